@@ -437,6 +437,29 @@ out:
     return first.code ? err_set(err, first.code, "%s", first.msg) : ST_OK;
 }
 
+enum status synth_file_sizes(const struct synth_shape *shape, uint64_t *bytes,
+                             uint64_t *n_params, struct err *err)
+{
+    struct synth_plan *p;
+    enum status st = synth_plan_make(&p, shape, (enum quantmix)0, 1, err);
+
+    if (st)
+        return st;
+    bytes[0] = synth_plan_bytes(p);
+    *n_params = p->n_params;
+    /* What a header says of the mix has the same width in each: it is as long. */
+    for (int mix = 1; mix < QUANTMIX_N && !st; mix++) {
+        p->mix = (enum quantmix)mix;
+        p->n_tensors = 0;
+        p->n_pools = 0;
+        p->data_bytes = p->n_params = 0;
+        st = add_tensors(p, err);
+        bytes[mix] = synth_plan_bytes(p);
+    }
+    synth_plan_free(p);
+    return st;
+}
+
 void synth_plan_free(struct synth_plan *plan)
 {
     if (plan) {

@@ -72,6 +72,12 @@ void synth_plan_free(struct synth_plan *plan);
 uint64_t synth_plan_bytes(const struct synth_plan *plan); /* size of the file */
 uint64_t synth_plan_params(const struct synth_plan *plan);
 
+/* Sizes of the files of all mixes, bytes[QUANTMIX_N], and how many weights each has; as
+ * the plans say, of which only the first has to invent a vocabulary. Errors: those of
+ * synth_plan_make(); what bytes has is then undefined. */
+enum status synth_file_sizes(const struct synth_shape *shape, uint64_t *bytes,
+                             uint64_t *n_params, struct err *err);
+
 /* The file up to its tensors' data: metadata and tensor table. */
 const void *synth_plan_header(const struct synth_plan *plan, size_t *bytes);
 

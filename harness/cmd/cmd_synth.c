@@ -38,17 +38,7 @@ static enum status measure(struct listed *l, const char *name, struct err *err)
 {
     enum status st = shape_load(&l->shape, name, err);
 
-    for (int i = 0; i < QUANTMIX_N && !st; i++) {
-        struct synth_plan *plan;
-
-        st = synth_plan_make(&plan, &l->shape, (enum quantmix)i, 1, err);
-        if (st)
-            break;
-        l->params = synth_plan_params(plan);
-        l->bytes[i] = synth_plan_bytes(plan);
-        synth_plan_free(plan);
-    }
-    return st;
+    return st ? st : synth_file_sizes(&l->shape, l->bytes, &l->params, err);
 }
 
 /* F32 and BF16 are left out to fit in 80 columns. */

@@ -90,6 +90,38 @@ static void every_mix_is_a_whole_gguf_file(void **state)
     }
 }
 
+/* Without a file, and of shapes whose mixes put tensors into other formats. */
+static void sizes_are_those_of_the_plans(void **state)
+{
+    struct synth_shape shapes[] = {tiny, tiny, tiny};
+
+    (void)state;
+    shapes[1].n_embd = 160;
+    shapes[1].tied_output = true;
+    snprintf(shapes[2].arch, sizeof shapes[2].arch, "qwen3moe");
+    shapes[2].n_experts = 8;
+    shapes[2].n_experts_used = 2;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        uint64_t bytes[QUANTMIX_N] = {0}, n_params = 0;
+        struct err err = ERR_INIT;
+
+        if (synth_file_sizes(&shapes[i], bytes, &n_params, &err))
+            fail_msg("%s", err.msg);
+        for (int mix = 0; mix < QUANTMIX_N; mix++) {
+            struct synth_plan *plan;
+
+            if (synth_plan_make(&plan, &shapes[i], (enum quantmix)mix, 7, &err))
+                fail_msg("%s", err.msg);
+            assert_int_equal(bytes[mix], synth_plan_bytes(plan));
+            assert_int_equal(n_params, synth_plan_params(plan));
+            synth_plan_free(plan);
+        }
+        shapes[i].n_heads = 3;
+        assert_int_equal(synth_file_sizes(&shapes[i], bytes, &n_params, &err),
+                         ST_USAGE);
+    }
+}
+
 static void assert_tensor(const struct model *m, const char *name, enum kern_format fmt,
                           uint64_t ne0, uint64_t ne1)
 {
@@ -632,6 +664,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_mix_is_a_whole_gguf_file),
+        cmocka_unit_test(sizes_are_those_of_the_plans),
         cmocka_unit_test(tensors_have_the_shapes_and_types_of_the_mix),
         cmocka_unit_test(metadata_tells_the_shape),
         cmocka_unit_test(tied_output_and_rope_freqs),
