@@ -475,8 +475,12 @@ enum status slm_reclaim(struct slm *m, uint64_t bytes, uint64_t *freed, struct e
 {
     struct slm_info *info = &m->info;
     const struct residency_plan *plan;
-    enum status st = weights_reclaim(m->w, info->n_layers, bytes, freed, err);
+    enum status st;
 
+    /* Threads that read from now on start here, and not on this thread's CPU alone. */
+    thread_pool_unpin_caller(m->pool);
+    st = weights_reclaim(m->w, info->n_layers, bytes, freed, err);
+    thread_pool_pin_caller(m->pool);
     if (st)
         return st;
     plan = weights_plan(m->w);

@@ -90,6 +90,7 @@ struct thread_pool {
     struct thread *threads;
     bool is_pinned;
     cpu_set_t *caller_mask; /* to restore; NULL when not pinned */
+    cpu_set_t *caller_cpu;  /* where it is pinned; likewise */
     size_t mask_bytes;
     thread_pool_fn *fn; /* of the current run; NULL: threads end */
     void *arg;
@@ -404,14 +405,18 @@ static enum status start_threads(struct thread_pool *t, const int *cpus,
     return ST_OK;
 }
 
-/* Pin the caller to cpu. mask is scratch. */
-static enum status pin_caller(struct thread_pool *t, int cpu, cpu_set_t *mask,
-                              struct err *err)
+/* Pin the caller to cpu, with that as the mask *its, and keep both masks, of which it
+ * may run on *before now. */
+static enum status pin_caller(struct thread_pool *t, int cpu, cpu_set_t **before,
+                              cpu_set_t **its, struct err *err)
 {
-    CPU_ZERO_S(t->mask_bytes, mask);
-    CPU_SET_S((size_t)cpu, t->mask_bytes, mask);
-    if (sched_setaffinity(0, t->mask_bytes, mask) != 0)
+    CPU_ZERO_S(t->mask_bytes, *its);
+    CPU_SET_S((size_t)cpu, t->mask_bytes, *its);
+    if (sched_setaffinity(0, t->mask_bytes, *its) != 0)
         return err_set_errno(err, ST_USAGE, "thread 0 cannot be placed on CPU %d", cpu);
+    t->caller_mask = *before;
+    t->caller_cpu = *its;
+    *before = *its = NULL;
     return ST_OK;
 }
 
@@ -441,7 +446,7 @@ enum status thread_pool_start(struct thread_pool **pool, int n_threads, const in
     t->n_threads = t->n_used = n_threads;
     t->mask_bytes = mask_bytes;
     t->threads = aligned_alloc(CACHE_LINE, (size_t)n_threads * sizeof *t->threads);
-    scratch = malloc(mask_bytes);
+    scratch = CPU_ALLOC(mask_bytes * 8);
     if (!t->threads || !scratch)
         goto no_memory;
     memset(t->threads, 0, (size_t)n_threads * sizeof *t->threads);
@@ -454,13 +459,8 @@ enum status thread_pool_start(struct thread_pool **pool, int n_threads, const in
     t->n_spins = calibrate_spins();
 
     st = start_threads(t, cpus, scratch, err);
-    if (!st && cpus) {
-        st = pin_caller(t, cpus[0], scratch, err);
-        if (!st) {
-            t->caller_mask = mask;
-            mask = NULL;
-        }
-    }
+    if (!st && cpus)
+        st = pin_caller(t, cpus[0], &mask, &scratch, err);
     if (!st) {
         *pool = t;
         t = NULL;
@@ -470,9 +470,21 @@ no_memory:
     err_set(err, ST_NO_MEMORY, "no memory for a thread pool of %d threads", n_threads);
 out:
     thread_pool_stop(t);
-    free(scratch);
+    CPU_FREE(scratch);
     CPU_FREE(mask);
     return st;
+}
+
+void thread_pool_unpin_caller(struct thread_pool *t)
+{
+    if (t && t->caller_mask)
+        sched_setaffinity(0, t->mask_bytes, t->caller_mask);
+}
+
+void thread_pool_pin_caller(struct thread_pool *t)
+{
+    if (t && t->caller_cpu)
+        sched_setaffinity(0, t->mask_bytes, t->caller_cpu);
 }
 
 void thread_pool_stop(struct thread_pool *t)
@@ -484,10 +496,9 @@ void thread_pool_stop(struct thread_pool *t)
         word_advance(&t->threads[i].work);
     for (int i = 1; i <= t->n_started; i++)
         pthread_join(t->threads[i].thread, NULL);
-    if (t->caller_mask) {
-        sched_setaffinity(0, t->mask_bytes, t->caller_mask);
-        CPU_FREE(t->caller_mask);
-    }
+    thread_pool_unpin_caller(t);
+    CPU_FREE(t->caller_mask);
+    CPU_FREE(t->caller_cpu);
     free(t->threads);
     free(t);
 }

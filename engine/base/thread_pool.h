@@ -58,6 +58,12 @@ int thread_pool_size(const struct thread_pool *pool);
 /* Threads started. */
 int thread_pool_capacity(const struct thread_pool *pool);
 
+/* Between runs: the caller may run wherever it might before it was pinned, so that
+ * threads which it starts now may, too; and back on its CPU. Nothing where threads are
+ * not pinned, or pool is NULL. */
+void thread_pool_unpin_caller(struct thread_pool *pool);
+void thread_pool_pin_caller(struct thread_pool *pool);
+
 /* End the threads and free the thread pool, which may be NULL. */
 void thread_pool_stop(struct thread_pool *pool);
 

@@ -270,9 +270,20 @@ static void test_pins_and_restores(void **state)
     thread_pool_run(s.pool, note_cpu, &s);
     for (int i = 0; i < 5; i++)
         assert_int_equal(s.cpu[i], cpus[i]);
+    thread_pool_unpin_caller(s.pool);
+    assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+    assert_true(CPU_EQUAL(&before, &after));
+    thread_pool_pin_caller(s.pool);
+    thread_pool_run(s.pool, note_cpu, &s);
+    assert_int_equal(s.cpu[0], cpus[0]);
     thread_pool_stop(s.pool);
     assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
     assert_true(CPU_EQUAL(&before, &after));
+    s.pool = start(2, NULL); /* nobody was pinned, so nobody is now */
+    thread_pool_pin_caller(s.pool);
+    assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+    assert_true(CPU_EQUAL(&before, &after));
+    thread_pool_stop(s.pool);
 }
 
 static void test_refuses_foreign_cpu(void **state)

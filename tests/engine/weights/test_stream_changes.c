@@ -5,7 +5,9 @@
  */
 #include "tests/support/stream_model.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/stat.h>
 
 /* ---- giving memory back ---------------------------------------------------------- */
@@ -132,6 +134,79 @@ static void only_what_can_be_read_again_is_given_back(void **state)
     unlink(path);
 }
 
+/* Threads of this process that read weights; each may run on the CPUs of mask. */
+static int readers_on(const cpu_set_t *mask)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    const struct dirent *d;
+    int n = 0;
+
+    assert_non_null(tasks);
+    while ((d = readdir(tasks))) {
+        char path[300], name[16] = "";
+        cpu_set_t its;
+
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", d->d_name);
+        FILE *f = fopen(path, "r");
+
+        if (!f)
+            continue;
+        if (fscanf(f, "%15s", name) == 1 &&
+            (!strcmp(name, "slm-stream") || !strcmp(name, "slm-read"))) {
+            assert_int_equal(sched_getaffinity(atoi(d->d_name), sizeof its, &its), 0);
+            assert_true(CPU_EQUAL(&its, mask));
+            n++;
+        }
+        fclose(f);
+    }
+    closedir(tasks);
+    return n;
+}
+
+/* Whoever gives memory back is pinned then; what reads from then on is not, and the
+ * caller is pinned again. (Of a process with one CPU this says nothing.) */
+static void readers_run_on_any_cpu(void **state)
+{
+    char path[] = "/tmp/test_stream.XXXXXX";
+    cpu_set_t before, now;
+    int cpu = 0;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    while (!CPU_ISSET((size_t)cpu, &before))
+        cpu++;
+    for (int experts = 0; experts < 2; experts++) {
+        struct synth_shape shape = deep_shape;
+        struct slm_params p = params_of(path, WEIGHTS_PACKED, without_panels());
+        struct err err = ERR_INIT;
+        uint64_t least, all, freed;
+
+        if (experts) {
+            snprintf(shape.arch, sizeof shape.arch, "qwen3moe");
+            shape.n_experts = 9;
+            shape.n_experts_used = 2;
+        }
+        if (experts)
+            write_synth_file(path, &shape, QUANTMIX_Q8_0);
+        else
+            make_file(path, &shape, QUANTMIX_Q8_0);
+        limits_of(&p, &least, &all);
+        p.n_threads = p.n_threads_prefill = 1;
+        p.cpus = &cpu;
+        struct slm *m = open_model(&p);
+
+        if (slm_reclaim(m, (all - least) / 12, &freed, &err))
+            fail_msg("%s", err.msg);
+        assert_true(readers_on(&before) > 0);
+        assert_int_equal(sched_getaffinity(0, sizeof now, &now), 0);
+        assert_true(CPU_COUNT(&now) == 1 && CPU_ISSET((size_t)cpu, &now));
+        slm_close(m);
+        assert_int_equal(sched_getaffinity(0, sizeof now, &now), 0);
+        assert_true(CPU_EQUAL(&now, &before));
+    }
+    unlink(path);
+}
+
 /* ---- files that change ----------------------------------------------------------- */
 
 enum change { TRUNCATED, OVERWRITTEN, REPLACED, REMOVED };
@@ -216,6 +291,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_can_be_given_back),
         cmocka_unit_test(only_what_can_be_read_again_is_given_back),
+        cmocka_unit_test(readers_run_on_any_cpu),
         cmocka_unit_test(changed_files_are_errors),
     };
 
