@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scheduler.h - completions of many users by one model, in steps
+ *
+ * A step is one slm_batch(): a token of each completion that decodes, and chunks of
+ * prompts for the rest of the step's tokens. Between two steps the scheduler takes
+ * requests in, gives each a sequence and pages, and ends what is complete or cancelled.
+ *
+ * Requests wait in a queue of each client; queues are served in turn, so that a client
+ * with many requests does not hold up the others, and within one first come, first
+ * served. A request is admitted when a sequence and the pages of its prompt are free.
+ * Where pages run out while sequences grow, kept prefixes are forgotten first; then the
+ * sequence that came last is dropped: it waits at the head of its queue, and its prompt
+ * and what it has generated are computed again, so that its text goes on where it was.
+ *
+ * With max_itl_s, prompts get no more tokens in a step than keep the step, by what
+ * steps have taken so far, below that time while others decode.
+ *
+ * Threading: scheduler_run() belongs to the thread that opened the model; everything
+ * else may be called by any thread, but of one completion by one thread at a time.
+ * Pieces of text are handed over under a mutex of the completion's own.
+ */
+#ifndef SLM_HARNESS_SERVE_SCHEDULER_H
+#define SLM_HARNESS_SERVE_SCHEDULER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/engine.h"
+#include "engine/grammar/grammar.h"
+
+struct scheduler;
+struct completion;
+
+#define COMPLETION_MAX_LOGPROBS 20
+#define COMPLETION_MAX_STOPS    16
+
+struct scheduler_params {
+    struct slm *m; /* with several sequences; it lives longer */
+    const struct tokenizer *tok;
+    const struct chat_template *chat; /* whose end tokens end an answer, too; or NULL */
+    int n_queue;                      /* requests that may wait; one more is refused */
+    double max_itl_s; /* a step's time while somebody decodes; 0: no limit */
+    bool keep_prefixes;
+};
+
+struct completion_params {
+    const int32_t *prompt; /* [n_prompt], copied; n_prompt >= 1 */
+    size_t n_prompt;
+    int max_tokens; /* 0: as many as the context has room for */
+    struct sampler_params sampling;
+    float presence_penalty, frequency_penalty; /* -2 to 2, subtracted from the logits of
+                                                  tokens that were generated: once, and
+                                                  for each time */
+    const struct {
+        int32_t id;
+        float bias;
+    } * biases; /* [n_biases], copied; added to logits */
+    int n_biases;
+    int n_logprobs; /* alternatives beside each token's own; -1: no log-probabilities */
+    const char *const *stops; /* [n_stops] strings, copied; text ends before one */
+    int n_stops;
+    bool ignore_end;         /* end tokens do not end it: for measuring */
+    struct grammar *grammar; /* what the text must be (a reference is taken), or NULL */
+    uint64_t client;         /* whose queue it waits in */
+    void (*wake)(void *arg); /* there is something to read; called by the scheduler's
+                                thread without locks held, never after
+                                completion_close() has returned; must not block */
+    void *arg;
+};
+
+enum completion_end {
+    COMPLETION_RUNS,
+    COMPLETION_STOP,    /* an end token, a stop string, or the grammar's end */
+    COMPLETION_LENGTH,  /* max_tokens, or the context is full */
+    COMPLETION_ABORTED, /* cancelled, or the server stops */
+    COMPLETION_FAILED,  /* the engine failed: completion_error() */
+};
+
+/* A token's part of the text: whole UTF-8 characters, malformed bytes as U+FFFD. Text
+ * that may begin a stop string is kept back, so a piece may be empty (its token still
+ * counts), or hold the text of several tokens. */
+struct completion_piece {
+    char *text; /* [len], zero-terminated too; until the next read of this completion */
+    size_t len;
+    int32_t token;
+    float logprob; /* natural logarithm, before temperature; with n_logprobs >= 0 */
+    int n_top;
+    struct {
+        int32_t token;
+        float logprob;
+    } top[COMPLETION_MAX_LOGPROBS];
+};
+
+struct completion_usage {
+    int n_prompt, n_cached; /* n_cached of n_prompt came from kept prefixes */
+    int n_generated;        /* tokens, the end token with them */
+    int n_forced;           /* of these, forced by the grammar without a choice */
+    int n_preempted;        /* times that it was dropped and computed again */
+    double queue_s, prefill_s,
+        decode_s; /* until admitted, until the first token, since */
+};
+
+struct scheduler_stats { /* counters since the start, gauges now */
+    uint64_t n_requests, n_refused, n_completed, n_cancelled, n_failed, n_preempted;
+    uint64_t n_prompt, n_cached, n_generated; /* tokens */
+    uint64_t n_steps, n_step_tokens;
+    double busy_s; /* in steps */
+    int n_waiting, n_running, n_sequences;
+    size_t n_pages, n_pages_free, n_pages_kept;
+};
+
+/* Errors: ST_NO_MEMORY, ST_USAGE. */
+enum status scheduler_open(struct scheduler **s, const struct scheduler_params *params,
+                           struct err *err);
+/* After scheduler_run() has returned. Completions that are not closed stay readable. */
+void scheduler_close(struct scheduler *s);
+
+/* Work until scheduler_stop(); sleeps while there is nothing to do. An engine's error
+ * of one step ends the completions of that step (COMPLETION_FAILED), not the run,
+ * unless no further step can succeed (ST_IO of streamed weights): that is returned. */
+enum status scheduler_run(struct scheduler *s, struct err *err);
+
+/* Take no more requests. finish: those there are complete; else they are aborted.
+ * May be called again, with finish = false after true, and from a signal handler's
+ * thread, but not from the handler. */
+void scheduler_stop(struct scheduler *s, bool finish);
+
+/* *c is the caller's until completion_close(). Errors: ST_USAGE (the prompt is longer
+ * than the context or empty, a token outside the vocabulary, a parameter outside its
+ * range), ST_NO_MEMORY; *full, where the queue is full or the scheduler stops (then the
+ * error is ST_UNSUPPORTED), and *retry_after_s is when a place is expected. */
+enum status scheduler_submit(struct scheduler *s,
+                             const struct completion_params *params,
+                             struct completion **c, bool *full, double *retry_after_s,
+                             struct err *err);
+
+void scheduler_read_stats(struct scheduler *s, struct scheduler_stats *out);
+
+/* The next piece, if there is one. Without one, completion_end() says whether there
+ * will be more. */
+bool completion_read(struct completion *c, struct completion_piece *out);
+
+/* COMPLETION_RUNS until every piece has been read. */
+enum completion_end completion_end(struct completion *c);
+const char *completion_error(struct completion *c); /* of COMPLETION_FAILED */
+void completion_read_usage(struct completion *c, struct completion_usage *out);
+
+/* Cancels it if it still runs, and frees it. After return wake is not called. */
+void completion_close(struct completion *c);
+
+#endif
