@@ -39,10 +39,26 @@ void grammar_vocab_close(struct grammar_vocab *v);
 /* Any JSON object ("JSON mode"). Error: ST_NO_MEMORY. */
 enum status grammar_json(struct grammar **g, struct err *err);
 
-/* Texts valid under a JSON schema, given as its own text[len]. Supported: ... (the
- * implementer completes this list). Errors: ST_INPUT (not JSON, not a schema, not
- * supported: the message names the keyword and where it is; too large, with the limit),
- * ST_NO_MEMORY. */
+/* Texts valid under a JSON schema, given as its own text[len]. Supported:
+ *
+ *   type (one or a list), enum, const, anyOf, $ref to places of the same schema
+ *   (recursive ones, too), true, false and {};
+ *   objects: properties, required, additionalProperties; members come in the schema's
+ *   order, then required ones that it does not declare, then others;
+ *   arrays: items, prefixItems, minItems, maxItems;
+ *   strings: minLength, maxLength;
+ *   integers: minimum, maximum, exclusiveMinimum, exclusiveMaximum.
+ *
+ * Without a type, a schema is of the types that its keywords are about, and any value
+ * where there are none. Annotations (title, description, default, ...) say nothing. All
+ * else is an error, never ignored. Texts are a part of what is valid: integers have up
+ * to 18 digits (unless a limit has more), fractions 17, exponents 2; free strings have
+ * any characters and escapes but U+0000 and lone surrogates; names and listed values
+ * have no unnecessary escapes. A name that is not declared may come twice.
+ *
+ * Errors: ST_INPUT (not JSON, not a schema, not supported: the message names the
+ * keyword and where it is; too large, with the limit; no text is valid), ST_NO_MEMORY.
+ */
 enum status grammar_from_schema(struct grammar **g, const char *text, size_t len,
                                 struct err *err);
 
@@ -50,10 +66,17 @@ enum status grammar_from_schema(struct grammar **g, const char *text, size_t len
 struct grammar *grammar_ref(struct grammar *g);
 void grammar_unref(struct grammar *g);
 
-/* The beginning of a text. Error: ST_NO_MEMORY. */
+/* The beginning of a text. What is computed for a schema's texts is kept with the
+ * vocabulary for later ones, also of another grammar made from an equal schema; v is
+ * kept until the state is closed. Errors: ST_UNSUPPORTED (the vocabulary cannot write
+ * each ASCII character alone), ST_NO_MEMORY. */
 enum status grammar_state_open(struct grammar_state **s, struct grammar *g,
                                struct grammar_vocab *v, struct err *err);
 void grammar_state_close(struct grammar_state *s);
+
+/* The same place of the same text. Error: ST_NO_MEMORY. */
+enum status grammar_state_copy(struct grammar_state **copy,
+                               const struct grammar_state *s, struct err *err);
 
 #define GRAMMAR_MASK_WORDS(n_vocab) (((size_t)(n_vocab) + 31) / 32)
 
@@ -73,5 +96,8 @@ int grammar_state_forced(struct grammar_state *s, int32_t *ids, int cap);
 
 /* Whether the text is complete and nothing can follow. */
 bool grammar_state_ended(const struct grammar_state *s);
+
+/* Memory of what is kept for this state's schema, shared by all its states. */
+size_t grammar_state_bytes(const struct grammar_state *s);
 
 #endif

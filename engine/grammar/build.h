@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * build.h - automata of JSON values and of schemas, built from the end (automaton.h)
+ *
+ * Functions take the node that follows and return where what they build begins.
+ */
+#ifndef SLM_ENGINE_GRAMMAR_BUILD_H
+#define SLM_ENGINE_GRAMMAR_BUILD_H
+
+#include <jansson.h>
+
+#include "engine/grammar/automaton.h"
+
+#define NO_RULE UINT32_MAX
+
+/* A schema that is called by rule: the target of $ref, or of array elements. */
+struct schema_rule {
+    const json_t *schema;
+    char *path; /* JSON pointer, for messages */
+    uint32_t rule;
+};
+
+struct build {
+    struct automaton *a;
+    json_t *root;                /* the schema; NULL: any object */
+    char path[256];              /* JSON pointer of what is being built, cut to fit */
+    size_t path_len;             /* may be more than fits */
+    int depth;                   /* of schemas within schemas */
+    struct schema_rule *schemas; /* [n_schemas], of which n_built are built */
+    size_t n_schemas, n_built, cap_schemas;
+    json_t *made;             /* an array that owns schemas merged here */
+    uint32_t string, any;     /* rules, NO_RULE: not there yet */
+    uint32_t number, integer; /* the same */
+};
+
+/* Unicode characters lo .. hi. */
+struct char_range {
+    uint32_t lo, hi;
+};
+#define CHAR_MAX_CODE 0x10ffffu
+
+/* One character of ranges[n] as a JSON string has it: itself, or the shortest escape
+ * where it needs one. Not U+0000, which many readers refuse; surrogates are no
+ * characters. */
+uint32_t build_chars(struct automaton *a, const struct char_range *ranges, size_t n,
+                     uint32_t to);
+
+/* Decimals of n digits (at most 20), lo to hi, both of that length. */
+uint32_t build_digits(struct automaton *a, const char *lo, const char *hi, int n,
+                      uint32_t to);
+
+/* ---- values.c: any value of a type --------------------------------------- */
+
+/* White space that may be there: nothing, a blank, or a line break with blanks or tabs;
+ * after a colon, nothing or a blank. */
+uint32_t build_space(struct automaton *a, uint32_t to);
+uint32_t build_colon(struct automaton *a, uint32_t to);
+
+/* A string of min to max characters in any spelling, with its quotes. */
+uint32_t build_string(struct build *b, uint32_t min, uint32_t max, uint32_t to);
+uint32_t build_number(struct build *b, uint32_t to);
+uint32_t build_integer(struct build *b, uint32_t to);
+
+/* Any value; nest: brackets around it within its rule. */
+uint32_t build_any(struct build *b, uint8_t nest, uint32_t to);
+uint32_t build_any_object(struct build *b, uint8_t nest, uint32_t to);
+
+/* ---- schema.c ------------------------------------------------------------ */
+
+/* The text of b->root's schema. Errors are in b->a. */
+uint32_t build_schema_text(struct build *b, uint32_t to);
+
+/* Valid values of one schema, within b->path. */
+uint32_t build_schema(struct build *b, const json_t *schema, uint8_t nest, uint32_t to);
+
+/* The same by a rule of its own, for schemas that are used more than once. */
+uint32_t build_schema_call(struct build *b, const json_t *schema, uint8_t nest,
+                           uint32_t to);
+
+/* Steps into a member of the schema, or an element, for messages. */
+size_t build_enter(struct build *b, const char *key);
+size_t build_enter_index(struct build *b, size_t i);
+void build_leave(struct build *b, size_t path_len);
+
+/* ST_INPUT at the present place. */
+void build_refuse(struct build *b, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A member that is a whole number, 0 to 2^31; absent: *out stays. */
+void build_get_count(struct build *b, const json_t *schema, const char *key,
+                     uint32_t *out);
+
+/* The schema that a local $ref names; NULL after an error. */
+const json_t *build_resolve(struct build *b, const json_t *ref);
+
+/* ---- schema_object.c, schema_array.c, schema_number.c, schema_string.c, ... ----- */
+
+enum schema_type {
+    TYPE_NULL = 1,
+    TYPE_BOOLEAN = 2,
+    TYPE_OBJECT = 4,
+    TYPE_ARRAY = 8,
+    TYPE_STRING = 16,
+    TYPE_INTEGER = 32,
+    TYPE_NUMBER = 64, /* whole ones among them */
+    TYPE_ANY = 127
+};
+
+/* Types that a schema allows, by its `type` or by what its keywords are about. */
+unsigned schema_types(struct build *b, const json_t *schema);
+
+/* Whether all keywords are known; what is not supported is refused. */
+bool schema_check(struct build *b, const json_t *schema);
+/* Whether a keyword says something about valid values. */
+bool schema_restricts(const char *key);
+/* The first keyword that does and is none of but[], which ends with NULL; or NULL. */
+const char *schema_other(const json_t *schema, const char *const *but);
+
+/* Values of `enum` and `const`. */
+uint32_t build_values(struct build *b, const json_t *schema, uint32_t to);
+
+uint32_t build_object_type(struct build *b, const json_t *schema, uint8_t nest,
+                           uint32_t to);
+uint32_t build_array_type(struct build *b, const json_t *schema, uint8_t nest,
+                          uint32_t to);
+uint32_t build_string_type(struct build *b, const json_t *schema, uint32_t to);
+uint32_t build_number_type(struct build *b, const json_t *schema, bool integer,
+                           uint32_t to);
+
+/* Whole numbers lo .. hi, as shortest decimals. */
+uint32_t build_whole(struct automaton *a, int64_t lo, int64_t hi, uint32_t to);
+
+/* A string whose decoded text matches a regular expression (ECMA 262's, a subset) and
+ * has min to max characters, with its quotes. */
+uint32_t build_pattern(struct build *b, const char *pattern, size_t len, uint32_t min,
+                       uint32_t max, uint32_t to);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * keywords.c - the keywords of JSON Schema, the types that they are about, and values
+ * that a schema lists
+ *
+ * Source: JSON Schema 2020-12, core and validation.
+ */
+#include "engine/grammar/build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Types that a keyword is about; NOTE: it says nothing about valid values. */
+#define NOTE 0x100u
+#define CORE 0x200u
+static const struct {
+    const char *name;
+    unsigned about;
+} keywords[] = {
+    {"type", CORE},
+    {"enum", CORE},
+    {"const", CORE},
+    {"anyOf", CORE},
+    {"oneOf", CORE},
+    {"allOf", CORE},
+    {"$ref", CORE},
+    {"properties", TYPE_OBJECT},
+    {"required", TYPE_OBJECT},
+    {"additionalProperties", TYPE_OBJECT},
+    {"items", TYPE_ARRAY},
+    {"prefixItems", TYPE_ARRAY},
+    {"minItems", TYPE_ARRAY},
+    {"maxItems", TYPE_ARRAY},
+    {"minLength", TYPE_STRING},
+    {"maxLength", TYPE_STRING},
+    {"pattern", TYPE_STRING},
+    {"format", TYPE_STRING},
+    {"minimum", TYPE_NUMBER},
+    {"maximum", TYPE_NUMBER},
+    {"exclusiveMinimum", TYPE_NUMBER},
+    {"exclusiveMaximum", TYPE_NUMBER},
+    {"title", NOTE},
+    {"description", NOTE},
+    {"default", NOTE},
+    {"examples", NOTE},
+    {"example", NOTE},
+    {"deprecated", NOTE},
+    {"readOnly", NOTE},
+    {"writeOnly", NOTE},
+    {"$schema", NOTE},
+    {"$id", NOTE},
+    {"$anchor", NOTE},
+    {"$comment", NOTE},
+    {"$defs", NOTE},
+    {"definitions", NOTE},
+    {"contentEncoding", NOTE},
+    {"contentMediaType", NOTE},
+    {"contentSchema", NOTE},
+    {"discriminator", NOTE},
+};
+#define N_KEYWORDS (sizeof keywords / sizeof *keywords)
+
+static unsigned about(const char *key)
+{
+    for (size_t i = 0; i < N_KEYWORDS; i++) {
+        if (!strcmp(key, keywords[i].name))
+            return keywords[i].about;
+    }
+    return !strncmp(key, "x-", 2) ? NOTE : 0;
+}
+
+bool schema_restricts(const char *key)
+{
+    return about(key) != NOTE;
+}
+
+/* Keywords that are not supported may say what is true of every value. */
+static bool says_nothing(const char *key, const json_t *value)
+{
+    if (!strcmp(key, "uniqueItems") || !strcmp(key, "nullable"))
+        return json_is_false(value);
+    if (!strcmp(key, "minProperties") || !strcmp(key, "minContains"))
+        return json_is_integer(value) && json_integer_value(value) == 0;
+    return false;
+}
+
+bool schema_check(struct build *b, const json_t *schema)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)schema, key, value)
+    {
+        if (about(key) == 0 && !says_nothing(key, value)) {
+            build_refuse(b, "the keyword '%.64s' is not supported%s", key,
+                         strcmp(key, "nullable") ? ""
+                                                 : "; write \"type\": [..., \"null\"]");
+            return false;
+        }
+    }
+    return true;
+}
+
+const char *schema_other(const json_t *schema, const char *const *but)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)schema, key, value)
+    {
+        bool listed = !schema_restricts(key) || says_nothing(key, value);
+
+        for (size_t i = 0; but[i] && !listed; i++)
+            listed = !strcmp(key, but[i]);
+        if (!listed)
+            return key;
+    }
+    return NULL;
+}
+
+/* ---- types -------------------------------------------------------------- */
+
+static unsigned type_named(struct build *b, const json_t *name)
+{
+    static const struct {
+        const char *name;
+        unsigned type;
+    } names[] = {{"null", TYPE_NULL},     {"boolean", TYPE_BOOLEAN},
+                 {"object", TYPE_OBJECT}, {"array", TYPE_ARRAY},
+                 {"string", TYPE_STRING}, {"integer", TYPE_INTEGER},
+                 {"number", TYPE_NUMBER}};
+    const char *text = json_string_value(name);
+
+    for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {
+        if (!strcmp(text, names[i].name))
+            return names[i].type;
+    }
+    build_refuse(b,
+                 "the type '%.32s' is none of null, boolean, object, array, string, "
+                 "integer, number",
+                 text ? text : "?");
+    return 0;
+}
+
+unsigned schema_types(struct build *b, const json_t *schema)
+{
+    const json_t *type = json_object_get(schema, "type");
+    unsigned types = 0;
+    const char *key;
+    json_t *value;
+
+    if (json_is_array(type) && json_array_size(type) > 0) {
+        for (size_t i = 0; i < json_array_size(type); i++)
+            types |= type_named(b, json_array_get(type, i));
+    } else if (type) {
+        types = type_named(b, type);
+    } else if (!json_object_get(schema, "enum") && !json_object_get(schema, "const")) {
+        json_object_foreach((json_t *)schema, key, value) types |=
+            about(key) & TYPE_ANY;
+    }
+    if (types & TYPE_NUMBER)
+        types &= ~(unsigned)TYPE_INTEGER;
+    return type || types ? types : TYPE_ANY & ~(unsigned)TYPE_INTEGER;
+}
+
+/* ---- listed values ------------------------------------------------------ */
+
+static unsigned type_of(const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return TYPE_OBJECT;
+    case JSON_ARRAY:
+        return TYPE_ARRAY;
+    case JSON_STRING:
+        return TYPE_STRING;
+    case JSON_INTEGER:
+        return TYPE_INTEGER | TYPE_NUMBER;
+    case JSON_REAL:
+        return TYPE_NUMBER;
+    case JSON_NULL:
+        return TYPE_NULL;
+    default:
+        return TYPE_BOOLEAN;
+    }
+}
+
+uint32_t build_values(struct build *b, const json_t *schema, uint32_t to)
+{
+    static const char *const beside[] = {"type", "enum", "const", NULL};
+    const json_t *list = json_object_get(schema, "enum");
+    const json_t *one = json_object_get(schema, "const");
+    const unsigned types = schema_types(b, schema);
+    const char *other = schema_other(schema, beside);
+    const size_t n = list ? json_array_size(list) : 1;
+    struct text *texts;
+    size_t n_texts = 0;
+    uint32_t node = NODE_DEAD;
+
+    if (other) {
+        build_refuse(b, "'%.64s' beside enum or const is not supported", other);
+        return NODE_DEAD;
+    }
+    if (list && (!json_is_array(list) || n == 0)) {
+        build_refuse(b, "enum is not a list of values");
+        return NODE_DEAD;
+    }
+    texts = calloc(n, sizeof *texts);
+    for (size_t i = 0; i < n && texts; i++) {
+        const json_t *value = list ? json_array_get(list, i) : one;
+
+        if (!(types & type_of(value)) || (one && !json_equal(value, one)))
+            continue;
+        char *s =
+            json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+
+        if (!s)
+            break;
+        texts[n_texts++] = (struct text){s, strlen(s)};
+    }
+    if (!texts)
+        automaton_fail(b->a, ST_NO_MEMORY, "cannot allocate %zu values", n);
+    else if (n_texts > 0)
+        node = build_texts(b->a, texts, n_texts, to);
+    for (size_t i = 0; i < n_texts; i++)
+        free((char *)texts[i].s);
+    free(texts);
+    return node;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mask.c - which tokens may come next, by walks through the vocabulary's tree
+ */
+#include "engine/grammar/machine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Walks through the whole tree that one mask may cost: those of further alternatives
+ * are left out, so that a mask then has fewer tokens than would be accepted. */
+#define MAX_WALKS 24
+
+void token_set_free(struct token_set *t)
+{
+    if (!t)
+        return;
+    free(t->words);
+    free(t->ids);
+    free(t->returns);
+    free(t);
+}
+
+static size_t n_words(const struct machine *m)
+{
+    return GRAMMAR_MASK_WORDS(m->v->n_vocab);
+}
+
+static void add_tokens(struct machine *m, const struct trie_node *node)
+{
+    for (uint32_t i = node->token; i < node->token + node->n_tokens; i++) {
+        const uint32_t id = (uint32_t)m->v->tokens[i];
+
+        m->words[id / 32] |= (uint32_t)1 << id % 32;
+    }
+}
+
+/* Add the tokens below a node (first .. end are the nodes below it, whose depth is
+ * `depth`) that can be taken from a position; note in m->returns[*n_returns] where
+ * FRAME_BASE is left. Returns the number of nodes looked at. */
+static uint64_t walk(struct machine *m, uint32_t position, uint32_t first, uint32_t end,
+                     uint32_t depth, uint32_t *n_returns)
+{
+    const struct grammar_vocab *v = m->v;
+    uint32_t at[TOKEN_MAX_BYTES + 1];
+    uint64_t work = 0;
+
+    at[0] = position;
+    for (uint32_t i = first; i < end; work++) {
+        const struct trie_node *node = &v->nodes[i];
+        const uint32_t d = node->depth - depth;
+        const uint32_t next = machine_after(m, at[d], node->byte);
+
+        if (next == POSITION_DEAD) {
+            i = node->end;
+            continue;
+        }
+        const struct position *p = &m->positions[next];
+
+        if (node->n_tokens)
+            add_tokens(m, node);
+        if ((p->flags & POSITION_RETURNS) && node->end > i + 1)
+            m->returns[(*n_returns)++] = i;
+        at[d + 1] = next;
+        i = p->n_configs > 0 ? i + 1 : node->end;
+    }
+    return work;
+}
+
+/* What m->words holds, which is emptied. */
+static struct token_set *take_words(struct machine *m, uint32_t n_returns)
+{
+    struct token_set *t = calloc(1, sizeof *t);
+    const size_t n = n_words(m);
+    uint32_t n_ids = 0;
+    size_t bytes = sizeof *t + n_returns * sizeof *t->returns;
+
+    for (size_t i = 0; i < n; i++)
+        n_ids += (uint32_t)__builtin_popcount(m->words[i]);
+    if (t && n_ids < n) {
+        t->ids = malloc((n_ids + 1) * sizeof *t->ids);
+        bytes += n_ids * sizeof *t->ids;
+        for (size_t i = 0; i < n && t->ids; i++) {
+            for (uint32_t w = m->words[i]; w != 0; w &= w - 1)
+                t->ids[t->n_ids++] = (uint32_t)i * 32 + (uint32_t)__builtin_ctz(w);
+        }
+    } else if (t) {
+        t->words = malloc(n * sizeof *t->words);
+        bytes += n * sizeof *t->words;
+        if (t->words)
+            memcpy(t->words, m->words, n * sizeof *t->words);
+    }
+    memset(m->words, 0, n * sizeof *m->words);
+    if (t && n_returns > 0) {
+        t->returns = malloc(n_returns * sizeof *t->returns);
+        if (t->returns)
+            memcpy(t->returns, m->returns, n_returns * sizeof *t->returns);
+    }
+    if (!t || (!t->ids && !t->words) || (n_returns > 0 && !t->returns)) {
+        token_set_free(t);
+        m->failed = true;
+        return NULL;
+    }
+    t->n_returns = n_returns;
+    m->mask_bytes += bytes;
+    return t;
+}
+
+/* Tokens of one configuration that stay in its innermost call. m->words is empty. */
+static const struct token_set *local_tokens(struct machine *m, uint32_t position)
+{
+    if (!m->positions[position].local) {
+        uint32_t n_returns = 0;
+        const uint64_t work = walk(m, position, 0, m->v->n_nodes, 0, &n_returns);
+        struct token_set *t = take_words(m, n_returns);
+
+        if (!t)
+            return NULL;
+        t->work = work;
+        m->positions[position].local = t;
+    }
+    return m->positions[position].local;
+}
+
+static void add_set(const struct token_set *t, uint32_t *words, size_t n)
+{
+    for (size_t i = 0; t->words && i < n; i++)
+        words[i] |= t->words[i];
+    for (uint32_t i = 0; i < t->n_ids; i++)
+        words[t->ids[i] / 32] |= (uint32_t)1 << t->ids[i] % 32;
+}
+
+/* Tokens that go on after the call has returned. */
+static uint64_t add_returns(struct machine *m, const struct token_set *local,
+                            uint32_t call)
+{
+    const struct trie_node *nodes = m->v->nodes;
+    const uint32_t after = machine_return(m, call);
+    uint64_t work = 0;
+    uint32_t none = 0;
+
+    if (after == POSITION_DEAD)
+        return 0;
+    for (uint32_t i = 0; i < local->n_returns; i++) {
+        const uint32_t node = local->returns[i];
+
+        work +=
+            walk(m, after, node + 1, nodes[node].end, nodes[node].depth + 1u, &none);
+    }
+    return work;
+}
+
+/* Tokens of one configuration of a view. Returns the work; *t is what is to be added
+ * besides, if any. */
+static uint64_t add_config(struct machine *m, struct config c,
+                           const struct token_set **t)
+{
+    uint32_t call, none = 0;
+    const uint32_t local = machine_local(m, c, &call);
+
+    *t = NULL;
+    if (local == UNKNOWN) {
+        const uint32_t single = machine_single(m, c);
+
+        return single == UNKNOWN ? 0 : walk(m, single, 0, m->v->n_nodes, 0, &none);
+    }
+    *t = local_tokens(m, local);
+    return *t ? (*t)->work + add_returns(m, *t, call) : 0;
+}
+
+const struct token_set *machine_mask(struct machine *m, uint32_t position)
+{
+    const uint32_t view = machine_view(m, position);
+    const uint64_t most = (uint64_t)MAX_WALKS * m->v->n_nodes;
+    const size_t n = n_words(m);
+    uint64_t work = 0;
+    uint32_t *all;
+
+    if (view == UNKNOWN)
+        return NULL;
+    if (m->positions[view].mask)
+        return m->positions[view].mask;
+    all = calloc(n, sizeof *all);
+    if (!all) {
+        m->failed = true;
+        return NULL;
+    }
+    for (uint32_t i = 0; i < m->positions[view].n_configs && work <= most; i++) {
+        const struct token_set *t;
+
+        work += add_config(m, m->configs[m->positions[view].config + i], &t);
+        for (size_t k = 0; k < n; k++)
+            all[k] |= m->words[k];
+        memset(m->words, 0, n * sizeof *m->words);
+        if (t)
+            add_set(t, all, n);
+    }
+    memcpy(m->words, all, n * sizeof *all);
+    free(all);
+    m->positions[view].mask = m->failed ? NULL : take_words(m, 0);
+    if (m->failed)
+        memset(m->words, 0, n * sizeof *m->words);
+    return m->positions[view].mask;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_grammar_walks.c - random texts of many schemas: what the masks allow is what is
+ * accepted, ends, and is valid
+ */
+#include "tests/support/grammar_check.h"
+#include "tests/support/schema_check.h"
+
+#define OBJECT(properties, required)                                               \
+    "{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required \
+    "],\"additionalProperties\":false}"
+
+static const char *const schemas[] = {
+    NULL,
+    "{}",
+    "{\"type\":\"string\"}",
+    "{\"type\":\"string\",\"minLength\":2,\"maxLength\":4}",
+    "{\"type\":\"string\",\"maxLength\":0}",
+    "{\"type\":\"integer\"}",
+    "{\"type\":\"integer\",\"minimum\":-12,\"maximum\":1234}",
+    "{\"type\":\"integer\",\"exclusiveMinimum\":99}",
+    "{\"type\":\"integer\",\"maximum\":-7}",
+    "{\"type\":\"number\"}",
+    "{\"type\":\"boolean\"}",
+    "{\"type\":[\"integer\",\"null\",\"string\"]}",
+    "{\"enum\":[\"red\",\"green\",\"re\",12,1.5,null,{\"a\":[1,\"\\n\"]},\"a\\\"b\"]}",
+    "{\"const\":{\"a\":[true,false]}}",
+    "{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}",
+    "{\"type\":\"array\",\"items\":{\"enum\":[1,12,123]},\"minItems\":2,\"maxItems\":"
+    "3}",
+    "{\"type\":\"array\",\"prefixItems\":[{\"type\":\"string\"},{\"type\":\"boolean\"}]"
+    ","
+    "\"items\":{\"type\":\"null\"},\"minItems\":1,\"maxItems\":4}",
+    "{\"type\":\"array\",\"prefixItems\":[{\"const\":1},{\"const\":2}],\"items\":"
+    "false}",
+    "{\"type\":\"array\"}",
+    OBJECT("\"name\":{\"type\":\"string\"},\"id\":{\"type\":\"integer\"}",
+           "\"name\",\"id\""),
+    OBJECT("\"name\":{\"type\":\"string\"},\"id\":{\"type\":\"integer\"},\"a\":{}",
+           "\"id\""),
+    OBJECT("\"a\":{\"type\":\"null\"},\"ab\":{\"const\":1},\"abc\":{\"const\":2}", ""),
+    "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"},\"\\u00e9\":"
+    "{\"const\":1},\"a\\\"b\":{\"const\":2}},\"required\":[\"a\"],"
+    "\"additionalProperties\":{\"type\":\"string\"}}",
+    "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"boolean\"}}",
+    "{\"type\":\"object\",\"properties\":{\"a\":{\"const\":1}},\"required\":[\"b\"]}",
+    "{\"anyOf\":[{\"type\":\"string\",\"maxLength\":2},{\"type\":\"integer\"},"
+    "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}]}",
+    "{\"anyOf\":[" OBJECT(
+        "\"kind\":{\"const\":\"a\"},\"value\":{\"type\":\"string\"}",
+        "\"kind\",\"value\"") "," OBJECT("\"kind\":{\"const\":\"ab\"},\"value\":{"
+                                         "\"type\":\"integer\"}",
+                                         "\"kind\",\"value\"") "]}",
+    "{\"$ref\":\"#/$defs/node\",\"$defs\":{\"node\":" OBJECT(
+        "\"value\":{\"type\":\"integer\"},\"next\":{\"anyOf\":[{\"$ref\":"
+        "\"#/$defs/node\"},{\"type\":\"null\"}]}",
+        "\"value\",\"next\"") "}}",
+    OBJECT("\"children\":{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}},\"name\":{"
+           "\"type\":\"string\"}",
+           "\"children\",\"name\""),
+    "{\"anyOf\":[" OBJECT(
+        "\"children\":{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}},"
+        "\"kind\":{\"const\":\"a\"}",
+        "\"children\",\"kind\"") "," OBJECT("\"children\":{\"type\":\"array\","
+                                            "\"items\":{\"$ref\":\"#\"}},"
+                                            "\"kind\":{\"const\":\"ab\"}",
+                                            "\"children\",\"kind\"") "]}",
+};
+#define N_SCHEMAS (sizeof schemas / sizeof *schemas)
+
+/* Every bit of the mask is what accepting a copy says. */
+static void check_mask(struct grammar_state *s, const uint32_t *mask,
+                       const char *schema, const char *text)
+{
+    struct grammar_state *copy = NULL;
+    struct err err = ERR_INIT;
+
+    for (int id = 0; id < GRAMMAR_VOCAB; id++) {
+        if (!copy && grammar_state_copy(&copy, s, &err))
+            fail_msg("%s", err.msg);
+        const bool takes = grammar_state_accept(copy, id);
+
+        if (takes != grammar_bit(mask, id))
+            fail_msg("%s\nafter %s\nthe mask %s token %d", schema, text,
+                     takes ? "lacks" : "has", id);
+        if (takes) {
+            grammar_state_close(copy);
+            copy = NULL;
+        }
+    }
+    grammar_state_close(copy);
+}
+
+/* A token of the mask; once the text is long, one that brings its end nearer. */
+static int choose(const uint32_t *mask, size_t len, uint64_t *seed)
+{
+    static const char closing[] = "\"}]01el:a";
+    int ids[GRAMMAR_VOCAB], n = 0;
+
+    if (grammar_bit(mask, GRAMMAR_END) && (len > 60 || test_random(seed) % 3 == 0))
+        return GRAMMAR_END;
+    for (const char *c = closing; *c && len > 60 && test_random(seed) % 4; c++) {
+        if (grammar_bit(mask, GRAMMAR_ASCII + *c - 0x20))
+            return GRAMMAR_ASCII + *c - 0x20;
+    }
+    for (int id = 0; id < GRAMMAR_VOCAB; id++) {
+        if (grammar_bit(mask, id))
+            ids[n++] = id;
+    }
+    assert_true(n > 0);
+    return ids[test_random(seed) % (uint64_t)n];
+}
+
+static const struct tokenizer *tok;
+
+/* One text to its end; false: it was given up because it grew too long. */
+static bool walk(struct grammar *g, struct grammar_vocab *v, const char *schema,
+                 uint64_t *seed, bool brute)
+{
+    uint32_t mask[GRAMMAR_MASK_WORDS(GRAMMAR_VOCAB)];
+    struct grammar_state *s = grammar_start(g, v);
+    char text[2048];
+    size_t len = 0;
+    int id = 0;
+
+    while (len < sizeof text - 64) {
+        text[len] = '\0';
+        grammar_state_mask(s, mask);
+        if (brute && len < 200)
+            check_mask(s, mask, schema, text);
+        id = choose(mask, len, seed);
+        assert_true(grammar_state_accept(s, id));
+        if (id == GRAMMAR_END)
+            break;
+        len += tokenizer_piece(tok, id, text + len, 32);
+        if (grammar_state_ended(s))
+            break;
+    }
+    text[len] = '\0';
+    const bool complete = id == GRAMMAR_END || grammar_state_ended(s);
+
+    if (complete && !schema_text_valid(schema, text, len))
+        fail_msg("%s\nallows %s", schema, text);
+    grammar_state_close(s);
+    return complete;
+}
+
+static void texts_are_valid(void **state)
+{
+    struct grammar_vocab *v = grammar_vocabulary(false);
+    struct tokenizer *t = grammar_tokenizer(false);
+    const unsigned thin = test_thin();
+    uint64_t seed = 1;
+
+    (void)state;
+    tok = t;
+    for (size_t i = 0; i < N_SCHEMAS; i++) {
+        struct grammar *g = grammar_of(schemas[i]);
+        int n_complete = 0;
+        const int n = (int)(60 / thin) + 4;
+
+        for (int k = 0; k < n; k++)
+            n_complete += walk(g, v, schemas[i], &seed, k < 2);
+        if (n_complete * 4 < n * 3)
+            fail_msg("%s: %d of %d texts came to an end", schemas[i], n_complete, n);
+        grammar_unref(g);
+    }
+    tokenizer_close(t);
+    grammar_vocab_close(v);
+}
+
+/* The oracle itself refuses what it should. */
+static void oracle(void **state)
+{
+    (void)state;
+    assert_false(schema_text_valid(schemas[3], "\"a\"", 3));
+    assert_true(schema_text_valid(schemas[3], "\"ab\"", 4));
+    assert_false(schema_text_valid(schemas[6], "1235", 4));
+    assert_false(schema_text_valid(schemas[19], "{\"name\":\"x\"}", 12));
+    assert_false(schema_text_valid(schemas[14], "[1,\"a\"]", 7));
+    assert_false(schema_text_valid(NULL, "[]", 2));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(oracle),
+                                       cmocka_unit_test(texts_are_valid)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
