@@ -45,6 +45,11 @@ struct scheduler_params {
     bool keep_prefixes;
 };
 
+struct completion_bias {
+    int32_t id;
+    float bias; /* added to its logit */
+};
+
 struct completion_params {
     const int32_t *prompt; /* [n_prompt], copied; n_prompt >= 1 */
     size_t n_prompt;
@@ -53,15 +58,15 @@ struct completion_params {
     float presence_penalty, frequency_penalty; /* -2 to 2, subtracted from the logits of
                                                   tokens that were generated: once, and
                                                   for each time */
-    const struct {
-        int32_t id;
-        float bias;
-    } * biases; /* [n_biases], copied; added to logits */
+    const struct completion_bias *biases;      /* [n_biases], copied */
     int n_biases;
     int n_logprobs; /* alternatives beside each token's own; -1: no log-probabilities */
     const char *const *stops; /* [n_stops] strings, copied; text ends before one */
     int n_stops;
-    bool ignore_end;         /* end tokens do not end it: for measuring */
+    bool begins_text; /* an answer in a chat, or a prompt without text: the blank that
+                         SentencePiece puts before a text's first word is dropped; else
+                         the text goes on after the prompt's, with every blank */
+    bool ignore_end;  /* end tokens do not end it: for measuring */
     struct grammar *grammar; /* what the text must be (a reference is taken), or NULL */
     uint64_t client;         /* whose queue it waits in */
     void (*wake)(void *arg); /* there is something to read; called by the scheduler's
