@@ -6,12 +6,14 @@
  * prompts for the rest of the step's tokens. Between two steps the scheduler takes
  * requests in, gives each a sequence and pages, and ends what is complete or cancelled.
  *
- * Requests wait in a queue of each client; queues are served in turn, so that a client
- * with many requests does not hold up the others, and within one first come, first
- * served. A request is admitted when a sequence and the pages of its prompt are free.
- * Where pages run out while sequences grow, kept prefixes are forgotten first; then the
- * sequence that came last is dropped: it waits at the head of its queue, and its prompt
- * and what it has generated are computed again, so that its text goes on where it was.
+ * Requests wait in a queue of each client (fair_queue.h): the next one is of the client
+ * for whom the fewest tokens were computed, so that a client with many requests, or
+ * long ones, does not hold up the others; within one first come, first served. A
+ * request is admitted when a sequence is free, and the pages of its prompt and of the
+ * first page that it generates. Where pages run out while sequences grow, kept prefixes
+ * are forgotten first; then the sequence that came last is dropped: it waits ahead of
+ * all that have not begun, and its prompt and what it has generated are computed again,
+ * so that its text goes on where it was.
  *
  * With max_itl_s, prompts get no more tokens in a step than keep the step, by what
  * steps have taken so far, below that time while others decode.
@@ -40,7 +42,7 @@ struct scheduler_params {
     struct slm *m; /* with several sequences; it lives longer */
     const struct tokenizer *tok;
     const struct chat_template *chat; /* whose end tokens end an answer, too; or NULL */
-    int n_queue;                      /* requests that may wait; one more is refused */
+    int n_queue;      /* requests that may wait for a sequence; one more is refused */
     double max_itl_s; /* a step's time while somebody decodes; 0: no limit */
     bool keep_prefixes;
 };
@@ -83,19 +85,23 @@ enum completion_end {
     COMPLETION_FAILED,  /* the engine failed: completion_error() */
 };
 
+struct completion_top {
+    int32_t token;
+    float logprob;
+};
+
 /* A token's part of the text: whole UTF-8 characters, malformed bytes as U+FFFD. Text
  * that may begin a stop string is kept back, so a piece may be empty (its token still
  * counts), or hold the text of several tokens. */
 struct completion_piece {
     char *text; /* [len], zero-terminated too; until the next read of this completion */
     size_t len;
-    int32_t token;
-    float logprob; /* natural logarithm, before temperature; with n_logprobs >= 0 */
-    int n_top;
-    struct {
-        int32_t token;
-        float logprob;
-    } top[COMPLETION_MAX_LOGPROBS];
+    int32_t token; /* an end token has a piece, too, whose text was held back */
+    float logprob; /* with n_logprobs >= 0: natural logarithm, by the model's own
+                      logits: before biases, penalties, grammar and temperature; 0 of a
+                      token that the grammar forces */
+    int n_top;     /* n_logprobs, or 0 of a forced token */
+    struct completion_top top[COMPLETION_MAX_LOGPROBS]; /* likeliest first */
 };
 
 struct completion_usage {
@@ -111,7 +117,8 @@ struct scheduler_stats { /* counters since the start, gauges now */
     uint64_t n_requests, n_refused, n_completed, n_cancelled, n_failed, n_preempted;
     uint64_t n_prompt, n_cached, n_generated; /* tokens */
     uint64_t n_steps, n_step_tokens;
-    double busy_s; /* in steps */
+    double busy_s;  /* in steps */
+    double batch_s; /* of these in slm_batch() */
     int n_waiting, n_running, n_sequences;
     size_t n_pages, n_pages_free, n_pages_kept;
 };

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * step_cost.c - medians of classes, and what lies between them
+ */
+#include "harness/serve/step_cost.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+static double median(const double *values, size_t n)
+{
+    double sorted[STEP_COST_LAST];
+
+    for (size_t i = 0; i < n; i++) {
+        size_t at = i;
+
+        for (; at > 0 && sorted[at - 1] > values[i]; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = values[i];
+    }
+    return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
+
+void step_cost_add(struct step_cost *c, double work, double s)
+{
+    const double at = 2 * log2(work > 1 ? work : 1);
+    const size_t k = at < STEP_COST_CLASSES - 1 ? (size_t)at : STEP_COST_CLASSES - 1;
+    struct step_class *class = &c->classes[k];
+    size_t n;
+
+    class->work[class->n % STEP_COST_LAST] = work;
+    class->s[class->n % STEP_COST_LAST] = s;
+    class->n++;
+    class->when = ++c->n_steps;
+    n = class->n < STEP_COST_LAST ? (size_t) class->n : STEP_COST_LAST;
+    class->median_s = median(class->s, n);
+    class->mean_work = 0;
+    for (size_t i = 0; i < n; i++)
+        class->mean_work += class->work[i] / (double)n;
+}
+
+static bool is_known(const struct step_cost *c, const struct step_class *class)
+{
+    return class->n && c->n_steps - class->when < STEP_COST_EXPIRES;
+}
+
+double step_cost_s(const struct step_cost *c, double work)
+{
+    double work_below = 0, s_below = 0; /* the nearest class below; 0: none */
+
+    for (size_t k = 0; k < STEP_COST_CLASSES; k++) {
+        const struct step_class *class = &c->classes[k];
+        double s = class->median_s;
+
+        if (!is_known(c, class))
+            continue;
+        s = s > s_below ? s : s_below; /* more work never takes less */
+        if (class->mean_work >= work) {
+            const double part =
+                work_below > 0 && class->mean_work > work_below
+                    ? (work - work_below) / (class->mean_work - work_below)
+                    : 1;
+
+            return s_below > 0 ? s_below + part * (s - s_below) : s;
+        }
+        work_below = class->mean_work;
+        s_below = s;
+    }
+    return work_below > 0 ? s_below * work / work_below : 0;
+}
+
+double step_cost_within(const struct step_cost *c, double limit_s, double most)
+{
+    double enough = 0, more = most;
+
+    if (step_cost_s(c, most) <= limit_s)
+        return most;
+    for (int i = 0; i < 40 && more - enough > 0.5; i++) {
+        const double middle = enough + (more - enough) / 2;
+
+        if (step_cost_s(c, middle) <= limit_s)
+            enough = middle;
+        else
+            more = middle;
+    }
+    return enough;
+}

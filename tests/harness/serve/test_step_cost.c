@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_step_cost.c - predictions of steps whose times are known
+ */
+#include "tests/support/test.h"
+
+#include <math.h>
+
+#include "harness/serve/step_cost.h"
+
+/* Weights are read once, until arithmetic takes longer. */
+static double true_s(double work)
+{
+    const double memory = 0.05, arithmetic = 0.004 * work;
+
+    return 0.002 + (memory > arithmetic ? memory : arithmetic);
+}
+
+static double random_work(uint64_t *random)
+{
+    return exp(log(700) * (0.5 + 0.5 * (double)test_random_float(random)));
+}
+
+static void nothing_is_known(void **state)
+{
+    struct step_cost c = {.n_steps = 0};
+
+    (void)state;
+    assert_true(!(step_cost_s(&c, 10) > 0));
+    assert_true(step_cost_within(&c, 0.1, 512) >= 512);
+}
+
+static void one_step_is_known(void **state)
+{
+    struct step_cost c = {.n_steps = 0};
+
+    (void)state;
+    step_cost_add(&c, 8, 0.1);
+    /* less work: as long at most; more: in proportion at most */
+    assert_float_equal(step_cost_s(&c, 2), 0.1, 1e-9);
+    assert_float_equal(step_cost_s(&c, 80), 1.0, 1e-9);
+    assert_float_equal(step_cost_within(&c, 0.2, 512), 16, 0.6);
+    assert_true(!(step_cost_within(&c, 0.05, 512) > 0));
+}
+
+/* One of ten steps is delayed a lot: the rest is predicted nevertheless. */
+static void delays_do_not_matter(void **state)
+{
+    struct step_cost c = {.n_steps = 0};
+    uint64_t random = 5;
+
+    (void)state;
+    for (int i = 0; i < 2000; i++) {
+        const double work = random_work(&random);
+        const double noise = 1 + 0.03 * (double)test_random_float(&random);
+        const double delay = test_random(&random) % 10 ? 0 : 3.0;
+
+        step_cost_add(&c, work, true_s(work) * noise + delay);
+    }
+    for (double work = 2; work < 600; work *= 1.3) {
+        const double off = step_cost_s(&c, work) / true_s(work);
+
+        if (!(off > 0.75 && off < 1.35))
+            fail_msg("%g tokens: predicted %g times the truth", work, off);
+    }
+    for (double limit = 0.1; limit < 2; limit *= 1.5) {
+        const double took = true_s(step_cost_within(&c, limit, 2000));
+
+        if (!(took > 0.7 * limit && took < 1.3 * limit))
+            fail_msg("a step within %g s takes %g", limit, took);
+    }
+}
+
+/* From single tokens on, chunks grow until they take what they may. */
+static void chunks_grow_to_the_limit(void **state)
+{
+    struct step_cost c = {.n_steps = 0};
+    double chunk = 1;
+
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        step_cost_add(&c, chunk, true_s(chunk));
+        chunk = step_cost_within(&c, 0.8, 512);
+        assert_true(true_s(chunk) < 1.1 * 0.8);
+    }
+    assert_true(true_s(chunk) > 0.75 * 0.8);
+}
+
+/* What was slow for a while is tried again. */
+static void a_slow_time_passes(void **state)
+{
+    struct step_cost c = {.n_steps = 0};
+
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        step_cost_add(&c, 4, true_s(4));
+        step_cost_add(&c, 100, 10 * true_s(100));
+    }
+    assert_true(step_cost_within(&c, 0.5, 512) < 20);
+    for (int i = 0; i < 2000; i++) {
+        const double chunk = step_cost_within(&c, 0.5, 512);
+
+        step_cost_add(&c, chunk, true_s(chunk));
+    }
+    assert_true(step_cost_within(&c, 0.5, 512) > 80);
+}
+
+/* More work is never predicted to take less, whatever was measured. */
+static void more_takes_longer(void **state)
+{
+    uint64_t random = 9;
+
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        struct step_cost c = {.n_steps = 0};
+        double before = 0;
+
+        for (int i = 0; i < 30; i++)
+            step_cost_add(&c, random_work(&random),
+                          0.5 + 0.5 * (double)test_random_float(&random));
+        for (double work = 1; work < 2000; work *= 1.1) {
+            const double s = step_cost_s(&c, work);
+
+            assert_true(s >= before * (1 - 1e-9));
+            before = s;
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_known),
+        cmocka_unit_test(one_step_is_known),
+        cmocka_unit_test(delays_do_not_matter),
+        cmocka_unit_test(chunks_grow_to_the_limit),
+        cmocka_unit_test(a_slow_time_passes),
+        cmocka_unit_test(more_takes_longer),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
