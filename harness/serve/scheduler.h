@@ -159,7 +159,8 @@ enum completion_end completion_end(struct completion *c);
 const char *completion_error(struct completion *c); /* of COMPLETION_FAILED */
 void completion_read_usage(struct completion *c, struct completion_usage *out);
 
-/* Cancels it if it still runs, and frees it. After return wake is not called. */
+/* Cancels it if it still runs, and frees it. After return wake is not called; so it
+ * waits for one that is, and must not be called by wake of the same completion. */
 void completion_close(struct completion *c);
 
 #endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scheduler_step.c - what a step computes, and the tokens that it gives
+ */
+#include "harness/serve/scheduler_impl.h"
+
+#include <math.h>
+
+#include "engine/base/clock.h"
+
+enum {
+    /* Tokens of prompts in every step, whatever the limit: else a step that takes too
+     * long without them would hold them up for ever. */
+    LEAST_PROMPT = 8,
+    /* Logits from which on threads draw together: waking them takes as long as one
+     * looks at some thousands. */
+    SHARED_LOGITS = 1 << 16,
+};
+
+/* ---- what is computed -------------------------------------------------------------
+ */
+
+/* Tokens at depth 0 that cost as much as n at this depth. */
+static double work_of(const struct scheduler *s, int n, int depth)
+{
+    return n * (1 + s->depth_cost * (depth + n / 2.0));
+}
+
+/* The most tokens at this depth with that much work. */
+static int tokens_within(const struct scheduler *s, double work, int depth)
+{
+    const double one = 1 + s->depth_cost * depth, k = s->depth_cost;
+
+    if (work <= 0)
+        return 0;
+    return (int)(k > 0 ? (sqrt(one * one + 2 * k * work) - one) / k : work / one);
+}
+
+static bool generates(const struct completion *c)
+{
+    return c->n_done >= c->n_prefill;
+}
+
+static void add_part(struct scheduler *s, struct completion *c, int n)
+{
+    const bool to_end = c->n_done + n == c->n;
+
+    s->parts[s->n_parts] =
+        (struct slm_part){.seq = c->seq,
+                          .tokens = c->tokens + c->n_done,
+                          .n = n,
+                          .which = to_end ? SLM_LOGITS_LAST : SLM_LOGITS_NONE};
+    s->part_of[s->n_parts++] = c;
+}
+
+/* A token of each that generates, and more where tokens were forced. Returns the tokens
+ * that are left of the step. */
+static int plan_generating(struct scheduler *s)
+{
+    int left = s->n_most_tokens;
+
+    for (int seq = 0; seq < s->n_sequences; seq++)
+        left -= s->running[seq] && generates(s->running[seq]);
+    for (int seq = 0; seq < s->n_sequences; seq++) {
+        struct completion *c = s->running[seq];
+
+        if (!c || !generates(c))
+            continue;
+        const int more = c->n - c->n_done - 1;
+        const int n = 1 + (more < left ? more : left);
+
+        left -= n - 1;
+        add_part(s, c, n);
+    }
+    return left;
+}
+
+static double planned_work(const struct scheduler *s)
+{
+    double work = 0;
+
+    for (int i = 0; i < s->n_parts; i++)
+        work += work_of(s, s->parts[i].n, s->part_of[i]->n_done);
+    return work;
+}
+
+/* The prompt that came first of those not planned yet. */
+static struct completion *next_prompt(const struct scheduler *s, uint64_t after)
+{
+    struct completion *first = NULL;
+
+    for (int seq = 0; seq < s->n_sequences; seq++) {
+        struct completion *c = s->running[seq];
+
+        if (c && !generates(c) && c->item.ticket > after &&
+            (!first || c->item.ticket < first->item.ticket))
+            first = c;
+    }
+    return first;
+}
+
+static void plan_prompts(struct scheduler *s, int left)
+{
+    const bool limited = s->n_parts > 0 && s->params.max_itl_s > 0;
+    const double done = planned_work(s);
+    const double most = work_of(s, s->n_most_tokens, s->most_positions) + done;
+    double work =
+        limited ? step_cost_within(&s->cost, s->params.max_itl_s, most) - done : 0;
+    int least = LEAST_PROMPT;
+    uint64_t after = 0;
+
+    for (struct completion *c; left > 0 && (c = next_prompt(s, after));) {
+        int n = c->n - c->n_done;
+
+        after = c->item.ticket;
+        n = n < left ? n : left;
+        if (limited) {
+            int within = tokens_within(s, work, c->n_done);
+
+            within = within > least ? within : least;
+            n = n < within ? n : within;
+            work -= work_of(s, n, c->n_done);
+            least -= n < least ? n : least;
+        }
+        if (n == 0)
+            break;
+        add_part(s, c, n);
+        left -= n;
+    }
+}
+
+static void plan(struct scheduler *s)
+{
+    s->n_parts = 0;
+    plan_prompts(s, plan_generating(s));
+}
+
+/* Whether the pages that the parts take are free. */
+static bool has_pages(const struct scheduler *s)
+{
+    size_t n_pages, n_free, wanted = 0;
+
+    slm_pages(s->params.m, &n_pages, &n_free);
+    for (int i = 0; i < s->n_parts; i++)
+        wanted += slm_seq_pages(s->params.m, s->parts[i].seq, s->parts[i].n);
+    if (wanted > n_free) {
+        /* A page that is forgotten need not be copied any more, so fewer are wanted. */
+        slm_prefix_forget(s->params.m, wanted);
+        slm_pages(s->params.m, &n_pages, &n_free);
+        wanted = 0;
+        for (int i = 0; i < s->n_parts; i++)
+            wanted += slm_seq_pages(s->params.m, s->parts[i].seq, s->parts[i].n);
+    }
+    return wanted <= n_free;
+}
+
+static void plan_with_pages(struct scheduler *s)
+{
+    for (plan(s); s->n_running > 1 && !has_pages(s); plan(s)) {
+        pthread_mutex_lock(&s->mu);
+        scheduler_drop(s);
+        pthread_mutex_unlock(&s->mu);
+    }
+    if (s->n_running == 1)
+        has_pages(s);
+}
+
+/* ---- tokens -----------------------------------------------------------------------
+ */
+
+/* Those whose logits the step gives; a mask may not be there at once, so those that
+ * have a grammar are last. Their masks are computed meanwhile. */
+static void list_drawing(struct scheduler *s)
+{
+    int n_jobs = 0;
+
+    s->n_drawing = 0;
+    for (int grammars = 0; grammars < 2; grammars++)
+        for (int i = 0; i < s->n_parts; i++) {
+            struct completion *c = s->part_of[i];
+
+            if (s->parts[i].which != SLM_LOGITS_LAST || (c->state != NULL) != grammars)
+                continue;
+            s->drawing[s->n_drawing] = c;
+            s->drawing_part[s->n_drawing++] = i;
+            if (c->state)
+                s->jobs[n_jobs++] = &c->mask;
+        }
+    if (n_jobs)
+        mask_worker_post(s->masks, s->jobs, n_jobs);
+}
+
+static void draw_one(struct scheduler *s, int i, int thread)
+{
+    struct completion *c = s->drawing[i];
+
+    if (c->state)
+        mask_worker_finish(s->masks, &c->mask);
+    completion_step(c, slm_batch_logits(s->params.m, s->drawing_part[i], 0), s->n_vocab,
+                    s->scratch + (size_t)thread * (size_t)s->n_vocab);
+}
+
+static void draw_shared(void *arg, int thread, int n_threads)
+{
+    struct scheduler *s = arg;
+
+    (void)n_threads;
+    for (size_t i; (i = thread_pool_next(slm_thread_pool(s->params.m), 1)) <
+                   (size_t)s->n_drawing;)
+        draw_one(s, (int)i, thread);
+}
+
+static void draw_all(struct scheduler *s)
+{
+    if (s->n_drawing > 1 && (int64_t)s->n_drawing * s->n_vocab >= SHARED_LOGITS)
+        thread_pool_run(slm_thread_pool(s->params.m), draw_shared, s);
+    else
+        for (int i = 0; i < s->n_drawing; i++)
+            draw_one(s, i, 0);
+    mask_worker_post(s->masks, NULL, 0);
+}
+
+/* ---- the step ---------------------------------------------------------------------
+ */
+
+/* Everybody whose tokens it was to compute; their sequences are as before. */
+static void fail_parts(struct scheduler *s, const struct err *err)
+{
+    for (int i = 0; i < s->n_drawing; i++)
+        if (s->drawing[i]->state)
+            mask_worker_finish(s->masks, &s->drawing[i]->mask);
+    mask_worker_post(s->masks, NULL, 0);
+    for (int i = 0; i < s->n_parts; i++)
+        completion_finish(s->part_of[i], COMPLETION_FAILED, err);
+}
+
+/* Seconds until the first of those that run has all the tokens that it may have. */
+static double soonest_end_s(const struct scheduler *s, double step_s)
+{
+    double soonest = 0;
+
+    for (int seq = 0; seq < s->n_sequences; seq++) {
+        const struct completion *c = s->running[seq];
+        const double left = c ? (c->n_most - (c->n - c->n_prompt)) * step_s : 0;
+
+        if (c && (!(soonest > 0) || left < soonest))
+            soonest = left;
+    }
+    return soonest;
+}
+
+/* What the step did, with mu held; then those that are over are gone. */
+static void account(struct scheduler *s, uint64_t begin_ns, uint64_t batch_ns,
+                    bool failed)
+{
+    const double step_s = scheduler_seconds(begin_ns, clock_ns());
+
+    s->stats.n_steps++;
+    s->stats.busy_s += step_s;
+    s->stats.batch_s += scheduler_seconds(begin_ns, batch_ns);
+    for (int i = 0; i < s->n_parts; i++) {
+        struct completion *c = s->part_of[i];
+
+        s->stats.n_step_tokens += (uint64_t)s->parts[i].n;
+        if (c->ending)
+            scheduler_end(s, c, !failed);
+    }
+    s->soonest_s = soonest_end_s(s, step_s);
+    scheduler_count(s);
+}
+
+static void count_generated(struct scheduler *s)
+{
+    for (int i = 0; i < s->n_drawing; i++) {
+        struct completion *c = s->drawing[i];
+        const int n = c->n_said - c->n_counted;
+
+        c->n_counted = c->n_said;
+        s->stats.n_generated += (uint64_t)n;
+        fair_queue_charge(&c->item, n);
+    }
+}
+
+enum status scheduler_step(struct scheduler *s, struct err *err)
+{
+    const uint64_t begin_ns = clock_ns();
+    uint64_t batch_ns;
+    enum status st;
+
+    plan_with_pages(s);
+    list_drawing(s);
+    st = slm_batch(s->params.m, s->parts, s->n_parts, err);
+    batch_ns = clock_ns();
+    if (st) {
+        fail_parts(s, err);
+    } else {
+        const double work = planned_work(s);
+
+        for (int i = 0; i < s->n_parts; i++)
+            s->part_of[i]->n_done += s->parts[i].n;
+        draw_all(s);
+        step_cost_add(&s->cost, work, scheduler_seconds(begin_ns, clock_ns()));
+    }
+    pthread_mutex_lock(&s->mu);
+    if (!st)
+        count_generated(s);
+    account(s, begin_ns, batch_ns, st != ST_OK);
+    pthread_mutex_unlock(&s->mu);
+    if (st && st != ST_IO) {
+        err_clear(err);
+        st = ST_OK;
+    }
+    for (int seq = 0; seq < s->n_sequences; seq++)
+        if (s->running[seq] && s->running[seq]->has_news)
+            completion_wake(s->running[seq]);
+    return st;
+}
