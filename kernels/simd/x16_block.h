@@ -34,8 +34,8 @@
             frame(1);                             \
     } while (0)
 
-/* At most X16_FEW columns, as many at a time as the level has registers for; weights
- * are read from a cache the second time. */
+/* At most X16_FEW columns, as many at a time as the level has registers for; the second
+ * time weights are read from a cache, interleaved panels after one another. */
 SIMD_INLINE void x16_block_few_cols(const struct x16_block_format f, size_t n_panels,
                                     size_t k, const uint8_t *w, size_t n_cols,
                                     const char *x, size_t x_stride, float *y,
@@ -43,9 +43,10 @@ SIMD_INLINE void x16_block_few_cols(const struct x16_block_format f, size_t n_pa
 {
     const size_t panel_bytes = X16_ROWS * (k / X16_BLOCK) * f.layout.block_bytes;
     const struct kern_prefetch again = {0, prefetch.hint, prefetch.n_panels};
-    const size_t at_once = n_cols <= V_FEW_COLS ? n_panels : 1;
 
-    for (size_t p = 0; p < n_panels; p += at_once)
+    for (size_t p = 0, at_once; p < n_panels; p += at_once) {
+        at_once =
+            n_cols <= V_FEW_COLS ? n_panels : x16_interleaved(prefetch, n_panels - p);
         for (size_t c = 0; c < n_cols; c += V_FEW_COLS) {
             const size_t left = n_cols - c < V_FEW_COLS ? n_cols - c : V_FEW_COLS;
 
@@ -56,9 +57,11 @@ SIMD_INLINE void x16_block_few_cols(const struct x16_block_format f, size_t n_pa
             X16_BLOCK_FRAME(left, X16_FRAME);
 #undef X16_FRAME
         }
+    }
 }
 
-/* Defines pack, unpack, gemv_x16, gemm_x16, gemv and gemm of a format for this level. */
+/* Defines pack, unpack, gemv_x16, gemm_x16, gemv and gemm of a format for this level.
+ */
 #define X16_BLOCK_KERNELS(name, format)                                              \
     X16_KERNELS(name, format, X16_BLOCK, x16_block_few, X16_FEW, x16_block_few_cols, \
                 x16_block_rows, x16_block_prepare, x16_block_tile_panel)
