@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_scheduler_grammar.c - texts that follow a grammar, beside others that do not
+ */
+#include "tests/support/served_model.h"
+
+#include <jansson.h>
+
+#include "tests/support/tiny_model.h"
+
+enum { N_USERS = 9, N_CTX = 700 };
+
+static const char SCHEMA[] =
+    "{\"type\":\"object\",\"additionalProperties\":false,"
+    "\"required\":[\"name\",\"kind\",\"count\"],\"properties\":{"
+    "\"name\":{\"const\":\"a long and certain name\"},"
+    "\"kind\":{\"enum\":[\"first\",\"second\",\"third\"]},"
+    "\"count\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":999}}}";
+
+static struct grammar *schema(const char *text)
+{
+    struct grammar *g = NULL;
+    struct err err = ERR_INIT;
+
+    if (grammar_from_schema(&g, text, strlen(text), &err))
+        fail_msg("%s", err.msg);
+    return g;
+}
+
+/* Every text is valid, whoever runs beside it, and if it was dropped, too. */
+static void check_texts(int n_pages, int n_ctx)
+{
+    struct served d;
+    struct scheduler *s;
+    struct grammar *g = schema(SCHEMA);
+    struct completion *c[N_USERS];
+    int32_t prompt[240];
+    static struct served_text t;
+
+    served_open(&d, &SERVED_PLAIN, 4, n_ctx, n_pages);
+    s = served_scheduler(&d, N_USERS, true);
+    served_prompt(prompt, 240, 2);
+    for (int i = 0; i < N_USERS; i++) {
+        struct completion_params p = served_params(prompt, 20 * i + 5, 400);
+
+        p.sampling.temperature = (float)(i % 3);
+        p.sampling.seed = (uint64_t)i;
+        p.begins_text = true;
+        p.n_logprobs = 2;
+        if (i % 3 < 2)
+            p.grammar = g;
+        c[i] = served_submit(s, &p);
+    }
+    grammar_unref(g);
+    served_run(s);
+    for (int i = 0; i < N_USERS; i++) {
+        json_error_t error;
+        json_t *json;
+
+        served_read(c[i], &t);
+        completion_close(c[i]);
+        if (i % 3 == 2) {
+            assert_int_equal(t.usage.n_forced, 0);
+            assert_int_equal(t.end, COMPLETION_LENGTH);
+            continue;
+        }
+        assert_int_equal(t.end, COMPLETION_STOP);
+        assert_true(t.usage.n_forced > 10 && t.usage.n_forced < t.n);
+        json = json_loads(t.text, JSON_REJECT_DUPLICATES, &error);
+        if (!json)
+            fail_msg("%s: %s", t.text, error.text);
+        assert_string_equal(json_string_value(json_object_get(json, "name")),
+                            "a long and certain name");
+        assert_in_range(json_integer_value(json_object_get(json, "count")), 0, 999);
+        json_decref(json);
+    }
+    scheduler_close(s);
+    served_check_idle(&d);
+    served_close(&d);
+}
+
+static void valid_texts(void **state)
+{
+    (void)state;
+    check_texts(0, N_CTX);
+}
+
+static void valid_texts_with_few_pages(void **state)
+{
+    (void)state;
+    check_texts(3, N_CTX);
+}
+
+/* A vocabulary of single characters that puts no blank before a text, as those that
+ * are not of SentencePiece: so the first token is certain, too. */
+static struct tokenizer *plain_vocabulary(void)
+{
+    struct tokenizer *tok = NULL;
+    struct gguf *g = NULL;
+    struct err err = ERR_INIT;
+    struct tiny t;
+    char text[16];
+    size_t bytes;
+    void *image;
+
+    tiny_new(&t, "llama");
+    tiny_key_str(&t, "tokenizer.ggml.model", "llama");
+    tiny_key_bool(&t, "tokenizer.ggml.add_space_prefix", false);
+    tiny_key_u32(&t, "tokenizer.ggml.bos_token_id", 1);
+    tiny_key_u32(&t, "tokenizer.ggml.eos_token_id", 2);
+    tiny_key(&t, "tokenizer.ggml.tokens", 9);
+    tiny_u32(t.keys, 8);
+    tiny_u64(t.keys, SERVED_VOCAB);
+    for (int i = 0; i < SERVED_VOCAB; i++) {
+        snprintf(text, sizeof text,
+                 i < 3     ? "<%d>"
+                 : i < 259 ? "<0x%02X>"
+                           : "w%d",
+                 i < 3 || i >= 259 ? i : i - 3);
+        if (i >= 259 && i < 259 + 94)
+            snprintf(text, sizeof text, "%c", '!' + i - 259);
+        tiny_str(t.keys, i == 259 + 94 ? "\xe2\x96\x81" : text);
+    }
+    tiny_key(&t, "tokenizer.ggml.scores", 9);
+    tiny_u32(t.keys, 6);
+    tiny_u64(t.keys, SERVED_VOCAB);
+    for (int i = 0; i < SERVED_VOCAB; i++)
+        fwrite(&(float){(float)-i}, sizeof(float), 1, t.keys);
+    tiny_key(&t, "tokenizer.ggml.token_type", 9);
+    tiny_u32(t.keys, 5);
+    tiny_u64(t.keys, SERVED_VOCAB);
+    for (int i = 0; i < SERVED_VOCAB; i++)
+        tiny_u32(t.keys, i == 0 ? 2 : i < 3 ? 3 : i < 259 ? 6 : 1);
+    image = tiny_image(&t, &bytes);
+    if (gguf_parse(&g, image, bytes, "vocabulary", &err) ||
+        tokenizer_open(&tok, g, &err))
+        fail_msg("%s", err.msg);
+    gguf_close(g);
+    free(image);
+    return tok;
+}
+
+/* A text that is certain from the first token on takes no draw, and one step. */
+static void certain_from_the_beginning(void **state)
+{
+    struct served d;
+    struct scheduler *s;
+    struct scheduler_stats stats;
+    struct grammar *g = schema("{\"const\":\"only this\"}");
+    const int32_t prompt[] = {300, 301, 302};
+    struct completion_params p = served_params(prompt, 3, 30);
+    struct completion *whole, *cut, *stopped;
+    const char *stop = "y t";
+    struct completion_piece piece;
+    static struct served_text t;
+    int n = 0;
+
+    (void)state;
+    served_open(&d, &SERVED_PLAIN, 3, N_CTX, 0);
+    tokenizer_close(d.tok);
+    d.tok = plain_vocabulary();
+    s = served_scheduler(&d, 4, false);
+    p.grammar = g;
+    p.n_logprobs = 3;
+    whole = served_submit(s, &p);
+    p.max_tokens = 4;
+    cut = served_submit(s, &p);
+    p.max_tokens = 30;
+    p.stops = &stop;
+    p.n_stops = 1;
+    stopped = served_submit(s, &p);
+    grammar_unref(g);
+    served_run(s);
+    scheduler_read_stats(s, &stats);
+    assert_int_equal(stats.n_steps, 1);
+    served_read(cut, &t);
+    assert_string_equal(t.text, "\"onl");
+    assert_int_equal(t.n, 4);
+    assert_int_equal(t.end, COMPLETION_LENGTH);
+    served_read(stopped, &t);
+    assert_string_equal(t.text, "\"onl");
+    assert_int_equal(t.end, COMPLETION_STOP);
+    for (; completion_read(whole, &piece); n++) {
+        assert_int_equal(piece.n_top, 0);
+        assert_float_equal(piece.logprob, 0, 0);
+    }
+    assert_int_equal(n, strlen("\"only this\""));
+    assert_int_equal(completion_end(whole), COMPLETION_STOP);
+    completion_close(whole);
+    completion_close(cut);
+    completion_close(stopped);
+    scheduler_close(s);
+    served_close(&d);
+}
+
+/* Whatever ends it or cuts it, what was said is the beginning of an object. */
+static void any_object(void **state)
+{
+    struct served d;
+    struct scheduler *s;
+    struct grammar *g = NULL;
+    struct err err = ERR_INIT;
+    const int32_t prompt[] = {300, 301, 302};
+    struct completion_params p = served_params(prompt, 3, 60);
+    struct completion *c[N_USERS];
+    static struct served_text t;
+
+    (void)state;
+    assert_int_equal(grammar_json(&g, &err), ST_OK);
+    served_open(&d, &SERVED_PLAIN, 3, N_CTX, 0);
+    s = served_scheduler(&d, N_USERS, false);
+    p.grammar = g;
+    p.begins_text = true;
+    for (int i = 0; i < N_USERS; i++) {
+        p.sampling.temperature = 1;
+        p.sampling.seed = (uint64_t)i;
+        c[i] = served_submit(s, &p);
+    }
+    grammar_unref(g);
+    served_run(s);
+    for (int i = 0; i < N_USERS; i++) {
+        served_read(c[i], &t);
+        assert_true(t.end == COMPLETION_STOP || t.n == 60);
+        assert_int_equal(t.text[strspn(t.text, " \n\t")], '{');
+        if (t.end == COMPLETION_STOP) {
+            json_t *json = json_loadb(t.text, t.len, JSON_ALLOW_NUL, NULL);
+
+            assert_true(json_is_object(json));
+            json_decref(json);
+        }
+        completion_close(c[i]);
+    }
+    scheduler_close(s);
+    served_close(&d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(valid_texts),
+        cmocka_unit_test(valid_texts_with_few_pages),
+        cmocka_unit_test(certain_from_the_beginning),
+        cmocka_unit_test(any_object),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
