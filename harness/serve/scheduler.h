@@ -42,9 +42,9 @@ struct scheduler_params {
     struct slm *m; /* with several sequences; it lives longer */
     const struct tokenizer *tok;
     const struct chat_template *chat; /* whose end tokens end an answer, too; or NULL */
-    int n_queue;      /* requests that may wait for a sequence; one more is refused */
-    double max_itl_s; /* a step's time while somebody decodes; 0: no limit */
-    bool keep_prefixes;
+    int n_queue;        /* requests that may wait for a sequence; one more is refused */
+    double max_itl_s;   /* a step's time while somebody decodes; 0: no limit */
+    bool keep_prefixes; /* and share them among those that run */
 };
 
 struct completion_bias {
@@ -68,7 +68,8 @@ struct completion_params {
     bool begins_text; /* an answer in a chat, or a prompt without text: the blank that
                          SentencePiece puts before a text's first word is dropped; else
                          the text goes on after the prompt's, with every blank */
-    bool ignore_end;  /* end tokens do not end it: for measuring */
+    bool ignore_end;  /* end tokens do not end it, but for that of a grammar's text: for
+                         measuring */
     struct grammar *grammar; /* what the text must be (a reference is taken), or NULL */
     uint64_t client;         /* whose queue it waits in */
     void (*wake)(void *arg); /* there is something to read; called by the scheduler's
@@ -105,7 +106,8 @@ struct completion_piece {
 };
 
 struct completion_usage {
-    int n_prompt, n_cached; /* n_cached of n_prompt came from kept prefixes */
+    int n_prompt, n_cached; /* n_cached of n_prompt came from kept prefixes, or from
+                               others that ran */
     int n_generated;        /* tokens, the end token with them */
     int n_forced;           /* of these, forced by the grammar without a choice */
     int n_preempted;        /* times that it was dropped and computed again */

@@ -4,6 +4,7 @@
  *
  * scheduler.c         opened, closed, stopped; requests taken in; the loop
  * scheduler_admit.c   who gets a sequence, who is dropped, what is kept of a sequence
+ * scheduler_share.c   what those that run have in common
  * scheduler_step.c    what a step computes, and its tokens
  * completion_make.c   a completion from its parameters
  * completion_choice.c the next token from logits
@@ -197,6 +198,12 @@ void scheduler_end_all(struct scheduler *s, enum completion_end end,
 
 /* How many tokens and pages there are now, for scheduler_read_stats(). */
 void scheduler_count(struct scheduler *s);
+
+/* ---- scheduler_share.c */
+
+/* If another one that runs has computed more of what c begins with, c has it, too.
+ * True: another one is about to, so c should wait. */
+bool scheduler_share(struct scheduler *s, struct completion *c);
 
 /* ---- scheduler_step.c */
 

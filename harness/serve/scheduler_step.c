@@ -110,9 +110,12 @@ static void plan_prompts(struct scheduler *s, int left)
     uint64_t after = 0;
 
     for (struct completion *c; left > 0 && (c = next_prompt(s, after));) {
-        int n = c->n - c->n_done;
+        int n;
 
         after = c->item.ticket;
+        if (scheduler_share(s, c))
+            continue;
+        n = c->n - c->n_done;
         n = n < left ? n : left;
         if (limited) {
             int within = tokens_within(s, work, c->n_done);

@@ -13,7 +13,7 @@ enum { N_CLIENTS = 4, N_HELD = 4, N_CTX = 600 };
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 enum { OPERATIONS = 60 };
 #else
-enum { OPERATIONS = 200 };
+enum { OPERATIONS = 150 };
 #endif
 
 struct held {
