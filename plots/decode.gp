@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 #
-# decode.gp - decode speed against threads, or against context depth with its roof
+# decode.gp - decode speed against threads, context depth, memory limit or number of
+# sequences, with its roof; and the KV cache against the number of sequences
 #
 # One line for each setting.
 
 # Series that are far slower than the others have a panel of their own below.
 is(i) = column("series") == i
 x_if(condition) = condition ? column(x_name) : NaN
-y_title(p) = panel_log[p] ? "tokens per second (logarithmic)" : "tokens per second"
+y_title_of(p) = panel_log[p] ? y_title . " (logarithmic)" : y_title
 
 # The legend, as labels of its own: gnuplot's has as many lines as the panel that it
 # belongs to has room for. Where it is too much beside the chart it stands below it.
@@ -77,25 +78,25 @@ do for [out in "output_png output_svg"] {
         eval "set xtics (" . x_ticks . ")"
         set format x (p == n_panels ? "%.10g" : "")
         if (p == n_panels) { set xlabel x_title textcolor rgb ink } else { unset xlabel }
-        if (n_panels == 1) { set ylabel y_title(p) textcolor rgb ink }
+        if (n_panels == 1) { set ylabel y_title_of(p) textcolor rgb ink }
         if (n_panels > 1) {
-            set label 3 (p == 1 ? y_title(p) : y_title(p) . ", slower series on an axis of their own") \
+            set label 3 (p == 1 ? y_title_of(p) : y_title_of(p) . ", slower series on an axis of their own") \
                 at graph 0, graph 1 offset 0, 0.8 left font ",12" textcolor rgb ink
         }
         plot \
-            for [s in panel_series[p]] data using (x_if(is(int(s)) && column("doubtful") == 0)):"roof_tok_per_s" \
+            for [s in panel_series[p]] data using (x_if(is(int(s)) && column("doubtful") == 0)):(column(other_name)) \
                 with lines lw 1.6 dt (9,6) lc rgb color(int(s)) notitle, \
-            for [s in panel_series[p]] data using (x_if(is(int(s)) && column("doubtful") == 1)):"roof_tok_per_s" \
+            for [s in panel_series[p]] data using (x_if(is(int(s)) && column("doubtful") == 1)):(column(other_name)) \
                 with lines lw 1.4 dt (2,5) lc rgb color(int(s)) notitle, \
-            for [s in panel_series[p]] data using (x_if(is(int(s)) && column("state") < 2)):"tok_per_s" \
+            for [s in panel_series[p]] data using (x_if(is(int(s)) && column("state") < 2)):(column(y_name)) \
                 with lines lw 2 lc rgb color(int(s)) notitle, \
-            for [s in panel_series[p]] data using (x_if(is(int(s)) && column("state") == 0)):"tok_per_s":"lo":"hi" \
+            for [s in panel_series[p]] data using (x_if(is(int(s)) && column("state") == 0)):(column(y_name)):"lo":"hi" \
                 with yerrorbars lw 1.2 lc rgb color(int(s)) pt solid(int(s)) ps 1.3*point notitle, \
-            for [s in panel_series[p]] data using (x_if(is(int(s)) && column("state") == 1)):"tok_per_s":"lo":"hi" \
+            for [s in panel_series[p]] data using (x_if(is(int(s)) && column("state") == 1)):(column(y_name)):"lo":"hi" \
                 with yerrorbars lw 1.2 lc rgb color(int(s)) pt hollow(int(s)) ps 1.5*point notitle, \
-            for [s in panel_series[p]] data using (x_if(is(int(s)) && column("state") == 2)):"tok_per_s" \
+            for [s in panel_series[p]] data using (x_if(is(int(s)) && column("state") == 2)):(column(y_name)) \
                 with points pt 2 ps 1.4*point lw 2 lc rgb color(int(s)) notitle, \
-            for [s in panel_series[p]] data using (column(x_name)):"tok_per_s":(is(int(s)) && column("state") == 2 ? strcol("note") : "") \
+            for [s in panel_series[p]] data using (column(x_name)):(column(y_name)):(is(int(s)) && column("state") == 2 ? strcol("note") : "") \
                 with labels noenhanced left offset 1,0 font ",11" textcolor rgb color(int(s)) notitle
         unset label 1
         unset label 2

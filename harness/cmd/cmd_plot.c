@@ -15,7 +15,8 @@ static const struct opt_usage usage = {
     .synopsis = "plot DIR",
     .about =
         "Draws the charts of a sweep from DIR/sweep.csv: decode speed against "
-        "threads and against context depth with its roof, prefill speed, the "
+        "threads, context depth and the number of sequences with its roof, prefill "
+        "speed, the "
         "memory needed and charged with its limit, the share of the roof by threads, "
         "token times and their course over the run and, with DIR/quality.csv "
         "(`bench quality -o "

@@ -101,7 +101,7 @@ void svg_chart_hint(FILE *f, const struct chart *c, const struct mark *m)
     if (m->state == MARK_CROSS) {
         html_printf(f, ": %s", *m->note ? m->note : "no figure");
     } else {
-        html_printf(f, ": %.3g tok/s", m->y);
+        html_printf(f, ": %.3g %s", m->y, c->unit ? c->unit : "tok/s");
         if (isfinite(m->lo) && isfinite(m->hi))
             html_printf(f, " (%.3g to %.3g)", m->lo, m->hi);
         if (isfinite(m->other) && m->other > 0)

@@ -148,6 +148,7 @@ static void fill_row(struct point_worker *c)
 
     row->n_params = (int64_t)info->n_params;
     row->kv_bytes_per_token = (int64_t)info->kv_more_bytes;
+    row->kv_bytes = (int64_t)info->kv_bytes;
     row->model_ctx = info->n_ctx_train;
     snprintf(row->quant, sizeof row->quant, "%s", info->quant);
     point_fill_columns(c->p, FIELD_COMPUTED, row);

@@ -12,8 +12,8 @@
 #include "harness/base/format.h"
 #include "harness/report/report_chart.h"
 #include "harness/report/report_context.h"
-#include "harness/report/report_limit.h"
 #include "harness/report/report_pareto.h"
+#include "harness/report/report_settings.h"
 #include "harness/report/report_speculation.h"
 #include "harness/report/report_token_charts.h"
 #include "harness/result/report_rows.h"
@@ -344,6 +344,12 @@ static const struct {
      "context depth, tokens", false, false, report_fill_context},
     {"decode_limit", "limit_gib", "tok_per_s", "roof_tok_per_s", "decode",
      "memory limit, GiB", false, false, report_fill_limit},
+    {"decode_sequences", "n_sequences", "tok_per_s", "roof_tok_per_s", "decode",
+     "sequences decoded together", false, false, report_fill_sequences},
+    {"decode_each", "n_sequences", "tok_per_s_each", "roof_tok_per_s_each", "decode",
+     "sequences decoded together", false, false, report_fill_each},
+    {"kv_cache", "n_sequences", "kv_mib", "none", "decode",
+     "sequences decoded together", false, false, report_fill_kv},
     {"decode_speed", "position", "tok_per_s", "roof_tok_per_s", "bars",
      "tokens per second", true, false, fill_decode},
     {"prefill", "position", "tok_per_s", "roof_tok_per_s", "bars", "tokens per second",

@@ -13,6 +13,7 @@
 #include "harness/base/format.h"
 #include "harness/report/chart_axes.h"
 #include "harness/report/chart_labels.h"
+#include "harness/result/roofs.h"
 
 /* Names in a legend are cut beyond this; models' names alone beyond less, as what
  * follows them tells their settings apart. */
@@ -81,6 +82,16 @@ void mark_set_speed(struct mark *m, const struct row *r)
         m->lo = r->tok_per_s_lo;
         m->hi = r->tok_per_s_hi;
     }
+}
+
+void mark_set_best_roof(struct mark *m, const struct row *r,
+                        const struct report_rows *p)
+{
+    if (r->disk_bytes_per_token > 0)
+        return; /* the disk's roof may be the lower one */
+    m->other = r->roof_gbps > 0 ? r->roof_tok_per_s / r->roof_gbps *
+                                      roof_best(r, p->v, p->n, &m->doubtful)
+                                : NAN;
 }
 
 void chart_free(struct chart *c)
@@ -171,7 +182,9 @@ static void write_settings(FILE *f, const struct chart *c, const struct chart_ax
     gnuplot_quote(f, c->title);
     fputs("\nsubtitle_text = ", f);
     gnuplot_quote(f, c->subtitle);
-    fprintf(f, "\nx_name = '%s'\ny_name = '%s'\n", c->x_name, c->y_name);
+    fprintf(f, "\nx_name = '%s'\ny_name = '%s'\nother_name = '%s'\n", c->x_name,
+            c->y_name, c->other_name);
+    fprintf(f, "y_title = '%s'\n", c->y_title ? c->y_title : "tokens per second");
     if (c->x_title)
         fprintf(f, "x_title = '%s'\n", c->x_title);
     write_series(f, c);

@@ -49,6 +49,8 @@ struct chart {
     const char *x_name;  /* columns of the CSV */
     const char *x_title; /* of the axis; NULL: the template has one */
     const char *y_name, *other_name;
+    const char *y_title;    /* of the axis of lines; NULL: tokens per second */
+    const char *unit;       /* of y, with y_title; NULL: tok/s */
     const char *extra_name; /* a further column, also on the y axis; NULL: none */
     char title[160], subtitle[320];
     char series[CHART_MAX_SERIES][REPORT_NAME_MAX];
@@ -78,6 +80,11 @@ void chart_place_bars(struct chart *c);
 
 /* Take speed, interval, roof and state from a row. */
 void mark_set_speed(struct mark *m, const struct row *r);
+
+/* Set the roof of a row that streams nothing to that of an undisturbed machine
+ * (roof_best()). */
+void mark_set_best_roof(struct mark *m, const struct row *r,
+                        const struct report_rows *p);
 
 /* Write the files and run gnuplot. A chart without a single figure is not drawn,
  * and its files of an earlier run are removed. Errors: ST_INTERRUPTED, ST_IO,

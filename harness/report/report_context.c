@@ -8,14 +8,12 @@
  */
 #include "harness/report/report_context.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/format.h"
 #include "harness/report/recommend.h"
-#include "harness/result/roofs.h"
 
 static enum status no_memory(struct err *err)
 {
@@ -97,11 +95,7 @@ static enum status add_mark(struct chart *c, const struct report_rows *p,
     m->series = series;
     m->x = (double)r->ctx;
     mark_set_speed(m, r);
-    if (r->disk_bytes_per_token > 0)
-        return ST_OK; /* the disk's roof may be the lower one, so it is the row's own */
-    m->other = r->roof_gbps > 0 ? r->roof_tok_per_s / r->roof_gbps *
-                                      roof_best(r, p->v, p->n, &m->doubtful)
-                                : NAN;
+    mark_set_best_roof(m, r, p);
     return ST_OK;
 }
 

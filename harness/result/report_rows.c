@@ -268,9 +268,20 @@ void report_rows_free(struct report_rows *p)
     memset(p, 0, sizeof *p);
 }
 
-void report_rows_ignore_limit(struct report_rows *p)
+void report_rows_ignore(struct report_rows *p, const char *column)
 {
-    p->varies &= ~(unsigned)VARIES_LIMIT;
+    size_t n;
+    const struct field *f = row_fields(&n);
+
+    if (!strcmp(column, "mem_limit_bytes"))
+        p->varies &= ~(unsigned)VARIES_LIMIT;
+    for (unsigned i = 0, bit = VARIES_COLUMN; i < n; i++) {
+        if (!f[i].label)
+            continue;
+        if (!strcmp(f[i].name, column))
+            p->varies &= ~bit;
+        bit <<= 1;
+    }
 }
 
 size_t report_setting_end(const struct report_rows *p, size_t begin)

@@ -69,8 +69,8 @@ enum status report_rows_pick(struct report_rows *p, const struct row *rows,
                              size_t n_rows, struct err *err);
 void report_rows_free(struct report_rows *p);
 
-/* Names of settings are without the memory limit from here on. */
-void report_rows_ignore_limit(struct report_rows *p);
+/* Names of settings are without a column, as "mem_limit_bytes", from here on. */
+void report_rows_ignore(struct report_rows *p, const char *column);
 
 bool report_same_setting(const struct row *a, const struct row *b);
 

@@ -14,7 +14,7 @@
 #include "harness/report/recommend.h"
 #include "harness/report/report.h"
 #include "harness/report/report_chart.h"
-#include "harness/report/report_limit.h"
+#include "harness/report/report_settings.h"
 #include "harness/report/report_pareto.h"
 #include "harness/report/report_speculation.h"
 #include "harness/result/report_rows.h"
@@ -363,6 +363,82 @@ static void limits_are_an_axis(void **state)
     report_rows_free(&p);
 }
 
+static struct row together(int n, int shared, int ctx, double tps)
+{
+    struct row r = limited("Q6_K", 8, ctx, tps, WEIGHTS_AUTO, WEIGHTS_PACKED);
+
+    snprintf(r.point, sizeof r.point, "m/s%d/shared%d/ctx%d", n, shared, ctx);
+    if (n > 1)
+        r.n_sequences = n;
+    if (shared)
+        r.n_shared = shared;
+    r.tok_per_s_lo = tps - 1;
+    r.tok_per_s_hi = tps + 1;
+    r.roof_gbps = 10;
+    r.kv_bytes = (int64_t)(n * ctx - (n - 1) * shared) << 20;
+    return r;
+}
+
+/* A line for each prefix, along the number of sequences, at the depth with most of
+ * them; of all sequences together, of each, and their KV cache. */
+static void sequences_are_an_axis(void **state)
+{
+    const struct row rows[] = {together(1, 0, 512, 10),   together(2, 0, 512, 18),
+                               together(8, 0, 512, 40),   together(8, 256, 512, 44),
+                               together(2, 256, 512, 19), together(2, 0, 4096, 9),
+                               together(1, 0, 4096, 8)};
+    static enum status (*const fill[])(struct chart *, const struct report_rows *,
+                                       struct err *) = {
+        report_fill_sequences, report_fill_each, report_fill_kv};
+    struct report_rows p;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(report_rows_pick(&p, rows, sizeof rows / sizeof *rows, &err),
+                     ST_OK);
+    for (int k = 0; k < 3; k++) {
+        struct chart c = {.name = "decode_sequences"};
+
+        assert_int_equal(fill[k](&c, &p, &err), ST_OK);
+        assert_non_null(strstr(c.title, ", 2 threads, context depth 512"));
+        assert_int_equal(c.n_series, 2);
+        assert_null(strstr(c.series[1], "sequences"));
+        assert_non_null(strstr(c.series[1], "shared"));
+        assert_int_equal(c.n, 5);
+        for (size_t i = 0; i < c.n; i++) {
+            const struct mark *m = &c.v[i];
+            const double each = k == 1 ? m->x : 1;
+            const struct row *r = m->x == 1        ? &rows[0]
+                                  : m->series == 0 ? &rows[m->x == 2 ? 1 : 2]
+                                  : m->x == 2      ? &rows[4]
+                                                   : &rows[3];
+
+            /* lines are drawn through marks that follow each other */
+            assert_true(i == 0 || c.v[i - 1].series < m->series ||
+                        (c.v[i - 1].series == m->series && c.v[i - 1].x < m->x));
+            if (k == 2) {
+                assert_true(m->y == (double)(r->kv_bytes >> 20) && isnan(m->other));
+                continue;
+            }
+            assert_float_equal(m->y, r->tok_per_s / each, 1e-9);
+            assert_float_equal(m->hi, (r->tok_per_s + 1) / each, 1e-9);
+            assert_float_equal(m->other, r->roof_tok_per_s / each, 1e-9);
+        }
+        chart_free(&c);
+    }
+    report_rows_free(&p);
+
+    /* a single number is no axis */
+    assert_int_equal(report_rows_pick(&p, rows + 2, 2, &err), ST_OK);
+    for (int k = 0; k < 3; k++) {
+        struct chart c = {.name = "decode_sequences"};
+
+        assert_int_equal(fill[k](&c, &p, &err), ST_OK);
+        assert_int_equal(c.n, 0);
+    }
+    report_rows_free(&p);
+}
+
 /* A point for the chart of speed against divergence. */
 static struct row known(const char *quant, int ctx, double tps, double kl)
 {
@@ -557,6 +633,7 @@ int main(void)
         cmocka_unit_test(the_table_has_a_line_per_point),
         cmocka_unit_test(charts_are_drawn_where_there_is_gnuplot),
         cmocka_unit_test(limits_are_an_axis),
+        cmocka_unit_test(sequences_are_an_axis),
         cmocka_unit_test(the_frontier_is_what_nothing_beats),
         cmocka_unit_test(files_are_named_once),
         cmocka_unit_test(speculation_is_bars_by_text),

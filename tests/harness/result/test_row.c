@@ -39,7 +39,7 @@ static void header_is_golden(void **state)
         "disk_bytes_per_token,disk_share,disk_wait_pct,disk_way,expert_hit_rate,"
         "mem_limit_bytes,mem_enforced_bytes,mem_peak_bytes,mem_planned_bytes,"
         "cached_bytes,kv_bytes_per_token,model_ctx,mem_resident_bytes,"
-        "n_streamed,streamed_bytes,reclaimed_bytes,"
+        "n_streamed,streamed_bytes,reclaimed_bytes,kv_bytes,"
         "validity,major_faults_per_token,refaults_per_token,steal_pct,others_pct,"
         "involuntary,throttled_ms,drift_pct,detail,command,throttled_pct,"
         "text,chunk_tokens,n_scored,perplexity,perplexity_se,reference,"

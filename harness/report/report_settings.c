@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * report_settings.c - decode speed against the memory limit, and against the number of
+ *                     sequences
+ */
+#include "harness/report/report_settings.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/format.h"
+#include "harness/result/order.h"
+#include "harness/result/roofs.h"
+
+#define MIB (1024.0 * 1024)
+#define GIB (1024 * MIB)
+
+static enum status no_memory(struct err *err)
+{
+    return err_set(err, ST_NO_MEMORY, "no memory for the marks of a chart");
+}
+
+/* ---- where a chart is drawn
+ * ----------------------------------------------------------
+ */
+
+/* A row's value of the setting that is the axis; 0: it has no place in the chart. */
+typedef int64_t value_fn(const struct row *r);
+
+static bool has_place(const struct row *r)
+{
+    return r->kind == POINT_DECODE && r->n_threads > 0 && r->ctx >= 0;
+}
+
+static int64_t limit_of(const struct row *r)
+{
+    return has_place(r) && r->mem_limit_bytes > 0 ? r->mem_limit_bytes : 0;
+}
+
+static int64_t sequences_of(const struct row *r)
+{
+    return !has_place(r) ? 0 : r->n_sequences > 1 ? r->n_sequences : 1;
+}
+
+static bool same_place(const struct row *a, const struct row *b)
+{
+    return a->n_threads == b->n_threads && a->ctx == b->ctx;
+}
+
+struct place {
+    const struct row *row;
+    int64_t value;
+};
+
+/* More threads first, then deeper contexts, so that of several places with as many
+ * values these come first. */
+static int by_place(const void *x, const void *y)
+{
+    const struct place *a = x, *b = y;
+
+    ORDER_BY(order_ints(b->row->n_threads, a->row->n_threads));
+    ORDER_BY(order_ints(b->row->ctx, a->row->ctx));
+    return order_ints(a->value, b->value);
+}
+
+/* A point of the threads and depth with the most values into *at; NULL: there is none
+ * with two. */
+static enum status choose_place(const struct row **at, const struct report_rows *p,
+                                value_fn *value_of, struct err *err)
+{
+    struct place *v = malloc((p->n + 1) * sizeof *v);
+    size_t n = 0, n_best = 1, n_values = 0;
+
+    if (!v)
+        return no_memory(err);
+    for (size_t i = 0; i < p->n; i++)
+        if (value_of(p->v[i]) > 0)
+            v[n++] = (struct place){p->v[i], value_of(p->v[i])};
+    qsort(v, n, sizeof *v, by_place);
+    *at = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (!i || !same_place(v[i - 1].row, v[i].row))
+            n_values = 1;
+        else
+            n_values += v[i - 1].value != v[i].value;
+        if (n_values > n_best) {
+            *at = v[i].row;
+            n_best = n_values;
+        }
+    }
+    free(v);
+    return ST_OK;
+}
+
+/* The line that is called as r's would be; a new one; -1: the chart is full. */
+static int series_of(struct chart *c, const struct report_rows *p, const struct row *r)
+{
+    char name[REPORT_NAME_MAX];
+
+    report_setting_name(p, r, name, sizeof name);
+    for (int i = 0; i < c->n_series; i++)
+        if (!strcmp(c->series[i], name))
+            return i;
+    return chart_add_series(c, p, r);
+}
+
+/* ---- the memory limit ------------------------------------------------------------ */
+
+static enum status add_limit(struct chart *c, const struct row *r, int series,
+                             double unit, struct err *err)
+{
+    struct mark *m = chart_mark(c);
+
+    if (!m)
+        return no_memory(err);
+    m->series = series;
+    m->x = (double)r->mem_limit_bytes / unit;
+    mark_set_speed(m, r);
+    if (r->limiter == LIMITER_PAGING)
+        m->other = NAN; /* the disk bounds it */
+    return ST_OK;
+}
+
+/* Rows as they were asked for: what auto chose is no other line. */
+static enum status pick_asked(struct report_rows *p, struct row **rows,
+                              const struct report_rows *from, struct err *err)
+{
+    size_t n = 0;
+
+    *rows = malloc((from->n + 1) * sizeof **rows);
+    if (!*rows)
+        return no_memory(err);
+    for (size_t i = 0; i < from->n; i++) {
+        if (!limit_of(from->v[i]))
+            continue;
+        (*rows)[n] = *from->v[i];
+        if ((*rows)[n].weights_asked != FIELD_NO_ENUM)
+            (*rows)[n].residency = (*rows)[n].weights_asked;
+        n++;
+    }
+    return report_rows_pick(p, *rows, n, err);
+}
+
+static enum status fill_limit(struct chart *c, const struct report_rows *p,
+                              struct err *err)
+{
+    const struct row *place = NULL;
+    double unit = MIB; /* where all are below 1 GiB */
+    enum status st = choose_place(&place, p, limit_of, err);
+
+    if (st || !place)
+        return st;
+    for (size_t i = 0; i < p->n; i++)
+        if ((double)p->v[i]->mem_limit_bytes >= GIB)
+            unit = GIB;
+    if (unit < GIB) {
+        c->x_name = "limit_mib";
+        c->x_title = "memory limit, MiB";
+    }
+    for (size_t i = 0; i < p->n && st == ST_OK; i++) {
+        const struct row *r = p->v[i];
+        const int series = same_place(r, place) ? series_of(c, p, r) : -1;
+
+        if (series >= 0)
+            st = add_limit(c, r, series, unit, err);
+    }
+    snprintf(c->title, sizeof c->title,
+             "Decode speed by memory limit, %lld thread%s, context depth %lld",
+             (long long)place->n_threads, plural(place->n_threads, "s"),
+             (long long)place->ctx);
+    return st;
+}
+
+enum status report_fill_limit(struct chart *c, const struct report_rows *p,
+                              struct err *err)
+{
+    struct report_rows asked = {.v = NULL};
+    struct row *rows = NULL;
+    enum status st = pick_asked(&asked, &rows, p, err);
+
+    if (st == ST_OK) {
+        report_rows_ignore(&asked, "mem_limit_bytes");
+        st = fill_limit(c, &asked, err);
+        report_rows_free(&asked);
+    }
+    free(rows);
+    return st;
+}
+
+/* ---- the number of sequences
+ * ----------------------------------------------------------
+ */
+
+enum shown { SHOWN_ALL, SHOWN_EACH, SHOWN_KV };
+
+static void set_speed(struct mark *m, const struct report_rows *p, const struct row *r,
+                      double n)
+{
+    mark_set_speed(m, r);
+    mark_set_best_roof(m, r, p);
+    m->y /= n;
+    m->lo /= n;
+    m->hi /= n;
+    m->other /= n;
+}
+
+static void set_kv(struct mark *m, const struct row *r)
+{
+    if (r->kv_bytes > 0)
+        m->y = (double)r->kv_bytes / MIB;
+    else
+        m->state = MARK_CROSS;
+}
+
+static enum status add_sequences(struct chart *c, const struct report_rows *p,
+                                 const struct row *r, int series, enum shown shown,
+                                 struct err *err)
+{
+    struct mark *m = chart_mark(c);
+
+    if (!m)
+        return no_memory(err);
+    m->series = series;
+    m->x = (double)sequences_of(r);
+    if (shown == SHOWN_KV)
+        set_kv(m, r);
+    else
+        set_speed(m, p, r, shown == SHOWN_EACH ? m->x : 1);
+    return ST_OK;
+}
+
+/* A line is drawn through marks that follow each other. */
+static int by_series(const void *x, const void *y)
+{
+    const struct mark *a = x, *b = y;
+
+    ORDER_BY(order_ints(a->series, b->series));
+    return order_ints((int64_t)a->x, (int64_t)b->x);
+}
+
+static enum status fill_sequences(struct chart *c, const struct report_rows *all,
+                                  enum shown shown, struct err *err)
+{
+    static const char *const what[] = {"Decode speed of all sequences together",
+                                       "Decode speed of each sequence", "KV cache"};
+    struct report_rows rows = *all; /* its names are without the number */
+    const struct row *place = NULL;
+    enum status st = choose_place(&place, all, sequences_of, err);
+
+    if (st || !place)
+        return st;
+    report_rows_ignore(&rows, "n_sequences");
+    for (size_t i = 0; i < all->n && st == ST_OK; i++) {
+        const struct row *r = all->v[i];
+        const bool shows = sequences_of(r) > 0 && same_place(r, place);
+        const int series = shows ? series_of(c, &rows, r) : -1;
+
+        if (series >= 0)
+            st = add_sequences(c, all, r, series, shown, err);
+    }
+    if (c->n)
+        qsort(c->v, c->n, sizeof *c->v, by_series);
+    snprintf(c->title, sizeof c->title, "%s, %lld thread%s, context depth %lld",
+             what[shown], (long long)place->n_threads, plural(place->n_threads, "s"),
+             (long long)place->ctx);
+    return st;
+}
+
+enum status report_fill_sequences(struct chart *c, const struct report_rows *p,
+                                  struct err *err)
+{
+    return fill_sequences(c, p, SHOWN_ALL, err);
+}
+
+enum status report_fill_each(struct chart *c, const struct report_rows *p,
+                             struct err *err)
+{
+    return fill_sequences(c, p, SHOWN_EACH, err);
+}
+
+enum status report_fill_kv(struct chart *c, const struct report_rows *p,
+                           struct err *err)
+{
+    c->y_title = "KV cache, MiB";
+    c->unit = "MiB";
+    return fill_sequences(c, p, SHOWN_KV, err);
+}

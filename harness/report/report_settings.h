@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * report_settings.h - charts along a setting: decode speed against the memory limit,
+ * and speed and KV cache against the number of sequences
+ *
+ * Each is drawn at the number of threads and the depth at which that setting has the
+ * most values, and has no marks where it has fewer than two.
+ *
+ * Threading: pure functions.
+ */
+#ifndef SLM_HARNESS_REPORT_REPORT_SETTINGS_H
+#define SLM_HARNESS_REPORT_REPORT_SETTINGS_H
+
+#include "harness/report/report_chart.h"
+
+/* Decode speed by memory limit: a line for each quantisation and each way to hold
+ * weights that was asked for; with auto, points of one line may differ in what was
+ * chosen. Error: ST_NO_MEMORY. */
+enum status report_fill_limit(struct chart *c, const struct report_rows *p,
+                              struct err *err);
+
+/* Decode speed by number of sequences, with the roof of an undisturbed machine
+ * (roof_best()): of all together, of each, and the size of the KV cache. A line for
+ * each setting, and for each number of tokens that sequences begin with. Error:
+ * ST_NO_MEMORY. */
+enum status report_fill_sequences(struct chart *c, const struct report_rows *p,
+                                  struct err *err);
+enum status report_fill_each(struct chart *c, const struct report_rows *p,
+                             struct err *err);
+enum status report_fill_kv(struct chart *c, const struct report_rows *p,
+                           struct err *err);
+
+#endif
