@@ -11,9 +11,10 @@
  *                   capability is left, whoever it is
  *     files         Landlock: nothing can be written, made or removed, and nothing read
  * but the files it was to read, /proc, /sys and what programs are made of system calls
- * seccomp: no network, no other program, no access to other processes, no keys, mounts,
- * modules or namespaces; io_uring only where it is asked for, since it would go round
- * this list, or one ring that was made before and can only read. They fail with EPERM.
+ * seccomp: no network (a server's own connections apart), no other program, no access
+ * to other processes, no keys, mounts, modules or namespaces; io_uring only where it is
+ * asked for, since it would go round this list, or one ring that was made before and
+ * can only read. They fail with EPERM.
  *
  * What a kernel does not have (Landlock before 5.13, or switched off) is left out;
  * fence_missing() says so. Descriptors that are open stay as they are.
@@ -38,6 +39,8 @@ struct fence {
     bool uses_uring;  /* it may make an io_uring */
     bool has_ring;    /* it has made one that only reads (stream_ring.h) ... */
     int ring;         /* ... and may go on using that, by this descriptor */
+    bool serves;      /* it accepts connections ... */
+    int listener;     /* ... of this socket, which listens already */
 };
 
 struct fence_state {

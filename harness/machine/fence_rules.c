@@ -158,8 +158,7 @@ int fence_rules_enforce(int ruleset)
 /* By name, since not every architecture has each. */
 static const char *const forbidden[] = {
     /* network */
-    "socket", "socketpair", "connect", "bind", "listen", "accept", "accept4",
-    "socketcall",
+    "socket", "socketpair", "connect", "bind", "listen", "accept", "socketcall",
 /* other processes; LeakSanitizer looks at its own */
 #ifndef __SANITIZE_ADDRESS__
     "ptrace",
@@ -210,6 +209,17 @@ static bool forbid_uring(scmp_filter_ctx filter, const struct fence *fence)
                             : forbid(filter, "io_uring_enter"));
 }
 
+/* accept4(), but of that socket, compared in all 64 bits. */
+static bool forbid_accept(scmp_filter_ctx filter, const struct fence *fence)
+{
+    const int number = seccomp_syscall_resolve_name("accept4");
+
+    return fence->serves
+               ? !seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 1,
+                                   SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)fence->listener))
+               : forbid(filter, "accept4");
+}
+
 bool fence_filter_enter(const struct fence *fence)
 {
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
@@ -217,6 +227,7 @@ bool fence_filter_enter(const struct fence *fence)
 
     for (size_t i = 0; ok && i < sizeof forbidden / sizeof *forbidden; i++)
         ok = forbid(filter, forbidden[i]);
+    ok = ok && forbid_accept(filter, fence);
     if (!fence->runs_others)
         ok = ok && forbid(filter, "execve") && forbid(filter, "execveat");
     if (!fence->uses_uring)

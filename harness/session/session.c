@@ -16,6 +16,7 @@
 #include "harness/machine/fence.h"
 #include "harness/machine/topology.h"
 #include "harness/tune/tuned_use.h"
+#include "harness/worker/worker_fence.h"
 
 static int on_preload(void *progress, size_t done, size_t total)
 {
@@ -77,6 +78,23 @@ struct opening {
     enum tuned_state tuned;
 };
 
+/* A profile is read later: the one that is named, or of all that are there. */
+static enum status fence_server(const struct modelref *ref,
+                                const struct session_params *params, struct err *err)
+{
+    const char *tuned = params->setup.tuned;
+    char folder[4096];
+    enum status st = ST_OK;
+
+    if (!strcmp(tuned, "auto"))
+        st = modelref_cache_path(folder, sizeof folder, NULL, "tuned", err);
+    else
+        snprintf(folder, sizeof folder, "%s", tuned);
+    return st ? st
+              : worker_fence_server(ref, *folder ? folder : NULL, params->listener,
+                                    err);
+}
+
 enum status session_model(struct modelref *ref, const struct session_params *params,
                           struct err *err)
 {
@@ -89,7 +107,9 @@ enum status session_model(struct modelref *ref, const struct session_params *par
         st = modelref_set_quant(ref, params->quant, err);
     if (!st)
         st = modelref_make_file(ref, NULL, err);
-    return st ? st : fence_enter_calls(err);
+    if (st)
+        return st;
+    return params->serves ? fence_server(ref, params, err) : fence_enter_calls(err);
 }
 
 enum status session_inputs(struct path_list *files, const struct session_params *params,
@@ -255,6 +275,9 @@ static enum status open_with(struct opening *o, struct slm **m, int *n_threads,
     o->p = model_setup_params(&o->setup, topology_model_bytes(&o->topo, 0));
     o->p.n_ctx = a->n_ctx;
     o->p.n_logits = a->n_logits;
+    o->p.n_sequences = a->n_sequences;
+    o->p.n_pool = a->n_pool;
+    o->p.ring = a->serves ? worker_ring() : NULL;
     choose_tuned(o, &t);
     st = choose_params(o, err);
     if (st == ST_OK)

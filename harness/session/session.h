@@ -22,14 +22,19 @@ struct session_params {
      * placement that is not given are the defaults. A profile does not override what is
      * set. */
     struct model_setup setup;
-    int n_ctx, n_logits; /* as in struct slm_params */
+    int n_ctx, n_logits, n_sequences; /* as in struct slm_params */
+    size_t n_pool;
+    bool serves; /* it accepts connections of `listener`, which listens: then the fence
+                    is the whole one, behind which nothing is written and only the
+                    model and what runs it are read */
+    int listener;
     bool decodes; /* many tokens: without a profile, measure prefetch distances */
 };
 
 /* The model that params name; a synthetic one is made where its file is missing. From
  * then on the process can start no other program and use no network (fence.h). Errors:
  * those of modelref_parse(), modelref_set_quant(), modelref_make_file() and
- * fence_enter_calls(). */
+ * fence_enter_calls(), or worker_fence_server(). */
 enum status session_model(struct modelref *ref, const struct session_params *params,
                           struct err *err);
 

@@ -38,7 +38,7 @@ static void make_ring(void)
         ring = NULL;
 }
 
-enum status worker_fence(const struct modelref *model, const char *text,
+static enum status enter(const struct modelref *model, const char *also, int listener,
                          struct err *err)
 {
     static bool fenced;
@@ -50,7 +50,7 @@ enum status worker_fence(const struct modelref *model, const char *text,
         return ST_OK;
     st = add_model(&reads, model, err);
     if (!st)
-        st = path_list_add(&reads, text, err);
+        st = path_list_add(&reads, also, err);
     if (!st)
         st = add_data(&reads, err);
     if (!st)
@@ -59,11 +59,25 @@ enum status worker_fence(const struct modelref *model, const char *text,
         st = fence_enter(&(struct fence){.reads = (const char *const *)reads.path,
                                          .n_reads = reads.n,
                                          .has_ring = ring != NULL,
-                                         .ring = ring ? stream_ring_fd(ring) : -1},
+                                         .ring = ring ? stream_ring_fd(ring) : -1,
+                                         .serves = listener >= 0,
+                                         .listener = listener},
                          &state, err);
     path_list_free(&reads);
     fenced = !st;
     return st;
+}
+
+enum status worker_fence(const struct modelref *model, const char *text,
+                         struct err *err)
+{
+    return enter(model, text, -1, err);
+}
+
+enum status worker_fence_server(const struct modelref *model, const char *also,
+                                int listener, struct err *err)
+{
+    return enter(model, also, listener, err);
 }
 
 struct stream_ring *worker_ring(void)

@@ -17,6 +17,11 @@
 enum status worker_fence(const struct modelref *model, const char *text,
                          struct err *err);
 
+/* The same of a process that also reads `also` (may be NULL) and accepts connections of
+ * a socket that listens. */
+enum status worker_fence_server(const struct modelref *model, const char *also,
+                                int listener, struct err *err);
+
 struct stream_ring;
 
 /* The ring that the fence lets through, for the model that is open; NULL: no fence, or

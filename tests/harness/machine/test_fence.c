@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <liburing.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -261,6 +262,89 @@ static void root_stays_where_nobody_may_read(void **state)
     assert_int_equal(f.linked, 0);
 }
 
+/* ---- connections of a socket that listens
+ * --------------------------------------------- */
+
+struct found_server {
+    enum status status;
+    bool seccomp;
+    int accepted, received; /* errno; bytes of an echo, or -errno */
+    int other, plain, socket, listens, connects; /* errno */
+};
+
+/* A socket that listens, and a connection to it that waits; both are the caller's. */
+static void make_listener(int *listener, int *client)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof a;
+
+    *listener = socket(AF_INET, SOCK_STREAM, 0);
+    *client = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(*listener, (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(listen(*listener, 4), 0);
+    assert_int_equal(getsockname(*listener, (struct sockaddr *)&a, &len), 0);
+    assert_int_equal(connect(*client, (struct sockaddr *)&a, sizeof a), 0);
+}
+
+static int error_of(int result)
+{
+    return result < 0 ? errno : 0;
+}
+
+static void try_server(struct found_server *f, int listener, int client, int other)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET};
+    char text[8] = "";
+    const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+    f->accepted = error_of(fd);
+    if (send(client, "echo", 4, 0) == 4 && recv(fd, text, sizeof text, 0) == 4 &&
+        send(fd, text, 4, MSG_NOSIGNAL) == 4)
+        f->received = (int)recv(client, text, sizeof text, 0);
+    f->other = error_of(accept4(other, NULL, NULL, 0));
+    f->plain = error_of(accept(listener, NULL, NULL));
+    f->socket = error_of(socket(AF_INET, SOCK_STREAM, 0));
+    f->listens = error_of(listen(other, 1));
+    f->connects = error_of(connect(client, (struct sockaddr *)&a, sizeof a));
+}
+
+static void a_server_accepts_at_its_socket_alone(void **state)
+{
+    struct found_server f = {.status = ST_IO};
+    int pipe_fd[2];
+
+    (void)state;
+    assert_int_equal(pipe(pipe_fd), 0);
+    if (!fork()) {
+        struct fence fence = {.serves = true};
+        struct fence_state done;
+        struct err err = ERR_INIT;
+        int client, other, ignored;
+
+        make_listener(&fence.listener, &client);
+        make_listener(&other, &ignored);
+        f.status = fence_enter(&fence, &done, &err);
+        f.seccomp = done.seccomp;
+        try_server(&f, fence.listener, client, other);
+        _exit(write(pipe_fd[1], &f, sizeof f) != sizeof f);
+    }
+    close(pipe_fd[1]);
+    assert_int_equal(read(pipe_fd[0], &f, sizeof f), sizeof f);
+    close(pipe_fd[0]);
+    assert_int_not_equal(wait(NULL), -1);
+    assert_int_equal(f.status, ST_OK);
+    assert_int_equal(f.accepted, 0);
+    assert_int_equal(f.received, 4);
+    if (!f.seccomp)
+        skip();
+    assert_int_equal(f.other, EPERM);
+    assert_int_equal(f.plain, EPERM);
+    assert_int_equal(f.socket, EPERM);
+    assert_int_equal(f.listens, EPERM);
+    assert_int_equal(f.connects, EPERM);
+}
+
 /* ---- a ring that was made before ------------------------------------------------ */
 
 #define N_OPS 64
@@ -396,6 +480,7 @@ int main(void)
         TEST(no_capability_is_left),
         TEST(root_becomes_who_called_sudo),
         TEST(root_stays_where_nobody_may_read),
+        TEST(a_server_accepts_at_its_socket_alone),
         TEST(ring_only_reads),
     };
 
