@@ -20,6 +20,13 @@ struct schema_rule {
     uint32_t rule;
 };
 
+/* A pattern and its rule: what follows a string's opening quote. */
+struct known_pattern {
+    const char *text;
+    size_t len;
+    uint32_t min, max, rule;
+};
+
 struct build {
     struct automaton *a;
     json_t *root;                /* the schema; NULL: any object */
@@ -28,7 +35,12 @@ struct build {
     int depth;                   /* of schemas within schemas */
     struct schema_rule *schemas; /* [n_schemas], of which n_built are built */
     size_t n_schemas, n_built, cap_schemas;
-    json_t *made;             /* an array that owns schemas merged here */
+    json_t *made;                   /* an array that owns schemas merged here */
+    int n_merged;                   /* schemas looked at for that, */
+    uint64_t merge_work;            /* and values and names compared */
+    struct known_pattern *patterns; /* [n_patterns] */
+    size_t n_patterns;
+    uint64_t pattern_work;    /* steps of making all patterns deterministic */
     uint32_t string, any;     /* rules, NO_RULE: not there yet */
     uint32_t number, integer; /* the same */
 };
@@ -115,6 +127,16 @@ bool schema_check(struct build *b, const json_t *schema);
 bool schema_restricts(const char *key);
 /* The first keyword that does and is none of but[], which ends with NULL; or NULL. */
 const char *schema_other(const json_t *schema, const char *const *but);
+
+/* The type of a value; a whole number has two. */
+unsigned schema_type_of(const json_t *value);
+
+/* One schema for what $ref, allOf, anyOf, oneOf and other keywords of one say together:
+ * without any of them, or anyOf alone, or false. Owned by b; NULL after an error. */
+const json_t *schema_combine(struct build *b, const json_t *schema);
+
+/* Refuses alternatives of oneOf that may be valid at once. */
+void schema_check_one(struct build *b, const json_t *list);
 
 /* Values of `enum` and `const`. */
 uint32_t build_values(struct build *b, const json_t *schema, uint32_t to);

@@ -19,6 +19,7 @@ static void build_free(struct build *b)
     for (size_t i = 0; i < b->n_schemas; i++)
         free(b->schemas[i].path);
     free(b->schemas);
+    free(b->patterns);
     json_decref(b->made);
 }
 

@@ -41,20 +41,25 @@ enum status grammar_json(struct grammar **g, struct err *err);
 
 /* Texts valid under a JSON schema, given as its own text[len]. Supported:
  *
- *   type (one or a list), enum, const, anyOf, $ref to places of the same schema
- *   (recursive ones, too), true, false and {};
+ *   type (one or a list), enum, const, anyOf, allOf, oneOf where its alternatives
+ *   exclude each other, $ref to places of the same schema (recursive ones, too), true,
+ *   false and {}; several schemas for one value are merged;
  *   objects: properties, required, additionalProperties; members come in the schema's
  *   order, then required ones that it does not declare, then others;
  *   arrays: items, prefixItems, minItems, maxItems;
- *   strings: minLength, maxLength;
- *   integers: minimum, maximum, exclusiveMinimum, exclusiveMaximum.
+ *   strings: minLength, maxLength, pattern (what is regular of ECMA 262, with ^ and $ at
+ *   the ends only), format (date, time, date-time, duration, uuid, email, hostname,
+ *   ipv4, ipv6, uri);
+ *   integers: minimum, maximum, exclusiveMinimum, exclusiveMaximum; numbers: the same,
+ *   where the limit is a whole number.
  *
  * Without a type, a schema is of the types that its keywords are about, and any value
  * where there are none. Annotations (title, description, default, ...) say nothing. All
  * else is an error, never ignored. Texts are a part of what is valid: integers have up
  * to 18 digits (unless a limit has more), fractions 17, exponents 2; free strings have
- * any characters and escapes but U+0000 and lone surrogates; names and listed values
- * have no unnecessary escapes. A name that is not declared may come twice.
+ * any characters and escapes but U+0000 and lone surrogates; names, listed values and
+ * patterns have no unnecessary escapes; formats allow the usual part of what they name.
+ * A name that is not declared may come twice.
  *
  * Errors: ST_INPUT (not JSON, not a schema, not supported: the message names the
  * keyword and where it is; too large, with the limit; no text is valid), ST_NO_MEMORY.

@@ -165,7 +165,7 @@ unsigned schema_types(struct build *b, const json_t *schema)
 
 /* ---- listed values ------------------------------------------------------ */
 
-static unsigned type_of(const json_t *value)
+unsigned schema_type_of(const json_t *value)
 {
     switch (json_typeof(value)) {
     case JSON_OBJECT:
@@ -209,7 +209,7 @@ uint32_t build_values(struct build *b, const json_t *schema, uint32_t to)
     for (size_t i = 0; i < n && texts; i++) {
         const json_t *value = list ? json_array_get(list, i) : one;
 
-        if (!(types & type_of(value)) || (one && !json_equal(value, one)))
+        if (!(types & schema_type_of(value)) || (one && !json_equal(value, one)))
             continue;
         char *s =
             json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));

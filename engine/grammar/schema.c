@@ -217,31 +217,38 @@ static uint32_t by_type(struct build *b, const json_t *schema, uint8_t nest,
     return b->a->st ? NODE_DEAD : build_split(b->a, ways, n);
 }
 
+/* A schema that says what its value is by other schemas only, one of them. */
+static bool is_alone(const json_t *schema, const char *key)
+{
+    const char *const but[] = {key, NULL};
+
+    return json_object_get(schema, key) && !schema_other(schema, but);
+}
+
 static uint32_t schema_object(struct build *b, const json_t *schema, uint8_t nest,
                               uint32_t to)
 {
-    static const char *const only_ref[] = {"$ref", NULL}, *const only_any[] = {"anyOf",
-                                                                               NULL};
+    static const char *const by_others[] = {"$ref", "anyOf", "oneOf", "allOf"};
     static const char *const nothing[] = {NULL};
-    const char *other;
 
     if (!schema_check(b, schema))
         return NODE_DEAD;
     if (!schema_other(schema, nothing))
         return build_any(b, nest, to);
-    if (json_object_get(schema, "$ref")) {
-        other = schema_other(schema, only_ref);
-        if (!other)
-            return reference(b, schema, nest, to);
-        build_refuse(b, "'%.64s' beside $ref is not supported", other);
-        return NODE_DEAD;
+    if (is_alone(schema, "$ref"))
+        return reference(b, schema, nest, to);
+    if (is_alone(schema, "oneOf")) {
+        schema_check_one(b, json_object_get(schema, "oneOf"));
+        return alternatives(b, schema, "oneOf", nest, to);
     }
-    if (json_object_get(schema, "anyOf")) {
-        other = schema_other(schema, only_any);
-        if (!other)
-            return alternatives(b, schema, "anyOf", nest, to);
-        build_refuse(b, "'%.64s' beside anyOf is not supported", other);
-        return NODE_DEAD;
+    if (is_alone(schema, "anyOf"))
+        return alternatives(b, schema, "anyOf", nest, to);
+    for (int i = 0; i < 4; i++) {
+        if (json_object_get(schema, by_others[i])) {
+            const json_t *all = schema_combine(b, schema);
+
+            return all ? build_schema(b, all, nest, to) : NODE_DEAD;
+        }
     }
     if (json_object_get(schema, "enum") || json_object_get(schema, "const"))
         return build_values(b, schema, to);

@@ -84,34 +84,71 @@ static void read_limit(struct build *b, const json_t *schema, const char *key,
         *limit = n;
 }
 
+/* A fraction that is not zero, of up to 17 digits. */
+static uint32_t fraction(struct automaton *a, uint32_t to)
+{
+    const uint32_t more = build_repeat(a, build_range(a, '0', '9', NODE_POP), 0, 8, to);
+
+    return build_text(a, ".", 1,
+                      build_repeat(a, build_range(a, '0', '0', NODE_POP), 0, 8,
+                                   build_range(a, '1', '9', more)));
+}
+
+/* Decimals between whole limits: whole numbers from..until, and what lies between two
+ * neighbours of lo..hi. */
+static uint32_t decimals(struct automaton *a, int64_t from, int64_t until, int64_t lo,
+                         int64_t hi, uint32_t to)
+{
+    const uint32_t zeros = build_text(
+        a, ".", 1, build_repeat(a, build_range(a, '0', '0', NODE_POP), 1, 17, to));
+    uint32_t ways[3] = {build_whole(a, from, until, build_either(a, to, zeros)),
+                        NODE_DEAD, NODE_DEAD};
+
+    if (hi > 0 && lo < hi)
+        ways[1] = build_whole(a, lo > 0 ? lo : 0, hi - 1, fraction(a, to));
+    if (lo < 0 && lo < hi)
+        ways[2] = build_text(
+            a, "-", 1, build_whole(a, hi < 0 ? -hi : 0, -(lo + 1), fraction(a, to)));
+    return build_split(a, ways, 3);
+}
+
+/* Sides without a limit go as far as integers do, or to what the other side needs. */
+static void fill_limits(int64_t *lo, int64_t *hi)
+{
+    if (*hi > MOST && *lo <= MOST)
+        *hi = MOST;
+    if (*lo < -MOST && *hi >= -MOST)
+        *lo = -MOST;
+}
+
 uint32_t build_number_type(struct build *b, const json_t *schema, bool integer,
                            uint32_t to)
 {
     static const char *const keys[] = {"minimum", "exclusiveMinimum", "maximum",
                                        "exclusiveMaximum"};
-    int64_t lo = INT64_MIN + 1, hi = INT64_MAX;
+    int64_t from = INT64_MIN + 1, until = INT64_MAX; /* whole numbers */
+    int64_t lo = INT64_MIN + 1, hi = INT64_MAX;      /* what lies between */
     bool limited = false;
 
     for (int i = 0; i < 4; i++) {
         const json_t *value = json_object_get(schema, keys[i]);
+        const double x = json_number_value(value);
 
         limited = limited || value;
-        if (value && !integer) {
+        if (value && !integer && (x != floor(x) || fabs(x) > (double)MOST)) {
             build_refuse(b,
-                         "'%s' of a number that need not be an integer is not "
-                         "supported",
+                         "'%s' of a number that need not be an integer must itself be "
+                         "one, of up to 18 digits",
                          keys[i]);
             return NODE_DEAD;
         }
-        read_limit(b, schema, keys[i], i >= 2, i % 2 == 1, i < 2 ? &lo : &hi);
+        read_limit(b, schema, keys[i], i >= 2, i % 2 == 1, i < 2 ? &from : &until);
+        read_limit(b, schema, keys[i], i >= 2, false, i < 2 ? &lo : &hi);
     }
     if (!limited)
         return integer ? build_integer(b, to) : build_number(b, to);
-    /* Sides without a limit go as far as integers do, or to what the other side needs.
-     */
-    if (hi > MOST && lo <= MOST)
-        hi = MOST;
-    if (lo < -MOST && hi >= -MOST)
-        lo = -MOST;
-    return build_whole(b->a, lo, hi, to);
+    fill_limits(&from, &until);
+    fill_limits(&lo, &hi);
+    return integer ? build_whole(b->a, from, until, to)
+                   : decimals(b->a, from, until, lo, hi, to);
 }

@@ -1,17 +1,87 @@
 /* SPDX-License-Identifier: MIT
  *
- * schema_string.c - strings of a schema
+ * schema_string.c - strings of a schema: lengths, patterns, formats
+ *
+ * A format is a regular expression here, of the most usual texts that are valid by its
+ * specification, or of all.
+ *
+ * Source: RFC 3339 (dates; durations in appendix A), 9562 (UUIDs), 5321 (addresses),
+ * 1123 (host names), 4291 (IPv6), 3986 (URIs).
  */
 #include "engine/grammar/build.h"
 
+#include <string.h>
+
+#define LEAP "(0[48]|[2468][048]|[13579][26])"
+#define DATE                                                                 \
+    "(\\d{4}-(0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|"                       \
+    "\\d{4}-(0[469]|11)-(0[1-9]|[12]\\d|30)|\\d{4}-02-(0[1-9]|1\\d|2[0-8])|" \
+    "(\\d\\d" LEAP "|([02468][048]|[13579][26])00)-02-29)"
+#define HOUR_MINUTE "([01]\\d|2[0-3]):[0-5]\\d"
+#define TIME        HOUR_MINUTE ":[0-5]\\d(\\.\\d{1,9})?(Z|[+-]" HOUR_MINUTE ")"
+#define LABEL       "[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?"
+#define HOST        LABEL "(\\." LABEL "){0,5}"
+#define ATOM        "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]{1,31}"
+#define BYTE        "(25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)"
+#define H           "[0-9a-fA-F]{1,4}"
+#define SECONDS     "\\d{1,9}S"
+#define MINUTES     "(\\d{1,9}M(" SECONDS ")?|" SECONDS ")"
+#define CLOCK       "T(\\d{1,9}H" MINUTES "?|" MINUTES ")"
+#define DAYS        "\\d{1,9}D"
+#define MONTHS      "(\\d{1,9}M(" DAYS ")?|" DAYS ")"
+#define HEX(n)      "[0-9a-fA-F]{" #n "}"
+#define PATH        "[A-Za-z0-9._~!$&'()*+,;=:@-]"
+
+static const struct {
+    const char *name, *pattern;
+} formats[] = {
+    {"date", "^" DATE "$"},
+    {"time", "^" TIME "$"},
+    {"date-time", "^" DATE "T" TIME "$"},
+    {"duration",
+     "^P((\\d{1,9}Y" MONTHS "?|" MONTHS ")(" CLOCK ")?|" CLOCK "|\\d{1,9}W)$"},
+    {"uuid", "^" HEX(8) "-" HEX(4) "-" HEX(4) "-" HEX(4) "-" HEX(12) "$"},
+    {"email", "^" ATOM "(\\." ATOM ")?@" LABEL "(\\." LABEL "){1,5}$"},
+    {"hostname", "^" HOST "$"},
+    {"ipv4", "^" BYTE "(\\." BYTE "){3}$"},
+    {"ipv6", "^((" H ":){7}" H "|(" H ":){1,7}:|(" H ":){1,6}:" H "|(" H ":){1,5}(:" H
+             "){1,2}|(" H ":){1,4}(:" H "){1,3}|(" H ":){1,3}(:" H "){1,4}|(" H
+             ":){1,2}(:" H "){1,5}|" H ":(:" H "){1,6}|:((:" H "){1,7}|:))$"},
+    {"uri", "^https?://" HOST "(:[1-9]\\d{0,3})?(/" PATH "{0,60}){0,6}(\\?[A-Za-z0-9"
+            "._~!$&'()*+,;=:@/?-]{0,120})?(#[A-Za-z0-9._~/?-]{0,60})?$"},
+};
+#define N_FORMATS (sizeof formats / sizeof *formats)
+
 uint32_t build_string_type(struct build *b, const json_t *schema, uint32_t to)
 {
+    const json_t *pattern = json_object_get(schema, "pattern");
+    const json_t *format = json_object_get(schema, "format");
+    const char *name = json_string_value(format);
     uint32_t min = 0, max = NO_LIMIT;
 
     build_get_count(b, schema, "minLength", &min);
     build_get_count(b, schema, "maxLength", &max);
-    if (json_object_get(schema, "pattern") || json_object_get(schema, "format")) {
-        build_refuse(b, "the keywords 'pattern' and 'format' are not supported");
+    if ((pattern && !json_is_string(pattern)) || (format && !name)) {
+        build_refuse(b, "'pattern' and 'format' are texts");
+        return NODE_DEAD;
+    }
+    if (pattern && format) {
+        build_refuse(b, "'pattern' and 'format' of one string are not supported");
+        return NODE_DEAD;
+    }
+    if (pattern)
+        return build_pattern(b, json_string_value(pattern), json_string_length(pattern),
+                             min, max, to);
+    for (size_t i = 0; format && i < N_FORMATS; i++) {
+        if (!strcmp(name, formats[i].name))
+            return build_pattern(b, formats[i].pattern, strlen(formats[i].pattern), min,
+                                 max, to);
+    }
+    if (format) {
+        build_refuse(b,
+                     "the format '%.32s' is not supported; those that are: date, time, "
+                     "date-time, duration, uuid, email, hostname, ipv4, ipv6, uri",
+                     name);
         return NODE_DEAD;
     }
     return build_string(b, min, max, to);

@@ -65,6 +65,53 @@ static const char *const schemas[] = {
                                             "\"items\":{\"$ref\":\"#\"}},"
                                             "\"kind\":{\"const\":\"ab\"}",
                                             "\"children\",\"kind\"") "]}",
+    /* numbers between limits */
+    "{\"type\":\"number\",\"minimum\":0}",
+    "{\"type\":\"number\",\"exclusiveMinimum\":0,\"maximum\":12}",
+    "{\"type\":\"number\",\"minimum\":-3,\"exclusiveMaximum\":2}",
+    "{\"type\":\"number\",\"maximum\":-1}",
+    "{\"type\":\"integer\",\"minimum\":1000000000000000000,\"maximum\":"
+    "1200000000000000000}",
+    "{\"type\":\"integer\",\"minimum\":0.5,\"maximum\":10.5}",
+    /* patterns */
+    "{\"type\":\"string\",\"pattern\":\"^[a-c]{2,4}$\"}",
+    "{\"type\":\"string\",\"pattern\":\"^(red|re|green)+$\"}",
+    "{\"type\":\"string\",\"pattern\":\"ab\"}",
+    "{\"type\":\"string\",\"pattern\":\"^\\\\d+(\\\\.\\\\d{1,2})?$|^none$\"}",
+    "{\"type\":\"string\",\"pattern\":\"^[^a-z\\\"]*$\",\"maxLength\":6}",
+    "{\"type\":\"string\",\"pattern\":\"^(a|aa)*$\",\"minLength\":3,\"maxLength\":5}",
+    "{\"type\":\"string\",\"pattern\":\"^.[\\u00e9\\u20ac]\\\\\\\\.$\"}",
+    "{\"type\":\"string\",\"pattern\":\"\\\\n\",\"minLength\":4}",
+    "{\"type\":\"string\",\"pattern\":\"^\\\\w+@\\\\w+$\",\"minLength\":4,"
+    "\"maxLength\":12}",
+    "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"pattern\":\"^[A-Z]?x$\"},"
+    "\"maxItems\":3}",
+    /* several schemas for one value */
+    "{\"allOf\":[{\"type\":\"integer\",\"minimum\":3},{\"type\":\"number\",\"maximum\":"
+    "9}]}",
+    "{\"allOf\":[" OBJECT(
+        "\"a\":{\"type\":\"integer\"},\"ab\":{}",
+        "\"a\"") ",{"
+                 "\"properties\":{\"a\":{\"minimum\":5},\"abc\":{\"const\":1}}}]}",
+    "{\"type\":\"object\",\"properties\":{\"a\":{\"const\":1},\"ab\":{\"const\":2}},"
+    "\"additionalProperties\":false,\"anyOf\":[{\"required\":[\"a\"]},{\"required\":["
+    "\"ab\"]}]}",
+    "{\"$ref\":\"#/$defs/x\",\"maxLength\":3,\"$defs\":{\"x\":{\"type\":\"string\","
+    "\"minLength\":2}}}",
+    "{\"enum\":[1,2,3,\"a\"],\"allOf\":[{\"enum\":[2,3,\"a\"]},{\"type\":\"integer\"}]"
+    "}",
+    "{\"oneOf\":[{\"type\":\"string\",\"maxLength\":3},{\"type\":\"null\"},{\"enum\":["
+    "1,2]}]}",
+    "{\"oneOf\":[" OBJECT("\"kind\":{\"const\":\"a\"}", "\"kind\"") "," OBJECT(
+        "\"kind\":{\"enum\":[\"ab\",\"abc\"]},\"a\":{}", "\"kind\"") "]}",
+    "{\"oneOf\":[" OBJECT("\"a\":{\"type\":\"null\"}", "\"a\"") "," OBJECT(
+        "\"ab\":{\"type\":\"null\"}", "\"ab\"") "]}",
+    "{\"anyOf\":[{\"type\":\"string\",\"maxLength\":1},{\"allOf\":[{\"type\":\"array\","
+    "\"items\":{\"type\":\"integer\"}},{\"items\":{\"maximum\":3},\"maxItems\":2}]}]}",
+    /* what cannot be is left out */
+    "{\"anyOf\":[{\"type\":\"string\",\"minLength\":3,\"maxLength\":2},{\"const\":1}]}",
+    "{\"type\":\"object\",\"properties\":{\"a\":false,\"ab\":{\"const\":1}},"
+    "\"required\":[\"ab\"],\"additionalProperties\":false}",
 };
 #define N_SCHEMAS (sizeof schemas / sizeof *schemas)
 
