@@ -10,10 +10,11 @@
  * for whom the fewest tokens were computed, so that a client with many requests, or
  * long ones, does not hold up the others; within one first come, first served. A
  * request is admitted when a sequence is free, and the pages of its prompt and of the
- * first page that it generates. Where pages run out while sequences grow, kept prefixes
- * are forgotten first; then the sequence that came last is dropped: it waits ahead of
- * all that have not begun, and its prompt and what it has generated are computed again,
- * so that its text goes on where it was.
+ * first page that it generates; until then those behind it wait, too, so that small
+ * ones cannot keep it waiting for ever. Where pages run out while sequences grow, kept
+ * prefixes are forgotten first; then the sequence that came last is dropped: it waits
+ * ahead of all that have not begun, and its prompt and what it has generated are
+ * computed again, so that its text goes on where it was.
  *
  * With max_itl_s, prompts get no more tokens in a step than keep the step, by what
  * steps have taken so far, below that time while others decode.

@@ -157,48 +157,62 @@ static void log_probabilities(void **state)
     completion_close(c);
 }
 
-/* Of tokens with the same large bias the least used one is next. */
+/* Each token has the largest logit, less what the tokens before it cost. */
+static void check_penalised(const struct completion_params *p,
+                            const struct served_text *t)
+{
+    int n[SERVED_VOCAB] = {0};
+    struct err err = ERR_INIT;
+
+    slm_truncate(model.alone, 0);
+    for (int i = 0; i < t->n; i++) {
+        float changed[SERVED_VOCAB], best = -INFINITY;
+
+        assert_int_equal(slm_eval(model.alone, i ? &t->tokens[i - 1] : p->prompt,
+                                  i ? 1 : p->n_prompt, SLM_LOGITS_LAST, &err),
+                         ST_OK);
+        memcpy(changed, slm_logits(model.alone, 0), sizeof changed);
+        for (int k = 0; k < p->n_biases; k++)
+            changed[p->biases[k].id] += p->biases[k].bias;
+        for (int id = 0; id < SERVED_VOCAB; id++) {
+            if (n[id])
+                changed[id] -=
+                    p->presence_penalty + (float)n[id] * p->frequency_penalty;
+            best = changed[id] > best ? changed[id] : best;
+        }
+        assert_true(best - changed[t->tokens[i]] < 0.02F);
+        n[t->tokens[i]]++;
+    }
+}
+
 static void penalties_and_biases(void **state)
 {
-    struct scheduler *s = served_scheduler(&model, 4, false);
+    struct scheduler *s = served_scheduler(&model, 8, false);
     const int32_t prompt[] = {300};
-    struct completion_bias biases[] = {{310, 1000}, {311, 1000}, {312, 1000}};
-    struct completion_params p = served_params(prompt, 1, 30);
-    struct completion *frequency, *presence, *neither;
-    int n[3] = {0};
-    struct served_text *t;
+    const struct completion_bias few[] = {{310, 20}, {311, 20}, {312, 20}, {313, -20}};
+    struct completion_params p[5];
+    struct completion *c[5];
 
     (void)state;
-    p.biases = biases;
-    p.n_biases = 3;
-    neither = served_submit(s, &p);
-    p.frequency_penalty = 2;
-    frequency = served_submit(s, &p);
-    p.frequency_penalty = 0;
-    p.presence_penalty = 2;
-    biases[0].bias = 1001.9F; /* copied: the others have 1000 */
-    biases[1].bias = 1000.9F;
-    p.sampling = sampler_params_default();
-    presence = served_submit(s, &p);
-    served_run(s);
-    t = text_of(frequency);
-    assert_int_equal(t->n, 30);
-    for (int i = 0; i < 30; i++) {
-        assert_in_range(t->tokens[i], 310, 312);
-        n[t->tokens[i] - 310]++;
+    for (int i = 0; i < 5; i++) {
+        p[i] = served_params(prompt, 1, 40);
+        p[i].presence_penalty = i == 1 || i == 4 ? 1.5F : 0;
+        p[i].frequency_penalty = i == 2 ? 0.7F : i == 4 ? -0.3F : 0;
+        p[i].biases = few;
+        p[i].n_biases = i >= 3 ? 4 : 0;
+        c[i] = served_submit(s, &p[i]);
     }
-    for (int i = 0; i < 3; i++) /* logits differ by a few units */
-        assert_in_range(n[i], 7, 13);
-    t = text_of(presence);
-    for (int i = 0; i < 30; i++)
-        assert_in_range(t->tokens[i], 310, 312);
-    t = text_of(neither);
-    for (int i = 0; i < 30; i++)
-        assert_in_range(t->tokens[i], 310, 312);
+    served_run(s);
+    for (int i = 0; i < 5; i++) {
+        struct served_text *t = text_of(c[i]);
+
+        assert_int_equal(t->n, 40);
+        check_penalised(&p[i], t);
+        for (int k = 0; i >= 3 && k < 40; k++)
+            assert_in_range(t->tokens[k], 310, 312);
+        completion_close(c[i]);
+    }
     scheduler_close(s);
-    completion_close(frequency);
-    completion_close(presence);
-    completion_close(neither);
 }
 
 /* ---- how they end -----------------------------------------------------------------
