@@ -5,6 +5,9 @@
  */
 #include "tests/support/served_model.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 enum { N_USERS = 7, N_CTX = 400 };
 
 static struct served model;
@@ -157,6 +160,26 @@ static void log_probabilities(void **state)
     completion_close(c);
 }
 
+/* What the last few tokens before token i, those of the prompt with them, have less. */
+static void repeat(const struct completion_params *p, const struct served_text *t,
+                   int i, float *logits)
+{
+    bool seen[SERVED_VOCAB] = {false};
+
+    for (int k = 1; k <= p->sampling.repeat_window; k++) {
+        const int at = i - k + (int)p->n_prompt;
+        const int32_t id = at < 0                  ? -1
+                           : at < (int)p->n_prompt ? p->prompt[at]
+                                                   : t->tokens[i - k];
+
+        if (id < 0 || seen[id])
+            continue;
+        seen[id] = true;
+        logits[id] = logits[id] > 0 ? logits[id] / p->sampling.repeat_penalty
+                                    : logits[id] * p->sampling.repeat_penalty;
+    }
+}
+
 /* Each token has the largest logit, less what the tokens before it cost. */
 static void check_penalised(const struct completion_params *p,
                             const struct served_text *t)
@@ -174,6 +197,7 @@ static void check_penalised(const struct completion_params *p,
         memcpy(changed, slm_logits(model.alone, 0), sizeof changed);
         for (int k = 0; k < p->n_biases; k++)
             changed[p->biases[k].id] += p->biases[k].bias;
+        repeat(p, t, i, changed);
         for (int id = 0; id < SERVED_VOCAB; id++) {
             if (n[id])
                 changed[id] -=
@@ -190,25 +214,29 @@ static void penalties_and_biases(void **state)
     struct scheduler *s = served_scheduler(&model, 8, false);
     const int32_t prompt[] = {300};
     const struct completion_bias few[] = {{310, 20}, {311, 20}, {312, 20}, {313, -20}};
-    struct completion_params p[5];
-    struct completion *c[5];
+    struct completion_params p[6];
+    struct completion *c[6];
 
     (void)state;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         p[i] = served_params(prompt, 1, 40);
         p[i].presence_penalty = i == 1 || i == 4 ? 1.5F : 0;
         p[i].frequency_penalty = i == 2 ? 0.7F : i == 4 ? -0.3F : 0;
         p[i].biases = few;
-        p[i].n_biases = i >= 3 ? 4 : 0;
+        p[i].n_biases = i == 3 || i == 4 ? 4 : 0;
+        if (i == 5) {
+            p[i].sampling.repeat_penalty = 1.5F;
+            p[i].sampling.repeat_window = 12;
+        }
         c[i] = served_submit(s, &p[i]);
     }
     served_run(s);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         struct served_text *t = text_of(c[i]);
 
         assert_int_equal(t->n, 40);
         check_penalised(&p[i], t);
-        for (int k = 0; i >= 3 && k < 40; k++)
+        for (int k = 0; p[i].n_biases && k < 40; k++)
             assert_in_range(t->tokens[k], 310, 312);
         completion_close(c[i]);
     }
@@ -371,6 +399,53 @@ static void closed_while_they_run(void **state)
     assert_int_equal(story.n_over, 1);
     scheduler_close(s);
     completion_close(story.c[story.order[0]]);
+    served_check_idle(&model);
+}
+
+struct slow_reader {
+    struct completion *c;
+    atomic_bool began, ended;
+    bool ended_first;
+};
+
+static void wake_slowly(void *arg)
+{
+    struct slow_reader *r = arg;
+
+    atomic_store(&r->began, true);
+    usleep(20000);
+    atomic_store(&r->ended, true);
+}
+
+static void *close_while_woken(void *arg)
+{
+    struct slow_reader *r = arg;
+
+    while (!atomic_load(&r->began))
+        usleep(100);
+    completion_close(r->c);
+    r->ended_first = atomic_load(&r->ended);
+    return NULL;
+}
+
+/* What wake() uses may be freed as soon as the completion is closed. */
+static void closed_while_it_is_woken(void **state)
+{
+    struct scheduler *s = served_scheduler(&model, 8, true);
+    const int32_t prompt[] = {300};
+    struct completion_params p = served_params(prompt, 1, 100);
+    struct slow_reader r = {.c = NULL};
+    pthread_t thread;
+
+    (void)state;
+    p.wake = wake_slowly;
+    p.arg = &r;
+    r.c = served_submit(s, &p);
+    assert_int_equal(pthread_create(&thread, NULL, close_while_woken, &r), 0);
+    served_run(s);
+    pthread_join(thread, NULL);
+    assert_true(r.ended_first);
+    scheduler_close(s);
     served_check_idle(&model);
 }
 
@@ -549,6 +624,7 @@ int main(void)
         cmocka_unit_test(ends),
         cmocka_unit_test(stops_at_once),
         cmocka_unit_test(closed_while_they_run),
+        cmocka_unit_test(closed_while_it_is_woken),
         cmocka_unit_test(never_run),
         cmocka_unit_test(clients_in_turn),
         cmocka_unit_test(prompts_in_chunks),

@@ -208,26 +208,25 @@ static void turns_compute_what_is_new(void **state)
 
 /* Prompts that come together are computed as far as they are alike only once; nobody is
  * kept up by one that goes on otherwise. */
-static void alike_and_together(void **state)
+static void check_alike(int n_alike, int n_rest)
 {
-    enum { ALIKE = 300, REST = 40, N = 5 };
-    int32_t prompts[N][ALIKE + REST];
+    enum { N = 5 };
+    int32_t prompts[N][340];
     struct completion *c[N];
     struct scheduler_stats stats;
     struct served d;
     struct scheduler *s;
     int n_cached = 0;
 
-    (void)state;
     served_open(&d, &SERVED_PLAIN, N, N_CTX, 0);
     for (int keeps = 0; keeps < 2; keeps++) {
         s = served_scheduler(&d, N, keeps);
         for (int i = 0; i < N; i++) {
             /* the last one is another one */
-            served_prompt(prompts[i], ALIKE, i == N - 1);
-            served_prompt(prompts[i] + ALIKE, REST, 10 + (uint64_t)i);
+            served_prompt(prompts[i], n_alike, i == N - 1);
+            served_prompt(prompts[i] + n_alike, n_rest, 10 + (uint64_t)i);
             const struct completion_params p =
-                served_params(prompts[i], ALIKE + REST, 20);
+                served_params(prompts[i], n_alike + n_rest, 20);
 
             c[i] = served_submit(s, &p);
         }
@@ -236,18 +235,25 @@ static void alike_and_together(void **state)
             struct served_text *t = text_of(c[i]);
 
             assert_int_equal(t->usage.n_cached,
-                             keeps && i > 0 && i < N - 1 ? ALIKE : 0);
+                             keeps && i > 0 && i < N - 1 ? n_alike : 0);
             n_cached += t->usage.n_cached;
-            served_check_greedy(&d, prompts[i], ALIKE + REST, t);
+            served_check_greedy(&d, prompts[i], n_alike + n_rest, t);
             completion_close(c[i]);
         }
         scheduler_read_stats(s, &stats);
         assert_int_equal(stats.n_cached, n_cached);
-        assert_int_equal(stats.n_step_tokens, N * (ALIKE + REST + 19) - n_cached);
+        assert_int_equal(stats.n_step_tokens, N * (n_alike + n_rest + 19) - n_cached);
         scheduler_close(s);
         served_check_idle(&d);
     }
     served_close(&d);
+}
+
+static void alike_and_together(void **state)
+{
+    (void)state;
+    check_alike(300, 40); /* several steps */
+    check_alike(40, 4);   /* some of them in one */
 }
 
 /* ---- models that keep nothing -----------------------------------------------------
