@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_serve.c - `bench serve`: a model for several users, by OpenAI's API
+ */
+#include "harness/cmd/cmd.h"
+
+#include <limits.h>
+
+#include "harness/base/interrupt.h"
+#include "harness/http/serve.h"
+#include "harness/session/textmodel.h"
+
+static const struct opt_usage usage = {
+    .synopsis = "serve -m MODEL [--listen ADDRESS:PORT] [--sequences N] [--ctx N]",
+    .about = "Answers /v1/chat/completions and /v1/completions of OpenAI's API, whole "
+             "or as a stream, for N users at once; /v1/models, /health and /metrics "
+             "(Prometheus) say what runs. Prints one line when it is ready. SIGINT and "
+             "SIGTERM finish what runs; a second one ends it.",
+    .example = "bench serve -m model.gguf --sequences 4 --ctx 4096\n"
+               "curl -s http://127.0.0.1:8080/v1/models",
+    .no_arguments = "the model follows -m",
+};
+
+int cmd_serve(int argc, char **argv)
+{
+    struct err err = ERR_INIT;
+    struct serve_settings s = SERVE_DEFAULTS;
+    struct opt_args args;
+    bool cancelled = false;
+    const struct opt opts[] = {
+        SESSION_OPT_MODEL(s.session),
+        OPT_STR(0, "chat-template", &s.chat_template, "NAME",
+                "chat template (default: that of the file)"),
+        OPT_STR(0, "name", &s.name, "NAME", "the model's name for clients"),
+        OPT_STR(0, "listen", &s.listen, "WHERE",
+                "ADDRESS:PORT, * for all (default: 127.0.0.1:8080)"),
+        OPT_INT(0, "port", &s.port, "N", "the port; 0: a free one", 0, 65535),
+        OPT_INT(0, "sequences", &s.session.n_sequences, "N",
+                "answers at once (default: 8)", 1, SLM_MAX_SEQUENCES),
+        OPT_INT(0, "ctx", &s.session.n_ctx, "N",
+                "positions of each (default: the model's, at most 4096)", 1,
+                SLM_MAX_POSITIONS),
+        OPT_BYTES(0, "kv-memory", &s.kv_bytes, "SIZE",
+                  "most for keys and values (default: what fits)"),
+        OPT_INT(0, "queue", &s.n_queue, "N", "requests that may wait (default: 64)", 0,
+                1 << 20),
+        OPT_DOUBLE(0, "max-itl", &s.max_itl_ms, "MS",
+                   "longest step while others read; 0: any (default: 500)", 0, 1e6),
+        OPT_FLAG(0, "no-prefixes", &s.no_prefixes,
+                 "keep nothing of a request for later ones"),
+        TEXTMODEL_OPTS(s.session),
+        OPT_STR(0, "api-key-file", &s.key_file, "FILE", "keys, one a line"),
+        OPT_STR(0, "cors", &s.cors, "ORIGIN", "whose pages may ask, or *"),
+        OPT_BYTES(0, "max-body", &s.max_body, "SIZE", "of a request (default: 8M)"),
+        OPT_INT(0, "connections", &s.n_connections, "N", "at once (default: 512)", 1,
+                1 << 16),
+        OPT_DOUBLE(0, "timeout", &s.timeout_s, "S",
+                   "for a request to come, or to be taken (default: 60)", 1, 86400),
+        OPT_DOUBLE(0, "grace", &s.grace_s, "S",
+                   "to finish what runs after a signal (default: 30)", 0, 86400),
+        OPT_FLAG(0, "log", &s.log, "a line for each request on standard error"),
+        OPT_END,
+    };
+    enum status st = opt_parse(&args, argc, argv, opts, &usage, &err);
+
+    if (st == ST_OK && args.help)
+        return 0;
+    if (st == ST_OK && !s.session.model)
+        st = err_set(&err, ST_USAGE, "name the model: -m FILE");
+    if (st == ST_OK) {
+        interrupt_catch();
+        st = serve(&s, &cancelled, &err);
+    }
+    if (st == ST_OK && cancelled)
+        st = err_set(&err, ST_INTERRUPTED, "interrupted");
+    return st ? cmd_end(&err) : 0;
+}

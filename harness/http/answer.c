@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * answer.c - completions of a request, read as they come
+ */
+#include "harness/http/answer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "engine/base/clock.h"
+
+struct choice {
+    struct completion *c; /* NULL: not begun, or read to its end */
+    int prompt;
+    struct textbuf text; /* unless it streams */
+    struct reply_logprobs logprobs;
+    enum completion_end end;
+    struct completion_usage usage;
+    bool has_spoken;  /* an event was written */
+    uint64_t last_ns; /* of its last text; 0: none yet */
+};
+
+struct answer {
+    const struct answer_model *model;
+    struct api_request request;
+    struct reply_head head;
+    struct choice *choices; /* [n] */
+    int n, n_open;
+    struct textbuf events;
+    struct refusal failure; /* of a completion */
+    uint64_t begin_ns;
+    bool has_text;
+};
+
+static uint64_t random_number(void)
+{
+    uint64_t v = 0;
+
+    if (getrandom(&v, sizeof v, 0) != sizeof v)
+        v = clock_ns();
+    return v;
+}
+
+/* ---- prompts as tokens -------------------------------------------------------------
+ */
+
+static bool encode_chat(struct answer *a, struct api_prompt *p, struct refusal *refusal)
+{
+    const struct answer_model *m = a->model;
+    struct err err = ERR_INIT;
+
+    if (!m->chat)
+        return refuse(refusal, 400, "unsupported", "messages",
+                      "%s has no chat template that this server knows; "
+                      "--chat-template names one when it is started",
+                      m->name);
+    if (chat_encode(m->chat, m->tok, a->request.messages, a->request.n_messages, 0,
+                    &p->ids, &p->n_ids, &err))
+        return refuse_err(refusal, &err, "messages");
+    return true;
+}
+
+/* Control tokens that are spelled in a prompt are recognised: who writes a prompt
+ * writes the model's own markers. */
+static bool encode_text(const struct answer *a, struct api_prompt *p,
+                        struct refusal *refusal)
+{
+    const struct tokenizer *tok = a->model->tok;
+    const bool with_bos = tokenizer_adds_bos(tok) || p->len == 0;
+    struct err err = ERR_INIT;
+
+    if (p->ids)
+        return true;
+    if (tokenizer_encode(tok, p->text, p->len, with_bos, true, &p->ids, &p->n_ids,
+                         &err))
+        return refuse_err(refusal, &err, "prompt");
+    return true;
+}
+
+static bool check_length(const struct answer *a, const struct api_prompt *p,
+                         struct refusal *refusal)
+{
+    if (!p->n_ids)
+        return refuse(refusal, 400, NULL, "prompt", "the prompt has no token");
+    if (p->n_ids >= (size_t)a->model->n_ctx)
+        return refuse(
+            refusal, 400, "context_length_exceeded",
+            a->request.kind == API_CHAT ? "messages" : "prompt",
+            "the prompt has %zu tokens; a context of %d positions has no room "
+            "for it and an answer",
+            p->n_ids, a->model->n_ctx);
+    return true;
+}
+
+static bool encode(struct answer *a, struct refusal *refusal)
+{
+    struct api_request *r = &a->request;
+
+    if (r->kind == API_CHAT) {
+        r->prompts = calloc(1, sizeof *r->prompts);
+        if (!r->prompts)
+            return refuse(refusal, 503, NULL, NULL, "no memory for a prompt");
+        r->n_prompts = 1;
+        if (!encode_chat(a, r->prompts, refusal))
+            return false;
+    }
+    for (size_t i = 0; i < r->n_prompts; i++)
+        if ((r->kind == API_COMPLETION && !encode_text(a, &r->prompts[i], refusal)) ||
+            !check_length(a, &r->prompts[i], refusal))
+            return false;
+    return true;
+}
+
+/* ---- beginning ----------------------------------------------------------------------
+ */
+
+static bool make_grammar(const struct api_request *r, struct grammar **g,
+                         struct refusal *refusal)
+{
+    struct err err = ERR_INIT;
+    enum status st = ST_OK;
+
+    if (r->format == API_JSON)
+        st = grammar_json(g, &err);
+    if (r->format == API_SCHEMA)
+        st = grammar_from_schema(g, r->schema, strlen(r->schema), &err);
+    return !st || refuse_err(refusal, &err, "response_format");
+}
+
+/* Whole seconds, at least one. */
+static int retry_seconds(double s)
+{
+    return s > 3600 ? 3600 : s > 1 ? (int)(s + 0.999) : 1;
+}
+
+static bool refuse_submit(struct refusal *refusal, const struct err *err, bool full,
+                          double retry_s)
+{
+    if (!full)
+        return refuse_err(refusal, err, NULL);
+    refusal->retry_after_s = retry_seconds(retry_s);
+    return refuse(refusal, 429, "queue_full", NULL, "%s", err->msg);
+}
+
+static bool submit_all(struct answer *a, const struct answer_asked *asked,
+                       struct grammar *grammar, struct refusal *refusal)
+{
+    const struct api_request *r = &a->request;
+    const uint64_t seed = r->has_seed ? r->sampling.seed : random_number();
+    struct completion_params params = {
+        .max_tokens = r->max_tokens,
+        .sampling = r->sampling,
+        .presence_penalty = r->presence_penalty,
+        .frequency_penalty = r->frequency_penalty,
+        .biases = r->biases,
+        .n_biases = r->n_biases,
+        .n_logprobs = r->n_logprobs,
+        .stops = r->stops,
+        .n_stops = r->n_stops,
+        .ignore_end = r->ignore_end,
+        .grammar = grammar,
+        .client = asked->client,
+        .wake = asked->wake,
+        .arg = asked->arg,
+    };
+
+    for (int i = 0; i < a->n; i++) {
+        const struct api_prompt *p = &r->prompts[i / r->n];
+        struct err err = ERR_INIT;
+        double retry_s = 0;
+        bool full = false;
+
+        a->choices[i].prompt = i / r->n;
+        a->choices[i].logprobs.wanted = r->n_logprobs >= 0;
+        params.prompt = p->ids;
+        params.n_prompt = p->n_ids;
+        params.begins_text = r->kind == API_CHAT || (p->text && !p->len);
+        /* Choices differ, each the same whenever it is asked for again. */
+        params.sampling.seed = seed + (uint64_t)i;
+        if (scheduler_submit(a->model->scheduler, &params, &a->choices[i].c, &full,
+                             &retry_s, &err))
+            return refuse_submit(refusal, &err, full, retry_s);
+        a->n_open++;
+    }
+    return true;
+}
+
+static void make_head(struct answer *a)
+{
+    const struct api_request *r = &a->request;
+
+    a->head = (struct reply_head){.kind = r->kind,
+                                  .stream = r->stream,
+                                  .usage_follows = r->stream && r->include_usage,
+                                  .created = (long long)time(NULL),
+                                  .model = a->model->name};
+    snprintf(a->head.id, sizeof a->head.id, "%s-%016llx",
+             r->kind == API_CHAT ? "chatcmpl" : "cmpl",
+             (unsigned long long)random_number());
+}
+
+static bool begin(struct answer *a, const struct answer_asked *asked,
+                  struct refusal *refusal)
+{
+    struct api_request *r = &a->request;
+    struct grammar *grammar = NULL;
+    bool ok;
+
+    if (!api_request_read(r, asked->kind, asked->body, asked->len, a->model->n_vocab,
+                          refusal))
+        return false;
+    if (r->model && strcmp(r->model, a->model->name))
+        return refuse(refusal, 404, "model_not_found", "model",
+                      "there is no model %.100s here, but %s", r->model,
+                      a->model->name);
+    if (!encode(a, refusal) || !make_grammar(r, &grammar, refusal))
+        return false;
+    make_head(a);
+    a->choices = calloc(r->n_prompts * (size_t)r->n, sizeof *a->choices);
+    if (a->choices) {
+        a->n = (int)r->n_prompts * r->n;
+        ok = submit_all(a, asked, grammar, refusal);
+    } else {
+        ok = refuse(refusal, 503, NULL, NULL, "no memory for %d choices", r->n);
+    }
+    grammar_unref(grammar);
+    return ok;
+}
+
+bool answer_begin(struct answer **a, const struct answer_model *model,
+                  const struct answer_asked *asked, struct refusal *refusal)
+{
+    struct answer *new = calloc(1, sizeof *new);
+
+    if (!new)
+        return refuse(refusal, 503, NULL, NULL, "no memory for an answer");
+    new->model = model;
+    new->begin_ns = asked->begin_ns;
+    if (!begin(new, asked, refusal)) {
+        answer_close(new);
+        return false;
+    }
+    *a = new;
+    return true;
+}
+
+void answer_close(struct answer *a)
+{
+    if (!a)
+        return;
+    for (int i = 0; i < a->n; i++) {
+        if (a->choices[i].c)
+            completion_close(a->choices[i].c);
+        textbuf_free(&a->choices[i].text);
+        reply_logprobs_free(&a->choices[i].logprobs);
+    }
+    free(a->choices);
+    textbuf_free(&a->events);
+    api_request_free(&a->request);
+    free(a);
+}
+
+/* ---- reading ------------------------------------------------------------------------
+ */
+
+/* When text came: to the request's first, and between a choice's own. */
+static void note_text(struct answer *a, struct choice *c, struct metrics *m)
+{
+    const uint64_t now = clock_ns();
+
+    if (!a->has_text)
+        histogram_add(&m->first, (double)(now - a->begin_ns) * 1e-9);
+    a->has_text = true;
+    if (c->last_ns)
+        histogram_add(&m->gap, (double)(now - c->last_ns) * 1e-9);
+    c->last_ns = now;
+}
+
+static void put_event(struct answer *a, struct choice *c, const char *text, size_t len)
+{
+    reply_event(&a->events, &a->head, (int)(c - a->choices), !c->has_spoken, text, len,
+                &c->logprobs, c->end);
+    c->has_spoken = true;
+}
+
+static void take_piece(struct answer *a, struct choice *c,
+                       const struct completion_piece *piece, struct metrics *m)
+{
+    if (piece->len)
+        note_text(a, c, m);
+    if (c->logprobs.wanted)
+        reply_logprobs_add(&c->logprobs, a->head.kind, piece, a->model->tok);
+    if (!a->head.stream)
+        textbuf_put(&c->text, piece->text, piece->len);
+    else if (piece->len || c->logprobs.wanted)
+        put_event(a, c, piece->text, piece->len);
+}
+
+static void end_choice(struct answer *a, struct choice *c, enum completion_end end)
+{
+    c->end = end;
+    completion_read_usage(c->c, &c->usage);
+    if (end == COMPLETION_FAILED)
+        refuse(&a->failure, 500, "failed", NULL, "%s", completion_error(c->c));
+    else if (end == COMPLETION_ABORTED)
+        refuse(&a->failure, 503, "stopping", NULL,
+               "the server has stopped before the answer's end");
+    else if (a->head.stream)
+        put_event(a, c, "", 0);
+    completion_close(c->c);
+    c->c = NULL;
+    a->n_open--;
+}
+
+static void read_choice(struct answer *a, struct choice *c, struct metrics *m)
+{
+    struct completion_piece piece;
+    enum completion_end end;
+
+    while (completion_read(c->c, &piece))
+        take_piece(a, c, &piece, m);
+    end = completion_end(c->c);
+    if (end != COMPLETION_RUNS)
+        end_choice(a, c, end);
+}
+
+/* A prompt counts once, however many choices it has. */
+static struct reply_usage sum_usage(const struct answer *a)
+{
+    struct reply_usage u = {0};
+
+    for (int i = 0; i < a->n; i++) {
+        const struct completion_usage *c = &a->choices[i].usage;
+
+        if (i % a->request.n == 0) {
+            u.n_prompt += c->n_prompt;
+            u.n_cached += c->n_cached;
+        }
+        u.n_generated += c->n_generated;
+    }
+    return u;
+}
+
+static void end_stream(struct answer *a)
+{
+    const struct reply_usage usage = sum_usage(a);
+
+    if (a->failure.http) {
+        reply_error_event(&a->events, &a->failure);
+        return;
+    }
+    if (a->head.usage_follows)
+        reply_usage_event(&a->events, &a->head, &usage);
+    reply_done_event(&a->events);
+}
+
+void answer_advance(struct answer *a, struct metrics *m)
+{
+    if (!a->n_open)
+        return;
+    for (int i = 0; i < a->n; i++)
+        if (a->choices[i].c)
+            read_choice(a, &a->choices[i], m);
+    if (a->n_open)
+        return;
+    histogram_add(&m->whole, (double)(clock_ns() - a->begin_ns) * 1e-9);
+    if (a->head.stream)
+        end_stream(a);
+}
+
+bool answer_streams(const struct answer *a)
+{
+    return a->head.stream;
+}
+
+bool answer_ended(const struct answer *a)
+{
+    return !a->n_open;
+}
+
+struct textbuf *answer_events(struct answer *a)
+{
+    return &a->events;
+}
+
+bool answer_whole(struct answer *a, struct textbuf *out, struct refusal *refusal)
+{
+    const struct reply_usage usage = sum_usage(a);
+
+    if (a->failure.http) {
+        *refusal = a->failure;
+        return false;
+    }
+    reply_begin(out, &a->head);
+    for (int i = 0; i < a->n; i++)
+        reply_choice(out, &a->head, i, &a->choices[i].text, &a->choices[i].logprobs,
+                     a->choices[i].end);
+    reply_end(out, &usage);
+    return !out->failed || refuse(refusal, 503, NULL, NULL, "no memory for the answer");
+}
+
+void answer_read_facts(const struct answer *a, struct answer_facts *out)
+{
+    const struct reply_usage u = sum_usage(a);
+
+    *out =
+        (struct answer_facts){.n_prompt = u.n_prompt,
+                              .n_cached = u.n_cached,
+                              .n_generated = u.n_generated,
+                              .reason = a->failure.http ? "failed"
+                                        : a->n_open     ? "left"
+                                                    : reply_reason(a->choices[0].end)};
+    for (int i = 0; i < a->n; i++)
+        if (a->choices[i].usage.queue_s > out->queue_s)
+            out->queue_s = a->choices[i].usage.queue_s;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * answer.h - from the body of a request to its completions, and to the answer's JSON
+ *
+ * Model of the world: a request has one completion for each choice of each prompt. All
+ * of them are handed to the scheduler at once, or none. The scheduler's thread calls
+ * wake() when there is something to read; answer_advance() then reads what there is, so
+ * that what a client does not take stands here, where its size is seen, and not in the
+ * scheduler.
+ *
+ * Threading: one thread, the server's.
+ */
+#ifndef SLM_HARNESS_HTTP_ANSWER_H
+#define SLM_HARNESS_HTTP_ANSWER_H
+
+#include "harness/http/api_reply.h"
+#include "harness/http/metrics.h"
+
+struct answer;
+
+/* Whom the answers are from; all of it lives longer than they do. */
+struct answer_model {
+    struct scheduler *scheduler;
+    const struct tokenizer *tok;
+    const struct chat_template *chat; /* or NULL: there are no chats */
+    const char *name;
+    int n_ctx, n_vocab;
+};
+
+struct answer_asked {
+    enum api_kind kind;
+    const char *body; /* [len], not kept */
+    size_t len;
+    uint64_t client;   /* whose queue it waits in */
+    uint64_t begin_ns; /* when the request came */
+    void (*wake)(void *arg);
+    void *arg;
+};
+
+struct answer_facts {
+    long long n_prompt, n_cached, n_generated;
+    double queue_s; /* the longest of its completions */
+    const char *reason;
+};
+
+/* False: *refusal says why, and nothing runs. */
+bool answer_begin(struct answer **a, const struct answer_model *model,
+                  const struct answer_asked *asked, struct refusal *refusal);
+
+/* Cancels what still runs. wake is not called afterwards. */
+void answer_close(struct answer *a); /* may be NULL */
+
+/* Reads what the completions have, and writes events of a stream. */
+void answer_advance(struct answer *a, struct metrics *m);
+
+bool answer_streams(const struct answer *a);
+bool answer_ended(const struct answer *a);
+
+/* Events of a stream that nobody has taken yet. */
+struct textbuf *answer_events(struct answer *a);
+
+/* The whole of one that has ended and does not stream; false: it failed. */
+bool answer_whole(struct answer *a, struct textbuf *out, struct refusal *refusal);
+
+/* For the log, once it has ended. */
+void answer_read_facts(const struct answer *a, struct answer_facts *out);
+
+#endif

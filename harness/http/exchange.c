@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * exchange.c - a request from its first byte to the end of its answer
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "engine/base/clock.h"
+#include "harness/http/server_impl.h"
+
+struct exchange *exchange_new(struct server *s, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct exchange *x = calloc(1, sizeof *x);
+
+    if (!x)
+        return NULL;
+    x->s = s;
+    x->connection = connection;
+    x->client = info ? info->socket_context : NULL;
+    x->begin_ns = clock_ns();
+    x->route = ROUTE_OTHER;
+    if (x->client)
+        x->client->x = x;
+    s->metrics.n_requests++;
+    return x;
+}
+
+static void forget_awake(struct exchange *x)
+{
+    pthread_mutex_lock(&x->s->mutex);
+    for (struct exchange **at = &x->s->awake; x->awake && *at; at = &(*at)->next_awake)
+        if (*at == x) {
+            *at = x->next_awake;
+            break;
+        }
+    pthread_mutex_unlock(&x->s->mutex);
+}
+
+void exchange_free(struct exchange *x)
+{
+    answer_close(x->answer); /* nobody wakes it from here on */
+    forget_awake(x);
+    if (x->client) {
+        x->client->x = NULL;
+        x->client->since_ns = clock_ns();
+    }
+    x->s->metrics.n_requests--;
+    textbuf_free(&x->body);
+    free(x);
+}
+
+/* The scheduler's thread calls it. */
+static void wake(void *arg)
+{
+    struct exchange *x = arg;
+    struct server *s = x->s;
+    const uint64_t one = 1;
+    bool first = false;
+
+    pthread_mutex_lock(&s->mutex);
+    if (!x->awake) {
+        first = !s->awake;
+        x->awake = true;
+        x->next_awake = s->awake;
+        s->awake = x;
+    }
+    pthread_mutex_unlock(&s->mutex);
+    if (first && write(s->event, &one, sizeof one) < 0)
+        return; /* it counts as far as it can already: the thread will wake */
+}
+
+bool exchange_ask(struct exchange *x, enum api_kind kind)
+{
+    const struct answer_asked asked = {.kind = kind,
+                                       .body = x->body.text ? x->body.text : "",
+                                       .len = x->body.len,
+                                       .client = x->asker,
+                                       .begin_ns = x->begin_ns,
+                                       .wake = wake,
+                                       .arg = x};
+    const bool ok = answer_begin(&x->answer, &x->s->model, &asked, &x->refusal);
+
+    textbuf_free(&x->body);
+    if (ok)
+        x->state = answer_streams(x->answer) ? EXCHANGE_STREAMS : EXCHANGE_WAITS;
+    return ok;
+}
+
+/* ---- suspended
+ * ----------------------------------------------------------------------- */
+
+void exchange_suspend(struct exchange *x)
+{
+    struct epoll_event event = {.events = EPOLLRDHUP, .data.ptr = x};
+
+    MHD_suspend_connection(x->connection);
+    x->suspended = true;
+    /* Where it cannot be watched, its answer is written to nobody. */
+    if (x->client)
+        epoll_ctl(x->s->epoll, EPOLL_CTL_ADD, x->client->fd, &event);
+}
+
+void exchange_resume(struct exchange *x)
+{
+    if (!x->suspended)
+        return;
+    if (x->client)
+        epoll_ctl(x->s->epoll, EPOLL_CTL_DEL, x->client->fd, NULL);
+    x->suspended = false;
+    MHD_resume_connection(x->connection);
+}
+
+void exchange_drop(struct exchange *x, bool cut)
+{
+    if (x->cut)
+        return;
+    x->cut = true;
+    if (cut)
+        x->s->metrics.n_cut++;
+    if (cut && x->client)
+        shutdown(x->client->fd, SHUT_RDWR); /* libmicrohttpd closes it */
+    answer_close(x->answer);
+    x->answer = NULL;
+    exchange_resume(x);
+}
+
+void exchange_advance(struct exchange *x)
+{
+    struct textbuf *events;
+
+    if (!x->answer || x->cut)
+        return;
+    answer_advance(x->answer, &x->s->metrics);
+    if (answer_ended(x->answer) && !x->end_ns)
+        x->end_ns = clock_ns();
+    if (x->state == EXCHANGE_WAITS) {
+        if (answer_ended(x->answer))
+            exchange_resume(x);
+        return;
+    }
+    events = answer_events(x->answer);
+    if (events->failed || textbuf_left(events) > SERVER_MOST_UNREAD)
+        exchange_drop(x, true);
+    else if (textbuf_left(events) || answer_ended(x->answer))
+        exchange_resume(x);
+}
+
+void exchange_advance_all(struct server *s)
+{
+    struct exchange *next;
+
+    pthread_mutex_lock(&s->mutex);
+    next = s->awake;
+    s->awake = NULL;
+    pthread_mutex_unlock(&s->mutex);
+    /* None of them is freed here, so that the list stays whole. */
+    while (next) {
+        struct exchange *x = next;
+
+        pthread_mutex_lock(&s->mutex);
+        next = x->next_awake;
+        x->awake = false;
+        pthread_mutex_unlock(&s->mutex);
+        exchange_advance(x);
+    }
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * serve.c - listens, fences itself, loads the model, serves it, ends
+ */
+#include "harness/http/serve.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "harness/base/format.h"
+#include "harness/base/interrupt.h"
+#include "harness/http/pool_plan.h"
+#include "harness/http/server.h"
+#include "harness/session/textmodel.h"
+
+/* Positions, unless the user sets them or the model has fewer. */
+#define DEFAULT_CTX 4096
+
+/* Descriptors beside those of connections. */
+#define OTHER_FILES 128
+
+struct serving {
+    const struct serve_settings *set;
+    struct session_params session;
+    struct listening at;
+    struct apikeys *keys;
+    struct textmodel model;
+    const struct chat_template *chat;
+    struct pool_plan plan;
+    struct server *server;
+    struct scheduler *scheduler;
+};
+
+/* ---- before the model
+ * ----------------------------------------------------------------- */
+
+/* As many descriptors as connections may need, where the system lets it. */
+static void raise_files(int n_connections)
+{
+    const rlim_t wanted = (rlim_t)n_connections + OTHER_FILES;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static enum status choose_chat(struct serving *v, struct err *err)
+{
+    const char *name = v->set->chat_template;
+    char names[160];
+
+    v->chat = name ? chat_template_find(name) : v->model.chat;
+    if (name && !v->chat)
+        return err_set(err, ST_USAGE, "--chat-template %s is unknown; known are: %s",
+                       name, chat_template_names(names, sizeof names));
+    return ST_OK;
+}
+
+static enum status choose_ctx(struct serving *v, struct err *err)
+{
+    const int trained = v->model.planned.n_ctx_train;
+
+    if (!v->session.n_ctx)
+        v->session.n_ctx = trained < DEFAULT_CTX ? trained : DEFAULT_CTX;
+    if (v->session.n_ctx <= trained)
+        return ST_OK;
+    return err_set(err, ST_USAGE, "--ctx %d: %s was made for contexts of %d positions",
+                   v->session.n_ctx, v->model.ref.text, trained);
+}
+
+/* Where topology.h is large. */
+static enum status plan_with(struct serving *v, struct topology *topo, struct err *err)
+{
+    struct model_setup setup = v->session.setup;
+    struct slm_params params;
+    struct gguf *g = NULL;
+    enum status st = topology_read(topo, "", err);
+
+    if (st)
+        return st;
+    setup.model = v->model.ref;
+    if (!setup.n_threads)
+        setup.n_threads = topo->threads_default;
+    params = model_setup_params(&setup, topology_model_bytes(topo, 0));
+    params.n_ctx = v->session.n_ctx;
+    params.n_sequences = v->session.n_sequences;
+    params.n_logits = v->session.n_logits;
+    st = modelref_open(&v->model.ref, &g, err);
+    if (!st)
+        st = pool_plan_make(&v->plan, g, &params, v->set->kv_bytes, err);
+    gguf_close(g);
+    return st;
+}
+
+static enum status plan(struct serving *v, struct err *err)
+{
+    struct topology *topo = calloc(1, sizeof *topo);
+    const enum status st =
+        topo ? plan_with(v, topo, err)
+             : err_set(err, ST_NO_MEMORY, "no memory to describe the machine");
+
+    free(topo);
+    if (!st)
+        v->session.n_pool = v->plan.n_pool;
+    return st;
+}
+
+/* ---- the server
+ * --------------------------------------------------------------------------
+ */
+
+static const char *model_name(const struct serving *v)
+{
+    return v->set->name ? v->set->name : v->model.ref.name;
+}
+
+static enum status start_server(struct serving *v, struct err *err)
+{
+    const struct serve_settings *set = v->set;
+    const struct server_params params = {
+        .at = &v->at,
+        .name = model_name(v),
+        .keys = v->keys,
+        .cors = set->cors,
+        .max_body = set->max_body,
+        .timeout_s = set->timeout_s,
+        .grace_s = set->grace_s,
+        .n_connections = set->n_connections,
+        .log = set->log,
+    };
+
+    server_block_signals();
+    return server_open(&v->server, &params, err);
+}
+
+static enum status start_scheduler(struct serving *v, struct err *err)
+{
+    const struct scheduler_params params = {
+        .m = v->model.m,
+        .tok = v->model.tok,
+        .chat = v->chat,
+        .n_queue = v->set->n_queue,
+        .max_itl_s = v->set->max_itl_ms * 1e-3,
+        .keep_prefixes = !v->set->no_prefixes,
+    };
+
+    return scheduler_open(&v->scheduler, &params, err);
+}
+
+static void say_ready(const struct serving *v)
+{
+    const struct slm_info *info = slm_info(v->model.m);
+    char kv[24], most[24];
+
+    format_bytes(kv, sizeof kv, info->kv_bytes);
+    printf("Serves %s on http://%s, %d sequence%s of %d positions, KV cache %s",
+           model_name(v), v->at.text, info->n_sequences, plural(info->n_sequences, "s"),
+           info->n_ctx, kv);
+    if (v->plan.n_pool < v->plan.n_most)
+        printf(" for %zu positions together (for all, it would take %s)",
+               v->plan.n_pool, format_bytes(most, sizeof most, v->plan.most_bytes));
+    printf(", %d thread%s, %s\n", v->model.n_threads, plural(v->model.n_threads, "s"),
+           v->keys ? "with keys" : "without a key");
+    fflush(stdout);
+    if (!v->at.loopback && !v->keys)
+        fprintf(stderr,
+                "bench: anybody who reaches %s may use it; --api-key-file asks for a "
+                "key\n",
+                v->at.text);
+    if (!v->chat)
+        fprintf(stderr,
+                "bench: %s has %s: there are completions, and no chats; "
+                "--chat-template names one\n",
+                v->set->session.model,
+                v->model.has_chat_template ? "an unknown chat template"
+                                           : "no chat template");
+}
+
+static enum status run(struct serving *v, struct err *err)
+{
+    const struct slm_info *info = slm_info(v->model.m);
+    const struct answer_model model = {.scheduler = v->scheduler,
+                                       .tok = v->model.tok,
+                                       .chat = v->chat,
+                                       .name = model_name(v),
+                                       .n_ctx = info->n_ctx,
+                                       .n_vocab = tokenizer_n_vocab(v->model.tok)};
+
+    server_ready(v->server, &model);
+    say_ready(v);
+    return scheduler_run(v->scheduler, err);
+}
+
+static enum status serve_all(struct serving *v, struct err *err)
+{
+    enum status st = textmodel_look(&v->model, &v->session, err);
+
+    if (!st)
+        st = choose_chat(v, err);
+    if (!st)
+        st = choose_ctx(v, err);
+    if (!st)
+        st = plan(v, err);
+    if (!st)
+        st = start_server(v, err);
+    if (!st)
+        st = textmodel_open(&v->model, &v->session, err);
+    if (!st)
+        st = start_scheduler(v, err);
+    if (!st && interrupted())
+        st = err_set(err, ST_INTERRUPTED, "interrupted");
+    return st ? st : run(v, err);
+}
+
+enum status serve(const struct serve_settings *settings, bool *cancelled,
+                  struct err *err)
+{
+    struct serving v = {
+        .set = settings, .session = settings->session, .at = {.fd = -1}};
+    enum status st = ST_OK;
+
+    *cancelled = false;
+    raise_files(settings->n_connections);
+    if (settings->key_file)
+        st = apikeys_read(&v.keys, settings->key_file, err);
+    if (!st)
+        st = listen_open(&v.at, settings->listen, settings->port, err);
+    v.session.serves = true;
+    v.session.listener = v.at.fd;
+    v.session.n_logits = v.session.n_sequences;
+    if (!st)
+        st = serve_all(&v, err);
+    server_close(v.server, cancelled);
+    if (v.scheduler)
+        scheduler_close(v.scheduler);
+    textmodel_close(&v.model);
+    apikeys_free(v.keys);
+    listen_close(&v.at);
+    return st;
+}

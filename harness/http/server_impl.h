@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * server_impl.h - connections and requests of a server
+ *
+ * Threading: the server's thread, but for what is under the mutex.
+ */
+#ifndef SLM_HARNESS_HTTP_SERVER_IMPL_H
+#define SLM_HARNESS_HTTP_SERVER_IMPL_H
+
+#include <microhttpd.h>
+#include <pthread.h>
+
+#include "harness/http/server.h"
+
+struct exchange;
+
+/* A connection. */
+struct client {
+    struct client *next, *prev;
+    int fd;
+    uint64_t since_ns;  /* it was made, or its last answer was sent */
+    struct exchange *x; /* its request, or NULL: none has begun */
+    uint64_t key;       /* of its address, for the scheduler's queues */
+    char address[48];
+};
+
+enum exchange_state {
+    EXCHANGE_COMES,    /* headers and body are being received */
+    EXCHANGE_WAITS,    /* suspended: the answer comes as a whole */
+    EXCHANGE_STREAMS,  /* events are sent; suspended while there is none */
+    EXCHANGE_ANSWERED, /* all of the answer is libmicrohttpd's */
+};
+
+/* A request and its answer. */
+struct exchange {
+    struct server *s;
+    struct MHD_Connection *connection;
+    struct client *client;
+    enum exchange_state state;
+    bool suspended, seen, cut;
+    uint64_t begin_ns, end_ns; /* end_ns: all that it is answered with was there */
+    uint64_t asker;            /* whose queue it waits in */
+
+    char method[12], path[160];
+    enum metrics_route route;
+    int status; /* of the reply; 0: none yet */
+    struct textbuf body;
+    uint64_t n_dropped; /* bytes of the body that were not kept */
+    struct refusal refusal;
+    struct answer *answer;
+
+    struct exchange *next_awake; /* under the mutex */
+    bool awake;                  /* it is in the list */
+};
+
+struct server {
+    struct server_params params;
+    struct MHD_Daemon *daemon;
+    int epoll, event; /* event: an eventfd that wakes the thread */
+    pthread_t thread;
+    struct client *clients;
+    struct metrics metrics;
+    struct answer_model model; /* scheduler NULL: not ready */
+    bool stops;                /* the first signal came */
+    bool cancels;              /* the second, or the time is over */
+    uint64_t stop_ns;          /* when running completions are cancelled */
+    uint64_t end_ns; /* when connections that are left are given up; 0: not yet */
+
+    pthread_mutex_t mutex;
+    struct exchange *awake;   /* what there is to read, by the scheduler's thread */
+    struct answer_model made; /* by server_ready() */
+    bool ends;                /* server_close() */
+};
+
+/* ---- exchange.c: the life of a request
+ * ----------------------------------------------- */
+
+struct exchange *exchange_new(struct server *s, struct MHD_Connection *connection);
+
+/* Its completions are cancelled, if they still run. */
+void exchange_free(struct exchange *x);
+
+/* Asks the scheduler. False: x->refusal says why. */
+bool exchange_ask(struct exchange *x, enum api_kind kind);
+
+/* libmicrohttpd lets it be until exchange_resume(). */
+void exchange_suspend(struct exchange *x);
+void exchange_resume(struct exchange *x);
+
+/* Reads what its completions have, and goes on with it. */
+void exchange_advance(struct exchange *x);
+
+/* Its client has left, or is cut off. */
+void exchange_drop(struct exchange *x, bool cut);
+
+/* Those for which there is something to read. */
+void exchange_advance_all(struct server *s);
+
+/* ---- http.c: requests and replies, as libmicrohttpd calls
+ * ------------------------------
+ */
+
+enum MHD_Result http_request(void *server, struct MHD_Connection *connection,
+                             const char *url, const char *method, const char *version,
+                             const char *upload, size_t *upload_len, void **context);
+void *http_begin(void *server, const char *uri, struct MHD_Connection *connection);
+void http_completed(void *server, struct MHD_Connection *connection, void **context,
+                    enum MHD_RequestTerminationCode how);
+void http_connection(void *server, struct MHD_Connection *connection, void **context,
+                     enum MHD_ConnectionNotificationCode what);
+
+/* ---- http_reply.c
+ * ----------------------------------------------------------------------
+ */
+
+/* Each sends the reply to x; MHD_NO: libmicrohttpd could not, and closes. */
+enum MHD_Result http_reply(struct exchange *x, int status, const char *type,
+                           struct textbuf *body);
+enum MHD_Result http_reply_refusal(struct exchange *x);
+enum MHD_Result http_reply_stream(struct exchange *x);
+enum MHD_Result http_reply_answer(struct exchange *x);
+enum MHD_Result http_reply_health(struct exchange *x);
+enum MHD_Result http_reply_models(struct exchange *x, const char *id);
+enum MHD_Result http_reply_metrics(struct exchange *x);
+
+/* A line on standard error. */
+void http_log(const struct exchange *x, bool complete);
+
+#endif
