@@ -140,6 +140,16 @@ function(slm_kernel_sources out)
                         kernels/vecops/attention_quants_simd.c
                         kernels/codebook/search_points.c
                  APPEND PROPERTY COMPILE_OPTIONS -O2)
+    # With checks between them, GCC takes most of a minute at -O1 to give out registers
+    # to the tiles of these.
+    set_property(SOURCE kernels/vecops/attention_avx512bf16.c
+                        kernels/vecops/attention_quants_avx512vnni.c
+                 APPEND PROPERTY COMPILE_OPTIONS -O2)
+    if(CMAKE_C_COMPILER_ID STREQUAL GNU)
+      set_property(SOURCE kernels/vecops/attention_avx512bf16.c
+                          kernels/vecops/attention_quants_avx512vnni.c
+                   APPEND PROPERTY COMPILE_OPTIONS -fira-region=one)
+    endif()
   endif()
   foreach(isa IN LISTS SLM_ISA_LEVELS)
     if(DEFINED sources_${isa})
