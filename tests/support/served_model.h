@@ -161,6 +161,7 @@ static inline void served_read(struct completion *c, struct served_text *t)
 static inline void served_check_greedy(struct served *d, const int32_t *prompt,
                                        int n_prompt, const struct served_text *t)
 {
+    const int n_vocab = slm_info(d->alone)->n_vocab;
     struct err err = ERR_INIT;
 
     slm_truncate(d->alone, 0);
@@ -176,11 +177,11 @@ static inline void served_check_greedy(struct served *d, const int32_t *prompt,
             assert_int_equal(
                 slm_eval(d->alone, &t->tokens[i - 1], 1, SLM_LOGITS_LAST, &err), ST_OK);
         logits = slm_logits(d->alone, 0);
-        for (int id = 0; id < SERVED_VOCAB; id++) {
+        for (int id = 0; id < n_vocab; id++) {
             sum += (double)logits[id] * (double)logits[id];
             best = (double)logits[id] > best ? (double)logits[id] : best;
         }
-        if (!(best - (double)logits[t->tokens[i]] <= 0.02 * sqrt(sum / SERVED_VOCAB)))
+        if (!(best - (double)logits[t->tokens[i]] <= 0.02 * sqrt(sum / n_vocab)))
             fail_msg("token %d of %d: its logit is %g, the largest %g", i, t->n,
                      (double)logits[t->tokens[i]], best);
     }

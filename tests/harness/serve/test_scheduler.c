@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "engine/base/clock.h"
+
 enum { N_USERS = 7, N_CTX = 400 };
 
 static struct served model;
@@ -77,6 +79,42 @@ static void everybody_as_alone(void **state)
     for (int i = 0; i < N_USERS; i++)
         completion_close(c[i]);
     served_check_idle(&model);
+}
+
+/* Of a large vocabulary tokens are drawn by all threads. */
+static void drawn_by_many_threads(void **state)
+{
+    struct synth_shape shape = SERVED_PLAIN;
+    struct served d;
+    struct scheduler *s;
+    int32_t prompt[12];
+    struct completion *c[8];
+
+    (void)state;
+    shape.n_vocab = 40000;
+    served_open(&d, &shape, 4, 64, 0);
+    s = served_scheduler(&d, 8, false);
+    served_prompt(prompt, 12, 5);
+    for (int i = 0; i < 8; i++) {
+        struct completion_params p = served_params(prompt, 5 + i, 6);
+
+        p.n_logprobs = i - 1;
+        p.sampling.temperature = (float)(i % 2);
+        p.presence_penalty = i % 2 ? 1 : 0;
+        c[i] = served_submit(s, &p);
+    }
+    served_run(s);
+    for (int i = 0; i < 8; i++) {
+        struct served_text *t = text_of(c[i]);
+
+        assert_int_equal(t->n, 6);
+        if (i % 2 == 0)
+            served_check_greedy(&d, prompt, 5 + i, t);
+        completion_close(c[i]);
+    }
+    scheduler_close(s);
+    served_check_idle(&d);
+    served_close(&d);
 }
 
 /* The text of tokens is that of the tokenizer. */
@@ -569,6 +607,55 @@ static void full_queue(void **state)
     scheduler_close(s);
 }
 
+/* Fills the queue once it has seen some end; in the scheduler's thread. */
+struct crowd {
+    struct scheduler *s;
+    struct completion_params p;
+    struct completion *c[64];
+    int n;
+    double retry_s;
+};
+
+static void crowd_in(void *arg)
+{
+    struct crowd *crowd = arg;
+    struct scheduler_stats stats;
+
+    scheduler_read_stats(crowd->s, &stats);
+    if (stats.n_completed < 4 || crowd->retry_s > 0)
+        return;
+    for (bool full = false; !full; crowd->n += !full) {
+        struct err err = ERR_INIT;
+
+        assert_true(crowd->n < 64);
+        scheduler_submit(crowd->s, &crowd->p, &crowd->c[crowd->n], &full,
+                         &crowd->retry_s, &err);
+    }
+    scheduler_stop(crowd->s, true);
+}
+
+/* A place is expected after what completions have taken so far, no more. */
+static void when_to_try_again(void **state)
+{
+    const int32_t prompt[] = {300, 301};
+    struct crowd crowd = {.s = served_scheduler(&model, 6, false)};
+    const uint64_t begin_ns = clock_ns();
+    struct err err = ERR_INIT;
+
+    (void)state;
+    crowd.p = served_params(prompt, 2, 5);
+    crowd.p.wake = crowd_in;
+    crowd.p.arg = &crowd;
+    for (; crowd.n < 7; crowd.n++)
+        crowd.c[crowd.n] = served_submit(crowd.s, &crowd.p);
+    assert_int_equal(scheduler_run(crowd.s, &err), ST_OK);
+    assert_true(crowd.retry_s > 0);
+    assert_true(crowd.retry_s < (double)(clock_ns() - begin_ns) * 1e-9);
+    scheduler_close(crowd.s);
+    for (int i = 0; i < crowd.n; i++)
+        completion_close(crowd.c[i]);
+}
+
 static void wrong_parameters(void **state)
 {
     struct scheduler *s = served_scheduler(&model, 4, false);
@@ -618,6 +705,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everybody_as_alone),
+        cmocka_unit_test(drawn_by_many_threads),
         cmocka_unit_test(blanks_at_the_beginning),
         cmocka_unit_test(log_probabilities),
         cmocka_unit_test(penalties_and_biases),
@@ -629,6 +717,7 @@ int main(void)
         cmocka_unit_test(clients_in_turn),
         cmocka_unit_test(prompts_in_chunks),
         cmocka_unit_test(full_queue),
+        cmocka_unit_test(when_to_try_again),
         cmocka_unit_test(wrong_parameters),
     };
 
