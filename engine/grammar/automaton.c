@@ -256,8 +256,12 @@ uint32_t build_texts(struct automaton *a, struct text *texts, size_t n, uint32_t
         return NODE_DEAD;
     qsort(texts, n, sizeof *texts, compare_texts);
     for (size_t i = 0; i < n; i++) {
-        if (!i || compare_texts(&texts[i], &texts[i - 1]))
+        if (!i || compare_texts(&texts[i], &texts[n_different - 1])) {
+            const struct text other = texts[n_different];
+
             texts[n_different++] = texts[i];
+            texts[i] = other;
+        }
     }
     return texts_from(a, texts, 0, n_different, 0, to);
 }

@@ -105,7 +105,7 @@ uint32_t build_repeat(struct automaton *a, uint32_t body, uint32_t min, uint32_t
 /* A new rule; its start is set later. */
 uint32_t build_rule(struct automaton *a);
 
-/* One of texts[n], which are sorted here. */
+/* One of texts[n], which are put into another order here. */
 struct text {
     const char *s;
     size_t len;

@@ -23,8 +23,31 @@ static void drop_masks(struct machine *m)
     m->mask_bytes = 0;
 }
 
+/* The tables of `from` in place of those of m, which are not released. */
+static void use_tables(struct machine *m, const struct machine *from)
+{
+    m->frames = from->frames;
+    m->links = from->links;
+    m->configs = from->configs;
+    m->positions = from->positions;
+    m->steps = from->steps;
+    m->n_frames = from->n_frames;
+    m->n_links = from->n_links;
+    m->n_configs = from->n_configs;
+    m->n_positions = from->n_positions;
+    m->cap_frames = from->cap_frames;
+    m->cap_links = from->cap_links;
+    m->cap_configs = from->cap_configs;
+    m->cap_positions = from->cap_positions;
+    m->frame_table = from->frame_table;
+    m->position_table = from->position_table;
+    m->mask_bytes = from->mask_bytes;
+}
+
 static void drop_tables(struct machine *m)
 {
+    static const struct machine none;
+
     drop_masks(m);
     free(m->frames);
     free(m->links);
@@ -33,13 +56,7 @@ static void drop_tables(struct machine *m)
     free(m->steps);
     number_table_free(&m->frame_table);
     number_table_free(&m->position_table);
-    m->frames = NULL;
-    m->links = NULL;
-    m->configs = NULL;
-    m->positions = NULL;
-    m->steps = NULL;
-    m->n_frames = m->n_links = m->n_configs = m->n_positions = 0;
-    m->cap_frames = m->cap_links = m->cap_configs = m->cap_positions = 0;
+    use_tables(m, &none);
 }
 
 /* The frames and the position that every machine has. */
@@ -96,30 +113,27 @@ static uint32_t copy_frame(struct machine *m, const struct machine *from, uint32
     return number;
 }
 
-static void copy_position(struct machine *m, const struct machine *from,
-                          struct grammar_state *s, uint32_t *done)
+/* The position of the tables `from` in those of m. */
+static uint32_t copy_position(struct machine *m, const struct machine *from,
+                              uint32_t position, uint32_t *done)
 {
-    const struct position *p = &from->positions[s->position];
+    const struct position *p = &from->positions[position];
 
-    m->n_set = 0;
     if (!machine_grow(m, (void **)&m->set, 0, p->n_configs, &m->cap_set,
                       sizeof *m->set))
-        return;
+        return POSITION_DEAD;
     for (uint32_t i = 0; i < p->n_configs; i++) {
         const struct config c = from->configs[p->config + i];
 
         m->set[i] = (struct config){c.node, copy_frame(m, from, c.frame, done)};
     }
-    s->position = position_number(m, m->set, p->n_configs, p->flags);
+    return position_number(m, m->set, p->n_configs, p->flags);
 }
 
-void machine_make_room(struct machine *m)
+/* New tables with what the states need. Without memory for them all stays as it was. */
+static void forget(struct machine *m)
 {
-    if (m->mask_bytes > MAX_MASK_BYTES)
-        goto forget;
-    if (!m->failed && machine_bytes(m) - m->mask_bytes <= MAX_STEP_BYTES)
-        return;
-forget:;
+    static const struct machine none;
     struct machine old = *m;
     uint32_t *done = malloc(old.n_frames * sizeof *done);
 
@@ -128,21 +142,27 @@ forget:;
     memset(done, 0xff, old.n_frames * sizeof *done);
     done[FRAME_BASE] = FRAME_BASE;
     done[FRAME_ROOT] = FRAME_ROOT;
-    m->frames = NULL;
-    m->links = NULL;
-    m->configs = NULL;
-    m->positions = NULL;
-    m->steps = NULL;
-    m->frame_table = m->position_table = (struct number_table){0};
-    m->n_frames = m->n_links = m->n_configs = m->n_positions = 0;
-    m->cap_frames = m->cap_links = m->cap_configs = m->cap_positions = 0;
-    m->mask_bytes = 0;
+    use_tables(m, &none);
     if (make_tables(m)) {
         for (struct grammar_state *s = m->states; s; s = s->next)
-            copy_position(m, &old, s, done);
+            s->copied = copy_position(m, &old, s->position, done);
     }
     free(done);
+    if (m->failed) {
+        drop_tables(m);
+        use_tables(m, &old);
+        return;
+    }
+    for (struct grammar_state *s = m->states; s; s = s->next)
+        s->position = s->copied;
     drop_tables(&old);
+}
+
+void machine_make_room(struct machine *m)
+{
+    if (m->failed || m->mask_bytes > m->max_mask_bytes ||
+        machine_bytes(m) - m->mask_bytes > m->max_step_bytes)
+        forget(m);
 }
 
 /* ---- steps -------------------------------------------------------------- */
@@ -325,6 +345,8 @@ static struct machine *new_machine(struct grammar *g, const struct grammar_vocab
     m->g = grammar_ref(g);
     m->a = &g->a;
     m->v = v;
+    m->max_mask_bytes = MAX_MASK_BYTES;
+    m->max_step_bytes = MAX_STEP_BYTES;
     pthread_mutex_init(&m->lock, NULL);
     m->words = calloc(GRAMMAR_MASK_WORDS(v->n_vocab), sizeof *m->words);
     m->returns = malloc((v->n_nodes + 1) * sizeof *m->returns);

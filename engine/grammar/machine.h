@@ -115,6 +115,8 @@ struct machine {
     uint32_t cap_frames, cap_links, cap_configs, cap_positions;
     struct number_table frame_table, position_table;
     size_t mask_bytes;
+    size_t max_mask_bytes,
+        max_step_bytes; /* before all that is not in use is forgotten */
 
     /* used while a position is made */
     struct config *work, *set;
@@ -196,7 +198,8 @@ struct grammar_state {
     struct grammar_vocab *v;
     struct grammar_state *prev, *next; /* of the same machine */
     uint32_t position;
-    bool ended; /* by an end token */
+    uint32_t copied; /* the same in new tables, while they are made */
+    bool ended;      /* by an end token */
 };
 
 #endif

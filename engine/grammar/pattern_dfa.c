@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_NODES  16384               /* of the automaton of one expression */
-#define MAX_STATES 4096                /* of the deterministic one */
-#define MAX_COUNTS 65536               /* states times numbers of characters */
-#define MAX_WORK   ((uint64_t)4 << 20) /* edges looked at for one schema */
-#define NO_STATE   0                   /* the empty set */
+#define MAX_NODES  16384                /* of the automaton of one expression */
+#define MAX_STATES 4096                 /* of the deterministic one */
+#define MAX_COUNTS 65536                /* states times numbers of characters */
+#define MAX_WORK   ((uint64_t)16 << 20) /* edges looked at for one schema */
+#define NO_STATE   0                    /* the empty set */
 
 /* ---- the expression's automaton ----------------------------------------- */
 
@@ -25,8 +25,10 @@ static uint32_t build_part(const struct pattern *p, struct automaton *a, uint32_
                            uint32_t to)
 {
     const struct pattern_part *part = &p->parts[i];
-    uint32_t node = to;
+    uint32_t node = to, before = NODE_DEAD;
 
+    if (++p->b->pattern_work > MAX_WORK)
+        automaton_fail(a, ST_INPUT, "too much work");
     switch (a->st ? PATTERN_EMPTY : part->kind) {
     case PATTERN_EMPTY:
         break;
@@ -43,11 +45,20 @@ static uint32_t build_part(const struct pattern *p, struct automaton *a, uint32_
             build_close(a, node, 0, build_part(p, a, part->x, node));
             build_close(a, node, 1, to);
         } else {
-            for (uint32_t k = part->min; k < part->max && !a->st; k++)
-                node = build_either(a, build_part(p, a, part->x, node), to);
+            for (uint32_t k = part->min; k < part->max && !a->st && node != before;
+                 k++) {
+                before = node;
+                node = build_part(p, a, part->x, node);
+                if (node != before)
+                    node = build_either(a, node, to);
+            }
         }
-        for (uint32_t k = 0; k < part->min && !a->st; k++)
+        /* What is empty stays so, however often. */
+        before = NODE_DEAD;
+        for (uint32_t k = 0; k < part->min && !a->st && node != before; k++) {
+            before = node;
             node = build_part(p, a, part->x, node);
+        }
         break;
     }
     return node;

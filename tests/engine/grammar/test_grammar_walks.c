@@ -3,6 +3,7 @@
  * test_grammar_walks.c - random texts of many schemas: what the masks allow is what is
  * accepted, ends, and is valid
  */
+#include "engine/grammar/machine.h"
 #include "tests/support/grammar_check.h"
 #include "tests/support/schema_check.h"
 
@@ -108,6 +109,8 @@ static const char *const schemas[] = {
         "\"ab\":{\"type\":\"null\"}", "\"ab\"") "]}",
     "{\"anyOf\":[{\"type\":\"string\",\"maxLength\":1},{\"allOf\":[{\"type\":\"array\","
     "\"items\":{\"type\":\"integer\"}},{\"items\":{\"maximum\":3},\"maxItems\":2}]}]}",
+    "{\"enum\":[1,\"a\",1,\"a\",12,1]}",
+    "{\"type\":\"string\",\"pattern\":\"^((((){9}){9}|x){9}a?){0,3}$\"}",
     /* what cannot be is left out */
     "{\"anyOf\":[{\"type\":\"string\",\"minLength\":3,\"maxLength\":2},{\"const\":1}]}",
     "{\"type\":\"object\",\"properties\":{\"a\":false,\"ab\":{\"const\":1}},"
@@ -216,6 +219,119 @@ static void texts_are_valid(void **state)
     grammar_vocab_close(v);
 }
 
+/* A text is accepted however it is cut into tokens. */
+static void cut_anyhow(const char *schema, const char *text, struct grammar_vocab *v,
+                       uint64_t *seed)
+{
+    uint32_t mask[GRAMMAR_MASK_WORDS(GRAMMAR_VOCAB)];
+    struct grammar *g = grammar_of(schema);
+
+    assert_true(schema_text_valid(schema, text, strlen(text)));
+    for (int round = 0; round < 20; round++) {
+        struct grammar_state *s = grammar_start(g, v);
+
+        for (const char *at = text; *at;) {
+            int fits[GRAMMAR_VOCAB], n = 0;
+            char piece[32];
+
+            for (int id = 3; id < GRAMMAR_VOCAB; id++) {
+                const size_t len = tokenizer_piece(tok, id, piece, sizeof piece);
+
+                if (!strncmp(piece, at, len) && (size_t)strlen(at) >= len)
+                    fits[n++] = id;
+            }
+            const int id = fits[test_random(seed) % (uint64_t)n];
+
+            grammar_state_mask(s, mask);
+            if (!grammar_bit(mask, id) || !grammar_state_accept(s, id))
+                fail_msg("%s\nrefuses token %d before %s\nof %s", schema, id, at, text);
+            at += tokenizer_piece(tok, id, piece, sizeof piece);
+        }
+        assert_true(grammar_may_end(s));
+        grammar_state_close(s);
+    }
+    grammar_unref(g);
+}
+
+static void cuts(void **state)
+{
+    struct grammar_vocab *v = grammar_vocabulary(false);
+    struct tokenizer *t = grammar_tokenizer(false);
+    uint64_t seed = 7;
+
+    (void)state;
+    tok = t;
+    cut_anyhow(
+        "{}",
+        "{\"name\": [12, -0.5, 1.5e+10, \"a\\u00e9\\ud83d\\ude00\xc3\xa9\xf0\x9f\x98"
+        "\x80\xe2\x82\xac\\\"\\n\"],\n  \"x\": [{}, [[]], true, false, null]}",
+        v, &seed);
+    cut_anyhow(schemas[19], "{\"name\":\"hello the world\",\"id\":12000}", v, &seed);
+    cut_anyhow(schemas[27],
+               "{\"value\": 123, \"next\": {\"value\": 10, \"next\": {\"value\": 99, "
+               "\"next\": null}}}",
+               v, &seed);
+    cut_anyhow(
+        schemas[28],
+        "{\"children\":[{\"children\":[],\"name\":\"red\"},{\"children\":[{"
+        "\"children\":[],\"name\":\"\"}],\"name\":\"green\"}],\"name\":\"blue\"}",
+        v, &seed);
+    cut_anyhow(
+        schemas[29],
+        "{\"children\":[{\"children\":[],\"kind\":\"ab\"},{\"children\":[],\"kind\":"
+        "\"a\"}],\"kind\":\"ab\"}",
+        v, &seed);
+    cut_anyhow(schemas[22],
+               "{\"a\":12,\"\xc3\xa9\":1,\"a\\\"b\":2,\"ab\":\"\",\"\":\"1\"}", v,
+               &seed);
+    cut_anyhow("{\"type\":\"string\",\"pattern\":\"^(aaaa|ab?)+\\\\d{2}$\"}",
+               "\"aaaaabaaaaaa99\"", v, &seed);
+    cut_anyhow("{\"type\":\"string\",\"format\":\"date-time\"}",
+               "\"2024-12-10T12:10:00.123Z\"", v, &seed);
+    tokenizer_close(t);
+    grammar_vocab_close(v);
+}
+
+/* With hardly any memory to remember things, masks are the same. */
+static void forgets(void **state)
+{
+    struct grammar_vocab *v = grammar_vocabulary(false), *w = grammar_vocabulary(false);
+    uint32_t mask[GRAMMAR_MASK_WORDS(GRAMMAR_VOCAB)], other[sizeof mask / sizeof *mask];
+    uint64_t seed = 11;
+
+    (void)state;
+    for (size_t i = 0; i < N_SCHEMAS; i++) {
+        struct grammar *g = grammar_of(schemas[i]);
+        struct grammar_state *s = grammar_start(g, v), *t = grammar_start(g, w);
+        struct grammar_state *early = grammar_start(g, v);
+
+        s->m->max_mask_bytes = 1000;
+        s->m->max_step_bytes = 1000;
+        for (int k = 0; k < 40; k++) {
+            grammar_state_mask(s, mask);
+            grammar_state_mask(t, other);
+            assert_memory_equal(mask, other, sizeof mask);
+            const int id = choose(mask, (size_t)k, &seed);
+
+            assert_true(grammar_state_accept(s, id) && grammar_state_accept(t, id));
+            assert_int_equal(grammar_state_ended(s), grammar_state_ended(t));
+            if (id == GRAMMAR_END)
+                break;
+        }
+        grammar_state_close(t);
+        t = grammar_start(g, w);
+        grammar_state_mask(early, mask);
+        grammar_state_mask(t, other);
+        assert_memory_equal(mask, other, sizeof mask);
+        grammar_state_close(early);
+        grammar_state_close(s);
+        grammar_state_close(t);
+        grammar_unref(g);
+    }
+    grammar_vocab_close(v);
+    grammar_vocab_close(w);
+}
+
 /* The oracle itself refuses what it should. */
 static void oracle(void **state)
 {
@@ -230,8 +346,9 @@ static void oracle(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(oracle),
-                                       cmocka_unit_test(texts_are_valid)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(oracle), cmocka_unit_test(texts_are_valid),
+        cmocka_unit_test(cuts), cmocka_unit_test(forgets)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
