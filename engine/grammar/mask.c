@@ -36,10 +36,11 @@ static void add_tokens(struct machine *m, const struct trie_node *node)
 }
 
 /* Add the tokens below a node (first .. end are the nodes below it, whose depth is
- * `depth`) that can be taken from a position; note in m->returns[*n_returns] where
- * FRAME_BASE is left. Returns the number of nodes looked at. */
+ * `depth`) that can be taken from a position, those of at most `shorter` bytes left
+ * out; note in m->returns[*n_returns] where FRAME_BASE is left. Returns the number of
+ * nodes looked at. */
 static uint64_t walk(struct machine *m, uint32_t position, uint32_t first, uint32_t end,
-                     uint32_t depth, uint32_t *n_returns)
+                     uint32_t depth, uint32_t shorter, uint32_t *n_returns)
 {
     const struct grammar_vocab *v = m->v;
     uint32_t at[TOKEN_MAX_BYTES + 1];
@@ -49,6 +50,11 @@ static uint64_t walk(struct machine *m, uint32_t position, uint32_t first, uint3
     for (uint32_t i = first; i < end; work++) {
         const struct trie_node *node = &v->nodes[i];
         const uint32_t d = node->depth - depth;
+
+        if (node->longest <= shorter) {
+            i = node->end;
+            continue;
+        }
         const uint32_t next = machine_after(m, at[d], node->byte);
 
         if (next == POSITION_DEAD) {
@@ -57,10 +63,12 @@ static uint64_t walk(struct machine *m, uint32_t position, uint32_t first, uint3
         }
         const struct position *p = &m->positions[next];
 
-        if (node->n_tokens)
-            add_tokens(m, node);
-        if ((p->flags & POSITION_RETURNS) && node->end > i + 1)
-            m->returns[(*n_returns)++] = i;
+        if (node->depth >= shorter) {
+            if (node->n_tokens)
+                add_tokens(m, node);
+            if ((p->flags & POSITION_RETURNS) && node->end > i + 1)
+                m->returns[(*n_returns)++] = i;
+        }
         at[d + 1] = next;
         i = p->n_configs > 0 ? i + 1 : node->end;
     }
@@ -106,12 +114,61 @@ static struct token_set *take_words(struct machine *m, uint32_t n_returns)
     return t;
 }
 
+static void add_set(const struct token_set *t, uint32_t *words, size_t n)
+{
+    for (size_t i = 0; t->words && i < n; i++)
+        words[i] |= t->words[i];
+    for (uint32_t i = 0; i < t->n_ids; i++)
+        words[t->ids[i] / 32] |= (uint32_t)1 << t->ids[i] % 32;
+}
+
+static const struct token_set *local_tokens(struct machine *m, uint32_t position);
+
+/* The same configuration with any number of turns left, where there are at most *left
+ * of its innermost repetition, none of them due; else UNKNOWN. */
+static uint32_t without_limit(struct machine *m, uint32_t position, uint32_t *left)
+{
+    struct config c = m->configs[m->positions[position].config];
+    struct frame f = m->frames[c.frame];
+
+    if (f.node == FRAME_CALL || f.min > 0 || f.max == NO_LIMIT ||
+        m->links[f.link].frame != FRAME_BASE)
+        return UNKNOWN;
+    *left = f.max;
+    f.max = NO_LIMIT;
+    c.frame = frame_number(m, f, &(struct link){0, FRAME_BASE});
+    return machine_single(m, c);
+}
+
+/* Tokens of at most as many bytes as turns are left do not meet the limit: these are
+ * taken from the configuration without it, and only the others are tried. */
+static uint64_t add_limited(struct machine *m, uint32_t position, uint32_t twin,
+                            uint32_t left, uint32_t *n_returns)
+{
+    const struct grammar_vocab *v = m->v;
+    const struct token_set *all = local_tokens(m, twin);
+
+    if (!all)
+        return 0;
+    add_set(all, m->words, n_words(m));
+    for (uint32_t i = 0; i < v->n_longer[left]; i++)
+        m->words[v->by_length[i] / 32] &= ~((uint32_t)1 << v->by_length[i] % 32);
+    for (uint32_t i = 0; i < all->n_returns; i++) {
+        if (v->nodes[all->returns[i]].depth < left)
+            m->returns[(*n_returns)++] = all->returns[i];
+    }
+    return all->work + walk(m, position, 0, v->n_nodes, 0, left, n_returns);
+}
+
 /* Tokens of one configuration that stay in its innermost call. m->words is empty. */
 static const struct token_set *local_tokens(struct machine *m, uint32_t position)
 {
     if (!m->positions[position].local) {
-        uint32_t n_returns = 0;
-        const uint64_t work = walk(m, position, 0, m->v->n_nodes, 0, &n_returns);
+        uint32_t n_returns = 0, left = 0;
+        const uint32_t twin = without_limit(m, position, &left);
+        const uint64_t work =
+            twin != UNKNOWN ? add_limited(m, position, twin, left, &n_returns)
+                            : walk(m, position, 0, m->v->n_nodes, 0, 0, &n_returns);
         struct token_set *t = take_words(m, n_returns);
 
         if (!t)
@@ -120,14 +177,6 @@ static const struct token_set *local_tokens(struct machine *m, uint32_t position
         m->positions[position].local = t;
     }
     return m->positions[position].local;
-}
-
-static void add_set(const struct token_set *t, uint32_t *words, size_t n)
-{
-    for (size_t i = 0; t->words && i < n; i++)
-        words[i] |= t->words[i];
-    for (uint32_t i = 0; i < t->n_ids; i++)
-        words[t->ids[i] / 32] |= (uint32_t)1 << t->ids[i] % 32;
 }
 
 /* Tokens that go on after the call has returned. */
@@ -145,7 +194,7 @@ static uint64_t add_returns(struct machine *m, const struct token_set *local,
         const uint32_t node = local->returns[i];
 
         work +=
-            walk(m, after, node + 1, nodes[node].end, nodes[node].depth + 1u, &none);
+            walk(m, after, node + 1, nodes[node].end, nodes[node].depth + 1u, 0, &none);
     }
     return work;
 }
@@ -162,7 +211,7 @@ static uint64_t add_config(struct machine *m, struct config c,
     if (local == UNKNOWN) {
         const uint32_t single = machine_single(m, c);
 
-        return single == UNKNOWN ? 0 : walk(m, single, 0, m->v->n_nodes, 0, &none);
+        return single == UNKNOWN ? 0 : walk(m, single, 0, m->v->n_nodes, 0, 0, &none);
     }
     *t = local_tokens(m, local);
     return *t ? (*t)->work + add_returns(m, *t, call) : 0;

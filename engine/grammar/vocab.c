@@ -136,12 +136,35 @@ static void put_nodes(struct grammar_vocab *v, const struct piece *pieces, uint3
 
         if (last->n_tokens == 0)
             last->token = i;
-        if (last->n_tokens < UINT16_MAX)
+        if (last->n_tokens < UINT8_MAX)
             last->n_tokens++;
+        for (uint32_t d = 0; d < depth; d++) {
+            if (v->nodes[open[d]].longest < p->len)
+                v->nodes[open[d]].longest = (uint8_t)p->len;
+        }
         v->tokens[i] = p->id;
     }
     while (depth > 0)
         v->nodes[open[--depth]].end = v->n_nodes;
+}
+
+/* A counting sort. */
+static void sort_by_length(struct grammar_vocab *v)
+{
+    uint32_t at[TOKEN_MAX_BYTES + 2];
+
+    for (uint32_t i = 0; i < v->n_tokens; i++) {
+        const int32_t id = v->tokens[i];
+
+        for (uint32_t n = 0; n < v->at[id + 1] - v->at[id]; n++)
+            v->n_longer[n]++;
+    }
+    memcpy(at, v->n_longer, sizeof at);
+    for (uint32_t i = 0; i < v->n_tokens; i++) {
+        const int32_t id = v->tokens[i];
+
+        v->by_length[at[v->at[id + 1] - v->at[id]]++] = id;
+    }
 }
 
 static enum status make_tree(struct grammar_vocab *v, const struct tokenizer *tok,
@@ -157,10 +180,13 @@ static enum status make_tree(struct grammar_vocab *v, const struct tokenizer *to
         n_nodes += pieces[i].len - (i > 0 ? common(&pieces[i], &pieces[i - 1]) : 0);
     v->nodes = malloc((n_nodes + 1) * sizeof *v->nodes);
     v->tokens = malloc((v->n_tokens + 1) * sizeof *v->tokens);
-    if (v->nodes && v->tokens)
+    v->by_length = malloc((v->n_tokens + 1) * sizeof *v->by_length);
+    if (v->nodes && v->tokens && v->by_length) {
         put_nodes(v, pieces, v->n_tokens);
+        sort_by_length(v);
+    }
     free(pieces);
-    return v->nodes && v->tokens
+    return v->nodes && v->tokens && v->by_length
                ? ST_OK
                : err_set(err, ST_NO_MEMORY,
                          "cannot allocate a tree of %zu nodes for the tokens", n_nodes);
@@ -210,6 +236,7 @@ void grammar_vocab_close(struct grammar_vocab *v)
     pthread_mutex_destroy(&v->lock);
     free(v->nodes);
     free(v->tokens);
+    free(v->by_length);
     free(v->text);
     free(v->at);
     free(v);

@@ -21,9 +21,10 @@
 struct trie_node {
     uint32_t end;   /* the first node that is not below this one */
     uint32_t token; /* the first of n_tokens in tokens[] whose bytes end here */
-    uint16_t n_tokens;
+    uint8_t n_tokens;
     uint8_t byte;
-    uint8_t depth; /* bytes before this one */
+    uint8_t depth;   /* bytes before this one */
+    uint8_t longest; /* bytes of the longest token that begins with these */
 };
 
 struct machine;
@@ -36,7 +37,9 @@ struct grammar_vocab {
     int32_t *tokens; /* [n_tokens] in the order of their bytes; of equals first those
                         that the tokenizer writes */
     uint32_t n_tokens;
-    char *text;   /* bytes of all tokens */
+    int32_t *by_length;                     /* [n_tokens] the longest first */
+    uint32_t n_longer[TOKEN_MAX_BYTES + 2]; /* tokens of more bytes than that */
+    char *text;                             /* bytes of all tokens */
     uint32_t *at; /* [n_vocab + 1] token i is text[at[i]] .. text[at[i + 1]]; empty for
                      tokens that are no text */
     int32_t end[MAX_END_TOKENS];

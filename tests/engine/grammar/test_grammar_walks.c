@@ -111,6 +111,10 @@ static const char *const schemas[] = {
     "\"items\":{\"type\":\"integer\"}},{\"items\":{\"maximum\":3},\"maxItems\":2}]}]}",
     "{\"enum\":[1,\"a\",1,\"a\",12,1]}",
     "{\"type\":\"string\",\"pattern\":\"^((((){9}){9}|x){9}a?){0,3}$\"}",
+    /* limits nearer than the longest token, and farther */
+    "{\"type\":\"string\",\"maxLength\":25}",
+    "{\"type\":\"string\",\"minLength\":18,\"maxLength\":22}",
+    "{\"type\":\"array\",\"items\":{\"enum\":[1,12]},\"minItems\":8,\"maxItems\":20}",
     /* what cannot be is left out */
     "{\"anyOf\":[{\"type\":\"string\",\"minLength\":3,\"maxLength\":2},{\"const\":1}]}",
     "{\"type\":\"object\",\"properties\":{\"a\":false,\"ab\":{\"const\":1}},"
