@@ -136,6 +136,7 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
 {
     const int n_ctx = p->n_ctx, n_batch = p->n_batch, n_logits = p->n_logits;
     const int n_threads = slm_params_threads(p);
+    int most_of_one; /* tokens of a sequence in a pass */
 
     if (n_threads < 1 || n_threads > THREAD_POOL_MAX)
         return err_set(err, ST_USAGE, "%d threads: between 1 and %d are possible",
@@ -164,12 +165,14 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
     info->n_sequences = p->n_sequences > 1 ? p->n_sequences : 1;
     info->n_ctx = n_ctx ? n_ctx : m->n_ctx_train;
     info->n_batch = n_batch ? n_batch : SLM_DEFAULT_BATCH;
-    if (info->n_batch > info->n_ctx)
-        info->n_batch = info->n_ctx;
+    /* the positions of all sequences */
+    if (info->n_batch > (int64_t)info->n_ctx * info->n_sequences)
+        info->n_batch = info->n_ctx * info->n_sequences;
     info->n_logits = n_logits && n_logits < info->n_batch ? n_logits : info->n_batch;
     info->n_back = p->n_back ? p->n_back : SLM_DEFAULT_BACK;
-    if (info->n_back < info->n_batch)
-        info->n_back = info->n_batch;
+    most_of_one = info->n_batch < info->n_ctx ? info->n_batch : info->n_ctx;
+    if (info->n_back < most_of_one)
+        info->n_back = most_of_one;
     const struct kvcache_shape shape = info_kv_shape(m, p, info->n_back);
 
     if (!kvcache_bytes(&info->kv_bytes, &shape, info->n_ctx))
@@ -370,8 +373,8 @@ uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past)
 
 double slm_bytes_per_step(const struct slm_info *info, int n_past, int n_sequences)
 {
-    const double of_sequence = (double)slm_bytes_per_token(info, n_past) -
-                               (double)info->weight_token_bytes;
+    const double of_sequence =
+        (double)slm_bytes_per_token(info, n_past) - (double)info->weight_token_bytes;
 
     return slm_bytes_per_pass(info, n_sequences) + n_sequences * of_sequence;
 }

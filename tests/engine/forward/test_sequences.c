@@ -33,6 +33,10 @@ enum { OPERATIONS = 1000, FEWER = 300 };
  * are rounded from sums in another order. */
 static const double BOUND = 1e-5;
 
+/* Activations that differ in their last bits may be rounded to another of 255 levels:
+ * one of them in each column of every product would be this much. */
+static const double QUANTISED_BOUND = 1e-4;
+
 static const struct synth_shape PLAIN = {.name = "plain",
                                          .arch = "llama",
                                          .n_layers = 3,
@@ -99,13 +103,13 @@ struct image {
     size_t bytes;
 };
 
-static struct image make_image(const struct synth_shape *shape)
+static struct image make_quantised(const struct synth_shape *shape, enum quantmix mix)
 {
     struct synth_plan *plan = NULL;
     struct err err = ERR_INIT;
     struct image x;
 
-    if (synth_plan_make(&plan, shape, QUANTMIX_F32, 5, &err))
+    if (synth_plan_make(&plan, shape, mix, 5, &err))
         fail_msg("%s", err.msg);
     x.bytes = (size_t)synth_plan_bytes(plan);
     x.data = aligned_alloc(64, (x.bytes + 63) / 64 * 64);
@@ -113,6 +117,11 @@ static struct image make_image(const struct synth_shape *shape)
     assert_int_equal(synth_write_memory(plan, x.data, NULL, NULL, &err), ST_OK);
     synth_plan_free(plan);
     return x;
+}
+
+static struct image make_image(const struct synth_shape *shape)
+{
+    return make_quantised(shape, QUANTMIX_F32);
 }
 
 static struct slm_params params_of(const struct image *x, int n_threads)
@@ -421,6 +430,120 @@ static void wrong_batches_are_refused(void **state)
     free(x.data);
 }
 
+/* More sequences than a context has positions. */
+static void short_sequences(void **state)
+{
+    const struct image x = make_image(&PLAIN);
+    struct slm_params p = params_of(&x, 1);
+    const int32_t tokens[N_SEQS] = {1, 2, 3, 4, 5};
+    struct slm_part parts[N_SEQS];
+    struct err err = ERR_INIT;
+    struct slm *m, *alone;
+
+    (void)state;
+    p.n_ctx = 1;
+    alone = open_model(&p);
+    p.n_sequences = N_SEQS;
+    m = open_model(&p);
+    assert_int_equal(slm_info(m)->n_batch, N_SEQS);
+    for (int i = 0; i < N_SEQS; i++)
+        parts[i] = (struct slm_part){i, tokens + i, 1, SLM_LOGITS_LAST};
+    if (slm_batch(m, parts, N_SEQS, &err))
+        fail_msg("%s", err.msg);
+    for (int i = 0; i < N_SEQS; i++) {
+        slm_truncate(alone, 0);
+        assert_int_equal(slm_eval(alone, tokens + i, 1, SLM_LOGITS_LAST, &err), ST_OK);
+        assert_true(nmse(slm_batch_logits(m, i, 0), slm_logits(alone, 0)) < BOUND);
+    }
+    slm_close(alone);
+    slm_close(m);
+    free(x.data);
+}
+
+/* ---- columns ------------------------------------------------------------------------
+ */
+
+static struct slm *open_packed(const struct image *x, int n_sequences)
+{
+    struct slm_params p = params_of(x, 2);
+    struct err err = ERR_INIT;
+    struct slm *m;
+
+    p.n_ctx = 40;
+    p.n_sequences = n_sequences;
+    p.image_rewrite = true;
+    m = open_model(&p);
+    if (weights_preload(slm_weights(m), slm_thread_pool(m), NULL, NULL, &err))
+        fail_msg("%s", err.msg);
+    return m;
+}
+
+/* Steps of 2 to 9 sequences, with matrices in panels, the tied output among them: the
+ * kernels have a way of their own for most of these numbers of columns. */
+static void every_number_of_columns(void **state)
+{
+    const struct synth_shape shape = {.name = "columns",
+                                      .arch = "llama",
+                                      .n_layers = 2,
+                                      .n_embd = 256,
+                                      .n_ff = 512,
+                                      .n_heads = 4,
+                                      .n_kv_heads = 2,
+                                      .head_dim = 64,
+                                      .n_vocab = N_VOCAB,
+                                      .n_ctx_train = 64,
+                                      .tied_output = true,
+                                      .rope_base = 10000,
+                                      .norm_eps = 1e-5F};
+    static const enum quantmix mixes[] = {QUANTMIX_Q4_K_M, QUANTMIX_Q8_0};
+    enum { MOST = 9 };
+
+    (void)state;
+    for (size_t k = 0; k < sizeof mixes / sizeof *mixes; k++) {
+        struct image x = make_quantised(&shape, mixes[k]);
+        struct image y = make_quantised(&shape, mixes[k]);
+        struct slm *m = open_packed(&x, MOST), *alone = open_packed(&y, 1);
+        struct err err = ERR_INIT;
+        uint64_t random = 3;
+
+        for (int n = 2; n <= MOST; n++) {
+            struct slm_part parts[MOST];
+            int32_t tokens[MOST][3];
+
+            for (int i = 0; i < n; i++) {
+                const int n_past = 1 + (i + n) % 2;
+
+                for (int j = 0; j < 3; j++)
+                    tokens[i][j] = (int32_t)random_below(&random, N_VOCAB);
+                slm_seq_truncate(m, i, 0);
+                parts[0] = (struct slm_part){i, tokens[i], n_past, SLM_LOGITS_NONE};
+                assert_int_equal(slm_batch(m, parts, 1, &err), ST_OK);
+            }
+            for (int i = 0; i < n; i++)
+                parts[i] = (struct slm_part){i, tokens[i] + slm_seq_n_past(m, i), 1,
+                                             SLM_LOGITS_LAST};
+            assert_int_equal(slm_batch(m, parts, n, &err), ST_OK);
+            for (int i = 0; i < n; i++) {
+                double off;
+
+                slm_truncate(alone, 0);
+                for (int j = 0; j < slm_seq_n_past(m, i); j++)
+                    assert_int_equal(
+                        slm_eval(alone, tokens[i] + j, 1, SLM_LOGITS_LAST, &err),
+                        ST_OK);
+                off = nmse(slm_batch_logits(m, i, 0), slm_logits(alone, 0));
+                if (!(off < QUANTISED_BOUND))
+                    fail_msg("%s: of %d sequences number %d is off by %g",
+                             quantmix_name(mixes[k]), n, i, off);
+            }
+        }
+        slm_close(m);
+        slm_close(alone);
+        free(x.data);
+        free(y.data);
+    }
+}
+
 /* ---- what sequences begin with -----------------------------------------------------
  */
 
@@ -559,6 +682,8 @@ int main(void)
         cmocka_unit_test(states),
         cmocka_unit_test(experts),
         cmocka_unit_test(copies_take_no_room),
+        cmocka_unit_test(short_sequences),
+        cmocka_unit_test(every_number_of_columns),
         cmocka_unit_test(prefixes_are_kept),
         cmocka_unit_test(windows_keep_none),
         cmocka_unit_test(wrong_batches_are_refused),
