@@ -46,6 +46,7 @@ struct point {
                 least as deep as its text's prompt */
     int n_sequences;  /* of a decode point: a sample is a token of each */
     int n_shared;     /* positions that they have in common, at most ctx */
+    int n_chunk;      /* tokens of another sequence's prompt in each sample; 0: none */
     bool ctx_prefill; /* reach it by real prefill */
     int n_prompt;     /* tokens of a prefill point; of the text of a speculate point */
     int n_answer;     /* likewise, at most; both filled in by point_run() */

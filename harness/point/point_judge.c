@@ -46,6 +46,9 @@ static void fill_share(struct row *row)
     bool is_disk;
 
     row->roof_tok_per_s = roof_of(row, &is_disk);
+    if (row->n_chunk > 0 && row->roof_gops > 0)
+        row->roof_tok_per_s =
+            fmin(row->roof_tok_per_s, row->tok_per_s * row->roof_gops / row->gops);
     row->mbu = row->tok_per_s / row->roof_tok_per_s;
     lo = is_disk ? 0 : log(row->roof_gbps / row->roof_gbps_lo);
     hi = is_disk ? 0 : log(row->roof_gbps_hi / row->roof_gbps);
@@ -102,6 +105,8 @@ static void fill_speed(struct row *row, const struct point_samples *samples,
     row->lat_p95_ms = of_samples.p95;
     row->lat_p99_ms = of_samples.p99;
     row->gops = per(facts->ops_per_sample * 1e-6, s.median);
+    if (row->n_chunk > 0)
+        row->chunk_tok_per_s = per((double)row->n_chunk * 1e3, s.median);
     if (row->kind == POINT_PREFILL) {
         row->ttft_warm_s = s.median * 1e-3;
         row->ttft_s = row->load_s + row->ttft_warm_s;

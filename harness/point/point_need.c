@@ -177,8 +177,7 @@ static enum status need_model(struct point *p, struct point_need *need,
                                  : fits ? info.weights_memory_bytes
                                         : info.stream_least_bytes;
     need->anon_bytes = info.kv_bytes + info.scratch_bytes + need->weights_memory_bytes;
-    need->token_bytes =
-        (uint64_t)(slm_bytes_per_step(&info, p->ctx, p->n_sequences) / p->n_sequences);
+    need->token_bytes = (uint64_t)(point_step_bytes(p, &info) / p->n_sequences);
     need->output_bytes = info.output_bytes;
     need->token_macs = info.weight_token_macs;
     need->output_macs = info.output_macs;

@@ -128,6 +128,8 @@ void point_describe(struct point_run *r, const struct point *p)
             row->n_sequences = p->n_sequences;
         if (p->n_shared)
             row->n_shared = p->n_shared;
+        if (p->n_chunk)
+            row->n_chunk = p->n_chunk;
         row->ctx_fill = p->ctx_prefill;
     }
     if (p->kind == POINT_SPECULATE)

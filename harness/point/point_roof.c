@@ -156,7 +156,7 @@ static enum status probe_with(struct point_worker *c, struct thread_pool *pool,
 
     if (status)
         return status;
-    if (c->p->kind == POINT_PREFILL)
+    if (c->p->kind == POINT_PREFILL || c->p->n_chunk)
         for (int i = 0; i < N_PEAK_PASSES; i++)
             add_peak_pass(c, pool);
     if (needs_peaks(c, weights) && !(c->int8_gops > 0)) {

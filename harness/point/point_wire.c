@@ -96,21 +96,31 @@ int point_n_ctx(const struct point *p)
      * off again before the next one. */
     if (p->kind == POINT_SPECULATE)
         return point_depth(p) + p->n_answer + 1;
-    return p->kind == POINT_PREFILL ? p->n_prompt : p->ctx + 1;
+    if (p->kind == POINT_PREFILL)
+        return p->n_prompt;
+    return p->ctx < point_chunk_prompt(p) ? point_chunk_prompt(p) : p->ctx + 1;
+}
+
+static size_t pages_of(int n)
+{
+    return ((size_t)n + SLM_PAGE - 1) / SLM_PAGE;
 }
 
 /* Whole pages are shared; the one in which sequences part is each one's own. */
 void point_set_sequences(const struct point *p, struct slm_params *params)
 {
     const size_t shared = (size_t)p->n_shared / SLM_PAGE;
-    const size_t all = ((size_t)point_n_ctx(p) + SLM_PAGE - 1) / SLM_PAGE;
+    const size_t all = pages_of(p->kind == POINT_DECODE ? p->ctx + 1 : point_n_ctx(p));
+    const size_t prompt = pages_of(point_chunk_prompt(p));
+    const int n_batch = p->n_sequences + p->n_chunk;
 
-    params->n_sequences = p->n_sequences;
-    params->n_pool = (shared + (size_t)p->n_sequences * (all - shared)) * SLM_PAGE;
-    if (params->n_logits < p->n_sequences)
-        params->n_logits = p->n_sequences;
-    if (params->n_batch && params->n_batch < p->n_sequences)
-        params->n_batch = p->n_sequences;
+    params->n_sequences = p->n_sequences + (p->n_chunk > 0);
+    params->n_pool =
+        (shared + (size_t)p->n_sequences * (all - shared) + prompt) * SLM_PAGE;
+    if (params->n_logits < params->n_sequences)
+        params->n_logits = params->n_sequences;
+    if ((params->n_batch ? params->n_batch : SLM_DEFAULT_BATCH) < n_batch)
+        params->n_batch = n_batch;
 }
 
 int point_n_back(const struct point *p)

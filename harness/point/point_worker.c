@@ -127,17 +127,19 @@ static enum status load(struct point_worker *c, struct err *err)
 
 void point_evaluate_facts(struct point_worker *c, const struct slm_info *info)
 {
-    const bool prefill = c->p->kind == POINT_PREFILL;
     const double head = (double)info->output_macs;
     const double body = (double)info->weight_token_macs - head;
-    const double n = prefill ? c->p->n_prompt : c->p->n_sequences;
-    const double n_heads = prefill ? 1 : n;
 
-    c->facts.tokens_per_sample = n;
-    c->facts.ops_per_sample = 2 * (body * n + head * n_heads);
-    c->facts.bytes_per_sample =
-        prefill ? slm_bytes_per_prompt(info, c->p->n_prompt, c->p->setup.n_batch)
-                : slm_bytes_per_step(info, c->p->ctx, c->p->n_sequences);
+    if (c->p->kind == POINT_PREFILL) {
+        c->facts.tokens_per_sample = c->p->n_prompt;
+        c->facts.ops_per_sample = 2 * (body * c->p->n_prompt + head);
+        c->facts.bytes_per_sample =
+            slm_bytes_per_prompt(info, c->p->n_prompt, c->p->setup.n_batch);
+    } else {
+        c->facts.tokens_per_sample = c->p->n_sequences;
+        c->facts.ops_per_sample = point_step_ops(c->p, info);
+        c->facts.bytes_per_sample = point_step_bytes(c->p, info);
+    }
     c->facts.llc_bytes = (double)c->topo.llc_bytes;
 }
 
@@ -169,8 +171,7 @@ static void fill_row(struct point_worker *c)
     units_text(c->topo.unused_units, row->unused_units, sizeof row->unused_units);
     if (c->p->kind == POINT_DECODE)
         row->bytes_per_token =
-            (int64_t)(slm_bytes_per_step(info, c->p->ctx, c->p->n_sequences) /
-                      c->p->n_sequences);
+            (int64_t)(point_step_bytes(c->p, info) / c->p->n_sequences);
     point_evaluate_facts(c, info);
 }
 
@@ -245,6 +246,7 @@ static bool take_sample(void *arg, uint64_t ns)
     struct point_worker *c = arg;
     const double ms = (double)ns * 1e-6;
 
+    point_chunk_sample(c);
     c->n_samples++;
     c->sum_ms += ms;
     energy_add(&c->energy, "");
@@ -294,13 +296,14 @@ static void note_stream(struct point_worker *c)
             (int64_t)((double)(s.bytes_read - c->stream_begin.bytes_read) / n);
 }
 
-/* Of samples, and of the tokens between them; runs over a text are of two kinds. */
+/* Of samples, and of the tokens between them; runs over a text are of two kinds, and so
+ * are steps with a chunk and without. */
 static void note_energy(struct point_worker *c)
 {
     const double n =
         (double)c->n_samples * c->facts.tokens_per_sample + (double)c->n_woken;
 
-    if (n > 0 && c->p->kind != POINT_SPECULATE)
+    if (n > 0 && c->p->kind != POINT_SPECULATE && !c->p->n_chunk)
         c->row.joules_per_token = energy_joules(&c->energy) / n;
 }
 
@@ -308,7 +311,8 @@ static enum status measure(struct point_worker *c, struct err *err)
 {
     enum status status = ST_OK;
 
-    if (c->p->profile)
+    status = point_chunk_begin(c, err);
+    if (status == ST_OK && c->p->profile)
         status = slm_profile_start(c->model, err);
     if (status)
         return status;
@@ -321,6 +325,7 @@ static enum status measure(struct point_worker *c, struct err *err)
     status = measured_samples(&c->measured, &c->step, (size_t)c->p->n_tokens,
                               take_sample, c, err);
     worker_end_samples(&c->reports);
+    point_chunk_end(c);
     note_stream(c);
     note_energy(c);
     return status;
@@ -410,6 +415,8 @@ static enum status prepare(struct point_worker *c, struct err *err)
     if (status)
         return status;
     measured_init(&c->measured, p->setup.seed);
+    c->measured.n_chunk = p->n_chunk;
+    c->measured.n_chunk_prompt = point_chunk_prompt(p);
     c->measured.progress = report_load;
     c->measured.arg = c;
     c->fits = true;

@@ -58,6 +58,14 @@ int point_n_logits(const struct point *p);
 /* Positions of the KV cache that the point opens its model with. */
 int point_n_ctx(const struct point *p);
 
+/* Tokens of the prompt that is read in chunks, a multiple of them; 0: there is none. */
+int point_chunk_prompt(const struct point *p);
+
+/* What a sample of a decode point reads of weights and KV cache, and its operations,
+ * two per multiply-add of a matrix. With a chunk: means over a prompt. */
+double point_step_bytes(const struct point *p, const struct slm_info *info);
+double point_step_ops(const struct point *p, const struct slm_info *info);
+
 /* The sequences, their room, and logits of a token of each. */
 void point_set_sequences(const struct point *p, struct slm_params *params);
 

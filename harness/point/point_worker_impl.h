@@ -57,6 +57,8 @@ struct point_worker {
     size_t n_woken;       /* such tokens, and their time */
     double woken_ms;
     double int8_gops, f32_gops; /* where samples are profiled */
+    double *plain_ms; /* [2 n_tokens] malloc'ed: steps without a chunk, and room to sort
+                         them */
     struct worker_reports reports;
     struct energy energy; /* of the samples */
     size_t n_samples;
@@ -87,5 +89,11 @@ bool point_beside_due(double since_s, double budget_s, double cost_s);
  * after it that is no sample: the next sample finds them as any other does. After
  * point_probe_roof() with weights. */
 void point_probe_beside(struct point_worker *c);
+
+/* With a chunk: take a step without it before each sample from here on; keep its time;
+ * and fill in the column. */
+enum status point_chunk_begin(struct point_worker *c, struct err *err);
+void point_chunk_sample(struct point_worker *c);
+void point_chunk_end(struct point_worker *c);
 
 #endif

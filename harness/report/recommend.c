@@ -56,7 +56,7 @@ bool recommend_is_model(const struct chooser *c, const struct row *r)
 static bool is_decode(const struct chooser *c, const struct row *r)
 {
     return r->kind == POINT_DECODE && r->n_sequences == FIELD_NO_INT &&
-           recommend_is_model(c, r);
+           r->n_chunk == FIELD_NO_INT && recommend_is_model(c, r);
 }
 
 /* The depth to serve: the requested one, or the deepest that a point finished. */

@@ -87,8 +87,8 @@ void mark_set_speed(struct mark *m, const struct row *r)
 void mark_set_best_roof(struct mark *m, const struct row *r,
                         const struct report_rows *p)
 {
-    if (r->disk_bytes_per_token > 0)
-        return; /* the disk's roof may be the lower one */
+    if (r->disk_bytes_per_token > 0 || r->n_chunk > 0)
+        return; /* the roof of the disk, or of arithmetic, may be the lower one */
     m->other = r->roof_gbps > 0 ? r->roof_tok_per_s / r->roof_gbps *
                                       roof_best(r, p->v, p->n, &m->doubtful)
                                 : NAN;

@@ -81,8 +81,8 @@ void chart_place_bars(struct chart *c);
 /* Take speed, interval, roof and state from a row. */
 void mark_set_speed(struct mark *m, const struct row *r);
 
-/* Set the roof of a row that streams nothing to that of an undisturbed machine
- * (roof_best()). */
+/* Set the roof to that of an undisturbed machine (roof_best()); a row that streams, or
+ * has a chunk, keeps its own. */
 void mark_set_best_roof(struct mark *m, const struct row *r,
                         const struct report_rows *p);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * report_settings.c - decode speed against the memory limit, and against the number of
- *                     sequences
+ * report_settings.c - decode speed against the memory limit, the number of sequences,
+ *                     and the chunk of a prompt beside them
  */
 #include "harness/report/report_settings.h"
 
@@ -42,6 +42,12 @@ static int64_t limit_of(const struct row *r)
 static int64_t sequences_of(const struct row *r)
 {
     return !has_place(r) ? 0 : r->n_sequences > 1 ? r->n_sequences : 1;
+}
+
+/* One more, as a step without a chunk has a place, too. */
+static int64_t chunk_of(const struct row *r)
+{
+    return !has_place(r) ? 0 : r->n_chunk > 0 ? r->n_chunk + 1 : 1;
 }
 
 static bool same_place(const struct row *a, const struct row *b)
@@ -189,47 +195,77 @@ enum status report_fill_limit(struct chart *c, const struct report_rows *p,
     return st;
 }
 
-/* ---- the number of sequences
- * ----------------------------------------------------------
+/* ---- sequences, and a prompt beside them --------------------------------------------
  */
 
-enum shown { SHOWN_ALL, SHOWN_EACH, SHOWN_KV };
+/* A row's figure into m; false: it has no place in the chart. */
+typedef bool set_fn(struct mark *m, const struct report_rows *p, const struct row *r);
 
-static void set_speed(struct mark *m, const struct report_rows *p, const struct row *r,
-                      double n)
+static bool set_all(struct mark *m, const struct report_rows *p, const struct row *r)
 {
     mark_set_speed(m, r);
     mark_set_best_roof(m, r, p);
+    return true;
+}
+
+static bool set_each(struct mark *m, const struct report_rows *p, const struct row *r)
+{
+    const double n = (double)sequences_of(r);
+
+    set_all(m, p, r);
     m->y /= n;
     m->lo /= n;
     m->hi /= n;
     m->other /= n;
+    return true;
 }
 
-static void set_kv(struct mark *m, const struct row *r)
+static bool set_kv(struct mark *m, const struct report_rows *p, const struct row *r)
 {
+    (void)p;
     if (r->kv_bytes > 0)
         m->y = (double)r->kv_bytes / MIB;
     else
         m->state = MARK_CROSS;
+    return true;
 }
 
-static enum status add_sequences(struct chart *c, const struct report_rows *p,
-                                 const struct row *r, int series, enum shown shown,
-                                 struct err *err)
+/* The time of a step, which the roof is below. */
+static bool set_step(struct mark *m, const struct report_rows *p, const struct row *r)
 {
-    struct mark *m = chart_mark(c);
+    const double ms = 1e3 * (double)sequences_of(r);
+    struct mark speed;
 
-    if (!m)
-        return no_memory(err);
-    m->series = series;
-    m->x = (double)sequences_of(r);
-    if (shown == SHOWN_KV)
-        set_kv(m, r);
-    else
-        set_speed(m, p, r, shown == SHOWN_EACH ? m->x : 1);
-    return ST_OK;
+    mark_set_speed(m, r);
+    mark_set_best_roof(m, r, p);
+    speed = *m;
+    m->y = ms / speed.y;
+    m->lo = ms / speed.hi;
+    m->hi = ms / speed.lo;
+    m->other = ms / speed.other;
+    return true;
 }
+
+/* Tokens of the prompt that is read meanwhile. */
+static bool set_prompt(struct mark *m, const struct report_rows *p, const struct row *r)
+{
+    const double times = (double)r->n_chunk / (double)sequences_of(r);
+
+    set_all(m, p, r);
+    m->y *= times;
+    m->lo *= times;
+    m->hi *= times;
+    m->other *= times;
+    return r->n_chunk > 0;
+}
+
+/* A chart along a setting of steps. */
+struct along {
+    const char *title, *column; /* of the setting */
+    value_fn *value_of;
+    int first; /* x of its least value, 1 */
+    set_fn *set;
+};
 
 /* A line is drawn through marks that follow each other. */
 static int by_series(const void *x, const void *y)
@@ -240,50 +276,85 @@ static int by_series(const void *x, const void *y)
     return order_ints((int64_t)a->x, (int64_t)b->x);
 }
 
-static enum status fill_sequences(struct chart *c, const struct report_rows *all,
-                                  enum shown shown, struct err *err)
+static enum status fill_along(struct chart *c, const struct report_rows *all,
+                              const struct along *along, struct err *err)
 {
-    static const char *const what[] = {"Decode speed of all sequences together",
-                                       "Decode speed of each sequence", "KV cache"};
-    struct report_rows rows = *all; /* its names are without the number */
+    struct report_rows rows = *all; /* its names are without the setting */
     const struct row *place = NULL;
-    enum status st = choose_place(&place, all, sequences_of, err);
+    enum status st = choose_place(&place, all, along->value_of, err);
 
     if (st || !place)
         return st;
-    report_rows_ignore(&rows, "n_sequences");
-    for (size_t i = 0; i < all->n && st == ST_OK; i++) {
+    report_rows_ignore(&rows, along->column);
+    for (size_t i = 0; i < all->n; i++) {
         const struct row *r = all->v[i];
-        const bool shows = sequences_of(r) > 0 && same_place(r, place);
-        const int series = shows ? series_of(c, &rows, r) : -1;
+        const int64_t value = along->value_of(r);
+        const int series =
+            value > 0 && same_place(r, place) ? series_of(c, &rows, r) : -1;
+        struct mark *m = series < 0 ? NULL : chart_mark(c);
 
-        if (series >= 0)
-            st = add_sequences(c, all, r, series, shown, err);
+        if (series < 0)
+            continue;
+        if (!m)
+            return no_memory(err);
+        m->series = series;
+        m->x = (double)(value - 1 + along->first);
+        if (!along->set(m, all, r))
+            c->n--;
     }
     if (c->n)
         qsort(c->v, c->n, sizeof *c->v, by_series);
     snprintf(c->title, sizeof c->title, "%s, %lld thread%s, context depth %lld",
-             what[shown], (long long)place->n_threads, plural(place->n_threads, "s"),
+             along->title, (long long)place->n_threads, plural(place->n_threads, "s"),
              (long long)place->ctx);
-    return st;
+    return ST_OK;
 }
 
 enum status report_fill_sequences(struct chart *c, const struct report_rows *p,
                                   struct err *err)
 {
-    return fill_sequences(c, p, SHOWN_ALL, err);
+    static const struct along along = {"Decode speed of all sequences together",
+                                       "n_sequences", sequences_of, 1, set_all};
+
+    return fill_along(c, p, &along, err);
 }
 
 enum status report_fill_each(struct chart *c, const struct report_rows *p,
                              struct err *err)
 {
-    return fill_sequences(c, p, SHOWN_EACH, err);
+    static const struct along along = {"Decode speed of each sequence", "n_sequences",
+                                       sequences_of, 1, set_each};
+
+    return fill_along(c, p, &along, err);
 }
 
 enum status report_fill_kv(struct chart *c, const struct report_rows *p,
                            struct err *err)
 {
+    static const struct along along = {"KV cache", "n_sequences", sequences_of, 1,
+                                       set_kv};
+
     c->y_title = "KV cache, MiB";
     c->unit = "MiB";
-    return fill_sequences(c, p, SHOWN_KV, err);
+    return fill_along(c, p, &along, err);
+}
+
+enum status report_fill_step(struct chart *c, const struct report_rows *p,
+                             struct err *err)
+{
+    static const struct along along = {"Time of a step beside a prompt", "n_chunk",
+                                       chunk_of, 0, set_step};
+
+    c->y_title = "ms per step";
+    c->unit = "ms";
+    return fill_along(c, p, &along, err);
+}
+
+enum status report_fill_chunk(struct chart *c, const struct report_rows *p,
+                              struct err *err)
+{
+    static const struct along along = {"Prefill speed beside decoding", "n_chunk",
+                                       chunk_of, 0, set_prompt};
+
+    return fill_along(c, p, &along, err);
 }

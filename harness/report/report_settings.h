@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * report_settings.h - charts along a setting: decode speed against the memory limit,
- * and speed and KV cache against the number of sequences
+ * speed and KV cache against the number of sequences, steps against the chunk of a
+ * prompt that they read
  *
  * Each is drawn at the number of threads and the depth at which that setting has the
  * most values, and has no marks where it has fewer than two.
@@ -29,5 +30,13 @@ enum status report_fill_each(struct chart *c, const struct report_rows *p,
                              struct err *err);
 enum status report_fill_kv(struct chart *c, const struct report_rows *p,
                            struct err *err);
+
+/* Of steps that read a prompt in chunks, by tokens of a chunk: the time that each
+ * sequence waits for its token, with that of a step without a chunk and the least that
+ * the roofs allow; and the tokens per second of the prompt. Error: ST_NO_MEMORY. */
+enum status report_fill_step(struct chart *c, const struct report_rows *p,
+                             struct err *err);
+enum status report_fill_chunk(struct chart *c, const struct report_rows *p,
+                              struct err *err);
 
 #endif

@@ -161,11 +161,12 @@ const char *row_cell(const struct row *r, const struct field *field, char *buf,
  * have all. */
 void row_print(FILE *f, const struct row *r);
 
-/* Whether slmbench itself was measured, with one sequence on whole CPUs: what it does elsewhere is
- * predicted from such rows. */
+/* Whether slmbench itself was measured, with one sequence on whole CPUs: what it does
+ * elsewhere is predicted from such rows. */
 static inline bool row_is_plain(const struct row *r)
 {
-    return !*r->engine && !(r->cpus_quota > 0) && r->n_sequences == FIELD_NO_INT;
+    return !*r->engine && !(r->cpus_quota > 0) && r->n_sequences == FIELD_NO_INT &&
+           r->n_chunk == FIELD_NO_INT;
 }
 
 #endif

@@ -235,6 +235,9 @@ static void put_context(struct lines *l, const struct row *r)
     if (r->n_shared > 0)
         text_append(t, sizeof t, ", the first %lld positions in common",
                     (long long)r->n_shared);
+    if (r->n_chunk > 0)
+        text_append(t, sizeof t, "; beside it a prompt in chunks of %lld token%s",
+                    (long long)r->n_chunk, plural(r->n_chunk, "s"));
     put(l, "context", t);
 }
 
@@ -305,11 +308,28 @@ static void put_latency(struct lines *l, const struct row *r)
             text_append(t, sizeof t, " ms");
         }
     put(l,
-        r->kind == POINT_PREFILL     ? "per pass"
-        : r->kind == POINT_SPECULATE ? "per run"
-        : r->n_sequences > 1         ? "per step"
-                                     : "per token",
+        r->kind == POINT_PREFILL               ? "per pass"
+        : r->kind == POINT_SPECULATE           ? "per run"
+        : r->n_sequences > 1 || r->n_chunk > 0 ? "per step"
+                                               : "per token",
         t);
+}
+
+static void put_chunk(struct lines *l, const struct row *r)
+{
+    text_buf t = "";
+
+    if (!(r->step_plain_ms > 0))
+        return;
+    append_figure(t, sizeof t, r->step_plain_ms, NAN, NAN);
+    text_append(t, sizeof t,
+                " ms per step, so that the chunk makes it %.3g times as long",
+                r->lat_p50_ms / r->step_plain_ms);
+    put(l, "without it", t);
+    t[0] = '\0';
+    append_figure(t, sizeof t, r->chunk_tok_per_s, NAN, NAN);
+    text_append(t, sizeof t, " tok/s of the prompt meanwhile");
+    put(l, "chunks", t);
 }
 
 static void put_speculation(struct lines *l, const struct row *r)
@@ -337,6 +357,7 @@ static void print_speed(struct lines *l, const struct row *r)
     begin_group(l, "Speed");
     put_speed(l, r);
     put_latency(l, r);
+    put_chunk(l, r);
     put_speculation(l, r);
     if (r->ttft_warm_s > 0)
         append_first_token(r, t, sizeof t);

@@ -112,7 +112,7 @@ static enum status add_prompts(struct making *m, const struct sweep_settings *s,
 
         p.kind = POINT_PREFILL;
         p.n_sequences = 1;
-        p.n_shared = 0;
+        p.n_shared = p.n_chunk = 0;
         p.n_prompt = lengths->v[i];
         p.n_tokens = s->n_passes;
         p.ctx_prefill = false;
@@ -132,7 +132,7 @@ static enum status add_texts(struct making *m, const struct sweep_settings *s,
 
         p.kind = POINT_SPECULATE;
         p.n_sequences = 1;
-        p.n_shared = 0;
+        p.n_shared = p.n_chunk = 0;
         snprintf(p.text, sizeof p.text, "%s", s->texts[i]);
         p.n_tokens = s->n_passes;
         status = add(m, &p, err);
@@ -176,8 +176,9 @@ static enum status add_threads(struct making *m, const struct sweep_settings *s,
 /* Whether it is a setting of this program that another one does not have. */
 static bool is_only_ours(const struct point *p, enum setting_id id)
 {
-    return *p->engine && (id == SETTING_weights || id == SETTING_kv_window ||
-                          id == SETTING_sequences || id == SETTING_shared);
+    return *p->engine &&
+           (id == SETTING_weights || id == SETTING_kv_window ||
+            id == SETTING_sequences || id == SETTING_shared || id == SETTING_chunk);
 }
 
 /* Every value of each setting that all points are measured with, from id on; the last

@@ -40,6 +40,11 @@ struct measured {
     uint64_t random;  /* state of the generator that draws tokens */
     double slower;    /* samples are stretched so that this share of speed is lost */
     const void *last; /* step that was taken last */
+    int n_chunk;      /* tokens of a prompt beside those that are decoded; 0: none. The
+                         model's last sequence reads it */
+    int n_chunk_prompt; /* of such a prompt, a multiple; then the next one begins */
+    bool takes_plain;   /* a step without a chunk is taken before each sample */
+    uint64_t plain_ns;  /* of the last one */
     measured_progress_fn *progress; /* of loading and of filling; may be NULL */
     void (*alive)(void *arg); /* between the passes of a long sample; may be NULL */
     void *arg;                /* of both */
@@ -101,7 +106,7 @@ const char *measured_isa(void);
 /* ---- timing (measured_samples.c) ------------------------------------------------ */
 
 enum measured_kind {
-    MEASURED_DECODE,  /* one token of each sequence */
+    MEASURED_DECODE,  /* one token of each sequence, and a chunk of a prompt */
     MEASURED_PREFILL, /* a prompt */
     MEASURED_CALL     /* what a function does */
 };

@@ -63,9 +63,10 @@ static enum status eval(struct measured *m, int n, struct err *err)
 
 /* ---- sequences ------------------------------------------------------------------ */
 
+/* That are decoded; with chunks of a prompt another one is the last. */
 static int n_sequences(const struct measured *m)
 {
-    return slm_info(m->m)->n_sequences;
+    return slm_info(m->m)->n_sequences - (m->n_chunk > 0);
 }
 
 static void go_back_to(struct measured *m, int depth)
@@ -74,17 +75,50 @@ static void go_back_to(struct measured *m, int depth)
         slm_seq_truncate(m->m, seq, depth);
 }
 
-/* A token of each sequence. */
-static enum status decode(struct measured *m, struct err *err)
+/* Tokens of a step. */
+static void draw_step(struct measured *m)
+{
+    draw(m, n_sequences(m) + m->n_chunk);
+}
+
+/* The next chunk of the prompt, of which only the last one has logits. */
+static struct slm_part next_chunk(struct measured *m)
+{
+    const int seq = n_sequences(m);
+
+    if (slm_seq_n_past(m->m, seq) == m->n_chunk_prompt)
+        slm_seq_truncate(m->m, seq, 0);
+    const bool is_last = slm_seq_n_past(m->m, seq) + m->n_chunk == m->n_chunk_prompt;
+
+    return (struct slm_part){seq, m->tokens + seq, m->n_chunk,
+                             is_last ? SLM_LOGITS_LAST : SLM_LOGITS_NONE};
+}
+
+/* A token of each sequence, and a chunk unless it is to be plain. */
+static enum status decode(struct measured *m, bool plain, struct err *err)
 {
     struct slm_part parts[SLM_MAX_SEQUENCES];
-    const int n = n_sequences(m);
+    const int n = n_sequences(m), n_parts = n + (!plain && m->n_chunk > 0);
 
-    if (n == 1)
+    if (n_parts == 1 && slm_info(m->m)->n_sequences == 1)
         return slm_eval(m->m, m->tokens, 1, SLM_LOGITS_LAST, err);
     for (int seq = 0; seq < n; seq++)
         parts[seq] = (struct slm_part){seq, m->tokens + seq, 1, SLM_LOGITS_LAST};
-    return slm_batch(m->m, parts, n, err);
+    if (n_parts > n)
+        parts[n] = next_chunk(m);
+    return slm_batch(m->m, parts, n_parts, err);
+}
+
+/* The same without the chunk, timed. */
+static enum status decode_plain(struct measured *m, struct err *err)
+{
+    const int depth = slm_n_past(m->m);
+    const uint64_t begin = clock_ns();
+    const enum status st = decode(m, true, err);
+
+    m->plain_ns = clock_ns() - begin;
+    go_back_to(m, depth);
+    return st;
 }
 
 static enum status fill_computed(struct measured *m, int seq, int n, struct err *err)
@@ -136,9 +170,9 @@ enum status measured_wake(struct measured *m, uint64_t *ns, struct err *err)
     enum status st;
     uint64_t begin;
 
-    draw(m, n_sequences(m));
+    draw_step(m);
     begin = clock_ns();
-    st = decode(m, err);
+    st = decode(m, false, err);
     go_back_to(m, depth);
     if (ns)
         *ns = clock_ns() - begin;
@@ -165,8 +199,8 @@ static enum status start(struct measured *m, const struct measured_step *s,
 
     if (st || !s->wakes)
         return st;
-    draw(m, n_sequences(m));
-    return decode(m, err);
+    draw_step(m);
+    return decode(m, false, err);
 }
 
 /* Long samples of a decode go on where the last ones ended; a prompt always starts
@@ -188,7 +222,9 @@ static enum status prepare(struct measured *m, const struct measured_step *s,
     } else if (s->kind == MEASURED_DECODE) {
         if (slm_n_past(m->m) - s->depth > s->span)
             st = start(m, s, err);
-        draw(m, n_sequences(m));
+        draw_step(m);
+        if (st == ST_OK && m->takes_plain)
+            st = decode_plain(m, err);
     }
     return st;
 }
@@ -255,7 +291,7 @@ static enum status take(struct measured *m, struct measured_step *s, struct err 
 
     switch (s->kind) {
     case MEASURED_DECODE:
-        st = decode(m, err);
+        st = decode(m, false, err);
         break;
     case MEASURED_PREFILL:
         st = eval(m, s->n_tokens, err);

@@ -96,6 +96,22 @@ refused 2 "leave out --prefill" decode -m nano:Q4_0 --in-memory --prefill 8 --se
 refused 2 "at most the tokens of --ctx (16)" decode -m nano:Q4_0 --in-memory --ctx 16 --sequences 2 --shared 17
 refused 2 "several --sequences (1)" decode -m nano:Q4_0 --in-memory --ctx 16 --shared 16
 refused 2 "outside 1..1024" decode -m nano:Q4_0 --in-memory --sequences 1025
+
+# ---- a prompt in chunks beside them
+"$BENCH" decode -m nano:Q4_0 --in-memory -t 2 --ctx 16 --sequences 3 --chunk 200 -n 8 --all >chunks || fail "exit $?"
+awk '$1 == "n_sequences" && $2 == 3 || $1 == "n_chunk" && $2 == 200 || $1 == "status" && $2 == "ok" { n++ }
+     $1 == "tok_per_s" { rate = $2 }
+     $1 == "chunk_tok_per_s" { prompt = $2 }
+     $1 == "lat_p50_ms" { ms = $2 }
+     $1 == "step_plain_ms" { plain = $2 }
+     END { exit !(n == 3 && prompt * 3 > rate * 180 && prompt * 3 < rate * 220 && plain > 0 && plain < ms) }' chunks ||
+    fail "chunks: $(cat chunks)"
+"$BENCH" decode -m nano:Q4_0 --in-memory -t 2 --chunk 700 -n 2 | tr -s ' \n' ' ' | grep -q 'beside it a prompt in chunks of 700 tokens.* per step .* without it .* of the prompt meanwhile' ||
+    fail "chunks are not said"
+"$BENCH" decode -m nano:Q4_0 --in-memory -t 1 --sequences 4 -n 2 --all | grep -q '^status  *ok' ||
+    fail "four sequences that begin at depth 0"
+refused 2 "leave out --prefill" decode -m nano:Q4_0 --in-memory --prefill 8 --chunk 2
+refused 2 "at most 1023" decode -m nano:Q4_0 --in-memory --sequences 1024 --chunk 2
 "$BENCH" decode -m nano:Q4_0 --weights memory -t 1 -n 2 --all >named
 [ "$(value named residency)" = memory ] || fail "not in memory: $(cat named)"
 

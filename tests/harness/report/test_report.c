@@ -439,6 +439,43 @@ static void sequences_are_an_axis(void **state)
     report_rows_free(&p);
 }
 
+/* Steps with a chunk beside one without: their time, and the prompt's speed. */
+static void chunks_are_an_axis(void **state)
+{
+    struct row rows[] = {together(2, 0, 512, 20), together(2, 0, 512, 10),
+                         together(2, 0, 512, 4)};
+    struct chart c = {.name = "step_chunk"};
+    struct report_rows p;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    for (int i = 1; i < 3; i++) {
+        rows[i].n_chunk = i == 1 ? 32 : 128;
+        strcat(rows[i].point, i == 1 ? "/32" : "/128");
+    }
+    assert_int_equal(report_rows_pick(&p, rows, 3, &err), ST_OK);
+    assert_int_equal(report_fill_step(&c, &p, &err), ST_OK);
+    assert_int_equal(c.n_series, 1);
+    assert_int_equal(c.n, 3);
+    for (size_t i = 0; i < 3; i++) {
+        const struct mark *m = &c.v[i];
+
+        assert_true(m->x == (i ? (double)rows[i].n_chunk : 0));
+        assert_float_equal(m->y, 2e3 / rows[i].tok_per_s, 1e-9);
+        assert_float_equal(m->lo, 2e3 / (rows[i].tok_per_s + 1), 1e-9);
+        assert_float_equal(m->other, m->y / 2, 1e-9); /* below it */
+    }
+    chart_free(&c);
+    c = (struct chart){.name = "prefill_chunk"};
+    assert_int_equal(report_fill_chunk(&c, &p, &err), ST_OK);
+    assert_int_equal(c.n, 2);
+    assert_float_equal(c.v[0].y, 10 * 32 / 2, 1e-9);
+    assert_float_equal(c.v[1].y, 4 * 128 / 2, 1e-9);
+    assert_float_equal(c.v[1].other, 2 * c.v[1].y, 1e-9);
+    chart_free(&c);
+    report_rows_free(&p);
+}
+
 /* A point for the chart of speed against divergence. */
 static struct row known(const char *quant, int ctx, double tps, double kl)
 {
@@ -634,6 +671,7 @@ int main(void)
         cmocka_unit_test(charts_are_drawn_where_there_is_gnuplot),
         cmocka_unit_test(limits_are_an_axis),
         cmocka_unit_test(sequences_are_an_axis),
+        cmocka_unit_test(chunks_are_an_axis),
         cmocka_unit_test(the_frontier_is_what_nothing_beats),
         cmocka_unit_test(files_are_named_once),
         cmocka_unit_test(speculation_is_bars_by_text),

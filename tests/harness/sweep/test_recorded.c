@@ -87,6 +87,7 @@ static void points_travel_whole(void **state)
         assert_int_equal(back.setup.kv_window, p.setup.kv_window);
         assert_int_equal(back.n_sequences, p.n_sequences);
         assert_int_equal(back.n_shared, p.n_shared);
+        assert_int_equal(back.n_chunk, p.n_chunk);
         assert_int_equal(back.n_prompt, p.n_prompt);
         assert_int_equal(back.n_answer, p.n_answer);
         assert_string_equal(back.text, p.text);
@@ -112,7 +113,7 @@ static const char *const sweeps[] = {
     " \"threads_prefill\": [3], \"ctx\": [0, 64], \"prefill\": [16],"
     " \"placements\": [\"compact\", \"none\"], \"weights\": [\"packed\", \"mmap\"],"
     " \"kv_type\": [\"q8_0\", \"f16\"], \"kv_window\": [0],"
-    " \"sequences\": [1], \"shared\": [0],"
+    " \"sequences\": [1], \"shared\": [0], \"chunk\": [0],"
     " \"speculate\": [\"copy\"],"
     " \"mem_limit\": 1073741824, \"cpus_quota\": [0], \"tokens\": 9, \"passes\": 8, "
     "\"batch\": 7,"

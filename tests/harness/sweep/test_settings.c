@@ -31,6 +31,7 @@ static const struct member stored[] = {
     {"kv_window", LIST, 0, SLM_MAX_WINDOW, "[0, 16777216]", false},
     {"sequences", LIST, 1, SLM_MAX_SEQUENCES, "[1, 1024]", false},
     {"shared", LIST, 0, 1 << 24, "[0, 16777216]", false},
+    {"chunk", LIST, 0, 1 << 14, "[0, 16384]", false},
     {"speculate", WORDS, ANY, "[]", true},
     {"mem_limit", ONE_OR_LIST, 0, 0x1p60, "0", false},
     {"cpus_quota", LIST, 0, 100 * TOPO_MAX_CPUS, "[0, 150]", false},
@@ -184,6 +185,7 @@ static const struct member told[] = {
     {"kv_window", WHOLE, 0, SLM_MAX_WINDOW, "0", false},
     {"n_sequences", WHOLE, 1, SLM_MAX_SEQUENCES, "1", false},
     {"n_shared", WHOLE, 0, 1 << 24, "0", false},
+    {"n_chunk", WHOLE, 0, 1 << 14, "0", false},
     {"text", WORD, ANY, "\"word\"", true},
     {"tuned", WORD, ANY, "\"word\"", true},
 };
@@ -359,6 +361,7 @@ static const struct member keys[] = {
     {"kv_window", LIST, 0, SLM_MAX_WINDOW, "", false},
     {"sequences", LIST, 1, SLM_MAX_SEQUENCES, "", false},
     {"shared", LIST, 0, 1 << 24, "", false},
+    {"chunk", LIST, 0, 1 << 14, "", false},
     {"tokens", WHOLE, 1, 1000000, "", false},
     {"passes", WHOLE, 1, 1000000, "", false},
     {"batch", WHOLE, 1, 65536, "", false},

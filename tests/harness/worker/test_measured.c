@@ -13,7 +13,7 @@
 
 static struct measured measured;
 
-static int open_nano(void **state)
+static void open_sequences(int n)
 {
     struct modelref ref;
     struct measured_params p = {.model = &ref,
@@ -22,14 +22,28 @@ static int open_nano(void **state)
                                 .slm = slm_params_default()};
     struct err err = ERR_INIT;
 
-    (void)state;
     p.slm.n_ctx = N_CTX;
     p.slm.n_batch = 8;
+    p.slm.n_sequences = n;
     measured_init(&measured, 7);
     if (modelref_parse(&ref, "nano:Q4_0", NULL, &err) ||
         measured_open(&measured, &p, &err) ||
         measured_preload(&measured, UINT64_MAX, &err))
         fail_msg("%s", err.msg);
+}
+
+static int open_nano(void **state)
+{
+    (void)state;
+    open_sequences(1);
+    return 0;
+}
+
+/* Two that are decoded, and one that reads a prompt. */
+static int open_three(void **state)
+{
+    (void)state;
+    open_sequences(3);
     return 0;
 }
 
@@ -144,6 +158,48 @@ static void a_call_is_timed_or_times_itself(void **state)
     assert_int_equal(measured_sample(&measured, &step, &ns, &err), ST_CHECK);
 }
 
+static bool see_positions(void *arg, uint64_t ns)
+{
+    struct seen *seen = arg;
+
+    assert_true(ns > 0 && measured.plain_ns > 0);
+    assert_int_equal(slm_seq_n_past(measured.m, 0), 5);
+    assert_int_equal(slm_seq_n_past(measured.m, 1), 5);
+    seen->n_past[seen->n++] = slm_seq_n_past(measured.m, 2);
+    return true;
+}
+
+static bool ends(void *arg, uint64_t ns)
+{
+    (void)arg;
+    return ns == 0;
+}
+
+/* Of several sequences the last reads prompts of three chunks, one after another, and
+ * is not filled; a step without a chunk leaves it alone. */
+static void chunks_go_round(void **state)
+{
+    struct measured_step step = {.kind = MEASURED_DECODE, .depth = 5};
+    struct seen seen = {.n = 0};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    measured.n_chunk = 4;
+    measured.n_chunk_prompt = 12;
+    measured.takes_plain = true;
+    assert_int_equal(measured_fill(&measured, 5, 0, false, 1, &err), ST_OK);
+    assert_int_equal(slm_seq_n_past(measured.m, 2), 0);
+    if (measured_samples(&measured, &step, 7, see_positions, &seen, &err))
+        fail_msg("%s", err.msg);
+    assert_int_equal(seen.n, 7);
+    for (int i = 0; i < 7; i++)
+        assert_int_equal(seen.n_past[i], i % 3 * 4 + 4);
+    measured.takes_plain = false;
+    measured.plain_ns = 0;
+    assert_int_equal(measured_samples(&measured, &step, 1, ends, NULL, &err), ST_OK);
+    assert_int_equal(measured.plain_ns, 0);
+}
+
 static void a_borrowed_model_stays_open(void **state)
 {
     struct measured other;
@@ -167,6 +223,7 @@ int main(void)
                                         close_nano),
         cmocka_unit_test_setup_teardown(a_call_is_timed_or_times_itself, open_nano,
                                         close_nano),
+        cmocka_unit_test_setup_teardown(chunks_go_round, open_three, close_nano),
         cmocka_unit_test_setup_teardown(a_borrowed_model_stays_open, open_nano,
                                         close_nano),
     };
