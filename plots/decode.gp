@@ -28,7 +28,7 @@ at = n_series
 do for [k=1:4] {
     if (int(word(sprintf("%d %d %d %d", n_roofs, n_doubtful_roofs, n_hollow, n_crosses), k)) > 0) {
         at = at + 1
-        entry[at] = k == 1 ? "roof: bandwidth / bytes" : k == 2 ? "roof of disturbed runs" : k == 3 ? "partial or disturbed" : "no figure"
+        entry[at] = k == 1 ? roof_name : k == 2 ? "roof of disturbed runs" : k == 3 ? "partial or disturbed" : "no figure"
         entry_color[at] = grey
         entry_point[at] = k == 3 ? 6 : k == 4 ? 2 : -1
         entry_line[at] = k == 1 ? 2 : k == 2 ? 3 : 0

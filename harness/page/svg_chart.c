@@ -27,13 +27,15 @@ const char *svg_chart_series(const struct chart *c, int series, char *buf, size_
 void svg_chart_key_states(FILE *f, const struct chart *c)
 {
     int n_state[3] = {0}, n_roofs[2] = {0};
+    char name[80];
 
+    snprintf(name, sizeof name, "roof: %s", chart_roof(c));
     for (size_t i = 0; i < c->n; i++) {
         n_state[c->v[i].state]++;
         n_roofs[c->v[i].doubtful] += isfinite(c->v[i].other) != 0;
     }
     if (!c->bars && !c->log_x && n_roofs[0])
-        svg_key(f, -1, "line roof", -1, "roof: bandwidth / bytes");
+        svg_key(f, -1, "line roof", -1, name);
     if (!c->bars && !c->log_x && n_roofs[1])
         svg_key(f, -1, "line roof doubtful", -1, "roof of disturbed runs");
     if (n_state[MARK_HOLLOW] && !c->bars)

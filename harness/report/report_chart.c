@@ -163,6 +163,11 @@ static void write_groups(FILE *f, const struct chart *c)
     }
 }
 
+const char *chart_roof(const struct chart *c)
+{
+    return c->roof ? c->roof : "bandwidth / bytes";
+}
+
 static void write_settings(FILE *f, const struct chart *c, const struct chart_axes *a)
 {
     int n_state[3] = {0, 0, 0}, n_limits = 0, n_second = 0, n_extra = 0,
@@ -185,6 +190,7 @@ static void write_settings(FILE *f, const struct chart *c, const struct chart_ax
     fprintf(f, "\nx_name = '%s'\ny_name = '%s'\nother_name = '%s'\n", c->x_name,
             c->y_name, c->other_name);
     fprintf(f, "y_title = '%s'\n", c->y_title ? c->y_title : "tokens per second");
+    fprintf(f, "roof_name = 'roof: %s'\n", chart_roof(c));
     if (c->x_title)
         fprintf(f, "x_title = '%s'\n", c->x_title);
     write_series(f, c);

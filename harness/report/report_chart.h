@@ -51,6 +51,7 @@ struct chart {
     const char *y_name, *other_name;
     const char *y_title;    /* of the axis of lines; NULL: tokens per second */
     const char *unit;       /* of y, with y_title; NULL: tok/s */
+    const char *roof;       /* what it is; NULL: bandwidth / bytes */
     const char *extra_name; /* a further column, also on the y axis; NULL: none */
     char title[160], subtitle[320];
     char series[CHART_MAX_SERIES][REPORT_NAME_MAX];
@@ -85,6 +86,9 @@ void mark_set_speed(struct mark *m, const struct row *r);
  * has a chunk, keeps its own. */
 void mark_set_best_roof(struct mark *m, const struct row *r,
                         const struct report_rows *p);
+
+/* What the roofs of a chart of lines are. */
+const char *chart_roof(const struct chart *c);
 
 /* Write the files and run gnuplot. A chart without a single figure is not drawn,
  * and its files of an earlier run are removed. Errors: ST_INTERRUPTED, ST_IO,

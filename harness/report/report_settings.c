@@ -259,6 +259,8 @@ static bool set_prompt(struct mark *m, const struct report_rows *p, const struct
     return r->n_chunk > 0;
 }
 
+#define BOTH_ROOFS "bandwidth or arithmetic"
+
 /* A chart along a setting of steps. */
 struct along {
     const char *title, *column; /* of the setting */
@@ -347,6 +349,7 @@ enum status report_fill_step(struct chart *c, const struct report_rows *p,
 
     c->y_title = "ms per step";
     c->unit = "ms";
+    c->roof = BOTH_ROOFS;
     return fill_along(c, p, &along, err);
 }
 
@@ -356,5 +359,6 @@ enum status report_fill_chunk(struct chart *c, const struct report_rows *p,
     static const struct along along = {"Prefill speed beside decoding", "n_chunk",
                                        chunk_of, 0, set_prompt};
 
+    c->roof = BOTH_ROOFS;
     return fill_along(c, p, &along, err);
 }

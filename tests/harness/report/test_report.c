@@ -455,6 +455,7 @@ static void chunks_are_an_axis(void **state)
     }
     assert_int_equal(report_rows_pick(&p, rows, 3, &err), ST_OK);
     assert_int_equal(report_fill_step(&c, &p, &err), ST_OK);
+    assert_string_equal(chart_roof(&c), "bandwidth or arithmetic");
     assert_int_equal(c.n_series, 1);
     assert_int_equal(c.n, 3);
     for (size_t i = 0; i < 3; i++) {
