@@ -97,25 +97,33 @@ static double others_floor(const struct comparison *c, const struct compare_mach
     return most;
 }
 
+/* Three digits, and all of those before the point. */
+static const char *floor_text(double tok_per_s, char buf[32])
+{
+    snprintf(buf, 32, tok_per_s < 100 ? "%.3g" : "%.0f", tok_per_s);
+    return buf;
+}
+
 /* Floors at which the first place goes to another machine. */
 static void note_floors(struct comparison *c)
 {
     const struct compare_machine *at = n_ranked(c) ? &c->v[0] : NULL, *next;
+    char floor[32];
 
     if (n_ranked(c) < 2)
         return;
     while ((next = next_above(c, at->most_floor)) != NULL) {
         add_change(c,
-                   "With a floor above %.3g tok/s %s no longer qualifies, and %s is "
+                   "With a floor above %s tok/s %s no longer qualifies, and %s is "
                    "first.",
-                   at->most_floor, at->name, next->name);
+                   floor_text(at->most_floor, floor), at->name, next->name);
         at = next;
     }
     if (others_floor(c, at) < at->most_floor / JUST_ABOVE)
-        add_change(c, "With a floor above %.3g tok/s only %s qualifies.",
-                   others_floor(c, at), at->name);
-    add_change(c, "No machine is known to reach a floor above %.3g tok/s.",
-               at->most_floor);
+        add_change(c, "With a floor above %s tok/s only %s qualifies.",
+                   floor_text(others_floor(c, at), floor), at->name);
+    add_change(c, "No machine is known to reach a floor above %s tok/s.",
+               floor_text(at->most_floor, floor));
 }
 
 static void note_doubt(struct comparison *c)

@@ -105,6 +105,21 @@ static bool says(const struct comparison *c, const char *text)
     return false;
 }
 
+static void floors_of_small_models_have_all_digits(void **state)
+{
+    const struct row slow = point("Q4_0", 50, 2, 0, 10000);
+    const struct row fast = point("Q4_0", 50, 2, 0, 12000);
+    struct comparison c;
+
+    (void)state;
+    write_machine("slow", &slow, 1, "0.1.0");
+    write_machine("fast", &fast, 1, "0.1.0");
+    assert_int_equal(compare_two(&c, NULL, 0, usual), ST_OK);
+    assert_true(says(&c, "With a floor above 9800 tok/s only fast qualifies."));
+    assert_true(says(&c, "No machine is known to reach a floor above 11760 tok/s."));
+    compare_free(&c);
+}
+
 /* By hand: an hour has 3600 s, of which half are worked in: 10 tok/s are 18000 tokens,
  * for 0.36 are 20 a million; prompts at 100 tok/s are 2 a million. The fast one has
  * 21600 tokens, for 0.54 25 a million, at 200 tok/s prompts 1.5. */
@@ -302,6 +317,7 @@ static int remove_dir(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(floors_of_small_models_have_all_digits),
         cmocka_unit_test(prices_are_those_of_a_hand_calculation),
         cmocka_unit_test(a_rank_has_a_probability),
         cmocka_unit_test(without_prices_speed_counts),
