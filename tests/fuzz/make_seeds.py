@@ -51,7 +51,7 @@ def bench(scratch, *args):
 def own_writing(scratch):
     model = "nano:Q4_0"
     bench(scratch, "gate", "--a", BENCH, "-m", model, "-t", "1", "--budget", "15s",
-          "--ctx", "0", "--prefill", "none", "-o", "gate", "--no-charts")
+          "--ctx", "0", "--prefill", "none", "-o", "gate", "--no-charts", "--add-to", "h.db")
     put("gate_json", "gate.json", json.loads(read(scratch + "/gate/gate.json")))
     put("trace", "rounds.csv", read(scratch + "/gate/rounds.csv")[:3000])
     bench(scratch, "kernels", "--formats", "q4_0", "--ops", "gemv", "--quick", "--weights",
