@@ -197,9 +197,9 @@ static bool forbid_other_rings(scmp_filter_ctx filter, int ring)
     const int number = seccomp_syscall_resolve_name("io_uring_enter");
 
     return !seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 1,
-                             SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)ring)) &&
+                             SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)ring, 0)) &&
            !seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 1,
-                             SCMP_A3(SCMP_CMP_GT, RING_FLAGS));
+                             SCMP_A3(SCMP_CMP_GT, RING_FLAGS, 0));
 }
 
 static bool forbid_uring(scmp_filter_ctx filter, const struct fence *fence)
@@ -214,10 +214,10 @@ static bool forbid_accept(scmp_filter_ctx filter, const struct fence *fence)
 {
     const int number = seccomp_syscall_resolve_name("accept4");
 
-    return fence->serves
-               ? !seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 1,
-                                   SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)fence->listener))
-               : forbid(filter, "accept4");
+    return fence->serves ? !seccomp_rule_add(
+                               filter, SCMP_ACT_ERRNO(EPERM), number, 1,
+                               SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)fence->listener, 0))
+                         : forbid(filter, "accept4");
 }
 
 bool fence_filter_enter(const struct fence *fence)
