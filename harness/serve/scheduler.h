@@ -17,7 +17,8 @@
  * computed again, so that its text goes on where it was.
  *
  * With max_itl_s, prompts get no more tokens in a step than keep the step, by what
- * steps have taken so far, below that time while others decode.
+ * steps have taken so far (step_cost.h), below that time while others decode; but a few
+ * in every step, so that no limit keeps a prompt waiting for ever.
  *
  * Threading: scheduler_run() belongs to the thread that opened the model; everything
  * else may be called by any thread, but of one completion by one thread at a time.

@@ -8,6 +8,10 @@
 
 #include "engine/base/clock.h"
 
+/* Of the limit of a step's time: what is predicted is a median, and most steps are to
+ * keep the limit. */
+#define LIMIT_SHARE 0.9
+
 enum {
     /* Tokens of prompts in every step, whatever the limit: else a step that takes too
      * long without them would hold them up for ever. */
@@ -104,8 +108,8 @@ static void plan_prompts(struct scheduler *s, int left)
     const bool limited = s->n_parts > 0 && s->params.max_itl_s > 0;
     const double done = planned_work(s);
     const double most = work_of(s, s->n_most_tokens, s->most_positions) + done;
-    double work =
-        limited ? step_cost_within(&s->cost, s->params.max_itl_s, most) - done : 0;
+    const double limit_s = LIMIT_SHARE * s->params.max_itl_s;
+    double work = limited ? step_cost_within(&s->cost, limit_s, most) - done : 0;
     int least = LEAST_PROMPT;
     uint64_t after = 0;
 
