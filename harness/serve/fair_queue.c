@@ -173,6 +173,11 @@ void fair_queue_charge(struct fair_item *item, double n_tokens)
     item->client->service += n_tokens;
 }
 
+double fair_queue_service(const struct fair_item *item)
+{
+    return item->client->service;
+}
+
 void fair_queue_remove(struct fair_queue *q, struct fair_item *item, bool waits)
 {
     if (waits)

@@ -60,6 +60,9 @@ void fair_queue_put_back(struct fair_queue *q, struct fair_item *item);
 /* Tokens were computed for a client; item waits or runs. */
 void fair_queue_charge(struct fair_item *item, double n_tokens);
 
+/* Tokens that were computed for the client of an item, which waits or runs. */
+double fair_queue_service(const struct fair_item *item);
+
 /* Item, which waits or runs, is over. */
 void fair_queue_remove(struct fair_queue *q, struct fair_item *item, bool waits);
 

@@ -14,7 +14,8 @@
  * ones cannot keep it waiting for ever. Where pages run out while sequences grow, kept
  * prefixes are forgotten first; then the sequence that came last is dropped: it waits
  * ahead of all that have not begun, and its prompt and what it has generated are
- * computed again, so that its text goes on where it was.
+ * computed again, so that its text goes on where it was. Prompts share the steps in the
+ * same way: who has a short one need not wait for all of another client's long one.
  *
  * With max_itl_s, prompts get no more tokens in a step than keep the step, by what
  * steps have taken so far (step_cost.h), below that time while others decode; but a few

@@ -161,7 +161,6 @@ static void count_admitted(struct scheduler *s, struct completion *c)
     c->usage.queue_s = scheduler_seconds(c->submitted_ns, c->admitted_ns);
     s->stats.n_cached += (uint64_t)c->usage.n_cached;
     pthread_mutex_unlock(&c->mu);
-    fair_queue_charge(&c->item, c->n - c->n_done);
 }
 
 /* False: there is no room for it now. Alone it has room. */
@@ -181,6 +180,7 @@ static bool admit(struct scheduler *s, struct completion *c)
     s->running[c->seq] = c;
     s->n_running++;
     c->n_prefill = c->n;
+    c->n_charged = c->n_charged > c->n_done ? c->n_charged : c->n_done;
     fair_queue_take(&s->queue, &c->item);
     count_admitted(s, c);
     return true;

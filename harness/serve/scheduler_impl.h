@@ -68,6 +68,8 @@ struct completion {
     int32_t *tokens; /* [n] */
     int n, cap, n_done, n_said;
     int n_counted; /* n_said in the scheduler's statistics */
+    int n_charged; /* of tokens[n_done], what its client has been charged for */
+    bool planned;  /* it has its part of the step */
     int n_prefill; /* tokens[n_prefill] count as a prompt: what there was when it got
                       its sequence */
     int seq;       /* -1: none */

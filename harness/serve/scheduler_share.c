@@ -34,6 +34,7 @@ static void take_over(struct scheduler *s, struct completion *c,
     slm_seq_fork(s->params.m, from->seq, c->seq);
     slm_seq_truncate(s->params.m, c->seq, n);
     c->n_done = n;
+    c->n_charged = c->n_charged > n ? c->n_charged : n;
     pthread_mutex_lock(&s->mu);
     pthread_mutex_lock(&c->mu);
     if (!c->first_ns && n_cached > c->usage.n_cached) {

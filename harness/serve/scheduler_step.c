@@ -4,6 +4,7 @@
  */
 #include "harness/serve/scheduler_impl.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "engine/base/clock.h"
@@ -88,19 +89,48 @@ static double planned_work(const struct scheduler *s)
     return work;
 }
 
-/* The prompt that came first of those not planned yet. */
-static struct completion *next_prompt(const struct scheduler *s, uint64_t after)
+static bool waits_for_part(const struct completion *c)
 {
-    struct completion *first = NULL;
+    return c && !generates(c) && !c->planned;
+}
+
+/* Within a client, first come, first served. */
+static bool is_first(const struct scheduler *s, const struct completion *c)
+{
+    for (int seq = 0; seq < s->n_sequences; seq++) {
+        const struct completion *other = s->running[seq];
+
+        if (waits_for_part(other) && other->client == c->client &&
+            other->item.ticket < c->item.ticket)
+            return false;
+    }
+    return true;
+}
+
+static bool goes_before(const struct completion *a, const struct completion *b)
+{
+    const double for_a = fair_queue_service(&a->item);
+    const double for_b = fair_queue_service(&b->item);
+    const int left_a = a->n - a->n_done, left_b = b->n - b->n_done;
+
+    if (for_a < for_b || for_a > for_b)
+        return for_a < for_b;
+    return left_a < left_b || (left_a == left_b && a->item.ticket < b->item.ticket);
+}
+
+/* The next prompt of those that have no part yet: of the client for whom the least was
+ * computed, so that nobody waits for all of a long one; of equal ones the shorter. */
+static struct completion *next_prompt(const struct scheduler *s)
+{
+    struct completion *next = NULL;
 
     for (int seq = 0; seq < s->n_sequences; seq++) {
         struct completion *c = s->running[seq];
 
-        if (c && !generates(c) && c->item.ticket > after &&
-            (!first || c->item.ticket < first->item.ticket))
-            first = c;
+        if (waits_for_part(c) && is_first(s, c) && (!next || goes_before(c, next)))
+            next = c;
     }
-    return first;
+    return next;
 }
 
 static void plan_prompts(struct scheduler *s, int left)
@@ -111,12 +141,14 @@ static void plan_prompts(struct scheduler *s, int left)
     const double limit_s = LIMIT_SHARE * s->params.max_itl_s;
     double work = limited ? step_cost_within(&s->cost, limit_s, most) - done : 0;
     int least = LEAST_PROMPT;
-    uint64_t after = 0;
 
-    for (struct completion *c; left > 0 && (c = next_prompt(s, after));) {
+    for (int seq = 0; seq < s->n_sequences; seq++)
+        if (s->running[seq])
+            s->running[seq]->planned = false;
+    for (struct completion *c; left > 0 && (c = next_prompt(s));) {
         int n;
 
-        after = c->item.ticket;
+        c->planned = true;
         if (scheduler_share(s, c))
             continue;
         n = c->n - c->n_done;
@@ -276,15 +308,19 @@ static void account(struct scheduler *s, uint64_t begin_ns, uint64_t batch_ns,
     scheduler_count(s);
 }
 
-static void count_generated(struct scheduler *s)
+/* What was computed and generated; clients are charged for what they have computed the
+ * first time, and not for what was dropped. */
+static void count_tokens(struct scheduler *s)
 {
-    for (int i = 0; i < s->n_drawing; i++) {
-        struct completion *c = s->drawing[i];
-        const int n = c->n_said - c->n_counted;
+    for (int i = 0; i < s->n_parts; i++) {
+        struct completion *c = s->part_of[i];
 
+        if (c->n_done > c->n_charged) {
+            fair_queue_charge(&c->item, c->n_done - c->n_charged);
+            c->n_charged = c->n_done;
+        }
+        s->stats.n_generated += (uint64_t)(c->n_said - c->n_counted);
         c->n_counted = c->n_said;
-        s->stats.n_generated += (uint64_t)n;
-        fair_queue_charge(&c->item, n);
     }
 }
 
@@ -295,6 +331,7 @@ enum status scheduler_step(struct scheduler *s, struct err *err)
     enum status st;
 
     plan_with_pages(s);
+    assert(s->n_parts > 0);
     list_drawing(s);
     st = slm_batch(s->params.m, s->parts, s->n_parts, err);
     batch_ns = clock_ns();
@@ -310,7 +347,7 @@ enum status scheduler_step(struct scheduler *s, struct err *err)
     }
     pthread_mutex_lock(&s->mu);
     if (!st)
-        count_generated(s);
+        count_tokens(s);
     account(s, begin_ns, batch_ns, st != ST_OK);
     pthread_mutex_unlock(&s->mu);
     if (st && st != ST_IO) {

@@ -536,6 +536,40 @@ static void clients_in_turn(void **state)
     served_close(&one);
 }
 
+/* Who has a short prompt is not kept up by the long one of another client, but waits
+ * for his own. */
+static void short_prompts_beside_long_ones(void **state)
+{
+    const int n_prompt[3] = {350, 50, 60};
+    const uint64_t clients[2][3] = {{1, 2, 3}, {1, 1, 2}};
+    const int expected[2][3] = {{1, 2, 0}, {2, 0, 1}};
+    int32_t prompts[3][350];
+
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        struct story story = {.s = served_scheduler(&model, 8, false)};
+        struct reader readers[3];
+
+        for (int i = 0; i < 3; i++) {
+            struct completion_params p = served_params(prompts[i], n_prompt[i], 1);
+
+            served_prompt(prompts[i], n_prompt[i], (uint64_t)i);
+            readers[i] = (struct reader){&story, i, false};
+            p.wake = wake;
+            p.arg = &readers[i];
+            p.client = clients[k][i];
+            story.c[i] = served_submit(story.s, &p);
+        }
+        served_run(story.s);
+        assert_int_equal(story.n_over, 3);
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(story.order[i], expected[k][i]);
+        scheduler_close(story.s);
+        for (int i = 0; i < 3; i++)
+            completion_close(story.c[i]);
+    }
+}
+
 /* Under a limit that no step keeps, a prompt comes in the smallest chunks, and who
  * decodes gets a token with each of them. */
 static void prompts_in_chunks(void **state)
@@ -715,6 +749,7 @@ int main(void)
         cmocka_unit_test(closed_while_it_is_woken),
         cmocka_unit_test(never_run),
         cmocka_unit_test(clients_in_turn),
+        cmocka_unit_test(short_prompts_beside_long_ones),
         cmocka_unit_test(prompts_in_chunks),
         cmocka_unit_test(full_queue),
         cmocka_unit_test(when_to_try_again),
