@@ -59,6 +59,7 @@ struct packed {
     unsigned char *base; /* that offsets of places count from */
     bool drop_cached;
     bool all;             /* every tensor has a place here */
+    bool reclaimed;       /* some places have been given back */
     struct place *places; /* [n_tensors] */
     size_t total;         /* bytes of all tensors with a place */
     size_t buffer_bytes;  /* largest piece of a matrix in panels */
@@ -144,6 +145,7 @@ void packed_reclaim(struct packed *p, const struct residency_plan *plan)
     size_t begin = 0, end = 0;
 
     p->all = false;
+    p->reclaimed = true;
     for (size_t i = 0; i < gguf_n_tensors(p->g); i++) {
         const struct gguf_tensor *t = gguf_tensor_at(p->g, i);
         const size_t bytes = (size_t)residency_kept_bytes(p->g, t);
@@ -163,8 +165,31 @@ void packed_reclaim(struct packed *p, const struct residency_plan *plan)
 
 /* ---- the tensors -------------------------------------------------------------- */
 
+/* The longest run of places between those that were given back. */
+static const void *longest_run(const struct packed *p, size_t *bytes)
+{
+    size_t begin = 0, end = 0, longest = 0;
+
+    *bytes = 0;
+    for (size_t i = 0; i < gguf_n_tensors(p->g); i++) {
+        if (p->places[i].elsewhere)
+            continue;
+        if (p->places[i].at != end)
+            begin = p->places[i].at;
+        end = p->places[i].at +
+              (size_t)residency_kept_bytes(p->g, gguf_tensor_at(p->g, i));
+        if (end - begin > *bytes) {
+            *bytes = end - begin;
+            longest = begin;
+        }
+    }
+    return p->base + longest;
+}
+
 const void *packed_memory(const struct packed *p, size_t *bytes)
 {
+    if (p->reclaimed)
+        return longest_run(p, bytes);
     *bytes = p->mem.base ? p->mem.bytes : gguf_image_bytes(p->g);
     return p->base;
 }

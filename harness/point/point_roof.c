@@ -14,15 +14,18 @@
 
 #define BESIDE_S         0.5 /* of samples for one pass, at least */
 #define BESIDE_MAX_SHARE 0.1 /* of the time, for passes */
+#define LEFT_CACHES      4   /* sizes of the last-level cache; less is found in it */
 
-/* Median of all passes; the spread is their difference, and that between the passes
- * before and after the measurement. */
+/* Median of all passes, if there are any; the spread is their difference, and that
+ * between the passes before and after the measurement. */
 static void evaluate_roof(struct point_worker *c)
 {
     double scratch[sizeof c->roof_gbps / sizeof c->roof_gbps[0]];
     const int n = c->n_roof_gbps;
     struct stats all;
 
+    if (!n)
+        return;
     stats_summary(&all, c->roof_gbps, (size_t)n, scratch);
     c->row.roof_gbps = all.median;
     c->row.roof_gbps_lo = all.lo;
@@ -41,17 +44,20 @@ static void evaluate_roof(struct point_worker *c)
     }
 }
 
-/* One pass; the way to read is chosen once per point. */
+/* One pass; the way to read is chosen once per point. Nothing without a buffer. */
 static void read_pass(struct point_worker *c, const struct probe_buffer *buffer,
                       struct thread_pool *pool)
 {
+    if (!buffer)
+        return;
     if (!c->way.kernel)
         c->way = probe_read_tune(buffer, pool, isa_usable());
     c->roof_gbps[c->n_roof_gbps++] = probe_read_pass(buffer, pool, &c->way);
 }
 
 /* Places of the weights, as large as a pass may be. Reading one place again and again
- * would find part of it in a last-level cache of hundreds of MB. */
+ * would find part of it in a last-level cache of hundreds of MB. None where memory was
+ * given back and what is left in one stretch is too little. */
 static void choose_places(struct point_worker *c, struct thread_pool *pool)
 {
     size_t bytes;
@@ -59,15 +65,24 @@ static void choose_places(struct point_worker *c, struct thread_pool *pool)
     const size_t most = (size_t)ROOF_MOST_BYTES;
     const size_t n = bytes / most;
 
+    c->n_reclaimed = c->relief.n;
+    c->n_places = 0;
+    if (c->n_reclaimed && bytes < LEFT_CACHES * c->topo.llc_bytes)
+        return;
     c->n_places = n < 1 ? 1 : n > N_ROOF_PLACES ? N_ROOF_PLACES : (int)n;
     for (int i = 0; i < c->n_places; i++)
         probe_buffer_borrow(&c->place[i], pool, memory + (size_t)i * most,
                             bytes < most ? bytes : most);
 }
 
-static const struct probe_buffer *next_place(struct point_worker *c)
+/* What has been given back since places were chosen may have been theirs. NULL: there
+ * is none any more. */
+static const struct probe_buffer *next_place(struct point_worker *c,
+                                             struct thread_pool *pool)
 {
-    return &c->place[c->n_place_reads++ % c->n_places];
+    if (!c->n_places || c->n_reclaimed != c->relief.n)
+        choose_places(c, pool);
+    return c->n_places ? &c->place[c->n_place_reads++ % c->n_places] : NULL;
 }
 
 static double peak_pass(enum probe_peak which, struct thread_pool *pool)
@@ -130,11 +145,9 @@ static enum status read_passes(struct point_worker *c, struct thread_pool *pool,
             status = probe_buffer_open(&own, pool, bytes, pages, &c->topo, err);
         if (status || !bytes)
             return status;
-    } else if (!c->n_places) {
-        choose_places(c, pool);
     }
     for (int i = 0; i < N_ROOF_PASSES; i++)
-        read_pass(c, weights ? next_place(c) : &own, pool);
+        read_pass(c, weights ? next_place(c, pool) : &own, pool);
     evaluate_roof(c);
     probe_buffer_close(&own);
     return ST_OK;
@@ -198,7 +211,8 @@ void point_probe_beside(struct point_worker *c)
     if (c->p->kind == POINT_PREFILL) {
         add_peak_pass(c, slm_thread_pool(c->model)); /* reads no memory */
     } else {
-        read_pass(c, next_place(c), slm_thread_pool(c->model));
+        read_pass(c, next_place(c, slm_thread_pool(c->model)),
+                  slm_thread_pool(c->model));
         wake_after_pass(c);
     }
     c->n_beside++;

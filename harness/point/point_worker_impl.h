@@ -46,6 +46,7 @@ struct point_worker {
     struct probe_read_way way; /* how to read for the roof; kernel NULL: not chosen */
     struct probe_buffer place[N_ROOF_PLACES];
     int n_places, n_place_reads;
+    int n_reclaimed; /* times that memory had been given back when they were chosen */
     uint64_t stand_in_bytes; /* of the buffer that is read where the model pages, or
                                 is another program's */
     uint64_t resident_ns;    /* when resident memory was last looked at */

@@ -12,12 +12,11 @@
 
 /* ---- giving memory back ---------------------------------------------------------- */
 
-/* Pages of the kept weights that are in memory. */
-static size_t pages_of(struct slm *m)
+/* Pages of the memory of weights, `bytes` from begin on, that are there. */
+static size_t pages_of(const char *begin, size_t bytes)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t bytes, n = 0, n_pages;
-    const char *begin = weights_memory(slm_weights(m), &bytes);
+    size_t n = 0, n_pages;
     const uintptr_t first = (uintptr_t)begin / page * page;
     unsigned char *there;
 
@@ -35,7 +34,10 @@ static size_t pages_of(struct slm *m)
 static void check_reclaiming(struct slm *m, const float *want, uint64_t each)
 {
     const size_t n_vocab = (size_t)slm_info(m)->n_vocab;
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = pages_of(m);
+    size_t memory_bytes;
+    const char *begin = weights_memory(slm_weights(m), &memory_bytes);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t pages = pages_of(begin, memory_bytes);
     const uint64_t memory = slm_info(m)->weights_memory_bytes;
     struct err err = ERR_INIT;
     uint64_t seed = 1, freed, sum = 0;
@@ -72,7 +74,7 @@ static void check_reclaiming(struct slm *m, const float *want, uint64_t each)
     /* What is kept no more has gone, but for pages that are shared with what stays.
      * Slots are elsewhere. */
     if (!slm_info(m)->cache_bytes)
-        assert_true((pages - pages_of(m)) * page + 64 * page >= sum);
+        assert_true((pages - pages_of(begin, memory_bytes)) * page + 64 * page >= sum);
 }
 
 static void memory_can_be_given_back(void **state)
@@ -106,6 +108,45 @@ static void memory_can_be_given_back(void **state)
         free(want);
         unlink(path);
     }
+}
+
+/* What is said to be the weights' memory still holds what it held, however much of it
+ * has been given back. */
+static void what_is_left_is_unchanged(void **state)
+{
+    char path[] = "/tmp/test_stream.XXXXXX";
+    int n_reclaimed = 0;
+
+    (void)state;
+    make_file(path, &deep_shape, QUANTMIX_Q8_0);
+    for (int i = 0; i < 2; i++) {
+        struct slm_params p =
+            params_of(path, i ? WEIGHTS_STREAM : WEIGHTS_PACKED, without_panels());
+        struct err err = ERR_INIT;
+        uint64_t least, all, freed;
+        size_t bytes, before;
+
+        limits_of(&p, &least, &all);
+        p.memory_bytes = i ? least + (all - least) / 2 : 0;
+        struct slm *m = open_model(&p);
+        const char *begin = weights_memory(slm_weights(m), &before);
+        char *held = malloc(before);
+
+        assert_non_null(held);
+        memcpy(held, begin, before);
+        while (slm_reclaim(m, (all - least) / 12, &freed, &err) == ST_OK) {
+            const char *left = weights_memory(slm_weights(m), &bytes);
+
+            assert_true(left >= begin && left + bytes <= begin + before);
+            assert_true(bytes > 0 && bytes < before);
+            assert_memory_equal(left, held + (left - begin), bytes);
+            n_reclaimed++;
+        }
+        free(held);
+        slm_close(m);
+    }
+    assert_true(n_reclaimed >= 4);
+    unlink(path);
 }
 
 static void only_what_can_be_read_again_is_given_back(void **state)
@@ -290,6 +331,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_can_be_given_back),
+        cmocka_unit_test(what_is_left_is_unchanged),
         cmocka_unit_test(only_what_can_be_read_again_is_given_back),
         cmocka_unit_test(readers_run_on_any_cpu),
         cmocka_unit_test(changed_files_are_errors),
