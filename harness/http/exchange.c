@@ -49,6 +49,7 @@ void exchange_free(struct exchange *x)
         x->client->since_ns = clock_ns();
     }
     x->s->metrics.n_requests--;
+    x->s->has_served |= x->route <= ROUTE_CHAT;
     textbuf_free(&x->body);
     free(x);
 }

@@ -5,6 +5,7 @@
 #include "harness/http/server.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,27 @@ static bool is_late(const struct client *c, uint64_t now, uint64_t limit_ns)
     return since && now - since > limit_ns;
 }
 
+/* Whether a client has ended its side while its request was not whole. libmicrohttpd
+ * may not see an end that comes together with the bytes before it. */
+static bool has_ended(const struct client *c)
+{
+    char byte;
+
+    return (!c->x || c->x->state == EXCHANGE_COMES) &&
+           recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* Memory that requests have taken goes back to the system when there is none. */
+static void give_memory_back(struct server *s)
+{
+    if (s->metrics.n_requests || !s->has_served)
+        return;
+    s->has_served = false;
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 /* libmicrohttpd closes what is shut down here. */
 static void sweep(struct server *s)
 {
@@ -74,14 +96,16 @@ static void sweep(struct server *s)
     const uint64_t limit_ns = (uint64_t)(s->params.timeout_s * 1e9);
 
     for (struct client *c = s->clients; c; c = c->next) {
-        if (!is_late(c, now, limit_ns))
-            continue;
-        if (c->x && c->x->state == EXCHANGE_COMES && !c->x->status)
+        const bool late = is_late(c, now, limit_ns);
+
+        if (late && c->x && c->x->state == EXCHANGE_COMES && !c->x->status)
             say_timeout(c);
-        else if (c->x)
+        else if (late && c->x)
             exchange_drop(c->x, true);
-        shutdown(c->fd, SHUT_RDWR);
+        if (late || has_ended(c))
+            shutdown(c->fd, SHUT_RDWR);
     }
+    give_memory_back(s);
 }
 
 /* ---- stopping
@@ -155,7 +179,7 @@ static int timeout_ms(struct server *s)
 
     if (MHD_get_timeout(s->daemon, &ms) == MHD_YES && ms < SWEEP_MS)
         return (int)ms;
-    return s->clients || s->stops ? SWEEP_MS : -1;
+    return s->clients || s->stops || s->has_served ? SWEEP_MS : -1;
 }
 
 static void wait_for_events(struct server *s, const sigset_t *unblocked)

@@ -61,6 +61,7 @@ struct server {
     struct client *clients;
     struct metrics metrics;
     struct answer_model model; /* scheduler NULL: not ready */
+    bool has_served;           /* since memory was given back */
     bool stops;                /* the first signal came */
     bool cancels;              /* the second, or the time is over */
     uint64_t stop_ns;          /* when running completions are cancelled */

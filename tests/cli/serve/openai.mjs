@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+//
+// openai.mjs - what programs that use OpenAI's own client for Node get from `bench serve`
+//
+// usage: node openai.mjs http://HOST:PORT/v1, beside a node_modules with `openai`
+import assert from "node:assert/strict";
+import OpenAI from "openai";
+
+const client = new OpenAI({ baseURL: process.argv[2], apiKey: "none-is-needed", maxRetries: 0 });
+const model = "tiny";
+const messages = [{ role: "user", content: "Once upon a time, Lily" }];
+
+// Models.
+const models = [];
+for await (const m of client.models.list()) models.push(m.id);
+assert.deepEqual(models, [model]);
+
+// A chat, whole and as a stream.
+const chat = { model, messages, temperature: 0, max_tokens: 24 };
+const whole = await client.chat.completions.create(chat);
+assert.equal(whole.choices[0].finish_reason, "length");
+assert.equal(whole.usage.completion_tokens, 24);
+let text = "";
+let usage = null;
+const stream = await client.chat.completions.create({
+  ...chat, stream: true, stream_options: { include_usage: true },
+});
+for await (const part of stream) {
+  text += part.choices[0]?.delta?.content ?? "";
+  usage = part.usage ?? usage;
+}
+assert.equal(text, whole.choices[0].message.content);
+assert.equal(usage.completion_tokens, 24);
+
+// A completion.
+const plain = await client.completions.create({ model, prompt: "Once upon a time", temperature: 0, stop: ["girl"] });
+assert.equal(plain.choices[0].finish_reason, "stop");
+
+// An answer that follows a schema.
+const schema = {
+  type: "object", additionalProperties: false, required: ["pet"],
+  properties: { pet: { type: "string", enum: ["cat", "dog"] } },
+};
+const form = { type: "json_schema", json_schema: { name: "pet", strict: true, schema } };
+const formed = await client.chat.completions.create({ ...chat, max_tokens: 100, response_format: form });
+assert.ok(["cat", "dog"].includes(JSON.parse(formed.choices[0].message.content).pet));
+
+// Aborted in the middle: the client is told, and the server goes on.
+const endless = await client.chat.completions.create({ ...chat, max_tokens: 400, stream: true, ignore_eos: true });
+let n = 0;
+for await (const part of endless) {
+  if (part.choices.length && ++n === 3) endless.controller.abort();
+}
+assert.ok(n < 400);
+const again = await client.chat.completions.create(chat);
+assert.equal(again.choices[0].message.content, whole.choices[0].message.content);
+
+// Errors are the client's own classes.
+await assert.rejects(client.chat.completions.create({ ...chat, temperature: 9 }), OpenAI.BadRequestError);
+await assert.rejects(client.chat.completions.create({ ...chat, model: "x" }), OpenAI.NotFoundError);
+console.log("the openai package: models, chat, stream, completion, schema, abort, errors");

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+#
+# serve_faults.py - a server's worst clients, and what is left of them afterwards
+import json
+import os
+import random
+import socket
+import struct
+import sys
+import threading
+import time
+
+from server import Server, check
+
+model, n_requests, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+random.seed(1)
+MEMORY = "process_resident_memory_bytes"
+CTX, SEQUENCES, QUEUE = 512, 4, 400
+s = Server(model, "--sequences", str(SEQUENCES), "--ctx", str(CTX), "--queue", str(QUEUE),
+           "--chat-template", "zephyr", "--max-body", "1M", "--timeout", "30")
+
+
+def dial():
+    return socket.create_connection((s.host, s.port), timeout=60)
+
+
+def post(body, path="/v1/completions", headers=""):
+    if not isinstance(body, bytes):
+        body = json.dumps(body).encode()
+    return (f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            f"{headers}Content-Length: {len(body)}\r\n\r\n").encode() + body
+
+
+def reply(c):
+    """The reply's status: 0 where the connection ended without one."""
+    try:
+        text = c.recv(65536)
+    except OSError:
+        return 0
+    return int(text[9:12]) if text[:9] == b"HTTP/1.1 " else 0
+
+
+def leave(c, reset):
+    if reset:
+        c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    c.close()
+
+
+def vanish(n=200):
+    """At every point of a request."""
+    whole = post({"prompt": "a", "max_tokens": 400, "ignore_eos": True, "stream": True})
+    plain = post({"prompt": "a", "max_tokens": 400, "ignore_eos": True})
+    clients = []
+    for i in range(n):
+        c = dial()
+        if i % 4 == 0:
+            c.sendall(whole[:random.randrange(len(whole))])
+        elif i % 4 == 1:
+            c.sendall(plain)
+        elif i % 4 == 2:
+            c.sendall(whole)
+            if i % 8 == 2:
+                c.recv(1)
+        clients.append(c)
+        if len(clients) > 50:
+            leave(clients.pop(random.randrange(len(clients))), i % 3 == 0)
+    for i, c in enumerate(clients):
+        leave(c, i % 3 == 0)
+
+
+def slow_readers(n=1):
+    """They ask for megabytes, and read nothing; others are answered meanwhile."""
+    clients = []
+    for _ in range(n):
+        c = socket.socket()
+        c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        c.connect((s.host, s.port))
+        c.sendall(post({"messages": [{"role": "user", "content": "a"}], "max_tokens": 400, "n": 8,
+                        "ignore_eos": True, "stream": True, "logprobs": True, "top_logprobs": 20},
+                       "/v1/chat/completions"))
+        clients.append(c)
+    s.complete(max_tokens=5)
+    s.wait_idle()
+    for c in clients:
+        c.close()
+    check(s.metrics()["slm_clients_cut_total"] > 0, "none was cut off")
+
+
+def large_bodies(size):
+    for chunked in (False, True):
+        c = dial()
+        head = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {size}"
+        c.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                  f"application/json\r\n{head}\r\n\r\n".encode())
+        piece = b"x" * (1 << 20)
+        for _ in range(size >> 20):
+            c.sendall(b"100000\r\n" + piece + b"\r\n" if chunked else piece)
+        if chunked:
+            c.sendall(b"0\r\n\r\n")
+        check(reply(c) == 413, "a body of", size, "bytes", chunked)
+        c.close()
+
+
+def nonsense():
+    c = dial()
+    c.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 100000)
+    check(reply(c) == 431, "a header of 100 kB")
+    c.close()
+    c = dial()
+    try:
+        c.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n" +
+                  b"".join(b"X%d: a\r\n" % i for i in range(20000)))
+    except OSError:
+        pass  # it is refused while it is sent
+    check(reply(c) in (431, 0), "20,000 headers")
+    c.close()
+    for text in (b"\r\n\r\n\0\0\0\0", b"GET\r\n\r\n", b"\x16\x03\x01\x02\x00\x01", os.urandom(500),
+                 b"GET / HTTP/9.9\r\n\r\n", b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
+                 b"Content-Length: -1\r\n\r\n", b"POST / HTTP/1.1\r\nHost: localhost\r\n"
+                 b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"):
+        c = dial()
+        c.sendall(text)
+        c.shutdown(socket.SHUT_WR)
+        check(reply(c) in (0, 400, 404, 411, 413, 431, 505, 501), text)
+        c.close()
+    good = json.dumps({"prompt": "Once upon a time", "max_tokens": 2, "stop": ["x"]}).encode()
+    for _ in range(60):
+        bad = bytearray(good)
+        for _ in range(random.randrange(1, 4)):
+            bad[random.randrange(len(bad))] = random.randrange(256)
+        status, _, text = s.ask("POST", "/v1/completions", bytes(bad))
+        check(status in (200, 400, 404), bad, status, text)
+        check(status == 200 or json.loads(text)["error"]["message"], text)
+
+
+def pipelined(n=40):
+    c = dial()
+    c.sendall(post({"prompt": "a", "max_tokens": 2}) * n)
+    got = b""
+    while got.count(b"HTTP/1.1 200") < n or not got.endswith(b"}}}\n"):
+        more = c.recv(65536)
+        check(more, "ended after", got.count(b"HTTP/1.1 200"), "answers")
+        got += more
+    c.close()
+
+
+def mixed(n, end):
+    """Whole answers and streams of several clients, of which some leave."""
+    left = [n]
+    lock = threading.Lock()
+    wrong = []
+
+    def client():
+        r = random.Random(threading.get_ident())
+        while not wrong:
+            with lock:
+                if left[0] <= 0 and time.monotonic() > end:
+                    return
+                left[0] -= 1
+            body = {"prompt": r.choice(["Once", "The dog", "a " * r.randrange(1, 150)]),
+                    "max_tokens": r.randrange(1, 40), "stream": r.random() < 0.5,
+                    "temperature": r.random(), "n": r.choice([1, 1, 1, 3])}
+            if r.random() < 0.1:
+                body["response_format"] = {"type": "json_object"}
+            c = dial()
+            c.sendall(post(body, headers="Connection: close\r\n"))
+            if r.random() < 0.1:
+                c.close()
+                continue
+            text = b""
+            while (more := c.recv(65536)):
+                text += more
+            c.close()
+            if text[9:12] != b"200" or (body["stream"] and b"[DONE]" not in text):
+                wrong.append((body, text[-300:]))
+    threads = [threading.Thread(target=client) for _ in range(12)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    check(not wrong, wrong[:1])
+
+
+def settled():
+    """Nothing is left: of requests, connections, sequences and pages; then the memory."""
+    s.wait_idle()
+    s.wait_until("requests and connections are gone", lambda: s.metrics()["slm_http_connections"] == 1)
+    m = s.metrics()
+    check(m["slm_http_requests"] == 1, m)
+    check(m["slm_kv_pages_free"] + m["slm_kv_pages_kept"] >= m["slm_kv_pages"], "pages are lost:", m)
+    a = s.complete(n=SEQUENCES * 2, max_tokens=3)
+    check(a["usage"]["completion_tokens"] == SEQUENCES * 6, "a slot is lost:", a)
+    time.sleep(1.5)  # then what is free is given back
+    return s.metrics()[MEMORY], m["process_open_fds"]
+
+
+def all_faults(n, duration, largest):
+    vanish()
+    slow_readers()
+    large_bodies(largest)
+    nonsense()
+    pipelined()
+    mixed(n, time.monotonic() + duration)
+    return settled()
+
+
+# What a process takes once (all pages of the KV cache, buffers, tables) it takes first.
+s.complete(prompt=[w * 3 for w in ("a ", "b ", "c ", "d ")], max_tokens=490, ignore_eos=True)
+for _ in range(2):
+    before = all_faults(min(n_requests, 60), 0, 4 << 20)
+after = all_faults(n_requests, seconds, 100 << 20)
+print("memory %d, then %d; descriptors %d, then %d" % (before[0], after[0], before[1], after[1]))
+check(after[1] <= before[1], "descriptors are lost:", before, after)
+if not os.environ.get("SANITIZE"):
+    # Half a MiB: so much of a process of 18 MiB is code and masks of grammars that a
+    # request was the first to use. A leak of 100 bytes a request shows in ci/full.
+    most = before[0] * 1.01 + (1 << 19)
+    s.wait_until("memory is back within 1 %", lambda: s.metrics()[MEMORY] <= most, 20)
+check(s.stop() == 0, "stopped with an error:", s.said())
+check(not s.said(), "not quiet:", s.said())

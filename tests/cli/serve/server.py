@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+#
+# server.py - a running `bench serve`, and requests to it, for the tests in this folder
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+
+def fail(*words):
+    print(os.path.basename(sys.argv[0]) + ":", *words, file=sys.stderr)
+    sys.exit(1)
+
+
+def check(ok, *words):
+    if not ok:
+        fail(*words)
+
+
+class Server:
+    """`bench serve -m model options...` on a free port, ready."""
+
+    def __init__(self, model, *options, ready=True):
+        self.errors = open("server.err", "w+")
+        self.child = subprocess.Popen(
+            [os.environ["BENCH"], "serve", "-m", model, "--port", "0", *options],
+            stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        self.line = self.child.stdout.readline()
+        found = re.search(r"on http://([0-9.]+):(\d+), ", self.line)
+        check(found, "no first line:", self.line, self.said())
+        self.host, self.port = found[1], int(found[2])
+
+    def said(self):
+        self.errors.seek(0)
+        return self.errors.read()
+
+    def connect(self, timeout=60):
+        return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
+
+    def ask(self, method, path, body=None, headers=None):
+        """Status, headers and text of the reply; a body that is no text is made JSON."""
+        c = self.connect()
+        if body is not None and not isinstance(body, (str, bytes)):
+            body = json.dumps(body)
+        own = {"Content-Type": "application/json"} if body is not None else {}
+        c.request(method, path, body, {**own, **(headers or {})})
+        r = c.getresponse()
+        text = r.read().decode()
+        c.close()
+        return r.status, r.headers, text
+
+    def post(self, path, body, status=200, headers=None):
+        """The reply's JSON; of another status than that it is a failure."""
+        got, _, text = self.ask("POST", path, body, headers)
+        check(got == status, f"{path} {str(body)[:200]}: {got} and not {status}: {text[:400]}")
+        answer = json.loads(text)
+        if status != 200:
+            check(answer["error"]["message"] and answer["error"]["type"], "no error:", text)
+        return answer
+
+    def complete(self, status=200, **fields):
+        fields.setdefault("prompt", "Once upon a time")
+        fields.setdefault("temperature", 0)
+        return self.post("/v1/completions", fields, status)
+
+    def chat(self, status=200, **fields):
+        fields.setdefault("messages", [{"role": "user", "content": "Once upon a time, Lily"}])
+        fields.setdefault("temperature", 0)
+        return self.post("/v1/chat/completions", fields, status)
+
+    def stream(self, path, **fields):
+        """The events of a stream; the last one must be [DONE]."""
+        c = self.connect()
+        c.request("POST", path, json.dumps({"stream": True, "temperature": 0, **fields}),
+                  {"Content-Type": "application/json"})
+        r = c.getresponse()
+        text = r.read().decode()
+        check(r.status == 200, path, r.status, text)
+        check(r.headers["Content-Type"].startswith("text/event-stream"), r.headers)
+        events = [e[len("data: "):] for e in text.split("\n\n") if e]
+        check(events[-1] == "[DONE]", "a stream ends with", events[-1])
+        return [json.loads(e) for e in events[:-1]]
+
+    def metrics(self):
+        """Values by name; with labels the name has them."""
+        status, _, text = self.ask("GET", "/metrics")
+        check(status == 200, "/metrics", status)
+        values = {}
+        for line in text.splitlines():
+            if not line.startswith("#"):
+                name, value = line.rsplit(" ", 1)
+                values[name] = float(value)
+        return values
+
+    def wait_until(self, what, is_so, seconds=60):
+        end = time.monotonic() + seconds
+        while not is_so():
+            check(time.monotonic() < end, "never:", what, self.metrics())
+            time.sleep(0.01)
+
+    def wait_idle(self):
+        def is_idle():
+            m = self.metrics()
+            return m["slm_requests_running"] == 0 and m["slm_requests_waiting"] == 0
+        self.wait_until("idle", is_idle)
+
+    def stop(self, how=signal.SIGTERM):
+        """The exit code."""
+        self.child.send_signal(how)
+        return self.child.wait(60)
