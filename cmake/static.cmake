@@ -7,7 +7,8 @@
 # Not inside: libudev, of which there is no archive, and which hwloc asks for the
 # serial numbers of disks; and dlopen(), which a program without shared libraries could
 # only use with the very glibc that it was built with. harness/cmd/static.c answers in
-# their place. Kernel micro-benchmarks (bench_kernels) are a program of their own, for
+# their place; nor GnuTLS, which libmicrohttpd has for servers that speak TLS, and `bench
+# serve` is none (harness/cmd/static_tls.c). Kernel micro-benchmarks (bench_kernels) are a program of their own, for
 # which Debian has no archive of google-benchmark: `bench kernels` says that it is
 # not there.
 
@@ -42,6 +43,7 @@ macro(slm_static_link)
   slm_static_library(SQLITE libsqlite3-dev sqlite3)
   slm_static_library(XXHASH libxxhash-dev xxhash)
   slm_static_library(EDIT libedit-dev,libbsd-dev,libmd-dev,libncurses-dev edit bsd md tinfo)
+  slm_static_library(MICROHTTPD libmicrohttpd-dev microhttpd)
   slm_static_library(PCRE2 libpcre2-dev pcre2-8)
   if(CPUID_FOUND)
     slm_static_library(CPUID libcpuid-dev cpuid)

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_api.c - bodies of requests: what is read of them, what is refused and how, at
+ * every cut and with bytes changed
+ */
+#include "tests/support/test.h"
+
+#include "engine/base/random.h"
+#include "harness/http/api_request.h"
+
+#define N_VOCAB 500
+
+static bool reads(struct api_request *r, enum api_kind kind, const char *body,
+                  struct refusal *refusal)
+{
+    *refusal = (struct refusal){0};
+    return api_request_read(r, kind, body, strlen(body), N_VOCAB, refusal);
+}
+
+/* It is refused with 400, and the message and the field are said. */
+static void refused(enum api_kind kind, const char *body, const char *param)
+{
+    struct api_request r;
+    struct refusal refusal;
+
+    if (reads(&r, kind, body, &refusal))
+        print_error("read: %s\n", body);
+    else if (refusal.http != 400 || strcmp(refusal.param, param))
+        print_error("%s: %d %s %s\n", body, refusal.http, refusal.param,
+                    refusal.message);
+    assert_int_equal(refusal.http, 400);
+    assert_string_equal(refusal.param, param);
+    assert_true(strlen(refusal.message) > 10);
+}
+
+static void completion_fields(void **state)
+{
+    struct api_request r;
+    struct refusal refusal;
+
+    (void)state;
+    assert_true(reads(&r, API_COMPLETION, "{\"prompt\": \"a\\u0000b\"}", &refusal));
+    assert_int_equal(r.n_prompts, 1);
+    assert_int_equal(r.prompts[0].len, 3);
+    assert_int_equal(r.max_tokens, 16);
+    assert_int_equal(r.n, 1);
+    assert_int_equal(r.n_logprobs, -1);
+    assert_true(r.sampling.temperature == 1.0f && r.sampling.top_p == 1.0f);
+    assert_false(r.has_seed || r.stream || r.ignore_end);
+    api_request_free(&r);
+    assert_true(
+        reads(&r, API_COMPLETION,
+              "{\"prompt\": [[1, 2], [499]], \"n\": 3, \"max_tokens\": 7, "
+              "\"temperature\": 0.5, \"top_p\": 0.9, \"top_k\": -1, \"min_p\": "
+              "0.1, \"seed\": -5, \"logprobs\": 0, \"stop\": [\"x\", \"yy\"], "
+              "\"logit_bias\": {\"7\": -100, \"499\": 2.5}, \"stream\": true, "
+              "\"stream_options\": {\"include_usage\": true}, \"ignore_eos\": "
+              "true, \"presence_penalty\": -2, \"frequency_penalty\": 2, "
+              "\"user\": {}, \"suffix\": \"\", \"echo\": false, \"best_of\": 1, "
+              "\"unknown\": [1]}",
+              &refusal));
+    assert_int_equal(r.n_prompts, 2);
+    assert_int_equal(r.prompts[0].n_ids, 2);
+    assert_int_equal(r.prompts[1].ids[0], 499);
+    assert_int_equal(r.n, 3);
+    assert_int_equal(r.n_biases, 2);
+    assert_int_equal(r.biases[1].id, 499);
+    assert_true(r.biases[1].bias == 2.5f);
+    assert_int_equal(r.n_stops, 2);
+    assert_string_equal(r.stops[1], "yy");
+    assert_int_equal(r.n_logprobs, 0);
+    assert_int_equal(r.sampling.top_k, 0);
+    assert_true(r.sampling.seed == (uint64_t)-5 && r.has_seed);
+    assert_true(r.stream && r.include_usage && r.ignore_end);
+    api_request_free(&r);
+}
+
+static void chat_fields(void **state)
+{
+    struct api_request r;
+    struct refusal refusal;
+
+    (void)state;
+    assert_true(reads(
+        &r, API_CHAT,
+        "{\"messages\": [{\"role\": \"system\", \"content\": \"a\"}, {\"role\": "
+        "\"developer\", \"content\": [{\"type\": \"text\", \"text\": \"b\"}, "
+        "{\"type\": \"text\", \"text\": \"c\"}]}, {\"role\": \"user\", \"content\": "
+        "\"\"}, {\"role\": \"assistant\", \"content\": \"d\", \"tool_calls\": []}, "
+        "{\"role\": \"user\", \"content\": \"e\", \"name\": \"f\"}], \"logprobs\": "
+        "true, "
+        "\"max_tokens\": 3, \"max_completion_tokens\": 4, \"tools\": [], "
+        "\"tool_choice\": \"none\", \"modalities\": [\"text\"], \"response_format\": "
+        "{\"type\": \"json_schema\", \"json_schema\": {\"schema\": {\"z\": 1, \"a\": "
+        "2}}}}",
+        &refusal));
+    assert_int_equal(r.n_messages, 4);
+    assert_int_equal(r.messages[0].role, CHAT_SYSTEM);
+    assert_string_equal(r.messages[0].text, "a\n\nbc");
+    assert_string_equal(r.messages[1].text, "");
+    assert_int_equal(r.messages[2].role, CHAT_ASSISTANT);
+    assert_int_equal(r.max_tokens, 4);
+    assert_int_equal(r.n_logprobs, 0);
+    assert_int_equal(r.format, API_SCHEMA);
+    assert_string_equal(r.schema, "{\"z\":1,\"a\":2}"); /* in its own order */
+    api_request_free(&r);
+    assert_true(reads(&r, API_CHAT,
+                      "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], "
+                      "\"top_logprobs\": 0}",
+                      &refusal));
+    assert_int_equal(r.max_tokens, 0);
+    assert_int_equal(r.n_logprobs, -1);
+    api_request_free(&r);
+}
+
+static void refusals(void **state)
+{
+    static const char *const fields[][2] = {
+        {"\"temperature\": 2.1", "temperature"},
+        {"\"temperature\": true", "temperature"},
+        {"\"top_p\": 0", "top_p"},
+        {"\"top_k\": 1.5", "top_k"},
+        {"\"min_p\": 2", "min_p"},
+        {"\"seed\": 1.5", "seed"},
+        {"\"n\": 129", "n"},
+        {"\"max_tokens\": 0", "max_tokens"},
+        {"\"max_tokens\": 99999999999999", "max_tokens"},
+        {"\"stop\": 1", "stop"},
+        {"\"stop\": [\"\"]", "stop"},
+        {"\"stop\": [\"a\\u0000\"]", "stop"},
+        {"\"logprobs\": 21", "logprobs"},
+        {"\"logit_bias\": []", "logit_bias"},
+        {"\"logit_bias\": {\"500\": 1}", "logit_bias"},
+        {"\"logit_bias\": {\"+1\": 1}", "logit_bias"},
+        {"\"logit_bias\": {\"99999999999999999999\": 1}", "logit_bias"},
+        {"\"logit_bias\": {\"1\": 101}", "logit_bias"},
+        {"\"stream\": \"yes\"", "stream"},
+        {"\"stream_options\": {}", "stream_options"},
+        {"\"model\": 1", "model"},
+        {"\"response_format\": {\"type\": \"json_schema\"}", "response_format"},
+        {"\"response_format\": 1", "response_format"},
+        {"\"suffix\": \"x\"", "suffix"},
+        {"\"echo\": true", "echo"},
+        {"\"best_of\": 2", "best_of"},
+        {"\"tools\": [1]", "tools"},
+        {"\"repetition_penalty\": 1.1", "repetition_penalty"},
+        {"\"modalities\": [\"audio\"]", "modalities"},
+    };
+    static const char *const prompts[] = {
+        "{}",
+        "{\"prompt\": null}",
+        "{\"prompt\": []}",
+        "{\"prompt\": [\"a\", 1]}",
+        "{\"prompt\": [1, \"a\"]}",
+        "{\"prompt\": [[]]}",
+        "{\"prompt\": [500]}",
+        "{\"prompt\": [-1]}",
+        "{\"prompt\": [1.0]}",
+    };
+    char body[200];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        snprintf(body, sizeof body, "{\"prompt\": \"a\", %s}", fields[i][0]);
+        refused(API_COMPLETION, body, fields[i][1]);
+    }
+    for (size_t i = 0; i < sizeof prompts / sizeof *prompts; i++)
+        refused(API_COMPLETION, prompts[i], "prompt");
+    refused(API_COMPLETION, "{\"prompt\": [\"a\", \"b\"], \"n\": 65}", "n");
+    refused(API_COMPLETION, "[1]", "");
+    refused(API_CHAT, "{}", "messages");
+    refused(API_CHAT, "{\"messages\": [1]}", "messages");
+    refused(API_CHAT, "{\"messages\": [{\"role\": \"user\"}]}", "messages");
+    refused(API_CHAT, "{\"messages\": [{\"role\": \"x\", \"content\": \"a\"}]}",
+            "messages");
+}
+
+/* Cut anywhere, and with bytes changed: read or refused, and nothing is lost. */
+static void damaged(void **state)
+{
+    static const char whole[] =
+        "{\"messages\": [{\"role\": \"system\", \"content\": \"a\"}, {\"role\": "
+        "\"user\", \"content\": [{\"type\": \"text\", \"text\": \"b\"}]}], \"stop\": "
+        "[\"x\"], \"logit_bias\": {\"1\": 2}, \"response_format\": {\"type\": "
+        "\"json_schema\", \"json_schema\": {\"schema\": {}}}, \"n\": 2}";
+    uint64_t rng = 1;
+    struct api_request r;
+    struct refusal refusal;
+    char body[sizeof whole];
+
+    (void)state;
+    for (size_t len = 0; len < sizeof whole - 1; len++) {
+        refusal = (struct refusal){0};
+        assert_false(api_request_read(&r, API_CHAT, whole, len, N_VOCAB, &refusal));
+        assert_int_equal(refusal.http, 400);
+    }
+    for (int i = 0; i < 20000; i++) {
+        memcpy(body, whole, sizeof whole);
+        for (int k = 0; k < 1 + i % 3; k++)
+            body[random_below(&rng, sizeof whole - 1)] = (char)random_bits(&rng);
+        refusal = (struct refusal){0};
+        if (api_request_read(&r, API_CHAT, body, sizeof whole - 1, N_VOCAB, &refusal))
+            api_request_free(&r);
+        else
+            assert_int_equal(refusal.http, 400);
+    }
+}
+
+static void json_of_texts(void **state)
+{
+    struct textbuf b = {.text = NULL};
+    char out[8];
+
+    (void)state;
+    textbuf_put_json(&b, "a\"\\\n\x01\x7f\xc3\xa4\xff\xe2\x82", 11);
+    assert_string_equal(b.text, "\"a\\\"\\\\\\n\\u0001\x7f\xc3\xa4\xef\xbf\xbd"
+                                "\xef\xbf\xbd\xef\xbf\xbd\"");
+    assert_int_equal(textbuf_take(&b, out, 3), 3);
+    assert_memory_equal(out, "\"a\\", 3);
+    textbuf_puts(&b, "end");
+    assert_int_equal(textbuf_left(&b), b.len - b.taken);
+    textbuf_clear(&b);
+    textbuf_put_number(&b, -1.0 / 0.0);
+    assert_string_equal(b.text, "-9999");
+    textbuf_free(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(completion_fields), cmocka_unit_test(chat_fields),
+        cmocka_unit_test(refusals),          cmocka_unit_test(damaged),
+        cmocka_unit_test(json_of_texts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
