@@ -12,6 +12,9 @@
 
 #include "engine/base/clock.h"
 
+/* Pieces that are read of a completion before others have their turn. */
+#define MOST_PIECES 64
+
 struct choice {
     struct completion *c; /* NULL: not begun, or read to its end */
     int prompt;
@@ -32,6 +35,8 @@ struct answer {
     struct textbuf events;
     struct refusal failure; /* of a completion */
     uint64_t begin_ns;
+    void (*wake)(void *arg);
+    void *arg;
     bool has_text;
 };
 
@@ -239,6 +244,8 @@ bool answer_begin(struct answer **a, const struct answer_model *model,
         return refuse(refusal, 503, NULL, NULL, "no memory for an answer");
     new->model = model;
     new->begin_ns = asked->begin_ns;
+    new->wake = asked->wake;
+    new->arg = asked->arg;
     if (!begin(new, asked, refusal)) {
         answer_close(new);
         return false;
@@ -320,8 +327,13 @@ static void read_choice(struct answer *a, struct choice *c, struct metrics *m)
     struct completion_piece piece;
     enum completion_end end;
 
-    while (completion_read(c->c, &piece))
+    for (int n = 0; completion_read(c->c, &piece); n++) {
         take_piece(a, c, &piece, m);
+        if (n == MOST_PIECES) {
+            a->wake(a->arg);
+            return;
+        }
+    }
     end = completion_end(c->c);
     if (end != COMPLETION_RUNS)
         end_choice(a, c, end);
