@@ -21,7 +21,11 @@
 
 CHOICES(row_kind,
         "kinds of rows are", [POINT_DECODE] = "decode", [POINT_PREFILL] = "prefill",
-        [POINT_SPECULATE] = "speculate", [ROW_QUALITY] = "quality")
+        [POINT_SPECULATE] = "speculate", [ROW_QUALITY] = "quality", [ROW_LOAD] = "load")
+CHOICES(load_mode,
+        "loops are", [LOAD_MODE_CLOSED] = "closed", [LOAD_MODE_OPEN] = "open")
+CHOICES(slo_verdict, "verdicts are", [SLO_MISSES] = "misses",
+        [SLO_UNDECIDED] = "undecided", [SLO_MEETS] = "meets")
 CHOICES(row_status,
         "statuses are", [ROW_STATUS_OK] = "ok", [ROW_STATUS_PARTIAL] = "partial",
         [ROW_STATUS_NO_FIT] = "no_fit", [ROW_STATUS_OOM] = "oom",

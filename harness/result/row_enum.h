@@ -26,8 +26,8 @@
 /* So many different unknown texts are kept apart; all further ones become "unknown". */
 #define ROW_ENUM_MAX_UNKNOWN 64
 
-/* Kinds of rows: enum point_kind, and those of quality.csv. */
-enum { ROW_QUALITY = POINT_SPECULATE + 1 };
+/* Kinds of rows: enum point_kind, those of quality.csv, and those of bench load. */
+enum { ROW_QUALITY = POINT_SPECULATE + 1, ROW_LOAD };
 
 /* Placements of rows: enum placement, and CPUs that the user listed. */
 enum { ROW_PLACEMENT_LIST = PLACEMENT_NONE + 1 };
@@ -61,6 +61,11 @@ enum row_limiter {
 enum row_spec_mode { SPEC_LOOKUP };
 enum row_spec_answer { SPEC_ANSWER_GIVEN, SPEC_ANSWER_OWN };
 
+/* How requests came to a server, and whether their times met the limits. */
+enum row_load_mode { LOAD_MODE_CLOSED, LOAD_MODE_OPEN };
+enum row_slo_verdict { SLO_MISSES, SLO_UNDECIDED, SLO_MEETS };
+
+extern const struct choices choices_load_mode, choices_slo_verdict;
 extern const struct choices choices_row_kind, choices_row_placement, choices_ctx_fill,
     choices_row_status, choices_limiter, choices_spec_mode, choices_spec_answer;
 

@@ -1,0 +1,629 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * client.c - one thread, libcurl's multi interface, two timers
+ */
+#include "harness/load/client.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/program.h"
+
+void load_result_free(struct load_result *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        load_record_free(&r->records[i]);
+    free(r->records);
+    memset(r, 0, sizeof *r);
+}
+
+#ifndef SLM_HAVE_CURL
+
+enum status load_client_check(struct err *err)
+{
+    return err_set(
+        err, ST_UNSUPPORTED,
+        "this program was built without libcurl, which `bench load` sends "
+        "requests with: build it where libcurl4-gnutls-dev is installed, and "
+        "not as a static program");
+}
+
+enum status load_client_run(struct load_result *r, const struct load_target *target,
+                            const struct load_work *work, struct err *err)
+{
+    (void)r, (void)target, (void)work;
+    return load_client_check(err);
+}
+
+enum status load_client_get(const char *url, const char *key, double seconds,
+                            int *http_status, char *buf, size_t cap, struct err *err)
+{
+    (void)url, (void)key, (void)seconds, (void)http_status, (void)buf, (void)cap;
+    return load_client_check(err);
+}
+
+#else
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "engine/base/clock.h"
+#include "harness/base/interrupt.h"
+#include "harness/base/stats.h"
+#include "harness/base/sysfile.h"
+
+#define HEARTBEAT_NS UINT64_C(10000000)
+#define MAX_BEATS    (1u << 18) /* then the oldest go */
+#define CHECK_NS     UINT64_C(200000000)
+#define SECOND_NS    UINT64_C(1000000000)
+
+enum status load_client_check(struct err *err)
+{
+    static bool done;
+
+    if (!done && curl_global_init(CURL_GLOBAL_DEFAULT))
+        return err_set(err, ST_UNSUPPORTED, "libcurl cannot be used here");
+    done = true;
+    return ST_OK;
+}
+
+struct slot {
+    struct client *client;
+    CURL *easy;
+    struct curl_slist *headers;
+    char *body;
+    bool is_running;
+    uint64_t resume_ns; /* an idle user sends nothing before */
+    struct load_record record;
+    struct load_reply reply;
+    char said[CURL_ERROR_SIZE];
+};
+
+struct client {
+    const struct load_target *target;
+    const struct load_work *work;
+    struct load_result *r;
+    CURLM *multi;
+    struct slot **slots; /* [n_slots] */
+    size_t n_slots, n_running;
+    size_t n_started, n_ended; /* ended: of those that count */
+    size_t n_wanted;           /* less than asked for where time was short */
+    size_t n_failed_in_row;
+    bool any_ok;
+    int beat_fd, due_fd;
+    uint64_t beat_ns, due_ns, checked_ns;
+    float *late_ms;
+    size_t n_beats;
+    double late_max_ms;
+};
+
+/* ---- one request ----------------------------------------------------------------- */
+
+static size_t on_header(char *bytes, size_t size, size_t n, void *arg)
+{
+    struct slot *s = arg;
+    size_t len = size * n;
+
+    while (len && (bytes[len - 1] == '\r' || bytes[len - 1] == '\n'))
+        len--;
+    load_reply_header(&s->reply, bytes, len);
+    return size * n;
+}
+
+static size_t on_body(char *bytes, size_t size, size_t n, void *arg)
+{
+    struct slot *s = arg;
+
+    return load_reply_feed(&s->reply, bytes, size * n, clock_ns()) ? size * n : 0;
+}
+
+static enum status set_common(CURL *easy, const char *url, struct err *err)
+{
+    CURLcode c = curl_easy_setopt(easy, CURLOPT_URL, url);
+    char agent[80];
+
+    snprintf(agent, sizeof agent, "slmbench/%.60s", build_version());
+    if (!c)
+        c = curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    if (!c)
+        c = curl_easy_setopt(easy, CURLOPT_USERAGENT, agent);
+    if (!c)
+        c = curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    if (!c)
+        c = curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    if (!c)
+        c = curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    if (!c)
+        c = curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    if (!c)
+        c = curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, 10000L);
+    return c ? err_set(err, ST_NO_MEMORY, "libcurl: %s", curl_easy_strerror(c)) : ST_OK;
+}
+
+static bool add_line(struct curl_slist **list, const char *line)
+{
+    struct curl_slist *longer = curl_slist_append(*list, line);
+
+    if (longer)
+        *list = longer;
+    return longer != NULL;
+}
+
+static bool add_key(struct curl_slist **list, const char *key)
+{
+    char line[600];
+
+    if (!key)
+        return true;
+    snprintf(line, sizeof line, "Authorization: Bearer %s", key);
+    return add_line(list, line);
+}
+
+static bool make_headers(struct slot *s, const char *key)
+{
+    char id[64];
+
+    snprintf(id, sizeof id, "X-Request-Id: slmbench-%zu", s->record.index);
+    curl_slist_free_all(s->headers);
+    s->headers = NULL;
+    return add_line(&s->headers, "Content-Type: application/json") &&
+           add_line(&s->headers, "Accept: text/event-stream") &&
+           add_line(&s->headers, "Expect:") && add_line(&s->headers, id) &&
+           add_key(&s->headers, key);
+}
+
+static enum status start(struct client *c, struct slot *s, uint64_t scheduled_ns,
+                         struct err *err)
+{
+    enum status st;
+
+    free(s->body);
+    s->body = NULL;
+    s->record = (struct load_record){
+        .index = c->n_started, .n_prompt = -1, .n_tokens = -1, .n_cached = -1};
+    st = c->work->body(c->work->body_arg, s->record.index, &s->body, &s->record.n_asked,
+                       err);
+    if (st)
+        return st;
+    load_reply_begin(&s->reply, &s->record);
+    s->said[0] = '\0';
+    if (!make_headers(s, c->target->key) ||
+        curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, s->headers) ||
+        curl_easy_setopt(s->easy, CURLOPT_POSTFIELDS, s->body) ||
+        curl_easy_setopt(s->easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                         (curl_off_t)strlen(s->body)))
+        return err_set(err, ST_NO_MEMORY, "no memory for a request");
+    s->record.sent_ns = s->reply.last_byte_ns = clock_ns();
+    s->record.scheduled_ns = scheduled_ns ? scheduled_ns : s->record.sent_ns;
+    if (curl_multi_add_handle(c->multi, s->easy))
+        return err_set(err, ST_NO_MEMORY, "no memory for a request");
+    s->is_running = true;
+    c->n_running++;
+    c->n_started++;
+    if (c->n_running > c->r->n_in_flight_max)
+        c->r->n_in_flight_max = c->n_running;
+    if (s->record.index < c->n_wanted)
+        c->r->end_ns = s->record.sent_ns;
+    return ST_OK;
+}
+
+/* Out of libcurl, and into the result if it counts. */
+static void put_away(struct client *c, struct slot *s)
+{
+    curl_multi_remove_handle(c->multi, s->easy);
+    s->is_running = false;
+    c->n_running--;
+    if (s->record.index < c->n_wanted) {
+        c->r->records[s->record.index] = s->record;
+        c->n_ended++;
+    } else {
+        load_record_free(&s->record);
+    }
+    s->record.gap_ms = NULL;
+}
+
+static void pause_user(struct client *c, struct slot *s, uint64_t now)
+{
+    const struct load_record *r = &s->record;
+    double seconds = LOAD_PAUSE_S;
+
+    s->resume_ns = now;
+    if (r->end == LOAD_OK) {
+        c->any_ok = true;
+        c->n_failed_in_row = 0;
+        return;
+    }
+    if (r->is_refusal && r->retry_after > 0)
+        seconds = r->retry_after < LOAD_PAUSE_MAX_S ? r->retry_after : LOAD_PAUSE_MAX_S;
+    s->resume_ns += (uint64_t)(seconds * 1e9);
+    c->n_failed_in_row++;
+}
+
+static void say_curl(struct slot *s, CURLcode code)
+{
+    const char *said = *s->said ? s->said : curl_easy_strerror(code);
+
+    if (s->record.n_pieces)
+        load_record_fail(&s->record, "the connection ended after %d pieces: %s",
+                         s->record.n_pieces, said);
+    else
+        load_record_fail(&s->record, "%s", said);
+}
+
+static void finish(struct client *c, struct slot *s, CURLcode code)
+{
+    const uint64_t now = clock_ns();
+
+    if (code && s->record.end == LOAD_RUNNING && !s->reply.is_done)
+        say_curl(s, code);
+    load_reply_end(&s->reply, now);
+    pause_user(c, s, now);
+    put_away(c, s);
+}
+
+static void end_silent(struct client *c, uint64_t now)
+{
+    const uint64_t limit = (uint64_t)(c->target->silence_s * 1e9);
+
+    for (size_t i = 0; i < c->n_slots; i++) {
+        struct slot *s = c->slots[i];
+
+        if (!s->is_running || now - s->reply.last_byte_ns < limit)
+            continue;
+        load_record_fail(&s->record, "silent for %.3g s after %d pieces",
+                         c->target->silence_s, s->record.n_pieces);
+        finish(c, s, CURLE_OK);
+    }
+}
+
+/* ---- slots ----------------------------------------------------------------------- */
+
+static enum status add_slot(struct client *c, struct err *err)
+{
+    struct slot *s = calloc(1, sizeof *s);
+    enum status st;
+
+    if (s)
+        s->easy = curl_easy_init();
+    if (!s || !s->easy) {
+        free(s);
+        return err_set(err, ST_NO_MEMORY, "no memory for a connection");
+    }
+    s->client = c;
+    c->slots[c->n_slots++] = s;
+    st = set_common(s->easy, c->target->url, err);
+    if (st)
+        return st;
+    if (curl_easy_setopt(s->easy, CURLOPT_HEADERFUNCTION, on_header) ||
+        curl_easy_setopt(s->easy, CURLOPT_HEADERDATA, s) ||
+        curl_easy_setopt(s->easy, CURLOPT_WRITEFUNCTION, on_body) ||
+        curl_easy_setopt(s->easy, CURLOPT_WRITEDATA, s) ||
+        curl_easy_setopt(s->easy, CURLOPT_PRIVATE, s) ||
+        curl_easy_setopt(s->easy, CURLOPT_ERRORBUFFER, s->said))
+        return err_set(err, ST_NO_MEMORY, "no memory for a connection");
+    return ST_OK;
+}
+
+static struct slot *idle_slot(struct client *c, struct err *err)
+{
+    for (size_t i = 0; i < c->n_slots; i++)
+        if (!c->slots[i]->is_running)
+            return c->slots[i];
+    if (c->n_slots == LOAD_MOST_USERS || add_slot(c, err))
+        return NULL;
+    return c->slots[c->n_slots - 1];
+}
+
+static void free_slots(struct client *c)
+{
+    for (size_t i = 0; i < c->n_slots; i++) {
+        struct slot *s = c->slots[i];
+
+        if (s->is_running) {
+            s->record.end = LOAD_CUT;
+            s->record.done_ns = clock_ns();
+            put_away(c, s);
+        }
+        curl_easy_cleanup(s->easy);
+        curl_slist_free_all(s->headers);
+        load_reply_free(&s->reply);
+        free(s->body);
+        free(s);
+    }
+    free(c->slots);
+}
+
+/* ---- what is due ----------------------------------------------------------------- */
+
+static bool all_started(const struct client *c)
+{
+    return !c->work->n_users && c->n_started == c->n_wanted;
+}
+
+static enum status start_due(struct client *c, uint64_t now, struct err *err)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < c->n_slots && c->work->n_users && st == ST_OK; i++)
+        if (!c->slots[i]->is_running && c->slots[i]->resume_ns <= now)
+            st = start(c, c->slots[i], 0, err);
+    while (st == ST_OK && !c->work->n_users && !all_started(c)) {
+        const uint64_t at =
+            c->r->begin_ns + (uint64_t)(c->work->at_s[c->n_started] * 1e9);
+        struct slot *s = at <= now ? idle_slot(c, err) : NULL;
+
+        if (!s)
+            return err->code;
+        st = start(c, s, at, err);
+    }
+    return st;
+}
+
+static uint64_t next_due(const struct client *c)
+{
+    uint64_t due = UINT64_MAX;
+
+    if (!c->work->n_users)
+        return all_started(c) || c->n_running == LOAD_MOST_USERS
+                   ? due
+                   : c->r->begin_ns + (uint64_t)(c->work->at_s[c->n_started] * 1e9);
+    for (size_t i = 0; i < c->n_slots; i++)
+        if (!c->slots[i]->is_running && c->slots[i]->resume_ns < due)
+            due = c->slots[i]->resume_ns;
+    return due;
+}
+
+static void set_timer(int fd, uint64_t at_ns, uint64_t every_ns)
+{
+    struct itimerspec t = {
+        .it_value = {(time_t)(at_ns / SECOND_NS), (long)(at_ns % SECOND_NS)},
+        .it_interval = {(time_t)(every_ns / SECOND_NS), (long)(every_ns % SECOND_NS)}};
+
+    timerfd_settime(fd, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
+/* Each beat that is due by now, and how late it is seen. */
+static void hear_beats(struct client *c, uint64_t now)
+{
+    while (c->beat_ns <= now) {
+        const double late = (double)(now - c->beat_ns) * 1e-6;
+
+        c->late_ms[c->n_beats++ % MAX_BEATS] = (float)late;
+        if (late > c->late_max_ms)
+            c->late_max_ms = late;
+        c->beat_ns += HEARTBEAT_NS;
+    }
+}
+
+/* ---- the loop -------------------------------------------------------------------- */
+
+static void drain(int fd)
+{
+    uint64_t n;
+
+    if (read(fd, &n, sizeof n) < 0)
+        return; /* not due: it does not block */
+}
+
+static enum status look(struct client *c, struct err *err)
+{
+    struct curl_waitfd fds[2] = {{.fd = c->beat_fd, .events = CURL_WAIT_POLLIN},
+                                 {.fd = c->due_fd, .events = CURL_WAIT_POLLIN}};
+    const uint64_t due = next_due(c);
+    CURLMsg *m;
+    int n;
+
+    if (due != c->due_ns) {
+        c->due_ns = due;
+        set_timer(c->due_fd, due == UINT64_MAX ? 0 : due ? due : 1, 0);
+    }
+    if (curl_multi_poll(c->multi, fds, 2, 1000, &n) || curl_multi_perform(c->multi, &n))
+        return err_set(err, ST_IO, "libcurl cannot wait for its connections");
+    while ((m = curl_multi_info_read(c->multi, &n)) != NULL) {
+        struct slot *s = NULL;
+
+        curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&s);
+        if (m->msg == CURLMSG_DONE && s)
+            finish(c, s, m->data.result);
+    }
+    drain(c->beat_fd);
+    drain(c->due_fd);
+    return ST_OK;
+}
+
+static bool is_over(struct client *c, uint64_t now)
+{
+    const double seconds = (double)(now - c->r->begin_ns) * 1e-9;
+
+    if (c->work->n_users && c->work->limit_s > 0 && seconds > c->work->limit_s &&
+        c->n_started && c->n_started < c->n_wanted)
+        c->n_wanted = c->n_started;
+    if (!c->any_ok && c->n_failed_in_row >= LOAD_GIVE_UP(c->work->n_users))
+        c->r->gave_up = true;
+    c->r->is_interrupted = interrupted();
+    return c->n_ended >= c->n_wanted || c->r->gave_up || c->r->is_interrupted;
+}
+
+static enum status run_loop(struct client *c, struct err *err)
+{
+    enum status st = ST_OK;
+
+    while (st == ST_OK) {
+        const uint64_t now = clock_ns();
+
+        hear_beats(c, now);
+        if (is_over(c, now))
+            break;
+        if (now - c->checked_ns > CHECK_NS) {
+            c->checked_ns = now;
+            end_silent(c, now);
+            if (c->work->progress)
+                c->work->progress(c->work->progress_arg, c->n_ended,
+                                  (double)(now - c->r->begin_ns) * 1e-9);
+        }
+        st = start_due(c, clock_ns(), err);
+        if (st == ST_OK)
+            st = look(c, err);
+    }
+    return st;
+}
+
+/* ---- around it ------------------------------------------------------------------- */
+
+static double cpu_seconds(void)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_THREAD, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+}
+
+/* Time that this thread was ready to run and had no CPU. */
+static double wait_seconds(void)
+{
+    char text[128];
+    const char *second;
+
+    if (sysfile_read("", "/proc/thread-self/schedstat", text, sizeof text) <= 0)
+        return 0;
+    second = strchr(text, ' ');
+    return second ? strtod(second, NULL) * 1e-9 : 0;
+}
+
+static void note_lateness(struct client *c)
+{
+    const size_t n = c->n_beats < MAX_BEATS ? c->n_beats : MAX_BEATS;
+    double *v = n ? malloc(n * sizeof *v) : NULL;
+
+    c->r->late_max_ms = c->late_max_ms;
+    if (!v)
+        return;
+    for (size_t i = 0; i < n; i++)
+        v[i] = (double)c->late_ms[i];
+    stats_sort(v, n);
+    c->r->late_p50_ms = stats_quantile_sorted(v, n, 0.5);
+    c->r->late_p99_ms = stats_quantile_sorted(v, n, 0.99);
+    free(v);
+}
+
+static enum status open_client(struct client *c, struct err *err)
+{
+    enum status st = load_client_check(err);
+
+    if (st)
+        return st;
+    c->beat_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    c->due_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (c->beat_fd < 0 || c->due_fd < 0)
+        return err_set_errno(err, ST_IO, "cannot make a timer");
+    c->multi = curl_multi_init();
+    c->slots = calloc(LOAD_MOST_USERS, sizeof *c->slots);
+    c->late_ms = calloc(MAX_BEATS, sizeof *c->late_ms);
+    c->r->records = calloc(c->n_wanted + 1, sizeof *c->r->records);
+    if (!c->multi || !c->slots || !c->late_ms || !c->r->records)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu requests", c->n_wanted);
+    curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)LOAD_MOST_USERS);
+    for (int i = 0; i < c->work->n_users && st == ST_OK; i++)
+        st = add_slot(c, err);
+    return st;
+}
+
+static void close_client(struct client *c)
+{
+    if (c->slots)
+        free_slots(c);
+    if (c->multi)
+        curl_multi_cleanup(c->multi);
+    free(c->late_ms);
+    if (c->beat_fd >= 0)
+        close(c->beat_fd);
+    if (c->due_fd >= 0)
+        close(c->due_fd);
+}
+
+enum status load_client_run(struct load_result *r, const struct load_target *target,
+                            const struct load_work *work, struct err *err)
+{
+    struct client c = {.target = target,
+                       .work = work,
+                       .r = r,
+                       .n_wanted = work->n_wanted,
+                       .beat_fd = -1,
+                       .due_fd = -1};
+    enum status st;
+
+    memset(r, 0, sizeof *r);
+    st = open_client(&c, err);
+    if (st == ST_OK) {
+        const double cpu_s = cpu_seconds(), wait_s = wait_seconds();
+
+        r->begin_ns = c.checked_ns = clock_ns();
+        c.beat_ns = r->begin_ns + HEARTBEAT_NS;
+        set_timer(c.beat_fd, c.beat_ns, HEARTBEAT_NS);
+        st = run_loop(&c, err);
+        r->wall_s = (double)(clock_ns() - r->begin_ns) * 1e-9;
+        r->cpu_s = cpu_seconds() - cpu_s;
+        r->wait_s = wait_seconds() - wait_s;
+        note_lateness(&c);
+    }
+    close_client(&c);
+    r->n = c.n_wanted < c.n_started ? c.n_wanted : c.n_started;
+    if (st)
+        load_result_free(r);
+    return st;
+}
+
+/* ---- one GET --------------------------------------------------------------------- */
+
+struct body {
+    char *buf;
+    size_t n, cap;
+};
+
+static size_t on_get(char *bytes, size_t size, size_t n, void *arg)
+{
+    struct body *b = arg;
+    const size_t len = size * n, room = b->cap - 1 - b->n;
+    const size_t kept = len < room ? len : room;
+
+    memcpy(b->buf + b->n, bytes, kept);
+    b->n += kept;
+    b->buf[b->n] = '\0';
+    return len <= room ? len : 0;
+}
+
+enum status load_client_get(const char *url, const char *key, double seconds,
+                            int *http_status, char *buf, size_t cap, struct err *err)
+{
+    struct body body = {.buf = buf, .cap = cap};
+    enum status st = load_client_check(err);
+    CURL *easy = st ? NULL : curl_easy_init();
+    struct curl_slist *headers = NULL;
+    long code = 0;
+
+    buf[0] = '\0';
+    if (st == ST_OK && !easy)
+        st = err_set(err, ST_NO_MEMORY, "no memory for a request");
+    if (st == ST_OK)
+        st = set_common(easy, url, err);
+    if (st == ST_OK && add_key(&headers, key)) {
+        curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+        curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_get);
+        curl_easy_setopt(easy, CURLOPT_WRITEDATA, &body);
+        curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(seconds * 1e3));
+        curl_easy_perform(easy);
+        curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &code);
+    }
+    *http_status = (int)code;
+    curl_slist_free_all(headers);
+    curl_easy_cleanup(easy);
+    return st;
+}
+
+#endif

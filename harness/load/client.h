@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * client.h - requests to a server, and when each piece of their answers came
+ *
+ * Model of the world: one thread drives all connections (libcurl's multi interface) and
+ * sleeps when there is nothing to do. Closed loop: so many users, each of whom sends
+ * the next request when the last has ended. Open loop: requests are sent at given
+ * times, whatever the server does with those before. The load is kept up until the
+ * last request that counts has ended, so that none of them runs in an emptier server;
+ * requests sent after that one are ended and not counted.
+ *
+ * What the client itself does is measured with it: its CPU time, and its lateness. A
+ * timer wakes it 100 times a second; how late it then looks is how late it looks at a
+ * piece of text that comes at any time.
+ *
+ * A user whose request has failed waits LOAD_PAUSE_S, or what Retry-After says up to
+ * LOAD_PAUSE_MAX_S. Redirects are not followed and proxies not used.
+ *
+ * Without libcurl every function says ST_UNSUPPORTED.
+ *
+ * Threading: one thread.
+ */
+#ifndef SLM_HARNESS_LOAD_CLIENT_H
+#define SLM_HARNESS_LOAD_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/status.h"
+#include "harness/load/record.h"
+
+#define LOAD_MOST_USERS  512 /* and connections of an open loop */
+#define LOAD_PAUSE_S     0.25
+#define LOAD_PAUSE_MAX_S 10.0
+
+/* After so many failures in a row, and no success, a run is given up. */
+#define LOAD_GIVE_UP(n_users) (10 + 2 * (size_t)(n_users))
+
+struct load_target {
+    const char *url;  /* where requests go: http://host:port/v1/chat/completions */
+    const char *key;  /* "Authorization: Bearer"; NULL: none */
+    double silence_s; /* without a byte for so long, a request has failed */
+};
+
+/* The body of request number index, malloc'ed, and the most tokens it asks for. */
+typedef enum status load_body_fn(void *arg, size_t index, char **body, int *n_asked,
+                                 struct err *err);
+
+struct load_work {
+    int n_users;        /* closed loop, 1..LOAD_MOST_USERS; 0: open loop */
+    const double *at_s; /* open loop: [n_wanted] ascending, from the beginning */
+    size_t n_wanted;    /* requests that count */
+    double limit_s;     /* closed loop: those sent later do not count; 0: no limit */
+    load_body_fn *body;
+    void *body_arg;
+    void (*progress)(void *arg, size_t n_ended, double seconds); /* may be NULL */
+    void *progress_arg;
+};
+
+struct load_result {
+    struct load_record *records; /* [n], in the order of starting */
+    size_t n;
+    uint64_t begin_ns, end_ns; /* end: when the last that counts was sent */
+    double wall_s, cpu_s;      /* of the client's thread, until all had ended */
+    double wait_s;             /* it was ready, and had no CPU */
+    double late_p50_ms, late_p99_ms, late_max_ms;
+    size_t n_in_flight_max;
+    bool is_interrupted, gave_up;
+};
+
+/* Runs the work. What a server does wrong is in the records. Errors: ST_UNSUPPORTED (no
+ * libcurl), ST_USAGE (a URL that cannot be one), ST_NO_MEMORY, ST_IO, and those of
+ * work->body. */
+enum status load_client_run(struct load_result *r, const struct load_target *target,
+                            const struct load_work *work, struct err *err);
+void load_result_free(struct load_result *r);
+
+/* The HTTP status of a GET, its body into buf[cap]; 0: there was no answer within
+ * seconds. Errors: ST_UNSUPPORTED, ST_NO_MEMORY. */
+enum status load_client_get(const char *url, const char *key, double seconds,
+                            int *http_status, char *buf, size_t cap, struct err *err);
+
+/* Whether this program has libcurl. Error: ST_UNSUPPORTED. */
+enum status load_client_check(struct err *err);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * figures.c - times of requests, and what follows from them
+ */
+#include "harness/load/figures.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/stats.h"
+
+#define N_PARTS 10
+
+enum status load_slo_parse(struct load_slo *slo, const char *text, struct err *err)
+{
+    static const struct load_slo presets[] = {
+        {"interactive", 2, 200}, {"reading", 5, 250}, {"batch", 60, 1000}};
+    struct load_slo own = {.name = ""};
+    int end = 0;
+
+    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++)
+        if (!strcmp(text, presets[i].name)) {
+            *slo = presets[i];
+            return ST_OK;
+        }
+    if (sscanf(text, "%lfs/%lfms%n", &own.ttft_s, &own.tpot_ms, &end) != 2 || !end ||
+        text[end] || !(own.ttft_s > 0 && own.ttft_s < 1e6) ||
+        !(own.tpot_ms > 0 && own.tpot_ms < 1e6))
+        return err_set(
+            err, ST_USAGE,
+            "--slo: '%s' is not interactive, reading, batch, or times to the "
+            "first token and per token as in 2s/200ms",
+            text);
+    snprintf(own.name, sizeof own.name, "%gs/%gms", own.ttft_s, own.tpot_ms);
+    *slo = own;
+    return ST_OK;
+}
+
+/* ---- times of a request, INFINITY of one that failed ------------------------------
+ */
+
+static double since(const struct load_record *r, uint64_t at_ns)
+{
+    return r->end == LOAD_OK ? (double)(at_ns - r->scheduled_ns) * 1e-9 : INFINITY;
+}
+
+static double ttft_of(const struct load_record *r)
+{
+    return since(r, r->first_ns);
+}
+
+static double e2e_of(const struct load_record *r)
+{
+    return since(r, r->last_ns);
+}
+
+/* NAN: an answer of one token has none. */
+static double tpot_of(const struct load_record *r)
+{
+    const int64_t n = load_record_tokens(r);
+
+    if (r->end != LOAD_OK)
+        return INFINITY;
+    return n > 1 ? (double)(r->last_ns - r->first_ns) * 1e-6 / (double)(n - 1) : NAN;
+}
+
+/* ---- series ---------------------------------------------------------------------- */
+
+struct work {
+    const struct load_record *v; /* that count */
+    size_t n;
+    double *a, *scratch; /* [n of all], and what stats need */
+};
+
+static struct load_three three(double *v, size_t n)
+{
+    struct load_three out;
+
+    stats_sort(v, n);
+    out.p50 = load_quantile(v, n, 0.5);
+    out.p90 = load_quantile(v, n, 0.9);
+    out.p99 = load_quantile(v, n, 0.99);
+    return out;
+}
+
+static struct load_three of_each(struct work *w,
+                                 double (*time)(const struct load_record *))
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->n; i++) {
+        const double t = time(&w->v[i]);
+
+        if (!isnan(t))
+            w->a[n++] = t;
+    }
+    return three(w->a, n);
+}
+
+static double median_ttft(struct work *w, bool cached)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->n; i++)
+        if (w->v[i].end == LOAD_OK && w->v[i].n_cached >= 0 &&
+            (w->v[i].n_cached > 0) == cached)
+            w->a[n++] = ttft_of(&w->v[i]);
+    stats_sort(w->a, n);
+    return n ? stats_quantile_sorted(w->a, n, 0.5) : NAN;
+}
+
+static enum status gaps(struct load_figures *f, const struct work *w, struct err *err)
+{
+    size_t n = 0, at = 0;
+    double *v;
+
+    for (size_t i = 0; i < w->n; i++)
+        n += w->v[i].n_pieces > 1 ? (size_t)w->v[i].n_pieces - 1 : 0;
+    v = malloc((n + 1) * sizeof *v);
+    if (!v)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu times", n);
+    for (size_t i = 0; i < w->n; i++)
+        for (int k = 0; k + 1 < w->v[i].n_pieces; k++)
+            v[at++] = (double)w->v[i].gap_ms[k];
+    f->itl_ms = three(v, n);
+    free(v);
+    return ST_OK;
+}
+
+/* ---- the window ------------------------------------------------------------------ */
+
+/* Tokens of all requests that came within [from, to): each gap's share of the tokens of
+ * its answer, at its end. */
+static double tokens_within(const struct load_result *r, uint64_t from, uint64_t to)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < r->n; i++) {
+        const struct load_record *q = &r->records[i];
+        const double each =
+            q->n_pieces ? (double)load_record_tokens(q) / q->n_pieces : 0;
+        double at = (double)q->first_ns;
+
+        for (int k = 0; k < q->n_pieces; k++) {
+            at += k ? (double)q->gap_ms[k - 1] * 1e6 : 0;
+            if (at >= (double)from && at < (double)to)
+                sum += each;
+        }
+    }
+    return sum;
+}
+
+static double seconds_within(const struct load_record *q, uint64_t from, uint64_t to)
+{
+    const uint64_t a = q->sent_ns > from ? q->sent_ns : from;
+    const uint64_t b = q->done_ns < to ? q->done_ns : to;
+
+    return b > a ? (double)(b - a) * 1e-9 : 0;
+}
+
+static void throughput(struct load_figures *f, const struct load_result *r,
+                       const struct work *w)
+{
+    const uint64_t from = w->v[0].sent_ns, to = r->end_ns;
+    double part[N_PARTS], mean = 0, squares = 0, inside = 0, each = 0;
+
+    f->window_s = to > from ? (double)(to - from) * 1e-9 : 0;
+    if (!(f->window_s > 0))
+        return;
+    for (int i = 0; i < N_PARTS; i++) {
+        const uint64_t step = (to - from) / N_PARTS;
+
+        part[i] =
+            tokens_within(r, from + (uint64_t)i * step,
+                          i + 1 < N_PARTS ? from + (uint64_t)(i + 1) * step : to) *
+            N_PARTS / f->window_s;
+        mean += part[i] / N_PARTS;
+    }
+    for (int i = 0; i < N_PARTS; i++)
+        squares += (part[i] - mean) * (part[i] - mean);
+    const double half =
+        stats_t_quantile(N_PARTS - 1) * sqrt(squares / (N_PARTS - 1) / N_PARTS);
+
+    f->tok_per_s = mean;
+    f->tok_per_s_lo = fmax(0, mean - half);
+    f->tok_per_s_hi = mean + half;
+    for (size_t i = 0; i < r->n; i++)
+        inside += seconds_within(&r->records[i], from, to);
+    for (size_t i = 0; i < w->n; i++)
+        each += (double)(w->v[i].done_ns - w->v[i].sent_ns) * 1e-9 / (double)w->n;
+    f->req_per_s = (double)(w->n - 1) / f->window_s;
+    f->in_flight = inside / f->window_s;
+    f->little = f->in_flight > 0 ? f->req_per_s * each / f->in_flight : NAN;
+}
+
+/* ---- counts ---------------------------------------------------------------------- */
+
+static void add_said(int64_t *sum, int64_t v)
+{
+    if (v >= 0)
+        *sum = (*sum > 0 ? *sum : 0) + v;
+}
+
+static void count(struct load_figures *f, const struct work *w,
+                  const struct load_slo *slo)
+{
+    size_t n_ok = 0, n_tokens = 0;
+
+    f->prompt_tokens = f->tokens = f->cached_tokens = -1;
+    for (size_t i = 0; i < w->n; i++) {
+        const struct load_record *r = &w->v[i];
+        const double tpot = tpot_of(r);
+        bool first, each;
+
+        f->n_failed += r->end != LOAD_OK;
+        f->n_refused += r->is_refusal;
+        if (r->end == LOAD_FAILED && !f->why)
+            f->why = r->why;
+        if (slo) {
+            first = ttft_of(r) <= slo->ttft_s;
+            each = isnan(tpot) || tpot <= slo->tpot_ms;
+            f->n_ttft_met += first;
+            f->n_tpot_met += each;
+            f->n_met += first && each;
+        }
+        if (r->end != LOAD_OK)
+            continue;
+        n_ok++;
+        n_tokens += (size_t)load_record_tokens(r);
+        add_said(&f->prompt_tokens, r->n_prompt);
+        add_said(&f->tokens, r->n_tokens);
+        add_said(&f->cached_tokens, r->n_cached);
+        f->pieces += r->n_pieces;
+        f->n_cached += r->n_cached > 0;
+    }
+    f->output_mean = n_ok ? (double)n_tokens / (double)n_ok : NAN;
+    f->prompt_mean =
+        n_ok && f->prompt_tokens >= 0 ? (double)f->prompt_tokens / (double)n_ok : NAN;
+}
+
+static void judge(struct load_figures *f, const struct load_slo *slo)
+{
+    enum load_verdict a, b;
+
+    if (!slo)
+        return;
+    a = load_judge(f->n_ttft_met, f->n, LOAD_SLO_SHARE);
+    b = load_judge(f->n_tpot_met, f->n, LOAD_SLO_SHARE);
+    f->verdict = a < b ? a : b;
+}
+
+/* ---- all of it ------------------------------------------------------------------- */
+
+/* Records at the beginning that do not count. */
+static size_t warm_up(struct load_figures *f, const struct load_result *r, int n_users,
+                      double *v, double *scratch)
+{
+    size_t first = (size_t)n_users, n = 0;
+    struct stats_drift drift;
+
+    f->settled = true;
+    if (first * 2 > r->n)
+        first = r->n / 2;
+    for (size_t i = first; i < r->n; i++)
+        if (r->records[i].end == LOAD_OK)
+            v[n++] = e2e_of(&r->records[i]);
+    if (n_users && n == r->n - first)
+        first += load_mser5(v, n, &f->settled);
+    n = 0;
+    for (size_t i = first; i < r->n; i++)
+        if (r->records[i].end == LOAD_OK)
+            v[n++] = e2e_of(&r->records[i]);
+    stats_drift_test(&drift, v, n, scratch);
+    f->drift = drift.drift;
+    f->drift_p = drift.p;
+    return first;
+}
+
+enum status load_figures_make(struct load_figures *f, const struct load_result *r,
+                              int n_users, const struct load_slo *slo, struct err *err)
+{
+    struct work w = {.a = malloc((r->n + 1) * sizeof *w.a),
+                     .scratch = malloc((STATS_DRIFT_SCRATCH + r->n) * sizeof *w.a)};
+    enum status st = ST_OK;
+
+    memset(f, 0, sizeof *f);
+    f->tok_per_s = f->tok_per_s_lo = f->tok_per_s_hi = f->little = NAN;
+    f->verdict = LOAD_UNDECIDED;
+    if (!w.a || !w.scratch)
+        st = err_set(err, ST_NO_MEMORY, "no memory for %zu requests", r->n);
+    if (st == ST_OK && r->n) {
+        f->n_warm_up = warm_up(f, r, n_users, w.a, w.scratch);
+        w.v = r->records + f->n_warm_up;
+        w.n = f->n = r->n - f->n_warm_up;
+        throughput(f, r, &w);
+        f->ttft_s = of_each(&w, ttft_of);
+        f->tpot_ms = of_each(&w, tpot_of);
+        f->e2e_s = of_each(&w, e2e_of);
+        f->ttft_cold_s = median_ttft(&w, false);
+        f->ttft_cached_s = median_ttft(&w, true);
+        count(f, &w, slo);
+        judge(f, slo);
+        st = gaps(f, &w, err);
+    }
+    free(w.a);
+    free(w.scratch);
+    return st;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * load.h - how many users a server carries
+ *
+ * Model of the world: a run of requests at one load is a step, and becomes a row. The
+ * ladder takes 1, 2, 4 ... users until throughput stops growing. The capacity is the
+ * most users of whose requests 90 % meet each limit of the SLO: steps between one that
+ * meets it and one that misses it, halving the distance; where the number of requests
+ * decides neither, the step is repeated with three times as many, and may stay
+ * undecided. The open loop then sends requests at random times, at shares of the rate
+ * of that many users. docs/serving.md has the protocol.
+ *
+ * Threading: the main thread.
+ */
+#ifndef SLM_HARNESS_LOAD_LOAD_H
+#define SLM_HARNESS_LOAD_LOAD_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <jansson.h>
+
+#include "engine/base/status.h"
+#include "harness/base/options.h"
+#include "harness/load/figures.h"
+#include "harness/load/prompts.h"
+#include "harness/machine/noise.h"
+#include "harness/result/row.h"
+#include "harness/sweep/sweep.h"
+
+#define LOAD_MAX_STEPS 64
+
+struct load_settings {
+    const char *url;     /* of the server, or of its /v1 */
+    const char *key_env; /* environment variable with the API key; NULL: none */
+    const char *model;   /* NULL: the first of /v1/models */
+    const char *file;    /* of prompts; NULL: words */
+    struct load_dist prompt, output;
+    int n_prefix;
+    bool completions; /* /v1/completions instead of chat */
+    bool ignore_eos;
+    struct load_slo slo;
+    struct int_list users; /* these steps alone; empty: ladder and capacity */
+    int max_users;
+    int n_requests;     /* of a step, at least; more for many users */
+    double step_s;      /* no request that counts is sent later in a step */
+    bool open_loop;     /* after the capacity */
+    double rate;        /* > 0: an open loop at this rate alone */
+    double silence_s;   /* of a request, after which it has failed */
+    double max_late_ms; /* of the client, 99th percentile */
+    uint64_t seed;
+};
+
+struct load_step {
+    struct row row;
+    int n_users;                      /* 0: open loop */
+    size_t n, n_ttft_met, n_tpot_met; /* all tries together */
+    enum load_verdict verdict;
+};
+
+struct load_answer {
+    struct load_step step[LOAD_MAX_STEPS];
+    size_t n_steps;
+    int carries; /* the most users that meet the SLO; 0: not even one, or not asked */
+    int misses;  /* the fewest that miss it; 0: none did */
+    bool undecided; /* there are numbers of users between them that were undecided */
+    bool by_ladder; /* the capacity was asked for */
+    double rate;    /* requests a second of that many users */
+    int best;       /* the step with the most tokens a second; -1: none */
+};
+
+/* Called with each row as it is there, and the times of its requests in ms. */
+typedef enum status load_row_fn(void *arg, const struct row *row,
+                                const struct point_samples *samples, struct err *err);
+
+/* done[n_done]: rows of a run that ended early, whose steps are not repeated. Errors:
+ * ST_USAGE, ST_IO (no server answers there, or no request succeeded), ST_UNSUPPORTED
+ * (no libcurl), ST_INTERRUPTED, ST_NO_MEMORY. */
+enum status load_run(struct load_answer *a, const struct load_settings *s,
+                     const struct row *done, size_t n_done, load_row_fn *fn, void *arg,
+                     struct err *err);
+
+/* What a row says of a step (load_row.c). */
+void load_row_fill(struct row *row, const struct load_settings *s,
+                   const struct load_figures *f, const struct load_result *r,
+                   const struct noise *noise);
+
+/* The answer in a sentence or two, then a table of the steps (load_print.c). */
+void load_answer_text(const struct load_answer *a, const struct load_settings *s,
+                      char *buf, size_t cap);
+void load_print(FILE *f, const struct load_answer *a, const struct load_settings *s);
+
+#endif

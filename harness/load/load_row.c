@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * load_row.c - figures of a step as columns
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/format.h"
+#include "harness/load/load.h"
+
+#define MAX_STEAL      0.02
+#define MAX_DRIFT_P    0.05
+#define MIN_DRIFT      0.1
+#define LITTLE_SLACK   0.05 /* besides what the ends of the window can do */
+#define MAX_CLIENT_PCT 50.0
+
+static void fill_times(struct row *row, const struct load_figures *f)
+{
+    row->ttft_p50_s = f->ttft_s.p50.value;
+    row->ttft_p90_s = f->ttft_s.p90.value;
+    row->ttft_p90_s_lo = f->ttft_s.p90.lo;
+    row->ttft_p90_s_hi = f->ttft_s.p90.hi;
+    row->ttft_p99_s = f->ttft_s.p99.value;
+    row->tpot_p50_ms = f->tpot_ms.p50.value;
+    row->tpot_p90_ms = f->tpot_ms.p90.value;
+    row->tpot_p90_ms_lo = f->tpot_ms.p90.lo;
+    row->tpot_p90_ms_hi = f->tpot_ms.p90.hi;
+    row->tpot_p99_ms = f->tpot_ms.p99.value;
+    row->itl_p50_ms = f->itl_ms.p50.value;
+    row->itl_p90_ms = f->itl_ms.p90.value;
+    row->itl_p99_ms = f->itl_ms.p99.value;
+    row->e2e_p50_s = f->e2e_s.p50.value;
+    row->e2e_p90_s = f->e2e_s.p90.value;
+    row->e2e_p99_s = f->e2e_s.p99.value;
+    row->ttft_uncached_s = f->cached_tokens >= 0 ? f->ttft_cold_s : NAN;
+    row->ttft_cached_s = f->ttft_cached_s;
+}
+
+static void fill_counts(struct row *row, const struct load_figures *f)
+{
+    const size_t n_ok = f->n - f->n_failed;
+
+    row->n_requests = row->n_samples = (int64_t)f->n;
+    row->n_failed = (int64_t)f->n_failed;
+    row->n_warm_up = (int64_t)f->n_warm_up;
+    row->window_s = f->window_s;
+    row->req_per_s = f->req_per_s;
+    row->tok_per_s = f->tok_per_s;
+    row->tok_per_s_lo = f->tok_per_s_lo;
+    row->tok_per_s_hi = f->tok_per_s_hi;
+    row->prompt_tokens = f->prompt_mean;
+    row->output_tokens = f->output_mean;
+    row->output_pieces = n_ok ? (double)f->pieces / (double)n_ok : NAN;
+    if (f->cached_tokens >= 0)
+        row->n_cached_requests = (int64_t)f->n_cached;
+    row->slo_met_pct = f->n ? 100.0 * (double)f->n_met / (double)f->n : NAN;
+    row->slo_verdict = (int)f->verdict;
+    row->in_flight = f->in_flight;
+    row->little = f->little;
+}
+
+/* What speaks against the row, the worst first. */
+static void fill_validity(struct row *row, const struct load_settings *s,
+                          const struct load_figures *f, const struct load_result *r)
+{
+    const double ends = row->window_s > 0 && isfinite(row->e2e_p50_s)
+                            ? row->e2e_p50_s / row->window_s
+                            : 0;
+    char why[200] = "";
+
+    if (r->late_p99_ms > s->max_late_ms)
+        text_append(why, sizeof why, ", client late by %.1f ms", r->late_p99_ms);
+    if (row->client_cpu_pct > MAX_CLIENT_PCT)
+        text_append(why, sizeof why, ", client takes %.0f %% of a CPU",
+                    row->client_cpu_pct);
+    if (row->steal_pct > 100 * MAX_STEAL)
+        text_append(why, sizeof why, ", steal %.0f %%", row->steal_pct);
+    if (!f->settled)
+        text_append(why, sizeof why, ", not settled");
+    if (f->drift_p < MAX_DRIFT_P && fabs(f->drift) > MIN_DRIFT)
+        text_append(why, sizeof why, ", drift %.0f %%", 100 * f->drift);
+    if (!f->n_failed && fabs(f->little - 1) > LITTLE_SLACK + ends)
+        text_append(why, sizeof why, ", Little's law off by %.0f %%",
+                    100 * (f->little - 1));
+    snprintf(row->validity, sizeof row->validity, "%s%.80s",
+             *why ? "disturbed: " : "valid", *why ? why + 2 : "");
+}
+
+void load_row_fill(struct row *row, const struct load_settings *s,
+                   const struct load_figures *f, const struct load_result *r,
+                   const struct noise *noise)
+{
+    fill_times(row, f);
+    fill_counts(row, f);
+    row->client_cpu_pct = r->wall_s > 0 ? 100 * r->cpu_s / r->wall_s : NAN;
+    row->client_late_p99_ms = r->late_p99_ms;
+    row->client_late_max_ms = r->late_max_ms;
+    row->steal_pct = 100 * noise_steal_share(noise);
+    row->drift_pct = 100 * f->drift;
+    row->status = r->is_interrupted                      ? ROW_STATUS_INTERRUPTED
+                  : f->n == f->n_failed                  ? ROW_STATUS_ERROR
+                  : !isfinite(row->window_s) || f->n < 5 ? ROW_STATUS_PARTIAL
+                                                         : ROW_STATUS_OK;
+    if (f->n_failed)
+        snprintf(row->detail, sizeof row->detail, "%zu of %zu requests failed: %.120s",
+                 f->n_failed, f->n, f->why ? f->why : "they were cut off");
+    fill_validity(row, s, f, r);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * record.c - events of a reply as times and counts
+ */
+#include "harness/load/record.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/base/utf8.h"
+#include "harness/base/format.h"
+
+#define MAX_TOKENS_SAID INT64_C(100000000) /* a larger number is no count of tokens */
+#define QUOTED          60                 /* bytes that a clause quotes */
+
+void load_record_free(struct load_record *r)
+{
+    free(r->gap_ms);
+    r->gap_ms = NULL;
+    r->gap_cap = 0;
+}
+
+void load_record_fail(struct load_record *r, const char *fmt, ...)
+{
+    char text[400];
+    va_list args;
+
+    if (r->end == LOAD_FAILED)
+        return;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    text_harmless(r->why, sizeof r->why, text);
+    r->end = LOAD_FAILED;
+}
+
+/* ---- what an event says ---------------------------------------------------------- */
+
+static void take_count(const json_t *object, const char *key, int64_t *out)
+{
+    const json_t *v = json_object_get(object, key);
+
+    if (json_is_integer(v) && json_integer_value(v) >= 0 &&
+        json_integer_value(v) <= MAX_TOKENS_SAID)
+        *out = json_integer_value(v);
+}
+
+static void take_usage(struct load_record *r, const json_t *event)
+{
+    const json_t *usage = json_object_get(event, "usage");
+    const json_t *timings = json_object_get(event, "timings"); /* llama-server's */
+
+    if (json_is_object(timings))
+        take_count(timings, "cache_n", &r->n_cached);
+    if (!json_is_object(usage))
+        return;
+    take_count(usage, "prompt_tokens", &r->n_prompt);
+    take_count(usage, "completion_tokens", &r->n_tokens);
+    take_count(json_object_get(usage, "prompt_tokens_details"), "cached_tokens",
+               &r->n_cached);
+}
+
+static bool is_text(const json_t *v)
+{
+    return json_is_string(v) && json_string_length(v);
+}
+
+/* Whether a choice has text: of a chat, of its reasoning, or of a completion. */
+static bool has_text(const json_t *choice)
+{
+    const json_t *delta = json_object_get(choice, "delta");
+
+    return is_text(json_object_get(delta, "content")) ||
+           is_text(json_object_get(delta, "reasoning_content")) ||
+           is_text(json_object_get(choice, "text"));
+}
+
+static bool keep_gap(struct load_record *r, float ms)
+{
+    const size_t n = (size_t)r->n_pieces - 1;
+
+    if (n == r->gap_cap) {
+        const size_t cap = r->gap_cap ? 2 * r->gap_cap : 64;
+        float *grown = realloc(r->gap_ms, cap * sizeof *grown);
+
+        if (!grown)
+            return false;
+        r->gap_ms = grown;
+        r->gap_cap = cap;
+    }
+    r->gap_ms[n] = ms;
+    return true;
+}
+
+static void take_piece(struct load_reply *p)
+{
+    struct load_record *r = p->r;
+
+    if (r->n_pieces >= LOAD_PIECES_MAX(r->n_asked)) {
+        load_record_fail(r, "sent %d pieces of text for %d tokens asked for",
+                         r->n_pieces + 1, r->n_asked);
+        return;
+    }
+    if (!r->n_pieces)
+        r->first_ns = p->now_ns;
+    else if (!keep_gap(r, (float)((double)(p->now_ns - r->last_ns) * 1e-6)))
+        load_record_fail(r, "no memory for its times");
+    r->last_ns = p->now_ns;
+    r->n_pieces++;
+}
+
+static void say_error(struct load_record *r, const json_t *error)
+{
+    const json_t *message = json_object_get(error, "message");
+    const char *text = json_is_string(message) ? json_string_value(message)
+                       : json_is_string(error) ? json_string_value(error)
+                                               : "without a message";
+
+    load_record_fail(r, "the server's error: %.80s", text);
+}
+
+static bool take_event(void *arg, const char *data, size_t len)
+{
+    struct load_reply *p = arg;
+    struct load_record *r = p->r;
+    const json_t *choices, *choice;
+    json_error_t why;
+    json_t *event;
+
+    if (p->is_done)
+        return true; /* nothing counts after the end */
+    if (len == 6 && !memcmp(data, "[DONE]", 6)) {
+        p->is_done = true;
+        return true;
+    }
+    event = json_loadb(data, len, 0, &why);
+    if (!json_is_object(event)) {
+        load_record_fail(r, "an event is no JSON object: %.*s",
+                         len < QUOTED ? (int)len : QUOTED, data);
+        json_decref(event);
+        return false;
+    }
+    if (json_object_get(event, "error"))
+        say_error(r, json_object_get(event, "error"));
+    take_usage(r, event);
+    choices = json_object_get(event, "choices");
+    choice = json_array_get(choices, 0);
+    if (has_text(choice))
+        take_piece(p);
+    p->is_over |= json_is_string(json_object_get(choice, "finish_reason"));
+    json_decref(event);
+    return r->end != LOAD_FAILED;
+}
+
+/* ---- the reply ------------------------------------------------------------------- */
+
+void load_reply_begin(struct load_reply *p, struct load_record *r)
+{
+    sse_free(&p->sse);
+    p->r = r;
+    p->now_ns = p->last_byte_ns = p->n_bytes = 0;
+    p->is_events = p->is_done = p->is_over = false;
+    p->n_plain = 0;
+}
+
+void load_reply_free(struct load_reply *p)
+{
+    sse_free(&p->sse);
+}
+
+static bool begins_with(const char *line, size_t len, const char *name)
+{
+    const size_t n = strlen(name);
+
+    return len >= n && !strncasecmp(line, name, n);
+}
+
+void load_reply_header(struct load_reply *p, const char *line, size_t len)
+{
+    char value[32] = "";
+    double s;
+
+    if (begins_with(line, len, "HTTP/")) {
+        const char *at = memchr(line, ' ', len);
+
+        snprintf(value, sizeof value, "%.*s", at && line + len - at > 4 ? 4 : 0,
+                 at ? at : line);
+        p->r->http_status = atoi(value);
+        p->is_events = false; /* of the last header, should there be several */
+        return;
+    }
+    if (begins_with(line, len, "Content-Type:")) {
+        size_t at = 13;
+
+        while (at < len && line[at] == ' ')
+            at++;
+        p->is_events = begins_with(line + at, len - at, "text/event-stream");
+    }
+    if (begins_with(line, len, "Retry-After:")) {
+        snprintf(value, sizeof value, "%.*s", len - 12 < 24 ? (int)(len - 12) : 24,
+                 line + 12);
+        s = strtod(value, NULL);
+        if (isfinite(s) && s > 0)
+            p->r->retry_after = s;
+    }
+}
+
+static void keep_plain(struct load_reply *p, const char *bytes, size_t len)
+{
+    const size_t room = sizeof p->plain - 1 - p->n_plain;
+
+    len = len < room ? len : room;
+    memcpy(p->plain + p->n_plain, bytes, len);
+    p->n_plain += len;
+}
+
+bool load_reply_feed(struct load_reply *p, const char *bytes, size_t len,
+                     uint64_t now_ns)
+{
+    p->now_ns = p->last_byte_ns = now_ns;
+    p->n_bytes += len;
+    if (p->n_bytes > LOAD_REPLY_MAX_BYTES) {
+        load_record_fail(p->r, "the reply is longer than %u MiB",
+                         LOAD_REPLY_MAX_BYTES >> 20);
+        return false;
+    }
+    if (!p->is_events || p->r->http_status != 200) {
+        keep_plain(p, bytes, len);
+        return true;
+    }
+    switch (sse_feed(&p->sse, bytes, len, take_event, p)) {
+    case SSE_OK:
+        return true;
+    case SSE_TOO_LONG:
+        load_record_fail(p->r, "an event is longer than %u KiB", SSE_MAX_EVENT >> 10);
+        return false;
+    case SSE_NO_MEMORY:
+        load_record_fail(p->r, "no memory for an event");
+        return false;
+    default:
+        return false;
+    }
+}
+
+/* A reply that is not 200: the number, and what its body says. */
+static void say_status(struct load_reply *p)
+{
+    struct load_record *r = p->r;
+    json_t *body = json_loadb(p->plain, p->n_plain, 0, NULL);
+    const json_t *error = json_object_get(body, "error");
+    const json_t *message = json_object_get(error, "message");
+    char said[QUOTED + 8] = "";
+
+    if (json_is_string(message))
+        snprintf(said, sizeof said, ": %.*s", QUOTED, json_string_value(message));
+    r->is_refusal = r->http_status == 429 || r->http_status == 503;
+    if (r->http_status >= 300 && r->http_status < 400)
+        load_record_fail(r, "HTTP %d: it points elsewhere, which is not followed",
+                         r->http_status);
+    else if (r->is_refusal && r->retry_after > 0)
+        load_record_fail(r, "HTTP %d, retry after %.0f s%s", r->http_status,
+                         r->retry_after, said);
+    else
+        load_record_fail(r, "HTTP %d%s", r->http_status, said);
+    json_decref(body);
+}
+
+void load_reply_end(struct load_reply *p, uint64_t now_ns)
+{
+    struct load_record *r = p->r;
+
+    r->done_ns = now_ns;
+    if (r->end != LOAD_RUNNING)
+        return;
+    if (r->http_status != 200)
+        say_status(p);
+    else if (!p->is_events)
+        load_record_fail(r, "the reply is no stream of events (text/event-stream)");
+    else if (!p->sse.n_events && p->sse.n_odd_lines)
+        load_record_fail(r, "the reply has no event, and %zu lines that are none",
+                         p->sse.n_odd_lines);
+    else if (!r->n_pieces)
+        load_record_fail(r, "the answer is empty");
+    else if (!p->is_done && !p->is_over)
+        load_record_fail(r, "the stream ended after %d pieces, before the answer did",
+                         r->n_pieces);
+    else
+        r->end = LOAD_OK;
+}

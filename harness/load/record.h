@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * record.h - what happened to one request, and the reply that says it
+ *
+ * Model of the world: times are clock_ns() of this machine, taken when bytes of the
+ * reply are handed to us. A piece is an event with text that is not empty; a server
+ * usually sends a token in each, but need not: how many tokens there were is what its
+ * `usage` says, and the number of pieces stands beside it. Nothing that a server sends
+ * is trusted: sizes, numbers and the form of each event are checked, and what is wrong
+ * with a reply is one sentence in its record.
+ *
+ * Threading: data; one thread per reply.
+ */
+#ifndef SLM_HARNESS_LOAD_RECORD_H
+#define SLM_HARNESS_LOAD_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/load/sse.h"
+
+enum load_end {
+    LOAD_RUNNING,
+    LOAD_OK,
+    LOAD_FAILED, /* an error, of whatever kind: why says it */
+    LOAD_CUT,    /* we ended it: the rung was over */
+};
+
+struct load_record {
+    size_t index;          /* in the order of starting */
+    uint64_t scheduled_ns; /* when it was due: the clock of open-loop latencies */
+    uint64_t sent_ns;      /* handed to libcurl, connecting included */
+    uint64_t first_ns, last_ns, done_ns; /* first and last piece, end; 0: never */
+    int n_asked;                         /* tokens asked for at most */
+    int n_pieces;
+    float *gap_ms; /* [n_pieces - 1] between pieces; malloc'ed, or NULL */
+    size_t gap_cap;
+    int64_t n_prompt, n_tokens, n_cached; /* by `usage`; -1: not said */
+    enum load_end end;
+    int http_status;    /* 0: none came */
+    bool is_refusal;    /* 429 or 503: the server says it is full */
+    double retry_after; /* s, with a refusal; 0: not said */
+    char why[120];      /* of LOAD_FAILED, one clause */
+};
+
+/* Tokens that it counts with: the server's, or pieces where it says none. */
+static inline int64_t load_record_tokens(const struct load_record *r)
+{
+    return r->n_tokens >= 0 ? r->n_tokens : r->n_pieces;
+}
+
+void load_record_free(struct load_record *r);
+
+/* Marks r as failed with a clause, unless it has failed already; what it quotes is made
+ * harmless. */
+void load_record_fail(struct load_record *r, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Pieces that a reply may have for n tokens asked for; more are an error. */
+#define LOAD_PIECES_MAX(n) (4 * (n) + 64)
+
+/* Bytes of a whole reply, and of what is kept of one that is no stream of events. */
+#define LOAD_REPLY_MAX_BYTES (64u << 20)
+#define LOAD_PLAIN_MAX_BYTES (16u << 10)
+
+struct load_reply {
+    struct load_record *r;
+    struct sse sse;
+    uint64_t now_ns; /* of the bytes that are being read */
+    uint64_t last_byte_ns;
+    uint64_t n_bytes;
+    bool is_events; /* by its Content-Type */
+    bool is_done;   /* "[DONE]" came */
+    bool is_over;   /* an answer that says why it ended */
+    char plain[LOAD_PLAIN_MAX_BYTES];
+    size_t n_plain;
+};
+
+/* Begins the reply of a request; frees what was there. */
+void load_reply_begin(struct load_reply *p, struct load_record *r);
+void load_reply_free(struct load_reply *p);
+
+/* A line of the header, without its end. */
+void load_reply_header(struct load_reply *p, const char *line, size_t len);
+
+/* Bytes of its body that came at now_ns. False: wrong, r->why says how; read no more.
+ */
+bool load_reply_feed(struct load_reply *p, const char *bytes, size_t len,
+                     uint64_t now_ns);
+
+/* The body has ended as HTTP has it; r->end says how that was. */
+void load_reply_end(struct load_reply *p, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# bench load: figures against a server whose delays are known (how close they are is
+# load_truth.sh's), its answer, rows, what a bad server is told, an interrupt and going on.
+. "$SRC/tests/cli/lib.sh"
+python=$(command -v python3) || skip "needs python3"
+"$BENCH" load http://127.0.0.1:1 >out 2>err || true
+! grep -q "built without libcurl" err || skip "no libcurl"
+
+server=
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true' EXIT
+# serve OPTIONS...: the server that answers from now on, at $url
+serve() {
+    [ -z "$server" ] || { kill "$server" && wait "$server" 2>/dev/null || true; }
+    rm -f port
+    "$SLOW_SERVER" port log "$@" &
+    server=$!
+    for _ in $(seq 200); do
+        [ ! -s port ] || break
+        sleep 0.05
+    done
+    url=http://127.0.0.1:$(cat port) || fail "no server"
+}
+load() { "$BENCH" load "$url" --prompt 40 --max-late 1000 "$@" >out 2>err </dev/null; }
+
+# ---- one answer at a time: one user is carried within a limit that two are not
+serve slots=1 ttft=40 gap=1 cached=3
+load --output 10 --slo 0.065s/500ms --requests 34 --step-time 8 --max-users 2 -o dir ||
+    fail "$(cat err)"
+grep -qE "^Carries 1 user \(p90 TTFT 0.0[0-9] s, [0-9]+ ms a token\); the 2nd waits\." out ||
+    grep -qE "undecided|No number of users" out || fail "no answer: $(cat out)"
+[ "$(wc -L <out)" -le 100 ] || fail "wide lines: $(cat out)"
+"$python" - dir/sweep.csv <<'END' || fail "rows: $(cat dir/sweep.csv)"
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+assert {r["n_users"] for r in rows} >= {"1", "2"}, rows
+for r in rows:
+    n = int(r["n_users"])
+    assert r["kind"] == "load" and r["load_mode"] == "closed" and r["model"] == "slow"
+    assert r["status"] == "ok" and int(r["n_failed"]) == 0, r
+    assert float(r["output_tokens"]) == float(r["output_pieces"]) == 10
+    assert abs(float(r["prompt_tokens"]) - 40) < 4, r["prompt_tokens"]
+    assert int(r["n_cached_requests"]) == int(r["n_requests"]) and r["ttft_uncached_s"] == ""
+    assert float(r["ttft_p50_s"]) >= 0.039 and float(r["tpot_p50_ms"]) > 0.8
+    assert float(r["e2e_p50_s"]) >= 0.048
+    assert 0.5 < float(r["in_flight"]) <= n + 0.01 and 0.5 < float(r["little"]) < 2
+    assert r["ttft_p99_s"] == "" and (r["ttft_p90_s"] or int(r["n_requests"]) < 29)
+END
+grep -q "^load/slow/" dir/samples.csv || fail "no samples"
+"$BENCH" rows dir --launches --format csv --columns point,n_users,ttft_p90_s >out ||
+    fail "rows: $(cat err)"
+grep -q "^load/slow/.*,2," out || fail "no row: $(cat out)"
+"$BENCH" history add here.db dir >out 2>err || fail "history: $(cat err)"
+
+# The steps that are there are not repeated.
+n=$(wc -l <dir/sweep.csv)
+load --output 10 --slo 0.065s/500ms --requests 34 --step-time 8 --max-users 2 -o dir --resume ||
+    fail "$(cat err)"
+[ "$(wc -l <dir/sweep.csv)" -le $((n + 2)) ] || fail "steps were repeated"
+
+# ---- open loop, other lengths, prompts of a file
+printf '%s\n' '{"prompt":"one two","max_tokens":3}' \
+    '{"conversations":[{"from":"system","value":"s"},{"from":"human","value":"h"}]}' >p.jsonl
+serve ttft=5 gap=1
+load --rate 40 --requests 30 --prompts p.jsonl --output 5-6 --completions --json ||
+    fail "$(cat err)"
+"$python" - out <<'END' || fail "JSON: $(cat out)"
+import json, sys
+r, = json.load(open(sys.argv[1]))["rows"]
+assert r["load_mode"] == "open" and r["rate_asked"] == 40 and r["prompt_lengths"] == "p.jsonl"
+assert 3 < r["output_tokens"] < 6, r["output_tokens"]
+END
+
+# ---- servers that are wrong: counted, said, and no reason to hang
+for fault in stop:"the connection ended after 3 pieces" short:"before the answer did" \
+    json:"an event is no JSON object" long:"an event is longer than 256 KiB" \
+    error:"HTTP 500: out of memory" redirect:"which is not followed" \
+    busy:"HTTP 429, retry after 1 s: the queue is full" html:"no stream of events" \
+    silence:"silent for 0.3 s after 3 pieces" hang:"silent for 0.3 s after 0 pieces" \
+    endless:"pieces of text for 4 tokens" empty:"the answer is empty"; do
+    serve ttft=1 gap=1 fault="${fault%%:*}" every=4
+    load --users 2 --requests 10 --output 4 --step-time 2 --timeout 0.3 || fail "$fault: $(cat err)"
+    tr '\n' ' ' <out | tr -s ' ' | grep -qF -- "${fault#*:}" || fail "$fault: $(cat out)"
+    grep -qE " [1-9][0-9]* of [0-9]+ requests failed" out || fail "$fault is not counted: $(cat out)"
+done
+serve ttft=1 gap=1 extra=5
+load --users 1 --requests 10 --output 4 --json || fail "$(cat err)"
+grep -q '"output_tokens": 9' out && grep -q '"output_pieces": 4' out || fail "usage: $(cat out)"
+
+# One that never answers, or is not there, is an error.
+serve fault=error
+refused 2 "does not answer a request: HTTP 500: out of memory" load "$url" --users 1
+serve fault=close
+refused 2 "Empty reply from server" load "$url" --users 1
+refused 2 "no server answers at" load http://127.0.0.1:1
+refused 2 "is no address of a server" load ftp://x
+refused 2 "load takes the address of a server" load
+refused 2 "--slo" load "$url" --slo fast
+refused 2 "--prompt" load "$url" --prompt many
+refused 2 "which directory" load "$url" --resume
+echo '{"a":1}' >bad.jsonl
+refused 2 "bad.jsonl, line 1: no JSON object" load "$url" --prompts bad.jsonl
+
+# ---- an interrupt: what was measured stays
+serve ttft=5 gap=1
+"$BENCH" load "$url" --users 1,2 --requests 20 --output 100 --prompt 40 --step-time 60 -o cut >out 2>err &
+pid=$!
+for _ in $(seq 300); do
+    [ "$(cat cut/sweep.csv 2>/dev/null | wc -l)" -lt 2 ] || break
+    sleep 0.1
+done
+kill -INT $pid
+code=0
+wait $pid || code=$?
+[ $code = 130 ] || fail "an interrupt ends with $code: $(cat err)"
+grep -q ",ok," cut/sweep.csv || fail "no row is left"
+rm -rf "$WORK"

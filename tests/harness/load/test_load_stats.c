@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_load_stats.c - warm-up, quantiles and shares of known distributions
+ */
+#include "tests/support/test.h"
+
+#include <math.h>
+
+#include "harness/base/stats.h"
+#include "harness/load/load_stats.h"
+#include "harness/load/prompts.h"
+
+static uint64_t seed = 7;
+
+static double uniform(void)
+{
+    return (double)(test_random(&seed) >> 11) * 0x1p-53;
+}
+
+/* ---- warm-up --------------------------------------------------------------------- */
+
+static void a_constant_series_has_no_warm_up(void **state)
+{
+    double v[60];
+    bool settled;
+
+    (void)state;
+    for (size_t i = 0; i < 60; i++)
+        v[i] = 1.5e9;
+    assert_int_equal(load_mser5(v, 60, &settled), 0);
+    assert_true(settled);
+    assert_int_equal(load_mser5(v, LOAD_MSER_MIN - 1, &settled), 0);
+    assert_int_equal(load_mser5(v, 0, &settled), 0);
+}
+
+/* The first 40 of 200 are slower by ten standard deviations: about they are cut. */
+static void a_slow_beginning_is_cut(void **state)
+{
+    int n_unsettled = 0; /* by chance */
+
+    (void)state;
+    for (int k = 0; k < 50; k++) {
+        double v[200];
+        bool settled;
+
+        for (size_t i = 0; i < 200; i++)
+            v[i] = 10 + uniform() + (i < 40 ? 3 : 0);
+        const size_t cut = load_mser5(v, 200, &settled);
+
+        n_unsettled += !settled;
+        assert_in_range(cut, 40, 100); /* and what noise adds */
+        assert_int_equal(cut % 5, 0);
+    }
+    assert_in_range(n_unsettled, 0, 5);
+}
+
+/* Of noise without a trend little is cut. */
+static void noise_is_kept(void **state)
+{
+    size_t n_cut = 0;
+
+    (void)state;
+    for (int k = 0; k < 200; k++) {
+        double v[60];
+        bool settled;
+
+        for (size_t i = 0; i < 60; i++)
+            v[i] = uniform();
+        n_cut += load_mser5(v, 60, &settled);
+    }
+    assert_in_range(n_cut, 0, 200 * 60 / 5);
+}
+
+static void a_trend_does_not_settle(void **state)
+{
+    double v[200];
+    bool settled;
+
+    (void)state;
+    for (size_t i = 0; i < 200; i++)
+        v[i] = i < 180 ? (double)i : 180;
+    assert_int_equal(load_mser5(v, 200, &settled), 100);
+    assert_false(settled);
+}
+
+/* ---- quantiles ------------------------------------------------------------------- */
+
+static void quantiles_need_enough_values(void **state)
+{
+    double v[300];
+
+    (void)state;
+    assert_int_equal(load_quantile_min(0.5), 5);
+    assert_int_equal(load_quantile_min(0.9), 29);
+    assert_int_equal(load_quantile_min(0.99), 299);
+    for (size_t i = 0; i < 300; i++)
+        v[i] = (double)i;
+    assert_true(isnan(load_quantile(v, 28, 0.9).value));
+    assert_true(isfinite(load_quantile(v, 29, 0.9).value));
+    assert_true(
+        isnan(load_quantile(v, 29, 0.9).hi)); /* the largest is not surely above */
+    assert_true(isnan(load_quantile(v, 298, 0.99).value));
+    assert_true(isfinite(load_quantile(v, 299, 0.99).value));
+    assert_true(isnan(load_quantile(v, 0, 0.5).value));
+}
+
+/* Of 1,000 series of a uniform distribution the interval misses its quantile in 5 %, or
+ * less as ranks are whole. */
+static void intervals_hold_the_quantile(void **state)
+{
+    static const double q[] = {0.5, 0.9, 0.99};
+    static const size_t sizes[] = {60, 200, 1000};
+
+    (void)state;
+    for (size_t k = 0; k < 3; k++) {
+        int n_missed = 0;
+
+        for (int i = 0; i < 1000; i++) {
+            double v[1000];
+
+            for (size_t j = 0; j < sizes[k]; j++)
+                v[j] = uniform();
+            stats_sort(v, sizes[k]);
+            const struct load_quantile x = load_quantile(v, sizes[k], q[k]);
+
+            n_missed += x.lo > q[k] || x.hi < q[k];
+        }
+        assert_in_range(n_missed, 1, 70);
+    }
+}
+
+static void failures_are_infinite(void **state)
+{
+    double v[100];
+
+    (void)state;
+    for (size_t i = 0; i < 100; i++)
+        v[i] = i < 88 ? 1 : INFINITY;
+    assert_true(load_quantile(v, 100, 0.5).value == 1);
+    assert_true(isnan(load_quantile(v, 100, 0.9).value));
+    assert_true(isnan(load_quantile(v, 100, 0.9).hi));
+}
+
+static void many_values_take_no_time(void **state)
+{
+    const size_t n = 2000000;
+    double *v = malloc(n * sizeof *v);
+
+    (void)state;
+    assert_non_null(v);
+    for (size_t i = 0; i < n; i++)
+        v[i] = (double)i / (double)n;
+    const struct load_quantile x = load_quantile(v, n, 0.9);
+
+    assert_true(fabs(x.value - 0.9) < 1e-5);
+    /* the normal distribution's 1.96 standard errors */
+    assert_true(fabs(x.hi - 0.9 - 1.96 * sqrt(0.09 / (double)n)) < 1e-5);
+    assert_true(fabs(0.9 - x.lo - 1.96 * sqrt(0.09 / (double)n)) < 1e-5);
+    free(v);
+}
+
+/* ---- shares ---------------------------------------------------------------------- */
+
+static void shares_are_judged(void **state)
+{
+    double lo, hi;
+
+    (void)state;
+    load_binomial(29, 29, &lo, &hi);
+    assert_true(fabs(lo - pow(0.05, 1.0 / 29)) < 1e-9);
+    assert_true(hi == 1);
+    load_binomial(0, 0, &lo, &hi);
+    assert_true(lo == 0 && hi == 1);
+    assert_int_equal(load_judge(28, 28, 0.9), LOAD_UNDECIDED);
+    assert_int_equal(load_judge(29, 29, 0.9), LOAD_MEETS);
+    assert_int_equal(load_judge(45, 50, 0.9), LOAD_UNDECIDED);
+    assert_int_equal(load_judge(30, 50, 0.9), LOAD_MISSES);
+    assert_int_equal(load_judge(0, 0, 0.9), LOAD_UNDECIDED);
+}
+
+/* At the limit itself, where nine of ten requests meet it, each verdict is wrong with
+ * 5 % probability at most. */
+static void errors_are_rare(void **state)
+{
+    int n_meets = 0, n_misses = 0;
+
+    (void)state;
+    for (int i = 0; i < 2000; i++) {
+        size_t k = 0;
+
+        for (int j = 0; j < 60; j++)
+            k += uniform() < 0.9;
+        const enum load_verdict v = load_judge(k, 60, 0.9);
+
+        n_meets += v == LOAD_MEETS;
+        n_misses += v == LOAD_MISSES;
+    }
+    assert_in_range(n_meets, 1, 130);
+    assert_in_range(n_misses, 1, 130);
+}
+
+static void arrivals_are_poisson(void **state)
+{
+    enum { N = 20000 };
+    static double at[N];
+    double sum = 0, squares = 0;
+
+    (void)state;
+    load_poisson(at, N, 4, 11);
+    for (int i = 1; i < N; i++) {
+        const double gap = at[i] - at[i - 1];
+
+        assert_true(gap > 0);
+        sum += gap;
+        squares += gap * gap;
+    }
+    const double mean = sum / (N - 1);
+
+    assert_true(fabs(mean - 0.25) < 0.25 * 0.03);
+    assert_true(fabs(sqrt(squares / (N - 1) - mean * mean) - 0.25) < 0.25 * 0.05);
+}
+
+/* ---- lengths and prompts ----------------------------------------------------------
+ */
+
+static void lengths_are_as_asked(void **state)
+{
+    static const struct {
+        const char *text;
+        double mean, tolerance;
+    } good[] = {{"512", 512, 0}, {"100-300", 200, 3}, {"lognormal:400:0.5", 453.3, 10}};
+    static const char *const wrong[] = {"",       "0",           "-5",           "x",
+                                        "5x",     "300-100",     "1-",           "1e99",
+                                        "131073", "lognormal:4", "lognormal:4:9"};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct load_dist d;
+        char text[40];
+        double sum = 0;
+
+        assert_int_equal(load_dist_parse(&d, good[i].text, "x", &err), ST_OK);
+        assert_string_equal(load_dist_text(&d, text, sizeof text), good[i].text);
+        for (int k = 0; k < 20000; k++)
+            sum += load_dist_draw(&d, &seed);
+        assert_true(fabs(sum / 20000 - good[i].mean) <= good[i].tolerance);
+        assert_true(fabs(load_dist_mean(&d) - good[i].mean) <= good[i].tolerance);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct load_dist d;
+
+        err = (struct err)ERR_INIT;
+        assert_int_equal(load_dist_parse(&d, wrong[i], "x", &err), ST_USAGE);
+    }
+}
+
+static int words_in(const char *body)
+{
+    const char *at = strstr(body, "\"content\":\"");
+    int n = 1;
+
+    assert_non_null(at);
+    for (at += 11; *at != '"'; at++)
+        n += *at == ' ';
+    return n;
+}
+
+static void prompts_differ_and_share_their_prefix(void **state)
+{
+    struct load_prompts p = {.prompt = {LOAD_FIXED, 100, 100},
+                             .output = {LOAD_UNIFORM, 5, 9},
+                             .n_prefix = 40,
+                             .is_chat = true,
+                             .model = "m",
+                             .seed = 3,
+                             .tokens_per_word = 1};
+    struct err err = ERR_INIT;
+    char *body[50], *again;
+    int n_asked;
+
+    (void)state;
+    for (size_t i = 0; i < 50; i++) {
+        const char *text;
+        size_t n = 0;
+
+        assert_int_equal(load_prompts_body(&p, i, &body[i], &n_asked, &err), ST_OK);
+        assert_in_range(n_asked, 5, 9);
+        assert_int_equal(words_in(body[i]), 100);
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(body[i], body[k]);
+        text = strstr(body[i], "\"content\":\"");
+        for (int words = 0; words < 40; n++)
+            words += text[n] == ' ';
+        assert_memory_equal(text, strstr(body[0], "\"content\":\""), n);
+    }
+    assert_int_equal(load_prompts_body(&p, 7, &again, &n_asked, &err), ST_OK);
+    assert_string_equal(again, body[7]);
+    free(again);
+    for (size_t i = 0; i < 50; i++)
+        free(body[i]);
+
+    /* Two tokens a word, and 20 for the server's template. */
+    p.n_prefix = 0;
+    assert_true(load_prompts_calibrate(&p, 19, 58, 211, 442));
+    assert_int_equal(load_prompts_body(&p, 0, &again, &n_asked, &err), ST_OK);
+    assert_int_equal(words_in(again), 40);
+    free(again);
+    assert_false(load_prompts_calibrate(&p, 19, -1, 211, -1));
+    assert_false(load_prompts_calibrate(&p, 19, 50, 211, 50));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_constant_series_has_no_warm_up),
+        cmocka_unit_test(a_slow_beginning_is_cut),
+        cmocka_unit_test(noise_is_kept),
+        cmocka_unit_test(a_trend_does_not_settle),
+        cmocka_unit_test(quantiles_need_enough_values),
+        cmocka_unit_test(intervals_hold_the_quantile),
+        cmocka_unit_test(failures_are_infinite),
+        cmocka_unit_test(many_values_take_no_time),
+        cmocka_unit_test(shares_are_judged),
+        cmocka_unit_test(errors_are_rare),
+        cmocka_unit_test(arrivals_are_poisson),
+        cmocka_unit_test(lengths_are_as_asked),
+        cmocka_unit_test(prompts_differ_and_share_their_prefix),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

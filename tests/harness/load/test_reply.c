@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_reply.c - events in pieces that end anywhere, and replies that are wrong
+ */
+#include "tests/support/test.h"
+
+#include "harness/load/record.h"
+
+#define HEADER "HTTP/1.1 200 OK"
+#define TYPE   "Content-Type: text/event-stream; charset=utf-8"
+#define PIECE  "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n"
+#define USAGE                                                                       \
+    "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":3," \
+    "\"prompt_tokens_details\":{\"cached_tokens\":4}}}\n\n"
+#define DONE "data: [DONE]\n\n"
+
+static struct load_record record;
+static struct load_reply *reply;
+
+static int begin(void **state)
+{
+    (void)state;
+    reply = calloc(1, sizeof *reply);
+    return reply == NULL;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    load_record_free(&record);
+    load_reply_free(reply);
+    free(reply);
+    return 0;
+}
+
+/* A reply with this body, `step` bytes a millisecond. */
+static void read_reply(const char *status, const char *type, const char *body,
+                       size_t step)
+{
+    const size_t len = strlen(body);
+    uint64_t now = 1000000;
+
+    load_record_free(&record);
+    record = (struct load_record){
+        .n_asked = 8, .n_prompt = -1, .n_tokens = -1, .n_cached = -1};
+    load_reply_begin(reply, &record);
+    load_reply_header(reply, status, strlen(status));
+    load_reply_header(reply, type, strlen(type));
+    for (size_t at = 0; at < len; at += step, now += 1000000)
+        if (!load_reply_feed(reply, body + at, len - at < step ? len - at : step, now))
+            break;
+    load_reply_end(reply, now);
+}
+
+static void pieces_end_anywhere(void **state)
+{
+    static const char *const bodies[] = {
+        PIECE PIECE PIECE USAGE DONE,
+        "\xef\xbb\xbf: a comment\r\nevent: x\r\n\r\n" PIECE "id: 7\n" PIECE
+        "data:{\"choices\":[{\"text\":\"b\"}]}\r\r" USAGE DONE,
+        "data: {\"choices\":\ndata: [{\"delta\":{\"content\":\"a\"}}]}\n\n" PIECE
+        "data: {\"choices\":[{\"delta\":{\"content\":\"\"}}]}\n\n" PIECE USAGE DONE
+            PIECE,
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++)
+        for (size_t step = 1; step <= strlen(bodies[i]); step++) {
+            read_reply(HEADER, TYPE, bodies[i], step);
+            assert_string_equal(record.why, "");
+            assert_int_equal(record.end, LOAD_OK);
+            assert_int_equal(record.n_pieces, 3);
+            assert_int_equal(record.n_tokens, 3);
+            assert_int_equal(record.n_prompt, 9);
+            assert_int_equal(record.n_cached, 4);
+            assert_true(record.first_ns + (uint64_t)(record.gap_ms[0] * 1e6 +
+                                                     record.gap_ms[1] * 1e6) ==
+                        record.last_ns);
+        }
+}
+
+/* A body that is cut anywhere before its end is a failure, with a reason. */
+static void a_cut_body_is_seen(void **state)
+{
+    static const char whole[] = PIECE PIECE USAGE DONE;
+    char text[sizeof whole];
+
+    (void)state;
+    for (size_t n = 0; n < sizeof whole - 1; n++) {
+        memcpy(text, whole, n);
+        text[n] = '\0';
+        read_reply(HEADER, TYPE, text, 7);
+        if (record.end != LOAD_FAILED || !*record.why)
+            fail_msg("cut after %zu bytes: %d '%s'", n, record.end, record.why);
+    }
+}
+
+static void wrong_replies(void **state)
+{
+    static const struct {
+        const char *status, *type, *body, *says;
+    } wrong[] = {
+        {HEADER, TYPE, "data: {\"a\n\n", "no JSON object"},
+        {HEADER, TYPE, "data: [1]\n\n", "no JSON object"},
+        {HEADER, TYPE, "data: {\"error\":{\"message\":\"no slot\"}}\n\n", "no slot"},
+        {HEADER, TYPE, "data: {\"error\":7}\n\n", "without a message"},
+        {HEADER, TYPE, DONE, "empty"},
+        {HEADER, TYPE, PIECE PIECE, "before the answer did"},
+        {HEADER, TYPE, "nothing\nof\nthe kind\n", "lines that are none"},
+        {HEADER, "Content-Type: text/html", "<html>", "no stream of events"},
+        {"HTTP/1.1 302 Found", TYPE, "", "points elsewhere"},
+        {"HTTP/1.1 500 No", TYPE, "{\"error\":{\"message\":\"out of memory\"}}",
+         "HTTP 500: out of memory"},
+        {"HTTP/1.1 503 No", "Retry-After: 7", "<html>", "HTTP 503, retry after 7 s"},
+        {"HTTP/1.1 429 No", "Retry-After: -7", "", "HTTP 429"},
+        {HEADER, TYPE, "data: {\"choices\":[{\"delta\":{\"content\":\"\xff\"}}]}\n\n",
+         "no JSON object"},
+        {HEADER, TYPE,
+         "data: {\"choices\":{\"delta\":1},\"usage\":[],\"timings\":\"\"}\n\n" DONE,
+         "empty"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        read_reply(wrong[i].status, wrong[i].type, wrong[i].body, 5);
+        assert_int_equal(record.end, LOAD_FAILED);
+        if (!strstr(record.why, wrong[i].says))
+            fail_msg("'%s' and not '%s'", record.why, wrong[i].says);
+    }
+}
+
+/* What has no end becomes no memory. */
+static void sizes_are_bounded(void **state)
+{
+    char *body = malloc(SSE_MAX_EVENT + 1000), *at;
+
+    (void)state;
+    assert_non_null(body);
+    memset(body, 'x', SSE_MAX_EVENT + 999);
+    body[SSE_MAX_EVENT + 999] = '\0';
+    read_reply(HEADER, TYPE, body, 1000);
+    assert_non_null(strstr(record.why, "longer than"));
+    for (at = body; at < body + SSE_MAX_EVENT; at += 10)
+        memcpy(at, "data: yyy\n", 10);
+    read_reply(HEADER, TYPE, body, 4000);
+    assert_non_null(strstr(record.why, "empty")); /* 4 bytes of 10, and no end */
+    read_reply("HTTP/1.1 500 No", TYPE, body, 1000);
+    assert_string_equal(record.why, "HTTP 500");
+    at = body;
+    for (int i = 0; i <= LOAD_PIECES_MAX(8); i++)
+        at += sprintf(at, "%s", PIECE);
+    read_reply(HEADER, TYPE, body, 1000);
+    assert_non_null(strstr(record.why, "for 8 tokens asked for"));
+    free(body);
+}
+
+/* Counts that are none are not taken. */
+static void wrong_counts(void **state)
+{
+    (void)state;
+    read_reply(HEADER, TYPE,
+               PIECE "data: {\"usage\":{\"prompt_tokens\":-1,\"completion_tokens\":1e9,"
+                     "\"prompt_tokens_details\":7}}\n\n" DONE,
+               9);
+    assert_int_equal(record.end, LOAD_OK);
+    assert_int_equal(record.n_prompt, -1);
+    assert_int_equal(record.n_tokens, -1);
+    assert_int_equal(load_record_tokens(&record), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(pieces_end_anywhere, begin, end),
+        cmocka_unit_test_setup_teardown(a_cut_body_is_seen, begin, end),
+        cmocka_unit_test_setup_teardown(wrong_replies, begin, end),
+        cmocka_unit_test_setup_teardown(sizes_are_bounded, begin, end),
+        cmocka_unit_test_setup_teardown(wrong_counts, begin, end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
