@@ -86,8 +86,9 @@ enum status grammar_state_copy(struct grammar_state **copy,
 #define GRAMMAR_MASK_WORDS(n_vocab) (((size_t)(n_vocab) + 31) / 32)
 
 /* Bit i of mask[GRAMMAR_MASK_WORDS(n_vocab)]: token i may come next. End tokens have
- * their bits where the text may end. At least one bit is set: a vocabulary that cannot
- * go on is found by grammar_state_open() or ends the text. */
+ * their bits where the text may end, and where nothing can go on: the vocabulary has no
+ * token for a byte that the text needs, or memory is lacking. So at least one bit is
+ * set, if the vocabulary has an end token. */
 void grammar_state_mask(struct grammar_state *s, uint32_t *mask);
 
 /* Token id is the next one. False: it may not be, and nothing changes. */

@@ -9,7 +9,8 @@
 
 #define MAX_FORCED 512 /* bytes at once */
 
-/* Every text of a grammar is written with these bytes at least: '"' to '}'. */
+/* With these alone most texts can be written; of others a vocabulary may lack bytes,
+ * and a text that comes there ends. */
 static enum status check_bytes(const struct grammar_vocab *v, struct err *err)
 {
     for (int byte = 0x20; byte < 0x7f; byte++) {
@@ -103,6 +104,18 @@ static void set_bit(uint32_t *mask, int32_t id)
     mask[id / 32] |= (uint32_t)1 << id % 32;
 }
 
+/* What may come next (NULL: nothing is known, for lack of memory), and whether the text
+ * may end. It ends, too, where nothing can go on: without memory, or where the
+ * vocabulary lacks what is needed. */
+static const struct token_set *next_tokens(struct grammar_state *s, bool *ends)
+{
+    const struct token_set *t = machine_mask(s->m, s->position);
+
+    *ends = (s->m->positions[s->position].flags & POSITION_ENDS) || !t ||
+            (!t->words && t->n_ids == 0);
+    return t;
+}
+
 void grammar_state_mask(struct grammar_state *s, uint32_t *mask)
 {
     const size_t n = GRAMMAR_MASK_WORDS(s->v->n_vocab);
@@ -112,8 +125,7 @@ void grammar_state_mask(struct grammar_state *s, uint32_t *mask)
     pthread_mutex_lock(&s->m->lock);
     if (!s->ended) {
         machine_make_room(s->m);
-        t = machine_mask(s->m, s->position);
-        ends = s->m->positions[s->position].flags & POSITION_ENDS;
+        t = next_tokens(s, &ends);
     }
     if (t && t->words)
         memcpy(mask, t->words, n * sizeof *mask);
@@ -121,34 +133,39 @@ void grammar_state_mask(struct grammar_state *s, uint32_t *mask)
         memset(mask, 0, n * sizeof *mask);
     for (uint32_t i = 0; t && i < t->n_ids; i++)
         set_bit(mask, (int32_t)t->ids[i]);
-    /* Without memory, or where the vocabulary lacks what is needed, the text ends. */
-    if (!t || (!t->words && t->n_ids == 0))
-        ends = true;
     pthread_mutex_unlock(&s->m->lock);
     for (int i = 0; i < s->v->n_ends && ends; i++)
         set_bit(mask, s->v->end[i]);
 }
 
-bool grammar_state_accept(struct grammar_state *s, int32_t id)
+/* The position after a token's bytes, or POSITION_DEAD. */
+static uint32_t after_token(struct grammar_state *s, int32_t id)
 {
     const struct grammar_vocab *v = s->v;
-
-    if (id < 0 || id >= v->n_vocab || s->ended)
-        return false;
     const uint32_t begin = v->at[id], end = v->at[id + 1];
-    bool accepted = begin < end;
+    uint32_t position = begin < end ? s->position : POSITION_DEAD;
 
+    for (uint32_t i = begin; i < end && position != POSITION_DEAD; i++)
+        position = machine_after(s->m, position, (uint8_t)v->text[i]);
+    return position;
+}
+
+bool grammar_state_accept(struct grammar_state *s, int32_t id)
+{
+    bool accepted;
+
+    if (id < 0 || id >= s->v->n_vocab || s->ended)
+        return false;
     pthread_mutex_lock(&s->m->lock);
-    if (is_end(v, id)) {
+    machine_make_room(s->m);
+    if (is_end(s->v, id)) {
         accepted = s->m->positions[s->position].flags & POSITION_ENDS;
+        if (!accepted)
+            next_tokens(s, &accepted);
         s->ended = accepted;
-    } else if (accepted) {
-        uint32_t position;
+    } else {
+        const uint32_t position = after_token(s, id);
 
-        machine_make_room(s->m);
-        position = s->position;
-        for (uint32_t i = begin; i < end && position != POSITION_DEAD; i++)
-            position = machine_after(s->m, position, (uint8_t)v->text[i]);
         accepted = position != POSITION_DEAD;
         if (accepted)
             s->position = position;

@@ -456,6 +456,30 @@ static void first_blank(void **state)
     grammar_vocab_close(spaced);
 }
 
+/* A vocabulary that lacks a byte of the text: it ends there. */
+static void missing_bytes(void **state)
+{
+    struct grammar *g = grammar_of("{\"const\":\"a\\u4e2d\"}");
+    struct grammar_vocab *poor;
+    struct grammar_state *s;
+
+    (void)state;
+    grammar_bytes = false;
+    poor = grammar_vocabulary(false);
+    grammar_bytes = true;
+    s = grammar_start(g, poor);
+    assert_true(grammar_state_accept(s, GRAMMAR_ASCII + '"' - 0x20));
+    assert_false(grammar_may_end(s));
+    assert_false(grammar_state_accept(s, GRAMMAR_END));
+    assert_true(grammar_state_accept(s, GRAMMAR_ASCII + 'a' - 0x20));
+    assert_true(grammar_may_end(s));
+    assert_true(grammar_state_accept(s, GRAMMAR_END));
+    assert_true(grammar_state_ended(s));
+    grammar_state_close(s);
+    grammar_vocab_close(poor);
+    grammar_unref(g);
+}
+
 /* Forced tokens spell what alone can follow, and go as far as that is certain. */
 static void forced(void **state)
 {
@@ -558,6 +582,7 @@ int main(void)
         cmocka_unit_test(first_blank),
         cmocka_unit_test(forced),
         cmocka_unit_test(lifetimes),
+        cmocka_unit_test(missing_bytes),
     };
 
     return cmocka_run_group_tests(tests, open_vocab, close_vocab);
