@@ -9,8 +9,9 @@
 
 #define MAX_IDLE 8 /* machines that nobody uses and the vocabulary keeps */
 /* What a machine may remember, before it forgets all but what is in use. */
-#define MAX_MASK_BYTES ((size_t)32 << 20)
-#define MAX_STEP_BYTES ((size_t)64 << 20)
+#define MAX_MASK_BYTES ((size_t)16 << 20)
+#define MAX_STEP_BYTES ((size_t)16 << 20)
+#define MAX_IDLE_BYTES ((size_t)8 << 20) /* of one that nobody uses, to be kept */
 
 /* ---- the tables --------------------------------------------------------- */
 
@@ -359,7 +360,7 @@ static struct machine *new_machine(struct grammar *g, const struct grammar_vocab
     return m;
 }
 
-/* Forget the idle machines that were last used longest ago. */
+/* Forget idle machines that are large, or were last used longest ago. */
 static void forget_idle(struct grammar_vocab *v)
 {
     int n_idle = 0;
@@ -367,7 +368,8 @@ static void forget_idle(struct grammar_vocab *v)
     for (struct machine **at = &v->machines; *at;) {
         struct machine *m = *at;
 
-        if (m->n_users == 0 && ++n_idle > MAX_IDLE) {
+        if (m->n_users == 0 &&
+            (machine_bytes(m) > MAX_IDLE_BYTES || ++n_idle > MAX_IDLE)) {
             *at = m->next;
             machine_free(m);
         } else {
