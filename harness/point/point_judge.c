@@ -38,20 +38,31 @@ static double roof_of(const struct row *row, bool *is_disk)
     return 1 / t.token_s;
 }
 
+/* The roof of arithmetic, of a step with a chunk; NaN: there is none. */
+static double arithmetic_roof(const struct row *row)
+{
+    return row->n_chunk > 0 && row->roof_gops > 0
+               ? row->tok_per_s * row->roof_gops / row->gops
+               : NAN;
+}
+
 /* The share of the roof and its interval: the relative errors of speed and roof, taken
  * as independent. NaN where one of them has none; the disk's is of too few passes. */
 static void fill_share(struct row *row)
 {
+    const double arithmetic = arithmetic_roof(row);
     double lo, hi; /* of the roof, as logarithms */
     bool is_disk;
 
     row->roof_tok_per_s = roof_of(row, &is_disk);
-    if (row->n_chunk > 0 && row->roof_gops > 0)
-        row->roof_tok_per_s =
-            fmin(row->roof_tok_per_s, row->tok_per_s * row->roof_gops / row->gops);
-    row->mbu = row->tok_per_s / row->roof_tok_per_s;
     lo = is_disk ? 0 : log(row->roof_gbps / row->roof_gbps_lo);
     hi = is_disk ? 0 : log(row->roof_gbps_hi / row->roof_gbps);
+    if (arithmetic < row->roof_tok_per_s) {
+        row->roof_tok_per_s = arithmetic;
+        lo = log(row->roof_gops / row->roof_gops_lo);
+        hi = log(row->roof_gops_hi / row->roof_gops);
+    }
+    row->mbu = row->tok_per_s / row->roof_tok_per_s;
     row->mbu_lo = row->mbu * exp(-hypot(log(row->tok_per_s / row->tok_per_s_lo), hi));
     row->mbu_hi = row->mbu * exp(hypot(log(row->tok_per_s_hi / row->tok_per_s), lo));
 }
@@ -153,7 +164,9 @@ static void check_roof(struct row *row, const struct point_facts *facts)
 {
     const double tolerance =
         fmax(ROOF_MIN_TOLERANCE, fmax(facts->roof_spread, facts->disk_spread));
-    const int compute = row->roof_gops > 0;
+    /* of a step with a chunk the nearer roof */
+    const int compute =
+        row->roof_gops > 0 && !(row->mbu > row->gops / row->roof_gops * (1 + 1e-9));
     const double share = compute ? row->gops / row->roof_gops : row->mbu;
 
     if (!(share > 1 + tolerance) || row->throttled_pct > 100 * THROTTLED_SHARE)

@@ -357,6 +357,46 @@ static void prefill(void **state)
     assert_non_null(strstr(row.detail, "peak"));
 }
 
+/* A step with a chunk has two roofs, and the lower one counts. */
+static void chunks(void **state)
+{
+    const struct point_samples samples = {ms, 10, NULL};
+    const struct point_facts facts = {
+        .tokens_per_sample = 4, .ops_per_sample = 6e10, .bytes_per_sample = 4e9};
+    struct noise noise = calm();
+    struct row row;
+
+    (void)state;
+    row_init(&row);
+    row.kind = POINT_DECODE;
+    row.n_sequences = 4;
+    row.n_chunk = 32;
+    row.bytes_per_token = 1000000000;
+    row.roof_gbps = 25;
+    row.roof_gops = 400;
+    row.roof_gops_lo = 380;
+    row.roof_gops_hi = 420;
+    point_judge(&row, &samples, &facts, &noise);
+    assert_true(fabs(row.tok_per_s - 20) < 1e-6);
+    assert_true(fabs(row.chunk_tok_per_s - 160) < 1e-6);
+    assert_true(fabs(row.roof_tok_per_s - 25) < 1e-6); /* memory's */
+    assert_true(fabs(row.mbu - 0.8) < 1e-6);
+    row.roof_gbps = 50;
+    point_judge(&row, &samples, &facts, &noise);
+    assert_true(fabs(row.roof_tok_per_s - 20 * 400.0 / 300) < 1e-6);
+    assert_true(fabs(row.mbu - 0.75) < 1e-6);
+    assert_true(row.mbu_lo < row.mbu && row.mbu_hi > row.mbu);
+    /* above either of them one of the figures is wrong */
+    assert_null(strstr(row.validity, "above its roof"));
+    row.roof_gbps = 15;
+    point_judge(&row, &samples, &facts, &noise);
+    assert_non_null(strstr(row.validity, "above its roof"));
+    row.roof_gbps = 50;
+    row.roof_gops = 200;
+    point_judge(&row, &samples, &facts, &noise);
+    assert_non_null(strstr(row.validity, "above its roof"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +410,7 @@ int main(void)
         cmocka_unit_test(above_the_roof),
         cmocka_unit_test(no_samples),
         cmocka_unit_test(prefill),
+        cmocka_unit_test(chunks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -307,7 +307,6 @@ static void models_and_kinds_are_kept_apart(void **state)
     assert_int_equal(choose(rows, 0, (struct recommend_params){.ctx = -1}), ST_CHECK);
 }
 
-/* Without an interval a speed is known to 20 %. */
 static void several_sequences_are_no_user(void **state)
 {
     struct row rows[] = {point("Q4_0", 4 * GIB, 2, 0, 10),
@@ -320,6 +319,20 @@ static void several_sequences_are_no_user(void **state)
     assert_int_not_equal(choose(rows + 1, 1, (struct recommend_params){0}), ST_OK);
 }
 
+/* Nor are steps that read another user's prompt. */
+static void chunks_are_no_user(void **state)
+{
+    struct row rows[] = {point("Q4_0", 4 * GIB, 2, 0, 10),
+                         point("Q4_0", 4 * GIB, 2, 0, 30)};
+
+    (void)state;
+    rows[1].n_chunk = 8;
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){0}), ST_OK);
+    assert_float_equal(rec.best.tok_per_s, 10.0, 0);
+    assert_false(row_is_plain(&rows[1]));
+}
+
+/* Without an interval a speed is known to 20 %. */
 static void rows_without_an_interval_count(void **state)
 {
     struct row rows[] = {point("Q4_0", 50, 2, 0, 4.0), point("Q4_0", 50, 1, 0, 2.0)};
@@ -468,6 +481,7 @@ int main(void)
         cmocka_unit_test(too_slow_is_judged_by_the_lower_bound),
         cmocka_unit_test(models_and_kinds_are_kept_apart),
         cmocka_unit_test(several_sequences_are_no_user),
+        cmocka_unit_test(chunks_are_no_user),
         cmocka_unit_test(rows_without_an_interval_count),
         cmocka_unit_test(what_diverges_too_much_is_left_out),
         cmocka_unit_test(a_tie_prefers_less_divergence),
