@@ -204,8 +204,7 @@ def all_faults(n, duration, largest):
 
 # What a process takes once (all pages of the KV cache, buffers, tables) it takes first.
 s.complete(prompt=[w * 3 for w in ("a ", "b ", "c ", "d ")], max_tokens=490, ignore_eos=True)
-for _ in range(2):
-    before = all_faults(min(n_requests, 60), 0, 4 << 20)
+before = all_faults(min(n_requests, 60), 0, 4 << 20)
 after = all_faults(n_requests, seconds, 100 << 20)
 print("memory %d, then %d; descriptors %d, then %d" % (before[0], after[0], before[1], after[1]))
 check(after[1] <= before[1], "descriptors are lost:", before, after)

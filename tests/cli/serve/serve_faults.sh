@@ -6,6 +6,7 @@
 command -v python3 >/dev/null || skip "no python3"
 if [ -n "${SLM_TEST_LONG:-}" ]; then
     requests=10000 seconds=600
+    [ -z "${SANITIZE:-}" ] || seconds=60
 else
     requests=100 seconds=1
 fi
