@@ -46,7 +46,7 @@ enum status load_client_get(const char *url, const char *key, double seconds,
 
 #include <curl/curl.h>
 #include <errno.h>
-#include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/timerfd.h>
@@ -547,6 +547,18 @@ static void close_client(struct client *c)
         close(c->due_fd);
 }
 
+/* Where it is allowed this thread runs before all others when it has something to do,
+ * which is little: it would else wait for its turn behind a server that keeps all CPUs
+ * busy, and so late would all times be. Its policy until now into *old. */
+static bool run_first(struct sched_param *param, int *old)
+{
+    const struct sched_param first = {.sched_priority = 1};
+
+    *old = sched_getscheduler(0);
+    return *old >= 0 && !sched_getparam(0, param) &&
+           !sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first);
+}
+
 enum status load_client_run(struct load_result *r, const struct load_target *target,
                             const struct load_work *work, struct err *err)
 {
@@ -562,7 +574,10 @@ enum status load_client_run(struct load_result *r, const struct load_target *tar
     st = open_client(&c, err);
     if (st == ST_OK) {
         const double cpu_s = cpu_seconds(), wait_s = wait_seconds();
+        struct sched_param param;
+        int policy;
 
+        r->runs_first = run_first(&param, &policy);
         r->begin_ns = c.checked_ns = clock_ns();
         c.beat_ns = r->begin_ns + HEARTBEAT_NS;
         set_timer(c.beat_fd, c.beat_ns, HEARTBEAT_NS);
@@ -570,6 +585,8 @@ enum status load_client_run(struct load_result *r, const struct load_target *tar
         r->wall_s = (double)(clock_ns() - r->begin_ns) * 1e-9;
         r->cpu_s = cpu_seconds() - cpu_s;
         r->wait_s = wait_seconds() - wait_s;
+        if (r->runs_first)
+            sched_setscheduler(0, policy, &param);
         note_lateness(&c);
     }
     close_client(&c);

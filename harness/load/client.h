@@ -11,7 +11,8 @@
  *
  * What the client itself does is measured with it: its CPU time, and its lateness. A
  * timer wakes it 100 times a second; how late it then looks is how late it looks at a
- * piece of text that comes at any time.
+ * piece of text that comes at any time. It takes real-time priority where it may (as
+ * root): the server may keep all CPUs busy.
  *
  * A user whose request has failed waits LOAD_PAUSE_S, or what Retry-After says up to
  * LOAD_PAUSE_MAX_S. Redirects are not followed and proxies not used.
@@ -67,6 +68,7 @@ struct load_result {
     double late_p50_ms, late_p99_ms, late_max_ms;
     size_t n_in_flight_max;
     bool is_interrupted, gave_up;
+    bool runs_first; /* it had real-time priority */
 };
 
 /* Runs the work. What a server does wrong is in the records. Errors: ST_UNSUPPORTED (no
