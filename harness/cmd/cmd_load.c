@@ -7,14 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/dirs.h"
+#include "engine/base/random.h"
 #include "harness/base/interrupt.h"
+#include "harness/load/launch.h"
 #include "harness/load/load.h"
 #include "harness/machine/measuring.h"
 #include "harness/sweep/sweep.h"
 
+#define LOAD_MAX_LAUNCHES 8
+
 static const struct opt_usage usage = {
-    .synopsis = "load URL [--slo NAME] [-o DIR] [options]",
+    .synopsis = "load URL | --launch NAME=COMMAND... [--slo NAME] [-o DIR] [options]",
     .about =
         "Sends requests to a server with OpenAI's interface (/v1/chat/completions, "
         "streamed) and says how many users it carries: 1, 2, 4 ... users until "
@@ -32,6 +35,11 @@ struct request {
     struct load_settings s;
     const char *prompt, *output, *slo, *dir_path;
     struct sweep_dir *dir;
+    struct str_list launches;
+    uint64_t mem_limit;
+    double start_s;
+    int n_rounds;
+    struct launch *running; /* NULL: the server at a URL */
     bool json, resume;
     int argc;
     char **argv;
@@ -41,8 +49,14 @@ static enum status on_row(void *arg, const struct row *row,
                           const struct point_samples *samples, struct err *err)
 {
     const struct request *q = arg;
+    struct row own = *row;
 
-    return q->dir ? sweep_dir_append(q->dir, row, samples, err) : ST_OK;
+    if (q->running) {
+        launch_note(q->running, &own);
+        if (q->mem_limit)
+            own.mem_limit_bytes = (int64_t)q->mem_limit;
+    }
+    return q->dir ? sweep_dir_append(q->dir, &own, samples, err) : ST_OK;
 }
 
 static enum status open_dir(struct request *q, struct err *err)
@@ -98,13 +112,88 @@ static enum status print(const struct load_answer *a, const struct request *q,
     return cmd_print_json(object, 9, err);
 }
 
-static enum status run(struct request *q, struct err *err)
+/* The rows that are there already, a copy: the directory's grow. */
+struct done {
+    struct row *rows;
+    size_t n;
+};
+
+static enum status read_done(struct request *q, struct done *d, struct err *err)
 {
-    struct load_answer *a = calloc(1, sizeof *a);
     const struct row *rows = NULL;
-    size_t n = 0;
-    enum status st = a ? load_dist_parse(&q->s.prompt, q->prompt, "--prompt", err)
-                       : err_set(err, ST_NO_MEMORY, "no memory for an answer");
+    enum status st = q->dir_path ? open_dir(q, err) : ST_OK;
+
+    if (st == ST_OK && q->dir)
+        rows = sweep_dir_rows(q->dir, &d->n);
+    if (st == ST_OK && !(d->rows = malloc((d->n + 1) * sizeof *d->rows)))
+        st = err_set(err, ST_NO_MEMORY, "no memory for rows");
+    if (st == ST_OK && d->n)
+        memcpy(d->rows, rows, d->n * sizeof *rows);
+    return st;
+}
+
+/* Steps of one server, which is started for them, behind those that a has. */
+static enum status run_launch(struct request *q, const char *text,
+                              const struct load_settings *s, const struct done *d,
+                              struct load_answer *a, struct err *err)
+{
+    struct load_answer *now = calloc(1, sizeof *now);
+    struct load_settings own = *s;
+    struct launch l = {.child = CHILD_INIT};
+    enum status st = now ? launch_start(&l, text, q->mem_limit, q->start_s, err)
+                         : err_set(err, ST_NO_MEMORY, "no memory for an answer");
+
+    own.url = l.url;
+    own.name = l.name;
+    q->running = &l;
+    if (st == ST_OK)
+        st = load_run(now, &own, d->rows, d->n, on_row, q, err);
+    q->running = NULL;
+    launch_stop(&l);
+    if (now && !a->n_steps)
+        *a = *now;
+    else if (now)
+        load_answer_join(a, now);
+    free(now);
+    return st;
+}
+
+/* Several servers: round by round and step by step, in an order drawn for each step,
+ * and each time started anew. Without --users each is asked for its capacity in turn.
+ */
+static enum status run_launches(struct request *q, const struct done *d,
+                                struct load_answer *a, struct err *err)
+{
+    const size_t n = q->launches.n, n_steps = q->s.users.n ? q->s.users.n : 1;
+    const size_t n_all = n * n_steps * (size_t)q->n_rounds;
+    uint64_t random = q->s.seed * 2 + 1;
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < n_all && st == ST_OK; i += n) {
+        struct load_settings s = q->s;
+        size_t order[LOAD_MAX_LAUNCHES];
+
+        s.round = 1 + (int)(i / n / n_steps);
+        if (s.users.n)
+            s.users = (struct int_list){q->s.users.v + i / n % n_steps, 1};
+        for (size_t k = 0; k < n; k++) {
+            const size_t at = random_below(&random, k + 1);
+
+            if (at != k)
+                order[k] = order[at];
+            order[at] = k;
+        }
+        for (size_t k = 0; k < n && st == ST_OK; k++)
+            st = run_launch(q, q->launches.v[order[k]], &s, d, &a[order[k]], err);
+    }
+    return st;
+}
+
+static enum status check(struct request *q, struct err *err)
+{
+    enum status st = load_dist_parse(&q->s.prompt, q->prompt, "--prompt", err);
+    char name[LAUNCH_MAX_NAME + 1];
+    const char *command;
 
     if (st == ST_OK)
         st = load_dist_parse(&q->s.output, q->output, "--output", err);
@@ -112,32 +201,62 @@ static enum status run(struct request *q, struct err *err)
         st = load_slo_parse(&q->s.slo, q->slo, err);
     if (st == ST_OK && q->resume && !q->dir_path)
         st = err_set(err, ST_USAGE, "--resume: which directory? add -o DIR");
+    if (st == ST_OK && q->launches.n > LOAD_MAX_LAUNCHES)
+        st = err_set(err, ST_USAGE, "--launch: %zu servers are more than %d",
+                     q->launches.n, LOAD_MAX_LAUNCHES);
+    for (size_t i = 0; i < q->launches.n && st == ST_OK; i++)
+        st = launch_parse(q->launches.v[i], name, &command, err);
+    if (st == ST_OK && q->mem_limit && !q->launches.n)
+        st = err_set(err, ST_USAGE, "--mem limits a server that --launch starts");
+    return st;
+}
+
+/* a[one for each launch, or one]: what was measured, also of a run that was ended. */
+static void print_all(struct load_answer *a, struct request *q, enum status st,
+                      struct err *err)
+{
+    for (size_t i = 0; i < (q->launches.n ? q->launches.n : 1); i++) {
+        char name[LAUNCH_MAX_NAME + 1] = "";
+        const char *command;
+        struct err ignored = ERR_INIT;
+
+        if (st == ST_INTERRUPTED && a[i].n_steps &&
+            a[i].step[a[i].n_steps - 1].row.status != ROW_STATUS_OK)
+            a[i].n_steps--; /* the one that was cut off */
+        if (!a[i].n_steps)
+            continue;
+        if (q->launches.n > 1 && !q->json) {
+            launch_parse(q->launches.v[i], name, &command, &ignored);
+            printf("%s%s\n\n", i ? "\n" : "", name);
+        }
+        print(&a[i], q, err);
+    }
+}
+
+static enum status run(struct request *q, struct err *err)
+{
+    struct load_answer *a = calloc(LOAD_MAX_LAUNCHES, sizeof *a);
+    struct done d = {NULL, 0};
+    enum status st =
+        a ? check(q, err) : err_set(err, ST_NO_MEMORY, "no memory for answers");
+
     if (st == ST_OK)
         st = measuring_begin(err);
-    if (st == ST_OK && q->dir_path) {
-        st = open_dir(q, err);
-        if (st == ST_OK)
-            rows = sweep_dir_rows(q->dir, &n);
-    }
-    if (st == ST_OK) {
-        struct row *done = malloc((n + 1) * sizeof *done); /* the directory's grow */
-
-        if (done && n)
-            memcpy(done, rows, n * sizeof *done);
-        st = done ? load_run(a, &q->s, done, n, on_row, q, err)
-                  : err_set(err, ST_NO_MEMORY, "no memory for rows");
-        free(done);
-    }
-    if (a && a->n_steps && (st == ST_OK || st == ST_INTERRUPTED)) {
+    if (st == ST_OK)
+        st = read_done(q, &d, err);
+    if (st == ST_OK)
+        st = q->launches.n ? run_launches(q, &d, a, err)
+                           : load_run(a, &q->s, d.rows, d.n, on_row, q, err);
+    if (st == ST_OK || st == ST_INTERRUPTED) {
         struct err printing = ERR_INIT;
 
-        if (st == ST_INTERRUPTED)
-            a->n_steps--; /* the one that was cut off */
-        if (a->n_steps && print(a, q, &printing) && st == ST_OK)
+        print_all(a, q, st, &printing);
+        if (st == ST_OK && printing.code)
             st = err_set(err, printing.code, "%s", printing.msg);
     }
     if (q->dir)
         sweep_dir_close(q->dir);
+    free(d.rows);
     free(a);
     return st;
 }
@@ -153,6 +272,8 @@ int cmd_load(int argc, char **argv)
                         .prompt = "512",
                         .output = "128",
                         .slo = "reading",
+                        .start_s = 600,
+                        .n_rounds = 1,
                         .argc = argc,
                         .argv = argv};
     struct load_settings *s = &q.s;
@@ -178,6 +299,10 @@ int cmd_load(int argc, char **argv)
         OPT_DOUBLE(0, "timeout", &s->silence_s, "S", "a request that is silent for so long has failed (120)", 0.1, 86400),
         OPT_DOUBLE(0, "max-late", &s->max_late_ms, "MS", "p99 of our own lateness that is no disturbance (5)", 0.01, 1e4),
         OPT_U64(0, "seed", &s->seed, "N", "of the prompts and times (default 1)"),
+        OPT_STRS(0, "launch", &q.launches, "NAME=CMD", "start this server, with {port} in CMD; repeatable: interleaved"),
+        OPT_INT(0, "rounds", &q.n_rounds, "N", "of all launches (default 1)", 1, 100),
+        OPT_BYTES(0, "mem", &q.mem_limit, "SIZE", "memory of such a server, as 6G"),
+        OPT_DOUBLE(0, "start-timeout", &q.start_s, "S", "until it must be ready (600)", 1, 86400),
         OPT_STR('o', "output-dir", &q.dir_path, "DIR", "keep rows and times there"),
         OPT_FLAG(0, "resume", &q.resume, "go on with a run that ended early"),
         OPT_FLAG(0, "json", &q.json, "print JSON"),
@@ -186,15 +311,17 @@ int cmd_load(int argc, char **argv)
     /* clang-format on */
 
     if (opt_parse(&args, argc, argv, opts, &usage, &err) == ST_OK && !args.help) {
-        if (args.n != 1) {
+        if (args.n + (q.launches.n > 0) != 1) {
             err_set(&err, ST_USAGE,
-                    "load takes the address of a server, as http://127.0.0.1:8080");
+                    "load takes the address of a server, as http://127.0.0.1:8080, or "
+                    "--launch");
         } else {
-            s->url = args.v[0];
+            s->url = args.n ? args.v[0] : NULL;
             interrupt_catch();
             run(&q, &err);
         }
     }
     free(s->users.v);
+    free(q.launches.v);
     return cmd_end(&err);
 }

@@ -157,7 +157,7 @@ static void describe(const struct run *x, int n_users, double rate, struct row *
     gmtime_r(&now, &tm);
     strftime(row->utc, sizeof row->utc, "%Y-%m-%dT%H:%M:%SZ", &tm);
     row->kind = ROW_LOAD;
-    row->attempt = 1;
+    row->attempt = s->round ? s->round : 1;
     snprintf(row->build, sizeof row->build, "%.39s", build_version());
     snprintf(row->model, sizeof row->model, "%s", x->model);
     text_harmless(row->server_url, sizeof row->server_url, x->base);
@@ -170,6 +170,7 @@ static void describe(const struct run *x, int n_users, double rate, struct row *
     }
     load_dist_text(&s->output, row->output_lengths, sizeof row->output_lengths);
     row->prefix_tokens = s->n_prefix;
+    snprintf(row->engine, sizeof row->engine, "%s", s->name ? s->name : "");
     snprintf(row->slo, sizeof row->slo, "%s", s->slo.name);
     row->load_mode = n_users ? LOAD_MODE_CLOSED : LOAD_MODE_OPEN;
     if (n_users)
@@ -177,11 +178,13 @@ static void describe(const struct run *x, int n_users, double rate, struct row *
     else
         row->rate_asked = rate;
     if (n_users)
-        snprintf(row->point, sizeof row->point, "load/%.40s/p%.12s/o%.12s/u%d",
-                 x->model, row->prompt_lengths, row->output_lengths, n_users);
+        snprintf(row->point, sizeof row->point, "load/%s%s%.20s/p%.12s/o%.12s/u%d",
+                 row->engine, *row->engine ? "/" : "", x->model, row->prompt_lengths,
+                 row->output_lengths, n_users);
     else
-        snprintf(row->point, sizeof row->point, "load/%.40s/p%.12s/o%.12s/r%.4g",
-                 x->model, row->prompt_lengths, row->output_lengths, rate);
+        snprintf(row->point, sizeof row->point, "load/%s%s%.20s/p%.12s/o%.12s/r%.4g",
+                 row->engine, *row->engine ? "/" : "", x->model, row->prompt_lengths,
+                 row->output_lengths, rate);
 }
 
 /* Times to the last text; 0 would be no sample: failed requests have none. */
@@ -252,7 +255,7 @@ static const struct row *find_done(const struct run *x, const struct row *row)
     for (size_t i = 0; i < x->n_done; i++)
         if (x->done[i].status == ROW_STATUS_OK &&
             !strcmp(x->done[i].point, row->point) &&
-            !strcmp(x->done[i].slo, row->slo) &&
+            !strcmp(x->done[i].slo, row->slo) && x->done[i].attempt >= row->attempt &&
             (!found || x->done[i].attempt > found->attempt))
             found = &x->done[i];
     return found;
@@ -305,7 +308,7 @@ static enum status run_users(struct run *x, int n_users, struct load_step **out,
         if (try > 1 && (step->verdict != LOAD_UNDECIDED || x->s->users.n))
             break;
         describe(x, n_users, 0, &step->row);
-        step->row.attempt = try;
+        step->row.attempt += try - 1;
         work.n_wanted = x->n_wanted = n + 2 * (size_t)n_users; /* with warm-up */
         x->limit_s = work.limit_s;
         snprintf(x->doing, sizeof x->doing, "%d user%s%s", n_users,
@@ -406,6 +409,14 @@ static enum status find_capacity(struct run *x, struct err *err)
             a->rate = s->row.req_per_s;
     }
     return st;
+}
+
+void load_answer_join(struct load_answer *a, const struct load_answer *b)
+{
+    for (size_t i = 0; i < b->n_steps && a->n_steps < LOAD_MAX_STEPS; i++) {
+        a->step[a->n_steps++] = b->step[i];
+        note_best(a);
+    }
 }
 
 static enum status run_open(struct run *x, double rate, double share, struct err *err)

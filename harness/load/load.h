@@ -31,6 +31,8 @@
 
 struct load_settings {
     const char *url;     /* of the server, or of its /v1 */
+    const char *name;    /* of a server that was launched; NULL: it was there */
+    int round;           /* of its launches, from 1; 0: 1 */
     const char *key_env; /* environment variable with the API key; NULL: none */
     const char *model;   /* NULL: the first of /v1/models */
     const char *file;    /* of prompts; NULL: words */
@@ -78,6 +80,9 @@ typedef enum status load_row_fn(void *arg, const struct row *row,
 enum status load_run(struct load_answer *a, const struct load_settings *s,
                      const struct row *done, size_t n_done, load_row_fn *fn, void *arg,
                      struct err *err);
+
+/* The steps of b behind those of a, as far as there is room. */
+void load_answer_join(struct load_answer *a, const struct load_answer *b);
 
 /* What a row says of a step (load_row.c). */
 void load_row_fill(struct row *row, const struct load_settings *s,

@@ -12,6 +12,7 @@
  *   stall=AT,LONG  from AT to AT + LONG ms after the start nothing is sent at all
  *   slots=N        so many answers at once; further requests wait (512)
  *   cached=N       tokens of each prompt that usage calls cached
+ *   port=N         instead of a free one
  *   extra=N        tokens that usage counts too many
  *   fault=NAME     hang, stop, close, json, event, long, redirect, busy, error, html,
  *                  endless, empty; every=N: for each N-th request (1)
@@ -59,7 +60,7 @@ struct connection {
 
 static struct connection connections[MAX_CONNECTIONS];
 static double ttft_ms = 5, gap_ms = 2, slow_ms, stall_at, stall_long;
-static int slow_every, n_slots = 512, n_cached, n_extra, fault_every = 1, n_busy;
+static int slow_every, n_slots = 512, n_cached, n_extra, fault_every = 1, n_busy, port;
 static unsigned long n_requests;
 static const char *fault = "";
 static uint64_t begin;
@@ -413,6 +414,8 @@ static void set(const char *text)
         n_extra = atoi(v);
     } else if (!strncmp(text, "fault=", 6)) {
         fault = v;
+    } else if (!strncmp(text, "port=", 5)) {
+        port = atoi(v);
     } else if (!strncmp(text, "every=", 6)) {
         fault_every = atoi(v);
     } else {
@@ -437,6 +440,7 @@ int main(int argc, char **argv)
         set(argv[i]);
     for (int i = 0; i < MAX_CONNECTIONS; i++)
         connections[i].fd = -1;
+    at.sin_port = htons((uint16_t)port);
     log_file = fopen(argv[2], "we");
     listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (!log_file || listener < 0 ||

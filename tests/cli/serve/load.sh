@@ -96,11 +96,29 @@ refused 2 "Empty reply from server" load "$url" --users 1
 refused 2 "no server answers at" load http://127.0.0.1:1
 refused 2 "is no address of a server" load ftp://x
 refused 2 "load takes the address of a server" load
+printf '#!/bin/sh\nexec "%s" port.$1 log.$1 port=$1 gap=$2 ttft=1\n' "$SLOW_SERVER" >wrap
+chmod +x wrap
 refused 2 "--slo" load "$url" --slo fast
 refused 2 "--prompt" load "$url" --prompt many
 refused 2 "which directory" load "$url" --resume
 echo '{"a":1}' >bad.jsonl
 refused 2 "bad.jsonl, line 1: no JSON object" load "$url" --prompts bad.jsonl
+
+# ---- servers that it starts: two, interleaved; one that ends, one that is never ready
+"$BENCH" load --launch "a=$PWD/wrap {port} 4" --launch "b=$PWD/wrap {port} 2" --prompt 40 \
+    --users 1 --rounds 2 --requests 10 --output 10 -o ab >out 2>err || fail "$(cat err)"
+[ "$(grep -c "^load/a/" ab/samples.csv)" -ge 18 ] || fail "a: $(cat ab/samples.csv)"
+"$python" - ab/sweep.csv <<'END' || fail "rows: $(cat ab/sweep.csv)"
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+assert sorted((r["engine"], r["attempt"]) for r in rows) == [(e, a) for e in "ab" for a in "12"]
+a, b = (sum(float(r["tpot_p50_ms"]) for r in rows if r["engine"] == e) for e in "ab")
+assert a > 1.3 * b, (a, b)
+END
+refused 2 "c ended before it was ready: no such model" load --launch "c=sh -c 'echo no such model >&2; exit {port}'"
+refused 2 "d is not ready after 1 s" load --launch "d=sleep {port}" --start-timeout 1
+refused 2 "is not NAME=COMMAND" load --launch "llama-server --port 1"
+refused 2 "as http://127.0.0.1:8080, or --launch" load "$url" --launch "a=x {port}"
 
 # ---- an interrupt: what was measured stays
 serve ttft=5 gap=1

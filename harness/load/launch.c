@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * launch.c - a shell's command, a free port, /health
+ */
+#include "harness/load/launch.h"
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/base/clock.h"
+#include "harness/base/interrupt.h"
+#include "harness/load/client.h"
+
+#define LOOK_NS 100000000 /* between two questions whether it is ready */
+#define NAME_CHARACTERS \
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
+enum status launch_parse(const char *text, char *name, const char **command,
+                         struct err *err)
+{
+    const size_t n = strspn(text, NAME_CHARACTERS);
+
+    if (!n || n > LAUNCH_MAX_NAME || text[n] != '=' || strlen(text) > LAUNCH_MAX_TEXT ||
+        !strstr(text + n, "{port}"))
+        return err_set(
+            err, ST_USAGE,
+            "--launch: '%.60s' is not NAME=COMMAND with {port} in the command, "
+            "as 'llama=llama-server -m model.gguf --port {port}'",
+            text);
+    memcpy(name, text, n);
+    name[n] = '\0';
+    *command = text + n + 1;
+    return ST_OK;
+}
+
+/* One that nobody listens at now. 0: there is none. */
+static int free_port(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int port = 0;
+
+    if (fd >= 0 && !bind(fd, (struct sockaddr *)&at, sizeof at) &&
+        !getsockname(fd, (struct sockaddr *)&at, &len))
+        port = ntohs(at.sin_port);
+    if (fd >= 0)
+        close(fd);
+    return port;
+}
+
+/* "exec COMMAND >/dev/null", each {port} replaced: nobody reads what it prints. */
+static void make_script(char *buf, size_t cap, const char *command, int port)
+{
+    size_t n = (size_t)snprintf(buf, cap, "exec >/dev/null; exec ");
+
+    for (const char *c = command; *c && n + 24 < cap;) {
+        if (!strncmp(c, "{port}", 6)) {
+            n += (size_t)snprintf(buf + n, cap - n, "%d", port);
+            c += 6;
+        } else {
+            buf[n++] = *c++;
+        }
+    }
+    buf[n] = '\0';
+}
+
+static enum status ask(const struct launch *l, bool *ready, struct err *err)
+{
+    static const char *const paths[] = {"/health", "/v1/models"};
+    char url[96], body[512];
+    enum status st = ST_OK;
+    int http = 404;
+
+    for (int i = 0; i < 2 && http == 404 && st == ST_OK; i++) {
+        snprintf(url, sizeof url, "%s%s", l->url, paths[i]);
+        st = load_client_get(url, NULL, 2, &http, body, sizeof body, err);
+    }
+    *ready = st == ST_OK && http == 200;
+    return st;
+}
+
+static enum status wait_for(const struct launch *l, double wait_s, struct err *err)
+{
+    const uint64_t begin = clock_ns();
+    const struct timespec pause = {0, LOOK_NS};
+    char words[STDERR_TAIL_BYTES + 1];
+    bool ready = false;
+    enum status st = ST_OK;
+
+    while (st == ST_OK && !ready) {
+        nanosleep(&pause, NULL);
+        if (interrupted())
+            st = err_set(err, ST_INTERRUPTED, "interrupted");
+        else if (child_has_ended(&l->child))
+            st = err_set(err, ST_IO, "%s ended before it was ready: %.200s", l->name,
+                         child_last_words(&l->child, words, sizeof words));
+        else if ((double)(clock_ns() - begin) * 1e-9 > wait_s)
+            st = err_set(err, ST_IO,
+                         "%s is not ready after %.0f s; --start-timeout gives it more: "
+                         "%.200s",
+                         l->name, wait_s,
+                         child_last_words(&l->child, words, sizeof words));
+        else
+            st = ask(l, &ready, err);
+    }
+    return st;
+}
+
+enum status launch_start(struct launch *l, const char *text, uint64_t mem_limit,
+                         double wait_s, struct err *err)
+{
+    const int port = free_port();
+    char script[LAUNCH_MAX_TEXT + 64];
+    char shell[] = "/bin/sh", flag[] = "-c";
+    char *const argv[] = {shell, flag, script, NULL};
+    struct child_params params = {.program = "/bin/sh", .argv = argv, .foreign = true};
+    const char *command;
+    enum status st;
+
+    *l = (struct launch){.child = CHILD_INIT};
+    st = launch_parse(text, l->name, &command, err);
+    if (st == ST_OK && !port)
+        st = err_set(err, ST_IO, "no port of this machine is free");
+    if (st == ST_OK && mem_limit)
+        st = sandbox_create(&l->sandbox, "", mem_limit, err);
+    if (st)
+        return st;
+    snprintf(l->url, sizeof l->url, "http://127.0.0.1:%d", port);
+    make_script(script, sizeof script, command, port);
+    params.sandbox = l->sandbox;
+    st = child_start(&l->child, &params, err);
+    return st ? st : wait_for(l, wait_s, err);
+}
+
+void launch_note(const struct launch *l, struct row *row)
+{
+    struct sandbox_usage usage;
+    struct err ignored = ERR_INIT;
+
+    if (!l->sandbox || sandbox_read(l->sandbox, &usage, &ignored))
+        return;
+    row->mem_enforced_bytes = (int64_t)usage.limit_bytes;
+    row->mem_peak_bytes = (int64_t)usage.peak_bytes;
+    if (usage.n_oom_kills)
+        snprintf(row->detail, sizeof row->detail,
+                 "the server was killed for memory: give more with --mem");
+}
+
+void launch_stop(struct launch *l)
+{
+    if (l->child.pid) {
+        kill(-l->child.pid, SIGTERM); /* its group: child_start() made it one */
+        child_reap(&l->child, UINT64_C(5000000000), NULL, NULL);
+    }
+    child_close(&l->child);
+    sandbox_destroy(l->sandbox);
+    l->sandbox = NULL;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * launch.h - a server that `bench load` starts itself, in a sandbox
+ *
+ * Model of the world: the command is a shell's, with {port} where a free port of this
+ * machine belongs. It runs in a memory sandbox where a limit is asked for, is asked for
+ * /health until it is ready, and ends with all it has started.
+ *
+ * Threading: one thread.
+ */
+#ifndef SLM_HARNESS_LOAD_LAUNCH_H
+#define SLM_HARNESS_LOAD_LAUNCH_H
+
+#include <stdint.h>
+
+#include "engine/base/status.h"
+#include "harness/load/load.h"
+#include "harness/machine/child.h"
+
+#define LAUNCH_MAX_NAME 23 /* of NAME=COMMAND */
+#define LAUNCH_MAX_TEXT 2000
+
+struct launch {
+    struct child child;
+    struct sandbox *sandbox; /* NULL: no limit */
+    char name[LAUNCH_MAX_NAME + 1];
+    char url[64];
+};
+
+/* NAME=COMMAND into its parts. Error: ST_USAGE (no name of letters, digits, . _ - and
+ * at most LAUNCH_MAX_NAME characters; no {port}; too long). */
+enum status launch_parse(const char *text, char *name, const char **command,
+                         struct err *err);
+
+/* Starts it and waits until it is ready. *l is for launch_stop() in any case.
+ * mem_limit: in bytes; 0: none. Errors: ST_USAGE, ST_IO (it ended, or is not ready
+ * within wait_s; its last words), ST_INTERRUPTED, and the sandbox's. */
+enum status launch_start(struct launch *l, const char *text, uint64_t mem_limit,
+                         double wait_s, struct err *err);
+
+/* The most memory that it was charged, and what limits it, into the row. */
+void launch_note(const struct launch *l, struct row *row);
+
+/* Ends it and frees. */
+void launch_stop(struct launch *l);
+
+#endif
