@@ -238,6 +238,18 @@ def keys():
     check(s.stop() == 0, "stopped with an error:", s.said())
 
 
+def few_pages():
+    """Less memory than all contexts take: some wait, and nobody's text changes."""
+    s = Server(model, "--sequences", "4", "--ctx", "512", "--kv-memory", "1220K")
+    check("for all, it would take" in s.line, s.line)
+    prompts = ["Once upon a time", "The dog", "A boy named Tim", "One day, a bird"]
+    fields = {"max_tokens": 480, "ignore_eos": True}
+    alone = [text_of(s.complete(prompt=p, **fields)) for p in prompts]
+    both = s.complete(prompt=prompts, **fields)
+    check([text_of(both, i) for i in range(4)] == alone, "other texts with few pages")
+    check(s.stop() == 0, "stopped with an error:", s.said())
+
+
 def stopping():
     """The first signal finishes what runs, the second ends it."""
     for second in (False, True):
@@ -268,4 +280,5 @@ for part in (completions, chats, structured, refusals, aborted, together, full, 
 check(s.stop() == 0, "stopped with an error:", s.said())
 check(not s.said(), "not quiet:", s.said())
 keys()
+few_pages()
 stopping()
