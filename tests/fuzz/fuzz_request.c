@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fuzz_request.c - bodies of requests to `bench serve`
+ *
+ * The first byte says which of the two kinds it is. What is read is within its ranges;
+ * what is refused has a status and a message that is JSON.
+ */
+#include <jansson.h>
+
+#include "harness/http/api_request.h"
+#include "tests/fuzz/support/mutate.h"
+#include "tests/fuzz/support/oracle.h"
+
+#define N_VOCAB 500
+
+static void check_read(const struct api_request *r)
+{
+    const size_t n = r->kind == API_CHAT ? 1 : r->n_prompts;
+
+    if (n * (size_t)r->n > API_MAX_CHOICES || r->n_stops > COMPLETION_MAX_STOPS ||
+        r->n_logprobs > COMPLETION_MAX_LOGPROBS || r->max_tokens < 0)
+        fuzz_fail("a limit is exceeded");
+    for (size_t i = 0; i < r->n_prompts; i++)
+        for (size_t k = 0; k < r->prompts[i].n_ids; k++)
+            if (r->prompts[i].ids[k] < 0 || r->prompts[i].ids[k] >= N_VOCAB)
+                fuzz_fail("token %d", (int)r->prompts[i].ids[k]);
+    if (r->kind == API_CHAT && (!r->n_messages || !r->messages[r->n_messages - 1].text))
+        fuzz_fail("a chat without a question");
+}
+
+static void check_refusal(const struct refusal *refusal)
+{
+    struct textbuf out = {.text = NULL};
+    json_error_t why;
+    json_t *root;
+
+    refusal_put(&out, refusal);
+    root = json_loads(out.text, 0, &why);
+    if (refusal->http != 400 || !root)
+        fuzz_fail("refused with %d: %s", refusal->http, out.text);
+    json_decref(root);
+    textbuf_free(&out);
+}
+
+static void read_body(const uint8_t *data, size_t size)
+{
+    struct refusal refusal = {0};
+    struct api_request r;
+
+    if (!size)
+        return;
+    if (api_request_read(&r, data[0] & 1 ? API_CHAT : API_COMPLETION,
+                         (const char *)data + 1, size - 1, N_VOCAB, &refusal)) {
+        check_read(&r);
+        api_request_free(&r);
+    } else {
+        check_refusal(&refusal);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_run(read_body, data, size, FUZZ_BOUND);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
+                               unsigned seed)
+{
+    static const char *const words[] = {"prompt",
+                                        "messages",
+                                        "role",
+                                        "content",
+                                        "user",
+                                        "system",
+                                        "assistant",
+                                        "text",
+                                        "type",
+                                        "n",
+                                        "stream",
+                                        "stop",
+                                        "logprobs",
+                                        "logit_bias",
+                                        "seed",
+                                        "temperature",
+                                        "max_tokens",
+                                        "top_logprobs",
+                                        "json_schema",
+                                        "schema",
+                                        "tools",
+                                        "echo",
+                                        "response_format",
+                                        NULL};
+
+    if (size < 2 || max_size < 3)
+        return LLVMFuzzerMutate(data, size, max_size);
+    return 1 + mutate_json(data + 1, size - 1, max_size - 1, seed, words);
+}
