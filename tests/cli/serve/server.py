@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # server.py - a running `bench serve`, and requests to it, for the tests in this folder
+import atexit
 import http.client
 import json
 import os
@@ -29,6 +30,7 @@ class Server:
         self.child = subprocess.Popen(
             [os.environ["BENCH"], "serve", "-m", model, "--port", "0", *options],
             stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        atexit.register(self.child.kill)  # where the test fails before it is stopped
         self.line = self.child.stdout.readline()
         found = re.search(r"on http://([0-9.]+):(\d+), ", self.line)
         check(found, "no first line:", self.line, self.said())
