@@ -80,7 +80,8 @@ static void fill_validity(struct row *row, const struct load_settings *s,
         text_append(why, sizeof why, ", not settled");
     if (f->drift_p < MAX_DRIFT_P && fabs(f->drift) > MIN_DRIFT)
         text_append(why, sizeof why, ", drift %.0f %%", 100 * f->drift);
-    if (!f->n_failed && fabs(f->little - 1) > LITTLE_SLACK + ends)
+    if (row->load_mode == LOAD_MODE_CLOSED && !f->n_failed &&
+        fabs(f->little - 1) > LITTLE_SLACK + ends)
         text_append(why, sizeof why, ", Little's law off by %.0f %%",
                     100 * (f->little - 1));
     snprintf(row->validity, sizeof row->validity, "%s%.80s",

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fuzz_load.c - what a server replies, in one piece and in several; files of prompts
+ *
+ * A reply says the same however its bytes are divided.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/load/record.h"
+#include "harness/load/texts.h"
+#include "tests/fuzz/support/mutate.h"
+#include "tests/fuzz/support/oracle.h"
+
+/* The first line is the header's, the rest the body, `step` bytes at a time. */
+static void reply(struct load_record *r, const uint8_t *data, size_t size, size_t step)
+{
+    const char *text = (const char *)data;
+    const char *end = size ? memchr(text, '\n', size) : NULL;
+    const size_t head = end ? (size_t)(end + 1 - text) : 0;
+    struct load_reply *p = calloc(1, sizeof *p);
+    static const char status[] = "HTTP/1.1 200 OK",
+                      type[] = "Content-Type: text/event-stream";
+
+    if (!p)
+        return;
+    *r = (struct load_record){
+        .n_asked = 100, .n_prompt = -1, .n_tokens = -1, .n_cached = -1};
+    load_reply_begin(p, r);
+    load_reply_header(p, status, sizeof status - 1);
+    load_reply_header(p, type, sizeof type - 1);
+    load_reply_header(p, text, head);
+    for (size_t at = head; at < size; at += step)
+        if (!load_reply_feed(p, text + at, size - at < step ? size - at : step, 1))
+            break;
+    load_reply_end(p, 1);
+    if (r->end != LOAD_OK && (r->end != LOAD_FAILED || !*r->why))
+        fuzz_fail("a reply has neither ended well nor a reason");
+    if (r->end == LOAD_OK && (r->n_pieces < 1 || r->n_pieces > LOAD_PIECES_MAX(100)))
+        fuzz_fail("%d pieces", r->n_pieces);
+    load_reply_free(p);
+    free(p);
+}
+
+static void read_reply(const uint8_t *data, size_t size)
+{
+    struct load_record whole, parts;
+    struct load_texts *texts;
+    struct err err = ERR_INIT;
+
+    reply(&whole, data, size, size + 1);
+    reply(&parts, data, size, 7);
+    if (whole.end != parts.end || whole.n_pieces != parts.n_pieces ||
+        whole.n_tokens != parts.n_tokens || strcmp(whole.why, parts.why))
+        fuzz_fail("in parts it says '%s', whole '%s'", parts.why, whole.why);
+    load_record_free(&whole);
+    load_record_free(&parts);
+    if (fuzz_accepted(load_texts_read(&texts, fuzz_file("p.jsonl", data, size), &err),
+                      &err)) {
+        int n_output = 7;
+
+        if (!load_texts_count(texts) || !*load_text_at(texts, 1, &n_output) ||
+            n_output < 1 || n_output > LOAD_MAX_TOKENS)
+            fuzz_fail("a file of prompts without one");
+        load_texts_free(texts);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_run(read_reply, data, size, FUZZ_BOUND);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
+                               unsigned seed)
+{
+    static const char *const words[] = {
+        "data: ",     "[DONE]",         "\n\n",          "choices",
+        "delta",      "content",        "text",          "finish_reason",
+        "usage",      "error",          "message",       "HTTP/1.1 429",
+        "prompt",     "conversations",  "value",         "from",
+        "max_tokens", "Retry-After: 7", "prompt_tokens", "completion_tokens",
+        NULL};
+
+    return mutate_text(data, size, max_size, seed, words);
+}
