@@ -145,11 +145,6 @@ function(slm_kernel_sources out)
     set_property(SOURCE kernels/vecops/attention_avx512bf16.c
                         kernels/vecops/attention_quants_avx512vnni.c
                  APPEND PROPERTY COMPILE_OPTIONS -O2)
-    if(CMAKE_C_COMPILER_ID STREQUAL GNU)
-      set_property(SOURCE kernels/vecops/attention_avx512bf16.c
-                          kernels/vecops/attention_quants_avx512vnni.c
-                   APPEND PROPERTY COMPILE_OPTIONS -fira-region=one)
-    endif()
   endif()
   foreach(isa IN LISTS SLM_ISA_LEVELS)
     if(DEFINED sources_${isa})
@@ -163,11 +158,12 @@ function(slm_kernel_sources out)
                              $<$<CONFIG:Release>:-O3>)
       # Under sanitizers, what quantises takes much of the tests' time; the vector
       # frames would take more to optimise than that saves. Their sums and words lie in
-      # structs, which watched stacks would keep out of registers.
+      # structs, which watched stacks would keep out of registers; and with a check at
+      # each access, giving out registers loop by loop takes a third of GCC's time.
       if(SLM_SANITIZE AND isa STREQUAL scalar)
         target_compile_options(slmkern_${isa} PRIVATE -O2)
       elseif(SLM_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL GNU)
-        target_compile_options(slmkern_${isa} PRIVATE --param=asan-stack=0)
+        target_compile_options(slmkern_${isa} PRIVATE --param=asan-stack=0 -fira-region=one)
       endif()
       # Frames of AVX-512-VNNI are long and all but free of branches: looking for jumps to
       # thread, for ranges of values, and for every earlier store that a load could
