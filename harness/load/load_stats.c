@@ -20,7 +20,9 @@ static double batch_mean(const double *v, size_t batch)
     return sum / BATCH;
 }
 
-/* The cut without its end that lies within the range of what follows. */
+/* The cut without its end that is as what follows: two of three means, or the first,
+ * are well outside its range where it is not. A single one may be a moment's
+ * disturbance. */
 static size_t keep_alike(const double *v, size_t cut, size_t n_batches)
 {
     double least = INFINITY, most = -INFINITY;
@@ -29,8 +31,19 @@ static size_t keep_alike(const double *v, size_t cut, size_t n_batches)
         least = fmin(least, batch_mean(v, i));
         most = fmax(most, batch_mean(v, i));
     }
-    while (cut > 0 && batch_mean(v, cut - 1) >= least && batch_mean(v, cut - 1) <= most)
-        cut--;
+    const double margin = (most - least) / 2; /* few means have not shown all of it */
+
+    for (; cut > 0; cut--) {
+        int n_outside = 0;
+
+        for (size_t i = cut; i > 0 && i + 3 > cut; i--) {
+            const double m = batch_mean(v, i - 1);
+
+            n_outside += m < least - margin || m > most + margin;
+        }
+        if (n_outside >= 2 || (n_outside && cut == 1))
+            break;
+    }
     return cut;
 }
 
@@ -59,9 +72,10 @@ size_t load_mser5(const double *v, size_t n, bool *settled)
             cut = d;
         }
     }
-    cut = keep_alike(v, cut, n_batches);
-    *settled = cut < n_batches / 2;
-    return BATCH * cut;
+    const size_t kept = keep_alike(v, cut, n_batches), half = n_batches / 2;
+
+    *settled = cut < half || kept < half / 2;
+    return BATCH * (*settled ? kept : half);
 }
 
 size_t load_quantile_min(double q)

@@ -18,8 +18,10 @@
 
 /* Values at the beginning of v[n] that are warm-up by the rule MSER-5: of means of
  * five, the cut, within the first half, that leaves the mean of the rest with the
- * smallest standard error. *settled is false where that is all of the half: the series
- * is not stationary by then. 0 of fewer than LOAD_MSER_MIN. */
+ * smallest standard error; of that, the end that is as the rest is kept, since a mean
+ * of noise has its smallest error somewhere, too. *settled is false where that is all
+ * of the half and most of it differs from the rest: the series is not stationary by
+ * then. 0 of fewer than LOAD_MSER_MIN. */
 size_t load_mser5(const double *v, size_t n, bool *settled);
 
 /* The least number of values that support quantile q in (0, 1): with 95 % probability

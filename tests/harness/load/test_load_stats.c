@@ -71,6 +71,21 @@ static void noise_is_kept(void **state)
     assert_in_range(n_cut, 0, 200 * 60 / 5);
 }
 
+/* Nor because of moments in which everything took longer. */
+static void disturbances_are_no_warm_up(void **state)
+{
+    (void)state;
+    for (size_t at = 5; at < 200; at += 5) {
+        double v[200];
+        bool settled;
+
+        for (size_t i = 0; i < 200; i++)
+            v[i] = 1 + 0.001 * uniform() + (i >= at && i < at + 4 ? 0.1 : 0);
+        assert_true(load_mser5(v, 200, &settled) <= 15);
+        assert_true(settled);
+    }
+}
+
 static void a_trend_does_not_settle(void **state)
 {
     double v[200];
@@ -316,6 +331,7 @@ int main(void)
         cmocka_unit_test(a_constant_series_has_no_warm_up),
         cmocka_unit_test(a_slow_beginning_is_cut),
         cmocka_unit_test(noise_is_kept),
+        cmocka_unit_test(disturbances_are_no_warm_up),
         cmocka_unit_test(a_trend_does_not_settle),
         cmocka_unit_test(quantiles_need_enough_values),
         cmocka_unit_test(intervals_hold_the_quantile),
