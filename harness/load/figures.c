@@ -11,7 +11,8 @@
 
 #include "harness/base/stats.h"
 
-#define N_PARTS 10
+#define N_PARTS    10
+#define MANY_TIMES 2 /* as long as a request is a window that says what came in it */
 
 enum status load_slo_parse(struct load_slo *slo, const char *text, struct err *err)
 {
@@ -152,6 +153,11 @@ static double tokens_within(const struct load_result *r, uint64_t from, uint64_t
     return sum;
 }
 
+static double seconds_of(const struct load_record *q)
+{
+    return (double)(q->done_ns - q->sent_ns) * 1e-9;
+}
+
 static double seconds_within(const struct load_record *q, uint64_t from, uint64_t to)
 {
     const uint64_t a = q->sent_ns > from ? q->sent_ns : from;
@@ -160,15 +166,39 @@ static double seconds_within(const struct load_record *q, uint64_t from, uint64_
     return b > a ? (double)(b - a) * 1e-9 : 0;
 }
 
-static void throughput(struct load_figures *f, const struct load_result *r,
-                       const struct work *w)
+/* What the times of requests say, in a closed loop where nobody pauses: the number in
+ * flight is n_users, so by Little's law n_users requests end in the mean time of one.
+ * For steps of so few requests that hardly any time is between the first that counts
+ * and the last that was sent. */
+static void throughput_of_times(struct load_figures *f, const struct work *w,
+                                int n_users, double mean_s)
 {
-    const uint64_t from = w->v[0].sent_ns, to = r->end_ns;
-    double part[N_PARTS], mean = 0, squares = 0, inside = 0, each = 0;
+    const double n = (double)w->n;
+    double tokens = 0, squares = 0, half = NAN;
 
-    f->window_s = to > from ? (double)(to - from) * 1e-9 : 0;
-    if (!(f->window_s > 0))
-        return;
+    for (size_t i = 0; i < w->n; i++) {
+        const double s = seconds_of(&w->v[i]) - mean_s;
+
+        tokens += w->v[i].end == LOAD_OK ? (double)load_record_tokens(&w->v[i]) : 0;
+        squares += s * s;
+    }
+    f->req_per_s = n_users / mean_s;
+    f->in_flight = n_users;
+    f->tok_per_s = f->req_per_s * tokens / n;
+    if (w->n > 1)
+        half = stats_t_quantile(n - 1) * sqrt(squares / (n - 1) / n);
+    if (half < mean_s) {
+        f->tok_per_s_lo = f->tok_per_s * mean_s / (mean_s + half);
+        f->tok_per_s_hi = f->tok_per_s * mean_s / (mean_s - half);
+    }
+}
+
+static void throughput_of_window(struct load_figures *f, const struct load_result *r,
+                                 const struct work *w, uint64_t from, uint64_t to,
+                                 double mean_s)
+{
+    double part[N_PARTS], mean = 0, squares = 0, inside = 0;
+
     for (int i = 0; i < N_PARTS; i++) {
         const uint64_t step = (to - from) / N_PARTS;
 
@@ -188,11 +218,27 @@ static void throughput(struct load_figures *f, const struct load_result *r,
     f->tok_per_s_hi = mean + half;
     for (size_t i = 0; i < r->n; i++)
         inside += seconds_within(&r->records[i], from, to);
-    for (size_t i = 0; i < w->n; i++)
-        each += (double)(w->v[i].done_ns - w->v[i].sent_ns) * 1e-9 / (double)w->n;
     f->req_per_s = (double)(w->n - 1) / f->window_s;
     f->in_flight = inside / f->window_s;
-    f->little = f->in_flight > 0 ? f->req_per_s * each / f->in_flight : NAN;
+    f->little = f->in_flight > 0 ? f->req_per_s * mean_s / f->in_flight : NAN;
+}
+
+/* n_users 0: an open loop. */
+static void throughput(struct load_figures *f, const struct load_result *r,
+                       const struct work *w, int n_users)
+{
+    const uint64_t from = w->v[0].sent_ns, to = r->end_ns;
+    double mean_s = 0, longest_s = 0;
+
+    f->window_s = to > from ? (double)(to - from) * 1e-9 : 0;
+    for (size_t i = 0; i < w->n; i++) {
+        mean_s += seconds_of(&w->v[i]) / (double)w->n;
+        longest_s = fmax(longest_s, seconds_of(&w->v[i]));
+    }
+    if (n_users && f->window_s < MANY_TIMES * longest_s)
+        throughput_of_times(f, w, n_users, mean_s);
+    else if (f->window_s > 0)
+        throughput_of_window(f, r, w, from, to, mean_s);
 }
 
 /* ---- counts ---------------------------------------------------------------------- */
@@ -294,7 +340,7 @@ enum status load_figures_make(struct load_figures *f, const struct load_result *
         f->n_warm_up = warm_up(f, r, n_users, w.a, w.scratch);
         w.v = r->records + f->n_warm_up;
         w.n = f->n = r->n - f->n_warm_up;
-        throughput(f, r, &w);
+        throughput(f, r, &w, n_users);
         f->ttft_s = of_each(&w, ttft_of);
         f->tpot_ms = of_each(&w, tpot_of);
         f->e2e_s = of_each(&w, e2e_of);

@@ -42,11 +42,15 @@ struct load_figures {
     bool settled;          /* MSER-5 found an end of the warm-up */
     double drift, drift_p; /* of the end-to-end times (stats_drift_test()) */
     double window_s;       /* from the first that counts to the last that was sent */
-    double tok_per_s;      /* of all users: tokens that came in the window */
-    double tok_per_s_lo, tok_per_s_hi; /* from means of ten parts of the window */
+    double tok_per_s;      /* of all users: tokens that came in the window; of one that
+                              is short beside a request, those of the users' requests
+                              over their mean time */
+    double tok_per_s_lo, tok_per_s_hi; /* from means of ten parts of the window, or from
+                                          the times of the requests */
     double req_per_s;                  /* sent in the window */
     double in_flight;                  /* mean number of requests in the window */
-    double little; /* requests a second times their mean time over in_flight: about 1 */
+    double little; /* requests a second times their mean time over in_flight: about 1;
+                      NAN: the window is short */
     struct load_three ttft_s, tpot_ms, itl_ms, e2e_s;
     double ttft_cold_s, ttft_cached_s; /* medians of those without and with tokens that
                                           the server calls cached; NAN */

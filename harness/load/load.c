@@ -17,8 +17,8 @@
 #define GAIN       1.05 /* throughput that grows less has stopped */
 #define MORE       3    /* times as many requests where a step was undecided */
 #define MAX_MODELS (256u << 10)
-#define SHORT      8 /* words of the prompts that calibrate */
-#define LONG       200
+#define SHORT      8   /* words of the prompts that calibrate */
+#define LONG       200 /* at most: they fit where the prompts asked for do */
 
 struct run {
     struct load_answer *a;
@@ -103,7 +103,8 @@ static enum status find_model(struct run *x, struct err *err)
  * is, and what the server adds. A server that says no usage leaves a word a token. */
 static enum status calibrate(struct run *x, struct err *err)
 {
-    const int n_words[2] = {SHORT + LOAD_UNIQUE_WORDS, LONG + LOAD_UNIQUE_WORDS};
+    const double half = fmin(fmax(x->prompts.prompt.a / 2, 2 * SHORT), LONG);
+    const int n_words[2] = {SHORT + LOAD_UNIQUE_WORDS, (int)half + LOAD_UNIQUE_WORDS};
     struct load_prompts p = x->prompts;
     int64_t tokens[2] = {-1, -1};
     enum status st = ST_OK;

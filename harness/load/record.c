@@ -138,7 +138,7 @@ static bool take_event(void *arg, const char *data, size_t len)
         p->is_done = true;
         return true;
     }
-    event = json_loadb(data, len, 0, &why);
+    event = json_loadb(data, len, JSON_ALLOW_NUL, &why);
     if (!json_is_object(event)) {
         load_record_fail(r, "an event is no JSON object: %.*s",
                          len < QUOTED ? (int)len : QUOTED, data);
@@ -251,7 +251,7 @@ bool load_reply_feed(struct load_reply *p, const char *bytes, size_t len,
 static void say_status(struct load_reply *p)
 {
     struct load_record *r = p->r;
-    json_t *body = json_loadb(p->plain, p->n_plain, 0, NULL);
+    json_t *body = json_loadb(p->plain, p->n_plain, JSON_ALLOW_NUL, NULL);
     const json_t *error = json_object_get(body, "error");
     const json_t *message = json_object_get(error, "message");
     char said[QUOTED + 8] = "";

@@ -52,6 +52,19 @@ static void read_reply(const char *status, const char *type, const char *body,
     load_reply_end(reply, now);
 }
 
+/* A model may generate any character, the first one, too. */
+static void text_may_be_a_zero(void **state)
+{
+    (void)state;
+    read_reply(
+        HEADER, TYPE,
+        "data: "
+        "{\"choices\":[{\"text\":\"\\u0000\",\"finish_reason\":\"stop\"}]}\n\n" DONE,
+        7);
+    assert_int_equal(record.end, LOAD_OK);
+    assert_int_equal(record.n_pieces, 1);
+}
+
 static void pieces_end_anywhere(void **state)
 {
     static const char *const bodies[] = {
@@ -171,6 +184,7 @@ static void wrong_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(text_may_be_a_zero, begin, end),
         cmocka_unit_test_setup_teardown(pieces_end_anywhere, begin, end),
         cmocka_unit_test_setup_teardown(a_cut_body_is_seen, begin, end),
         cmocka_unit_test_setup_teardown(wrong_replies, begin, end),
