@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "engine/base/invoker.h"
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/program.h"
 #include "harness/base/textfile.h"
@@ -349,6 +350,50 @@ enum status chart_file_draw(struct chart_file *c, const char *again, struct err 
     }
     st = chart_file_finish(c, err);
     return st ? st : gnuplot_draw(c->dir, c->name, again, err);
+}
+
+enum status chart_files_make(const struct chart_text *t, chart_put_fn *put_data,
+                             chart_put_fn *put_settings, const void *what,
+                             struct err *err)
+{
+    struct chart_file c;
+    char again[256];
+    FILE *f = chart_file_create(&c, t->dir, t->name, "csv", err);
+
+    if (!f)
+        return err->code;
+    put_data(f, what);
+    if (chart_file_finish(&c, err))
+        return err->code;
+    f = chart_file_create(&c, t->dir, t->name, "gp", err);
+    if (!f)
+        return err->code;
+    c.form = t->form;
+    chart_file_head(f, t->name, t->title, t->subtitle);
+    put_settings(f, what);
+    snprintf(again, sizeof again, "bench plot %.200s", t->dir);
+    return chart_file_draw(&c, again, err);
+}
+
+void chart_file_texts(FILE *f, const char *name, const char *const *v, int n,
+                      size_t most)
+{
+    char text[512];
+
+    fprintf(f, "n_%s = %d\narray %s[%d]\n", name, n, name, n);
+    for (int i = 0; i < n; i++) {
+        fprintf(f, "%s[%d] = ", name, i + 1);
+        gnuplot_quote(f, text_shorten(text, sizeof text, v[i], most));
+        fputc('\n', f);
+    }
+}
+
+void chart_file_ranges(FILE *f, double x_min, double x_max, double y_min, double y_max)
+{
+    fprintf(f,
+            "x_min = %.6g\nx_max = %.6g\ny_min = %.6g\ny_max = %.6g\nlog_y = 0\n"
+            "y_ticks = ''\n",
+            x_min, x_max, y_min, y_max);
 }
 
 void chart_files_remove(const char *dir, const char *name)

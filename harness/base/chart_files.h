@@ -48,6 +48,25 @@ void chart_file_head(FILE *f, const char *name, const char *title,
  * was not found), those of chart_file_finish() and gnuplot_draw(). */
 enum status chart_file_draw(struct chart_file *c, const char *again, struct err *err);
 
+/* All of it: <name>.csv of put_data(), <name>.gp of put_settings() behind the head, and
+ * the pictures by plots/<form>.gp. Redrawn by `bench plot DIR`. Errors: ST_IO, those of
+ * chart_file_draw(). */
+struct chart_text {
+    const char *dir, *name, *form, *title, *subtitle;
+};
+typedef void chart_put_fn(FILE *f, const void *what);
+enum status chart_files_make(const struct chart_text *t, chart_put_fn *put_data,
+                             chart_put_fn *put_settings, const void *what,
+                             struct err *err);
+
+/* The setting <name>, an array of n texts, each cut beyond most characters, and their
+ * number, n_<name>. */
+void chart_file_texts(FILE *f, const char *name, const char *const *v, int n,
+                      size_t most);
+
+/* What plots/style.gp asks every chart for, where axes are linear or the template's. */
+void chart_file_ranges(FILE *f, double x_min, double x_max, double y_min, double y_max);
+
 /* Removes the files of an earlier run. */
 void chart_files_remove(const char *dir, const char *name);
 

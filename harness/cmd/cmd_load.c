@@ -8,11 +8,14 @@
 #include <string.h>
 
 #include "engine/base/random.h"
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/load/launch.h"
 #include "harness/load/load.h"
+#include "harness/load/requests.h"
 #include "harness/machine/measuring.h"
 #include "harness/sweep/sweep.h"
+#include "harness/users/users.h"
 
 #define LOAD_MAX_LAUNCHES 8
 
@@ -46,17 +49,22 @@ struct request {
 };
 
 static enum status on_row(void *arg, const struct row *row,
-                          const struct point_samples *samples, struct err *err)
+                          const struct load_samples *samples, struct err *err)
 {
     const struct request *q = arg;
     struct row own = *row;
+    enum status st = ST_OK;
 
     if (q->running) {
         launch_note(q->running, &own);
         if (q->mem_limit)
             own.mem_limit_bytes = (int64_t)q->mem_limit;
     }
-    return q->dir ? sweep_dir_append(q->dir, &own, samples, err) : ST_OK;
+    if (q->dir)
+        st = requests_append(q->dir_path, &own, samples->requests, samples->n_requests,
+                             err);
+    return q->dir && st == ST_OK ? sweep_dir_append(q->dir, &own, &samples->e2e, err)
+                                 : st;
 }
 
 static enum status open_dir(struct request *q, struct err *err)
@@ -198,7 +206,7 @@ static enum status check(struct request *q, struct err *err)
     if (st == ST_OK)
         st = load_dist_parse(&q->s.output, q->output, "--output", err);
     if (st == ST_OK)
-        st = load_slo_parse(&q->s.slo, q->slo, err);
+        st = slo_parse(&q->s.slo, q->slo, err);
     if (st == ST_OK && q->resume && !q->dir_path)
         st = err_set(err, ST_USAGE, "--resume: which directory? add -o DIR");
     if (st == ST_OK && q->launches.n > LOAD_MAX_LAUNCHES)
@@ -211,18 +219,93 @@ static enum status check(struct request *q, struct err *err)
     return st;
 }
 
+/* All rows of the directory, or where there is none those of this run; *own is to be
+ * freed. */
+static enum status all_rows(const struct load_answer *a, const struct request *q,
+                            const struct row **rows, size_t *n, struct row **own,
+                            struct err *err)
+{
+    *own = NULL;
+    *n = 0;
+    if (q->dir) {
+        *rows = sweep_dir_rows(q->dir, n);
+        return ST_OK;
+    }
+    *rows = *own = malloc(LOAD_MAX_LAUNCHES * LOAD_MAX_STEPS * sizeof **own);
+    if (!*own)
+        return err_set(err, ST_NO_MEMORY, "no memory for rows");
+    for (size_t i = 0; i < LOAD_MAX_LAUNCHES; i++)
+        for (size_t k = 0; k < a[i].n_steps; k++)
+            (*own)[(*n)++] = a[i].step[k].row;
+    return ST_OK;
+}
+
+/* Several servers beside each other, the answer of all first. */
+static enum status print_together(const struct load_answer *a, const struct request *q,
+                                  struct err *err)
+{
+    const struct row *rows;
+    struct row *own;
+    struct users u = {0};
+    char text[1200];
+    size_t n;
+    enum status st = all_rows(a, q, &rows, &n, &own, err);
+
+    if (st == ST_OK)
+        st = users_find(&u, rows, n, err);
+    if (st == ST_OK && u.n > 1) {
+        users_answer(&u, text, sizeof text);
+        if (q->json) {
+            st = cmd_print_json(json_pack("{s:s}", "answer", text), 9, err);
+        } else {
+            text_wrap(stdout, text, 0, 0, 79, false);
+            users_print_pairs(stdout, &u);
+            putchar('\n');
+        }
+    }
+    users_free(&u);
+    free(own);
+    return st;
+}
+
+/* Without gnuplot the rows are what there is. */
+static enum status draw(const struct request *q, struct err *err)
+{
+    struct err why = ERR_INIT;
+    const struct row *rows;
+    bool any = false;
+    size_t n;
+
+    rows = sweep_dir_rows(q->dir, &n);
+    if (!users_charts(q->dir_path, rows, n, &any, &why)) {
+        if (any && !q->json)
+            printf("Charts are in %s.\n", format_path(q->dir_path).text);
+        return ST_OK;
+    }
+    if (why.code == ST_UNSUPPORTED) {
+        fprintf(stderr, "bench: %s\n", why.msg);
+        return ST_OK;
+    }
+    return err_set(err, why.code, "%s", why.msg);
+}
+
 /* a[one for each launch, or one]: what was measured, also of a run that was ended. */
 static void print_all(struct load_answer *a, struct request *q, enum status st,
                       struct err *err)
 {
-    for (size_t i = 0; i < (q->launches.n ? q->launches.n : 1); i++) {
+    const size_t n = q->launches.n ? q->launches.n : 1;
+
+    for (size_t i = 0; i < n; i++)
+        if (st == ST_INTERRUPTED && a[i].n_steps &&
+            a[i].step[a[i].n_steps - 1].row.status != ROW_STATUS_OK)
+            a[i].n_steps--; /* the one that was cut off */
+    if (n > 1)
+        print_together(a, q, err);
+    for (size_t i = 0; i < n; i++) {
         char name[LAUNCH_MAX_NAME + 1] = "";
         const char *command;
         struct err ignored = ERR_INIT;
 
-        if (st == ST_INTERRUPTED && a[i].n_steps &&
-            a[i].step[a[i].n_steps - 1].row.status != ROW_STATUS_OK)
-            a[i].n_steps--; /* the one that was cut off */
         if (!a[i].n_steps)
             continue;
         if (q->launches.n > 1 && !q->json) {
@@ -253,6 +336,8 @@ static enum status run(struct request *q, struct err *err)
         print_all(a, q, st, &printing);
         if (st == ST_OK && printing.code)
             st = err_set(err, printing.code, "%s", printing.msg);
+        if (st == ST_OK && q->dir)
+            st = draw(q, err);
     }
     if (q->dir)
         sweep_dir_close(q->dir);

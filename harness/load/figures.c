@@ -5,7 +5,6 @@
 #include "harness/load/figures.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,31 +12,6 @@
 
 #define N_PARTS    10
 #define MANY_TIMES 2 /* as long as a request is a window that says what came in it */
-
-enum status load_slo_parse(struct load_slo *slo, const char *text, struct err *err)
-{
-    static const struct load_slo presets[] = {
-        {"interactive", 2, 200}, {"reading", 5, 250}, {"batch", 60, 1000}};
-    struct load_slo own = {.name = ""};
-    int end = 0;
-
-    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++)
-        if (!strcmp(text, presets[i].name)) {
-            *slo = presets[i];
-            return ST_OK;
-        }
-    if (sscanf(text, "%lfs/%lfms%n", &own.ttft_s, &own.tpot_ms, &end) != 2 || !end ||
-        text[end] || !(own.ttft_s > 0 && own.ttft_s < 1e6) ||
-        !(own.tpot_ms > 0 && own.tpot_ms < 1e6))
-        return err_set(
-            err, ST_USAGE,
-            "--slo: '%s' is not interactive, reading, batch, or times to the "
-            "first token and per token as in 2s/200ms",
-            text);
-    snprintf(own.name, sizeof own.name, "%gs/%gms", own.ttft_s, own.tpot_ms);
-    *slo = own;
-    return ST_OK;
-}
 
 /* ---- times of a request, INFINITY of one that failed ------------------------------
  */
@@ -65,6 +39,19 @@ static double tpot_of(const struct load_record *r)
     if (r->end != LOAD_OK)
         return INFINITY;
     return n > 1 ? (double)(r->last_ns - r->first_ns) * 1e-6 / (double)(n - 1) : NAN;
+}
+
+static double finite_or_nan(double v)
+{
+    return isfinite(v) ? v : NAN;
+}
+
+void load_request_cells(const struct load_record *r, double cells[REQUEST_CELLS])
+{
+    cells[REQUEST_TTFT_S] = finite_or_nan(ttft_of(r));
+    cells[REQUEST_TPOT_MS] = finite_or_nan(tpot_of(r));
+    cells[REQUEST_E2E_S] = finite_or_nan(e2e_of(r));
+    cells[REQUEST_CACHED_TOKENS] = r->n_cached >= 0 ? (double)r->n_cached : NAN;
 }
 
 /* ---- series ---------------------------------------------------------------------- */
@@ -249,8 +236,7 @@ static void add_said(int64_t *sum, int64_t v)
         *sum = (*sum > 0 ? *sum : 0) + v;
 }
 
-static void count(struct load_figures *f, const struct work *w,
-                  const struct load_slo *slo)
+static void count(struct load_figures *f, const struct work *w, const struct slo *slo)
 {
     size_t n_ok = 0, n_tokens = 0;
 
@@ -286,17 +272,6 @@ static void count(struct load_figures *f, const struct work *w,
         n_ok && f->prompt_tokens >= 0 ? (double)f->prompt_tokens / (double)n_ok : NAN;
 }
 
-static void judge(struct load_figures *f, const struct load_slo *slo)
-{
-    enum load_verdict a, b;
-
-    if (!slo)
-        return;
-    a = load_judge(f->n_ttft_met, f->n, LOAD_SLO_SHARE);
-    b = load_judge(f->n_tpot_met, f->n, LOAD_SLO_SHARE);
-    f->verdict = a < b ? a : b;
-}
-
 /* ---- all of it ------------------------------------------------------------------- */
 
 /* Records at the beginning that do not count. */
@@ -325,7 +300,7 @@ static size_t warm_up(struct load_figures *f, const struct load_result *r, int n
 }
 
 enum status load_figures_make(struct load_figures *f, const struct load_result *r,
-                              int n_users, const struct load_slo *slo, struct err *err)
+                              int n_users, const struct slo *slo, struct err *err)
 {
     struct work w = {.a = malloc((r->n + 1) * sizeof *w.a),
                      .scratch = malloc((STATS_DRIFT_SCRATCH + r->n) * sizeof *w.a)};
@@ -333,7 +308,7 @@ enum status load_figures_make(struct load_figures *f, const struct load_result *
 
     memset(f, 0, sizeof *f);
     f->tok_per_s = f->tok_per_s_lo = f->tok_per_s_hi = f->little = NAN;
-    f->verdict = LOAD_UNDECIDED;
+    f->verdict = SLO_UNDECIDED;
     if (!w.a || !w.scratch)
         st = err_set(err, ST_NO_MEMORY, "no memory for %zu requests", r->n);
     if (st == ST_OK && r->n) {
@@ -347,7 +322,8 @@ enum status load_figures_make(struct load_figures *f, const struct load_result *
         f->ttft_cold_s = median_ttft(&w, false);
         f->ttft_cached_s = median_ttft(&w, true);
         count(f, &w, slo);
-        judge(f, slo);
+        if (slo)
+            f->verdict = slo_judge_both(f->n_ttft_met, f->n_tpot_met, f->n);
         st = gaps(f, &w, err);
     }
     free(w.a);

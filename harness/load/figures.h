@@ -20,17 +20,8 @@
 #include "engine/base/status.h"
 #include "harness/load/client.h"
 #include "harness/load/load_stats.h"
-
-#define LOAD_SLO_SHARE 0.9 /* of the requests must meet a limit */
-
-struct load_slo {
-    char name[32];
-    double ttft_s, tpot_ms;
-};
-
-/* "interactive", "reading", "batch", or TTFT and TPOT as "2s/200ms". Error: ST_USAGE.
- */
-enum status load_slo_parse(struct load_slo *slo, const char *text, struct err *err);
+#include "harness/result/samples.h"
+#include "harness/users/slo.h"
 
 struct load_three {
     struct load_quantile p50, p90, p99;
@@ -58,12 +49,16 @@ struct load_figures {
     int64_t prompt_tokens, tokens, pieces, cached_tokens; /* sums; -1: never said */
     double prompt_mean, output_mean;
     size_t n_ttft_met, n_tpot_met, n_met; /* of the SLO: each, and both */
-    enum load_verdict verdict;
+    enum row_slo_verdict verdict;
     const char *why; /* of the first failure; within the records; NULL: none */
 };
 
+/* What requests.csv says of a request that has ended, NAN where there is nothing to say
+ * (samples.h). */
+void load_request_cells(const struct load_record *r, double cells[REQUEST_CELLS]);
+
 /* slo may be NULL. Errors: ST_NO_MEMORY. */
 enum status load_figures_make(struct load_figures *f, const struct load_result *r,
-                              int n_users, const struct load_slo *slo, struct err *err);
+                              int n_users, const struct slo *slo, struct err *err);
 
 #endif

@@ -188,36 +188,35 @@ static void describe(const struct run *x, int n_users, double rate, struct row *
                  row->output_lengths, rate);
 }
 
-/* Times to the last text; 0 would be no sample: failed requests have none. */
-static enum status make_samples(struct point_samples *out, const struct load_result *r,
+static enum status make_samples(struct load_samples *out, const struct load_result *r,
                                 size_t n_warm_up, struct err *err)
 {
-    *out = (struct point_samples){.ms = calloc(r->n + 1, sizeof *out->ms)};
-    if (!out->ms)
+    out->e2e.ms = calloc(r->n + 1, sizeof *out->e2e.ms);
+    out->requests = calloc((r->n + 1) * REQUEST_CELLS, sizeof *out->requests);
+    if (!out->e2e.ms || !out->requests)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu times", r->n);
-    for (size_t i = n_warm_up; i < r->n; i++)
-        if (r->records[i].end == LOAD_OK)
-            out->ms[out->n++] =
-                (double)(r->records[i].last_ns - r->records[i].scheduled_ns) * 1e-6;
+    for (size_t i = n_warm_up; i < r->n; i++) {
+        double *cells = &out->requests[out->n_requests++ * REQUEST_CELLS];
+
+        load_request_cells(&r->records[i], cells);
+        if (cells[REQUEST_E2E_S] > 0) /* a failed one has none */
+            out->e2e.ms[out->e2e.n++] = 1000 * cells[REQUEST_E2E_S];
+    }
     return ST_OK;
 }
 
 static void add_up(struct load_step *step, const struct load_figures *f)
 {
-    enum load_verdict a, b;
-
     step->n += f->n;
     step->n_ttft_met += f->n_ttft_met;
     step->n_tpot_met += f->n_tpot_met;
-    a = load_judge(step->n_ttft_met, step->n, LOAD_SLO_SHARE);
-    b = load_judge(step->n_tpot_met, step->n, LOAD_SLO_SHARE);
-    step->verdict = a < b ? a : b;
+    step->verdict = slo_judge_both(step->n_ttft_met, step->n_tpot_met, step->n);
 }
 
 static enum status measure(struct run *x, struct load_step *step,
                            const struct load_work *work, struct err *err)
 {
-    struct point_samples samples = {0};
+    struct load_samples samples = {0};
     struct noise before, noise;
     struct load_figures f;
     struct load_result r;
@@ -238,7 +237,8 @@ static enum status measure(struct run *x, struct load_step *step,
     }
     if (st == ST_OK && x->fn)
         st = x->fn(x->arg, &step->row, &samples, err);
-    point_samples_free(&samples);
+    point_samples_free(&samples.e2e);
+    free(samples.requests);
     if (st == ST_OK && r.is_interrupted)
         st = err_set(err, ST_INTERRUPTED, "interrupted");
     if (st == ST_OK && r.gave_up)
@@ -299,14 +299,17 @@ static enum status run_users(struct run *x, int n_users, struct load_step **out,
     *out = step;
     if (known) {
         step->row = *known;
-        step->verdict = (enum load_verdict)known->slo_verdict;
+        step->verdict = (enum row_slo_verdict)known->slo_verdict;
+        step->n = known->n_requests > 0 ? (size_t)known->n_requests : 0;
+        step->n_ttft_met = known->n_ttft_met > 0 ? (size_t)known->n_ttft_met : 0;
+        step->n_tpot_met = known->n_tpot_met > 0 ? (size_t)known->n_tpot_met : 0;
         note_best(x->a);
         return ST_OK;
     }
     for (int try = 1; try <= 2 && st == ST_OK; try++) {
         const size_t n = (size_t)x->s->n_requests * (try > 1 ? MORE : 1);
 
-        if (try > 1 && (step->verdict != LOAD_UNDECIDED || x->s->users.n))
+        if (try > 1 && (step->verdict != SLO_UNDECIDED || x->s->users.n))
             break;
         describe(x, n_users, 0, &step->row);
         step->row.attempt += try - 1;
@@ -339,7 +342,7 @@ static enum status ladder(struct run *x, struct err *err)
 
         st = run_users(x, n, &step, err);
         if (st == ST_OK && !(step->row.tok_per_s > GAIN * before) &&
-            step->verdict != LOAD_MEETS)
+            step->verdict != SLO_MEETS)
             break;
         before = fmax(before, step->row.tok_per_s);
     }
@@ -352,11 +355,11 @@ static void find_ends(struct load_answer *a)
 {
     a->carries = a->misses = 0;
     for (size_t i = 0; i < a->n_steps; i++)
-        if (a->step[i].n_users && a->step[i].verdict == LOAD_MISSES &&
+        if (a->step[i].n_users && a->step[i].verdict == SLO_MISSES &&
             (!a->misses || a->step[i].n_users < a->misses))
             a->misses = a->step[i].n_users;
     for (size_t i = 0; i < a->n_steps; i++)
-        if (a->step[i].verdict == LOAD_MEETS && a->step[i].n_users > a->carries &&
+        if (a->step[i].verdict == SLO_MEETS && a->step[i].n_users > a->carries &&
             (!a->misses || a->step[i].n_users < a->misses))
             a->carries = a->step[i].n_users;
 }
@@ -404,7 +407,7 @@ static enum status find_capacity(struct run *x, struct err *err)
     for (size_t i = 0; i < a->n_steps; i++) {
         const struct load_step *s = &a->step[i];
 
-        a->undecided |= s->n_users > a->carries && s->verdict == LOAD_UNDECIDED &&
+        a->undecided |= s->n_users > a->carries && s->verdict == SLO_UNDECIDED &&
                         (!a->misses || s->n_users < a->misses);
         if (s->n_users == a->carries && s->n_users)
             a->rate = s->row.req_per_s;

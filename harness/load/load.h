@@ -40,7 +40,7 @@ struct load_settings {
     int n_prefix;
     bool completions; /* /v1/completions instead of chat */
     bool ignore_eos;
-    struct load_slo slo;
+    struct slo slo;
     struct int_list users; /* these steps alone; empty: ladder and capacity */
     int max_users;
     int n_requests;     /* of a step, at least; more for many users */
@@ -56,7 +56,7 @@ struct load_step {
     struct row row;
     int n_users;                      /* 0: open loop */
     size_t n, n_ttft_met, n_tpot_met; /* all tries together */
-    enum load_verdict verdict;
+    enum row_slo_verdict verdict;
 };
 
 struct load_answer {
@@ -70,9 +70,15 @@ struct load_answer {
     int best;       /* the step with the most tokens a second; -1: none */
 };
 
-/* Called with each row as it is there, and the times of its requests in ms. */
+struct load_samples {
+    struct point_samples e2e; /* of the requests that succeeded, in ms */
+    double *requests; /* [n_requests][REQUEST_CELLS] of all that count; malloc'ed */
+    size_t n_requests;
+};
+
+/* Called with each row as it is there, and the times of its requests. */
 typedef enum status load_row_fn(void *arg, const struct row *row,
-                                const struct point_samples *samples, struct err *err);
+                                const struct load_samples *samples, struct err *err);
 
 /* done[n_done]: rows of a run that ended early, whose steps are not repeated. Errors:
  * ST_USAGE, ST_IO (no server answers there, or no request succeeded), ST_UNSUPPORTED
@@ -89,7 +95,8 @@ void load_row_fill(struct row *row, const struct load_settings *s,
                    const struct load_figures *f, const struct load_result *r,
                    const struct noise *noise);
 
-/* The answer in a sentence or two, then a table of the steps (load_print.c). */
+/* The answer in a sentence or two, then a table of the steps (load_print.c). Of several
+ * servers: each by itself; users_answer() compares them. */
 void load_answer_text(const struct load_answer *a, const struct load_settings *s,
                       char *buf, size_t cap);
 void load_print(FILE *f, const struct load_answer *a, const struct load_settings *s);

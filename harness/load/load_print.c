@@ -7,86 +7,41 @@
 
 #include "harness/base/format.h"
 #include "harness/load/load.h"
+#include "harness/users/users.h"
 
 #define LINE_WIDTH 79
 
-static const struct load_step *step_of(const struct load_answer *a, int n_users)
+/* The steps as users_say_capacity() takes them. */
+static void make_series(struct users_series *out, const struct load_answer *a,
+                        const struct load_settings *s)
 {
-    for (size_t i = 0; i < a->n_steps; i++)
-        if (n_users && a->step[i].n_users == n_users)
-            return &a->step[i];
-    return NULL;
-}
+    *out = (struct users_series){.slo = s->slo,
+                                 .carries = a->carries,
+                                 .misses = a->misses,
+                                 .undecided = a->undecided};
+    for (size_t i = 0; i < a->n_steps && out->n < USERS_MAX_STEPS; i++) {
+        const struct load_step *step = &a->step[i];
 
-static const char *seconds(char *buf, size_t cap, double s)
-{
-    if (isfinite(s))
-        snprintf(buf, cap, s < 1 ? "%.2f s" : "%.1f s", s);
-    else
-        snprintf(buf, cap, "not known");
-    return buf;
-}
-
-/* "interactive use", "2s/200ms": whose limits they are. */
-static const char *users_who(const struct load_slo *slo)
-{
-    return !strcmp(slo->name, "reading")       ? "users who read along"
-           : !strcmp(slo->name, "interactive") ? "interactive users"
-           : !strcmp(slo->name, "batch")       ? "users who wait for whole answers"
-                                               : "users";
-}
-
-static const char *one_who(const struct load_slo *slo)
-{
-    return !strcmp(slo->name, "reading")       ? "user who reads along"
-           : !strcmp(slo->name, "interactive") ? "interactive user"
-           : !strcmp(slo->name, "batch")       ? "user who waits for whole answers"
-                                               : "user";
-}
-
-static void say_capacity(const struct load_answer *a, const struct load_settings *s,
-                         char *buf, size_t cap)
-{
-    const struct load_step *at = step_of(a, a->carries);
-    const struct load_step *over = step_of(a, a->misses);
-    char ttft[32];
-
-    if (at)
-        text_append(buf, cap, "Carries %d %s (p90 TTFT %s, %.0f ms a token)",
-                    a->carries, a->carries == 1 ? one_who(&s->slo) : users_who(&s->slo),
-                    seconds(ttft, sizeof ttft, at->row.ttft_p90_s),
-                    at->row.tpot_p90_ms);
-    else
-        text_append(buf, cap,
-                    "No number of users is sure to be carried within %g s to "
-                    "the first token and %g ms a token",
-                    s->slo.ttft_s, s->slo.tpot_ms);
-    if (a->undecided && over)
-        text_append(buf, cap,
-                    "; whether more than that do, up to %d, is undecided: give it more "
-                    "requests",
-                    a->misses - 1);
-    else if (a->undecided)
-        text_append(buf, cap, "; whether more do is undecided: give it more requests");
-    if (over && a->misses == a->carries + 1)
-        text_append(buf, cap, "; the %d%s %s", a->misses,
-                    a->misses == 2   ? "nd"
-                    : a->misses == 3 ? "rd"
-                                     : "th",
-                    over->n_ttft_met < over->n_tpot_met ? "waits" : "slows all down");
-    else if (over)
-        text_append(buf, cap, "; %d are too many", a->misses);
-    else if (!a->undecided && at)
-        text_append(buf, cap, ", the most that were tried");
-    text_append(buf, cap, ".");
+        if (step->n_users)
+            out->step[out->n++] =
+                (struct users_step){.n_users = step->n_users,
+                                    .row = &step->row,
+                                    .ttft_p90_s = {step->row.ttft_p90_s, NAN, NAN},
+                                    .tpot_p90_ms = {step->row.tpot_p90_ms, NAN, NAN},
+                                    .n_ttft_met = step->n_ttft_met,
+                                    .n_tpot_met = step->n_tpot_met};
+    }
 }
 
 void load_answer_text(const struct load_answer *a, const struct load_settings *s,
                       char *buf, size_t cap)
 {
+    struct users_series series;
+
     buf[0] = '\0';
+    make_series(&series, a, s);
     if (a->by_ladder)
-        say_capacity(a, s, buf, cap);
+        users_say_capacity(&series, buf, cap);
     if (a->best >= 0 && isfinite(a->step[a->best].row.tok_per_s))
         text_append(buf, cap, "%sThe most is %.3g tok/s, with %d user%s.",
                     *buf ? " " : "", a->step[a->best].row.tok_per_s,

@@ -8,11 +8,11 @@
 
 #include "harness/base/format.h"
 #include "harness/load/load.h"
+#include "harness/users/users.h"
 
 #define MAX_STEAL      0.02
 #define MAX_DRIFT_P    0.05
 #define MIN_DRIFT      0.1
-#define LITTLE_SLACK   0.05 /* besides what the ends of the window can do */
 #define MAX_CLIENT_PCT 50.0
 
 static void fill_times(struct row *row, const struct load_figures *f)
@@ -55,6 +55,8 @@ static void fill_counts(struct row *row, const struct load_figures *f)
     if (f->cached_tokens >= 0)
         row->n_cached_requests = (int64_t)f->n_cached;
     row->slo_met_pct = f->n ? 100.0 * (double)f->n_met / (double)f->n : NAN;
+    row->n_ttft_met = (int64_t)f->n_ttft_met;
+    row->n_tpot_met = (int64_t)f->n_tpot_met;
     row->slo_verdict = (int)f->verdict;
     row->in_flight = f->in_flight;
     row->little = f->little;
@@ -64,9 +66,6 @@ static void fill_counts(struct row *row, const struct load_figures *f)
 static void fill_validity(struct row *row, const struct load_settings *s,
                           const struct load_figures *f, const struct load_result *r)
 {
-    const double ends = row->window_s > 0 && isfinite(row->e2e_p50_s)
-                            ? row->e2e_p50_s / row->window_s
-                            : 0;
     char why[200] = "";
 
     if (r->late_p99_ms > s->max_late_ms)
@@ -80,8 +79,7 @@ static void fill_validity(struct row *row, const struct load_settings *s,
         text_append(why, sizeof why, ", not settled");
     if (f->drift_p < MAX_DRIFT_P && fabs(f->drift) > MIN_DRIFT)
         text_append(why, sizeof why, ", drift %.0f %%", 100 * f->drift);
-    if (row->load_mode == LOAD_MODE_CLOSED && !f->n_failed &&
-        fabs(f->little - 1) > LITTLE_SLACK + ends)
+    if (users_doubts_little(row))
         text_append(why, sizeof why, ", Little's law off by %.0f %%",
                     100 * (f->little - 1));
     snprintf(row->validity, sizeof row->validity, "%s%.80s",

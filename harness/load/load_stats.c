@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * load_stats.c - warm-up, quantiles, shares
+ * load_stats.c - warm-up, quantiles, arrivals
  */
 #include "harness/load/load_stats.h"
 
@@ -134,20 +134,6 @@ struct load_quantile load_quantile(const double *v, size_t n, double q)
     if (hi <= n)
         out.hi = finite_or_nan(v[hi - 1]);
     return out;
-}
-
-void load_binomial(size_t k, size_t n, double *lo, double *hi)
-{
-    *hi = n ? stats_binomial_upper(k, n) : 1;
-    *lo = n ? 1 - stats_binomial_upper(n - k, n) : 0;
-}
-
-enum load_verdict load_judge(size_t k, size_t n, double q)
-{
-    double lo, hi;
-
-    load_binomial(k, n, &lo, &hi);
-    return lo >= q ? LOAD_MEETS : hi < q ? LOAD_MISSES : LOAD_UNDECIDED;
 }
 
 void load_poisson(double *at_s, size_t n, double rate, uint64_t seed)

@@ -4,8 +4,7 @@
  *
  * Threading: pure functions.
  * Source: White 1997, "An effective truncation heuristic for bias reduction in
- * simulation output" (MSER; in batches of five: White, Cobb and Spratt 2000); Clopper
- * and Pearson 1934.
+ * simulation output" (MSER; in batches of five: White, Cobb and Spratt 2000).
  */
 #ifndef SLM_HARNESS_LOAD_LOAD_STATS_H
 #define SLM_HARNESS_LOAD_LOAD_STATS_H
@@ -35,17 +34,6 @@ struct load_quantile {
     double value, lo, hi;
 };
 struct load_quantile load_quantile(const double *v, size_t n, double q);
-
-/* Ends of the one-sided 95 % intervals of a probability that k of n events were seen
- * of: the truth is below lo with 5 % probability, and above hi likewise. n 0: 0 and 1.
- */
-void load_binomial(size_t k, size_t n, double *lo, double *hi);
-
-enum load_verdict { LOAD_MISSES, LOAD_UNDECIDED, LOAD_MEETS };
-
-/* Whether at least the share q of requests meets a limit, from k of n that did: both
- * errors at 5 %. */
-enum load_verdict load_judge(size_t k, size_t n, double q);
 
 /* Times of n arrivals of a Poisson process of so many a second, ascending. */
 void load_poisson(double *at_s, size_t n, double rate, uint64_t seed);

@@ -256,6 +256,8 @@ static enum status fill_memory(struct chart *c, const struct report_rows *p,
 
     for (size_t begin = 0, end; begin < p->n; begin = end) {
         end = report_setting_end(p, begin);
+        if (p->v[begin]->kind == ROW_LOAD) /* memory of a server: harness/users/ */
+            continue;
         const int series = chart_add_series(c, p, p->v[begin]);
 
         if (series < 0)

@@ -30,47 +30,17 @@
 
 static void put_texts(FILE *f, const char *name, const char *const *v, int n)
 {
-    char text[REPORT_NAME_MAX];
-
-    fprintf(f, "n_%s = %d\narray %s[%d]\n", name, n, name, n);
-    for (int i = 0; i < n; i++) {
-        fprintf(f, "%s[%d] = ", name, i + 1);
-        gnuplot_quote(f, text_shorten(text, sizeof text, v[i], NAME_CHARACTERS));
-        fputc('\n', f);
-    }
+    chart_file_texts(f, name, v, n, NAME_CHARACTERS);
 }
 
-/* What plots/style.gp asks every chart for. */
-static void put_ranges(FILE *f, double x_min, double x_max, double y_min, double y_max)
-{
-    fprintf(f,
-            "x_min = %.6g\nx_max = %.6g\ny_min = %.6g\ny_max = %.6g\nlog_y = 0\n"
-            "y_ticks = ''\n",
-            x_min, x_max, y_min, y_max);
-}
-
-/* The .gp file with its settings, up to those of put(); drawn afterwards. */
-typedef void put_fn(FILE *f, const void *what);
 static enum status draw(const char *dir, const char *name, const char *title,
-                        const char *subtitle, put_fn *put_data, put_fn *put_settings,
-                        const void *what, bool *any, struct err *err)
+                        const char *subtitle, chart_put_fn *put_data,
+                        chart_put_fn *put_settings, const void *what, bool *any,
+                        struct err *err)
 {
-    struct chart_file c;
-    char again[256];
-    FILE *f = chart_file_create(&c, dir, name, "csv", err);
+    const struct chart_text text = {dir, name, name, title, subtitle};
+    const enum status st = chart_files_make(&text, put_data, put_settings, what, err);
 
-    if (!f)
-        return err->code;
-    put_data(f, what);
-    if (chart_file_finish(&c, err))
-        return err->code;
-    f = chart_file_create(&c, dir, name, "gp", err);
-    if (!f)
-        return err->code;
-    chart_file_head(f, name, title, subtitle);
-    put_settings(f, what);
-    snprintf(again, sizeof again, "bench plot %.200s", dir);
-    const enum status st = chart_file_draw(&c, again, err);
     *any |= st == ST_OK;
     return st;
 }
@@ -113,7 +83,7 @@ static void put_map(FILE *f, const void *what)
                  plural(map->threads[t], "s"));
         columns[t] = text[t];
     }
-    put_ranges(f, -0.5, map->n_threads - 0.5, map->n_settings - 0.5, -0.5);
+    chart_file_ranges(f, -0.5, map->n_threads - 0.5, map->n_settings - 0.5, -0.5);
     put_texts(f, "rows", rows, map->n_settings);
     put_texts(f, "columns", columns, map->n_threads);
 }
@@ -188,8 +158,8 @@ static void put_series(FILE *f, const void *what)
     }
     const bool is_log = most / least > LOG_RATIO;
     const double room = 0.08 * (most - least) + 1e-9;
-    put_ranges(f, is_log ? least / 1.2 : fmax(0, least - room),
-               is_log ? most * 1.2 : most + room, 0, 103);
+    chart_file_ranges(f, is_log ? least / 1.2 : fmax(0, least - room),
+                      is_log ? most * 1.2 : most + room, 0, 103);
     fprintf(f, "log_x = %d\n", is_log);
     put_texts(f, "series", names, list->n);
     fprintf(f, "array doubtful[%d]\n", list->n);
@@ -277,7 +247,7 @@ static void put_run_settings(FILE *f, const void *what)
         most_faults = fmax(most_faults, fmax(r->major_faults_per_token, 0) +
                                             fmax(r->refaults_per_token, 0));
     }
-    put_ranges(f, 0, fmax(c->run->span_s / 60, 1e-3), 1 / c->most, c->most);
+    chart_file_ranges(f, 0, fmax(c->run->span_s / 60, 1e-3), 1 / c->most, c->most);
     fprintf(f, "most_taken = %.6g\nmost_faults = %.6g\n",
             most_taken > 0 ? 1.1 * most_taken : 1,
             most_faults > 0 ? 1.1 * most_faults : 1);

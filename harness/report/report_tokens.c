@@ -228,7 +228,7 @@ enum status token_run_find(struct token_run *run, const struct report_rows *p,
             bsearch(&wanted, settings, p->n, sizeof *settings, by_name);
         const double begin_s = seconds_of(rows[i].utc);
 
-        if (begin_s >= 0 && found)
+        if (begin_s >= 0 && found && rows[i].kind != ROW_LOAD) /* requests overlap */
             run->v[run->n++] =
                 (struct token_launch){.row = &rows[i],
                                       .setting = found->setting,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * samples.c - samples.csv, read whole and cut in place
+ * samples.c - samples.csv and requests.csv, read whole and cut in place
  */
 #include "harness/result/samples.h"
 
@@ -18,8 +18,16 @@
 struct line {
     char *point; /* zero-terminated in place */
     int64_t attempt, index;
-    double ms;
+    double v[REQUEST_CELLS]; /* the time alone, or of a request all */
 };
+
+struct table {
+    const char *file;
+    int n_cells; /* behind the index */
+};
+
+static const struct table samples_table = {SAMPLES_CSV, 1};
+static const struct table requests_table = {REQUESTS_CSV, REQUEST_CELLS};
 
 /* A number that ends the cell at `at` with that character; *next: after it. */
 static bool read_count(const char *at, char end, int64_t *v, const char **next)
@@ -32,20 +40,36 @@ static bool read_count(const char *at, char end, int64_t *v, const char **next)
     return stop > at && *stop == end && !errno && *v >= 0;
 }
 
+/* The cells behind the index. Times of tokens are above 0 and never empty. */
+static bool read_cells(double *v, int n, const char *at)
+{
+    for (int i = 0; i < n; i++) {
+        const char end = i + 1 < n ? ',' : '\0';
+        char *stop;
+
+        v[i] = *at == end && n > 1 ? NAN : strtod(at, &stop);
+        if (*at == end && n > 1)
+            stop = (char *)at;
+        else if (stop == at || !isfinite(v[i]) || v[i] < 0 || (n == 1 && !(v[i] > 0)))
+            return false;
+        if (*stop != end)
+            return false;
+        at = stop + 1;
+    }
+    return true;
+}
+
 /* The zero-terminated text of a line; false where it is none. A point with a comma is
  * in quotes, and has none within. */
-static bool cut_line(struct line *l, char *text)
+static bool cut_line(struct line *l, char *text, int n_cells)
 {
     const bool quoted = *text == '"';
-    char *end = strchr(text + quoted, quoted ? '"' : ','), *stop;
+    char *end = strchr(text + quoted, quoted ? '"' : ',');
     const char *at;
 
     if (!end || end[quoted] != ',' ||
         !read_count(end + quoted + 1, ',', &l->attempt, &at) ||
-        !read_count(at, ',', &l->index, &at))
-        return false;
-    l->ms = strtod(at, &stop);
-    if (stop == at || *stop || !isfinite(l->ms) || !(l->ms > 0))
+        !read_count(at, ',', &l->index, &at) || !read_cells(l->v, n_cells, at))
         return false;
     l->point = text + quoted;
     *end = '\0';
@@ -69,12 +93,13 @@ static int by_launch_and_line(const void *x, const void *y)
 }
 
 /* The lines of s->text; n_lines: at most so many. */
-static enum status cut_text(struct samples *s, size_t n_lines, struct err *err)
+static enum status cut_text(struct samples *s, size_t n_lines, int n_cells,
+                            struct err *err)
 {
     size_t cap = 0, n_ms = 0, at = 0;
     struct line l;
 
-    s->ms = malloc((n_lines + 1) * sizeof *s->ms);
+    s->ms = malloc((n_lines + 1) * (size_t)n_cells * sizeof *s->ms);
     if (!s->ms)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu samples", n_lines);
     for (char *text = s->text, *next; *text; text = next, at++) {
@@ -84,9 +109,10 @@ static enum status cut_text(struct samples *s, size_t n_lines, struct err *err)
         if (!*next)
             break; /* the writer was killed within this line */
         *next++ = '\0';
-        if (!cut_line(&l, text))
+        if (!cut_line(&l, text, n_cells))
             continue;
-        s->ms[n_ms++] = l.ms;
+        memcpy(s->ms + n_ms, l.v, (size_t)n_cells * sizeof *s->ms);
+        n_ms += (size_t)n_cells;
         if (last && l.index && last->attempt == l.attempt &&
             !strcmp(last->point, l.point)) {
             last->n++;
@@ -101,7 +127,7 @@ static enum status cut_text(struct samples *s, size_t n_lines, struct err *err)
             s->v = grown;
         }
         s->v[s->n++] =
-            (struct launch_samples){l.point, l.attempt, s->ms + n_ms - 1, 1, at};
+            (struct launch_samples){l.point, l.attempt, s->ms + n_ms - n_cells, 1, at};
     }
     return ST_OK;
 }
@@ -121,14 +147,15 @@ static void sort(struct samples *s)
     s->n = n;
 }
 
-enum status samples_read(struct samples *s, const char *dir, struct err *err)
+static enum status read_table(struct samples *s, const struct table *table,
+                              const char *dir, struct err *err)
 {
     char path[4096];
     size_t len, n_lines = 0;
     enum status st;
 
     memset(s, 0, sizeof *s);
-    snprintf(path, sizeof path, "%s/" SAMPLES_CSV, dir);
+    snprintf(path, sizeof path, "%s/%s", dir, table->file);
     if (access(path, F_OK))
         return ST_OK;
     st = infile_read(&s->text, &len, path, SAMPLES_MAX_BYTES, err);
@@ -136,12 +163,22 @@ enum status samples_read(struct samples *s, const char *dir, struct err *err)
         return st;
     for (size_t i = 0; i < len; i++)
         n_lines += s->text[i] == '\n';
-    st = cut_text(s, n_lines, err);
+    st = cut_text(s, n_lines, table->n_cells, err);
     if (st)
         samples_free(s);
     else
         sort(s);
     return st;
+}
+
+enum status samples_read(struct samples *s, const char *dir, struct err *err)
+{
+    return read_table(s, &samples_table, dir, err);
+}
+
+enum status requests_read(struct samples *s, const char *dir, struct err *err)
+{
+    return read_table(s, &requests_table, dir, err);
 }
 
 void samples_free(struct samples *s)

@@ -2,8 +2,9 @@
  *
  * fuzz_report.c - a directory of results as `bench recommend` and `bench plot` read it
  *
- * The input is sweep.csv, quality.csv, machine.json and samples.csv, one after another,
- * with a line "%%" between them. What is read gets its names and is printed, harmless.
+ * The input is sweep.csv, quality.csv, machine.json, samples.csv and requests.csv, one
+ * after another, with a line "%%" between them. What is read gets its names and is
+ * printed, harmless.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +66,7 @@ static void print_quality(const struct row *rows, size_t n)
 static void write_files(const char *at, size_t size)
 {
     static const char *const names[] = {"sweep.csv", "quality.csv", "machine.json",
-                                        "samples.csv"};
+                                        "samples.csv", "requests.csv"};
     static const char gap[] = "\n%%\n";
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -102,6 +103,15 @@ static void read_directory(const uint8_t *data, size_t size)
         for (size_t i = 0; i < samples.n; i++)
             if (!samples.v[i].n || !(samples.v[i].ms[samples.v[i].n - 1] > 0))
                 fuzz_fail("launch %zu has a sample that is no time", i);
+        samples_free(&samples);
+    }
+    if (fuzz_accepted(requests_read(&samples, fuzz_dir(), &err), &err)) {
+        for (size_t i = 0; i < samples.n * (size_t)REQUEST_CELLS; i++) {
+            const struct launch_samples *l = &samples.v[i / REQUEST_CELLS];
+
+            if (!l->n || l->ms[(l->n - 1) * REQUEST_CELLS + i % REQUEST_CELLS] < 0)
+                fuzz_fail("step %zu has a request with a time below 0", i);
+        }
         samples_free(&samples);
     }
     report_machine_read(&machine, fuzz_dir());

@@ -115,6 +115,30 @@ assert sorted((r["engine"], r["attempt"]) for r in rows) == [(e, a) for e in "ab
 a, b = (sum(float(r["tpot_p50_ms"]) for r in rows if r["engine"] == e) for e in "ab")
 assert a > 1.3 * b, (a, b)
 END
+tr '\n' ' ' <out | tr -s ' ' | grep -qE \
+    "at 1 user b has [1-9]+\.[0-9]+ x the tok/s of a \[[0-9.]+, [0-9.]+\], 2 rounds" ||
+    fail "no comparison: $(cat out)"
+
+# ---- times of each request, failed ones too; charts, also drawn again
+"$python" - ab <<'END' || fail "requests: $(head ab/requests.csv)"
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1] + "/sweep.csv")))
+times = list(csv.DictReader(open(sys.argv[1] + "/requests.csv")))
+for r in rows:
+    own = [t for t in times if (t["point"], t["attempt"]) == (r["point"], r["attempt"])]
+    assert len(own) == int(r["n_requests"]) == int(r["n_ttft_met"]), r
+    ttft = sorted(float(t["ttft_s"]) for t in own)
+    assert ttft[0] - 1e-4 <= float(r["ttft_p50_s"]) <= ttft[-1] + 1e-4
+    assert all(float(t["tpot_ms"]) > 0 and float(t["e2e_s"]) > float(t["ttft_s"]) for t in own)
+END
+if command -v gnuplot >/dev/null; then
+    for chart in users_latency users_ladder users_ttft; do
+        [ -s ab/$chart.svg ] && [ -s ab/$chart.png ] || fail "no $chart: $(cat err)"
+    done
+    rm ab/users_*
+    "$BENCH" plot ab >out 2>err || fail "plot: $(cat err)"
+    [ -s ab/users_ttft.svg ] && [ -s ab/users_latency.svg ] || fail "not drawn again: $(ls ab)"
+fi
 refused 2 "c ended before it was ready: no such model" load --launch "c=sh -c 'echo no such model >&2; exit {port}'"
 refused 2 "d is not ready after 1 s" load --launch "d=sleep {port}" --start-timeout 1
 refused 2 "is not NAME=COMMAND" load --launch "llama-server --port 1"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_load_stats.c - warm-up, quantiles and shares of known distributions
+ * test_load_stats.c - warm-up, quantiles and arrivals of known distributions
  */
 #include "tests/support/test.h"
 
@@ -174,45 +174,7 @@ static void many_values_take_no_time(void **state)
     free(v);
 }
 
-/* ---- shares ---------------------------------------------------------------------- */
-
-static void shares_are_judged(void **state)
-{
-    double lo, hi;
-
-    (void)state;
-    load_binomial(29, 29, &lo, &hi);
-    assert_true(fabs(lo - pow(0.05, 1.0 / 29)) < 1e-9);
-    assert_true(hi == 1);
-    load_binomial(0, 0, &lo, &hi);
-    assert_true(lo == 0 && hi == 1);
-    assert_int_equal(load_judge(28, 28, 0.9), LOAD_UNDECIDED);
-    assert_int_equal(load_judge(29, 29, 0.9), LOAD_MEETS);
-    assert_int_equal(load_judge(45, 50, 0.9), LOAD_UNDECIDED);
-    assert_int_equal(load_judge(30, 50, 0.9), LOAD_MISSES);
-    assert_int_equal(load_judge(0, 0, 0.9), LOAD_UNDECIDED);
-}
-
-/* At the limit itself, where nine of ten requests meet it, each verdict is wrong with
- * 5 % probability at most. */
-static void errors_are_rare(void **state)
-{
-    int n_meets = 0, n_misses = 0;
-
-    (void)state;
-    for (int i = 0; i < 2000; i++) {
-        size_t k = 0;
-
-        for (int j = 0; j < 60; j++)
-            k += uniform() < 0.9;
-        const enum load_verdict v = load_judge(k, 60, 0.9);
-
-        n_meets += v == LOAD_MEETS;
-        n_misses += v == LOAD_MISSES;
-    }
-    assert_in_range(n_meets, 1, 130);
-    assert_in_range(n_misses, 1, 130);
-}
+/* ---- arrivals -------------------------------------------------------------------- */
 
 static void arrivals_are_poisson(void **state)
 {
@@ -337,8 +299,6 @@ int main(void)
         cmocka_unit_test(intervals_hold_the_quantile),
         cmocka_unit_test(failures_are_infinite),
         cmocka_unit_test(many_values_take_no_time),
-        cmocka_unit_test(shares_are_judged),
-        cmocka_unit_test(errors_are_rare),
         cmocka_unit_test(arrivals_are_poisson),
         cmocka_unit_test(lengths_are_as_asked),
         cmocka_unit_test(prompts_differ_and_share_their_prefix),

@@ -4,6 +4,8 @@
  */
 #include "harness/result/samples.h"
 
+#include <math.h>
+
 #include "harness/result/report_rows.h"
 #include "tests/support/test.h"
 #include "tests/support/tree.h"
@@ -119,6 +121,44 @@ static void foreign_lines(void **state)
     samples_free(&s);
 }
 
+/* Cells of requests may be empty; a launch that stands there twice counts once. */
+static void requests(void **state)
+{
+    static const char text[] = REQUESTS_HEADER "a,1,0,0.5,20,1.5,\n"
+                                               "a,1,1,,,,7\n"
+                                               "a,1,2,0.25,,0.25,0\n"
+                                               "a,1,3,0.25,1,1\n" /* too few */
+                                               "a,1,3,0.25,1,1,1,1\n"
+                                               "a,1,3,nan,1,1,1\n"
+                                               "a,1,3,-1,1,1,1\n"
+                                               "b,1,0,9,9,9,9\n"
+                                               "b,1,0,8,8,8,8\n"
+                                               "b,1,1,1,1"; /* cut short */
+    struct err err = ERR_INIT;
+    char path[128];
+    struct samples s;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/" REQUESTS_CSV, root);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    assert_int_equal(requests_read(&s, root, &err), ST_OK);
+    assert_int_equal(s.n, 2);
+    const struct launch_samples *l = find(&s, "a", 1);
+
+    assert_int_equal(l->n, 3);
+    assert_true(l->ms[REQUEST_TTFT_S] == 0.5 && l->ms[REQUEST_E2E_S] == 1.5);
+    assert_true(isnan(l->ms[REQUEST_CACHED_TOKENS]));
+    assert_true(isnan(l->ms[REQUEST_CELLS + REQUEST_TTFT_S]));
+    assert_true(l->ms[REQUEST_CELLS + REQUEST_CACHED_TOKENS] == 7);
+    assert_true(l->ms[2 * REQUEST_CELLS + REQUEST_CACHED_TOKENS] == 0);
+    assert_int_equal(find(&s, "b", 1)->n, 1);
+    assert_true(find(&s, "b", 1)->ms[REQUEST_TTFT_S] == 8);
+    samples_free(&s);
+}
+
 /* Of a table that was cut short the lines that are whole remain. */
 static void truncated(void **state)
 {
@@ -142,9 +182,8 @@ static void truncated(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recorded_sweep),
-        cmocka_unit_test(no_file),
-        cmocka_unit_test(foreign_lines),
+        cmocka_unit_test(recorded_sweep), cmocka_unit_test(no_file),
+        cmocka_unit_test(foreign_lines),  cmocka_unit_test(requests),
         cmocka_unit_test(truncated),
     };
 

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * users_answer.c - what servers carry, in sentences
+ */
+#include <math.h>
+#include <string.h>
+
+#include "harness/base/format.h"
+#include "harness/users/users.h"
+
+#define LINE_WIDTH 79
+
+static const struct users_step *step_of(const struct users_series *s, int n_users)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (n_users && s->step[i].n_users == n_users)
+            return &s->step[i];
+    return NULL;
+}
+
+static const char *seconds(char *buf, size_t cap, double s)
+{
+    if (isfinite(s))
+        snprintf(buf, cap, s < 1 ? "%.2f s" : "%.1f s", s);
+    else
+        snprintf(buf, cap, "not known");
+    return buf;
+}
+
+void users_say_capacity(const struct users_series *s, char *buf, size_t cap)
+{
+    const struct users_step *at = step_of(s, s->carries);
+    const struct users_step *over = step_of(s, s->misses);
+    char ttft[32];
+
+    if (at)
+        text_append(buf, cap, "Carries %d %s (p90 TTFT %s, %.0f ms a token)",
+                    s->carries, slo_users(&s->slo, s->carries),
+                    seconds(ttft, sizeof ttft, at->ttft_p90_s.v), at->tpot_p90_ms.v);
+    else
+        text_append(buf, cap,
+                    "No number of users is sure to be carried within %g s to "
+                    "the first token and %g ms a token",
+                    s->slo.ttft_s, s->slo.tpot_ms);
+    if (s->undecided && over)
+        text_append(buf, cap,
+                    "; whether more than that do, up to %d, is undecided: give it more "
+                    "requests",
+                    s->misses - 1);
+    else if (s->undecided)
+        text_append(buf, cap, "; whether more do is undecided: give it more requests");
+    if (over && s->misses == s->carries + 1)
+        text_append(buf, cap, "; the %d%s %s", s->misses,
+                    s->misses == 1   ? "st"
+                    : s->misses == 2 ? "nd"
+                    : s->misses == 3 ? "rd"
+                                     : "th",
+                    over->n_ttft_met < over->n_tpot_met ? "waits" : "slows all down");
+    else if (over)
+        text_append(buf, cap, "; %d are too many", s->misses);
+    else if (!s->undecided && at)
+        text_append(buf, cap, ", the most that were tried");
+    text_append(buf, cap, ".");
+}
+
+/* ---- several --------------------------------------------------------------------- */
+
+static double most_tok_per_s(const struct users_series *s)
+{
+    double most = 0;
+
+    for (size_t i = 0; i < s->n; i++)
+        most = fmax(most, s->step[i].tok_per_s.v);
+    return most;
+}
+
+/* The server that carries most, of two alike the one with the most tokens a second. */
+static size_t find_best(const struct users *u)
+{
+    size_t best = 0;
+
+    for (size_t i = 1; i < u->n; i++) {
+        const struct users_series *s = &u->v[i], *b = &u->v[best];
+
+        if (s->carries > b->carries ||
+            (s->carries == b->carries && most_tok_per_s(s) > most_tok_per_s(b)))
+            best = i;
+    }
+    return best;
+}
+
+static bool is_alike(const struct users_series *a, const struct users_series *b)
+{
+    return !strcmp(a->first->slo, b->first->slo) &&
+           !strcmp(a->first->prompt_lengths, b->first->prompt_lengths) &&
+           !strcmp(a->first->output_lengths, b->first->output_lengths) &&
+           a->first->prefix_tokens == b->first->prefix_tokens;
+}
+
+static void say_carries(const struct users_series *s, bool is_first, char *buf,
+                        size_t cap)
+{
+    text_append(buf, cap, "%s%s%s", is_first ? "" : ", ", s->name,
+                is_first ? " carries" : "");
+    if (s->carries)
+        text_append(buf, cap, " %d", s->carries);
+    else
+        text_append(buf, cap, s->undecided ? " none for sure" : " none");
+    if (is_first)
+        text_append(buf, cap, " %s", slo_users(&s->slo, s->carries == 1 ? 1 : 2));
+    if (s->undecided && s->carries)
+        text_append(buf, cap, " (more are undecided)");
+    else if (!s->misses && s->carries)
+        text_append(buf, cap, " (the most tried)");
+}
+
+static void say_pair(const struct users_pair *p, const char *a, const char *b,
+                     char *buf, size_t cap)
+{
+    text_append(buf, cap, "; at %d user%s %s has %.2f x the tok/s of %s", p->n_users,
+                plural(p->n_users, "s"), a, p->ratio, b);
+    if (isfinite(p->lo))
+        text_append(buf, cap, " [%.2f, %.2f], %zu rounds", p->lo, p->hi, p->n);
+    else
+        text_append(buf, cap, " (one round: more --rounds give an interval)");
+    if (p->is_doubtful)
+        text_append(buf, cap, ", disturbed");
+}
+
+void users_answer(const struct users *u, char *buf, size_t cap)
+{
+    const size_t best = find_best(u);
+    const struct users_series *a = &u->v[best];
+
+    buf[0] = '\0';
+    if (!u->n)
+        return;
+    if (u->n == 1) {
+        users_say_capacity(a, buf, cap);
+        return;
+    }
+    say_carries(a, true, buf, cap);
+    for (size_t i = 0; i < u->n; i++)
+        if (i != best)
+            say_carries(&u->v[i], false, buf, cap);
+    for (size_t i = 0; i < u->n; i++) {
+        struct users_pair p = {.n = 0};
+
+        if (i != best && is_alike(a, &u->v[i]) && users_compare_at(a, &u->v[i]))
+            users_compare(&p, u, a, &u->v[i], users_compare_at(a, &u->v[i]));
+        if (p.n)
+            say_pair(&p, a->name, u->v[i].name, buf, cap);
+    }
+    text_append(buf, cap, ".");
+}
+
+static void print_pairs_of(FILE *f, const struct users *u, const struct users_series *a,
+                           const struct users_series *b)
+{
+    bool is_first = true;
+
+    for (size_t i = 0; i < a->n; i++) {
+        struct users_pair p;
+
+        users_compare(&p, u, a, b, a->step[i].n_users);
+        if (!p.n)
+            continue;
+        if (is_first)
+            fprintf(f, "\ntok/s of %s over %s\n%8s %7s %7s   %-15s\n", a->name, b->name,
+                    "users", "rounds", "ratio", "95 % interval");
+        is_first = false;
+        fprintf(f, "%8d %7zu %7.2f", p.n_users, p.n, p.ratio);
+        if (isfinite(p.lo))
+            fprintf(f, "   %.2f to %.2f", p.lo, p.hi);
+        fprintf(f, "%s\n", p.is_doubtful ? "   disturbed" : "");
+    }
+}
+
+void users_print_pairs(FILE *f, const struct users *u)
+{
+    const size_t best = find_best(u);
+
+    for (size_t i = 0; i < u->n; i++)
+        if (i != best && is_alike(&u->v[best], &u->v[i]))
+            print_pairs_of(f, u, &u->v[best], &u->v[i]);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_users.c - rows of bench load as series, steps, answers and comparisons
+ */
+#include "harness/users/users.h"
+
+#include <math.h>
+
+#include "tests/support/test.h"
+
+static uint64_t seed = 7;
+
+static double uniform(void)
+{
+    return (double)(test_random(&seed) >> 11) * 0x1p-53;
+}
+
+/* ---- shares ---------------------------------------------------------------------- */
+
+static void shares_are_judged(void **state)
+{
+    double lo, hi;
+
+    (void)state;
+    slo_binomial(29, 29, &lo, &hi);
+    assert_true(fabs(lo - pow(0.05, 1.0 / 29)) < 1e-9);
+    assert_true(hi == 1);
+    slo_binomial(0, 0, &lo, &hi);
+    assert_true(lo == 0 && hi == 1);
+    assert_int_equal(slo_judge(28, 28, 0.9), SLO_UNDECIDED);
+    assert_int_equal(slo_judge(29, 29, 0.9), SLO_MEETS);
+    assert_int_equal(slo_judge(45, 50, 0.9), SLO_UNDECIDED);
+    assert_int_equal(slo_judge(30, 50, 0.9), SLO_MISSES);
+    assert_int_equal(slo_judge(0, 0, 0.9), SLO_UNDECIDED);
+}
+
+/* At the limit itself, where nine of ten requests meet it, each verdict is wrong with
+ * 5 % probability at most. */
+static void errors_are_rare(void **state)
+{
+    int n_meets = 0, n_misses = 0;
+
+    (void)state;
+    for (int i = 0; i < 2000; i++) {
+        size_t k = 0;
+
+        for (int j = 0; j < 60; j++)
+            k += uniform() < 0.9;
+        const enum row_slo_verdict v = slo_judge(k, 60, 0.9);
+
+        n_meets += v == SLO_MEETS;
+        n_misses += v == SLO_MISSES;
+    }
+    assert_in_range(n_meets, 1, 130);
+    assert_in_range(n_misses, 1, 130);
+}
+
+static void limits_are_read(void **state)
+{
+    struct err err = ERR_INIT;
+    struct slo slo;
+
+    (void)state;
+    assert_int_equal(slo_parse(&slo, "reading", &err), ST_OK);
+    assert_true(slo.ttft_s == 5 && slo.tpot_ms == 250);
+    assert_string_equal(slo_users(&slo, 1), "user who reads along");
+    assert_int_equal(slo_parse(&slo, "0.5s/40ms", &err), ST_OK);
+    assert_true(slo.ttft_s == 0.5 && slo.tpot_ms == 40);
+    assert_string_equal(slo_users(&slo, 3), "users");
+    assert_int_equal(slo_parse(&slo, "5s/0ms", &err), ST_USAGE);
+}
+
+/* ---- rows ------------------------------------------------------------------------ */
+
+/* n_met of 60 requests meet both limits. */
+static struct row make_row(const char *engine, int n_users, int round, double tok_per_s,
+                           int n_met)
+{
+    struct row r;
+
+    row_init(&r);
+    r.kind = ROW_LOAD;
+    r.load_mode = LOAD_MODE_CLOSED;
+    r.status = ROW_STATUS_OK;
+    r.attempt = round;
+    r.n_users = n_users;
+    r.tok_per_s = tok_per_s;
+    r.tok_per_s_lo = 0.9 * tok_per_s;
+    r.tok_per_s_hi = 1.1 * tok_per_s;
+    r.ttft_p90_s = 0.5 * n_users;
+    r.tpot_p90_ms = 20;
+    r.n_requests = 60;
+    r.n_failed = 0;
+    r.n_ttft_met = n_met;
+    r.n_tpot_met = 60;
+    r.little = 1;
+    r.window_s = 100;
+    r.e2e_p50_s = 1;
+    snprintf(r.engine, sizeof r.engine, "%s", engine);
+    snprintf(r.model, sizeof r.model, "m-%s",
+             engine); /* servers name it as they like */
+    snprintf(r.prompt_lengths, sizeof r.prompt_lengths, "512");
+    snprintf(r.output_lengths, sizeof r.output_lengths, "128");
+    snprintf(r.slo, sizeof r.slo, "reading");
+    snprintf(r.validity, sizeof r.validity, "valid");
+    return r;
+}
+
+static void one_server(void **state)
+{
+    const struct row rows[] = {make_row("", 1, 1, 10, 60), make_row("", 4, 1, 18, 20),
+                               make_row("", 2, 1, 15, 60), make_row("", 3, 1, 17, 56),
+                               make_row("", 3, 2, 17.5, 60)};
+    struct err err = ERR_INIT;
+    struct users u;
+    char text[600] = "";
+
+    (void)state;
+    assert_int_equal(users_find(&u, rows, 5, &err), ST_OK);
+    assert_int_equal(u.n, 1);
+    assert_int_equal(u.v[0].n, 4);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(u.v[0].step[i].n_users, i + 1);
+    /* 56 of 60 alone decide nothing, 116 of 120 do */
+    assert_int_equal(slo_judge(56, 60, SLO_SHARE), SLO_UNDECIDED);
+    assert_int_equal(u.v[0].step[2].verdict, SLO_MEETS);
+    assert_int_equal(u.v[0].step[2].n_rows, 2);
+    assert_true(fabs(u.v[0].step[2].tok_per_s.v - 17.25) < 1e-9);
+    assert_true(fabs(u.v[0].step[2].tok_per_s.lo - 0.9 * 17) < 1e-9);
+    assert_true(fabs(u.v[0].step[2].tok_per_s.hi - 1.1 * 17.5) < 1e-9);
+    assert_true(!isfinite(u.v[0].step[2].ttft_p90_s.hi));
+    assert_int_equal(u.v[0].carries, 3);
+    assert_int_equal(u.v[0].misses, 4);
+    users_answer(&u, text, sizeof text);
+    assert_string_equal(text, "Carries 3 users who read along (p90 TTFT 1.5 s, 20 ms a "
+                              "token); the 4th waits.");
+    users_free(&u);
+}
+
+/* Disturbed rows count for the verdict, and for figures where there are no others. */
+static void disturbed_rows(void **state)
+{
+    struct row rows[] = {make_row("", 1, 1, 10, 60), make_row("", 1, 2, 30, 60),
+                         make_row("", 2, 1, 40, 60), make_row("", 3, 1, 40, 60)};
+    struct err err = ERR_INIT;
+    struct users u;
+
+    (void)state;
+    snprintf(rows[1].validity, sizeof rows[1].validity, "disturbed: steal 9 %%");
+    rows[2].little = 1.5;
+    snprintf(rows[2].validity, sizeof rows[2].validity, "disturbed: Little's law");
+    rows[3].status = ROW_STATUS_ERROR;
+    assert_int_equal(users_find(&u, rows, 4, &err), ST_OK);
+    assert_int_equal(u.v[0].n, 2); /* the third has no figure */
+    assert_true(u.v[0].step[0].tok_per_s.v == 10 && !u.v[0].step[0].is_doubtful);
+    assert_true(!u.v[0].step[0].doubts_little);
+    assert_int_equal(u.v[0].step[0].n_requests, 120);
+    assert_true(u.v[0].step[1].is_doubtful && u.v[0].step[1].doubts_little);
+    users_free(&u);
+}
+
+static void two_servers(void **state)
+{
+    static const double noise[] = {1, 1.02, 0.98};
+    struct row rows[12];
+    struct err err = ERR_INIT;
+    struct users_pair p;
+    struct users u;
+    char text[600];
+    size_t n = 0;
+
+    (void)state;
+    for (int round = 1; round <= 3; round++) {
+        const double slow = round == 2 ? 0.5 : 1; /* the machine, for both */
+
+        rows[n++] = make_row("llama", 2, round, slow * 10, 10);
+        rows[n++] = make_row("slm", 2, round, slow * 14 * noise[round - 1], 60);
+        rows[n++] = make_row("slm", 1, round, slow * 8, 60);
+        rows[n++] = make_row("llama", 1, round, slow * 8, 60);
+    }
+    assert_int_equal(users_find(&u, rows, n, &err), ST_OK);
+    assert_int_equal(u.n, 2);
+    assert_string_equal(u.v[0].name, "llama");
+    assert_int_equal(users_compare_at(&u.v[1], &u.v[0]), 2);
+    users_compare(&p, &u, &u.v[1], &u.v[0], 2);
+    assert_int_equal(p.n, 3);
+    assert_true(fabs(p.ratio - 1.4 * cbrt(1.02 * 0.98)) < 1e-9);
+    /* t of 2 degrees of freedom times the standard error of three logarithms */
+    const double mean = (log(1.02) + log(0.98)) / 3;
+    const double squares =
+        mean * mean + pow(log(1.02) - mean, 2) + pow(log(0.98) - mean, 2);
+
+    assert_true(fabs(log(p.hi / p.ratio) - 4.3027 * sqrt(squares / 2 / 3)) < 1e-4);
+    assert_true(fabs(log(p.ratio / p.lo) - log(p.hi / p.ratio)) < 1e-9);
+    assert_false(p.is_doubtful);
+    users_answer(&u, text, sizeof text);
+    assert_string_equal(text,
+                        "slm carries 2 users who read along (the most tried), llama "
+                        "1; at 2 users slm has 1.40 x the tok/s of llama [1.33, "
+                        "1.47], 3 rounds.");
+    users_free(&u);
+
+    assert_int_equal(users_find(&u, rows, 4, &err), ST_OK); /* one round: no interval */
+    users_compare(&p, &u, &u.v[1], &u.v[0], 2);
+    assert_true(p.n == 1 && fabs(p.ratio - 1.4) < 1e-9 && isnan(p.lo) && isnan(p.hi));
+    users_compare(&p, &u, &u.v[1], &u.v[0], 8);
+    assert_int_equal(p.n, 0);
+    users_free(&u);
+}
+
+/* What differs between series of one server is in their names. */
+static void names(void **state)
+{
+    struct row rows[] = {make_row("a", 1, 1, 10, 60), make_row("a", 1, 1, 20, 60),
+                         make_row("", 1, 1, 20, 60)};
+    struct err err = ERR_INIT;
+    struct users u;
+
+    (void)state;
+    snprintf(rows[1].prompt_lengths, sizeof rows[1].prompt_lengths, "100-900");
+    snprintf(rows[2].server_url, sizeof rows[2].server_url, "http://127.0.0.1:8080");
+    assert_int_equal(users_find(&u, rows, 3, &err), ST_OK);
+    assert_int_equal(u.n, 3);
+    assert_string_equal(u.v[0].name, "127.0.0.1:8080");
+    assert_string_equal(u.v[1].name, "a, 100-900 + 128 tokens");
+    assert_string_equal(u.v[2].name, "a, 512 + 128 tokens");
+    users_free(&u);
+    assert_int_equal(users_find(&u, rows, 0, &err), ST_OK);
+    assert_int_equal(u.n, 0);
+    users_free(&u);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares_are_judged),
+        cmocka_unit_test(errors_are_rare),
+        cmocka_unit_test(limits_are_read),
+        cmocka_unit_test(one_server),
+        cmocka_unit_test(disturbed_rows),
+        cmocka_unit_test(two_servers),
+        cmocka_unit_test(names),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
