@@ -21,7 +21,8 @@ static const struct opt_usage usage = {
         "command that repeats it; several machines side by side. The page needs no "
         "network and no other file, is light or dark as the reader's system is, and "
         "fits a phone. The recommendation is that of `bench recommend` with the same "
-        "options. Times of tokens are drawn where DIR has its samples.csv.",
+        "options. Times of tokens are drawn where DIR has its samples.csv. Of `bench "
+        "load -o DIR` the page says how many users servers carry.",
     .example = "bench report results/myhost-20260115T101500Z -o report.html\n"
                "bench report results/* --min-tps 5",
     .no_kernels = true,

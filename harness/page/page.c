@@ -81,6 +81,15 @@ static void put_top(FILE *f, const struct page *page)
     fputs("</header>\n<main>\n", f);
 }
 
+/* Whether there is anything besides what bench load measured. */
+static bool has_speeds(const struct page_machine *m)
+{
+    for (size_t i = 0; i < m->n_rows; i++)
+        if (m->rows[i].kind != ROW_LOAD)
+            return true;
+    return false;
+}
+
 static enum status put_machine(FILE *f, const struct page *page, size_t i,
                                struct err *err)
 {
@@ -94,12 +103,20 @@ static enum status put_machine(FILE *f, const struct page *page, size_t i,
         page_put_summary(f, m);
         fputs("</p>\n", f);
     }
-    fputs("<div class=\"pair\">\n<div class=\"card\">\n", f);
-    page_put_decision(f, m);
-    fputs("</div>\n<div class=\"card\">\n<h3>Machine and limits</h3>\n", f);
+    enum status st = page_put_users(f, m, err);
+
+    if (has_speeds(m)) {
+        fputs("<div class=\"pair\">\n<div class=\"card\">\n", f);
+        page_put_decision(f, m);
+        fputs("</div>\n", f);
+    } else {
+        fputs("<div>\n", f);
+    }
+    fputs("<div class=\"card\">\n<h3>Machine and limits</h3>\n", f);
     page_put_facts(f, m);
     fputs("</div>\n</div>\n", f);
-    const enum status st = page_put_charts(f, m, err);
+    if (st == ST_OK)
+        st = page_put_charts(f, m, err);
 
     fputs("</section>\n<section>\n", f);
     page_put_table(f, m);

@@ -56,6 +56,10 @@ void page_put_facts(FILE *f, const struct page_machine *m);
 /* The figures of an answer, for the decision and for the overview. */
 void page_put_figures(FILE *f, const struct recommendation *rec);
 
+/* What servers carry, of rows of bench load; nothing where there are none. Error:
+ * ST_NO_MEMORY. */
+enum status page_put_users(FILE *f, const struct page_machine *m, struct err *err);
+
 /* Errors: ST_NO_MEMORY. */
 enum status page_put_charts(FILE *f, const struct page_machine *m, struct err *err);
 

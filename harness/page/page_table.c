@@ -93,6 +93,11 @@ static void point_text(char *buf, size_t cap, const struct row *r)
         snprintf(buf, cap, "prefill %lld", (long long)r->n_prompt);
     else if (r->kind == POINT_SPECULATE)
         snprintf(buf, cap, "speculate %s", r->spec_text);
+    else if (r->kind == ROW_LOAD && r->load_mode == LOAD_MODE_OPEN)
+        snprintf(buf, cap, "load, %.3g/s", r->rate_asked);
+    else if (r->kind == ROW_LOAD)
+        snprintf(buf, cap, "load, %lld user%s", (long long)r->n_users,
+                 plural(r->n_users, "s"));
     else
         snprintf(buf, cap, "%s at %lld", row_kind_text(r),
                  (long long)(r->ctx > 0 ? r->ctx : 0));

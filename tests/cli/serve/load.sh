@@ -131,6 +131,8 @@ for r in rows:
     assert ttft[0] - 1e-4 <= float(r["ttft_p50_s"]) <= ttft[-1] + 1e-4
     assert all(float(t["tpot_ms"]) > 0 and float(t["e2e_s"]) > float(t["ttft_s"]) for t in own)
 END
+"$BENCH" report ab -o ab.html >out 2>err || fail "report: $(cat err)"
+grep -q "at 1 user b has" ab.html || fail "the page has no answer of two servers"
 if command -v gnuplot >/dev/null; then
     for chart in users_latency users_ladder users_ttft; do
         [ -s ab/$chart.svg ] && [ -s ab/$chart.png ] || fail "no $chart: $(cat err)"

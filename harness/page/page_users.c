@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * page_users.c - what servers carry: the answer, throughput against latency, each step
+ */
+#include <math.h>
+
+#include "harness/base/format.h"
+#include "harness/page/html.h"
+#include "harness/page/page_machine.h"
+#include "harness/page/svg.h"
+#include "harness/users/users.h"
+
+#define PANEL_HEIGHT    132.0
+#define PANEL_GAP       34.0
+#define TOP             24.0
+#define FOOT            46.0
+#define NAME_CHARACTERS 44
+#define LOG_RATIO       12.0 /* beyond it an axis is logarithmic */
+
+/* ---- the picture -------------------------------------------------------------------
+ */
+
+static struct users_figure latency_of(const struct users_step *s, int part)
+{
+    return part ? s->tpot_p90_ms : s->ttft_p90_s;
+}
+
+static double limit_of(const struct users_series *s, int part)
+{
+    const double v = part ? s->slo.tpot_ms : s->slo.ttft_s;
+
+    return v > 0 ? v : NAN;
+}
+
+static bool has_latencies(const struct users *u)
+{
+    for (size_t i = 0; i < u->n; i++)
+        for (size_t k = 0; k < u->v[i].n; k++)
+            if (isfinite(u->v[i].step[k].ttft_p90_s.v))
+                return true;
+    return false;
+}
+
+static struct svg_range y_range(const struct users *u, int part)
+{
+    double least = NAN, most = NAN;
+
+    for (size_t i = 0; i < u->n; i++) {
+        least = fmin(least, limit_of(&u->v[i], part)); /* passes over a NaN */
+        most = fmax(most, limit_of(&u->v[i], part));
+        for (size_t k = 0; k < u->v[i].n; k++) {
+            const struct users_figure y = latency_of(&u->v[i].step[k], part);
+
+            least = fmin(least, y.lo > 0 ? fmin(y.v, y.lo) : y.v);
+            most = fmax(most, fmax(y.v, y.hi));
+        }
+    }
+    if (!(most > 0))
+        return (struct svg_range){0, 1, false};
+    if (least > 0 && most / least > LOG_RATIO)
+        return (struct svg_range){least / 1.3, 1.3 * most, true};
+    return (struct svg_range){0, 1.1 * most, false};
+}
+
+static double most_tok_per_s(const struct users *u)
+{
+    double most = 1e-9;
+
+    for (size_t i = 0; i < u->n; i++)
+        for (size_t k = 0; k < u->v[i].n; k++)
+            most = fmax(most, u->v[i].step[k].tok_per_s.v);
+    return most;
+}
+
+static void put_step(FILE *f, const struct svg_area *a, const struct users_step *s,
+                     int series, int part)
+{
+    const struct users_figure y = latency_of(s, part);
+    const double x = svg_x(a, s->tok_per_s.v), at = svg_y(a, y.v);
+    char text[16];
+
+    fputs("<g><title>", f);
+    html_printf(f, "%d user%s: %.3g tok/s, p90 %.3g %s", s->n_users,
+                plural(s->n_users, "s"), s->tok_per_s.v, y.v, part ? "ms" : "s");
+    fputs("</title>", f);
+    if (isfinite(y.lo) && isfinite(y.hi))
+        fprintf(f, "<path class=\"whisker\" d=\"M%.1f %.1fV%.1f\"/>", x,
+                svg_y(a, fmax(y.lo, a->y.min)), svg_y(a, y.hi));
+    svg_mark(f, x, at, series, s->is_doubtful ? MARK_HOLLOW : MARK_SOLID);
+    fputs("</g>\n", f);
+    snprintf(text, sizeof text, "%d", s->n_users);
+    svg_text(f, x + 7, at + 14, "start", "note", text);
+}
+
+static void put_series(FILE *f, const struct svg_area *a, const struct users_series *s,
+                       int series, int part)
+{
+    const char *move = "<path class=\"line\" d=\"M";
+    bool any = false;
+
+    fprintf(f, "<g class=\"s%d\">\n", series % SVG_COLORS);
+    for (size_t k = 0; k < s->n; k++) {
+        const double y = latency_of(&s->step[k], part).v;
+
+        if (!isfinite(y))
+            continue;
+        fprintf(f, "%s%.1f %.1f", move, svg_x(a, s->step[k].tok_per_s.v), svg_y(a, y));
+        move = "L";
+        any = true;
+    }
+    if (any)
+        fputs("\"/>\n", f);
+    for (size_t k = 0; k < s->n; k++)
+        if (isfinite(latency_of(&s->step[k], part).v))
+            put_step(f, a, &s->step[k], series, part);
+    fputs("</g>\n", f);
+}
+
+/* Each limit once. */
+static void put_limits(FILE *f, const struct svg_area *a, const struct users *u,
+                       int part)
+{
+    for (size_t i = 0; i < u->n; i++) {
+        const double limit = limit_of(&u->v[i], part);
+        bool is_new = isfinite(limit);
+        char text[48];
+
+        for (size_t k = 0; k < i; k++)
+            is_new &= limit_of(&u->v[k], part) != limit;
+        if (!is_new)
+            continue;
+        svg_line(f, a->left, svg_y(a, limit), a->left + a->width, svg_y(a, limit),
+                 "limit dashed");
+        snprintf(text, sizeof text, "limit %g %s", limit, part ? "ms" : "s");
+        svg_text(f, a->left + 4, svg_y(a, limit) - 5, "start", "tick", text);
+    }
+}
+
+static void put_picture(FILE *f, const struct users *u)
+{
+    struct svg_area a = {
+        .top = TOP, .height = PANEL_HEIGHT, .x = {0, 1.1 * most_tok_per_s(u), false}};
+    const struct svg_range y[2] = {y_range(u, 0), y_range(u, 1)};
+    char name[REPORT_NAME_MAX];
+
+    fputs("<ul class=\"legend\">\n", f);
+    for (size_t i = 0; i < u->n; i++)
+        svg_key(f, (int)i, "line", MARK_SOLID,
+                text_shorten(name, sizeof name, u->v[i].name, NAME_CHARACTERS));
+    fputs("</ul>\n", f);
+    svg_begin(f, SVG_WIDTH, TOP + 2 * PANEL_HEIGHT + PANEL_GAP + FOOT,
+              "Throughput against latency");
+    a.left = fmax(svg_y_labels_width(&y[0], 4), svg_y_labels_width(&y[1], 4));
+    a.width = SVG_WIDTH - a.left - 14;
+    for (int part = 0; part < 2; part++) {
+        a.y = y[part];
+        svg_text(f, a.left, a.top - 9, "start", "name",
+                 part ? "p90 ms per token" : "p90 seconds to the first token");
+        svg_y_axis(f, &a, 4);
+        put_limits(f, &a, u, part);
+        for (size_t i = 0; i < u->n; i++)
+            put_series(f, &a, &u->v[i], (int)i, part);
+        if (part) {
+            svg_x_axis(f, &a, 5);
+            svg_x_title(f, &a, "tokens per second, of all users");
+        }
+        a.top += PANEL_HEIGHT + PANEL_GAP;
+    }
+    svg_end(f);
+}
+
+/* ---- the table ---------------------------------------------------------------------
+ */
+
+static void put_figure(FILE *f, struct users_figure v)
+{
+    fputs("<td class=\"n\">", f);
+    if (isfinite(v.v))
+        html_printf(f, "%.*f", report_decimals(v.v), v.v);
+    else
+        fputs("\xe2\x80\x93", f);
+    if (isfinite(v.lo) && isfinite(v.hi)) {
+        fputs("<small>", f);
+        html_printf(f, "%.*f to %.*f", report_decimals(v.v), v.lo, report_decimals(v.v),
+                    v.hi);
+        fputs("</small>", f);
+    }
+    fputs("</td>", f);
+}
+
+static void put_line(FILE *f, const struct users_series *s, const struct users_step *t)
+{
+    const struct users_figure each = {t->tok_per_s.v / t->n_users,
+                                      t->tok_per_s.lo / t->n_users,
+                                      t->tok_per_s.hi / t->n_users};
+
+    fputs("<tr><td>", f);
+    html_put(f, s->name);
+    fputs("</td>", f);
+    fprintf(f, "<td class=\"n\">%d</td>", t->n_users);
+    put_figure(f, t->tok_per_s);
+    put_figure(f, each);
+    put_figure(f, t->ttft_p90_s);
+    put_figure(f, t->tpot_p90_ms);
+    fprintf(f, "<td class=\"%s\">",
+            t->verdict == SLO_MISSES      ? "bad"
+            : t->verdict == SLO_UNDECIDED ? "warn"
+                                          : "");
+    fputs(t->verdict == SLO_MEETS    ? "meets"
+          : t->verdict == SLO_MISSES ? "misses"
+                                     : "undecided",
+          f);
+    fputs("</td><td>", f);
+    html_put(f, t->is_doubtful     ? t->row->validity
+                : t->doubts_little ? "Little's law does not hold"
+                                   : "none");
+    fputs("</td></tr>\n", f);
+}
+
+static void put_table(FILE *f, const struct users *u)
+{
+    fputs("<div class=\"scroll\"><table><thead><tr><th>server</th>"
+          "<th class=\"n\">users</th><th class=\"n\">tok/s</th>"
+          "<th class=\"n\">of each</th><th class=\"n\">p90 TTFT, s</th>"
+          "<th class=\"n\">p90 ms per token</th><th>limits</th><th>doubt</th></tr>"
+          "</thead><tbody>\n",
+          f);
+    for (size_t i = 0; i < u->n; i++)
+        for (size_t k = 0; k < u->v[i].n; k++)
+            put_line(f, &u->v[i], &u->v[i].step[k]);
+    fputs("</tbody></table></div>\n", f);
+}
+
+/* ---- all of it ----------------------------------------------------------------------
+ */
+
+enum status page_put_users(FILE *f, const struct page_machine *m, struct err *err)
+{
+    char text[1200];
+    struct users u;
+    enum status st = users_find(&u, m->rows, m->n_rows, err);
+
+    if (st == ST_OK && u.n) {
+        users_answer(&u, text, sizeof text);
+        fputs("<div class=\"card\">\n<p class=\"label\">Users</p>\n"
+              "<p class=\"choice\">",
+              f);
+        html_put(f, text);
+        fputs("</p>\n", f);
+        put_table(f, &u);
+        fputs("</div>\n", f);
+        if (has_latencies(&u)) {
+            fputs(
+                "<div class=\"grid\">\n<figure class=\"card\">\n<figcaption><h3>"
+                "Throughput against latency</h3><p class=\"sub\">Numbers are users; a "
+                "server carries those whose figures are below both limits.</p>"
+                "</figcaption>\n",
+                f);
+            put_picture(f, &u);
+            fputs("</figure>\n</div>\n", f);
+        }
+    }
+    users_free(&u);
+    return st;
+}
