@@ -43,6 +43,7 @@ struct request {
     double start_s;
     int n_rounds;
     struct launch *running; /* NULL: the server at a URL */
+    struct topology *topo;  /* where there are launches */
     bool json, resume;
     int argc;
     char **argv;
@@ -148,8 +149,9 @@ static enum status run_launch(struct request *q, const char *text,
     struct load_answer *now = calloc(1, sizeof *now);
     struct load_settings own = *s;
     struct launch l = {.child = CHILD_INIT};
-    enum status st = now ? launch_start(&l, text, q->mem_limit, q->start_s, err)
-                         : err_set(err, ST_NO_MEMORY, "no memory for an answer");
+    enum status st =
+        now ? launch_start(&l, text, q->mem_limit, q->start_s, q->topo, err)
+            : err_set(err, ST_NO_MEMORY, "no memory for an answer");
 
     own.url = l.url;
     own.name = l.name;
@@ -175,7 +177,11 @@ static enum status run_launches(struct request *q, const struct done *d,
     const size_t n = q->launches.n, n_steps = q->s.users.n ? q->s.users.n : 1;
     const size_t n_all = n * n_steps * (size_t)q->n_rounds;
     uint64_t random = q->s.seed * 2 + 1;
-    enum status st = ST_OK;
+    enum status st;
+
+    q->topo = calloc(1, sizeof *q->topo);
+    st = q->topo ? topology_read(q->topo, "", err)
+                 : err_set(err, ST_NO_MEMORY, "no memory for the machine");
 
     for (size_t i = 0; i < n_all && st == ST_OK; i += n) {
         struct load_settings s = q->s;
@@ -342,6 +348,7 @@ static enum status run(struct request *q, struct err *err)
     if (q->dir)
         sweep_dir_close(q->dir);
     free(d.rows);
+    free(q->topo);
     free(a);
     return st;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/load/client.h"
 
@@ -113,8 +114,20 @@ static enum status wait_for(const struct launch *l, double wait_s, struct err *e
     return st;
 }
 
+/* Whoever reads it next is charged for it. */
+static void evict_model(struct launch *l, const char *command)
+{
+    struct err ignored = ERR_INIT;
+    char path[4096];
+    uint64_t stayed;
+
+    if (launch_option(command, 'm', "model", path, sizeof path) &&
+        !file_evict(path, &stayed, &ignored))
+        l->cached_bytes = (int64_t)stayed;
+}
+
 enum status launch_start(struct launch *l, const char *text, uint64_t mem_limit,
-                         double wait_s, struct err *err)
+                         double wait_s, const struct topology *topo, struct err *err)
 {
     const int port = free_port();
     char script[LAUNCH_MAX_TEXT + 64];
@@ -124,7 +137,7 @@ enum status launch_start(struct launch *l, const char *text, uint64_t mem_limit,
     const char *command;
     enum status st;
 
-    *l = (struct launch){.child = CHILD_INIT};
+    *l = (struct launch){.child = CHILD_INIT, .cached_bytes = -1};
     st = launch_parse(text, l->name, &command, err);
     if (st == ST_OK && !port)
         st = err_set(err, ST_IO, "no port of this machine is free");
@@ -135,7 +148,16 @@ enum status launch_start(struct launch *l, const char *text, uint64_t mem_limit,
     snprintf(l->url, sizeof l->url, "http://127.0.0.1:%d", port);
     make_script(script, sizeof script, command, port);
     params.sandbox = l->sandbox;
+    if (mem_limit)
+        evict_model(l, command);
+    launch_place_find(&l->place, command, topo);
+    if (l->place.is_apart) {
+        params.cpus = l->place.server;
+        params.n_cpus = l->place.n_server;
+    }
     st = child_start(&l->child, &params, err);
+    if (st == ST_OK)
+        launch_place_keep(&l->place);
     return st ? st : wait_for(l, wait_s, err);
 }
 
@@ -144,6 +166,11 @@ void launch_note(const struct launch *l, struct row *row)
     struct sandbox_usage usage;
     struct err ignored = ERR_INIT;
 
+    if (l->place.is_kept)
+        format_cpus(row->client_cpus, sizeof row->client_cpus, l->place.client,
+                    l->place.n_client);
+    if (l->cached_bytes >= 0)
+        row->cached_bytes = l->cached_bytes;
     if (!l->sandbox || sandbox_read(l->sandbox, &usage, &ignored))
         return;
     row->mem_enforced_bytes = (int64_t)usage.limit_bytes;
@@ -155,6 +182,7 @@ void launch_note(const struct launch *l, struct row *row)
 
 void launch_stop(struct launch *l)
 {
+    launch_place_leave(&l->place);
     if (l->child.pid) {
         kill(-l->child.pid, SIGTERM); /* its group: child_start() made it one */
         child_reap(&l->child, UINT64_C(5000000000), NULL, NULL);

@@ -3,8 +3,10 @@
  * launch.h - a server that `bench load` starts itself, in a sandbox
  *
  * Model of the world: the command is a shell's, with {port} where a free port of this
- * machine belongs. It runs in a memory sandbox where a limit is asked for, is asked for
- * /health until it is ready, and ends with all it has started.
+ * machine belongs. It runs in a memory sandbox where a limit is asked for, and what its
+ * -m or --model names leaves the page cache before, so that it is charged for it. It is
+ * asked for /health until it is ready, and ends with all it has started. Where it runs
+ * is launch_place.h's.
  *
  * Threading: one thread.
  */
@@ -14,6 +16,7 @@
 #include <stdint.h>
 
 #include "engine/base/status.h"
+#include "harness/load/launch_place.h"
 #include "harness/load/load.h"
 #include "harness/machine/child.h"
 
@@ -25,6 +28,8 @@ struct launch {
     struct sandbox *sandbox; /* NULL: no limit */
     char name[LAUNCH_MAX_NAME + 1];
     char url[64];
+    struct launch_place place;
+    int64_t cached_bytes; /* of its model, which stayed cached; -1: not known */
 };
 
 /* NAME=COMMAND into its parts. Error: ST_USAGE (no name of letters, digits, . _ - and
@@ -36,9 +41,10 @@ enum status launch_parse(const char *text, char *name, const char **command,
  * mem_limit: in bytes; 0: none. Errors: ST_USAGE, ST_IO (it ended, or is not ready
  * within wait_s; its last words), ST_INTERRUPTED, and the sandbox's. */
 enum status launch_start(struct launch *l, const char *text, uint64_t mem_limit,
-                         double wait_s, struct err *err);
+                         double wait_s, const struct topology *topo, struct err *err);
 
-/* The most memory that it was charged, and what limits it, into the row. */
+/* The most memory that it was charged, what limits it, and CPUs that are ours alone,
+ * into the row. */
 void launch_note(const struct launch *l, struct row *row);
 
 /* Ends it and frees. */

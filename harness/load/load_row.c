@@ -11,6 +11,7 @@
 #include "harness/users/users.h"
 
 #define MAX_STEAL      0.02
+#define MAX_PRESSURE   0.05 /* of the time somebody waited for memory (PSI) */
 #define MAX_DRIFT_P    0.05
 #define MIN_DRIFT      0.1
 #define MAX_CLIENT_PCT 50.0
@@ -64,7 +65,8 @@ static void fill_counts(struct row *row, const struct load_figures *f)
 
 /* What speaks against the row, the worst first. */
 static void fill_validity(struct row *row, const struct load_settings *s,
-                          const struct load_figures *f, const struct load_result *r)
+                          const struct load_figures *f, const struct load_result *r,
+                          const struct noise *noise)
 {
     char why[200] = "";
 
@@ -75,6 +77,10 @@ static void fill_validity(struct row *row, const struct load_settings *s,
                     row->client_cpu_pct);
     if (row->steal_pct > 100 * MAX_STEAL)
         text_append(why, sizeof why, ", steal %.0f %%", row->steal_pct);
+    if (noise->wall_ns &&
+        (double)noise->pressure_ns > MAX_PRESSURE * (double)noise->wall_ns)
+        text_append(why, sizeof why, ", memory pressure %.0f %%",
+                    100 * (double)noise->pressure_ns / (double)noise->wall_ns);
     if (!f->settled)
         text_append(why, sizeof why, ", not settled");
     if (f->drift_p < MAX_DRIFT_P && fabs(f->drift) > MIN_DRIFT)
@@ -104,5 +110,5 @@ void load_row_fill(struct row *row, const struct load_settings *s,
     if (f->n_failed)
         snprintf(row->detail, sizeof row->detail, "%zu of %zu requests failed: %.120s",
                  f->n_failed, f->n, f->why ? f->why : "they were cut off");
-    fill_validity(row, s, f, r);
+    fill_validity(row, s, f, r, noise);
 }
