@@ -7,16 +7,15 @@
  * query a second time for the first positions. Lengths of passes are such that they
  * begin and end wherever a ring does.
  */
-#include "engine/engine.h"
-#include "engine/synth/synth.h"
 #include "tests/support/reference.h"
+#include "tests/support/synth_image.h"
 
 enum {
-    N_VOCAB = 300,
+    N_VOCAB = SMALL_VOCAB,
     N_TOKENS = 330,
     N_CTX = 90, /* far less than the tokens */
     BATCH = 24,
-    OWN = 40, /* the sliding window of Gemma's layers */
+    OWN = SMALL_WINDOW, /* of Gemma's layers */
 };
 
 /* Of the NMSE: rounded to few bits, a number that is off by little may be off by a
@@ -27,35 +26,10 @@ static const double BOUND[KERN_N_KV] = {[KERN_KV_f16] = 1e-6,
                                         [KERN_KV_q4_0] = 1.5e-2};
 
 static const struct family {
-    struct synth_shape shape;
+    bool windows; /* the shape: small_windows(), or small_plain */
     struct traits t;
-} LLAMA = {{.name = "plain",
-            .arch = "llama",
-            .n_layers = 3,
-            .n_embd = 64,
-            .n_ff = 96,
-            .n_heads = 4,
-            .n_kv_heads = 2,
-            .head_dim = 32,
-            .n_vocab = N_VOCAB,
-            .n_ctx_train = N_CTX,
-            .rope_base = 10000,
-            .norm_eps = 1e-5F},
-           {.arch = "llama", .neighbours = true}},
-  GEMMA = {{.name = "windows",
-            .arch = "gemma3",
-            .n_layers = 7,
-            .n_embd = 64,
-            .n_ff = 96,
-            .n_heads = 4,
-            .n_kv_heads = 2,
-            .head_dim = 32,
-            .n_vocab = N_VOCAB,
-            .n_ctx_train = N_CTX,
-            .window = OWN,
-            .tied_output = true,
-            .rope_base = 10000,
-            .norm_eps = 1e-5F},
+} LLAMA = {false, {.arch = "llama", .neighbours = true}},
+  GEMMA = {true,
            {.arch = "gemma3",
             .gelu = true,
             .scaled = true,
@@ -63,15 +37,18 @@ static const struct family {
             .period = 6,
             .window_base = 10000}};
 
-enum { GEMMA_WHOLE = 1, GEMMA_WINDOWS = 6, POS_BYTES = 2 * 2 * 32 * 2 };
+enum {
+    GEMMA_WHOLE = SMALL_WHOLE,
+    GEMMA_WINDOWS = SMALL_WINDOWS,
+    POS_BYTES = SMALL_POS_BYTES,
+};
 
 /* ---- models ---------------------------------------------------------------------- */
 
 struct fixture {
     const struct family *family;
     int recent, sinks;
-    void *image;
-    size_t bytes;
+    struct synth_image image;
     int32_t tokens[N_TOKENS];
     float exact[N_TOKENS][N_VOCAB];
 };
@@ -80,62 +57,37 @@ static struct fixture *open_fixture(const struct family *family, int recent, int
 {
     struct fixture *x = calloc(1, sizeof *x);
     struct traits t = family->t;
-    struct synth_plan *plan = NULL;
-    struct gguf *g = NULL;
-    struct err err = ERR_INIT;
+    const struct synth_shape shape = family->windows ? small_windows() : small_plain;
 
     assert_non_null(x);
     x->family = family;
     x->recent = t.recent = recent;
     x->sinks = t.sinks = sinks;
-    if (synth_plan_make(&plan, &family->shape, QUANTMIX_F32, 5, &err))
-        fail_msg("%s", err.msg);
-    x->bytes = (size_t)synth_plan_bytes(plan);
-    x->image = aligned_alloc(64, (x->bytes + 63) / 64 * 64);
-    assert_non_null(x->image);
-    assert_int_equal(synth_write_memory(plan, x->image, NULL, NULL, &err), ST_OK);
-    synth_plan_free(plan);
-    assert_int_equal(gguf_parse(&g, x->image, x->bytes, "image", &err), ST_OK);
-    struct reference r = reference_open(g, &t, N_TOKENS);
+    x->image = synth_image_make(&shape, QUANTMIX_F32, 5);
+    struct reference r = reference_open(x->image.g, &t, N_TOKENS);
     for (int i = 0; i < N_TOKENS; i++) {
         x->tokens[i] = (i * 37 + i / 11) % N_VOCAB;
         reference_step(&r, x->tokens[i], x->exact[i]);
     }
     reference_close(&r);
-    gguf_close(g);
     forget_tensors();
     return x;
 }
 
 static void close_fixture(struct fixture *x)
 {
-    free(x->image);
+    synth_image_drop(&x->image);
     free(x);
 }
 
 static struct slm_params params_of(const struct fixture *x, int n_threads, int n_batch)
 {
-    struct slm_params p = slm_params_default();
+    struct slm_params p = synth_image_params(&x->image, n_threads, N_CTX, n_batch);
 
-    p.image = x->image;
-    p.image_bytes = x->bytes;
-    p.n_threads = n_threads;
-    p.n_ctx = N_CTX;
-    p.n_batch = n_batch;
     p.n_back = n_batch;
     p.kv_window = x->recent;
     p.n_sinks = x->sinks;
     return p;
-}
-
-static struct slm *open_model(const struct slm_params *p)
-{
-    struct err err = ERR_INIT;
-    struct slm *m = NULL;
-
-    if (slm_open(&m, p, &err))
-        fail_msg("%s", err.msg);
-    return m;
 }
 
 /* Go on to position `end`, n tokens at a time, and compare all logits. */
@@ -157,15 +109,6 @@ static void check_to(struct slm *m, const struct fixture *x, int end, int n)
                          x->family->t.arch, x->recent, x->sinks, at + j, n, e);
         }
     }
-}
-
-/* Passes since the profile was begun. */
-static size_t n_passes(const struct slm *m)
-{
-    static struct slm_profile profile;
-
-    slm_profile_read(m, &profile);
-    return profile.n_passes;
 }
 
 /* ---- what is seen ---------------------------------------------------------------- */

@@ -10,16 +10,15 @@
  * than a batch, so logits differ in their last bits.
  */
 #include "engine/base/random.h"
-#include "engine/engine.h"
-#include "engine/synth/synth.h"
-#include "tests/support/test.h"
+#include "tests/support/synth_image.h"
 
 enum {
-    N_VOCAB = 300,
+    N_VOCAB = SMALL_VOCAB,
     N_CTX = 700, /* not a multiple of a page */
     N_SEQS = 5,
     N_PAGES = 6, /* 3 each would be 15 */
     N_BATCH = 64,
+    SEED = 5,
 };
 
 /* Under a sanitizer every access is checked, and takes long. */
@@ -37,113 +36,40 @@ static const double BOUND = 1e-5;
  * one of them in each column of every product would be this much. */
 static const double QUANTISED_BOUND = 1e-4;
 
-static const struct synth_shape PLAIN = {.name = "plain",
-                                         .arch = "llama",
-                                         .n_layers = 3,
-                                         .n_embd = 64,
-                                         .n_ff = 96,
-                                         .n_heads = 4,
-                                         .n_kv_heads = 2,
-                                         .head_dim = 32,
-                                         .n_vocab = N_VOCAB,
-                                         .n_ctx_train = N_CTX,
-                                         .rope_base = 10000,
-                                         .norm_eps = 1e-5F},
-                                WINDOWS = {.name = "windows",
-                                           .arch = "gemma3",
-                                           .n_layers = 7,
-                                           .n_embd = 64,
-                                           .n_ff = 96,
-                                           .n_heads = 4,
-                                           .n_kv_heads = 2,
-                                           .head_dim = 32,
-                                           .n_vocab = N_VOCAB,
-                                           .n_ctx_train = N_CTX,
-                                           .window = 40,
-                                           .tied_output = true,
-                                           .rope_base = 10000,
-                                           .norm_eps = 1e-5F},
-                                STATES = {.name = "states",
-                                          .arch = "qwen35",
-                                          .n_layers = 4,
-                                          .n_embd = 64,
-                                          .n_ff = 96,
-                                          .n_heads = 4,
-                                          .n_kv_heads = 2,
-                                          .head_dim = 32,
-                                          .n_rot = 16,
-                                          .n_vocab = N_VOCAB,
-                                          .n_ctx_train = N_CTX,
-                                          .rope_base = 10000,
-                                          .norm_eps = 1e-5F,
-                                          .full_attention_interval = 2,
-                                          .n_delta_k_heads = 2,
-                                          .n_delta_v_heads = 4,
-                                          .delta_head_dim = 16,
-                                          .n_delta_conv = 4},
-                                EXPERTS = {.name = "experts",
-                                           .arch = "qwen3moe",
-                                           .n_layers = 3,
-                                           .n_embd = 64,
-                                           .n_ff = 32,
-                                           .n_experts = 8,
-                                           .n_experts_used = 2,
-                                           .n_heads = 4,
-                                           .n_kv_heads = 2,
-                                           .head_dim = 32,
-                                           .n_vocab = N_VOCAB,
-                                           .n_ctx_train = N_CTX,
-                                           .rope_base = 10000,
-                                           .norm_eps = 1e-5F};
-
 /* ---- models ---------------------------------------------------------------------- */
 
-struct image {
-    void *data;
-    size_t bytes;
-};
-
-static struct image make_quantised(const struct synth_shape *shape, enum quantmix mix)
+/* Linear attention in every other layer. */
+static struct synth_shape small_states(void)
 {
-    struct synth_plan *plan = NULL;
-    struct err err = ERR_INIT;
-    struct image x;
+    struct synth_shape s = small_plain;
 
-    if (synth_plan_make(&plan, shape, mix, 5, &err))
-        fail_msg("%s", err.msg);
-    x.bytes = (size_t)synth_plan_bytes(plan);
-    x.data = aligned_alloc(64, (x.bytes + 63) / 64 * 64);
-    assert_non_null(x.data);
-    assert_int_equal(synth_write_memory(plan, x.data, NULL, NULL, &err), ST_OK);
-    synth_plan_free(plan);
-    return x;
+    snprintf(s.name, sizeof s.name, "states");
+    snprintf(s.arch, sizeof s.arch, "qwen35");
+    s.n_layers = 4;
+    s.n_rot = 16;
+    s.full_attention_interval = 2;
+    s.n_delta_k_heads = 2;
+    s.n_delta_v_heads = 4;
+    s.delta_head_dim = 16;
+    s.n_delta_conv = 4;
+    return s;
 }
 
-static struct image make_image(const struct synth_shape *shape)
+static struct synth_shape small_experts(void)
 {
-    return make_quantised(shape, QUANTMIX_F32);
+    struct synth_shape s = small_plain;
+
+    snprintf(s.name, sizeof s.name, "experts");
+    snprintf(s.arch, sizeof s.arch, "qwen3moe");
+    s.n_ff = 32;
+    s.n_experts = 8;
+    s.n_experts_used = 2;
+    return s;
 }
 
-static struct slm_params params_of(const struct image *x, int n_threads)
+static struct slm_params params_of(const struct synth_image *x, int n_threads)
 {
-    struct slm_params p = slm_params_default();
-
-    p.image = x->data;
-    p.image_bytes = x->bytes;
-    p.n_threads = n_threads;
-    p.n_ctx = N_CTX;
-    p.n_batch = N_BATCH;
-    return p;
-}
-
-static struct slm *open_model(const struct slm_params *p)
-{
-    struct err err = ERR_INIT;
-    struct slm *m = NULL;
-
-    if (slm_open(&m, p, &err))
-        fail_msg("%s", err.msg);
-    return m;
+    return synth_image_params(x, n_threads, N_CTX, N_BATCH);
 }
 
 static double nmse(const float *a, const float *b)
@@ -270,10 +196,10 @@ static void cut(struct world *w, int seq, int n_past)
     w->n_cuts++;
 }
 
-static void check_random_operations(const struct synth_shape *shape, int n_threads,
+static void check_random_operations(struct synth_shape shape, int n_threads,
                                     int kv_type, int n)
 {
-    const struct image x = make_image(shape);
+    struct synth_image x = synth_image_make(&shape, QUANTMIX_F32, SEED);
     struct slm_params p = params_of(&x, n_threads);
     struct world *w = calloc(1, sizeof *w);
     size_t n_pages, n_free;
@@ -309,44 +235,44 @@ static void check_random_operations(const struct synth_shape *shape, int n_threa
     slm_close(w->m);
     slm_close(w->alone);
     free(w);
-    free(x.data);
+    synth_image_drop(&x);
 }
 
 static void all_positions(void **state)
 {
     (void)state;
-    check_random_operations(&PLAIN, 2, KERN_KV_f16, OPERATIONS);
+    check_random_operations(small_plain, 2, KERN_KV_f16, OPERATIONS);
 }
 
 /* Single tokens of few sequences are split among many threads. */
 static void many_threads(void **state)
 {
     (void)state;
-    check_random_operations(&PLAIN, 7, KERN_KV_f16, FEWER);
+    check_random_operations(small_plain, 7, KERN_KV_f16, FEWER);
 }
 
 static void quantised_cache(void **state)
 {
     (void)state;
-    check_random_operations(&PLAIN, 1, KERN_KV_bf16, FEWER);
+    check_random_operations(small_plain, 1, KERN_KV_bf16, FEWER);
 }
 
 static void windows(void **state)
 {
     (void)state;
-    check_random_operations(&WINDOWS, 2, KERN_KV_f16, FEWER);
+    check_random_operations(small_windows(), 2, KERN_KV_f16, FEWER);
 }
 
 static void states(void **state)
 {
     (void)state;
-    check_random_operations(&STATES, 2, KERN_KV_f16, FEWER);
+    check_random_operations(small_states(), 2, KERN_KV_f16, FEWER);
 }
 
 static void experts(void **state)
 {
     (void)state;
-    check_random_operations(&EXPERTS, 2, KERN_KV_f16, FEWER);
+    check_random_operations(small_experts(), 2, KERN_KV_f16, FEWER);
 }
 
 /* ---- room --------------------------------------------------------------------------
@@ -354,7 +280,7 @@ static void experts(void **state)
 
 static void copies_take_no_room(void **state)
 {
-    const struct image x = make_image(&PLAIN);
+    struct synth_image x = synth_image_make(&small_plain, QUANTMIX_F32, SEED);
     struct slm_params p = params_of(&x, 1);
     struct err err = ERR_INIT;
     int32_t tokens[600];
@@ -387,12 +313,12 @@ static void copies_take_no_room(void **state)
     slm_pages(m, &n_pages, &n_free);
     assert_int_equal(n_free, 1);
     slm_close(m);
-    free(x.data);
+    synth_image_drop(&x);
 }
 
 static void wrong_batches_are_refused(void **state)
 {
-    const struct image x = make_image(&PLAIN);
+    struct synth_image x = synth_image_make(&small_plain, QUANTMIX_F32, SEED);
     struct slm_params p = params_of(&x, 1);
     const int32_t tokens[N_BATCH + 1] = {1, 2, 3}, wrong = N_VOCAB;
     struct err err = ERR_INIT;
@@ -427,13 +353,13 @@ static void wrong_batches_are_refused(void **state)
     p.n_sequences = SLM_MAX_SEQUENCES + 1;
     err_clear(&err);
     assert_int_equal(slm_open(&m, &p, &err), ST_USAGE);
-    free(x.data);
+    synth_image_drop(&x);
 }
 
 /* More sequences than a context has positions. */
 static void short_sequences(void **state)
 {
-    const struct image x = make_image(&PLAIN);
+    struct synth_image x = synth_image_make(&small_plain, QUANTMIX_F32, SEED);
     struct slm_params p = params_of(&x, 1);
     const int32_t tokens[N_SEQS] = {1, 2, 3, 4, 5};
     struct slm_part parts[N_SEQS];
@@ -457,13 +383,13 @@ static void short_sequences(void **state)
     }
     slm_close(alone);
     slm_close(m);
-    free(x.data);
+    synth_image_drop(&x);
 }
 
 /* ---- columns ------------------------------------------------------------------------
  */
 
-static struct slm *open_packed(const struct image *x, int n_sequences)
+static struct slm *open_packed(const struct synth_image *x, int n_sequences)
 {
     struct slm_params p = params_of(x, 2);
     struct err err = ERR_INIT;
@@ -482,26 +408,17 @@ static struct slm *open_packed(const struct image *x, int n_sequences)
  * kernels have a way of their own for most of these numbers of columns. */
 static void every_number_of_columns(void **state)
 {
-    const struct synth_shape shape = {.name = "columns",
-                                      .arch = "llama",
-                                      .n_layers = 2,
-                                      .n_embd = 256,
-                                      .n_ff = 512,
-                                      .n_heads = 4,
-                                      .n_kv_heads = 2,
-                                      .head_dim = 64,
-                                      .n_vocab = N_VOCAB,
-                                      .n_ctx_train = 64,
-                                      .tied_output = true,
-                                      .rope_base = 10000,
-                                      .norm_eps = 1e-5F};
+    struct synth_shape shape = tiny;
     static const enum quantmix mixes[] = {QUANTMIX_Q4_K_M, QUANTMIX_Q8_0};
     enum { MOST = 9 };
 
     (void)state;
+    shape.n_layers = 2;
+    shape.n_vocab = N_VOCAB;
+    shape.tied_output = true;
     for (size_t k = 0; k < sizeof mixes / sizeof *mixes; k++) {
-        struct image x = make_quantised(&shape, mixes[k]);
-        struct image y = make_quantised(&shape, mixes[k]);
+        struct synth_image x = synth_image_make(&shape, mixes[k], SEED);
+        struct synth_image y = synth_image_make(&shape, mixes[k], SEED);
         struct slm *m = open_packed(&x, MOST), *alone = open_packed(&y, 1);
         struct err err = ERR_INIT;
         uint64_t random = 3;
@@ -539,8 +456,8 @@ static void every_number_of_columns(void **state)
         }
         slm_close(m);
         slm_close(alone);
-        free(x.data);
-        free(y.data);
+        synth_image_drop(&x);
+        synth_image_drop(&y);
     }
 }
 
@@ -602,7 +519,7 @@ static void eval_rest(struct world *w, const struct text *t, int seq, int done)
 
 static void prefixes_are_kept(void **state)
 {
-    const struct image x = make_image(&PLAIN);
+    struct synth_image x = synth_image_make(&small_plain, QUANTMIX_F32, SEED);
     struct slm_params p = params_of(&x, 2);
     struct world *w = calloc(1, sizeof *w);
     struct text *kept = calloc(N_TEXTS, sizeof *kept);
@@ -650,12 +567,13 @@ static void prefixes_are_kept(void **state)
     slm_close(w->alone);
     free(kept);
     free(w);
-    free(x.data);
+    synth_image_drop(&x);
 }
 
 static void windows_keep_none(void **state)
 {
-    const struct image x = make_image(&WINDOWS);
+    const struct synth_shape shape = small_windows();
+    struct synth_image x = synth_image_make(&shape, QUANTMIX_F32, SEED);
     struct slm_params p = params_of(&x, 1);
     const int32_t tokens[] = {1, 2, 3};
     struct err err = ERR_INIT;
@@ -669,7 +587,7 @@ static void windows_keep_none(void **state)
     assert_int_equal(slm_prefix_keep(m, 0, tokens, &err), ST_OK);
     assert_int_equal(slm_prefix_take(m, 1, tokens, 3), 0);
     slm_close(m);
-    free(x.data);
+    synth_image_drop(&x);
 }
 
 int main(void)

@@ -6,18 +6,16 @@
  * Blocks of positions end where the ring does, so sums are rounded in another order; a
  * position that is not the right one changes logits by far more.
  */
-#include "engine/engine.h"
-#include "engine/synth/synth.h"
-#include "tests/support/test.h"
+#include "tests/support/synth_image.h"
 
 enum {
-    WINDOW = 40,
-    N_VOCAB = 300,
+    WINDOW = SMALL_WINDOW,
+    N_VOCAB = SMALL_VOCAB,
     N_CTX = 700,
     BATCH = 24,
-    N_WHOLE = 1, /* of Gemma 3's first seven layers */
-    N_WINDOWS = 6,
-    POS_BYTES = 2 * 2 * 32 * 2, /* a layer's keys and values: two heads of 32 halves */
+    N_WHOLE = SMALL_WHOLE,
+    N_WINDOWS = SMALL_WINDOWS,
+    POS_BYTES = SMALL_POS_BYTES,
 };
 
 /* Of the NMSE: rounded to few bits, a number that is off by little may be off by a
@@ -27,40 +25,17 @@ static const double BOUND[KERN_N_KV] = {[KERN_KV_f16] = 1e-7,
                                         [KERN_KV_q8_0] = 1e-4,
                                         [KERN_KV_q4_0] = 1e-2};
 
-static const struct synth_shape SHAPE = {.name = "windows",
-                                         .arch = "gemma3",
-                                         .n_layers = N_WHOLE + N_WINDOWS,
-                                         .n_embd = 64,
-                                         .n_ff = 96,
-                                         .n_heads = 4,
-                                         .n_kv_heads = 2,
-                                         .head_dim = 32,
-                                         .n_vocab = N_VOCAB,
-                                         .n_ctx_train = N_CTX,
-                                         .window = WINDOW,
-                                         .tied_output = true,
-                                         .rope_base = 10000,
-                                         .norm_eps = 1e-5F};
-
 struct fixture {
-    void *image;
-    size_t bytes;
+    struct synth_image image;
     int32_t tokens[N_CTX];
 };
 
 static int setup(void **state)
 {
     static struct fixture x;
-    struct synth_plan *plan = NULL;
-    struct err err = ERR_INIT;
+    const struct synth_shape shape = small_windows();
 
-    if (synth_plan_make(&plan, &SHAPE, QUANTMIX_F32, 5, &err))
-        fail_msg("%s", err.msg);
-    x.bytes = (size_t)synth_plan_bytes(plan);
-    x.image = aligned_alloc(64, (x.bytes + 63) / 64 * 64);
-    assert_non_null(x.image);
-    assert_int_equal(synth_write_memory(plan, x.image, NULL, NULL, &err), ST_OK);
-    synth_plan_free(plan);
+    x.image = synth_image_make(&shape, QUANTMIX_F32, 5);
     for (int i = 0; i < N_CTX; i++)
         x.tokens[i] = (i * 37 + i / 11) % N_VOCAB;
     *state = &x;
@@ -69,33 +44,18 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    free(((struct fixture *)*state)->image);
+    synth_image_drop(&((struct fixture *)*state)->image);
     return 0;
 }
 
 static struct slm_params params_of(const struct fixture *x, enum kern_kv type,
                                    int n_threads, int n_back)
 {
-    struct slm_params p = slm_params_default();
+    struct slm_params p = synth_image_params(&x->image, n_threads, N_CTX, BATCH);
 
-    p.image = x->image;
-    p.image_bytes = x->bytes;
     p.kv_type = type;
-    p.n_threads = n_threads;
-    p.n_ctx = N_CTX;
-    p.n_batch = BATCH;
     p.n_back = n_back;
     return p;
-}
-
-static struct slm *open_model(const struct slm_params *p)
-{
-    struct err err = ERR_INIT;
-    struct slm *m = NULL;
-
-    if (slm_open(&m, p, &err))
-        fail_msg("%s", err.msg);
-    return m;
 }
 
 /* The same sequence with a ring and with all positions. */
@@ -156,15 +116,6 @@ static void cut(struct pair *p, int n_past)
     slm_truncate(p->ring, n_past);
     slm_truncate(p->whole, n_past);
     p->n_past = n_past;
-}
-
-/* Passes since the profile was begun. */
-static size_t n_passes(const struct slm *m)
-{
-    static struct slm_profile profile;
-
-    slm_profile_read(m, &profile);
-    return profile.n_passes;
 }
 
 /* The ring has 80 positions: passes of every length cross its end, also those after a

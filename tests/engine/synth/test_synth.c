@@ -26,10 +26,10 @@ static void every_mix_is_a_whole_gguf_file(void **state)
 {
     (void)state;
     for (int mix = 0; mix < QUANTMIX_N; mix += (int)test_thin()) {
-        struct model m;
+        struct synth_image m;
         uint64_t ftype = 99, params = 0;
 
-        make(&m, &tiny, (enum quantmix)mix, 1);
+        m = synth_image_make(&tiny, (enum quantmix)mix, 1);
         assert_int_equal(gguf_version(m.g), 3);
         assert_int_equal(gguf_n_tensors(m.g), 4 * 9 + 3);
         assert_true(gguf_get_u64(m.g, "general.file_type", &ftype));
@@ -41,7 +41,7 @@ static void every_mix_is_a_whole_gguf_file(void **state)
             params += t->n_elems;
         }
         assert_int_equal(params, synth_plan_params(m.plan));
-        drop(&m);
+        synth_image_drop(&m);
     }
 }
 
@@ -77,8 +77,8 @@ static void sizes_are_those_of_the_plans(void **state)
     }
 }
 
-static void assert_tensor(const struct model *m, const char *name, enum kern_format fmt,
-                          uint64_t ne0, uint64_t ne1)
+static void assert_tensor(const struct synth_image *m, const char *name,
+                          enum kern_format fmt, uint64_t ne0, uint64_t ne1)
 {
     const struct gguf_tensor *t = gguf_tensor_find(m->g, name);
 
@@ -90,10 +90,10 @@ static void assert_tensor(const struct model *m, const char *name, enum kern_for
 
 static void tensors_have_the_shapes_and_types_of_the_mix(void **state)
 {
-    struct model m;
+    struct synth_image m;
 
     (void)state;
-    make(&m, &tiny, QUANTMIX_Q4_K_M, 1);
+    m = synth_image_make(&tiny, QUANTMIX_Q4_K_M, 1);
     assert_tensor(&m, "token_embd.weight", KERN_FMT_q4_K, 256, 512);
     assert_tensor(&m, "output.weight", KERN_FMT_q6_K, 256, 512);
     assert_tensor(&m, "output_norm.weight", KERN_FMT_f32, 256, 1);
@@ -107,10 +107,10 @@ static void tensors_have_the_shapes_and_types_of_the_mix(void **state)
     assert_tensor(&m, "blk.2.ffn_gate.weight", KERN_FMT_q4_K, 256, 512);
     assert_tensor(&m, "blk.2.ffn_up.weight", KERN_FMT_q4_K, 256, 512);
     assert_tensor(&m, "blk.2.ffn_down.weight", KERN_FMT_q6_K, 512, 256);
-    drop(&m);
+    synth_image_drop(&m);
 }
 
-static void assert_u64(const struct model *m, const char *key, uint64_t want)
+static void assert_u64(const struct synth_image *m, const char *key, uint64_t want)
 {
     uint64_t v = ~want;
 
@@ -121,11 +121,11 @@ static void assert_u64(const struct model *m, const char *key, uint64_t want)
 static void metadata_tells_the_shape(void **state)
 {
     struct gguf_str s;
-    struct model m;
+    struct synth_image m;
     double d = 0;
 
     (void)state;
-    make(&m, &tiny, QUANTMIX_Q8_0, 77);
+    m = synth_image_make(&tiny, QUANTMIX_Q8_0, 77);
     assert_true(gguf_get_str(m.g, "general.architecture", &s));
     assert_int_equal(s.len, 5);
     assert_memory_equal(s.data, "llama", 5);
@@ -144,20 +144,20 @@ static void metadata_tells_the_shape(void **state)
     assert_true(d == 10000);
     assert_true(gguf_get_f64(m.g, "llama.attention.layer_norm_rms_epsilon", &d));
     assert_true((float)d == 1e-5F);
-    drop(&m);
+    synth_image_drop(&m);
 }
 
 static void tied_output_and_rope_freqs(void **state)
 {
     struct synth_shape s = tiny;
-    struct model m;
+    struct synth_image m;
     float freqs[32];
 
     (void)state;
     s.tied_output = 1;
     s.rope_freqs = 1;
     s.rope_base = 500000;
-    make(&m, &s, QUANTMIX_Q4_K_M, 1);
+    m = synth_image_make(&s, QUANTMIX_Q4_K_M, 1);
     assert_null(gguf_tensor_find(m.g, "output.weight"));
     assert_tensor(&m, "token_embd.weight", KERN_FMT_q6_K, 256, 512);
     assert_tensor(&m, "rope_freqs.weight", KERN_FMT_f32, 32, 1);
@@ -166,14 +166,14 @@ static void tied_output_and_rope_freqs(void **state)
     assert_true(freqs[0] == 1 && freqs[31] == 8);
     for (int i = 1; i < 32; i++)
         assert_true(freqs[i] >= freqs[i - 1]);
-    drop(&m);
+    synth_image_drop(&m);
 }
 
 /* Rows that neither 256 nor 32 divides, and tensors that end inside a unit. */
 static void odd_sizes_fall_back(void **state)
 {
     struct synth_shape s = tiny;
-    struct model m;
+    struct synth_image m;
 
     (void)state;
     s.n_embd = 96;
@@ -181,18 +181,18 @@ static void odd_sizes_fall_back(void **state)
     s.n_heads = s.n_kv_heads = 3;
     s.head_dim = 34;
     s.n_vocab = 301;
-    make(&m, &s, QUANTMIX_Q4_K_M, 1);
+    m = synth_image_make(&s, QUANTMIX_Q4_K_M, 1);
     assert_tensor(&m, "token_embd.weight", KERN_FMT_q5_0, 96, 301);
     assert_tensor(&m, "blk.1.attn_output.weight", KERN_FMT_f16, 102, 96);
     assert_tensor(&m, "blk.1.ffn_down.weight", KERN_FMT_f16, 200, 96);
-    drop(&m);
-    make(&m, &s, QUANTMIX_BF16, 1);
-    drop(&m);
+    synth_image_drop(&m);
+    m = synth_image_make(&s, QUANTMIX_BF16, 1);
+    synth_image_drop(&m);
 }
 
 /* ---- the weights ------------------------------------------------------------ */
 
-static void assert_spread(const struct model *m, const char *name, double mean,
+static void assert_spread(const struct synth_image *m, const char *name, double mean,
                           double sigma)
 {
     const struct gguf_tensor *t = gguf_tensor_find(m->g, name);
@@ -222,16 +222,16 @@ static void weights_spread_as_planned(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof mixes / sizeof mixes[0]; i++) {
-        struct model m;
+        struct synth_image m;
 
-        make(&m, &tiny, mixes[i], 3);
+        m = synth_image_make(&tiny, mixes[i], 3);
         assert_spread(&m, "token_embd.weight", 0, 1);
         assert_spread(&m, "output.weight", 0, 2.0 / 16);
         assert_spread(&m, "blk.0.attn_norm.weight", 1, 0.05);
         assert_spread(&m, "blk.3.attn_v.weight", 0, 1.0 / 16);
         assert_spread(&m, "blk.3.attn_output.weight", 0, 1.0 / 16 / sqrt(8));
         assert_spread(&m, "blk.1.ffn_down.weight", 0, 1.68 / sqrt(512 * 8));
-        drop(&m);
+        synth_image_drop(&m);
     }
 }
 
@@ -239,34 +239,34 @@ static void weights_spread_as_planned(void **state)
  * files are meant to change. F32, so that no quantiser is in it. */
 static void equal_seeds_give_equal_bytes(void **state)
 {
-    struct model a, b, c;
+    struct synth_image a, b, c;
 
     (void)state;
-    make(&a, &tiny, QUANTMIX_F32, 1);
-    assert_int_equal(hash(a.image, a.bytes), 0xa91522ef6e123u);
-    drop(&a);
-    make(&a, &tiny, QUANTMIX_Q4_K_M, 1);
-    make(&b, &tiny, QUANTMIX_Q4_K_M, 1);
-    make(&c, &tiny, QUANTMIX_Q4_K_M, 2);
+    a = synth_image_make(&tiny, QUANTMIX_F32, 1);
+    assert_int_equal(hash(a.data, a.bytes), 0xa91522ef6e123u);
+    synth_image_drop(&a);
+    a = synth_image_make(&tiny, QUANTMIX_Q4_K_M, 1);
+    b = synth_image_make(&tiny, QUANTMIX_Q4_K_M, 1);
+    c = synth_image_make(&tiny, QUANTMIX_Q4_K_M, 2);
     assert_int_equal(a.bytes, b.bytes);
-    assert_memory_equal(a.image, b.image, a.bytes);
+    assert_memory_equal(a.data, b.data, a.bytes);
     assert_int_equal(a.bytes, c.bytes);
     assert_memory_not_equal(gguf_tensor_data(a.g, gguf_tensor_at(a.g, 5)),
                             gguf_tensor_data(c.g, gguf_tensor_at(c.g, 5)), 4096);
-    drop(&a);
-    drop(&b);
-    drop(&c);
+    synth_image_drop(&a);
+    synth_image_drop(&b);
+    synth_image_drop(&c);
 }
 
 static void pieces_of_any_size_give_the_same_image(void **state)
 {
     static const size_t steps[] = {1, 7, 31, 4096, 100003};
     struct err err = ERR_INIT;
-    struct model m;
+    struct synth_image m;
     uint8_t buf[100003];
 
     (void)state;
-    make(&m, &tiny, QUANTMIX_Q4_K_S, 1);
+    m = synth_image_make(&tiny, QUANTMIX_Q4_K_S, 1);
     for (size_t k = 0; k < sizeof steps / sizeof steps[0]; k++) {
         struct synth_stream *s;
 
@@ -275,12 +275,12 @@ static void pieces_of_any_size_give_the_same_image(void **state)
             const size_t n = steps[k] < m.bytes - at ? steps[k] : m.bytes - at;
 
             synth_stream_read(s, buf, n);
-            assert_memory_equal(buf, m.image + at, n);
+            assert_memory_equal(buf, m.data + at, n);
             at += n;
         }
         synth_stream_close(s);
     }
-    drop(&m);
+    synth_image_drop(&m);
 }
 
 /* ---- the vocabulary ---------------------------------------------------------- */
@@ -297,13 +297,13 @@ static int compare_str(const void *a, const void *b)
 static void check_vocabulary(uint32_t n_vocab)
 {
     struct synth_shape s = tiny;
-    struct model m;
+    struct synth_image m;
     int64_t type;
 
     s.n_vocab = n_vocab;
     s.n_layers = 1;
     s.n_embd = 32;
-    make(&m, &s, QUANTMIX_Q8_0, 1);
+    m = synth_image_make(&s, QUANTMIX_Q8_0, 1);
     const struct gguf_kv *tokens = gguf_kv_find(m.g, "tokenizer.ggml.tokens");
     const struct gguf_kv *scores = gguf_kv_find(m.g, "tokenizer.ggml.scores");
     const struct gguf_kv *types = gguf_kv_find(m.g, "tokenizer.ggml.token_type");
@@ -325,7 +325,7 @@ static void check_vocabulary(uint32_t n_vocab)
     for (uint32_t i = 1; i < n_vocab; i++)
         assert_true(compare_str(&all[i - 1], &all[i]) < 0);
     free(all);
-    drop(&m);
+    synth_image_drop(&m);
 }
 
 static void vocabularies_of_any_size_have_unique_pieces(void **state)
@@ -352,23 +352,23 @@ static void experts_are_matrices_one_after_another(void **state)
         struct err err = ERR_INIT;
         const int32_t tokens[3] = {5, 6, 7};
         struct slm *slm = NULL;
-        struct model m;
+        struct synth_image m;
 
         strcpy(s.arch, archs[i]);
         s.n_experts = 6;
         s.n_experts_used = 2;
         s.n_ff_shared = i == 1 ? 160 : 0;
-        make(&m, &s, QUANTMIX_Q8_0, 1);
+        m = synth_image_make(&s, QUANTMIX_Q8_0, 1);
         const struct gguf_tensor *t = gguf_tensor_find(m.g, "blk.0.ffn_up_exps.weight");
 
         assert_true(t && t->ne[0] == s.n_embd && t->ne[1] == s.n_ff && t->ne[2] == 6);
-        p.image = m.image;
+        p.image = m.data;
         p.image_bytes = m.bytes;
         if (slm_open(&slm, &p, &err) || slm_eval(slm, tokens, 3, SLM_LOGITS_LAST, &err))
             fail_msg("%s", err.msg);
         assert_true(isfinite(slm_logits(slm, 0)[0]));
         slm_close(slm);
-        drop(&m);
+        synth_image_drop(&m);
     }
 }
 
@@ -408,21 +408,21 @@ static void layers_with_linear_attention(void **state)
         struct slm_params p = slm_params_default();
         struct err err = ERR_INIT;
         struct slm *slm = NULL;
-        struct model m;
+        struct synth_image m;
         double power = 0;
 
         strcpy(s.arch, archs[i]);
         s.n_experts = i ? 6 : 0;
         s.n_experts_used = i ? 2 : 0;
         s.n_ff_shared = i ? 160 : 0;
-        make(&m, &s, QUANTMIX_Q8_0, 1);
+        m = synth_image_make(&s, QUANTMIX_Q8_0, 1);
         assert_tensor(&m, "blk.0.attn_qkv.weight", KERN_FMT_q8_0, 256, 10 * 32);
         assert_tensor(&m, "blk.4.ssm_conv1d.weight", KERN_FMT_f32, 4, 10 * 32);
         assert_tensor(&m, "blk.2.ssm_out.weight", KERN_FMT_q8_0, 6 * 32, 256);
         assert_tensor(&m, "blk.1.attn_q.weight", KERN_FMT_q8_0, 256, 2 * 4 * 64);
         assert_null(gguf_tensor_find(m.g, "blk.1.ssm_a"));
         assert_null(gguf_tensor_find(m.g, "blk.2.attn_q.weight"));
-        p.image = m.image;
+        p.image = m.data;
         p.image_bytes = m.bytes;
         if (slm_open(&slm, &p, &err) ||
             slm_eval(slm, tokens, 200, SLM_LOGITS_LAST, &err))
@@ -431,7 +431,7 @@ static void layers_with_linear_attention(void **state)
             power += pow((double)slm_logits(slm, 0)[v], 2) / s.n_vocab;
         assert_true(power > 1 && power < 16); /* planned: 4 */
         slm_close(slm);
-        drop(&m);
+        synth_image_drop(&m);
     }
 }
 

@@ -51,17 +51,17 @@ static void file_is_the_image(void **state)
     struct err err = ERR_INIT;
     struct synth_plan *other;
     struct gguf *g;
-    struct model m;
+    struct synth_image m;
 
     (void)state;
-    make(&m, &tiny, QUANTMIX_Q5_K_S, 1);
+    m = synth_image_make(&tiny, QUANTMIX_Q5_K_S, 1);
     assert_false(synth_file_is(m.plan, path));
     write_junk(part, 9 << 20); /* left by a killed run, longer than the model */
     assert_int_equal(synth_write_file(m.plan, path, NULL, NULL, &err), ST_OK);
     assert_int_equal(access(part, F_OK), -1);
     assert_int_equal(gguf_open(&g, path, &err), ST_OK);
     assert_int_equal(gguf_image_bytes(g), m.bytes);
-    assert_memory_equal(gguf_image(g), m.image, m.bytes);
+    assert_memory_equal(gguf_image(g), m.data, m.bytes);
     gguf_close(g);
 
     assert_true(synth_file_is(m.plan, path));
@@ -70,7 +70,7 @@ static void file_is_the_image(void **state)
     synth_plan_free(other);
     assert_int_equal(truncate(path, (off_t)m.bytes - 1), 0);
     assert_false(synth_file_is(m.plan, path));
-    drop(&m);
+    synth_image_drop(&m);
 }
 
 static int stop_at_once(void *arg, uint64_t done, uint64_t total)
@@ -82,19 +82,19 @@ static int stop_at_once(void *arg, uint64_t done, uint64_t total)
 static void interruption_leaves_nothing_behind(void **state)
 {
     struct err err = ERR_INIT;
-    struct model m;
+    struct synth_image m;
 
     (void)state;
     unlink(path);
-    make(&m, &tiny, QUANTMIX_F32, 1);
+    m = synth_image_make(&tiny, QUANTMIX_F32, 1);
     assert_int_equal(synth_write_file(m.plan, path, stop_at_once, NULL, &err),
                      ST_INTERRUPTED);
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(access(part, F_OK), -1);
     err_clear(&err);
-    assert_int_equal(synth_write_memory(m.plan, m.image, stop_at_once, NULL, &err),
+    assert_int_equal(synth_write_memory(m.plan, m.data, stop_at_once, NULL, &err),
                      ST_INTERRUPTED);
-    drop(&m);
+    synth_image_drop(&m);
 }
 
 static enum status write_to(const struct synth_shape *s, const char *name,
