@@ -29,6 +29,8 @@ if (limit > 0) {
 set arrow 101 from graph 0, first 90 to graph 1, first 90 nohead dt (2,5) lw 1 lc rgb grey
 n_steps = 1
 do for [i=1:n_series] { if (step_at[i] + 1 > n_steps) { n_steps = step_at[i] + 1 } }
+array dash[n_series]
+do for [i=1:n_series] { dash[i] = server[i] == 0 ? 1 : server[i] + 1 }
 is(i) = column("line") == i
 x_if(condition) = condition ? column("seconds") : NaN
 
@@ -36,7 +38,7 @@ do for [out in "output_png output_svg"] {
     eval value(out)
     plot \
         for [i=0:n_series-1] data using (x_if(is(i))):"percent" with fsteps \
-            lw 2 dt (server[i+1] == 0 ? 1 : server[i+1] + 1) lc rgb step_color(step_at[i+1], n_steps) \
+            lw 2 dt dash[i+1] lc rgb step_color(step_at[i+1], n_steps) \
             title series[i+1]
     set output
 }

@@ -59,7 +59,7 @@ static struct svg_range y_range(const struct users *u, int part)
         return (struct svg_range){0, 1, false};
     if (least > 0 && most / least > LOG_RATIO)
         return (struct svg_range){least / 1.3, 1.3 * most, true};
-    return (struct svg_range){0, 1.1 * most, false};
+    return (struct svg_range){0, 1.25 * most, false};
 }
 
 static double most_tok_per_s(const struct users *u)
@@ -198,10 +198,6 @@ static void put_line(FILE *f, const struct users_series *s, const struct users_s
     html_put(f, s->name);
     fputs("</td>", f);
     fprintf(f, "<td class=\"n\">%d</td>", t->n_users);
-    put_figure(f, t->tok_per_s);
-    put_figure(f, each);
-    put_figure(f, t->ttft_p90_s);
-    put_figure(f, t->tpot_p90_ms);
     fprintf(f, "<td class=\"%s\">",
             t->verdict == SLO_MISSES      ? "bad"
             : t->verdict == SLO_UNDECIDED ? "warn"
@@ -210,7 +206,12 @@ static void put_line(FILE *f, const struct users_series *s, const struct users_s
           : t->verdict == SLO_MISSES ? "misses"
                                      : "undecided",
           f);
-    fputs("</td><td>", f);
+    fputs("</td>", f);
+    put_figure(f, t->tok_per_s);
+    put_figure(f, each);
+    put_figure(f, t->ttft_p90_s);
+    put_figure(f, t->tpot_p90_ms);
+    fputs("<td>", f);
     html_put(f, t->is_doubtful     ? t->row->validity
                 : t->doubts_little ? "Little's law does not hold"
                                    : "none");
@@ -220,9 +221,9 @@ static void put_line(FILE *f, const struct users_series *s, const struct users_s
 static void put_table(FILE *f, const struct users *u)
 {
     fputs("<div class=\"scroll\"><table><thead><tr><th>server</th>"
-          "<th class=\"n\">users</th><th class=\"n\">tok/s</th>"
+          "<th class=\"n\">users</th><th>limits</th><th class=\"n\">tok/s</th>"
           "<th class=\"n\">of each</th><th class=\"n\">p90 TTFT, s</th>"
-          "<th class=\"n\">p90 ms per token</th><th>limits</th><th>doubt</th></tr>"
+          "<th class=\"n\">p90 ms per token</th><th>doubt</th></tr>"
           "</thead><tbody>\n",
           f);
     for (size_t i = 0; i < u->n; i++)
@@ -242,23 +243,24 @@ enum status page_put_users(FILE *f, const struct page_machine *m, struct err *er
 
     if (st == ST_OK && u.n) {
         users_answer(&u, text, sizeof text);
-        fputs("<div class=\"card\">\n<p class=\"label\">Users</p>\n"
-              "<p class=\"choice\">",
-              f);
+        fprintf(f, "<div%s>\n<div class=\"card\">\n<p class=\"label\">Users</p>\n",
+                has_latencies(&u) ? " class=\"pair\"" : "");
+        fputs("<p class=\"choice\">", f);
         html_put(f, text);
         fputs("</p>\n", f);
         put_table(f, &u);
         fputs("</div>\n", f);
         if (has_latencies(&u)) {
             fputs(
-                "<div class=\"grid\">\n<figure class=\"card\">\n<figcaption><h3>"
+                "<figure class=\"card\">\n<figcaption><h3>"
                 "Throughput against latency</h3><p class=\"sub\">Numbers are users; a "
                 "server carries those whose figures are below both limits.</p>"
                 "</figcaption>\n",
                 f);
             put_picture(f, &u);
-            fputs("</figure>\n</div>\n", f);
+            fputs("</figure>\n", f);
         }
+        fputs("</div>\n", f);
     }
     users_free(&u);
     return st;

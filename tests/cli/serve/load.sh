@@ -134,12 +134,13 @@ END
 "$BENCH" report ab -o ab.html >out 2>err || fail "report: $(cat err)"
 grep -q "at 1 user b has" ab.html || fail "the page has no answer of two servers"
 if command -v gnuplot >/dev/null; then
-    for chart in users_latency users_ladder users_ttft; do
-        [ -s ab/$chart.svg ] && [ -s ab/$chart.png ] || fail "no $chart: $(cat err)"
+    for chart in dir/users_latency ab/users_ladder ab/users_ttft; do
+        [ -s $chart.svg ] && [ -s $chart.png ] || fail "no $chart: $(cat err)"
     done
+    [ ! -e ab/users_latency.svg ] || fail "latencies of ten requests are drawn"
     rm ab/users_*
     "$BENCH" plot ab >out 2>err || fail "plot: $(cat err)"
-    [ -s ab/users_ttft.svg ] && [ -s ab/users_latency.svg ] || fail "not drawn again: $(ls ab)"
+    [ -s ab/users_ttft.svg ] && [ -s ab/users_ladder.svg ] || fail "not drawn again: $(ls ab)"
 fi
 refused 2 "c ended before it was ready: no such model" load --launch "c=sh -c 'echo no such model >&2; exit {port}'"
 refused 2 "d is not ready after 1 s" load --launch "d=sleep {port}" --start-timeout 1

@@ -45,8 +45,9 @@ static void header_is_golden(void **state)
         "tpot_p90_ms_lo,tpot_p90_ms_hi,tpot_p99_ms,itl_p50_ms,itl_p90_ms,"
         "itl_p99_ms,e2e_p50_s,e2e_p90_s,e2e_p99_s,ttft_uncached_s,"
         "ttft_cached_s,n_cached_requests,prompt_tokens,output_tokens,"
-        "output_pieces,slo_met_pct,slo_verdict,in_flight,little,"
-        "client_cpu_pct,client_late_p99_ms,client_late_max_ms\n";
+        "output_pieces,slo_met_pct,n_ttft_met,n_tpot_met,slo_verdict,in_flight,"
+        "little,"
+        "client_cpu_pct,client_cpus,client_late_p99_ms,client_late_max_ms\n";
     char *text = NULL;
     size_t len = 0;
     FILE *f = open_memstream(&text, &len);
