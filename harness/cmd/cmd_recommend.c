@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/engine.h"
 #include "harness/base/format.h"
 #include "harness/base/options.h"
 #include "harness/report/deploy.h"
@@ -35,13 +36,15 @@ static const struct opt_usage usage = {
         "1: no point qualifies.",
     .example =
         "bench recommend results/myhost-20260115T101500Z --ctx 4096 --min-tps 2\n"
-        "bench recommend results/myhost-20260115T101500Z --ctx 4096 --for llama.cpp",
+        "bench recommend results/myhost-20260115T101500Z --ctx 4096 --for llama.cpp\n"
+        "bench recommend results/myhost-20260115T101500Z --for slmbench --sequences 4",
     .no_kernels = true,
 };
 
 struct request {
     struct recommend_params params;
     const char *mem, *target, *engine;
+    int n_sequences; /* 0: not said */
     bool as_json;
 };
 
@@ -89,9 +92,14 @@ static enum status deploy(const struct request *q, const struct row *rows,
 
     if (st == ST_OK && q->as_json)
         st = err_set(err, ST_USAGE, "--for and --json exclude each other");
-    if (st == ST_OK)
-        st = deploy_make(d, (enum deploy_target)target, q->engine, rows, n_rows,
-                         &q->params, err);
+    if (st == ST_OK) {
+        const struct deploy_wish wish = {.target = (enum deploy_target)target,
+                                         .engine = q->engine,
+                                         .n_sequences =
+                                             q->n_sequences ? q->n_sequences : 1};
+
+        st = deploy_make(d, &wish, rows, n_rows, &q->params, err);
+    }
     if (st == ST_OK)
         st = deploy_print(stdout, d, err);
     free(d);
@@ -145,6 +153,8 @@ int cmd_recommend(int argc, char **argv)
         OPT_STR(0, "for", &q.target, "TARGET",
                 "print the command or file for slmbench, llama.cpp, ollama, docker or "
                 "k8s"),
+        OPT_INT(0, "sequences", &q.n_sequences, "N",
+                "with --for: answers at once (default: 1)", 1, SLM_MAX_SEQUENCES),
         OPT_FLAG(0, "json", &q.as_json, "print JSON"),
         OPT_END,
     };
@@ -158,6 +168,11 @@ int cmd_recommend(int argc, char **argv)
                 "recommend takes one directory with a sweep.csv, but %d arguments were "
                 "given; see `bench recommend --help`",
                 args.n);
+        return cmd_end(&err);
+    }
+    if (q.n_sequences && !q.target) {
+        err_set(&err, ST_USAGE,
+                "--sequences says what is deployed: which program? add --for");
         return cmd_end(&err);
     }
     if (q.mem && setting_parse(SETTING_mem, q.mem, "--mem", &q.params.mem_limit,

@@ -19,6 +19,7 @@
 #define SPARE_BYTES    (256 * MIB) /* of a server beside what was measured */
 #define CARRIED_BYTES  (512 * MIB) /* the same where another program was measured */
 #define MOST_CACHE_MIB 8192
+#define MOST_BYTES     1e15       /* a table may be anybody's */
 #define LIMIT_STEP     (64 * MIB) /* a limit that is proposed is a multiple of it */
 #define LIMIT_MORE     1.1        /* and so much more than what is needed */
 
@@ -87,8 +88,8 @@ static const struct row *measured_row(const struct row *best, const struct row *
     return best;
 }
 
-/* Other programs take a file, and a row may be of a shape or of what was quantised
- * while it was loaded. */
+/* Users want trained weights, and a row may be of a shape. Other programs take a file,
+ * and it may be of what was quantised while it was loaded. */
 static enum status find_model(struct deploy *d, const struct row *rows, size_t n_rows,
                               struct err *err)
 {
@@ -105,7 +106,7 @@ static enum status find_model(struct deploy *d, const struct row *rows, size_t n
         snprintf(word, sizeof word, "%s", path);
     free(path);
     snprintf(d->model, sizeof d->model, "%s", word);
-    if (d->target == DEPLOY_SLMBENCH || is_gguf(word))
+    if (is_gguf(word) || (d->target == DEPLOY_SLMBENCH && !point_row_is_synthetic(r)))
         return ST_OK;
     snprintf(d->model, sizeof d->model, "%s-%s.gguf", r->model, r->quant);
     if (point_row_is_synthetic(r))
@@ -150,18 +151,19 @@ static void take_ctx(struct deploy *d, const struct recommend_params *params)
     d->ctx = count_from(ctx, USUAL_CTX);
 }
 
-/* What is needed with that context; 0: not known. */
+/* What is needed with that context, of each sequence; 0: not known. */
 static uint64_t needed_bytes(const struct deploy *d)
 {
     const struct row *r = &d->rec.best;
     const int64_t needed = row_needed_bytes(r);
     const int64_t more = d->ctx - (r->ctx > 0 ? r->ctx : 0);
+    const double of_one = r->kv_bytes_per_token > 0 ? (double)r->kv_bytes_per_token : 0;
+    const double grown = more > 0 ? of_one * (double)more : 0;
+    const double cache =
+        r->kv_bytes > 0 ? (double)r->kv_bytes + grown : of_one * d->ctx;
+    const double all = (double)needed + grown + cache * (d->n_sequences - 1);
 
-    if (needed <= 0)
-        return 0;
-    return (uint64_t)needed + (r->kv_bytes_per_token > 0 && more > 0
-                                   ? (uint64_t)(r->kv_bytes_per_token * more)
-                                   : 0);
+    return needed <= 0 || all > MOST_BYTES ? 0 : (uint64_t)all;
 }
 
 static void take_memory(struct deploy *d, const struct recommend_params *params)
@@ -170,6 +172,8 @@ static void take_memory(struct deploy *d, const struct recommend_params *params)
     const uint64_t spare = d->carried ? CARRIED_BYTES : SPARE_BYTES;
     const uint64_t needed = needed_bytes(d);
     uint64_t left, limit;
+
+    d->needed_bytes = needed;
 
     limit = params->mem_limit        ? params->mem_limit
             : r->mem_limit_bytes > 0 ? (uint64_t)r->mem_limit_bytes
@@ -181,6 +185,64 @@ static void take_memory(struct deploy *d, const struct recommend_params *params)
     left = needed && limit > needed + spare ? limit - needed - spare : 0;
     d->cache_mib =
         (int)(left / 2 / MIB < MOST_CACHE_MIB ? left / 2 / MIB : MOST_CACHE_MIB);
+}
+
+/* A server whose sequences share one KV cache holds up the latest of them where it is
+ * full; others need room for all. */
+static enum status check_memory(struct deploy *d, struct err *err)
+{
+    char needed[24], limit[24];
+
+    if (d->n_sequences == 1 || !d->needed_bytes || d->needed_bytes <= d->mem_limit)
+        return ST_OK;
+    format_bytes(needed, sizeof needed, d->needed_bytes);
+    format_bytes(limit, sizeof limit, d->mem_limit);
+    if (d->target != DEPLOY_SLMBENCH)
+        return err_set(err, ST_CHECK,
+                       "%d sequences of %d positions need %s, more than the limit of "
+                       "%s; choose fewer --sequences or a smaller --ctx",
+                       d->n_sequences, d->ctx, needed, limit);
+    d->is_short = true;
+    return ST_OK;
+}
+
+/* ---- several sequences
+ * --------------------------------------------------------------- */
+
+/* The same point, but for how many sequences were decoded together. */
+static bool is_same_but_sequences(const struct row *a, const struct row *b)
+{
+    size_t n;
+    const struct field *f = row_fields(&n);
+
+    for (size_t i = 0; i < n; i++)
+        if ((f[i].is & (FIELD_MODEL | FIELD_SETTING)) &&
+            strcmp(f[i].name, "n_sequences") != 0 && row_compare_cell(a, b, &f[i]))
+            return false;
+    return true;
+}
+
+static enum status take_together(struct deploy *d, const struct row *rows,
+                                 size_t n_rows, struct err *err)
+{
+    struct report_rows picked;
+    enum status st;
+
+    if (d->n_sequences == 1)
+        return ST_OK;
+    st = report_rows_pick(&picked, rows, n_rows, err);
+    for (size_t i = 0; st == ST_OK && i < picked.n; i++) {
+        const struct row *r = picked.v[i];
+
+        if (r->n_sequences != d->n_sequences || row_trust(r) < ROW_DISTURBED ||
+            !is_same_but_sequences(r, &d->rec.best))
+            continue;
+        d->together_tok_per_s = r->tok_per_s;
+        d->together_is_least = row_trust(r) == ROW_DISTURBED;
+    }
+    if (st == ST_OK)
+        report_rows_free(&picked);
+    return st;
 }
 
 static void take_settings(struct deploy *d, const struct recommend_params *params)
@@ -217,12 +279,13 @@ static enum status recommend_one(struct deploy *d, const struct row *rows, size_
     return st;
 }
 
-enum status deploy_make(struct deploy *d, enum deploy_target target, const char *engine,
+enum status deploy_make(struct deploy *d, const struct deploy_wish *wish,
                         const struct row *rows, size_t n_rows,
                         const struct recommend_params *params, struct err *err)
 {
+    const char *engine = wish->engine;
     const char *wanted = engine ? strcmp(engine, "slmbench") ? engine : ""
-                                : choose_source(target, rows, n_rows);
+                                : choose_source(wish->target, rows, n_rows);
     struct row *own = malloc((n_rows + 1) * sizeof *own);
     size_t n = 0;
     enum status st;
@@ -230,9 +293,10 @@ enum status deploy_make(struct deploy *d, enum deploy_target target, const char 
     if (!own)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu rows", n_rows);
     memset(d, 0, sizeof *d);
-    d->target = target;
+    d->target = wish->target;
+    d->n_sequences = wish->n_sequences;
     snprintf(d->source, sizeof d->source, "%s", wanted);
-    d->carried = is_carried(target, wanted, engine != NULL);
+    d->carried = is_carried(wish->target, wanted, engine != NULL);
     for (size_t i = 0; i < n_rows; i++)
         if (!strcmp(rows[i].engine, wanted))
             own[n++] = rows[i];
@@ -243,8 +307,11 @@ enum status deploy_make(struct deploy *d, enum deploy_target target, const char 
                      *wanted ? wanted : "slmbench");
     if (st == ST_OK)
         st = find_model(d, own, n, err);
-    free(own);
     if (st == ST_OK)
-        take_settings(d, params);
-    return st;
+        st = take_together(d, own, n, err);
+    free(own);
+    if (st != ST_OK)
+        return st;
+    take_settings(d, params);
+    return check_memory(d, err);
 }

@@ -5,7 +5,8 @@
  * Model of the world: a recommendation comes of the rows of one program. For a program
  * that was measured it comes of its own rows; for one that was not, of another's, and
  * says so: settings are carried over, speed is not promised. Sizes are of the context
- * that is served, with one slot.
+ * that is served, for each of so many users at once: slmbench's sequences,
+ * llama-server's slots.
  *
  * llama-server keeps prompts of its slots in memory besides its KV cache, 8 GiB by
  * default (--cache-ram), which ends a container of less; here it gets half of what the
@@ -47,16 +48,28 @@ struct deploy {
     char note[400];  /* what is to be done about the file before; "" */
     char cpus[64];   /* "0,2"; "": any */
     int n_threads, n_threads_batch, n_batch;
-    int ctx;
-    uint64_t mem_limit; /* bytes */
-    int cache_mib;      /* of prompts */
+    int ctx;                   /* of each sequence */
+    int n_sequences;           /* answers at once */
+    double together_tok_per_s; /* of so many, as a row has it; 0: none was measured */
+    bool together_is_least;    /* something disturbed that */
+    uint64_t needed_bytes;     /* by all sequences; 0: not known */
+    uint64_t mem_limit;        /* bytes */
+    bool is_short;             /* it is less than that: sequences share what there is */
+    int cache_mib;             /* of prompts */
 };
 
-/* Recommend for that target. engine: whose rows are meant; NULL: those of the target
- * where there are some, else those of what is closest to it. Errors: ST_CHECK (nothing
- * qualifies), ST_USAGE (no such engine in these rows; several models and none is
+struct deploy_wish {
+    enum deploy_target target;
+    const char *engine; /* whose rows are meant; NULL: those of the target where there
+                           are some, else those of what is closest to it */
+    int n_sequences;    /* >= 1 */
+};
+
+/* Recommend for that target: the setting is that of one sequence. Errors: ST_CHECK
+ * (nothing qualifies; a server that does not share its KV cache has no memory for so
+ * many sequences), ST_USAGE (no such engine in these rows; several models and none is
  * named), ST_INPUT (the row does not say where its model is), ST_NO_MEMORY. */
-enum status deploy_make(struct deploy *d, enum deploy_target target, const char *engine,
+enum status deploy_make(struct deploy *d, const struct deploy_wish *wish,
                         const struct row *rows, size_t n_rows,
                         const struct recommend_params *params, struct err *err);
 

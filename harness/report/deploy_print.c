@@ -94,19 +94,56 @@ static void put_source(FILE *f, const struct deploy *d)
         put_comment(f, d->note);
 }
 
+/* That speed is of one sequence. */
+static void put_together(FILE *f, const struct deploy *d)
+{
+    const double all = d->together_tok_per_s, each = all / d->n_sequences;
+    char text[300];
+
+    if (d->n_sequences == 1)
+        return;
+    if (all > 0)
+        snprintf(text, sizeof text,
+                 "%d sequences decoded %s%.*f tok/s together there, %.*f each; `bench "
+                 "load URL` says how many users it carries",
+                 d->n_sequences, d->together_is_least ? "at least " : "",
+                 report_decimals(all), all, report_decimals(each), each);
+    else
+        snprintf(text, sizeof text,
+                 "that is one sequence, and %d together were not measured: `bench load "
+                 "URL` says how many users it carries",
+                 d->n_sequences);
+    put_comment(f, text);
+}
+
+static void put_needed(const struct deploy *d, char *text, size_t cap)
+{
+    const int64_t bytes = row_needed_bytes(&d->rec.best);
+    char needed[24];
+
+    if (d->n_sequences > 1 && d->needed_bytes)
+        text_append(text, cap, "%d sequences of %d positions need about %s; ",
+                    d->n_sequences, d->ctx,
+                    format_bytes(needed, sizeof needed, d->needed_bytes));
+    else if (bytes > 0)
+        text_append(text, cap, "it needed %s; ",
+                    format_bytes(needed, sizeof needed, (uint64_t)bytes));
+}
+
 static void put_memory(FILE *f, const struct deploy *d)
 {
-    char limit[24], needed[24], text[300] = "";
-    const int64_t bytes = row_needed_bytes(&d->rec.best);
+    char limit[24], text[400] = "";
 
-    if (bytes > 0)
-        text_append(text, sizeof text, "it needed %s; ",
-                    format_bytes(needed, sizeof needed, (uint64_t)bytes));
+    put_needed(d, text, sizeof text);
     if (d->mem_limit)
         text_append(text, sizeof text, "memory limit %s",
                     format_bytes(limit, sizeof limit, d->mem_limit));
     else
         text_append(text, sizeof text, "no memory limit is known");
+    if (d->is_short)
+        text_append(text, sizeof text,
+                    ": sequences share what it leaves, and where that runs out the "
+                    "latest answer waits");
     if (d->target != DEPLOY_SLMBENCH)
         text_append(text, sizeof text,
                     "; prompts may be kept in %d MiB (--cache-ram, 8192 by default)",
@@ -137,7 +174,7 @@ static void put_count(FILE *f, const char *option, int n)
 /* What llama-server is given, but for its file and address: name and value. */
 struct setting_pair {
     const char *option;
-    char value[16];
+    char value[24];
 };
 
 static size_t server_settings(const struct deploy *d, struct setting_pair out[8])
@@ -150,8 +187,8 @@ static size_t server_settings(const struct deploy *d, struct setting_pair out[8]
      (void)snprintf(out[n].value, sizeof out[n].value, __VA_ARGS__), n++)
     PUT("--threads", "%d", d->n_threads);
     PUT("--threads-batch", "%d", d->n_threads_batch);
-    PUT("--ctx-size", "%d", d->ctx);
-    PUT("--parallel", "1");
+    PUT("--ctx-size", "%lld", (long long)d->ctx * d->n_sequences); /* of all slots */
+    PUT("--parallel", "%d", d->n_sequences);
     PUT("--ubatch-size", "%d", d->n_batch);
     if (!is_f16(d)) {
         PUT("--cache-type-k", "%.15s", kv);
@@ -214,14 +251,16 @@ static void print_slmbench(FILE *f, const struct deploy *d)
     const struct row *r = &d->rec.best;
 
     put_limit_hint(f, d);
-    fputs("bench chat", f);
+    fputs("bench serve", f);
     put_option(f, "-m", d->model);
+    put_option(f, "--listen", "127.0.0.1:" PORT);
+    put_count(f, "--sequences", d->n_sequences);
+    put_count(f, "--ctx", d->ctx);
     put_count(f, "--threads", d->n_threads);
     if (d->n_threads_batch != d->n_threads)
         put_count(f, "--threads-prefill", d->n_threads_batch);
     if (*d->cpus)
         put_option(f, "--cpus", d->cpus);
-    put_count(f, "--ctx", d->ctx);
     if (!is_f16(d))
         put_option(f, "--kv-type", row_kv_type_text(r));
     if (r->kv_window > 0 && r->kv_window <= 1 << 24)
@@ -258,13 +297,14 @@ static enum status print_ollama(FILE *f, const struct deploy *d, struct err *err
                        "a Modelfile cannot name %s: give the file another name",
                        format_path(d->model).text);
     put_source(f, d);
+    put_together(f, d);
     put_memory(f, d);
     put_comment(f, "The server's environment, in its unit or container (ollama runs "
                    "llama-server, which reads LLAMA_ARG_CACHE_RAM):");
     fprintf(f,
-            "#   OLLAMA_NUM_PARALLEL=1 OLLAMA_MAX_LOADED_MODELS=1\n"
+            "#   OLLAMA_NUM_PARALLEL=%d OLLAMA_MAX_LOADED_MODELS=1\n"
             "#   LLAMA_ARG_CACHE_RAM=%d\n",
-            d->cache_mib);
+            d->n_sequences, d->cache_mib);
     if (!is_f16(d))
         fprintf(f, "#   OLLAMA_FLASH_ATTENTION=1 OLLAMA_KV_CACHE_TYPE=%s\n",
                 row_kv_type_text(&d->rec.best));
@@ -293,6 +333,7 @@ static enum status print_docker(FILE *f, const struct deploy *d, struct err *err
                        "folder another name",
                        format_path(dir).text);
     put_source(f, d);
+    put_together(f, d);
     put_memory(f, d);
     fputs("docker run --rm", f);
     if (d->mem_limit)
@@ -445,6 +486,7 @@ enum status deploy_print(FILE *f, const struct deploy *d, struct err *err)
     if (d->target == DEPLOY_DOCKER)
         return print_docker(f, d, err);
     put_source(f, d);
+    put_together(f, d);
     put_memory(f, d);
     if (d->target == DEPLOY_SLMBENCH)
         print_slmbench(f, d);

@@ -57,8 +57,11 @@ grep -qx "LLAMA_ARG_FLASH_ATTN=1" said || fail "no flash attention for q8_0: $(c
 cache=$(sed -n 's/^LLAMA_ARG_CACHE_RAM=//p' said | sort -u)
 [ "$cache" -gt 100 ] && [ "$cache" -lt 1024 ] || fail "$cache MiB of prompts in 2 GiB"
 runs slmbench
+grep -qx serve said || fail "no server: $(cat said)"
 follows -m "$PWD/models/$hostile"
 follows --kv-type q8_0
+follows --listen 127.0.0.1:8080
+follows --sequences 1
 follows --ctx 64
 grep -q "^FROM .*/models/it's " ollama || fail "no model: $(cat ollama)"
 grep -q "^PARAMETER num_ctx 64$" ollama || fail "no context: $(cat ollama)"
@@ -117,6 +120,52 @@ fi
 "$BENCH" recommend ours --for llama.cpp --mem 40M >small || fail "small"
 grep -q "LLAMA_ARG_CACHE_RAM=0" small || fail "prompts are kept in nothing: $(cat small)"
 
+# ---- several users: slots, memory of all, and their speed where it was measured
+cp "$SRC/tests/data/models/stories260K-f32.gguf" "models/a story's.gguf"
+"$BENCH" sweep "${common[@]}" -m "models/a story's.gguf" --ctx 64 --sequences 1,4 -o many >out 2>err ||
+    fail "exit $?: $(cat err)"
+for target in slmbench llama.cpp ollama; do
+    "$BENCH" recommend many --for $target --mem 2G --sequences 4 >$target || fail "$target for four"
+    tr -d '\n' <$target | sed 's/#//g' |
+        grep -qE " 4 sequences decoded (at least )?[0-9.]+ tok/s together there, [0-9.]+ each;" ||
+        fail "$target for four: $(cat $target)"
+done
+runs slmbench
+follows --sequences 4
+follows --ctx 64
+sed 's/^bench serve/exec "$BENCH" serve --port 0/' slmbench >real
+export BENCH
+bash real >served 2>err &
+for _ in $(seq 200); do
+    [ ! -s served ] && kill -0 $! 2>/dev/null || break
+    sleep 0.05
+done
+grep -q "^Serves .*, 4 sequences of 64 positions, " served || fail "no server: $(cat real served err)"
+kill $!
+wait $! || fail "the server ended with $?: $(cat err)"
+runs llama.cpp
+follows --parallel 4
+follows --ctx-size 256
+grep -q OLLAMA_NUM_PARALLEL=4 ollama || fail "no slots: $(cat ollama)"
+"$BENCH" recommend many --for slmbench --sequences 3 >three
+tr -d '\n#' <three | grep -q "3 together were not  *measured" || fail "three: $(cat three)"
+refused 2 "add --for" recommend many --sequences 4
+
+# Sequences of slmbench share what memory there is; slots of others need all of it.
+mkdir short
+python3 - <<'EOF' || fail "no table"
+import csv
+rows = list(csv.DictReader(open("many/sweep.csv")))
+with open("short/sweep.csv", "w", newline="") as f:
+    table = csv.DictWriter(f, rows[0].keys(), lineterminator="\n")
+    table.writeheader()
+    table.writerows({**r, "kv_bytes": 1 << 30} for r in rows)
+EOF
+"$BENCH" recommend short --for slmbench --mem 2G --sequences 4 >shared || fail "$(cat shared)"
+tr -d '\n' <shared | sed 's/#//g' | tr -s ' ' | grep -q "need about 3.0.*: sequences share" ||
+    fail "shared: $(cat shared)"
+refused 1 "choose fewer --sequences" recommend short --for llama.cpp --mem 2G --sequences 4
+
 # ---- measured: its own rows, though ours are others
 "$BENCH" sweep "${common[@]}" -m nano:Q4_K_M -m nano:Q8_0 --ctx 0,32 -o both \
     --engine "llama.cpp=bin/llama {model} {ctx} {n} =~ ([0-9.]+)" \
@@ -131,6 +180,8 @@ tr -d '\n#' <ollama | grep -q "carried over from  *llama.cpp" || fail "ollama: $
 grep -q "^FROM ./nano-Q" ollama || fail "ollama: $(cat ollama)"
 "$BENCH" recommend both --for slmbench --ctx 32 >slmbench
 tr -d '\n#' <slmbench | grep -q "measured with  *slmbench" || fail "slmbench: $(cat slmbench)"
+grep -q "random weights" slmbench || fail "nobody asks random weights: $(cat slmbench)"
+grep -q -- "-m nano-Q" slmbench || fail "no file: $(cat slmbench)"
 "$BENCH" recommend both --for llama.cpp --engine ik_llama.cpp >ik
 grep -q -- "--cache-ram [0-9]" ik || fail "ik has an option: $(cat ik)"
 "$BENCH" recommend both --engine slmbench >only || fail "only ours"
