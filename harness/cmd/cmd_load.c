@@ -10,6 +10,7 @@
 #include "engine/base/random.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
+#include "harness/load/client.h"
 #include "harness/load/launch.h"
 #include "harness/load/load.h"
 #include "harness/load/requests.h"
@@ -222,7 +223,7 @@ static enum status check(struct request *q, struct err *err)
         st = launch_parse(q->launches.v[i], name, &command, err);
     if (st == ST_OK && q->mem_limit && !q->launches.n)
         st = err_set(err, ST_USAGE, "--mem limits a server that --launch starts");
-    return st;
+    return st ? st : load_client_check(err); /* before anything is written or started */
 }
 
 /* All rows of the directory, or where there is none those of this run; *own is to be
