@@ -105,10 +105,12 @@ static void say_carries(const struct users_series *s, bool is_first, char *buf,
     if (s->carries)
         text_append(buf, cap, " %d", s->carries);
     else
-        text_append(buf, cap, s->undecided ? " none for sure" : " none");
+        text_append(buf, cap, is_first ? " no" : " none");
     if (is_first)
         text_append(buf, cap, " %s", slo_users(&s->slo, s->carries == 1 ? 1 : 2));
-    if (s->undecided && s->carries)
+    if (s->undecided && !s->carries)
+        text_append(buf, cap, " for sure");
+    else if (s->undecided)
         text_append(buf, cap, " (more are undecided)");
     else if (!s->misses && s->carries)
         text_append(buf, cap, " (the most tried)");
