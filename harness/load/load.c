@@ -232,7 +232,8 @@ static enum status measure(struct run *x, struct load_step *step,
     if (st == ST_OK) {
         load_row_fill(&step->row, x->s, &f, &r, &noise);
         add_up(step, &f);
-        step->row.slo_verdict = (int)step->verdict;
+        /* requests that an interrupt cut off say nothing of the limits */
+        step->row.slo_verdict = (int)(r.is_interrupted ? SLO_UNDECIDED : step->verdict);
         st = make_samples(&samples, &r, f.n_warm_up, err);
     }
     if (st == ST_OK && x->fn)
