@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * client.c - one thread, libcurl's multi interface, two timers
+ * client.c - the requests of a run: one thread, libcurl's multi interface, two timers
  */
 #include "harness/load/client.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "harness/base/program.h"
 
 void load_result_free(struct load_result *r)
 {
@@ -19,15 +17,6 @@ void load_result_free(struct load_result *r)
 
 #ifndef SLM_HAVE_CURL
 
-enum status load_client_check(struct err *err)
-{
-    return err_set(
-        err, ST_UNSUPPORTED,
-        "this program was built without libcurl, which `bench load` sends "
-        "requests with: build it where libcurl4-gnutls-dev is installed, and "
-        "not as a static program");
-}
-
 enum status load_client_run(struct load_result *r, const struct load_target *target,
                             const struct load_work *work, struct err *err)
 {
@@ -35,16 +24,8 @@ enum status load_client_run(struct load_result *r, const struct load_target *tar
     return load_client_check(err);
 }
 
-enum status load_client_get(const char *url, const char *key, double seconds,
-                            int *http_status, char *buf, size_t cap, struct err *err)
-{
-    (void)url, (void)key, (void)seconds, (void)http_status, (void)buf, (void)cap;
-    return load_client_check(err);
-}
-
 #else
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -56,21 +37,12 @@ enum status load_client_get(const char *url, const char *key, double seconds,
 #include "harness/base/interrupt.h"
 #include "harness/base/stats.h"
 #include "harness/base/sysfile.h"
+#include "harness/load/client_curl.h"
 
 #define HEARTBEAT_NS UINT64_C(10000000)
 #define MAX_BEATS    (1u << 18) /* then the oldest go */
 #define CHECK_NS     UINT64_C(200000000)
 #define SECOND_NS    UINT64_C(1000000000)
-
-enum status load_client_check(struct err *err)
-{
-    static bool done;
-
-    if (!done && curl_global_init(CURL_GLOBAL_DEFAULT))
-        return err_set(err, ST_UNSUPPORTED, "libcurl cannot be used here");
-    done = true;
-    return ST_OK;
-}
 
 struct slot {
     struct client *client;
@@ -122,48 +94,6 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *arg)
     return load_reply_feed(&s->reply, bytes, size * n, clock_ns()) ? size * n : 0;
 }
 
-static enum status set_common(CURL *easy, const char *url, struct err *err)
-{
-    CURLcode c = curl_easy_setopt(easy, CURLOPT_URL, url);
-    char agent[80];
-
-    snprintf(agent, sizeof agent, "slmbench/%.60s", build_version());
-    if (!c)
-        c = curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    if (!c)
-        c = curl_easy_setopt(easy, CURLOPT_USERAGENT, agent);
-    if (!c)
-        c = curl_easy_setopt(easy, CURLOPT_PROXY, "");
-    if (!c)
-        c = curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    if (!c)
-        c = curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    if (!c)
-        c = curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    if (!c)
-        c = curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, 10000L);
-    return c ? err_set(err, ST_NO_MEMORY, "libcurl: %s", curl_easy_strerror(c)) : ST_OK;
-}
-
-static bool add_line(struct curl_slist **list, const char *line)
-{
-    struct curl_slist *longer = curl_slist_append(*list, line);
-
-    if (longer)
-        *list = longer;
-    return longer != NULL;
-}
-
-static bool add_key(struct curl_slist **list, const char *key)
-{
-    char line[600];
-
-    if (!key)
-        return true;
-    snprintf(line, sizeof line, "Authorization: Bearer %s", key);
-    return add_line(list, line);
-}
-
 static bool make_headers(struct slot *s, const char *key)
 {
     char id[64];
@@ -171,10 +101,10 @@ static bool make_headers(struct slot *s, const char *key)
     snprintf(id, sizeof id, "X-Request-Id: slmbench-%zu", s->record.index);
     curl_slist_free_all(s->headers);
     s->headers = NULL;
-    return add_line(&s->headers, "Content-Type: application/json") &&
-           add_line(&s->headers, "Accept: text/event-stream") &&
-           add_line(&s->headers, "Expect:") && add_line(&s->headers, id) &&
-           add_key(&s->headers, key);
+    return client_add_line(&s->headers, "Content-Type: application/json") &&
+           client_add_line(&s->headers, "Accept: text/event-stream") &&
+           client_add_line(&s->headers, "Expect:") &&
+           client_add_line(&s->headers, id) && client_add_key(&s->headers, key);
 }
 
 static enum status start(struct client *c, struct slot *s, uint64_t scheduled_ns,
@@ -296,7 +226,7 @@ static enum status add_slot(struct client *c, struct err *err)
     }
     s->client = c;
     c->slots[c->n_slots++] = s;
-    st = set_common(s->easy, c->target->url, err);
+    st = client_set_common(s->easy, c->target->url, err);
     if (st)
         return st;
     if (curl_easy_setopt(s->easy, CURLOPT_HEADERFUNCTION, on_header) ||
@@ -593,53 +523,6 @@ enum status load_client_run(struct load_result *r, const struct load_target *tar
     r->n = c.n_wanted < c.n_started ? c.n_wanted : c.n_started;
     if (st)
         load_result_free(r);
-    return st;
-}
-
-/* ---- one GET --------------------------------------------------------------------- */
-
-struct body {
-    char *buf;
-    size_t n, cap;
-};
-
-static size_t on_get(char *bytes, size_t size, size_t n, void *arg)
-{
-    struct body *b = arg;
-    const size_t len = size * n, room = b->cap - 1 - b->n;
-    const size_t kept = len < room ? len : room;
-
-    memcpy(b->buf + b->n, bytes, kept);
-    b->n += kept;
-    b->buf[b->n] = '\0';
-    return len <= room ? len : 0;
-}
-
-enum status load_client_get(const char *url, const char *key, double seconds,
-                            int *http_status, char *buf, size_t cap, struct err *err)
-{
-    struct body body = {.buf = buf, .cap = cap};
-    enum status st = load_client_check(err);
-    CURL *easy = st ? NULL : curl_easy_init();
-    struct curl_slist *headers = NULL;
-    long code = 0;
-
-    buf[0] = '\0';
-    if (st == ST_OK && !easy)
-        st = err_set(err, ST_NO_MEMORY, "no memory for a request");
-    if (st == ST_OK)
-        st = set_common(easy, url, err);
-    if (st == ST_OK && add_key(&headers, key)) {
-        curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
-        curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_get);
-        curl_easy_setopt(easy, CURLOPT_WRITEDATA, &body);
-        curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(seconds * 1e3));
-        curl_easy_perform(easy);
-        curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &code);
-    }
-    *http_status = (int)code;
-    curl_slist_free_all(headers);
-    curl_easy_cleanup(easy);
     return st;
 }
 
