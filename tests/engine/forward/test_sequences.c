@@ -9,28 +9,7 @@
  * tokens of each of its parts from the first one on. It multiplies with other kernels
  * than a batch, so logits differ in their last bits.
  */
-#include "engine/base/random.h"
-#include "tests/support/synth_image.h"
-
-enum {
-    N_VOCAB = SMALL_VOCAB,
-    N_CTX = 700, /* not a multiple of a page */
-    N_SEQS = 5,
-    N_PAGES = 6, /* 3 each would be 15 */
-    N_BATCH = 64,
-    SEED = 5,
-};
-
-/* Under a sanitizer every access is checked, and takes long. */
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-enum { OPERATIONS = 300, FEWER = 240 };
-#else
-enum { OPERATIONS = 1000, FEWER = 300 };
-#endif
-
-/* Mean squared difference of logits, relative to their mean square: halves in the cache
- * are rounded from sums in another order. */
-static const double BOUND = 1e-5;
+#include "tests/support/sequences.h"
 
 /* Activations that differ in their last bits may be rounded to another of 255 levels:
  * one of them in each column of every product would be this much. */
@@ -65,67 +44,6 @@ static struct synth_shape small_experts(void)
     s.n_experts = 8;
     s.n_experts_used = 2;
     return s;
-}
-
-static struct slm_params params_of(const struct synth_image *x, int n_threads)
-{
-    return synth_image_params(x, n_threads, N_CTX, N_BATCH);
-}
-
-static double nmse(const float *a, const float *b)
-{
-    double diff = 0, all = 0;
-
-    for (int i = 0; i < N_VOCAB; i++) {
-        diff += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
-        all += (double)b[i] * (double)b[i];
-    }
-    return diff / all;
-}
-
-/* ---- what sequences should be ------------------------------------------------------
- */
-
-struct text {
-    int32_t tokens[N_CTX];
-    int n;
-};
-
-struct world {
-    struct slm *m, *alone;
-    struct text text[N_SEQS];
-    uint64_t random;
-    size_t n_pages;
-    int n_refused, n_batches, n_forks, n_cuts;
-};
-
-static uint64_t below(struct world *w, uint64_t n)
-{
-    return random_below(&w->random, n);
-}
-
-/* Logits of the last n tokens of a text, by a model that has nothing else. It keeps
- * what it has computed if the text begins with that. */
-static void check_alone(struct world *w, const struct text *t, int n,
-                        const struct slm_part *part, int i)
-{
-    struct err err = ERR_INIT;
-
-    slm_truncate(w->alone, 0);
-    if (t->n > n)
-        assert_int_equal(
-            slm_eval(w->alone, t->tokens, (size_t)(t->n - n), SLM_LOGITS_NONE, &err),
-            ST_OK);
-    assert_int_equal(
-        slm_eval(w->alone, t->tokens + t->n - n, (size_t)n, part->which, &err), ST_OK);
-    for (int k = 0; k < (part->which == SLM_LOGITS_ALL ? n : 1); k++) {
-        const double off =
-            nmse(slm_batch_logits(w->m, i, (size_t)k), slm_logits(w->alone, (size_t)k));
-
-        if (!(off < BOUND))
-            fail_msg("batch %d: sequence %d of %d tokens is off by %g", w->n_batches,
-                     part->seq, t->n, off);
-    }
 }
 
 /* ---- operations --------------------------------------------------------------------
@@ -461,135 +379,6 @@ static void every_number_of_columns(void **state)
     }
 }
 
-/* ---- what sequences begin with -----------------------------------------------------
- */
-
-enum { N_TEXTS = FEWER / 5 };
-
-/* Positions that a text has in common with one of the others. */
-static int most_common(const struct text *kept, int n_kept, const struct text *t)
-{
-    int most = 0;
-
-    for (int i = 0; i < n_kept; i++) {
-        int n = 0;
-
-        while (n < t->n && n < kept[i].n && kept[i].tokens[n] == t->tokens[n])
-            n++;
-        most = n > most ? n : most;
-    }
-    return most;
-}
-
-/* One that begins as an earlier one does, up to a random place. */
-static struct text next_text(struct world *w, const struct text *kept, int n_kept)
-{
-    struct text t = {.n = 2 + (int)below(w, 600)};
-    int same = 0;
-
-    if (n_kept && below(w, 5)) {
-        t = kept[below(w, (uint64_t)n_kept)];
-        same = 1 + (int)below(w, (uint64_t)t.n);
-        t.n = same + 1 + (int)below(w, 60);
-        t.n = t.n < N_CTX ? t.n : N_CTX;
-    }
-    for (int i = same; i < t.n; i++)
-        t.tokens[i] = (int32_t)below(w, N_VOCAB);
-    return t;
-}
-
-/* The rest of a text, behind what was taken, in batches. */
-static void eval_rest(struct world *w, const struct text *t, int seq, int done)
-{
-    struct err err = ERR_INIT;
-
-    while (done < t->n) {
-        const int left = t->n - done, n = left < N_BATCH ? left : N_BATCH;
-        const struct slm_part part = {seq, t->tokens + done, n, SLM_LOGITS_LAST};
-
-        if (slm_seq_pages(w->m, seq, n))
-            slm_prefix_forget(w->m, slm_seq_pages(w->m, seq, n));
-        if (slm_batch(w->m, &part, 1, &err))
-            fail_msg("%s", err.msg);
-        done += n;
-        if (done == t->n)
-            check_alone(w, t, 1, &part, 0);
-    }
-}
-
-static void prefixes_are_kept(void **state)
-{
-    struct synth_image x = synth_image_make(&small_plain, QUANTMIX_F32, SEED);
-    struct slm_params p = params_of(&x, 2);
-    struct world *w = calloc(1, sizeof *w);
-    struct text *kept = calloc(N_TEXTS, sizeof *kept);
-    int n_taken = 0;
-
-    (void)state;
-    assert_true(w && kept);
-    w->alone = open_model(&p);
-    p.n_sequences = 2;
-    for (int small = 0; small < 2; small++) {
-        size_t n_pages, n_free, n_kept, n_own;
-
-        /* room for all of them, or for a few */
-        p.n_pool = (small ? 6 : 200) * SLM_PAGE;
-        p.n_ctx = small ? N_CTX : 200 * SLM_PAGE / 2;
-        w->m = open_model(&p);
-        assert_true(slm_keeps_prefixes(w->m));
-        for (int i = 0; i < N_TEXTS; i++) {
-            const struct text t = next_text(w, kept, i);
-            const int most = most_common(kept, i, &t);
-            struct err err = ERR_INIT;
-            const int taken = slm_prefix_take(w->m, 1, t.tokens, t.n);
-
-            assert_int_equal(taken, slm_seq_n_past(w->m, 1));
-            if (small)
-                assert_true(taken <= most);
-            else
-                assert_int_equal(taken, most < t.n ? most : t.n - 1);
-            n_taken += taken > 0;
-            eval_rest(w, &t, 1, taken);
-            assert_int_equal(slm_prefix_keep(w->m, 1, t.tokens, &err), ST_OK);
-            slm_seq_truncate(w->m, 1, 0);
-            kept[i] = t;
-            slm_pages(w->m, &n_pages, &n_free);
-            slm_prefix_pages(w->m, &n_kept, &n_own);
-            assert_int_equal(n_free + n_own, n_pages);
-            assert_int_equal(n_kept, n_own);
-        }
-        slm_prefix_forget(w->m, n_pages);
-        slm_pages(w->m, &n_pages, &n_free);
-        assert_int_equal(n_free, n_pages);
-        slm_close(w->m);
-    }
-    assert_true(n_taken > N_TEXTS);
-    slm_close(w->alone);
-    free(kept);
-    free(w);
-    synth_image_drop(&x);
-}
-
-static void windows_keep_none(void **state)
-{
-    const struct synth_shape shape = small_windows();
-    struct synth_image x = synth_image_make(&shape, QUANTMIX_F32, SEED);
-    struct slm_params p = params_of(&x, 1);
-    const int32_t tokens[] = {1, 2, 3};
-    struct err err = ERR_INIT;
-    struct slm *m;
-
-    (void)state;
-    p.n_sequences = 2;
-    m = open_model(&p);
-    assert_false(slm_keeps_prefixes(m));
-    assert_int_equal(slm_eval(m, tokens, 3, SLM_LOGITS_NONE, &err), ST_OK);
-    assert_int_equal(slm_prefix_keep(m, 0, tokens, &err), ST_OK);
-    assert_int_equal(slm_prefix_take(m, 1, tokens, 3), 0);
-    slm_close(m);
-    synth_image_drop(&x);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -602,8 +391,6 @@ int main(void)
         cmocka_unit_test(copies_take_no_room),
         cmocka_unit_test(short_sequences),
         cmocka_unit_test(every_number_of_columns),
-        cmocka_unit_test(prefixes_are_kept),
-        cmocka_unit_test(windows_keep_none),
         cmocka_unit_test(wrong_batches_are_refused),
     };
 

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_sequences_prefix.c - what sequences begin with is kept, found again as far as it
+ * is the same, and forgotten where there is no room
+ */
+#include "tests/support/sequences.h"
+
+enum { N_TEXTS = FEWER / 5 };
+
+/* Positions that a text has in common with one of the others. */
+static int most_common(const struct text *kept, int n_kept, const struct text *t)
+{
+    int most = 0;
+
+    for (int i = 0; i < n_kept; i++) {
+        int n = 0;
+
+        while (n < t->n && n < kept[i].n && kept[i].tokens[n] == t->tokens[n])
+            n++;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* One that begins as an earlier one does, up to a random place. */
+static struct text next_text(struct world *w, const struct text *kept, int n_kept)
+{
+    struct text t = {.n = 2 + (int)below(w, 600)};
+    int same = 0;
+
+    if (n_kept && below(w, 5)) {
+        t = kept[below(w, (uint64_t)n_kept)];
+        same = 1 + (int)below(w, (uint64_t)t.n);
+        t.n = same + 1 + (int)below(w, 60);
+        t.n = t.n < N_CTX ? t.n : N_CTX;
+    }
+    for (int i = same; i < t.n; i++)
+        t.tokens[i] = (int32_t)below(w, N_VOCAB);
+    return t;
+}
+
+/* The rest of a text, behind what was taken, in batches. */
+static void eval_rest(struct world *w, const struct text *t, int seq, int done)
+{
+    struct err err = ERR_INIT;
+
+    while (done < t->n) {
+        const int left = t->n - done, n = left < N_BATCH ? left : N_BATCH;
+        const struct slm_part part = {seq, t->tokens + done, n, SLM_LOGITS_LAST};
+
+        if (slm_seq_pages(w->m, seq, n))
+            slm_prefix_forget(w->m, slm_seq_pages(w->m, seq, n));
+        if (slm_batch(w->m, &part, 1, &err))
+            fail_msg("%s", err.msg);
+        done += n;
+        if (done == t->n)
+            check_alone(w, t, 1, &part, 0);
+    }
+}
+
+static void prefixes_are_kept(void **state)
+{
+    struct synth_image x = synth_image_make(&small_plain, QUANTMIX_F32, SEED);
+    struct slm_params p = params_of(&x, 2);
+    struct world *w = calloc(1, sizeof *w);
+    struct text *kept = calloc(N_TEXTS, sizeof *kept);
+    int n_taken = 0;
+
+    (void)state;
+    assert_true(w && kept);
+    w->alone = open_model(&p);
+    p.n_sequences = 2;
+    for (int small = 0; small < 2; small++) {
+        size_t n_pages, n_free, n_kept, n_own;
+
+        /* room for all of them, or for a few */
+        p.n_pool = (small ? 6 : 200) * SLM_PAGE;
+        p.n_ctx = small ? N_CTX : 200 * SLM_PAGE / 2;
+        w->m = open_model(&p);
+        assert_true(slm_keeps_prefixes(w->m));
+        for (int i = 0; i < N_TEXTS; i++) {
+            const struct text t = next_text(w, kept, i);
+            const int most = most_common(kept, i, &t);
+            struct err err = ERR_INIT;
+            const int taken = slm_prefix_take(w->m, 1, t.tokens, t.n);
+
+            assert_int_equal(taken, slm_seq_n_past(w->m, 1));
+            if (small)
+                assert_true(taken <= most);
+            else
+                assert_int_equal(taken, most < t.n ? most : t.n - 1);
+            n_taken += taken > 0;
+            eval_rest(w, &t, 1, taken);
+            assert_int_equal(slm_prefix_keep(w->m, 1, t.tokens, &err), ST_OK);
+            slm_seq_truncate(w->m, 1, 0);
+            kept[i] = t;
+            slm_pages(w->m, &n_pages, &n_free);
+            slm_prefix_pages(w->m, &n_kept, &n_own);
+            assert_int_equal(n_free + n_own, n_pages);
+            assert_int_equal(n_kept, n_own);
+        }
+        slm_prefix_forget(w->m, n_pages);
+        slm_pages(w->m, &n_pages, &n_free);
+        assert_int_equal(n_free, n_pages);
+        slm_close(w->m);
+    }
+    assert_true(n_taken > N_TEXTS);
+    slm_close(w->alone);
+    free(kept);
+    free(w);
+    synth_image_drop(&x);
+}
+
+static void windows_keep_none(void **state)
+{
+    const struct synth_shape shape = small_windows();
+    struct synth_image x = synth_image_make(&shape, QUANTMIX_F32, SEED);
+    struct slm_params p = params_of(&x, 1);
+    const int32_t tokens[] = {1, 2, 3};
+    struct err err = ERR_INIT;
+    struct slm *m;
+
+    (void)state;
+    p.n_sequences = 2;
+    m = open_model(&p);
+    assert_false(slm_keeps_prefixes(m));
+    assert_int_equal(slm_eval(m, tokens, 3, SLM_LOGITS_NONE, &err), ST_OK);
+    assert_int_equal(slm_prefix_keep(m, 0, tokens, &err), ST_OK);
+    assert_int_equal(slm_prefix_take(m, 1, tokens, 3), 0);
+    slm_close(m);
+    synth_image_drop(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prefixes_are_kept),
+        cmocka_unit_test(windows_keep_none),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

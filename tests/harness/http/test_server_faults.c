@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_server_faults.c - clients that do not behave
+ */
+#include "tests/support/http_server.h"
+
+static void bodies_too_large(void **state)
+{
+    static char body[150000];
+    char text[400];
+    int fd;
+
+    (void)state;
+    open_server(60, true);
+    memset(body, 'a', sizeof body - 1);
+    fd = dial(); /* all of it is sent, and then read why */
+    snprintf(text, sizeof text,
+             "POST /v1/completions HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: "
+             "%zu\r\n" JSON "\r\n",
+             sizeof body - 1);
+    say(fd, text);
+    say(fd, body);
+    assert_refused(hear(fd, "}}\n", 1), 413, "larger than 100000");
+    say(fd, "GET /health HTTP/1.1\r\nHost: 1.2.3.4\r\n\r\n"); /* which goes on */
+    assert_int_equal(status_of(hear(fd, "}\n", 1)), 200);
+    close(fd);
+    fd = dial(); /* in chunks, without a length */
+    say(fd, "POST /v1/completions HTTP/1.1\r\nHost: [::1]\r\n" JSON
+            "Transfer-Encoding: chunked\r\n\r\n");
+    snprintf(text, sizeof text, "%zx\r\n", sizeof body - 1);
+    say(fd, text);
+    say(fd, body);
+    say(fd, "\r\n0\r\n\r\n");
+    assert_refused(hear(fd, "}}\n", 1), 413, "larger than 100000");
+    close(fd);
+    fd = dial(); /* before it is sent */
+    say(fd, "POST /v1/completions HTTP/1.1\r\nHost: a.b\r\nContent-Length: "
+            "20000000\r\n" JSON "Expect: 100-continue\r\n\r\n");
+    assert_refused(hear(fd, "}}\n", 1), 403, "a.b");
+    close(fd);
+    fd = dial();
+    memset(body, 'h', 100000);
+    body[100000] = '\0';
+    say(fd, "GET /health HTTP/1.1\r\nX: ");
+    send(fd, body, 100000, MSG_NOSIGNAL);
+    assert_int_equal(status_of(hear(fd, "\r\n\r\n", 1)), 431);
+    close(fd);
+    close_server();
+}
+
+static void clients_that_vanish(void **state)
+{
+    static const char *const bodies[] = {
+        "{\"prompt\": \"a\", \"max_tokens\": 1000000, \"stream\": true}",
+        "{\"prompt\": \"a\", \"max_tokens\": 1000000, \"n\": 2}"};
+    int fd[40];
+
+    (void)state;
+    open_server(60, true);
+    fake.most = 1000;
+    for (int i = 0; i < 40; i++) {
+        fd[i] = dial();
+        say(fd[i], post("/v1/completions", JSON, bodies[i % 2]));
+    }
+    wait_alive(60);
+    for (int i = 0; i < 40; i++) {
+        struct linger reset = {1, 0};
+
+        if (i % 3 == 0)
+            setsockopt(fd[i], SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+        close(fd[i]);
+    }
+    wait_alive(0);
+    assert_non_null(strstr(get("/metrics", ""), "slm_http_requests 1\n"));
+    close_server();
+}
+
+static void slow_readers(void **state)
+{
+    const int small = 4096;
+    int fd;
+
+    (void)state;
+    open_server(60, true);
+    fake.pace_us = 50;
+    fake.fill = 20000;
+    fd = dial();
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    say(fd, post("/v1/completions", JSON,
+                 "{\"prompt\": \"a\", \"max_tokens\": 1000000, \"stream\": true}"));
+    hear(fd, "xxxx", 1); /* it has begun, and then nobody reads */
+    wait_alive(0);
+    fake.fill = 0;
+    fake.pace_us = 200;
+    assert_int_equal(status_of(complete("{\"prompt\": \"a\"}")), 200);
+    assert_non_null(strstr(get("/metrics", ""), "slm_clients_cut_total 1\n"));
+    close(fd);
+    close_server();
+}
+
+static void requests_that_do_not_come(void **state)
+{
+    int body, header, idle;
+
+    (void)state;
+    open_server(1, true);
+    body = dial();
+    header = dial();
+    idle = dial();
+    say(body, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+              "10\r\n" JSON "\r\n{");
+    say(header, "GET /health HTTP/1.1\r\nHost: loc");
+    assert_refused(hear(body, NULL, 0), 408, "in time");
+    assert_int_equal(status_of(hear(header, NULL, 0)), 408);
+    assert_string_equal(hear(idle, NULL, 0), "");
+    close(body);
+    close(header);
+    close(idle);
+    close_server();
+}
+
+static void pipelined(void **state)
+{
+    const int fd = (open_server(60, true), dial());
+    char *reply;
+
+    (void)state;
+    say(fd, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+            "34\r\n" JSON "\r\n{\"prompt\": \"a\", \"max_tokens\": 40 }"
+            "GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+            "34\r\n" JSON "\r\n{\"prompt\": \"a\", \"max_tokens\": 30 }"
+            "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    reply = hear(fd, "HTTP/1.1 200", 4);
+    assert_non_null(strstr(reply, "w39 "));
+    reply = strstr(reply, "\"object\":\"list\"");
+    assert_non_null(reply);
+    assert_non_null(strstr(reply, "w29 "));
+    close(fd);
+    close_server();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bodies_too_large), cmocka_unit_test(clients_that_vanish),
+        cmocka_unit_test(slow_readers),     cmocka_unit_test(requests_that_do_not_come),
+        cmocka_unit_test(pipelined),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
