@@ -353,6 +353,15 @@ static void say_large(const struct chooser *c, const struct row *r, char *text,
                 charged ? " (as charged, page cache included)" : "");
 }
 
+/* Whether several sequences of the model were decoded, or one beside a prompt. */
+static bool decoded_together(const struct chooser *c)
+{
+    for (size_t i = 0; i < c->rows.n; i++)
+        if (c->rows.v[i]->kind == POINT_DECODE && recommend_is_model(c, c->rows.v[i]))
+            return true;
+    return false;
+}
+
 enum status recommend_say_nothing(const struct chooser *c, struct err *err)
 {
     char name[REPORT_NAME_MAX + 32], text[160] = "";
@@ -360,11 +369,13 @@ enum status recommend_say_nothing(const struct chooser *c, struct err *err)
     const struct row *r = closest(c, &why);
 
     if (!r)
-        return err_set(err, ST_CHECK,
-                       "no decode point%s%.60s was measured, so nothing can be "
-                       "recommended; see `bench sweep --help`",
-                       c->params->model ? " of " : "",
-                       c->params->model ? c->params->model : "");
+        return err_set(
+            err, ST_CHECK,
+            "no decode point%s%.60s %s, so nothing can be recommended; %s",
+            c->params->model ? " of " : "", c->params->model ? c->params->model : "",
+            decoded_together(c) ? "is of one sequence alone" : "was measured",
+            decoded_together(c) ? "measure one, too: --sequences 1"
+                                : "see `bench sweep --help`");
     if (why == TOO_LATE) /* of a setting, whatever its threads for decode */
         report_setting_name(&c->rows, c->rows.v[c->earliest_row], name, sizeof name);
     else

@@ -9,7 +9,7 @@
  * tokens of each of its parts from the first one on. It multiplies with other kernels
  * than a batch, so logits differ in their last bits.
  */
-#include "tests/support/sequences.h"
+#include "tests/engine/forward/sequences.h"
 
 /* Activations that differ in their last bits may be rounded to another of 255 levels:
  * one of them in each column of every product would be this much. */

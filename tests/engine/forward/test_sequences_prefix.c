@@ -3,7 +3,7 @@
  * test_sequences_prefix.c - what sequences begin with is kept, found again as far as it
  * is the same, and forgotten where there is no room
  */
-#include "tests/support/sequences.h"
+#include "tests/engine/forward/sequences.h"
 
 enum { N_TEXTS = FEWER / 5 };
 

@@ -2,7 +2,7 @@
  *
  * test_server.c - what a server answers, and how it ends
  */
-#include "tests/support/http_server.h"
+#include "tests/harness/http/http_server.h"
 
 /* ---- answers
  * ---------------------------------------------------------------------------- */

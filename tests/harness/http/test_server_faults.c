@@ -2,7 +2,7 @@
  *
  * test_server_faults.c - clients that do not behave
  */
-#include "tests/support/http_server.h"
+#include "tests/harness/http/http_server.h"
 
 static void bodies_too_large(void **state)
 {

@@ -317,6 +317,8 @@ static void several_sequences_are_no_user(void **state)
     assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){0}), ST_OK);
     assert_float_equal(rec.best.tok_per_s, 10.0, 0);
     assert_int_not_equal(choose(rows + 1, 1, (struct recommend_params){0}), ST_OK);
+    assert_non_null(strstr(err.msg, "is of one sequence alone"));
+    assert_non_null(strstr(err.msg, "--sequences 1"));
 }
 
 /* Nor are steps that read another user's prompt. */

@@ -3,8 +3,8 @@
  * http_server.h - a server over sockets, with a scheduler that does what a test wants,
  * and its clients
  */
-#ifndef SLM_TESTS_SUPPORT_HTTP_SERVER_H
-#define SLM_TESTS_SUPPORT_HTTP_SERVER_H
+#ifndef SLM_TESTS_HARNESS_HTTP_HTTP_SERVER_H
+#define SLM_TESTS_HARNESS_HTTP_HTTP_SERVER_H
 
 #include "tests/support/test.h"
 

@@ -5,8 +5,8 @@
  * The other model computes the tokens of a text from the first one on. It multiplies
  * with other kernels than a batch, so logits differ in their last bits.
  */
-#ifndef SLM_TESTS_SUPPORT_SEQUENCES_H
-#define SLM_TESTS_SUPPORT_SEQUENCES_H
+#ifndef SLM_TESTS_ENGINE_FORWARD_SEQUENCES_H
+#define SLM_TESTS_ENGINE_FORWARD_SEQUENCES_H
 
 #include "engine/base/random.h"
 #include "tests/support/synth_image.h"
