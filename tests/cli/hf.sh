@@ -7,7 +7,7 @@ shared=${SLM_SHARED:-$SRC/../shared}
 tokens=1,71,294,35,133,63,256,233,244,197,110,51,252,17,202,224,314,4,231,139
 more=120,305,55,165,18,14,16,280,7,198,113,219,17,273,116,227,256,286,122,179
 
-folder() { python3 "$SRC/tests/support/make_hf_folder.py" "$@"; }
+folder() { python3 "$SRC/tests/support/models/make_hf_folder.py" "$@"; }
 # Logits of the 40 tokens of the reference data.
 logits() {
     local out=$1
@@ -80,7 +80,7 @@ fi
 for v in gpt-2 llama-spm; do
     file=$shared/golden/tokenizers/ggml-vocab-$v.gguf
     [ -e "$file" ] || { echo "no $file: set SLM_SHARED"; break; }
-    python3 "$SRC/tests/support/make_tokenizer_json.py" "$file" llama.f32/tokenizer.json
+    python3 "$SRC/tests/support/models/make_tokenizer_json.py" "$file" llama.f32/tokenizer.json
     "$BENCH" tokenize -m "$file" -f "$file.inp" >want.txt
     "$BENCH" tokenize -m llama.f32 -f "$file.inp" >have.txt
     cmp want.txt have.txt || fail "$v: other ids"
@@ -90,7 +90,7 @@ rm -f llama.f32/tokenizer.json
 # ---- a folder with its vocabulary tells the story that the file tells ---------------
 stories=$SRC/tests/data/models/stories260K-f32.gguf
 folder "$stories" stories
-python3 "$SRC/tests/support/make_tokenizer_json.py" "$stories" stories/tokenizer.json
+python3 "$SRC/tests/support/models/make_tokenizer_json.py" "$stories" stories/tokenizer.json
 echo '{"bos_token": "<s>", "eos_token": {"content": "</s>"}, "add_bos_token": true}' \
     >stories/tokenizer_config.json
 "$BENCH" generate -m "$stories" --weights packed -n 60 -p 'The big' >want.txt 2>err
@@ -111,7 +111,7 @@ done
 # ---- Qwen 3.5, against its equations over the folder's own tensors -------------------
 hybrid=1,7,30,2,44,9,9,13,26,5,0,49
 for kind in "" --experts; do
-    python3 "$SRC/tests/support/make_qwen35_folder.py" qwen35$kind $hybrid exact $kind
+    python3 "$SRC/tests/support/models/make_qwen35_folder.py" qwen35$kind $hybrid exact $kind
     "$BENCH" logits -m qwen35$kind --tokens $hybrid -o a.out >out 2>err || fail "$(cat err)"
     near 1e-6 a.out exact
     "$BENCH" quantize qwen35$kind qwen35.gguf F32 >out 2>err || fail "quantize: $(cat err)"

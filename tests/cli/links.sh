@@ -200,8 +200,8 @@ cmp -s m.gguf "$stories" || fail "record-trace destroyed its model"
 
 # Every part of a split model, and every file of a folder.
 if command -v python3 >/dev/null; then
-    python3 "$SRC/tests/support/split_gguf.py" "$SRC/tests/data/models/llama.gguf" sh 3
-    python3 "$SRC/tests/support/make_hf_folder.py" "$SRC/tests/data/models/llama.gguf" folder --type F16
+    python3 "$SRC/tests/support/models/split_gguf.py" "$SRC/tests/data/models/llama.gguf" sh 3
+    python3 "$SRC/tests/support/models/make_hf_folder.py" "$SRC/tests/data/models/llama.gguf" folder --type F16
     remember
     for part in sh-*.gguf; do
         spared logits -m sh-00001-of-00003.gguf --tokens 1 -o "$part"

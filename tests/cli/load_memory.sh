@@ -15,7 +15,7 @@ if grep -qa __asan_init "$BENCH"; then
 fi
 
 # 220 MB of F16, 71 MB of Q4_0; the embedding alone 65 MB
-python3 "$SRC/tests/support/make_shape_folder.py" folder --layers 4 --embd 1024 --ff 2816 \
+python3 "$SRC/tests/support/models/make_shape_folder.py" folder --layers 4 --embd 1024 --ff 2816 \
     --heads 16 --kv-heads 4 --shards 2
 "$BENCH" quantize folder file.gguf F16 >out
 sync folder/* file.gguf

@@ -57,10 +57,10 @@ same_model nano.gguf nano.packed.gguf
 same_model nano.packed.gguf nano.packed.gguf
 "$BENCH" pack nano:Q6_K -o shape.gguf >out 2>err || fail "$(cat err)"
 same_model nano:Q6_K shape.gguf
-python3 "$SRC/tests/support/split_gguf.py" nano.gguf sh 3
+python3 "$SRC/tests/support/models/split_gguf.py" nano.gguf sh 3
 "$BENCH" pack sh-00002-of-00003.gguf -o whole.gguf >out
 cmp nano.packed.gguf whole.gguf || fail "a split model is packed to another file"
-python3 "$SRC/tests/support/make_hf_folder.py" "$llama" folder --type F16
+python3 "$SRC/tests/support/models/make_hf_folder.py" "$llama" folder --type F16
 for model in folder folder:Q8_0 "$llama" "$stories:Q4_0"; do
     "$BENCH" pack "$model" -o some.gguf --verify -t 3 >out 2>err || fail "$model: $(cat err)"
     same_model "$model" some.gguf

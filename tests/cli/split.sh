@@ -6,7 +6,7 @@
 . "$SRC/tests/cli/lib.sh"
 export SLMBENCH_CACHE=$WORK/cache
 model=$SRC/tests/data/models/shakespeare3M-f16.gguf
-split() { python3 "$SRC/tests/support/split_gguf.py" "$@"; }
+split() { python3 "$SRC/tests/support/models/split_gguf.py" "$@"; }
 
 "$BENCH" logits -m "$model" --weights packed --tokens 1,5,300,77,12 -o want.f32 >out
 split "$model" sh 4
