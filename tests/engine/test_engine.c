@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "engine/engine.h"
+#include "tests/support/nmse.h"
 #include "tests/support/test.h"
 
 #define MODELS TEST_DATA "models/"
@@ -77,17 +78,6 @@ static void eval_all(struct slm *m, const int32_t *tokens, size_t n, size_t step
         for (size_t i = 0; i < batch; i++)
             memcpy(out + (done + i) * n_vocab, slm_logits(m, i), n_vocab * sizeof *out);
     }
-}
-
-static double nmse(const float *a, const float *b, size_t n)
-{
-    double error = 0, power = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        error += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
-        power += (double)b[i] * (double)b[i];
-    }
-    return error / power;
 }
 
 /* ---- values -------------------------------------------------------------------- */

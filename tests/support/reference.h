@@ -13,6 +13,7 @@
 
 #include "engine/gguf/gguf.h"
 #include "kernels/kernels.h"
+#include "tests/support/nmse.h"
 #include "tests/support/test.h"
 
 struct traits {
@@ -363,17 +364,6 @@ static void reference_step(struct reference *r, int32_t token, float *logits)
     matmul(z, out ? out : embd, tensor(r->g, -1, "output.bias"), in, r->n_vocab, r->d);
     for (int i = 0; i < r->n_vocab; i++)
         logits[i] = (float)capped(z[i], r->t.logit_cap);
-}
-
-static double nmse(const float *a, const float *b, size_t n)
-{
-    double error = 0, power = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        error += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
-        power += (double)b[i] * (double)b[i];
-    }
-    return error / power;
 }
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "engine/arch/arch.h"
 #include "engine/engine.h"
+#include "tests/support/nmse.h"
 #include "tests/support/tiny_model.h"
 
 enum {
@@ -283,17 +284,6 @@ static void run(struct tiny *t, int n_ctx, float *logits)
     free(image);
 }
 
-static double nmse(const float *a, const float *b)
-{
-    double error = 0, power = 0;
-
-    for (int i = 0; i < N_VOCAB; i++) {
-        error += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
-        power += (double)b[i] * (double)b[i];
-    }
-    return error / power;
-}
-
 static void test_forward_pass(void **state)
 {
     static const int contexts[] = {64, 65};
@@ -323,12 +313,12 @@ static void test_forward_pass(void **state)
         add_model(&t, (float)e.scale);
         tiny_put(&t, "rope_freqs.weight", KERN_FMT_f32, N_PAIRS, 0, 0, factor);
         run(&t, n_ctx, same);
-        if (!(nmse(got, same) < 1e-6))
+        if (!(nmse(got, same, N_VOCAB) < 1e-6))
             fail_msg("%s, context %d: NMSE %g", CASES[i / 2].name, n_ctx,
-                     nmse(got, same));
-        if (CASES[i / 2].fn != no_scaling && !(nmse(got, unscaled) > 1e-4))
+                     nmse(got, same, N_VOCAB));
+        if (CASES[i / 2].fn != no_scaling && !(nmse(got, unscaled, N_VOCAB) > 1e-4))
             fail_msg("%s changes nothing: NMSE %g", CASES[i / 2].name,
-                     nmse(got, unscaled));
+                     nmse(got, unscaled, N_VOCAB));
     }
 }
 

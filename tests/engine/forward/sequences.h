@@ -9,6 +9,7 @@
 #define SLM_TESTS_ENGINE_FORWARD_SEQUENCES_H
 
 #include "engine/base/random.h"
+#include "tests/support/nmse.h"
 #include "tests/support/synth_image.h"
 
 enum {
@@ -34,17 +35,6 @@ static const double BOUND = 1e-5;
 static inline struct slm_params params_of(const struct synth_image *x, int n_threads)
 {
     return synth_image_params(x, n_threads, N_CTX, N_BATCH);
-}
-
-static inline double nmse(const float *a, const float *b)
-{
-    double diff = 0, all = 0;
-
-    for (int i = 0; i < N_VOCAB; i++) {
-        diff += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
-        all += (double)b[i] * (double)b[i];
-    }
-    return diff / all;
 }
 
 struct text {
@@ -80,8 +70,8 @@ static inline void check_alone(struct world *w, const struct text *t, int n,
     assert_int_equal(
         slm_eval(w->alone, t->tokens + t->n - n, (size_t)n, part->which, &err), ST_OK);
     for (int k = 0; k < (part->which == SLM_LOGITS_ALL ? n : 1); k++) {
-        const double off =
-            nmse(slm_batch_logits(w->m, i, (size_t)k), slm_logits(w->alone, (size_t)k));
+        const double off = nmse(slm_batch_logits(w->m, i, (size_t)k),
+                                slm_logits(w->alone, (size_t)k), N_VOCAB);
 
         if (!(off < BOUND))
             fail_msg("batch %d: sequence %d of %d tokens is off by %g", w->n_batches,

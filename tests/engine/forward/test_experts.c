@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "engine/gguf/census.h"
 #include "engine/gguf/gguf.h"
+#include "tests/support/nmse.h"
 #include "tests/support/tiny_model.h"
 
 enum { N_VOCAB = 70, N_TOKENS = 61 };
@@ -283,17 +284,6 @@ static void reference_run(const struct variant *v, const void *image, size_t byt
 }
 
 /* ---- tests ----------------------------------------------------------------------- */
-
-static double nmse(const float *a, const float *b, size_t n)
-{
-    double error = 0, power = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        error += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
-        power += (double)b[i] * (double)b[i];
-    }
-    return error / power;
-}
 
 /* Logits of all tokens, taken n_batch at a time. The image may be rewritten. */
 static void run(void *image, size_t bytes, bool panels, int n_threads, int n_batch,

@@ -297,7 +297,8 @@ static void short_sequences(void **state)
     for (int i = 0; i < N_SEQS; i++) {
         slm_truncate(alone, 0);
         assert_int_equal(slm_eval(alone, tokens + i, 1, SLM_LOGITS_LAST, &err), ST_OK);
-        assert_true(nmse(slm_batch_logits(m, i, 0), slm_logits(alone, 0)) < BOUND);
+        assert_true(nmse(slm_batch_logits(m, i, 0), slm_logits(alone, 0), N_VOCAB) <
+                    BOUND);
     }
     slm_close(alone);
     slm_close(m);
@@ -366,7 +367,7 @@ static void every_number_of_columns(void **state)
                     assert_int_equal(
                         slm_eval(alone, tokens[i] + j, 1, SLM_LOGITS_LAST, &err),
                         ST_OK);
-                off = nmse(slm_batch_logits(m, i, 0), slm_logits(alone, 0));
+                off = nmse(slm_batch_logits(m, i, 0), slm_logits(alone, 0), N_VOCAB);
                 if (!(off < QUANTISED_BOUND))
                     fail_msg("%s: of %d sequences number %d is off by %g",
                              quantmix_name(mixes[k]), n, i, off);

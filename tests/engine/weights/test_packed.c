@@ -2,6 +2,7 @@
  *
  * test_packed.c - packed weights: the same model as when mapped, whole or not at all
  */
+#include "tests/support/nmse.h"
 #include "tests/support/packed_logits.h"
 
 #include "engine/arch/arch.h"
@@ -16,15 +17,9 @@ static void assert_same_model(const char *path, const char *what, int n_threads,
     struct slm *packed = open_model(path, WEIGHTS_PACKED, n_threads, isa_mask);
     const size_t n = N_TOKENS * (size_t)slm_info(mapped)->n_vocab;
     float *want = logits_of(mapped), *have = logits_of(packed);
-    double error = 0, power = 0;
 
-    for (size_t i = 0; i < n; i++) {
-        error +=
-            ((double)have[i] - (double)want[i]) * ((double)have[i] - (double)want[i]);
-        power += (double)want[i] * (double)want[i];
-    }
-    if (!(error <= 1e-5 * power && power > 0))
-        fail_msg("%s, %d threads: NMSE %g", what, n_threads, error / power);
+    if (!(nmse(have, want, n) <= 1e-5))
+        fail_msg("%s, %d threads: NMSE %g", what, n_threads, nmse(have, want, n));
     free(want);
     free(have);
     slm_close(mapped);

@@ -3,6 +3,7 @@
  * test_packed_tuned.c - packed weights however they are tuned: the same logits; what is
  * measured, and what where nothing can be
  */
+#include "tests/support/nmse.h"
 #include "tests/support/packed_logits.h"
 
 #include <sys/resource.h>
@@ -66,20 +67,13 @@ static void same_logits_however_tuned(void **state)
     for (int i = 0; i < 12; i++) {
         const struct slm_tuning levels = choice_of_levels(i), all = choice_of_all(i);
         float *want = logits_tuned(m, 3, 3, &levels), *have;
-        double error = 0, power = 0;
 
         if ((i == 6 && slm_place(m, cpus, &err)) ||
             (i == 9 && slm_place(m, NULL, &err)))
             fail_msg("%s", err.msg);
         have = logits_tuned(m, 1 + i % 3, (i + 1) % 4, &all);
-        for (size_t k = 0; k < n; k++) {
-            const double d = (double)have[k] - (double)want[k];
-
-            error += d * d;
-            power += (double)want[k] * (double)want[k];
-        }
-        if (!(error <= 1e-5 * power && power > 0))
-            fail_msg("choice %d: NMSE %g", i, error / power);
+        if (!(nmse(have, want, n) <= 1e-5))
+            fail_msg("choice %d: NMSE %g", i, nmse(have, want, n));
         free(have);
         free(want);
     }

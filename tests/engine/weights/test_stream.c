@@ -3,6 +3,7 @@
  * test_stream.c - models with streamed layers or cached experts: the same logits as in
  * memory, and what is chosen
  */
+#include "tests/support/nmse.h"
 #include "tests/support/stream_model.h"
 
 #include <errno.h>
@@ -11,20 +12,6 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-
-static double nmse(const float *have, const float *want, size_t n)
-{
-    double error = 0, power = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        const double d = (double)have[i] - (double)want[i];
-
-        error += d * d;
-        power += (double)want[i] * (double)want[i];
-    }
-    assert_true(power > 0);
-    return error / power;
-}
 
 /* Where some layers are in panels, sums are rounded in another order, and a rounding of
  * an activation that falls the other way is carried on through all the layers of a

@@ -2,6 +2,7 @@
  *
  * test_tuned.c - profiles: as files, for a model's logits, and when they are loaded
  */
+#include "tests/support/nmse.h"
 #include "tests/support/synth_file.h"
 #include "tests/support/tune_machine.h"
 
@@ -231,7 +232,6 @@ static void same_logits_under_a_profile(void **state)
     profile = temporary();
     for (int i = 0; i < KERN_N_ISA; i++) {
         struct invented v = {.open_s = 0.2, .seed = 1};
-        double error = 0, power = 0;
         struct tuned t;
 
         f->p.budget_s = 0.1;
@@ -255,12 +255,8 @@ static void same_logits_under_a_profile(void **state)
         assert_int_equal(t.setup.tuning.isa_mask[KERN_FMT_q4_K], tune_level_mask(i));
         assert_int_equal(t.setup.tuning.prefetch[KERN_FMT_q4_K].n_panels, 1 << i % 3);
         logits_of(m, have);
-        for (size_t k = 0; k < n; k++) {
-            error += pow((double)have[k] - (double)want[k], 2);
-            power += pow((double)want[k], 2);
-        }
-        if (!(error <= 1e-5 * power && power > 0))
-            fail_msg("profile %d: NMSE %g", i, error / power);
+        if (!(nmse(have, want, n) <= 1e-5))
+            fail_msg("profile %d: NMSE %g", i, nmse(have, want, n));
     }
     free(want);
     free(have);
