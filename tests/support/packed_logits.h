@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * packed_logits.h - logits of small synthetic models, held in any way
+ * packed_logits.h - small models held in any way, and their logits
  */
 #ifndef SLM_TESTS_PACKED_LOGITS_H
 #define SLM_TESTS_PACKED_LOGITS_H
@@ -23,20 +23,31 @@ static inline void make_file(char *path, const struct synth_shape *shape,
     write_synth_file(path, shape, mix);
 }
 
-static inline struct slm *open_model(const char *path, enum weights_residency residency,
-                                     int n_threads, uint32_t isa_mask)
+/* The model at path, with its weights read in. */
+static inline enum status try_open(struct slm **m, const char *path,
+                                   enum weights_residency residency, int n_threads,
+                                   uint32_t isa_mask, struct err *err)
 {
     struct slm_params p = slm_params_default();
-    struct err err = ERR_INIT;
-    struct slm *m = NULL;
 
     p.path = path;
     p.residency = residency;
     p.n_threads = n_threads;
     p.n_ctx = N_TOKENS;
     p.isa_mask = isa_mask;
-    if (slm_open(&m, &p, &err) ||
-        weights_preload(slm_weights(m), slm_thread_pool(m), NULL, NULL, &err))
+    const enum status st = slm_open(m, &p, err);
+
+    return st ? st
+              : weights_preload(slm_weights(*m), slm_thread_pool(*m), NULL, NULL, err);
+}
+
+static inline struct slm *open_model(const char *path, enum weights_residency residency,
+                                     int n_threads, uint32_t isa_mask)
+{
+    struct err err = ERR_INIT;
+    struct slm *m = NULL;
+
+    if (try_open(&m, path, residency, n_threads, isa_mask, &err))
         fail_msg("%s", err.msg);
     return m;
 }

@@ -8,12 +8,12 @@
 static void assert_same_logits(const char *from, const char *to, const char *what)
 {
     static const enum weights_residency ways[] = {WEIGHTS_MMAP, WEIGHTS_PACKED};
-    struct slm *original = open_model(from, WEIGHTS_PACKED, isa_usable());
+    struct slm *original = open_model(from, WEIGHTS_PACKED, 2, isa_usable());
     const size_t n = N_TOKENS * (size_t)slm_info(original)->n_vocab;
     float *want = logits_of(original);
 
     for (int i = 0; i < 2; i++) {
-        struct slm *m = open_model(to, ways[i], isa_usable());
+        struct slm *m = open_model(to, ways[i], 2, isa_usable());
         float *have = logits_of(m);
 
         if (memcmp(have, want, n * sizeof *want) != 0)
@@ -30,7 +30,7 @@ static void assert_same_logits(const char *from, const char *to, const char *wha
  * original. */
 static void assert_same_weights(const char *from, const char *to)
 {
-    struct slm *original = open_model(from, WEIGHTS_PACKED, isa_usable());
+    struct slm *original = open_model(from, WEIGHTS_PACKED, 2, isa_usable());
     struct err err = ERR_INIT;
     struct gguf *g;
 
@@ -113,7 +113,7 @@ static void as_an_image(void **state)
     files_make(&f);
     write_synth_file(f.from, &uneven_shape, QUANTMIX_Q6_K);
     pack_file(f.from, f.to, 1);
-    struct slm *original = open_model(f.from, WEIGHTS_PACKED, isa_usable());
+    struct slm *original = open_model(f.from, WEIGHTS_PACKED, 2, isa_usable());
     const size_t n = N_TOKENS * (size_t)slm_info(original)->n_vocab;
     float *want = logits_of(original);
     void *file = test_read_file(f.to, &bytes);
@@ -177,15 +177,15 @@ static void levels_without_panels(void **state)
     files_make(&f);
     write_synth_file(f.from, &uneven_shape, QUANTMIX_Q4_K_M);
     pack_file(f.from, f.to, 2);
-    assert_int_equal(try_open(&m, f.to, WEIGHTS_MMAP, scalar, &err), ST_UNSUPPORTED);
+    assert_int_equal(try_open(&m, f.to, WEIGHTS_MMAP, 2, scalar, &err), ST_UNSUPPORTED);
     assert_non_null(strstr(err.msg, "no kernels for its panels of"));
     err_clear(&err);
 
-    struct slm *original = open_model(f.from, WEIGHTS_PACKED, scalar);
+    struct slm *original = open_model(f.from, WEIGHTS_PACKED, 2, scalar);
     const size_t n = N_TOKENS * (size_t)slm_info(original)->n_vocab;
     float *want = logits_of(original);
 
-    m = open_model(f.to, WEIGHTS_PACKED, scalar);
+    m = open_model(f.to, WEIGHTS_PACKED, 2, scalar);
     float *have = logits_of(m);
 
     assert_memory_equal(have, want, n * sizeof *want);

@@ -4,6 +4,7 @@
  * verified, and what is wrong with one
  */
 #include "tests/support/packed_file.h"
+#include "tests/support/preload_calls.h"
 
 /* ---- where bytes are ------------------------------------------------------------ */
 
@@ -85,21 +86,6 @@ static void same_file_whoever_makes_it(void **state)
 }
 
 /* ---- loading -------------------------------------------------------------------- */
-
-struct calls {
-    int n, stop_at;
-    size_t done, total;
-};
-
-static int note(void *arg, size_t done, size_t total)
-{
-    struct calls *c = arg;
-
-    assert_true(done > c->done && done <= total);
-    c->done = done;
-    c->total = total;
-    return ++c->n == c->stop_at;
-}
 
 /* Some 40 MB: several chunks, each for another thread. */
 static void make_large(const struct files *f)
@@ -334,7 +320,7 @@ static void panels_where_rows_are_read(void **state)
 
     assert_int_equal(pwrite(fd, &type, sizeof type, at - image), sizeof type);
     close(fd);
-    assert_int_equal(try_open(&m, f.to, WEIGHTS_MMAP, isa_usable(), &err), ST_INPUT);
+    assert_int_equal(try_open(&m, f.to, WEIGHTS_MMAP, 2, isa_usable(), &err), ST_INPUT);
     assert_non_null(strstr(err.msg, "token_embd.weight is in panels, and the llama "
                                     "architecture reads its rows"));
     free(image);

@@ -4,6 +4,7 @@
  */
 #include "tests/support/nmse.h"
 #include "tests/support/packed_logits.h"
+#include "tests/support/preload_calls.h"
 
 #include "engine/arch/arch.h"
 #include "engine/engine.h"
@@ -198,21 +199,6 @@ static void same_bytes_whoever_fills_them(void **state)
     }
     slm_close(alone);
     unlink(path);
-}
-
-struct calls {
-    int n, stop_at;
-    size_t done, total;
-};
-
-static int note(void *arg, size_t done, size_t total)
-{
-    struct calls *c = arg;
-
-    assert_true(done > c->done && done <= total);
-    c->done = done;
-    c->total = total;
-    return ++c->n == c->stop_at;
 }
 
 static void progress_interrupt_and_repeat(void **state)

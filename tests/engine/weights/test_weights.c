@@ -10,23 +10,9 @@
 #include "engine/quantize/dequant.h"
 #include "engine/weights/weights.h"
 #include "tests/support/gguf_build.h"
+#include "tests/support/preload_calls.h"
 
 #define STORIES TEST_DATA "models/stories260K-f32.gguf"
-
-struct calls {
-    int n, stop_at;
-    size_t done, total;
-};
-
-static int note(void *arg, size_t done, size_t total)
-{
-    struct calls *c = arg;
-
-    assert_true(done > c->done && done <= total);
-    c->done = done;
-    c->total = total;
-    return ++c->n == c->stop_at;
-}
 
 static const struct weights_params as_mapped = {.residency = WEIGHTS_MMAP};
 static const struct weights_params as_memory = {.residency = WEIGHTS_MEMORY};
