@@ -5,16 +5,37 @@
 #ifndef SLM_TESTS_SWEEP_FIXTURE_H
 #define SLM_TESTS_SWEEP_FIXTURE_H
 
-#include "tests/support/test.h"
+#include "tests/support/tree.h"
 
 #include "harness/sweep/sweep.h"
 
-static struct topology *topo;
-
-static char work[] = "/tmp/slmbench_test_sweep_XXXXXX";
-
+static struct topology *topo; /* of a machine with four threads by default */
+static char work[64];         /* a directory for the tests of a program */
 static char buf[512];
 
+/* ---- of a program ---------------------------------------------------------------- */
+
+static inline int sweep_begin(void **state)
+{
+    (void)state;
+    tree_new(work);
+    topo = calloc(1, sizeof *topo);
+    assert_non_null(topo);
+    topo->threads_default = 4;
+    return 0;
+}
+
+static inline int sweep_end(void **state)
+{
+    (void)state;
+    tree_remove(work);
+    free(topo);
+    return 0;
+}
+
+/* ---- files and rows -------------------------------------------------------------- */
+
+/* In buf, until the next call. */
 static inline const char *in_work(const char *name)
 {
     snprintf(buf, sizeof buf, "%s/%s", work, name);
@@ -30,6 +51,8 @@ static inline void put(const char *path, const char *text)
     assert_int_equal(fclose(f), 0);
 }
 
+/* The settings that the YAML text makes of the default ones; s is to be freed also on
+ * failure. */
 static inline enum status load(struct sweep_settings *s, const char *yaml,
                                struct err *err)
 {

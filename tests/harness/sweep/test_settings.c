@@ -7,15 +7,13 @@
  * it is; what is taken goes through all that is computed of it, for the sanitizers.
  */
 #include "tests/support/setting_values.h"
+#include "tests/support/sweep_fixture.h"
 
 #include <limits.h>
 
 #include "harness/point/point_worker.h"
 #include "harness/sweep/sweep.h"
 #include "harness/worker/worker_open.h"
-
-static struct topology *topo;
-static char work[] = "/tmp/slmbench_test_settings_XXXXXX";
 
 /* ---- a stored sweep ------------------------------------------------------------- */
 
@@ -369,18 +367,11 @@ static const struct member keys[] = {
     {"budget", REAL, 0.01, 86400, "", false},
     {"timeout", REAL, 0.01, 86400, "", false}};
 
-static enum status load(const char *text, struct err *err)
+static enum status take_yaml(const char *text, struct err *err)
 {
-    char path[256];
     struct sweep_settings s;
+    const enum status st = load(&s, text, err);
 
-    snprintf(path, sizeof path, "%s/c.yaml", work);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-    assert_int_equal(sweep_settings_init(&s, topo, err), ST_OK);
-    const enum status st = sweep_config_load(&s, path, topo, err);
     sweep_settings_free(&s);
     return st;
 }
@@ -400,7 +391,7 @@ static void yaml_settings_are_checked(void **state)
             json_decref(v);
             snprintf(text, sizeof text, list ? "%s: [%s]\n" : "%s: %s\n", keys[k].key,
                      numbers[i]);
-            const enum status st = load(text, &err);
+            const enum status st = take_yaml(text, &err);
             if ((st == ST_OK) != right ||
                 (st && (status_exit_code(st) != 2 || !strstr(err.msg, "c.yaml") ||
                         !strstr(err.msg, keys[k].key))))
@@ -422,13 +413,13 @@ static void long_yaml_lists_are_refused(void **state)
             fputs(", 1", f);
         fputs("]\n", f);
         fclose(f);
-        assert_int_equal(status_exit_code(load(text, &err)), 2);
+        assert_int_equal(status_exit_code(take_yaml(text, &err)), 2);
         free(text);
 
         char line[64];
         err_clear(&err);
         snprintf(line, sizeof line, "%s: [1-1000, 1-1000]\n", keys[k].key);
-        assert_int_equal(status_exit_code(load(line, &err)), 2);
+        assert_int_equal(status_exit_code(take_yaml(line, &err)), 2);
         assert_non_null(strstr(err.msg, keys[k].key));
     }
 }
@@ -512,16 +503,6 @@ int main(void)
         cmocka_unit_test(yaml_settings_are_checked),
         cmocka_unit_test(long_yaml_lists_are_refused),
     };
-    char command[64];
 
-    if (!mkdtemp(work))
-        return 1;
-    topo = calloc(1, sizeof *topo);
-    topo->threads_default = 4;
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    snprintf(command, sizeof command, "rm -rf %s", work);
-    if (system(command))
-        return 1;
-    free(topo);
-    return failed;
+    return cmocka_run_group_tests(tests, sweep_begin, sweep_end);
 }

@@ -428,16 +428,6 @@ int main(void)
         cmocka_unit_test(resume_of_nothing),
         cmocka_unit_test(a_sweep_knows_what_it_has_made),
     };
-    char command[64];
 
-    if (!mkdtemp(work))
-        return 1;
-    topo = calloc(1, sizeof *topo);
-    topo->threads_default = 4;
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    snprintf(command, sizeof command, "rm -rf %s", work);
-    if (system(command))
-        return 1;
-    free(topo);
-    return failed;
+    return cmocka_run_group_tests(tests, sweep_begin, sweep_end);
 }
