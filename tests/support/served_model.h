@@ -10,14 +10,13 @@
 
 #include <math.h>
 
-#include "engine/synth/synth.h"
 #include "harness/serve/scheduler.h"
-#include "tests/support/test.h"
+#include "tests/support/synth_image.h"
 
 enum { SERVED_VOCAB = 400, SERVED_MOST = 2048 };
 
 struct served {
-    void *image;
+    struct synth_image image;
     struct slm *m, *alone; /* alone: one sequence, for what a text should be */
     struct tokenizer *tok;
 };
@@ -39,27 +38,15 @@ static const struct synth_shape SERVED_PLAIN = {.name = "plain",
 static inline void served_open(struct served *d, const struct synth_shape *shape,
                                int n_sequences, int n_ctx, int n_pages)
 {
-    struct synth_plan *plan = NULL;
-    struct slm_params p = slm_params_default();
+    struct slm_params p;
     struct err err = ERR_INIT;
 
-    *d = (struct served){.image = NULL};
-    if (synth_plan_make(&plan, shape, QUANTMIX_F32, 5, &err))
-        fail_msg("%s", err.msg);
-    p.image_bytes = (size_t)synth_plan_bytes(plan);
-    p.image = d->image = aligned_alloc(64, (p.image_bytes + 63) / 64 * 64);
-    assert_non_null(d->image);
-    assert_int_equal(synth_write_memory(plan, d->image, NULL, NULL, &err), ST_OK);
-    synth_plan_free(plan);
-    p.n_threads = 2;
-    p.n_ctx = n_ctx;
-    p.n_batch = 64;
-    if (slm_open(&d->alone, &p, &err))
-        fail_msg("%s", err.msg);
+    *d = (struct served){.image = synth_image_make(shape, QUANTMIX_F32, 5)};
+    p = synth_image_params(&d->image, 2, n_ctx, 64);
+    d->alone = open_model(&p);
     p.n_sequences = n_sequences;
     p.n_pool = (size_t)n_pages * SLM_PAGE;
-    if (slm_open(&d->m, &p, &err))
-        fail_msg("%s", err.msg);
+    d->m = open_model(&p);
     if (tokenizer_open(&d->tok, slm_gguf(d->m), &err))
         fail_msg("%s", err.msg);
 }
@@ -69,7 +56,7 @@ static inline void served_close(struct served *d)
     tokenizer_close(d->tok);
     slm_close(d->m);
     slm_close(d->alone);
-    free(d->image);
+    synth_image_drop(&d->image);
 }
 
 static inline struct scheduler *served_scheduler(struct served *d, int n_queue,

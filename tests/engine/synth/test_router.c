@@ -3,7 +3,7 @@
  * test_router.c - the experts that routers of synthetic models take: how often each,
  * and again for the next token
  */
-#include "tests/support/test.h"
+#include "tests/support/synth_image.h"
 
 #include <math.h>
 
@@ -96,37 +96,16 @@ static void note(void *arg, const char *name, size_t n_slices, size_t slice,
         seen.now[layer][slice] = true;
 }
 
-static void *make_image(const struct synth_shape *s, uint64_t seed, size_t *bytes)
-{
-    struct synth_plan *plan = NULL;
-    struct err err = ERR_INIT;
-    void *image;
-
-    if (synth_plan_make(&plan, s, QUANTMIX_Q8_0, seed, &err))
-        fail_msg("%s", err.msg);
-    *bytes = (size_t)synth_plan_bytes(plan);
-    image = aligned_alloc(64, (*bytes + 63) / 64 * 64);
-    assert_non_null(image);
-    assert_int_equal(synth_write_memory(plan, image, NULL, NULL, &err), ST_OK);
-    synth_plan_free(plan);
-    return image;
-}
-
 /* Random tokens, one after the other. */
 static void run(const struct synth_shape *s)
 {
-    struct slm_params p = slm_params_default();
+    struct synth_image image = synth_image_make(s, QUANTMIX_Q8_0, 1);
+    const struct slm_params p = synth_image_params(&image, 1, N_TOKENS, 1);
+    struct slm *m = open_model(&p);
     struct err err = ERR_INIT;
-    struct slm *m = NULL;
     uint64_t rng = 11;
-    void *image = make_image(s, 1, &p.image_bytes);
 
     memset(&seen, 0, sizeof seen);
-    p.image = image;
-    p.n_ctx = N_TOKENS;
-    p.n_batch = 1;
-    if (slm_open(&m, &p, &err))
-        fail_msg("%s", err.msg);
     slm_set_activation_hook(m, note, NULL);
     for (int i = 0; i < N_TOKENS; i++) {
         const int32_t id = (int32_t)(test_random(&rng) % N_VOCAB);
@@ -141,7 +120,7 @@ static void run(const struct synth_shape *s)
         memset(seen.now, 0, sizeof seen.now);
     }
     slm_close(m);
-    free(image);
+    synth_image_drop(&image);
 }
 
 static int descending(const void *a, const void *b)
@@ -232,26 +211,19 @@ static void files_say_it(void **state)
 {
     const struct synth_shape skewed = shape_of("qwen3moe", 64, 8, SYNTH_ROUTER_SKEW);
     const struct synth_shape even = shape_of("qwen3moe", 64, 8, 0);
-    struct err err = ERR_INIT;
-    struct gguf *g = NULL;
     double skew = -1;
-    size_t bytes[3];
-    void *image[3] = {make_image(&skewed, 1, &bytes[0]),
-                      make_image(&skewed, 1, &bytes[1]),
-                      make_image(&even, 1, &bytes[2])};
+    struct synth_image image[3] = {synth_image_make(&skewed, QUANTMIX_Q8_0, 1),
+                                   synth_image_make(&skewed, QUANTMIX_Q8_0, 1),
+                                   synth_image_make(&even, QUANTMIX_Q8_0, 1)};
 
     (void)state;
-    assert_int_equal(bytes[0], bytes[1]);
-    assert_memory_equal(image[0], image[1], bytes[0]);
-    assert_int_equal(gguf_parse(&g, image[0], bytes[0], "skewed", &err), ST_OK);
-    assert_true(gguf_get_f64(g, "slmbench.router_skew", &skew));
+    assert_int_equal(image[0].bytes, image[1].bytes);
+    assert_memory_equal(image[0].data, image[1].data, image[0].bytes);
+    assert_true(gguf_get_f64(image[0].g, "slmbench.router_skew", &skew));
     assert_true(skew == (double)SYNTH_ROUTER_SKEW);
-    gguf_close(g);
-    assert_int_equal(gguf_parse(&g, image[2], bytes[2], "even", &err), ST_OK);
-    assert_false(gguf_get_f64(g, "slmbench.router_skew", &skew));
-    gguf_close(g);
+    assert_false(gguf_get_f64(image[2].g, "slmbench.router_skew", &skew));
     for (int i = 0; i < 3; i++)
-        free(image[i]);
+        synth_image_drop(&image[i]);
 }
 
 static void what_cannot_have_a_skew_is_refused(void **state)
