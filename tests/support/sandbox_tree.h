@@ -5,7 +5,7 @@
 #ifndef SLM_TESTS_SANDBOX_TREE_H
 #define SLM_TESTS_SANDBOX_TREE_H
 
-#include "tests/support/tree.h"
+#include "tests/support/tree_root.h"
 
 #include "harness/sandbox/cgroup.h"
 #include "harness/sandbox/sandbox.h"
@@ -13,21 +13,11 @@
 
 #define MIB UINT64_C(1048576)
 
-static char root[64];
-
 static inline int setup(void **state)
 {
-    (void)state;
-    tree_new(root);
+    make_root(state);
     tree_put(root, "/proc/meminfo",
              "MemTotal: 16777216 kB\nMemAvailable: 8000000 kB\n");
-    return 0;
-}
-
-static inline int teardown(void **state)
-{
-    (void)state;
-    tree_remove(root);
     return 0;
 }
 

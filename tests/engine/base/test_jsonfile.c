@@ -3,7 +3,7 @@
  * test_jsonfile.c - files that nobody has vouched for: what they are, how large they
  * are, and how large they become
  */
-#include "tests/support/tree.h"
+#include "tests/support/tree_root.h"
 
 #include <unistd.h>
 
@@ -11,22 +11,6 @@
 #include "engine/base/jsonfile.h"
 
 static const struct json_limit small = {100, 10};
-static char root[64];
-
-static int setup(void **state)
-{
-    (void)state;
-    tree_new(root);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    tree_remove(root);
-    return 0;
-}
-
 static enum status parse(const char *text, struct err *err)
 {
     struct jsonfile f;
@@ -120,7 +104,7 @@ static void only_regular_files_are_read(void **state)
 
 int main(void)
 {
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, make_root, remove_root)
     const struct CMUnitTest tests[] = {
         TEST(values_are_counted),
         TEST(cut_texts_are_counted),

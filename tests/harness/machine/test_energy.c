@@ -3,27 +3,11 @@
  * test_energy.c - counters of energy in made trees: which count, wrapping, and no
  * figure
  */
-#include "tests/support/tree.h"
+#include "tests/support/tree_root.h"
 
 #include <math.h>
 
 #include "harness/machine/energy.h"
-
-static char root[64];
-
-static int setup(void **state)
-{
-    (void)state;
-    tree_new(root);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    tree_remove(root);
-    return 0;
-}
 
 static void count(const char *zone, unsigned long long uj)
 {
@@ -142,10 +126,13 @@ static void a_counter_that_cannot_be_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(packages_and_their_memory, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_counter_that_does_not_move, setup, teardown),
-        cmocka_unit_test_setup_teardown(no_counters, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_counter_that_cannot_be_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(packages_and_their_memory, make_root,
+                                        remove_root),
+        cmocka_unit_test_setup_teardown(a_counter_that_does_not_move, make_root,
+                                        remove_root),
+        cmocka_unit_test_setup_teardown(no_counters, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(a_counter_that_cannot_be_read, make_root,
+                                        remove_root),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,28 +2,12 @@
  *
  * test_memory_watch.c - when memory is lacking, and how much of it
  */
-#include "tests/support/tree.h"
+#include "tests/support/tree_root.h"
 
 #include "harness/model/memory_watch.h"
 
 #define MIB UINT64_C(1048576)
 #define S   UINT64_C(1000000000)
-
-static char root[64];
-
-static int setup(void **state)
-{
-    (void)state;
-    tree_new(root);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    tree_remove(root);
-    return 0;
-}
 
 static void put(const char *path, const char *format, uint64_t value)
 {
@@ -174,12 +158,13 @@ static void nothing_is_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_group_is_filled_up, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_limit_is_lowered, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_machine_is_full, setup, teardown),
-        cmocka_unit_test_setup_teardown(tasks_wait_for_memory, setup, teardown),
-        cmocka_unit_test_setup_teardown(evicted_pages_are_read_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(nothing_is_known, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_group_is_filled_up, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(a_limit_is_lowered, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(the_machine_is_full, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(tasks_wait_for_memory, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(evicted_pages_are_read_again, make_root,
+                                        remove_root),
+        cmocka_unit_test_setup_teardown(nothing_is_known, make_root, remove_root),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,23 +7,7 @@
 #include <math.h>
 
 #include "tests/support/test.h"
-#include "tests/support/tree.h"
-
-static char root[64];
-
-static int make_root(void **state)
-{
-    (void)state;
-    tree_new(root);
-    return 0;
-}
-
-static int remove_root(void **state)
-{
-    (void)state;
-    tree_remove(root);
-    return 0;
-}
+#include "tests/support/tree_root.h"
 
 /* Decode rows of quantisation q with so many threads, at a depth. */
 static struct row make_row(const char *q, int threads, int ctx, int attempt,

@@ -8,23 +8,7 @@
 
 #include "harness/result/report_rows.h"
 #include "tests/support/test.h"
-#include "tests/support/tree.h"
-
-static char root[64];
-
-static int make_root(void **state)
-{
-    (void)state;
-    tree_new(root);
-    return 0;
-}
-
-static int remove_root(void **state)
-{
-    (void)state;
-    tree_remove(root);
-    return 0;
-}
+#include "tests/support/tree_root.h"
 
 static enum status read_text(struct samples *s, const char *text, size_t len)
 {

@@ -257,19 +257,21 @@ static void reads_what_stays_resident(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(v2_stays_below_our_own_group, setup, teardown),
-        cmocka_unit_test_setup_teardown(v2_makes_nothing_further_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(v2_stays_below_our_own_group, setup,
+                                        remove_root),
+        cmocka_unit_test_setup_teardown(v2_makes_nothing_further_up, setup,
+                                        remove_root),
         cmocka_unit_test_setup_teardown(v2_stands_beside_the_leaf_of_another_run, setup,
-                                        teardown),
+                                        remove_root),
         cmocka_unit_test_setup_teardown(v2_switches_memory_on_in_the_real_root, setup,
-                                        teardown),
+                                        remove_root),
         cmocka_unit_test_setup_teardown(v2_leaves_memory_on_for_another_run, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(v2_retreats_into_a_leaf, setup, teardown),
+                                        remove_root),
+        cmocka_unit_test_setup_teardown(v2_retreats_into_a_leaf, setup, remove_root),
         cmocka_unit_test_setup_teardown(v1_limits_memory_and_swap_together, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(reads_usage, setup, teardown),
-        cmocka_unit_test_setup_teardown(reads_what_stays_resident, setup, teardown),
+                                        remove_root),
+        cmocka_unit_test_setup_teardown(reads_usage, setup, remove_root),
+        cmocka_unit_test_setup_teardown(reads_what_stays_resident, setup, remove_root),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

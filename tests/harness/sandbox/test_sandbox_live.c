@@ -244,7 +244,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_tell_the_maker),
-        cmocka_unit_test_setup_teardown(removes_only_the_dead, setup, teardown),
+        cmocka_unit_test_setup_teardown(removes_only_the_dead, setup, remove_root),
         cmocka_unit_test(live_limit_kills),
         cmocka_unit_test(live_quota_throttles),
         cmocka_unit_test(live_destroy_kills_and_removes),

@@ -185,13 +185,14 @@ static void says_how_to_get_permission(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(takes_a_containers_own_limit, setup, teardown),
+        cmocka_unit_test_setup_teardown(takes_a_containers_own_limit, setup,
+                                        remove_root),
         cmocka_unit_test_setup_teardown(a_container_has_no_other_limit, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(own_group_counts_kills, setup, teardown),
-        cmocka_unit_test_setup_teardown(refuses_impossible_limits, setup, teardown),
-        cmocka_unit_test_setup_teardown(says_where_it_looked, setup, teardown),
-        cmocka_unit_test_setup_teardown(says_how_to_get_permission, setup, teardown),
+                                        remove_root),
+        cmocka_unit_test_setup_teardown(own_group_counts_kills, setup, remove_root),
+        cmocka_unit_test_setup_teardown(refuses_impossible_limits, setup, remove_root),
+        cmocka_unit_test_setup_teardown(says_where_it_looked, setup, remove_root),
+        cmocka_unit_test_setup_teardown(says_how_to_get_permission, setup, remove_root),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -165,14 +165,16 @@ static void leftovers_of_both_hierarchies_go(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(v2_group_has_limit_and_quota, setup, teardown),
-        cmocka_unit_test_setup_teardown(v2_quota_comes_later, setup, teardown),
-        cmocka_unit_test_setup_teardown(v2_without_the_cpu_controller, setup, teardown),
+        cmocka_unit_test_setup_teardown(v2_group_has_limit_and_quota, setup,
+                                        remove_root),
+        cmocka_unit_test_setup_teardown(v2_quota_comes_later, setup, remove_root),
+        cmocka_unit_test_setup_teardown(v2_without_the_cpu_controller, setup,
+                                        remove_root),
         cmocka_unit_test_setup_teardown(v1_has_a_group_for_each_controller, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(refuses_impossible_quotas, setup, teardown),
+                                        remove_root),
+        cmocka_unit_test_setup_teardown(refuses_impossible_quotas, setup, remove_root),
         cmocka_unit_test_setup_teardown(leftovers_of_both_hierarchies_go, setup,
-                                        teardown),
+                                        remove_root),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
