@@ -59,7 +59,10 @@ void launch_place_find(struct launch_place *p, const char *command,
     if (!launch_option(command, 't', "threads", text, sizeof text))
         return;
     n = strtol(text, &end, 10);
-    if (end == text || *end || n < 1 || n >= topo->n_allowed_cores)
+    if (end == text || *end || n < 1 || n > TOPO_MAX_CPUS)
+        return;
+    p->n_threads = (int)n;
+    if (n >= topo->n_allowed_cores)
         return;
     for (int i = 0; i < topo->n_cpus; i++)
         if (topo->cpu[i].allowed && topo->cpu[i].core > core)

@@ -19,6 +19,7 @@
 #include "harness/machine/topology.h"
 
 struct launch_place {
+    int n_threads;             /* that the command asks for; 0: it does not say */
     bool is_apart;             /* below: only then */
     int server[TOPO_MAX_CPUS]; /* [n_server] */
     int n_server;

@@ -213,6 +213,18 @@ static void add_up(struct load_step *step, const struct load_figures *f)
     step->verdict = slo_judge_both(step->n_ttft_met, step->n_tpot_met, step->n);
 }
 
+/* Memory's bandwidth at one end of a step, which takes about a second. */
+static void read_roof(struct run *x, void (*read)(struct load_roof *))
+{
+    char text[120];
+
+    if (!x->s->roof)
+        return;
+    snprintf(text, sizeof text, "%s: the memory's bandwidth, about a second", x->doing);
+    progress_update(&x->progress, read == load_roof_before ? 0 : 0.99, text);
+    read(x->s->roof);
+}
+
 static enum status measure(struct run *x, struct load_step *step,
                            const struct load_work *work, struct err *err)
 {
@@ -222,15 +234,19 @@ static enum status measure(struct run *x, struct load_step *step,
     struct load_result r;
     enum status st;
 
+    read_roof(x, load_roof_before);
     noise_read(&before, "");
     st = load_client_run(&r, &x->target, work, err);
     if (st)
         return st;
     noise_since(&noise, &before, "");
+    read_roof(x, load_roof_after);
     x->prompts.n_before += r.n + (size_t)work->n_users;
     st = load_figures_make(&f, &r, work->n_users, &x->s->slo, err);
     if (st == ST_OK) {
         load_row_fill(&step->row, x->s, &f, &r, &noise);
+        if (x->s->roof)
+            load_roof_note(x->s->roof, &step->row);
         add_up(step, &f);
         /* requests that an interrupt cut off say nothing of the limits */
         step->row.slo_verdict = (int)(r.is_interrupted ? SLO_UNDECIDED : step->verdict);
@@ -504,6 +520,8 @@ enum status load_run(struct load_answer *a, const struct load_settings *s,
                                        .seed = s->seed,
                                        .tokens_per_word = 1,
                                        .texts = texts};
+    if (st == ST_OK && s->roof)
+        load_roof_begin(s->roof);
     if (st == ST_OK)
         st = calibrate(x, err);
     if (st == ST_OK) {

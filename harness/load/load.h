@@ -22,6 +22,7 @@
 #include "engine/base/status.h"
 #include "harness/base/options.h"
 #include "harness/load/figures.h"
+#include "harness/load/load_roof.h"
 #include "harness/load/prompts.h"
 #include "harness/machine/noise.h"
 #include "harness/result/row.h"
@@ -50,6 +51,7 @@ struct load_settings {
     double silence_s;   /* of a request, after which it has failed */
     double max_late_ms; /* of the client, 99th percentile */
     uint64_t seed;
+    struct load_roof *roof; /* of the server's memory; NULL: it is elsewhere */
 };
 
 struct load_step {
@@ -76,8 +78,9 @@ struct load_samples {
     size_t n_requests;
 };
 
-/* Called with each row as it is there, and the times of its requests. */
-typedef enum status load_row_fn(void *arg, const struct row *row,
+/* Called with each row as it is there, which it may complete, and the times of its
+ * requests. */
+typedef enum status load_row_fn(void *arg, struct row *row,
                                 const struct load_samples *samples, struct err *err);
 
 /* done[n_done]: rows of a run that ended early, whose steps are not repeated. Errors:

@@ -97,6 +97,23 @@ static void print_remarks(FILE *f, const struct load_answer *a)
     }
 }
 
+/* "Memory gave 24.1 to 25.3 GB/s before and after the steps." */
+static void print_roofs(FILE *f, const struct load_answer *a)
+{
+    double least = NAN, most = NAN;
+    char text[120];
+
+    for (size_t i = 0; i < a->n_steps; i++) {
+        least = fmin(least, a->step[i].row.roof_gbps); /* passes over a NaN */
+        most = fmax(most, a->step[i].row.roof_gbps);
+    }
+    if (!(most > 0))
+        return;
+    snprintf(text, sizeof text,
+             "Memory gave %.1f to %.1f GB/s before and after the steps.", least, most);
+    text_wrap(f, text, 0, 0, LINE_WIDTH, false);
+}
+
 void load_print(FILE *f, const struct load_answer *a, const struct load_settings *s)
 {
     double late = 0, cpu = 0;
@@ -120,4 +137,5 @@ void load_print(FILE *f, const struct load_answer *a, const struct load_settings
              "%.1f ms late (p99).",
              s->slo.name, s->slo.ttft_s, s->slo.tpot_ms, cpu, late);
     text_wrap(f, text, 0, 0, LINE_WIDTH, false);
+    print_roofs(f, a);
 }

@@ -188,7 +188,17 @@ static void put_figure(FILE *f, struct users_figure v)
     fputs("</td>", f);
 }
 
-static void put_line(FILE *f, const struct users_series *s, const struct users_step *t)
+static bool has_roofs(const struct users *u)
+{
+    for (size_t i = 0; i < u->n; i++)
+        for (size_t k = 0; k < u->v[i].n; k++)
+            if (isfinite(u->v[i].step[k].roof_gbps.v))
+                return true;
+    return false;
+}
+
+static void put_line(FILE *f, const struct users_series *s, const struct users_step *t,
+                     bool with_roof)
 {
     const struct users_figure each = {t->tok_per_s.v / t->n_users,
                                       t->tok_per_s.lo / t->n_users,
@@ -211,6 +221,8 @@ static void put_line(FILE *f, const struct users_series *s, const struct users_s
     put_figure(f, each);
     put_figure(f, t->ttft_p90_s);
     put_figure(f, t->tpot_p90_ms);
+    if (with_roof)
+        put_figure(f, t->roof_gbps);
     fputs("<td>", f);
     html_put(f, t->is_doubtful     ? t->row->validity
                 : t->doubts_little ? "Little's law does not hold"
@@ -220,15 +232,19 @@ static void put_line(FILE *f, const struct users_series *s, const struct users_s
 
 static void put_table(FILE *f, const struct users *u)
 {
+    const bool with_roof = has_roofs(u);
+
     fputs("<div class=\"scroll\"><table><thead><tr><th>server</th>"
           "<th class=\"n\">users</th><th>limits</th><th class=\"n\">tok/s</th>"
           "<th class=\"n\">of each</th><th class=\"n\">p90 TTFT, s</th>"
-          "<th class=\"n\">p90 ms per token</th><th>doubt</th></tr>"
-          "</thead><tbody>\n",
+          "<th class=\"n\">p90 ms per token</th>",
           f);
+    if (with_roof)
+        fputs("<th class=\"n\">memory, GB/s</th>", f);
+    fputs("<th>doubt</th></tr></thead><tbody>\n", f);
     for (size_t i = 0; i < u->n; i++)
         for (size_t k = 0; k < u->v[i].n; k++)
-            put_line(f, &u->v[i], &u->v[i].step[k]);
+            put_line(f, &u->v[i], &u->v[i].step[k], with_roof);
     fputs("</tbody></table></div>\n", f);
 }
 

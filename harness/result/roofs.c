@@ -19,9 +19,9 @@ enum roof { ROOF_NONE, ROOF_MEMORY, ROOF_ARITHMETIC };
 
 static enum roof roof_of(const struct row *r)
 {
-    return r->kind == POINT_DECODE    ? ROOF_MEMORY
-           : r->kind == POINT_PREFILL ? ROOF_ARITHMETIC
-                                      : ROOF_NONE;
+    return r->kind == POINT_DECODE || r->kind == ROW_LOAD ? ROOF_MEMORY
+           : r->kind == POINT_PREFILL                     ? ROOF_ARITHMETIC
+                                                          : ROOF_NONE;
 }
 
 /* 0: none of this kind that could be compared. A model that pages is probed through a
@@ -35,12 +35,13 @@ static double roof_value(const struct row *r, enum roof roof)
     return roof != ROOF_NONE && roof_of(r) == roof && value > 0 ? value : 0;
 }
 
-/* The peak of arithmetic is that of registers: it has no bytes. */
+/* The peak of arithmetic is that of registers: it has no bytes. Of a server a buffer is
+ * read, whatever its model. */
 static int64_t probed_bytes(const struct row *r, enum roof roof)
 {
-    return roof != ROOF_MEMORY               ? 0
-           : r->file_bytes < ROOF_MOST_BYTES ? r->file_bytes
-                                             : ROOF_MOST_BYTES;
+    return roof != ROOF_MEMORY || r->kind == ROW_LOAD ? 0
+           : r->file_bytes < ROOF_MOST_BYTES          ? r->file_bytes
+                                                      : ROOF_MOST_BYTES;
 }
 
 static bool is_valid(const struct row *r)
@@ -51,6 +52,7 @@ static bool is_valid(const struct row *r)
 /* 0: read in the same way, by the same threads. */
 static int compare_reading(const struct row *a, const struct row *b)
 {
+    ORDER_BY(order_ints(a->kind == ROW_LOAD, b->kind == ROW_LOAD));
     ORDER_BY(order_ints(a->n_threads, b->n_threads));
     ORDER_BY(strcmp(a->cpus, b->cpus));
     ORDER_BY(order_ints(a->placement, b->placement));
@@ -163,6 +165,8 @@ static void mark(struct row *r, double reference)
         snprintf(r->validity, sizeof r->validity,
                  "disturbed: the arithmetic peak was %.0f GOPS, at other points %.0f",
                  r->roof_gops, reference);
+    if (r->kind == ROW_LOAD)
+        return; /* what limits a server is not known */
     r->limiter = LIMITER_NOISE;
     snprintf(r->limiter_why, sizeof r->limiter_why, "%s",
              r->validity + strlen("disturbed: "));

@@ -3,12 +3,13 @@
  * roofs.h - roofs of one sweep compared with each other
  *
  * Every decode row has the read bandwidth probed while it was measured, every prefill
- * row the peak of arithmetic. Rows with the same threads on the same CPUs should have
- * the same; where one got clearly less than most others, another process was using the
- * memory or the execution units (another virtual machine, for example: no counter of
- * this one shows it). Such a row still shows how close to its roof a setting came, but
- * not which setting is faster. The bandwidth of a smaller model does not apply to a
- * larger one: its weights may fit a cache.
+ * row the peak of arithmetic, every row of `bench load` the bandwidth before and after
+ * it, if its server is on this machine. Rows with the same threads on the same CPUs
+ * should have the same; where one got clearly less than most others, another process
+ * was using the memory or the execution units (another virtual machine, for example: no
+ * counter of this one shows it). Such a row still shows how close to its roof a setting
+ * came, but not which setting is faster. The bandwidth of a smaller model does not
+ * apply to a larger one: its weights may fit a cache.
  *
  * The reference is the upper quartile of the comparable roofs (the roof of that rank),
  * but of three and more never the highest. So one row that had the machine for itself
@@ -33,9 +34,9 @@
 /* So much of the weights, at most, is read for a roof. */
 #define ROOF_MOST_BYTES ((int64_t)1 << 30)
 
-/* Whether r, a decode row that fits its limit or a prefill row, has a low roof beside
- * rows[n_rows] (r may be one of them; its roof counts once). *reference (may be NULL)
- * is in GB/s or GOPS. */
+/* Whether r, a decode row that fits its limit, a prefill row or one of load, has a low
+ * roof beside rows[n_rows] (r may be one of them; its roof counts once). *reference
+ * (may be NULL) is in GB/s or GOPS. */
 bool roof_is_low(const struct row *r, const struct row *rows, size_t n_rows,
                  double *reference);
 

@@ -169,6 +169,9 @@ static void fill_step(struct users_step *s, const struct row **rows, size_t n)
     static const struct figure tpot = {offsetof(struct row, tpot_p90_ms),
                                        offsetof(struct row, tpot_p90_ms_lo),
                                        offsetof(struct row, tpot_p90_ms_hi)};
+    static const struct figure roof = {offsetof(struct row, roof_gbps),
+                                       offsetof(struct row, roof_gbps_lo),
+                                       offsetof(struct row, roof_gbps_hi)};
     bool is_counted = true;
     size_t n_good = 0;
 
@@ -195,6 +198,7 @@ static void fill_step(struct users_step *s, const struct row **rows, size_t n)
     s->tok_per_s = combine(rows, s->n_rows, &tok);
     s->ttft_p90_s = combine(rows, s->n_rows, &ttft);
     s->tpot_p90_ms = combine(rows, s->n_rows, &tpot);
+    s->roof_gbps = combine(rows, s->n_rows, &roof);
 }
 
 /* False: no row of it has a figure. */

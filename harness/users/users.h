@@ -38,6 +38,7 @@ struct users_step {
     const struct row *row; /* the last of the rows that its figures are of */
     size_t n_rows;         /* that these are */
     struct users_figure tok_per_s, ttft_p90_s, tpot_p90_ms;
+    struct users_figure roof_gbps; /* of memory around it, where that was read */
     size_t n_requests, n_ttft_met, n_tpot_met; /* of all rows with a figure */
     enum row_slo_verdict verdict;
     bool is_doubtful;   /* all its rows are disturbed, or of few requests */

@@ -22,7 +22,7 @@ serve() {
     done
     url=http://127.0.0.1:$(cat port) || fail "no server"
 }
-load() { "$BENCH" load "$url" --prompt 40 --max-late 1000 "$@" >out 2>err </dev/null; }
+load() { "$BENCH" load "$url" --no-roof --prompt 40 --max-late 1000 "$@" >out 2>err </dev/null; }
 
 # ---- one answer at a time: one user is carried within a limit that two are not
 serve slots=1 ttft=40 gap=1 cached=3
@@ -45,6 +45,7 @@ for r in rows:
     assert float(r["ttft_p50_s"]) >= 0.039 and float(r["tpot_p50_ms"]) > 0.8
     assert float(r["e2e_p50_s"]) >= 0.048
     assert 0.5 < float(r["in_flight"]) <= n + 0.01 and 0.5 < float(r["little"]) < 2
+    assert r["roof_gbps"] == "" and r["cpus"] == "", r
     assert r["ttft_p99_s"] == "" and (r["ttft_p90_s"] or int(r["n_requests"]) < 29)
 END
 grep -q "^load/slow/" dir/samples.csv || fail "no samples"
@@ -105,7 +106,7 @@ echo '{"a":1}' >bad.jsonl
 refused 2 "bad.jsonl, line 1: no JSON object" load "$url" --prompts bad.jsonl
 
 # ---- servers that it starts: two, interleaved; one that ends, one that is never ready
-"$BENCH" load --launch "a=$PWD/wrap {port} 4" --launch "b=$PWD/wrap {port} 2" --prompt 40 \
+"$BENCH" load --launch "a=$PWD/wrap {port} 4" --launch "b=$PWD/wrap {port} 2 -t 1" --prompt 40 \
     --users 1 --rounds 2 --requests 10 --output 10 -o ab >out 2>err || fail "$(cat err)"
 [ "$(grep -c "^load/a/" ab/samples.csv)" -ge 18 ] || fail "a: $(cat ab/samples.csv)"
 "$python" - ab/sweep.csv <<'END' || fail "rows: $(cat ab/sweep.csv)"
@@ -114,10 +115,36 @@ rows = list(csv.DictReader(open(sys.argv[1])))
 assert sorted((r["engine"], r["attempt"]) for r in rows) == [(e, a) for e in "ab" for a in "12"]
 a, b = (sum(float(r["tpot_p50_ms"]) for r in rows if r["engine"] == e) for e in "ab")
 assert a > 1.3 * b, (a, b)
+for r in rows:  # what memory gave around it, on the server's CPUs
+    lo, v, hi = (float(r["roof_gbps" + end]) for end in ("_lo", "", "_hi"))
+    assert 0 < lo <= v <= hi, r
+    assert r["n_threads"] == {"a": "", "b": "1"}[r["engine"]], r
+    assert r["cpus"].isdigit() or r["engine"] == "a" and r["cpus"], r
 END
+grep -qE "^Memory gave [0-9.]+ to [0-9.]+ GB/s before and after the steps\.$" out || fail "no roof: $(cat out)"
 tr '\n' ' ' <out | tr -s ' ' | grep -qE \
     "at 1 user b has [1-9]+\.[0-9]+ x the tok/s of a \[[0-9.]+, [0-9.]+\], 2 rounds" ||
     fail "no comparison: $(cat out)"
+
+"$BENCH" load --launch "a=$PWD/wrap {port} 1" --launch "b=$PWD/wrap {port} 1" --prompt 40 --no-roof \
+    --users 1,2 --requests 5 --output 4 --json >out 2>err || fail "$(cat err)"
+"$python" - out <<'END' || fail "JSON of two servers: $(cat out)"
+import json, sys
+all = json.load(open(sys.argv[1]))
+assert all["answer"] and [s["name"] for s in all["servers"]] == ["a", "b"], all
+for s in all["servers"]:
+    assert [r["n_users"] for r in s["rows"]] == [1, 2] and s["answer"], s
+    assert all["answer"] != s["answer"] and s["rows"][0]["roof_gbps"] is None, s
+END
+
+# A server that was there, on this machine: all CPUs, or why not.
+serve ttft=1 gap=1
+"$BENCH" load "$url" --users 1 --requests 5 --output 4 --prompt 40 --json >out 2>err || fail "$(cat err)"
+"$python" - out <<'END' || fail "roof of a server that was there: $(cat out)"
+import json, sys
+r, = json.load(open(sys.argv[1]))["rows"]
+assert (r["roof_gbps"] or 0) > 0 or "the CPUs were not idle" in r["detail"], r
+END
 
 # ---- times of each request, failed ones too; charts, also drawn again
 "$python" - ab <<'END' || fail "requests: $(head ab/requests.csv)"

@@ -66,8 +66,10 @@ static void cpus_apart(void **state)
     assert_int_equal(p.n_server, 4);
     launch_place_find(&p, "s -m a --threads 3", &t); /* it needs them all */
     assert_false(p.is_apart);
+    assert_int_equal(p.n_threads, 3);
     launch_place_find(&p, "s -m a", &t); /* nobody knows */
     assert_false(p.is_apart);
+    assert_int_equal(p.n_threads, 0);
     launch_place_find(&p, "s -t all", &t);
     assert_false(p.is_apart);
     t.cpu[2].allowed = t.cpu[5].allowed = false;

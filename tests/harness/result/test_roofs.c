@@ -46,6 +46,26 @@ static void low_roofs_are_marked(void **state)
         assert_string_equal(rows[i].validity, "valid");
 }
 
+/* Rows of bench load are held against each other, whatever server, and not against
+ * points, whose roof is that of their own weights. */
+static void servers_have_roofs(void **state)
+{
+    struct row rows[] = {row_of(2, 50), row_of(2, 30), row_of(2, 29), row_of(2, 20)};
+
+    (void)state;
+    for (int i = 1; i < 4; i++) {
+        rows[i].kind = ROW_LOAD;
+        rows[i].limiter = FIELD_NO_ENUM;
+        rows[i].file_bytes = i == 3 ? FIELD_NO_INT : 1 << 20;
+    }
+    mark_all(rows, 4);
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(rows[i].validity, "valid");
+    assert_string_equal(rows[3].validity,
+                        "disturbed: memory gave 20.0 GB/s, at other points 29.0");
+    assert_int_equal(rows[3].limiter, FIELD_NO_ENUM);
+}
+
 /* What one row has got is not what the others should have: the reference is the upper
  * quartile, and of three and more never the highest. */
 static void a_lucky_roof_marks_no_other(void **state)
@@ -221,6 +241,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(low_roofs_are_marked),
+        cmocka_unit_test(servers_have_roofs),
         cmocka_unit_test(a_lucky_roof_marks_no_other),
         cmocka_unit_test(the_best_roof_is_the_undisturbed_machine_s),
         cmocka_unit_test(disturbed_rows_may_be_the_most),

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * load_servers.c - servers in turn, their rows
+ */
+#include "harness/load/load_servers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/random.h"
+#include "harness/load/launch.h"
+#include "harness/load/requests.h"
+#include "harness/result/roofs.h"
+#include "harness/sweep/sweep.h"
+
+struct run {
+    const struct load_plan *plan;
+    struct load_found *out;
+    struct sweep_dir *dir; /* NULL: rows are not kept */
+    struct row *done;      /* [n_done], of a run that ended early */
+    size_t n_done;
+    struct launch *running; /* NULL: the server at a URL */
+    struct topology *topo;  /* NULL: nothing of it is needed */
+    struct load_roof roof;
+};
+
+/* ---- rows ------------------------------------------------------------------------ */
+
+static enum status add_rows(struct load_found *f, const struct row *rows, size_t n,
+                            struct err *err)
+{
+    struct row *more = realloc(f->rows, (f->n_rows + n + 1) * sizeof *more);
+
+    if (!more)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu rows", f->n_rows + n);
+    f->rows = more;
+    if (n)
+        memcpy(f->rows + f->n_rows, rows, n * sizeof *rows);
+    f->n_rows += n;
+    return ST_OK;
+}
+
+static enum status on_row(void *arg, struct row *row,
+                          const struct load_samples *samples, struct err *err)
+{
+    struct run *x = arg;
+    const char *path = x->plan->dir_path;
+    enum status st;
+
+    if (x->running) {
+        launch_note(x->running, row);
+        if (x->plan->mem_limit)
+            row->mem_limit_bytes = (int64_t)x->plan->mem_limit;
+    }
+    roof_mark(row, x->out->rows, x->out->n_rows);
+    st = add_rows(x->out, row, 1, err);
+    if (st == ST_OK && x->dir)
+        st = requests_append(path, row, samples->requests, samples->n_requests, err);
+    if (st == ST_OK && x->dir)
+        st = sweep_dir_append(x->dir, row, &samples->e2e, err);
+    return st;
+}
+
+static enum status open_dir(struct run *x, struct err *err)
+{
+    const struct load_plan *p = x->plan;
+    struct topology *topo = calloc(1, sizeof *topo);
+    struct sweep_settings *settings = calloc(1, sizeof *settings);
+    json_t *machine = NULL;
+    enum status st = topo && settings ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory");
+
+    if (st == ST_OK)
+        st = (p->resume ? sweep_dir_resume : sweep_dir_create)(&x->dir, p->dir_path,
+                                                               err);
+    if (st == ST_OK)
+        st = topology_read(topo, "", err);
+    if (st == ST_OK && p->resume) {
+        st = sweep_dir_read_machine(x->dir, &machine, err);
+        if (st == ST_OK)
+            st = sweep_machine_check(machine, topo, p->dir_path, err);
+    } else if (st == ST_OK) {
+        st = sweep_settings_init(settings, topo, err);
+        if (st == ST_OK) {
+            machine = sweep_machine_json(topo, NULL, settings, p->argc, p->argv);
+            json_object_del(machine, "sweep"); /* it is none */
+            st = sweep_dir_write_machine(x->dir, machine, err);
+            sweep_settings_free(settings);
+        }
+    }
+    json_decref(machine);
+    free(settings);
+    free(topo);
+    return st;
+}
+
+/* The rows that are there already, copies: the directory's grow, and ours. */
+static enum status read_done(struct run *x, struct err *err)
+{
+    const struct row *rows = NULL;
+    enum status st = x->plan->dir_path ? open_dir(x, err) : ST_OK;
+
+    if (st == ST_OK && x->dir)
+        rows = sweep_dir_rows(x->dir, &x->n_done);
+    if (st == ST_OK && !(x->done = malloc((x->n_done + 1) * sizeof *x->done)))
+        st = err_set(err, ST_NO_MEMORY, "no memory for rows");
+    if (st == ST_OK && x->n_done)
+        memcpy(x->done, rows, x->n_done * sizeof *rows);
+    return st ? st : add_rows(x->out, x->done, x->n_done, err);
+}
+
+/* ---- servers --------------------------------------------------------------------- */
+
+/* The machine, where servers are started or the memory of one is read. */
+static enum status read_machine(struct run *x, struct err *err)
+{
+    const struct load_plan *p = x->plan;
+
+    if (!p->launches.n && (p->no_roof || !load_roof_is_here(p->s.url)))
+        return ST_OK;
+    x->topo = calloc(1, sizeof *x->topo);
+    return x->topo ? topology_read(x->topo, "", err)
+                   : err_set(err, ST_NO_MEMORY, "no memory for the machine");
+}
+
+static enum status run_url(struct run *x, struct err *err)
+{
+    struct load_settings own = x->plan->s;
+    enum status st = ST_OK;
+
+    if (x->topo) {
+        st = load_roof_place(&x->roof, x->topo, NULL, 0, err);
+        own.roof = &x->roof;
+    }
+    return st ? st : load_run(&x->out->a[0], &own, x->done, x->n_done, on_row, x, err);
+}
+
+/* Steps of one server, which is started for them, behind those that a has. */
+static enum status run_launch(struct run *x, const char *text,
+                              const struct load_settings *s, struct load_answer *a,
+                              struct err *err)
+{
+    const struct load_plan *p = x->plan;
+    struct load_answer *now = calloc(1, sizeof *now);
+    struct load_settings own = *s;
+    struct launch l = {.child = CHILD_INIT};
+    enum status st =
+        now ? launch_start(&l, text, p->mem_limit, p->start_s, x->topo, err)
+            : err_set(err, ST_NO_MEMORY, "no memory for an answer");
+
+    own.url = l.url;
+    own.name = l.name;
+    x->running = &l;
+    if (st == ST_OK && !p->no_roof) {
+        st = load_roof_place(&x->roof, x->topo, &l.place, l.child.pid, err);
+        own.roof = &x->roof;
+    }
+    if (st == ST_OK)
+        st = load_run(now, &own, x->done, x->n_done, on_row, x, err);
+    x->running = NULL;
+    launch_stop(&l);
+    if (now && !a->n_steps)
+        *a = *now;
+    else if (now)
+        load_answer_join(a, now);
+    free(now);
+    return st;
+}
+
+/* Without numbers of users each is asked for its capacity in turn. */
+static enum status run_launches(struct run *x, struct err *err)
+{
+    const struct load_plan *p = x->plan;
+    const size_t n = p->launches.n, n_steps = p->s.users.n ? p->s.users.n : 1;
+    const size_t n_all = n * n_steps * (size_t)p->n_rounds;
+    uint64_t random = p->s.seed * 2 + 1;
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < n_all && st == ST_OK; i += n) {
+        struct load_settings s = p->s;
+        size_t order[LOAD_MAX_SERVERS];
+
+        s.round = 1 + (int)(i / n / n_steps);
+        if (s.users.n)
+            s.users = (struct int_list){p->s.users.v + i / n % n_steps, 1};
+        for (size_t k = 0; k < n; k++) {
+            const size_t at = random_below(&random, k + 1);
+
+            if (at != k)
+                order[k] = order[at];
+            order[at] = k;
+        }
+        for (size_t k = 0; k < n && st == ST_OK; k++)
+            st = run_launch(x, p->launches.v[order[k]], &s, &x->out->a[order[k]], err);
+    }
+    return st;
+}
+
+/* ---- all of it ------------------------------------------------------------------- */
+
+static void copy_validity(struct row *to, const struct load_found *f)
+{
+    for (size_t i = f->n_rows; i > 0; i--) {
+        const struct row *r = &f->rows[i - 1];
+
+        if (r->attempt != to->attempt || strcmp(r->point, to->point))
+            continue;
+        memcpy(to->validity, r->validity, sizeof to->validity);
+        return;
+    }
+}
+
+/* All rows are judged beside each other, and a step that was cut off is not told. */
+static enum status conclude(struct load_found *f, bool is_interrupted, struct err *err)
+{
+    const enum status st = roof_mark_all(f->rows, f->n_rows, err);
+
+    for (size_t i = 0; i < f->n; i++) {
+        struct load_answer *a = &f->a[i];
+
+        if (is_interrupted && a->n_steps &&
+            a->step[a->n_steps - 1].row.status != ROW_STATUS_OK)
+            a->n_steps--;
+        for (size_t k = 0; k < a->n_steps; k++)
+            copy_validity(&a->step[k].row, f);
+    }
+    return st;
+}
+
+enum status load_servers_run(struct load_found *out, const struct load_plan *plan,
+                             struct err *err)
+{
+    struct run x = {.plan = plan, .out = out};
+    struct err late = ERR_INIT;
+    enum status st = ST_OK;
+
+    *out = (struct load_found){.n = plan->launches.n ? plan->launches.n : 1};
+    out->a = calloc(out->n, sizeof *out->a);
+    if (!out->a)
+        st = err_set(err, ST_NO_MEMORY, "no memory for answers");
+    if (st == ST_OK)
+        st = read_done(&x, err);
+    if (st == ST_OK)
+        st = read_machine(&x, err);
+    if (st == ST_OK)
+        st = plan->launches.n ? run_launches(&x, err) : run_url(&x, err);
+    if (st == ST_OK || st == ST_INTERRUPTED) {
+        const enum status own = conclude(out, st == ST_INTERRUPTED, &late);
+
+        if (st == ST_OK && own)
+            st = err_set(err, own, "%s", late.msg);
+    }
+    out->is_kept = x.dir != NULL;
+    if (x.dir)
+        sweep_dir_close(x.dir);
+    free(x.done);
+    free(x.topo);
+    return st;
+}
+
+void load_found_free(struct load_found *f)
+{
+    free(f->a);
+    free(f->rows);
+    *f = (struct load_found){NULL, 0, NULL, 0, false};
+}
