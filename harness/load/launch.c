@@ -16,6 +16,7 @@
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/load/client.h"
+#include "harness/model/modelref.h"
 
 #define LOOK_NS 100000000 /* between two questions whether it is ready */
 #define NAME_CHARACTERS \
@@ -114,16 +115,18 @@ static enum status wait_for(const struct launch *l, double wait_s, struct err *e
     return st;
 }
 
-/* Whoever reads it next is charged for it. */
-static void evict_model(struct launch *l, const char *command)
+int64_t launch_evict(const char *command)
 {
     struct err ignored = ERR_INIT;
+    struct modelref model;
     char path[4096];
     uint64_t stayed;
 
-    if (launch_option(command, 'm', "model", path, sizeof path) &&
-        !file_evict(path, &stayed, &ignored))
-        l->cached_bytes = (int64_t)stayed;
+    return launch_option(command, 'm', "model", path, sizeof path) &&
+                   !modelref_parse(&model, path, NULL, &ignored) &&
+                   !modelref_evict(&model, &stayed, &ignored)
+               ? (int64_t)stayed
+               : -1;
 }
 
 enum status launch_start(struct launch *l, const char *text, uint64_t mem_limit,
@@ -149,7 +152,7 @@ enum status launch_start(struct launch *l, const char *text, uint64_t mem_limit,
     make_script(script, sizeof script, command, port);
     params.sandbox = l->sandbox;
     if (mem_limit)
-        evict_model(l, command);
+        l->cached_bytes = launch_evict(command);
     launch_place_find(&l->place, command, topo);
     if (l->place.is_apart) {
         params.cpus = l->place.server;

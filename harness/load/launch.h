@@ -3,10 +3,10 @@
  * launch.h - a server that `bench load` starts itself, in a sandbox
  *
  * Model of the world: the command is a shell's, with {port} where a free port of this
- * machine belongs. It runs in a memory sandbox where a limit is asked for, and what its
- * -m or --model names leaves the page cache before, so that it is charged for it. It is
- * asked for /health until it is ready, and ends with all it has started. Where it runs
- * is launch_place.h's.
+ * machine belongs. It runs in a memory sandbox where a limit is asked for, and the
+ * model that its -m or --model names leaves the page cache before, so that it is
+ * charged for it. It is asked for /health until it is ready, and ends with all it has
+ * started. Where it runs is launch_place.h's.
  *
  * Threading: one thread.
  */
@@ -42,6 +42,11 @@ enum status launch_parse(const char *text, char *name, const char **command,
  * within wait_s; its last words), ST_INTERRUPTED, and the sandbox's. */
 enum status launch_start(struct launch *l, const char *text, uint64_t mem_limit,
                          double wait_s, const struct topology *topo, struct err *err);
+
+/* All files of the model that -m or --model of the command names leave the page cache:
+ * whoever reads them next is charged for them. Returns bytes that stayed; -1: it names
+ * none that is here. */
+int64_t launch_evict(const char *command);
 
 /* The most memory that it was charged, what limits it, and CPUs that are ours alone,
  * into the row. */
