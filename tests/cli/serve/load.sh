@@ -137,6 +137,12 @@ for s in all["servers"]:
     assert all["answer"] != s["answer"] and s["rows"][0]["roof_gbps"] is None, s
 END
 
+# A ladder that is undecided tries again: rounds share no attempt, as pairs are of one.
+SLMBENCH_PROGRESS=0.001 "$BENCH" load --launch "a=$PWD/wrap {port} 1" --prompt 40 --rounds 2 \
+    --max-users 1 --requests 5 --output 4 -o rounds >out 2>err || fail "$(cat err)"
+cut -d, -f2,3 rounds/sweep.csv | sort -u | wc -l | grep -qx 5 || fail "attempts: $(cat rounds/sweep.csv)"
+grep -q "a: 1 user, again" err || fail "progress does not name the server: $(cat err)"
+
 # A server that was there, on this machine: all CPUs, or why not.
 serve ttft=1 gap=1
 "$BENCH" load "$url" --users 1 --requests 5 --output 4 --prompt 40 --json >out 2>err || fail "$(cat err)"

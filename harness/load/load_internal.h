@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * load_internal.h - a run of bench load between its files
+ *
+ * Threading: the main thread.
+ */
+#ifndef SLM_HARNESS_LOAD_LOAD_INTERNAL_H
+#define SLM_HARNESS_LOAD_LOAD_INTERNAL_H
+
+#include "harness/base/progress.h"
+#include "harness/load/client.h"
+#include "harness/load/load.h"
+
+struct load_run {
+    struct load_answer *a;
+    const struct load_settings *s;
+    const struct row *done;
+    size_t n_done;
+    load_row_fn *fn;
+    void *arg;
+    struct load_prompts prompts;
+    struct load_target target;
+    char url[600], base[560], model[96];
+    struct progress progress;
+    char doing[80];
+    size_t n_wanted;
+    double limit_s;
+};
+
+/* n_users at once, in as many tries as it takes to decide, two at most; or the row that
+ * is known from a run that ended early. Errors: those of load_run(). */
+enum status load_step_users(struct load_run *x, int n_users, struct load_step **out,
+                            struct err *err);
+
+/* An open loop of so many requests a second; share: of the capacity's, 0 where that was
+ * not asked for. Errors: those of load_run(). */
+enum status load_step_open(struct load_run *x, double rate, double share,
+                           struct err *err);
+
+#endif

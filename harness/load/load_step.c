@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * load_step.c - requests at one load, and the row they become
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "harness/base/format.h"
+#include "harness/base/program.h"
+#include "harness/load/load_internal.h"
+
+#define MORE 3 /* times as many requests where a step was undecided */
+
+static void on_progress(void *arg, size_t n_ended, double seconds)
+{
+    struct load_run *x = arg;
+    const double by_n = (double)n_ended / (double)x->n_wanted;
+    const double by_time = x->limit_s > 0 ? seconds / x->limit_s : 0;
+
+    progress_update(&x->progress, fmax(by_n, fmin(by_time, 0.99)), x->doing);
+}
+
+/* "llama: 4 users"; of a server that is launched, its name. */
+static void begin_progress(struct load_run *x, const char *what)
+{
+    snprintf(x->doing, sizeof x->doing, "%s%s%s", x->s->name ? x->s->name : "",
+             x->s->name ? ": " : "", what);
+    progress_part(&x->progress);
+    progress_step(&x->progress);
+}
+
+/* How often a number of users may be tried in a round: where they are given, once. */
+static int most_tries(const struct load_run *x)
+{
+    return x->s->users.n ? 1 : 2;
+}
+
+/* The first attempt of this round: those of different rounds have different numbers. */
+static int first_attempt(const struct load_run *x)
+{
+    const int round = x->s->round ? x->s->round : 1;
+
+    return (round - 1) * most_tries(x) + 1;
+}
+
+static void describe(const struct load_run *x, int n_users, double rate,
+                     struct row *row)
+{
+    const struct load_settings *s = x->s;
+    const time_t now = time(NULL);
+    struct tm tm;
+
+    row_init(row);
+    gmtime_r(&now, &tm);
+    strftime(row->utc, sizeof row->utc, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    row->kind = ROW_LOAD;
+    row->attempt = first_attempt(x);
+    snprintf(row->build, sizeof row->build, "%.39s", build_version());
+    snprintf(row->model, sizeof row->model, "%s", x->model);
+    text_harmless(row->server_url, sizeof row->server_url, x->base);
+    load_dist_text(&s->prompt, row->prompt_lengths, sizeof row->prompt_lengths);
+    if (s->file) {
+        const char *name = strrchr(s->file, '/');
+
+        text_harmless(row->prompt_lengths, sizeof row->prompt_lengths,
+                      name ? name + 1 : s->file);
+    }
+    load_dist_text(&s->output, row->output_lengths, sizeof row->output_lengths);
+    row->prefix_tokens = s->n_prefix;
+    snprintf(row->engine, sizeof row->engine, "%s", s->name ? s->name : "");
+    snprintf(row->slo, sizeof row->slo, "%s", s->slo.name);
+    row->load_mode = n_users ? LOAD_MODE_CLOSED : LOAD_MODE_OPEN;
+    if (n_users)
+        row->n_users = n_users;
+    else
+        row->rate_asked = rate;
+    if (n_users)
+        snprintf(row->point, sizeof row->point, "load/%s%s%.20s/p%.12s/o%.12s/u%d",
+                 row->engine, *row->engine ? "/" : "", x->model, row->prompt_lengths,
+                 row->output_lengths, n_users);
+    else
+        snprintf(row->point, sizeof row->point, "load/%s%s%.20s/p%.12s/o%.12s/r%.4g",
+                 row->engine, *row->engine ? "/" : "", x->model, row->prompt_lengths,
+                 row->output_lengths, rate);
+}
+
+static enum status make_samples(struct load_samples *out, const struct load_result *r,
+                                size_t n_warm_up, struct err *err)
+{
+    out->e2e.ms = calloc(r->n + 1, sizeof *out->e2e.ms);
+    out->requests = calloc((r->n + 1) * REQUEST_CELLS, sizeof *out->requests);
+    if (!out->e2e.ms || !out->requests)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu times", r->n);
+    for (size_t i = n_warm_up; i < r->n; i++) {
+        double *cells = &out->requests[out->n_requests++ * REQUEST_CELLS];
+
+        load_request_cells(&r->records[i], cells);
+        if (cells[REQUEST_E2E_S] > 0) /* a failed one has none */
+            out->e2e.ms[out->e2e.n++] = 1000 * cells[REQUEST_E2E_S];
+    }
+    return ST_OK;
+}
+
+static void add_up(struct load_step *step, const struct load_figures *f)
+{
+    step->n += f->n;
+    step->n_ttft_met += f->n_ttft_met;
+    step->n_tpot_met += f->n_tpot_met;
+    step->verdict = slo_judge_both(step->n_ttft_met, step->n_tpot_met, step->n);
+}
+
+/* Memory's bandwidth at one end of a step, which takes about a second. */
+static void read_roof(struct load_run *x, void (*read)(struct load_roof *))
+{
+    char text[120];
+
+    if (!x->s->roof)
+        return;
+    snprintf(text, sizeof text, "%s: the memory's bandwidth, about a second", x->doing);
+    progress_update(&x->progress, read == load_roof_before ? 0 : 0.99, text);
+    read(x->s->roof);
+}
+
+static enum status measure(struct load_run *x, struct load_step *step,
+                           const struct load_work *work, struct err *err)
+{
+    struct load_samples samples = {0};
+    struct noise before, noise;
+    struct load_figures f;
+    struct load_result r;
+    enum status st;
+
+    read_roof(x, load_roof_before);
+    noise_read(&before, "");
+    st = load_client_run(&r, &x->target, work, err);
+    if (st)
+        return st;
+    noise_since(&noise, &before, "");
+    read_roof(x, load_roof_after);
+    x->prompts.n_before += r.n + (size_t)work->n_users;
+    st = load_figures_make(&f, &r, work->n_users, &x->s->slo, err);
+    if (st == ST_OK) {
+        load_row_fill(&step->row, x->s, &f, &r, &noise);
+        if (x->s->roof)
+            load_roof_note(x->s->roof, &step->row);
+        add_up(step, &f);
+        /* requests that an interrupt cut off say nothing of the limits */
+        step->row.slo_verdict = (int)(r.is_interrupted ? SLO_UNDECIDED : step->verdict);
+        st = make_samples(&samples, &r, f.n_warm_up, err);
+    }
+    if (st == ST_OK && x->fn)
+        st = x->fn(x->arg, &step->row, &samples, err);
+    point_samples_free(&samples.e2e);
+    free(samples.requests);
+    if (st == ST_OK && r.is_interrupted)
+        st = err_set(err, ST_INTERRUPTED, "interrupted");
+    if (st == ST_OK && r.gave_up)
+        st = err_set(err, ST_IO, "%s: %s", x->base,
+                     *step->row.detail ? step->row.detail : "no request succeeds");
+    load_result_free(&r);
+    return st;
+}
+
+/* The last row of a step of this round that is known from a run that ended early. */
+static const struct row *find_done(const struct load_run *x, const struct row *row)
+{
+    const int most = first_attempt(x) + most_tries(x) - 1;
+    const struct row *found = NULL;
+
+    for (size_t i = 0; i < x->n_done; i++)
+        if (x->done[i].status == ROW_STATUS_OK &&
+            !strcmp(x->done[i].point, row->point) &&
+            !strcmp(x->done[i].slo, row->slo) && x->done[i].attempt >= row->attempt &&
+            x->done[i].attempt <= most &&
+            (!found || x->done[i].attempt > found->attempt))
+            found = &x->done[i];
+    return found;
+}
+
+static struct load_step *new_step(struct load_run *x)
+{
+    struct load_answer *a = x->a;
+
+    memset(&a->step[a->n_steps], 0, sizeof a->step[0]);
+    return &a->step[a->n_steps++];
+}
+
+static void note_best(struct load_answer *a)
+{
+    const int i = (int)a->n_steps - 1;
+
+    if (a->step[i].n_users &&
+        (a->best < 0 || a->step[i].row.tok_per_s > a->step[a->best].row.tok_per_s))
+        a->best = i;
+}
+
+void load_answer_join(struct load_answer *a, const struct load_answer *b)
+{
+    for (size_t i = 0; i < b->n_steps && a->n_steps < LOAD_MAX_STEPS; i++) {
+        a->step[a->n_steps++] = b->step[i];
+        note_best(a);
+    }
+}
+
+enum status load_step_users(struct load_run *x, int n_users, struct load_step **out,
+                            struct err *err)
+{
+    struct load_work work = {.n_users = n_users,
+                             .limit_s = x->s->step_s,
+                             .body = load_prompts_body,
+                             .body_arg = &x->prompts,
+                             .progress = on_progress,
+                             .progress_arg = x};
+    struct load_step *step = new_step(x);
+    const struct row *known;
+    char what[40];
+    enum status st = ST_OK;
+
+    step->n_users = n_users;
+    describe(x, n_users, 0, &step->row);
+    known = find_done(x, &step->row);
+    *out = step;
+    if (known) {
+        step->row = *known;
+        step->verdict = (enum row_slo_verdict)known->slo_verdict;
+        step->n = known->n_requests > 0 ? (size_t)known->n_requests : 0;
+        step->n_ttft_met = known->n_ttft_met > 0 ? (size_t)known->n_ttft_met : 0;
+        step->n_tpot_met = known->n_tpot_met > 0 ? (size_t)known->n_tpot_met : 0;
+        note_best(x->a);
+        return ST_OK;
+    }
+    for (int try = 1; try <= most_tries(x) && st == ST_OK; try++) {
+        const size_t n = (size_t)x->s->n_requests * (try > 1 ? MORE : 1);
+
+        if (try > 1 && step->verdict != SLO_UNDECIDED)
+            break;
+        describe(x, n_users, 0, &step->row);
+        step->row.attempt += try - 1;
+        work.n_wanted = x->n_wanted = n + 2 * (size_t)n_users; /* with warm-up */
+        x->limit_s = work.limit_s;
+        snprintf(what, sizeof what, "%d user%s%s", n_users, plural(n_users, "s"),
+                 try > 1 ? ", again" : "");
+        begin_progress(x, what);
+        st = measure(x, step, &work, err);
+    }
+    note_best(x->a);
+    return st;
+}
+
+enum status load_step_open(struct load_run *x, double rate, double share,
+                           struct err *err)
+{
+    const size_t n = (size_t)fmax(30, fmin(x->s->n_requests, rate * x->s->step_s));
+    double *at_s = malloc(n * sizeof *at_s);
+    struct load_step *step = new_step(x);
+    const struct load_work work = {.at_s = at_s,
+                                   .n_wanted = n,
+                                   .body = load_prompts_body,
+                                   .body_arg = &x->prompts,
+                                   .progress = on_progress,
+                                   .progress_arg = x};
+    char what[40];
+    enum status st;
+
+    if (!at_s)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu times", n);
+    load_poisson(at_s, n, rate, x->s->seed + (uint64_t)(share * 100));
+    describe(x, 0, rate, &step->row);
+    if (share > 0)
+        step->row.capacity_pct = 100 * share;
+    x->n_wanted = n;
+    x->limit_s = 0;
+    snprintf(what, sizeof what, "%.3g requests a second", rate);
+    begin_progress(x, what);
+    st = measure(x, step, &work, err);
+    free(at_s);
+    return st;
+}
