@@ -16,7 +16,7 @@
 #include "harness/base/format.h"
 
 #define MAX_TOKENS_SAID INT64_C(100000000) /* a larger number is no count of tokens */
-#define QUOTED          60                 /* bytes that a clause quotes */
+#define QUOTED          140                /* bytes that a clause quotes */
 
 void load_record_free(struct load_record *r)
 {

@@ -41,7 +41,7 @@ struct load_record {
     int http_status;    /* 0: none came */
     bool is_refusal;    /* 429 or 503: the server says it is full */
     double retry_after; /* s, with a refusal; 0: not said */
-    char why[120];      /* of LOAD_FAILED, one clause */
+    char why[200];      /* of LOAD_FAILED, one clause */
 };
 
 /* Tokens that it counts with: the server's, or pieces where it says none. */

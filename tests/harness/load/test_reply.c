@@ -124,6 +124,11 @@ static void wrong_replies(void **state)
         {"HTTP/1.1 302 Found", TYPE, "", "points elsewhere"},
         {"HTTP/1.1 500 No", TYPE, "{\"error\":{\"message\":\"out of memory\"}}",
          "HTTP 500: out of memory"},
+        {"HTTP/1.1 400 No", TYPE,
+         "{\"error\":{\"message\":\"tinyllama-1.1b-chat has no chat template that this "
+         "server knows; --chat-template names one when it is started\"}}",
+         "HTTP 400: tinyllama-1.1b-chat has no chat template that this server knows; "
+         "--chat-template names one when it is started"},
         {"HTTP/1.1 503 No", "Retry-After: 7", "<html>", "HTTP 503, retry after 7 s"},
         {"HTTP/1.1 429 No", "Retry-After: -7", "", "HTTP 429"},
         {HEADER, TYPE, "data: {\"choices\":[{\"delta\":{\"content\":\"\xff\"}}]}\n\n",
