@@ -15,6 +15,7 @@
 #include "harness/base/parse.h"
 #include "harness/base/program.h"
 #include "harness/compare/compare.h"
+#include "harness/machine/topology.h"
 #include "harness/settings/setting.h"
 
 static const struct opt_usage usage = {
@@ -23,8 +24,10 @@ static const struct opt_usage usage = {
         "Compares machines by a sweep of each (directories, or a database of `bench "
         "history`, by the latest rows of each machine): the setting that `bench "
         "recommend` "
-        "chooses for the same wishes, its speed and time to the first token with 95 % "
-        "intervals, the price of a million tokens read and written, a ranking with the "
+        "chooses for the same wishes, its speed with its 95 % interval, the time to "
+        "the "
+        "first token, the price of a million tokens read and written, a ranking with "
+        "the "
         "probability of being first, and what would change it. Prices of an hour are "
         "from --prices, in the format of configs/prices.yaml, whose examples are used "
         "without one. A machine writes for one sequence, --utilisation of the time. "
@@ -55,6 +58,8 @@ static enum status parse(struct settings *s, int argc, char **argv,
         OPT_INT(0, "prompt", &w->n_prompt, "N", "length of the prompt (default: the longest of all)", 1, INT_MAX),
         OPT_INT(0, "ctx", &w->ctx, "N", "context depth (default: the deepest of all)", 0, INT_MAX),
         OPT_STR(0, "mem", &s->mem, "LIMIT", "memory limit (default: that of each point)"),
+        OPT_DOUBLE(0, "cpus-quota", &w->quota_cpus, "CPUS", "rows with this CPU quota (default: without one)", 0.01, TOPO_MAX_CPUS),
+        OPT_STR(0, "engine", &s->p.engine, "NAME", "only rows of this program (slmbench: ours)"),
         OPT_INT(0, "max-threads", &w->max_threads, "N", "CPUs (default: as in machine.json)", 1, INT_MAX),
         OPT_DOUBLE(0, "max-kl", &w->max_kl, "X", "greatest divergence in nats", 1e-9, 1e9),
         OPT_STR(0, "model", &w->model, "M", "the model to compare by"),

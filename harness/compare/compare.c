@@ -93,6 +93,24 @@ static enum status find_model(struct comparison *c, const struct compare_source 
     return ST_OK;
 }
 
+/* Keeps the rows that bench recommend would choose from: of the program, and with one
+ * quota. */
+static void keep_rows(struct compare_source *m, const struct compare_params *p)
+{
+    const char *engine = p->engine && strcmp(p->engine, "slmbench") ? p->engine : "";
+    double quota;
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->n; i++)
+        if (!p->engine || !strcmp(m->rows[i].engine, engine))
+            m->rows[n++] = m->rows[i];
+    quota = recommend_quota(m->rows, n, p->wishes.quota_cpus);
+    m->n = 0;
+    for (size_t i = 0; i < n; i++)
+        if (recommend_is_of_quota(&m->rows[i], quota))
+            m->rows[m->n++] = m->rows[i];
+}
+
 /* ---- one machine ----------------------------------------------------------------- */
 
 static struct compare_figure figure_of(const struct speed *s)
@@ -315,6 +333,7 @@ enum status compare_make(struct comparison *c, const char *const *paths, size_t 
     for (size_t i = 0; i < sources.n && st == ST_OK; i++) {
         memcpy(c->v[i].name, sources.v[i].name, sizeof c->v[i].name);
         memcpy(c->v[i].cpu, sources.v[i].cpu, sizeof c->v[i].cpu);
+        keep_rows(&sources.v[i], p);
         c->n++;
     }
     if (st == ST_OK)

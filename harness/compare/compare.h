@@ -31,6 +31,7 @@ extern const struct choices choices_compare_by;
 
 struct compare_params {
     struct recommend_params wishes; /* ctx -1, n_prompt 0: the most that all measured */
+    const char *engine;             /* only rows of this program; NULL: of any */
     enum compare_by by;
     bool by_given;      /* else by cost, or by speed where a price is not known */
     double utilisation; /* share of the time in which a machine works, 0 to 1 */

@@ -17,6 +17,13 @@ static bool is_drawn(const struct compare_machine *m)
     return !m->none.code && isfinite(m->cost_out.mid);
 }
 
+/* "Q4_0", "Q4_0 of llama.cpp" */
+static const char *chosen_of(const struct row *r, char *buf, size_t cap)
+{
+    snprintf(buf, cap, "%.24s%s%.24s", r->quant, *r->engine ? " of " : "", r->engine);
+    return buf;
+}
+
 static enum status write_values(const struct comparison *c, const char *dir,
                                 struct err *err)
 {
@@ -28,7 +35,7 @@ static enum status write_values(const struct comparison *c, const char *dir,
     fputs("place,tok_per_s,lo,hi,cost,cost_lo,cost_hi,p_first,name,setting\n", f);
     for (size_t i = 0; i < c->n; i++) {
         const struct compare_machine *m = &c->v[i];
-        char name[96];
+        char name[96], setting[64];
 
         if (!is_drawn(m))
             continue;
@@ -41,7 +48,7 @@ static enum status write_values(const struct comparison *c, const char *dir,
         chart_file_number(f, m->cost_out.hi);
         chart_file_number(f, m->p_first);
         chart_file_text(f, text_shorten(name, sizeof name, m->name, 40));
-        chart_file_text(f, m->rec.best.quant);
+        chart_file_text(f, chosen_of(&m->rec.best, setting, sizeof setting));
         fputc('\n', f);
     }
     return chart_file_finish(&out, err);
@@ -57,12 +64,13 @@ static void write_names(FILE *f, const struct comparison *c)
     fprintf(f, "\nn_machines = %zu\narray names[%zu]\n", n, n);
     for (size_t i = 0; i < c->n; i++) {
         const struct compare_machine *m = &c->v[i];
-        char name[96], text[200];
+        char name[96], setting[64], text[200];
 
         if (!is_drawn(m))
             continue;
-        snprintf(text, sizeof text, "%s, %.24s",
-                 text_shorten(name, sizeof name, m->name, 30), m->rec.best.quant);
+        snprintf(text, sizeof text, "%s, %s",
+                 text_shorten(name, sizeof name, m->name, 30),
+                 chosen_of(&m->rec.best, setting, sizeof setting));
         fprintf(f, "names[%zu] = ", ++at);
         gnuplot_quote(f, text);
         fputc('\n', f);

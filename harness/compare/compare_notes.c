@@ -140,28 +140,40 @@ static void note_doubt(struct comparison *c)
 
 /* ---- what is not alike ----------------------------------------------------------- */
 
-/* Columns of the chosen rows, in the words of a reader. */
+/* Columns of the chosen rows, in the words of a reader, and what none there says. */
 static const struct {
-    const char *field, *words;
+    const char *field, *words, *none;
 } compared[] = {
-    {"build", "builds"},
-    {"quant", "quantisations"},
-    {"kv_type", "types of KV cache"},
-    {"kv_window", "windows of the KV cache"},
-    {"residency", "ways to hold weights"},
-    {"placement", "placements"},
-    {"pages", "pages"},
-    {"tuning", "profiles"},
-    {"n_batch", "prefill batches"},
-    {"ctx", "context depths"},
-    {"mem_limit_bytes", "memory limits"},
-    {"n_wanted", "samples asked for"},
-    {"budget_s", "time limits"},
+    {"build", "builds", "not known"},
+    {"engine", "programs", "slmbench"},
+    {"quant", "quantisations", "not known"},
+    {"kv_type", "types of KV cache", "not known"},
+    {"kv_window", "windows of the KV cache", "not known"},
+    {"residency", "ways to hold weights", "not known"},
+    {"placement", "placements", "not known"},
+    {"pages", "pages", "not known"},
+    {"tuning", "profiles", "not known"},
+    {"n_batch", "prefill batches", "not known"},
+    {"ctx", "context depths", "not known"},
+    {"mem_limit_bytes", "memory limits", "not known"},
+    {"cpus_quota", "CPU quotas", "none"},
+    {"n_wanted", "samples asked for", "not known"},
+    {"budget_s", "time limits", "not known"},
 };
+
+/* A cell as it is compared: with the name of a program goes its version. */
+static const char *compared_cell(const struct row *r, const struct field *f, char *buf,
+                                 size_t cap)
+{
+    row_cell(r, f, buf, cap);
+    if (f == row_field("engine") && *r->engine_version)
+        text_append(buf, cap, " %s", r->engine_version);
+    return buf;
+}
 
 /* Groups of machines by one cell, "X (a, b), Y (c)". False: all have the same. */
 static bool append_groups(char *buf, size_t cap, const struct comparison *c,
-                          const struct field *f)
+                          const struct field *f, const char *none)
 {
     char cell[ROW_CELL_MAX], other[ROW_CELL_MAX];
     int n_groups = 0;
@@ -171,17 +183,17 @@ static bool append_groups(char *buf, size_t cap, const struct comparison *c,
 
         if (c->v[i].none.code)
             continue;
-        row_cell(&c->v[i].rec.best, f, cell, sizeof cell);
+        compared_cell(&c->v[i].rec.best, f, cell, sizeof cell);
         for (size_t k = 0; k < i && !seen; k++)
-            seen = !c->v[k].none.code &&
-                   !strcmp(row_cell(&c->v[k].rec.best, f, other, sizeof other), cell);
+            seen =
+                !c->v[k].none.code &&
+                !strcmp(compared_cell(&c->v[k].rec.best, f, other, sizeof other), cell);
         if (seen)
             continue;
-        text_append(buf, cap, "%s%s (", n_groups++ ? ", " : "",
-                    cell[0] ? cell : "not known");
+        text_append(buf, cap, "%s%s (", n_groups++ ? ", " : "", cell[0] ? cell : none);
         for (size_t k = i, n = 0; k < c->n; k++)
             if (!c->v[k].none.code &&
-                !strcmp(row_cell(&c->v[k].rec.best, f, other, sizeof other), cell))
+                !strcmp(compared_cell(&c->v[k].rec.best, f, other, sizeof other), cell))
                 text_append(buf, cap, "%s%s", n++ ? ", " : "", c->v[k].name);
         text_append(buf, cap, ")");
     }
@@ -197,7 +209,7 @@ static void note_differences(struct comparison *c)
         if (c->n_differs == COMPARE_MAX_NOTES)
             return;
         snprintf(text, cap, "%s: ", compared[i].words);
-        if (append_groups(text, cap, c, row_field(compared[i].field)))
+        if (append_groups(text, cap, c, row_field(compared[i].field), compared[i].none))
             c->n_differs++;
     }
 }

@@ -40,13 +40,17 @@ static const char *figure_text(struct compare_figure v, bool range, char *buf,
     return buf;
 }
 
-/* "Q4_0, 2 threads" */
+/* "Q4_0, 2 threads"; of another program with its name, and a quota of the sandbox */
 static const char *chosen_text(const struct compare_machine *m, char *buf, size_t cap)
 {
     const struct row *r = &m->rec.best;
 
     snprintf(buf, cap, "%s, %lld thread%s", r->quant[0] ? r->quant : r->model,
              (long long)r->n_threads, plural(r->n_threads, "s"));
+    if (*r->engine)
+        text_append(buf, cap, " of %s", r->engine);
+    if (r->cpus_quota > 0)
+        text_append(buf, cap, ", CPU quota %g", r->cpus_quota);
     return buf;
 }
 
@@ -59,7 +63,8 @@ static const char *percent_text(const struct compare_machine *m, char *buf, size
     else if (m->p_first < 0.001)
         snprintf(buf, cap, "<0.1 %%");
     else
-        snprintf(buf, cap, "%.0f %%", 100 * m->p_first);
+        snprintf(buf, cap, "%.*f %%", m->p_first > 0.995 || m->p_first < 0.005,
+                 100 * m->p_first);
     return buf;
 }
 
@@ -229,7 +234,7 @@ void compare_print_markdown(FILE *f, const struct comparison *c)
         }
         print_escaped(f, chosen_text(m, text, sizeof text));
         fprintf(f, " | %s", figure_text(m->tok_per_s, true, text, sizeof text));
-        fprintf(f, " | %s", figure_text(m->ttft_s, false, text, sizeof text));
+        fprintf(f, " | %s", figure_text(m->ttft_s, true, text, sizeof text));
         fprintf(f, " | %s", figure_text(m->cost_in, true, text, sizeof text));
         fprintf(f, " | %s", figure_text(m->cost_out, true, text, sizeof text));
         fprintf(f, " | %s |\n", percent_text(m, text, sizeof text));

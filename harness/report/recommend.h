@@ -151,10 +151,14 @@ struct recommend_answers {
     size_t n;
 };
 
+/* The quota that recommend_each() chooses rows by, where asked is params->quota_cpus;
+ * 0: rows without one. */
+double recommend_quota(const struct row *rows, size_t n_rows, double asked);
+bool recommend_is_of_quota(const struct row *r, double quota);
+
 /* One answer for each model, or for params->model. Errors: ST_CHECK when nothing
  * qualifies of any, or no row has the quota; ST_INPUT (more than RECOMMEND_MAX_MODELS),
- * ST_NO_MEMORY. *answers
- * is to be freed in any case. */
+ * ST_NO_MEMORY. *answers is to be freed in any case. */
 enum status recommend_each(struct recommend_answers *answers, const struct row *rows,
                            size_t n_rows, const struct recommend_params *params,
                            struct err *err);

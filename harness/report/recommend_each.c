@@ -85,8 +85,7 @@ static double quota_of(const struct row *r)
     return r->cpus_quota > 0 ? r->cpus_quota : 0;
 }
 
-/* The quota that rows are chosen by; 0: none. */
-static double wanted_quota(const struct row *rows, size_t n_rows, double asked)
+double recommend_quota(const struct row *rows, size_t n_rows, double asked)
 {
     double most = 0;
 
@@ -98,18 +97,23 @@ static double wanted_quota(const struct row *rows, size_t n_rows, double asked)
     return asked > 0 ? asked : most;
 }
 
+bool recommend_is_of_quota(const struct row *r, double quota)
+{
+    return fabs(quota_of(r) - quota) < 0.005;
+}
+
 /* Rows with one quota are those of one machine: *chosen is malloc'ed, or NULL where all
  * rows are. */
 static enum status choose_quota(struct row **chosen, size_t *n_chosen,
                                 const struct row *rows, size_t n_rows, double asked,
                                 struct err *err)
 {
-    const double quota = wanted_quota(rows, n_rows, asked);
+    const double quota = recommend_quota(rows, n_rows, asked);
     size_t n = 0;
 
     *chosen = NULL;
     for (size_t i = 0; i < n_rows; i++)
-        n += fabs(quota_of(&rows[i]) - quota) < 0.005;
+        n += recommend_is_of_quota(&rows[i], quota);
     *n_chosen = n;
     if (n == n_rows)
         return ST_OK;
@@ -121,7 +125,7 @@ static enum status choose_quota(struct row **chosen, size_t *n_chosen,
         return err_set(err, ST_NO_MEMORY, "no memory for %zu rows", n);
     n = 0;
     for (size_t i = 0; i < n_rows; i++)
-        if (fabs(quota_of(&rows[i]) - quota) < 0.005)
+        if (recommend_is_of_quota(&rows[i], quota))
             (*chosen)[n++] = rows[i];
     return ST_OK;
 }

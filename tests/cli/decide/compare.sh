@@ -87,6 +87,46 @@ cp "$SRC/tests/fuzz/seeds/gate_json/gate.json" gate
 "$BENCH" gate --report gate --no-charts --add-to empty.db > out || [ -s empty.db ] || fail "$(cat out)"
 refused 2 "holds no rows of sweeps" compare empty.db
 
+# Another program: the setting and the notes name it.
+mkdir peers
+python3 - "${machines[1]}/sweep.csv" peers/sweep.csv << 'END'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+other = {"engine": "llama.cpp", "engine_version": "b7", "cpus_quota": "1.5"}
+out = csv.DictWriter(open(sys.argv[2], "w"), rows[0] | other)
+out.writeheader()
+for r in rows:
+    out.writerow(r | other)
+END
+"$BENCH" compare "${machines[0]}" peers --by speed -o charts > other 2> /dev/null
+tr -s ' \n' ' ' < other > line
+grep -q "^peers: .*; Q4_0, 2 threads of llama.cpp, CPU quota 1.5;" other || fail "which program: $(cat other)"
+grep -q "programs: llama.cpp b7 (peers), slmbench (granite-rapids-2vcpu)" line || fail "programs differ: $(cat other)"
+grep -q "CPU quotas: 1.50 (peers), none (granite-rapids-2vcpu)" line || fail "quotas differ: $(cat other)"
+
+# Rows of one program, and of one quota, as --engine and --cpus-quota of `bench recommend`.
+mkdir both
+python3 - "${machines[1]}/sweep.csv" both/sweep.csv << 'END'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+out = csv.DictWriter(open(sys.argv[2], "w"), rows[0] | {"engine": "", "cpus_quota": ""})
+out.writeheader()
+def faster(r, by):
+    return {k: str(float(r[k]) * by) for k in ("tok_per_s", "tok_per_s_lo", "tok_per_s_hi") if r[k]}
+for r in rows:
+    out.writerow(r | {"engine": "", "cpus_quota": ""})
+    out.writerow(r | faster(r, 2) | {"engine": "llama.cpp", "cpus_quota": "", "point": r["point"] + "/llama"})
+    out.writerow(r | faster(r, 4) | {"engine": "", "cpus_quota": "1.5", "point": r["point"] + "/q1.5"})
+END
+chosen() {
+    "$BENCH" compare both --by speed "$@" > chosen || fail "compare $*: $(cat chosen)"
+    sed -n 's/^both: [^;]*; \([^;.]*[^;]*\);.*/\1/p' chosen
+}
+[ "$(chosen)" = "Q4_0, 2 threads of llama.cpp" ] || fail "the faster program: $(cat chosen)"
+[ "$(chosen --engine slmbench)" = "Q4_0, 2 threads" ] || fail "--engine slmbench: $(cat chosen)"
+[ "$(chosen --cpus-quota 1.5)" = "Q4_0, 2 threads, CPU quota 1.5" ] || fail "--cpus-quota: $(cat chosen)"
+refused 1 "none has a setting" compare both --engine ollama
+
 # Markdown with nothing of others' as markup.
 "$BENCH" compare "${machines[@]}" --markdown > table.md
 grep -q '^| 1 | zen5\\-2vcpu | AMD EPYC, 2 CPUs | Q4\\_0, 2 threads | ' table.md ||
