@@ -47,8 +47,8 @@ enum status grammar_json(struct grammar **g, struct err *err);
  *   objects: properties, required, additionalProperties; members come in the schema's
  *   order, then required ones that it does not declare, then others;
  *   arrays: items, prefixItems, minItems, maxItems;
- *   strings: minLength, maxLength, pattern (what is regular of ECMA 262, with ^ and $
- * at the ends only), format (date, time, date-time, duration, uuid, email, hostname,
+ *   strings: minLength, maxLength, pattern (what is regular of ECMA 262; ^ and $ at
+ *   the ends only), format (date, time, date-time, duration, uuid, email, hostname,
  *   ipv4, ipv6, uri);
  *   integers: minimum, maximum, exclusiveMinimum, exclusiveMaximum; numbers: the same,
  *   where the limit is a whole number.
