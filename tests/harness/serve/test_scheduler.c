@@ -2,7 +2,7 @@
  *
  * test_scheduler.c - completions of several users are what each is alone; how they end
  */
-#include "tests/support/served_story.h"
+#include "tests/harness/serve/served_story.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

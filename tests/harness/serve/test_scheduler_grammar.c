@@ -2,7 +2,7 @@
  *
  * test_scheduler_grammar.c - texts that follow a grammar, beside others that do not
  */
-#include "tests/support/served_model.h"
+#include "tests/harness/serve/served_model.h"
 
 #include <jansson.h>
 

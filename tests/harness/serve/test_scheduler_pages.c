@@ -3,7 +3,7 @@
  * test_scheduler_pages.c - too few pages for all, what is kept for the next request,
  * and steps that fail
  */
-#include "tests/support/served_model.h"
+#include "tests/harness/serve/served_model.h"
 
 #include <fcntl.h>
 

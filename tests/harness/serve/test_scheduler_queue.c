@@ -2,7 +2,7 @@
  *
  * test_scheduler_queue.c - who is next, and what is refused
  */
-#include "tests/support/served_story.h"
+#include "tests/harness/serve/served_story.h"
 
 #include "engine/base/clock.h"
 

@@ -2,7 +2,7 @@
  *
  * test_scheduler_random.c - clients in threads of their own that submit, read, and go
  */
-#include "tests/support/served_model.h"
+#include "tests/harness/serve/served_model.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

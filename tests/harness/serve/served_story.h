@@ -3,10 +3,10 @@
  * served_story.h - a model of three sequences, and requests whose readers note in what
  * order they end
  */
-#ifndef SLM_TESTS_SUPPORT_SERVED_STORY_H
-#define SLM_TESTS_SUPPORT_SERVED_STORY_H
+#ifndef SLM_TESTS_SERVED_STORY_H
+#define SLM_TESTS_SERVED_STORY_H
 
-#include "tests/support/served_model.h"
+#include "tests/harness/serve/served_model.h"
 
 enum { N_CTX = 400 };
 
