@@ -9,10 +9,6 @@
 
 #include "engine/base/clock.h"
 
-/* Of the limit of a step's time: what is predicted is a median, and most steps are to
- * keep the limit. */
-#define LIMIT_SHARE 0.9
-
 enum {
     /* Tokens of prompts in every step, whatever the limit: else a step that takes too
      * long without them would hold them up for ever. */
@@ -138,8 +134,8 @@ static void plan_prompts(struct scheduler *s, int left)
     const bool limited = s->n_parts > 0 && s->params.max_itl_s > 0;
     const double done = planned_work(s);
     const double most = work_of(s, s->n_most_tokens, s->most_positions) + done;
-    const double limit_s = LIMIT_SHARE * s->params.max_itl_s;
-    double work = limited ? step_cost_within(&s->cost, limit_s, most) - done : 0;
+    const double aim_s = step_cost_aim_s(&s->cost, s->params.max_itl_s);
+    double work = limited ? step_cost_within(&s->cost, aim_s, most) - done : 0;
     int least = LEAST_PROMPT;
 
     for (int seq = 0; seq < s->n_sequences; seq++)
@@ -165,12 +161,14 @@ static void plan_prompts(struct scheduler *s, int left)
             break;
         add_part(s, c, n);
         left -= n;
+        s->limited = limited;
     }
 }
 
 static void plan(struct scheduler *s)
 {
     s->n_parts = 0;
+    s->limited = false;
     plan_prompts(s, plan_generating(s));
 }
 
@@ -324,6 +322,14 @@ static void count_tokens(struct scheduler *s)
     }
 }
 
+static void count_cost(struct scheduler *s, double work, double step_s)
+{
+    if (s->limited)
+        step_cost_add_limited(&s->cost, work, step_s);
+    else
+        step_cost_add(&s->cost, work, step_s);
+}
+
 enum status scheduler_step(struct scheduler *s, struct err *err)
 {
     const uint64_t begin_ns = clock_ns();
@@ -343,7 +349,7 @@ enum status scheduler_step(struct scheduler *s, struct err *err)
         for (int i = 0; i < s->n_parts; i++)
             s->part_of[i]->n_done += s->parts[i].n;
         draw_all(s);
-        step_cost_add(&s->cost, work, scheduler_seconds(begin_ns, clock_ns()));
+        count_cost(s, work, scheduler_seconds(begin_ns, clock_ns()));
     }
     pthread_mutex_lock(&s->mu);
     if (!st)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * step_cost.c - medians of classes, and what lies between them
+ * step_cost.c - medians of classes, what lies between them, and how far off they are
  */
 #include "harness/serve/step_cost.h"
 
@@ -8,10 +8,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-static double median(const double *values, size_t n)
-{
-    double sorted[STEP_COST_LAST];
+/* Of the ratios of steps under a limit: the one that 19 of 20 do not exceed, and what
+ * counts until there are some. */
+#define MARGIN_SHARE   0.95
+#define LEAST_RATIOS   16
+#define UNKNOWN_MARGIN (1 / 0.9)
+/* Prompts go on, at half of the speed that the limit allows, however disturbed the
+ * machine is. */
+#define MOST_MARGIN 2.0
 
+static void sort(const double *values, size_t n, double *sorted)
+{
     for (size_t i = 0; i < n; i++) {
         size_t at = i;
 
@@ -19,6 +26,13 @@ static double median(const double *values, size_t n)
             sorted[at] = sorted[at - 1];
         sorted[at] = values[i];
     }
+}
+
+static double median(const double *values, size_t n)
+{
+    double sorted[STEP_COST_LAST];
+
+    sort(values, n, sorted);
     return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
@@ -38,6 +52,29 @@ void step_cost_add(struct step_cost *c, double work, double s)
     class->mean_work = 0;
     for (size_t i = 0; i < n; i++)
         class->mean_work += class->work[i] / (double)n;
+}
+
+void step_cost_add_limited(struct step_cost *c, double work, double s)
+{
+    const double predicted_s = step_cost_s(c, work);
+
+    if (predicted_s > 0)
+        c->ratios[c->n_ratios++ % STEP_COST_RATIOS] = s / predicted_s;
+    step_cost_add(c, work, s);
+}
+
+double step_cost_aim_s(const struct step_cost *c, double limit_s)
+{
+    const size_t n =
+        c->n_ratios < STEP_COST_RATIOS ? (size_t)c->n_ratios : STEP_COST_RATIOS;
+    double sorted[STEP_COST_RATIOS], margin;
+
+    if (n < LEAST_RATIOS)
+        return limit_s / UNKNOWN_MARGIN;
+    sort(c->ratios, n, sorted);
+    margin = sorted[(size_t)(MARGIN_SHARE * (double)n)];
+    margin = margin < MOST_MARGIN ? margin : MOST_MARGIN;
+    return margin > 1 ? limit_s / margin : limit_s;
 }
 
 static bool is_known(const struct step_cost *c, const struct step_class *class)

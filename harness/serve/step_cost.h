@@ -12,6 +12,10 @@
  * that was not seen for STEP_COST_EXPIRES steps is forgotten, so that what was slow is
  * tried again.
  *
+ * Half of the steps take longer than a median says. So what is aimed at lies below a
+ * limit by as much as the last steps under a limit took longer than was predicted, 19
+ * of 20 of them.
+ *
  * Threading: no locking.
  */
 #ifndef SLM_HARNESS_SERVE_STEP_COST_H
@@ -23,6 +27,7 @@ enum {
     STEP_COST_CLASSES = 64, /* works of 1 to 2^32 tokens */
     STEP_COST_LAST = 7,     /* times of a class that are kept */
     STEP_COST_EXPIRES = 512,
+    STEP_COST_RATIOS = 64, /* steps under a limit whose predictions are compared */
 };
 
 struct step_cost {
@@ -33,10 +38,19 @@ struct step_cost {
         uint64_t when; /* the step that was added last */
     } classes[STEP_COST_CLASSES];
     uint64_t n_steps;
+    double ratios[STEP_COST_RATIOS]; /* times over predictions, as a ring */
+    uint64_t n_ratios;
 };
 
 /* A step of this work, at least 1, took s seconds. Begin with zeros. */
 void step_cost_add(struct step_cost *c, double work, double s);
+
+/* The same of a step that was to keep a limit. */
+void step_cost_add_limited(struct step_cost *c, double work, double s);
+
+/* What a step may be predicted to take, so that 19 of 20 steps keep limit_s: between
+ * half of that and all of it; 0.9 of it until enough steps are known. */
+double step_cost_aim_s(const struct step_cost *c, double limit_s);
 
 /* The seconds that a step will take; 0: nothing is known. */
 double step_cost_s(const struct step_cost *c, double work);

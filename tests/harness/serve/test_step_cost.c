@@ -105,6 +105,63 @@ static void a_slow_time_passes(void **state)
     assert_true(step_cost_within(&c, 0.5, 512) > 80);
 }
 
+/* Steps that take up to twice as long as others of the same work, so that a median is
+ * exceeded by half of them: nevertheless most keep the limit, and chunks are not much
+ * smaller than they must be. */
+static void most_steps_keep_the_limit(void **state)
+{
+    const double spreads[] = {0, 0.02, 0.1, 0.25};
+    const double limits[] = {0.1, 0.2, 0.4, 0.8};
+    uint64_t random = 7;
+
+    (void)state;
+    for (size_t k = 0; k < 16; k++) {
+        const double spread = spreads[k / 4], limit = limits[k % 4];
+        struct step_cost c = {.n_steps = 0};
+        double chunk = 1, sum = 0;
+        int n_over = 0;
+
+        for (int i = 0; i < 2000; i++) {
+            double noise = 0, took;
+
+            for (int j = 0; j < 12; j++) /* as good as a normal distribution */
+                noise += (double)test_random_float(&random) / 2;
+            took = true_s(chunk) * exp(spread * noise);
+            step_cost_add_limited(&c, chunk, took);
+            n_over += i >= 200 && took > limit;
+            sum += i >= 200 ? chunk : 0;
+            chunk = step_cost_within(&c, step_cost_aim_s(&c, limit), 2000);
+            chunk = chunk > 1 ? chunk : 1;
+        }
+        if (n_over > 1800 / 10)
+            fail_msg("spread %g, limit %g: %d of 1800 steps took longer", spread, limit,
+                     n_over);
+        /* twice the margin that 19 of 20 steps need */
+        if (!(true_s(sum / 1800) > 0.85 * limit * exp(-2 * 1.65 * spread)))
+            fail_msg("spread %g, limit %g: chunks of %g on average", spread, limit,
+                     sum / 1800);
+    }
+}
+
+/* What disturbs a while is not remembered for ever; nor do prompts stand still. */
+static void a_disturbed_time_passes(void **state)
+{
+    struct step_cost c = {.n_steps = 0};
+
+    (void)state;
+    assert_float_equal(step_cost_aim_s(&c, 1), 0.9, 1e-9);
+    for (int i = 0; i < 200; i++)
+        step_cost_add_limited(&c, 20, i % 4 ? true_s(20) : 9 * true_s(20));
+    assert_float_equal(step_cost_aim_s(&c, 1), 0.5, 1e-9);
+    for (int i = 0; i < STEP_COST_RATIOS; i++)
+        step_cost_add_limited(&c, 20, true_s(20));
+    assert_float_equal(step_cost_aim_s(&c, 1), 1, 1e-9);
+    /* steps without a limit say nothing of those with one */
+    for (int i = 0; i < 200; i++)
+        step_cost_add(&c, 20, i % 4 ? true_s(20) : 9 * true_s(20));
+    assert_float_equal(step_cost_aim_s(&c, 1), 1, 1e-9);
+}
+
 /* More work is never predicted to take less, whatever was measured. */
 static void more_takes_longer(void **state)
 {
@@ -136,6 +193,8 @@ int main(void)
         cmocka_unit_test(chunks_grow_to_the_limit),
         cmocka_unit_test(a_slow_time_passes),
         cmocka_unit_test(more_takes_longer),
+        cmocka_unit_test(most_steps_keep_the_limit),
+        cmocka_unit_test(a_disturbed_time_passes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
