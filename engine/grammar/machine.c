@@ -11,6 +11,11 @@
 /* What a machine may remember, before it forgets all but what is in use. */
 #define MAX_MASK_BYTES ((size_t)16 << 20)
 #define MAX_STEP_BYTES ((size_t)16 << 20)
+/* Schemas come from anybody, and steps wait for masks, so a mask's work is limited: of
+ * a walk through the vocabulary's tree that takes more nodes only tokens of one byte
+ * are added after that, and further alternatives are left out. A mask then has fewer
+ * tokens than would be accepted. Vocabularies have 80,000 to 500,000 nodes. */
+#define MAX_WORK       ((uint64_t)1 << 20)
 #define MAX_IDLE_BYTES ((size_t)8 << 20) /* of one that nobody uses, to be kept */
 
 /* ---- the tables --------------------------------------------------------- */
@@ -322,6 +327,7 @@ static void machine_free(struct machine *m)
     free(m->pending);
     free(m->seen);
     free(m->words);
+    free(m->marked);
     free(m->returns);
     pthread_mutex_destroy(&m->lock);
     grammar_unref(m->g);
@@ -348,10 +354,12 @@ static struct machine *new_machine(struct grammar *g, const struct grammar_vocab
     m->v = v;
     m->max_mask_bytes = MAX_MASK_BYTES;
     m->max_step_bytes = MAX_STEP_BYTES;
+    m->max_work = MAX_WORK;
     pthread_mutex_init(&m->lock, NULL);
     m->words = calloc(GRAMMAR_MASK_WORDS(v->n_vocab), sizeof *m->words);
+    m->marked = calloc(GRAMMAR_MASK_WORDS(v->n_vocab), sizeof *m->marked);
     m->returns = malloc((v->n_nodes + 1) * sizeof *m->returns);
-    if (!m->words || !m->returns || !make_tables(m)) {
+    if (!m->words || !m->marked || !m->returns || !make_tables(m)) {
         machine_free(m);
         err_set(err, ST_NO_MEMORY, "cannot allocate the masks of %d tokens",
                 v->n_vocab);

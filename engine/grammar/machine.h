@@ -65,7 +65,7 @@ struct token_set {
     uint32_t n_ids;
     uint32_t *returns; /* [n_returns] nodes of the tree at which the call returns */
     uint32_t n_returns;
-    uint64_t work; /* nodes of the tree that were looked at */
+    uint64_t work; /* that it took: nodes of the tree, and configurations */
 };
 
 #define POSITION_ENDS    1u /* the text may end here */
@@ -117,6 +117,7 @@ struct machine {
     size_t mask_bytes;
     size_t max_mask_bytes,
         max_step_bytes; /* before all that is not in use is forgotten */
+    uint64_t max_work;  /* of a mask, in nodes of the tree */
 
     /* used while a position is made */
     struct config *work, *set;
@@ -126,7 +127,9 @@ struct machine {
     struct seen *seen; /* [n_seen_slots] */
     uint32_t n_seen_slots, n_seen, epoch;
     uint32_t flags;
-    uint32_t *words;   /* [n_words] bits of the mask in work */
+    uint32_t *words;  /* [n_words] bits of the mask in work */
+    uint32_t *marked; /* [n_words] which bits are set; n_marked > n_words: more are */
+    uint32_t n_marked;
     uint32_t *returns; /* [n_nodes] */
     bool failed;       /* out of memory: every step is dead */
 };

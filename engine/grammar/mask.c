@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Walks through the whole tree that one mask may cost: those of further alternatives
- * are left out, so that a mask then has fewer tokens than would be accepted. */
-#define MAX_WALKS 24
+/* Configurations of a position that take as long as a node of the tree. */
+#define CONFIGS_OF_NODE 8
 
 void token_set_free(struct token_set *t)
 {
@@ -26,24 +25,60 @@ static size_t n_words(const struct machine *m)
     return GRAMMAR_MASK_WORDS(m->v->n_vocab);
 }
 
+/* ---- m->words ------------------------------------------------------------
+ *
+ * Empty between two sets. As long as no more than n_words bits are set they are listed
+ * in m->marked, so that small sets take little time in a large vocabulary. */
+
 static void add_tokens(struct machine *m, const struct trie_node *node)
 {
+    const size_t n = n_words(m);
+
     for (uint32_t i = node->token; i < node->token + node->n_tokens; i++) {
         const uint32_t id = (uint32_t)m->v->tokens[i];
+        const uint32_t bit = (uint32_t)1 << id % 32;
 
-        m->words[id / 32] |= (uint32_t)1 << id % 32;
+        if (m->words[id / 32] & bit)
+            continue;
+        m->words[id / 32] |= bit;
+        if (m->n_marked < n)
+            m->marked[m->n_marked] = id;
+        m->n_marked += m->n_marked <= n;
     }
 }
 
+static void empty_words(struct machine *m)
+{
+    const size_t n = n_words(m);
+
+    if (m->n_marked > n)
+        memset(m->words, 0, n * sizeof *m->words);
+    else
+        for (uint32_t i = 0; i < m->n_marked; i++)
+            m->words[m->marked[i] / 32] = 0;
+    m->n_marked = 0;
+}
+
+/* Bits were set or cleared that are not listed. */
+static void mark_all(struct machine *m)
+{
+    m->n_marked = (uint32_t)n_words(m) + 1;
+}
+
+/* ---- walks ----------------------------------------------------------------
+ */
+
 /* Add the tokens below a node (first .. end are the nodes below it, whose depth is
  * `depth`) that can be taken from a position, those of at most `shorter` bytes left
- * out; note in m->returns[*n_returns] where FRAME_BASE is left. Returns the number of
- * nodes looked at. */
+ * out; note in m->returns[*n_returns] where FRAME_BASE is left. Returns the work,
+ * in nodes. After m->max_work only tokens of one byte are added, so that whatever may
+ * come can still be begun. */
 static uint64_t walk(struct machine *m, uint32_t position, uint32_t first, uint32_t end,
                      uint32_t depth, uint32_t shorter, uint32_t *n_returns)
 {
     const struct grammar_vocab *v = m->v;
-    uint32_t at[TOKEN_MAX_BYTES + 1];
+    const uint64_t most = m->max_work;
+    uint32_t at[TOKEN_MAX_BYTES + 1], top = end; /* the node after those of one byte */
     uint64_t work = 0;
 
     at[0] = position;
@@ -51,10 +86,17 @@ static uint64_t walk(struct machine *m, uint32_t position, uint32_t first, uint3
         const struct trie_node *node = &v->nodes[i];
         const uint32_t d = node->depth - depth;
 
+        if (d == 0)
+            top = node->end;
+        if (d > 0 && work > most) {
+            i = top;
+            continue;
+        }
         if (node->longest <= shorter) {
             i = node->end;
             continue;
         }
+        work += m->positions[at[d]].n_configs / CONFIGS_OF_NODE;
         const uint32_t next = machine_after(m, at[d], node->byte);
 
         if (next == POSITION_DEAD) {
@@ -70,47 +112,79 @@ static uint64_t walk(struct machine *m, uint32_t position, uint32_t first, uint3
                 m->returns[(*n_returns)++] = i;
         }
         at[d + 1] = next;
-        i = p->n_configs > 0 ? i + 1 : node->end;
+        i = p->n_configs > 0 && work <= most ? i + 1 : node->end;
     }
     return work;
+}
+
+/* Lists what m->words holds where that is little; false: no memory. */
+static bool list_words(const struct machine *m, struct token_set *t, uint32_t n_ids)
+{
+    const size_t n = n_words(m);
+
+    t->ids = malloc((n_ids + 1) * sizeof *t->ids);
+    if (!t->ids)
+        return false;
+    if (m->n_marked <= n) {
+        memcpy(t->ids, m->marked, n_ids * sizeof *t->ids);
+        t->n_ids = n_ids;
+        return true;
+    }
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t w = m->words[i]; w != 0; w &= w - 1)
+            t->ids[t->n_ids++] = (uint32_t)i * 32 + (uint32_t)__builtin_ctz(w);
+    return true;
+}
+
+static bool copy_words(const struct machine *m, struct token_set *t)
+{
+    t->words = malloc(n_words(m) * sizeof *t->words);
+    if (t->words)
+        memcpy(t->words, m->words, n_words(m) * sizeof *t->words);
+    return t->words != NULL;
+}
+
+static bool copy_returns(const struct machine *m, struct token_set *t, uint32_t n)
+{
+    if (n == 0)
+        return true;
+    t->returns = malloc(n * sizeof *t->returns);
+    if (t->returns)
+        memcpy(t->returns, m->returns, n * sizeof *t->returns);
+    t->n_returns = n;
+    return t->returns != NULL;
+}
+
+static uint32_t count_words(const struct machine *m)
+{
+    const size_t n = n_words(m);
+    uint32_t n_ids = 0;
+
+    if (m->n_marked <= n)
+        return m->n_marked;
+    for (size_t i = 0; i < n; i++)
+        n_ids += (uint32_t)__builtin_popcount(m->words[i]);
+    return n_ids;
 }
 
 /* What m->words holds, which is emptied. */
 static struct token_set *take_words(struct machine *m, uint32_t n_returns)
 {
     struct token_set *t = calloc(1, sizeof *t);
-    const size_t n = n_words(m);
-    uint32_t n_ids = 0;
-    size_t bytes = sizeof *t + n_returns * sizeof *t->returns;
+    const uint32_t n_ids = count_words(m);
+    bool ok = t != NULL;
 
-    for (size_t i = 0; i < n; i++)
-        n_ids += (uint32_t)__builtin_popcount(m->words[i]);
-    if (t && n_ids < n) {
-        t->ids = malloc((n_ids + 1) * sizeof *t->ids);
-        bytes += n_ids * sizeof *t->ids;
-        for (size_t i = 0; i < n && t->ids; i++) {
-            for (uint32_t w = m->words[i]; w != 0; w &= w - 1)
-                t->ids[t->n_ids++] = (uint32_t)i * 32 + (uint32_t)__builtin_ctz(w);
-        }
-    } else if (t) {
-        t->words = malloc(n * sizeof *t->words);
-        bytes += n * sizeof *t->words;
-        if (t->words)
-            memcpy(t->words, m->words, n * sizeof *t->words);
-    }
-    memset(m->words, 0, n * sizeof *m->words);
-    if (t && n_returns > 0) {
-        t->returns = malloc(n_returns * sizeof *t->returns);
-        if (t->returns)
-            memcpy(t->returns, m->returns, n_returns * sizeof *t->returns);
-    }
-    if (!t || (!t->ids && !t->words) || (n_returns > 0 && !t->returns)) {
+    if (ok)
+        ok = n_ids < n_words(m) ? list_words(m, t, n_ids) : copy_words(m, t);
+    ok = ok && copy_returns(m, t, n_returns);
+    empty_words(m);
+    if (!ok) {
         token_set_free(t);
         m->failed = true;
         return NULL;
     }
-    t->n_returns = n_returns;
-    m->mask_bytes += bytes;
+    m->mask_bytes += sizeof *t + n_returns * sizeof *t->returns +
+                     (t->words ? n_words(m) : n_ids) * sizeof *t->ids;
     return t;
 }
 
@@ -151,6 +225,7 @@ static uint64_t add_limited(struct machine *m, uint32_t position, uint32_t twin,
     if (!all)
         return 0;
     add_set(all, m->words, n_words(m));
+    mark_all(m);
     for (uint32_t i = 0; i < v->n_longer[left]; i++)
         m->words[v->by_length[i] / 32] &= ~((uint32_t)1 << v->by_length[i] % 32);
     for (uint32_t i = 0; i < all->n_returns; i++) {
@@ -190,7 +265,7 @@ static uint64_t add_returns(struct machine *m, const struct token_set *local,
 
     if (after == POSITION_DEAD)
         return 0;
-    for (uint32_t i = 0; i < local->n_returns; i++) {
+    for (uint32_t i = 0; i < local->n_returns && work <= m->max_work; i++) {
         const uint32_t node = local->returns[i];
 
         work +=
@@ -217,10 +292,23 @@ static uint64_t add_config(struct machine *m, struct config c,
     return *t ? (*t)->work + add_returns(m, *t, call) : 0;
 }
 
+/* What m->words holds is added, and m->words emptied. */
+static void add_words(struct machine *m, uint32_t *all)
+{
+    const size_t n = n_words(m);
+
+    if (m->n_marked <= n)
+        for (uint32_t i = 0; i < m->n_marked; i++)
+            all[m->marked[i] / 32] |= m->words[m->marked[i] / 32];
+    else
+        for (size_t k = 0; k < n; k++)
+            all[k] |= m->words[k];
+    empty_words(m);
+}
+
 const struct token_set *machine_mask(struct machine *m, uint32_t position)
 {
     const uint32_t view = machine_view(m, position);
-    const uint64_t most = (uint64_t)MAX_WALKS * m->v->n_nodes;
     const size_t n = n_words(m);
     uint64_t work = 0;
     uint32_t *all;
@@ -234,20 +322,21 @@ const struct token_set *machine_mask(struct machine *m, uint32_t position)
         m->failed = true;
         return NULL;
     }
-    for (uint32_t i = 0; i < m->positions[view].n_configs && work <= most; i++) {
+    for (uint32_t i = 0; i < m->positions[view].n_configs && work <= m->max_work; i++) {
         const struct token_set *t;
 
         work += add_config(m, m->configs[m->positions[view].config + i], &t);
-        for (size_t k = 0; k < n; k++)
-            all[k] |= m->words[k];
-        memset(m->words, 0, n * sizeof *m->words);
+        add_words(m, all);
         if (t)
             add_set(t, all, n);
     }
     memcpy(m->words, all, n * sizeof *all);
+    mark_all(m);
     free(all);
     m->positions[view].mask = m->failed ? NULL : take_words(m, 0);
+    if (m->positions[view].mask)
+        m->positions[view].mask->work = work;
     if (m->failed)
-        memset(m->words, 0, n * sizeof *m->words);
+        empty_words(m);
     return m->positions[view].mask;
 }

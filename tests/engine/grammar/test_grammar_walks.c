@@ -336,6 +336,57 @@ static void forgets(void **state)
     grammar_vocab_close(w);
 }
 
+/* Where the work of masks is limited they have fewer tokens, and texts are valid all
+ * the same: whatever byte may come is still there, where there is one way to go on. */
+static void little_work(void **state)
+{
+    struct grammar_vocab *v = grammar_vocabulary(false), *w = grammar_vocabulary(false);
+    uint32_t mask[GRAMMAR_MASK_WORDS(GRAMMAR_VOCAB)], all[sizeof mask / sizeof *mask];
+    struct tokenizer *t = grammar_tokenizer(false);
+    int n_fewer = 0, n_complete = 0;
+    uint64_t seed = 12;
+
+    (void)state;
+    tok = t;
+    for (size_t i = 0; i < N_SCHEMAS; i++) {
+        struct grammar *g = grammar_of(schemas[i]);
+        struct grammar_state *s = grammar_start(g, v), *free = grammar_start(g, w);
+
+        s->m->max_work = 20;
+        for (int k = 0; k < 60 && !grammar_state_ended(s); k++) {
+            const struct position *p;
+            int id;
+
+            grammar_state_mask(s, mask);
+            grammar_state_mask(free, all);
+            p = &s->m->positions[machine_view(s->m, s->position)];
+            /* what is begun is ended: the bytes of two walks, and of what returns */
+            assert_true(p->mask->work <= 2 * 20 + 4 * 256);
+            for (id = 0; id < GRAMMAR_VOCAB; id++) {
+                if (grammar_bit(mask, id)) {
+                    assert_true(grammar_bit(all, id));
+                } else if (grammar_bit(all, id)) {
+                    n_fewer++;
+                    assert_true(p->n_configs > 1 || v->at[id + 1] - v->at[id] > 1);
+                }
+            }
+            id = choose(mask, (size_t)k, &seed);
+            assert_true(grammar_state_accept(s, id) && grammar_state_accept(free, id));
+            if (id == GRAMMAR_END)
+                break;
+        }
+        grammar_state_close(s);
+        grammar_state_close(free);
+        for (int k = 0; k < 20; k++)
+            n_complete += walk(g, v, schemas[i], &seed, false);
+        grammar_unref(g);
+    }
+    assert_true(n_fewer > 10000 && n_complete > 500);
+    grammar_vocab_close(v);
+    grammar_vocab_close(w);
+    tokenizer_close(t);
+}
+
 /* The oracle itself refuses what it should. */
 static void oracle(void **state)
 {
@@ -352,7 +403,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(oracle), cmocka_unit_test(texts_are_valid),
-        cmocka_unit_test(cuts), cmocka_unit_test(forgets)};
+        cmocka_unit_test(cuts), cmocka_unit_test(forgets),
+        cmocka_unit_test(little_work)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
