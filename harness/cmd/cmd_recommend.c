@@ -5,6 +5,7 @@
 #include "harness/cmd/cmd.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +17,11 @@
 #include "harness/report/recommend.h"
 #include "harness/result/report_rows.h"
 #include "harness/settings/setting.h"
+#include "harness/users/users.h"
 
 static const struct opt_usage usage = {
     .synopsis = "recommend DIR [--min-tps X] [--max-ttft S] [--prompt N] [--ctx N] "
-                "[--mem LIMIT] [--model M] [--for TARGET]",
+                "[--mem LIMIT] [--model M] [--for TARGET] | --users N [--slo NAME]",
     .about =
         "Chooses the quantisation, threads and placement to deploy with from the rows "
         "of DIR/sweep.csv, for each model, and gives the reasons. With --min-tps or "
@@ -32,19 +34,23 @@ static const struct opt_usage usage = {
         "diverges more must be faster by 5 % for each tenth of that limit. Points "
         "count if they are finished, at --ctx or deeper, and fit the memory limit, CPU "
         "quota and affinity. A disturbed point competes with an estimate from its "
-        "setting's other depths, else with its own speed as a lower bound. Exit code "
-        "1: no point qualifies.",
+        "setting's other depths, else with its own speed as a lower bound. Of what "
+        "`bench load` measured it says how many users each server carries, or, with "
+        "--users, which one is for so many. Exit code 1: no point, or no server, "
+        "qualifies.",
     .example =
         "bench recommend results/myhost-20260115T101500Z --ctx 4096 --min-tps 2\n"
         "bench recommend results/myhost-20260115T101500Z --ctx 4096 --for llama.cpp\n"
-        "bench recommend results/myhost-20260115T101500Z --for slmbench --sequences 4",
+        "bench recommend results/myhost-20260115T101500Z --for slmbench --sequences 4\n"
+        "bench recommend results/load --users 4 --slo interactive",
     .no_kernels = true,
 };
 
 struct request {
     struct recommend_params params;
-    const char *mem, *target, *engine;
+    const char *mem, *target, *engine, *slo;
     int n_sequences; /* 0: not said */
+    int n_users;     /* 0: not asked */
     bool as_json;
 };
 
@@ -66,14 +72,12 @@ static enum status keep_engine(struct row *rows, size_t *n_rows, const char *eng
                        format_path(engine).text);
 }
 
-static enum status answer(const struct request *q, struct row *rows, size_t n_rows,
-                          struct err *err)
+static enum status answer(const struct request *q, const struct row *rows,
+                          size_t n_rows, struct err *err)
 {
     struct recommend_answers answers = {NULL, 0};
-    enum status st = q->engine ? keep_engine(rows, &n_rows, q->engine, err) : ST_OK;
+    const enum status st = recommend_each(&answers, rows, n_rows, &q->params, err);
 
-    if (st == ST_OK)
-        st = recommend_each(&answers, rows, n_rows, &q->params, err);
     if (st == ST_OK && q->as_json)
         cmd_print_json(recommend_json_each(&answers), 6, err);
     else if (st == ST_OK)
@@ -106,6 +110,127 @@ static enum status deploy(const struct request *q, const struct row *rows,
     return st;
 }
 
+/* ---- users -------------------------------------------------------------------------
+ */
+
+static bool has_kind(const struct row *rows, size_t n_rows, bool load)
+{
+    for (size_t i = 0; i < n_rows; i++)
+        if ((rows[i].kind == ROW_LOAD) == load)
+            return true;
+    return false;
+}
+
+static enum status set_slo(const struct request *q, const char *dir, struct row *rows,
+                           size_t *n_rows, struct err *err)
+{
+    struct samples requests = {0};
+    struct slo slo;
+    enum status st = slo_parse(&slo, q->slo, err);
+
+    if (st == ST_OK)
+        st = requests_read(&requests, dir, err);
+    if (st == ST_OK)
+        users_set_slo(rows, n_rows, &requests, &slo);
+    samples_free(&requests);
+    return st;
+}
+
+static json_t *number(double v)
+{
+    return isfinite(v) ? json_real(v) : json_null();
+}
+
+static json_t *choice_json(const struct users_series *s, int n_users, const char *text)
+{
+    const struct users_step *at = users_step_for(s, n_users);
+    const int64_t n_threads = s->first->n_threads;
+
+    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:s}",
+                     "answer", text, "users", n_users, "slo", s->first->slo, "server",
+                     s->name, "model", s->first->model, "n_threads",
+                     n_threads > 0 ? json_integer((json_int_t)n_threads) : json_null(),
+                     "carries", s->carries, "measured_users", at->n_users, "tok_per_s",
+                     number(at->tok_per_s.v), "ttft_p90_s", number(at->ttft_p90_s.v),
+                     "tpot_p90_ms", number(at->tpot_p90_ms.v), "command",
+                     at->row->command);
+}
+
+/* The server for --users, or that there is none. */
+static enum status print_choice(const struct request *q, const struct users *u,
+                                struct err *err)
+{
+    const struct users_series *s = users_choose(u, q->n_users);
+    char text[1200];
+
+    users_say_choice(u, q->n_users, text, sizeof text);
+    if (!s)
+        return err_set(err, ST_CHECK, "%s", text);
+    if (q->as_json)
+        return cmd_print_json(choice_json(s, q->n_users, text), 6, err);
+    text_wrap(stdout, text, 0, 0, 79, false);
+    if (*users_step_for(s, q->n_users)->row->command)
+        printf("\nMeasured with:\n%s\n", users_step_for(s, q->n_users)->row->command);
+    return ST_OK;
+}
+
+/* The rows of one model, which servers name as they like. */
+static void keep_model(struct row *rows, size_t *n_rows, const char *model)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < *n_rows; i++)
+        if (!strcmp(rows[i].model, model))
+            rows[n++] = rows[i];
+    *n_rows = n;
+}
+
+/* What servers carry; under other limits than those they were measured with, too. */
+static enum status answer_users(const struct request *q, const char *dir,
+                                struct row *rows, size_t n_rows, struct err *err)
+{
+    struct users u = {0};
+    char text[1200];
+    enum status st = q->slo ? set_slo(q, dir, rows, &n_rows, err) : ST_OK;
+
+    if (q->params.model)
+        keep_model(rows, &n_rows, q->params.model);
+    if (st == ST_OK)
+        st = users_find(&u, rows, n_rows, err);
+    if (st == ST_OK && !u.n) {
+        st =
+            err_set(err, ST_CHECK, "no server was measured%s%s: `bench load` does that",
+                    q->params.model ? " with this model" : "",
+                    q->slo ? " with these limits, or with times of each request" : "");
+    } else if (st == ST_OK && q->n_users) {
+        st = print_choice(q, &u, err);
+    } else if (st == ST_OK) {
+        users_answer(&u, text, sizeof text);
+        if (q->as_json)
+            st = cmd_print_json(json_pack("{s:s}", "answer", text), 6, err);
+        else
+            text_wrap(stdout, text, 0, 0, 79, false);
+    }
+    users_free(&u);
+    return st;
+}
+
+/* Both, where a directory has both; as JSON the decision of one user. */
+static enum status answer_all(const struct request *q, const char *dir,
+                              struct row *rows, size_t n_rows, struct err *err)
+{
+    const bool asks_users = q->n_users || q->slo;
+    const bool has_load = has_kind(rows, n_rows, true);
+    const bool is_of_one = !asks_users && (has_kind(rows, n_rows, false) || !has_load);
+    const enum status st = is_of_one ? answer(q, rows, n_rows, err) : ST_OK;
+
+    if (st || (is_of_one && (!has_load || q->as_json)))
+        return st;
+    if (is_of_one)
+        putchar('\n');
+    return answer_users(q, dir, rows, n_rows, err);
+}
+
 static enum status run(struct request *q, const char *dir, struct err *err)
 {
     struct report_machine machine;
@@ -118,7 +243,10 @@ static enum status run(struct request *q, const char *dir, struct err *err)
     report_machine_read(&machine, dir);
     if (!q->params.max_threads)
         q->params.max_threads = machine.max_threads;
-    st = q->target ? deploy(q, rows, n_rows, err) : answer(q, rows, n_rows, err);
+    if (q->target)
+        st = deploy(q, rows, n_rows, err);
+    else if (!q->engine || !(st = keep_engine(rows, &n_rows, q->engine, err)))
+        st = answer_all(q, dir, rows, n_rows, err);
     free(rows);
     return st;
 }
@@ -155,6 +283,12 @@ int cmd_recommend(int argc, char **argv)
                 "k8s"),
         OPT_INT(0, "sequences", &q.n_sequences, "N",
                 "with --for: answers at once (default: 1)", 1, SLM_MAX_SEQUENCES),
+        OPT_INT(0, "users", &q.n_users, "N",
+                "of the servers that bench load measured the one that carries so many",
+                1, 100000),
+        OPT_STR(0, "slo", &q.slo, "NAME",
+                "limits of it: interactive, reading, batch, or as 2s/200ms (default: "
+                "those measured)"),
         OPT_FLAG(0, "json", &q.as_json, "print JSON"),
         OPT_END,
     };
@@ -173,6 +307,12 @@ int cmd_recommend(int argc, char **argv)
     if (q.n_sequences && !q.target) {
         err_set(&err, ST_USAGE,
                 "--sequences says what is deployed: which program? add --for");
+        return cmd_end(&err);
+    }
+    if ((q.n_users || q.slo) && q.target) {
+        err_set(&err, ST_USAGE,
+                "--for prints the setting for one user: --users and --slo choose among "
+                "servers that bench load measured");
         return cmd_end(&err);
     }
     if (q.mem && setting_parse(SETTING_mem, q.mem, "--mem", &q.params.mem_limit,

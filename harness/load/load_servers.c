@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/base/random.h"
+#include "harness/base/format.h"
 #include "harness/load/launch.h"
 #include "harness/load/requests.h"
 #include "harness/result/roofs.h"
@@ -20,6 +21,7 @@ struct run {
     struct row *done;      /* [n_done], of a run that ended early */
     size_t n_done;
     struct launch *running; /* NULL: the server at a URL */
+    const char *text;       /* of its --launch */
     struct topology *topo;  /* NULL: nothing of it is needed */
     struct load_roof roof;
 };
@@ -40,6 +42,50 @@ static enum status add_rows(struct load_found *f, const struct row *rows, size_t
     return ST_OK;
 }
 
+/* What measures the row again; "" where that is too long for its column. */
+static void note_command(struct row *row, const struct run *x)
+{
+    const struct load_plan *p = x->plan;
+    const struct load_settings *s = &p->s;
+    const size_t cap = sizeof row->command;
+    char *buf = row->command;
+    char text[64];
+
+    snprintf(buf, cap, "bench load");
+    if (x->running)
+        text_append(buf, cap, " --launch");
+    shell_word_append(buf, cap, x->running ? x->text : s->url);
+    if (p->mem_limit)
+        text_append(buf, cap, " --mem %llu", (unsigned long long)p->mem_limit);
+    if (row->load_mode == LOAD_MODE_CLOSED)
+        text_append(buf, cap, " --users %lld", (long long)row->n_users);
+    else
+        text_append(buf, cap, " --rate %.6g", row->rate_asked);
+    load_dist_text(&s->prompt, text, sizeof text);
+    text_append(buf, cap, " --requests %d --slo %s --prompt %s", s->n_requests,
+                s->slo.name, text);
+    load_dist_text(&s->output, text, sizeof text);
+    text_append(buf, cap, " --output %s", text);
+    if (s->file) {
+        text_append(buf, cap, " --prompts");
+        shell_word_append(buf, cap, s->file);
+    }
+    if (s->n_prefix)
+        text_append(buf, cap, " --prefix %d", s->n_prefix);
+    text_append(buf, cap, "%s%s", s->ignore_eos ? " --ignore-eos" : "",
+                s->completions ? " --completions" : "");
+    if (s->model) {
+        text_append(buf, cap, " --model");
+        shell_word_append(buf, cap, s->model);
+    }
+    if (s->key_env) {
+        text_append(buf, cap, " --api-key-env");
+        shell_word_append(buf, cap, s->key_env);
+    }
+    if (strlen(buf) + 1 == cap)
+        buf[0] = '\0';
+}
+
 static enum status on_row(void *arg, struct row *row,
                           const struct load_samples *samples, struct err *err)
 {
@@ -52,6 +98,7 @@ static enum status on_row(void *arg, struct row *row,
         if (x->plan->mem_limit)
             row->mem_limit_bytes = (int64_t)x->plan->mem_limit;
     }
+    note_command(row, x);
     roof_mark(row, x->out->rows, x->out->n_rows);
     st = add_rows(x->out, row, 1, err);
     if (st == ST_OK && x->dir)
@@ -150,6 +197,7 @@ static enum status run_launch(struct run *x, const char *text,
     own.url = l.url;
     own.name = l.name;
     x->running = &l;
+    x->text = text;
     if (st == ST_OK && !p->no_roof) {
         st = load_roof_place(&x->roof, x->topo, &l.place, l.child.pid, err);
         own.roof = &x->roof;

@@ -22,6 +22,7 @@
 #include "engine/base/status.h"
 #include "harness/result/report_rows.h"
 #include "harness/result/row.h"
+#include "harness/result/samples.h"
 #include "harness/users/slo.h"
 
 #define USERS_MAX_SERIES 16
@@ -98,6 +99,29 @@ void users_compare(struct users_pair *p, const struct users *u,
 /* The number of users to compare them at: the most that one of the two carries and both
  * were measured with, or else the most that both were; 0: none. */
 int users_compare_at(const struct users_series *a, const struct users_series *b);
+
+/* Whether a carries more than b, or as many with more tokens a second. */
+bool users_is_better(const struct users_series *a, const struct users_series *b);
+
+/* ---- a number of users (users_choice.c) --------------------------------------------
+ */
+
+/* Judges the rows of bench load that were measured under other limits by those of slo,
+ * from the times of their requests; of *n_rows rows those without such times are left
+ * out. Rows of other kinds stay. */
+void users_set_slo(struct row *rows, size_t *n_rows, const struct samples *requests,
+                   const struct slo *slo);
+
+/* The step that shows that the server carries n_users: the first with as many or more
+ * that meets the SLO, with none below it that misses; NULL: there is none. */
+const struct users_step *users_step_for(const struct users_series *s, int n_users);
+
+/* Of the servers that carry n_users the best; NULL: none does. */
+const struct users_series *users_choose(const struct users *u, int n_users);
+
+/* Which that is, and what the others carry; or that none does and what to measure, as
+ * the clause of an error. buf: 480 bytes or so; "" where u has no server. */
+void users_say_choice(const struct users *u, int n_users, char *buf, size_t cap);
 
 /* ---- in words (users_answer.c) ----------------------------------------------------
  */

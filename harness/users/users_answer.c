@@ -74,18 +74,19 @@ static double most_tok_per_s(const struct users_series *s)
     return most;
 }
 
-/* The server that carries most, of two alike the one with the most tokens a second. */
+bool users_is_better(const struct users_series *a, const struct users_series *b)
+{
+    return a->carries > b->carries ||
+           (a->carries == b->carries && most_tok_per_s(a) > most_tok_per_s(b));
+}
+
 static size_t find_best(const struct users *u)
 {
     size_t best = 0;
 
-    for (size_t i = 1; i < u->n; i++) {
-        const struct users_series *s = &u->v[i], *b = &u->v[best];
-
-        if (s->carries > b->carries ||
-            (s->carries == b->carries && most_tok_per_s(s) > most_tok_per_s(b)))
+    for (size_t i = 1; i < u->n; i++)
+        if (users_is_better(&u->v[i], &u->v[best]))
             best = i;
-    }
     return best;
 }
 

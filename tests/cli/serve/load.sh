@@ -54,6 +54,23 @@ grep -q "^load/slow/" dir/samples.csv || fail "no samples"
 grep -q "^load/slow/.*,2," out || fail "no row: $(cat out)"
 "$BENCH" history add here.db dir >out 2>err || fail "history: $(cat err)"
 
+# Which server for so many users: of the limits measured, and of others, by each request.
+"$BENCH" recommend dir >out 2>err || fail "recommend: $(cat err)"
+grep -qE "^(Carries 1 user|No number of users)" out || fail "no users: $(cat out)"
+"$BENCH" recommend dir --users 2 --slo 60s/1000ms >out 2>err || fail "recommend: $(cat err)"
+tr '\n' ' ' <out | grep -qE "^2 users: take 127.0.0.1:[0-9]+ \(slow\), p90 TTFT 0.[0-9]+ s and [0-9]+ ms a token" ||
+    fail "no choice: $(cat out)"
+grep -q "^bench load $url --users 2 --requests 34 --slo 0.065s/500ms --prompt 40 --output 10$" out ||
+    fail "no command: $(cat out)"
+"$BENCH" recommend dir --users 2 --slo 60s/1000ms --json >out 2>err || fail "recommend: $(cat err)"
+"$python" -c 'import json; a = json.load(open("out")); assert a["users"] == a["measured_users"] == 2 and a["model"] == "slow", a' ||
+    fail "JSON of a choice: $(cat out)"
+refused 1 "is sure to carry 9 users" recommend dir --users 9 --slo 60s/1000ms
+refused 1 "no server was measured with this model" recommend dir --users 1 --model other
+refused 1 "carries 0; a smaller model" recommend dir --users 1 --slo 0.001s/1ms
+refused 2 "--for prints the setting for one user" recommend dir --users 1 --for docker
+refused 2 "--slo" recommend dir --users 1 --slo fast
+
 # The steps that are there are not repeated.
 n=$(wc -l <dir/sweep.csv)
 load --output 10 --slo 0.065s/500ms --requests 34 --step-time 8 --max-users 2 -o dir --resume ||

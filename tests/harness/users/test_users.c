@@ -230,6 +230,89 @@ static void names(void **state)
     users_free(&u);
 }
 
+/* ---- a number of users ----------------------------------------------------------- */
+
+static void the_server_for_so_many(void **state)
+{
+    struct row rows[] = {
+        make_row("llama", 2, 1, 15, 60), make_row("llama", 4, 1, 20, 60),
+        make_row("llama", 8, 1, 21, 10), make_row("slm", 2, 1, 18, 60),
+        make_row("slm", 6, 1, 30, 60),   make_row("slow", 1, 1, 4, 20)};
+    struct err err = ERR_INIT;
+    struct users u;
+    char text[600];
+
+    (void)state;
+    for (int i = 3; i < 5; i++)
+        rows[i].n_threads = 2;
+    assert_int_equal(users_find(&u, rows, 6, &err), ST_OK);
+    assert_string_equal(users_choose(&u, 3)->name, "slm");
+    assert_int_equal(users_step_for(users_choose(&u, 3), 3)->n_users, 6);
+    users_say_choice(&u, 3, text, sizeof text);
+    assert_string_equal(text,
+                        "3 users who read along: take slm (m-slm, 2 threads), p90 TTFT "
+                        "3.0 s and 20 ms a token with 6. Enough, too: llama (4). Not: "
+                        "slow (0).");
+    users_say_choice(&u, 2, text, sizeof text);
+    assert_string_equal(
+        text, "2 users who read along: take slm (m-slm, 2 threads), p90 TTFT "
+              "1.0 s and 20 ms a token. It carries 6, the most tried. Enough, "
+              "too: llama (4). Not: slow (0).");
+    assert_null(users_choose(&u, 7));
+    users_say_choice(&u, 7, text, sizeof text);
+    assert_string_equal(
+        text, "no server that was measured is sure to carry 7 users who read along: "
+              "llama carries 4, slm 6, slow 0. Not decided with so many: llama, slm; "
+              "measure with `bench load --users 7`");
+    users_free(&u);
+    assert_int_equal(users_find(&u, rows, 3, &err), ST_OK);
+    users_say_choice(&u, 9, text, sizeof text);
+    assert_string_equal(
+        text,
+        "no server that was measured is sure to carry 9 users who read along: "
+        "llama carries 4; a smaller model, fewer bits per weight or more CPUs may, "
+        "and `bench load` measures them");
+    users_free(&u);
+}
+
+/* Rows that were measured under other limits are judged by their requests' times: a
+ * failed request meets neither, an answer of one token is never slow. */
+static void other_limits(void **state)
+{
+    enum { N = 40 };
+    static double cells[N][REQUEST_CELLS];
+    static char point[] = "load/u1";
+    struct launch_samples own = {point, 1, cells[0], N, 2};
+    struct samples requests = {.v = &own, .n = 1};
+    struct row rows[] = {make_row("a", 1, 1, 10, 60), make_row("b", 1, 1, 10, 60),
+                         make_row("c", 1, 1, 10, 60), make_row("d", 1, 1, 10, 60)};
+    struct err err = ERR_INIT;
+    struct slo slo;
+    size_t n = 4;
+
+    (void)state;
+    assert_int_equal(slo_parse(&slo, "1s/50ms", &err), ST_OK);
+    for (int i = 0; i < N; i++) {
+        cells[i][REQUEST_TTFT_S] = i < 2 ? NAN : i < 7 ? 1.5 : 0.5;
+        cells[i][REQUEST_TPOT_MS] = i < 2 || i == N - 1 ? NAN : 40;
+    }
+    snprintf(rows[0].point, sizeof rows[0].point, "%s", point);
+    snprintf(rows[1].point, sizeof rows[1].point, "load/u2"); /* no times */
+    snprintf(rows[2].slo, sizeof rows[2].slo, "1s/50ms");     /* as measured */
+    rows[3].kind = POINT_DECODE;
+    users_set_slo(rows, &n, &requests, &slo);
+    assert_int_equal(n, 3);
+    assert_string_equal(rows[0].slo, "1s/50ms");
+    assert_int_equal(rows[0].n_requests, N);
+    assert_int_equal(rows[0].n_ttft_met, N - 7);
+    assert_int_equal(rows[0].n_tpot_met, N - 2);
+    assert_int_equal(rows[0].slo_verdict, slo_judge_both(N - 7, N - 2, N));
+    assert_true(fabs(rows[0].slo_met_pct - 100.0 * (N - 7) / N) < 1e-9);
+    assert_string_equal(rows[1].engine, "c");
+    assert_int_equal(rows[1].n_ttft_met, 60);
+    assert_int_equal(rows[2].kind, POINT_DECODE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +323,8 @@ int main(void)
         cmocka_unit_test(disturbed_rows),
         cmocka_unit_test(two_servers),
         cmocka_unit_test(names),
+        cmocka_unit_test(the_server_for_so_many),
+        cmocka_unit_test(other_limits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
