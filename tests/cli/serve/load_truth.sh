@@ -62,7 +62,7 @@ truth() {
         $first "$SLOW_SERVER" port log $options &
         server=$!
         while [ ! -s port ]; do sleep 0.05; done
-        "$BENCH" load "http://127.0.0.1:$(cat port)" --json "$@" >out 2>err || fail "$name: $(cat err)"
+        "$BENCH" load "http://127.0.0.1:$(cat port)" --no-roof --json "$@" >out 2>err || fail "$name: $(cat err)"
         kill "$server" && wait "$server" 2>/dev/null || true
         code=0
         "$python" compare.py "$name" || code=$?
