@@ -8,12 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/base/format.h"
 #include "harness/base/suggest.h"
 #include "harness/history/history.h"
 #include "harness/point/point_row.h"
-#include "harness/result/quality_rows.h"
 #include "harness/result/report_rows.h"
+#include "harness/result/results_dir.h"
 
 static enum status add_source(struct export_sources *s, struct export_source **added,
                               struct err *err)
@@ -29,33 +28,6 @@ static enum status add_source(struct export_sources *s, struct export_source **a
     return ST_OK;
 }
 
-/* The last part of a path, which may end in slashes. */
-static void name_directory(struct export_source *s, const char *path)
-{
-    char real[4096], *slash;
-
-    snprintf(real, sizeof real, "%s", path);
-    for (size_t n = strlen(real); n > 1 && real[n - 1] == '/'; n--)
-        real[n - 1] = '\0';
-    slash = strrchr(real, '/');
-    text_harmless(s->name, sizeof s->name, slash && slash[1] ? slash + 1 : real);
-}
-
-static enum status list_files(struct export_sources *s, const char *dir,
-                              struct err *err)
-{
-    static const char *const names[] = {"sweep.csv", QUALITY_CSV, SAMPLES_CSV,
-                                        "machine.json"};
-    char path[4200];
-    enum status st = ST_OK;
-
-    for (size_t i = 0; i < sizeof names / sizeof *names && st == ST_OK; i++) {
-        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-        st = path_list_add(&s->files, path, err);
-    }
-    return st;
-}
-
 static enum status read_sweep(struct export_sources *s, const char *dir,
                               struct err *err)
 {
@@ -65,10 +37,10 @@ static enum status read_sweep(struct export_sources *s, const char *dir,
 
     if (st)
         return st;
-    name_directory(to, dir);
+    results_dir_name(to->name, sizeof to->name, dir);
     report_machine_read(&machine, dir);
     memcpy(to->cpu, machine.cpu_model, sizeof to->cpu);
-    st = list_files(s, dir, err);
+    st = results_dir_files(&s->files, dir, err);
     if (st)
         return st;
     st = report_rows_read(dir, &to->rows, &to->n, err);

@@ -8,35 +8,9 @@
 #include <string.h>
 
 #include "engine/base/jsonfile.h"
-#include "harness/base/format.h"
 #include "harness/point/point_row.h"
 #include "harness/result/order.h"
-#include "harness/result/quality_rows.h"
-
-static void name_machine(struct page_machine *m, const char *dir)
-{
-    char path[4096], *slash;
-
-    snprintf(path, sizeof path, "%s", dir);
-    for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
-        path[n - 1] = '\0';
-    slash = strrchr(path, '/');
-    text_harmless(m->name, sizeof m->name, slash && slash[1] ? slash + 1 : path);
-}
-
-static enum status list_files(struct path_list *files, const char *dir, struct err *err)
-{
-    static const char *const names[] = {"sweep.csv", QUALITY_CSV, SAMPLES_CSV,
-                                        "machine.json"};
-    char path[4200];
-    enum status st = ST_OK;
-
-    for (size_t i = 0; i < sizeof names / sizeof *names && st == ST_OK; i++) {
-        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-        st = path_list_add(files, path, err);
-    }
-    return st;
-}
+#include "harness/result/results_dir.h"
 
 static int by_point(const void *x, const void *y)
 {
@@ -93,7 +67,7 @@ enum status page_machine_read(struct page_machine *m, const char *dir,
                               struct path_list *files, struct err *err)
 {
     struct recommend_params params = *wishes;
-    enum status st = list_files(files, dir, err);
+    enum status st = results_dir_files(files, dir, err);
 
     memset(m, 0, sizeof *m);
     if (st == ST_OK)
@@ -104,7 +78,7 @@ enum status page_machine_read(struct page_machine *m, const char *dir,
         st = samples_read(&m->samples, dir, err);
     if (st)
         return st;
-    name_machine(m, dir);
+    results_dir_name(m->name, sizeof m->name, dir);
     read_facts(m, dir);
     if (!params.max_threads)
         params.max_threads = m->machine.max_threads;

@@ -155,11 +155,8 @@ static void put_x_values(FILE *f, const struct chart *c, const struct svg_area *
 
     svg_line(f, a->left, bottom, a->left + a->width, bottom, "axis");
     for (;;) {
-        double next = INFINITY;
+        const double next = chart_next_x(c, last);
 
-        for (size_t i = 0; i < c->n; i++)
-            if (c->v[i].x > last && c->v[i].x < next)
-                next = c->v[i].x;
         if (!isfinite(next))
             return;
         last = next;

@@ -272,11 +272,8 @@ static void write_x_ticks(FILE *f, const struct chart *c, const struct chart_axe
         return;
     }
     for (;;) {
-        double next = INFINITY;
+        const double next = chart_next_x(c, last);
 
-        for (size_t i = 0; i < c->n; i++)
-            if (c->v[i].x > last && c->v[i].x < next)
-                next = c->v[i].x;
         if (!isfinite(next))
             break;
         if (next - shown >= 0.055 * (a->x_max - a->x_min)) {

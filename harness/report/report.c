@@ -20,18 +20,6 @@
 
 #define GIB ((double)((uint64_t)1 << 30))
 
-/* Least depth of the decode points of the setting [begin, end); -1: none. */
-static int64_t least_depth(const struct report_rows *p, size_t begin, size_t end)
-{
-    int64_t least = -1;
-
-    for (size_t i = begin; i < end; i++)
-        if (p->v[i]->kind == POINT_DECODE && p->v[i]->ctx >= 0 &&
-            (least < 0 || p->v[i]->ctx < least))
-            least = p->v[i]->ctx;
-    return least;
-}
-
 static enum status no_memory(struct err *err)
 {
     return err_set(err, ST_NO_MEMORY, "no memory for the marks of a chart");
@@ -86,7 +74,7 @@ static enum status fill_threads(struct chart *c, const struct report_rows *p,
 
     for (size_t begin = 0, end; begin < p->n; begin = end) {
         end = report_setting_end(p, begin);
-        const int64_t depth = least_depth(p, begin, end);
+        const int64_t depth = report_least_depth(p, begin, end);
         const int series = depth < 0 ? -1 : chart_add_series(c, p, p->v[begin]);
 
         if (series < 0)
@@ -126,7 +114,7 @@ static enum status fill_decode(struct chart *c, const struct report_rows *p,
 {
     for (size_t begin = 0, end; begin < p->n; begin = end) {
         end = report_setting_end(p, begin);
-        const int64_t depth = least_depth(p, begin, end);
+        const int64_t depth = report_least_depth(p, begin, end);
         const int series = depth < 0 ? -1 : chart_add_series(c, p, p->v[begin]);
 
         for (size_t i = begin; series >= 0 && i < end; i++) {

@@ -163,6 +163,16 @@ static void write_groups(FILE *f, const struct chart *c)
     }
 }
 
+double chart_next_x(const struct chart *c, double x)
+{
+    double next = INFINITY;
+
+    for (size_t i = 0; i < c->n; i++)
+        if (c->v[i].x > x && c->v[i].x < next)
+            next = c->v[i].x;
+    return next;
+}
+
 const char *chart_roof(const struct chart *c)
 {
     return c->roof ? c->roof : "bandwidth / bytes";

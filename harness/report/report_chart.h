@@ -87,6 +87,9 @@ void mark_set_speed(struct mark *m, const struct row *r);
 void mark_set_best_roof(struct mark *m, const struct row *r,
                         const struct report_rows *p);
 
+/* The least x of a mark that is greater than x; INFINITY: there is none. */
+double chart_next_x(const struct chart *c, double x);
+
 /* What the roofs of a chart of lines are. */
 const char *chart_roof(const struct chart *c);
 

@@ -15,18 +15,6 @@
 /* ---- distributions ----------------------------------------------------------------
  */
 
-/* Least depth of the setting's decode points; -1: it has none. */
-static int64_t least_depth(const struct report_rows *p, size_t begin, size_t end)
-{
-    int64_t least = -1;
-
-    for (size_t i = begin; i < end; i++)
-        if (p->v[i]->kind == POINT_DECODE && p->v[i]->ctx >= 0 &&
-            (least < 0 || p->v[i]->ctx < least))
-            least = p->v[i]->ctx;
-    return least;
-}
-
 /* Appends the samples of the point's launches that are trusted as much as its row. */
 static enum status add_samples(struct token_series *to, const struct row *point,
                                const struct row *rows, size_t n_rows,
@@ -60,7 +48,7 @@ enum status token_series_find(struct token_series_list *list,
     for (size_t begin = 0, end; begin < p->n && list->n < CHART_MAX_SERIES;
          begin = end) {
         end = report_setting_end(p, begin);
-        const int64_t depth = least_depth(p, begin, end);
+        const int64_t depth = report_least_depth(p, begin, end);
         const struct row *point =
             depth < 0 ? NULL : report_fastest_at(p, begin, end, depth);
         struct token_series *s = &list->v[list->n];
@@ -279,7 +267,7 @@ void roof_map_fill(struct roof_map *map, const struct report_rows *p)
     for (size_t begin = 0, end; begin < p->n && map->n_settings < CHART_MAX_SERIES;
          begin = end) {
         end = report_setting_end(p, begin);
-        const int64_t depth = least_depth(p, begin, end);
+        const int64_t depth = report_least_depth(p, begin, end);
         bool any = false;
 
         for (size_t i = begin; i < end; i++) {

@@ -293,6 +293,17 @@ size_t report_setting_end(const struct report_rows *p, size_t begin)
     return end;
 }
 
+int64_t report_least_depth(const struct report_rows *p, size_t begin, size_t end)
+{
+    int64_t least = -1;
+
+    for (size_t i = begin; i < end; i++)
+        if (p->v[i]->kind == POINT_DECODE && p->v[i]->ctx >= 0 &&
+            (least < 0 || p->v[i]->ctx < least))
+            least = p->v[i]->ctx;
+    return least;
+}
+
 const struct row *report_fastest_at(const struct report_rows *p, size_t begin,
                                     size_t end, int64_t depth)
 {
