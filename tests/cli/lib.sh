@@ -54,6 +54,20 @@ skip() {
     exit 77
 }
 
+# memory_group NAME: makes a group whose memory can be limited: $box, with its limit in the
+# file $limit; 1 where none can be made. Who has made it removes it.
+memory_group() {
+    local file
+    for file in memory/memory.limit_in_bytes memory.max; do
+        box=/sys/fs/cgroup/$(dirname $file)/slm-$1-$$
+        limit=$box/$(basename $file)
+        mkdir "$box" 2>/dev/null || continue
+        [ ! -e "$limit" ] || return 0
+        rmdir "$box"
+    done
+    return 1
+}
+
 # python_with_yaml: prints the name of a python3 that can read YAML; 1 without
 python_with_yaml() {
     local p

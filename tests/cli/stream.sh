@@ -180,16 +180,7 @@ if command -v gnuplot >/dev/null; then
 fi
 
 # ---- in a container: generate streams, too, says so, and says the same
-box=
-for file in memory/memory.limit_in_bytes memory.max; do
-    dir=/sys/fs/cgroup/$(dirname $file)/slm-stream-$$
-    mkdir "$dir" 2>/dev/null || continue
-    box=$dir limit=$dir/$(basename $file)
-    [ -e "$limit" ] && break
-    rmdir "$dir"
-    box=
-done
-if [ -n "$box" ]; then
+if memory_group stream; then
     trap 'rmdir "$box"' EXIT
     "$BENCH" generate -m deep.gguf -t 2 -p "1 2 3" -n 12 --weights mmap >mapped 2>err || fail "mmap: $(cat err)"
     # 88 MiB are kept for the process

@@ -47,16 +47,7 @@ draw() {
 field() { awk -v name="$1" '$1 == name { print $2 }' row; }
 
 # ---- a group to lower the limit of
-box=
-for file in memory/memory.limit_in_bytes memory.max; do
-    dir=/sys/fs/cgroup/$(dirname $file)/slm-limits-$$
-    mkdir "$dir" 2>/dev/null || continue
-    box=$dir limit=$dir/$(basename $file)
-    [ -e "$limit" ] && break
-    rmdir "$dir"
-    box=
-done
-[ -n "$box" ] || skip "no memory group can be made here"
+memory_group limits || skip "no memory group can be made here"
 trap 'rmdir "$box"' EXIT
 
 # Bytes of the group that are no cached file.
