@@ -127,8 +127,7 @@ struct scheduler {
     struct slm_part *parts;  /* [n_parts] of the step */
     struct completion **part_of;
     int n_parts;
-    bool
-        limited; /* it has chunks of prompts, as long as the limit of its time allows */
+    bool limited; /* its chunks of prompts are as long as its limit allows */
     struct completion **drawing; /* [n_drawing] whose token the step gives; those with a
                                     grammar last */
     int *drawing_part;
