@@ -12,17 +12,6 @@
 
 #define N_TOKENS 21
 
-/* A file of the shape at path, a template for mkstemp(). */
-static inline void make_file(char *path, const struct synth_shape *shape,
-                             enum quantmix mix)
-{
-    const int fd = mkstemp(path);
-
-    assert_true(fd >= 0);
-    close(fd);
-    write_synth_file(path, shape, mix);
-}
-
 /* The model at path, with its weights read in. */
 static inline enum status try_open(struct slm **m, const char *path,
                                    enum weights_residency residency, int n_threads,

@@ -11,6 +11,23 @@
 
 static char path[] = "/tmp/slmbench_test_row_XXXXXX";
 
+/* For cmocka: before and after the tests of a program. */
+static inline int make_file(void **state)
+{
+    const int fd = mkstemp(path);
+
+    (void)state;
+    assert_true(fd >= 0);
+    close(fd);
+    return 0;
+}
+
+static inline int remove_file(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
 static inline void put(const char *text, size_t len)
 {
     FILE *f = fopen(path, "w");

@@ -27,16 +27,6 @@ static const struct synth_shape deep_shape = {.name = "deep",
                                               .rope_base = 10000,
                                               .norm_eps = 1e-5f};
 
-static inline void make_file(char *path, const struct synth_shape *shape,
-                             enum quantmix mix)
-{
-    const int fd = mkstemp(path);
-
-    assert_true(fd >= 0);
-    close(fd);
-    write_synth_file(path, shape, mix);
-}
-
 static inline struct slm_params
 params_of(const char *path, enum weights_residency residency, uint32_t isa_mask)
 {

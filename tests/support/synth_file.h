@@ -36,4 +36,15 @@ static inline void write_synth_file(const char *path, const struct synth_shape *
     synth_plan_free(plan);
 }
 
+/* A file of the shape at path, a template for mkstemp(). */
+static inline void make_file(char *path, const struct synth_shape *shape,
+                             enum quantmix mix)
+{
+    const int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    close(fd);
+    write_synth_file(path, shape, mix);
+}
+
 #endif

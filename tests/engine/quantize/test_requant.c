@@ -2,14 +2,13 @@
  *
  * test_requant.c - quantising at load gives the bytes that quantising before gives
  */
-#include "tests/support/test.h"
+#include "tests/support/synth_file.h"
 
 #include <math.h>
 
 #include "engine/engine.h"
 #include "engine/modelfile.h"
 #include "engine/quantize/requant.h"
-#include "engine/synth/synth.h"
 
 #define STORIES  TEST_DATA "models/stories260K-f32.gguf"
 #define N_TOKENS 12
@@ -41,20 +40,6 @@ static const struct synth_shape even = {.name = "even",
                                         .tied_output = true,
                                         .rope_base = 10000,
                                         .norm_eps = 1e-5f};
-
-static void make_file(char *path, const struct synth_shape *shape, enum quantmix mix)
-{
-    const int fd = mkstemp(path);
-    struct err err = ERR_INIT;
-    struct synth_plan *plan;
-
-    assert_true(fd >= 0);
-    close(fd);
-    if (synth_plan_make(&plan, shape, mix, 3, &err) ||
-        synth_write_file(plan, path, NULL, NULL, &err))
-        fail_msg("%s", err.msg);
-    synth_plan_free(plan);
-}
 
 static struct gguf *open_gguf(const char *path, const char *quant)
 {

@@ -379,12 +379,6 @@ int main(void)
         cmocka_unit_test(print_leaves_out_empty),
         cmocka_unit_test(print_has_the_digits_that_intervals_support),
     };
-    const int fd = mkstemp(path);
 
-    if (fd < 0)
-        return 1;
-    close(fd);
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(path);
-    return failed;
+    return cmocka_run_group_tests(tests, make_file, remove_file);
 }

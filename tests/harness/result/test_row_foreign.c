@@ -245,12 +245,6 @@ int main(void)
         cmocka_unit_test(formulas_are_disarmed_and_come_back),
         cmocka_unit_test(what_a_table_becomes_is_limited),
     };
-    const int fd = mkstemp(path);
 
-    if (fd < 0)
-        return 1;
-    close(fd);
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(path);
-    return failed;
+    return cmocka_run_group_tests(tests, make_file, remove_file);
 }
