@@ -7,6 +7,8 @@
  * value seen, the limit, and the way out where there is one; out-parameters are
  * untouched. The first error wins: setting an err that is set changes nothing,
  * so clean-up code may fail without hiding the first cause.
+ *
+ * Threading: one thread per err.
  */
 #ifndef SLM_ENGINE_BASE_STATUS_H
 #define SLM_ENGINE_BASE_STATUS_H

@@ -3,6 +3,8 @@
  * build.h - automata of JSON values and of schemas, built from the end (automaton.h)
  *
  * Functions take the node that follows and return where what they build begins.
+ *
+ * Threading: one thread per object.
  */
 #ifndef SLM_ENGINE_GRAMMAR_BUILD_H
 #define SLM_ENGINE_GRAMMAR_BUILD_H

@@ -4,6 +4,8 @@
  *
  * Source: ECMA 262, the part of its syntax that is regular: characters, classes,
  * groups, alternatives, repetitions, and ^ and $ at the ends.
+ *
+ * Threading: one thread per object.
  */
 #ifndef SLM_ENGINE_GRAMMAR_PATTERN_H
 #define SLM_ENGINE_GRAMMAR_PATTERN_H

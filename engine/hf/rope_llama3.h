@@ -6,6 +6,8 @@
  * one that turns `low` times or less is slowed down by `stretch`, those between partly.
  *
  * Source: Llama 3.1's published frequencies.
+ *
+ * Threading: pure functions.
  */
 #ifndef SLM_ENGINE_HF_ROPE_LLAMA3_H
 #define SLM_ENGINE_HF_ROPE_LLAMA3_H

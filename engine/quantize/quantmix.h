@@ -5,6 +5,8 @@
  * "Q4_K_M" is not a format but a mix: most matrices are Q4_K, those whose quantisation
  * costs most quality Q6_K. The rules are those of published GGUF files, so that bytes
  * per token agree with them.
+ *
+ * Threading: pure functions.
  */
 #ifndef SLM_ENGINE_QUANTIZE_QUANTMIX_H
 #define SLM_ENGINE_QUANTIZE_QUANTMIX_H

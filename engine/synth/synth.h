@@ -10,6 +10,8 @@
  *
  * Blocks are drawn from a pool of quantised random blocks, so making a file costs
  * little more than copying memory.
+ *
+ * Threading: one thread per plan.
  */
 #ifndef SLM_ENGINE_SYNTH_SYNTH_H
 #define SLM_ENGINE_SYNTH_SYNTH_H

@@ -5,6 +5,8 @@
  * After interrupt_catch() SIGINT, SIGTERM and SIGHUP only raise a flag; loops check
  * interrupted() and stop cleanly. A second signal ends the process at once, unless
  * interrupt_forget() was called in between. SIGHUP stays ignored under nohup.
+ *
+ * Threading: any thread; the signals are those of the whole process.
  */
 #ifndef SLM_HARNESS_BASE_INTERRUPT_H
 #define SLM_HARNESS_BASE_INTERRUPT_H

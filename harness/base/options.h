@@ -12,6 +12,8 @@
  *
  * Every command has --help, and --isa-disable=LIST unless it runs no kernel. Options
  * and arguments may be mixed; "--" ends options. Help is wrapped at 80 columns.
+ *
+ * Threading: the main thread.
  */
 #ifndef SLM_HARNESS_BASE_OPTIONS_H
 #define SLM_HARNESS_BASE_OPTIONS_H

@@ -4,6 +4,8 @@
  *
  * what names the option or key in the message. Errors: ST_USAGE; *out is
  * untouched then.
+ *
+ * Threading: pure functions.
  */
 #ifndef SLM_HARNESS_BASE_PARSE_H
 #define SLM_HARNESS_BASE_PARSE_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * suggest.h - "did you mean": the nearest of a list of names
+ *
+ * Threading: pure functions.
  */
 #ifndef SLM_HARNESS_BASE_SUGGEST_H
 #define SLM_HARNESS_BASE_SUGGEST_H

@@ -8,6 +8,8 @@
  * options.h, which answers --help), does its work through one call and returns the
  * exit code of the process; cmd_end() prints an err, if there is one, and returns the
  * exit code.
+ *
+ * Threading: the main thread.
  */
 #ifndef SLM_HARNESS_CMD_CMD_H
 #define SLM_HARNESS_CMD_CMD_H

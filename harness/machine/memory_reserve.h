@@ -5,6 +5,8 @@
  *
  * The one rule for points, plans, tuning, sessions (generate, chat, quality) and gates,
  * under a limit and without one: what is planned for one of them fits the others.
+ *
+ * Threading: pure functions.
  */
 #ifndef SLM_HARNESS_MACHINE_MEMORY_RESERVE_H
 #define SLM_HARNESS_MACHINE_MEMORY_RESERVE_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * quantize_report.h - plan and result of quantising as text
+ *
+ * Threading: one thread.
  */
 #ifndef SLM_HARNESS_MODEL_QUANTIZE_REPORT_H
 #define SLM_HARNESS_MODEL_QUANTIZE_REPORT_H
