@@ -8,9 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/base/random.h"
-
-#define PI 3.14159265358979323846
+#include "research/variates.h"
 
 static const char *const names[SIM_N_NOISES] = {
     [SIM_GAUSSIAN] = "gaussian",     [SIM_HEAVY] = "heavy-tailed",
@@ -26,30 +24,17 @@ const char *sim_noise_name(enum sim_noise noise)
 
 /* ---- noise ----------------------------------------------------------------------- */
 
-static double uniform(uint64_t *random)
-{
-    return (double)(random_bits(random) >> 11) * 0x1p-53;
-}
-
-/* Box and Muller 1958. */
-static double normal(uint64_t *random)
-{
-    const double u = 1 - uniform(random);
-
-    return sqrt(-2 * log(u)) * cos(2 * PI * uniform(random));
-}
-
 /* Three degrees of freedom, scaled to a standard deviation of 1. */
 static double student(uint64_t *random)
 {
     double squares = 0;
 
     for (int i = 0; i < 3; i++) {
-        const double z = normal(random);
+        const double z = random_normal(random);
 
         squares += z * z;
     }
-    return normal(random) / sqrt(squares);
+    return random_normal(random) / sqrt(squares);
 }
 
 void sim_machine_start(struct sim_machine *m, enum sim_noise noise, double sigma,
@@ -57,7 +42,7 @@ void sim_machine_start(struct sim_machine *m, enum sim_noise noise, double sigma
 {
     *m = (struct sim_machine){
         .noise = noise, .sigma = sigma, .trace = trace, .random = seed};
-    m->memory = normal(&m->random);
+    m->memory = random_normal(&m->random);
     m->fast = random_bits(&m->random) & 1;
     if (noise == SIM_TRACE) {
         assert(trace && trace->n >= 8);
@@ -71,16 +56,16 @@ void sim_machine_launch(struct sim_machine *m)
 {
     for (int side = 0; side < 2; side++)
         m->offset[side] =
-            m->noise == SIM_LAUNCH ? m->sigma / 2 * normal(&m->random) : 0;
+            m->noise == SIM_LAUNCH ? m->sigma / 2 * random_normal(&m->random) : 0;
 }
 
 static double burst(struct sim_machine *m)
 {
-    if (m->burst == 0 && uniform(&m->random) < 0.04) {
+    if (m->burst == 0 && random_uniform(&m->random) < 0.04) {
         m->burst = 1;
-        while (uniform(&m->random) < 0.7)
+        while (random_uniform(&m->random) < 0.7)
             m->burst++;
-        m->burst_log = log(1.1 + uniform(&m->random));
+        m->burst_log = log(1.1 + random_uniform(&m->random));
     }
     if (m->burst == 0)
         return 0;
@@ -97,17 +82,17 @@ double sim_machine_turn(struct sim_machine *m, int side)
     case SIM_HEAVY:
         return sigma * student(&m->random);
     case SIM_AR1:
-        m->memory = 0.9 * m->memory + sqrt(1 - 0.81) * normal(&m->random);
-        return 2 * sigma * m->memory + sigma / 2 * normal(&m->random);
+        m->memory = 0.9 * m->memory + sqrt(1 - 0.81) * random_normal(&m->random);
+        return 2 * sigma * m->memory + sigma / 2 * random_normal(&m->random);
     case SIM_FREQUENCY:
-        m->fast ^= uniform(&m->random) < 0.1;
-        return (m->fast ? 0 : 0.06) + sigma / 2 * normal(&m->random);
+        m->fast ^= random_uniform(&m->random) < 0.1;
+        return (m->fast ? 0 : 0.06) + sigma / 2 * random_normal(&m->random);
     case SIM_LAUNCH:
-        return m->offset[side] + sigma * sqrt(0.5) * normal(&m->random);
+        return m->offset[side] + sigma * sqrt(0.5) * random_normal(&m->random);
     case SIM_BURSTS:
-        return burst(m) + sigma / 2 * normal(&m->random);
+        return burst(m) + sigma / 2 * random_normal(&m->random);
     case SIM_DRIFT:
-        return 0.001 * at + 0.05 * sin(at / 6) + sigma / 2 * normal(&m->random);
+        return 0.001 * at + 0.05 * sin(at / 6) + sigma / 2 * random_normal(&m->random);
     case SIM_TRACE:
         m->trace_at = (m->trace_at + 1) % m->trace->n;
         return m->trace->log_time[m->trace_at];
@@ -115,7 +100,7 @@ double sim_machine_turn(struct sim_machine *m, int side)
     case SIM_N_NOISES:
         break;
     }
-    return sigma * normal(&m->random);
+    return sigma * random_normal(&m->random);
 }
 
 /* ---- gates ---------------------------------------------------------------------- */

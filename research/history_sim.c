@@ -9,12 +9,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/base/random.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
 #include "harness/history/change.h"
+#include "research/variates.h"
 
-#define PI         3.14159265358979323846
 #define LEAST_RUNS 60
 #define EDGE       10 /* runs between change points, and before the first */
 #define LEVEL      0.01
@@ -36,33 +35,21 @@ const char *history_noise_name(enum history_noise noise)
     return noise_names[noise];
 }
 
-static double uniform(uint64_t *random)
-{
-    return (double)(random_bits(random) >> 11) * 0x1p-53;
-}
-
-static double normal(uint64_t *random)
-{
-    const double u = 1 - uniform(random);
-
-    return sqrt(-2 * log(u)) * cos(2 * PI * uniform(random));
-}
-
 double sim_history_noise(enum history_noise noise, double sigma, uint64_t *random)
 {
-    double squares = 0, v = normal(random);
+    double squares = 0, v = random_normal(random);
 
     if (noise == HISTORY_HEAVY) {
         for (int i = 0; i < 3; i++) {
-            const double z = normal(random);
+            const double z = random_normal(random);
 
             squares += z * z;
         }
         v /= sqrt(squares);
     }
     v *= sigma;
-    if (noise == HISTORY_OUTLIERS && uniform(random) < 0.05)
-        v += log1p(-0.05 - 0.2 * uniform(random));
+    if (noise == HISTORY_OUTLIERS && random_uniform(random) < 0.05)
+        v += log1p(-0.05 - 0.2 * random_uniform(random));
     if (noise == HISTORY_TWO && random_bits(random) & 1)
         v += 0.03;
     return v;
@@ -87,15 +74,15 @@ static void draw_places(struct sim_history *h, uint64_t *random)
 void sim_history_make(struct sim_history *h, enum history_noise noise, size_t n_changes,
                       uint64_t seed)
 {
-    const double sigma = 0.01 + 0.01 * uniform(&seed);
-    double level = log(10 + 20 * uniform(&seed));
+    const double sigma = 0.01 + 0.01 * random_uniform(&seed);
+    double level = log(10 + 20 * random_uniform(&seed));
 
     assert(n_changes <= SIM_MAX_CHANGES);
     h->n = LEAST_RUNS + random_bits(&seed) % (SIM_MAX_RUNS - LEAST_RUNS + 1);
     h->n_changes = n_changes;
     draw_places(h, &seed);
     for (size_t i = 0; i < n_changes; i++) {
-        const double size = 0.01 * pow(10, uniform(&seed));
+        const double size = 0.01 * pow(10, random_uniform(&seed));
 
         h->size[i] = random_bits(&seed) & 1 ? size : -size;
     }
