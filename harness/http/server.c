@@ -22,6 +22,7 @@
 #define SECOND_NS  UINT64_C(1000000000)
 #define SWEEP_MS   1000
 #define MAX_EVENTS 64
+#define KEPT_BYTES (128 << 10)
 
 /* What connections have at the end to take answers that are there. */
 #define LAST_NS (5 * SECOND_NS)
@@ -76,6 +77,17 @@ static bool has_ended(const struct client *c)
 
     return (!c->x || c->x->state == EXCHANGE_COMES) &&
            recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* A large piece of memory goes back to the system when it is freed, and what is free at
+ * the end of a thread's memory: else glibc keeps as much of that, for each thread, as
+ * the largest piece that was ever freed. */
+static void keep_little_memory(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
+    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+#endif
 }
 
 /* Memory that requests have taken goes back to the system when there is none. */
@@ -285,6 +297,7 @@ enum status server_open(struct server **s, const struct server_params *params,
 
     if (!new)
         return err_set(err, ST_NO_MEMORY, "no memory for a server");
+    keep_little_memory();
     signal(SIGPIPE, SIG_IGN); /* a client that leaves is no reason to end */
     new->params = *params;
     pthread_mutex_init(&new->mutex, NULL);
