@@ -253,7 +253,7 @@ static void change_running(struct scheduler *s)
 
         if (c && atomic_load(&c->closed)) {
             completion_finish(c, COMPLETION_ABORTED, NULL);
-            scheduler_end(s, c, true);
+            scheduler_end(s, c);
         }
     }
     scheduler_drop_closed(s);

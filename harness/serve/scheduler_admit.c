@@ -34,12 +34,12 @@ static void set_over(struct scheduler *s, struct completion *c)
 }
 
 /* The sequence is free; what it computed may be kept for others. */
-static void give_sequence_back(struct scheduler *s, struct completion *c, bool keep)
+static void give_sequence_back(struct scheduler *s, struct completion *c)
 {
     struct slm *m = s->params.m;
     struct err ignored = ERR_INIT; /* without memory for the table less is kept */
 
-    if (keep && s->params.keep_prefixes && slm_seq_n_past(m, c->seq) > 0)
+    if (s->params.keep_prefixes)
         slm_prefix_keep(m, c->seq, c->tokens, &ignored);
     slm_seq_truncate(m, c->seq, 0);
     s->running[c->seq] = NULL;
@@ -49,11 +49,11 @@ static void give_sequence_back(struct scheduler *s, struct completion *c, bool k
     c->n_done = 0;
 }
 
-void scheduler_end(struct scheduler *s, struct completion *c, bool keep)
+void scheduler_end(struct scheduler *s, struct completion *c)
 {
     const double took = scheduler_seconds(c->admitted_ns, clock_ns());
 
-    give_sequence_back(s, c, keep);
+    give_sequence_back(s, c);
     s->mean_s = s->mean_s > 0 ? s->mean_s + MEAN_SHARE * (took - s->mean_s) : took;
     fair_queue_remove(&s->queue, &c->item, false);
     set_over(s, c);
@@ -91,7 +91,7 @@ void scheduler_end_all(struct scheduler *s, enum completion_end end,
     for (int seq = 0; seq < s->n_sequences; seq++)
         if (s->running[seq]) {
             completion_finish(s->running[seq], end, err);
-            scheduler_end(s, s->running[seq], !err);
+            scheduler_end(s, s->running[seq]);
         }
     for (struct fair_item *item; (item = fair_queue_next(&s->queue));) {
         struct completion *c = (struct completion *)item;
@@ -169,8 +169,7 @@ static bool admit(struct scheduler *s, struct completion *c)
     struct slm *m = s->params.m;
 
     c->seq = free_sequence(s);
-    c->n_done =
-        s->params.keep_prefixes ? slm_prefix_take(m, c->seq, c->tokens, c->n) : 0;
+    c->n_done = slm_prefix_take(m, c->seq, c->tokens, c->n);
     if (s->n_running && !has_room(s, c)) {
         slm_seq_truncate(m, c->seq, 0);
         c->seq = -1;
@@ -216,7 +215,7 @@ void scheduler_drop(struct scheduler *s)
             (!last || s->running[seq]->item.ticket > last->item.ticket))
             last = s->running[seq];
     assert(last);
-    give_sequence_back(s, last, true);
+    give_sequence_back(s, last);
     fair_queue_put_back(&s->queue, &last->item);
     s->n_put_back++;
     s->stats.n_preempted++;

@@ -189,8 +189,8 @@ void scheduler_admit(struct scheduler *s);
 /* Drop the sequence that came last; it waits again. */
 void scheduler_drop(struct scheduler *s);
 
-/* A running completion is over, and its sequence free; keep: what it computed. */
-void scheduler_end(struct scheduler *s, struct completion *c, bool keep);
+/* A running completion is over, and its sequence free. */
+void scheduler_end(struct scheduler *s, struct completion *c);
 
 /* Those that wait and have been closed are gone. */
 void scheduler_drop_closed(struct scheduler *s);

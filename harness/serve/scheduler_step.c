@@ -5,7 +5,6 @@
 #include "harness/serve/scheduler_impl.h"
 
 #include <assert.h>
-#include <math.h>
 
 #include "engine/base/clock.h"
 
@@ -21,20 +20,9 @@ enum {
 /* ---- what is computed -------------------------------------------------------------
  */
 
-/* Tokens at depth 0 that cost as much as n at this depth. */
 static double work_of(const struct scheduler *s, int n, int depth)
 {
-    return n * (1 + s->depth_cost * (depth + n / 2.0));
-}
-
-/* The most tokens at this depth with that much work. */
-static int tokens_within(const struct scheduler *s, double work, int depth)
-{
-    const double one = 1 + s->depth_cost * depth, k = s->depth_cost;
-
-    if (work <= 0)
-        return 0;
-    return (int)(k > 0 ? (sqrt(one * one + 2 * k * work) - one) / k : work / one);
+    return step_cost_work(s->depth_cost, n, depth);
 }
 
 static bool generates(const struct completion *c)
@@ -150,7 +138,7 @@ static void plan_prompts(struct scheduler *s, int left)
         n = c->n - c->n_done;
         n = n < left ? n : left;
         if (limited) {
-            int within = tokens_within(s, work, c->n_done);
+            int within = step_cost_tokens(s->depth_cost, work, c->n_done);
 
             within = within > least ? within : least;
             n = n < within ? n : within;
@@ -287,8 +275,7 @@ static double soonest_end_s(const struct scheduler *s, double step_s)
 }
 
 /* What the step did, with mu held; then those that are over are gone. */
-static void account(struct scheduler *s, uint64_t begin_ns, uint64_t batch_ns,
-                    bool failed)
+static void account(struct scheduler *s, uint64_t begin_ns, uint64_t batch_ns)
 {
     const double step_s = scheduler_seconds(begin_ns, clock_ns());
 
@@ -300,7 +287,7 @@ static void account(struct scheduler *s, uint64_t begin_ns, uint64_t batch_ns,
 
         s->stats.n_step_tokens += (uint64_t)s->parts[i].n;
         if (c->ending)
-            scheduler_end(s, c, !failed);
+            scheduler_end(s, c);
     }
     s->soonest_s = soonest_end_s(s, step_s);
     scheduler_count(s);
@@ -354,7 +341,7 @@ enum status scheduler_step(struct scheduler *s, struct err *err)
     pthread_mutex_lock(&s->mu);
     if (!st)
         count_tokens(s);
-    account(s, begin_ns, batch_ns, st != ST_OK);
+    account(s, begin_ns, batch_ns);
     pthread_mutex_unlock(&s->mu);
     if (st && st != ST_IO) {
         err_clear(err);

@@ -17,6 +17,20 @@
  * machine is. */
 #define MOST_MARGIN 2.0
 
+double step_cost_work(double depth_cost, int n, int depth)
+{
+    return n * (1 + depth_cost * (depth + n / 2.0));
+}
+
+int step_cost_tokens(double depth_cost, double work, int depth)
+{
+    const double one = 1 + depth_cost * depth, k = depth_cost;
+
+    if (work <= 0)
+        return 0;
+    return (int)(k > 0 ? (sqrt(one * one + 2 * k * work) - one) / k : work / one);
+}
+
 static void sort(const double *values, size_t n, double *sorted)
 {
     for (size_t i = 0; i < n; i++) {

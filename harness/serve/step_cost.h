@@ -42,6 +42,13 @@ struct step_cost {
     uint64_t n_ratios;
 };
 
+/* The work of n tokens from this depth on, in tokens at depth 0; attention at one
+ * position costs as much as depth_cost tokens. */
+double step_cost_work(double depth_cost, int n, int depth);
+
+/* The most tokens from this depth on with that much work. */
+int step_cost_tokens(double depth_cost, double work, int depth);
+
 /* A step of this work, at least 1, took s seconds. Begin with zeros. */
 void step_cost_add(struct step_cost *c, double work, double s);
 

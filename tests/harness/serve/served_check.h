@@ -73,6 +73,12 @@ static inline void served_check_parts(const struct served *d, const struct sched
     }
     assert_in_range(n_tokens, 1, s->n_most_tokens);
     assert_true(wanted <= n_free);
+    /* a limit that no step can keep: prompts have 8 tokens, all of them together */
+    if (s->limited && s->params.max_itl_s < 1e-6) {
+        for (int i = 0; i < s->n_parts; i++)
+            n_tokens -= s->part_of[i]->n_done >= s->part_of[i]->n_prefill;
+        assert_in_range(n_tokens, 1, 8);
+    }
     for (int seq = 0; seq < s->n_sequences; seq++) {
         const struct completion *c = s->running[seq];
         int n_parts = 0;

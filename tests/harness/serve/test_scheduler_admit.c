@@ -10,6 +10,7 @@ struct scene {
     const char *what;
     int n_sequences, n_pages;
     bool keeps;
+    double max_itl_s;
     struct {
         int n_prompt, n_answer; /* tokens */
         uint64_t client;
@@ -78,6 +79,14 @@ static const struct scene SCENES[] = {
      .n_together = 2,
      .n_dropped = 1,
      .order = {0, 2, 3, 4, 1}},
+    {.what = "what was dropped is computed again in chunks, as prompts are",
+     .n_sequences = 2,
+     .n_pages = 4,
+     .max_itl_s = 1e-9,
+     .requests = {{200, 400, 1}, {100, 500, 2}, {10, 150, 2}},
+     .n_together = 2,
+     .n_dropped = 1,
+     .order = {0, 2, 1}},
     /* beside one that runs all the time */
     {.what = "what was kept is charged to nobody",
      .n_sequences = 2,
@@ -166,6 +175,7 @@ static void check_scene(const struct scene *scene)
         play.n_requests++;
     served_open(&play.d, &SERVED_PLAIN, scene->n_sequences, N_CTX, scene->n_pages);
     play.s = served_scheduler(&play.d, MOST_REQUESTS, scene->keeps);
+    play.s->params.max_itl_s = scene->max_itl_s;
     come(&play, 0);
     slm_set_eval_hook(play.d.m, step, &play);
     if (scheduler_run(play.s, &err))

@@ -2,7 +2,7 @@
  *
  * test_scheduler_grammar.c - texts that follow a grammar, beside others that do not
  */
-#include "tests/harness/serve/served_model.h"
+#include "tests/harness/serve/served_check.h"
 
 #include <jansson.h>
 
@@ -193,6 +193,58 @@ static void certain_from_the_beginning(void **state)
     served_close(&d);
 }
 
+struct watched {
+    struct served *d;
+    struct scheduler *s;
+};
+
+static void watch(void *arg)
+{
+    const struct watched *w = arg;
+
+    served_check_step(w->d, w->s);
+}
+
+/* More tokens are forced than a step takes: they come in as few steps as they fill. */
+static void many_are_certain(void **state)
+{
+    struct served d;
+    struct watched w = {.d = &d};
+    struct scheduler_stats stats;
+    struct grammar *g =
+        schema("{\"type\":\"array\",\"minItems\":2,\"items\":false,\"prefixItems\":["
+               "{\"enum\":[\"one of two very long texts that have no choice in them\","
+               "\"two of two very long texts that have no choice in them\"]},"
+               "{\"enum\":[1,2]}]}");
+    const int32_t prompt[] = {300, 301, 302};
+    struct completion_params p = served_params(prompt, 3, 80);
+    struct completion *c[3];
+    static struct served_text t;
+
+    (void)state;
+    served_open(&d, &SERVED_PLAIN, 3, N_CTX, 0);
+    tokenizer_close(d.tok);
+    d.tok = plain_vocabulary();
+    w.s = served_scheduler(&d, 4, false);
+    p.grammar = g;
+    for (int i = 0; i < 3; i++)
+        c[i] = served_submit(w.s, &p);
+    grammar_unref(g);
+    slm_set_eval_hook(d.m, watch, &w);
+    served_run(w.s);
+    scheduler_read_stats(w.s, &stats);
+    /* 57 tokens of each are certain after the choice of a letter, and a few are not */
+    assert_true(stats.n_step_tokens > 3 * 57 && stats.n_steps < 12);
+    for (int i = 0; i < 3; i++) {
+        served_read(c[i], &t);
+        assert_int_equal(t.end, COMPLETION_STOP);
+        assert_true(t.n > 55);
+        completion_close(c[i]);
+    }
+    scheduler_close(w.s);
+    served_close(&d);
+}
+
 /* Whatever ends it or cuts it, what was said is the beginning of an object. */
 static void any_object(void **state)
 {
@@ -240,6 +292,7 @@ int main(void)
         cmocka_unit_test(valid_texts),
         cmocka_unit_test(valid_texts_with_few_pages),
         cmocka_unit_test(certain_from_the_beginning),
+        cmocka_unit_test(many_are_certain),
         cmocka_unit_test(any_object),
     };
 

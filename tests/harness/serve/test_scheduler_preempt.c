@@ -198,6 +198,7 @@ static void check_crowd(int n_pages, bool keeps, uint64_t seed)
     assert_int_equal(stats.n_requests, N_REQUESTS);
     assert_int_equal(stats.n_running + stats.n_waiting + (int)stats.n_failed, 0);
     assert_int_equal(stats.n_completed + stats.n_cancelled, N_REQUESTS);
+    assert_int_equal(stats.n_pages_kept > 0, keeps);
     scheduler_close(k.s);
     served_check_idle(&k.d);
     for (int i = 0; i < N_REQUESTS; i++) {

@@ -2,6 +2,7 @@
  *
  * test_scheduler_queue.c - who is next, and what is refused
  */
+#include "tests/harness/serve/served_check.h"
 #include "tests/harness/serve/served_story.h"
 
 #include "engine/base/clock.h"
@@ -105,6 +106,122 @@ static void prompts_in_chunks(void **state)
     scheduler_close(s);
     completion_close(decodes);
     completion_close(prompts);
+}
+
+/* Steps of made-up times, a millisecond a token: whoever asks for it, together prompts
+ * get what the limit allows. */
+struct made_up {
+    struct scheduler *s;
+    struct step_cost cost;
+    int n_limited;
+};
+
+static void within_the_limit(void *arg)
+{
+    struct made_up *m = arg;
+    double work = 0;
+
+    served_check_step(&model, m->s);
+    for (int i = 0; i < m->s->n_parts; i++)
+        work += step_cost_work(m->s->depth_cost, m->s->parts[i].n,
+                               m->s->part_of[i]->n_done);
+    if (m->s->limited && m->n_limited < 12) {
+        m->n_limited++;
+        if (!(work > 34 && work < 37))
+            fail_msg("step %d under the limit: %g ms", m->n_limited, work);
+    }
+    /* the time that this step takes is one of seven, of which the median counts */
+    m->s->cost = m->cost;
+}
+
+static void prompts_share_the_limit(void **state)
+{
+    struct made_up m = {.s = served_scheduler(&model, 4, false)};
+    int32_t prompts[3][300];
+    struct completion *c[3];
+
+    (void)state;
+    for (int work = 1; work < 1 << 10; work *= 2)
+        for (int i = 0; i < STEP_COST_LAST; i++) {
+            step_cost_add(&m.cost, work, work * 1e-3);
+            step_cost_add(&m.cost, work * 1.5, work * 1.5e-3);
+        }
+    m.s->cost = m.cost;
+    m.s->params.max_itl_s = 0.040; /* of which 0.9 are aimed at */
+    for (int i = 0; i < 3; i++) {
+        struct completion_params p =
+            served_params(prompts[i], i ? 300 : 3, i ? 2 : 100);
+
+        served_prompt(prompts[i], 300, (uint64_t)i);
+        p.client = (uint64_t)i;
+        c[i] = served_submit(m.s, &p);
+    }
+    slm_set_eval_hook(model.m, within_the_limit, &m);
+    served_run(m.s);
+    slm_set_eval_hook(model.m, NULL, NULL);
+    assert_int_equal(m.n_limited, 12);
+    scheduler_close(m.s);
+    for (int i = 0; i < 3; i++)
+        completion_close(c[i]);
+}
+
+/* Notes in which step a request ended. */
+struct ending {
+    struct scheduler *s;
+    struct completion *c;
+    int step;
+};
+
+static void note_step(void *arg)
+{
+    struct ending *e = arg;
+    struct completion_piece piece;
+    struct scheduler_stats stats;
+
+    while (completion_read(e->c, &piece))
+        ;
+    scheduler_read_stats(e->s, &stats);
+    if (completion_end(e->c) != COMPLETION_RUNS)
+        e->step = (int)stats.n_steps;
+}
+
+/* Of clients for whom as much was computed, the shorter prompt is first; then it is the
+ * other one's turn, however much is left. */
+static void whose_prompt_is_next(void **state)
+{
+    static const struct {
+        int n_prompt[2], step[2];
+    } cases[] = {
+        {{100, 20}, {2, 1}}, /* 20 + 44, 56 */
+        /* 64 each in turn, the shorter one first: 200 = 3 x 64 + 8 in the 7th step */
+        {{300, 200}, {8, 7}},
+        {{30, 30}, {1, 1}},
+    };
+
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct scheduler *s = served_scheduler(&model, 4, false);
+        int32_t prompts[2][300];
+        struct ending ends[2];
+
+        for (int i = 0; i < 2; i++) {
+            struct completion_params p =
+                served_params(prompts[i], cases[k].n_prompt[i], 1);
+
+            served_prompt(prompts[i], 300, (uint64_t)i);
+            ends[i] = (struct ending){.s = s};
+            p.client = (uint64_t)i;
+            p.wake = note_step;
+            p.arg = &ends[i];
+            ends[i].c = served_submit(s, &p);
+        }
+        served_run(s);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(ends[i].step, cases[k].step[i]);
+            completion_close(ends[i].c);
+        }
+        scheduler_close(s);
+    }
 }
 
 /* ---- what is refused --------------------------------------------------------------
@@ -246,6 +363,8 @@ int main(void)
         cmocka_unit_test(clients_in_turn),
         cmocka_unit_test(short_prompts_beside_long_ones),
         cmocka_unit_test(prompts_in_chunks),
+        cmocka_unit_test(prompts_share_the_limit),
+        cmocka_unit_test(whose_prompt_is_next),
         cmocka_unit_test(full_queue),
         cmocka_unit_test(when_to_try_again),
         cmocka_unit_test(wrong_parameters),

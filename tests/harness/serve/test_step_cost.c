@@ -162,6 +162,30 @@ static void a_disturbed_time_passes(void **state)
     assert_float_equal(step_cost_aim_s(&c, 1), 1, 1e-9);
 }
 
+/* Tokens take more the deeper they are; as many fit as their work says. */
+static void deep_tokens_cost_more(void **state)
+{
+    const double costs[] = {0, 1e-5, 1e-3, 0.1};
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        for (int depth = 0; depth < 5000; depth += 700)
+            for (int n = 1; n < 3000; n = n * 2 + 1) {
+                const double work = step_cost_work(costs[i], n, depth);
+                double sum = 0;
+
+                for (int k = 0; k < n; k++)
+                    sum += 1 + costs[i] * (depth + k + 0.5);
+                assert_true(fabs(work - sum) < 1e-9 * sum);
+                assert_int_equal(step_cost_tokens(costs[i], work * (1 + 1e-9), depth),
+                                 n);
+                assert_int_equal(step_cost_tokens(costs[i], work * (1 - 1e-6), depth),
+                                 n - 1);
+            }
+    assert_int_equal(step_cost_tokens(0.1, 0, 50), 0);
+    assert_int_equal(step_cost_tokens(0.1, -1e9, 50), 0);
+}
+
 /* More work is never predicted to take less, whatever was measured. */
 static void more_takes_longer(void **state)
 {
@@ -193,6 +217,7 @@ int main(void)
         cmocka_unit_test(chunks_grow_to_the_limit),
         cmocka_unit_test(a_slow_time_passes),
         cmocka_unit_test(more_takes_longer),
+        cmocka_unit_test(deep_tokens_cost_more),
         cmocka_unit_test(most_steps_keep_the_limit),
         cmocka_unit_test(a_disturbed_time_passes),
     };
