@@ -14,16 +14,37 @@
 #include "harness/page/html.h"
 #include "harness/page/page_machine.h"
 #include "harness/result/order.h"
+#include "harness/users/users.h"
 
 #define MOST_POINTS 2000 /* of the table */
 
 /* ---- what is recommended -----------------------------------------------------------
  */
 
-static void put_card(FILE *f, const struct page_machine *m)
+/* *any: it has said something. Error: ST_NO_MEMORY. */
+static enum status put_carried(FILE *f, const struct page_machine *m, bool *any,
+                               struct err *err)
+{
+    char text[1200];
+    struct users u;
+    const enum status st = users_find(&u, m->rows, m->n_rows, err);
+
+    if (st == ST_OK && u.n) {
+        *any = true;
+        users_answer(&u, text, sizeof text);
+        fputs("<div class=\"decision\">\n<p class=\"choice\">", f);
+        html_put(f, text);
+        fputs("</p>\n</div>\n", f);
+    }
+    users_free(&u);
+    return st;
+}
+
+static enum status put_card(FILE *f, const struct page_machine *m, struct err *err)
 {
     char text[RECOMMEND_CHOICE_MAX];
     bool any = false;
+    enum status st;
 
     fprintf(f, "<div class=\"card\">\n<h3><a href=\"#m%d\">", m->number);
     html_put(f, m->name);
@@ -42,13 +63,29 @@ static void put_card(FILE *f, const struct page_machine *m)
         page_put_figures(f, &a->rec);
         fputs("</div>\n", f);
     }
+    st = put_carried(f, m, &any, err);
     if (!any)
         fputs("<p class=\"dim\">No recommendation.</p>\n", f);
     fputs("</div>\n", f);
+    return st;
 }
 
 /* ---- the same points ---------------------------------------------------------------
  */
+
+static bool is_speed(const struct row *r)
+{
+    return r->kind == POINT_DECODE || r->kind == POINT_PREFILL;
+}
+
+/* A machine of which only users were measured has none. */
+static bool has_points(const struct page_machine *m)
+{
+    for (size_t i = 0; i < m->picked.n && i < MOST_POINTS; i++)
+        if (is_speed(m->picked.v[i]))
+            return true;
+    return false;
+}
 
 /* A point of one machine under a name that is the same on all. */
 struct entry {
@@ -106,7 +143,8 @@ static void put_cell(FILE *f, const struct row *r)
     fputs("</small></td>", f);
 }
 
-static void put_lines(FILE *f, const struct entry *v, size_t n, size_t n_machines)
+static void put_lines(FILE *f, const struct entry *v, size_t n,
+                      const struct page_machine *machines, size_t n_machines)
 {
     for (size_t begin = 0, end; begin < n; begin = end) {
         size_t at = begin;
@@ -119,7 +157,8 @@ static void put_lines(FILE *f, const struct entry *v, size_t n, size_t n_machine
         for (size_t k = 0; k < n_machines; k++) {
             while (at < end && v[at].machine < (int)k)
                 at++;
-            put_cell(f, at < end && v[at].machine == (int)k ? v[at].row : NULL);
+            if (has_points(&machines[k]))
+                put_cell(f, at < end && v[at].machine == (int)k ? v[at].row : NULL);
         }
         fputs("</tr>\n", f);
     }
@@ -134,6 +173,8 @@ static void put_head(FILE *f, const struct page_machine *v, size_t n)
         "<thead><tr><th><button type=\"button\">point</button></th>",
         f);
     for (size_t i = 0; i < n; i++) {
+        if (!has_points(&v[i]))
+            continue;
         fputs("<th class=\"n\"><button type=\"button\">", f);
         html_put(f, v[i].name);
         fputs("</button></th>", f);
@@ -157,7 +198,7 @@ static enum status put_table(FILE *f, const struct page_machine *v, size_t n,
             const struct row *r = v[i].picked.v[k];
             struct entry *e = &entries[n_entries];
 
-            if (r->kind != POINT_DECODE && r->kind != POINT_PREFILL)
+            if (!is_speed(r))
                 continue;
             e->machine = (int)i;
             e->row = r;
@@ -166,7 +207,7 @@ static enum status put_table(FILE *f, const struct page_machine *v, size_t n,
         }
     qsort(entries, n_entries, sizeof *entries, by_name);
     put_head(f, v, n);
-    put_lines(f, entries, n_entries, n);
+    put_lines(f, entries, n_entries, v, n);
     fputs("</tbody></table></div>\n</div>\n", f);
     free(entries);
     return ST_OK;
@@ -175,12 +216,19 @@ static enum status put_table(FILE *f, const struct page_machine *v, size_t n,
 enum status page_put_overview(FILE *f, const struct page_machine *v, size_t n,
                               struct err *err)
 {
-    fputs("<section>\n<div class=\"grid cards\">\n", f);
-    for (size_t i = 0; i < n; i++)
-        put_card(f, &v[i]);
-    fputs("</div>\n</section>\n<section>\n", f);
-    const enum status st = put_table(f, v, n, err);
+    enum status st = ST_OK;
+    size_t n_with = 0;
 
+    fputs("<section>\n<div class=\"grid cards\">\n", f);
+    for (size_t i = 0; i < n && st == ST_OK; i++) {
+        st = put_card(f, &v[i], err);
+        n_with += has_points(&v[i]);
+    }
+    fputs("</div>\n</section>\n", f);
+    if (st || n_with < 2)
+        return st;
+    fputs("<section>\n", f);
+    st = put_table(f, v, n, err);
     fputs("</section>\n", f);
     return st;
 }

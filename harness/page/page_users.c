@@ -10,14 +10,17 @@
 #include "harness/page/svg.h"
 #include "harness/users/users.h"
 
-#define PANEL_HEIGHT    132.0
-#define PANEL_GAP       34.0
+#define PICTURE_HEIGHT  170.0
 #define TOP             24.0
 #define FOOT            46.0
 #define NAME_CHARACTERS 44
 #define LOG_RATIO       12.0 /* beyond it an axis is logarithmic */
+#define NUMBER_WIDTH    18.0 /* of a number of users beside its mark, and its height */
+#define NUMBER_HEIGHT   14.0
 
-/* ---- the picture -------------------------------------------------------------------
+/* ---- a picture ---------------------------------------------------------------------
+ *
+ * part: 0 is the time to the first token, 1 that of the others.
  */
 
 static struct users_figure latency_of(const struct users_step *s, int part)
@@ -62,21 +65,36 @@ static struct svg_range y_range(const struct users *u, int part)
     return (struct svg_range){0, 1.25 * most, false};
 }
 
-static double most_tok_per_s(const struct users *u)
+/* Of those that are drawn. */
+static double most_tok_per_s(const struct users *u, int part)
 {
     double most = 1e-9;
 
     for (size_t i = 0; i < u->n; i++)
         for (size_t k = 0; k < u->v[i].n; k++)
-            most = fmax(most, u->v[i].step[k].tok_per_s.v);
+            if (isfinite(latency_of(&u->v[i].step[k], part).v))
+                most = fmax(most, u->v[i].step[k].tok_per_s.v);
     return most;
 }
 
+static bool is_drawn(const struct users_series *s, int part)
+{
+    for (size_t k = 0; k < s->n; k++)
+        if (isfinite(latency_of(&s->step[k], part).v))
+            return true;
+    return false;
+}
+
+/* The number stands at the right of its mark; where the one before it stands there, at
+ * the left. */
 static void put_step(FILE *f, const struct svg_area *a, const struct users_step *s,
-                     int series, int part)
+                     const struct users_step *before, int series, int part)
 {
     const struct users_figure y = latency_of(s, part);
     const double x = svg_x(a, s->tok_per_s.v), at = svg_y(a, y.v);
+    const double near_x = before ? fabs(svg_x(a, before->tok_per_s.v) - x) : INFINITY;
+    const double near_y = before ? fabs(svg_y(a, latency_of(before, part).v) - at) : 0;
+    const bool is_left = near_x < NUMBER_WIDTH && near_y < NUMBER_HEIGHT;
     char text[16];
 
     fputs("<g><title>", f);
@@ -89,13 +107,15 @@ static void put_step(FILE *f, const struct svg_area *a, const struct users_step 
     svg_mark(f, x, at, series, s->is_doubtful ? MARK_HOLLOW : MARK_SOLID);
     fputs("</g>\n", f);
     snprintf(text, sizeof text, "%d", s->n_users);
-    svg_text(f, x + 7, at + 14, "start", "note", text);
+    svg_text(f, is_left ? x - 7 : x + 7, at - 5, is_left ? "end" : "start", "note",
+             text);
 }
 
 static void put_series(FILE *f, const struct svg_area *a, const struct users_series *s,
                        int series, int part)
 {
     const char *move = "<path class=\"line\" d=\"M";
+    const struct users_step *before = NULL;
     bool any = false;
 
     fprintf(f, "<g class=\"s%d\">\n", series % SVG_COLORS);
@@ -111,8 +131,10 @@ static void put_series(FILE *f, const struct svg_area *a, const struct users_ser
     if (any)
         fputs("\"/>\n", f);
     for (size_t k = 0; k < s->n; k++)
-        if (isfinite(latency_of(&s->step[k], part).v))
-            put_step(f, a, &s->step[k], series, part);
+        if (isfinite(latency_of(&s->step[k], part).v)) {
+            put_step(f, a, &s->step[k], before, series, part);
+            before = &s->step[k];
+        }
     fputs("</g>\n", f);
 }
 
@@ -136,37 +158,37 @@ static void put_limits(FILE *f, const struct svg_area *a, const struct users *u,
     }
 }
 
-static void put_picture(FILE *f, const struct users *u)
+static void put_picture(FILE *f, const struct users *u, int part)
 {
-    struct svg_area a = {
-        .top = TOP, .height = PANEL_HEIGHT, .x = {0, 1.1 * most_tok_per_s(u), false}};
-    const struct svg_range y[2] = {y_range(u, 0), y_range(u, 1)};
+    struct svg_area a = {.top = TOP,
+                         .height = PICTURE_HEIGHT,
+                         .x = {0, 1.1 * most_tok_per_s(u, part), false},
+                         .y = y_range(u, part)};
     char name[REPORT_NAME_MAX];
 
-    fputs("<ul class=\"legend\">\n", f);
+    fprintf(f,
+            "<figure class=\"card\">\n<figcaption><h3>Throughput against %s</h3>"
+            "<p class=\"sub\">Numbers are users; a server carries those who are below "
+            "both limits.</p></figcaption>\n<ul class=\"legend\">\n",
+            part ? "the time of a token" : "the time to the first token");
     for (size_t i = 0; i < u->n; i++)
-        svg_key(f, (int)i, "line", MARK_SOLID,
-                text_shorten(name, sizeof name, u->v[i].name, NAME_CHARACTERS));
+        if (is_drawn(&u->v[i], part))
+            svg_key(f, (int)i, "line", MARK_SOLID,
+                    text_shorten(name, sizeof name, u->v[i].name, NAME_CHARACTERS));
     fputs("</ul>\n", f);
-    svg_begin(f, SVG_WIDTH, TOP + 2 * PANEL_HEIGHT + PANEL_GAP + FOOT,
-              "Throughput against latency");
-    a.left = fmax(svg_y_labels_width(&y[0], 4), svg_y_labels_width(&y[1], 4));
+    svg_begin(f, SVG_WIDTH, TOP + PICTURE_HEIGHT + FOOT, "Throughput against latency");
+    a.left = svg_y_labels_width(&a.y, 4);
     a.width = SVG_WIDTH - a.left - 14;
-    for (int part = 0; part < 2; part++) {
-        a.y = y[part];
-        svg_text(f, a.left, a.top - 9, "start", "name",
-                 part ? "p90 ms per token" : "p90 seconds to the first token");
-        svg_y_axis(f, &a, 4);
-        put_limits(f, &a, u, part);
-        for (size_t i = 0; i < u->n; i++)
-            put_series(f, &a, &u->v[i], (int)i, part);
-        if (part) {
-            svg_x_axis(f, &a, 5);
-            svg_x_title(f, &a, "tokens per second, of all users");
-        }
-        a.top += PANEL_HEIGHT + PANEL_GAP;
-    }
+    svg_text(f, a.left, a.top - 9, "start", "name",
+             part ? "p90 ms per token" : "p90 seconds to the first token");
+    svg_y_axis(f, &a, 4);
+    put_limits(f, &a, u, part);
+    for (size_t i = 0; i < u->n; i++)
+        put_series(f, &a, &u->v[i], (int)i, part);
+    svg_x_axis(f, &a, 5);
+    svg_x_title(f, &a, "tokens per second, of all users");
     svg_end(f);
+    fputs("</figure>\n", f);
 }
 
 /* ---- the table ---------------------------------------------------------------------
@@ -259,24 +281,19 @@ enum status page_put_users(FILE *f, const struct page_machine *m, struct err *er
 
     if (st == ST_OK && u.n) {
         users_answer(&u, text, sizeof text);
-        fprintf(f, "<div%s>\n<div class=\"card\">\n<p class=\"label\">Users</p>\n",
-                has_latencies(&u) ? " class=\"pair\"" : "");
-        fputs("<p class=\"choice\">", f);
+        fputs("<div class=\"card users\">\n<p class=\"label\">Users</p>\n"
+              "<p class=\"choice\">",
+              f);
         html_put(f, text);
         fputs("</p>\n", f);
         put_table(f, &u);
         fputs("</div>\n", f);
         if (has_latencies(&u)) {
-            fputs(
-                "<figure class=\"card\">\n<figcaption><h3>"
-                "Throughput against latency</h3><p class=\"sub\">Numbers are users; a "
-                "server carries those whose figures are below both limits.</p>"
-                "</figcaption>\n",
-                f);
-            put_picture(f, &u);
-            fputs("</figure>\n", f);
+            fputs("<div class=\"grid\">\n", f);
+            for (int part = 0; part < 2; part++)
+                put_picture(f, &u, part);
+            fputs("</div>\n", f);
         }
-        fputs("</div>\n", f);
     }
     users_free(&u);
     return st;

@@ -33,6 +33,13 @@ void users_say_capacity(const struct users_series *s, char *buf, size_t cap)
     const struct users_step *over = step_of(s, s->misses);
     char ttft[32];
 
+    if (!at && s->undecided && !over) {
+        text_append(buf, cap,
+                    "Whether it carries any user within %g s to the first token and %g "
+                    "ms a token is undecided: give it more requests.",
+                    s->slo.ttft_s, s->slo.tpot_ms);
+        return;
+    }
     if (at)
         text_append(buf, cap, "Carries %d %s (p90 TTFT %s, %.0f ms a token)",
                     s->carries, slo_users(&s->slo, s->carries),
@@ -125,7 +132,7 @@ static void say_pair(const struct users_pair *p, const char *a, const char *b,
     if (isfinite(p->lo))
         text_append(buf, cap, " [%.2f, %.2f], %zu rounds", p->lo, p->hi, p->n);
     else
-        text_append(buf, cap, " (one round: more --rounds give an interval)");
+        text_append(buf, cap, " (one round, so without an interval)");
     if (p->is_doubtful)
         text_append(buf, cap, ", disturbed");
 }

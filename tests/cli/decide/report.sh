@@ -102,6 +102,35 @@ if command -v gnuplot >/dev/null; then
     [ ! -e plotted/token_times.svg ] || fail "a chart without samples is still there"
 fi
 
+# ---- users of two servers on one machine, beside a sweep of another
+mkdir users
+python3 - users/sweep.csv <<'END'
+import csv, sys
+out = csv.DictWriter(open(sys.argv[1], "w", newline=""), """utc point attempt kind model engine status tok_per_s
+    tok_per_s_lo tok_per_s_hi validity load_mode n_users prompt_lengths output_lengths prefix_tokens slo n_requests
+    n_failed n_ttft_met n_tpot_met window_s ttft_p50_s ttft_p90_s ttft_p90_s_lo ttft_p90_s_hi tpot_p50_ms tpot_p90_ms
+    e2e_p50_s slo_verdict in_flight little""".split())
+out.writeheader()
+for server, speeds, ttft, tpot in (("slmbench", (56, 82, 119, 151, 164, 153), (.26, .5, .89, 1.35, 1.9, 7.6), 18),
+                                   ("llama-server", (40, 43, 45, 46, 44, 30), (.4, .9, 1.9, 4.2, 9, 19), 25)):
+    for k, (speed, first) in enumerate(zip(speeds, ttft)):
+        users, met = 2 ** k, 60 if first < 5 else 9
+        out.writerow({
+            "utc": "2027-01-01T00:00:0%dZ" % k, "point": "load/%s/m/p128/o64/u%d" % (server, users), "attempt": 1,
+            "kind": "load", "model": "m", "engine": server, "status": "ok", "tok_per_s": speed,
+            "tok_per_s_lo": .9 * speed, "tok_per_s_hi": 1.1 * speed, "validity": "valid", "load_mode": "closed",
+            "n_users": users, "prompt_lengths": 128, "output_lengths": 64, "prefix_tokens": 0, "slo": "reading",
+            "n_requests": 60, "n_failed": 0, "n_ttft_met": met, "n_tpot_met": 60, "window_s": 100,
+            "ttft_p50_s": .8 * first, "ttft_p90_s": first, "ttft_p90_s_lo": .9 * first, "ttft_p90_s_hi": 1.2 * first,
+            "tpot_p50_ms": tpot, "tpot_p90_ms": 1.2 * tpot * (1 + k), "e2e_p50_s": 3, "in_flight": users, "little": 1,
+            "slo_verdict": "meets" if met == 60 else "misses"})
+END
+"$BENCH" report users "$examples/zen5-2vcpu" -o users.html >/dev/null || fail "no page of users"
+[ "$(grep -c 'slmbench carries 16 users who read along, llama-server 8; ' users.html)" = 2 ] ||
+    fail "what is carried is not said in the overview and below: $(grep carries users.html)"
+! grep -q "The same points on all machines" users.html || fail "one sweep is side by side with nothing"
+[ "$(grep -c '<h3>Throughput against the time' users.html)" = 2 ] || fail "two latencies are two pictures"
+
 refused 2 "report takes directories" report
 refused 2 "there is no sweep.csv" report nowhere
 refused 2 "sweep.csv" report single -o single/sweep.csv
@@ -112,7 +141,7 @@ chromium=$(command -v chromium || command -v chromium-browser || command -v goog
 check() {
     python3 "$SRC/tests/support/page_check.py" "$chromium" "$1" . >said 2>&1
 }
-for page in two.html hostile.html single.html; do
+for page in two.html hostile.html single.html users.html; do
     check $page || fail "$page in a browser: $(cat said)"
 done
 for shot in desktop phone dark; do

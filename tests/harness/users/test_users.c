@@ -135,6 +135,13 @@ static void one_server(void **state)
     assert_string_equal(text, "Carries 3 users who read along (p90 TTFT 1.5 s, 20 ms a "
                               "token); the 4th waits.");
     users_free(&u);
+
+    assert_int_equal(users_find(&u, &rows[3], 1, &err), ST_OK);
+    users_answer(&u, text, sizeof text);
+    assert_string_equal(text, "Whether it carries any user within 5 s to the first "
+                              "token and 250 ms a token is undecided: give it more "
+                              "requests.");
+    users_free(&u);
 }
 
 /* Disturbed rows count for the verdict, and for figures where there are no others. */
@@ -205,6 +212,9 @@ static void two_servers(void **state)
     assert_true(p.n == 1 && fabs(p.ratio - 1.4) < 1e-9 && isnan(p.lo) && isnan(p.hi));
     users_compare(&p, &u, &u.v[1], &u.v[0], 8);
     assert_int_equal(p.n, 0);
+    users_answer(&u, text, sizeof text);
+    assert_non_null(strstr(text, "1.40 x the tok/s of llama (one round, so without an "
+                                 "interval)."));
     users_free(&u);
 }
 
