@@ -85,12 +85,25 @@ static struct moments moments_of(const double *v, size_t n)
     return m;
 }
 
-/* "0.1.0 (792f2ee1a2)": what is in brackets. */
-static void commit_of(const char *build, char *buf, size_t cap)
+/* Of this program what "0.1.0 (792f2ee1a2)" has in brackets. Of another one its
+ * version, "abc1234 (build 7)", or its name where it said none: it tells their lines
+ * apart. */
+static void commit_of(const struct row *r, char *buf, size_t cap, int *number)
 {
-    const char *open = strchr(build, '('), *end = open ? strchr(open, ')') : NULL;
+    const char *text = *r->engine ? r->engine_version : r->build;
+    const char *open = strchr(text, '('), *end = open ? strchr(open, ')') : NULL;
 
-    snprintf(buf, cap, "%.*s", end ? (int)(end - open - 1) : 0, open ? open + 1 : "");
+    *number = 0;
+    if (!*r->engine) {
+        snprintf(buf, cap, "%.*s", end ? (int)(end - open - 1) : 0,
+                 open ? open + 1 : "");
+        return;
+    }
+    if (!*text)
+        text = r->engine;
+    else if (open && sscanf(open, "(build %9d)", number) != 1)
+        *number = 0;
+    snprintf(buf, cap, "%.*s", (int)strcspn(text, " "), text);
 }
 
 static void add_cpu(void *mask, int cpu)
@@ -127,14 +140,15 @@ static json_t *numbers(const double *v, size_t n, bool whole)
 static json_t *test_settings(const struct row *r, const char *cpu)
 {
     char commit[64], mask[32], type[160];
+    int number;
 
-    commit_of(r->build, commit, sizeof commit);
+    commit_of(r, commit, sizeof commit, &number);
     mask_of(r->cpus, mask, sizeof mask);
     snprintf(type, sizeof type, "%s %s", r->model, r->quant);
     return json_pack(
         "{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:b, s:i, "
         "s:s, s:s, s:i, s:s, s:i, s:b, s:b, s:s, s:b, s:b}",
-        "build_commit", commit, "build_number", 0, "cpu_info", cpu, "gpu_info", "",
+        "build_commit", commit, "build_number", number, "cpu_info", cpu, "gpu_info", "",
         "backends", "CPU", "model_filename", r->model, "model_type", type, "model_size",
         count(r->file_bytes), "model_n_params", count(r->n_params), "n_batch",
         count(r->n_batch), "n_ubatch", count(r->n_batch), "n_threads",

@@ -91,6 +91,31 @@ assert n >= 18, n
 END
 fi
 
+# ---- another program is the one that was built, by its version or else by its name
+if command -v python3 >/dev/null; then
+    mkdir peers
+    python3 - "$zen" peers <<'END'
+import csv, sys
+for name in "sweep.csv", "samples.csv":
+    rows = list(csv.DictReader(open(sys.argv[1] + "/" + name)))
+    more = {"engine": "", "engine_version": ""} if name == "sweep.csv" else {}
+    out = csv.DictWriter(open(sys.argv[2] + "/" + name, "w", newline=""), rows[0] | more)
+    out.writeheader()
+    for r in rows:
+        if not r["point"].startswith("yi-1.5-9b:Q4_0/decode/t2/spread/ctx0/"):
+            continue
+        for engine, version in ("", ""), ("llama.cpp", "abc1234 (build 7)"), ("mine", ""):
+            out.writerow(r | {"point": r["point"] + "/" + engine} |
+                         ({"engine": engine, "engine_version": version} if more else {}))
+END
+    "$BENCH" rows peers --format llama-bench-jsonl >tests
+    python3 - tests <<'END' || fail "programs: $(cat tests)"
+import json, sys
+builds = [(t["build_commit"], t["build_number"]) for t in map(json.loads, open(sys.argv[1]))]
+assert sorted(set(builds)) == [("792f2ee1a2", 0), ("abc1234", 7), ("mine", 0)], builds
+END
+fi
+
 # ---- names of others
 mkdir hostile
 {
