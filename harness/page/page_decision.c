@@ -111,7 +111,8 @@ static void put_answer(FILE *f, const struct recommendation *rec)
           "<p class=\"choice\">",
           f);
     html_put(f, recommend_choice_text(&rec->best, text, sizeof text));
-    html_printf(f, ", context up to %lld", (long long)rec->best.ctx);
+    if (rec->best.ctx > 0)
+        html_printf(f, ", context up to %lld", (long long)rec->best.ctx);
     fputs("</p>\n", f);
     page_put_figures(f, rec);
     put_paragraph(f, rec->answer);

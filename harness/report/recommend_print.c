@@ -75,7 +75,9 @@ void recommend_print(FILE *f, const struct recommendation *rec)
 
     fputs("Recommended: ", f);
     print_choice(f, b);
-    fprintf(f, ", context up to %lld\n", (long long)b->ctx);
+    if (b->ctx > 0)
+        fprintf(f, ", context up to %lld", (long long)b->ctx);
+    fputc('\n', f);
     print_wrapped(f, rec->answer, 2);
     print_steps(f, rec);
     fputs("Evidence:\n", f);

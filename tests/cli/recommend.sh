@@ -51,6 +51,9 @@ Left out: 6 at less context, 3 that did not fit the memory, 1 not finished in
 time, 2 with more threads than CPUs, 1 too slow.
 TEXT
 
+"$BENCH" recommend "$sweep" --ctx 0 > empty
+grep -qx "Recommended: yi-1.5-9b Q4_0, 2 threads, weights mmap" empty || fail "a context up to 0: $(cat empty)"
+
 "$BENCH" recommend "$sweep" --json > answer.json
 grep -q '"tie": false' answer.json || fail "no tie in the JSON"
 grep -q '"p_best": 1.0' answer.json || fail "no probability in the JSON"
