@@ -99,7 +99,8 @@ static void name_point(char *buf, size_t cap, const struct row *r)
     char model[REPORT_NAME_MAX];
 
     buf[0] = '\0';
-    text_append(buf, cap, "%s %s", report_model_name(r, model, sizeof model), r->quant);
+    text_append(buf, cap, "%s%s%s", report_model_name(r, model, sizeof model),
+                *r->quant ? " " : "", r->quant);
     row_append_unusual(r, FIELD_NAMED, buf, cap);
     if (r->kind == POINT_PREFILL)
         text_append(buf, cap, ", prefill of %lld", (long long)r->n_prompt);
