@@ -61,8 +61,8 @@ do for [out in "output_png output_svg"] {
                 with yerrorbars lw 1.2 lc rgb color(s) pt hollow(s) ps 1.5*point notitle, \
             for [s=0:n_series-1] data using (x_if(is(s) && column("little") == 1)):y \
                 with points pt 6 ps 2.8*point lw 1.6 lc rgb ink notitle, \
-            for [s=0:n_series-1] data using (x_if(is(s))):y:(has_limits ? strcol("n_users") : "") \
-                with labels noenhanced left offset 0.9,-0.7 font ",12" textcolor rgb color(s) notitle, \
+            for [s=0:n_series-1] data using (is(s) ? column(y."_label_x") : NaN):y."_label_y":(has_limits ? strcol("n_users") : "") \
+                with labels noenhanced center font ",12" textcolor rgb color(s) notitle, \
             for [s=0:(p == 1 ? n_series-1 : -1)] keyentry with linespoints lw 2 lc rgb color(s) pt solid(s) ps 1.3*point title series[s+1], \
             for [k=1:(p == 1 && n_hollow > 0)] keyentry with points pt 6 ps 1.5*point lw 1.2 lc rgb grey title "partial or disturbed", \
             for [k=1:(p == 1 && n_little > 0)] keyentry with points pt 6 ps 2.8*point lw 1.6 lc rgb ink title "Little's law does not hold"

@@ -3,20 +3,22 @@
  * page_users.c - what servers carry: the answer, throughput against latency, each step
  */
 #include <math.h>
+#include <stdlib.h>
 
 #include "harness/base/format.h"
 #include "harness/page/html.h"
 #include "harness/page/page_machine.h"
 #include "harness/page/svg.h"
 #include "harness/users/users.h"
+#include "harness/users/users_labels.h"
 
 #define PICTURE_HEIGHT  170.0
 #define TOP             24.0
 #define FOOT            46.0
 #define NAME_CHARACTERS 44
+#define EM              11.0 /* of a number at a mark */
+#define BASELINE        4.0  /* below the middle of a text */
 #define LOG_RATIO       12.0 /* beyond it an axis is logarithmic */
-#define NUMBER_WIDTH    18.0 /* of a number of users beside its mark, and its height */
-#define NUMBER_HEIGHT   14.0
 
 /* ---- a picture ---------------------------------------------------------------------
  *
@@ -85,16 +87,11 @@ static bool is_drawn(const struct users_series *s, int part)
     return false;
 }
 
-/* The number stands at the right of its mark; where the one before it stands there, at
- * the left. */
 static void put_step(FILE *f, const struct svg_area *a, const struct users_step *s,
-                     const struct users_step *before, int series, int part)
+                     int series, int part, const struct users_label *label)
 {
     const struct users_figure y = latency_of(s, part);
     const double x = svg_x(a, s->tok_per_s.v), at = svg_y(a, y.v);
-    const double near_x = before ? fabs(svg_x(a, before->tok_per_s.v) - x) : INFINITY;
-    const double near_y = before ? fabs(svg_y(a, latency_of(before, part).v) - at) : 0;
-    const bool is_left = near_x < NUMBER_WIDTH && near_y < NUMBER_HEIGHT;
     char text[16];
 
     fputs("<g><title>", f);
@@ -107,15 +104,16 @@ static void put_step(FILE *f, const struct svg_area *a, const struct users_step 
     svg_mark(f, x, at, series, s->is_doubtful ? MARK_HOLLOW : MARK_SOLID);
     fputs("</g>\n", f);
     snprintf(text, sizeof text, "%d", s->n_users);
-    svg_text(f, is_left ? x - 7 : x + 7, at - 5, is_left ? "end" : "start", "note",
-             text);
+    svg_text(f, label->label_x, label->label_y + BASELINE, "middle", "note", text);
 }
 
-static void put_series(FILE *f, const struct svg_area *a, const struct users_series *s,
-                       int series, int part)
+/* label: those of the steps that have a latency. Returns how many these are. */
+static size_t put_series(FILE *f, const struct svg_area *a,
+                         const struct users_series *s, int series, int part,
+                         const struct users_label *label)
 {
     const char *move = "<path class=\"line\" d=\"M";
-    const struct users_step *before = NULL;
+    size_t n = 0;
     bool any = false;
 
     fprintf(f, "<g class=\"s%d\">\n", series % SVG_COLORS);
@@ -131,11 +129,41 @@ static void put_series(FILE *f, const struct svg_area *a, const struct users_ser
     if (any)
         fputs("\"/>\n", f);
     for (size_t k = 0; k < s->n; k++)
-        if (isfinite(latency_of(&s->step[k], part).v)) {
-            put_step(f, a, &s->step[k], before, series, part);
-            before = &s->step[k];
-        }
+        if (isfinite(latency_of(&s->step[k], part).v))
+            put_step(f, a, &s->step[k], series, part, &label[n++]);
     fputs("</g>\n", f);
+    return n;
+}
+
+/* The numbers of all steps that have a latency, in the picture's units; v is
+ * [USERS_MAX_LABELS]. */
+static void place_labels(struct users_label *v, const struct svg_area *a,
+                         const struct users *u, int part)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < u->n; i++)
+        for (size_t k = 0; k < u->v[i].n; k++) {
+            const struct users_step *s = &u->v[i].step[k];
+            const struct users_figure y = latency_of(s, part);
+
+            if (!isfinite(y.v))
+                continue;
+            v[n] = (struct users_label){.x = svg_x(a, s->tok_per_s.v) - a->left,
+                                        .y = svg_y(a, y.v) - a->top,
+                                        .series = (int)i,
+                                        .n_characters = s->n_users < 10    ? 1
+                                                        : s->n_users < 100 ? 2
+                                                                           : 3};
+            v[n].lo = y.lo > 0 ? svg_y(a, fmax(y.lo, a->y.min)) - a->top : v[n].y;
+            v[n].hi = y.hi > 0 ? svg_y(a, y.hi) - a->top : v[n].y;
+            n++;
+        }
+    users_place_labels(v, n, a->width, a->height, EM);
+    for (size_t i = 0; i < n; i++) {
+        v[i].label_x += a->left;
+        v[i].label_y += a->top;
+    }
 }
 
 /* Each limit once. */
@@ -158,7 +186,9 @@ static void put_limits(FILE *f, const struct svg_area *a, const struct users *u,
     }
 }
 
-static void put_picture(FILE *f, const struct users *u, int part)
+/* label: room for [USERS_MAX_LABELS]. */
+static void put_picture(FILE *f, const struct users *u, int part,
+                        struct users_label *label)
 {
     struct svg_area a = {.top = TOP,
                          .height = PICTURE_HEIGHT,
@@ -183,8 +213,9 @@ static void put_picture(FILE *f, const struct users *u, int part)
              part ? "p90 ms per token" : "p90 seconds to the first token");
     svg_y_axis(f, &a, 4);
     put_limits(f, &a, u, part);
-    for (size_t i = 0; i < u->n; i++)
-        put_series(f, &a, &u->v[i], (int)i, part);
+    place_labels(label, &a, u, part);
+    for (size_t i = 0, n = 0; i < u->n; i++)
+        n += put_series(f, &a, &u->v[i], (int)i, part, label + n);
     svg_x_axis(f, &a, 5);
     svg_x_title(f, &a, "tokens per second, of all users");
     svg_end(f);
@@ -276,9 +307,12 @@ static void put_table(FILE *f, const struct users *u)
 enum status page_put_users(FILE *f, const struct page_machine *m, struct err *err)
 {
     char text[1200];
+    struct users_label *label = calloc(USERS_MAX_LABELS, sizeof *label);
     struct users u;
     enum status st = users_find(&u, m->rows, m->n_rows, err);
 
+    if (st == ST_OK && !label)
+        st = err_set(err, ST_NO_MEMORY, "no memory for labels");
     if (st == ST_OK && u.n) {
         users_answer(&u, text, sizeof text);
         fputs("<div class=\"card users\">\n<p class=\"label\">Users</p>\n"
@@ -291,10 +325,11 @@ enum status page_put_users(FILE *f, const struct page_machine *m, struct err *er
         if (has_latencies(&u)) {
             fputs("<div class=\"grid\">\n", f);
             for (int part = 0; part < 2; part++)
-                put_picture(f, &u, part);
+                put_picture(f, &u, part, label);
             fputs("</div>\n", f);
         }
     }
     users_free(&u);
+    free(label);
     return st;
 }

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * users_chart_steps.c - two figures of each number of users: latencies by throughput,
+ * the ladder
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/chart_files.h"
+#include "harness/users/users_charts_internal.h"
+#include "harness/users/users_labels.h"
+
+#define LATENCY "users_latency"
+#define LADDER  "users_ladder"
+
+/* ---- two figures of each step ------------------------------------------------------
+ */
+
+/* A figure that one of the two parts of a chart shows; NAN: none. */
+typedef struct users_figure figure_fn(const struct users_step *s);
+
+static struct users_figure ttft_of(const struct users_step *s)
+{
+    return s->ttft_p90_s;
+}
+
+static struct users_figure tpot_of(const struct users_step *s)
+{
+    return s->tpot_p90_ms;
+}
+
+static struct users_figure all_of(const struct users_step *s)
+{
+    return s->tok_per_s;
+}
+
+static struct users_figure each_of(const struct users_step *s)
+{
+    const struct users_figure *f = &s->tok_per_s;
+
+    return (struct users_figure){f->v / s->n_users, f->lo / s->n_users,
+                                 f->hi / s->n_users};
+}
+
+static double speed_of(const struct users_step *s)
+{
+    return s->tok_per_s.v;
+}
+
+static double users_of(const struct users_step *s)
+{
+    return s->n_users;
+}
+
+struct two {
+    const struct users *u;
+    double (*x)(const struct users_step *s);
+    figure_fn *y[2];
+    const char *x_title, *y_title[2];
+    bool has_limits;              /* the SLO's, and numbers of users at marks */
+    struct users_label *label[2]; /* [steps of all servers], in units of the axes */
+};
+
+static void put_figure(FILE *f, struct users_figure y)
+{
+    chart_file_number(f, y.v);
+    chart_file_number(f, isfinite(y.lo) ? y.lo : y.v);
+    chart_file_number(f, isfinite(y.hi) ? y.hi : y.v);
+}
+
+static void put_steps(FILE *f, const void *what)
+{
+    const struct two *t = what;
+    size_t at = 0;
+
+    fputs("series,n_users,x,upper,upper_lo,upper_hi,lower,lower_lo,lower_hi,state,"
+          "little,upper_label_x,upper_label_y,lower_label_x,lower_label_y,server\n",
+          f);
+    for (size_t i = 0; i < t->u->n; i++)
+        for (size_t k = 0; k < t->u->v[i].n; k++) {
+            const struct users_step *s = &t->u->v[i].step[k];
+
+            fprintf(f, "%zu,%d", i, s->n_users);
+            chart_file_number(f, t->x(s));
+            put_figure(f, t->y[0](s));
+            put_figure(f, t->y[1](s));
+            fprintf(f, ",%d,%d", s->is_doubtful, s->doubts_little);
+            for (int part = 0; part < 2; part++) {
+                chart_file_number(f, t->label[part][at].label_x);
+                chart_file_number(f, t->label[part][at].label_y);
+            }
+            at++;
+            chart_file_text(f, t->u->v[i].name);
+            fputc('\n', f);
+        }
+}
+
+static struct users_range y_range(const struct two *t, int part)
+{
+    struct users_range r = {NAN, NAN, false};
+
+    for (size_t i = 0; i < t->u->n; i++)
+        for (size_t k = 0; k < t->u->v[i].n; k++) {
+            const struct users_figure y = t->y[part](&t->u->v[i].step[k]);
+
+            users_range_widen(&r, y.v);
+            if (y.lo > 0 || !t->has_limits) /* of a logarithmic axis */
+                users_range_widen(&r, y.lo);
+            users_range_widen(&r, y.hi);
+        }
+    for (size_t i = 0; t->has_limits && i < t->u->n; i++)
+        users_range_widen(&r, users_limit_of(&t->u->v[i].slo, part));
+    return users_range_with_room(r, !t->has_limits);
+}
+
+static struct users_range x_range(const struct two *t)
+{
+    struct users_range x = {NAN, NAN, false};
+
+    for (size_t i = 0; i < t->u->n; i++)
+        for (size_t k = 0; k < t->u->v[i].n; k++)
+            users_range_widen(&x, t->x(&t->u->v[i].step[k]));
+    if (t->has_limits)
+        return users_range_with_room(x, true);
+    x.log = x.max / x.min > 8;
+    x.min = x.log ? x.min / 1.15 : x.min - 0.5;
+    x.max = x.log ? x.max * 1.15 : x.max + 0.5;
+    return x;
+}
+
+/* ---- numbers at marks --------------------------------------------------------------
+ */
+
+/* Of a panel, in pixels; its width is without the legend (users.gp). */
+#define PANEL_WIDTH  1162.0
+#define KEY_WIDTH    10.8 /* of a character in the legend */
+#define KEY_LEAST    14
+#define KEY_MOST     26 /* what else the legend may say */
+#define PANEL_HEIGHT 332.0
+#define EM           14.0
+
+static double panel_width(const struct users *u)
+{
+    size_t longest = KEY_LEAST;
+    bool is_marked = false;
+
+    for (size_t i = 0; i < u->n; i++) {
+        const size_t n = strlen(u->v[i].name);
+
+        longest = n > longest ? n : longest;
+        for (size_t k = 0; k < u->v[i].n; k++)
+            is_marked |= u->v[i].step[k].is_doubtful || u->v[i].step[k].doubts_little;
+    }
+    if (is_marked && longest < KEY_MOST)
+        longest = KEY_MOST;
+    if (longest > USERS_NAME_CHARACTERS)
+        longest = USERS_NAME_CHARACTERS;
+    return PANEL_WIDTH - KEY_WIDTH * (double)longest;
+}
+
+static double to_pixel(double v, const struct users_range *r, double pixels)
+{
+    return r->log ? pixels * log(v / r->min) / log(r->max / r->min)
+                  : pixels * (v - r->min) / (r->max - r->min);
+}
+
+static double from_pixel(double at, const struct users_range *r, double pixels)
+{
+    return r->log ? r->min * exp(at / pixels * log(r->max / r->min))
+                  : r->min + at / pixels * (r->max - r->min);
+}
+
+/* Steps without a figure have none. */
+static enum status place_labels(const struct two *t, int part, struct err *err)
+{
+    const struct users_range x = x_range(t), y = y_range(t, part);
+    const double width = panel_width(t->u);
+    struct users_label *own = calloc(USERS_MAX_LABELS, sizeof *own);
+    size_t n = 0, at = 0;
+
+    if (!own)
+        return err_set(err, ST_NO_MEMORY, "no memory for labels");
+    for (size_t i = 0; i < t->u->n; i++)
+        for (size_t k = 0; k < t->u->v[i].n; k++) {
+            const struct users_step *s = &t->u->v[i].step[k];
+            const struct users_figure v = t->y[part](s);
+
+            if (!isfinite(v.v) || !isfinite(t->x(s)))
+                continue;
+            own[n] = (struct users_label){.x = to_pixel(t->x(s), &x, width),
+                                          .y = to_pixel(v.v, &y, PANEL_HEIGHT),
+                                          .series = (int)i,
+                                          .n_characters = s->n_users < 10    ? 1
+                                                          : s->n_users < 100 ? 2
+                                                                             : 3};
+            own[n].lo = v.lo > 0 ? to_pixel(v.lo, &y, PANEL_HEIGHT) : own[n].y;
+            own[n].hi = v.hi > 0 ? to_pixel(v.hi, &y, PANEL_HEIGHT) : own[n].y;
+            n++;
+        }
+    users_place_labels(own, n, width, PANEL_HEIGHT, EM);
+    n = 0;
+    for (size_t i = 0; i < t->u->n; i++)
+        for (size_t k = 0; k < t->u->v[i].n; k++, at++) {
+            const struct users_step *s = &t->u->v[i].step[k];
+            struct users_label *l = &t->label[part][at];
+
+            *l = (struct users_label){.label_x = NAN, .label_y = NAN};
+            if (!isfinite(t->y[part](s).v) || !isfinite(t->x(s)))
+                continue;
+            l->label_x = from_pixel(own[n].label_x, &x, width);
+            l->label_y = from_pixel(own[n].label_y, &y, PANEL_HEIGHT);
+            n++;
+        }
+    free(own);
+    return ST_OK;
+}
+
+/* ---- the files ------------------------------------------------------------------ */
+
+/* Limits that differ, each once. */
+static void put_limits(FILE *f, const struct two *t, int part)
+{
+    double seen[USERS_MAX_SERIES];
+    int n = 0;
+
+    fprintf(f, "limits_%d = '", part + 1);
+    for (size_t i = 0; t->has_limits && i < t->u->n; i++) {
+        const double v = users_limit_of(&t->u->v[i].slo, part);
+        bool is_new = isfinite(v);
+
+        for (int k = 0; k < n; k++)
+            is_new &= seen[k] != v;
+        if (!is_new)
+            continue;
+        seen[n++] = v;
+        fprintf(f, "%s%.6g", n > 1 ? " " : "", v);
+    }
+    fputs("'\n", f);
+}
+
+/* Each number of users as a tick. */
+static void put_user_ticks(FILE *f, const struct users *u)
+{
+    bool any = false;
+
+    fputs("x_ticks = '", f);
+    for (int n = 1; n <= 1024; n++) {
+        bool is_there = false;
+
+        for (size_t i = 0; i < u->n; i++)
+            for (size_t k = 0; k < u->v[i].n; k++)
+                is_there |= u->v[i].step[k].n_users == n;
+        if (is_there)
+            fprintf(f, "%s%d", any ? ", " : "", n);
+        any |= is_there;
+    }
+    fputs("'\n", f);
+}
+
+static void put_settings(FILE *f, const void *what)
+{
+    const struct two *t = what;
+    const struct users_range x = x_range(t);
+    const char *names[USERS_MAX_SERIES];
+    int n_hollow = 0, n_little = 0;
+
+    for (size_t i = 0; i < t->u->n; i++) {
+        names[i] = t->u->v[i].name;
+        for (size_t k = 0; k < t->u->v[i].n; k++) {
+            n_hollow += t->u->v[i].step[k].is_doubtful;
+            n_little += t->u->v[i].step[k].doubts_little;
+        }
+    }
+    chart_file_ranges(f, x.min, x.max, 0, 1);
+    chart_file_texts(f, "series", names, (int)t->u->n, USERS_NAME_CHARACTERS);
+    fprintf(f, "log_x = %d\nhas_limits = %d\nn_hollow = %d\nn_little = %d\nx_title = ",
+            x.log, t->has_limits, n_hollow, n_little);
+    gnuplot_quote(f, t->x_title);
+    fputc('\n', f);
+    if (t->has_limits)
+        fputs("x_ticks = ''\n", f);
+    else
+        put_user_ticks(f, t->u);
+    for (int part = 0; part < 2; part++) {
+        const struct users_range y = y_range(t, part);
+
+        fprintf(f,
+                "y_title_%d = '%s'\ny_min_%d = %.6g\ny_max_%d = %.6g\nlog_y_%d = %d\n",
+                part + 1, t->y_title[part], part + 1, y.min, part + 1, y.max, part + 1,
+                y.log);
+        put_limits(f, t, part);
+    }
+}
+
+static bool has_figures(const struct two *t)
+{
+    for (size_t i = 0; i < t->u->n; i++)
+        for (size_t k = 0; k < t->u->v[i].n; k++)
+            if (isfinite(t->y[0](&t->u->v[i].step[k]).v))
+                return true;
+    return false;
+}
+
+static enum status draw_two(struct two *t, const char *dir, const char *name,
+                            const char *title, const char *subtitle, bool *any,
+                            struct err *err)
+{
+    const struct chart_text text = {dir, name, "users", title, subtitle};
+    enum status st = ST_OK;
+
+    if (!has_figures(t)) {
+        chart_files_remove(dir, name);
+        return ST_OK;
+    }
+    for (int part = 0; part < 2 && st == ST_OK; part++) {
+        t->label[part] = calloc(USERS_MAX_LABELS, sizeof *t->label[part]);
+        st = t->label[part] ? place_labels(t, part, err)
+                            : err_set(err, ST_NO_MEMORY, "no memory for labels");
+    }
+    if (st == ST_OK)
+        st = chart_files_make(&text, put_steps, put_settings, t, err);
+    *any |= st == ST_OK;
+    free(t->label[0]);
+    free(t->label[1]);
+    return st;
+}
+
+enum status users_draw_steps(const struct users *u, const char *dir,
+                             const char *subtitle, bool *any, struct err *err)
+{
+    struct two latency = {u,
+                          speed_of,
+                          {ttft_of, tpot_of},
+                          "tokens per second, of all users together",
+                          {"p90 TTFT, s", "p90 ms per token"},
+                          true,
+                          {NULL, NULL}};
+    struct two ladder = {u,
+                         users_of,
+                         {all_of, each_of},
+                         "users",
+                         {"tok/s of all users", "tok/s of each"},
+                         false,
+                         {NULL, NULL}};
+    const enum status st =
+        draw_two(&latency, dir, LATENCY,
+                 "Throughput against latency; numbers are users", subtitle, any, err);
+
+    return st ? st
+              : draw_two(&ladder, dir, LADDER, "Throughput by number of users",
+                         subtitle, any, err);
+}

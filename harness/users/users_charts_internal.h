@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * users_charts_internal.h - what the charts of users share
+ *
+ * Threading: as users.h.
+ */
+#ifndef SLM_HARNESS_USERS_USERS_CHARTS_INTERNAL_H
+#define SLM_HARNESS_USERS_USERS_CHARTS_INTERNAL_H
+
+#include "harness/users/users.h"
+
+#define USERS_NAME_CHARACTERS 30 /* of a server in a legend */
+
+struct users_range {
+    double min, max;
+    bool log;
+};
+
+void users_range_widen(struct users_range *r, double v);
+
+/* Room around what is drawn; from 0 where that is not far. */
+struct users_range users_range_with_room(struct users_range r, bool from_zero);
+
+/* Of the time to the first token (part 0) or per token, in the unit of its axis; NAN:
+ * none is known. */
+double users_limit_of(const struct slo *slo, int part);
+
+/* users_latency and users_ladder, users_ttft: draw them in dir, or remove them where
+ * there is nothing to draw; *any is set where one was drawn. Errors: as
+ * users_charts(). */
+enum status users_draw_steps(const struct users *u, const char *dir,
+                             const char *subtitle, bool *any, struct err *err);
+enum status users_draw_ttft(const struct users *u, const char *dir,
+                            const char *subtitle, bool *any, struct err *err);
+
+#endif
