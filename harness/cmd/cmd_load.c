@@ -56,10 +56,10 @@ static enum status check(struct request *q, struct err *err)
     return st ? st : load_client_check(err); /* before anything is written or started */
 }
 
-static bool has_steps(const struct load_found *f)
+static bool has_levels(const struct load_found *f)
 {
     for (size_t i = 0; i < f->n; i++)
-        if (f->a && f->a[i].n_steps)
+        if (f->a && f->a[i].n_levels)
             return true;
     return false;
 }
@@ -85,7 +85,7 @@ static enum status run(struct request *q, struct err *err)
         st = measuring_begin(err);
     if (st == ST_OK)
         st = load_servers_run(&found, &q->plan, err);
-    if ((st == ST_OK || st == ST_INTERRUPTED) && has_steps(&found)) {
+    if ((st == ST_OK || st == ST_INTERRUPTED) && has_levels(&found)) {
         struct err printing = ERR_INIT;
 
         if (print(q, &found, &printing) && st == ST_OK)
@@ -101,7 +101,7 @@ int cmd_load(int argc, char **argv)
 {
     struct request q = {.plan = {.s = {.max_users = 64,
                                        .n_requests = 60,
-                                       .step_s = 300,
+                                       .level_s = 300,
                                        .silence_s = 120,
                                        .max_late_ms = 5,
                                        .seed = 1},
@@ -121,8 +121,8 @@ int cmd_load(int argc, char **argv)
         OPT_STR(0, "slo", &q.slo, "NAME", "interactive, reading (default), batch, or as 2s/200ms"),
         OPT_INTS(0, "users", &s->users, "LIST", "these numbers of users only", 1, LOAD_MOST_USERS),
         OPT_INT(0, "max-users", &s->max_users, "N", "the ladder ends there (default 64)", 1, LOAD_MOST_USERS),
-        OPT_INT(0, "requests", &s->n_requests, "N", "that count in a step (default 60)", 5, 100000),
-        OPT_DOUBLE(0, "step-time", &s->step_s, "S", "seconds of sending in a step, at most (default 300)", 0.1, 86400),
+        OPT_INT(0, "requests", &s->n_requests, "N", "that count at a load level (default 60)", 5, 100000),
+        OPT_DOUBLE(0, "level-time", &s->level_s, "S", "seconds of sending at a load level, at most (300)", 0.1, 86400),
         OPT_FLAG(0, "open-loop", &s->open_loop, "then 50, 70 and 90 % of the capacity's rate"),
         OPT_DOUBLE(0, "rate", &s->rate, "R", "an open loop of R requests a second only", 1e-4, 1e4),
         OPT_STR(0, "prompt", &q.prompt, "TOKENS", "512 (default), 100-900, lognormal:400:0.8"),

@@ -143,7 +143,7 @@ static json_t *number(double v)
 
 static json_t *choice_json(const struct users_series *s, int n_users, const char *text)
 {
-    const struct users_step *at = users_step_for(s, n_users);
+    const struct users_level *at = users_level_for(s, n_users);
     const int64_t n_threads = s->first->n_threads;
 
     return json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:s}",
@@ -169,8 +169,8 @@ static enum status print_choice(const struct request *q, const struct users *u,
     if (q->as_json)
         return cmd_print_json(choice_json(s, q->n_users, text), 6, err);
     text_wrap(stdout, text, 0, 0, 79, false);
-    if (*users_step_for(s, q->n_users)->row->command)
-        printf("\nMeasured with:\n%s\n", users_step_for(s, q->n_users)->row->command);
+    if (*users_level_for(s, q->n_users)->row->command)
+        printf("\nMeasured with:\n%s\n", users_level_for(s, q->n_users)->row->command);
     return ST_OK;
 }
 

@@ -155,7 +155,7 @@ static double seconds_within(const struct load_record *q, uint64_t from, uint64_
 
 /* What the times of requests say, in a closed loop where nobody pauses: the number in
  * flight is n_users, so by Little's law n_users requests end in the mean time of one.
- * For steps of so few requests that hardly any time is between the first that counts
+ * For levels of so few requests that hardly any time is between the first that counts
  * and the last that was sent. */
 static void throughput_of_times(struct load_figures *f, const struct work *w,
                                 int n_users, double mean_s)
@@ -187,11 +187,11 @@ static void throughput_of_window(struct load_figures *f, const struct load_resul
     double part[N_PARTS], mean = 0, squares = 0, inside = 0;
 
     for (int i = 0; i < N_PARTS; i++) {
-        const uint64_t step = (to - from) / N_PARTS;
+        const uint64_t length = (to - from) / N_PARTS;
 
         part[i] =
-            tokens_within(r, from + (uint64_t)i * step,
-                          i + 1 < N_PARTS ? from + (uint64_t)(i + 1) * step : to) *
+            tokens_within(r, from + (uint64_t)i * length,
+                          i + 1 < N_PARTS ? from + (uint64_t)(i + 1) * length : to) *
             N_PARTS / f->window_s;
         mean += part[i] / N_PARTS;
     }

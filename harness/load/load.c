@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * load.c - ladder, capacity, open loop: which step is next
+ * load.c - ladder, capacity, open loop: which level is next
  */
 #include <math.h>
 #include <stdlib.h>
@@ -119,7 +119,7 @@ static enum status calibrate(struct load_run *x, struct err *err)
 
 static bool has_room(const struct load_run *x)
 {
-    return x->a->n_steps + 4 < LOAD_MAX_STEPS;
+    return x->a->n_levels + 4 < LOAD_MAX_LEVELS;
 }
 
 static enum status ladder(struct load_run *x, struct err *err)
@@ -128,13 +128,13 @@ static enum status ladder(struct load_run *x, struct err *err)
     enum status st = ST_OK;
 
     for (int n = 1; n <= x->s->max_users && st == ST_OK && has_room(x); n *= 2) {
-        struct load_step *step;
+        struct load_level *level;
 
-        st = load_step_users(x, n, &step, err);
-        if (st == ST_OK && !(step->row.tok_per_s > GAIN * before) &&
-            step->verdict != SLO_MEETS)
+        st = load_level_users(x, n, &level, err);
+        if (st == ST_OK && !(level->row.tok_per_s > GAIN * before) &&
+            level->verdict != SLO_MEETS)
             break;
-        before = fmax(before, step->row.tok_per_s);
+        before = fmax(before, level->row.tok_per_s);
     }
     return st;
 }
@@ -144,20 +144,20 @@ static enum status ladder(struct load_run *x, struct err *err)
 static void find_ends(struct load_answer *a)
 {
     a->carries = a->misses = 0;
-    for (size_t i = 0; i < a->n_steps; i++)
-        if (a->step[i].n_users && a->step[i].verdict == SLO_MISSES &&
-            (!a->misses || a->step[i].n_users < a->misses))
-            a->misses = a->step[i].n_users;
-    for (size_t i = 0; i < a->n_steps; i++)
-        if (a->step[i].verdict == SLO_MEETS && a->step[i].n_users > a->carries &&
-            (!a->misses || a->step[i].n_users < a->misses))
-            a->carries = a->step[i].n_users;
+    for (size_t i = 0; i < a->n_levels; i++)
+        if (a->level[i].n_users && a->level[i].verdict == SLO_MISSES &&
+            (!a->misses || a->level[i].n_users < a->misses))
+            a->misses = a->level[i].n_users;
+    for (size_t i = 0; i < a->n_levels; i++)
+        if (a->level[i].verdict == SLO_MEETS && a->level[i].n_users > a->carries &&
+            (!a->misses || a->level[i].n_users < a->misses))
+            a->carries = a->level[i].n_users;
 }
 
 static bool is_tried(const struct load_answer *a, int n_users)
 {
-    for (size_t i = 0; i < a->n_steps; i++)
-        if (a->step[i].n_users == n_users)
+    for (size_t i = 0; i < a->n_levels; i++)
+        if (a->level[i].n_users == n_users)
             return true;
     return false;
 }
@@ -189,13 +189,13 @@ static enum status find_capacity(struct load_run *x, struct err *err)
     a->by_ladder = true;
     find_ends(a);
     while (st == ST_OK && a->misses && next_users(a) && has_room(x)) {
-        struct load_step *step;
+        struct load_level *level;
 
-        st = load_step_users(x, next_users(a), &step, err);
+        st = load_level_users(x, next_users(a), &level, err);
         find_ends(a);
     }
-    for (size_t i = 0; i < a->n_steps; i++) {
-        const struct load_step *s = &a->step[i];
+    for (size_t i = 0; i < a->n_levels; i++) {
+        const struct load_level *s = &a->level[i];
 
         a->undecided |= s->n_users > a->carries && s->verdict == SLO_UNDECIDED &&
                         (!a->misses || s->n_users < a->misses);
@@ -209,20 +209,20 @@ static enum status run_all(struct load_run *x, struct err *err)
 {
     static const double shares[] = {0.5, 0.7, 0.9};
     const struct load_settings *s = x->s;
-    struct load_step *step;
+    struct load_level *level;
     enum status st = ST_OK;
 
     if (s->rate > 0)
-        return load_step_open(x, s->rate, 0, err);
+        return load_level_open(x, s->rate, 0, err);
     for (size_t i = 0; i < s->users.n && st == ST_OK && has_room(x); i++)
-        st = load_step_users(x, s->users.v[i], &step, err);
+        st = load_level_users(x, s->users.v[i], &level, err);
     if (!s->users.n) {
         st = ladder(x, err);
         if (st == ST_OK)
             st = find_capacity(x, err);
     }
     for (size_t i = 0; i < 3 && st == ST_OK && s->open_loop && x->a->rate > 0; i++)
-        st = load_step_open(x, x->a->rate * shares[i], shares[i], err);
+        st = load_level_open(x, x->a->rate * shares[i], shares[i], err);
     return st;
 }
 

@@ -2,11 +2,11 @@
  *
  * load.h - how many users a server carries
  *
- * Model of the world: a run of requests at one load is a step, and becomes a row. The
+ * Model of the world: requests at one load are a (load) level, and become a row. The
  * ladder takes 1, 2, 4 ... users until throughput stops growing. The capacity is the
- * most users of whose requests 90 % meet each limit of the SLO: steps between one that
+ * most users of whose requests 90 % meet each limit of the SLO: levels between one that
  * meets it and one that misses it, halving the distance; where the number of requests
- * decides neither, the step is repeated with three times as many, and may stay
+ * decides neither, the level is repeated with three times as many, and may stay
  * undecided. The open loop then sends requests at random times, at shares of the rate
  * of that many users. docs/serving.md has the protocol.
  *
@@ -28,7 +28,7 @@
 #include "harness/result/row.h"
 #include "harness/sweep/sweep.h"
 
-#define LOAD_MAX_STEPS 64
+#define LOAD_MAX_LEVELS 64
 
 struct load_settings {
     const char *url;     /* of the server, or of its /v1 */
@@ -42,10 +42,10 @@ struct load_settings {
     bool completions; /* /v1/completions instead of chat */
     bool ignore_eos;
     struct slo slo;
-    struct int_list users; /* these steps alone; empty: ladder and capacity */
+    struct int_list users; /* these levels alone; empty: ladder and capacity */
     int max_users;
-    int n_requests;     /* of a step, at least; more for many users */
-    double step_s;      /* no request that counts is sent later in a step */
+    int n_requests;     /* of a level, at least; more for many users */
+    double level_s;     /* no request that counts is sent later in a level */
     bool open_loop;     /* after the capacity */
     double rate;        /* > 0: an open loop at this rate alone */
     double silence_s;   /* of a request, after which it has failed */
@@ -54,7 +54,7 @@ struct load_settings {
     struct load_roof *roof; /* of the server's memory; NULL: it is elsewhere */
 };
 
-struct load_step {
+struct load_level {
     struct row row;
     int n_users;                      /* 0: open loop */
     size_t n, n_ttft_met, n_tpot_met; /* all tries together */
@@ -62,14 +62,14 @@ struct load_step {
 };
 
 struct load_answer {
-    struct load_step step[LOAD_MAX_STEPS];
-    size_t n_steps;
+    struct load_level level[LOAD_MAX_LEVELS];
+    size_t n_levels;
     int carries; /* the most users that meet the SLO; 0: not even one, or not asked */
     int misses;  /* the fewest that miss it; 0: none did */
     bool undecided; /* there are numbers of users between them that were undecided */
     bool by_ladder; /* the capacity was asked for */
     double rate;    /* requests a second of that many users */
-    int best;       /* the step with the most tokens a second; -1: none */
+    int best;       /* the level with the most tokens a second; -1: none */
 };
 
 struct load_samples {
@@ -83,23 +83,23 @@ struct load_samples {
 typedef enum status load_row_fn(void *arg, struct row *row,
                                 const struct load_samples *samples, struct err *err);
 
-/* done[n_done]: rows of a run that ended early, whose steps are not repeated. Errors:
+/* done[n_done]: rows of a run that ended early, whose levels are not repeated. Errors:
  * ST_USAGE, ST_IO (no server answers there, or no request succeeded), ST_UNSUPPORTED
  * (no libcurl), ST_INTERRUPTED, ST_NO_MEMORY. */
 enum status load_run(struct load_answer *a, const struct load_settings *s,
                      const struct row *done, size_t n_done, load_row_fn *fn, void *arg,
                      struct err *err);
 
-/* The steps of b behind those of a, as far as there is room. */
+/* The levels of b behind those of a, as far as there is room. */
 void load_answer_join(struct load_answer *a, const struct load_answer *b);
 
-/* What a row says of a step (load_row.c). */
+/* What a row says of a level (load_row.c). */
 void load_row_fill(struct row *row, const struct load_settings *s,
                    const struct load_figures *f, const struct load_result *r,
                    const struct noise *noise);
 
-/* The answer in a sentence or two, then a table of the steps (load_print.c). Of several
- * servers: each by itself; users_answer() compares them. */
+/* The answer in a sentence or two, then a table of the levels (load_print.c). Of
+ * several servers: each by itself; users_answer() compares them. */
 void load_answer_text(const struct load_answer *a, const struct load_settings *s,
                       char *buf, size_t cap);
 void load_print(FILE *f, const struct load_answer *a, const struct load_settings *s);

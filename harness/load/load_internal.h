@@ -29,12 +29,12 @@ struct load_run {
 
 /* n_users at once, in as many tries as it takes to decide, two at most; or the row that
  * is known from a run that ended early. Errors: those of load_run(). */
-enum status load_step_users(struct load_run *x, int n_users, struct load_step **out,
-                            struct err *err);
+enum status load_level_users(struct load_run *x, int n_users, struct load_level **out,
+                             struct err *err);
 
 /* An open loop of so many requests a second; share: of the capacity's, 0 where that was
  * not asked for. Errors: those of load_run(). */
-enum status load_step_open(struct load_run *x, double rate, double share,
-                           struct err *err);
+enum status load_level_open(struct load_run *x, double rate, double share,
+                            struct err *err);
 
 #endif

@@ -11,7 +11,7 @@
 
 #define LINE_WIDTH 79
 
-/* The steps as users_say_capacity() takes them. */
+/* The levels as users_say_capacity() takes them. */
 static void make_series(struct users_series *out, const struct load_answer *a,
                         const struct load_settings *s)
 {
@@ -19,17 +19,17 @@ static void make_series(struct users_series *out, const struct load_answer *a,
                                  .carries = a->carries,
                                  .misses = a->misses,
                                  .undecided = a->undecided};
-    for (size_t i = 0; i < a->n_steps && out->n < USERS_MAX_STEPS; i++) {
-        const struct load_step *step = &a->step[i];
+    for (size_t i = 0; i < a->n_levels && out->n < USERS_MAX_LEVELS; i++) {
+        const struct load_level *level = &a->level[i];
 
-        if (step->n_users)
-            out->step[out->n++] =
-                (struct users_step){.n_users = step->n_users,
-                                    .row = &step->row,
-                                    .ttft_p90_s = {step->row.ttft_p90_s, NAN, NAN},
-                                    .tpot_p90_ms = {step->row.tpot_p90_ms, NAN, NAN},
-                                    .n_ttft_met = step->n_ttft_met,
-                                    .n_tpot_met = step->n_tpot_met};
+        if (level->n_users)
+            out->level[out->n++] =
+                (struct users_level){.n_users = level->n_users,
+                                     .row = &level->row,
+                                     .ttft_p90_s = {level->row.ttft_p90_s, NAN, NAN},
+                                     .tpot_p90_ms = {level->row.tpot_p90_ms, NAN, NAN},
+                                     .n_ttft_met = level->n_ttft_met,
+                                     .n_tpot_met = level->n_tpot_met};
     }
 }
 
@@ -42,10 +42,10 @@ void load_answer_text(const struct load_answer *a, const struct load_settings *s
     make_series(&series, a, s);
     if (a->by_ladder)
         users_say_capacity(&series, buf, cap);
-    if (a->best >= 0 && isfinite(a->step[a->best].row.tok_per_s))
+    if (a->best >= 0 && isfinite(a->level[a->best].row.tok_per_s))
         text_append(buf, cap, "%sThe most is %.3g tok/s, with %d user%s.",
-                    *buf ? " " : "", a->step[a->best].row.tok_per_s,
-                    a->step[a->best].n_users, plural(a->step[a->best].n_users, "s"));
+                    *buf ? " " : "", a->level[a->best].row.tok_per_s,
+                    a->level[a->best].n_users, plural(a->level[a->best].n_users, "s"));
 }
 
 static const char *cell(char *buf, size_t cap, double v, int decimals)
@@ -57,7 +57,7 @@ static const char *cell(char *buf, size_t cap, double v, int decimals)
     return buf;
 }
 
-static void print_step(FILE *f, const struct load_step *s)
+static void print_level(FILE *f, const struct load_level *s)
 {
     const struct row *r = &s->row;
     char load[32], cells[7][24];
@@ -79,15 +79,15 @@ static void print_step(FILE *f, const struct load_step *s)
 
 static void print_remarks(FILE *f, const struct load_answer *a)
 {
-    for (size_t i = 0; i < a->n_steps; i++) {
-        const struct row *r = &a->step[i].row;
+    for (size_t i = 0; i < a->n_levels; i++) {
+        const struct row *r = &a->level[i].row;
         char load[32], text[400] = "";
 
         if (!strcmp(r->validity, "valid") && !*r->detail)
             continue;
-        if (a->step[i].n_users)
-            snprintf(load, sizeof load, "%d user%s", a->step[i].n_users,
-                     plural(a->step[i].n_users, "s"));
+        if (a->level[i].n_users)
+            snprintf(load, sizeof load, "%d user%s", a->level[i].n_users,
+                     plural(a->level[i].n_users, "s"));
         else
             snprintf(load, sizeof load, "%.3g requests a second", r->rate_asked);
         text_append(text, sizeof text, "%s: %s%s%s", load,
@@ -97,20 +97,21 @@ static void print_remarks(FILE *f, const struct load_answer *a)
     }
 }
 
-/* "Memory gave 24.1 to 25.3 GB/s before and after the steps." */
+/* "Memory gave 24.1 to 25.3 GB/s before and after the load levels." */
 static void print_roofs(FILE *f, const struct load_answer *a)
 {
     double least = NAN, most = NAN;
     char text[120];
 
-    for (size_t i = 0; i < a->n_steps; i++) {
-        least = fmin(least, a->step[i].row.roof_gbps); /* passes over a NaN */
-        most = fmax(most, a->step[i].row.roof_gbps);
+    for (size_t i = 0; i < a->n_levels; i++) {
+        least = fmin(least, a->level[i].row.roof_gbps); /* passes over a NaN */
+        most = fmax(most, a->level[i].row.roof_gbps);
     }
     if (!(most > 0))
         return;
     snprintf(text, sizeof text,
-             "Memory gave %.1f to %.1f GB/s before and after the steps.", least, most);
+             "Memory gave %.1f to %.1f GB/s before and after the load levels.", least,
+             most);
     text_wrap(f, text, 0, 0, LINE_WIDTH, false);
 }
 
@@ -124,10 +125,10 @@ void load_print(FILE *f, const struct load_answer *a, const struct load_settings
         text_wrap(f, text, 0, 0, LINE_WIDTH, false);
     fprintf(f, "\n%8s %5s %8s %8s %8s %8s %8s %8s %7s  %s\n", "users", "n", "tok/s",
             "TTFT p50", "p90, s", "TPOT p50", "p90, ms", "ITL p99", "met, %", "SLO");
-    for (size_t i = 0; i < a->n_steps; i++) {
-        print_step(f, &a->step[i]);
-        late = fmax(late, a->step[i].row.client_late_p99_ms);
-        cpu = fmax(cpu, a->step[i].row.client_cpu_pct);
+    for (size_t i = 0; i < a->n_levels; i++) {
+        print_level(f, &a->level[i]);
+        late = fmax(late, a->level[i].row.client_late_p99_ms);
+        cpu = fmax(cpu, a->level[i].row.client_cpu_pct);
     }
     putc('\n', f);
     print_remarks(f, a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * load_row.c - figures of a step as columns
+ * load_row.c - figures of a level as columns
  */
 #include <math.h>
 #include <stdio.h>

@@ -181,7 +181,7 @@ static enum status run_url(struct run *x, struct err *err)
     return st ? st : load_run(&x->out->a[0], &own, x->done, x->n_done, on_row, x, err);
 }
 
-/* Steps of one server, which is started for them, behind those that a has. */
+/* Levels of one server, which is started for them, behind those that a has. */
 static enum status run_launch(struct run *x, const char *text,
                               const struct load_settings *s, struct load_answer *a,
                               struct err *err)
@@ -206,7 +206,7 @@ static enum status run_launch(struct run *x, const char *text,
         st = load_run(now, &own, x->done, x->n_done, on_row, x, err);
     x->running = NULL;
     launch_stop(&l);
-    if (now && !a->n_steps)
+    if (now && !a->n_levels)
         *a = *now;
     else if (now)
         load_answer_join(a, now);
@@ -218,8 +218,8 @@ static enum status run_launch(struct run *x, const char *text,
 static enum status run_launches(struct run *x, struct err *err)
 {
     const struct load_plan *p = x->plan;
-    const size_t n = p->launches.n, n_steps = p->s.users.n ? p->s.users.n : 1;
-    const size_t n_all = n * n_steps * (size_t)p->n_rounds;
+    const size_t n = p->launches.n, n_levels = p->s.users.n ? p->s.users.n : 1;
+    const size_t n_all = n * n_levels * (size_t)p->n_rounds;
     uint64_t random = p->s.seed * 2 + 1;
     enum status st = ST_OK;
 
@@ -227,9 +227,9 @@ static enum status run_launches(struct run *x, struct err *err)
         struct load_settings s = p->s;
         size_t order[LOAD_MAX_SERVERS];
 
-        s.round = 1 + (int)(i / n / n_steps);
+        s.round = 1 + (int)(i / n / n_levels);
         if (s.users.n)
-            s.users = (struct int_list){p->s.users.v + i / n % n_steps, 1};
+            s.users = (struct int_list){p->s.users.v + i / n % n_levels, 1};
         for (size_t k = 0; k < n; k++) {
             const size_t at = random_below(&random, k + 1);
 
@@ -257,7 +257,7 @@ static void copy_validity(struct row *to, const struct load_found *f)
     }
 }
 
-/* All rows are judged beside each other, and a step that was cut off is not told. */
+/* All rows are judged beside each other, and a level that was cut off is not told. */
 static enum status conclude(struct load_found *f, bool is_interrupted, struct err *err)
 {
     const enum status st = roof_mark_all(f->rows, f->n_rows, err);
@@ -265,11 +265,11 @@ static enum status conclude(struct load_found *f, bool is_interrupted, struct er
     for (size_t i = 0; i < f->n; i++) {
         struct load_answer *a = &f->a[i];
 
-        if (is_interrupted && a->n_steps &&
-            a->step[a->n_steps - 1].row.status != ROW_STATUS_OK)
-            a->n_steps--;
-        for (size_t k = 0; k < a->n_steps; k++)
-            copy_validity(&a->step[k].row, f);
+        if (is_interrupted && a->n_levels &&
+            a->level[a->n_levels - 1].row.status != ROW_STATUS_OK)
+            a->n_levels--;
+        for (size_t k = 0; k < a->n_levels; k++)
+            copy_validity(&a->level[k].row, f);
     }
     return st;
 }

@@ -4,8 +4,8 @@
  *
  * Model of the world: without launches the server at a URL is asked (load.h). With
  * them, each is started, asked and ended: round by round and, where numbers of users
- * are given, step by step, in an order drawn for each. Rows go to a directory, with the
- * times of their requests, and a run that ended early can be gone on with.
+ * are given, level by level, in an order drawn for each. Rows go to a directory, with
+ * the times of their requests, and a run that ended early can be gone on with.
  *
  * Threading: the main thread.
  */

@@ -52,7 +52,7 @@ enum status load_found_print(FILE *f, const struct load_found *found,
     const enum status st = found->n > 1 ? print_together(f, found, err) : ST_OK;
 
     for (size_t i = 0; i < found->n; i++) {
-        if (!found->a[i].n_steps)
+        if (!found->a[i].n_levels)
             continue;
         if (found->n > 1)
             fprintf(f, "%s%s\n\n", i ? "\n" : "", name_of(plan, i, name));
@@ -71,8 +71,8 @@ static json_t *server_json(const struct load_answer *a, const struct load_settin
     char text[ANSWER_TEXT];
 
     load_answer_text(a, s, text, sizeof text);
-    for (size_t i = 0; i < a->n_steps; i++)
-        json_array_append_new(rows, row_json(&a->step[i].row));
+    for (size_t i = 0; i < a->n_levels; i++)
+        json_array_append_new(rows, row_json(&a->level[i].row));
     return json_pack("{s:s, s:i, s:i, s:b, s:o}", "answer", text, "carries", a->carries,
                      "misses", a->misses, "undecided", a->undecided, "rows", rows);
 }

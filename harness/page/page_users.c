@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * page_users.c - what servers carry: the answer, throughput against latency, each step
+ * page_users.c - what servers carry: the answer, throughput against latency, each level
  */
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@
  * part: 0 is the time to the first token, 1 that of the others.
  */
 
-static struct users_figure latency_of(const struct users_step *s, int part)
+static struct users_figure latency_of(const struct users_level *s, int part)
 {
     return part ? s->tpot_p90_ms : s->ttft_p90_s;
 }
@@ -41,7 +41,7 @@ static bool has_latencies(const struct users *u)
 {
     for (size_t i = 0; i < u->n; i++)
         for (size_t k = 0; k < u->v[i].n; k++)
-            if (isfinite(u->v[i].step[k].ttft_p90_s.v))
+            if (isfinite(u->v[i].level[k].ttft_p90_s.v))
                 return true;
     return false;
 }
@@ -54,7 +54,7 @@ static struct svg_range y_range(const struct users *u, int part)
         least = fmin(least, limit_of(&u->v[i], part)); /* passes over a NaN */
         most = fmax(most, limit_of(&u->v[i], part));
         for (size_t k = 0; k < u->v[i].n; k++) {
-            const struct users_figure y = latency_of(&u->v[i].step[k], part);
+            const struct users_figure y = latency_of(&u->v[i].level[k], part);
 
             least = fmin(least, y.lo > 0 ? fmin(y.v, y.lo) : y.v);
             most = fmax(most, fmax(y.v, y.hi));
@@ -74,21 +74,21 @@ static double most_tok_per_s(const struct users *u, int part)
 
     for (size_t i = 0; i < u->n; i++)
         for (size_t k = 0; k < u->v[i].n; k++)
-            if (isfinite(latency_of(&u->v[i].step[k], part).v))
-                most = fmax(most, u->v[i].step[k].tok_per_s.v);
+            if (isfinite(latency_of(&u->v[i].level[k], part).v))
+                most = fmax(most, u->v[i].level[k].tok_per_s.v);
     return most;
 }
 
 static bool is_drawn(const struct users_series *s, int part)
 {
     for (size_t k = 0; k < s->n; k++)
-        if (isfinite(latency_of(&s->step[k], part).v))
+        if (isfinite(latency_of(&s->level[k], part).v))
             return true;
     return false;
 }
 
-static void put_step(FILE *f, const struct svg_area *a, const struct users_step *s,
-                     int series, int part, const struct users_label *label)
+static void put_level(FILE *f, const struct svg_area *a, const struct users_level *s,
+                      int series, int part, const struct users_label *label)
 {
     const struct users_figure y = latency_of(s, part);
     const double x = svg_x(a, s->tok_per_s.v), at = svg_y(a, y.v);
@@ -107,7 +107,7 @@ static void put_step(FILE *f, const struct svg_area *a, const struct users_step 
     svg_text(f, label->label_x, label->label_y + BASELINE, "middle", "note", text);
 }
 
-/* label: those of the steps that have a latency. Returns how many these are. */
+/* label: those of the levels that have a latency. Returns how many these are. */
 static size_t put_series(FILE *f, const struct svg_area *a,
                          const struct users_series *s, int series, int part,
                          const struct users_label *label)
@@ -118,24 +118,24 @@ static size_t put_series(FILE *f, const struct svg_area *a,
 
     fprintf(f, "<g class=\"s%d\">\n", series % SVG_COLORS);
     for (size_t k = 0; k < s->n; k++) {
-        const double y = latency_of(&s->step[k], part).v;
+        const double y = latency_of(&s->level[k], part).v;
 
         if (!isfinite(y))
             continue;
-        fprintf(f, "%s%.1f %.1f", move, svg_x(a, s->step[k].tok_per_s.v), svg_y(a, y));
+        fprintf(f, "%s%.1f %.1f", move, svg_x(a, s->level[k].tok_per_s.v), svg_y(a, y));
         move = "L";
         any = true;
     }
     if (any)
         fputs("\"/>\n", f);
     for (size_t k = 0; k < s->n; k++)
-        if (isfinite(latency_of(&s->step[k], part).v))
-            put_step(f, a, &s->step[k], series, part, &label[n++]);
+        if (isfinite(latency_of(&s->level[k], part).v))
+            put_level(f, a, &s->level[k], series, part, &label[n++]);
     fputs("</g>\n", f);
     return n;
 }
 
-/* The numbers of all steps that have a latency, in the picture's units; v is
+/* The numbers of all levels that have a latency, in the picture's units; v is
  * [USERS_MAX_LABELS]. */
 static void place_labels(struct users_label *v, const struct svg_area *a,
                          const struct users *u, int part)
@@ -144,7 +144,7 @@ static void place_labels(struct users_label *v, const struct svg_area *a,
 
     for (size_t i = 0; i < u->n; i++)
         for (size_t k = 0; k < u->v[i].n; k++) {
-            const struct users_step *s = &u->v[i].step[k];
+            const struct users_level *s = &u->v[i].level[k];
             const struct users_figure y = latency_of(s, part);
 
             if (!isfinite(y.v))
@@ -245,12 +245,12 @@ static bool has_roofs(const struct users *u)
 {
     for (size_t i = 0; i < u->n; i++)
         for (size_t k = 0; k < u->v[i].n; k++)
-            if (isfinite(u->v[i].step[k].roof_gbps.v))
+            if (isfinite(u->v[i].level[k].roof_gbps.v))
                 return true;
     return false;
 }
 
-static void put_line(FILE *f, const struct users_series *s, const struct users_step *t,
+static void put_line(FILE *f, const struct users_series *s, const struct users_level *t,
                      bool with_roof)
 {
     const struct users_figure each = {t->tok_per_s.v / t->n_users,
@@ -297,7 +297,7 @@ static void put_table(FILE *f, const struct users *u)
     fputs("<th>doubt</th></tr></thead><tbody>\n", f);
     for (size_t i = 0; i < u->n; i++)
         for (size_t k = 0; k < u->v[i].n; k++)
-            put_line(f, &u->v[i], &u->v[i].step[k], with_roof);
+            put_line(f, &u->v[i], &u->v[i].level[k], with_roof);
     fputs("</tbody></table></div>\n", f);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * users.c - rows of bench load as series and steps
+ * users.c - rows of bench load as series and levels
  */
 #include "harness/users/users.h"
 
@@ -105,22 +105,23 @@ static int by_name(const void *x, const void *y)
     return strcmp(a->name, b->name);
 }
 
-/* ---- steps ----------------------------------------------------------------------- */
+/* ---- levels -----------------------------------------------------------------------
+ */
 
-static struct users_step *step_of(struct users_series *s, int n_users)
+static struct users_level *level_of(struct users_series *s, int n_users)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (s->step[i].n_users == n_users)
-            return &s->step[i];
-    if (s->n == USERS_MAX_STEPS)
+        if (s->level[i].n_users == n_users)
+            return &s->level[i];
+    if (s->n == USERS_MAX_LEVELS)
         return NULL;
-    s->step[s->n] = (struct users_step){.n_users = n_users};
-    return &s->step[s->n++];
+    s->level[s->n] = (struct users_level){.n_users = n_users};
+    return &s->level[s->n++];
 }
 
 static int by_users(const void *x, const void *y)
 {
-    const struct users_step *a = x, *b = y;
+    const struct users_level *a = x, *b = y;
 
     return a->n_users - b->n_users;
 }
@@ -157,8 +158,8 @@ static struct users_figure combine(const struct row *const *rows, size_t n,
     return out;
 }
 
-/* rows[n] are those of the step with a figure, in their order. */
-static void fill_step(struct users_step *s, const struct row **rows, size_t n)
+/* rows[n] are those of the level with a figure, in their order. */
+static void fill_level(struct users_level *s, const struct row **rows, size_t n)
 {
     static const struct figure tok = {offsetof(struct row, tok_per_s),
                                       offsetof(struct row, tok_per_s_lo),
@@ -202,8 +203,8 @@ static void fill_step(struct users_step *s, const struct row **rows, size_t n)
 }
 
 /* False: no row of it has a figure. */
-static bool find_step(struct users_step *s, const struct users *u,
-                      const struct users_series *series)
+static bool find_level(struct users_level *s, const struct users *u,
+                       const struct users_series *series)
 {
     const struct row *rows[USERS_MAX_ROUNDS];
     size_t n = 0;
@@ -213,7 +214,7 @@ static bool find_step(struct users_step *s, const struct users *u,
             row_trust(&u->rows[i]) != ROW_FAILED)
             rows[n++] = &u->rows[i];
     if (n)
-        fill_step(s, rows, n);
+        fill_level(s, rows, n);
     return n > 0;
 }
 
@@ -222,17 +223,17 @@ void users_find_ends(struct users_series *s)
     s->carries = s->misses = 0;
     s->undecided = false;
     for (size_t i = 0; i < s->n; i++)
-        if (s->step[i].verdict == SLO_MISSES &&
-            (!s->misses || s->step[i].n_users < s->misses))
-            s->misses = s->step[i].n_users;
+        if (s->level[i].verdict == SLO_MISSES &&
+            (!s->misses || s->level[i].n_users < s->misses))
+            s->misses = s->level[i].n_users;
     for (size_t i = 0; i < s->n; i++)
-        if (s->step[i].verdict == SLO_MEETS && s->step[i].n_users > s->carries &&
-            (!s->misses || s->step[i].n_users < s->misses))
-            s->carries = s->step[i].n_users;
+        if (s->level[i].verdict == SLO_MEETS && s->level[i].n_users > s->carries &&
+            (!s->misses || s->level[i].n_users < s->misses))
+            s->carries = s->level[i].n_users;
     for (size_t i = 0; i < s->n; i++)
-        s->undecided |= s->step[i].verdict == SLO_UNDECIDED &&
-                        s->step[i].n_users > s->carries &&
-                        (!s->misses || s->step[i].n_users < s->misses);
+        s->undecided |= s->level[i].verdict == SLO_UNDECIDED &&
+                        s->level[i].n_users > s->carries &&
+                        (!s->misses || s->level[i].n_users < s->misses);
 }
 
 static void fill_series(struct users_series *s, const struct users *u)
@@ -240,10 +241,10 @@ static void fill_series(struct users_series *s, const struct users *u)
     size_t n = 0;
 
     for (size_t i = 0; i < s->n; i++)
-        if (find_step(&s->step[i], u, s))
-            s->step[n++] = s->step[i];
+        if (find_level(&s->level[i], u, s))
+            s->level[n++] = s->level[i];
     s->n = n;
-    qsort(s->step, s->n, sizeof s->step[0], by_users);
+    qsort(s->level, s->n, sizeof s->level[0], by_users);
     users_find_ends(s);
 }
 
@@ -268,7 +269,7 @@ enum status users_find(struct users *u, const struct row *rows, size_t n_rows,
         struct users_series *s = series_of(u, r);
 
         if (s)
-            step_of(s, (int)r->n_users);
+            level_of(s, (int)r->n_users);
     }
     for (size_t i = 0; i < u->n; i++) {
         fill_series(&u->v[i], u);

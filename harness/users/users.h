@@ -4,11 +4,11 @@
  *
  * Model of the world: rows of one server with the same model, lengths of prompts and
  * answers, and SLO are a series: a line of a chart. A number of users may have been
- * measured several times, in rounds or since the first try was undecided; a step is all
- * of them. Its figures are medians over its rows, the undisturbed ones where there are
- * any, between the lowest and the highest end of their intervals; whether it meets the
- * SLO is judged from all their requests together. Two servers are compared row by row,
- * as the same round asked both, one right after the other.
+ * measured several times, in rounds or since the first try was undecided; a level is
+ * all of them. Its figures are medians over its rows, the undisturbed ones where there
+ * are any, between the lowest and the highest end of their intervals; whether it meets
+ * the SLO is judged from all their requests together. Two servers are compared row by
+ * row, as the same round asked both, one right after the other.
  *
  * Threading: pure functions.
  */
@@ -26,15 +26,15 @@
 #include "harness/users/slo.h"
 
 #define USERS_MAX_SERIES 16
-#define USERS_MAX_STEPS  64
-#define USERS_MAX_ROUNDS 256 /* rows of a step; those after them are left out */
+#define USERS_MAX_LEVELS 64
+#define USERS_MAX_ROUNDS 256 /* rows of a level; those after them are left out */
 
 /* A figure with the ends of its interval; NAN: not known. */
 struct users_figure {
     double v, lo, hi;
 };
 
-struct users_step {
+struct users_level {
     int n_users;
     const struct row *row; /* the last of the rows that its figures are of */
     size_t n_rows;         /* that these are */
@@ -50,7 +50,7 @@ struct users_series {
     char name[REPORT_NAME_MAX]; /* of the server, and what else tells it apart */
     const struct row *first;    /* one of its rows */
     struct slo slo;             /* ttft_s 0: the row names none that is known */
-    struct users_step step[USERS_MAX_STEPS]; /* [n], by number of users */
+    struct users_level level[USERS_MAX_LEVELS]; /* [n], by number of users */
     size_t n;
     int carries;    /* the most users that meet the SLO; 0: not one of those tried */
     int misses;     /* the fewest that miss it; 0: none did */
@@ -73,7 +73,7 @@ void users_free(struct users *u);
 /* Whether the row belongs to the series. */
 bool users_is_of(const struct users_series *s, const struct row *row);
 
-/* carries, misses and undecided of s from its steps. */
+/* carries, misses and undecided of s from its levels. */
 void users_find_ends(struct users_series *s);
 
 /* Whether requests a second times their mean time is not the number in flight, beyond
@@ -112,9 +112,9 @@ bool users_is_better(const struct users_series *a, const struct users_series *b)
 void users_set_slo(struct row *rows, size_t *n_rows, const struct samples *requests,
                    const struct slo *slo);
 
-/* The step that shows that the server carries n_users: the first with as many or more
+/* The level that shows that the server carries n_users: the first with as many or more
  * that meets the SLO, with none below it that misses; NULL: there is none. */
-const struct users_step *users_step_for(const struct users_series *s, int n_users);
+const struct users_level *users_level_for(const struct users_series *s, int n_users);
 
 /* Of the servers that carry n_users the best; NULL: none does. */
 const struct users_series *users_choose(const struct users *u, int n_users);

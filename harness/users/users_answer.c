@@ -10,11 +10,11 @@
 
 #define LINE_WIDTH 79
 
-static const struct users_step *step_of(const struct users_series *s, int n_users)
+static const struct users_level *level_of(const struct users_series *s, int n_users)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (n_users && s->step[i].n_users == n_users)
-            return &s->step[i];
+        if (n_users && s->level[i].n_users == n_users)
+            return &s->level[i];
     return NULL;
 }
 
@@ -29,8 +29,8 @@ static const char *seconds(char *buf, size_t cap, double s)
 
 void users_say_capacity(const struct users_series *s, char *buf, size_t cap)
 {
-    const struct users_step *at = step_of(s, s->carries);
-    const struct users_step *over = step_of(s, s->misses);
+    const struct users_level *at = level_of(s, s->carries);
+    const struct users_level *over = level_of(s, s->misses);
     char ttft[32];
 
     if (!at && s->undecided && !over) {
@@ -77,7 +77,7 @@ static double most_tok_per_s(const struct users_series *s)
     double most = 0;
 
     for (size_t i = 0; i < s->n; i++)
-        most = fmax(most, s->step[i].tok_per_s.v);
+        most = fmax(most, s->level[i].tok_per_s.v);
     return most;
 }
 
@@ -172,7 +172,7 @@ static void print_pairs_of(FILE *f, const struct users *u, const struct users_se
     for (size_t i = 0; i < a->n; i++) {
         struct users_pair p;
 
-        users_compare(&p, u, a, b, a->step[i].n_users);
+        users_compare(&p, u, a, b, a->level[i].n_users);
         if (!p.n)
             continue;
         if (is_first)

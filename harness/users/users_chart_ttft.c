@@ -30,7 +30,7 @@ struct lines {
 };
 
 static enum status add_line(struct lines *lines, const struct samples *requests,
-                            int series, const struct users_step *s, struct err *err)
+                            int series, const struct users_level *s, struct err *err)
 {
     const struct users *u = lines->u;
     struct line *l = &lines->v[lines->n];
@@ -149,7 +149,7 @@ enum status users_draw_ttft(const struct users *u, const char *dir,
         lines->u = u;
     for (size_t i = 0; st == ST_OK && i < u->n; i++)
         for (size_t k = 0; k < u->v[i].n && lines->n < MAX_LINES && st == ST_OK; k++)
-            st = add_line(lines, &requests, (int)i, &u->v[i].step[k], err);
+            st = add_line(lines, &requests, (int)i, &u->v[i].level[k], err);
     if (st == ST_OK && lines->n) {
         st = chart_files_make(&text, put_lines, put_line_settings, lines, err);
         *any |= st == ST_OK;

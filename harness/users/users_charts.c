@@ -93,7 +93,7 @@ enum status users_charts(const char *dir, const struct row *rows, size_t n_rows,
 
     if (st == ST_OK && u.n) {
         describe(subtitle, sizeof subtitle, &u, dir);
-        st = users_draw_steps(&u, dir, subtitle, any, err);
+        st = users_draw_levels(&u, dir, subtitle, any, err);
         if (st == ST_OK)
             st = users_draw_ttft(&u, dir, subtitle, any, err);
     }

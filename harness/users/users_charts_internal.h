@@ -28,8 +28,8 @@ double users_limit_of(const struct slo *slo, int part);
 /* users_latency and users_ladder, users_ttft: draw them in dir, or remove them where
  * there is nothing to draw; *any is set where one was drawn. Errors: as
  * users_charts(). */
-enum status users_draw_steps(const struct users *u, const char *dir,
-                             const char *subtitle, bool *any, struct err *err);
+enum status users_draw_levels(const struct users *u, const char *dir,
+                              const char *subtitle, bool *any, struct err *err);
 enum status users_draw_ttft(const struct users *u, const char *dir,
                             const char *subtitle, bool *any, struct err *err);
 

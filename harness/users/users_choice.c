@@ -60,12 +60,12 @@ void users_set_slo(struct row *rows, size_t *n_rows, const struct samples *reque
 
 /* ---- the choice ----------------------------------------------------------------- */
 
-const struct users_step *users_step_for(const struct users_series *s, int n_users)
+const struct users_level *users_level_for(const struct users_series *s, int n_users)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (s->step[i].n_users >= n_users && s->step[i].n_users <= s->carries &&
-            s->step[i].verdict == SLO_MEETS)
-            return &s->step[i];
+        if (s->level[i].n_users >= n_users && s->level[i].n_users <= s->carries &&
+            s->level[i].verdict == SLO_MEETS)
+            return &s->level[i];
     return NULL;
 }
 
@@ -74,7 +74,7 @@ const struct users_series *users_choose(const struct users *u, int n_users)
     const struct users_series *best = NULL;
 
     for (size_t i = 0; i < u->n; i++)
-        if (users_step_for(&u->v[i], n_users) &&
+        if (users_level_for(&u->v[i], n_users) &&
             (!best || users_is_better(&u->v[i], best)))
             best = &u->v[i];
     return best;
@@ -94,7 +94,7 @@ static void say_setting(const struct users_series *s, char *buf, size_t cap)
 
 static void say_chosen(const struct users_series *s, int n_users, char *buf, size_t cap)
 {
-    const struct users_step *at = users_step_for(s, n_users);
+    const struct users_level *at = users_level_for(s, n_users);
 
     text_append(buf, cap, "%d %s: take ", n_users, slo_users(&s->slo, n_users));
     say_setting(s, buf, cap);
@@ -116,14 +116,14 @@ static void say_others(const struct users *u, const struct users_series *chosen,
     const char *begin = " Enough, too: ";
 
     for (size_t i = 0; i < u->n; i++)
-        if (&u->v[i] != chosen && users_step_for(&u->v[i], n_users)) {
+        if (&u->v[i] != chosen && users_level_for(&u->v[i], n_users)) {
             text_append(buf, cap, "%s%s (%d)", begin, u->v[i].name, u->v[i].carries);
             begin = ", ";
         }
     text_append(buf, cap, *begin == ',' ? "." : "");
     begin = " Not: ";
     for (size_t i = 0; i < u->n; i++)
-        if (!users_step_for(&u->v[i], n_users)) {
+        if (!users_level_for(&u->v[i], n_users)) {
             text_append(buf, cap, "%s%s (%d)", begin, u->v[i].name, u->v[i].carries);
             begin = ", ";
         }

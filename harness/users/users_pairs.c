@@ -72,10 +72,10 @@ void users_compare(struct users_pair *p, const struct users *u,
     p->hi = exp(mean + half);
 }
 
-static bool has_step(const struct users_series *s, int n_users)
+static bool has_level(const struct users_series *s, int n_users)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (s->step[i].n_users == n_users)
+        if (s->level[i].n_users == n_users)
             return true;
     return false;
 }
@@ -85,9 +85,9 @@ int users_compare_at(const struct users_series *a, const struct users_series *b)
     int carried = 0, any = 0;
 
     for (size_t i = 0; i < a->n; i++) {
-        const int n = a->step[i].n_users;
+        const int n = a->level[i].n_users;
 
-        if (!has_step(b, n))
+        if (!has_level(b, n))
             continue;
         any = n > any ? n : any;
         if (n > carried && (n <= a->carries || n <= b->carries))

@@ -26,7 +26,7 @@ load() { "$BENCH" load "$url" --no-roof --prompt 40 --max-late 1000 "$@" >out 2>
 
 # ---- one answer at a time: one user is carried within a limit that two are not
 serve slots=1 ttft=40 gap=1 cached=3
-load --output 10 --slo 0.065s/500ms --requests 34 --step-time 8 --max-users 2 -o dir ||
+load --output 10 --slo 0.065s/500ms --requests 34 --level-time 8 --max-users 2 -o dir ||
     fail "$(cat err)"
 grep -qE "^Carries 1 user \(p90 TTFT 0.0[0-9] s, [0-9]+ ms a token\); the 2nd waits\." out ||
     grep -qE "undecided|No number of users" out || fail "no answer: $(cat out)"
@@ -71,11 +71,11 @@ refused 1 "carries 0; a smaller model" recommend dir --users 1 --slo 0.001s/1ms
 refused 2 "--for prints the setting for one user" recommend dir --users 1 --for docker
 refused 2 "--slo" recommend dir --users 1 --slo fast
 
-# The steps that are there are not repeated.
+# The levels that are there are not repeated.
 n=$(wc -l <dir/sweep.csv)
-load --output 10 --slo 0.065s/500ms --requests 34 --step-time 8 --max-users 2 -o dir --resume ||
+load --output 10 --slo 0.065s/500ms --requests 34 --level-time 8 --max-users 2 -o dir --resume ||
     fail "$(cat err)"
-[ "$(wc -l <dir/sweep.csv)" -le $((n + 2)) ] || fail "steps were repeated"
+[ "$(wc -l <dir/sweep.csv)" -le $((n + 2)) ] || fail "levels were repeated"
 
 # ---- open loop, other lengths, prompts of a file
 printf '%s\n' '{"prompt":"one two","max_tokens":3}' \
@@ -98,7 +98,7 @@ for fault in stop:"the connection ended after 3 pieces" short:"before the answer
     silence:"silent for 0.3 s after 3 pieces" hang:"silent for 0.3 s after 0 pieces" \
     endless:"pieces of text for 4 tokens" empty:"the answer is empty"; do
     serve ttft=1 gap=1 fault="${fault%%:*}" every=4
-    load --users 2 --requests 10 --output 4 --step-time 2 --timeout 0.3 || fail "$fault: $(cat err)"
+    load --users 2 --requests 10 --output 4 --level-time 2 --timeout 0.3 || fail "$fault: $(cat err)"
     tr '\n' ' ' <out | tr -s ' ' | grep -qF -- "${fault#*:}" || fail "$fault: $(cat out)"
     grep -qE " [1-9][0-9]* of [0-9]+ requests failed" out || fail "$fault is not counted: $(cat out)"
 done
@@ -138,7 +138,7 @@ for r in rows:  # what memory gave around it, on the server's CPUs
     assert r["n_threads"] == {"a": "", "b": "1"}[r["engine"]], r
     assert r["cpus"].isdigit() or r["engine"] == "a" and r["cpus"], r
 END
-grep -qE "^Memory gave [0-9.]+ to [0-9.]+ GB/s before and after the steps\.$" out || fail "no roof: $(cat out)"
+grep -qE "^Memory gave [0-9.]+ to [0-9.]+ GB/s before and after the load levels\.$" out || fail "no roof: $(cat out)"
 tr '\n' ' ' <out | tr -s ' ' | grep -qE \
     "at 1 user b has [1-9]+\.[0-9]+ x the tok/s of a \[[0-9.]+, [0-9.]+\], 2 rounds" ||
     fail "no comparison: $(cat out)"
@@ -199,7 +199,7 @@ refused 2 "as http://127.0.0.1:8080, or --launch" load "$url" --launch "a=x {por
 
 # ---- an interrupt: what was measured stays
 serve ttft=5 gap=1
-"$BENCH" load "$url" --users 1,2 --requests 20 --output 100 --prompt 40 --step-time 60 -o cut >out 2>err &
+"$BENCH" load "$url" --users 1,2 --requests 20 --output 100 --prompt 40 --level-time 60 -o cut >out 2>err &
 pid=$!
 for _ in $(seq 300); do
     [ "$(cat cut/sweep.csv 2>/dev/null | wc -l)" -lt 2 ] || break

@@ -9,7 +9,7 @@ command -v python3 >/dev/null || skip "no python3"
 
 "$BENCH" load --launch "here=$BENCH serve -m $SRC/tests/data/models/stories260K-f32.gguf \
     --port {port} --sequences 2 --ctx 200" --completions --ignore-eos --prompt 60 \
-    --output 12 --users 1,2 --requests 6 --step-time 5 --max-late 1000 -o dir >out 2>err ||
+    --output 12 --users 1,2 --requests 6 --level-time 5 --max-late 1000 -o dir >out 2>err ||
     fail "$(cat err)"
 grep -q "users" out || fail "no answer: $(cat out)"
 python3 - dir/sweep.csv <<'END' || fail "rows: $(cat dir/sweep.csv)"

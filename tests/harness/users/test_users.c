@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_users.c - rows of bench load as series, steps, answers and comparisons
+ * test_users.c - rows of bench load as series, levels, answers and comparisons
  */
 #include "harness/users/users.h"
 
@@ -120,15 +120,15 @@ static void one_server(void **state)
     assert_int_equal(u.n, 1);
     assert_int_equal(u.v[0].n, 4);
     for (int i = 0; i < 4; i++)
-        assert_int_equal(u.v[0].step[i].n_users, i + 1);
+        assert_int_equal(u.v[0].level[i].n_users, i + 1);
     /* 56 of 60 alone decide nothing, 116 of 120 do */
     assert_int_equal(slo_judge(56, 60, SLO_SHARE), SLO_UNDECIDED);
-    assert_int_equal(u.v[0].step[2].verdict, SLO_MEETS);
-    assert_int_equal(u.v[0].step[2].n_rows, 2);
-    assert_true(fabs(u.v[0].step[2].tok_per_s.v - 17.25) < 1e-9);
-    assert_true(fabs(u.v[0].step[2].tok_per_s.lo - 0.9 * 17) < 1e-9);
-    assert_true(fabs(u.v[0].step[2].tok_per_s.hi - 1.1 * 17.5) < 1e-9);
-    assert_true(!isfinite(u.v[0].step[2].ttft_p90_s.hi));
+    assert_int_equal(u.v[0].level[2].verdict, SLO_MEETS);
+    assert_int_equal(u.v[0].level[2].n_rows, 2);
+    assert_true(fabs(u.v[0].level[2].tok_per_s.v - 17.25) < 1e-9);
+    assert_true(fabs(u.v[0].level[2].tok_per_s.lo - 0.9 * 17) < 1e-9);
+    assert_true(fabs(u.v[0].level[2].tok_per_s.hi - 1.1 * 17.5) < 1e-9);
+    assert_true(!isfinite(u.v[0].level[2].ttft_p90_s.hi));
     assert_int_equal(u.v[0].carries, 3);
     assert_int_equal(u.v[0].misses, 4);
     users_answer(&u, text, sizeof text);
@@ -159,10 +159,10 @@ static void disturbed_rows(void **state)
     rows[3].status = ROW_STATUS_ERROR;
     assert_int_equal(users_find(&u, rows, 4, &err), ST_OK);
     assert_int_equal(u.v[0].n, 2); /* the third has no figure */
-    assert_true(u.v[0].step[0].tok_per_s.v == 10 && !u.v[0].step[0].is_doubtful);
-    assert_true(!u.v[0].step[0].doubts_little);
-    assert_int_equal(u.v[0].step[0].n_requests, 120);
-    assert_true(u.v[0].step[1].is_doubtful && u.v[0].step[1].doubts_little);
+    assert_true(u.v[0].level[0].tok_per_s.v == 10 && !u.v[0].level[0].is_doubtful);
+    assert_true(!u.v[0].level[0].doubts_little);
+    assert_int_equal(u.v[0].level[0].n_requests, 120);
+    assert_true(u.v[0].level[1].is_doubtful && u.v[0].level[1].doubts_little);
     users_free(&u);
 }
 
@@ -257,7 +257,7 @@ static void the_server_for_so_many(void **state)
         rows[i].n_threads = 2;
     assert_int_equal(users_find(&u, rows, 6, &err), ST_OK);
     assert_string_equal(users_choose(&u, 3)->name, "slm");
-    assert_int_equal(users_step_for(users_choose(&u, 3), 3)->n_users, 6);
+    assert_int_equal(users_level_for(users_choose(&u, 3), 3)->n_users, 6);
     users_say_choice(&u, 3, text, sizeof text);
     assert_string_equal(text,
                         "3 users who read along: take slm (m-slm, 2 threads), p90 TTFT "

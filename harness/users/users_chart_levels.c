@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * users_chart_steps.c - two figures of each number of users: latencies by throughput,
+ * users_chart_levels.c - two figures of each number of users: latencies by throughput,
  * the ladder
  */
 #include <math.h>
@@ -14,28 +14,28 @@
 #define LATENCY "users_latency"
 #define LADDER  "users_ladder"
 
-/* ---- two figures of each step ------------------------------------------------------
+/* ---- two figures of each level ------------------------------------------------------
  */
 
 /* A figure that one of the two parts of a chart shows; NAN: none. */
-typedef struct users_figure figure_fn(const struct users_step *s);
+typedef struct users_figure figure_fn(const struct users_level *s);
 
-static struct users_figure ttft_of(const struct users_step *s)
+static struct users_figure ttft_of(const struct users_level *s)
 {
     return s->ttft_p90_s;
 }
 
-static struct users_figure tpot_of(const struct users_step *s)
+static struct users_figure tpot_of(const struct users_level *s)
 {
     return s->tpot_p90_ms;
 }
 
-static struct users_figure all_of(const struct users_step *s)
+static struct users_figure all_of(const struct users_level *s)
 {
     return s->tok_per_s;
 }
 
-static struct users_figure each_of(const struct users_step *s)
+static struct users_figure each_of(const struct users_level *s)
 {
     const struct users_figure *f = &s->tok_per_s;
 
@@ -43,23 +43,23 @@ static struct users_figure each_of(const struct users_step *s)
                                  f->hi / s->n_users};
 }
 
-static double speed_of(const struct users_step *s)
+static double speed_of(const struct users_level *s)
 {
     return s->tok_per_s.v;
 }
 
-static double users_of(const struct users_step *s)
+static double users_of(const struct users_level *s)
 {
     return s->n_users;
 }
 
 struct two {
     const struct users *u;
-    double (*x)(const struct users_step *s);
+    double (*x)(const struct users_level *s);
     figure_fn *y[2];
     const char *x_title, *y_title[2];
     bool has_limits;              /* the SLO's, and numbers of users at marks */
-    struct users_label *label[2]; /* [steps of all servers], in units of the axes */
+    struct users_label *label[2]; /* [levels of all servers], in units of the axes */
 };
 
 static void put_figure(FILE *f, struct users_figure y)
@@ -69,7 +69,7 @@ static void put_figure(FILE *f, struct users_figure y)
     chart_file_number(f, isfinite(y.hi) ? y.hi : y.v);
 }
 
-static void put_steps(FILE *f, const void *what)
+static void put_levels(FILE *f, const void *what)
 {
     const struct two *t = what;
     size_t at = 0;
@@ -79,7 +79,7 @@ static void put_steps(FILE *f, const void *what)
           f);
     for (size_t i = 0; i < t->u->n; i++)
         for (size_t k = 0; k < t->u->v[i].n; k++) {
-            const struct users_step *s = &t->u->v[i].step[k];
+            const struct users_level *s = &t->u->v[i].level[k];
 
             fprintf(f, "%zu,%d", i, s->n_users);
             chart_file_number(f, t->x(s));
@@ -102,7 +102,7 @@ static struct users_range y_range(const struct two *t, int part)
 
     for (size_t i = 0; i < t->u->n; i++)
         for (size_t k = 0; k < t->u->v[i].n; k++) {
-            const struct users_figure y = t->y[part](&t->u->v[i].step[k]);
+            const struct users_figure y = t->y[part](&t->u->v[i].level[k]);
 
             users_range_widen(&r, y.v);
             if (y.lo > 0 || !t->has_limits) /* of a logarithmic axis */
@@ -120,7 +120,7 @@ static struct users_range x_range(const struct two *t)
 
     for (size_t i = 0; i < t->u->n; i++)
         for (size_t k = 0; k < t->u->v[i].n; k++)
-            users_range_widen(&x, t->x(&t->u->v[i].step[k]));
+            users_range_widen(&x, t->x(&t->u->v[i].level[k]));
     if (t->has_limits)
         return users_range_with_room(x, true);
     x.log = x.max / x.min > 8;
@@ -150,7 +150,7 @@ static double panel_width(const struct users *u)
 
         longest = n > longest ? n : longest;
         for (size_t k = 0; k < u->v[i].n; k++)
-            is_marked |= u->v[i].step[k].is_doubtful || u->v[i].step[k].doubts_little;
+            is_marked |= u->v[i].level[k].is_doubtful || u->v[i].level[k].doubts_little;
     }
     if (is_marked && longest < KEY_MOST)
         longest = KEY_MOST;
@@ -171,7 +171,7 @@ static double from_pixel(double at, const struct users_range *r, double pixels)
                   : r->min + at / pixels * (r->max - r->min);
 }
 
-/* Steps without a figure have none. */
+/* Levels without a figure have none. */
 static enum status place_labels(const struct two *t, int part, struct err *err)
 {
     const struct users_range x = x_range(t), y = y_range(t, part);
@@ -183,7 +183,7 @@ static enum status place_labels(const struct two *t, int part, struct err *err)
         return err_set(err, ST_NO_MEMORY, "no memory for labels");
     for (size_t i = 0; i < t->u->n; i++)
         for (size_t k = 0; k < t->u->v[i].n; k++) {
-            const struct users_step *s = &t->u->v[i].step[k];
+            const struct users_level *s = &t->u->v[i].level[k];
             const struct users_figure v = t->y[part](s);
 
             if (!isfinite(v.v) || !isfinite(t->x(s)))
@@ -202,7 +202,7 @@ static enum status place_labels(const struct two *t, int part, struct err *err)
     n = 0;
     for (size_t i = 0; i < t->u->n; i++)
         for (size_t k = 0; k < t->u->v[i].n; k++, at++) {
-            const struct users_step *s = &t->u->v[i].step[k];
+            const struct users_level *s = &t->u->v[i].level[k];
             struct users_label *l = &t->label[part][at];
 
             *l = (struct users_label){.label_x = NAN, .label_y = NAN};
@@ -250,7 +250,7 @@ static void put_user_ticks(FILE *f, const struct users *u)
 
         for (size_t i = 0; i < u->n; i++)
             for (size_t k = 0; k < u->v[i].n; k++)
-                is_there |= u->v[i].step[k].n_users == n;
+                is_there |= u->v[i].level[k].n_users == n;
         if (is_there)
             fprintf(f, "%s%d", any ? ", " : "", n);
         any |= is_there;
@@ -268,8 +268,8 @@ static void put_settings(FILE *f, const void *what)
     for (size_t i = 0; i < t->u->n; i++) {
         names[i] = t->u->v[i].name;
         for (size_t k = 0; k < t->u->v[i].n; k++) {
-            n_hollow += t->u->v[i].step[k].is_doubtful;
-            n_little += t->u->v[i].step[k].doubts_little;
+            n_hollow += t->u->v[i].level[k].is_doubtful;
+            n_little += t->u->v[i].level[k].doubts_little;
         }
     }
     chart_file_ranges(f, x.min, x.max, 0, 1);
@@ -297,7 +297,7 @@ static bool has_figures(const struct two *t)
 {
     for (size_t i = 0; i < t->u->n; i++)
         for (size_t k = 0; k < t->u->v[i].n; k++)
-            if (isfinite(t->y[0](&t->u->v[i].step[k]).v))
+            if (isfinite(t->y[0](&t->u->v[i].level[k]).v))
                 return true;
     return false;
 }
@@ -319,15 +319,15 @@ static enum status draw_two(struct two *t, const char *dir, const char *name,
                             : err_set(err, ST_NO_MEMORY, "no memory for labels");
     }
     if (st == ST_OK)
-        st = chart_files_make(&text, put_steps, put_settings, t, err);
+        st = chart_files_make(&text, put_levels, put_settings, t, err);
     *any |= st == ST_OK;
     free(t->label[0]);
     free(t->label[1]);
     return st;
 }
 
-enum status users_draw_steps(const struct users *u, const char *dir,
-                             const char *subtitle, bool *any, struct err *err)
+enum status users_draw_levels(const struct users *u, const char *dir,
+                              const char *subtitle, bool *any, struct err *err)
 {
     struct two latency = {u,
                           speed_of,

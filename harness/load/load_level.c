@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * load_step.c - requests at one load, and the row they become
+ * load_level.c - requests at one load, and the row they become
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "harness/base/program.h"
 #include "harness/load/load_internal.h"
 
-#define MORE 3 /* times as many requests where a step was undecided */
+#define MORE 3 /* times as many requests where a level was undecided */
 
 static void on_progress(void *arg, size_t n_ended, double seconds)
 {
@@ -103,15 +103,15 @@ static enum status make_samples(struct load_samples *out, const struct load_resu
     return ST_OK;
 }
 
-static void add_up(struct load_step *step, const struct load_figures *f)
+static void add_up(struct load_level *level, const struct load_figures *f)
 {
-    step->n += f->n;
-    step->n_ttft_met += f->n_ttft_met;
-    step->n_tpot_met += f->n_tpot_met;
-    step->verdict = slo_judge_both(step->n_ttft_met, step->n_tpot_met, step->n);
+    level->n += f->n;
+    level->n_ttft_met += f->n_ttft_met;
+    level->n_tpot_met += f->n_tpot_met;
+    level->verdict = slo_judge_both(level->n_ttft_met, level->n_tpot_met, level->n);
 }
 
-/* Memory's bandwidth at one end of a step, which takes about a second. */
+/* Memory's bandwidth at one end of a level, which takes about a second. */
 static void read_roof(struct load_run *x, void (*read)(struct load_roof *))
 {
     char text[120];
@@ -123,7 +123,7 @@ static void read_roof(struct load_run *x, void (*read)(struct load_roof *))
     read(x->s->roof);
 }
 
-static enum status measure(struct load_run *x, struct load_step *step,
+static enum status measure(struct load_run *x, struct load_level *level,
                            const struct load_work *work, struct err *err)
 {
     struct load_samples samples = {0};
@@ -142,28 +142,29 @@ static enum status measure(struct load_run *x, struct load_step *step,
     x->prompts.n_before += r.n + (size_t)work->n_users;
     st = load_figures_make(&f, &r, work->n_users, &x->s->slo, err);
     if (st == ST_OK) {
-        load_row_fill(&step->row, x->s, &f, &r, &noise);
+        load_row_fill(&level->row, x->s, &f, &r, &noise);
         if (x->s->roof)
-            load_roof_note(x->s->roof, &step->row);
-        add_up(step, &f);
+            load_roof_note(x->s->roof, &level->row);
+        add_up(level, &f);
         /* requests that an interrupt cut off say nothing of the limits */
-        step->row.slo_verdict = (int)(r.is_interrupted ? SLO_UNDECIDED : step->verdict);
+        level->row.slo_verdict =
+            (int)(r.is_interrupted ? SLO_UNDECIDED : level->verdict);
         st = make_samples(&samples, &r, f.n_warm_up, err);
     }
     if (st == ST_OK && x->fn)
-        st = x->fn(x->arg, &step->row, &samples, err);
+        st = x->fn(x->arg, &level->row, &samples, err);
     point_samples_free(&samples.e2e);
     free(samples.requests);
     if (st == ST_OK && r.is_interrupted)
         st = err_set(err, ST_INTERRUPTED, "interrupted");
     if (st == ST_OK && r.gave_up)
         st = err_set(err, ST_IO, "%s: %s", x->base,
-                     *step->row.detail ? step->row.detail : "no request succeeds");
+                     *level->row.detail ? level->row.detail : "no request succeeds");
     load_result_free(&r);
     return st;
 }
 
-/* The last row of a step of this round that is known from a run that ended early. */
+/* The last row of a level of this round that is known from a run that ended early. */
 static const struct row *find_done(const struct load_run *x, const struct row *row)
 {
     const int most = first_attempt(x) + most_tries(x) - 1;
@@ -179,82 +180,82 @@ static const struct row *find_done(const struct load_run *x, const struct row *r
     return found;
 }
 
-static struct load_step *new_step(struct load_run *x)
+static struct load_level *new_level(struct load_run *x)
 {
     struct load_answer *a = x->a;
 
-    memset(&a->step[a->n_steps], 0, sizeof a->step[0]);
-    return &a->step[a->n_steps++];
+    memset(&a->level[a->n_levels], 0, sizeof a->level[0]);
+    return &a->level[a->n_levels++];
 }
 
 static void note_best(struct load_answer *a)
 {
-    const int i = (int)a->n_steps - 1;
+    const int i = (int)a->n_levels - 1;
 
-    if (a->step[i].n_users &&
-        (a->best < 0 || a->step[i].row.tok_per_s > a->step[a->best].row.tok_per_s))
+    if (a->level[i].n_users &&
+        (a->best < 0 || a->level[i].row.tok_per_s > a->level[a->best].row.tok_per_s))
         a->best = i;
 }
 
 void load_answer_join(struct load_answer *a, const struct load_answer *b)
 {
-    for (size_t i = 0; i < b->n_steps && a->n_steps < LOAD_MAX_STEPS; i++) {
-        a->step[a->n_steps++] = b->step[i];
+    for (size_t i = 0; i < b->n_levels && a->n_levels < LOAD_MAX_LEVELS; i++) {
+        a->level[a->n_levels++] = b->level[i];
         note_best(a);
     }
 }
 
-enum status load_step_users(struct load_run *x, int n_users, struct load_step **out,
-                            struct err *err)
+enum status load_level_users(struct load_run *x, int n_users, struct load_level **out,
+                             struct err *err)
 {
     struct load_work work = {.n_users = n_users,
-                             .limit_s = x->s->step_s,
+                             .limit_s = x->s->level_s,
                              .body = load_prompts_body,
                              .body_arg = &x->prompts,
                              .progress = on_progress,
                              .progress_arg = x};
-    struct load_step *step = new_step(x);
+    struct load_level *level = new_level(x);
     const struct row *known;
     char what[40];
     enum status st = ST_OK;
 
-    step->n_users = n_users;
-    describe(x, n_users, 0, &step->row);
-    known = find_done(x, &step->row);
-    *out = step;
+    level->n_users = n_users;
+    describe(x, n_users, 0, &level->row);
+    known = find_done(x, &level->row);
+    *out = level;
     if (known) {
-        step->row = *known;
-        step->verdict = (enum row_slo_verdict)known->slo_verdict;
-        step->n = known->n_requests > 0 ? (size_t)known->n_requests : 0;
-        step->n_ttft_met = known->n_ttft_met > 0 ? (size_t)known->n_ttft_met : 0;
-        step->n_tpot_met = known->n_tpot_met > 0 ? (size_t)known->n_tpot_met : 0;
+        level->row = *known;
+        level->verdict = (enum row_slo_verdict)known->slo_verdict;
+        level->n = known->n_requests > 0 ? (size_t)known->n_requests : 0;
+        level->n_ttft_met = known->n_ttft_met > 0 ? (size_t)known->n_ttft_met : 0;
+        level->n_tpot_met = known->n_tpot_met > 0 ? (size_t)known->n_tpot_met : 0;
         note_best(x->a);
         return ST_OK;
     }
     for (int try = 1; try <= most_tries(x) && st == ST_OK; try++) {
         const size_t n = (size_t)x->s->n_requests * (try > 1 ? MORE : 1);
 
-        if (try > 1 && step->verdict != SLO_UNDECIDED)
+        if (try > 1 && level->verdict != SLO_UNDECIDED)
             break;
-        describe(x, n_users, 0, &step->row);
-        step->row.attempt += try - 1;
+        describe(x, n_users, 0, &level->row);
+        level->row.attempt += try - 1;
         work.n_wanted = x->n_wanted = n + 2 * (size_t)n_users; /* with warm-up */
         x->limit_s = work.limit_s;
         snprintf(what, sizeof what, "%d user%s%s", n_users, plural(n_users, "s"),
                  try > 1 ? ", again" : "");
         begin_progress(x, what);
-        st = measure(x, step, &work, err);
+        st = measure(x, level, &work, err);
     }
     note_best(x->a);
     return st;
 }
 
-enum status load_step_open(struct load_run *x, double rate, double share,
-                           struct err *err)
+enum status load_level_open(struct load_run *x, double rate, double share,
+                            struct err *err)
 {
-    const size_t n = (size_t)fmax(30, fmin(x->s->n_requests, rate * x->s->step_s));
+    const size_t n = (size_t)fmax(30, fmin(x->s->n_requests, rate * x->s->level_s));
     double *at_s = malloc(n * sizeof *at_s);
-    struct load_step *step = new_step(x);
+    struct load_level *level = new_level(x);
     const struct load_work work = {.at_s = at_s,
                                    .n_wanted = n,
                                    .body = load_prompts_body,
@@ -267,14 +268,14 @@ enum status load_step_open(struct load_run *x, double rate, double share,
     if (!at_s)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu times", n);
     load_poisson(at_s, n, rate, x->s->seed + (uint64_t)(share * 100));
-    describe(x, 0, rate, &step->row);
+    describe(x, 0, rate, &level->row);
     if (share > 0)
-        step->row.capacity_pct = 100 * share;
+        level->row.capacity_pct = 100 * share;
     x->n_wanted = n;
     x->limit_s = 0;
     snprintf(what, sizeof what, "%.3g requests a second", rate);
     begin_progress(x, what);
-    st = measure(x, step, &work, err);
+    st = measure(x, level, &work, err);
     free(at_s);
     return st;
 }
