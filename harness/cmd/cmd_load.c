@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "harness/base/interrupt.h"
-#include "harness/load/client.h"
+#include "harness/client/client.h"
 #include "harness/load/launch.h"
 #include "harness/load/load_servers.h"
 #include "harness/machine/measuring.h"

@@ -18,7 +18,7 @@
 #define SLM_HARNESS_LOAD_FIGURES_H
 
 #include "engine/base/status.h"
-#include "harness/load/client.h"
+#include "harness/client/client.h"
 #include "harness/load/load_stats.h"
 #include "harness/result/samples.h"
 #include "harness/users/slo.h"

@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * launch.c - a shell's command, a free port, /health
+ * launch.c - a shell's command
  */
 #include "harness/load/launch.h"
 
-#include <arpa/inet.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "engine/base/clock.h"
 #include "harness/base/format.h"
-#include "harness/base/interrupt.h"
-#include "harness/load/client.h"
+#include "harness/client/server_ready.h"
 #include "harness/model/modelref.h"
 
-#define LOOK_NS 100000000 /* between two questions whether it is ready */
 #define NAME_CHARACTERS \
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
@@ -40,23 +33,6 @@ enum status launch_parse(const char *text, char *name, const char **command,
     return ST_OK;
 }
 
-/* One that nobody listens at now. 0: there is none. */
-static int free_port(void)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET,
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof at;
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int port = 0;
-
-    if (fd >= 0 && !bind(fd, (struct sockaddr *)&at, sizeof at) &&
-        !getsockname(fd, (struct sockaddr *)&at, &len))
-        port = ntohs(at.sin_port);
-    if (fd >= 0)
-        close(fd);
-    return port;
-}
-
 /* "exec COMMAND >/dev/null", each {port} replaced: nobody reads what it prints. */
 static void make_script(char *buf, size_t cap, const char *command, int port)
 {
@@ -73,46 +49,24 @@ static void make_script(char *buf, size_t cap, const char *command, int port)
     buf[n] = '\0';
 }
 
-static enum status ask(const struct launch *l, bool *ready, struct err *err)
-{
-    static const char *const paths[] = {"/health", "/v1/models"};
-    char url[96], body[512];
-    enum status st = ST_OK;
-    int http = 404;
-
-    for (int i = 0; i < 2 && http == 404 && st == ST_OK; i++) {
-        snprintf(url, sizeof url, "%s%s", l->url, paths[i]);
-        st = load_client_get(url, NULL, 2, &http, body, sizeof body, err);
-    }
-    *ready = st == ST_OK && http == 200;
-    return st;
-}
-
 static enum status wait_for(const struct launch *l, double wait_s, struct err *err)
 {
-    const uint64_t begin = clock_ns();
-    const struct timespec pause = {0, LOOK_NS};
     char words[STDERR_TAIL_BYTES + 1];
-    bool ready = false;
-    enum status st = ST_OK;
+    enum server_state state;
+    enum status st = server_wait(&state, &l->child, l->url, wait_s, NULL, NULL, err);
 
-    while (st == ST_OK && !ready) {
-        nanosleep(&pause, NULL);
-        if (interrupted())
-            st = err_set(err, ST_INTERRUPTED, "interrupted");
-        else if (child_has_ended(&l->child))
-            st = err_set(err, ST_IO, "%s ended before it was ready: %.200s", l->name,
-                         child_last_words(&l->child, words, sizeof words));
-        else if ((double)(clock_ns() - begin) * 1e-9 > wait_s)
-            st = err_set(err, ST_IO,
-                         "%s is not ready after %.0f s; --start-timeout gives it more: "
-                         "%.200s",
-                         l->name, wait_s,
-                         child_last_words(&l->child, words, sizeof words));
-        else
-            st = ask(l, &ready, err);
-    }
-    return st;
+    if (st || state == SERVER_READY)
+        return st;
+    child_last_words(&l->child, words, sizeof words);
+    if (state == SERVER_INTERRUPTED)
+        return err_set(err, ST_INTERRUPTED, "interrupted");
+    if (state == SERVER_ENDED)
+        return err_set(err, ST_IO, "%s ended before it was ready: %.200s", l->name,
+                       words);
+    return err_set(err, ST_IO,
+                   "%s is not ready after %.0f s; --start-timeout gives it more: "
+                   "%.200s",
+                   l->name, wait_s, words);
 }
 
 int64_t launch_evict(const char *command)
@@ -132,7 +86,7 @@ int64_t launch_evict(const char *command)
 enum status launch_start(struct launch *l, const char *text, uint64_t mem_limit,
                          double wait_s, const struct topology *topo, struct err *err)
 {
-    const int port = free_port();
+    const int port = server_free_port();
     char script[LAUNCH_MAX_TEXT + 64];
     char shell[] = "/bin/sh", flag[] = "-c";
     char *const argv[] = {shell, flag, script, NULL};

@@ -8,7 +8,7 @@
 #define SLM_HARNESS_LOAD_LOAD_INTERNAL_H
 
 #include "harness/base/progress.h"
-#include "harness/load/client.h"
+#include "harness/client/client.h"
 #include "harness/load/load.h"
 
 struct load_run {

@@ -2,8 +2,8 @@
  *
  * client_curl.h - what all requests tell libcurl, for client.c and client_get.c
  */
-#ifndef SLM_HARNESS_LOAD_CLIENT_CURL_H
-#define SLM_HARNESS_LOAD_CLIENT_CURL_H
+#ifndef SLM_HARNESS_CLIENT_CLIENT_CURL_H
+#define SLM_HARNESS_CLIENT_CLIENT_CURL_H
 
 #include <curl/curl.h>
 #include <stdbool.h>

@@ -11,8 +11,8 @@
  * Threading: one thread per reader.
  * Source: HTML Living Standard, "Server-sent events".
  */
-#ifndef SLM_HARNESS_LOAD_SSE_H
-#define SLM_HARNESS_LOAD_SSE_H
+#ifndef SLM_HARNESS_CLIENT_SSE_H
+#define SLM_HARNESS_CLIENT_SSE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
  */
 #include "tests/support/test.h"
 
-#include "harness/load/record.h"
+#include "harness/client/record.h"
 
 #define HEADER "HTTP/1.1 200 OK"
 #define TYPE   "Content-Type: text/event-stream; charset=utf-8"
@@ -186,6 +186,29 @@ static void wrong_counts(void **state)
     assert_int_equal(load_record_tokens(&record), 1);
 }
 
+/* llama-server says with each piece how many tokens there were: a piece of half a
+ * character more is of two. */
+static void pieces_of_several_tokens(void **state)
+{
+    static const char body[] =
+        "data: {\"choices\":[{\"text\":\"a\"}],\"timings\":{\"predicted_n\":2}}\n\n"
+        "data: {\"choices\":[{\"text\":\"b\"}],\"timings\":{\"predicted_n\":3}}\n\n"
+        "data: {\"choices\":[{\"text\":\"c\"}],\"timings\":{\"predicted_n\":6}}\n\n"
+        "data: {\"choices\":[{\"text\":\"d\"}],\"timings\":{\"predicted_n\":1}}\n\n"
+        "data: "
+        "{\"choices\":[{\"text\":\"e\"}],\"timings\":{\"predicted_n\":-4}}\n\n" DONE;
+
+    (void)state;
+    read_reply(HEADER, TYPE, body, 1000);
+    assert_int_equal(record.end, LOAD_OK);
+    assert_int_equal(record.n_pieces, 5);
+    assert_int_equal(record.n_first_tokens, 2);
+    assert_int_equal(record.gap_tokens[0], 1);
+    assert_int_equal(record.gap_tokens[1], 3);
+    assert_int_equal(record.gap_tokens[2], 1); /* which cannot be */
+    assert_int_equal(record.gap_tokens[3], 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +218,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(wrong_replies, begin, end),
         cmocka_unit_test_setup_teardown(sizes_are_bounded, begin, end),
         cmocka_unit_test_setup_teardown(wrong_counts, begin, end),
+        cmocka_unit_test_setup_teardown(pieces_of_several_tokens, begin, end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

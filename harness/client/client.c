@@ -2,7 +2,7 @@
  *
  * client.c - the requests of a run: one thread, libcurl's multi interface, two timers
  */
-#include "harness/load/client.h"
+#include "harness/client/client.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ enum status load_client_run(struct load_result *r, const struct load_target *tar
 #include "harness/base/interrupt.h"
 #include "harness/base/stats.h"
 #include "harness/base/sysfile.h"
-#include "harness/load/client_curl.h"
+#include "harness/client/client_curl.h"
 
 #define HEARTBEAT_NS UINT64_C(10000000)
 #define MAX_BEATS    (1u << 18) /* then the oldest go */
@@ -196,17 +196,26 @@ static void finish(struct client *c, struct slot *s, CURLcode code)
     put_away(c, s);
 }
 
-static void end_silent(struct client *c, uint64_t now)
+static void end_slow(struct client *c, uint64_t now)
 {
-    const uint64_t limit = (uint64_t)(c->target->silence_s * 1e9);
+    const struct load_target *t = c->target;
 
     for (size_t i = 0; i < c->n_slots; i++) {
         struct slot *s = c->slots[i];
+        const double silent_s = (double)(now - s->reply.last_byte_ns) * 1e-9;
+        const double total_s = (double)(now - s->record.sent_ns) * 1e-9;
 
-        if (!s->is_running || now - s->reply.last_byte_ns < limit)
+        if (!s->is_running)
             continue;
-        load_record_fail(&s->record, "silent for %.3g s after %d pieces",
-                         c->target->silence_s, s->record.n_pieces);
+        if (silent_s >= t->silence_s)
+            load_record_fail(&s->record, "silent for %.3g s after %d pieces",
+                             t->silence_s, s->record.n_pieces);
+        else if (t->most_s > 0 && total_s >= t->most_s)
+            load_record_fail(&s->record, "not done after %.3g s and %d pieces",
+                             t->most_s, s->record.n_pieces);
+        else
+            continue;
+        s->record.is_late = true;
         finish(c, s, CURLE_OK);
     }
 }
@@ -391,7 +400,7 @@ static enum status run_loop(struct client *c, struct err *err)
             break;
         if (now - c->checked_ns > CHECK_NS) {
             c->checked_ns = now;
-            end_silent(c, now);
+            end_slow(c, now);
             if (c->work->progress)
                 c->work->progress(c->work->progress_arg, c->n_ended,
                                   (double)(now - c->r->begin_ns) * 1e-9);

@@ -21,15 +21,15 @@
  *
  * Threading: one thread.
  */
-#ifndef SLM_HARNESS_LOAD_CLIENT_H
-#define SLM_HARNESS_LOAD_CLIENT_H
+#ifndef SLM_HARNESS_CLIENT_CLIENT_H
+#define SLM_HARNESS_CLIENT_CLIENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "engine/base/status.h"
-#include "harness/load/record.h"
+#include "harness/client/record.h"
 
 #define LOAD_MOST_USERS  512 /* and connections of an open loop */
 #define LOAD_PAUSE_S     0.25
@@ -42,6 +42,7 @@ struct load_target {
     const char *url;  /* where requests go: http://host:port/v1/chat/completions */
     const char *key;  /* "Authorization: Bearer"; NULL: none */
     double silence_s; /* without a byte for so long, a request has failed */
+    double most_s;    /* and after so long in all; 0: no limit */
 };
 
 /* The body of request number index, malloc'ed, and the most tokens it asks for. */

@@ -2,7 +2,7 @@
  *
  * client_get.c - whether there is libcurl, what all requests tell it, and one GET
  */
-#include "harness/load/client.h"
+#include "harness/client/client.h"
 
 #ifndef SLM_HAVE_CURL
 
@@ -10,9 +10,9 @@ enum status load_client_check(struct err *err)
 {
     return err_set(
         err, ST_UNSUPPORTED,
-        "this program was built without libcurl, which `bench load` sends "
-        "requests with: build it where libcurl4-gnutls-dev is installed, and "
-        "not as a static program");
+        "this program was built without libcurl, which requests to servers are "
+        "sent with: build it where libcurl4-gnutls-dev is installed, and not as a "
+        "static program");
 }
 
 enum status load_client_get(const char *url, const char *key, double seconds,
@@ -28,7 +28,7 @@ enum status load_client_get(const char *url, const char *key, double seconds,
 #include <string.h>
 
 #include "harness/base/program.h"
-#include "harness/load/client_curl.h"
+#include "harness/client/client_curl.h"
 
 enum status load_client_check(struct err *err)
 {

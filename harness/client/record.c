@@ -2,7 +2,7 @@
  *
  * record.c - events of a reply as times and counts
  */
-#include "harness/load/record.h"
+#include "harness/client/record.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -21,7 +21,9 @@
 void load_record_free(struct load_record *r)
 {
     free(r->gap_ms);
+    free(r->gap_tokens);
     r->gap_ms = NULL;
+    r->gap_tokens = NULL;
     r->gap_cap = 0;
 }
 
@@ -55,8 +57,10 @@ static void take_usage(struct load_record *r, const json_t *event)
     const json_t *usage = json_object_get(event, "usage");
     const json_t *timings = json_object_get(event, "timings"); /* llama-server's */
 
-    if (json_is_object(timings))
+    if (json_is_object(timings)) {
         take_count(timings, "cache_n", &r->n_cached);
+        take_count(timings, "predicted_n", &r->n_counted);
+    }
     if (!json_is_object(usage))
         return;
     take_count(usage, "prompt_tokens", &r->n_prompt);
@@ -80,26 +84,44 @@ static bool has_text(const json_t *choice)
            is_text(json_object_get(choice, "text"));
 }
 
-static bool keep_gap(struct load_record *r, float ms)
+static bool grow_gaps(struct load_record *r)
+{
+    const size_t cap = r->gap_cap ? 2 * r->gap_cap : 64;
+    float *ms = realloc(r->gap_ms, cap * sizeof *ms);
+    int *tokens = ms ? realloc(r->gap_tokens, cap * sizeof *tokens) : NULL;
+
+    r->gap_ms = ms ? ms : r->gap_ms;
+    if (!tokens)
+        return false;
+    r->gap_tokens = tokens;
+    r->gap_cap = cap;
+    return true;
+}
+
+static bool keep_gap(struct load_record *r, float ms, int n_tokens)
 {
     const size_t n = (size_t)r->n_pieces - 1;
 
-    if (n == r->gap_cap) {
-        const size_t cap = r->gap_cap ? 2 * r->gap_cap : 64;
-        float *grown = realloc(r->gap_ms, cap * sizeof *grown);
-
-        if (!grown)
-            return false;
-        r->gap_ms = grown;
-        r->gap_cap = cap;
-    }
+    if (n == r->gap_cap && !grow_gaps(r))
+        return false;
     r->gap_ms[n] = ms;
+    r->gap_tokens[n] = n_tokens;
     return true;
+}
+
+/* Half a character waits for its other half, so that a piece may be of several tokens.
+ */
+static int tokens_of_piece(const struct load_reply *p)
+{
+    const int64_t n = p->r->n_counted - p->n_counted;
+
+    return n > 1 ? (int)n : 1;
 }
 
 static void take_piece(struct load_reply *p)
 {
     struct load_record *r = p->r;
+    const int n_tokens = tokens_of_piece(p);
 
     if (r->n_pieces >= LOAD_PIECES_MAX(r->n_asked)) {
         load_record_fail(r, "sent %d pieces of text for %d tokens asked for",
@@ -107,11 +129,13 @@ static void take_piece(struct load_reply *p)
         return;
     }
     if (!r->n_pieces)
-        r->first_ns = p->now_ns;
-    else if (!keep_gap(r, (float)((double)(p->now_ns - r->last_ns) * 1e-6)))
+        r->n_first_tokens = n_tokens;
+    else if (!keep_gap(r, (float)((double)(p->now_ns - r->last_ns) * 1e-6), n_tokens))
         load_record_fail(r, "no memory for its times");
+    r->first_ns = r->n_pieces ? r->first_ns : p->now_ns;
     r->last_ns = p->now_ns;
     r->n_pieces++;
+    p->n_counted = r->n_counted;
 }
 
 static void say_error(struct load_record *r, const json_t *error)
@@ -165,6 +189,7 @@ void load_reply_begin(struct load_reply *p, struct load_record *r)
     p->r = r;
     p->now_ns = p->last_byte_ns = p->n_bytes = 0;
     p->is_events = p->is_done = p->is_over = false;
+    p->n_counted = 0;
     p->n_plain = 0;
 }
 

@@ -2,7 +2,7 @@
  *
  * sse.c - lines, fields and events
  */
-#include "harness/load/sse.h"
+#include "harness/client/sse.h"
 
 #include <stdlib.h>
 #include <string.h>

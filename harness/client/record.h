@@ -11,14 +11,14 @@
  *
  * Threading: data; one thread per reply.
  */
-#ifndef SLM_HARNESS_LOAD_RECORD_H
-#define SLM_HARNESS_LOAD_RECORD_H
+#ifndef SLM_HARNESS_CLIENT_RECORD_H
+#define SLM_HARNESS_CLIENT_RECORD_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "harness/load/sse.h"
+#include "harness/client/sse.h"
 
 enum load_end {
     LOAD_RUNNING,
@@ -34,12 +34,16 @@ struct load_record {
     uint64_t first_ns, last_ns, done_ns; /* first and last piece, end; 0: never */
     int n_asked;                         /* tokens asked for at most */
     int n_pieces;
-    float *gap_ms; /* [n_pieces - 1] between pieces; malloc'ed, or NULL */
+    float *gap_ms;   /* [n_pieces - 1] between pieces; malloc'ed, or NULL */
+    int *gap_tokens; /* [n_pieces - 1] tokens of the piece that ends it, likewise */
     size_t gap_cap;
+    int n_first_tokens; /* of the first piece; of any piece 1 where it is not said */
+    int64_t n_counted;  /* tokens so far, by llama-server's `timings`; 0: not said */
     int64_t n_prompt, n_tokens, n_cached; /* by `usage`; -1: not said */
     enum load_end end;
     int http_status;    /* 0: none came */
     bool is_refusal;    /* 429 or 503: the server says it is full */
+    bool is_late;       /* failed as it took too long */
     double retry_after; /* s, with a refusal; 0: not said */
     char why[200];      /* of LOAD_FAILED, one clause */
 };
@@ -70,9 +74,10 @@ struct load_reply {
     uint64_t now_ns; /* of the bytes that are being read */
     uint64_t last_byte_ns;
     uint64_t n_bytes;
-    bool is_events; /* by its Content-Type */
-    bool is_done;   /* "[DONE]" came */
-    bool is_over;   /* an answer that says why it ended */
+    int64_t n_counted; /* of r, at the last piece */
+    bool is_events;    /* by its Content-Type */
+    bool is_done;      /* "[DONE]" came */
+    bool is_over;      /* an answer that says why it ended */
     char plain[LOAD_PLAIN_MAX_BYTES];
     size_t n_plain;
 };

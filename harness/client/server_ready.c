@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * server_ready.c - a free port, /health
+ */
+#include "harness/client/server_ready.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/base/clock.h"
+#include "harness/base/interrupt.h"
+#include "harness/client/client.h"
+
+#define LOOK_NS 100000000 /* between two questions whether it is ready */
+
+int server_free_port(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int port = 0;
+
+    if (fd >= 0 && !bind(fd, (struct sockaddr *)&at, sizeof at) &&
+        !getsockname(fd, (struct sockaddr *)&at, &len))
+        port = ntohs(at.sin_port);
+    if (fd >= 0)
+        close(fd);
+    return port;
+}
+
+static enum status ask(const char *url, bool *ready, struct err *err)
+{
+    static const char *const paths[] = {"/health", "/v1/models"};
+    char whole[96], body[512];
+    enum status st = ST_OK;
+    int http = 404;
+
+    for (int i = 0; i < 2 && http == 404 && st == ST_OK; i++) {
+        snprintf(whole, sizeof whole, "%s%s", url, paths[i]);
+        st = load_client_get(whole, NULL, 2, &http, body, sizeof body, err);
+    }
+    *ready = st == ST_OK && http == 200;
+    return st;
+}
+
+enum status server_wait(enum server_state *state, const struct child *child,
+                        const char *url, double wait_s,
+                        void (*tick)(void *arg, double waited_s), void *arg,
+                        struct err *err)
+{
+    const uint64_t begin = clock_ns();
+    const struct timespec pause = {0, LOOK_NS};
+    bool ready = false;
+    enum status st = ST_OK;
+
+    while (st == ST_OK && !ready) {
+        double waited_s;
+
+        nanosleep(&pause, NULL);
+        waited_s = (double)(clock_ns() - begin) * 1e-9;
+        *state = interrupted()            ? SERVER_INTERRUPTED
+                 : child_has_ended(child) ? SERVER_ENDED
+                 : waited_s > wait_s      ? SERVER_LATE
+                                          : SERVER_READY;
+        if (*state != SERVER_READY)
+            return ST_OK;
+        if (tick)
+            tick(arg, waited_s);
+        st = ask(url, &ready, err);
+    }
+    return st;
+}
