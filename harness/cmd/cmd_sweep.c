@@ -559,7 +559,7 @@ int cmd_sweep(int argc, char **argv)
     const struct opt model[] = {
         OPT_STR('c', "config", &q.config, "CONFIG", "YAML file, or a name in configs/sweeps"),
         OPT_STRS('m', "model", &q.models, "MODEL", "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
-        OPT_STRS(0, "engine", &q.engines, "NAME=CMD", "and by another program: NAME=PATH/llama-bench"),
+        OPT_STRS(0, "engine", &q.engines, "NAME=CMD", "and by others: NAME=PATH/llama-bench, llama-server"),
     };
     const struct opt others[] = {
         OPT_STR('o', "output", &q.out, "DIR", "where the results go (default: results/<host>-<utc>)"),

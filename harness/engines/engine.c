@@ -106,21 +106,34 @@ static enum status divide(struct engine *e, const char *text, size_t n,
     return ST_OK;
 }
 
-/* Braces of something else stay as they are. */
-static enum status check_template(const struct engine *e, const char *what,
-                                  struct err *err)
+static bool has_word_with(const struct engine *e, const char *text)
 {
-    bool has_model = false;
-
     for (int i = 0; i < e->n_words; i++)
-        has_model |= strstr(engine_word(e, i), "{model}") != NULL;
-    if (has_model && e->kind == ENGINE_LLAMA_BENCH)
+        if (strstr(engine_word(e, i), text))
+            return true;
+    return false;
+}
+
+/* Braces of something else stay as they are. */
+static enum status check_template(struct engine *e, const char *what, struct err *err)
+{
+    const bool has_model = has_word_with(e, "{model}");
+    const bool has_port = has_word_with(e, "{port}");
+
+    if (has_port && engine_prints(e))
+        return err_set(err, ST_USAGE,
+                       "%s: %s: a server ({port}) is asked over HTTP: leave out what "
+                       "follows '%s'",
+                       what, e->name, e->kind == ENGINE_BY_REGEX ? BY_REGEX : BY_JSON);
+    if (has_model && has_port)
+        e->kind = ENGINE_SERVER;
+    else if (has_model && e->kind == ENGINE_LLAMA)
         return err_set(err, ST_USAGE,
                        "%s: %s: where is its figure? Put ' =~ REGEX' with a group for "
                        "tokens per second, or ' => MEMBER.INDEX.MEMBER' of its JSON, "
-                       "after the command",
+                       "after the command; of a server {port} into it",
                        what, e->name);
-    if (!has_model && e->kind != ENGINE_LLAMA_BENCH)
+    if (!has_model && (has_port || engine_prints(e)))
         return err_set(err, ST_USAGE, "%s: %s: no word of the command has {model}",
                        what, e->name);
     return e->kind == ENGINE_BY_REGEX ? engine_check_regex(e->figure, what, err)

@@ -7,10 +7,14 @@
  * output:
  *     mine=/opt/run -m {model} -t {threads} -d {ctx} -n {n} =~ speed: ([0-9.]+) tok/s
  *     mine=/opt/run --json {model} {threads} {n} => results.0.tok_per_s
- * A command without it is llama-bench, of llama.cpp or of ik_llama.cpp, with more
- * options if one likes:
+ * A template with {port} in it is a server with OpenAI's interface, which is asked over
+ * HTTP and has no figure; {window} is the context that it must hold:
+ *     mine=/opt/serve {model} --port {port} --threads {threads} --context {window}
+ * A command without {model} is llama-bench or llama-server, of llama.cpp or of
+ * ik_llama.cpp, with more options if one likes; which of them says its --help:
  *     llama.cpp=/opt/llama.cpp/build/bin/llama-bench
  *     ik=/opt/ik_llama.cpp/build/bin/llama-bench -rtr 1
+ *     http=/opt/llama.cpp/build/bin/llama-server
  *
  * A command is divided at blanks; '..', ".." and \ keep them. No shell sees it, and
  * placeholders are filled in after it was divided, so that no name of a model adds a
@@ -21,6 +25,7 @@
 #ifndef SLM_HARNESS_ENGINES_ENGINE_H
 #define SLM_HARNESS_ENGINES_ENGINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "engine/base/status.h"
@@ -30,9 +35,12 @@
 #define ENGINE_MAX_WORDS 40
 
 enum engine_kind {
-    ENGINE_LLAMA_BENCH,
-    ENGINE_BY_REGEX, /* of any program, each match being a figure */
-    ENGINE_BY_JSON,  /* likewise, a number or a list of numbers */
+    ENGINE_LLAMA,        /* llama-bench or llama-server: not known before it is run */
+    ENGINE_LLAMA_BENCH,  /* as its --help says, */
+    ENGINE_LLAMA_SERVER, /* likewise */
+    ENGINE_SERVER,       /* of any program */
+    ENGINE_BY_REGEX,     /* of any program, each match being a figure */
+    ENGINE_BY_JSON,      /* likewise, a number or a list of numbers */
 };
 
 struct engine {
@@ -43,6 +51,18 @@ struct engine {
     char words[ENGINE_MAX_TEXT + 1];
     char figure[ENGINE_MAX_TEXT + 1]; /* the regular expression, or the path */
 };
+
+/* Whether it is asked over HTTP. */
+static inline bool engine_is_server(const struct engine *e)
+{
+    return e->kind == ENGINE_LLAMA_SERVER || e->kind == ENGINE_SERVER;
+}
+
+/* Whether it is a template that prints its figure, which is of decoding alone. */
+static inline bool engine_prints(const struct engine *e)
+{
+    return e->kind == ENGINE_BY_REGEX || e->kind == ENGINE_BY_JSON;
+}
 
 /* A word of its command; the first is the program. */
 static inline const char *engine_word(const struct engine *e, int i)

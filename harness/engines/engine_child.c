@@ -13,8 +13,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/engines/engine_output.h"
 
-#define TICK_MS     200
-#define WORDS_BYTES 160 /* of the end of its standard error, in a row's detail */
+#define TICK_MS 200
 
 static void take(struct engine_child *c, const char *text, size_t len)
 {
@@ -77,7 +76,7 @@ static void reap(struct engine_child *c, struct child *child)
     child_last_words(child, words, sizeof words);
     n = strlen(words);
     text_harmless(c->last_words, sizeof c->last_words,
-                  n > WORDS_BYTES ? words + n - WORDS_BYTES : words);
+                  n > ENGINE_WORDS ? words + n - ENGINE_WORDS : words);
 }
 
 enum status engine_child_run(struct engine_child *c, struct err *err)

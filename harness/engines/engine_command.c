@@ -25,14 +25,28 @@ enum status engine_read_help(enum engine_depth *depth, const struct engine *e,
                              const char *text, size_t len, struct err *err)
 {
     if (!contains(text, len, "--n-gen") || !contains(text, len, "--output"))
-        return err_set(err, ST_INPUT,
-                       "%s: %s prints no help of a llama-bench; a command of another "
-                       "program has {model} in it and ' =~ REGEX' after it",
-                       e->name, format_path(engine_word(e, 0)).text);
+        return err_set(
+            err, ST_INPUT,
+            "%s: %s prints no help of a llama-bench or llama-server; a command "
+            "of another program has {model} in it and ' =~ REGEX' after it",
+            e->name, format_path(engine_word(e, 0)).text);
     *depth = contains(text, len, "--n-depth") ? ENGINE_DEPTH_D
              : contains(text, len, "-gp ")    ? ENGINE_DEPTH_GP
                                               : ENGINE_DEPTH_NONE;
     return ST_OK;
+}
+
+bool engine_read_server_help(struct engine_serving *s, const char *text, size_t len)
+{
+    const char *flash = memmem(text, len, "--flash-attn", 12);
+    const char *end = flash ? memchr(flash, '\n', (size_t)(text + len - flash)) : NULL;
+
+    if (!contains(text, len, "--port") || !contains(text, len, "--ctx-size"))
+        return false;
+    s->flash_has_value =
+        flash && contains(flash, (size_t)((end ? end : text + len) - flash), "on|off");
+    s->has_prompt_cache = contains(text, len, "--cache-ram");
+    return true;
 }
 
 static int at_least(double v, int least)
@@ -77,7 +91,13 @@ struct engine_effort engine_effort(const struct engine *e, const struct point *p
                                       ? prefill_effort(p, roof_tok_per_s, fits)
                                       : decode_effort(p, depth, roof_tok_per_s, fits);
 
-    if (e->kind == ENGINE_LLAMA_BENCH)
+    if (engine_is_server(e) && p->kind != POINT_PREFILL) {
+        const int n = effort.n_tokens * effort.n_reps;
+
+        return (struct engine_effort){1,
+                                      n < ENGINE_MAX_SAMPLES ? n : ENGINE_MAX_SAMPLES};
+    }
+    if (!engine_prints(e))
         return effort;
     return (struct engine_effort){effort.n_tokens * effort.n_reps, 1};
 }
@@ -117,28 +137,34 @@ static void put_count(struct writing *w, const char *option, int n)
     put_option(w, option, text);
 }
 
-/* A word of a template with its placeholders filled in. */
+/* A word of a template with its placeholders filled in. serving: NULL where it is no
+ * server. */
 static void put_filled(struct writing *w, const char *word, const struct point *p,
-                       int n_tokens)
+                       int n_tokens, const struct engine_serving *serving)
 {
-    char count[3][16], out[4096] = "";
+    char count[5][16], out[4096] = "";
     const struct {
         const char *name, *value;
     } known[] = {{"{model}", p->setup.model.path},
                  {"{threads}", count[0]},
                  {"{ctx}", count[1]},
-                 {"{n}", count[2]}};
+                 {"{n}", count[2]},
+                 {"{port}", count[3]},
+                 {"{window}", count[4]}};
+    const size_t n_known = serving ? 6 : 4;
     size_t len = 0;
 
     snprintf(count[0], sizeof count[0], "%d", p->setup.n_threads);
     snprintf(count[1], sizeof count[1], "%d", p->ctx);
     snprintf(count[2], sizeof count[2], "%d", n_tokens);
+    snprintf(count[3], sizeof count[3], "%d", serving ? serving->port : 0);
+    snprintf(count[4], sizeof count[4], "%d", serving ? serving->n_window : 0);
     while (*word && len + 1 < sizeof out) {
         size_t i = 0;
 
-        while (i < 4 && strncmp(word, known[i].name, strlen(known[i].name)) != 0)
+        while (i < n_known && strncmp(word, known[i].name, strlen(known[i].name)) != 0)
             i++;
-        if (i < 4) {
+        if (i < n_known) {
             snprintf(out + len, sizeof out - len, "%s", known[i].value);
             word += strlen(known[i].name);
         } else {
@@ -215,7 +241,7 @@ static enum status put_template(struct writing *w, const struct engine *e,
 
     for (int i = 0; i < e->n_words; i++) {
         has_ctx |= strstr(engine_word(e, i), "{ctx}") != NULL;
-        put_filled(w, engine_word(e, i), p, effort->n_tokens);
+        put_filled(w, engine_word(e, i), p, effort->n_tokens, NULL);
     }
     if (p->kind != POINT_DECODE)
         return err_set(err, ST_INPUT, "%s: a template measures decoding only", e->name);
@@ -241,9 +267,59 @@ enum status engine_make_command(struct engine_command *c, const struct engine *e
         .n_gen = p->kind == POINT_PREFILL ? 0 : effort->n_tokens,
         .n_threads = p->setup.n_threads,
     };
-    st = e->kind == ENGINE_LLAMA_BENCH ? put_llama_bench(&w, e, p, depth, effort, err)
-                                       : put_template(&w, e, p, effort, err);
+    st = engine_prints(e) ? put_template(&w, e, p, effort, err)
+                          : put_llama_bench(&w, e, p, depth, effort, err);
     if (st == ST_OK && w.is_full)
         st = err_set(err, ST_INPUT, "%s: its command has too many characters", e->name);
     return st;
+}
+
+/* ---- servers ------------------------------------------------------------------- */
+
+/* One sequence, and no prompts kept beside it, which would be memory of nobody's. */
+static void put_llama_server(struct writing *w, const struct engine *e,
+                             const struct point *p, const struct engine_serving *s)
+{
+    char kv[16];
+
+    for (int i = 0; i < e->n_words; i++)
+        put(w, engine_word(e, i));
+    put_option(w, "-m", p->setup.model.path);
+    put_option(w, "--host", "127.0.0.1");
+    put_count(w, "--port", s->port);
+    put_count(w, "-c", s->n_window);
+    put_count(w, "-np", 1);
+    put_count(w, "-t", p->setup.n_threads);
+    put_count(w, "-ub", p->setup.n_batch);
+    if (s->has_prompt_cache)
+        put_count(w, "--cache-ram", 0);
+    if (p->setup.kv_type == KERN_KV_f16)
+        return;
+    setting_text(SETTING_kv_type, &p->setup.kv_type, kv, sizeof kv);
+    put_option(w, "-ctk", kv);
+    put_option(w, "-ctv", kv);
+    put(w, "-fa");
+    if (s->flash_has_value)
+        put(w, "on");
+}
+
+enum status engine_make_server(struct engine_command *c, const struct engine *e,
+                               const struct point *p,
+                               const struct engine_effort *effort,
+                               const struct engine_serving *serving, struct err *err)
+{
+    struct writing w = {.c = c};
+
+    c->asked = (struct engine_asked){.n_threads = p->setup.n_threads};
+    if (e->kind == ENGINE_LLAMA_SERVER)
+        put_llama_server(&w, e, p, serving);
+    else if (p->setup.kv_type != KERN_KV_f16)
+        return err_set(err, ST_INPUT, "%s: a template knows no KV cache but f16",
+                       e->name);
+    for (int i = 0; i < e->n_words && e->kind == ENGINE_SERVER; i++)
+        put_filled(&w, engine_word(e, i), p, effort->n_tokens * effort->n_reps,
+                   serving);
+    return w.is_full ? err_set(err, ST_INPUT, "%s: its command has too many characters",
+                               e->name)
+                     : ST_OK;
 }

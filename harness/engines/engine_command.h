@@ -10,7 +10,8 @@
  *                            ones have no such option
  *     keys and values        -ctk and -ctv; a quantised V needs -fa 1
  *
- * A depth is reached by prefill, by -gp before each repetition.
+ * A depth is reached by prefill, by -gp before each repetition; of a server by the
+ * prompt.
  *
  * Threading: data.
  */
@@ -28,8 +29,21 @@ enum engine_depth { ENGINE_DEPTH_NONE, ENGINE_DEPTH_D, ENGINE_DEPTH_GP };
 enum status engine_read_help(enum engine_depth *depth, const struct engine *e,
                              const char *text, size_t len, struct err *err);
 
+/* What a server is started with. */
+struct engine_serving {
+    int port;             /* of 127.0.0.1 */
+    int n_window;         /* positions that its context must hold */
+    bool flash_has_value; /* -fa of this llama-server is followed by a word */
+    bool
+        has_prompt_cache; /* it has --cache-ram: memory for prompts of other requests */
+};
+
+/* Whether that is what llama-server prints for --help, and then the last two. */
+bool engine_read_server_help(struct engine_serving *s, const char *text, size_t len);
+
 struct engine_effort {
-    int n_tokens; /* of a repetition: decoded, or of the prompt */
+    int n_tokens; /* of a repetition: decoded, or of the prompt; of a server's decoding
+                     1, as its samples are tokens */
     int n_reps;
 };
 
@@ -52,5 +66,11 @@ struct engine_command {
 enum status engine_make_command(struct engine_command *c, const struct engine *e,
                                 const struct point *p, enum engine_depth depth,
                                 const struct engine_effort *effort, struct err *err);
+
+/* Likewise of a server. */
+enum status engine_make_server(struct engine_command *c, const struct engine *e,
+                               const struct point *p,
+                               const struct engine_effort *effort,
+                               const struct engine_serving *serving, struct err *err);
 
 #endif

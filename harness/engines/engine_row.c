@@ -81,6 +81,11 @@ static void read_figures(struct engine_run *x, const struct engine_child *c)
     enum status st;
 
     switch (x->e.kind) {
+    case ENGINE_LLAMA_SERVER:
+    case ENGINE_SERVER:
+        x->figures = x->talk.figures;
+        st = *x->talk.why ? err_set(&why, ST_IO, "%s", x->talk.why) : ST_OK;
+        break;
     case ENGINE_LLAMA_BENCH:
         st = engine_read_llama_bench(&x->figures, c->output, c->n_output, &x->asked,
                                      &why);
@@ -106,6 +111,11 @@ void engine_row_end(struct engine_run *x, const struct engine_child *c)
 
     if (c->end == ENGINE_INTERRUPTED) {
         row->status = ROW_STATUS_INTERRUPTED;
+    } else if (c->end == ENGINE_HUNG && *x->talk.why) {
+        row->status = ROW_STATUS_PARTIAL;
+        snprintf(row->detail, sizeof row->detail,
+                 "%s was ended: %.100s; --timeout gives it more", x->e.name,
+                 x->talk.why);
     } else if (c->end == ENGINE_HUNG) {
         row->status = ROW_STATUS_PARTIAL;
         snprintf(row->detail, sizeof row->detail,
@@ -193,13 +203,20 @@ static void judge(struct engine_run *x)
  * figure there is none. */
 static void use_deviation(struct engine_run *x)
 {
-    const bool is_one = x->figures.n == 1 && x->e.kind != ENGINE_LLAMA_BENCH;
+    const bool is_one = x->figures.n == 1 && engine_prints(&x->e);
     const double df = x->effort.n_reps - 1;
     struct row *row = x->r->row;
     double half;
 
     if (x->figures.n && !is_one)
         return;
+    if (engine_is_server(&x->e)) {
+        snprintf(row->detail, sizeof row->detail,
+                 "%s sent fewer pieces of text than tokens: its interval comes from "
+                 "several launches alone",
+                 x->e.name);
+        return;
+    }
     if (is_one || !(df >= 1) || !isfinite(x->figures.deviation)) {
         snprintf(row->detail, sizeof row->detail,
                  "%s prints one figure and no samples: its interval comes from several "
@@ -232,6 +249,16 @@ static void note_resident(struct engine_run *x)
         (int64_t)(own + (r->weight_bytes > copied ? r->weight_bytes - copied : 0));
 }
 
+/* Also that it was asked over HTTP, which a bench of the same version is not. */
+static void fill_version(struct engine_run *x)
+{
+    const bool is_server = engine_is_server(&x->e);
+    const char *version = x->figures.version;
+
+    snprintf(x->r->row->engine_version, sizeof x->r->row->engine_version, "%.33s%s%s",
+             version, is_server && *version ? ", " : "", is_server ? "HTTP" : "");
+}
+
 void engine_row_conclude(struct engine_run *x)
 {
     struct point_run *r = x->r;
@@ -252,11 +279,14 @@ void engine_row_conclude(struct engine_run *x)
         return;
     }
     row->status = ROW_STATUS_OK;
-    snprintf(row->engine_version, sizeof row->engine_version, "%.39s",
-             x->figures.version);
+    fill_version(x);
+    if (engine_is_server(&x->e))
+        row->load_s = x->talk.load_s;
     judge(x);
     use_deviation(x);
     note_resident(x);
+    if (!*row->detail && *x->talk.note)
+        snprintf(row->detail, sizeof row->detail, "%s: %s", x->e.name, x->talk.note);
     if (!*row->detail && !r->fits)
         snprintf(row->detail, sizeof row->detail,
                  "does not fit: paged from disk, which also counts what it read while "

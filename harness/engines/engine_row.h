@@ -9,6 +9,7 @@
 
 #include "harness/engines/engine_child.h"
 #include "harness/engines/engine_command.h"
+#include "harness/engines/engine_talk.h"
 #include "harness/machine/noise.h"
 #include "harness/point/point_run.h"
 
@@ -20,6 +21,8 @@ struct engine_run {
     struct engine_effort effort;
     struct engine_asked asked;
     struct engine_figures figures;
+    struct engine_serving serving; /* of a server */
+    struct engine_talk talk;
     double expected_s, wall_s;
     struct noise noise; /* from its start to its end, loading included */
     uint64_t maxrss_bytes;

@@ -14,6 +14,8 @@
 
 #include "harness/base/format.h"
 #include "harness/base/stats.h"
+#include "harness/client/client.h"
+#include "harness/client/server_ready.h"
 #include "harness/engines/engine_child.h"
 #include "harness/engines/engine_command.h"
 #include "harness/engines/engine_row.h"
@@ -24,6 +26,10 @@
 
 /* A program that spins is ended after so many budgets, besides --timeout. */
 #define MOST_BUDGETS 4
+
+/* Positions of a server's context beside those that are asked for: what it adds to a
+ * prompt, and the short request that warms it up. */
+#define SPARE_WINDOW 32
 
 /* ---- what can be asked for ---------------------------------------------------------
  */
@@ -107,25 +113,38 @@ static void start_params(struct engine_run *x, struct engine_child *c,
     };
 }
 
-/* How llama-bench is told a depth, by its help. False: the row says why it is not
- * known, or *status. */
-static bool find_depth(struct engine_run *x, enum status *status, struct err *err)
+/* What a run of it with one option prints. */
+static enum status run_option(struct engine_run *x, struct engine_child *c,
+                              const char *option, struct err *err)
 {
-    char option[] = "--help";
-    char *argv[] = {(char *)(uintptr_t)engine_word(&x->e, 0), option, NULL};
+    char *argv[] = {(char *)(uintptr_t)engine_word(&x->e, 0), (char *)(uintptr_t)option,
+                    NULL};
+
+    start_params(x, c, argv);
+    c->limit_s = HELP_S;
+    return engine_child_run(c, err);
+}
+
+/* Whether it is llama-bench or llama-server, and how its options are, by its help.
+ * False: the row says why it is not known, or *status. */
+static bool find_kind(struct engine_run *x, enum status *status, struct err *err)
+{
     struct err why = ERR_INIT;
     bool known = false;
     struct engine_child c;
 
-    if (x->e.kind != ENGINE_LLAMA_BENCH)
+    if (x->e.kind != ENGINE_LLAMA)
         return true;
-    start_params(x, &c, argv);
-    c.limit_s = HELP_S;
-    *status = engine_child_run(&c, err);
+    *status = run_option(x, &c, "--help", err);
     if (*status == ST_OK && (c.end != ENGINE_ENDED || WIFSIGNALED(c.wstatus) ||
                              WEXITSTATUS(c.wstatus) > 1)) {
         engine_row_end(x, &c);
+    } else if (*status == ST_OK &&
+               engine_read_server_help(&x->serving, c.output, c.n_output)) {
+        x->e.kind = ENGINE_LLAMA_SERVER;
+        known = true;
     } else if (*status == ST_OK) {
+        x->e.kind = ENGINE_LLAMA_BENCH;
         known = engine_read_help(&x->depth, &x->e, c.output, c.n_output, &why) == ST_OK;
         if (!known)
             engine_row_fails(x, why.msg);
@@ -134,24 +153,96 @@ static bool find_depth(struct engine_run *x, enum status *status, struct err *er
     return known;
 }
 
-/* What it should take, at the ceiling, and the time after which it is ended. A depth is
- * reached by prefill, of which a token takes no longer than one that is decoded. */
-static void set_limits(struct engine_run *x, struct engine_child *c)
+/* Of a llama-server that has no build_info in /props, as ik_llama.cpp's. */
+static enum status find_version(struct engine_run *x, struct err *err)
+{
+    struct engine_child c;
+    enum status st;
+
+    if (x->e.kind != ENGINE_LLAMA_SERVER || *x->figures.version ||
+        !(x->figures.n || x->figures.mean > 0))
+        return ST_OK;
+    st = run_option(x, &c, "--version", err);
+    if (st == ST_OK)
+        engine_read_version_words(x->figures.version, sizeof x->figures.version,
+                                  c.last_words);
+    engine_child_free(&c);
+    return st;
+}
+
+/* At the ceiling; a token of a prompt takes no longer than one that is decoded. */
+static double prompt_s(const struct engine_run *x)
 {
     const struct point *p = &x->r->settings;
     const double tps = x->r->row->roof_tok_per_s > 0 ? x->r->row->roof_tok_per_s : 1;
-    const double n_depth = p->kind == POINT_PREFILL ? p->n_prompt : p->ctx;
-    const double fill_s = n_depth * (x->effort.n_reps + 1) / tps;
+
+    return (p->kind == POINT_PREFILL ? p->n_prompt : p->ctx) / tps;
+}
+
+/* What it should take, at the ceiling, and the time after which it is ended. */
+static void set_limits(struct engine_run *x, struct engine_child *c)
+{
+    const struct point *p = &x->r->settings;
+    const int n_prompts =
+        engine_is_server(&x->e) && p->kind != POINT_PREFILL ? 1 : x->effort.n_reps + 1;
+    const double fill_s = n_prompts * prompt_s(x);
 
     x->expected_s = p->budget_s + (double)x->r->weight_bytes / 1e9 + fill_s / 4;
     c->limit_s = p->load_budget_s + MOST_BUDGETS * p->budget_s + fill_s;
+}
+
+/* What a server is to be asked. */
+static void set_talk(struct engine_run *x, const struct engine_child *c)
+{
+    const struct point *p = &x->r->settings;
+    const bool is_prefill = p->kind == POINT_PREFILL;
+
+    x->talk = (struct engine_talk){
+        .port = x->serving.port,
+        .n_prompt = is_prefill ? p->n_prompt
+                    : p->ctx   ? p->ctx
+                               : 1,
+        .n_output = is_prefill ? 1 : x->effort.n_reps + 1,
+        .n_requests = is_prefill ? x->effort.n_reps : 1,
+        .n_vocab = x->r->n_vocab,
+        .seed = p->setup.seed,
+        .ready_s = p->load_budget_s,
+        .silence_s = p->load_budget_s + prompt_s(x),
+        .most_s = c->limit_s,
+        .budget_s = p->budget_s,
+    };
+}
+
+/* The words of its command. False: the row says why there are none. */
+static bool make_command(struct engine_run *x, struct engine_command *command)
+{
+    const struct point *p = &x->r->settings;
+    struct engine_serving *s = &x->serving;
+    struct err why = ERR_INIT;
+    enum status st;
+
+    if (!engine_is_server(&x->e)) {
+        st = engine_make_command(command, &x->e, p, x->depth, &x->effort, &why);
+    } else {
+        s->port = server_free_port();
+        s->n_window =
+            SPARE_WINDOW +
+            (p->kind == POINT_PREFILL ? p->n_prompt : p->ctx + x->effort.n_reps);
+        st = s->port ? engine_make_server(command, &x->e, p, &x->effort, s, &why)
+                     : err_set(&why, ST_IO, "no port of this machine is free");
+        if (st == ST_OK)
+            st = load_client_check(&why);
+    }
+    if (st)
+        engine_row_fails(x, why.msg);
+    x->asked = command->asked;
+    return st == ST_OK;
 }
 
 /* The measurement itself, with the noise of its time. */
 static enum status measure(struct engine_run *x, struct err *err)
 {
     struct engine_command *command = calloc(1, sizeof *command);
-    struct err why = ERR_INIT;
     struct engine_child c = {.output = NULL};
     struct noise before;
     uint64_t peak_before;
@@ -162,19 +253,18 @@ static enum status measure(struct engine_run *x, struct err *err)
     x->effort = engine_effort(&x->e, &x->r->settings, x->depth,
                               x->r->row->roof_tok_per_s, x->r->fits);
     x->r->row->n_wanted = x->effort.n_reps;
-    if (engine_make_command(command, &x->e, &x->r->settings, x->depth, &x->effort,
-                            &why)) {
-        engine_row_fails(x, why.msg);
+    if (!make_command(x, command)) {
         free(command);
         return ST_OK;
     }
-    x->asked = command->asked;
     start_params(x, &c, command->argv);
     set_limits(x, &c);
+    set_talk(x, &c);
     point_run_usage(x->r);
     peak_before = x->r->usage.peak_bytes; /* with the buffer of the ceiling's probe */
     noise_read(&before, "");
-    st = engine_child_run(&c, err);
+    st = engine_is_server(&x->e) ? engine_talk_run(&c, &x->talk, err)
+                                 : engine_child_run(&c, err);
     if (st == ST_OK) {
         noise_since(&x->noise, &before, "");
         look(x);
@@ -183,6 +273,7 @@ static enum status measure(struct engine_run *x, struct err *err)
         x->wall_s = c.wall_s;
         x->maxrss_bytes = (uint64_t)c.usage.ru_maxrss * 1024;
         engine_row_end(x, &c);
+        st = find_version(x, err);
     }
     engine_child_free(&c);
     free(command);
@@ -225,7 +316,7 @@ static enum status run(struct engine_run *x, const struct point *p, struct err *
     goes_on = goes_on && point_run_roof(r, &st, err);
     if (goes_on) {
         fill_ceiling(r->row);
-        goes_on = find_depth(x, &st, err);
+        goes_on = find_kind(x, &st, err);
     }
     if (st == ST_OK && goes_on)
         st = measure(x, err);

@@ -52,6 +52,7 @@ static void offer_foreign(void)
 static _Noreturn void become(const struct child_params *p, const struct ends *e)
 {
     const int in = p->talk ? e->in[0] : open("/dev/null", O_RDONLY);
+    const int out = p->no_output ? open("/dev/null", O_WRONLY) : e->out[1];
     char byte;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -71,8 +72,8 @@ static _Noreturn void become(const struct child_params *p, const struct ends *e)
     }
     /* Its own copy would keep the pipe from ending. */
     close(e->go[1]);
-    if (read(e->go[0], &byte, 1) == 1 && in >= 0 && dup2(in, STDIN_FILENO) >= 0 &&
-        dup2(e->out[1], STDOUT_FILENO) >= 0 &&
+    if (read(e->go[0], &byte, 1) == 1 && in >= 0 && out >= 0 &&
+        dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
         (e->complaints < 0 || dup2(e->complaints, STDERR_FILENO) >= 0)) {
         execv(p->program, p->argv);
         perror("it cannot be run");

@@ -45,6 +45,7 @@ struct child_params {
     bool foreign; /* a program of others: its standard error is kept, what it starts is
                      its process group and ends with it, and the OOM killer prefers it
                      to us */
+    bool no_output;  /* its standard output is nobody's */
     const int *cpus; /* [n_cpus], which it may run on; NULL: where we may */
     int n_cpus;
 };

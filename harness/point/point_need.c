@@ -183,6 +183,7 @@ static enum status need_model(struct point *p, struct point_need *need,
     need->output_macs = info.output_macs;
     need->n_params = info.n_params;
     need->n_layers = info.n_layers;
+    need->n_vocab = info.n_vocab;
     need->n_ctx = info.n_ctx;
     need->model_ctx = info.n_ctx_train;
     snprintf(need->quant, sizeof need->quant, "%s", info.quant);
@@ -292,6 +293,7 @@ static const struct setting_member members[] = {
     SETTING_WHOLE("n_layers", 0, INT_MAX, struct point_need, n_layers),
     SETTING_WHOLE("n_streamed", 0, INT_MAX, struct point_need, n_streamed),
     SETTING_WHOLE("n_slots", 0, INT_MAX, struct point_need, n_slots),
+    SETTING_WHOLE("n_vocab", 0, INT_MAX, struct point_need, n_vocab),
     SETTING_WHOLE("n_ctx", 0, INT_MAX, struct point_need, n_ctx),
     SETTING_WHOLE("packed_ctx", 0, INT_MAX, struct point_need, packed_ctx),
     SETTING_WHOLE("model_ctx", 0, INT_MAX, struct point_need, model_ctx),

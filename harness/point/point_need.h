@@ -36,6 +36,7 @@ struct point_need {
                                             token is expected to miss */
     uint64_t cache_bytes;   /* of weights_memory_bytes: of cached experts; 0: none */
     uint64_t disk_bytes;    /* of tensors that stay in the file */
+    int n_vocab;            /* tokens that there are */
     int n_ctx;              /* positions of the KV cache */
     int packed_ctx;         /* the most with which all weights stay in memory; 0: none,
                                or not known */

@@ -43,6 +43,7 @@ void point_plan(struct point_run *r, const struct point_need *need)
     p->setup.residency = (enum weights_residency)need->residency;
     r->weight_bytes = need->weight_bytes;
     r->anon_bytes = need->anon_bytes;
+    r->n_vocab = need->n_vocab;
     planned =
         r->anon_bytes + (p->setup.residency == WEIGHTS_MMAP ? need->map_bytes : 0);
     r->fits = planned + RESERVE_OWN_BYTES <= point_room(r);

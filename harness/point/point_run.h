@@ -31,6 +31,7 @@ struct point_run {
     int64_t cached_bytes; /* of the model, elsewhere, when the point began */
     uint64_t weight_bytes, anon_bytes; /* as planned */
     bool fits;
+    int n_vocab; /* of the model */
 
     struct sandbox *sandbox; /* with a memory limit; else NULL */
     struct sandbox *around;  /* the same, or one with a CPU quota alone; NULL: none */

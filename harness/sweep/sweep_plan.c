@@ -147,7 +147,7 @@ static bool is_template(const struct point *p)
     struct engine e;
 
     return *p->engine && engine_parse(&e, p->engine, "", &ignored) == ST_OK &&
-           e.kind != ENGINE_LLAMA_BENCH;
+           engine_prints(&e);
 }
 
 static enum status add_threads(struct making *m, const struct sweep_settings *s,

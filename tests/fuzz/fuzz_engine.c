@@ -11,6 +11,7 @@
 
 #include "harness/engines/engine.h"
 #include "harness/engines/engine_output.h"
+#include "harness/engines/engine_talk.h"
 #include "tests/fuzz/support/oracle.h"
 
 static struct engine_figures figures;
@@ -38,6 +39,16 @@ static void use_text(const char *text)
             fuzz_fail("a word beyond its buffer");
 }
 
+static void read_versions(const char *text, size_t size)
+{
+    char a[64] = "", b[64] = "";
+
+    engine_read_server_version(a, sizeof a, text, size);
+    engine_read_version_words(b, sizeof b, text);
+    if (strpbrk(a, "\n\r\033") || strpbrk(b, "\n\r\033"))
+        fuzz_fail("a version with a control character");
+}
+
 static void read_output(const uint8_t *data, size_t size)
 {
     const struct engine_asked asked = {.n_gen = 8, .n_threads = 2};
@@ -59,6 +70,7 @@ static void read_output(const uint8_t *data, size_t size)
         check(engine_read_llama_bench(&figures, text, size, &asked, &err), &err);
         break;
     case 2:
+        read_versions(text, size);
         check(engine_read_json(&figures, text, size, "results.0.tps", &err), &err);
         break;
     default:

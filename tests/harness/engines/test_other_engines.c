@@ -38,7 +38,7 @@ static void names_and_words(void **state)
 
     (void)state;
     assert_string_equal(e.name, "ik_llama.cpp");
-    assert_int_equal(e.kind, ENGINE_LLAMA_BENCH);
+    assert_int_equal(e.kind, ENGINE_LLAMA);
     assert_int_equal(e.n_words, 3);
     assert_string_equal(engine_word(&e, 0), "/opt/my ik/llama-bench");
     assert_string_equal(engine_word(&e, 2), "1");
@@ -71,6 +71,9 @@ static void wrong_texts(void **state)
         {"x='' b", "names no program"},
         {"x='a b", "a quote has no end"},
         {"x=run {model}", "where is its figure"},
+        {"x=run {model} --port {port} =~ ([0-9.]+)", "asked over HTTP"},
+        {"x=run {model} --port {port} => a.b", "asked over HTTP"},
+        {"x=run --port {port}", "no word of the command has {model}"},
         {"x=run {model} =~ (", "regular expression"},
         {"x=run a\nb", "control character"},
         {"x=1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 "
