@@ -216,10 +216,12 @@ static enum status talk(struct talking *x, struct err *err)
     return st ? st : measure(x, err);
 }
 
-/* Tells it to end, unless it has, and keeps how it did then. */
+/* Tells it to end, unless it has, and keeps how it did then; of one that has answered
+ * everything that does not matter. */
 static void end(struct talking *x)
 {
     struct engine_child *c = x->c;
+    const bool answered = x->t->figures.n || x->t->figures.mean > 0;
     const uint64_t begin = clock_ns();
     const bool failed = *x->t->why && c->end == ENGINE_ENDED;
     char words[STDERR_TAIL_BYTES + 1];
@@ -233,8 +235,8 @@ static void end(struct talking *x)
     if (!died)
         kill(-x->child.pid, SIGTERM);
     wstatus = child_reap(&x->child, END_NS, &c->usage, NULL);
-    c->wstatus = died ? wstatus : 0;
-    if (died && !*x->t->why)
+    c->wstatus = died && !answered ? wstatus : 0;
+    if (died && !answered && !*x->t->why)
         snprintf(x->t->why, sizeof x->t->why, "it ended before it had answered");
     child_last_words(&x->child, words, sizeof words);
     n = strlen(words);
