@@ -188,6 +188,7 @@ static void check_scene(const struct scene *scene)
     assert_int_equal(play.n_together, scene->n_together);
     assert_int_equal(stats.n_preempted, scene->n_dropped);
     for (int i = 0; i < play.n_requests; i++) {
+        assert_int_equal(play.order[i], scene->order[i]);
         assert_int_equal(completion_end(play.c[i]), COMPLETION_LENGTH);
         completion_close(play.c[i]);
     }
