@@ -117,7 +117,7 @@ enum status fair_queue_add(struct fair_queue *q, struct fair_item *item,
 
     if (!c)
         return err_set(err, ST_NO_MEMORY, "no memory for the queue of a client");
-    if (c->n_items == 0 && lowest(q, &least) && least > c->service)
+    if (lowest(q, &least) && least > c->service)
         c->service = least;
     c->n_items++;
     item->client = c;

@@ -56,7 +56,7 @@ bool scheduler_share(struct scheduler *s, struct completion *c)
         const struct completion *other = s->running[seq];
         int n;
 
-        if (!other || other == c)
+        if (!other)
             continue;
         n = common(c, other, least(c->n - 1, other->n));
         if (least(n, other->n_done) >= now + (from ? 1 : LEAST_SHARED)) {

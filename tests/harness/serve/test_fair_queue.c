@@ -117,6 +117,43 @@ static void who_was_away(void **state)
     assert_null(w.q.clients);
 }
 
+/* Who is new begins where the one is that has had least. */
+static void who_is_new(void **state)
+{
+    struct world w = {.n = 0};
+    const double services[3] = {300, 100, 200};
+
+    (void)state;
+    for (uint64_t i = 0; i < 3; i++)
+        add(&w, i);
+    for (int i = 0; i < 3; i++)
+        fair_queue_charge(&w.items[i], services[i]);
+    assert_float_equal(fair_queue_service(add(&w, 9)), 100, 0);
+    assert_float_equal(fair_queue_service(&w.items[0]), 300, 0);
+    while (fair_queue_next(&w.q))
+        serve(&w, 1);
+    fair_queue_close(&w.q);
+}
+
+/* In whatever order they are put back. */
+static void put_back_in_order(void **state)
+{
+    static const int orders[][3] = {{0, 1, 2}, {1, 0, 2}, {2, 0, 1}, {1, 2, 0}};
+
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        struct world w = {.n = 0};
+
+        for (uint64_t i = 0; i < 3; i++)
+            fair_queue_take(&w.q, add(&w, i));
+        for (int i = 0; i < 3; i++)
+            fair_queue_put_back(&w.q, &w.items[orders[k][i]]);
+        for (uint64_t i = 0; i < 3; i++)
+            assert_int_equal(serve(&w, 1), i);
+        fair_queue_close(&w.q);
+    }
+}
+
 static void put_back_comes_first(void **state)
 {
     struct world w = {.n = 0};
@@ -201,6 +238,8 @@ int main(void)
         cmocka_unit_test(clients_in_turn),
         cmocka_unit_test(tokens_count),
         cmocka_unit_test(who_was_away),
+        cmocka_unit_test(who_is_new),
+        cmocka_unit_test(put_back_in_order),
         cmocka_unit_test(put_back_comes_first),
         cmocka_unit_test(all_that_wait),
     };

@@ -114,6 +114,7 @@ struct made_up {
     struct scheduler *s;
     struct step_cost cost;
     int n_limited;
+    bool was_limited;
 };
 
 static void within_the_limit(void *arg)
@@ -130,6 +131,8 @@ static void within_the_limit(void *arg)
         if (!(work > 34 && work < 37))
             fail_msg("step %d under the limit: %g ms", m->n_limited, work);
     }
+    assert_int_equal(m->s->cost.n_ratios, m->was_limited);
+    m->was_limited = m->s->limited;
     /* the time that this step takes is one of seven, of which the median counts */
     m->s->cost = m->cost;
 }
