@@ -57,19 +57,20 @@ grep -q "^load/slow/.*,2," out || fail "no row: $(cat out)"
 # Which server for so many users: of the limits measured, and of others, by each request.
 "$BENCH" recommend dir >out 2>err || fail "recommend: $(cat err)"
 grep -qE "^(Carries 1 user|No number of users)" out || fail "no users: $(cat out)"
-"$BENCH" recommend dir --users 2 --slo 60s/1000ms >out 2>err || fail "recommend: $(cat err)"
-tr '\n' ' ' <out | grep -qE "^2 users: take 127.0.0.1:[0-9]+ \(slow\), p90 TTFT 0.[0-9]+ s and [0-9]+ ms a token" ||
+load --output 3 --slo 0.065s/500ms --requests 70 --users 1 -o one || fail "$(cat err)"
+"$BENCH" recommend one --users 1 --slo 60s/1000ms >out 2>err || fail "recommend: $(cat err)"
+tr '\n' ' ' <out | grep -qE "^1 user: take 127.0.0.1:[0-9]+ \(slow\), p90 TTFT 0.[0-9]+ s and [0-9]+ ms a token" ||
     fail "no choice: $(cat out)"
-grep -q "^bench load $url --users 2 --requests 34 --slo 0.065s/500ms --prompt 40 --output 10$" out ||
+grep -q "^bench load $url --users 1 --requests 70 --slo 0.065s/500ms --prompt 40 --output 3$" out ||
     fail "no command: $(cat out)"
-"$BENCH" recommend dir --users 2 --slo 60s/1000ms --json >out 2>err || fail "recommend: $(cat err)"
-"$python" -c 'import json; a = json.load(open("out")); assert a["users"] == a["measured_users"] == 2 and a["model"] == "slow", a' ||
+"$BENCH" recommend one --users 1 --slo 60s/1000ms --json >out 2>err || fail "recommend: $(cat err)"
+"$python" -c 'import json; a = json.load(open("out")); assert a["users"] == a["measured_users"] == 1 and a["model"] == "slow", a' ||
     fail "JSON of a choice: $(cat out)"
-refused 1 "is sure to carry 9 users" recommend dir --users 9 --slo 60s/1000ms
-refused 1 "no server was measured with this model" recommend dir --users 1 --model other
-refused 1 "carries 0; a smaller model" recommend dir --users 1 --slo 0.001s/1ms
-refused 2 "--for prints the setting for one user" recommend dir --users 1 --for docker
-refused 2 "--slo" recommend dir --users 1 --slo fast
+refused 1 "sure to carry 9 users: 127.0.0.1:${url##*:} carries 1. Not decided" recommend one --users 9 --slo 60s/1000ms
+refused 1 "no server was measured with this model" recommend one --users 1 --model other
+refused 1 "carries 0; a smaller model" recommend one --users 1 --slo 0.001s/1ms
+refused 2 "--for prints the setting for one user" recommend one --users 1 --for docker
+refused 2 "--slo" recommend one --users 1 --slo fast
 
 # The levels that are there are not repeated.
 n=$(wc -l <dir/sweep.csv)
@@ -123,7 +124,7 @@ echo '{"a":1}' >bad.jsonl
 refused 2 "bad.jsonl, line 1: no JSON object" load "$url" --prompts bad.jsonl
 
 # ---- servers that it starts: two, interleaved; one that ends, one that is never ready
-"$BENCH" load --launch "a=$PWD/wrap {port} 4" --launch "b=$PWD/wrap {port} 2 -t 1" --prompt 40 \
+"$BENCH" load --launch "a=$PWD/wrap {port} 4" --launch "b=$PWD/wrap {port} 2" --prompt 40 \
     --users 1 --rounds 2 --requests 10 --output 10 -o ab >out 2>err || fail "$(cat err)"
 [ "$(grep -c "^load/a/" ab/samples.csv)" -ge 18 ] || fail "a: $(cat ab/samples.csv)"
 "$python" - ab/sweep.csv <<'END' || fail "rows: $(cat ab/sweep.csv)"
@@ -135,8 +136,7 @@ assert a > 1.3 * b, (a, b)
 for r in rows:  # what memory gave around it, on the server's CPUs
     lo, v, hi = (float(r["roof_gbps" + end]) for end in ("_lo", "", "_hi"))
     assert 0 < lo <= v <= hi, r
-    assert r["n_threads"] == {"a": "", "b": "1"}[r["engine"]], r
-    assert r["cpus"].isdigit() or r["engine"] == "a" and r["cpus"], r
+    assert r["n_threads"] == "" and r["cpus"], r
 END
 grep -qE "^Memory gave [0-9.]+ to [0-9.]+ GB/s before and after the load levels\.$" out || fail "no roof: $(cat out)"
 tr '\n' ' ' <out | tr -s ' ' | grep -qE \
@@ -155,9 +155,15 @@ for s in all["servers"]:
 END
 
 # A ladder that is undecided tries again: rounds share no attempt, as pairs are of one.
-SLMBENCH_PROGRESS=0.001 "$BENCH" load --launch "a=$PWD/wrap {port} 1" --prompt 40 --rounds 2 \
+SLMBENCH_PROGRESS=0.001 "$BENCH" load --launch "a=$PWD/wrap {port} 1 -t 1" --prompt 40 --rounds 2 \
     --max-users 1 --requests 5 --output 4 -o rounds >out 2>err || fail "$(cat err)"
 cut -d, -f2,3 rounds/sweep.csv | sort -u | wc -l | grep -qx 5 || fail "attempts: $(cat rounds/sweep.csv)"
+"$python" - rounds/sweep.csv <<'END' || fail "roof of one thread: $(cat rounds/sweep.csv)"
+import csv, sys
+for r in csv.DictReader(open(sys.argv[1])):
+    assert r["n_threads"] == "1" and r["cpus"].isdigit() and float(r["roof_gbps"]) > 0, r
+    assert r["client_cpus"] != r["cpus"], r
+END
 grep -q "a: 1 user, again" err || fail "progress does not name the server: $(cat err)"
 
 # A server that was there, on this machine: all CPUs, or why not.
