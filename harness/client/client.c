@@ -37,245 +37,12 @@ enum status load_client_run(struct load_result *r, const struct load_target *tar
 #include "harness/base/interrupt.h"
 #include "harness/base/stats.h"
 #include "harness/base/sysfile.h"
-#include "harness/client/client_curl.h"
+#include "harness/client/client_internal.h"
 
 #define HEARTBEAT_NS UINT64_C(10000000)
 #define MAX_BEATS    (1u << 18) /* then the oldest go */
 #define CHECK_NS     UINT64_C(200000000)
 #define SECOND_NS    UINT64_C(1000000000)
-
-struct slot {
-    struct client *client;
-    CURL *easy;
-    struct curl_slist *headers;
-    char *body;
-    bool is_running;
-    uint64_t resume_ns; /* an idle user sends nothing before */
-    struct load_record record;
-    struct load_reply reply;
-    char said[CURL_ERROR_SIZE];
-};
-
-struct client {
-    const struct load_target *target;
-    const struct load_work *work;
-    struct load_result *r;
-    CURLM *multi;
-    struct slot **slots; /* [n_slots] */
-    size_t n_slots, n_running;
-    size_t n_started, n_ended; /* ended: of those that count */
-    size_t n_wanted;           /* less than asked for where time was short */
-    size_t n_failed_in_row;
-    bool any_ok;
-    int beat_fd, due_fd;
-    uint64_t beat_ns, due_ns, checked_ns;
-    float *late_ms;
-    size_t n_beats;
-    double late_max_ms;
-};
-
-/* ---- one request ----------------------------------------------------------------- */
-
-static size_t on_header(char *bytes, size_t size, size_t n, void *arg)
-{
-    struct slot *s = arg;
-    size_t len = size * n;
-
-    while (len && (bytes[len - 1] == '\r' || bytes[len - 1] == '\n'))
-        len--;
-    load_reply_header(&s->reply, bytes, len);
-    return size * n;
-}
-
-static size_t on_body(char *bytes, size_t size, size_t n, void *arg)
-{
-    struct slot *s = arg;
-
-    return load_reply_feed(&s->reply, bytes, size * n, clock_ns()) ? size * n : 0;
-}
-
-static bool make_headers(struct slot *s, const char *key)
-{
-    char id[64];
-
-    snprintf(id, sizeof id, "X-Request-Id: slmbench-%zu", s->record.index);
-    curl_slist_free_all(s->headers);
-    s->headers = NULL;
-    return client_add_line(&s->headers, "Content-Type: application/json") &&
-           client_add_line(&s->headers, "Accept: text/event-stream") &&
-           client_add_line(&s->headers, "Expect:") &&
-           client_add_line(&s->headers, id) && client_add_key(&s->headers, key);
-}
-
-static enum status start(struct client *c, struct slot *s, uint64_t scheduled_ns,
-                         struct err *err)
-{
-    enum status st;
-
-    free(s->body);
-    s->body = NULL;
-    s->record = (struct load_record){
-        .index = c->n_started, .n_prompt = -1, .n_tokens = -1, .n_cached = -1};
-    st = c->work->body(c->work->body_arg, s->record.index, &s->body, &s->record.n_asked,
-                       err);
-    if (st)
-        return st;
-    load_reply_begin(&s->reply, &s->record);
-    s->said[0] = '\0';
-    if (!make_headers(s, c->target->key) ||
-        curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, s->headers) ||
-        curl_easy_setopt(s->easy, CURLOPT_POSTFIELDS, s->body) ||
-        curl_easy_setopt(s->easy, CURLOPT_POSTFIELDSIZE_LARGE,
-                         (curl_off_t)strlen(s->body)))
-        return err_set(err, ST_NO_MEMORY, "no memory for a request");
-    s->record.sent_ns = s->reply.last_byte_ns = clock_ns();
-    s->record.scheduled_ns = scheduled_ns ? scheduled_ns : s->record.sent_ns;
-    if (curl_multi_add_handle(c->multi, s->easy))
-        return err_set(err, ST_NO_MEMORY, "no memory for a request");
-    s->is_running = true;
-    c->n_running++;
-    c->n_started++;
-    if (c->n_running > c->r->n_in_flight_max)
-        c->r->n_in_flight_max = c->n_running;
-    if (s->record.index < c->n_wanted)
-        c->r->end_ns = s->record.sent_ns;
-    return ST_OK;
-}
-
-/* Out of libcurl, and into the result if it counts. */
-static void put_away(struct client *c, struct slot *s)
-{
-    curl_multi_remove_handle(c->multi, s->easy);
-    s->is_running = false;
-    c->n_running--;
-    if (s->record.index < c->n_wanted) {
-        c->r->records[s->record.index] = s->record;
-        c->n_ended++;
-    } else {
-        load_record_free(&s->record);
-    }
-    s->record.gap_ms = NULL;
-}
-
-static void pause_user(struct client *c, struct slot *s, uint64_t now)
-{
-    const struct load_record *r = &s->record;
-    double seconds = LOAD_PAUSE_S;
-
-    s->resume_ns = now;
-    if (r->end == LOAD_OK) {
-        c->any_ok = true;
-        c->n_failed_in_row = 0;
-        return;
-    }
-    if (r->is_refusal && r->retry_after > 0)
-        seconds = r->retry_after < LOAD_PAUSE_MAX_S ? r->retry_after : LOAD_PAUSE_MAX_S;
-    s->resume_ns += (uint64_t)(seconds * 1e9);
-    c->n_failed_in_row++;
-}
-
-static void say_curl(struct slot *s, CURLcode code)
-{
-    const char *said = *s->said ? s->said : curl_easy_strerror(code);
-
-    if (s->record.n_pieces)
-        load_record_fail(&s->record, "the connection ended after %d pieces: %s",
-                         s->record.n_pieces, said);
-    else
-        load_record_fail(&s->record, "%s", said);
-}
-
-static void finish(struct client *c, struct slot *s, CURLcode code)
-{
-    const uint64_t now = clock_ns();
-
-    if (code && s->record.end == LOAD_RUNNING && !s->reply.is_done)
-        say_curl(s, code);
-    load_reply_end(&s->reply, now);
-    pause_user(c, s, now);
-    put_away(c, s);
-}
-
-static void end_slow(struct client *c, uint64_t now)
-{
-    const struct load_target *t = c->target;
-
-    for (size_t i = 0; i < c->n_slots; i++) {
-        struct slot *s = c->slots[i];
-        const double silent_s = (double)(now - s->reply.last_byte_ns) * 1e-9;
-        const double total_s = (double)(now - s->record.sent_ns) * 1e-9;
-
-        if (!s->is_running)
-            continue;
-        if (silent_s >= t->silence_s)
-            load_record_fail(&s->record, "silent for %.3g s after %d pieces",
-                             t->silence_s, s->record.n_pieces);
-        else if (t->most_s > 0 && total_s >= t->most_s)
-            load_record_fail(&s->record, "not done after %.3g s and %d pieces",
-                             t->most_s, s->record.n_pieces);
-        else
-            continue;
-        s->record.is_late = true;
-        finish(c, s, CURLE_OK);
-    }
-}
-
-/* ---- slots ----------------------------------------------------------------------- */
-
-static enum status add_slot(struct client *c, struct err *err)
-{
-    struct slot *s = calloc(1, sizeof *s);
-    enum status st;
-
-    if (s)
-        s->easy = curl_easy_init();
-    if (!s || !s->easy) {
-        free(s);
-        return err_set(err, ST_NO_MEMORY, "no memory for a connection");
-    }
-    s->client = c;
-    c->slots[c->n_slots++] = s;
-    st = client_set_common(s->easy, c->target->url, err);
-    if (st)
-        return st;
-    if (curl_easy_setopt(s->easy, CURLOPT_HEADERFUNCTION, on_header) ||
-        curl_easy_setopt(s->easy, CURLOPT_HEADERDATA, s) ||
-        curl_easy_setopt(s->easy, CURLOPT_WRITEFUNCTION, on_body) ||
-        curl_easy_setopt(s->easy, CURLOPT_WRITEDATA, s) ||
-        curl_easy_setopt(s->easy, CURLOPT_PRIVATE, s) ||
-        curl_easy_setopt(s->easy, CURLOPT_ERRORBUFFER, s->said))
-        return err_set(err, ST_NO_MEMORY, "no memory for a connection");
-    return ST_OK;
-}
-
-static struct slot *idle_slot(struct client *c, struct err *err)
-{
-    for (size_t i = 0; i < c->n_slots; i++)
-        if (!c->slots[i]->is_running)
-            return c->slots[i];
-    if (c->n_slots == LOAD_MOST_USERS || add_slot(c, err))
-        return NULL;
-    return c->slots[c->n_slots - 1];
-}
-
-static void free_slots(struct client *c)
-{
-    for (size_t i = 0; i < c->n_slots; i++) {
-        struct slot *s = c->slots[i];
-
-        if (s->is_running) {
-            s->record.end = LOAD_CUT;
-            s->record.done_ns = clock_ns();
-            put_away(c, s);
-        }
-        curl_easy_cleanup(s->easy);
-        curl_slist_free_all(s->headers);
-        load_reply_free(&s->reply);
-        free(s->body);
-        free(s);
-    }
-    free(c->slots);
-}
 
 /* ---- what is due ----------------------------------------------------------------- */
 
@@ -290,15 +57,15 @@ static enum status start_due(struct client *c, uint64_t now, struct err *err)
 
     for (size_t i = 0; i < c->n_slots && c->work->n_users && st == ST_OK; i++)
         if (!c->slots[i]->is_running && c->slots[i]->resume_ns <= now)
-            st = start(c, c->slots[i], 0, err);
+            st = client_start(c, c->slots[i], 0, err);
     while (st == ST_OK && !c->work->n_users && !all_started(c)) {
         const uint64_t at =
             c->r->begin_ns + (uint64_t)(c->work->at_s[c->n_started] * 1e9);
-        struct slot *s = at <= now ? idle_slot(c, err) : NULL;
+        struct slot *s = at <= now ? client_idle_slot(c, err) : NULL;
 
         if (!s)
             return err->code;
-        st = start(c, s, at, err);
+        st = client_start(c, s, at, err);
     }
     return st;
 }
@@ -368,7 +135,7 @@ static enum status look(struct client *c, struct err *err)
 
         curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&s);
         if (m->msg == CURLMSG_DONE && s)
-            finish(c, s, m->data.result);
+            client_finish(c, s, m->data.result);
     }
     drain(c->beat_fd);
     drain(c->due_fd);
@@ -400,7 +167,7 @@ static enum status run_loop(struct client *c, struct err *err)
             break;
         if (now - c->checked_ns > CHECK_NS) {
             c->checked_ns = now;
-            end_slow(c, now);
+            client_end_slow(c, now);
             if (c->work->progress)
                 c->work->progress(c->work->progress_arg, c->n_ended,
                                   (double)(now - c->r->begin_ns) * 1e-9);
@@ -469,14 +236,14 @@ static enum status open_client(struct client *c, struct err *err)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu requests", c->n_wanted);
     curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)LOAD_MOST_USERS);
     for (int i = 0; i < c->work->n_users && st == ST_OK; i++)
-        st = add_slot(c, err);
+        st = client_add_slot(c, err);
     return st;
 }
 
 static void close_client(struct client *c)
 {
     if (c->slots)
-        free_slots(c);
+        client_free_slots(c);
     if (c->multi)
         curl_multi_cleanup(c->multi);
     free(c->late_ms);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * client_internal.h - the client of bench load between its files: connections and the
+ * requests on them (client_slots.c), when they are sent and heard (client.c)
+ *
+ * Threading: as client.h.
+ */
+#ifndef SLM_HARNESS_CLIENT_CLIENT_INTERNAL_H
+#define SLM_HARNESS_CLIENT_CLIENT_INTERNAL_H
+
+#include "harness/client/client.h"
+
+#ifdef SLM_HAVE_CURL
+#include "harness/client/client_curl.h"
+
+struct slot {
+    struct client *client;
+    CURL *easy;
+    struct curl_slist *headers;
+    char *body;
+    bool is_running;
+    uint64_t resume_ns; /* an idle user sends nothing before */
+    struct load_record record;
+    struct load_reply reply;
+    char said[CURL_ERROR_SIZE];
+};
+
+struct client {
+    const struct load_target *target;
+    const struct load_work *work;
+    struct load_result *r;
+    CURLM *multi;
+    struct slot **slots; /* [n_slots] */
+    size_t n_slots, n_running;
+    size_t n_started, n_ended; /* ended: of those that count */
+    size_t n_wanted;           /* less than asked for where time was short */
+    size_t n_failed_in_row;
+    bool any_ok;
+    int beat_fd, due_fd;
+    uint64_t beat_ns, due_ns, checked_ns;
+    float *late_ms;
+    size_t n_beats;
+    double late_max_ms;
+};
+
+/* A new one. Error: ST_NO_MEMORY. */
+enum status client_add_slot(struct client *c, struct err *err);
+
+/* One that has no request: of a user that pauses, or a new one. NULL: err says why. */
+struct slot *client_idle_slot(struct client *c, struct err *err);
+
+/* Sends the next request on it. scheduled_ns: when it was due; 0: now. Errors:
+ * ST_NO_MEMORY, and those of work->body. */
+enum status client_start(struct client *c, struct slot *s, uint64_t scheduled_ns,
+                         struct err *err);
+
+/* The request has ended, as libcurl says. */
+void client_finish(struct client *c, struct slot *s, CURLcode code);
+
+/* Ends the requests that have been silent, or taken, for too long. */
+void client_end_slow(struct client *c, uint64_t now);
+
+/* Cuts what still runs, and frees. */
+void client_free_slots(struct client *c);
+
+#endif
+#endif

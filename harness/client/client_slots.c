@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * client_slots.c - connections, and a request on each
+ */
+#include "harness/client/client_internal.h"
+
+#ifdef SLM_HAVE_CURL
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/clock.h"
+
+/* ---- one request ----------------------------------------------------------------- */
+
+static size_t on_header(char *bytes, size_t size, size_t n, void *arg)
+{
+    struct slot *s = arg;
+    size_t len = size * n;
+
+    while (len && (bytes[len - 1] == '\r' || bytes[len - 1] == '\n'))
+        len--;
+    load_reply_header(&s->reply, bytes, len);
+    return size * n;
+}
+
+static size_t on_body(char *bytes, size_t size, size_t n, void *arg)
+{
+    struct slot *s = arg;
+
+    return load_reply_feed(&s->reply, bytes, size * n, clock_ns()) ? size * n : 0;
+}
+
+static bool make_headers(struct slot *s, const char *key)
+{
+    char id[64];
+
+    snprintf(id, sizeof id, "X-Request-Id: slmbench-%zu", s->record.index);
+    curl_slist_free_all(s->headers);
+    s->headers = NULL;
+    return client_add_line(&s->headers, "Content-Type: application/json") &&
+           client_add_line(&s->headers, "Accept: text/event-stream") &&
+           client_add_line(&s->headers, "Expect:") &&
+           client_add_line(&s->headers, id) && client_add_key(&s->headers, key);
+}
+
+enum status client_start(struct client *c, struct slot *s, uint64_t scheduled_ns,
+                         struct err *err)
+{
+    enum status st;
+
+    free(s->body);
+    s->body = NULL;
+    s->record = (struct load_record){
+        .index = c->n_started, .n_prompt = -1, .n_tokens = -1, .n_cached = -1};
+    st = c->work->body(c->work->body_arg, s->record.index, &s->body, &s->record.n_asked,
+                       err);
+    if (st)
+        return st;
+    load_reply_begin(&s->reply, &s->record);
+    s->said[0] = '\0';
+    if (!make_headers(s, c->target->key) ||
+        curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, s->headers) ||
+        curl_easy_setopt(s->easy, CURLOPT_POSTFIELDS, s->body) ||
+        curl_easy_setopt(s->easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                         (curl_off_t)strlen(s->body)))
+        return err_set(err, ST_NO_MEMORY, "no memory for a request");
+    s->record.sent_ns = s->reply.last_byte_ns = clock_ns();
+    s->record.scheduled_ns = scheduled_ns ? scheduled_ns : s->record.sent_ns;
+    if (curl_multi_add_handle(c->multi, s->easy))
+        return err_set(err, ST_NO_MEMORY, "no memory for a request");
+    s->is_running = true;
+    c->n_running++;
+    c->n_started++;
+    if (c->n_running > c->r->n_in_flight_max)
+        c->r->n_in_flight_max = c->n_running;
+    if (s->record.index < c->n_wanted)
+        c->r->end_ns = s->record.sent_ns;
+    return ST_OK;
+}
+
+/* Out of libcurl, and into the result if it counts. */
+static void put_away(struct client *c, struct slot *s)
+{
+    curl_multi_remove_handle(c->multi, s->easy);
+    s->is_running = false;
+    c->n_running--;
+    if (s->record.index < c->n_wanted) {
+        c->r->records[s->record.index] = s->record;
+        c->n_ended++;
+    } else {
+        load_record_free(&s->record);
+    }
+    s->record.gap_ms = NULL;
+}
+
+static void pause_user(struct client *c, struct slot *s, uint64_t now)
+{
+    const struct load_record *r = &s->record;
+    double seconds = LOAD_PAUSE_S;
+
+    s->resume_ns = now;
+    if (r->end == LOAD_OK) {
+        c->any_ok = true;
+        c->n_failed_in_row = 0;
+        return;
+    }
+    if (r->is_refusal && r->retry_after > 0)
+        seconds = r->retry_after < LOAD_PAUSE_MAX_S ? r->retry_after : LOAD_PAUSE_MAX_S;
+    s->resume_ns += (uint64_t)(seconds * 1e9);
+    c->n_failed_in_row++;
+}
+
+static void say_curl(struct slot *s, CURLcode code)
+{
+    const char *said = *s->said ? s->said : curl_easy_strerror(code);
+
+    if (s->record.n_pieces)
+        load_record_fail(&s->record, "the connection ended after %d pieces: %s",
+                         s->record.n_pieces, said);
+    else
+        load_record_fail(&s->record, "%s", said);
+}
+
+void client_finish(struct client *c, struct slot *s, CURLcode code)
+{
+    const uint64_t now = clock_ns();
+
+    if (code && s->record.end == LOAD_RUNNING && !s->reply.is_done)
+        say_curl(s, code);
+    load_reply_end(&s->reply, now);
+    pause_user(c, s, now);
+    put_away(c, s);
+}
+
+void client_end_slow(struct client *c, uint64_t now)
+{
+    const struct load_target *t = c->target;
+
+    for (size_t i = 0; i < c->n_slots; i++) {
+        struct slot *s = c->slots[i];
+        const double silent_s = (double)(now - s->reply.last_byte_ns) * 1e-9;
+        const double total_s = (double)(now - s->record.sent_ns) * 1e-9;
+
+        if (!s->is_running)
+            continue;
+        if (silent_s >= t->silence_s)
+            load_record_fail(&s->record, "silent for %.3g s after %d pieces",
+                             t->silence_s, s->record.n_pieces);
+        else if (t->most_s > 0 && total_s >= t->most_s)
+            load_record_fail(&s->record, "not done after %.3g s and %d pieces",
+                             t->most_s, s->record.n_pieces);
+        else
+            continue;
+        s->record.is_late = true;
+        client_finish(c, s, CURLE_OK);
+    }
+}
+
+/* ---- slots ----------------------------------------------------------------------- */
+
+enum status client_add_slot(struct client *c, struct err *err)
+{
+    struct slot *s = calloc(1, sizeof *s);
+    enum status st;
+
+    if (s)
+        s->easy = curl_easy_init();
+    if (!s || !s->easy) {
+        free(s);
+        return err_set(err, ST_NO_MEMORY, "no memory for a connection");
+    }
+    s->client = c;
+    c->slots[c->n_slots++] = s;
+    st = client_set_common(s->easy, c->target->url, err);
+    if (st)
+        return st;
+    if (curl_easy_setopt(s->easy, CURLOPT_HEADERFUNCTION, on_header) ||
+        curl_easy_setopt(s->easy, CURLOPT_HEADERDATA, s) ||
+        curl_easy_setopt(s->easy, CURLOPT_WRITEFUNCTION, on_body) ||
+        curl_easy_setopt(s->easy, CURLOPT_WRITEDATA, s) ||
+        curl_easy_setopt(s->easy, CURLOPT_PRIVATE, s) ||
+        curl_easy_setopt(s->easy, CURLOPT_ERRORBUFFER, s->said))
+        return err_set(err, ST_NO_MEMORY, "no memory for a connection");
+    return ST_OK;
+}
+
+struct slot *client_idle_slot(struct client *c, struct err *err)
+{
+    for (size_t i = 0; i < c->n_slots; i++)
+        if (!c->slots[i]->is_running)
+            return c->slots[i];
+    if (c->n_slots == LOAD_MOST_USERS || client_add_slot(c, err))
+        return NULL;
+    return c->slots[c->n_slots - 1];
+}
+
+void client_free_slots(struct client *c)
+{
+    for (size_t i = 0; i < c->n_slots; i++) {
+        struct slot *s = c->slots[i];
+
+        if (s->is_running) {
+            s->record.end = LOAD_CUT;
+            s->record.done_ns = clock_ns();
+            put_away(c, s);
+        }
+        curl_easy_cleanup(s->easy);
+        curl_slist_free_all(s->headers);
+        load_reply_free(&s->reply);
+        free(s->body);
+        free(s);
+    }
+    free(c->slots);
+}
+
+#endif
