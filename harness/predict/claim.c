@@ -12,9 +12,9 @@
 
 #include "harness/base/format.h"
 
-/* Of a model of which only the size is known a token reads at least so much: models with
- * an output matrix of their own have up to a tenth in the embedding, of which a token
- * needs a row. A mixture of experts must be named. */
+/* Of a model of which only the size is known a token reads at least so much: models
+ * with an output matrix of their own have up to a tenth in the embedding, of which a
+ * token needs a row. A mixture of experts must be named. */
 #define LEAST_SHARE 0.9
 
 /* Where a shape's size was said and its quantisation was not. */
@@ -108,11 +108,13 @@ static enum status take_part(struct claim *claim, const char *part, struct err *
         return ST_OK;
     }
     if (claim->cpu[0])
-        return err_set(err, ST_USAGE,
-                       "--claim: '%.60s' is no speed, size, shape or quantisation, and "
-                       "the CPU is '%.60s' already; say it as in \"36.7 tok/s, "
-                       "llama-2-7b, 4.1 GB, ryzen 5900x\"",
-                       part, claim->cpu);
+        return err_set(
+            err, ST_USAGE,
+            "--claim: '%.60s' and '%.60s' are no speed, size, shape (`bench "
+            "synth --list`) or quantisation, and only one of them can be the "
+            "CPU; say it as in \"36.7 tok/s, llama-2-7b, 4.1 GB, ryzen "
+            "5900x\"",
+            claim->cpu, part);
     snprintf(claim->cpu, sizeof claim->cpu, "%s", part);
     return ST_OK;
 }

@@ -94,7 +94,7 @@ static void what_is_no_claim_gets_a_sentence(void **state)
     } cases[] = {
         {"llama-2-7b, 4 GB", "has no speed"},
         {"10 tok/s, llama-2-7b", "neither the size of the model"},
-        {"10 tok/s, 4 GB, ryzen, core", "'core' is no speed, size, shape"},
+        {"10 tok/s, 4 GB, ryzen, core", "'ryzen' and 'core' are no speed, size, shape"},
         {"-3 tok/s, 4 GB", "has no speed"},
         {"", "has no speed"},
         {"nan tok/s, 4 GB", "has no speed"},
