@@ -250,6 +250,15 @@ static bool has_roofs(const struct users *u)
     return false;
 }
 
+static const char *doubt_of(const struct users_level *t)
+{
+    if (t->is_doubtful && row_trust(t->row) == ROW_PARTIAL)
+        return "partial: few requests";
+    if (t->is_doubtful)
+        return t->row->validity;
+    return t->doubts_little ? "Little's law does not hold" : "none";
+}
+
 static void put_line(FILE *f, const struct users_series *s, const struct users_level *t,
                      bool with_roof)
 {
@@ -277,9 +286,7 @@ static void put_line(FILE *f, const struct users_series *s, const struct users_l
     if (with_roof)
         put_figure(f, t->roof_gbps);
     fputs("<td>", f);
-    html_put(f, t->is_doubtful     ? t->row->validity
-                : t->doubts_little ? "Little's law does not hold"
-                                   : "none");
+    html_put(f, doubt_of(t));
     fputs("</td></tr>\n", f);
 }
 

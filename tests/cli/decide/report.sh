@@ -130,10 +130,16 @@ for server, speeds, ttft, tpot in (("slmbench", (56, 82, 119, 151, 164, 153), (.
             "ttft_p50_s": .8 * first, "ttft_p90_s": first, "ttft_p90_s_lo": .9 * first, "ttft_p90_s_hi": 1.2 * first,
             "tpot_p50_ms": tpot, "tpot_p90_ms": 1.2 * tpot * (1 + k), "e2e_p50_s": 3, "in_flight": users, "little": 1,
             "slo_verdict": "meets" if met == 60 else "misses"})
+out.writerow({"utc": "2027-01-01T00:00:09Z", "point": "load/other/m/p128/o64/u1", "attempt": 1, "kind": "load",
+              "model": "m", "engine": "other", "status": "partial", "tok_per_s": 2, "validity": "valid",
+              "load_mode": "closed", "n_users": 1, "prompt_lengths": 128, "output_lengths": 64, "prefix_tokens": 0,
+              "slo": "reading", "n_requests": 3, "n_failed": 0, "n_ttft_met": 0, "n_tpot_met": 0, "window_s": 100,
+              "slo_verdict": "misses"})
 END
 "$BENCH" report users "$examples/zen5-2vcpu" -o users.html >/dev/null || fail "no page of users"
-[ "$(grep -c 'slmbench carries 16 users who read along, llama-server 8; ' users.html)" = 2 ] ||
+[ "$(grep -c 'slmbench carries 16 users who read along, llama-server 8, other none; ' users.html)" = 2 ] ||
     fail "what is carried is not said in the overview and below: $(grep carries users.html)"
+grep -q '<td>partial: few requests</td>' users.html || fail "a step of few requests has no doubt"
 ! grep -q "The same points on all machines" users.html || fail "one sweep is side by side with nothing"
 [ "$(grep -c '<h3>Throughput against the time' users.html)" = 2 ] || fail "two latencies are two pictures"
 
