@@ -51,6 +51,10 @@ ms = {}
 for s in csv.DictReader(open("all/samples.csv")):
     ms.setdefault((s["point"], s["attempt"]), []).append(float(s["ms"]))
 for r in rows:
+    # a token of slm takes 50 us: where others keep the CPUs busy, all are read at one time
+    if r["engine"] == "slm" and r["kind"] == "decode" and "at one time" in r["detail"]:
+        assert r["status"] == "error" and not r["tok_per_s"], r
+        continue
     assert r["status"] == "ok", r
     n = int(r["n_samples"])
     if not r["engine"]:
@@ -68,7 +72,7 @@ for r in rows:
         assert n == int(r["n_wanted"]) == 8, r
     if r["engine"] in ("llama.cpp", "halves") and r["kind"] == "decode":
         assert float(r["lat_p50_ms"]) > 2, r
-versions = {r["engine"]: r["engine_version"] for r in rows}
+versions = {r["engine"]: r["engine_version"] for r in rows if r["status"] == "ok"}
 assert versions["llama.cpp"] == "b7-abc1234, HTTP", versions
 assert versions["halves"] == "abc1234 (build 7), HTTP", versions
 assert versions["blind"] == versions["halves"], versions
@@ -99,7 +103,7 @@ grep -q "b7-abc1234, HTTP" out || fail "not from its own rows: $(cat out)"
 ! grep -q "carried over" out || fail "carried over: $(cat out)"
 "$BENCH" report all -o page.html >out 2>err || fail "no page: $(cat err)"
 grep -q "b7-abc1234, HTTP" page.html || fail "the page does not say how it was asked"
-command=$(column all/sweep.csv slm command | grep -- '--ctx 16' | head -1)
+command=$(column all/sweep.csv slm command | grep -- '--prefill 24' | head -1)
 eval "\"\$BENCH\" ${command#bench } --json" >again 2>err || fail "$command: $(cat err)"
 [ "$(python3 -c 'import json; r = json.load(open("again")); print(r["engine"], r["status"])')" = "slm ok" ] ||
     fail "$command: $(cat again)"
