@@ -45,6 +45,30 @@ static bool make_headers(struct slot *s, const char *key)
            client_add_line(&s->headers, id) && client_add_key(&s->headers, key);
 }
 
+/* A handle for each request: libcurl counts over all requests of a handle how often a
+ * kept connection turned out to be closed, and gives up at five. The connections
+ * themselves belong to the multi handle. */
+static enum status renew(struct slot *s, const char *url, struct err *err)
+{
+    enum status st;
+
+    curl_easy_cleanup(s->easy);
+    s->easy = curl_easy_init();
+    if (!s->easy)
+        return err_set(err, ST_NO_MEMORY, "no memory for a connection");
+    st = client_set_common(s->easy, url, err);
+    if (st)
+        return st;
+    if (curl_easy_setopt(s->easy, CURLOPT_HEADERFUNCTION, on_header) ||
+        curl_easy_setopt(s->easy, CURLOPT_HEADERDATA, s) ||
+        curl_easy_setopt(s->easy, CURLOPT_WRITEFUNCTION, on_body) ||
+        curl_easy_setopt(s->easy, CURLOPT_WRITEDATA, s) ||
+        curl_easy_setopt(s->easy, CURLOPT_PRIVATE, s) ||
+        curl_easy_setopt(s->easy, CURLOPT_ERRORBUFFER, s->said))
+        return err_set(err, ST_NO_MEMORY, "no memory for a connection");
+    return ST_OK;
+}
+
 enum status client_start(struct client *c, struct slot *s, uint64_t scheduled_ns,
                          struct err *err)
 {
@@ -56,6 +80,8 @@ enum status client_start(struct client *c, struct slot *s, uint64_t scheduled_ns
         .index = c->n_started, .n_prompt = -1, .n_tokens = -1, .n_cached = -1};
     st = c->work->body(c->work->body_arg, s->record.index, &s->body, &s->record.n_asked,
                        err);
+    if (st == ST_OK)
+        st = renew(s, c->target->url, err);
     if (st)
         return st;
     load_reply_begin(&s->reply, &s->record);
@@ -163,26 +189,11 @@ void client_end_slow(struct client *c, uint64_t now)
 enum status client_add_slot(struct client *c, struct err *err)
 {
     struct slot *s = calloc(1, sizeof *s);
-    enum status st;
 
-    if (s)
-        s->easy = curl_easy_init();
-    if (!s || !s->easy) {
-        free(s);
+    if (!s)
         return err_set(err, ST_NO_MEMORY, "no memory for a connection");
-    }
     s->client = c;
     c->slots[c->n_slots++] = s;
-    st = client_set_common(s->easy, c->target->url, err);
-    if (st)
-        return st;
-    if (curl_easy_setopt(s->easy, CURLOPT_HEADERFUNCTION, on_header) ||
-        curl_easy_setopt(s->easy, CURLOPT_HEADERDATA, s) ||
-        curl_easy_setopt(s->easy, CURLOPT_WRITEFUNCTION, on_body) ||
-        curl_easy_setopt(s->easy, CURLOPT_WRITEDATA, s) ||
-        curl_easy_setopt(s->easy, CURLOPT_PRIVATE, s) ||
-        curl_easy_setopt(s->easy, CURLOPT_ERRORBUFFER, s->said))
-        return err_set(err, ST_NO_MEMORY, "no memory for a connection");
     return ST_OK;
 }
 

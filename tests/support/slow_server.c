@@ -15,7 +15,8 @@
  *   port=N         instead of a free one
  *   extra=N        tokens that usage counts too many
  *   fault=NAME     hang, stop, close, json, event, long, redirect, busy, error, html,
- *                  endless, empty; every=N: for each N-th request (1)
+ *                  endless, empty; every=N: for each N-th request (1); forget: a
+ *                  connection's second request closes it
  * LOG_FILE gets a line for each answer that was sent whole: the X-Request-Id, and in
  * nanoseconds of CLOCK_MONOTONIC when the request was there and when each token was
  * handed to the kernel.
@@ -56,6 +57,7 @@ struct connection {
     uint64_t arrived, due;
     uint64_t sent[MAX_TOKENS];
     int n_sent;
+    bool has_answered; /* a request of it, with tokens */
 };
 
 static struct connection connections[MAX_CONNECTIONS];
@@ -198,6 +200,10 @@ static void answer(struct connection *c)
         next_request(c);
         return;
     }
+    if (c->has_answered && !strcmp(fault, "forget")) {
+        leave(c);
+        return;
+    }
     c->fault = ++n_requests % (unsigned long)fault_every ? "" : fault;
     if (fails_at_once(c))
         return;
@@ -249,6 +255,7 @@ static void end_answer(struct connection *c)
         fprintf(log_file, " %llu", (unsigned long long)c->sent[i]);
     putc('\n', log_file);
     fflush(log_file);
+    c->has_answered = true;
     next_request(c);
 }
 

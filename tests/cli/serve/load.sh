@@ -107,6 +107,11 @@ serve ttft=1 gap=1 extra=5
 load --users 1 --requests 10 --output 4 --json || fail "$(cat err)"
 grep -q '"output_tokens": 9' out && grep -q '"output_pieces": 4' out || fail "usage: $(cat out)"
 
+# Connections that are closed without a word are opened again, however often that is.
+serve ttft=1 gap=1 fault=forget
+load --users 2 --requests 40 --output 4 --json || fail "$(cat err)"
+grep -q '"n_failed": 0' out || fail "closed connections are failures: $(cat out)"
+
 # One that never answers, or is not there, is an error.
 serve fault=error
 refused 2 "does not answer a request: HTTP 500: out of memory" load "$url" --users 1
