@@ -51,9 +51,10 @@ ms = {}
 for s in csv.DictReader(open("all/samples.csv")):
     ms.setdefault((s["point"], s["attempt"]), []).append(float(s["ms"]))
 for r in rows:
-    # a token of slm takes 50 us: where others keep the CPUs busy, all are read at one time
-    if r["engine"] == "slm" and r["kind"] == "decode" and "at one time" in r["detail"]:
-        assert r["status"] == "error" and not r["tok_per_s"], r
+    # a token of slm takes 50 us: where others keep the CPUs busy, some or all of them are
+    # read at one time, and those that come with the first one have no time
+    if r["engine"] == "slm" and r["kind"] == "decode":
+        assert r["status"] == "ok" or "at one time" in r["detail"] and not r["tok_per_s"], r
         continue
     assert r["status"] == "ok", r
     n = int(r["n_samples"])
@@ -64,7 +65,8 @@ for r in rows:
     own = len(ms[r["point"], r["attempt"]])
     assert own == n, (own, n)
     if r["kind"] == "prefill":
-        assert n == 3 and float(r["ttft_warm_s"]) > 0 and float(r["ttft_s"]) > float(r["ttft_warm_s"])
+        least = 0 if r["engine"] == "slm" else 0.04  # s: the stand-ins take that for 24 tokens
+        assert n == 3 and float(r["ttft_s"]) > float(r["ttft_warm_s"]) >= least, r
     elif r["engine"] == "blind":
         assert n == 1 and "fewer pieces" in r["detail"], r
         assert float(r["tok_per_s"]) < 250
