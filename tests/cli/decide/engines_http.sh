@@ -53,10 +53,11 @@ for s in csv.DictReader(open("all/samples.csv")):
 for r in rows:
     # a token of slm takes 50 us: where others keep the CPUs busy, some or all of them are
     # read at one time, and those that come with the first one have no time
-    if r["engine"] == "slm" and r["kind"] == "decode":
-        assert r["status"] == "ok" or "at one time" in r["detail"] and not r["tok_per_s"], r
+    is_fast = r["engine"] == "slm" and r["kind"] == "decode"
+    if is_fast and "at one time" in r["detail"]:
+        assert r["status"] == "error" and not r["tok_per_s"], r
         continue
-    assert r["status"] == "ok", r
+    assert r["status"] == "ok" and float(r["tok_per_s"]) > 0, r
     n = int(r["n_samples"])
     if not r["engine"]:
         continue
@@ -71,7 +72,7 @@ for r in rows:
         assert n == 1 and "fewer pieces" in r["detail"], r
         assert float(r["tok_per_s"]) < 250
     else:
-        assert n == int(r["n_wanted"]) == 8, r
+        assert int(r["n_wanted"]) == 8 and (n == 8 or is_fast and 0 < n < 8), r
     if r["engine"] in ("llama.cpp", "halves") and r["kind"] == "decode":
         assert float(r["lat_p50_ms"]) > 2, r
 versions = {r["engine"]: r["engine_version"] for r in rows if r["status"] == "ok"}
