@@ -21,6 +21,7 @@ is(i) = column("series") == i
 x_if(condition) = condition ? column("x") : NaN
 upper_or_lower(p) = p == 1 ? "upper" : "lower"
 limits(p) = p == 1 ? limits_1 : limits_2
+limits_x(p) = p == 1 ? limits_x_1 : limits_x_2 # where their names begin, of the width
 limit_unit(p) = p == 1 ? " s" : " ms"
 
 do for [out in "output_png output_svg"] {
@@ -50,7 +51,7 @@ do for [out in "output_png output_svg"] {
         if (p == 2) { set xlabel x_title textcolor rgb ink } else { unset xlabel }
         do for [k=1:words(limits(p))] {
             set arrow 100+k from graph 0, first word(limits(p), k)+0 to graph 1, first word(limits(p), k)+0 nohead dt (9,6) lw 1.6 lc rgb "#B00020"
-            set label 100+k "limit " . word(limits(p), k) . limit_unit(p) at graph 0.01, first word(limits(p), k)+0 offset 0,0.6 left font ",12" textcolor rgb "#B00020"
+            set label 100+k "limit " . word(limits(p), k) . limit_unit(p) at graph word(limits_x(p), k)+0, first word(limits(p), k)+0 offset 0,0.6 left font ",12" textcolor rgb "#B00020"
         }
         y = upper_or_lower(p)
         plot \

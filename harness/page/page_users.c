@@ -4,6 +4,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/base/format.h"
 #include "harness/page/html.h"
@@ -17,6 +18,7 @@
 #define FOOT            46.0
 #define NAME_CHARACTERS 44
 #define EM              11.0 /* of a number at a mark */
+#define LIMIT_EM        13.0 /* of a limit's name */
 #define BASELINE        4.0  /* below the middle of a text */
 #define LOG_RATIO       12.0 /* beyond it an axis is logarithmic */
 
@@ -104,7 +106,8 @@ static void put_level(FILE *f, const struct svg_area *a, const struct users_leve
     svg_mark(f, x, at, series, s->is_doubtful ? MARK_HOLLOW : MARK_SOLID);
     fputs("</g>\n", f);
     snprintf(text, sizeof text, "%d", s->n_users);
-    svg_text(f, label->label_x, label->label_y + BASELINE, "middle", "note", text);
+    svg_text(f, a->left + label->label_x, a->top + label->label_y + BASELINE, "middle",
+             "note", text);
 }
 
 /* label: those of the levels that have a latency. Returns how many these are. */
@@ -135,10 +138,10 @@ static size_t put_series(FILE *f, const struct svg_area *a,
     return n;
 }
 
-/* The numbers of all levels that have a latency, in the picture's units; v is
- * [USERS_MAX_LABELS]. */
-static void place_labels(struct users_label *v, const struct svg_area *a,
-                         const struct users *u, int part)
+/* The numbers of all levels that have a latency, in the picture's units from the corner
+ * of the area; v is [USERS_MAX_LABELS]. Returns how many these are. */
+static size_t place_labels(struct users_label *v, const struct svg_area *a,
+                           const struct users *u, int part)
 {
     size_t n = 0;
 
@@ -160,15 +163,12 @@ static void place_labels(struct users_label *v, const struct svg_area *a,
             n++;
         }
     users_place_labels(v, n, a->width, a->height, EM);
-    for (size_t i = 0; i < n; i++) {
-        v[i].label_x += a->left;
-        v[i].label_y += a->top;
-    }
+    return n;
 }
 
 /* Each limit once. */
 static void put_limits(FILE *f, const struct svg_area *a, const struct users *u,
-                       int part)
+                       int part, const struct users_label *label, size_t n_labels)
 {
     for (size_t i = 0; i < u->n; i++) {
         const double limit = limit_of(&u->v[i], part);
@@ -182,7 +182,11 @@ static void put_limits(FILE *f, const struct svg_area *a, const struct users *u,
         svg_line(f, a->left, svg_y(a, limit), a->left + a->width, svg_y(a, limit),
                  "limit dashed");
         snprintf(text, sizeof text, "limit %g %s", limit, part ? "ms" : "s");
-        svg_text(f, a->left + 4, svg_y(a, limit) - 5, "start", "tick", text);
+        svg_text(f,
+                 a->left + users_place_above(label, n_labels, a->width,
+                                             svg_y(a, limit) - a->top, -1,
+                                             (int)strlen(text), LIMIT_EM),
+                 svg_y(a, limit) - 5, "start", "tick", text);
     }
 }
 
@@ -195,6 +199,7 @@ static void put_picture(FILE *f, const struct users *u, int part,
                          .x = {0, 1.1 * most_tok_per_s(u, part), false},
                          .y = y_range(u, part)};
     char name[REPORT_NAME_MAX];
+    size_t n_labels;
 
     fprintf(f,
             "<figure class=\"card\">\n<figcaption><h3>Throughput against %s</h3>"
@@ -212,8 +217,8 @@ static void put_picture(FILE *f, const struct users *u, int part,
     svg_text(f, a.left, a.top - 9, "start", "name",
              part ? "p90 ms per token" : "p90 seconds to the first token");
     svg_y_axis(f, &a, 4);
-    put_limits(f, &a, u, part);
-    place_labels(label, &a, u, part);
+    n_labels = place_labels(label, &a, u, part);
+    put_limits(f, &a, u, part, label, n_labels);
     for (size_t i = 0, n = 0; i < u->n; i++)
         n += put_series(f, &a, &u->v[i], (int)i, part, label + n);
     svg_x_axis(f, &a, 5);
@@ -285,7 +290,7 @@ static void put_line(FILE *f, const struct users_series *s, const struct users_l
     put_figure(f, t->tpot_p90_ms);
     if (with_roof)
         put_figure(f, t->roof_gbps);
-    fputs("<td>", f);
+    fputs("<td class=\"doubt\">", f);
     html_put(f, doubt_of(t));
     fputs("</td></tr>\n", f);
 }
@@ -325,6 +330,9 @@ enum status page_put_users(FILE *f, const struct page_machine *m, struct err *er
         fputs("<div class=\"card users\">\n<p class=\"label\">Users</p>\n"
               "<p class=\"choice\">",
               f);
+        html_put(f, text);
+        fputs("</p>\n<p class=\"sub\">", f);
+        users_describe(&u, text, sizeof text);
         html_put(f, text);
         fputs("</p>\n", f);
         put_table(f, &u);

@@ -70,6 +70,11 @@ enum status users_find(struct users *u, const struct row *rows, size_t n_rows,
                        struct err *err);
 void users_free(struct users *u);
 
+/* "yi-1.5-9b · prompts 512, answers 128 tokens", as far as it holds for all; there is
+ * one series at least. */
+#define USERS_DOT "  \xc2\xb7  " /* between two of them */
+void users_describe(const struct users *u, char *buf, size_t cap);
+
 /* Whether the row belongs to the series. */
 bool users_is_of(const struct users_series *s, const struct row *row);
 

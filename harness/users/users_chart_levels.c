@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/chart_files.h"
+#include "harness/base/format.h"
 #include "harness/users/users_charts_internal.h"
 #include "harness/users/users_labels.h"
 
@@ -60,7 +61,25 @@ struct two {
     const char *x_title, *y_title[2];
     bool has_limits;              /* the SLO's, and numbers of users at marks */
     struct users_label *label[2]; /* [levels of all servers], in units of the axes */
+    double limit_x[2][USERS_MAX_SERIES]; /* where its name begins, of the width */
 };
+
+/* Of a part, those that differ, in v[USERS_MAX_SERIES]. Returns how many these are. */
+static int limits_of(const struct two *t, int part, double *v)
+{
+    int n = 0;
+
+    for (size_t i = 0; t->has_limits && i < t->u->n; i++) {
+        const double limit = users_limit_of(&t->u->v[i].slo, part);
+        bool is_new = isfinite(limit);
+
+        for (int k = 0; k < n; k++)
+            is_new &= v[k] != limit;
+        if (is_new)
+            v[n++] = limit;
+    }
+    return n;
+}
 
 static void put_figure(FILE *f, struct users_figure y)
 {
@@ -133,12 +152,13 @@ static struct users_range x_range(const struct two *t)
  */
 
 /* Of a panel, in pixels; its width is without the legend (users.gp). */
-#define PANEL_WIDTH  1162.0
-#define KEY_WIDTH    10.8 /* of a character in the legend */
-#define KEY_LEAST    14
-#define KEY_MOST     26 /* what else the legend may say */
-#define PANEL_HEIGHT 332.0
-#define EM           14.0
+#define PANEL_WIDTH      1162.0
+#define KEY_WIDTH        10.8 /* of a character in the legend */
+#define KEY_LEAST        14
+#define KEY_MOST         26 /* what else the legend may say */
+#define PANEL_HEIGHT     332.0
+#define EM               14.0
+#define LIMIT_CHARACTERS 14 /* "limit 250 ms", and room */
 
 static double panel_width(const struct users *u)
 {
@@ -172,12 +192,14 @@ static double from_pixel(double at, const struct users_range *r, double pixels)
 }
 
 /* Levels without a figure have none. */
-static enum status place_labels(const struct two *t, int part, struct err *err)
+static enum status place_labels(struct two *t, int part, struct err *err)
 {
     const struct users_range x = x_range(t), y = y_range(t, part);
     const double width = panel_width(t->u);
     struct users_label *own = calloc(USERS_MAX_LABELS, sizeof *own);
+    double limit[USERS_MAX_SERIES];
     size_t n = 0, at = 0;
+    int n_limits;
 
     if (!own)
         return err_set(err, ST_NO_MEMORY, "no memory for labels");
@@ -199,6 +221,12 @@ static enum status place_labels(const struct two *t, int part, struct err *err)
             n++;
         }
     users_place_labels(own, n, width, PANEL_HEIGHT, EM);
+    n_limits = limits_of(t, part, limit);
+    for (int i = 0; i < n_limits; i++)
+        t->limit_x[part][i] =
+            users_place_above(own, n, width, to_pixel(limit[i], &y, PANEL_HEIGHT), 1,
+                              LIMIT_CHARACTERS, EM) /
+            width;
     n = 0;
     for (size_t i = 0; i < t->u->n; i++)
         for (size_t k = 0; k < t->u->v[i].n; k++, at++) {
@@ -218,24 +246,17 @@ static enum status place_labels(const struct two *t, int part, struct err *err)
 
 /* ---- the files ------------------------------------------------------------------ */
 
-/* Limits that differ, each once. */
 static void put_limits(FILE *f, const struct two *t, int part)
 {
-    double seen[USERS_MAX_SERIES];
-    int n = 0;
+    double v[USERS_MAX_SERIES];
+    const int n = limits_of(t, part, v);
 
     fprintf(f, "limits_%d = '", part + 1);
-    for (size_t i = 0; t->has_limits && i < t->u->n; i++) {
-        const double v = users_limit_of(&t->u->v[i].slo, part);
-        bool is_new = isfinite(v);
-
-        for (int k = 0; k < n; k++)
-            is_new &= seen[k] != v;
-        if (!is_new)
-            continue;
-        seen[n++] = v;
-        fprintf(f, "%s%.6g", n > 1 ? " " : "", v);
-    }
+    for (int i = 0; i < n; i++)
+        fprintf(f, "%s%.6g", i ? " " : "", v[i]);
+    fprintf(f, "'\nlimits_x_%d = '", part + 1);
+    for (int i = 0; i < n; i++)
+        fprintf(f, "%s%.3f", i ? " " : "", t->limit_x[part][i]);
     fputs("'\n", f);
 }
 
@@ -326,6 +347,36 @@ static enum status draw_two(struct two *t, const char *dir, const char *name,
     return st;
 }
 
+/* Adds to the line below the title whose levels have no p90, and so no mark:
+ * "p90 not known: a with 1, 2 users; b with 1 user". */
+static void add_unknown(char *buf, size_t cap, const struct users *u)
+{
+    const char *before = USERS_DOT "p90 not known:";
+
+    for (size_t i = 0; i < u->n; i++) {
+        const struct users_series *s = &u->v[i];
+        char name[REPORT_NAME_MAX];
+        int last = 0;
+
+        for (size_t k = 0; k < s->n; k++) {
+            if (isfinite(s->level[k].ttft_p90_s.v))
+                continue;
+            if (last)
+                text_append(buf, cap, ", %d", s->level[k].n_users);
+            else
+                text_append(
+                    buf, cap, "%s %s with %d", before,
+                    text_shorten(name, sizeof name, s->name, USERS_NAME_CHARACTERS),
+                    s->level[k].n_users);
+            last = s->level[k].n_users;
+        }
+        if (!last)
+            continue;
+        text_append(buf, cap, " user%s", plural(last, "s"));
+        before = ";";
+    }
+}
+
 enum status users_draw_levels(const struct users *u, const char *dir,
                               const char *subtitle, bool *any, struct err *err)
 {
@@ -335,18 +386,23 @@ enum status users_draw_levels(const struct users *u, const char *dir,
                           "tokens per second, of all users together",
                           {"p90 TTFT, s", "p90 ms per token"},
                           true,
-                          {NULL, NULL}};
+                          {NULL, NULL},
+                          {{0}}};
     struct two ladder = {u,
                          users_of,
                          {all_of, each_of},
                          "users",
                          {"tok/s of all users", "tok/s of each"},
                          false,
-                         {NULL, NULL}};
-    const enum status st =
-        draw_two(&latency, dir, LATENCY,
-                 "Throughput against latency; numbers are users", subtitle, any, err);
+                         {NULL, NULL},
+                         {{0}}};
+    char below[500];
+    enum status st;
 
+    snprintf(below, sizeof below, "%s", subtitle);
+    add_unknown(below, sizeof below, u);
+    st = draw_two(&latency, dir, LATENCY,
+                  "Throughput against latency; numbers are users", below, any, err);
     return st ? st
               : draw_two(&ladder, dir, LADDER, "Throughput by number of users",
                          subtitle, any, err);

@@ -8,7 +8,7 @@
 #include "harness/base/format.h"
 #include "harness/users/users_charts_internal.h"
 
-#define TEXT_CHARACTERS 60   /* of a model or CPU in the line below the title */
+#define TEXT_CHARACTERS 60   /* of a CPU in the line below the title */
 #define LOG_RATIO       12.0 /* beyond it an axis is logarithmic */
 
 /* ---- axes -------------------------------------------------------------------------
@@ -48,37 +48,20 @@ double users_limit_of(const struct slo *slo, int part)
 /* "yi-1.5-9b · 512 + 128 tokens · AMD EPYC, 2 CPUs", as far as it holds for all. */
 static void describe(char *buf, size_t cap, const struct users *u, const char *dir)
 {
-    static const char dot[] = "  \xc2\xb7  ";
-    const struct row *first = u->v[0].first;
-    bool one_model = true, same_lengths = true;
     struct report_machine machine;
     char text[200];
 
-    for (size_t i = 1; i < u->n; i++) {
-        const struct row *r = u->v[i].first;
-
-        one_model &= !strcmp(r->model, first->model);
-        same_lengths &= !strcmp(r->prompt_lengths, first->prompt_lengths) &&
-                        !strcmp(r->output_lengths, first->output_lengths);
-    }
-    buf[0] = '\0';
-    if (one_model)
-        text_append(buf, cap, "%s%s",
-                    text_shorten(text, sizeof text, first->model, TEXT_CHARACTERS),
-                    dot);
-    if (same_lengths)
-        text_append(buf, cap, "prompts %s, answers %s tokens%s", first->prompt_lengths,
-                    first->output_lengths, dot);
+    users_describe(u, buf, cap);
     report_machine_read(&machine, dir);
-    if (!*machine.cpu_model && *buf && !machine.n_cpus && !u->n_left_out)
-        buf[strlen(buf) - strlen(dot)] = '\0';
+    if (*buf && (*machine.cpu_model || machine.n_cpus > 0 || u->n_left_out))
+        text_append(buf, cap, "%s", USERS_DOT);
     text_append(buf, cap, "%s",
                 text_shorten(text, sizeof text, machine.cpu_model, TEXT_CHARACTERS));
     if (machine.n_cpus > 0)
         text_append(buf, cap, ", %d CPU%s", machine.n_cpus,
                     plural(machine.n_cpus, "s"));
     if (u->n_left_out)
-        text_append(buf, cap, "%smore servers are not shown", dot);
+        text_append(buf, cap, "%smore servers are not shown", USERS_DOT);
 }
 
 /* ---- all of them -------------------------------------------------------------------

@@ -19,6 +19,8 @@
 #define OVER_LINE    3.0
 #define OVER_WHISKER 2.0
 #define OUTSIDE      50.0
+#define ABOVE        0.8 /* a line: the middle of its text, in em */
+#define N_ALONG      50  /* places along a line that are tried */
 
 /* Around the mark, in em beside the half of the text; those before are preferred. */
 static const struct {
@@ -75,6 +77,19 @@ static double distance(const struct users_label *label, const struct users_label
     return hypot(label->label_x - mark->x, label->label_y - mark->y);
 }
 
+/* Of a text in the box over mark l, its interval, and the line to the next one. */
+static double cost_over(const struct box *box, const struct users_label *l,
+                        bool is_last, double em)
+{
+    const struct box mark = box_of(l->x, l->y, MARK * em, MARK * em);
+    double cost = OVER_MARK * overlap(box, &mark) +
+                  OVER_WHISKER * crosses(box, l->x, l->lo, l->x, l->hi);
+
+    if (!is_last && l[1].series == l->series)
+        cost += OVER_LINE * crosses(box, l->x, l->y, l[1].x, l[1].y);
+    return cost;
+}
+
 static double cost_of(const struct users_label *v, size_t n, size_t own,
                       size_t n_placed, double width, double height, double em)
 {
@@ -85,15 +100,11 @@ static double cost_of(const struct users_label *v, size_t n, size_t own,
         cost += OUTSIDE;
     for (size_t i = 0; i < n; i++) {
         const struct users_label *l = &v[i];
-        const struct box mark = box_of(l->x, l->y, MARK * em, MARK * em);
         const struct box label = label_box(l, em);
 
         cost += OVER_LABEL * (i != own && i < n_placed && overlap(&box, &label));
-        cost += OVER_MARK * overlap(&box, &mark);
         cost += NEARER * (distance(&v[own], l) < distance(&v[own], &v[own]));
-        cost += OVER_WHISKER * crosses(&box, l->x, l->lo, l->x, l->hi);
-        if (i + 1 < n && l[1].series == l->series)
-            cost += OVER_LINE * crosses(&box, l->x, l->y, l[1].x, l[1].y);
+        cost += cost_over(&box, l, i + 1 == n, em);
     }
     return cost;
 }
@@ -132,4 +143,30 @@ void users_place_labels(struct users_label *v, size_t n, double width, double he
     for (int round = 0; round < ROUNDS; round++)
         for (size_t i = 0; i < n; i++)
             place_one(v, n, i, round ? n : i, width, height, em);
+}
+
+double users_place_above(const struct users_label *v, size_t n, double width, double y,
+                         double above, int n_characters, double em)
+{
+    const double half = CHARACTER * em * n_characters / 2;
+    const double middle = y + above * ABOVE * em;
+    double best = 0.01 * width, least = INFINITY;
+
+    for (int place = 0; place < N_ALONG; place++) {
+        const double x = (0.01 + 0.98 * place / N_ALONG) * width;
+        const struct box box = box_of(x + half, middle, half, em / 2);
+        double cost = 0.01 * place + OUTSIDE * (box.right > width);
+
+        for (size_t i = 0; i < n; i++) {
+            const struct box label = label_box(&v[i], em);
+
+            cost += OVER_LABEL * overlap(&box, &label) +
+                    cost_over(&box, &v[i], i + 1 == n, em);
+        }
+        if (cost < least) {
+            least = cost;
+            best = x;
+        }
+    }
+    return best;
 }

@@ -28,4 +28,10 @@ struct users_label {
 void users_place_labels(struct users_label *v, size_t n, double width, double height,
                         double em);
 
+/* Where a text of n_characters above the horizontal line at y begins, so that it covers
+ * least of v[n], which are placed: the x of its left end. above: -1 where y grows
+ * downwards, else 1. */
+double users_place_above(const struct users_label *v, size_t n, double width, double y,
+                         double above, int n_characters, double em);
+
 #endif

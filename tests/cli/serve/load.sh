@@ -202,6 +202,12 @@ if command -v gnuplot >/dev/null; then
     rm ab/users_*
     "$BENCH" plot ab >out 2>err || fail "plot: $(cat err)"
     [ -s ab/users_ttft.svg ] && [ -s ab/users_ladder.svg ] || fail "not drawn again: $(ls ab)"
+    # One model, though the servers call it by two names; a level with too few requests.
+    mkdir example && cp "$SRC"/results/examples/zen5-users-9b/*s*.csv example
+    "$BENCH" plot example >out 2>err || fail "plot of the example: $(cat err)"
+    for text in ">yi-1.5-9b-Q4_K_M  " "p90 not known: slmbench with 2 users<"; do
+        grep -q "$text" example/users_latency.svg || fail "no '$text' below the title"
+    done
 fi
 refused 2 "c ended before it was ready: no such model" load --launch "c=sh -c 'echo no such model >&2; exit {port}'"
 refused 2 "d is not ready after 1 s" load --launch "d=sleep {port}" --start-timeout 1

@@ -69,11 +69,32 @@ static void alone_and_at_the_edge(void **state)
     users_place_labels(NULL, 0, WIDTH, HEIGHT, EM);
 }
 
+/* The name of a limit goes where no mark, number or line is in its way. */
+static void above_a_line(void **state)
+{
+    struct users_label v[] = {mark(20, 150, 0, 1), mark(60, 215, 0, 1),
+                              mark(300, 210, 1, 2)};
+    const double half_text = 0.3 * EM * 10;
+    double x;
+
+    (void)state;
+    assert_true(users_place_above(NULL, 0, WIDTH, 200, 1, 10, EM) < 0.02 * WIDTH);
+    users_place_labels(v, 3, WIDTH, HEIGHT, EM);
+    x = users_place_above(v, 3, WIDTH, 200, 1, 10, EM) + half_text;
+    assert_true(x - half_text > 60 && x + half_text < WIDTH);
+    for (int i = 0; i < 3; i++)
+        assert_true(fabs(x - v[i].x) > half_text + 0.4 * EM ||
+                    fabs(209.6 - v[i].y) > 0.9 * EM);
+    /* There is room below at the left where the axis points down. */
+    assert_true(users_place_above(v + 2, 1, WIDTH, 200, -1, 10, EM) < 0.02 * WIDTH);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_beside_each_other),
         cmocka_unit_test(alone_and_at_the_edge),
+        cmocka_unit_test(above_a_line),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
