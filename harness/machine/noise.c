@@ -180,7 +180,7 @@ void noise_read_memory(struct noise *n, const char *root)
         find_refaults(text, &n->n_refaults);
     if (!has_pressure &&
         sysfile_read(root, "/proc/pressure/memory", text, sizeof text) >= 0)
-        find_pressure(text, &n->pressure_ns);
+        n->pressure_of_machine = find_pressure(text, &n->pressure_ns);
 }
 
 static uint64_t cpu_ns(const struct rusage *u)

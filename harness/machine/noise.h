@@ -41,8 +41,9 @@ struct noise {
     uint64_t throttled_ns; /* cgroup cpu.stat, v2 or v1, of all CPUs together; 0 if
                               none */
     uint64_t n_throttled;
-    uint64_t n_refaults;  /* workingset_refault_file, cgroup or /proc/vmstat */
-    uint64_t pressure_ns; /* PSI memory "some" total; 0 where there is no PSI */
+    uint64_t n_refaults;      /* workingset_refault_file, cgroup or /proc/vmstat */
+    uint64_t pressure_ns;     /* PSI memory "some" total; 0 where there is no PSI */
+    bool pressure_of_machine; /* and not of our group alone */
     int n_cpus;
     /* The same on the CPUs that our threads may run on: where they are pinned, or all
      * that are allowed. 0 CPUs: not known. */
@@ -62,7 +63,7 @@ struct noise {
  * read stay 0. */
 void noise_read(struct noise *n, const char *root);
 
-/* Only n_refaults and pressure_ns, which costs less: the group's own counters where it
+/* Only n_refaults and the pressure, which costs less: the group's own counters where it
  * has them, the machine's otherwise. */
 void noise_read_memory(struct noise *n, const char *root);
 

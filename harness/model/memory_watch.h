@@ -7,8 +7,11 @@
  *   - less than MEMORY_WATCH_LOW is left under a limit of the groups around us, or is
  *     available on the machine;
  *   - more is used than a limit allows that was lowered;
- *   - tasks wait for memory in a notable part of the time (PSI), or, where the kernel
- *     does not say, pages are read again that were evicted (refaults).
+ *   - tasks of our group wait for memory in a notable part of the time (PSI). Where the
+ *     kernel counts only those of the whole machine, they may wait for the limit of
+ *     another group, where nothing of ours would help: that counts if little is left on
+ *     the machine, or if we read pages again ourselves (major faults). Where there is
+ * no PSI: pages are read again that were evicted (refaults).
  *
  * Threading: one thread.
  */
@@ -33,7 +36,7 @@ struct memory_watch {
     const char *root; /* "" or the top of a recorded tree */
     struct cgroup_place group;
     uint64_t last_ns, step_ns; /* when it was last looked; when a step was last taken */
-    uint64_t pressure_ns, n_refaults; /* then */
+    uint64_t pressure_ns, n_refaults, n_faults; /* then */
 };
 
 /* Begin: what happened before does not count. root must outlive *w. */

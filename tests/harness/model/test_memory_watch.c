@@ -130,6 +130,44 @@ static void tasks_wait_for_memory(void **state)
     assert_int_equal(memory_watch_lacking(&w, 14 * S), 64 * MIB);
 }
 
+static void machine_stalls(uint64_t us)
+{
+    put("/proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=%llu\n",
+        us);
+}
+
+/* Faults of a process with an odd name. */
+static void faults(uint64_t n)
+{
+    put("/proc/self/stat", "7 (a) b) R 1 7 7 0 -1 4194304 900 800 %llu 0 5 5\n", n);
+}
+
+/* Version 1 has no pressure of a group. Somebody else waits at the limit of another
+ * group, while there is plenty: nothing of ours is given back, as once was of a server
+ * with 22 GiB left. */
+static void tasks_of_other_groups_wait(void **state)
+{
+    struct memory_watch w;
+
+    (void)state;
+    v1(600, 100);
+    available(3000);
+    faults(100);
+    machine_stalls(5000000);
+    memory_watch_begin(&w, root, 10 * S);
+    machine_stalls(6000000);
+    faults(130);
+    assert_int_equal(memory_watch_lacking(&w, 11 * S), 0);
+    machine_stalls(7000000);
+    faults(180); /* we wait, too */
+    assert_int_equal(memory_watch_lacking(&w, 12 * S), 64 * MIB);
+    machine_stalls(9000000);
+    assert_int_equal(memory_watch_lacking(&w, 14 * S), 0);
+    available(450); /* little of 8 GB */
+    machine_stalls(9900000);
+    assert_int_equal(memory_watch_lacking(&w, 15 * S), 64 * MIB);
+}
+
 static void evicted_pages_are_read_again(void **state)
 {
     struct memory_watch w;
@@ -162,6 +200,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_limit_is_lowered, make_root, remove_root),
         cmocka_unit_test_setup_teardown(the_machine_is_full, make_root, remove_root),
         cmocka_unit_test_setup_teardown(tasks_wait_for_memory, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(tasks_of_other_groups_wait, make_root,
+                                        remove_root),
         cmocka_unit_test_setup_teardown(evicted_pages_are_read_again, make_root,
                                         remove_root),
         cmocka_unit_test_setup_teardown(nothing_is_known, make_root, remove_root),
