@@ -41,7 +41,7 @@
 struct load_target {
     const char *url;  /* where requests go: http://host:port/v1/chat/completions */
     const char *key;  /* "Authorization: Bearer"; NULL: none */
-    double silence_s; /* without a byte for so long, a request has failed */
+    double silence_s; /* without text for so long, a request has failed */
     double most_s;    /* and after so long in all; 0: no limit */
 };
 

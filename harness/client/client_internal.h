@@ -57,7 +57,8 @@ enum status client_start(struct client *c, struct slot *s, uint64_t scheduled_ns
 /* The request has ended, as libcurl says. */
 void client_finish(struct client *c, struct slot *s, CURLcode code);
 
-/* Ends the requests that have been silent, or taken, for too long. */
+/* Ends the requests that have been silent, or taken, for too long, and those whose
+ * answer is whole but whose connection the server keeps open. */
 void client_end_slow(struct client *c, uint64_t now);
 
 /* Cuts what still runs, and frees. */

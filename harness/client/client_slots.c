@@ -12,6 +12,8 @@
 
 #include "engine/base/clock.h"
 
+#define LINGER_S 0.1 /* that the end of a body may take after "[DONE]" */
+
 /* ---- one request ----------------------------------------------------------------- */
 
 static size_t on_header(char *bytes, size_t size, size_t n, void *arg)
@@ -92,7 +94,7 @@ enum status client_start(struct client *c, struct slot *s, uint64_t scheduled_ns
         curl_easy_setopt(s->easy, CURLOPT_POSTFIELDSIZE_LARGE,
                          (curl_off_t)strlen(s->body)))
         return err_set(err, ST_NO_MEMORY, "no memory for a request");
-    s->record.sent_ns = s->reply.last_byte_ns = clock_ns();
+    s->record.sent_ns = s->reply.text_ns = clock_ns();
     s->record.scheduled_ns = scheduled_ns ? scheduled_ns : s->record.sent_ns;
     if (curl_multi_add_handle(c->multi, s->easy))
         return err_set(err, ST_NO_MEMORY, "no memory for a request");
@@ -160,17 +162,23 @@ void client_finish(struct client *c, struct slot *s, CURLcode code)
     put_away(c, s);
 }
 
+/* What keeps a connection alive is no text: a server that sends nothing else hangs. */
 void client_end_slow(struct client *c, uint64_t now)
 {
     const struct load_target *t = c->target;
 
     for (size_t i = 0; i < c->n_slots; i++) {
         struct slot *s = c->slots[i];
-        const double silent_s = (double)(now - s->reply.last_byte_ns) * 1e-9;
+        const double silent_s = (double)(now - s->reply.text_ns) * 1e-9;
         const double total_s = (double)(now - s->record.sent_ns) * 1e-9;
 
         if (!s->is_running)
             continue;
+        if (s->reply.is_done) {
+            if (silent_s >= LINGER_S)
+                client_finish(c, s, CURLE_OK);
+            continue;
+        }
         if (silent_s >= t->silence_s)
             load_record_fail(&s->record, "silent for %.3g s after %d pieces",
                              t->silence_s, s->record.n_pieces);

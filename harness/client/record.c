@@ -74,13 +74,15 @@ static bool is_text(const json_t *v)
     return json_is_string(v) && json_string_length(v);
 }
 
-/* Whether a choice has text: of a chat, of its reasoning, or of a completion. */
+/* Whether a choice has text: of a chat, of its reasoning (llama-server and older vLLM,
+ * then Ollama and vLLM), or of a completion. */
 static bool has_text(const json_t *choice)
 {
     const json_t *delta = json_object_get(choice, "delta");
 
     return is_text(json_object_get(delta, "content")) ||
            is_text(json_object_get(delta, "reasoning_content")) ||
+           is_text(json_object_get(delta, "reasoning")) ||
            is_text(json_object_get(choice, "text"));
 }
 
@@ -133,7 +135,7 @@ static void take_piece(struct load_reply *p)
     else if (!keep_gap(r, (float)((double)(p->now_ns - r->last_ns) * 1e-6), n_tokens))
         load_record_fail(r, "no memory for its times");
     r->first_ns = r->n_pieces ? r->first_ns : p->now_ns;
-    r->last_ns = p->now_ns;
+    r->last_ns = p->text_ns = p->now_ns;
     r->n_pieces++;
     p->n_counted = r->n_counted;
 }
@@ -152,7 +154,7 @@ static bool take_event(void *arg, const char *data, size_t len)
 {
     struct load_reply *p = arg;
     struct load_record *r = p->r;
-    const json_t *choices, *choice;
+    const json_t *choices, *choice, *error;
     json_error_t why;
     json_t *event;
 
@@ -169,8 +171,9 @@ static bool take_event(void *arg, const char *data, size_t len)
         json_decref(event);
         return false;
     }
-    if (json_object_get(event, "error"))
-        say_error(r, json_object_get(event, "error"));
+    error = json_object_get(event, "error");
+    if (error && !json_is_null(error))
+        say_error(r, error);
     take_usage(r, event);
     choices = json_object_get(event, "choices");
     choice = json_array_get(choices, 0);
@@ -187,7 +190,7 @@ void load_reply_begin(struct load_reply *p, struct load_record *r)
 {
     sse_free(&p->sse);
     p->r = r;
-    p->now_ns = p->last_byte_ns = p->n_bytes = 0;
+    p->now_ns = p->text_ns = p->n_bytes = 0;
     p->is_events = p->is_done = p->is_over = false;
     p->n_counted = 0;
     p->n_plain = 0;
@@ -247,7 +250,7 @@ static void keep_plain(struct load_reply *p, const char *bytes, size_t len)
 bool load_reply_feed(struct load_reply *p, const char *bytes, size_t len,
                      uint64_t now_ns)
 {
-    p->now_ns = p->last_byte_ns = now_ns;
+    p->now_ns = now_ns;
     p->n_bytes += len;
     if (p->n_bytes > LOAD_REPLY_MAX_BYTES) {
         load_record_fail(p->r, "the reply is longer than %u MiB",

@@ -71,8 +71,8 @@ void load_record_fail(struct load_record *r, const char *fmt, ...)
 struct load_reply {
     struct load_record *r;
     struct sse sse;
-    uint64_t now_ns; /* of the bytes that are being read */
-    uint64_t last_byte_ns;
+    uint64_t now_ns;  /* of the bytes that are being read */
+    uint64_t text_ns; /* of the last piece; who sends the request sets it to then */
     uint64_t n_bytes;
     int64_t n_counted; /* of r, at the last piece */
     bool is_events;    /* by its Content-Type */

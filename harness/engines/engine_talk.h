@@ -31,7 +31,7 @@ struct engine_talk {
     int n_vocab; /* of the model; 0: not known */
     uint64_t seed;
     double ready_s;   /* the longest that it may take until it is ready */
-    double silence_s; /* without a byte for so long a request has failed */
+    double silence_s; /* without text for so long a request has failed */
     double most_s;    /* and after so long in all */
     double budget_s;  /* no further request after so long */
 

@@ -12,11 +12,16 @@
  *   stall=AT,LONG  from AT to AT + LONG ms after the start nothing is sent at all
  *   slots=N        so many answers at once; further requests wait (512)
  *   cached=N       tokens of each prompt that usage calls cached
+ *   remember=1     or the words that an earlier prompt began with, where they are more
+ *   name=NAME      of the model, which requests must say then (slow)
+ *   key=KEY        that requests must have
  *   port=N         instead of a free one
  *   extra=N        tokens that usage counts too many
  *   fault=NAME     hang, stop, close, json, event, long, redirect, busy, error, html,
- *                  endless, empty; every=N: for each N-th request (1); forget: a
- *                  connection's second request closes it
+ *                  endless, empty, ping (no text any more, only what keeps the
+ *                  connection alive), linger (the body does not end), exit (of the
+ *                  server); every=N: for each N-th request (1); forget: a connection's
+ *                  second request closes it
  * LOG_FILE gets a line for each answer that was sent whole: the X-Request-Id, and in
  * nanoseconds of CLOCK_MONOTONIC when the request was there and when each token was
  * handed to the kernel.
@@ -42,6 +47,7 @@
 #define MAX_CONNECTIONS 600
 #define MAX_REQUEST     (1 << 20)
 #define MAX_TOKENS      4096
+#define MAX_PROMPTS     65536 /* that are remembered */
 
 enum state { READING, WAITING, TALKING, SILENT };
 
@@ -53,7 +59,7 @@ struct connection {
     size_t n_request; /* bytes of the request that is answered */
     char id[64];
     const char *fault;
-    int n_tokens, n_prompt;
+    int n_tokens, n_prompt, n_cached;
     uint64_t arrived, due;
     uint64_t sent[MAX_TOKENS];
     int n_sent;
@@ -64,7 +70,10 @@ static struct connection connections[MAX_CONNECTIONS];
 static double ttft_ms = 5, gap_ms = 2, slow_ms, stall_at, stall_long;
 static int slow_every, n_slots = 512, n_cached, n_extra, fault_every = 1, n_busy, port;
 static unsigned long n_requests;
-static const char *fault = "";
+static const char *fault = "", *name, *api_key;
+static bool remembers;
+static char *seen[MAX_PROMPTS];
+static size_t n_seen;
 static uint64_t begin;
 static FILE *log_file;
 
@@ -165,6 +174,8 @@ static bool fails_at_once(struct connection *c)
         c->state = SILENT;
     else if (!strcmp(c->fault, "close"))
         leave(c);
+    else if (!strcmp(c->fault, "exit"))
+        exit(3);
     else if (!strcmp(c->fault, "redirect"))
         put_plain(c, "302 Found", "Location: http://127.0.0.1:1/\r\n", "{}");
     else if (!strcmp(c->fault, "busy"))
@@ -182,6 +193,50 @@ static bool fails_at_once(struct connection *c)
     return true;
 }
 
+/* Words that the prompt begins with and one before it did, too; it is remembered. */
+static int words_known(const char *request)
+{
+    const char *at = strstr(request, "\"content\":\"");
+    const char *prompt = at ? at + 11 : "";
+    const size_t len = strcspn(prompt, "\"");
+    int most = 0;
+
+    for (size_t i = 0; i < n_seen; i++) {
+        int n = 0;
+
+        for (size_t k = 0; k < len && seen[i][k] == prompt[k]; k++)
+            n += prompt[k] == ' ' || k + 1 == len;
+        most = n > most ? n : most;
+    }
+    if (n_seen < MAX_PROMPTS && (seen[n_seen] = strndup(prompt, len)))
+        n_seen++;
+    return most;
+}
+
+/* What the server says of its model, whether a request may ask it, and whether a
+ * request is for it. True: the request is answered with that. */
+static bool is_about_model(struct connection *c)
+{
+    char text[900];
+
+    if (api_key && !strstr(c->in, api_key)) {
+        put_plain(c, "401 Unauthorized", "", "{\"error\":{\"message\":\"no key\"}}");
+        return true;
+    }
+    if (!strncmp(c->in, "GET ", 4)) {
+        snprintf(text, sizeof text, "{\"data\":[{\"id\":\"%s\"}]}",
+                 name ? name : "slow");
+        put_plain(c, "200 OK", "", text);
+        return true;
+    }
+    snprintf(text, sizeof text, "\"model\":\"%s\"", name ? name : "");
+    if (!name || strstr(c->in, text))
+        return false;
+    put_plain(c, "404 Not Found", "",
+              "{\"error\":{\"message\":\"there is no such model\"}}");
+    return true;
+}
+
 static void answer(struct connection *c)
 {
     const char *id = strcasestr(c->in, "x-request-id: ");
@@ -195,11 +250,13 @@ static void answer(struct connection *c)
     c->n_prompt = 1;
     for (size_t i = 0; i < c->n_request; i++)
         c->n_prompt += c->in[i] == ' ';
-    if (!strncmp(c->in, "GET ", 4)) {
-        put_plain(c, "200 OK", "", "{\"data\":[{\"id\":\"slow\"}]}");
+    if (is_about_model(c)) {
         next_request(c);
         return;
     }
+    c->n_cached = remembers ? words_known(c->in) : 0;
+    if (c->n_cached < n_cached)
+        c->n_cached = n_cached;
     if (c->has_answered && !strcmp(fault, "forget")) {
         leave(c);
         return;
@@ -247,15 +304,20 @@ static void end_answer(struct connection *c)
              "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":%d,"
              "\"completion_tokens\":%d,\"prompt_tokens_details\":{\"cached_tokens\":%d}"
              "}}\n\ndata: [DONE]\n\n",
-             c->n_prompt, c->n_sent + n_extra, n_cached);
+             c->n_prompt, c->n_sent + n_extra, c->n_cached);
     put_chunk(c, text);
-    puts_to(c, "0\r\n\r\n");
     fprintf(log_file, "%s %llu", c->id, (unsigned long long)c->arrived);
     for (int i = 0; i < c->n_sent; i++)
         fprintf(log_file, " %llu", (unsigned long long)c->sent[i]);
     putc('\n', log_file);
     fflush(log_file);
     c->has_answered = true;
+    if (!strcmp(c->fault, "linger")) {
+        n_busy--;
+        c->state = SILENT;
+        return;
+    }
+    puts_to(c, "0\r\n\r\n");
     next_request(c);
 }
 
@@ -269,6 +331,9 @@ static bool fails_here(struct connection *c)
     } else if (!strcmp(c->fault, "silence")) {
         n_busy--;
         c->state = SILENT;
+    } else if (!strcmp(c->fault, "ping")) {
+        put_chunk(c, ": ping\n\n");
+        c->due = clock_ns() + ns(gap_ms);
     } else if (!strcmp(c->fault, "short") || !strcmp(c->fault, "empty")) {
         puts_to(c, "0\r\n\r\n");
         next_request(c);
@@ -417,6 +482,12 @@ static void set(const char *text)
         n_slots = atoi(v);
     } else if (!strncmp(text, "cached=", 7)) {
         n_cached = atoi(v);
+    } else if (!strncmp(text, "remember=", 9)) {
+        remembers = atoi(v);
+    } else if (!strncmp(text, "name=", 5)) {
+        name = v;
+    } else if (!strncmp(text, "key=", 4)) {
+        api_key = v;
     } else if (!strncmp(text, "extra=", 6)) {
         n_extra = atoi(v);
     } else if (!strncmp(text, "fault=", 6)) {

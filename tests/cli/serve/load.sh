@@ -3,26 +3,7 @@
 #
 # bench load: figures against a server whose delays are known (how close they are is
 # load_truth.sh's), its answer, rows, what a bad server is told, an interrupt and going on.
-. "$SRC/tests/cli/lib.sh"
-python=$(command -v python3) || skip "needs python3"
-"$BENCH" load http://127.0.0.1:1 >out 2>err || true
-! grep -q "built without libcurl" err || skip "no libcurl"
-
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true' EXIT
-# serve OPTIONS...: the server that answers from now on, at $url
-serve() {
-    [ -z "$server" ] || { kill "$server" && wait "$server" 2>/dev/null || true; }
-    rm -f port
-    "$SLOW_SERVER" port log "$@" &
-    server=$!
-    for _ in $(seq 200); do
-        [ ! -s port ] || break
-        sleep 0.05
-    done
-    url=http://127.0.0.1:$(cat port) || fail "no server"
-}
-load() { "$BENCH" load "$url" --no-roof --prompt 40 --max-late 1000 "$@" >out 2>err </dev/null; }
+. "$SRC/tests/cli/serve/lib.sh"
 
 # ---- one answer at a time: one user is carried within a limit that two are not
 serve slots=1 ttft=40 gap=1 cached=3

@@ -92,6 +92,39 @@ static void pieces_end_anywhere(void **state)
         }
 }
 
+/* Servers name what a model thinks in two ways; Ollama sends an empty content with it.
+ */
+static void thoughts_are_text(void **state)
+{
+    static const char *const bodies[] = {
+        "data: {\"choices\":[{\"delta\":{\"content\":\"\",\"reasoning\":\"a\"}}]}\n\n",
+        "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"a\"}}]}\n\n",
+        "data: {\"choices\":[{\"delta\":{\"content\":null,\"reasoning\":\"a\"}}]}\n\n",
+    };
+    char text[400];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+        snprintf(text, sizeof text, "%s%s%s", bodies[i], PIECE, DONE);
+        read_reply(HEADER, TYPE, text, 1000);
+        assert_string_equal(record.why, "");
+        assert_int_equal(record.n_pieces, 2);
+    }
+}
+
+/* Some servers write out what there is not. */
+static void no_error_is_none(void **state)
+{
+    (void)state;
+    read_reply(
+        HEADER, TYPE,
+        "data: "
+        "{\"error\":null,\"usage\":null,\"choices\":[{\"text\":\"a\"}]}\n\n" DONE,
+        7);
+    assert_string_equal(record.why, "");
+    assert_int_equal(record.end, LOAD_OK);
+}
+
 /* A body that is cut anywhere before its end is a failure, with a reason. */
 static void a_cut_body_is_seen(void **state)
 {
@@ -214,6 +247,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(text_may_be_a_zero, begin, end),
         cmocka_unit_test_setup_teardown(pieces_end_anywhere, begin, end),
+        cmocka_unit_test_setup_teardown(thoughts_are_text, begin, end),
+        cmocka_unit_test_setup_teardown(no_error_is_none, begin, end),
         cmocka_unit_test_setup_teardown(a_cut_body_is_seen, begin, end),
         cmocka_unit_test_setup_teardown(wrong_replies, begin, end),
         cmocka_unit_test_setup_teardown(sizes_are_bounded, begin, end),
