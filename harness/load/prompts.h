@@ -55,9 +55,9 @@ struct load_prompts {
 };
 
 /* Prompts of a JSONL file: objects with "prompt", "messages" or "conversations"
- * (ShareGPT's), whose first text that is not a system's is the prompt; "max_tokens" is
- * used where it is there. Errors: ST_IO, ST_INPUT (line named; none at all),
- * ST_NO_MEMORY. */
+ * (ShareGPT's), whose first text that is not a system's is the prompt, or the first
+ * part of it with a text; "max_tokens" is used where it is there. Blank lines are
+ * passed over. Errors: ST_IO, ST_INPUT (line named; none at all), ST_NO_MEMORY. */
 enum status load_texts_read(struct load_texts **t, const char *path, struct err *err);
 size_t load_texts_count(const struct load_texts *t);
 void load_texts_free(struct load_texts *t);

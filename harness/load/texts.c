@@ -45,9 +45,18 @@ void load_texts_free(struct load_texts *t)
     free(t);
 }
 
-static bool is_text(const json_t *v)
+/* A text that is not empty, or the first of an array of parts; NULL: neither. */
+static const char *text_of(const json_t *v)
 {
-    return json_is_string(v) && json_string_length(v);
+    if (json_is_string(v))
+        return json_string_length(v) ? json_string_value(v) : NULL;
+    for (size_t i = 0; i < json_array_size(v); i++) {
+        const json_t *part = json_object_get(json_array_get(v, i), "text");
+
+        if (json_is_string(part) && json_string_length(part))
+            return json_string_value(part);
+    }
+    return NULL;
 }
 
 /* The first that is no system's, of turns whose keys are these. */
@@ -56,19 +65,21 @@ static const char *first_turn(const json_t *turns, const char *who, const char *
     for (size_t i = 0; i < json_array_size(turns); i++) {
         const json_t *turn = json_array_get(turns, i);
         const char *from = json_string_value(json_object_get(turn, who));
+        const char *text = text_of(json_object_get(turn, what));
 
-        if (is_text(json_object_get(turn, what)) && (!from || strcmp(from, "system")))
-            return json_string_value(json_object_get(turn, what));
+        if (text && (!from || strcmp(from, "system")))
+            return text;
     }
     return NULL;
 }
 
 static const char *prompt_of(const json_t *o)
 {
+    const json_t *prompt = json_object_get(o, "prompt");
     const char *text = first_turn(json_object_get(o, "messages"), "role", "content");
 
-    if (is_text(json_object_get(o, "prompt")))
-        return json_string_value(json_object_get(o, "prompt"));
+    if (json_is_string(prompt) && json_string_length(prompt))
+        return json_string_value(prompt);
     return text ? text
                 : first_turn(json_object_get(o, "conversations"), "from", "value");
 }
@@ -115,19 +126,35 @@ static enum status read_line(struct load_texts *t, const char *path, size_t numb
     return st;
 }
 
+static bool is_blank(const char *line, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (line[i] != ' ' && line[i] != '\t' && line[i] != '\r')
+            return false;
+    return true;
+}
+
+/* Where the text begins: some editors put a byte order mark before it. */
+static const char *after_mark(const char *text)
+{
+    return strncmp(text, "\xef\xbb\xbf", 3) ? text : text + 3;
+}
+
 enum status load_texts_read(struct load_texts **out, const char *path, struct err *err)
 {
     struct load_texts *t = calloc(1, sizeof *t);
     size_t len, number = 1;
+    const char *line;
     char *text = NULL;
     enum status st = t ? infile_read(&text, &len, path, MAX_BYTES, err)
                        : err_set(err, ST_NO_MEMORY, "no memory for prompts");
 
-    for (const char *line = text; st == ST_OK && line && line < text + len; number++) {
+    line = st ? NULL : after_mark(text);
+    for (; st == ST_OK && line < text + len; number++) {
         const char *end = memchr(line, '\n', (size_t)(text + len - line));
         const size_t n = (size_t)((end ? end : text + len) - line);
 
-        if (n > 0 && t->n < MAX_TEXTS)
+        if (!is_blank(line, n) && t->n < MAX_TEXTS)
             st = read_line(t, path, number, line, n, err);
         line += n + 1;
     }
