@@ -259,6 +259,8 @@ static const char *doubt_of(const struct users_level *t)
 {
     if (t->is_doubtful && row_trust(t->row) == ROW_PARTIAL)
         return "partial: few requests";
+    if (t->is_doubtful && row_trust(t->row) == ROW_FAILED)
+        return "all requests failed";
     if (t->is_doubtful)
         return t->row->validity;
     return t->doubts_little ? "Little's law does not hold" : "none";

@@ -158,7 +158,7 @@ static struct users_figure combine(const struct row *const *rows, size_t n,
     return out;
 }
 
-/* rows[n] are those of the level with a figure, in their order. */
+/* rows[n] are those of the level that say something, in their order. */
 static void fill_level(struct users_level *s, const struct row **rows, size_t n)
 {
     static const struct figure tok = {offsetof(struct row, tok_per_s),
@@ -202,7 +202,14 @@ static void fill_level(struct users_level *s, const struct row **rows, size_t n)
     s->roof_gbps = combine(rows, s->n_rows, &roof);
 }
 
-/* False: no row of it has a figure. */
+/* Every request failed: so many users were asked for, and none of them is carried. */
+static bool all_failed(const struct row *r)
+{
+    return r->status == ROW_STATUS_ERROR && r->n_requests > 0 &&
+           r->n_failed == r->n_requests;
+}
+
+/* False: no row of it says anything. */
 static bool find_level(struct users_level *s, const struct users *u,
                        const struct users_series *series)
 {
@@ -211,7 +218,7 @@ static bool find_level(struct users_level *s, const struct users *u,
 
     for (size_t i = 0; i < u->n_rows && n < USERS_MAX_ROUNDS; i++)
         if (u->rows[i].n_users == s->n_users && users_is_of(series, &u->rows[i]) &&
-            row_trust(&u->rows[i]) != ROW_FAILED)
+            (row_trust(&u->rows[i]) != ROW_FAILED || all_failed(&u->rows[i])))
             rows[n++] = &u->rows[i];
     if (n)
         fill_level(s, rows, n);

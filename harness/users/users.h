@@ -7,8 +7,9 @@
  * measured several times, in rounds or since the first try was undecided; a level is
  * all of them. Its figures are medians over its rows, the undisturbed ones where there
  * are any, between the lowest and the highest end of their intervals; whether it meets
- * the SLO is judged from all their requests together. Two servers are compared row by
- * row, as the same round asked both, one right after the other.
+ * the SLO is judged from all their requests together. A row whose requests all failed
+ * has no figures, and misses it. Two servers are compared row by row, as the same round
+ * asked both, one right after the other.
  *
  * Threading: pure functions.
  */
@@ -40,7 +41,7 @@ struct users_level {
     size_t n_rows;         /* that these are */
     struct users_figure tok_per_s, ttft_p90_s, tpot_p90_ms;
     struct users_figure roof_gbps; /* of memory around it, where that was read */
-    size_t n_requests, n_ttft_met, n_tpot_met; /* of all rows with a figure */
+    size_t n_requests, n_ttft_met, n_tpot_met; /* of all rows */
     enum row_slo_verdict verdict;
     bool is_doubtful;   /* all its rows are disturbed, or of few requests */
     bool doubts_little; /* one of the rows does not keep Little's law */
@@ -134,6 +135,11 @@ void users_say_choice(const struct users *u, int n_users, char *buf, size_t cap)
 /* "Carries 3 users who read along (p90 TTFT 4.1 s, 210 ms a token); the 4th waits."
  * Appended to buf. */
 void users_say_capacity(const struct users_series *s, char *buf, size_t cap);
+
+/* "p90 TTFT 4.1 s, 210 ms a token", of which `between` is ", ", appended to buf after
+ * `before`; without what is not known: nothing, and false, where that is both. */
+bool users_append_times(const struct users_level *level, const char *before,
+                        const char *between, char *buf, size_t cap);
 
 /* Of several servers: "slm carries 3 users who read along, llama 1; at 2 users slm has
  * 1.40 x the tok/s of llama [1.31, 1.49], 3 rounds." Of one: what it carries. "" of

@@ -9,6 +9,7 @@
 #include "harness/users/users.h"
 
 #define LINE_WIDTH 79
+#define MORE       "give it more requests, or time for them (--requests, --level-time)"
 
 static const struct users_level *level_of(const struct users_series *s, int n_users)
 {
@@ -18,51 +19,90 @@ static const struct users_level *level_of(const struct users_series *s, int n_us
     return NULL;
 }
 
-static const char *seconds(char *buf, size_t cap, double s)
+bool users_append_times(const struct users_level *level, const char *before,
+                        const char *between, char *buf, size_t cap)
 {
-    if (isfinite(s))
-        snprintf(buf, cap, s < 1 ? "%.2f s" : "%.1f s", s);
-    else
-        snprintf(buf, cap, "not known");
-    return buf;
+    const double ttft = level->ttft_p90_s.v, tpot = level->tpot_p90_ms.v;
+
+    if (isfinite(ttft))
+        text_append(buf, cap, ttft < 1 ? "%sp90 TTFT %.2f s" : "%sp90 TTFT %.1f s",
+                    before, ttft);
+    if (isfinite(tpot))
+        text_append(buf, cap, "%s%.0f ms a token", isfinite(ttft) ? between : before,
+                    tpot);
+    return isfinite(ttft) || isfinite(tpot);
+}
+
+/* What the fewest users that are too many do: most requests fail, or the first token
+ * comes too late, or the others. */
+static const char *what_happens(const struct users_level *over)
+{
+    const struct row *r = over->row;
+
+    if (r->n_failed > 0 && slo_judge((size_t)(r->n_requests - r->n_failed),
+                                     (size_t)r->n_requests, SLO_SHARE) == SLO_MISSES)
+        return "makes requests fail";
+    return over->n_ttft_met < over->n_tpot_met ? "waits" : "slows all down";
+}
+
+static const char *ordinal_ending(int n)
+{
+    static const char *const endings[] = {"th", "st", "nd", "rd"};
+
+    return n % 10 > 3 || n / 10 % 10 == 1 ? "th" : endings[n % 10];
+}
+
+/* Not even one. */
+static void say_none_carried(const struct users_series *s,
+                             const struct users_level *over, char *buf, size_t cap)
+{
+    text_append(buf, cap, "Carries no %s", slo_users(&s->slo, 1));
+    if (over->row->n_failed > 0)
+        text_append(buf, cap, " (of one, %lld of %lld requests fail)",
+                    (long long)over->row->n_failed, (long long)over->row->n_requests);
+    else if (users_append_times(over, " (of one, ", ", ", buf, cap))
+        text_append(buf, cap, ")");
+    text_append(buf, cap, ".");
 }
 
 void users_say_capacity(const struct users_series *s, char *buf, size_t cap)
 {
     const struct users_level *at = level_of(s, s->carries);
     const struct users_level *over = level_of(s, s->misses);
-    char ttft[32];
 
-    if (!at && s->undecided && !over) {
-        text_append(buf, cap,
-                    "Whether it carries any user within %g s to the first token and %g "
-                    "ms a token is undecided: give it more requests.",
-                    s->slo.ttft_s, s->slo.tpot_ms);
+    if (over && s->misses == 1) {
+        say_none_carried(s, over, buf, cap);
         return;
     }
-    if (at)
-        text_append(buf, cap, "Carries %d %s (p90 TTFT %s, %.0f ms a token)",
-                    s->carries, slo_users(&s->slo, s->carries),
-                    seconds(ttft, sizeof ttft, at->ttft_p90_s.v), at->tpot_p90_ms.v);
-    else
+    if (!at && s->undecided) {
+        text_append(buf, cap,
+                    "Whether it carries any user within %g s to the first token and %g "
+                    "ms a token is undecided: " MORE,
+                    s->slo.ttft_s, s->slo.tpot_ms);
+        if (over)
+            text_append(buf, cap, "; %d are too many", s->misses);
+        text_append(buf, cap, ".");
+        return;
+    }
+    if (at) {
+        text_append(buf, cap, "Carries %d %s", s->carries,
+                    slo_users(&s->slo, s->carries));
+        if (users_append_times(at, " (", ", ", buf, cap))
+            text_append(buf, cap, ")");
+    } else
         text_append(buf, cap,
                     "No number of users is sure to be carried within %g s to "
                     "the first token and %g ms a token",
                     s->slo.ttft_s, s->slo.tpot_ms);
     if (s->undecided && over)
         text_append(buf, cap,
-                    "; whether more than that do, up to %d, is undecided: give it more "
-                    "requests",
+                    "; whether more than that do, up to %d, is undecided: " MORE,
                     s->misses - 1);
     else if (s->undecided)
-        text_append(buf, cap, "; whether more do is undecided: give it more requests");
+        text_append(buf, cap, "; whether more do is undecided: " MORE);
     if (over && s->misses == s->carries + 1)
-        text_append(buf, cap, "; the %d%s %s", s->misses,
-                    s->misses == 1   ? "st"
-                    : s->misses == 2 ? "nd"
-                    : s->misses == 3 ? "rd"
-                                     : "th",
-                    over->n_ttft_met < over->n_tpot_met ? "waits" : "slows all down");
+        text_append(buf, cap, "; the %d%s %s", s->misses, ordinal_ending(s->misses),
+                    what_happens(over));
     else if (over)
         text_append(buf, cap, "; %d are too many", s->misses);
     else if (!s->undecided && at)

@@ -98,10 +98,7 @@ static void say_chosen(const struct users_series *s, int n_users, char *buf, siz
 
     text_append(buf, cap, "%d %s: take ", n_users, slo_users(&s->slo, n_users));
     say_setting(s, buf, cap);
-    text_append(buf, cap,
-                at->ttft_p90_s.v < 1 ? ", p90 TTFT %.2f s" : ", p90 TTFT %.1f s",
-                at->ttft_p90_s.v);
-    text_append(buf, cap, " and %.0f ms a token", at->tpot_p90_ms.v);
+    users_append_times(at, ", ", " and ", buf, cap);
     if (at->n_users != n_users)
         text_append(buf, cap, " with %d", at->n_users);
     text_append(buf, cap, "%s.", at->is_doubtful ? ", disturbed" : "");

@@ -72,10 +72,11 @@ void users_compare(struct users_pair *p, const struct users *u,
     p->hi = exp(mean + half);
 }
 
+/* With a throughput: not one at which all requests failed. */
 static bool has_level(const struct users_series *s, int n_users)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (s->level[i].n_users == n_users)
+        if (s->level[i].n_users == n_users && s->level[i].tok_per_s.v > 0)
             return true;
     return false;
 }

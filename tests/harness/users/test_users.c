@@ -140,8 +140,96 @@ static void one_server(void **state)
     users_answer(&u, text, sizeof text);
     assert_string_equal(text, "Whether it carries any user within 5 s to the first "
                               "token and 250 ms a token is undecided: give it more "
-                              "requests.");
+                              "requests, or time for them (--requests, --level-time).");
     users_free(&u);
+}
+
+/* What the answer to these rows of one server is. */
+static void assert_answer(const struct row *rows, size_t n, const char *answer)
+{
+    struct err err = ERR_INIT;
+    struct users u;
+    char text[600];
+
+    assert_int_equal(users_find(&u, rows, n, &err), ST_OK);
+    users_answer(&u, text, sizeof text);
+    assert_string_equal(text, answer);
+    users_free(&u);
+}
+
+static void answers_are_sentences(void **state)
+{
+    static const struct {
+        int carries;
+        const char *next;
+    } ends[] = {{1, "2nd"},   {2, "3rd"},   {3, "4th"},     {10, "11th"},
+                {11, "12th"}, {12, "13th"}, {20, "21st"},   {21, "22nd"},
+                {22, "23rd"}, {23, "24th"}, {100, "101st"}, {110, "111th"}};
+    struct row rows[2];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        char text[200];
+
+        rows[0] = make_row("", ends[i].carries, 1, 10, 60);
+        rows[1] = make_row("", ends[i].carries + 1, 1, 10, 20);
+        rows[0].ttft_p90_s = 4.1;
+        rows[0].tpot_p90_ms = 210;
+        snprintf(text, sizeof text,
+                 "Carries %d user%s who read%s along (p90 TTFT 4.1 s, 210 ms a token); "
+                 "the %s waits.",
+                 ends[i].carries, ends[i].carries == 1 ? "" : "s",
+                 ends[i].carries == 1 ? "s" : "", ends[i].next);
+        assert_answer(rows, 2, text);
+    }
+    /* not even one */
+    rows[0] = make_row("", 1, 1, 10, 20);
+    assert_answer(rows, 1,
+                  "Carries no user who reads along (of one, p90 TTFT 0.50 s, 20 ms a "
+                  "token).");
+    rows[0].n_failed = 30;
+    assert_answer(rows, 1,
+                  "Carries no user who reads along (of one, 30 of 60 requests fail).");
+    /* one more, and a server that has no place refuses it */
+    rows[0] = make_row("", 1, 1, 10, 60);
+    rows[1] = make_row("", 2, 1, 10, 30);
+    rows[1].n_failed = rows[1].n_tpot_met = 30;
+    assert_answer(
+        rows, 2,
+        "Carries 1 user who reads along (p90 TTFT 0.50 s, 20 ms a token); the "
+        "2nd makes requests fail.");
+    /* nothing is sure, but two are too many */
+    rows[0] = make_row("", 1, 1, 10, 56);
+    rows[1] = make_row("", 2, 1, 10, 20);
+    assert_answer(
+        rows, 2,
+        "Whether it carries any user within 5 s to the first token and 250 ms "
+        "a token is undecided: give it more requests, or time for them "
+        "(--requests, --level-time); 2 are too many.");
+}
+
+/* Two tries of 20 requests decide together, and neither supports a 90th percentile. */
+static void figures_that_are_not_known_are_not_said(void **state)
+{
+    struct row rows[] = {make_row("", 1, 1, 10, 20), make_row("", 1, 2, 10, 20)};
+    struct err err = ERR_INIT;
+    struct users u;
+    char text[600];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        rows[i].n_requests = rows[i].n_tpot_met = 20;
+        rows[i].ttft_p90_s = rows[i].tpot_p90_ms = NAN;
+    }
+    assert_answer(rows, 2, "Carries 1 user who reads along, the most that were tried.");
+    assert_int_equal(users_find(&u, rows, 2, &err), ST_OK);
+    users_say_choice(&u, 1, text, sizeof text);
+    assert_string_equal(text, "1 user who reads along: take  (m-).");
+    users_free(&u);
+    rows[0].ttft_p90_s = rows[1].ttft_p90_s = 4; /* answers of one token */
+    assert_answer(rows, 2,
+                  "Carries 1 user who reads along (p90 TTFT 4.0 s), the most that were "
+                  "tried.");
 }
 
 /* Disturbed rows count for the verdict, and for figures where there are no others. */
@@ -163,6 +251,34 @@ static void disturbed_rows(void **state)
     assert_true(!u.v[0].level[0].doubts_little);
     assert_int_equal(u.v[0].level[0].n_requests, 120);
     assert_true(u.v[0].level[1].is_doubtful && u.v[0].level[1].doubts_little);
+    users_free(&u);
+}
+
+/* A number of users at which every request fails was measured, and is missed: by a
+ * server that falls over as by one that refuses. */
+static void failures_are_misses(void **state)
+{
+    struct row rows[] = {make_row("a", 1, 1, 10, 60), make_row("a", 2, 1, NAN, 0),
+                         make_row("b", 1, 1, 9, 60), make_row("b", 2, 1, 12, 60)};
+    struct err err = ERR_INIT;
+    struct users u;
+    char text[600];
+
+    (void)state;
+    rows[1].status = ROW_STATUS_ERROR;
+    rows[1].n_failed = 60;
+    rows[1].n_tpot_met = 0;
+    rows[1].ttft_p90_s = rows[1].tpot_p90_ms = NAN;
+    assert_answer(
+        rows, 2,
+        "Carries 1 user who reads along (p90 TTFT 0.50 s, 20 ms a token); the "
+        "2nd makes requests fail.");
+    assert_int_equal(users_find(&u, rows, 4, &err), ST_OK);
+    users_answer(&u, text, sizeof text);
+    assert_string_equal(text,
+                        "b carries 2 users who read along (the most tried), a 1; at 1 "
+                        "user b has 0.90 x the tok/s of a (one round, so without an "
+                        "interval).");
     users_free(&u);
 }
 
@@ -330,7 +446,10 @@ int main(void)
         cmocka_unit_test(errors_are_rare),
         cmocka_unit_test(limits_are_read),
         cmocka_unit_test(one_server),
+        cmocka_unit_test(answers_are_sentences),
+        cmocka_unit_test(figures_that_are_not_known_are_not_said),
         cmocka_unit_test(disturbed_rows),
+        cmocka_unit_test(failures_are_misses),
         cmocka_unit_test(two_servers),
         cmocka_unit_test(names),
         cmocka_unit_test(the_server_for_so_many),
