@@ -12,8 +12,8 @@
 #include "harness/client/server_ready.h"
 #include "harness/model/modelref.h"
 
-#define NAME_CHARACTERS \
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+#define LETTERS         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define NAME_CHARACTERS LETTERS "0123456789._-"
 
 enum status launch_parse(const char *text, char *name, const char **command,
                          struct err *err)
@@ -33,10 +33,20 @@ enum status launch_parse(const char *text, char *name, const char **command,
     return ST_OK;
 }
 
-/* "exec COMMAND >/dev/null", each {port} replaced: nobody reads what it prints. */
+/* "OLLAMA_HOST=127.0.0.1:{port} ollama serve" */
+static bool begins_with_variable(const char *command)
+{
+    const size_t n = strspn(command, LETTERS "0123456789_");
+
+    return n && strchr(LETTERS "_", *command) && command[n] == '=';
+}
+
+/* "exec COMMAND >/dev/null", each {port} replaced: nobody reads what it prints. exec
+ * itself takes no variables. */
 static void make_script(char *buf, size_t cap, const char *command, int port)
 {
-    size_t n = (size_t)snprintf(buf, cap, "exec >/dev/null; exec ");
+    size_t n = (size_t)snprintf(buf, cap, "exec >/dev/null; exec %s",
+                                begins_with_variable(command) ? "env " : "");
 
     for (const char *c = command; *c && n + 24 < cap;) {
         if (!strncmp(c, "{port}", 6)) {
@@ -120,9 +130,16 @@ enum status launch_start(struct launch *l, const char *text, uint64_t mem_limit,
 
 void launch_note(const struct launch *l, struct row *row)
 {
+    char words[STDERR_TAIL_BYTES + 1], text[200];
     struct sandbox_usage usage;
     struct err ignored = ERR_INIT;
 
+    if (child_has_ended(&l->child)) {
+        child_last_words(&l->child, words, sizeof words);
+        snprintf(text, sizeof text, "%s ended while it was asked%s%.140s", l->name,
+                 *words ? ": " : "", words);
+        text_harmless(row->detail, sizeof row->detail, text);
+    }
     if (l->place.is_kept)
         format_cpus(row->client_cpus, sizeof row->client_cpus, l->place.client,
                     l->place.n_client);

@@ -2,11 +2,11 @@
  *
  * launch.h - a server that `bench load` starts itself, in a sandbox
  *
- * Model of the world: the command is a shell's, with {port} where a free port of this
- * machine belongs. It runs in a memory sandbox where a limit is asked for, and the
- * model that its -m or --model names leaves the page cache before, so that it is
- * charged for it. It is asked for /health until it is ready, and ends with all it has
- * started. Where it runs is launch_place.h's.
+ * Model of the world: the command is a shell's, of one program, with {port} where a
+ * free port of this machine belongs. It runs in a memory sandbox where a limit is asked
+ * for, and the model that its -m or --model names leaves the page cache before, so that
+ * it is charged for it. It is asked for /health until it is ready, and ends with all it
+ * has started. Where it runs is launch_place.h's.
  *
  * Threading: one thread.
  */
@@ -48,8 +48,8 @@ enum status launch_start(struct launch *l, const char *text, uint64_t mem_limit,
  * none that is here. */
 int64_t launch_evict(const char *command);
 
-/* The most memory that it was charged, what limits it, and CPUs that are ours alone,
- * into the row. */
+/* The most memory that it was charged, what limits it, CPUs that are ours alone, and
+ * that it has ended, into the row. */
 void launch_note(const struct launch *l, struct row *row);
 
 /* Ends it and frees. */

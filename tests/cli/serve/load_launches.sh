@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# bench load: servers that end while they are asked, and what --launch takes.
+. "$SRC/tests/cli/serve/lib.sh"
+
+# ---- one that was started here: that it ended is in its row, with its last words
+cat >ends <<END
+#!/bin/sh
+"$SLOW_SERVER" port.e log.e port=\$1 ttft=1 gap=1 fault=exit every=8
+echo "no memory is left" >&2
+END
+chmod +x ends
+"$BENCH" load --launch "e=$PWD/ends {port}" --no-roof --prompt 40 --rate 50 --requests 30 \
+    --output 2 --json >out 2>err || fail "$(cat err)"
+grep -q '"detail": "e ended while it was asked: no memory is left"' out || fail "not said: $(cat out)"
+
+# ---- variables before the program, as Ollama's address is one
+"$BENCH" load --launch "v=AT={port} sh -c 'exec \"$SLOW_SERVER\" port.v log.v port=\$AT'" --no-roof \
+    --prompt 40 --users 1 --requests 5 --output 2 >out 2>err || fail "variables: $(cat err)"
+rm -rf "$WORK"
