@@ -36,7 +36,6 @@ enum status load_client_run(struct load_result *r, const struct load_target *tar
 #include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/stats.h"
-#include "harness/base/sysfile.h"
 #include "harness/client/client_internal.h"
 
 #define HEARTBEAT_NS UINT64_C(10000000)
@@ -48,7 +47,7 @@ enum status load_client_run(struct load_result *r, const struct load_target *tar
 
 static bool all_started(const struct client *c)
 {
-    return !c->work->n_users && c->n_started == c->n_wanted;
+    return !c->work->n_users && c->n_started == c->work->n_at;
 }
 
 static enum status start_due(struct client *c, uint64_t now, struct err *err)
@@ -190,18 +189,6 @@ static double cpu_seconds(void)
            (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
 }
 
-/* Time that this thread was ready to run and had no CPU. */
-static double wait_seconds(void)
-{
-    char text[128];
-    const char *second;
-
-    if (sysfile_read("", "/proc/thread-self/schedstat", text, sizeof text) <= 0)
-        return 0;
-    second = strchr(text, ' ');
-    return second ? strtod(second, NULL) * 1e-9 : 0;
-}
-
 static void note_lateness(struct client *c)
 {
     const size_t n = c->n_beats < MAX_BEATS ? c->n_beats : MAX_BEATS;
@@ -213,7 +200,6 @@ static void note_lateness(struct client *c)
     for (size_t i = 0; i < n; i++)
         v[i] = (double)c->late_ms[i];
     stats_sort(v, n);
-    c->r->late_p50_ms = stats_quantile_sorted(v, n, 0.5);
     c->r->late_p99_ms = stats_quantile_sorted(v, n, 0.99);
     free(v);
 }
@@ -279,23 +265,23 @@ enum status load_client_run(struct load_result *r, const struct load_target *tar
     memset(r, 0, sizeof *r);
     st = open_client(&c, err);
     if (st == ST_OK) {
-        const double cpu_s = cpu_seconds(), wait_s = wait_seconds();
+        const double cpu_s = cpu_seconds();
         struct sched_param param;
         int policy;
+        const bool runs_first = run_first(&param, &policy);
 
-        r->runs_first = run_first(&param, &policy);
         r->begin_ns = c.checked_ns = clock_ns();
         c.beat_ns = r->begin_ns + HEARTBEAT_NS;
         set_timer(c.beat_fd, c.beat_ns, HEARTBEAT_NS);
         st = run_loop(&c, err);
         r->wall_s = (double)(clock_ns() - r->begin_ns) * 1e-9;
         r->cpu_s = cpu_seconds() - cpu_s;
-        r->wait_s = wait_seconds() - wait_s;
-        if (r->runs_first)
+        if (runs_first)
             sched_setscheduler(0, policy, &param);
         note_lateness(&c);
     }
     close_client(&c);
+    r->n_started = c.n_started;
     r->n = c.n_wanted < c.n_started ? c.n_wanted : c.n_started;
     if (st)
         load_result_free(r);

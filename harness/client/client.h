@@ -51,7 +51,8 @@ typedef enum status load_body_fn(void *arg, size_t index, char **body, int *n_as
 
 struct load_work {
     int n_users;        /* closed loop, 1..LOAD_MOST_USERS; 0: open loop */
-    const double *at_s; /* open loop: [n_wanted] ascending, from the beginning */
+    const double *at_s; /* open loop: [n_at] ascending, from the beginning */
+    size_t n_at;        /* n_wanted at least: those behind keep the load up */
     size_t n_wanted;    /* requests that count */
     double limit_s;     /* closed loop: those sent later do not count; 0: no limit */
     load_body_fn *body;
@@ -62,14 +63,11 @@ struct load_work {
 
 struct load_result {
     struct load_record *records; /* [n], in the order of starting */
-    size_t n;
-    uint64_t begin_ns, end_ns; /* end: when the last that counts was sent */
-    double wall_s, cpu_s;      /* of the client's thread, until all had ended */
-    double wait_s;             /* it was ready, and had no CPU */
-    double late_p50_ms, late_p99_ms, late_max_ms;
-    size_t n_in_flight_max;
+    size_t n, n_started;         /* that count, and with those that do not */
+    uint64_t begin_ns, end_ns;   /* end: when the last that counts was sent */
+    double wall_s, cpu_s;        /* of the client's thread, until all had ended */
+    double late_p99_ms, late_max_ms;
     bool is_interrupted, gave_up;
-    bool runs_first; /* it had real-time priority */
 };
 
 /* Runs the work. What a server does wrong is in the records. Errors: ST_UNSUPPORTED (no

@@ -101,8 +101,6 @@ enum status client_start(struct client *c, struct slot *s, uint64_t scheduled_ns
     s->is_running = true;
     c->n_running++;
     c->n_started++;
-    if (c->n_running > c->r->n_in_flight_max)
-        c->r->n_in_flight_max = c->n_running;
     if (s->record.index < c->n_wanted)
         c->r->end_ns = s->record.sent_ns;
     return ST_OK;

@@ -87,13 +87,18 @@ static struct load_three of_each(struct work *w,
     return three(w->a, n);
 }
 
-static double median_ttft(struct work *w, bool cached)
+static bool is_cached(const struct load_record *r, double cold_tokens)
+{
+    return (double)r->n_cached > cold_tokens;
+}
+
+static double median_ttft(struct work *w, double cold_tokens, bool cached)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < w->n; i++)
         if (w->v[i].end == LOAD_OK && w->v[i].n_cached >= 0 &&
-            (w->v[i].n_cached > 0) == cached)
+            is_cached(&w->v[i], cold_tokens) == cached)
             w->a[n++] = ttft_of(&w->v[i]);
     stats_sort(w->a, n);
     return n ? stats_quantile_sorted(w->a, n, 0.5) : NAN;
@@ -120,18 +125,18 @@ static enum status gaps(struct load_figures *f, const struct work *w, struct err
 /* ---- the window ------------------------------------------------------------------ */
 
 /* Tokens of all requests that came within [from, to): each gap's share of the tokens of
- * its answer, at its end. */
+ * its answer, at its end. What a failed request has sent is no answer. */
 static double tokens_within(const struct load_result *r, uint64_t from, uint64_t to)
 {
     double sum = 0;
 
     for (size_t i = 0; i < r->n; i++) {
         const struct load_record *q = &r->records[i];
-        const double each =
-            q->n_pieces ? (double)load_record_tokens(q) / q->n_pieces : 0;
+        const int n = q->end == LOAD_OK ? q->n_pieces : 0;
+        const double each = n ? (double)load_record_tokens(q) / n : 0;
         double at = (double)q->first_ns;
 
-        for (int k = 0; k < q->n_pieces; k++) {
+        for (int k = 0; k < n; k++) {
             at += k ? (double)q->gap_ms[k - 1] * 1e6 : 0;
             if (at >= (double)from && at < (double)to)
                 sum += each;
@@ -236,7 +241,8 @@ static void add_said(int64_t *sum, int64_t v)
         *sum = (*sum > 0 ? *sum : 0) + v;
 }
 
-static void count(struct load_figures *f, const struct work *w, const struct slo *slo)
+static void count(struct load_figures *f, const struct work *w, const struct slo *slo,
+                  double cold_tokens)
 {
     size_t n_ok = 0, n_tokens = 0;
 
@@ -247,7 +253,6 @@ static void count(struct load_figures *f, const struct work *w, const struct slo
         bool first, each;
 
         f->n_failed += r->end != LOAD_OK;
-        f->n_refused += r->is_refusal;
         if (r->end == LOAD_FAILED && !f->why)
             f->why = r->why;
         if (slo) {
@@ -265,7 +270,7 @@ static void count(struct load_figures *f, const struct work *w, const struct slo
         add_said(&f->tokens, r->n_tokens);
         add_said(&f->cached_tokens, r->n_cached);
         f->pieces += r->n_pieces;
-        f->n_cached += r->n_cached > 0;
+        f->n_cached += is_cached(r, cold_tokens);
     }
     f->output_mean = n_ok ? (double)n_tokens / (double)n_ok : NAN;
     f->prompt_mean =
@@ -300,7 +305,8 @@ static size_t warm_up(struct load_figures *f, const struct load_result *r, int n
 }
 
 enum status load_figures_make(struct load_figures *f, const struct load_result *r,
-                              int n_users, const struct slo *slo, struct err *err)
+                              int n_users, const struct slo *slo, double cold_tokens,
+                              struct err *err)
 {
     struct work w = {.a = malloc((r->n + 1) * sizeof *w.a),
                      .scratch = malloc((STATS_DRIFT_SCRATCH + r->n) * sizeof *w.a)};
@@ -319,9 +325,9 @@ enum status load_figures_make(struct load_figures *f, const struct load_result *
         f->ttft_s = of_each(&w, ttft_of);
         f->tpot_ms = of_each(&w, tpot_of);
         f->e2e_s = of_each(&w, e2e_of);
-        f->ttft_cold_s = median_ttft(&w, false);
-        f->ttft_cached_s = median_ttft(&w, true);
-        count(f, &w, slo);
+        f->ttft_cold_s = median_ttft(&w, cold_tokens, false);
+        f->ttft_cached_s = median_ttft(&w, cold_tokens, true);
+        count(f, &w, slo, cold_tokens);
         if (slo)
             f->verdict = slo_judge_both(f->n_ttft_met, f->n_tpot_met, f->n);
         st = gaps(f, &w, err);

@@ -29,13 +29,12 @@ struct load_three {
 
 struct load_figures {
     size_t n, n_failed, n_warm_up; /* n: that count, failed ones included */
-    size_t n_refused;
-    bool settled;          /* MSER-5 found an end of the warm-up */
-    double drift, drift_p; /* of the end-to-end times (stats_drift_test()) */
-    double window_s;       /* from the first that counts to the last that was sent */
-    double tok_per_s;      /* of all users: tokens that came in the window; of one that
-                              is short beside a request, those of the users' requests
-                              over their mean time */
+    bool settled;                  /* MSER-5 found an end of the warm-up */
+    double drift, drift_p;         /* of the end-to-end times (stats_drift_test()) */
+    double window_s;  /* from the first that counts to the last that was sent */
+    double tok_per_s; /* of all users: tokens that came in the window; of one that
+                         is short beside a request, those of the users' requests
+                         over their mean time */
     double tok_per_s_lo, tok_per_s_hi; /* from means of ten parts of the window, or from
                                           the times of the requests */
     double req_per_s;                  /* sent in the window */
@@ -43,9 +42,8 @@ struct load_figures {
     double little; /* requests a second times their mean time over in_flight: about 1;
                       NAN: the window is short */
     struct load_three ttft_s, tpot_ms, itl_ms, e2e_s;
-    double ttft_cold_s, ttft_cached_s; /* medians of those without and with tokens that
-                                          the server calls cached; NAN */
-    size_t n_cached;                   /* requests */
+    double ttft_cold_s, ttft_cached_s; /* medians of cold and of cached prompts; NAN */
+    size_t n_cached;                   /* requests with a cached prompt */
     int64_t prompt_tokens, tokens, pieces, cached_tokens; /* sums; -1: never said */
     double prompt_mean, output_mean;
     size_t n_ttft_met, n_tpot_met, n_met; /* of the SLO: each, and both */
@@ -57,8 +55,11 @@ struct load_figures {
  * (samples.h). */
 void load_request_cells(const struct load_record *r, double cells[REQUEST_CELLS]);
 
-/* slo may be NULL. Errors: ST_NO_MEMORY. */
+/* n_users 0: an open loop. slo may be NULL. cold_tokens: a prompt of which the server
+ * calls no more cached is cold: every one begins with the server's template
+ * (load_prompts_cold()). Errors: ST_NO_MEMORY. */
 enum status load_figures_make(struct load_figures *f, const struct load_result *r,
-                              int n_users, const struct slo *slo, struct err *err);
+                              int n_users, const struct slo *slo, double cold_tokens,
+                              struct err *err);
 
 #endif

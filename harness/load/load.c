@@ -77,8 +77,17 @@ static enum status find_model(struct load_run *x, struct err *err)
 
 /* ---- calibration ----------------------------------------------------------------- */
 
+static void note_calibration(struct load_run *x, const struct load_record *r,
+                             int64_t *n_prompt)
+{
+    *n_prompt = r->n_prompt;
+    if (r->n_cached > x->prompts.n_known)
+        x->prompts.n_known = r->n_cached;
+}
+
 /* Two answers of a token to prompts of a few words and of many: how many tokens a word
- * is, and what the server adds. A server that says no usage leaves a word a token. */
+ * is, what the server adds, and how much of that it keeps. A server that says no usage
+ * leaves a word a token. */
 static enum status calibrate(struct load_run *x, struct err *err)
 {
     const double half = fmin(fmax(x->prompts.prompt.a / 2, 2 * SHORT), LONG);
@@ -103,7 +112,7 @@ static enum status calibrate(struct load_run *x, struct err *err)
         if (r.is_interrupted)
             st = err_set(err, ST_INTERRUPTED, "interrupted");
         else if (r.n && r.records[0].end == LOAD_OK)
-            tokens[i] = r.records[0].n_prompt;
+            note_calibration(x, &r.records[0], &tokens[i]);
         else
             st = err_set(err, ST_IO, "%s does not answer a request: %s", x->url,
                          r.n ? r.records[0].why : "none was sent");
@@ -254,6 +263,7 @@ enum status load_run(struct load_answer *a, const struct load_settings *s,
                                        .ignore_eos = s->ignore_eos,
                                        .model = s->model ? s->model : x->model,
                                        .seed = s->seed,
+                                       .salt = s->salt,
                                        .tokens_per_word = 1,
                                        .texts = texts};
     if (st == ST_OK && s->roof)

@@ -44,13 +44,13 @@ struct load_settings {
     struct slo slo;
     struct int_list users; /* these levels alone; empty: ladder and capacity */
     int max_users;
-    int n_requests;     /* of a level, at least; more for many users */
-    double level_s;     /* no request that counts is sent later in a level */
-    bool open_loop;     /* after the capacity */
-    double rate;        /* > 0: an open loop at this rate alone */
-    double silence_s;   /* of a request, after which it has failed */
-    double max_late_ms; /* of the client, 99th percentile */
-    uint64_t seed;
+    int n_requests;         /* of a level, at least; more for many users */
+    double level_s;         /* no request that counts is sent later in a level */
+    bool open_loop;         /* after the capacity */
+    double rate;            /* > 0: an open loop at this rate alone */
+    double silence_s;       /* of a request, after which it has failed */
+    double max_late_ms;     /* of the client, 99th percentile */
+    uint64_t seed, salt;    /* prompts.h */
     struct load_roof *roof; /* of the server's memory; NULL: it is elsewhere */
 };
 

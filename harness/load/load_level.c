@@ -11,7 +11,8 @@
 #include "harness/base/program.h"
 #include "harness/load/load_internal.h"
 
-#define MORE 3 /* times as many requests where a level was undecided */
+#define MORE   3  /* times as many requests where a level was undecided */
+#define LONGER 10 /* times as many arrivals as count: they end with the last of those */
 
 static void on_progress(void *arg, size_t n_ended, double seconds)
 {
@@ -139,8 +140,9 @@ static enum status measure(struct load_run *x, struct load_level *level,
         return st;
     noise_since(&noise, &before, "");
     read_roof(x, load_roof_after);
-    x->prompts.n_before += r.n + (size_t)work->n_users;
-    st = load_figures_make(&f, &r, work->n_users, &x->s->slo, err);
+    x->prompts.n_before += r.n_started;
+    st = load_figures_make(&f, &r, work->n_users, &x->s->slo,
+                           load_prompts_cold(&x->prompts), err);
     if (st == ST_OK) {
         load_row_fill(&level->row, x->s, &f, &r, &noise);
         if (x->s->roof)
@@ -254,9 +256,11 @@ enum status load_level_open(struct load_run *x, double rate, double share,
                             struct err *err)
 {
     const size_t n = (size_t)fmax(30, fmin(x->s->n_requests, rate * x->s->level_s));
-    double *at_s = malloc(n * sizeof *at_s);
+    const size_t n_at = n * LONGER;
+    double *at_s = malloc(n_at * sizeof *at_s);
     struct load_level *level = new_level(x);
     const struct load_work work = {.at_s = at_s,
+                                   .n_at = n_at,
                                    .n_wanted = n,
                                    .body = load_prompts_body,
                                    .body_arg = &x->prompts,
@@ -266,8 +270,8 @@ enum status load_level_open(struct load_run *x, double rate, double share,
     enum status st;
 
     if (!at_s)
-        return err_set(err, ST_NO_MEMORY, "no memory for %zu times", n);
-    load_poisson(at_s, n, rate, x->s->seed + (uint64_t)(share * 100));
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu times", n_at);
+    load_poisson(at_s, n_at, rate, x->s->seed + (uint64_t)(share * 100));
     describe(x, 0, rate, &level->row);
     if (share > 0)
         level->row.capacity_pct = 100 * share;

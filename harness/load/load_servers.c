@@ -6,7 +6,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/random.h"
 #include "harness/base/format.h"
 #include "harness/load/launch.h"
@@ -22,6 +25,7 @@ struct run {
     size_t n_done;
     struct launch *running; /* NULL: the server at a URL */
     const char *text;       /* of its --launch */
+    uint64_t salt;
     struct topology *topo;  /* NULL: nothing of it is needed */
     struct load_roof roof;
 };
@@ -174,6 +178,7 @@ static enum status run_url(struct run *x, struct err *err)
     struct load_settings own = x->plan->s;
     enum status st = ST_OK;
 
+    own.salt = x->salt;
     if (x->topo) {
         st = load_roof_place(&x->roof, x->topo, NULL, 0, err);
         own.roof = &x->roof;
@@ -196,6 +201,7 @@ static enum status run_launch(struct run *x, const char *text,
 
     own.url = l.url;
     own.name = l.name;
+    own.salt = x->salt;
     x->running = &l;
     x->text = text;
     if (st == ST_OK && !p->no_roof) {
@@ -274,10 +280,18 @@ static enum status conclude(struct load_found *f, bool is_interrupted, struct er
     return st;
 }
 
+/* Two runs that ask for the same words are not to meet in a server's cache. */
+static uint64_t new_salt(void)
+{
+    uint64_t v;
+
+    return getrandom(&v, sizeof v, 0) == sizeof v ? v : clock_ns() ^ (uint64_t)getpid();
+}
+
 enum status load_servers_run(struct load_found *out, const struct load_plan *plan,
                              struct err *err)
 {
-    struct run x = {.plan = plan, .out = out};
+    struct run x = {.plan = plan, .out = out, .salt = new_salt()};
     struct err late = ERR_INIT;
     enum status st = ST_OK;
 

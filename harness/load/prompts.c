@@ -86,13 +86,6 @@ int load_dist_draw(const struct load_dist *d, uint64_t *state)
     return v < 1 ? 1 : v > LOAD_MAX_TOKENS ? LOAD_MAX_TOKENS : (int)v;
 }
 
-double load_dist_mean(const struct load_dist *d)
-{
-    return d->kind == LOAD_UNIFORM     ? (d->a + d->b) / 2
-           : d->kind == LOAD_LOGNORMAL ? d->a * exp(d->b * d->b / 2)
-                                       : d->a;
-}
-
 /* ---- texts ----------------------------------------------------------------------- */
 
 static void add_words(char **at, int n, uint64_t *state)
@@ -120,7 +113,7 @@ static char *make_prompt(const struct load_prompts *p, const char *text, int n_t
 {
     const int n_prefix = p->n_prefix ? words_of(p, p->n_prefix) : 0;
     int n = words_of(p, n_tokens - p->n_overhead) - n_prefix - LOAD_UNIQUE_WORDS;
-    uint64_t shared = p->seed;
+    uint64_t shared = p->seed ^ p->salt;
     char *prompt, *at;
 
     n = text || n < 0 ? 0 : n;
@@ -130,7 +123,7 @@ static char *make_prompt(const struct load_prompts *p, const char *text, int n_t
         return NULL;
     at = prompt;
     add_words(&at, n_prefix, &shared);
-    add_unique(&at, random_bits(state));
+    add_unique(&at, random_bits(state) ^ p->salt);
     add_words(&at, n, state);
     if (text)
         strcpy(at, text);
@@ -189,4 +182,12 @@ bool load_prompts_calibrate(struct load_prompts *p, int words_a, int64_t tokens_
     p->tokens_per_word = slope;
     p->n_overhead = rest > 0 ? rest : 0;
     return true;
+}
+
+double load_prompts_cold(const struct load_prompts *p)
+{
+    const double known = fmax(p->n_overhead, (double)p->n_known);
+
+    return known +
+           (p->n_prefix ? p->n_prefix / 2.0 : LOAD_UNIQUE_WORDS * p->tokens_per_word);
 }

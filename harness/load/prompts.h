@@ -6,8 +6,9 @@
  * LOAD_UNIQUE_WORDS words that spell a number of 64 bits that no other request has,
  * then words at random. Words are short and common, about a token each; how many tokens
  * they really are a server says in `usage`, and load_prompts_calibrate() takes that
- * into account. The words depend on seed and index alone: two servers are asked the
- * same.
+ * into account. Lengths and random words depend on seed and index alone, the prefix and
+ * the number on the run's salt, too: what a server was asked by an earlier run it may
+ * have kept. The servers of one run are asked the same.
  *
  * Threading: one thread.
  */
@@ -37,8 +38,6 @@ enum status load_dist_parse(struct load_dist *d, const char *text, const char *w
 const char *load_dist_text(const struct load_dist *d, char *buf, size_t cap);
 /* A draw, 1..LOAD_MAX_TOKENS. */
 int load_dist_draw(const struct load_dist *d, uint64_t *state);
-/* Its mean, of the distribution before it is cut. */
-double load_dist_mean(const struct load_dist *d);
 
 struct load_texts; /* of a file */
 
@@ -48,10 +47,12 @@ struct load_prompts {
     bool is_chat;                    /* /v1/chat/completions; else /v1/completions */
     bool ignore_eos; /* ask for whole outputs, by an extension of llama.cpp and vLLM */
     const char *model;
-    uint64_t seed;
-    uint64_t n_before; /* requests of earlier runs: indices go on from there */
+    uint64_t seed, salt;
+    uint64_t n_before; /* requests of earlier levels: indices go on from there */
     double tokens_per_word, n_overhead; /* 1 and 0 until calibrated */
-    struct load_texts *texts;           /* NULL: words */
+    int64_t
+        n_known; /* tokens that the server had cached of prompts it could not know */
+    struct load_texts *texts; /* NULL: words */
 };
 
 /* Prompts of a JSONL file: objects with "prompt", "messages" or "conversations"
@@ -70,5 +71,9 @@ enum status load_prompts_body(void *prompts, size_t index, char **body, int *n_a
  * that makes no sense, nothing changes and it returns false. */
 bool load_prompts_calibrate(struct load_prompts *p, int words_a, int64_t tokens_a,
                             int words_b, int64_t tokens_b);
+
+/* Tokens of a cold prompt that a server may call cached: its template, and the few
+ * words that another prompt has by chance in the same place. */
+double load_prompts_cold(const struct load_prompts *p);
 
 #endif

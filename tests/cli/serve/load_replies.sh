@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# bench load: servers that hang while their connections live, or do not end a body.
+# bench load: servers that hang while their connections live, or do not end a body; what a
+# server may know of the prompts; the end of an open loop.
 . "$SRC/tests/cli/serve/lib.sh"
 
 # What keeps a connection alive is no text: it is silence, and no reason to wait for ever.
@@ -13,4 +14,29 @@ tr '\n' ' ' <out | tr -s ' ' | grep -qF "silent for 0.2 s after 3 pieces" || fai
 serve ttft=1 gap=1 fault=linger every=4
 load --users 2 --requests 5 --output 4 --timeout 0.4 --json || fail "linger: $(cat err)"
 grep -q '"n_failed": 0' out || fail "whole answers are failures: $(cat out)"
+
+# No request has a prompt that the server could know: not of an earlier level, however
+# many requests that sent beyond those that count, and not of an earlier run.
+serve ttft=1 gap=1 remember=1 cached=12
+for run in 1 2; do
+    load --users 4,3 --requests 10 --output 1-40 --json || fail "run $run: $(cat err)"
+    "$python" - out <<'END' || fail "run $run asks for what was there: $(cat out)"
+import json, sys
+for r in json.load(open(sys.argv[1]))["rows"]:
+    assert r["n_cached_requests"] == 0 and r["ttft_cached_s"] is None, r["n_cached_requests"]
+    assert r["ttft_uncached_s"] > 0
+END
+done
+load --users 1 --requests 10 --output 2 --prompt 80 --prefix 50 --json || fail "$(cat err)"
+"$python" - out <<'END' || fail "a prefix is not cached: $(cat out)"
+import json, sys
+r, = json.load(open(sys.argv[1]))["rows"]
+assert r["n_cached_requests"] == r["n_requests"] == 10 + 1 and r["ttft_uncached_s"] is None, r
+END
+
+# An open loop goes on until the last request that counts has ended: requests behind it
+# keep the server as busy as it was. This seed's 30th answer is a long one.
+serve ttft=1 gap=2
+load --rate 150 --requests 30 --output 1-200 --seed 1 || fail "$(cat err)"
+grep -qE "^slmbench-(3[0-9]|[4-9][0-9]) " log || fail "nothing is sent after the 30th: $(cut -c1-60 log)"
 rm -rf "$WORK"

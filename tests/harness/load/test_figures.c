@@ -71,7 +71,7 @@ static struct load_figures figures_of(const struct load_result *r, int n_users)
     struct load_figures f;
     struct err err = ERR_INIT;
 
-    assert_int_equal(load_figures_make(&f, r, n_users, NULL, &err), ST_OK);
+    assert_int_equal(load_figures_make(&f, r, n_users, NULL, 20, &err), ST_OK);
     return f;
 }
 
@@ -126,12 +126,51 @@ static void failures_are_not_throughput(void **state)
     free_run(&r);
 }
 
+/* Nor does it in a window that is long enough to count what comes in it: here every
+ * fourth one fails after 48 of its 64 tokens. */
+static void pieces_of_failures_are_not_throughput(void **state)
+{
+    struct load_result r = make_run(4, 40);
+    struct load_figures f;
+
+    (void)state;
+    for (size_t i = 3; i < r.n; i += 4) {
+        r.records[i].end = LOAD_FAILED;
+        r.records[i].n_pieces = 48;
+        r.records[i].n_tokens = -1;
+    }
+    f = figures_of(&r, 4);
+    assert_true(isfinite(f.little)); /* it was the window */
+    assert_true(fabs(f.tok_per_s / (3 * N_TOKENS / E2E_S) - 1) < 0.03);
+    free_run(&r);
+}
+
+/* Of every prompt the server's template is cached, of some more. */
+static void cold_and_cached_are_kept_apart(void **state)
+{
+    struct load_result r = make_run(1, 40);
+    struct load_figures f;
+
+    (void)state;
+    for (size_t i = 0; i < r.n; i++) {
+        r.records[i].n_cached = i % 2 ? 100 : 20;
+        r.records[i].first_ns -= i % 2 ? 200000000 : 0;
+    }
+    f = figures_of(&r, 1);
+    assert_int_equal(f.n_cached, f.n / 2 + f.n % 2); /* the first is warm-up */
+    assert_true(fabs(f.ttft_cold_s - TTFT_S) < 1e-6);
+    assert_true(fabs(f.ttft_cached_s - (TTFT_S - 0.2)) < 1e-6);
+    free_run(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(throughput_is_the_servers),
         cmocka_unit_test(few_requests_do_not_make_it_fast),
         cmocka_unit_test(failures_are_not_throughput),
+        cmocka_unit_test(pieces_of_failures_are_not_throughput),
+        cmocka_unit_test(cold_and_cached_are_kept_apart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
