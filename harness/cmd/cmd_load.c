@@ -5,6 +5,7 @@
 #include "harness/cmd/cmd.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/base/interrupt.h"
 #include "harness/client/client.h"
@@ -33,6 +34,50 @@ struct request {
     bool json;
 };
 
+/* Each --launch is a server with a name of its own. */
+static enum status check_launches(const struct load_plan *p, struct err *err)
+{
+    char names[LOAD_MAX_SERVERS][LAUNCH_MAX_NAME + 1];
+    const char *command;
+    enum status st = ST_OK;
+
+    if (p->launches.n > LOAD_MAX_SERVERS)
+        return err_set(err, ST_USAGE, "--launch: %zu servers are more than %d",
+                       p->launches.n, LOAD_MAX_SERVERS);
+    for (size_t i = 0; i < p->launches.n && st == ST_OK; i++) {
+        st = launch_parse(p->launches.v[i], names[i], &command, err);
+        for (size_t k = 0; k < i && st == ST_OK; k++)
+            if (!strcmp(names[k], names[i]))
+                st = err_set(err, ST_USAGE, "--launch: two servers have the name %s",
+                             names[i]);
+    }
+    return st;
+}
+
+/* Settings that leave nothing of each other. */
+static enum status check_together(const struct load_plan *p, struct err *err)
+{
+    const struct load_settings *s = &p->s;
+
+    if (p->resume && !p->dir_path)
+        return err_set(err, ST_USAGE, "--resume: which directory? add -o DIR");
+    if (p->mem_limit && !p->launches.n)
+        return err_set(err, ST_USAGE, "--mem limits a server that --launch starts");
+    if (p->n_rounds > 1 && !p->launches.n)
+        return err_set(err, ST_USAGE, "--rounds repeats servers that --launch starts");
+    if (s->rate > 0 && (s->users.n || s->open_loop))
+        return err_set(err, ST_USAGE,
+                       "--rate is an open loop alone: leave out --users and "
+                       "--open-loop, or --rate");
+    if (!s->file && s->prompt.kind != LOAD_LOGNORMAL &&
+        s->n_prefix + LOAD_UNIQUE_WORDS > s->prompt.b && s->n_prefix)
+        return err_set(err, ST_USAGE,
+                       "--prefix: %d tokens leave nothing of a --prompt of %g for what "
+                       "tells prompts apart, %d words",
+                       s->n_prefix, s->prompt.b, LOAD_UNIQUE_WORDS);
+    return ST_OK;
+}
+
 static enum status check(struct request *q, struct err *err)
 {
     struct load_plan *p = &q->plan;
@@ -44,15 +89,10 @@ static enum status check(struct request *q, struct err *err)
         st = load_dist_parse(&p->s.output, q->output, "--output", err);
     if (st == ST_OK)
         st = slo_parse(&p->s.slo, q->slo, err);
-    if (st == ST_OK && p->resume && !p->dir_path)
-        st = err_set(err, ST_USAGE, "--resume: which directory? add -o DIR");
-    if (st == ST_OK && p->launches.n > LOAD_MAX_SERVERS)
-        st = err_set(err, ST_USAGE, "--launch: %zu servers are more than %d",
-                     p->launches.n, LOAD_MAX_SERVERS);
-    for (size_t i = 0; i < p->launches.n && st == ST_OK; i++)
-        st = launch_parse(p->launches.v[i], name, &command, err);
-    if (st == ST_OK && p->mem_limit && !p->launches.n)
-        st = err_set(err, ST_USAGE, "--mem limits a server that --launch starts");
+    if (st == ST_OK)
+        st = check_launches(p, err);
+    if (st == ST_OK)
+        st = check_together(p, err);
     return st ? st : load_client_check(err); /* before anything is written or started */
 }
 

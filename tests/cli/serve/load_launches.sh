@@ -18,4 +18,7 @@ grep -q '"detail": "e ended while it was asked: no memory is left"' out || fail 
 # ---- variables before the program, as Ollama's address is one
 "$BENCH" load --launch "v=AT={port} sh -c 'exec \"$SLOW_SERVER\" port.v log.v port=\$AT'" --no-roof \
     --prompt 40 --users 1 --requests 5 --output 2 >out 2>err || fail "variables: $(cat err)"
+
+refused 2 "--rounds repeats servers that --launch starts" load http://127.0.0.1:1 --rounds 2
+refused 2 "two servers have the name a" load --launch "a=x {port}" --launch "a=y {port}"
 rm -rf "$WORK"

@@ -33,10 +33,12 @@ import json, sys
 r, = json.load(open(sys.argv[1]))["rows"]
 assert r["n_cached_requests"] == r["n_requests"] == 10 + 1 and r["ttft_uncached_s"] is None, r
 END
+refused 2 "leave nothing of a --prompt of 40" load "$url" --users 1 --prompt 40 --prefix 40
 
 # An open loop goes on until the last request that counts has ended: requests behind it
 # keep the server as busy as it was. This seed's 30th answer is a long one.
 serve ttft=1 gap=2
 load --rate 150 --requests 30 --output 1-200 --seed 1 || fail "$(cat err)"
 grep -qE "^slmbench-(3[0-9]|[4-9][0-9]) " log || fail "nothing is sent after the 30th: $(cut -c1-60 log)"
+refused 2 "--rate is an open loop alone" load "$url" --rate 5 --users 1
 rm -rf "$WORK"
