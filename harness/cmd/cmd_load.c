@@ -18,8 +18,9 @@ static const struct opt_usage usage = {
     .about =
         "Sends requests to a server with OpenAI's interface (/v1/chat/completions, "
         "streamed) and says how many users it carries: 1, 2, 4 ... users until "
-        "throughput stops growing, then the most of whose requests 90 % meet the "
-        "limits. Each user sends the next request when the last has ended. Then, with "
+        "throughput stops growing and the limits are missed, then the most of whose "
+        "requests 90 % meet them. Each user sends the next request when the last has "
+        "ended. Then, with "
         "--open-loop, requests at random times, whose latency counts from those times. "
         "docs/serving.md says what the figures mean.",
     .no_kernels = true,
@@ -82,8 +83,6 @@ static enum status check(struct request *q, struct err *err)
 {
     struct load_plan *p = &q->plan;
     enum status st = load_dist_parse(&p->s.prompt, q->prompt, "--prompt", err);
-    char name[LAUNCH_MAX_NAME + 1];
-    const char *command;
 
     if (st == ST_OK)
         st = load_dist_parse(&p->s.output, q->output, "--output", err);
@@ -104,7 +103,7 @@ static bool has_levels(const struct load_found *f)
     return false;
 }
 
-/* What was measured, also by a run that was ended. */
+/* What was measured, also by a run that was ended or whose server did not go on. */
 static enum status print(const struct request *q, const struct load_found *f,
                          struct err *err)
 {
@@ -125,7 +124,7 @@ static enum status run(struct request *q, struct err *err)
         st = measuring_begin(err);
     if (st == ST_OK)
         st = load_servers_run(&found, &q->plan, err);
-    if ((st == ST_OK || st == ST_INTERRUPTED) && has_levels(&found)) {
+    if (has_levels(&found)) {
         struct err printing = ERR_INIT;
 
         if (print(q, &found, &printing) && st == ST_OK)
@@ -141,10 +140,10 @@ int cmd_load(int argc, char **argv)
 {
     struct request q = {.plan = {.s = {.max_users = 64,
                                        .n_requests = 60,
-                                       .level_s = 300,
-                                       .silence_s = 120,
+                                       .level_s = LOAD_LEVEL_S,
+                                       .silence_s = LOAD_SILENCE_S,
                                        .max_late_ms = 5,
-                                       .seed = 1},
+                                       .seed = LOAD_SEED},
                                  .start_s = 600,
                                  .n_rounds = 1,
                                  .argc = argc,
@@ -162,7 +161,7 @@ int cmd_load(int argc, char **argv)
         OPT_INTS(0, "users", &s->users, "LIST", "these numbers of users only", 1, LOAD_MOST_USERS),
         OPT_INT(0, "max-users", &s->max_users, "N", "the ladder ends there (default 64)", 1, LOAD_MOST_USERS),
         OPT_INT(0, "requests", &s->n_requests, "N", "that count at a load level (default 60)", 5, 100000),
-        OPT_DOUBLE(0, "level-time", &s->level_s, "S", "seconds of sending at a load level, at most (300)", 0.1, 86400),
+        OPT_DOUBLE(0, "level-time", &s->level_s, "S", "seconds of sending at a closed level, at most (300)", 0.1, 86400),
         OPT_FLAG(0, "open-loop", &s->open_loop, "then 50, 70 and 90 % of the capacity's rate"),
         OPT_DOUBLE(0, "rate", &s->rate, "R", "an open loop of R requests a second only", 1e-4, 1e4),
         OPT_STR(0, "prompt", &q.prompt, "TOKENS", "512 (default), 100-900, lognormal:400:0.8"),
@@ -173,9 +172,9 @@ int cmd_load(int argc, char **argv)
         OPT_FLAG(0, "completions", &s->completions, "use /v1/completions"),
         OPT_STR(0, "model", &s->model, "NAME", "what requests name (default: the server's first)"),
         OPT_STR(0, "api-key-env", &s->key_env, "VAR", "environment variable with the API key"),
-        OPT_DOUBLE(0, "timeout", &s->silence_s, "S", "a request that is silent for so long has failed (120)", 0.1, 86400),
+        OPT_DOUBLE(0, "timeout", &s->silence_s, "S", "a request without text for so long has failed (120)", 0.1, 86400),
         OPT_DOUBLE(0, "max-late", &s->max_late_ms, "MS", "p99 of our own lateness that is no disturbance (5)", 0.01, 1e4),
-        OPT_U64(0, "seed", &s->seed, "N", "of the prompts and times (default 1)"),
+        OPT_U64(0, "seed", &s->seed, "N", "of lengths, words and times (default 1)"),
         OPT_STRS(0, "launch", &p->launches, "NAME=CMD", "start this server, with {port} in CMD; repeatable: interleaved"),
         OPT_INT(0, "rounds", &p->n_rounds, "N", "of all launches (default 1)", 1, 100),
         OPT_BYTES(0, "mem", &p->mem_limit, "SIZE", "memory of such a server, as 6G"),

@@ -64,12 +64,17 @@ static enum status find_model(struct load_run *x, struct err *err)
     }
     if (x->s->model)
         name = x->s->model;
+    if (st == ST_OK && !name && (http == 401 || http == 403))
+        st = err_set(err, ST_IO,
+                     "%s wants an API key (HTTP %d): --api-key-env names the variable "
+                     "that has one",
+                     x->base, http);
     if (st == ST_OK && !name)
         st = err_set(err, ST_IO,
                      "%s/v1/models names no model (HTTP %d); name one with --model",
                      x->base, http);
-    if (st == ST_OK)
-        text_harmless(x->model, sizeof x->model, name);
+    if (st == ST_OK && !(x->model = strdup(name)))
+        st = err_set(err, ST_NO_MEMORY, "no memory for a name");
     free(text);
     json_decref(list);
     return st;
@@ -111,11 +116,11 @@ static enum status calibrate(struct load_run *x, struct err *err)
             break;
         if (r.is_interrupted)
             st = err_set(err, ST_INTERRUPTED, "interrupted");
-        else if (r.n && r.records[0].end == LOAD_OK)
-            note_calibration(x, &r.records[0], &tokens[i]);
-        else
+        else if (!r.n || r.records[0].end != LOAD_OK)
             st = err_set(err, ST_IO, "%s does not answer a request: %s", x->url,
                          r.n ? r.records[0].why : "none was sent");
+        else
+            note_calibration(x, &r.records[0], &tokens[i]);
         load_result_free(&r);
     }
     if (st == ST_OK)
@@ -136,58 +141,17 @@ static enum status ladder(struct load_run *x, struct err *err)
     double before = 0;
     enum status st = ST_OK;
 
+    x->a->by_ladder = true;
     for (int n = 1; n <= x->s->max_users && st == ST_OK && has_room(x); n *= 2) {
         struct load_level *level;
 
         st = load_level_users(x, n, &level, err);
         if (st == ST_OK && !(level->row.tok_per_s > GAIN * before) &&
-            level->verdict != SLO_MEETS)
+            level->verdict == SLO_MISSES)
             break;
         before = fmax(before, level->row.tok_per_s);
     }
     return st;
-}
-
-/* The ends so far: the most that meet the SLO with none below them that does not, the
- * fewest above that miss it. */
-static void find_ends(struct load_answer *a)
-{
-    a->carries = a->misses = 0;
-    for (size_t i = 0; i < a->n_levels; i++)
-        if (a->level[i].n_users && a->level[i].verdict == SLO_MISSES &&
-            (!a->misses || a->level[i].n_users < a->misses))
-            a->misses = a->level[i].n_users;
-    for (size_t i = 0; i < a->n_levels; i++)
-        if (a->level[i].verdict == SLO_MEETS && a->level[i].n_users > a->carries &&
-            (!a->misses || a->level[i].n_users < a->misses))
-            a->carries = a->level[i].n_users;
-}
-
-static bool is_tried(const struct load_answer *a, int n_users)
-{
-    for (size_t i = 0; i < a->n_levels; i++)
-        if (a->level[i].n_users == n_users)
-            return true;
-    return false;
-}
-
-/* The middle of the longest stretch between the ends that nobody tried; 0: none. */
-static int next_users(const struct load_answer *a)
-{
-    int begin = 0, longest = 0, at = 0;
-
-    for (int n = a->carries + 1; n <= a->misses; n++) {
-        if (n < a->misses && !is_tried(a, n)) {
-            begin = begin ? begin : n;
-            if (n - begin + 1 > longest) {
-                longest = n - begin + 1;
-                at = (begin + n) / 2;
-            }
-        } else {
-            begin = 0;
-        }
-    }
-    return at;
 }
 
 static enum status find_capacity(struct load_run *x, struct err *err)
@@ -195,21 +159,12 @@ static enum status find_capacity(struct load_run *x, struct err *err)
     struct load_answer *a = x->a;
     enum status st = ST_OK;
 
-    a->by_ladder = true;
-    find_ends(a);
-    while (st == ST_OK && a->misses && next_users(a) && has_room(x)) {
+    load_answer_find(a);
+    while (st == ST_OK && a->misses && load_answer_next(a) && has_room(x)) {
         struct load_level *level;
 
-        st = load_level_users(x, next_users(a), &level, err);
-        find_ends(a);
-    }
-    for (size_t i = 0; i < a->n_levels; i++) {
-        const struct load_level *s = &a->level[i];
-
-        a->undecided |= s->n_users > a->carries && s->verdict == SLO_UNDECIDED &&
-                        (!a->misses || s->n_users < a->misses);
-        if (s->n_users == a->carries && s->n_users)
-            a->rate = s->row.req_per_s;
+        st = load_level_users(x, load_answer_next(a), &level, err);
+        load_answer_find(a);
     }
     return st;
 }
@@ -230,6 +185,7 @@ static enum status run_all(struct load_run *x, struct err *err)
         if (st == ST_OK)
             st = find_capacity(x, err);
     }
+    load_answer_find(x->a);
     for (size_t i = 0; i < 3 && st == ST_OK && s->open_loop && x->a->rate > 0; i++)
         st = load_level_open(x, x->a->rate * shares[i], shares[i], err);
     return st;
@@ -261,7 +217,7 @@ enum status load_run(struct load_answer *a, const struct load_settings *s,
                                        .n_prefix = s->n_prefix,
                                        .is_chat = !s->completions,
                                        .ignore_eos = s->ignore_eos,
-                                       .model = s->model ? s->model : x->model,
+                                       .model = x->model,
                                        .seed = s->seed,
                                        .salt = s->salt,
                                        .tokens_per_word = 1,
@@ -276,6 +232,8 @@ enum status load_run(struct load_answer *a, const struct load_settings *s,
         progress_end(&x->progress);
     }
     load_texts_free(texts);
+    free(x->cells);
+    free(x->model);
     free(x);
     return st;
 }

@@ -3,7 +3,8 @@
  * load.h - how many users a server carries
  *
  * Model of the world: requests at one load are a (load) level, and become a row. The
- * ladder takes 1, 2, 4 ... users until throughput stops growing. The capacity is the
+ * ladder takes 1, 2, 4 ... users until throughput stops growing and the limits are
+ * missed. The capacity is the
  * most users of whose requests 90 % meet each limit of the SLO: levels between one that
  * meets it and one that misses it, halving the distance; where the number of requests
  * decides neither, the level is repeated with three times as many, and may stay
@@ -29,6 +30,11 @@
 #include "harness/sweep/sweep.h"
 
 #define LOAD_MAX_LEVELS 64
+
+/* What is not asked for otherwise. */
+#define LOAD_LEVEL_S   300.0
+#define LOAD_SILENCE_S 120.0
+#define LOAD_SEED      1
 
 struct load_settings {
     const char *url;     /* of the server, or of its /v1 */
@@ -58,14 +64,15 @@ struct load_level {
     struct row row;
     int n_users;                      /* 0: open loop */
     size_t n, n_ttft_met, n_tpot_met; /* all tries together */
+    double ttft_p90_s, tpot_p90_ms;   /* likewise; NAN: too few requests */
     enum row_slo_verdict verdict;
 };
 
 struct load_answer {
     struct load_level level[LOAD_MAX_LEVELS];
     size_t n_levels;
-    int carries; /* the most users that meet the SLO; 0: not even one, or not asked */
-    int misses;  /* the fewest that miss it; 0: none did */
+    int carries;    /* the most users that meet the SLO; 0: not one for sure */
+    int misses;     /* the fewest that miss it; 0: none did */
     bool undecided; /* there are numbers of users between them that were undecided */
     bool by_ladder; /* the capacity was asked for */
     double rate;    /* requests a second of that many users */
@@ -90,8 +97,15 @@ enum status load_run(struct load_answer *a, const struct load_settings *s,
                      const struct row *done, size_t n_done, load_row_fn *fn, void *arg,
                      struct err *err);
 
-/* The levels of b behind those of a, as far as there is room. */
+/* carries, misses, undecided, rate and best from the levels (load_answer.c). */
+void load_answer_find(struct load_answer *a);
+
+/* The levels of b, of another round, behind those of a, as far as there is room. */
 void load_answer_join(struct load_answer *a, const struct load_answer *b);
+
+/* The middle of the longest stretch between carries and misses that nobody tried; 0:
+ * there is none. */
+int load_answer_next(const struct load_answer *a);
 
 /* What a row says of a level (load_row.c). */
 void load_row_fill(struct row *row, const struct load_settings *s,

@@ -20,11 +20,14 @@ struct load_run {
     void *arg;
     struct load_prompts prompts;
     struct load_target target;
-    char url[600], base[560], model[96];
+    char url[600], base[560];
+    char *model; /* that requests name; malloc'ed */
     struct progress progress;
     char doing[80];
     size_t n_wanted;
     double limit_s;
+    double *cells; /* [n_cells][REQUEST_CELLS] of all tries of a level; malloc'ed */
+    size_t n_cells;
 };
 
 /* n_users at once, in as many tries as it takes to decide, two at most; or the row that

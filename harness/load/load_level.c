@@ -8,11 +8,14 @@
 #include <time.h>
 
 #include "harness/base/format.h"
+#include "harness/base/stats.h"
 #include "harness/base/program.h"
 #include "harness/load/load_internal.h"
 
-#define MORE   3  /* times as many requests where a level was undecided */
-#define LONGER 10 /* times as many arrivals as count: they end with the last of those */
+#define MORE 3 /* times as many requests where a level was undecided */
+#define LONGER                                                             \
+    10 /* times as many arrivals as count: they end with the last of those \
+        */
 
 static void on_progress(void *arg, size_t n_ended, double seconds)
 {
@@ -59,7 +62,7 @@ static void describe(const struct load_run *x, int n_users, double rate,
     row->kind = ROW_LOAD;
     row->attempt = first_attempt(x);
     snprintf(row->build, sizeof row->build, "%.39s", build_version());
-    snprintf(row->model, sizeof row->model, "%s", x->model);
+    text_harmless(row->model, sizeof row->model, x->model);
     text_harmless(row->server_url, sizeof row->server_url, x->base);
     load_dist_text(&s->prompt, row->prompt_lengths, sizeof row->prompt_lengths);
     if (s->file) {
@@ -79,11 +82,11 @@ static void describe(const struct load_run *x, int n_users, double rate,
         row->rate_asked = rate;
     if (n_users)
         snprintf(row->point, sizeof row->point, "load/%s%s%.20s/p%.12s/o%.12s/u%d",
-                 row->engine, *row->engine ? "/" : "", x->model, row->prompt_lengths,
+                 row->engine, *row->engine ? "/" : "", row->model, row->prompt_lengths,
                  row->output_lengths, n_users);
     else
         snprintf(row->point, sizeof row->point, "load/%s%s%.20s/p%.12s/o%.12s/r%.4g",
-                 row->engine, *row->engine ? "/" : "", x->model, row->prompt_lengths,
+                 row->engine, *row->engine ? "/" : "", row->model, row->prompt_lengths,
                  row->output_lengths, rate);
 }
 
@@ -110,6 +113,44 @@ static void add_up(struct load_level *level, const struct load_figures *f)
     level->n_ttft_met += f->n_ttft_met;
     level->n_tpot_met += f->n_tpot_met;
     level->verdict = slo_judge_both(level->n_ttft_met, level->n_tpot_met, level->n);
+}
+
+static enum status keep_cells(struct load_run *x, const struct load_samples *s,
+                              struct err *err)
+{
+    const size_t all = x->n_cells + s->n_requests;
+    double *more = realloc(x->cells, (all + 1) * REQUEST_CELLS * sizeof *more);
+
+    if (!more)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu times", all);
+    x->cells = more;
+    memcpy(more + x->n_cells * REQUEST_CELLS, s->requests,
+           s->n_requests * REQUEST_CELLS * sizeof *more);
+    x->n_cells = all;
+    return ST_OK;
+}
+
+/* The 90th percentile of a time over all tries. A failed request takes for ever; an
+ * answer of one token has no time per token. */
+static double p90_of(const struct load_run *x, int cell)
+{
+    double *v = malloc((x->n_cells + 1) * sizeof *v), out = NAN;
+    size_t n = 0;
+
+    for (size_t i = 0; v && i < x->n_cells; i++) {
+        const double *cells = &x->cells[i * REQUEST_CELLS];
+
+        if (!isfinite(cells[REQUEST_TTFT_S]))
+            v[n++] = INFINITY;
+        else if (isfinite(cells[cell]))
+            v[n++] = cells[cell];
+    }
+    if (v) {
+        stats_sort(v, n);
+        out = load_quantile(v, n, 0.9).value;
+    }
+    free(v);
+    return out;
 }
 
 /* Memory's bandwidth at one end of a level, which takes about a second. */
@@ -153,6 +194,10 @@ static enum status measure(struct load_run *x, struct load_level *level,
             (int)(r.is_interrupted ? SLO_UNDECIDED : level->verdict);
         st = make_samples(&samples, &r, f.n_warm_up, err);
     }
+    if (st == ST_OK)
+        st = keep_cells(x, &samples, err);
+    level->ttft_p90_s = p90_of(x, REQUEST_TTFT_S);
+    level->tpot_p90_ms = p90_of(x, REQUEST_TPOT_MS);
     if (st == ST_OK && x->fn)
         st = x->fn(x->arg, &level->row, &samples, err);
     point_samples_free(&samples.e2e);
@@ -186,25 +231,20 @@ static struct load_level *new_level(struct load_run *x)
 {
     struct load_answer *a = x->a;
 
+    x->n_cells = 0;
     memset(&a->level[a->n_levels], 0, sizeof a->level[0]);
     return &a->level[a->n_levels++];
 }
 
-static void note_best(struct load_answer *a)
+static void take_known(struct load_level *level, const struct row *known)
 {
-    const int i = (int)a->n_levels - 1;
-
-    if (a->level[i].n_users &&
-        (a->best < 0 || a->level[i].row.tok_per_s > a->level[a->best].row.tok_per_s))
-        a->best = i;
-}
-
-void load_answer_join(struct load_answer *a, const struct load_answer *b)
-{
-    for (size_t i = 0; i < b->n_levels && a->n_levels < LOAD_MAX_LEVELS; i++) {
-        a->level[a->n_levels++] = b->level[i];
-        note_best(a);
-    }
+    level->row = *known;
+    level->verdict = (enum row_slo_verdict)known->slo_verdict;
+    level->n = known->n_requests > 0 ? (size_t)known->n_requests : 0;
+    level->n_ttft_met = known->n_ttft_met > 0 ? (size_t)known->n_ttft_met : 0;
+    level->n_tpot_met = known->n_tpot_met > 0 ? (size_t)known->n_tpot_met : 0;
+    level->ttft_p90_s = known->ttft_p90_s;
+    level->tpot_p90_ms = known->tpot_p90_ms;
 }
 
 enum status load_level_users(struct load_run *x, int n_users, struct load_level **out,
@@ -219,6 +259,7 @@ enum status load_level_users(struct load_run *x, int n_users, struct load_level 
     struct load_level *level = new_level(x);
     const struct row *known;
     char what[40];
+    int n_done = 0; /* tries */
     enum status st = ST_OK;
 
     level->n_users = n_users;
@@ -226,15 +267,10 @@ enum status load_level_users(struct load_run *x, int n_users, struct load_level 
     known = find_done(x, &level->row);
     *out = level;
     if (known) {
-        level->row = *known;
-        level->verdict = (enum row_slo_verdict)known->slo_verdict;
-        level->n = known->n_requests > 0 ? (size_t)known->n_requests : 0;
-        level->n_ttft_met = known->n_ttft_met > 0 ? (size_t)known->n_ttft_met : 0;
-        level->n_tpot_met = known->n_tpot_met > 0 ? (size_t)known->n_tpot_met : 0;
-        note_best(x->a);
-        return ST_OK;
+        n_done = (int)(known->attempt - level->row.attempt) + 1;
+        take_known(level, known);
     }
-    for (int try = 1; try <= most_tries(x) && st == ST_OK; try++) {
+    for (int try = n_done + 1; try <= most_tries(x) && st == ST_OK; try++) {
         const size_t n = (size_t)x->s->n_requests * (try > 1 ? MORE : 1);
 
         if (try > 1 && level->verdict != SLO_UNDECIDED)
@@ -248,7 +284,6 @@ enum status load_level_users(struct load_run *x, int n_users, struct load_level 
         begin_progress(x, what);
         st = measure(x, level, &work, err);
     }
-    note_best(x->a);
     return st;
 }
 
@@ -259,6 +294,7 @@ enum status load_level_open(struct load_run *x, double rate, double share,
     const size_t n_at = n * LONGER;
     double *at_s = malloc(n_at * sizeof *at_s);
     struct load_level *level = new_level(x);
+    const struct row *known;
     const struct load_work work = {.at_s = at_s,
                                    .n_at = n_at,
                                    .n_wanted = n,
@@ -275,6 +311,12 @@ enum status load_level_open(struct load_run *x, double rate, double share,
     describe(x, 0, rate, &level->row);
     if (share > 0)
         level->row.capacity_pct = 100 * share;
+    known = find_done(x, &level->row);
+    if (known) {
+        take_known(level, known);
+        free(at_s);
+        return ST_OK;
+    }
     x->n_wanted = n;
     x->limit_s = 0;
     snprintf(what, sizeof what, "%.3g requests a second", rate);

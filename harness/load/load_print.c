@@ -26,8 +26,8 @@ static void make_series(struct users_series *out, const struct load_answer *a,
             out->level[out->n++] =
                 (struct users_level){.n_users = level->n_users,
                                      .row = &level->row,
-                                     .ttft_p90_s = {level->row.ttft_p90_s, NAN, NAN},
-                                     .tpot_p90_ms = {level->row.tpot_p90_ms, NAN, NAN},
+                                     .ttft_p90_s = {level->ttft_p90_s, NAN, NAN},
+                                     .tpot_p90_ms = {level->tpot_p90_ms, NAN, NAN},
                                      .n_ttft_met = level->n_ttft_met,
                                      .n_tpot_met = level->n_tpot_met};
     }
@@ -42,10 +42,21 @@ void load_answer_text(const struct load_answer *a, const struct load_settings *s
     make_series(&series, a, s);
     if (a->by_ladder)
         users_say_capacity(&series, buf, cap);
-    if (a->best >= 0 && isfinite(a->level[a->best].row.tok_per_s))
-        text_append(buf, cap, "%sThe most is %.3g tok/s, with %d user%s.",
-                    *buf ? " " : "", a->level[a->best].row.tok_per_s,
-                    a->level[a->best].n_users, plural(a->level[a->best].n_users, "s"));
+    if (a->best >= 0) {
+        const struct load_level *best = &a->level[a->best];
+
+        text_append(buf, cap,
+                    best->row.tok_per_s < 1000
+                        ? "%sThe most is %.3g tok/s, with %d user%s."
+                        : "%sThe most is %.0f tok/s, with %d user%s.",
+                    *buf ? " " : "", best->row.tok_per_s, best->n_users,
+                    plural(best->n_users, "s"));
+    }
+    if (s->open_loop && !(a->rate > 0))
+        text_append(buf, cap,
+                    "%sWithout users that it carries for sure there is no open loop; "
+                    "--rate gives it one.",
+                    *buf ? " " : "");
 }
 
 static const char *cell(char *buf, size_t cap, double v, int decimals)

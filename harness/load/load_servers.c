@@ -24,9 +24,9 @@ struct run {
     struct row *done;      /* [n_done], of a run that ended early */
     size_t n_done;
     struct launch *running; /* NULL: the server at a URL */
-    const char *text;       /* of its --launch */
+    const char *text;       /* of its --launch; NULL likewise */
     uint64_t salt;
-    struct topology *topo;  /* NULL: nothing of it is needed */
+    struct topology *topo; /* NULL: nothing of it is needed */
     struct load_roof roof;
 };
 
@@ -56,9 +56,9 @@ static void note_command(struct row *row, const struct run *x)
     char text[64];
 
     snprintf(buf, cap, "bench load");
-    if (x->running)
+    if (x->text)
         text_append(buf, cap, " --launch");
-    shell_word_append(buf, cap, x->running ? x->text : s->url);
+    shell_word_append(buf, cap, x->text ? x->text : s->url);
     if (p->mem_limit)
         text_append(buf, cap, " --mem %llu", (unsigned long long)p->mem_limit);
     if (row->load_mode == LOAD_MODE_CLOSED)
@@ -86,8 +86,73 @@ static void note_command(struct row *row, const struct run *x)
         text_append(buf, cap, " --api-key-env");
         shell_word_append(buf, cap, s->key_env);
     }
+    if (s->level_s != LOAD_LEVEL_S)
+        text_append(buf, cap, " --level-time %g", s->level_s);
+    if (s->silence_s != LOAD_SILENCE_S)
+        text_append(buf, cap, " --timeout %g", s->silence_s);
+    if (s->seed != LOAD_SEED)
+        text_append(buf, cap, " --seed %llu", (unsigned long long)s->seed);
     if (strlen(buf) + 1 == cap)
         buf[0] = '\0';
+}
+
+/* Whether the row is of the same server and settings, whatever its load. */
+static bool is_of_run(const struct row *row, const struct run *x)
+{
+    struct row *own = malloc(sizeof *own);
+    const char *a, *b;
+    bool is_same;
+
+    if (!own)
+        return true;
+    *own = *row;
+    note_command(own, x);
+    a = strstr(own->command, " --requests ");
+    b = strstr(row->command, " --requests ");
+    is_same = a && b ? !strcmp(a, b) : a == b;
+    if (row->load_mode == LOAD_MODE_CLOSED)
+        is_same = !strcmp(own->command, row->command);
+    else if ((a = strstr(own->command, " --rate ")) && is_same) /* it is rounded */
+        is_same = !strncmp(own->command, row->command, (size_t)(a - own->command));
+    free(own);
+    return is_same;
+}
+
+/* Rows of this server that the directory has from before: their levels are not
+ * repeated, so they must be of the same settings. */
+static enum status check_done(struct run *x, const char *name, const char *text,
+                              struct err *err)
+{
+    x->text = text;
+    for (size_t i = 0; i < x->n_done; i++) {
+        const struct row *row = &x->done[i];
+
+        if (row->kind == ROW_LOAD && !strcmp(row->engine, name) && !is_of_run(row, x))
+            return err_set(err, ST_USAGE,
+                           "%s has rows of other settings, `%.300s`: name another "
+                           "directory",
+                           format_path(x->plan->dir_path).text, row->command);
+    }
+    x->text = NULL;
+    return ST_OK;
+}
+
+static enum status check_all_done(struct run *x, struct err *err)
+{
+    const struct str_list *launches = &x->plan->launches;
+    char name[LAUNCH_MAX_NAME + 1];
+    enum status st = ST_OK;
+
+    if (!launches->n)
+        return check_done(x, "", NULL, err);
+    for (size_t i = 0; i < launches->n && st == ST_OK; i++) {
+        const char *command;
+
+        st = launch_parse(launches->v[i], name, &command, err);
+        if (st == ST_OK)
+            st = check_done(x, name, launches->v[i], err);
+    }
+    return st;
 }
 
 static enum status on_row(void *arg, struct row *row,
@@ -156,6 +221,8 @@ static enum status read_done(struct run *x, struct err *err)
         st = err_set(err, ST_NO_MEMORY, "no memory for rows");
     if (st == ST_OK && x->n_done)
         memcpy(x->done, rows, x->n_done * sizeof *rows);
+    if (st == ST_OK)
+        st = check_all_done(x, err);
     return st ? st : add_rows(x->out, x->done, x->n_done, err);
 }
 
@@ -211,6 +278,7 @@ static enum status run_launch(struct run *x, const char *text,
     if (st == ST_OK)
         st = load_run(now, &own, x->done, x->n_done, on_row, x, err);
     x->running = NULL;
+    x->text = NULL;
     launch_stop(&l);
     if (now && !a->n_levels)
         *a = *now;
@@ -276,6 +344,7 @@ static enum status conclude(struct load_found *f, bool is_interrupted, struct er
             a->n_levels--;
         for (size_t k = 0; k < a->n_levels; k++)
             copy_validity(&a->level[k].row, f);
+        load_answer_find(a);
     }
     return st;
 }
@@ -305,14 +374,16 @@ enum status load_servers_run(struct load_found *out, const struct load_plan *pla
         st = read_machine(&x, err);
     if (st == ST_OK)
         st = plan->launches.n ? run_launches(&x, err) : run_url(&x, err);
-    if (st == ST_OK || st == ST_INTERRUPTED) {
+    if (out->n_rows) { /* also of a run that ended early */
         const enum status own = conclude(out, st == ST_INTERRUPTED, &late);
 
         if (st == ST_OK && own)
             st = err_set(err, own, "%s", late.msg);
     }
-    out->is_kept = x.dir != NULL;
-    if (x.dir)
+    out->is_kept = x.dir && out->n_rows;
+    if (x.dir && !out->n_rows && !plan->resume)
+        sweep_dir_discard(x.dir);
+    else if (x.dir)
         sweep_dir_close(x.dir);
     free(x.done);
     free(x.topo);

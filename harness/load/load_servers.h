@@ -43,8 +43,10 @@ struct load_found {
     bool is_kept; /* they are in a directory */
 };
 
-/* *out is for load_found_free() in any case, and of ST_INTERRUPTED what was measured
- * until then. Errors: those of load_run(), launch_start() and sweep_dir_create(). */
+/* *out is for load_found_free() in any case, and where it ends early, what was measured
+ * until then. A directory without a row is not left behind. Errors: those of
+ * load_run(), launch_start() and sweep_dir_create(); ST_USAGE (rows of other settings
+ * are there). */
 enum status load_servers_run(struct load_found *out, const struct load_plan *plan,
                              struct err *err);
 void load_found_free(struct load_found *f);

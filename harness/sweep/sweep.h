@@ -217,6 +217,11 @@ enum status sweep_dir_create(struct sweep_dir **dir, const char *path, struct er
 enum status sweep_dir_resume(struct sweep_dir **dir, const char *path, struct err *err);
 void sweep_dir_close(struct sweep_dir *dir);
 
+/* Closes one that sweep_dir_create() has made and that got no row, and removes what it
+ * has put there, with the directory where that was not there before: the next run may
+ * have the name. */
+void sweep_dir_discard(struct sweep_dir *dir);
+
 const char *sweep_dir_path(const struct sweep_dir *dir);
 const struct row *sweep_dir_rows(const struct sweep_dir *dir, size_t *n);
 

@@ -32,6 +32,7 @@ struct sweep_dir {
     int lock, csv, samples; /* descriptors; -1: not open */
     struct row *rows;
     size_t n_rows;
+    bool is_new; /* the directory itself */
 };
 
 const char *sweep_dir_path(const struct sweep_dir *dir)
@@ -79,6 +80,21 @@ void sweep_dir_close(struct sweep_dir *dir)
         close(dir->lock);
     free(dir->rows);
     free(dir);
+}
+
+void sweep_dir_discard(struct sweep_dir *dir)
+{
+    static const char *const names[] = {"sweep.csv", SAMPLES_CSV, "machine.json",
+                                        ".lock"};
+    char path[600];
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        file_path(dir, names[i], path, sizeof path);
+        unlink(path);
+    }
+    if (dir->is_new)
+        rmdir(dir->path);
+    sweep_dir_close(dir);
 }
 
 /* ---- writing ---------------------------------------------------------------- */
@@ -218,6 +234,7 @@ enum status sweep_dir_create(struct sweep_dir **out, const char *path, struct er
     char chosen[512], csv[600];
     struct sweep_dir *dir;
     enum status status;
+    bool is_new;
 
     if (path && strlen(path) >= sizeof chosen)
         return err_set(err, ST_USAGE, "the name of the output directory is too long");
@@ -232,12 +249,14 @@ enum status sweep_dir_create(struct sweep_dir **out, const char *path, struct er
             "%s holds a sweep already; continue it with --resume %s, or name "
             "another directory",
             chosen, chosen);
+    is_new = access(chosen, F_OK) != 0;
     status = dirs_make(chosen, err);
     if (status)
         return status;
     dir = dir_new(chosen);
     if (!dir)
         return err_set(err, ST_NO_MEMORY, "no memory");
+    dir->is_new = is_new;
     status = take_lock(dir, err);
     if (status == ST_OK)
         status = open_file(dir, "sweep.csv", O_RDWR | O_EXCL, &dir->csv, err);

@@ -4,6 +4,21 @@
 # bench load: servers that end while they are asked, and what --launch takes.
 . "$SRC/tests/cli/serve/lib.sh"
 
+# ---- a server that is there no more: what was measured until then is said. Two requests
+# are sent beforehand, and fourteen at the first level.
+serve ttft=1 gap=1 fault=exit every=17
+code=0
+load --users 1,20 --requests 12 --output 2 -o rows || code=$?
+[ $code = 2 ] || fail "a server that has ended is no error: $code, $(cat err)"
+grep -q "requests failed: " err || fail "no reason: $(cat err)"
+tr '\n' ' ' <out | grep -qE "The most is [0-9.]+ tok/s, with 1 user\." || fail "no answer: $(cat out)"
+grep -qE "^ +1 +13 .* undecided$" out || fail "no level: $(cat out)"
+[ "$(wc -l <rows/sweep.csv)" = 3 ] || fail "rows: $(cut -c1-80 rows/sweep.csv)"
+# Numbers of users at which all requests failed are missed, for the report as well.
+"$BENCH" report rows -o rows.html >report 2>err || fail "report: $(cat err)"
+grep -q "20 are too many" rows.html && grep -q "all requests failed" rows.html ||
+    fail "the report does not know that 20 users were too many"
+
 # ---- one that was started here: that it ended is in its row, with its last words
 cat >ends <<END
 #!/bin/sh

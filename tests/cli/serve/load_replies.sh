@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# bench load: servers that hang while their connections live, or do not end a body; what a
-# server may know of the prompts; the end of an open loop.
+# bench load: servers that hang while their connections live, do not end a body, want a
+# key or a long name; what a server may know of the prompts; the end of an open loop.
 . "$SRC/tests/cli/serve/lib.sh"
 
 # What keeps a connection alive is no text: it is silence, and no reason to wait for ever.
@@ -14,6 +14,14 @@ tr '\n' ' ' <out | tr -s ' ' | grep -qF "silent for 0.2 s after 3 pieces" || fai
 serve ttft=1 gap=1 fault=linger every=4
 load --users 2 --requests 5 --output 4 --timeout 0.4 --json || fail "linger: $(cat err)"
 grep -q '"n_failed": 0' out || fail "whole answers are failures: $(cat out)"
+
+# The model's name is sent as the server gave it, however long: paths are names, too.
+long=/$(printf 'folder-%.0s' $(seq 20))/model.gguf
+serve ttft=1 gap=1 name="$long" key=abc-123
+refused 2 "wants an API key (HTTP 401): --api-key-env" load "$url" --users 1
+SERVER_KEY=abc-123 load --users 1 --requests 5 --output 2 --api-key-env SERVER_KEY --json ||
+    fail "a long name: $(cat err)"
+grep -q '"n_failed": 0' out || fail "a long name: $(cat out)"
 
 # No request has a prompt that the server could know: not of an earlier level, however
 # many requests that sent beyond those that count, and not of an earlier run.
@@ -41,4 +49,8 @@ serve ttft=1 gap=2
 load --rate 150 --requests 30 --output 1-200 --seed 1 || fail "$(cat err)"
 grep -qE "^slmbench-(3[0-9]|[4-9][0-9]) " log || fail "nothing is sent after the 30th: $(cut -c1-60 log)"
 refused 2 "--rate is an open loop alone" load "$url" --rate 5 --users 1
+load --users 1 --requests 80 --output 2 --open-loop --slo 10s/1000ms --json || fail "$(cat err)"
+[ "$(grep -c '"capacity_pct": [579]0.0' out)" = 3 ] || fail "no open loop after --users: $(cat out)"
+load --users 1 --requests 5 --output 2 --open-loop || fail "$(cat err)"
+tr '\n' ' ' <out | tr -s ' ' | grep -q "there is no open loop" || fail "an open loop is left out without a word: $(cat out)"
 rm -rf "$WORK"
