@@ -12,7 +12,7 @@
  *
  * and so on from slm_eval(). examples/generate.c is a complete program.
  *
- * A struct slm is one model, one sequence, one thread pool. All memory is
+ * A struct slm is one model, one sequence or several, one thread pool. All memory is
  * allocated by slm_open(); slm_eval() does not allocate and enters the kernel only to
  * wait for its threads, for pages and for streamed weights, which another thread reads.
  *
@@ -81,8 +81,10 @@ struct slm_params {
                                  first; NULL: the OS places threads */
     int n_ctx;                /* positions of a sequence; 0: the model's own maximum */
     int n_sequences;          /* that slm_batch() can go on with; 0: one */
-    size_t n_pool; /* positions of several sequences together, for which the KV cache
-                      has room; 0: n_ctx of each */
+    bool paged;    /* the KV cache of one sequence is in pages, too, as that of several
+                      is: what it begins with can be kept then */
+    size_t n_pool; /* with pages: positions of all sequences together, for which the KV
+                      cache has room; 0: n_ctx of each */
     int kv_window; /* a token sees the last positions only, this many with
                       itself, and the first n_sinks: the KV cache holds these
                       (and n_back more), and a sequence has no end. Layers with a
@@ -332,8 +334,8 @@ int slm_seq_least_past(const struct slm *m, int seq);
  * They differ. */
 void slm_seq_fork(struct slm *m, int from, int to);
 
-/* Pages of all sequences, and the free ones: 0 and 0 of a model with one sequence, or
- * with windows in all layers. */
+/* Pages of all sequences, and the free ones: 0 and 0 of a model with one sequence that
+ * is not paged, or with windows in all layers. */
 void slm_pages(const struct slm *m, size_t *n, size_t *n_free);
 
 /* Pages that n more tokens of a sequence take from the free ones. */
@@ -344,15 +346,15 @@ size_t slm_seq_pages(const struct slm *m, int seq, int n);
  *
  * Pages of a sequence can be kept when it ends, so that a later one that begins with
  * the same tokens need not compute them again. They take room that sequences may need:
- * forget them then, those used longest ago first. Only of models whose layers keep all
- * positions; the others have windows, or states of the sequence's end alone. */
+ * forget them then, those used longest ago first. Only with pages, and of models whose
+ * layers keep all positions; the others have windows, or states of the sequence's end
+ * alone. */
 
 bool slm_keeps_prefixes(const struct slm *m);
 
 /* Keep the pages of a sequence, whose tokens are tokens[slm_seq_n_past()]. It may go
- * on, or be truncated. Error: ST_NO_MEMORY (for the table of them). */
-enum status slm_prefix_keep(struct slm *m, int seq, const int32_t *tokens,
-                            struct err *err);
+ * on, or be truncated. */
+void slm_prefix_keep(struct slm *m, int seq, const int32_t *tokens);
 
 /* Give an empty sequence the positions that are known of tokens[n], fewer than n so
  * that one is left to compute; how many. */
@@ -362,7 +364,7 @@ int slm_prefix_take(struct slm *m, int seq, const int32_t *tokens, int n);
 void slm_prefix_forget(struct slm *m, size_t n_free);
 
 /* Pages that are kept, and those of them that no sequence has, too: what could become
- * free. */
+ * free. n_own may be NULL, which spares looking at all of them. */
 void slm_prefix_pages(const struct slm *m, size_t *n, size_t *n_own);
 
 /* Fill positions slm_n_past() .. n_past-1 with seeded random keys and values of

@@ -72,7 +72,7 @@ struct kvcache_shape info_kv_shape(const struct model *m, const struct slm_param
         .n_recent = p->kv_window,
         .n_sinks = p->kv_window ? p->n_sinks : 0,
         .n_spare = n_spare,
-        .n_sequences = p->n_sequences > 1 ? p->n_sequences : 0,
+        .n_sequences = p->n_sequences > 1 ? p->n_sequences : p->paged,
         .n_pool = p->n_pool,
         .n_states = m->n_recurrent,
         .state_floats = m->n_recurrent ? delta_state_floats(&m->delta) : 0,

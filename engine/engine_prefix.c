@@ -11,13 +11,11 @@ bool slm_keeps_prefixes(const struct slm *m)
     return m->prefixes != NULL;
 }
 
-enum status slm_prefix_keep(struct slm *m, int seq, const int32_t *tokens,
-                            struct err *err)
+void slm_prefix_keep(struct slm *m, int seq, const int32_t *tokens)
 {
-    if (!m->prefixes)
-        return ST_OK;
-    return prefix_add(m->prefixes, tokens, (size_t)m->seqs[seq].n_past,
-                      kvpages_entry(m->kv.pages, seq, 0), err);
+    if (m->prefixes)
+        prefix_add(m->prefixes, tokens, (size_t)m->seqs[seq].n_past,
+                   kvpages_entry(m->kv.pages, seq, 0));
 }
 
 int slm_prefix_take(struct slm *m, int seq, const int32_t *tokens, int n)
@@ -50,5 +48,6 @@ void slm_prefix_forget(struct slm *m, size_t n_free)
 void slm_prefix_pages(const struct slm *m, size_t *n, size_t *n_own)
 {
     *n = m->prefixes ? prefix_pages(m->prefixes) : 0;
-    *n_own = m->prefixes ? prefix_own_pages(m->prefixes) : 0;
+    if (n_own)
+        *n_own = m->prefixes ? prefix_own_pages(m->prefixes) : 0;
 }

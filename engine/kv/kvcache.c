@@ -100,7 +100,7 @@ static uint64_t pool_slots(const struct kvcache_shape *shape, int n_ctx)
     const size_t n_slots = whole_slots(shape, n_ctx);
     const uint64_t most = sequences(shape) * round_up(n_slots, KVCACHE_PAGE);
 
-    if (sequences(shape) == 1)
+    if (shape->n_sequences == 0)
         return n_slots;
     return shape->n_pool && shape->n_pool < most ? round_up(shape->n_pool, KVCACHE_PAGE)
                                                  : most;
@@ -171,7 +171,7 @@ enum status kvcache_open(struct kvcache *kv, const struct kvcache_shape *shape,
         st = mem_alloc(&new.states,
                        (size_t)(2 * sequences(shape) * kvcache_state_bytes(shape)),
                        MEM_PAGES_2M, "states of linear attention", err);
-    if (!st && sequences(shape) > 1)
+    if (!st && shape->n_sequences > 0 && shape->n_layers > shape->n_window_layers)
         st = kvpages_open(&new.pages, new.n_pool / KVCACHE_PAGE, shape->n_sequences,
                           new.n_slots, err);
     if (st)
@@ -229,11 +229,6 @@ static bool each_page(struct kvcache *kv, int seq, size_t begin, size_t end,
     return true;
 }
 
-static bool has_pages(const struct kvcache *kv)
-{
-    return kv->pages && kvcache_n_whole(kv) > 0;
-}
-
 static bool count_wanted(struct kvcache *kv, int seq, size_t entry, size_t *n)
 {
     *n += kvpages_wants(kv->pages, seq, entry);
@@ -275,14 +270,14 @@ size_t kvcache_reserve_pages(const struct kvcache *kv, int seq, size_t begin,
 {
     size_t n = 0;
 
-    if (has_pages(kv))
+    if (kv->pages)
         each_page((struct kvcache *)kv, seq, begin, end, count_wanted, &n);
     return n;
 }
 
 bool kvcache_reserve(struct kvcache *kv, int seq, size_t begin, size_t end)
 {
-    if (!has_pages(kv))
+    if (!kv->pages)
         return true;
     return kvcache_reserve_pages(kv, seq, begin, end) <= kv->pages->n_free &&
            each_page(kv, seq, begin, end, own_page, NULL);
@@ -291,7 +286,7 @@ bool kvcache_reserve(struct kvcache *kv, int seq, size_t begin, size_t end)
 void kvcache_cut(struct kvcache *kv, int seq, size_t n_past)
 {
     /* A ring has no positions that are given up for good. */
-    if (has_pages(kv) && (n_past == 0 || kv->shape.n_recent == 0))
+    if (kv->pages && (n_past == 0 || kv->shape.n_recent == 0))
         kvpages_cut(kv->pages, seq, (n_past + KVCACHE_PAGE - 1) / KVCACHE_PAGE);
 }
 
@@ -313,7 +308,7 @@ void kvcache_fork(struct kvcache *kv, int from, int to, size_t n_past)
 {
     const size_t seen = n_past < kv->n_slots ? n_past : kv->n_slots;
 
-    if (has_pages(kv)) {
+    if (kv->pages) {
         kvpages_cut(kv->pages, to, 0);
         for (size_t i = 0; i * KVCACHE_PAGE < seen; i++)
             kvpages_share(kv->pages, to, i, *kvpages_entry(kv->pages, from, i));

@@ -15,8 +15,8 @@
  * sequence, the same one for all layers and heads. Sequences that begin alike may have
  * pages in common; they are counted, and one that is to be written is copied first
  * (kvpages.h). A page is as long as a block of attention, so a block is contiguous. A
- * single sequence has the whole room and no table. Rings and states are not shared:
- * each sequence has its own.
+ * single sequence can have the whole room, and no table. Rings and states are not
+ * shared: each sequence has its own.
  * Keys are stored rotated.
  * A head is as long as its panels need: quantised types and values are padded with
  * zeros to whole blocks, or to 16 elements.
@@ -66,9 +66,9 @@ struct kvcache_shape {
     int n_recent, n_sinks; /* in the other layers: the last ones, itself included, and
                               the first; n_recent 0: all */
     int n_spare;           /* positions that rings keep in addition, positive */
-    int n_sequences;       /* 0: one */
-    size_t n_pool; /* of several sequences: positions of all of them together, in layers
-                      without a window; 0: as if all were as long as possible */
+    int n_sequences;       /* 0: one, whose positions are not in pages */
+    size_t n_pool; /* with pages: positions of all sequences together, in layers without
+                      a window; 0: as if all were as long as possible */
     int n_states;  /* layers with a state of fixed size instead; or 0 */
     size_t state_floats; /* of each */
 };
@@ -82,8 +82,9 @@ struct kvcache {
     size_t n_kept;          /* of n_slots, the first: they are no part of a ring;
                                a multiple, too */
     size_t n_pool; /* positions of all sequences that a layer without a window has room
-                      for: n_slots of one sequence, else whole pages */
-    struct kvpages *pages;         /* which has which; NULL: one sequence */
+                      for: whole pages, or n_slots without them */
+    struct kvpages *pages; /* which has which; NULL: none, as one sequence needs none,
+                              and layers with a window neither */
     size_t key_dim, value_dim;     /* elements as stored */
     size_t key_bytes, value_bytes; /* of a panel */
     struct mem states;             /* [n_sequences]{states, copy}; zeros at first */

@@ -12,23 +12,29 @@ struct node {
     struct node *parent, *child, *next; /* children are a list */
     uint64_t used;                      /* when, counted in calls */
     uint32_t page;
-    uint32_t n; /* tokens */
+    uint32_t n; /* tokens; 0: it is not in the tree */
     int32_t tokens[KVCACHE_PAGE];
 };
 
 struct prefix_cache {
     struct kvpages *pages;
-    struct node root; /* has no page */
+    struct node root;        /* has no page */
+    struct node *nodes;      /* [pages->n_pages]; those from n_taken on are untouched */
+    struct node *free;       /* those before that are not in the tree, a list */
+    size_t n_taken, n_nodes; /* n_nodes: in the tree */
     uint64_t now;
-    size_t n_nodes;
 };
 
 enum status prefix_open(struct prefix_cache **c, struct kvpages *pages, struct err *err)
 {
     struct prefix_cache *new = calloc(1, sizeof *new);
 
-    if (!new)
+    if (new)
+        new->nodes = calloc(pages->n_pages, sizeof *new->nodes);
+    if (!new || !new->nodes) {
+        free(new);
         return err_set(err, ST_NO_MEMORY, "no memory for a cache of prefixes");
+    }
     new->pages = pages;
     *c = new;
     return ST_OK;
@@ -45,7 +51,9 @@ static void remove_node(struct prefix_cache *c, struct node *node)
     *at = node->next;
     kvpages_release(c->pages, node->page);
     c->n_nodes--;
-    free(node);
+    node->n = 0;
+    node->next = c->free;
+    c->free = node;
 }
 
 /* Visit leaves in the order of a walk: the next node after a subtree, upwards. */
@@ -70,6 +78,7 @@ void prefix_close(struct prefix_cache *c)
         return;
     while (c->root.child)
         remove_node(c, first_leaf(&c->root));
+    free(c->nodes);
     free(c);
 }
 
@@ -130,26 +139,39 @@ static void extend(struct prefix_cache *c, struct node *node, const int32_t *tok
     node->n = (uint32_t)n;
 }
 
+/* NULL: there is none, since pages were said to have tokens that they have not. */
+static struct node *take_node(struct prefix_cache *c)
+{
+    struct node *node = c->free;
+
+    if (node)
+        c->free = node->next;
+    else if (c->n_taken < c->pages->n_pages)
+        node = &c->nodes[c->n_taken++];
+    return node;
+}
+
 static struct node *add_child(struct prefix_cache *c, struct node *parent,
                               const int32_t *tokens, size_t n, uint32_t page)
 {
-    struct node *node = calloc(1, sizeof *node);
+    struct node *node = take_node(c);
 
     if (!node)
         return NULL;
     kvpages_hold(c->pages, page);
-    node->page = page;
     memcpy(node->tokens, tokens, n * sizeof *tokens);
     node->n = (uint32_t)n;
+    node->page = page;
     node->parent = parent;
+    node->child = NULL;
     node->next = parent->child;
     parent->child = node;
     c->n_nodes++;
     return node;
 }
 
-enum status prefix_add(struct prefix_cache *c, const int32_t *tokens, size_t n,
-                       const uint32_t *page, struct err *err)
+void prefix_add(struct prefix_cache *c, const int32_t *tokens, size_t n,
+                const uint32_t *page)
 {
     struct node *parent = &c->root;
 
@@ -164,13 +186,11 @@ enum status prefix_add(struct prefix_cache *c, const int32_t *tokens, size_t n,
         else if (!node || same < some)
             node = add_child(c, parent, tokens + done, some, page[done / KVCACHE_PAGE]);
         if (!node)
-            return err_set(err, ST_NO_MEMORY,
-                           "no memory to keep a prefix of %zu tokens", n);
+            return;
         node->used = c->now;
         parent = node;
         done += some;
     }
-    return ST_OK;
 }
 
 /* A parent is used whenever its child is, so the one used longest ago is a leaf, or as
@@ -197,16 +217,11 @@ size_t prefix_pages(const struct prefix_cache *c)
     return c->n_nodes;
 }
 
-static size_t own_below(const struct prefix_cache *c, const struct node *parent)
+size_t prefix_own_pages(const struct prefix_cache *c)
 {
     size_t n = 0;
 
-    for (const struct node *child = parent->child; child; child = child->next)
-        n += (c->pages->n_owners[child->page] == 1) + own_below(c, child);
+    for (const struct node *node = c->nodes; node < c->nodes + c->n_taken; node++)
+        n += node->n && c->pages->n_owners[node->page] == 1;
     return n;
-}
-
-size_t prefix_own_pages(const struct prefix_cache *c)
-{
-    return own_below(c, &c->root);
 }

@@ -11,7 +11,9 @@
  * page and the cache copies it when it is written.
  *
  * The tree owns its pages as sequences do: a page that both have in common is not free
- * when the tree forgets it. What was used longest ago is forgotten first.
+ * when the tree forgets it. What was used longest ago is forgotten first. A page is in
+ * one node at most, since what is in it depends on the path; so there are nodes for all
+ * pages from the beginning, and keeping a text allocates nothing.
  *
  * Not for caches with rings or states: these belong to the end of a sequence.
  *
@@ -39,10 +41,9 @@ void prefix_close(struct prefix_cache *c);
 size_t prefix_find(struct prefix_cache *c, const int32_t *tokens, size_t n,
                    uint32_t *page);
 
-/* Keep the pages of tokens[n], those that are not known. Error: ST_NO_MEMORY (for the
- * tree; a part may be known). */
-enum status prefix_add(struct prefix_cache *c, const int32_t *tokens, size_t n,
-                       const uint32_t *page, struct err *err);
+/* Keep the pages of tokens[n], those that are not known. */
+void prefix_add(struct prefix_cache *c, const int32_t *tokens, size_t n,
+                const uint32_t *page);
 
 /* Forget pages until n_free of all are free, or none is known. */
 void prefix_forget(struct prefix_cache *c, size_t n_free);

@@ -88,6 +88,7 @@ static enum status plan_with(struct serving *v, struct topology *topo, struct er
     params = model_setup_params(&setup, topology_model_bytes(topo, 0));
     params.n_ctx = v->session.n_ctx;
     params.n_sequences = v->session.n_sequences;
+    params.paged = v->session.paged;
     params.n_logits = v->session.n_logits;
     st = modelref_open(&v->model.ref, &g, err);
     if (!st)
@@ -232,6 +233,7 @@ enum status serve(const struct serve_settings *settings, bool *cancelled,
     v.session.serves = true;
     v.session.listener = v.at.fd;
     v.session.n_logits = v.session.n_sequences;
+    v.session.paged = !settings->no_prefixes;
     if (!st)
         st = serve_all(&v, err);
     server_close(v.server, cancelled);

@@ -42,7 +42,7 @@ struct completion;
 #define COMPLETION_MAX_STOPS    16
 
 struct scheduler_params {
-    struct slm *m; /* with several sequences; it lives longer */
+    struct slm *m; /* it lives longer */
     const struct tokenizer *tok;
     const struct chat_template *chat; /* whose end tokens end an answer, too; or NULL */
     int n_queue;        /* requests that may wait for a sequence; one more is refused */

@@ -37,10 +37,9 @@ static void set_over(struct scheduler *s, struct completion *c)
 static void give_sequence_back(struct scheduler *s, struct completion *c)
 {
     struct slm *m = s->params.m;
-    struct err ignored = ERR_INIT; /* without memory for the table less is kept */
 
     if (s->params.keep_prefixes)
-        slm_prefix_keep(m, c->seq, c->tokens, &ignored);
+        slm_prefix_keep(m, c->seq, c->tokens);
     slm_seq_truncate(m, c->seq, 0);
     s->running[c->seq] = NULL;
     s->n_running--;
@@ -104,13 +103,11 @@ void scheduler_end_all(struct scheduler *s, enum completion_end end,
 
 void scheduler_count(struct scheduler *s)
 {
-    size_t n_own;
-
     s->stats.n_waiting = s->n_waiting + s->n_put_back;
     s->stats.n_running = s->n_running;
     s->stats.n_sequences = s->n_sequences;
     slm_pages(s->params.m, &s->stats.n_pages, &s->stats.n_pages_free);
-    slm_prefix_pages(s->params.m, &s->stats.n_pages_kept, &n_own);
+    slm_prefix_pages(s->params.m, &s->stats.n_pages_kept, NULL);
 }
 
 /* ---- sequences --------------------------------------------------------------------

@@ -276,6 +276,7 @@ static enum status open_with(struct opening *o, struct slm **m, int *n_threads,
     o->p.n_ctx = a->n_ctx;
     o->p.n_logits = a->n_logits;
     o->p.n_sequences = a->n_sequences;
+    o->p.paged = a->paged;
     o->p.n_pool = a->n_pool;
     o->p.ring = a->serves ? worker_ring() : NULL;
     choose_tuned(o, &t);

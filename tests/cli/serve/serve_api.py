@@ -233,6 +233,12 @@ def keys():
     check(s.ask("GET", "/v1/models", headers={**right, "Host": "x.example"})[0] == 200, "a key is enough")
     a = s.post("/v1/completions", {"prompt": "a", "max_tokens": 3}, 200, right)
     check(a["usage"]["completion_tokens"] == 3, a)
+    # one sequence, and yet its next request begins with what the last one computed
+    story = {"prompt": "Once upon a time there was a dog. " * 8, "max_tokens": 3}
+    for again in (False, True):
+        usage = s.post("/v1/completions", story, 200, right)["usage"]
+        cached = usage["prompt_tokens_details"]["cached_tokens"]
+        check(cached == usage["prompt_tokens"] - 1 if again else cached < 3, again, usage)
     status, headers, _ = s.ask("OPTIONS", "/v1/completions")
     check(status == 204 and headers["Access-Control-Allow-Origin"] == "https://a.example", headers)
     check(s.stop() == 0, "stopped with an error:", s.said())

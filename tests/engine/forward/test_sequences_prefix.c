@@ -5,6 +5,8 @@
  */
 #include "tests/engine/forward/sequences.h"
 
+#include <malloc.h>
+
 enum { N_TEXTS = FEWER / 5 };
 
 /* Positions that a text has in common with one of the others. */
@@ -58,8 +60,22 @@ static void eval_rest(struct world *w, const struct text *t, int seq, int done)
     }
 }
 
+/* Bytes that the program has of malloc(); where that cannot be known 0. */
+static size_t allocated(void)
+{
+#if defined __GLIBC__ && !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+    return mallinfo2().uordblks;
+#else
+    return 0;
+#endif
+}
+
 static void prefixes_are_kept(void **state)
 {
+    /* room for all of them, or for a few; of one sequence, too */
+    static const struct {
+        int n_sequences, n_pages, n_ctx;
+    } models[] = {{2, 200, 100 * SLM_PAGE}, {2, 6, N_CTX}, {1, 3, N_CTX}};
     struct synth_image x = synth_image_make(&small_plain, QUANTMIX_F32, SEED);
     struct slm_params p = params_of(&x, 2);
     struct world *w = calloc(1, sizeof *w);
@@ -69,73 +85,96 @@ static void prefixes_are_kept(void **state)
     (void)state;
     assert_true(w && kept);
     w->alone = open_model(&p);
-    p.n_sequences = 2;
-    for (int small = 0; small < 2; small++) {
+    p.paged = true;
+    for (size_t k = 0; k < sizeof models / sizeof *models; k++) {
+        const int seq = models[k].n_sequences - 1;
         size_t n_pages, n_free, n_kept, n_own;
 
-        /* room for all of them, or for a few */
-        p.n_pool = (small ? 6 : 200) * SLM_PAGE;
-        p.n_ctx = small ? N_CTX : 200 * SLM_PAGE / 2;
+        p.n_sequences = models[k].n_sequences;
+        p.n_pool = (size_t)models[k].n_pages * SLM_PAGE;
+        p.n_ctx = models[k].n_ctx;
         w->m = open_model(&p);
         assert_true(slm_keeps_prefixes(w->m));
         for (int i = 0; i < N_TEXTS; i++) {
             const struct text t = next_text(w, kept, i);
             const int most = most_common(kept, i, &t);
-            struct err err = ERR_INIT;
-            const int taken = slm_prefix_take(w->m, 1, t.tokens, t.n);
+            const int taken = slm_prefix_take(w->m, seq, t.tokens, t.n);
+            size_t before;
 
-            assert_int_equal(taken, slm_seq_n_past(w->m, 1));
-            if (small)
+            assert_int_equal(taken, slm_seq_n_past(w->m, seq));
+            if (k > 0)
                 assert_true(taken <= most);
             else
                 assert_int_equal(taken, most < t.n ? most : t.n - 1);
             n_taken += taken > 0;
-            eval_rest(w, &t, 1, taken);
-            assert_int_equal(slm_prefix_keep(w->m, 1, t.tokens, &err), ST_OK);
-            slm_seq_truncate(w->m, 1, 0);
+            eval_rest(w, &t, seq, taken);
+            before = allocated();
+            slm_prefix_keep(w->m, seq, t.tokens);
+            assert_int_equal(allocated(), before);
+            slm_seq_truncate(w->m, seq, 0);
             kept[i] = t;
             slm_pages(w->m, &n_pages, &n_free);
             slm_prefix_pages(w->m, &n_kept, &n_own);
             assert_int_equal(n_free + n_own, n_pages);
             assert_int_equal(n_kept, n_own);
+            assert_int_equal(n_pages, models[k].n_pages);
         }
         slm_prefix_forget(w->m, n_pages);
         slm_pages(w->m, &n_pages, &n_free);
         assert_int_equal(n_free, n_pages);
         slm_close(w->m);
     }
-    assert_true(n_taken > N_TEXTS);
+    assert_true(n_taken > N_TEXTS * 3 / 2);
     slm_close(w->alone);
     free(kept);
     free(w);
     synth_image_drop(&x);
 }
 
-static void windows_keep_none(void **state)
+/* Without pages nothing is kept, and no sequence takes any. */
+static void check_keeps_none(const struct synth_shape *shape, int n_sequences,
+                             bool paged, bool has_pages)
 {
-    const struct synth_shape shape = small_windows();
-    struct synth_image x = synth_image_make(&shape, QUANTMIX_F32, SEED);
+    struct synth_image x = synth_image_make(shape, QUANTMIX_F32, SEED);
     struct slm_params p = params_of(&x, 1);
     const int32_t tokens[] = {1, 2, 3};
     struct err err = ERR_INIT;
+    size_t n_pages, n_free;
     struct slm *m;
 
-    (void)state;
-    p.n_sequences = 2;
+    p.n_sequences = n_sequences;
+    p.paged = paged;
     m = open_model(&p);
     assert_false(slm_keeps_prefixes(m));
     assert_int_equal(slm_eval(m, tokens, 3, SLM_LOGITS_NONE, &err), ST_OK);
-    assert_int_equal(slm_prefix_keep(m, 0, tokens, &err), ST_OK);
-    assert_int_equal(slm_prefix_take(m, 1, tokens, 3), 0);
+    slm_pages(m, &n_pages, &n_free);
+    assert_int_equal(n_pages > 0, has_pages);
+    assert_int_equal(n_pages - n_free, has_pages);
+    slm_prefix_keep(m, 0, tokens);
+    slm_seq_truncate(m, 0, 0);
+    assert_int_equal(slm_prefix_take(m, n_sequences - 1, tokens, 3), 0);
     slm_close(m);
     synth_image_drop(&x);
+}
+
+static void some_keep_none(void **state)
+{
+    const struct synth_shape some_windows = small_windows();
+    struct synth_shape windows = small_plain;
+
+    (void)state;
+    windows.window = SMALL_WINDOW; /* of all layers */
+    check_keeps_none(&small_plain, 1, false, false);
+    check_keeps_none(&some_windows, 2, false, true);
+    check_keeps_none(&some_windows, 1, true, true);
+    check_keeps_none(&windows, 2, false, false);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prefixes_are_kept),
-        cmocka_unit_test(windows_keep_none),
+        cmocka_unit_test(some_keep_none),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
