@@ -353,13 +353,18 @@ static enum status no_room(const struct slm *m, int n, struct err *err)
                    n, n_free, n_pages);
 }
 
-enum status engine_run_again(struct slm *m, int seq, struct err *err)
+size_t engine_begin_of(const struct slm *m, int seq)
+{
+    const struct sequence *s = &m->seqs[seq];
+
+    return (size_t)rewind_start(&s->rewind, &m->kv, s->n_past);
+}
+
+void engine_run_again(struct slm *m, int seq)
 {
     struct sequence *s = &m->seqs[seq];
     int pos = rewind_to(&s->rewind, &m->kv, s->n_past);
 
-    if (!kvcache_reserve(&m->kv, seq, (size_t)pos, (size_t)s->n_past))
-        return no_room(m, s->n_past - pos, err);
     while (pos < s->n_past && !weights_check(m->w, NULL)) {
         const int left = s->n_past - pos, at = pos % m->info.n_ctx;
         int n = left < m->pass_tokens ? left : m->pass_tokens;
@@ -369,7 +374,6 @@ enum status engine_run_again(struct slm *m, int seq, struct err *err)
             m, &(struct forward_part){seq, s->rewind.tokens + at, n, pos, 0}, 1);
         pos += n;
     }
-    return ST_OK;
 }
 
 /* The first of several passes, or the only one. */
@@ -395,12 +399,11 @@ enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
 
     if (!st)
         st = check_eval(m, tokens, n, which, err);
-    if (!st)
-        st = engine_run_again(m, 0, err);
-    if (!st && !kvcache_reserve(&m->kv, 0, (size_t)n_past, (size_t)n_past + n))
+    if (!st && !kvcache_reserve(&m->kv, 0, engine_begin_of(m, 0), (size_t)n_past + n))
         st = no_room(m, (int)n, err);
     if (st)
         return st;
+    engine_run_again(m, 0);
     m->n_parts = 0;
     for (size_t done = 0; done < n && !weights_check(m->w, NULL);) {
         const size_t left = n - done;

@@ -315,7 +315,7 @@ struct slm_part {
 
 /* One pass over all parts, which reads the weights once: of up to n_batch tokens in
  * all, of which up to n_logits have logits. Errors: as slm_eval(), and ST_NO_MEMORY
- * (the free pages do not suffice: slm_seq_pages()); all sequences are as before. */
+ * (the free pages do not suffice: slm_batch_pages()); all sequences are as before. */
 enum status slm_batch(struct slm *m, const struct slm_part *parts, int n_parts,
                       struct err *err);
 
@@ -338,8 +338,13 @@ void slm_seq_fork(struct slm *m, int from, int to);
  * is not paged, or with windows in all layers. */
 void slm_pages(const struct slm *m, size_t *n, size_t *n_free);
 
-/* Pages that n more tokens of a sequence take from the free ones. */
+/* Pages that n more tokens of a sequence take from the free ones, with those of tokens
+ * that must run again before (slm_truncate()). */
 size_t slm_seq_pages(const struct slm *m, int seq, int n);
+
+/* Those that a batch takes: fewer than its parts one by one where they write to a page
+ * that they share, since the last of its owners keeps it. */
+size_t slm_batch_pages(const struct slm *m, const struct slm_part *parts, int n_parts);
 
 /* ---- what sequences begin with
  * -------------------------------------------------------

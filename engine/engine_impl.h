@@ -43,9 +43,13 @@ enum status engine_end(struct slm *m, struct err *err);
 enum status engine_check_tokens(const struct slm *m, int seq, const int32_t *tokens,
                                 size_t n, struct err *err);
 
-/* After slm_truncate(): bring states and rings to the end of the sequence. Error:
- * ST_NO_MEMORY (pages that it shares cannot be copied). */
-enum status engine_run_again(struct slm *m, int seq, struct err *err);
+/* The first position that n more tokens of a sequence write: its end, or after
+ * slm_truncate() where tokens must run again. */
+size_t engine_begin_of(const struct slm *m, int seq);
+
+/* After slm_truncate(): bring states and rings to the end of the sequence, which has
+ * the room from engine_begin_of() on. */
+void engine_run_again(struct slm *m, int seq);
 
 /* A pass; the sequences have the room. */
 void engine_run_pass(struct slm *m, const struct forward_part *parts, int n_parts);

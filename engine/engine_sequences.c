@@ -49,11 +49,26 @@ void slm_pages(const struct slm *m, size_t *n, size_t *n_free)
     *n_free = p ? p->n_free : 0;
 }
 
+static struct kvcache_span span_of(const struct slm *m, int seq, int n)
+{
+    return (struct kvcache_span){seq, engine_begin_of(m, seq),
+                                 (size_t)m->seqs[seq].n_past + (size_t)n};
+}
+
 size_t slm_seq_pages(const struct slm *m, int seq, int n)
 {
-    const size_t n_past = (size_t)m->seqs[seq].n_past;
+    const struct kvcache_span span = span_of(m, seq, n);
 
-    return kvcache_reserve_pages(&m->kv, seq, n_past, n_past + (size_t)n);
+    return kvcache_reserve_pages(&m->kv, &span, 1);
+}
+
+size_t slm_batch_pages(const struct slm *m, const struct slm_part *parts, int n_parts)
+{
+    struct kvcache_span spans[SLM_MAX_SEQUENCES];
+
+    for (int i = 0; i < n_parts; i++)
+        spans[i] = span_of(m, parts[i].seq, parts[i].n);
+    return kvcache_reserve_pages(&m->kv, spans, n_parts);
 }
 
 /* ---- a batch ------------------------------------------------------------------------
@@ -112,11 +127,10 @@ static enum status check_batch(const struct slm *m, const struct slm_part *parts
 static enum status reserve(struct slm *m, const struct slm_part *parts, int n_parts,
                            struct err *err)
 {
-    size_t n_pages, n_free, wanted = 0;
+    const size_t wanted = slm_batch_pages(m, parts, n_parts);
+    size_t n_pages, n_free;
 
     slm_pages(m, &n_pages, &n_free);
-    for (int i = 0; i < n_parts; i++)
-        wanted += slm_seq_pages(m, parts[i].seq, parts[i].n);
     if (wanted > n_free)
         return err_set(
             err, ST_NO_MEMORY,
@@ -125,9 +139,8 @@ static enum status reserve(struct slm *m, const struct slm_part *parts, int n_pa
             "positions",
             wanted, n_free, n_pages);
     for (int i = 0; i < n_parts; i++) {
-        const size_t n_past = (size_t)m->seqs[parts[i].seq].n_past;
-        const bool ok =
-            kvcache_reserve(&m->kv, parts[i].seq, n_past, n_past + (size_t)parts[i].n);
+        const struct kvcache_span span = span_of(m, parts[i].seq, parts[i].n);
+        const bool ok = kvcache_reserve(&m->kv, span.seq, span.begin, span.end);
 
         assert(ok);
         (void)ok;
@@ -160,12 +173,12 @@ enum status slm_batch(struct slm *m, const struct slm_part *parts, int n_parts,
 
     if (!st)
         st = check_batch(m, parts, n_parts, err);
-    for (int i = 0; !st && i < n_parts; i++)
-        st = engine_run_again(m, parts[i].seq, err);
     if (!st)
         st = reserve(m, parts, n_parts, err);
     if (st)
         return st;
+    for (int i = 0; i < n_parts; i++)
+        engine_run_again(m, parts[i].seq);
     run(m, parts, n_parts);
     st = engine_end(m, err);
     for (int i = 0; !st && i < n_parts; i++)
@@ -225,6 +238,8 @@ enum status slm_seq_fill_synthetic(struct slm *m, int seq, int n_past, uint64_t 
     /* whole panels are written */
     const size_t end =
         ((size_t)n_past + KVCACHE_PANEL - 1) / KVCACHE_PANEL * KVCACHE_PANEL;
+    const size_t begin =
+        (size_t)(m->info.kv_window ? fill.begin_ring : fill.begin_whole);
     enum status st;
 
     if (n_past < s->n_past || n_past > m->info.n_ctx)
@@ -232,7 +247,7 @@ enum status slm_seq_fill_synthetic(struct slm *m, int seq, int n_past, uint64_t 
                        "the KV cache cannot be filled to %d positions: %d are in use "
                        "of a context of %d",
                        n_past, s->n_past, m->info.n_ctx);
-    if (!kvcache_reserve(&m->kv, seq, (size_t)s->n_past, end))
+    if (!kvcache_reserve(&m->kv, seq, begin, end))
         return err_set(err, ST_NO_MEMORY,
                        "the KV cache has not enough free pages to be filled to %d "
                        "positions; open the model for more",

@@ -211,27 +211,39 @@ void kvcache_clear_states(struct kvcache *kv, int seq)
 /* ---- room of several sequences ----------------------------------------------------
  */
 
-/* Call visit(.., entry) for each page of positions begin .. end-1, in this order; a
- * ring's may come twice. False: a visit was. */
+/* Call visit(.., entry) once for each page of positions begin .. end-1, in this order.
+ * A ring that goes round comes back to the page where it began. False: a visit was. */
 static bool each_page(struct kvcache *kv, int seq, size_t begin, size_t end,
                       bool (*visit)(struct kvcache *, int, size_t, size_t *), size_t *n)
 {
+    const size_t from = begin < kv->n_kept ? kv->n_kept : begin;
+    const size_t round = from + kv->n_slots - kv->n_kept;
+    const size_t first = kvcache_slot(kv, 0, begin) / KVCACHE_PAGE;
+
+    end = end < round ? end : round;
     for (size_t pos = begin; pos < end;) {
-        const size_t slot = kvcache_slot(kv, 0, pos);
+        const size_t slot = kvcache_slot(kv, 0, pos), entry = slot / KVCACHE_PAGE;
         size_t left = kv->n_slots - slot;
 
         if (KVCACHE_PAGE - slot % KVCACHE_PAGE < left)
             left = KVCACHE_PAGE - slot % KVCACHE_PAGE;
-        if (!visit(kv, seq, slot / KVCACHE_PAGE, n))
+        if ((pos == begin || entry != first) && !visit(kv, seq, entry, n))
             return false;
         pos += left;
     }
     return true;
 }
 
-static bool count_wanted(struct kvcache *kv, int seq, size_t entry, size_t *n)
+static bool count_page(struct kvcache *kv, int seq, size_t entry, size_t *n)
 {
-    *n += kvpages_wants(kv->pages, seq, entry);
+    (void)n;
+    kvpages_count(kv->pages, seq, entry);
+    return true;
+}
+
+static bool sum_page(struct kvcache *kv, int seq, size_t entry, size_t *n)
+{
+    *n += kvpages_sum(kv->pages, seq, entry);
     return true;
 }
 
@@ -265,21 +277,25 @@ static bool own_page(struct kvcache *kv, int seq, size_t entry, size_t *n)
     return true;
 }
 
-size_t kvcache_reserve_pages(const struct kvcache *kv, int seq, size_t begin,
-                             size_t end)
+size_t kvcache_reserve_pages(const struct kvcache *kv, const struct kvcache_span *spans,
+                             int n)
 {
-    size_t n = 0;
+    size_t n_pages = 0;
 
-    if (kv->pages)
-        each_page((struct kvcache *)kv, seq, begin, end, count_wanted, &n);
-    return n;
+    for (int sum = 0; kv->pages && sum < 2; sum++)
+        for (int i = 0; i < n; i++)
+            each_page((struct kvcache *)kv, spans[i].seq, spans[i].begin, spans[i].end,
+                      sum ? sum_page : count_page, &n_pages);
+    return n_pages;
 }
 
 bool kvcache_reserve(struct kvcache *kv, int seq, size_t begin, size_t end)
 {
+    const struct kvcache_span span = {seq, begin, end};
+
     if (!kv->pages)
         return true;
-    return kvcache_reserve_pages(kv, seq, begin, end) <= kv->pages->n_free &&
+    return kvcache_reserve_pages(kv, &span, 1) <= kv->pages->n_free &&
            each_page(kv, seq, begin, end, own_page, NULL);
 }
 

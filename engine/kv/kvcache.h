@@ -215,14 +215,21 @@ void kvcache_save_states(struct kvcache *kv, int seq);
 void kvcache_restore_states(struct kvcache *kv, int seq);
 void kvcache_clear_states(struct kvcache *kv, int seq);
 
+/* Positions begin .. end-1 of a sequence. */
+struct kvcache_span {
+    int seq;
+    size_t begin, end;
+};
+
 /* Have room of the sequence's own for positions begin .. end-1, before they are
  * written: pages that it has in common with others are copied. False, and nothing has
  * changed: there are not enough pages. */
 bool kvcache_reserve(struct kvcache *kv, int seq, size_t begin, size_t end);
 
-/* Pages that it would take from the free ones. */
-size_t kvcache_reserve_pages(const struct kvcache *kv, int seq, size_t begin,
-                             size_t end);
+/* Pages that it would take from the free ones, for all of them; each of another
+ * sequence. */
+size_t kvcache_reserve_pages(const struct kvcache *kv, const struct kvcache_span *spans,
+                             int n);
 
 /* Give up the room of positions from n_past on. */
 void kvcache_cut(struct kvcache *kv, int seq, size_t n_past);

@@ -22,8 +22,9 @@ enum status kvpages_open(struct kvpages **pages, size_t n_pages, int n_sequences
         p->table = calloc((size_t)n_sequences * n_entries, sizeof *p->table);
         p->n_owners = calloc(n_pages, sizeof *p->n_owners);
         p->free = calloc(n_pages, sizeof *p->free);
+        p->n_writers = calloc(n_pages, sizeof *p->n_writers);
     }
-    if (!p || !p->table || !p->n_owners || !p->free) {
+    if (!p || !p->table || !p->n_owners || !p->free || !p->n_writers) {
         kvpages_close(p);
         return err_set(err, ST_NO_MEMORY,
                        "no memory for the tables of %d sequences of %zu pages each",
@@ -44,6 +45,7 @@ void kvpages_close(struct kvpages *p)
     free(p->table);
     free(p->n_owners);
     free(p->free);
+    free(p->n_writers);
     free(p);
 }
 
@@ -65,6 +67,26 @@ bool kvpages_wants(const struct kvpages *p, int seq, size_t i)
     const uint32_t page = *kvpages_entry(p, seq, i);
 
     return page == KVPAGES_NONE || p->n_owners[page] > 1;
+}
+
+void kvpages_count(struct kvpages *p, int seq, size_t i)
+{
+    const uint32_t page = *kvpages_entry(p, seq, i);
+
+    if (page != KVPAGES_NONE)
+        p->n_writers[page]++;
+}
+
+size_t kvpages_sum(struct kvpages *p, int seq, size_t i)
+{
+    const uint32_t page = *kvpages_entry(p, seq, i);
+    size_t n;
+
+    if (page == KVPAGES_NONE)
+        return 1;
+    n = p->n_writers[page];
+    p->n_writers[page] = 0; /* it is in the sum */
+    return n - (n > 0 && n == p->n_owners[page]);
 }
 
 bool kvpages_own(struct kvpages *p, int seq, size_t i, uint32_t *from)

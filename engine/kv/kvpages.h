@@ -26,10 +26,11 @@
 struct kvpages {
     size_t n_pages, n_free;
     int n_sequences;
-    size_t n_entries;   /* of a sequence's table */
-    uint32_t *table;    /* [n_sequences][n_entries] page, or KVPAGES_NONE */
-    uint32_t *n_owners; /* [n_pages] */
-    uint32_t *free;     /* [n_free] as a stack */
+    size_t n_entries;    /* of a sequence's table */
+    uint32_t *table;     /* [n_sequences][n_entries] page, or KVPAGES_NONE */
+    uint32_t *n_owners;  /* [n_pages] */
+    uint32_t *free;      /* [n_free] as a stack */
+    uint32_t *n_writers; /* [n_pages] zeros, but while pages are counted */
 };
 
 /* For sequences of up to n_slots slots each. Error: ST_NO_MEMORY. */
@@ -56,6 +57,12 @@ bool kvpages_own(struct kvpages *p, int seq, size_t i, uint32_t *from);
 
 /* Whether kvpages_own() would take a free page. */
 bool kvpages_wants(const struct kvpages *p, int seq, size_t i);
+
+/* Pages that kvpages_own() would take for several entries, one after the other: count
+ * each of them, and then sum up all of them again. Of the owners of a page the last one
+ * keeps it. */
+void kvpages_count(struct kvpages *p, int seq, size_t i);
+size_t kvpages_sum(struct kvpages *p, int seq, size_t i);
 
 /* The sequence gives up its pages from entry i on. */
 void kvpages_cut(struct kvpages *p, int seq, size_t i);

@@ -77,6 +77,17 @@ static void return_states(struct rewind *r, struct kvcache *kv, int n_past)
     r->single = false;
 }
 
+int rewind_start(const struct rewind *r, const struct kvcache *kv, int n_past)
+{
+    int at = n_past;
+
+    if (!r->tokens)
+        return n_past;
+    if (kv->shape.n_states && r->at != n_past)
+        at = r->saved_at > 0 && r->saved_at <= n_past ? r->saved_at : 0;
+    return rewind_has_window(r, kv, at) ? at : 0;
+}
+
 int rewind_to(struct rewind *r, struct kvcache *kv, int n_past)
 {
     if (!r->tokens)

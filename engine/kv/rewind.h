@@ -54,6 +54,9 @@ bool rewind_has_window(const struct rewind *r, const struct kvcache *kv, int n_p
 /* The least position but 0 that a sequence of n_past can be cut back to; 0: any. */
 int rewind_least(const struct rewind *r, const struct kvcache *kv, int n_past);
 
+/* The position to which rewind_to() would return. */
+int rewind_start(const struct rewind *r, const struct kvcache *kv, int n_past);
+
 /* Return to n_past (0, or at least rewind_least()) or an earlier position, the result:
  * the tokens from there to n_past, in r->tokens, must run again. */
 int rewind_to(struct rewind *r, struct kvcache *kv, int n_past);

@@ -163,18 +163,14 @@ static void plan(struct scheduler *s)
 /* Whether the pages that the parts take are free. */
 static bool has_pages(const struct scheduler *s)
 {
-    size_t n_pages, n_free, wanted = 0;
+    size_t n_pages, n_free, wanted = slm_batch_pages(s->params.m, s->parts, s->n_parts);
 
     slm_pages(s->params.m, &n_pages, &n_free);
-    for (int i = 0; i < s->n_parts; i++)
-        wanted += slm_seq_pages(s->params.m, s->parts[i].seq, s->parts[i].n);
     if (wanted > n_free) {
         /* A page that is forgotten need not be copied any more, so fewer are wanted. */
         slm_prefix_forget(s->params.m, wanted);
         slm_pages(s->params.m, &n_pages, &n_free);
-        wanted = 0;
-        for (int i = 0; i < s->n_parts; i++)
-            wanted += slm_seq_pages(s->params.m, s->parts[i].seq, s->parts[i].n);
+        wanted = slm_batch_pages(s->params.m, s->parts, s->n_parts);
     }
     return wanted <= n_free;
 }

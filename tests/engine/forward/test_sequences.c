@@ -11,10 +11,6 @@
  */
 #include "tests/engine/forward/sequences.h"
 
-/* Activations that differ in their last bits may be rounded to another of 255 levels:
- * one of them in each column of every product would be this much. */
-static const double QUANTISED_BOUND = 1e-4;
-
 /* ---- models ---------------------------------------------------------------------- */
 
 /* Linear attention in every other layer. */
@@ -53,7 +49,7 @@ static void batch(struct world *w)
 {
     struct slm_part parts[N_SEQS];
     struct err err = ERR_INIT;
-    size_t n_pages, n_free, wanted = 0;
+    size_t n_pages, n_free;
     int n_parts = 0, n_tokens = 0;
 
     for (int seq = 0; seq < N_SEQS; seq++) {
@@ -71,13 +67,12 @@ static void batch(struct world *w)
         parts[n_parts++] = (struct slm_part){seq, t->tokens + t->n, n,
                                              (enum slm_logits)(1 + below(w, 2))};
         n_tokens += n;
-        wanted += slm_seq_pages(w->m, seq, n);
     }
     if (n_parts == 0)
         return;
     slm_pages(w->m, &n_pages, &n_free);
     assert_true(n_free <= n_pages && n_pages == w->n_pages);
-    if (wanted > n_free) {
+    if (slm_batch_pages(w->m, parts, n_parts) > n_free) {
         assert_int_equal(slm_batch(w->m, parts, n_parts, &err), ST_NO_MEMORY);
         assert_non_null(strstr(err.msg, "end a sequence"));
         w->n_refused++;
@@ -115,7 +110,7 @@ static void cut(struct world *w, int seq, int n_past)
 }
 
 static void check_random_operations(struct synth_shape shape, int n_threads,
-                                    int kv_type, int n)
+                                    int kv_type, int kv_window, int n)
 {
     struct synth_image x = synth_image_make(&shape, QUANTMIX_F32, SEED);
     struct slm_params p = params_of(&x, n_threads);
@@ -125,6 +120,10 @@ static void check_random_operations(struct synth_shape shape, int n_threads,
     assert_non_null(w);
     w->random = (uint64_t)n_threads;
     p.kv_type = (enum kern_kv)kv_type;
+    p.kv_window = kv_window;
+    if (kv_window)
+        p.n_back = N_BATCH;
+    w->bound = kern_kv_is_quantised(p.kv_type) ? QUANTISED_BOUND : BOUND;
     w->alone = open_model(&p);
     p.n_sequences = N_SEQS;
     p.n_pool = (size_t)N_PAGES * SLM_PAGE;
@@ -145,7 +144,7 @@ static void check_random_operations(struct synth_shape shape, int n_threads,
             batch(w);
     }
     assert_true(w->n_batches > n / 5 && w->n_forks > 0 && w->n_cuts > 0);
-    assert_true(w->n_refused > 0);
+    assert_true(w->n_refused > 0 || n < OPERATIONS);
     for (int seq = 0; seq < N_SEQS; seq++)
         cut(w, seq, 0);
     slm_pages(w->m, &n_pages, &n_free);
@@ -159,38 +158,47 @@ static void check_random_operations(struct synth_shape shape, int n_threads,
 static void all_positions(void **state)
 {
     (void)state;
-    check_random_operations(small_plain, 2, KERN_KV_f16, OPERATIONS);
+    check_random_operations(small_plain, 2, KERN_KV_f16, 0, OPERATIONS);
 }
 
 /* Single tokens of few sequences are split among many threads. */
 static void many_threads(void **state)
 {
     (void)state;
-    check_random_operations(small_plain, 7, KERN_KV_f16, FEWER);
+    check_random_operations(small_plain, 7, KERN_KV_f16, 0, FEWER);
 }
 
-static void quantised_cache(void **state)
+/* Panels of pairs, and of blocks with their scales. */
+static void other_types_of_cache(void **state)
 {
     (void)state;
-    check_random_operations(small_plain, 1, KERN_KV_bf16, FEWER);
+    check_random_operations(small_plain, 1, KERN_KV_bf16, 0, FEWER / 2);
+    check_random_operations(small_plain, 1, KERN_KV_q8_0, 0, FEWER / 2);
+}
+
+/* Rings of the last positions that go round in two pages, behind the first ones. */
+static void windows_of_the_cache(void **state)
+{
+    (void)state;
+    check_random_operations(small_plain, 2, KERN_KV_f16, 300, FEWER / 2);
 }
 
 static void windows(void **state)
 {
     (void)state;
-    check_random_operations(small_windows(), 2, KERN_KV_f16, FEWER);
+    check_random_operations(small_windows(), 2, KERN_KV_f16, 0, FEWER);
 }
 
 static void states(void **state)
 {
     (void)state;
-    check_random_operations(small_states(), 2, KERN_KV_f16, FEWER);
+    check_random_operations(small_states(), 2, KERN_KV_f16, 0, FEWER);
 }
 
 static void experts(void **state)
 {
     (void)state;
-    check_random_operations(small_experts(), 2, KERN_KV_f16, FEWER);
+    check_random_operations(small_experts(), 2, KERN_KV_f16, 0, FEWER);
 }
 
 /* ---- room --------------------------------------------------------------------------
@@ -218,6 +226,11 @@ static void copies_take_no_room(void **state)
     assert_int_equal(n_pages, 5);
     assert_int_equal(n_free, 2);
     /* the last page of each but the last owner is copied when it is written */
+    struct slm_part all[3];
+    for (int i = 0; i < 3; i++)
+        all[i] = (struct slm_part){i, tokens, 1, SLM_LOGITS_LAST};
+    assert_int_equal(slm_batch_pages(m, all, 3), 2);
+    assert_int_equal(slm_batch_pages(m, all, 2), 2);
     assert_int_equal(slm_seq_pages(m, 1, 1), 1);
     struct slm_part one = {1, tokens, 1, SLM_LOGITS_LAST};
     assert_int_equal(slm_batch(m, &one, 1, &err), ST_OK);
@@ -230,6 +243,54 @@ static void copies_take_no_room(void **state)
     slm_seq_truncate(m, 0, 300);
     slm_pages(m, &n_pages, &n_free);
     assert_int_equal(n_free, 1);
+    slm_close(m);
+    synth_image_drop(&x);
+}
+
+static size_t free_pages(const struct slm *m)
+{
+    size_t n_pages, n_free;
+
+    slm_pages(m, &n_pages, &n_free);
+    return n_free;
+}
+
+/* What is said of the room before a batch is what the batch takes: of rings, which go
+ * round in their pages, and where tokens run again in pages that were shared. */
+static void rings_take_their_pages_once(void **state)
+{
+    struct synth_image x = synth_image_make(&small_plain, QUANTMIX_F32, SEED);
+    struct slm_params p = params_of(&x, 1);
+    struct err err = ERR_INIT;
+    int32_t tokens[N_CTX];
+    struct slm *m;
+
+    (void)state;
+    for (int i = 0; i < N_CTX; i++)
+        tokens[i] = i * 7 % N_VOCAB;
+    p.kv_window = 300;
+    p.n_back = N_BATCH; /* room for 400 positions, 16 of them in front of the ring */
+    p.n_sequences = 2;
+    p.n_pool = 4 * SLM_PAGE;
+    m = open_model(&p);
+    assert_int_equal(free_pages(m), 4);
+    assert_int_equal(slm_seq_pages(m, 0, 256), 1);
+    assert_int_equal(slm_seq_pages(m, 0, 257), 2);
+    assert_int_equal(slm_seq_pages(m, 0, 690), 2);
+    assert_int_equal(slm_eval(m, tokens, 390, SLM_LOGITS_NONE, &err), ST_OK);
+    slm_seq_fork(m, 0, 1);
+    assert_int_equal(slm_seq_pages(m, 1, 10), 1);
+    assert_int_equal(slm_seq_pages(m, 1, 30), 2); /* it goes on in the first page */
+    slm_seq_truncate(m, 1, 0);
+    assert_int_equal(slm_eval(m, tokens, 210, SLM_LOGITS_NONE, &err), ST_OK);
+    slm_seq_fork(m, 0, 1);
+    assert_int_equal(free_pages(m), 2);
+    slm_seq_truncate(m, 1, 300); /* the ring has lost what it sees there */
+    assert_int_equal(slm_seq_pages(m, 1, 1), 2);
+    const struct slm_part one = {1, tokens, 1, SLM_LOGITS_LAST};
+    if (slm_batch(m, &one, 1, &err))
+        fail_msg("%s", err.msg);
+    assert_int_equal(free_pages(m), 0);
     slm_close(m);
     synth_image_drop(&x);
 }
@@ -385,11 +446,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_positions),
         cmocka_unit_test(many_threads),
-        cmocka_unit_test(quantised_cache),
+        cmocka_unit_test(other_types_of_cache),
+        cmocka_unit_test(windows_of_the_cache),
         cmocka_unit_test(windows),
         cmocka_unit_test(states),
         cmocka_unit_test(experts),
         cmocka_unit_test(copies_take_no_room),
+        cmocka_unit_test(rings_take_their_pages_once),
         cmocka_unit_test(short_sequences),
         cmocka_unit_test(every_number_of_columns),
         cmocka_unit_test(wrong_batches_are_refused),

@@ -84,6 +84,7 @@ static void prefixes_are_kept(void **state)
 
     (void)state;
     assert_true(w && kept);
+    w->bound = BOUND;
     w->alone = open_model(&p);
     p.paged = true;
     for (size_t k = 0; k < sizeof models / sizeof *models; k++) {

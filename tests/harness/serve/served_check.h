@@ -62,17 +62,16 @@ static inline void served_check_waiting(const struct scheduler *s)
  * are free. */
 static inline void served_check_parts(const struct served *d, const struct scheduler *s)
 {
-    size_t n_pages, n_free, wanted = 0;
+    size_t n_pages, n_free;
     int n_tokens = 0;
 
     slm_pages(d->m, &n_pages, &n_free);
     for (int i = 0; i < s->n_parts; i++) {
         assert_true(s->parts[i].n > 0);
         n_tokens += s->parts[i].n;
-        wanted += slm_seq_pages(d->m, s->parts[i].seq, s->parts[i].n);
     }
     assert_in_range(n_tokens, 1, s->n_most_tokens);
-    assert_true(wanted <= n_free);
+    assert_true(slm_batch_pages(d->m, s->parts, s->n_parts) <= n_free);
     /* a limit that no step can keep: prompts have 8 tokens, all of them together */
     if (s->limited && s->params.max_itl_s < 1e-6) {
         for (int i = 0; i < s->n_parts; i++)
