@@ -97,8 +97,9 @@ static enum status load(struct point_worker *c, struct err *err)
     params.slm.n_ctx = point_n_ctx(c->p);
     params.slm.n_back = point_n_back(c->p);
     params.slm.n_logits = point_n_logits(c->p);
-    point_set_sequences(c->p, &params.slm);
     point_tuned_params(c->p, &params.slm);
+    point_set_sequences(c->p,
+                        &params.slm); /* a pass may need more than a profile has */
     if (c->p->tuning.state == TUNED_USED)
         status = point_tuned_cpus(c->p, &c->topo, c->cpu_list, &c->cpus, err);
     params.slm.cpus = c->cpus;

@@ -95,6 +95,10 @@ grep -q "^command .* --batch 5 " row || fail "batch: $(cat row)"
 [ "$(value row tuning)" != stale ] || fail "in memory it is another model: $(cat row)"
 "$BENCH" decode -m nano:Q4_K_M -n 4 --all >row
 [ "$(value row tuning)" = default ] || fail "nobody asked: $(cat row)"
+# a step of more tokens than a pass of the profile has
+"$BENCH" decode -m nano:Q4_K_M -n 2 --sequences 2 --chunk 700 --tuned "$profile" --all >row ||
+    fail "steps of 702 tokens: $(cat row)"
+[ "$(value row status)" = ok ] || fail "steps of 702 tokens: $(cat row)"
 "$BENCH" decode -m nano:Q4_K_M -n 4 --tuned none --all >row
 [ "$(value row tuning)" = default ] || fail "none was asked for: $(cat row)"
 
