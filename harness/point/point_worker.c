@@ -16,7 +16,6 @@
 
 #include "engine/base/clock.h"
 #include "engine/synth/synth.h"
-#include "harness/base/format.h"
 #include "harness/base/parse.h"
 #include "harness/machine/memory_reserve.h"
 #include "harness/sandbox/sandbox.h"
@@ -265,49 +264,6 @@ static void report_life(void *arg)
     worker_report_life(&c->reports);
 }
 
-/* What was streamed since samples began, of which the tokens that were no samples are
- * part. On a text some passes are plain and some speculative: there is no figure of a
- * token. */
-static void note_stream(struct point_worker *c)
-{
-    const double n =
-        (double)c->n_samples * c->facts.tokens_per_sample + (double)c->n_woken;
-    const double ms = c->p->kind == POINT_SPECULATE
-                          ? (double)(clock_ns() - c->measure_begin_ns) * 1e-6
-                          : c->sum_ms + c->woken_ms;
-    struct slm_stream s;
-    char size[24];
-
-    if (!slm_stream_read(c->model, &s))
-        return;
-    c->facts.stream_request_bytes = (double)s.request_bytes;
-    c->facts.stream_depth = s.depth;
-    format_bytes(size, sizeof size, s.request_bytes);
-    snprintf(c->row.disk_way, sizeof c->row.disk_way, "%s, %s, %d of %s", s.backend,
-             s.direct ? "direct" : "page cache", s.depth, size);
-    if (!(n > 0))
-        return;
-    c->row.disk_wait_pct =
-        100 * (double)(s.wait_ns - c->stream_begin.wait_ns) * 1e-6 / ms;
-    if (s.expert_uses > c->stream_begin.expert_uses)
-        c->row.expert_hit_rate = (double)(s.expert_hits - c->stream_begin.expert_hits) /
-                                 (double)(s.expert_uses - c->stream_begin.expert_uses);
-    if (c->p->kind != POINT_SPECULATE)
-        c->row.disk_bytes_per_token =
-            (int64_t)((double)(s.bytes_read - c->stream_begin.bytes_read) / n);
-}
-
-/* Of samples, and of the tokens between them; runs over a text are of two kinds, and so
- * are steps with a chunk and without. */
-static void note_energy(struct point_worker *c)
-{
-    const double n =
-        (double)c->n_samples * c->facts.tokens_per_sample + (double)c->n_woken;
-
-    if (n > 0 && c->p->kind != POINT_SPECULATE && !c->p->n_chunk)
-        c->row.joules_per_token = energy_joules(&c->energy) / n;
-}
-
 static enum status measure(struct point_worker *c, struct err *err)
 {
     enum status status = ST_OK;
@@ -327,8 +283,8 @@ static enum status measure(struct point_worker *c, struct err *err)
                               take_sample, c, err);
     worker_end_samples(&c->reports);
     point_chunk_end(c);
-    note_stream(c);
-    note_energy(c);
+    point_note_stream(c);
+    point_note_energy(c);
     return status;
 }
 

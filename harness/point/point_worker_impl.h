@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * point_worker_impl.h - the worker of a point from inside: point_worker.c
- * runs it, point_roof.c probes, point_speculate.c decodes texts
+ * runs it, point_roof.c probes, point_speculate.c decodes texts, point_chunk.c reads a
+ * prompt meanwhile, point_token.c has what a token took
  *
  * Threading: the worker's main thread only; a thread pool works inside its calls.
  */
@@ -90,6 +91,20 @@ bool point_beside_due(double since_s, double budget_s, double cost_s);
  * after it that is no sample: the next sample finds them as any other does. After
  * point_probe_roof() with weights. */
 void point_probe_beside(struct point_worker *c);
+
+/* Tokens for which weights were streamed since samples began: of samples, and of the
+ * steps between them. */
+double point_tokens_read(const struct point_worker *c);
+
+/* What was streamed for a token, and how, into c->row and c->facts; nothing of weights
+ * that are not streamed. On a text some passes are plain and some speculative: there is
+ * no figure of a token. */
+void point_note_stream(struct point_worker *c);
+
+/* The energy of samples by their tokens, into c->row: steps between samples are not in
+ * it. Runs over a text are of two kinds, and so are steps with a chunk and without:
+ * they have none. */
+void point_note_energy(struct point_worker *c);
 
 /* With a chunk: take a step without it before each sample from here on; keep its time;
  * and fill in the column. */

@@ -4,6 +4,8 @@
  */
 #include "tests/support/test.h"
 
+#include <math.h>
+
 #include "harness/point/point.h"
 #include "harness/point/point_worker.h"
 #include "harness/point/point_worker_impl.h"
@@ -313,6 +315,34 @@ static void passes_beside_samples(void **state)
     assert_true(point_beside_due(0.5, 20, 0));
 }
 
+/* Steps between samples are of as many tokens; their energy is not measured. */
+static void what_a_token_takes(void **state)
+{
+    struct point_worker *c = calloc(1, sizeof *c);
+    struct point p;
+
+    (void)state;
+    assert_non_null(c);
+    point_init(&p);
+    p.n_sequences = 4;
+    c->p = &p;
+    c->n_samples = 10;
+    c->n_woken = 5;
+    c->facts.tokens_per_sample = 4;
+    assert_float_equal(point_tokens_read(c), 60, 1e-9);
+    c->energy.n = 1;
+    c->energy.domain[0].is_package = true;
+    c->energy.domain[0].used_uj = 20000000;
+    row_init(&c->row);
+    point_note_energy(c);
+    assert_float_equal(c->row.joules_per_token, 0.5, 1e-9);
+    row_init(&c->row);
+    p.n_chunk = 8;
+    point_note_energy(c);
+    assert_true(isnan(c->row.joules_per_token));
+    free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +353,7 @@ int main(void)
         cmocka_unit_test(wire_round_trip),
         cmocka_unit_test(probe_size),
         cmocka_unit_test(passes_beside_samples),
+        cmocka_unit_test(what_a_token_takes),
     };
 
     topo = calloc(1, sizeof *topo);
