@@ -106,17 +106,21 @@ static size_t pages_of(int n)
     return ((size_t)n + SLM_PAGE - 1) / SLM_PAGE;
 }
 
+/* Positions of a window are in a ring: they may begin and end within pages, and go on
+ * at its beginning. */
+#define RING_PAGES 2
+
 /* Whole pages are shared; the one in which sequences part is each one's own. */
 void point_set_sequences(const struct point *p, struct slm_params *params)
 {
     const size_t shared = (size_t)p->n_shared / SLM_PAGE;
     const size_t all = pages_of(p->kind == POINT_DECODE ? p->ctx + 1 : point_n_ctx(p));
+    const size_t own = all - shared + (p->setup.kv_window ? RING_PAGES : 0);
     const size_t prompt = pages_of(point_chunk_prompt(p));
     const int n_batch = p->n_sequences + p->n_chunk;
 
     params->n_sequences = p->n_sequences + (p->n_chunk > 0);
-    params->n_pool =
-        (shared + (size_t)p->n_sequences * (all - shared) + prompt) * SLM_PAGE;
+    params->n_pool = (shared + (size_t)p->n_sequences * own + prompt) * SLM_PAGE;
     if (params->n_logits < params->n_sequences)
         params->n_logits = params->n_sequences;
     if ((params->n_batch ? params->n_batch : SLM_DEFAULT_BATCH) < n_batch)

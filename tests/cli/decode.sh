@@ -92,6 +92,10 @@ awk '$1 == "n_sequences" && $2 == 4 || $1 == "n_shared" && $2 == 512 || $1 == "s
      END { exit !(n == 3 && rate * ms > 3700 && rate * ms < 4300) }' several || fail "four sequences: $(cat several)"
 "$BENCH" decode -m nano:Q4_0 --in-memory -t 2 --ctx 600 --sequences 4 --shared 512 -n 12 | tr -s ' \n' ' ' | grep -q 'depth 600.*4 sequences, the first 512 positions in common.* for each sequence' ||
     fail "four sequences are not said"
+# a window's ring goes on in pages that were shared
+"$BENCH" decode -m nano:Q4_0 --in-memory -t 1 --ctx 1100 --sequences 2 --shared 768 --kv-window 16 -n 2 --all >ring ||
+    fail "what sequences share in a ring: $(cat ring)"
+[ "$(value ring status)" = ok ] || fail "what sequences share in a ring: $(cat ring)"
 refused 2 "leave out --prefill" decode -m nano:Q4_0 --in-memory --prefill 8 --sequences 2
 refused 2 "at most the tokens of --ctx (16)" decode -m nano:Q4_0 --in-memory --ctx 16 --sequences 2 --shared 17
 refused 2 "several --sequences (1)" decode -m nano:Q4_0 --in-memory --ctx 16 --shared 16
