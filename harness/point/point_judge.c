@@ -38,19 +38,11 @@ static double roof_of(const struct row *row, bool *is_disk)
     return 1 / t.token_s;
 }
 
-/* The roof of arithmetic, of a step with a chunk; NaN: there is none. */
-static double arithmetic_roof(const struct row *row)
-{
-    return row->n_chunk > 0 && row->roof_gops > 0
-               ? row->tok_per_s * row->roof_gops / row->gops
-               : NAN;
-}
-
 /* The share of the roof and its interval: the relative errors of speed and roof, taken
  * as independent. NaN where one of them has none; the disk's is of too few passes. */
 static void fill_share(struct row *row)
 {
-    const double arithmetic = arithmetic_roof(row);
+    const double arithmetic = row_arithmetic_roof(row);
     double lo, hi; /* of the roof, as logarithms */
     bool is_disk;
 
@@ -164,7 +156,7 @@ static void check_roof(struct row *row, const struct point_facts *facts)
 {
     const double tolerance =
         fmax(ROOF_MIN_TOLERANCE, fmax(facts->roof_spread, facts->disk_spread));
-    /* of a step with a chunk the nearer roof */
+    /* of a step of several tokens the nearer roof */
     const int compute =
         row->roof_gops > 0 && !(row->mbu > row->gops / row->roof_gops * (1 + 1e-9));
     const double share = compute ? row->gops / row->roof_gops : row->mbu;

@@ -161,6 +161,13 @@ static bool needs_peaks(const struct point_worker *c, bool weights)
                              c->p->setup.n_threads <= c->topo.n_allowed);
 }
 
+/* Points whose weights are read for several tokens. */
+static bool has_arithmetic_roof(const struct point *p)
+{
+    return p->kind == POINT_PREFILL ||
+           (p->kind == POINT_DECODE && (p->n_chunk || p->n_sequences > 1));
+}
+
 /* weights: read the model's own, else a buffer of the same page size. */
 static enum status probe_with(struct point_worker *c, struct thread_pool *pool,
                               bool weights, struct err *err)
@@ -169,11 +176,12 @@ static enum status probe_with(struct point_worker *c, struct thread_pool *pool,
 
     if (status)
         return status;
-    if (c->p->kind == POINT_PREFILL || c->p->n_chunk)
+    if (has_arithmetic_roof(c->p))
         for (int i = 0; i < N_PEAK_PASSES; i++)
             add_peak_pass(c, pool);
     if (needs_peaks(c, weights) && !(c->int8_gops > 0)) {
-        c->int8_gops = probe_peak(PROBE_PEAK_INT8, pool);
+        c->int8_gops =
+            c->n_roof_gops ? c->row.roof_gops : probe_peak(PROBE_PEAK_INT8, pool);
         c->f32_gops = probe_peak(PROBE_PEAK_F32, pool);
     }
     return ST_OK;

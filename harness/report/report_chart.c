@@ -87,11 +87,17 @@ void mark_set_speed(struct mark *m, const struct row *r)
 void mark_set_best_roof(struct mark *m, const struct row *r,
                         const struct report_rows *p)
 {
-    if (r->disk_bytes_per_token > 0 || r->n_chunk > 0)
-        return; /* the roof of the disk, or of arithmetic, may be the lower one */
+    const double arithmetic = row_arithmetic_roof(r);
+
+    if (r->disk_bytes_per_token > 0 || row_arithmetic_is_roof(r))
+        return; /* it may be that of the disk, or it is that of arithmetic */
     m->other = r->roof_gbps > 0 ? r->roof_tok_per_s / r->roof_gbps *
                                       roof_best(r, p->v, p->n, &m->doubtful)
                                 : NAN;
+    if (m->other > arithmetic) {
+        m->other = arithmetic;
+        m->doubtful = false;
+    }
 }
 
 void chart_free(struct chart *c)

@@ -82,8 +82,8 @@ void chart_place_bars(struct chart *c);
 /* Take speed, interval, roof and state from a row. */
 void mark_set_speed(struct mark *m, const struct row *r);
 
-/* Set the roof to that of an undisturbed machine (roof_best()); a row that streams, or
- * has a chunk, keeps its own. */
+/* Set the roof to that of an undisturbed machine (roof_best()), or to that of
+ * arithmetic where it is lower; a row that streams keeps its own. */
 void mark_set_best_roof(struct mark *m, const struct row *r,
                         const struct report_rows *p);
 

@@ -318,6 +318,7 @@ enum status report_fill_sequences(struct chart *c, const struct report_rows *p,
     static const struct along along = {"Decode speed of all sequences together",
                                        "n_sequences", sequences_of, 1, set_all};
 
+    c->roof = BOTH_ROOFS;
     return fill_along(c, p, &along, err);
 }
 
@@ -327,6 +328,7 @@ enum status report_fill_each(struct chart *c, const struct report_rows *p,
     static const struct along along = {"Decode speed of each sequence", "n_sequences",
                                        sequences_of, 1, set_each};
 
+    c->roof = BOTH_ROOFS;
     return fill_along(c, p, &along, err);
 }
 

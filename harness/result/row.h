@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <jansson.h>
+#include <math.h>
 
 #include "engine/base/status.h"
 #include "harness/result/row_enum.h"
@@ -167,6 +168,21 @@ static inline bool row_is_plain(const struct row *r)
 {
     return !*r->engine && !(r->cpus_quota > 0) && r->n_sequences == FIELD_NO_INT &&
            r->n_chunk == FIELD_NO_INT;
+}
+
+/* tok_per_s of which the arithmetic would be the peak that was probed, of steps of
+ * several tokens; NaN: of others, whose weights are read for one token alone. */
+static inline double row_arithmetic_roof(const struct row *r)
+{
+    return (r->n_sequences > 1 || r->n_chunk > 0) && r->roof_gops > 0 && r->gops > 0
+               ? r->tok_per_s * r->roof_gops / r->gops
+               : NAN;
+}
+
+/* Whether that is the roof: the lower one. Cells have been rounded. */
+static inline bool row_arithmetic_is_roof(const struct row *r)
+{
+    return r->roof_tok_per_s >= row_arithmetic_roof(r) * 0.999;
 }
 
 #endif

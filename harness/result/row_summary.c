@@ -391,7 +391,8 @@ static void put_bandwidth(struct lines *l, const struct row *r)
     if (r->roof_tok_per_s > 0 && r->bytes_per_token > 0) {
         text_append(t, sizeof t, "at most ");
         append_figure(t, sizeof t, r->roof_tok_per_s, NAN, NAN);
-        text_append(t, sizeof t, " tok/s, as a token reads ");
+        text_append(t, sizeof t, " tok/s%s a token reads ",
+                    row_arithmetic_is_roof(r) ? " by arithmetic;" : ", as");
         append_decimal_bytes(t, sizeof t, (double)r->bytes_per_token);
     }
     if (*t && r->disk_bytes_per_token > 0) {
@@ -482,6 +483,11 @@ static void print_memory(struct lines *l, const struct row *r)
     if (r->kv_bytes_per_token > 0) {
         append_bytes(t, sizeof t, r->kv_bytes_per_token);
         text_append(t, sizeof t, " per position");
+        if (r->n_sequences > 1 && r->kv_bytes > 0) {
+            text_append(t, sizeof t, ", ");
+            append_bytes(t, sizeof t, r->kv_bytes);
+            text_append(t, sizeof t, " for all sequences");
+        }
         if (r->model_ctx > 0)
             text_append(t, sizeof t, "; the model was made for %lld",
                         (long long)r->model_ctx);

@@ -357,7 +357,8 @@ static void prefill(void **state)
     assert_non_null(strstr(row.detail, "peak"));
 }
 
-/* A step with a chunk has two roofs, and the lower one counts. */
+/* A step with a chunk, or of several sequences, has two roofs, and the lower one
+ * counts; that of a token of one sequence is memory's. */
 static void chunks(void **state)
 {
     const struct point_samples samples = {ms, 10, NULL};
@@ -369,7 +370,6 @@ static void chunks(void **state)
     (void)state;
     row_init(&row);
     row.kind = POINT_DECODE;
-    row.n_sequences = 4;
     row.n_chunk = 32;
     row.bytes_per_token = 1000000000;
     row.roof_gbps = 25;
@@ -395,6 +395,14 @@ static void chunks(void **state)
     row.roof_gops = 200;
     point_judge(&row, &samples, &facts, &noise);
     assert_non_null(strstr(row.validity, "above its roof"));
+    for (int n = 1; n <= 4; n += 3) {
+        row.n_sequences = n > 1 ? n : FIELD_NO_INT;
+        row.n_chunk = FIELD_NO_INT;
+        row.roof_gops = 400;
+        point_judge(&row, &samples, &facts, &noise);
+        assert_true(fabs(row.roof_tok_per_s - (n > 1 ? 20 * 400.0 / 300 : 50)) < 1e-6);
+        assert_int_equal(row_arithmetic_is_roof(&row), n > 1);
+    }
 }
 
 int main(void)

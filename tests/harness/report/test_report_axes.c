@@ -157,6 +157,35 @@ static void sequences_are_an_axis(void **state)
     report_rows_free(&p);
 }
 
+/* The roof of a step is memory's at its best, or that of arithmetic where it is lower.
+ */
+static void steps_have_two_roofs(void **state)
+{
+    struct row rows[] = {together(1, 0, 512, 10), together(2, 0, 512, 18),
+                         together(8, 0, 512, 40)};
+    static const double roofs[] = {20, 18 * 12.0 / 5, 60};
+    struct chart c = {.name = "decode_sequences"};
+    struct report_rows p;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    rows[0].roof_gbps = rows[2].roof_gbps =
+        20; /* of 1 and 8 memory gave twice as much */
+    rows[1].gops = 5;
+    rows[1].roof_gops = 12;
+    rows[2].gops = 10;
+    rows[2].roof_gops = 15;
+    rows[2].roof_tok_per_s = 59.99; /* as stored */
+    assert_int_equal(report_rows_pick(&p, rows, 3, &err), ST_OK);
+    assert_int_equal(report_fill_sequences(&c, &p, &err), ST_OK);
+    assert_string_equal(chart_roof(&c), "bandwidth or arithmetic");
+    assert_int_equal(c.n, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_float_equal(c.v[i].other, roofs[i], 0.02);
+    chart_free(&c);
+    report_rows_free(&p);
+}
+
 /* Steps with a chunk beside one without: their time, and the prompt's speed. */
 static void chunks_are_an_axis(void **state)
 {
@@ -338,6 +367,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits_are_an_axis),
         cmocka_unit_test(sequences_are_an_axis),
+        cmocka_unit_test(steps_have_two_roofs),
         cmocka_unit_test(chunks_are_an_axis),
         cmocka_unit_test(the_frontier_is_what_nothing_beats),
         cmocka_unit_test(files_are_named_once),

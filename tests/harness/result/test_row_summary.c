@@ -232,6 +232,39 @@ static void groups_fit_a_terminal(void **state)
     assert_string_equal(text, "No figure: it failed\n");
 }
 
+/* Speed of all and of each, what they share, the nearer roof, the KV cache of all. */
+static void several_sequences(void **state)
+{
+    static const char *const lines[] = {
+        "8 sequences, the first 256 positions in common",
+        "23.5 to 25.8, 64 samples; 3.06 for\n                  each sequence\n",
+        "  per step        40.8 ms",
+        "  roof            at most 32.7 tok/s by arithmetic; a token reads 690 MB\n",
+        "22.0 KiB per position, 44.0 MiB for all sequences; the model\n",
+    };
+    struct row r;
+
+    (void)state;
+    decode_row(&r);
+    r.n_sequences = 8;
+    r.n_shared = 256;
+    r.kv_bytes_per_token = 22528;
+    r.kv_bytes = 44 << 20;
+    r.model_ctx = 2048;
+    r.gops = 900;
+    r.roof_gops = 1200;
+    r.roof_tok_per_s = 32.683;
+    print(&r);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        if (!strstr(text, lines[i]))
+            fail_msg("no '%s' in:\n%s", lines[i], text);
+    /* memory's is the nearer one */
+    r.roof_gops = 4000;
+    r.roof_tok_per_s = 43.657;
+    print(&r);
+    assert_non_null(strstr(text, "at most 43.7 tok/s, as a token reads 690 MB\n"));
+}
+
 /* README.md shows a row that is in the repository. */
 static void readme_shows_what_is_printed(void **state)
 {
@@ -277,6 +310,7 @@ int main(void)
         cmocka_unit_test(speculation_is_a_factor),
         cmocka_unit_test(no_figure_says_why),
         cmocka_unit_test(groups_fit_a_terminal),
+        cmocka_unit_test(several_sequences),
         cmocka_unit_test(readme_shows_what_is_printed),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
