@@ -91,6 +91,10 @@ enum status point_run(const struct point *p, const struct topology *topo,
 /* Defaults of everything but the model: decode, one thread, spread, depth 0. */
 void point_init(struct point *p);
 
+/* Whether its sequences, what they share and a prompt beside them go together, and with
+ * the kind of point. Error: ST_USAGE. */
+enum status point_check_sequences(const struct point *p, struct err *err);
+
 /* Positions in the cache when measuring begins. */
 int point_depth(const struct point *p);
 

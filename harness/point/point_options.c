@@ -68,32 +68,6 @@ static enum status check_exclusive(const struct raw *raw, struct err *err)
 }
 
 /* Every setting that was given; a text makes it a speculate point. */
-static enum status check_sequences(const struct point *p, struct err *err)
-{
-    if (p->n_sequences > 1 && (p->kind != POINT_DECODE || *p->engine))
-        return err_set(err, ST_USAGE,
-                       "--sequences %d: this program decodes them together; leave out "
-                       "--prefill, --speculate and --engine",
-                       p->n_sequences);
-    if (p->n_chunk && (p->kind != POINT_DECODE || *p->engine))
-        return err_set(err, ST_USAGE,
-                       "--chunk %d: this program reads a prompt beside sequences that "
-                       "it decodes; leave out --prefill, --speculate and --engine",
-                       p->n_chunk);
-    if (p->n_chunk && p->n_sequences == SLM_MAX_SEQUENCES)
-        return err_set(
-            err, ST_USAGE,
-            "--chunk %d: of %d sequences, the most, one reads the prompt; at "
-            "most %d can be decoded meanwhile",
-            p->n_chunk, SLM_MAX_SEQUENCES, SLM_MAX_SEQUENCES - 1);
-    if (p->n_shared > p->ctx || (p->n_shared && p->n_sequences == 1))
-        return err_set(err, ST_USAGE,
-                       "--shared %d: at most the tokens of --ctx (%d) can be what "
-                       "several --sequences (%d) begin with",
-                       p->n_shared, p->ctx, p->n_sequences);
-    return ST_OK;
-}
-
 static enum status apply_settings(struct point *p, const struct setting_request *given,
                                   struct err *err)
 {
@@ -118,7 +92,7 @@ static enum status apply_settings(struct point *p, const struct setting_request 
     }
     if (given->text[SETTING_prefill])
         p->kind = POINT_PREFILL;
-    return st ? st : check_sequences(p, err);
+    return st ? st : point_check_sequences(p, err);
 }
 
 /* Within the quota that was asked for, too. */

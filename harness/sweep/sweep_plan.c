@@ -94,7 +94,10 @@ static enum status add_depths(struct making *m, const struct sweep_settings *s,
         p.ctx = depths->v[i];
         if (p.n_sequences == 1)
             p.n_shared = 0; /* with whom? */
-        if (p.n_shared <= p.ctx)
+        if (p.n_shared > p.ctx)
+            continue;
+        status = point_check_sequences(&p, err);
+        if (status == ST_OK)
             status = add(m, &p, err);
     }
     return status;
@@ -242,6 +245,20 @@ static enum status add_model(struct making *m, const struct sweep_settings *s,
     return status ? status : add_engines(m, s, base, err);
 }
 
+static enum status no_points(const struct sweep_settings *s, struct err *err)
+{
+    const struct int_list *shared = &s->list[SETTING_shared];
+
+    if (s->list[SETTING_ctx].n && shared->n)
+        return err_set(err, ST_USAGE,
+                       "nothing to measure: no context depth (--ctx) has the %d tokens "
+                       "that sequences are to begin with (--shared)",
+                       shared->v[0]);
+    return err_set(err, ST_USAGE,
+                   "nothing to measure: neither a context depth (--ctx) nor a "
+                   "prompt length (--prefill) nor a text (--speculate) is given");
+}
+
 enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings *s,
                             struct err *err)
 {
@@ -258,9 +275,7 @@ enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings
     }
     out->first[s->n_models] = out->n_points;
     if (status == ST_OK && !out->n_points)
-        status = err_set(err, ST_USAGE,
-                         "nothing to measure: neither a context depth (--ctx) nor a "
-                         "prompt length (--prefill) nor a text (--speculate) is given");
+        status = no_points(s, err);
     end(&m);
     if (status)
         free(out->points);

@@ -154,6 +154,54 @@ static void each_memory_limit_is_a_point(void **state)
     sweep_settings_free(&s);
 }
 
+/* One sequence shares nothing, and no more is shared than there is. */
+static void sequences_share_what_they_have(void **state)
+{
+    static const char yaml[] = "models: [nano:Q4_0]\nthreads: [1]\nctx: [0, 512]\n"
+                               "prefill: [none]\nsequences: [1, 2]\n"
+                               "shared: [0, 256, 600]\nchunk: [0, 64]\n";
+    static const char *const wanted[] = {
+        "nano:Q4_0/decode/t1/spread/ctx0",
+        "nano:Q4_0/decode/t1/spread/ctx0/chunk64",
+        "nano:Q4_0/decode/t1/spread/ctx0/seq2",
+        "nano:Q4_0/decode/t1/spread/ctx0/seq2/chunk64",
+        "nano:Q4_0/decode/t1/spread/ctx512",
+        "nano:Q4_0/decode/t1/spread/ctx512/chunk64",
+        "nano:Q4_0/decode/t1/spread/ctx512/seq2",
+        "nano:Q4_0/decode/t1/spread/ctx512/seq2/chunk64",
+        "nano:Q4_0/decode/t1/spread/ctx512/seq2/shared256",
+        "nano:Q4_0/decode/t1/spread/ctx512/seq2/shared256/chunk64"};
+    static const char *const refused[][2] = {
+        {"sequences: [2]\nshared: [600]\n", "600 tokens"},
+        {"sequences: [4, 1024]\nchunk: [0, 8]\n", "at most 1023"}};
+    static char ids[64][96];
+    struct err err = ERR_INIT;
+    size_t n;
+
+    (void)state;
+    plan_ids(yaml, ids, &n, 5);
+    qsort(ids, n, sizeof ids[0], compare);
+    assert_int_equal(n, sizeof wanted / sizeof *wanted);
+    for (size_t i = 0; i < n; i++)
+        assert_string_equal(ids[i], wanted[i]);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        struct sweep_settings s;
+        struct sweep_plan plan;
+        char text[256];
+
+        snprintf(text, sizeof text,
+                 "models: [nano:Q4_0]\nthreads: [1]\nctx: [0, 512]\n"
+                 "prefill: [none]\n%s",
+                 refused[i][0]);
+        err_clear(&err);
+        assert_int_equal(load(&s, text, &err), ST_OK);
+        assert_int_equal(sweep_plan_make(&plan, &s, &err), ST_USAGE);
+        if (!strstr(err.msg, refused[i][1]))
+            fail_msg("%s does not say %s", err.msg, refused[i][1]);
+        sweep_settings_free(&s);
+    }
+}
+
 static void empty_plan_is_an_error(void **state)
 {
     struct sweep_settings s;
@@ -334,6 +382,7 @@ int main(void)
         cmocka_unit_test(each_residency_is_a_point),
         cmocka_unit_test(each_kv_type_is_a_point),
         cmocka_unit_test(each_memory_limit_is_a_point),
+        cmocka_unit_test(sequences_share_what_they_have),
         cmocka_unit_test(empty_plan_is_an_error),
         cmocka_unit_test(attempts),
         cmocka_unit_test(every_point_is_launched_often_enough),
