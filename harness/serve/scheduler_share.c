@@ -30,7 +30,6 @@ static void take_over(struct scheduler *s, struct completion *c,
 {
     const int n_cached = least(n, c->n_prompt);
 
-    slm_seq_truncate(s->params.m, c->seq, 0);
     slm_seq_fork(s->params.m, from->seq, c->seq);
     slm_seq_truncate(s->params.m, c->seq, n);
     c->n_done = n;

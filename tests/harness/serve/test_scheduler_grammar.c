@@ -245,6 +245,50 @@ static void many_are_certain(void **state)
     served_close(&d);
 }
 
+/* Tokens that are certain before anything was computed are found and shared as those of
+ * the prompt are, but they are none of it. */
+static void certain_tokens_are_no_prompt(void **state)
+{
+    enum { N = 4, N_PROMPT = 40 };
+    struct served d;
+    struct scheduler *s;
+    struct scheduler_stats stats;
+    struct grammar *g = schema(
+        "{\"const\":\"a text that is longer than a step of sixty-four tokens, of "
+        "which all is certain before it begins\"}");
+    int32_t prompt[N_PROMPT];
+    struct completion_params p = served_params(prompt, N_PROMPT, 150);
+    struct completion *c[N];
+    static struct served_text t;
+
+    (void)state;
+    served_prompt(prompt, N_PROMPT, 4);
+    served_open(&d, &SERVED_PLAIN, 2, N_CTX, 0);
+    tokenizer_close(d.tok);
+    d.tok = plain_vocabulary();
+    s = served_scheduler(&d, N, true);
+    p.grammar = g;
+    for (int i = 0; i < N; i++)
+        c[i] = served_submit(s, &p);
+    grammar_unref(g);
+    served_run(s);
+    /* the second one has it of the first, which runs, the others of those that ended */
+    for (int i = 0; i < N; i++) {
+        served_read(c[i], &t);
+        assert_int_equal(t.end, COMPLETION_STOP);
+        assert_int_equal(t.usage.n_prompt, N_PROMPT);
+        assert_true(t.usage.n_forced >= t.n - 1 && t.n > 64);
+        assert_int_equal(t.usage.n_cached, i ? N_PROMPT : 0);
+        completion_close(c[i]);
+    }
+    scheduler_read_stats(s, &stats);
+    assert_int_equal(stats.n_cached, (N - 1) * N_PROMPT);
+    /* and more than the prompt was not computed again */
+    assert_true(stats.n_step_tokens < 2 * (uint64_t)(N_PROMPT + t.n));
+    scheduler_close(s);
+    served_close(&d);
+}
+
 /* Whatever ends it or cuts it, what was said is the beginning of an object. */
 static void any_object(void **state)
 {
@@ -293,6 +337,7 @@ int main(void)
         cmocka_unit_test(valid_texts_with_few_pages),
         cmocka_unit_test(certain_from_the_beginning),
         cmocka_unit_test(many_are_certain),
+        cmocka_unit_test(certain_tokens_are_no_prompt),
         cmocka_unit_test(any_object),
     };
 

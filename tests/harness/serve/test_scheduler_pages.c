@@ -212,56 +212,6 @@ static void turns_compute_what_is_new(void **state)
     served_close(&d);
 }
 
-/* Prompts that come together are computed as far as they are alike only once; nobody is
- * kept up by one that goes on otherwise. */
-static void check_alike(int n_alike, int n_rest)
-{
-    enum { N = 5 };
-    int32_t prompts[N][340];
-    struct completion *c[N];
-    struct scheduler_stats stats;
-    struct served d;
-    struct scheduler *s;
-    int n_cached = 0;
-
-    served_open(&d, &SERVED_PLAIN, N, N_CTX, 0);
-    for (int keeps = 0; keeps < 2; keeps++) {
-        s = served_scheduler(&d, N, keeps);
-        for (int i = 0; i < N; i++) {
-            /* the last one is another one */
-            served_prompt(prompts[i], n_alike, i == N - 1);
-            served_prompt(prompts[i] + n_alike, n_rest, 10 + (uint64_t)i);
-            const struct completion_params p =
-                served_params(prompts[i], n_alike + n_rest, 20);
-
-            c[i] = served_submit(s, &p);
-        }
-        served_run(s);
-        for (int i = 0; i < N; i++) {
-            struct served_text *t = text_of(c[i]);
-
-            assert_int_equal(t->usage.n_cached,
-                             keeps && i > 0 && i < N - 1 ? n_alike : 0);
-            n_cached += t->usage.n_cached;
-            served_check_greedy(&d, prompts[i], n_alike + n_rest, t);
-            completion_close(c[i]);
-        }
-        scheduler_read_stats(s, &stats);
-        assert_int_equal(stats.n_cached, n_cached);
-        assert_int_equal(stats.n_step_tokens, N * (n_alike + n_rest + 19) - n_cached);
-        scheduler_close(s);
-        served_check_idle(&d);
-    }
-    served_close(&d);
-}
-
-static void alike_and_together(void **state)
-{
-    (void)state;
-    check_alike(300, 40); /* several steps */
-    check_alike(40, 4);   /* some of them in one */
-}
-
 /* ---- models that keep nothing -----------------------------------------------------
  */
 
@@ -464,7 +414,6 @@ int main(void)
         cmocka_unit_test(dropped_and_computed_again),
         cmocka_unit_test(one_fills_all_pages),
         cmocka_unit_test(turns_compute_what_is_new),
-        cmocka_unit_test(alike_and_together),
         cmocka_unit_test(windows),
         cmocka_unit_test(states),
         cmocka_unit_test(a_step_without_room),

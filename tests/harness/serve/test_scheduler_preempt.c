@@ -21,7 +21,7 @@ struct request {
     struct completion_params p;
     int32_t prompt[MOST_PROMPT];
     int32_t tokens[N_CTX]; /* that were read */
-    int n, n_preempted;
+    int n, n_preempted, n_charged, n_cached;
     struct completion *c;
     bool over, closed, runs; /* runs: in the step before */
 };
@@ -114,6 +114,16 @@ static void close_one(struct crowd *k)
     completion_close(r->c);
 }
 
+/* Nothing is charged twice; what of a prompt was cached is settled when the first token
+ * has been said, whatever is computed again later. */
+static void check_charges(struct request *r, int n_cached)
+{
+    assert_true(r->c->n_charged >= r->n_charged);
+    assert_true(r->n ? n_cached == r->n_cached : n_cached >= r->n_cached);
+    r->n_charged = r->c->n_charged;
+    r->n_cached = n_cached;
+}
+
 /* Who was admitted had pages for its prompt and a page of its answer, and so had all
  * that ran: nobody is dropped before one of them has filled another page. */
 static void check_drops(struct crowd *k)
@@ -132,6 +142,7 @@ static void check_drops(struct crowd *k)
         completion_read_usage(r->c, &usage);
         n_dropped += usage.n_preempted > r->n_preempted;
         r->n_preempted = usage.n_preempted;
+        check_charges(r, usage.n_cached);
     }
     assert_true(n_dropped == 0 || k->n_steps - k->admitted_at >= SLM_PAGE);
     k->n_dropped += n_dropped;
