@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# page_check.py - a page of `bench report` in headless Chromium
+# page_check.py - pages of `bench report` in headless Chromium
 #
-# usage: page_check.py CHROMIUM PAGE SCREENSHOTS
+# usage: page_check.py CHROMIUM SCREENSHOTS PAGE...
+# Prints a line "PAGE: what is wrong" for each fault, or "PAGE: as it should be"; ends with
+# 1 if there was a fault. One browser shows all pages, one after the other, since starting
+# it takes longer than a page.
 # Speaks the DevTools protocol through two pipes. Checked: nothing is said on the console
 # (a style or script that the page's policy refuses would be), nothing is requested but
 # the page, no dialog opens; no page is wider than a phone; tables sort by figures and by
 # texts, both ways, figures that are missing last; rows are filtered; a row's columns are
-# those of its launches. Writes desktop.png, phone.png and dark.png into SCREENSHOTS.
+# those of its launches. Writes desktop.png, phone.png and dark.png of the last page into
+# SCREENSHOTS.
 import base64
 import json
 import os
@@ -18,7 +22,7 @@ import sys
 import tempfile
 import time
 
-chromium, page, shots = sys.argv[1], os.path.abspath(sys.argv[2]), sys.argv[3]
+chromium, shots, pages = sys.argv[1], sys.argv[2], sys.argv[3:]
 SECONDS = 60
 
 
@@ -75,15 +79,27 @@ class Browser:
             sys.exit("page_check.py: %s: %s" % (script, got["exceptionDetails"]))
         return got["result"].get("value")
 
-    def end(self):
+    def open(self):
+        """A page of its own, which nothing was said about yet."""
+        self.session, self.events = None, []
+        self.target = self.ask("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.ask("Target.attachToTarget", targetId=self.target,
+                                flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.ask(domain + ".enable")
+
+    def close(self):
         self.session = None
+        self.ask("Target.closeTarget", targetId=self.target)
+
+    def end(self):
         self.ask("Browser.close")
         self.process.wait(SECONDS)
 
 
 def fail(what):
     failures.append(what)
-    print("page_check.py:", what, file=sys.stderr)
+    print("%s: %s" % (page, what), flush=True)
 
 
 def screen(b, width, height, phone):
@@ -182,8 +198,11 @@ def check_filter(b):
 
 
 def check_events(b):
+    requests = []
     for e in b.events:
         method, params = e.get("method"), e.get("params", {})
+        if e.get("sessionId") != b.session:
+            continue  # of the page before
         if method == "Runtime.exceptionThrown":
             fail("exception: %s" % params["exceptionDetails"])
         elif method == "Runtime.consoleAPICalled":
@@ -194,22 +213,17 @@ def check_events(b):
             fail("a dialog: %s" % params)
         elif method == "Network.requestWillBeSent":
             url = params["request"]["url"]
-            if url != "file://" + page and not url.startswith("data:"):
+            if url != "file://" + os.path.abspath(page) and not url.startswith("data:"):
                 fail("a request: %s" % url)
             requests.append(url)
+    if not requests:
+        fail("not even the page was requested")
 
 
-failures, requests = [], []
-signal.alarm(5 * SECONDS)  # a dialog waits for an answer
-with tempfile.TemporaryDirectory() as profile:
-    b = Browser(profile)
-    target = b.ask("Target.createTarget", url="about:blank")["targetId"]
-    b.session = b.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-    for domain in ("Page", "Runtime", "Log", "Network"):
-        b.ask(domain + ".enable")
+def check_page(b):
     screen(b, 1280, 900, False)
     b.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
-    b.ask("Page.navigate", url="file://" + page)
+    b.ask("Page.navigate", url="file://" + os.path.abspath(page))
     b.wait_for("Page.loadEventFired")
     check_width(b, "desktop")
     shoot(b, "desktop.png")
@@ -231,7 +245,18 @@ with tempfile.TemporaryDirectory() as profile:
     check_sorting(b)
     check_filter(b)
     check_events(b)
-    if not requests:
-        fail("not even the page was requested")
+
+
+failures, page = [], ""
+with tempfile.TemporaryDirectory() as profile:
+    b = Browser(profile)
+    for page in pages:
+        signal.alarm(5 * SECONDS)  # a dialog waits for an answer
+        n_before = len(failures)
+        b.open()
+        check_page(b)
+        b.close()
+        if len(failures) == n_before:
+            print("%s: as it should be" % page, flush=True)
     b.end()
 sys.exit(1 if failures else 0)
