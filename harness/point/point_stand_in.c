@@ -65,6 +65,20 @@ static json_t *passes_json(const double *passes, int n)
     return list;
 }
 
+/* The way to read that an earlier request has chosen; it is tried out once per point.
+ */
+static void take_way(struct probe_read_way *way, const json_t *list)
+{
+    const json_int_t n_streams = json_integer_value(json_array_get(list, 0));
+    const json_int_t prefetch_bytes = json_integer_value(json_array_get(list, 1));
+
+    if (n_streams < 1 || prefetch_bytes < 0)
+        return;
+    way->kernel = probe_kernel_best(PROBE_OP_stream_read, isa_usable());
+    way->n_streams = (int)n_streams;
+    way->prefetch_bytes = (size_t)prefetch_bytes;
+}
+
 static enum status probe(struct point_worker *c, const json_t *request, struct err *err)
 {
     enum status st = topology_read(&c->topo, "", err);
@@ -82,14 +96,16 @@ static enum status probe(struct point_worker *c, const json_t *request, struct e
     c->n_roof_gops =
         take_passes(c->roof_gops, sizeof c->roof_gops / sizeof c->roof_gops[0],
                     json_object_get(request, "gops"));
+    take_way(&c->way, json_object_get(request, "way"));
     st = point_probe_roof(c, false, err);
     if (st)
         return st;
     worker_send(json_pack("{s:o}", "row", row_json(&c->row)));
     worker_send(json_pack("{s:o}", "facts", point_facts_json(&c->facts)));
-    worker_send(json_pack("{s:b, s:o, s:o}", "done", 1, "gbps",
+    worker_send(json_pack("{s:b, s:o, s:o, s:[i, I]}", "done", 1, "gbps",
                           passes_json(c->roof_gbps, c->n_roof_gbps), "gops",
-                          passes_json(c->roof_gops, c->n_roof_gops)));
+                          passes_json(c->roof_gops, c->n_roof_gops), "way",
+                          c->way.n_streams, (json_int_t)c->way.prefetch_bytes));
     return ST_OK;
 }
 
@@ -121,12 +137,13 @@ enum status point_roof_answer(const json_t *request, struct err *err)
 bool point_run_roof(struct point_run *r, enum status *status, struct err *err)
 {
     json_t *settings = point_json(&r->settings), *answer = NULL;
-    json_t *request = settings
-                          ? json_pack("{s:{s:o, s:I, s:O?, s:O?}}", "roof", "point",
-                                      settings, "room", (json_int_t)point_room(r),
-                                      "gbps", json_object_get(r->roof_passes, "gbps"),
-                                      "gops", json_object_get(r->roof_passes, "gops"))
-                          : NULL;
+    json_t *request =
+        settings ? json_pack("{s:{s:o, s:I, s:O?, s:O?, s:O?}}", "roof", "point",
+                             settings, "room", (json_int_t)point_room(r), "gbps",
+                             json_object_get(r->roof_passes, "gbps"), "gops",
+                             json_object_get(r->roof_passes, "gops"), "way",
+                             json_object_get(r->roof_passes, "way"))
+                 : NULL;
 
     if (!point_run_ask(r, request, "done", &answer, status, err))
         return false;

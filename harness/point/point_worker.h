@@ -23,10 +23,12 @@
 /* The worker's side: measures, and reports. Errors: whatever stopped it. */
 enum status point_answer(const json_t *settings, struct err *err);
 
-/* {"roof": {"point": SETTINGS, "room": BYTES, "gbps": [..], "gops": [..]}}: the
- * ceilings of a point that another program measures, probed over a buffer, and its
- * facts; with the passes of earlier requests, which the answer has with those of this
- * one beside "done" (point_stand_in.c). Errors: of opening the model, of the threads.
+/* {"roof": {"point": SETTINGS, "room": BYTES, "gbps": [..], "gops": [..], "way":
+ * [..]}}: the ceilings of a point that another program measures, probed over a buffer,
+ * and its facts; with the passes of earlier requests, which the answer has with those
+ * of this one beside "done", and with the way to read, "way": [STREAMS,
+ * PREFETCH_BYTES], that the first has chosen (point_stand_in.c). Errors: of opening the
+ * model, of the threads.
  */
 enum status point_roof_answer(const json_t *request, struct err *err);
 
