@@ -85,14 +85,6 @@ static const struct probe_buffer *next_place(struct point_worker *c,
     return c->n_places ? &c->place[c->n_place_reads++ % c->n_places] : NULL;
 }
 
-static double peak_pass(enum probe_peak which, struct thread_pool *pool)
-{
-    double gops;
-
-    probe_compute(which, isa_usable(), pool, 1, &gops);
-    return gops;
-}
-
 static double probe_peak(enum probe_peak which, struct thread_pool *pool)
 {
     double gops[N_PEAK_PASSES], scratch[N_PEAK_PASSES];
@@ -101,12 +93,14 @@ static double probe_peak(enum probe_peak which, struct thread_pool *pool)
     return stats_median(gops, N_PEAK_PASSES, scratch);
 }
 
-static void add_peak_pass(struct point_worker *c, struct thread_pool *pool)
+static void add_peak_passes(struct point_worker *c, int n, struct thread_pool *pool)
 {
     double scratch[sizeof c->roof_gops / sizeof c->roof_gops[0]];
     struct stats all;
 
-    c->roof_gops[c->n_roof_gops++] = peak_pass(PROBE_PEAK_INT8, pool);
+    probe_compute(PROBE_PEAK_INT8, isa_usable(), pool, n,
+                  c->roof_gops + c->n_roof_gops);
+    c->n_roof_gops += n;
     stats_summary(&all, c->roof_gops, (size_t)c->n_roof_gops, scratch);
     c->row.roof_gops = all.median;
     c->row.roof_gops_lo = all.lo;
@@ -177,8 +171,7 @@ static enum status probe_with(struct point_worker *c, struct thread_pool *pool,
     if (status)
         return status;
     if (has_arithmetic_roof(c->p))
-        for (int i = 0; i < N_PEAK_PASSES; i++)
-            add_peak_pass(c, pool);
+        add_peak_passes(c, N_PEAK_PASSES, pool);
     if (needs_peaks(c, weights) && !(c->int8_gops > 0)) {
         c->int8_gops =
             c->n_roof_gops ? c->row.roof_gops : probe_peak(PROBE_PEAK_INT8, pool);
@@ -217,7 +210,7 @@ void point_probe_beside(struct point_worker *c)
         return;
     thread_pool_use(slm_thread_pool(c->model), c->p->setup.n_threads);
     if (c->p->kind == POINT_PREFILL) {
-        add_peak_pass(c, slm_thread_pool(c->model)); /* reads no memory */
+        add_peak_passes(c, 1, slm_thread_pool(c->model)); /* reads no memory */
     } else {
         read_pass(c, next_place(c, slm_thread_pool(c->model)),
                   slm_thread_pool(c->model));
