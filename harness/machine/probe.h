@@ -69,7 +69,7 @@ enum probe_peak { PROBE_PEAK_INT8, PROBE_PEAK_F32 };
 
 /* Multiply-adds in registers with the widest usable ISA level in isa_mask;
  * giga-operations per second (one multiply-add = 2) of n_passes passes of about
- * 50 ms each, fewer when interrupted(). Returns the level used. */
+ * 10 ms each, fewer when interrupted(). Returns the level used. */
 enum kern_isa probe_compute(enum probe_peak what, uint32_t isa_mask,
                             struct thread_pool *pool, int n_passes, double *gops);
 

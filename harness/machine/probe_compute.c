@@ -9,9 +9,9 @@
 #include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
 
-#define PASS_NS                                                        \
-    50000000u /* one pass: long against waking the pool, short against \
-                 a visit of the hypervisor */
+#define PASS_NS                                                                        \
+    10000000u /* one pass: long against waking the pool, short against the time that a \
+                 thread keeps its CPU where others wait for it */
 #define CALIB_NS 2000000u
 
 struct compute_job {
