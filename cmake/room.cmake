@@ -35,10 +35,11 @@ function(slm_rooms_check)
                   ${CMAKE_BINARY_DIR}/generated/empty.c.new
                   ${CMAKE_BINARY_DIR}/generated/empty.c)
   slm_test_link_options(options)
+  add_library(link_empty OBJECT ${CMAKE_BINARY_DIR}/generated/empty.c)
   add_custom_target(check_links ALL)
   foreach(room IN LISTS rooms)
-    add_executable(link_${room} ${CMAKE_BINARY_DIR}/generated/empty.c)
-    set_target_properties(link_${room} PROPERTIES
+    add_executable(link_${room} $<TARGET_OBJECTS:link_empty>)
+    set_target_properties(link_${room} PROPERTIES LINKER_LANGUAGE C
                           RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/links)
     target_link_libraries(link_${room} PRIVATE -Wl,--whole-archive ${room}
                           -Wl,--no-whole-archive)
