@@ -107,14 +107,10 @@ double step_cost_s(const struct step_cost *c, double work)
         if (!is_known(c, class))
             continue;
         s = s > s_below ? s : s_below; /* more work never takes less */
-        if (class->mean_work >= work) {
-            const double part =
-                work_below > 0 && class->mean_work > work_below
-                    ? (work - work_below) / (class->mean_work - work_below)
-                    : 1;
-
-            return s_below > 0 ? s_below + part * (s - s_below) : s;
-        }
+        if (class->mean_work >= work)
+            return s_below > 0 ? s_below + (s - s_below) * (work - work_below) /
+                                               (class->mean_work - work_below)
+                               : s;
         work_below = class->mean_work;
         s_below = s;
     }

@@ -186,6 +186,65 @@ static void deep_tokens_cost_more(void **state)
     assert_int_equal(step_cost_tokens(0.1, -1e9, 50), 0);
 }
 
+/* Of an even number of times the median is between the two in the middle; of an odd
+ * one it is the middle one. The last seven count. */
+static void medians(void **state)
+{
+    const double times[] = {0.1, 0.3, 0.7, 0.5, 9, 9, 9, 9, 0.2};
+    const double expected[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 9, 9};
+    struct step_cost c = {.n_steps = 0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        step_cost_add(&c, 8, times[i]);
+        if (fabs(step_cost_s(&c, 8) - expected[i]) > 1e-9)
+            fail_msg("of %zu times the median is not %g: %g", i + 1, expected[i],
+                     step_cost_s(&c, 8));
+    }
+}
+
+/* A class is known until as many steps have been taken without it. */
+static void forgotten_in_time(void **state)
+{
+    struct step_cost c = {.n_steps = 0};
+
+    (void)state;
+    step_cost_add(&c, 100, 1);
+    for (int i = 0; i < STEP_COST_EXPIRES - 1; i++)
+        step_cost_add(&c, 4, 0.01);
+    assert_true(fabs(step_cost_s(&c, 100) - 1) < 1e-9);
+    step_cost_add(&c, 4, 0.01);
+    assert_true(fabs(step_cost_s(&c, 100) - 0.25) < 1e-9); /* in proportion */
+}
+
+/* Works beyond all classes are of the first and of the last one. */
+static void no_work_is_outside(void **state)
+{
+    struct step_cost c = {.n_steps = 0};
+
+    (void)state;
+    step_cost_add(&c, 0.25, 0.1);
+    step_cost_add(&c, 1e12, 5);
+    assert_int_equal(c.classes[0].n, 1);
+    assert_int_equal(c.classes[STEP_COST_CLASSES - 1].n, 1);
+    assert_true(fabs(step_cost_s(&c, 1e12) - 5) < 1e-9);
+}
+
+/* A first step has no prediction to be compared with; and steps that are faster than
+ * predicted do not raise the limit. */
+static void faster_than_predicted(void **state)
+{
+    struct step_cost c = {.n_steps = 0};
+
+    (void)state;
+    step_cost_add_limited(&c, 10, 1);
+    assert_int_equal(c.n_ratios, 0);
+    for (int i = 0; i < 40; i++)
+        step_cost_add_limited(&c, 10, pow(0.9, i));
+    assert_int_equal(c.n_ratios, 40);
+    assert_true(fabs(step_cost_aim_s(&c, 1) - 1) < 1e-9);
+}
+
 /* More work is never predicted to take less, whatever was measured. */
 static void more_takes_longer(void **state)
 {
@@ -216,6 +275,10 @@ int main(void)
         cmocka_unit_test(delays_do_not_matter),
         cmocka_unit_test(chunks_grow_to_the_limit),
         cmocka_unit_test(a_slow_time_passes),
+        cmocka_unit_test(medians),
+        cmocka_unit_test(forgotten_in_time),
+        cmocka_unit_test(no_work_is_outside),
+        cmocka_unit_test(faster_than_predicted),
         cmocka_unit_test(more_takes_longer),
         cmocka_unit_test(deep_tokens_cost_more),
         cmocka_unit_test(most_steps_keep_the_limit),
