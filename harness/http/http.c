@@ -6,8 +6,6 @@
  * dropped, so that the client, which writes first, can read why; at once, where it
  * waits for a "100 Continue", or would send too much.
  */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,41 +21,12 @@
  * ----------------------------------------------------------------------
  */
 
-/* An address as a number: of IPv6 the network, since a host has all of one. */
-static uint64_t address_key(const struct sockaddr *a)
-{
-    uint64_t key = UINT64_C(14695981039346656037);
-    const unsigned char *bytes;
-    size_t n;
-
-    if (a->sa_family == AF_INET6) {
-        bytes = ((const struct sockaddr_in6 *)(const void *)a)->sin6_addr.s6_addr;
-        n = 8;
-    } else {
-        bytes = (const void *)&((const struct sockaddr_in *)(const void *)a)->sin_addr;
-        n = 4;
-    }
-    for (size_t i = 0; i < n; i++)
-        key = (key ^ bytes[i]) * UINT64_C(1099511628211);
-    return key;
-}
-
-static void describe_address(struct client *c, struct MHD_Connection *connection)
+static void find_peer(struct client *c, struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    const struct sockaddr *a = info ? info->client_addr : NULL;
 
-    snprintf(c->address, sizeof c->address, "-");
-    if (!a || (a->sa_family != AF_INET && a->sa_family != AF_INET6))
-        return;
-    c->key = address_key(a);
-    inet_ntop(
-        a->sa_family,
-        a->sa_family == AF_INET6
-            ? (const void *)&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr
-            : (const void *)&((const struct sockaddr_in *)(const void *)a)->sin_addr,
-        c->address, sizeof c->address);
+    listen_name_peer(&c->peer, info ? info->client_addr : NULL);
 }
 
 static void add_client(struct server *s, struct MHD_Connection *connection,
@@ -73,7 +42,7 @@ static void add_client(struct server *s, struct MHD_Connection *connection,
         return; /* its requests are refused */
     c->fd = info->connect_fd;
     c->since_ns = clock_ns();
-    describe_address(c, connection);
+    find_peer(c, connection);
     c->next = s->clients;
     if (c->next)
         c->next->prev = c;
@@ -181,7 +150,7 @@ static bool check_asker(struct exchange *x)
     const char *host = header(x, MHD_HTTP_HEADER_HOST);
     int key;
 
-    x->asker = x->client ? x->client->key : 0;
+    x->asker = x->client ? x->client->peer.key : 0;
     if (!p->keys) {
         if (!p->at->loopback || listen_is_own_name(host))
             return true;

@@ -199,7 +199,7 @@ void http_log(const struct exchange *x, bool complete)
     gmtime_r(&now, &utc);
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
     snprintf(line, sizeof line, "%s %s %s %s %d %.3f s", when,
-             x->client ? x->client->address : "-", x->method,
+             x->client ? x->client->peer.text : "-", x->method,
              text_harmless(path, sizeof path, x->path), x->status,
              (double)(clock_ns() - x->begin_ns) * 1e-9);
     if (x->answer) {

@@ -8,6 +8,7 @@
 #define SLM_HARNESS_HTTP_LISTEN_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 #include "engine/base/status.h"
@@ -25,6 +26,16 @@ struct listening {
 enum status listen_open(struct listening *l, const char *where, int port,
                         struct err *err);
 void listen_close(struct listening *l);
+
+/* Who is at the other end of a connection. */
+struct listen_peer {
+    char text[48]; /* its address; "-": unknown */
+    uint64_t key;  /* equal for one client: of its address, of IPv6 the network, since a
+                      host has all of one */
+};
+
+/* An IPv4 address that came to a socket of IPv6 is one of IPv4. a may be NULL. */
+void listen_name_peer(struct listen_peer *p, const struct sockaddr *a);
 
 /* Whether a request that names this host is meant for a server on the loopback: an
  * address, or localhost. Any other name may be a page's in a browser, whose name server

@@ -20,8 +20,7 @@ struct client {
     int fd;
     uint64_t since_ns;  /* it was made, or its last answer was sent */
     struct exchange *x; /* its request, or NULL: none has begun */
-    uint64_t key;       /* of its address, for the scheduler's queues */
-    char address[48];
+    struct listen_peer peer;
 };
 
 enum exchange_state {

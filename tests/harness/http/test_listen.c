@@ -5,6 +5,9 @@
  */
 #include "tests/support/test.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include "harness/http/apikeys.h"
 #include "harness/http/listen.h"
 #include "harness/http/metrics.h"
@@ -69,6 +72,39 @@ static void own_names(void **state)
         assert_true(listen_is_own_name(own[i]));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         assert_false(listen_is_own_name(others[i]));
+}
+
+static struct listen_peer peer(const char *address)
+{
+    struct sockaddr_in v4 = {.sin_family = AF_INET};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+    const bool is_v4 = inet_pton(AF_INET, address, &v4.sin_addr) == 1;
+    struct listen_peer p;
+
+    if (!is_v4)
+        assert_int_equal(inet_pton(AF_INET6, address, &v6.sin6_addr), 1);
+    listen_name_peer(&p, is_v4 ? (const struct sockaddr *)&v4
+                               : (const struct sockaddr *)&v6);
+    return p;
+}
+
+/* Clients are told apart by their address: of IPv6 by its network, and IPv4 is the same
+ * whatever the socket is. */
+static void peers(void **state)
+{
+    struct listen_peer p;
+
+    (void)state;
+    assert_string_equal(peer("10.1.2.3").text, "10.1.2.3");
+    assert_string_equal(peer("::ffff:10.1.2.3").text, "10.1.2.3");
+    assert_string_equal(peer("2001:db8::1").text, "2001:db8::1");
+    assert_true(peer("10.1.2.3").key != peer("10.1.2.4").key);
+    assert_true(peer("::ffff:10.1.2.3").key == peer("10.1.2.3").key);
+    assert_true(peer("::ffff:10.1.2.3").key != peer("::ffff:10.1.2.4").key);
+    assert_true(peer("2001:db8::1").key == peer("2001:db8::2").key);
+    assert_true(peer("2001:db8::1").key != peer("2001:db8:0:1::1").key);
+    listen_name_peer(&p, NULL);
+    assert_string_equal(p.text, "-");
 }
 
 static enum status read_keys(struct apikeys **k, const char *text, struct err *err)
@@ -146,9 +182,9 @@ static void histograms(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(addresses),  cmocka_unit_test(taken_ports),
-        cmocka_unit_test(own_names),  cmocka_unit_test(keys),
-        cmocka_unit_test(histograms),
+        cmocka_unit_test(addresses), cmocka_unit_test(taken_ports),
+        cmocka_unit_test(own_names), cmocka_unit_test(peers),
+        cmocka_unit_test(keys),      cmocka_unit_test(histograms),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
