@@ -191,7 +191,7 @@ enum MHD_Result http_reply_metrics(struct exchange *x)
 
 void http_log(const struct exchange *x, bool complete)
 {
-    char path[120], when[32], line[400];
+    char method[48], path[120], when[32], line[400];
     const time_t now = time(NULL);
     struct answer_facts facts;
     struct tm utc;
@@ -199,7 +199,8 @@ void http_log(const struct exchange *x, bool complete)
     gmtime_r(&now, &utc);
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
     snprintf(line, sizeof line, "%s %s %s %s %d %.3f s", when,
-             x->client ? x->client->peer.text : "-", x->method,
+             x->client ? x->client->peer.text : "-",
+             text_harmless(method, sizeof method, x->method),
              text_harmless(path, sizeof path, x->path), x->status,
              (double)(clock_ns() - x->begin_ns) * 1e-9);
     if (x->answer) {

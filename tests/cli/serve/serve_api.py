@@ -260,6 +260,10 @@ def stopping():
     """The first signal finishes what runs, the second ends it."""
     for second in (False, True):
         s = Server(model, "--sequences", "2", "--log")
+        raw = socket.create_connection((s.host, s.port))
+        raw.sendall(b"G\x1b[2JT /\x1b[31m HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        raw.recv(4096)
+        raw.close()
         c = s.connect()
         c.request("POST", "/v1/completions", json.dumps(
             {"prompt": "a", "max_tokens": 500, "ignore_eos": True, "n": 2, "stream": True}),
@@ -275,6 +279,8 @@ def stopping():
         whole = rest.endswith("data: [DONE]\n\n")
         check(whole or second, "cut off:", rest[-300:])
         check(code == 0 if whole else code == 130, "exit code", code, s.said())
+        check(" POST /v1/completions 200 " in s.said(), s.said())
+        check("\x1b" not in s.said(), "a client controls the terminal:", ascii(s.said()))
 
 
 s = Server(model, "--sequences", "4", "--ctx", "512", "--queue", "12", "--chat-template", "zephyr",
