@@ -14,6 +14,34 @@
 /* Bytes of a stream that libmicrohttpd asks for at once. */
 #define STREAM_BLOCK 4096
 
+/* Of the names of headers that a page wants to send. */
+#define MOST_WANTED 1000
+
+/* What a browser asks before a page of another origin may: any header may be sent, as
+ * clients have some of their own. */
+static void add_preflight(const struct exchange *x, struct MHD_Response *response)
+{
+    const char *wanted = MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND,
+                                                     "Access-Control-Request-Headers");
+
+    MHD_add_response_header(response, "Access-Control-Allow-Methods", "GET, POST");
+    MHD_add_response_header(response, "Access-Control-Allow-Headers",
+                            wanted && strlen(wanted) <= MOST_WANTED
+                                ? wanted
+                                : "Authorization, Content-Type");
+    MHD_add_response_header(response, "Access-Control-Max-Age", "3600");
+}
+
+/* The methods that a route has. */
+static const char *methods(const struct exchange *x)
+{
+    const bool post = x->route <= ROUTE_CHAT;
+
+    return x->s->params.cors ? post ? "POST, OPTIONS" : "GET, HEAD, OPTIONS"
+           : post            ? "POST"
+                             : "GET, HEAD";
+}
+
 static void add_headers(const struct exchange *x, struct MHD_Response *response,
                         const char *type)
 {
@@ -24,6 +52,8 @@ static void add_headers(const struct exchange *x, struct MHD_Response *response,
     if (x->s->params.cors) {
         MHD_add_response_header(response, "Access-Control-Allow-Origin",
                                 x->s->params.cors);
+        MHD_add_response_header(response, "Access-Control-Expose-Headers",
+                                MHD_HTTP_HEADER_RETRY_AFTER);
         MHD_add_response_header(response, "Vary", "Origin");
     }
     if (x->refusal.retry_after_s) {
@@ -33,15 +63,9 @@ static void add_headers(const struct exchange *x, struct MHD_Response *response,
     if (x->refusal.http == 401)
         MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
     if (x->refusal.http == 405)
-        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW,
-                                x->route <= ROUTE_CHAT ? "POST, OPTIONS"
-                                                       : "GET, HEAD, OPTIONS");
-    if (!strcmp(x->method, MHD_HTTP_METHOD_OPTIONS) && x->s->params.cors) {
-        MHD_add_response_header(response, "Access-Control-Allow-Methods", "GET, POST");
-        MHD_add_response_header(response, "Access-Control-Allow-Headers",
-                                "Authorization, Content-Type");
-        MHD_add_response_header(response, "Access-Control-Max-Age", "3600");
-    }
+        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, methods(x));
+    if (!strcmp(x->method, MHD_HTTP_METHOD_OPTIONS) && x->s->params.cors)
+        add_preflight(x, response);
 }
 
 static enum MHD_Result send_response(struct exchange *x, int status, const char *type,

@@ -241,6 +241,14 @@ def keys():
         check(cached == usage["prompt_tokens"] - 1 if again else cached < 3, again, usage)
     status, headers, _ = s.ask("OPTIONS", "/v1/completions")
     check(status == 204 and headers["Access-Control-Allow-Origin"] == "https://a.example", headers)
+    # Clients in a browser send headers of their own.
+    wanted = "authorization,content-type,x-stainless-os"
+    status, headers, _ = s.ask("OPTIONS", "/v1/chat/completions", headers={
+        "Origin": "https://a.example", "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": wanted})
+    check(status == 204 and headers["Access-Control-Allow-Headers"] == wanted, headers)
+    check("POST" in headers["Access-Control-Allow-Methods"], headers)
+    check(headers["Access-Control-Expose-Headers"] == "Retry-After", headers)
     check(s.stop() == 0, "stopped with an error:", s.said())
 
 
