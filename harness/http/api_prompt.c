@@ -266,9 +266,9 @@ bool api_check_unsupported(const struct api_request *r, struct refusal *refusal)
             return refuse(refusal, 400, "unsupported", fields[i].name,
                           "%s is not supported by this server", fields[i].name);
     }
-    const json_t *best_of = api_member(r->root, "best_of");
+    const json_int_t best_of = json_integer_value(api_member(r->root, "best_of"));
 
-    if (best_of && json_integer_value(best_of) > 1)
+    if (best_of > 1 && best_of != json_integer_value(api_member(r->root, "n")))
         return refuse(refusal, 400, "unsupported", "best_of",
                       "best_of is not supported by this server; n gives several");
     return check_modalities(r, refusal);

@@ -73,6 +73,11 @@ static void completion_fields(void **state)
     assert_true(r.sampling.seed == (uint64_t)-5 && r.has_seed);
     assert_true(r.stream && r.include_usage && r.ignore_end);
     api_request_free(&r);
+    /* the best two of two are all of them */
+    assert_true(reads(&r, API_COMPLETION,
+                      "{\"prompt\": \"a\", \"n\": 2, \"best_of\": 2}", &refusal));
+    assert_int_equal(r.n, 2);
+    api_request_free(&r);
 }
 
 static void chat_fields(void **state)
@@ -142,6 +147,7 @@ static void refusals(void **state)
         {"\"suffix\": \"x\"", "suffix"},
         {"\"echo\": true", "echo"},
         {"\"best_of\": 2", "best_of"},
+        {"\"n\": 2, \"best_of\": 3", "best_of"},
         {"\"tools\": [1]", "tools"},
         {"\"repetition_penalty\": 1.1", "repetition_penalty"},
         {"\"modalities\": [\"audio\"]", "modalities"},
