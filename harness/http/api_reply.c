@@ -107,15 +107,6 @@ static void add_to_chat(struct reply_logprobs *l, const struct completion_piece 
     textbuf_puts(&l->list, "]}");
 }
 
-static size_t count_characters(const char *text, size_t len)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < len; i++)
-        n += ((unsigned char)text[i] & 0xc0) != 0x80;
-    return n;
-}
-
 static void add_to_completion(struct reply_logprobs *l,
                               const struct completion_piece *piece,
                               const struct tokenizer *tok)
@@ -139,8 +130,7 @@ static void add_to_completion(struct reply_logprobs *l,
         textbuf_put_number(&l->tops, (double)piece->top[i].logprob);
     }
     textbuf_puts(&l->tops, "}");
-    textbuf_printf(&l->offsets, "%zu", l->n_characters);
-    l->n_characters += count_characters(piece->text, piece->len);
+    textbuf_printf(&l->offsets, "%zu", piece->begins);
 }
 
 void reply_logprobs_add(struct reply_logprobs *l, enum api_kind kind,

@@ -30,7 +30,6 @@ struct reply_logprobs {
     struct textbuf list;               /* chat: of "content" */
     struct textbuf tokens, each, tops; /* completions: of the arrays of that name */
     struct textbuf offsets;
-    size_t n_characters; /* of the text before the next token */
 };
 
 struct reply_usage {

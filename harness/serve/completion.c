@@ -21,6 +21,7 @@ enum status completion_say(struct completion *c, const struct completion_piece *
     if (!p)
         return err_set(err, ST_NO_MEMORY, "no memory for the text of a completion");
     *p = (struct stored_piece){.len = piece->len,
+                               .begins = piece->begins,
                                .token = piece->token,
                                .logprob = piece->logprob,
                                .n_top = piece->n_top};
@@ -100,6 +101,7 @@ bool completion_read(struct completion *c, struct completion_piece *out)
         return false;
     out->text = p->text;
     out->len = p->len;
+    out->begins = p->begins;
     out->token = p->token;
     out->logprob = p->logprob;
     out->n_top = p->n_top;

@@ -139,6 +139,7 @@ static void add_char(struct completion_text *t, const char *c, size_t n)
 {
     size_t len;
 
+    t->n_chars++;
     if (t->n_stops == 0) {
         give(t, c, n);
         return;

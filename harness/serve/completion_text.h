@@ -28,6 +28,7 @@ struct completion_text {
     size_t n_held;
     char pending[4]; /* [n_pending] of a character that is not whole */
     int n_pending;
+    size_t n_chars; /* of the whole text, what is held back with it */
     bool stopped;
     char *out; /* [n_out] given out last */
     size_t n_out, cap;

@@ -100,6 +100,7 @@ static enum status say(struct completion *c, struct completion_piece *piece,
     enum completion_end end = COMPLETION_RUNS;
     enum status st;
 
+    piece->begins = c->text.n_chars;
     st = ends ? completion_text_add(&c->text, "", 0, err) : add_text(c, id, err);
     if (st)
         return st;

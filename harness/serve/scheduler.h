@@ -100,6 +100,8 @@ struct completion_top {
 struct completion_piece {
     char *text; /* [len], zero-terminated too; until the next read of this completion */
     size_t len;
+    size_t begins; /* characters of the whole text before those of this token, which
+                      may come with a later piece */
     int32_t token; /* an end token has a piece, too, whose text was held back */
     float logprob; /* with n_logprobs >= 0: natural logarithm, by the model's own
                       logits: before biases, penalties, grammar and temperature; 0 of a

@@ -36,7 +36,7 @@
 struct stored_piece {
     struct stored_piece *next;
     char *text; /* behind top[] */
-    size_t len;
+    size_t len, begins;
     int32_t token;
     float logprob;
     int n_top;

@@ -40,6 +40,7 @@ struct completion {
     int n_made, n_read; /* tokens */
     enum completion_end end;
     char *text;
+    size_t n_chars; /* of the text that was read */
 };
 
 struct scheduler {
@@ -186,6 +187,8 @@ bool completion_read(struct completion *c, struct completion_piece *out)
             snprintf(c->text, 64, "w%d ", c->n_read);
         }
         out->len = strlen(c->text);
+        out->begins = c->n_chars;
+        c->n_chars += out->len;
         c->n_read++;
     }
     pthread_mutex_unlock(&c->mutex);

@@ -78,6 +78,15 @@ def completions(s):
     check("".join(a["tokens"]) == text_of(s.complete(max_tokens=6)), a)
     check(a["text_offset"][1] == len(a["tokens"][0]), a)
 
+    # They are the same in a stream, and where a stop string holds the text back.
+    fields = {"max_tokens": 12, "logprobs": 1}
+    a = s.complete(**fields)["choices"][0]["logprobs"]
+    fields["stop"] = [STORY[3:14] + "#"]
+    check(s.complete(**fields)["choices"][0]["logprobs"] == a, "other log-probabilities")
+    events = s.stream("/v1/completions", prompt="Once upon a time", **fields)
+    for key in a:
+        check(sum((e["choices"][0]["logprobs"][key] for e in events), []) == a[key], key, a, events)
+
     # A bias forbids a token, or leaves nothing else.
     first = s.complete(max_tokens=1, logprobs=0)["choices"][0]["logprobs"]["tokens"]
     other = s.complete(max_tokens=1, logit_bias={"410": 100})

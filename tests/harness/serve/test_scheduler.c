@@ -121,6 +121,47 @@ static void blanks_at_the_beginning(void **state)
     free(ids);
 }
 
+/* Each token says where its text begins, also while that is held back because it may
+ * begin a stop string. */
+static void where_tokens_begin(void **state)
+{
+    struct scheduler *s = served_scheduler(&model, 4, false);
+    const int32_t prompt[] = {1, 300};
+    const char *stop = "a ba bx";
+    struct completion_bias bias = {0, 100};
+    struct completion_params p = served_params(prompt, 2, 5);
+    struct completion *c[2];
+    struct err err = ERR_INIT;
+    int32_t *ids = NULL;
+    size_t n;
+
+    (void)state;
+    assert_int_equal(tokenizer_encode(model.tok, "ba", 2, false, false, &ids, &n, &err),
+                     ST_OK);
+    bias.id = ids[0];
+    p.biases = &bias;
+    p.n_biases = 1;
+    c[0] = served_submit(s, &p);
+    p.stops = &stop;
+    p.n_stops = 1;
+    c[1] = served_submit(s, &p);
+    served_run(s);
+    for (int k = 0; k < 2; k++) {
+        struct completion_piece piece;
+        size_t given = 0;
+
+        for (size_t i = 0; i < 5; i++) {
+            assert_true(completion_read(c[k], &piece));
+            assert_int_equal(piece.begins, 3 * i); /* " ba" */
+            assert_true(k == 0 || i == 0 ? given == 3 * i : given < 3 * i);
+            given += piece.len;
+        }
+        completion_close(c[k]);
+    }
+    scheduler_close(s);
+    free(ids);
+}
+
 /* The same logits as the model with one sequence, and what is made of them. */
 static void log_probabilities(void **state)
 {
@@ -427,6 +468,7 @@ int main(void)
         cmocka_unit_test(everybody_as_alone),
         cmocka_unit_test(drawn_by_many_threads),
         cmocka_unit_test(blanks_at_the_beginning),
+        cmocka_unit_test(where_tokens_begin),
         cmocka_unit_test(log_probabilities),
         cmocka_unit_test(penalties_and_biases),
         cmocka_unit_test(ends),
