@@ -146,6 +146,8 @@ static bool refuse_submit(struct refusal *refusal, const struct err *err, bool f
 {
     if (!full)
         return refuse_err(refusal, err, NULL);
+    if (!(retry_s > 0))
+        return refuse(refusal, 503, "stopping", NULL, "the server is stopping");
     refusal->retry_after_s = retry_seconds(retry_s);
     return refuse(refusal, 429, "queue_full", NULL, "%s", err->msg);
 }
@@ -207,6 +209,24 @@ static void make_head(struct answer *a)
              (unsigned long long)random_number());
 }
 
+/* What no time to wait would change. */
+static bool check_possible(const struct answer *a, struct refusal *refusal)
+{
+    const struct api_request *r = &a->request;
+    const size_t n = (r->kind == API_CHAT ? 1 : r->n_prompts) * (size_t)r->n;
+    const int most = scheduler_most(a->model->scheduler);
+
+    if (r->model && strcmp(r->model, a->model->name))
+        return refuse(refusal, 404, "model_not_found", "model",
+                      "there is no model %.100s here, but %s", r->model,
+                      a->model->name);
+    if (n > (size_t)most)
+        return refuse(refusal, 400, NULL, "n",
+                      "%zu completions: this server has room for %d of a client", n,
+                      most);
+    return true;
+}
+
 static bool begin(struct answer *a, const struct answer_asked *asked,
                   struct refusal *refusal)
 {
@@ -217,11 +237,8 @@ static bool begin(struct answer *a, const struct answer_asked *asked,
     if (!api_request_read(r, asked->kind, asked->body, asked->len, a->model->n_vocab,
                           refusal))
         return false;
-    if (r->model && strcmp(r->model, a->model->name))
-        return refuse(refusal, 404, "model_not_found", "model",
-                      "there is no model %.100s here, but %s", r->model,
-                      a->model->name);
-    if (!encode(a, refusal) || !make_grammar(r, &grammar, refusal))
+    if (!check_possible(a, refusal) || !encode(a, refusal) ||
+        !make_grammar(r, &grammar, refusal))
         return false;
     make_head(a);
     a->choices = calloc(r->n_prompts * (size_t)r->n, sizeof *a->choices);

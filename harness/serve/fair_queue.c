@@ -125,6 +125,15 @@ enum status fair_queue_add(struct fair_queue *q, struct fair_item *item,
     return ST_OK;
 }
 
+bool fair_queue_waits(const struct fair_queue *q, uint64_t client)
+{
+    const struct fair_client *c = q->clients;
+
+    while (c && c->id != client)
+        c = c->next;
+    return c && c->waiting.first;
+}
+
 struct fair_item *fair_queue_next(const struct fair_queue *q)
 {
     const struct fair_client *next = NULL;

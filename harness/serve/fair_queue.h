@@ -48,6 +48,9 @@ void fair_queue_close(struct fair_queue *q);
 enum status fair_queue_add(struct fair_queue *q, struct fair_item *item,
                            uint64_t client, struct err *err);
 
+/* Whether a client has an item that waits, and was not put back. */
+bool fair_queue_waits(const struct fair_queue *q, uint64_t client);
+
 /* The next item; NULL: none waits. */
 struct fair_item *fair_queue_next(const struct fair_queue *q);
 

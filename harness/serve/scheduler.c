@@ -12,6 +12,9 @@
 /* What is said of a place in the queue while nothing has been measured. */
 #define UNKNOWN_S 1.0
 
+/* This part of the queue is for clients of whom nothing waits. */
+#define KEPT_PART 8
+
 /* ---- open and close ---------------------------------------------------------------
  */
 
@@ -173,14 +176,30 @@ static double expected_s(const struct scheduler *s)
     return s->soonest_s > 0 ? s->soonest_s : UNKNOWN_S;
 }
 
-/* With mu held. Error: ST_UNSUPPORTED. */
-static enum status check_place(struct scheduler *s, bool *full, double *retry_after_s,
-                               struct err *err)
+/* How many may wait, and one more of this client come, with mu held. */
+static int room_for(const struct scheduler *s, uint64_t client)
 {
-    const int room = s->params.n_queue + s->n_sequences - s->stats.n_running;
+    const int n_queue = s->params.n_queue;
+    const int kept = fair_queue_waits(&s->queue, client) ? n_queue / KEPT_PART : 0;
 
-    if (s->n_waiting >= room)
+    return n_queue - kept + s->n_sequences - s->stats.n_running;
+}
+
+int scheduler_most(const struct scheduler *s)
+{
+    return s->n_sequences + s->params.n_queue - s->params.n_queue / KEPT_PART;
+}
+
+/* With mu held. Error: ST_UNSUPPORTED. */
+static enum status check_place(struct scheduler *s, uint64_t client, bool *full,
+                               double *retry_after_s, struct err *err)
+{
+    int room = room_for(s, client);
+
+    if (s->n_waiting >= room) {
         scheduler_drop_closed(s);
+        room = room_for(s, client);
+    }
     *full = s->stops || s->n_waiting >= room;
     if (!*full)
         return ST_OK;
@@ -205,7 +224,7 @@ enum status scheduler_submit(struct scheduler *s,
     if (st)
         return st;
     pthread_mutex_lock(&s->mu);
-    st = check_place(s, full, retry_after_s, err);
+    st = check_place(s, new->client, full, retry_after_s, err);
     if (!st)
         st = fair_queue_add(&s->queue, &new->item, new->client, err);
     if (!st) {

@@ -149,11 +149,16 @@ void scheduler_stop(struct scheduler *s, bool finish);
 /* *c is the caller's until completion_close(). Errors: ST_USAGE (the prompt is longer
  * than the context or empty, a token outside the vocabulary, a parameter outside its
  * range), ST_NO_MEMORY; *full, where the queue is full or the scheduler stops (then the
- * error is ST_UNSUPPORTED), and *retry_after_s is when a place is expected. */
+ * error is ST_UNSUPPORTED), and *retry_after_s is when a place is expected; 0: never,
+ * it stops. The last eighth of the queue is for clients of whom nothing waits, so that
+ * one with many requests does not keep the others out. */
 enum status scheduler_submit(struct scheduler *s,
                              const struct completion_params *params,
                              struct completion **c, bool *full, double *retry_after_s,
                              struct err *err);
+
+/* Completions that a client can have submitted at once, if there are no others. */
+int scheduler_most(const struct scheduler *s);
 
 void scheduler_read_stats(struct scheduler *s, struct scheduler_stats *out);
 

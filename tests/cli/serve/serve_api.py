@@ -3,6 +3,7 @@
 # serve_api.py - what a client of OpenAI's API gets from `bench serve`
 import json
 import math
+import re
 import signal
 import socket
 import sys
@@ -212,13 +213,57 @@ def together(s):
 
 def full(s):
     """More requests than there is room for: 429, and when to come again."""
-    status, headers, text = s.ask("POST", "/v1/completions", {"prompt": "a", "n": 20})
+    c = s.connect()
+    c.request("POST", "/v1/completions", json.dumps(
+        {"prompt": "a", "n": 18, "max_tokens": 500, "ignore_eos": True, "stream": True}),
+        {"Content-Type": "application/json"})
+    r = c.getresponse()
+    r.read(10)
+    status, headers, text = s.ask("POST", "/v1/completions", {"prompt": "a", "n": 17})
     check(status == 429 and int(headers["Retry-After"]) >= 1, status, headers, text)
+    r.close()
+    c.close()
+    s.wait_idle()
     check(s.complete(n=2, max_tokens=2)["usage"]["completion_tokens"] == 4, "after 429")
+    error = s.complete(400, n=19)["error"]
+    check("room for 18" in error["message"] and error["param"] == "n", error)
+
+
+def check_prometheus(text):
+    """Version 0.0.4 of its text: samples follow the type of their family, once each."""
+    check(text.endswith("\n"), text[-80:])
+    types, seen, buckets = {}, set(), {}
+    for line in text.splitlines():
+        comment = re.fullmatch(r"# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+)", line)
+        if comment and comment[1] == "TYPE":
+            last = comment[2]
+            check(last not in types and comment[3] in ("counter", "gauge", "histogram"), line)
+            check(comment[3] != "counter" or last.endswith("_total"), line)
+            types[last] = comment[3]
+        if comment:
+            continue
+        sample = re.fullmatch(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(?:[a-z]+="[^"\\]*",?)+\})? (\S+)', line)
+        check(sample, "no sample:", line)
+        name, labels, value = sample.groups()
+        if types[last] == "histogram":
+            check(name in (last + "_bucket", last + "_sum", last + "_count"), line)
+        else:
+            check(name == last, line)
+        check((name, labels) not in seen and math.isfinite(float(value)), line)
+        seen.add((name, labels))
+        if name.endswith("_bucket"):
+            buckets.setdefault(last, []).append((float(labels[5:-2]), float(value)))
+        if name.endswith("_count"):
+            check(buckets[last][-1] == (math.inf, float(value)), line)
+    check(all(b == sorted(b) and [n for _, n in b] == sorted(n for _, n in b)
+              for b in buckets.values()) and len(buckets) == 3, buckets)
 
 
 def metrics(s):
     m = s.metrics()
+    status, headers, text = s.ask("GET", "/metrics")
+    check(headers["Content-Type"].startswith("text/plain; version=0.0.4"), headers)
+    check_prometheus(text)
     check(m['slm_http_replies_total{route="/v1/completions",code="429"}'] == 1, m)
     check(m["slm_time_to_first_token_seconds_count"] > 20, m)
     check(m["slm_time_to_first_token_seconds_count"] ==
@@ -300,7 +345,7 @@ def stopping():
         check("\x1b" not in s.said(), "a client controls the terminal:", ascii(s.said()))
 
 
-s = Server(model, "--sequences", "4", "--ctx", "512", "--queue", "12", "--chat-template", "zephyr",
+s = Server(model, "--sequences", "4", "--ctx", "512", "--queue", "16", "--chat-template", "zephyr",
            "--max-body", "2M", "--name", "tiny")
 check("Serves tiny on" in s.line and "4 sequences of 512 positions" in s.line, s.line)
 check(s.ask("GET", "/health")[0] == 200, "health")

@@ -22,6 +22,24 @@ def check(ok, *words):
         fail(*words)
 
 
+def check_events(path, events):
+    """Every event is of the same answer; of each choice the first one says who speaks (in
+    a chat), and the last one, and no other, how it ended."""
+    begun, ended = set(), set()
+    for e in events:
+        check(all(e[k] == events[0][k] for k in ("id", "object", "created", "model")), e)
+        check(e["object"] == ("chat.completion.chunk" if "chat" in path else "text_completion"), e)
+        for c in e["choices"]:
+            check(c["index"] not in ended, "after its end:", e)
+            if "delta" in c:
+                check(("role" in c["delta"]) == (c["index"] not in begun), e)
+            begun.add(c["index"])
+            if c["finish_reason"] is not None:
+                check(c["finish_reason"] in ("stop", "length"), e)
+                ended.add(c["index"])
+    check(begun and begun == ended, "without an end:", begun - ended)
+
+
 class Server:
     """`bench serve -m model options...` on a free port, ready."""
 
@@ -85,7 +103,9 @@ class Server:
         check(r.headers["Content-Type"].startswith("text/event-stream"), r.headers)
         events = [e[len("data: "):] for e in text.split("\n\n") if e]
         check(events[-1] == "[DONE]", "a stream ends with", events[-1])
-        return [json.loads(e) for e in events[:-1]]
+        events = [json.loads(e) for e in events[:-1]]
+        check_events(path, events)
+        return events
 
     def metrics(self):
         """Values by name; with labels the name has them."""

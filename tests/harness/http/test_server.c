@@ -164,16 +164,42 @@ static void failures(void **state)
 
 static void a_full_queue(void **state)
 {
+    const char *endless = "{\"prompt\": \"a\", \"max_tokens\": 1000000}";
     char *reply;
+    int fd;
 
     (void)state;
     open_server(60, true);
     fake.most = 3;
-    reply = complete("{\"prompt\": \"a\", \"n\": 4}");
+    fd = dial();
+    say(fd, post("/v1/completions", JSON, endless));
+    wait_alive(1);
+    reply = complete("{\"prompt\": \"a\", \"n\": 3}");
     assert_refused(reply, 429, "full");
     assert_non_null(strstr(reply, "Retry-After: 3\r\n"));
-    wait_alive(0); /* those of the four that had a place */
+    wait_alive(1); /* those of the three that had a place have given it up */
+    assert_int_equal(status_of(complete("{\"prompt\": \"a\", \"n\": 2}")), 200);
+    close(fd);
+    wait_alive(0);
+    /* no time to wait would make room for four */
+    reply = complete("{\"prompt\": [\"a\", \"b\"], \"n\": 2}");
+    assert_refused(reply, 400, "room for 3");
+    assert_null(strstr(reply, "Retry-After"));
     assert_int_equal(status_of(complete("{\"prompt\": \"a\", \"n\": 3}")), 200);
+    close_server();
+}
+
+/* Its scheduler has ended, and nobody has told the server yet. */
+static void a_scheduler_that_stops(void **state)
+{
+    char *reply;
+
+    (void)state;
+    open_server(60, true);
+    scheduler_stop(&fake_one, true);
+    reply = complete("{\"prompt\": \"a\"}");
+    assert_refused(reply, 503, "stopping");
+    assert_null(strstr(reply, "Retry-After"));
     close_server();
 }
 
@@ -262,6 +288,7 @@ int main(void)
         cmocka_unit_test(streams),
         cmocka_unit_test(failures),
         cmocka_unit_test(a_full_queue),
+        cmocka_unit_test(a_scheduler_that_stops),
         cmocka_unit_test(keys),
         cmocka_unit_test(a_signal_finishes),
         cmocka_unit_test(a_second_one_cancels),
