@@ -28,10 +28,10 @@ struct choice {
 
 struct answer {
     const struct answer_model *model;
-    struct api_request request;
+    struct api_request request; /* empty once it was submitted */
     struct reply_head head;
     struct choice *choices; /* [n] */
-    int n, n_open;
+    int n, n_open, n_each;  /* n_each: of a prompt */
     struct textbuf events;
     struct refusal failure; /* of a completion */
     uint64_t begin_ns;
@@ -241,6 +241,7 @@ static bool begin(struct answer *a, const struct answer_asked *asked,
         !make_grammar(r, &grammar, refusal))
         return false;
     make_head(a);
+    a->n_each = r->n;
     a->choices = calloc(r->n_prompts * (size_t)r->n, sizeof *a->choices);
     if (a->choices) {
         a->n = (int)r->n_prompts * r->n;
@@ -249,6 +250,7 @@ static bool begin(struct answer *a, const struct answer_asked *asked,
         ok = refuse(refusal, 503, NULL, NULL, "no memory for %d choices", r->n);
     }
     grammar_unref(grammar);
+    api_request_free(r); /* which may be far larger than what was made of it */
     return ok;
 }
 
@@ -364,7 +366,7 @@ static struct reply_usage sum_usage(const struct answer *a)
     for (int i = 0; i < a->n; i++) {
         const struct completion_usage *c = &a->choices[i].usage;
 
-        if (i % a->request.n == 0) {
+        if (i % a->n_each == 0) {
             u.n_prompt += c->n_prompt;
             u.n_cached += c->n_cached;
         }

@@ -29,6 +29,20 @@ struct exchange *exchange_new(struct server *s, struct MHD_Connection *connectio
     return x;
 }
 
+void exchange_add_body(struct exchange *x, const char *bytes, size_t n)
+{
+    const size_t before = x->body.len;
+
+    textbuf_put(&x->body, bytes, n);
+    x->s->metrics.body_bytes += x->body.len - before;
+}
+
+void exchange_drop_body(struct exchange *x)
+{
+    x->s->metrics.body_bytes -= x->body.len;
+    textbuf_free(&x->body);
+}
+
 static void forget_awake(struct exchange *x)
 {
     pthread_mutex_lock(&x->s->mutex);
@@ -50,7 +64,7 @@ void exchange_free(struct exchange *x)
     }
     x->s->metrics.n_requests--;
     x->s->has_served |= x->route <= ROUTE_CHAT;
-    textbuf_free(&x->body);
+    exchange_drop_body(x);
     free(x);
 }
 
@@ -85,7 +99,7 @@ bool exchange_ask(struct exchange *x, enum api_kind kind)
                                        .arg = x};
     const bool ok = answer_begin(&x->answer, &x->s->model, &asked, &x->refusal);
 
-    textbuf_free(&x->body);
+    exchange_drop_body(x);
     if (ok)
         x->state = answer_streams(x->answer) ? EXCHANGE_STREAMS : EXCHANGE_WAITS;
     return ok;

@@ -17,6 +17,9 @@
 /* Seconds after which a model that is being loaded is asked again. */
 #define RETRY_LOADING_S 5
 
+/* The same where there is no memory for another body. */
+#define RETRY_BODIES_S 1
+
 /* ---- connections
  * ----------------------------------------------------------------------
  */
@@ -234,16 +237,30 @@ static enum MHD_Result look_at_headers(struct exchange *x, const char *url,
  * ------------------------------------------------------------
  */
 
+/* Memory for one body there is; for as many as there are connections there is not. */
+static bool check_bodies(struct exchange *x, size_t n)
+{
+    const struct server *s = x->s;
+
+    if (s->metrics.body_bytes + n <= s->params.max_body * SERVER_MOST_BODIES)
+        return true;
+    x->refusal.retry_after_s = RETRY_BODIES_S;
+    return refuse(&x->refusal, 503, NULL, NULL,
+                  "too many large bodies come at this moment");
+}
+
 static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t n)
 {
     if (!x->refusal.http && x->body.len + n > x->s->params.max_body)
         too_large(x);
+    if (!x->refusal.http)
+        check_bodies(x, n);
     if (x->refusal.http || x->route > ROUTE_CHAT) {
-        textbuf_free(&x->body);
+        exchange_drop_body(x);
         x->n_dropped += n;
         return x->n_dropped > SERVER_MOST_DROPPED ? MHD_NO : MHD_YES;
     }
-    textbuf_put(&x->body, bytes, n);
+    exchange_add_body(x, bytes, n);
     if (x->body.failed)
         refuse(&x->refusal, 503, NULL, NULL, "no memory for the body");
     return MHD_YES;

@@ -38,6 +38,7 @@ struct metrics {
     struct histogram gap;            /* from one piece of text to the next */
     struct histogram whole;          /* to the answer's end */
     int n_connections, n_requests;   /* open now */
+    uint64_t body_bytes;             /* of bodies that are being received */
 };
 
 const char *metrics_route_name(enum metrics_route route);

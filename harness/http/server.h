@@ -9,11 +9,12 @@
  * closed it (its sending half is enough). Scheduler and server meet at one list under
  * a mutex: of requests for which there is something to read.
  *
- * Limits: bytes of a body and of headers, connections, and time: a request must have
- * come within timeout_s of its connection's beginning or of the last answer's end, and
- * an answer be taken within timeout_s of its end. Of a stream that its client reads too
- * slowly, SERVER_MOST_UNREAD bytes are kept beside what the kernel holds; with more it
- * is cut off, and its completions are cancelled. So a slow reader holds up nobody.
+ * Limits: bytes of a body, of all bodies and of headers, connections, and time: a
+ * request must have come within timeout_s of its connection's beginning or of the last
+ * answer's end, and an answer be taken within timeout_s of its end. Of a stream that
+ * its client reads too slowly, SERVER_MOST_UNREAD bytes are kept beside what the kernel
+ * holds; with more it is cut off, and its completions are cancelled. So a slow reader
+ * holds up nobody.
  *
  * Signals: interrupt_catch() is the caller's, which also blocks SIGINT, SIGTERM and
  * SIGHUP in all threads (server_block_signals()); the server's thread alone takes them.
@@ -35,6 +36,9 @@ struct server;
 #define SERVER_MOST_HEADER                                    \
     (32u << 10) /* bytes of a connection, headers and buffers \
                  */
+
+/* All bodies that come at one time, in bodies of the largest size. */
+#define SERVER_MOST_BODIES 16
 
 /* More of a body that is too large is not read: the connection ends. */
 #define SERVER_MOST_DROPPED (256u << 20)

@@ -80,6 +80,10 @@ struct exchange *exchange_new(struct server *s, struct MHD_Connection *connectio
 /* Its completions are cancelled, if they still run. */
 void exchange_free(struct exchange *x);
 
+/* Adds to the body; and it is needed no more. */
+void exchange_add_body(struct exchange *x, const char *bytes, size_t n);
+void exchange_drop_body(struct exchange *x);
+
 /* Asks the scheduler. False: x->refusal says why. */
 bool exchange_ask(struct exchange *x, enum api_kind kind);
 

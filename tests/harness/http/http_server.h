@@ -34,6 +34,7 @@ struct fixture {
 };
 
 static struct fixture f;
+static int most_connections = 300;
 
 /* ---- server
  * ---------------------------------------------------------------------------- */
@@ -69,7 +70,7 @@ static inline void open_server(double timeout_s, bool ready)
                                          .max_body = 100000,
                                          .timeout_s = timeout_s,
                                          .grace_s = 600,
-                                         .n_connections = 300};
+                                         .n_connections = most_connections};
     struct err err = ERR_INIT;
 
     fake_reset();

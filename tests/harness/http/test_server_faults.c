@@ -4,6 +4,8 @@
  */
 #include "tests/harness/http/http_server.h"
 
+#include <malloc.h>
+
 static void bodies_too_large(void **state)
 {
     static char body[150000];
@@ -45,6 +47,129 @@ static void bodies_too_large(void **state)
     send(fd, body, 100000, MSG_NOSIGNAL);
     assert_int_equal(status_of(hear(fd, "\r\n\r\n", 1)), 431);
     close(fd);
+    close_server();
+}
+
+/* A request of `bytes` bytes that goes on for ever, most of which nobody reads. */
+static const char *large_request(size_t bytes)
+{
+    static char body[100001];
+    const int n =
+        snprintf(body, sizeof body,
+                 "{\"prompt\": \"a\", \"max_tokens\": 1000000, \"metadata\": \"");
+
+    memset(body + n, 'a', bytes - (size_t)n - 2);
+    snprintf(body + bytes - 2, 3, "\"}");
+    return post("/v1/completions", JSON, body);
+}
+
+static long metric(const char *name)
+{
+    const char *at = strstr(get("/metrics", ""), name);
+
+    assert_non_null(at);
+    return atol(at + strlen(name));
+}
+
+/* Each of them is small enough; all together would take too much memory. */
+static void many_large_bodies(void **state)
+{
+    enum { N = SERVER_MOST_BODIES, BYTES = 95000 };
+    static const char bytes[] = "\nslm_http_body_bytes ";
+    const char *request = large_request(BYTES);
+    const size_t len = strlen(request);
+    const uint64_t begin = clock_ns();
+    int fd[N];
+    char *reply;
+
+    (void)state;
+    open_server(60, true);
+    fake.most = 100;
+    for (int i = 0; i < N; i++) {
+        fd[i] = dial();
+        assert_int_equal(send(fd[i], request, len - 1, MSG_NOSIGNAL), len - 1);
+    }
+    while (metric(bytes) != N * (BYTES - 1) &&
+           clock_ns() - begin < WAIT_S * UINT64_C(1000000000))
+        usleep(1000);
+    assert_int_equal(metric(bytes), N * (BYTES - 1));
+    reply = ask(large_request(BYTES));
+    assert_refused(reply, 503, "large bodies");
+    assert_non_null(strstr(reply, "Retry-After: 1\r\n"));
+    assert_int_equal(status_of(complete("{\"prompt\": \"a\"}")), 200);
+    for (int i = 0; i < N; i++)
+        say(fd[i], "}");
+    wait_alive(N);
+    assert_int_equal(metric(bytes), 0);
+    for (int i = 0; i < N; i++)
+        close(fd[i]);
+    wait_alive(0);
+    close_server();
+}
+
+/* Bytes that are in use; 0: not known here. */
+static size_t memory_in_use(void)
+{
+#ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 33)
+    const struct mallinfo2 m = mallinfo2();
+
+    return m.uordblks + m.hblkhd;
+#endif
+#endif
+    return 0;
+}
+
+/* Of a request that was read its tokens are kept, and not all that came with it. */
+static void requests_that_wait_are_small(void **state)
+{
+    enum { N = 20, BYTES = 95000 };
+    size_t before, after;
+    int fd[N];
+
+    (void)state;
+    open_server(60, true);
+    fake.most = 100;
+    fake.pace_us = 10000;
+    complete("{\"prompt\": \"a\"}");
+    before = memory_in_use();
+    for (int i = 0; i < N; i++) {
+        fd[i] = dial();
+        say(fd[i], large_request(BYTES));
+    }
+    wait_alive(N);
+    after = memory_in_use(); /* libmicrohttpd has 32 KiB of each connection */
+    if (after > before + N * 64000)
+        fail_msg("%d requests of %d bytes take %zu bytes", N, BYTES, after - before);
+    for (int i = 0; i < N; i++)
+        close(fd[i]);
+    wait_alive(0);
+    close_server();
+}
+
+/* One more than there may be is not answered until another one has ended. */
+static void too_many_connections(void **state)
+{
+    static const char health[] = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    struct pollfd third = {.events = POLLIN};
+    int fd[2];
+
+    (void)state;
+    most_connections = 2;
+    open_server(60, true);
+    most_connections = 300;
+    for (int i = 0; i < 2; i++) {
+        fd[i] = dial();
+        say(fd[i], health);
+        assert_int_equal(status_of(hear(fd[i], "}\n", 1)), 200);
+    }
+    third.fd = dial();
+    say(third.fd, health);
+    assert_int_equal(poll(&third, 1, 50), 0);
+    close(fd[0]);
+    assert_int_equal(status_of(hear(third.fd, "}\n", 1)), 200);
+    close(fd[1]);
+    close(third.fd);
     close_server();
 }
 
@@ -143,8 +268,13 @@ static void pipelined(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bodies_too_large), cmocka_unit_test(clients_that_vanish),
-        cmocka_unit_test(slow_readers),     cmocka_unit_test(requests_that_do_not_come),
+        cmocka_unit_test(bodies_too_large),
+        cmocka_unit_test(many_large_bodies),
+        cmocka_unit_test(requests_that_wait_are_small),
+        cmocka_unit_test(too_many_connections),
+        cmocka_unit_test(clients_that_vanish),
+        cmocka_unit_test(slow_readers),
+        cmocka_unit_test(requests_that_do_not_come),
         cmocka_unit_test(pipelined),
     };
 
