@@ -52,16 +52,36 @@ static uint64_t random_number(void)
 /* ---- prompts as tokens -------------------------------------------------------------
  */
 
+/* A text that is too long even if all its tokens were the longest is not cut into
+ * tokens: that would take a second of the thread that sends everybody's answers. */
+static bool check_bytes(const struct answer *a, size_t bytes, struct refusal *refusal)
+{
+    const struct answer_model *m = a->model;
+
+    if (bytes <= (size_t)m->n_ctx * m->longest_token)
+        return true;
+    return refuse(refusal, 400, "context_length_exceeded",
+                  a->request.kind == API_CHAT ? "messages" : "prompt",
+                  "the prompt has %zu bytes; a context of %d positions has no room for "
+                  "it",
+                  bytes, m->n_ctx);
+}
+
 static bool encode_chat(struct answer *a, struct api_prompt *p, struct refusal *refusal)
 {
     const struct answer_model *m = a->model;
     struct err err = ERR_INIT;
+    size_t bytes = 0;
 
     if (!m->chat)
         return refuse(refusal, 400, "unsupported", "messages",
                       "%s has no chat template that this server knows; "
                       "--chat-template names one when it is started",
                       m->name);
+    for (size_t i = 0; i < a->request.n_messages; i++)
+        bytes += strlen(a->request.messages[i].text);
+    if (!check_bytes(a, bytes, refusal))
+        return false;
     if (chat_encode(m->chat, m->tok, a->request.messages, a->request.n_messages, 0,
                     &p->ids, &p->n_ids, &err))
         return refuse_err(refusal, &err, "messages");
@@ -79,6 +99,8 @@ static bool encode_text(const struct answer *a, struct api_prompt *p,
 
     if (p->ids)
         return true;
+    if (!check_bytes(a, p->len, refusal))
+        return false;
     if (tokenizer_encode(tok, p->text, p->len, with_bos, true, &p->ids, &p->n_ids,
                          &err))
         return refuse_err(refusal, &err, "prompt");

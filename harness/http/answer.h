@@ -25,6 +25,7 @@ struct answer_model {
     const struct chat_template *chat; /* or NULL: there are no chats */
     const char *name;
     int n_ctx, n_vocab;
+    size_t longest_token; /* bytes */
 };
 
 struct answer_asked {

@@ -181,6 +181,22 @@ static void say_ready(const struct serving *v)
                                            : "no chat template");
 }
 
+/* Bytes of the longest token, as text or as it is spelled. */
+static size_t longest_token(const struct tokenizer *tok)
+{
+    size_t longest = 1;
+
+    for (int32_t id = 0; id < tokenizer_n_vocab(tok); id++) {
+        size_t spelled = 0;
+        const size_t n = tokenizer_piece(tok, id, NULL, 0);
+
+        tokenizer_text(tok, id, &spelled);
+        longest = n > longest ? n : longest;
+        longest = spelled > longest ? spelled : longest;
+    }
+    return longest;
+}
+
 static enum status run(struct serving *v, struct err *err)
 {
     const struct slm_info *info = slm_info(v->model.m);
@@ -189,7 +205,8 @@ static enum status run(struct serving *v, struct err *err)
                                        .chat = v->chat,
                                        .name = model_name(v),
                                        .n_ctx = info->n_ctx,
-                                       .n_vocab = tokenizer_n_vocab(v->model.tok)};
+                                       .n_vocab = tokenizer_n_vocab(v->model.tok),
+                                       .longest_token = longest_token(v->model.tok)};
 
     server_ready(v->server, &model);
     say_ready(v);

@@ -55,7 +55,8 @@ static inline void make_ready(const char *template)
                                        .chat = chat_template_find(template),
                                        .name = "stories",
                                        .n_ctx = 256,
-                                       .n_vocab = tokenizer_n_vocab(f.tok)};
+                                       .n_vocab = tokenizer_n_vocab(f.tok),
+                                       .longest_token = 16};
 
     assert_int_equal(pthread_create(&f.scheduler, NULL, run_scheduler, NULL), 0);
     f.runs = true;

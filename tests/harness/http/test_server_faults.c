@@ -63,6 +63,29 @@ static const char *large_request(size_t bytes)
     return post("/v1/completions", JSON, body);
 }
 
+/* A prompt of which no more need be known than its length: it is not cut into tokens,
+ * for which all others would wait. */
+static void prompts_that_never_fit(void **state)
+{
+    static char text[16 * 256 + 2], body[2 * sizeof text];
+
+    (void)state;
+    open_server(60, true); /* 256 positions, and tokens of up to 16 bytes */
+    memset(text, 'a', sizeof text - 1);
+    snprintf(body, sizeof body, "{\"prompt\": [\"a\", \"%s\"]}", text);
+    assert_refused(complete(body), 400, "has 4097 bytes");
+    assert_non_null(strstr(complete(body), "context_length_exceeded"));
+    text[sizeof text - 2] = '\0';
+    snprintf(body, sizeof body, "{\"prompt\": \"%s\"}", text);
+    assert_refused(complete(body), 400, "tokens");
+    snprintf(body, sizeof body,
+             "{\"messages\": [{\"role\": \"system\", \"content\": \"b\"}, {\"role\": "
+             "\"user\", \"content\": \"%s\"}]}",
+             text);
+    assert_refused(chat(body), 400, "has 4097 bytes");
+    close_server();
+}
+
 static long metric(const char *name)
 {
     const char *at = strstr(get("/metrics", ""), name);
@@ -269,6 +292,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bodies_too_large),
+        cmocka_unit_test(prompts_that_never_fit),
         cmocka_unit_test(many_large_bodies),
         cmocka_unit_test(requests_that_wait_are_small),
         cmocka_unit_test(too_many_connections),
