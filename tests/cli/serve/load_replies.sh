@@ -7,8 +7,8 @@
 
 # What keeps a connection alive is no text: it is silence, and no reason to wait for ever.
 serve ttft=1 gap=1 fault=ping every=4
-load --users 2 --requests 5 --output 4 --timeout 0.2 || fail "ping: $(cat err)"
-tr '\n' ' ' <out | tr -s ' ' | grep -qF "silent for 0.2 s after 3 pieces" || fail "ping: $(cat out)"
+load --users 2 --requests 5 --output 4 --timeout 0.1 || fail "ping: $(cat err)"
+tr '\n' ' ' <out | tr -s ' ' | grep -qF "silent for 0.1 s after 3 pieces" || fail "ping: $(cat out)"
 
 # An answer is whole at [DONE], whether or not the server ends the body.
 serve ttft=1 gap=1 fault=linger every=4
@@ -28,19 +28,12 @@ grep -q '"n_failed": 0' out || fail "a long name: $(cat out)"
 serve ttft=1 gap=1 remember=1 cached=12
 for run in 1 2; do
     load --users 4,3 --requests 10 --output 1-40 --json || fail "run $run: $(cat err)"
-    "$python" - out <<'END' || fail "run $run asks for what was there: $(cat out)"
-import json, sys
-for r in json.load(open(sys.argv[1]))["rows"]:
-    assert r["n_cached_requests"] == 0 and r["ttft_cached_s"] is None, r["n_cached_requests"]
-    assert r["ttft_uncached_s"] > 0
-END
+    [ "$(grep -c '"n_cached_requests": 0,' out)$(grep -c '"ttft_cached_s": null,' out)" = 22 ] ||
+        fail "run $run asks for what was there: $(cat out)"
 done
 load --users 1 --requests 10 --output 2 --prompt 80 --prefix 50 --json || fail "$(cat err)"
-"$python" - out <<'END' || fail "a prefix is not cached: $(cat out)"
-import json, sys
-r, = json.load(open(sys.argv[1]))["rows"]
-assert r["n_cached_requests"] == r["n_requests"] == 10 + 1 and r["ttft_uncached_s"] is None, r
-END
+grep -q '"n_requests": 11,' out && grep -q '"n_cached_requests": 11,' out ||
+    fail "a prefix is not cached: $(cat out)"
 refused 2 "leave nothing of a --prompt of 40" load "$url" --users 1 --prompt 40 --prefix 40
 
 # An open loop goes on until the last request that counts has ended: requests behind it
@@ -49,6 +42,7 @@ serve ttft=1 gap=2
 load --rate 150 --requests 30 --output 1-200 --seed 1 || fail "$(cat err)"
 grep -qE "^slmbench-(3[0-9]|[4-9][0-9]) " log || fail "nothing is sent after the 30th: $(cut -c1-60 log)"
 refused 2 "--rate is an open loop alone" load "$url" --rate 5 --users 1
+serve ttft=0.2 gap=0.2
 load --users 1 --requests 80 --output 2 --open-loop --slo 10s/1000ms --json || fail "$(cat err)"
 [ "$(grep -c '"capacity_pct": [579]0.0' out)" = 3 ] || fail "no open loop after --users: $(cat out)"
 load --users 1 --requests 5 --output 2 --open-loop || fail "$(cat err)"
