@@ -180,15 +180,18 @@ while not re.search(stats, text[at:], re.S):
     while time.time() < pause and not re.search(stats, text[at:], re.S):
         read(0.1)
 while read(1):
-    at = len(text)
+    pass
+at = len(text)                                # of what Ctrl-C says next, nothing was said before
 assert termios.tcgetattr(fd)[3] & termios.ICANON == 0
 os.write(fd, keys)
 if code:
     at = until(rb"once more, or /quit, to leave.*> ", at)
     os.write(fd, keys)
-while read(60):
-    pass
-done, status = os.waitpid(pid, 0)
+limit = time.time() + 120
+while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
+    assert time.time() < limit, ("it has not ended", text[at:])
+    read(1) or time.sleep(0.01)
+status = ended[1]
 assert os.waitstatus_to_exitcode(status) == code, (status, text[at:])
 assert termios.tcgetattr(fd)[:4] == before[:4], "the terminal is another"
 print(text.decode(errors="replace"))
