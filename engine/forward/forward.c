@@ -196,6 +196,34 @@ struct columns fwd_prepare(struct forward *f, struct fwd_thread *me, const float
     return c;
 }
 
+/* The same for a stage that needs no other thread before its own barrier: of few short
+ * columns each thread prepares all for itself, as it does of one. */
+static struct columns prepare(struct forward *f, struct fwd_thread *me,
+                              const float *src, size_t src_stride, size_t n, size_t k,
+                              const struct norm *norm, uint32_t act_mask)
+{
+    const size_t n_threads = (size_t)thread_pool_size(f->pool);
+    const size_t more = n - (n + n_threads - 1) / n_threads;
+    struct columns c = {.n = n};
+
+    if (n > ALONE_COLUMNS || more * k > ALONE_ELEMS)
+        return fwd_prepare(f, me, src, src_stride, n, k, norm, act_mask);
+    for (int a = 0; a < KERN_N_ACT; a++) {
+        c.x[a] = me->act[a];
+        c.stride[a] = kern_act_bytes((enum kern_act)a, k);
+    }
+    for (size_t j = 0; j < n; j++) {
+        unsigned char *dst[KERN_N_ACT] = {NULL};
+
+        for (int a = 0; a < KERN_N_ACT; a++)
+            if (act_mask & 1u << a)
+                dst[a] = me->act[a] + j * c.stride[a];
+        convert(f, me->row, src + j * src_stride, k, norm, act_mask, dst);
+    }
+    fwd_lap(me, SLM_OP_PREPARE, KERN_N_FMT);
+    return c;
+}
+
 struct fwd_rows fwd_rows_of(const struct forward *f, size_t n_rows)
 {
     const int n_threads = thread_pool_size(f->pool);
@@ -351,7 +379,7 @@ void fwd_project(struct forward *f, struct fwd_thread *me,
             fwd_hook_rows(f, me, target[i].w, f->x, pad16(n_embd), (size_t)f->n, norm);
     }
     const struct columns c =
-        fwd_prepare(f, me, f->x, pad16(n_embd), (size_t)f->n, n_embd, norm, act_mask);
+        prepare(f, me, f->x, pad16(n_embd), (size_t)f->n, n_embd, norm, act_mask);
 
     /* Rows of all matrices are handed out as one range. */
     struct fwd_rows rows = fwd_rows_of(f, total);
@@ -405,7 +433,7 @@ static void project_back(struct forward *f, struct fwd_thread *me,
         fwd_hook_rows(f, me, w, src, pad16(w->k), (size_t)f->n, NULL);
 
     const struct columns c =
-        fwd_prepare(f, me, src, pad16(w->k), (size_t)f->n, w->k, NULL, act_bit(w));
+        prepare(f, me, src, pad16(w->k), (size_t)f->n, w->k, NULL, act_bit(w));
 
     add_product(f, me, SLM_OP_ATTN_OUT, w, y->bo, &y->attn_post_norm, &c);
 }
@@ -425,9 +453,8 @@ static void expand(struct forward *f, struct fwd_thread *me, const struct layer 
     if (f->hook)
         fwd_hook_rows(f, me, &y->up, f->x, pad16(n_embd), n, norm);
 
-    const struct columns c =
-        fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, norm,
-                    act_bit(&y->up) | (gated ? act_bit(&y->gate) : 0));
+    const struct columns c = prepare(f, me, f->x, pad16(n_embd), n, n_embd, norm,
+                                     act_bit(&y->up) | (gated ? act_bit(&y->gate) : 0));
     struct fwd_rows rows = fwd_rows_of(f, n_ff);
 
     for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
@@ -455,8 +482,8 @@ static void contract(struct forward *f, struct fwd_thread *me, const struct laye
     if (f->hook)
         fwd_hook_rows(f, me, &y->down, f->gate, pad16(n_ff), (size_t)f->n, NULL);
 
-    const struct columns c = fwd_prepare(f, me, f->gate, pad16(n_ff), (size_t)f->n,
-                                         n_ff, NULL, act_bit(&y->down));
+    const struct columns c = prepare(f, me, f->gate, pad16(n_ff), (size_t)f->n, n_ff,
+                                     NULL, act_bit(&y->down));
 
     add_product(f, me, SLM_OP_DOWN, &y->down, y->b_down, &y->ffn_post_norm, &c);
 }
@@ -492,8 +519,8 @@ static void output(struct forward *f, struct fwd_thread *me)
         fwd_hook_rows(f, me, &m->output, x, stride, (size_t)f->n_logits,
                       &m->output_norm);
 
-    const struct columns c = fwd_prepare(f, me, x, stride, (size_t)f->n_logits, n_embd,
-                                         &m->output_norm, act_bit(&m->output));
+    const struct columns c = prepare(f, me, x, stride, (size_t)f->n_logits, n_embd,
+                                     &m->output_norm, act_bit(&m->output));
     struct fwd_rows rows = fwd_rows_of(f, m->output.n_rows);
 
     for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {

@@ -21,6 +21,11 @@
  * which kernels process together. */
 #define ROW_UNIT ((size_t)2 * KERN_PANEL_ROWS)
 
+/* Elements that a thread prepares beyond its share rather than wait at a barrier, and
+ * columns that it prepares so, at most. */
+#define ALONE_ELEMS   ((size_t)4096)
+#define ALONE_COLUMNS ((size_t)8)
+
 /* Tokens of one head that linear attention processes at a time. */
 #define DELTA_TOKENS ((size_t)16)
 
@@ -41,7 +46,7 @@ struct fwd_thread {
     struct fwd_laps *laps;          /* NULL: no profile */
     float *row;                     /* a normalised or combined input */
     unsigned char *embd_row;        /* a row of embeddings, out of a panel */
-    unsigned char *act[KERN_N_ACT]; /* one column in each layout in use */
+    unsigned char *act[KERN_N_ACT]; /* [ALONE_COLUMNS] in each layout in use */
     float *query;                   /* [n_queries][key_dim] rotated and scaled */
     unsigned char *query_q8;        /* the same as q8_32 columns; NULL: F16 keys */
     float *score;                   /* [n_queries][ATTN_BLOCK] */

@@ -114,7 +114,8 @@ static void carve_thread(const struct forward *f, struct fwd_thread *me,
                                  (size_t)m->delta.head_dim);
     for (int a = 0; a < KERN_N_ACT; a++)
         if (f->act_k[a])
-            own.act[a] = carve(c, kern_act_bytes((enum kern_act)a, f->act_k[a]));
+            own.act[a] = carve(c, min_size((size_t)f->n_batch, ALONE_COLUMNS) *
+                                      kern_act_bytes((enum kern_act)a, f->act_k[a]));
     own.query = carve_floats(c, n_queries, key_dim);
     if (kern_kv_is_quantised(f->kv_type))
         own.query_q8 = carve(c, n_queries * kern_act_bytes(KERN_ACT_q8_32, key_dim));
