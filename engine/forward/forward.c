@@ -132,198 +132,6 @@ void forward_get_tuning(const struct forward *f, struct slm_tuning *tuning)
     *tuning = f->tuning;
 }
 
-/* ---- products -------------------------------------------------------------- */
-
-void fwd_norm(const struct forward *f, float *dst, const float *src,
-              const struct norm *norm, size_t n)
-{
-    if (f->m->arch->norm == NORM_LAYER)
-        f->kern.layernorm(dst, src, norm->w, norm->b, n, f->m->norm_eps);
-    else
-        f->kern.rmsnorm(dst, src, norm->w, n, f->m->norm_eps);
-}
-
-void fwd_activate(const struct forward *f, float *y, const float *gate, const float *up,
-                  size_t n)
-{
-    if (!up)
-        f->kern.gelu(y, gate, n);
-    else if (f->m->arch->act == ACT_GELU)
-        f->kern.gelu_mul(y, gate, up, n);
-    else
-        f->kern.silu_mul(y, gate, up, n);
-}
-
-/* Row j into the given layouts at dst[act]. */
-static void convert(const struct forward *f, float *tmp, const float *src, size_t k,
-                    const struct norm *norm, uint32_t act_mask,
-                    unsigned char *const dst[KERN_N_ACT])
-{
-    if (norm) {
-        fwd_norm(f, tmp, src, norm, k);
-        src = tmp;
-    }
-    for (int a = 0; a < KERN_N_ACT; a++)
-        if (act_mask & 1u << a)
-            f->kern.quantize_act[a](src, dst[a], k);
-}
-
-struct columns fwd_prepare(struct forward *f, struct fwd_thread *me, const float *src,
-                           size_t src_stride, size_t n, size_t k,
-                           const struct norm *norm, uint32_t act_mask)
-{
-    struct columns c = {.n = n};
-
-    for (int a = 0; a < KERN_N_ACT; a++) {
-        c.x[a] = n == 1 ? me->act[a] : f->act[a];
-        c.stride[a] = kern_act_bytes((enum kern_act)a, k);
-    }
-    if (n == 1) {
-        convert(f, me->row, src, k, norm, act_mask, me->act);
-        fwd_lap(me, SLM_OP_PREPARE, KERN_N_FMT);
-        return c;
-    }
-    for (size_t j; (j = thread_pool_next(f->pool, 1)) < n;) {
-        unsigned char *dst[KERN_N_ACT] = {NULL};
-
-        for (int a = 0; a < KERN_N_ACT; a++)
-            if (act_mask & 1u << a)
-                dst[a] = f->act[a] + j * c.stride[a];
-        convert(f, me->row, src + j * src_stride, k, norm, act_mask, dst);
-    }
-    fwd_lap(me, SLM_OP_PREPARE, KERN_N_FMT);
-    fwd_barrier(f, me, SLM_OP_PREPARE, KERN_N_FMT);
-    return c;
-}
-
-/* The same for a stage that needs no other thread before its own barrier: of few short
- * columns each thread prepares all for itself, as it does of one. */
-static struct columns prepare(struct forward *f, struct fwd_thread *me,
-                              const float *src, size_t src_stride, size_t n, size_t k,
-                              const struct norm *norm, uint32_t act_mask)
-{
-    const size_t n_threads = (size_t)thread_pool_size(f->pool);
-    const size_t more = n - (n + n_threads - 1) / n_threads;
-    struct columns c = {.n = n};
-
-    if (n > ALONE_COLUMNS || more * k > ALONE_ELEMS)
-        return fwd_prepare(f, me, src, src_stride, n, k, norm, act_mask);
-    for (int a = 0; a < KERN_N_ACT; a++) {
-        c.x[a] = me->act[a];
-        c.stride[a] = kern_act_bytes((enum kern_act)a, k);
-    }
-    for (size_t j = 0; j < n; j++) {
-        unsigned char *dst[KERN_N_ACT] = {NULL};
-
-        for (int a = 0; a < KERN_N_ACT; a++)
-            if (act_mask & 1u << a)
-                dst[a] = me->act[a] + j * c.stride[a];
-        convert(f, me->row, src + j * src_stride, k, norm, act_mask, dst);
-    }
-    fwd_lap(me, SLM_OP_PREPARE, KERN_N_FMT);
-    return c;
-}
-
-struct fwd_rows fwd_rows_of(const struct forward *f, size_t n_rows)
-{
-    const int n_threads = thread_pool_size(f->pool);
-
-    return (struct fwd_rows){
-        .chunks = f->n == 1 ? row_chunks_of(n_rows, n_threads, f->tuning.chunks_decode,
-                                            KERN_PANEL_ROWS)
-                            : row_chunks_of(n_rows, n_threads, f->tuning.chunks_prefill,
-                                            ROW_UNIT)};
-}
-
-bool fwd_next_rows(struct forward *f, const struct fwd_thread *me,
-                   struct fwd_rows *rows, size_t *begin, size_t *end)
-{
-    size_t i = (size_t)(me - f->threads);
-
-    if (rows->has_begun)
-        i = (size_t)thread_pool_size(f->pool) + thread_pool_next(f->pool, 1);
-    rows->has_begun = true;
-    return row_chunks_get(&rows->chunks, i, begin, end);
-}
-
-void fwd_product(const struct forward *f, const struct matrix *w, size_t s,
-                 size_t begin, size_t end, size_t n, const void *x, size_t x_stride,
-                 float *y, size_t y_stride)
-{
-    const size_t in_panels = end < w->panel_rows ? end : w->panel_rows;
-
-    if (begin < in_panels) {
-        const size_t n_panels = (in_panels - begin) / KERN_PANEL_ROWS;
-        const void *panels = matrix_row(w, s, begin);
-
-        if (n == 1)
-            f->kern.gemv_x16[w->fmt](n_panels, w->k, panels, x, y,
-                                     f->tuning.prefetch[w->fmt]);
-        else
-            f->kern.gemm_x16[w->fmt](n_panels, w->k, panels, n, x, x_stride, y,
-                                     y_stride, f->tuning.prefetch[w->fmt]);
-        y += in_panels - begin;
-        begin = in_panels;
-    }
-    if (begin == end)
-        return;
-    const void *rows = matrix_row(w, s, begin);
-
-    if (n == 1)
-        f->kern.gemv[w->fmt](end - begin, w->k, rows, w->row_bytes, x, y);
-    else
-        f->kern.gemm[w->fmt](end - begin, w->k, rows, w->row_bytes, n, x, x_stride, y,
-                             y_stride);
-}
-
-/* y[j * y_stride + i] = row i of w times column j, plus bias[i] unless it is NULL,
- * begin <= i < end. */
-static void product(const struct forward *f, struct fwd_thread *me, enum slm_op op,
-                    const struct matrix *w, const float *bias, size_t begin, size_t end,
-                    const struct columns *c, float *y, size_t y_stride)
-{
-    fwd_product(f, w, 0, begin, end, c->n, c->x[w->act], c->stride[w->act], y + begin,
-                y_stride);
-    for (size_t j = 0; bias && j < c->n; j++)
-        f->kern.add(y + j * y_stride + begin, bias + begin, end - begin);
-    fwd_count_product(me, op, w, end - begin, c->n);
-}
-
-/* x += norm(y) for all tokens, divided among the threads. */
-static void add_normalised(struct forward *f, struct fwd_thread *me,
-                           const struct norm *norm)
-{
-    const size_t n = (size_t)f->m->n_embd, stride = pad16(n);
-
-    for (size_t j; (j = thread_pool_next(f->pool, 1)) < (size_t)f->n;) {
-        fwd_norm(f, me->row, f->y + j * stride, norm, n);
-        f->kern.add(f->x + j * stride, me->row, n);
-    }
-    fwd_lap(me, SLM_OP_PREPARE, KERN_N_FMT);
-    fwd_barrier(f, me, SLM_OP_PREPARE, KERN_N_FMT);
-}
-
-/* x += w times columns + bias. Each thread adds the rows it has computed; with a norm
- * in between, all rows must be computed first. */
-static void add_product(struct forward *f, struct fwd_thread *me, enum slm_op op,
-                        const struct matrix *w, const float *bias,
-                        const struct norm *norm, const struct columns *c)
-{
-    const size_t stride = pad16((size_t)f->m->n_embd);
-    struct fwd_rows rows = fwd_rows_of(f, w->n_rows);
-
-    for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
-        product(f, me, op, w, bias, begin, end, c, f->y, stride);
-        for (size_t j = 0; !norm->w && j < c->n; j++)
-            f->kern.add(f->x + j * stride + begin, f->y + j * stride + begin,
-                        end - begin);
-    }
-    fwd_lap(me, op, w->fmt);
-    fwd_barrier(f, me, op, w->fmt);
-    if (norm->w)
-        add_normalised(f, me, norm);
-}
-
 /* ---- stages ---------------------------------------------------------------- */
 
 /* The embedding of a token, which may be a row of a panel where the table serves as the
@@ -378,8 +186,8 @@ void fwd_project(struct forward *f, struct fwd_thread *me,
         if (f->hook && (i == 0 || target[i].w->name != target[i - 1].w->name))
             fwd_hook_rows(f, me, target[i].w, f->x, pad16(n_embd), (size_t)f->n, norm);
     }
-    const struct columns c =
-        prepare(f, me, f->x, pad16(n_embd), (size_t)f->n, n_embd, norm, act_mask);
+    const struct columns c = fwd_prepare_few(f, me, f->x, pad16(n_embd), (size_t)f->n,
+                                             n_embd, norm, act_mask);
 
     /* Rows of all matrices are handed out as one range. */
     struct fwd_rows rows = fwd_rows_of(f, total);
@@ -396,8 +204,8 @@ void fwd_project(struct forward *f, struct fwd_thread *me,
             base += pad_rows(w->n_rows);
             if (from >= to)
                 continue;
-            product(f, me, SLM_OP_QKV, w, target[i].bias, from, to, &c, target[i].out,
-                    pad16(w->n_rows));
+            fwd_biased_product(f, me, SLM_OP_QKV, w, target[i].bias, from, to, &c,
+                               target[i].out, pad16(w->n_rows));
             fwd_lap(me, SLM_OP_QKV, w->fmt);
         }
     }
@@ -433,9 +241,9 @@ static void project_back(struct forward *f, struct fwd_thread *me,
         fwd_hook_rows(f, me, w, src, pad16(w->k), (size_t)f->n, NULL);
 
     const struct columns c =
-        prepare(f, me, src, pad16(w->k), (size_t)f->n, w->k, NULL, act_bit(w));
+        fwd_prepare_few(f, me, src, pad16(w->k), (size_t)f->n, w->k, NULL, act_bit(w));
 
-    add_product(f, me, SLM_OP_ATTN_OUT, w, y->bo, &y->attn_post_norm, &c);
+    fwd_add_product(f, me, SLM_OP_ATTN_OUT, w, y->bo, &y->attn_post_norm, &c);
 }
 
 /* First half of the dense feed-forward part, from x to f->gate: rows of gate and up
@@ -453,16 +261,17 @@ static void expand(struct forward *f, struct fwd_thread *me, const struct layer 
     if (f->hook)
         fwd_hook_rows(f, me, &y->up, f->x, pad16(n_embd), n, norm);
 
-    const struct columns c = prepare(f, me, f->x, pad16(n_embd), n, n_embd, norm,
-                                     act_bit(&y->up) | (gated ? act_bit(&y->gate) : 0));
+    const struct columns c =
+        fwd_prepare_few(f, me, f->x, pad16(n_embd), n, n_embd, norm,
+                        act_bit(&y->up) | (gated ? act_bit(&y->gate) : 0));
     struct fwd_rows rows = fwd_rows_of(f, n_ff);
 
     for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
         if (gated)
-            product(f, me, SLM_OP_GATE_UP, &y->gate, NULL, begin, end, &c, f->gate,
-                    stride);
-        product(f, me, SLM_OP_GATE_UP, &y->up, y->b_up, begin, end, &c, up_rows,
-                stride);
+            fwd_biased_product(f, me, SLM_OP_GATE_UP, &y->gate, NULL, begin, end, &c,
+                               f->gate, stride);
+        fwd_biased_product(f, me, SLM_OP_GATE_UP, &y->up, y->b_up, begin, end, &c,
+                           up_rows, stride);
         for (size_t j = 0; j < n; j++) {
             float *gate = f->gate + j * stride + begin;
 
@@ -482,10 +291,10 @@ static void contract(struct forward *f, struct fwd_thread *me, const struct laye
     if (f->hook)
         fwd_hook_rows(f, me, &y->down, f->gate, pad16(n_ff), (size_t)f->n, NULL);
 
-    const struct columns c = prepare(f, me, f->gate, pad16(n_ff), (size_t)f->n, n_ff,
-                                     NULL, act_bit(&y->down));
+    const struct columns c = fwd_prepare_few(f, me, f->gate, pad16(n_ff), (size_t)f->n,
+                                             n_ff, NULL, act_bit(&y->down));
 
-    add_product(f, me, SLM_OP_DOWN, &y->down, y->b_down, &y->ffn_post_norm, &c);
+    fwd_add_product(f, me, SLM_OP_DOWN, &y->down, y->b_down, &y->ffn_post_norm, &c);
 }
 
 /* The rows of x that have logits, one after another: copied to y, unless they are. */
@@ -519,13 +328,14 @@ static void output(struct forward *f, struct fwd_thread *me)
         fwd_hook_rows(f, me, &m->output, x, stride, (size_t)f->n_logits,
                       &m->output_norm);
 
-    const struct columns c = prepare(f, me, x, stride, (size_t)f->n_logits, n_embd,
-                                     &m->output_norm, act_bit(&m->output));
+    const struct columns c =
+        fwd_prepare_few(f, me, x, stride, (size_t)f->n_logits, n_embd, &m->output_norm,
+                        act_bit(&m->output));
     struct fwd_rows rows = fwd_rows_of(f, m->output.n_rows);
 
     for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
-        product(f, me, SLM_OP_OUTPUT, &m->output, m->b_output, begin, end, &c,
-                f->logits, n_vocab);
+        fwd_biased_product(f, me, SLM_OP_OUTPUT, &m->output, m->b_output, begin, end,
+                           &c, f->logits, n_vocab);
         for (size_t j = 0; m->logit_softcap > 0.0f && j < c.n; j++)
             f->kern.softcap(f->logits + j * n_vocab + begin, end - begin,
                             m->logit_softcap);

@@ -247,6 +247,12 @@ struct columns fwd_prepare(struct forward *f, struct fwd_thread *me, const float
                            size_t src_stride, size_t n, size_t k,
                            const struct norm *norm, uint32_t act_mask);
 
+/* The same for a stage that needs no other thread before its own barrier: of few short
+ * columns each thread prepares all for itself, as it does of one. */
+struct columns fwd_prepare_few(struct forward *f, struct fwd_thread *me,
+                               const float *src, size_t src_stride, size_t n, size_t k,
+                               const struct norm *norm, uint32_t act_mask);
+
 /* Rows that the threads share, as one of them takes them. */
 struct fwd_rows {
     struct row_chunks chunks;
@@ -281,6 +287,18 @@ static inline void fwd_count_product(struct fwd_thread *me, enum slm_op op,
     fwd_count(me, op, w->fmt, (uint64_t)n_rows * w->row_bytes,
               (uint64_t)n_rows * w->k * n);
 }
+
+/* y[j * y_stride + i] = row i of w times column j, plus bias[i] unless it is NULL,
+ * begin <= i < end, as part of op: counted. */
+void fwd_biased_product(const struct forward *f, struct fwd_thread *me, enum slm_op op,
+                        const struct matrix *w, const float *bias, size_t begin,
+                        size_t end, const struct columns *c, float *y, size_t y_stride);
+
+/* x += w times columns + bias, and a barrier. Each thread adds the rows it has
+ * computed; with a norm in between, all rows must be computed first. */
+void fwd_add_product(struct forward *f, struct fwd_thread *me, enum slm_op op,
+                     const struct matrix *w, const float *bias, const struct norm *norm,
+                     const struct columns *c);
 
 /* Call the hook with n rows at src, normalised by norm (NULL: not at all), the next
  * input of w; pairs: with the input rows of experts, from x with a norm, from gate
