@@ -232,13 +232,14 @@ void slm_get_tuning(const struct slm *m, struct slm_tuning *tuning);
 /* Measure how this machine reads panels fastest (prefetch distance and hint,
  * interleaved panels), and read them so from here on: the decoding threads multiply the
  * model's own panels as they are read now and in a few other ways, in rounds of random
- * order; a way that is faster in most rounds and by more than a small margin replaces
- * the present one, and is compared with its neighbours. A small model takes less than
- * budget_s. Not measured: formats whose panels fit into caches (cache_bytes: the last
- * level; 0: as the system reports), formats with a small share of a token's bytes, and
- * weights in file order (mmap). The sequence and its logits stay. Call again after a
- * change of threads or CPUs. Errors: ST_USAGE (packed weights that weights_preload()
- * has not filled), ST_NO_MEMORY. */
+ * order; then in the fastest of these ways and their neighbours; at last the fastest
+ * way is compared with the present one alone, and replaces it if it is faster in most
+ * rounds and by more than a small margin. A small model takes less than budget_s. Not
+ * measured: formats whose panels fit into caches (cache_bytes: the last level; 0: as
+ * the system reports), formats with a small share of a token's bytes, and weights in
+ * file order (mmap). The sequence and its logits stay. Call again after a change of
+ * threads or CPUs. Errors: ST_USAGE (packed weights that weights_preload() has not
+ * filled), ST_NO_MEMORY. */
 enum status slm_measure_prefetch(struct slm *m, double budget_s, uint64_t cache_bytes,
                                  struct err *err);
 

@@ -3,7 +3,9 @@
  * forward_prefetch.c - measure how this machine reads weights in panels fastest
  *
  * First ways that differ much are compared: the number of interleaved panels, hints, no
- * prefetch. Then what is near the fastest: other distances and hints with its panels.
+ * prefetch. Then the fastest of them and what is near the fastest one: other distances
+ * and hints with its panels. At last the fastest of those and the way in force alone,
+ * in many rounds.
  *
  * The panels of each weight format are read in the order of a pass, in the chunks that
  * decoding hands out, cyclically: a run of one candidate continues where the previous
@@ -20,13 +22,13 @@
 #include "engine/forward/forward_impl.h"
 #include "engine/forward/prefetch_rule.h"
 
-#define NOTABLE_SHARE 0.1       /* of the bytes that a token reads */
-#define RUN_NS        1000000.0 /* a run, about: waking the threads is a small part */
+#define NOTABLE_SHARE 0.1      /* of the bytes that a token reads */
+#define RUN_NS        500000.0 /* a run, about: waking the threads is a small part */
 #define FIRST_BYTES   ((uint64_t)4 << 20) /* of the run that measures the speed */
-#define WANTED_ROUNDS 12            /* of a stage */
-#define MAX_PASSES    2             /* over a format's panels, in WANTED_ROUNDS */
-#define MAX_PIECES    65536         /* of a format */
-#define MAX_PIECE     ((size_t)256) /* rows */
+#define WANTED_ROUNDS 12                  /* of a stage */
+#define MAX_PASSES    2                   /* over a format's panels, in WANTED_ROUNDS */
+#define MAX_PIECES    65536               /* of a format */
+#define MAX_PIECE     ((size_t)256)       /* rows */
 #define UNKNOWN_CACHE ((uint64_t)32 << 20)
 
 static const struct kern_prefetch far_apart[] = {
@@ -37,7 +39,9 @@ static const struct kern_prefetch far_apart[] = {
     {0, KERN_PREFETCH_T0, 4},    {0, KERN_PREFETCH_T0, 1},
 };
 
-#define N_STAGES    2
+enum { FAR_APART, NEAR_THE_FASTEST, LAST_TWO, N_STAGES };
+
+#define N_TAKEN_ON  3 /* of the ways far apart */
 #define N_FAR_APART (sizeof far_apart / sizeof far_apart[0])
 _Static_assert(N_FAR_APART < PREFETCH_MAX_CANDIDATES,
                "the rule takes these and the one in force");
@@ -182,27 +186,43 @@ static void add_candidate(struct walk *w, struct kern_prefetch prefetch)
         w->tried[w->n_tried++] = prefetch;
 }
 
-/* The next stage's candidates, against the one that was chosen so far. */
-static void set_candidates(struct walk *w, struct kern_prefetch chosen, int stage)
+static void set_far_apart(struct walk *w, struct kern_prefetch in_force)
 {
-    const uint32_t distance = chosen.distance ? chosen.distance : 1024;
-
     w->n_tried = 0;
     w->n_rounds = 0;
-    add_candidate(w, chosen);
-    if (stage == 0) {
-        for (size_t i = 0; i < N_FAR_APART; i++)
-            add_candidate(w, far_apart[i]);
-        return;
-    }
+    add_candidate(w, in_force);
+    for (size_t i = 0; i < N_FAR_APART; i++)
+        add_candidate(w, far_apart[i]);
+}
+
+static void add_neighbours(struct walk *w, struct kern_prefetch p)
+{
+    const uint32_t distance = p.distance ? p.distance : 1024;
+
     for (int hint = 0; hint < KERN_N_PREFETCH; hint++)
         add_candidate(w, (struct kern_prefetch){distance, (enum kern_prefetch_hint)hint,
-                                                chosen.n_panels});
-    add_candidate(w,
-                  (struct kern_prefetch){2 * distance, chosen.hint, chosen.n_panels});
-    add_candidate(w,
-                  (struct kern_prefetch){distance / 2, chosen.hint, chosen.n_panels});
-    add_candidate(w, (struct kern_prefetch){chosen.distance, chosen.hint, 2});
+                                                p.n_panels});
+    add_candidate(w, (struct kern_prefetch){2 * distance, p.hint, p.n_panels});
+    add_candidate(w, (struct kern_prefetch){distance / 2, p.hint, p.n_panels});
+    add_candidate(w, (struct kern_prefetch){p.distance, p.hint, 2});
+}
+
+/* The candidates of a stage, by the times of the one before it; the one in force is
+ * always among them. */
+static void set_candidates(struct walk *w, int stage)
+{
+    struct kern_prefetch before[PREFETCH_MAX_CANDIDATES];
+    int order[PREFETCH_MAX_CANDIDATES];
+    const int n = w->n_tried - 1, taken_on = stage == LAST_TWO ? 1 : N_TAKEN_ON;
+
+    prefetch_rank(w->n_rounds, w->n_tried, w->time, order);
+    memcpy(before, w->tried, sizeof before);
+    w->n_tried = 1;
+    w->n_rounds = 0;
+    for (int i = 0; i < n && i < taken_on; i++)
+        add_candidate(w, before[order[i]]);
+    if (stage == NEAR_THE_FASTEST && n > 0)
+        add_neighbours(w, before[order[0]]);
 }
 
 static enum status open_walk(struct measuring *g, enum kern_format fmt, struct err *err)
@@ -217,7 +237,7 @@ static enum status open_walk(struct measuring *g, enum kern_format fmt, struct e
     g->n_walks++;
     w->n_pieces = 0;
     visit_matrices(g->f, add_pieces, w);
-    set_candidates(w, g->f->tuning.prefetch[fmt], 0);
+    set_far_apart(w, g->f->tuning.prefetch[fmt]);
     return ST_OK;
 }
 
@@ -378,15 +398,16 @@ static void run_stages(struct measuring *g, uint64_t budget_ns)
 {
     struct slm_tuning tuning = g->f->tuning;
 
-    for (int stage = 0; stage < N_STAGES; stage++) {
+    for (int stage = FAR_APART; stage < N_STAGES; stage++) {
+        for (int i = 0; i < g->n_walks && stage > FAR_APART; i++)
+            set_candidates(&g->walks[i], stage);
         run_rounds(g, clock_ns() + budget_ns / N_STAGES);
-        for (int i = 0; i < g->n_walks; i++) {
-            struct walk *w = &g->walks[i];
-            const int best = prefetch_choose(w->n_rounds, w->n_tried, w->time);
+    }
+    for (int i = 0; i < g->n_walks; i++) {
+        struct walk *w = &g->walks[i];
 
-            tuning.prefetch[w->fmt] = w->tried[best];
-            set_candidates(w, w->tried[best], stage + 1);
-        }
+        tuning.prefetch[w->fmt] =
+            w->tried[prefetch_choose(w->n_rounds, w->n_tried, w->time)];
     }
     forward_tune(g->f, &tuning);
 }

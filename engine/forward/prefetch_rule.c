@@ -29,23 +29,49 @@ static size_t wins_needed(size_t n)
     return (size_t)ceil((double)n / 2 + 1.25 * sqrt((double)n));
 }
 
+/* Median of c's time in proportion to that of the one in force in the same round, and
+ * in how many rounds it took less. */
+static double compare(size_t n_rounds, int c, double time[][PREFETCH_MAX_CANDIDATES],
+                      size_t *wins)
+{
+    double v[PREFETCH_MAX_ROUNDS];
+
+    assert(n_rounds <= PREFETCH_MAX_ROUNDS);
+    *wins = 0;
+    for (size_t i = 0; i < n_rounds; i++) {
+        v[i] = time[i][c] / time[i][0];
+        *wins += v[i] < 1;
+    }
+    return median(v, n_rounds);
+}
+
+void prefetch_rank(size_t n_rounds, int n_candidates,
+                   double time[][PREFETCH_MAX_CANDIDATES], int *order)
+{
+    double ratio[PREFETCH_MAX_CANDIDATES];
+    size_t wins;
+
+    for (int c = 1; c < n_candidates; c++) {
+        int at = c - 1;
+
+        ratio[c] = n_rounds ? compare(n_rounds, c, time, &wins) : 1;
+        for (; at > 0 && ratio[order[at - 1]] > ratio[c]; at--)
+            order[at] = order[at - 1];
+        order[at] = c;
+    }
+}
+
 int prefetch_choose(size_t n_rounds, int n_candidates,
                     double time[][PREFETCH_MAX_CANDIDATES])
 {
-    double v[PREFETCH_MAX_ROUNDS], best = 1 - PREFETCH_MARGIN;
+    double best = 1 - PREFETCH_MARGIN;
     int chosen = 0;
 
-    assert(n_rounds <= PREFETCH_MAX_ROUNDS);
     if (n_rounds < PREFETCH_MIN_ROUNDS)
         return 0;
     for (int c = 1; c < n_candidates; c++) {
-        size_t wins = 0;
-
-        for (size_t i = 0; i < n_rounds; i++) {
-            v[i] = time[i][c] / time[i][0];
-            wins += v[i] < 1;
-        }
-        const double ratio = median(v, n_rounds);
+        size_t wins;
+        const double ratio = compare(n_rounds, c, time, &wins);
 
         if (wins >= wins_needed(n_rounds) && ratio < best) {
             best = ratio;

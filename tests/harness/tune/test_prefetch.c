@@ -103,6 +103,55 @@ static void few_rounds_change_nothing(void **state)
     assert_int_equal(prefetch_choose(PREFETCH_MIN_ROUNDS, N, t), 4);
 }
 
+static void the_fastest_come_first(void **state)
+{
+    static const double speed[N] = {1, 0.8, 1.1, 1.5, 1.2};
+    int order[N - 1] = {0};
+    times t;
+
+    (void)state;
+    invent(t, PREFETCH_MAX_ROUNDS, speed, 0.05, 1);
+    for (size_t i = 0; i < PREFETCH_MAX_ROUNDS; i += 2)
+        for (int c = 0; c < N; c++)
+            t[i][c] *= 3; /* of rounds, which all have in common */
+    prefetch_rank(PREFETCH_MAX_ROUNDS, N, t, order);
+    assert_int_equal(order[0], 3);
+    assert_int_equal(order[1], 4);
+    assert_int_equal(order[2], 2);
+    assert_int_equal(order[3], 1);
+    prefetch_rank(0, 2, t, order);
+    assert_int_equal(order[0], 1);
+}
+
+/* A tenth faster, where runs differ by a tenth: the rounds of all settings are too few
+ * to say so, those of two are not. */
+static void a_winner_under_noise_is_found_in_two_steps(void **state)
+{
+    static const double speed[N] = {1, 0.8, 1.0, 1.12, 0.9};
+    const size_t n_few = 13, n_many = 60;
+    int n_at_once = 0, n_found = 0, n_lost = 0;
+    times t;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        int order[N - 1] = {0};
+
+        invent(t, n_few, speed, 0.1, seed);
+        n_at_once += prefetch_choose(n_few, N, t) == 3;
+        prefetch_rank(n_few, N, t, order);
+        const double two[N] = {1, speed[order[0]], 1, 1, 1};
+
+        invent(t, n_many, two, 0.1, seed + 1000);
+        const int best = prefetch_choose(n_many, 2, t) ? order[0] : 0;
+
+        n_found += best == 3;
+        n_lost += speed[best] < 1;
+    }
+    assert_true(n_at_once < 60);
+    assert_true(n_found > 180);
+    assert_int_equal(n_lost, 0);
+}
+
 static void texts_read_back(void **state)
 {
     static const char *const bad[] = {"",      "T0",      "4096",       "T0 0",
@@ -138,6 +187,8 @@ int main(void)
         cmocka_unit_test(less_than_the_margin_stays),
         cmocka_unit_test(lucky_rounds_change_nothing),
         cmocka_unit_test(few_rounds_change_nothing),
+        cmocka_unit_test(the_fastest_come_first),
+        cmocka_unit_test(a_winner_under_noise_is_found_in_two_steps),
         cmocka_unit_test(texts_read_back),
     };
 
