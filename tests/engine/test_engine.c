@@ -4,52 +4,19 @@
  */
 #include <math.h>
 
-#include "engine/engine.h"
+#include "tests/support/golden.h"
 #include "tests/support/nmse.h"
-#include "tests/support/test.h"
-
-#define MODELS TEST_DATA "models/"
-
-enum { N_TOKENS = 40, N_VOCAB = 320 };
-
-static const int32_t TOKENS[N_TOKENS] = {
-    1,   71,  294, 35,  133, 63,  256, 233, 244, 197, 110, 51, 252, 17,
-    202, 224, 314, 4,   231, 139, 120, 305, 55,  165, 18,  14, 16,  280,
-    7,   198, 113, 219, 17,  273, 116, 227, 256, 286, 122, 179};
-
-/* bound: 1.2 times what the reference engine reaches with quantised activations,
- * twice that where a routing decision may flip. */
-struct golden {
-    const char *name;
-    double bound;
-};
-
-static const struct golden GOLDEN[] = {
-    {"llama", 1.2 * 2.265e-4},
-    {"llama-mqa", 1.2 * 2.207e-4},
-    {"llama-moe", 2 * 1.2 * 2.912e-3},
-    {"Q4_K_M", 1.2 * 3.020e-4},
-};
-
-#define N_GOLDEN (sizeof GOLDEN / sizeof GOLDEN[0])
 
 static struct slm *open_threads(const char *name, int n_threads, int n_threads_prefill,
                                 int n_ctx, int n_batch)
 {
     struct slm_params p = slm_params_default();
-    struct err err = ERR_INIT;
-    struct slm *m = NULL;
-    char path[512];
 
-    snprintf(path, sizeof path, MODELS "%s.gguf", name);
-    p.path = path;
     p.n_threads = n_threads;
     p.n_threads_prefill = n_threads_prefill;
     p.n_ctx = n_ctx;
     p.n_batch = n_batch;
-    if (slm_open(&m, &p, &err))
-        fail_msg("%s", err.msg);
-    return m;
+    return golden_open(name, p);
 }
 
 static struct slm *open_model(const char *name, int n_threads, int n_ctx, int n_batch)
@@ -88,24 +55,22 @@ static void test_golden_logits(void **state)
         int n_threads;
         size_t step;
     } ways[] = {{1, 64}, {1, 1}, {2, 64}, {2, 1}, {3, 7}, {5, 1}};
-    static float logits[N_TOKENS * N_VOCAB];
+    static float logits[GOLDEN_TOKENS * GOLDEN_VOCAB];
 
     (void)state;
-    for (size_t g = 0; g < N_GOLDEN; g++) {
-        char path[512];
-        size_t bytes;
+    for (size_t g = 0; g < N_GOLDEN_LLAMAS; g++) {
+        const struct golden *golden = &golden_llamas[g];
+        float *exact = golden_logits(golden->name);
 
-        snprintf(path, sizeof path, MODELS "%s.exact.f32", GOLDEN[g].name);
-        float *exact = test_read_file(path, &bytes);
-        assert_int_equal(bytes, sizeof logits);
         for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
-            struct slm *m = open_model(GOLDEN[g].name, ways[w].n_threads, N_TOKENS, 0);
+            struct slm *m =
+                open_model(golden->name, ways[w].n_threads, GOLDEN_TOKENS, 0);
 
-            eval_all(m, TOKENS, N_TOKENS, ways[w].step, logits);
-            const double e = nmse(logits, exact, N_TOKENS * N_VOCAB);
-            if (!(e <= GOLDEN[g].bound))
-                fail_msg("%s, %d threads, %zu at a time: NMSE %g > %g", GOLDEN[g].name,
-                         ways[w].n_threads, ways[w].step, e, GOLDEN[g].bound);
+            eval_all(m, golden_tokens, GOLDEN_TOKENS, ways[w].step, logits);
+            const double e = nmse(logits, exact, GOLDEN_TOKENS * GOLDEN_VOCAB);
+            if (!(e <= golden->bound))
+                fail_msg("%s, %d threads, %zu at a time: NMSE %g > %g", golden->name,
+                         ways[w].n_threads, ways[w].step, e, golden->bound);
             slm_close(m);
         }
         free(exact);
@@ -115,18 +80,14 @@ static void test_golden_logits(void **state)
 /* Whichever levels multiply, in decoding and in prefill. */
 static void test_golden_at_every_level(void **state)
 {
-    static float logits[N_TOKENS * N_VOCAB];
-    const struct golden *golden = &GOLDEN[N_GOLDEN - 1]; /* Q4_K_M */
-    struct slm *m = open_model(golden->name, 2, N_TOKENS, 0);
+    static float logits[GOLDEN_TOKENS * GOLDEN_VOCAB];
+    const struct golden *golden = &golden_llamas[N_GOLDEN_LLAMAS - 1]; /* Q4_K_M */
+    struct slm *m = open_model(golden->name, 2, GOLDEN_TOKENS, 0);
     struct slm_tuning tuning = slm_tuning_default();
     struct err err = ERR_INIT;
-    char path[512];
-    size_t bytes;
+    float *exact = golden_logits(golden->name);
 
     (void)state;
-    snprintf(path, sizeof path, MODELS "%s.exact.f32", golden->name);
-    float *exact = test_read_file(path, &bytes);
-    assert_int_equal(bytes, sizeof logits);
     for (int i = 0; i < KERN_N_ISA; i++) {
         if (!(isa_usable() >> i & 1))
             continue;
@@ -136,10 +97,10 @@ static void test_golden_at_every_level(void **state)
         }
         if (slm_tune(m, 2, 2, &tuning, &err))
             fail_msg("%s", err.msg);
-        for (size_t step = 1; step <= N_TOKENS; step += N_TOKENS - 1) {
+        for (size_t step = 1; step <= GOLDEN_TOKENS; step += GOLDEN_TOKENS - 1) {
             slm_truncate(m, 0);
-            eval_all(m, TOKENS, N_TOKENS, step, logits);
-            const double e = nmse(logits, exact, N_TOKENS * N_VOCAB);
+            eval_all(m, golden_tokens, GOLDEN_TOKENS, step, logits);
+            const double e = nmse(logits, exact, GOLDEN_TOKENS * GOLDEN_VOCAB);
             if (!(e <= golden->bound))
                 fail_msg("%s, %zu at a time: NMSE %g > %g", isa_name(i), step, e,
                          golden->bound);
@@ -152,32 +113,33 @@ static void test_golden_at_every_level(void **state)
 /* LAST gives the last row of ALL, also when the prompt takes several batches. */
 static void test_last_is_last_of_all(void **state)
 {
-    static float all[N_TOKENS * N_VOCAB];
+    static float all[GOLDEN_TOKENS * GOLDEN_VOCAB];
     struct slm *m = open_model("llama", 2, 64, 16);
 
     (void)state;
-    eval_all(m, TOKENS, N_TOKENS, 16, all);
+    eval_all(m, golden_tokens, GOLDEN_TOKENS, 16, all);
     slm_truncate(m, 0);
-    eval(m, TOKENS, N_TOKENS, SLM_LOGITS_LAST);
-    assert_int_equal(slm_n_past(m), N_TOKENS);
-    assert_true(nmse(slm_logits(m, 0), all + (N_TOKENS - 1) * N_VOCAB, N_VOCAB) < 1e-6);
+    eval(m, golden_tokens, GOLDEN_TOKENS, SLM_LOGITS_LAST);
+    assert_int_equal(slm_n_past(m), GOLDEN_TOKENS);
+    assert_true(nmse(slm_logits(m, 0), all + (GOLDEN_TOKENS - 1) * GOLDEN_VOCAB,
+                     GOLDEN_VOCAB) < 1e-6);
     slm_close(m);
 }
 
 /* What was forgotten leaves no trace. */
 static void test_truncate(void **state)
 {
-    static float once[20 * N_VOCAB], again[20 * N_VOCAB];
+    static float once[20 * GOLDEN_VOCAB], again[20 * GOLDEN_VOCAB];
     struct slm *m = open_model("llama-mqa", 2, 64, 0);
 
     (void)state;
-    eval(m, TOKENS, 10, SLM_LOGITS_NONE);
-    eval_all(m, TOKENS + 10, 20, 5, once);
+    eval(m, golden_tokens, 10, SLM_LOGITS_NONE);
+    eval_all(m, golden_tokens + 10, 20, 5, once);
     slm_truncate(m, 10);
     assert_int_equal(slm_n_past(m), 10);
-    eval(m, TOKENS + 30, 10, SLM_LOGITS_NONE);
+    eval(m, golden_tokens + 30, 10, SLM_LOGITS_NONE);
     slm_truncate(m, 10);
-    eval_all(m, TOKENS + 10, 20, 5, again);
+    eval_all(m, golden_tokens + 10, 20, 5, again);
     assert_memory_equal(once, again, sizeof once);
     slm_close(m);
 }
@@ -185,26 +147,26 @@ static void test_truncate(void **state)
 static void test_fill_synthetic(void **state)
 {
     struct err err = ERR_INIT;
-    float first[N_VOCAB];
+    float first[GOLDEN_VOCAB];
     struct slm *m = open_model("llama", 2, 700, 0);
 
     (void)state;
-    eval(m, TOKENS, 3, SLM_LOGITS_NONE);
+    eval(m, golden_tokens, 3, SLM_LOGITS_NONE);
     assert_int_equal(slm_fill_synthetic(m, 600, 9, &err), ST_OK);
     assert_int_equal(slm_n_past(m), 600);
-    eval(m, TOKENS, 1, SLM_LOGITS_LAST);
+    eval(m, golden_tokens, 1, SLM_LOGITS_LAST);
     memcpy(first, slm_logits(m, 0), sizeof first);
-    for (int i = 0; i < N_VOCAB; i++)
+    for (int i = 0; i < GOLDEN_VOCAB; i++)
         assert_true(isfinite(first[i]));
 
     slm_truncate(m, 3);
     assert_int_equal(slm_fill_synthetic(m, 600, 9, &err), ST_OK);
-    eval(m, TOKENS, 1, SLM_LOGITS_LAST);
+    eval(m, golden_tokens, 1, SLM_LOGITS_LAST);
     assert_memory_equal(first, slm_logits(m, 0), sizeof first);
 
     slm_truncate(m, 3);
     assert_int_equal(slm_fill_synthetic(m, 600, 10, &err), ST_OK);
-    eval(m, TOKENS, 1, SLM_LOGITS_LAST);
+    eval(m, golden_tokens, 1, SLM_LOGITS_LAST);
     assert_memory_not_equal(first, slm_logits(m, 0), sizeof first);
 
     assert_int_equal(slm_fill_synthetic(m, 701, 9, &err), ST_USAGE);
@@ -220,7 +182,7 @@ static void test_fill_synthetic(void **state)
 static void test_two_thread_counts(void **state)
 {
     static const int counts[][2] = {{1, 1}, {1, 4}, {4, 1}, {2, 3}, {3, 2}, {5, 0}};
-    float first[N_VOCAB];
+    float first[GOLDEN_VOCAB];
 
     (void)state;
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
@@ -232,17 +194,17 @@ static void test_two_thread_counts(void **state)
         assert_int_equal(thread_pool_size(slm_thread_pool(m)),
                          decode > prefill ? decode : prefill);
         assert_int_equal(slm_fill_synthetic(m, 1800, 3, &err), ST_OK);
-        eval(m, TOKENS, 20, SLM_LOGITS_NONE);
+        eval(m, golden_tokens, 20, SLM_LOGITS_NONE);
         assert_int_equal(thread_pool_size(slm_thread_pool(m)), prefill);
-        eval(m, TOKENS + 20, 1, SLM_LOGITS_LAST);
+        eval(m, golden_tokens + 20, 1, SLM_LOGITS_LAST);
         assert_int_equal(thread_pool_size(slm_thread_pool(m)), decode);
-        eval(m, TOKENS + 21, 16, SLM_LOGITS_NONE);
+        eval(m, golden_tokens + 21, 16, SLM_LOGITS_NONE);
         assert_int_equal(thread_pool_size(slm_thread_pool(m)), prefill);
-        eval(m, TOKENS + 37, 1, SLM_LOGITS_LAST);
+        eval(m, golden_tokens + 37, 1, SLM_LOGITS_LAST);
         if (i == 0)
             memcpy(first, slm_logits(m, 0), sizeof first);
         else
-            assert_true(nmse(slm_logits(m, 0), first, N_VOCAB) < 1e-6);
+            assert_true(nmse(slm_logits(m, 0), first, GOLDEN_VOCAB) < 1e-6);
         slm_close(m);
     }
 }
@@ -252,8 +214,8 @@ static void test_two_thread_counts(void **state)
 static void test_plan_is_what_is_opened(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < N_GOLDEN; i++) {
-        struct slm *m = open_model(GOLDEN[i].name, 3, 200, 32);
+    for (size_t i = 0; i < N_GOLDEN_LLAMAS; i++) {
+        struct slm *m = open_model(golden_llamas[i].name, 3, 200, 32);
         const struct slm_info *info = slm_info(m);
         struct slm_params params = slm_params_default();
         struct slm_info plan;
@@ -269,7 +231,7 @@ static void test_plan_is_what_is_opened(void **state)
         assert_string_equal(plan.quant, i < 3 ? "Q8_0" : "Q4_K_M");
         assert_int_equal(plan.n_ctx, 200);
         assert_int_equal(plan.n_batch, 32);
-        assert_int_equal(plan.n_vocab, N_VOCAB);
+        assert_int_equal(plan.n_vocab, GOLDEN_VOCAB);
         assert_true(plan.scratch_bytes == info->scratch_bytes &&
                     plan.scratch_bytes > 0);
         assert_int_equal(plan.n_logits, 32);
@@ -277,7 +239,7 @@ static void test_plan_is_what_is_opened(void **state)
         params.n_threads = 3;
         assert_int_equal(slm_plan(&plan, slm_gguf(m), &params, &err), ST_OK);
         assert_true(plan.scratch_bytes ==
-                    info->scratch_bytes - 30 * 4 * ((N_VOCAB + 15) / 16 * 16));
+                    info->scratch_bytes - 30 * 4 * ((GOLDEN_VOCAB + 15) / 16 * 16));
         assert_true(plan.kv_bytes == info->kv_bytes);
         assert_true(plan.kv_bytes == 208 * plan.kv_pos_bytes); /* whole panels */
         assert_true(plan.weight_bytes == info->weight_bytes);
@@ -413,26 +375,26 @@ static void test_profile(void **state)
 
 static void test_eval_refuses(void **state)
 {
-    const int32_t outside[2] = {5, N_VOCAB}, negative[1] = {-1};
+    const int32_t outside[2] = {5, GOLDEN_VOCAB}, negative[1] = {-1};
     struct slm *m = open_model("llama", 1, 20, 8);
     struct err err = ERR_INIT;
 
     (void)state;
-    eval(m, TOKENS, 15, SLM_LOGITS_LAST);
+    eval(m, golden_tokens, 15, SLM_LOGITS_LAST);
     assert_int_equal(slm_eval(m, outside, 2, SLM_LOGITS_LAST, &err), ST_USAGE);
     assert_non_null(strstr(err.msg, "320"));
     err_clear(&err);
     assert_int_equal(slm_eval(m, negative, 1, SLM_LOGITS_LAST, &err), ST_USAGE);
     err_clear(&err);
-    assert_int_equal(slm_eval(m, TOKENS, 6, SLM_LOGITS_LAST, &err), ST_USAGE);
+    assert_int_equal(slm_eval(m, golden_tokens, 6, SLM_LOGITS_LAST, &err), ST_USAGE);
     assert_non_null(strstr(err.msg, "20"));
     err_clear(&err);
-    assert_int_equal(slm_eval(m, TOKENS, 0, SLM_LOGITS_LAST, &err), ST_USAGE);
+    assert_int_equal(slm_eval(m, golden_tokens, 0, SLM_LOGITS_LAST, &err), ST_USAGE);
     assert_int_equal(slm_n_past(m), 15);
     slm_truncate(m, 0);
     err_clear(&err);
-    assert_int_equal(slm_eval(m, TOKENS, 9, SLM_LOGITS_ALL, &err), ST_USAGE);
-    eval(m, TOKENS, 20, SLM_LOGITS_LAST);
+    assert_int_equal(slm_eval(m, golden_tokens, 9, SLM_LOGITS_ALL, &err), ST_USAGE);
+    eval(m, golden_tokens, 20, SLM_LOGITS_LAST);
     slm_close(m);
 }
 

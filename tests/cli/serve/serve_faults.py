@@ -207,8 +207,10 @@ def all_faults(n, duration, largest):
     return settled()
 
 
-# What a process takes once (all pages of the KV cache, buffers, tables, masks of
-# grammars) it takes first.
+# What a process takes once (all pages of the KV cache, buffers of whole chunks, tables,
+# masks of grammars) it takes first.
+for _ in range(SEQUENCES):
+    s.complete(prompt=[random.randrange(3, 500) for _ in range(CTX - 32)], max_tokens=1)
 s.complete(prompt=[w * 3 for w in ("a ", "b ", "c ", "d ")], max_tokens=490, ignore_eos=True)
 before = all_faults(100, 0, 4 << 20)
 after = all_faults(n_requests, seconds, 100 << 20)

@@ -90,23 +90,31 @@ static void drawn_by_many_threads(void **state)
     served_close(&d);
 }
 
+/* The token of " ba". */
+static int32_t word_ba(void)
+{
+    struct err err = ERR_INIT;
+    int32_t *ids = NULL, id;
+    size_t n;
+
+    assert_int_equal(tokenizer_encode(model.tok, "ba", 2, false, false, &ids, &n, &err),
+                     ST_OK);
+    assert_int_equal(n, 1); /* a word with its blank */
+    id = ids[0];
+    free(ids);
+    return id;
+}
+
 /* The text of tokens is that of the tokenizer. */
 static void blanks_at_the_beginning(void **state)
 {
     struct scheduler *s = served_scheduler(&model, 4, false);
     const int32_t prompt[] = {1, 300};
-    struct completion_bias bias = {0, 100};
+    struct completion_bias bias = {word_ba(), 100};
     struct completion_params p = served_params(prompt, 2, 3);
     struct completion *goes_on, *begins;
-    struct err err = ERR_INIT;
-    int32_t *ids = NULL;
-    size_t n;
 
     (void)state;
-    assert_int_equal(tokenizer_encode(model.tok, "ba", 2, false, false, &ids, &n, &err),
-                     ST_OK);
-    assert_int_equal(n, 1); /* a word with its blank */
-    bias.id = ids[0];
     p.biases = &bias;
     p.n_biases = 1;
     goes_on = served_submit(s, &p);
@@ -118,7 +126,6 @@ static void blanks_at_the_beginning(void **state)
     scheduler_close(s);
     completion_close(goes_on);
     completion_close(begins);
-    free(ids);
 }
 
 /* Each token says where its text begins, also while that is held back because it may
@@ -128,17 +135,11 @@ static void where_tokens_begin(void **state)
     struct scheduler *s = served_scheduler(&model, 4, false);
     const int32_t prompt[] = {1, 300};
     const char *stop = "a ba bx";
-    struct completion_bias bias = {0, 100};
+    struct completion_bias bias = {word_ba(), 100};
     struct completion_params p = served_params(prompt, 2, 5);
     struct completion *c[2];
-    struct err err = ERR_INIT;
-    int32_t *ids = NULL;
-    size_t n;
 
     (void)state;
-    assert_int_equal(tokenizer_encode(model.tok, "ba", 2, false, false, &ids, &n, &err),
-                     ST_OK);
-    bias.id = ids[0];
     p.biases = &bias;
     p.n_biases = 1;
     c[0] = served_submit(s, &p);
@@ -159,7 +160,6 @@ static void where_tokens_begin(void **state)
         completion_close(c[k]);
     }
     scheduler_close(s);
-    free(ids);
 }
 
 /* The same logits as the model with one sequence, and what is made of them. */
@@ -302,21 +302,15 @@ static void ends(void **state)
 {
     struct scheduler *s = served_scheduler(&model, 8, false);
     const struct completion_bias end = {tokenizer_eos(model.tok), 1000};
-    struct completion_bias word = {0, 1000};
+    const struct completion_bias word = {word_ba(), 1000};
     const char *stop = "a b";
-    int32_t prompt[N_CTX], *ids = NULL;
+    int32_t prompt[N_CTX];
     struct completion *at_end, *ignores, *at_stop, *full;
     struct completion_params p = served_params(prompt, 9, 6);
     struct served_text *t;
-    struct err err = ERR_INIT;
-    size_t n;
 
     (void)state;
     served_prompt(prompt, N_CTX, 2);
-    assert_int_equal(tokenizer_encode(model.tok, "ba", 2, false, false, &ids, &n, &err),
-                     ST_OK);
-    word.id = ids[0];
-    free(ids);
     p.biases = &end;
     p.n_biases = 1;
     ignores = served_submit(s, &p);
