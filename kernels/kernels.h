@@ -191,7 +191,8 @@ typedef void kern_gemv_x16_fn(size_t n_panels, size_t k, const void *w, const vo
 
 /* gemm_x16: the same for n_cols >= 1 columns, as in gemm. Of several columns the hint
  * NTA is taken as T0: some read a panel more than once. Many columns prefetch what they
- * unpack next, whatever the distance, unless it is 0. */
+ * unpack next, whatever the distance, unless it is 0; super-blocks of 256 weights with
+ * T1, whatever the hint. */
 typedef void kern_gemm_x16_fn(size_t n_panels, size_t k, const void *w, size_t n_cols,
                               const void *x, size_t x_stride, float *y, size_t y_stride,
                               struct kern_prefetch prefetch);

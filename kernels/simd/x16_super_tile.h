@@ -303,7 +303,10 @@ SIMD_INLINE void x16_super_columns(const struct x16_super_format f, size_t k,
         }
 }
 
-/* V_TILE_PANELS panels times at most X16_MAX_COLS columns: see x16_tile_fn. */
+/* V_TILE_PANELS panels times at most X16_MAX_COLS columns: see x16_tile_fn. The next
+ * super-block goes to the second-level cache: its 36 lines or more are asked for at
+ * once, beside loads of the columns, which need the first level and its few outstanding
+ * misses. */
 SIMD_INLINE void x16_super_tile_panel(const struct x16_super_format f, const uint8_t *w,
                                       const struct x16_rows *rows, size_t k,
                                       size_t from, size_t to, size_t n_cols,
@@ -336,7 +339,7 @@ SIMD_INLINE void x16_super_tile_panel(const struct x16_super_format f, const uin
                     block_scales = x16_scales_of(f.layout, panel, b);
                     if (prefetch.distance != 0 && s == 0)
                         x16_prefetch_next(f.layout, panel, n_blocks, first, end, b, 1,
-                                          prefetch.hint);
+                                          KERN_PREFETCH_T1);
                 } else if (s == 0) {
                     x16_interleave(f.layout, rows[p], b * f.layout.block_bytes,
                                    body_buffer[p], scale_buffer[p]);
