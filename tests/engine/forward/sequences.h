@@ -8,6 +8,8 @@
 #ifndef SLM_TESTS_ENGINE_FORWARD_SEQUENCES_H
 #define SLM_TESTS_ENGINE_FORWARD_SEQUENCES_H
 
+#include <malloc.h>
+
 #include "engine/base/random.h"
 #include "tests/support/nmse.h"
 #include "tests/support/synth_image.h"
@@ -59,6 +61,16 @@ struct world {
 static inline uint64_t below(struct world *w, uint64_t n)
 {
     return random_below(&w->random, n);
+}
+
+/* Bytes that the program has of malloc(); where that cannot be known 0. */
+static inline size_t allocated(void)
+{
+#if defined __GLIBC__ && !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+    return mallinfo2().uordblks;
+#else
+    return 0;
+#endif
 }
 
 /* Logits of the last n tokens of a text, by a model that has nothing else. It keeps

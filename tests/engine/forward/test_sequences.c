@@ -49,7 +49,7 @@ static void batch(struct world *w)
 {
     struct slm_part parts[N_SEQS];
     struct err err = ERR_INIT;
-    size_t n_pages, n_free;
+    size_t n_pages, n_free, before;
     int n_parts = 0, n_tokens = 0;
 
     for (int seq = 0; seq < N_SEQS; seq++) {
@@ -78,9 +78,10 @@ static void batch(struct world *w)
         w->n_refused++;
         return;
     }
+    before = allocated();
     if (slm_batch(w->m, parts, n_parts, &err))
         fail_msg("%s", err.msg);
-    slm_pages(w->m, &n_pages, &n_free);
+    assert_int_equal(allocated(), before);
     w->n_batches++;
     for (int i = 0; i < n_parts; i++) {
         struct text *t = &w->text[parts[i].seq];
@@ -176,11 +177,14 @@ static void other_types_of_cache(void **state)
     check_random_operations(small_plain, 1, KERN_KV_q8_0, 0, FEWER / 2);
 }
 
-/* Rings of the last positions that go round in two pages, behind the first ones. */
+/* Rings of the last positions that go round in two pages, behind the first ones; of
+ * blocks, and beside layers whose own windows are shorter. */
 static void windows_of_the_cache(void **state)
 {
     (void)state;
     check_random_operations(small_plain, 2, KERN_KV_f16, 300, FEWER / 2);
+    check_random_operations(small_plain, 1, KERN_KV_q8_0, 300, FEWER / 4);
+    check_random_operations(small_windows(), 2, KERN_KV_f16, 300, FEWER / 4);
 }
 
 static void windows(void **state)
@@ -295,6 +299,41 @@ static void rings_take_their_pages_once(void **state)
     synth_image_drop(&x);
 }
 
+/* What a sequence is filled with is no other one's, also where both had a page. */
+static void a_fill_is_one_sequence_s(void **state)
+{
+    struct synth_image x = synth_image_make(&small_plain, QUANTMIX_F32, SEED);
+    struct slm_params p = params_of(&x, 1);
+    struct err err = ERR_INIT;
+    int32_t tokens[300];
+    float *before = malloc(N_VOCAB * sizeof *before);
+    const struct slm_part one = {0, tokens, 1, SLM_LOGITS_LAST};
+    struct slm *m;
+
+    (void)state;
+    assert_non_null(before);
+    for (int i = 0; i < 300; i++)
+        tokens[i] = i * 7 % N_VOCAB;
+    p.n_sequences = 2;
+    p.n_pool = 4 * SLM_PAGE;
+    m = open_model(&p);
+    assert_int_equal(slm_eval(m, tokens, 300, SLM_LOGITS_NONE, &err), ST_OK);
+    assert_int_equal(slm_batch(m, &one, 1, &err), ST_OK);
+    memcpy(before, slm_batch_logits(m, 0, 0), N_VOCAB * sizeof *before);
+    slm_seq_truncate(m, 0, 300);
+    slm_seq_fork(m, 0, 1);
+    assert_int_equal(slm_seq_fill_synthetic(m, 1, 600, 1, &err), ST_OK);
+    assert_int_equal(free_pages(m), 0);
+    assert_int_equal(slm_batch(m, &one, 1, &err), ST_OK);
+    assert_memory_equal(before, slm_batch_logits(m, 0, 0), N_VOCAB * sizeof *before);
+    assert_int_equal(slm_seq_fill_synthetic(m, 0, 513, 1, &err), ST_NO_MEMORY);
+    assert_non_null(strstr(err.msg, "513 positions"));
+    assert_int_equal(slm_seq_n_past(m, 0), 301);
+    slm_close(m);
+    free(before);
+    synth_image_drop(&x);
+}
+
 static void wrong_batches_are_refused(void **state)
 {
     struct synth_image x = synth_image_make(&small_plain, QUANTMIX_F32, SEED);
@@ -315,130 +354,34 @@ static void wrong_batches_are_refused(void **state)
         {{{.seq = 0, .tokens = tokens, .n = 0}}, 1, "0 tokens"},
         {{{.seq = 0, .tokens = &wrong, .n = 1}}, 1, "vocabulary"},
         {{{.seq = 0, .tokens = tokens, .n = N_BATCH + 1}}, 1, "opened for"},
+        {{{.seq = 0, .tokens = tokens, .n = 3, .which = SLM_LOGITS_ALL}},
+         1,
+         "3 of them with logits"},
+        {{{.seq = 0, .tokens = tokens, .n = 2, .which = SLM_LOGITS_ALL},
+          {.seq = 1, .tokens = tokens, .n = 2, .which = SLM_LOGITS_LAST}},
+         2,
+         "3 of them with logits"},
+        {{{.seq = 1, .tokens = tokens, .n = 11}}, 1, "do not fit after 690"},
         {{{.seq = 0}}, 0, "0 sequences"}};
 
     (void)state;
-    p.n_sequences = 2;
+    p.n_sequences = p.n_logits = 2;
     m = open_model(&p);
+    assert_int_equal(slm_seq_fill_synthetic(m, 1, 690, 1, &err), ST_OK);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         err_clear(&err);
         assert_int_equal(slm_batch(m, cases[i].parts, cases[i].n, &err), ST_USAGE);
         if (!strstr(err.msg, cases[i].why))
             fail_msg("%s does not say %s", err.msg, cases[i].why);
     }
-    assert_int_equal(slm_seq_n_past(m, 0) + slm_seq_n_past(m, 1), 0);
+    assert_int_equal(slm_seq_n_past(m, 0), 0);
+    assert_int_equal(slm_seq_n_past(m, 1), 690);
     slm_close(m);
     m = NULL;
     p.n_sequences = SLM_MAX_SEQUENCES + 1;
     err_clear(&err);
     assert_int_equal(slm_open(&m, &p, &err), ST_USAGE);
     synth_image_drop(&x);
-}
-
-/* More sequences than a context has positions. */
-static void short_sequences(void **state)
-{
-    struct synth_image x = synth_image_make(&small_plain, QUANTMIX_F32, SEED);
-    struct slm_params p = params_of(&x, 1);
-    const int32_t tokens[N_SEQS] = {1, 2, 3, 4, 5};
-    struct slm_part parts[N_SEQS];
-    struct err err = ERR_INIT;
-    struct slm *m, *alone;
-
-    (void)state;
-    p.n_ctx = 1;
-    alone = open_model(&p);
-    p.n_sequences = N_SEQS;
-    m = open_model(&p);
-    assert_int_equal(slm_info(m)->n_batch, N_SEQS);
-    for (int i = 0; i < N_SEQS; i++)
-        parts[i] = (struct slm_part){i, tokens + i, 1, SLM_LOGITS_LAST};
-    if (slm_batch(m, parts, N_SEQS, &err))
-        fail_msg("%s", err.msg);
-    for (int i = 0; i < N_SEQS; i++) {
-        slm_truncate(alone, 0);
-        assert_int_equal(slm_eval(alone, tokens + i, 1, SLM_LOGITS_LAST, &err), ST_OK);
-        assert_true(nmse(slm_batch_logits(m, i, 0), slm_logits(alone, 0), N_VOCAB) <
-                    BOUND);
-    }
-    slm_close(alone);
-    slm_close(m);
-    synth_image_drop(&x);
-}
-
-/* ---- columns ------------------------------------------------------------------------
- */
-
-static struct slm *open_packed(const struct synth_image *x, int n_sequences)
-{
-    struct slm_params p = params_of(x, 2);
-    struct err err = ERR_INIT;
-    struct slm *m;
-
-    p.n_ctx = 40;
-    p.n_sequences = n_sequences;
-    p.image_rewrite = true;
-    m = open_model(&p);
-    if (weights_preload(slm_weights(m), slm_thread_pool(m), NULL, NULL, &err))
-        fail_msg("%s", err.msg);
-    return m;
-}
-
-/* Steps of 2 to 9 sequences, with matrices in panels, the tied output among them: the
- * kernels have a way of their own for most of these numbers of columns. */
-static void every_number_of_columns(void **state)
-{
-    struct synth_shape shape = tiny;
-    static const enum quantmix mixes[] = {QUANTMIX_Q4_K_M, QUANTMIX_Q8_0};
-    enum { MOST = 9 };
-
-    (void)state;
-    shape.n_layers = 2;
-    shape.n_vocab = N_VOCAB;
-    shape.tied_output = true;
-    for (size_t k = 0; k < sizeof mixes / sizeof *mixes; k++) {
-        struct synth_image x = synth_image_make(&shape, mixes[k], SEED);
-        struct synth_image y = synth_image_make(&shape, mixes[k], SEED);
-        struct slm *m = open_packed(&x, MOST), *alone = open_packed(&y, 1);
-        struct err err = ERR_INIT;
-        uint64_t random = 3;
-
-        for (int n = 2; n <= MOST; n++) {
-            struct slm_part parts[MOST];
-            int32_t tokens[MOST][3];
-
-            for (int i = 0; i < n; i++) {
-                const int n_past = 1 + (i + n) % 2;
-
-                for (int j = 0; j < 3; j++)
-                    tokens[i][j] = (int32_t)random_below(&random, N_VOCAB);
-                slm_seq_truncate(m, i, 0);
-                parts[0] = (struct slm_part){i, tokens[i], n_past, SLM_LOGITS_NONE};
-                assert_int_equal(slm_batch(m, parts, 1, &err), ST_OK);
-            }
-            for (int i = 0; i < n; i++)
-                parts[i] = (struct slm_part){i, tokens[i] + slm_seq_n_past(m, i), 1,
-                                             SLM_LOGITS_LAST};
-            assert_int_equal(slm_batch(m, parts, n, &err), ST_OK);
-            for (int i = 0; i < n; i++) {
-                double off;
-
-                slm_truncate(alone, 0);
-                for (int j = 0; j < slm_seq_n_past(m, i); j++)
-                    assert_int_equal(
-                        slm_eval(alone, tokens[i] + j, 1, SLM_LOGITS_LAST, &err),
-                        ST_OK);
-                off = nmse(slm_batch_logits(m, i, 0), slm_logits(alone, 0), N_VOCAB);
-                if (!(off < QUANTISED_BOUND))
-                    fail_msg("%s: of %d sequences number %d is off by %g",
-                             quantmix_name(mixes[k]), n, i, off);
-            }
-        }
-        slm_close(m);
-        slm_close(alone);
-        synth_image_drop(&x);
-        synth_image_drop(&y);
-    }
 }
 
 int main(void)
@@ -453,8 +396,7 @@ int main(void)
         cmocka_unit_test(experts),
         cmocka_unit_test(copies_take_no_room),
         cmocka_unit_test(rings_take_their_pages_once),
-        cmocka_unit_test(short_sequences),
-        cmocka_unit_test(every_number_of_columns),
+        cmocka_unit_test(a_fill_is_one_sequence_s),
         cmocka_unit_test(wrong_batches_are_refused),
     };
 

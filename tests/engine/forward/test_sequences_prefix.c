@@ -5,8 +5,6 @@
  */
 #include "tests/engine/forward/sequences.h"
 
-#include <malloc.h>
-
 enum { N_TEXTS = FEWER / 5 };
 
 /* Positions that a text has in common with one of the others. */
@@ -58,16 +56,6 @@ static void eval_rest(struct world *w, const struct text *t, int seq, int done)
         if (done == t->n)
             check_alone(w, t, 1, &part, 0);
     }
-}
-
-/* Bytes that the program has of malloc(); where that cannot be known 0. */
-static size_t allocated(void)
-{
-#if defined __GLIBC__ && !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
-    return mallinfo2().uordblks;
-#else
-    return 0;
-#endif
 }
 
 static void prefixes_are_kept(void **state)
@@ -132,6 +120,29 @@ static void prefixes_are_kept(void **state)
     synth_image_drop(&x);
 }
 
+/* Of a text that is longer than the context one position is left, too. */
+static void texts_longer_than_a_context(void **state)
+{
+    struct synth_image x = synth_image_make(&small_plain, QUANTMIX_F32, SEED);
+    struct slm_params p = params_of(&x, 1);
+    struct err err = ERR_INIT;
+    int32_t tokens[N_CTX + 100];
+    struct slm *m;
+
+    (void)state;
+    for (int i = 0; i < N_CTX + 100; i++)
+        tokens[i] = i * 7 % N_VOCAB;
+    p.n_sequences = 2;
+    m = open_model(&p);
+    assert_int_equal(slm_eval(m, tokens, N_CTX, SLM_LOGITS_NONE, &err), ST_OK);
+    slm_prefix_keep(m, 0, tokens);
+    assert_int_equal(slm_prefix_take(m, 1, tokens, 1), 0);
+    assert_int_equal(slm_prefix_take(m, 1, tokens, N_CTX + 100), N_CTX - 1);
+    assert_int_equal(slm_seq_n_free(m, 1), 1);
+    slm_close(m);
+    synth_image_drop(&x);
+}
+
 /* Without pages nothing is kept, and no sequence takes any. */
 static void check_keeps_none(const struct synth_shape *shape, int n_sequences,
                              bool paged, bool has_pages)
@@ -175,6 +186,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prefixes_are_kept),
+        cmocka_unit_test(texts_longer_than_a_context),
         cmocka_unit_test(some_keep_none),
     };
 

@@ -150,6 +150,79 @@ static void same_bits_with_cached_experts(void **state)
 
 /* Which part of a layer a matrix is in follows from its name, which architectures give
  * it: fused ones, those of experts, attention beside the feed-forward part. */
+enum { N_SEQS = 3 };
+
+/* The last logits of each sequence in each step, [N_STEPS][N_SEQS][n_vocab]: of single
+ * tokens beside two of one of them, with a copy, and going back. */
+static float *logits_of_sequences(struct slm *m)
+{
+    const size_t n_vocab = (size_t)slm_info(m)->n_vocab;
+    float *out = malloc((size_t)N_STEPS * N_SEQS * n_vocab * sizeof *out);
+    int32_t tokens[N_SEQS][2];
+    struct err err = ERR_INIT;
+    uint64_t seed = 2;
+
+    assert_non_null(out);
+    for (int i = 0; i < N_STEPS; i++) {
+        struct slm_part parts[N_SEQS];
+
+        if (i == 3)
+            slm_seq_fork(m, 0, 2);
+        if (i == 6)
+            slm_seq_truncate(m, 1, 2);
+        for (int seq = 0; seq < N_SEQS; seq++) {
+            for (int k = 0; k < 2; k++)
+                tokens[seq][k] = (int32_t)random_below(&seed, n_vocab);
+            parts[seq] = (struct slm_part){seq, tokens[seq], seq == i % 4 ? 2 : 1,
+                                           SLM_LOGITS_LAST};
+        }
+        if (slm_batch(m, parts, N_SEQS, &err))
+            fail_msg("%s", err.msg);
+        for (int seq = 0; seq < N_SEQS; seq++)
+            memcpy(out + ((size_t)i * N_SEQS + (size_t)seq) * n_vocab,
+                   slm_batch_logits(m, seq, 0), n_vocab * sizeof *out);
+    }
+    return out;
+}
+
+/* A step of several sequences reads layers once, and takes the experts of all. */
+static void same_bits_of_several_sequences(void **state)
+{
+    (void)state;
+    for (int experts = 0; experts < 2; experts++) {
+        char path[] = "/tmp/test_stream.XXXXXX";
+        struct synth_shape shape = deep_shape;
+        struct slm_params p = params_of(path, WEIGHTS_MMAP, without_panels());
+        uint64_t least, all;
+
+        if (experts) {
+            snprintf(shape.arch, sizeof shape.arch, "qwen3moe");
+            shape.n_experts = 9;
+            shape.n_experts_used = 2;
+        }
+        make_file(path, &shape, QUANTMIX_Q8_0);
+        p.path = path;
+        p.n_sequences = N_SEQS;
+        struct slm *m = open_model(&p);
+        float *want = logits_of_sequences(m);
+
+        slm_close(m);
+        limits_of(&p, &least, &all);
+        p.residency = WEIGHTS_STREAM;
+        p.memory_bytes = least + (all - least) / 2;
+        m = open_model(&p);
+        assert_int_equal(slm_info(m)->n_streamed > 0, !experts);
+        assert_int_equal(slm_info(m)->cache_bytes > 0, experts);
+        float *have = logits_of_sequences(m);
+
+        assert_memory_equal(have, want, N_SEQS * logits_bytes(m));
+        free(have);
+        free(want);
+        slm_close(m);
+        unlink(path);
+    }
+}
+
 static void same_bits_in_every_architecture(void **state)
 {
     static const char *const names[] = {"gemma2", "gemma3",   "llama-moe", "llama-mqa",
@@ -406,6 +479,7 @@ int main(void)
         cmocka_unit_test(same_model_with_panels_for_what_is_kept),
         cmocka_unit_test(same_bits_in_every_architecture),
         cmocka_unit_test(same_bits_with_cached_experts),
+        cmocka_unit_test(same_bits_of_several_sequences),
         cmocka_unit_test(same_bits_from_tmpfs),
         cmocka_unit_test(same_bits_where_io_uring_is_forbidden),
         cmocka_unit_test(waiting_is_in_the_profile),
