@@ -170,7 +170,9 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
         info->n_batch = info->n_ctx * info->n_sequences;
     info->n_logits = n_logits && n_logits < info->n_batch ? n_logits : info->n_batch;
     info->n_back = p->n_back ? p->n_back : SLM_DEFAULT_BACK;
-    most_of_one = info->n_batch < info->n_ctx ? info->n_batch : info->n_ctx;
+    /* a sequence without end may have a whole pass, also one longer than n_ctx */
+    most_of_one =
+        p->kv_window || info->n_batch < info->n_ctx ? info->n_batch : info->n_ctx;
     if (info->n_back < most_of_one)
         info->n_back = most_of_one;
     const struct kvcache_shape shape = info_kv_shape(m, p, info->n_back);

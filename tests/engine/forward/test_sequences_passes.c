@@ -53,6 +53,46 @@ static void few_sequences_of_many_threads(void **state)
     synth_image_drop(&x);
 }
 
+/* A sequence without end may have all tokens of a pass, which several contexts together
+ * make longer than one. */
+static void passes_longer_than_a_context(void **state)
+{
+    struct synth_image x = synth_image_make(&small_plain, QUANTMIX_F32, SEED);
+    struct slm_params p = params_of(&x, 2);
+    struct err err = ERR_INIT;
+    struct slm *m, *alone;
+    int32_t tokens[3 * N_BATCH];
+
+    (void)state;
+    p.kv_window = 24;
+    p.n_back = 1;
+    alone = open_model(&p);
+    p.n_sequences = 3;
+    p.n_ctx = 32;
+    m = open_model(&p);
+    assert_int_equal(slm_info(m)->n_batch, N_BATCH);
+    assert_int_equal(slm_info(m)->n_back, N_BATCH);
+    for (int i = 0; i < 3 * N_BATCH; i++)
+        tokens[i] = i * 7 % N_VOCAB;
+    for (int at = 0; at < 3 * N_BATCH; at += N_BATCH) {
+        const struct slm_part part = {1, tokens + at, N_BATCH, SLM_LOGITS_ALL};
+
+        if (slm_batch(m, &part, 1, &err) ||
+            slm_eval(alone, tokens + at, N_BATCH, SLM_LOGITS_ALL, &err))
+            fail_msg("%s", err.msg);
+        for (int i = 0; i < N_BATCH; i++) {
+            const double off = nmse(slm_batch_logits(m, 0, (size_t)i),
+                                    slm_logits(alone, (size_t)i), N_VOCAB);
+
+            if (!(off < BOUND))
+                fail_msg("position %d is off by %g", at + i, off);
+        }
+    }
+    slm_close(alone);
+    slm_close(m);
+    synth_image_drop(&x);
+}
+
 /* More sequences than a context has positions. */
 static void short_sequences(void **state)
 {
@@ -160,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_sequences_of_many_threads),
+        cmocka_unit_test(passes_longer_than_a_context),
         cmocka_unit_test(short_sequences),
         cmocka_unit_test(every_number_of_columns),
     };
