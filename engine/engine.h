@@ -284,9 +284,12 @@ typedef void slm_eval_hook_fn(void *arg);
 void slm_set_eval_hook(struct slm *m, slm_eval_hook_fn *hook, void *arg);
 
 /* Forget positions from n_past on: 0, or slm_least_past() <= n_past <= slm_n_past().
- * Where layers keep states, the next slm_eval() runs tokens again from before n_past;
- * where they have a window, all tokens, if the sequence has been longer by more than
- * n_back. */
+ * Where layers keep states, those of n_past return at once if there is a copy of them,
+ * which is kept before a pass of several tokens, and before the first of one token
+ * after it; else the next slm_eval() runs tokens again from before n_past. Where layers
+ * have a window, it runs all tokens again, if the sequence has been longer by more than
+ * n_back.
+ */
 void slm_truncate(struct slm *m, int n_past);
 
 /* The least position but 0 to which slm_truncate() can return. That is 0, but with a

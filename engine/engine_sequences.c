@@ -22,10 +22,16 @@ int slm_seq_n_free(const struct slm *m, int seq)
 
 void slm_seq_truncate(struct slm *m, int seq, int n_past)
 {
-    assert(n_past >= 0 && n_past <= m->seqs[seq].n_past);
+    struct sequence *s = &m->seqs[seq];
+
+    assert(n_past >= 0 && n_past <= s->n_past);
     assert(n_past == 0 || n_past >= slm_seq_least_past(m, seq));
-    m->seqs[seq].n_past = n_past;
+    s->n_past = n_past;
     kvcache_cut(&m->kv, seq, (size_t)n_past);
+    /* States of which there is a copy return here, and not in the time of the next
+     * token. */
+    if (rewind_start(&s->rewind, &m->kv, n_past) == n_past)
+        (void)rewind_to(&s->rewind, &m->kv, n_past);
 }
 
 int slm_seq_least_past(const struct slm *m, int seq)

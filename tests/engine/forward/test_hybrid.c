@@ -6,7 +6,7 @@
  * Sequences are also cut back, to everywhere around the places where the engine keeps
  * its states.
  */
-#include "engine/engine.h"
+#include "engine/engine_impl.h"
 #include "engine/gguf/census.h"
 #include "engine/speculate/speculate.h"
 #include "tests/support/hybrid_model.h"
@@ -148,6 +148,44 @@ static void test_truncate(void **state)
         check_to(m, &x, N_TOKENS, 13);
         slm_close(m);
     }
+    free(x.image);
+}
+
+/* Whether the states are those that were kept. */
+static bool states_are_the_copy(const struct slm *m)
+{
+    return !memcmp(kvcache_state(&m->kv, 0, 0),
+                   kvcache_state(&m->kv, 0, m->kv.shape.n_states),
+                   slm_info(m)->state_bytes);
+}
+
+/* Going back to where states were kept, or to nothing, is done with by the time that
+ * the next token is computed; from elsewhere tokens run again before it. */
+static void test_states_return_at_once(void **state)
+{
+    static struct fixture x;
+
+    (void)state;
+    fixture_open(&x, false);
+    struct slm *m = open_model(&x, 1, 8);
+    const struct rewind *r = &m->seqs[0].rewind;
+
+    check_to(m, &x, 10, 5);
+    check_to(m, &x, 11, 1);
+    assert_false(states_are_the_copy(m));
+    slm_truncate(m, 10);
+    assert_int_equal(r->at, 10);
+    assert_true(states_are_the_copy(m));
+    check_to(m, &x, 14, 1);
+    slm_truncate(m, 12);
+    assert_int_equal(r->at, 14);
+    check_to(m, &x, 15, 1);
+    slm_truncate(m, 0);
+    assert_int_equal(r->at, 0);
+    for (size_t i = 0; i < slm_info(m)->state_bytes / sizeof(float); i++)
+        assert_true(!(fabsf(kvcache_state(&m->kv, 0, 0)[i]) > 0));
+    check_to(m, &x, N_TOKENS, 8);
+    slm_close(m);
     free(x.image);
 }
 
@@ -354,10 +392,15 @@ static void test_streamed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dense),     cmocka_unit_test(test_experts),
-        cmocka_unit_test(test_truncate),  cmocka_unit_test(test_another_turn),
-        cmocka_unit_test(test_synthetic), cmocka_unit_test(test_token_bytes),
-        cmocka_unit_test(test_drafts),    cmocka_unit_test(test_kv_window),
+        cmocka_unit_test(test_dense),
+        cmocka_unit_test(test_experts),
+        cmocka_unit_test(test_truncate),
+        cmocka_unit_test(test_states_return_at_once),
+        cmocka_unit_test(test_another_turn),
+        cmocka_unit_test(test_kv_window),
+        cmocka_unit_test(test_synthetic),
+        cmocka_unit_test(test_token_bytes),
+        cmocka_unit_test(test_drafts),
         cmocka_unit_test(test_streamed),
     };
 
