@@ -422,8 +422,10 @@ enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
         done += (size_t)batch;
     }
     st = engine_end(m, err);
-    if (st)
+    if (st) {
         s->n_past = n_past;
+        kvcache_cut(&m->kv, 0, (size_t)n_past);
+    }
     return st;
 }
 

@@ -185,10 +185,17 @@ enum status slm_batch(struct slm *m, const struct slm_part *parts, int n_parts,
         return st;
     for (int i = 0; i < n_parts; i++)
         engine_run_again(m, parts[i].seq);
-    run(m, parts, n_parts);
+    if (!weights_check(m->w, NULL))
+        run(m, parts, n_parts);
     st = engine_end(m, err);
-    for (int i = 0; !st && i < n_parts; i++)
-        m->seqs[parts[i].seq].n_past += parts[i].n;
+    for (int i = 0; i < n_parts; i++) {
+        struct sequence *s = &m->seqs[parts[i].seq];
+
+        if (st)
+            kvcache_cut(&m->kv, parts[i].seq, (size_t)s->n_past);
+        else
+            s->n_past += parts[i].n;
+    }
     return st;
 }
 

@@ -50,7 +50,7 @@ static struct slm *open_model(const struct fixture *x, int n_threads, int n_batc
 }
 
 /* The same from a file, with as many layers streamed as possible. */
-static struct slm *open_streamed(const struct fixture *x, char *path)
+static struct slm *open_streamed(const struct fixture *x, char *path, int n_sequences)
 {
     const int fd = mkstemp(path);
     struct slm_params p = slm_params_default();
@@ -65,6 +65,7 @@ static struct slm *open_streamed(const struct fixture *x, char *path)
     p.path = path;
     p.n_threads = 2;
     p.n_batch = 7;
+    p.n_sequences = n_sequences;
     if (gguf_open(&g, path, &err) || slm_plan(&info, g, &p, &err))
         fail_msg("%s", err.msg);
     gguf_close(g);
@@ -375,7 +376,7 @@ static void test_streamed(void **state)
         char path[] = "/tmp/test_hybrid.XXXXXX";
 
         fixture_open(&x, experts);
-        struct slm *m = open_streamed(&x, path);
+        struct slm *m = open_streamed(&x, path, 1);
 
         check_to(m, &x, 20, 7);
         check_to(m, &x, 30, 1);
@@ -387,6 +388,51 @@ static void test_streamed(void **state)
         unlink(path);
         free(x.image);
     }
+}
+
+static size_t taken_pages(const struct slm *m)
+{
+    size_t n_pages, n_free;
+
+    slm_pages(m, &n_pages, &n_free);
+    return n_pages - n_free;
+}
+
+/* Sequences have no other pages than before; and where tokens that had to run again
+ * could not, nothing is computed behind them. */
+static void test_failures(void **state)
+{
+    static struct slm_profile profile;
+    static struct fixture x;
+
+    (void)state;
+    fixture_open(&x, false);
+    for (int together = 0; together < 2; together++) {
+        char path[] = "/tmp/test_hybrid.XXXXXX";
+        struct slm *m = open_streamed(&x, path, 2);
+        const struct slm_part parts[] = {{0, x.tokens, 1, SLM_LOGITS_LAST},
+                                         {1, x.tokens, 1, SLM_LOGITS_LAST}};
+        struct err err = ERR_INIT;
+
+        if (together) {
+            check_to(m, &x, 20, 7);
+            slm_truncate(m, 18); /* states were kept at 14 */
+        }
+        assert_int_equal(taken_pages(m), together);
+        assert_int_equal(truncate(path, (off_t)(x.bytes / 2)), 0);
+        assert_int_equal(slm_profile_start(m, &err), ST_OK);
+        assert_int_equal(together ? slm_batch(m, parts, 2, &err)
+                                  : slm_eval(m, x.tokens, 5, SLM_LOGITS_LAST, &err),
+                         ST_IO);
+        slm_profile_read(m, &profile);
+        assert_int_equal(profile.n_passes, 1);
+        assert_int_equal(slm_seq_n_past(m, 0), together ? 18 : 0);
+        assert_int_equal(slm_seq_n_past(m, 1), 0);
+        assert_int_equal(taken_pages(m), together);
+        slm_close(m);
+        unlink(path);
+    }
+    free(x.image);
 }
 
 int main(void)
@@ -402,6 +448,7 @@ int main(void)
         cmocka_unit_test(test_token_bytes),
         cmocka_unit_test(test_drafts),
         cmocka_unit_test(test_streamed),
+        cmocka_unit_test(test_failures),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
