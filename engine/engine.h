@@ -328,7 +328,8 @@ enum status slm_batch(struct slm *m, const struct slm_part *parts, int n_parts,
 const float *slm_batch_logits(const struct slm *m, int part, size_t i);
 
 /* slm_n_past(), slm_n_free(), slm_truncate() and slm_least_past() of any sequence. What
- * is behind n_past gives its pages up. */
+ * is behind n_past gives its pages up; with a kv_window, whose ring goes round in them,
+ * only where n_past is 0. */
 int slm_seq_n_past(const struct slm *m, int seq);
 int slm_seq_n_free(const struct slm *m, int seq);
 void slm_seq_truncate(struct slm *m, int seq, int n_past);
