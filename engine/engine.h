@@ -117,6 +117,7 @@ struct slm_info {
     int n_ctx_train;              /* the model's own maximum */
     int n_ctx, n_batch, n_logits; /* as opened */
     int n_sequences;              /* as opened */
+    int n_seq_pages;              /* that a sequence may take at most; 0: none */
     int n_back;                   /* as opened */
     int kv_window, n_sinks;       /* as opened; without a kv_window no sinks */
     uint64_t n_params;

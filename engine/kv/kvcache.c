@@ -144,6 +144,13 @@ uint64_t kvcache_more_bytes(const struct kvcache_shape *shape, int n_ctx)
            layer_bytes(shape);
 }
 
+size_t kvcache_sequence_pages(const struct kvcache_shape *shape, int n_ctx)
+{
+    return shape->n_sequences > 0 && shape->n_layers > shape->n_window_layers
+               ? round_up(whole_slots(shape, n_ctx), KVCACHE_PAGE) / KVCACHE_PAGE
+               : 0;
+}
+
 enum status kvcache_open(struct kvcache *kv, const struct kvcache_shape *shape,
                          int n_ctx, struct err *err)
 {
@@ -171,7 +178,7 @@ enum status kvcache_open(struct kvcache *kv, const struct kvcache_shape *shape,
         st = mem_alloc(&new.states,
                        (size_t)(2 * sequences(shape) * kvcache_state_bytes(shape)),
                        MEM_PAGES_2M, "states of linear attention", err);
-    if (!st && shape->n_sequences > 0 && shape->n_layers > shape->n_window_layers)
+    if (!st && kvcache_sequence_pages(shape, n_ctx) > 0)
         st = kvpages_open(&new.pages, new.n_pool / KVCACHE_PAGE, shape->n_sequences,
                           new.n_slots, err);
     if (st)

@@ -107,6 +107,9 @@ uint64_t kvcache_pos_bytes(const struct kvcache_shape *shape);
 /* Bytes that a position more than n_ctx adds, where it begins no panel. */
 uint64_t kvcache_more_bytes(const struct kvcache_shape *shape, int n_ctx);
 
+/* Pages that a sequence may take at most; 0: its positions are in none. */
+size_t kvcache_sequence_pages(const struct kvcache_shape *shape, int n_ctx);
+
 /* Error: ST_NO_MEMORY. */
 enum status kvcache_open(struct kvcache *kv, const struct kvcache_shape *shape,
                          int n_ctx, struct err *err);

@@ -42,6 +42,22 @@ static bool fits(const struct search *s, const struct slm_info *info)
                s->params.memory_bytes;
 }
 
+/* Pages that a sequence takes at most. Models with windows alone have none, and any
+ * number of them does. */
+static enum status find_each(size_t *each, const struct search *s, struct err *err)
+{
+    struct slm_params params = s->params;
+    struct slm_info info;
+    enum status st;
+
+    params.residency = WEIGHTS_MMAP; /* always fits */
+    params.n_pool = 0;
+    st = slm_plan(&info, s->g, &params, err);
+    if (!st)
+        *each = info.n_seq_pages > 0 ? (size_t)info.n_seq_pages : 1;
+    return st;
+}
+
 /* Of pages: `least` is taken, whether it fits or not. */
 static enum status find_most(size_t *found, struct search *s, size_t least, size_t most,
                              struct err *err)
@@ -69,13 +85,14 @@ enum status pool_plan_make(struct pool_plan *plan, const struct gguf *g,
                            struct err *err)
 {
     const size_t n = params->n_sequences > 1 ? (size_t)params->n_sequences : 1;
-    const size_t of_one = ((size_t)params->n_ctx + SLM_PAGE - 1) / SLM_PAGE;
     struct search s = {.g = g, .params = *params, .kv_limit = kv_bytes};
     char needs[24], has[24];
     struct slm_info most, info;
-    size_t n_pages = 0;
-    enum status st = plan_pages(&s.least, &s, of_one + n - 1, err);
+    size_t n_pages = 0, of_one = 1;
+    enum status st = find_each(&of_one, &s, err);
 
+    if (!st)
+        st = plan_pages(&s.least, &s, of_one + n - 1, err);
     if (!st && kv_bytes && s.least.kv_bytes > kv_bytes)
         return err_set(err, ST_NO_MEMORY,
                        "a KV cache for one sequence of %d positions and a page of each "

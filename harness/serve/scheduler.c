@@ -69,7 +69,9 @@ static void measure_model(struct scheduler *s)
     if (s->n_most_tokens < s->n_sequences)
         s->n_most_tokens = s->n_sequences;
     s->most_positions = info->kv_window ? SLM_MAX_POSITIONS : info->n_ctx;
-    if (n_pages && n_pages * SLM_PAGE < (size_t)s->most_positions)
+    /* With all pages that it may take a sequence is as long as it may be: a ring of the
+     * last positions goes round in them. */
+    if (n_pages < (size_t)info->n_seq_pages)
         s->most_positions = (int)(n_pages * SLM_PAGE);
     s->depth_cost = depth_cost(info);
     s->most_bytes = 1;

@@ -318,6 +318,14 @@ def few_pages():
     check(s.stop() == 0, "stopped with an error:", s.said())
 
 
+def windows():
+    """With a window of the KV cache an answer may be longer than the context."""
+    s = Server(model, "--sequences", "1", "--ctx", "256", "--kv-window", "64")
+    usage = s.complete(max_tokens=400, ignore_eos=True)["usage"]
+    check(usage["completion_tokens"] == 400, usage)
+    check(s.stop() == 0, "stopped with an error:", s.said())
+
+
 def stopping():
     """The first signal finishes what runs, the second ends it."""
     for second in (False, True):
@@ -355,4 +363,5 @@ check(s.stop() == 0, "stopped with an error:", s.said())
 check(not s.said(), "not quiet:", s.said())
 keys()
 few_pages()
+windows()
 stopping()

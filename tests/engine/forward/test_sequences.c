@@ -278,6 +278,7 @@ static void rings_take_their_pages_once(void **state)
     p.n_pool = 4 * SLM_PAGE;
     m = open_model(&p);
     assert_int_equal(free_pages(m), 4);
+    assert_int_equal(slm_info(m)->n_seq_pages, 2);
     assert_int_equal(slm_seq_pages(m, 0, 256), 1);
     assert_int_equal(slm_seq_pages(m, 0, 257), 2);
     assert_int_equal(slm_seq_pages(m, 0, 690), 2);

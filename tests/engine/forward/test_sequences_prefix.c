@@ -84,6 +84,7 @@ static void prefixes_are_kept(void **state)
         p.n_ctx = models[k].n_ctx;
         w->m = open_model(&p);
         assert_true(slm_keeps_prefixes(w->m));
+        assert_int_equal(slm_info(w->m)->n_seq_pages, k ? 3 : 100);
         for (int i = 0; i < N_TEXTS; i++) {
             const struct text t = next_text(w, kept, i);
             const int most = most_common(kept, i, &t);
@@ -161,6 +162,7 @@ static void check_keeps_none(const struct synth_shape *shape, int n_sequences,
     assert_int_equal(slm_eval(m, tokens, 3, SLM_LOGITS_NONE, &err), ST_OK);
     slm_pages(m, &n_pages, &n_free);
     assert_int_equal(n_pages > 0, has_pages);
+    assert_int_equal(slm_info(m)->n_seq_pages > 0, has_pages);
     assert_int_equal(n_pages - n_free, has_pages);
     slm_prefix_keep(m, 0, tokens);
     slm_seq_truncate(m, 0, 0);

@@ -231,6 +231,43 @@ static void models_that_do_not_fit(void **state)
     slm_close(p.m);
 }
 
+/* With a window of the KV cache a sequence goes round in its pages, and has no end;
+ * where there are fewer than it would take, it ends with them. */
+static void windows_have_no_end(void **state)
+{
+    struct slm_params p = synth_image_params(&model.image, 2, SLM_PAGE, 64);
+    struct served windows = model; /* its vocabulary */
+    struct completion_params asked;
+    struct completion *c;
+    struct scheduler *s;
+    int32_t prompt[20];
+
+    (void)state;
+    served_prompt(prompt, 20, 3);
+    asked = served_params(prompt, 20, 600);
+    p.n_sequences = 2;
+    p.kv_window = 100;
+    p.n_back = 64;
+    windows.m = open_model(&p);
+    assert_int_equal(slm_info(windows.m)->n_seq_pages, 1);
+    s = served_scheduler(&windows, 4, true);
+    c = served_submit(s, &asked);
+    served_run(s);
+    assert_int_equal(text_of(c)->n, 600);
+    completion_close(c);
+    scheduler_close(s);
+    slm_close(windows.m);
+
+    p.kv_window = 300;
+    p.n_pool = SLM_PAGE;
+    windows.m = open_model(&p);
+    assert_int_equal(slm_info(windows.m)->n_seq_pages, 2);
+    s = served_scheduler(&windows, 4, true);
+    assert_int_equal(s->most_positions, SLM_PAGE);
+    scheduler_close(s);
+    slm_close(windows.m);
+}
+
 /* Steps are as long as the model was tuned for, but have a token of everybody. */
 static void tuned_batches(void **state)
 {
@@ -309,6 +346,7 @@ int main(void)
         cmocka_unit_test(which_ends_first),
         cmocka_unit_test(how_long_they_take),
         cmocka_unit_test(models_that_do_not_fit),
+        cmocka_unit_test(windows_have_no_end),
         cmocka_unit_test(tuned_batches),
         cmocka_unit_test(cancelled_for_good),
         cmocka_unit_test(closed_while_it_waits),
