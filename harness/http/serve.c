@@ -250,6 +250,8 @@ enum status serve(const struct serve_settings *settings, bool *cancelled,
     v.session.serves = true;
     v.session.listener = v.at.fd;
     v.session.n_logits = v.session.n_sequences;
+    if (v.session.n_sequences > SLM_DEFAULT_BATCH) /* a step has a token of each */
+        v.session.setup.n_batch = v.session.n_sequences;
     v.session.paged = !settings->no_prefixes;
     if (!st)
         st = serve_all(&v, err);

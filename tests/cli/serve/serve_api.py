@@ -318,6 +318,14 @@ def few_pages():
     check(s.stop() == 0, "stopped with an error:", s.said())
 
 
+def many_sequences():
+    """More than the tokens that a step has by default."""
+    s = Server(model, "--sequences", "600", "--ctx", "32")
+    check("600 sequences of 32 positions" in s.line, s.line)
+    check(s.complete(max_tokens=3, ignore_eos=True)["usage"]["completion_tokens"] == 3, "no answer")
+    check(s.stop() == 0, "stopped with an error:", s.said())
+
+
 def windows():
     """With a window of the KV cache an answer may be longer than the context."""
     s = Server(model, "--sequences", "1", "--ctx", "256", "--kv-window", "64")
@@ -363,5 +371,6 @@ check(s.stop() == 0, "stopped with an error:", s.said())
 check(not s.said(), "not quiet:", s.said())
 keys()
 few_pages()
+many_sequences()
 windows()
 stopping()
