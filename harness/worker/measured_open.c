@@ -55,7 +55,10 @@ enum status measured_make_image(struct measured *m, const struct modelref *model
 
 static enum status make_buffers(struct measured *m, struct err *err)
 {
-    const size_t n = (size_t)slm_info(m->m)->n_batch;
+    const struct slm_info *info = slm_info(m->m);
+    const int most =
+        info->n_batch > info->n_sequences ? info->n_batch : info->n_sequences;
+    const size_t n = (size_t)most; /* what slm_batch() refuses is drawn before, too */
 
     free(m->tokens);
     m->tokens = malloc(n * sizeof *m->tokens);

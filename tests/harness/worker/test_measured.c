@@ -47,6 +47,13 @@ static int open_three(void **state)
     return 0;
 }
 
+static int open_many(void **state)
+{
+    (void)state;
+    open_sequences(40);
+    return 0;
+}
+
 static int close_nano(void **state)
 {
     (void)state;
@@ -200,6 +207,16 @@ static void chunks_go_round(void **state)
     assert_int_equal(measured.plain_ns, 0);
 }
 
+/* A step has no room for a token of each: it is refused, whatever was drawn for it. */
+static void more_sequences_than_a_pass(void **state)
+{
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_true(slm_info(measured.m)->n_sequences > slm_info(measured.m)->n_batch);
+    assert_int_equal(measured_wake(&measured, NULL, &err), ST_USAGE);
+}
+
 static void a_borrowed_model_stays_open(void **state)
 {
     struct measured other;
@@ -224,6 +241,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_call_is_timed_or_times_itself, open_nano,
                                         close_nano),
         cmocka_unit_test_setup_teardown(chunks_go_round, open_three, close_nano),
+        cmocka_unit_test_setup_teardown(more_sequences_than_a_pass, open_many,
+                                        close_nano),
         cmocka_unit_test_setup_teardown(a_borrowed_model_stays_open, open_nano,
                                         close_nano),
     };
