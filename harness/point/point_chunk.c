@@ -41,9 +41,11 @@ double point_step_ops(const struct point *p, const struct slm_info *info)
 
 enum status point_chunk_begin(struct point_worker *c, struct err *err)
 {
+    struct slm_stream streamed;
+
     /* A profile, and what was read of streamed weights, are of samples alone. */
     c->measured.takes_plain =
-        c->p->n_chunk && !c->p->profile && !slm_info(c->model)->n_streamed;
+        c->p->n_chunk && !c->p->profile && !slm_stream_read(c->model, &streamed);
     if (!c->measured.takes_plain)
         return ST_OK;
     free(c->plain_ms);
