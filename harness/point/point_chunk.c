@@ -15,6 +15,12 @@ int point_chunk_prompt(const struct point *p)
     return p->n_chunk ? (PROMPT + p->n_chunk - 1) / p->n_chunk * p->n_chunk : 0;
 }
 
+int point_step_threads(const struct point *p)
+{
+    return p->n_chunk && p->setup.n_threads_prefill ? p->setup.n_threads_prefill
+                                                    : p->setup.n_threads;
+}
+
 double point_step_bytes(const struct point *p, const struct slm_info *info)
 {
     const double weights = (double)info->weight_token_bytes;

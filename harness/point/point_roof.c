@@ -152,7 +152,7 @@ static enum status read_passes(struct point_worker *c, struct thread_pool *pool,
 static bool needs_peaks(const struct point_worker *c, bool weights)
 {
     return c->p->profile || (weights && c->p->kind != POINT_SPECULATE &&
-                             c->p->setup.n_threads <= c->topo.n_allowed);
+                             point_step_threads(c->p) <= c->topo.n_allowed);
 }
 
 /* Points whose weights are read for several tokens. */
@@ -208,7 +208,7 @@ void point_probe_beside(struct point_worker *c)
         !point_beside_due((double)(begin - last) * 1e-9, c->p->budget_s,
                           c->beside_cost_s))
         return;
-    thread_pool_use(slm_thread_pool(c->model), c->p->setup.n_threads);
+    thread_pool_use(slm_thread_pool(c->model), point_step_threads(c->p));
     if (c->p->kind == POINT_PREFILL) {
         add_peak_passes(c, 1, slm_thread_pool(c->model)); /* reads no memory */
     } else {
@@ -227,10 +227,10 @@ enum status point_probe_roof(struct point_worker *c, bool weights, struct err *e
     enum status status;
 
     if (c->model) {
-        thread_pool_use(slm_thread_pool(c->model), c->p->setup.n_threads);
+        thread_pool_use(slm_thread_pool(c->model), point_step_threads(c->p));
         return probe_with(c, slm_thread_pool(c->model), weights, err);
     }
-    status = thread_pool_start(&pool, c->p->setup.n_threads, c->cpus, err);
+    status = thread_pool_start(&pool, point_step_threads(c->p), c->cpus, err);
     if (status == ST_OK)
         status = probe_with(c, pool, weights, err);
     thread_pool_stop(pool);

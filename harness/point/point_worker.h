@@ -63,6 +63,9 @@ int point_n_ctx(const struct point *p);
 /* Tokens of the prompt that is read in chunks, a multiple of them; 0: there is none. */
 int point_chunk_prompt(const struct point *p);
 
+/* Threads of a sample: of prefill where it has a chunk. */
+int point_step_threads(const struct point *p);
+
 /* What a sample of a decode point reads of weights and KV cache, and its operations,
  * two per multiply-add of a matrix. With a chunk: means over a prompt. */
 double point_step_bytes(const struct point *p, const struct slm_info *info);

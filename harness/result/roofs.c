@@ -49,11 +49,18 @@ static bool is_valid(const struct row *r)
     return !strncmp(r->validity, "valid", 5);
 }
 
+/* Those of samples, which a chunk of a prompt makes those of prefill. */
+static int64_t threads_of(const struct row *r)
+{
+    return r->n_chunk > 0 && r->n_threads_prefill > 0 ? r->n_threads_prefill
+                                                      : r->n_threads;
+}
+
 /* 0: read in the same way, by the same threads. */
 static int compare_reading(const struct row *a, const struct row *b)
 {
     ORDER_BY(order_ints(a->kind == ROW_LOAD, b->kind == ROW_LOAD));
-    ORDER_BY(order_ints(a->n_threads, b->n_threads));
+    ORDER_BY(order_ints(threads_of(a), threads_of(b)));
     ORDER_BY(strcmp(a->cpus, b->cpus));
     ORDER_BY(order_ints(a->placement, b->placement));
     ORDER_BY(order_ints(a->pages, b->pages));

@@ -34,6 +34,21 @@ static void prompts_are_whole_chunks(void **state)
     assert_int_equal(point_n_ctx(&deep), 601);
 }
 
+static void threads_of_a_chunk_are_those_of_prefill(void **state)
+{
+    struct point p = point_of(0, 2, 0);
+
+    (void)state;
+    p.setup.n_threads = 1;
+    assert_int_equal(point_step_threads(&p), 1);
+    p.setup.n_threads_prefill = 3;
+    assert_int_equal(point_step_threads(&p), 1);
+    p.n_chunk = 8;
+    assert_int_equal(point_step_threads(&p), 3);
+    p.setup.n_threads_prefill = 0;
+    assert_int_equal(point_step_threads(&p), 1);
+}
+
 /* Pages: those in common once; a ring's also where it begins, and goes on. */
 static void room_of_sequences(void **state)
 {
@@ -151,6 +166,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prompts_are_whole_chunks),
+        cmocka_unit_test(threads_of_a_chunk_are_those_of_prefill),
         cmocka_unit_test(room_of_sequences),
         cmocka_unit_test(what_a_step_reads_and_computes),
         cmocka_unit_test(plain_steps_are_taken_in_memory),

@@ -46,6 +46,21 @@ static void low_roofs_are_marked(void **state)
         assert_string_equal(rows[i].validity, "valid");
 }
 
+/* Steps with a chunk of a prompt are run by the threads of prefill. */
+static void chunks_have_roofs_of_prefill(void **state)
+{
+    struct row rows[] = {row_of(2, 50), row_of(2, 41), row_of(2, 51), row_of(2, 25)};
+
+    (void)state;
+    rows[1].n_threads = rows[3].n_threads = 1;
+    rows[1].n_threads_prefill = rows[3].n_threads_prefill = 2;
+    rows[1].n_chunk = 32; /* the other one has none */
+    mark_all(rows, 4);
+    assert_string_equal(rows[1].validity,
+                        "disturbed: memory gave 41.0 GB/s, at other points 50.0");
+    assert_string_equal(rows[3].validity, "valid");
+}
+
 /* Rows of bench load are held against each other, whatever server, and not against
  * points, whose roof is that of their own weights. */
 static void servers_have_roofs(void **state)
@@ -241,6 +256,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(low_roofs_are_marked),
+        cmocka_unit_test(chunks_have_roofs_of_prefill),
         cmocka_unit_test(servers_have_roofs),
         cmocka_unit_test(a_lucky_roof_marks_no_other),
         cmocka_unit_test(the_best_roof_is_the_undisturbed_machine_s),
