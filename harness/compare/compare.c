@@ -37,7 +37,8 @@ static bool is_of_model(const struct row *r, const char *model)
            !strcmp(r->model, model);
 }
 
-/* The deepest context, or longest prompt, that a machine has finished. */
+/* The deepest context of one sequence, or longest prompt, that a machine has finished.
+ */
 static int64_t most_measured(const struct compare_source *m, const char *model,
                              enum point_kind kind)
 {
@@ -47,7 +48,7 @@ static int64_t most_measured(const struct compare_source *m, const char *model,
         const struct row *r = &m->rows[i];
         const int64_t v = kind == POINT_DECODE ? r->ctx : r->n_prompt;
 
-        if (r->kind == (int)kind && row_trust(r) >= ROW_PARTIAL &&
+        if (r->kind == (int)kind && row_is_of_one(r) && row_trust(r) >= ROW_PARTIAL &&
             is_of_model(r, model) && v > most)
             most = v;
     }

@@ -52,11 +52,10 @@ bool recommend_is_model(const struct chooser *c, const struct row *r)
            !strcmp(c->model, report_model_name(r, name, sizeof name));
 }
 
-/* What one user gets: several sequences are together faster, and each is slower. */
+/* What one user gets. */
 static bool is_decode(const struct chooser *c, const struct row *r)
 {
-    return r->kind == POINT_DECODE && r->n_sequences == FIELD_NO_INT &&
-           r->n_chunk == FIELD_NO_INT && recommend_is_model(c, r);
+    return r->kind == POINT_DECODE && row_is_of_one(r) && recommend_is_model(c, r);
 }
 
 /* The depth to serve: the requested one, or the deepest that a point finished. */

@@ -162,12 +162,18 @@ const char *row_cell(const struct row *r, const struct field *field, char *buf,
  * have all. */
 void row_print(FILE *f, const struct row *r);
 
+/* Whether one sequence was alone, as one user's is: several are faster together, each
+ * of them is slower, and so is one beside a prompt. */
+static inline bool row_is_of_one(const struct row *r)
+{
+    return r->n_sequences == FIELD_NO_INT && r->n_chunk == FIELD_NO_INT;
+}
+
 /* Whether slmbench itself was measured, with one sequence on whole CPUs: what it does
  * elsewhere is predicted from such rows. */
 static inline bool row_is_plain(const struct row *r)
 {
-    return !*r->engine && !(r->cpus_quota > 0) && r->n_sequences == FIELD_NO_INT &&
-           r->n_chunk == FIELD_NO_INT;
+    return !*r->engine && !(r->cpus_quota > 0) && row_is_of_one(r);
 }
 
 /* tok_per_s of which the arithmetic would be the peak that was probed, of steps of

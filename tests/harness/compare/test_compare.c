@@ -226,6 +226,23 @@ static void without_prices_speed_counts(void **state)
     compare_free(&c);
 }
 
+/* What was measured of several sequences together says nothing of one at that depth. */
+static void depths_are_those_of_one_sequence(void **state)
+{
+    struct row rows[] = {point("Q4_0", 50, 2, 512, 10), point("Q4_0", 50, 2, 4096, 30),
+                         point("Q4_0", 50, 2, 2048, 8)};
+    struct comparison c;
+
+    (void)state;
+    rows[1].n_sequences = 4;
+    rows[2].n_chunk = 32;
+    write_machine("slow", rows, 3, "");
+    write_machine("fast", rows, 3, "");
+    assert_int_equal(compare_two(&c, NULL, 0, usual), ST_OK);
+    assert_int_equal(c.ctx, 512);
+    compare_free(&c);
+}
+
 static void wishes_are_the_recommendations(void **state)
 {
     struct compare_params floor = usual, other = usual;
@@ -321,6 +338,7 @@ int main(void)
         cmocka_unit_test(prices_are_those_of_a_hand_calculation),
         cmocka_unit_test(a_rank_has_a_probability),
         cmocka_unit_test(without_prices_speed_counts),
+        cmocka_unit_test(depths_are_those_of_one_sequence),
         cmocka_unit_test(wishes_are_the_recommendations),
         cmocka_unit_test(broken_prices_get_a_sentence),
     };
