@@ -54,10 +54,12 @@ static enum status run(struct request *q, const struct opt_args *args, const cha
     if (st == ST_OK && q->err.code)
         st = err_set(err, q->err.code, "%s", q->err.msg);
     if (st == ST_OK && q->n_left_out)
-        fprintf(stderr,
-                "bench: %zu row%s left out: without a figure, of speculative decoding, "
-                "or disturbed where another launch was not\n",
-                q->n_left_out, q->n_left_out == 1 ? " is" : "s are");
+        fprintf(
+            stderr,
+            "bench: %zu row%s left out: without a figure, of speculative decoding, "
+            "of several sequences or a prompt beside one, or disturbed where another "
+            "launch was not\n",
+            q->n_left_out, q->n_left_out == 1 ? " is" : "s are");
     return st;
 }
 

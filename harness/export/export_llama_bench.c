@@ -217,10 +217,10 @@ static bool same_point(const struct row *a, const struct row *b)
     return !row_compare(a, b, FIELD_MODEL) && !row_compare(a, b, FIELD_SETTING);
 }
 
-/* Whether it can be a test. */
+/* Whether it can be a test, which is of one sequence alone. */
 static bool is_test(const struct row *r)
 {
-    return (r->kind == POINT_DECODE || r->kind == POINT_PREFILL) &&
+    return (r->kind == POINT_DECODE || r->kind == POINT_PREFILL) && row_is_of_one(r) &&
            row_trust(r) != ROW_FAILED && r->lat_p50_ms > 0 && r->n_samples > 0 &&
            tokens_of(r) > 0;
 }

@@ -116,6 +116,26 @@ assert sorted(set(builds)) == [("792f2ee1a2", 0), ("abc1234", 7), ("mine", 0)], 
 END
 fi
 
+# ---- steps of several sequences, or with a prompt beside them, are no tests
+if command -v python3 >/dev/null; then
+    mkdir alone steps
+    python3 - "$zen" <<'END'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1] + "/sweep.csv")))
+for name, cells in ("alone", [("", "")]), ("steps", [("", ""), ("4", ""), ("", "32")]):
+    out = csv.DictWriter(open(name + "/sweep.csv", "w", newline=""),
+                         rows[0] | {"n_sequences": "", "n_chunk": ""})
+    out.writeheader()
+    for r in rows:
+        for n, chunk in cells if r["kind"] == "decode" else []:
+            out.writerow(r | {"point": f"{r['point']}/{n}/{chunk}", "n_sequences": n, "n_chunk": chunk})
+END
+    "$BENCH" rows alone --format llama-bench-jsonl >alone.jsonl 2>/dev/null
+    "$BENCH" rows steps --format llama-bench-jsonl >tests 2>err
+    [ -s tests ] && cmp alone.jsonl tests || fail "steps are tests: $(cat tests)"
+    grep -q 'left out: .* of several sequences or a prompt beside one' err || fail "steps: $(cat err)"
+fi
+
 # ---- names of others
 mkdir hostile
 {
