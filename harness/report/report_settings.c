@@ -220,14 +220,19 @@ static bool set_each(struct mark *m, const struct report_rows *p, const struct r
     return true;
 }
 
+/* Other programs do not say what theirs takes, nor do rows of older versions. */
 static bool set_kv(struct mark *m, const struct report_rows *p, const struct row *r)
 {
+    const bool known = r->kv_bytes > 0, failed = row_trust(r) == ROW_FAILED;
+
     (void)p;
-    if (r->kv_bytes > 0)
+    if (known) {
         m->y = (double)r->kv_bytes / MIB;
-    else
+    } else {
         m->state = MARK_CROSS;
-    return true;
+        snprintf(m->note, sizeof m->note, "%s", row_failure(r));
+    }
+    return known || (failed && !*r->engine);
 }
 
 /* The time of a step, which the roof is below. */
@@ -291,17 +296,17 @@ static enum status fill_along(struct chart *c, const struct report_rows *all,
     for (size_t i = 0; i < all->n; i++) {
         const struct row *r = all->v[i];
         const int64_t value = along->value_of(r);
-        const int series =
-            value > 0 && same_place(r, place) ? series_of(c, &rows, r) : -1;
-        struct mark *m = series < 0 ? NULL : chart_mark(c);
+        struct mark *m;
 
-        if (series < 0)
+        if (value <= 0 || !same_place(r, place))
             continue;
+        m = chart_mark(c);
         if (!m)
             return no_memory(err);
-        m->series = series;
+        /* a line without a mark has no name in the legend */
+        m->series = along->set(m, all, r) ? series_of(c, &rows, r) : -1;
         m->x = (double)(value - 1 + along->first);
-        if (!along->set(m, all, r))
+        if (m->series < 0)
             c->n--;
     }
     if (c->n)

@@ -157,6 +157,32 @@ static void sequences_are_an_axis(void **state)
     report_rows_free(&p);
 }
 
+/* What failed has a cross, with the reason; the cache of another program is not known,
+ * which is no failure. */
+static void caches_that_are_not_known(void **state)
+{
+    struct row rows[] = {together(1, 0, 512, 10), together(2, 0, 512, 18),
+                         together(16, 0, 512, NAN), together(1, 0, 512, 9)};
+    struct chart c = {.name = "kv_cache"};
+    struct report_rows p;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    rows[2].status = ROW_STATUS_NO_FIT;
+    rows[2].kv_bytes = rows[3].kv_bytes = FIELD_NO_INT;
+    strcpy(rows[3].engine, "llama.cpp");
+    strcat(rows[3].point, "/llama.cpp");
+    assert_int_equal(report_rows_pick(&p, rows, 4, &err), ST_OK);
+    assert_int_equal(report_fill_kv(&c, &p, &err), ST_OK);
+    assert_int_equal(c.n_series, 1);
+    assert_int_equal(c.n, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(c.v[i].state == MARK_CROSS, c.v[i].x == 16);
+    assert_string_equal(c.v[2].note, row_failure(&rows[2]));
+    chart_free(&c);
+    report_rows_free(&p);
+}
+
 /* The roof of a step is memory's at its best, or that of arithmetic where it is lower.
  */
 static void steps_have_two_roofs(void **state)
@@ -367,6 +393,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits_are_an_axis),
         cmocka_unit_test(sequences_are_an_axis),
+        cmocka_unit_test(caches_that_are_not_known),
         cmocka_unit_test(steps_have_two_roofs),
         cmocka_unit_test(chunks_are_an_axis),
         cmocka_unit_test(the_frontier_is_what_nothing_beats),
