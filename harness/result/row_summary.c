@@ -319,16 +319,18 @@ static void put_chunk(struct lines *l, const struct row *r)
 {
     text_buf t = "";
 
-    if (!(r->step_plain_ms > 0))
-        return;
-    append_figure(t, sizeof t, r->step_plain_ms, NAN, NAN);
-    text_append(t, sizeof t,
-                " ms per step, so that the chunk makes it %.3g times as long",
-                r->lat_p50_ms / r->step_plain_ms);
+    if (r->step_plain_ms > 0) {
+        append_figure(t, sizeof t, r->step_plain_ms, NAN, NAN);
+        text_append(t, sizeof t,
+                    " ms per step, so that the chunk makes it %.3g times as long",
+                    r->lat_p50_ms / r->step_plain_ms);
+    }
     put(l, "without it", t);
     t[0] = '\0';
-    append_figure(t, sizeof t, r->chunk_tok_per_s, NAN, NAN);
-    text_append(t, sizeof t, " tok/s of the prompt meanwhile");
+    if (r->chunk_tok_per_s > 0) {
+        append_figure(t, sizeof t, r->chunk_tok_per_s, NAN, NAN);
+        text_append(t, sizeof t, " tok/s of the prompt meanwhile");
+    }
     put(l, "chunks", t);
 }
 

@@ -265,6 +265,29 @@ static void several_sequences(void **state)
     assert_non_null(strstr(text, "at most 43.7 tok/s, as a token reads 690 MB\n"));
 }
 
+/* How fast a prompt is read beside a sequence is known also where no plain steps are.
+ */
+static void chunks_of_a_prompt(void **state)
+{
+    struct row r;
+
+    (void)state;
+    decode_row(&r);
+    r.n_chunk = 32;
+    r.lat_p50_ms = 60;
+    r.chunk_tok_per_s = 533;
+    print(&r);
+    assert_non_null(
+        strstr(text, "  chunks          533 tok/s of the prompt meanwhile\n"));
+    assert_null(strstr(text, "without it"));
+    r.step_plain_ms = 40;
+    print(&r);
+    assert_non_null(
+        strstr(text, "  without it      40.0 ms per step, so that the chunk"));
+    assert_non_null(
+        strstr(text, "  chunks          533 tok/s of the prompt meanwhile\n"));
+}
+
 /* README.md shows a row that is in the repository. */
 static void readme_shows_what_is_printed(void **state)
 {
@@ -311,6 +334,7 @@ int main(void)
         cmocka_unit_test(no_figure_says_why),
         cmocka_unit_test(groups_fit_a_terminal),
         cmocka_unit_test(several_sequences),
+        cmocka_unit_test(chunks_of_a_prompt),
         cmocka_unit_test(readme_shows_what_is_printed),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
