@@ -10,10 +10,11 @@
  *     embed | per layer: q k v | attention | attention output | gate, up | down
  *           | output
  *
- * For one token each thread prepares (normalises, quantises) the stage's input
- * for itself, which costs less than a barrier; for several the columns are
- * divided among the threads and a barrier follows. Rows of a matrix are handed out in
- * chunks that get shorter (row_chunks.h). Nothing allocates during a pass.
+ * For one token, and for a few where their columns are short, each thread prepares
+ * (normalises, quantises) the stage's input for itself, which costs less than a
+ * barrier; for more the columns are divided among the threads and a barrier follows.
+ * Rows of a matrix are handed out in chunks that get shorter (row_chunks.h). Nothing
+ * allocates during a pass.
  *
  * Threading: as thread_pool_run(), on the threads that are in use (thread_pool_use()).
  */
