@@ -42,42 +42,40 @@ static bool fits(const struct search *s, const struct slm_info *info)
                s->params.memory_bytes;
 }
 
-/* Pages that a sequence takes at most. Models with windows alone have none, and any
- * number of them does. */
-static enum status find_each(size_t *each, const struct search *s, struct err *err)
+/* All that sequences may have; of weights that always fit. */
+static enum status plan_all(struct slm_info *info, const struct search *s,
+                            struct err *err)
 {
     struct slm_params params = s->params;
-    struct slm_info info;
-    enum status st;
 
-    params.residency = WEIGHTS_MMAP; /* always fits */
+    params.residency = WEIGHTS_MMAP;
     params.n_pool = 0;
-    st = slm_plan(&info, s->g, &params, err);
-    if (!st)
-        *each = info.n_seq_pages > 0 ? (size_t)info.n_seq_pages : 1;
-    return st;
+    return slm_plan(info, s->g, &params, err);
+}
+
+/* A pool beside which weights cannot even be streamed does not fit either. */
+static bool is_possible(struct search *s, size_t n_pages)
+{
+    struct err ignored = ERR_INIT;
+    struct slm_info info;
+
+    return !plan_pages(&info, s, n_pages, &ignored) && fits(s, &info);
 }
 
 /* Of pages: `least` is taken, whether it fits or not. */
-static enum status find_most(size_t *found, struct search *s, size_t least, size_t most,
-                             struct err *err)
+static size_t find_most(struct search *s, size_t least, size_t most)
 {
-    struct slm_info info;
-    enum status st = plan_pages(&info, s, most, err);
-
-    if (!st && fits(s, &info))
-        least = most;
-    while (!st && most - least > 1) {
+    if (is_possible(s, most))
+        return most;
+    while (most - least > 1) {
         const size_t middle = least + (most - least) / 2;
 
-        st = plan_pages(&info, s, middle, err);
-        if (fits(s, &info))
+        if (is_possible(s, middle))
             least = middle;
         else
             most = middle;
     }
-    *found = least;
-    return st;
+    return least;
 }
 
 enum status pool_plan_make(struct pool_plan *plan, const struct gguf *g,
@@ -87,12 +85,15 @@ enum status pool_plan_make(struct pool_plan *plan, const struct gguf *g,
     const size_t n = params->n_sequences > 1 ? (size_t)params->n_sequences : 1;
     struct search s = {.g = g, .params = *params, .kv_limit = kv_bytes};
     char needs[24], has[24];
-    struct slm_info most, info;
-    size_t n_pages = 0, of_one = 1;
-    enum status st = find_each(&of_one, &s, err);
+    size_t of_one, n_pages;
+    struct slm_info all, info;
+    enum status st = plan_all(&all, &s, err);
 
-    if (!st)
-        st = plan_pages(&s.least, &s, of_one + n - 1, err);
+    if (st)
+        return st;
+    /* Models with windows alone have no pages, and any number of them does. */
+    of_one = all.n_seq_pages > 0 ? (size_t)all.n_seq_pages : 1;
+    st = plan_pages(&s.least, &s, of_one + n - 1, err);
     if (!st && kv_bytes && s.least.kv_bytes > kv_bytes)
         return err_set(err, ST_NO_MEMORY,
                        "a KV cache for one sequence of %d positions and a page of each "
@@ -100,18 +101,16 @@ enum status pool_plan_make(struct pool_plan *plan, const struct gguf *g,
                        params->n_ctx,
                        format_bytes(needs, sizeof needs, s.least.kv_bytes),
                        format_bytes(has, sizeof has, kv_bytes));
-    if (!st)
-        st = find_most(&n_pages, &s, of_one + n - 1, n * of_one, err);
-    if (!st)
-        st = plan_pages(&most, &s, n * of_one, err);
-    if (!st)
-        st = plan_pages(&info, &s, n_pages, err);
+    if (st)
+        return st;
+    n_pages = find_most(&s, of_one + n - 1, n * of_one);
+    st = plan_pages(&info, &s, n_pages, err);
     if (st)
         return st;
     *plan = (struct pool_plan){.n_pool = n_pages * SLM_PAGE,
                                .n_most = n * of_one * SLM_PAGE,
                                .kv_bytes = info.kv_bytes,
-                               .most_bytes = most.kv_bytes,
+                               .most_bytes = all.kv_bytes,
                                .weights_bytes = held_bytes(&info),
                                .scratch_bytes = info.scratch_bytes,
                                .memory_bytes = s.params.memory_bytes};

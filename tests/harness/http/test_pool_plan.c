@@ -2,6 +2,7 @@
  *
  * test_pool_plan.c - room for all that sequences may have, or for what memory holds
  */
+#include "tests/support/synth_file.h"
 #include "tests/support/synth_image.h"
 
 #include "harness/http/pool_plan.h"
@@ -65,11 +66,45 @@ static void room_within_a_limit(void **state)
     synth_image_drop(&x);
 }
 
+/* Weights that are to be streamed need room for a slot beside any pool: a pool that
+ * leaves them less does not fit, which is no reason to refuse a smaller one. */
+static void room_beside_streamed_weights(void **state)
+{
+    struct slm_params p = slm_params_default();
+    struct synth_shape shape = tiny;
+    char path[] = "/tmp/test_pool_plan.XXXXXX";
+    struct gguf *g = NULL;
+    struct err err = ERR_INIT;
+    struct pool_plan plan;
+    struct slm_info info;
+
+    (void)state;
+    make_file(path, &shape, QUANTMIX_Q8_0);
+    if (gguf_open(&g, path, &err))
+        fail_msg("%s", err.msg);
+    p.path = path;
+    p.n_batch = p.n_logits = 8;
+    p.n_ctx = 1024;
+    p.n_sequences = 4;
+    p.n_pool = 10 * SLM_PAGE;
+    assert_int_equal(slm_plan(&info, g, &p, &err), ST_OK);
+    p.residency = WEIGHTS_STREAM;
+    p.memory_bytes = info.kv_bytes + info.scratch_bytes + info.stream_least_bytes;
+    if (pool_plan_make(&plan, g, &p, 0, &err))
+        fail_msg("%s", err.msg);
+    assert_true(plan.n_pool >= 7 * SLM_PAGE && plan.n_pool <= 10 * SLM_PAGE);
+    assert_int_equal(plan.n_most, 16 * SLM_PAGE);
+    assert_int_equal(plan.most_bytes * 10, info.kv_bytes * 16);
+    gguf_close(g);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(room_for_all),
         cmocka_unit_test(room_within_a_limit),
+        cmocka_unit_test(room_beside_streamed_weights),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
