@@ -54,10 +54,22 @@ static void forget_awake(struct exchange *x)
     pthread_mutex_unlock(&x->s->mutex);
 }
 
+static void forget_asking(struct exchange *x)
+{
+    struct exchange **at = &x->s->asking;
+
+    while (*at && *at != x)
+        at = &(*at)->next_asking;
+    if (*at)
+        *at = x->next_asking;
+    x->next_asking = NULL;
+}
+
 void exchange_free(struct exchange *x)
 {
     answer_close(x->answer); /* nobody wakes it from here on */
     forget_awake(x);
+    forget_asking(x);
     if (x->client) {
         x->client->x = NULL;
         x->client->since_ns = clock_ns();
@@ -88,9 +100,10 @@ static void wake(void *arg)
         return; /* it counts as far as it can already: the thread will wake */
 }
 
-bool exchange_ask(struct exchange *x, enum api_kind kind)
+static bool ask(struct exchange *x)
 {
-    const struct answer_asked asked = {.kind = kind,
+    const struct answer_asked asked = {.kind = x->route == ROUTE_CHAT ? API_CHAT
+                                                                      : API_COMPLETION,
                                        .body = x->body.text ? x->body.text : "",
                                        .len = x->body.len,
                                        .client = x->asker,
@@ -103,6 +116,40 @@ bool exchange_ask(struct exchange *x, enum api_kind kind)
     if (ok)
         x->state = answer_streams(x->answer) ? EXCHANGE_STREAMS : EXCHANGE_WAITS;
     return ok;
+}
+
+/* ---- turns
+ * --------------------------------------------------------------------------- */
+
+void exchange_wait_turn(struct exchange *x)
+{
+    struct exchange **at = &x->s->asking;
+
+    while (*at)
+        at = &(*at)->next_asking;
+    *at = x;
+    x->state = EXCHANGE_ASKS;
+    exchange_suspend(x);
+}
+
+static uint64_t *turn_of(const struct exchange *x)
+{
+    return &x->s->turns[x->asker % SERVER_TURNS];
+}
+
+void exchange_ask_next(struct server *s)
+{
+    struct exchange *next = s->asking;
+
+    for (struct exchange *x = next; x; x = x->next_asking)
+        if (*turn_of(x) < *turn_of(next))
+            next = x;
+    if (!next)
+        return;
+    forget_asking(next);
+    *turn_of(next) = ++s->n_turns;
+    if (!ask(next) || next->state == EXCHANGE_STREAMS)
+        exchange_resume(next);
 }
 
 /* ---- suspended
@@ -140,6 +187,7 @@ void exchange_drop(struct exchange *x, bool cut)
         shutdown(x->client->fd, SHUT_RDWR); /* libmicrohttpd closes it */
     answer_close(x->answer);
     x->answer = NULL;
+    forget_asking(x);
     exchange_resume(x);
 }
 

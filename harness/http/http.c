@@ -278,13 +278,9 @@ static bool check_state(struct exchange *x)
 
 static enum MHD_Result ask(struct exchange *x)
 {
-    const enum api_kind kind = x->route == ROUTE_CHAT ? API_CHAT : API_COMPLETION;
-
-    if (!check_state(x) || !exchange_ask(x, kind))
+    if (!check_state(x))
         return http_reply_refusal(x);
-    if (x->state == EXCHANGE_STREAMS)
-        return http_reply_stream(x);
-    exchange_suspend(x);
+    exchange_wait_turn(x);
     return MHD_YES;
 }
 
@@ -317,6 +313,14 @@ static enum MHD_Result answer(struct exchange *x)
     }
 }
 
+/* It was suspended, and there is something to say. */
+static enum MHD_Result go_on(struct exchange *x)
+{
+    if (x->refusal.http)
+        return http_reply_refusal(x);
+    return x->state == EXCHANGE_STREAMS ? http_reply_stream(x) : http_reply_answer(x);
+}
+
 enum MHD_Result http_request(void *server, struct MHD_Connection *connection,
                              const char *url, const char *method, const char *version,
                              const char *upload, size_t *upload_len, void **context)
@@ -338,7 +342,7 @@ enum MHD_Result http_request(void *server, struct MHD_Connection *connection,
         *upload_len = 0;
         return result;
     }
-    if (x->state == EXCHANGE_WAITS)
-        return http_reply_answer(x);
-    return x->state == EXCHANGE_COMES ? answer(x) : MHD_YES;
+    if (x->state == EXCHANGE_COMES)
+        return answer(x);
+    return x->status ? MHD_YES : go_on(x);
 }

@@ -189,6 +189,8 @@ static int timeout_ms(struct server *s)
 {
     MHD_UNSIGNED_LONG_LONG ms;
 
+    if (s->asking)
+        return 0;
     if (MHD_get_timeout(s->daemon, &ms) == MHD_YES && ms < SWEEP_MS)
         return (int)ms;
     return s->clients || s->stops || s->has_served ? SWEEP_MS : -1;
@@ -233,6 +235,7 @@ static void *serve(void *server)
         wait_for_events(s, &unblocked);
         look_at_others(s);
         look_at_signals(s);
+        exchange_ask_next(s);
         exchange_advance_all(s);
         MHD_run(s->daemon);
         if (clock_ns() - swept_ns > SWEEP_MS * UINT64_C(1000000)) {

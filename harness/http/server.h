@@ -9,6 +9,10 @@
  * closed it (its sending half is enough). Scheduler and server meet at one list under
  * a mutex: of requests for which there is something to read.
  *
+ * Requests are read, cut into tokens and asked of the scheduler one after the other;
+ * between two of them all answers go on, and clients take turns. So nobody's requests,
+ * however many and large, hold up answers for longer than one of them takes.
+ *
  * Limits: bytes of a body, of all bodies and of headers, connections, and time: a
  * request must have come within timeout_s of its connection's beginning or of the last
  * answer's end, and an answer be taken within timeout_s of its end. Of a stream that

@@ -12,6 +12,9 @@
 
 #include "harness/http/server.h"
 
+/* Clients that are told apart when they take turns; of more, some share theirs. */
+#define SERVER_TURNS 256
+
 struct exchange;
 
 /* A connection. */
@@ -25,6 +28,7 @@ struct client {
 
 enum exchange_state {
     EXCHANGE_COMES,    /* headers and body are being received */
+    EXCHANGE_ASKS,     /* suspended: its turn comes (exchange_ask_next()) */
     EXCHANGE_WAITS,    /* suspended: the answer comes as a whole */
     EXCHANGE_STREAMS,  /* events are sent; suspended while there is none */
     EXCHANGE_ANSWERED, /* all of the answer is libmicrohttpd's */
@@ -48,8 +52,9 @@ struct exchange {
     struct refusal refusal;
     struct answer *answer;
 
-    struct exchange *next_awake; /* under the mutex */
-    bool awake;                  /* it is in the list */
+    struct exchange *next_asking; /* of those whose turn comes */
+    struct exchange *next_awake;  /* under the mutex */
+    bool awake;                   /* it is in the list */
 };
 
 struct server {
@@ -58,6 +63,9 @@ struct server {
     int epoll, event; /* event: an eventfd that wakes the thread */
     pthread_t thread;
     struct client *clients;
+    struct exchange *asking;      /* who came first is first */
+    uint64_t turns[SERVER_TURNS]; /* of askers: when each had its last */
+    uint64_t n_turns;
     struct metrics metrics;
     struct answer_model model; /* scheduler NULL: not ready */
     bool has_served;           /* since memory was given back */
@@ -84,8 +92,14 @@ void exchange_free(struct exchange *x);
 void exchange_add_body(struct exchange *x, const char *bytes, size_t n);
 void exchange_drop_body(struct exchange *x);
 
-/* Asks the scheduler. False: x->refusal says why. */
-bool exchange_ask(struct exchange *x, enum api_kind kind);
+/* It waits for its turn to be asked of the scheduler. Reading a body, cutting it into
+ * tokens and making a grammar take milliseconds, of a hostile one more, in which no
+ * answer is sent. */
+void exchange_wait_turn(struct exchange *x);
+
+/* Asks the scheduler one request: that of the client whose last turn is longest ago.
+ * Goes on with it, where it streams or is refused (x->refusal). */
+void exchange_ask_next(struct server *s);
 
 /* libmicrohttpd lets it be until exchange_resume(). */
 void exchange_suspend(struct exchange *x);

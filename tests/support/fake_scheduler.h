@@ -27,6 +27,10 @@ static struct {
     atomic_int fails_at; /* this token ends its completion by an error; 0: none */
     atomic_int n_alive;  /* completions that are not closed */
     atomic_int n_submitted;
+    atomic_bool holds;             /* no tokens for the time being */
+    atomic_int may_submit;         /* who comes after so many waits; */
+    atomic_int n_asked;            /* who has come, */
+    uint64_t askers[64];           /* and of which client */
     struct completion_params last; /* of the last one that was submitted */
     int32_t last_prompt[64];
 } fake;
@@ -57,6 +61,9 @@ static inline void fake_reset(void)
     fake.pace_us = 200;
     fake.most = 16;
     fake.fill = fake.fails_at = 0;
+    fake.n_asked = 0;
+    fake.holds = false;
+    fake.may_submit = 1000000;
 }
 
 static bool fake_step(struct completion *c)
@@ -76,6 +83,21 @@ static bool fake_step(struct completion *c)
     if (news)
         c->wake(c->arg);
     return news;
+}
+
+/* Tokens that were made of a completion that runs: of the first that was submitted. */
+static inline int fake_n_made(void)
+{
+    int n = 0;
+
+    pthread_mutex_lock(&fake_one.mutex);
+    for (struct completion *c = fake_one.all; c; c = c->next) {
+        pthread_mutex_lock(&c->mutex);
+        n = c->n_made;
+        pthread_mutex_unlock(&c->mutex);
+    }
+    pthread_mutex_unlock(&fake_one.mutex);
+    return n;
 }
 
 static void fake_abort(struct completion *c)
@@ -101,7 +123,7 @@ enum status scheduler_run(struct scheduler *s, struct err *err)
         for (struct completion *c = s->all; c; c = c->next) {
             if (s->stops && !s->finishes)
                 fake_abort(c);
-            else
+            else if (!fake.holds)
                 busy |= fake_step(c);
         }
         over = s->stops && !busy;
@@ -126,6 +148,11 @@ enum status scheduler_submit(struct scheduler *s,
 {
     struct completion *new;
 
+    if (fake.n_asked < 64)
+        fake.askers[fake.n_asked] = params->client;
+    fake.n_asked++;
+    while (fake.n_asked > fake.may_submit)
+        usleep(1000);
     pthread_mutex_lock(&s->mutex);
     *full = s->stops || fake.n_alive >= fake.most;
     *retry_after_s = s->stops ? 0 : 2.5;

@@ -122,16 +122,25 @@ static inline int teardown(void **state)
 /* ---- clients
  * --------------------------------------------------------------------------- */
 
-static inline int dial(void)
+/* From an address of this machine's own. */
+static inline int dial_from(const char *address)
 {
     const char *colon = strrchr(f.at.text, ':');
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_port = htons((uint16_t)atoi(colon + 1)),
                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in own = {.sin_family = AF_INET,
+                              .sin_addr.s_addr = inet_addr(address)};
     const int fd = socket(AF_INET, SOCK_STREAM, 0);
 
+    assert_int_equal(bind(fd, (struct sockaddr *)&own, sizeof own), 0);
     assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof a), 0);
     return fd;
+}
+
+static inline int dial(void)
+{
+    return dial_from("127.0.0.1");
 }
 
 static inline void say(int fd, const char *text)

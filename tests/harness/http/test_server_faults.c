@@ -130,6 +130,90 @@ static void many_large_bodies(void **state)
     close_server();
 }
 
+static void wait_until_asked(int n)
+{
+    const uint64_t begin = clock_ns();
+
+    while (fake.n_asked < n && clock_ns() - begin < WAIT_S * UINT64_C(1000000000))
+        usleep(1000);
+    assert_int_equal(fake.n_asked, n);
+}
+
+/* Requests whose making takes long (a schema, a prompt to be cut into tokens) are made
+ * one by one: in between others' texts go on, and another client's request is next. */
+static void clients_take_turns(void **state)
+{
+    enum { N = 7, THIRD = 3 };
+    const char *request = large_request(1000);
+    const size_t len = strlen(request);
+    const uint64_t begin = clock_ns();
+    char word[32];
+    int stream, fd[N];
+
+    (void)state;
+    open_server(60, true);
+    fake.most = 100;
+    fake.pace_us = 5000;
+    fake.may_submit = 1;
+    stream = dial();
+    say(stream, post("/v1/completions", JSON,
+                     "{\"prompt\": \"a\", \"max_tokens\": 1000000, \"stream\": true}"));
+    hear(stream, "w0", 1);
+    request = large_request(1000);
+    for (int i = 0; i < N; i++) {
+        fd[i] = dial_from(i == THIRD ? "127.0.0.2" : "127.0.0.1");
+        assert_int_equal(send(fd[i], request, len - 1, MSG_NOSIGNAL), len - 1);
+    }
+    while (metric("\nslm_http_body_bytes ") != N * 999 &&
+           clock_ns() - begin < WAIT_S * UINT64_C(1000000000))
+        usleep(1000);
+    say(fd[0], "}");
+    wait_until_asked(2);
+    for (int i = 1; i < N; i++)
+        say(fd[i], "}");
+    snprintf(word, sizeof word, "w%d ", fake_n_made() + 1);
+    while (fake_n_made() < atoi(word + 1) + 2)
+        usleep(1000);
+    fake.may_submit = 3;
+    wait_until_asked(4);
+    assert_true(fake.askers[2] != fake.askers[1]);
+    assert_true(fake.askers[3] == fake.askers[1]);
+    assert_non_null(strstr(hear(stream, word, 1), word));
+    fake.may_submit = 100;
+    wait_alive(N + 1);
+    close(stream);
+    for (int i = 0; i < N; i++)
+        close(fd[i]);
+    wait_alive(0);
+    close_server();
+}
+
+/* One that leaves before its turn comes is not asked for. */
+static void clients_that_leave_before_their_turn(void **state)
+{
+    int first, second, third;
+
+    (void)state;
+    open_server(60, true);
+    fake.may_submit = 0;
+    first = dial();
+    say(first, post("/v1/completions", JSON, "{\"prompt\": \"a\", \"n\": 2}"));
+    wait_until_asked(1);
+    second = dial();
+    say(second, post("/v1/completions", JSON, "{\"prompt\": \"b\"}"));
+    third = dial();
+    say(third, post("/v1/completions", JSON, "{\"prompt\": \"c\", \"n\": 3}"));
+    close(second);
+    fake.may_submit = 100;
+    assert_int_equal(status_of(hear(first, "}}}", 1)), 200);
+    assert_int_equal(status_of(hear(third, "}}}", 1)), 200);
+    close(first);
+    close(third);
+    wait_alive(0);
+    assert_non_null(strstr(get("/metrics", ""), "slm_http_requests 1\n"));
+    close_server();
+}
+
 /* Bytes that are in use; 0: not known here. */
 static size_t memory_in_use(void)
 {
@@ -294,6 +378,8 @@ int main(void)
         cmocka_unit_test(bodies_too_large),
         cmocka_unit_test(prompts_that_never_fit),
         cmocka_unit_test(many_large_bodies),
+        cmocka_unit_test(clients_take_turns),
+        cmocka_unit_test(clients_that_leave_before_their_turn),
         cmocka_unit_test(requests_that_wait_are_small),
         cmocka_unit_test(too_many_connections),
         cmocka_unit_test(clients_that_vanish),
