@@ -124,6 +124,7 @@ static ssize_t read_stream(void *exchange, uint64_t pos, char *out, size_t max)
     if (x->cut || !x->answer)
         return MHD_CONTENT_READER_END_WITH_ERROR;
     events = answer_events(x->answer);
+    x->said_ns = clock_ns();
     if (textbuf_left(events))
         return (ssize_t)textbuf_take(events, out, max);
     if (answer_ended(x->answer))

@@ -69,6 +69,16 @@ static bool is_late(const struct client *c, uint64_t now, uint64_t limit_ns)
     return since && now - since > limit_ns;
 }
 
+/* Whether a stream has said nothing for so long that who is between it and its client
+ * may take it for dead. */
+static bool is_silent(const struct client *c, uint64_t now, uint64_t limit_ns)
+{
+    const struct exchange *x = c->x;
+
+    return x && x->state == EXCHANGE_STREAMS && x->suspended && x->answer &&
+           now - x->said_ns > limit_ns;
+}
+
 /* Whether a client has ended its side while its request was not whole. libmicrohttpd
  * may not see an end that comes together with the bytes before it. */
 static bool has_ended(const struct client *c)
@@ -106,6 +116,7 @@ static void sweep(struct server *s)
 {
     const uint64_t now = clock_ns();
     const uint64_t limit_ns = (uint64_t)(s->params.timeout_s * 1e9);
+    const uint64_t silent_ns = (uint64_t)(s->params.comment_s * 1e9);
 
     for (struct client *c = s->clients; c; c = c->next) {
         const bool late = is_late(c, now, limit_ns);
@@ -116,6 +127,8 @@ static void sweep(struct server *s)
             exchange_drop(c->x, true);
         if (late || has_ended(c))
             shutdown(c->fd, SHUT_RDWR);
+        if (is_silent(c, now, silent_ns))
+            exchange_comment(c->x);
     }
     give_memory_back(s);
 }

@@ -54,6 +54,7 @@ struct server_params {
     const char *cors;           /* origin whose pages may ask; or NULL */
     uint64_t max_body;          /* bytes */
     double timeout_s, grace_s;
+    double comment_s;  /* after so long a stream without news has a comment */
     int n_connections; /* at once; others wait to be accepted */
     bool log;          /* a line on standard error for each request */
 };

@@ -42,6 +42,7 @@ struct exchange {
     enum exchange_state state;
     bool suspended, seen, cut;
     uint64_t begin_ns, end_ns; /* end_ns: all that it is answered with was there */
+    uint64_t said_ns;          /* a stream has sent something, or begun */
     uint64_t asker;            /* whose queue it waits in */
 
     char method[12], path[160];
@@ -107,6 +108,9 @@ void exchange_resume(struct exchange *x);
 
 /* Reads what its completions have, and goes on with it. */
 void exchange_advance(struct exchange *x);
+
+/* Of a stream that has nothing else to say: a comment, which says that it goes on. */
+void exchange_comment(struct exchange *x);
 
 /* Its client has left, or is cut off. */
 void exchange_drop(struct exchange *x, bool cut);

@@ -101,7 +101,7 @@ class Server:
         text = r.read().decode()
         check(r.status == 200, path, r.status, text)
         check(r.headers["Content-Type"].startswith("text/event-stream"), r.headers)
-        events = [e[len("data: "):] for e in text.split("\n\n") if e]
+        events = [e[len("data: "):] for e in text.split("\n\n") if e and not e.startswith(":")]
         check(events[-1] == "[DONE]", "a stream ends with", events[-1])
         events = [json.loads(e) for e in events[:-1]]
         check_events(path, events)

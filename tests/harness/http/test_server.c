@@ -136,6 +136,32 @@ static void streams(void **state)
     close_server();
 }
 
+/* Who is between a client and the server need not take a stream for dead. */
+static void a_stream_without_news(void **state)
+{
+    char *reply, *comment;
+    int fd;
+
+    (void)state;
+    comment_s = 0.1;
+    open_server(60, true);
+    comment_s = 60;
+    fake.holds = true;
+    fd = dial();
+    say(fd, post("/v1/completions", JSON,
+                 "{\"prompt\": \"a\", \"max_tokens\": 3, \"stream\": true}"));
+    comment = strstr(hear(fd, "\n: ", 2), "\n: ");
+    assert_non_null(comment);
+    assert_non_null(strstr(comment + 1, "\n: "));
+    assert_null(strstr(comment, "data"));
+    fake.holds = false;
+    reply = hear(fd, "[DONE]", 1);
+    assert_non_null(strstr(reply, "w2 "));
+    assert_non_null(strstr(reply, "[DONE]"));
+    close(fd);
+    close_server();
+}
+
 static void failures(void **state)
 {
     char *reply;
@@ -286,6 +312,7 @@ int main(void)
         cmocka_unit_test(routes),
         cmocka_unit_test(whole_answers),
         cmocka_unit_test(streams),
+        cmocka_unit_test(a_stream_without_news),
         cmocka_unit_test(failures),
         cmocka_unit_test(a_full_queue),
         cmocka_unit_test(a_scheduler_that_stops),
