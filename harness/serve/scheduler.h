@@ -17,9 +17,10 @@
  * computed again, so that its text goes on where it was. Prompts share the steps in the
  * same way: who has a short one need not wait for all of another client's long one.
  *
- * With max_itl_s, prompts get no more tokens in a step than keep 19 of 20 steps, by
- * what steps have taken so far (step_cost.h), below that time while others decode; but
- * a few in every step, so that no limit keeps a prompt waiting for ever.
+ * With max_itl_s, prompts, and tokens that a grammar forces where others decode, get no
+ * more of a step than keeps 19 of 20 steps, by what steps have taken so far
+ * (step_cost.h), below that time while somebody decodes; but a few in every step, so
+ * that no limit keeps a prompt waiting for ever.
  *
  * Threading: scheduler_run() belongs to the thread that opened the model; everything
  * else may be called by any thread, but of one completion by one thread at a time.

@@ -42,26 +42,12 @@ static void add_part(struct scheduler *s, struct completion *c, int n)
     s->part_of[s->n_parts++] = c;
 }
 
-/* A token of each that generates, and more where tokens were forced. Returns the tokens
- * that are left of the step. */
-static int plan_generating(struct scheduler *s)
+/* A token of each that generates. */
+static void plan_generating(struct scheduler *s)
 {
-    int left = s->n_most_tokens;
-
     for (int seq = 0; seq < s->n_sequences; seq++)
-        left -= s->running[seq] && generates(s->running[seq]);
-    for (int seq = 0; seq < s->n_sequences; seq++) {
-        struct completion *c = s->running[seq];
-
-        if (!c || !generates(c))
-            continue;
-        const int more = c->n - c->n_done - 1;
-        const int n = 1 + (more < left ? more : left);
-
-        left -= n - 1;
-        add_part(s, c, n);
-    }
-    return left;
+        if (s->running[seq] && generates(s->running[seq]))
+            add_part(s, s->running[seq], 1);
 }
 
 static double planned_work(const struct scheduler *s)
@@ -71,6 +57,66 @@ static double planned_work(const struct scheduler *s)
     for (int i = 0; i < s->n_parts; i++)
         work += work_of(s, s->parts[i].n, s->part_of[i]->n_done);
     return work;
+}
+
+/* What a step may have beside a token of each that generates. */
+struct room {
+    int n;        /* tokens */
+    bool limited; /* somebody waits for a next token, so: */
+    double work;  /* of these tokens, at most, */
+    int least;    /* but as many as this in any case */
+};
+
+static struct room find_room(const struct scheduler *s)
+{
+    const double done = planned_work(s);
+    const double most = work_of(s, s->n_most_tokens, s->most_positions) + done;
+    const double aim_s = step_cost_aim_s(&s->cost, s->params.max_itl_s);
+    struct room r = {.n = s->n_most_tokens,
+                     .limited = s->n_parts > 0 && s->params.max_itl_s > 0,
+                     .least = LEAST_PROMPT};
+
+    for (int i = 0; i < s->n_parts; i++)
+        r.n -= s->parts[i].n;
+    if (r.limited)
+        r.work = step_cost_within(&s->cost, aim_s, most) - done;
+    return r;
+}
+
+/* As many of n tokens from a depth on as there is room for. */
+static int take_room(struct scheduler *s, struct room *r, int n, int depth)
+{
+    n = n < r->n ? n : r->n;
+    if (r->limited) {
+        int within = step_cost_tokens(s->depth_cost, r->work, depth);
+
+        within = within > r->least ? within : r->least;
+        n = n < within ? n : within;
+        r->work -= work_of(s, n, depth);
+        r->least -= n < r->least ? n : r->least;
+        s->limited |= n > 0;
+    }
+    r->n -= n;
+    return n;
+}
+
+/* Tokens that were forced, behind the one that each has. Whose text they are has read
+ * them already; where he is the only one who waits, they need keep no limit. */
+static void plan_forced(struct scheduler *s, struct room *r)
+{
+    const bool limited = r->limited;
+
+    r->limited = limited && s->n_parts > 1;
+    for (int i = 0; i < s->n_parts; i++) {
+        const struct completion *c = s->part_of[i];
+        struct slm_part *part = &s->parts[i];
+
+        part->n += take_room(s, r, c->n - c->n_done - 1, c->n_done + 1);
+        if (c->n_done + part->n == c->n)
+            part->which = SLM_LOGITS_LAST;
+    }
+    if (limited && !r->limited)
+        *r = find_room(s);
 }
 
 static bool waits_for_part(const struct completion *c)
@@ -117,47 +163,34 @@ static struct completion *next_prompt(const struct scheduler *s)
     return next;
 }
 
-static void plan_prompts(struct scheduler *s, int left)
+static void plan_prompts(struct scheduler *s, struct room *r)
 {
-    const bool limited = s->n_parts > 0 && s->params.max_itl_s > 0;
-    const double done = planned_work(s);
-    const double most = work_of(s, s->n_most_tokens, s->most_positions) + done;
-    const double aim_s = step_cost_aim_s(&s->cost, s->params.max_itl_s);
-    double work = limited ? step_cost_within(&s->cost, aim_s, most) - done : 0;
-    int least = LEAST_PROMPT;
-
     for (int seq = 0; seq < s->n_sequences; seq++)
         if (s->running[seq])
             s->running[seq]->planned = false;
-    for (struct completion *c; left > 0 && (c = next_prompt(s));) {
+    for (struct completion *c; r->n > 0 && (c = next_prompt(s));) {
         int n;
 
         c->planned = true;
         if (scheduler_share(s, c))
             continue;
-        n = c->n - c->n_done;
-        n = n < left ? n : left;
-        if (limited) {
-            int within = step_cost_tokens(s->depth_cost, work, c->n_done);
-
-            within = within > least ? within : least;
-            n = n < within ? n : within;
-            work -= work_of(s, n, c->n_done);
-            least -= n < least ? n : least;
-        }
+        n = take_room(s, r, c->n - c->n_done, c->n_done);
         if (n == 0)
             break;
         add_part(s, c, n);
-        left -= n;
-        s->limited = limited;
     }
 }
 
 static void plan(struct scheduler *s)
 {
+    struct room r;
+
     s->n_parts = 0;
     s->limited = false;
-    plan_prompts(s, plan_generating(s));
+    plan_generating(s);
+    r = find_room(s);
+    plan_forced(s, &r);
+    plan_prompts(s, &r);
 }
 
 /* Whether the pages that the parts take are free. */

@@ -245,6 +245,66 @@ static void many_are_certain(void **state)
     served_close(&d);
 }
 
+/* Where others wait for their next tokens, at most 8 are computed beside one of each.
+ */
+static void watch_limit(void *arg)
+{
+    const struct watched *w = arg;
+    int n_generating = 0, n_tokens = 0;
+
+    watch(arg);
+    for (int i = 0; i < w->s->n_parts; i++) {
+        n_generating += w->s->part_of[i]->n_done >= w->s->part_of[i]->n_prefill;
+        n_tokens += w->s->parts[i].n;
+    }
+    if (n_generating > 1)
+        assert_in_range(n_tokens - n_generating, 0, 8);
+}
+
+/* Tokens that are certain hold up nobody for longer than prompts may; who is alone has
+ * them at once. */
+static void certain_tokens_keep_the_limit(void **state)
+{
+    struct served d;
+    struct watched w = {.d = &d};
+    struct scheduler_stats stats;
+    struct grammar *g =
+        schema("{\"type\":\"array\",\"minItems\":2,\"items\":false,\"prefixItems\":["
+               "{\"enum\":[\"one of two very long texts that have no choice in them\","
+               "\"two of two very long texts that have no choice in them\"]},"
+               "{\"enum\":[1,2]}]}");
+    const int32_t prompt[] = {300, 301, 302};
+    struct completion_params p = served_params(prompt, 3, 80);
+    struct completion *c[3];
+    static struct served_text t;
+
+    (void)state;
+    served_open(&d, &SERVED_PLAIN, 3, N_CTX, 0);
+    tokenizer_close(d.tok);
+    d.tok = plain_vocabulary();
+    slm_set_eval_hook(d.m, watch_limit, &w);
+    for (int n_users = 3; n_users > 0; n_users -= 2) {
+        w.s = served_scheduler(&d, 4, false);
+        w.s->params.max_itl_s = 1e-9; /* which no step keeps */
+        for (int i = 0; i < n_users; i++) {
+            p.grammar = i < 2 ? g : NULL;
+            c[i] = served_submit(w.s, &p);
+        }
+        served_run(w.s);
+        scheduler_read_stats(w.s, &stats);
+        assert_true(n_users == 1 ? stats.n_steps < 12 : stats.n_steps >= 80);
+        for (int i = 0; i < n_users; i++) {
+            served_read(c[i], &t);
+            assert_int_equal(t.end, i < 2 ? COMPLETION_STOP : COMPLETION_LENGTH);
+            assert_true(t.n > 55);
+            completion_close(c[i]);
+        }
+        scheduler_close(w.s);
+    }
+    grammar_unref(g);
+    served_close(&d);
+}
+
 /* Tokens that are certain before anything was computed are found and shared as those of
  * the prompt are, but they are none of it. */
 static void certain_tokens_are_no_prompt(void **state)
@@ -337,6 +397,7 @@ int main(void)
         cmocka_unit_test(valid_texts_with_few_pages),
         cmocka_unit_test(certain_from_the_beginning),
         cmocka_unit_test(many_are_certain),
+        cmocka_unit_test(certain_tokens_keep_the_limit),
         cmocka_unit_test(certain_tokens_are_no_prompt),
         cmocka_unit_test(any_object),
     };
