@@ -32,6 +32,25 @@ enum status completion_count(struct completion *c, int32_t id, struct err *err)
     return ST_OK;
 }
 
+static void set_bit(uint32_t *mask, int32_t id, bool on)
+{
+    const uint32_t bit = (uint32_t)1 << id % 32;
+
+    mask[id / 32] = on ? mask[id / 32] | bit : mask[id / 32] & ~bit;
+}
+
+/* What ends a chat's answer is no text of a grammar, whatever the vocabulary says of
+ * it; it may come where the text may end. */
+static void mask_chat_ends(struct completion *c)
+{
+    uint32_t *mask = c->mask.mask;
+    const int32_t own = c->ends->own;
+    const bool may_end = own >= 0 && mask[own / 32] >> own % 32 & 1;
+
+    for (int i = 0; i < c->ends->n; i++)
+        set_bit(mask, c->ends->id[i], may_end);
+}
+
 static bool changes_logits(const struct completion *c)
 {
     return c->n_biases || c->n_counts || c->state;
@@ -105,6 +124,8 @@ static void find_top(const float *logits, int n_vocab, int n_top, double all,
 bool completion_choose(struct completion *c, const float *logits, int n_vocab,
                        float *scratch, int32_t *id, struct completion_piece *piece)
 {
+    if (c->state)
+        mask_chat_ends(c);
     const float *changed =
         changes_logits(c) ? change_logits(c, logits, n_vocab, scratch) : logits;
 

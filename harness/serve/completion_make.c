@@ -142,6 +142,7 @@ static struct completion *make_empty(const struct scheduler *s,
         return NULL;
     c->tok = s->params.tok;
     c->chat = s->params.chat;
+    c->ends = &s->ends;
     c->sampling = p->sampling;
     c->presence_penalty = p->presence_penalty;
     c->frequency_penalty = p->frequency_penalty;

@@ -33,8 +33,17 @@ static int n_left(const struct completion *c)
     return c->n_most - (c->n - c->n_prompt);
 }
 
+static bool is_end(const struct completion *c, int32_t id)
+{
+    if (c->ignore_end && !c->state)
+        return false;
+    return tokenizer_is_end(c->tok, id) ||
+           (c->chat && chat_is_end(c->chat, c->tok, id));
+}
+
 /* Append the tokens that must come next. They are said with the next token that is
- * drawn, or at once (completion_step()). */
+ * drawn, or at once (completion_step()). One that would end a chat's answer is left to
+ * be written in pieces. */
 static enum status append_forced(struct completion *c, struct err *err)
 {
     int32_t ids[MOST_FORCED];
@@ -46,6 +55,10 @@ static enum status append_forced(struct completion *c, struct err *err)
     n = grammar_state_forced(c->state, ids,
                              n_left(c) < MOST_FORCED ? n_left(c) : MOST_FORCED);
     for (int i = 0; !st && i < n; i++) {
+        if (is_end(c, ids[i])) {
+            n = i;
+            break;
+        }
         if (!grammar_state_accept(c->state, ids[i]))
             return err_set(err, ST_CHECK, "the grammar forces a token and refuses it");
         st = append(c, ids[i], err);
@@ -68,14 +81,6 @@ enum status completion_begin(struct completion *c, int n_vocab, struct err *err)
     for (int i = 0; i < c->n_prompt; i++)
         sampler_accept(c->sampler, c->tokens[i]);
     return append_forced(c, err);
-}
-
-static bool is_end(const struct completion *c, int32_t id)
-{
-    if (c->ignore_end && !c->state)
-        return false;
-    return tokenizer_is_end(c->tok, id) ||
-           (c->chat && chat_is_end(c->chat, c->tok, id));
 }
 
 /* The text of a token into c->text.out. */

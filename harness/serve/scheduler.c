@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "engine/base/clock.h"
+#include "engine/text/chat.h"
 #include "harness/serve/scheduler_impl.h"
 
 /* What is said of a place in the queue while nothing has been measured. */
@@ -74,11 +75,25 @@ static void measure_model(struct scheduler *s)
     if (n_pages < (size_t)info->n_seq_pages)
         s->most_positions = (int)(n_pages * SLM_PAGE);
     s->depth_cost = depth_cost(info);
+}
+
+static void look_at_tokens(struct scheduler *s)
+{
+    const struct tokenizer *tok = s->params.tok;
+    struct chat_ends *ends = &s->ends;
+    const int most = sizeof ends->id / sizeof *ends->id;
+
     s->most_bytes = 1;
+    ends->own = -1;
     for (int32_t id = 0; id < s->n_vocab; id++) {
-        const size_t n = tokenizer_piece(s->params.tok, id, NULL, 0);
+        const size_t n = tokenizer_piece(tok, id, NULL, 0);
 
         s->most_bytes = n > s->most_bytes ? n : s->most_bytes;
+        if (tokenizer_is_end(tok, id))
+            ends->own = id;
+        else if (s->params.chat && chat_is_end(s->params.chat, tok, id) &&
+                 ends->n < most)
+            ends->id[ends->n++] = id;
     }
 }
 
@@ -116,6 +131,7 @@ enum status scheduler_open(struct scheduler **s, const struct scheduler_params *
     pthread_mutex_init(&new->vocab_mu, NULL);
     pthread_cond_init(&new->changed, NULL);
     measure_model(new);
+    look_at_tokens(new);
     st = make_tables(new, err);
     if (st) {
         scheduler_close(new);

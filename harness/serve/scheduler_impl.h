@@ -48,10 +48,18 @@ struct token_count {
     int n; /* times that it was generated */
 };
 
+/* Tokens that end a chat's answer, and are text to the vocabulary. */
+struct chat_ends {
+    int32_t id[8];
+    int n;
+    int32_t own; /* one of the vocabulary's ends; -1: it has none */
+};
+
 struct completion {
     struct fair_item item; /* first: what waits is a completion */
     const struct tokenizer *tok;
     const struct chat_template *chat;
+    const struct chat_ends *ends; /* the scheduler's */
 
     /* as submitted */
     struct sampler_params sampling;
@@ -104,6 +112,7 @@ struct scheduler {
     int n_vocab, n_sequences, n_most_tokens; /* of a step */
     int most_positions;                      /* of one sequence */
     size_t most_bytes;                       /* of a token */
+    struct chat_ends ends;
     double depth_cost; /* of attention at one position, in tokens at depth 0 */
 
     pthread_mutex_t mu;

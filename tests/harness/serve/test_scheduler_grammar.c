@@ -6,9 +6,10 @@
 
 #include <jansson.h>
 
+#include "engine/text/chat.h"
 #include "tests/support/tiny_model.h"
 
-enum { N_USERS = 9, N_CTX = 700 };
+enum { N_USERS = 9, N_CTX = 700, CHAT_END = SERVED_VOCAB - 1 };
 
 static const char SCHEMA[] =
     "{\"type\":\"object\",\"additionalProperties\":false,"
@@ -91,7 +92,8 @@ static void valid_texts_with_few_pages(void **state)
     check_texts(3, N_CTX);
 }
 
-/* A vocabulary of single characters that puts no blank before a text, as those that
+/* The last token is one that ends answers of a chat, and a text as any other here.
+ * A vocabulary of single characters that puts no blank before a text, as those that
  * are not of SentencePiece: so the first token is certain, too. */
 static struct tokenizer *plain_vocabulary(void)
 {
@@ -119,6 +121,8 @@ static struct tokenizer *plain_vocabulary(void)
                  i < 3 || i >= 259 ? i : i - 3);
         if (i >= 259 && i < 259 + 94)
             snprintf(text, sizeof text, "%c", '!' + i - 259);
+        if (i == CHAT_END)
+            snprintf(text, sizeof text, "<|im_end|>");
         tiny_str(t.keys, i == 259 + 94 ? "\xe2\x96\x81" : text);
     }
     tiny_key(&t, "tokenizer.ggml.scores", 9);
@@ -349,6 +353,63 @@ static void certain_tokens_are_no_prompt(void **state)
     served_close(&d);
 }
 
+/* A token that ends a chat's answer ends no text of a grammar before its end, also
+ * where the vocabulary takes it for text and the model wants nothing else. */
+static void ends_of_chats(void **state)
+{
+    static const struct {
+        const char *schema, *text;
+        int n; /* tokens; 0: any number */
+    } cases[] = {
+        {"{\"type\":\"string\",\"minLength\":12,\"maxLength\":12}", NULL, 0},
+        {"{\"type\":\"integer\",\"minimum\":1,\"maximum\":999}", NULL, 2},
+        {"{\"const\":\"a<|im_end|>b\"}", "\"a<|im_end|>b\"", 0},
+    };
+    const struct completion_bias bias = {CHAT_END, 100};
+    const int32_t prompt[] = {300, 301, 302};
+    struct completion_params p = served_params(prompt, 3, 60);
+    struct scheduler_params params = {.n_queue = 4,
+                                      .chat = chat_template_find("chatml")};
+    struct served d;
+    struct err err = ERR_INIT;
+    static struct served_text t;
+
+    (void)state;
+    served_open(&d, &SERVED_PLAIN, 3, N_CTX, 0);
+    tokenizer_close(d.tok);
+    d.tok = plain_vocabulary();
+    params.m = d.m;
+    params.tok = d.tok;
+    p.ignore_end = false;
+    p.biases = &bias;
+    p.n_biases = 1;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct grammar *g = schema(cases[i].schema);
+        struct scheduler *s = NULL;
+        struct completion *c;
+        json_t *json;
+
+        assert_int_equal(scheduler_open(&s, &params, &err), ST_OK);
+        p.grammar = g;
+        c = served_submit(s, &p);
+        grammar_unref(g);
+        served_run(s);
+        served_read(c, &t);
+        assert_int_equal(t.end, COMPLETION_STOP);
+        json = json_loads(t.text, JSON_DECODE_ANY, NULL);
+        if (!json)
+            fail_msg("%s: %s", cases[i].schema, t.text);
+        json_decref(json);
+        if (cases[i].n)
+            assert_int_equal(t.n, cases[i].n);
+        if (cases[i].text)
+            assert_string_equal(t.text, cases[i].text);
+        completion_close(c);
+        scheduler_close(s);
+    }
+    served_close(&d);
+}
+
 /* Whatever ends it or cuts it, what was said is the beginning of an object. */
 static void any_object(void **state)
 {
@@ -400,6 +461,7 @@ int main(void)
         cmocka_unit_test(certain_tokens_keep_the_limit),
         cmocka_unit_test(certain_tokens_are_no_prompt),
         cmocka_unit_test(any_object),
+        cmocka_unit_test(ends_of_chats),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
