@@ -132,59 +132,56 @@ static bool read_content(struct textbuf *out, const json_t *message,
     return true;
 }
 
-/* Several system messages at the beginning are one: templates have room for one. */
-static bool add_message(struct api_request *r, enum chat_role role,
-                        struct textbuf *text, struct refusal *refusal)
+static void put_message(struct api_request *r, enum chat_role role, char *text)
 {
-    struct chat_message *last = r->n_messages ? &r->messages[r->n_messages - 1] : NULL;
+    r->texts[r->n_messages] = text;
+    r->messages[r->n_messages++] = (struct chat_message){role, text};
+}
 
-    if (text->failed)
-        return refuse(refusal, 503, NULL, NULL, "no memory for the messages");
-    if (role == CHAT_SYSTEM && last && last->role != CHAT_SYSTEM)
+/* Several system messages at the beginning are one: templates have room for one. It
+ * grows in *system, whose text is the request's. */
+static bool add_system(struct api_request *r, struct textbuf *system,
+                       const struct textbuf *text, struct refusal *refusal)
+{
+    if (r->n_messages > 1 || (r->n_messages && r->messages[0].role != CHAT_SYSTEM))
         return refuse(refusal, 400, NULL, "messages",
                       "a system message comes before all others");
-    if (role != CHAT_SYSTEM || !last) {
-        r->texts[r->n_messages] = text->text;
-        r->messages[r->n_messages++] = (struct chat_message){role, text->text};
-        return true;
-    }
-    struct textbuf both = {.text = NULL};
-
-    textbuf_puts(&both, last->text);
-    textbuf_puts(&both, "\n\n");
-    textbuf_puts(&both, text->text);
-    textbuf_free(text);
-    if (both.failed) {
-        textbuf_free(&both);
-        return refuse(refusal, 503, NULL, NULL, "no memory for the messages");
-    }
-    free(r->texts[r->n_messages - 1]);
-    r->texts[r->n_messages - 1] = both.text;
-    last->text = both.text;
-    return true;
+    textbuf_puts(system, r->n_messages ? "\n\n" : "");
+    textbuf_put(system, text->text, text->len);
+    r->n_messages = 0;
+    put_message(r, CHAT_SYSTEM, system->text);
+    return !system->failed ||
+           refuse(refusal, 503, NULL, NULL, "no memory for the messages");
 }
 
 static bool read_message(struct api_request *r, const json_t *message,
-                         struct refusal *refusal)
+                         struct textbuf *system, struct refusal *refusal)
 {
     struct textbuf text = {.text = NULL};
     enum chat_role role = CHAT_USER;
+    bool ok;
 
     if (!json_is_object(message))
         return refuse(refusal, 400, NULL, "messages", "a message must be an object");
     if (json_array_size(api_member(message, "tool_calls")))
         return refuse(refusal, 400, NULL, "messages", "tools are not supported");
-    if (read_role(message, &role, refusal) && read_content(&text, message, refusal) &&
-        add_message(r, role, &text, refusal))
-        return true;
-    textbuf_free(&text);
-    return false;
+    ok = read_role(message, &role, refusal) && read_content(&text, message, refusal);
+    if (ok && text.failed)
+        ok = refuse(refusal, 503, NULL, NULL, "no memory for the messages");
+    if (ok && role == CHAT_SYSTEM)
+        ok = add_system(r, system, &text, refusal);
+    else if (ok)
+        put_message(r, role, text.text);
+    if (!ok || role == CHAT_SYSTEM)
+        textbuf_free(&text);
+    return ok;
 }
 
 bool api_read_messages(struct api_request *r, struct refusal *refusal)
 {
     const json_t *list = api_member(r->root, "messages");
     const size_t n = json_array_size(list);
+    struct textbuf system = {.text = NULL};
 
     if (!json_is_array(list) || n == 0 || n > API_MAX_MESSAGES)
         return refuse(refusal, 400, NULL, "messages",
@@ -195,7 +192,7 @@ bool api_read_messages(struct api_request *r, struct refusal *refusal)
     if (!r->messages || !r->texts)
         return refuse(refusal, 503, NULL, NULL, "no memory for %zu messages", n);
     for (size_t i = 0; i < n; i++)
-        if (!read_message(r, json_array_get(list, i), refusal))
+        if (!read_message(r, json_array_get(list, i), &system, refusal))
             return false;
     if (r->messages[r->n_messages - 1].role != CHAT_USER)
         return refuse(refusal, 400, NULL, "messages",

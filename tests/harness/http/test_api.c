@@ -80,6 +80,28 @@ static void completion_fields(void **state)
     api_request_free(&r);
 }
 
+/* Many system messages are one, and the room for it grows seldom. */
+static void many_system_messages(void)
+{
+    enum { N = API_MAX_MESSAGES - 1 };
+    static char body[N * 48 + 100];
+    struct api_request r;
+    struct refusal refusal;
+    size_t n = (size_t)snprintf(body, sizeof body, "{\"messages\": [");
+
+    for (int i = 0; i < N; i++)
+        n += (size_t)snprintf(body + n, sizeof body - n,
+                              "{\"role\": \"system\", \"content\": \"%05d\"}, ", i);
+    snprintf(body + n, sizeof body - n, "{\"role\": \"user\", \"content\": \"a\"}]}");
+    assert_true(reads(&r, API_CHAT, body, &refusal));
+    assert_int_equal(r.n_messages, 2);
+    assert_int_equal(strlen(r.messages[0].text), N * 7 - 2);
+    assert_int_equal(strncmp(r.messages[0].text, "00000\n\n00001\n\n00002", 19), 0);
+    assert_string_equal(r.messages[0].text + N * 7 - 7, "04094");
+    assert_string_equal(r.messages[1].text, "a");
+    api_request_free(&r);
+}
+
 static void chat_fields(void **state)
 {
     struct api_request r;
@@ -116,6 +138,7 @@ static void chat_fields(void **state)
     assert_int_equal(r.max_tokens, 0);
     assert_int_equal(r.n_logprobs, -1);
     api_request_free(&r);
+    many_system_messages();
 }
 
 static void refusals(void **state)
