@@ -237,32 +237,56 @@ static bool check_modalities(const struct api_request *r, struct refusal *refusa
     return true;
 }
 
+static bool unsupported(const char *name, struct refusal *refusal)
+{
+    return refuse(refusal, 400, "unsupported", name,
+                  "%s is not supported by this server", name);
+}
+
 bool api_check_unsupported(const struct api_request *r, struct refusal *refusal)
 {
     static const struct {
         const char *name;
         bool one; /* 1 asks for nothing, too */
     } fields[] = {
-        {"tools", false},           {"functions", false},
-        {"tool_choice", false},     {"function_call", false},
-        {"audio", false},           {"web_search_options", false},
-        {"suffix", false},          {"echo", false},
-        {"grammar", false},         {"json_schema", false},
-        {"guided_json", false},     {"guided_regex", false},
-        {"guided_choice", false},   {"guided_grammar", false},
-        {"min_tokens", false},      {"repetition_penalty", true},
-        {"repeat_penalty", true},   {"prompt_logprobs", false},
-        {"use_beam_search", false}, {"add_generation_prompt", true},
+        {"tools", false},
+        {"functions", false},
+        {"tool_choice", false},
+        {"function_call", false},
+        {"audio", false},
+        {"web_search_options", false},
+        {"suffix", false},
+        {"echo", false},
+        {"grammar", false},
+        {"json_schema", false},
+        {"guided_json", false},
+        {"guided_regex", false},
+        {"guided_choice", false},
+        {"guided_grammar", false},
+        {"structured_outputs", false},
+        {"regex", false},
+        {"ebnf", false},
+        {"min_tokens", false},
+        {"stop_token_ids", false},
+        {"allowed_token_ids", false},
+        {"bad_words", false},
+        {"repetition_penalty", true},
+        {"repeat_penalty", true},
+        {"prompt_logprobs", false},
+        {"use_beam_search", false},
+        {"continue_final_message", false},
     };
+    static const char asks_answer[] = "add_generation_prompt";
+    const json_t *asks = api_member(r->root, asks_answer);
 
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         const json_t *value = api_member(r->root, fields[i].name);
 
-        if (!asks_nothing(value) &&
-            !(fields[i].one && (is_one(value) || json_is_true(value))))
-            return refuse(refusal, 400, "unsupported", fields[i].name,
-                          "%s is not supported by this server", fields[i].name);
+        if (!asks_nothing(value) && !(fields[i].one && is_one(value)))
+            return unsupported(fields[i].name, refusal);
     }
+    if (asks && !json_is_true(asks))
+        return unsupported(asks_answer, refusal);
     const json_int_t best_of = json_integer_value(api_member(r->root, "best_of"));
 
     if (best_of > 1 && best_of != json_integer_value(api_member(r->root, "n")))

@@ -172,6 +172,12 @@ static void refusals(void **state)
         {"\"best_of\": 2", "best_of"},
         {"\"n\": 2, \"best_of\": 3", "best_of"},
         {"\"tools\": [1]", "tools"},
+        {"\"structured_outputs\": {\"regex\": \"a\"}", "structured_outputs"},
+        {"\"stop_token_ids\": [1]", "stop_token_ids"},
+        {"\"allowed_token_ids\": [1]", "allowed_token_ids"},
+        {"\"bad_words\": [\"a\"]", "bad_words"},
+        {"\"add_generation_prompt\": false", "add_generation_prompt"},
+        {"\"continue_final_message\": true", "continue_final_message"},
         {"\"repetition_penalty\": 1.1", "repetition_penalty"},
         {"\"modalities\": [\"audio\"]", "modalities"},
     };
