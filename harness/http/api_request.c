@@ -191,14 +191,25 @@ static bool read_stops(struct api_request *r, struct refusal *refusal)
     return true;
 }
 
+/* -1 is "no limit" for clients of servers that run models, and no number for the API.
+ */
+static bool read_most(struct api_request *r, const char *key, struct refusal *refusal)
+{
+    const json_t *value = api_member(r->root, key);
+
+    if (!json_is_integer(value) || json_integer_value(value) != -1)
+        return read_int(r, key, 1, SLM_MAX_POSITIONS, &r->max_tokens, refusal);
+    r->max_tokens = 0;
+    return true;
+}
+
 static bool read_length(struct api_request *r, struct refusal *refusal)
 {
     /* What the API has for completions that do not say it. */
     r->max_tokens = r->kind == API_COMPLETION ? 16 : 0;
-    return read_int(r, "max_tokens", 1, SLM_MAX_POSITIONS, &r->max_tokens, refusal) &&
+    return read_most(r, "max_tokens", refusal) &&
            (r->kind == API_COMPLETION ||
-            read_int(r, "max_completion_tokens", 1, SLM_MAX_POSITIONS, &r->max_tokens,
-                     refusal)) &&
+            read_most(r, "max_completion_tokens", refusal)) &&
            read_bool(r->root, "ignore_eos", &r->ignore_end, refusal);
 }
 

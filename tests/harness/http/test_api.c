@@ -73,6 +73,11 @@ static void completion_fields(void **state)
     assert_true(r.sampling.seed == (uint64_t)-5 && r.has_seed);
     assert_true(r.stream && r.include_usage && r.ignore_end);
     api_request_free(&r);
+    /* as many as there is room for, and not the 16 of who says nothing */
+    assert_true(
+        reads(&r, API_COMPLETION, "{\"prompt\": \"a\", \"max_tokens\": -1}", &refusal));
+    assert_int_equal(r.max_tokens, 0);
+    api_request_free(&r);
     /* the best two of two are all of them */
     assert_true(reads(&r, API_COMPLETION,
                       "{\"prompt\": \"a\", \"n\": 2, \"best_of\": 2}", &refusal));
@@ -152,6 +157,7 @@ static void refusals(void **state)
         {"\"seed\": 1.5", "seed"},
         {"\"n\": 129", "n"},
         {"\"max_tokens\": 0", "max_tokens"},
+        {"\"max_tokens\": -2", "max_tokens"},
         {"\"max_tokens\": 99999999999999", "max_tokens"},
         {"\"stop\": 1", "stop"},
         {"\"stop\": [\"\"]", "stop"},
