@@ -213,11 +213,9 @@ static bool read_length(struct api_request *r, struct refusal *refusal)
            read_bool(r->root, "ignore_eos", &r->ignore_end, refusal);
 }
 
-static bool read_schema(struct api_request *r, const json_t *format,
+static bool read_schema(struct api_request *r, const json_t *schema,
                         struct refusal *refusal)
 {
-    const json_t *schema = api_member(api_member(format, "json_schema"), "schema");
-
     if (!json_is_object(schema))
         return refuse(refusal, 400, NULL, "response_format",
                       "response_format.json_schema.schema must be an object");
@@ -232,11 +230,16 @@ static bool read_format(struct api_request *r, struct refusal *refusal)
 {
     const json_t *format = api_member(r->root, "response_format");
     const char *type = json_string_value(api_member(format, "type"));
+    const json_t *schema = api_member(api_member(format, "json_schema"), "schema");
+    /* Where llama.cpp's server has it, also of a json_object. */
+    const json_t *beside = api_member(format, "schema");
 
     if (!format)
         return true;
     if (type && !strcmp(type, "json_schema"))
-        return read_schema(r, format, refusal);
+        return read_schema(r, schema ? schema : beside, refusal);
+    if (type && !strcmp(type, "json_object") && beside)
+        return read_schema(r, beside, refusal);
     if (type && !strcmp(type, "json_object"))
         r->format = API_JSON;
     else if (!type || strcmp(type, "text"))

@@ -33,6 +33,28 @@ static void refused(enum api_kind kind, const char *body, const char *param)
     assert_true(strlen(refusal.message) > 10);
 }
 
+/* A schema beside the type: so llama.cpp's server has it. */
+static void schemas_beside_the_type(void)
+{
+    static const char *const formats[] = {
+        "{\"type\": \"json_object\", \"schema\": {\"z\": 1}}",
+        "{\"type\": \"json_schema\", \"schema\": {\"z\": 1}}",
+        "{\"type\": \"json_object\", \"schema\": null}"};
+    struct api_request r;
+    struct refusal refusal;
+    char body[200];
+
+    for (int i = 0; i < 3; i++) {
+        snprintf(body, sizeof body, "{\"prompt\": \"a\", \"response_format\": %s}",
+                 formats[i]);
+        assert_true(reads(&r, API_COMPLETION, body, &refusal));
+        assert_int_equal(r.format, i < 2 ? API_SCHEMA : API_JSON);
+        if (i < 2)
+            assert_string_equal(r.schema, "{\"z\":1}");
+        api_request_free(&r);
+    }
+}
+
 static void completion_fields(void **state)
 {
     struct api_request r;
@@ -72,6 +94,7 @@ static void completion_fields(void **state)
     assert_int_equal(r.sampling.top_k, 0);
     assert_true(r.sampling.seed == (uint64_t)-5 && r.has_seed);
     assert_true(r.stream && r.include_usage && r.ignore_end);
+    schemas_beside_the_type();
     api_request_free(&r);
     /* as many as there is room for, and not the 16 of who says nothing */
     assert_true(
@@ -173,6 +196,8 @@ static void refusals(void **state)
         {"\"model\": 1", "model"},
         {"\"response_format\": {\"type\": \"json_schema\"}", "response_format"},
         {"\"response_format\": 1", "response_format"},
+        {"\"response_format\": {\"type\": \"json_object\", \"schema\": 1}",
+         "response_format"},
         {"\"suffix\": \"x\"", "suffix"},
         {"\"echo\": true", "echo"},
         {"\"best_of\": 2", "best_of"},
