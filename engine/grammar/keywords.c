@@ -7,6 +7,7 @@
  */
 #include "engine/grammar/build.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,6 +186,79 @@ unsigned schema_type_of(const json_t *value)
     }
 }
 
+/* With no more digits than tell it from other numbers: of 0.1 seventeen would be
+ * another decimal. */
+static void write_real(FILE *out, const json_t *value)
+{
+    const double x = json_real_value(value);
+    bool same = false;
+
+    for (size_t digits = 15; digits <= 17 && !same; digits++) {
+        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
+        const double y = text ? strtod(text, NULL) : 0;
+
+        same = digits == 17 || (y >= x && y <= x);
+        if (same && text)
+            fputs(text, out);
+        free(text);
+    }
+}
+
+/* A value as it is written. */
+static void write_value(FILE *out, const json_t *value)
+{
+    const char *key;
+    json_t *member;
+    size_t n = 0;
+
+    if (json_is_real(value)) {
+        write_real(out, value);
+    } else if (json_is_array(value)) {
+        for (fputc('[', out); n < json_array_size(value); n++) {
+            fputs(n ? "," : "", out);
+            write_value(out, json_array_get(value, n));
+        }
+        fputc(']', out);
+    } else if (json_is_object(value)) {
+        fputc('{', out);
+        json_object_foreach((json_t *)value, key, member)
+        {
+            json_t *name = json_string(key);
+
+            fputs(n++ ? "," : "", out);
+            json_dumpf(name, out, JSON_ENCODE_ANY);
+            json_decref(name);
+            fputc(':', out);
+            write_value(out, member);
+        }
+        fputc('}', out);
+    } else {
+        json_dumpf(value, out, JSON_ENCODE_ANY);
+    }
+}
+
+/* NULL: no memory. */
+static char *value_text(const json_t *value)
+{
+    const bool simple =
+        !json_is_real(value) && !json_is_array(value) && !json_is_object(value);
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = simple ? NULL : open_memstream(&text, &len);
+
+    if (simple)
+        return json_dumps(value, JSON_ENCODE_ANY);
+    if (!out)
+        return NULL;
+    write_value(out, value);
+    const bool failed = ferror(out);
+
+    if (!fclose(out) && !failed)
+        return text;
+    free(text);
+    return NULL;
+}
+
 uint32_t build_values(struct build *b, const json_t *schema, uint32_t to)
 {
     static const char *const beside[] = {"type", "enum", "const", NULL};
@@ -211,8 +285,7 @@ uint32_t build_values(struct build *b, const json_t *schema, uint32_t to)
 
         if (!(types & schema_type_of(value)) || (one && !json_equal(value, one)))
             continue;
-        char *s =
-            json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+        char *s = value_text(value);
 
         if (!s)
             break;

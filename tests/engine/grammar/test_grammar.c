@@ -214,6 +214,12 @@ static void values(void **state)
     refuses("{\"type\":\"array\",\"prefixItems\":[{\"const\":1},{\"const\":2}]}",
             "[2]");
     takes("{\"enum\":[{\"a\":\"\\u00e9\\n\"}]}", "{\"a\":\"\xc3\xa9\\n\"}");
+    /* numbers as they are written, not as a double prints them */
+    takes("{\"enum\":[0.1,-2.5e-7,100.0]}", "0.1");
+    refuses("{\"enum\":[0.1]}", "0.10000000000000001");
+    takes("{\"const\":{\"a\":[0.3,0.30000000000000004]}}",
+          "{\"a\":[0.3,0.30000000000000004]}");
+    takes("{\"const\":0.3333333333333333}", "0.3333333333333333");
     takes("{\"minimum\":5}", "7"); /* a number, as its keyword is about them */
     refuses("{\"minimum\":5}", "4");
     takes("{\"type\":\"number\",\"exclusiveMinimum\":0}", "0.001");
