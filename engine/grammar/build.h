@@ -26,6 +26,7 @@ struct schema_rule {
 struct known_pattern {
     const char *text;
     size_t len;
+    const char *also;
     uint32_t min, max, rule;
 };
 
@@ -154,9 +155,10 @@ uint32_t build_number_type(struct build *b, const json_t *schema, bool integer,
 /* Whole numbers lo .. hi, as shortest decimals. */
 uint32_t build_whole(struct automaton *a, int64_t lo, int64_t hi, uint32_t to);
 
-/* A string whose decoded text matches a regular expression (ECMA 262's, a subset) and
- * has min to max characters, with its quotes. */
-uint32_t build_pattern(struct build *b, const char *pattern, size_t len, uint32_t min,
-                       uint32_t max, uint32_t to);
+/* A string whose decoded text matches a regular expression (ECMA 262's, a subset), and
+ * another one unless `also` is NULL (static, so that equal ones are one), and has min
+ * to max characters, with its quotes. */
+uint32_t build_pattern(struct build *b, const char *pattern, size_t len,
+                       const char *also, uint32_t min, uint32_t max, uint32_t to);
 
 #endif

@@ -5,8 +5,10 @@
  * The parts become an automaton of their own over the bytes of a JSON string, whose end
  * is NODE_POP. Sets of its nodes are the states of the deterministic one (the subset
  * construction), with limits on states and on the work of all patterns of a schema.
- * Where the number of characters is limited and the expression does not see to that by
- * itself, states are counted once more for each number of characters.
+ * Where a text must match two expressions, both are in that automaton, each with its
+ * own end; a set has nodes of both then, or no text goes on from it. Where the number
+ * of characters is limited and the expression does not see to that by itself, states
+ * are counted once more for each number of characters.
  */
 #include "engine/grammar/pattern.h"
 
@@ -83,6 +85,7 @@ struct dfa {
     uint32_t *seen, mark;
     uint32_t *stack, n_stack;
     uint32_t start;
+    uint32_t second; /* the end of a second expression, before all its nodes; 0: none */
 };
 
 static void too_complex(struct dfa *d)
@@ -130,6 +133,7 @@ static bool room(struct dfa *d)
 static uint32_t close_set(struct dfa *d, uint8_t inside)
 {
     struct state s = {.set = d->n_sets, .inside = inside};
+    bool goes_on[2] = {false, !d->second}, ends[2] = {false, !d->second};
     uint32_t hash = 0, at;
 
     if (!room(d))
@@ -138,16 +142,19 @@ static uint32_t close_set(struct dfa *d, uint8_t inside)
         const uint32_t id = d->stack[--d->n_stack];
         const struct node *node = &d->a.nodes[id];
 
-        if (id == NODE_POP)
-            s.ends = true;
-        if (node->kind == NODE_BYTES && node->n > 0)
+        if (id == NODE_POP || (d->second && id == d->second))
+            ends[id != NODE_POP] = true;
+        if (node->kind == NODE_BYTES && node->n > 0) {
             d->sets[s.set + s.n++] = id;
+            goes_on[d->second && id > d->second] = true;
+        }
         for (uint32_t k = 0; node->kind == NODE_SPLIT && k < node->n; k++)
             visit(d, d->a.edges[node->at + k].to);
     }
     d->mark++;
     d->b->pattern_work += s.n;
-    if (s.n == 0 && !s.ends)
+    s.ends = ends[0] && ends[1];
+    if (!s.ends && !(goes_on[0] && goes_on[1]))
         return NO_STATE;
     if (s.n > 0)
         qsort(d->sets + s.set, s.n, sizeof *d->sets, compare_nodes);
@@ -399,24 +406,34 @@ static bool init(struct dfa *d, struct build *b)
     return false;
 }
 
-/* The rule of a pattern: the rest of the string after its opening quote. */
-static uint32_t pattern_rule(struct build *b, const struct pattern *p, uint32_t first,
-                             uint32_t min, uint32_t max)
+struct parsed {
+    struct pattern p;
+    uint32_t first;
+};
+
+/* The rule of one or two patterns: the rest of the string after its opening quote. */
+static uint32_t pattern_rule(struct build *b, const struct parsed *x,
+                             const struct parsed *y, uint32_t min, uint32_t max)
 {
     struct err err = ERR_INIT;
     struct dfa d = {.b = b};
-    uint32_t shortest = 0, longest = NO_LIMIT, rule = NO_RULE;
+    uint32_t shortest = 0, longest = NO_LIMIT, rule = NO_RULE, other = NODE_DEAD;
 
     automaton_init(&d.a, &err);
     d.a.max_nodes = MAX_NODES;
-    uint32_t start = build_part(p, &d.a, first, NODE_POP);
+    uint32_t start = build_part(&x->p, &d.a, x->first, NODE_POP);
 
+    if (y) {
+        d.second = build_bytes(&d.a, NULL, 0);
+        other = build_part(&y->p, &d.a, y->first, d.second);
+    }
     if (d.a.st == ST_INPUT)
         too_complex(&d);
     else if (d.a.st || automaton_finish(&d.a, start))
         automaton_fail(b->a, d.a.st, "%s", err.msg);
     else if (init(&d, b)) {
         visit(&d, start);
+        visit(&d, other);
         d.start = close_set(&d, 0);
         find_states(&d);
     }
@@ -439,24 +456,34 @@ static uint32_t pattern_rule(struct build *b, const struct pattern *p, uint32_t 
     return rule;
 }
 
-uint32_t build_pattern(struct build *b, const char *text, size_t len, uint32_t min,
-                       uint32_t max, uint32_t to)
+static uint32_t parse_and_build(struct build *b, const char *text, size_t len,
+                                const char *also, uint32_t min, uint32_t max)
 {
-    struct pattern p;
+    struct parsed x, y = {.first = 0};
     uint32_t rule = NO_RULE;
 
+    x.first = pattern_parse(&x.p, b, text, len);
+    if (also)
+        y.first = pattern_parse(&y.p, b, also, strlen(also));
+    if (!b->a->st)
+        rule = pattern_rule(b, &x, also ? &y : NULL, min, max);
+    pattern_free(&x.p);
+    pattern_free(&y.p);
+    return rule;
+}
+
+uint32_t build_pattern(struct build *b, const char *text, size_t len, const char *also,
+                       uint32_t min, uint32_t max, uint32_t to)
+{
     for (size_t i = 0; i < b->n_patterns; i++) {
         const struct known_pattern *k = &b->patterns[i];
 
-        if (k->len == len && k->min == min && k->max == max &&
+        if (k->len == len && k->also == also && k->min == min && k->max == max &&
             !memcmp(k->text, text, len))
             return build_text(b->a, "\"", 1, build_call(b->a, k->rule, 0, to));
     }
-    const uint32_t first = pattern_parse(&p, b, text, len);
+    const uint32_t rule = parse_and_build(b, text, len, also, min, max);
 
-    if (!b->a->st)
-        rule = pattern_rule(b, &p, first, min, max);
-    pattern_free(&p);
     if (b->a->st)
         return NODE_DEAD;
     struct known_pattern *more =
@@ -468,6 +495,6 @@ uint32_t build_pattern(struct build *b, const char *text, size_t len, uint32_t m
     }
     b->patterns = more;
     b->patterns[b->n_patterns++] = (struct known_pattern){
-        .text = text, .len = len, .min = min, .max = max, .rule = rule};
+        .text = text, .len = len, .also = also, .min = min, .max = max, .rule = rule};
     return build_text(b->a, "\"", 1, build_call(b->a, rule, 0, to));
 }

@@ -52,11 +52,25 @@ static const struct {
 };
 #define N_FORMATS (sizeof formats / sizeof *formats)
 
+/* NULL: it is not known, and refused. */
+static const char *find_format(struct build *b, const char *name)
+{
+    for (size_t i = 0; i < N_FORMATS; i++) {
+        if (!strcmp(name, formats[i].name))
+            return formats[i].pattern;
+    }
+    build_refuse(b,
+                 "the format '%.32s' is not supported; those that are: date, time, "
+                 "date-time, duration, uuid, email, hostname, ipv4, ipv6, uri",
+                 name);
+    return NULL;
+}
+
 uint32_t build_string_type(struct build *b, const json_t *schema, uint32_t to)
 {
     const json_t *pattern = json_object_get(schema, "pattern");
     const json_t *format = json_object_get(schema, "format");
-    const char *name = json_string_value(format);
+    const char *name = json_string_value(format), *known = NULL;
     uint32_t min = 0, max = NO_LIMIT;
 
     build_get_count(b, schema, "minLength", &min);
@@ -65,24 +79,14 @@ uint32_t build_string_type(struct build *b, const json_t *schema, uint32_t to)
         build_refuse(b, "'pattern' and 'format' are texts");
         return NODE_DEAD;
     }
-    if (pattern && format) {
-        build_refuse(b, "'pattern' and 'format' of one string are not supported");
+    if (name)
+        known = find_format(b, name);
+    if (b->a->st)
         return NODE_DEAD;
-    }
     if (pattern)
         return build_pattern(b, json_string_value(pattern), json_string_length(pattern),
-                             min, max, to);
-    for (size_t i = 0; format && i < N_FORMATS; i++) {
-        if (!strcmp(name, formats[i].name))
-            return build_pattern(b, formats[i].pattern, strlen(formats[i].pattern), min,
-                                 max, to);
-    }
-    if (format) {
-        build_refuse(b,
-                     "the format '%.32s' is not supported; those that are: date, time, "
-                     "date-time, duration, uuid, email, hostname, ipv4, ipv6, uri",
-                     name);
-        return NODE_DEAD;
-    }
+                             known, min, max, to);
+    if (known)
+        return build_pattern(b, known, strlen(known), NULL, min, max, to);
     return build_string(b, min, max, to);
 }

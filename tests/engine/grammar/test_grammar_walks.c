@@ -85,6 +85,7 @@ static const char *const schemas[] = {
     "{\"type\":\"string\",\"pattern\":\"\\\\n\",\"minLength\":4}",
     "{\"type\":\"string\",\"pattern\":\"^\\\\w+@\\\\w+$\",\"minLength\":4,"
     "\"maxLength\":12}",
+    "{\"type\":\"string\",\"format\":\"time\",\"pattern\":\"^1.:.*Z$\"}",
     "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"pattern\":\"^[A-Z]?x$\"},"
     "\"maxItems\":3}",
     /* several schemas for one value */

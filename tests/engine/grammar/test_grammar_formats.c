@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_grammar_formats.c - formats of strings, alone and beside a pattern
+ */
+#include "tests/support/grammar_check.h"
+
+static struct grammar_vocab *v;
+
+static int open_vocab(void **state)
+{
+    (void)state;
+    v = grammar_vocabulary(false);
+    return 0;
+}
+
+static int close_vocab(void **state)
+{
+    (void)state;
+    grammar_vocab_close(v);
+    return 0;
+}
+
+static void check(const char *schema, const char *text, bool valid)
+{
+    struct grammar *g = grammar_of(schema);
+
+    if (grammar_takes(g, v, text) != valid)
+        fail_msg("%s %s %s", schema, valid ? "refuses" : "takes", text);
+    grammar_unref(g);
+}
+
+static void takes(const char *schema, const char *text)
+{
+    check(schema, text, true);
+}
+
+static void refuses(const char *schema, const char *text)
+{
+    check(schema, text, false);
+}
+
+static void formats(void **state)
+{
+    static const struct {
+        const char *format, *text;
+        bool valid;
+    } cases[] = {
+        {"date", "2024-02-29", true},
+        {"date", "2023-02-29", false},
+        {"date", "2000-02-29", true},
+        {"date", "1900-02-29", false},
+        {"date", "1999-04-30", true},
+        {"date", "1999-04-31", false},
+        {"date", "1999-13-01", false},
+        {"date", "1999-12-31", true},
+        {"time", "23:59:59Z", true},
+        {"time", "24:00:00Z", false},
+        {"time", "01:02:03.25+05:30", true},
+        {"time", "01:02:03", false},
+        {"date-time", "2024-02-29T12:00:00Z", true},
+        {"date-time", "2024-02-30T12:00:00Z", false},
+        {"uuid", "123e4567-e89b-12d3-a456-426614174000", true},
+        {"uuid", "123e4567-e89b-12d3-a456-42661417400", false},
+        {"email", "a.b@c.example", true},
+        {"email", "a.@c.example", false},
+        {"email", "a@b", false},
+        {"hostname", "a-b.example", true},
+        {"hostname", "-a.example", false},
+        {"ipv4", "255.0.19.1", true},
+        {"ipv4", "256.0.0.1", false},
+        {"ipv4", "01.0.0.1", false},
+        {"ipv6", "2001:db8::1", true},
+        {"ipv6", "::", true},
+        {"ipv6", "1::2::3", false},
+        {"ipv6", "1:2:3:4:5:6:7:8", true},
+        {"ipv6", "1:2:3:4:5:6:7", false},
+        {"duration", "P1Y2M3DT4H5M6S", true},
+        {"duration", "PT36H", true},
+        {"duration", "P", false},
+        {"duration", "P1D2Y", false},
+        {"uri", "https://example.org/a/b?c=d#e", true},
+        {"uri", "example.org", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char schema[128], text[128];
+        struct grammar *g;
+
+        snprintf(schema, sizeof schema, "{\"type\":\"string\",\"format\":\"%s\"}",
+                 cases[i].format);
+        snprintf(text, sizeof text, "\"%s\"", cases[i].text);
+        g = grammar_of(schema);
+        if (grammar_takes(g, v, text) != cases[i].valid)
+            fail_msg("%s: %s", cases[i].format, text);
+        grammar_unref(g);
+    }
+}
+
+/* A text is both: so libraries write a format that they know more of. */
+static void formats_with_patterns(void **state)
+{
+    static const char schema[] =
+        "{\"format\":\"uuid\",\"minLength\":36,\"pattern\":\"^([0-9a-f]{8}-[0-9a-f]{4}-"
+        "[1-8]"
+        "[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}|00000000-0000-0000-0000-"
+        "000000000000)$\"}";
+
+    (void)state;
+    takes("{\"format\":\"date\",\"pattern\":\"^20\"}", "\"2024-02-29\"");
+    refuses("{\"format\":\"date\",\"pattern\":\"^20\"}", "\"1999-12-31\"");
+    refuses("{\"format\":\"date\",\"pattern\":\"^20\"}", "\"20\"");
+    takes("{\"format\":\"ipv4\",\"pattern\":\"\",\"maxLength\":8}", "\"10.0.0.1\"");
+    refuses("{\"format\":\"ipv4\",\"pattern\":\"\",\"maxLength\":8}", "\"10.0.0.11\"");
+    takes("{\"allOf\":[{\"format\":\"date\"},{\"pattern\":\"29$\"}]}",
+          "\"2024-02-29\"");
+    refuses("{\"allOf\":[{\"format\":\"date\"},{\"pattern\":\"29$\"}]}",
+            "\"2024-02-28\"");
+    takes(schema, "\"123e4567-e89b-12d3-a456-426614174000\"");
+    takes(schema, "\"00000000-0000-0000-0000-000000000000\"");
+    refuses(schema, "\"123E4567-e89b-12d3-a456-426614174000\"");
+    refuses(schema, "\"123e4567-e89b-02d3-a456-426614174000\"");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(formats),
+        cmocka_unit_test(formats_with_patterns),
+    };
+
+    return cmocka_run_group_tests(tests, open_vocab, close_vocab);
+}
