@@ -68,22 +68,51 @@ void build_get_count(struct build *b, const json_t *schema, const char *key,
 
 /* ---- references --------------------------------------------------------- */
 
-/* The next part of a JSON pointer, unescaped; false: too long. */
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9'                     ? c - '0'
+           : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+                                                    : -1;
+}
+
+/* A byte of a URI's fragment, which may be written as %XX. */
+static char fragment_byte(const char **at)
+{
+    const char *s = *at;
+
+    *at += 1;
+    if (s[0] != '%' || hex_digit(s[1]) < 0 || hex_digit(s[2]) < 0)
+        return s[0];
+    *at += 2;
+    return (char)(hex_digit(s[1]) * 16 + hex_digit(s[2]));
+}
+
+/* The next part of a JSON pointer, unescaped; false: too long, or there is none
+ * of that name. */
 static bool pointer_part(const char **at, char *part, size_t cap)
 {
     size_t n = 0;
 
-    for (; **at && **at != '/'; (*at)++) {
-        char c = **at;
+    while (**at && **at != '/') {
+        char c = fragment_byte(at);
 
-        if (c == '~' && ((*at)[1] == '0' || (*at)[1] == '1'))
-            c = *++*at == '0' ? '~' : '/';
-        if (n + 1 >= cap)
+        if (c == '~' && (**at == '0' || **at == '1'))
+            c = *(*at)++ == '0' ? '~' : '/';
+        if (n + 1 >= cap || !c)
             return false;
         part[n++] = c;
     }
     part[n] = '\0';
     return true;
+}
+
+/* SIZE_MAX: it is none. */
+static size_t array_index(const char *part)
+{
+    char *end = NULL;
+    const unsigned long i = strtoul(part, &end, 10);
+
+    return *part >= '0' && *part <= '9' && !*end ? i : SIZE_MAX;
 }
 
 const json_t *build_resolve(struct build *b, const json_t *ref)
@@ -102,7 +131,7 @@ const json_t *build_resolve(struct build *b, const json_t *ref)
         if (!pointer_part(&at, part, sizeof part))
             value = NULL;
         else if (json_is_array(value))
-            value = json_array_get(value, (size_t)strtoul(part, NULL, 10));
+            value = json_array_get(value, array_index(part));
         else
             value = json_object_get(value, part);
     }

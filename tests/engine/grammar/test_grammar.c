@@ -280,6 +280,11 @@ static void schemas_refused(void **state)
          "\"const\":1}]},\"b\":{\"$ref\":\"#/$defs/a\"}}}",
          "without anything in between"},
         {"{\"$ref\":\"#/x\"}", "names nothing"},
+        {"{\"prefixItems\":[{}],\"items\":{\"$ref\":\"#/prefixItems/x\"}}",
+         "names nothing"},
+        {"{\"prefixItems\":[{}],\"items\":{\"$ref\":\"#/prefixItems/1\"}}",
+         "names nothing"},
+        {"{\"$ref\":\"#/$defs/a%00b\",\"$defs\":{\"a\":{}}}", "names nothing"},
         {"{\"$ref\":\"http://a/b\"}", "is not a place in this schema"},
         {"{\"type\":\"object\",\"properties\":{\"a\":{\"$ref\":\"#\"}},\"required\":["
          "\"a\"]}",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_grammar_formats.c - formats of strings, alone and beside a pattern
+ * test_grammar_formats.c - formats of strings, alone and beside a pattern; how
+ * references name their places
  */
 #include "tests/support/grammar_check.h"
 
@@ -122,11 +123,25 @@ static void formats_with_patterns(void **state)
     refuses(schema, "\"123e4567-e89b-02d3-a456-426614174000\"");
 }
 
+/* A reference is the fragment of a URI, and that a JSON pointer. */
+static void references(void **state)
+{
+    (void)state;
+    takes("{\"$ref\":\"#/$defs/a%20b~1%7e0%c3%a9\",\"$defs\":{\"a b/~\\u00e9\":{"
+          "\"const\":1}}}",
+          "1");
+    takes("{\"$ref\":\"#/$defs/100%\",\"$defs\":{\"100%\":{\"const\":1}}}", "1");
+    takes("{\"$ref\":\"#/$defs/a/anyOf/1\",\"$defs\":{\"a\":{\"anyOf\":[{\"const\":1},{"
+          "\"const\":2}]}}}",
+          "2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formats),
         cmocka_unit_test(formats_with_patterns),
+        cmocka_unit_test(references),
     };
 
     return cmocka_run_group_tests(tests, open_vocab, close_vocab);
