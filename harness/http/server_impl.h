@@ -45,7 +45,7 @@ struct exchange {
     uint64_t said_ns;          /* a stream has sent something, or begun */
     uint64_t asker;            /* whose queue it waits in */
 
-    char method[12], path[160];
+    char method[12], path[320]; /* a model's name may be that of a file */
     enum metrics_route route;
     int status; /* of the reply; 0: none yet */
     struct textbuf body;

@@ -34,6 +34,7 @@ struct fixture {
 };
 
 static struct fixture f;
+static const char *model_name = "stories";
 static int most_connections = 300;
 static double comment_s = 60;
 
@@ -54,7 +55,7 @@ static inline void make_ready(const char *template)
     const struct answer_model model = {.scheduler = &fake_one,
                                        .tok = f.tok,
                                        .chat = chat_template_find(template),
-                                       .name = "stories",
+                                       .name = model_name,
                                        .n_ctx = 256,
                                        .n_vocab = tokenizer_n_vocab(f.tok),
                                        .longest_token = 16};
@@ -67,7 +68,7 @@ static inline void make_ready(const char *template)
 static inline void open_server(double timeout_s, bool ready)
 {
     const struct server_params params = {.at = &f.at,
-                                         .name = "stories",
+                                         .name = model_name,
                                          .keys = f.keys,
                                          .max_body = 100000,
                                          .timeout_s = timeout_s,

@@ -35,6 +35,24 @@ static void routes(void **state)
     assert_int_equal(close_server(), false);
 }
 
+/* As long as a file's. */
+static void a_long_name(void **state)
+{
+    char name[251], path[300];
+
+    (void)state;
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    model_name = name;
+    open_server(60, true);
+    snprintf(path, sizeof path, "/v1/models/%s", name);
+    assert_int_equal(status_of(get(path, "")), 200);
+    snprintf(path, sizeof path, "/v1/models/%sn", name);
+    assert_refused(get(path, ""), 404, "nnn");
+    close_server();
+    model_name = "stories";
+}
+
 static void whole_answers(void **state)
 {
     json_t *root, *choice;
@@ -310,6 +328,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(routes),
+        cmocka_unit_test(a_long_name),
         cmocka_unit_test(whole_answers),
         cmocka_unit_test(streams),
         cmocka_unit_test(a_stream_without_news),
