@@ -216,7 +216,8 @@ void load_reply_header(struct load_reply *p, const char *line, size_t len)
     if (begins_with(line, len, "HTTP/")) {
         const char *at = memchr(line, ' ', len);
 
-        snprintf(value, sizeof value, "%.*s", at && line + len - at > 4 ? 4 : 0,
+        /* a reason need not follow it */
+        snprintf(value, sizeof value, "%.*s", at && line + len - at >= 4 ? 4 : 0,
                  at ? at : line);
         p->r->http_status = atoi(value);
         p->is_events = false; /* of the last header, should there be several */

@@ -141,6 +141,18 @@ static void a_cut_body_is_seen(void **state)
     }
 }
 
+/* The line with the status may end behind the number. */
+static void a_status_needs_no_reason(void **state)
+{
+    (void)state;
+    read_reply("HTTP/1.1 200", TYPE, PIECE DONE, 7);
+    assert_string_equal(record.why, "");
+    assert_int_equal(record.http_status, 200);
+    assert_int_equal(record.end, LOAD_OK);
+    read_reply("HTTP/1.1 20", TYPE, PIECE DONE, 7);
+    assert_int_equal(record.end, LOAD_FAILED);
+}
+
 static void wrong_replies(void **state)
 {
     static const struct {
@@ -250,6 +262,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(thoughts_are_text, begin, end),
         cmocka_unit_test_setup_teardown(no_error_is_none, begin, end),
         cmocka_unit_test_setup_teardown(a_cut_body_is_seen, begin, end),
+        cmocka_unit_test_setup_teardown(a_status_needs_no_reason, begin, end),
         cmocka_unit_test_setup_teardown(wrong_replies, begin, end),
         cmocka_unit_test_setup_teardown(sizes_are_bounded, begin, end),
         cmocka_unit_test_setup_teardown(wrong_counts, begin, end),
