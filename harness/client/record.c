@@ -132,8 +132,10 @@ static void take_piece(struct load_reply *p)
     }
     if (!r->n_pieces)
         r->n_first_tokens = n_tokens;
-    else if (!keep_gap(r, (float)((double)(p->now_ns - r->last_ns) * 1e-6), n_tokens))
+    else if (!keep_gap(r, (float)((double)(p->now_ns - r->last_ns) * 1e-6), n_tokens)) {
         load_record_fail(r, "no memory for its times");
+        return;
+    }
     r->first_ns = r->n_pieces ? r->first_ns : p->now_ns;
     r->last_ns = p->text_ns = p->now_ns;
     r->n_pieces++;
