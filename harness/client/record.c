@@ -278,17 +278,38 @@ bool load_reply_feed(struct load_reply *p, const char *bytes, size_t len,
     }
 }
 
+/* What the body of an error says: OpenAI's shape, that of older vLLM and of others, or
+ * else its text as it is. */
+static void say_body(const struct load_reply *p, char *buf, size_t cap)
+{
+    json_t *body = json_loadb(p->plain, p->n_plain, JSON_ALLOW_NUL, NULL);
+    const json_t *error = json_object_get(body, "error");
+    const json_t *said[] = {json_object_get(error, "message"), error,
+                            json_object_get(body, "message"),
+                            json_object_get(body, "detail")};
+    const char *plain = p->plain, *text = NULL;
+    size_t len = p->n_plain;
+
+    for (; len && strchr("\r\n \t", *plain); len--)
+        plain++;
+    for (size_t i = 0; i < sizeof said / sizeof said[0] && !text; i++)
+        text = is_text(said[i]) ? json_string_value(said[i]) : NULL;
+    if (text)
+        snprintf(buf, cap, ": %.*s", QUOTED, text);
+    else if (len && *plain != '<') /* a page says nothing in so few letters */
+        snprintf(buf, cap, ": %.*s", len < QUOTED ? (int)len : QUOTED, plain);
+    for (size_t n = strlen(buf); n && strchr("\r\n \t", buf[n - 1]); n--)
+        buf[n - 1] = '\0';
+    json_decref(body);
+}
+
 /* A reply that is not 200: the number, and what its body says. */
 static void say_status(struct load_reply *p)
 {
     struct load_record *r = p->r;
-    json_t *body = json_loadb(p->plain, p->n_plain, JSON_ALLOW_NUL, NULL);
-    const json_t *error = json_object_get(body, "error");
-    const json_t *message = json_object_get(error, "message");
     char said[QUOTED + 8] = "";
 
-    if (json_is_string(message))
-        snprintf(said, sizeof said, ": %.*s", QUOTED, json_string_value(message));
+    say_body(p, said, sizeof said);
     r->is_refusal = r->http_status == 429 || r->http_status == 503;
     if (r->http_status >= 300 && r->http_status < 400)
         load_record_fail(r, "HTTP %d: it points elsewhere, which is not followed",
@@ -298,21 +319,23 @@ static void say_status(struct load_reply *p)
                          r->retry_after, said);
     else
         load_record_fail(r, "HTTP %d%s", r->http_status, said);
-    json_decref(body);
 }
 
 void load_reply_end(struct load_reply *p, uint64_t now_ns)
 {
     struct load_record *r = p->r;
+    char said[QUOTED + 8] = "";
 
     r->done_ns = now_ns;
     if (r->end != LOAD_RUNNING)
         return;
     if (r->http_status != 200)
         say_status(p);
-    else if (!p->is_events)
-        load_record_fail(r, "the reply is no stream of events (text/event-stream)");
-    else if (!p->sse.n_events && p->sse.n_odd_lines)
+    else if (!p->is_events) {
+        say_body(p, said, sizeof said);
+        load_record_fail(r, "the reply is no stream of events (text/event-stream)%s",
+                         said);
+    } else if (!p->sse.n_events && p->sse.n_odd_lines)
         load_record_fail(r, "the reply has no event, and %zu lines that are none",
                          p->sse.n_odd_lines);
     else if (!r->n_pieces)
