@@ -327,6 +327,8 @@ void load_reply_end(struct load_reply *p, uint64_t now_ns)
     char said[QUOTED + 8] = "";
 
     r->done_ns = now_ns;
+    if (r->n_pieces && !r->n_tokens)
+        r->n_tokens = -1; /* no count of a text */
     if (r->end != LOAD_RUNNING)
         return;
     if (r->http_status != 200)

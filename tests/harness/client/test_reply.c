@@ -241,6 +241,9 @@ static void wrong_counts(void **state)
     assert_int_equal(record.n_prompt, -1);
     assert_int_equal(record.n_tokens, -1);
     assert_int_equal(load_record_tokens(&record), 1);
+    read_reply(HEADER, TYPE,
+               PIECE PIECE "data: {\"usage\":{\"completion_tokens\":0}}\n\n" DONE, 9);
+    assert_int_equal(load_record_tokens(&record), 2); /* there is a text */
 }
 
 /* llama-server says with each piece how many tokens there were: a piece of half a
