@@ -340,9 +340,10 @@ void load_reply_end(struct load_reply *p, uint64_t now_ns)
     } else if (!p->sse.n_events && p->sse.n_odd_lines)
         load_record_fail(r, "the reply has no event, and %zu lines that are none",
                          p->sse.n_odd_lines);
-    else if (!r->n_pieces)
+    else if (!r->n_pieces) {
+        r->is_empty = p->is_done || p->is_over;
         load_record_fail(r, "the answer is empty");
-    else if (!p->is_done && !p->is_over)
+    } else if (!p->is_done && !p->is_over)
         load_record_fail(r, "the stream ended after %d pieces, before the answer did",
                          r->n_pieces);
     else

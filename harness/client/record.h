@@ -44,6 +44,7 @@ struct load_record {
     int http_status;    /* 0: none came */
     bool is_refusal;    /* 429 or 503: the server says it is full */
     bool is_late;       /* failed as it took too long */
+    bool is_empty;      /* failed as a whole answer without text */
     double retry_after; /* s, with a refusal; 0: not said */
     char why[200];      /* of LOAD_FAILED, one clause */
 };

@@ -90,6 +90,13 @@ static void note_calibration(struct load_run *x, const struct load_record *r,
         x->prompts.n_known = r->n_cached;
 }
 
+/* An answer that is whole but has no text is one: the first tokens of a model that
+ * thinks may be a mark that the server keeps to itself. */
+static bool is_answered(const struct load_result *r)
+{
+    return r->n && (r->records[0].end == LOAD_OK || r->records[0].is_empty);
+}
+
 /* Two answers of a token to prompts of a few words and of many: how many tokens a word
  * is, what the server adds, and how much of that it keeps. A server that says no usage
  * leaves a word a token. */
@@ -116,7 +123,7 @@ static enum status calibrate(struct load_run *x, struct err *err)
             break;
         if (r.is_interrupted)
             st = err_set(err, ST_INTERRUPTED, "interrupted");
-        else if (!r.n || r.records[0].end != LOAD_OK)
+        else if (!is_answered(&r))
             st = err_set(err, ST_IO, "%s does not answer a request: %s", x->url,
                          r.n ? r.records[0].why : "none was sent");
         else

@@ -17,6 +17,7 @@
  *   key=KEY        that requests must have
  *   port=N         instead of a free one
  *   extra=N        tokens that usage counts too many
+ *   quiet=N        so many tokens at the beginning of each answer have no text
  *   fault=NAME     hang, stop, close, json, event, long, redirect, busy, error, html,
  *                  endless, empty, ping (no text any more, only what keeps the
  *                  connection alive), linger (the body does not end), exit (of the
@@ -68,7 +69,9 @@ struct connection {
 
 static struct connection connections[MAX_CONNECTIONS];
 static double ttft_ms = 5, gap_ms = 2, slow_ms, stall_at, stall_long;
-static int slow_every, n_slots = 512, n_cached, n_extra, fault_every = 1, n_busy, port;
+static int slow_every, n_slots = 512, n_cached, n_extra, n_quiet, fault_every = 1,
+                       n_busy;
+static int port;
 static unsigned long n_requests;
 static const char *fault = "", *name, *api_key;
 static bool remembers;
@@ -373,7 +376,10 @@ static void send_token(struct connection *c)
     if (strcmp(c->fault, "event") != 0) {
         if (c->n_sent < MAX_TOKENS)
             c->sent[c->n_sent] = clock_ns();
-        put_chunk(c, "data: {\"choices\":[{\"delta\":{\"content\":\" word\"}}]}\n\n");
+        put_chunk(
+            c, c->n_sent < n_quiet
+                   ? "data: {\"choices\":[{\"delta\":{\"content\":\"\"}}]}\n\n"
+                   : "data: {\"choices\":[{\"delta\":{\"content\":\" word\"}}]}\n\n");
     }
     if (c->n_sent < MAX_TOKENS - 1 || !endless)
         c->n_sent++;
@@ -490,6 +496,8 @@ static void set(const char *text)
         api_key = v;
     } else if (!strncmp(text, "extra=", 6)) {
         n_extra = atoi(v);
+    } else if (!strncmp(text, "quiet=", 6)) {
+        n_quiet = atoi(v);
     } else if (!strncmp(text, "fault=", 6)) {
         fault = v;
     } else if (!strncmp(text, "port=", 5)) {

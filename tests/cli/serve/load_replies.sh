@@ -15,6 +15,13 @@ serve ttft=1 gap=1 fault=linger every=4
 load --users 2 --requests 5 --output 4 --timeout 0.4 --json || fail "linger: $(cat err)"
 grep -q '"n_failed": 0' out || fail "whole answers are failures: $(cat out)"
 
+# The first tokens of a model that thinks may have no text: the two of the requests
+# beforehand, too, which nevertheless say how long prompts are.
+serve ttft=1 gap=1 quiet=2
+load --users 1 --requests 5 --output 10 --json || fail "a model that thinks: $(cat err)"
+grep -q '"output_tokens": 10' out && grep -q '"output_pieces": 8' out && grep -q '"n_failed": 0' out &&
+    grep -qE '"prompt_tokens": 4[0-9]' out || fail "a model that thinks: $(cat out)"
+
 # The model's name is sent as the server gave it, however long: paths are names, too.
 long=/$(printf 'folder-%.0s' $(seq 20))/model.gguf
 serve ttft=1 gap=1 name="$long" key=abc-123

@@ -246,6 +246,19 @@ static void wrong_counts(void **state)
     assert_int_equal(load_record_tokens(&record), 2); /* there is a text */
 }
 
+/* A whole answer without text is not one that was cut off. */
+static void empty_answers(void **state)
+{
+    (void)state;
+    read_reply(HEADER, TYPE, USAGE DONE, 9);
+    assert_int_equal(record.end, LOAD_FAILED);
+    assert_true(record.is_empty);
+    assert_int_equal(record.n_prompt, 9);
+    read_reply(HEADER, TYPE, USAGE, 9);
+    assert_int_equal(record.end, LOAD_FAILED);
+    assert_false(record.is_empty);
+}
+
 /* llama-server says with each piece how many tokens there were: a piece of half a
  * character more is of two. */
 static void pieces_of_several_tokens(void **state)
@@ -278,6 +291,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(no_error_is_none, begin, end),
         cmocka_unit_test_setup_teardown(a_cut_body_is_seen, begin, end),
         cmocka_unit_test_setup_teardown(a_status_needs_no_reason, begin, end),
+        cmocka_unit_test_setup_teardown(empty_answers, begin, end),
         cmocka_unit_test_setup_teardown(wrong_replies, begin, end),
         cmocka_unit_test_setup_teardown(sizes_are_bounded, begin, end),
         cmocka_unit_test_setup_teardown(wrong_counts, begin, end),
