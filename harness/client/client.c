@@ -4,6 +4,7 @@
  */
 #include "harness/client/client.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,14 @@ void load_result_free(struct load_result *r)
         load_record_free(&r->records[i]);
     free(r->records);
     memset(r, 0, sizeof *r);
+}
+
+double client_pause_s(const struct load_record *r)
+{
+    if (r->end == LOAD_OK)
+        return 0;
+    return r->is_refusal && r->retry_after > 0 ? fmin(r->retry_after, LOAD_PAUSE_MAX_S)
+                                               : LOAD_PAUSE_S;
 }
 
 #ifndef SLM_HAVE_CURL

@@ -70,6 +70,10 @@ struct load_result {
     bool is_interrupted, gave_up;
 };
 
+/* How long a user waits behind this request until the next one; 0 where it succeeded.
+ */
+double client_pause_s(const struct load_record *r);
+
 /* Runs the work. What a server does wrong is in the records. Errors: ST_UNSUPPORTED (no
  * libcurl), ST_USAGE (a URL that cannot be one), ST_NO_MEMORY, ST_IO, and those of
  * work->body. */

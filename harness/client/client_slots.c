@@ -123,19 +123,9 @@ static void put_away(struct client *c, struct slot *s)
 
 static void pause_user(struct client *c, struct slot *s, uint64_t now)
 {
-    const struct load_record *r = &s->record;
-    double seconds = LOAD_PAUSE_S;
-
-    s->resume_ns = now;
-    if (r->end == LOAD_OK) {
-        c->any_ok = true;
-        c->n_failed_in_row = 0;
-        return;
-    }
-    if (r->is_refusal && r->retry_after > 0)
-        seconds = r->retry_after < LOAD_PAUSE_MAX_S ? r->retry_after : LOAD_PAUSE_MAX_S;
-    s->resume_ns += (uint64_t)(seconds * 1e9);
-    c->n_failed_in_row++;
+    s->resume_ns = now + (uint64_t)(client_pause_s(&s->record) * 1e9);
+    c->any_ok |= s->record.end == LOAD_OK;
+    c->n_failed_in_row = s->record.end == LOAD_OK ? 0 : c->n_failed_in_row + 1;
 }
 
 static void say_curl(struct slot *s, CURLcode code)

@@ -150,6 +150,18 @@ static double seconds_of(const struct load_record *q)
     return (double)(q->done_ns - q->sent_ns) * 1e-9;
 }
 
+/* From when it was sent until its user sends the next one. */
+static double seconds_to_next(const struct load_record *q)
+{
+    return seconds_of(q) + client_pause_s(q);
+}
+
+/* What a failed request has sent is no answer. */
+static double tokens_of(const struct load_record *q)
+{
+    return q->end == LOAD_OK ? (double)load_record_tokens(q) : 0;
+}
+
 static double seconds_within(const struct load_record *q, uint64_t from, uint64_t to)
 {
     const uint64_t a = q->sent_ns > from ? q->sent_ns : from;
@@ -158,31 +170,37 @@ static double seconds_within(const struct load_record *q, uint64_t from, uint64_
     return b > a ? (double)(b - a) * 1e-9 : 0;
 }
 
-/* What the times of requests say, in a closed loop where nobody pauses: the number in
- * flight is n_users, so by Little's law n_users requests end in the mean time of one.
- * For levels of so few requests that hardly any time is between the first that counts
- * and the last that was sent. */
+/* What the times of requests say, in a closed loop: by Little's law n_users requests
+ * are sent in the mean time from one of a user's to the next. For levels of so few
+ * requests that hardly any time is between the first that counts and the last that was
+ * sent. The interval is that of a ratio, tokens over time, of which an answer has both.
+ */
 static void throughput_of_times(struct load_figures *f, const struct work *w,
                                 int n_users, double mean_s)
 {
     const double n = (double)w->n;
-    double tokens = 0, squares = 0, half = NAN;
+    double tokens = 0, to_next_s = 0, squares = 0;
 
     for (size_t i = 0; i < w->n; i++) {
-        const double s = seconds_of(&w->v[i]) - mean_s;
+        tokens += tokens_of(&w->v[i]) / n;
+        to_next_s += seconds_to_next(&w->v[i]) / n;
+    }
+    f->req_per_s = n_users / to_next_s;
+    f->in_flight = n_users * mean_s / to_next_s;
+    f->tok_per_s = f->req_per_s * tokens;
+    if (w->n < 2)
+        return;
+    for (size_t i = 0; i < w->n; i++) {
+        const double off =
+            tokens_of(&w->v[i]) - tokens / to_next_s * seconds_to_next(&w->v[i]);
 
-        tokens += w->v[i].end == LOAD_OK ? (double)load_record_tokens(&w->v[i]) : 0;
-        squares += s * s;
+        squares += off * off;
     }
-    f->req_per_s = n_users / mean_s;
-    f->in_flight = n_users;
-    f->tok_per_s = f->req_per_s * tokens / n;
-    if (w->n > 1)
-        half = stats_t_quantile(n - 1) * sqrt(squares / (n - 1) / n);
-    if (half < mean_s) {
-        f->tok_per_s_lo = f->tok_per_s * mean_s / (mean_s + half);
-        f->tok_per_s_hi = f->tok_per_s * mean_s / (mean_s - half);
-    }
+    const double half =
+        f->req_per_s * stats_t_quantile(n - 1) * sqrt(squares / (n - 1) / n);
+
+    f->tok_per_s_lo = fmax(0, f->tok_per_s - half);
+    f->tok_per_s_hi = f->tok_per_s + half;
 }
 
 static void throughput_of_window(struct load_figures *f, const struct load_result *r,

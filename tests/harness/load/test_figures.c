@@ -111,9 +111,10 @@ static void few_requests_do_not_make_it_fast(void **state)
     }
 }
 
-/* A request that failed has no tokens, but took its time. */
+/* A request that failed has no tokens, but took its time, and its user's pause. */
 static void failures_are_not_throughput(void **state)
 {
+    const double mean_s = E2E_S + LOAD_PAUSE_S / 4;
     struct load_result r = make_run(4, 2);
     struct load_figures f;
 
@@ -122,7 +123,58 @@ static void failures_are_not_throughput(void **state)
     f = figures_of(&r, 4);
     assert_int_equal(f.n, 4);
     assert_int_equal(f.n_failed, 1);
-    assert_true(fabs(f.tok_per_s / (3 * N_TOKENS / E2E_S) - 1) < 0.02);
+    assert_true(fabs(f.tok_per_s / (3 * N_TOKENS / mean_s) - 1) < 0.001);
+    assert_true(fabs(f.req_per_s / (4 / mean_s) - 1) < 0.001);
+    assert_true(fabs(f.in_flight / (4 * E2E_S / mean_s) - 1) < 0.001);
+    free_run(&r);
+}
+
+/* A server with one place refuses three of four users at once; they come back after a
+ * second each time. Its throughput is that of one user, whatever they ask. */
+static void refusals_are_not_throughput(void **state)
+{
+    struct load_result r = {.n = 12};
+    struct load_figures f;
+
+    (void)state;
+    r.records = calloc(r.n, sizeof *r.records);
+    assert_non_null(r.records);
+    for (size_t i = 0; i < r.n; i++) {
+        r.records[i] = make_record((double)(i / 4) * E2E_S, i % 4 ? 0.001 : 1);
+        if (i % 4 == 0)
+            continue;
+        r.records[i].end = LOAD_FAILED;
+        r.records[i].n_pieces = 0;
+        r.records[i].is_refusal = true;
+        r.records[i].retry_after = E2E_S;
+    }
+    r.begin_ns = START_NS;
+    r.end_ns = r.records[r.n - 1].sent_ns;
+    f = figures_of(&r, 4);
+    assert_int_equal(f.n_failed, 6);
+    assert_true(isnan(f.little)); /* the window is short */
+    assert_true(fabs(f.tok_per_s / (N_TOKENS / E2E_S) - 1) < 0.01);
+    free_run(&r);
+}
+
+/* Answers of any length at one speed: the time of each says nothing of how sure the
+ * throughput is. */
+static void long_answers_do_not_make_it_unsure(void **state)
+{
+    struct load_result r = make_run(8, 3);
+    struct load_figures f;
+
+    (void)state;
+    for (size_t i = 0; i < r.n; i++) {
+        struct load_record *q = &r.records[i];
+
+        q->n_tokens = 10 + 10 * (int)(i % 5);
+        q->last_ns = q->done_ns = q->sent_ns + (uint64_t)q->n_tokens * 20000000;
+    }
+    f = figures_of(&r, 8);
+    assert_true(isnan(f.little));
+    assert_true(fabs(f.tok_per_s - 8 / 0.02) < 1);
+    assert_true(f.tok_per_s_hi - f.tok_per_s_lo < 1);
     free_run(&r);
 }
 
@@ -169,6 +221,8 @@ int main(void)
         cmocka_unit_test(throughput_is_the_servers),
         cmocka_unit_test(few_requests_do_not_make_it_fast),
         cmocka_unit_test(failures_are_not_throughput),
+        cmocka_unit_test(refusals_are_not_throughput),
+        cmocka_unit_test(long_answers_do_not_make_it_unsure),
         cmocka_unit_test(pieces_of_failures_are_not_throughput),
         cmocka_unit_test(cold_and_cached_are_kept_apart),
     };
