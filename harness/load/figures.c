@@ -110,14 +110,17 @@ static enum status gaps(struct load_figures *f, const struct work *w, struct err
     double *v;
 
     for (size_t i = 0; i < w->n; i++)
-        n += w->v[i].n_pieces > 1 ? (size_t)w->v[i].n_pieces - 1 : 0;
+        n += (size_t)w->v[i].n_pieces;
     v = malloc((n + 1) * sizeof *v);
     if (!v)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu times", n);
-    for (size_t i = 0; i < w->n; i++)
+    for (size_t i = 0; i < w->n; i++) {
         for (int k = 0; k + 1 < w->v[i].n_pieces; k++)
             v[at++] = (double)w->v[i].gap_ms[k];
-    f->itl_ms = three(v, n);
+        if (w->v[i].end != LOAD_OK && w->v[i].n_pieces)
+            v[at++] = INFINITY; /* the one that nothing ended */
+    }
+    f->itl_ms = three(v, at);
     free(v);
     return ST_OK;
 }

@@ -178,6 +178,29 @@ static void long_answers_do_not_make_it_unsure(void **state)
     free_run(&r);
 }
 
+/* Requests that stop after half of their text have a gap that nothing ends: where one
+ * in ten gaps is such, the 90th percentile is not known. */
+static void gaps_of_failures_have_no_end(void **state)
+{
+    struct load_result r = make_run(1, 60);
+    struct load_figures f;
+
+    (void)state;
+    for (size_t i = 0; i < r.n; i++)
+        r.records[i].n_pieces = 11;
+    f = figures_of(&r, 1);
+    assert_true(fabs(f.itl_ms.p90.value - (double)GAP_MS) < 1e-6);
+    for (size_t i = 0; i < r.n; i++)
+        if (i % 4) {
+            r.records[i].n_pieces = 6;
+            r.records[i].end = LOAD_FAILED;
+        }
+    f = figures_of(&r, 1);
+    assert_true(fabs(f.itl_ms.p50.value - (double)GAP_MS) < 1e-6);
+    assert_true(isnan(f.itl_ms.p90.value));
+    free_run(&r);
+}
+
 /* Nor does it in a window that is long enough to count what comes in it: here every
  * fourth one fails after 48 of its 64 tokens. */
 static void pieces_of_failures_are_not_throughput(void **state)
@@ -223,6 +246,7 @@ int main(void)
         cmocka_unit_test(failures_are_not_throughput),
         cmocka_unit_test(refusals_are_not_throughput),
         cmocka_unit_test(long_answers_do_not_make_it_unsure),
+        cmocka_unit_test(gaps_of_failures_have_no_end),
         cmocka_unit_test(pieces_of_failures_are_not_throughput),
         cmocka_unit_test(cold_and_cached_are_kept_apart),
     };
