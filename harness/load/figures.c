@@ -101,7 +101,7 @@ static double median_ttft(struct work *w, double cold_tokens, bool cached)
             is_cached(&w->v[i], cold_tokens) == cached)
             w->a[n++] = ttft_of(&w->v[i]);
     stats_sort(w->a, n);
-    return n ? stats_quantile_sorted(w->a, n, 0.5) : NAN;
+    return load_quantile(w->a, n, 0.5).value;
 }
 
 static enum status gaps(struct load_figures *f, const struct work *w, struct err *err)

@@ -235,6 +235,11 @@ static void cold_and_cached_are_kept_apart(void **state)
     assert_int_equal(f.n_cached, f.n / 2 + f.n % 2); /* the first is warm-up */
     assert_true(fabs(f.ttft_cold_s - TTFT_S) < 1e-6);
     assert_true(fabs(f.ttft_cached_s - (TTFT_S - 0.2)) < 1e-6);
+    /* four are no median */
+    for (size_t i = 0; i < r.n; i++)
+        r.records[i].n_cached = i < 36 ? 20 : 100;
+    f = figures_of(&r, 1);
+    assert_true(f.n_cached == 4 && isnan(f.ttft_cached_s));
     free_run(&r);
 }
 
