@@ -87,6 +87,15 @@ static struct load_three of_each(struct work *w,
     return three(w->a, n);
 }
 
+/* Of an open loop: all connections may be in use when a request is due. */
+static double sent_late_ms(struct work *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        w->a[i] = (double)(w->v[i].sent_ns - w->v[i].scheduled_ns) * 1e-6;
+    stats_sort(w->a, w->n);
+    return stats_quantile_sorted(w->a, w->n, 0.99);
+}
+
 static bool is_cached(const struct load_record *r, double cold_tokens)
 {
     return (double)r->n_cached > cold_tokens;
@@ -343,6 +352,8 @@ enum status load_figures_make(struct load_figures *f, const struct load_result *
         w.v = r->records + f->n_warm_up;
         w.n = f->n = r->n - f->n_warm_up;
         throughput(f, r, &w, n_users);
+        if (!n_users && w.n)
+            f->sent_late_ms = sent_late_ms(&w);
         f->ttft_s = of_each(&w, ttft_of);
         f->tpot_ms = of_each(&w, tpot_of);
         f->e2e_s = of_each(&w, e2e_of);

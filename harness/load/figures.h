@@ -30,11 +30,12 @@ struct load_three {
 struct load_figures {
     size_t n, n_failed, n_warm_up; /* n: that count, failed ones included */
     bool settled;                  /* MSER-5 found an end of the warm-up */
-    double drift, drift_p;         /* of the end-to-end times (stats_drift_test()) */
-    double window_s;  /* from the first that counts to the last that was sent */
-    double tok_per_s; /* of all users: tokens that came in the window; of one that
-                         is short beside a request, those of the users' requests
-                         over their mean time */
+    double sent_late_ms; /* how late they were sent: 99th percentile; 0: no open loop */
+    double drift, drift_p; /* of the end-to-end times (stats_drift_test()) */
+    double window_s;       /* from the first that counts to the last that was sent */
+    double tok_per_s;      /* of all users: tokens that came in the window; of one that
+                              is short beside a request, those of the users' requests
+                              over their mean time */
     double tok_per_s_lo, tok_per_s_hi; /* from means of ten parts of the window, or from
                                           the times of the requests */
     double req_per_s;                  /* sent in the window */

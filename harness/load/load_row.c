@@ -72,6 +72,9 @@ static void fill_validity(struct row *row, const struct load_settings *s,
 
     if (r->late_p99_ms > s->max_late_ms)
         text_append(why, sizeof why, ", client late by %.1f ms", r->late_p99_ms);
+    if (f->sent_late_ms > s->max_late_ms)
+        text_append(why, sizeof why, ", requests sent late by %.0f ms",
+                    f->sent_late_ms);
     if (row->client_cpu_pct > MAX_CLIENT_PCT)
         text_append(why, sizeof why, ", client takes %.0f %% of a CPU",
                     row->client_cpu_pct);

@@ -48,6 +48,11 @@ refused 2 "leave nothing of a --prompt of 40" load "$url" --users 1 --prompt 40 
 serve ttft=1 gap=2
 load --rate 150 --requests 30 --output 1-200 --seed 1 || fail "$(cat err)"
 grep -qE "^slmbench-(3[0-9]|[4-9][0-9]) " log || fail "nothing is sent after the 30th: $(cut -c1-60 log)"
+# Where more requests are due than may run at once, the client is late: the row says so.
+serve ttft=500 gap=1
+load --rate 2000 --requests 600 --output 2 --max-late 50 || fail "many at once: $(cat err)"
+tr '\n' ' ' <out | tr -s ' ' | grep -qE "disturbed: .*requests sent late by [0-9]{3,} ms" ||
+    fail "many at once: $(cat out)"
 refused 2 "--rate is an open loop alone" load "$url" --rate 5 --users 1
 serve ttft=0.2 gap=0.2
 load --users 1 --requests 80 --output 2 --open-loop --slo 10s/1000ms --json || fail "$(cat err)"
