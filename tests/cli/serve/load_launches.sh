@@ -34,6 +34,11 @@ grep -q '"detail": "e ended while it was asked: no memory is left"' out || fail 
 "$BENCH" load --launch "v=AT={port} sh -c 'exec \"$SLOW_SERVER\" port.v log.v port=\$AT'" --no-roof \
     --prompt 40 --users 1 --requests 5 --output 2 >out 2>err || fail "variables: $(cat err)"
 
+# ---- one that wants a key for everything is there when it says so
+SERVER_KEY=abc-123 "$BENCH" load --launch "k=$SLOW_SERVER port.k log.k port={port} key=abc-123" \
+    --no-roof --prompt 40 --users 1 --requests 5 --output 2 --api-key-env SERVER_KEY \
+    --start-timeout 3 >out 2>err || fail "a key: $(cat err)"
+
 refused 2 "--rounds repeats servers that --launch starts" load http://127.0.0.1:1 --rounds 2
 refused 2 "two servers have the name a" load --launch "a=x {port}" --launch "a=y {port}"
 rm -rf "$WORK"
