@@ -88,6 +88,8 @@ static void describe(const struct load_run *x, int n_users, double rate,
         snprintf(row->point, sizeof row->point, "load/%s%s%.20s/p%.12s/o%.12s/r%.4g",
                  row->engine, *row->engine ? "/" : "", row->model, row->prompt_lengths,
                  row->output_lengths, rate);
+    for (char *at = row->point; (at = strchr(at, '"')); at++)
+        *at = '\''; /* tables that know no quotes within quotes hold it */
 }
 
 static enum status make_samples(struct load_samples *out, const struct load_result *r,
