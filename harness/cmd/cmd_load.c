@@ -166,7 +166,7 @@ int cmd_load(int argc, char **argv)
         OPT_DOUBLE(0, "rate", &s->rate, "R", "an open loop of R requests a second only", 1e-4, 1e4),
         OPT_STR(0, "prompt", &q.prompt, "TOKENS", "512 (default), 100-900, lognormal:400:0.8"),
         OPT_STR(0, "output", &q.output, "TOKENS", "likewise, at most (default 128)"),
-        OPT_STR(0, "prompts", &s->file, "FILE", "prompts of a JSONL file, as ShareGPT's"),
+        OPT_STR(0, "prompts", &s->file, "FILE", "prompts and lengths of answers: a JSONL file, as ShareGPT's"),
         OPT_INT(0, "prefix", &s->n_prefix, "TOKENS", "all prompts begin with the same so many (default 0)", 0, LOAD_MAX_TOKENS),
         OPT_FLAG(0, "ignore-eos", &s->ignore_eos, "ask for whole outputs (llama.cpp, vLLM)"),
         OPT_FLAG(0, "completions", &s->completions, "use /v1/completions"),

@@ -49,6 +49,30 @@ static int first_attempt(const struct load_run *x)
     return (round - 1) * most_tries(x) + 1;
 }
 
+/* The prompts' lengths, and the answers': of a file they are its own where its lines
+ * have them. */
+static void describe_lengths(const struct load_run *x, struct row *row)
+{
+    const struct load_settings *s = x->s;
+    const char *slash = s->file ? strrchr(s->file, '/') : NULL;
+    const char *name = slash ? slash + 1 : s->file;
+    const size_t n = x->prompts.texts ? load_texts_count(x->prompts.texts) : 0;
+    const size_t n_long = n ? load_texts_count_lengths(x->prompts.texts) : 0;
+    char text[300], own[64];
+
+    load_dist_text(&s->prompt, row->prompt_lengths, sizeof row->prompt_lengths);
+    load_dist_text(&s->output, own, sizeof own);
+    if (name)
+        text_harmless(row->prompt_lengths, sizeof row->prompt_lengths, name);
+    if (!n_long)
+        snprintf(text, sizeof text, "%s", own);
+    else if (n_long == n)
+        snprintf(text, sizeof text, "%s", row->prompt_lengths);
+    else
+        snprintf(text, sizeof text, "%s or %.14s", own, row->prompt_lengths);
+    text_harmless(row->output_lengths, sizeof row->output_lengths, text);
+}
+
 static void describe(const struct load_run *x, int n_users, double rate,
                      struct row *row)
 {
@@ -64,14 +88,7 @@ static void describe(const struct load_run *x, int n_users, double rate,
     snprintf(row->build, sizeof row->build, "%.39s", build_version());
     text_harmless(row->model, sizeof row->model, x->model);
     text_harmless(row->server_url, sizeof row->server_url, x->base);
-    load_dist_text(&s->prompt, row->prompt_lengths, sizeof row->prompt_lengths);
-    if (s->file) {
-        const char *name = strrchr(s->file, '/');
-
-        text_harmless(row->prompt_lengths, sizeof row->prompt_lengths,
-                      name ? name + 1 : s->file);
-    }
-    load_dist_text(&s->output, row->output_lengths, sizeof row->output_lengths);
+    describe_lengths(x, row);
     row->prefix_tokens = s->n_prefix;
     snprintf(row->engine, sizeof row->engine, "%s", s->name ? s->name : "");
     snprintf(row->slo, sizeof row->slo, "%s", s->slo.name);

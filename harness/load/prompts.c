@@ -25,6 +25,8 @@ static const char *const words[64] = {
     "who",  "web",  "also", "now",
 };
 
+#define WORD_BYTES 3.984 /* of one of them, on average, and the blank behind it */
+
 /* ---- distributions --------------------------------------------------------------- */
 
 enum status load_dist_parse(struct load_dist *d, const char *text, const char *what,
@@ -107,6 +109,15 @@ static int words_of(const struct load_prompts *p, double n_tokens)
     return n < 0 ? 0 : (int)n;
 }
 
+/* Of a text that no server was asked about: as many to a byte as our words have. It is
+ * an estimate, off by a tenth for English and by more for other alphabets. */
+static int tokens_of_bytes(const struct load_prompts *p, size_t n_bytes)
+{
+    const double n = round((double)n_bytes / WORD_BYTES * p->tokens_per_word);
+
+    return n < 1 ? 1 : n > LOAD_MAX_TOKENS ? LOAD_MAX_TOKENS : (int)n;
+}
+
 /* The prompt of a request whose numbers come from state; text: of a file, or NULL. */
 static char *make_prompt(const struct load_prompts *p, const char *text, int n_tokens,
                          uint64_t *state)
@@ -159,10 +170,16 @@ enum status load_prompts_body(void *prompts, size_t index, char **body, int *n_a
     uint64_t state = p->seed ^ (p->n_before + index + 1) * UINT64_C(0xd1342543de82ef95);
     const int n_prompt = load_dist_draw(&p->prompt, &state);
     int n_output = load_dist_draw(&p->output, &state);
-    const char *text =
-        p->texts ? load_text_at(p->texts, p->n_before + index, &n_output) : NULL;
-    char *prompt = make_prompt(p, text, n_prompt, &state);
-    json_t *o = prompt ? make_object(p, prompt, n_output) : NULL;
+    const struct load_text text = p->texts ? load_text_at(p->texts, p->n_before + index)
+                                           : (struct load_text){.prompt = NULL};
+    char *prompt = make_prompt(p, text.prompt, n_prompt, &state);
+    json_t *o;
+
+    if (text.n_output)
+        n_output = text.n_output;
+    else if (text.answer_bytes)
+        n_output = tokens_of_bytes(p, text.answer_bytes);
+    o = prompt ? make_object(p, prompt, n_output) : NULL;
 
     *body = o ? json_dumps(o, JSON_COMPACT) : NULL;
     *n_asked = n_output;

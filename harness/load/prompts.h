@@ -56,11 +56,14 @@ struct load_prompts {
 };
 
 /* Prompts of a JSONL file: objects with "prompt", "messages" or "conversations"
- * (ShareGPT's), whose first text that is not a system's is the prompt, or the first
- * part of it with a text; "max_tokens" is used where it is there. Blank lines are
- * passed over. Errors: ST_IO, ST_INPUT (line named; none at all), ST_NO_MEMORY. */
+ * (ShareGPT's), of which the first text of a person is the prompt, or the first part of
+ * it with a text. How long the answer is to be says "max_tokens", or else the answer
+ * that the model has given there. Blank lines and conversations in which nobody asks
+ * are passed over. Errors: ST_IO, ST_INPUT (line named; none at all), ST_NO_MEMORY. */
 enum status load_texts_read(struct load_texts **t, const char *path, struct err *err);
 size_t load_texts_count(const struct load_texts *t);
+/* Of them, those that say how long an answer is to be. */
+size_t load_texts_count_lengths(const struct load_texts *t);
 void load_texts_free(struct load_texts *t);
 
 /* load_body_fn of a struct load_prompts. */

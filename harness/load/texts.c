@@ -15,10 +15,16 @@
 #define MAX_LINE  (1u << 20) /* a value takes a hundred bytes of memory */
 #define MAX_TEXTS 1000000
 
+struct line {
+    char *prompt; /* malloc'ed */
+    int n_output;
+    size_t answer_bytes;
+};
+
 struct load_texts {
-    char **text;   /* [n] */
-    int *n_output; /* 0: not said */
+    struct line *v; /* [n] */
     size_t n, cap;
+    size_t n_long; /* of them, those that say how long an answer is */
 };
 
 size_t load_texts_count(const struct load_texts *t)
@@ -26,12 +32,16 @@ size_t load_texts_count(const struct load_texts *t)
     return t->n;
 }
 
-const char *load_text_at(const struct load_texts *t, size_t i, int *n_output)
+size_t load_texts_count_lengths(const struct load_texts *t)
 {
-    i %= t->n;
-    if (t->n_output[i] > 0)
-        *n_output = t->n_output[i];
-    return t->text[i];
+    return t->n_long;
+}
+
+struct load_text load_text_at(const struct load_texts *t, size_t i)
+{
+    const struct line *l = &t->v[i % t->n];
+
+    return (struct load_text){l->prompt, l->n_output, l->answer_bytes};
 }
 
 void load_texts_free(struct load_texts *t)
@@ -39,9 +49,8 @@ void load_texts_free(struct load_texts *t)
     if (!t)
         return;
     for (size_t i = 0; i < t->n; i++)
-        free(t->text[i]);
-    free(t->text);
-    free(t->n_output);
+        free(t->v[i].prompt);
+    free(t->v);
     free(t);
 }
 
@@ -59,69 +68,116 @@ static const char *text_of(const json_t *v)
     return NULL;
 }
 
-/* The first that is no system's, of turns whose keys are these. */
-static const char *first_turn(const json_t *turns, const char *who, const char *what)
+enum speaker { SYSTEM, MODEL, PERSON };
+
+/* As OpenAI's, ShareGPT's and other files call them; who is not named is a person. */
+static enum speaker speaker_of(const json_t *turn, const char *key)
 {
-    for (size_t i = 0; i < json_array_size(turns); i++) {
+    static const struct {
+        const char *name;
+        enum speaker is;
+    } known[] = {{"system", SYSTEM},   {"developer", SYSTEM}, {"tool", SYSTEM},
+                 {"function", SYSTEM}, {"assistant", MODEL},  {"gpt", MODEL},
+                 {"chatgpt", MODEL},   {"bing", MODEL},       {"bard", MODEL},
+                 {"model", MODEL}};
+    const char *name = json_string_value(json_object_get(turn, key));
+
+    for (size_t i = 0; name && i < sizeof known / sizeof known[0]; i++)
+        if (!strcmp(name, known[i].name))
+            return known[i].is;
+    return PERSON;
+}
+
+/* The first turn of a person that has a text, and the answer to it: the model's turn
+ * right behind it, but for turns of neither. False: there is none. */
+static bool first_turn(const json_t *turns, const char *who, const char *what,
+                       struct load_text *out)
+{
+    const char *prompt = NULL, *answer = NULL;
+
+    for (size_t i = 0; i < json_array_size(turns) && !answer; i++) {
         const json_t *turn = json_array_get(turns, i);
-        const char *from = json_string_value(json_object_get(turn, who));
+        const enum speaker speaker = speaker_of(turn, who);
         const char *text = text_of(json_object_get(turn, what));
 
-        if (text && (!from || strcmp(from, "system")))
-            return text;
+        if (prompt && speaker == PERSON)
+            break;
+        if (text && speaker == PERSON)
+            prompt = text;
+        else if (text && prompt && speaker == MODEL)
+            answer = text;
     }
-    return NULL;
+    if (prompt)
+        *out = (struct load_text){.prompt = prompt,
+                                  .answer_bytes = answer ? strlen(answer) : 0};
+    return prompt != NULL;
 }
 
-static const char *prompt_of(const json_t *o)
+/* Whether the line has a prompt: *is_known is false where it has no place for one. */
+static bool find_prompt(const json_t *o, struct load_text *out, bool *is_known)
 {
     const json_t *prompt = json_object_get(o, "prompt");
-    const char *text = first_turn(json_object_get(o, "messages"), "role", "content");
+    const json_t *messages = json_object_get(o, "messages");
+    const json_t *conversations = json_object_get(o, "conversations");
 
-    if (json_is_string(prompt) && json_string_length(prompt))
-        return json_string_value(prompt);
-    return text ? text
-                : first_turn(json_object_get(o, "conversations"), "from", "value");
+    *is_known = json_is_array(messages) || json_is_array(conversations);
+    if (json_is_string(prompt) && json_string_length(prompt)) {
+        *out = (struct load_text){.prompt = json_string_value(prompt)};
+        return true;
+    }
+    return first_turn(messages, "role", "content", out) ||
+           first_turn(conversations, "from", "value", out);
 }
 
-static bool add(struct load_texts *t, const char *text, int n_output)
+static bool add(struct load_texts *t, const struct load_text *text)
 {
+    char *prompt;
+
     if (t->n == t->cap) {
         const size_t cap = t->cap ? 2 * t->cap : 256;
-        char **texts = realloc(t->text, cap * sizeof *texts);
-        int *outputs = texts ? realloc(t->n_output, cap * sizeof *outputs) : NULL;
+        struct line *more = realloc(t->v, cap * sizeof *more);
 
-        t->text = texts ? texts : t->text;
-        if (!outputs)
+        if (!more)
             return false;
-        t->n_output = outputs;
+        t->v = more;
         t->cap = cap;
     }
-    t->text[t->n] = strdup(text);
-    t->n_output[t->n] = n_output;
-    return t->text[t->n] && ++t->n;
+    if (!(prompt = strdup(text->prompt)))
+        return false;
+    t->v[t->n++] = (struct line){prompt, text->n_output, text->answer_bytes};
+    t->n_long += text->n_output > 0 || text->answer_bytes > 0;
+    return true;
 }
 
+/* A conversation in which nobody asks anything has no prompt, and is passed over:
+ * ShareGPT's file has such. */
 static enum status read_line(struct load_texts *t, const char *path, size_t number,
                              const char *line, size_t len, struct err *err)
 {
     json_t *o = len <= MAX_LINE ? json_loadb(line, len, 0, NULL) : NULL;
-    const char *text = prompt_of(o);
     const json_t *output = json_object_get(o, "max_tokens");
+    const json_int_t n_output = json_integer_value(output);
+    struct load_text text = {.prompt = NULL};
+    bool is_known;
     enum status st = ST_OK;
 
-    if (!text)
-        st = err_set(err, ST_INPUT,
-                     "%s, line %zu: no JSON object of at most 1 MiB with a \"prompt\", "
-                     "\"messages\" or \"conversations\"",
-                     format_path(path).text, number);
-    else if (json_is_integer(output) && (json_integer_value(output) < 1 ||
-                                         json_integer_value(output) > LOAD_MAX_TOKENS))
+    if (!find_prompt(o, &text, &is_known)) {
+        if (!is_known)
+            st = err_set(
+                err, ST_INPUT,
+                "%s, line %zu: no JSON object of at most 1 MiB with a \"prompt\", "
+                "\"messages\" or \"conversations\"",
+                format_path(path).text, number);
+    } else if (output && !json_is_null(output) &&
+               (n_output < 1 || n_output > LOAD_MAX_TOKENS)) {
         st = err_set(err, ST_INPUT, "%s, line %zu: max_tokens is not 1..%d",
                      format_path(path).text, number, LOAD_MAX_TOKENS);
-    else if (!add(t, text, (int)json_integer_value(output)))
-        st = err_set(err, ST_NO_MEMORY, "no memory for the prompts of %s",
-                     format_path(path).text);
+    } else {
+        text.n_output = (int)n_output;
+        if (!add(t, &text))
+            st = err_set(err, ST_NO_MEMORY, "no memory for the prompts of %s",
+                         format_path(path).text);
+    }
     json_decref(o);
     return st;
 }

@@ -9,8 +9,14 @@
 
 #include "harness/load/prompts.h"
 
-/* The prompt of request i, again from the first when all were asked; *n_output becomes
- * its "max_tokens" where it has one. */
-const char *load_text_at(const struct load_texts *t, size_t i, int *n_output);
+/* A prompt, and how long its answer is to be. */
+struct load_text {
+    const char *prompt;
+    int n_output;        /* tokens that the line asks for; 0: it does not say */
+    size_t answer_bytes; /* of the answer that the line has; 0: none */
+};
+
+/* That of request i, again from the first when all were asked. */
+struct load_text load_text_at(const struct load_texts *t, size_t i);
 
 #endif

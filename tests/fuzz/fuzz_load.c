@@ -57,10 +57,11 @@ static void read_reply(const uint8_t *data, size_t size)
     load_record_free(&parts);
     if (fuzz_accepted(load_texts_read(&texts, fuzz_file("p.jsonl", data, size), &err),
                       &err)) {
-        int n_output = 7;
+        const struct load_text text = load_text_at(texts, 1);
 
-        if (!load_texts_count(texts) || !*load_text_at(texts, 1, &n_output) ||
-            n_output < 1 || n_output > LOAD_MAX_TOKENS)
+        if (!load_texts_count(texts) || !*text.prompt || text.n_output < 0 ||
+            text.n_output > LOAD_MAX_TOKENS || text.answer_bytes > size ||
+            load_texts_count_lengths(texts) > load_texts_count(texts))
             fuzz_fail("a file of prompts without one");
         load_texts_free(texts);
     }
@@ -74,13 +75,30 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
                                unsigned seed)
 {
-    static const char *const words[] = {
-        "data: ",     "[DONE]",         "\n\n",          "choices",
-        "delta",      "content",        "text",          "finish_reason",
-        "usage",      "error",          "message",       "HTTP/1.1 429",
-        "prompt",     "conversations",  "value",         "from",
-        "max_tokens", "Retry-After: 7", "prompt_tokens", "completion_tokens",
-        NULL};
+    static const char *const words[] = {"data: ",
+                                        "[DONE]",
+                                        "\n\n",
+                                        "choices",
+                                        "delta",
+                                        "content",
+                                        "text",
+                                        "finish_reason",
+                                        "usage",
+                                        "error",
+                                        "message",
+                                        "HTTP/1.1 429",
+                                        "prompt",
+                                        "conversations",
+                                        "value",
+                                        "from",
+                                        "gpt",
+                                        "role",
+                                        "assistant",
+                                        "max_tokens",
+                                        "Retry-After: 7",
+                                        "prompt_tokens",
+                                        "completion_tokens",
+                                        NULL};
 
     return mutate_text(data, size, max_size, seed, words);
 }

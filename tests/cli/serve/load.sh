@@ -70,7 +70,13 @@ import json, sys
 r, = json.load(open(sys.argv[1]))["rows"]
 assert r["load_mode"] == "open" and r["rate_asked"] == 40 and r["prompt_lengths"] == "p.jsonl"
 assert 3 < r["output_tokens"] < 6, r["output_tokens"]
+assert r["output_lengths"] == "5-6 or p.jsonl", r["output_lengths"]
 END
+# An answer in the file says how long ours is to be: 40 bytes are ten words, and here a
+# word is a token.
+echo '{"conversations":[{"from":"human","value":"h"},{"from":"gpt","value":"'"$(printf '%.0s1234567 ' 1 2 3 4 5)"'"}]}' >a.jsonl
+load --users 1 --requests 5 --prompts a.jsonl --json || fail "$(cat err)"
+grep -q '"output_tokens": 10' out && grep -q '"output_lengths": "a.jsonl"' out || fail "the file's answers: $(cat out)"
 
 # ---- servers that are wrong: counted, said, and no reason to hang
 for fault in stop:"the connection ended after 3 pieces" short:"before the answer did" \
