@@ -209,6 +209,21 @@ static bool all_failed(const struct row *r)
            r->n_failed == r->n_requests;
 }
 
+/* Adds the row to rows[n], in the place of one of the same attempt: of a launch that
+ * stands there twice, as it was measured again, the later counts. Returns how many
+ * these are then, USERS_MAX_ROUNDS at most. */
+static size_t add_row(const struct row **rows, size_t n, const struct row *row)
+{
+    size_t at = 0;
+
+    while (at < n && rows[at]->attempt != row->attempt)
+        at++;
+    if (at == USERS_MAX_ROUNDS)
+        return n;
+    rows[at] = row;
+    return at < n ? n : n + 1;
+}
+
 /* False: no row of it says anything. */
 static bool find_level(struct users_level *s, const struct users *u,
                        const struct users_series *series)
@@ -216,10 +231,10 @@ static bool find_level(struct users_level *s, const struct users *u,
     const struct row *rows[USERS_MAX_ROUNDS];
     size_t n = 0;
 
-    for (size_t i = 0; i < u->n_rows && n < USERS_MAX_ROUNDS; i++)
+    for (size_t i = 0; i < u->n_rows; i++)
         if (u->rows[i].n_users == s->n_users && users_is_of(series, &u->rows[i]) &&
             (row_trust(&u->rows[i]) != ROW_FAILED || all_failed(&u->rows[i])))
-            rows[n++] = &u->rows[i];
+            n = add_row(rows, n, &u->rows[i]);
     if (n)
         fill_level(s, rows, n);
     return n > 0;

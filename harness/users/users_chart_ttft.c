@@ -29,6 +29,24 @@ struct lines {
     int n;
 };
 
+/* Launches whose times are in a line; a row that stands there twice has those of the
+ * later one both times. */
+struct taken {
+    const struct launch_samples *v[USERS_MAX_ROUNDS];
+    size_t n;
+};
+
+static bool take(struct taken *t, const struct launch_samples *own)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (t->v[i] == own)
+            return false;
+    if (!own || t->n == USERS_MAX_ROUNDS)
+        return false;
+    t->v[t->n++] = own;
+    return true;
+}
+
 static enum status add_line(struct lines *lines, const struct samples *requests,
                             int series, const struct users_level *s, struct err *err)
 {
@@ -39,6 +57,8 @@ static enum status add_line(struct lines *lines, const struct samples *requests,
     *l = (struct line){
         .series = series, .n_users = s->n_users, .is_doubtful = s->is_doubtful};
     for (int fill = 0; fill < 2; fill++) {
+        struct taken taken = {.n = 0};
+
         for (size_t i = 0; i < u->n_rows; i++) {
             const struct row *r = &u->rows[i];
             const struct launch_samples *own =
@@ -47,7 +67,9 @@ static enum status add_line(struct lines *lines, const struct samples *requests,
                     ? samples_of(requests, r)
                     : NULL;
 
-            for (size_t k = 0; own && k < own->n; k++) {
+            if (!take(&taken, own))
+                continue;
+            for (size_t k = 0; k < own->n; k++) {
                 const double v = own->ms[k * REQUEST_CELLS + REQUEST_TTFT_S];
 
                 if (!fill)

@@ -254,6 +254,22 @@ static void disturbed_rows(void **state)
     users_free(&u);
 }
 
+/* A level that was measured again by a run that was gone on with: the later row counts.
+ */
+static void what_is_measured_again_counts_once(void **state)
+{
+    struct row rows[] = {make_row("", 1, 1, 10, 60), make_row("", 2, 1, NAN, 0),
+                         make_row("", 2, 1, 18, 60)};
+
+    (void)state;
+    rows[1].status = ROW_STATUS_ERROR; /* the server had ended */
+    rows[1].n_failed = 60;
+    rows[1].n_tpot_met = 0;
+    assert_answer(rows, 3,
+                  "Carries 2 users who read along (p90 TTFT 1.0 s, 20 ms a token), the "
+                  "most that were tried.");
+}
+
 /* A number of users at which every request fails was measured, and is missed: by a
  * server that falls over as by one that refuses. */
 static void failures_are_misses(void **state)
@@ -450,6 +466,7 @@ int main(void)
         cmocka_unit_test(figures_that_are_not_known_are_not_said),
         cmocka_unit_test(disturbed_rows),
         cmocka_unit_test(failures_are_misses),
+        cmocka_unit_test(what_is_measured_again_counts_once),
         cmocka_unit_test(two_servers),
         cmocka_unit_test(names),
         cmocka_unit_test(the_server_for_so_many),
