@@ -91,7 +91,7 @@ bool users_doubts_little(const struct row *row);
 
 struct users_pair {
     int n_users;
-    size_t n;      /* rounds in which both were measured */
+    size_t n;      /* rounds in which both were measured; two tries are of one */
     double ratio;  /* tok/s of a over that of b: geometric mean over the rounds */
     double lo, hi; /* its 95 % interval, Student's t on the logarithm; NAN for n < 2 */
     bool is_doubtful; /* fewer than two rounds were undisturbed, so all are in */

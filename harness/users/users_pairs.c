@@ -25,18 +25,35 @@ static const struct row *find_row(const struct users *u, const struct users_seri
     return NULL;
 }
 
-/* Logarithms of the ratio, one for each round. */
+/* In a ladder an undecided level is tried again within its round, with three times as
+ * many requests. */
+static bool is_second_try(const struct users *u, const struct users_series *s,
+                          const struct row *row)
+{
+    const struct row *first =
+        row->attempt % 2 ? NULL : find_row(u, s, (int)row->n_users, row->attempt - 1);
+
+    return first && first->n_requests > 0 && row->n_requests / 2 >= first->n_requests;
+}
+
+/* Logarithms of the ratio, one for each round: of both tries the second. */
 static size_t ratios(double *out, const struct users *u, const struct users_series *a,
                      const struct users_series *b, int n_users, bool undisturbed)
 {
+    int64_t last = 0; /* that is in */
     size_t n = 0;
 
     for (int64_t round = 1; round <= USERS_MAX_ROUNDS; round++) {
         const struct row *x = find_row(u, a, n_users, round);
         const struct row *y = x ? find_row(u, b, n_users, round) : NULL;
 
-        if (y && has_figure(x, undisturbed) && has_figure(y, undisturbed))
-            out[n++] = log(x->tok_per_s / y->tok_per_s);
+        if (!y || !has_figure(x, undisturbed) || !has_figure(y, undisturbed))
+            continue;
+        if (last && last == round - 1 && is_second_try(u, a, x) &&
+            is_second_try(u, b, y))
+            n--;
+        out[n++] = log(x->tok_per_s / y->tok_per_s);
+        last = round;
     }
     return n;
 }

@@ -350,6 +350,33 @@ static void two_servers(void **state)
     users_free(&u);
 }
 
+/* Two tries of a ladder's level are of one round, whoever needed them. */
+static void a_second_try_is_no_round(void **state)
+{
+    struct row rows[] = {make_row("a", 2, 1, 10, 56),  make_row("b", 2, 1, 8, 56),
+                         make_row("a", 2, 2, 12, 170), make_row("b", 2, 2, 8, 170),
+                         make_row("a", 2, 3, 12, 60),  make_row("b", 2, 3, 10, 56),
+                         make_row("b", 2, 4, 10, 170)};
+    struct err err = ERR_INIT;
+    struct users_pair p;
+    struct users u;
+
+    (void)state;
+    for (int i = 2; i < 7; i++)
+        rows[i].n_requests = rows[i].attempt % 2 ? 60 : 180;
+    assert_int_equal(users_find(&u, rows, 7, &err), ST_OK);
+    users_compare(&p, &u, &u.v[0], &u.v[1], 2);
+    assert_int_equal(p.n, 2);
+    assert_true(fabs(p.ratio - sqrt(1.5 * 1.2)) < 1e-9);
+    users_free(&u);
+    for (int i = 2; i < 7; i++) /* of rounds all are as long */
+        rows[i].n_requests = 60;
+    assert_int_equal(users_find(&u, rows, 6, &err), ST_OK);
+    users_compare(&p, &u, &u.v[0], &u.v[1], 2);
+    assert_int_equal(p.n, 3);
+    users_free(&u);
+}
+
 /* What differs between series of one server is in their names. */
 static void names(void **state)
 {
@@ -468,6 +495,7 @@ int main(void)
         cmocka_unit_test(failures_are_misses),
         cmocka_unit_test(what_is_measured_again_counts_once),
         cmocka_unit_test(two_servers),
+        cmocka_unit_test(a_second_try_is_no_round),
         cmocka_unit_test(names),
         cmocka_unit_test(the_server_for_so_many),
         cmocka_unit_test(other_limits),
