@@ -29,7 +29,7 @@ x_if(condition) = condition ? column("ms") : NaN
 do for [out in "output_png output_svg"] {
     eval value(out)
     plot \
-        for [i=0:n_series-1] data using (x_if(is(i))):"percent" with fsteps \
+        for [i=0:n_series-1] data using (x_if(is(i))):"percent" with steps \
             lw 2 dt dash[i+1] lc rgb step_color(i, n_series) \
             title series[i+1].(doubtful[i+1] ? " (doubtful)" : "")
     set output

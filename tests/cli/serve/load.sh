@@ -189,6 +189,31 @@ if command -v gnuplot >/dev/null; then
     rm ab/users_*
     "$BENCH" plot ab >out 2>err || fail "plot: $(cat err)"
     [ -s ab/users_ttft.svg ] && [ -s ab/users_ladder.svg ] || fail "not drawn again: $(ls ab)"
+    # A distribution is as high as the share of requests that came by then: between four
+    # of one second and one of nine it is 80 %.
+    mkdir steps && cp ab/sweep.csv ab/machine.json steps
+    "$python" - steps <<'END'
+import csv, sys
+row = next(csv.DictReader(open(sys.argv[1] + "/sweep.csv")))
+with open(sys.argv[1] + "/sweep.csv", "w", newline="") as f:  # it alone, whatever disturbed it
+    out = csv.DictWriter(f, row.keys(), lineterminator="\n")
+    out.writeheader()
+    out.writerow(row)
+with open(sys.argv[1] + "/requests.csv", "w") as f:
+    print("point,attempt,index,ttft_s,tpot_ms,e2e_s,cached_tokens", file=f)
+    for i, t in enumerate((1, 1, 1, 1, 9)):
+        print(f"{row['point']},{row['attempt']},{i},{t},5,10,", file=f)
+END
+    "$BENCH" plot steps >out 2>err || fail "plot of steps: $(cat err)"
+    "$python" - steps/users_ttft.svg <<'END' || fail "steps: $(cat steps/users_ttft.gp)"
+import re, sys
+lines = [[tuple(map(float, p)) for p in re.findall(r"([-\d.]+),([-\d.]+)", part)]
+         for d in re.findall(r"<path [^>]*\bd='([^']*)'", open(sys.argv[1]).read()) for part in d.split("M")]
+line = max(lines, key=len)  # the curve
+y0, y100 = line[0][1], line[-1][1]
+_, y = max((abs(a[0] - b[0]), a[1]) for a, b in zip(line, line[1:]) if a[1] == b[1])
+assert abs((y0 - y) / (y0 - y100) - 0.8) < 0.01, line
+END
     # One model, though the servers call it by two names; a level with too few requests.
     mkdir example && cp "$SRC"/results/examples/zen5-users-9b/*s*.csv example
     "$BENCH" plot example >out 2>err || fail "plot of the example: $(cat err)"
