@@ -26,7 +26,7 @@ struct line {
 struct lines {
     const struct users *u;
     struct line v[MAX_LINES];
-    int n;
+    int n, n_left_out;
 };
 
 /* Launches whose times are in a line; a row that stands there twice has those of the
@@ -51,11 +51,10 @@ static enum status add_line(struct lines *lines, const struct samples *requests,
                             int series, const struct users_level *s, struct err *err)
 {
     const struct users *u = lines->u;
-    struct line *l = &lines->v[lines->n];
+    struct line l = {
+        .series = series, .n_users = s->n_users, .is_doubtful = s->is_doubtful};
     size_t n = 0;
 
-    *l = (struct line){
-        .series = series, .n_users = s->n_users, .is_doubtful = s->is_doubtful};
     for (int fill = 0; fill < 2; fill++) {
         struct taken taken = {.n = 0};
 
@@ -73,24 +72,25 @@ static enum status add_line(struct lines *lines, const struct samples *requests,
                 const double v = own->ms[k * REQUEST_CELLS + REQUEST_TTFT_S];
 
                 if (!fill)
-                    n++;
+                    n += isfinite(v) != 0;
                 else if (isfinite(v))
-                    l->ttft_s[l->n++] = v;
+                    l.ttft_s[l.n++] = v;
                 else
-                    l->n_failed++;
+                    l.n_failed++;
             }
         }
         if (!n)
             return ST_OK;
-        if (!fill && !(l->ttft_s = malloc(n * sizeof *l->ttft_s)))
+        if (lines->n == MAX_LINES) {
+            lines->n_left_out++;
+            return ST_OK;
+        }
+        if (!fill && !(l.ttft_s = malloc(n * sizeof *l.ttft_s)))
             return err_set(err, ST_NO_MEMORY, "no memory for the times of %zu requests",
                            n);
     }
-    stats_sort(l->ttft_s, l->n);
-    if (l->n)
-        lines->n++;
-    else
-        free(l->ttft_s);
+    stats_sort(l.ttft_s, l.n);
+    lines->v[lines->n++] = l;
     return ST_OK;
 }
 
@@ -160,18 +160,23 @@ static void put_line_settings(FILE *f, const void *what)
 enum status users_draw_ttft(const struct users *u, const char *dir,
                             const char *subtitle, bool *any, struct err *err)
 {
+    char below[500];
     const struct chart_text text = {
-        dir, TTFT, TTFT, "Time to the first token, of each number of users", subtitle};
+        dir, TTFT, TTFT, "Time to the first token, of each number of users", below};
     struct lines *lines = calloc(1, sizeof *lines);
     struct samples requests = {0};
     enum status st = lines ? requests_read(&requests, dir, err)
                            : err_set(err, ST_NO_MEMORY, "no memory for a chart");
 
+    snprintf(below, sizeof below, "%s", subtitle);
     if (lines)
         lines->u = u;
     for (size_t i = 0; st == ST_OK && i < u->n; i++)
-        for (size_t k = 0; k < u->v[i].n && lines->n < MAX_LINES && st == ST_OK; k++)
+        for (size_t k = 0; k < u->v[i].n && st == ST_OK; k++)
             st = add_line(lines, &requests, (int)i, &u->v[i].level[k], err);
+    if (lines && lines->n_left_out)
+        text_append(below, sizeof below, "%s%d more numbers of users are not shown",
+                    USERS_DOT, lines->n_left_out);
     if (st == ST_OK && lines->n) {
         st = chart_files_make(&text, put_lines, put_line_settings, lines, err);
         *any |= st == ST_OK;
