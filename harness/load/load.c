@@ -136,6 +136,49 @@ static enum status calibrate(struct load_run *x, struct err *err)
     return st;
 }
 
+/* ---- being there ----------------------------------------------------------------- */
+
+/* Levels that are there were taken without asking the server, which may have another
+ * model by now. */
+static enum status check_model(const struct load_run *x, struct err *err)
+{
+    char now[sizeof x->done->model];
+
+    text_harmless(now, sizeof now, x->model);
+    for (size_t i = 0; i < x->n_done; i++)
+        if (x->done[i].kind == ROW_LOAD && !strcmp(x->done[i].engine, x->s->name) &&
+            strcmp(x->done[i].model, now) != 0)
+            return err_set(err, ST_USAGE,
+                           "%s has the model %.100s now, and rows of %.100s: name it "
+                           "with --model, or another directory",
+                           x->s->name, now, x->done[i].model);
+    return ST_OK;
+}
+
+enum status load_connect(struct load_run *x, struct err *err)
+{
+    char text[80];
+    enum status st = ST_OK;
+
+    if (x->model)
+        return ST_OK;
+    if (x->own.start) {
+        snprintf(text, sizeof text, "%s is started", x->s->name);
+        progress_update(&x->progress, 0, text);
+        st = x->own.start(x->own.start_arg, &x->own, err);
+    }
+    if (st == ST_OK)
+        st = make_urls(x, err);
+    if (st == ST_OK)
+        st = find_model(x, err);
+    if (st == ST_OK && x->own.start)
+        st = check_model(x, err);
+    x->prompts.model = x->model;
+    if (st == ST_OK && x->s->roof)
+        load_roof_begin(x->s->roof);
+    return st ? st : calibrate(x, err);
+}
+
 /* ---- which ----------------------------------------------------------------------- */
 
 static bool has_room(const struct load_run *x)
@@ -153,8 +196,8 @@ static enum status ladder(struct load_run *x, struct err *err)
         struct load_level *level;
 
         st = load_level_users(x, n, &level, err);
-        if (st == ST_OK && !(level->row.tok_per_s > GAIN * before) &&
-            level->verdict == SLO_MISSES)
+        if (st ||
+            (!(level->row.tok_per_s > GAIN * before) && level->verdict == SLO_MISSES))
             break;
         before = fmax(before, level->row.tok_per_s);
     }
@@ -176,16 +219,25 @@ static enum status find_capacity(struct load_run *x, struct err *err)
     return st;
 }
 
-static enum status run_all(struct load_run *x, struct err *err)
+static enum status open_loops(struct load_run *x, double capacity, struct err *err)
 {
     static const double shares[] = {0.5, 0.7, 0.9};
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < sizeof shares / sizeof shares[0] && st == ST_OK; i++)
+        st = load_level_open(x, capacity * shares[i], shares[i], err);
+    return st;
+}
+
+static enum status run_all(struct load_run *x, struct err *err)
+{
     const struct load_settings *s = x->s;
     struct load_level *level;
     enum status st = ST_OK;
 
     if (s->rate > 0)
         return load_level_open(x, s->rate, 0, err);
-    for (size_t i = 0; i < s->users.n && st == ST_OK && has_room(x); i++)
+    for (size_t i = 0; i < s->users.n && st == ST_OK; i++)
         st = load_level_users(x, s->users.v[i], &level, err);
     if (!s->users.n) {
         st = ladder(x, err);
@@ -193,8 +245,8 @@ static enum status run_all(struct load_run *x, struct err *err)
             st = find_capacity(x, err);
     }
     load_answer_find(x->a);
-    for (size_t i = 0; i < 3 && st == ST_OK && s->open_loop && x->a->rate > 0; i++)
-        st = load_level_open(x, x->a->rate * shares[i], shares[i], err);
+    if (st == ST_OK && s->open_loop && x->a->rate > 0)
+        st = open_loops(x, x->a->rate, err);
     return st;
 }
 
@@ -210,34 +262,31 @@ enum status load_run(struct load_answer *a, const struct load_settings *s,
     a->best = -1;
     if (!x)
         return err_set(err, ST_NO_MEMORY, "no memory");
-    *x = (struct load_run){
-        .a = a, .s = s, .done = done, .n_done = n_done, .fn = fn, .arg = arg};
+    *x = (struct load_run){.a = a,
+                           .own = *s,
+                           .s = &x->own,
+                           .done = done,
+                           .n_done = n_done,
+                           .fn = fn,
+                           .arg = arg};
     st = load_client_check(err);
     if (st == ST_OK && s->file)
         st = load_texts_read(&texts, s->file, err);
-    if (st == ST_OK)
-        st = make_urls(x, err);
-    if (st == ST_OK)
-        st = find_model(x, err);
     x->prompts = (struct load_prompts){.prompt = s->prompt,
                                        .output = s->output,
                                        .n_prefix = s->n_prefix,
                                        .is_chat = !s->completions,
                                        .ignore_eos = s->ignore_eos,
-                                       .model = x->model,
                                        .seed = s->seed,
                                        .salt = s->salt,
                                        .tokens_per_word = 1,
                                        .texts = texts};
-    if (st == ST_OK && s->roof)
-        load_roof_begin(s->roof);
+    progress_begin(&x->progress, "load");
+    if (st == ST_OK && !s->start)
+        st = load_connect(x, err);
     if (st == ST_OK)
-        st = calibrate(x, err);
-    if (st == ST_OK) {
-        progress_begin(&x->progress, "load");
         st = run_all(x, err);
-        progress_end(&x->progress);
-    }
+    progress_end(&x->progress);
     load_texts_free(texts);
     free(x->cells);
     free(x->model);

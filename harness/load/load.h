@@ -29,15 +29,23 @@
 #include "harness/result/row.h"
 #include "harness/sweep/sweep.h"
 
-#define LOAD_MAX_LEVELS 64
+#define LOAD_MAX_LEVELS 64 /* of a ladder and the search for a capacity */
 
 /* What is not asked for otherwise. */
 #define LOAD_LEVEL_S   300.0
 #define LOAD_SILENCE_S 120.0
 #define LOAD_SEED      1
 
+struct load_settings;
+
+/* Starts the server, and sets url and roof of *s. */
+typedef enum status load_start_fn(void *arg, struct load_settings *s, struct err *err);
+
 struct load_settings {
-    const char *url;     /* of the server, or of its /v1 */
+    const char *url;      /* of the server, or of its /v1 */
+    load_start_fn *start; /* called once, before the first request, if there is one;
+                             NULL: the server is there */
+    void *start_arg;
     const char *name;    /* of a server that was launched; NULL: it was there */
     int round;           /* of its launches, from 1; 0: 1 */
     const char *key_env; /* environment variable with the API key; NULL: none */
@@ -69,8 +77,8 @@ struct load_level {
 };
 
 struct load_answer {
-    struct load_level level[LOAD_MAX_LEVELS];
-    size_t n_levels;
+    struct load_level *level; /* [n_levels]; malloc'ed */
+    size_t n_levels, cap;
     int carries;    /* the most users that meet the SLO; 0: not one for sure */
     int misses;     /* the fewest that miss it; 0: none did */
     bool undecided; /* there are numbers of users between them that were undecided */
@@ -90,18 +98,25 @@ struct load_samples {
 typedef enum status load_row_fn(void *arg, struct row *row,
                                 const struct load_samples *samples, struct err *err);
 
-/* done[n_done]: rows of a run that ended early, whose levels are not repeated. Errors:
- * ST_USAGE, ST_IO (no server answers there, or no request succeeded), ST_UNSUPPORTED
- * (no libcurl), ST_INTERRUPTED, ST_NO_MEMORY. */
+/* *a is for load_answer_free() in any case. done[n_done]: rows of a run that ended
+ * early, whose levels are not repeated. Errors: those of s->start, ST_USAGE (also: the
+ * server has another model than its rows), ST_IO (no server answers there, or no
+ * request succeeded), ST_UNSUPPORTED (no libcurl), ST_INTERRUPTED, ST_NO_MEMORY. */
 enum status load_run(struct load_answer *a, const struct load_settings *s,
                      const struct row *done, size_t n_done, load_row_fn *fn, void *arg,
                      struct err *err);
 
+void load_answer_free(struct load_answer *a);
+
+/* A new level, all zero, which stands until the next one is added; NULL: no memory. */
+struct load_level *load_answer_add(struct load_answer *a);
+
 /* carries, misses, undecided, rate and best from the levels (load_answer.c). */
 void load_answer_find(struct load_answer *a);
 
-/* The levels of b, of another round, behind those of a, as far as there is room. */
-void load_answer_join(struct load_answer *a, const struct load_answer *b);
+/* The levels of b, of another round, behind those of a. Error: ST_NO_MEMORY. */
+enum status load_answer_join(struct load_answer *a, const struct load_answer *b,
+                             struct err *err);
 
 /* The middle of the longest stretch between carries and misses that nobody tried; 0:
  * there is none. */

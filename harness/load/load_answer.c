@@ -3,8 +3,32 @@
  * load_answer.c - what levels say together: how many users meet the limits
  */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "harness/load/load.h"
+
+void load_answer_free(struct load_answer *a)
+{
+    free(a->level);
+    a->level = NULL;
+    a->n_levels = a->cap = 0;
+}
+
+struct load_level *load_answer_add(struct load_answer *a)
+{
+    if (a->n_levels == a->cap) {
+        const size_t cap = a->cap ? 2 * a->cap : 8;
+        struct load_level *more = realloc(a->level, cap * sizeof *more);
+
+        if (!more)
+            return NULL;
+        a->level = more;
+        a->cap = cap;
+    }
+    memset(&a->level[a->n_levels], 0, sizeof a->level[0]);
+    return &a->level[a->n_levels++];
+}
 
 /* A number of users may have a level in each of several rounds: then all its requests
  * decide. */
@@ -69,12 +93,22 @@ void load_answer_find(struct load_answer *a)
     }
 }
 
-void load_answer_join(struct load_answer *a, const struct load_answer *b)
+enum status load_answer_join(struct load_answer *a, const struct load_answer *b,
+                             struct err *err)
 {
-    for (size_t i = 0; i < b->n_levels && a->n_levels < LOAD_MAX_LEVELS; i++)
-        a->level[a->n_levels++] = b->level[i];
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < b->n_levels && st == ST_OK; i++) {
+        struct load_level *level = load_answer_add(a);
+
+        if (level)
+            *level = b->level[i];
+        else
+            st = err_set(err, ST_NO_MEMORY, "no memory for a load level");
+    }
     a->by_ladder |= b->by_ladder;
     load_answer_find(a);
+    return st;
 }
 
 static bool is_tried(const struct load_answer *a, int n_users)

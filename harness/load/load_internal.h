@@ -13,7 +13,8 @@
 
 struct load_run {
     struct load_answer *a;
-    const struct load_settings *s;
+    struct load_settings own; /* url and roof of a server that is started come later */
+    const struct load_settings *s; /* these */
     const struct row *done;
     size_t n_done;
     load_row_fn *fn;
@@ -21,7 +22,7 @@ struct load_run {
     struct load_prompts prompts;
     struct load_target target;
     char url[600], base[560];
-    char *model; /* that requests name; malloc'ed */
+    char *model; /* that requests name; malloc'ed. NULL: the server was not asked yet */
     struct progress progress;
     char doing[80];
     size_t n_wanted;
@@ -29,6 +30,11 @@ struct load_run {
     double *cells; /* [n_cells][REQUEST_CELLS] of all tries of a level; malloc'ed */
     size_t n_cells;
 };
+
+/* The server is there from now on, its model is known, and how many tokens it makes of
+ * a word; whoever wants to send a request says so, and once it does something. Errors:
+ * those of load_run(). */
+enum status load_connect(struct load_run *x, struct err *err);
 
 /* n_users at once, in as many tries as it takes to decide, two at most; or the row that
  * is known from a run that ended early. Errors: those of load_run(). */

@@ -73,7 +73,8 @@ static void describe_lengths(const struct load_run *x, struct row *row)
     text_harmless(row->output_lengths, sizeof row->output_lengths, text);
 }
 
-static void describe(const struct load_run *x, int n_users, double rate,
+/* share: of the capacity's rate; 0: none was asked for. */
+static void describe(const struct load_run *x, int n_users, double rate, double share,
                      struct row *row)
 {
     const struct load_settings *s = x->s;
@@ -97,6 +98,8 @@ static void describe(const struct load_run *x, int n_users, double rate,
         row->n_users = n_users;
     else
         row->rate_asked = rate;
+    if (share > 0)
+        row->capacity_pct = 100 * share;
     if (n_users)
         snprintf(row->point, sizeof row->point, "load/%s%s%.20s/p%.12s/o%.12s/u%d",
                  row->engine, *row->engine ? "/" : "", row->model, row->prompt_lengths,
@@ -230,90 +233,142 @@ static enum status measure(struct load_run *x, struct load_level *level,
     return st;
 }
 
-/* The last row of a level of this round that is known from a run that ended early. */
-static const struct row *find_done(const struct load_run *x, const struct row *row)
+/* "u4" or "r0.5": the end of a point's name. */
+static const char *load_of(const struct row *row)
 {
-    const int most = first_attempt(x) + most_tries(x) - 1;
-    const struct row *found = NULL;
+    const char *slash = strrchr(row->point, '/');
 
-    for (size_t i = 0; i < x->n_done; i++)
-        if (x->done[i].status == ROW_STATUS_OK &&
-            !strcmp(x->done[i].point, row->point) &&
-            !strcmp(x->done[i].slo, row->slo) && x->done[i].attempt >= row->attempt &&
-            x->done[i].attempt <= most &&
-            (!found || x->done[i].attempt > found->attempt))
-            found = &x->done[i];
-    return found;
+    return slash ? slash + 1 : row->point;
 }
 
-static struct load_level *new_level(struct load_run *x)
+/* Whether a row that is known is of the level that *row describes. Until the server was
+ * asked its model is whatever the row says; and a share of the capacity's rate is the
+ * same as far as the figures of a row are not rounded. */
+static bool is_of_level(const struct load_run *x, const struct row *known,
+                        const struct row *row)
 {
-    struct load_answer *a = x->a;
+    if (known->status != ROW_STATUS_OK || known->kind != ROW_LOAD ||
+        known->load_mode != row->load_mode || strcmp(known->engine, row->engine) != 0 ||
+        strcmp(known->slo, row->slo) != 0 ||
+        strcmp(known->prompt_lengths, row->prompt_lengths) != 0 ||
+        strcmp(known->output_lengths, row->output_lengths) != 0 ||
+        (x->model && strcmp(known->model, row->model) != 0))
+        return false;
+    if (!(row->capacity_pct > 0) || !(known->capacity_pct > 0))
+        return !(row->capacity_pct > 0) && !(known->capacity_pct > 0) &&
+               !strcmp(load_of(known), load_of(row));
+    return fabs(known->capacity_pct - row->capacity_pct) < 0.1 &&
+           fabs(known->rate_asked - row->rate_asked) < 0.02 * row->rate_asked;
+}
+
+/* The last row of that try of the level, of a run that ended early; NULL: none. */
+static const struct row *find_done(const struct load_run *x, const struct row *row,
+                                   int64_t attempt)
+{
+    for (size_t i = x->n_done; i > 0; i--)
+        if (x->done[i - 1].attempt == attempt && is_of_level(x, &x->done[i - 1], row))
+            return &x->done[i - 1];
+    return NULL;
+}
+
+/* What is known of the level that its row describes, all tries together; returns which
+ * was the last, 0: none. */
+static int take_known(const struct load_run *x, struct load_level *level)
+{
+    const struct row *last = NULL;
+    int n_tries = 0;
+
+    for (int i = 0; i < most_tries(x); i++) {
+        const struct row *known = find_done(x, &level->row, first_attempt(x) + i);
+
+        if (!known)
+            continue;
+        last = known;
+        n_tries = i + 1;
+        level->n += known->n_requests > 0 ? (size_t)known->n_requests : 0;
+        level->n_ttft_met += known->n_ttft_met > 0 ? (size_t)known->n_ttft_met : 0;
+        level->n_tpot_met += known->n_tpot_met > 0 ? (size_t)known->n_tpot_met : 0;
+    }
+    if (last) {
+        level->row = *last;
+        level->verdict = (enum row_slo_verdict)last->slo_verdict;
+        level->ttft_p90_s = last->ttft_p90_s;
+        level->tpot_p90_ms = last->tpot_p90_ms;
+    }
+    return n_tries;
+}
+
+static struct load_level *new_level(struct load_run *x, struct err *err)
+{
+    struct load_level *level = load_answer_add(x->a);
 
     x->n_cells = 0;
-    memset(&a->level[a->n_levels], 0, sizeof a->level[0]);
-    return &a->level[a->n_levels++];
+    if (!level)
+        err_set(err, ST_NO_MEMORY, "no memory for a load level");
+    return level;
 }
 
-static void take_known(struct load_level *level, const struct row *known)
+/* One of which nothing was measured is none. */
+static void drop_empty(struct load_run *x, const struct load_level *level)
 {
-    level->row = *known;
-    level->verdict = (enum row_slo_verdict)known->slo_verdict;
-    level->n = known->n_requests > 0 ? (size_t)known->n_requests : 0;
-    level->n_ttft_met = known->n_ttft_met > 0 ? (size_t)known->n_ttft_met : 0;
-    level->n_tpot_met = known->n_tpot_met > 0 ? (size_t)known->n_tpot_met : 0;
-    level->ttft_p90_s = known->ttft_p90_s;
-    level->tpot_p90_ms = known->tpot_p90_ms;
+    x->a->n_levels -= !level->n;
+}
+
+static enum status try_users(struct load_run *x, struct load_level *level, int try,
+                             struct err *err)
+{
+    const int n_users = level->n_users;
+    const size_t n = (size_t)x->s->n_requests * (try > 1 ? MORE : 1);
+    const struct load_work work = {.n_users = n_users,
+                                   .n_wanted =
+                                       n + 2 * (size_t)n_users, /* and warm-up */
+                                   .limit_s = x->s->level_s,
+                                   .body = load_prompts_body,
+                                   .body_arg = &x->prompts,
+                                   .progress = on_progress,
+                                   .progress_arg = x};
+    char what[40];
+    const enum status st = load_connect(x, err);
+
+    if (st)
+        return st;
+    describe(x, n_users, 0, 0, &level->row);
+    level->row.attempt += try - 1;
+    x->n_wanted = work.n_wanted;
+    x->limit_s = work.limit_s;
+    snprintf(what, sizeof what, "%d user%s%s", n_users, plural(n_users, "s"),
+             try > 1 ? ", again" : "");
+    begin_progress(x, what);
+    return measure(x, level, &work, err);
 }
 
 enum status load_level_users(struct load_run *x, int n_users, struct load_level **out,
                              struct err *err)
 {
-    struct load_work work = {.n_users = n_users,
-                             .limit_s = x->s->level_s,
-                             .body = load_prompts_body,
-                             .body_arg = &x->prompts,
-                             .progress = on_progress,
-                             .progress_arg = x};
-    struct load_level *level = new_level(x);
-    const struct row *known;
-    char what[40];
-    int n_done = 0; /* tries */
+    struct load_level *level = new_level(x, err);
     enum status st = ST_OK;
+    int try;
 
-    level->n_users = n_users;
-    describe(x, n_users, 0, &level->row);
-    known = find_done(x, &level->row);
+    if (!level)
+        return err->code;
     *out = level;
-    if (known) {
-        n_done = (int)(known->attempt - level->row.attempt) + 1;
-        take_known(level, known);
-    }
-    for (int try = n_done + 1; try <= most_tries(x) && st == ST_OK; try++) {
-        const size_t n = (size_t)x->s->n_requests * (try > 1 ? MORE : 1);
-
-        if (try > 1 && level->verdict != SLO_UNDECIDED)
-            break;
-        describe(x, n_users, 0, &level->row);
-        level->row.attempt += try - 1;
-        work.n_wanted = x->n_wanted = n + 2 * (size_t)n_users; /* with warm-up */
-        x->limit_s = work.limit_s;
-        snprintf(what, sizeof what, "%d user%s%s", n_users, plural(n_users, "s"),
-                 try > 1 ? ", again" : "");
-        begin_progress(x, what);
-        st = measure(x, level, &work, err);
-    }
+    level->n_users = n_users;
+    describe(x, n_users, 0, 0, &level->row);
+    for (try = 1 + take_known(x, level);
+         try <= most_tries(x) && (try == 1 || level->verdict == SLO_UNDECIDED) && !st;
+         try++)
+        st = try_users(x, level, try, err);
+    if (st)
+        drop_empty(x, level);
     return st;
 }
 
-enum status load_level_open(struct load_run *x, double rate, double share,
-                            struct err *err)
+static enum status open_loop(struct load_run *x, struct load_level *level, double rate,
+                             double share, struct err *err)
 {
     const size_t n = (size_t)fmax(30, fmin(x->s->n_requests, rate * x->s->level_s));
     const size_t n_at = n * LONGER;
     double *at_s = malloc(n_at * sizeof *at_s);
-    struct load_level *level = new_level(x);
-    const struct row *known;
     const struct load_work work = {.at_s = at_s,
                                    .n_at = n_at,
                                    .n_wanted = n,
@@ -322,25 +377,34 @@ enum status load_level_open(struct load_run *x, double rate, double share,
                                    .progress = on_progress,
                                    .progress_arg = x};
     char what[40];
-    enum status st;
+    enum status st = at_s ? load_connect(x, err)
+                          : err_set(err, ST_NO_MEMORY, "no memory for %zu times", n_at);
 
-    if (!at_s)
-        return err_set(err, ST_NO_MEMORY, "no memory for %zu times", n_at);
-    load_poisson(at_s, n_at, rate, x->s->seed + (uint64_t)(share * 100));
-    describe(x, 0, rate, &level->row);
-    if (share > 0)
-        level->row.capacity_pct = 100 * share;
-    known = find_done(x, &level->row);
-    if (known) {
-        take_known(level, known);
-        free(at_s);
-        return ST_OK;
+    if (st == ST_OK) {
+        load_poisson(at_s, n_at, rate, x->s->seed + (uint64_t)(share * 100));
+        describe(x, 0, rate, share, &level->row);
+        x->n_wanted = n;
+        x->limit_s = 0;
+        snprintf(what, sizeof what, "%.3g requests a second", rate);
+        begin_progress(x, what);
+        st = measure(x, level, &work, err);
     }
-    x->n_wanted = n;
-    x->limit_s = 0;
-    snprintf(what, sizeof what, "%.3g requests a second", rate);
-    begin_progress(x, what);
-    st = measure(x, level, &work, err);
     free(at_s);
+    return st;
+}
+
+enum status load_level_open(struct load_run *x, double rate, double share,
+                            struct err *err)
+{
+    struct load_level *level = new_level(x, err);
+    enum status st = ST_OK;
+
+    if (!level)
+        return err->code;
+    describe(x, 0, rate, share, &level->row);
+    if (!take_known(x, level))
+        st = open_loop(x, level, rate, share, err);
+    if (st)
+        drop_empty(x, level);
     return st;
 }

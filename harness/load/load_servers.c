@@ -253,38 +253,75 @@ static enum status run_url(struct run *x, struct err *err)
     return st ? st : load_run(&x->out->a[0], &own, x->done, x->n_done, on_row, x, err);
 }
 
+/* load_start_fn: a run that is gone on with may know all levels of a server. */
+static enum status start_server(void *arg, struct load_settings *s, struct err *err)
+{
+    struct run *x = arg;
+    const struct load_plan *p = x->plan;
+    struct launch *l = x->running;
+    enum status st = launch_start(l, x->text, p->mem_limit, p->start_s, x->topo, err);
+
+    s->url = l->url;
+    if (st == ST_OK && !p->no_roof) {
+        st = load_roof_place(&x->roof, x->topo, &l->place, l->child.pid, err);
+        s->roof = &x->roof;
+    }
+    return st;
+}
+
 /* Levels of one server, which is started for them, behind those that a has. */
 static enum status run_launch(struct run *x, const char *text,
                               const struct load_settings *s, struct load_answer *a,
                               struct err *err)
 {
-    const struct load_plan *p = x->plan;
-    struct load_answer *now = calloc(1, sizeof *now);
+    struct load_answer now;
     struct load_settings own = *s;
     struct launch l = {.child = CHILD_INIT};
-    enum status st =
-        now ? launch_start(&l, text, p->mem_limit, p->start_s, x->topo, err)
-            : err_set(err, ST_NO_MEMORY, "no memory for an answer");
+    struct err joining = ERR_INIT;
+    const char *command;
+    enum status st = launch_parse(text, l.name, &command, err);
 
-    own.url = l.url;
+    if (st)
+        return st;
     own.name = l.name;
     own.salt = x->salt;
+    own.start = start_server;
+    own.start_arg = x;
     x->running = &l;
     x->text = text;
-    if (st == ST_OK && !p->no_roof) {
-        st = load_roof_place(&x->roof, x->topo, &l.place, l.child.pid, err);
-        own.roof = &x->roof;
-    }
-    if (st == ST_OK)
-        st = load_run(now, &own, x->done, x->n_done, on_row, x, err);
+    st = load_run(&now, &own, x->done, x->n_done, on_row, x, err);
     x->running = NULL;
     x->text = NULL;
     launch_stop(&l);
-    if (now && !a->n_levels)
-        *a = *now;
-    else if (now)
-        load_answer_join(a, now);
-    free(now);
+    if (load_answer_join(a, &now, &joining) && st == ST_OK)
+        st = err_set(err, joining.code, "%s", joining.msg);
+    load_answer_free(&now);
+    return st;
+}
+
+/* The order of servers in one turn. */
+static void shuffle(size_t *order, size_t n, uint64_t *random)
+{
+    for (size_t k = 0; k < n; k++) {
+        const size_t at = random_below(random, k + 1);
+
+        if (at != k)
+            order[k] = order[at];
+        order[at] = k;
+    }
+}
+
+/* One turn: each server is asked for the levels of s. */
+static enum status run_turn(struct run *x, const struct load_settings *s,
+                            uint64_t *random, struct err *err)
+{
+    const struct load_plan *p = x->plan;
+    size_t order[LOAD_MAX_SERVERS];
+    enum status st = ST_OK;
+
+    shuffle(order, p->launches.n, random);
+    for (size_t k = 0; k < p->launches.n && st == ST_OK; k++)
+        st = run_launch(x, p->launches.v[order[k]], s, &x->out->a[order[k]], err);
     return st;
 }
 
@@ -292,27 +329,19 @@ static enum status run_launch(struct run *x, const char *text,
 static enum status run_launches(struct run *x, struct err *err)
 {
     const struct load_plan *p = x->plan;
-    const size_t n = p->launches.n, n_levels = p->s.users.n ? p->s.users.n : 1;
-    const size_t n_all = n * n_levels * (size_t)p->n_rounds;
+    const size_t n_levels = p->s.users.n ? p->s.users.n : 1;
     uint64_t random = p->s.seed * 2 + 1;
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < n_all && st == ST_OK; i += n) {
+    for (int round = 1; round <= p->n_rounds && st == ST_OK; round++) {
         struct load_settings s = p->s;
-        size_t order[LOAD_MAX_SERVERS];
 
-        s.round = 1 + (int)(i / n / n_levels);
-        if (s.users.n)
-            s.users = (struct int_list){p->s.users.v + i / n % n_levels, 1};
-        for (size_t k = 0; k < n; k++) {
-            const size_t at = random_below(&random, k + 1);
-
-            if (at != k)
-                order[k] = order[at];
-            order[at] = k;
+        s.round = round;
+        for (size_t i = 0; i < n_levels && st == ST_OK; i++) {
+            if (p->s.users.n)
+                s.users = (struct int_list){p->s.users.v + i, 1};
+            st = run_turn(x, &s, &random, err);
         }
-        for (size_t k = 0; k < n && st == ST_OK; k++)
-            st = run_launch(x, p->launches.v[order[k]], &s, &x->out->a[order[k]], err);
     }
     return st;
 }
@@ -340,7 +369,7 @@ static enum status conclude(struct load_found *f, bool is_interrupted, struct er
         struct load_answer *a = &f->a[i];
 
         if (is_interrupted && a->n_levels &&
-            a->level[a->n_levels - 1].row.status != ROW_STATUS_OK)
+            a->level[a->n_levels - 1].row.status == ROW_STATUS_INTERRUPTED)
             a->n_levels--;
         for (size_t k = 0; k < a->n_levels; k++)
             copy_validity(&a->level[k].row, f);
@@ -368,6 +397,8 @@ enum status load_servers_run(struct load_found *out, const struct load_plan *pla
     out->a = calloc(out->n, sizeof *out->a);
     if (!out->a)
         st = err_set(err, ST_NO_MEMORY, "no memory for answers");
+    for (size_t i = 0; out->a && i < out->n; i++)
+        load_answer_find(&out->a[i]); /* there is none yet */
     if (st == ST_OK)
         st = read_done(&x, err);
     if (st == ST_OK)
@@ -392,6 +423,8 @@ enum status load_servers_run(struct load_found *out, const struct load_plan *pla
 
 void load_found_free(struct load_found *f)
 {
+    for (size_t i = 0; f->a && i < f->n; i++)
+        load_answer_free(&f->a[i]);
     free(f->a);
     free(f->rows);
     *f = (struct load_found){NULL, 0, NULL, 0, false};

@@ -37,6 +37,63 @@ load --rate 300 --requests 30 --output 2 -o open || fail "$(cat err)"
 load --rate 300 --requests 30 --output 2 -o open --resume || fail "$(cat err)"
 [ "$(wc -l <open/sweep.csv)" = 2 ] || fail "an open loop is repeated: $(cut -c1-60 open/sweep.csv)"
 
+# Shares of a capacity: a row has its rate in four decimals, of slow servers 1 % or so.
+load --max-users 1 --requests 80 --output 2 --slo 10s/1000ms --open-loop -o shares || fail "$(cat err)"
+[ "$(grep -c ',open,' shares/sweep.csv)" = 3 ] || fail "shares: $(cut -c1-60 shares/sweep.csv)"
+"$python" - shares/sweep.csv <<'END'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+rows[0]["req_per_s"] = float(rows[0]["req_per_s"]) * 1.004
+with open(sys.argv[1], "w", newline="") as f:
+    out = csv.DictWriter(f, rows[0].keys(), lineterminator="\n")
+    out.writeheader()
+    out.writerows(rows)
+END
+load --max-users 1 --requests 80 --output 2 --slo 10s/1000ms --open-loop -o shares --resume || fail "$(cat err)"
+[ "$(grep -c ',open,' shares/sweep.csv)" = 3 ] || fail "shares are repeated: $(cut -c1-60 shares/sweep.csv)"
+
+# ---- servers that --launch starts: none for levels that are there
+cat >wrap <<END
+#!/bin/sh
+echo x >>starts
+read -r name <name
+exec "$SLOW_SERVER" port.\$1 log.\$1 port=\$1 ttft=0.2 gap=0.2 name=\$name
+END
+chmod +x wrap
+echo one >name
+launched() {
+    : >starts
+    PATH=/ "$BENCH" load --launch "a=$PWD/wrap {port}" --launch "b=$PWD/wrap {port}" \
+        --no-roof --prompt 40 --max-late 1000 --requests 60 --output 2 --slo 10s/1000ms "$@" >out 2>err </dev/null
+}
+# starts N ROWS WHAT
+starts() {
+    [ "$(wc -l <starts)" = "$1" ] || fail "$3: $(wc -l <starts) starts and not $1"
+    [ "$(wc -l <ab/sweep.csv)" = $(($2 + 1)) ] || fail "$3: $(cut -c1-60 ab/sweep.csv)"
+}
+launched --users 1,2 -o ab || fail "$(cat err)"
+starts 4 4 "two levels"
+said=$(head -n 1 out)
+launched --users 1,2 -o ab --resume || fail "$(cat err)"
+starts 0 4 "levels that are there"
+[ "$said" = "$(head -n 1 out)" ] || fail "the answer is another one: $said $(cat out)"
+sed -i '$d' ab/sweep.csv
+launched --users 1,2 -o ab --resume || fail "$(cat err)"
+starts 1 4 "the last one"
+echo another >name
+! launched --users 1,2,3 -o ab --resume || fail "a server with another model goes on"
+grep -q "has the model another now, and rows of one" err || fail "another model: $(cat err)"
+starts 1 4 "another model"
+launched --max-users 1 -o ladder || fail "$(cat err)"
+[ "$(wc -l <starts)" = 2 ] || fail "a ladder: $(wc -l <starts) starts"
+launched --max-users 1 -o ladder --resume || fail "$(cat err)"
+[ "$(wc -l <starts)" = 0 ] || fail "a ladder that is there: $(wc -l <starts) starts"
+
+# ---- however many levels are asked for
+ones=$(printf '1,%.0s' $(seq 69))
+load --users "${ones}1" --requests 5 --output 2 || fail "$(cat err)"
+[ "$(grep -cE '^ +1 +6 ' out)" = 70 ] || fail "levels: $(grep -c . out) lines"
+
 # Two tries of which neither has a 90th percentile have one together.
 load --max-users 1 --requests 8 --output 3 --slo 10s/1000ms || fail "$(cat err)"
 grep -qE "^Carries 1 user \(p90 TTFT 0\.[0-9]+ s, [0-9]+ ms a token\), the most that were tried\." out ||
