@@ -237,6 +237,8 @@ static enum status run_all(struct load_run *x, struct err *err)
 
     if (s->rate > 0)
         return load_level_open(x, s->rate, 0, err);
+    if (s->capacity > 0)
+        return open_loops(x, s->capacity, err);
     for (size_t i = 0; i < s->users.n && st == ST_OK; i++)
         st = load_level_users(x, s->users.v[i], &level, err);
     if (!s->users.n) {

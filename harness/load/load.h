@@ -62,6 +62,7 @@ struct load_settings {
     double level_s;         /* no request that counts is sent later in a level */
     bool open_loop;         /* after the capacity */
     double rate;            /* > 0: an open loop at this rate alone */
+    double capacity;        /* > 0: open loops at shares of this rate alone */
     double silence_s;       /* of a request, after which it has failed */
     double max_late_ms;     /* of the client, 99th percentile */
     uint64_t seed, salt;    /* prompts.h */

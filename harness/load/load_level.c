@@ -38,7 +38,7 @@ static void begin_progress(struct load_run *x, const char *what)
 /* How often a number of users may be tried in a round: where they are given, once. */
 static int most_tries(const struct load_run *x)
 {
-    return x->s->users.n ? 1 : 2;
+    return x->s->users.n || x->s->capacity > 0 ? 1 : 2;
 }
 
 /* The first attempt of this round: those of different rounds have different numbers. */

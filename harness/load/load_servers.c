@@ -311,17 +311,27 @@ static void shuffle(size_t *order, size_t n, uint64_t *random)
     }
 }
 
-/* One turn: each server is asked for the levels of s. */
+/* One turn: each server is asked for the levels of s, or, behind all numbers of users
+ * of a round, in open loops at shares of what it carries. */
 static enum status run_turn(struct run *x, const struct load_settings *s,
-                            uint64_t *random, struct err *err)
+                            bool at_capacity, uint64_t *random, struct err *err)
 {
     const struct load_plan *p = x->plan;
     size_t order[LOAD_MAX_SERVERS];
     enum status st = ST_OK;
 
     shuffle(order, p->launches.n, random);
-    for (size_t k = 0; k < p->launches.n && st == ST_OK; k++)
-        st = run_launch(x, p->launches.v[order[k]], s, &x->out->a[order[k]], err);
+    for (size_t k = 0; k < p->launches.n && st == ST_OK; k++) {
+        struct load_answer *a = &x->out->a[order[k]];
+        struct load_settings own = *s;
+
+        if (at_capacity) {
+            own.users.n = 0;
+            own.capacity = a->rate;
+        }
+        if (!at_capacity || a->rate > 0)
+            st = run_launch(x, p->launches.v[order[k]], &own, a, err);
+    }
     return st;
 }
 
@@ -338,10 +348,14 @@ static enum status run_launches(struct run *x, struct err *err)
 
         s.round = round;
         for (size_t i = 0; i < n_levels && st == ST_OK; i++) {
-            if (p->s.users.n)
+            if (p->s.users.n) {
                 s.users = (struct int_list){p->s.users.v + i, 1};
-            st = run_turn(x, &s, &random, err);
+                s.open_loop = false; /* until all of them were asked */
+            }
+            st = run_turn(x, &s, false, &random, err);
         }
+        if (st == ST_OK && p->s.users.n && p->s.open_loop)
+            st = run_turn(x, &s, true, &random, err);
     }
     return st;
 }

@@ -80,10 +80,16 @@ starts 0 4 "levels that are there"
 sed -i '$d' ab/sweep.csv
 launched --users 1,2 -o ab --resume || fail "$(cat err)"
 starts 1 4 "the last one"
+# Open loops come once a round, behind all levels.
+launched --users 1,2 --open-loop -o ab --resume || fail "$(cat err)"
+starts 2 10 "open loops"
+[ "$(grep -c ',open,' ab/sweep.csv)" = 6 ] || fail "open loops: $(cut -c1-60 ab/sweep.csv)"
+launched --users 1,2 --open-loop -o ab --resume || fail "$(cat err)"
+starts 0 10 "open loops that are there"
 echo another >name
 ! launched --users 1,2,3 -o ab --resume || fail "a server with another model goes on"
 grep -q "has the model another now, and rows of one" err || fail "another model: $(cat err)"
-starts 1 4 "another model"
+starts 1 10 "another model"
 launched --max-users 1 -o ladder || fail "$(cat err)"
 [ "$(wc -l <starts)" = 2 ] || fail "a ladder: $(wc -l <starts) starts"
 launched --max-users 1 -o ladder --resume || fail "$(cat err)"
