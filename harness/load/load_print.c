@@ -6,12 +6,41 @@
 #include <string.h>
 
 #include "harness/base/format.h"
+#include "harness/base/stats.h"
 #include "harness/load/load.h"
 #include "harness/users/users.h"
 
 #define LINE_WIDTH 79
+#define MAX_ROUNDS 256 /* that a figure is the median of */
 
-/* The levels as users_say_capacity() takes them. */
+/* Of the levels with so many users, of several rounds, NAN where none has it. */
+static double median_p90(const struct load_answer *a, int n_users, bool is_ttft)
+{
+    double v[MAX_ROUNDS], scratch[MAX_ROUNDS];
+    size_t n = 0;
+
+    for (size_t i = 0; i < a->n_levels && n < MAX_ROUNDS; i++) {
+        const struct load_level *level = &a->level[i];
+        const double p90 = is_ttft ? level->ttft_p90_s : level->tpot_p90_ms;
+
+        if (level->n_users == n_users && isfinite(p90))
+            v[n++] = p90;
+    }
+    return n ? stats_median(v, n, scratch) : NAN;
+}
+
+static struct users_level *find_level(struct users_series *s, int n_users)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->level[i].n_users == n_users)
+            return &s->level[i];
+    if (s->n == USERS_MAX_LEVELS)
+        return NULL;
+    s->level[s->n] = (struct users_level){.n_users = n_users};
+    return &s->level[s->n++];
+}
+
+/* The levels as users_say_capacity() takes them, those of all rounds together. */
 static void make_series(struct users_series *out, const struct load_answer *a,
                         const struct load_settings *s)
 {
@@ -19,17 +48,18 @@ static void make_series(struct users_series *out, const struct load_answer *a,
                                  .carries = a->carries,
                                  .misses = a->misses,
                                  .undecided = a->undecided};
-    for (size_t i = 0; i < a->n_levels && out->n < USERS_MAX_LEVELS; i++) {
+    for (size_t i = 0; i < a->n_levels; i++) {
         const struct load_level *level = &a->level[i];
+        const int n_users = level->n_users;
+        struct users_level *u = n_users ? find_level(out, n_users) : NULL;
 
-        if (level->n_users)
-            out->level[out->n++] =
-                (struct users_level){.n_users = level->n_users,
-                                     .row = &level->row,
-                                     .ttft_p90_s = {level->ttft_p90_s, NAN, NAN},
-                                     .tpot_p90_ms = {level->tpot_p90_ms, NAN, NAN},
-                                     .n_ttft_met = level->n_ttft_met,
-                                     .n_tpot_met = level->n_tpot_met};
+        if (!u)
+            continue;
+        u->row = &level->row;
+        u->ttft_p90_s = (struct users_figure){median_p90(a, n_users, true), NAN, NAN};
+        u->tpot_p90_ms = (struct users_figure){median_p90(a, n_users, false), NAN, NAN};
+        u->n_ttft_met += level->n_ttft_met;
+        u->n_tpot_met += level->n_tpot_met;
     }
 }
 

@@ -95,6 +95,21 @@ launched --max-users 1 -o ladder || fail "$(cat err)"
 launched --max-users 1 -o ladder --resume || fail "$(cat err)"
 [ "$(wc -l <starts)" = 0 ] || fail "a ladder that is there: $(wc -l <starts) starts"
 
+# What is said of several rounds is the median of them.
+launched --max-users 1 --rounds 3 -o rounds || fail "$(cat err)"
+"$python" - rounds/sweep.csv <<'END'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+for r in rows:
+    r["ttft_p90_s"] = {"1": 1, "3": 2.5, "5": 3}[r["attempt"]]
+with open(sys.argv[1], "w", newline="") as f:
+    out = csv.DictWriter(f, rows[0].keys(), lineterminator="\n")
+    out.writeheader()
+    out.writerows(rows)
+END
+launched --max-users 1 --rounds 3 -o rounds --resume || fail "$(cat err)"
+[ "$(grep -c '^Carries 1 user (p90 TTFT 2.5 s, ' out)" = 2 ] || fail "of three rounds: $(cat out)"
+
 # ---- however many levels are asked for
 ones=$(printf '1,%.0s' $(seq 69))
 load --users "${ones}1" --requests 5 --output 2 || fail "$(cat err)"
