@@ -24,9 +24,10 @@ static const struct opt_usage usage = {
         "--open-loop, requests at random times, whose latency counts from those times. "
         "docs/serving.md says what the figures mean.",
     .no_kernels = true,
-    .example = "bench load http://127.0.0.1:8080 --slo reading\n"
-               "bench load http://127.0.0.1:8080 --users 1,4 --prompt 100-900 -o DIR\n"
-               "bench load http://127.0.0.1:8080 --rate 0.5 --requests 300",
+    .example =
+        "bench load http://127.0.0.1:8080 --slo reading\n"
+        "bench load http://127.0.0.1:8080 --users 1,4 --prompt 100-900 -o DIR\n"
+        "bench load http://127.0.0.1:8080 --rate 0.5 --requests 300 --level-time 600",
 };
 
 struct request {
@@ -161,7 +162,7 @@ int cmd_load(int argc, char **argv)
         OPT_INTS(0, "users", &s->users, "LIST", "these numbers of users only", 1, LOAD_MOST_USERS),
         OPT_INT(0, "max-users", &s->max_users, "N", "the ladder ends there (default 64)", 1, LOAD_MOST_USERS),
         OPT_INT(0, "requests", &s->n_requests, "N", "that count at a load level (default 60)", 5, 100000),
-        OPT_DOUBLE(0, "level-time", &s->level_s, "S", "seconds of sending at a closed level, at most (300)", 0.1, 86400),
+        OPT_DOUBLE(0, "level-time", &s->level_s, "S", "seconds of sending at a load level, at most (300)", 0.1, 86400),
         OPT_FLAG(0, "open-loop", &s->open_loop, "then 50, 70 and 90 % of the capacity's rate"),
         OPT_DOUBLE(0, "rate", &s->rate, "R", "an open loop of R requests a second only", 1e-4, 1e4),
         OPT_STR(0, "prompt", &q.prompt, "TOKENS", "512 (default), 100-900, lognormal:400:0.8"),
