@@ -102,13 +102,16 @@ static void put_lines(FILE *f, const void *what)
     for (int i = 0; i < lines->n; i++) {
         const struct line *l = &lines->v[i];
         const size_t n = l->n < MAX_STEPS ? l->n : MAX_STEPS;
+        double before = 0;
 
-        fprintf(f, "%d,%.6g,0\n", i, l->ttft_s[0]);
         for (size_t k = 0; k < n; k++) {
             const size_t at = (k + 1) * l->n / n - 1;
+            const double share =
+                100 * (double)(at + 1) / (double)(l->n + l->n_failed);
 
-            fprintf(f, "%d,%.6g,%.5g\n", i, l->ttft_s[at],
-                    100 * (double)(at + 1) / (double)(l->n + l->n_failed));
+            fprintf(f, "%d,%.6g,%.5g\n%d,%.6g,%.5g\n", i, l->ttft_s[at], before, i,
+                    l->ttft_s[at], share);
+            before = share;
         }
     }
 }

@@ -153,7 +153,7 @@ x_if(condition) = condition ? column("seconds") : NaN
 do for [out in "output_png output_svg"] {
     eval value(out)
     plot \
-        for [i=0:n_series-1] data using (x_if(is(i))):"percent" with steps \
+        for [i=0:n_series-1] data using (x_if(is(i))):"percent" with lines \
             lw 2 dt dash[i+1] lc rgb step_color(step_at[i+1], n_steps) \
             title series[i+1]
     set output
