@@ -63,8 +63,9 @@ static enum status check_together(const struct load_plan *p, struct err *err)
 
     if (p->resume && !p->dir_path)
         return err_set(err, ST_USAGE, "--resume: which directory? add -o DIR");
-    if (p->mem_limit && !p->launches.n)
-        return err_set(err, ST_USAGE, "--mem limits a server that --launch starts");
+    if ((p->mem_limit || p->quota_cpus > 0 || p->cpus) && !p->launches.n)
+        return err_set(err, ST_USAGE, "%s is for servers that --launch starts",
+                       p->mem_limit ? "--mem" : p->cpus ? "--cpus" : "--cpus-quota");
     if (p->n_rounds > 1 && !p->launches.n)
         return err_set(err, ST_USAGE, "--rounds repeats servers that --launch starts");
     if (s->rate > 0 && (s->users.n || s->open_loop))
@@ -179,6 +180,8 @@ int cmd_load(int argc, char **argv)
         OPT_STRS(0, "launch", &p->launches, "NAME=CMD", "start this server, with {port} in CMD; repeatable: interleaved"),
         OPT_INT(0, "rounds", &p->n_rounds, "N", "of all launches (default 1)", 1, 100),
         OPT_BYTES(0, "mem", &p->mem_limit, "SIZE", "memory of such a server, as 6G"),
+        OPT_DOUBLE(0, "cpus-quota", &p->quota_cpus, "CPUS", "its CPU time per time, as 1.5", 0.01, TOPO_MAX_CPUS),
+        OPT_STR(0, "cpus", &p->cpus, "LIST", "its CPUs, as 0,2-3; we take the others"),
         OPT_DOUBLE(0, "start-timeout", &p->start_s, "S", "until it must be ready (600)", 1, 86400),
         OPT_STR('o', "output-dir", &p->dir_path, "DIR", "keep rows and times there"),
         OPT_FLAG(0, "resume", &p->resume, "go on with a run that ended early"),

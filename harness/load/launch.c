@@ -93,7 +93,8 @@ int64_t launch_evict(const char *command)
                : -1;
 }
 
-enum status launch_start(struct launch *l, const char *text, uint64_t mem_limit,
+enum status launch_start(struct launch *l, const char *text,
+                         const struct sandbox_limits *limits, const char *cpus,
                          double wait_s, const struct topology *topo, struct err *err)
 {
     const int port = server_free_port();
@@ -108,17 +109,22 @@ enum status launch_start(struct launch *l, const char *text, uint64_t mem_limit,
     st = launch_parse(text, l->name, &command, err);
     if (st == ST_OK && !port)
         st = err_set(err, ST_IO, "no port of this machine is free");
-    if (st == ST_OK && mem_limit)
-        st = sandbox_create(&l->sandbox, "", mem_limit, err);
+    if (st)
+        return st;
+    launch_place_find(&l->place, command, topo);
+    if (cpus)
+        st = launch_place_set(&l->place, cpus, topo, err);
+    l->has_limit = limits->memory_bytes > 0;
+    if (st == ST_OK && (l->has_limit || limits->quota_cpus > 0))
+        st = sandbox_create_with(&l->sandbox, "", limits, err);
     if (st)
         return st;
     snprintf(l->url, sizeof l->url, "http://127.0.0.1:%d", port);
     make_script(script, sizeof script, command, port);
     params.sandbox = l->sandbox;
-    if (mem_limit)
+    if (l->has_limit)
         l->cached_bytes = launch_evict(command);
-    launch_place_find(&l->place, command, topo);
-    if (l->place.is_apart) {
+    if (l->place.is_pinned) {
         params.cpus = l->place.server;
         params.n_cpus = l->place.n_server;
     }
@@ -145,7 +151,7 @@ void launch_note(const struct launch *l, struct row *row)
                     l->place.n_client);
     if (l->cached_bytes >= 0)
         row->cached_bytes = l->cached_bytes;
-    if (!l->sandbox || sandbox_read(l->sandbox, &usage, &ignored))
+    if (!l->has_limit || sandbox_read(l->sandbox, &usage, &ignored))
         return;
     row->mem_enforced_bytes = (int64_t)usage.limit_bytes;
     row->mem_peak_bytes = (int64_t)usage.peak_bytes;

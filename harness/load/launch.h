@@ -3,10 +3,10 @@
  * launch.h - a server that `bench load` starts itself, in a sandbox
  *
  * Model of the world: the command is a shell's, of one program, with {port} where a
- * free port of this machine belongs. It runs in a memory sandbox where a limit is asked
- * for, and the model that its -m or --model names leaves the page cache before, so that
- * it is charged for it. It is asked for /health until it is ready, and ends with all it
- * has started. Where it runs is launch_place.h's.
+ * free port of this machine belongs. It runs in a sandbox where a limit of memory or a
+ * CPU quota is asked for; with a limit the model that its -m or --model names leaves
+ * the page cache before, so that it is charged for it. It is asked for /health until it
+ * is ready, and ends with all it has started. Where it runs is launch_place.h's.
  *
  * Threading: one thread.
  */
@@ -19,13 +19,15 @@
 #include "harness/load/launch_place.h"
 #include "harness/load/load.h"
 #include "harness/machine/child.h"
+#include "harness/sandbox/sandbox.h"
 
 #define LAUNCH_MAX_NAME 23 /* of NAME=COMMAND */
 #define LAUNCH_MAX_TEXT 2000
 
 struct launch {
     struct child child;
-    struct sandbox *sandbox; /* NULL: no limit */
+    struct sandbox *sandbox; /* NULL: no limit and no quota */
+    bool has_limit;          /* of memory */
     char name[LAUNCH_MAX_NAME + 1];
     char url[64];
     struct launch_place place;
@@ -37,10 +39,11 @@ struct launch {
 enum status launch_parse(const char *text, char *name, const char **command,
                          struct err *err);
 
-/* Starts it and waits until it is ready. *l is for launch_stop() in any case.
- * mem_limit: in bytes; 0: none. Errors: ST_USAGE, ST_IO (it ended, or is not ready
- * within wait_s; its last words), ST_INTERRUPTED, and the sandbox's. */
-enum status launch_start(struct launch *l, const char *text, uint64_t mem_limit,
+/* Starts it and waits until it is ready. *l is for launch_stop() in any case. cpus: its
+ * CPUs, as "0,2-3"; NULL: launch_place_find()'s. Errors: ST_USAGE, ST_IO (it ended, or
+ * is not ready within wait_s; its last words), ST_INTERRUPTED, and the sandbox's. */
+enum status launch_start(struct launch *l, const char *text,
+                         const struct sandbox_limits *limits, const char *cpus,
                          double wait_s, const struct topology *topo, struct err *err);
 
 /* All files of the model that -m or --model of the command names leave the page cache:

@@ -75,7 +75,31 @@ void launch_place_find(struct launch_place *p, const char *command,
         else if (cpu->allowed)
             p->server[p->n_server++] = cpu->os_id;
     }
-    p->is_apart = p->n_client > 0 && p->n_server > 0;
+    p->is_pinned = p->is_apart = p->n_client > 0 && p->n_server > 0;
+}
+
+enum status launch_place_set(struct launch_place *p, const char *cpus,
+                             const struct topology *topo, struct err *err)
+{
+    int server[TOPO_MAX_CPUS], n = 0;
+    const enum status st = placement_parse_cpus(cpus, topo, &n, 0, server, err);
+
+    if (st)
+        return st;
+    p->n_server = n;
+    p->n_client = 0;
+    memcpy(p->server, server, (size_t)n * sizeof *server);
+    for (int i = 0; i < topo->n_cpus; i++) {
+        bool is_free = topo->cpu[i].allowed;
+
+        for (int k = 0; k < n; k++)
+            is_free &= topo->cpu[i].os_id != server[k];
+        if (is_free)
+            p->client[p->n_client++] = topo->cpu[i].os_id;
+    }
+    p->is_pinned = true;
+    p->is_apart = p->n_client > 0;
+    return ST_OK;
 }
 
 void launch_place_keep(struct launch_place *p)

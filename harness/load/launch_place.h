@@ -20,10 +20,12 @@
 
 struct launch_place {
     int n_threads;             /* that the command asks for; 0: it does not say */
-    bool is_apart;             /* below: only then */
+    bool is_pinned;            /* the server: to server[] */
+    bool is_apart;             /* client[] are CPUs that it does not have */
     int server[TOPO_MAX_CPUS]; /* [n_server] */
     int n_server;
-    int client[TOPO_MAX_CPUS]; /* [n_client], all allowed CPUs of one core */
+    int client[TOPO_MAX_CPUS]; /* [n_client]: all allowed CPUs of one core, or all that
+                                  the server was not given */
     int n_client;
     bool is_kept; /* launch_place_keep() has pinned us */
     cpu_set_t before;
@@ -36,6 +38,11 @@ bool launch_option(const char *command, char letter, const char *name, char *buf
 
 void launch_place_find(struct launch_place *p, const char *command,
                        const struct topology *topo);
+
+/* The server runs on these CPUs ("0,2-3"), we on all others; where there are none we
+ * share. Errors: ST_USAGE (placement_parse_cpus()). */
+enum status launch_place_set(struct launch_place *p, const char *cpus,
+                             const struct topology *topo, struct err *err);
 
 /* Pins us to our core, and back to where we were. */
 void launch_place_keep(struct launch_place *p);

@@ -48,7 +48,7 @@ enum status load_roof_place(struct load_roof *r, const struct topology *topo,
     if (!own)
         return err_set(err, ST_NO_MEMORY, "no memory for the machine");
     *own = *topo;
-    if (place && place->is_apart) {
+    if (place && place->is_pinned) {
         own->n_allowed = place->n_server;
         for (int i = 0; i < own->n_cpus; i++) {
             own->cpu[i].allowed = false;

@@ -61,6 +61,12 @@ static void note_command(struct row *row, const struct run *x)
     shell_word_append(buf, cap, x->text ? x->text : s->url);
     if (p->mem_limit)
         text_append(buf, cap, " --mem %llu", (unsigned long long)p->mem_limit);
+    if (p->quota_cpus > 0)
+        text_append(buf, cap, " --cpus-quota %g", p->quota_cpus);
+    if (p->cpus) {
+        text_append(buf, cap, " --cpus");
+        shell_word_append(buf, cap, p->cpus);
+    }
     if (row->load_mode == LOAD_MODE_CLOSED)
         text_append(buf, cap, " --users %lld", (long long)row->n_users);
     else
@@ -166,6 +172,8 @@ static enum status on_row(void *arg, struct row *row,
         launch_note(x->running, row);
         if (x->plan->mem_limit)
             row->mem_limit_bytes = (int64_t)x->plan->mem_limit;
+        if (x->plan->quota_cpus > 0)
+            row->cpus_quota = x->plan->quota_cpus;
     }
     note_command(row, x);
     roof_mark(row, x->out->rows, x->out->n_rows);
@@ -258,8 +266,10 @@ static enum status start_server(void *arg, struct load_settings *s, struct err *
 {
     struct run *x = arg;
     const struct load_plan *p = x->plan;
+    const struct sandbox_limits limits = {p->mem_limit, p->quota_cpus};
     struct launch *l = x->running;
-    enum status st = launch_start(l, x->text, p->mem_limit, p->start_s, x->topo, err);
+    enum status st =
+        launch_start(l, x->text, &limits, p->cpus, p->start_s, x->topo, err);
 
     s->url = l->url;
     if (st == ST_OK && !p->no_roof) {

@@ -26,6 +26,8 @@ struct load_plan {
                                  set here */
     struct str_list launches; /* NAME=COMMAND; none: the server at s.url */
     uint64_t mem_limit;       /* of each, in bytes; 0: none */
+    double quota_cpus;        /* CPU time per time of each; 0: none */
+    const char *cpus;         /* of each, as "0,2-3"; NULL: launch_place_find()'s */
     double start_s;           /* until it must be ready */
     int n_rounds;
     bool no_roof;

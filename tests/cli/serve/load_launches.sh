@@ -39,6 +39,25 @@ SERVER_KEY=abc-123 "$BENCH" load --launch "k=$SLOW_SERVER port.k log.k port={por
     --no-roof --prompt 40 --users 1 --requests 5 --output 2 --api-key-env SERVER_KEY \
     --start-timeout 3 >out 2>err || fail "a key: $(cat err)"
 
+# ---- its CPUs, and its CPU quota, which needs permission
+cpu=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)
+cat >placed <<END
+#!/bin/sh
+sed -n 's/^Cpus_allowed_list:[^0-9]*//p' /proc/self/status >cpus.p
+exec "$SLOW_SERVER" port.p log.p port=\$1 ttft=1 gap=1
+END
+chmod +x placed
+"$BENCH" load --launch "p=$PWD/placed {port}" --cpus "$cpu" --no-roof --prompt 40 --users 1 \
+    --requests 5 --output 2 --json >out 2>err || fail "its CPUs: $(cat err)"
+[ "$(cat cpus.p)" = "$cpu" ] || fail "the server runs on $(cat cpus.p), not on $cpu"
+grep -q "\"command\": \".* --cpus $cpu --users 1 " out || fail "not repeated: $(cat out)"
+code=0
+"$BENCH" load --launch "p=$PWD/placed {port}" --cpus-quota 0.5 --no-roof --prompt 40 --users 1 \
+    --requests 5 --output 2 --json >out 2>err || code=$?
+[ $code = 3 ] || grep -q '"cpus_quota": 0.5' out || fail "a quota: $code, $(cat err out)"
+refused 2 "CPU 100000" load --launch "p=$PWD/placed {port}" --cpus 100000
+refused 2 "--cpus is for servers that --launch starts" load http://127.0.0.1:1 --cpus 0
+
 refused 2 "--rounds repeats servers that --launch starts" load http://127.0.0.1:1 --rounds 2
 refused 2 "two servers have the name a" load --launch "a=x {port}" --launch "a=y {port}"
 rm -rf "$WORK"

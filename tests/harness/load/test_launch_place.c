@@ -78,11 +78,38 @@ static void cpus_apart(void **state)
     assert_true(p.is_apart && p.n_client == 2 && p.client[0] == 11 && p.n_server == 2);
 }
 
+static void cpus_given(void **state)
+{
+    struct err err = ERR_INIT;
+    static struct topology t;
+    static struct launch_place p;
+
+    (void)state;
+    t = machine(2); /* 10 to 13 */
+    launch_place_find(&p, "s -t 3", &t);
+    assert_false(p.is_pinned);
+    assert_int_equal(launch_place_set(&p, "12,10", &t, &err), ST_OK);
+    assert_true(p.is_pinned && p.is_apart);
+    assert_int_equal(p.n_threads, 3);
+    assert_int_equal(p.n_server, 2);
+    assert_int_equal(p.server[0], 12);
+    assert_int_equal(p.server[1], 10);
+    assert_int_equal(p.n_client, 2);
+    assert_int_equal(p.client[0], 11);
+    assert_int_equal(p.client[1], 13);
+    assert_int_equal(launch_place_set(&p, "10-13", &t, &err), ST_OK);
+    assert_true(p.is_pinned); /* we share */
+    assert_false(p.is_apart);
+    assert_int_equal(launch_place_set(&p, "9", &t, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "9"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words),
         cmocka_unit_test(cpus_apart),
+        cmocka_unit_test(cpus_given),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
