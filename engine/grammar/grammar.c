@@ -91,6 +91,15 @@ struct grammar *grammar_ref(struct grammar *g)
     return g;
 }
 
+size_t grammar_bytes(const struct grammar *g)
+{
+    const struct automaton *a = &g->a;
+
+    return sizeof *g + g->len + a->cap_nodes * sizeof *a->nodes +
+           a->cap_edges * sizeof *a->edges + a->cap_rules * sizeof *a->rules +
+           (a->need ? a->n_nodes * sizeof *a->need : 0);
+}
+
 void grammar_unref(struct grammar *g)
 {
     if (!g || __atomic_sub_fetch(&g->n_refs, 1, __ATOMIC_ACQ_REL) > 0)

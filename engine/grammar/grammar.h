@@ -71,6 +71,9 @@ enum status grammar_from_schema(struct grammar **g, const char *text, size_t len
 struct grammar *grammar_ref(struct grammar *g);
 void grammar_unref(struct grammar *g);
 
+/* Memory that it takes, for as long as it has an owner. */
+size_t grammar_bytes(const struct grammar *g);
+
 /* The beginning of a text. What is computed for a schema's texts is kept with the
  * vocabulary for later ones, also of another grammar made from an equal schema; v is
  * kept until the state is closed. Errors: ST_UNSUPPORTED (the vocabulary cannot write

@@ -35,6 +35,7 @@ struct answer {
     struct textbuf events;
     struct refusal failure; /* of a completion */
     uint64_t begin_ns;
+    uint64_t schema_bytes; /* of its grammar */
     void (*wake)(void *arg);
     void *arg;
     bool has_text;
@@ -157,6 +158,24 @@ static bool make_grammar(const struct api_request *r, struct grammar **g,
     return !st || refuse_err(refusal, &err, "response_format");
 }
 
+/* A schema of some KiB may become a grammar of 20 MiB, which a request keeps while it
+ * waits: of the memory plan all of them together are a small part. */
+static bool keep_schema(struct answer *a, const struct grammar *g,
+                        struct refusal *refusal)
+{
+    const uint64_t bytes = g ? grammar_bytes(g) : 0;
+
+    if (*a->model->schema_bytes + bytes > ANSWERS_MOST_SCHEMA_BYTES) {
+        refusal->retry_after_s = 1;
+        return refuse(refusal, 503, "overloaded", "response_format",
+                      "the schemas of all requests take too much memory at this "
+                      "moment; try again, or ask with a smaller one");
+    }
+    a->schema_bytes = bytes;
+    *a->model->schema_bytes += bytes;
+    return true;
+}
+
 /* Whole seconds, at least one. */
 static int retry_seconds(double s)
 {
@@ -262,6 +281,10 @@ static bool begin(struct answer *a, const struct answer_asked *asked,
     if (!check_possible(a, refusal) || !encode(a, refusal) ||
         !make_grammar(r, &grammar, refusal))
         return false;
+    if (!keep_schema(a, grammar, refusal)) {
+        grammar_unref(grammar);
+        return false;
+    }
     make_head(a);
     a->n_each = r->n;
     a->choices = calloc(r->n_prompts * (size_t)r->n, sizeof *a->choices);
@@ -305,6 +328,7 @@ void answer_close(struct answer *a)
         textbuf_free(&a->choices[i].text);
         reply_logprobs_free(&a->choices[i].logprobs);
     }
+    *a->model->schema_bytes -= a->schema_bytes;
     free(a->choices);
     textbuf_free(&a->events);
     api_request_free(&a->request);

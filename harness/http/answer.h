@@ -18,6 +18,9 @@
 
 struct answer;
 
+/* Of the schemas of all answers together; more are refused. */
+#define ANSWERS_MOST_SCHEMA_BYTES ((uint64_t)128 << 20)
+
 /* Whom the answers are from; all of it lives longer than they do. */
 struct answer_model {
     struct scheduler *scheduler;
@@ -25,7 +28,9 @@ struct answer_model {
     const struct chat_template *chat; /* or NULL: there are no chats */
     const char *name;
     int n_ctx, n_vocab;
-    size_t longest_token; /* bytes */
+    size_t longest_token;   /* bytes */
+    uint64_t *schema_bytes; /* memory of all answers' schemas; only where answers are
+                               made and closed */
 };
 
 struct answer_asked {

@@ -172,6 +172,8 @@ void metrics_put(struct textbuf *out, const struct metrics *m,
               m->n_requests);
     put_value(out, "slm_http_body_bytes", "gauge", "Bytes of bodies that come.",
               (double)m->body_bytes);
+    put_value(out, "slm_schema_bytes", "gauge", "Memory of the schemas of requests.",
+              (double)m->schema_bytes);
     put_value(out, "slm_clients_gone_total", "counter",
               "Clients that left before the end of their answer.", (double)m->n_gone);
     put_value(out, "slm_clients_cut_total", "counter",

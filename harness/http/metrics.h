@@ -39,6 +39,7 @@ struct metrics {
     struct histogram whole;          /* to the answer's end */
     int n_connections, n_requests;   /* open now */
     uint64_t body_bytes;             /* of bodies that are being received */
+    uint64_t schema_bytes;           /* memory of the schemas of requests */
 };
 
 const char *metrics_route_name(enum metrics_route route);

@@ -300,4 +300,11 @@ void grammar_unref(struct grammar *g)
     (void)g;
 }
 
+/* Three fit into what all may take, four do not. */
+size_t grammar_bytes(const struct grammar *g)
+{
+    (void)g;
+    return (size_t)40 << 20;
+}
+
 #endif

@@ -233,6 +233,36 @@ static void a_full_queue(void **state)
     close_server();
 }
 
+/* Grammars of requests that wait are bounded together, and counted off when they go. */
+static void many_large_schemas(void **state)
+{
+    const char *schema = ", \"response_format\": {\"type\": \"json_schema\", "
+                         "\"json_schema\": {\"schema\": {\"type\": \"object\"}}}}";
+    char endless[256], one[256];
+    int fd[3];
+
+    (void)state;
+    snprintf(endless, sizeof endless, "{\"prompt\": \"a\", \"max_tokens\": 1000000%s",
+             schema);
+    snprintf(one, sizeof one, "{\"prompt\": \"a\"%s", schema);
+    open_server(60, true);
+    for (int i = 0; i < 3; i++) {
+        fd[i] = dial();
+        say(fd[i], post("/v1/completions", JSON, endless));
+        wait_alive(i + 1);
+    }
+    assert_refused(complete(one), 503, "smaller");
+    assert_int_equal(status_of(complete("{\"prompt\": \"a\"}")), 200);
+    close(fd[0]);
+    wait_alive(2);
+    assert_int_equal(status_of(complete(one)), 200);
+    assert_int_equal(status_of(complete(one)), 200);
+    close(fd[1]);
+    close(fd[2]);
+    wait_alive(0);
+    close_server();
+}
+
 /* Its scheduler has ended, and nobody has told the server yet. */
 static void a_scheduler_that_stops(void **state)
 {
@@ -334,6 +364,7 @@ int main(void)
         cmocka_unit_test(a_stream_without_news),
         cmocka_unit_test(failures),
         cmocka_unit_test(a_full_queue),
+        cmocka_unit_test(many_large_schemas),
         cmocka_unit_test(a_scheduler_that_stops),
         cmocka_unit_test(keys),
         cmocka_unit_test(a_signal_finishes),
