@@ -29,17 +29,6 @@ static double median_p90(const struct load_answer *a, int n_users, bool is_ttft)
     return n ? stats_median(v, n, scratch) : NAN;
 }
 
-static struct users_level *find_level(struct users_series *s, int n_users)
-{
-    for (size_t i = 0; i < s->n; i++)
-        if (s->level[i].n_users == n_users)
-            return &s->level[i];
-    if (s->n == USERS_MAX_LEVELS)
-        return NULL;
-    s->level[s->n] = (struct users_level){.n_users = n_users};
-    return &s->level[s->n++];
-}
-
 /* The levels as users_say_capacity() takes them, those of all rounds together. */
 static void make_series(struct users_series *out, const struct load_answer *a,
                         const struct load_settings *s)
@@ -51,7 +40,7 @@ static void make_series(struct users_series *out, const struct load_answer *a,
     for (size_t i = 0; i < a->n_levels; i++) {
         const struct load_level *level = &a->level[i];
         const int n_users = level->n_users;
-        struct users_level *u = n_users ? find_level(out, n_users) : NULL;
+        struct users_level *u = n_users ? users_level_make(out, n_users) : NULL;
 
         if (!u)
             continue;

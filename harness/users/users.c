@@ -108,7 +108,7 @@ static int by_name(const void *x, const void *y)
 /* ---- levels -----------------------------------------------------------------------
  */
 
-static struct users_level *level_of(struct users_series *s, int n_users)
+struct users_level *users_level_make(struct users_series *s, int n_users)
 {
     for (size_t i = 0; i < s->n; i++)
         if (s->level[i].n_users == n_users)
@@ -291,7 +291,7 @@ enum status users_find(struct users *u, const struct row *rows, size_t n_rows,
         struct users_series *s = series_of(u, r);
 
         if (s)
-            level_of(s, (int)r->n_users);
+            users_level_make(s, (int)r->n_users);
     }
     for (size_t i = 0; i < u->n; i++) {
         fill_series(&u->v[i], u);

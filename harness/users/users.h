@@ -71,6 +71,10 @@ enum status users_find(struct users *u, const struct row *rows, size_t n_rows,
                        struct err *err);
 void users_free(struct users *u);
 
+/* The level of so many users, made behind the others where there is none; NULL: there
+ * is no room for more. */
+struct users_level *users_level_make(struct users_series *s, int n_users);
+
 /* "yi-1.5-9b · prompts 512, answers 128 tokens", as far as it holds for all; there is
  * one series at least. */
 #define USERS_DOT "  \xc2\xb7  " /* between two of them */
