@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/format.h"
 #include "harness/client/server_ready.h"
@@ -14,6 +15,7 @@
 
 #define LETTERS         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define NAME_CHARACTERS LETTERS "0123456789._-"
+#define REREAD_BYTES    1e6 /* of a token, that are worth a sentence */
 
 enum status launch_parse(const char *text, char *name, const char **command,
                          struct err *err)
@@ -93,6 +95,18 @@ int64_t launch_evict(const char *command)
                : -1;
 }
 
+/* What it counts from here on. */
+static void count_anew(struct launch *l)
+{
+    struct sandbox_usage usage;
+    struct err ignored = ERR_INIT;
+
+    if (!l->has_limit || sandbox_read(l->sandbox, &usage, &ignored))
+        return;
+    l->n_refaults = usage.n_refaults;
+    l->n_major_faults = usage.n_major_faults;
+}
+
 enum status launch_start(struct launch *l, const char *text,
                          const struct sandbox_limits *limits, const char *cpus,
                          double wait_s, const struct topology *topo, struct err *err)
@@ -131,10 +145,37 @@ enum status launch_start(struct launch *l, const char *text,
     st = child_start(&l->child, &params, err);
     if (st == ST_OK)
         launch_place_keep(&l->place);
-    return st ? st : wait_for(l, wait_s, err);
+    if (st == ST_OK)
+        st = wait_for(l, wait_s, err);
+    count_anew(l);
+    return st;
 }
 
-void launch_note(const struct launch *l, struct row *row)
+/* Weights that do not stay in memory are why a server is slow, and no disturbance. */
+static void note_faults(struct launch *l, const struct sandbox_usage *usage,
+                        struct row *row)
+{
+    const double n_tokens =
+        (double)(row->n_requests + row->n_warm_up) * row->output_tokens;
+    const double bytes =
+        (double)(usage->n_refaults - l->n_refaults) * (double)sysconf(_SC_PAGESIZE);
+
+    if (n_tokens > 0) {
+        row->refaults_per_token =
+            (double)(usage->n_refaults - l->n_refaults) / n_tokens;
+        row->major_faults_per_token =
+            (double)(usage->n_major_faults - l->n_major_faults) / n_tokens;
+        if (bytes / n_tokens > REREAD_BYTES && !*row->detail)
+            snprintf(row->detail, sizeof row->detail,
+                     "the server read %.3g MB again for each token: its memory does "
+                     "not hold the model, give more with --mem",
+                     bytes / n_tokens * 1e-6);
+    }
+    l->n_refaults = usage->n_refaults;
+    l->n_major_faults = usage->n_major_faults;
+}
+
+void launch_note(struct launch *l, struct row *row)
 {
     char words[STDERR_TAIL_BYTES + 1], text[200];
     struct sandbox_usage usage;
@@ -158,6 +199,7 @@ void launch_note(const struct launch *l, struct row *row)
     if (usage.n_oom_kills)
         snprintf(row->detail, sizeof row->detail,
                  "the server was killed for memory: give more with --mem");
+    note_faults(l, &usage, row);
 }
 
 void launch_stop(struct launch *l)

@@ -26,8 +26,9 @@
 
 struct launch {
     struct child child;
-    struct sandbox *sandbox; /* NULL: no limit and no quota */
-    bool has_limit;          /* of memory */
+    struct sandbox *sandbox;             /* NULL: no limit and no quota */
+    bool has_limit;                      /* of memory */
+    uint64_t n_refaults, n_major_faults; /* of it until now */
     char name[LAUNCH_MAX_NAME + 1];
     char url[64];
     struct launch_place place;
@@ -51,9 +52,9 @@ enum status launch_start(struct launch *l, const char *text,
  * none that is here. */
 int64_t launch_evict(const char *command);
 
-/* The most memory that it was charged, what limits it, CPUs that are ours alone, and
- * that it has ended, into the row. */
-void launch_note(const struct launch *l, struct row *row);
+/* The most memory that it was charged, what limits it, pages that it read again since
+ * the row before, CPUs that are ours alone, and that it has ended, into the row. */
+void launch_note(struct launch *l, struct row *row);
 
 /* Ends it and frees. */
 void launch_stop(struct launch *l);

@@ -55,6 +55,23 @@ code=0
 "$BENCH" load --launch "p=$PWD/placed {port}" --cpus-quota 0.5 --no-roof --prompt 40 --users 1 \
     --requests 5 --output 2 --json >out 2>err || code=$?
 [ $code = 3 ] || grep -q '"cpus_quota": 0.5' out || fail "a quota: $code, $(cat err out)"
+
+# ---- memory that does not hold what it reads is why it is slow, and its row says so
+head -c 96M /dev/zero >weights
+sync weights && dd if=weights iflag=nocache count=0 status=none # or its pages are ours
+cat >pages <<END
+#!/bin/sh
+while cat weights >/dev/null; do :; done &
+exec "$SLOW_SERVER" port.m log.m port=\$1 ttft=50 gap=1
+END
+chmod +x pages
+code=0
+"$BENCH" load --launch "m=$PWD/pages {port}" --mem 32M --no-roof --prompt 40 --users 1 \
+    --requests 5 --output 2 --json >out 2>err || code=$?
+[ $code = 3 ] || grep -q '"detail": "the server read .* MB again for each token' out ||
+    fail "what was read again: $code, $(cat err out)"
+rm weights
+
 refused 2 "CPU 100000" load --launch "p=$PWD/placed {port}" --cpus 100000
 refused 2 "--cpus is for servers that --launch starts" load http://127.0.0.1:1 --cpus 0
 
