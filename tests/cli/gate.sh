@@ -149,7 +149,7 @@ grep -q "has sent something else than an answer" err || fail "babbles: $(cat err
 printf 'model: nano:Q4_K_M\nctx: [90]\nprefill: [none]\nthreads: [1]\nweights: stream\nkv_window: 64\n' >held.yaml
 printf 'memory: false\nload: false\nrounds: 1\n' >>held.yaml
 code=0
-"$BENCH" gate --a "$BENCH" --b "$BENCH" -c ./held.yaml --no-charts --budget 2s -o held >out 2>err || code=$?
+with_budget 2 "$BENCH" gate --a "$BENCH" --b "$BENCH" -c ./held.yaml --no-charts -o held || code=$?
 case $code in 0 | 1 | 4) ;; *) fail "held: $code, $(cat err)" ;; esac
 grep -q "weights stream, KV cache f16 of the last 64 positions" out || fail "held: $(cat out)"
 
