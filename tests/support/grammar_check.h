@@ -78,13 +78,16 @@ enum {
 };
 
 /* Whether there are byte tokens; else those ids are control tokens. */
-static bool grammar_bytes = true;
+static bool grammar_has_bytes = true;
 
 static inline const char *grammar_token(int id, char *buf, int *type)
 {
     static const char *const first[] = {"<unk>", "<s>", "</s>"};
 
-    *type = id == 0 ? 2 : id < 3 ? 3 : id < GRAMMAR_ASCII ? (grammar_bytes ? 6 : 3) : 1;
+    *type = id == 0              ? 2
+            : id < 3             ? 3
+            : id < GRAMMAR_ASCII ? (grammar_has_bytes ? 6 : 3)
+                                 : 1;
     if (id < 3)
         return first[id];
     if (id >= GRAMMAR_FIRST)

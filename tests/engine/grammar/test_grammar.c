@@ -418,9 +418,9 @@ static void missing_bytes(void **state)
     struct grammar_state *s;
 
     (void)state;
-    grammar_bytes = false;
+    grammar_has_bytes = false;
     poor = grammar_vocabulary(false);
-    grammar_bytes = true;
+    grammar_has_bytes = true;
     s = grammar_start(g, poor);
     assert_true(grammar_state_accept(s, GRAMMAR_ASCII + '"' - 0x20));
     assert_false(grammar_may_end(s));
