@@ -176,7 +176,7 @@ rows = list(csv.DictReader(open("both/sweep.csv")))
 with open("both/sweep.csv", "w", newline="") as f:
     table = csv.DictWriter(f, rows[0].keys(), lineterminator="\n")
     table.writeheader()
-    table.writerows({**r, "validity": "valid", "roof_gbps": "", "roof_tok_per_s": "", "mbu": ""}
+    table.writerows({**r, "roof_gbps": "", "roof_tok_per_s": "", "mbu": ""} if r["engine"] else r
                     for r in rows)
 EOF
 "$BENCH" recommend both --for llama.cpp --ctx 32 >measured || fail "measured"
