@@ -77,7 +77,10 @@ const char *format_measured(char *buf, size_t cap, double v, double half,
     int decimals = most_decimals;
 
     if (half > 0 && isfinite(half)) {
+        const int own = v != 0 ? -(int)floor(log10(fabs(v))) : 0; /* its first digit */
+
         decimals = 1 - (int)floor(log10(half));
+        decimals = decimals > own ? decimals : own;
         for (; decimals < 0; decimals++)
             unit *= 10;
         decimals = decimals < most_decimals ? decimals : most_decimals;

@@ -39,8 +39,9 @@ const char *format_duration(char *buf, size_t cap, double seconds);
 void format_size(char *buf, size_t cap, uint64_t bytes);
 
 /* A measured figure with no more digits than it supports: the last two are those of
- * half, half of its interval (16870, not 16871.230, where it is 843); with
- * most_decimals at most, and all of them where half is NaN or 0. Returns buf. */
+ * half, half of its interval (16870, not 16871.230, where it is 843), but at least its
+ * own first; with most_decimals at most, and all of them where half is NaN or 0.
+ * Returns buf. */
 const char *format_measured(char *buf, size_t cap, double v, double half,
                             int most_decimals);
 

@@ -55,6 +55,11 @@ static void measured_figures(void **state)
     assert_string_equal(format_measured(buf, sizeof buf, 9.4472, NAN, 3), "9.447");
     assert_string_equal(format_measured(buf, sizeof buf, 9.4472, 0, 4), "9.4472");
     assert_string_equal(format_measured(buf, sizeof buf, 12, 430, 3), "10");
+    /* However wide the interval is, no figure becomes zero. */
+    assert_string_equal(format_measured(buf, sizeof buf, 0.294, 25, 4), "0.3");
+    assert_string_equal(format_measured(buf, sizeof buf, 3, 430, 3), "3");
+    assert_string_equal(format_measured(buf, sizeof buf, -0.04, 25, 4), "-0.04");
+    assert_string_equal(format_measured(buf, sizeof buf, 0, 25, 4), "0");
 }
 
 static const char *word(const char *text)
