@@ -54,22 +54,18 @@ static void forget_awake(struct exchange *x)
     pthread_mutex_unlock(&x->s->mutex);
 }
 
-static void forget_asking(struct exchange *x)
+static void remove_pending(struct exchange *x)
 {
-    struct exchange **at = &x->s->asking;
-
-    while (*at && *at != x)
-        at = &(*at)->next_asking;
-    if (*at)
-        *at = x->next_asking;
-    x->next_asking = NULL;
+    if (x->is_pending)
+        fair_queue_remove(&x->s->pending, &x->item, true);
+    x->is_pending = false;
 }
 
 void exchange_free(struct exchange *x)
 {
     answer_close(x->answer); /* nobody wakes it from here on */
     forget_awake(x);
-    forget_asking(x);
+    remove_pending(x);
     if (x->client) {
         x->client->x = NULL;
         x->client->since_ns = clock_ns();
@@ -100,13 +96,13 @@ static void wake(void *arg)
         return; /* it counts as far as it can already: the thread will wake */
 }
 
-static bool ask(struct exchange *x)
+static bool submit(struct exchange *x)
 {
     const struct answer_asked asked = {.kind = x->route == ROUTE_CHAT ? API_CHAT
                                                                       : API_COMPLETION,
                                        .body = x->body.text ? x->body.text : "",
                                        .len = x->body.len,
-                                       .client = x->asker,
+                                       .client = x->client_key,
                                        .begin_ns = x->begin_ns,
                                        .wake = wake,
                                        .arg = x};
@@ -118,38 +114,34 @@ static bool ask(struct exchange *x)
     return ok;
 }
 
-/* ---- turns
- * --------------------------------------------------------------------------- */
+/* ---- pending
+ * ----------------------------------------------------------------------------- */
 
-void exchange_wait_turn(struct exchange *x)
+bool exchange_enqueue(struct exchange *x)
 {
-    struct exchange **at = &x->s->asking;
+    struct err err = ERR_INIT;
 
-    while (*at)
-        at = &(*at)->next_asking;
-    *at = x;
-    x->state = EXCHANGE_ASKS;
+    if (fair_queue_add(&x->s->pending, &x->item, x->client_key, &err))
+        return refuse_err(&x->refusal, &err, NULL);
+    x->is_pending = true;
+    x->state = EXCHANGE_PENDING;
     exchange_suspend(x);
+    return true;
 }
 
-static uint64_t *turn_of(const struct exchange *x)
+void exchange_submit_next(struct server *s)
 {
-    return &x->s->turns[x->asker % SERVER_TURNS];
-}
+    struct fair_item *item = fair_queue_next(&s->pending);
+    struct exchange *x = (struct exchange *)(void *)item;
 
-void exchange_ask_next(struct server *s)
-{
-    struct exchange *next = s->asking;
-
-    for (struct exchange *x = next; x; x = x->next_asking)
-        if (*turn_of(x) < *turn_of(next))
-            next = x;
-    if (!next)
+    if (!item)
         return;
-    forget_asking(next);
-    *turn_of(next) = ++s->n_turns;
-    if (!ask(next) || next->state == EXCHANGE_STREAMS)
-        exchange_resume(next);
+    fair_queue_take(&s->pending, item);
+    fair_queue_charge(item, 1);
+    fair_queue_remove(&s->pending, item, false);
+    x->is_pending = false;
+    if (!submit(x) || x->state == EXCHANGE_STREAMS)
+        exchange_resume(x);
 }
 
 /* ---- suspended
@@ -176,9 +168,9 @@ void exchange_resume(struct exchange *x)
     MHD_resume_connection(x->connection);
 }
 
-void exchange_comment(struct exchange *x)
+void exchange_keep_alive(struct exchange *x)
 {
-    textbuf_puts(answer_events(x->answer), ": goes on\n\n");
+    textbuf_puts(answer_events(x->answer), ": keep-alive\n\n");
     x->said_ns = clock_ns();
     exchange_resume(x);
 }
@@ -194,7 +186,7 @@ void exchange_drop(struct exchange *x, bool cut)
         shutdown(x->client->fd, SHUT_RDWR); /* libmicrohttpd closes it */
     answer_close(x->answer);
     x->answer = NULL;
-    forget_asking(x);
+    remove_pending(x);
     exchange_resume(x);
 }
 

@@ -146,14 +146,14 @@ static bool check_route(struct exchange *x)
     return true;
 }
 
-/* Also finds whose queue it waits in. */
-static bool check_asker(struct exchange *x)
+/* Whether the client may ask; and which one it is, for queues. */
+static bool check_client(struct exchange *x)
 {
     const struct server_params *p = &x->s->params;
     const char *host = header(x, MHD_HTTP_HEADER_HOST);
     int key;
 
-    x->asker = x->client ? x->client->peer.key : 0;
+    x->client_key = x->client ? x->client->peer.key : 0;
     if (!p->keys) {
         if (!p->at->loopback || listen_is_own_name(host))
             return true;
@@ -168,7 +168,7 @@ static bool check_asker(struct exchange *x)
     if (key < 0)
         return refuse(&x->refusal, 401, "invalid_api_key", NULL,
                       "the header Authorization has no valid key: Bearer KEY");
-    x->asker = (uint64_t)key;
+    x->client_key = (uint64_t)key;
     return true;
 }
 
@@ -222,7 +222,7 @@ static enum MHD_Result look_at_headers(struct exchange *x, const char *url,
     x->route = find_route(url);
     if (is_preflight(x))
         return MHD_YES;
-    if (check_asker(x) && check_route(x) && x->route <= ROUTE_CHAT)
+    if (check_client(x) && check_route(x) && x->route <= ROUTE_CHAT)
         check_body(x);
     if (!x->refusal.http)
         return MHD_YES;
@@ -280,8 +280,7 @@ static enum MHD_Result ask(struct exchange *x)
 {
     if (!check_state(x))
         return http_reply_refusal(x);
-    exchange_wait_turn(x);
-    return MHD_YES;
+    return exchange_enqueue(x) ? MHD_YES : http_reply_refusal(x);
 }
 
 static enum MHD_Result preflight(struct exchange *x)

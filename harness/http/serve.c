@@ -18,9 +18,8 @@
 /* Positions, unless the user sets them or the model has fewer. */
 #define DEFAULT_CTX 4096
 
-/* Proxies take a stream for dead that says nothing for a minute, some for half of one.
- */
-#define COMMENT_S 15
+/* Proxies close a stream without output after a minute, some after half of one. */
+#define KEEP_ALIVE_S 15
 
 /* Descriptors beside those of connections. */
 #define OTHER_FILES 128
@@ -134,7 +133,7 @@ static enum status start_server(struct serving *v, struct err *err)
         .max_body = set->max_body,
         .timeout_s = set->timeout_s,
         .grace_s = set->grace_s,
-        .comment_s = COMMENT_S,
+        .keep_alive_s = KEEP_ALIVE_S,
         .n_connections = set->n_connections,
         .log = set->log,
     };

@@ -69,8 +69,7 @@ static bool is_late(const struct client *c, uint64_t now, uint64_t limit_ns)
     return since && now - since > limit_ns;
 }
 
-/* Whether a stream has said nothing for so long that who is between it and its client
- * may take it for dead. */
+/* Whether a stream has had no output for so long that a proxy may time out. */
 static bool is_silent(const struct client *c, uint64_t now, uint64_t limit_ns)
 {
     const struct exchange *x = c->x;
@@ -116,7 +115,7 @@ static void sweep(struct server *s)
 {
     const uint64_t now = clock_ns();
     const uint64_t limit_ns = (uint64_t)(s->params.timeout_s * 1e9);
-    const uint64_t silent_ns = (uint64_t)(s->params.comment_s * 1e9);
+    const uint64_t silent_ns = (uint64_t)(s->params.keep_alive_s * 1e9);
 
     for (struct client *c = s->clients; c; c = c->next) {
         const bool late = is_late(c, now, limit_ns);
@@ -128,7 +127,7 @@ static void sweep(struct server *s)
         if (late || has_ended(c))
             shutdown(c->fd, SHUT_RDWR);
         if (is_silent(c, now, silent_ns))
-            exchange_comment(c->x);
+            exchange_keep_alive(c->x);
     }
     give_memory_back(s);
 }
@@ -203,7 +202,7 @@ static int timeout_ms(struct server *s)
 {
     MHD_UNSIGNED_LONG_LONG ms;
 
-    if (s->asking)
+    if (fair_queue_next(&s->pending))
         return 0;
     if (MHD_get_timeout(s->daemon, &ms) == MHD_YES && ms < SWEEP_MS)
         return (int)ms;
@@ -249,7 +248,7 @@ static void *serve(void *server)
         wait_for_events(s, &unblocked);
         look_at_others(s);
         look_at_signals(s);
-        exchange_ask_next(s);
+        exchange_submit_next(s);
         exchange_advance_all(s);
         MHD_run(s->daemon);
         if (clock_ns() - swept_ns > SWEEP_MS * UINT64_C(1000000)) {
@@ -303,6 +302,7 @@ static void free_server(struct server *s)
     if (s->epoll >= 0)
         close(s->epoll);
     pthread_mutex_destroy(&s->mutex);
+    fair_queue_close(&s->pending);
     free(s);
 }
 

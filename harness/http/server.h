@@ -9,9 +9,9 @@
  * closed it (its sending half is enough). Scheduler and server meet at one list under
  * a mutex: of requests for which there is something to read.
  *
- * Requests are read, cut into tokens and asked of the scheduler one after the other;
- * between two of them all answers go on, and clients take turns. So nobody's requests,
- * however many and large, hold up answers for longer than one of them takes.
+ * Requests are parsed, tokenised and submitted to the scheduler one at a time,
+ * round-robin by client; between two of them the output of all running answers is sent.
+ * So requests, however many and large, delay other answers by one of them at most.
  *
  * Limits: bytes of a body, of all bodies and of headers, connections, and time: a
  * request must have come within timeout_s of its connection's beginning or of the last
@@ -54,9 +54,9 @@ struct server_params {
     const char *cors;           /* origin whose pages may ask; or NULL */
     uint64_t max_body;          /* bytes */
     double timeout_s, grace_s;
-    double comment_s;  /* after so long a stream without news has a comment */
-    int n_connections; /* at once; others wait to be accepted */
-    bool log;          /* a line on standard error for each request */
+    double keep_alive_s; /* a stream without output for so long gets a comment */
+    int n_connections;   /* at once; others wait to be accepted */
+    bool log;            /* a line on standard error for each request */
 };
 
 /* Blocks the three signals in the calling thread and those that it starts. */

@@ -11,9 +11,7 @@
 #include <pthread.h>
 
 #include "harness/http/server.h"
-
-/* Clients that are told apart when they take turns; of more, some share theirs. */
-#define SERVER_TURNS 256
+#include "harness/serve/fair_queue.h"
 
 struct exchange;
 
@@ -28,7 +26,7 @@ struct client {
 
 enum exchange_state {
     EXCHANGE_COMES,    /* headers and body are being received */
-    EXCHANGE_ASKS,     /* suspended: its turn comes (exchange_ask_next()) */
+    EXCHANGE_PENDING,  /* suspended: whole, and not submitted yet */
     EXCHANGE_WAITS,    /* suspended: the answer comes as a whole */
     EXCHANGE_STREAMS,  /* events are sent; suspended while there is none */
     EXCHANGE_ANSWERED, /* all of the answer is libmicrohttpd's */
@@ -36,14 +34,15 @@ enum exchange_state {
 
 /* A request and its answer. */
 struct exchange {
+    struct fair_item item; /* first: what is pending is an exchange */
     struct server *s;
     struct MHD_Connection *connection;
     struct client *client;
     enum exchange_state state;
-    bool suspended, seen, cut;
+    bool suspended, seen, cut, is_pending;
     uint64_t begin_ns, end_ns; /* end_ns: all that it is answered with was there */
     uint64_t said_ns;          /* a stream has sent something, or begun */
-    uint64_t asker;            /* whose queue it waits in */
+    uint64_t client_key;       /* the client that it is of, in queues */
 
     char method[12], path[320]; /* a model's name may be that of a file */
     enum metrics_route route;
@@ -53,9 +52,8 @@ struct exchange {
     struct refusal refusal;
     struct answer *answer;
 
-    struct exchange *next_asking; /* of those whose turn comes */
-    struct exchange *next_awake;  /* under the mutex */
-    bool awake;                   /* it is in the list */
+    struct exchange *next_awake; /* under the mutex */
+    bool awake;                  /* it is in the list */
 };
 
 struct server {
@@ -64,9 +62,7 @@ struct server {
     int epoll, event; /* event: an eventfd that wakes the thread */
     pthread_t thread;
     struct client *clients;
-    struct exchange *asking;      /* who came first is first */
-    uint64_t turns[SERVER_TURNS]; /* of askers: when each had its last */
-    uint64_t n_turns;
+    struct fair_queue pending; /* requests to be submitted, round-robin by client */
     struct metrics metrics;
     struct answer_model model; /* scheduler NULL: not ready */
     bool has_served;           /* since memory was given back */
@@ -93,14 +89,14 @@ void exchange_free(struct exchange *x);
 void exchange_add_body(struct exchange *x, const char *bytes, size_t n);
 void exchange_drop_body(struct exchange *x);
 
-/* It waits for its turn to be asked of the scheduler. Reading a body, cutting it into
- * tokens and making a grammar take milliseconds, of a hostile one more, in which no
- * answer is sent. */
-void exchange_wait_turn(struct exchange *x);
+/* Put it into the queue of its client. Parsing a body, tokenising it and compiling a
+ * schema take milliseconds, of a hostile one more, in which no answer is sent. False:
+ * x->refusal says why. */
+bool exchange_enqueue(struct exchange *x);
 
-/* Asks the scheduler one request: that of the client whose last turn is longest ago.
- * Goes on with it, where it streams or is refused (x->refusal). */
-void exchange_ask_next(struct server *s);
+/* Submit one request to the scheduler, the next one round-robin by client. Resumes it
+ * where it streams or is refused (x->refusal). */
+void exchange_submit_next(struct server *s);
 
 /* libmicrohttpd lets it be until exchange_resume(). */
 void exchange_suspend(struct exchange *x);
@@ -109,8 +105,8 @@ void exchange_resume(struct exchange *x);
 /* Reads what its completions have, and goes on with it. */
 void exchange_advance(struct exchange *x);
 
-/* Of a stream that has nothing else to say: a comment, which says that it goes on. */
-void exchange_comment(struct exchange *x);
+/* Send a comment, as a stream's keep-alive. */
+void exchange_keep_alive(struct exchange *x);
 
 /* Its client has left, or is cut off. */
 void exchange_drop(struct exchange *x, bool cut);

@@ -36,7 +36,7 @@ struct fixture {
 static struct fixture f;
 static const char *model_name = "stories";
 static int most_connections = 300;
-static double comment_s = 60;
+static double keep_alive_s = 60;
 
 /* ---- server
  * ---------------------------------------------------------------------------- */
@@ -73,7 +73,7 @@ static inline void open_server(double timeout_s, bool ready)
                                          .max_body = 100000,
                                          .timeout_s = timeout_s,
                                          .grace_s = 600,
-                                         .comment_s = comment_s,
+                                         .keep_alive_s = keep_alive_s,
                                          .n_connections = most_connections};
     struct err err = ERR_INIT;
 

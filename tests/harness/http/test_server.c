@@ -161,9 +161,9 @@ static void a_stream_without_news(void **state)
     int fd;
 
     (void)state;
-    comment_s = 0.1;
+    keep_alive_s = 0.1;
     open_server(60, true);
-    comment_s = 60;
+    keep_alive_s = 60;
     fake.holds = true;
     fd = dial();
     say(fd, post("/v1/completions", JSON,
