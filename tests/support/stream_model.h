@@ -54,6 +54,19 @@ static inline uint32_t without_panels(void)
     return mask;
 }
 
+/* The same, or as a mixture of experts. */
+static inline struct synth_shape deep_shape_of(bool experts)
+{
+    struct synth_shape shape = deep_shape;
+
+    if (experts) {
+        snprintf(shape.arch, sizeof shape.arch, "qwen3moe");
+        shape.n_experts = 9;
+        shape.n_experts_used = 2;
+    }
+    return shape;
+}
+
 /* What is planned of a file. */
 static inline void info_of(const struct slm_params *params, struct slm_info *info)
 {
@@ -88,6 +101,21 @@ static inline struct slm *open_model(const struct slm_params *p)
     if (slm_open(&m, p, &err) ||
         weights_preload(slm_weights(m), slm_thread_pool(m), NULL, NULL, &err))
         fail_msg("%s", err.msg);
+    return m;
+}
+
+/* Within a limit in which some layers, or experts, are read from the file. */
+static inline struct slm *open_streamed(struct slm_params p, bool experts)
+{
+    uint64_t least, all;
+    struct slm *m;
+
+    limits_of(&p, &least, &all);
+    p.residency = WEIGHTS_STREAM;
+    p.memory_bytes = least + (all - least) / 2;
+    m = open_model(&p);
+    assert_int_equal(slm_info(m)->n_streamed > 0, !experts);
+    assert_int_equal(slm_info(m)->cache_bytes > 0, experts);
     return m;
 }
 

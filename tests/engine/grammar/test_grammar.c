@@ -3,24 +3,8 @@
  * test_grammar.c - JSON's own texts, valid and not; schemas, what they allow and
  * refuse; ends of texts, forced tokens, what is kept between states
  */
-#include "tests/support/grammar_check.h"
+#include "tests/support/grammar_group.h"
 #include "tests/support/schema_check.h"
-
-static struct grammar_vocab *v;
-
-static int open_vocab(void **state)
-{
-    (void)state;
-    v = grammar_vocabulary(false);
-    return 0;
-}
-
-static int close_vocab(void **state)
-{
-    (void)state;
-    grammar_vocab_close(v);
-    return 0;
-}
 
 static void takes(const char *schema, const char *text)
 {
@@ -28,7 +12,7 @@ static void takes(const char *schema, const char *text)
 
     if (!schema_text_valid(schema, text, strlen(text)))
         fail_msg("the test itself: %s is not valid under %s", text, schema);
-    if (!grammar_takes(g, v, text))
+    if (!grammar_takes(g, group_vocab, text))
         fail_msg("%s refuses %s", schema, text);
     grammar_unref(g);
 }
@@ -37,7 +21,7 @@ static void refuses(const char *schema, const char *text)
 {
     struct grammar *g = grammar_of(schema);
 
-    if (grammar_takes(g, v, text))
+    if (grammar_takes(g, group_vocab, text))
         fail_msg("%s takes %s", schema, text);
     grammar_unref(g);
 }
@@ -160,7 +144,8 @@ static void nested_deeply(void **state)
         memset(text, '[', (size_t)n);
         memset(text + n, ']', (size_t)n);
         text[2 * n] = '\0';
-        if (grammar_takes(g, v, text) != (n <= 257)) /* MAX_NEST calls and the first */
+        if (grammar_takes(g, group_vocab, text) !=
+            (n <= 257)) /* MAX_NEST calls and the first */
             fail_msg("%d brackets", n);
     }
     grammar_unref(g);
@@ -246,7 +231,8 @@ static void integer_limits(void **state)
         g = grammar_of(schema);
         for (int n = limits[i][0] - 120; n <= limits[i][1] + 120; n++) {
             snprintf(text, sizeof text, "%d", n);
-            if (grammar_takes(g, v, text) != (n >= limits[i][0] && n <= limits[i][1]))
+            if (grammar_takes(g, group_vocab, text) !=
+                (n >= limits[i][0] && n <= limits[i][1]))
                 fail_msg("%s: %s", schema, text);
         }
         grammar_unref(g);
@@ -365,7 +351,7 @@ static int id_of(const char *piece)
 static void ends(void **state)
 {
     struct grammar *g = grammar_of("{\"type\":\"integer\"}");
-    struct grammar_state *s = grammar_start(g, v);
+    struct grammar_state *s = grammar_start(g, group_vocab);
     uint32_t mask[GRAMMAR_MASK_WORDS(GRAMMAR_VOCAB)];
 
     (void)state;
@@ -388,7 +374,7 @@ static void ends(void **state)
     grammar_unref(g);
 
     g = grammar_of("{\"type\":\"object\",\"additionalProperties\":false}");
-    s = grammar_start(g, v);
+    s = grammar_start(g, group_vocab);
     assert_true(grammar_state_accept(s, id_of("{}")));
     assert_true(grammar_state_ended(s));
     grammar_state_close(s);
@@ -405,7 +391,7 @@ static void first_blank(void **state)
     assert_true(grammar_takes(g, spaced, " 1"));
     assert_true(grammar_takes(g, spaced, "1"));
     assert_false(grammar_takes(g, spaced, "  1"));
-    assert_false(grammar_takes(g, v, " 1"));
+    assert_false(grammar_takes(g, group_vocab, " 1"));
     grammar_unref(g);
     grammar_vocab_close(spaced);
 }
@@ -441,7 +427,7 @@ static void forced(void **state)
         "{\"type\":\"object\",\"properties\":{\"name\":{\"const\":\"hello\"},\"next\":{"
         "\"type\":\"null\"}},\"required\":[\"name\",\"next\"],"
         "\"additionalProperties\":false}");
-    struct grammar_state *s = grammar_start(g, v);
+    struct grammar_state *s = grammar_start(g, group_vocab);
     int32_t ids[16];
 
     (void)state;
@@ -460,7 +446,7 @@ static void forced(void **state)
     grammar_unref(g);
 
     g = grammar_of("{\"const\":\"hello world\"}");
-    s = grammar_start(g, v);
+    s = grammar_start(g, group_vocab);
     assert_int_equal(grammar_state_forced(s, ids, 16), 5);
     assert_int_equal(ids[0], GRAMMAR_ASCII + '"' - 0x20);
     assert_int_equal(ids[1], id_of("hello"));
@@ -510,7 +496,7 @@ static void lifetimes(void **state)
 
         snprintf(schema, sizeof schema, "{\"const\":%d}", i);
         g = grammar_of(schema);
-        s = grammar_start(g, v);
+        s = grammar_start(g, group_vocab);
         grammar_state_mask(s, mask);
         grammar_state_close(s);
         grammar_unref(g);

@@ -3,29 +3,13 @@
  * test_grammar_formats.c - formats of strings, alone and beside a pattern; how
  * references name their places
  */
-#include "tests/support/grammar_check.h"
-
-static struct grammar_vocab *v;
-
-static int open_vocab(void **state)
-{
-    (void)state;
-    v = grammar_vocabulary(false);
-    return 0;
-}
-
-static int close_vocab(void **state)
-{
-    (void)state;
-    grammar_vocab_close(v);
-    return 0;
-}
+#include "tests/support/grammar_group.h"
 
 static void check(const char *schema, const char *text, bool valid)
 {
     struct grammar *g = grammar_of(schema);
 
-    if (grammar_takes(g, v, text) != valid)
+    if (grammar_takes(g, group_vocab, text) != valid)
         fail_msg("%s %s %s", schema, valid ? "refuses" : "takes", text);
     grammar_unref(g);
 }
@@ -92,7 +76,7 @@ static void formats(void **state)
                  cases[i].format);
         snprintf(text, sizeof text, "\"%s\"", cases[i].text);
         g = grammar_of(schema);
-        if (grammar_takes(g, v, text) != cases[i].valid)
+        if (grammar_takes(g, group_vocab, text) != cases[i].valid)
             fail_msg("%s: %s", cases[i].format, text);
         grammar_unref(g);
     }

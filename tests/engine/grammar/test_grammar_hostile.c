@@ -3,27 +3,12 @@
  * test_grammar_hostile.c - schemas made to cost much: they are refused with a sentence,
  * or their masks stay within limits of memory; states in several threads at once
  */
-#include "tests/support/grammar_check.h"
+#include "tests/support/grammar_group.h"
 
 #include <pthread.h>
 
-static struct grammar_vocab *v;
 static char schema[400 << 10];
 static size_t n_text;
-
-static int open_vocab(void **state)
-{
-    (void)state;
-    v = grammar_vocabulary(false);
-    return 0;
-}
-
-static int close_vocab(void **state)
-{
-    (void)state;
-    grammar_vocab_close(v);
-    return 0;
-}
 
 static void begin(void)
 {
@@ -68,7 +53,7 @@ static void bounded(const char *first)
 {
     uint32_t mask[GRAMMAR_MASK_WORDS(GRAMMAR_VOCAB)];
     struct grammar *g = grammar_of(schema);
-    struct grammar_state *s = grammar_start(g, v);
+    struct grammar_state *s = grammar_start(g, group_vocab);
     uint64_t seed = 3;
 
     for (int i = 0; i < 40 && !grammar_state_ended(s); i++) {
@@ -255,7 +240,7 @@ static void *use(void *arg)
         struct err err = ERR_INIT;
         uint64_t seed = (uint64_t)round;
 
-        if (grammar_state_open(&s, shared, v, &err))
+        if (grammar_state_open(&s, shared, group_vocab, &err))
             return NULL;
         for (int i = 0; i < 30 && !grammar_state_ended(s); i++) {
             int id = (int)(test_random(&seed) % GRAMMAR_VOCAB);

@@ -118,11 +118,8 @@ static void experts_of_a_packed_file(void **state)
     (void)state;
     needs_panels();
     for (int i = 0; i < 3; i++) {
-        struct synth_shape shape = deep_shape;
+        struct synth_shape shape = deep_shape_of(true);
 
-        snprintf(shape.arch, sizeof shape.arch, "qwen3moe");
-        shape.n_experts = 9;
-        shape.n_experts_used = 2;
         shape.n_ff = i == 0 ? 224 : 256;
         check_mix(&shape, mixes[i]);
     }

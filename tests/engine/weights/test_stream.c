@@ -135,11 +135,8 @@ static void same_bits_with_cached_experts(void **state)
     (void)state;
     for (int i = 0; i < 3; i++) {
         char path[] = "/tmp/test_stream_experts.XXXXXX";
-        struct synth_shape shape = deep_shape;
+        struct synth_shape shape = deep_shape_of(true);
 
-        snprintf(shape.arch, sizeof shape.arch, "qwen3moe");
-        shape.n_experts = 9;
-        shape.n_experts_used = 2;
         shape.n_ff = i == 0 ? 224 : 256;
         make_file(path, &shape, mixes[i]);
         check_rooms(path, without_panels(), true, ROOMS_OF_EXPERTS);
@@ -191,15 +188,9 @@ static void same_bits_of_several_sequences(void **state)
     (void)state;
     for (int experts = 0; experts < 2; experts++) {
         char path[] = "/tmp/test_stream.XXXXXX";
-        struct synth_shape shape = deep_shape;
+        struct synth_shape shape = deep_shape_of(experts);
         struct slm_params p = params_of(path, WEIGHTS_MMAP, without_panels());
-        uint64_t least, all;
 
-        if (experts) {
-            snprintf(shape.arch, sizeof shape.arch, "qwen3moe");
-            shape.n_experts = 9;
-            shape.n_experts_used = 2;
-        }
         make_file(path, &shape, QUANTMIX_Q8_0);
         p.path = path;
         p.n_sequences = N_SEQS;
@@ -207,12 +198,7 @@ static void same_bits_of_several_sequences(void **state)
         float *want = logits_of_sequences(m);
 
         slm_close(m);
-        limits_of(&p, &least, &all);
-        p.residency = WEIGHTS_STREAM;
-        p.memory_bytes = least + (all - least) / 2;
-        m = open_model(&p);
-        assert_int_equal(slm_info(m)->n_streamed > 0, !experts);
-        assert_int_equal(slm_info(m)->cache_bytes > 0, experts);
+        m = open_streamed(p, experts);
         float *have = logits_of_sequences(m);
 
         assert_memory_equal(have, want, N_SEQS * logits_bytes(m));

@@ -84,13 +84,8 @@ static void memory_can_be_given_back(void **state)
     (void)state;
     for (int experts = 0; experts < 2; experts++) {
         char path[] = "/tmp/test_stream.XXXXXX";
-        struct synth_shape shape = deep_shape;
+        struct synth_shape shape = deep_shape_of(experts);
 
-        if (experts) {
-            snprintf(shape.arch, sizeof shape.arch, "qwen3moe");
-            shape.n_experts = 9;
-            shape.n_experts_used = 2;
-        }
         make_file(path, &shape, QUANTMIX_Q8_0);
         float *want = mapped_logits(path, without_panels());
 
@@ -217,16 +212,11 @@ static void readers_run_on_any_cpu(void **state)
     while (!CPU_ISSET((size_t)cpu, &before))
         cpu++;
     for (int experts = 0; experts < 2; experts++) {
-        struct synth_shape shape = deep_shape;
+        struct synth_shape shape = deep_shape_of(experts);
         struct slm_params p = params_of(path, WEIGHTS_PACKED, without_panels());
         struct err err = ERR_INIT;
         uint64_t least, all, freed;
 
-        if (experts) {
-            snprintf(shape.arch, sizeof shape.arch, "qwen3moe");
-            shape.n_experts = 9;
-            shape.n_experts_used = 2;
-        }
         if (experts)
             write_synth_file(path, &shape, QUANTMIX_Q8_0);
         else

@@ -132,16 +132,10 @@ static void plain_steps_are_taken_in_memory(void **state)
     (void)state;
     for (int experts = 0; experts < 2; experts++) {
         char path[] = "/tmp/test_point_chunk.XXXXXX";
-        struct synth_shape shape = deep_shape;
+        struct synth_shape shape = deep_shape_of(experts);
         struct slm_params p = params_of(path, WEIGHTS_PACKED, isa_usable());
-        uint64_t least, all;
         struct slm *m;
 
-        if (experts) {
-            snprintf(shape.arch, sizeof shape.arch, "qwen3moe");
-            shape.n_experts = 9;
-            shape.n_experts_used = 2;
-        }
         make_file(path, &shape, QUANTMIX_Q8_0);
         m = open_model(&p);
         assert_true(takes_plain(&chunk, m));
@@ -150,12 +144,7 @@ static void plain_steps_are_taken_in_memory(void **state)
         assert_false(takes_plain(&chunk, m));
         chunk.profile = false;
         slm_close(m);
-        limits_of(&p, &least, &all);
-        p.residency = WEIGHTS_STREAM;
-        p.memory_bytes = least + (all - least) / 2;
-        m = open_model(&p);
-        assert_int_equal(slm_info(m)->n_streamed > 0, !experts);
-        assert_int_equal(slm_info(m)->cache_bytes > 0, experts);
+        m = open_streamed(p, experts);
         assert_false(takes_plain(&chunk, m));
         slm_close(m);
         unlink(path);

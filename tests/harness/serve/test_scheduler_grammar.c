@@ -144,6 +144,14 @@ static struct tokenizer *plain_vocabulary(void)
     return tok;
 }
 
+/* A model whose vocabulary can write all of a grammar's texts. */
+static void open_plain(struct served *d, int n_sequences)
+{
+    served_open(d, &SERVED_PLAIN, n_sequences, N_CTX, 0);
+    tokenizer_close(d->tok);
+    d->tok = plain_vocabulary();
+}
+
 /* A text that is certain from the first token on takes no draw, and one step. */
 static void certain_from_the_beginning(void **state)
 {
@@ -160,9 +168,7 @@ static void certain_from_the_beginning(void **state)
     int n = 0;
 
     (void)state;
-    served_open(&d, &SERVED_PLAIN, 3, N_CTX, 0);
-    tokenizer_close(d.tok);
-    d.tok = plain_vocabulary();
+    open_plain(&d, 3);
     s = served_scheduler(&d, 4, false);
     p.grammar = g;
     p.n_logprobs = 3;
@@ -228,9 +234,7 @@ static void many_are_certain(void **state)
     static struct served_text t;
 
     (void)state;
-    served_open(&d, &SERVED_PLAIN, 3, N_CTX, 0);
-    tokenizer_close(d.tok);
-    d.tok = plain_vocabulary();
+    open_plain(&d, 3);
     w.s = served_scheduler(&d, 4, false);
     p.grammar = g;
     for (int i = 0; i < 3; i++)
@@ -281,9 +285,7 @@ static void certain_tokens_keep_the_limit(void **state)
     static struct served_text t;
 
     (void)state;
-    served_open(&d, &SERVED_PLAIN, 3, N_CTX, 0);
-    tokenizer_close(d.tok);
-    d.tok = plain_vocabulary();
+    open_plain(&d, 3);
     slm_set_eval_hook(d.m, watch_limit, &w);
     for (int n_users = 3; n_users > 0; n_users -= 2) {
         w.s = served_scheduler(&d, 4, false);
@@ -325,9 +327,7 @@ static void certain_tokens_are_no_prompt(void **state)
 
     (void)state;
     served_prompt(prompt, N_PROMPT, 4);
-    served_open(&d, &SERVED_PLAIN, 2, N_CTX, 0);
-    tokenizer_close(d.tok);
-    d.tok = plain_vocabulary();
+    open_plain(&d, 2);
     s = served_scheduler(&d, N, true);
     p.grammar = g;
     for (int i = 0; i < N; i++)
@@ -373,9 +373,7 @@ static void ends_of_chats(void **state)
     static struct served_text t;
 
     (void)state;
-    served_open(&d, &SERVED_PLAIN, 3, N_CTX, 0);
-    tokenizer_close(d.tok);
-    d.tok = plain_vocabulary();
+    open_plain(&d, 3);
     params.m = d.m;
     params.tok = d.tok;
     p.ignore_end = false;
