@@ -41,12 +41,15 @@ static int most_tries(const struct load_run *x)
     return x->s->users.n || x->s->capacity > 0 ? 1 : 2;
 }
 
+static int round_of(const struct load_run *x)
+{
+    return x->s->round ? x->s->round : 1;
+}
+
 /* The first attempt of this round: those of different rounds have different numbers. */
 static int first_attempt(const struct load_run *x)
 {
-    const int round = x->s->round ? x->s->round : 1;
-
-    return (round - 1) * most_tries(x) + 1;
+    return (round_of(x) - 1) * most_tries(x) + 1;
 }
 
 /* The prompts' lengths, and the answers': of a file they are its own where its lines
@@ -86,6 +89,7 @@ static void describe(const struct load_run *x, int n_users, double rate, double 
     strftime(row->utc, sizeof row->utc, "%Y-%m-%dT%H:%M:%SZ", &tm);
     row->kind = ROW_LOAD;
     row->attempt = first_attempt(x);
+    row->round = round_of(x);
     snprintf(row->build, sizeof row->build, "%.39s", build_version());
     text_harmless(row->model, sizeof row->model, x->model);
     text_harmless(row->server_url, sizeof row->server_url, x->base);

@@ -12,48 +12,37 @@ static bool has_figure(const struct row *r, bool undisturbed)
     return undisturbed ? row_trust(r) == ROW_GOOD : row_trust(r) != ROW_FAILED;
 }
 
-/* The last row of that series, number of users and round. */
+/* Rows of older versions have no round: each of their launches is one. */
+static int64_t round_of(const struct row *r)
+{
+    return r->round == FIELD_NO_INT ? r->attempt : r->round;
+}
+
+/* The last row of that series, number of users and round: of two tries the second. */
 static const struct row *find_row(const struct users *u, const struct users_series *s,
                                   int n_users, int64_t round)
 {
     for (size_t i = u->n_rows; i > 0; i--) {
         const struct row *r = &u->rows[i - 1];
 
-        if (r->n_users == n_users && r->attempt == round && users_is_of(s, r))
+        if (r->n_users == n_users && round_of(r) == round && users_is_of(s, r))
             return r;
     }
     return NULL;
 }
 
-/* In a ladder an undecided level is tried again within its round, with three times as
- * many requests. */
-static bool is_second_try(const struct users *u, const struct users_series *s,
-                          const struct row *row)
-{
-    const struct row *first =
-        row->attempt % 2 ? NULL : find_row(u, s, (int)row->n_users, row->attempt - 1);
-
-    return first && first->n_requests > 0 && row->n_requests / 2 >= first->n_requests;
-}
-
-/* Logarithms of the ratio, one for each round: of both tries the second. */
+/* Logarithms of the ratio, one for each round. */
 static size_t ratios(double *out, const struct users *u, const struct users_series *a,
                      const struct users_series *b, int n_users, bool undisturbed)
 {
-    int64_t last = 0; /* that is in */
     size_t n = 0;
 
     for (int64_t round = 1; round <= USERS_MAX_ROUNDS; round++) {
         const struct row *x = find_row(u, a, n_users, round);
         const struct row *y = x ? find_row(u, b, n_users, round) : NULL;
 
-        if (!y || !has_figure(x, undisturbed) || !has_figure(y, undisturbed))
-            continue;
-        if (last && last == round - 1 && is_second_try(u, a, x) &&
-            is_second_try(u, b, y))
-            n--;
-        out[n++] = log(x->tok_per_s / y->tok_per_s);
-        last = round;
+        if (y && has_figure(x, undisturbed) && has_figure(y, undisturbed))
+            out[n++] = log(x->tok_per_s / y->tok_per_s);
     }
     return n;
 }

@@ -155,6 +155,7 @@ import csv, sys
 for r in csv.DictReader(open(sys.argv[1])):
     assert r["n_threads"] == "1" and r["cpus"].isdigit() and float(r["roof_gbps"]) > 0, r
     assert r["client_cpus"] != r["cpus"], r
+    assert int(r["round"]) == (int(r["attempt"]) + 1) // 2, r
 END
 grep -q "a: 1 user, again" err || fail "progress does not name the server: $(cat err)"
 

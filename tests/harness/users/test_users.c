@@ -362,15 +362,15 @@ static void a_second_try_is_no_round(void **state)
     struct users u;
 
     (void)state;
-    for (int i = 2; i < 7; i++)
-        rows[i].n_requests = rows[i].attempt % 2 ? 60 : 180;
+    for (int i = 0; i < 7; i++)
+        rows[i].round = (rows[i].attempt + 1) / 2;
     assert_int_equal(users_find(&u, rows, 7, &err), ST_OK);
     users_compare(&p, &u, &u.v[0], &u.v[1], 2);
     assert_int_equal(p.n, 2);
     assert_true(fabs(p.ratio - sqrt(1.5 * 1.2)) < 1e-9);
     users_free(&u);
-    for (int i = 2; i < 7; i++) /* of rounds all are as long */
-        rows[i].n_requests = 60;
+    for (int i = 0; i < 7; i++) /* older rows have none */
+        rows[i].round = FIELD_NO_INT;
     assert_int_equal(users_find(&u, rows, 6, &err), ST_OK);
     users_compare(&p, &u, &u.v[0], &u.v[1], 2);
     assert_int_equal(p.n, 3);
