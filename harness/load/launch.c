@@ -73,12 +73,12 @@ static enum status wait_for(const struct launch *l, double wait_s, struct err *e
     if (state == SERVER_INTERRUPTED)
         return err_set(err, ST_INTERRUPTED, "interrupted");
     if (state == SERVER_ENDED)
-        return err_set(err, ST_IO, "%s ended before it was ready: %.200s", l->name,
-                       words);
-    return err_set(err, ST_IO,
-                   "%s is not ready after %.0f s; --start-timeout gives it more: "
-                   "%.200s",
-                   l->name, wait_s, words);
+        return err_set(err, ST_IO, "%s ended before it was ready%s%.200s", l->name,
+                       *words ? ": " : ", and said nothing on standard error", words);
+    return err_set(
+        err, ST_IO,
+        "%s is not ready after %.0f s; --start-timeout gives it more%s%.200s", l->name,
+        wait_s, *words ? ": " : "", words);
 }
 
 int64_t launch_evict(const char *command)

@@ -72,6 +72,8 @@ code=0
     fail "what was read again: $code, $(cat err out)"
 rm weights
 
+refused 2 "bench: q ended before it was ready, and said nothing on standard error" \
+    load --launch "q=true {port}"
 refused 2 "CPU 100000" load --launch "p=$PWD/placed {port}" --cpus 100000
 refused 2 "--cpus is for servers that --launch starts" load http://127.0.0.1:1 --cpus 0
 
