@@ -391,6 +391,9 @@ enum status recommend_say_nothing(const struct chooser *c, struct err *err)
         say_large(c, r, text, sizeof text);
     else if (why == TOO_LATE)
         say_late(c, text, sizeof text);
+    else if (why == ABOVE_ROOF && isnan(r->mbu))
+        text_append(text, sizeof text,
+                    "it is faster than its roof, so one of the two is wrong");
     else if (why == ABOVE_ROOF)
         text_append(text, sizeof text,
                     "%.0f %% of its roof, so one of the two is wrong", 100 * r->mbu);

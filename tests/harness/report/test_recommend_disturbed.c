@@ -58,6 +58,10 @@ static void above_the_roof_is_never_used(void **state)
     assert_string_equal(rec.excluded, "1 above the roof, so in doubt");
     assert_int_equal(choose(rows, 1, (struct recommend_params){.ctx = 0}), ST_CHECK);
     assert_non_null(strstr(err.msg, "130 % of its roof"));
+
+    rows[0].mbu = NAN; /* a table of somebody who does not tell the share */
+    assert_int_equal(choose(rows, 1, (struct recommend_params){.ctx = 0}), ST_CHECK);
+    assert_non_null(strstr(err.msg, "it is faster than its roof"));
 }
 
 /* Of several launches of one point the most trusted speak together. */
