@@ -47,7 +47,8 @@ static void header_is_golden(void **state)
         "ttft_cached_s,n_cached_requests,prompt_tokens,output_tokens,"
         "output_pieces,slo_met_pct,n_ttft_met,n_tpot_met,slo_verdict,in_flight,"
         "little,"
-        "client_cpu_pct,client_cpus,client_late_p99_ms,client_late_max_ms\n";
+        "client_cpu_pct,client_cpus,client_late_p99_ms,client_late_max_ms,"
+        "round\n";
     char *text = NULL;
     size_t len = 0;
     FILE *f = open_memstream(&text, &len);
