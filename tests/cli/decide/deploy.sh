@@ -176,8 +176,8 @@ rows = list(csv.DictReader(open("both/sweep.csv")))
 with open("both/sweep.csv", "w", newline="") as f:
     table = csv.DictWriter(f, rows[0].keys(), lineterminator="\n")
     table.writeheader()
-    table.writerows({**r, "roof_gbps": "", "roof_tok_per_s": "", "mbu": ""} if r["engine"] else r
-                    for r in rows)
+    unroofed = {"validity": "valid", "roof_gbps": "", "roof_tok_per_s": "", "mbu": ""}
+    table.writerows({**r, **unroofed} if r["engine"] else r for r in rows)
 EOF
 "$BENCH" recommend both --for llama.cpp --ctx 32 >measured || fail "measured"
 tr -d '\n#' <measured | grep -q "100000 tok/s.* measured with  *llama.cpp" || fail "whose rows: $(cat measured)"
