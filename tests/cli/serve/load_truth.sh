@@ -54,9 +54,11 @@ first= # the server does what it says it does, whatever else runs, where that is
 # A host wakes a virtual CPU that sleeps milliseconds late; what runs when nobody else
 # wants to keeps it awake.
 server= awake=
-for _ in $(seq "$(nproc)"); do
-    ! chrt -i 0 true 2>/dev/null || { chrt -i 0 timeout 900 sh -c 'while :; do :; done' & awake+=" $!"; }
-done
+keep_awake() {
+    chrt -i 0 timeout 900 sh -c 'while :; do :; done' &
+    awake+=" $!"
+}
+! chrt -i 0 true 2>/dev/null || for _ in $(seq "$(nproc)"); do keep_awake; done
 trap 'kill $server $awake 2>/dev/null || true' EXIT
 # truth NAME "SERVER OPTIONS" LOAD OPTIONS...: at most three tries on a busy machine
 truth() {
