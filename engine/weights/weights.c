@@ -237,8 +237,11 @@ void weights_release(void *at, size_t bytes)
     const uintptr_t begin = ((uintptr_t)at + page - 1) / page * page;
     const uintptr_t end = ((uintptr_t)at + bytes) / page * page;
 
-    if (begin < end)
-        (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+    if (begin >= end)
+        return;
+    /* Or the kernel makes a huge page of what is left around it, and fills the gap. */
+    (void)madvise((void *)begin, end - begin, MADV_NOHUGEPAGE);
+    (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
 /* Streaming begins anew, after what is not kept any more has gone. */
