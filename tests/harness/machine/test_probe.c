@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "harness/machine/probe.h"
+#include "kernels/probe/evict.h"
 
 #define KIB 1024
 
@@ -55,6 +56,29 @@ static void every_read_loop_reads_every_word(void **state)
         }
         guard_free(p, sizes[s]);
     }
+}
+
+/* Any part of a line at either end, up to a guard page; what was written just before is
+ * still there. */
+static void evicting_keeps_the_contents(void **state)
+{
+    enum { BYTES = 64 * KIB };
+    static const struct {
+        size_t begin, bytes;
+    } ranges[] = {{0, BYTES},      {1, 1},         {63, 2},          {64, 64},
+                  {4095, 2},       {BYTES - 1, 1}, {BYTES - 65, 65}, {7, BYTES - 7},
+                  {BYTES - 64, 0}, {BYTES, 0}};
+    unsigned char *p = guard_alloc(BYTES);
+
+    (void)state;
+    for (size_t r = 0; r < sizeof ranges / sizeof ranges[0]; r++) {
+        for (size_t i = 0; i < BYTES; i++)
+            p[i] = (unsigned char)(i * 7 + r);
+        evict_from_caches(p + ranges[r].begin, ranges[r].bytes);
+        for (size_t i = 0; i < BYTES; i++)
+            assert_int_equal(p[i], (unsigned char)(i * 7 + r));
+    }
+    guard_free(p, BYTES);
 }
 
 /* Twice the rounds are twice the operations, and the result depends on them. */
@@ -407,6 +431,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_read_loop_reads_every_word),
+        cmocka_unit_test(evicting_keeps_the_contents),
         cmocka_unit_test(every_peak_loop_counts_its_operations),
         cmocka_unit_test(the_scalar_level_is_always_there),
         cmocka_unit_test(reading_is_plausible),
