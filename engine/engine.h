@@ -235,10 +235,11 @@ void slm_get_tuning(const struct slm *m, struct slm_tuning *tuning);
  * model's own panels as they are read now and in a few other ways, in rounds of random
  * order; then in the fastest of these ways and their neighbours; at last the fastest
  * way is compared with the present one alone, and replaces it if it is faster in most
- * rounds and by more than a small margin. A small model takes less than budget_s. Not
- * measured: formats whose panels fit into caches (cache_bytes: the last level; 0: as
- * the system reports), formats with a small share of a token's bytes, and weights in
- * file order (mmap). The sequence and its logits stay. Call again after a change of
+ * rounds and by more than a small margin. Panels are taken out of every cache before
+ * they are read. A small model takes less than budget_s. Not measured: models of which
+ * a token reads no more than cache_bytes (which the last-level cache holds; 0: as the
+ * system reports), formats with a small share of a token's bytes, and weights in file
+ * order (mmap). The sequence and its logits stay. Call again after a change of
  * threads or CPUs. Errors: ST_USAGE (packed weights that weights_preload() has not
  * filled), ST_NO_MEMORY. */
 enum status slm_measure_prefetch(struct slm *m, double budget_s, uint64_t cache_bytes,

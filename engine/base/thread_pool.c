@@ -89,6 +89,7 @@ struct thread_pool {
     int n_spins;   /* of threads with their own CPU; the others sleep at once */
     struct thread *threads;
     bool is_pinned;
+    int *cpus;              /* of the threads; NULL when not pinned */
     cpu_set_t *caller_mask; /* to restore; NULL when not pinned */
     cpu_set_t *caller_cpu;  /* where it is pinned; likewise */
     size_t mask_bytes;
@@ -447,8 +448,11 @@ enum status thread_pool_start(struct thread_pool **pool, int n_threads, const in
     t->mask_bytes = mask_bytes;
     t->threads = aligned_alloc(CACHE_LINE, (size_t)n_threads * sizeof *t->threads);
     scratch = CPU_ALLOC(mask_bytes * 8);
-    if (!t->threads || !scratch)
+    t->cpus = cpus ? malloc((size_t)n_threads * sizeof *cpus) : NULL;
+    if (!t->threads || !scratch || (cpus && !t->cpus))
         goto no_memory;
+    if (cpus)
+        memcpy(t->cpus, cpus, (size_t)n_threads * sizeof *cpus);
     memset(t->threads, 0, (size_t)n_threads * sizeof *t->threads);
     for (int i = 0; i < n_threads; i++) {
         atomic_store(&t->threads[i].cpu, -1);
@@ -475,6 +479,11 @@ out:
     return st;
 }
 
+const int *thread_pool_cpus(const struct thread_pool *t)
+{
+    return t->cpus;
+}
+
 void thread_pool_unpin_caller(struct thread_pool *t)
 {
     if (t && t->caller_mask)
@@ -499,6 +508,7 @@ void thread_pool_stop(struct thread_pool *t)
     thread_pool_unpin_caller(t);
     CPU_FREE(t->caller_mask);
     CPU_FREE(t->caller_cpu);
+    free(t->cpus);
     free(t->threads);
     free(t);
 }

@@ -58,6 +58,10 @@ int thread_pool_size(const struct thread_pool *pool);
 /* Threads started. */
 int thread_pool_capacity(const struct thread_pool *pool);
 
+/* The CPUs that the threads started are pinned to, thread i to the i-th; NULL: they are
+ * not pinned. */
+const int *thread_pool_cpus(const struct thread_pool *pool);
+
 /* Between runs: the caller may run wherever it might before it was pinned, so that
  * threads which it starts now may, too; and back on its CPU. Nothing where threads are
  * not pinned, or pool is NULL. */

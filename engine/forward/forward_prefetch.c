@@ -9,8 +9,8 @@
  *
  * The panels of each weight format are read in the order of a pass, in the chunks that
  * decoding hands out, cyclically: a run of one candidate continues where the previous
- * one ended, so that weights come from memory as in decoding. The bytes read before a
- * piece is read again are known; a format that caches could hold for so long is not
+ * one ended. What a run reads is taken out of every cache before, so that it comes from
+ * memory, as in decoding a model that no cache holds; one that a cache holds is not
  * measured.
  */
 #include <stdlib.h>
@@ -21,6 +21,7 @@
 #include "engine/base/random.h"
 #include "engine/forward/forward_impl.h"
 #include "engine/forward/prefetch_rule.h"
+#include "kernels/probe/evict.h"
 
 #define NOTABLE_SHARE 0.1      /* of the bytes that a token reads */
 #define RUN_NS        500000.0 /* a run, about: waking the threads is a small part */
@@ -73,7 +74,7 @@ struct measuring {
     const void *x; /* a column, long enough in every layout, of zeros */
     float *y;      /* [threads][longest piece] */
     size_t y_stride;
-    uint64_t random, cache_bytes;
+    uint64_t random;
 
     /* the current run */
     const struct walk *walk;
@@ -231,6 +232,8 @@ static enum status open_walk(struct measuring *g, enum kern_format fmt, struct e
 
     *w = (struct walk){.fmt = fmt};
     visit_matrices(g->f, add_pieces, w);
+    if (!w->n_pieces)
+        return ST_OK;
     w->pieces = calloc(w->n_pieces, sizeof *w->pieces);
     if (!w->pieces)
         return err_set(err, ST_NO_MEMORY, "no memory to measure the prefetch");
@@ -280,6 +283,11 @@ static enum status open_scratch(struct measuring *g, struct err *err)
 
 /* ---- runs ------------------------------------------------------------------- */
 
+static size_t piece_bytes(const struct walk *w, const struct piece *p)
+{
+    return KERN_PANEL_ROWS * (size_t)p->n_panels * kern_format_bytes(w->fmt, p->k);
+}
+
 static void run_share(void *arg, int thread, int n_threads)
 {
     struct measuring *g = arg;
@@ -294,6 +302,20 @@ static void run_share(void *arg, int thread, int n_threads)
     }
 }
 
+static void evict_share(void *arg, int thread, int n_threads)
+{
+    struct measuring *g = arg;
+    const struct walk *w = g->walk;
+
+    (void)thread;
+    (void)n_threads;
+    for (size_t i; (i = thread_pool_next(g->f->pool, 1)) < g->n_run;) {
+        const struct piece *p = &w->pieces[(w->at + i) % w->n_pieces];
+
+        evict_from_caches(p->panels, piece_bytes(w, p));
+    }
+}
+
 /* ns per byte of about `bytes` bytes from the walk's position. */
 static double run(struct measuring *g, struct walk *w, struct kern_prefetch prefetch,
                   uint64_t bytes)
@@ -303,12 +325,9 @@ static double run(struct measuring *g, struct walk *w, struct kern_prefetch pref
 
     g->walk = w;
     g->prefetch = prefetch;
-    for (g->n_run = 0; have < bytes && g->n_run < w->n_pieces; g->n_run++) {
-        const struct piece *p = &w->pieces[(w->at + g->n_run) % w->n_pieces];
-
-        have +=
-            KERN_PANEL_ROWS * (uint64_t)p->n_panels * kern_format_bytes(w->fmt, p->k);
-    }
+    for (g->n_run = 0; have < bytes && g->n_run < w->n_pieces; g->n_run++)
+        have += piece_bytes(w, &w->pieces[(w->at + g->n_run) % w->n_pieces]);
+    thread_pool_run(g->f->pool, evict_share, g);
     begin = clock_ns();
     thread_pool_run(g->f->pool, run_share, g);
     ns = (double)(clock_ns() - begin);
@@ -320,7 +339,7 @@ static double run(struct measuring *g, struct walk *w, struct kern_prefetch pref
 static void size_runs(struct measuring *g, struct walk *w)
 {
     const uint64_t most =
-        MAX_PASSES * w->bytes / ((uint64_t)WANTED_ROUNDS * (uint64_t)w->n_tried);
+        MAX_PASSES * w->bytes / ((uint64_t)WANTED_ROUNDS * (uint64_t)w->n_tried) + 1;
     double bytes;
 
     run(g, w, w->tried[0], FIRST_BYTES < most ? FIRST_BYTES : most);
@@ -336,28 +355,6 @@ static uint64_t system_cache_bytes(void)
     bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
 #endif
     return bytes > 0 ? (uint64_t)bytes : UNKNOWN_CACHE;
-}
-
-/* Whether more bytes than caches hold are read before a piece of w is read again. */
-static bool stays_cold(const struct measuring *g, const struct walk *w)
-{
-    double round = 0;
-
-    for (int i = 0; i < g->n_walks; i++)
-        round += (double)g->walks[i].run_bytes * g->walks[i].n_tried;
-    return (double)w->bytes / ((double)w->run_bytes * w->n_tried) * round >
-           (double)g->cache_bytes;
-}
-
-static void drop_warm(struct measuring *g)
-{
-    for (int i = 0; i < g->n_walks;)
-        if (g->walks[i].run_bytes == 0 || !stays_cold(g, &g->walks[i])) {
-            close_walk(g, i);
-            i = 0; /* the others are read again sooner */
-        } else {
-            i++;
-        }
 }
 
 /* Every candidate once, in random order. */
@@ -415,6 +412,8 @@ static void run_stages(struct measuring *g, uint64_t budget_ns)
 enum status forward_measure_prefetch(struct forward *f, double budget_s,
                                      uint64_t cache_bytes, struct err *err)
 {
+    const bool is_held =
+        f->m->weight_token_bytes <= (cache_bytes ? cache_bytes : system_cache_bytes());
     struct measuring *g = calloc(1, sizeof *g);
     enum status st = ST_OK;
 
@@ -422,8 +421,7 @@ enum status forward_measure_prefetch(struct forward *f, double budget_s,
         return err_set(err, ST_NO_MEMORY, "no memory to measure the prefetch");
     g->f = f;
     g->random = 1;
-    g->cache_bytes = cache_bytes ? cache_bytes : system_cache_bytes();
-    for (int fmt = 0; fmt < KERN_N_FMT && st == ST_OK; fmt++)
+    for (int fmt = 0; fmt < KERN_N_FMT && !is_held && st == ST_OK; fmt++)
         if (forward_prefetches(f, (enum kern_format)fmt))
             st = open_walk(g, (enum kern_format)fmt, err);
     if (st == ST_OK && g->n_walks)
@@ -431,7 +429,6 @@ enum status forward_measure_prefetch(struct forward *f, double budget_s,
     if (st == ST_OK && g->n_walks) {
         for (int i = 0; i < g->n_walks; i++)
             size_runs(g, &g->walks[i]);
-        drop_warm(g);
         run_stages(g, (uint64_t)(budget_s * 1e9));
     }
     while (g->n_walks)

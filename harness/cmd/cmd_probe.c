@@ -21,7 +21,9 @@ static const struct opt_usage usage = {
     .synopsis = "probe [-t N] [--bytes B] [--passes N] [--disk DIR|none] [--json]",
     .about = "Measures read-only memory bandwidth for 1 to N threads with 4 KiB and 2 "
              "MiB pages, int8 and f32 multiply-adds, and sequential disk reads past "
-             "the page cache. Decoding one token reads all weights once, so bandwidth "
+             "the page cache. Before each pass the buffer is taken out of every cache, "
+             "so its size does not matter. Decoding one token reads all weights once, "
+             "so bandwidth "
              "divided by the model's bytes is the upper bound of tok/s (the "
              "roof).\n\nEvery figure is the median over passes with its 95 % "
              "confidence interval (none below six passes). The disk probe writes "
@@ -80,11 +82,6 @@ static void print_read(const struct probe_report *r, const struct topology *topo
         printf("  Part of the buffer has no 2 MiB pages (transparent huge pages: "
                "%s),\n  so its rows are lower than this machine can reach.\n",
                topo->thp[0] ? topo->thp : "not offered by this kernel");
-    if (topo->llc_bytes && r->read[0].bytes < 4 * topo->llc_bytes)
-        printf("  The buffer is less than four times the last-level cache (%s): this "
-               "may\n  be partly the cache's bandwidth. Use --bytes with a larger "
-               "size.\n",
-               format_bytes(size, sizeof size, topo->llc_bytes));
     if (r->validity[0] && strcmp(r->validity, "valid"))
         printf("  %s\n", r->validity);
 }
@@ -196,7 +193,7 @@ int cmd_probe(int argc, char **argv)
         OPT_INT('t', "threads", &s.n_threads, "N",
                 "1 to N threads (default: as many as allowed)", 1, TOPO_MAX_CPUS),
         OPT_BYTES(0, "bytes", &s.bytes, "B",
-                  "buffer size (default: 4 x LLC, at least 512M)"),
+                  "buffer size (default: 256M, more for many threads)"),
         OPT_INT(0, "passes", &s.n_passes, "N", "passes per figure (default 25)", 1,
                 1000),
         OPT_STR(0, "placement", &s.placement, "P",

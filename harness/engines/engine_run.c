@@ -329,8 +329,8 @@ static enum status run(struct engine_run *x, const struct point *p, struct err *
     else if (r->row->status == FIELD_NO_ENUM && !goes_on)
         engine_row_fails(x, *r->worker.error ? r->worker.error
                             : r->worker.end == WORKER_SILENT
-                                ? "the measuring process was silent for too long; "
-                                  "--timeout gives it more"
+                                ? "the measuring process hangs: it sent nothing for "
+                                  "too long (SLMBENCH_SILENCE)"
                                 : "the measuring process ended without an answer");
     worker_client_end(&r->worker, false);
     engine_row_conclude(x);

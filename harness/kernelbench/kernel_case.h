@@ -17,8 +17,8 @@
  * a hint and a distance in bytes, and how many panels are interleaved; where they are
  * not said, as a model that was not tuned reads them.
  *
- * cold: every call takes the next matrix of a buffer far larger than the last-level
- * cache. hot: one matrix of at most 256 KiB, which stays in the second level.
+ * cold: every call takes the next matrix of a buffer, which was taken out of every
+ * cache before. hot: one matrix of at most 256 KiB, which stays in the second level.
  *
  * Threading: pure functions.
  */

@@ -12,20 +12,14 @@
 
 #include "engine/base/clock.h"
 
-#define MIB            ((size_t)1 << 20)
-#define MIN_COLD_BYTES (512 * MIB)
-#define FILL_UNIT      (2 * MIB) /* shares of the filling threads: whole huge pages */
+#define MIB       ((size_t)1 << 20)
+#define FILL_UNIT (2 * MIB) /* shares of the filling threads: whole huge pages */
 
 struct checked {
     const struct kern_row *row;
     size_t n_x;
     double weight_ns;
     struct err err;
-};
-
-struct read_way {
-    int n_threads;
-    struct probe_read_way way;
 };
 
 struct known_roof {
@@ -39,13 +33,11 @@ struct kernel_fixture {
     struct mem cold;
     enum kern_format cold_format; /* whose pattern it holds; KERN_N_FMT: none */
     bool cold_packed;
-    size_t cold_at;
     double huge_share;
     void *pattern[KERN_N_FMT][2]; /* [1]: packed */
     struct checked *checked;
-    struct read_way *ways;
     struct known_roof *roofs;
-    size_t n_checked, n_ways, n_roofs;
+    size_t n_checked, n_roofs;
 };
 
 enum status kernel_fixture_open(struct kernel_fixture **fixture,
@@ -73,7 +65,6 @@ void kernel_fixture_close(struct kernel_fixture *fixture)
         free(fixture->pattern[i][true]);
     }
     free(fixture->checked);
-    free(fixture->ways);
     free(fixture->roofs);
     free(fixture);
 }
@@ -81,10 +72,9 @@ void kernel_fixture_close(struct kernel_fixture *fixture)
 size_t kernel_fixture_cold_bytes(const struct kernel_fixture *fixture)
 {
     const struct topology *t = fixture->topo;
-    size_t bytes = 4 * t->llc_bytes, most = topology_usable_bytes(t, 0) / 4;
+    const size_t most = topology_usable_bytes(t, 0) / 4;
+    size_t bytes = probe_pass_bytes(t->threads_default);
 
-    if (bytes < MIN_COLD_BYTES)
-        bytes = MIN_COLD_BYTES;
     if (most && bytes > most)
         bytes = most;
     return bytes / FILL_UNIT * FILL_UNIT;
@@ -93,11 +83,6 @@ size_t kernel_fixture_cold_bytes(const struct kernel_fixture *fixture)
 double kernel_fixture_huge_share(const struct kernel_fixture *fixture)
 {
     return fixture->huge_share;
-}
-
-size_t *fixture_cold_at(struct kernel_fixture *fixture)
-{
-    return &fixture->cold_at;
 }
 
 enum status fixture_pool(struct thread_pool **pool,
@@ -192,7 +177,6 @@ enum status fixture_cold(struct kernel_fixture *fixture, enum kern_format format
                 (double)mem_huge_bytes(job.to, job.bytes) / (double)job.bytes;
         fixture->cold_format = format;
         fixture->cold_packed = packed;
-        fixture->cold_at = 0;
         *base = job.to;
     }
     thread_pool_stop(pool);
@@ -235,23 +219,6 @@ enum status fixture_check(struct kernel_fixture *fixture, const struct kern_row 
     return c->err.code == ST_OK ? ST_OK : err_set(err, c->err.code, "%s", c->err.msg);
 }
 
-const struct probe_read_way *fixture_read_way(struct kernel_fixture *fixture,
-                                              struct thread_pool *pool,
-                                              const struct probe_buffer *buffer)
-{
-    const int n = thread_pool_size(pool);
-
-    for (size_t i = 0; i < fixture->n_ways; i++)
-        if (fixture->ways[i].n_threads == n)
-            return &fixture->ways[i].way;
-    struct read_way *w =
-        grow((void **)&fixture->ways, &fixture->n_ways, sizeof *fixture->ways);
-    if (!w)
-        return NULL;
-    *w = (struct read_way){n, probe_read_tune(buffer, pool, isa_usable())};
-    return &w->way;
-}
-
 double kernel_fixture_roof(struct kernel_fixture *fixture,
                            const struct kernel_case *roof)
 {
@@ -270,8 +237,9 @@ double kernel_fixture_roof(struct kernel_fixture *fixture,
     const struct kernel_cost cost = kernel_work_cost(work);
     const size_t batch = kernel_work_batch(work);
     for (int i = 0; i < N_PASSES; i++) {
-        const uint64_t begin = clock_ns();
+        kernel_work_cool(work, batch);
 
+        const uint64_t begin = clock_ns();
         kernel_work_run(work, batch);
         value[i] = (cost.bytes > 0 ? cost.bytes : cost.ops) * (double)batch /
                    (double)(clock_ns() - begin + 1);

@@ -28,15 +28,6 @@ const void *fixture_pattern(struct kernel_fixture *fixture, enum kern_format for
 enum status fixture_cold(struct kernel_fixture *fixture, enum kern_format format,
                          bool packed, const uint8_t **base, struct err *err);
 
-/* Where the last case stopped reading the cold buffer, in bytes: the next case
- * continues there, so that it does not begin with cached data. */
-size_t *fixture_cold_at(struct kernel_fixture *fixture);
-
-/* The fastest way to read the cold buffer with so many threads, found once. */
-const struct probe_read_way *fixture_read_way(struct kernel_fixture *fixture,
-                                              struct thread_pool *pool,
-                                              const struct probe_buffer *buffer);
-
 /* As parts_check_*(), once per row and number of columns; *weight_ns of a product. */
 enum status fixture_check(struct kernel_fixture *fixture, const struct kern_row *row,
                           size_t n_x, double *weight_ns, struct err *err);

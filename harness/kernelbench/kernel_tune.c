@@ -88,6 +88,7 @@ static enum status run(struct tuning *t, struct way *w, size_t round, struct err
     if (kernel_work_open(&work, t->fixture, &w->c, err))
         return err->code;
     const size_t n_calls = kernel_work_batch(work);
+    kernel_work_cool(work, n_calls);
     const uint64_t begin = clock_ns();
     kernel_work_run(work, n_calls);
     w->time[round] = (double)(clock_ns() - begin + 1) /

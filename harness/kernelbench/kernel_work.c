@@ -10,6 +10,7 @@
 #include "engine/base/clock.h"
 #include "engine/forward/tuning.h"
 #include "harness/kernelbench/kernel_fixture.h"
+#include "kernels/probe/evict.h"
 
 #define BATCH_NS  2e6 /* of calls between two wakings of the pool, about */
 #define MAX_BATCH 4096
@@ -26,6 +27,7 @@ struct kernel_work {
     struct thread_pool *pool; /* NULL: WORK_OTHER */
     size_t batch;
     struct kernel_cost cost;
+    bool cold; /* what is read comes from memory */
 
     /* WORK_PRODUCT */
     struct product_call call;
@@ -33,14 +35,13 @@ struct kernel_work {
     size_t n_rows, matrix_bytes, n_matrices, matrix;
     const uint8_t *w;
     uint8_t *own_w; /* hot weights */
-    bool cold;
     size_t n_calls; /* of the batch that runs now */
 
     struct operation_call other; /* WORK_OTHER */
 
     /* WORK_READ */
     struct probe_buffer buffer;
-    const struct probe_read_way *way;
+    struct probe_read_way way;
 
     /* WORK_PEAK */
     const struct probe_kernel *probe;
@@ -107,8 +108,6 @@ static enum status open_product(struct kernel_work *w, const struct kernel_case 
         w->n_matrices = kernel_fixture_cold_bytes(w->fixture) / w->matrix_bytes;
         if (w->n_matrices < 2)
             return no_memory(c, err);
-        w->matrix = (*fixture_cold_at(w->fixture) + w->matrix_bytes - 1) /
-                    w->matrix_bytes % w->n_matrices;
     } else {
         w->w = w->own_w = hot_matrix(w->fixture, format, packed, w->n_rows);
         if (!w->w)
@@ -119,6 +118,8 @@ static enum status open_product(struct kernel_work *w, const struct kernel_case 
                                    n_weights};
     const double calls = BATCH_NS / (weight_ns * n_weights + 1);
     w->batch = calls < 1 ? 1 : calls > MAX_BATCH ? MAX_BATCH : (size_t)calls;
+    if (w->cold && w->batch > w->n_matrices)
+        w->batch = w->n_matrices; /* each is read once */
     return fixture_pool(&w->pool, w->fixture, c->n_threads, err);
 }
 
@@ -136,13 +137,25 @@ static void product_share(void *arg, int thread, int n_threads)
     }
 }
 
+/* A thread's rows of the matrices that come next. */
+static void cool_share(void *arg, int thread, int n_threads)
+{
+    const struct kernel_work *w = arg;
+    size_t begin, end, matrix = w->matrix;
+
+    thread_pool_share(w->n_rows, ROW_SHARE, thread, n_threads, &begin, &end);
+    for (size_t i = 0; i < w->n_calls; i++) {
+        evict_from_caches(w->w + matrix * w->matrix_bytes + begin * w->call.w_stride,
+                          (end - begin) * w->call.w_stride);
+        matrix = matrix + 1 == w->n_matrices ? 0 : matrix + 1;
+    }
+}
+
 static void run_product(struct kernel_work *w, size_t n_calls)
 {
     w->n_calls = n_calls;
     thread_pool_run(w->pool, product_share, w);
     w->matrix = (w->matrix + n_calls) % w->n_matrices;
-    if (w->cold)
-        *fixture_cold_at(w->fixture) = w->matrix * w->matrix_bytes;
 }
 
 /* ---- roofs ----------------------------------------------------------------------- */
@@ -192,12 +205,13 @@ static enum status open_read(struct kernel_work *w, const struct kernel_case *c,
     if (st)
         return st;
     w->kind = WORK_READ;
+    w->cold = true;
     w->batch = 1;
     w->cost.bytes = (double)kernel_fixture_cold_bytes(w->fixture);
     probe_buffer_borrow(&w->buffer, w->pool, base,
-                        kernel_fixture_cold_bytes(w->fixture));
-    w->way = fixture_read_way(w->fixture, w->pool, &w->buffer);
-    return w->way ? ST_OK : no_memory(c, err);
+                        kernel_fixture_cold_bytes(w->fixture), MEM_PAGES_2M);
+    w->way = probe_way_find(&w->buffer, w->pool, isa_usable());
+    return ST_OK;
 }
 
 static enum status open_roof(struct kernel_work *w, const struct kernel_case *c,
@@ -279,6 +293,20 @@ struct kernel_cost kernel_work_cost(const struct kernel_work *work)
     return work->cost;
 }
 
+bool kernel_work_is_cold(const struct kernel_work *work)
+{
+    return work->cold;
+}
+
+void kernel_work_cool(struct kernel_work *w, size_t n_calls)
+{
+    w->n_calls = n_calls;
+    if (w->cold && w->kind == WORK_READ)
+        probe_buffer_evict(&w->buffer, w->pool);
+    else if (w->cold)
+        thread_pool_run(w->pool, cool_share, w);
+}
+
 void kernel_work_run(struct kernel_work *w, size_t n_calls)
 {
     switch (w->kind) {
@@ -291,7 +319,7 @@ void kernel_work_run(struct kernel_work *w, size_t n_calls)
         break;
     case WORK_READ:
         for (size_t i = 0; i < n_calls; i++)
-            probe_read_pass(&w->buffer, w->pool, w->way);
+            probe_read(&w->buffer, w->pool, &w->way);
         break;
     case WORK_PEAK:
         w->n_calls = n_calls;

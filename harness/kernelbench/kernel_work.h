@@ -24,8 +24,8 @@ enum status kernel_fixture_open(struct kernel_fixture **fixture,
                                 struct err *err);
 void kernel_fixture_close(struct kernel_fixture *fixture);
 
-/* Bytes of the buffer of cold weights: four times the last-level cache, at least
- * 512 MiB, within a quarter of the memory there is. */
+/* Bytes of the buffer of cold weights: probe_pass_bytes(), within a quarter of the
+ * memory there is. */
 size_t kernel_fixture_cold_bytes(const struct kernel_fixture *fixture);
 
 /* Share of the buffer in 2 MiB pages, 0..1; 0 before anything cold was opened. */
@@ -56,6 +56,13 @@ enum status kernel_work_open(struct kernel_work **work, struct kernel_fixture *f
 /* How many calls to run at a time, so that waking the threads is lost in it. */
 size_t kernel_work_batch(const struct kernel_work *work);
 struct kernel_cost kernel_work_cost(const struct kernel_work *work);
+
+/* Whether the case's weights come from memory: before it runs, those that so many calls
+ * read are to be taken out of every cache, with the work's threads. Not to be timed.
+ * Nothing where weights are hot. */
+bool kernel_work_is_cold(const struct kernel_work *work);
+void kernel_work_cool(struct kernel_work *work, size_t n_calls);
+
 void kernel_work_run(struct kernel_work *work, size_t n_calls);
 void kernel_work_close(struct kernel_work *work);
 

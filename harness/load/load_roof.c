@@ -18,9 +18,8 @@
 #include "kernels/isa.h"
 
 #define MIB          ((uint64_t)1 << 20)
-#define LEAST_BYTES  (512 * MIB)
-#define LEFT_CACHES  4 /* sizes of the last-level cache; less is found in it */
-#define MOST_SHARE   4 /* of the memory that is free, one part in so many */
+#define LEAST_BYTES  (16 * MIB) /* less is read faster than can be timed well */
+#define MOST_SHARE   4          /* of the memory that is free, one part in so many */
 #define LEAST_PASSES 5
 #define READ_NS \
     UINT64_C(400000000) /* of passes, longer than a neighbour's time slices */
@@ -42,7 +41,6 @@ enum status load_roof_place(struct load_roof *r, const struct topology *topo,
                             struct launch_place *place, pid_t group, struct err *err)
 {
     struct topology *own = malloc(sizeof *own);
-    const int n_before = r->n_threads;
     enum status st;
 
     if (!own)
@@ -62,8 +60,6 @@ enum status load_roof_place(struct load_roof *r, const struct topology *topo,
     r->n_threads = r->n_server_threads && r->n_server_threads < own->n_allowed
                        ? r->n_server_threads
                        : own->n_allowed;
-    if (r->n_threads != n_before)
-        r->way.kernel = NULL;
     r->before.n = r->after.n = 0;
     st = placement_cpus(own, PLACEMENT_SPREAD, r->n_threads, r->cpus, err);
     free(own);
@@ -75,27 +71,24 @@ void load_roof_begin(struct load_roof *r)
     r->usual = load_idle_cpus(r->group);
 }
 
-/* Of the buffer: as `bench probe` takes it, but none that the cache holds. 0: memory is
- * short. */
-static uint64_t find_bytes(const struct topology *topo)
+/* Of the buffer. 0: memory is short. */
+static uint64_t find_bytes(const struct topology *topo, int n_threads)
 {
-    const uint64_t least = LEFT_CACHES * topo->llc_bytes;
-    const uint64_t wanted = least > LEAST_BYTES ? least : LEAST_BYTES;
+    const uint64_t wanted = probe_pass_bytes(n_threads);
     const uint64_t most = topology_usable_bytes(topo, 0) / MOST_SHARE;
 
-    return wanted <= most ? wanted : most > least ? most : 0;
+    return wanted <= most ? wanted : most >= LEAST_BYTES ? most : 0;
 }
 
-static void read_passes(struct load_roof *r, struct load_roof_end *end,
-                        const struct probe_buffer *buffer, struct thread_pool *pool)
+static void read_passes(struct load_roof_end *end, const struct probe_buffer *buffer,
+                        struct thread_pool *pool)
 {
-    if (!r->way.kernel)
-        r->way = probe_read_tune(buffer, pool, isa_usable());
-
+    const struct probe_read_way way = probe_way_find(buffer, pool, isa_usable());
     const uint64_t begin_ns = clock_ns();
+
     while (end->n < LOAD_ROOF_PASSES && !interrupted() &&
            (end->n < LEAST_PASSES || clock_ns() - begin_ns < READ_NS))
-        end->gbps[end->n++] = probe_read_pass(buffer, pool, &r->way);
+        end->gbps[end->n++] = probe_read_pass(buffer, pool, &way);
 }
 
 /* The machine is looked at anew: the server has taken memory since. */
@@ -109,14 +102,14 @@ static enum status read_memory(struct load_roof *r, struct load_roof_end *end,
     enum status st = topo ? topology_read(topo, "", err)
                           : err_set(err, ST_NO_MEMORY, "no memory for the machine");
 
-    if (st == ST_OK && !(bytes = find_bytes(topo)))
+    if (st == ST_OK && !(bytes = find_bytes(topo, r->n_threads)))
         st = err_set(err, ST_NO_MEMORY, "memory is short");
     if (st == ST_OK)
         st = thread_pool_start(&pool, r->n_threads, r->cpus, err);
     if (st == ST_OK)
         st = probe_buffer_open(&buffer, pool, bytes, MEM_PAGES_4K, topo, err);
     if (st == ST_OK) {
-        read_passes(r, end, &buffer, pool);
+        read_passes(end, &buffer, pool);
         probe_buffer_close(&buffer);
     }
     thread_pool_stop(pool);

@@ -6,10 +6,10 @@
  * machines included, which no counter shows. So the bandwidth of its CPUs is read
  * before and after the requests of a row, as for a point of another engine
  * (harness/engines/engine_run.h): by this process, on as many of the server's CPUs as
- * it has threads, from a buffer in pages of 4 KiB that is several times the last-level
- * cache and outside the server's sandbox, given back before requests are sent. A row
- * around which memory gave clearly less than at others, or less at one end than at the
- * other, is disturbed (harness/result/roofs.h).
+ * it has threads, from a buffer in pages of 4 KiB that is taken out of every cache
+ * before each pass, outside the server's sandbox, and given back before requests are
+ * sent. A row around which memory gave clearly less than at others, or less at one end
+ * than at the other, is disturbed (harness/result/roofs.h).
  *
  * It waits until the server idles (load_idle.h). Where it does not, or memory is short,
  * there is no figure, and the row says why.
@@ -45,7 +45,6 @@ struct load_roof {
     int n_server_threads;       /* as its command says; 0: it does not */
     int n_threads, cpus[TOPO_MAX_CPUS]; /* that read */
     double usual;                       /* CPUs that the server takes when idle */
-    struct probe_read_way way;          /* kernel NULL: not chosen yet */
     struct load_roof_end before, after;
 };
 
@@ -53,8 +52,8 @@ struct load_roof {
 bool load_roof_is_here(const char *url);
 
 /* Where a server runs: as place says, which must live as long, or on all CPUs of topo
- * (NULL: nothing is known). *r is zeros or of another server, whose way to read stays
- * where as many threads read. Errors: those of placement_cpus(). */
+ * (NULL: nothing is known). *r is zeros or of another server. Errors: those of
+ * placement_cpus(). */
 enum status load_roof_place(struct load_roof *r, const struct topology *topo,
                             struct launch_place *place, pid_t group, struct err *err);
 

@@ -94,7 +94,7 @@ static enum status visit(struct series *s, int pass, const struct run *run,
     if (st)
         return st;
     if (pass < 0)
-        s->way = probe_read_tune(b, pool, run->p->isa_mask);
+        s->way = probe_way_find(b, pool, run->p->isa_mask);
     else
         s->gbps[pass] = probe_read_pass(b, pool, &s->way);
     thread_pool_stop(pool);

@@ -7,7 +7,8 @@
  * memory, multiply-add in registers, sequential reading past the page cache.
  * Threads are pinned as the engine pins them (engine/base/thread_pool.h); each reads a
  * contiguous share in chunks and then chunks that slower threads have left, as the
- * engine hands out rows. The working set is several times the last-level cache.
+ * engine hands out rows. What is read was taken out of every cache before
+ * (kernels/probe/evict.h), so that it comes from memory however large caches are.
  *
  * Threading: one probe at a time; it uses the pool it is given.
  */
@@ -28,25 +29,33 @@
 /* Memory to read, kept between passes. */
 struct probe_buffer {
     const char *base;
-    size_t bytes;        /* a multiple of 4 KiB */
-    uint64_t sum;        /* of all 64-bit words, modulo 2^64 */
+    size_t bytes; /* a multiple of 4 KiB */
+    uint64_t sum; /* of all 64-bit words, modulo 2^64 */
+    enum mem_pages pages;
     struct mem mem;      /* empty where the memory is borrowed */
     uint64_t huge_bytes; /* of our own backed by 2 MiB pages */
 };
 
-/* bytes 0: max(4 x last-level cache, 512 MiB), within a quarter of the memory that
- * is available and of the limit; other sizes are rounded up to 4 KiB. The pool's
+/* What a pass of so many threads reads: enough for its beginning and its end to be
+ * small beside it. */
+uint64_t probe_pass_bytes(int n_threads);
+
+/* bytes 0: probe_pass_bytes() of the pool's threads, within a quarter of the memory
+ * that is available and of the limit; other sizes are rounded up to 4 KiB. The pool's
  * threads first touch their own shares. Errors: ST_NO_MEMORY. */
 enum status probe_buffer_open(struct probe_buffer *b, struct thread_pool *pool,
                               uint64_t bytes, enum mem_pages pages,
                               const struct topology *topo, struct err *err);
 void probe_buffer_close(struct probe_buffer *b);
 
-/* Existing memory that does not change: the weights of a model, so that the roof has
- * the same pages and mapping as the model. It is read once, for its sum. base is
- * 64-byte aligned; bytes is rounded down to 4 KiB and must leave some. */
+/* Existing memory in such pages that does not change: the weights of a model, so that
+ * the roof has the same pages and mapping as the model. It is read once, for its sum.
+ * base is 64-byte aligned; bytes is rounded down to 4 KiB and must leave some. */
 void probe_buffer_borrow(struct probe_buffer *b, struct thread_pool *pool,
-                         const void *base, size_t bytes);
+                         const void *base, size_t bytes, enum mem_pages pages);
+
+/* Take it out of every cache, with all threads in use. */
+void probe_buffer_evict(const struct probe_buffer *b, struct thread_pool *pool);
 
 /* A way to read: loop, number of streams, prefetch distance. The fastest way differs by
  * machine; the roof is that of the fastest. */
@@ -56,14 +65,34 @@ struct probe_read_way {
     size_t prefetch_bytes;
 };
 
-/* Try every way that isa_mask allows twice; the fastest wins. Ends early when
- * interrupted(). */
+/* Read the buffer once, with all threads in use, from wherever it is; GB/s (1e9
+ * bytes). */
+double probe_read(const struct probe_buffer *b, struct thread_pool *pool,
+                  const struct probe_read_way *way);
+
+/* The same from memory: it is evicted first, which takes about as long and is not in
+ * the figure. */
+double probe_read_pass(const struct probe_buffer *b, struct thread_pool *pool,
+                       const struct probe_read_way *way);
+
+/* The same of share_bytes of each thread's share, at most. */
+double probe_read_part(const struct probe_buffer *b, struct thread_pool *pool,
+                       const struct probe_read_way *way, size_t share_bytes);
+
+/* Compare every way that isa_mask allows over parts of the buffer, in rounds that leave
+ * the faster ones. Ends early when interrupted(). */
 struct probe_read_way probe_read_tune(const struct probe_buffer *b,
                                       struct thread_pool *pool, uint32_t isa_mask);
 
-/* Read the buffer once, with all threads in use; GB/s (1e9 bytes). */
-double probe_read_pass(const struct probe_buffer *b, struct thread_pool *pool,
-                       const struct probe_read_way *way);
+/* The fastest way for these threads on these CPUs in such pages at this ISA level:
+ * tuned the first time, and then kept for as long as the process lives. */
+struct probe_read_way probe_way_find(const struct probe_buffer *b,
+                                     struct thread_pool *pool, uint32_t isa_mask);
+
+/* All that are kept, for another process of the same session, and those of another one,
+ * which may be anything. */
+json_t *probe_ways_json(void);
+void probe_ways_take(const json_t *object);
 
 enum probe_peak { PROBE_PEAK_INT8, PROBE_PEAK_F32 };
 
@@ -138,8 +167,7 @@ enum status probe_all(struct probe_report *r, const struct probe_params *p,
 void probe_report_free(struct probe_report *r);
 
 /* What follows from the roofs for a model (probe_advice.c): out[PROBE_MAX_ADVICE]
- * receives so many sentences. Each says which roof it rests on; a buffer that the
- * last-level cache holds is no roof. */
+ * receives so many sentences. Each says which roof it rests on. */
 #define PROBE_MAX_ADVICE 5
 int probe_advice(const struct probe_report *r, const struct topology *topo,
                  struct topo_advice *out);

@@ -136,11 +136,7 @@ int probe_advice(const struct probe_report *r, const struct topology *topo,
 {
     struct list l = {.item = out};
 
-    if (r->n_read_rows && topo->llc_bytes && r->read[0].bytes < 4 * topo->llc_bytes)
-        text_append(next(&l), TEXT_CAP,
-                    "Decode: nothing; the buffer is too small for the bandwidth of "
-                    "memory.");
-    else if (r->n_read_rows)
+    if (r->n_read_rows)
         advise_decode(&l, r, topo);
     if (r->int8_gops[r->n_peak_threads > 1].median > 0)
         advise_prefill(&l, r);

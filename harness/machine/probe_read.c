@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * probe_read.c - read bandwidth of a loop that only loads
+ * probe_read.c - buffers, and read bandwidth of a loop that only loads
  */
 #include "harness/machine/probe.h"
 
@@ -9,27 +9,19 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
-#include "harness/base/interrupt.h"
+#include "kernels/probe/evict.h"
 
-#define MIB         ((uint64_t)1 << 20)
-#define HUGE_BYTES  (2 * MIB)
-#define AUTO_BYTES  (512 * MIB) /* when the cache is small */
-#define FILL_BYTE   1
-#define FILL_WORD   0x0101010101010101u
-#define READ_UNIT   4096 /* shares are multiples of this, or of a huge page */
-#define TUNE_PASSES 2
+#define MIB          ((uint64_t)1 << 20)
+#define HUGE_BYTES   (2 * MIB)
+#define PASS_BYTES   (256 * MIB) /* several ms at the speed of one thread */
+#define THREAD_BYTES (16 * MIB)  /* the same for each of many threads */
+#define FILL_BYTE    1
+#define FILL_WORD    0x0101010101010101u
+#define READ_UNIT    4096 /* shares are multiples of this, or of a huge page */
 #define SHARE_PARTS                                                   \
     8 /* chunks of a share, at least: as the engine cuts its matrices \
        */
 #define CACHE_LINE 64
-
-/* Streams side by side help where one does not keep enough misses in flight,
- * prefetching (beyond the page) where the hardware's prefetcher stops at 4 KiB. */
-static const struct {
-    int n_streams;
-    size_t prefetch_bytes;
-} ways[] = {{1, 0},    {1, 1024}, {1, 4096}, {1, 8192}, {1, 16384}, {2, 0},
-            {2, 1024}, {2, 4096}, {2, 8192}, {4, 0},    {4, 512},   {4, 2048}};
 
 /* What is left of a thread's share. */
 struct read_share {
@@ -64,12 +56,18 @@ static void touch_share(void *arg, int thread, int n_threads)
     memset((char *)b->mem.base + begin, FILL_BYTE, end - begin);
 }
 
-static uint64_t default_bytes(const struct topology *topo)
+uint64_t probe_pass_bytes(int n_threads)
 {
-    uint64_t bytes = 4 * topo->llc_bytes, most = topology_usable_bytes(topo, 0) / 4;
+    const uint64_t bytes = THREAD_BYTES * (uint64_t)n_threads;
 
-    if (bytes < AUTO_BYTES)
-        bytes = AUTO_BYTES;
+    return bytes > PASS_BYTES ? bytes : PASS_BYTES;
+}
+
+static uint64_t default_bytes(const struct topology *topo, int n_threads)
+{
+    const uint64_t most = topology_usable_bytes(topo, 0) / 4;
+    uint64_t bytes = probe_pass_bytes(n_threads);
+
     if (most && bytes > most)
         bytes = most;
     return bytes / HUGE_BYTES * HUGE_BYTES;
@@ -79,10 +77,10 @@ enum status probe_buffer_open(struct probe_buffer *b, struct thread_pool *pool,
                               uint64_t bytes, enum mem_pages pages,
                               const struct topology *topo, struct err *err)
 {
-    struct probe_buffer new = {.huge_bytes = 0};
+    struct probe_buffer new = {.pages = pages};
 
     if (bytes == 0)
-        bytes = default_bytes(topo);
+        bytes = default_bytes(topo, thread_pool_size(pool));
     bytes =
         bytes < READ_UNIT ? READ_UNIT : (bytes + READ_UNIT - 1) / READ_UNIT * READ_UNIT;
 
@@ -131,82 +129,106 @@ static void read_shares(void *arg, int thread, int n_threads)
     job->sum[thread] = sum;
 }
 
-static void split(struct read_job *job, int n_threads)
+/* share_bytes: of each share, at most. */
+static size_t split(struct read_job *job, size_t share_bytes, int n_threads)
 {
+    size_t total = 0;
     const size_t parts = (size_t)n_threads * SHARE_PARTS;
     const size_t chunk = job->buffer->bytes / parts / READ_UNIT * READ_UNIT;
 
     job->chunk = chunk > HUGE_BYTES ? HUGE_BYTES : chunk ? chunk : READ_UNIT;
     for (int i = 0; i < n_threads; i++) {
+        struct read_share *s = &job->share[i];
         size_t begin;
 
-        share_of(job->buffer, i, n_threads, &begin, &job->share[i].end);
-        atomic_init(&job->share[i].next, begin);
+        share_of(job->buffer, i, n_threads, &begin, &s->end);
+        if (s->end - begin > share_bytes)
+            s->end = begin + share_bytes;
+        atomic_init(&s->next, begin);
+        total += s->end - begin;
     }
+    return total;
 }
 
-/* One pass; the sum of all words. */
-static uint64_t read_once(const struct probe_buffer *b, struct thread_pool *pool,
-                          const struct probe_read_way *way, uint64_t *ns)
+/* One pass, in GB/s; *sum: of all words. */
+static double read_once(const struct probe_buffer *b, struct thread_pool *pool,
+                        const struct probe_read_way *way, size_t share_bytes,
+                        uint64_t *sum)
 {
     const int n = thread_pool_size(pool);
     struct read_job job;
-    uint64_t sum = 0;
 
     assert(n <= TOPO_MAX_CPUS);
     job.buffer = b;
     job.way = way;
-    split(&job, n);
+    const size_t bytes = split(&job, share_bytes, n);
     const uint64_t begin = clock_ns();
     thread_pool_run(pool, read_shares, &job);
-    *ns = clock_ns() - begin;
+    const uint64_t ns = clock_ns() - begin;
+    *sum = 0;
     for (int i = 0; i < n; i++)
-        sum += job.sum[i];
-    return sum;
+        *sum += job.sum[i];
+    return (double)bytes / (double)(ns ? ns : 1);
+}
+
+struct evict_job {
+    const struct probe_buffer *buffer;
+    size_t share_bytes;
+};
+
+static void evict_share(void *arg, int thread, int n_threads)
+{
+    const struct evict_job *job = arg;
+    size_t begin, end;
+
+    share_of(job->buffer, thread, n_threads, &begin, &end);
+    evict_from_caches(job->buffer->base + begin,
+                      end - begin < job->share_bytes ? end - begin : job->share_bytes);
+}
+
+void probe_buffer_evict(const struct probe_buffer *b, struct thread_pool *pool)
+{
+    struct evict_job job = {b, SIZE_MAX};
+
+    thread_pool_run(pool, evict_share, &job);
 }
 
 void probe_buffer_borrow(struct probe_buffer *b, struct thread_pool *pool,
-                         const void *base, size_t bytes)
+                         const void *base, size_t bytes, enum mem_pages pages)
 {
     const struct probe_read_way way = {
         probe_kernel_best(PROBE_OP_stream_read, isa_usable()), 1, 0};
-    uint64_t ns;
 
     assert(bytes >= READ_UNIT && (uintptr_t)base % 64 == 0);
-    *b = (struct probe_buffer){.base = base, .bytes = bytes / READ_UNIT * READ_UNIT};
-    b->sum = read_once(b, pool, &way, &ns);
+    *b = (struct probe_buffer){
+        .base = base, .bytes = bytes / READ_UNIT * READ_UNIT, .pages = pages};
+    read_once(b, pool, &way, SIZE_MAX, &b->sum);
+}
+
+double probe_read(const struct probe_buffer *b, struct thread_pool *pool,
+                  const struct probe_read_way *way)
+{
+    uint64_t sum;
+    const double gbps = read_once(b, pool, way, SIZE_MAX, &sum);
+
+    /* every word was read exactly once, or the figure is a lie */
+    assert(sum == b->sum);
+    return gbps;
 }
 
 double probe_read_pass(const struct probe_buffer *b, struct thread_pool *pool,
                        const struct probe_read_way *way)
 {
-    uint64_t ns;
-    const uint64_t sum = read_once(b, pool, way, &ns);
-
-    /* every word was read exactly once, or the figure is a lie */
-    assert(sum == b->sum);
-    (void)sum;
-    return (double)b->bytes / (double)(ns ? ns : 1);
+    probe_buffer_evict(b, pool);
+    return probe_read(b, pool, way);
 }
 
-struct probe_read_way probe_read_tune(const struct probe_buffer *b,
-                                      struct thread_pool *pool, uint32_t isa_mask)
+double probe_read_part(const struct probe_buffer *b, struct thread_pool *pool,
+                       const struct probe_read_way *way, size_t share_bytes)
 {
-    const struct probe_kernel *kernel =
-        probe_kernel_best(PROBE_OP_stream_read, isa_mask);
-    struct probe_read_way best = {kernel, 1, 0};
-    double best_gbps = 0;
+    struct evict_job job = {b, share_bytes};
+    uint64_t sum;
 
-    for (int pass = 0; pass < TUNE_PASSES; pass++)
-        for (size_t i = 0; i < sizeof ways / sizeof ways[0] && !interrupted(); i++) {
-            const struct probe_read_way way = {kernel, ways[i].n_streams,
-                                               ways[i].prefetch_bytes};
-            const double gbps = probe_read_pass(b, pool, &way);
-
-            if (gbps > best_gbps) {
-                best_gbps = gbps;
-                best = way;
-            }
-        }
-    return best;
+    thread_pool_run(pool, evict_share, &job);
+    return read_once(b, pool, way, share_bytes, &sum);
 }

@@ -51,7 +51,7 @@ static enum status measure_read(struct plan *plan, const struct topology *topo,
     if (st == ST_OK)
         st = probe_buffer_open(&buffer, pool, 0, pages_of(plan), topo, err);
     if (st == ST_OK) {
-        const struct probe_read_way way = probe_read_tune(&buffer, pool, isa_usable());
+        const struct probe_read_way way = probe_way_find(&buffer, pool, isa_usable());
 
         for (int i = 0; i < READ_PASSES; i++)
             gbps[i] = probe_read_pass(&buffer, pool, &way);

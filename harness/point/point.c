@@ -265,8 +265,10 @@ static void measure(struct point_run *r)
     json_t *answer = NULL, *point = point_json(&r->settings);
 
     json_object_set_new(point, "room", json_integer((json_int_t)point_room(r)));
+    json_object_set_new(point, "ways", probe_ways_json());
     worker_client_ask(&r->worker, json_pack("{s:o}", "point", point), "done",
                       "measuring a point", &answer, &ignored);
+    probe_ways_take(json_object_get(answer, "ways"));
     json_decref(answer);
 }
 
@@ -311,13 +313,20 @@ static void evict_streamed(struct point_run *r)
         r->row->cached_bytes = r->cached_bytes = (int64_t)stayed;
 }
 
+/* --timeout is another program's. Where it is longer than ours the machine may be slow,
+ * and our own points have as long. */
+static double silence_s(const struct point *p)
+{
+    return *p->engine ? worker_silence_s() : fmax(worker_silence_s(), p->load_budget_s);
+}
+
 enum status point_run_start(struct point_run *r, bool *greets, struct err *err)
 {
     const struct point *p = &r->settings;
     const struct worker_params params = {.who = "the measuring process",
                                          .program = "/proc/self/exe",
                                          .command = "worker",
-                                         .timeout_s = p->load_budget_s,
+                                         .timeout_s = silence_s(p),
                                          .pass_errors = true,
                                          .tick = on_tick,
                                          .hear = on_message,

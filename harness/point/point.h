@@ -53,8 +53,8 @@ struct point {
     char text[256];   /* of a speculate point, as test_prompt_find() takes it */
     int n_tokens;     /* most samples wanted */
     double budget_s;  /* measuring stops after this long, with the samples taken */
-    double load_budget_s; /* the worker is killed after this long without progress: a
-                             sample, or a step of loading and filling */
+    double load_budget_s; /* another program is ended after this long without progress;
+                             the worker after worker_silence_s() at least */
     char engine[256]; /* "": this program; NAME=COMMAND: another one, as engine.h has
                          it, which engine_run() measures */
     bool force;       /* run it although the plan says that it does not fit */

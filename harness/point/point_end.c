@@ -121,8 +121,7 @@ static void judge_end(struct point_run *r)
         r->row->status = ROW_STATUS_PARTIAL;
         snprintf(row->detail, sizeof row->detail,
                  "ended: no progress for %g s in phase '%s', after %zu sample%s",
-                 r->settings.load_budget_s, r->phase, r->samples.n,
-                 plural(r->samples.n, "s"));
+                 w->p.timeout_s, r->phase, r->samples.n, plural(r->samples.n, "s"));
     } else if (w->end == WORKER_UNEXPECTED) {
         r->row->status = ROW_STATUS_ERROR;
         snprintf(row->detail, sizeof row->detail,

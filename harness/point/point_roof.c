@@ -12,9 +12,10 @@
 #include "harness/result/roofs.h"
 #include "kernels/isa.h"
 
-#define BESIDE_S         0.5 /* of samples for one pass, at least */
-#define BESIDE_MAX_SHARE 0.1 /* of the time, for passes */
-#define LEFT_CACHES      4   /* sizes of the last-level cache; less is found in it */
+#define PLACE_UNIT       4096
+#define BESIDE_S         0.5                /* of samples for one pass, at least */
+#define BESIDE_MAX_SHARE 0.1                /* of the time, for passes */
+#define LEAST_PLACE      ((size_t)16 << 20) /* less is read faster than can be timed */
 
 /* Median of all passes, if there are any; the spread is their difference, and that
  * between the passes before and after the measurement. */
@@ -44,35 +45,42 @@ static void evaluate_roof(struct point_worker *c)
     }
 }
 
-/* One pass; the way to read is chosen once per point. Nothing without a buffer. */
+/* One pass. Nothing without a buffer. */
 static void read_pass(struct point_worker *c, const struct probe_buffer *buffer,
                       struct thread_pool *pool)
 {
     if (!buffer)
         return;
-    if (!c->way.kernel)
-        c->way = probe_read_tune(buffer, pool, isa_usable());
-    c->roof_gbps[c->n_roof_gbps++] = probe_read_pass(buffer, pool, &c->way);
+    const struct probe_read_way way = probe_way_find(buffer, pool, isa_usable());
+
+    c->roof_gbps[c->n_roof_gbps++] = probe_read_pass(buffer, pool, &way);
 }
 
-/* Places of the weights, as large as a pass may be. Reading one place again and again
- * would find part of it in a last-level cache of hundreds of MB. None where memory was
- * given back and what is left in one stretch is too little. */
+static enum mem_pages pages_of(const struct point_worker *c)
+{
+    return c->p->setup.residency == WEIGHTS_MMAP ? MEM_PAGES_4K : MEM_PAGES_2M;
+}
+
+/* Places of the weights, spread evenly over them, so that passes see more of the memory
+ * than one of its pages in each bank or node. None where memory was given back and what
+ * is left in one stretch is too little. */
 static void choose_places(struct point_worker *c, struct thread_pool *pool)
 {
     size_t bytes;
     const char *memory = weights_memory(slm_weights(c->model), &bytes);
-    const size_t most = (size_t)ROOF_MOST_BYTES;
-    const size_t n = bytes / most;
+    const size_t pass = (size_t)probe_pass_bytes(thread_pool_size(pool));
+    const size_t n = bytes / pass;
 
     c->n_reclaimed = c->relief.n;
     c->n_places = 0;
-    if (c->n_reclaimed && bytes < LEFT_CACHES * c->topo.llc_bytes)
+    if (c->n_reclaimed && bytes < LEAST_PLACE)
         return;
     c->n_places = n < 1 ? 1 : n > N_ROOF_PLACES ? N_ROOF_PLACES : (int)n;
+    const size_t apart = bytes / (size_t)c->n_places / PLACE_UNIT * PLACE_UNIT;
+
     for (int i = 0; i < c->n_places; i++)
-        probe_buffer_borrow(&c->place[i], pool, memory + (size_t)i * most,
-                            bytes < most ? bytes : most);
+        probe_buffer_borrow(&c->place[i], pool, memory + (size_t)i * apart,
+                            bytes < pass ? bytes : pass, pages_of(c));
 }
 
 /* What has been given back since places were chosen may have been theirs. NULL: there
@@ -108,9 +116,7 @@ static void add_peak_passes(struct point_worker *c, int n, struct thread_pool *p
 }
 
 /* Of the buffer that is read instead of weights. While the model is open, its KV cache
- * and scratch memory leave that much less of the room, which a limit need not have set:
- * a machine may have less memory than four times its cache. Afterwards the size stays.
- */
+ * and scratch memory leave that much less of the room. Afterwards the size stays. */
 static uint64_t stand_in_bytes(struct point_worker *c)
 {
     if (c->model) {
@@ -118,7 +124,8 @@ static uint64_t stand_in_bytes(struct point_worker *c)
         const uint64_t anon = info->kv_bytes + info->scratch_bytes;
         const uint64_t left = c->room > anon ? c->room - anon : 1;
 
-        c->stand_in_bytes = point_probe_bytes(c->topo.llc_bytes, left, c->image_bytes);
+        c->stand_in_bytes =
+            point_probe_bytes(point_step_threads(c->p), left, c->image_bytes);
         c->facts.stand_in_bytes = (double)c->stand_in_bytes;
     }
     return c->stand_in_bytes;
@@ -127,8 +134,6 @@ static uint64_t stand_in_bytes(struct point_worker *c)
 static enum status read_passes(struct point_worker *c, struct thread_pool *pool,
                                bool weights, struct err *err)
 {
-    const enum mem_pages pages =
-        c->p->setup.residency == WEIGHTS_MMAP ? MEM_PAGES_4K : MEM_PAGES_2M;
     struct probe_buffer own = {.base = NULL};
 
     if (!weights) {
@@ -136,12 +141,14 @@ static enum status read_passes(struct point_worker *c, struct thread_pool *pool,
         enum status status = ST_OK;
 
         if (bytes)
-            status = probe_buffer_open(&own, pool, bytes, pages, &c->topo, err);
+            status = probe_buffer_open(&own, pool, bytes, pages_of(c), &c->topo, err);
         if (status || !bytes)
             return status;
     }
-    for (int i = 0; i < N_ROOF_PASSES; i++)
+    for (int i = 0; i < N_ROOF_PASSES; i++) {
+        worker_report_progress(&c->reports, "probe", c->n_samples > 0);
         read_pass(c, weights ? next_place(c, pool) : &own, pool);
+    }
     evaluate_roof(c);
     probe_buffer_close(&own);
     return ST_OK;

@@ -13,6 +13,7 @@
 #include "harness/point/point_run.h"
 #include "harness/point/point_worker.h"
 #include "harness/point/point_worker_impl.h"
+#include "harness/machine/probe.h"
 #include "kernels/isa.h"
 
 /* ---- the worker's side ------------------------------------------------------------
@@ -65,20 +66,6 @@ static json_t *passes_json(const double *passes, int n)
     return list;
 }
 
-/* The way to read that an earlier request has chosen; it is tried out once per point.
- */
-static void take_way(struct probe_read_way *way, const json_t *list)
-{
-    const json_int_t n_streams = json_integer_value(json_array_get(list, 0));
-    const json_int_t prefetch_bytes = json_integer_value(json_array_get(list, 1));
-
-    if (n_streams < 1 || prefetch_bytes < 0)
-        return;
-    way->kernel = probe_kernel_best(PROBE_OP_stream_read, isa_usable());
-    way->n_streams = (int)n_streams;
-    way->prefetch_bytes = (size_t)prefetch_bytes;
-}
-
 static enum status probe(struct point_worker *c, const json_t *request, struct err *err)
 {
     enum status st = topology_read(&c->topo, "", err);
@@ -88,7 +75,8 @@ static enum status probe(struct point_worker *c, const json_t *request, struct e
     if (st)
         return st;
     c->own.setup.residency = WEIGHTS_PACKED;
-    c->stand_in_bytes = point_probe_bytes(c->topo.llc_bytes, c->room, c->image_bytes);
+    c->stand_in_bytes =
+        point_probe_bytes(point_step_threads(c->p), c->room, c->image_bytes);
     c->facts.stand_in_bytes = (double)c->stand_in_bytes;
     c->n_roof_gbps =
         take_passes(c->roof_gbps, sizeof c->roof_gbps / sizeof c->roof_gbps[0],
@@ -96,16 +84,16 @@ static enum status probe(struct point_worker *c, const json_t *request, struct e
     c->n_roof_gops =
         take_passes(c->roof_gops, sizeof c->roof_gops / sizeof c->roof_gops[0],
                     json_object_get(request, "gops"));
-    take_way(&c->way, json_object_get(request, "way"));
+    probe_ways_take(json_object_get(request, "ways"));
     st = point_probe_roof(c, false, err);
     if (st)
         return st;
     worker_send(json_pack("{s:o}", "row", row_json(&c->row)));
     worker_send(json_pack("{s:o}", "facts", point_facts_json(&c->facts)));
-    worker_send(json_pack("{s:b, s:o, s:o, s:[i, I]}", "done", 1, "gbps",
+    worker_send(json_pack("{s:b, s:o, s:o, s:o}", "done", 1, "gbps",
                           passes_json(c->roof_gbps, c->n_roof_gbps), "gops",
-                          passes_json(c->roof_gops, c->n_roof_gops), "way",
-                          c->way.n_streams, (json_int_t)c->way.prefetch_bytes));
+                          passes_json(c->roof_gops, c->n_roof_gops), "ways",
+                          probe_ways_json()));
     return ST_OK;
 }
 
@@ -138,15 +126,16 @@ bool point_run_roof(struct point_run *r, enum status *status, struct err *err)
 {
     json_t *settings = point_json(&r->settings), *answer = NULL;
     json_t *request =
-        settings ? json_pack("{s:{s:o, s:I, s:O?, s:O?, s:O?}}", "roof", "point",
-                             settings, "room", (json_int_t)point_room(r), "gbps",
-                             json_object_get(r->roof_passes, "gbps"), "gops",
-                             json_object_get(r->roof_passes, "gops"), "way",
-                             json_object_get(r->roof_passes, "way"))
-                 : NULL;
+        settings
+            ? json_pack("{s:{s:o, s:I, s:o, s:O?, s:O?}}", "roof", "point", settings,
+                        "room", (json_int_t)point_room(r), "ways", probe_ways_json(),
+                        "gbps", json_object_get(r->roof_passes, "gbps"), "gops",
+                        json_object_get(r->roof_passes, "gops"))
+            : NULL;
 
     if (!point_run_ask(r, request, "done", &answer, status, err))
         return false;
+    probe_ways_take(json_object_get(answer, "ways"));
     json_decref(r->roof_passes);
     r->roof_passes = answer;
     return true;

@@ -8,6 +8,7 @@
 
 #include "engine/speculate/speculate_rule.h"
 #include "harness/machine/memory_reserve.h"
+#include "harness/machine/probe.h"
 #include "harness/settings/setting.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -55,19 +56,22 @@ void point_facts_from_json(struct point_facts *facts, const json_t *object)
     }
 }
 
-uint64_t point_probe_bytes(uint64_t llc_bytes, uint64_t mem_limit,
-                           uint64_t weight_bytes)
+/* Less is read faster than can be timed well; of a small model and of a small limit. */
+#define LEAST_OF_MODEL (64 * MIB)
+#define LEAST_OF_LIMIT (16 * MIB)
+
+uint64_t point_probe_bytes(int n_threads, uint64_t mem_limit, uint64_t weight_bytes)
 {
-    const uint64_t least = llc_bytes ? 4 * llc_bytes : 512 * MIB;
-    const uint64_t of_model = weight_bytes > 64 * MIB ? weight_bytes : 64 * MIB;
-    uint64_t bytes = least > 512 * MIB ? least : 512 * MIB;
+    const uint64_t of_model =
+        weight_bytes > LEAST_OF_MODEL ? weight_bytes : LEAST_OF_MODEL;
+    uint64_t bytes = probe_pass_bytes(n_threads);
 
     if (bytes > of_model)
         bytes = of_model;
     if (mem_limit && bytes > mem_limit / 8)
         bytes = mem_limit / 8;
-    if (bytes < least)
-        bytes = !mem_limit || least <= mem_limit / 2 ? least : 0;
+    if (bytes < LEAST_OF_LIMIT)
+        bytes = LEAST_OF_LIMIT <= mem_limit / 2 ? LEAST_OF_LIMIT : 0;
     return bytes / (2 * MIB) * (2 * MIB);
 }
 

@@ -496,10 +496,11 @@ enum status point_answer(const json_t *settings, struct err *err)
 
     if (status == ST_OK)
         status = point_fence(&p, err);
+    probe_ways_take(json_object_get(settings, "ways"));
     if (status == ST_OK)
         status = measure_point(
             &p, (uint64_t)json_integer_value(json_object_get(settings, "room")), err);
     if (status == ST_OK)
-        worker_send(json_pack("{s:b}", "done", 1));
+        worker_send(json_pack("{s:b, s:o}", "done", 1, "ways", probe_ways_json()));
     return status;
 }

@@ -2,12 +2,13 @@
  *
  * point_worker.h - a point as a request to a worker, and what both sides agree on
  *
- * The request is {"point": SETTINGS} as point_json() has them. Beside phases, samples
- * and noise (worker.h) the worker sends, each in a line of its own:
+ * The request is {"point": SETTINGS} as point_json() has them, with "room" and "ways":
+ * how other workers of the session read memory (probe_ways_json()). Beside phases,
+ * samples and noise (worker.h) the worker sends, each in a line of its own:
  *     {"row": {...}}                         columns that are known
  *     {"facts": {...}}                       struct point_facts
  *     {"profile": {...}}                     struct point_profile of the samples
- * and its answer, once everything was reported, is {"done": true}.
+ * and its answer, once everything was reported, is {"done": true, "ways": {..}}.
  *
  * Threading: the worker's main thread writes, the parent reads.
  */
@@ -23,12 +24,11 @@
 /* The worker's side: measures, and reports. Errors: whatever stopped it. */
 enum status point_answer(const json_t *settings, struct err *err);
 
-/* {"roof": {"point": SETTINGS, "room": BYTES, "gbps": [..], "gops": [..], "way":
+/* {"roof": {"point": SETTINGS, "room": BYTES, "ways": {..}, "gbps": [..], "gops":
  * [..]}}: the ceilings of a point that another program measures, probed over a buffer,
  * and its facts; with the passes of earlier requests, which the answer has with those
- * of this one beside "done", and with the way to read, "way": [STREAMS,
- * PREFETCH_BYTES], that the first has chosen (point_stand_in.c). Errors: of opening the
- * model, of the threads.
+ * of this one beside "done" (point_stand_in.c). Errors: of opening the model, of the
+ * threads.
  */
 enum status point_roof_answer(const json_t *request, struct err *err);
 
@@ -40,15 +40,13 @@ enum status point_fence(const struct point *p, struct err *err);
 json_t *point_facts_json(const struct point_facts *facts);
 void point_facts_from_json(struct point_facts *facts, const json_t *object);
 
-/* Size of the buffer that stands in for weights that do not fit: at least four times
- * the last-level cache (of unknown size: 512 MiB), since from a smaller one the cache
- * would be probed; beyond that neither more than an eighth of the limit nor than the
- * weights. 0: four times the cache are more than half of mem_limit (what the point may
- * use beside KV cache and scratch memory; 0: any), and nothing is probed. The model
- * fills its limit, so that a buffer of half of it is never the peak of the point.
- */
-uint64_t point_probe_bytes(uint64_t llc_bytes, uint64_t mem_limit,
-                           uint64_t weight_bytes);
+/* Size of the buffer that stands in for weights that do not fit, or are another
+ * program's: what a pass of so many threads reads, but neither more than an eighth of
+ * the limit (what the point may use beside KV cache and scratch memory; 0: any) nor
+ * than the weights, and 16 MiB at least. 0: those are more than half of the limit, and
+ * nothing is probed. The model fills its limit, so that a buffer of half of it is never
+ * the peak of the point. */
+uint64_t point_probe_bytes(int n_threads, uint64_t mem_limit, uint64_t weight_bytes);
 
 /* Memory that the engine may use of the point's room: of streamed weights it decides
  * how many layers are streamed, so it is what the plan has counted with. */

@@ -44,7 +44,6 @@ struct point_worker {
     struct row row; /* columns reported so far */
     struct point_facts facts;
     struct slm_stream stream_begin; /* of what is streamed, when samples begin */
-    struct probe_read_way way; /* how to read for the roof; kernel NULL: not chosen */
     struct probe_buffer place[N_ROOF_PLACES];
     int n_places, n_place_reads;
     int n_reclaimed; /* times that memory had been given back when they were chosen */

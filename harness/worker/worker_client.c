@@ -16,10 +16,12 @@
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
+#include "harness/base/parse.h"
 
 #define TICK_MS     200
 #define GREETING_S  20.0
 #define PATIENCE_NS 5000000000u /* from the end of its input to its exit */
+#define SILENCE_S   120.0
 
 /* ---- ending --------------------------------------------------------------------- */
 
@@ -238,6 +240,16 @@ enum status worker_client_ask(struct worker_client *c, json_t *request, const ch
 }
 
 /* ---- its life ------------------------------------------------------------------- */
+
+double worker_silence_s(void)
+{
+    const char *text = getenv("SLMBENCH_SILENCE");
+    double s;
+
+    return text && !parse_double(text, "SLMBENCH_SILENCE", 0.01, 86400, &s, NULL)
+               ? s
+               : SILENCE_S;
+}
 
 enum status worker_client_start(struct worker_client *c, const struct worker_params *p,
                                 struct err *err)

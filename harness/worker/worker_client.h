@@ -31,7 +31,7 @@ struct worker_params {
     const char *who;         /* "A": what messages call it */
     const char *program;     /* path; borrowed */
     const char *command;     /* hidden command of the program: "worker" */
-    double timeout_s;        /* without a message from it */
+    double timeout_s;        /* without a message from it; worker_silence_s() */
     struct sandbox *sandbox; /* may be NULL */
     bool pass_errors;        /* its standard error is this process's, and not kept */
     /* Called while waiting, at least five times a second; what and fraction are a phase
@@ -59,6 +59,11 @@ struct worker_client {
     json_t *answer;      /* not read yet */
     int n_bad;           /* lines that were no answer */
 };
+
+/* How long a measuring process of this program may send nothing before it hangs: it
+ * reports from inside all that takes long. SLMBENCH_SILENCE, in seconds, or 120: a pass
+ * over a prompt's batch on a slow machine is the longest step without a report. */
+double worker_silence_s(void);
 
 /* Starts the program, inside its sandbox. *c is for worker_client_close() afterwards in
  * any case. Errors: ST_IO, those of sandbox_add(). */

@@ -270,6 +270,7 @@ static void test_pins_and_restores(void **state)
     thread_pool_run(s.pool, note_cpu, &s);
     for (int i = 0; i < 5; i++)
         assert_int_equal(s.cpu[i], cpus[i]);
+    assert_memory_equal(thread_pool_cpus(s.pool), cpus, 5 * sizeof *cpus);
     thread_pool_unpin_caller(s.pool);
     assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
     assert_true(CPU_EQUAL(&before, &after));
@@ -280,6 +281,7 @@ static void test_pins_and_restores(void **state)
     assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
     assert_true(CPU_EQUAL(&before, &after));
     s.pool = start(2, NULL); /* nobody was pinned, so nobody is now */
+    assert_null(thread_pool_cpus(s.pool));
     thread_pool_pin_caller(s.pool);
     assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
     assert_true(CPU_EQUAL(&before, &after));

@@ -171,7 +171,7 @@ static void borrowed_memory_stays_as_it_is(void **state)
     for (size_t i = 0; i < 3 * 512; i++)
         sum += words[i];
     assert_int_equal(thread_pool_start(&pool, 2, NULL, &err), ST_OK);
-    probe_buffer_borrow(&b, pool, words, sizeof words);
+    probe_buffer_borrow(&b, pool, words, sizeof words, MEM_PAGES_4K);
     assert_int_equal(b.bytes, 3 * 4096);
     assert_true(b.sum == sum);
     read_well(&b, pool);
@@ -247,11 +247,103 @@ static void automatic_size_respects_the_limit(void **state)
     struct thread_pool *pool;
 
     (void)state;
-    topo->llc_bytes = (uint64_t)1 << 30;
+    topo->llc_bytes = (uint64_t)1 << 30; /* of no importance */
     topo->mem_limit = 32 << 20;
     assert_int_equal(thread_pool_start(&pool, 1, NULL, &err), ST_OK);
     assert_int_equal(probe_buffer_open(&b, pool, 0, MEM_PAGES_4K, topo, &err), ST_OK);
     assert_int_equal(b.bytes, 8 << 20);
+    probe_buffer_close(&b);
+    topo->mem_limit = 0;
+    assert_int_equal(probe_buffer_open(&b, pool, 0, MEM_PAGES_4K, topo, &err), ST_OK);
+    assert_int_equal(b.bytes, 256 << 20);
+    probe_buffer_close(&b);
+    thread_pool_stop(pool);
+    free(topo);
+    assert_int_equal(probe_pass_bytes(2), 256 << 20);
+    assert_int_equal(probe_pass_bytes(96), 96 * (16 << 20));
+}
+
+/* Passes that a kernel was called for, by any thread. */
+static atomic_size_t n_tried;
+
+static uint64_t count_reads(const void *p, size_t bytes, int n_streams, size_t distance)
+{
+    atomic_fetch_add(&n_tried, 1);
+    return uneven.real->fn.stream_read(p, bytes, n_streams, distance);
+}
+
+/* A part is the beginning of each share. */
+static void parts_are_of_every_share(void **state)
+{
+    const struct probe_kernel counting = {.op = PROBE_OP_stream_read,
+                                          .fn.stream_read = count_reads};
+    const struct probe_read_way way = {&counting, 1, 0};
+    struct topology *topo = small_topology();
+    struct probe_buffer b = {.huge_bytes = 0};
+    struct err err = ERR_INIT;
+    struct thread_pool *pool;
+
+    (void)state;
+    uneven.real = probe_kernel_best(PROBE_OP_stream_read, 0);
+    assert_int_equal(thread_pool_start(&pool, 2, NULL, &err), ST_OK);
+    assert_int_equal(probe_buffer_open(&b, pool, 64 * 4096, MEM_PAGES_4K, topo, &err),
+                     ST_OK);
+    atomic_store(&n_tried, 0);
+    assert_true(probe_read_part(&b, pool, &way, 4096) > 0);
+    assert_int_equal(n_tried, 2); /* chunks are larger */
+    atomic_store(&n_tried, 0);
+    assert_true(probe_read_part(&b, pool, &way, SIZE_MAX) > 0);
+    assert_int_equal(n_tried, 16);
+    probe_buffer_close(&b);
+    thread_pool_stop(pool);
+    free(topo);
+}
+
+/* The fastest way is found once for the same threads, CPUs and pages, and what another
+ * process found is believed if it is a way. */
+static void a_way_is_kept(void **state)
+{
+    struct topology *topo = small_topology();
+    struct probe_buffer b = {.huge_bytes = 0};
+    struct probe_read_way way;
+    struct err err = ERR_INIT;
+    struct thread_pool *pool;
+    json_t *ways, *list, *before = probe_ways_json();
+    const char *key;
+
+    (void)state;
+    assert_int_equal(json_object_size(before), 0);
+    assert_int_equal(thread_pool_start(&pool, 2, NULL, &err), ST_OK);
+    assert_int_equal(probe_buffer_open(&b, pool, 64 * KIB, MEM_PAGES_4K, topo, &err),
+                     ST_OK);
+    way = probe_way_find(&b, pool, isa_usable());
+    assert_ptr_equal(way.kernel, probe_kernel_best(PROBE_OP_stream_read, isa_usable()));
+    ways = probe_ways_json();
+    assert_int_equal(json_object_size(ways), 1);
+
+    json_object_foreach(ways, key, list)
+    {
+        json_t *other = json_pack("{s:[i, i]}", key, 4, 512);
+        json_t *none = json_pack("{s:[i, i], s:s}", key, 3, 77, "x", "y");
+
+        probe_ways_take(other);
+        probe_ways_take(none);
+        probe_ways_take(NULL);
+        json_decref(other);
+        json_decref(none);
+    }
+    way = probe_way_find(&b, pool, isa_usable());
+    assert_int_equal(way.n_streams, 4);
+    assert_int_equal(way.prefetch_bytes, 512);
+    b.pages = MEM_PAGES_2M; /* others have ways of their own */
+    probe_way_find(&b, pool, isa_usable());
+    thread_pool_use(pool, 1);
+    probe_way_find(&b, pool, isa_usable());
+    json_decref(ways);
+    ways = probe_ways_json();
+    assert_int_equal(json_object_size(ways), 3);
+    json_decref(ways);
+    json_decref(before);
     probe_buffer_close(&b);
     thread_pool_stop(pool);
     free(topo);
@@ -421,9 +513,9 @@ static void advice_follows_from_the_roofs(void **state)
     assert_non_null(strstr(advice[1].text, "at 300 GOPS in int8 with 1 thread."));
     assert_non_null(strstr(advice[2].text, "busy machine (disturbed: others 30 %)"));
 
-    topo->llc_bytes = UINT64_C(2) << 30;
+    topo->llc_bytes = UINT64_C(2) << 30; /* the buffer was in no cache */
     assert_int_equal(probe_advice(&r, topo, advice), 3);
-    assert_null(strstr(advice[0].text, "tok/s"));
+    assert_non_null(strstr(advice[0].text, "tok/s"));
     free(topo);
 }
 
@@ -438,6 +530,8 @@ int main(void)
         cmocka_unit_test(borrowed_memory_stays_as_it_is),
         cmocka_unit_test(others_read_for_a_slow_thread),
         cmocka_unit_test(automatic_size_respects_the_limit),
+        cmocka_unit_test(parts_are_of_every_share),
+        cmocka_unit_test(a_way_is_kept),
         cmocka_unit_test(compute_reports_the_level_used),
         cmocka_unit_test(disk_leaves_nothing_behind),
         cmocka_unit_test(disk_is_read_as_asked),

@@ -264,20 +264,16 @@ static void probe_size(void **state)
     const uint64_t mib = UINT64_C(1) << 20;
 
     (void)state;
-    assert_int_equal(point_probe_bytes(32 * mib, 0, 5000 * mib), 512 * mib);
-    assert_int_equal(point_probe_bytes(256 * mib, 0, 5000 * mib), 1024 * mib);
-    assert_int_equal(point_probe_bytes(32 * mib, 2048 * mib, 5000 * mib), 256 * mib);
-    assert_int_equal(point_probe_bytes(8 * mib, 0, 100 * mib), 100 * mib);
-    assert_int_equal(point_probe_bytes(8 * mib, 0, 5 * mib), 64 * mib);
+    assert_int_equal(point_probe_bytes(2, 0, 5000 * mib), 256 * mib);
+    assert_int_equal(point_probe_bytes(96, 0, 5000 * mib), 1536 * mib);
+    assert_int_equal(point_probe_bytes(2, 1024 * mib, 5000 * mib), 128 * mib);
+    assert_int_equal(point_probe_bytes(2, 0, 100 * mib), 100 * mib);
+    assert_int_equal(point_probe_bytes(2, 0, 5 * mib), 64 * mib);
 
-    /* four times the last-level cache, up to half of the limit, or no figure */
-    assert_int_equal(point_probe_bytes(32 * mib, 0, 100 * mib), 128 * mib);
-    assert_int_equal(point_probe_bytes(32 * mib, 512 * mib, 5000 * mib), 128 * mib);
-    assert_int_equal(point_probe_bytes(32 * mib, 256 * mib, 5000 * mib), 128 * mib);
-    assert_int_equal(point_probe_bytes(32 * mib, 255 * mib, 5000 * mib), 0);
-    assert_int_equal(point_probe_bytes(32 * mib, 100 * mib, 5000 * mib), 0);
-    assert_int_equal(point_probe_bytes(0, 16 * mib, 5 * mib), 0);
-    assert_int_equal(point_probe_bytes(0, 2048 * mib, 5000 * mib), 512 * mib);
+    /* 16 MiB up to half of the limit, or no figure */
+    assert_int_equal(point_probe_bytes(2, 64 * mib, 5000 * mib), 16 * mib);
+    assert_int_equal(point_probe_bytes(2, 32 * mib, 5 * mib), 16 * mib);
+    assert_int_equal(point_probe_bytes(2, 31 * mib, 5000 * mib), 0);
 }
 
 /* Of two minutes of samples with passes of that cost between them: the share that the
