@@ -5,6 +5,7 @@
 # row repeats it; wrong input is one sentence.
 . "$SRC/tests/cli/lib.sh"
 export SLMBENCH_CACHE=$WORK/cache
+threads=$(threads_for 2)
 
 # value FILE COLUMN: of a row printed as text
 value() {
@@ -12,7 +13,7 @@ value() {
 }
 
 # ---- for people: one sentence first, then groups of lines, 79 columns
-"$BENCH" decode -m nano:Q4_K_M -t 2 --ctx 16 -n 12 --budget 20 >shown || fail "exit $?"
+"$BENCH" decode -m nano:Q4_K_M -t $threads --ctx 16 -n 12 --budget 20 >shown || fail "exit $?"
 head -n 1 shown | grep -qE '^[0-9.]+ tok/s \([0-9.]+ to [0-9.]+\), [0-9]+ % of the roof, [0-9.]+ MiB resident, ?' ||
     fail "headline: $(cat shown)"
 for group in Setting Speed "The roof" Memory Disturbances Repeat; do
@@ -22,7 +23,7 @@ grep -q "^Every column: --all or --json.$" shown || fail "no way to the rest: $(
 [ "$(sed '/^  bench decode /d' shown | wc -L)" -le 79 ] || fail "too wide: $(cat shown)"
 
 # ---- a row as text: every column is one that `bench fields` lists
-"$BENCH" decode -m nano:Q4_K_M -t 2 --ctx 16 -n 12 --budget 20 --all >row || fail "exit $?"
+"$BENCH" decode -m nano:Q4_K_M -t $threads --ctx 16 -n 12 --budget 20 --all >row || fail "exit $?"
 [ "$(value row status)" = ok ] || fail "status: $(cat row)"
 [ "$(value row n_samples)" = 12 ] || fail "samples: $(cat row)"
 [ "$(value row ctx)" = 16 ] || fail "depth: $(cat row)"
@@ -41,7 +42,7 @@ grep -qE '^limiter_why  .*% of the bandwidth ceiling.*, [0-9]+ % of the arithmet
     fail "no evidence for the limiter: $(cat row)"
 
 # ---- roof and share agree: mbu = tok_per_s * bytes_per_token / roof; all have intervals
-"$BENCH" decode -m nano:Q4_K_M -t 2 --ctx 16 -n 12 --budget 20 --json >row.json
+"$BENCH" decode -m nano:Q4_K_M -t $threads --ctx 16 -n 12 --budget 20 --json >row.json
 python3 - <<'EOF' || fail "mbu does not follow from the other columns: $(cat row.json)"
 import json
 r = json.load(open("row.json"))
@@ -84,14 +85,14 @@ grep -q '"model_ctx": [1-9]' prefill.json || fail "no largest context"
 [ ! -e "$SLMBENCH_CACHE/nano-Q4_0.gguf" ] || fail "a file was made for a model in memory"
 
 # ---- several sequences at once: a token of each is a sample
-"$BENCH" decode -m nano:Q4_0 --in-memory -t 2 --ctx 600 --sequences 4 --shared 512 -n 12 --all >several ||
+"$BENCH" decode -m nano:Q4_0 --in-memory -t $threads --ctx 600 --sequences 4 --shared 512 -n 12 --all >several ||
     fail "exit $?"
 awk '$1 == "n_sequences" && $2 == 4 || $1 == "n_shared" && $2 == 512 || $1 == "status" && $2 == "ok" { n++ }
      $1 == "tok_per_s" { rate = $2 }
      $1 == "lat_p50_ms" { ms = $2 }
      $1 == "roof_gops" { gops = $2 }
      END { exit !(n == 3 && rate * ms > 3700 && rate * ms < 4300 && gops > 0) }' several || fail "four sequences: $(cat several)"
-"$BENCH" decode -m nano:Q4_0 --in-memory -t 2 --ctx 600 --sequences 4 --shared 512 -n 12 | tr -s ' \n' ' ' | grep -q 'depth 600.*4 sequences, the first 512 positions in common.* for each sequence' ||
+"$BENCH" decode -m nano:Q4_0 --in-memory -t $threads --ctx 600 --sequences 4 --shared 512 -n 12 | tr -s ' \n' ' ' | grep -q 'depth 600.*4 sequences, the first 512 positions in common.* for each sequence' ||
     fail "four sequences are not said"
 # a window's ring goes on in pages that were shared
 "$BENCH" decode -m nano:Q4_0 --in-memory -t 1 --ctx 1100 --sequences 2 --shared 768 --kv-window 16 -n 2 --all >ring ||
@@ -103,7 +104,7 @@ refused 2 "several --sequences (1)" decode -m nano:Q4_0 --in-memory --ctx 16 --s
 refused 2 "outside 1..1024" decode -m nano:Q4_0 --in-memory --sequences 1025
 
 # ---- a prompt in chunks beside them
-"$BENCH" decode -m nano:Q4_0 --in-memory -t 2 --ctx 16 --sequences 3 --chunk 200 -n 8 --all >chunks || fail "exit $?"
+"$BENCH" decode -m nano:Q4_0 --in-memory -t $threads --ctx 16 --sequences 3 --chunk 200 -n 8 --all >chunks || fail "exit $?"
 awk '$1 == "n_sequences" && $2 == 3 || $1 == "n_chunk" && $2 == 200 || $1 == "status" && $2 == "ok" { n++ }
      $1 == "tok_per_s" { rate = $2 }
      $1 == "chunk_tok_per_s" { prompt = $2 }
@@ -111,7 +112,7 @@ awk '$1 == "n_sequences" && $2 == 3 || $1 == "n_chunk" && $2 == 200 || $1 == "st
      $1 == "step_plain_ms" { plain = $2 }
      END { exit !(n == 3 && prompt * 3 > rate * 180 && prompt * 3 < rate * 220 && plain > 0 && plain < ms) }' chunks ||
     fail "chunks: $(cat chunks)"
-"$BENCH" decode -m nano:Q4_0 --in-memory -t 2 --chunk 700 -n 2 | tr -s ' \n' ' ' | grep -q 'beside it a prompt in chunks of 700 tokens.* per step .* without it .* of the prompt meanwhile' ||
+"$BENCH" decode -m nano:Q4_0 --in-memory -t $threads --chunk 700 -n 2 | tr -s ' \n' ' ' | grep -q 'beside it a prompt in chunks of 700 tokens.* per step .* without it .* of the prompt meanwhile' ||
     fail "chunks are not said"
 "$BENCH" decode -m nano:Q4_0 --in-memory -t 1 --sequences 4 -n 2 --all | grep -q '^status  *ok' ||
     fail "four sequences that begin at depth 0"
@@ -121,15 +122,15 @@ refused 2 "at most 1023" decode -m nano:Q4_0 --in-memory --sequences 1024 --chun
 [ "$(value named residency)" = memory ] || fail "not in memory: $(cat named)"
 
 # ---- packed weights: the row says so, and its command repeats it
-"$BENCH" decode -m nano:Q4_K_M --weights packed -t 2 -n 8 --all >packed
+"$BENCH" decode -m nano:Q4_K_M --weights packed -t $threads -n 8 --all >packed
 [ "$(value packed status)" = ok ] || fail "packed: $(cat packed)"
 [ "$(value packed residency)" = packed ] || fail "not packed: $(cat packed)"
 grep -q "^command .* --weights packed" packed || fail "command: $(cat packed)"
 [ "$(value row residency)" = packed ] || fail "it fits, and is not packed: $(cat row)"
 
 # ---- quantised keys and values: less to read, and the command repeats it
-"$BENCH" decode -m nano:Q4_K_M --kv-type q8_0 -t 2 --ctx 64 -n 8 --all >q8
-"$BENCH" decode -m nano:Q4_K_M -t 2 --ctx 64 -n 8 --all >f16
+"$BENCH" decode -m nano:Q4_K_M --kv-type q8_0 -t $threads --ctx 64 -n 8 --all >q8
+"$BENCH" decode -m nano:Q4_K_M -t $threads --ctx 64 -n 8 --all >f16
 [ "$(value q8 kv_type)" = q8_0 ] || fail "KV type: $(cat q8)"
 [ "$(value f16 kv_type)" = f16 ] || fail "KV type: $(cat f16)"
 grep -q "^command .* --kv-type q8_0" q8 || fail "command: $(cat q8)"
@@ -137,8 +138,8 @@ grep -q "^command .* --kv-type q8_0" q8 || fail "command: $(cat q8)"
     fail "as many bytes as F16: $(cat q8)"
 
 # ---- a window of the cache: at a depth beyond it as many bytes as at the window's
-"$BENCH" decode -m nano:Q4_K_M -t 2 --ctx 2000 --kv-window 100 -n 8 --all >window
-"$BENCH" decode -m nano:Q4_K_M -t 2 --ctx 104 -n 8 --all >full
+"$BENCH" decode -m nano:Q4_K_M -t $threads --ctx 2000 --kv-window 100 -n 8 --all >window
+"$BENCH" decode -m nano:Q4_K_M -t $threads --ctx 104 -n 8 --all >full
 [ "$(value window status)" = ok ] || fail "window: $(cat window)"
 [ "$(value window kv_window)" = 100 ] || fail "window: $(cat window)"
 grep -q "^command .* --kv-window 100" window || fail "command: $(cat window)"
@@ -147,13 +148,13 @@ grep -q "^command .* --kv-window 100" window || fail "command: $(cat window)"
     fail "bytes: $(value window bytes_per_token) and $(value full bytes_per_token)"
 [ "$(value window kv_bytes_per_token)" = 0 ] || fail "it grows: $(cat window)"
 ! grep -q "^kv_window" full || fail "said without a window: $(cat full)"
-"$BENCH" decode -m nano:Q4_K_M -t 2 --ctx 300 --ctx-prefill --kv-window 64 -n 4 --all >window
+"$BENCH" decode -m nano:Q4_K_M -t $threads --ctx 300 --ctx-prefill --kv-window 64 -n 4 --all >window
 [ "$(value window status)" = ok ] || fail "window, prefill: $(cat window)"
 
 # ---- the profile adds up to the mean token, and names every operation
-"$BENCH" decode -m nano:Q4_K_M -t 2 -n 12 --profile >profile
+"$BENCH" decode -m nano:Q4_K_M -t $threads -n 12 --profile >profile
 sed -n '/^Where the time/,$p' profile | grep -q "gate, up" || fail "no profile: $(cat profile)"
-"$BENCH" decode -m nano:Q4_K_M -t 2 -n 12 --profile --json >profile.json
+"$BENCH" decode -m nano:Q4_K_M -t $threads -n 12 --profile --json >profile.json
 if command -v python3 >/dev/null; then
     python3 - <<'EOF' || fail "the profile does not add up: $(cat profile.json)"
 import json

@@ -47,6 +47,13 @@ with_budget() {
     done
 }
 
+# threads_for N: N, or how many threads have a CPU each here
+threads_for() {
+    "$BENCH" topo --json | awk -v n="$1" -F '[:,]' '
+        $1 ~ /"(cpus_allowed|cpu_quota)"/ && $2 + 0 > 0 && $2 + 0 < n { n = int($2) }
+        END { print n < 1 ? 1 : n }'
+}
+
 # skip REASON: this machine cannot run the test
 skip() {
     echo "skipped: $*"

@@ -9,6 +9,7 @@
 # charged, and a recommendation for less memory goes by that.
 . "$SRC/tests/cli/lib.sh"
 export SLMBENCH_CACHE=$WORK/cache
+threads=$(threads_for 2)
 if grep -qa __asan_init "$BENCH"; then
     echo "skipped: a sanitizer's memory would be counted"
     exit 77
@@ -22,7 +23,7 @@ sync folder/* file.gguf
 field() { awk -v name="$1" '$1 == name { print $2 }' out; }
 for model in folder file.gguf; do
     code=0
-    "$BENCH" decode -m $model:Q4_0 -t 2 --ctx 64 -n 2 --mem 192M --all >out 2>err || code=$?
+    "$BENCH" decode -m $model:Q4_0 -t $threads --ctx 64 -n 2 --mem 192M --all >out 2>err || code=$?
     if [ "$code" = 3 ]; then
         echo "skipped: $(cat err)"
         rm -r folder file.gguf
@@ -40,7 +41,7 @@ sync q4.gguf
 rm -r folder file.gguf
 # needs WEIGHTS LIMIT: columns of a point, into $peak, $resident, $planned
 needs() {
-    "$BENCH" decode -m q4.gguf --weights "$1" -t 2 --ctx 64 -n 2 --budget 2 --mem "$2" --all >out 2>err ||
+    "$BENCH" decode -m q4.gguf --weights "$1" -t $threads --ctx 64 -n 2 --budget 2 --mem "$2" --all >out 2>err ||
         fail "$1 under $2: $(cat err out)"
     peak=$(field mem_peak_bytes) resident=$(field mem_resident_bytes) planned=$(field mem_planned_bytes)
     echo "$1 under $2: charged $peak, resident $resident, planned $planned"
@@ -75,7 +76,7 @@ code=0
 if [ $code != 3 ]; then
     [ $code = 0 ] || fail "pack: $(cat err)"
     for limit in 130M 110M; do
-        "$BENCH" decode -m packed.gguf --weights packed -t 2 --ctx 64 -n 2 --budget 2 --mem $limit --all \
+        "$BENCH" decode -m packed.gguf --weights packed -t $threads --ctx 64 -n 2 --budget 2 --mem $limit --all \
             >out 2>err || fail "packed file under $limit: $(cat err out)"
         bytes=$(field file_bytes) peak=$(field mem_peak_bytes)
         echo "packed file under $limit: $bytes bytes of weights, peak $peak"
@@ -85,7 +86,7 @@ fi
 rm -f packed.gguf
 
 # A sweep with much memory says what runs with little.
-"$BENCH" sweep -m q4.gguf --threads 2 --ctx 64 --prefill none -n 4 --budget 2 --mem 1G --weights packed \
+"$BENCH" sweep -m q4.gguf --threads $threads --ctx 64 --prefill none -n 4 --budget 2 --mem 1G --weights packed \
     --no-charts --no-probe --launches 1 --max-launches 1 --repeats 0 -o sweep >out 2>err || fail "sweep: $(cat err)"
 "$BENCH" recommend sweep --mem 110M >out 2>err || fail "it fits, as shown above: $(cat err)"
 tr -s ' \n' ' ' <out | grep -q "within the limit of 110 MiB" || fail "recommended: $(cat out)"

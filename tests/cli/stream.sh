@@ -6,6 +6,7 @@
 # swept with streamed weights: the row says what was read, and that is what the plan said.
 . "$SRC/tests/cli/lib.sh"
 export SLMBENCH_CACHE=$WORK/cache
+threads=$(threads_for 2)
 
 cat >machine.json <<'EOF'
 {"probe": {"read": [
@@ -108,7 +109,7 @@ sync deep.gguf
 field() { awk -v name="$1" '$1 == name { print $2 }' "$2"; }
 
 code=0
-"$BENCH" decode -m deep.gguf -t 2 -n 24 --budget 3 --mem 160M --all >row 2>err || code=$?
+"$BENCH" decode -m deep.gguf -t $threads -n 24 --budget 3 --mem 160M --all >row 2>err || code=$?
 if [ "$code" = 3 ]; then
     echo "skipped: $(cat err)"
     exit 77
@@ -136,45 +137,45 @@ resident=$(field mem_resident_bytes row) memory=$(field mem_planned_bytes row)
 [ "$resident" -le $((memory + (24 << 20))) ] || fail "resident $resident, planned $memory"
 
 # ---- bench plan says the same
-"$BENCH" plan -m deep.gguf -t 2 --mem 160M --json >plan.json
+"$BENCH" plan -m deep.gguf -t $threads --mem 160M --json >plan.json
 [ "$(value n_streamed plan.json)" = "$n" ] || fail "plan: $(cat plan.json)"
 [ "$(value streamed_bytes plan.json)" = "$planned" ] || fail "plan: $(cat plan.json)"
 
 # ---- where the file fits, but not beside all of the reserve, it is mapped
-"$BENCH" plan -m deep.gguf -t 2 --mem 180M --json >plan.json
+"$BENCH" plan -m deep.gguf -t $threads --mem 180M --json >plan.json
 [ "$(value weights plan.json)" = mmap ] && [ "$(value verdict plan.json)" = fits ] || fail "180M: $(cat plan.json)"
 [ "$(value packed_ctx plan.json)" -gt 0 ] || fail "180M: $(cat plan.json)"
-"$BENCH" decode -m deep.gguf -t 2 -n 24 --budget 3 --mem 180M --all >row 2>err || fail "180M: $(cat err row)"
+"$BENCH" decode -m deep.gguf -t $threads -n 24 --budget 3 --mem 180M --all >row 2>err || fail "180M: $(cat err row)"
 [ "$(field residency row)" = mmap ] || fail "180M: $(cat row)"
 awk -v n="$(field refaults_per_token row)" 'BEGIN { exit !(n < 100) }' || fail "180M pages: $(cat row)"
 
 # ---- without a limit nothing is streamed, whatever was asked for
-"$BENCH" decode -m deep.gguf -t 2 -n 8 --budget 1 --weights stream --all >row 2>err || fail "no limit: $(cat err row)"
+"$BENCH" decode -m deep.gguf -t $threads -n 8 --budget 1 --weights stream --all >row 2>err || fail "no limit: $(cat err row)"
 [ "$(field residency row)" = stream ] || fail "not as asked: $(cat row)"
 [ "$(field n_streamed row)" = 0 ] || fail "streamed without need: $(cat row)"
 ! grep -q '^disk_bytes_per_token' row || fail "read without need: $(cat row)"
 
 # ---- prefill and a text
-"$BENCH" decode -m deep.gguf -t 2 --prefill 64 -n 3 --budget 3 --mem 160M --all >row 2>err || fail "prefill: $(cat err row)"
+"$BENCH" decode -m deep.gguf -t $threads --prefill 64 -n 3 --budget 3 --mem 160M --all >row 2>err || fail "prefill: $(cat err row)"
 read=$(field disk_bytes_per_token row)
 [ $((read * 64)) -ge $((planned * 95 / 100)) ] && [ $((read * 64)) -le $((planned * 115 / 100)) ] ||
     fail "a prompt of 64 tokens is one pass: $read bytes per token, planned $planned"
 
 # ---- less than the least
 code=0
-"$BENCH" decode -m deep.gguf -t 2 -n 8 --weights stream --mem 90M --all >row 2>err || code=$?
+"$BENCH" decode -m deep.gguf -t $threads -n 8 --weights stream --mem 90M --all >row 2>err || code=$?
 [ "$code" = 1 ] || fail "90M: exit $code, $(cat row err)"
 [ "$(field status row)" = no_fit ] || fail "90M: $(cat row)"
 grep -q 'with all layers streamed' row || fail "90M: $(cat row)"
 
 # ---- limits and ways to hold weights, swept
-"$BENCH" sweep -m deep.gguf --threads 2 --ctx 0 --prefill none -n 6 --budget 1 --mem 130M,160M,none \
+"$BENCH" sweep -m deep.gguf --threads $threads --ctx 0 --prefill none -n 6 --budget 1 --mem 130M,160M,none \
     --weights mmap,auto --no-probe --launches 1 --max-launches 1 --repeats 0 -o sweep >out 2>err ||
     fail "sweep: $(cat err)"
 [ "$(wc -l <sweep/sweep.csv)" = 7 ] || fail "rows: $(cat sweep/sweep.csv)"
-grep -q '/auto\|deep/decode/t2/spread/ctx0/130M' sweep/sweep.csv || fail "points: $(cut -d, -f2 sweep/sweep.csv)"
+grep -q "/auto\|deep/decode/t$threads/spread/ctx0/130M" sweep/sweep.csv || fail "points: $(cut -d, -f2 sweep/sweep.csv)"
 if command -v gnuplot >/dev/null; then
-    grep -q "^title_text = 'Decode speed by memory limit, 2 threads, context depth 0'$" sweep/decode_limit.gp ||
+    grep -q "^title_text = 'Decode speed by memory limit, $threads threads\{0,1\}, context depth 0'$" sweep/decode_limit.gp ||
         fail "chart: $(ls sweep)"
     draws_again sweep decode_limit
 fi
@@ -182,12 +183,12 @@ fi
 # ---- in a container: generate streams, too, says so, and says the same
 if memory_group stream; then
     trap 'rmdir "$box"' EXIT
-    "$BENCH" generate -m deep.gguf -t 2 -p "1 2 3" -n 12 --weights mmap >mapped 2>err || fail "mmap: $(cat err)"
+    "$BENCH" generate -m deep.gguf -t $threads -p "1 2 3" -n 12 --weights mmap >mapped 2>err || fail "mmap: $(cat err)"
     # 88 MiB are kept for the process
     echo $((160 << 20)) >"$limit"
     (
         echo "$BASHPID" >"$box/cgroup.procs"
-        exec "$BENCH" generate -m deep.gguf -t 2 -p "1 2 3" -n 12
+        exec "$BENCH" generate -m deep.gguf -t $threads -p "1 2 3" -n 12
     ) >streamed 2>err || fail "generate: $(cat err)"
     grep -q 'of 48 layers (.*) are read from disk for every token' err ||
         fail "not streamed within 160 MiB: $(cat err)"
@@ -198,7 +199,7 @@ if memory_group stream; then
     echo $((560 << 20)) >"$limit"
     (
         echo "$BASHPID" >"$box/cgroup.procs"
-        exec "$BENCH" decode -m deep.gguf -t 2 -n 100000 --budget 4 --all
+        exec "$BENCH" decode -m deep.gguf -t $threads -n 100000 --budget 4 --all
     ) >row 2>err &
     decoder=$!
     held=0
@@ -220,7 +221,7 @@ if memory_group stream; then
     echo $((560 << 20)) >"$limit"
     (
         echo "$BASHPID" >"$box/cgroup.procs"
-        exec "$BENCH" generate -m deep.gguf -t 2 -p "1 2 3" --ctx 2000 -n 1900
+        exec "$BENCH" generate -m deep.gguf -t $threads -p "1 2 3" --ctx 2000 -n 1900
     ) >out 2>err &
     talker=$!
     for _ in $(seq 100); do
