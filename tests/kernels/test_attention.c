@@ -302,8 +302,9 @@ static void for_attention_shapes(enum kern_op op, attention_fn *once)
                     if (shape++ % thin == 0)
                         once(row, n_q, depths[j], (heads[i] + unit - 1) / unit * unit,
                              &seed);
-        once(row, 32, 256, 128, &seed);
-        once(row, 13, 241, 64, &seed);
+        /* the loops over panels are the same, however often they go round */
+        once(row, 32, thin > 1 ? 80 : 256, 128, &seed);
+        once(row, 13, thin > 1 ? 65 : 241, 64, &seed);
         if (!kern_kv_is_quantised((enum kern_kv)row->what))
             once(row, 11, 17, KERN_MAX_HEAD_DIM, &seed);
     }

@@ -184,6 +184,8 @@ static void delta_rule(void **state)
 {
     static const size_t sizes[] = {1, 7, 16, 31, 48, 64, 100, 128};
     static const size_t lengths[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 33, 70};
+    const unsigned thin = test_thin();
+    unsigned shape = 0;
     uint64_t seed = 32;
     size_t at = 0;
 
@@ -194,6 +196,8 @@ static void delta_rule(void **state)
                 for (int decay = 0; decay < N_DECAYS; decay++) {
                     struct delta t;
 
+                    if (shape++ % thin != 0)
+                        continue;
                     delta_open(&t, sizes[i], lengths[l], (enum decay)decay, &seed);
                     row->fn.delta_rule(t.d, t.n, t.s, t.q, t.k, t.v, t.stride, t.keep,
                                        t.rate, t.out, t.out_stride);

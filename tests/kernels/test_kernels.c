@@ -347,17 +347,20 @@ static void run_group(struct group *g)
 
         run_product(g, pool, &s, mix, &seed);
     }
-    /* of quantised formats, more columns than are prepared together, and longer ones */
+    /* of quantised formats, more columns than are prepared together, and longer ones;
+     * where shapes are thinned fewer rows, which the shapes above have, and one kind of
+     * data */
     if (pool->f.info->block_elems > 1 && !is_gemv(row)) {
         const struct shape s = {
-            .n_rows = is_x16(row) ? 48 : 19,
+            .n_rows = is_x16(row) ? (thin > 1 ? 16 : 48) : (thin > 1 ? 5 : 19),
             .k = pool->f.info->block_elems == 32 ? 75 * 32 : 2304,
             .n_cols = 133,
             .y_pad = 3,
         };
 
         run_product(g, pool, &s, 0, &seed);
-        run_product(g, pool, &s, N_WEIGHT_KINDS, &seed);
+        if (thin == 1)
+            run_product(g, pool, &s, N_WEIGHT_KINDS, &seed);
     }
     g->running = NULL;
 }
