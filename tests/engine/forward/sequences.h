@@ -50,7 +50,9 @@ struct text {
 };
 
 struct world {
-    struct slm *m, *alone;
+    struct slm *m;
+    struct slm *alone[N_SEQS];    /* models of one sequence and one thread */
+    struct text computed[N_SEQS]; /* what each of them has computed */
     struct text text[N_SEQS];
     uint64_t random;
     size_t n_pages;
@@ -73,23 +75,49 @@ static inline size_t allocated(void)
 #endif
 }
 
-/* Logits of the last n tokens of a text, by a model that has nothing else. It keeps
- * what it has computed if the text begins with that. */
-static inline void check_alone(struct world *w, const struct text *t, int n,
-                               const struct slm_part *part, int i)
+static inline void open_alone(struct world *w, struct slm_params p)
+{
+    p.n_threads = 1;
+    for (int seq = 0; seq < N_SEQS; seq++)
+        w->alone[seq] = open_model(&p);
+}
+
+static inline void close_alone(struct world *w)
+{
+    for (int seq = 0; seq < N_SEQS; seq++)
+        slm_close(w->alone[seq]);
+}
+
+static inline void eval_alone(struct slm *m, const int32_t *tokens, int n,
+                              enum slm_logits which)
 {
     struct err err = ERR_INIT;
 
-    slm_truncate(w->alone, 0);
-    if (t->n > n)
-        assert_int_equal(
-            slm_eval(w->alone, t->tokens, (size_t)(t->n - n), SLM_LOGITS_NONE, &err),
-            ST_OK);
-    assert_int_equal(
-        slm_eval(w->alone, t->tokens + t->n - n, (size_t)n, part->which, &err), ST_OK);
+    if (n > 0 && slm_eval(m, tokens, (size_t)n, which, &err))
+        fail_msg("%s", err.msg);
+}
+
+/* Logits of the last n tokens of a text, by a model that has nothing else. It keeps
+ * what it has computed if the text goes on from there; after cuts and forks it begins
+ * with the first token. */
+static inline void check_alone(struct world *w, const struct text *t, int n,
+                               const struct slm_part *part, int i)
+{
+    struct slm *m = w->alone[part->seq];
+    struct text *computed = &w->computed[part->seq];
+    const int before = t->n - n;
+
+    if (computed->n > before || memcmp(computed->tokens, t->tokens,
+                                       (size_t)computed->n * sizeof *t->tokens) != 0) {
+        slm_truncate(m, 0);
+        computed->n = 0;
+    }
+    eval_alone(m, t->tokens + computed->n, before - computed->n, SLM_LOGITS_NONE);
+    eval_alone(m, t->tokens + before, n, part->which);
+    *computed = *t;
     for (int k = 0; k < (part->which == SLM_LOGITS_ALL ? n : 1); k++) {
         const double off = nmse(slm_batch_logits(w->m, i, (size_t)k),
-                                slm_logits(w->alone, (size_t)k), N_VOCAB);
+                                slm_logits(m, (size_t)k), N_VOCAB);
 
         if (!(off < w->bound))
             fail_msg("batch %d: sequence %d of %d tokens is off by %g", w->n_batches,

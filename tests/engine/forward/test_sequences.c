@@ -5,9 +5,9 @@
  *
  * Random batches of prompts and single tokens, copies, cuts and ends, in caches with
  * fewer pages than all sequences would take, of models that keep all positions,
- * windows, or states. After each batch a model with a single sequence computes the
- * tokens of each of its parts from the first one on. It multiplies with other kernels
- * than a batch, so logits differ in their last bits.
+ * windows, or states. After each batch a model with a single sequence, one for each,
+ * has computed the tokens of its part, from the first one on after cuts and forks. It
+ * multiplies with other kernels than a batch, so logits differ in their last bits.
  */
 #include "tests/engine/forward/sequences.h"
 
@@ -125,7 +125,7 @@ static void check_random_operations(struct synth_shape shape, int n_threads,
     if (kv_window)
         p.n_back = N_BATCH;
     w->bound = kern_kv_is_quantised(p.kv_type) ? QUANTISED_BOUND : BOUND;
-    w->alone = open_model(&p);
+    open_alone(w, p);
     p.n_sequences = N_SEQS;
     p.n_pool = (size_t)N_PAGES * SLM_PAGE;
     w->m = open_model(&p);
@@ -151,7 +151,7 @@ static void check_random_operations(struct synth_shape shape, int n_threads,
     slm_pages(w->m, &n_pages, &n_free);
     assert_int_equal(n_free, n_pages);
     slm_close(w->m);
-    slm_close(w->alone);
+    close_alone(w);
     free(w);
     synth_image_drop(&x);
 }

@@ -73,7 +73,7 @@ static void prefixes_are_kept(void **state)
     (void)state;
     assert_true(w && kept);
     w->bound = BOUND;
-    w->alone = open_model(&p);
+    open_alone(w, p);
     p.paged = true;
     for (size_t k = 0; k < sizeof models / sizeof *models; k++) {
         const int seq = models[k].n_sequences - 1;
@@ -115,7 +115,7 @@ static void prefixes_are_kept(void **state)
         slm_close(w->m);
     }
     assert_true(n_taken > N_TEXTS * 3 / 2);
-    slm_close(w->alone);
+    close_alone(w);
     free(kept);
     free(w);
     synth_image_drop(&x);
