@@ -135,12 +135,16 @@ static void reference_close(struct reference *r)
 PLAIN static void matmul(double *y, const float *w, const float *bias, const double *x,
                          int n_rows, int k)
 {
-    for (int r = 0; r < n_rows; r++) {
-        double sum = bias ? (double)bias[r] : 0;
+    for (int r = 0; r < n_rows; r++, w += k) {
+        double sum[4] = {bias ? (double)bias[r] : 0}; /* exact enough in any order */
+        int i = 0;
 
-        for (int i = 0; i < k; i++)
-            sum += (double)w[r * k + i] * x[i];
-        y[r] = sum;
+        for (; i + 4 <= k; i += 4)
+            for (int j = 0; j < 4; j++)
+                sum[j] += (double)w[i + j] * x[i + j];
+        for (; i < k; i++)
+            sum[0] += (double)w[i] * x[i];
+        y[r] = sum[0] + sum[1] + sum[2] + sum[3];
     }
 }
 
@@ -161,14 +165,20 @@ PLAIN static void attend(double *out, const double *q, const double *to_sinks,
     for (int t = 0; t < n_pos; t++) {
         double score = 0;
 
+        if (t >= n_sinks && t < first) {
+            s[t] = -INFINITY;
+            continue;
+        }
         for (int i = 0; i < dim; i++)
             score += (t < n_sinks ? to_sinks : q)[i] * k[t * stride + i];
-        s[t] = t < n_sinks || t >= first ? capped(score / sqrt(dim), cap) : -INFINITY;
+        s[t] = capped(score / sqrt(dim), cap);
         max = s[t] > max ? s[t] : max;
     }
     for (int i = 0; i < dim; i++)
         out[i] = 0;
     for (int t = 0; t < n_pos; t++) {
+        if (t >= n_sinks && t < first)
+            continue;
         const double p = exp(s[t] - max);
 
         sum += p;
