@@ -2,9 +2,10 @@
  *
  * topology.h - CPUs, caches, memory and limits, and advice
  *
- * Sources: hwloc for sockets, cores, caches and NUMA; libcpuid and XCR0 for the
- * CPU's name and ISA levels (the recorded cpuinfo when a tree is read); /proc and
- * /sys for memory, huge pages and steal; cgroup v1 and v2 for quota and limit.
+ * Sources: hwloc for sockets, cores, caches and NUMA (another machine's, where
+ * HWLOC_SYNTHETIC or HWLOC_XMLFILE describe one, as tests do); libcpuid and XCR0 for the
+ * CPU's name and ISA levels (the recorded cpuinfo when a tree is read); /proc and /sys
+ * for memory, huge pages and steal; cgroup v1 and v2 for quota and limit.
  *
  * Threading: topology_read() may run in any thread, with a recorded tree only while
  * no other thread touches the environment (hwloc takes the tree's place from
