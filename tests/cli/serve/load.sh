@@ -115,8 +115,9 @@ refused 2 "which directory" load "$url" --resume
 echo '{"a":1}' >bad.jsonl
 refused 2 "bad.jsonl, line 1: no JSON object" load "$url" --prompts bad.jsonl
 
-# ---- servers that it starts: two, interleaved; one that ends, one that is never ready
-"$BENCH" load --launch "a=$PWD/wrap {port} 4" --launch "b=$PWD/wrap {port} 2" --prompt 40 \
+# ---- servers that it starts: two, interleaved; one that ends, one that is never ready. One
+# is ten times as slow, which no other program hides.
+"$BENCH" load --launch "a=$PWD/wrap {port} 20" --launch "b=$PWD/wrap {port} 2" --prompt 40 \
     --users 1 --rounds 2 --requests 10 --output 10 -o ab >out 2>err || fail "$(cat err)"
 [ "$(grep -c "^load/a/" ab/samples.csv)" -ge 18 ] || fail "a: $(cat ab/samples.csv)"
 "$python" - ab/sweep.csv <<'END' || fail "rows: $(cat ab/sweep.csv)"
