@@ -55,6 +55,7 @@ static void add_client(struct server *s, struct MHD_Connection *connection,
 static void remove_client(struct server *s, struct client *c)
 {
     s->metrics.n_connections--;
+    s->retry_ns = 0; /* there may be room for another one */
     if (!c)
         return;
     if (c->x)

@@ -198,15 +198,21 @@ static bool is_over(const struct server *s)
 /* ---- the loop
  * -------------------------------------------------------------------------- */
 
+/* -1: without end. What ends that wait is in epoll: another thread's event, a
+ * connection to accept. */
 static int timeout_ms(struct server *s)
 {
+    const int room_ms = server_listen(s);
+    const bool sweeps = s->clients || s->stops || s->has_served;
     MHD_UNSIGNED_LONG_LONG ms;
 
     if (fair_queue_next(&s->pending))
         return 0;
-    if (MHD_get_timeout(s->daemon, &ms) == MHD_YES && ms < SWEEP_MS)
-        return (int)ms;
-    return s->clients || s->stops || s->has_served ? SWEEP_MS : -1;
+    if (MHD_get_timeout(s->daemon, &ms) != MHD_YES || ms > SWEEP_MS)
+        ms = SWEEP_MS;
+    if (room_ms >= 0 && (unsigned)room_ms < ms)
+        ms = (unsigned)room_ms;
+    return sweeps || ms < SWEEP_MS ? (int)ms : -1;
 }
 
 static void wait_for_events(struct server *s, const sigset_t *unblocked)
@@ -218,7 +224,9 @@ static void wait_for_events(struct server *s, const sigset_t *unblocked)
     for (int i = 0; i < n; i++) {
         if (events[i].data.ptr == s->daemon)
             continue;
-        if (events[i].data.ptr != s)
+        if (events[i].data.ptr == &s->listens)
+            server_accept(s);
+        else if (events[i].data.ptr != s)
             exchange_drop(events[i].data.ptr, false); /* its client has left */
         else if (read(s->event, &ignored, sizeof ignored) < 0)
             continue;
@@ -250,11 +258,11 @@ static void *serve(void *server)
         look_at_signals(s);
         exchange_submit_next(s);
         exchange_advance_all(s);
-        MHD_run(s->daemon);
         if (clock_ns() - swept_ns > SWEEP_MS * UINT64_C(1000000)) {
             sweep(s);
             swept_ns = clock_ns();
         }
+        MHD_run(s->daemon); /* last: it goes on with what was resumed above */
     }
     drop_all(s);
     return NULL;
@@ -281,8 +289,8 @@ static enum status start_daemon(struct server *s, struct err *err)
     const unsigned timeout_s = (unsigned)p->timeout_s + 3;
 
     s->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, http_request, s,
-        MHD_OPTION_LISTEN_SOCKET, p->at->fd, MHD_OPTION_URI_LOG_CALLBACK, http_begin, s,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL,
+        NULL, http_request, s, MHD_OPTION_URI_LOG_CALLBACK, http_begin, s,
         MHD_OPTION_NOTIFY_COMPLETED, http_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
         http_connection, s, MHD_OPTION_CONNECTION_LIMIT, (unsigned)p->n_connections,
         MHD_OPTION_CONNECTION_TIMEOUT, timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,

@@ -59,7 +59,10 @@ struct exchange {
 struct server {
     struct server_params params;
     struct MHD_Daemon *daemon;
-    int epoll, event; /* event: an eventfd that wakes the thread */
+    int epoll, event;  /* event: an eventfd that wakes the thread */
+    bool listens;      /* epoll has the listening socket */
+    uint64_t retry_ns; /* before that there is no room for a connection; 0: unknown */
+    bool shortage_reported;
     pthread_t thread;
     struct client *clients;
     struct fair_queue pending; /* requests to be submitted, round-robin by client */
@@ -113,6 +116,17 @@ void exchange_drop(struct exchange *x, bool cut);
 
 /* Those for which there is something to read. */
 void exchange_advance_all(struct server *s);
+
+/* ---- server_accept.c: connections
+ * --------------------------------------------------------------------------
+ */
+
+/* Before each wait: epoll waits for connections where there is room for one. Returns
+ * after how many ms that may change though nothing happens; -1: never. */
+int server_listen(struct server *s);
+
+/* Accepts some of those that wait. */
+void server_accept(struct server *s);
 
 /* ---- http.c: requests and replies, as libmicrohttpd calls
  * ------------------------------

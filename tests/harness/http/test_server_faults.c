@@ -254,32 +254,6 @@ static void requests_that_wait_are_small(void **state)
     close_server();
 }
 
-/* One more than there may be is not answered until another one has ended. */
-static void too_many_connections(void **state)
-{
-    static const char health[] = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    struct pollfd third = {.events = POLLIN};
-    int fd[2];
-
-    (void)state;
-    most_connections = 2;
-    open_server(60, true);
-    most_connections = 300;
-    for (int i = 0; i < 2; i++) {
-        fd[i] = dial();
-        say(fd[i], health);
-        assert_int_equal(status_of(hear(fd[i], "}\n", 1)), 200);
-    }
-    third.fd = dial();
-    say(third.fd, health);
-    assert_int_equal(poll(&third, 1, 50), 0);
-    close(fd[0]);
-    assert_int_equal(status_of(hear(third.fd, "}\n", 1)), 200);
-    close(fd[1]);
-    close(third.fd);
-    close_server();
-}
-
 static void clients_that_vanish(void **state)
 {
     static const char *const bodies[] = {
@@ -381,7 +355,6 @@ int main(void)
         cmocka_unit_test(clients_take_turns),
         cmocka_unit_test(clients_that_leave_before_their_turn),
         cmocka_unit_test(requests_that_wait_are_small),
-        cmocka_unit_test(too_many_connections),
         cmocka_unit_test(clients_that_vanish),
         cmocka_unit_test(slow_readers),
         cmocka_unit_test(requests_that_do_not_come),
