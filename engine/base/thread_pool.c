@@ -354,26 +354,24 @@ static enum status check_cpus(const int *cpus, int n, const cpu_set_t *mask,
     return ST_OK;
 }
 
-/* Start thread i, on its CPU from its first instruction. mask is scratch. */
+/* Start thread i. It inherits the CPU of the caller, which goes there for that, and so
+ * is on its own from its first instruction: behind a fence no thread may place another
+ * one. mask is scratch. */
 static int start_thread(struct thread_pool *t, int i, const int *cpus, cpu_set_t *mask)
 {
     struct thread *m = &t->threads[i];
-    pthread_attr_t attr;
     char name[16];
-    int rc = pthread_attr_init(&attr);
+    int rc = 0;
 
-    if (rc)
-        return rc;
     if (cpus) {
         CPU_ZERO_S(t->mask_bytes, mask);
         CPU_SET_S((size_t)cpus[i], t->mask_bytes, mask);
-        rc = pthread_attr_setaffinity_np(&attr, t->mask_bytes, mask);
+        rc = sched_setaffinity(0, t->mask_bytes, mask) ? errno : 0;
     }
     m->pool = t;
     m->index = i;
     if (!rc)
-        rc = pthread_create(&m->thread, &attr, thread_main, m);
-    pthread_attr_destroy(&attr);
+        rc = pthread_create(&m->thread, NULL, thread_main, m);
     if (rc)
         return rc;
     snprintf(name, sizeof name, "slm-%d", i);
@@ -381,9 +379,10 @@ static int start_thread(struct thread_pool *t, int i, const int *cpus, cpu_set_t
     return 0;
 }
 
-/* All threads but the caller, with signals blocked: the program handles those. */
+/* All threads but the caller, which may run on own, with signals blocked: the program
+ * handles those. */
 static enum status start_threads(struct thread_pool *t, const int *cpus,
-                                 cpu_set_t *mask, struct err *err)
+                                 const cpu_set_t *own, cpu_set_t *mask, struct err *err)
 {
     sigset_t all, before;
     int rc = 0;
@@ -399,6 +398,8 @@ static enum status start_threads(struct thread_pool *t, const int *cpus,
             t->n_started++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (cpus)
+        sched_setaffinity(0, t->mask_bytes, own);
     if (rc)
         return err_set(err, ST_NO_MEMORY,
                        "the system starts only %d of %d threads (%s); use fewer",
@@ -462,7 +463,7 @@ enum status thread_pool_start(struct thread_pool **pool, int n_threads, const in
     t->n_alone = count_alone(cpus, n_threads, CPU_COUNT_S(mask_bytes, mask));
     t->n_spins = calibrate_spins();
 
-    st = start_threads(t, cpus, scratch, err);
+    st = start_threads(t, cpus, mask, scratch, err);
     if (!st && cpus)
         st = pin_caller(t, cpus[0], &mask, &scratch, err);
     if (!st) {

@@ -19,6 +19,9 @@
 
 #define LINE_MAX_ (1u << 20)
 
+/* Shells give descriptors of their user's below. */
+#define INHERITED_MAX 256
+
 /* ---- starting ------------------------------------------------------------------- */
 
 struct ends {
@@ -48,6 +51,15 @@ static void offer_foreign(void)
     close(fd);
 }
 
+/* A process of ours that reads a model has no terminal, which it could type into or
+ * set; nor one that it has by another descriptor than the usual ones. */
+static void leave_terminals(void)
+{
+    for (int fd = STDERR_FILENO + 1; fd < INHERITED_MAX; fd++)
+        if (isatty(fd))
+            close(fd);
+}
+
 /* In the child, between fork() and exec(): only async-signal-safe calls. */
 static _Noreturn void become(const struct child_params *p, const struct ends *e)
 {
@@ -75,6 +87,8 @@ static _Noreturn void become(const struct child_params *p, const struct ends *e)
     if (read(e->go[0], &byte, 1) == 1 && in >= 0 && out >= 0 &&
         dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
         (e->complaints < 0 || dup2(e->complaints, STDERR_FILENO) >= 0)) {
+        if (p->talk)
+            leave_terminals();
         execv(p->program, p->argv);
         perror("it cannot be run");
     }
@@ -104,8 +118,8 @@ enum status child_start(struct child *c, const struct child_params *p, struct er
 
     list_to_set(p, &e.cpus);
     c->leads = p->foreign;
-    if (st == ST_OK && (p->talk || p->foreign) && !p->pass_errors)
-        st = stderr_tail_start(&c->complaints, &e.complaints, err);
+    if (st == ST_OK && (p->pass_errors ? isatty(STDERR_FILENO) : p->talk || p->foreign))
+        st = stderr_tail_start(&c->complaints, &e.complaints, p->pass_errors, err);
     if (st == ST_OK && (c->pid = fork()) < 0) {
         c->pid = 0;
         st = err_set_errno(err, ST_IO, "cannot start a measuring process");

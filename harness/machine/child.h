@@ -25,7 +25,7 @@
 struct child {
     pid_t pid;                      /* 0: none */
     int in, out;                    /* our ends; -1: not open */
-    struct stderr_tail *complaints; /* the end of its standard error; NULL: not kept */
+    struct stderr_tail *complaints; /* its standard error; NULL: not read */
     bool leads;                     /* a process group, which ends with it */
     char *line;                     /* the incomplete last line of its output */
     size_t n_line, line_cap;
@@ -41,7 +41,8 @@ struct child_params {
     char *const *argv;       /* with argv[0], ends with NULL */
     struct sandbox *sandbox; /* may be NULL */
     bool talk;               /* keep standard input and standard error */
-    bool pass_errors;        /* but leave standard error where ours is */
+    bool pass_errors; /* but leave standard error where ours is; what is meant for
+                         a terminal comes through a pipe */
     bool foreign; /* a program of others: its standard error is kept, what it starts is
                      its process group and ends with it, and the OOM killer prefers it
                      to us */

@@ -148,7 +148,7 @@ out:
 
 enum status fence_enter_calls(struct err *err)
 {
-    static const struct fence fence = {.uses_uring = true};
+    static const struct fence fence = {.uses_uring = true, .writes = true};
     static bool entered;
 
     if (entered)

@@ -10,11 +10,13 @@
  *                   (SUDO_UID), or nobody, where that user may read the files; and no
  *                   capability is left, whoever it is
  *     files         Landlock: nothing can be written, made or removed, and nothing read
- * but the files it was to read, /proc, /sys and what programs are made of system calls
- * seccomp: no network (a server's own connections apart), no other program, no access
- * to other processes, no keys, mounts, modules or namespaces; io_uring only where it is
- * asked for, since it would go round this list, or one ring that was made before and
- * can only read. They fail with EPERM.
+ *                   but the files it was to read, /proc, /sys and what programs are
+ * made of system calls  seccomp: no network (a server's own connections apart), no
+ * other process or program, neither signalled nor placed nor read, no keys, mounts,
+ * modules, namespaces or System V IPC; no file's mode, owner, times or attributes are
+ * changed; nothing is typed into a terminal; io_uring only where it is asked for, since
+ * it would go round this list, or one ring that was made before and can only read. They
+ * fail with EPERM, and calls of kernels later than this program with ENOSYS
  *
  * What a kernel does not have (Landlock before 5.13, or switched off) is left out;
  * fence_missing() says so. Descriptors that are open stay as they are.
@@ -35,6 +37,7 @@ struct fence {
                                  a folder also what its links lead to */
     size_t n_reads;
     bool keeps_user;  /* it makes files that are to be its own */
+    bool writes;      /* files of its user, at whose terminal it runs */
     bool runs_others; /* it starts programs (gnuplot) */
     bool uses_uring;  /* it may make an io_uring */
     bool has_ring;    /* it has made one that only reads (stream_ring.h) ... */
@@ -60,7 +63,8 @@ enum status fence_enter(const struct fence *fence, struct fence_state *state,
 const char *fence_missing(char *buf, size_t cap);
 
 /* The part that also suits a command which reads a model and writes files of its own:
- * no_new_privs and the filter of system calls. Errors: as fence_enter(). */
+ * no_new_privs and the filter of system calls, which lets modes and owners of files and
+ * modes of the terminal be changed. Errors: as fence_enter(). */
 enum status fence_enter_calls(struct err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * fence_rules.h - the two parts of a fence that are lists: paths (Landlock) and system
+ * fence_rules.h - the parts of a fence that are lists: paths (Landlock) and system
  * calls (seccomp)
  *
  * Threading: as fence.h.
@@ -23,5 +23,8 @@ int fence_rules_enforce(int ruleset);
 
 /* Whether system calls are filtered from now on. */
 bool fence_filter_enter(const struct fence *fence);
+
+/* Its part that looks at arguments (fence_args.c), which comes first. */
+bool fence_args_enter(const struct fence *fence);
 
 #endif

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/utf8.h"
+
 #define PIPE_BYTES (1u << 20) /* more than a pipe holds */
 
 struct stderr_tail {
@@ -21,17 +23,44 @@ struct stderr_tail {
     int stop[2]; /* closing the second ends the thread */
     pthread_t thread;
     bool runs;
+    bool
+        passes_on; /* ring[n] is the beginning of a line that is passed on when whole */
     pthread_mutex_t lock;
     size_t n; /* all that was read; the last of them in ring[] */
     char ring[STDERR_TAIL_BYTES];
 };
 
+/* What is there of a line, harmless for a terminal. */
+static void pass_on(struct stderr_tail *t)
+{
+    char text[4 * STDERR_TAIL_BYTES];
+    const size_t len = utf8_terminal(text, t->ring, t->n);
+
+    for (size_t at = 0; at < len;) {
+        const ssize_t n = write(STDERR_FILENO, text + at, len - at);
+
+        if (n < 0 && errno != EINTR)
+            break;
+        at += n < 0 ? 0 : (size_t)n;
+    }
+    t->n = 0;
+}
+
+static void add_to_line(struct stderr_tail *t, char c)
+{
+    t->ring[t->n++] = c;
+    if (c == '\n' || t->n == STDERR_TAIL_BYTES)
+        pass_on(t);
+}
+
 static void keep(struct stderr_tail *t, const char *text, size_t n)
 {
     pthread_mutex_lock(&t->lock);
     for (size_t i = 0; i < n; i++)
-        t->ring[(t->n + i) % STDERR_TAIL_BYTES] = text[i];
-    t->n += n;
+        if (t->passes_on)
+            add_to_line(t, text[i]);
+        else
+            t->ring[t->n++ % STDERR_TAIL_BYTES] = text[i];
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -66,6 +95,8 @@ static void *run(void *arg)
      * write for ever. */
     while (!ended && left && (n = read_some(t, &ended)))
         left -= n < left ? n : left;
+    if (t->passes_on)
+        pass_on(t);
     return NULL;
 }
 
@@ -93,7 +124,8 @@ static enum status start_thread(struct stderr_tail *t, struct err *err)
               : ST_OK;
 }
 
-enum status stderr_tail_start(struct stderr_tail **out, int *fd, struct err *err)
+enum status stderr_tail_start(struct stderr_tail **out, int *fd, bool passes_on,
+                              struct err *err)
 {
     struct stderr_tail *t = calloc(1, sizeof *t);
     int ends[2] = {-1, -1};
@@ -102,6 +134,7 @@ enum status stderr_tail_start(struct stderr_tail **out, int *fd, struct err *err
     if (!t)
         return err_set(err, ST_NO_MEMORY, "no memory for what a process complains of");
     t->from = t->stop[0] = t->stop[1] = -1;
+    t->passes_on = passes_on;
     pthread_mutex_init(&t->lock, NULL);
     if (pipe2(ends, O_CLOEXEC) || pipe2(t->stop, O_CLOEXEC))
         st = err_set_errno(err, ST_IO, "cannot start a measuring process");
@@ -133,7 +166,7 @@ size_t stderr_tail_read(struct stderr_tail *t, char *buf, size_t cap)
 {
     size_t n = 0;
 
-    if (t) {
+    if (t && !t->passes_on) {
         pthread_mutex_lock(&t->lock);
         n = t->n < STDERR_TAIL_BYTES ? t->n : STDERR_TAIL_BYTES;
         n = n < cap - 1 ? n : cap - 1;

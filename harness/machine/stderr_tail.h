@@ -11,6 +11,7 @@
 #ifndef SLM_HARNESS_MACHINE_STDERR_TAIL_H
 #define SLM_HARNESS_MACHINE_STDERR_TAIL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "engine/base/status.h"
@@ -19,8 +20,11 @@
 
 struct stderr_tail;
 
-/* *fd is the child's end, the caller's to close. Errors: ST_IO, ST_NO_MEMORY. */
-enum status stderr_tail_start(struct stderr_tail **t, int *fd, struct err *err);
+/* *fd is the child's end, the caller's to close. passes_on: nothing is kept, but
+ * written to this process's standard error by whole lines, harmless for a terminal.
+ * Errors: ST_IO, ST_NO_MEMORY. */
+enum status stderr_tail_start(struct stderr_tail **t, int *fd, bool passes_on,
+                              struct err *err);
 
 /* Reads what is in the pipe, and nothing from then on. Again, and of NULL: nothing. */
 void stderr_tail_stop(struct stderr_tail *t);

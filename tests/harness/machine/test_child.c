@@ -6,6 +6,7 @@
 #include "tests/support/test.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -172,11 +173,62 @@ static void foreign_ends_whole(void **state)
     child_close(&c);
 }
 
+static void add_line(void *arg, const char *line, size_t len)
+{
+    char *text = arg;
+
+    strncat(text, line, len);
+    strcat(text, ";");
+}
+
+/* One of ours whose standard error is ours: what it writes comes to our terminal, and
+ * cannot control it; it has none itself, by whatever descriptor. */
+static void no_terminal(void **state)
+{
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY), before = dup(STDERR_FILENO);
+    char name[] = "sh", option[] = "-c";
+    char script[] = "test -t 2 || echo no; test -t 9 || echo none;"
+                    "printf 'a\\033[2Jb\\nc' >&2";
+    char *argv[] = {name, option, script, NULL};
+    const struct child_params p = {
+        .program = "/bin/sh", .argv = argv, .talk = true, .pass_errors = true};
+    char lines[64] = "", text[64] = "", words[64];
+    struct child c = CHILD_INIT;
+    struct err err = ERR_INIT;
+    struct pollfd pfd = {.events = POLLIN};
+    int end;
+
+    (void)state;
+    assert_int_equal(grantpt(terminal) || unlockpt(terminal), 0);
+    end = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+    assert_true(end >= 0);
+    dup2(end, STDERR_FILENO);
+    dup2(end, 9);
+    assert_int_equal(child_start(&c, &p, &err), ST_OK);
+    pfd.fd = c.out;
+    do
+        assert_int_equal(poll(&pfd, 1, 60000), 1);
+    while (child_hear(&c, add_line, lines));
+    assert_int_equal(child_reap(&c, PATIENCE_NS, NULL, NULL), 0);
+    child_last_words(&c, words, sizeof words);
+    child_close(&c);
+    dup2(before, STDERR_FILENO);
+    assert_true(read(terminal, text, sizeof text - 1) > 0);
+    assert_string_equal(lines, "no;none;");
+    assert_string_equal(text, "a\\x1b[2Jb\r\nc");
+    assert_string_equal(words, "");
+    close(9);
+    close(end);
+    close(before);
+    close(terminal);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_the_end), cmocka_unit_test(says_nothing_or_little),
-        cmocka_unit_test(left_behind), cmocka_unit_test(foreign_ends_whole)};
+        cmocka_unit_test(left_behind), cmocka_unit_test(foreign_ends_whole),
+        cmocka_unit_test(no_terminal)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
