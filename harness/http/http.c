@@ -80,8 +80,11 @@ void http_connection(void *server, struct MHD_Connection *connection, void **con
 
 void *http_begin(void *server, const char *uri, struct MHD_Connection *connection)
 {
-    (void)uri;
-    return exchange_new(server, connection);
+    struct exchange *x = exchange_new(server, connection);
+
+    if (x)
+        x->has_zero = strstr(uri, "%00") != NULL; /* it would end the path below */
+    return x;
 }
 
 void http_completed(void *server, struct MHD_Connection *connection, void **context,
@@ -214,13 +217,15 @@ static bool is_preflight(const struct exchange *x)
 }
 
 static enum MHD_Result look_at_headers(struct exchange *x, const char *url,
-                                       const char *method)
+                                       const char *method, const char *version)
 {
     const char *length, *expect;
 
     snprintf(x->method, sizeof x->method, "%s", method);
     snprintf(x->path, sizeof x->path, "%s", url);
     x->route = find_route(url);
+    if (!http_check_framing(x, version))
+        return http_reply_refusal(x);
     if (is_preflight(x))
         return MHD_YES;
     if (check_client(x) && check_route(x) && x->route <= ROUTE_CHAT)
@@ -330,12 +335,11 @@ enum MHD_Result http_request(void *server, struct MHD_Connection *connection,
 
     (void)server;
     (void)connection;
-    (void)version;
     if (!x || !x->client || x->cut)
         return MHD_NO;
     if (!x->seen) {
         x->seen = true;
-        return look_at_headers(x, url, method);
+        return look_at_headers(x, url, method, version);
     }
     if (*upload_len) {
         result = take_body(x, upload, *upload_len);

@@ -49,6 +49,8 @@ static void add_headers(const struct exchange *x, struct MHD_Response *response,
 
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    if (x->closes)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     if (x->s->params.cors) {
         MHD_add_response_header(response, "Access-Control-Allow-Origin",
                                 x->s->params.cors);

@@ -40,6 +40,8 @@ struct exchange {
     struct client *client;
     enum exchange_state state;
     bool suspended, seen, cut, is_pending;
+    bool has_zero;             /* the path, as %00 */
+    bool closes;               /* the connection, with the reply */
     uint64_t begin_ns, end_ns; /* end_ns: all that it is answered with was there */
     uint64_t said_ns;          /* a stream has sent something, or begun */
     uint64_t client_key;       /* the client that it is of, in queues */
@@ -140,6 +142,13 @@ void http_completed(void *server, struct MHD_Connection *connection, void **cont
                     enum MHD_RequestTerminationCode how);
 void http_connection(void *server, struct MHD_Connection *connection, void **context,
                      enum MHD_ConnectionNotificationCode what);
+
+/* ---- http_framing.c
+ * --------------------------------------------------------------------
+ */
+
+/* Whether the request, whose headers are there, can be read in one way only. */
+bool http_check_framing(struct exchange *x, const char *version);
 
 /* ---- http_reply.c
  * ----------------------------------------------------------------------

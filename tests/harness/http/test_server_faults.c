@@ -346,6 +346,47 @@ static void pipelined(void **state)
     close_server();
 }
 
+/* What a proxy may read in another way than this server: one reply, and the end. */
+static void ambiguous_requests(void **state)
+{
+#define GET_IT  "GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
+#define POST_IT "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n" JSON
+    static const char *const requests[] = {
+        POST_IT "Content-Length: 15\r\nContent-Length: 69\r\n\r\n{\"prompt\": \"a\"}",
+        POST_IT "Content-Length: 15\r\nContent-Length: 15\r\n\r\n{\"prompt\": \"a\"}",
+        POST_IT "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+                "f\r\n{\"prompt\": \"a\"}\r\n0\r\n\r\n",
+        POST_IT "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n"
+                "f\r\n{\"prompt\": \"a\"}\r\n0\r\n\r\n",
+        POST_IT "Transfer-Encoding: gzip, chunked\r\n\r\n"
+                "f\r\n{\"prompt\": \"a\"}\r\n0\r\n\r\n",
+        POST_IT "Transfer-Encoding : chunked\r\nContent-Length: 15\r\n\r\n"
+                "{\"prompt\": \"a\"}",
+        POST_IT "Content-Length : 53\r\n\r\n",
+        POST_IT "Content-Length\t: 53\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n",
+        "GET /health%00x HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: localhost\r\n(x): y\r\n\r\n",
+    };
+
+    (void)state;
+    open_server(60, true);
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        const int fd = dial();
+        char text[1000];
+        const char *reply;
+
+        snprintf(text, sizeof text, "%s%s", requests[i], GET_IT);
+        say(fd, text);
+        reply = hear(fd, NULL, 0);
+        if (status_of(reply) != 400 || strstr(reply + 1, "HTTP/1.1"))
+            fail_msg("%s: %s", text, reply);
+        close(fd);
+    }
+    assert_int_equal(status_of(get("/health", "")), 200);
+    close_server();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +400,7 @@ int main(void)
         cmocka_unit_test(slow_readers),
         cmocka_unit_test(requests_that_do_not_come),
         cmocka_unit_test(pipelined),
+        cmocka_unit_test(ambiguous_requests),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
