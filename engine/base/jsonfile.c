@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * jsonfile.c - jansson with limits, and members with types and ranges
+ * jsonfile.c - JSON objects by their path, and members with types and ranges
  */
 #include "engine/base/jsonfile.h"
 
@@ -11,62 +11,26 @@
 #include <sys/stat.h>
 
 #include "engine/base/infile.h"
-#include "engine/base/utf8.h"
-
-static enum status check_object(struct jsonfile *f, const json_error_t *why,
-                                struct err *err)
-{
-    char text[JSON_ERROR_TEXT_LENGTH];
-
-    if (!f->root)
-        return err_set(err, ST_INPUT,
-                       "%s is no JSON this program can read: line %d, column %d: %s",
-                       f->path, why->line, why->column,
-                       utf8_printable(text, sizeof text, why->text, strlen(why->text)));
-    if (!json_is_object(f->root)) {
-        jsonfile_free(f);
-        return err_set(err, ST_INPUT, "%s holds no JSON object", f->path);
-    }
-    return ST_OK;
-}
-
-/* At most how many values a text has: each begins with a bracket or follows one, a
- * comma or a colon. */
-static size_t count_values(const char *text, size_t len)
-{
-    size_t n = 1;
-
-    for (size_t i = 0; i < len; i++) {
-        if (text[i] == '"') {
-            for (i++; i < len && text[i] != '"'; i++)
-                i += text[i] == '\\';
-        } else {
-            n += text[i] == ',' || text[i] == '[' || text[i] == '{';
-        }
-    }
-    return n;
-}
 
 enum status jsonfile_parse(struct jsonfile *f, const char *path, const char *text,
-                           size_t len, struct json_limit limit, struct err *err)
+                           size_t len, struct json_limit limit, unsigned flags,
+                           struct err *err)
 {
     static const char lfs[] = "version https://git-lfs";
-    json_error_t why = {.line = 0};
-    size_t n_values;
+    enum status st;
 
     snprintf(f->path, sizeof f->path, "%s", path);
     if (len >= strlen(lfs) && !memcmp(text, lfs, strlen(lfs)))
         return err_set(
             err, ST_INPUT,
             "%s is a Git LFS pointer; fetch the file itself with `git lfs pull`", path);
-    n_values = count_values(text, len);
-    if (len > limit.bytes || n_values > limit.values)
-        return err_set(err, ST_INPUT,
-                       "%s has %zu values in %zu bytes; at most %zu in %zu are read of "
-                       "such a file",
-                       path, n_values, len, limit.values, limit.bytes);
-    f->root = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
-    return check_object(f, &why, err);
+    f->root = NULL;
+    st = json_read(&f->root, f->path, text, len, limit, flags, err);
+    if (st == ST_OK && !json_is_object(f->root)) {
+        jsonfile_free(f);
+        st = err_set(err, ST_INPUT, "%s holds no JSON object", f->path);
+    }
+    return st;
 }
 
 static bool make_path(char *out, size_t cap, const char *dir, const char *name)
@@ -89,7 +53,7 @@ enum status jsonfile_read(struct jsonfile *f, const char *path, struct json_limi
 
     if (st)
         return st;
-    st = jsonfile_parse(f, path, text, len, limit, err);
+    st = jsonfile_parse(f, path, text, len, limit, 0, err);
     free(text);
     return st;
 }
@@ -136,11 +100,6 @@ json_t *json_member(const json_t *object, const char *key)
     return json_is_null(v) ? NULL : v;
 }
 
-const char *json_text(const json_t *value)
-{
-    return json_string_value(value);
-}
-
 enum status json_get_int(const struct jsonfile *f, const json_t *object,
                          const char *key, int64_t min, int64_t max, int64_t *out,
                          struct err *err)
@@ -149,15 +108,14 @@ enum status json_get_int(const struct jsonfile *f, const json_t *object,
 
     if (!v)
         return ST_OK;
-    if (!json_is_integer(v))
-        return err_set(err, ST_INPUT, "%s: %s is not a whole number", f->path, key);
-    const int64_t n = json_integer_value(v);
+    char shown[80];
+    int64_t n;
 
-    if (n < min || n > max)
+    if (!json_whole(v, &n) || n < min || n > max)
         return err_set(err, ST_INPUT,
-                       "%s: %s is %" PRId64 ", and %" PRId64 " to %" PRId64
-                       " is possible",
-                       f->path, key, n, min, max);
+                       "%s: %s is %s, and whole numbers from %" PRId64 " to %" PRId64
+                       " are possible",
+                       f->path, key, json_shown(shown, sizeof shown, v), min, max);
     *out = n;
     return ST_OK;
 }
@@ -170,13 +128,13 @@ enum status json_get_real(const struct jsonfile *f, const json_t *object,
 
     if (!v)
         return ST_OK;
-    if (!json_is_number(v))
-        return err_set(err, ST_INPUT, "%s: %s is not a number", f->path, key);
-    const double n = json_number_value(v);
+    char shown[80];
+    double n;
 
-    if (!(n >= min && n <= max))
-        return err_set(err, ST_INPUT, "%s: %s is %g, and %g to %g is possible", f->path,
-                       key, n, min, max);
+    if (!json_finite(v, &n) || !(n >= min && n <= max))
+        return err_set(err, ST_INPUT,
+                       "%s: %s is %s, and numbers from %g to %g are possible", f->path,
+                       key, json_shown(shown, sizeof shown, v), min, max);
     *out = n;
     return ST_OK;
 }

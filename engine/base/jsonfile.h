@@ -2,25 +2,15 @@
  *
  * jsonfile.h - untrusted JSON files, read with limits
  *
- * The caller bounds bytes and values, jansson the depth (2048); a key that occurs twice
- * is an error. A value takes up to a hundred bytes of memory, whatever it is: "[0,0,0]"
- * becomes forty times as large. Every message begins with the name of the file.
+ * json_read.h says what is read, and how. Every message begins with the name of the
+ * file.
  *
  * Threading: no shared state.
  */
 #ifndef SLM_ENGINE_BASE_JSONFILE_H
 #define SLM_ENGINE_BASE_JSONFILE_H
 
-#include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "engine/base/status.h"
-
-struct json_limit {
-    size_t bytes;  /* of the text */
-    size_t values; /* members, elements and what they are in */
-};
+#include "engine/base/json_read.h"
 
 struct jsonfile {
     char path[512]; /* cut to fit, for messages */
@@ -36,9 +26,10 @@ enum status jsonfile_load(struct jsonfile *f, const char *dir, const char *name,
 enum status jsonfile_read(struct jsonfile *f, const char *path, struct json_limit limit,
                           struct err *err);
 
-/* The same from memory; path is its name in messages. */
+/* The same from memory; path is its name in messages, flags are json_read()'s. */
 enum status jsonfile_parse(struct jsonfile *f, const char *path, const char *text,
-                           size_t len, struct json_limit limit, struct err *err);
+                           size_t len, struct json_limit limit, unsigned flags,
+                           struct err *err);
 void jsonfile_free(struct jsonfile *f);
 
 /* The text of dir/name, at most max bytes, malloc'ed and zero-terminated. Errors:
@@ -52,11 +43,8 @@ bool jsonfile_exists(const char *dir, const char *name);
 /* Member `key` of an object; NULL where it is missing or null. */
 json_t *json_member(const json_t *object, const char *key);
 
-/* Text of a string, NULL for anything else. */
-const char *json_text(const json_t *value);
-
 /* Member `key` of object as a number in a range. A missing member leaves *out as it is.
- * Error: ST_INPUT (another type, or out of range). */
+ * Error: ST_INPUT (another type, or out of range; the message has the value). */
 enum status json_get_int(const struct jsonfile *f, const json_t *object,
                          const char *key, int64_t min, int64_t max, int64_t *out,
                          struct err *err);

@@ -9,8 +9,7 @@
 #ifndef SLM_ENGINE_GRAMMAR_BUILD_H
 #define SLM_ENGINE_GRAMMAR_BUILD_H
 
-#include <jansson.h>
-
+#include "engine/base/json_read.h"
 #include "engine/grammar/automaton.h"
 
 #define NO_RULE UINT32_MAX

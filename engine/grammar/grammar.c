@@ -75,7 +75,7 @@ enum status grammar_from_schema(struct grammar **g, const char *text, size_t len
 {
     const struct json_limit limit = {SCHEMA_BYTES, SCHEMA_VALUES};
     struct jsonfile file = {.root = NULL};
-    enum status st = jsonfile_parse(&file, "the schema", text, len, limit, err);
+    enum status st = jsonfile_parse(&file, "the schema", text, len, limit, 0, err);
 
     if (st)
         return st;

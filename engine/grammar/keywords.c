@@ -130,7 +130,7 @@ static unsigned type_named(struct build *b, const json_t *name)
                  {"object", TYPE_OBJECT}, {"array", TYPE_ARRAY},
                  {"string", TYPE_STRING}, {"integer", TYPE_INTEGER},
                  {"number", TYPE_NUMBER}};
-    const char *text = json_string_value(name);
+    const char *text = json_text(name);
 
     for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {
         if (!strcmp(text, names[i].name))
@@ -202,6 +202,20 @@ static void write_real(FILE *out, const json_t *value)
             fputs(text, out);
         free(text);
     }
+}
+
+/* A number in it that was not read; NULL: there is none. */
+static const char *unread_in(const json_t *value)
+{
+    const char *found = json_no_number(value), *key;
+    json_t *part;
+    size_t i;
+
+    json_array_foreach((json_t *)value, i, part) found =
+        found ? found : unread_in(part);
+    json_object_foreach((json_t *)value, key, part) found =
+        found ? found : unread_in(part);
+    return found;
 }
 
 /* A value as it is written. */
@@ -283,6 +297,10 @@ uint32_t build_values(struct build *b, const json_t *schema, uint32_t to)
     for (size_t i = 0; i < n && texts; i++) {
         const json_t *value = list ? json_array_get(list, i) : one;
 
+        const char *unread = unread_in(value);
+
+        if (unread)
+            build_refuse(b, "the number %.40s is beyond 64 bits or none", unread);
         if (!(types & schema_type_of(value)) || (one && !json_equal(value, one)))
             continue;
         char *s = value_text(value);

@@ -60,7 +60,10 @@ void build_get_count(struct build *b, const json_t *schema, const char *key,
         return;
     n = json_number_value(value);
     if (!json_is_number(value) || !(n >= 0) || (n < 2147483648.0 && n != (uint32_t)n)) {
-        build_refuse(b, "'%s' is not a whole number from 0 on", key);
+        char shown[60];
+
+        build_refuse(b, "'%s' is %s, and not a whole number from 0 on", key,
+                     json_shown(shown, sizeof shown, value));
         return;
     }
     *out = n < 2147483648.0 ? (uint32_t)n : (uint32_t)1 << 31;
@@ -117,7 +120,7 @@ static size_t array_index(const char *part)
 
 const json_t *build_resolve(struct build *b, const json_t *ref)
 {
-    const char *text = json_string_value(ref), *at = text;
+    const char *text = json_text(ref), *at = text;
     const json_t *value = b->root;
     char part[256];
 
@@ -183,7 +186,7 @@ static uint32_t reference(struct build *b, const json_t *schema, uint8_t nest,
         return NODE_DEAD;
     /* Messages about the target name its own place. */
     memcpy(path, b->path, sizeof path);
-    snprintf(b->path, sizeof b->path, "%s", json_string_value(ref));
+    snprintf(b->path, sizeof b->path, "%s", json_text(ref));
     b->path_len = strlen(b->path);
     node = build_schema_call(b, target, nest, to);
     memcpy(b->path, path, sizeof path);

@@ -191,7 +191,9 @@ static void merge_keyword(struct build *b, json_t *acc, const char *key, json_t 
         const double x = json_number_value(mine), y = json_number_value(value);
 
         if (is_lower || is_upper) {
-            if (is_lower ? y > x : y < x)
+            if (json_no_number(mine))
+                return; /* which is refused where it counts */
+            if (json_no_number(value) || (is_lower ? y > x : y < x))
                 json_object_set(acc, key, value);
             return;
         }
@@ -332,7 +334,7 @@ static bool requires(const json_t *schema, const char *name)
     const json_t *list = json_object_get(schema, "required");
 
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *text = json_string_value(json_array_get(list, i));
+        const char *text = json_text(json_array_get(list, i));
 
         if (text && !strcmp(text, name))
             return true;
@@ -350,7 +352,7 @@ static bool objects_apart(struct build *b, const json_t *x, const json_t *y, int
     json_t *schema;
 
     for (size_t i = 0; i < json_array_size(required); i++) {
-        const char *text = json_string_value(json_array_get(required, i));
+        const char *text = json_text(json_array_get(required, i));
 
         if (text && json_is_false(json_object_get(x, "additionalProperties")) &&
             !json_object_get(mine, text))

@@ -77,7 +77,10 @@ static void read_limit(struct build *b, const json_t *schema, const char *key,
         else
             n = (int64_t)whole + (exclusive && whole == x ? upper ? -1 : 1 : 0);
     } else {
-        build_refuse(b, "'%s' is no number", key);
+        char shown[60];
+
+        build_refuse(b, "'%s' is %s, and no number of 64 bits", key,
+                     json_shown(shown, sizeof shown, value));
         return;
     }
     if (upper ? n < *limit : n > *limit)

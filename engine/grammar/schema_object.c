@@ -40,7 +40,7 @@ static void read_required(struct build *b, const json_t *schema, struct members 
     for (size_t i = 0; i < m->n; i++)
         json_object_set_new(places, m->v[i].name, json_integer((json_int_t)i));
     for (size_t i = 0; i < json_array_size(required) && !b->a->st; i++) {
-        const char *name = json_string_value(json_array_get(required, i));
+        const char *name = json_text(json_array_get(required, i));
         const json_t *place = name ? json_object_get(places, name) : NULL;
 
         if (!name) {

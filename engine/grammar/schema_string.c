@@ -70,13 +70,13 @@ uint32_t build_string_type(struct build *b, const json_t *schema, uint32_t to)
 {
     const json_t *pattern = json_object_get(schema, "pattern");
     const json_t *format = json_object_get(schema, "format");
-    const char *name = json_string_value(format), *known = NULL;
+    const char *name = json_text(format), *known = NULL;
     uint32_t min = 0, max = NO_LIMIT;
 
     build_get_count(b, schema, "minLength", &min);
     build_get_count(b, schema, "maxLength", &max);
-    if ((pattern && !json_is_string(pattern)) || (format && !name)) {
-        build_refuse(b, "'pattern' and 'format' are texts");
+    if ((pattern && !json_text(pattern)) || (format && !name)) {
+        build_refuse(b, "'pattern' and 'format' are texts without U+0000");
         return NODE_DEAD;
     }
     if (name)

@@ -412,7 +412,7 @@ enum status hf_tokenizer_parse(struct gguf_kvs *k, const char *text, size_t len,
 {
     struct hf_vocab v = {.unknown = -1};
     enum status st =
-        jsonfile_parse(&v.file, "tokenizer.json", text, len, max_json, err);
+        jsonfile_parse(&v.file, "tokenizer.json", text, len, max_json, 0, err);
 
     if (!st)
         st = put_all(k, &v, NULL, 0, err);

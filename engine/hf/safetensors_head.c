@@ -238,7 +238,7 @@ enum status safetensors_head_parse(struct safetensors *s, uint32_t file,
     enum status st;
 
     /* Blanks after the object are allowed, as padding. */
-    st = jsonfile_parse(&head, f->path, text, len, max_head, err);
+    st = jsonfile_parse(&head, f->path, text, len, max_head, JSON_UNIQUE, err);
     if (st)
         return st;
     if (json_object_size(head.root) > MAX_TENSORS)

@@ -4,12 +4,12 @@
  */
 #include "harness/engines/engine_talk.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/json_read.h"
 #include "engine/base/random.h"
 #include "harness/base/format.h"
 
@@ -111,11 +111,11 @@ enum status engine_read_stream(struct engine_figures *f, const struct load_recor
 
 void engine_read_server_version(char *version, size_t cap, const char *text, size_t len)
 {
-    json_t *o = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
-    const char *said = json_string_value(json_object_get(o, "build_info"));
+    json_t *o = json_try(text, len, (struct json_limit){len, len}, JSON_LOSSY);
+    const char *said = json_text(json_object_get(o, "build_info"));
 
     if (!said)
-        said = json_string_value(json_object_get(o, "version"));
+        said = json_text(json_object_get(o, "version"));
     /* what llama.cpp says where it was built outside its repository */
     if (said && *said && strcmp(said, "b0-unknown"))
         text_harmless(version, cap, said);

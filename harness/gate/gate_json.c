@@ -273,7 +273,7 @@ static enum status read_number(const struct reader *in, const char *key,
 static enum status read_word(const struct reader *in, const struct member *m,
                              const json_t *j, void *at)
 {
-    const char *word = json_string_value(j);
+    const char *word = json_text(j);
 
     for (int i = 0; word && i < (int)m->cap; i++)
         if (!strcmp(word, m->words[i])) {
@@ -288,9 +288,9 @@ static enum status read_member(const struct reader *in, const struct member *m,
 {
     switch (m->kind) {
     case TEXT:
-        if (!json_is_string(j))
+        if (!json_text(j))
             return wrong(in, m->key, "not a text");
-        snprintf(at, m->cap, "%s", json_string_value(j));
+        snprintf(at, m->cap, "%s", json_text(j));
         return ST_OK;
     case NUMBER:
         return read_number(in, m->key, j, at);
@@ -405,7 +405,7 @@ static enum status read_machine(const struct reader *in, const json_t *object,
                                 struct gate_result *r)
 {
     const json_t *machine = json_object_get(object, "machine");
-    const char *host = json_string_value(json_object_get(object, "host"));
+    const char *host = json_text(json_object_get(object, "host"));
 
     if (!machine)
         return ST_OK;
@@ -418,7 +418,7 @@ static enum status read_machine(const struct reader *in, const json_t *object,
 
 static enum status check_format(const struct reader *in, const json_t *object)
 {
-    const char *format = json_string_value(json_object_get(object, "format"));
+    const char *format = json_text(json_object_get(object, "format"));
     const json_int_t version = json_integer_value(json_object_get(object, "version"));
 
     if (!format || strcmp(format, FORMAT) != 0)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/json_read.h"
 #include "harness/http/api_request.h"
 
 /* ---- prompts ----------------------------------------------------------------------
@@ -35,7 +36,7 @@ static bool read_ids(struct api_prompt *p, const json_t *list, int n_vocab,
 static bool read_prompt(struct api_prompt *p, const json_t *value, int n_vocab,
                         struct refusal *refusal)
 {
-    if (json_is_string(value)) {
+    if (json_is_string(value) && !json_no_number(value)) {
         p->text = json_string_value(value);
         p->len = json_string_length(value);
         return true;
@@ -83,7 +84,7 @@ static bool read_role(const json_t *message, enum chat_role *role,
                  {"developer", CHAT_SYSTEM},
                  {"user", CHAT_USER},
                  {"assistant", CHAT_ASSISTANT}};
-    const char *name = json_string_value(api_member(message, "role"));
+    const char *name = json_text(api_member(message, "role"));
 
     for (size_t i = 0; name && i < sizeof roles / sizeof *roles; i++)
         if (!strcmp(name, roles[i].name)) {
@@ -99,7 +100,7 @@ static bool put_text(struct textbuf *out, const json_t *text, struct refusal *re
 {
     const size_t len = json_string_length(text);
 
-    if (!json_is_string(text) || strlen(json_string_value(text)) != len)
+    if (!json_text(text))
         return refuse(refusal, 400, NULL, "messages",
                       "a message's content must be a text without zeros, or an array "
                       "of parts of type text");
@@ -109,7 +110,7 @@ static bool put_text(struct textbuf *out, const json_t *text, struct refusal *re
 
 static bool put_part(struct textbuf *out, const json_t *part, struct refusal *refusal)
 {
-    const char *type = json_string_value(api_member(part, "type"));
+    const char *type = json_text(api_member(part, "type"));
 
     if (!type || strcmp(type, "text"))
         return refuse(refusal, 400, NULL, "messages",
@@ -206,7 +207,7 @@ bool api_read_messages(struct api_request *r, struct refusal *refusal)
 /* Whether a field's value asks for nothing. */
 static bool asks_nothing(const json_t *value)
 {
-    const char *text = json_string_value(value);
+    const char *text = json_text(value);
 
     if (json_is_object(value))
         return json_object_size(value) == 0;
@@ -228,7 +229,7 @@ static bool check_modalities(const struct api_request *r, struct refusal *refusa
     const json_t *list = api_member(r->root, "modalities");
 
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *name = json_string_value(json_array_get(list, i));
+        const char *name = json_text(json_array_get(list, i));
 
         if (!name || strcmp(name, "text"))
             return refuse(refusal, 400, NULL, "modalities",
@@ -287,9 +288,11 @@ bool api_check_unsupported(const struct api_request *r, struct refusal *refusal)
     }
     if (asks && !json_is_true(asks))
         return unsupported(asks_answer, refusal);
-    const json_int_t best_of = json_integer_value(api_member(r->root, "best_of"));
+    const json_t *several = api_member(r->root, "best_of");
+    int64_t best_of = 0, n = 0;
 
-    if (best_of > 1 && best_of != json_integer_value(api_member(r->root, "n")))
+    json_whole(api_member(r->root, "n"), &n);
+    if (several && (!json_whole(several, &best_of) || (best_of > 1 && best_of != n)))
         return refuse(refusal, 400, "unsupported", "best_of",
                       "best_of is not supported by this server; n gives several");
     return check_modalities(r, refusal);

@@ -25,13 +25,15 @@ static bool read_real(const struct api_request *r, const char *key, double least
                       double most, float *out, struct refusal *refusal)
 {
     const json_t *value = api_member(r->root, key);
-    const double v = json_number_value(value);
+    char shown[60];
+    double v;
 
     if (!value)
         return true;
-    if (!json_is_number(value) || !(v >= least && v <= most))
-        return refuse(refusal, 400, NULL, key, "%s must be a number from %g to %g", key,
-                      least, most);
+    if (!json_finite(value, &v) || !(v >= least && v <= most))
+        return refuse(refusal, 400, NULL, key,
+                      "%s must be a number from %g to %g, and is %s", key, least, most,
+                      json_shown(shown, sizeof shown, value));
     *out = (float)v;
     return true;
 }
@@ -40,15 +42,16 @@ static bool read_int(const struct api_request *r, const char *key, json_int_t le
                      json_int_t most, int *out, struct refusal *refusal)
 {
     const json_t *value = api_member(r->root, key);
-    const json_int_t v = json_integer_value(value);
+    char shown[60];
+    int64_t v;
 
     if (!value)
         return true;
-    if (!json_is_integer(value) || v < least || v > most)
+    if (!json_whole(value, &v) || v < least || v > most)
         return refuse(refusal, 400, NULL, key,
                       "%s must be a whole number from %" JSON_INTEGER_FORMAT
-                      " to %" JSON_INTEGER_FORMAT,
-                      key, least, most);
+                      " to %" JSON_INTEGER_FORMAT ", and is %s",
+                      key, least, most, json_shown(shown, sizeof shown, value));
     *out = (int)v;
     return true;
 }
@@ -74,10 +77,15 @@ static bool read_sampling(struct api_request *r, struct refusal *refusal)
     struct sampler_params *s = &r->sampling;
     const json_t *seed = api_member(r->root, "seed");
 
-    if (seed && !json_is_integer(seed))
-        return refuse(refusal, 400, NULL, "seed", "seed must be a whole number");
+    char shown[60];
+    int64_t number = 0;
+
+    if (seed && !json_whole(seed, &number))
+        return refuse(refusal, 400, NULL, "seed",
+                      "seed must be a whole number of 64 bits, and is %s",
+                      json_shown(shown, sizeof shown, seed));
     r->has_seed = seed != NULL;
-    s->seed = (uint64_t)json_integer_value(seed);
+    s->seed = (uint64_t)number;
     if (!read_real(r, "temperature", 0, 2, &s->temperature, refusal) ||
         !read_real(r, "top_p", 0, 1, &s->top_p, refusal) ||
         !read_int(r, "top_k", -1, INT32_MAX, &s->top_k, refusal) ||
@@ -165,8 +173,7 @@ static bool add_stop(struct api_request *r, const json_t *value,
 {
     const size_t len = json_string_length(value);
 
-    if (!json_is_string(value) || len == 0 || len > API_MAX_STOP ||
-        strlen(json_string_value(value)) != len)
+    if (!json_text(value) || len == 0 || len > API_MAX_STOP)
         return refuse(refusal, 400, NULL, "stop",
                       "a stop string has 1 to %d bytes, none of them zero",
                       API_MAX_STOP);
@@ -229,7 +236,7 @@ static bool read_schema(struct api_request *r, const json_t *schema,
 static bool read_format(struct api_request *r, struct refusal *refusal)
 {
     const json_t *format = api_member(r->root, "response_format");
-    const char *type = json_string_value(api_member(format, "type"));
+    const char *type = json_text(api_member(format, "type"));
     const json_t *schema = api_member(api_member(format, "json_schema"), "schema");
     /* Where llama.cpp's server has it, also of a json_object. */
     const json_t *beside = api_member(format, "schema");
@@ -270,9 +277,14 @@ static bool read_model(struct api_request *r, struct refusal *refusal)
 {
     const json_t *model = api_member(r->root, "model");
 
-    if (model && !json_is_string(model))
+    char shown[60];
+
+    if (model && (!json_is_string(model) || json_no_number(model)))
         return refuse(refusal, 400, NULL, "model", "model must be a string");
-    r->model = json_string_value(model);
+    if (model && !json_text(model))
+        return refuse(refusal, 404, "model_not_found", "model", "there is no model %s",
+                      json_shown(shown, sizeof shown, model));
+    r->model = json_text(model);
     return true;
 }
 
@@ -309,7 +321,7 @@ bool api_request_read(struct api_request *r, enum api_kind kind, const char *bod
     struct jsonfile file = {.root = NULL};
 
     *r = (struct api_request){.kind = kind};
-    if (jsonfile_parse(&file, "the body", body, len, limit, &err))
+    if (jsonfile_parse(&file, "the body", body, len, limit, 0, &err))
         return refuse_err(refusal, &err, NULL);
     r->root = file.root;
     if (read_all(r, n_vocab, refusal))

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/json_read.h"
 #include "harness/base/format.h"
 #include "harness/load/load_internal.h"
 
@@ -58,8 +59,9 @@ static enum status find_model(struct load_run *x, struct err *err)
     if (st == ST_OK && !http)
         st = err_set(err, ST_IO, "no server answers at %s", x->base);
     if (st == ST_OK && http == 200) {
-        list = json_loads(text, 0, NULL);
-        name = json_string_value(
+        list = json_try(text, strlen(text), (struct json_limit){MAX_MODELS, MAX_MODELS},
+                        JSON_LOSSY);
+        name = json_text(
             json_object_get(json_array_get(json_object_get(list, "data"), 0), "id"));
     }
     if (x->s->model)

@@ -4,11 +4,11 @@
  */
 #include "harness/load/texts.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/infile.h"
+#include "engine/base/json_read.h"
 #include "harness/base/format.h"
 
 #define MAX_BYTES (256u << 20)
@@ -58,12 +58,12 @@ void load_texts_free(struct load_texts *t)
 static const char *text_of(const json_t *v)
 {
     if (json_is_string(v))
-        return json_string_length(v) ? json_string_value(v) : NULL;
+        return json_string_length(v) ? json_text(v) : NULL;
     for (size_t i = 0; i < json_array_size(v); i++) {
         const json_t *part = json_object_get(json_array_get(v, i), "text");
 
-        if (json_is_string(part) && json_string_length(part))
-            return json_string_value(part);
+        if (json_text(part) && json_string_length(part))
+            return json_text(part);
     }
     return NULL;
 }
@@ -80,7 +80,7 @@ static enum speaker speaker_of(const json_t *turn, const char *key)
                  {"function", SYSTEM}, {"assistant", MODEL},  {"gpt", MODEL},
                  {"chatgpt", MODEL},   {"bing", MODEL},       {"bard", MODEL},
                  {"model", MODEL}};
-    const char *name = json_string_value(json_object_get(turn, key));
+    const char *name = json_text(json_object_get(turn, key));
 
     for (size_t i = 0; name && i < sizeof known / sizeof known[0]; i++)
         if (!strcmp(name, known[i].name))
@@ -121,8 +121,8 @@ static bool find_prompt(const json_t *o, struct load_text *out, bool *is_known)
     const json_t *conversations = json_object_get(o, "conversations");
 
     *is_known = json_is_array(messages) || json_is_array(conversations);
-    if (json_is_string(prompt) && json_string_length(prompt)) {
-        *out = (struct load_text){.prompt = json_string_value(prompt)};
+    if (json_text(prompt) && json_string_length(prompt)) {
+        *out = (struct load_text){.prompt = json_text(prompt)};
         return true;
     }
     return first_turn(messages, "role", "content", out) ||
@@ -154,9 +154,9 @@ static bool add(struct load_texts *t, const struct load_text *text)
 static enum status read_line(struct load_texts *t, const char *path, size_t number,
                              const char *line, size_t len, struct err *err)
 {
-    json_t *o = len <= MAX_LINE ? json_loadb(line, len, 0, NULL) : NULL;
+    json_t *o = json_try(line, len, (struct json_limit){MAX_LINE, MAX_LINE}, 0);
     const json_t *output = json_object_get(o, "max_tokens");
-    const json_int_t n_output = json_integer_value(output);
+    int64_t n_output = 0;
     struct load_text text = {.prompt = NULL};
     bool is_known;
     enum status st = ST_OK;
@@ -169,7 +169,8 @@ static enum status read_line(struct load_texts *t, const char *path, size_t numb
                 "\"messages\" or \"conversations\"",
                 format_path(path).text, number);
     } else if (output && !json_is_null(output) &&
-               (n_output < 1 || n_output > LOAD_MAX_TOKENS)) {
+               (!json_whole(output, &n_output) || n_output < 1 ||
+                n_output > LOAD_MAX_TOKENS)) {
         st = err_set(err, ST_INPUT, "%s, line %zu: max_tokens is not 1..%d",
                      format_path(path).text, number, LOAD_MAX_TOKENS);
     } else {

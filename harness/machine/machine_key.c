@@ -34,7 +34,7 @@ static void put(struct machine_key *key, enum machine_field field, const char *t
 
 static const char *text_of(const json_t *object, const char *name, const char *without)
 {
-    const char *text = json_string_value(json_object_get(object, name));
+    const char *text = json_text(json_object_get(object, name));
 
     return text && *text ? text : without;
 }
@@ -141,7 +141,7 @@ bool machine_key_from_json(struct machine_key *key, const json_t *object)
 
     memset(&found, 0, sizeof found);
     for (int i = 0; i < MACHINE_N_FIELDS; i++) {
-        const char *text = json_string_value(json_object_get(object, names[i]));
+        const char *text = json_text(json_object_get(object, names[i]));
 
         if (!text)
             return false;
@@ -157,8 +157,8 @@ bool machine_key_parse(struct machine_key *key, const char *text)
     struct err ignored = ERR_INIT;
     struct jsonfile f;
 
-    if (!text ||
-        jsonfile_parse(&f, "a machine's profile", text, strlen(text), limit, &ignored))
+    if (!text || jsonfile_parse(&f, "a machine's profile", text, strlen(text), limit, 0,
+                                &ignored))
         return false;
     const bool found = machine_key_from_json(key, f.root);
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/json_read.h"
 #include "harness/base/format.h"
 #include "harness/machine/memory_reserve.h"
 
@@ -150,7 +151,7 @@ static bool has_text(const json_t *list, const char *text)
     const char *each;
 
     for (size_t i = 0; i < json_array_size(list); i++)
-        if ((each = json_string_value(json_array_get(list, i))) && !strcmp(each, text))
+        if ((each = json_text(json_array_get(list, i))) && !strcmp(each, text))
             return true;
     return false;
 }
@@ -185,9 +186,9 @@ enum status model_setup_from_json(struct model_setup *s, const json_t *object,
                 setting_from_json(id, json_object_get(object, key), key,
                                   model_setup_field(s, id, NULL), places[id].size, err);
     }
-    s->model.at_load = json_is_string(quant);
+    s->model.at_load = json_text(quant) != NULL;
     if (st == ST_OK && s->model.at_load)
-        st = mix_parse(&s->model.mix, json_string_value(quant), err);
+        st = mix_parse(&s->model.mix, json_text(quant), err);
     return st;
 }
 

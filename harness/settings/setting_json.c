@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/json_read.h"
 #include "harness/settings/setting.h"
 
 /* ---- to JSON --------------------------------------------------------------------- */
@@ -122,7 +123,7 @@ static enum status read_real(const struct setting *s, const json_t *value,
 static enum status read_text(const json_t *value, const char *what, size_t cap,
                              char *out, struct err *err)
 {
-    if (!json_is_string(value))
+    if (!json_text(value))
         return wrong_type(value, what, "a text", err);
     if (json_string_length(value) >= cap)
         return err_set(err, ST_USAGE, "%s: a text of %zu characters; %zu are the most",
@@ -177,7 +178,7 @@ static enum status read_choice(const struct setting *s, const json_t *value,
                                const char *what, int *out, struct err *err)
 {
     const int most = s->n_swept ? s->n_swept : s->choices->n;
-    const char *text = json_string_value(value);
+    const char *text = json_text(value);
     char known[100];
     int v = 0;
 

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "engine/base/json_read.h"
+
 static const char *key_of(enum setting_id id)
 {
     const struct setting *row = setting_row(id);
@@ -68,7 +70,7 @@ static enum status read_words(const json_t *array, const char *what, size_t min,
         return err_set(err, ST_USAGE, "%s: a list of %zu; %zu to %zu are possible",
                        what, *n, min, max);
     for (size_t i = 0; i < *n; i++) {
-        words[i] = json_string_value(json_array_get(array, i));
+        words[i] = json_text(json_array_get(array, i));
         if (!words[i] || !*words[i])
             return err_set(err, ST_USAGE, "%s: entry %zu is not a text", what, i + 1);
     }

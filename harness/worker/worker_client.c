@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/json_read.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
@@ -107,7 +108,7 @@ static enum status has_died(struct worker_client *c, const char *doing, struct e
 static void hear_line(void *arg, const char *line, size_t len)
 {
     struct worker_client *c = arg;
-    json_t *message = json_loadb(line, len, 0, NULL);
+    json_t *message = json_try(line, len, (struct json_limit){len, len}, 0);
     const json_t *phase = json_object_get(message, "phase");
     const bool answers = json_object_get(message, "done") ||
                          json_object_get(message, "error") || !c->hello || !c->p.hear ||

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/json_read.h"
 #include "harness/base/program.h"
 #include "harness/kernelbench/kernel_work.h"
 #include "harness/machine/child.h"
@@ -273,7 +274,8 @@ static enum status answer_take(struct server *v, const json_t *counts, struct er
 static enum status answer(struct server *v, const struct worker_task *tasks, size_t n,
                           const char *line, struct err *err)
 {
-    json_t *request = json_loads(line, 0, NULL), *value;
+    const size_t len = strlen(line);
+    json_t *request = json_try(line, len, (struct json_limit){len, len}, 0), *value;
     enum status st = ST_OK;
     size_t i = 0;
 

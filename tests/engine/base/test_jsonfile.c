@@ -15,7 +15,7 @@ static enum status parse(const char *text, struct err *err)
 {
     struct jsonfile f;
     const enum status st =
-        jsonfile_parse(&f, "some.json", text, strlen(text), small, err);
+        jsonfile_parse(&f, "some.json", text, strlen(text), small, 0, err);
 
     if (st == ST_OK)
         jsonfile_free(&f);
@@ -58,7 +58,7 @@ static void cut_texts_are_counted(void **state)
         struct jsonfile f;
 
         memcpy(text, whole, n);
-        if (jsonfile_parse(&f, "some.json", text, n, small, &err) == ST_OK)
+        if (jsonfile_parse(&f, "some.json", text, n, small, 0, &err) == ST_OK)
             jsonfile_free(&f);
         free(text);
     }

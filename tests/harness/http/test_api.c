@@ -211,6 +211,16 @@ static void refusals(void **state)
         {"\"continue_final_message\": true", "continue_final_message"},
         {"\"repetition_penalty\": 1.1", "repetition_penalty"},
         {"\"modalities\": [\"audio\"]", "modalities"},
+        {"\"modalities\": [\"text\\u0000\"]", "modalities"},
+        {"\"temperature\": NaN", "temperature"},
+        {"\"temperature\": 1e400", "temperature"},
+        {"\"seed\": 18446744073709551615", "seed"},
+        {"\"n\": Infinity", "n"},
+        {"\"best_of\": 1e400", "best_of"},
+        {"\"max_tokens\": 1000000000000000000000", "max_tokens"},
+        {"\"model\": NaN", "model"},
+        {"\"grammar\": \"\\u0000root ::= x\"", "grammar"},
+        {"\"response_format\": {\"type\": \"text\\u0000\"}", "response_format"},
     };
     static const char *const prompts[] = {
         "{}",
@@ -222,6 +232,8 @@ static void refusals(void **state)
         "{\"prompt\": [500]}",
         "{\"prompt\": [-1]}",
         "{\"prompt\": [1.0]}",
+        "{\"prompt\": NaN}",
+        "{\"prompt\": [1e400]}",
     };
     char body[200];
 
@@ -239,6 +251,36 @@ static void refusals(void **state)
     refused(API_CHAT, "{\"messages\": [{\"role\": \"user\"}]}", "messages");
     refused(API_CHAT, "{\"messages\": [{\"role\": \"x\", \"content\": \"a\"}]}",
             "messages");
+    refused(API_CHAT,
+            "{\"messages\": [{\"role\": \"user\\u0000\", \"content\": \"a\"}]}",
+            "messages");
+    refused(API_CHAT, "{\"messages\": [{\"role\": \"user\", \"content\": NaN}]}",
+            "messages");
+}
+
+/* What nobody asks for refuses nothing; numbers that are asked for are named. */
+static void json_as_it_comes(void **state)
+{
+    static const char body[] =
+        "\xef\xbb\xbf{\"created\": 18446744073709551616, \"x\": [NaN, 1e400], "
+        "\"x\": \"\\ud83d\", \"max_tokens\": 8.0, \"prompt\": \"b\", "
+        "\"prompt\": \"a\\u0000b\"}";
+    struct api_request r;
+    struct refusal refusal;
+
+    (void)state;
+    assert_true(reads(&r, API_COMPLETION, body, &refusal));
+    assert_int_equal(r.max_tokens, 8);
+    assert_int_equal(r.prompts[0].len, 3);
+    assert_memory_equal(r.prompts[0].text, "a\0b", 3);
+    api_request_free(&r);
+    assert_false(
+        reads(&r, API_COMPLETION, "{\"prompt\": \"a\", \"top_k\": 1e400}", &refusal));
+    assert_non_null(strstr(refusal.message, "1e400"));
+    assert_false(reads(&r, API_COMPLETION,
+                       "{\"prompt\": \"a\", \"model\": \"stories\\u0000x\"}",
+                       &refusal));
+    assert_int_equal(refusal.http, 404);
 }
 
 /* Cut anywhere, and with bytes changed: read or refused, and nothing is lost. */
@@ -295,8 +337,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(completion_fields), cmocka_unit_test(chat_fields),
-        cmocka_unit_test(refusals),          cmocka_unit_test(damaged),
-        cmocka_unit_test(json_of_texts),
+        cmocka_unit_test(refusals),          cmocka_unit_test(json_as_it_comes),
+        cmocka_unit_test(damaged),           cmocka_unit_test(json_of_texts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
