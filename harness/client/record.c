@@ -4,7 +4,6 @@
  */
 #include "harness/client/record.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "engine/base/json_read.h"
 #include "engine/base/utf8.h"
 #include "harness/base/format.h"
 
@@ -47,9 +47,10 @@ static void take_count(const json_t *object, const char *key, int64_t *out)
 {
     const json_t *v = json_object_get(object, key);
 
-    if (json_is_integer(v) && json_integer_value(v) >= 0 &&
-        json_integer_value(v) <= MAX_TOKENS_SAID)
-        *out = json_integer_value(v);
+    int64_t n;
+
+    if (json_whole(v, &n) && n >= 0 && n <= MAX_TOKENS_SAID)
+        *out = n;
 }
 
 static void take_usage(struct load_record *r, const json_t *event)
@@ -71,7 +72,7 @@ static void take_usage(struct load_record *r, const json_t *event)
 
 static bool is_text(const json_t *v)
 {
-    return json_is_string(v) && json_string_length(v);
+    return json_string_length(v) && !json_no_number(v);
 }
 
 /* Whether a choice has text: of a chat, of its reasoning (llama-server and older vLLM,
@@ -145,9 +146,9 @@ static void take_piece(struct load_reply *p)
 static void say_error(struct load_record *r, const json_t *error)
 {
     const json_t *message = json_object_get(error, "message");
-    const char *text = json_is_string(message) ? json_string_value(message)
-                       : json_is_string(error) ? json_string_value(error)
-                                               : "without a message";
+    const char *text = is_text(message) ? json_string_value(message)
+                       : is_text(error) ? json_string_value(error)
+                                        : "without a message";
 
     load_record_fail(r, "the server's error: %.80s", text);
 }
@@ -157,7 +158,6 @@ static bool take_event(void *arg, const char *data, size_t len)
     struct load_reply *p = arg;
     struct load_record *r = p->r;
     const json_t *choices, *choice, *error;
-    json_error_t why;
     json_t *event;
 
     if (p->is_done)
@@ -166,7 +166,12 @@ static bool take_event(void *arg, const char *data, size_t len)
         p->is_done = true;
         return true;
     }
-    event = json_loadb(data, len, JSON_ALLOW_NUL, &why);
+    event = json_try(data, len, (struct json_limit){SSE_MAX_EVENT, SSE_MAX_EVENT},
+                     JSON_LOSSY);
+    if (!json_is_object(event) && p->has_ended) {
+        json_decref(event);
+        return false; /* the stream ended within it */
+    }
     if (!json_is_object(event)) {
         load_record_fail(r, "an event is no JSON object: %.*s",
                          len < QUOTED ? (int)len : QUOTED, data);
@@ -176,12 +181,14 @@ static bool take_event(void *arg, const char *data, size_t len)
     error = json_object_get(event, "error");
     if (error && !json_is_null(error))
         say_error(r, error);
+    else if (p->sse.is_error)
+        say_error(r, event);
     take_usage(r, event);
     choices = json_object_get(event, "choices");
     choice = json_array_get(choices, 0);
     if (has_text(choice))
         take_piece(p);
-    p->is_over |= json_is_string(json_object_get(choice, "finish_reason"));
+    p->is_over |= is_text(json_object_get(choice, "finish_reason"));
     json_decref(event);
     return r->end != LOAD_FAILED;
 }
@@ -193,7 +200,7 @@ void load_reply_begin(struct load_reply *p, struct load_record *r)
     sse_free(&p->sse);
     p->r = r;
     p->now_ns = p->text_ns = p->n_bytes = 0;
-    p->is_events = p->is_done = p->is_over = false;
+    p->is_events = p->is_done = p->is_over = p->has_ended = false;
     p->n_counted = 0;
     p->n_plain = 0;
 }
@@ -282,7 +289,8 @@ bool load_reply_feed(struct load_reply *p, const char *bytes, size_t len,
  * else its text as it is. */
 static void say_body(const struct load_reply *p, char *buf, size_t cap)
 {
-    json_t *body = json_loadb(p->plain, p->n_plain, JSON_ALLOW_NUL, NULL);
+    const struct json_limit limit = {sizeof p->plain, sizeof p->plain};
+    json_t *body = json_try(p->plain, p->n_plain, limit, JSON_LOSSY);
     const json_t *error = json_object_get(body, "error");
     const json_t *said[] = {json_object_get(error, "message"), error,
                             json_object_get(body, "message"),
@@ -327,6 +335,9 @@ void load_reply_end(struct load_reply *p, uint64_t now_ns)
     char said[QUOTED + 8] = "";
 
     r->done_ns = now_ns;
+    p->has_ended = true;
+    if (r->end == LOAD_RUNNING && r->http_status == 200 && p->is_events)
+        sse_end(&p->sse, take_event, p);
     if (r->n_pieces && !r->n_tokens)
         r->n_tokens = -1; /* no count of a text */
     if (r->end != LOAD_RUNNING)

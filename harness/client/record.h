@@ -79,6 +79,7 @@ struct load_reply {
     bool is_events;    /* by its Content-Type */
     bool is_done;      /* "[DONE]" came */
     bool is_over;      /* an answer that says why it ended */
+    bool has_ended;    /* no byte follows */
     char plain[LOAD_PLAIN_MAX_BYTES];
     size_t n_plain;
 };

@@ -41,6 +41,34 @@ static enum sse_status add_data(struct sse *s, const char *text, size_t len)
     return SSE_OK;
 }
 
+/* Its lines are there, if it has any. */
+static enum sse_status end_event(struct sse *s, sse_event_fn *fn, void *arg)
+{
+    const bool wanted = s->has_data;
+    const size_t n = s->n_data;
+    enum sse_status st = SSE_OK;
+
+    s->has_data = false;
+    s->n_data = 0;
+    if (wanted) {
+        s->n_events++;
+        s->data[n] = '\0';
+        st = fn(arg, s->data, n) ? SSE_OK : SSE_STOPPED;
+    }
+    s->is_error = false;
+    return st;
+}
+
+/* What a field is given, without the blank behind the colon. */
+static const char *value_of(const char *line, size_t *len, const char *colon)
+{
+    const char *end = line + *len, *value = colon ? colon + 1 : end;
+
+    value += value < end && *value == ' ';
+    *len = (size_t)(end - value);
+    return value;
+}
+
 /* The whole line in s->line. */
 static enum sse_status take_line(struct sse *s, sse_event_fn *fn, void *arg)
 {
@@ -55,28 +83,22 @@ static enum sse_status take_line(struct sse *s, sse_event_fn *fn, void *arg)
     }
     s->has_begun = true;
     s->n_line = 0;
-    if (!len) {
-        const bool wanted = s->has_data;
-        const size_t n = s->n_data;
-
-        s->has_data = false;
-        s->n_data = 0;
-        if (!wanted)
-            return SSE_OK;
-        s->n_events++;
-        s->data[n] = '\0';
-        return fn(arg, s->data, n) ? SSE_OK : SSE_STOPPED;
-    }
+    if (!len)
+        return end_event(s, fn, arg);
     colon = memchr(line, ':', len);
     name = colon ? (size_t)(colon - line) : len;
     if (name == 4 && !memcmp(line, "data", 4)) {
-        size_t at = colon ? name + 1 : len;
+        const char *value = value_of(line, &len, colon);
 
-        at += at < len && line[at] == ' ';
-        return add_data(s, line + at, len - at);
+        return add_data(s, value, len);
     }
-    s->n_odd_lines += !(colon == line || (name == 5 && !memcmp(line, "event", 5)) ||
-                        (name == 5 && !memcmp(line, "retry", 5)) ||
+    if (name == 5 && !memcmp(line, "event", 5)) {
+        const char *value = value_of(line, &len, colon);
+
+        s->is_error = len == 5 && !memcmp(value, "error", 5);
+        return SSE_OK;
+    }
+    s->n_odd_lines += !(colon == line || (name == 5 && !memcmp(line, "retry", 5)) ||
                         (name == 2 && !memcmp(line, "id", 2)));
     return SSE_OK;
 }
@@ -112,6 +134,13 @@ enum sse_status sse_feed(struct sse *s, const char *bytes, size_t len, sse_event
             return st;
     }
     return SSE_OK;
+}
+
+enum sse_status sse_end(struct sse *s, sse_event_fn *fn, void *arg)
+{
+    const enum sse_status st = s->n_line ? take_line(s, fn, arg) : SSE_OK;
+
+    return st ? st : end_event(s, fn, arg);
 }
 
 void sse_free(struct sse *s)

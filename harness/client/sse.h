@@ -4,9 +4,9 @@
  *
  * Model of the world: bytes come in pieces that end anywhere. An event is some lines
  * and an empty line; of its lines only `data:` matters here, and several of them are
- * one text with line ends between. Comments (":") and other fields are passed over. A
- * line may end in \n, \r\n or \r. The sender is not trusted: an event longer than
- * SSE_MAX_EVENT ends the reading.
+ * one text with line ends between; an event may be named an error. Comments (":") and
+ * other fields are passed over. A line may end in \n, \r\n or \r. The sender is not
+ * trusted: an event longer than SSE_MAX_EVENT ends the reading.
  *
  * Threading: one thread per reader.
  * Source: HTML Living Standard, "Server-sent events".
@@ -33,6 +33,7 @@ struct sse {
     char *line, *data; /* malloc'ed when they are needed */
     size_t n_line, n_data, line_cap, data_cap;
     bool has_data;      /* the event has a line of data */
+    bool is_error;      /* it is named so: "event: error" */
     bool after_return;  /* the last byte was \r: a \n belongs to it */
     bool has_begun;     /* a byte order mark may be before the first line alone */
     size_t n_events;    /* with data */
@@ -42,6 +43,10 @@ struct sse {
 /* Reads len bytes more. Anything but SSE_OK ends the stream: do not call it again. */
 enum sse_status sse_feed(struct sse *s, const char *bytes, size_t len, sse_event_fn *fn,
                          void *arg);
+
+/* The stream has ended: an event that no empty line follows is one, too. Some servers
+ * end so. The same results. */
+enum sse_status sse_end(struct sse *s, sse_event_fn *fn, void *arg);
 
 /* Frees its memory; *s is then as it began, all zero. */
 void sse_free(struct sse *s);

@@ -125,14 +125,65 @@ static void no_error_is_none(void **state)
     assert_int_equal(record.end, LOAD_OK);
 }
 
-/* A body that is cut anywhere before its end is a failure, with a reason. */
+/* Streams of healthy servers that are not quite events, or not quite JSON. */
+static void healthy_streams(void **state)
+{
+#define CHUNK(text) "data: {\"choices\":[{\"delta\":{\"content\":" text "}}]}\n\n"
+#define END         "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"length\"}]}"
+    static const char *const bodies[] = {
+        CHUNK("\"\\ud83d\"") CHUNK("\"\\ude00\"") DONE,
+        CHUNK("\"\xf0\x9f\"") CHUNK("\"\x98\x80\"") DONE,
+        PIECE PIECE END,
+        PIECE PIECE END "\n",
+        PIECE PIECE END "\n\ndata: [DONE]",
+        PIECE "data: {\"created\":18446744073709551616,\"choices\":[{\"logprobs\":NaN,"
+              "\"text\":\"a\"}]}\n\n" DONE,
+        PIECE "data: {\"x\":1e999,\"x\":-Infinity,\"choices\":[{\"text\":\"a\"}]}"
+              "\n\n" DONE,
+        PIECE PIECE "data: {\"usage\":{\"completion_tokens\":2.0}}\n\n" DONE,
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++)
+        for (size_t step = 1; step <= strlen(bodies[i]); step += 6) {
+            read_reply(HEADER, TYPE, bodies[i], step);
+            assert_string_equal(record.why, "");
+            assert_int_equal(record.end, LOAD_OK);
+            assert_int_equal(record.n_pieces, 2);
+            assert_int_equal(record.n_tokens, i == 7 ? 2 : -1);
+        }
+    read_reply(HEADER, TYPE, CHUNK("NaN") DONE, 7);
+    assert_int_equal(record.n_pieces, 0); /* which is no text */
+}
+
+/* An event may be an error by its name alone. */
+static void errors_by_name(void **state)
+{
+    static const char *const bodies[] = {
+        PIECE "event: error\ndata: {\"message\":\"it fell over\"}\n\n",
+        PIECE "event:error\ndata: {\"error\":\"it fell over\"}\n\n" DONE,
+        PIECE "event: error\ndata: it fell over\n\n"};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        read_reply(HEADER, TYPE, bodies[i], 7);
+        assert_int_equal(record.end, LOAD_FAILED);
+        assert_non_null(strstr(record.why, "it fell over"));
+    }
+    read_reply(HEADER, TYPE, "event: error\n\n" PIECE DONE, 7);
+    assert_int_equal(record.end,
+                     LOAD_OK); /* it had no data, and the next has no name */
+}
+
+/* A body that is cut anywhere before its end is a failure, with a reason. Behind the
+ * last event no empty line is needed. */
 static void a_cut_body_is_seen(void **state)
 {
     static const char whole[] = PIECE PIECE USAGE DONE;
     char text[sizeof whole];
 
     (void)state;
-    for (size_t n = 0; n < sizeof whole - 1; n++) {
+    for (size_t n = 0; n < sizeof whole - sizeof "\n\n"; n++) {
         memcpy(text, whole, n);
         text[n] = '\0';
         read_reply(HEADER, TYPE, text, 7);
@@ -188,7 +239,7 @@ static void wrong_replies(void **state)
          "HTTP 404: 404 page not found"},
         {HEADER, "Content-Type: application/json", "{\"error\":\"no streams here\"}",
          "no stream of events (text/event-stream): no streams here"},
-        {HEADER, TYPE, "data: {\"choices\":[{\"delta\":{\"content\":\"\xff\"}}]}\n\n",
+        {HEADER, TYPE, "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}]}\n\n",
          "no JSON object"},
         {HEADER, TYPE,
          "data: {\"choices\":{\"delta\":1},\"usage\":[],\"timings\":\"\"}\n\n" DONE,
@@ -289,6 +340,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(pieces_end_anywhere, begin, end),
         cmocka_unit_test_setup_teardown(thoughts_are_text, begin, end),
         cmocka_unit_test_setup_teardown(no_error_is_none, begin, end),
+        cmocka_unit_test_setup_teardown(healthy_streams, begin, end),
+        cmocka_unit_test_setup_teardown(errors_by_name, begin, end),
         cmocka_unit_test_setup_teardown(a_cut_body_is_seen, begin, end),
         cmocka_unit_test_setup_teardown(a_status_needs_no_reason, begin, end),
         cmocka_unit_test_setup_teardown(empty_answers, begin, end),
