@@ -46,7 +46,7 @@ static int64_t most_measured(const struct compare_source *m, const char *model,
 
     for (size_t i = 0; i < m->n; i++) {
         const struct row *r = &m->rows[i];
-        const int64_t v = kind == POINT_DECODE ? r->ctx : r->n_prompt;
+        const int64_t v = kind == POINT_DECODE ? row_context(r) : r->n_prompt;
 
         if (r->kind == (int)kind && row_is_of_one(r) && row_trust(r) >= ROW_PARTIAL &&
             is_of_model(r, model) && v > most)

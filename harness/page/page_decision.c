@@ -112,7 +112,7 @@ static void put_answer(FILE *f, const struct recommendation *rec)
           f);
     html_put(f, recommend_choice_text(&rec->best, text, sizeof text));
     if (rec->best.ctx > 0)
-        html_printf(f, ", context up to %lld", (long long)rec->best.ctx);
+        html_printf(f, ", context up to %lld", (long long)row_context(&rec->best));
     fputs("</p>\n", f);
     page_put_figures(f, rec);
     put_paragraph(f, rec->answer);

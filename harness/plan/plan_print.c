@@ -264,6 +264,12 @@ void plan_print(FILE *f, const struct plan *plan)
 
     text_wrap(f, plan_sentence(plan, sentence, sizeof sentence), 0, 0, LINE_WIDTH,
               true);
+    if (need->model_ctx > 0 && plan->point.ctx > need->model_ctx &&
+        !plan->point.setup.kv_window)
+        fprintf(f,
+                "The model was made for contexts of %d tokens: beyond that it is as "
+                "fast, and its\nanswers are worth nothing.\n",
+                need->model_ctx);
     print_memory(f, plan);
     print_disk(f, plan);
     print_time(f, plan);

@@ -104,6 +104,12 @@ static enum status add(struct planning *g, const char *text, struct err *err)
         st = make_point(g, text, &p, err);
     if (st == ST_OK)
         st = plan_make(g->plan, &p, g->topo, err);
+    /* of a file that is known only now */
+    if (st == ST_OK && g->plan->need.model_ctx > 0 &&
+        p.ctx > g->plan->need.model_ctx) {
+        p.ctx = g->plan->need.model_ctx;
+        st = plan_make(g->plan, &p, g->topo, err);
+    }
     if (st)
         return st;
     fill(&g->models[g->n], g->plan);

@@ -142,9 +142,11 @@ static void take_ctx(struct deploy *d, const struct recommend_params *params)
 {
     const struct row *r = &d->rec.best;
     const int64_t most = d->rec.memory.max_ctx;
-    int64_t ctx = params->ctx > 0 ? params->ctx : r->ctx > 0 ? r->ctx : USUAL_CTX;
+    int64_t ctx = params->ctx > 0 ? params->ctx
+                  : r->ctx > 0    ? row_context(r)
+                                  : USUAL_CTX;
 
-    if (params->ctx <= 0 && r->ctx <= 0 && r->model_ctx > 0 && r->model_ctx < ctx)
+    if (r->model_ctx > 0 && r->model_ctx < ctx && !(r->kv_window > 0))
         ctx = r->model_ctx;
     if (most > 0 && ctx > most)
         ctx = most;

@@ -68,8 +68,9 @@ static int64_t wanted_depth(const struct chooser *c)
     for (size_t i = 0; i < c->rows.n; i++) {
         const struct row *r = c->rows.v[i];
 
-        if (is_decode(c, r) && row_trust(r) >= ROW_DISTURBED && r->ctx > deepest)
-            deepest = r->ctx;
+        if (is_decode(c, r) && row_trust(r) >= ROW_DISTURBED &&
+            row_context(r) > deepest)
+            deepest = row_context(r);
     }
     return deepest;
 }
@@ -80,7 +81,8 @@ static bool has_nearer(const struct chooser *c, size_t i)
 {
     const struct row *r = c->rows.v[i];
 
-    while (i-- > 0 && report_same_line(c->rows.v[i], r) && c->rows.v[i]->ctx >= c->ctx)
+    while (i-- > 0 && report_same_line(c->rows.v[i], r) &&
+           row_context(c->rows.v[i]) >= c->ctx)
         if (c->rows.v[i]->ctx < r->ctx && row_trust(c->rows.v[i]) >= ROW_DISTURBED)
             return true;
     return false;
@@ -130,7 +132,7 @@ static enum reason judge(struct chooser *c, size_t i, bool estimated)
         return OTHER_MODEL;
     if (!is_decode(c, r))
         return OTHER_KIND;
-    if (r->ctx < c->ctx)
+    if (row_context(r) < c->ctx)
         return TOO_SHALLOW;
     if (has_nearer(c, i))
         return DEEPER;

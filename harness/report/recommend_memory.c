@@ -83,7 +83,7 @@ void memory_of(struct recommend_memory *m, const struct chooser *c, size_t i)
 
         m->max_ctx = r->ctx + (more < INT_MAX ? more : INT_MAX);
     }
-    if (r->model_ctx > 0 && m->max_ctx > r->model_ctx && r->ctx <= r->model_ctx) {
+    if (r->model_ctx > 0 && m->max_ctx > r->model_ctx && !(r->kv_window > 0)) {
         m->max_ctx = r->model_ctx;
         m->by_model = true;
     }

@@ -76,7 +76,7 @@ void recommend_print(FILE *f, const struct recommendation *rec)
     fputs("Recommended: ", f);
     print_choice(f, b);
     if (b->ctx > 0)
-        fprintf(f, ", context up to %lld", (long long)b->ctx);
+        fprintf(f, ", context up to %lld", (long long)row_context(b));
     fputc('\n', f);
     print_wrapped(f, rec->answer, 2);
     print_steps(f, rec);

@@ -295,8 +295,8 @@ static double row_least(const struct row *r)
 /* Of two points that fail the same check, the one closer to passing. */
 static bool closer(enum reason why, const struct row *a, const struct row *b)
 {
-    if (why == TOO_SHALLOW && a->ctx != b->ctx)
-        return a->ctx > b->ctx;
+    if (why == TOO_SHALLOW && row_context(a) != row_context(b))
+        return row_context(a) > row_context(b);
     if (why == TOO_LARGE && memory_least_limit(a) != memory_least_limit(b))
         return memory_least_limit(a) < memory_least_limit(b);
     if (why == TOO_MANY_THREADS && a->n_threads != b->n_threads)
@@ -380,7 +380,12 @@ enum status recommend_say_nothing(const struct chooser *c, struct err *err)
         report_setting_name(&c->rows, c->rows.v[c->earliest_row], name, sizeof name);
     else
         recommend_name(c, r, name, sizeof name);
-    if (why == TOO_SHALLOW)
+    if (why == TOO_SHALLOW && r->model_ctx > 0 && r->model_ctx < c->ctx &&
+        !(r->kv_window > 0))
+        text_append(text, sizeof text,
+                    "the model was made for contexts of %lld tokens, and not of %lld",
+                    (long long)r->model_ctx, (long long)c->ctx);
+    else if (why == TOO_SHALLOW)
         text_append(text, sizeof text, "measured at depth %lld and not at %lld or more",
                     (long long)r->ctx, (long long)c->ctx);
     else if (why >= FAILED && why <= UNFINISHED)

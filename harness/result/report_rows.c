@@ -45,6 +45,13 @@ int64_t row_needed_bytes(const struct row *r)
                                      : 0;
 }
 
+int64_t row_context(const struct row *r)
+{
+    const bool is_beyond = r->model_ctx > 0 && r->ctx > r->model_ctx;
+
+    return is_beyond && !(r->kv_window > 0) ? r->model_ctx : r->ctx;
+}
+
 const char *row_failure(const struct row *r)
 {
     return r->status == FIELD_NO_ENUM ? "no figure" : row_status_text(r);

@@ -42,6 +42,11 @@ int64_t row_needed_bytes(const struct row *r);
 /* The status of a row without a figure; "no figure" where it has none. */
 const char *row_failure(const struct row *r);
 
+/* The context that a decode row stands for: its depth, but no more than the model was
+ * made for, since positions beyond that are only as fast. A window of the KV cache has
+ * no such end. */
+int64_t row_context(const struct row *r);
+
 /* Whether the row was marked because it reached more than its roof: one of the two
  * figures is wrong then. */
 bool row_above_roof(const struct row *r);

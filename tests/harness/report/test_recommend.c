@@ -469,6 +469,38 @@ static void nothing_overflows(void **state)
         choose(rows, 3, (struct recommend_params){.ctx = 0, .min_tps = 100}), ST_CHECK);
 }
 
+/* A depth beyond what the model was made for is as fast, and worth nothing. */
+static void no_context_is_beyond_the_model(void **state)
+{
+    struct row rows[] = {point("Q4_0", 50, 2, 0, 5.0), point("Q4_0", 50, 2, 4096, 4.0)};
+
+    (void)state;
+    rows[0].model_ctx = rows[1].model_ctx = 2048;
+    rows[0].kv_bytes_per_token = rows[1].kv_bytes_per_token = 1024;
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = -1}), ST_OK);
+    assert_int_equal(rec.best.ctx, 4096);
+    assert_int_equal(row_context(&rec.best), 2048);
+    assert_int_equal(rec.memory.max_ctx, 2048);
+    assert_true(rec.memory.by_model);
+
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 2048}), ST_OK);
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 2049}), ST_CHECK);
+    assert_non_null(
+        strstr(err.msg, "made for contexts of 2048 tokens, and not of 2049"));
+
+    /* its own depth comes before one beyond it */
+    rows[0].ctx = 2048;
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = -1}), ST_OK);
+    assert_int_equal(rec.best.ctx, 2048);
+
+    /* a window of the KV cache has no end */
+    rows[1].kv_window = 1024;
+    assert_int_equal(choose(rows + 1, 1, (struct recommend_params){.ctx = -1}), ST_OK);
+    assert_int_equal(row_context(&rec.best), 4096);
+    assert_int_equal(choose(rows + 1, 1, (struct recommend_params){.ctx = 4000}),
+                     ST_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -491,6 +523,7 @@ int main(void)
         cmocka_unit_test(a_preference_has_a_price_limit),
         cmocka_unit_test(the_runner_up_is_another_quantisation),
         cmocka_unit_test(nothing_overflows),
+        cmocka_unit_test(no_context_is_beyond_the_model),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
