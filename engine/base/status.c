@@ -70,6 +70,8 @@ int status_exit_code(enum status code)
     case ST_PERMISSION:
     case ST_UNSUPPORTED:
         return 3;
+    case ST_PARTIAL:
+        return 4;
     case ST_INTERRUPTED:
         return 130;
     }

@@ -23,6 +23,7 @@ enum status {
     ST_PERMISSION,  /* access denied */
     ST_UNSUPPORTED, /* not possible on this machine */
     ST_INTERRUPTED, /* the user asked to stop */
+    ST_PARTIAL,     /* a part failed, the rest is done */
 };
 
 struct err {
@@ -47,7 +48,7 @@ enum status err_set_errno(struct err *e, enum status code, const char *fmt, ...)
 void err_clear(struct err *e);
 
 /* Process exit code: 0 ok, 1 the check failed, 2 bad usage or input, 3 not
- * possible on this machine, 130 interrupted. */
+ * possible on this machine, 4 done in part, 130 interrupted. */
 int status_exit_code(enum status code);
 
 #endif

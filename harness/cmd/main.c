@@ -48,7 +48,7 @@ static void print_help(FILE *f)
           "\n"
           "exit codes: 0 ok, 1 the check failed, 2 bad usage or input, 3 not possible "
           "on\n"
-          "this machine, 4 inconclusive, 130 interrupted\n",
+          "this machine, 4 inconclusive or done in part, 130 interrupted\n",
           f);
 }
 

@@ -18,7 +18,8 @@
 /* Points of which no launch has a figure. */
 struct failures {
     size_t n_points, n_failed, n_no_memory; /* no_fit or oom, of those that failed */
-    const struct row *first;
+    const struct row *first, *first_error;  /* status error: not for lack of memory */
+    size_t n_errors;
 };
 
 static enum status count_failures(struct failures *f, const struct report_rows *p,
@@ -33,7 +34,12 @@ static enum status count_failures(struct failures *f, const struct report_rows *
         f->first = f->first ? f->first : r;
         f->n_failed++;
         f->n_no_memory += r->status == ROW_STATUS_NO_FIT || r->status == ROW_STATUS_OOM;
+        if (r->status == ROW_STATUS_ERROR && !f->n_errors++)
+            f->first_error = r;
     }
+    if (f->n_errors && f->n_failed < f->n_points)
+        return err_set(err, ST_PARTIAL, "%zu of %zu points failed, %s: %s", f->n_errors,
+                       f->n_points, f->first_error->point, f->first_error->detail);
     if (!f->n_points || f->n_failed < f->n_points)
         return ST_OK;
     return err_set(err, f->n_no_memory == f->n_failed ? ST_NO_MEMORY : ST_CHECK,
