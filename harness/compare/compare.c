@@ -85,7 +85,7 @@ static enum status find_model(struct comparison *c, const struct compare_source 
                 continue;
             report_model_name(r, name, sizeof name);
             if (!c->model[0])
-                snprintf(c->model, sizeof c->model, "%.95s", name);
+                snprintf(c->model, sizeof c->model, "%.255s", name);
             else if (strcmp(c->model, name) != 0)
                 return err_set(err, ST_INPUT,
                                "%.80s and %.80s were measured; choose one with --model",

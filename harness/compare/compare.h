@@ -68,7 +68,7 @@ struct comparison {
     enum compare_by by;
     double utilisation;
     int64_t ctx, n_prompt;
-    char model[96], prices_from[256];
+    char model[256], prices_from[256];
     char changes[COMPARE_MAX_NOTES][300]; /* what would change the ranking */
     int n_changes;
     char differs[COMPARE_MAX_NOTES][400]; /* what is not alike */

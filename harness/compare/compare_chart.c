@@ -82,7 +82,7 @@ static void write_settings(FILE *f, const struct comparison *c)
 {
     double most_speed = 0, most_cost = 0;
     const char *currency = "";
-    char text[320];
+    char text[512];
 
     for (size_t i = 0; i < c->n; i++)
         if (is_drawn(&c->v[i])) {

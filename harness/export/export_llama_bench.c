@@ -139,7 +139,7 @@ static json_t *numbers(const double *v, size_t n, bool whole)
 /* Which program, machine, model and settings. */
 static json_t *test_settings(const struct row *r, const char *cpu)
 {
-    char commit[64], mask[32], type[160];
+    char commit[64], mask[32], type[sizeof r->model + sizeof r->quant];
     int number;
 
     commit_of(r, commit, sizeof commit, &number);

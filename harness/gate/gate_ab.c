@@ -123,7 +123,7 @@ static void describe(struct gate_result *r, const struct gate_options *o,
     r->injected = s->slower;
     if (strcmp(topo->cpu_model, "unknown") != 0)
         snprintf(r->cpu, sizeof r->cpu, "%s", topo->cpu_model);
-    snprintf(r->model, sizeof r->model, "%s", s->setup.model.text);
+    snprintf(r->model, sizeof r->model, "%.255s", s->setup.model.text);
     gate_settings_text(s, r->settings, sizeof r->settings);
     name_machine(r, topo);
     copy(g->config, sizeof g->config, o->config);

@@ -22,6 +22,7 @@
 #include "harness/base/progress.h"
 #include "harness/base/suggest.h"
 #include "harness/sandbox/sandbox.h"
+#include "harness/model/model_names.h"
 #include "harness/model/model_use.h"
 
 #define MOST_TRIES 3 /* to make a file that others remove meanwhile */
@@ -193,6 +194,7 @@ static enum status parse_synthetic(struct modelref *ref, const char *colon,
         return st;
     ref->synthetic = true;
     snprintf(ref->name, sizeof ref->name, "%s", ref->shape.name);
+    snprintf(ref->label, sizeof ref->label, "%s", ref->shape.name);
     snprintf(file, sizeof file, "%s-%s.gguf", ref->name, quantmix_name(ref->mix));
     return modelref_cache_path(ref->path, sizeof ref->path, cache_dir, file, err);
 }
@@ -217,10 +219,14 @@ static enum status take_path(struct modelref *r, const char *text, size_t len,
 {
     enum status st;
 
+    if (len >= sizeof r->path)
+        return err_set(err, ST_USAGE, "a model's path has at most %zu characters",
+                       sizeof r->path - 1);
     snprintf(r->path, sizeof r->path, "%.*s", (int)len, text);
     if (hf_is_folder(r->path) && (st = hf_check_folder(r->path, err)))
         return st;
     name_of_path(r->name, sizeof r->name, r->path);
+    model_label(r->label, sizeof r->label, r->name);
     return ST_OK;
 }
 

@@ -16,6 +16,7 @@
 #ifndef SLM_HARNESS_MODEL_MODELREF_H
 #define SLM_HARNESS_MODEL_MODELREF_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,17 +25,21 @@
 #include "engine/synth/synth.h"
 #include "harness/base/pathlist.h"
 
-#define MODELREF_SEED 1 /* of the weights of SHAPE:QUANT models */
+#define MODELREF_SEED     1   /* of the weights of SHAPE:QUANT models */
+#define MODELREF_NAME_MAX 256 /* with its end; no file's name is longer */
 
 struct modelref {
-    char text[256]; /* as given */
+    char text[PATH_MAX + 24]; /* as given */
     bool synthetic;
-    bool at_load;             /* not synthetic: quantise to mix while loading */
-    char path[512];           /* of the GGUF file or folder: given, or in the cache
-                                 directory */
-    char name[96];            /* shape, or file name without .gguf */
-    struct synth_shape shape; /* synthetic only */
-    enum quantmix mix;        /* synthetic or at_load; else QUANTMIX_N */
+    bool at_load;                  /* not synthetic: quantise to mix while loading */
+    char path[PATH_MAX];           /* of the GGUF file or folder: given, or in the cache
+                                      directory */
+    char name[MODELREF_NAME_MAX];  /* shape, or file name without .gguf; of several
+                                      models each its own (model_names.h) */
+    char label[MODELREF_NAME_MAX]; /* the same without a quantisation at its end: what
+                                      the files of one model have alike */
+    struct synth_shape shape;      /* synthetic only */
+    enum quantmix mix;             /* synthetic or at_load; else QUANTMIX_N */
 };
 
 /* Errors: ST_USAGE (neither a file nor a known SHAPE:QUANT; lists the shapes or

@@ -14,6 +14,7 @@
 #include "engine/weights/residency.h"
 #include "harness/machine/memory_reserve.h"
 #include "harness/model/model_head.h"
+#include "harness/model/model_names.h"
 #include "harness/model/test_prompt.h"
 #include "harness/point/point_worker.h"
 #include "harness/settings/setting.h"
@@ -254,6 +255,7 @@ static enum status need_file(struct point *p, struct point_need *need, uint64_t 
     }
     if (status == ST_OK)
         status = need_model(p, need, g, false, room, err);
+    need->identity = model_identity(g);
     gguf_close(g);
     return status;
 }
@@ -284,6 +286,7 @@ static const struct {
     {"slot_bytes", offsetof(struct point_need, slot_bytes)},
     {"cache_bytes", offsetof(struct point_need, cache_bytes)},
     {"disk_bytes", offsetof(struct point_need, disk_bytes)},
+    {"identity", offsetof(struct point_need, identity)},
 };
 
 static const struct setting_member members[] = {

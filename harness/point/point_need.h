@@ -29,6 +29,7 @@ struct point_need {
     uint64_t output_bytes;         /* of these the output matrix */
     uint64_t token_macs;           /* multiply-adds with matrices for one token */
     uint64_t output_macs;          /* of these the output matrix */
+    uint64_t identity;             /* model_identity(); 0: of a shape */
     int residency; /* enum weights_residency: chosen, where AUTO was asked for */
     int n_layers;
     int n_streamed, n_slots; /* as residency.h has them; 0: nothing is streamed */

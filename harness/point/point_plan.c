@@ -106,6 +106,7 @@ void point_describe(struct point_run *r, const struct point *p)
     row->cached_bytes = r->cached_bytes;
     row->kind = (int)p->kind;
     snprintf(row->model, sizeof row->model, "%s", p->setup.model.name);
+    snprintf(row->model_label, sizeof row->model_label, "%s", p->setup.model.label);
     if (p->setup.model.synthetic)
         snprintf(row->quant, sizeof row->quant, "%s",
                  quantmix_name(p->setup.model.mix));

@@ -178,18 +178,32 @@ static bool read_word(const char *text, char *word, size_t cap)
     return n > 0 && (!quoted || *text == '\'');
 }
 
+/* Where the last n parts of a path[len] begin. */
+static size_t last_parts(const char *path, size_t len, size_t n)
+{
+    size_t begin = len;
+
+    for (; n > 0 && begin > 0; n--) {
+        while (begin > 0 && path[begin - 1] == '/')
+            begin--;
+        while (begin > 0 && path[begin - 1] != '/')
+            begin--;
+    }
+    return begin;
+}
+
 /* Whether a model is called so: "SHAPE:QUANT", or a path with or without ".gguf" and
- * ":QUANT" after it. */
+ * ":QUANT" after it, of which the model's name may have several parts. */
 static bool names_model(const char *word, const struct row *r)
 {
     const size_t n = strlen(r->model);
-    size_t end = strlen(word), begin;
+    size_t end = strlen(word), n_parts = 1;
 
     while (end > 1 && word[end - 1] == '/')
         end--;
-    for (begin = end; begin > 0 && word[begin - 1] != '/'; begin--) {
-    }
-    const struct shown_path name = format_path(word + begin);
+    for (const char *p = r->model; *p; p++)
+        n_parts += *p == '/';
+    const struct shown_path name = format_path(word + last_parts(word, end, n_parts));
     const char *rest = name.text + n;
 
     if (!n || strncmp(name.text, r->model, n) != 0)

@@ -156,7 +156,7 @@ static void put_start(char *buf, size_t cap, const char *text, size_t n)
 
 static void id_model(const struct point *p, char *buf, size_t cap)
 {
-    char name[512];
+    char name[sizeof p->setup.model.name + 32];
 
     if (p->setup.model.synthetic || p->setup.model.at_load)
         snprintf(name, sizeof name, "%s:%s", p->setup.model.name,
@@ -299,6 +299,8 @@ void point_command(const struct point *p, char *buf, size_t cap)
         text_append(buf, cap, " --isa-disable=%s",
                     setting_text(SETTING_isa_disabled, &p->setup.isa_disabled, text,
                                  sizeof text));
+    if (strlen(buf) + 1 >= cap) /* half a command does something else */
+        buf[0] = '\0';
 }
 
 /* ---- to the worker, and back ---------------------------------------------------- */

@@ -57,7 +57,7 @@ struct predict_params {
 };
 
 struct prediction {
-    char model[96], quant[24];
+    char model[256], quant[24];
     enum kern_kv kv_type;
     int ctx;
     bool too_deep; /* the model was made for less: nothing below holds */

@@ -21,7 +21,7 @@
 #include "harness/base/parse.h"
 #include "harness/base/pathlist.h"
 #include "harness/base/program.h"
-#include "harness/model/modelref.h"
+#include "harness/model/model_names.h"
 #include "harness/quality/quality_job.h"
 #include "harness/result/quality_rows.h"
 
@@ -64,6 +64,8 @@ static enum status read_models(struct plan *p, struct err *err)
     const struct quality_settings *s = p->s;
     const size_t n = s->n_models + (s->reference != NULL);
 
+    if (n > MODELREFS_MAX)
+        return err_set(err, ST_USAGE, "%zu models; %d are the most", n, MODELREFS_MAX);
     p->models = calloc(n, sizeof *p->models);
     if (!p->models)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu models", n);
@@ -82,6 +84,7 @@ static enum status read_models(struct plan *p, struct err *err)
         else
             p->n_given = p->n_models;
     }
+    quality_models_name(p->models, p->n_models);
     for (size_t i = 0; i < p->n_models && !s->reference; i++)
         if (better_reference(&p->models[i], &p->models[p->reference]))
             p->reference = i;
@@ -224,6 +227,14 @@ static uint64_t add_key(uint64_t h, uint64_t key)
     return hash_add(h, &key, sizeof key);
 }
 
+/* A name may have folders. */
+static const char *file_part(const char *name)
+{
+    const char *const slash = strrchr(name, '/');
+
+    return slash ? slash + 1 : name;
+}
+
 /* <out>/quality/<model>-<kv>-<key>.scores */
 static enum status open_scores(struct plan *p, size_t i, struct err *err)
 {
@@ -235,8 +246,8 @@ static enum status open_scores(struct plan *p, size_t i, struct err *err)
     if (job->value[QUALITY_KV_WINDOW])
         key = add_key(key, (uint64_t)job->value[QUALITY_KV_WINDOW]);
     key = add_key(key, has_reference(p) ? p->models[p->reference].key : 0);
-    snprintf(path, sizeof path, "%.3000s/quality/%s-%s-%016llx.scores", p->s->out,
-             job->model->name, name_values(job, values, sizeof values),
+    snprintf(path, sizeof path, "%.3000s/quality/%.100s-%s-%016llx.scores", p->s->out,
+             file_part(job->model->name), name_values(job, values, sizeof values),
              (unsigned long long)key);
     return quality_store_open(
         &job->scores, path, key,
@@ -297,7 +308,7 @@ static enum status open_rows(struct plan *p, struct err *err)
         needed |= !is_complete(&p->jobs[i]);
     if (!needed || !has_reference(p))
         return ST_OK;
-    snprintf(file, sizeof file, "quality/%s-%016llx.ref", m->name,
+    snprintf(file, sizeof file, "quality/%.100s-%016llx.ref", file_part(m->name),
              (unsigned long long)key);
     st = modelref_cache_path(p->rows_path, sizeof p->rows_path, p->s->cache_dir, file,
                              err);
@@ -444,6 +455,7 @@ static enum status make_row(const struct plan *p, const struct quality_job *job,
     snprintf(r->build, sizeof r->build, "%s", build_version());
     r->kind = ROW_QUALITY;
     snprintf(r->model, sizeof r->model, "%s", job->model->ref.name);
+    snprintf(r->model_label, sizeof r->model_label, "%s", job->model->ref.label);
     snprintf(r->quant, sizeof r->quant, "%s", job->model->quant);
     set_columns(r, job);
     r->status = ROW_STATUS_OK;

@@ -4,6 +4,7 @@
  */
 #include "harness/quality/quality_text.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include "harness/base/hash.h"
 #include "harness/base/program.h"
 #include "harness/base/textfile.h"
+#include "harness/model/model_names.h"
 #include "kernels/isa.h"
 
 /* ---- models --------------------------------------------------------------------- */
@@ -25,7 +27,7 @@
 static uint64_t key_of_files(const char *path)
 {
     DIR *dir = opendir(path);
-    char file[PATH_MAX];
+    char file[PATH_MAX + 260];
     uint64_t sum = 0;
     struct stat st;
 
@@ -58,6 +60,28 @@ static uint64_t key_of(const struct gguf *g, const char *path)
                     (size_t)gguf_data_offset(g));
 }
 
+static void set_name(struct quality_model *m)
+{
+    snprintf(m->name, sizeof m->name, "%s%s%s", m->ref.name, m->ref.at_load ? ":" : "",
+             m->ref.at_load ? modelref_quant(&m->ref) : "");
+}
+
+void quality_models_name(struct quality_model *models, size_t n)
+{
+    struct modelref *refs[MODELREFS_MAX] = {NULL};
+    uint64_t identity[MODELREFS_MAX];
+
+    assert(n <= MODELREFS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        refs[i] = &models[i].ref;
+        identity[i] = models[i].identity;
+    }
+    model_names_part(refs, n);
+    model_labels_choose(refs, identity, n);
+    for (size_t i = 0; i < n; i++)
+        set_name(&models[i]);
+}
+
 enum status quality_model_read(struct quality_model *m, const char *text,
                                struct err *err)
 {
@@ -82,14 +106,14 @@ enum status quality_model_read(struct quality_model *m, const char *text,
     if (st == ST_OK) {
         memset(m, 0, sizeof *m);
         m->ref = ref;
-        snprintf(m->name, sizeof m->name, "%s%s%s", ref.name, ref.at_load ? ":" : "",
-                 ref.at_load ? modelref_quant(&ref) : "");
+        set_name(m);
         snprintf(m->quant, sizeof m->quant, "%s", info.quant);
         m->bytes = gguf_image_bytes(g);
         m->n_params = info.n_params;
         m->n_vocab = info.n_vocab;
         m->n_ctx_train = m->max_chunk = info.n_ctx_train;
         m->key = key_of(g, ref.path);
+        m->identity = model_identity(g);
     }
     gguf_close(g);
     return st;

@@ -23,20 +23,24 @@
 
 struct quality_model {
     struct modelref ref;
-    char name[128]; /* file name without .gguf; "name:Q4_K_M" of what is quantised while
-                       it is loaded */
-    char quant[24]; /* "Q4_K_M" */
-    uint64_t bytes; /* of the file, or of the one it would be */
+    char name[MODELREF_NAME_MAX + 24]; /* the model's; "name:Q4_K_M" of what is
+                                          quantised while it is loaded */
+    char quant[24];                    /* "Q4_K_M" */
+    uint64_t bytes;                    /* of the file, or of the one it would be */
     uint64_t n_params;
     int n_vocab, n_ctx_train;
     int max_chunk; /* tokens: n_ctx_train, unless a window makes longer ones possible */
     uint64_t key;  /* of this file as it is now */
+    uint64_t identity; /* model_identity() */
 };
 
 /* From the file's metadata alone. Errors: as modelref_parse(), modelref_open() and
  * slm_plan(); ST_USAGE (a synthetic model: it has learned nothing). */
 enum status quality_model_read(struct quality_model *m, const char *text,
                                struct err *err);
+
+/* Names and labels of their own for several (model_names.h). */
+void quality_models_name(struct quality_model *models, size_t n);
 
 /* F32, F16 or BF16: nothing was lost but by rounding. */
 bool quality_model_is_float(const struct quality_model *m);

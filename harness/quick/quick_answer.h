@@ -22,6 +22,7 @@
 #include <stdint.h>
 #include <jansson.h>
 
+#include "harness/model/modelref.h"
 #include "harness/result/token_time.h"
 
 #define QUICK_MAX_ROUNDS 5
@@ -52,8 +53,8 @@ struct quick_figures {
 };
 
 struct quick_model {
-    char text[256]; /* as --model takes it */
-    char name[96];
+    char text[sizeof((struct modelref *)0)->text]; /* as --model takes it */
+    char name[MODELREF_NAME_MAX];
     bool is_shape;     /* called by its size; else by its name */
     bool has_experts;  /* a token does not read all weights */
     bool fits;         /* with ctx tokens of context */

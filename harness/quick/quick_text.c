@@ -122,7 +122,7 @@ static const char *subject(const struct quick_answer *a, const struct quick_mode
     if (m->is_shape)
         snprintf(buf, cap, "%s model in %s", article_and_size(m).text, a->quant);
     else
-        snprintf(buf, cap, "%s", m->name);
+        snprintf(buf, cap, "%.100s", m->name);
     if (m->is_shape)
         buf[0] = 'A';
     return buf;

@@ -88,13 +88,20 @@ static const struct row *measured_row(const struct row *best, const struct row *
     return best;
 }
 
+static const char *last_part(const char *name)
+{
+    const char *const slash = strrchr(name, '/');
+
+    return slash && slash[1] ? slash + 1 : name;
+}
+
 /* Users want trained weights, and a row may be of a shape. Other programs take a file,
  * and it may be of what was quantised while it was loaded. */
 static enum status find_model(struct deploy *d, const struct row *rows, size_t n_rows,
                               struct err *err)
 {
     const struct row *r = measured_row(&d->rec.best, rows, n_rows);
-    char word[256], *path;
+    char word[sizeof d->model], *path;
 
     if (!point_row_model(r, word, sizeof word))
         return err_set(err, ST_INPUT,
@@ -108,7 +115,8 @@ static enum status find_model(struct deploy *d, const struct row *rows, size_t n
     snprintf(d->model, sizeof d->model, "%s", word);
     if (is_gguf(word) || (d->target == DEPLOY_SLMBENCH && !point_row_is_synthetic(r)))
         return ST_OK;
-    snprintf(d->model, sizeof d->model, "%s-%s.gguf", r->model, r->quant);
+    snprintf(d->model, sizeof d->model, "%s-%s.gguf",
+             r->model_label[0] ? last_part(r->model_label) : r->model, r->quant);
     if (point_row_is_synthetic(r))
         snprintf(d->note, sizeof d->note,
                  "measured with random weights of this shape: put the %s file of your "

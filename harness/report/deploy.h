@@ -44,9 +44,9 @@ struct deploy {
     char source[24]; /* the program whose rows these are; "": slmbench */
     bool carried;    /* they are not those of the program that is deployed */
     struct recommendation rec;
-    char model[256]; /* the GGUF file, or as slmbench takes it */
-    char note[400];  /* what is to be done about the file before; "" */
-    char cpus[64];   /* "0,2"; "": any */
+    char model[PATH_MAX + 24]; /* the GGUF file, or as slmbench takes it */
+    char note[400];            /* what is to be done about the file before; "" */
+    char cpus[64];             /* "0,2"; "": any */
     int n_threads, n_threads_batch, n_batch;
     int ctx;                   /* of each sequence */
     int n_sequences;           /* answers at once */

@@ -290,7 +290,7 @@ static void print_llama_cpp(FILE *f, const struct deploy *d)
 /* One instruction is one line, and so is the name of a file here. */
 static enum status print_ollama(FILE *f, const struct deploy *d, struct err *err)
 {
-    char path[300];
+    char path[sizeof d->model];
 
     if (strcmp(text_harmless(path, sizeof path, d->model), d->model) != 0)
         return err_set(err, ST_INPUT,
@@ -322,7 +322,8 @@ static enum status print_ollama(FILE *f, const struct deploy *d, struct err *err
 
 static enum status print_docker(FILE *f, const struct deploy *d, struct err *err)
 {
-    char dir[300], mount[400], inside[300];
+    char dir[sizeof d->model], mount[sizeof d->model + 100],
+        inside[sizeof d->model + 32];
     struct setting_pair env[2];
     const size_t n = server_environment(d, env);
 
@@ -428,7 +429,7 @@ static void put_container(FILE *f, const struct deploy *d)
 {
     struct setting_pair pair[8], env[2];
     const size_t n = server_settings(d, pair), n_env = server_environment(d, env);
-    char inside[300];
+    char inside[sizeof d->model + 32];
 
     fputs("        - name: llama-server\n", f);
     put_string(f, "          image: ", IMAGE);
@@ -460,7 +461,7 @@ static void put_container(FILE *f, const struct deploy *d)
 
 static void print_k8s(FILE *f, const struct deploy *d)
 {
-    char name[64], dir[300];
+    char name[64], dir[sizeof d->model];
 
     object_name(d, name, sizeof name);
     folder(d->model, dir, sizeof dir);

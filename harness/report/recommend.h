@@ -141,7 +141,7 @@ json_t *recommend_json(const struct recommendation *rec);
 #define RECOMMEND_MAX_MODELS 16
 
 struct recommend_answer {
-    char model[96];
+    char model[256];
     struct err none; /* why there is no answer: ST_CHECK; ST_OK: there is */
     struct recommendation rec;
 };

@@ -18,9 +18,10 @@
 #include "harness/result/roofs.h"
 #include "harness/settings/setting.h"
 
-/* What differs between the settings of a sweep; the bit of the first column that has a
- * label is VARIES_COLUMN. */
-enum { VARIES_MODEL = 1, VARIES_LIMIT = 2, VARIES_COLUMN = 4 };
+/* What differs between the settings of a sweep; VARIES_FILE: files of one model and one
+ * quantisation, which only their names tell apart. The bit of the first column that has
+ * a label is VARIES_COLUMN. */
+enum { VARIES_MODEL = 1, VARIES_LIMIT = 2, VARIES_FILE = 4, VARIES_COLUMN = 8 };
 
 enum row_trust row_trust(const struct row *r)
 {
@@ -94,6 +95,10 @@ const char *report_model_name(const struct row *r, char *buf, size_t cap)
     const char *end = r->model + len - n;
     size_t keep = len;
 
+    if (r->model_label[0]) {
+        snprintf(buf, cap, "%s", r->model_label);
+        return buf;
+    }
     if (n && len > n + 1 && !strcasecmp(end, r->quant) && strchr("-._:", end[-1]))
         keep = len - n - 1;
     snprintf(buf, cap, "%.*s", (int)keep, r->model);
@@ -201,6 +206,11 @@ static unsigned differences(const struct report_rows *p)
         varies |= compare_models(p->v[0], p->v[i]) ? VARIES_MODEL : 0u;
         varies |=
             p->v[0]->mem_limit_bytes != p->v[i]->mem_limit_bytes ? VARIES_LIMIT : 0u;
+        varies |= !compare_models(p->v[i - 1], p->v[i]) &&
+                          !strcmp(p->v[i - 1]->quant, p->v[i]->quant) &&
+                          strcmp(p->v[i - 1]->model, p->v[i]->model) != 0
+                      ? VARIES_FILE
+                      : 0u;
     }
     for (unsigned i = 0, bit = VARIES_COLUMN; i < n; i++) {
         if (!f[i].label)
@@ -331,10 +341,14 @@ const char *report_setting_name(const struct report_rows *p, const struct row *r
                                 char *buf, size_t cap)
 {
     char label[REPORT_NAME_MAX], model[REPORT_NAME_MAX];
-    const bool with_model = r->quant[0] && p->varies & VARIES_MODEL;
+    const bool with_file = p->varies & VARIES_FILE;
+    const bool with_model = r->quant[0] && (with_file || p->varies & VARIES_MODEL);
 
+    report_model_name(r, model, sizeof model);
     snprintf(buf, cap, "%s%s%s",
-             with_model ? report_model_name(r, model, sizeof model) : "",
+             !with_model ? ""
+             : with_file ? r->model
+                         : model,
              with_model ? " " : "", report_setting_label(p, r, label, sizeof label));
     return buf;
 }

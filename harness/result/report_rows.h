@@ -22,7 +22,7 @@
 #include "harness/result/launches.h"
 #include "harness/result/row.h"
 
-#define REPORT_NAME_MAX 200
+#define REPORT_NAME_MAX 400
 
 /* How far a row can be trusted. */
 enum row_trust {
@@ -83,8 +83,9 @@ bool report_same_setting(const struct row *a, const struct row *b);
  * stand beside each other in report_rows. */
 bool report_same_line(const struct row *a, const struct row *b);
 
-/* The model's name; of files called "m-Q4_K_M" or "m.q4_k_m" just "m" where that is
- * their quantisation, which stands beside it anyway. Returns buf. */
+/* The model's label; of rows of versions without that column its name, and of files
+ * called "m-Q4_K_M" or "m.q4_k_m" just "m" where that is their quantisation, which
+ * stands beside it anyway. Returns buf. */
 const char *report_model_name(const struct row *r, char *buf, size_t cap);
 
 /* "Q4_K_M", or "yi-1.5-9b Q4_K_M compact" where models and placements differ.

@@ -12,8 +12,6 @@
 
 #include "harness/base/format.h"
 
-#define TEXT_MAX 512 /* bytes of a cell: at least the greatest of fields.def */
-
 #define FIELD_HEAD(name_, kind_) \
     .name = #name_, .kind = kind_, .offset = offsetof(struct row, name_)
 
@@ -179,7 +177,7 @@ void row_disarm(struct row *r)
 
     for (size_t i = 0; i < n; i++)
         if (field[i].kind == FIELD_KIND_STR) {
-            char own[TEXT_MAX];
+            char own[ROW_CELL_MAX];
 
             assert(field[i].cap <= sizeof own);
             memcpy(own, (char *)r + field[i].offset, field[i].cap);

@@ -21,7 +21,7 @@
 #include "harness/settings/setting.h"
 
 #define FIELD_NO_INT INT64_MIN
-#define ROW_CELL_MAX 512 /* no cell is longer: the largest string column is 400 */
+#define ROW_CELL_MAX 1536 /* no cell is longer: the largest string column is 1400 */
 
 struct row {
 #define FIELD_STR(name, cap, ...)          char name[cap];
