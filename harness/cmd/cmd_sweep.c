@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@
 #include "harness/machine/cores.h"
 #include "harness/sandbox/sandbox.h"
 #include "harness/machine/measuring.h"
+#include "harness/model/model_names.h"
 #include "harness/report/report_sweep.h"
 #include "harness/result/quality_rows.h"
 #include "harness/result/report_rows.h"
@@ -40,8 +40,8 @@ static const struct opt_usage usage = {
     .synopsis = "sweep -m MODEL... [-c CONFIG] [--mem 6G|none] [-o DIR]",
     .about =
         "Measures all combinations of its lists in rounds, each launch in a sandbox; "
-        "configs/sweeps/default.yaml has defaults. Exit code 1: no figure; 3: none "
-        "fits.",
+        "configs/sweeps/default.yaml has defaults. Models and programs are checked "
+        "first. Exit code 1: no figure; 3: none fits; 4: some points failed.",
     .example = "bench sweep -m yi-1.5-9b:Q4_K_M -m yi-1.5-9b:Q4_0 --mem 6G\n"
                "bench sweep --resume results/myhost-20250101T120000Z",
     .no_arguments = "models are given by -m, a configuration by -c",
@@ -77,19 +77,14 @@ static enum status apply_options(struct sweep_settings *s, const struct request 
     return status;
 }
 
-/* Files are named absolutely, so that --resume works from anywhere. */
+/* So that --resume works from anywhere. */
 static enum status absolute_models(struct sweep_settings *s, struct err *err)
 {
     for (size_t i = 0; i < s->n_models; i++) {
-        struct stat st;
-        char *path;
+        char *const path = model_absolute(s->models[i]);
 
-        if (stat(s->models[i], &st) || !(path = realpath(s->models[i], NULL)))
+        if (!path)
             continue;
-        if (strlen(path) >= sizeof((struct modelref *)0)->text) {
-            free(path);
-            continue;
-        }
         free(s->models[i]);
         s->models[i] = path;
     }
@@ -149,6 +144,7 @@ static enum status settings_from_request(struct sweep_settings *s,
     if (!s->base.setup.seed)
         s->base.setup.seed = (uint64_t)time(NULL);
     s->base.setup.isa_disabled = isa_detected() & ~isa_usable();
+    s->ctx_usual = !q->config && !setting_given(&q->settings, SETTING_ctx);
     status = absolute_cache_dir(s, q->cache_dir, err);
     return status ? status : absolute_models(s, err);
 }
@@ -156,6 +152,7 @@ static enum status settings_from_request(struct sweep_settings *s,
 struct session {
     struct topology topo;
     struct sweep_settings settings;
+    struct sweep_models models;
     struct sweep_plan plan;
     struct sweep_dir *dir;
     bool one_at_a_time; /* models, as the disk does not hold the files of all */
@@ -252,62 +249,6 @@ static enum status conclude(const struct session *x, bool charts, struct err *er
     return st;
 }
 
-/* What will be doubted of points with so many threads on these CPUs, once for each. */
-static void print_doubts(const struct sweep_plan *plan, const struct topology *topo)
-{
-    int last = 0;
-
-    for (int next = 1; next; last = next) {
-        const struct model_setup *found = NULL;
-        char text[256];
-
-        next = 0;
-        for (size_t i = 0; i < plan->n_points; i++) {
-            const struct model_setup *m = &plan->points[i].setup;
-
-            if (m->n_threads > last && (!next || m->n_threads < next)) {
-                next = m->n_threads;
-                found = m;
-            }
-        }
-        if (found && topology_doubts_threads(topo, next,
-                                             found->explicit_cpus ? found->cpus : NULL,
-                                             text, sizeof text))
-            printf("note: %s\n", text);
-    }
-}
-
-static enum status print_plan(const struct sweep_settings *s,
-                              const struct sweep_plan *plan,
-                              const struct topology *topo, struct err *err)
-{
-    size_t *order = malloc(plan->n_points * sizeof *order);
-    char id[96];
-
-    if (!order)
-        return err_set(err, ST_NO_MEMORY, "no memory to order %zu points",
-                       plan->n_points);
-    for (int round = 1; round <= s->n_launches; round++) {
-        sweep_round_order(plan, s->base.setup.seed, round, order);
-        if (s->n_launches > 1)
-            printf("round %d:\n", round);
-        for (size_t i = 0; i < plan->n_points; i++) {
-            point_id(&plan->points[order[i]], id, sizeof id);
-            printf("%s\n", id);
-        }
-    }
-    free(order);
-    printf("%zu point%s, %d launch%s each", plan->n_points, plural(plan->n_points, "s"),
-           s->n_launches, plural(s->n_launches, "es"));
-    if (s->max_launches > s->n_launches)
-        printf(", up to %d while the interval is wider than %g %%", s->max_launches,
-               s->ci_pct);
-    printf(", up to %g s of measuring each, seed %llu\n", s->base.budget_s,
-           (unsigned long long)s->base.setup.seed);
-    print_doubts(plan, topo);
-    return ST_OK;
-}
-
 /* ---- new, or going on ------------------------------------------------------- */
 
 /* Where a virtual machine does not show which CPUs share a core, placements and the
@@ -357,26 +298,62 @@ static enum status check_limits(const struct sweep_settings *s, struct err *err)
     return status;
 }
 
-static enum status begin_new(struct session *x, const struct request *q, int argc,
-                             char **argv, struct err *err)
+/* What can fail without a measurement fails before the first one. The plan is of all
+ * models and programs there are. */
+static enum status check_all(struct session *x, const struct request *q,
+                             struct err *err)
 {
-    enum status status = find_cores(&x->topo, q, err);
+    enum status status = sweep_models_read(&x->models, &x->settings, err);
 
     if (status == ST_OK)
-        status = settings_from_request(&x->settings, q, &x->topo, err);
+        status = sweep_models_look(&x->models, &x->settings, &x->topo, err);
     if (status == ST_OK)
-        status = sweep_plan_make(&x->plan, &x->settings, err);
+        status = sweep_engines_look(&x->settings, !q->dry_run, err);
     if (status == ST_OK)
-        status = fix_cache_dir(&x->settings, &x->plan, err);
+        status = sweep_plan_of(&x->plan, &x->settings, &x->models, err);
     if (status || q->dry_run)
         return status;
     clean_leftovers(&x->plan);
     status = check_capacity(x, err);
+    return status ? status : check_limits(&x->settings, err);
+}
+
+/* Where cores were found settings depend on them, as the default threads do. */
+static enum status plan_again(struct session *x, const struct request *q,
+                              struct err *err)
+{
+    enum status status;
+
+    sweep_plan_free(&x->plan);
+    sweep_settings_free(&x->settings);
+    status = settings_from_request(&x->settings, q, &x->topo, err);
     if (status == ST_OK)
-        status = check_limits(&x->settings, err);
+        status = sweep_plan_of(&x->plan, &x->settings, &x->models, err);
+    return status ? status : fix_cache_dir(&x->settings, &x->plan, err);
+}
+
+static enum status begin_new(struct session *x, const struct request *q, int argc,
+                             char **argv, struct err *err)
+{
+    enum status status = settings_from_request(&x->settings, q, &x->topo, err);
+
     if (status == ST_OK)
+        status = check_all(x, q, err);
+    if (status == ST_OK && !q->dry_run)
         status = sweep_dir_create(&x->dir, q->out, err);
-    if (status == ST_OK && *x->settings.quality)
+    if (status)
+        return status;
+    sweep_print_memory(stdout, &x->settings, &x->topo);
+    status = find_cores(&x->topo, q, err);
+    if (status == ST_OK)
+        status = plan_again(x, q, err);
+    if (status && x->dir) {
+        sweep_dir_discard(x->dir);
+        x->dir = NULL;
+    }
+    if (status || q->dry_run)
+        return status;
+    if (*x->settings.quality)
         status = quality_rows_copy(x->settings.quality, sweep_dir_path(x->dir), err);
     if (status == ST_OK)
         status = measuring_begin(err);
@@ -453,20 +430,14 @@ static enum status begin_again(struct session *x, const struct request *q,
     x->one_at_a_time = models && !strcmp(models, MODELS_ONE_BY_ONE);
     json_decref(machine);
     if (status == ST_OK)
-        status = find_cores(&x->topo, q, err);
+        status = sweep_check_engines(&x->settings, q->engines.v, q->engines.n,
+                                     sweep_dir_path(x->dir), err);
     if (status == ST_OK)
-        status = sweep_plan_make(&x->plan, &x->settings, err);
+        status = check_all(x, q, err);
     if (status == ST_OK)
         status = check_cache_dir(x, q, err);
     if (status == ST_OK)
-        status = sweep_check_engines(&x->settings, q->engines.v, q->engines.n,
-                                     sweep_dir_path(x->dir), err);
-    if (status)
-        return status;
-    clean_leftovers(&x->plan);
-    status = check_capacity(x, err);
-    if (status == ST_OK)
-        status = check_limits(&x->settings, err);
+        status = find_cores(&x->topo, q, err);
     return status ? status : measuring_begin(err);
 }
 
@@ -527,7 +498,7 @@ static int run(struct session *x, const struct request *q, int argc, char **argv
         status =
             q->resume ? begin_again(x, q, &err) : begin_new(x, q, argc, argv, &err);
     if (status == ST_OK && q->dry_run)
-        status = print_plan(&x->settings, &x->plan, &x->topo, &err);
+        status = sweep_print_plan(&x->settings, &x->plan, &x->topo, &err);
     else if (status == ST_OK)
         status =
             sweep_run(&x->settings, &x->plan, &x->topo, x->dir, x->one_at_a_time, &err);
@@ -591,6 +562,7 @@ int cmd_sweep(int argc, char **argv)
     code = run(x, &q, argc, argv);
     sweep_dir_close(x->dir);
     sweep_plan_free(&x->plan);
+    sweep_models_free(&x->models);
     sweep_settings_free(&x->settings);
     free(x);
     free(q.models.v);

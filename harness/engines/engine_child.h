@@ -14,7 +14,8 @@
 #include "engine/base/status.h"
 #include "harness/machine/child.h"
 
-#define ENGINE_WORDS 160 /* of the end of its standard error, in a row's detail */
+#define ENGINE_HELP_S 20  /* a program that needs longer to print its help hangs */
+#define ENGINE_WORDS  160 /* of the end of its standard error, in a row's detail */
 
 enum engine_end {
     ENGINE_ENDED,       /* by itself, or by a signal: wstatus */

@@ -22,8 +22,6 @@
 #include "harness/machine/noise.h"
 #include "harness/point/point_run.h"
 
-#define HELP_S 20 /* a program that needs longer to print its help hangs */
-
 /* A program that spins is ended after so many budgets, besides --timeout. */
 #define MOST_BUDGETS 4
 
@@ -121,7 +119,7 @@ static enum status run_option(struct engine_run *x, struct engine_child *c,
                     NULL};
 
     start_params(x, c, argv);
-    c->limit_s = HELP_S;
+    c->limit_s = ENGINE_HELP_S;
     return engine_child_run(c, err);
 }
 

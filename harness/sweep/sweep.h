@@ -62,6 +62,7 @@ struct sweep_settings {
                           as many */
     double ci_pct;     /* half width of an interval that is narrow enough */
     int n_repeats;     /* disturbed launches of a point that are replaced */
+    bool ctx_usual; /* depths are the default: none beyond what a model was made for */
     bool keep_models;
     char cache_dir[256]; /* "": the usual one */
     char quality[256];   /* results of bench quality to begin with; "": none. Copied
@@ -136,6 +137,37 @@ json_t *sweep_settings_json(const struct sweep_settings *s);
 enum status sweep_settings_from_json(struct sweep_settings *s, const json_t *object,
                                      struct err *err);
 
+/* ---- models (sweep_models.c) ------------------------------------------------ */
+
+struct sweep_model {
+    struct modelref ref;
+    uint64_t identity; /* model_identity(); 0: not known */
+    int max_ctx;       /* context that it was made for; 0: not known */
+};
+
+struct sweep_models {
+    struct sweep_model *v; /* malloc'ed */
+    size_t n;
+};
+
+/* As the settings name them, each with a name of its own. Errors: modelref_parse()'s,
+ * ST_NO_MEMORY. */
+enum status sweep_models_read(struct sweep_models *models,
+                              const struct sweep_settings *s, struct err *err);
+void sweep_models_free(struct sweep_models *models);
+
+/* Opens each of them that is a file, in a fenced process, and learns which are one
+ * model, and its context. Errors: of opening a model, or of what engines cannot open.
+ */
+enum status sweep_models_look(struct sweep_models *models,
+                              const struct sweep_settings *s,
+                              const struct topology *topo, struct err *err);
+
+/* Whether all programs of others can be measured, as engine_check() has it. Errors:
+ * engine_check()'s. */
+enum status sweep_engines_look(const struct sweep_settings *s, bool start_them,
+                               struct err *err);
+
 /* ---- points (sweep_plan.c) -------------------------------------------------- */
 
 struct sweep_plan {
@@ -150,6 +182,9 @@ struct sweep_plan {
  * modelref_parse(). */
 enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings *s,
                             struct err *err);
+/* The same with what is known of the models. */
+enum status sweep_plan_of(struct sweep_plan *plan, const struct sweep_settings *s,
+                          const struct sweep_models *models, struct err *err);
 void sweep_plan_free(struct sweep_plan *plan);
 
 /* Order of a round, from 1: order[n_points] receives indices of points, those of a
@@ -265,6 +300,15 @@ enum status sweep_machine_check(const json_t *machine, const struct topology *to
  * (sweep_print.c). */
 void sweep_print_row(FILE *f, const struct row *row, size_t n_finished, size_t n_due,
                      int columns);
+
+/* The points in their order, and what --dry-run says besides. Error: ST_NO_MEMORY. */
+enum status sweep_print_plan(const struct sweep_settings *s,
+                             const struct sweep_plan *plan, const struct topology *topo,
+                             struct err *err);
+
+/* One line: which memory limit points have, or whose memory it is without one. */
+void sweep_print_memory(FILE *f, const struct sweep_settings *s,
+                        const struct topology *topo);
 
 /* Measure every launch that is due, in rounds over all models, or over one model after
  * the other. Errors: ST_INTERRUPTED (the directory can be resumed), ST_IO (results

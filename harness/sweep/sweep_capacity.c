@@ -7,6 +7,7 @@
 #include "harness/sweep/sweep.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,7 +19,7 @@
 /* Free bytes where path will be: its nearest directory that exists. */
 static uint64_t free_at(const char *path)
 {
-    char part[512];
+    char part[PATH_MAX];
     struct statvfs st;
 
     snprintf(part, sizeof part, "%s", path);

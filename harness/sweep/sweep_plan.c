@@ -31,6 +31,7 @@ struct making {
     char (*ids)[96];     /* [SWEEP_MAX_POINTS], in the order the points came */
     struct strtab known; /* of ids */
     size_t cap;          /* of plan.points */
+    int max_ctx;         /* depths of the model's points are no deeper; 0: any */
 };
 
 static enum status begin(struct making *m, struct err *err)
@@ -92,6 +93,8 @@ static enum status add_depths(struct making *m, const struct sweep_settings *s,
 
         p.kind = POINT_DECODE;
         p.ctx = depths->v[i];
+        if (m->max_ctx && p.ctx > m->max_ctx && !p.setup.kv_window)
+            p.ctx = m->max_ctx;
         if (p.n_sequences == 1)
             p.n_shared = 0; /* with whom? */
         if (p.n_shared > p.ctx)
@@ -230,7 +233,7 @@ static enum status add_engines(struct making *m, const struct sweep_settings *s,
 }
 
 static enum status add_model(struct making *m, const struct sweep_settings *s,
-                             const char *text, struct err *err)
+                             const struct sweep_model *model, struct err *err)
 {
     struct point base = s->base;
     enum status status;
@@ -238,10 +241,9 @@ static enum status add_model(struct making *m, const struct sweep_settings *s,
     /* What a sweep varies is no profile's choice. */
     base.setup.given = SETTING_BIT(threads) | SETTING_BIT(threads_prefill) |
                        SETTING_BIT(placement) | SETTING_BIT(batch);
-    status = modelref_parse(&base.setup.model, text,
-                            *s->cache_dir ? s->cache_dir : NULL, err);
-    if (status == ST_OK)
-        status = add_each(m, s, &base, 0, err);
+    base.setup.model = model->ref;
+    m->max_ctx = s->ctx_usual ? model->max_ctx : 0;
+    status = add_each(m, s, &base, 0, err);
     return status ? status : add_engines(m, s, base, err);
 }
 
@@ -259,8 +261,8 @@ static enum status no_points(const struct sweep_settings *s, struct err *err)
                    "prompt length (--prefill) nor a text (--speculate) is given");
 }
 
-enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings *s,
-                            struct err *err)
+enum status sweep_plan_of(struct sweep_plan *plan, const struct sweep_settings *s,
+                          const struct sweep_models *models, struct err *err)
 {
     struct making m = {.plan = {.points = NULL, .n_models = s->n_models}};
     struct sweep_plan *out = &m.plan;
@@ -268,7 +270,7 @@ enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings
 
     for (size_t i = 0; i < s->n_models && status == ST_OK; i++) {
         out->first[i] = out->n_points;
-        status = add_model(&m, s, s->models[i], err);
+        status = add_model(&m, s, &models->v[i], err);
         if (out->n_points > out->first[i])
             shuffle(out->points + out->first[i], out->n_points - out->first[i],
                     s->base.setup.seed + i * 0x632be59bd9b4e019u);
@@ -281,6 +283,19 @@ enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings
         free(out->points);
     else
         *plan = *out;
+    return status;
+}
+
+enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings *s,
+                            struct err *err)
+{
+    struct sweep_models models;
+    enum status status = sweep_models_read(&models, s, err);
+
+    if (status)
+        return status;
+    status = sweep_plan_of(plan, s, &models, err);
+    sweep_models_free(&models);
     return status;
 }
 

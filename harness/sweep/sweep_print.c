@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * sweep_print.c - the line of a launch that is done
+ * sweep_print.c - the plan, the first line, and that of a launch that is done
  */
 #include "harness/sweep/sweep.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/format.h"
@@ -63,4 +64,98 @@ void sweep_print_row(FILE *f, const struct row *row, size_t n_finished, size_t n
         text_wrap(f, result, INDENT, INDENT, columns - 1, false);
     }
     fflush(f);
+}
+
+/* ---- the first line -----------------------------------------------------------------
+ */
+
+static void append_limits(char *buf, size_t cap, const struct sweep_settings *s)
+{
+    char size[24];
+
+    for (int i = 0; i < s->n_mem_limits; i++)
+        text_append(buf, cap, "%s%s",
+                    i == 0                     ? ""
+                    : i + 1 == s->n_mem_limits ? " and "
+                                               : ", ",
+                    s->mem_limits[i] ? format_bytes(size, sizeof size, s->mem_limits[i])
+                                     : "without a limit");
+}
+
+void sweep_print_memory(FILE *f, const struct sweep_settings *s,
+                        const struct topology *topo)
+{
+    char bytes[24], text[512] = "";
+
+    if (sweep_most_memory(s)) {
+        append_limits(text, sizeof text, s);
+        fprintf(f, "memory limit of each point: %s\n", text);
+    } else if (topology_is_limited(topo)) {
+        fprintf(
+            f, "memory: the limit that is in force here, %s (%s); --mem sets less\n",
+            format_bytes(bytes, sizeof bytes, topo->mem_limit), topo->mem_limit_source);
+    } else {
+        fprintf(f, "memory: all of this machine, %s; --mem sets a limit\n",
+                format_bytes(bytes, sizeof bytes, topo->mem_total));
+    }
+    fflush(f);
+}
+
+/* ---- the plan -----------------------------------------------------------------------
+ */
+
+/* What will be doubted of points with so many threads on these CPUs, once for each. */
+static void print_doubts(const struct sweep_plan *plan, const struct topology *topo)
+{
+    int last = 0;
+
+    for (int next = 1; next; last = next) {
+        const struct model_setup *found = NULL;
+        char text[256];
+
+        next = 0;
+        for (size_t i = 0; i < plan->n_points; i++) {
+            const struct model_setup *m = &plan->points[i].setup;
+
+            if (m->n_threads > last && (!next || m->n_threads < next)) {
+                next = m->n_threads;
+                found = m;
+            }
+        }
+        if (found && topology_doubts_threads(topo, next,
+                                             found->explicit_cpus ? found->cpus : NULL,
+                                             text, sizeof text))
+            printf("note: %s\n", text);
+    }
+}
+
+enum status sweep_print_plan(const struct sweep_settings *s,
+                             const struct sweep_plan *plan, const struct topology *topo,
+                             struct err *err)
+{
+    size_t *order = malloc(plan->n_points * sizeof *order);
+    char id[96];
+
+    if (!order)
+        return err_set(err, ST_NO_MEMORY, "no memory to order %zu points",
+                       plan->n_points);
+    for (int round = 1; round <= s->n_launches; round++) {
+        sweep_round_order(plan, s->base.setup.seed, round, order);
+        if (s->n_launches > 1)
+            printf("round %d:\n", round);
+        for (size_t i = 0; i < plan->n_points; i++) {
+            point_id(&plan->points[order[i]], id, sizeof id);
+            printf("%s\n", id);
+        }
+    }
+    free(order);
+    printf("%zu point%s, %d launch%s each", plan->n_points, plural(plan->n_points, "s"),
+           s->n_launches, plural(s->n_launches, "es"));
+    if (s->max_launches > s->n_launches)
+        printf(", up to %d while the interval is wider than %g %%", s->max_launches,
+               s->ci_pct);
+    printf(", up to %g s of measuring each, seed %llu\n", s->base.budget_s,
+           (unsigned long long)s->base.setup.seed);
+    print_doubts(plan, topo);
+    return ST_OK;
 }

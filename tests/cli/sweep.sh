@@ -217,24 +217,67 @@ wait $pid || code=$?
 [ "$(rows three)" = 8 ] || fail "8 points expected"
 whole three
 
-# ---- a model that is no model is a row, and the others are measured
+# ---- what is no model is refused before anything is measured, and no directory is made
 head -c 2000 /dev/zero >broken.gguf
-"$BENCH" sweep -m broken.gguf -m nano:Q8_0 --threads 1 --ctx 0 --prefill none -n 4 \
-    -o four "${common[@]}" >out 2>err || fail "exit $?: $(cat err)"
-[ "$(column four/sweep.csv status | sort | tr '\n' ' ')" = "error ok " ] ||
-    fail "rows: $(cat four/sweep.csv)"
-[ "$(tail -n 1 out)" = "1 of 2 points have no figure: 1 failed" ] || fail "end: $(tail -n 3 out)"
+mkdir folder && echo '{"model_type": "no-such-model"}' >folder/config.json
+"$BENCH" synth nano F16 -o cut.gguf >/dev/null && truncate -s 20000 cut.gguf
+while read -r m text; do
+    refused 2 "$text" sweep -m nano:Q8_0 -m "$m" --threads 1 --ctx 0 --prefill none -n 4 -o never "${common[@]}"
+    [ ! -e never ] || fail "$m: a sweep began"
+done <<END
+broken.gguf not a GGUF file
+cut.gguf cut.gguf
+nowhere.gguf cannot open nowhere.gguf
+no-such-shape:Q4_0 no-such-shape
+nano:Q9 there is no quantisation
+END
+refused 3 "bench: $PWD/folder/config.json: model_type 'no-such-model' is not supported" \
+    sweep -m nano:Q8_0 -m folder -o never "${common[@]}"
+refused 2 "broken.gguf" sweep -m nano:Q8_0 -m broken.gguf --dry-run
 
-# ---- where nothing can be measured the exit code says so, and nothing is tried again
-code=0
-"$BENCH" sweep -m broken.gguf --threads 1 --ctx 0,8 --prefill none --mem none --repeats 2 \
-    --launches 3 --no-charts --no-probe -o broken >out 2>err || code=$?
-[ "$code" = 1 ] || fail "all points failed: exit $code"
-grep -q "^bench: no point could be measured; .*broken" err || fail "no sentence: $(cat err)"
-[ "$(rows broken)" = 2 ] || fail "tried again: $(cat broken/sweep.csv)"
-[ "$(grep -c "^\[.*not a GGUF file" out)" = 1 ] || fail "the same error twice: $(cat out)"
-grep -q "^broken.gguf: 1 more point ended with the same error$\|/broken.gguf: 1 more point ended" out ||
-    fail "no word of the other point: $(cat out)"
+# ---- the first line says whose memory the points have
+"$BENCH" sweep -m nano:Q8_0 --threads 1 --ctx 0 --prefill none -n 4 -o four --launches 1 --max-launches 1 \
+    --no-charts --no-probe >out 2>err || fail "exit $?: $(cat err)"
+head -1 out | grep -Eq "^memory: (all of this machine|the limit that is in force here), [0-9.]+ [GMT]iB" ||
+    fail "whose memory? $(head -1 out)"
+[ "$(column four/sweep.csv mem_limit_bytes)" = "" ] || fail "a limit: $(cat four/sweep.csv)"
+if "$BENCH" decode -m nano:Q4_0 --mem 256M -n 1 >/dev/null 2>&1; then
+    "$BENCH" sweep -m nano:Q8_0 --threads 1 --ctx 0 --prefill none -n 4 -o limited "${common[@]}" \
+        --mem 256M,none >out 2>err || fail "exit $?: $(cat err)"
+    [ "$(head -1 out)" = "memory limit of each point: 256 MiB and without a limit" ] || fail "$(head -1 out)"
+fi
+
+# ---- no default depth is beyond what the model was made for; one that is asked for may be
+own=$SRC/tests/data/models/stories260K-f32.gguf
+most=$("$BENCH" gguf "$own" --json | python3 -c 'import json, sys
+print(json.load(sys.stdin)["metadata"]["llama.context_length"])' 2>/dev/null || echo 512)
+"$BENCH" sweep -m "$own" --threads 1 --prefill none --dry-run >out
+grep -q "/ctx$most/\|/ctx$most$" out && ! grep -q "/ctx4096" out || fail "depths: $(cat out)"
+"$BENCH" sweep -m "$own" --threads 1 --prefill none --ctx 4096 --dry-run >out
+grep -q "/ctx4096" out || fail "the depth that was asked for: $(cat out)"
+
+# ---- files of one name are models of their own, and those of one content one model
+mkdir a b
+cp "$own" a/model.gguf
+"$BENCH" quantize "$own" b/model.gguf Q8_0 >/dev/null
+long=$(printf 'M%094d' 2)
+cp a/model.gguf "${long}A.gguf" && cp b/model.gguf "${long}B.gguf"
+"$BENCH" sweep -m a/model.gguf -m b/model.gguf -m a/model.gguf:Q4_0 -m ./a/../a/model.gguf -m "${long}A.gguf" \
+    -m "${long}B.gguf" --threads 1 --ctx 0 --prefill none -n 4 -o same "${common[@]}" >out 2>err ||
+    fail "exit $?: $(cat err)"
+[ "$(column same/sweep.csv model | sort | tr '\n' ' ')" = \
+    "${long}A ${long}B a/model a/model b/model " ] || fail "names: $(column same/sweep.csv model)"
+[ "$(column same/sweep.csv model_label | sort -u)" = model ] || fail "labels: $(column same/sweep.csv model_label)"
+[ "$(column same/sweep.csv point | sort -u | wc -l)" = 5 ] || fail "points: $(column same/sweep.csv point)"
+"$BENCH" recommend same >advice || fail "no advice: $?"
+[ "$(grep -c "^Recommended: " advice)" = 1 ] || fail "one model, several answers: $(cat advice)"
+"$BENCH" recommend same --for llama.cpp >advice || fail "no command: $?"
+# another content with the same name is another model
+cp "$SRC/tests/data/models/qwen3.gguf" b/model.gguf
+"$BENCH" sweep -m a/model.gguf -m b/model.gguf --threads 1 --ctx 0 --prefill none -n 4 -o other "${common[@]}" \
+    >out 2>err || fail "exit $?: $(cat err)"
+[ "$(column other/sweep.csv model_label | sort | tr '\n' ' ')" = "a/model b/model " ] ||
+    fail "labels: $(column other/sweep.csv model_label)"
 
 # ---- Ctrl-C while charts are drawn: gnuplot gets the signal, too
 mkdir tools

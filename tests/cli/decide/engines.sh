@@ -140,24 +140,33 @@ done
 "$BENCH" decode -m nano:Q4_K_M -t 1 --engine x=bin/llama-bench >out || fail "decode"
 grep -q "engine *x, abc1234" out || fail "no engine in the summary: $(cat out)"
 
-# ---- what goes wrong is a row
+# ---- a program that cannot be measured is refused before anything is, and no directory is made
+for e in missing=/no/such/llama-bench "gone=no-such-server {model} --port {port}" \
+    "away=./away {model} =~ ([0-9]+)" nobench=/bin/true; do
+    case $e in nobench*) text="no help of a llama-bench" ;; gone*) text="no program no-such-server in PATH" ;;
+    *) text="cannot run" ;; esac
+    refused 2 "$text" sweep "${common[@]}" --engine ok=bin/llama-bench --engine "$e" -o never
+    [ ! -e never ] || fail "$e: a sweep began"
+done
+
+# ---- what goes wrong is a row, and the exit code says that it did
+code=0
 "$BENCH" sweep "${common[@]}" --ctx 0 --prefill none --launches 1 --max-launches 1 \
-    --engine missing=/no/such/llama-bench --engine failing=bin/failing \
-    --engine hanging=bin/hanging --engine talking=bin/talking --engine other=bin/other \
+    --engine failing=bin/failing --engine hanging=bin/hanging --engine talking=bin/talking --engine other=bin/other \
     --engine dying=bin/dying --engine "no=bin/template {model} =~ nothing ([0-9]+)" \
-    --engine nobench=/bin/true --timeout 5 --budget 0.2 -o wrong >out 2>err || fail "exit $?: $(cat err)"
+    --timeout 5 --budget 0.2 -o wrong >out 2>err || code=$?
+[ "$code" = 4 ] || fail "some points failed, exit $code: $(cat err)"
+grep -q "^bench: [0-9] of 7 points failed, .*: " err || fail "no sentence: $(cat err)"
 says() {
     [ "$(column wrong/sweep.csv "$1" status)" = "$2" ] || fail "$1: $(column wrong/sweep.csv "$1" status)"
     column wrong/sweep.csv "$1" detail | grep -qF -- "$3" || fail "$1: $(column wrong/sweep.csv "$1" detail)"
 }
-says missing error "No such file or directory"
 says failing error "ended with exit code 3: error: no such tensor"
 says hanging partial "no result within"
 says talking error "printed more than 256 KiB"
 says other error "no test as"
 says dying error "died of signal 11"
 says no error "finds nothing"
-says nobench error "no help of a llama-bench"
 [ "$(column wrong/sweep.csv "" status | sort -u)" = ok ] || fail "ours: $(cat wrong/sweep.csv)"
 ! pgrep -f 'sleep 600' | while read -r pid; do readlink "/proc/$pid/cwd"; done | grep -qx "$PWD" ||
     fail "a process is left behind"

@@ -111,17 +111,17 @@ eval "\"\$BENCH\" ${command#bench } --json" >again 2>err || fail "$command: $(ca
 [ "$(python3 -c 'import json; r = json.load(open("again")); print(r["engine"], r["status"])')" = "slm ok" ] ||
     fail "$command: $(cat again)"
 
-# ---- what goes wrong is a row
+# ---- what goes wrong is a row, and the exit code says that it did
+code=0
 "$BENCH" sweep "${common[@]}" --mem none --ctx 0 --prefill none -o wrong \
-    --engine missing=/no/such/llama-server --engine exits=bin/exits --engine cut=bin/cut \
-    --engine error=bin/error >out 2>err || fail "exit $?: $(cat err)"
+    --engine exits=bin/exits --engine cut=bin/cut --engine error=bin/error >out 2>err || code=$?
+[ "$code" = 4 ] || fail "some points failed, exit $code: $(cat err)"
 "$BENCH" sweep "${common[@]}" --mem none --ctx 0 --prefill none -o slow --timeout 8 --budget 0.2 \
     --engine late=bin/late --engine mute=bin/mute >out 2>err || fail "exit $?: $(cat err)"
 says() { # DIR ENGINE STATUS TEXT
     [ "$(column $1/sweep.csv "$2" status)" = "$3" ] || fail "$2: $(column $1/sweep.csv "$2" status)"
     column $1/sweep.csv "$2" detail | grep -qF -- "$4" || fail "$2: $(column $1/sweep.csv "$2" detail)"
 }
-says wrong missing error "No such file or directory"
 says wrong exits error "ended with exit code 1: error: no such tensor"
 says slow late partial "not ready after 8 s; --timeout gives it more"
 says slow mute partial "after 3 pieces; --timeout gives it more"

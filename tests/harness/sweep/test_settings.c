@@ -45,6 +45,7 @@ static const struct member stored[] = {
     {"repeats", WHOLE, 0, 100, "0", false},
     {"seed", WHOLE, ANY, "-1", false},
     {"keep_models", YES_NO, ANY, "true", false},
+    {"ctx_usual", YES_NO, ANY, "true", true},
     {"cache_dir", WORD, ANY, "\"/tmp\"", true},
     {"tuned", WORD, ANY, "\"auto\"", true},
     {"engines", WORDS, ANY, "[]", true},
