@@ -217,15 +217,19 @@ void shell_word_append(char *buf, size_t cap, const char *word)
     text_append(buf, cap, "'");
 }
 
-/* Length of the first word of text; what stands in brackets is one word. */
+/* Length of the first word of text; what stands in brackets or backticks is one word.
+ */
 static size_t word_length(const char *text, bool keep_brackets)
 {
+    bool is_command = false;
     int depth = 0;
     size_t n = 0;
 
-    for (; text[n] && text[n] != '\n' && (text[n] != ' ' || depth); n++)
-        if (keep_brackets)
+    for (; text[n] && text[n] != '\n' && (text[n] != ' ' || depth || is_command); n++)
+        if (keep_brackets) {
             depth += (text[n] == '[') - (text[n] == ']');
+            is_command ^= text[n] == '`';
+        }
     return n;
 }
 

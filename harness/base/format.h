@@ -50,8 +50,8 @@ void format_cpus(char *buf, size_t cap, const int *cpus, int n);
 
 /* Print text, which begins in the given column, in lines of so many characters; all but
  * the first are indented. A line end in the text is a blank, except before a blank or
- * another line end: there it stays. With keep_brackets what stands in brackets is not
- * divided. */
+ * another line end: there it stays. With keep_brackets what stands in brackets or
+ * backticks is not divided. */
 void text_wrap(FILE *f, const char *text, int column, int indent, int width,
                bool keep_brackets);
 

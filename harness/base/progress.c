@@ -41,6 +41,17 @@ static uint64_t first_gap(void)
     return seconds > 0 && seconds <= 86400 ? (uint64_t)(seconds * 1e9) : FIRST_NS;
 }
 
+void message_print(const char *text)
+{
+    const int columns = terminal_columns(stderr);
+
+    fputs("bench: ", stderr);
+    if (columns > 0)
+        text_wrap(stderr, text, 7, 7, columns < 40 ? 40 : columns, true);
+    else
+        fprintf(stderr, "%s\n", text);
+}
+
 void progress_begin(struct progress *p, const char *label)
 {
     p->label = label;

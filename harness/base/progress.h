@@ -32,6 +32,11 @@ struct progress {
  * no terminal. */
 int terminal_columns(FILE *f);
 
+/* A message for the user on stderr, after "bench: ". On a terminal it is wrapped where
+ * the terminal ends, commands in backticks whole, so that long lists can be read.
+ * Elsewhere it is one line, which logs and scripts read. */
+void message_print(const char *text);
+
 void progress_begin(struct progress *p, const char *label);
 
 /* fraction 0..1 done; detail (may be NULL) follows the bar: "3.1 of 5.3 GiB". */

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "harness/base/progress.h"
 #include "harness/base/textfile.h"
 
 enum status cmd_print_json(json_t *object, int digits, struct err *err)
@@ -21,6 +22,6 @@ int cmd_end(const struct err *err)
     if (err->code == ST_INTERRUPTED)
         fprintf(stderr, "bench: interrupted\n");
     else
-        fprintf(stderr, "bench: %s\n", err->msg);
+        message_print(err->msg);
     return status_exit_code(err->code);
 }

@@ -3,6 +3,7 @@
  * cmd_kernels.c - `bench kernels`: the matrix of formats, levels and operations
  */
 #include "harness/base/format.h"
+#include "harness/base/progress.h"
 #include "harness/cmd/cmd.h"
 
 #include <stdio.h>
@@ -118,7 +119,7 @@ static enum status report(const struct settings *s, const char *dir,
         struct err why = ERR_INIT;
 
         if (kernel_report_charts(&r, dir, again, &why))
-            fprintf(stderr, "bench: %s\n", why.msg);
+            message_print(why.msg);
     }
     if (st == ST_OK && dir)
         printf("\nResults are in %s\n", format_path(dir).text);

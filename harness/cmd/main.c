@@ -4,6 +4,7 @@
  */
 #include "engine/gguf/mapguard.h"
 #include "harness/base/format.h"
+#include "harness/base/progress.h"
 #include "harness/base/program.h"
 #include "harness/base/suggest.h"
 #include "harness/cmd/cmd.h"
@@ -113,7 +114,7 @@ int main(int argc, char **argv)
 
     /* A failed command has already printed its reason. */
     if (code == 0 && mapguard_check_all(&err)) {
-        fprintf(stderr, "bench: %s\n", err.msg);
+        message_print(err.msg);
         return 2;
     }
     if ((fflush(stdout) || ferror(stdout)) && code == 0) {

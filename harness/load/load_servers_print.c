@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/base/format.h"
+#include "harness/base/progress.h"
 #include "harness/load/launch.h"
 #include "harness/users/users.h"
 
@@ -113,8 +114,8 @@ enum status load_found_draw(FILE *f, const struct load_found *found,
             fprintf(f, "Charts are in %s.\n", format_path(plan->dir_path).text);
         return ST_OK;
     }
-    if (why.code == ST_UNSUPPORTED) { /* without gnuplot the rows are what there is */
-        fprintf(stderr, "bench: %s\n", why.msg);
+    if (why.code == ST_UNSUPPORTED) { /* the rows are what there is */
+        message_print(why.msg);
         return ST_OK;
     }
     return err_set(err, why.code, "%s", why.msg);

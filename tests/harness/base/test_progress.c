@@ -5,6 +5,8 @@
  */
 #include "tests/support/test.h"
 
+#include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "harness/base/progress.h"
@@ -151,9 +153,59 @@ static void a_part_has_its_own_estimate(void **state)
                         "bench: gate: 50 % done, at most 1:40 min left\n");
 }
 
+/* ---- messages -------------------------------------------------------------------- */
+
+#define LONG_LIST                                                            \
+    "there is no quantisation 'Q9'; there are: F32, F16, BF16, Q8_0, Q6_K, " \
+    "Q5_K_M, Q4_K_M and Q4_0; run `bench files of all that there is` for more"
+
+static void a_message_is_one_line_in_a_log(void **state)
+{
+    char text[400];
+
+    (void)state;
+    begin();
+    message_print(LONG_LIST);
+    assert_string_equal(end(text, sizeof text), "bench: " LONG_LIST "\n");
+}
+
+static void a_message_is_wrapped_on_a_terminal(void **state)
+{
+    const struct winsize size = {.ws_row = 24, .ws_col = 50};
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    char text[600] = "";
+    int lines = 0;
+
+    (void)state;
+    if (terminal < 0 || grantpt(terminal) || unlockpt(terminal))
+        skip(); /* a container without /dev/pts */
+    const int other = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+
+    if (other < 0 || ioctl(other, TIOCSWINSZ, &size))
+        skip();
+    own_stderr = dup(STDERR_FILENO);
+    dup2(other, STDERR_FILENO);
+    message_print(LONG_LIST);
+    fflush(stderr);
+    dup2(own_stderr, STDERR_FILENO);
+    close(own_stderr);
+    assert_true(read(terminal, text, sizeof text - 1) > 0);
+    close(other);
+    close(terminal);
+    assert_non_null(strstr(text, "`bench files of all that there is`"));
+    for (char *save, *line = strtok_r(text, "\r\n", &save); line;
+         line = strtok_r(NULL, "\r\n", &save), lines++) {
+        assert_in_range(strlen(line), 8, 50);
+        assert_int_equal(strncmp(line, lines ? "       " : "bench: ", 7), 0);
+    }
+    assert_in_range(lines, 4, 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_message_is_one_line_in_a_log),
+        cmocka_unit_test(a_message_is_wrapped_on_a_terminal),
         cmocka_unit_test(lines_come_now_and_then),
         cmocka_unit_test(lines_can_be_left_out),
         cmocka_unit_test(each_job_has_its_own_time),
