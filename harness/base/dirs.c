@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -77,6 +78,13 @@ enum status dirs_make(const char *path, struct err *err)
                : ST_OK;
 }
 
+const char *dirs_results_root(void)
+{
+    const char *own = getenv("SLMBENCH_RESULTS");
+
+    return own && *own ? own : "results";
+}
+
 void dirs_results(char *buf, size_t cap, const char *kind)
 {
     const time_t now = time(NULL);
@@ -90,5 +98,6 @@ void dirs_results(char *buf, size_t cap, const char *kind)
             *c = '_';
     gmtime_r(&now, &tm);
     strftime(utc, sizeof utc, "%Y%m%dT%H%M%SZ", &tm);
-    snprintf(buf, cap, "results/%s%s-%s", kind, *host ? host : "host", utc);
+    snprintf(buf, cap, "%s/%s%s-%s", dirs_results_root(), kind, *host ? host : "host",
+             utc);
 }

@@ -16,7 +16,11 @@
  * made or is a file, or path cannot be written into). */
 enum status dirs_make(const char *path, struct err *err);
 
-/* results/<kind><host>-<utc> into buf: the default directory of results.
+/* The folder that results go to where no output is named: $SLMBENCH_RESULTS, or
+ * "results". */
+const char *dirs_results_root(void);
+
+/* <that folder>/<kind><host>-<utc> into buf: the default directory of results.
  * kind: "", or "gate-" */
 void dirs_results(char *buf, size_t cap, const char *kind);
 

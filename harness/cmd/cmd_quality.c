@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "engine/base/thread_pool.h"
+#include "harness/base/dirs.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
+#include "harness/model/modelref.h"
 #include "harness/quality/quality.h"
 #include "harness/result/quality_rows.h"
 #include "harness/settings/setting.h"
@@ -38,7 +40,7 @@ static const struct opt_usage usage = {
     .no_arguments = "name each model with -m",
     .example =
         "bench quality -m model-f16.gguf -m model-q4_k_m.gguf -m model-q2_k.gguf\n"
-        "bench quality -m model-f16.gguf:Q4_K_M --reference model-f16.gguf\n"
+        "bench quality -m model-f16.gguf:Q4_K_M,Q8_0 --reference model-f16.gguf\n"
         "bench quality -m model.gguf --kv-type f16,bf16,q8_0,q4_0\n"
         "bench quality -m model.gguf --ctx 4096 --kv-window 512,1024,2048\n"
         "bench quality -m q4.gguf --reference f16.gguf --text book.txt --chunks 50",
@@ -114,6 +116,8 @@ static int run(struct request *q)
             q->values[i] ? q->values[i] : setting_text(id, &value, usual, sizeof usual),
             what, &q->settings.values[i], &err);
     }
+    if (st == ST_OK)
+        st = modelref_expand_list(&q->models, &err);
     q->settings.models = q->models.v;
     q->settings.n_models = q->models.n;
     if (st == ST_OK) {
@@ -140,11 +144,12 @@ static int run(struct request *q)
 
 int cmd_quality(int argc, char **argv)
 {
-    struct request q = {.settings = {.out = "results/quality"}};
+    char out[4096];
+    struct request q = {.settings = {.out = out}};
     struct session_params *session = &q.settings.session;
     /* clang-format off */
     const struct opt opts[] = {
-        OPT_STRS('m', "model", &q.models, "MODEL", "GGUF file or Hugging Face folder, with :QUANT quantised while loading; may be repeated"),
+        OPT_STRS('m', "model", &q.models, "MODEL", "GGUF file or Hugging Face folder, with :QUANT,... quantised while loading; may be repeated"),
         OPT_STR(0, "reference", &q.settings.reference, "MODEL", "the model to compare the others with"),
         OPT_STR(0, "text", &q.settings.text, "FILE", "the text, UTF-8 (default: a piece of Shakespeare)"),
         OPT_INT(0, "ctx", &q.settings.ctx, "N", "tokens of a chunk (default: 512, or the models' least)", 1, INT_MAX),
@@ -165,6 +170,7 @@ int cmd_quality(int argc, char **argv)
     struct err err = ERR_INIT;
     int code;
 
+    snprintf(out, sizeof out, "%.4000s/quality", dirs_results_root());
     if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
         return cmd_end(&err);
     if (!q.models.n)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "harness/base/interrupt.h"
+#include "harness/model/modelref.h"
 #include "harness/quick/quick.h"
 
 static const struct opt_usage usage = {
@@ -78,7 +79,7 @@ int cmd_quick(int argc, char **argv)
                                  .n_prompt = 512};
     /* clang-format off */
     const struct opt opts[] = {
-        OPT_STRS('m', "model", &s->models, "MODEL", "measure this: a GGUF file, or SHAPE:QUANT; repeatable"),
+        OPT_STRS('m', "model", &s->models, "MODEL", "measure this: a GGUF file, or SHAPE:QUANT,...; repeatable"),
         OPT_DOUBLE(0, "seconds", &s->seconds, "S", "all in all, about (default 60); one round at least", 0.5, 3600),
         OPT_DOUBLE(0, "min-tps", &s->want_tok_per_s, "X", "which size decodes as fast? (default 20)", 0.01, 1e6),
         OPT_INT(0, "ctx", &s->ctx, "D", "tokens in the KV cache (default 4096)", 0, SETTING_MAX(ctx)),
@@ -93,7 +94,8 @@ int cmd_quick(int argc, char **argv)
 
     if (opt_parse(&args, argc, argv, opts, &usage, &err) == ST_OK && !args.help) {
         interrupt_catch();
-        run(s, json, &err);
+        if (modelref_expand_list(&s->models, &err) == ST_OK)
+            run(s, json, &err);
     }
     free(s->models.v);
     free(s);

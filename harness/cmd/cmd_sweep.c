@@ -42,7 +42,7 @@ static const struct opt_usage usage = {
         "Measures all combinations of its lists in rounds, each launch in a sandbox; "
         "configs/sweeps/default.yaml has defaults. Models and programs are checked "
         "first. Exit code 1: no figure; 3: none fits; 4: some points failed.",
-    .example = "bench sweep -m yi-1.5-9b:Q4_K_M -m yi-1.5-9b:Q4_0 --mem 6G\n"
+    .example = "bench sweep -m yi-1.5-9b:Q4_K_M,Q4_0 -m own.gguf --mem 6G\n"
                "bench sweep --resume results/myhost-20250101T120000Z",
     .no_arguments = "models are given by -m, a configuration by -c",
 };
@@ -484,7 +484,7 @@ static void add_to_database(const struct session *x, const struct request *q,
     if (q->add_to && history_add(&options, &why) && err->code == ST_OK)
         err_set(err, why.code, "%s", why.msg);
     else if (why.code)
-        fprintf(stderr, "bench: %s\n", why.msg);
+        message_print(why.msg);
 }
 
 static int run(struct session *x, const struct request *q, int argc, char **argv)
@@ -529,7 +529,7 @@ int cmd_sweep(int argc, char **argv)
     /* clang-format off */
     const struct opt model[] = {
         OPT_STR('c', "config", &q.config, "CONFIG", "YAML file, or a name in configs/sweeps"),
-        OPT_STRS('m', "model", &q.models, "MODEL", "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
+        OPT_STRS('m', "model", &q.models, "MODEL", "GGUF file, Hugging Face folder, or SHAPE:QUANT,..."),
         OPT_STRS(0, "engine", &q.engines, "NAME=CMD", "and by others: NAME=PATH/llama-bench, llama-server"),
     };
     const struct opt others[] = {

@@ -248,6 +248,11 @@ enum status modelref_parse(struct modelref *ref, const char *text,
         st = take_path(&r, text, len, err);
         if (st)
             return st;
+    } else if (modelref_list_of(text)) {
+        return err_set(err, ST_USAGE,
+                       "'%.120s' is several models, and one is taken here; name one of "
+                       "its quantisations, as in %.*s",
+                       text, (int)strcspn(text, ","), text);
     } else if (colon && is_model_path(r.text, colon)) {
         r.at_load = true;
         st = take_path(&r, r.text, (size_t)(colon - r.text), err);

@@ -23,6 +23,7 @@
 #include "engine/base/status.h"
 #include "engine/gguf/gguf.h"
 #include "engine/synth/synth.h"
+#include "harness/base/options.h"
 #include "harness/base/pathlist.h"
 
 #define MODELREF_SEED     1   /* of the weights of SHAPE:QUANT models */
@@ -42,10 +43,24 @@ struct modelref {
     enum quantmix mix;             /* synthetic or at_load; else QUANTMIX_N */
 };
 
-/* Errors: ST_USAGE (neither a file nor a known SHAPE:QUANT; lists the shapes or
- * quantisations there are). cache_dir may be NULL. */
+/* One model. Errors: ST_USAGE (neither a file nor a known SHAPE:QUANT; lists the shapes
+ * or quantisations there are; a list of quantisations, modelref_expand()). cache_dir may be NULL. */
 enum status modelref_parse(struct modelref *ref, const char *text,
                            const char *cache_dir, struct err *err);
+
+/* The list of NAME:Q4_K_M,Q8_0, behind its colon; NULL: text is one model. A file or
+ * folder is one, whatever its name. */
+const char *modelref_list_of(const char *text);
+
+/* Texts in which a model has a list of quantisations, NAME:Q4_K_M,Q8_0, as one text for
+ * each, NAME:Q4_K_M and NAME:Q8_0; others, and what is the name of a file or folder, as
+ * they are. out's array and its texts are one allocation, to be freed by free(out->v).
+ * Errors: ST_USAGE (an item that is empty, unknown or there twice, named), ST_NO_MEMORY. */
+enum status modelref_expand(const char *const *texts, size_t n, struct str_list *out,
+                            struct err *err);
+
+/* The same in place, of an option's list. */
+enum status modelref_expand_list(struct str_list *list, struct err *err);
 
 /* Quantise it while loading, as --quant asks: text becomes PATH:QUANT. quant NULL
  * changes nothing. Error: ST_USAGE (unknown, or the name says one already). */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/model/modelref.h"
 #include "harness/result/quality_rows.h"
 
 #define ALL_THREADS_DENSE 8 /* up to here every count; beyond, steps of a third */
@@ -85,17 +86,25 @@ enum status sweep_settings_init(struct sweep_settings *s, const struct topology 
 enum status sweep_set_models(struct sweep_settings *s, const char *const *texts,
                              size_t n, const char *what, struct err *err)
 {
-    if (!n || n > SWEEP_MAX_MODELS)
-        return err_set(err, ST_USAGE, "%s: %zu models; 1 to %d are possible", what, n,
-                       SWEEP_MAX_MODELS);
-    free_models(s);
-    for (size_t i = 0; i < n; i++) {
-        s->models[i] = strdup(texts[i]);
+    struct str_list all;
+    enum status st = modelref_expand(texts, n, &all, err);
+
+    if (st)
+        return st;
+    if (!all.n || all.n > SWEEP_MAX_MODELS)
+        st = err_set(err, ST_USAGE, "%s: %zu models; 1 to %d are possible", what, all.n,
+                     SWEEP_MAX_MODELS);
+    else
+        free_models(s);
+    for (size_t i = 0; i < all.n && st == ST_OK; i++) {
+        s->models[i] = strdup(all.v[i]);
         if (!s->models[i])
-            return err_set(err, ST_NO_MEMORY, "no memory for %zu models", n);
-        s->n_models++;
+            st = err_set(err, ST_NO_MEMORY, "no memory for %zu models", all.n);
+        else
+            s->n_models++;
     }
-    return ST_OK;
+    free(all.v);
+    return st;
 }
 
 /* Up to the recommended number, and where there are second hyperthreads once with all

@@ -78,7 +78,7 @@ grep -c '"kind": "quality"' out.json | grep -qx 5 || fail "json: $(cat out.json)
 [ "$(find cache/quality -name '*.ref' | wc -l)" = 1 ] || fail "no predictions kept"
 
 # ---- quantised while loading: on these chunks the types lose in the order of their bits
-"$BENCH" quality -m "$model:Q2_K" -m "$model:Q4_0" -m "$model:Q8_0" --reference "$model" \
+"$BENCH" quality -m "$model:Q2_K,Q4_0" -m "$model:Q8_0" --reference "$model" \
     --chunks 12 -o types >out
 paste -d' ' <(column types/quality.csv model) <(column types/quality.csv quant) \
     <(column types/quality.csv file_bytes) | cut -d' ' -f1-3 >rows
@@ -140,6 +140,8 @@ refuse "no-such.txt" -m "$model" --text no-such.txt
 refuse "must be a file" -m "$model" --text -
 refuse "8 to 256 tokens" -m "$model" --ctx 512
 refuse "synthetic" -m nano:Q4_0
+refuse "has an empty item" -m "$model:Q4_0,"
+refuse "several models, and one is taken here" -m "$model" --reference "$model:Q4_0,Q8_0"
 refuse "no-such.gguf" -m no-such.gguf
 refuse "vocabulary" -m "$model" -m "$models/llama.gguf"
 refuse "kv-type" -m "$model" --kv-type q9

@@ -150,6 +150,23 @@ done
 cmp a b || fail "the order is not repeatable"
 ! cmp -s a c || fail "the order does not depend on the seed"
 
+# ---- a list of quantisations is a model for each, on the command line and in a configuration
+echo 'models: ["nano:Q4_K_M,Q8_0", nano:F16]' >list.yaml
+for from in "-m nano:Q4_K_M,Q8_0 -m nano:F16" "-c ./list.yaml"; do
+    "$BENCH" sweep $from --threads 1 --ctx 0 --prefill none --dry-run >out 2>err ||
+        fail "$from: $(cat err)"
+    [ "$(grep -o 'nano:[A-Z0-9_]*' out | sort -u | tr '\n' ' ')" = "nano:F16 nano:Q4_K_M nano:Q8_0 " ] ||
+        fail "$from: $(cat out)"
+done
+refused 2 "there is no quantisation 'Q9'" sweep -m nano:Q4_K_M,Q9 --dry-run
+refused 2 "'nano:Q4_0,,Q8_0' has an empty item" sweep -m nano:Q4_0,,Q8_0 --dry-run
+refused 2 "'nano:Q4_0,Q8_0' is several models, and one is taken here" decode -m nano:Q4_0,Q8_0
+refused 2 "as in nano:Q4_0" plan -m nano:Q4_0,Q8_0
+"$BENCH" synth nano Q4_0 -o "own,twin:Q4_0,Q8_0" >/dev/null
+"$BENCH" sweep -m "own,twin:Q4_0,Q8_0" --threads 1 --ctx 0 --prefill none --dry-run >out 2>err ||
+    fail "a name with commas: $(cat err)"
+rm "own,twin:Q4_0,Q8_0"
+
 # ---- mapped and packed weights side by side
 "$BENCH" sweep -m nano:Q4_K_M --threads 1 --ctx 8 --prefill 8 --weights mmap,packed -n 8 \
     -o both "${common[@]}" >out 2>err || fail "exit $?: $(cat err)"

@@ -49,6 +49,7 @@ tr '\n' ' ' <out | grep -qE "(Somebody else|The hypervisor) took [0-9]+ % of the
 
 # ---- refusals
 refused 2 "there is no shape" quick -m no-such-shape:Q4_0 --seconds 1
+refused 2 "names Q4_0 twice" quick -m nano:Q4_0,Q4_0 --seconds 1
 refused 2 "unexpected argument 'surplus'" quick surplus
 refused 2 "--seconds" quick --seconds 0
 limit=$("$BENCH" topo --json | "$python" -c 'import json, sys; print(json.load(sys.stdin)["memory"]["total_bytes"])')

@@ -211,9 +211,79 @@ static void a_cache_that_cannot_be_made_is_named(void **state)
     assert_non_null(strstr(err.msg, "--cache-dir"));
 }
 
+static void assert_expanded(const char *text, const char *const *want, size_t n)
+{
+    struct err err = ERR_INIT;
+    struct str_list all;
+
+    if (modelref_expand(&text, 1, &all, &err))
+        fail_msg("%s: %s", text, err.msg);
+    assert_int_equal(all.n, n);
+    for (size_t i = 0; i < n; i++)
+        assert_string_equal(all.v[i], want[i]);
+    free(all.v);
+}
+
+static void assert_refused(const char *text, const char *why)
+{
+    struct err err = ERR_INIT;
+    struct str_list all;
+
+    assert_int_equal(modelref_expand(&text, 1, &all, &err), ST_USAGE);
+    if (!strstr(err.msg, why))
+        fail_msg("%s: %s", text, err.msg);
+}
+
+static void a_model_may_have_a_list_of_quantisations(void **state)
+{
+    struct err err = ERR_INIT;
+    struct modelref ref;
+    struct str_list all;
+    const char *const texts[] = {"a:Q4_0,Q8_0", "b", "c:F16"};
+    char folder[80], file[80];
+
+    (void)state;
+    assert_expanded("nano:Q4_K_M,q8_0", (const char *[]){"nano:Q4_K_M", "nano:q8_0"},
+                    2);
+    assert_expanded(
+        "x/model-f16.gguf:Q4_K_M,Q8_0",
+        (const char *[]){"x/model-f16.gguf:Q4_K_M", "x/model-f16.gguf:Q8_0"}, 2);
+    assert_expanded("a,b:Q4_0", (const char *[]){"a,b:Q4_0"}, 1);
+    assert_expanded("a:b,c.gguf", (const char *[]){"a:b,c.gguf"}, 1);
+    assert_expanded("a,b", (const char *[]){"a,b"}, 1);
+    assert_int_equal(modelref_expand(texts, 3, &all, &err), ST_OK);
+    assert_int_equal(all.n, 4);
+    assert_string_equal(all.v[3], "c:F16");
+    free(all.v);
+    assert_int_equal(modelref_expand(NULL, 0, &all, &err), ST_OK);
+    assert_int_equal(all.n, 0);
+    free(all.v);
+
+    assert_refused("nano:Q4_0,", "'nano:Q4_0,' has an empty item");
+    assert_refused("nano:,Q4_0", "an empty item");
+    assert_refused("nano:Q4_0,,Q8_0", "an empty item");
+    assert_refused("nano:Q4_0,Q9_Z,Q8_0", "there is no quantisation 'Q9_Z'");
+    assert_refused("nano:Q4_0,Q8_0,q4_0", "names Q4_0 twice");
+    assert_int_equal(modelref_parse(&ref, "nano:Q4_0,Q8_0", NULL, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg,
+                           "several models, and one is taken here; name one of "
+                           "its quantisations, as in nano:Q4_0"));
+
+    /* what is there is itself */
+    snprintf(folder, sizeof folder, "%s/x:Q4_0,Q8_0", dir);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_expanded(folder, (const char *[]){folder}, 1);
+    rmdir(folder);
+    snprintf(file, sizeof file, "%s/one,two:Q4_0,Q8_0", dir);
+    fclose(fopen(file, "w"));
+    assert_expanded(file, (const char *[]){file}, 1);
+    unlink(file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_model_may_have_a_list_of_quantisations),
         cmocka_unit_test(a_file_is_itself),
         cmocka_unit_test(a_synthetic_model_is_made_once),
         cmocka_unit_test(the_cache_directory_follows_the_environment),
