@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * chart_files.c - gnuplot in a folder of its own, the files of a chart, its templates
+ * chart_files.c - gnuplot in a folder of its own or our own SVG, the files of a chart,
+ * its templates
  */
 #include "harness/base/chart_files.h"
 
@@ -20,9 +21,12 @@
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/program.h"
+#include "harness/base/progress.h"
 #include "harness/base/textfile.h"
+#include "harness/draw/draw.h"
 
 #define TEMPLATE_MAX_BYTES ((size_t)1 << 20)
+#define CHART_MAX_BYTES    ((size_t)1 << 28) /* of a script or its data */
 
 #define NOT_STARTED 127 /* exit code of a child that could not start gnuplot */
 
@@ -204,13 +208,86 @@ static void read_complaint(int fd, char *buf, size_t cap)
     }
 }
 
-static enum status not_installed(const char *again, struct err *err)
+/* ---- without gnuplot ---------------------------------------------------------------
+ */
+
+/* Once for all charts of a process: where apt is gnuplot can be had, elsewhere (an
+ * image, a root of the static program alone) the folder goes to where it is. */
+static void print_how_to_get_png(const char *dir, const char *name, const char *again)
 {
-    return err_set(err, ST_UNSUPPORTED,
-                   "gnuplot is not installed, so no charts were drawn; install it "
-                   "(apt-get install gnuplot-nox) and run `%.250s`",
-                   again);
+    static bool has_printed;
+    char program[PATH_MAX], text[PATH_MAX + 300];
+
+    if (has_printed)
+        return;
+    has_printed = true;
+    snprintf(text, sizeof text,
+             "gnuplot is not installed, so charts are SVG only; for PNG ");
+    if (program_find(program, sizeof program, "apt-get"))
+        text_append(text, sizeof text,
+                    "install it (apt-get install gnuplot-nox) and run `%s`", again);
+    else
+        text_append(text, sizeof text,
+                    "copy %s to a machine with gnuplot and run `gnuplot %s.gp` there, "
+                    "the same for each chart",
+                    format_path(dir).text, name);
+    message_print(text);
 }
+
+/* A chart's file as a text that ends in 0. */
+static enum status read_beside(const char *dir, const char *name, const char *ending,
+                               char **text, struct err *err)
+{
+    char path[4096], *read = NULL;
+    size_t len = 0;
+
+    snprintf(path, sizeof path, "%s/%s.%s", dir, name, ending);
+    const enum status st = textfile_read(path, CHART_MAX_BYTES, &read, &len, err);
+    char *ended = st ? NULL : realloc(read, len + 1);
+
+    if (!ended) {
+        free(st ? NULL : read);
+        return err_set(err, st ? st : ST_NO_MEMORY, "no memory for %s", path);
+    }
+    ended[len] = '\0';
+    *text = ended;
+    return ST_OK;
+}
+
+/* dir/<name>.svg by our own writer; a PNG of an earlier run would show other data. */
+static enum status draw_alone(const char *dir, const char *name, const char *again,
+                              struct err *err)
+{
+    char *script = NULL, *data = NULL, png[4096];
+    struct err why = ERR_INIT;
+    struct chart_file c;
+    FILE *f = NULL;
+    enum status st = read_beside(dir, name, "gp", &script, err);
+
+    if (st == ST_OK)
+        st = read_beside(dir, name, "csv", &data, err);
+    if (st == ST_OK && !(f = chart_file_create(&c, dir, name, "svg", err)))
+        st = err->code;
+    if (f && draw_svg(script, data, f, &why)) {
+        newfile_abort(&c.file);
+        st = err_set(err, why.code == ST_INPUT ? ST_UNSUPPORTED : why.code,
+                     "gnuplot is not installed, and without it %.200s/%.100s.gp: %s",
+                     dir, name, why.msg);
+    } else if (f) {
+        st = chart_file_finish(&c, err);
+    }
+    free(script);
+    free(data);
+    if (st)
+        return st;
+    snprintf(png, sizeof png, "%s/%s.png", dir, name);
+    unlink(png);
+    print_how_to_get_png(dir, name, again);
+    return ST_OK;
+}
+
+/* ---- with gnuplot ------------------------------------------------------------------
+ */
 
 static enum status run(const char *program, const struct scratch *s, const char *again,
                        struct err *err)
@@ -238,7 +315,7 @@ static enum status run(const char *program, const struct scratch *s, const char 
     if (interrupted()) /* the signal reached gnuplot, too */
         return err_set(err, ST_INTERRUPTED, "interrupted");
     if (WIFEXITED(rc) && WEXITSTATUS(rc) == NOT_STARTED)
-        return not_installed(again, err);
+        return draw_alone(s->dir_path, s->name, again, err);
     if (WIFSIGNALED(rc))
         return err_set(err, ST_IO, "gnuplot was ended by signal %d drawing %.100s/%s",
                        WTERMSIG(rc), s->dir_path, script);
@@ -256,7 +333,7 @@ enum status gnuplot_draw(const char *dir, const char *name, const char *again,
     if (interrupted())
         return err_set(err, ST_INTERRUPTED, "interrupted");
     if (!program_find(program, sizeof program, "gnuplot"))
-        return not_installed(again, err);
+        return draw_alone(dir, name, again, err);
     st = scratch_open(&s, dir, name, err);
     if (st == ST_OK)
         st = run(program, &s, again, err);

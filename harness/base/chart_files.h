@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * chart_files.h - the files of a chart, <name>.csv, .gp, .svg and .png in a directory,
- * and drawing it with gnuplot
+ * and drawing it: with gnuplot or, where there is none, as SVG (harness/draw)
  *
  * The script consists of settings followed by the templates plots/style.gp and
  * plots/<form>.gp, so that `gnuplot <name>.gp` there redraws it.
@@ -76,10 +76,11 @@ void chart_files_remove(const char *dir, const char *name);
  * it draws in a folder that nobody else may enter, made for it beside the results, and
  * what it has drawn is renamed. */
 
-/* Draws dir/<name>.gp with its dir/<name>.csv as dir/<name>.svg and .png. again: the
- * command that redraws the chart. Errors: ST_UNSUPPORTED (no gnuplot; the message says
- * how to install it), ST_IO (gnuplot failed, with its first message; a file could not
- * be read or written). */
+/* Draws dir/<name>.gp with its dir/<name>.csv as dir/<name>.svg and .png. Without
+ * gnuplot: as .svg alone, and the first time a line on stderr says how to get PNG. again:
+ * the command that redraws the chart. Errors: ST_UNSUPPORTED (no gnuplot, and a template
+ * of the user has what draw.h does not know), ST_IO (gnuplot failed, with its first
+ * message; a file could not be read or written). */
 enum status gnuplot_draw(const char *dir, const char *name, const char *again,
                          struct err *err);
 

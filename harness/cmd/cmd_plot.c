@@ -25,8 +25,9 @@ static const struct opt_usage usage = {
         "DIR`), speed against divergence from the reference. Of `bench load -o DIR`: "
         "throughput against latency, throughput by number of users, and times to the "
         "first token. Each chart is an SVG "
-        "and a PNG beside its CSV and gnuplot script; `gnuplot decode_context.gp` "
-        "in DIR redraws it after an edit. Requires gnuplot.",
+        "and a PNG next to its CSV and gnuplot script; `gnuplot decode_context.gp` "
+        "in DIR redraws it after an edit. Without gnuplot the same charts are drawn "
+        "as SVG only.",
     .example = "bench plot results/myhost-20260115T101500Z",
     .no_kernels = true,
 };

@@ -32,8 +32,8 @@ struct gate_report_paths {
     const char *chart;                                 /* a directory */
 };
 
-/* Writes what has a path, the chart last. Errors: ST_IO; ST_UNSUPPORTED (no gnuplot:
- * all the rest is written). */
+/* Writes what has a path, the chart last. Errors: ST_IO; ST_UNSUPPORTED (the
+ * chart cannot be drawn: all the rest is written). */
 enum status gate_report_write(const struct gate_result *r,
                               const struct gate_report_paths *p, struct err *err);
 
@@ -88,8 +88,8 @@ void gate_annotations_write(FILE *f, const struct gate_result *r);
 /* ---- chart (gate_forest.c)
  * ----------------------------------------------------------- */
 
-/* gate_forest.csv, .gp, .svg and .png into dir; none where no metric has an effect.
- * Errors: ST_IO, ST_UNSUPPORTED (no gnuplot, no template). */
+/* gate_forest.csv, .gp, .svg and, with gnuplot, .png into dir; none where no metric has
+ * an effect. Errors: ST_IO, ST_UNSUPPORTED (no template). */
 enum status gate_forest_draw(const struct gate_result *r, const char *dir,
                              struct err *err);
 

@@ -62,7 +62,7 @@ enum status load_found_print(FILE *f, const struct load_found *found,
 json_t *load_found_json(const struct load_found *found, const struct load_plan *plan,
                         struct err *err);
 
-/* Draws the charts (users.h) of the directory; says where, or that there is no gnuplot,
+/* Draws the charts (users.h) of the directory; says where, or why there are none,
  * on f (NULL: nowhere) and stderr. Errors: those of users_charts(). */
 enum status load_found_draw(FILE *f, const struct load_found *found,
                             const struct load_plan *plan, struct err *err);

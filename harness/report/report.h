@@ -18,10 +18,10 @@
 #include "harness/result/report_rows.h"
 #include "harness/result/row.h"
 
-/* Draw every chart that the rows of dir/sweep.csv can fill, as SVG and PNG, with
- * the .gp file that made them, into dir. Uses gnuplot and the templates in plots/.
- * Errors: ST_CHECK (no chart has a figure), ST_UNSUPPORTED (no gnuplot; the way out),
- * ST_IO, ST_INPUT, ST_INTERRUPTED. */
+/* Draw every chart that the rows of dir/sweep.csv can fill, as SVG and (with gnuplot)
+ * PNG, with the .gp file that made them, into dir. Uses the templates in plots/.
+ * Errors: ST_CHECK (no chart has a figure), ST_UNSUPPORTED (no template, or one of the
+ * user's that only gnuplot reads), ST_IO, ST_INPUT, ST_INTERRUPTED. */
 enum status report_charts(const char *dir, struct err *err);
 
 /* Fill every chart of picked rows and give it to use(); c is released afterwards, also

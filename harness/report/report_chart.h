@@ -95,7 +95,7 @@ const char *chart_roof(const struct chart *c);
 
 /* Write the files and run gnuplot. A chart without a single figure is not drawn,
  * and its files of an earlier run are removed. Errors: ST_INTERRUPTED, ST_IO,
- * ST_UNSUPPORTED (no gnuplot or no templates). */
+ * ST_UNSUPPORTED (no templates). */
 enum status chart_draw(struct chart *c, const char *dir, struct err *err);
 
 void chart_free(struct chart *c);

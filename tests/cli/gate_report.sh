@@ -148,7 +148,8 @@ if command -v gnuplot >/dev/null; then
 fi
 rm -f same/gate_forest.*
 PATH=/nowhere "$BENCH" gate --report same >out 2>err || [ $? = 1 ] || fail "without gnuplot: $(cat err)"
-grep -q "no chart: gnuplot is not installed" out || fail "without gnuplot: $(cat out)"
+grep -q "gnuplot is not installed, so charts are SVG only" err || fail "without gnuplot: $(cat err)"
+grep -q "</svg>" same/gate_forest.svg && [ ! -e same/gate_forest.png ] || fail "no SVG: $(ls same)"
 
 # ---- what is no result
 refused 2 "cannot open nowhere/such/gate.json" gate --report nowhere/such

@@ -25,12 +25,37 @@ refused() {
     [ ! -s out ] || fail "'$*' printed something: $(cat out)"
 }
 
-# draws_again FOLDER CHART: its script draws it once more, and gnuplot has nothing to say
+# draws_again FOLDER CHART: its script draws it once more, gnuplot has nothing to say, and
+# without gnuplot we draw the same
 draws_again() {
+    local places=
     rm "$1/$2.svg"
     (cd "$1" && gnuplot "$2.gp") >said 2>&1 || fail "$2.gp: $(cat said)"
     [ ! -s said ] || fail "gnuplot about $2.gp: $(cat said)"
     grep -q "</svg>" "$1/$2.svg" || fail "$2.svg is not whole"
+    command -v python3 >/dev/null || return 0
+    "$DRAW_CHART" "$1/$2" own.svg 2>said || fail "drawn without gnuplot: $(cat said)"
+    # gnuplot leaves blanks in a key that it places itself
+    ! grep -q keyentry "$1/$2.gp" || grep -q "set key at" "$1/$2.gp" || places=texts
+    python3 "$SRC/tests/cli/same_charts.py" own.svg "$1/$2.svg" $places >said 2>&1 ||
+        fail "drawn without gnuplot, $2: $(cat said)"
+}
+
+# draws_alone FOLDER COMMAND...: without gnuplot it draws the charts of the folder as SVG,
+# and says how to get PNG
+draws_alone() {
+    local folder=$1 found=no code=0
+    shift
+    rm -f "$folder"/*.svg
+    PATH=/nowhere "$@" >out 2>err </dev/null || code=$?
+    [ $code = 0 ] || fail "$* without gnuplot ended with $code: $(cat err)"
+    [ "$(grep -c "gnuplot is not installed, so charts are SVG only; for PNG " err)" = 1 ] ||
+        fail "$* without gnuplot: not one hint: $(cat err)"
+    for svg in "$folder"/*.svg; do
+        tail -n 1 "$svg" | grep -qx "</svg>" && [ ! -e "${svg%.svg}.png" ] || fail "$svg"
+        found=yes
+    done
+    [ $found = yes ] || fail "$* drew nothing without gnuplot: $(ls "$folder")"
 }
 
 # with_budget SECONDS COMMAND...: COMMAND with that --budget, and again with twice as much

@@ -162,11 +162,21 @@ awk -F, -v OFS=, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "status") $i = "
     nothing/sweep.csv >> nothing/sweep.csv
 refused 1 "there is nothing to draw: no point in nothing has a figure" plot nothing
 
-if ! command -v gnuplot > /dev/null; then
-    cp "$sweep/sweep.csv" .
-    refused 3 "gnuplot is not installed" plot .
-    exit 0
-fi
+mkdir drawn
+cp "$sweep/sweep.csv" drawn
+draws_alone drawn "$BENCH" plot drawn
+grep -q ">Decode speed by context depth" drawn/decode_context.svg || fail "$(cat drawn/decode_context.svg)"
+# a template of the user that we do not know: what, where, and no half chart
+mkdir own
+cp "$SRC"/plots/*.gp own
+echo "set hidden3d" >>own/memory.gp
+rm drawn/memory.svg
+code=0
+SLMBENCH_PLOTS=$PWD/own PATH=/nowhere "$BENCH" plot drawn >out 2>err || code=$?
+[ $code = 3 ] && grep -q "gnuplot is not installed, and without it drawn/memory.gp: .*hidden3d" err ||
+    fail "an own template: $code: $(cat err)"
+[ ! -e drawn/memory.svg ] || fail "half a chart stays"
+command -v gnuplot > /dev/null || exit 0
 # A model's name cannot break out of the script; every chart can be drawn again.
 mkdir odd
 sed "s/yi-1.5-9b/it's \`touch broken\` {x}_y/" "$sweep/sweep.csv" > odd/sweep.csv

@@ -52,19 +52,23 @@ mkdir empty
 [ "$(wc -l <swept/sweep.csv)" -gt 4 ] || fail "rows are missing: $(cat swept/sweep.csv)"
 ! grep -q '^speculate.*failed' swept/sweep.csv || fail "the text inside: $(cat swept/sweep.csv)"
 
-# Charts are drawn with the templates inside; without gnuplot tables and a hint remain.
+# Charts are drawn with the templates inside; without gnuplot as SVG, with a hint.
 if command -v gnuplot >/dev/null; then
     "$BENCH" plot swept >out 2>err || fail "plot: $(cat err)"
     ls swept/*.svg >/dev/null || fail "no chart: $(ls swept)"
+    [ ! -s err ] || fail "a hint where there is gnuplot: $(cat err)"
 fi
-code=0
-PATH=$PWD/empty "$BENCH" plot swept >out 2>err || code=$?
-[ $code = 3 ] || fail "plot without gnuplot ended with $code"
-grep -q "gnuplot is not installed" err || fail "no hint: $(cat err)"
-PATH=$PWD/empty "$BENCH" sweep -c quick --launches 1 --max-launches 1 --no-probe -t 1 -o bare \
-    --cache-dir cache >out 2>err || fail "sweep without gnuplot: $(cat err)"
-grep -q "gnuplot is not installed" out err || fail "a sweep gives no hint: $(cat out err)"
+draws_alone swept "$BENCH" plot swept
+grep -q "copy swept to a machine with gnuplot and run \`gnuplot .*\.gp\` there" err ||
+    fail "no hint: $(cat err)"
+draws_alone bare "$BENCH" sweep -c quick --launches 1 --max-launches 1 --no-probe -t 1 -o bare \
+    --cache-dir cache
 [ -s bare/sweep.csv ] || fail "no table without gnuplot"
+printf '#!/bin/sh\n' >empty/apt-get
+chmod +x empty/apt-get
+PATH=$PWD/empty "$BENCH" plot swept >out 2>err || fail "plot: $(cat err)"
+grep -q "install it (apt-get install gnuplot-nox) and run \`bench plot swept\`" err ||
+    fail "no hint of apt: $(cat err)"
 
 # ---- before what is inside: installed, beside the program, the user's, and two variables
 own() { # FOLDER NAME: a shape of that name
