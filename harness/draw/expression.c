@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
 #include "harness/draw/state.h"
 
 #define MAX_DEPTH     64 /* of calls and brackets */
@@ -95,178 +94,6 @@ void draw_skip_statement(struct draw *d)
     d->p += strcspn(d->p, "\n;");
 }
 
-const char *draw_copy(struct draw *d, const char *text, size_t len)
-{
-    char *to = arena_take(&d->arena, len + 1);
-
-    if (!to) {
-        err_set(d->err, ST_NO_MEMORY, "no memory for the texts of a chart");
-        return "";
-    }
-    memcpy(to, text, len);
-    to[len] = '\0';
-    return to;
-}
-
-int draw_length(const char *text)
-{
-    int n = 0;
-
-    for (; *text; text++)
-        n += (*text & 0xc0) != 0x80;
-    return n;
-}
-
-/* ---- texts ------------------------------------------------------------------------
- */
-
-/* d->p is behind the opening quote. */
-static struct value read_text(struct draw *d, char quote)
-{
-    const char *from = d->p;
-    char *to = arena_take(&d->arena, strcspn(from, "\n") + 1);
-    size_t n = 0;
-
-    if (!to) {
-        err_set(d->err, ST_NO_MEMORY, "no memory for the texts of a chart");
-        return value_text("");
-    }
-    for (; *d->p && *d->p != '\n'; d->p++) {
-        char c = *d->p;
-
-        if (c == quote && !(quote == '\'' && d->p[1] == quote)) {
-            d->p++;
-            to[n] = '\0';
-            return value_text(to);
-        }
-        if (c == quote) /* two single ones are one */
-            d->p++;
-        if (c == '\\' && quote == '"' && d->p[1]) {
-            c = *++d->p;
-            c = c == 'n' ? ' ' : c;
-        }
-        to[n++] = c == '\v' ? ' ' : c;
-    }
-    draw_fail(d, "a text has no end");
-    return value_text("");
-}
-
-static const char *to_text(struct draw *d, struct value v)
-{
-    char text[40];
-    const int n =
-        v.kind == VALUE_TEXT
-            ? 0
-            : snprintf(text, sizeof text, v.kind == VALUE_INTEGER ? "%.0f" : "%g", v.v);
-
-    return v.kind == VALUE_TEXT ? v.text : draw_copy(d, text, (size_t)n);
-}
-
-/* "%", flags, a width and a precision of two digits at most, and one letter. */
-static bool is_conversion(const char *spec, size_t len)
-{
-    const char *c = spec + 1;
-    size_t n;
-
-    c += strspn(c, "+- #0");
-    c += n = strspn(c, "0123456789");
-    if (n > 2)
-        return false;
-    if (*c == '.') {
-        c++;
-        c += n = strspn(c, "0123456789");
-    }
-    return n <= 2 && c == spec + len - 1 && len < 16;
-}
-
-/* One conversion, whose letter is its last, to f. */
-static void put_one(FILE *f, const char *spec, size_t len, struct value v,
-                    const char *text)
-{
-    char own[24];
-    const char kind = spec[len - 1];
-
-    if (!is_conversion(spec, len))
-        return;
-    memcpy(own, spec, len - 1);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    if (strchr("dixX", kind)) {
-        memcpy(own + len - 1, (char[]){'l', 'l', kind, 0}, 4);
-        fprintf(f, own, (long long)fmax(-9e18, fmin(9e18, value_number(v))));
-    } else if (kind == 's') {
-        memcpy(own + len - 1, "s", 2);
-        fprintf(f, own, text);
-    } else {
-        memcpy(own + len - 1, (char[]){kind, 0}, 2);
-        fprintf(f, own, value_number(v));
-    }
-#pragma GCC diagnostic pop
-}
-
-static const char *format_values(struct draw *d, const char *format,
-                                 const struct value *v, int n)
-{
-    char *text = NULL;
-    size_t len = 0;
-    FILE *f = open_memstream(&text, &len);
-    int at = 0;
-
-    if (!f) {
-        err_set(d->err, ST_NO_MEMORY, "no memory for the texts of a chart");
-        return "";
-    }
-    for (; *format; format++) {
-        const size_t spec = 1 + strcspn(format + 1, "dixXfFgGeEs%") + 1;
-
-        if (*format != '%') {
-            fputc(*format, f);
-        } else if (format[1] == '%' || !format[1]) {
-            fputc('%', f);
-            format += format[1] == '%';
-        } else if (spec <= strlen(format)) {
-            const struct value one = at < n ? v[at] : value_integer(0);
-
-            at++;
-            put_one(f, format, spec, one, to_text(d, one));
-            format += spec - 1;
-        }
-    }
-    fclose(f);
-    const char *own = draw_copy(d, text ? text : "", len);
-    free(text);
-    return own;
-}
-
-const char *draw_format(struct draw *d, const char *format, double v)
-{
-    return format_values(d, format, &(struct value){.kind = VALUE_REAL, .v = v}, 1);
-}
-
-static struct value word_of(struct draw *d, const char *text, double wanted)
-{
-    for (int at = 1;; at++) {
-        text += strspn(text, " ");
-        const size_t len = strcspn(text, " ");
-
-        if (!len)
-            return value_text("");
-        if (at == (int)wanted)
-            return value_text(draw_copy(d, text, len));
-        text += len;
-    }
-}
-
-static int count_words(const char *text)
-{
-    int n = 0;
-
-    for (size_t len; text += strspn(text, " "), (len = strcspn(text, " ")) > 0;
-         text += len)
-        n++;
-    return n;
-}
-
 /* ---- data -------------------------------------------------------------------------
  */
 
@@ -288,7 +115,7 @@ static const char *cell_of(struct draw *d, struct value which)
     return "";
 }
 
-static struct value column_of(struct draw *d, struct value which)
+struct value draw_column(struct draw *d, struct value which)
 {
     char *end;
 
@@ -335,14 +162,6 @@ static bool call_number(const char *name, double v, struct value *to)
         *to = value_real(v);
     else if (!strcmp(name, "floor"))
         *to = value_integer(floor(v));
-    else if (!strcmp(name, "ceil"))
-        *to = value_integer(ceil(v));
-    else if (!strcmp(name, "abs"))
-        *to = value_real(fabs(v));
-    else if (!strcmp(name, "sqrt"))
-        *to = value_real(sqrt(v));
-    else if (!strcmp(name, "exp"))
-        *to = value_real(exp(v));
     else if (!strcmp(name, "log"))
         *to = value_real(log(v));
     else if (!strcmp(name, "log10"))
@@ -363,23 +182,24 @@ static struct value call(struct draw *d, const char *name, const struct value *v
     if (n == 1 && call_number(name, value_number(v[0]), &result))
         return result;
     if (!strcmp(name, "sprintf") && n > 0)
-        return value_text(format_values(d, to_text(d, v[0]), v + 1, n - 1));
+        return value_text(draw_format_values(d, draw_to_text(d, v[0]), v + 1, n - 1));
     if (!strcmp(name, "atan2") && n == 2)
         return value_real(atan2(value_number(v[0]), value_number(v[1])));
     if (!strcmp(name, "strlen") && n == 1)
-        return value_integer(draw_length(to_text(d, v[0])));
+        return value_integer(draw_length(draw_to_text(d, v[0])));
     if (!strcmp(name, "word") && n == 2)
-        return word_of(d, to_text(d, v[0]), value_number(v[1]));
+        return draw_word(d, draw_to_text(d, v[0]), value_number(v[1]));
     if (!strcmp(name, "words") && n == 1)
-        return value_integer(count_words(to_text(d, v[0])));
+        return value_integer(draw_count_words(draw_to_text(d, v[0])));
     if (!strcmp(name, "column") && n == 1)
-        return column_of(d, v[0]);
+        return draw_column(d, v[0]);
     if (!strcmp(name, "strcol") && n == 1)
         return value_text(cell_of(d, v[0]));
     if (!strcmp(name, "exists") && n == 1)
-        return value_integer(variable_find(&d->variables, to_text(d, v[0])) != NULL);
+        return value_integer(variable_find(&d->variables, draw_to_text(d, v[0])) !=
+                             NULL);
     if (!strcmp(name, "value") && n == 1 &&
-        (own = variable_find(&d->variables, to_text(d, v[0]))))
+        (own = variable_find(&d->variables, draw_to_text(d, v[0]))))
         return own->v;
     snprintf(what, sizeof what, "there is no function %s() of %d arguments", name, n);
     draw_fail(d, what);
@@ -478,7 +298,7 @@ static struct value operand(struct draw *d)
         return value_integer(0);
     if (c == '\'' || c == '"') {
         d->p++;
-        return read_text(d, c);
+        return draw_read_text(d, c);
     }
     if (c == '(') {
         d->p++;
@@ -551,7 +371,7 @@ static struct value arithmetic(struct draw *d, char op, struct value a, struct v
     double v = op == '+' ? x + y : op == '-' ? x - y : x * y;
 
     if (op == '.') {
-        const char *left = to_text(d, a), *right = to_text(d, b);
+        const char *left = draw_to_text(d, a), *right = draw_to_text(d, b);
         char *to = arena_take(&d->arena, strlen(left) + strlen(right) + 1);
 
         if (!to)
@@ -582,9 +402,9 @@ static struct value apply(struct draw *d, const char *op, struct value a,
     case '!':
         return value_integer(x != y);
     case 'e':
-        return value_integer(!strcmp(to_text(d, a), to_text(d, b)));
+        return value_integer(!strcmp(draw_to_text(d, a), draw_to_text(d, b)));
     case 'n':
-        return value_integer(strcmp(to_text(d, a), to_text(d, b)) != 0);
+        return value_integer(strcmp(draw_to_text(d, a), draw_to_text(d, b)) != 0);
     case '<':
         return value_integer(op[1] ? x <= y : x < y);
     case '>':
@@ -656,5 +476,5 @@ double draw_number(struct draw *d)
 
 const char *draw_text(struct draw *d)
 {
-    return to_text(d, draw_value(d));
+    return draw_to_text(d, draw_value(d));
 }

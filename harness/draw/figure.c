@@ -107,7 +107,8 @@ static void put_key(struct draw *d)
 {
     const struct key_size k = key_size(d);
     struct style text = draw_style(d);
-    double x = d->width - character(d) - k.column, y = (d->top + d->bottom - k.height) / 2;
+    double x = d->width - character(d) - k.column,
+           y = (d->top + d->bottom - k.height) / 2;
 
     if (d->key.is_placed) {
         x = place_x(d, &d->key.at);
@@ -322,15 +323,21 @@ static void put_color_box(struct draw *d)
         canvas_rectangle(d, x, bottom - height * (i + 1) / N_SHADES, width,
                          height / N_SHADES + 0.3, &s);
     }
+    s.is_filled = false;
+    s.has_border = true;
+    s.border = d->border_style.color;
+    canvas_rectangle(d, x, bottom - height, width, height, &s);
     s = draw_style(d);
     s.color = 0x333333;
     s.font_size = d->color_font_size;
-    for (double v = d->color_min; d->color_step > 0 && v <= d->color_max;
-         v += d->color_step)
-        canvas_text(d, x + width + character(d),
-                    bottom -
-                        height * (v - d->color_min) / (d->color_max - d->color_min),
-                    &s, draw_format(d, d->color_format, v));
+    for (int i = 0; i < 100 && d->color_step > 0; i++) {
+        const double at = i * d->color_step / (d->color_max - d->color_min);
+
+        if (!(at <= 1))
+            break;
+        canvas_text(d, x + width + character(d), bottom - height * at, &s,
+                    draw_format(d, d->color_format, d->color_min + i * d->color_step));
+    }
 }
 
 /* ---- all

@@ -34,20 +34,7 @@ static struct value evaluate(struct draw *d, const char *item)
     struct value v = draw_value(d);
 
     d->p = p;
-    if (is_expression || d->err->code)
-        return v;
-    /* a column by its name or number */
-    char *end;
-    const char *cell = "";
-
-    if (v.kind != VALUE_TEXT)
-        cell = v.v >= 1 && v.v <= d->n_columns ? d->row[(int)v.v - 1] : "";
-    for (int i = 0; v.kind == VALUE_TEXT && i < d->n_columns; i++)
-        if (!strcmp(d->column[i], v.text))
-            cell = d->row[i];
-    const double number = strtod(cell, &end);
-
-    return value_real(end == cell || *end ? NAN : number);
+    return is_expression || d->err->code ? v : draw_column(d, v);
 }
 
 static size_t count_points(const struct draw *d, const struct element *e)
@@ -340,6 +327,8 @@ static void element(struct draw *d)
 
     take_source(d, &e);
     take_form(d, &e);
+    if (!strcmp(e.form, "labels"))
+        e.style.anchor = ANCHOR_CENTER;
     while (!draw_ends(d) && *d->p != ',' && draw_take_style(d, &e.style))
         ;
     if (d->err->code || d->skip)

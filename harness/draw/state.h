@@ -160,7 +160,8 @@ struct draw_loop {
     double next, last, step;
 };
 
-/* ---- reading (expression.c) -------------------------------------------------------
+/* ---- reading and evaluating (expression.c)
+ * -------------------------------------------------------
  */
 
 /* Sets the error "<what>, line N of the chart's script"; what has at most 200 bytes. */
@@ -177,9 +178,23 @@ void draw_skip_statement(struct draw *d);
 struct value draw_value(struct draw *d);
 double draw_number(struct draw *d);
 const char *draw_text(struct draw *d); /* never NULL */
-/* printf() of one number for an axis. */
-const char *draw_format(struct draw *d, const char *format, double v);
+
+/* The figure in a column, by name or number, of the row that is evaluated. */
+struct value draw_column(struct draw *d, struct value which);
+
+/* ---- texts (text.c) ----------------------------------------------------------------
+ */
+
+/* d->p is behind the opening quote. */
+struct value draw_read_text(struct draw *d, char quote);
 const char *draw_copy(struct draw *d, const char *text, size_t len);
+const char *draw_to_text(struct draw *d, struct value v);
+/* sprintf(), and of one number for an axis. */
+const char *draw_format_values(struct draw *d, const char *format,
+                               const struct value *v, int n);
+const char *draw_format(struct draw *d, const char *format, double v);
+struct value draw_word(struct draw *d, const char *text, double wanted);
+int draw_count_words(const char *text);
 /* Characters of UTF-8. */
 int draw_length(const char *text);
 

@@ -111,6 +111,7 @@ if most:
 print(json.dumps({"context": {"cpu_model": "AMD EPYC 9R14         ", "num_cpus": 2},
                   "benchmarks": rows}))
 PY
+    draws_alone $size "$BENCH" kernels --from $size.json -o $size
     "$BENCH" kernels --from $size.json -o $size >said || fail "$size: $(cat said)"
     command -v gnuplot >/dev/null || continue
     for chart in kernels_roofline kernels_heatmap; do

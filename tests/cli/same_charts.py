@@ -7,6 +7,7 @@
 # Both have the same size and the same texts, with the same anchors, and each text stands
 # within FAR of its place in the other; the most distant one is printed. "texts": places
 # may differ: gnuplot leaves blanks in a key for entries that a loop has not made.
+import math
 import re
 import sys
 import xml.etree.ElementTree as tree
@@ -20,12 +21,15 @@ def size_of(root):
 
 
 def place_of(element):
-    """Where it stands, after a translation and, for turned texts, a rotation."""
-    move = re.search(r"translate\(([-\d.]+),\s*([-\d.]+)\)", element.get("transform") or "")
+    """Where it stands, after a translation and a rotation."""
+    how = element.get("transform") or ""
+    move = re.search(r"translate\(([-\d.]+),\s*([-\d.]+)\)", how)
+    turn = re.search(r"rotate\(([-\d.]+)", how)
+    angle = math.radians(float(turn.group(1))) if turn else 0.0
     x, y = (float(v) for v in move.groups()) if move else (0.0, 0.0)
-    if re.search(r"rotate\((-90|270)", element.get("transform") or ""):
-        return x + float(element.get("y") or 0), y
-    return x + float(element.get("x") or 0), y + float(element.get("y") or 0)
+    own = [float(element.get(k) or 0) for k in "xy"]
+    return (x + own[0] * math.cos(angle) - own[1] * math.sin(angle),
+            y + own[0] * math.sin(angle) + own[1] * math.cos(angle))
 
 
 def texts_of(root):

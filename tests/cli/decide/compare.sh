@@ -137,6 +137,8 @@ cp "${machines[0]}"/sweep.csv 'a|b'
 grep -qF '| a\|b | unknown CPU |' odd.md || fail "a name is markup: $(cat odd.md)"
 
 # The chart.
+draws_alone alone "$BENCH" compare "${machines[@]}" -o alone
+grep -q ">What an answer costs, and how fast it comes<" alone/cost_speed.svg || fail "no title"
 if command -v gnuplot > /dev/null; then
     "$BENCH" compare "${machines[@]}" -o charts > /dev/null 2> said || fail "$(cat said)"
     for ending in csv gp svg png; do
