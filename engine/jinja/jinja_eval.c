@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * jinja_eval.c - values of expressions
+ *
+ * As in Python, with Jinja's undefined value for what is missing: it prints as nothing,
+ * is false and has no elements; to use it otherwise is an error.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "engine/jinja/jinja_impl.h"
+
+static void fail_undefined(struct run *r, const struct jv *v) __attribute__((noreturn));
+
+static void fail_undefined(struct run *r, const struct jv *v)
+{
+    run_fail(r, "'%.*s' is undefined", v->s.n < 80 ? (int)v->s.n : 80, v->s.p);
+}
+
+/* ---- names, members, elements
+ * ---------------------------------------------------------- */
+
+static struct jv lookup(struct run *r, const char *name)
+{
+    for (const struct scope *s = r->scope; s; s = s->parent)
+        for (const struct binding *b = s->first; b; b = b->next) {
+            r->steps++;
+            if (b->name == name)
+                return b->value;
+        }
+    return jv_undefined(name, strlen(name));
+}
+
+struct jv get_attribute(struct run *r, const struct jv *of, const char *name, size_t n)
+{
+    const struct jv *member = NULL;
+    struct jv method;
+
+    if (of->kind == JV_UNDEFINED)
+        fail_undefined(r, of);
+    if (of->kind == JV_NAMESPACE && (member = jv_get_name(of->dict, name, n)))
+        return *member;
+    method = method_of(r, of, name, n);
+    if (method.kind != JV_UNDEFINED)
+        return method;
+    if (of->kind == JV_DICT && (member = jv_get_name(of->dict, name, n)))
+        return *member;
+    return jv_undefined(name, n);
+}
+
+/* An index as Python takes it, from the end if negative; SIZE_MAX: out of range. */
+static size_t index_in(const struct jv *key, size_t n)
+{
+    const int64_t i = key->kind == JV_BOOL ? key->b : key->i;
+
+    if (i < 0)
+        return (uint64_t) - (i + 1) < n ? n - 1 - (size_t) - (i + 1) : SIZE_MAX;
+    return (uint64_t)i < n ? (size_t)i : SIZE_MAX;
+}
+
+struct jv get_item(struct run *r, const struct jv *of, const struct jv *key)
+{
+    const bool is_index = key->kind == JV_INT || key->kind == JV_BOOL;
+    const struct jv *member;
+    size_t i;
+
+    if (of->kind == JV_UNDEFINED)
+        fail_undefined(r, of);
+    if (of->kind == JV_DICT && (member = jv_get(r, of->dict, key)))
+        return *member;
+    if (of->kind == JV_LIST && is_index) {
+        i = index_in(key, of->list->n);
+        return i == SIZE_MAX ? jv_undefined("element", 7) : of->list->v[i];
+    }
+    if (of->kind == JV_STRING && is_index) {
+        run_work(r, of->s.n / 64);
+        i = index_in(key, string_length(of));
+        return i == SIZE_MAX
+                   ? jv_undefined("character", 9)
+                   : string_slice(of, string_offset(of, i), string_offset(of, i + 1));
+    }
+    if (key->kind == JV_STRING)
+        return get_attribute(r, of, key->s.p, key->s.n);
+    return jv_undefined("element", 7);
+}
+
+/* ---- slices
+ * ---------------------------------------------------------------------------------- */
+
+struct range {
+    int64_t begin, end, step;
+};
+
+static int64_t clamp(int64_t v, int64_t least, int64_t most)
+{
+    return v < least ? least : v > most ? most : v;
+}
+
+static int64_t bound(struct run *r, const struct node *n, int64_t otherwise,
+                     int64_t len, int64_t least, int64_t most)
+{
+    struct jv v;
+
+    if (!n)
+        return otherwise;
+    v = eval(r, n);
+    if (v.kind == JV_NONE)
+        return otherwise;
+    if (v.kind != JV_INT)
+        run_fail(r, "a slice needs integers, and there is a %s", jv_kind_name(&v));
+    return clamp(v.i < 0 ? v.i + len : v.i, least, most);
+}
+
+static struct range range_of(struct run *r, const struct node *n, int64_t len)
+{
+    struct range g = {0, 0, 1};
+
+    if (n->d) {
+        const struct jv step = eval(r, n->d);
+
+        if (step.kind == JV_INT && step.i != 0)
+            g.step = clamp(step.i, -len - 1, len + 1);
+        else if (step.kind != JV_NONE)
+            run_fail(r, "the step of a slice is an integer other than 0");
+    }
+    if (g.step > 0) {
+        g.begin = bound(r, n->b, 0, len, 0, len);
+        g.end = bound(r, n->c, len, len, 0, len);
+    } else {
+        g.begin = bound(r, n->b, len - 1, len, -1, len - 1);
+        g.end = bound(r, n->c, -1, len, -1, len - 1);
+    }
+    return g;
+}
+
+static struct jv slice_string(struct run *r, const struct jv *s, struct range g)
+{
+    struct builder b = {.r = r};
+
+    run_work(r, s->s.n / 16);
+    if (g.step == 1)
+        return g.begin >= g.end ? string_slice(s, 0, 0)
+                                : string_slice(s, string_offset(s, (size_t)g.begin),
+                                               string_offset(s, (size_t)g.end));
+    for (int64_t i = g.begin; g.step > 0 ? i < g.end : i > g.end; i += g.step) {
+        const size_t at = string_offset(s, (size_t)i);
+        const struct jv one = string_slice(s, at, string_offset(s, (size_t)i + 1));
+
+        run_work(r, 1 + at / 64);
+        put_string(&b, &one);
+    }
+    return built(&b);
+}
+
+static struct jv eval_slice(struct run *r, const struct node *n)
+{
+    const struct jv of = eval(r, n->a);
+    struct range g;
+    struct jv list;
+
+    if (of.kind == JV_UNDEFINED)
+        fail_undefined(r, &of);
+    if (of.kind == JV_STRING)
+        return slice_string(r, &of, range_of(r, n, (int64_t)string_length(&of)));
+    if (of.kind != JV_LIST)
+        run_fail(r, "a %s has no slices", jv_kind_name(&of));
+    g = range_of(r, n, (int64_t)of.list->n);
+    list = jv_list(&r->arena, 0);
+    list.is_tuple = of.is_tuple;
+    for (int64_t i = g.begin; g.step > 0 ? i < g.end : i > g.end; i += g.step) {
+        run_work(r, 1);
+        jv_append(&r->arena, list.list, of.list->v[i]);
+    }
+    return list;
+}
+
+/* ---- operators
+ * --------------------------------------------------------------------------------- */
+
+static void fail_operands(struct run *r, int op, const struct jv *a, const struct jv *b)
+    __attribute__((noreturn));
+
+static void fail_operands(struct run *r, int op, const struct jv *a, const struct jv *b)
+{
+    const char *name = op == OP_FLOOR ? "//" : op == OP_POWER ? "**" : NULL;
+    const char one[2] = {(char)op, 0};
+
+    if (a->kind == JV_UNDEFINED || b->kind == JV_UNDEFINED)
+        fail_undefined(r, a->kind == JV_UNDEFINED ? a : b);
+    run_fail(r, "'%s' is not for %s and %s", name ? name : one, jv_kind_name(a),
+             jv_kind_name(b));
+}
+
+static int64_t floor_divide(int64_t a, int64_t b)
+{
+    const int64_t q = a / b;
+
+    return q - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static bool power(int64_t base, int64_t exponent, int64_t *out)
+{
+    int64_t v = 1;
+
+    for (; exponent; exponent--) {
+        if (__builtin_mul_overflow(v, base, &v))
+            return false;
+        if (v == 0 || v == 1) /* the base is 0 or 1 */
+            break;
+        if (base == -1) {
+            v = exponent % 2 ? -1 : 1;
+            break;
+        }
+    }
+    *out = v;
+    return true;
+}
+
+static struct jv integers(struct run *r, int op, int64_t a, int64_t b)
+{
+    int64_t v = 0;
+    bool fits = true;
+
+    if ((op == OP_DIVIDE || op == OP_FLOOR || op == OP_MODULO) && b == 0)
+        run_fail(r, "a division by zero");
+    switch (op) {
+    case OP_ADD:
+        fits = !__builtin_add_overflow(a, b, &v);
+        break;
+    case OP_SUBTRACT:
+        fits = !__builtin_sub_overflow(a, b, &v);
+        break;
+    case OP_MULTIPLY:
+        fits = !__builtin_mul_overflow(a, b, &v);
+        break;
+    case OP_DIVIDE:
+        return jv_float((double)a / (double)b);
+    case OP_FLOOR:
+    case OP_MODULO:
+        if (b == -1) {
+            fits = a != INT64_MIN;
+            v = op == OP_MODULO || !fits ? 0 : -a;
+        } else {
+            v = op == OP_FLOOR ? floor_divide(a, b) : a - floor_divide(a, b) * b;
+        }
+        break;
+    default:
+        if (b < 0)
+            return jv_float(pow((double)a, (double)b));
+        fits = power(a, b, &v);
+    }
+    if (!fits)
+        run_fail(r, "an integer is too large for 64 bits");
+    return jv_int(v);
+}
+
+static struct jv floats(struct run *r, int op, double a, double b)
+{
+    if ((op == OP_DIVIDE || op == OP_FLOOR || op == OP_MODULO) && b == 0)
+        run_fail(r, "a division by zero");
+    switch (op) {
+    case OP_ADD:
+        return jv_float(a + b);
+    case OP_SUBTRACT:
+        return jv_float(a - b);
+    case OP_MULTIPLY:
+        return jv_float(a * b);
+    case OP_DIVIDE:
+        return jv_float(a / b);
+    case OP_FLOOR:
+        return jv_float(floor(a / b));
+    case OP_MODULO:
+        return jv_float(a - floor(a / b) * b);
+    default:
+        return jv_float(pow(a, b));
+    }
+}
+
+static struct jv join_lists(struct run *r, const struct jv *a, const struct jv *b)
+{
+    struct jv list = jv_list(&r->arena, a->list->n + b->list->n);
+
+    run_work(r, list.list->cap);
+    list.is_tuple = a->is_tuple;
+    for (size_t i = 0; i < a->list->n; i++)
+        jv_append(&r->arena, list.list, a->list->v[i]);
+    for (size_t i = 0; i < b->list->n; i++)
+        jv_append(&r->arena, list.list, b->list->v[i]);
+    return list;
+}
+
+static struct jv concat(struct run *r, const struct jv *a, const struct jv *b)
+{
+    const struct jv x = jv_str(r, a), y = jv_str(r, b);
+    struct builder s = {.r = r};
+
+    put_string(&s, &x);
+    put_string(&s, &y);
+    return built(&s);
+}
+
+static struct jv repeat(struct run *r, const struct jv *a, int64_t n)
+{
+    struct jv list;
+
+    if (a->kind == JV_STRING)
+        return string_repeat(r, a, n);
+    list = jv_list(&r->arena, 0);
+    list.is_tuple = a->is_tuple;
+    for (; n > 0 && a->list->n; n--)
+        for (size_t i = 0; i < a->list->n; i++) {
+            run_work(r, 1);
+            jv_append(&r->arena, list.list, a->list->v[i]);
+        }
+    return list;
+}
+
+static int64_t whole(const struct jv *v)
+{
+    return v->kind == JV_BOOL ? v->b : v->i;
+}
+
+static struct jv binary(struct run *r, int op, const struct jv *a, const struct jv *b)
+{
+    const bool a_repeats = a->kind == JV_STRING || a->kind == JV_LIST;
+
+    if (op == OP_CONCAT)
+        return concat(r, a, b);
+    if (jv_is_number(a) && jv_is_number(b))
+        return a->kind == JV_FLOAT || b->kind == JV_FLOAT
+                   ? floats(r, op, jv_number(a), jv_number(b))
+                   : integers(r, op, whole(a), whole(b));
+    if (op == OP_MODULO && a->kind == JV_STRING)
+        return string_percent(r, a, b);
+    if (op == OP_ADD && a->kind == JV_STRING && b->kind == JV_STRING)
+        return concat(r, a, b);
+    if (op == OP_ADD && a->kind == JV_LIST && b->kind == JV_LIST &&
+        a->is_tuple == b->is_tuple)
+        return join_lists(r, a, b);
+    if (op == OP_MULTIPLY && a_repeats && b->kind == JV_INT)
+        return repeat(r, a, b->i);
+    fail_operands(r, op, a, b);
+}
+
+static bool compare(struct run *r, int op, const struct jv *a, const struct jv *b)
+{
+    switch (op) {
+    case OP_EQUAL:
+        return jv_equal(r, a, b);
+    case OP_DIFFERENT:
+        return !jv_equal(r, a, b);
+    case OP_IN:
+        return jv_contains(r, b, a);
+    case OP_NOT_IN:
+        return !jv_contains(r, b, a);
+    default:
+        break;
+    }
+    if (a->kind == JV_UNDEFINED || b->kind == JV_UNDEFINED)
+        fail_undefined(r, a->kind == JV_UNDEFINED ? a : b);
+    /* no order with NaN is true */
+    if (jv_is_number(a) && jv_is_number(b) &&
+        (isnan(jv_number(a)) || isnan(jv_number(b))))
+        return false;
+    const int order = jv_compare(r, a, b);
+    return op == OP_LESS         ? order < 0
+           : op == OP_LESS_EQUAL ? order <= 0
+           : op == OP_GREATER    ? order > 0
+                                 : order >= 0;
+}
+
+static struct jv eval_compare(struct run *r, const struct node *n)
+{
+    struct jv left = eval(r, n->a);
+
+    for (const struct node *o = n->list; o; o = o->next) {
+        const struct jv right = eval(r, o->a);
+
+        if (!compare(r, o->op, &left, &right))
+            return jv_bool(false);
+        left = right;
+    }
+    return jv_bool(true);
+}
+
+static struct jv eval_unary(struct run *r, const struct node *n)
+{
+    struct jv v = eval(r, n->a);
+
+    if (!jv_is_number(&v)) {
+        if (v.kind == JV_UNDEFINED)
+            fail_undefined(r, &v);
+        run_fail(r, "'%c' is not for a %s", n->op, jv_kind_name(&v));
+    }
+    if (v.kind == JV_FLOAT)
+        return jv_float(n->op == '-' ? -v.f : v.f);
+    return n->op == '-' ? integers(r, OP_SUBTRACT, 0, whole(&v)) : jv_int(whole(&v));
+}
+
+/* ---- calls
+ * ---------------------------------------------------------------------------------------
+ */
+
+struct arg_list {
+    struct jv list;
+    struct jv named;
+    struct args args;
+};
+
+static void spread(struct run *r, struct arg_list *l, const struct jv *v, int stars)
+{
+    if (stars == 1) {
+        const struct jv_list *more = jv_iterate(r, v);
+
+        for (size_t i = 0; i < more->n; i++)
+            jv_append(&r->arena, l->list.list, more->v[i]);
+        return;
+    }
+    if (v->kind != JV_DICT)
+        run_fail(r, "'**' needs a dict, and there is a %s", jv_kind_name(v));
+    for (size_t i = 0; i < v->dict->n; i++)
+        jv_set(r, l->named.dict, v->dict->v[i].key, v->dict->v[i].value);
+}
+
+static void eval_args(struct run *r, struct arg_list *l, const struct node *n)
+{
+    l->list = jv_list(&r->arena, 0);
+    l->named = jv_dict(&r->arena, 0);
+    for (; n; n = n->next) {
+        const struct jv v = eval(r, n->a);
+
+        if (n->op)
+            spread(r, l, &v, n->op);
+        else if (n->name)
+            jv_set(r, l->named.dict, jv_cstr(n->name), v);
+        else
+            jv_append(&r->arena, l->list.list, v);
+    }
+    l->args = (struct args){l->list.list->v, l->list.list->n, l->named.dict->v,
+                            l->named.dict->n};
+}
+
+struct jv call_value(struct run *r, const struct jv *f, const struct args *a)
+{
+    const struct jv *loop;
+
+    if (f->kind == JV_UNDEFINED)
+        fail_undefined(r, f);
+    if (f->kind == JV_NAMESPACE && (loop = jv_get_name(f->dict, "", 0)))
+        f = loop; /* loop() of a recursive loop */
+    if (f->kind != JV_FUNCTION)
+        run_fail(r, "a %s cannot be called", jv_kind_name(f));
+    if (f->function->type == FUNCTION_MACRO)
+        return call_macro(r, f->function, a);
+    return f->function->call(r, &f->function->self, a);
+}
+
+static struct jv eval_call(struct run *r, const struct node *n)
+{
+    const struct jv f = eval(r, n->a);
+    struct arg_list l;
+
+    eval_args(r, &l, n->list);
+    r->arena.line = n->line;
+    return call_value(r, &f, &l.args);
+}
+
+static struct jv eval_filter(struct run *r, const struct node *n)
+{
+    const struct filter *filter = n->what;
+    const struct jv v = eval(r, n->a);
+    struct arg_list l;
+
+    /* one that a template has for cases that never come is no error */
+    if (!filter)
+        run_fail(r, "there is no filter '%s'", n->name);
+    eval_args(r, &l, n->list);
+    r->arena.line = n->line;
+    return filter->call(r, &v, &l.args);
+}
+
+static struct jv eval_test(struct run *r, const struct node *n)
+{
+    const struct test *test = n->what;
+    const struct jv v = eval(r, n->a);
+    struct arg_list l;
+
+    if (!test)
+        run_fail(r, "there is no test '%s'", n->name);
+    eval_args(r, &l, n->list);
+    return jv_bool(test->call(r, &v, &l.args));
+}
+
+/* ---- the rest
+ * ---------------------------------------------------------------------------------------
+ */
+
+static struct jv eval_list(struct run *r, const struct node *n)
+{
+    struct jv list = jv_list(&r->arena, 0);
+
+    list.is_tuple = n->op;
+    for (const struct node *e = n->list; e; e = e->next)
+        jv_append(&r->arena, list.list, eval(r, e));
+    return list;
+}
+
+static struct jv eval_dict(struct run *r, const struct node *n)
+{
+    struct jv dict = jv_dict(&r->arena, 0);
+
+    for (const struct node *e = n->list; e; e = e->next) {
+        const struct jv key = eval(r, e->a);
+
+        jv_set(r, dict.dict, key, eval(r, e->b));
+    }
+    return dict;
+}
+
+static struct jv eval_choice(struct run *r, const struct node *n)
+{
+    const struct jv condition = eval(r, n->b);
+
+    if (jv_true(&condition))
+        return eval(r, n->a);
+    return n->c ? eval(r, n->c) : jv_undefined("the choice without an else", 26);
+}
+
+static struct jv eval_logic(struct run *r, const struct node *n)
+{
+    const struct jv a = eval(r, n->a);
+
+    return jv_true(&a) == (n->kind == NODE_OR) ? a : eval(r, n->b);
+}
+
+static struct jv eval_node(struct run *r, const struct node *n)
+{
+    struct jv a, b;
+
+    switch (n->kind) {
+    case NODE_CONST:
+        return n->value;
+    case NODE_NAME:
+        return lookup(r, n->name);
+    case NODE_LIST:
+        return eval_list(r, n);
+    case NODE_DICT:
+        return eval_dict(r, n);
+    case NODE_UNARY:
+        return eval_unary(r, n);
+    case NODE_BINARY:
+        a = eval(r, n->a);
+        b = eval(r, n->b);
+        return binary(r, n->op, &a, &b);
+    case NODE_COMPARE:
+        return eval_compare(r, n);
+    case NODE_AND:
+    case NODE_OR:
+        return eval_logic(r, n);
+    case NODE_NOT:
+        a = eval(r, n->a);
+        return jv_bool(!jv_true(&a));
+    case NODE_CHOICE:
+        return eval_choice(r, n);
+    case NODE_ATTRIBUTE:
+        a = eval(r, n->a);
+        return get_attribute(r, &a, n->name, strlen(n->name));
+    case NODE_ITEM:
+        a = eval(r, n->a);
+        b = eval(r, n->b);
+        return get_item(r, &a, &b);
+    case NODE_SLICE:
+        return eval_slice(r, n);
+    case NODE_CALL:
+        return eval_call(r, n);
+    case NODE_FILTER:
+        return eval_filter(r, n);
+    default:
+        return eval_test(r, n);
+    }
+}
+
+struct jv eval(struct run *r, const struct node *n)
+{
+    struct jv v;
+
+    run_work(r, 1);
+    run_enter(r);
+    r->arena.line = n->line;
+    v = eval_node(r, n);
+    r->depth--;
+    return v;
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * jinja_filters.c - filters of texts and single values; of lists: jinja_lists.c
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/jinja/jinja_impl.h"
+
+#define FILTER(name) \
+    static struct jv name(struct run *r, const struct jv *v, const struct args *a)
+
+FILTER(as_is)
+{
+    (void)r;
+    (void)a;
+    return *v;
+}
+
+FILTER(filter_string)
+{
+    (void)a;
+    return jv_str(r, v);
+}
+
+FILTER(filter_trim)
+{
+    const struct jv s = jv_str(r, v);
+
+    return string_strip(r, &s, arg_string(r, "trim", a, 0, "chars"), true, true);
+}
+
+FILTER(filter_upper)
+{
+    const struct jv s = jv_str(r, v);
+
+    (void)a;
+    return string_case(r, &s, CASE_UPPER);
+}
+
+FILTER(filter_lower)
+{
+    const struct jv s = jv_str(r, v);
+
+    (void)a;
+    return string_case(r, &s, CASE_LOWER);
+}
+
+FILTER(filter_title)
+{
+    const struct jv s = jv_str(r, v);
+
+    (void)a;
+    return string_case(r, &s, CASE_TITLE);
+}
+
+FILTER(filter_capitalize)
+{
+    const struct jv s = jv_str(r, v);
+
+    (void)a;
+    return string_case(r, &s, CASE_CAPITALIZE);
+}
+
+FILTER(filter_replace)
+{
+    const struct jv s = jv_str(r, v);
+    const struct jv *from = arg(a, 0, "old"), *to = arg(a, 1, "new");
+    struct jv x, y;
+
+    check_args(r, "replace", a, 2, 3, "old new count");
+    if (!from || !to)
+        run_fail(r, "'replace' needs two texts");
+    x = jv_str(r, from);
+    y = jv_str(r, to);
+    return string_replace(r, &s, &x, &y, arg_int(r, a, 2, "count", -1));
+}
+
+FILTER(filter_center)
+{
+    const struct jv s = jv_str(r, v), method = method_of(r, &s, "center", 6);
+    const struct jv width = jv_int(arg_int(r, a, 0, "width", 80));
+
+    return call_value(r, &method, &(struct args){.v = &width, .n = 1});
+}
+
+static const struct {
+    char c;
+    const char *text;
+} escapes[] = {
+    {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'\'', "&#39;"}, {'"', "&#34;"},
+};
+
+FILTER(filter_escape)
+{
+    const struct jv s = jv_str(r, v);
+    struct builder b = {.r = r};
+
+    (void)a;
+    for (size_t i = 0; i < s.s.n; i++) {
+        const char *text = NULL;
+
+        for (size_t k = 0; k < sizeof escapes / sizeof escapes[0]; k++)
+            if (escapes[k].c == s.s.p[i])
+                text = escapes[k].text;
+        if (text)
+            put_cstr(&b, text, string_mark(&s, i));
+        else
+            put_bytes(&b, s.s.p + i, 1, string_mark(&s, i));
+    }
+    return built(&b);
+}
+
+/* Lines but the first, and with blank=true also empty ones, get that many blanks. */
+FILTER(filter_indent)
+{
+    const struct jv s = jv_str(r, v), *width = arg(a, 0, "width");
+    const bool first = arg_bool(a, 1, "first", false);
+    const bool blank = arg_bool(a, 2, "blank", false);
+    const struct jv one = jv_cstr(" ");
+    struct builder b = {.r = r};
+    struct jv by;
+
+    check_args(r, "indent", a, 0, 3, "width first blank");
+    by = width && width->kind == JV_STRING
+             ? *width
+             : string_repeat(r, &one, arg_int(r, a, 0, "width", 4));
+    for (size_t i = 0; i < s.s.n; i++) {
+        const bool begins = i ? s.s.p[i - 1] == '\n' : first;
+
+        if (begins && (blank || i == 0 || s.s.p[i] != '\n'))
+            put_string(&b, &by);
+        put_bytes(&b, s.s.p + i, 1, string_mark(&s, i));
+    }
+    return built(&b);
+}
+
+FILTER(filter_truncate)
+{
+    const struct jv s = jv_str(r, v), dots = jv_cstr("...");
+    const int64_t length = arg_int(r, a, 0, "length", 255);
+    const bool kills = arg_bool(a, 1, "killwords", false);
+    const struct jv *end = arg_string(r, "truncate", a, 2, "end");
+    const int64_t leeway = arg_int(r, a, 3, "leeway", 5);
+    struct builder b = {.r = r};
+    struct jv part, blank = jv_cstr(" ");
+    size_t at;
+
+    end = end ? end : &dots;
+    if (length < (int64_t)string_length(end))
+        run_fail(r, "'truncate' to less than its end");
+    if ((int64_t)string_length(&s) <= length + leeway)
+        return s;
+    at = string_offset(&s, (size_t)(length - (int64_t)string_length(end)));
+    part = string_slice(&s, 0, at);
+    if (!kills) {
+        size_t last = SIZE_MAX, from = 0, found;
+
+        for (; (found = string_find(&part, from, &blank)) != SIZE_MAX; from = found + 1)
+            last = found;
+        if (last != SIZE_MAX)
+            part = string_slice(&s, 0, last);
+    }
+    put_string(&b, &part);
+    put_string(&b, end);
+    return built(&b);
+}
+
+FILTER(filter_wordcount)
+{
+    const struct jv s = jv_str(r, v), method = method_of(r, &s, "split", 5);
+    const struct jv words = call_value(r, &method, &(struct args){.n = 0});
+
+    (void)a;
+    return jv_int((int64_t)words.list->n);
+}
+
+FILTER(filter_format)
+{
+    const struct jv s = jv_str(r, v);
+    struct jv values = jv_list(&r->arena, a->n);
+
+    values.is_tuple = true;
+    for (size_t i = 0; i < a->n; i++)
+        jv_append(&r->arena, values.list, a->v[i]);
+    return string_percent(r, &s, &values);
+}
+
+FILTER(filter_urlencode)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    const struct jv s = jv_str(r, v);
+    struct builder b = {.r = r};
+
+    (void)a;
+    for (size_t i = 0; i < s.s.n; i++) {
+        const unsigned char c = (unsigned char)s.s.p[i];
+        const char text[4] = {'%', hex[c >> 4], hex[c & 15], 0};
+
+        if ((c | 32u) - 'a' < 26u || c - (unsigned)'0' < 10u ||
+            (c && strchr("/-_.~", c)))
+            put_bytes(&b, s.s.p + i, 1, string_mark(&s, i));
+        else
+            put_cstr(&b, text, string_mark(&s, i));
+    }
+    return built(&b);
+}
+
+/* ---- numbers
+ * ----------------------------------------------------------------------------- */
+
+/* The number that a whole text is, in C's and Python's common form. */
+static bool read_number(const struct jv *v, double *f)
+{
+    char text[64], *end;
+    size_t n = 0;
+
+    if (jv_is_number(v)) {
+        *f = jv_number(v);
+        return true;
+    }
+    if (v->kind != JV_STRING || v->s.n >= sizeof text)
+        return false;
+    for (size_t i = 0; i < v->s.n; i++)
+        if (v->s.p[i] != '_')
+            text[n++] = v->s.p[i];
+    text[n] = '\0';
+    *f = strtod(text, &end);
+    while (*end == ' ' || *end == '\n')
+        end++;
+    return n && !*end && !strpbrk(text, "xX");
+}
+
+FILTER(filter_int)
+{
+    double f;
+
+    if (v->kind == JV_INT)
+        return *v;
+    if (!read_number(v, &f) || !(fabs(f) < 9e18)) {
+        const struct jv *otherwise = arg(a, 0, "default");
+
+        return otherwise ? *otherwise : jv_int(0);
+    }
+    if (v->kind == JV_STRING && v->s.n < 24 && !memchr(v->s.p, '.', v->s.n) &&
+        !memchr(v->s.p, 'e', v->s.n)) {
+        char text[24] = "";
+
+        memcpy(text, v->s.p, v->s.n);
+        return jv_int(strtoll(text, NULL, 10));
+    }
+    (void)r;
+    return jv_int((int64_t)f);
+}
+
+FILTER(filter_float)
+{
+    double f;
+
+    (void)r;
+    if (read_number(v, &f))
+        return jv_float(f);
+    const struct jv *otherwise = arg(a, 0, "default");
+    return otherwise ? *otherwise : jv_float(0);
+}
+
+FILTER(filter_abs)
+{
+    (void)a;
+    if (!jv_is_number(v))
+        run_fail(r, "'abs' needs a number, and there is a %s", jv_kind_name(v));
+    if (v->kind == JV_FLOAT)
+        return jv_float(fabs(v->f));
+    return jv_int(v->kind == JV_BOOL              ? v->b
+                  : v->i < 0 && v->i != INT64_MIN ? -v->i
+                                                  : v->i);
+}
+
+/* Halves go to the even neighbour, as in Python. */
+FILTER(filter_round)
+{
+    const int64_t places = arg_int(r, a, 0, "precision", 0);
+    const struct jv *method = arg_string(r, "round", a, 1, "method");
+    const double scale = pow(10, (double)places);
+    double f;
+
+    if (!jv_is_number(v))
+        run_fail(r, "'round' needs a number, and there is a %s", jv_kind_name(v));
+    f = jv_number(v) * scale;
+    f = !method || string_is(method, "common") ? nearbyint(f)
+        : string_is(method, "ceil")            ? ceil(f)
+                                               : floor(f);
+    return jv_float(f / scale);
+}
+
+/* ---- others
+ * -------------------------------------------------------------------------------- */
+
+FILTER(filter_default)
+{
+    const struct jv *otherwise = arg(a, 0, "default_value");
+    const bool for_false = arg_bool(a, 1, "boolean", false);
+
+    check_args(r, "default", a, 0, 2, "default_value boolean");
+    if (v->kind != JV_UNDEFINED && !(for_false && !jv_true(v)))
+        return *v;
+    return otherwise ? *otherwise : jv_cstr("");
+}
+
+static struct jv length_of(struct run *r, const struct jv *v)
+{
+    switch (v->kind) {
+    case JV_UNDEFINED:
+        return jv_int(0);
+    case JV_STRING:
+        run_work(r, v->s.n / 64);
+        return jv_int((int64_t)string_length(v));
+    case JV_LIST:
+        return jv_int((int64_t)v->list->n);
+    case JV_DICT:
+        return jv_int((int64_t)v->dict->n);
+    default:
+        run_fail(r, "a %s has no length", jv_kind_name(v));
+    }
+}
+
+FILTER(filter_length)
+{
+    (void)a;
+    return length_of(r, v);
+}
+
+FILTER(filter_attr)
+{
+    const struct jv *name = arg_string(r, "attr", a, 0, "name");
+
+    if (!name)
+        run_fail(r, "'attr' needs a name");
+    return get_attribute(r, v, name->s.p, name->s.n);
+}
+
+FILTER(filter_tojson)
+{
+    const struct jv *separators = arg(a, SIZE_MAX, "separators");
+    const struct jv *item = NULL, *key = NULL, *indent = arg(a, 0, "indent");
+
+    check_args(r, "tojson", a, 0, 1, "indent separators sort_keys ensure_ascii");
+    if (separators && separators->kind == JV_LIST && separators->list->n == 2) {
+        item = &separators->list->v[0];
+        key = &separators->list->v[1];
+        if (item->kind != JV_STRING || key->kind != JV_STRING)
+            run_fail(r, "the separators of 'tojson' are strings");
+    }
+    const int64_t spaces =
+        !indent || indent->kind == JV_NONE ? -1 : arg_int(r, a, 0, "indent", 0);
+    return json_dump(r, v,
+                     spaces < 0    ? -1
+                     : spaces > 64 ? 64
+                                   : (int)spaces,
+                     item, key, arg_bool(a, SIZE_MAX, "sort_keys", false),
+                     arg_bool(a, SIZE_MAX, "ensure_ascii", false));
+}
+
+/* Not Jinja's own; some templates have it for arguments of tools. */
+FILTER(filter_from_json)
+{
+    json_t *j;
+
+    (void)a;
+    if (v->kind != JV_STRING)
+        run_fail(r, "'from_json' needs a string, and there is a %s", jv_kind_name(v));
+    run_work(r, v->s.n);
+    j = json_loadb(v->s.p, v->s.n, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+    if (!j || json_array_append_new(r->documents, j))
+        run_fail(r, "'from_json' has no JSON");
+    return jv_from_json(r, j, true);
+}
+
+static const struct filter filters[] = {
+    {"trim", filter_trim},           {"tojson", filter_tojson},
+    {"length", filter_length},       {"count", filter_length},
+    {"default", filter_default},     {"d", filter_default},
+    {"lower", filter_lower},         {"upper", filter_upper},
+    {"title", filter_title},         {"capitalize", filter_capitalize},
+    {"string", filter_string},       {"safe", as_is},
+    {"replace", filter_replace},     {"int", filter_int},
+    {"float", filter_float},         {"abs", filter_abs},
+    {"round", filter_round},         {"indent", filter_indent},
+    {"center", filter_center},       {"truncate", filter_truncate},
+    {"wordcount", filter_wordcount}, {"format", filter_format},
+    {"escape", filter_escape},       {"e", filter_escape},
+    {"forceescape", filter_escape},  {"urlencode", filter_urlencode},
+    {"attr", filter_attr},           {"from_json", filter_from_json},
+};
+
+const struct filter *filter_find(const char *name, size_t n)
+{
+    for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++)
+        if (strlen(filters[i].name) == n && !memcmp(filters[i].name, name, n))
+            return &filters[i];
+    return list_filter_find(name, n);
+}
