@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/tokenizer/tokenizer.h"
+
 #define MAX_TEMPLATE ((size_t)1 << 20)
 #define MAX_ENDS     3 /* eos, eot, eom: those that GGUF has keys for */
 
@@ -72,6 +74,16 @@ static int64_t find(const struct special *s, const char *text_key, const char *i
     if (id < 0)
         id = number_of(s->v, of_model(s, id_key));
     return id;
+}
+
+/* The text of a token that the vocabulary does not have; NULL: it has it, or there is
+ * none. */
+static const char *foreign_token(const struct special *s, const char *key)
+{
+    const json_t *v = json_member(s->tokenizer.root, key);
+    const char *text = json_text(json_is_object(v) ? json_member(v, "content") : v);
+
+    return text && id_of(s->v, text) < 0 ? text : NULL;
 }
 
 static void add_end(struct special *s, int64_t id)
@@ -216,6 +228,11 @@ static enum status put_chat_template(struct gguf_kvs *k, const struct special *s
     if (text)
         gguf_kv_str(k, "tokenizer.chat_template", text);
     free(own);
+    /* which the template may write all the same */
+    if (text && foreign_token(s, "bos_token"))
+        gguf_kv_str(k, TOKENIZER_KEY_CHAT_BOS, foreign_token(s, "bos_token"));
+    if (text && foreign_token(s, "eos_token"))
+        gguf_kv_str(k, TOKENIZER_KEY_CHAT_EOS, foreign_token(s, "eos_token"));
     return ST_OK;
 }
 

@@ -14,7 +14,9 @@
  *
  * Every byte of the output is known to come from the template (and from what the caller
  * declares its own, such as the spelling of the BOS token) or from the input: messages,
- * tools, documents. Only the template's bytes may become control tokens.
+ * tools, documents. Only the template's bytes may become control tokens. (A role, a
+ * word of lowercase letters, counts as the template's: many write it into their
+ * markers.)
  *
  * Threading: a compiled template is immutable; renderings are independent.
  * Source: Jinja documentation, "Template Designer Documentation", 3.1; Python's str and

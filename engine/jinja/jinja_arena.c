@@ -17,7 +17,7 @@ struct arena_block {
     _Alignas(ALIGNMENT) char bytes[];
 };
 
-void arena_fail(struct arena *a, enum status code, const char *fmt, ...)
+void jinja_arena_fail(struct arena *a, enum status code, const char *fmt, ...)
 {
     char text[sizeof a->err->msg];
     va_list ap;
@@ -35,21 +35,21 @@ static void add_block(struct arena *a, size_t least)
     struct arena_block *block = malloc(sizeof *block + bytes);
 
     if (!block)
-        arena_fail(a, ST_NO_MEMORY, "no memory to %s it", a->what);
+        jinja_arena_fail(a, ST_NO_MEMORY, "no memory to %s it", a->what);
     block->next = a->blocks;
     a->blocks = block;
     a->at = block->bytes;
     a->end = block->bytes + bytes;
 }
 
-void *arena_alloc(struct arena *a, size_t bytes)
+void *jinja_arena_alloc(struct arena *a, size_t bytes)
 {
     const size_t whole = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     void *p;
 
     if (bytes > a->limit || whole > a->limit - a->used)
-        arena_fail(a, ST_INPUT, "it takes more than %zu MiB of memory to %s it",
-                   a->limit >> 20, a->what);
+        jinja_arena_fail(a, ST_INPUT, "it takes more than %zu MiB of memory to %s it",
+                         a->limit >> 20, a->what);
     if ((size_t)(a->end - a->at) < whole)
         add_block(a, whole);
     p = a->at;
@@ -59,7 +59,7 @@ void *arena_alloc(struct arena *a, size_t bytes)
     return p;
 }
 
-void arena_free(struct arena *a)
+void jinja_arena_free(struct arena *a)
 {
     while (a->blocks) {
         struct arena_block *next = a->blocks->next;

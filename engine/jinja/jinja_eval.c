@@ -14,7 +14,7 @@ static void fail_undefined(struct run *r, const struct jv *v) __attribute__((nor
 
 static void fail_undefined(struct run *r, const struct jv *v)
 {
-    run_fail(r, "'%.*s' is undefined", v->s.n < 80 ? (int)v->s.n : 80, v->s.p);
+    jinja_run_fail(r, "'%.*s' is undefined", v->s.n < 80 ? (int)v->s.n : 80, v->s.p);
 }
 
 /* ---- names, members, elements
@@ -31,7 +31,8 @@ static struct jv lookup(struct run *r, const char *name)
     return jv_undefined(name, strlen(name));
 }
 
-struct jv get_attribute(struct run *r, const struct jv *of, const char *name, size_t n)
+struct jv jinja_get_attribute(struct run *r, const struct jv *of, const char *name,
+                              size_t n)
 {
     const struct jv *member = NULL;
     struct jv method;
@@ -40,7 +41,7 @@ struct jv get_attribute(struct run *r, const struct jv *of, const char *name, si
         fail_undefined(r, of);
     if (of->kind == JV_NAMESPACE && (member = jv_get_name(of->dict, name, n)))
         return *member;
-    method = method_of(r, of, name, n);
+    method = jinja_method_of(r, of, name, n);
     if (method.kind != JV_UNDEFINED)
         return method;
     if (of->kind == JV_DICT && (member = jv_get_name(of->dict, name, n)))
@@ -58,7 +59,7 @@ static size_t index_in(const struct jv *key, size_t n)
     return (uint64_t)i < n ? (size_t)i : SIZE_MAX;
 }
 
-struct jv get_item(struct run *r, const struct jv *of, const struct jv *key)
+struct jv jinja_get_item(struct run *r, const struct jv *of, const struct jv *key)
 {
     const bool is_index = key->kind == JV_INT || key->kind == JV_BOOL;
     const struct jv *member;
@@ -73,14 +74,14 @@ struct jv get_item(struct run *r, const struct jv *of, const struct jv *key)
         return i == SIZE_MAX ? jv_undefined("element", 7) : of->list->v[i];
     }
     if (of->kind == JV_STRING && is_index) {
-        run_work(r, of->s.n / 64);
-        i = index_in(key, string_length(of));
-        return i == SIZE_MAX
-                   ? jv_undefined("character", 9)
-                   : string_slice(of, string_offset(of, i), string_offset(of, i + 1));
+        jinja_run_work(r, of->s.n / 64);
+        i = index_in(key, jinja_string_length(of));
+        return i == SIZE_MAX ? jv_undefined("character", 9)
+                             : jinja_string_slice(of, jinja_string_offset(of, i),
+                                                  jinja_string_offset(of, i + 1));
     }
     if (key->kind == JV_STRING)
-        return get_attribute(r, of, key->s.p, key->s.n);
+        return jinja_get_attribute(r, of, key->s.p, key->s.n);
     return jv_undefined("element", 7);
 }
 
@@ -103,11 +104,12 @@ static int64_t bound(struct run *r, const struct node *n, int64_t otherwise,
 
     if (!n)
         return otherwise;
-    v = eval(r, n);
+    v = jinja_eval(r, n);
     if (v.kind == JV_NONE)
         return otherwise;
     if (v.kind != JV_INT)
-        run_fail(r, "a slice needs integers, and there is a %s", jv_kind_name(&v));
+        jinja_run_fail(r, "a slice needs integers, and there is a %s",
+                       jv_kind_name(&v));
     return clamp(v.i < 0 ? v.i + len : v.i, least, most);
 }
 
@@ -116,12 +118,12 @@ static struct range range_of(struct run *r, const struct node *n, int64_t len)
     struct range g = {0, 0, 1};
 
     if (n->d) {
-        const struct jv step = eval(r, n->d);
+        const struct jv step = jinja_eval(r, n->d);
 
         if (step.kind == JV_INT && step.i != 0)
             g.step = clamp(step.i, -len - 1, len + 1);
         else if (step.kind != JV_NONE)
-            run_fail(r, "the step of a slice is an integer other than 0");
+            jinja_run_fail(r, "the step of a slice is an integer other than 0");
     }
     if (g.step > 0) {
         g.begin = bound(r, n->b, 0, len, 0, len);
@@ -137,38 +139,40 @@ static struct jv slice_string(struct run *r, const struct jv *s, struct range g)
 {
     struct builder b = {.r = r};
 
-    run_work(r, s->s.n / 16);
+    jinja_run_work(r, s->s.n / 16);
     if (g.step == 1)
-        return g.begin >= g.end ? string_slice(s, 0, 0)
-                                : string_slice(s, string_offset(s, (size_t)g.begin),
-                                               string_offset(s, (size_t)g.end));
+        return g.begin >= g.end
+                   ? jinja_string_slice(s, 0, 0)
+                   : jinja_string_slice(s, jinja_string_offset(s, (size_t)g.begin),
+                                        jinja_string_offset(s, (size_t)g.end));
     for (int64_t i = g.begin; g.step > 0 ? i < g.end : i > g.end; i += g.step) {
-        const size_t at = string_offset(s, (size_t)i);
-        const struct jv one = string_slice(s, at, string_offset(s, (size_t)i + 1));
+        const size_t at = jinja_string_offset(s, (size_t)i);
+        const struct jv one =
+            jinja_string_slice(s, at, jinja_string_offset(s, (size_t)i + 1));
 
-        run_work(r, 1 + at / 64);
-        put_string(&b, &one);
+        jinja_run_work(r, 1 + at / 64);
+        jinja_put_string(&b, &one);
     }
-    return built(&b);
+    return jinja_built(&b);
 }
 
 static struct jv eval_slice(struct run *r, const struct node *n)
 {
-    const struct jv of = eval(r, n->a);
+    const struct jv of = jinja_eval(r, n->a);
     struct range g;
     struct jv list;
 
     if (of.kind == JV_UNDEFINED)
         fail_undefined(r, &of);
     if (of.kind == JV_STRING)
-        return slice_string(r, &of, range_of(r, n, (int64_t)string_length(&of)));
+        return slice_string(r, &of, range_of(r, n, (int64_t)jinja_string_length(&of)));
     if (of.kind != JV_LIST)
-        run_fail(r, "a %s has no slices", jv_kind_name(&of));
+        jinja_run_fail(r, "a %s has no slices", jv_kind_name(&of));
     g = range_of(r, n, (int64_t)of.list->n);
     list = jv_list(&r->arena, 0);
     list.is_tuple = of.is_tuple;
     for (int64_t i = g.begin; g.step > 0 ? i < g.end : i > g.end; i += g.step) {
-        run_work(r, 1);
+        jinja_run_work(r, 1);
         jv_append(&r->arena, list.list, of.list->v[i]);
     }
     return list;
@@ -187,8 +191,8 @@ static void fail_operands(struct run *r, int op, const struct jv *a, const struc
 
     if (a->kind == JV_UNDEFINED || b->kind == JV_UNDEFINED)
         fail_undefined(r, a->kind == JV_UNDEFINED ? a : b);
-    run_fail(r, "'%s' is not for %s and %s", name ? name : one, jv_kind_name(a),
-             jv_kind_name(b));
+    jinja_run_fail(r, "'%s' is not for %s and %s", name ? name : one, jv_kind_name(a),
+                   jv_kind_name(b));
 }
 
 static int64_t floor_divide(int64_t a, int64_t b)
@@ -222,7 +226,7 @@ static struct jv integers(struct run *r, int op, int64_t a, int64_t b)
     bool fits = true;
 
     if ((op == OP_DIVIDE || op == OP_FLOOR || op == OP_MODULO) && b == 0)
-        run_fail(r, "a division by zero");
+        jinja_run_fail(r, "a division by zero");
     switch (op) {
     case OP_ADD:
         fits = !__builtin_add_overflow(a, b, &v);
@@ -250,14 +254,14 @@ static struct jv integers(struct run *r, int op, int64_t a, int64_t b)
         fits = power(a, b, &v);
     }
     if (!fits)
-        run_fail(r, "an integer is too large for 64 bits");
+        jinja_run_fail(r, "an integer is too large for 64 bits");
     return jv_int(v);
 }
 
 static struct jv floats(struct run *r, int op, double a, double b)
 {
     if ((op == OP_DIVIDE || op == OP_FLOOR || op == OP_MODULO) && b == 0)
-        run_fail(r, "a division by zero");
+        jinja_run_fail(r, "a division by zero");
     switch (op) {
     case OP_ADD:
         return jv_float(a + b);
@@ -280,7 +284,7 @@ static struct jv join_lists(struct run *r, const struct jv *a, const struct jv *
 {
     struct jv list = jv_list(&r->arena, a->list->n + b->list->n);
 
-    run_work(r, list.list->cap);
+    jinja_run_work(r, list.list->cap);
     list.is_tuple = a->is_tuple;
     for (size_t i = 0; i < a->list->n; i++)
         jv_append(&r->arena, list.list, a->list->v[i]);
@@ -294,9 +298,9 @@ static struct jv concat(struct run *r, const struct jv *a, const struct jv *b)
     const struct jv x = jv_str(r, a), y = jv_str(r, b);
     struct builder s = {.r = r};
 
-    put_string(&s, &x);
-    put_string(&s, &y);
-    return built(&s);
+    jinja_put_string(&s, &x);
+    jinja_put_string(&s, &y);
+    return jinja_built(&s);
 }
 
 static struct jv repeat(struct run *r, const struct jv *a, int64_t n)
@@ -304,12 +308,12 @@ static struct jv repeat(struct run *r, const struct jv *a, int64_t n)
     struct jv list;
 
     if (a->kind == JV_STRING)
-        return string_repeat(r, a, n);
+        return jinja_string_repeat(r, a, n);
     list = jv_list(&r->arena, 0);
     list.is_tuple = a->is_tuple;
     for (; n > 0 && a->list->n; n--)
         for (size_t i = 0; i < a->list->n; i++) {
-            run_work(r, 1);
+            jinja_run_work(r, 1);
             jv_append(&r->arena, list.list, a->list->v[i]);
         }
     return list;
@@ -331,7 +335,7 @@ static struct jv binary(struct run *r, int op, const struct jv *a, const struct 
                    ? floats(r, op, jv_number(a), jv_number(b))
                    : integers(r, op, whole(a), whole(b));
     if (op == OP_MODULO && a->kind == JV_STRING)
-        return string_percent(r, a, b);
+        return jinja_string_percent(r, a, b);
     if (op == OP_ADD && a->kind == JV_STRING && b->kind == JV_STRING)
         return concat(r, a, b);
     if (op == OP_ADD && a->kind == JV_LIST && b->kind == JV_LIST &&
@@ -371,10 +375,10 @@ static bool compare(struct run *r, int op, const struct jv *a, const struct jv *
 
 static struct jv eval_compare(struct run *r, const struct node *n)
 {
-    struct jv left = eval(r, n->a);
+    struct jv left = jinja_eval(r, n->a);
 
     for (const struct node *o = n->list; o; o = o->next) {
-        const struct jv right = eval(r, o->a);
+        const struct jv right = jinja_eval(r, o->a);
 
         if (!compare(r, o->op, &left, &right))
             return jv_bool(false);
@@ -385,12 +389,12 @@ static struct jv eval_compare(struct run *r, const struct node *n)
 
 static struct jv eval_unary(struct run *r, const struct node *n)
 {
-    struct jv v = eval(r, n->a);
+    struct jv v = jinja_eval(r, n->a);
 
     if (!jv_is_number(&v)) {
         if (v.kind == JV_UNDEFINED)
             fail_undefined(r, &v);
-        run_fail(r, "'%c' is not for a %s", n->op, jv_kind_name(&v));
+        jinja_run_fail(r, "'%c' is not for a %s", n->op, jv_kind_name(&v));
     }
     if (v.kind == JV_FLOAT)
         return jv_float(n->op == '-' ? -v.f : v.f);
@@ -417,7 +421,7 @@ static void spread(struct run *r, struct arg_list *l, const struct jv *v, int st
         return;
     }
     if (v->kind != JV_DICT)
-        run_fail(r, "'**' needs a dict, and there is a %s", jv_kind_name(v));
+        jinja_run_fail(r, "'**' needs a dict, and there is a %s", jv_kind_name(v));
     for (size_t i = 0; i < v->dict->n; i++)
         jv_set(r, l->named.dict, v->dict->v[i].key, v->dict->v[i].value);
 }
@@ -427,7 +431,7 @@ static void eval_args(struct run *r, struct arg_list *l, const struct node *n)
     l->list = jv_list(&r->arena, 0);
     l->named = jv_dict(&r->arena, 0);
     for (; n; n = n->next) {
-        const struct jv v = eval(r, n->a);
+        const struct jv v = jinja_eval(r, n->a);
 
         if (n->op)
             spread(r, l, &v, n->op);
@@ -440,7 +444,7 @@ static void eval_args(struct run *r, struct arg_list *l, const struct node *n)
                             l->named.dict->n};
 }
 
-struct jv call_value(struct run *r, const struct jv *f, const struct args *a)
+struct jv jinja_call_value(struct run *r, const struct jv *f, const struct args *a)
 {
     const struct jv *loop;
 
@@ -449,31 +453,31 @@ struct jv call_value(struct run *r, const struct jv *f, const struct args *a)
     if (f->kind == JV_NAMESPACE && (loop = jv_get_name(f->dict, "", 0)))
         f = loop; /* loop() of a recursive loop */
     if (f->kind != JV_FUNCTION)
-        run_fail(r, "a %s cannot be called", jv_kind_name(f));
+        jinja_run_fail(r, "a %s cannot be called", jv_kind_name(f));
     if (f->function->type == FUNCTION_MACRO)
-        return call_macro(r, f->function, a);
+        return jinja_call_macro(r, f->function, a);
     return f->function->call(r, &f->function->self, a);
 }
 
 static struct jv eval_call(struct run *r, const struct node *n)
 {
-    const struct jv f = eval(r, n->a);
+    const struct jv f = jinja_eval(r, n->a);
     struct arg_list l;
 
     eval_args(r, &l, n->list);
     r->arena.line = n->line;
-    return call_value(r, &f, &l.args);
+    return jinja_call_value(r, &f, &l.args);
 }
 
 static struct jv eval_filter(struct run *r, const struct node *n)
 {
     const struct filter *filter = n->what;
-    const struct jv v = eval(r, n->a);
+    const struct jv v = jinja_eval(r, n->a);
     struct arg_list l;
 
     /* one that a template has for cases that never come is no error */
     if (!filter)
-        run_fail(r, "there is no filter '%s'", n->name);
+        jinja_run_fail(r, "there is no filter '%s'", n->name);
     eval_args(r, &l, n->list);
     r->arena.line = n->line;
     return filter->call(r, &v, &l.args);
@@ -482,11 +486,11 @@ static struct jv eval_filter(struct run *r, const struct node *n)
 static struct jv eval_test(struct run *r, const struct node *n)
 {
     const struct test *test = n->what;
-    const struct jv v = eval(r, n->a);
+    const struct jv v = jinja_eval(r, n->a);
     struct arg_list l;
 
     if (!test)
-        run_fail(r, "there is no test '%s'", n->name);
+        jinja_run_fail(r, "there is no test '%s'", n->name);
     eval_args(r, &l, n->list);
     return jv_bool(test->call(r, &v, &l.args));
 }
@@ -501,7 +505,7 @@ static struct jv eval_list(struct run *r, const struct node *n)
 
     list.is_tuple = n->op;
     for (const struct node *e = n->list; e; e = e->next)
-        jv_append(&r->arena, list.list, eval(r, e));
+        jv_append(&r->arena, list.list, jinja_eval(r, e));
     return list;
 }
 
@@ -510,27 +514,27 @@ static struct jv eval_dict(struct run *r, const struct node *n)
     struct jv dict = jv_dict(&r->arena, 0);
 
     for (const struct node *e = n->list; e; e = e->next) {
-        const struct jv key = eval(r, e->a);
+        const struct jv key = jinja_eval(r, e->a);
 
-        jv_set(r, dict.dict, key, eval(r, e->b));
+        jv_set(r, dict.dict, key, jinja_eval(r, e->b));
     }
     return dict;
 }
 
 static struct jv eval_choice(struct run *r, const struct node *n)
 {
-    const struct jv condition = eval(r, n->b);
+    const struct jv condition = jinja_eval(r, n->b);
 
     if (jv_true(&condition))
-        return eval(r, n->a);
-    return n->c ? eval(r, n->c) : jv_undefined("the choice without an else", 26);
+        return jinja_eval(r, n->a);
+    return n->c ? jinja_eval(r, n->c) : jv_undefined("the choice without an else", 26);
 }
 
 static struct jv eval_logic(struct run *r, const struct node *n)
 {
-    const struct jv a = eval(r, n->a);
+    const struct jv a = jinja_eval(r, n->a);
 
-    return jv_true(&a) == (n->kind == NODE_OR) ? a : eval(r, n->b);
+    return jv_true(&a) == (n->kind == NODE_OR) ? a : jinja_eval(r, n->b);
 }
 
 static struct jv eval_node(struct run *r, const struct node *n)
@@ -549,8 +553,8 @@ static struct jv eval_node(struct run *r, const struct node *n)
     case NODE_UNARY:
         return eval_unary(r, n);
     case NODE_BINARY:
-        a = eval(r, n->a);
-        b = eval(r, n->b);
+        a = jinja_eval(r, n->a);
+        b = jinja_eval(r, n->b);
         return binary(r, n->op, &a, &b);
     case NODE_COMPARE:
         return eval_compare(r, n);
@@ -558,17 +562,17 @@ static struct jv eval_node(struct run *r, const struct node *n)
     case NODE_OR:
         return eval_logic(r, n);
     case NODE_NOT:
-        a = eval(r, n->a);
+        a = jinja_eval(r, n->a);
         return jv_bool(!jv_true(&a));
     case NODE_CHOICE:
         return eval_choice(r, n);
     case NODE_ATTRIBUTE:
-        a = eval(r, n->a);
-        return get_attribute(r, &a, n->name, strlen(n->name));
+        a = jinja_eval(r, n->a);
+        return jinja_get_attribute(r, &a, n->name, strlen(n->name));
     case NODE_ITEM:
-        a = eval(r, n->a);
-        b = eval(r, n->b);
-        return get_item(r, &a, &b);
+        a = jinja_eval(r, n->a);
+        b = jinja_eval(r, n->b);
+        return jinja_get_item(r, &a, &b);
     case NODE_SLICE:
         return eval_slice(r, n);
     case NODE_CALL:
@@ -580,12 +584,12 @@ static struct jv eval_node(struct run *r, const struct node *n)
     }
 }
 
-struct jv eval(struct run *r, const struct node *n)
+struct jv jinja_eval(struct run *r, const struct node *n)
 {
     struct jv v;
 
-    run_work(r, 1);
-    run_enter(r);
+    jinja_run_work(r, 1);
+    jinja_run_enter(r);
     r->arena.line = n->line;
     v = eval_node(r, n);
     r->depth--;

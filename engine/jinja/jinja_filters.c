@@ -28,7 +28,8 @@ FILTER(filter_trim)
 {
     const struct jv s = jv_str(r, v);
 
-    return string_strip(r, &s, arg_string(r, "trim", a, 0, "chars"), true, true);
+    return jinja_string_strip(r, &s, jinja_arg_string(r, "trim", a, 0, "chars"), true,
+                              true);
 }
 
 FILTER(filter_upper)
@@ -36,7 +37,7 @@ FILTER(filter_upper)
     const struct jv s = jv_str(r, v);
 
     (void)a;
-    return string_case(r, &s, CASE_UPPER);
+    return jinja_string_case(r, &s, CASE_UPPER);
 }
 
 FILTER(filter_lower)
@@ -44,7 +45,7 @@ FILTER(filter_lower)
     const struct jv s = jv_str(r, v);
 
     (void)a;
-    return string_case(r, &s, CASE_LOWER);
+    return jinja_string_case(r, &s, CASE_LOWER);
 }
 
 FILTER(filter_title)
@@ -52,7 +53,7 @@ FILTER(filter_title)
     const struct jv s = jv_str(r, v);
 
     (void)a;
-    return string_case(r, &s, CASE_TITLE);
+    return jinja_string_case(r, &s, CASE_TITLE);
 }
 
 FILTER(filter_capitalize)
@@ -60,29 +61,29 @@ FILTER(filter_capitalize)
     const struct jv s = jv_str(r, v);
 
     (void)a;
-    return string_case(r, &s, CASE_CAPITALIZE);
+    return jinja_string_case(r, &s, CASE_CAPITALIZE);
 }
 
 FILTER(filter_replace)
 {
     const struct jv s = jv_str(r, v);
-    const struct jv *from = arg(a, 0, "old"), *to = arg(a, 1, "new");
+    const struct jv *from = jinja_arg(a, 0, "old"), *to = jinja_arg(a, 1, "new");
     struct jv x, y;
 
-    check_args(r, "replace", a, 2, 3, "old new count");
+    jinja_check_args(r, "replace", a, 2, 3, "old new count");
     if (!from || !to)
-        run_fail(r, "'replace' needs two texts");
+        jinja_run_fail(r, "'replace' needs two texts");
     x = jv_str(r, from);
     y = jv_str(r, to);
-    return string_replace(r, &s, &x, &y, arg_int(r, a, 2, "count", -1));
+    return jinja_string_replace(r, &s, &x, &y, jinja_arg_int(r, a, 2, "count", -1));
 }
 
 FILTER(filter_center)
 {
-    const struct jv s = jv_str(r, v), method = method_of(r, &s, "center", 6);
-    const struct jv width = jv_int(arg_int(r, a, 0, "width", 80));
+    const struct jv s = jv_str(r, v), method = jinja_method_of(r, &s, "center", 6);
+    const struct jv width = jv_int(jinja_arg_int(r, a, 0, "width", 80));
 
-    return call_value(r, &method, &(struct args){.v = &width, .n = 1});
+    return jinja_call_value(r, &method, &(struct args){.v = &width, .n = 1});
 }
 
 static const struct {
@@ -105,72 +106,73 @@ FILTER(filter_escape)
             if (escapes[k].c == s.s.p[i])
                 text = escapes[k].text;
         if (text)
-            put_cstr(&b, text, string_mark(&s, i));
+            jinja_put_cstr(&b, text, jinja_string_mark(&s, i));
         else
-            put_bytes(&b, s.s.p + i, 1, string_mark(&s, i));
+            jinja_put_bytes(&b, s.s.p + i, 1, jinja_string_mark(&s, i));
     }
-    return built(&b);
+    return jinja_built(&b);
 }
 
 /* Lines but the first, and with blank=true also empty ones, get that many blanks. */
 FILTER(filter_indent)
 {
-    const struct jv s = jv_str(r, v), *width = arg(a, 0, "width");
-    const bool first = arg_bool(a, 1, "first", false);
-    const bool blank = arg_bool(a, 2, "blank", false);
+    const struct jv s = jv_str(r, v), *width = jinja_arg(a, 0, "width");
+    const bool first = jinja_arg_bool(a, 1, "first", false);
+    const bool blank = jinja_arg_bool(a, 2, "blank", false);
     const struct jv one = jv_cstr(" ");
     struct builder b = {.r = r};
     struct jv by;
 
-    check_args(r, "indent", a, 0, 3, "width first blank");
+    jinja_check_args(r, "indent", a, 0, 3, "width first blank");
     by = width && width->kind == JV_STRING
              ? *width
-             : string_repeat(r, &one, arg_int(r, a, 0, "width", 4));
+             : jinja_string_repeat(r, &one, jinja_arg_int(r, a, 0, "width", 4));
     for (size_t i = 0; i < s.s.n; i++) {
         const bool begins = i ? s.s.p[i - 1] == '\n' : first;
 
         if (begins && (blank || i == 0 || s.s.p[i] != '\n'))
-            put_string(&b, &by);
-        put_bytes(&b, s.s.p + i, 1, string_mark(&s, i));
+            jinja_put_string(&b, &by);
+        jinja_put_bytes(&b, s.s.p + i, 1, jinja_string_mark(&s, i));
     }
-    return built(&b);
+    return jinja_built(&b);
 }
 
 FILTER(filter_truncate)
 {
     const struct jv s = jv_str(r, v), dots = jv_cstr("...");
-    const int64_t length = arg_int(r, a, 0, "length", 255);
-    const bool kills = arg_bool(a, 1, "killwords", false);
-    const struct jv *end = arg_string(r, "truncate", a, 2, "end");
-    const int64_t leeway = arg_int(r, a, 3, "leeway", 5);
+    const int64_t length = jinja_arg_int(r, a, 0, "length", 255);
+    const bool kills = jinja_arg_bool(a, 1, "killwords", false);
+    const struct jv *end = jinja_arg_string(r, "truncate", a, 2, "end");
+    const int64_t leeway = jinja_arg_int(r, a, 3, "leeway", 5);
     struct builder b = {.r = r};
     struct jv part, blank = jv_cstr(" ");
     size_t at;
 
     end = end ? end : &dots;
-    if (length < (int64_t)string_length(end))
-        run_fail(r, "'truncate' to less than its end");
-    if ((int64_t)string_length(&s) <= length + leeway)
+    if (length < (int64_t)jinja_string_length(end))
+        jinja_run_fail(r, "'truncate' to less than its end");
+    if ((int64_t)jinja_string_length(&s) <= length + leeway)
         return s;
-    at = string_offset(&s, (size_t)(length - (int64_t)string_length(end)));
-    part = string_slice(&s, 0, at);
+    at = jinja_string_offset(&s, (size_t)(length - (int64_t)jinja_string_length(end)));
+    part = jinja_string_slice(&s, 0, at);
     if (!kills) {
         size_t last = SIZE_MAX, from = 0, found;
 
-        for (; (found = string_find(&part, from, &blank)) != SIZE_MAX; from = found + 1)
+        for (; (found = jinja_string_find(&part, from, &blank)) != SIZE_MAX;
+             from = found + 1)
             last = found;
         if (last != SIZE_MAX)
-            part = string_slice(&s, 0, last);
+            part = jinja_string_slice(&s, 0, last);
     }
-    put_string(&b, &part);
-    put_string(&b, end);
-    return built(&b);
+    jinja_put_string(&b, &part);
+    jinja_put_string(&b, end);
+    return jinja_built(&b);
 }
 
 FILTER(filter_wordcount)
 {
-    const struct jv s = jv_str(r, v), method = method_of(r, &s, "split", 5);
-    const struct jv words = call_value(r, &method, &(struct args){.n = 0});
+    const struct jv s = jv_str(r, v), method = jinja_method_of(r, &s, "split", 5);
+    const struct jv words = jinja_call_value(r, &method, &(struct args){.n = 0});
 
     (void)a;
     return jv_int((int64_t)words.list->n);
@@ -184,7 +186,7 @@ FILTER(filter_format)
     values.is_tuple = true;
     for (size_t i = 0; i < a->n; i++)
         jv_append(&r->arena, values.list, a->v[i]);
-    return string_percent(r, &s, &values);
+    return jinja_string_percent(r, &s, &values);
 }
 
 FILTER(filter_urlencode)
@@ -200,11 +202,11 @@ FILTER(filter_urlencode)
 
         if ((c | 32u) - 'a' < 26u || c - (unsigned)'0' < 10u ||
             (c && strchr("/-_.~", c)))
-            put_bytes(&b, s.s.p + i, 1, string_mark(&s, i));
+            jinja_put_bytes(&b, s.s.p + i, 1, jinja_string_mark(&s, i));
         else
-            put_cstr(&b, text, string_mark(&s, i));
+            jinja_put_cstr(&b, text, jinja_string_mark(&s, i));
     }
-    return built(&b);
+    return jinja_built(&b);
 }
 
 /* ---- numbers
@@ -239,7 +241,7 @@ FILTER(filter_int)
     if (v->kind == JV_INT)
         return *v;
     if (!read_number(v, &f) || !(fabs(f) < 9e18)) {
-        const struct jv *otherwise = arg(a, 0, "default");
+        const struct jv *otherwise = jinja_arg(a, 0, "default");
 
         return otherwise ? *otherwise : jv_int(0);
     }
@@ -261,7 +263,7 @@ FILTER(filter_float)
     (void)r;
     if (read_number(v, &f))
         return jv_float(f);
-    const struct jv *otherwise = arg(a, 0, "default");
+    const struct jv *otherwise = jinja_arg(a, 0, "default");
     return otherwise ? *otherwise : jv_float(0);
 }
 
@@ -269,7 +271,7 @@ FILTER(filter_abs)
 {
     (void)a;
     if (!jv_is_number(v))
-        run_fail(r, "'abs' needs a number, and there is a %s", jv_kind_name(v));
+        jinja_run_fail(r, "'abs' needs a number, and there is a %s", jv_kind_name(v));
     if (v->kind == JV_FLOAT)
         return jv_float(fabs(v->f));
     return jv_int(v->kind == JV_BOOL              ? v->b
@@ -280,17 +282,17 @@ FILTER(filter_abs)
 /* Halves go to the even neighbour, as in Python. */
 FILTER(filter_round)
 {
-    const int64_t places = arg_int(r, a, 0, "precision", 0);
-    const struct jv *method = arg_string(r, "round", a, 1, "method");
+    const int64_t places = jinja_arg_int(r, a, 0, "precision", 0);
+    const struct jv *method = jinja_arg_string(r, "round", a, 1, "method");
     const double scale = pow(10, (double)places);
     double f;
 
     if (!jv_is_number(v))
-        run_fail(r, "'round' needs a number, and there is a %s", jv_kind_name(v));
+        jinja_run_fail(r, "'round' needs a number, and there is a %s", jv_kind_name(v));
     f = jv_number(v) * scale;
-    f = !method || string_is(method, "common") ? nearbyint(f)
-        : string_is(method, "ceil")            ? ceil(f)
-                                               : floor(f);
+    f = !method || jinja_string_is(method, "common") ? nearbyint(f)
+        : jinja_string_is(method, "ceil")            ? ceil(f)
+                                                     : floor(f);
     return jv_float(f / scale);
 }
 
@@ -299,10 +301,10 @@ FILTER(filter_round)
 
 FILTER(filter_default)
 {
-    const struct jv *otherwise = arg(a, 0, "default_value");
-    const bool for_false = arg_bool(a, 1, "boolean", false);
+    const struct jv *otherwise = jinja_arg(a, 0, "default_value");
+    const bool for_false = jinja_arg_bool(a, 1, "boolean", false);
 
-    check_args(r, "default", a, 0, 2, "default_value boolean");
+    jinja_check_args(r, "default", a, 0, 2, "default_value boolean");
     if (v->kind != JV_UNDEFINED && !(for_false && !jv_true(v)))
         return *v;
     return otherwise ? *otherwise : jv_cstr("");
@@ -314,14 +316,14 @@ static struct jv length_of(struct run *r, const struct jv *v)
     case JV_UNDEFINED:
         return jv_int(0);
     case JV_STRING:
-        run_work(r, v->s.n / 64);
-        return jv_int((int64_t)string_length(v));
+        jinja_run_work(r, v->s.n / 64);
+        return jv_int((int64_t)jinja_string_length(v));
     case JV_LIST:
         return jv_int((int64_t)v->list->n);
     case JV_DICT:
         return jv_int((int64_t)v->dict->n);
     default:
-        run_fail(r, "a %s has no length", jv_kind_name(v));
+        jinja_run_fail(r, "a %s has no length", jv_kind_name(v));
     }
 }
 
@@ -333,33 +335,33 @@ FILTER(filter_length)
 
 FILTER(filter_attr)
 {
-    const struct jv *name = arg_string(r, "attr", a, 0, "name");
+    const struct jv *name = jinja_arg_string(r, "attr", a, 0, "name");
 
     if (!name)
-        run_fail(r, "'attr' needs a name");
-    return get_attribute(r, v, name->s.p, name->s.n);
+        jinja_run_fail(r, "'attr' needs a name");
+    return jinja_get_attribute(r, v, name->s.p, name->s.n);
 }
 
 FILTER(filter_tojson)
 {
-    const struct jv *separators = arg(a, SIZE_MAX, "separators");
-    const struct jv *item = NULL, *key = NULL, *indent = arg(a, 0, "indent");
+    const struct jv *separators = jinja_arg(a, SIZE_MAX, "separators");
+    const struct jv *item = NULL, *key = NULL, *indent = jinja_arg(a, 0, "indent");
 
-    check_args(r, "tojson", a, 0, 1, "indent separators sort_keys ensure_ascii");
+    jinja_check_args(r, "tojson", a, 0, 1, "indent separators sort_keys ensure_ascii");
     if (separators && separators->kind == JV_LIST && separators->list->n == 2) {
         item = &separators->list->v[0];
         key = &separators->list->v[1];
         if (item->kind != JV_STRING || key->kind != JV_STRING)
-            run_fail(r, "the separators of 'tojson' are strings");
+            jinja_run_fail(r, "the separators of 'tojson' are strings");
     }
     const int64_t spaces =
-        !indent || indent->kind == JV_NONE ? -1 : arg_int(r, a, 0, "indent", 0);
-    return json_dump(r, v,
-                     spaces < 0    ? -1
-                     : spaces > 64 ? 64
-                                   : (int)spaces,
-                     item, key, arg_bool(a, SIZE_MAX, "sort_keys", false),
-                     arg_bool(a, SIZE_MAX, "ensure_ascii", false));
+        !indent || indent->kind == JV_NONE ? -1 : jinja_arg_int(r, a, 0, "indent", 0);
+    return jinja_json_dump(r, v,
+                           spaces < 0    ? -1
+                           : spaces > 64 ? 64
+                                         : (int)spaces,
+                           item, key, jinja_arg_bool(a, SIZE_MAX, "sort_keys", false),
+                           jinja_arg_bool(a, SIZE_MAX, "ensure_ascii", false));
 }
 
 /* Not Jinja's own; some templates have it for arguments of tools. */
@@ -369,11 +371,12 @@ FILTER(filter_from_json)
 
     (void)a;
     if (v->kind != JV_STRING)
-        run_fail(r, "'from_json' needs a string, and there is a %s", jv_kind_name(v));
-    run_work(r, v->s.n);
+        jinja_run_fail(r, "'from_json' needs a string, and there is a %s",
+                       jv_kind_name(v));
+    jinja_run_work(r, v->s.n);
     j = json_loadb(v->s.p, v->s.n, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
     if (!j || json_array_append_new(r->documents, j))
-        run_fail(r, "'from_json' has no JSON");
+        jinja_run_fail(r, "'from_json' has no JSON");
     return jv_from_json(r, j, true);
 }
 
@@ -394,10 +397,10 @@ static const struct filter filters[] = {
     {"attr", filter_attr},           {"from_json", filter_from_json},
 };
 
-const struct filter *filter_find(const char *name, size_t n)
+const struct filter *jinja_filter_find(const char *name, size_t n)
 {
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++)
         if (strlen(filters[i].name) == n && !memcmp(filters[i].name, name, n))
             return &filters[i];
-    return list_filter_find(name, n);
+    return jinja_list_filter_find(name, n);
 }

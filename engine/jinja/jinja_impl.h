@@ -30,11 +30,11 @@ struct arena {
 };
 
 /* Zeroed, 16-byte aligned; leaves by longjmp() when the limit is reached. */
-void *arena_alloc(struct arena *a, size_t bytes);
-void arena_free(struct arena *a);
+void *jinja_arena_alloc(struct arena *a, size_t bytes);
+void jinja_arena_free(struct arena *a);
 
 /* Set the error, "chat template, line N: ...", and leave. */
-void arena_fail(struct arena *a, enum status code, const char *fmt, ...)
+void jinja_arena_fail(struct arena *a, enum status code, const char *fmt, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
 
 /* ---- values (jinja_value.c) ------------------------------------------------------ */
@@ -165,42 +165,43 @@ struct builder {
     size_t n, cap;
 };
 
-void put_bytes(struct builder *b, const char *p, size_t n, bool input);
-void put_cstr(struct builder *b, const char *text, bool input);
-void put_string(struct builder *b, const struct jv *s);
-struct jv built(const struct builder *b);
+void jinja_put_bytes(struct builder *b, const char *p, size_t n, bool input);
+void jinja_put_cstr(struct builder *b, const char *text, bool input);
+void jinja_put_string(struct builder *b, const struct jv *s);
+struct jv jinja_built(const struct builder *b);
 
 /* As Python's str(), repr(); what is shown of strings keeps its marks. */
 struct jv jv_str(struct run *r, const struct jv *v);
-void put_repr(struct builder *b, const struct jv *v);
-void put_float(struct builder *b, double f, bool input);
+void jinja_put_repr(struct builder *b, const struct jv *v);
+void jinja_put_float(struct builder *b, double f, bool input);
 
-struct jv string_slice(const struct jv *s, size_t begin, size_t end); /* bytes */
-bool string_mark(const struct jv *s, size_t i);
-size_t string_length(const struct jv *s);            /* characters */
-size_t string_offset(const struct jv *s, size_t at); /* byte of a character */
-size_t string_find(const struct jv *s, size_t from,
-                   const struct jv *what); /* SIZE_MAX */
-bool string_is(const struct jv *s, const char *text);
-unsigned char_code(const char *p, size_t n, int *len);
-bool code_is_space(unsigned code);
-struct jv string_strip(struct run *r, const struct jv *s, const struct jv *chars,
-                       bool left, bool right);
-struct jv string_replace(struct run *r, const struct jv *s, const struct jv *from,
-                         const struct jv *to, int64_t most);
-struct jv string_repeat(struct run *r, const struct jv *s, int64_t n);
-struct jv string_percent(struct run *r, const struct jv *format,
-                         const struct jv *values);
+struct jv jinja_string_slice(const struct jv *s, size_t begin, size_t end); /* bytes */
+bool jinja_string_mark(const struct jv *s, size_t i);
+size_t jinja_string_length(const struct jv *s);            /* characters */
+size_t jinja_string_offset(const struct jv *s, size_t at); /* byte of a character */
+size_t jinja_string_find(const struct jv *s, size_t from,
+                         const struct jv *what); /* SIZE_MAX */
+bool jinja_string_is(const struct jv *s, const char *text);
+unsigned jinja_char_code(const char *p, size_t n, int *len);
+bool jinja_code_is_space(unsigned code);
+struct jv jinja_string_strip(struct run *r, const struct jv *s, const struct jv *chars,
+                             bool left, bool right);
+struct jv jinja_string_replace(struct run *r, const struct jv *s, const struct jv *from,
+                               const struct jv *to, int64_t most);
+struct jv jinja_string_repeat(struct run *r, const struct jv *s, int64_t n);
+struct jv jinja_string_percent(struct run *r, const struct jv *format,
+                               const struct jv *values);
 enum letter_case { CASE_UPPER, CASE_LOWER, CASE_TITLE, CASE_CAPITALIZE, CASE_SWAP };
-struct jv string_case(struct run *r, const struct jv *s, enum letter_case c);
+struct jv jinja_string_case(struct run *r, const struct jv *s, enum letter_case c);
 
 /* ---- JSON (jinja_json.c) ----------------------------------------------------------
  */
 
 /* As Python's json.dumps(ensure_ascii=False). indent < 0: one line. */
-struct jv json_dump(struct run *r, const struct jv *v, int indent,
-                    const struct jv *item_separator, const struct jv *key_separator,
-                    bool sort_keys, bool ensure_ascii);
+struct jv jinja_json_dump(struct run *r, const struct jv *v, int indent,
+                          const struct jv *item_separator,
+                          const struct jv *key_separator, bool sort_keys,
+                          bool ensure_ascii);
 
 /* ---- syntax tree (jinja_parse.c, jinja_expr.c) ------------------------------------
  */
@@ -277,15 +278,17 @@ struct node {
 };
 
 struct name {
-    const char *text;
+    const char *text; /* zero-terminated */
     size_t n;
-    struct name *next;
 };
+
+#define JINJA_MAX_NAMES 4096
 
 struct jinja {
     struct arena arena;
     struct node *body;
-    struct name *names[256];                      /* interned */
+    struct name *names; /* [n_names], sorted: interned */
+    size_t n_names;
     const char *loop, *caller, *varargs, *kwargs; /* interned */
     bool has_varargs, has_kwargs; /* some macro takes whatever it is given */
 };
@@ -328,8 +331,8 @@ struct lexer {
     struct token token; /* the current one */
 };
 
-void lex_open(struct lexer *l, struct arena *a, const char *text, size_t len);
-void lex_next(struct lexer *l);
+void jinja_lex_open(struct lexer *l, struct arena *a, const char *text, size_t len);
+void jinja_lex_next(struct lexer *l);
 
 struct parser {
     struct jinja *j;
@@ -337,19 +340,21 @@ struct parser {
     int depth, n_loops;
 };
 
-struct node *parse_node(struct parser *p, enum node_kind kind);
-const char *parse_intern(struct parser *p, const char *text, size_t n);
-void parse_enter(struct parser *p); /* one level deeper; p->depth-- leaves */
-bool token_is(const struct parser *p, enum token_kind kind, const char *text);
-bool token_take(struct parser *p, enum token_kind kind, const char *text);
-void token_expect(struct parser *p, enum token_kind kind, const char *text);
-void parse_fail(struct parser *p, const char *wanted) __attribute__((noreturn));
-struct node *parse_expression(struct parser *p, bool with_choice);
-struct node *parse_tuple(struct parser *p, bool with_choice, bool until_in);
-struct node *parse_arguments(struct parser *p); /* after "(" */
-struct node *parse_filters(struct parser *p, struct node *of);
-struct node *parse_postfix(struct parser *p, struct node *of);
-struct node *parse_primary(struct parser *p);
+struct node *jinja_parse_node(struct parser *p, enum node_kind kind);
+const char *jinja_parse_intern(struct parser *p, const char *text, size_t n);
+/* The place of a name among those of a template, or where it would be. */
+size_t jinja_name_place(const struct jinja *j, const char *text, size_t n, bool *found);
+void jinja_parse_enter(struct parser *p); /* one level deeper; p->depth-- leaves */
+bool jinja_token_is(const struct parser *p, enum token_kind kind, const char *text);
+bool jinja_token_take(struct parser *p, enum token_kind kind, const char *text);
+void jinja_token_expect(struct parser *p, enum token_kind kind, const char *text);
+void jinja_parse_fail(struct parser *p, const char *wanted) __attribute__((noreturn));
+struct node *jinja_parse_expression(struct parser *p, bool with_choice);
+struct node *jinja_parse_tuple(struct parser *p, bool with_choice, bool until_in);
+struct node *jinja_parse_arguments(struct parser *p); /* after "(" */
+struct node *jinja_parse_filters(struct parser *p, struct node *of);
+struct node *jinja_parse_postfix(struct parser *p, struct node *of);
+struct node *jinja_parse_primary(struct parser *p);
 
 /* ---- running (jinja_run.c, jinja_eval.c) --------------------------------------------
  */
@@ -387,39 +392,42 @@ struct args {
 };
 
 /* Work of so many steps; fails when the limit is reached. */
-void run_work(struct run *r, size_t steps);
-void run_enter(struct run *r); /* r->depth-- leaves */
-void run_fail(struct run *r, const char *fmt, ...)
+void jinja_run_work(struct run *r, size_t steps);
+void jinja_run_enter(struct run *r); /* r->depth-- leaves */
+void jinja_run_fail(struct run *r, const char *fmt, ...)
     __attribute__((noreturn, format(printf, 2, 3)));
 
-struct jv eval(struct run *r, const struct node *n);
-void exec(struct run *r, const struct node *list);
+struct jv jinja_eval(struct run *r, const struct node *n);
+void jinja_exec(struct run *r, const struct node *list);
 /* What a body prints. */
-struct jv exec_text(struct run *r, const struct node *list);
-void assign(struct run *r, const struct node *target, struct jv value);
-void bind(struct run *r, struct scope *s, const char *name, struct jv value);
-struct jv call_value(struct run *r, const struct jv *f, const struct args *a);
-struct jv call_macro(struct run *r, const struct jv_function *f, const struct args *a);
-struct jv get_attribute(struct run *r, const struct jv *of, const char *name, size_t n);
-struct jv get_item(struct run *r, const struct jv *of, const struct jv *key);
-struct jv method_of(struct run *r, const struct jv *of, const char *name, size_t n);
-const struct jv *global_find(const char *name);
+struct jv jinja_exec_text(struct run *r, const struct node *list);
+void jinja_assign(struct run *r, const struct node *target, struct jv value);
+void jinja_bind(struct run *r, struct scope *s, const char *name, struct jv value);
+struct jv jinja_call_value(struct run *r, const struct jv *f, const struct args *a);
+struct jv jinja_call_macro(struct run *r, const struct jv_function *f,
+                           const struct args *a);
+struct jv jinja_get_attribute(struct run *r, const struct jv *of, const char *name,
+                              size_t n);
+struct jv jinja_get_item(struct run *r, const struct jv *of, const struct jv *key);
+struct jv jinja_method_of(struct run *r, const struct jv *of, const char *name,
+                          size_t n);
+const struct jv *jinja_global_find(const char *name);
 
 /* The argument at position i or with that name; NULL: not given. */
-const struct jv *arg(const struct args *a, size_t i, const char *name);
+const struct jv *jinja_arg(const struct args *a, size_t i, const char *name);
 /* Fails where there are more positional arguments than most, or named ones that are not
  * in names (separated by blanks). */
-void check_args(struct run *r, const char *of, const struct args *a, size_t least,
-                size_t most, const char *names);
-int64_t arg_int(struct run *r, const struct args *a, size_t i, const char *name,
-                int64_t otherwise);
-bool arg_bool(const struct args *a, size_t i, const char *name, bool otherwise);
+void jinja_check_args(struct run *r, const char *of, const struct args *a, size_t least,
+                      size_t most, const char *names);
+int64_t jinja_arg_int(struct run *r, const struct args *a, size_t i, const char *name,
+                      int64_t otherwise);
+bool jinja_arg_bool(const struct args *a, size_t i, const char *name, bool otherwise);
 /* A string; fails for other kinds. NULL: not given. */
-const struct jv *arg_string(struct run *r, const char *of, const struct args *a,
-                            size_t i, const char *name);
+const struct jv *jinja_arg_string(struct run *r, const char *of, const struct args *a,
+                                  size_t i, const char *name);
 /* The same of one that must be given. */
-const struct jv *need_string(struct run *r, const char *of, const struct args *a,
-                             size_t i);
+const struct jv *jinja_need_string(struct run *r, const char *of, const struct args *a,
+                                   size_t i);
 
 /* ---- filters and tests (jinja_filters.c, jinja_lists.c, jinja_tests.c) --------------
  */
@@ -435,10 +443,10 @@ struct test {
 };
 
 /* Methods of strings: v is the string; the last row has no name. */
-extern const struct filter string_methods[];
+extern const struct filter jinja_string_methods[];
 
-const struct filter *filter_find(const char *name, size_t n);
-const struct filter *list_filter_find(const char *name, size_t n);
-const struct test *test_find(const char *name, size_t n);
+const struct filter *jinja_filter_find(const char *name, size_t n);
+const struct filter *jinja_list_filter_find(const char *name, size_t n);
+const struct test *jinja_test_find(const char *name, size_t n);
 
 #endif

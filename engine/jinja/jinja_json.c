@@ -20,9 +20,9 @@ static void put_escaped(struct dump *d, const struct jv *s)
 {
     struct builder *b = &d->b;
 
-    put_cstr(b, "\"", s->input);
+    jinja_put_cstr(b, "\"", s->input);
     for (size_t i = 0; i < s->s.n;) {
-        const bool mark = string_mark(s, i);
+        const bool mark = jinja_string_mark(s, i);
         const unsigned char c = (unsigned char)s->s.p[i];
         static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
         const char *at = c ? strchr(plain, c) : NULL;
@@ -31,12 +31,12 @@ static void put_escaped(struct dump *d, const struct jv *s)
 
         if (at) {
             snprintf(text, sizeof text, "\\%c", letters[at - plain]);
-            put_cstr(b, text, mark);
+            jinja_put_cstr(b, text, mark);
         } else if (c < 0x20) {
             snprintf(text, sizeof text, "\\u%04x", c);
-            put_cstr(b, text, mark);
+            jinja_put_cstr(b, text, mark);
         } else if (c >= 0x80 && d->ascii) {
-            const unsigned code = char_code(s->s.p + i, s->s.n - i, &len);
+            const unsigned code = jinja_char_code(s->s.p + i, s->s.n - i, &len);
 
             if (code < 0x10000)
                 snprintf(text, sizeof text, "\\u%04x", code);
@@ -44,38 +44,38 @@ static void put_escaped(struct dump *d, const struct jv *s)
                 snprintf(text, sizeof text, "\\u%04x\\u%04x",
                          0xd800 + ((code - 0x10000) >> 10),
                          0xdc00 + ((code - 0x10000) & 0x3ff));
-            put_cstr(b, text, mark);
+            jinja_put_cstr(b, text, mark);
         } else {
-            put_bytes(b, s->s.p + i, 1, mark);
+            jinja_put_bytes(b, s->s.p + i, 1, mark);
         }
         i += (size_t)len;
     }
-    put_cstr(b, "\"", s->input);
+    jinja_put_cstr(b, "\"", s->input);
 }
 
 static void new_line(struct dump *d, int level)
 {
     if (d->indent < 0)
         return;
-    put_cstr(&d->b, "\n", false);
+    jinja_put_cstr(&d->b, "\n", false);
     for (int i = 0; i < level * d->indent; i++)
-        put_cstr(&d->b, " ", false);
+        jinja_put_cstr(&d->b, " ", false);
 }
 
 static void dump_value(struct dump *d, const struct jv *v, int level);
 
 static void dump_list(struct dump *d, const struct jv_list *l, int level)
 {
-    put_cstr(&d->b, "[", false);
+    jinja_put_cstr(&d->b, "[", false);
     for (size_t i = 0; i < l->n; i++) {
         if (i)
-            put_string(&d->b, d->item);
+            jinja_put_string(&d->b, d->item);
         new_line(d, level + 1);
         dump_value(d, &l->v[i], level + 1);
     }
     if (l->n)
         new_line(d, level);
-    put_cstr(&d->b, "]", false);
+    jinja_put_cstr(&d->b, "]", false);
 }
 
 static int by_key(const void *a, const void *b)
@@ -102,58 +102,58 @@ static struct jv key_text(struct run *r, const struct jv *key)
     case JV_FLOAT:
         return jv_str(r, key);
     default:
-        run_fail(r, "a %s cannot be a key in JSON", jv_kind_name(key));
+        jinja_run_fail(r, "a %s cannot be a key in JSON", jv_kind_name(key));
     }
 }
 
 static void dump_dict(struct dump *d, const struct jv_dict *dict, int level)
 {
     struct run *r = d->b.r;
-    struct jv_pair *v = arena_alloc(&r->arena, (dict->n + 1) * sizeof *v);
+    struct jv_pair *v = jinja_arena_alloc(&r->arena, (dict->n + 1) * sizeof *v);
 
     for (size_t i = 0; i < dict->n; i++)
         v[i] = (struct jv_pair){key_text(r, &dict->v[i].key), dict->v[i].value};
     if (d->sort_keys && dict->n)
         qsort(v, dict->n, sizeof *v, by_key);
-    put_cstr(&d->b, "{", false);
+    jinja_put_cstr(&d->b, "{", false);
     for (size_t i = 0; i < dict->n; i++) {
         if (i)
-            put_string(&d->b, d->item);
+            jinja_put_string(&d->b, d->item);
         new_line(d, level + 1);
         put_escaped(d, &v[i].key);
-        put_string(&d->b, d->key);
+        jinja_put_string(&d->b, d->key);
         dump_value(d, &v[i].value, level + 1);
     }
     if (dict->n)
         new_line(d, level);
-    put_cstr(&d->b, "}", false);
+    jinja_put_cstr(&d->b, "}", false);
 }
 
 static void dump_value(struct dump *d, const struct jv *v, int level)
 {
     struct run *r = d->b.r;
 
-    run_enter(r);
-    run_work(r, 1);
+    jinja_run_enter(r);
+    jinja_run_work(r, 1);
     switch (v->kind) {
     case JV_NONE:
-        put_cstr(&d->b, "null", false);
+        jinja_put_cstr(&d->b, "null", false);
         break;
     case JV_BOOL:
-        put_cstr(&d->b, v->b ? "true" : "false", false);
+        jinja_put_cstr(&d->b, v->b ? "true" : "false", false);
         break;
     case JV_FLOAT:
         if (isfinite(v->f))
-            put_float(&d->b, v->f, false);
+            jinja_put_float(&d->b, v->f, false);
         else
-            put_cstr(&d->b,
-                     isnan(v->f) ? "NaN"
-                     : v->f > 0  ? "Infinity"
-                                 : "-Infinity",
-                     false);
+            jinja_put_cstr(&d->b,
+                           isnan(v->f) ? "NaN"
+                           : v->f > 0  ? "Infinity"
+                                       : "-Infinity",
+                           false);
         break;
     case JV_INT:
-        put_repr(&d->b, v);
+        jinja_put_repr(&d->b, v);
         break;
     case JV_STRING:
         put_escaped(d, v);
@@ -165,16 +165,17 @@ static void dump_value(struct dump *d, const struct jv *v, int level)
         dump_dict(d, v->dict, level);
         break;
     default:
-        run_fail(r, "tojson: %s '%.*s' has no form in JSON", jv_kind_name(v),
-                 v->kind == JV_UNDEFINED ? (int)v->s.n : 0,
-                 v->kind == JV_UNDEFINED ? v->s.p : "");
+        jinja_run_fail(r, "tojson: %s '%.*s' has no form in JSON", jv_kind_name(v),
+                       v->kind == JV_UNDEFINED ? (int)v->s.n : 0,
+                       v->kind == JV_UNDEFINED ? v->s.p : "");
     }
     r->depth--;
 }
 
-struct jv json_dump(struct run *r, const struct jv *v, int indent,
-                    const struct jv *item_separator, const struct jv *key_separator,
-                    bool sort_keys, bool ensure_ascii)
+struct jv jinja_json_dump(struct run *r, const struct jv *v, int indent,
+                          const struct jv *item_separator,
+                          const struct jv *key_separator, bool sort_keys,
+                          bool ensure_ascii)
 {
     const struct jv item = jv_cstr(indent < 0 ? ", " : ","), key = jv_cstr(": ");
     struct dump d = {{.r = r},
@@ -185,5 +186,5 @@ struct jv json_dump(struct run *r, const struct jv *v, int indent,
                      ensure_ascii};
 
     dump_value(&d, v, 0);
-    return built(&d.b);
+    return jinja_built(&d.b);
 }

@@ -46,9 +46,9 @@ static void skip_blanks(struct lexer *l)
 }
 
 /* Newlines become \n, and the last one goes. */
-void lex_open(struct lexer *l, struct arena *a, const char *text, size_t len)
+void jinja_lex_open(struct lexer *l, struct arena *a, const char *text, size_t len)
 {
-    char *copy = arena_alloc(a, len + 1);
+    char *copy = jinja_arena_alloc(a, len + 1);
     size_t n = 0;
 
     for (size_t i = 0; i < len; i++) {
@@ -61,7 +61,7 @@ void lex_open(struct lexer *l, struct arena *a, const char *text, size_t len)
     *l = (struct lexer){
         .arena = a, .p = copy, .end = copy + n, .line = 1, .line_starting = true};
     a->line = 1;
-    lex_next(l);
+    jinja_lex_next(l);
 }
 
 /* The beginning of the next tag; l->end: none. */
@@ -111,7 +111,7 @@ static void skip_comment(struct lexer *l)
     while (p < l->end && !starts(l, p, "#}"))
         p++;
     if (p == l->end)
-        arena_fail(l->arena, ST_INPUT, "a comment has no end '#}'");
+        jinja_arena_fail(l->arena, ST_INPUT, "a comment has no end '#}'");
     const char sign = p > l->p + 2 ? p[-1] : 0;
     advance(l, p + 2);
     after_tag(l, sign, true);
@@ -154,7 +154,7 @@ static void lex_raw(struct lexer *l, const char *body, char sign)
     for (p = begin; p < l->end && !(next = raw_tag(l, p, "endraw", &end_sign)); p++)
         ;
     if (p == l->end)
-        arena_fail(l->arena, ST_INPUT, "{%% raw %%} has no {%% endraw %%}");
+        jinja_arena_fail(l->arena, ST_INPUT, "{%% raw %%} has no {%% endraw %%}");
     set_text(l, begin, text_end(l, p));
     advance(l, next);
     after_tag(l, end_sign, true);
@@ -245,13 +245,13 @@ static const char *unescape_code(struct lexer *l, const char *p, int n_digits,
 
     for (int i = 0; i < n_digits; i++, p++) {
         if (p >= l->end || !isxdigit((unsigned char)*p))
-            arena_fail(l->arena, ST_INPUT, "an escape in a string needs %d hex digits",
-                       n_digits);
+            jinja_arena_fail(l->arena, ST_INPUT,
+                             "an escape in a string needs %d hex digits", n_digits);
         code = code << 4 |
                (unsigned)(isdigit((unsigned char)*p) ? *p - '0' : (*p | 32) - 'a' + 10);
     }
     if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-        arena_fail(l->arena, ST_INPUT, "\\u%04x is no character", code);
+        jinja_arena_fail(l->arena, ST_INPUT, "\\u%04x is no character", code);
     *out = put_code(*out, code);
     return p;
 }
@@ -280,8 +280,8 @@ static void lex_string(struct lexer *l)
     while (p < l->end && *p != quote)
         p += *p == '\\' && p + 1 < l->end ? 2 : 1;
     if (p >= l->end)
-        arena_fail(l->arena, ST_INPUT, "a string has no closing %c", quote);
-    out = text = arena_alloc(l->arena, (size_t)(p - l->p));
+        jinja_arena_fail(l->arena, ST_INPUT, "a string has no closing %c", quote);
+    out = text = jinja_arena_alloc(l->arena, (size_t)(p - l->p));
     for (const char *at = l->p + 1; at < p;) {
         if (*at == '\\')
             at = unescape(l, at + 1, &out);
@@ -326,7 +326,7 @@ static void lex_number(struct lexer *l)
     else
         l->token.i = strtoll(text, &stop, 10);
     if (*stop || (errno && !is_float))
-        arena_fail(l->arena, ST_INPUT, "the number %.40s... is too long", text);
+        jinja_arena_fail(l->arena, ST_INPUT, "the number %.40s... is too long", text);
     advance(l, p);
 }
 
@@ -339,12 +339,12 @@ static void lex_operator(struct lexer *l)
         if (starts(l, l->p, two[i]))
             n = 2;
     if (n == 1 && (!*l->p || !strchr("+-*/%~<>=()[]{},.:|", *l->p)))
-        arena_fail(l->arena, ST_INPUT, "'%c' has no meaning in a tag",
-                   isprint((unsigned char)*l->p) ? *l->p : '?');
+        jinja_arena_fail(l->arena, ST_INPUT, "'%c' has no meaning in a tag",
+                         isprint((unsigned char)*l->p) ? *l->p : '?');
     if (strchr("([{", *l->p))
         l->n_open++;
     if (strchr(")]}", *l->p) && l->n_open-- == 0)
-        arena_fail(l->arena, ST_INPUT, "'%c' closes nothing", *l->p);
+        jinja_arena_fail(l->arena, ST_INPUT, "'%c' closes nothing", *l->p);
     l->token = (struct token){TOKEN_OPERATOR, .line = l->line, .p = l->p, .n = n};
     advance(l, l->p + n);
 }
@@ -360,7 +360,7 @@ static void lex_inside(struct lexer *l)
 
     skip_blanks(l);
     if (l->p >= l->end)
-        arena_fail(l->arena, ST_INPUT, "the template ends inside a tag");
+        jinja_arena_fail(l->arena, ST_INPUT, "the template ends inside a tag");
     if (lex_tag_end(l))
         return;
     if (*l->p == '"' || *l->p == '\'') {
@@ -378,7 +378,7 @@ static void lex_inside(struct lexer *l)
     }
 }
 
-void lex_next(struct lexer *l)
+void jinja_lex_next(struct lexer *l)
 {
     if (l->state == LEX_DATA)
         lex_data(l);

@@ -18,13 +18,13 @@ static struct jv member(struct run *r, const struct jv *of, const struct jv *pat
     struct jv at = *of;
 
     if (!path || path->kind != JV_STRING)
-        return path && path->kind == JV_INT ? get_item(r, of, path) : at;
+        return path && path->kind == JV_INT ? jinja_get_item(r, of, path) : at;
     for (size_t begin = 0; begin <= path->s.n;) {
         const char *dot = memchr(path->s.p + begin, '.', path->s.n - begin);
         const size_t end = dot ? (size_t)(dot - path->s.p) : path->s.n;
-        const struct jv name = string_slice(path, begin, end);
+        const struct jv name = jinja_string_slice(path, begin, end);
 
-        at = get_item(r, &at, &name);
+        at = jinja_get_item(r, &at, &name);
         begin = end + 1;
     }
     return at;
@@ -33,7 +33,8 @@ static struct jv member(struct run *r, const struct jv *of, const struct jv *pat
 /* Letters without their case, unless the filter's case_sensitive says otherwise. */
 static struct jv folded(struct run *r, struct jv v, bool case_sensitive)
 {
-    return v.kind == JV_STRING && !case_sensitive ? string_case(r, &v, CASE_LOWER) : v;
+    return v.kind == JV_STRING && !case_sensitive ? jinja_string_case(r, &v, CASE_LOWER)
+                                                  : v;
 }
 
 /* ---- order
@@ -70,8 +71,8 @@ static void merge_sort(struct run *r, struct keyed *v, struct keyed *spare, size
 static struct jv sorted(struct run *r, const struct jv_list *l, const struct jv *path,
                         bool case_sensitive, bool reverse)
 {
-    struct keyed *v = arena_alloc(&r->arena, (l->n + 1) * sizeof *v);
-    struct keyed *spare = arena_alloc(&r->arena, (l->n + 1) * sizeof *spare);
+    struct keyed *v = jinja_arena_alloc(&r->arena, (l->n + 1) * sizeof *v);
+    struct keyed *spare = jinja_arena_alloc(&r->arena, (l->n + 1) * sizeof *spare);
     struct jv list = jv_list(&r->arena, l->n);
 
     for (size_t i = 0; i < l->n; i++) {
@@ -86,10 +87,10 @@ static struct jv sorted(struct run *r, const struct jv_list *l, const struct jv 
 
 FILTER(filter_sort)
 {
-    check_args(r, "sort", a, 0, 3, "reverse case_sensitive attribute");
-    return sorted(r, jv_iterate(r, v), arg(a, 2, "attribute"),
-                  arg_bool(a, 1, "case_sensitive", false),
-                  arg_bool(a, 0, "reverse", false));
+    jinja_check_args(r, "sort", a, 0, 3, "reverse case_sensitive attribute");
+    return sorted(r, jv_iterate(r, v), jinja_arg(a, 2, "attribute"),
+                  jinja_arg_bool(a, 1, "case_sensitive", false),
+                  jinja_arg_bool(a, 0, "reverse", false));
 }
 
 FILTER(filter_items)
@@ -100,35 +101,36 @@ FILTER(filter_items)
     if (v->kind == JV_UNDEFINED)
         return jv_list(&r->arena, 0);
     if (v->kind != JV_DICT)
-        run_fail(r, "'items' needs a dict, and there is a %s", jv_kind_name(v));
-    method = method_of(r, v, "items", 5);
-    return call_value(r, &method, &(struct args){.n = 0});
+        jinja_run_fail(r, "'items' needs a dict, and there is a %s", jv_kind_name(v));
+    method = jinja_method_of(r, v, "items", 5);
+    return jinja_call_value(r, &method, &(struct args){.n = 0});
 }
 
 FILTER(filter_dictsort)
 {
-    const struct jv *by = arg_string(r, "dictsort", a, 1, "by");
-    const struct jv index = jv_int(by && string_is(by, "value"));
+    const struct jv *by = jinja_arg_string(r, "dictsort", a, 1, "by");
+    const struct jv index = jv_int(by && jinja_string_is(by, "value"));
     struct jv items;
 
-    check_args(r, "dictsort", a, 0, 3, "case_sensitive by reverse");
+    jinja_check_args(r, "dictsort", a, 0, 3, "case_sensitive by reverse");
     if (v->kind != JV_DICT)
-        run_fail(r, "'dictsort' needs a dict, and there is a %s", jv_kind_name(v));
+        jinja_run_fail(r, "'dictsort' needs a dict, and there is a %s",
+                       jv_kind_name(v));
     items = filter_items(r, v, &(struct args){.n = 0});
-    return sorted(r, items.list, &index, arg_bool(a, 0, "case_sensitive", false),
-                  arg_bool(a, 2, "reverse", false));
+    return sorted(r, items.list, &index, jinja_arg_bool(a, 0, "case_sensitive", false),
+                  jinja_arg_bool(a, 2, "reverse", false));
 }
 
 static struct jv extreme(struct run *r, const struct jv *v, const struct args *a,
                          const char *of, bool largest)
 {
     const struct jv_list *l = jv_iterate(r, v);
-    const bool case_sensitive = arg_bool(a, 0, "case_sensitive", false);
+    const bool case_sensitive = jinja_arg_bool(a, 0, "case_sensitive", false);
     struct jv best = jv_undefined(of, 3), best_key = jv_none();
 
     for (size_t i = 0; i < l->n; i++) {
-        const struct jv key =
-            folded(r, member(r, &l->v[i], arg(a, 1, "attribute")), case_sensitive);
+        const struct jv key = folded(
+            r, member(r, &l->v[i], jinja_arg(a, 1, "attribute")), case_sensitive);
 
         if (i == 0 || (largest ? jv_compare(r, &key, &best_key) > 0
                                : jv_compare(r, &key, &best_key) < 0)) {
@@ -156,11 +158,11 @@ FILTER(filter_reverse)
     struct builder b = {.r = r};
 
     (void)a;
-    run_work(r, l->n);
+    jinja_run_work(r, l->n);
     if (v->kind == JV_STRING) {
         for (size_t i = l->n; i-- > 0;)
-            put_string(&b, &l->v[i]);
-        return built(&b);
+            jinja_put_string(&b, &l->v[i]);
+        return jinja_built(&b);
     }
     for (size_t i = l->n; i-- > 0;)
         jv_append(&r->arena, list.list, l->v[i]);
@@ -170,12 +172,12 @@ FILTER(filter_reverse)
 FILTER(filter_unique)
 {
     const struct jv_list *l = jv_iterate(r, v);
-    const bool case_sensitive = arg_bool(a, 0, "case_sensitive", false);
+    const bool case_sensitive = jinja_arg_bool(a, 0, "case_sensitive", false);
     struct jv list = jv_list(&r->arena, 0), keys = jv_list(&r->arena, 0);
 
     for (size_t i = 0; i < l->n; i++) {
-        const struct jv key =
-            folded(r, member(r, &l->v[i], arg(a, 1, "attribute")), case_sensitive);
+        const struct jv key = folded(
+            r, member(r, &l->v[i], jinja_arg(a, 1, "attribute")), case_sensitive);
 
         if (jv_contains(r, &keys, &key))
             continue;
@@ -195,7 +197,7 @@ FILTER(filter_list)
     struct jv list = jv_list(&r->arena, l->n);
 
     (void)a;
-    run_work(r, l->n);
+    jinja_run_work(r, l->n);
     for (size_t i = 0; i < l->n; i++)
         jv_append(&r->arena, list.list, l->v[i]);
     return list;
@@ -222,15 +224,15 @@ FILTER(filter_last)
 FILTER(filter_batch)
 {
     const struct jv_list *l = jv_iterate(r, v);
-    const int64_t n = arg_int(r, a, 0, "linecount", 1);
-    const struct jv *fill = arg(a, 1, "fill_with");
+    const int64_t n = jinja_arg_int(r, a, 0, "linecount", 1);
+    const struct jv *fill = jinja_arg(a, 1, "fill_with");
     struct jv list = jv_list(&r->arena, 0), part = {.kind = JV_NONE};
 
-    check_args(r, "batch", a, 1, 2, "linecount fill_with");
+    jinja_check_args(r, "batch", a, 1, 2, "linecount fill_with");
     if (n < 1)
-        run_fail(r, "'batch' needs a number of 1 or more");
+        jinja_run_fail(r, "'batch' needs a number of 1 or more");
     for (size_t i = 0; i < l->n; i++) {
-        run_work(r, 1);
+        jinja_run_work(r, 1);
         if (i % (size_t)n == 0) {
             part = jv_list(&r->arena, 0);
             jv_append(&r->arena, list.list, part);
@@ -238,7 +240,7 @@ FILTER(filter_batch)
         jv_append(&r->arena, part.list, l->v[i]);
     }
     while (fill && fill->kind != JV_NONE && l->n && (int64_t)part.list->n < n) {
-        run_work(r, 1);
+        jinja_run_work(r, 1);
         jv_append(&r->arena, part.list, *fill);
     }
     return list;
@@ -248,18 +250,18 @@ FILTER(filter_batch)
 FILTER(filter_slice)
 {
     const struct jv_list *l = jv_iterate(r, v);
-    const int64_t n = arg_int(r, a, 0, "slices", 1);
+    const int64_t n = jinja_arg_int(r, a, 0, "slices", 1);
     struct jv list = jv_list(&r->arena, 0);
     size_t at = 0;
 
-    check_args(r, "slice", a, 1, 2, "slices fill_with");
+    jinja_check_args(r, "slice", a, 1, 2, "slices fill_with");
     if (n < 1)
-        run_fail(r, "'slice' needs a number of 1 or more");
+        jinja_run_fail(r, "'slice' needs a number of 1 or more");
     for (int64_t i = 0; i < n; i++) {
         const size_t each = l->n / (size_t)n + ((size_t)i < l->n % (size_t)n);
         struct jv part = jv_list(&r->arena, each);
 
-        run_work(r, each + 1);
+        jinja_run_work(r, each + 1);
         for (size_t k = 0; k < each; k++)
             jv_append(&r->arena, part.list, l->v[at++]);
         jv_append(&r->arena, list.list, part);
@@ -273,41 +275,42 @@ FILTER(filter_slice)
 FILTER(filter_join)
 {
     const struct jv_list *l = jv_iterate(r, v);
-    const struct jv *by = arg(a, 0, "d"), *path = arg(a, 1, "attribute");
+    const struct jv *by = jinja_arg(a, 0, "d"), *path = jinja_arg(a, 1, "attribute");
     const struct jv between = by ? jv_str(r, by) : jv_cstr("");
     struct builder b = {.r = r};
 
-    check_args(r, "join", a, 0, 2, "d attribute");
+    jinja_check_args(r, "join", a, 0, 2, "d attribute");
     for (size_t i = 0; i < l->n; i++) {
         const struct jv one = member(r, &l->v[i], path), text = jv_str(r, &one);
 
-        run_work(r, 1);
+        jinja_run_work(r, 1);
         if (i)
-            put_string(&b, &between);
-        put_string(&b, &text);
+            jinja_put_string(&b, &between);
+        jinja_put_string(&b, &text);
     }
-    return built(&b);
+    return jinja_built(&b);
 }
 
 FILTER(filter_sum)
 {
     const struct jv_list *l = jv_iterate(r, v);
-    const struct jv *start = arg(a, 1, "start");
+    const struct jv *start = jinja_arg(a, 1, "start");
     bool is_whole = !start || start->kind == JV_INT;
     int64_t i = is_whole && start ? start->i : 0;
     double f = start && jv_is_number(start) ? jv_number(start) : 0;
 
     for (size_t k = 0; k < l->n; k++) {
-        const struct jv one = member(r, &l->v[k], arg(a, 0, "attribute"));
+        const struct jv one = member(r, &l->v[k], jinja_arg(a, 0, "attribute"));
 
-        run_work(r, 1);
+        jinja_run_work(r, 1);
         if (!jv_is_number(&one))
-            run_fail(r, "'sum' needs numbers, and there is a %s", jv_kind_name(&one));
+            jinja_run_fail(r, "'sum' needs numbers, and there is a %s",
+                           jv_kind_name(&one));
         is_whole &= one.kind != JV_FLOAT;
         f += jv_number(&one);
         if (is_whole &&
             __builtin_add_overflow(i, one.kind == JV_INT ? one.i : one.b, &i))
-            run_fail(r, "an integer is too large for 64 bits");
+            jinja_run_fail(r, "an integer is too large for 64 bits");
     }
     return is_whole ? jv_int(i) : jv_float(f);
 }
@@ -327,20 +330,20 @@ static struct args behind(const struct args *a, size_t n)
 FILTER(filter_map)
 {
     const struct jv_list *l = jv_iterate(r, v);
-    const struct jv *path = arg(a, SIZE_MAX, "attribute");
-    const struct jv *name = path ? NULL : arg_string(r, "map", a, 0, NULL);
-    const struct jv *otherwise = arg(a, SIZE_MAX, "default");
-    const struct filter *filter = name ? filter_find(name->s.p, name->s.n) : NULL;
+    const struct jv *path = jinja_arg(a, SIZE_MAX, "attribute");
+    const struct jv *name = path ? NULL : jinja_arg_string(r, "map", a, 0, NULL);
+    const struct jv *otherwise = jinja_arg(a, SIZE_MAX, "default");
+    const struct filter *filter = name ? jinja_filter_find(name->s.p, name->s.n) : NULL;
     const struct args rest = behind(a, 1);
     struct jv list = jv_list(&r->arena, l->n);
 
     if (!path && !filter)
-        run_fail(r, "'map' needs an attribute or the name of a filter");
-    run_enter(r);
+        jinja_run_fail(r, "'map' needs an attribute or the name of a filter");
+    jinja_run_enter(r);
     for (size_t i = 0; i < l->n; i++) {
         struct jv one;
 
-        run_work(r, 1);
+        jinja_run_work(r, 1);
         one = path ? member(r, &l->v[i], path) : filter->call(r, &l->v[i], &rest);
         if (one.kind == JV_UNDEFINED && otherwise)
             one = *otherwise;
@@ -356,19 +359,19 @@ static struct jv choose(struct run *r, const struct jv *v, const struct args *a,
                         bool by_attribute, bool wanted)
 {
     const struct jv_list *l = jv_iterate(r, v);
-    const struct jv *path = by_attribute ? arg(a, 0, "attribute") : NULL;
-    const struct jv *name = arg_string(r, "select", a, by_attribute, NULL);
-    const struct test *test = name ? test_find(name->s.p, name->s.n) : NULL;
+    const struct jv *path = by_attribute ? jinja_arg(a, 0, "attribute") : NULL;
+    const struct jv *name = jinja_arg_string(r, "select", a, by_attribute, NULL);
+    const struct test *test = name ? jinja_test_find(name->s.p, name->s.n) : NULL;
     const struct args rest = behind(a, (size_t)by_attribute + 1);
     struct jv list = jv_list(&r->arena, 0);
 
     if (name && !test)
-        run_fail(r, "there is no test '%.*s'", name->s.n < 80 ? (int)name->s.n : 80,
-                 name->s.p);
+        jinja_run_fail(r, "there is no test '%.*s'",
+                       name->s.n < 80 ? (int)name->s.n : 80, name->s.p);
     for (size_t i = 0; i < l->n; i++) {
         const struct jv one = member(r, &l->v[i], path);
 
-        run_work(r, 1);
+        jinja_run_work(r, 1);
         if ((test ? test->call(r, &one, &rest) : jv_true(&one)) == wanted)
             jv_append(&r->arena, list.list, l->v[i]);
     }
@@ -398,12 +401,12 @@ FILTER(filter_rejectattr)
 /* Tuples (value, elements with that value of an attribute), in the values' order. */
 FILTER(filter_groupby)
 {
-    const struct jv *path = arg(a, 0, "attribute");
-    const bool case_sensitive = arg_bool(a, 2, "case_sensitive", false);
+    const struct jv *path = jinja_arg(a, 0, "attribute");
+    const bool case_sensitive = jinja_arg_bool(a, 2, "case_sensitive", false);
     struct jv all, list = jv_list(&r->arena, 0), last = {.kind = JV_NONE};
     struct jv_list *group = NULL;
 
-    check_args(r, "groupby", a, 1, 3, "attribute default case_sensitive");
+    jinja_check_args(r, "groupby", a, 1, 3, "attribute default case_sensitive");
     all = sorted(r, jv_iterate(r, v), path, case_sensitive, false);
     for (size_t i = 0; i < all.list->n; i++) {
         const struct jv value = member(r, &all.list->v[i], path);
@@ -447,7 +450,7 @@ static const struct filter filters[] = {
     {"groupby", filter_groupby},
 };
 
-const struct filter *list_filter_find(const char *name, size_t n)
+const struct filter *jinja_list_filter_find(const char *name, size_t n)
 {
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++)
         if (strlen(filters[i].name) == n && !memcmp(filters[i].name, name, n))

@@ -13,21 +13,21 @@
 
 METHOD(list_index)
 {
-    const struct jv *what = arg(a, 0, NULL);
+    const struct jv *what = jinja_arg(a, 0, NULL);
 
-    check_args(r, "index", a, 1, 1, "");
+    jinja_check_args(r, "index", a, 1, 1, "");
     for (size_t i = 0; i < s->list->n; i++)
         if (jv_equal(r, &s->list->v[i], what))
             return jv_int((int64_t)i);
-    run_fail(r, "'index' does not find its value");
+    jinja_run_fail(r, "'index' does not find its value");
 }
 
 METHOD(list_count)
 {
-    const struct jv *what = arg(a, 0, NULL);
+    const struct jv *what = jinja_arg(a, 0, NULL);
     int64_t n = 0;
 
-    check_args(r, "count", a, 1, 1, "");
+    jinja_check_args(r, "count", a, 1, 1, "");
     for (size_t i = 0; i < s->list->n; i++)
         n += jv_equal(r, &s->list->v[i], what);
     return jv_int(n);
@@ -37,8 +37,8 @@ METHOD(list_copy)
 {
     struct jv list = jv_list(&r->arena, s->list->n);
 
-    check_args(r, "copy", a, 0, 0, "");
-    run_work(r, s->list->n);
+    jinja_check_args(r, "copy", a, 0, 0, "");
+    jinja_run_work(r, s->list->n);
     for (size_t i = 0; i < s->list->n; i++)
         jv_append(&r->arena, list.list, s->list->v[i]);
     return list;
@@ -48,10 +48,10 @@ METHOD(dict_get)
 {
     const struct jv *v;
 
-    check_args(r, "get", a, 1, 2, "default");
+    jinja_check_args(r, "get", a, 1, 2, "default");
     v = jv_get(r, s->dict, &a->v[0]);
     if (!v)
-        v = arg(a, 1, "default");
+        v = jinja_arg(a, 1, "default");
     return v ? *v : jv_none();
 }
 
@@ -60,7 +60,7 @@ METHOD(dict_keys)
     const struct jv_list *l = jv_iterate(r, s);
     struct jv list = jv_list(&r->arena, 0);
 
-    check_args(r, "keys", a, 0, 0, "");
+    jinja_check_args(r, "keys", a, 0, 0, "");
     *list.list = *l;
     return list;
 }
@@ -69,8 +69,8 @@ METHOD(dict_values)
 {
     struct jv list = jv_list(&r->arena, s->dict->n);
 
-    check_args(r, "values", a, 0, 0, "");
-    run_work(r, s->dict->n);
+    jinja_check_args(r, "values", a, 0, 0, "");
+    jinja_run_work(r, s->dict->n);
     for (size_t i = 0; i < s->dict->n; i++)
         jv_append(&r->arena, list.list, s->dict->v[i].value);
     return list;
@@ -80,8 +80,8 @@ METHOD(dict_items)
 {
     struct jv list = jv_list(&r->arena, s->dict->n);
 
-    check_args(r, "items", a, 0, 0, "");
-    run_work(r, s->dict->n);
+    jinja_check_args(r, "items", a, 0, 0, "");
+    jinja_run_work(r, s->dict->n);
     for (size_t i = 0; i < s->dict->n; i++) {
         struct jv pair = jv_list(&r->arena, 2);
 
@@ -97,7 +97,7 @@ METHOD(dict_copy)
 {
     struct jv dict = jv_dict(&r->arena, s->dict->n);
 
-    check_args(r, "copy", a, 0, 0, "");
+    jinja_check_args(r, "copy", a, 0, 0, "");
     for (size_t i = 0; i < s->dict->n; i++)
         jv_set(r, dict.dict, s->dict->v[i].key, s->dict->v[i].value);
     return dict;
@@ -110,7 +110,7 @@ METHOD(loop_cycle)
     const struct jv *index = jv_get_name(s->dict, "index0", 6);
 
     if (!index || !a->n)
-        run_fail(r, "'cycle' needs a loop and values");
+        jinja_run_fail(r, "'cycle' needs a loop and values");
     return a->v[(size_t)index->i % a->n];
 }
 
@@ -140,7 +140,7 @@ static const struct {
 
 static const struct filter *find(enum jv_kind kind, const char *name, size_t n)
 {
-    const struct filter *m = string_methods;
+    const struct filter *m = jinja_string_methods;
 
     if (kind == JV_STRING) {
         while (m->name && (strlen(m->name) != n || memcmp(m->name, name, n)))
@@ -156,14 +156,15 @@ static const struct filter *find(enum jv_kind kind, const char *name, size_t n)
     return NULL;
 }
 
-struct jv method_of(struct run *r, const struct jv *of, const char *name, size_t n)
+struct jv jinja_method_of(struct run *r, const struct jv *of, const char *name,
+                          size_t n)
 {
     const struct filter *m = find((enum jv_kind)of->kind, name, n);
     struct jv_function *f;
 
     if (!m)
         return jv_undefined(name, n);
-    f = arena_alloc(&r->arena, sizeof *f);
+    f = jinja_arena_alloc(&r->arena, sizeof *f);
     *f = (struct jv_function){FUNCTION_METHOD, m->name, m->call, .self = *of};
     return (struct jv){.kind = JV_FUNCTION, .function = f};
 }

@@ -14,50 +14,53 @@
 
 METHOD(str_strip)
 {
-    check_args(r, "strip", a, 0, 1, "");
-    return string_strip(r, s, arg_string(r, "strip", a, 0, NULL), true, true);
+    jinja_check_args(r, "strip", a, 0, 1, "");
+    return jinja_string_strip(r, s, jinja_arg_string(r, "strip", a, 0, NULL), true,
+                              true);
 }
 
 METHOD(str_lstrip)
 {
-    check_args(r, "lstrip", a, 0, 1, "");
-    return string_strip(r, s, arg_string(r, "lstrip", a, 0, NULL), true, false);
+    jinja_check_args(r, "lstrip", a, 0, 1, "");
+    return jinja_string_strip(r, s, jinja_arg_string(r, "lstrip", a, 0, NULL), true,
+                              false);
 }
 
 METHOD(str_rstrip)
 {
-    check_args(r, "rstrip", a, 0, 1, "");
-    return string_strip(r, s, arg_string(r, "rstrip", a, 0, NULL), false, true);
+    jinja_check_args(r, "rstrip", a, 0, 1, "");
+    return jinja_string_strip(r, s, jinja_arg_string(r, "rstrip", a, 0, NULL), false,
+                              true);
 }
 
 METHOD(str_upper)
 {
-    check_args(r, "upper", a, 0, 0, "");
-    return string_case(r, s, CASE_UPPER);
+    jinja_check_args(r, "upper", a, 0, 0, "");
+    return jinja_string_case(r, s, CASE_UPPER);
 }
 
 METHOD(str_lower)
 {
-    check_args(r, "lower", a, 0, 0, "");
-    return string_case(r, s, CASE_LOWER);
+    jinja_check_args(r, "lower", a, 0, 0, "");
+    return jinja_string_case(r, s, CASE_LOWER);
 }
 
 METHOD(str_title)
 {
-    check_args(r, "title", a, 0, 0, "");
-    return string_case(r, s, CASE_TITLE);
+    jinja_check_args(r, "title", a, 0, 0, "");
+    return jinja_string_case(r, s, CASE_TITLE);
 }
 
 METHOD(str_capitalize)
 {
-    check_args(r, "capitalize", a, 0, 0, "");
-    return string_case(r, s, CASE_CAPITALIZE);
+    jinja_check_args(r, "capitalize", a, 0, 0, "");
+    return jinja_string_case(r, s, CASE_CAPITALIZE);
 }
 
 METHOD(str_swapcase)
 {
-    check_args(r, "swapcase", a, 0, 0, "");
-    return string_case(r, s, CASE_SWAP);
+    jinja_check_args(r, "swapcase", a, 0, 0, "");
+    return jinja_string_case(r, s, CASE_SWAP);
 }
 
 static bool has_at(const struct jv *s, const struct jv *part, bool at_end)
@@ -70,15 +73,15 @@ static bool has_at(const struct jv *s, const struct jv *part, bool at_end)
 static struct jv has_affix(struct run *r, const struct jv *s, const struct args *a,
                            const char *of, bool at_end)
 {
-    const struct jv *v = arg(a, 0, NULL);
+    const struct jv *v = jinja_arg(a, 0, NULL);
 
-    check_args(r, of, a, 1, 1, "");
+    jinja_check_args(r, of, a, 1, 1, "");
     if (v->kind != JV_LIST || !v->is_tuple)
-        return jv_bool(has_at(s, need_string(r, of, a, 0), at_end));
+        return jv_bool(has_at(s, jinja_need_string(r, of, a, 0), at_end));
     for (size_t i = 0; i < v->list->n; i++) {
         const struct jv *one = &v->list->v[i];
 
-        run_work(r, 1);
+        jinja_run_work(r, 1);
         if (one->kind == JV_STRING && has_at(s, one, at_end))
             return jv_bool(true);
     }
@@ -97,31 +100,32 @@ METHOD(str_endswith)
 
 METHOD(str_removeprefix)
 {
-    const struct jv *part = need_string(r, "removeprefix", a, 0);
+    const struct jv *part = jinja_need_string(r, "removeprefix", a, 0);
 
-    return has_at(s, part, false) ? string_slice(s, part->s.n, s->s.n) : *s;
+    return has_at(s, part, false) ? jinja_string_slice(s, part->s.n, s->s.n) : *s;
 }
 
 METHOD(str_removesuffix)
 {
-    const struct jv *part = need_string(r, "removesuffix", a, 0);
+    const struct jv *part = jinja_need_string(r, "removesuffix", a, 0);
 
-    return has_at(s, part, true) ? string_slice(s, 0, s->s.n - part->s.n) : *s;
+    return has_at(s, part, true) ? jinja_string_slice(s, 0, s->s.n - part->s.n) : *s;
 }
 
 METHOD(str_replace)
 {
-    check_args(r, "replace", a, 2, 3, "count");
-    return string_replace(r, s, need_string(r, "replace", a, 0),
-                          need_string(r, "replace", a, 1),
-                          arg_int(r, a, 2, "count", -1));
+    jinja_check_args(r, "replace", a, 2, 3, "count");
+    return jinja_string_replace(r, s, jinja_need_string(r, "replace", a, 0),
+                                jinja_need_string(r, "replace", a, 1),
+                                jinja_arg_int(r, a, 2, "count", -1));
 }
 
 static size_t skip_space(const struct jv *s, size_t at)
 {
     int len;
 
-    while (at < s->s.n && code_is_space(char_code(s->s.p + at, s->s.n - at, &len)))
+    while (at < s->s.n &&
+           jinja_code_is_space(jinja_char_code(s->s.p + at, s->s.n - at, &len)))
         at += (size_t)len;
     return at;
 }
@@ -132,21 +136,22 @@ static struct jv split_words(struct run *r, const struct jv *s, int64_t most)
     struct jv list = jv_list(&r->arena, 0);
     size_t at = skip_space(s, 0);
 
-    run_work(r, s->s.n / 8);
+    jinja_run_work(r, s->s.n / 8);
     while (at < s->s.n) {
         size_t end = at;
         int len;
 
         if (most-- == 0) {
-            const struct jv rest = string_slice(s, at, s->s.n);
+            const struct jv rest = jinja_string_slice(s, at, s->s.n);
 
-            jv_append(&r->arena, list.list, string_strip(r, &rest, NULL, false, true));
+            jv_append(&r->arena, list.list,
+                      jinja_string_strip(r, &rest, NULL, false, true));
             break;
         }
         while (end < s->s.n &&
-               !code_is_space(char_code(s->s.p + end, s->s.n - end, &len)))
+               !jinja_code_is_space(jinja_char_code(s->s.p + end, s->s.n - end, &len)))
             end += (size_t)len;
-        jv_append(&r->arena, list.list, string_slice(s, at, end));
+        jv_append(&r->arena, list.list, jinja_string_slice(s, at, end));
         at = skip_space(s, end);
     }
     return list;
@@ -159,23 +164,23 @@ static struct jv split_by(struct run *r, const struct jv *s, const struct jv *by
     size_t at = 0, found;
 
     if (!by->s.n)
-        run_fail(r, "'split' has an empty separator");
-    run_work(r, s->s.n / 16);
-    for (; most && (found = string_find(s, at, by)) != SIZE_MAX; most--) {
-        run_work(r, 1);
-        jv_append(&r->arena, list.list, string_slice(s, at, found));
+        jinja_run_fail(r, "'split' has an empty separator");
+    jinja_run_work(r, s->s.n / 16);
+    for (; most && (found = jinja_string_find(s, at, by)) != SIZE_MAX; most--) {
+        jinja_run_work(r, 1);
+        jv_append(&r->arena, list.list, jinja_string_slice(s, at, found));
         at = found + by->s.n;
     }
-    jv_append(&r->arena, list.list, string_slice(s, at, s->s.n));
+    jv_append(&r->arena, list.list, jinja_string_slice(s, at, s->s.n));
     return list;
 }
 
 METHOD(str_split)
 {
-    const struct jv *by = arg_string(r, "split", a, 0, "sep");
-    const int64_t most = arg_int(r, a, 1, "maxsplit", -1);
+    const struct jv *by = jinja_arg_string(r, "split", a, 0, "sep");
+    const int64_t most = jinja_arg_int(r, a, 1, "maxsplit", -1);
 
-    check_args(r, "split", a, 0, 2, "sep maxsplit");
+    jinja_check_args(r, "split", a, 0, 2, "sep maxsplit");
     return by ? split_by(r, s, by, most) : split_words(r, s, most);
 }
 
@@ -190,23 +195,23 @@ static size_t find_last(const struct jv *s, size_t end, const struct jv *what)
 
 METHOD(str_rsplit)
 {
-    const struct jv *by = arg_string(r, "rsplit", a, 0, "sep");
-    int64_t most = arg_int(r, a, 1, "maxsplit", -1);
+    const struct jv *by = jinja_arg_string(r, "rsplit", a, 0, "sep");
+    int64_t most = jinja_arg_int(r, a, 1, "maxsplit", -1);
     struct jv parts = jv_list(&r->arena, 0), list;
     size_t end = s->s.n, found;
 
-    check_args(r, "rsplit", a, 0, 2, "sep maxsplit");
+    jinja_check_args(r, "rsplit", a, 0, 2, "sep maxsplit");
     if (!by)
-        run_fail(r, "'rsplit' needs a separator");
+        jinja_run_fail(r, "'rsplit' needs a separator");
     if (!by->s.n)
-        run_fail(r, "'rsplit' has an empty separator");
-    run_work(r, s->s.n / 8);
+        jinja_run_fail(r, "'rsplit' has an empty separator");
+    jinja_run_work(r, s->s.n / 8);
     for (; most && (found = find_last(s, end, by)) != SIZE_MAX; most--) {
-        run_work(r, 1);
-        jv_append(&r->arena, parts.list, string_slice(s, found + by->s.n, end));
+        jinja_run_work(r, 1);
+        jv_append(&r->arena, parts.list, jinja_string_slice(s, found + by->s.n, end));
         end = found;
     }
-    jv_append(&r->arena, parts.list, string_slice(s, 0, end));
+    jv_append(&r->arena, parts.list, jinja_string_slice(s, 0, end));
     list = jv_list(&r->arena, parts.list->n);
     for (size_t i = parts.list->n; i-- > 0;)
         jv_append(&r->arena, list.list, parts.list->v[i]);
@@ -215,10 +220,10 @@ METHOD(str_rsplit)
 
 METHOD(str_splitlines)
 {
-    const bool keeps = arg_bool(a, 0, "keepends", false);
+    const bool keeps = jinja_arg_bool(a, 0, "keepends", false);
     struct jv list = jv_list(&r->arena, 0);
 
-    run_work(r, s->s.n / 8);
+    jinja_run_work(r, s->s.n / 8);
     for (size_t at = 0; at < s->s.n;) {
         size_t end = at, next;
 
@@ -226,8 +231,8 @@ METHOD(str_splitlines)
             end++;
         next = end + (end < s->s.n);
         next += next < s->s.n && s->s.p[end] == '\r' && s->s.p[next] == '\n';
-        run_work(r, 1);
-        jv_append(&r->arena, list.list, string_slice(s, at, keeps ? next : end));
+        jinja_run_work(r, 1);
+        jv_append(&r->arena, list.list, jinja_string_slice(s, at, keeps ? next : end));
         at = next;
     }
     return list;
@@ -236,23 +241,23 @@ METHOD(str_splitlines)
 static struct jv partition(struct run *r, const struct jv *s, const struct args *a,
                            bool last)
 {
-    const struct jv *by = need_string(r, "partition", a, 0);
-    const size_t at = last ? find_last(s, s->s.n, by) : string_find(s, 0, by);
+    const struct jv *by = jinja_need_string(r, "partition", a, 0);
+    const size_t at = last ? find_last(s, s->s.n, by) : jinja_string_find(s, 0, by);
     struct jv list = jv_list(&r->arena, 3);
 
-    run_work(r, s->s.n / 8);
+    jinja_run_work(r, s->s.n / 8);
     list.is_tuple = true;
     if (at == SIZE_MAX) {
-        const struct jv none = string_slice(s, 0, 0);
+        const struct jv none = jinja_string_slice(s, 0, 0);
 
         jv_append(&r->arena, list.list, last ? none : *s);
         jv_append(&r->arena, list.list, none);
         jv_append(&r->arena, list.list, last ? *s : none);
         return list;
     }
-    jv_append(&r->arena, list.list, string_slice(s, 0, at));
+    jv_append(&r->arena, list.list, jinja_string_slice(s, 0, at));
     jv_append(&r->arena, list.list, *by);
-    jv_append(&r->arena, list.list, string_slice(s, at + by->s.n, s->s.n));
+    jv_append(&r->arena, list.list, jinja_string_slice(s, at + by->s.n, s->s.n));
     return list;
 }
 
@@ -268,15 +273,15 @@ METHOD(str_rpartition)
 
 static int64_t find(struct run *r, const struct jv *s, const struct args *a, bool last)
 {
-    const struct jv *what = need_string(r, "find", a, 0);
-    const size_t at = last ? find_last(s, s->s.n, what) : string_find(s, 0, what);
+    const struct jv *what = jinja_need_string(r, "find", a, 0);
+    const size_t at = last ? find_last(s, s->s.n, what) : jinja_string_find(s, 0, what);
     struct jv before;
 
-    run_work(r, s->s.n / 8);
+    jinja_run_work(r, s->s.n / 8);
     if (at == SIZE_MAX)
         return -1;
-    before = string_slice(s, 0, at);
-    return (int64_t)string_length(&before);
+    before = jinja_string_slice(s, 0, at);
+    return (int64_t)jinja_string_length(&before);
 }
 
 METHOD(str_find)
@@ -294,52 +299,52 @@ METHOD(str_index)
     const int64_t at = find(r, s, a, false);
 
     if (at < 0)
-        run_fail(r, "'index' does not find its text");
+        jinja_run_fail(r, "'index' does not find its text");
     return jv_int(at);
 }
 
 METHOD(str_count)
 {
-    const struct jv *what = need_string(r, "count", a, 0);
+    const struct jv *what = jinja_need_string(r, "count", a, 0);
     size_t at = 0, found;
     int64_t n = 0;
 
-    run_work(r, s->s.n / 8);
+    jinja_run_work(r, s->s.n / 8);
     if (!what->s.n)
-        return jv_int((int64_t)string_length(s) + 1);
-    for (; (found = string_find(s, at, what)) != SIZE_MAX; at = found + what->s.n)
+        return jv_int((int64_t)jinja_string_length(s) + 1);
+    for (; (found = jinja_string_find(s, at, what)) != SIZE_MAX; at = found + what->s.n)
         n++;
     return jv_int(n);
 }
 
 METHOD(str_join)
 {
-    const struct jv *of = arg(a, 0, NULL);
+    const struct jv *of = jinja_arg(a, 0, NULL);
     const struct jv_list *l;
     struct builder b = {.r = r};
 
-    check_args(r, "join", a, 1, 1, "");
+    jinja_check_args(r, "join", a, 1, 1, "");
     l = jv_iterate(r, of);
     for (size_t i = 0; i < l->n; i++) {
         if (l->v[i].kind != JV_STRING)
-            run_fail(r, "'join' needs strings, and there is a %s",
-                     jv_kind_name(&l->v[i]));
-        run_work(r, 1);
+            jinja_run_fail(r, "'join' needs strings, and there is a %s",
+                           jv_kind_name(&l->v[i]));
+        jinja_run_work(r, 1);
         if (i)
-            put_string(&b, s);
-        put_string(&b, &l->v[i]);
+            jinja_put_string(&b, s);
+        jinja_put_string(&b, &l->v[i]);
     }
-    return built(&b);
+    return jinja_built(&b);
 }
 
 /* Are all characters of a kind, and is there one? Letters beyond ASCII are letters. */
 static struct jv all_of(struct run *r, const struct jv *s, bool (*is)(unsigned code))
 {
-    run_work(r, s->s.n / 8);
+    jinja_run_work(r, s->s.n / 8);
     for (size_t i = 0; i < s->s.n;) {
         int len;
 
-        if (!is(char_code(s->s.p + i, s->s.n - i, &len)))
+        if (!is(jinja_char_code(s->s.p + i, s->s.n - i, &len)))
             return jv_bool(false);
         i += (size_t)len;
     }
@@ -353,7 +358,7 @@ static bool is_digit(unsigned c)
 
 static bool is_alpha(unsigned c)
 {
-    return (c | 32) - 'a' < 26 || (c >= 0x80 && !code_is_space(c));
+    return (c | 32) - 'a' < 26 || (c >= 0x80 && !jinja_code_is_space(c));
 }
 
 static bool is_alnum(unsigned c)
@@ -363,33 +368,33 @@ static bool is_alnum(unsigned c)
 
 METHOD(str_isdigit)
 {
-    check_args(r, "isdigit", a, 0, 0, "");
+    jinja_check_args(r, "isdigit", a, 0, 0, "");
     return all_of(r, s, is_digit);
 }
 
 METHOD(str_isalpha)
 {
-    check_args(r, "isalpha", a, 0, 0, "");
+    jinja_check_args(r, "isalpha", a, 0, 0, "");
     return all_of(r, s, is_alpha);
 }
 
 METHOD(str_isalnum)
 {
-    check_args(r, "isalnum", a, 0, 0, "");
+    jinja_check_args(r, "isalnum", a, 0, 0, "");
     return all_of(r, s, is_alnum);
 }
 
 METHOD(str_isspace)
 {
-    check_args(r, "isspace", a, 0, 0, "");
-    return all_of(r, s, code_is_space);
+    jinja_check_args(r, "isspace", a, 0, 0, "");
+    return all_of(r, s, jinja_code_is_space);
 }
 
 static struct jv has_case(struct run *r, const struct jv *s, char first, char other)
 {
     bool any = false;
 
-    run_work(r, s->s.n / 8);
+    jinja_run_work(r, s->s.n / 8);
     for (size_t i = 0; i < s->s.n; i++) {
         const unsigned char c = (unsigned char)s->s.p[i];
 
@@ -402,13 +407,13 @@ static struct jv has_case(struct run *r, const struct jv *s, char first, char ot
 
 METHOD(str_isupper)
 {
-    check_args(r, "isupper", a, 0, 0, "");
+    jinja_check_args(r, "isupper", a, 0, 0, "");
     return has_case(r, s, 'A', 'a');
 }
 
 METHOD(str_islower)
 {
-    check_args(r, "islower", a, 0, 0, "");
+    jinja_check_args(r, "islower", a, 0, 0, "");
     return has_case(r, s, 'a', 'A');
 }
 
@@ -416,23 +421,23 @@ METHOD(str_islower)
 static struct jv filled(struct run *r, const struct jv *s, const struct args *a,
                         const char *of, int left_of_2)
 {
-    const int64_t width = arg_int(r, a, 0, "width", 0);
-    const struct jv *with = arg_string(r, of, a, 1, NULL), blank = jv_cstr(" ");
-    const int64_t missing = width - (int64_t)string_length(s);
+    const int64_t width = jinja_arg_int(r, a, 0, "width", 0);
+    const struct jv *with = jinja_arg_string(r, of, a, 1, NULL), blank = jv_cstr(" ");
+    const int64_t missing = width - (int64_t)jinja_string_length(s);
     const int64_t left = missing > 0 ? missing * left_of_2 / 2 : 0;
     struct builder b = {.r = r};
 
     for (int64_t i = 0; i < missing; i++) {
-        run_work(r, 1);
+        jinja_run_work(r, 1);
         if (i == left)
-            put_string(&b, s);
-        put_string(&b, with ? with : &blank);
+            jinja_put_string(&b, s);
+        jinja_put_string(&b, with ? with : &blank);
     }
     if (missing <= 0)
         return *s;
     if (left == missing)
-        put_string(&b, s);
-    return built(&b);
+        jinja_put_string(&b, s);
+    return jinja_built(&b);
 }
 
 METHOD(str_ljust)
@@ -452,17 +457,17 @@ METHOD(str_center)
 
 METHOD(str_zfill)
 {
-    const struct jv v[2] = {jv_int(arg_int(r, a, 0, "width", 0)), jv_cstr("0")};
+    const struct jv v[2] = {jv_int(jinja_arg_int(r, a, 0, "width", 0)), jv_cstr("0")};
     const bool has_sign = s->s.n && strchr("+-", s->s.p[0]);
-    struct jv digits = string_slice(s, has_sign, s->s.n), sign;
+    struct jv digits = jinja_string_slice(s, has_sign, s->s.n), sign;
     struct jv rest[2] = {jv_int(v[0].i - has_sign), v[1]};
     struct builder b = {.r = r};
 
-    sign = string_slice(s, 0, has_sign);
+    sign = jinja_string_slice(s, 0, has_sign);
     digits = filled(r, &digits, &(struct args){.v = rest, .n = 2}, "zfill", 2);
-    put_string(&b, &sign);
-    put_string(&b, &digits);
-    return built(&b);
+    jinja_put_string(&b, &sign);
+    jinja_put_string(&b, &digits);
+    return jinja_built(&b);
 }
 
 /* {}, {0}, {name}; no specifications behind a colon. */
@@ -479,35 +484,35 @@ METHOD(str_format)
         struct jv text;
 
         if (c != '{' && c != '}') {
-            put_bytes(&b, &c, 1, string_mark(s, i++));
+            jinja_put_bytes(&b, &c, 1, jinja_string_mark(s, i++));
             continue;
         }
         if (c == after) {
-            put_bytes(&b, &c, 1, string_mark(s, i));
+            jinja_put_bytes(&b, &c, 1, jinja_string_mark(s, i));
             i += 2;
             continue;
         }
         close = memchr(s->s.p + i, '}', s->s.n - i);
         if (c == '}' || !close)
-            run_fail(r, "'format' has a '%c' without its pair", c);
+            jinja_run_fail(r, "'format' has a '%c' without its pair", c);
         snprintf(name, sizeof name, "%.*s", (int)(close - s->s.p - (int64_t)i - 1),
                  s->s.p + i + 1);
         if (!*name)
-            v = arg(a, next++, NULL);
+            v = jinja_arg(a, next++, NULL);
         else if (strspn(name, "0123456789") == strlen(name) && strlen(name) < 4)
-            v = arg(a, (size_t)(name[0] - '0'), NULL);
+            v = jinja_arg(a, (size_t)(name[0] - '0'), NULL);
         else
-            v = arg(a, SIZE_MAX, name);
+            v = jinja_arg(a, SIZE_MAX, name);
         if (!v)
-            run_fail(r, "'format' has no value for '{%.60s}'", name);
+            jinja_run_fail(r, "'format' has no value for '{%.60s}'", name);
         text = jv_str(r, v);
-        put_string(&b, &text);
+        jinja_put_string(&b, &text);
         i = (size_t)(close - s->s.p) + 1;
     }
-    return built(&b);
+    return jinja_built(&b);
 }
 
-const struct filter string_methods[] = {
+const struct filter jinja_string_methods[] = {
     {"strip", str_strip},
     {"split", str_split},
     {"lstrip", str_lstrip},

@@ -15,62 +15,82 @@
 /* ---- helpers of the parser
  * ------------------------------------------------------------------ */
 
-struct node *parse_node(struct parser *p, enum node_kind kind)
+struct node *jinja_parse_node(struct parser *p, enum node_kind kind)
 {
-    struct node *n = arena_alloc(&p->j->arena, sizeof *n);
+    struct node *n = jinja_arena_alloc(&p->j->arena, sizeof *n);
 
     n->kind = (uint8_t)kind;
     n->line = p->lex.token.line;
     return n;
 }
 
-const char *parse_intern(struct parser *p, const char *text, size_t n)
+size_t jinja_name_place(const struct jinja *j, const char *text, size_t n, bool *found)
+{
+    size_t begin = 0, end = j->n_names;
+
+    while (begin < end) {
+        const size_t middle = begin + (end - begin) / 2;
+        const struct name *name = &j->names[middle];
+        const int order =
+            name->n != n ? (name->n > n) - (name->n < n) : memcmp(name->text, text, n);
+
+        if (order == 0) {
+            *found = true;
+            return middle;
+        }
+        if (order < 0)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    *found = false;
+    return begin;
+}
+
+const char *jinja_parse_intern(struct parser *p, const char *text, size_t n)
 {
     struct jinja *j = p->j;
-    unsigned hash = 0;
-    struct name *name;
+    bool found;
+    const size_t at = jinja_name_place(j, text, n, &found);
     char *copy;
 
-    for (size_t i = 0; i < n; i++)
-        hash = hash * 31 + (unsigned char)text[i];
-    hash %= sizeof j->names / sizeof j->names[0];
-    for (name = j->names[hash]; name; name = name->next)
-        if (name->n == n && !memcmp(name->text, text, n))
-            return name->text;
-    name = arena_alloc(&j->arena, sizeof *name);
-    copy = arena_alloc(&j->arena, n + 1);
+    if (found)
+        return j->names[at].text;
+    if (j->n_names == JINJA_MAX_NAMES)
+        jinja_arena_fail(&j->arena, ST_INPUT, "it has more than %d names",
+                         JINJA_MAX_NAMES);
+    copy = jinja_arena_alloc(&j->arena, n + 1);
     memcpy(copy, text, n);
-    name->text = copy;
-    name->n = n;
-    name->next = j->names[hash];
-    j->names[hash] = name;
+    memmove(j->names + at + 1, j->names + at, (j->n_names - at) * sizeof *j->names);
+    j->names[at] = (struct name){copy, n};
+    j->n_names++;
     return copy;
 }
 
-void parse_enter(struct parser *p)
+void jinja_parse_enter(struct parser *p)
 {
     if (++p->depth > JINJA_MAX_DEPTH)
-        arena_fail(&p->j->arena, ST_INPUT,
-                   "expressions and tags are nested more than %d deep",
-                   JINJA_MAX_DEPTH);
+        jinja_arena_fail(&p->j->arena, ST_INPUT,
+                         "expressions and tags are nested more than %d deep",
+                         JINJA_MAX_DEPTH);
 }
 
-bool token_is(const struct parser *p, enum token_kind kind, const char *text)
+bool jinja_token_is(const struct parser *p, enum token_kind kind, const char *text)
 {
     const struct token *t = &p->lex.token;
 
     return t->kind == kind && t->n == strlen(text) && !memcmp(t->p, text, t->n);
 }
 
-bool token_take(struct parser *p, enum token_kind kind, const char *text)
+bool jinja_token_take(struct parser *p, enum token_kind kind, const char *text)
 {
-    if (!token_is(p, kind, text))
+    if (!jinja_token_is(p, kind, text))
         return false;
-    lex_next(&p->lex);
+    jinja_lex_next(&p->lex);
     return true;
 }
 
-void parse_fail(struct parser *p, const char *wanted)
+void jinja_parse_fail(struct parser *p, const char *wanted)
 {
     static const char *const kinds[] = {
         [TOKEN_END] = "the end of the template",
@@ -91,17 +111,18 @@ void parse_fail(struct parser *p, const char *wanted)
     else
         snprintf(seen, sizeof seen, "%s", kinds[t->kind]);
     p->j->arena.line = t->line;
-    arena_fail(&p->j->arena, ST_INPUT, "there is %s where %s belongs", seen, wanted);
+    jinja_arena_fail(&p->j->arena, ST_INPUT, "there is %s where %s belongs", seen,
+                     wanted);
 }
 
-void token_expect(struct parser *p, enum token_kind kind, const char *text)
+void jinja_token_expect(struct parser *p, enum token_kind kind, const char *text)
 {
     char wanted[24];
 
-    if (token_take(p, kind, text))
+    if (jinja_token_take(p, kind, text))
         return;
     snprintf(wanted, sizeof wanted, "'%s'", text);
-    parse_fail(p, wanted);
+    jinja_parse_fail(p, wanted);
 }
 
 static const char *take_name(struct parser *p, const char *wanted)
@@ -109,17 +130,17 @@ static const char *take_name(struct parser *p, const char *wanted)
     const char *name;
 
     if (p->lex.token.kind != TOKEN_NAME)
-        parse_fail(p, wanted);
-    name = parse_intern(p, p->lex.token.p, p->lex.token.n);
-    lex_next(&p->lex);
+        jinja_parse_fail(p, wanted);
+    name = jinja_parse_intern(p, p->lex.token.p, p->lex.token.n);
+    jinja_lex_next(&p->lex);
     return name;
 }
 
 static void end_tag(struct parser *p)
 {
     if (p->lex.token.kind != TOKEN_BLOCK_END)
-        parse_fail(p, "'%}'");
-    lex_next(&p->lex);
+        jinja_parse_fail(p, "'%}'");
+    jinja_lex_next(&p->lex);
 }
 
 /* ---- bodies
@@ -150,28 +171,28 @@ static struct node *parse_body(struct parser *p, const char *until)
 {
     struct node *first = NULL, **last = &first, *n;
 
-    parse_enter(p);
+    jinja_parse_enter(p);
     for (;;) {
         const struct token t = p->lex.token;
 
         if (t.kind == TOKEN_END) {
             if (until)
-                parse_fail(p, until);
+                jinja_parse_fail(p, until);
             break;
         }
         if (t.kind == TOKEN_TEXT) {
-            n = parse_node(p, NODE_TEXT);
+            n = jinja_parse_node(p, NODE_TEXT);
             n->value = jv_text(t.p, t.n, false);
-            lex_next(&p->lex);
+            jinja_lex_next(&p->lex);
         } else if (t.kind == TOKEN_VARIABLE) {
-            lex_next(&p->lex);
-            n = parse_node(p, NODE_PRINT);
-            n->a = parse_tuple(p, true, false);
+            jinja_lex_next(&p->lex);
+            n = jinja_parse_node(p, NODE_PRINT);
+            n->a = jinja_parse_tuple(p, true, false);
             if (p->lex.token.kind != TOKEN_VARIABLE_END)
-                parse_fail(p, "'}}'");
-            lex_next(&p->lex);
+                jinja_parse_fail(p, "'}}'");
+            jinja_lex_next(&p->lex);
         } else {
-            lex_next(&p->lex);
+            jinja_lex_next(&p->lex);
             if (until && is_word_of(p, until))
                 break;
             n = parse_tag(p);
@@ -190,10 +211,10 @@ static struct node *parse_whole(struct parser *p, const char *end)
 
     end_tag(p);
     body = parse_body(p, end);
-    lex_next(&p->lex);
+    jinja_lex_next(&p->lex);
     /* {% endmacro name %}, {% endblock name %} */
     if (p->lex.token.kind == TOKEN_NAME)
-        lex_next(&p->lex);
+        jinja_lex_next(&p->lex);
     end_tag(p);
     return body;
 }
@@ -204,20 +225,20 @@ static struct node *parse_whole(struct parser *p, const char *end)
 
 static struct node *parse_if(struct parser *p)
 {
-    struct node *n = parse_node(p, NODE_IF);
+    struct node *n = jinja_parse_node(p, NODE_IF);
 
-    n->a = parse_expression(p, true);
+    n->a = jinja_parse_expression(p, true);
     end_tag(p);
     n->list = parse_body(p, "elif else endif");
-    if (token_take(p, TOKEN_NAME, "elif")) {
-        parse_enter(p);
+    if (jinja_token_take(p, TOKEN_NAME, "elif")) {
+        jinja_parse_enter(p);
         n->c = parse_if(p);
         p->depth--;
-    } else if (token_take(p, TOKEN_NAME, "else")) {
-        n->c = parse_node(p, NODE_BODY);
+    } else if (jinja_token_take(p, TOKEN_NAME, "else")) {
+        n->c = jinja_parse_node(p, NODE_BODY);
         n->c->list = parse_whole(p, "endif");
     } else {
-        lex_next(&p->lex);
+        jinja_lex_next(&p->lex);
         end_tag(p);
     }
     return n;
@@ -225,23 +246,23 @@ static struct node *parse_if(struct parser *p)
 
 static struct node *parse_for(struct parser *p)
 {
-    struct node *n = parse_node(p, NODE_FOR);
+    struct node *n = jinja_parse_node(p, NODE_FOR);
 
-    n->a = parse_tuple(p, false, true);
-    token_expect(p, TOKEN_NAME, "in");
-    n->b = parse_tuple(p, false, false);
-    if (token_take(p, TOKEN_NAME, "if"))
-        n->d = parse_expression(p, true);
-    n->op = token_take(p, TOKEN_NAME, "recursive");
+    n->a = jinja_parse_tuple(p, false, true);
+    jinja_token_expect(p, TOKEN_NAME, "in");
+    n->b = jinja_parse_tuple(p, false, false);
+    if (jinja_token_take(p, TOKEN_NAME, "if"))
+        n->d = jinja_parse_expression(p, true);
+    n->op = jinja_token_take(p, TOKEN_NAME, "recursive");
     end_tag(p);
     p->n_loops++;
     n->list = parse_body(p, "else endfor");
     p->n_loops--;
-    if (token_take(p, TOKEN_NAME, "else")) {
-        n->c = parse_node(p, NODE_BODY);
+    if (jinja_token_take(p, TOKEN_NAME, "else")) {
+        n->c = jinja_parse_node(p, NODE_BODY);
         n->c->list = parse_whole(p, "endfor");
     } else {
-        lex_next(&p->lex);
+        jinja_lex_next(&p->lex);
         end_tag(p);
     }
     return n;
@@ -256,22 +277,23 @@ static void check_target(struct parser *p, const struct node *target)
     }
     if (target->kind != NODE_NAME &&
         (target->kind != NODE_ATTRIBUTE || target->a->kind != NODE_NAME))
-        arena_fail(&p->j->arena, ST_INPUT, "a value cannot be set to an expression");
+        jinja_arena_fail(&p->j->arena, ST_INPUT,
+                         "a value cannot be set to an expression");
 }
 
 static struct node *parse_set(struct parser *p)
 {
-    struct node *n = parse_node(p, NODE_SET);
+    struct node *n = jinja_parse_node(p, NODE_SET);
 
-    n->a = parse_tuple(p, false, true);
+    n->a = jinja_parse_tuple(p, false, true);
     check_target(p, n->a);
-    if (token_take(p, TOKEN_OPERATOR, "=")) {
-        n->b = parse_tuple(p, true, false);
+    if (jinja_token_take(p, TOKEN_OPERATOR, "=")) {
+        n->b = jinja_parse_tuple(p, true, false);
         end_tag(p);
         return n;
     }
     n->kind = NODE_SETBLOCK;
-    n->b = parse_filters(p, NULL);
+    n->b = jinja_parse_filters(p, NULL);
     n->list = parse_whole(p, "endset");
     return n;
 }
@@ -281,27 +303,27 @@ static struct node *parse_parameters(struct parser *p)
 {
     struct node *first = NULL, **last = &first;
 
-    while (!token_take(p, TOKEN_OPERATOR, ")")) {
-        struct node *n = parse_node(p, NODE_PARAMETER);
+    while (!jinja_token_take(p, TOKEN_OPERATOR, ")")) {
+        struct node *n = jinja_parse_node(p, NODE_PARAMETER);
 
         n->name = take_name(p, "the name of a parameter");
-        if (token_take(p, TOKEN_OPERATOR, "="))
-            n->a = parse_expression(p, true);
+        if (jinja_token_take(p, TOKEN_OPERATOR, "="))
+            n->a = jinja_parse_expression(p, true);
         *last = n;
         last = &n->next;
-        if (!token_is(p, TOKEN_OPERATOR, ")"))
-            token_expect(p, TOKEN_OPERATOR, ",");
+        if (!jinja_token_is(p, TOKEN_OPERATOR, ")"))
+            jinja_token_expect(p, TOKEN_OPERATOR, ",");
     }
     return first;
 }
 
 static struct node *parse_macro(struct parser *p)
 {
-    struct node *n = parse_node(p, NODE_MACRO);
+    struct node *n = jinja_parse_node(p, NODE_MACRO);
     const int n_loops = p->n_loops;
 
     n->name = take_name(p, "the name of a macro");
-    token_expect(p, TOKEN_OPERATOR, "(");
+    jinja_token_expect(p, TOKEN_OPERATOR, "(");
     n->b = parse_parameters(p);
     p->n_loops = 0;
     n->list = parse_whole(p, "endmacro");
@@ -311,15 +333,15 @@ static struct node *parse_macro(struct parser *p)
 
 static struct node *parse_call(struct parser *p)
 {
-    struct node *n = parse_node(p, NODE_CALLBLOCK);
+    struct node *n = jinja_parse_node(p, NODE_CALLBLOCK);
     const int n_loops = p->n_loops;
 
     n->name = p->j->caller;
-    if (token_take(p, TOKEN_OPERATOR, "("))
+    if (jinja_token_take(p, TOKEN_OPERATOR, "("))
         n->b = parse_parameters(p);
-    n->a = parse_expression(p, true);
+    n->a = jinja_parse_expression(p, true);
     if (n->a->kind != NODE_CALL)
-        parse_fail(p, "a call");
+        jinja_parse_fail(p, "a call");
     p->n_loops = 0;
     n->list = parse_whole(p, "endcall");
     p->n_loops = n_loops;
@@ -328,19 +350,19 @@ static struct node *parse_call(struct parser *p)
 
 static struct node *parse_with(struct parser *p)
 {
-    struct node *n = parse_node(p, NODE_WITH), **last = &n->b;
+    struct node *n = jinja_parse_node(p, NODE_WITH), **last = &n->b;
 
     while (p->lex.token.kind != TOKEN_BLOCK_END) {
-        struct node *set = parse_node(p, NODE_SET);
+        struct node *set = jinja_parse_node(p, NODE_SET);
 
-        set->a = parse_postfix(p, parse_primary(p));
+        set->a = jinja_parse_postfix(p, jinja_parse_primary(p));
         check_target(p, set->a);
-        token_expect(p, TOKEN_OPERATOR, "=");
-        set->b = parse_expression(p, true);
+        jinja_token_expect(p, TOKEN_OPERATOR, "=");
+        set->b = jinja_parse_expression(p, true);
         *last = set;
         last = &set->next;
         if (p->lex.token.kind != TOKEN_BLOCK_END)
-            token_expect(p, TOKEN_OPERATOR, ",");
+            jinja_token_expect(p, TOKEN_OPERATOR, ",");
     }
     n->list = parse_whole(p, "endwith");
     return n;
@@ -348,21 +370,21 @@ static struct node *parse_with(struct parser *p)
 
 static struct node *parse_filter_block(struct parser *p)
 {
-    struct node *n = parse_node(p, NODE_FILTERBLOCK), *filter;
+    struct node *n = jinja_parse_node(p, NODE_FILTERBLOCK), *filter;
 
-    filter = parse_node(p, NODE_FILTER);
+    filter = jinja_parse_node(p, NODE_FILTER);
     filter->name = take_name(p, "the name of a filter");
-    filter->what = filter_find(filter->name, strlen(filter->name));
-    if (token_take(p, TOKEN_OPERATOR, "("))
-        filter->list = parse_arguments(p);
-    n->a = parse_filters(p, filter);
+    filter->what = jinja_filter_find(filter->name, strlen(filter->name));
+    if (jinja_token_take(p, TOKEN_OPERATOR, "("))
+        filter->list = jinja_parse_arguments(p);
+    n->a = jinja_parse_filters(p, filter);
     n->list = parse_whole(p, "endfilter");
     return n;
 }
 
 static struct node *parse_generation(struct parser *p)
 {
-    struct node *n = parse_node(p, NODE_BODY);
+    struct node *n = jinja_parse_node(p, NODE_BODY);
 
     n->list = parse_whole(p, "endgeneration");
     return n;
@@ -371,9 +393,9 @@ static struct node *parse_generation(struct parser *p)
 static struct node *parse_jump(struct parser *p, enum node_kind kind)
 {
     if (!p->n_loops)
-        arena_fail(&p->j->arena, ST_INPUT, "'%s' is in no loop",
-                   kind == NODE_BREAK ? "break" : "continue");
-    struct node *n = parse_node(p, kind);
+        jinja_arena_fail(&p->j->arena, ST_INPUT, "'%s' is in no loop",
+                         kind == NODE_BREAK ? "break" : "continue");
+    struct node *n = jinja_parse_node(p, kind);
 
     end_tag(p);
     return n;
@@ -397,25 +419,25 @@ static struct node *parse_tag(struct parser *p)
     const struct token t = p->lex.token;
 
     for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++)
-        if (token_take(p, TOKEN_NAME, tags[i].name))
+        if (jinja_token_take(p, TOKEN_NAME, tags[i].name))
             return tags[i].parse(p);
-    if (token_take(p, TOKEN_NAME, "break"))
+    if (jinja_token_take(p, TOKEN_NAME, "break"))
         return parse_jump(p, NODE_BREAK);
-    if (token_take(p, TOKEN_NAME, "continue"))
+    if (jinja_token_take(p, TOKEN_NAME, "continue"))
         return parse_jump(p, NODE_CONTINUE);
     if (is_word_of(p, "include import from extends block autoescape do"))
-        arena_fail(&p->j->arena, ST_UNSUPPORTED,
-                   "the tag '%.*s' is not for chat templates", (int)t.n, t.p);
-    parse_fail(p, "the name of a tag");
+        jinja_arena_fail(&p->j->arena, ST_UNSUPPORTED,
+                         "the tag '%.*s' is not for chat templates", (int)t.n, t.p);
+    jinja_parse_fail(p, "the name of a tag");
 }
 
 /* Names that the language itself binds. */
 static void intern_known(struct parser *p)
 {
-    p->j->loop = parse_intern(p, "loop", 4);
-    p->j->caller = parse_intern(p, "caller", 6);
-    p->j->varargs = parse_intern(p, "varargs", 7);
-    p->j->kwargs = parse_intern(p, "kwargs", 6);
+    p->j->loop = jinja_parse_intern(p, "loop", 4);
+    p->j->caller = jinja_parse_intern(p, "caller", 6);
+    p->j->varargs = jinja_parse_intern(p, "varargs", 7);
+    p->j->kwargs = jinja_parse_intern(p, "kwargs", 6);
 }
 
 /* ---- compiling
@@ -431,9 +453,9 @@ static enum status check_text(const char *text, size_t len, struct err *err)
     for (size_t i = 0; i < len;) {
         const int n = utf8_char_len(text + i, len - i);
 
-        if (n <= 0)
-            return err_set(err, ST_INPUT, "chat template, line %d: it is not UTF-8",
-                           line);
+        if (n <= 0 || !text[i])
+            return err_set(err, ST_INPUT, "chat template, line %d: %s", line,
+                           n <= 0 ? "it is not UTF-8" : "it has a zero byte");
         line += text[i] == '\n';
         i += (size_t)n;
     }
@@ -459,10 +481,11 @@ enum status jinja_compile(struct jinja **out, const char *text, size_t len,
         jinja_free(j);
         return err->code;
     }
-    p = arena_alloc(&j->arena, sizeof *p);
+    j->names = jinja_arena_alloc(&j->arena, JINJA_MAX_NAMES * sizeof *j->names);
+    p = jinja_arena_alloc(&j->arena, sizeof *p);
     p->j = j;
     intern_known(p);
-    lex_open(&p->lex, &j->arena, text, len);
+    jinja_lex_open(&p->lex, &j->arena, text, len);
     j->body = parse_body(p, NULL);
     j->arena.err = NULL;
     *out = j;
@@ -472,6 +495,6 @@ enum status jinja_compile(struct jinja **out, const char *text, size_t len,
 void jinja_free(struct jinja *j)
 {
     if (j)
-        arena_free(&j->arena);
+        jinja_arena_free(&j->arena);
     free(j);
 }

@@ -14,10 +14,10 @@
 #define RENDER_STEPS     UINT64_C(700000)
 #define BYTES_PER_BYTE   40
 #define BYTES_PER_VALUE  1024
-#define STEPS_PER_VALUE  200
+#define STEPS_PER_VALUE  1000
 #define MAX_OUTPUT_BYTES ((size_t)64 << 20)
 
-void run_fail(struct run *r, const char *fmt, ...)
+void jinja_run_fail(struct run *r, const char *fmt, ...)
 {
     char text[400];
     va_list ap;
@@ -25,21 +25,22 @@ void run_fail(struct run *r, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    arena_fail(&r->arena, ST_INPUT, "%s", text);
+    jinja_arena_fail(&r->arena, ST_INPUT, "%s", text);
 }
 
-void run_work(struct run *r, size_t steps)
+void jinja_run_work(struct run *r, size_t steps)
 {
     r->steps += steps;
     if (r->steps > r->max_steps)
-        run_fail(r, "it takes more than %llu steps: does it loop without end?",
-                 (unsigned long long)r->max_steps);
+        jinja_run_fail(r, "it takes more than %llu steps: does it loop without end?",
+                       (unsigned long long)r->max_steps);
 }
 
-void run_enter(struct run *r)
+void jinja_run_enter(struct run *r)
 {
     if (++r->depth > RUN_MAX_DEPTH)
-        run_fail(r, "calls and values are nested more than %d deep", RUN_MAX_DEPTH);
+        jinja_run_fail(r, "calls and values are nested more than %d deep",
+                       RUN_MAX_DEPTH);
 }
 
 /* ---- scopes
@@ -48,13 +49,13 @@ void run_enter(struct run *r)
 
 static struct scope *scope_new(struct run *r, struct scope *parent)
 {
-    struct scope *s = arena_alloc(&r->arena, sizeof *s);
+    struct scope *s = jinja_arena_alloc(&r->arena, sizeof *s);
 
     s->parent = parent;
     return s;
 }
 
-void bind(struct run *r, struct scope *s, const char *name, struct jv value)
+void jinja_bind(struct run *r, struct scope *s, const char *name, struct jv value)
 {
     struct binding *b;
 
@@ -65,7 +66,7 @@ void bind(struct run *r, struct scope *s, const char *name, struct jv value)
             return;
         }
     }
-    b = arena_alloc(&r->arena, sizeof *b);
+    b = jinja_arena_alloc(&r->arena, sizeof *b);
     *b = (struct binding){name, value, s->first};
     s->first = b;
 }
@@ -79,28 +80,28 @@ static void assign_each(struct run *r, const struct node *targets,
     for (const struct node *t = targets; t; t = t->next)
         n++;
     if (n != l->n)
-        run_fail(r, "%zu values cannot be set to %zu names", l->n, n);
+        jinja_run_fail(r, "%zu values cannot be set to %zu names", l->n, n);
     n = 0;
     for (const struct node *t = targets; t; t = t->next)
-        assign(r, t, l->v[n++]);
+        jinja_assign(r, t, l->v[n++]);
 }
 
-void assign(struct run *r, const struct node *target, struct jv value)
+void jinja_assign(struct run *r, const struct node *target, struct jv value)
 {
     struct jv of;
 
     if (target->kind == NODE_LIST) {
-        run_enter(r);
+        jinja_run_enter(r);
         assign_each(r, target->list, &value);
         r->depth--;
     } else if (target->kind == NODE_NAME) {
-        bind(r, r->scope, target->name, value);
+        jinja_bind(r, r->scope, target->name, value);
     } else {
-        of = eval(r, target->a);
+        of = jinja_eval(r, target->a);
         if (of.kind != JV_NAMESPACE)
-            run_fail(r,
-                     "only a namespace has members that can be set, and '%s' is a %s",
-                     target->a->name, jv_kind_name(&of));
+            jinja_run_fail(
+                r, "only a namespace has members that can be set, and '%s' is a %s",
+                target->a->name, jv_kind_name(&of));
         jv_set(r, of.dict, jv_cstr(target->name), value);
     }
 }
@@ -149,8 +150,8 @@ static struct jv_list *chosen(struct run *r, const struct node *n,
         struct jv keeps;
 
         r->scope = scope_new(r, outer);
-        assign(r, n->a, items->v[i]);
-        keeps = eval(r, n->d);
+        jinja_assign(r, n->a, items->v[i]);
+        keeps = jinja_eval(r, n->d);
         if (jv_true(&keeps))
             jv_append(&r->arena, list.list, items->v[i]);
     }
@@ -165,13 +166,13 @@ static void run_items(struct loop *l)
     struct run *r = l->r;
 
     for (size_t i = 0; i < l->items->n && r->flow != FLOW_BREAK; i++) {
-        run_work(r, 8);
+        jinja_run_work(r, 8);
         update(l, i);
         r->scope = scope_new(r, l->outer);
-        bind(r, r->scope, r->j->loop, l->value);
-        assign(r, l->n->a, l->items->v[i]);
+        jinja_bind(r, r->scope, r->j->loop, l->value);
+        jinja_assign(r, l->n->a, l->items->v[i]);
         r->flow = FLOW_ON;
-        exec(r, l->n->list);
+        jinja_exec(r, l->n->list);
     }
     r->flow = FLOW_ON;
     r->scope = l->outer;
@@ -185,7 +186,7 @@ static void run_loop(struct run *r, const struct node *n, struct jv over, int de
     if (n->d)
         l.items = chosen(r, n, l.items);
     if (!l.items->n) {
-        exec(r, n->c);
+        jinja_exec(r, n->c);
         return;
     }
     l.value = jv_dict(&r->arena, 16);
@@ -194,7 +195,7 @@ static void run_loop(struct run *r, const struct node *n, struct jv over, int de
     set_member(&l, "depth", jv_int(depth + 1));
     set_member(&l, "depth0", jv_int(depth));
     if (n->op) {
-        struct jv_function *f = arena_alloc(&r->arena, sizeof *f);
+        struct jv_function *f = jinja_arena_alloc(&r->arena, sizeof *f);
 
         *f = (struct jv_function){FUNCTION_LOOP,     "loop",
                                   call_loop,         .macro = n,
@@ -212,15 +213,15 @@ static struct jv call_loop(struct run *r, const struct jv *self, const struct ar
     struct scope *scope = r->scope;
     struct builder *out = r->out, b = {.r = r};
 
-    check_args(r, "loop", a, 1, 1, "");
-    run_enter(r);
+    jinja_check_args(r, "loop", a, 1, 1, "");
+    jinja_run_enter(r);
     r->scope = f->scope;
     r->out = &b;
     run_loop(r, f->macro, a->v[0], (int)f->caller.i + 1);
     r->out = out;
     r->scope = scope;
     r->depth--;
-    return built(&b);
+    return jinja_built(&b);
 }
 
 /* ---- macros
@@ -229,7 +230,7 @@ static struct jv call_loop(struct run *r, const struct jv *self, const struct ar
 
 static struct jv macro_value(struct run *r, const struct node *n)
 {
-    struct jv_function *f = arena_alloc(&r->arena, sizeof *f);
+    struct jv_function *f = jinja_arena_alloc(&r->arena, sizeof *f);
 
     *f = (struct jv_function){FUNCTION_MACRO, n->name, .macro = n, .scope = r->scope};
     return (struct jv){.kind = JV_FUNCTION, .function = f};
@@ -245,46 +246,47 @@ static void bind_rest(struct run *r, const struct jv_function *f, const struct a
     for (size_t i = n_parameters; i < a->n; i++)
         jv_append(&r->arena, rest.list, a->v[i]);
     for (size_t i = 0; i < a->n_named; i++) {
-        bool known = string_is(&a->named[i].key, "caller");
+        bool known = jinja_string_is(&a->named[i].key, "caller");
 
         for (const struct node *p = f->macro->b; p && !known; p = p->next)
-            known = string_is(&a->named[i].key, p->name);
+            known = jinja_string_is(&a->named[i].key, p->name);
         if (!known)
             jv_set(r, named.dict, a->named[i].key, a->named[i].value);
     }
     if (rest.list->n && !r->j->has_varargs)
-        run_fail(r, "macro '%s' takes %zu values, and there are %zu", f->name,
-                 n_parameters, a->n);
+        jinja_run_fail(r, "macro '%s' takes %zu values, and there are %zu", f->name,
+                       n_parameters, a->n);
     if (named.dict->n && !r->j->has_kwargs)
-        run_fail(r, "macro '%s' has no parameter '%.*s'", f->name,
-                 (int)named.dict->v[0].key.s.n, named.dict->v[0].key.s.p);
+        jinja_run_fail(r, "macro '%s' has no parameter '%.*s'", f->name,
+                       (int)named.dict->v[0].key.s.n, named.dict->v[0].key.s.p);
     if (r->j->has_varargs)
-        bind(r, r->scope, r->j->varargs, rest);
+        jinja_bind(r, r->scope, r->j->varargs, rest);
     if (r->j->has_kwargs)
-        bind(r, r->scope, r->j->kwargs, named);
+        jinja_bind(r, r->scope, r->j->kwargs, named);
 }
 
-struct jv call_macro(struct run *r, const struct jv_function *f, const struct args *a)
+struct jv jinja_call_macro(struct run *r, const struct jv_function *f,
+                           const struct args *a)
 {
-    const struct jv *caller = arg(a, SIZE_MAX, "caller");
+    const struct jv *caller = jinja_arg(a, SIZE_MAX, "caller");
     struct scope *scope = r->scope;
     size_t i = 0;
     struct jv text;
 
-    run_enter(r);
+    jinja_run_enter(r);
     r->scope = scope_new(r, f->scope);
     for (const struct node *p = f->macro->b; p; p = p->next, i++) {
-        const struct jv *v = arg(a, i, p->name);
+        const struct jv *v = jinja_arg(a, i, p->name);
 
-        bind(r, r->scope, p->name,
-             v      ? *v
-             : p->a ? eval(r, p->a)
-                    : jv_undefined(p->name, strlen(p->name)));
+        jinja_bind(r, r->scope, p->name,
+                   v      ? *v
+                   : p->a ? jinja_eval(r, p->a)
+                          : jv_undefined(p->name, strlen(p->name)));
     }
     bind_rest(r, f, a, i);
     if (caller)
-        bind(r, r->scope, r->j->caller, *caller);
-    text = exec_text(r, f->macro->list);
+        jinja_bind(r, r->scope, r->j->caller, *caller);
+    text = jinja_exec_text(r, f->macro->list);
     r->scope = scope;
     r->depth--;
     return text;
@@ -294,23 +296,23 @@ struct jv call_macro(struct run *r, const struct jv_function *f, const struct ar
 static void exec_call_block(struct run *r, const struct node *n)
 {
     const struct node *call = n->a;
-    const struct jv f = eval(r, call->a);
+    const struct jv f = jinja_eval(r, call->a);
     struct jv list = jv_list(&r->arena, 0), named = jv_dict(&r->arena, 0), text;
 
     for (const struct node *e = call->list; e; e = e->next) {
         if (e->op)
-            run_fail(r, "a call block takes no '*'");
+            jinja_run_fail(r, "a call block takes no '*'");
         if (e->name)
-            jv_set(r, named.dict, jv_cstr(e->name), eval(r, e->a));
+            jv_set(r, named.dict, jv_cstr(e->name), jinja_eval(r, e->a));
         else
-            jv_append(&r->arena, list.list, eval(r, e->a));
+            jv_append(&r->arena, list.list, jinja_eval(r, e->a));
     }
     jv_set(r, named.dict, jv_cstr("caller"), macro_value(r, n));
-    text = call_value(
+    text = jinja_call_value(
         r, &f,
         &(struct args){list.list->v, list.list->n, named.dict->v, named.dict->n});
     text = jv_str(r, &text);
-    put_string(r->out, &text);
+    jinja_put_string(r->out, &text);
 }
 
 /* ---- statements
@@ -328,22 +330,22 @@ static void exec_inside(struct run *r, const struct node *sets, const struct nod
         struct jv value;
 
         r->scope = outer;
-        value = eval(r, sets->b);
+        value = jinja_eval(r, sets->b);
         r->scope = inner;
-        assign(r, sets->a, value);
+        jinja_assign(r, sets->a, value);
     }
-    exec(r, body);
+    jinja_exec(r, body);
     r->scope = outer;
 }
 
-struct jv exec_text(struct run *r, const struct node *list)
+struct jv jinja_exec_text(struct run *r, const struct node *list)
 {
     struct builder *out = r->out, b = {.r = r};
 
     r->out = &b;
     exec_inside(r, NULL, list);
     r->out = out;
-    return built(&b);
+    return jinja_built(&b);
 }
 
 /* Filters of a block, whose innermost has nothing to its left. */
@@ -357,29 +359,29 @@ static struct jv filtered(struct run *r, const struct node *n, struct jv text)
         constant.value = filtered(r, n->a, text);
     whole = *n;
     whole.a = &constant;
-    return eval(r, &whole);
+    return jinja_eval(r, &whole);
 }
 
 static void exec_set_block(struct run *r, const struct node *n)
 {
-    assign(r, n->a, filtered(r, n->b, exec_text(r, n->list)));
+    jinja_assign(r, n->a, filtered(r, n->b, jinja_exec_text(r, n->list)));
 }
 
 static void exec_print(struct run *r, const struct node *n)
 {
-    const struct jv v = eval(r, n->a), text = jv_str(r, &v);
+    const struct jv v = jinja_eval(r, n->a), text = jv_str(r, &v);
 
-    put_string(r->out, &text);
+    jinja_put_string(r->out, &text);
 }
 
 static void exec_if(struct run *r, const struct node *n)
 {
-    const struct jv condition = eval(r, n->a);
+    const struct jv condition = jinja_eval(r, n->a);
 
     if (jv_true(&condition))
-        exec(r, n->list);
+        jinja_exec(r, n->list);
     else
-        exec(r, n->c);
+        jinja_exec(r, n->c);
 }
 
 static void exec_one(struct run *r, const struct node *n)
@@ -388,7 +390,7 @@ static void exec_one(struct run *r, const struct node *n)
 
     switch (n->kind) {
     case NODE_TEXT:
-        put_string(r->out, &n->value);
+        jinja_put_string(r->out, &n->value);
         break;
     case NODE_PRINT:
         exec_print(r, n);
@@ -397,25 +399,25 @@ static void exec_one(struct run *r, const struct node *n)
         exec_if(r, n);
         break;
     case NODE_FOR:
-        run_loop(r, n, eval(r, n->b), 0);
+        run_loop(r, n, jinja_eval(r, n->b), 0);
         break;
     case NODE_SET:
-        assign(r, n->a, eval(r, n->b));
+        jinja_assign(r, n->a, jinja_eval(r, n->b));
         break;
     case NODE_SETBLOCK:
         exec_set_block(r, n);
         break;
     case NODE_MACRO:
-        bind(r, r->scope, n->name, macro_value(r, n));
+        jinja_bind(r, r->scope, n->name, macro_value(r, n));
         break;
     case NODE_CALLBLOCK:
         exec_call_block(r, n);
         break;
     case NODE_FILTERBLOCK:
-        text = exec_text(r, n->list);
+        text = jinja_exec_text(r, n->list);
         text = filtered(r, n->a, text);
         text = jv_str(r, &text);
-        put_string(r->out, &text);
+        jinja_put_string(r->out, &text);
         break;
     case NODE_WITH:
         exec_inside(r, n->b, n->list);
@@ -427,15 +429,15 @@ static void exec_one(struct run *r, const struct node *n)
         r->flow = FLOW_CONTINUE;
         break;
     default:
-        exec(r, n->list);
+        jinja_exec(r, n->list);
     }
 }
 
-void exec(struct run *r, const struct node *list)
+void jinja_exec(struct run *r, const struct node *list)
 {
-    run_enter(r);
+    jinja_run_enter(r);
     for (; list && r->flow == FLOW_ON; list = list->next) {
-        run_work(r, 1);
+        jinja_run_work(r, 1);
         r->arena.line = list->line;
         exec_one(r, list);
     }
@@ -455,7 +457,7 @@ static void add_limits(struct run *r, const json_t *j)
 
     r->arena.limit += BYTES_PER_VALUE + BYTES_PER_BYTE * json_string_length(j);
     r->max_steps += STEPS_PER_VALUE + json_string_length(j);
-    run_enter(r);
+    jinja_run_enter(r);
     json_object_foreach((json_t *)j, key, value) add_limits(r, value);
     json_array_foreach((json_t *)j, i, value) add_limits(r, value);
     r->depth--;
@@ -469,26 +471,22 @@ static void bind_object(struct run *r, struct scope *s, const json_t *j, bool in
     json_object_foreach((json_t *)j, key, value)
     {
         /* a name that the template does not have is not looked for */
-        const size_t n = strlen(key);
-        unsigned hash = 0;
+        bool found;
+        const size_t at = jinja_name_place(r->j, key, strlen(key), &found);
 
-        for (size_t i = 0; i < n; i++)
-            hash = hash * 31 + (unsigned char)key[i];
-        for (const struct name *name = r->j->names[hash % 256]; name; name = name->next)
-            if (name->n == n && !memcmp(name->text, key, n))
-                bind(r, s, name->text, jv_from_json(r, value, input));
+        if (found)
+            jinja_bind(r, s, r->j->names[at].text, jv_from_json(r, value, input));
     }
 }
 
 static void bind_globals(struct run *r, struct scope *s)
 {
-    for (size_t h = 0; h < sizeof r->j->names / sizeof r->j->names[0]; h++)
-        for (const struct name *name = r->j->names[h]; name; name = name->next) {
-            const struct jv *global = global_find(name->text);
+    for (size_t i = 0; i < r->j->n_names; i++) {
+        const struct jv *global = jinja_global_find(r->j->names[i].text);
 
-            if (global)
-                bind(r, s, name->text, *global);
-        }
+        if (global)
+            jinja_bind(r, s, r->j->names[i].text, *global);
+    }
 }
 
 /* Out of the arena: the text, and where it is the template's own. */
@@ -531,7 +529,7 @@ static void render(struct run *r, const json_t *own, const json_t *input)
         bind_object(r, globals, input, true);
     }
     r->scope = scope_new(r, globals);
-    exec(r, r->j->body);
+    jinja_exec(r, r->j->body);
 }
 
 enum status jinja_render(const struct jinja *j, const json_t *own, const json_t *input,
@@ -559,7 +557,7 @@ enum status jinja_render(const struct jinja *j, const json_t *own, const json_t 
                  : err_set(err, ST_NO_MEMORY, "no memory for a prompt of %zu bytes",
                            b.n);
     }
-    arena_free(&r->arena);
+    jinja_arena_free(&r->arena);
     json_decref(r->documents);
     free(r);
     return st;

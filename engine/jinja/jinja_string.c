@@ -25,8 +25,8 @@ static void reserve(struct builder *b, size_t more)
     if (b->n + more <= b->cap)
         return;
     b->cap = 2 * (b->n + more) + 64;
-    p = arena_alloc(&b->r->arena, b->cap);
-    mark = arena_alloc(&b->r->arena, b->cap);
+    p = jinja_arena_alloc(&b->r->arena, b->cap);
+    mark = jinja_arena_alloc(&b->r->arena, b->cap);
     if (b->n) {
         memcpy(p, b->p, b->n);
         memcpy(mark, b->mark, b->n);
@@ -35,37 +35,37 @@ static void reserve(struct builder *b, size_t more)
     b->mark = mark;
 }
 
-void put_bytes(struct builder *b, const char *p, size_t n, bool input)
+void jinja_put_bytes(struct builder *b, const char *p, size_t n, bool input)
 {
     if (!n)
         return;
-    run_work(b->r, n / 64);
+    jinja_run_work(b->r, n / 64);
     reserve(b, n);
     memcpy(b->p + b->n, p, n);
     memset(b->mark + b->n, input, n);
     b->n += n;
 }
 
-void put_cstr(struct builder *b, const char *text, bool input)
+void jinja_put_cstr(struct builder *b, const char *text, bool input)
 {
-    put_bytes(b, text, strlen(text), input);
+    jinja_put_bytes(b, text, strlen(text), input);
 }
 
-void put_string(struct builder *b, const struct jv *s)
+void jinja_put_string(struct builder *b, const struct jv *s)
 {
     const size_t at = b->n;
 
-    put_bytes(b, s->s.p, s->s.n, s->input);
+    jinja_put_bytes(b, s->s.p, s->s.n, s->input);
     if (s->s.mark)
         memcpy(b->mark + at, s->s.mark, s->s.n);
 }
 
-struct jv built(const struct builder *b)
+struct jv jinja_built(const struct builder *b)
 {
     return (struct jv){.kind = JV_STRING, .s = {b->n ? b->p : "", b->mark, b->n}};
 }
 
-bool string_mark(const struct jv *s, size_t i)
+bool jinja_string_mark(const struct jv *s, size_t i)
 {
     return s->s.mark ? s->s.mark[i] : s->input;
 }
@@ -75,13 +75,13 @@ bool string_mark(const struct jv *s, size_t i)
 
 /* The shortest digits that read back as the same number; an exponent below 1e-4 and
  * from 1e16 on. */
-void put_float(struct builder *b, double f, bool input)
+void jinja_put_float(struct builder *b, double f, bool input)
 {
     char text[40], digits[40];
     int precision = 1, exponent;
 
     if (!isfinite(f)) {
-        put_cstr(b, isnan(f) ? "nan" : f > 0 ? "inf" : "-inf", input);
+        jinja_put_cstr(b, isnan(f) ? "nan" : f > 0 ? "inf" : "-inf", input);
         return;
     }
     do
@@ -96,7 +96,7 @@ void put_float(struct builder *b, double f, bool input)
 
         snprintf(text, sizeof text, "%.*f", places > 1 ? places : 1, f);
     }
-    put_cstr(b, text, input);
+    jinja_put_cstr(b, text, input);
 }
 
 static void put_scalar(struct builder *b, const struct jv *v)
@@ -105,22 +105,22 @@ static void put_scalar(struct builder *b, const struct jv *v)
 
     switch (v->kind) {
     case JV_NONE:
-        put_cstr(b, "None", false);
+        jinja_put_cstr(b, "None", false);
         break;
     case JV_BOOL:
-        put_cstr(b, v->b ? "True" : "False", false);
+        jinja_put_cstr(b, v->b ? "True" : "False", false);
         break;
     case JV_INT:
         snprintf(text, sizeof text, "%lld", (long long)v->i);
-        put_cstr(b, text, false);
+        jinja_put_cstr(b, text, false);
         break;
     case JV_FLOAT:
-        put_float(b, v->f, false);
+        jinja_put_float(b, v->f, false);
         break;
     case JV_FUNCTION:
-        put_cstr(b, "<function ", false);
-        put_cstr(b, v->function->name, false);
-        put_cstr(b, ">", false);
+        jinja_put_cstr(b, "<function ", false);
+        jinja_put_cstr(b, v->function->name, false);
+        jinja_put_cstr(b, ">", false);
         break;
     default:
         break;
@@ -133,51 +133,51 @@ static void put_quoted(struct builder *b, const struct jv *s)
     const bool has_single = s->s.n && memchr(s->s.p, '\'', s->s.n);
     const char quote = has_single && !memchr(s->s.p, '"', s->s.n) ? '"' : '\'';
 
-    put_bytes(b, &quote, 1, false);
+    jinja_put_bytes(b, &quote, 1, false);
     for (size_t i = 0; i < s->s.n; i++) {
         const char c = s->s.p[i];
-        const bool mark = string_mark(s, i);
+        const bool mark = jinja_string_mark(s, i);
         char text[8];
 
         if (c == '\n' || c == '\r' || c == '\t')
-            put_cstr(b, c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t", mark);
+            jinja_put_cstr(b, c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t", mark);
         else if (c == quote || c == '\\')
-            snprintf(text, sizeof text, "\\%c", c), put_cstr(b, text, mark);
+            snprintf(text, sizeof text, "\\%c", c), jinja_put_cstr(b, text, mark);
         else if ((unsigned char)c < 0x20 || c == 0x7f)
-            snprintf(text, sizeof text, "\\x%02x", c), put_cstr(b, text, mark);
+            snprintf(text, sizeof text, "\\x%02x", c), jinja_put_cstr(b, text, mark);
         else
-            put_bytes(b, &c, 1, mark);
+            jinja_put_bytes(b, &c, 1, mark);
     }
-    put_bytes(b, &quote, 1, false);
+    jinja_put_bytes(b, &quote, 1, false);
 }
 
 static void put_elements(struct builder *b, const struct jv *v)
 {
-    put_cstr(b, v->is_tuple ? "(" : "[", false);
+    jinja_put_cstr(b, v->is_tuple ? "(" : "[", false);
     for (size_t i = 0; i < v->list->n; i++) {
         if (i)
-            put_cstr(b, ", ", false);
-        put_repr(b, &v->list->v[i]);
+            jinja_put_cstr(b, ", ", false);
+        jinja_put_repr(b, &v->list->v[i]);
     }
-    put_cstr(b, !v->is_tuple ? "]" : v->list->n == 1 ? ",)" : ")", false);
+    jinja_put_cstr(b, !v->is_tuple ? "]" : v->list->n == 1 ? ",)" : ")", false);
 }
 
 static void put_members(struct builder *b, const struct jv_dict *d)
 {
-    put_cstr(b, "{", false);
+    jinja_put_cstr(b, "{", false);
     for (size_t i = 0; i < d->n; i++) {
         if (i)
-            put_cstr(b, ", ", false);
-        put_repr(b, &d->v[i].key);
-        put_cstr(b, ": ", false);
-        put_repr(b, &d->v[i].value);
+            jinja_put_cstr(b, ", ", false);
+        jinja_put_repr(b, &d->v[i].key);
+        jinja_put_cstr(b, ": ", false);
+        jinja_put_repr(b, &d->v[i].value);
     }
-    put_cstr(b, "}", false);
+    jinja_put_cstr(b, "}", false);
 }
 
-void put_repr(struct builder *b, const struct jv *v)
+void jinja_put_repr(struct builder *b, const struct jv *v)
 {
-    run_enter(b->r);
+    jinja_run_enter(b->r);
     if (v->kind == JV_STRING)
         put_quoted(b, v);
     else if (v->kind == JV_LIST)
@@ -185,7 +185,7 @@ void put_repr(struct builder *b, const struct jv *v)
     else if (v->kind == JV_DICT || v->kind == JV_NAMESPACE)
         put_members(b, v->dict);
     else if (v->kind == JV_UNDEFINED)
-        put_cstr(b, "Undefined", false);
+        jinja_put_cstr(b, "Undefined", false);
     else
         put_scalar(b, v);
     b->r->depth--;
@@ -198,15 +198,15 @@ struct jv jv_str(struct run *r, const struct jv *v)
     if (v->kind == JV_STRING)
         return *v;
     if (v->kind != JV_UNDEFINED)
-        put_repr(&b, v);
-    return built(&b);
+        jinja_put_repr(&b, v);
+    return jinja_built(&b);
 }
 
 /* ---- characters
  * ------------------------------------------------------------------------ */
 
 /* The code of the character at p, n >= 1; a byte that begins none is one of its own. */
-unsigned char_code(const char *p, size_t n, int *len)
+unsigned jinja_char_code(const char *p, size_t n, int *len)
 {
     const unsigned char *s = (const unsigned char *)p;
     const int l = utf8_char_len(p, n);
@@ -226,14 +226,14 @@ unsigned char_code(const char *p, size_t n, int *len)
 }
 
 /* What str.isspace() and str.strip() take for white space. */
-bool code_is_space(unsigned c)
+bool jinja_code_is_space(unsigned c)
 {
     return (c >= 9 && c <= 13) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 ||
            c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 ||
            c == 0x202f || c == 0x205f || c == 0x3000;
 }
 
-size_t string_length(const struct jv *s)
+size_t jinja_string_length(const struct jv *s)
 {
     size_t n = 0;
 
@@ -242,7 +242,7 @@ size_t string_length(const struct jv *s)
     return n;
 }
 
-size_t string_offset(const struct jv *s, size_t at)
+size_t jinja_string_offset(const struct jv *s, size_t at)
 {
     size_t i = 0;
 
@@ -252,7 +252,7 @@ size_t string_offset(const struct jv *s, size_t at)
     return i;
 }
 
-struct jv string_slice(const struct jv *s, size_t begin, size_t end)
+struct jv jinja_string_slice(const struct jv *s, size_t begin, size_t end)
 {
     struct jv part = *s;
 
@@ -263,7 +263,7 @@ struct jv string_slice(const struct jv *s, size_t begin, size_t end)
     return part;
 }
 
-size_t string_find(const struct jv *s, size_t from, const struct jv *what)
+size_t jinja_string_find(const struct jv *s, size_t from, const struct jv *what)
 {
     const char *at;
 
@@ -275,7 +275,7 @@ size_t string_find(const struct jv *s, size_t from, const struct jv *what)
     return at ? (size_t)(at - s->s.p) : SIZE_MAX;
 }
 
-bool string_is(const struct jv *s, const char *text)
+bool jinja_string_is(const struct jv *s, const char *text)
 {
     return s->kind == JV_STRING && s->s.n == strlen(text) &&
            !memcmp(s->s.p, text, s->s.n);
@@ -285,18 +285,19 @@ static bool strips(const char *p, int len, unsigned code, const struct jv *chars
 {
     const struct jv one = jv_text(p, (size_t)len, false);
 
-    return chars ? string_find(chars, 0, &one) != SIZE_MAX : code_is_space(code);
+    return chars ? jinja_string_find(chars, 0, &one) != SIZE_MAX
+                 : jinja_code_is_space(code);
 }
 
-struct jv string_strip(struct run *r, const struct jv *s, const struct jv *chars,
-                       bool left, bool right)
+struct jv jinja_string_strip(struct run *r, const struct jv *s, const struct jv *chars,
+                             bool left, bool right)
 {
     size_t begin = 0, end = s->s.n;
 
-    run_work(r, s->s.n / 64);
+    jinja_run_work(r, s->s.n / 64);
     while (left && begin < end) {
         int len;
-        const unsigned code = char_code(s->s.p + begin, end - begin, &len);
+        const unsigned code = jinja_char_code(s->s.p + begin, end - begin, &len);
 
         if (!strips(s->s.p + begin, len, code, chars))
             break;
@@ -308,55 +309,55 @@ struct jv string_strip(struct run *r, const struct jv *s, const struct jv *chars
 
         while (at > begin && ((unsigned char)s->s.p[at] & 0xc0) == 0x80)
             at--;
-        const unsigned code = char_code(s->s.p + at, end - at, &len);
+        const unsigned code = jinja_char_code(s->s.p + at, end - at, &len);
         if (!strips(s->s.p + at, len, code, chars))
             break;
         end = at;
     }
-    return string_slice(s, begin, end);
+    return jinja_string_slice(s, begin, end);
 }
 
 /* most < 0: all. An empty text is found before every character, and at the end. */
-struct jv string_replace(struct run *r, const struct jv *s, const struct jv *from,
-                         const struct jv *to, int64_t most)
+struct jv jinja_string_replace(struct run *r, const struct jv *s, const struct jv *from,
+                               const struct jv *to, int64_t most)
 {
     struct builder b = {.r = r};
     size_t at = 0, found;
     struct jv part;
 
-    for (; most && (found = string_find(s, at, from)) != SIZE_MAX; most--) {
-        run_work(r, 1 + (found - at) / 64);
-        part = string_slice(s, at, found);
-        put_string(&b, &part);
-        put_string(&b, to);
+    for (; most && (found = jinja_string_find(s, at, from)) != SIZE_MAX; most--) {
+        jinja_run_work(r, 1 + (found - at) / 64);
+        part = jinja_string_slice(s, at, found);
+        jinja_put_string(&b, &part);
+        jinja_put_string(&b, to);
         at = found + from->s.n;
         if (!from->s.n) {
             int len;
 
             if (at == s->s.n)
-                return built(&b);
-            char_code(s->s.p + at, s->s.n - at, &len);
-            part = string_slice(s, at, at + (size_t)len);
-            put_string(&b, &part);
+                return jinja_built(&b);
+            jinja_char_code(s->s.p + at, s->s.n - at, &len);
+            part = jinja_string_slice(s, at, at + (size_t)len);
+            jinja_put_string(&b, &part);
             at += (size_t)len;
         }
     }
     if (!at && !b.n)
         return *s;
-    part = string_slice(s, at, s->s.n);
-    put_string(&b, &part);
-    return built(&b);
+    part = jinja_string_slice(s, at, s->s.n);
+    jinja_put_string(&b, &part);
+    return jinja_built(&b);
 }
 
-struct jv string_repeat(struct run *r, const struct jv *s, int64_t n)
+struct jv jinja_string_repeat(struct run *r, const struct jv *s, int64_t n)
 {
     struct builder b = {.r = r};
 
     for (; n > 0 && s->s.n; n--) {
-        run_work(r, 1);
-        put_string(&b, s);
+        jinja_run_work(r, 1);
+        jinja_put_string(&b, s);
     }
-    return built(&b);
+    return jinja_built(&b);
 }
 
 /* ---- letters
@@ -368,12 +369,12 @@ static bool is_letter(unsigned char c)
 }
 
 /* Letters of ASCII; others stay as they are. */
-struct jv string_case(struct run *r, const struct jv *s, enum letter_case c)
+struct jv jinja_string_case(struct run *r, const struct jv *s, enum letter_case c)
 {
     struct builder b = {.r = r};
     bool inside = false;
 
-    put_string(&b, s);
+    jinja_put_string(&b, s);
     for (size_t i = 0; i < b.n; i++) {
         const unsigned char ch = (unsigned char)b.p[i];
         const bool up = c == CASE_UPPER || (c == CASE_TITLE && !inside) ||
@@ -384,7 +385,7 @@ struct jv string_case(struct run *r, const struct jv *s, enum letter_case c)
         if (ch < 0x80)
             b.p[i] = (char)(up ? toupper(ch) : tolower(ch));
     }
-    return built(&b);
+    return jinja_built(&b);
 }
 
 /* ---- '%s of %d' % values
@@ -396,8 +397,8 @@ static void put_number(struct builder *b, struct run *r, const char *spec,
     char format[24], text[400];
 
     if (!jv_is_number(v))
-        run_fail(r, "%%%c needs a number, and there is a %s", conversion,
-                 jv_kind_name(v));
+        jinja_run_fail(r, "%%%c needs a number, and there is a %s", conversion,
+                       jv_kind_name(v));
     if (strchr("dixX", conversion)) {
         snprintf(format, sizeof format, "%.12sll%c", spec,
                  conversion == 'i' ? 'd' : conversion);
@@ -407,11 +408,11 @@ static void put_number(struct builder *b, struct run *r, const char *spec,
         snprintf(format, sizeof format, "%.12s%c", spec, conversion);
         snprintf(text, sizeof text, format, jv_number(v));
     }
-    put_cstr(b, text, false);
+    jinja_put_cstr(b, text, false);
 }
 
-struct jv string_percent(struct run *r, const struct jv *format,
-                         const struct jv *values)
+struct jv jinja_string_percent(struct run *r, const struct jv *format,
+                               const struct jv *values)
 {
     struct builder b = {.r = r};
     const char *p = format->s.p, *end = p + format->s.n;
@@ -420,22 +421,22 @@ struct jv string_percent(struct run *r, const struct jv *format,
     while (p < end) {
         const char *percent = memchr(p, '%', (size_t)(end - p));
         const char *stop = percent ? percent : end;
-        struct jv part = string_slice(format, (size_t)(p - format->s.p),
-                                      (size_t)(stop - format->s.p));
+        struct jv part = jinja_string_slice(format, (size_t)(p - format->s.p),
+                                            (size_t)(stop - format->s.p));
         char spec[16] = "%";
         const struct jv *v;
         size_t n;
 
-        put_string(&b, &part);
+        jinja_put_string(&b, &part);
         if (!percent)
             break;
         for (n = 1, p = percent + 1;
              p < end && n < 8 && (isdigit((unsigned char)*p) || strchr(".-+ 0", *p));)
             spec[n++] = *p++;
         if (p == end)
-            run_fail(r, "a format ends in the middle of %%");
+            jinja_run_fail(r, "a format ends in the middle of %%");
         if (*p == '%') {
-            put_cstr(&b, "%", false);
+            jinja_put_cstr(&b, "%", false);
             p++;
             continue;
         }
@@ -445,21 +446,21 @@ struct jv string_percent(struct run *r, const struct jv *format,
                         : NULL;
         used++;
         if (!v)
-            run_fail(r, "a format needs more values than there are");
+            jinja_run_fail(r, "a format needs more values than there are");
         if (*p == 's') {
             part = jv_str(r, v);
-            put_string(&b, &part);
+            jinja_put_string(&b, &part);
         } else if (*p == 'r') {
-            put_repr(&b, v);
+            jinja_put_repr(&b, v);
         } else if (strchr("dixXfFgGeE", *p)) {
             /* a width beyond three digits would be longer than the text */
             if (strspn(spec + strcspn(spec, "123456789"), "0123456789") > 2)
-                run_fail(r, "a format has a width of more than two digits");
+                jinja_run_fail(r, "a format has a width of more than two digits");
             put_number(&b, r, spec, *p, v);
         } else {
-            run_fail(r, "a format has %%%c, which is not supported", *p);
+            jinja_run_fail(r, "a format has %%%c, which is not supported", *p);
         }
         p++;
     }
-    return built(&b);
+    return jinja_built(&b);
 }

@@ -40,7 +40,7 @@ IS_KIND(is_iterable, v->kind == JV_LIST || v->kind == JV_STRING || v->kind == JV
 static const struct jv *other(struct run *r, const char *of, const struct args *a)
 {
     if (a->n != 1)
-        run_fail(r, "the test '%s' needs one value, and there are %zu", of, a->n);
+        jinja_run_fail(r, "the test '%s' needs one value, and there are %zu", of, a->n);
     return &a->v[0];
 }
 
@@ -95,9 +95,9 @@ TEST(is_same)
 static int64_t remainder_of(struct run *r, const struct jv *v, int64_t by)
 {
     if (v->kind != JV_INT)
-        run_fail(r, "an integer belongs where there is a %s", jv_kind_name(v));
+        jinja_run_fail(r, "an integer belongs where there is a %s", jv_kind_name(v));
     if (by == 0)
-        run_fail(r, "a division by zero");
+        jinja_run_fail(r, "a division by zero");
     return by == -1 ? 0 : v->i % by;
 }
 
@@ -122,9 +122,10 @@ TEST(is_divisible)
 
 static bool has_case(struct run *r, const struct jv *v, const char *method)
 {
-    const struct jv s = jv_str(r, v), f = method_of(r, &s, method, strlen(method));
+    const struct jv s = jv_str(r, v),
+                    f = jinja_method_of(r, &s, method, strlen(method));
 
-    return call_value(r, &f, &(struct args){.n = 0}).b;
+    return jinja_call_value(r, &f, &(struct args){.n = 0}).b;
 }
 
 TEST(is_lower)
@@ -143,14 +144,14 @@ TEST(is_filter)
 {
     (void)r;
     (void)a;
-    return v->kind == JV_STRING && filter_find(v->s.p, v->s.n);
+    return v->kind == JV_STRING && jinja_filter_find(v->s.p, v->s.n);
 }
 
 TEST(is_test)
 {
     (void)r;
     (void)a;
-    return v->kind == JV_STRING && test_find(v->s.p, v->s.n);
+    return v->kind == JV_STRING && jinja_test_find(v->s.p, v->s.n);
 }
 
 static const struct test tests[] = {
@@ -195,7 +196,7 @@ static const struct test tests[] = {
     {"test", is_test},
 };
 
-const struct test *test_find(const char *name, size_t n)
+const struct test *jinja_test_find(const char *name, size_t n)
 {
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         if (strlen(tests[i].name) == n && !memcmp(tests[i].name, name, n))

@@ -17,19 +17,19 @@ struct jv jv_cstr(const char *text)
 
 struct jv jv_list(struct arena *a, size_t cap)
 {
-    struct jv_list *l = arena_alloc(a, sizeof *l);
+    struct jv_list *l = jinja_arena_alloc(a, sizeof *l);
 
     l->cap = cap;
-    l->v = cap ? arena_alloc(a, cap * sizeof *l->v) : NULL;
+    l->v = cap ? jinja_arena_alloc(a, cap * sizeof *l->v) : NULL;
     return (struct jv){.kind = JV_LIST, .list = l};
 }
 
 struct jv jv_dict(struct arena *a, size_t cap)
 {
-    struct jv_dict *d = arena_alloc(a, sizeof *d);
+    struct jv_dict *d = jinja_arena_alloc(a, sizeof *d);
 
     d->cap = cap;
-    d->v = cap ? arena_alloc(a, cap * sizeof *d->v) : NULL;
+    d->v = cap ? jinja_arena_alloc(a, cap * sizeof *d->v) : NULL;
     return (struct jv){.kind = JV_DICT, .dict = d};
 }
 
@@ -41,7 +41,7 @@ static void *grown(struct arena *a, void *v, size_t n, size_t *cap, size_t bytes
     if (n < *cap)
         return v;
     *cap = *cap ? 2 * *cap : 4;
-    more = arena_alloc(a, *cap * bytes);
+    more = jinja_arena_alloc(a, *cap * bytes);
     if (n)
         memcpy(more, v, n * bytes);
     return more;
@@ -55,7 +55,7 @@ void jv_append(struct arena *a, struct jv_list *l, struct jv v)
 
 const struct jv *jv_get(struct run *r, const struct jv_dict *d, const struct jv *key)
 {
-    run_work(r, d->n / 8);
+    jinja_run_work(r, d->n / 8);
     for (size_t i = 0; i < d->n; i++)
         if (jv_equal(r, &d->v[i].key, key))
             return &d->v[i].value;
@@ -78,7 +78,7 @@ void jv_set(struct run *r, struct jv_dict *d, struct jv key, struct jv value)
     struct jv *there;
 
     if (key.kind == JV_LIST || key.kind == JV_DICT)
-        run_fail(r, "a %s cannot be a key", jv_kind_name(&key));
+        jinja_run_fail(r, "a %s cannot be a key", jv_kind_name(&key));
     there = (struct jv *)jv_get(r, d, &key);
     if (there) {
         *there = value;
@@ -164,7 +164,7 @@ bool jv_equal(struct run *r, const struct jv *a, const struct jv *b)
 {
     bool equal;
 
-    run_work(r, 1);
+    jinja_run_work(r, 1);
     if (jv_is_number(a) && jv_is_number(b))
         return a->kind == JV_FLOAT || b->kind == JV_FLOAT
                    ? jv_number(a) == jv_number(b)
@@ -177,15 +177,15 @@ bool jv_equal(struct run *r, const struct jv *a, const struct jv *b)
     case JV_NONE:
         return true;
     case JV_STRING:
-        run_work(r, a->s.n / 64);
+        jinja_run_work(r, a->s.n / 64);
         return a->s.n == b->s.n && !memcmp(a->s.p, b->s.p, a->s.n);
     case JV_LIST:
-        run_enter(r);
+        jinja_run_enter(r);
         equal = equal_lists(r, a, b);
         r->depth--;
         return equal;
     case JV_DICT:
-        run_enter(r);
+        jinja_run_enter(r);
         equal = equal_dicts(r, a->dict, b->dict);
         r->depth--;
         return equal;
@@ -201,7 +201,7 @@ static int compare_lists(struct run *r, const struct jv_list *a,
 {
     int order = 0;
 
-    run_enter(r);
+    jinja_run_enter(r);
     for (size_t i = 0; !order && i < a->n && i < b->n; i++)
         if (!jv_equal(r, &a->v[i], &b->v[i]))
             order = jv_compare(r, &a->v[i], &b->v[i]);
@@ -211,7 +211,7 @@ static int compare_lists(struct run *r, const struct jv_list *a,
 
 int jv_compare(struct run *r, const struct jv *a, const struct jv *b)
 {
-    run_work(r, 1);
+    jinja_run_work(r, 1);
     if (jv_is_number(a) && jv_is_number(b)) {
         if (a->kind == JV_INT && b->kind == JV_INT)
             return (a->i > b->i) - (a->i < b->i);
@@ -221,12 +221,12 @@ int jv_compare(struct run *r, const struct jv *a, const struct jv *b)
         const size_t n = a->s.n < b->s.n ? a->s.n : b->s.n;
         const int order = n ? memcmp(a->s.p, b->s.p, n) : 0;
 
-        run_work(r, n / 64);
+        jinja_run_work(r, n / 64);
         return order ? order : (a->s.n > b->s.n) - (a->s.n < b->s.n);
     }
     if (a->kind == JV_LIST && b->kind == JV_LIST)
         return compare_lists(r, a->list, b->list);
-    run_fail(r, "%s and %s have no order", jv_kind_name(a), jv_kind_name(b));
+    jinja_run_fail(r, "%s and %s have no order", jv_kind_name(a), jv_kind_name(b));
 }
 
 bool jv_contains(struct run *r, const struct jv *in, const struct jv *what)
@@ -236,10 +236,10 @@ bool jv_contains(struct run *r, const struct jv *in, const struct jv *what)
         return false;
     case JV_STRING:
         if (what->kind != JV_STRING)
-            run_fail(r, "'in' a string needs a string, and there is a %s",
-                     jv_kind_name(what));
-        run_work(r, in->s.n / 16);
-        return string_find(in, 0, what) != SIZE_MAX;
+            jinja_run_fail(r, "'in' a string needs a string, and there is a %s",
+                           jv_kind_name(what));
+        jinja_run_work(r, in->s.n / 16);
+        return jinja_string_find(in, 0, what) != SIZE_MAX;
     case JV_LIST:
         for (size_t i = 0; i < in->list->n; i++)
             if (jv_equal(r, &in->list->v[i], what))
@@ -248,22 +248,22 @@ bool jv_contains(struct run *r, const struct jv *in, const struct jv *what)
     case JV_DICT:
         return jv_get(r, in->dict, what) != NULL;
     default:
-        run_fail(r, "a %s cannot be searched with 'in'", jv_kind_name(in));
+        jinja_run_fail(r, "a %s cannot be searched with 'in'", jv_kind_name(in));
     }
 }
 
 static struct jv_list *characters(struct run *r, const struct jv *s)
 {
-    const size_t n = string_length(s);
+    const size_t n = jinja_string_length(s);
     struct jv list = jv_list(&r->arena, n);
     size_t at = 0;
 
-    run_work(r, n);
+    jinja_run_work(r, n);
     while (at < s->s.n) {
         int len;
 
-        char_code(s->s.p + at, s->s.n - at, &len);
-        jv_append(&r->arena, list.list, string_slice(s, at, at + (size_t)len));
+        jinja_char_code(s->s.p + at, s->s.n - at, &len);
+        jv_append(&r->arena, list.list, jinja_string_slice(s, at, at + (size_t)len));
         at += (size_t)len;
     }
     return list.list;
@@ -282,12 +282,12 @@ struct jv_list *jv_iterate(struct run *r, const struct jv *v)
         return jv_list(&r->arena, 0).list;
     case JV_DICT:
         list = jv_list(&r->arena, v->dict->n);
-        run_work(r, v->dict->n);
+        jinja_run_work(r, v->dict->n);
         for (size_t i = 0; i < v->dict->n; i++)
             jv_append(&r->arena, list.list, v->dict->v[i].key);
         return list.list;
     default:
-        run_fail(r, "a %s cannot be iterated over", jv_kind_name(v));
+        jinja_run_fail(r, "a %s cannot be iterated over", jv_kind_name(v));
     }
 }
 
@@ -304,6 +304,17 @@ static struct jv from_array(struct run *r, const json_t *j, bool input)
     return list;
 }
 
+/* A role is a word of a few letters, which templates write into their markers: nobody
+ * can spell a marker with it. */
+static bool is_role(const char *key, const json_t *value)
+{
+    const char *text = json_string_value(value);
+    const size_t n = json_string_length(value);
+
+    return text && !strcmp(key, "role") && n <= 16 &&
+           strspn(text, "abcdefghijklmnopqrstuvwxyz_") == n;
+}
+
 static struct jv from_object(struct run *r, const json_t *j, bool input)
 {
     struct jv dict = jv_dict(&r->arena, json_object_size(j));
@@ -315,7 +326,7 @@ static struct jv from_object(struct run *r, const json_t *j, bool input)
     {
         /* keys are the caller's, and may be printed */
         d->v[d->n].key = jv_text(key, strlen(key), input);
-        d->v[d->n++].value = jv_from_json(r, value, input);
+        d->v[d->n++].value = jv_from_json(r, value, input && !is_role(key, value));
     }
     return dict;
 }
@@ -324,11 +335,11 @@ struct jv jv_from_json(struct run *r, const json_t *j, bool input)
 {
     struct jv v = jv_none();
 
-    run_work(r, 1);
+    jinja_run_work(r, 1);
     switch (json_typeof(j)) {
     case JSON_OBJECT:
     case JSON_ARRAY:
-        run_enter(r);
+        jinja_run_enter(r);
         v = json_is_object(j) ? from_object(r, j, input) : from_array(r, j, input);
         r->depth--;
         return v;

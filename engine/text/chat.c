@@ -1,162 +1,346 @@
 /* SPDX-License-Identifier: MIT
  *
- * chat.c - a table of template families, and rendering by one
+ * chat.c - a model's chat template, run, and its prompts as tokens
  */
 #include "engine/text/chat.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-/* Stand for the BOS and EOS tokens of the vocabulary. */
-#define BOS "<s>"
-#define EOS "</s>"
+#include "engine/base/infile.h"
+#include "engine/text/chat_impl.h"
 
-struct around {
-    const char *before, *after;
-};
+#define MAX_FILE ((size_t)1 << 20)
+
+/* A text that no template writes, to find messages in prompts. */
+#define MARK "\x7fslmbench-1\x7f"
 
 struct chat_template {
-    const char *name;
-    const char *prelude; /* before everything; NULL: nothing */
-    struct around system, user, assistant;
-    const char *stop;    /* token that ends an answer */
-    const char *lead;    /* before an answer in the history */
-    bool trims;          /* removes blanks around messages */
-    bool system_in_user; /* the system message is part of the first user message */
-    bool begins_with_bos;
-    bool bos_each_turn; /* before every user message, not only the first */
+    char *name;
+    char *source; /* also what user-defined tokens are guarded by */
+    struct jinja *program;
+    json_t *own;     /* bos_token, eos_token, ... */
+    const char *bos; /* in own, "" if there is none */
+    int32_t end;     /* what the template writes behind an answer; -1: no token */
 };
 
-static const struct chat_template families[] = {
-    {.name = "chatml",
-     .system = {"<|im_start|>system\n", "<|im_end|>\n"},
-     .user = {"<|im_start|>user\n", "<|im_end|>\n"},
-     .assistant = {"<|im_start|>assistant\n", "<|im_end|>\n"},
-     .stop = "<|im_end|>"},
-    {.name = "llama-2",
-     .system = {"<<SYS>>\n", "\n<</SYS>>\n\n"},
-     .user = {"[INST] ", " [/INST]"},
-     .assistant = {"", EOS},
-     .stop = EOS,
-     .lead = " ",
-     .trims = true,
-     .system_in_user = true,
-     .begins_with_bos = true,
-     .bos_each_turn = true},
-    {.name = "llama-3",
-     .system = {"<|start_header_id|>system<|end_header_id|>\n\n", "<|eot_id|>"},
-     .user = {"<|start_header_id|>user<|end_header_id|>\n\n", "<|eot_id|>"},
-     .assistant = {"<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>"},
-     .stop = "<|eot_id|>",
-     .trims = true,
-     .begins_with_bos = true},
-    {.name = "gemma",
-     .system = {"", "\n\n"},
-     .user = {"<start_of_turn>user\n", "<end_of_turn>\n"},
-     .assistant = {"<start_of_turn>model\n", "<end_of_turn>\n"},
-     .stop = "<end_of_turn>",
-     .trims = true,
-     .system_in_user = true,
-     .begins_with_bos = true},
-    {.name = "phi-3",
-     .system = {"<|system|>\n", "<|end|>\n"},
-     .user = {"<|user|>\n", "<|end|>\n"},
-     .assistant = {"<|assistant|>\n", "<|end|>\n"},
-     .stop = "<|end|>"},
-    {.name = "phi-4-mini",
-     .system = {"<|system|>", "<|end|>"},
-     .user = {"<|user|>", "<|end|>"},
-     .assistant = {"<|assistant|>", "<|end|>"},
-     .stop = "<|end|>"},
-    {.name = "mistral",
-     .system = {"", "\n\n"},
-     .user = {" [INST] ", " [/INST]"},
-     .assistant = {"", EOS},
-     .stop = EOS,
-     .lead = " ",
-     .system_in_user = true,
-     .begins_with_bos = true},
-    {.name = "mistral-v3",
-     .system = {"", "\n\n"},
-     .user = {"[INST] ", "[/INST]"},
-     .assistant = {"", EOS},
-     .stop = EOS,
-     .lead = " ",
-     .system_in_user = true,
-     .begins_with_bos = true},
-    {.name = "mistral-tekken",
-     .system = {"", "\n\n"},
-     .user = {"[INST]", "[/INST]"},
-     .assistant = {"", EOS},
-     .stop = EOS,
-     .system_in_user = true,
-     .begins_with_bos = true},
-    {.name = "zephyr",
-     .system = {"<|system|>\n", EOS "\n"},
-     .user = {"<|user|>\n", EOS "\n"},
-     .assistant = {"<|assistant|>\n", EOS "\n"},
-     .stop = EOS},
-    /* An answer ends where the user's next message begins. */
-    {.name = "glm-4",
-     .prelude = "[gMASK]<sop>",
-     .system = {"<|system|>\n", ""},
-     .user = {"<|user|>\n", ""},
-     .assistant = {"<|assistant|>\n", ""},
-     .stop = "<|user|>"},
-};
-#define N_FAMILIES (sizeof families / sizeof families[0])
-
-/* Substrings of a family's template; the first row whose substrings all occur decides.
+/* ---- opening ------------------------------------------------------------------------
  */
-static const struct {
-    const char *name, *has[3], *lacks;
-} signs[] = {
-    {"chatml", {"<|im_start|>"}, "<|im_sep|>"},
-    {"llama-3", {"<|start_header_id|>", "<|end_header_id|>"}, NULL},
-    {"gemma", {"<start_of_turn>"}, NULL},
-    {"phi-4-mini", {"'|>' + message['content'] + '<|end|>'", "<|assistant|>"}, NULL},
-    {"phi-3", {"<|assistant|>", "<|end|>"}, "<|im_start|>"},
-    {"llama-2", {"[INST]", "<<SYS>>"}, NULL},
-    /* Mistral's later templates have tools, and differ in blanks around [INST]. */
-    {"mistral", {"[AVAILABLE_TOOLS]", " [INST]"}, "[SYSTEM_PROMPT]"},
-    {"mistral-tekken", {"[AVAILABLE_TOOLS]", "\"[INST]\""}, "[SYSTEM_PROMPT]"},
-    {"mistral-v3", {"[AVAILABLE_TOOLS]", "[INST]"}, "[SYSTEM_PROMPT]"},
-    {"mistral", {"[INST]"}, "[SYSTEM_PROMPT]"},
-    {"glm-4", {"[gMASK]<sop>", "<|assistant|>"}, "<think>"},
-    {"zephyr", {"<|user|>", "<|assistant|>"}, "[gMASK]"},
-};
 
-/* ---- which family ------------------------------------------------------------- */
-
-const struct chat_template *chat_template_find(const char *name)
-{
-    for (size_t i = 0; i < N_FAMILIES; i++)
-        if (!strcmp(families[i].name, name))
-            return &families[i];
-    return NULL;
-}
-
-static bool contains(const struct gguf_str *s, const char *part)
-{
-    return memmem(s->data, s->len, part, strlen(part)) != NULL;
-}
-
-const struct chat_template *chat_template_detect(const struct gguf *g)
+bool chat_template_exists(const struct gguf *g)
 {
     struct gguf_str s;
 
-    if (!gguf_get_str(g, "tokenizer.chat_template", &s))
-        return NULL;
-    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
-        bool all = !signs[i].lacks || !contains(&s, signs[i].lacks);
+    return gguf_get_str(g, "tokenizer.chat_template", &s);
+}
 
-        for (size_t k = 0; k < 3 && signs[i].has[k]; k++)
-            all = all && contains(&s, signs[i].has[k]);
-        if (all)
-            return chat_template_find(signs[i].name);
+static enum status no_memory(struct err *err)
+{
+    return err_set(err, ST_NO_MEMORY, "no memory for a chat template");
+}
+
+static enum status read_file(char **text, const char *path, struct err *err)
+{
+    struct err why = ERR_INIT;
+    size_t len = 0;
+
+    if (!infile_read(text, &len, path, MAX_FILE, &why))
+        return ST_OK;
+    if (why.code == ST_NO_MEMORY)
+        return err_set(err, why.code, "%s", why.msg);
+    return err_set(err, ST_USAGE,
+                   "--chat-template %s is neither a name (%s) nor a file that can be "
+                   "read: %s",
+                   path, chat_template_names(), why.msg);
+}
+
+/* The template's text, malloc'ed. */
+static enum status find_source(char **text, const struct gguf *g, const char *name,
+                               struct err *err)
+{
+    struct gguf_str s;
+
+    if (name) {
+        for (size_t i = 0; i < chat_n_named; i++)
+            if (!strcmp(chat_named[i].name, name)) {
+                *text = strdup(chat_named[i].text);
+                return *text ? ST_OK : no_memory(err);
+            }
+        return read_file(text, name, err);
     }
-    return NULL;
+    if (!gguf_get_str(g, "tokenizer.chat_template", &s))
+        return err_set(err, ST_INPUT,
+                       "%s has no chat template; name the one it was trained with by "
+                       "--chat-template: %s, or a file",
+                       gguf_path(g), chat_template_names());
+    *text = strndup(s.data, s.len);
+    return *text ? ST_OK : no_memory(err);
+}
+
+/* A special token's spelling: as a folder states it, else as the vocabulary has it. */
+static void put_token(json_t *own, const char *name, const struct gguf *g,
+                      const char *key, const struct tokenizer *tok, int32_t id)
+{
+    struct gguf_str s;
+    size_t n;
+
+    if (g && gguf_get_str(g, key, &s)) {
+        json_object_set_new(own, name, json_stringn(s.data, s.len));
+    } else if (id >= 0) {
+        const char *text = tokenizer_text(tok, id, &n);
+
+        json_object_set_new(own, name, json_stringn(text, n));
+    }
+}
+
+static enum status read_tokens(struct chat_template *c, const struct gguf *g,
+                               const struct tokenizer *tok, struct err *err)
+{
+    const json_t *bos;
+    uint64_t pad = UINT64_MAX, unknown = UINT64_MAX;
+    const uint64_t n = (uint64_t)tokenizer_n_vocab(tok);
+
+    if (g) {
+        gguf_get_u64(g, "tokenizer.ggml.padding_token_id", &pad);
+        gguf_get_u64(g, "tokenizer.ggml.unknown_token_id", &unknown);
+    }
+
+    c->own = json_object();
+    if (!c->own)
+        return no_memory(err);
+    put_token(c->own, "bos_token", g, TOKENIZER_KEY_CHAT_BOS, tok, tokenizer_bos(tok));
+    put_token(c->own, "eos_token", g, TOKENIZER_KEY_CHAT_EOS, tok, tokenizer_eos(tok));
+    put_token(c->own, "pad_token", g, "", tok, pad < n ? (int32_t)pad : -1);
+    put_token(c->own, "unk_token", g, "", tok, unknown < n ? (int32_t)unknown : -1);
+    bos = json_object_get(c->own, "bos_token");
+    c->bos = bos ? json_string_value(bos) : "";
+    return ST_OK;
+}
+
+/* ---- rendering ----------------------------------------------------------------------
+ */
+
+json_t *chat_conversation(const struct chat_message *m, size_t n)
+{
+    static const char *const roles[] = {"system", "user", "assistant"};
+    json_t *list = json_array();
+
+    for (size_t i = 0; list && i < n; i++)
+        if (json_array_append_new(list,
+                                  json_pack("{s:s, s:s}", "role", roles[m[i].role],
+                                            "content", m[i].text))) {
+            json_decref(list);
+            return NULL;
+        }
+    return list ? json_pack("{s:o, s:b}", "messages", list, "add_generation_prompt", 1)
+                : NULL;
+}
+
+enum status chat_render(const struct chat_template *c, const json_t *conversation,
+                        struct jinja_text *out, struct err *err)
+{
+    return jinja_render(c->program, c->own, conversation, time(NULL), out, err);
+}
+
+/* ---- tokens
+ * ----------------------------------------------------------------------------- */
+
+enum status chat_tokens(const struct chat_template *c, const struct tokenizer *tok,
+                        const struct jinja_text *t, size_t from, int32_t **ids,
+                        size_t *n_ids, struct err *err)
+{
+    struct tokenizer_span *spans = calloc(t->n_own + 1, sizeof *spans);
+    const size_t n_bos = strlen(c->bos);
+    const bool has_bos = n_bos && t->n_own && !t->own[0].begin &&
+                         t->own[0].end >= n_bos && !memcmp(t->text, c->bos, n_bos);
+    struct tokenizer_markers markers = {spans, 0, c->source};
+    enum status st;
+
+    if (!spans)
+        return no_memory(err);
+    for (size_t i = 0; i < t->n_own; i++) {
+        const size_t begin = t->own[i].begin > from ? t->own[i].begin : from;
+
+        if (t->own[i].end > begin)
+            spans[markers.n_spans++] =
+                (struct tokenizer_span){begin - from, t->own[i].end - from};
+    }
+    st = tokenizer_encode_marked(tok, t->text + from, t->len - from,
+                                 !from && !has_bos && tokenizer_adds_bos(tok), &markers,
+                                 ids, n_ids, err);
+    free(spans);
+    return st;
+}
+
+enum status chat_encode(const struct chat_template *c, const struct tokenizer *tok,
+                        const json_t *conversation, int32_t **ids, size_t *n_ids,
+                        struct err *err)
+{
+    struct jinja_text t;
+    enum status st = chat_render(c, conversation, &t, err);
+
+    if (st)
+        return st;
+    st = chat_tokens(c, tok, &t, 0, ids, n_ids, err);
+    jinja_text_free(&t);
+    return st;
+}
+
+/* The prompt of m[0 .. n). */
+static enum status render_messages(const struct chat_template *c,
+                                   const struct chat_message *m, size_t n, bool asks,
+                                   struct jinja_text *out, struct err *err)
+{
+    json_t *conversation = chat_conversation(m, n);
+    enum status st;
+
+    if (!conversation)
+        return no_memory(err);
+    json_object_set_new(conversation, "add_generation_prompt", json_boolean(asks));
+    st = chat_render(c, conversation, out, err);
+    json_decref(conversation);
+    return st;
+}
+
+bool chat_is_end(const struct chat_template *c, const struct tokenizer *tok, int32_t id)
+{
+    return tokenizer_is_end(tok, id) || (c->end >= 0 && id == c->end);
+}
+
+/* ---- what a template does
+ * ------------------------------------------------------------------ */
+
+static bool is_blank(char ch)
+{
+    return ch == ' ' || (ch >= '\t' && ch <= '\r');
+}
+
+/* The first token of text[len], if it is no text. */
+static int32_t first_marker(const struct chat_template *c, const struct tokenizer *tok,
+                            const char *text, size_t len)
+{
+    const struct tokenizer_span all = {0, len};
+    const struct tokenizer_markers markers = {&all, 1, c->source};
+    int32_t *ids = NULL, id = -1;
+    size_t n = 0;
+
+    if (len &&
+        !tokenizer_encode_marked(tok, text, len, false, &markers, &ids, &n, NULL) &&
+        n && tokenizer_is_special(tok, ids[0]))
+        id = ids[0];
+    free(ids);
+    return id;
+}
+
+/* The token behind an answer: at the end of a conversation, or else, of families that
+ * write none there, before the next question. */
+static int32_t find_end(const struct chat_template *c, const struct tokenizer *tok)
+{
+    const struct chat_message m[] = {
+        {CHAT_USER, "1"}, {CHAT_ASSISTANT, MARK}, {CHAT_USER, "2"}};
+    int32_t end = -1;
+
+    for (size_t n = 2; n <= 3 && end < 0; n++) {
+        struct jinja_text t;
+        struct err why = ERR_INIT;
+        const char *at;
+
+        if (render_messages(c, m, n, false, &t, &why))
+            continue;
+        at = strstr(t.text, MARK);
+        if (at) {
+            for (at += strlen(MARK); is_blank(*at);)
+                at++;
+            end = first_marker(c, tok, at, strlen(at));
+        }
+        jinja_text_free(&t);
+    }
+    return end;
+}
+
+/* The prompt with further variables; "" where the template fails. */
+static char *render_with(const struct chat_template *c, const char *system,
+                         const char *name, json_t *value)
+{
+    const struct chat_message m[] = {{CHAT_SYSTEM, system ? system : ""},
+                                     {CHAT_USER, "1"}};
+    json_t *conversation = chat_conversation(m + !system, 2 - (size_t)!system);
+    struct jinja_text t;
+    struct err why = ERR_INIT;
+    char *text = NULL;
+
+    if (name)
+        json_object_set_new(conversation, name, value);
+    if (conversation && !chat_render(c, conversation, &t, &why)) {
+        free(t.own);
+        text = t.text;
+    }
+    json_decref(conversation);
+    return text ? text : strdup("");
+}
+
+struct chat_abilities chat_template_abilities(const struct chat_template *c)
+{
+    json_t *tools =
+        json_pack("[{s:s, s:{s:s, s:s, s:{s:s, s:{}}}}]", "type", "function",
+                  "function", "name", "slmbench_probe", "description", "d",
+                  "parameters", "type", "object", "properties");
+    char *plain = render_with(c, NULL, NULL, NULL);
+    char *system = render_with(c, MARK, NULL, NULL);
+    char *tool = render_with(c, NULL, "tools", tools);
+    char *on = render_with(c, NULL, "enable_thinking", json_true());
+    char *off = render_with(c, NULL, "enable_thinking", json_false());
+    struct chat_abilities can = {false, false, false, false};
+
+    if (plain && system && tool && on && off) {
+        can.system = strstr(system, MARK) != NULL;
+        can.tools = strstr(tool, "slmbench_probe") != NULL;
+        can.thinking_switch = *on && *off && strcmp(on, off) != 0;
+        can.thinking = can.thinking_switch || strstr(plain, "think>");
+    }
+    free(plain);
+    free(system);
+    free(tool);
+    free(on);
+    free(off);
+    return can;
+}
+
+enum status chat_template_open(struct chat_template **out, const struct gguf *g,
+                               const struct tokenizer *tok, const char *name,
+                               struct err *err)
+{
+    struct chat_template *c = calloc(1, sizeof *c);
+    enum status st;
+
+    if (!c)
+        return no_memory(err);
+    c->name = strdup(name ? name : "of the model");
+    st = c->name ? find_source(&c->source, g, name, err) : no_memory(err);
+    if (!st)
+        st = jinja_compile(&c->program, c->source, strlen(c->source), err);
+    if (!st)
+        st = read_tokens(c, g, tok, err);
+    if (st) {
+        chat_template_close(c);
+        return st;
+    }
+    c->end = find_end(c, tok);
+    *out = c;
+    return ST_OK;
+}
+
+void chat_template_close(struct chat_template *c)
+{
+    if (!c)
+        return;
+    free(c->name);
+    free(c->source);
+    jinja_free(c->program);
+    json_decref(c->own);
+    free(c);
 }
 
 const char *chat_template_name(const struct chat_template *c)
@@ -164,206 +348,7 @@ const char *chat_template_name(const struct chat_template *c)
     return c->name;
 }
 
-const char *chat_template_names(char *buf, size_t cap)
+bool chat_template_mentions(const struct chat_template *c, const char *word)
 {
-    size_t n = 0;
-
-    buf[0] = '\0';
-    for (size_t i = 0; i < N_FAMILIES && n < cap; i++)
-        n +=
-            (size_t)snprintf(buf + n, cap - n, "%s%s", i ? ", " : "", families[i].name);
-    return buf;
-}
-
-/* ---- rendering ---------------------------------------------------------------- */
-
-/* A growing text, and the spans of it that are markers. */
-struct rendering {
-    const struct tokenizer *tok;
-    char *text;
-    size_t len, cap;
-    struct tokenizer_span *markers;
-    size_t n_markers;
-    bool failed; /* out of memory */
-};
-
-static void put(struct rendering *r, const char *bytes, size_t n)
-{
-    if (r->failed)
-        return;
-    if (r->cap - r->len <= n) {
-        const size_t cap = (r->len + n) * 2 + 256;
-        char *text = realloc(r->text, cap);
-
-        if (!text) {
-            r->failed = true;
-            return;
-        }
-        r->text = text;
-        r->cap = cap;
-    }
-    memcpy(r->text + r->len, bytes, n);
-    r->len += n;
-    r->text[r->len] = '\0';
-}
-
-/* The spelling of the vocabulary's BOS or EOS. */
-static void put_own(struct rendering *r, int32_t id, const char *otherwise)
-{
-    size_t n = strlen(otherwise);
-    const char *text = id >= 0 ? tokenizer_text(r->tok, id, &n) : otherwise;
-
-    put(r, text, n);
-}
-
-static void put_marker(struct rendering *r, const char *text)
-{
-    const size_t begin = r->len;
-    struct tokenizer_span *more;
-
-    if (!text || !*text)
-        return;
-    more = realloc(r->markers, (r->n_markers + 1) * sizeof *more);
-    if (!more) {
-        r->failed = true;
-        return;
-    }
-    r->markers = more;
-    if (!strcmp(text, BOS)) {
-        put_own(r, tokenizer_bos(r->tok), BOS);
-    } else if (!strncmp(text, EOS, strlen(EOS))) {
-        put_own(r, tokenizer_eos(r->tok), EOS);
-        put(r, text + strlen(EOS), strlen(text + strlen(EOS)));
-    } else {
-        put(r, text, strlen(text));
-    }
-    more[r->n_markers++] = (struct tokenizer_span){begin, r->len};
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static void put_message(struct rendering *r, const struct chat_template *c,
-                        const char *text)
-{
-    size_t n = strlen(text);
-
-    if (c->trims) {
-        for (; n && is_blank(*text); n--)
-            text++;
-        while (n && is_blank(text[n - 1]))
-            n--;
-    }
-    put(r, text, n);
-}
-
-static void put_around(struct rendering *r, const struct chat_template *c,
-                       const struct around *a, const char *text)
-{
-    put_marker(r, a->before);
-    put_message(r, c, text);
-    put_marker(r, a->after);
-}
-
-/* A user message, after the system message in families that have it there. */
-static void put_user(struct rendering *r, const struct chat_template *c,
-                     const char *system, const char *text, bool first)
-{
-    if (c->bos_each_turn && !first && tokenizer_bos(r->tok) >= 0)
-        put_marker(r, BOS);
-    put_marker(r, c->user.before);
-    if (system)
-        put_around(r, c, &c->system, system);
-    put_message(r, c, text);
-    put_marker(r, c->user.after);
-}
-
-/* The whole conversation without a leading BOS. */
-static enum status render(struct rendering *r, const struct chat_template *c,
-                          const struct chat_message *m, size_t n, size_t n_done,
-                          struct err *err)
-{
-    const char *system = NULL;
-
-    put_marker(r, n_done ? c->assistant.after : c->prelude);
-    for (size_t i = n_done; i < n; i++) {
-        if (m[i].role == CHAT_SYSTEM && c->system_in_user) {
-            system = m[i].text;
-        } else if (m[i].role == CHAT_SYSTEM) {
-            put_around(r, c, &c->system, m[i].text);
-        } else if (m[i].role == CHAT_USER) {
-            put_user(r, c, system, m[i].text, i == 0 || (i == 1 && system));
-            system = NULL;
-        } else {
-            put_marker(r, c->assistant.before);
-            put_marker(r, c->lead);
-            put_message(r, c, m[i].text);
-            put_marker(r, c->assistant.after);
-        }
-    }
-    if (n == 0 || m[n - 1].role != CHAT_ASSISTANT)
-        put_marker(r, c->assistant.before);
-    put(r, "", 0);
-    if (!r->failed)
-        return ST_OK;
-    return err_set(err, ST_NO_MEMORY, "no memory to write a conversation of %zu bytes",
-                   r->len);
-}
-
-enum status chat_render(const struct chat_template *c, const struct tokenizer *tok,
-                        const struct chat_message *m, size_t n, size_t n_done,
-                        char **text, struct err *err)
-{
-    struct rendering r = {.tok = tok};
-    const enum status st = render(&r, c, m, n, n_done, err);
-
-    free(r.markers);
-    if (st)
-        free(r.text);
-    else
-        *text = r.text;
-    return st;
-}
-
-/* ---- tokens ------------------------------------------------------------------- */
-
-/* All markers of a family in one string. */
-static void all_markers(const struct chat_template *c, char *buf, size_t cap)
-{
-    snprintf(buf, cap, "%s%s%s%s%s%s%s%s", c->prelude ? c->prelude : "",
-             c->system.before, c->system.after, c->user.before, c->user.after,
-             c->assistant.before, c->assistant.after, c->stop);
-}
-
-enum status chat_encode(const struct chat_template *c, const struct tokenizer *tok,
-                        const struct chat_message *m, size_t n, size_t n_done,
-                        int32_t **ids, size_t *n_ids, struct err *err)
-{
-    const bool with_bos =
-        n_done == 0 && (c->begins_with_bos || tokenizer_adds_bos(tok));
-    struct rendering r = {.tok = tok};
-    char guard[512];
-    enum status st = render(&r, c, m, n, n_done, err);
-
-    all_markers(c, guard, sizeof guard);
-    if (!st) {
-        const struct tokenizer_markers markers = {r.markers, r.n_markers, guard};
-
-        st = tokenizer_encode_marked(tok, r.text, r.len, with_bos, &markers, ids, n_ids,
-                                     err);
-    }
-    free(r.markers);
-    free(r.text);
-    return st;
-}
-
-bool chat_is_end(const struct chat_template *c, const struct tokenizer *tok, int32_t id)
-{
-    size_t n;
-    const char *text = tokenizer_text(tok, id, &n);
-
-    return tokenizer_is_end(tok, id) ||
-           (n == strlen(c->stop) && !memcmp(text, c->stop, n));
+    return strstr(c->source, word) != NULL;
 }

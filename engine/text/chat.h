@@ -2,21 +2,27 @@
  *
  * chat.h - conversations as the tokens that a chat model was trained on
  *
- * A chat model expects every message between markers of its family. GGUF files have a
- * program that writes them (tokenizer.chat_template, in the language Jinja); this
- * module does not run programs of files, but recognises the family by its markers.
+ * A chat model expects every message between markers of its family. Model files carry a
+ * program that writes them, the chat template (tokenizer.chat_template, in the language
+ * Jinja); engine/jinja runs it. The template decides everything: a default system
+ * message, thinking, how tools are listed. Models without a template can borrow one of
+ * the few that this module has by name.
  *
- * Markers become control tokens; text of a message never does, so a message cannot end
- * a turn or speak as the system.
+ * What the template writes may become control tokens; text of a message never does, so
+ * a message cannot end a turn or speak as the system.
  *
- * Threading: pure functions of immutable data.
- * Sources: the templates that the models' publishers put into tokenizer_config.json.
+ * A conversation is a JSON object, the variables of the template: "messages" (objects
+ * with "role" and "content"), "add_generation_prompt", and others such as "tools",
+ * "documents", "enable_thinking".
+ *
+ * Threading: an open template is immutable.
  */
 #ifndef SLM_ENGINE_TEXT_CHAT_H
 #define SLM_ENGINE_TEXT_CHAT_H
 
 #include "engine/base/status.h"
 #include "engine/gguf/gguf.h"
+#include "engine/jinja/jinja.h"
 #include "engine/tokenizer/tokenizer.h"
 
 enum chat_role { CHAT_SYSTEM, CHAT_USER, CHAT_ASSISTANT };
@@ -26,35 +32,62 @@ struct chat_message {
     const char *text;
 };
 
-struct chat_template; /* one family; static */
+struct chat_template;
 
-/* By name ("chatml"); NULL: unknown. */
-const struct chat_template *chat_template_find(const char *name);
+/* What a template can do, found by rendering with and without it. */
+struct chat_abilities {
+    bool system;          /* writes a system message */
+    bool tools;           /* lists tools */
+    bool thinking;        /* opens or closes a block of thinking before the answer */
+    bool thinking_switch; /* enable_thinking changes the prompt */
+};
 
-/* The family whose markers are in the file's template; NULL: no template, or an unknown
- * one. */
-const struct chat_template *chat_template_detect(const struct gguf *g);
+/* Whether the model's file carries a template. */
+bool chat_template_exists(const struct gguf *g);
 
+/* Open the template of the model's file g (name NULL), or that of a name ("chatml") or
+ * of a file with that path; then g may be NULL. tok is the model's vocabulary, which
+ * stays open longer.
+ * Errors: ST_USAGE (no such name or file), ST_INPUT (the file has no template, or one
+ * that does not compile), ST_NO_MEMORY. */
+enum status chat_template_open(struct chat_template **c, const struct gguf *g,
+                               const struct tokenizer *tok, const char *name,
+                               struct err *err);
+void chat_template_close(struct chat_template *c);
+
+/* "chatml"; of a model's own: "of the model". */
 const char *chat_template_name(const struct chat_template *c);
 
-/* "chatml, llama-2, ..." into buf, which is returned. */
-const char *chat_template_names(char *buf, size_t cap);
+/* The names of templates for models without one, "chatml, gemma, ...". */
+const char *chat_template_names(void);
 
-/* Tokens of m[n_done .. n), and of the markers that precede an answer if the last
- * message is not an assistant's. Messages before n_done are in the context: the last of
- * them is an assistant's, as the model generated it, without its end marker. A system
- * message comes first. tok is the vocabulary. *ids is malloc'ed, the caller frees it.
+/* Whether the template has code for a role, such as "developer". */
+bool chat_template_mentions(const struct chat_template *c, const char *word);
+
+struct chat_abilities chat_template_abilities(const struct chat_template *c);
+
+/* Messages as a conversation that asks for an answer; the caller owns it. NULL: no
+ * memory. */
+json_t *chat_conversation(const struct chat_message *m, size_t n);
+
+/* The prompt as text; jinja_text_free(). Errors: those of jinja_render(). */
+enum status chat_render(const struct chat_template *c, const json_t *conversation,
+                        struct jinja_text *out, struct err *err);
+
+/* A prompt's text from byte `from` on as tokens; from 0 with BOS, where the vocabulary
+ * adds it and the template does not write it. *ids is malloc'ed, the caller frees it.
  * Errors: those of tokenizer_encode(). */
+enum status chat_tokens(const struct chat_template *c, const struct tokenizer *tok,
+                        const struct jinja_text *prompt, size_t from, int32_t **ids,
+                        size_t *n_ids, struct err *err);
+
+/* chat_render() and chat_tokens() of the whole. */
 enum status chat_encode(const struct chat_template *c, const struct tokenizer *tok,
-                        const struct chat_message *m, size_t n, size_t n_done,
-                        int32_t **ids, size_t *n_ids, struct err *err);
+                        const json_t *conversation, int32_t **ids, size_t *n_ids,
+                        struct err *err);
 
-/* The same as text; malloc'ed. For tests. Error: ST_NO_MEMORY. */
-enum status chat_render(const struct chat_template *c, const struct tokenizer *tok,
-                        const struct chat_message *m, size_t n, size_t n_done,
-                        char **text, struct err *err);
-
-/* Whether a token ends an answer. */
+/* Whether a token ends an answer: the vocabulary's own ends, and what the template
+ * writes behind an answer. */
 bool chat_is_end(const struct chat_template *c, const struct tokenizer *tok,
                  int32_t id);
 

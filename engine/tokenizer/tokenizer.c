@@ -342,6 +342,11 @@ enum status tokenizer_encode_marked(const struct tokenizer *t, const char *text,
 
 /* ---- decoding ----------------------------------------------------------- */
 
+bool tokenizer_is_special(const struct tokenizer *t, int32_t id)
+{
+    return t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_USER;
+}
+
 size_t tokenizer_piece(const struct tokenizer *t, int32_t id, char *buf, size_t cap)
 {
     size_t len;

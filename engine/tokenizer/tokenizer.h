@@ -22,6 +22,11 @@
 #include "engine/base/status.h"
 #include "engine/gguf/gguf.h"
 
+/* Keys of this project: special tokens that a folder spells for its chat template, where
+ * its vocabulary does not have them. */
+#define TOKENIZER_KEY_CHAT_BOS "slmbench.chat.bos_token"
+#define TOKENIZER_KEY_CHAT_EOS "slmbench.chat.eos_token"
+
 struct tokenizer;
 
 /* Strings are copied: g may be closed afterwards. Errors: ST_INPUT (metadata
@@ -38,6 +43,9 @@ bool tokenizer_adds_space(const struct tokenizer *t); /* before a text's first w
 
 /* Whether a token ends generation (EOS, and end-of-turn tokens where known). */
 bool tokenizer_is_end(const struct tokenizer *t, int32_t id);
+
+/* Whether a token is no part of texts: a control or "user defined" token. */
+bool tokenizer_is_special(const struct tokenizer *t, int32_t id);
 
 /* Ids of text[len]; *ids is malloc'ed, the caller frees it. with_bos puts BOS
  * first (if the vocabulary has one); with parse_special control tokens spelled in the

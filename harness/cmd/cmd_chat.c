@@ -42,6 +42,7 @@ struct settings {
     struct sampling sampling;
     const char *system, *chat_template, *speculate;
     int n_max;
+    bool show_prompt;
 };
 
 struct chat {
@@ -239,28 +240,6 @@ static enum status talk(struct chat *c, struct err *err)
     return st;
 }
 
-/* The chat template family of the file, or of --chat-template. */
-static enum status choose_family(const struct chat_template **chat,
-                                 const struct chat *c, const struct settings *s,
-                                 struct err *err)
-{
-    char names[160];
-
-    chat_template_names(names, sizeof names);
-    *chat = s->chat_template ? chat_template_find(s->chat_template) : c->model.chat;
-    if (*chat)
-        return ST_OK;
-    if (s->chat_template)
-        return err_set(err, ST_USAGE, "--chat-template %s is unknown; known are: %s",
-                       s->chat_template, names);
-    return err_set(err, ST_INPUT,
-                   "%s has %s; name the one it was trained on with --chat-template: %s",
-                   s->session.model,
-                   c->model.has_chat_template ? "an unknown chat template"
-                                              : "no chat template",
-                   names);
-}
-
 static void print_banner(const struct chat *c, const struct settings *s,
                          const char *family)
 {
@@ -277,6 +256,46 @@ static void print_banner(const struct chat *c, const struct settings *s,
     fputs("; /help lists the commands\n", stderr);
 }
 
+static enum status look(struct chat *c, const struct settings *s, struct err *err)
+{
+    enum status st = textmodel_look(&c->model, &s->session, s->chat_template, err);
+
+    if (!st && !c->model.chat)
+        st = err_set(err, c->model.why_no_chat.code, "%s", c->model.why_no_chat.msg);
+    return st;
+}
+
+/* Each question is printed as the prompt that would begin a conversation with it. */
+static enum status show_prompts(struct chat *c, const struct settings *s,
+                                struct err *err)
+{
+    enum status st = look(c, s, err);
+    bool end = false;
+
+    if (!st)
+        st = lineedit_open(&c->lines, err);
+    while (!st && !end) {
+        struct chat_message m[2] = {{CHAT_SYSTEM, s->system}};
+        struct jinja_text prompt = {.text = NULL};
+        json_t *conversation;
+        char *text = NULL;
+
+        st = ask_user(c, &text, &end, err);
+        m[1] = (struct chat_message){CHAT_USER, text};
+        if (!st && !end) {
+            conversation = chat_conversation(m + !s->system, 2 - (size_t)!s->system);
+            st = conversation ? chat_render(c->model.chat, conversation, &prompt, err)
+                              : err_set(err, ST_NO_MEMORY, "no memory for a question");
+            json_decref(conversation);
+        }
+        if (!st && !end)
+            printf("%s\n", prompt.text);
+        jinja_text_free(&prompt);
+        free(text);
+    }
+    return st;
+}
+
 static enum status open_talk(struct chat *c, const struct settings *s, struct err *err)
 {
     struct conversation_params params = {.system = s->system,
@@ -284,12 +303,11 @@ static enum status open_talk(struct chat *c, const struct settings *s, struct er
                                          .lookup = !strcmp(s->speculate, "lookup"),
                                          .sampling = sampling_params(&s->sampling)};
     struct session_params session = s->session;
-    enum status st = textmodel_look(&c->model, &session, err);
+    enum status st = look(c, s, err);
 
-    if (!st)
-        st = choose_family(&params.chat, c, s, err);
     if (st)
         return st;
+    params.chat = c->model.chat;
     session.n_logits = params.lookup ? SPECULATE_MAX + 1 : 1;
     if (!session.n_ctx)
         session.n_ctx = c->model.planned.n_ctx_train < DEFAULT_CTX
@@ -306,13 +324,13 @@ static enum status open_talk(struct chat *c, const struct settings *s, struct er
 static enum status run(const struct settings *s, struct err *err)
 {
     struct chat c = {.at_terminal = isatty(STDIN_FILENO)};
-    enum status st = open_talk(&c, s, err);
+    enum status st = s->show_prompt ? show_prompts(&c, s, err) : open_talk(&c, s, err);
 
-    if (!st)
+    if (!st && !s->show_prompt)
         st = lineedit_open(&c.lines, err);
-    if (!st)
+    if (!st && !s->show_prompt)
         st = talk(&c, err);
-    if (!st && c.at_terminal)
+    if (!st && !s->show_prompt && c.at_terminal)
         print_stats(&c);
     conversation_close(c.talk);
     textmodel_close(&c.model);
@@ -328,8 +346,10 @@ int cmd_chat(int argc, char **argv)
     const struct opt opts[] = {
         SESSION_OPT_MODEL(s.session),
         OPT_STR(0, "system", &s.system, "TEXT", "system message"),
-        OPT_STR(0, "chat-template", &s.chat_template, "NAME",
-                "chat template (default: that of the file)"),
+        OPT_STR(0, "chat-template", &s.chat_template, "NAME|FILE",
+                "chat template (default: the model's own)"),
+        OPT_FLAG(0, "show-prompt", &s.show_prompt,
+                 "print the prompt of each question instead of an answer"),
         OPT_INT('n', "tokens", &s.n_max, "N",
                 "most tokens of an answer (default: the context)", 1, INT_MAX),
         SAMPLING_OPTS(s.sampling, "temperature (default: 0.7; 0: greedy)"),

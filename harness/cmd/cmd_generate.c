@@ -268,7 +268,7 @@ static enum status open_speculation(struct generation *g, const struct settings 
         *params.setup.tuned = '\0';
         params.n_ctx = slm_info(g->model.m)->n_ctx;
         params.n_logits = 1;
-        st = textmodel_look(&g->draft, &params, err);
+        st = textmodel_look(&g->draft, &params, NULL, err);
         if (!st)
             st = textmodel_open(&g->draft, &params, err);
         how.draft = g->draft.m;
@@ -285,7 +285,7 @@ static enum status open_speculation(struct generation *g, const struct settings 
 static enum status run(const struct settings *s, struct err *err)
 {
     struct generation g = {.begin_ns = clock_ns()};
-    enum status st = textmodel_look(&g.model, &s->session, err);
+    enum status st = textmodel_look(&g.model, &s->session, NULL, err);
 
     if (!st)
         st = encode_prompt(&g, s, err);

@@ -68,25 +68,64 @@ static bool check_bytes(const struct answer *a, size_t bytes, struct refusal *re
                   bytes, m->n_ctx);
 }
 
+/* "developer" is the newer name of the system's role, which few templates know. */
+static void rename_developers(const struct answer_model *m, json_t *conversation)
+{
+    json_t *message;
+    size_t i;
+
+    if (chat_template_mentions(m->chat, "developer"))
+        return;
+    json_array_foreach(json_object_get(conversation, "messages"), i, message)
+    {
+        const char *role = json_string_value(json_object_get(message, "role"));
+
+        if (role && !strcmp(role, "developer"))
+            json_object_set_new(message, "role", json_string("system"));
+    }
+}
+
+static bool check_chat(const struct answer_model *m, struct refusal *refusal)
+{
+    return m->chat || refuse(refusal, 400, "unsupported", "messages",
+                             "this server has no chats: %s", m->why_no_chat);
+}
+
 static bool encode_chat(struct answer *a, struct api_prompt *p, struct refusal *refusal)
 {
     const struct answer_model *m = a->model;
     struct err err = ERR_INIT;
-    size_t bytes = 0;
 
-    if (!m->chat)
-        return refuse(refusal, 400, "unsupported", "messages",
-                      "%s has no chat template that this server knows; "
-                      "--chat-template names one when it is started",
-                      m->name);
-    for (size_t i = 0; i < a->request.n_messages; i++)
-        bytes += strlen(a->request.messages[i].text);
-    if (!check_bytes(a, bytes, refusal))
+    if (!check_chat(m, refusal) || !check_bytes(a, a->request.content_bytes, refusal))
         return false;
-    if (chat_encode(m->chat, m->tok, a->request.messages, a->request.n_messages, 0,
-                    &p->ids, &p->n_ids, &err))
+    rename_developers(m, a->request.conversation);
+    if (chat_encode(m->chat, m->tok, a->request.conversation, &p->ids, &p->n_ids, &err))
         return refuse_err(refusal, &err, "messages");
     return true;
+}
+
+bool answer_template(const struct answer_model *m, const char *body, size_t len,
+                     struct textbuf *out, struct refusal *refusal)
+{
+    struct jinja_text prompt;
+    struct err err = ERR_INIT;
+    struct api_request r;
+    bool ok;
+
+    if (!check_chat(m, refusal) ||
+        !api_request_read(&r, API_TEMPLATE, body, len, m->n_vocab, refusal))
+        return false;
+    rename_developers(m, r.conversation);
+    ok = !chat_render(m->chat, r.conversation, &prompt, &err) ||
+         refuse_err(refusal, &err, "messages");
+    api_request_free(&r);
+    if (!ok)
+        return false;
+    textbuf_puts(out, "{\"prompt\":");
+    textbuf_put_json(out, prompt.text, prompt.len);
+    textbuf_puts(out, "}\n");
+    jinja_text_free(&prompt);
+    return !out->failed || refuse(refusal, 503, NULL, NULL, "no memory for a prompt");
 }
 
 /* Control tokens that are spelled in a prompt are recognised: who writes a prompt

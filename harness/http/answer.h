@@ -26,6 +26,7 @@ struct answer_model {
     struct scheduler *scheduler;
     const struct tokenizer *tok;
     const struct chat_template *chat; /* or NULL: there are no chats */
+    const char *why_no_chat;
     const char *name;
     int n_ctx, n_vocab;
     size_t longest_token;   /* bytes */
@@ -52,6 +53,10 @@ struct answer_facts {
 /* False: *refusal says why, and nothing runs. */
 bool answer_begin(struct answer **a, const struct answer_model *model,
                   const struct answer_asked *asked, struct refusal *refusal);
+
+/* The prompt of a chat's body as {"prompt": text}, without an answer. */
+bool answer_template(const struct answer_model *model, const char *body, size_t len,
+                     struct textbuf *out, struct refusal *refusal);
 
 /* Cancels what still runs. wake is not called afterwards. */
 void answer_close(struct answer *a); /* may be NULL */

@@ -303,7 +303,7 @@ static bool read_all(struct api_request *r, int n_vocab, struct refusal *refusal
         !read_length(r, refusal) || !read_format(r, refusal))
         return false;
     if (r->kind == API_CHAT)
-        return api_read_messages(r, refusal);
+        return api_read_conversation(r, refusal);
     if (!api_read_prompts(r, n_vocab, refusal))
         return false;
     if (r->n_prompts * (size_t)r->n > most)
@@ -324,7 +324,8 @@ bool api_request_read(struct api_request *r, enum api_kind kind, const char *bod
     if (jsonfile_parse(&file, "the body", body, len, limit, 0, &err))
         return refuse_err(refusal, &err, NULL);
     r->root = file.root;
-    if (read_all(r, n_vocab, refusal))
+    if (kind == API_TEMPLATE ? api_read_conversation(r, refusal)
+                             : read_all(r, n_vocab, refusal))
         return true;
     api_request_free(r);
     return false;
@@ -334,11 +335,8 @@ void api_request_free(struct api_request *r)
 {
     for (size_t i = 0; i < r->n_prompts; i++)
         free(r->prompts[i].ids);
-    for (size_t i = 0; r->texts && i < r->n_messages; i++)
-        free(r->texts[i]);
     free(r->prompts);
-    free(r->messages);
-    free(r->texts);
+    json_decref(r->conversation);
     free(r->biases);
     free(r->schema);
     json_decref(r->root);

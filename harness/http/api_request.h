@@ -17,7 +17,11 @@
 #include "harness/http/refusal.h"
 #include "harness/serve/scheduler.h"
 
-enum api_kind { API_COMPLETION, API_CHAT };
+enum api_kind {
+    API_COMPLETION,
+    API_CHAT,
+    API_TEMPLATE, /* the prompt of a chat, and no answer */
+};
 enum api_format { API_TEXT, API_JSON, API_SCHEMA };
 
 #define API_MAX_CHOICES  128 /* prompts times n */
@@ -42,9 +46,8 @@ struct api_request {
 
     struct api_prompt *prompts; /* [n_prompts], of completions */
     size_t n_prompts;
-    struct chat_message *messages; /* [n_messages], of a chat */
-    size_t n_messages;
-    char **texts; /* [n_messages], owned: what the messages point to */
+    json_t *conversation; /* owned, of a chat: the variables of its template */
+    size_t content_bytes; /* of its messages' contents */
 
     int n; /* choices of each prompt */
     bool stream, include_usage;
@@ -74,9 +77,11 @@ void api_request_free(struct api_request *r);
 /* The member, unless it is missing or null. */
 json_t *api_member(const json_t *object, const char *key);
 
-/* "prompt" of completions; "messages" of a chat. */
+/* "prompt" of completions. */
 bool api_read_prompts(struct api_request *r, int n_vocab, struct refusal *refusal);
-bool api_read_messages(struct api_request *r, struct refusal *refusal);
+
+/* "messages" of a chat, and what else its template may look at (api_messages.c). */
+bool api_read_conversation(struct api_request *r, struct refusal *refusal);
 
 /* What would change the answer and is not supported. */
 bool api_check_unsupported(const struct api_request *r, struct refusal *refusal);

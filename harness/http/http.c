@@ -142,9 +142,9 @@ static bool check_route(struct exchange *x)
     if (x->route == ROUTE_OTHER)
         return refuse(&x->refusal, 404, "unknown_url", NULL,
                       "there is no %.120s here; see /v1/models, /v1/chat/completions, "
-                      "/v1/completions, /health and /metrics",
+                      "/v1/completions, /apply-template, /health and /metrics",
                       x->path);
-    if (x->route <= ROUTE_CHAT ? !post : !get)
+    if (x->route <= ROUTE_TEMPLATE ? !post : !get)
         return refuse(&x->refusal, 405, "method_not_allowed", NULL,
                       "%s is not possible with %s", x->method, x->path);
     return true;
@@ -228,7 +228,7 @@ static enum MHD_Result look_at_headers(struct exchange *x, const char *url,
         return http_reply_refusal(x);
     if (is_preflight(x))
         return MHD_YES;
-    if (check_client(x) && check_route(x) && x->route <= ROUTE_CHAT)
+    if (check_client(x) && check_route(x) && x->route <= ROUTE_TEMPLATE)
         check_body(x);
     if (!x->refusal.http)
         return MHD_YES;
@@ -261,7 +261,7 @@ static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t n
         too_large(x);
     if (!x->refusal.http)
         check_bodies(x, n);
-    if (x->refusal.http || x->route > ROUTE_CHAT) {
+    if (x->refusal.http || x->route > ROUTE_TEMPLATE) {
         exchange_drop_body(x);
         x->n_dropped += n;
         return x->n_dropped > SERVER_MOST_DROPPED ? MHD_NO : MHD_YES;
@@ -309,6 +309,8 @@ static enum MHD_Result answer(struct exchange *x)
     case ROUTE_COMPLETIONS:
     case ROUTE_CHAT:
         return ask(x);
+    case ROUTE_TEMPLATE:
+        return check_state(x) ? http_reply_template(x) : http_reply_refusal(x);
     case ROUTE_MODELS:
         return http_reply_models(x, strlen(x->path) >= n ? x->path + n : NULL);
     case ROUTE_METRICS:

@@ -35,7 +35,7 @@ static void add_preflight(const struct exchange *x, struct MHD_Response *respons
 /* The methods that a route has. */
 static const char *methods(const struct exchange *x)
 {
-    const bool post = x->route <= ROUTE_CHAT;
+    const bool post = x->route <= ROUTE_TEMPLATE;
 
     return x->s->params.cors ? post ? "POST, OPTIONS" : "GET, HEAD, OPTIONS"
            : post            ? "POST"
@@ -161,6 +161,19 @@ enum MHD_Result http_reply_answer(struct exchange *x)
 /* ---- the other routes
  * ------------------------------------------------------------------
  */
+
+/* At once: nothing is generated. */
+enum MHD_Result http_reply_template(struct exchange *x)
+{
+    struct textbuf body = {.text = NULL};
+
+    if (!answer_template(&x->s->model, x->body.text ? x->body.text : "", x->body.len,
+                         &body, &x->refusal)) {
+        textbuf_free(&body);
+        return http_reply_refusal(x);
+    }
+    return http_reply(x, MHD_HTTP_OK, "application/json", &body);
+}
 
 enum MHD_Result http_reply_health(struct exchange *x)
 {

@@ -30,7 +30,6 @@ struct serving {
     struct listening at;
     struct apikeys *keys;
     struct textmodel model;
-    const struct chat_template *chat;
     struct pool_plan plan;
     struct server *server;
     struct scheduler *scheduler;
@@ -51,16 +50,15 @@ static void raise_files(int n_connections)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static enum status choose_chat(struct serving *v, struct err *err)
+/* A model's own template that cannot be used leaves completions; one that was asked for
+ * must work. */
+static enum status check_chat(const struct serving *v, struct err *err)
 {
-    const char *name = v->set->chat_template;
-    char names[160];
+    const struct err *why = &v->model.why_no_chat;
 
-    v->chat = name ? chat_template_find(name) : v->model.chat;
-    if (name && !v->chat)
-        return err_set(err, ST_USAGE, "--chat-template %s is unknown; known are: %s",
-                       name, chat_template_names(names, sizeof names));
-    return ST_OK;
+    return v->model.chat || !v->set->chat_template
+               ? ST_OK
+               : err_set(err, why->code, "%s", why->msg);
 }
 
 static enum status choose_ctx(struct serving *v, struct err *err)
@@ -147,7 +145,7 @@ static enum status start_scheduler(struct serving *v, struct err *err)
     const struct scheduler_params params = {
         .m = v->model.m,
         .tok = v->model.tok,
-        .chat = v->chat,
+        .chat = v->model.chat,
         .n_queue = v->set->n_queue,
         .max_itl_s = v->set->max_itl_ms * 1e-3,
         .keep_prefixes = !v->set->no_prefixes,
@@ -176,13 +174,9 @@ static void say_ready(const struct serving *v)
                 "bench: anybody who reaches %s may use it; --api-key-file asks for a "
                 "key\n",
                 v->at.text);
-    if (!v->chat)
-        fprintf(stderr,
-                "bench: %s has %s: there are completions, and no chats; "
-                "--chat-template names one\n",
-                v->set->session.model,
-                v->model.has_chat_template ? "an unknown chat template"
-                                           : "no chat template");
+    if (!v->model.chat)
+        fprintf(stderr, "bench: there are completions, and no chats: %s\n",
+                v->model.why_no_chat.msg);
 }
 
 /* Bytes of the longest token, as text or as it is spelled. */
@@ -206,7 +200,8 @@ static enum status run(struct serving *v, struct err *err)
     const struct slm_info *info = slm_info(v->model.m);
     const struct answer_model model = {.scheduler = v->scheduler,
                                        .tok = v->model.tok,
-                                       .chat = v->chat,
+                                       .chat = v->model.chat,
+                                       .why_no_chat = v->model.why_no_chat.msg,
                                        .name = model_name(v),
                                        .n_ctx = info->n_ctx,
                                        .n_vocab = tokenizer_n_vocab(v->model.tok),
@@ -219,10 +214,10 @@ static enum status run(struct serving *v, struct err *err)
 
 static enum status serve_all(struct serving *v, struct err *err)
 {
-    enum status st = textmodel_look(&v->model, &v->session, err);
+    enum status st = textmodel_look(&v->model, &v->session, v->set->chat_template, err);
 
     if (!st)
-        st = choose_chat(v, err);
+        st = check_chat(v, err);
     if (!st)
         st = choose_ctx(v, err);
     if (!st)

@@ -160,6 +160,7 @@ enum MHD_Result http_reply(struct exchange *x, int status, const char *type,
 enum MHD_Result http_reply_refusal(struct exchange *x);
 enum MHD_Result http_reply_stream(struct exchange *x);
 enum MHD_Result http_reply_answer(struct exchange *x);
+enum MHD_Result http_reply_template(struct exchange *x);
 enum MHD_Result http_reply_health(struct exchange *x);
 enum MHD_Result http_reply_models(struct exchange *x, const char *id);
 enum MHD_Result http_reply_metrics(struct exchange *x);

@@ -2,9 +2,9 @@
  *
  * conversation.c - questions and answers with a model that remembers them
  *
- * The context holds messages[0 .. n_done), in tokens as they were evaluated. Of an
- * answer that was stopped the last token has been printed, but not evaluated: it is
- * pending, and goes in front of the next question.
+ * The context holds the tokens of the last prompt and of its answer as they were
+ * evaluated. An answer that was stopped has a last token that was printed, but not
+ * evaluated: it is pending, and goes in front of the next question.
  *
  * Where the KV cache has a window, the context has no end: nothing is dropped from the
  * messages, and of the tokens the last ones are kept.
@@ -26,7 +26,9 @@ struct conversation {
     struct textout out;
 
     struct chat_message *messages; /* texts malloc'ed, but for the system's */
-    size_t n, cap, n_done;
+    size_t n, cap;
+    char *done; /* [n_done] the text that the context holds; NULL: nothing is known */
+    size_t n_done;
     int32_t *context; /* [2 * n_ctx] tokens of the sequence from position n_gone on */
     size_t n_gone;    /* 0 unless the context has no end */
     int32_t pending;  /* or -1 */
@@ -79,6 +81,15 @@ static bool is_endless(const struct conversation *c)
     return slm_info(c->model->m)->kv_window > 0;
 }
 
+/* What the context holds is no longer the conversation's beginning for sure. */
+static void forget_context(struct conversation *c)
+{
+    free(c->done);
+    c->done = NULL;
+    c->n_done = 0;
+    c->pending = -1;
+}
+
 /* Cut the sequence back to n_past. Where the beginning is forgotten that may be
  * impossible: then the sequence is empty, and the conversation is to be read again. */
 static void cut_back(struct conversation *c, int n_past)
@@ -87,8 +98,7 @@ static void cut_back(struct conversation *c, int n_past)
 
     if (n_past < slm_least_past(m)) {
         n_past = 0;
-        c->n_done = 0;
-        c->pending = -1;
+        forget_context(c);
     }
     slm_truncate(m, n_past);
     if (n_past == 0)
@@ -130,6 +140,7 @@ void conversation_close(struct conversation *c)
     if (c->messages)
         forget(c, n_kept(c) < c->n ? n_kept(c) : c->n, c->n);
     free(c->messages);
+    free(c->done);
     free(c->context);
     free(c->answer);
     textout_close(&c->out);
@@ -142,8 +153,7 @@ void conversation_reset(struct conversation *c)
 {
     forget(c, n_kept(c), c->n);
     cut_back(c, 0);
-    c->n_done = 0;
-    c->pending = -1;
+    forget_context(c);
 }
 
 void conversation_read_stats(const struct conversation *c,
@@ -191,15 +201,36 @@ static enum status add_message(struct conversation *c, enum chat_role role, char
 
 /* ---- the question --------------------------------------------------------------- */
 
-/* Tokens to evaluate, malloc'ed, behind the first *n_past of the context. */
+/* A prompt, and those of its tokens that are to be evaluated behind the first *n_past
+ * of the context. */
 struct reading {
+    struct jinja_text prompt;
     int32_t *ids;
     size_t n;
     int n_past;
 };
 
-/* The whole conversation after the prefix that the context already holds, and can be
- * cut back to. */
+static void reading_free(struct reading *r)
+{
+    jinja_text_free(&r->prompt);
+    free(r->ids);
+    *r = (struct reading){.ids = NULL};
+}
+
+static enum status render(const struct conversation *c, const struct chat_message *m,
+                          size_t n, struct jinja_text *prompt, struct err *err)
+{
+    json_t *conversation = chat_conversation(m, n);
+    enum status st;
+
+    if (!conversation)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu messages", n);
+    st = chat_render(c->params.chat, conversation, prompt, err);
+    json_decref(conversation);
+    return st;
+}
+
+/* All tokens after those that the context already holds, and can be cut back to. */
 static enum status read_again(struct conversation *c, struct reading *r,
                               struct err *err)
 {
@@ -207,10 +238,7 @@ static enum status read_again(struct conversation *c, struct reading *r,
     size_t same = 0;
     enum status st;
 
-    free(r->ids);
-    r->ids = NULL;
-    st = chat_encode(c->params.chat, c->model->tok, c->messages, c->n, 0, &r->ids,
-                     &r->n, err);
+    st = chat_tokens(c->params.chat, c->model->tok, &r->prompt, 0, &r->ids, &r->n, err);
     if (st)
         return st;
     while (!c->n_gone && same < n_past && same + 1 < r->n &&
@@ -224,16 +252,13 @@ static enum status read_again(struct conversation *c, struct reading *r,
     return ST_OK;
 }
 
-/* The tokens that the context does not hold yet. */
-static enum status read_on(struct conversation *c, struct reading *r, struct err *err)
+/* The tokens of the text behind the one that the context holds. */
+static enum status read_rest(struct conversation *c, struct reading *r, struct err *err)
 {
-    enum status st;
+    enum status st = chat_tokens(c->params.chat, c->model->tok, &r->prompt, c->n_done,
+                                 &r->ids, &r->n, err);
     int32_t *more;
 
-    if (c->n_done == 0)
-        return read_again(c, r, err);
-    st = chat_encode(c->params.chat, c->model->tok, c->messages, c->n, c->n_done,
-                     &r->ids, &r->n, err);
     r->n_past = slm_n_past(c->model->m);
     if (st || c->pending < 0)
         return st;
@@ -247,15 +272,36 @@ static enum status read_on(struct conversation *c, struct reading *r, struct err
     return ST_OK;
 }
 
+/* A template may write what has been said otherwise now: without its thinking, say.
+ * Then the prompt is read from where it differs. */
+static enum status read_on(struct conversation *c, struct reading *r, struct err *err)
+{
+    enum status st;
+
+    reading_free(r);
+    st = render(c, c->messages, c->n, &r->prompt, err);
+    if (st)
+        return st;
+    if (c->done && c->n_done < r->prompt.len &&
+        !memcmp(c->done, r->prompt.text, c->n_done))
+        return read_rest(c, r, err);
+    forget_context(c);
+    return read_again(c, r, err);
+}
+
 /* Tokens of the question without the conversation. */
 static enum status count_alone(const struct conversation *c, size_t *n, struct err *err)
 {
     const struct chat_message alone[2] = {c->messages[0], c->messages[c->n - 1]};
     const size_t skip = 1 - n_kept(c);
+    struct jinja_text prompt;
     int32_t *ids = NULL;
-    const enum status st = chat_encode(c->params.chat, c->model->tok, alone + skip,
-                                       2 - skip, 0, &ids, n, err);
+    enum status st = render(c, alone + skip, 2 - skip, &prompt, err);
 
+    if (st)
+        return st;
+    st = chat_tokens(c->params.chat, c->model->tok, &prompt, 0, &ids, n, err);
+    jinja_text_free(&prompt);
     free(ids);
     return st;
 }
@@ -280,9 +326,8 @@ static enum status fit(struct conversation *c, struct reading *r, int *n_dropped
     while (!st && (size_t)r->n_past + r->n > wanted && first + 2 < c->n) {
         forget(c, first, first + 2);
         *n_dropped += 2;
-        c->n_done = 0;
-        c->pending = -1;
-        st = read_again(c, r, err);
+        forget_context(c);
+        st = read_on(c, r, err);
     }
     return st;
 }
@@ -457,6 +502,22 @@ static void take_back(struct conversation *c, const struct reading *r)
         cut_back(c, r->n_past);
 }
 
+/* The context holds the prompt and the answer as it was generated. */
+static enum status remember_text(struct conversation *c, const struct reading *r,
+                                 struct err *err)
+{
+    const char *answer = c->messages[c->n - 1].text;
+    const size_t n = r->prompt.len, n_answer = strlen(answer);
+
+    c->done = malloc(n + n_answer + 1);
+    if (!c->done)
+        return err_set(err, ST_NO_MEMORY, "no memory for a conversation");
+    memcpy(c->done, r->prompt.text, n);
+    memcpy(c->done + n, answer, n_answer + 1);
+    c->n_done = n + n_answer;
+    return ST_OK;
+}
+
 static enum status ask(struct conversation *c, struct reading *r,
                        enum conversation_end *end, int *n_dropped, struct err *err)
 {
@@ -475,13 +536,12 @@ static enum status ask(struct conversation *c, struct reading *r,
         take_back(c, r);
         return st;
     }
-    c->pending = -1;
+    forget_context(c);
     c->n_answer = 0;
     st = answer(c, end, err);
     if (!st)
         st = add_message(c, CHAT_ASSISTANT, answer_text(c), err);
-    c->n_done = c->n;
-    return st;
+    return st ? st : remember_text(c, r, err);
 }
 
 enum status conversation_ask(struct conversation *c, const char *question,
@@ -500,6 +560,6 @@ enum status conversation_ask(struct conversation *c, const char *question,
     if (!st)
         st = ask(c, &r, end, n_dropped, err);
     add_up(&c->stats);
-    free(r.ids);
+    reading_free(&r);
     return st;
 }

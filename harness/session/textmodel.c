@@ -8,7 +8,8 @@
 
 #include "harness/base/format.h"
 
-static enum status look_into(struct textmodel *t, const struct gguf *g, struct err *err)
+static enum status look_into(struct textmodel *t, const struct gguf *g,
+                             const char *chat_template, struct err *err)
 {
     struct slm_params smallest = slm_params_default();
     enum status st;
@@ -21,10 +22,8 @@ static enum status look_into(struct textmodel *t, const struct gguf *g, struct e
         st = err_set(err, ST_INPUT,
                      "%s: the tokenizer has %d tokens, and the model knows %d of them",
                      gguf_path(g), (int)tokenizer_n_vocab(t->tok), t->planned.n_vocab);
-    if (!st) {
-        t->chat = chat_template_detect(g);
-        t->has_chat_template = gguf_kv_find(g, "tokenizer.chat_template") != NULL;
-    }
+    if (!st)
+        chat_template_open(&t->chat, g, t->tok, chat_template, &t->why_no_chat);
     return st;
 }
 
@@ -43,7 +42,7 @@ static enum status check_window(const struct textmodel *t, int window, struct er
 }
 
 enum status textmodel_look(struct textmodel *t, const struct session_params *params,
-                           struct err *err)
+                           const char *chat_template, struct err *err)
 {
     struct gguf *g = NULL;
     enum status st;
@@ -53,7 +52,7 @@ enum status textmodel_look(struct textmodel *t, const struct session_params *par
     if (!st)
         st = modelref_open(&t->ref, &g, err);
     if (!st)
-        st = look_into(t, g, err);
+        st = look_into(t, g, chat_template, err);
     if (!st && params->setup.kv_window)
         st = check_window(t, params->setup.kv_window, err);
     gguf_close(g);
@@ -92,7 +91,9 @@ void textmodel_close(struct textmodel *t)
 {
     memory_relief_end(&t->relief);
     slm_close(t->m);
+    chat_template_close(t->chat);
     tokenizer_close(t->tok);
     t->m = NULL;
     t->tok = NULL;
+    t->chat = NULL;
 }

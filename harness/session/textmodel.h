@@ -20,18 +20,20 @@ struct textmodel {
     struct modelref ref;
     struct slm_info planned; /* of a context of one position */
     struct tokenizer *tok;
-    const struct chat_template *chat; /* detected; or NULL */
-    bool has_chat_template;           /* the file has one, known or not */
+    struct chat_template *chat; /* NULL: why_no_chat */
+    struct err why_no_chat;
     struct slm *m;
     int n_threads;
     struct memory_relief relief; /* while it is open; *t stays where it is */
 };
 
-/* *t is zeroed first. Errors: those of session_model(), modelref_open(), slm_plan() and
+/* *t is zeroed first. The chat template is that of the file, or the one that
+ * chat_template names (NULL: that of the file); one that cannot be opened is in
+ * why_no_chat. Errors: those of session_model(), modelref_open(), slm_plan() and
  * tokenizer_open(), ST_INPUT for a vocabulary that the model has no embeddings for, and
  * ST_USAGE for a window of the KV cache that is longer than the model's context. */
 enum status textmodel_look(struct textmodel *t, const struct session_params *params,
-                           struct err *err);
+                           const char *chat_template, struct err *err);
 
 /* Then the model gives memory back when it is lacking, and says so on standard error.
  * Errors: those of session_open(). */
