@@ -97,6 +97,7 @@ GLOBAL(global_range)
     int64_t begin = 0, end = jinja_arg_int(r, a, 0, NULL, 0),
             step = jinja_arg_int(r, a, 2, NULL, 1);
     struct jv list = jv_list(&r->arena, 0);
+    __int128 count;
 
     (void)self;
     jinja_check_args(r, "range", a, 1, 3, "");
@@ -106,15 +107,13 @@ GLOBAL(global_range)
     }
     if (!step)
         jinja_run_fail(r, "'range' has a step of 0");
-    for (int64_t i = begin; step > 0 ? i < end : i > end;) {
+    count = ((__int128)end - begin + step + (step > 0 ? -1 : 1)) / step;
+    if (count > MAX_RANGE)
+        jinja_run_fail(r, "'range' has more than %d elements", MAX_RANGE);
+    for (int64_t i = 0; i < (int64_t)count; i++) {
         jinja_run_work(r, 1);
-        jv_append(&r->arena, list.list, jv_int(i));
-        if (list.list->n > MAX_RANGE)
-            jinja_run_fail(r, "'range' has more than %d elements", MAX_RANGE);
-        if (__builtin_add_overflow(i, step, &i))
-            break;
+        jv_append(&r->arena, list.list, jv_int(begin + i * step));
     }
-    list.is_range = true;
     return list;
 }
 

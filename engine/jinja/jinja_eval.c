@@ -324,10 +324,13 @@ static int64_t whole(const struct jv *v)
     return v->kind == JV_BOOL ? v->b : v->i;
 }
 
+static bool repeats(const struct jv *v)
+{
+    return v->kind == JV_STRING || v->kind == JV_LIST;
+}
+
 static struct jv binary(struct run *r, int op, const struct jv *a, const struct jv *b)
 {
-    const bool a_repeats = a->kind == JV_STRING || a->kind == JV_LIST;
-
     if (op == OP_CONCAT)
         return concat(r, a, b);
     if (jv_is_number(a) && jv_is_number(b))
@@ -341,8 +344,10 @@ static struct jv binary(struct run *r, int op, const struct jv *a, const struct 
     if (op == OP_ADD && a->kind == JV_LIST && b->kind == JV_LIST &&
         a->is_tuple == b->is_tuple)
         return join_lists(r, a, b);
-    if (op == OP_MULTIPLY && a_repeats && b->kind == JV_INT)
+    if (op == OP_MULTIPLY && repeats(a) && b->kind == JV_INT)
         return repeat(r, a, b->i);
+    if (op == OP_MULTIPLY && a->kind == JV_INT && repeats(b))
+        return repeat(r, b, a->i);
     fail_operands(r, op, a, b);
 }
 

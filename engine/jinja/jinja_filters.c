@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/json_read.h"
 #include "engine/jinja/jinja_impl.h"
 
 #define FILTER(name) \
@@ -374,7 +375,7 @@ FILTER(filter_from_json)
         jinja_run_fail(r, "'from_json' needs a string, and there is a %s",
                        jv_kind_name(v));
     jinja_run_work(r, v->s.n);
-    j = json_loadb(v->s.p, v->s.n, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+    j = json_try(v->s.p, v->s.n, (struct json_limit){SIZE_MAX, v->s.n + 1}, 0);
     if (!j || json_array_append_new(r->documents, j))
         jinja_run_fail(r, "'from_json' has no JSON");
     return jv_from_json(r, j, true);

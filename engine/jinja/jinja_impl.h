@@ -63,8 +63,6 @@ struct jv {
     uint8_t kind;  /* enum jv_kind */
     bool input;    /* of strings without marks */
     bool is_tuple; /* of lists */
-    bool
-        is_range; /* of lists: what range() gave is a sequence, not a list, to tojson */
     union {
         bool b;
         int64_t i;

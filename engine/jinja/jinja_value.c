@@ -6,8 +6,10 @@
  * undefined value is false, empty, and equal to any other undefined one.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/json_read.h"
 #include "engine/jinja/jinja_impl.h"
 
 struct jv jv_cstr(const char *text)
@@ -344,6 +346,8 @@ struct jv jv_from_json(struct run *r, const json_t *j, bool input)
         r->depth--;
         return v;
     case JSON_STRING:
+        if (json_no_number(j)) /* beyond 64 bits */
+            return jv_float(strtod(json_no_number(j), NULL));
         return jv_text(json_string_value(j), json_string_length(j), input);
     case JSON_INTEGER:
         return jv_int(json_integer_value(j));

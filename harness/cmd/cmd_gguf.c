@@ -12,6 +12,7 @@
 #include "engine/base/utf8.h"
 #include "engine/gguf/gguf.h"
 #include "engine/quantize/dequant.h"
+#include "engine/text/chat.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/newfile.h"
 #include "harness/base/options.h"
@@ -117,6 +118,31 @@ static enum status compare(const struct gguf *g, const struct modelref *with,
     return st;
 }
 
+/* What the chat template can do, by running it. */
+static void print_chat(const struct gguf *g)
+{
+    struct chat_template *c = NULL;
+    struct tokenizer *tok = NULL;
+    struct chat_abilities can;
+    struct err err = ERR_INIT;
+
+    if (!chat_template_exists(g))
+        return;
+    if (tokenizer_open(&tok, g, &err) || chat_template_open(&c, g, tok, NULL, &err)) {
+        printf("\nchat template: cannot be used: %s\n", err.msg);
+    } else {
+        can = chat_template_abilities(c);
+        printf("\nchat template: %s, %s, %s\n",
+               can.system ? "writes a system message" : "has no system message",
+               can.tools ? "lists tools" : "has no tools",
+               !can.thinking         ? "has no thinking"
+               : can.thinking_switch ? "has thinking, which enable_thinking switches"
+                                     : "has thinking");
+    }
+    chat_template_close(c);
+    tokenizer_close(tok);
+}
+
 int cmd_gguf(int argc, char **argv)
 {
     const char *tensor = NULL, *out = NULL, *rmse = NULL;
@@ -182,6 +208,8 @@ int cmd_gguf(int argc, char **argv)
             gguf_report_json(g, parts, &err);
         else
             gguf_report_text(g, parts);
+        if (!json && parts.metadata)
+            print_chat(g);
     }
     gguf_close(g);
     return cmd_end(&err);

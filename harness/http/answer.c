@@ -78,7 +78,7 @@ static void rename_developers(const struct answer_model *m, json_t *conversation
         return;
     json_array_foreach(json_object_get(conversation, "messages"), i, message)
     {
-        const char *role = json_string_value(json_object_get(message, "role"));
+        const char *role = json_text(json_object_get(message, "role"));
 
         if (role && !strcmp(role, "developer"))
             json_object_set_new(message, "role", json_string("system"));

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "engine/base/json_read.h"
 #include "harness/http/api_request.h"
 
 static bool no_memory(struct refusal *refusal)
@@ -17,8 +18,7 @@ static bool no_memory(struct refusal *refusal)
 
 static bool check_text(const json_t *text, struct refusal *refusal)
 {
-    if (json_is_string(text) &&
-        strlen(json_string_value(text)) == json_string_length(text))
+    if (json_text(text))
         return true;
     return refuse(refusal, 400, NULL, "messages",
                   "a message's content must be a text without zeros, or an array of "
@@ -27,7 +27,7 @@ static bool check_text(const json_t *text, struct refusal *refusal)
 
 static bool put_part(struct textbuf *out, const json_t *part, struct refusal *refusal)
 {
-    const char *type = json_string_value(api_member(part, "type"));
+    const char *type = json_text(api_member(part, "type"));
     const json_t *text = api_member(part, "text");
 
     if (!type || strcmp(type, "text"))
@@ -80,7 +80,7 @@ static bool is_role(const char *role, const char *name)
 static bool read_role(const struct api_request *r, json_t *message, const char **role,
                       struct refusal *refusal)
 {
-    *role = json_string_value(api_member(message, "role"));
+    *role = json_text(api_member(message, "role"));
     if (*role && (is_role(*role, "system") || is_role(*role, "developer") ||
                   is_role(*role, "user") || is_role(*role, "assistant") ||
                   (r->kind == API_TEMPLATE && is_role(*role, "tool"))))
@@ -104,8 +104,8 @@ static void parse_arguments(json_t *calls)
         text = json_object_get(function, "arguments");
         if (!json_is_string(text))
             continue;
-        object = json_loadb(json_string_value(text), json_string_length(text),
-                            JSON_REJECT_DUPLICATES, NULL);
+        object = json_try(json_string_value(text), json_string_length(text),
+                          (struct json_limit){SIZE_MAX, API_MAX_VALUES}, 0);
         if (json_is_object(object))
             json_object_set(function, "arguments", object);
         json_decref(object);

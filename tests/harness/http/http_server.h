@@ -25,6 +25,7 @@
 #define WAIT_S 20 /* for what comes in milliseconds, unless it never does */
 
 struct fixture {
+    struct chat_template *chat;
     struct listening at;
     struct server *server;
     struct apikeys *keys;
@@ -52,9 +53,15 @@ static inline void *run_scheduler(void *arg)
 
 static inline void make_ready(const char *template)
 {
+    struct err err = ERR_INIT;
+
+    if (template)
+        assert_int_equal(chat_template_open(&f.chat, NULL, f.tok, template, &err), ST_OK);
+
     const struct answer_model model = {.scheduler = &fake_one,
                                        .tok = f.tok,
-                                       .chat = chat_template_find(template),
+                                       .chat = f.chat,
+                                       .why_no_chat = "none",
                                        .name = model_name,
                                        .n_ctx = 256,
                                        .n_vocab = tokenizer_n_vocab(f.tok),
@@ -118,6 +125,8 @@ static inline int setup(void **state)
 static inline int teardown(void **state)
 {
     (void)state;
+    chat_template_close(f.chat);
+    f.chat = NULL;
     tokenizer_close(f.tok);
     return 0;
 }

@@ -366,14 +366,16 @@ static void ends_of_chats(void **state)
     const struct completion_bias bias = {CHAT_END, 100};
     const int32_t prompt[] = {300, 301, 302};
     struct completion_params p = served_params(prompt, 3, 60);
-    struct scheduler_params params = {.n_queue = 4,
-                                      .chat = chat_template_find("chatml")};
+    struct scheduler_params params = {.n_queue = 4};
+    struct chat_template *chat = NULL;
     struct served d;
     struct err err = ERR_INIT;
     static struct served_text t;
 
     (void)state;
     open_plain(&d, 3);
+    assert_int_equal(chat_template_open(&chat, NULL, d.tok, "chatml", &err), ST_OK);
+    params.chat = chat;
     params.m = d.m;
     params.tok = d.tok;
     p.ignore_end = false;
@@ -403,6 +405,7 @@ static void ends_of_chats(void **state)
         completion_close(c);
         scheduler_close(s);
     }
+    chat_template_close(chat);
     served_close(&d);
 }
 
