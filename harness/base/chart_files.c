@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <locale.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -171,6 +172,25 @@ static void scratch_close(struct scratch *s)
 
 /* ---- the process ---------------------------------------------------------------- */
 
+/* Labels are UTF-8 and numbers have points, whatever the user's locale: containers,
+ * cron and ssh often have none. Where the system has neither locale, gnuplot keeps the
+ * user's. */
+static void use_utf8_locale(void)
+{
+    static const char *const names[] = {"C.UTF-8", "en_US.UTF-8"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const locale_t there = newlocale(LC_ALL_MASK, names[i], (locale_t)0);
+
+        if (there != (locale_t)0) {
+            freelocale(there);
+            setenv("LC_ALL", names[i], 1);
+            return;
+        }
+    }
+}
+
+/* -d: without the user's own settings (~/.gnuplot), which would change the charts. */
 static void child(const char *program, const char *script, int dir_fd, int err_fd)
 {
     const int null_fd = open("/dev/null", O_RDWR);
@@ -179,7 +199,8 @@ static void child(const char *program, const char *script, int dir_fd, int err_f
         dup2(null_fd, STDOUT_FILENO) < 0 || dup2(err_fd, STDERR_FILENO) < 0)
         _exit(1);
     unsetenv("GNUTERM");
-    execl(program, "gnuplot", script, (char *)NULL);
+    use_utf8_locale();
+    execl(program, "gnuplot", script, "-d", (char *)NULL);
     _exit(NOT_STARTED);
 }
 

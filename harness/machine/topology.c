@@ -4,12 +4,19 @@
  */
 #include "harness/machine/topology.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <hwloc.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "harness/base/format.h"
 #include "harness/base/sysfile.h"
@@ -17,38 +24,6 @@
 #include "harness/machine/topology_internal.h"
 
 /* ---- sockets, cores, caches: hwloc ------------------------------------------- */
-
-/* Environment variables hwloc reads, with the values from before. */
-struct saved_env {
-    char *fsroot, *thissystem;
-};
-
-static void restore_variable(const char *name, char *value)
-{
-    if (value)
-        setenv(name, value, 1);
-    else
-        unsetenv(name);
-    free(value);
-}
-
-static void env_enter(struct saved_env *saved, const char *root)
-{
-    const char *fsroot = getenv("HWLOC_FSROOT"), *here = getenv("HWLOC_THISSYSTEM");
-
-    saved->fsroot = fsroot ? strdup(fsroot) : NULL;
-    saved->thissystem = here ? strdup(here) : NULL;
-    if (root[0]) {
-        setenv("HWLOC_FSROOT", root, 1);
-        setenv("HWLOC_THISSYSTEM", "0", 1);
-    }
-}
-
-static void env_leave(struct saved_env *saved)
-{
-    restore_variable("HWLOC_FSROOT", saved->fsroot);
-    restore_variable("HWLOC_THISSYSTEM", saved->thissystem);
-}
 
 /* The x86 component would bind this thread to every CPU in turn, and knows nothing of a
  * recorded tree. A hwloc that was built for another CPU does not have it, and refuses
@@ -58,24 +33,19 @@ static void leave_out_x86(hwloc_topology_t hw)
     hwloc_topology_set_components(hw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
 }
 
-static hwloc_topology_t load_hwloc(const char *root)
+static hwloc_topology_t load_hwloc(void)
 {
-    struct saved_env saved;
     hwloc_topology_t hw = NULL;
 
-    env_enter(&saved, root);
-    if (hwloc_topology_init(&hw)) {
-        env_leave(&saved);
+    if (hwloc_topology_init(&hw))
         return NULL;
-    }
     leave_out_x86(hw);
     if (hwloc_topology_set_icache_types_filter(hw, HWLOC_TYPE_FILTER_KEEP_ALL) ||
         hwloc_topology_set_flags(hw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) ||
         hwloc_topology_load(hw)) {
         hwloc_topology_destroy(hw);
-        hw = NULL;
+        return NULL;
     }
-    env_leave(&saved);
     return hw;
 }
 
@@ -211,6 +181,97 @@ static void read_caches(struct topology *t, hwloc_topology_t hw)
             add_cache(t, c);
     }
     qsort(t->cache, (size_t)t->n_caches, sizeof t->cache[0], by_level);
+}
+
+/* Of a child: what hwloc knows, into t; false: nothing that could be used. Where /sys
+ * of this machine cannot be read, hwloc makes up CPUs that share no core. */
+static bool read_hwloc(struct topology *t, bool here)
+{
+    hwloc_topology_t hw = load_hwloc();
+
+    if (!hw || (here && hwloc_get_nbobjs_by_type(hw, HWLOC_OBJ_CORE) <= 0))
+        return false;
+    read_cpus(t, hw);
+    read_caches(t, hw);
+    return t->n_cpus > 0;
+}
+
+struct answer {
+    struct topology t;
+    bool is_known;
+};
+
+static void end_child(int sig)
+{
+    (void)sig;
+    _exit(1);
+}
+
+/* It leaves no core file and prints nothing, however hwloc ends it. */
+__attribute__((noreturn)) static void child(struct answer *a, const char *root)
+{
+    static const int fatal[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    const int null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+        signal(fatal[i], end_child);
+    if (null_fd < 0 || dup2(null_fd, STDERR_FILENO) < 0)
+        close(STDERR_FILENO);
+    setenv("HWLOC_HIDE_ERRORS", "2", 1);
+    if (root[0]) {
+        setenv("HWLOC_FSROOT", root, 1);
+        setenv("HWLOC_THISSYSTEM", "0", 1);
+    }
+    a->is_known = read_hwloc(&a->t, !root[0]);
+    _exit(0);
+}
+
+/* hwloc is asked in a child: some versions end the process by an assertion where /sys
+ * is not what they expect. False: it knows nothing, and t is as before. */
+static bool ask_hwloc(struct topology *t, const char *root)
+{
+    struct answer *a = mmap(NULL, sizeof *a, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    bool known = false;
+
+    if (a == MAP_FAILED)
+        return false;
+    a->t = *t;
+    const pid_t pid = fork();
+    if (pid == 0)
+        child(a, root);
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    if (pid > 0 && a->is_known) {
+        *t = a->t;
+        known = true;
+    }
+    munmap(a, sizeof *a);
+    return known;
+}
+
+/* ---- CPUs and caches, whoever knows them ---------------------------------------- */
+
+/* The CPUs of this process's affinity mask, mine[TOPO_MAX_CPUS]; returns how many. The
+ * mask is large enough for any machine: the kernel refuses one that is smaller than its
+ * own. */
+static int affinity_list(int *mine)
+{
+    const int most = 65536;
+    cpu_set_t *set = CPU_ALLOC(most);
+    const size_t bytes = CPU_ALLOC_SIZE(most);
+    int n = 0;
+
+    if (set && !sched_getaffinity(0, bytes, set))
+        for (int i = 0; i < most && n < TOPO_MAX_CPUS; i++)
+            if (CPU_ISSET_S(i, bytes, set))
+                mine[n++] = i;
+    CPU_FREE(set);
+    return n;
+}
+
+static void sum_last_level(struct topology *t)
+{
     for (int i = 0; i < t->n_caches; i++) {
         const struct topo_cache *c = &t->cache[i];
 
@@ -220,7 +281,26 @@ static void read_caches(struct topology *t, hwloc_topology_t hw)
     }
 }
 
-static enum status read_hwloc(struct topology *t, const char *root, struct err *err)
+/* The machine without hwloc, and why. */
+static void do_without_hwloc(struct topology *t)
+{
+    static const char folder[] = "/sys/devices/system/cpu";
+    char *cpuinfo = sysfile_read_all("", "/proc/cpuinfo");
+    int mine[TOPO_MAX_CPUS];
+    DIR *dir = opendir(folder);
+
+    if (dir)
+        snprintf(t->shape_doubt, sizeof t->shape_doubt, "hwloc cannot read %s", folder);
+    else
+        snprintf(t->shape_doubt, sizeof t->shape_doubt, "%s cannot be read (%s)",
+                 folder, strerror(errno));
+    if (dir)
+        closedir(dir);
+    topology_read_plain(t, cpuinfo ? cpuinfo : "", mine, affinity_list(mine));
+    free(cpuinfo);
+}
+
+static enum status read_shape(struct topology *t, const char *root, struct err *err)
 {
     char online[SYSFILE_PATH_MAX];
 
@@ -229,19 +309,16 @@ static enum status read_hwloc(struct topology *t, const char *root, struct err *
         sysfile_read(root, "/sys/devices/system/cpu/online", online, sizeof online) < 0)
         return err_set_errno(err, ST_INPUT,
                              "cannot read %s/sys/devices/system/cpu/online", root);
-    hwloc_topology_t hw = load_hwloc(root);
-    if (!hw)
-        return err_set(err, ST_IO, "hwloc cannot read the CPU topology of %s",
-                       root[0] ? root : "this machine");
-    read_cpus(t, hw);
-    read_caches(t, hw);
+    if (!ask_hwloc(t, root)) {
+        if (root[0])
+            return err_set(err, ST_INPUT,
+                           "hwloc finds no CPU in %s: is sys/devices/system/cpu in it?",
+                           root);
+        do_without_hwloc(t);
+    }
+    sum_last_level(t);
     number_siblings(t);
     suspect_siblings(t);
-    hwloc_topology_destroy(hw);
-    if (t->n_cpus == 0)
-        return err_set(err, ST_INPUT,
-                       "%s shows no CPU: is sys/devices/system/cpu in it?",
-                       root[0] ? root : "this machine");
     return ST_OK;
 }
 
@@ -258,19 +335,14 @@ static void allow_cpu(void *arg, int os_id)
         cpu->allowed = true;
 }
 
-/* A mask large enough for any machine: the kernel refuses one that is smaller than
- * its own. */
 static bool allow_by_affinity(struct topology *t)
 {
-    const int n = 65536;
-    cpu_set_t *set = CPU_ALLOC(n);
-    const size_t bytes = CPU_ALLOC_SIZE(n);
-    const bool ok = set && !sched_getaffinity(0, bytes, set);
+    int mine[TOPO_MAX_CPUS];
+    const int n = affinity_list(mine);
 
-    for (int i = 0; ok && i < t->n_cpus; i++)
-        t->cpu[i].allowed = CPU_ISSET_S(t->cpu[i].os_id, bytes, set);
-    CPU_FREE(set);
-    return ok;
+    for (int i = 0; i < n; i++)
+        allow_cpu(t, mine[i]);
+    return n > 0;
 }
 
 /* "Cpus_allowed_list:\t0-3" of a recorded /proc/self/status. */
@@ -335,7 +407,10 @@ static void choose_threads(struct topology *t)
     t->threads_default = n < 1 ? 1 : n;
     snprintf(t->threads_why, sizeof t->threads_why,
              "%d: %d %s core%s, %s, %d allowed CPU%s", t->threads_default,
-             t->n_allowed_cores, t->smt == TOPO_SMT_HIDDEN ? "visible" : "physical",
+             t->n_allowed_cores,
+             t->shape_doubt[0]           ? "presumed"
+             : t->smt == TOPO_SMT_HIDDEN ? "visible"
+                                         : "physical",
              plural(t->n_allowed_cores, "s"), quota, t->n_allowed,
              plural(t->n_allowed, "s"));
 }
@@ -393,7 +468,7 @@ enum status topology_read(struct topology *out, const char *root, struct err *er
                        "no memory for the description of the machine");
     st = topology_read_cpuinfo(t, root, err);
     if (st == ST_OK)
-        st = read_hwloc(t, root, err);
+        st = read_shape(t, root, err);
     if (st == ST_OK)
         st = topology_read_memory(t, root, err);
     if (st == ST_OK) {

@@ -3,13 +3,13 @@
  * topology.h - CPUs, caches, memory and limits, and advice
  *
  * Sources: hwloc for sockets, cores, caches and NUMA (another machine's, where
- * HWLOC_SYNTHETIC or HWLOC_XMLFILE describe one, as tests do); libcpuid and XCR0 for the
- * CPU's name and ISA levels (the recorded cpuinfo when a tree is read); /proc and /sys
- * for memory, huge pages and steal; cgroup v1 and v2 for quota and limit.
+ * HWLOC_SYNTHETIC or HWLOC_XMLFILE describe one, as tests do), or, where it cannot read
+ * /sys, /proc/cpuinfo and the C library; libcpuid and XCR0 for the CPU's name and ISA
+ * levels (the recorded cpuinfo when a tree is read); /proc and /sys for memory, huge
+ * pages and steal; cgroup v1 and v2 for quota and limit.
  *
- * Threading: topology_read() may run in any thread, with a recorded tree only while
- * no other thread touches the environment (hwloc takes the tree's place from
- * there); the result is data.
+ * Threading: topology_read() may run in any thread while no other thread changes the
+ * environment: hwloc is asked in a child, which sets variables; the result is data.
  */
 #ifndef SLM_HARNESS_MACHINE_TOPOLOGY_H
 #define SLM_HARNESS_MACHINE_TOPOLOGY_H
@@ -65,6 +65,8 @@ struct topology {
     uint64_t llc_bytes; /* all instances of the last level; 0 unknown */
     enum topo_smt smt;
     char smt_measured[200]; /* the sentence of cores_apply(); "": not measured */
+    char shape_doubt[160];  /* why hwloc could not be asked for cores, caches and NUMA
+                               nodes, which then are the plain ones; "": it was */
 
     int n_allowed;          /* CPUs in the affinity mask */
     int n_allowed_cores;    /* distinct cores among them */

@@ -129,6 +129,11 @@ static void advise_threads(struct list *l, const struct topology *t)
     const int most = most_threads(t);
 
     add(l, "Threads: use %s.", t->threads_why);
+    if (t->shape_doubt[0])
+        add(l,
+            "Topology: %s, so cores are those of /proc/cpuinfo, caches those that the "
+            "CPU reports, each core's own or its socket's.",
+            t->shape_doubt);
     if (t->smt_measured[0])
         add(l, "Hyperthreads, measured: %s.", t->smt_measured);
     if (t->smt == TOPO_SMT_HIDDEN && most > 1 && !t->smt_measured[0])

@@ -18,6 +18,13 @@ enum status topology_read_memory(struct topology *t, const char *root, struct er
 /* Kernel release and steal time; unreadable values stay empty. */
 void topology_read_kernel(struct topology *t, const char *root);
 
+/* CPUs, cores, caches and one node as far as they are known without hwloc and /sys:
+ * from the text of /proc/cpuinfo and from sysconf(). mine: [n_mine] CPUs of this
+ * process; where one of them is not in cpuinfo (containers with a cpuinfo of their
+ * own), they are the machine's CPUs. */
+void topology_read_plain(struct topology *t, const char *cpuinfo, const int *mine,
+                         int n_mine);
+
 /* Siblings, numbers of cores, and the threads that follow, from cpu[].core. */
 void topology_count_cores(struct topology *t);
 

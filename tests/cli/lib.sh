@@ -30,7 +30,7 @@ refused() {
 draws_again() {
     local places=
     rm "$1/$2.svg"
-    (cd "$1" && gnuplot "$2.gp") >said 2>&1 || fail "$2.gp: $(cat said)"
+    (cd "$1" && LC_ALL=C.UTF-8 gnuplot "$2.gp") >said 2>&1 || fail "$2.gp: $(cat said)"
     [ ! -s said ] || fail "gnuplot about $2.gp: $(cat said)"
     grep -q "</svg>" "$1/$2.svg" || fail "$2.svg is not whole"
     command -v python3 >/dev/null || return 0

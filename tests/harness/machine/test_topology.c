@@ -7,6 +7,7 @@
 #include <sched.h>
 
 #include "harness/machine/topology.h"
+#include "harness/machine/topology_internal.h"
 #include "kernels/units.h"
 #include "kernels/isa.h"
 
@@ -304,6 +305,63 @@ static void restores_the_environment(void **state)
     unsetenv("HWLOC_FSROOT");
 }
 
+/* One socket after the other, and of each the first hyperthreads first. */
+static const char two_sockets[] =
+    "processor\t: 0\nphysical id\t: 0\ncore id\t\t: 0\nflags\t\t: fpu\n\n"
+    "processor\t: 1\nphysical id\t: 1\ncore id\t\t: 0\n\n"
+    "processor\t: 4\nphysical id\t: 0\ncore id\t\t: 0\n\n"
+    "processor\t: 5\nphysical id\t: 1\ncore id\t\t: 3\n\n";
+
+static void plain_machine(const char *cpuinfo, const int *mine, int n_mine)
+{
+    memset(&topo, 0, sizeof topo);
+    topology_read_plain(&topo, cpuinfo, mine, n_mine);
+    topology_count_cores(&topo);
+}
+
+static void without_hwloc_cores_are_those_of_cpuinfo(void **state)
+{
+    static const int mine[] = {4, 5};
+
+    (void)state;
+    plain_machine(two_sockets, mine, 2);
+    assert_int_equal(topo.n_cpus, 4);
+    assert_int_equal(topo.n_packages, 2);
+    assert_int_equal(topo.n_cores, 3);
+    assert_int_equal(topo.n_nodes, 1);
+    assert_int_equal(topo.cpu[2].os_id, 4);
+    assert_int_equal(topo.cpu[2].core, topo.cpu[0].core);
+    assert_int_equal(topo.cpu[2].sibling, 1);
+    assert_int_equal(topo.cpu[3].package, 1);
+    assert_int_not_equal(topo.cpu[3].core, topo.cpu[1].core);
+    assert_int_equal(topo.smt, TOPO_SMT_SHOWN);
+    assert_true(topo.mem_hwloc > 0);
+    for (int i = 0; i < topo.n_caches; i++)
+        assert_int_equal(topo.cache[i].n_instances,
+                         topo.cache[i].level < 3 ? topo.n_cores : topo.n_packages);
+}
+
+/* A container that numbers its CPUs from 0 where the kernel does not; Arm, which tells
+ * no cores; and nothing at all. */
+static void without_hwloc_cpus_are_those_of_the_process(void **state)
+{
+    static const char arm[] = "processor\t: 0\nFeatures\t: fp\n\nprocessor\t: 1\n";
+    static const int other[] = {6, 9}, two[] = {0, 1};
+
+    (void)state;
+    plain_machine(two_sockets, other, 2);
+    assert_int_equal(topo.n_cpus, 2);
+    assert_int_equal(topo.cpu[1].os_id, 9);
+    assert_int_equal(topo.n_cores, 2);
+    assert_int_equal(topo.n_packages, 1);
+    plain_machine(arm, two, 2);
+    assert_int_equal(topo.n_cores, 2);
+    assert_int_equal(topo.n_packages, 1);
+    plain_machine("", NULL, 0);
+    assert_int_equal(topo.n_cpus, 1);
+    assert_int_equal(topo.n_cores, 1);
+}
+
 static void json_has_the_same_facts(void **state)
 {
     (void)state;
@@ -382,6 +440,8 @@ int main(void)
         cmocka_unit_test(small_and_odd_quotas),
         cmocka_unit_test(names_what_a_tree_lacks),
         cmocka_unit_test(restores_the_environment),
+        cmocka_unit_test(without_hwloc_cores_are_those_of_cpuinfo),
+        cmocka_unit_test(without_hwloc_cpus_are_those_of_the_process),
         cmocka_unit_test(json_has_the_same_facts),
         cmocka_unit_test(this_machine),
         cmocka_unit_test(follows_affinity),
