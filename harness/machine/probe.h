@@ -85,7 +85,8 @@ struct probe_read_way probe_read_tune(const struct probe_buffer *b,
                                       struct thread_pool *pool, uint32_t isa_mask);
 
 /* The fastest way for these threads on these CPUs in such pages at this ISA level:
- * tuned the first time, and then kept for as long as the process lives. */
+ * tuned the first time, and then kept for as long as the process lives, unless the
+ * buffer is tiny. */
 struct probe_read_way probe_way_find(const struct probe_buffer *b,
                                      struct thread_pool *pool, uint32_t isa_mask);
 

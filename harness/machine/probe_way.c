@@ -12,6 +12,8 @@
 
 #define SHARE_BYTES ((size_t)8 << 20)  /* of a thread's share, for a comparison */
 #define PART_BYTES  ((size_t)32 << 20) /* of few threads, together */
+#define KEPT_BYTES \
+    ((size_t)16 << 20) /* fewer, of a tiny model, tell nothing of others */
 
 /* Streams side by side help where one does not keep enough misses in flight,
  * prefetching (beyond the page) where the hardware's prefetcher stops at 4 KiB. */
@@ -126,7 +128,7 @@ struct probe_read_way probe_way_find(const struct probe_buffer *b,
     if (read_way(&way, json_object_get(kept, key)))
         return way;
     way = probe_read_tune(b, pool, isa_mask);
-    if (!interrupted())
+    if (!interrupted() && b->bytes >= KEPT_BYTES)
         keep(key, json_pack("[i, I]", way.n_streams, (json_int_t)way.prefetch_bytes));
     return way;
 }

@@ -18,6 +18,9 @@
 /* A result may lie this far above its roof, or as far as the probe's own passes differ,
  * before it is invalid. */
 #define ROOF_MIN_TOLERANCE 0.03
+/* Of weights as large as so many caches, read in turn, one may still serve a notable
+ * part, as it does not always drop the oldest. */
+#define SERVED_CACHES 4
 
 static double per(double amount, double n)
 {
@@ -149,8 +152,9 @@ static void fill_noise(struct row *row, const struct noise *noise, double n_toke
     snprintf(row->validity, sizeof row->validity, "%s", verdict);
 }
 
-/* A result above its roof is wrong, or the roof is. Memory is no roof where the weights
- * fit the last-level cache; and a quota stops the probe as well, as often as it will.
+/* A result above its roof is wrong, or the roof is. Memory is no roof where the
+ * last-level cache serves the weights, or some of them: the roof's passes find none of
+ * them there. And a quota stops the probe as well, as often as it will.
  */
 static void check_roof(struct row *row, const struct point_facts *facts)
 {
@@ -163,11 +167,14 @@ static void check_roof(struct row *row, const struct point_facts *facts)
 
     if (!(share > 1 + tolerance) || row->throttled_pct > 100 * THROTTLED_SHARE)
         return;
-    if (!compute && facts->bytes_per_sample < facts->llc_bytes) {
-        snprintf(
-            row->detail, sizeof row->detail,
-            "above the memory roof: the %.1f MB of a token fit the last-level cache",
-            facts->bytes_per_sample * 1e-6);
+    if (!compute && facts->bytes_per_sample < SERVED_CACHES * facts->llc_bytes) {
+        snprintf(row->detail, sizeof row->detail,
+                 facts->bytes_per_sample < facts->llc_bytes
+                     ? "above the memory roof: the %.1f MB of a token fit the "
+                       "last-level cache"
+                     : "above the memory roof: of the %.1f MB of a token the "
+                       "last-level cache serves a part",
+                 facts->bytes_per_sample * 1e-6);
         return;
     }
     snprintf(row->validity, sizeof row->validity, "disturbed: %.0f %% above its roof",

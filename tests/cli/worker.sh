@@ -32,3 +32,50 @@ echo '{"take": [1]}' | "$BENCH" worker >out && fail "samples of nothing"
 grep -q '"error":"samples of other steps than those that were opened"' out || fail "no error: $(cat out)"
 printf 'hello\n' | "$BENCH" worker >out && fail "a request that is no JSON"
 "$BENCH" worker </dev/null | grep -q '"worker":1' || fail "no greeting"
+
+# ---- one that hangs is found: stopped while it measures, and while another program runs.
+# Its bound is its own: a --timeout that nothing could meet does not end it.
+export SLMBENCH_SILENCE=2
+# child_of PID: its process that measures
+child_of() {
+    local i child
+    for ((i = 0; i < 600; i++)); do
+        for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
+            if tr '\0' ' ' <"/proc/$child/cmdline" | grep -q '^bench worker'; then
+                echo "$child"
+                return
+            fi
+        done
+        sleep 0.05
+    done
+}
+if [ -e /proc/self/task/$$/children ]; then
+    cat >slow.sh <<'END'
+#!/bin/sh
+touch "$(dirname "$0")/runs"
+sleep 1
+echo "speed: 250.5 tok/s"
+END
+    chmod +x slow.sh
+    "$BENCH" decode -m nano.gguf -t 1 -n 20 --budget 1 --engine "x=$PWD/slow.sh {model} =~ speed: ([0-9.]+)" \
+        --json >row 2>err &
+    job=$!
+    worker=$(child_of $job)
+    for ((i = 0; i < 1200; i++)); do [ ! -e runs ] || break; sleep 0.05; done
+    kill -STOP "$worker"
+    wait $job || fail "beside another program, exit $?: $(cat err)"
+    grep -q '"status": "ok"' row || fail "what was measured before is lost: $(cat row)"
+    [ ! -e "/proc/$worker" ] || fail "the stopped worker is still there"
+
+    "$BENCH" sweep -m nano.gguf --mem none --threads 1 --ctx 0 --prefill none --weights packed --no-charts \
+        --no-probe --repeats 0 --launches 1 --max-launches 1 -n 1000000 --budget 600 --timeout 0.05 -o stopped \
+        >out 2>err &
+    job=$!
+    worker=$(child_of $job)
+    sleep 1
+    [ -e "/proc/$worker" ] || fail "--timeout ended a worker: $(cat stopped/sweep.csv err)"
+    kill -STOP "$worker"
+    wait $job || true
+    grep -q "no progress for 2 s in phase" stopped/sweep.csv || fail "not found: $(cat stopped/sweep.csv err)"
+    [ ! -e "/proc/$worker" ] || fail "the stopped worker is still there"
+fi

@@ -309,6 +309,17 @@ static void above_the_roof(void **state)
     assert_string_equal(row.validity, "valid");
     assert_non_null(strstr(row.detail, "last-level cache"));
     assert_int_equal(row.limiter, LIMITER_COMPUTE);
+
+    /* a cache may serve a part of what is up to four times as large */
+    for (int n = 3; n <= 5; n += 2) {
+        row_init(&row);
+        row.bytes_per_token = 5000000;
+        row.roof_gbps = 0.02;
+        facts.llc_bytes = 5e6 / n;
+        point_judge(&row, &samples, &facts, &noise);
+        assert_int_equal(strstr(row.validity, "above its roof") != NULL, n == 5);
+        assert_int_equal(strstr(row.detail, "serves a part") != NULL, n == 3);
+    }
 }
 
 static void no_samples(void **state)
