@@ -36,7 +36,8 @@ struct json_limit {
 /* Malformed UTF-8 in texts becomes U+FFFD: a stream may cut a character in two. */
 #define JSON_LOSSY 1u
 
-/* A key that occurs twice is an error, where a format forbids that. */
+/* A key that occurs twice is an error: where a format forbids that, or others look at
+ * the same text. */
 #define JSON_UNIQUE 2u
 
 /* An object or a list, owned by the caller; name is that of the text, for messages.

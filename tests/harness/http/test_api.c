@@ -246,6 +246,7 @@ static void refusals(void **state)
         refused(API_COMPLETION, prompts[i], "prompt");
     refused(API_COMPLETION, "{\"prompt\": [\"a\", \"b\"], \"n\": 65}", "n");
     refused(API_COMPLETION, "[1]", "");
+    refused(API_COMPLETION, "{\"prompt\": \"a\", \"prompt\": \"b\"}", "");
     refused(API_CHAT, "{}", "messages");
     refused(API_CHAT, "{\"messages\": [1]}", "messages");
     refused(API_CHAT, "{\"messages\": [{\"role\": \"user\"}]}", "messages");
@@ -263,8 +264,7 @@ static void json_as_it_comes(void **state)
 {
     static const char body[] =
         "\xef\xbb\xbf{\"created\": 18446744073709551616, \"x\": [NaN, 1e400], "
-        "\"x\": \"\\ud83d\", \"max_tokens\": 8.0, \"prompt\": \"b\", "
-        "\"prompt\": \"a\\u0000b\"}";
+        "\"y\": \"\\ud83d\", \"max_tokens\": 8.0, \"prompt\": \"a\\u0000b\"}";
     struct api_request r;
     struct refusal refusal;
 
