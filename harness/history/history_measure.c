@@ -43,7 +43,7 @@ struct now {
 
 static bool is_model(const struct row *r, const struct modelref *m)
 {
-    return !strcmp(r->model, m->name) &&
+    return (!strcmp(r->model, m->name) || point_row_names(r, m->text)) &&
            (m->mix == QUANTMIX_N || !strcmp(r->quant, quantmix_name(m->mix)));
 }
 

@@ -214,6 +214,11 @@ static bool names_model(const char *word, const struct row *r)
            (*rest == ':' && r->quant[0] && !strcasecmp(rest + 1, r->quant));
 }
 
+bool point_row_names(const struct row *r, const char *text)
+{
+    return names_model(text, r);
+}
+
 /* What no column says: the seed, and the levels of instructions left out. */
 static void take_unsaid(struct point *p, const struct row *r)
 {

@@ -33,6 +33,10 @@ enum status point_row_command(const struct row *r, char *buf, size_t cap,
  * been named by; false: there is none. */
 bool point_row_model(const struct row *r, char *word, size_t cap);
 
+/* Whether r's model would have been named so on a command line, if its name has folders
+ * by a path with these at its end. */
+bool point_row_names(const struct row *r, const char *text);
+
 /* Whether r's model is a synthetic one, SHAPE:QUANT of a shape that is known here, by
  * the stored command. */
 bool point_row_is_synthetic(const struct row *r);

@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
+#include <math.h>
 #include <string.h>
 #include <jansson.h>
 
@@ -233,16 +234,27 @@ static void put_server(FILE *f, const struct deploy *d, const char *model,
 
 /* ---- targets --------------------------------------------------------------------- */
 
+/* In hundredths of a CPU, as measured; 0: none. */
+static int quota_of(const struct deploy *d)
+{
+    const double quota = d->rec.best.cpus_quota;
+
+    return quota > 0 && quota <= TOPO_MAX_CPUS ? (int)lround(100 * quota) : 0;
+}
+
 static void put_limit_hint(FILE *f, const struct deploy *d)
 {
-    char text[200];
+    char text[240] = "";
 
-    if (!d->mem_limit)
+    if (!d->mem_limit && !quota_of(d))
         return;
-    snprintf(text, sizeof text,
-             "the limit: put `systemd-run --user --scope -p MemoryMax=%llu -p "
-             "MemorySwapMax=0` before the command",
-             (unsigned long long)d->mem_limit);
+    text_append(text, sizeof text, "the limit: put `systemd-run --user --scope");
+    if (d->mem_limit)
+        text_append(text, sizeof text, " -p MemoryMax=%llu -p MemorySwapMax=0",
+                    (unsigned long long)d->mem_limit);
+    if (quota_of(d))
+        text_append(text, sizeof text, " -p CPUQuota=%d%%", quota_of(d));
+    text_append(text, sizeof text, "` before the command");
     put_comment(f, text);
 }
 
@@ -311,6 +323,8 @@ static enum status print_ollama(FILE *f, const struct deploy *d, struct err *err
     if (d->mem_limit)
         fprintf(f, "#   MemoryMax=%llu MemorySwapMax=0 (systemd)\n",
                 (unsigned long long)d->mem_limit);
+    if (quota_of(d))
+        fprintf(f, "#   CPUQuota=%d%% (systemd)\n", quota_of(d));
     if (*d->cpus)
         fprintf(f, "#   CPUAffinity=%s (systemd)\n", d->cpus);
     put_comment(f, "Save this as Modelfile; then: ollama create NAME -f Modelfile");
@@ -340,6 +354,8 @@ static enum status print_docker(FILE *f, const struct deploy *d, struct err *err
     if (d->mem_limit)
         fprintf(f, " \\\n  --memory %llu --memory-swap %llu",
                 (unsigned long long)d->mem_limit, (unsigned long long)d->mem_limit);
+    if (quota_of(d))
+        fprintf(f, " \\\n  --cpus %.2f", quota_of(d) / 100.0);
     if (*d->cpus)
         fprintf(f, " \\\n  --cpuset-cpus %s", d->cpus);
     for (size_t i = 0; i < n; i++)
@@ -414,11 +430,12 @@ static void put_resources(FILE *f, const struct deploy *d)
 {
     const int n = d->n_threads > d->n_threads_batch ? d->n_threads : d->n_threads_batch;
 
-    /* equal, and whole CPUs: the kubelet's static policy pins them then */
+    /* equal, and without a quota whole CPUs: the kubelet's static policy pins them */
     fputs("          resources:\n", f);
     for (int i = 0; i < 2; i++) {
-        fprintf(f, "            %s:\n              cpu: \"%d\"\n",
-                i ? "limits" : "requests", n);
+        fprintf(f, "            %s:\n              cpu: \"%d%s\"\n",
+                i ? "limits" : "requests", quota_of(d) ? 10 * quota_of(d) : n,
+                quota_of(d) ? "m" : "");
         if (d->mem_limit)
             fprintf(f, "              memory: \"%llu\"\n",
                     (unsigned long long)d->mem_limit);

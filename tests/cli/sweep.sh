@@ -274,26 +274,26 @@ grep -q "/ctx$most/\|/ctx$most$" out && ! grep -q "/ctx4096" out || fail "depths
 grep -q "/ctx4096" out || fail "the depth that was asked for: $(cat out)"
 
 # ---- files of one name are models of their own, and those of one content one model
-mkdir a b
-cp "$own" a/model.gguf
-"$BENCH" quantize "$own" b/model.gguf Q8_0 >/dev/null
+mkdir m1 m2
+cp "$own" m1/model.gguf
+"$BENCH" quantize "$own" m2/model.gguf Q8_0 >/dev/null
 long=$(printf 'M%094d' 2)
-cp a/model.gguf "${long}A.gguf" && cp b/model.gguf "${long}B.gguf"
-"$BENCH" sweep -m a/model.gguf -m b/model.gguf -m a/model.gguf:Q4_0 -m ./a/../a/model.gguf -m "${long}A.gguf" \
+cp m1/model.gguf "${long}A.gguf" && cp m2/model.gguf "${long}B.gguf"
+"$BENCH" sweep -m m1/model.gguf -m m2/model.gguf -m m1/model.gguf:Q4_0 -m ./m1/../m1/model.gguf -m "${long}A.gguf" \
     -m "${long}B.gguf" --threads 1 --ctx 0 --prefill none -n 4 -o same "${common[@]}" >out 2>err ||
     fail "exit $?: $(cat err)"
 [ "$(column same/sweep.csv model | sort | tr '\n' ' ')" = \
-    "${long}A ${long}B a/model a/model b/model " ] || fail "names: $(column same/sweep.csv model)"
+    "${long}A ${long}B m1/model m1/model m2/model " ] || fail "names: $(column same/sweep.csv model)"
 [ "$(column same/sweep.csv model_label | sort -u)" = model ] || fail "labels: $(column same/sweep.csv model_label)"
 [ "$(column same/sweep.csv point | sort -u | wc -l)" = 5 ] || fail "points: $(column same/sweep.csv point)"
 "$BENCH" recommend same >advice || fail "no advice: $?"
 [ "$(grep -c "^Recommended: " advice)" = 1 ] || fail "one model, several answers: $(cat advice)"
 "$BENCH" recommend same --for llama.cpp >advice || fail "no command: $?"
 # another content with the same name is another model
-cp "$SRC/tests/data/models/qwen3.gguf" b/model.gguf
-"$BENCH" sweep -m a/model.gguf -m b/model.gguf --threads 1 --ctx 0 --prefill none -n 4 -o other "${common[@]}" \
+cp "$SRC/tests/data/models/qwen3.gguf" m2/model.gguf
+"$BENCH" sweep -m m1/model.gguf -m m2/model.gguf --threads 1 --ctx 0 --prefill none -n 4 -o other "${common[@]}" \
     >out 2>err || fail "exit $?: $(cat err)"
-[ "$(column other/sweep.csv model_label | sort | tr '\n' ' ')" = "a/model b/model " ] ||
+[ "$(column other/sweep.csv model_label | sort | tr '\n' ' ')" = "m1/model m2/model " ] ||
     fail "labels: $(column other/sweep.csv model_label)"
 
 # ---- Ctrl-C while charts are drawn: gnuplot gets the signal, too

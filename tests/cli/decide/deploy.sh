@@ -166,6 +166,27 @@ tr -d '\n' <shared | sed 's/#//g' | tr -s ' ' | grep -q "need about 3.0.*: seque
     fail "shared: $(cat shared)"
 refused 1 "choose fewer --sequences" recommend short --for llama.cpp --mem 2G --sequences 4
 
+# ---- what was measured under a CPU quota is deployed with it
+mkdir quota
+python3 - <<'EOF' || fail "no table"
+import csv
+rows = list(csv.DictReader(open("many/sweep.csv")))
+with open("quota/sweep.csv", "w", newline="") as f:
+    table = csv.DictWriter(f, rows[0].keys(), lineterminator="\n")
+    table.writeheader()
+    table.writerows({**r, "cpus_quota": "1.5"} for r in rows)
+EOF
+while read -r target text; do
+    "$BENCH" recommend quota --cpus-quota 1.5 --for "$target" >limited || fail "$target: exit $?"
+    tr -d '\n#' <limited | tr -s ' ' | grep -qF -- "$text" || fail "$target: no quota: $(cat limited)"
+done <<'END'
+docker --cpus 1.50
+k8s cpu: "1500m"
+slmbench CPUQuota=150%
+llama.cpp CPUQuota=150%
+ollama CPUQuota=150%
+END
+
 # ---- measured: its own rows, though ours are others
 "$BENCH" sweep "${common[@]}" -m nano:Q4_K_M -m nano:Q8_0 --ctx 0,32 -o both \
     --engine "llama.cpp=bin/llama {model} {ctx} {n} =~ ([0-9.]+)" \

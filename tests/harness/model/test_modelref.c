@@ -100,7 +100,7 @@ static void the_cache_directory_follows_the_environment(void **state)
 {
     struct err err = ERR_INIT;
     struct modelref ref;
-    char longer[600];
+    char longer[PATH_MAX + 10];
 
     (void)state;
     setenv("SLMBENCH_CACHE", "/a", 1);
