@@ -11,7 +11,6 @@
 
 #define MAX_DEPTH     64 /* of calls and brackets */
 #define MAX_ARGUMENTS 10
-#define MAX_STEPS     100000000L
 
 /* ---- reading --------------------------------------------------------------------- */
 
@@ -28,6 +27,13 @@ void draw_fail(struct draw *d, const char *what)
     else
         err_set(d->err, ST_INPUT,
                 "a chart's script cannot be drawn: %.200s, in line %d", what, line);
+}
+
+void draw_step(struct draw *d, int n)
+{
+    d->n_steps += n;
+    if (d->n_steps > d->max_steps)
+        draw_fail(d, "it takes too long");
 }
 
 static bool is_name(char c)
@@ -222,9 +228,8 @@ static struct value read_call(struct draw *d, const char *name)
     }
     if (d->err->code || d->skip)
         return value_integer(0);
-    if (++d->n_steps > MAX_STEPS)
-        draw_fail(d, "it takes too long");
-    return call(d, name, v, n);
+    draw_step(d, 1);
+    return d->err->code ? value_integer(0) : call(d, name, v, n);
 }
 
 /* ---- operands ---------------------------------------------------------------------

@@ -50,6 +50,7 @@ static void read_point(struct draw *d, const struct element *e, size_t i,
 {
     for (int k = 0; k < MAX_ITEMS; k++)
         v[k] = value_real(NAN);
+    draw_step(d, 1);
     if (e->function) {
         const double at = (double)i / (double)(count_points(d, e) - 1);
         const struct axis *a = &d->x;
@@ -356,7 +357,6 @@ static void elements(struct draw *d)
         d->p = begin;
         elements(d);
         has_run = true;
-        d->n_steps += 100;
     }
     if (!has_run) {
         d->skip++;

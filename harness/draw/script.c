@@ -10,7 +10,10 @@
 
 #include "harness/draw/state.h"
 
-#define MAX_STATEMENTS 1000000L
+/* Time is in proportion to what is read: rows have some 40 bytes, and are evaluated for
+ * each of up to 66 series. */
+#define LEAST_STEPS    2000000L
+#define STEPS_PER_BYTE 100
 #define MAX_ROWS       ((size_t)1 << 20)
 #define MAX_NESTING    16
 
@@ -113,6 +116,9 @@ void draw_take_loop(struct draw *d, struct draw_loop *l)
 
 bool draw_loop_next(struct draw *d, struct draw_loop *l)
 {
+    draw_step(d, STATEMENT_STEPS);
+    if (d->err->code)
+        return false;
     if (l->words) {
         const char *word = l->words + strspn(l->words, " ");
         const size_t len = strcspn(word, " ");
@@ -294,15 +300,16 @@ static void run(struct draw *d, const char *end)
     static const char blanks[] = " \t\n\v\r;";
     char what[80];
 
-    if (++d->depth > MAX_NESTING || (d->n_steps += 100) > 100 * MAX_STATEMENTS)
-        draw_fail(d, "blocks are nested too deeply, or run too often");
+    if (++d->depth > MAX_NESTING)
+        draw_fail(d, "blocks are nested too deeply");
+    draw_step(d, STATEMENT_STEPS);
     while (!d->err->code) {
         d->p += strspn(d->p, blanks);
         if (d->p >= end)
             break;
         const char *from = d->p;
 
-        d->n_steps += 100;
+        draw_step(d, STATEMENT_STEPS);
         statement(d);
         if (d->err->code || (d->p > from && draw_ends(d)))
             continue;
@@ -376,6 +383,8 @@ enum status draw_svg(const char *script, const char *data, FILE *f, struct err *
         d->script = d->text = d->p = text;
         d->err = err;
         d->f = f;
+        d->max_steps =
+            LEAST_STEPS + STEPS_PER_BYTE * (long)(strlen(script) + strlen(data));
         draw_defaults(d);
         if (!read_data(d, cells))
             run(d, text + strlen(text));

@@ -22,6 +22,7 @@
 #define DRAW_MAX_KEYS    200
 #define DRAW_MAX_COLUMNS 96
 #define DRAW_MAX_STOPS   8
+#define STATEMENT_STEPS  20
 
 /* ---- styles ---------------------------------------------------------------------- */
 
@@ -114,7 +115,7 @@ struct draw {
     const char *script, *p; /* read from p on; the script, for the number of a line */
     const char *text;       /* what p points into: the script or a text of eval */
     int skip, depth;
-    long n_steps; /* statements and calls so far */
+    long n_steps, max_steps; /* calls so far, statements as STATEMENT_STEPS */
     struct err *err;
     struct variables variables;
     struct arena arena;
@@ -166,6 +167,8 @@ struct draw_loop {
 
 /* Sets the error "<what>, line N of the chart's script"; what has at most 200 bytes. */
 void draw_fail(struct draw *d, const char *what);
+/* n more steps, and an error where these are more than the script may take. */
+void draw_step(struct draw *d, int n);
 /* Blanks are skipped; then the operator or word is taken if it is next. */
 bool draw_take(struct draw *d, const char *word);
 /* The same, and an error without it. */

@@ -11,7 +11,7 @@
 
 /* Scripts have loops: what bounds them is a number of steps, and 64 MiB of texts. */
 static const struct fuzz_bound bound = {
-    .cpu_s = 30, .cpu_s_per_byte = 4e-6, .bytes = 256u << 20, .bytes_per_byte = 2000};
+    .cpu_s = 10, .cpu_s_per_byte = 4e-6, .bytes = 256u << 20, .bytes_per_byte = 2000};
 
 /* A script, and behind a 0 its data. */
 static void draw(const uint8_t *data, size_t size)
