@@ -56,7 +56,7 @@ void canvas_text(struct draw *d, double x, double y, const struct style *s,
     else
         fprintf(d->f, "<text x=\"%.2f\" y=\"%.2f\"", x, y + 0.325 * size);
     fprintf(d->f, " font-size=\"%g\" text-anchor=\"%s\"", size, anchors[s->anchor]);
-    put_color(d, "fill", s->color, 1);
+    put_color(d, "fill", s->text_color, 1);
     fputs(">", d->f);
     put_text(d->f, text);
     fputs("</text>\n", d->f);

@@ -7,7 +7,7 @@
  * is no gnuplot: it reads the part of gnuplot's language that plots/ uses, and refuses
  * what it does not know with the line it stands in, so that no chart silently lacks
  * something. Sizes and distances are those of gnuplot's own SVG, within a few pixels;
- * tests/cli/charts_svg.py holds texts and places of both against each other.
+ * tests/support/same_charts.py holds texts and places of both against each other.
  *
  * Scripts may hold anything: recursion, loops, memory and the picture have limits.
  *

@@ -117,7 +117,7 @@ static void put_key(struct draw *d)
         x = (d->left + d->right - k.column) / 2;
         y = d->height - k.height - 0.5 * k.line;
     }
-    text.color = 0x333333;
+    text.text_color = 0x333333;
     text.font_size = d->key.font_size;
     for (int i = 0; i < d->n_entries; i++) {
         const double left = x + k.column * (i / k.n_rows);
@@ -262,10 +262,13 @@ static void put_axis_titles(struct draw *d)
 
 static void put_label(struct draw *d, const struct object *o)
 {
-    const double x = place_x(d, &o->at), y = place_y(d, &o->at);
+    double x = place_x(d, &o->at), y = place_y(d, &o->at);
 
-    if (o->style.has_point)
+    if (o->style.has_point) {
         canvas_mark(d, x, y, &o->style);
+        x += TICK / 2; /* the text stands above and right of it */
+        y -= TICK / 2;
+    }
     canvas_text(d, x + o->style.offset[0] * character(d),
                 y - o->style.offset[1] * line_height(d), &o->style, o->text);
 }
@@ -328,7 +331,7 @@ static void put_color_box(struct draw *d)
     s.border = d->border_style.color;
     canvas_rectangle(d, x, bottom - height, width, height, &s);
     s = draw_style(d);
-    s.color = 0x333333;
+    s.text_color = 0x333333;
     s.font_size = d->color_font_size;
     for (int i = 0; i < 100 && d->color_step > 0; i++) {
         const double at = i * d->color_step / (d->color_max - d->color_min);

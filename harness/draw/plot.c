@@ -232,9 +232,9 @@ static void put_each(struct draw *d, const struct element *e)
         const struct value last = v[e->n_items > 0 ? e->n_items - 1 : 0];
 
         if (s.from == FROM_PALETTE)
-            s.color = draw_palette(d, last.v);
+            s.color = s.text_color = draw_palette(d, last.v);
         else if (s.from == FROM_VARIABLE)
-            s.color = draw_color(d, last);
+            s.color = s.text_color = draw_color(d, last);
         if (d->err->code)
             return;
         if (!strcmp(e->form, "labels"))

@@ -39,6 +39,7 @@ struct style {
     int point_type; /* -1: none */
     double point_size;
     bool has_point;
+    uint32_t text_color;
     double font_size; /* 0: the terminal's */
     enum draw_anchor anchor;
     double offset[2]; /* characters */

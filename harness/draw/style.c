@@ -129,7 +129,7 @@ static bool take_text_style(struct draw *d, struct style *s)
     if (draw_take(d, "font")) {
         s->font_size = font_size(draw_text(d));
     } else if (draw_take(d, "textcolor") || draw_take(d, "tc")) {
-        take_color(d, &s->color, &s->from);
+        take_color(d, &s->text_color, &s->from);
     } else if (draw_take(d, "offset")) {
         s->offset[0] = draw_number(d);
         s->offset[1] = draw_take(d, ",") ? draw_number(d) : 0;
