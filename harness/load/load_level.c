@@ -9,7 +9,6 @@
 
 #include "harness/base/format.h"
 #include "harness/base/stats.h"
-#include "harness/base/program.h"
 #include "harness/load/load_internal.h"
 
 #define MORE 3 /* times as many requests where a level was undecided */
@@ -90,7 +89,7 @@ static void describe(const struct load_run *x, int n_users, double rate, double 
     row->kind = ROW_LOAD;
     row->attempt = first_attempt(x);
     row->round = round_of(x);
-    snprintf(row->build, sizeof row->build, "%.39s", build_version());
+    row_name_build(row);
     text_harmless(row->model, sizeof row->model, x->model);
     text_harmless(row->server_url, sizeof row->server_url, x->base);
     describe_lengths(x, row);

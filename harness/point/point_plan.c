@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "harness/base/format.h"
-#include "harness/base/program.h"
 #include "harness/machine/memory_reserve.h"
 
 /* ---- plan ------------------------------------------------------------------- */
@@ -99,7 +98,7 @@ void point_describe(struct point_run *r, const struct point *p)
     row_init(row);
     gmtime_r(&now, &utc);
     strftime(row->utc, sizeof row->utc, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    snprintf(row->build, sizeof row->build, "%s", build_version());
+    row_name_build(row);
     point_id(p, row->point, sizeof row->point);
     point_command(p, row->command, sizeof row->command);
     row->attempt = 1;

@@ -20,7 +20,6 @@
 #include "harness/base/hash.h"
 #include "harness/base/parse.h"
 #include "harness/base/pathlist.h"
-#include "harness/base/program.h"
 #include "harness/model/model_names.h"
 #include "harness/quality/quality_job.h"
 #include "harness/result/quality_rows.h"
@@ -452,7 +451,7 @@ static enum status make_row(const struct plan *p, const struct quality_job *job,
     strftime(r->utc, sizeof r->utc, "%Y-%m-%dT%H:%M:%SZ", &utc);
     snprintf(r->point, sizeof r->point, "%.48s/quality/kv-%.15s/%.16s",
              job->model->name, name_values(job, values, sizeof values), p->text.name);
-    snprintf(r->build, sizeof r->build, "%s", build_version());
+    row_name_build(r);
     r->kind = ROW_QUALITY;
     snprintf(r->model, sizeof r->model, "%s", job->model->ref.name);
     snprintf(r->model_label, sizeof r->model_label, "%s", job->model->ref.label);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "harness/base/format.h"
+#include "harness/base/program.h"
 
 #define FIELD_HEAD(name_, kind_) \
     .name = #name_, .kind = kind_, .offset = offsetof(struct row, name_)
@@ -149,6 +150,12 @@ void row_init(struct row *r)
         else if (f[i].kind == FIELD_KIND_NUM)
             *(double *)cell = NAN;
     }
+}
+
+void row_name_build(struct row *r)
+{
+    snprintf(r->build, sizeof r->build, "%.39s", build_version());
+    snprintf(r->built_by, sizeof r->built_by, "%.63s", build_compiler());
 }
 
 const char *row_text(const struct row *r, const struct field *field)

@@ -93,6 +93,9 @@ void row_append_unusual(const struct row *r, unsigned is, char *buf, size_t cap)
 /* All cells empty. */
 void row_init(struct row *r);
 
+/* build and built_by: this program's. */
+void row_name_build(struct row *r);
+
 /* CSV as RFC 4180 but for the line ending, which is a newline: comma, quotes
  * doubled. A row is always exactly one line: control characters within a cell
  * become blanks. A text that a spreadsheet would run as a formula (it begins with

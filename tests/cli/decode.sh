@@ -120,6 +120,9 @@ refused 2 "leave out --prefill" decode -m nano:Q4_0 --in-memory --prefill 8 --ch
 refused 2 "at most 1023" decode -m nano:Q4_0 --in-memory --sequences 1024 --chunk 2
 "$BENCH" decode -m nano:Q4_0 --weights memory -t 1 -n 2 --all >named
 [ "$(value named residency)" = memory ] || fail "not in memory: $(cat named)"
+built_by=$("$BENCH" --version | sed 's/.*), //')
+grep -qE '^(GNU|Clang) [0-9.]+ [A-Z]' <<<"$built_by" || fail "--version names no compiler: $built_by"
+grep -q "^built_by  *$built_by\$" named || fail "the row does not name the compiler: $(cat named)"
 
 # ---- packed weights: the row says so, and its command repeats it
 "$BENCH" decode -m nano:Q4_K_M --weights packed -t $threads -n 8 --all >packed
