@@ -140,7 +140,7 @@ SIMD_INLINE struct cb_four cb_four(const uint8_t *codes, int n, vi index, vi hig
 }
 
 SIMD_INLINE void cb_emit_four(struct cb_four of, int unit, x16_emit_fn *emit,
-                              struct x16_sink *sink)
+                              const struct x16_sink sink)
 {
 #define WEIGHT(i, value, sign)                                            \
     ((i) >> (sign)&1 ? CB_IQ2_BIAS - CODEBOOK_IQ2_LEVEL((i) >> (value)&3) \
@@ -179,7 +179,7 @@ SIMD_INLINE void cb_emit_four(struct cb_four of, int unit, x16_emit_fn *emit,
 typedef struct cb_four cb_points_fn(const uint8_t *body, int step);
 
 SIMD_INLINE void cb_emit_block(cb_points_fn *points, const uint8_t *body,
-                               x16_emit_fn *emit, struct x16_sink *sink)
+                               x16_emit_fn *emit, const struct x16_sink sink)
 {
     struct cb_four next = points(body, 0);
 
@@ -215,7 +215,7 @@ typedef struct cb_16 cb_points_16_fn(const uint8_t *body, int step);
 /* All of a block's 64 points, in the manner of cb_emit_block(). */
 SIMD_INLINE void cb_emit_block_16(cb_points_16_fn *points, const uint8_t (*levels)[64],
                                   const uint8_t *body, x16_emit_fn *emit,
-                                  struct x16_sink *sink)
+                                  const struct x16_sink sink)
 {
     struct cb_16 next = points(body, 0);
 

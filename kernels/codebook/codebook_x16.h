@@ -51,7 +51,7 @@ SIMD_INLINE vi cb_eighth_sign(vi seven)
  * out of a vector they would have to be taken apart. */
 SIMD_INLINE void cb_emit_signed(const uint8_t (*grid)[8], const uint8_t *points,
                                 int bytes, vi signs, int at, int group,
-                                x16_emit_fn *emit, struct x16_sink *sink)
+                                x16_emit_fn *emit, const struct x16_sink sink)
 {
     const vi spread = cb_spread(signs, at);
     vi low, high;
@@ -78,7 +78,7 @@ SIMD_INLINE vi cb_byte(vi v, int at)
 
 /* Group `group` of an IQ1 block: shifted points of codebook_iq1s_nibbles. */
 SIMD_INLINE void cb_emit_shifted(vi index, int group, x16_emit_fn *emit,
-                                 struct x16_sink *sink)
+                                 const struct x16_sink sink)
 {
 #define EIGHTHS(n) 2 * (n)-9 + CB_IQ1_BIAS
     static const int8_t eighths[16] __attribute__((aligned(16))) = {

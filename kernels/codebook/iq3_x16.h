@@ -67,7 +67,7 @@ static const uint8_t iq3_order[16] = {0, 2, 8,  10, 1, 3, 9,  11,
  * finish(): fours `four` and four + 1. signs: bytes s, s, t, t, s of the signs of
  * points 0 and 1, t of 2 and 3. odd: these are points 1 and 3. */
 SIMD_INLINE void iq3_emit_words(vi words, int odd, vi signs, int bias, vi (*finish)(vi),
-                                int four, x16_emit_fn *emit, struct x16_sink *sink)
+                                int four, x16_emit_fn *emit, const struct x16_sink sink)
 {
     const vi from = v_set1_8(2 * bias);
     const unsigned sel = odd ? 0x40104010 : 0x04010401;
@@ -97,7 +97,7 @@ enum { IQ3_STEPS = 8 }; /* of a sub-block */
 /* Four g of sub-block b, from the index of its point; byte g / 2 of signs has the signs
  * of fours g and g ^ 1. */
 SIMD_INLINE void iq3_emit(const void *grid, vi index, vi signs, int bias, int b, int g,
-                          x16_emit_fn *emit, struct x16_sink *sink)
+                          x16_emit_fn *emit, const struct x16_sink sink)
 {
     const vi sel = v_set1_32(g % 2 == 0 ? 0x08040201 : (int)0x80402010);
 

@@ -23,7 +23,7 @@ SIMD_INLINE void indices(const uint8_t *body, int u, vi index[4])
 }
 
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     vi index[4];
 
@@ -38,9 +38,9 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
 
 /* A unit is at most 16 * 9 * 127 = 18288 and fits 16 bits: its scale is applied by a
  * product of pairs. */
-SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
+SIMD_INLINE void products(const uint8_t *body, const struct x16_sink sink)
 {
-    struct x16_sums *to = sink->to;
+    struct x16_sums *to = sink.to;
     vi sum = v_zero();
 
     SIMD_UNROLL
@@ -55,13 +55,13 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
 
             SIMD_UNROLL
             for (int i = 0; i < 2; i++)
-                cb_dot_nibbles(index[2 * (unit - s) + i],
-                               sink->q[0] + 16 * unit + 8 * i, &low, &high);
-            sum = kq_add_pairs(sum, cb_eighths(low, high, &sink->column->start[unit]),
-                               to->scale[sink->strand][unit]);
+                cb_dot_nibbles(index[2 * (unit - s) + i], sink.q[0] + 16 * unit + 8 * i,
+                               &low, &high);
+            sum = kq_add_pairs(sum, cb_eighths(low, high, &sink.column->start[unit]),
+                               to->scale[sink.strand][unit]);
         }
     }
-    to->sum[sink->strand][0] = sum;
+    to->sum[sink.strand][0] = sum;
 }
 #else
 #define PRODUCTS NULL

@@ -25,7 +25,7 @@ SIMD_INLINE void indices(const uint8_t *body, int u, vi index[4])
 }
 
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     vi index[4];
 
@@ -40,9 +40,9 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
 
 /* A unit is at most 32 * 9 * 127 = 36576, 16 times the nibbles of half of it 16 * 16 *
  * 9 * 127 = 292608. */
-SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
+SIMD_INLINE void products(const uint8_t *body, const struct x16_sink sink)
 {
-    struct x16_sums *to = sink->to;
+    struct x16_sums *to = sink.to;
     vi sum = v_zero();
 
     SIMD_UNROLL
@@ -53,11 +53,11 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
         indices(body, u, index);
         SIMD_UNROLL
         for (int i = 0; i < 4; i++)
-            cb_dot_nibbles(index[i], sink->q[0] + 32 * u + 8 * i, &low, &high);
-        sum = v_add_scaled(sum, cb_eighths(low, high, &sink->column->start[u]),
-                           to->scale[sink->strand][u]);
+            cb_dot_nibbles(index[i], sink.q[0] + 32 * u + 8 * i, &low, &high);
+        sum = v_add_scaled(sum, cb_eighths(low, high, &sink.column->start[u]),
+                           to->scale[sink.strand][u]);
     }
-    to->sum[sink->strand][0] = sum;
+    to->sum[sink.strand][0] = sum;
 }
 #else
 #define PRODUCTS NULL

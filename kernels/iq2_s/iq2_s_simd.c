@@ -22,7 +22,7 @@ SIMD_INLINE struct cb_four points(const uint8_t *body, int step)
 }
 
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     (void)step;
     cb_emit_block(points, body, emit, sink);
@@ -31,7 +31,7 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
 enum { STEPS = 8 };
 
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     const vi low = v_load(body + 64 * step), bytes = v_set1_32(0x00ff00ff);
     const vi signs = v_load(body + 64 * (8 + step));

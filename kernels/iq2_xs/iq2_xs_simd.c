@@ -24,7 +24,7 @@ SIMD_INLINE struct cb_four points(const uint8_t *body, int step)
 }
 
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     (void)step;
     cb_emit_block(points, body, emit, sink);
@@ -33,7 +33,7 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
 enum { STEPS = 16 };
 
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     const vi two = v_load(body + 64 * step);
     const vi signs = cb_eighth_sign(v_and(v_srl32(two, 9), v_set1_32(0x7f007f)));

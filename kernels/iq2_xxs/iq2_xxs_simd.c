@@ -21,7 +21,7 @@ SIMD_INLINE struct cb_four points(const uint8_t *body, int step)
 }
 
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     (void)step;
     cb_emit_block(points, body, emit, sink);
@@ -41,7 +41,7 @@ SIMD_INLINE vi signs_of(vi word)
 }
 
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     const vi signs = signs_of(v_load(body + 64 * (2 * step + 1)));
 

@@ -35,7 +35,7 @@ SIMD_INLINE struct cb_16 points(const uint8_t *body, int step)
 }
 
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     (void)step;
     cb_emit_block_16(points, levels, body, emit, sink);
@@ -55,7 +55,7 @@ SIMD_INLINE vi level(vi words)
 }
 
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     const int j = step; /* 16 weights of sub-block j / 2 */
     const vi raw = v_load(body + 64 * j);
@@ -70,7 +70,7 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
 }
 #else
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     const int b = step; /* a sub-block */
     const vi ninths = v_srl32(v_load(body + 64 * (16 + b / 4)), b % 4 * 8);

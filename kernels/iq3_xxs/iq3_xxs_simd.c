@@ -34,7 +34,7 @@ SIMD_INLINE struct cb_16 points(const uint8_t *body, int step)
 }
 
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     (void)step;
     cb_emit_block_16(points, levels, body, emit, sink);
@@ -75,7 +75,7 @@ SIMD_INLINE vi level(vi words)
 }
 
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     const int j = step; /* 16 weights */
     const vi raw = v_load(body + 64 * j);
@@ -88,7 +88,7 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
 }
 #else
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     const int b = step; /* a sub-block */
     const vi signs = even_signs(v_load(body + 64 * (16 + b)));

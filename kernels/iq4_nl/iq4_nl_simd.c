@@ -9,9 +9,13 @@
 #include "kernels/simd/x16_block.h"
 
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
-    iq4_nl_x16_weights(iq4_nl_x16_table(), body + 64 * step, step, emit, sink);
+    vi low, high;
+
+    iq4_nl_x16_weights(body + 64 * step, &low, &high);
+    emit(sink, step, low);
+    emit(sink, step + 4, high);
 }
 
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales, vf *d, vf *m)

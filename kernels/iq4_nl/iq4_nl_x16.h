@@ -16,14 +16,14 @@ SIMD_INLINE vi iq4_nl_x16_table(void)
     return v_add8(v_bcast_16(iq4_nl_values), v_set1_8((char)IQ4_NL_BIAS));
 }
 
-/* A dword of codes gives the weights `four` and, from the high nibbles, four + 4. */
-SIMD_INLINE void iq4_nl_x16_weights(vi table, const uint8_t *codes, int four,
-                                    x16_emit_fn *emit, struct x16_sink *sink)
+/* A dword of codes gives four weights and, from the high nibbles, those 16 places on.
+ */
+SIMD_INLINE void iq4_nl_x16_weights(const uint8_t *codes, vi *low, vi *high)
 {
-    const vi raw = v_load(codes);
+    const vi table = iq4_nl_x16_table(), raw = v_load(codes);
 
-    emit(sink, four, v_table16_low(table, raw));
-    emit(sink, four + 4, v_table16_high(table, raw));
+    *low = v_table16_low(table, raw);
+    *high = v_table16_high(table, raw);
 }
 
 #endif

@@ -11,12 +11,14 @@
 
 /* Body, in dwords: d and scales_h, scales_l, then four of codes per sub-block. */
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
-    const int s = step / 4, j = step % 4;
+    const int four = step / 4 * 8 + step % 4;
+    vi low, high;
 
-    iq4_nl_x16_weights(iq4_nl_x16_table(), body + 64 * (2 + step), 8 * s + j, emit,
-                       sink);
+    iq4_nl_x16_weights(body + 64 * (2 + step), &low, &high);
+    emit(sink, four, low);
+    emit(sink, four + 4, high);
 }
 
 SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales,

@@ -199,8 +199,8 @@ SIMD_INLINE void kq_gemv_affine(size_t n_rows, size_t k, const void *w, size_t w
 }
 
 /* Of a format whose rows() is kq_gemv_affine() or alike. */
-#define KQ_KERNELS(name, format)                                                   \
-    X16_KERNELS(name, format, X16_SUPER, x16_super_few, x16_super_few_max(format), \
+#define KQ_KERNELS(name, format)                                                    \
+    X16_KERNELS(name, format, X16_SUPER, x16_super_few, x16_super_few_max(&format), \
                 x16_super_few_cols, rows, x16_super_columns, x16_super_tile_panel)
 #else
 #define KQ_ROWS                  0

@@ -13,7 +13,7 @@
 enum { BIAS = 12 };
 
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     const vi raw = v_load(body + 64 * step);
     const vi table = v_add8(v_bcast_16(mxfp4_values), v_set1_8(BIAS));

@@ -13,7 +13,7 @@
 /* Body, in dwords: 0..3 scales and minima, 4..19 quants, 20 d and dmin. Dword j of a
  * half's eight has the fours j, 8 + j, 16 + j and 24 + j of its 128 weights. */
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     const vi low = v_set1_8(3), raw = v_load(body + 64 * (4 + step));
     const int four = step / 8 * 32 + step % 8;
@@ -26,7 +26,7 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
 
 /* Left where they are: times 1, 4, 16, 64. */
 SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
-                      struct x16_sink *sink)
+                      const struct x16_sink sink)
 {
     const vi raw = v_keep(v_load(body + 64 * (4 + step)));
     const int four = step / 8 * 32 + step % 8;
@@ -42,7 +42,7 @@ SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
 
 /* A part of 16 weights, times 1 or 4, fits 16 bits: the scale is applied by a product
  * of pairs whose upper halves are zero. Parts times 16 and 64 are shifted that far. */
-SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
+SIMD_INLINE void products(const uint8_t *body, const struct x16_sink sink)
 {
     vi sum_1 = v_zero(), sum_4 = v_zero();
 
@@ -55,7 +55,7 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
         SIMD_UNROLL
         for (int j = 0; j < 4; j++) {
             const vi raw = v_keep(v_load(body + 64 * (4 + 4 * group + j)));
-            const int8_t *x = sink->q[0] + 4 * (32 * half + 4 * odd + j);
+            const int8_t *x = sink.q[0] + 4 * (32 * half + 4 * odd + j);
 
             SIMD_UNROLL
             for (int i = 0; i < 4; i++)
@@ -74,7 +74,7 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
                 sum_4 = kq_add_pairs(sum_4, fits, scale);
         }
     }
-    sink->to->sum[sink->strand][0] = v_add32(sum_1, v_sra32(sum_4, 2));
+    sink.to->sum[sink.strand][0] = v_add32(sum_1, v_sra32(sum_4, 2));
 }
 #else
 #define PRODUCTS NULL

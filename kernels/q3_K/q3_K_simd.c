@@ -35,7 +35,7 @@ SIMD_INLINE vi load_low(const uint8_t *body, int h, int j)
  * of a half's eight has the fours j, 8 + j, 16 + j and 24 + j of its 128 weights, and
  * their top bits are at bits 4h to 4h + 3 of dword j of the first eight. */
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     const vi low = v_set1_8(3), top = v_set1_8(4);
     const vi tops = load_tops(body, step);
@@ -94,7 +94,7 @@ SIMD_INLINE void four_fields(const uint8_t *body, int h, int j, vi out[4])
 }
 
 SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
-                      struct x16_sink *sink)
+                      const struct x16_sink sink)
 {
     vi w[4];
 
@@ -111,7 +111,7 @@ SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
  * 16 bits, and the scale is applied by a product of pairs. A scale is taken times 256,
  * as it lies in the upper byte of a 16-bit number. Eight parts times 4 add up to at
  * most 8 * 4 * 8128 * 32 * 256 = 2130706432 < 2^31. */
-SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
+SIMD_INLINE void products(const uint8_t *body, const struct x16_sink sink)
 {
     vi sum_1 = v_zero(), sum_4 = v_zero(), scale[4];
 
@@ -124,7 +124,7 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
         x16_prefetch_later(sink, group, 4, sum_1);
         SIMD_UNROLL
         for (int i = 0; i < 4; i++)
-            part[i] = v_bcast_4(&sink->column->start[8 * h + 2 * i + odd]);
+            part[i] = v_bcast_4(&sink.column->start[8 * h + 2 * i + odd]);
         SIMD_UNROLL
         for (int j = 4 * odd; j < 4 * odd + 4; j++) {
             vi w[4];
@@ -132,7 +132,7 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
             four_fields(body, h, j, w);
             SIMD_UNROLL
             for (int i = 0; i < 4; i++)
-                part[i] = v_dot_u(part[i], w[i], sink->q[0] + 4 * (32 * h + 8 * i + j));
+                part[i] = v_dot_u(part[i], w[i], sink.q[0] + 4 * (32 * h + 8 * i + j));
         }
         SIMD_UNROLL
         for (int i = 0; i < 4; i++) {
@@ -144,7 +144,7 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
                 sum_1 = kq_add_pairs(sum_1, i == 0 ? part[i] : v_sra32(part[i], 4), s);
         }
     }
-    sink->to->sum[sink->strand][0] = v_sra32(v_add32(sum_1, v_sra32(sum_4, 2)), 8);
+    sink.to->sum[sink.strand][0] = v_sra32(v_add32(sum_1, v_sra32(sum_4, 2)), 8);
 }
 #else
 #define PRODUCTS NULL

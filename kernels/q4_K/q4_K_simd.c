@@ -13,7 +13,7 @@
 /* Body, in dwords: d and dmin, twelve bytes of six-bit numbers (A, B, C of
  * kquant.h), quants. */
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     const vi low = v_set1_8(15), raw = v_load(body + 64 * (4 + step));
     const int four = step / 8 * 16 + step % 8;
@@ -24,7 +24,7 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
 
 /* High nibbles left where they are: times 16. */
 SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
-                      struct x16_sink *sink)
+                      const struct x16_sink sink)
 {
     const vi low = v_set1_8(15), high = v_set1_8(-16);
     const vi raw = v_keep(v_load(body + 64 * (4 + step)));
@@ -75,10 +75,10 @@ SIMD_INLINE vi row_dot(const uint8_t *block, const struct kq_x *x, vi scales)
     return acc;
 }
 
-SIMD_INLINE void rows(const struct x16_super_format f, size_t n_rows, size_t k,
+SIMD_INLINE void rows(const struct x16_super_format *f, size_t n_rows, size_t k,
                       const void *w, size_t w_stride, const void *x, float *y)
 {
-    kq_gemv_affine(n_rows, k, w, w_stride, x, y, f.layout.block_bytes, row_dot);
+    kq_gemv_affine(n_rows, k, w, w_stride, x, y, f->layout.block_bytes, row_dot);
 }
 #endif
 

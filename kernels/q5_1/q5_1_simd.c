@@ -25,7 +25,7 @@ SIMD_INLINE void scales(const uint8_t *body, const uint8_t *block_scales, vf *d,
 {
     (void)body;
     *d = v_half(block_scales);
-    *m = v_half(x16_scale_of(layout, block_scales, 1));
+    *m = v_half(x16_scale_of(&layout, block_scales, 1));
 }
 
 static const struct x16_block_format format = {

@@ -35,7 +35,7 @@ SIMD_INLINE vi join(vi nibbles, vi top, int from)
 }
 
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     const int pair = step / 8, j = step % 8;
     const vi qs = v_load(body + 64 * place((size_t)(DWORD_QS + step)));
@@ -48,7 +48,7 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
 /* High nibbles and their top bit left at bits 1 to 5, times 2: one shift of qh serves
  * both. */
 SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
-                      struct x16_sink *sink)
+                      const struct x16_sink sink)
 {
     const int pair = step / 8, j = step % 8;
     const vi qs = v_load(body + 64 * place((size_t)(DWORD_QS + step)));
@@ -119,10 +119,10 @@ SIMD_INLINE vi row_dot(const uint8_t *block, const struct kq_x *x, vi scales)
                          x->high[1], scales, 5);
 }
 
-SIMD_INLINE void rows(const struct x16_super_format f, size_t n_rows, size_t k,
+SIMD_INLINE void rows(const struct x16_super_format *f, size_t n_rows, size_t k,
                       const void *w, size_t w_stride, const void *x, float *y)
 {
-    kq_gemv_affine(n_rows, k, w, w_stride, x, y, f.layout.block_bytes, row_dot);
+    kq_gemv_affine(n_rows, k, w, w_stride, x, y, f->layout.block_bytes, row_dot);
 }
 #endif
 

@@ -36,7 +36,7 @@ SIMD_INLINE vi join(vi nibbles, vi top)
 }
 
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     const int half = step / 8, j = step % 8;
     const vi a = v_load(body + 64 * (4 + 3 * step));
@@ -52,7 +52,7 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
 /* What has high nibbles is left at bits 2 to 7, times 4. Of qh two bits are kept and
  * two cleared alternately, so that a shift brings in zeros. */
 SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
-                      struct x16_sink *sink)
+                      const struct x16_sink sink)
 {
     const int half = step / 8, j = step % 8;
     const vi low = v_set1_8(0x0f), high = v_set1_8(0x3c);
@@ -151,10 +151,10 @@ SIMD_INLINE vf load_d(const uint8_t *const row[KQ_AT_ONCE], size_t at)
         _mm512_castps128_ps512(_mm_cvtph_ps(_mm_cvtsi64_si128((long long)all))));
 }
 
-SIMD_INLINE void rows(const struct x16_super_format f, size_t n_rows, size_t k,
+SIMD_INLINE void rows(const struct x16_super_format *f, size_t n_rows, size_t k,
                       const void *w, size_t w_stride, const void *x, float *y)
 {
-    const size_t n_blocks = k / KQ_ELEMS, bytes = f.layout.block_bytes;
+    const size_t n_blocks = k / KQ_ELEMS, bytes = f->layout.block_bytes;
 
     for (size_t i = 0; i < n_rows; i += KQ_AT_ONCE) {
         const uint8_t *row[KQ_AT_ONCE];
@@ -229,10 +229,10 @@ SIMD_INLINE vi row_dot(const struct block_q6_K *w, const int8_t *x, vi less)
 }
 
 /* Lines that are used next lie as many rows on as are used at once. */
-SIMD_INLINE void rows(const struct x16_super_format f, size_t n_rows, size_t k,
+SIMD_INLINE void rows(const struct x16_super_format *f, size_t n_rows, size_t k,
                       const void *w, size_t w_stride, const void *x, float *y)
 {
-    const size_t n_blocks = k / KQ_ELEMS, bytes = f.layout.block_bytes;
+    const size_t n_blocks = k / KQ_ELEMS, bytes = f->layout.block_bytes;
 
     for (size_t i = 0; i < n_rows; i += ROWS_AT_ONCE) {
         const uint8_t *row[ROWS_AT_ONCE];
@@ -266,7 +266,7 @@ SIMD_INLINE void rows(const struct x16_super_format f, size_t n_rows, size_t k,
     }
 }
 
-X16_KERNELS(q6_K, format, X16_SUPER, x16_super_few, x16_super_few_max(format),
+X16_KERNELS(q6_K, format, X16_SUPER, x16_super_few, x16_super_few_max(&format),
             x16_super_few_cols, rows, x16_super_columns, x16_super_tile_panel)
 #else
 X16_SUPER_KERNELS(q6_K, format)

@@ -11,7 +11,7 @@
 #include "kernels/simd/x16_block.h"
 
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     const vi w = v_load(body + 64 * step);
 

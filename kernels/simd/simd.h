@@ -4,7 +4,8 @@
  *
  * A template is a static inline function that takes the format's own part (how
  * a row is unpacked, how wide a tile is) as constant arguments; inlined into
- * the format's file, they fold away and leave a loop for that format alone.
+ * the format's file, they fold away and leave a loop for that format alone. How to
+ * pass them is in "constants that fold" below.
  */
 #ifndef SLM_KERNELS_SIMD_H
 #define SLM_KERNELS_SIMD_H
@@ -27,6 +28,31 @@
 #define SIMD_UNROLL    _Pragma("GCC unroll 16")
 #define SIMD_UNROLL_64 _Pragma("GCC unroll 64")
 #endif
+
+/* SIMD_REGISTER_OR_MEMORY(v): an operand of an asm statement. Given the choice, clang
+ * stores v before every statement. */
+#if defined(__clang__)
+#define SIMD_REGISTER_OR_MEMORY(v) "r"(v)
+#else
+#define SIMD_REGISTER_OR_MEMORY(v) "rm"(v)
+#endif
+
+/* ---- constants that fold -----------------------------------------------------------
+ *
+ * Loops are unrolled, and their arrays of accumulators become registers, only where the
+ * compiler knows the bounds. Two rules make GCC and clang know them:
+ *
+ *   - A description (struct x16_super_format, struct x16_layout) is a static const
+ *     object, and functions take its address. What clang reads from there is a constant
+ *     while it inlines, so that functions called through it are inlined, too. A copy of
+ *     the description becomes constant only later, and then these calls remain.
+ *   - What a frame passes to a format's functions besides (struct x16_sink) goes by
+ *     value. Behind a pointer each store through another pointer might have changed it,
+ *     and a loop whose bound is a member of it stays a loop.
+ *
+ * Results that are kept between calls (struct x16_sums) lie in another struct, which
+ * the first one points to. clang warns "loop not unrolled" where a rule was broken, and
+ * SLM_WERROR makes an error of it: ci/full builds with both compilers. */
 
 /* ---- steering the compiler ---------------------------------------------------------
  *

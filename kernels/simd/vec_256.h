@@ -40,10 +40,12 @@ typedef __m256 vf;
 /* The VEX-coded instructions; the same in EVEX coding where only that is on. */
 #ifdef __AVXVNNI__
 #define dpbusd_256 _mm256_dpbusd_avx_epi32
-#define dpwssd     _mm256_dpwssd_avx_epi32
+#define MM_DPWSSD  _mm256_dpwssd_avx_epi32
+#define ASM_DPWSSD "%{vex%} vpdpwssd"
 #else
 #define dpbusd_256 _mm256_dpbusd_epi32
-#define dpwssd     _mm256_dpwssd_epi32
+#define MM_DPWSSD  _mm256_dpwssd_epi32
+#define ASM_DPWSSD "vpdpwssd"
 #endif
 #endif
 

@@ -39,7 +39,8 @@ typedef __m512 vf;
 #define MM_SI(op)    _mm512_##op##_si512
 #define MM_BCAST_128 _mm512_broadcast_i32x4
 #define dpbusd_256   _mm256_dpbusd_epi32 /* for x16_block_rows.h */
-#define dpwssd       _mm512_dpwssd_epi32
+#define MM_DPWSSD    _mm512_dpwssd_epi32
+#define ASM_DPWSSD   "vpdpwssd"
 
 SIMD_INLINE __m256i load_half(const void *p)
 {

@@ -9,7 +9,8 @@
  *   MM_BCAST_128      the intrinsic that repeats 16 bytes
  *   load_half, load_quarter  as many bytes as V_LANES 16-bit or 8-bit numbers have
  *   load_rows(p, stride, r)  16 bytes of every fourth row, from row r on
- *   dpwssd            with V_DOT32: the dot instruction of 16-bit pairs
+ *   MM_DPWSSD, ASM_DPWSSD  with V_DOT32: the dot instruction of 16-bit pairs, as an
+ *                     intrinsic and in assembly
  */
 #ifndef SLM_KERNELS_SIMD_VEC_X86_H
 #define SLM_KERNELS_SIMD_VEC_X86_H
@@ -218,6 +219,19 @@ SIMD_INLINE vi v_choose_byte(vi four, __m128i choose, int i)
 }
 
 #if V_DOT32
+/* sum + the products of 16-bit pairs. In a chain of them clang would multiply and add
+ * apart: that shortens the chain, but other chains fill the time, and it takes two
+ * instructions. */
+SIMD_INLINE vi dpwssd(vi sum, vi a, vi b)
+{
+#ifdef __clang__
+    __asm__(ASM_DPWSSD " %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+    return sum;
+#else
+    return MM_DPWSSD(sum, a, b);
+#endif
+}
+
 SIMD_INLINE vi v_dot_sum(vi part)
 {
     return part;

@@ -99,8 +99,8 @@ SIMD_INLINE void x16_prefetch_line(const void *p, enum kern_prefetch_hint hint)
                      "jmp 2b\n\t"
                      ".previous"
                      :
-                     : "m"(*(const char *)p), "rm"(hint), "i"(KERN_PREFETCH_T0),
-                       "i"(KERN_PREFETCH_T1)
+                     : "m"(*(const char *)p), SIMD_REGISTER_OR_MEMORY(hint),
+                       "i"(KERN_PREFETCH_T0), "i"(KERN_PREFETCH_T1)
                      : "cc");
 #else
     SIMD_OPAQUE_ADDRESS(hint);
@@ -135,26 +135,26 @@ struct x16_layout {
 };
 
 /* Block scale h of one block, from its first. */
-SIMD_INLINE const uint8_t *x16_scale_of(const struct x16_layout l,
+SIMD_INLINE const uint8_t *x16_scale_of(const struct x16_layout *l,
                                         const uint8_t *block_scales, size_t h)
 {
-    return block_scales + X16_ROWS * l.scale_bytes * h;
+    return block_scales + X16_ROWS * l->scale_bytes * h;
 }
 
 /* Bytes of one block's body, of its block scales, in a panel. */
-SIMD_INLINE size_t x16_body_bytes(const struct x16_layout l)
+SIMD_INLINE size_t x16_body_bytes(const struct x16_layout *l)
 {
-    return X16_ROWS * l.body_bytes;
+    return X16_ROWS * l->body_bytes;
 }
 
-SIMD_INLINE size_t x16_scale_bytes(const struct x16_layout l)
+SIMD_INLINE size_t x16_scale_bytes(const struct x16_layout *l)
 {
-    return X16_ROWS * l.scale_bytes * l.n_scales;
+    return X16_ROWS * l->scale_bytes * l->n_scales;
 }
 
-SIMD_INLINE size_t x16_place(const struct x16_layout l, size_t j)
+SIMD_INLINE size_t x16_place(const struct x16_layout *l, size_t j)
 {
-    return l.place != NULL ? l.place(j) : j;
+    return l->place != NULL ? l->place(j) : j;
 }
 
 /* p, opaque to the compiler ("steering the compiler" in simd.h): if it knew how p was
@@ -166,14 +166,14 @@ SIMD_INLINE const uint8_t *x16_forget(const uint8_t *p)
 }
 
 /* Block b of n_blocks in a panel. */
-SIMD_INLINE const uint8_t *x16_body_of(const struct x16_layout l, const uint8_t *panel,
+SIMD_INLINE const uint8_t *x16_body_of(const struct x16_layout *l, const uint8_t *panel,
                                        size_t n_blocks, size_t b)
 {
     return x16_forget(
         panel + kern_panel_body_at(x16_body_bytes(l), x16_scale_bytes(l), n_blocks, b));
 }
 
-SIMD_INLINE const uint8_t *x16_scales_of(const struct x16_layout l,
+SIMD_INLINE const uint8_t *x16_scales_of(const struct x16_layout *l,
                                          const uint8_t *panel, size_t b)
 {
     return x16_forget(panel +
@@ -195,18 +195,18 @@ SIMD_INLINE struct x16_rows x16_rows(const void *w, size_t w_stride, size_t i,
 }
 
 /* The blocks at `at` of sixteen rows. */
-SIMD_INLINE void x16_interleave_full(const struct x16_layout l, const uint8_t *at,
+SIMD_INLINE void x16_interleave_full(const struct x16_layout *l, const uint8_t *at,
                                      size_t stride, uint8_t *body,
                                      uint8_t *block_scales)
 {
     for (size_t s = 0; s < X16_SLICES; s++) {
-        const uint8_t *rows = at + s * V_LANES * stride + l.body_at;
+        const uint8_t *rows = at + s * V_LANES * stride + l->body_at;
         uint8_t *to = body + s * X16_SLICE_BYTES;
 
         SIMD_UNROLL
-        for (size_t j = 0; j < l.body_bytes; j += 16) {
+        for (size_t j = 0; j < l->body_bytes; j += 16) {
             /* the last 16 bytes may overlap those before */
-            const size_t from = j + 16 <= l.body_bytes ? j : l.body_bytes - 16;
+            const size_t from = j + 16 <= l->body_bytes ? j : l->body_bytes - 16;
             vi v[4];
 
             v_rows_16(rows + from, stride, v);
@@ -215,18 +215,18 @@ SIMD_INLINE void x16_interleave_full(const struct x16_layout l, const uint8_t *a
                 v_store(to + 64 * x16_place(l, from / 4 + i), v[i]);
         }
     }
-    for (size_t h = 0; h < l.n_scales; h++) {
-        const uint8_t *rows = at + l.scale_at[h];
+    for (size_t h = 0; h < l->n_scales; h++) {
+        const uint8_t *rows = at + l->scale_at[h];
 
         SIMD_UNROLL
         for (size_t r = 0; r < X16_ROWS; r++)
-            memcpy(block_scales + (h * X16_ROWS + r) * l.scale_bytes, rows + r * stride,
-                   l.scale_bytes);
+            memcpy(block_scales + (h * X16_ROWS + r) * l->scale_bytes,
+                   rows + r * stride, l->scale_bytes);
     }
 }
 
 /* The same where rows may be missing: the last one takes their places. */
-SIMD_INLINE void x16_interleave(const struct x16_layout l, const struct x16_rows rows,
+SIMD_INLINE void x16_interleave(const struct x16_layout *l, const struct x16_rows rows,
                                 size_t at, uint8_t *body, uint8_t *block_scales)
 {
     const uint8_t *blocks = rows.first + at;
@@ -236,42 +236,42 @@ SIMD_INLINE void x16_interleave(const struct x16_layout l, const struct x16_rows
     if (rows.n < X16_ROWS) {
         for (size_t r = 0; r < X16_ROWS; r++)
             memcpy(copy[r], blocks + (r < rows.n ? r : rows.n - 1) * stride,
-                   l.block_bytes);
+                   l->block_bytes);
         blocks = copy[0];
         stride = sizeof(copy[0]);
     }
     x16_interleave_full(l, blocks, stride, body, block_scales);
 }
 
-SIMD_INLINE void x16_pack(const struct x16_layout l, size_t n_blocks, const void *rows,
+SIMD_INLINE void x16_pack(const struct x16_layout *l, size_t n_blocks, const void *rows,
                           size_t w_stride, void *panel)
 {
     uint8_t *at = panel;
 
     for (size_t b = 0; b < n_blocks; b++)
         x16_interleave_full(
-            l, (const uint8_t *)rows + b * l.block_bytes, w_stride,
+            l, (const uint8_t *)rows + b * l->block_bytes, w_stride,
             at + kern_panel_body_at(x16_body_bytes(l), x16_scale_bytes(l), n_blocks, b),
             at + kern_panel_scales_at(x16_body_bytes(l), x16_scale_bytes(l), b));
 }
 
 /* One row of a panel as it was. */
-SIMD_INLINE void x16_unpack(const struct x16_layout l, size_t n_blocks,
+SIMD_INLINE void x16_unpack(const struct x16_layout *l, size_t n_blocks,
                             const uint8_t *panel, size_t row, uint8_t *dst)
 {
     const size_t body_bytes = x16_body_bytes(l), scale_bytes = x16_scale_bytes(l);
 
-    for (size_t b = 0; b < n_blocks; b++, dst += l.block_bytes) {
+    for (size_t b = 0; b < n_blocks; b++, dst += l->block_bytes) {
         const uint8_t *body =
             panel + kern_panel_body_at(body_bytes, scale_bytes, n_blocks, b) + 4 * row;
         const uint8_t *scales =
             panel + kern_panel_scales_at(body_bytes, scale_bytes, b);
 
-        for (size_t j = 0; j < l.body_bytes / 4; j++)
-            memcpy(dst + l.body_at + 4 * j, body + 4 * X16_ROWS * x16_place(l, j), 4);
-        for (size_t h = 0; h < l.n_scales; h++)
-            memcpy(dst + l.scale_at[h], scales + (h * X16_ROWS + row) * l.scale_bytes,
-                   l.scale_bytes);
+        for (size_t j = 0; j < l->body_bytes / 4; j++)
+            memcpy(dst + l->body_at + 4 * j, body + 4 * X16_ROWS * x16_place(l, j), 4);
+        for (size_t h = 0; h < l->n_scales; h++)
+            memcpy(dst + l->scale_at[h], scales + (h * X16_ROWS + row) * l->scale_bytes,
+                   l->scale_bytes);
     }
 }
 
@@ -293,12 +293,12 @@ struct x16_sink;
 /* Takes four weights of each row of the slice: weights 4 * four .. 4 * four + 3 of
  * the block. A format gives all of a sub-block's in ascending order, sub-blocks in
  * any. */
-typedef void x16_emit_fn(struct x16_sink *sink, int four, vi w);
+typedef void x16_emit_fn(const struct x16_sink sink, int four, vi w);
 
 /* Unpacks the weights of one block in steps; a step is no more than shares its loads.
  * body is the slice's first dword, dword j of the block is at body + 64 * j. */
 typedef void x16_weights_fn(const uint8_t *body, int step, x16_emit_fn *emit,
-                            struct x16_sink *sink);
+                            const struct x16_sink sink);
 
 /* part + the dot products of fours w with four `four` of the quants q, of which sixteen
  * at a time may be read; is_signed where V_SIGNED. */
@@ -396,7 +396,7 @@ SIMD_INLINE void x16_gemm(x16_tile_fn *tile, x16_columns_fn *prepare,
 
 /* Prefetches block b + n of a panel while block b is unpacked, or, where that is not
  * below `end`, block `first` of the panel that follows V_TILE_PANELS on. */
-SIMD_INLINE void x16_prefetch_next(const struct x16_layout l, const uint8_t *panel,
+SIMD_INLINE void x16_prefetch_next(const struct x16_layout *l, const uint8_t *panel,
                                    size_t n_blocks, size_t first, size_t end, size_t b,
                                    size_t n, enum kern_prefetch_hint hint)
 {
@@ -455,33 +455,33 @@ SIMD_INLINE struct kern_prefetch x16_prefetch_several(struct kern_prefetch prefe
     void KERN_NAME(pack, name)(size_t k, const void *rows, size_t w_stride,            \
                                void *panel)                                            \
     {                                                                                  \
-        x16_pack(format.layout, k / (block), rows, w_stride, panel);                   \
+        x16_pack(&format.layout, k / (block), rows, w_stride, panel);                  \
     }                                                                                  \
     void KERN_NAME(unpack, name)(size_t k, const void *panel, size_t row, void *dst)   \
     {                                                                                  \
-        x16_unpack(format.layout, k / (block), panel, row, dst);                       \
+        x16_unpack(&format.layout, k / (block), panel, row, dst);                      \
     }                                                                                  \
     void KERN_NAME(gemv_x16, name)(size_t n_panels, size_t k, const void *w,           \
                                    const void *x, float *y,                            \
                                    struct kern_prefetch prefetch)                      \
     {                                                                                  \
         if (prefetch.distance != 0 || !format.light)                                   \
-            panels_fn(format, 1, true, n_panels, k, w, 1, x, 0, y, 0, prefetch);       \
+            panels_fn(&format, 1, true, n_panels, k, w, 1, x, 0, y, 0, prefetch);      \
         else                                                                           \
-            panels_fn(format, 1, false, n_panels, k, w, 1, x, 0, y, 0, prefetch);      \
+            panels_fn(&format, 1, false, n_panels, k, w, 1, x, 0, y, 0, prefetch);     \
     }                                                                                  \
     static SIMD_NOINLINE void KERN_NAME(columns, name)(                                \
         size_t k, size_t from, size_t to, size_t n_cols, const char *x,                \
         size_t x_stride, struct x16_column *out)                                       \
     {                                                                                  \
-        columns_fn(format, k, from, to, n_cols, x, x_stride, out);                     \
+        columns_fn(&format, k, from, to, n_cols, x, x_stride, out);                    \
     }                                                                                  \
     static SIMD_NOINLINE void KERN_NAME(tile, name)(                                   \
         const uint8_t *panel, const struct x16_rows *rows, size_t k, size_t from,      \
         size_t to, size_t n_cols, const struct x16_column *columns, float *y,          \
         size_t y_stride, size_t n_rows, struct kern_prefetch prefetch)                 \
     {                                                                                  \
-        tile_fn(format, panel, rows, k, from, to, n_cols, columns, y, y_stride,        \
+        tile_fn(&format, panel, rows, k, from, to, n_cols, columns, y, y_stride,       \
                 n_rows, prefetch);                                                     \
     }                                                                                  \
     void KERN_NAME(gemm_x16, name)(                                                    \
@@ -491,7 +491,7 @@ SIMD_INLINE struct kern_prefetch x16_prefetch_several(struct kern_prefetch prefe
         if (n_cols == 1)                                                               \
             KERN_NAME(gemv_x16, name)(n_panels, k, w, x, y, prefetch);                 \
         else if (V_FEW_COLS > 1 && n_cols <= (few_max))                                \
-            few_fn(format, n_panels, k, w, n_cols, x, x_stride, y, y_stride,           \
+            few_fn(&format, n_panels, k, w, n_cols, x, x_stride, y, y_stride,          \
                    x16_prefetch_several(prefetch));                                    \
         else                                                                           \
             x16_gemm(KERN_NAME(tile, name), KERN_NAME(columns, name),                  \
@@ -502,7 +502,7 @@ SIMD_INLINE struct kern_prefetch x16_prefetch_several(struct kern_prefetch prefe
     void KERN_NAME(gemv, name)(size_t n_rows, size_t k, const void *w,                 \
                                size_t w_stride, const void *x, float *y)               \
     {                                                                                  \
-        rows_fn(format, n_rows, k, w, w_stride, x, y);                                 \
+        rows_fn(&format, n_rows, k, w, w_stride, x, y);                                \
     }                                                                                  \
     void KERN_NAME(gemm, name)(size_t n_rows, size_t k, const void *w,                 \
                                size_t w_stride, size_t n_cols, const void *x,          \

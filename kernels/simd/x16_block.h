@@ -36,12 +36,12 @@
 
 /* At most X16_FEW columns, as many at a time as the level has registers for; the second
  * time weights are read from a cache, interleaved panels after one another. */
-SIMD_INLINE void x16_block_few_cols(const struct x16_block_format f, size_t n_panels,
+SIMD_INLINE void x16_block_few_cols(const struct x16_block_format *f, size_t n_panels,
                                     size_t k, const uint8_t *w, size_t n_cols,
                                     const char *x, size_t x_stride, float *y,
                                     size_t y_stride, struct kern_prefetch prefetch)
 {
-    const size_t panel_bytes = X16_ROWS * (k / X16_BLOCK) * f.layout.block_bytes;
+    const size_t panel_bytes = X16_ROWS * (k / X16_BLOCK) * f->layout.block_bytes;
     const struct kern_prefetch again = {0, prefetch.hint, prefetch.n_panels};
 
     for (size_t p = 0, at_once; p < n_panels; p += at_once) {

@@ -27,12 +27,17 @@ struct x16_block_at {
     const int32_t *start;
 };
 
+struct x16_sums {
+    vi part[X16_STRANDS][X16_FEW][2], sum[X16_STRANDS][X16_FEW];
+    vi last; /* product */
+};
+
+/* Passed by value: "constants that fold" in simd.h. */
 struct x16_sink {
     int n_cols, run, is_signed, strand;
     const int8_t *q; /* of the first column; X16_BATCH blocks are each */
     bool wide;
-    vi part[X16_STRANDS][X16_FEW][2], sum[X16_STRANDS][X16_FEW];
-    vi last;  /* product */
+    struct x16_sums *to;
     vi *tile; /* or weights are kept here */
 };
 
@@ -42,32 +47,28 @@ struct x16_sink {
 
 /* Both halves of a block come in ascending order, interleaved or one after the other.
  */
-SIMD_INLINE void x16_block_emit(struct x16_sink *sink, int four, vi w)
+SIMD_INLINE void x16_block_emit(const struct x16_sink sink, int four, vi w)
 {
-    const int t = sink->strand;
-    const bool high = sink->wide && four >= 4;
-    const int run = high ? 4 : sink->run, half = run == 8 ? 0 : four / 4;
+    const int t = sink.strand;
+    const bool high = sink.wide && four >= 4;
+    const int run = high ? 4 : sink.run, half = run == 8 ? 0 : four / 4;
+    struct x16_sums *to = sink.to;
 
     SIMD_UNROLL
-    for (int c = 0; c < sink->n_cols; c++) {
-        const int8_t *q = sink->q + X16_BATCH * X16_BLOCK * c;
+    for (int c = 0; c < sink.n_cols; c++) {
+        const int8_t *q = sink.q + X16_BATCH * X16_BLOCK * c;
+        vi *sum = &to->sum[t][c], *part = &to->part[t][c][half];
 
         if (V_DOT32 && !high) {
-            sink->sum[t][c] = x16_dot(sink->sum[t][c], w, q, four, sink->is_signed);
-            sink->last = sink->sum[t][c];
+            to->last = *sum = x16_dot(*sum, w, q, four, sink.is_signed);
             continue;
         }
-        if (four % run == 0)
-            sink->part[t][c][half] = v_zero();
-        sink->part[t][c][half] =
-            x16_dot(sink->part[t][c][half], w, q, four, sink->is_signed);
-        sink->last = sink->part[t][c][half];
+        to->last = *part =
+            x16_dot(four % run == 0 ? v_zero() : *part, w, q, four, sink.is_signed);
         if (high && four == 7)
-            sink->sum[t][c] =
-                v_add32(sink->sum[t][c], v_sra32(sink->part[t][c][half], 4));
+            *sum = v_add32(*sum, v_sra32(*part, 4));
         if (!high && (four + 1) % run == 0)
-            sink->sum[t][c] =
-                v_add32(sink->sum[t][c], v_dot_sum(sink->part[t][c][half]));
+            *sum = v_add32(*sum, v_dot_sum(*part));
     }
 }
 
@@ -82,31 +83,31 @@ struct x16_later {
 /* acc[slice][c] += one block of n_s slices times n columns. Wide weights cost every
  * column two instructions, others four for all columns. Lines are prefetched step
  * by step, each behind the products of the step before: see x16_prefetch_later(). */
-SIMD_INLINE void x16_block_step(const struct x16_block_format f, const int n_s,
+SIMD_INLINE void x16_block_step(const struct x16_block_format *f, const int n_s,
                                 const int n, const uint8_t *const *body,
                                 const uint8_t *const *block_scales,
                                 struct x16_block_at at, struct x16_later later,
                                 vf (*acc)[X16_FEW])
 {
     const size_t lines = later.end - later.first;
-    struct x16_sink sink;
+    struct x16_sums sums;
+    struct x16_sink sink = {.n_cols = n,
+                            .run = X16_BLOCK_RUN(f->max),
+                            .is_signed = f->is_signed,
+                            .q = at.q,
+                            .wide = V_WIDE && f->wide != NULL && n <= 2,
+                            .to = &sums};
 
     SIMD_UNROLL
     for (int t = 0; t < n_s; t++)
         SIMD_UNROLL
     for (int c = 0; c < n; c++)
-        sink.sum[t][c] = f.bias != 0 ? v_bcast_4(at.start + X16_BATCH * c) : v_zero();
+        sums.sum[t][c] = f->bias != 0 ? v_bcast_4(at.start + X16_BATCH * c) : v_zero();
     SIMD_UNROLL
-    for (int step = 0; step < f.steps; step++) {
-        const size_t from = lines * (size_t)step / (size_t)f.steps;
-        const size_t to = lines * (size_t)(step + 1) / (size_t)f.steps;
+    for (int step = 0; step < f->steps; step++) {
+        const size_t from = lines * (size_t)step / (size_t)f->steps;
+        const size_t to = lines * (size_t)(step + 1) / (size_t)f->steps;
 
-        /* In every step: after some dozens of stores GCC no longer knows a constant. */
-        sink.n_cols = n;
-        sink.run = X16_BLOCK_RUN(f.max);
-        sink.is_signed = f.is_signed;
-        sink.wide = V_WIDE && f.wide != NULL && n <= 2;
-        sink.q = at.q;
         if (from < to)
             x16_prefetch_lines(later.at, 64 * (ptrdiff_t)(later.first + from),
                                64 * (to - from), later.hint);
@@ -114,31 +115,31 @@ SIMD_INLINE void x16_block_step(const struct x16_block_format f, const int n_s,
         for (int t = 0; t < n_s; t++) {
             sink.strand = t;
             if (sink.wide)
-                f.wide(body[t], step, x16_block_emit, &sink);
+                f->wide(body[t], step, x16_block_emit, sink);
             else
-                f.weights(body[t], step, x16_block_emit, &sink);
+                f->weights(body[t], step, x16_block_emit, sink);
         }
         if (lines != 0)
-            later.at = v_after(later.at, sink.last);
+            later.at = v_after(later.at, sums.last);
     }
     SIMD_UNROLL
     for (int t = 0; t < n_s; t++) {
         vf d, m;
 
-        f.scales(body[t], block_scales[t], &d, &m);
+        f->scales(body[t], block_scales[t], &d, &m);
         SIMD_UNROLL
         for (int c = 0; c < n; c++) {
             const vf dx = v_set1_f(at.d[X16_BATCH * c]);
 
-            acc[t][c] = v_fma(v_mul(v_to_float(sink.sum[t][c]), dx), d, acc[t][c]);
-            if (f.has_m)
+            acc[t][c] = v_fma(v_mul(v_to_float(sums.sum[t][c]), dx), d, acc[t][c]);
+            if (f->has_m)
                 acc[t][c] = v_fma(m, v_set1_f(at.s[X16_BATCH * c]), acc[t][c]);
         }
     }
 }
 
 /* The slices of one block, X16_AT_ONCE at a time. */
-SIMD_INLINE void x16_block_slices(const struct x16_block_format f, const int n,
+SIMD_INLINE void x16_block_slices(const struct x16_block_format *f, const int n,
                                   const uint8_t *body, const uint8_t *block_scales,
                                   struct x16_block_at at, struct x16_later later,
                                   vf (*acc)[X16_FEW])
@@ -154,7 +155,7 @@ SIMD_INLINE void x16_block_slices(const struct x16_block_format f, const int n,
             const size_t slice = (size_t)(s + t);
 
             bodies[t] = body + slice * X16_SLICE_BYTES;
-            slice_scales[t] = block_scales + slice * V_LANES * f.layout.scale_bytes;
+            slice_scales[t] = block_scales + slice * V_LANES * f->layout.scale_bytes;
         }
         x16_block_step(f, X16_AT_ONCE, n, bodies, slice_scales, at,
                        s == 0 ? later : nothing, acc + s);
@@ -170,13 +171,13 @@ SIMD_INLINE struct x16_block_at x16_block_next(struct x16_block_at at, size_t i)
 
 /* A group of blocks, block scales at `w` and bodies behind them, times one column. Each
  * block prefetches its part of the lines that are to be used later. */
-SIMD_INLINE void x16_block_group(const struct x16_block_format f, const bool prefetches,
-                                 const uint8_t *w, struct x16_block_at at,
-                                 size_t offset, enum kern_prefetch_hint hint,
-                                 vf (*acc)[X16_FEW])
+SIMD_INLINE void x16_block_group(const struct x16_block_format *f,
+                                 const bool prefetches, const uint8_t *w,
+                                 struct x16_block_at at, size_t offset,
+                                 enum kern_prefetch_hint hint, vf (*acc)[X16_FEW])
 {
-    const size_t body_bytes = x16_body_bytes(f.layout);
-    const size_t scale_bytes = x16_scale_bytes(f.layout);
+    const size_t body_bytes = x16_body_bytes(&f->layout);
+    const size_t scale_bytes = x16_scale_bytes(&f->layout);
     const size_t n = kern_panel_group(scale_bytes);
     const size_t lines = prefetches ? (n * (body_bytes + scale_bytes) + 63) / 64 : 0;
     const uint8_t *block_scales = w, *body = x16_forget(w + n * scale_bytes);
@@ -195,20 +196,20 @@ SIMD_INLINE void x16_block_group(const struct x16_block_format f, const bool pre
 /* ---- a few columns' batch -------------------------------------------------------- */
 
 /* n blocks from b on of column c, to its places from i on. */
-SIMD_INLINE void x16_block_some(const struct x16_block_format f, const char *x,
+SIMD_INLINE void x16_block_some(const struct x16_block_format *f, const char *x,
                                 size_t k, size_t b, size_t n, size_t c, size_t i,
                                 struct x16_block_columns *to)
 {
     memcpy(to->q[c] + X16_BLOCK * i, act_q(x) + X16_BLOCK * b, X16_BLOCK * n);
     memcpy(to->d[c] + i, act_q8_32_d(x, k) + b, n * sizeof(float));
-    if (f.has_m)
+    if (f->has_m)
         memcpy(to->s[c] + i, act_q8_32_s(x, k) + b, n * sizeof(float));
     x16_block_starts(f, x, k, b, n, to->start[c] + i);
 }
 
 /* n blocks from b on of column c. What is copied has a constant size: a full batch is a
  * dozen instructions, half of one is a block_scales of attention. */
-SIMD_INLINE void x16_block_column(const struct x16_block_format f, const char *x,
+SIMD_INLINE void x16_block_column(const struct x16_block_format *f, const char *x,
                                   size_t k, size_t b, size_t n, size_t c,
                                   struct x16_block_columns *to)
 {
@@ -226,7 +227,7 @@ SIMD_INLINE void x16_block_column(const struct x16_block_format f, const char *x
 
 /* Where n_blocks blocks from b on of n columns are: one column's where they lie, but
  * for the starts, more copied. */
-SIMD_INLINE struct x16_block_at x16_block_batch(const struct x16_block_format f,
+SIMD_INLINE struct x16_block_at x16_block_batch(const struct x16_block_format *f,
                                                 const int n, const char *const *x,
                                                 size_t k, size_t b, size_t n_blocks,
                                                 struct x16_block_columns *to)
@@ -259,15 +260,15 @@ SIMD_INLINE struct x16_block_at x16_block_forget(struct x16_block_at at)
  * blocks are found by adding constants. prefetches: whether one column prefetches.
  * Several columns always do, with a distance of 0 what they are about to use: beside
  * their products that does no harm, and it saves a second copy of the code. */
-SIMD_INLINE void x16_block_interleaved(const struct x16_block_format f, const int n,
+SIMD_INLINE void x16_block_interleaved(const struct x16_block_format *f, const int n,
                                        const bool prefetches, size_t n_panels, size_t k,
                                        const uint8_t *w, size_t n_cols,
                                        const char *const *x, float *y, size_t y_stride,
                                        struct kern_prefetch prefetch)
 {
     const size_t n_blocks = k / X16_BLOCK;
-    const size_t body_bytes = x16_body_bytes(f.layout);
-    const size_t scale_bytes = x16_scale_bytes(f.layout);
+    const size_t body_bytes = x16_body_bytes(&f->layout);
+    const size_t scale_bytes = x16_scale_bytes(&f->layout);
     const size_t panel_bytes = n_blocks * (body_bytes + scale_bytes);
     const size_t group = kern_panel_group(scale_bytes);
     vf acc[X16_INTERLEAVED][X16_SLICES][X16_FEW];
@@ -339,13 +340,13 @@ SIMD_INLINE void x16_block_interleaved(const struct x16_block_format f, const in
 }
 
 /* Panels times n columns; where n_cols is less, the last one is done again. */
-SIMD_INLINE void x16_block_few(const struct x16_block_format f, const int n,
+SIMD_INLINE void x16_block_few(const struct x16_block_format *f, const int n,
                                const bool prefetches, size_t n_panels, size_t k,
                                const uint8_t *w, size_t n_cols, const char *x,
                                size_t x_stride, float *y, size_t y_stride,
                                struct kern_prefetch prefetch)
 {
-    const size_t panel_bytes = X16_ROWS * (k / X16_BLOCK) * f.layout.block_bytes;
+    const size_t panel_bytes = X16_ROWS * (k / X16_BLOCK) * f->layout.block_bytes;
     const char *column_at[X16_FEW];
 
     SIMD_UNROLL
@@ -359,7 +360,7 @@ SIMD_INLINE void x16_block_few(const struct x16_block_format f, const int n,
 }
 
 /* Rows in file order, one column, X16_BATCH blocks at a time through the stack. */
-SIMD_INLINE void x16_block_rows(const struct x16_block_format f, size_t n_rows,
+SIMD_INLINE void x16_block_rows(const struct x16_block_format *f, size_t n_rows,
                                 size_t k, const void *w, size_t w_stride, const char *x,
                                 float *y)
 {
@@ -368,7 +369,7 @@ SIMD_INLINE void x16_block_rows(const struct x16_block_format f, size_t n_rows,
     uint8_t block_scales[X16_BATCH * 4 * X16_ROWS] __attribute__((aligned(64)));
 
 #if V_BLOCK_ROWS
-    if (f.row != X16_ROW_NONE) {
+    if (f->row != X16_ROW_NONE) {
         block_rows_gemv(f, n_rows, k, w, w_stride, x, y);
         return;
     }
@@ -386,18 +387,18 @@ SIMD_INLINE void x16_block_rows(const struct x16_block_format f, size_t n_rows,
             int32_t start[X16_BATCH];
 
             for (size_t r = 0; r < X16_ROWS; r++)
-                prefetch_lines(rows.first + r * w_stride + from * f.layout.block_bytes,
+                prefetch_lines(rows.first + r * w_stride + from * f->layout.block_bytes,
                                (ptrdiff_t)(X16_ROWS * w_stride),
-                               X16_BATCH * f.layout.block_bytes);
+                               X16_BATCH * f->layout.block_bytes);
             for (size_t j = 0; j < in_batch; j++)
-                x16_interleave(f.layout, rows, (from + j) * f.layout.block_bytes,
-                               body + j * x16_body_bytes(f.layout),
-                               block_scales + j * x16_scale_bytes(f.layout));
+                x16_interleave(&f->layout, rows, (from + j) * f->layout.block_bytes,
+                               body + j * x16_body_bytes(&f->layout),
+                               block_scales + j * x16_scale_bytes(&f->layout));
             x16_block_starts(f, x, k, from, in_batch, start);
             for (size_t j = 0; j < in_batch; j++)
                 x16_block_slices(
-                    f, 1, body + j * x16_body_bytes(f.layout),
-                    block_scales + j * x16_scale_bytes(f.layout),
+                    f, 1, body + j * x16_body_bytes(&f->layout),
+                    block_scales + j * x16_scale_bytes(&f->layout),
                     (struct x16_block_at){act_q(x) + X16_BLOCK * (from + j),
                                           act_q8_32_d(x, k) + from + j,
                                           act_q8_32_s(x, k) + from + j, start + j},

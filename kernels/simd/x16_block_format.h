@@ -43,23 +43,23 @@ struct x16_block_format {
 };
 
 /* start[i] = -bias * sum(x) of blocks b to b + n - 1. */
-SIMD_INLINE void x16_block_starts(const struct x16_block_format f, const char *x,
+SIMD_INLINE void x16_block_starts(const struct x16_block_format *f, const char *x,
                                   size_t k, size_t b, size_t n, int32_t *start)
 {
     const int32_t *sums = act_q8_32_sums(x, k) + b;
 
-    if (f.bias == 0)
+    if (f->bias == 0)
         return;
     if (n == X16_BATCH) {
         typedef int32_t batch __attribute__((vector_size(4 * X16_BATCH)));
         batch of; /* spelled out: GCC makes eight insertions of a loop */
 
         memcpy(&of, sums, sizeof(of));
-        of *= -f.bias;
+        of *= -f->bias;
         memcpy(start, &of, sizeof(of));
     } else {
         for (size_t i = 0; i < n; i++)
-            start[i] = -f.bias * sums[i];
+            start[i] = -f->bias * sums[i];
     }
 }
 

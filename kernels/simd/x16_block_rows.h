@@ -44,14 +44,14 @@ SIMD_INLINE __m256i block_rows_fifth(__m256i nibbles, const uint8_t *qh)
 }
 
 /* A block's 32 weights as x16_dot() takes them. */
-SIMD_INLINE __m256i block_rows_weights(const struct x16_block_format f,
+SIMD_INLINE __m256i block_rows_weights(const struct x16_block_format *f,
                                        const uint8_t *body)
 {
     const __m256i shifts = _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4);
-    const bool five = f.row == X16_ROW_FIVE;
+    const bool five = f->row == X16_ROW_FIVE;
     __m256i w;
 
-    if (f.row == X16_ROW_BYTES) {
+    if (f->row == X16_ROW_BYTES) {
         w = load_256(body);
         return V_SIGNED ? w : _mm256_xor_si256(w, _mm256_set1_epi8(-128));
     }
@@ -63,9 +63,9 @@ SIMD_INLINE __m256i block_rows_weights(const struct x16_block_format f,
 /* What the bias adds to every sum of products; in pairs of 16-bit sums where there is
  * no dot instruction. Taken off lane by lane, or lanes would be large and their sum
  * small. */
-SIMD_INLINE __m256i block_rows_bias(const struct x16_block_format f, __m256i x)
+SIMD_INLINE __m256i block_rows_bias(const struct x16_block_format *f, __m256i x)
 {
-    const __m256i bias = _mm256_set1_epi8((char)f.bias);
+    const __m256i bias = _mm256_set1_epi8((char)f->bias);
 
 #if V_DOT32
     return dpbusd_256(_mm256_setzero_si256(), bias, x);
@@ -75,21 +75,21 @@ SIMD_INLINE __m256i block_rows_bias(const struct x16_block_format f, __m256i x)
 }
 
 /* Eight sums of four products, less the bias's. */
-SIMD_INLINE __m256i block_rows_dot(const struct x16_block_format f, __m256i less,
+SIMD_INLINE __m256i block_rows_dot(const struct x16_block_format *f, __m256i less,
                                    __m256i w, __m256i x)
 {
 #if V_DOT32
-    if (f.bias == 0)
+    if (f->bias == 0)
         return dpbusd_256(_mm256_setzero_si256(), w, x);
     return dpbusd_256(_mm256_sub_epi32(_mm256_setzero_si256(), less), w, x);
 #else
     __m256i pairs;
 
-    if (f.is_signed)
+    if (f->is_signed)
         pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
     else
         pairs = _mm256_maddubs_epi16(w, x);
-    if (f.bias != 0)
+    if (f->bias != 0)
         pairs = _mm256_sub_epi16(pairs, less);
     return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
 #endif
@@ -98,7 +98,7 @@ SIMD_INLINE __m256i block_rows_dot(const struct x16_block_format f, __m256i less
 /* The block scales of n blocks of one row: scale = d * dx; returns the sum of m * s.
  * The 16 bytes from the first scale on lie within its block; behind block n the last
  * one is read. */
-SIMD_INLINE __m256 block_rows_scales(const struct x16_block_format f, size_t n,
+SIMD_INLINE __m256 block_rows_scales(const struct x16_block_format *f, size_t n,
                                      const uint8_t *block, const float *dx,
                                      const float *s, float *scale)
 {
@@ -111,8 +111,8 @@ SIMD_INLINE __m256 block_rows_scales(const struct x16_block_format f, size_t n,
                      b = 2 * i + 1 < n ? 2 * i + 1 : n - 1;
 
         two[i] = _mm_unpacklo_epi16(
-            load_128(block + a * f.layout.block_bytes + f.layout.scale_at[0]),
-            load_128(block + b * f.layout.block_bytes + f.layout.scale_at[0]));
+            load_128(block + a * f->layout.block_bytes + f->layout.scale_at[0]),
+            load_128(block + b * f->layout.block_bytes + f->layout.scale_at[0]));
     }
     SIMD_UNROLL
     for (size_t i = 0; i < 4; i++) /* d d d d m m m m */
@@ -124,14 +124,14 @@ SIMD_INLINE __m256 block_rows_scales(const struct x16_block_format f, size_t n,
 
         _mm256_storeu_ps(scale + 8 * i, _mm256_mul_ps(_mm256_cvtph_ps(d),
                                                       _mm256_loadu_ps(dx + 8 * i)));
-        if (f.has_m)
+        if (f->has_m)
             sum = _mm256_fmadd_ps(_mm256_cvtph_ps(m), _mm256_loadu_ps(s + 8 * i), sum);
     }
     return sum;
 }
 
 /* acc[r] += n blocks of four rows from block b on; n <= ROWS_BATCH. */
-SIMD_INLINE void block_rows_step(const struct x16_block_format f, size_t n,
+SIMD_INLINE void block_rows_step(const struct x16_block_format *f, size_t n,
                                  const uint8_t *const *row, const char *x, size_t k,
                                  size_t b, __m256 *acc)
 {
@@ -145,18 +145,18 @@ SIMD_INLINE void block_rows_step(const struct x16_block_format f, size_t n,
     }
     SIMD_UNROLL
     for (size_t r = 0; r < ROWS_AT_ONCE; r++) {
-        const __m256 more =
-            block_rows_scales(f, n, row[r] + b * f.layout.block_bytes, dx, s, scale[r]);
+        const __m256 more = block_rows_scales(f, n, row[r] + b * f->layout.block_bytes,
+                                              dx, s, scale[r]);
 
-        if (f.has_m)
+        if (f->has_m)
             acc[r] = _mm256_add_ps(acc[r], more);
     }
     SIMD_IN_MEMORY(scale);
     for (size_t i = 0; i < n; i++) {
-        const size_t at = (b + i) * f.layout.block_bytes + f.layout.body_at;
+        const size_t at = (b + i) * f->layout.block_bytes + f->layout.body_at;
         const __m256i xq = load_256(act_q(x) + X16_BLOCK * (b + i));
         const __m256i less =
-            f.bias == 0 ? _mm256_setzero_si256() : block_rows_bias(f, xq);
+            f->bias == 0 ? _mm256_setzero_si256() : block_rows_bias(f, xq);
 
         SIMD_UNROLL
         for (size_t r = 0; r < ROWS_AT_ONCE; r++) {
@@ -179,7 +179,7 @@ SIMD_INLINE __m128 block_rows_sums(const __m256 acc[ROWS_AT_ONCE])
 }
 
 /* Rows that are used next lie four rows on: their lines are prefetched meanwhile. */
-SIMD_INLINE void block_rows_gemv(const struct x16_block_format f, size_t n_rows,
+SIMD_INLINE void block_rows_gemv(const struct x16_block_format *f, size_t n_rows,
                                  size_t k, const void *w, size_t w_stride,
                                  const char *x, float *y)
 {
@@ -200,9 +200,9 @@ SIMD_INLINE void block_rows_gemv(const struct x16_block_format f, size_t n_rows,
         for (; b + ROWS_BATCH <= n_blocks; b += ROWS_BATCH) {
             SIMD_UNROLL
             for (size_t r = 0; r < ROWS_AT_ONCE; r++)
-                prefetch_lines(row[r] + b * f.layout.block_bytes,
+                prefetch_lines(row[r] + b * f->layout.block_bytes,
                                (ptrdiff_t)(ROWS_AT_ONCE * w_stride),
-                               ROWS_BATCH * f.layout.block_bytes);
+                               ROWS_BATCH * f->layout.block_bytes);
             block_rows_step(f, ROWS_BATCH, row, x, k, b, acc);
         }
         if (b < n_blocks)

@@ -16,14 +16,14 @@ struct x16_block_tile {
     vf d[X16_BATCH][X16_HALVES], m[X16_BATCH][X16_HALVES];
 };
 
-SIMD_INLINE void x16_tile_emit(struct x16_sink *sink, int four, vi w)
+SIMD_INLINE void x16_tile_emit(const struct x16_sink sink, int four, vi w)
 {
-    x16_tile_put(sink->tile, four, w);
+    x16_tile_put(sink.tile, four, w);
 }
 
 #if !V_PAIRS
 /* acc[p][c] += n_tiled blocks of V_TILE_PANELS tiles times n columns. */
-SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
+SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format *f,
                                         const struct x16_block_tile *tile,
                                         size_t n_tiled, const int n,
                                         const struct x16_column *column,
@@ -39,7 +39,7 @@ SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
     for (size_t i = 0; i < n_tiled; i++) {
         vi dot[V_TILE_PANELS][8];
 #if V_TILE_PANELS == 1
-        const int run = X16_BLOCK_RUN(f.max);
+        const int run = X16_BLOCK_RUN(f->max);
         vi part[8];
 #endif
 
@@ -47,7 +47,7 @@ SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
         for (int p = 0; p < V_TILE_PANELS; p++)
             SIMD_UNROLL
         for (int c = 0; c < n; c++)
-            dot[p][c] = f.bias != 0 ? v_bcast_4(&column[c].start[i]) : v_zero();
+            dot[p][c] = f->bias != 0 ? v_bcast_4(&column[c].start[i]) : v_zero();
         SIMD_UNROLL
         for (int t = 0; t < 8; t++) {
             SIMD_UNROLL
@@ -62,12 +62,12 @@ SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
                     dot[p][c] = v_dot_x(dot[p][c], tile[p].w[i][t], xs);
 #else
                 if (V_DOT32) {
-                    dot[0][c] = x16_dot(dot[0][c], tile->w[i][t], at, t, f.is_signed);
+                    dot[0][c] = x16_dot(dot[0][c], tile->w[i][t], at, t, f->is_signed);
                     continue;
                 }
                 if (t % run == 0)
                     part[c] = v_zero();
-                part[c] = x16_dot(part[c], tile->w[i][t], at, t, f.is_signed);
+                part[c] = x16_dot(part[c], tile->w[i][t], at, t, f->is_signed);
                 if ((t + 1) % run == 0)
                     dot[0][c] = v_add32(dot[0][c], v_dot_sum(part[c]));
 #endif
@@ -79,7 +79,7 @@ SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
         for (int c = 0; c < n; c++) {
             sum[p][c] = v_fma(v_mul(v_to_float(dot[p][c]), v_set1_f(column[c].d[i])),
                               tile[p].d[i][0], sum[p][c]);
-            if (f.has_m)
+            if (f->has_m)
                 sum[p][c] = v_fma(tile[p].m[i][0], v_set1_f(column[c].s[i]), sum[p][c]);
         }
         if (V_TILE_SUMS_APART)
@@ -93,7 +93,7 @@ SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format f,
 }
 #else
 /* acc[c] += n_tiled blocks times n columns, which are at at[c]; n is even. */
-SIMD_INLINE void x16_block_tile_pairs(const struct x16_block_format f,
+SIMD_INLINE void x16_block_tile_pairs(const struct x16_block_format *f,
                                       const struct x16_block_tile *tile, size_t n_tiled,
                                       const int n, const struct x16_column *const *at,
                                       vf *acc)
@@ -115,9 +115,9 @@ SIMD_INLINE void x16_block_tile_pairs(const struct x16_block_format f,
                 q[c] = at[c]->q + X16_BLOCK * i;
             SIMD_UNROLL
             for (int p = 0; p < n / 2; p++)
-                dot[p] = f.bias != 0 ? v_pair_column_ints(&at[2 * p]->start[i],
-                                                          &at[2 * p + 1]->start[i])
-                                     : v_zero();
+                dot[p] = f->bias != 0 ? v_pair_column_ints(&at[2 * p]->start[i],
+                                                           &at[2 * p + 1]->start[i])
+                                      : v_zero();
             x16_pair_dots(dot, tile->w[i], half, X16_BLOCK / 4, n, q, 0);
             SIMD_UNROLL
             for (int p = 0; p < n / 2; p++) {
@@ -126,7 +126,7 @@ SIMD_INLINE void x16_block_tile_pairs(const struct x16_block_format f,
 
                 total[p] =
                     v_fma(v_mul(v_to_float(dot[p]), dx), tile->d[i][half], total[p]);
-                if (f.has_m)
+                if (f->has_m)
                     total[p] =
                         v_fma(tile->m[i][half],
                               v_pair_column_floats(&x0->s[i], &x1->s[i]), total[p]);
@@ -148,7 +148,7 @@ SIMD_INLINE void x16_block_tile_pairs(const struct x16_block_format f,
 #endif
 
 /* acc[p][c] += n_tiled blocks of V_TILE_PANELS tiles times n_cols columns. */
-SIMD_INLINE void x16_block_tile_all(const struct x16_block_format f,
+SIMD_INLINE void x16_block_tile_all(const struct x16_block_format *f,
                                     const struct x16_block_tile *tile, size_t n_tiled,
                                     size_t n_cols, const struct x16_column *columns,
                                     vf (*acc)[X16_MAX_COLS])
@@ -175,18 +175,18 @@ SIMD_INLINE void x16_block_tile_all(const struct x16_block_format f,
 }
 
 /* n blocks from b on of one column. */
-SIMD_INLINE void x16_block_piece(const struct x16_block_format f, const char *x,
+SIMD_INLINE void x16_block_piece(const struct x16_block_format *f, const char *x,
                                  size_t k, size_t b, size_t n, struct x16_column *out)
 {
     memcpy(out->q, act_q(x) + X16_BLOCK * b, X16_BLOCK * n);
     memcpy(out->d, act_q8_32_d(x, k) + b, n * sizeof(float));
-    if (f.has_m)
+    if (f->has_m)
         memcpy(out->s, act_q8_32_s(x, k) + b, n * sizeof(float));
     x16_block_starts(f, x, k, b, n, out->start);
 }
 
 /* See x16_columns_fn. What is copied of a full piece has a constant size. */
-SIMD_INLINE void x16_block_prepare(const struct x16_block_format f, size_t k,
+SIMD_INLINE void x16_block_prepare(const struct x16_block_format *f, size_t k,
                                    size_t from, size_t to, size_t n_cols, const char *x,
                                    size_t x_stride, struct x16_column *out)
 {
@@ -204,17 +204,17 @@ SIMD_INLINE void x16_block_prepare(const struct x16_block_format f, size_t k,
 }
 
 /* V_TILE_PANELS panels times at most X16_MAX_COLS columns: see x16_tile_fn. */
-SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format f, const uint8_t *w,
-                                      const struct x16_rows *rows, size_t k,
-                                      size_t from, size_t to, size_t n_cols,
+SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format *f,
+                                      const uint8_t *w, const struct x16_rows *rows,
+                                      size_t k, size_t from, size_t to, size_t n_cols,
                                       const struct x16_column *columns, float *y,
                                       size_t y_stride, size_t n_rows,
                                       struct kern_prefetch prefetch)
 {
     const size_t n_blocks = k / X16_BLOCK, first = from / X16_BLOCK,
                  end = to / X16_BLOCK;
-    const size_t body_bytes = x16_body_bytes(f.layout);
-    const size_t scale_bytes = x16_scale_bytes(f.layout);
+    const size_t body_bytes = x16_body_bytes(&f->layout);
+    const size_t scale_bytes = x16_scale_bytes(&f->layout);
     const size_t panel_bytes = n_blocks * (body_bytes + scale_bytes);
     uint8_t body_buffer[V_TILE_PANELS][X16_BATCH * 2 * X16_BLOCK * X16_ROWS]
         __attribute__((aligned(64)));
@@ -234,33 +234,32 @@ SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format f, const uin
                 const size_t p = j / n_tiled, i = j % n_tiled;
                 const uint8_t *at = body_buffer[p] + i * body_bytes;
                 const uint8_t *block_scales = scale_buffer[p] + i * scale_bytes;
-                struct x16_sink sink;
+                const struct x16_sink sink = {.tile = tile[p].w[i]};
                 vf d, m;
 
                 if (rows == NULL) {
                     const uint8_t *panel =
                         w + (X16_ROWS * p < n_rows ? p * panel_bytes : 0);
 
-                    at = x16_body_of(f.layout, panel, n_blocks, b + i);
-                    block_scales = x16_scales_of(f.layout, panel, b + i);
+                    at = x16_body_of(&f->layout, panel, n_blocks, b + i);
+                    block_scales = x16_scales_of(&f->layout, panel, b + i);
                     if (prefetch.distance != 0 && s == 0)
-                        x16_prefetch_next(f.layout, panel, n_blocks, first, end, b + i,
-                                          n_tiled, prefetch.hint);
+                        x16_prefetch_next(&f->layout, panel, n_blocks, first, end,
+                                          b + i, n_tiled, prefetch.hint);
                 } else if (s == 0) {
-                    x16_interleave(f.layout, rows[p], (b + i) * f.layout.block_bytes,
+                    x16_interleave(&f->layout, rows[p], (b + i) * f->layout.block_bytes,
                                    body_buffer[p] + i * body_bytes,
                                    scale_buffer[p] + i * scale_bytes);
                 }
                 at += s * X16_SLICE_BYTES;
-                block_scales += s * V_LANES * f.layout.scale_bytes;
+                block_scales += s * V_LANES * f->layout.scale_bytes;
 
-                sink.tile = tile[p].w[i];
                 SIMD_UNROLL
-                for (int step = 0; step < f.steps; step++)
-                    f.weights(at, step, x16_tile_emit, &sink);
-                f.scales(at, block_scales, &d, &m);
+                for (int step = 0; step < f->steps; step++)
+                    f->weights(at, step, x16_tile_emit, sink);
+                f->scales(at, block_scales, &d, &m);
                 x16_tile_floats(d, tile[p].d[i]);
-                if (f.has_m)
+                if (f->has_m)
                     x16_tile_floats(m, tile[p].m[i]);
             }
             x16_block_tile_all(f, tile, n_tiled, n_cols,

@@ -9,7 +9,7 @@
 
 /* A body of four dwords. */
 SIMD_INLINE void x16_four_weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                                  struct x16_sink *sink)
+                                  const struct x16_sink sink)
 {
     const vi raw = v_load(body + 64 * step), low = v_set1_8(15);
 
@@ -19,7 +19,7 @@ SIMD_INLINE void x16_four_weights(const uint8_t *body, int step, x16_emit_fn *em
 
 /* High nibbles left where they are: times 16. */
 SIMD_INLINE void x16_four_wide(const uint8_t *body, int step, x16_emit_fn *emit,
-                               struct x16_sink *sink)
+                               const struct x16_sink sink)
 {
     const vi raw = v_keep(v_load(body + 64 * step));
 
@@ -31,7 +31,7 @@ SIMD_INLINE void x16_four_wide(const uint8_t *body, int step, x16_emit_fn *emit,
  * byte of qh has the bits of eight neighbours: it is copied to all bytes of its lane,
  * each of which selects another bit. */
 SIMD_INLINE void x16_five_weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                                  struct x16_sink *sink)
+                                  const struct x16_sink sink)
 {
     const vi low = v_set1_8(15), sixteen = v_set1_8(16);
     const vi bit = v_set1_32(step % 2 == 0 ? 0x08040201 : (int)0x80402010);

@@ -23,22 +23,22 @@
 /* Columns that are multiplied at a time, of n_cols: eight where the level has registers
  * for them, and six of formats with 16 sub-blocks, whose parts are twice as many; if
  * they are not enough, or the format is not light, four. */
-SIMD_INLINE size_t x16_super_group(const struct x16_super_format f, size_t n_cols)
+SIMD_INLINE size_t x16_super_group(const struct x16_super_format *f, size_t n_cols)
 {
-    const size_t most = f.n_subs == 8 ? 8 : 6;
+    const size_t most = f->n_subs == 8 ? 8 : 6;
 
-    return V_FEW_COLS > 4 && f.light && n_cols <= most ? most : 4;
+    return V_FEW_COLS > 4 && f->light && n_cols <= most ? most : 4;
 }
 
 /* At most X16_FEW columns, straight from the blocks, in groups; for a second group
  * weights are read from a cache, interleaved panels after one another. Of n_cols only
  * 2, 4, 6 and 8 are compiled, as each is the whole super-block unrolled. */
-SIMD_INLINE void x16_super_few_cols(const struct x16_super_format f, size_t n_panels,
+SIMD_INLINE void x16_super_few_cols(const struct x16_super_format *f, size_t n_panels,
                                     size_t k, const uint8_t *w, size_t n_cols,
                                     const char *x, size_t x_stride, float *y,
                                     size_t y_stride, struct kern_prefetch prefetch)
 {
-    const size_t panel_bytes = X16_ROWS * (k / X16_SUPER) * f.layout.block_bytes;
+    const size_t panel_bytes = X16_ROWS * (k / X16_SUPER) * f->layout.block_bytes;
     const size_t group = x16_super_group(f, n_cols);
     const struct kern_prefetch again = {0, prefetch.hint, prefetch.n_panels};
 
@@ -51,9 +51,9 @@ SIMD_INLINE void x16_super_few_cols(const struct x16_super_format f, size_t n_pa
     x16_super_few(f, n, true, at_once, k, w + p * panel_bytes, left, x + c * x_stride, \
                   x_stride, y + c * y_stride + p * X16_ROWS, y_stride,                 \
                   c == 0 ? prefetch : again)
-            if (V_FEW_COLS > 4 && f.light && f.n_subs == 8 && left > 6)
+            if (V_FEW_COLS > 4 && f->light && f->n_subs == 8 && left > 6)
                 X16_FRAME(8);
-            else if (V_FEW_COLS > 4 && f.light && left > 4)
+            else if (V_FEW_COLS > 4 && f->light && left > 4)
                 X16_FRAME(6);
             else if (left > 2)
                 X16_FRAME(4);
@@ -65,16 +65,16 @@ SIMD_INLINE void x16_super_few_cols(const struct x16_super_format f, size_t n_pa
 }
 
 /* How many columns go straight through the blocks. */
-SIMD_INLINE size_t x16_super_few_max(const struct x16_super_format f)
+SIMD_INLINE size_t x16_super_few_max(const struct x16_super_format *f)
 {
-    return f.light ? X16_FEW : 4;
+    return f->light ? X16_FEW : 4;
 }
 
 /* Defines pack, unpack, gemv_x16, gemm_x16, gemv and gemm of a format for this level.
  */
-#define X16_SUPER_KERNELS(name, format)                                            \
-    X16_KERNELS(name, format, X16_SUPER, x16_super_few, x16_super_few_max(format), \
-                x16_super_few_cols, x16_super_rows, x16_super_columns,             \
+#define X16_SUPER_KERNELS(name, format)                                             \
+    X16_KERNELS(name, format, X16_SUPER, x16_super_few, x16_super_few_max(&format), \
+                x16_super_few_cols, x16_super_rows, x16_super_columns,              \
                 x16_super_tile_panel)
 
 #endif

@@ -31,8 +31,8 @@ typedef void x16_scales_fn(const uint8_t *body, const uint8_t *block_scales,
                            struct x16_scales *out);
 
 /* In place of weights, for one column where V_WIDE: leaves the products with scales,
- * biases off, in sink->to->sum[sink->strand][0]. */
-typedef void x16_products_fn(const uint8_t *body, struct x16_sink *sink);
+ * biases off, in sink.to->sum[sink.strand][0]. */
+typedef void x16_products_fn(const uint8_t *body, const struct x16_sink sink);
 
 /* A format's description; constants after inlining. */
 struct x16_super_format {
@@ -70,7 +70,7 @@ struct x16_super_format {
 
 /* n_subs: the format's, or 1 for the super-block as one; wide: weights are; quants:
  * out->q, too, in the format's order. */
-SIMD_INLINE void x16_column(const struct x16_super_format f, const int n_subs,
+SIMD_INLINE void x16_column(const struct x16_super_format *f, const int n_subs,
                             bool wide, bool quants, const char *x, size_t k, size_t b,
                             struct x16_column *out)
 {
@@ -81,53 +81,53 @@ SIMD_INLINE void x16_column(const struct x16_super_format f, const int n_subs,
     for (size_t i = 0; quants && i < X16_SUPER; i += sizeof(vi)) {
         const vi v = v_load(act_q(x) + X16_SUPER * b + i);
 
-        v_store(out->q + i, f.order != NULL ? v_table16(v, v_bcast_16(f.order)) : v);
+        v_store(out->q + i, f->order != NULL ? v_table16(v, v_bcast_16(f->order)) : v);
     }
-    if (f.bias == 0 && !f.mins)
+    if (f->bias == 0 && !f->mins)
         return;
     if (n_subs == 1) {
         int all = 0;
 
         for (int s = 0; s < 16; s++)
             all += sums[s];
-        out->start[0] = -f.bias * all;
+        out->start[0] = -f->bias * all;
         return;
     }
-    if (n_subs == 8 && f.bias == 0) {
+    if (n_subs == 8 && f->bias == 0) {
         v_sums_of_two(sums, out->sums);
         return;
     }
     for (int s = 0; s < n_subs; s++)
         sum[s] = n_subs == 16 ? sums[s] : sums[2 * s] + sums[2 * s + 1];
-    if (f.bias != 0 && n_subs == 16) {
+    if (f->bias != 0 && n_subs == 16) {
         int32_t times[16];
 
         SIMD_UNROLL
         for (int s = 0; s < 16; s++)
-            times[s] = -f.bias * (wide ? 1 << (f.shifts >> 4 * s & 15) : 1);
+            times[s] = -f->bias * (wide ? 1 << (f->shifts >> 4 * s & 15) : 1);
         SIMD_UNROLL
         for (int s = 0; s < 16; s += V_LANES)
             v_store(out->start + s, v_mul32(v_s16(sums + s), v_load(times + s)));
-    } else if (f.bias != 0) {
+    } else if (f->bias != 0) {
         for (int s = 0; s < n_subs; s++)
             out->start[s] =
-                -f.bias * sum[s] * (wide ? 1 << (f.shifts >> 4 * s & 15) : 1);
+                -f->bias * sum[s] * (wide ? 1 << (f->shifts >> 4 * s & 15) : 1);
     }
-    if (f.mins || !V_DOT32)
+    if (f->mins || !V_DOT32)
         for (int s = 0; s < n_subs; s++)
             out->sums[s % 4 == 1 ? s + 1 : s % 4 == 2 ? s - 1 : s] = (int16_t)sum[s];
 }
 
 /* The same for x16_super_step(), of n columns. Copied quants are few addresses, near
  * one register. SIMD_IN_MEMORY: see simd.h. */
-SIMD_INLINE void x16_few_column(const struct x16_super_format f, const int n,
+SIMD_INLINE void x16_few_column(const struct x16_super_format *f, const int n,
                                 const char *x, size_t k, size_t b,
                                 struct x16_column *out)
 {
-    const bool quants = n > 1 || f.order != NULL;
+    const bool quants = n > 1 || f->order != NULL;
 
-    x16_column(f, f.n_subs, V_WIDE && f.wide != NULL, quants, x, k, b, out);
-    if (quants || f.bias != 0 || f.mins)
+    x16_column(f, f->n_subs, V_WIDE && f->wide != NULL, quants, x, k, b, out);
+    if (quants || f->bias != 0 || f->mins)
         SIMD_IN_MEMORY(*out);
 }
 

@@ -24,33 +24,33 @@ struct x16_super_tile {
 
 /* Sub-blocks of a tile; where they are summed in parts of 16 bits, one for all would
  * not help. */
-SIMD_INLINE int x16_tile_subs(const struct x16_super_format f)
+SIMD_INLINE int x16_tile_subs(const struct x16_super_format *f)
 {
-    return V_DOT32 && f.unscaled ? 1 : f.n_subs;
+    return V_DOT32 && f->unscaled ? 1 : f->n_subs;
 }
 
-SIMD_INLINE bool x16_tile_wide(const struct x16_super_format f)
+SIMD_INLINE bool x16_tile_wide(const struct x16_super_format *f)
 {
-    return V_WIDE && f.wide != NULL && x16_tile_subs(f) > 1;
+    return V_WIDE && f->wide != NULL && x16_tile_subs(f) > 1;
 }
 
-SIMD_INLINE void x16_tile_emit(struct x16_sink *sink, int four, vi w)
+SIMD_INLINE void x16_tile_emit(const struct x16_sink sink, int four, vi w)
 {
-    x16_tile_put(sink->tile, four, w);
+    x16_tile_put(sink.tile, four, w);
 }
 
-SIMD_INLINE void x16_super_unpack(const struct x16_super_format f, const uint8_t *body,
+SIMD_INLINE void x16_super_unpack(const struct x16_super_format *f, const uint8_t *body,
                                   const uint8_t *block_scales,
                                   struct x16_super_tile *tile)
 {
     const int n_subs = x16_tile_subs(f);
-    struct x16_sink sink;
+    const struct x16_sink sink = {.tile = tile->w};
     struct x16_scales sc;
 #if V_DOT32
     vf factor[16];
 #endif
 
-    f.scales(body, block_scales, &sc);
+    f->scales(body, block_scales, &sc);
 #if V_DOT32
     x16_factors(f, n_subs, x16_tile_wide(f), &sc, factor);
     SIMD_UNROLL
@@ -60,22 +60,20 @@ SIMD_INLINE void x16_super_unpack(const struct x16_super_format f, const uint8_t
     SIMD_UNROLL
     for (int s = 0; s < n_subs; s++)
         tile->scale[s] = sc.scale[s];
-    if (f.bias != 0)
+    if (f->bias != 0)
         x16_pair_scales(sc.scale, n_subs, tile->pairs);
 #endif
-    if (f.mins) {
+    if (f->mins) {
         memcpy(tile->pairs, sc.pairs, sizeof(tile->pairs));
         tile->dmin = sc.dmin;
     }
     tile->d = sc.d;
-    sink.tile = tile->w;
-    sink.signs_apart = false;
     SIMD_UNROLL_64
-    for (int step = 0; step < f.steps; step++)
+    for (int step = 0; step < f->steps; step++)
         if (x16_tile_wide(f))
-            f.wide(body, step, x16_tile_emit, &sink);
+            f->wide(body, step, x16_tile_emit, sink);
         else
-            f.weights(body, step, x16_tile_emit, &sink);
+            f->weights(body, step, x16_tile_emit, sink);
 }
 
 #if !V_PAIRS
@@ -105,14 +103,16 @@ SIMD_INLINE void x16_tile_dot_sums(const struct x16_super_tile *tile, const int 
 }
 
 /* acc[p][c] += V_TILE_PANELS tiles times n columns. */
-SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
+SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format *f,
                                         const struct x16_super_tile *tile, const int n,
                                         const struct x16_column *column,
                                         vf (*acc)[X16_MAX_COLS])
 {
     const int n_subs = x16_tile_subs(f), per_sub = 64 / n_subs;
     /* fours that are unrolled, and (V_DOT32 0) fit a part */
-    const int run = V_RUN(f.max) < per_sub ? V_RUN(f.max) : per_sub < 16 ? per_sub : 16;
+    const int run = V_RUN(f->max) < per_sub ? V_RUN(f->max)
+                    : per_sub < 16          ? per_sub
+                                            : 16;
 #if V_DOT32
     vf sum[V_TILE_PANELS][8];
 #else
@@ -140,7 +140,7 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
         for (int p = 0; p < V_TILE_PANELS; p++)
             SIMD_UNROLL
         for (int c = 0; c < n; c++)
-            part[p][c] = f.bias != 0 ? v_bcast_4(&column[c].start[s]) : v_zero();
+            part[p][c] = f->bias != 0 ? v_bcast_4(&column[c].start[s]) : v_zero();
 #endif
         for (int from = 0; from < per_sub; from += run) {
             const int to = from + run < per_sub ? from + run : per_sub;
@@ -164,8 +164,9 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
                         part[p][c] =
                             v_dot_x(part[p][c], tile[p].w[s * per_sub + t], xs);
 #else
-                    part[0][c] = x16_dot(part[0][c], tile->w[s * per_sub + t],
-                                         column[c].q + 4 * s * per_sub, t, f.is_signed);
+                    part[0][c] =
+                        x16_dot(part[0][c], tile->w[s * per_sub + t],
+                                column[c].q + 4 * s * per_sub, t, f->is_signed);
 #endif
                 }
             }
@@ -187,7 +188,7 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
             SIMD_IN_MEMORY(sum);
 #endif
     }
-    if (V_DOT32 && f.mins)
+    if (V_DOT32 && f->mins)
         x16_tile_dot_sums(tile, n_subs, n, column, beside);
     SIMD_UNROLL
     for (int p = 0; p < V_TILE_PANELS; p++)
@@ -198,20 +199,20 @@ SIMD_INLINE void x16_super_tile_columns(const struct x16_super_format f,
 #if V_DOT32
         v = sum[p][c];
 #else
-        if (f.mins || f.bias != 0)
+        if (f->mins || f->bias != 0)
             beside[p][c] = x16_dot_sums(tile[p].pairs, n_subs, &column[c]);
-        if (f.bias != 0)
-            sum[p][c] = v_sub32(sum[p][c], v_mul32(v_set1_32(f.bias), beside[p][c]));
+        if (f->bias != 0)
+            sum[p][c] = v_sub32(sum[p][c], v_mul32(v_set1_32(f->bias), beside[p][c]));
         v = v_mul(tile[p].d, v_to_float(sum[p][c]));
 #endif
-        if (f.mins)
+        if (f->mins)
             v = v_fnma(tile[p].dmin, v_to_float(beside[p][c]), v);
         acc[p][c] = v_fma(v, v_set1_f(column[c].d[0]), acc[p][c]);
     }
 }
 #else
 /* acc[c] += tile times n columns, which are at at[c]; n is even. */
-SIMD_INLINE void x16_super_tile_pairs(const struct x16_super_format f,
+SIMD_INLINE void x16_super_tile_pairs(const struct x16_super_format *f,
                                       const struct x16_super_tile *tile, const int n,
                                       const struct x16_column *const *at, vf *acc)
 {
@@ -233,9 +234,9 @@ SIMD_INLINE void x16_super_tile_pairs(const struct x16_super_format f,
 
             SIMD_UNROLL
             for (int p = 0; p < n / 2; p++)
-                part[p] = f.bias != 0 ? v_pair_column_ints(&at[2 * p]->start[s],
-                                                           &at[2 * p + 1]->start[s])
-                                      : v_zero();
+                part[p] = f->bias != 0 ? v_pair_column_ints(&at[2 * p]->start[s],
+                                                            &at[2 * p + 1]->start[s])
+                                       : v_zero();
             x16_pair_dots(part, tile->w + s * per_sub, half, per_sub, n, q,
                           s * per_sub);
             SIMD_UNROLL
@@ -252,17 +253,17 @@ SIMD_INLINE void x16_super_tile_pairs(const struct x16_super_format f,
         v_part_columns(sum[p][0], sum[p][1], &rows[2 * p], &rows[2 * p + 1]);
     SIMD_UNROLL
     for (int c = 0; c < n; c++) {
-        if (f.mins)
-            rows[c] =
-                v_fnma(tile->dmin,
-                       v_to_float(x16_dot_sums(tile->pairs, f.n_subs, at[c])), rows[c]);
+        if (f->mins)
+            rows[c] = v_fnma(tile->dmin,
+                             v_to_float(x16_dot_sums(tile->pairs, f->n_subs, at[c])),
+                             rows[c]);
         acc[c] = v_fma(v_set1_f(at[c]->d[0]), rows[c], acc[c]);
     }
 }
 #endif
 
 /* acc[p][c] += V_TILE_PANELS tiles times n_cols columns. */
-SIMD_INLINE void x16_super_tile_all(const struct x16_super_format f,
+SIMD_INLINE void x16_super_tile_all(const struct x16_super_format *f,
                                     const struct x16_super_tile *tile, size_t n_cols,
                                     const struct x16_column *columns,
                                     vf (*acc)[X16_MAX_COLS])
@@ -289,7 +290,7 @@ SIMD_INLINE void x16_super_tile_all(const struct x16_super_format f,
 }
 
 /* See x16_columns_fn. */
-SIMD_INLINE void x16_super_columns(const struct x16_super_format f, size_t k,
+SIMD_INLINE void x16_super_columns(const struct x16_super_format *f, size_t k,
                                    size_t from, size_t to, size_t n_cols, const char *x,
                                    size_t x_stride, struct x16_column *out)
 {
@@ -307,16 +308,16 @@ SIMD_INLINE void x16_super_columns(const struct x16_super_format f, size_t k,
  * super-block goes to the second-level cache: its 36 lines or more are asked for at
  * once, beside loads of the columns, which need the first level and its few outstanding
  * misses. */
-SIMD_INLINE void x16_super_tile_panel(const struct x16_super_format f, const uint8_t *w,
-                                      const struct x16_rows *rows, size_t k,
-                                      size_t from, size_t to, size_t n_cols,
+SIMD_INLINE void x16_super_tile_panel(const struct x16_super_format *f,
+                                      const uint8_t *w, const struct x16_rows *rows,
+                                      size_t k, size_t from, size_t to, size_t n_cols,
                                       const struct x16_column *columns, float *y,
                                       size_t y_stride, size_t n_rows,
                                       struct kern_prefetch prefetch)
 {
     const size_t n_blocks = k / X16_SUPER, first = from / X16_SUPER,
                  end = to / X16_SUPER;
-    const size_t panel_bytes = X16_ROWS * n_blocks * f.layout.block_bytes;
+    const size_t panel_bytes = X16_ROWS * n_blocks * f->layout.block_bytes;
     uint8_t body_buffer[V_TILE_PANELS][X16_SUPER * X16_ROWS]
         __attribute__((aligned(64)));
     uint8_t scale_buffer[V_TILE_PANELS][4 * X16_ROWS] __attribute__((aligned(64)));
@@ -335,17 +336,17 @@ SIMD_INLINE void x16_super_tile_panel(const struct x16_super_format f, const uin
                     const uint8_t *panel =
                         w + (X16_ROWS * p < n_rows ? p * panel_bytes : 0);
 
-                    body = x16_body_of(f.layout, panel, n_blocks, b);
-                    block_scales = x16_scales_of(f.layout, panel, b);
+                    body = x16_body_of(&f->layout, panel, n_blocks, b);
+                    block_scales = x16_scales_of(&f->layout, panel, b);
                     if (prefetch.distance != 0 && s == 0)
-                        x16_prefetch_next(f.layout, panel, n_blocks, first, end, b, 1,
+                        x16_prefetch_next(&f->layout, panel, n_blocks, first, end, b, 1,
                                           KERN_PREFETCH_T1);
                 } else if (s == 0) {
-                    x16_interleave(f.layout, rows[p], b * f.layout.block_bytes,
+                    x16_interleave(&f->layout, rows[p], b * f->layout.block_bytes,
                                    body_buffer[p], scale_buffer[p]);
                 }
                 x16_super_unpack(f, body + s * X16_SLICE_BYTES,
-                                 block_scales + s * V_LANES * f.layout.scale_bytes,
+                                 block_scales + s * V_LANES * f->layout.scale_bytes,
                                  &tile[p]);
             }
             x16_super_tile_all(f, tile, n_cols, columns + (b - first) * n_cols,

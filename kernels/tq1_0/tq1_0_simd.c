@@ -23,7 +23,7 @@ enum { BIAS = 0 };
 
 /* Emits n trits of every byte: fours `four`, four + step, ... */
 SIMD_INLINE void trits(vi c, int n, int four, int step, x16_emit_fn *emit,
-                       struct x16_sink *sink)
+                       const struct x16_sink sink)
 {
     c = v_xor(c, v_set1_8(-128));
     SIMD_UNROLL
@@ -49,7 +49,7 @@ SIMD_INLINE vi first_trit(vi c)
 
 /* Emits n trits of every byte: fours `four`, four + step, ... */
 SIMD_INLINE void trits(vi c, int n, int four, int step, x16_emit_fn *emit,
-                       struct x16_sink *sink)
+                       const struct x16_sink sink)
 {
     SIMD_UNROLL
     for (int i = 0; i < n; i++) {
@@ -63,7 +63,7 @@ SIMD_INLINE void trits(vi c, int n, int four, int step, x16_emit_fn *emit,
 /* Body, in dwords: 0..11 five trits a byte, 12 four. Sub-blocks start and end with
  * their first and last four, as the frame wants it. */
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     const vi c = v_load(body + 64 * step);
 
@@ -99,9 +99,9 @@ SIMD_INLINE void fractions(vi c, int n, int four, int step, int chain, const int
     }
 }
 
-SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
+SIMD_INLINE void products(const uint8_t *body, const struct x16_sink sink)
 {
-    const int8_t *x = sink->q[0];
+    const int8_t *x = sink.q[0];
     struct fractions sums;
     vi first, rest, start = v_zero();
 
@@ -129,8 +129,8 @@ SIMD_INLINE void products(const uint8_t *body, struct x16_sink *sink)
     rest = v_sub32(v_add32(first, v_add32(first, first)), rest);
     SIMD_UNROLL
     for (int s = 0; s < 8; s++)
-        start = v_add32(start, v_bcast_4(&sink->column->start[s]));
-    sink->to->sum[sink->strand][0] = v_add32(v_sra32(rest, 8), start);
+        start = v_add32(start, v_bcast_4(&sink.column->start[s]));
+    sink.to->sum[sink.strand][0] = v_add32(v_sra32(rest, 8), start);
 }
 #else
 #define PRODUCTS NULL

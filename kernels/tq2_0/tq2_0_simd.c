@@ -12,7 +12,7 @@
 /* Body: the quants. Dword j of a half's eight has the fours j, 8 + j, 16 + j and 24 + j
  * of its 128 weights. */
 SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
-                         struct x16_sink *sink)
+                         const struct x16_sink sink)
 {
     const vi low = v_set1_8(3), raw = v_load(body + 64 * step);
     const int four = step / 8 * 32 + step % 8;
@@ -25,7 +25,7 @@ SIMD_INLINE void weights(const uint8_t *body, int step, x16_emit_fn *emit,
 
 /* Left where they are: times 1, 4, 16, 64. */
 SIMD_INLINE void wide(const uint8_t *body, int step, x16_emit_fn *emit,
-                      struct x16_sink *sink)
+                      const struct x16_sink sink)
 {
     const vi raw = v_keep(v_load(body + 64 * (step)));
     const int four = step / 8 * 32 + step % 8;
