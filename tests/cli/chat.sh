@@ -121,7 +121,7 @@ wait $pid || code=$?
 
 # At a terminal a line can be edited, and earlier ones come back; characters of several
 # bytes, and bytes that are none, do no harm. The terminal is left as it was.
-if command -v python3 >/dev/null; then
+if has_terminals; then
     cat >terminal.py <<'END'
 import os, pty, re, select, sys, termios, time
 keys, code = {"end": (b"\x04", 0), "interrupt": (b"\x03", 130)}[sys.argv[1]]

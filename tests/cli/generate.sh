@@ -125,7 +125,7 @@ END
 cmp romeo.txt expected.txt || fail "another continuation: $(cat romeo.txt)"
 
 # ---- a terminal shows what would control it; a pipe gets the bytes
-if command -v script >/dev/null && command -v python3 >/dev/null; then
+if command -v script >/dev/null && has_terminals; then
     python3 - "$model" <<'END' # the token "ve" becomes an escape and a bracket
 import sys
 m = open(sys.argv[1], "rb").read()

@@ -100,6 +100,13 @@ memory_group() {
     return 1
 }
 
+# has_terminals: whether there are pseudo terminals, which systems without devpts lack
+has_terminals() {
+    python3 -c 'import pty; pty.openpty()' 2>/dev/null && return
+    echo "no pseudo terminals: what is shown at one is not tested" >&2
+    return 1
+}
+
 # python_with_yaml: prints the name of a python3 that can read YAML; 1 without
 python_with_yaml() {
     local p

@@ -136,6 +136,7 @@ assert not wide, "\n".join(wide)
 print("\n".join(lines))
 END
 for columns in 80 132; do
+    has_terminals || break
     python3 terminal.py $columns "$BENCH" sweep -c quick --ctx 0,64 -o terminal$columns \
         "${common[@]}" -n 8 >out 2>err || fail "$columns columns: $(cat out err)"
     grep -q "^\[6/6\] nano:Q4_K_M/" out || fail "no line per point: $(cat out)"
