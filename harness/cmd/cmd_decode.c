@@ -13,6 +13,7 @@
 #include "harness/base/progress.h"
 #include "harness/engines/engine_run.h"
 #include "harness/sandbox/sandbox.h"
+#include "harness/machine/cache.h"
 #include "harness/machine/measuring.h"
 #include "harness/point/point_options.h"
 #include "harness/point/point_profile.h"
@@ -129,6 +130,8 @@ int cmd_decode(int argc, char **argv)
     if (status == ST_OK && !o->help) {
         interrupt_catch();
         status = measuring_begin(&err);
+        if (status == ST_OK)
+            status = cache_find(topo, &err);
         if (status == ST_OK)
             status = measure(&o->point, topo, &row, &samples, &err);
         if (status == ST_OK)

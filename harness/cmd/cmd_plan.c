@@ -76,7 +76,7 @@ static enum status parse(struct settings *s, int argc, char **argv,
 }
 
 static enum status find_roofs(struct plan *plan, const struct settings *s,
-                              const struct topology *topo, struct err *err)
+                              struct topology *topo, struct err *err)
 {
     enum status st;
 
@@ -86,8 +86,8 @@ static enum status find_roofs(struct plan *plan, const struct settings *s,
     return st ? st : plan_measure_roofs(plan, topo, err);
 }
 
-static enum status make(struct plan *plan, struct settings *s,
-                        const struct topology *topo, struct err *err)
+static enum status make(struct plan *plan, struct settings *s, struct topology *topo,
+                        struct err *err)
 {
     enum status st;
 

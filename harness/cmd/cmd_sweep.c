@@ -17,6 +17,7 @@
 #include "harness/base/progress.h"
 #include "harness/history/history_db.h"
 #include "harness/history/history_options.h"
+#include "harness/machine/cache.h"
 #include "harness/machine/cores.h"
 #include "harness/sandbox/sandbox.h"
 #include "harness/machine/measuring.h"
@@ -251,17 +252,17 @@ static enum status conclude(const struct session *x, bool charts, struct err *er
 
 /* ---- new, or going on ------------------------------------------------------- */
 
-/* Where a virtual machine does not show which CPUs share a core, placements and the
- * recommended threads rest on a measurement; without one they rest on what is shown. */
+/* Placements and threads rest on which CPUs share a core, verdicts on the cache. */
 static enum status find_cores(struct topology *topo, const struct request *q,
                               struct err *err)
 {
-    enum status st;
+    const bool hides = topo->smt == TOPO_SMT_HIDDEN && topo->n_allowed > 1;
 
-    if (topo->smt != TOPO_SMT_HIDDEN || topo->n_allowed < 2 || q->no_probe)
+    if (q->no_probe || (q->dry_run && !hides))
         return ST_OK;
-    st = measuring_begin(err);
-    return st ? st : cores_find(topo, CORES_BUDGET_S, err);
+    if (measuring_begin(err) || cores_find(topo, CORES_BUDGET_S, err) || q->dry_run)
+        return err->code;
+    return cache_find(topo, err);
 }
 
 /* A sweep that measures one model after the other goes on so: its rounds are of one
@@ -537,7 +538,7 @@ int cmd_sweep(int argc, char **argv)
         OPT_STR(0, "resume", &q.resume, "DIR", "continue the sweep in DIR, with its settings"),
         OPT_STR(0, "add-to", &q.add_to, "DB", "add the rows to this database of `bench history`"),
         OPT_STR(0, "cache-dir", &q.cache_dir, "DIR", "where synthetic models are made"),
-        OPT_FLAG(0, "no-probe", &q.no_probe, "no probe of the machine, nor of shared cores"),
+        OPT_FLAG(0, "no-probe", &q.no_probe, "no probe of the machine, its cache and shared cores"),
         OPT_FLAG(0, "no-charts", &q.no_charts, "draw no charts"),
         OPT_FLAG(0, "dry-run", &q.dry_run, "print the points in their order, measure nothing"),
         OPT_END

@@ -12,6 +12,7 @@
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
+#include "harness/machine/cache.h"
 #include "harness/machine/cores.h"
 #include "harness/machine/topology.h"
 #include "harness/machine/measuring.h"
@@ -141,6 +142,14 @@ static void print_caches(const struct topology *t)
     }
     if (!t->n_caches)
         line("unknown", "not reported by this machine");
+    if (t->n_caches || t->llc_all.bytes) {
+        char label[16], text[200];
+
+        snprintf(label, sizeof label, "L%d",
+                 t->n_caches ? t->cache[t->n_caches - 1].level : 0);
+        line(t->n_caches ? label : "last level", "%s",
+             topology_cache_text(t, text, sizeof text));
+    }
 }
 
 static void print_isa(const struct topology *t)
@@ -254,23 +263,23 @@ static enum status print_json(const struct topology *t, const struct cores_map *
     return cmd_print_json(facts, 0, err);
 }
 
-static enum status measure(struct topology *t, struct cores_map *map, const char *root,
-                           struct err *err)
+static enum status measure(struct topology *t, struct cores_map *map, struct err *err)
 {
     enum status st;
 
-    if (root[0])
-        return err_set(err, ST_USAGE,
-                       "--measure runs on this machine, and --root %s is the record of "
-                       "another; leave one out",
-                       root);
-    interrupt_catch();
     st = measuring_begin(err);
     if (st == ST_OK)
         st = cores_measure(map, t, MEASURE_BUDGET_S, err);
     if (st == ST_OK)
         cores_apply(map, t);
     return st;
+}
+
+/* Without waiting: a description is wanted of a machine that measures, too, and the
+ * reported size is in it then. */
+static enum status find_cache(struct topology *t, struct err *err)
+{
+    return measuring_try() ? cache_find(t, err) : ST_OK;
 }
 
 static enum status show(const char *root, bool measured, bool json, struct err *err)
@@ -284,7 +293,9 @@ static enum status show(const char *root, bool measured, bool json, struct err *
     else
         st = topology_read(t, root, err);
     if (st == ST_OK && measured)
-        st = measure(t, map, root, err);
+        st = measure(t, map, err);
+    if (st == ST_OK && !root[0])
+        st = find_cache(t, err);
     if (st == ST_OK && json) {
         st = print_json(t, map, err);
     } else if (st == ST_OK) {
@@ -312,7 +323,10 @@ int cmd_topo(int argc, char **argv)
         .synopsis = "topo [--measure] [--json] [--root DIR]",
         .about =
             "Prints sockets, cores, hyperthreads, caches, usable instruction sets, "
-            "memory and limits, and what they mean for running a model.\n\nA virtual "
+            "memory and limits, and what they mean for running a model. How much of "
+            "the "
+            "last-level cache serves this machine is measured in 0.3 s, where no other "
+            "program measures.\n\nA virtual "
             "machine may present hyperthreads as cores. --measure runs arithmetic on "
             "one CPU, on another and on both: two cores do twice the work, two "
             "hyperthreads of one core little more than one.\n\n--root reads a copy of "
@@ -326,5 +340,13 @@ int cmd_topo(int argc, char **argv)
 
     if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
         return cmd_end(&err);
+    if (measured && root[0]) {
+        err_set(&err, ST_USAGE,
+                "--measure runs on this machine, and --root %s is the record of "
+                "another; leave one out",
+                root);
+        return cmd_end(&err);
+    }
+    interrupt_catch();
     return show(root, measured, json, &err) ? cmd_end(&err) : 0;
 }

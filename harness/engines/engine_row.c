@@ -188,6 +188,7 @@ static void judge(struct engine_run *x)
     facts.bytes_per_sample *= n;
     facts.ops_per_sample *= n;
     facts.llc_bytes *= n;
+    facts.llc_hi_bytes *= n;
     share_noise(x, measured_s, (double)r->samples.n * x->effort.n_tokens);
     point_judge(r->row, &r->samples, &facts, &x->noise);
     if (r->fits)

@@ -16,6 +16,7 @@
 #include "harness/point/point_row.h"
 #include "harness/history/history_rows.h"
 #include "harness/sandbox/sandbox.h"
+#include "harness/machine/cache.h"
 #include "harness/machine/measuring.h"
 #include "harness/result/report_rows.h"
 #include "harness/result/roofs.h"
@@ -234,6 +235,8 @@ static enum status prepare(struct now *now, const struct history_options *o,
         st = modelref_make_file(&now->model, NULL, err);
     if (st == ST_OK)
         st = measuring_begin(err);
+    if (st == ST_OK)
+        st = cache_find(&now->topo, err);
     return st ? st : make_dir(now, o, r, err);
 }
 

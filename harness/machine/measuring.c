@@ -146,6 +146,21 @@ enum status measuring_begin(struct err *err)
     return ST_OK;
 }
 
+bool measuring_try(void)
+{
+    const int fd = lock_fd < 0 ? open_any() : -1;
+
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
+        const bool is_held = errno == EWOULDBLOCK;
+
+        close(fd);
+        return !is_held;
+    }
+    if (fd >= 0)
+        lock_fd = fd;
+    return true;
+}
+
 void measuring_end(void)
 {
     if (lock_fd >= 0)

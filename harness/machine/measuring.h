@@ -14,12 +14,18 @@
 #ifndef SLM_HARNESS_MACHINE_MEASURING_H
 #define SLM_HARNESS_MACHINE_MEASURING_H
 
+#include <stdbool.h>
+
 #include "engine/base/status.h"
 
 /* From now on this process measures; where it does already, nothing. A file that cannot
  * be locked at all is no reason not to measure. Error: ST_INTERRUPTED (while waiting).
  */
 enum status measuring_begin(struct err *err);
+
+/* The same without waiting, for what is done without the measurement where another
+ * process measures. False: another does. */
+bool measuring_try(void);
 
 /* For who measures again and again with long pauses. */
 void measuring_end(void);

@@ -15,6 +15,7 @@
 #define SLM_HARNESS_MACHINE_TOPOLOGY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <jansson.h>
 
@@ -43,6 +44,11 @@ struct topo_cache {
     int line_bytes;
 };
 
+/* A measured size of the last-level cache (cache.h), and the range it was found in. */
+struct topo_llc {
+    uint64_t bytes, lo, hi; /* 0: not measured */
+};
+
 enum topo_smt {
     TOPO_SMT_NONE,   /* one CPU per core, as far as the machine tells */
     TOPO_SMT_SHOWN,  /* siblings are visible */
@@ -62,7 +68,10 @@ struct topology {
     struct topo_cpu cpu[TOPO_MAX_CPUS]; /* by os_id order */
     int n_caches;
     struct topo_cache cache[TOPO_MAX_CACHES];
-    uint64_t llc_bytes; /* all instances of the last level; 0 unknown */
+    uint64_t llc_bytes; /* reported: all instances of the last level; 0 unknown. How
+                           large the cache is: topology_cache() */
+    struct topo_llc llc_one, llc_all; /* measured, with one thread and with */
+    int llc_threads;                  /* this many */
     enum topo_smt smt;
     char smt_measured[200]; /* the sentence of cores_apply(); "": not measured */
     char shape_doubt[160];  /* why hwloc could not be asked for cores, caches and NUMA
@@ -115,6 +124,26 @@ struct topo_advice {
     char text[320];
 };
 int topology_advice(const struct topology *t, struct topo_advice *advice);
+
+/* How large the last-level cache is that n_threads read through: as measured on this
+ * machine (between one thread and all: in proportion), or else as reported, all
+ * instances together, with lo and hi the same. bytes 0: unknown. */
+struct topo_llc topology_cache(const struct topology *t, int n_threads);
+
+/* Of a set that is read again and again. */
+enum topo_cached {
+    TOPO_CACHED_NOT,
+    TOPO_CACHED_PARTLY, /* a cache serves less than half of it, which is worth a word */
+    TOPO_CACHED         /* half of it or more */
+};
+enum topo_cached topology_cached(const struct topo_llc *cache, double bytes);
+
+/* "300 MiB reported, about 80 MiB of it serve this machine (64 to 96)", into buf. */
+const char *topology_cache_text(const struct topology *t, char *buf, size_t cap);
+
+/* The reported and the measured size, as topology_json() has them in "cpu". Files that
+ * were written before sizes were measured have the reported one alone. */
+void topology_cache_from_json(struct topology *t, const json_t *cpu);
 
 /* Is there something to say against n threads here: more than there are CPUs for
  * them, or than the quota lets run? One sentence into buf then. cpus[n] is where they

@@ -75,18 +75,60 @@ static json_t *unused_units_json(const struct topology *t)
     return list;
 }
 
+static json_t *one_llc_json(const struct topo_llc *llc)
+{
+    return json_pack("{s:I,s:I,s:I}", "bytes", (json_int_t)llc->bytes, "lo",
+                     (json_int_t)llc->lo, "hi", (json_int_t)llc->hi);
+}
+
+static json_t *llc_json(const struct topology *t)
+{
+    return t->llc_all.bytes ? json_pack("{s:i,s:o,s:o}", "threads", t->llc_threads,
+                                        "one_thread", one_llc_json(&t->llc_one),
+                                        "all_threads", one_llc_json(&t->llc_all))
+                            : json_null();
+}
+
+static void read_llc(struct topo_llc *llc, const json_t *object)
+{
+    const json_int_t bytes = json_integer_value(json_object_get(object, "bytes"));
+    const json_int_t lo = json_integer_value(json_object_get(object, "lo"));
+    const json_int_t hi = json_integer_value(json_object_get(object, "hi"));
+
+    if (lo > 0 && bytes >= lo && hi >= bytes)
+        *llc = (struct topo_llc){(uint64_t)bytes, (uint64_t)lo, (uint64_t)hi};
+}
+
+void topology_cache_from_json(struct topology *t, const json_t *cpu)
+{
+    const json_t *llc = json_object_get(cpu, "llc_measured");
+    const json_int_t n = json_integer_value(json_object_get(llc, "threads"));
+
+    const json_int_t reported = json_integer_value(json_object_get(cpu, "llc_bytes"));
+
+    t->llc_bytes = reported > 0 ? (uint64_t)reported : 0;
+    t->llc_one = t->llc_all = (struct topo_llc){0};
+    if (n < 1 || n > TOPO_MAX_CPUS)
+        return;
+    t->llc_threads = (int)n;
+    read_llc(&t->llc_one, json_object_get(llc, "one_thread"));
+    read_llc(&t->llc_all, json_object_get(llc, "all_threads"));
+    if (!t->llc_one.bytes || !t->llc_all.bytes)
+        t->llc_one = t->llc_all = (struct topo_llc){0};
+}
+
 static json_t *cpu_json(const struct topology *t)
 {
     static const char *const smt[] = {"none", "shown", "hidden"};
 
     return json_pack(
-        "{s:o,s:o,s:o,s:i,s:i,s:i,s:i,s:i,s:s,s:o,s:o,s:o,s:o,s:o,s:o}", "model",
+        "{s:o,s:o,s:o,s:i,s:i,s:i,s:i,s:i,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "model",
         text_or_null(t->cpu_model), "vendor", text_or_null(t->cpu_vendor), "hypervisor",
         text_or_null(t->hypervisor), "cpus", t->n_cpus, "cpus_offline", t->n_offline,
         "cores", t->n_cores, "packages", t->n_packages, "nodes", t->n_nodes, "smt",
         smt[t->smt], "smt_measured", text_or_null(t->smt_measured), "isa", isa_json(t),
         "unused_units", unused_units_json(t), "caches", caches_json(t), "llc_bytes",
-        bytes_or_null(t->llc_bytes), "list", cpus_json(t));
+        bytes_or_null(t->llc_bytes), "llc_measured", llc_json(t), "list", cpus_json(t));
 }
 
 static json_t *limits_json(const struct topology *t)

@@ -4,10 +4,12 @@
  */
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/jsonfile.h"
 #include "harness/base/format.h"
+#include "harness/machine/topology.h"
 #include "harness/page/html.h"
 #include "harness/page/page_machine.h"
 
@@ -84,24 +86,35 @@ static void put_levels(FILE *f, const struct page_machine *m)
     put_fact(f, "Kernels", text);
 }
 
+/* Reported, and what of it serves the machine. */
+static void put_cache(FILE *f, const json_t *cpu)
+{
+    struct topology *topo = calloc(1, sizeof *topo);
+    char text[200];
+
+    if (!topo)
+        return;
+    topology_cache_from_json(topo, cpu);
+    if (topo->llc_bytes || topo->llc_all.bytes)
+        put_fact(f, "Last-level cache", topology_cache_text(topo, text, sizeof text));
+    free(topo);
+}
+
 static void put_memory(FILE *f, const struct page_machine *m)
 {
     const json_t *total = find(m->facts, "topology", "memory", "total_bytes", NULL);
-    const json_t *cache = find(m->facts, "topology", "cpu", "llc_bytes", NULL);
+    const json_t *cpu = find(m->facts, "topology", "cpu", NULL);
     const json_t *pages =
         find(m->facts, "topology", "memory", "transparent_huge_pages", NULL);
     char text[256] = "", size[32], mode[32];
 
     if (json_integer_value(total) > 0)
         format_bytes(text, sizeof text, (uint64_t)json_integer_value(total));
-    if (json_integer_value(cache) > 0)
-        text_append(
-            text, sizeof text, "%s%s last-level cache", *text ? ", " : "",
-            format_bytes(size, sizeof size, (uint64_t)json_integer_value(cache)));
     text_of(pages, mode, sizeof mode);
     if (*mode)
         text_append(text, sizeof text, "%shuge pages: %s", *text ? ", " : "", mode);
     put_fact(f, "Memory", text);
+    put_cache(f, cpu);
     text[0] = '\0';
     for (size_t i = 0; i < m->picked.n; i++) {
         const int64_t limit = m->picked.v[i]->mem_limit_bytes;

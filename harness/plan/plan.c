@@ -98,12 +98,12 @@ enum status planner_make(struct planner *planner, struct plan *plan,
     plan->point = *p;
     plan->asked = p->setup.residency;
     plan->time.token_s = NAN;
-    plan->llc_bytes = topo->llc_bytes;
     find_room(plan, topo);
     st = ask(plan, planner, err);
     if (st)
         return st;
     plan->point.setup.residency = (enum weights_residency)plan->need.residency;
+    plan->cache = topology_cache(topo, plan->point.setup.n_threads);
     plan->verdict = plan_verdict(&plan->need, plan->room);
     return ST_OK;
 }
@@ -134,10 +134,15 @@ struct token_work plan_work(const struct plan *plan)
                                .n_streamed = need->n_streamed};
 }
 
+enum topo_cached plan_cached(const struct plan *plan)
+{
+    return topology_cached(&plan->cache, (double)plan->need.token_bytes);
+}
+
 bool plan_has_time(const struct plan *plan)
 {
     return plan->verdict != PLAN_PAGES && plan->verdict != PLAN_NO_FIT &&
-           plan->need.token_bytes > plan->llc_bytes;
+           plan_cached(plan) != TOPO_CACHED;
 }
 
 void plan_predict(struct plan *plan)

@@ -41,9 +41,9 @@ struct plan {
     struct point point; /* a decode point; its residency is the one chosen */
     enum weights_residency asked;
     struct point_need need;
-    uint64_t room;       /* memory for everything */
-    char room_from[320]; /* whose limit that is */
-    uint64_t llc_bytes;  /* last-level cache; 0: unknown */
+    uint64_t room;         /* memory for everything */
+    char room_from[320];   /* whose limit that is */
+    struct topo_llc cache; /* last-level cache, for its threads; 0: unknown */
     enum plan_verdict verdict;
     struct plan_roofs roofs;
     struct token_time time; /* token_s NaN: not predicted, as of a model that the
@@ -76,6 +76,9 @@ enum plan_verdict plan_verdict(const struct point_need *need, uint64_t room);
 /* What a token takes. */
 struct token_work plan_work(const struct plan *plan);
 
+/* How much of what a token reads the last-level cache holds. */
+enum topo_cached plan_cached(const struct plan *plan);
+
 /* Whether roofs make a time of it: not of a mapped file that memory does not hold, nor
  * of what the last-level cache holds. */
 bool plan_has_time(const struct plan *plan);
@@ -83,16 +86,18 @@ bool plan_has_time(const struct plan *plan);
 /* Fill in the time from roofs and need. */
 void plan_predict(struct plan *plan);
 
-/* Measure the roofs that the plan needs, in a second or two: read bandwidth of its
+/* Measure the roofs that the plan needs, in a second or two, and the last-level cache
+ * where *topo has no measured size (cache_find()): read bandwidth of its
  * threads, and where it streams the disk of the model's file, or, where that is not
  * made yet, of its directory. A disk that cannot be probed is a sentence in
  * disk_why_not. Errors: ST_NO_MEMORY, ST_INTERRUPTED, of placement_cpus(). */
-enum status plan_measure_roofs(struct plan *plan, const struct topology *topo,
+enum status plan_measure_roofs(struct plan *plan, struct topology *topo,
                                struct err *err);
 
 /* Roofs from the file that `bench probe --json` has written, or the machine.json of a
- * sweep: the row with the plan's pages and as many threads, or the next fewer. Errors:
- * jsonfile_read()'s, ST_INPUT (no such row, or no disk where the plan streams). */
+ * sweep, which has the size of the machine's cache, too: the row with the plan's pages
+ * and as many threads, or the next fewer. Errors: jsonfile_read()'s, ST_INPUT (no such
+ * row, or no disk where the plan streams). */
 enum status plan_read_roofs(struct plan *plan, const char *path, struct err *err);
 
 /* The first line, and the tables. */

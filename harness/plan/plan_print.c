@@ -230,7 +230,7 @@ static void print_time(FILE *f, const struct plan *plan)
     const struct point_need *need = &plan->need;
     const struct plan_roofs *r = &plan->roofs;
     const struct token_time *t = &plan->time;
-    char text[200] = "", time[24];
+    char text[200] = "", time[24], size[24];
 
     if (!(r->gbps.read_gbps > 0))
         return;
@@ -251,10 +251,17 @@ static void print_time(FILE *f, const struct plan *plan)
         line(f, "reading", "unknown", "%s", r->disk_why_not);
     }
     line(f, "roofs", "", "%s", r->from);
-    if (need->token_bytes <= plan->llc_bytes)
+    format_bytes(size, sizeof size, plan->cache.bytes);
+    if (plan_cached(plan) == TOPO_CACHED)
         line(f, "but", "",
-             "the last-level cache holds what a token reads, and is faster "
-             "than memory: there is no prediction");
+             "the last-level cache, of %s, holds half or more of what a token reads, "
+             "and is faster than memory: there is no prediction",
+             size);
+    else if (plan_cached(plan) == TOPO_CACHED_PARTLY)
+        line(f, "but", "",
+             "the last-level cache, of %s, holds a part of what a token reads: it can "
+             "be faster",
+             size);
 }
 
 void plan_print(FILE *f, const struct plan *plan)

@@ -5,6 +5,7 @@
 #include "harness/plan/plan.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/stats.h"
+#include "harness/machine/cache.h"
 #include "harness/machine/probe.h"
 #include "kernels/isa.h"
 
@@ -96,10 +98,14 @@ static enum status measure_disk(struct plan *plan, struct err *err)
     return ST_OK;
 }
 
-enum status plan_measure_roofs(struct plan *plan, const struct topology *topo,
+enum status plan_measure_roofs(struct plan *plan, struct topology *topo,
                                struct err *err)
 {
-    enum status st = measure_read(plan, topo, err);
+    enum status st = cache_find(topo, err);
+
+    plan->cache = topology_cache(topo, plan->point.setup.n_threads);
+    if (st == ST_OK)
+        st = measure_read(plan, topo, err);
 
     plan->roofs.pages = pages_of(plan);
     plan->roofs.n_threads = plan->point.setup.n_threads;
@@ -179,6 +185,23 @@ static enum status read_disk(struct plan *plan, const struct jsonfile *f,
         f->path, *why ? ": " : "", why);
 }
 
+/* Only where the file describes a machine: the output of `bench probe` does not. */
+static enum status read_cache(struct plan *plan, const json_t *root, struct err *err)
+{
+    const json_t *cpu = json_member(json_member(root, "topology"), "cpu");
+    struct topology *topo;
+
+    if (!cpu)
+        return ST_OK;
+    topo = calloc(1, sizeof *topo);
+    if (!topo)
+        return err_set(err, ST_NO_MEMORY, "no memory for a plan");
+    topology_cache_from_json(topo, cpu);
+    plan->cache = topology_cache(topo, plan->point.setup.n_threads);
+    free(topo);
+    return ST_OK;
+}
+
 enum status plan_read_roofs(struct plan *plan, const char *path, struct err *err)
 {
     struct jsonfile f;
@@ -198,6 +221,8 @@ enum status plan_read_roofs(struct plan *plan, const char *path, struct err *err
                        f.path);
     if (st == ST_OK)
         st = read_disk(plan, &f, json_member(probe, "disk"), err);
+    if (st == ST_OK)
+        st = read_cache(plan, f.root, err);
     if (st == ST_OK)
         snprintf(plan->roofs.from, sizeof plan->roofs.from, "from %.300s",
                  format_path(path).text);

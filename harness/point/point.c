@@ -277,6 +277,11 @@ static void conclude(struct point_run *r)
 {
     struct worker_client *w = &r->worker;
 
+    const struct topo_llc cache =
+        topology_cache(r->topo, point_step_threads(&r->settings));
+
+    r->facts.llc_bytes = (double)cache.bytes;
+    r->facts.llc_hi_bytes = (double)cache.hi;
     r->facts.disk_spread = r->disk_spread;
     worker_client_end(w, w->end == WORKER_INTERRUPTED || w->end == WORKER_SILENT ||
                              w->end == WORKER_UNEXPECTED);

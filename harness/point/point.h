@@ -130,7 +130,8 @@ struct point_facts {
     double ops_per_sample;    /* two per multiply-add of a matrix */
     double bytes_per_sample;  /* weights and KV cache read */
     double roof_spread;       /* of the probe's passes, as a share of their median */
-    double llc_bytes;         /* last-level cache; 0: unknown */
+    double llc_bytes;         /* last-level cache, as topology_cache() has it; 0: */
+    double llc_hi_bytes;      /* unknown; and the end of its range */
     double stand_in_bytes;    /* of the buffer that was read instead of weights that do
                                  not fit; 0: none */
 

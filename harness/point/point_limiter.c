@@ -10,14 +10,19 @@
  *            time
  *   quota    the CPU quota stopped us for more than 2 % of the time
  *   noise    the row is marked as disturbed
- *   memory   at least 60 % of the probed read bandwidth was used, by more bytes than
- * the last-level cache could have kept compute  at least 50 % of the arithmetic peak
- * was used. The multiply-adds alone are counted; a product of quantised weights unpacks
- * and scales them, too, so half of the peak is as near as 60 % of the bandwidth. Where
- * both are near, the one that is further above its threshold synchronisation threads
- * waited for each other for at least 20 % of the time latency  neither roof is near,
- * and threads did not wait for each other: instructions wait for loads or for each
- * other
+ *   memory   at least 60 % of the probed read bandwidth was used
+ *   cache    the same, where the last-level cache serves at least half of the bytes:
+ *            the probe has read the same weights again and again, so what it found is
+ *            the cache's bandwidth
+ *   compute  at least 50 % of the arithmetic peak was used. The multiply-adds alone are
+ *            counted; a product of quantised weights unpacks and scales them, too, so
+ *            half of the peak is as near as 60 % of the bandwidth. Where both are near,
+ *            the one that is further above its threshold
+ *   synchronisation  threads waited for each other for at least 20 % of the time
+ *   latency  neither roof is near, and threads did not wait for each other:
+ *            instructions wait for loads or for each other
+ *
+ * Where what is known leaves the limiter open, there is neither a name nor evidence.
  */
 #include "harness/point/point_limiter.h"
 
@@ -42,7 +47,7 @@
 /* Of the time of a sample; NaN: not known. */
 struct shares {
     double memory, arith, wait;
-    bool is_cached; /* memory is the last-level cache */
+    enum topo_cached cached; /* of the bytes that memory is the share of */
 };
 
 static double known(double v, bool is_known)
@@ -52,15 +57,20 @@ static double known(double v, bool is_known)
 
 static struct shares shares_of(const struct row *row, const struct point_facts *facts)
 {
+    const struct topo_llc cache = {(uint64_t)facts->llc_bytes,
+                                   (uint64_t)facts->llc_bytes,
+                                   (uint64_t)facts->llc_hi_bytes};
     const double ms = row->lat_p50_ms;
     struct shares s = {
         .memory = known(facts->bytes_per_sample * 1e-6 / ms / row->roof_gbps,
                         row->roof_gbps > 0),
         .arith = known(facts->arith_ms / ms, facts->arith_ms > 0),
         .wait = known(facts->wait_ms / facts->profile_ms, facts->profile_ms > 0),
-        .is_cached = facts->bytes_per_sample <= facts->llc_bytes,
+        .cached = topology_cached(&cache, facts->bytes_per_sample),
     };
 
+    if (s.cached == TOPO_CACHED && facts->stand_in_bytes > 0)
+        s.memory = NAN; /* a buffer in memory is no ceiling of what a cache holds */
     if (isnan(s.arith) && row->roof_gops > 0)
         s.arith = row->gops / row->roof_gops;
     return s;
@@ -68,11 +78,11 @@ static struct shares shares_of(const struct row *row, const struct point_facts *
 
 static int verdict(const struct shares *s)
 {
-    const double memory = s->is_cached ? 0 : s->memory / MEMORY_MIN_SHARE;
+    const double memory = s->memory / MEMORY_MIN_SHARE;
     const double arith = s->arith / COMPUTE_MIN_SHARE;
 
     if (memory >= 1 && !(arith > memory))
-        return LIMITER_MEMORY;
+        return s->cached == TOPO_CACHED ? LIMITER_CACHE : LIMITER_MEMORY;
     if (arith >= 1)
         return LIMITER_COMPUTE;
     if (s->wait >= WAIT_MIN_SHARE)
@@ -88,15 +98,20 @@ static void append_share(char *why, size_t cap, double share, const char *of)
 
 static void limit_by_roofs(struct row *row, const struct point_facts *facts)
 {
+    static const char *const ceilings[] = {
+        [TOPO_CACHED_NOT] = "of the bandwidth ceiling",
+        [TOPO_CACHED_PARTLY] = "of the bandwidth ceiling (the cache holds part of it)",
+        [TOPO_CACHED] = "of the bandwidth ceiling of the cache"};
     const struct shares s = shares_of(row, facts);
+    char *why = row->limiter_why;
+    const size_t cap = sizeof row->limiter_why;
 
     row->limiter = verdict(&s);
-    append_share(row->limiter_why, sizeof row->limiter_why, s.memory,
-                 s.is_cached ? "of the bandwidth ceiling of a cache"
-                             : "of the bandwidth ceiling");
-    append_share(row->limiter_why, sizeof row->limiter_why, s.arith,
-                 "of the arithmetic peak");
-    append_share(row->limiter_why, sizeof row->limiter_why, s.wait, "waiting");
+    if (row->limiter == FIELD_NO_ENUM)
+        return;
+    append_share(why, cap, s.memory, ceilings[s.cached]);
+    append_share(why, cap, s.arith, "of the arithmetic peak");
+    append_share(why, cap, s.wait, "waiting");
 }
 
 static void limit_by_paging(struct row *row, double pages_per_sample)

@@ -19,7 +19,6 @@ static const struct { const char *key; size_t offset; } fact_keys[] = {
     {"ops_per_sample", offsetof(struct point_facts, ops_per_sample)},
     {"bytes_per_sample", offsetof(struct point_facts, bytes_per_sample)},
     {"roof_spread", offsetof(struct point_facts, roof_spread)},
-    {"llc_bytes", offsetof(struct point_facts, llc_bytes)},
     {"stand_in_bytes", offsetof(struct point_facts, stand_in_bytes)},
     {"disk_spread", offsetof(struct point_facts, disk_spread)},
     {"stream_request_bytes", offsetof(struct point_facts, stream_request_bytes)},

@@ -140,7 +140,6 @@ void point_evaluate_facts(struct point_worker *c, const struct slm_info *info)
         c->facts.ops_per_sample = point_step_ops(c->p, info);
         c->facts.bytes_per_sample = point_step_bytes(c->p, info);
     }
-    c->facts.llc_bytes = (double)c->topo.llc_bytes;
 }
 
 static void fill_row(struct point_worker *c)

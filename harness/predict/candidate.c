@@ -126,7 +126,7 @@ static void read_topology(struct candidate *c, const json_t *topology)
         bytes_of(json_member(topology, "memory"), "available_bytes");
     c->topo.mem_limit = bytes_of(limits, "memory_bytes");
     c->topo.mem_left = bytes_of(limits, "memory_left_bytes");
-    c->topo.llc_bytes = bytes_of(cpu, "llc_bytes");
+    topology_cache_from_json(&c->topo, cpu);
     if (!c->n_threads && n > 0 && n <= TOPO_MAX_CPUS)
         c->n_threads = (int)n;
     if (!machine_key_read(&key, topology))

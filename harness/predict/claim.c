@@ -208,7 +208,9 @@ static const char *verdict_name(enum claim_verdict verdict)
 static enum claim_verdict judge(const struct claim_answer *a, const struct claim *claim,
                                 double least_share, const struct candidate *c)
 {
-    if (claim->bytes * least_share <= (double)c->topo.llc_bytes)
+    const struct topo_llc cache = topology_cache(&c->topo, c->n_threads);
+
+    if (topology_cached(&cache, claim->bytes * least_share) == TOPO_CACHED)
         return CLAIM_IN_CACHE;
     if (a->need_gbps * least_share > a->most_gbps)
         return CLAIM_IMPOSSIBLE;
@@ -236,7 +238,7 @@ static void say(struct claim_answer *a, const struct claim *claim,
     text_append(buf, cap, " (%g tok/s times %.3g GB; %s, %s).", claim->tok_per_s,
                 claim->bytes * 1e-9, c->name, c->from);
     if (a->verdict == CLAIM_IN_CACHE)
-        text_append(buf, cap, " The last-level cache holds the model.");
+        text_append(buf, cap, " The last-level cache holds half or more of the model.");
     else if (isfinite(a->decode.mid))
         text_append(
             buf, cap,

@@ -57,7 +57,6 @@ static void take_plan(struct prediction *one, const struct plan *plan)
     one->work = plan_work(plan);
     one->room = plan->room;
     one->too_deep = plan->need.model_ctx > 0 && one->ctx > plan->need.model_ctx;
-    one->in_cache = plan->need.token_bytes <= plan->llc_bytes;
 }
 
 static enum status plan_one(struct predictions *out, struct planner *planner,
@@ -318,12 +317,15 @@ static void take_row(struct prediction *one, const struct candidate *c,
 void predict_speeds(struct predictions *p, const struct candidate *c,
                     const struct shares *shares)
 {
+    const struct topo_llc cache = topology_cache(&c->topo, c->n_threads);
     struct report_rows rows = {.n = 0};
     struct err ignored = ERR_INIT;
 
     if (c->n_rows && report_rows_pick(&rows, c->rows, c->n_rows, &ignored))
         rows.n = 0;
     for (size_t i = 0; i < p->n; i++) {
+        p->v[i].in_cache =
+            topology_cached(&cache, (double)p->v[i].need.token_bytes) == TOPO_CACHED;
         predict_one(&p->v[i], c, shares, p->n_prompt);
         for (size_t k = 0; k < rows.n; k++)
             take_row(&p->v[i], c, rows.v[k], p->n_prompt);

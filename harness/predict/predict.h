@@ -65,7 +65,8 @@ struct prediction {
     struct point_need need;
     struct token_work work;
     uint64_t room;
-    bool in_cache;       /* the last-level cache holds what a token reads */
+    bool in_cache;       /* the last-level cache holds half or more of what a token
+                            reads; predict_speeds() fills it in */
     struct range decode; /* tok/s */
     enum predict_label decode_label;
     struct range prefill; /* tok/s of a prompt of n_prompt */

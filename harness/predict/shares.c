@@ -44,7 +44,7 @@ double share_of_row(const struct row *r, enum share_kind *kind)
         *kind = decodes ? SHARE_DECODE : SHARE_PREFILL;
     if (r->status != ROW_STATUS_OK || !(r->tok_per_s > 0) || !row_is_plain(r) ||
         r->limiter == LIMITER_PAGING || r->limiter == LIMITER_DISK ||
-        r->limiter == LIMITER_QUOTA)
+        r->limiter == LIMITER_QUOTA || r->limiter == LIMITER_CACHE)
         return NAN;
     if (decodes && r->bytes_per_token > 0 && r->roof_gbps > 0)
         return r->tok_per_s * (double)r->bytes_per_token / (r->roof_gbps * 1e9);

@@ -12,6 +12,7 @@
 #include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
+#include "harness/machine/cache.h"
 #include "harness/machine/cores.h"
 #include "harness/machine/measuring.h"
 #include "harness/sandbox/sandbox.h"
@@ -228,6 +229,8 @@ static enum status find_machine(struct run *r, struct topology *topo, struct err
     snprintf(r->what, sizeof r->what, "the machine");
     on_progress(r, "cores", 0);
     st = cores_find(topo, r->s->seconds * CORES_SHARE, err);
+    if (st == ST_OK)
+        st = cache_find(topo, err);
     topology_set_quota(topo, model_setup_quota(&r->s->base.setup));
     on_progress(r, "sizes", 0);
     return st;
@@ -263,7 +266,7 @@ enum status quick_run(struct quick_answer *a, const struct quick_settings *s,
         s->base.setup.n_threads ? s->base.setup.n_threads : topo->threads_default;
     a->n_prompt = s->n_prompt;
     a->want_tok_per_s = s->want_tok_per_s;
-    a->llc_bytes = topo->llc_bytes;
+    a->llc_bytes = topology_cache(topo, a->n_threads).bytes;
     free(r.points);
     if (st == ST_OK)
         quick_conclude(a);

@@ -30,11 +30,11 @@ CHOICES(row_status,
         "statuses are", [ROW_STATUS_OK] = "ok", [ROW_STATUS_PARTIAL] = "partial",
         [ROW_STATUS_NO_FIT] = "no_fit", [ROW_STATUS_OOM] = "oom",
         [ROW_STATUS_ERROR] = "error", [ROW_STATUS_INTERRUPTED] = "interrupted")
-CHOICES(limiter,
-        "limits are", [LIMITER_MEMORY] = "memory", [LIMITER_COMPUTE] = "compute",
-        [LIMITER_PAGING] = "paging", [LIMITER_QUOTA] = "quota",
-        [LIMITER_NOISE] = "noise", [LIMITER_LATENCY] = "latency",
-        [LIMITER_SYNC] = "synchronisation", [LIMITER_DISK] = "disk")
+CHOICES(
+    limiter, "limits are", [LIMITER_MEMORY] = "memory", [LIMITER_COMPUTE] = "compute",
+    [LIMITER_PAGING] = "paging", [LIMITER_QUOTA] = "quota", [LIMITER_NOISE] = "noise",
+    [LIMITER_LATENCY] = "latency", [LIMITER_SYNC] = "synchronisation",
+    [LIMITER_DISK] = "disk", [LIMITER_CACHE] = "cache")
 CHOICES(spec_mode, "sources of drafts are", [SPEC_LOOKUP] = "lookup")
 CHOICES(spec_answer,
         "answers are", [SPEC_ANSWER_GIVEN] = "given", [SPEC_ANSWER_OWN] = "own")

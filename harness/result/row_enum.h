@@ -54,7 +54,8 @@ enum row_limiter {
     LIMITER_NOISE,
     LIMITER_LATENCY,
     LIMITER_SYNC,
-    LIMITER_DISK, /* weights are streamed from it */
+    LIMITER_DISK,  /* weights are streamed from it */
+    LIMITER_CACHE, /* bandwidth of the last-level cache, which holds the weights */
 };
 
 /* Source of drafts, and of the answer that a speculate point decodes. */

@@ -129,9 +129,15 @@ static void nothing_is_predicted_without_a_roof(void **state)
     /* nor of what the cache holds */
     p = plan_of(WEIGHTS_PACKED, 0, 8 * GIB);
     p.roofs.gbps = (struct token_roofs){40, 0};
-    p.llc_bytes = 8 * GIB;
+    p.cache = (struct topo_llc){8 * GIB, 8 * GIB, 8 * GIB};
     plan_predict(&p);
     assert_true(isnan(p.time.token_s));
+
+    /* what it holds a part of is predicted by memory */
+    p.cache = (struct topo_llc){4 * GIB, 4 * GIB, 5 * GIB};
+    assert_int_equal(plan_cached(&p), TOPO_CACHED_PARTLY);
+    plan_predict(&p);
+    assert_true(p.time.token_s > 0);
 }
 
 /* ---- stored roofs ---------------------------------------------------------------- */

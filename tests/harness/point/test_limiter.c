@@ -73,9 +73,19 @@ static void no_roof_is_near(void **state)
     make(&row, &facts);
     facts.bytes_per_sample = 2e7; /* a cache's bandwidth is no ceiling of memory */
     row.roof_gbps = 0.11;
+    check(&row, &facts, LIMITER_CACHE,
+          "91 % of the bandwidth ceiling of the cache, 12 % of the arithmetic peak, 3 "
+          "% waiting");
+    row.roof_gbps = 0.22;
     check(&row, &facts, LIMITER_LATENCY,
-          "91 % of the bandwidth ceiling of a cache, 12 % of the arithmetic peak, 3 % "
-          "waiting");
+          "45 % of the bandwidth ceiling of the cache, 12 % of the arithmetic peak, 3 "
+          "% waiting");
+    facts.bytes_per_sample = 5e7; /* the cache serves a part */
+    facts.llc_hi_bytes = 4e7;
+    row.roof_gbps = 0.3;
+    check(&row, &facts, LIMITER_MEMORY,
+          "83 % of the bandwidth ceiling (the cache holds part of it), 12 % of the "
+          "arithmetic peak, 3 % waiting");
 }
 
 static void nothing_is_guessed(void **state)
@@ -87,7 +97,14 @@ static void nothing_is_guessed(void **state)
     make(&row, &facts);
     row.roof_gbps = 60;
     facts.arith_ms = facts.wait_ms = facts.profile_ms = 0;
-    check(&row, &facts, FIELD_NO_ENUM, "42 % of the bandwidth ceiling");
+    check(&row, &facts, FIELD_NO_ENUM, ""); /* no evidence for what has no name */
+    facts.bytes_per_sample = 2e7;
+    check(&row, &facts, FIELD_NO_ENUM, "");
+    row.roof_gbps = 0.11; /* another program's ceiling is that of memory */
+    facts.stand_in_bytes = 1e9;
+    check(&row, &facts, FIELD_NO_ENUM, "");
+    facts.stand_in_bytes = 0;
+    check(&row, &facts, LIMITER_CACHE, "91 % of the bandwidth ceiling of the cache");
     row.roof_gbps = NAN;
     check(&row, &facts, FIELD_NO_ENUM, "");
     row.roof_gops = 100;
@@ -166,7 +183,8 @@ static void texts(void **state)
         [LIMITER_MEMORY] = "memory",        [LIMITER_COMPUTE] = "compute",
         [LIMITER_PAGING] = "paging",        [LIMITER_QUOTA] = "quota",
         [LIMITER_NOISE] = "noise",          [LIMITER_LATENCY] = "latency",
-        [LIMITER_SYNC] = "synchronisation", [LIMITER_DISK] = "disk"};
+        [LIMITER_SYNC] = "synchronisation", [LIMITER_DISK] = "disk",
+        [LIMITER_CACHE] = "cache"};
 
     (void)state;
     for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {

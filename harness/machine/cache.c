@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cache.c - sets are read again and after they were evicted; sizes: cache_search.c
+ */
+#include "harness/machine/cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/clock.h"
+#include "engine/base/mem.h"
+#include "engine/base/thread_pool.h"
+#include "harness/base/interrupt.h"
+#include "harness/machine/probe.h"
+#include "kernels/probe/evict.h"
+
+#define MIB        (UINT64_C(1) << 20)
+#define PAGE_BYTES 4096
+#define MIN_START  (1 * MIB)
+#define UNKNOWN    (256 * MIB) /* where no size is reported */
+#define MAX_MOST   (4096 * MIB)
+
+/* Together 0.3 s at most: no set is begun after them. A set near the crossing takes up
+ * to 20 ms. Most of the time is the first touch of the buffer, which no thread count
+ * does again. */
+#define WALK_NS  (UINT64_C(45) * 1000000) /* one walk */
+#define TOTAL_NS (UINT64_C(270) * 1000000)
+
+struct lab {
+    struct mem mem;
+    size_t touched; /* bytes from its beginning that are in memory */
+    struct thread_pool *pool;
+    struct probe_read_way way;
+    uint64_t begin_ns, walk_ns; /* walk_ns: when it began; 0: not yet */
+};
+
+/* ---- the buffer -------------------------------------------------------------------
+ */
+
+struct range {
+    char *base;
+    size_t bytes;
+};
+
+static void share_of(const struct range *r, int thread, int n_threads, size_t *begin,
+                     size_t *end)
+{
+    thread_pool_share(r->bytes, PAGE_BYTES, thread, n_threads, begin, end);
+}
+
+/* Zeros: the sum of all words, which probe_read_pass() checks, stays zero. */
+static void touch(void *arg, int thread, int n_threads)
+{
+    const struct range *r = arg;
+    size_t at, end;
+
+    for (share_of(r, thread, n_threads, &at, &end); at < end; at += PAGE_BYTES)
+        *(volatile char *)(r->base + at) = 0;
+}
+
+static void evict(void *arg, int thread, int n_threads)
+{
+    const struct range *r = arg;
+    size_t at, end;
+
+    share_of(r, thread, n_threads, &at, &end);
+    evict_from_caches(r->base + at, end - at);
+}
+
+/* With all threads of the pool, also while one of them reads. */
+static void with_all(struct lab *lab, thread_pool_fn *fn, size_t from, size_t to)
+{
+    struct range r = {(char *)lab->mem.base + from, to - from};
+    const int n = thread_pool_size(lab->pool);
+
+    thread_pool_use(lab->pool, thread_pool_capacity(lab->pool));
+    thread_pool_run(lab->pool, fn, &r);
+    thread_pool_use(lab->pool, n);
+}
+
+/* ---- one size ---------------------------------------------------------------------
+ */
+
+static bool read_size(void *arg, uint64_t bytes, bool evicted, struct cache_point *p)
+{
+    struct lab *lab = arg;
+    const struct probe_buffer b = {.base = lab->mem.base, .bytes = bytes};
+
+    if (interrupted() || bytes > lab->mem.bytes ||
+        clock_ns() > lab->begin_ns + TOTAL_NS)
+        return false;
+    if (bytes > lab->touched) {
+        with_all(lab, touch, lab->touched, bytes);
+        lab->touched = bytes;
+    }
+    p->bytes = bytes;
+    if (evicted) {
+        with_all(lab, evict, 0, bytes);
+        p->evicted_gbps = probe_read_pass(&b, lab->pool, &lab->way);
+    } else {
+        probe_read_pass(&b, lab->pool, &lab->way); /* other sizes leave the caches */
+    }
+    p->again_gbps = probe_read_pass(&b, lab->pool, &lab->way);
+    return true;
+}
+
+static bool has_time(void *arg)
+{
+    struct lab *lab = arg;
+    const uint64_t now = clock_ns();
+
+    if (!lab->walk_ns)
+        lab->walk_ns = now;
+    return now - lab->walk_ns < WALK_NS && now - lab->begin_ns < TOTAL_NS;
+}
+
+/* ---- sizes ------------------------------------------------------------------------
+ */
+
+/* What the levels below the last hold, of the cores of n threads. */
+static uint64_t inner_bytes(const struct topology *t, int n_threads)
+{
+    const int last = t->n_caches ? t->cache[t->n_caches - 1].level : 0;
+    uint64_t bytes = 0;
+
+    for (int i = 0; i < t->n_caches; i++) {
+        const struct topo_cache *c = &t->cache[i];
+        const int n = c->n_instances < n_threads ? c->n_instances : n_threads;
+
+        if (c->level < last && strcmp(c->type, "instruction"))
+            bytes += c->bytes * (uint64_t)n;
+    }
+    return bytes;
+}
+
+static uint64_t start_bytes(const struct topology *t, int n_threads)
+{
+    const uint64_t bytes = 2 * inner_bytes(t, n_threads);
+
+    return bytes > MIN_START ? bytes : MIN_START;
+}
+
+/* A cache larger than is reported is looked for, too; never beyond a quarter of the
+ * memory that there is. */
+static uint64_t most_bytes(const struct topology *t, uint64_t wanted)
+{
+    const uint64_t room = topology_usable_bytes(t, 0) / 4;
+
+    if (wanted > MAX_MOST)
+        wanted = MAX_MOST;
+    return (room && wanted > room ? room : wanted) / (2 * MIB) * (2 * MIB);
+}
+
+static enum status lab_open(struct lab *lab, const struct topology *t, uint64_t bytes,
+                            struct err *err)
+{
+    int cpus[TOPO_MAX_CPUS];
+    enum status st = placement_cpus(t, PLACEMENT_SPREAD, t->threads_default, cpus, err);
+
+    /* the prefetch that crosses pages, as the engine's kernels have it */
+    lab->way = (struct probe_read_way){
+        probe_kernel_best(PROBE_OP_stream_read, isa_usable()), 1, 4096};
+    if (st == ST_OK)
+        st = thread_pool_start(&lab->pool, t->threads_default, cpus, err);
+    if (st == ST_OK)
+        st = mem_alloc(&lab->mem, bytes, MEM_PAGES_2M, "cache probe", err);
+    return st;
+}
+
+static void lab_close(struct lab *lab)
+{
+    thread_pool_stop(lab->pool);
+    mem_free(&lab->mem);
+}
+
+/* ---- the quick answer -------------------------------------------------------------
+ */
+
+static struct topo_llc search(struct lab *lab, const struct topology *t, int n_threads,
+                              uint64_t from)
+{
+    const uint64_t start = start_bytes(t, n_threads);
+    const struct cache_search s = {.start = start,
+                                   .from = from,
+                                   .most = lab->mem.bytes,
+                                   .read = read_size,
+                                   .has_time = has_time,
+                                   .arg = lab};
+
+    thread_pool_use(lab->pool, n_threads);
+    lab->walk_ns = 0;
+    return cache_search(&s);
+}
+
+enum status cache_find(struct topology *t, struct err *err)
+{
+    const uint64_t most = most_bytes(t, t->llc_bytes ? 2 * t->llc_bytes : UNKNOWN);
+    const int n = t->threads_default;
+    struct lab lab = {.begin_ns = clock_ns()};
+    struct err why = ERR_INIT;
+    struct topo_llc one, all;
+
+    if (t->llc_all.bytes)
+        return ST_OK;
+    if (lab_open(&lab, t, most > 8 * MIB ? most : 8 * MIB, &why) == ST_OK) {
+        all = one = search(&lab, t, n, 0);
+        if (n > 1 && all.bytes)
+            one = search(&lab, t, 1, all.lo / 2);
+        if (one.bytes && !interrupted()) {
+            t->llc_one = one;
+            t->llc_all = all;
+            t->llc_threads = n;
+        }
+    }
+    lab_close(&lab);
+    return interrupted() ? err_set(err, ST_INTERRUPTED, "interrupted") : ST_OK;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cache.h - how much of the last-level cache serves this machine, measured
+ *
+ * A virtual machine shows the cache of its host, and gets the part of it that the
+ * hypervisor and the neighbours leave. Model of the world: a working set is read again
+ * and again, in one direction, as decoding reads weights. What a byte takes then lies
+ * between what it takes after the set was evicted (memory) and what it takes in the
+ * smallest sets that the first levels do not hold (cache); the *share served* is where
+ * between the two. The cache that serves us is the largest set with a share of a half.
+ *
+ * Sets double until one is not served; from there sizes go up one
+ * step of 2^(1/4) where the last one was served, and down where it was not, until the
+ * time is over. Between each two sizes that differ in the answer is one crossing: their
+ * median is the result, and the smallest and largest of their sizes the range. It is
+ * the range of this moment: neighbours share the cache.
+ *
+ * Threading: as thread_pool_start(); one at a time.
+ */
+#ifndef SLM_HARNESS_MACHINE_CACHE_H
+#define SLM_HARNESS_MACHINE_CACHE_H
+
+#include <stdint.h>
+
+#include "engine/base/status.h"
+#include "harness/machine/topology.h"
+
+/* A working set, read by all threads in use. GB/s (1e9 bytes). */
+struct cache_point {
+    uint64_t bytes;
+    double again_gbps;   /* read again */
+    double evicted_gbps; /* read after it was evicted; 0: not measured */
+};
+
+/* Measure it, in 0.3 s or less, where *t has no measured size yet; it has one then,
+ * for one thread and for threads_default. That it cannot be measured (no memory for a
+ * buffer, no threads) is no error: the reported size stays the answer. Error:
+ * ST_INTERRUPTED. */
+enum status cache_find(struct topology *t, struct err *err);
+
+/* The decision of the search, for tests: how a set of so many bytes is read, for which
+ * arg stands. Returns false where it could not be read (no memory, time is over). */
+typedef bool cache_read_fn(void *arg, uint64_t bytes, bool evicted,
+                           struct cache_point *p);
+
+/* has_time is asked between sizes once the first set that is not served is known. Where
+ * no set from start on is faster than memory, the answer is start / 2; where all up to
+ * most are served, or could be read, the largest, with most as the end of its range. */
+struct cache_search {
+    uint64_t start; /* larger than what the first levels hold together */
+    uint64_t from;  /* where the size is expected above it; 0: nowhere */
+    uint64_t most;
+    cache_read_fn *read;
+    bool (*has_time)(void *arg);
+    void *arg;
+};
+struct topo_llc cache_search(const struct cache_search *s);
+
+#endif
