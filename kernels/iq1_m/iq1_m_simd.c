@@ -55,7 +55,7 @@ SIMD_INLINE void products(const uint8_t *body, const struct x16_sink sink)
 
             SIMD_UNROLL
             for (int i = 0; i < 2; i++)
-                cb_dot_nibbles(index[2 * (unit - s) + i], sink.q[0] + 16 * unit + 8 * i,
+                cb_dot_nibbles(index[2 * (unit - s) + i], sink.q + 16 * unit + 8 * i,
                                &low, &high);
             sum = kq_add_pairs(sum, cb_eighths(low, high, &sink.column->start[unit]),
                                to->scale[sink.strand][unit]);

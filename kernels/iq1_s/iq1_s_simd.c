@@ -53,7 +53,7 @@ SIMD_INLINE void products(const uint8_t *body, const struct x16_sink sink)
         indices(body, u, index);
         SIMD_UNROLL
         for (int i = 0; i < 4; i++)
-            cb_dot_nibbles(index[i], sink.q[0] + 32 * u + 8 * i, &low, &high);
+            cb_dot_nibbles(index[i], sink.q + 32 * u + 8 * i, &low, &high);
         sum = v_add_scaled(sum, cb_eighths(low, high, &sink.column->start[u]),
                            to->scale[sink.strand][u]);
     }

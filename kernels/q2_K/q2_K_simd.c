@@ -55,7 +55,7 @@ SIMD_INLINE void products(const uint8_t *body, const struct x16_sink sink)
         SIMD_UNROLL
         for (int j = 0; j < 4; j++) {
             const vi raw = v_keep(v_load(body + 64 * (4 + 4 * group + j)));
-            const int8_t *x = sink.q[0] + 4 * (32 * half + 4 * odd + j);
+            const int8_t *x = sink.q + 4 * (32 * half + 4 * odd + j);
 
             SIMD_UNROLL
             for (int i = 0; i < 4; i++)

@@ -132,7 +132,7 @@ SIMD_INLINE void products(const uint8_t *body, const struct x16_sink sink)
             four_fields(body, h, j, w);
             SIMD_UNROLL
             for (int i = 0; i < 4; i++)
-                part[i] = v_dot_u(part[i], w[i], sink.q[0] + 4 * (32 * h + 8 * i + j));
+                part[i] = v_dot_u(part[i], w[i], sink.q + 4 * (32 * h + 8 * i + j));
         }
         SIMD_UNROLL
         for (int i = 0; i < 4; i++) {

@@ -47,8 +47,9 @@
  *     while it inlines, so that functions called through it are inlined, too. A copy of
  *     the description becomes constant only later, and then these calls remain.
  *   - What a frame passes to a format's functions besides (struct x16_sink) goes by
- *     value. Behind a pointer each store through another pointer might have changed it,
- *     and a loop whose bound is a member of it stays a loop.
+ *     value, and is numbers and addresses alone. Behind a pointer each store through
+ *     another pointer might have changed it; an array in it that a loop indexes keeps
+ *     all of it in memory. Then a loop whose bound is a member of it stays a loop.
  *
  * Results that are kept between calls (struct x16_sums) lie in another struct, which
  * the first one points to. clang warns "loop not unrolled" where a rule was broken, and

@@ -21,7 +21,7 @@ struct x16_sums {
 struct x16_sink {
     int n_cols, per_sub, run, chains, biased, is_signed, strand;
     bool signs_apart; /* x16_emit_signs(): products, not weights, take them */
-    const int8_t *q[X16_FEW];
+    const int8_t *q;  /* of the first column; each is a struct x16_column behind it */
     const struct x16_column *column;
     uint64_t shifts;
     struct x16_sums *to;
@@ -65,12 +65,14 @@ SIMD_INLINE bool x16_in_floats(const int n)
 SIMD_INLINE vi x16_sink_dot(const struct x16_sink sink, vi part, vi w, const vi *signs,
                             int c, int four)
 {
+    const int8_t *q = sink.q + sizeof(struct x16_column) * (size_t)c;
+
 #if V_SIGNS_APART
     if (signs != NULL)
-        return v_dot_signs(part, w, *signs, sink.q[c] + 4 * four);
+        return v_dot_signs(part, w, *signs, q + 4 * four);
 #endif
     (void)signs;
-    return x16_dot(part, w, sink.q[c], four, sink.is_signed);
+    return x16_dot(part, w, q, four, sink.is_signed);
 }
 
 SIMD_INLINE void x16_super_take(const struct x16_sink sink, int four, vi w,
@@ -214,7 +216,7 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format *f, const int n_st
     struct x16_sums sums;
     const uint8_t *ahead[X16_INTERLEAVED];
     const int per_sub = 64 / f->n_subs;
-    struct x16_sink sink = {
+    const struct x16_sink sink = {
         .n_cols = n,
         .per_sub = per_sub,
         .run = V_RUN(f->max) < per_sub ? V_RUN(f->max) : per_sub,
@@ -222,6 +224,7 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format *f, const int n_st
         .biased = f->bias != 0,
         .is_signed = f->is_signed,
         .signs_apart = V_SIGNS_APART,
+        .q = n > 1 || f->order != NULL ? column->q : act_q(x[0]) + X16_SUPER * b,
         .column = column,
         .shifts = V_WIDE ? f->shifts : 0,
         .to = &sums,
@@ -235,11 +238,8 @@ SIMD_INLINE void x16_super_step(const struct x16_super_format *f, const int n_st
     for (int i = 0; i < X16_INTERLEAVED; i++)
         ahead[i] = later != NULL ? later[i] : NULL;
     SIMD_UNROLL
-    for (int c = 0; c < n; c++) {
-        sink.q[c] =
-            n > 1 || f->order != NULL ? column[c].q : act_q(x[c]) + X16_SUPER * b;
+    for (int c = 0; c < n; c++)
         sums.total[c] = v_zero_f();
-    }
     SIMD_UNROLL
     for (int t = 0; t < n_strands; t++) {
         f->scales(body[t], block_scales[t], &sc[t]);

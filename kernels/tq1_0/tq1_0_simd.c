@@ -101,7 +101,7 @@ SIMD_INLINE void fractions(vi c, int n, int four, int step, int chain, const int
 
 SIMD_INLINE void products(const uint8_t *body, const struct x16_sink sink)
 {
-    const int8_t *x = sink.q[0];
+    const int8_t *x = sink.q;
     struct fractions sums;
     vi first, rest, start = v_zero();
 
