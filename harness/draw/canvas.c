@@ -47,7 +47,8 @@ void canvas_text(struct draw *d, double x, double y, const struct style *s,
     static const char *const anchors[] = {"start", "middle", "end"};
     const double size = s->font_size > 0 ? s->font_size : d->font_size;
 
-    if (!*text || !isfinite(x) || !isfinite(y))
+    /* what stands beyond the picture, as at a roof far below the axis, is no text */
+    if (!*text || !(x >= 0 && x <= d->width && y >= 0 && y <= d->height))
         return;
     if (s->rotate != 0)
         fprintf(d->f,
