@@ -47,7 +47,7 @@ draws_alone() {
     local folder=$1 found=no code=0
     shift
     rm -f "$folder"/*.svg
-    PATH=/nowhere "$@" >out 2>err </dev/null || code=$?
+    PATH=/nowhere "$@" >said 2>err </dev/null || code=$?
     [ $code = 0 ] || fail "$* without gnuplot ended with $code: $(cat err)"
     [ "$(grep -c "gnuplot is not installed, so charts are SVG only; for PNG " err)" = 1 ] ||
         fail "$* without gnuplot: not one hint: $(cat err)"
