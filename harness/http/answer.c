@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/json_read.h"
 
 /* Pieces that are read of a completion before others have their turn. */
 #define MOST_PIECES 64
