@@ -156,7 +156,7 @@ code=0
     --engine dying=bin/dying --engine "no=bin/template {model} =~ nothing ([0-9]+)" \
     --timeout 5 --budget 0.2 -o wrong >out 2>err || code=$?
 [ "$code" = 4 ] || fail "some points failed, exit $code: $(cat err)"
-grep -q "^bench: [0-9] of 7 points failed, .*: " err || fail "no sentence: $(cat err)"
+grep -q "^bench: [0-9] of [0-9]* points failed, .*: " err || fail "no sentence: $(cat err)"
 says() {
     [ "$(column wrong/sweep.csv "$1" status)" = "$2" ] || fail "$1: $(column wrong/sweep.csv "$1" status)"
     column wrong/sweep.csv "$1" detail | grep -qF -- "$3" || fail "$1: $(column wrong/sweep.csv "$1" detail)"
