@@ -41,6 +41,7 @@
 #define QUOTA_MIN_SHARE   0.02
 #define MEMORY_MIN_SHARE  0.6
 #define COMPUTE_MIN_SHARE 0.5
+#define CEILING_TOLERANCE 0.03
 #define WAIT_MIN_SHARE    0.2
 #define DISK_MIN_SHARE    0.2
 
@@ -69,8 +70,10 @@ static struct shares shares_of(const struct row *row, const struct point_facts *
         .cached = topology_cached(&cache, facts->bytes_per_sample),
     };
 
-    if (s.cached == TOPO_CACHED && facts->stand_in_bytes > 0)
-        s.memory = NAN; /* a buffer in memory is no ceiling of what a cache holds */
+    /* a buffer in memory is no ceiling of what a cache holds, nor is one passed */
+    if (s.cached == TOPO_CACHED &&
+        (facts->stand_in_bytes > 0 || s.memory > 1 + CEILING_TOLERANCE))
+        s.memory = NAN;
     if (isnan(s.arith) && row->roof_gops > 0)
         s.arith = row->gops / row->roof_gops;
     return s;
