@@ -40,9 +40,8 @@
 static const struct opt_usage usage = {
     .synopsis = "sweep -m MODEL... [-c CONFIG] [--mem 6G|none] [-o DIR]",
     .about =
-        "Measures all combinations of its lists in rounds, each launch in a sandbox; "
-        "configs/sweeps/default.yaml has defaults. Exit code 1: no figure; 3: none "
-        "fits; 4: some failed.",
+        "Measures all combinations of its lists, in rounds. Defaults: default.yaml "
+        "in configs/sweeps. Exit code 1: no figure; 3: none fits; 4: some failed.",
     .example = "bench sweep -m yi-1.5-9b:Q4_K_M,Q4_0 -m own.gguf --mem 6G\n"
                "bench sweep --resume results/myhost-20250101T120000Z",
     .no_arguments = "models are given by -m, a configuration by -c",
