@@ -29,8 +29,8 @@ int cmd_serve(int argc, char **argv)
     bool cancelled = false;
     const struct opt opts[] = {
         SESSION_OPT_MODEL(s.session),
-        OPT_STR(0, "chat-template", &s.chat_template, "NAME",
-                "chat template (default: that of the file)"),
+        OPT_STR(0, "chat-template", &s.chat_template, "NAME|FILE",
+                "chat template (default: the model's own)"),
         OPT_STR(0, "name", &s.name, "NAME", "the model's name for clients"),
         OPT_STR(0, "listen", &s.listen, "WHERE",
                 "ADDRESS:PORT, * for all (default: 127.0.0.1:8080)"),

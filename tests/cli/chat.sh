@@ -95,9 +95,20 @@ grep -q "^/stats" err || fail "/help: $(cat err)"
 grep -q "did you mean /reset" err || fail "/rest: $(cat err)"
 
 "$BENCH" chat --help | grep -q -- --system
-refused 2 "chatml, llama-2" chat -m "$model"
+
+# ---- the prompt that a question becomes
+echo "Hi there" | "$BENCH" chat -m "$model" --chat-template zephyr --system "Be brief." --show-prompt >got.txt 2>err ||
+    fail "--show-prompt: $(cat err)"
+printf '<|system|>\nBe brief.</s>\n<|user|>\nHi there</s>\n<|assistant|>\n\n' | cmp - got.txt ||
+    fail "--show-prompt: $(cat got.txt)"
+printf '{{ bos_token }}{%% for m in messages %%}[{{ m.content }}]{%% endfor %%}' >own.jinja
+echo "Hi" | "$BENCH" chat -m "$model" --chat-template own.jinja --show-prompt >got.txt 2>err
+[ "$(cat got.txt)" = "<s>[Hi]" ] || fail "a file: $(cat got.txt err)"
+printf 'a\n{{ raise_exception("never twice") }}' >own.jinja
+refused 2 "line 2: never twice" chat -m "$model" --chat-template own.jinja <<<"Hi"
+refused 2 "chatml, gemma, llama-2" chat -m "$model"
 refused 2 "has no chat template" chat -m "$model"
-refused 2 "zephyr" chat -m "$model" --chat-template alpaca
+refused 2 "neither a name (chatml, " chat -m "$model" --chat-template alpaca
 refused 2 "name the model" chat
 refused 2 "argument" chat -m "$model" hello
 refused 2 "--speculate" chat -m "$model" --speculate yes

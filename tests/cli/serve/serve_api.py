@@ -126,6 +126,22 @@ def chats(s):
           first["usage"], second)
 
 
+def templates(s):
+    """The prompt of a chat, without an answer; variables and tools reach the template."""
+    def prompt(status=200, **body):
+        got, _, text = s.ask("POST", "/apply-template", body)
+        check(got == status, got, text)
+        return json.loads(text)
+    talk = [{"role": "system", "content": "Be brief."},
+            {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}]
+    check(prompt(messages=talk)["prompt"] == "<|system|>\nBe brief.</s>\n<|user|>\nab</s>\n<|assistant|>\n", "zephyr")
+    talk += [{"role": "assistant", "content": "c"}]
+    check(prompt(messages=talk, add_generation_prompt=False)["prompt"].endswith("<|assistant|>\nc</s>\n"), "no answer")
+    check("chat_template_kwargs" in prompt(400, messages=talk, chat_template_kwargs=[1])["error"]["message"], "kwargs")
+    check("role" in prompt(400, messages=[{"role": "x", "content": ""}])["error"]["message"], "role")
+    check(s.ask("GET", "/apply-template")[0] == 405, "GET")
+
+
 def structured(s):
     a = s.chat(max_tokens=300, response_format={"type": "json_object"})
     if a["choices"][0]["finish_reason"] == "stop":
@@ -365,7 +381,7 @@ s = Server(model, "--sequences", "4", "--ctx", "512", "--queue", "16", "--chat-t
            "--max-body", "2M", "--name", "tiny")
 check("Serves tiny on" in s.line and "4 sequences of 512 positions" in s.line, s.line)
 check(s.ask("GET", "/health")[0] == 200, "health")
-for part in (completions, chats, structured, refusals, aborted, together, full, metrics):
+for part in (completions, chats, templates, structured, refusals, aborted, together, full, metrics):
     part(s)
 check(s.stop() == 0, "stopped with an error:", s.said())
 check(not s.said(), "not quiet:", s.said())
