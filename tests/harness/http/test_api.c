@@ -108,7 +108,17 @@ static void completion_fields(void **state)
     api_request_free(&r);
 }
 
-/* Many system messages are one, and the room for it grows seldom. */
+/* A member of a message, or of the conversation itself (i < 0). */
+static const char *part(const struct api_request *r, int i, const char *name)
+{
+    const json_t *of =
+        i < 0 ? r->conversation
+              : json_array_get(json_object_get(r->conversation, "messages"), (size_t)i);
+
+    return json_string_value(json_object_get(of, name));
+}
+
+/* Many are as many: what several system messages mean is the template's to decide. */
 static void many_system_messages(void)
 {
     enum { N = API_MAX_MESSAGES - 1 };
@@ -122,11 +132,41 @@ static void many_system_messages(void)
                               "{\"role\": \"system\", \"content\": \"%05d\"}, ", i);
     snprintf(body + n, sizeof body - n, "{\"role\": \"user\", \"content\": \"a\"}]}");
     assert_true(reads(&r, API_CHAT, body, &refusal));
-    assert_int_equal(r.n_messages, 2);
-    assert_int_equal(strlen(r.messages[0].text), N * 7 - 2);
-    assert_int_equal(strncmp(r.messages[0].text, "00000\n\n00001\n\n00002", 19), 0);
-    assert_string_equal(r.messages[0].text + N * 7 - 7, "04094");
-    assert_string_equal(r.messages[1].text, "a");
+    assert_int_equal(json_array_size(json_object_get(r.conversation, "messages")),
+                     N + 1);
+    assert_string_equal(part(&r, N - 1, "content"), "04094");
+    assert_string_equal(part(&r, N, "content"), "a");
+    assert_int_equal(r.content_bytes, 5 * N + 1);
+    api_request_free(&r);
+}
+
+/* Only /apply-template takes tools; their arguments are objects for the template. */
+static void template_fields(void **state)
+{
+    static const char body[] =
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, {\"role\": "
+        "\"assistant\", \"content\": null, \"tool_calls\": [{\"function\": {\"name\": "
+        "\"f\", \"arguments\": \"{\\\"x\\\": [1]}\"}}]}, {\"role\": \"tool\", "
+        "\"content\": \"3\"}], \"tools\": [{}], \"enable_thinking\": false, "
+        "\"chat_template_kwargs\": {\"messages\": 5, \"own\": \"v\"}}";
+    const json_t *call;
+    struct api_request r;
+    struct refusal refusal;
+
+    (void)state;
+    assert_false(reads(&r, API_CHAT, body, &refusal));
+    assert_true(reads(&r, API_TEMPLATE, body, &refusal));
+    call = json_array_get(
+        json_object_get(json_array_get(json_object_get(r.conversation, "messages"), 1),
+                        "tool_calls"),
+        0);
+    assert_true(json_is_object(
+        json_object_get(json_object_get(call, "function"), "arguments")));
+    assert_true(json_is_false(json_object_get(r.conversation, "enable_thinking")));
+    assert_true(json_is_true(json_object_get(r.conversation, "add_generation_prompt")));
+    assert_int_equal(json_array_size(json_object_get(r.conversation, "tools")), 1);
+    assert_string_equal(part(&r, -1, "own"), "v");
+    assert_string_equal(part(&r, 2, "content"), "3");
     api_request_free(&r);
 }
 
@@ -149,11 +189,13 @@ static void chat_fields(void **state)
         "{\"type\": \"json_schema\", \"json_schema\": {\"schema\": {\"z\": 1, \"a\": "
         "2}}}}",
         &refusal));
-    assert_int_equal(r.n_messages, 4);
-    assert_int_equal(r.messages[0].role, CHAT_SYSTEM);
-    assert_string_equal(r.messages[0].text, "a\n\nbc");
-    assert_string_equal(r.messages[1].text, "");
-    assert_int_equal(r.messages[2].role, CHAT_ASSISTANT);
+    assert_int_equal(json_array_size(json_object_get(r.conversation, "messages")), 5);
+    assert_string_equal(part(&r, 0, "content"), "a");
+    assert_string_equal(part(&r, 1, "content"), "bc");
+    assert_string_equal(part(&r, 1, "role"), "developer");
+    assert_string_equal(part(&r, 2, "content"), "");
+    assert_string_equal(part(&r, 3, "role"), "assistant");
+    assert_null(json_object_get(r.conversation, "tools")); /* an empty list is none */
     assert_int_equal(r.max_tokens, 4);
     assert_int_equal(r.n_logprobs, 0);
     assert_int_equal(r.format, API_SCHEMA);

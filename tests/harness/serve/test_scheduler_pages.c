@@ -101,7 +101,7 @@ static void one_fills_all_pages(void **state)
 {
     struct served d;
     struct scheduler *s;
-    int32_t prompt[600];
+    int32_t prompt[600] = {0};
     struct completion_params p = served_params(prompt, 300, 0);
     struct completion *c[3], *none = NULL;
     struct err err = ERR_INIT;
@@ -250,7 +250,7 @@ static const struct synth_shape WINDOWS = {.name = "windows",
 
 static void check_keeps_nothing(const struct synth_shape *shape)
 {
-    int32_t prompt[200];
+    int32_t prompt[200] = {0};
     struct completion_params p = served_params(prompt, 200, 150);
     struct completion *c[5];
     struct served d;
@@ -313,7 +313,7 @@ static void take_pages(void *arg)
 /* Who was in the step has failed; who comes later is served. */
 static void a_step_without_room(void **state)
 {
-    int32_t prompt[100];
+    int32_t prompt[100] = {0};
     struct completion_params p = served_params(prompt, 100, 300);
     struct completion *c[4];
     struct scheduler_stats stats;
