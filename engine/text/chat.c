@@ -217,6 +217,25 @@ static bool is_blank(char ch)
     return ch == ' ' || (ch >= '\t' && ch <= '\r');
 }
 
+/* The token that is spelled as the marker "<...>" or "[...]" that a text begins with,
+ * whatever the vocabulary types it as; -1: none. */
+static int32_t spelled_marker(const struct tokenizer *tok, const char *text)
+{
+    const char *end = *text == '<'   ? strchr(text, '>')
+                      : *text == '[' ? strchr(text, ']')
+                                     : NULL;
+    const size_t n = end ? (size_t)(end - text) + 1 : 0;
+
+    for (int32_t id = 0; n > 2 && id < tokenizer_n_vocab(tok); id++) {
+        size_t len;
+        const char *spelled = tokenizer_text(tok, id, &len);
+
+        if (len == n && !memcmp(spelled, text, n))
+            return id;
+    }
+    return -1;
+}
+
 /* The first token of text[len], if it is no text. */
 static int32_t first_marker(const struct chat_template *c, const struct tokenizer *tok,
                             const char *text, size_t len)
@@ -254,6 +273,8 @@ static int32_t find_end(const struct chat_template *c, const struct tokenizer *t
             for (at += strlen(MARK); is_blank(*at);)
                 at++;
             end = first_marker(c, tok, at, strlen(at));
+            if (end < 0)
+                end = spelled_marker(tok, at);
         }
         jinja_text_free(&t);
     }

@@ -55,6 +55,8 @@ static inline void make_ready(const char *template)
 {
     struct err err = ERR_INIT;
 
+    chat_template_close(f.chat);
+    f.chat = NULL;
     if (template)
         assert_int_equal(chat_template_open(&f.chat, NULL, f.tok, template, &err), ST_OK);
 

@@ -379,8 +379,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(completion_fields), cmocka_unit_test(chat_fields),
-        cmocka_unit_test(refusals),          cmocka_unit_test(json_as_it_comes),
-        cmocka_unit_test(damaged),           cmocka_unit_test(json_of_texts),
+        cmocka_unit_test(template_fields),   cmocka_unit_test(refusals),
+        cmocka_unit_test(json_as_it_comes),  cmocka_unit_test(damaged),
+        cmocka_unit_test(json_of_texts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

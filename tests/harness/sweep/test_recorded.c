@@ -119,7 +119,8 @@ static const char *const sweeps[] = {
     "\"batch\": 7,"
     " \"ctx_prefill\": true, \"budget_s\": 1.5, \"load_budget_s\": 30.0,"
     " \"launches\": 4, \"max_launches\": 6, \"ci_pct\": 1.5,"
-    " \"repeats\": 3, \"seed\": -1, \"keep_models\": true, \"cache_dir\": \"/models\","
+    " \"repeats\": 3, \"seed\": -1, \"keep_models\": true, \"ctx_usual\": true, "
+    "\"cache_dir\": \"/models\","
     " \"tuned\": \"auto\", \"isa_disabled\": 4, \"engines\": []}",
     "{\"models\": [\"nano:Q4_0\"], \"threads\": [1, 2], \"threads_prefill\": [],"
     " \"ctx\": [0, 64], \"prefill\": [16], \"placements\": [\"spread\"],"
