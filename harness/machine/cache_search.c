@@ -9,27 +9,31 @@
 
 #include "harness/base/stats.h"
 
-#define GROW      1.4142135623730951 /* 2^(1/2) */
-#define STEP      1.189207115002721  /* 2^(1/4) */
+#define GROW      2.0
+#define STEP      1.189207115002721 /* 2^(1/4) */
 #define UNIT      (UINT64_C(64) << 10)
 #define SERVED    0.5 /* of its bytes, at least */
 #define MIN_GAIN  0.1 /* of memory's time, that a cache saves: else there is none */
+#define N_SMALL   3   /* sets that tell the cache's time, before an expected size */
 #define MAX_READS 64
-#define MIN_GROWTH                                                      \
-    3 /* sizes before a set counts as not served: the cache's own speed \
-         must be known */
+
+/* Sets that tell memory's time: the last ones, as memory gives small ones more than it
+ * goes on to give. */
+#define N_EVICTED 5
 
 /* Times are in ns per byte. */
 struct state {
     const struct cache_search *s;
-    double evicted[MAX_READS], scratch[MAX_READS];
+    double evicted[N_EVICTED], scratch[N_EVICTED]; /* a ring */
     int n_evicted;
     double cache_ns; /* the fastest set read again */
 };
 
 static double memory_ns(struct state *x)
 {
-    return stats_median(x->evicted, (size_t)x->n_evicted, x->scratch);
+    const int n = x->n_evicted < N_EVICTED ? x->n_evicted : N_EVICTED;
+
+    return stats_median(x->evicted, (size_t)n, x->scratch);
 }
 
 /* Share of the bytes that a cache served; 0 where it is no faster than memory. */
@@ -47,8 +51,8 @@ static bool read_set(struct state *x, uint64_t bytes, bool evicted, double *agai
     if (!x->s->read(x->s->arg, bytes, evicted, &p) || !(p.again_gbps > 0))
         return false;
     *again_ns = 1 / p.again_gbps;
-    if (p.evicted_gbps > 0 && x->n_evicted < MAX_READS)
-        x->evicted[x->n_evicted++] = 1 / p.evicted_gbps;
+    if (p.evicted_gbps > 0)
+        x->evicted[x->n_evicted++ % N_EVICTED] = 1 / p.evicted_gbps;
     if (!(x->cache_ns > 0) || *again_ns < x->cache_ns)
         x->cache_ns = *again_ns;
     return true;
@@ -70,7 +74,7 @@ static double grow(struct state *x, double *served)
     double bytes = fmin((double)x->s->start, most), again_ns = 0;
 
     *served = 0;
-    while (read_set(x, rounded(bytes), true, &again_ns)) {
+    for (int i = 1; read_set(x, rounded(bytes), true, &again_ns); i++) {
         if (*served > 0 && share_served(x, again_ns) < SERVED &&
             read_set(x, rounded(bytes), false, &again_ns) &&
             share_served(x, again_ns) < SERVED)
@@ -78,7 +82,7 @@ static double grow(struct state *x, double *served)
         *served = bytes;
         if (bytes >= most)
             return 0;
-        bytes = fmin(fmax(bytes * GROW, from), most);
+        bytes = fmin(fmax(bytes * GROW, i < N_SMALL ? 0 : from), most);
     }
     return 0;
 }
