@@ -5,7 +5,6 @@
 #include "harness/machine/cache.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/clock.h"
@@ -21,20 +20,22 @@
 #define UNKNOWN    (256 * MIB) /* where no size is reported */
 #define MAX_MOST   (4096 * MIB)
 
-/* Together 0.3 s at most: no set is begun after them. A set near the crossing takes up
- * to 20 ms. Most of the time is the first touch of the buffer, which no thread count
- * does again. */
-#define WALK_NS  (UINT64_C(80) * 1000000) /* one walk */
+/* No set is begun after these times; one near the crossing takes 20 to 30 ms. Most of
+ * the time can be the first touch of the buffer. */
+#define ALL_NS   (UINT64_C(160) * 1000000) /* all threads, which come first */
 #define TOTAL_NS (UINT64_C(270) * 1000000)
 
-#define AGAIN_PASSES 2 /* in a walk; the faster counts: what disturbs slows */
+/* Passes of a set that is read again, */
+#define MIN_AGAIN 3
+#define MAX_AGAIN 6    /* while each is */
+#define RISING    1.02 /* times as fast as the one before */
 
 struct lab {
     struct mem mem;
     size_t touched; /* bytes from its beginning that are in memory */
     struct thread_pool *pool;
     struct probe_read_way way;
-    uint64_t begin_ns, walk_ns; /* walk_ns: when it began; 0: not yet */
+    uint64_t end_ns; /* no set is begun after it */
 };
 
 /* ---- the buffer -------------------------------------------------------------------
@@ -84,38 +85,35 @@ static void with_all(struct lab *lab, thread_pool_fn *fn, size_t from, size_t to
 /* ---- one size ---------------------------------------------------------------------
  */
 
-static bool read_size(void *arg, uint64_t bytes, bool evicted, struct cache_point *p)
+/* A set comes to stay in the cache within a few passes: caches that protect themselves
+ * against sets which do not fit keep a part of one at first. */
+static double read_again(struct lab *lab, const struct probe_buffer *b)
+{
+    double gbps = probe_read_pass(b, lab->pool, &lab->way), before = 0;
+
+    for (int i = 1; i < MAX_AGAIN && (i < MIN_AGAIN || gbps > RISING * before); i++) {
+        before = gbps;
+        gbps = fmax(gbps, probe_read_pass(b, lab->pool, &lab->way));
+    }
+    return gbps;
+}
+
+static bool read_size(void *arg, uint64_t bytes, struct cache_point *p)
 {
     struct lab *lab = arg;
     const struct probe_buffer b = {.base = lab->mem.base, .bytes = bytes};
 
-    if (interrupted() || bytes > lab->mem.bytes ||
-        clock_ns() > lab->begin_ns + TOTAL_NS)
+    if (interrupted() || bytes > lab->mem.bytes || clock_ns() > lab->end_ns)
         return false;
     if (bytes > lab->touched) {
         with_all(lab, touch, lab->touched, bytes);
         lab->touched = bytes;
     }
+    with_all(lab, evict, 0, bytes);
     p->bytes = bytes;
-    if (evicted) {
-        with_all(lab, evict, 0, bytes);
-        p->evicted_gbps = probe_read_pass(&b, lab->pool, &lab->way);
-    } else {
-        probe_read_pass(&b, lab->pool, &lab->way); /* other sizes leave the caches */
-    }
-    for (int i = 0; i < (evicted ? 1 : AGAIN_PASSES); i++)
-        p->again_gbps = fmax(p->again_gbps, probe_read_pass(&b, lab->pool, &lab->way));
+    p->evicted_gbps = probe_read_pass(&b, lab->pool, &lab->way);
+    p->again_gbps = read_again(lab, &b);
     return true;
-}
-
-static bool has_time(void *arg)
-{
-    struct lab *lab = arg;
-    const uint64_t now = clock_ns();
-
-    if (!lab->walk_ns)
-        lab->walk_ns = now;
-    return now - lab->walk_ns < WALK_NS && now - lab->begin_ns < TOTAL_NS;
 }
 
 /* ---- sizes ------------------------------------------------------------------------
@@ -188,11 +186,9 @@ static struct topo_llc search(struct lab *lab, const struct topology *t, int n_t
                                    .from = from,
                                    .most = lab->mem.bytes,
                                    .read = read_size,
-                                   .has_time = has_time,
                                    .arg = lab};
 
     thread_pool_use(lab->pool, n_threads);
-    lab->walk_ns = 0;
     return cache_search(&s);
 }
 
@@ -200,7 +196,8 @@ enum status cache_find(struct topology *t, struct err *err)
 {
     const uint64_t most = most_bytes(t, t->llc_bytes ? 2 * t->llc_bytes : UNKNOWN);
     const int n = t->threads_default;
-    struct lab lab = {.begin_ns = clock_ns()};
+    const uint64_t begin = clock_ns();
+    struct lab lab = {.end_ns = begin + (n > 1 ? ALL_NS : TOTAL_NS)};
     struct err why = ERR_INIT;
     struct topo_llc one, all;
 
@@ -208,6 +205,7 @@ enum status cache_find(struct topology *t, struct err *err)
         return ST_OK;
     if (lab_open(&lab, t, most > 8 * MIB ? most : 8 * MIB, &why) == ST_OK) {
         all = one = search(&lab, t, n, 0);
+        lab.end_ns = begin + TOTAL_NS;
         if (n > 1 && all.bytes)
             one = search(&lab, t, 1, all.lo / 2);
         if (one.bytes && !interrupted()) {

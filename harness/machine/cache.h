@@ -9,11 +9,9 @@
  * smallest sets that the first levels do not hold (cache); the *share served* is where
  * between the two. The cache that serves us is the largest set with a share of a half.
  *
- * Sets double until one is not served; from there sizes go up one
- * step of 2^(1/4) where the last one was served, and down where it was not, until the
- * time is over. Between each two sizes that differ in the answer is one crossing: their
- * median is the result, and the smallest and largest of their sizes the range. It is
- * the range of this moment: neighbours share the cache.
+ * Sets double until one is not served; the crossing is found by bisection, twice where
+ * there is time for it. The range is from the smallest to the largest size around it,
+ * and of this moment: neighbours share the cache.
  *
  * Threading: as thread_pool_start(); one at a time.
  */
@@ -29,7 +27,7 @@
 struct cache_point {
     uint64_t bytes;
     double again_gbps;   /* read again */
-    double evicted_gbps; /* read after it was evicted; 0: not measured */
+    double evicted_gbps; /* read after it was evicted */
 };
 
 /* Measure it, in 0.3 s or less, where *t has no measured size yet; it has one then,
@@ -38,20 +36,16 @@ struct cache_point {
  * ST_INTERRUPTED. */
 enum status cache_find(struct topology *t, struct err *err);
 
-/* The decision of the search, for tests: how a set of so many bytes is read, for which
- * arg stands. Returns false where it could not be read (no memory, time is over). */
-typedef bool cache_read_fn(void *arg, uint64_t bytes, bool evicted,
-                           struct cache_point *p);
-
-/* has_time is asked between sizes once the first set that is not served is known. Where
- * no set from start on is faster than memory, the answer is start / 2; where all up to
- * most are served, or could be read, the largest, with most as the end of its range. */
+/* The search alone, for tests. read: fill in both speeds of a set of so many bytes;
+ * false where it could not be read (no memory, time is over). Where no set from start
+ * on is faster than memory, the answer is start / 2; where all up to most are served,
+ * or could be read, the largest, with most as the end of its range. */
+typedef bool cache_read_fn(void *arg, uint64_t bytes, struct cache_point *p);
 struct cache_search {
     uint64_t start; /* larger than what the first levels hold together */
     uint64_t from;  /* where the size is expected above it; 0: nowhere */
     uint64_t most;
     cache_read_fn *read;
-    bool (*has_time)(void *arg);
     void *arg;
 };
 struct topo_llc cache_search(const struct cache_search *s);

@@ -15,8 +15,8 @@
  * sets of 1.6 not at all, of 1.2 the half. */
 struct machine {
     double cache_bytes, noise;
-    uint64_t room; /* bytes that can be read at all */
-    int n_reads, n_walk;
+    uint64_t room;           /* bytes that can be read at all */
+    int n_reads, most_reads; /* 0: any */
     uint64_t most_read;
     unsigned random;
 };
@@ -28,29 +28,24 @@ static double ns(struct machine *m, double served)
            (1 + m->noise * ((double)(m->random >> 16) / 65536 - 0.5));
 }
 
-static bool read_set(void *arg, uint64_t bytes, bool evicted, struct cache_point *p)
+static bool read_set(void *arg, uint64_t bytes, struct cache_point *p)
 {
     struct machine *m = arg;
     const double of = (double)bytes / m->cache_bytes;
 
-    if (bytes > m->room)
+    if (bytes > m->room || (m->most_reads && m->n_reads == m->most_reads))
         return false;
     m->n_reads++;
     m->most_read = bytes > m->most_read ? bytes : m->most_read;
     p->again_gbps = 1 / ns(m, fmax(0, fmin(1, (1.6 - of) / 0.8)));
-    p->evicted_gbps = evicted ? 1 / ns(m, 0) : 0;
+    p->evicted_gbps = 1 / ns(m, 0);
     return true;
-}
-
-static bool has_time(void *arg)
-{
-    return ((struct machine *)arg)->n_walk++ < 12;
 }
 
 static struct topo_llc find(struct machine *m, uint64_t start, uint64_t from,
                             uint64_t most)
 {
-    const struct cache_search s = {start, from, most, read_set, has_time, m};
+    const struct cache_search s = {start, from, most, read_set, m};
 
     return cache_search(&s);
 }
@@ -88,6 +83,20 @@ static void begins_near_what_is_expected(void **state)
     const struct topo_llc llc = find(&n, MIB, 48 * MIB, 4096 * MIB);
     assert_in_range(llc.bytes, 84 * MIB, 108 * MIB);
     assert_true(n.n_reads < m.n_reads);
+}
+
+/* Whenever time is over, there is an answer, and its range holds what is true. */
+static void time_can_end(void **state)
+{
+    (void)state;
+    for (int n = 1; n < 24; n++) {
+        struct machine m = {
+            .cache_bytes = 80.0 * MIB, .room = UINT64_MAX, .most_reads = n};
+        const struct topo_llc llc = find(&m, 4 * MIB, 0, 600 * MIB);
+
+        assert_true(llc.bytes > 0 && llc.lo <= llc.bytes && llc.bytes <= llc.hi);
+        assert_true(llc.hi >= 96 * MIB);
+    }
 }
 
 static void limits_are_answers_too(void **state)
@@ -214,6 +223,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_caches_of_all_sizes),
         cmocka_unit_test(begins_near_what_is_expected),
+        cmocka_unit_test(time_can_end),
         cmocka_unit_test(limits_are_answers_too),
         cmocka_unit_test(measured_before_reported),
         cmocka_unit_test(is_kept_in_json),
