@@ -51,7 +51,7 @@ static void grow(struct state *x, double *served, double *not_served)
 
     *served = *not_served = 0;
     for (int i = 1; is_served(x, bytes, &is); i++) {
-        if (!is && i > 1 && is_served(x, bytes, &is) && !is) {
+        if (!is && i > 1 && (!is_served(x, bytes, &is) || !is)) {
             *not_served = bytes;
             return;
         }

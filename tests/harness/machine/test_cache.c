@@ -96,6 +96,7 @@ static void time_can_end(void **state)
 
         assert_true(llc.bytes > 0 && llc.lo <= llc.bytes && llc.bytes <= llc.hi);
         assert_true(llc.hi >= 96 * MIB);
+        assert_true(llc.bytes < 128 * MIB); /* which was not served, if it was read */
     }
 }
 
