@@ -208,6 +208,8 @@ enum status cache_find(struct topology *t, struct err *err)
         lab.end_ns = begin + TOTAL_NS;
         if (n > 1 && all.bytes)
             one = search(&lab, t, 1, all.lo / 2);
+        if (!one.bytes) /* no time was left */
+            one = all;
         if (one.bytes && !interrupted()) {
             t->llc_one = one;
             t->llc_all = all;

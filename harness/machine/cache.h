@@ -9,7 +9,7 @@
  * smallest sets that the first levels do not hold (cache); the *share served* is where
  * between the two. The cache that serves us is the largest set with a share of a half.
  *
- * Sets double until one is not served; the crossing is found by bisection, twice where
+ * Sets grow until one is not served; the crossing is found by bisection, twice where
  * there is time for it. The range is from the smallest to the largest size around it,
  * and of this moment: neighbours share the cache.
  *

@@ -6,9 +6,10 @@
 
 #include <math.h>
 
-#define GROW     2.0
-#define WIDE     1.4142135623730951 /* 2^(1/2): around a result, to look again */
-#define NARROW   1.13               /* sizes less apart than this are not told apart */
+#define SMALL (32.0 * (1 << 20)) /* sizes that double; touching memory takes time */
+#define WIDE \
+    1.4142135623730951 /* 2^(1/2): a step, and around a result, to look again */
+#define NARROW   1.13  /* sizes less apart than this are not told apart */
 #define UNIT     (UINT64_C(64) << 10)
 #define SERVED   0.5 /* of its bytes, at least */
 #define MIN_GAIN 0.1 /* of memory's time, that a cache saves: else there is none */
@@ -41,7 +42,7 @@ static uint64_t rounded(double bytes)
     return (uint64_t)(bytes / (double)UNIT + 0.5) * UNIT;
 }
 
-/* Double until a set is not served, read once more to be sure: *not_served, 0 where
+/* Grow until a set is not served, read once more to be sure: *not_served, 0 where
  * none was found. *served is the largest before it, 0: none could be read. */
 static void grow(struct state *x, double *served, double *not_served)
 {
@@ -58,7 +59,8 @@ static void grow(struct state *x, double *served, double *not_served)
         *served = bytes;
         if (bytes >= most)
             return;
-        bytes = fmin(fmax(bytes * GROW, i < N_SMALL ? 0 : from), most);
+        bytes = fmin(fmax(bytes * (bytes < SMALL ? 2 : WIDE), i < N_SMALL ? 0 : from),
+                     most);
     }
 }
 
