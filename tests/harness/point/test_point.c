@@ -241,7 +241,8 @@ static void json_round_trip(void **state)
 
 static void wire_round_trip(void **state)
 {
-    struct point_facts facts = {1, 2.5, 3, 0.25, 5, 6, 7, 8, 9, 10, 11, 12, 13},
+    /* the sizes of the cache are the parent's own, and do not travel */
+    struct point_facts facts = {1, 2.5, 3, 0.25, 0, 0, 7, 8, 9, 10, 11, 12, 13},
                        facts_back = {0};
     struct noise noise = {.wall_ns = 1, .steal_ns = 2, .n_refaults = 3, .n_cpus = 4};
     struct noise noise_back;
