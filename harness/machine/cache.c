@@ -11,10 +11,16 @@
 #include "engine/base/mem.h"
 #include "engine/base/thread_pool.h"
 #include "harness/base/interrupt.h"
+#include "harness/machine/noise.h"
 #include "harness/machine/probe.h"
 #include "kernels/probe/evict.h"
 
-#define MIB        (UINT64_C(1) << 20)
+#define MIB (UINT64_C(1) << 20)
+
+/* Of a CPU's time, taken by others: from there on passes are cut, and a set that is
+ * served looks as if it were not. */
+#define BUSY_SHARE 0.1
+
 #define PAGE_BYTES 4096
 #define MIN_START  (1 * MIB)
 #define UNKNOWN    (256 * MIB) /* where no size is reported */
@@ -192,6 +198,16 @@ static struct topo_llc search(struct lab *lab, const struct topology *t, int n_t
     return cache_search(&s);
 }
 
+/* Read before the pool's threads end, whose waiting is counted. */
+static bool was_disturbed(const struct noise *before)
+{
+    struct noise n;
+
+    noise_since(&n, before, "");
+    return noise_others_share(&n) + noise_steal_share(&n) > BUSY_SHARE ||
+           noise_wait_share(&n) > BUSY_SHARE;
+}
+
 enum status cache_find(struct topology *t, struct err *err)
 {
     const uint64_t most = most_bytes(t, t->llc_bytes ? 2 * t->llc_bytes : UNKNOWN);
@@ -200,9 +216,11 @@ enum status cache_find(struct topology *t, struct err *err)
     struct lab lab = {.end_ns = begin + (n > 1 ? ALL_NS : TOTAL_NS)};
     struct err why = ERR_INIT;
     struct topo_llc one, all;
+    struct noise before;
 
     if (t->llc_all.bytes)
         return ST_OK;
+    noise_read(&before, "");
     if (lab_open(&lab, t, most > 8 * MIB ? most : 8 * MIB, &why) == ST_OK) {
         all = one = search(&lab, t, n, 0);
         lab.end_ns = begin + TOTAL_NS;
@@ -214,6 +232,7 @@ enum status cache_find(struct topology *t, struct err *err)
             t->llc_one = one;
             t->llc_all = all;
             t->llc_threads = n;
+            t->llc_disturbed = was_disturbed(&before);
         }
     }
     lab_close(&lab);

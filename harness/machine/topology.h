@@ -72,6 +72,7 @@ struct topology {
                            large the cache is: topology_cache() */
     struct topo_llc llc_one, llc_all; /* measured, with one thread and with */
     int llc_threads;                  /* this many */
+    bool llc_disturbed; /* others used the CPUs meanwhile: it may be more */
     enum topo_smt smt;
     char smt_measured[200]; /* the sentence of cores_apply(); "": not measured */
     char shape_doubt[160];  /* why hwloc could not be asked for cores, caches and NUMA

@@ -66,7 +66,7 @@ const char *topology_cache_text(const struct topology *t, char *buf, size_t cap)
         text_append(buf, cap, "not measured");
         return buf;
     }
-    text_append(buf, cap, "about ");
+    text_append(buf, cap, "%s ", t->llc_disturbed ? "at least" : "about");
     append_measured(buf, cap, &t->llc_all);
     text_append(buf, cap, "%s serve this machine (", t->llc_bytes ? " of it" : "");
     append_range(buf, cap, &t->llc_all);
@@ -76,6 +76,7 @@ const char *topology_cache_text(const struct topology *t, char *buf, size_t cap)
         text_append(buf, cap, ", ");
         append_range(buf, cap, &t->llc_one);
     }
-    text_append(buf, cap, ")");
+    text_append(buf, cap, "%s)",
+                t->llc_disturbed ? "; other programs used the CPUs" : "");
     return buf;
 }

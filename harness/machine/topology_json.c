@@ -83,7 +83,8 @@ static json_t *one_llc_json(const struct topo_llc *llc)
 
 static json_t *llc_json(const struct topology *t)
 {
-    return t->llc_all.bytes ? json_pack("{s:i,s:o,s:o}", "threads", t->llc_threads,
+    return t->llc_all.bytes ? json_pack("{s:i,s:b,s:o,s:o}", "threads", t->llc_threads,
+                                        "disturbed", (int)t->llc_disturbed,
                                         "one_thread", one_llc_json(&t->llc_one),
                                         "all_threads", one_llc_json(&t->llc_all))
                             : json_null();
@@ -111,6 +112,7 @@ void topology_cache_from_json(struct topology *t, const json_t *cpu)
     if (n < 1 || n > TOPO_MAX_CPUS)
         return;
     t->llc_threads = (int)n;
+    t->llc_disturbed = json_is_true(json_object_get(llc, "disturbed"));
     read_llc(&t->llc_one, json_object_get(llc, "one_thread"));
     read_llc(&t->llc_all, json_object_get(llc, "all_threads"));
     if (!t->llc_one.bytes || !t->llc_all.bytes)

@@ -144,6 +144,11 @@ static void measured_before_reported(void **state)
     assert_string_equal(topology_cache_text(t, text, sizeof text),
                         "480 MiB reported, about 64 MiB of it serve this machine (48 "
                         "to 96; one thread: 32 MiB, 30 to 34)");
+    t->llc_disturbed = true;
+    assert_string_equal(topology_cache_text(t, text, sizeof text),
+                        "480 MiB reported, at least 64 MiB of it serve this machine (48 "
+                        "to 96; one thread: 32 MiB, 30 to 34; other programs used the "
+                        "CPUs)");
     free(t);
 }
 
@@ -161,10 +166,12 @@ static void is_kept_in_json(void **state)
     t->llc_one = (struct topo_llc){32 * MIB, 30 * MIB, 34 * MIB};
     t->llc_all = (struct topo_llc){64 * MIB, 48 * MIB, 96 * MIB};
     t->llc_threads = 2;
+    t->llc_disturbed = true;
     object = topology_json(t);
     topology_cache_from_json(back, json_object_get(object, "cpu"));
     assert_int_equal(back->llc_bytes, 480 * MIB);
     assert_int_equal(back->llc_threads, 2);
+    assert_true(back->llc_disturbed);
     assert_int_equal(topology_cache(back, 2).lo, 48 * MIB);
     assert_int_equal(topology_cache(back, 1).hi, 34 * MIB);
 
