@@ -56,7 +56,7 @@ void jinja_put_string(struct builder *b, const struct jv *s)
     const size_t at = b->n;
 
     jinja_put_bytes(b, s->s.p, s->s.n, s->input);
-    if (s->s.mark)
+    if (s->s.mark && s->s.n)
         memcpy(b->mark + at, s->s.mark, s->s.n);
 }
 

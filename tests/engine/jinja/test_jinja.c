@@ -157,6 +157,7 @@ static void filters_and_methods(void **state)
         {"{{ dict | tojson }}", "{\"b\": 1, \"a\": [1, {\"x\": \"y\"}], \"items\": 5}"},
         {"{{ {'a': [1, {}], 'b': 'q\"<>\u00e9\n'} | tojson(indent=2) }}",
          "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": \"q\\\"<>\xc3\xa9\\n\"\n}"},
+        {"{{ ('a' ~ name)[9:] ~ '' }}|{{ ('a' ~ name)[9:] | upper }}", "|"},
         {"{{ [1.0, true, none] | tojson(separators=(',', ':')) }}", "[1.0,true,null]"},
         {"{{ '{\"a\": [1]}' | from_json }}", "{'a': [1]}"},
     };
