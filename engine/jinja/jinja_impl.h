@@ -396,6 +396,12 @@ void jinja_run_fail(struct run *r, const char *fmt, ...)
     __attribute__((noreturn, format(printf, 2, 3)));
 
 struct jv jinja_eval(struct run *r, const struct node *n);
+
+/* Operators (jinja_operators.c): an enum node_op. */
+struct jv jinja_binary(struct run *r, int op, const struct jv *a, const struct jv *b);
+bool jinja_compare(struct run *r, int op, const struct jv *a, const struct jv *b);
+void jinja_fail_undefined(struct run *r, const struct jv *v) __attribute__((noreturn));
+
 void jinja_exec(struct run *r, const struct node *list);
 /* What a body prints. */
 struct jv jinja_exec_text(struct run *r, const struct node *list);
