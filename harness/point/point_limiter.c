@@ -70,7 +70,7 @@ static struct shares shares_of(const struct row *row, const struct point_facts *
         .cached = topology_cached(&cache, facts->bytes_per_sample),
     };
 
-    /* a buffer in memory is no ceiling of what a cache holds, nor is one passed */
+    /* the ceiling is of memory: what the cache holds can exceed it */
     if (s.cached == TOPO_CACHED &&
         (facts->stand_in_bytes > 0 || s.memory > 1 + CEILING_TOLERANCE))
         s.memory = NAN;
@@ -104,7 +104,7 @@ static void limit_by_roofs(struct row *row, const struct point_facts *facts)
     static const char *const ceilings[] = {
         [TOPO_CACHED_NOT] = "of the bandwidth ceiling",
         [TOPO_CACHED_PARTLY] = "of the bandwidth ceiling (the cache holds part of it)",
-        [TOPO_CACHED] = "of the bandwidth ceiling of the cache"};
+        [TOPO_CACHED] = "of memory's bandwidth ceiling (the cache holds it)"};
     const struct shares s = shares_of(row, facts);
     char *why = row->limiter_why;
     const size_t cap = sizeof row->limiter_why;

@@ -74,11 +74,13 @@ static void no_roof_is_near(void **state)
     facts.bytes_per_sample = 2e7; /* a cache's bandwidth is no ceiling of memory */
     row.roof_gbps = 0.11;
     check(&row, &facts, LIMITER_CACHE,
-          "91 % of the bandwidth ceiling of the cache, 12 % of the arithmetic peak, 3 "
+          "91 % of memory's bandwidth ceiling (the cache holds it), 12 % of the "
+          "arithmetic peak, 3 "
           "% waiting");
     row.roof_gbps = 0.22;
     check(&row, &facts, LIMITER_LATENCY,
-          "45 % of the bandwidth ceiling of the cache, 12 % of the arithmetic peak, 3 "
+          "45 % of memory's bandwidth ceiling (the cache holds it), 12 % of the "
+          "arithmetic peak, 3 "
           "% waiting");
     facts.bytes_per_sample = 5e7; /* the cache serves a part */
     facts.llc_hi_bytes = 4e7;
@@ -104,7 +106,8 @@ static void nothing_is_guessed(void **state)
     facts.stand_in_bytes = 1e9;
     check(&row, &facts, FIELD_NO_ENUM, "");
     facts.stand_in_bytes = 0;
-    check(&row, &facts, LIMITER_CACHE, "91 % of the bandwidth ceiling of the cache");
+    check(&row, &facts, LIMITER_CACHE,
+          "91 % of memory's bandwidth ceiling (the cache holds it)");
     row.roof_gbps = NAN;
     check(&row, &facts, FIELD_NO_ENUM, "");
     row.roof_gops = 100;
