@@ -45,7 +45,7 @@ struct json_limit {
 enum status json_read(json_t **value, const char *name, const char *text, size_t len,
                       struct json_limit limit, unsigned flags, struct err *err);
 
-/* json_read() where a text that is none is nothing: NULL. */
+/* As json_read(); NULL for text that is not valid JSON. */
 json_t *json_try(const char *text, size_t len, struct json_limit limit, unsigned flags);
 
 /* What stands for a number that was not read, as it was written; else NULL. */

@@ -389,7 +389,7 @@ struct args {
     size_t n_named;
 };
 
-/* Work of so many steps; fails when the limit is reached. */
+/* Count steps of work; fails when the limit is reached. */
 void jinja_run_work(struct run *r, size_t steps);
 void jinja_run_enter(struct run *r); /* r->depth-- leaves */
 void jinja_run_fail(struct run *r, const char *fmt, ...)

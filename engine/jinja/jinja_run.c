@@ -116,7 +116,6 @@ struct loop {
     struct scope *outer;
     struct jv value; /* the variable `loop` */
     struct jv_list *items;
-    int depth; /* of a recursive loop */
 };
 
 static void set_member(struct loop *l, const char *name, struct jv value)
@@ -180,7 +179,7 @@ static void run_items(struct loop *l)
 
 static void run_loop(struct run *r, const struct node *n, struct jv over, int depth)
 {
-    struct loop l = {.r = r, .n = n, .outer = r->scope, .depth = depth};
+    struct loop l = {.r = r, .n = n, .outer = r->scope};
 
     l.items = jv_iterate(r, &over);
     if (n->d)

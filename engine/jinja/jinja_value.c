@@ -35,7 +35,7 @@ struct jv jv_dict(struct arena *a, size_t cap)
     return (struct jv){.kind = JV_DICT, .dict = d};
 }
 
-/* Room for one more of so many bytes each; what was there is left to the arena. */
+/* Make room for one more element of the given size. The arena frees the old array. */
 static void *grown(struct arena *a, void *v, size_t n, size_t *cap, size_t bytes)
 {
     void *more;

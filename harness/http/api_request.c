@@ -321,8 +321,8 @@ bool api_request_read(struct api_request *r, enum api_kind kind, const char *bod
     struct jsonfile file = {.root = NULL};
 
     *r = (struct api_request){.kind = kind};
-    /* Of a key that comes twice, whoever looked at the body before may have taken the
-     * other value. */
+    /* A key that occurs twice is refused: a proxy that checked the body may have taken
+     * the other value. */
     if (jsonfile_parse(&file, "the body", body, len, limit, JSON_UNIQUE, &err))
         return refuse_err(refusal, &err, NULL);
     r->root = file.root;

@@ -57,10 +57,11 @@ enum status kernel_work_open(struct kernel_work **work, struct kernel_fixture *f
 size_t kernel_work_batch(const struct kernel_work *work);
 struct kernel_cost kernel_work_cost(const struct kernel_work *work);
 
-/* Whether the case's weights come from memory: before it runs, those that so many calls
- * read are to be taken out of every cache, with the work's threads. Not to be timed.
- * Nothing where weights are hot. */
+/* Whether the case reads its weights from memory. */
 bool kernel_work_is_cold(const struct kernel_work *work);
+
+/* Evict the weights that the next n_calls calls read from every cache, with the work's
+ * threads; call it before each run of a cold case, outside the timed part. */
 void kernel_work_cool(struct kernel_work *work, size_t n_calls);
 
 void kernel_work_run(struct kernel_work *work, size_t n_calls);

@@ -19,7 +19,7 @@
 
 #define MIB          ((uint64_t)1 << 20)
 #define LEAST_BYTES  (16 * MIB) /* less is read faster than can be timed well */
-#define MOST_SHARE   4          /* of the memory that is free, one part in so many */
+#define MOST_SHARE   4          /* the buffer takes at most 1/4 of free memory */
 #define LEAST_PASSES 5
 #define READ_NS \
     UINT64_C(400000000) /* of passes, longer than a neighbour's time slices */
@@ -71,7 +71,7 @@ void load_roof_begin(struct load_roof *r)
     r->usual = load_idle_cpus(r->group);
 }
 
-/* Of the buffer. 0: memory is short. */
+/* Size of the buffer in bytes; 0: too little memory. */
 static uint64_t find_bytes(const struct topology *topo, int n_threads)
 {
     const uint64_t wanted = probe_pass_bytes(n_threads);

@@ -17,8 +17,8 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* Of a CPU's time, taken by others: from there on passes are cut, and a set that is
- * served looks as if it were not. */
+/* Share of a CPU's time that other programs take, from which on they interrupt passes
+ * and a cached set looks like one that is not cached. */
 #define BUSY_SHARE 0.1
 
 #define PAGE_BYTES 4096

@@ -36,7 +36,7 @@ struct cache_point {
  * ST_INTERRUPTED. */
 enum status cache_find(struct topology *t, struct err *err);
 
-/* The search alone, for tests. read: fill in both speeds of a set of so many bytes;
+/* The search alone, for tests. read: fill in both speeds of a set of that size;
  * false where it could not be read (no memory, time is over). Where no set from start
  * on is faster than memory, the answer is start / 2; where all up to most are served,
  * or could be read, the largest, with most as the end of its range. */

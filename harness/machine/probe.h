@@ -36,8 +36,8 @@ struct probe_buffer {
     uint64_t huge_bytes; /* of our own backed by 2 MiB pages */
 };
 
-/* What a pass of so many threads reads: enough for its beginning and its end to be
- * small beside it. */
+/* Bytes that one pass reads with n_threads: enough to make its start and end a small
+ * part of it. */
 uint64_t probe_pass_bytes(int n_threads);
 
 /* bytes 0: probe_pass_bytes() of the pool's threads, within a quarter of the memory
@@ -168,7 +168,7 @@ enum status probe_all(struct probe_report *r, const struct probe_params *p,
 void probe_report_free(struct probe_report *r);
 
 /* What follows from the roofs for a model (probe_advice.c): out[PROBE_MAX_ADVICE]
- * receives so many sentences. Each says which roof it rests on. */
+ * receives the sentences; returns how many. Each names the roof it rests on. */
 #define PROBE_MAX_ADVICE 5
 int probe_advice(const struct probe_report *r, const struct topology *topo,
                  struct topo_advice *out);

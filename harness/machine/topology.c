@@ -183,7 +183,7 @@ static void read_caches(struct topology *t, hwloc_topology_t hw)
     qsort(t->cache, (size_t)t->n_caches, sizeof t->cache[0], by_level);
 }
 
-/* Of a child: what hwloc knows, into t; false: nothing that could be used. Where /sys
+/* Ask hwloc in a child process and fill in t; false: hwloc knows nothing usable. Where /sys
  * of this machine cannot be read, hwloc makes up CPUs that share no core. */
 static bool read_hwloc(struct topology *t, bool here)
 {

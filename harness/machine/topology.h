@@ -131,7 +131,7 @@ int topology_advice(const struct topology *t, struct topo_advice *advice);
  * instances together, with lo and hi the same. bytes 0: unknown. */
 struct topo_llc topology_cache(const struct topology *t, int n_threads);
 
-/* Of a set that is read again and again. */
+/* How much of a repeatedly read set the cache serves. */
 enum topo_cached {
     TOPO_CACHED_NOT,
     TOPO_CACHED_PARTLY, /* a cache serves less than half of it, which is worth a word */

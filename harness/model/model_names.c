@@ -91,8 +91,8 @@ const char *model_label(char *out, size_t cap, const char *name)
     return out;
 }
 
-/* "dir/sub/name": the model's own name behind its last k folders; false: there are not
- * so many, or it is too long. */
+/* "dir/sub/name": the model's own name behind its last k folders; false: there are
+ * fewer folders, or the result is too long. */
 static bool with_folders(char *out, const struct modelref *ref, const char *own, int k)
 {
     size_t end = strlen(ref->path), begin;

@@ -41,7 +41,7 @@ json_t *point_facts_json(const struct point_facts *facts);
 void point_facts_from_json(struct point_facts *facts, const json_t *object);
 
 /* Size of the buffer that stands in for weights that do not fit, or are another
- * program's: what a pass of so many threads reads, but neither more than an eighth of
+ * program's: what one pass of its threads reads, but neither more than an eighth of
  * the limit (what the point may use beside KV cache and scratch memory; 0: any) nor
  * than the weights, and 16 MiB at least. 0: those are more than half of the limit, and
  * nothing is probed. The model fills its limit, so that a buffer of half of it is never

@@ -104,7 +104,7 @@ void sweep_print_memory(FILE *f, const struct sweep_settings *s,
 /* ---- the plan -----------------------------------------------------------------------
  */
 
-/* What will be doubted of points with so many threads on these CPUs, once for each. */
+/* Print each doubt about a thread count on these CPUs once. */
 static void print_doubts(const struct sweep_plan *plan, const struct topology *topo)
 {
     int last = 0;

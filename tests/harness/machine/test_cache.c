@@ -175,7 +175,7 @@ static void is_kept_in_json(void **state)
     assert_int_equal(topology_cache(back, 2).lo, 48 * MIB);
     assert_int_equal(topology_cache(back, 1).hi, 34 * MIB);
 
-    /* sizes that are none are not taken */
+    /* invalid sizes are ignored */
     json_t *all = json_object_get(
         json_object_get(json_object_get(object, "cpu"), "llc_measured"), "all_threads");
     json_object_set_new(all, "lo", json_integer(-1));
