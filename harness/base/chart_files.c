@@ -470,7 +470,7 @@ enum status chart_files_make(const struct chart_text *t, chart_put_fn *put_data,
     chart_file_head(f, t->name, t->title, t->subtitle);
     put_settings(f, what);
     snprintf(again, sizeof again, "bench plot %.200s", t->dir);
-    return chart_file_draw(&c, again, err);
+    return chart_file_draw(&c, t->again ? t->again : again, err);
 }
 
 void chart_file_texts(FILE *f, const char *name, const char *const *v, int n,

@@ -49,10 +49,10 @@ void chart_file_head(FILE *f, const char *name, const char *title,
 enum status chart_file_draw(struct chart_file *c, const char *again, struct err *err);
 
 /* All of it: <name>.csv of put_data(), <name>.gp of put_settings() behind the head, and
- * the pictures by plots/<form>.gp. Redrawn by `bench plot DIR`. Errors: ST_IO, those of
- * chart_file_draw(). */
+ * the pictures by plots/<form>.gp. Errors: ST_IO, those of chart_file_draw(). */
 struct chart_text {
     const char *dir, *name, *form, *title, *subtitle;
+    const char *again; /* the command that redraws it; NULL: `bench plot DIR` */
 };
 typedef void chart_put_fn(FILE *f, const void *what);
 enum status chart_files_make(const struct chart_text *t, chart_put_fn *put_data,
@@ -77,10 +77,10 @@ void chart_files_remove(const char *dir, const char *name);
  * what it has drawn is renamed. */
 
 /* Draws dir/<name>.gp with its dir/<name>.csv as dir/<name>.svg and .png. Without
- * gnuplot: as .svg alone, and the first time a line on stderr says how to get PNG. again:
- * the command that redraws the chart. Errors: ST_UNSUPPORTED (no gnuplot, and a template
- * of the user has what draw.h does not know), ST_IO (gnuplot failed, with its first
- * message; a file could not be read or written). */
+ * gnuplot: as .svg alone, and the first time a line on stderr says how to get PNG.
+ * again: the command that redraws the chart. Errors: ST_UNSUPPORTED (no gnuplot, and a
+ * template of the user has what draw.h does not know), ST_IO (gnuplot failed, with its
+ * first message; a file could not be read or written). */
 enum status gnuplot_draw(const char *dir, const char *name, const char *again,
                          struct err *err);
 

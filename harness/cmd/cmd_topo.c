@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/dirs.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
+#include "harness/base/progress.h"
 #include "harness/machine/cache.h"
 #include "harness/machine/cores.h"
 #include "harness/machine/topology.h"
@@ -253,6 +255,13 @@ static void print_pairs(const struct cores_map *map)
     }
 }
 
+static void print_one_cpu(void)
+{
+    putchar('\n');
+    section("Cores, measured");
+    bullet("This process may run on one CPU: there are no two to compare.");
+}
+
 /* map: NULL where nothing was measured. */
 static enum status print_json(const struct topology *t, const struct cores_map *map,
                               struct err *err)
@@ -263,15 +272,18 @@ static enum status print_json(const struct topology *t, const struct cores_map *
     return cmd_print_json(facts, 0, err);
 }
 
-static enum status measure(struct topology *t, struct cores_map *map, struct err *err)
+/* *map is the caller's to free. */
+static enum status measure_cores(struct cores_map **map, struct topology *t,
+                                 struct err *err)
 {
     enum status st;
 
-    st = measuring_begin(err);
+    *map = calloc(1, sizeof **map);
+    if (!*map)
+        return err_set(err, ST_NO_MEMORY, "no memory to compare CPUs");
+    st = cores_measure(*map, t, MEASURE_BUDGET_S, err);
     if (st == ST_OK)
-        st = cores_measure(map, t, MEASURE_BUDGET_S, err);
-    if (st == ST_OK)
-        cores_apply(map, t);
+        cores_apply(*map, t);
     return st;
 }
 
@@ -282,27 +294,70 @@ static enum status find_cache(struct topology *t, struct err *err)
     return measuring_try() ? cache_find(t, err) : ST_OK;
 }
 
-static enum status show(const char *root, bool measured, bool json, struct err *err)
+/* The curve of the caches in dir, which is made; "": none. */
+static enum status draw_cache(const struct topology *t, const char *dir,
+                              struct err *err)
 {
-    struct topology *t = calloc(1, sizeof *t);
-    struct cores_map *map = measured ? calloc(1, sizeof *map) : NULL;
+    struct cache_curve c;
+    struct err why = ERR_INIT;
     enum status st;
 
-    if (!t || (measured && !map))
+    if (!*dir)
+        return ST_OK;
+    st = dirs_make(dir, err);
+    if (st == ST_OK)
+        st = cache_curve_measure(&c, t, MEASURE_BUDGET_S, err);
+    if (st == ST_OK && cache_curve_chart(&c, t, dir, &why))
+        message_print(why.msg);
+    return st;
+}
+
+struct wanted {
+    const char *root, *dir;
+    bool measured, json;
+};
+
+static enum status measure(struct topology *t, const struct wanted *w,
+                           struct cores_map **map, struct err *err)
+{
+    enum status st = w->measured ? measuring_begin(err) : ST_OK;
+
+    if (st == ST_OK && w->measured && t->n_allowed > 1)
+        st = measure_cores(map, t, err);
+    if (st == ST_OK && !*w->root)
+        st = find_cache(t, err);
+    return st ? st : draw_cache(t, w->dir, err);
+}
+
+static void print(const struct topology *t, const struct wanted *w,
+                  const struct cores_map *map)
+{
+    print_all(t);
+    if (map)
+        print_pairs(map);
+    else if (w->measured)
+        print_one_cpu();
+    if (*w->dir)
+        printf("\nThe bandwidth by working set is in %s: cache.csv and its chart\n",
+               format_path(w->dir).text);
+}
+
+static enum status show(const struct wanted *w, struct err *err)
+{
+    struct topology *t = calloc(1, sizeof *t);
+    struct cores_map *map = NULL;
+    enum status st;
+
+    if (!t)
         st = err_set(err, ST_NO_MEMORY, "no memory for the description of the machine");
     else
-        st = topology_read(t, root, err);
-    if (st == ST_OK && measured)
-        st = measure(t, map, err);
-    if (st == ST_OK && !root[0])
-        st = find_cache(t, err);
-    if (st == ST_OK && json) {
+        st = topology_read(t, w->root, err);
+    if (st == ST_OK)
+        st = measure(t, w, &map, err);
+    if (st == ST_OK && w->json)
         st = print_json(t, map, err);
-    } else if (st == ST_OK) {
-        print_all(t);
-        if (map)
-            print_pairs(map);
-    }
+    else if (st == ST_OK)
+        print(t, w, map);
     free(map);
     free(t);
     return st;
@@ -310,29 +365,33 @@ static enum status show(const char *root, bool measured, bool json, struct err *
 
 int cmd_topo(int argc, char **argv)
 {
-    const char *root = "";
-    bool json = false, measured = false;
+    struct wanted w = {.root = "", .dir = ""};
     const struct opt opts[] = {
-        OPT_FLAG(0, "json", &json, "print JSON"),
-        OPT_FLAG(0, "measure", &measured,
+        OPT_FLAG(0, "json", &w.json, "print JSON"),
+        OPT_FLAG(0, "measure", &w.measured,
                  "measure which CPUs share a core; takes seconds"),
-        OPT_STR(0, "root", &root, "DIR", "directory with recorded proc/ and sys/"),
+        OPT_STR('o', "output", &w.dir, "DIR",
+                "with --measure: bandwidth by working set as CSV and chart"),
+        OPT_STR(0, "root", &w.root, "DIR", "directory with recorded proc/ and sys/"),
         OPT_END,
     };
     const struct opt_usage usage = {
-        .synopsis = "topo [--measure] [--json] [--root DIR]",
+        .synopsis = "topo [--measure [-o DIR]] [--json] [--root DIR]",
         .about =
             "Prints sockets, cores, hyperthreads, caches, usable instruction sets, "
             "memory and limits, and what they mean for running a model. How much of "
-            "the "
-            "last-level cache serves this machine is measured in 0.3 s, where no other "
-            "program measures.\n\nA virtual "
-            "machine may present hyperthreads as cores. --measure runs arithmetic on "
+            "the last-level cache serves this machine is measured in 0.3 s, where no "
+            "other program measures.\n\nA virtual machine may present hyperthreads as "
+            "cores. --measure runs arithmetic on "
             "one CPU, on another and on both: two cores do twice the work, two "
-            "hyperthreads of one core little more than one.\n\n--root reads a copy of "
+            "hyperthreads of one core little more than one. With -o it also reads "
+            "working sets of 1 MiB and more again and again, and after they were "
+            "evicted, with one thread and all: DIR receives the bandwidths and a chart "
+            "with the reported and the measured size of the cache (cache.csv, .svg, "
+            ".png).\n\n--root reads a copy of "
             "another machine's /proc and /sys.",
-        .example =
-            "bench topo\nbench topo --measure\nbench topo --json | jq .threads_default",
+        .example = "bench topo\nbench topo --measure -o caches\nbench topo --json | jq "
+                   ".threads_default",
         .no_arguments = "see `bench topo --help`",
     };
     struct opt_args args;
@@ -340,13 +399,18 @@ int cmd_topo(int argc, char **argv)
 
     if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
         return cmd_end(&err);
-    if (measured && root[0]) {
+    if (*w.dir && !w.measured) {
+        err_set(&err, ST_USAGE,
+                "-o %s is for what --measure reads; give both, or neither", w.dir);
+        return cmd_end(&err);
+    }
+    if (w.measured && *w.root) {
         err_set(&err, ST_USAGE,
                 "--measure runs on this machine, and --root %s is the record of "
                 "another; leave one out",
-                root);
+                w.root);
         return cmd_end(&err);
     }
     interrupt_catch();
-    return show(root, measured, json, &err) ? cmd_end(&err) : 0;
+    return show(&w, &err) ? cmd_end(&err) : 0;
 }

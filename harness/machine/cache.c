@@ -11,6 +11,7 @@
 #include "engine/base/mem.h"
 #include "engine/base/thread_pool.h"
 #include "harness/base/interrupt.h"
+#include "harness/base/stats.h"
 #include "harness/machine/noise.h"
 #include "harness/machine/probe.h"
 #include "kernels/probe/evict.h"
@@ -23,7 +24,7 @@
 
 #define PAGE_BYTES 4096
 #define MIN_START  (1 * MIB)
-#define UNKNOWN    (256 * MIB) /* where no size is reported */
+#define MIN_MOST   (8 * MIB)
 #define MAX_MOST   (4096 * MIB)
 
 /* No set is begun after these times; one near the crossing takes 20 to 30 ms. Most of
@@ -148,19 +149,30 @@ static uint64_t start_bytes(const struct topology *t, int n_threads)
     return bytes > MIN_START ? bytes : MIN_START;
 }
 
-/* A cache larger than is reported is looked for, too; never beyond a quarter of the
- * memory that there is. */
-static uint64_t most_bytes(const struct topology *t, uint64_t wanted)
+/* Whatever is reported; never beyond a quarter of the memory that there is. Only what
+ * is read is touched. */
+static uint64_t most_bytes(const struct topology *t)
 {
-    const uint64_t room = topology_usable_bytes(t, 0) / 4;
+    const uint64_t room = topology_usable_bytes(t, 0) / 4 / (2 * MIB) * (2 * MIB);
 
-    if (wanted > MAX_MOST)
-        wanted = MAX_MOST;
-    return (room && wanted > room ? room : wanted) / (2 * MIB) * (2 * MIB);
+    return room && room < MAX_MOST ? (room > MIN_MOST ? room : MIN_MOST) : MAX_MOST;
 }
 
-static enum status lab_open(struct lab *lab, const struct topology *t, uint64_t bytes,
-                            struct err *err)
+/* Less where a process may not map that much. */
+static enum status map_buffer(struct mem *mem, uint64_t bytes, struct err *err)
+{
+    struct err why = ERR_INIT;
+
+    while (mem_alloc(mem, bytes, MEM_PAGES_2M, "cache probe", &why)) {
+        bytes /= 2;
+        if (bytes < MIN_MOST)
+            return err_set(err, ST_NO_MEMORY, "%s", why.msg);
+        err_clear(&why);
+    }
+    return ST_OK;
+}
+
+static enum status lab_open(struct lab *lab, const struct topology *t, struct err *err)
 {
     int cpus[TOPO_MAX_CPUS];
     enum status st = placement_cpus(t, PLACEMENT_SPREAD, t->threads_default, cpus, err);
@@ -171,7 +183,7 @@ static enum status lab_open(struct lab *lab, const struct topology *t, uint64_t 
     if (st == ST_OK)
         st = thread_pool_start(&lab->pool, t->threads_default, cpus, err);
     if (st == ST_OK)
-        st = mem_alloc(&lab->mem, bytes, MEM_PAGES_2M, "cache probe", err);
+        st = map_buffer(&lab->mem, most_bytes(t), err);
     return st;
 }
 
@@ -191,6 +203,7 @@ static struct topo_llc search(struct lab *lab, const struct topology *t, int n_t
     const struct cache_search s = {.start = start,
                                    .from = from,
                                    .most = lab->mem.bytes,
+                                   .reported = t->llc_bytes,
                                    .read = read_size,
                                    .arg = lab};
 
@@ -210,7 +223,6 @@ static bool was_disturbed(const struct noise *before)
 
 enum status cache_find(struct topology *t, struct err *err)
 {
-    const uint64_t most = most_bytes(t, t->llc_bytes ? 2 * t->llc_bytes : UNKNOWN);
     const int n = t->threads_default;
     const uint64_t begin = clock_ns();
     struct lab lab = {.end_ns = begin + (n > 1 ? ALL_NS : TOTAL_NS)};
@@ -221,7 +233,7 @@ enum status cache_find(struct topology *t, struct err *err)
     if (t->llc_all.bytes)
         return ST_OK;
     noise_read(&before, "");
-    if (lab_open(&lab, t, most > 8 * MIB ? most : 8 * MIB, &why) == ST_OK) {
+    if (lab_open(&lab, t, &why) == ST_OK) {
         all = one = search(&lab, t, n, 0);
         lab.end_ns = begin + TOTAL_NS;
         if (n > 1 && all.bytes)
@@ -237,4 +249,88 @@ enum status cache_find(struct topology *t, struct err *err)
     }
     lab_close(&lab);
     return interrupted() ? err_set(err, ST_INTERRUPTED, "interrupted") : ST_OK;
+}
+
+/* ---- the curve --------------------------------------------------------------------
+ */
+
+#define CURVE_STEP    1.4142135623730951
+#define POINT_NS      (UINT64_C(20) * 1000000)
+#define POINT_REPEATS 5
+
+/* Medians of several readings, as far as the time of a point allows them. */
+static bool read_point(struct lab *lab, int n_threads, uint64_t bytes,
+                       struct cache_point *p)
+{
+    double again[POINT_REPEATS], evicted[POINT_REPEATS], scratch[POINT_REPEATS];
+    const uint64_t begin = clock_ns();
+    size_t n = 0;
+
+    thread_pool_use(lab->pool, n_threads);
+    while (n < POINT_REPEATS && (!n || clock_ns() - begin < POINT_NS)) {
+        if (!read_size(lab, bytes, p))
+            return false;
+        again[n] = p->again_gbps;
+        evicted[n++] = p->evicted_gbps;
+    }
+    p->again_gbps = stats_median(again, n, scratch);
+    p->evicted_gbps = stats_median(evicted, n, scratch);
+    return true;
+}
+
+static double curve_end(const struct topology *t)
+{
+    return fmax(1.5 * (double)t->llc_bytes, 4 * (double)t->llc_all.hi);
+}
+
+/* Thread counts alternate, so that drift is no difference between them. */
+static void read_curve(struct cache_curve *c, struct lab *lab, double end)
+{
+    double bytes = MIN_START;
+
+    for (int i = 0; i < CACHE_MAX_SIZES; i++, bytes *= CURVE_STEP) {
+        for (int k = 0; k < c->n_lines; k++) {
+            struct cache_line *l = &c->line[k];
+
+            if (!read_point(lab, l->n_threads,
+                            (uint64_t)bytes / PAGE_BYTES * PAGE_BYTES, &l->v[i]))
+                return;
+            l->n = i + 1;
+        }
+        if (bytes >= end)
+            return;
+    }
+}
+
+enum status cache_curve_measure(struct cache_curve *c, const struct topology *t,
+                                double budget_s, struct err *err)
+{
+    struct lab lab = {.end_ns = clock_ns() + (uint64_t)(budget_s * 1e9)};
+    struct noise before;
+    enum status st;
+
+    memset(c, 0, sizeof *c);
+    c->line[c->n_lines++].n_threads = 1;
+    if (t->threads_default > 1)
+        c->line[c->n_lines++].n_threads = t->threads_default;
+    noise_read(&before, "");
+    st = lab_open(&lab, t, err);
+    if (st == ST_OK) {
+        read_curve(c, &lab, curve_end(t));
+        c->disturbed = was_disturbed(&before);
+    }
+    lab_close(&lab);
+    return st == ST_OK && interrupted() ? err_set(err, ST_INTERRUPTED, "interrupted")
+                                        : st;
+}
+
+/* ---- one question -----------------------------------------------------------------
+ */
+
+enum status cache_find_for(struct topology *t, uint64_t bytes, struct err *err)
+{
+    const bool doubtful =
+        bytes > inner_bytes(t, t->threads_default) && bytes <= t->llc_bytes;
+
+    return doubtful ? cache_find(t, err) : ST_OK;
 }

@@ -92,6 +92,16 @@ static void look_again(struct state *x, struct topo_llc *llc)
     llc->hi = not_served > (double)llc->hi ? rounded(not_served) : llc->hi;
 }
 
+/* All that was read was served. */
+static struct topo_llc at_least(const struct cache_search *s, double served)
+{
+    const double end = fmax(2 * served, (double)s->reported);
+    const uint64_t hi =
+        served < (double)s->most && end < (double)s->most ? rounded(end) : s->most;
+
+    return (struct topo_llc){rounded(served), rounded(served), hi};
+}
+
 struct topo_llc cache_search(const struct cache_search *s)
 {
     struct state x = {.s = s};
@@ -104,7 +114,7 @@ struct topo_llc cache_search(const struct cache_search *s)
     if (x.cache_share > 1 - MIN_GAIN) /* no set is faster than memory */
         return (struct topo_llc){s->start / 2, s->start / 2, s->start};
     if (!(not_served > 0))
-        return (struct topo_llc){rounded(served), rounded(served), s->most};
+        return at_least(s, served);
     const bool in_time = bisect(&x, &served, &not_served);
 
     llc = (struct topo_llc){rounded(sqrt(served * not_served)), rounded(served),

@@ -38,7 +38,8 @@ static enum status draw(const char *dir, const char *name, const char *title,
                         chart_put_fn *put_settings, const void *what, bool *any,
                         struct err *err)
 {
-    const struct chart_text text = {dir, name, name, title, subtitle};
+    const struct chart_text text = {
+        .dir = dir, .name = name, .form = name, .title = title, .subtitle = subtitle};
     const enum status st = chart_files_make(&text, put_data, put_settings, what, err);
 
     *any |= st == ST_OK;

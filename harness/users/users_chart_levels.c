@@ -327,7 +327,11 @@ static enum status draw_two(struct two *t, const char *dir, const char *name,
                             const char *title, const char *subtitle, bool *any,
                             struct err *err)
 {
-    const struct chart_text text = {dir, name, "users", title, subtitle};
+    const struct chart_text text = {.dir = dir,
+                                    .name = name,
+                                    .form = "users",
+                                    .title = title,
+                                    .subtitle = subtitle};
     enum status st = ST_OK;
 
     if (!has_figures(t)) {

@@ -106,8 +106,7 @@ static void put_lines(FILE *f, const void *what)
 
         for (size_t k = 0; k < n; k++) {
             const size_t at = (k + 1) * l->n / n - 1;
-            const double share =
-                100 * (double)(at + 1) / (double)(l->n + l->n_failed);
+            const double share = 100 * (double)(at + 1) / (double)(l->n + l->n_failed);
 
             fprintf(f, "%d,%.6g,%.5g\n%d,%.6g,%.5g\n", i, l->ttft_s[at], before, i,
                     l->ttft_s[at], share);
@@ -165,7 +164,11 @@ enum status users_draw_ttft(const struct users *u, const char *dir,
 {
     char below[500];
     const struct chart_text text = {
-        dir, TTFT, TTFT, "Time to the first token, of each number of users", below};
+        .dir = dir,
+        .name = TTFT,
+        .form = TTFT,
+        .title = "Time to the first token, of each number of users",
+        .subtitle = below};
     struct lines *lines = calloc(1, sizeof *lines);
     struct samples requests = {0};
     enum status st = lines ? requests_read(&requests, dir, err)

@@ -15,6 +15,7 @@
  * sets of 1.6 not at all, of 1.2 the half. */
 struct machine {
     double cache_bytes, noise;
+    uint64_t reported;
     uint64_t room;           /* bytes that can be read at all */
     int n_reads, most_reads; /* 0: any */
     uint64_t most_read;
@@ -45,7 +46,12 @@ static bool read_set(void *arg, uint64_t bytes, struct cache_point *p)
 static struct topo_llc find(struct machine *m, uint64_t start, uint64_t from,
                             uint64_t most)
 {
-    const struct cache_search s = {start, from, most, read_set, m};
+    const struct cache_search s = {.start = start,
+                                   .from = from,
+                                   .most = most,
+                                   .reported = m->reported,
+                                   .read = read_set,
+                                   .arg = m};
 
     return cache_search(&s);
 }
@@ -90,8 +96,10 @@ static void time_can_end(void **state)
 {
     (void)state;
     for (int n = 1; n < 24; n++) {
-        struct machine m = {
-            .cache_bytes = 80.0 * MIB, .room = UINT64_MAX, .most_reads = n};
+        struct machine m = {.cache_bytes = 80.0 * MIB,
+                            .reported = 300 * MIB,
+                            .room = UINT64_MAX,
+                            .most_reads = n};
         const struct topo_llc llc = find(&m, 4 * MIB, 0, 600 * MIB);
 
         assert_true(llc.bytes > 0 && llc.lo <= llc.bytes && llc.bytes <= llc.hi);
@@ -115,9 +123,29 @@ static void limits_are_answers_too(void **state)
     assert_int_equal(llc.bytes, 600 * MIB);
     llc = find(&tight, 8 * MIB, 0, 600 * MIB);
     assert_int_equal(llc.bytes, 64 * MIB); /* at least */
-    assert_int_equal(llc.hi, 600 * MIB);
+    assert_int_equal(llc.hi, 128 * MIB);
+    tight.reported = 300 * MIB;
+    assert_int_equal(find(&tight, 8 * MIB, 0, 600 * MIB).hi, 300 * MIB);
+    tight.reported = 4 * MIB;
+    assert_int_equal(find(&tight, 8 * MIB, 0, 600 * MIB).hi, 128 * MIB);
     llc = find(&empty, 8 * MIB, 0, 600 * MIB);
     assert_int_equal(llc.bytes, 0);
+}
+
+/* What is reported is no bound, neither above nor below. */
+static void reported_sizes_are_no_bound(void **state)
+{
+    static const uint64_t reported[] = {0, MIB, 4 * MIB, 480 * MIB};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof reported / sizeof *reported; i++) {
+        struct machine m = {
+            .cache_bytes = 80.0 * MIB, .reported = reported[i], .room = UINT64_MAX};
+        const struct topo_llc llc = find(&m, MIB, 0, 4096 * MIB);
+
+        assert_in_range(llc.bytes, 84 * MIB, 108 * MIB);
+        assert_in_range(llc.hi, llc.bytes, 160 * MIB);
+    }
 }
 
 /* ---- the answer ------------------------------------------------------------------ */
@@ -145,10 +173,11 @@ static void measured_before_reported(void **state)
                         "480 MiB reported, about 64 MiB of it serve this machine (48 "
                         "to 96; one thread: 32 MiB, 30 to 34)");
     t->llc_disturbed = true;
-    assert_string_equal(topology_cache_text(t, text, sizeof text),
-                        "480 MiB reported, at least 64 MiB of it serve this machine (48 "
-                        "to 96; one thread: 32 MiB, 30 to 34; other programs used the "
-                        "CPUs)");
+    assert_string_equal(
+        topology_cache_text(t, text, sizeof text),
+        "480 MiB reported, at least 64 MiB of it serve this machine (48 "
+        "to 96; one thread: 32 MiB, 30 to 34; other programs used the "
+        "CPUs)");
     free(t);
 }
 
@@ -226,6 +255,23 @@ static void this_machine(void **state)
     free(t);
 }
 
+static void is_found_where_it_decides(void **state)
+{
+    struct topology *t = calloc(1, sizeof *t);
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(topology_read(t, "", &err), ST_OK);
+    t->llc_bytes = 300 * MIB;
+    t->n_caches = 2;
+    t->cache[0] = (struct topo_cache){.level = 2, .bytes = 2 * MIB, .n_instances = 1};
+    t->cache[1] = (struct topo_cache){.level = 3, .bytes = 300 * MIB, .n_instances = 1};
+    assert_int_equal(cache_find_for(t, 1, &err), ST_OK); /* the first levels hold it */
+    assert_int_equal(cache_find_for(t, 301 * MIB, &err), ST_OK); /* not even reported */
+    assert_int_equal(t->llc_all.bytes, 0);
+    free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +279,8 @@ int main(void)
         cmocka_unit_test(begins_near_what_is_expected),
         cmocka_unit_test(time_can_end),
         cmocka_unit_test(limits_are_answers_too),
+        cmocka_unit_test(reported_sizes_are_no_bound),
+        cmocka_unit_test(is_found_where_it_decides),
         cmocka_unit_test(measured_before_reported),
         cmocka_unit_test(is_kept_in_json),
         cmocka_unit_test(a_part_is_named),
