@@ -8,7 +8,7 @@
 # room. Checked of every C file: that it includes headers of its own room and of those
 # that its room's link line reaches, and nothing else of the house; that a header is the
 # first thing included somewhere in its room, or compiles by itself; and that no folder
-# has more than 40 files.
+# has more than 40 files. And how large the cache is, is asked of topology_cache() alone.
 import concurrent.futures
 import os
 import re
@@ -67,6 +67,17 @@ for folder, folders in rooms:
             elif not allowed(include, folders):
                 failures.append(f"{path} includes {include}, which is not below {folder}: "
                                 f"the link line of {folder} says whom it may use")
+
+
+# Sizes in a description of the machine: set anywhere, read in its own room.
+SIZE_READ = re.compile(r"\btopo(?:->|\.)llc_\w+(?!\w)(?!\s*=[^=])")
+for folder in folder_of.values():
+    for name in os.listdir(folder):
+        path = folder + "/" + name
+        if folder != "harness/machine" and name.endswith((".c", ".h", ".cc")):
+            with open(path, encoding="utf-8") as f:
+                failures += [f"{path}: {found} is not how large the cache is: "
+                             "topology_cache() answers that" for found in SIZE_READ.findall(f.read())]
 
 
 def compiles_alone(header):

@@ -22,6 +22,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/base/parse.h"
+#include "harness/machine/cache.h"
 #include "harness/machine/fence.h"
 #include "harness/sandbox/sandbox.h"
 #include "harness/machine/measuring.h"
@@ -394,6 +395,17 @@ static enum status prepare(struct settings *s, struct err *err)
     return st ? st : measuring_begin(err);
 }
 
+/* Whether the cache holds the model decides how it is read without a profile. */
+static enum status find_cache(const struct settings *s, struct topology *topo,
+                              struct err *err)
+{
+    uint64_t bytes;
+
+    return modelref_bytes(&s->model.setup.model, &bytes, err)
+               ? err->code
+               : cache_find_for(topo, bytes, err);
+}
+
 static enum status take_depth(void *dst, int id, const char *text, const char *what,
                               struct err *err)
 {
@@ -453,6 +465,8 @@ int cmd_tune(int argc, char **argv)
     }
     if (st == ST_OK)
         st = prepare(&s, &err);
+    if (st == ST_OK)
+        st = find_cache(&s, topo, &err);
     if (st == ST_OK && s.model.setup.mem_limit)
         st = tune_inside(&s, topo, &code, &err);
     else if (st == ST_OK)

@@ -183,7 +183,7 @@ static enum status count(struct gate_result *r, const char *const program[2],
 }
 
 static enum status compare(const struct gate_options *o, struct gate_run *run,
-                           const struct gate_settings *s, const struct topology *topo,
+                           const struct gate_settings *s, struct topology *topo,
                            struct gate_result *r, struct err *err)
 {
     const char *const program[2] = {o->a ? o->a : self_path(),

@@ -86,7 +86,7 @@ static enum status open_rounds(struct gate_run *run, const char *dir, double bud
 }
 
 static enum status record(struct calibration *c, struct calibrated *at,
-                          const struct gate_settings *s, const struct topology *topo,
+                          const struct gate_settings *s, struct topology *topo,
                           const char *program, struct gate_result *r, struct err *err)
 {
     const char *const both[2] = {program, program};
@@ -324,7 +324,7 @@ static json_t *to_json(const struct calibration *c, const struct gate_settings *
 /* ---- all ------------------------------------------------------------------------ */
 
 static enum status measure(struct calibration *c, const struct gate_options *o,
-                           const struct gate_settings *s, const struct topology *topo,
+                           const struct gate_settings *s, struct topology *topo,
                            struct err *err)
 {
     struct gate_result *r = malloc(sizeof *r);
@@ -356,7 +356,7 @@ static enum status measure(struct calibration *c, const struct gate_options *o,
 }
 
 static enum status calibrate(struct calibration *c, const struct gate_options *o,
-                             const struct gate_settings *s, const struct topology *topo,
+                             const struct gate_settings *s, struct topology *topo,
                              struct err *err)
 {
     char path[600];

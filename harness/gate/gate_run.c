@@ -15,6 +15,7 @@
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/stats.h"
+#include "harness/machine/cache.h"
 #include "kernels/isa.h"
 
 #define PILOT_S        0.05 /* of a step */
@@ -84,7 +85,8 @@ static enum status describe_opening(struct gate_run *run, struct err *err)
     const struct gate_settings *s = run->s;
     struct worker_open *o = &run->open[0];
 
-    *o = (struct worker_open){.setup = s->setup,
+    *o = (struct worker_open){.topo = run->topo,
+                              .setup = s->setup,
                               .n_loads = s->load ? WORKER_MAX_LOADS : 1,
                               .n_steps = run->plan.n_steps};
     o->setup.isa_disabled = isa_detected() & ~isa_usable();
@@ -119,6 +121,16 @@ static enum status check_room(const struct gate_run *run, struct err *err)
                    format_bytes(have, sizeof have, room));
 }
 
+/* Both sides have the same answer, and read the model the same way for it. */
+static enum status find_cache(struct gate_run *run, struct err *err)
+{
+    uint64_t bytes;
+
+    return modelref_bytes(&run->s->setup.model, &bytes, err)
+               ? err->code
+               : cache_find_for(run->topo, bytes, err);
+}
+
 static enum status prepare_model(struct gate_run *run, struct err *err)
 {
     const struct gate_settings *s = run->s;
@@ -130,6 +142,8 @@ static enum status prepare_model(struct gate_run *run, struct err *err)
                        "--weights packed",
                        s->setup.model.text);
     st = modelref_make_file(&s->setup.model, NULL, err);
+    if (st == ST_OK)
+        st = find_cache(run, err);
     if (st == ST_OK)
         st = check_room(run, err);
     if (st == ST_OK && s->setup.mem_limit) {
@@ -244,7 +258,7 @@ static enum status pilot(struct gate_run *run, struct gate_timing *t, struct err
 }
 
 enum status gate_run_open(struct gate_run *run, const struct gate_settings *s,
-                          const struct topology *topo, const char *const program[2],
+                          struct topology *topo, const char *const program[2],
                           struct gate_result *r, struct err *err)
 {
     enum status st;

@@ -35,7 +35,7 @@ struct gate_values {
 
 struct gate_run {
     const struct gate_settings *s;
-    const struct topology *topo;
+    struct topology *topo;
     struct gate_result *r; /* its metrics' series grow */
     const char *program[2];
     struct gate_plan plan;
@@ -57,7 +57,7 @@ struct gate_run {
  * any case; run->r gets the names and versions of both sides. Errors: what keeps it
  * from starting; ST_INTERRUPTED. */
 enum status gate_run_open(struct gate_run *run, const struct gate_settings *s,
-                          const struct topology *topo, const char *const program[2],
+                          struct topology *topo, const char *const program[2],
                           struct gate_result *r, struct err *err);
 
 /* One more launch with its rounds, into the metrics' series. Errors: those of

@@ -142,8 +142,11 @@ enum topo_cached topology_cached(const struct topo_llc *cache, double bytes);
 /* "300 MiB reported, about 80 MiB of it serve this machine (64 to 96)", into buf. */
 const char *topology_cache_text(const struct topology *t, char *buf, size_t cap);
 
-/* The reported and the measured size, as topology_json() has them in "cpu". Files that
- * were written before sizes were measured have the reported one alone. */
+/* The reported and the measured size: for another process of the same session. */
+json_t *topology_cache_json(const struct topology *t);
+
+/* Both back, also of "cpu" of topology_json(). Files that were written before sizes
+ * were measured have the reported one alone. */
 void topology_cache_from_json(struct topology *t, const json_t *cpu);
 
 /* Is there something to say against n threads here: more than there are CPUs for

@@ -90,6 +90,12 @@ static json_t *llc_json(const struct topology *t)
                             : json_null();
 }
 
+json_t *topology_cache_json(const struct topology *t)
+{
+    return json_pack("{s:o,s:o}", "llc_bytes", bytes_or_null(t->llc_bytes),
+                     "llc_measured", llc_json(t));
+}
+
 static void read_llc(struct topo_llc *llc, const json_t *object)
 {
     const json_int_t bytes = json_integer_value(json_object_get(object, "bytes"));

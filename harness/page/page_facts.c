@@ -95,7 +95,7 @@ static void put_cache(FILE *f, const json_t *cpu)
     if (!topo)
         return;
     topology_cache_from_json(topo, cpu);
-    if (topo->llc_bytes || topo->llc_all.bytes)
+    if (topology_cache(topo, 1).bytes)
         put_fact(f, "Last-level cache", topology_cache_text(topo, text, sizeof text));
     free(topo);
 }

@@ -266,6 +266,7 @@ static void measure(struct point_run *r)
 
     json_object_set_new(point, "room", json_integer((json_int_t)point_room(r)));
     json_object_set_new(point, "ways", probe_ways_json());
+    json_object_set_new(point, "cache", topology_cache_json(r->topo));
     worker_client_ask(&r->worker, json_pack("{s:o}", "point", point), "done",
                       "measuring a point", &answer, &ignored);
     probe_ways_take(json_object_get(answer, "ways"));

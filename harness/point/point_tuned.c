@@ -252,8 +252,13 @@ enum status point_check_tuned(struct slm *m, struct point *p,
     const int n = thread_pool_capacity(slm_thread_pool(m));
     int cpus[2][TOPO_MAX_CPUS];
     struct tuned_side sides[2] = {
-        {t->n_threads, t->n_threads_prefill, NULL, slm_tuning_default()},
-        {p->setup.n_threads, p->setup.n_threads_prefill, NULL, t->choices}};
+        {.n_threads = t->n_threads,
+         .n_threads_prefill = t->n_threads_prefill,
+         .tuning = slm_tuning_default(),
+         .cache_bytes = topology_cache(topo, t->n_threads).bytes},
+        {.n_threads = p->setup.n_threads,
+         .n_threads_prefill = p->setup.n_threads_prefill,
+         .tuning = t->choices}};
     bool slower = false;
     char note[240];
     enum status st;

@@ -370,6 +370,8 @@ static enum status prepare(struct point_worker *c, struct err *err)
 
     if (status)
         return status;
+    if (c->cache)
+        topology_cache_from_json(&c->topo, c->cache);
     measured_init(&c->measured, p->setup.seed);
     c->measured.n_chunk = p->n_chunk;
     c->measured.n_chunk_prompt = point_chunk_prompt(p);
@@ -392,14 +394,16 @@ static enum status prepare(struct point_worker *c, struct err *err)
  * pages from disk does neither. */
 static enum status choose_tuning(struct point_worker *c, struct err *err)
 {
-    struct tuned_side side = {c->p->setup.n_threads, c->p->setup.n_threads_prefill,
-                              NULL, c->p->tuning.choices};
+    struct tuned_side side = {.n_threads = c->p->setup.n_threads,
+                              .n_threads_prefill = c->p->setup.n_threads_prefill,
+                              .tuning = c->p->tuning.choices};
 
     if (c->p->tuning.state != TUNED_USED) {
         if (!c->fits || c->p->kind == POINT_PREFILL)
             return ST_OK;
-        return slm_measure_prefetch(c->model, SLM_PREFETCH_BUDGET_S, c->topo.llc_bytes,
-                                    err);
+        return slm_measure_prefetch(
+            c->model, SLM_PREFETCH_BUDGET_S,
+            topology_cache(&c->topo, c->p->setup.n_threads).bytes, err);
     }
     worker_report_phase(&c->reports, "check", 0);
     if (c->fits)
@@ -456,7 +460,8 @@ static enum status run(struct point_worker *c, struct err *err)
 
 /* In the worker, which measures nothing afterwards: levels stay disabled.
  */
-static enum status measure_point(const struct point *p, uint64_t room, struct err *err)
+static enum status measure_point(const struct point *p, uint64_t room,
+                                 const json_t *cache, struct err *err)
 {
     struct point_worker *c = calloc(1, sizeof *c);
     enum status status;
@@ -467,6 +472,7 @@ static enum status measure_point(const struct point *p, uint64_t room, struct er
     c->own = *p;
     c->p = &c->own;
     c->room = room;
+    c->cache = cache;
     c->cpus = p->setup.explicit_cpus ? p->setup.cpus : NULL;
     row_init(&c->row);
     status = run(c, err);
@@ -498,7 +504,8 @@ enum status point_answer(const json_t *settings, struct err *err)
     probe_ways_take(json_object_get(settings, "ways"));
     if (status == ST_OK)
         status = measure_point(
-            &p, (uint64_t)json_integer_value(json_object_get(settings, "room")), err);
+            &p, (uint64_t)json_integer_value(json_object_get(settings, "room")),
+            json_object_get(settings, "cache"), err);
     if (status == ST_OK)
         worker_send(json_pack("{s:b, s:o}", "done", 1, "ways", probe_ways_json()));
     return status;

@@ -2,9 +2,10 @@
  *
  * point_worker.h - a point as a request to a worker, and what both sides agree on
  *
- * The request is {"point": SETTINGS} as point_json() has them, with "room" and "ways":
- * how other workers of the session read memory (probe_ways_json()). Beside phases,
- * samples and noise (worker.h) the worker sends, each in a line of its own:
+ * The request is {"point": SETTINGS} as point_json() has them, with "room", "cache":
+ * its size on this machine (topology_cache_json()), and "ways": how other workers of
+ * the session read memory (probe_ways_json()). Beside phases, samples and noise
+ * (worker.h) the worker sends, each in a line of its own:
  *     {"row": {...}}                         columns that are known
  *     {"facts": {...}}                       struct point_facts
  *     {"profile": {...}}                     struct point_profile of the samples

@@ -33,7 +33,8 @@ struct point_worker {
     int cpu_list[TOPO_MAX_CPUS];
     const int *cpus; /* NULL: unpinned */
     struct topology topo;
-    uint64_t room; /* memory it may have, as the asking side has planned */
+    const json_t *cache; /* its cache as the asking side has it; NULL: as it is read */
+    uint64_t room;       /* memory it may have, as the asking side has planned */
     struct slm *model;
     struct modelref ref;      /* its shape, too, where it is made in memory */
     struct measured measured; /* model is its */

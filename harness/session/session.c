@@ -13,6 +13,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/parse.h"
 #include "harness/base/progress.h"
+#include "harness/machine/cache.h"
 #include "harness/machine/fence.h"
 #include "harness/machine/topology.h"
 #include "harness/tune/tuned_use.h"
@@ -228,6 +229,19 @@ static enum status choose_params(struct opening *o, struct err *err)
     return st;
 }
 
+/* Before the model takes memory: whether the cache holds it decides how it is read. */
+static enum status find_cache(struct opening *o, struct err *err)
+{
+    struct err ignored = ERR_INIT;
+    uint64_t bytes;
+    enum status st = ST_OK;
+
+    if (o->asked->decodes && modelref_bytes(&o->setup.model, &bytes, &ignored) == ST_OK)
+        st = cache_find_for(&o->topo, bytes, err);
+    o->sides[0].cache_bytes = topology_cache(&o->topo, o->sides[0].n_threads).bytes;
+    return st;
+}
+
 /* Choose one of the two sides. */
 static enum status choose_side(struct opening *o, struct slm *m, int *n_threads,
                                struct err *err)
@@ -242,7 +256,8 @@ static enum status choose_side(struct opening *o, struct slm *m, int *n_threads,
     if (o->tuned == TUNED_USED)
         st = tuned_check(m, o->sides, 1, TUNE_BOTH, &slower, note, sizeof note, err);
     else if (o->asked->decodes)
-        st = slm_measure_prefetch(m, SLM_PREFETCH_BUDGET_S, o->topo.llc_bytes, err);
+        st = slm_measure_prefetch(m, SLM_PREFETCH_BUDGET_S, o->sides[0].cache_bytes,
+                                  err);
     if (st == ST_OK && slower)
         fprintf(stderr, "bench: %s\n", note);
     if (n_threads)
@@ -268,6 +283,8 @@ static enum status open_with(struct opening *o, struct slm **m, int *n_threads,
         st = topology_read(&o->topo, "", err);
     if (st == ST_OK)
         st = choose_plain(o, err);
+    if (st == ST_OK)
+        st = find_cache(o, err);
     if (st == ST_OK)
         st = find_profile(o, &t, err);
     if (st)

@@ -168,7 +168,7 @@ static enum status measure(void *arg, struct tune_setup *base, struct err *err)
 
     if (st == ST_OK)
         st = slm_measure_prefetch(t->measured.m, SLM_PREFETCH_BUDGET_S,
-                                  t->topo->llc_bytes, err);
+                                  topology_cache(t->topo, base->n_threads).bytes, err);
     if (st)
         return st;
     slm_get_tuning(t->measured.m, &measured);

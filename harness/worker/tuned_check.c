@@ -54,7 +54,8 @@ static enum status measure_default(struct check *c, struct err *err)
     enum status st = take(c, 0, err);
 
     if (st == ST_OK)
-        st = slm_measure_prefetch(c->m, SLM_PREFETCH_BUDGET_S, 0, err);
+        st = slm_measure_prefetch(c->m, SLM_PREFETCH_BUDGET_S, c->sides[0].cache_bytes,
+                                  err);
     slm_get_tuning(c->m, &measured);
     memcpy(c->sides[0].tuning.prefetch, measured.prefetch, sizeof measured.prefetch);
     return st;

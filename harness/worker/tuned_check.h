@@ -27,6 +27,7 @@ struct tuned_side {
     int n_threads, n_threads_prefill;
     const int *cpus; /* [most threads of the model], or NULL: unpinned */
     struct slm_tuning tuning;
+    uint64_t cache_bytes; /* of the default: as slm_measure_prefetch() takes it */
 };
 
 /* sides[0] is the default, whose prefetch is measured first, as it is without a

@@ -50,6 +50,8 @@ json_t *worker_open_json(const struct worker_open *o)
     json_object_set_new(object, "slower", json_real(o->slower));
     json_object_set_new(object, "n_loads", json_integer(o->n_loads));
     json_object_set_new(object, "steps", steps);
+    if (o->topo)
+        json_object_set_new(object, "cache", topology_cache_json(o->topo));
     return object;
 }
 

@@ -64,7 +64,9 @@ struct worker_step {
 };
 
 struct worker_open {
-    struct model_setup setup; /* threads: those of the steps */
+    const struct topology *topo; /* whose cache's size is sent, so that both sides have
+                                    the same one; NULL: what each reads */
+    struct model_setup setup;    /* threads: those of the steps */
     double slower; /* times are stretched so that this share of speed is lost: 0.05 */
     int n_loads;   /* most loads of the model, as long as they are quick */
     struct worker_step step[WORKER_MAX_STEPS];

@@ -126,8 +126,9 @@ static enum status choose_tunings(struct server *v, struct err *err)
             continue;
         st = slm_tune(v->measured.m, s->n_threads, s->n_threads, &v->tuning[i], err);
         if (st == ST_OK)
-            st = slm_measure_prefetch(v->measured.m, SLM_PREFETCH_BUDGET_S,
-                                      v->topo.llc_bytes, err);
+            st =
+                slm_measure_prefetch(v->measured.m, SLM_PREFETCH_BUDGET_S,
+                                     topology_cache(&v->topo, s->n_threads).bytes, err);
         if (st == ST_OK)
             slm_get_tuning(v->measured.m, &v->tuning[i]);
     }
@@ -147,6 +148,8 @@ static enum status answer_open(struct server *v, const json_t *object, struct er
         st = topology_read(&v->topo, "", err);
     if (st)
         return st;
+    if (json_object_get(object, "cache"))
+        topology_cache_from_json(&v->topo, json_object_get(object, "cache"));
     isa_disable(v->o.setup.isa_disabled);
     measured_init(&v->measured, v->o.setup.seed | 1);
     v->measured.slower = v->o.slower;

@@ -269,8 +269,8 @@ static void same_logits_under_a_profile(void **state)
 static void a_slower_profile_is_seen_when_loaded(void **state)
 {
     const int cpus[3] = {sched_getcpu(), sched_getcpu(), sched_getcpu()};
-    struct tuned_side sides[2] = {{1, 1, NULL, slm_tuning_default()},
-                                  {1, 1, NULL, slm_tuning_default()}};
+    struct tuned_side sides[2] = {{1, 1, NULL, slm_tuning_default(), 0},
+                                  {1, 1, NULL, slm_tuning_default(), 0}};
     const int32_t token = 1;
     struct err err = ERR_INIT;
     char path[64], note[320] = "";
