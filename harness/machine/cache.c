@@ -59,7 +59,7 @@ static void share_of(const struct range *r, int thread, int n_threads, size_t *b
     thread_pool_share(r->bytes, PAGE_BYTES, thread, n_threads, begin, end);
 }
 
-/* Zeros: the sum of all words, which probe_read_pass() checks, stays zero. */
+/* Zeros: the sum of all words, which probe_read() checks, stays zero. */
 static void touch(void *arg, int thread, int n_threads)
 {
     const struct range *r = arg;
@@ -96,11 +96,11 @@ static void with_all(struct lab *lab, thread_pool_fn *fn, size_t from, size_t to
  * against sets which do not fit keep a part of one at first. */
 static double read_again(struct lab *lab, const struct probe_buffer *b)
 {
-    double gbps = probe_read_pass(b, lab->pool, &lab->way), before = 0;
+    double gbps = probe_read(b, lab->pool, &lab->way), before = 0;
 
     for (int i = 1; i < MAX_AGAIN && (i < MIN_AGAIN || gbps > RISING * before); i++) {
         before = gbps;
-        gbps = fmax(gbps, probe_read_pass(b, lab->pool, &lab->way));
+        gbps = fmax(gbps, probe_read(b, lab->pool, &lab->way));
     }
     return gbps;
 }
@@ -118,7 +118,7 @@ static bool read_size(void *arg, uint64_t bytes, struct cache_point *p)
     }
     with_all(lab, evict, 0, bytes);
     p->bytes = bytes;
-    p->evicted_gbps = probe_read_pass(&b, lab->pool, &lab->way);
+    p->evicted_gbps = probe_read(&b, lab->pool, &lab->way);
     p->again_gbps = read_again(lab, &b);
     return true;
 }
