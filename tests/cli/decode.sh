@@ -38,7 +38,10 @@ while read -r name _; do
     grep -q "\"$name\"" fields.json || fail "an unknown column: $name"
 done <row
 
-grep -qE '^limiter_why  .*% of the bandwidth ceiling.*, [0-9]+ % of the arithmetic peak, [0-9]+ % waiting|^limiter_why +[a-z]+' row ||
+# Where the cache gives more than memory's ceiling and nothing else is near, the limiter is
+# left open, and the row says that it is above the ceiling.
+grep -qE "^limiter_why +(.*% of (the|memory's) bandwidth ceiling.*, )?[0-9]+ % of the arithmetic peak, [0-9]+ % waiting|^limiter_why +[a-z]+" row ||
+    { [ -z "$(value row limiter)$(value row limiter_why)" ] && grep -q "^detail .*above the memory roof" row; } ||
     fail "no evidence for the limiter: $(cat row)"
 
 # ---- roof and share agree: mbu = tok_per_s * bytes_per_token / roof; all have intervals

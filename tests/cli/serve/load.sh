@@ -23,8 +23,9 @@ for r in rows:
     assert float(r["output_tokens"]) == float(r["output_pieces"]) == 10
     assert abs(float(r["prompt_tokens"]) - 40) < 4, r["prompt_tokens"]
     assert int(r["n_cached_requests"]) == 0 and r["ttft_cached_s"] == "" and r["ttft_uncached_s"]
-    assert float(r["ttft_p50_s"]) >= 0.039 and float(r["tpot_p50_ms"]) > 0.8
-    assert float(r["e2e_p50_s"]) >= 0.048
+    # a first token that is noticed late leaves less time for the others: no least TPOT
+    assert float(r["ttft_p50_s"]) >= 0.039 and float(r["e2e_p50_s"]) >= 0.048
+    assert 0 < float(r["tpot_p50_ms"]) < 1e3 * float(r["e2e_p50_s"])
     assert 0.5 < float(r["in_flight"]) <= n + 0.01 and 0.5 < float(r["little"]) < 2
     assert r["roof_gbps"] == "" and r["cpus"] == "", r
     assert r["ttft_p99_s"] == "" and (r["ttft_p90_s"] or int(r["n_requests"]) < 29)
