@@ -61,7 +61,8 @@ struct kernel_cost kernel_work_cost(const struct kernel_work *work);
 bool kernel_work_is_cold(const struct kernel_work *work);
 
 /* Evict the weights that the next n_calls calls read from every cache, with the work's
- * threads; call it before each run of a cold case, outside the timed part. */
+ * threads, and leave these awake; call it before each run of a cold case, outside the
+ * timed part. */
 void kernel_work_cool(struct kernel_work *work, size_t n_calls);
 
 void kernel_work_run(struct kernel_work *work, size_t n_calls);
