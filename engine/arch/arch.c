@@ -103,6 +103,8 @@ static enum status read_model(struct loader *l, struct model *m)
         st = loader_ends(l, m);
     if (!st)
         st = rope_load(l, &m->ropes[0], m->n_rot, m->n_ctx_train);
+    if (!st && m->ropes[0].n_ctx > m->n_ctx_train)
+        m->n_ctx_train = m->ropes[0].n_ctx;
     for (int i = 0; !st && i < m->n_layers; i++)
         st = loader_tensors(l, m->arch->layer, i, &m->layers[i]);
     return st ? st : check_all_used(l);

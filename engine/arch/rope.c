@@ -208,13 +208,17 @@ enum status rope_load(struct loader *l, struct rope *r, int n_rot, int n_ctx_tra
 {
     struct recipe how = {.base = 1};
     enum status st = load_recipe(l, &how);
+    int original = 0;
 
     *r = (struct rope){.n_rot = n_rot};
     if (!st)
-        st = loader_int_or(l, "rope.scaling.original_context_length", 1, MAX_CONTEXT,
-                           n_ctx_train, &r->n_ctx_orig);
+        st = loader_int_or(l, "rope.scaling.original_context_length", 1, MAX_CONTEXT, 0,
+                           &original);
     if (st)
         return st;
+    r->n_ctx_orig = original ? original : n_ctx_train;
+    if (how.scaling == SCALING_YARN)
+        r->n_ctx = (int)fmin(how.factor * original, MAX_CONTEXT);
     r->scale = (float)how.attn_factor;
     if (how.scaling == SCALING_YARN && how.ext_factor != 0)
         r->scale = (float)(how.attn_factor * (1 + 0.1 * log(how.factor)));

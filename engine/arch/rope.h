@@ -30,6 +30,7 @@ enum rope_pairs { PAIRS_NEIGHBOURS, PAIRS_HALVES };
 struct rope {
     int n_rot;         /* leading elements of a head that rotate: even, not 0 */
     int n_ctx_orig;    /* contexts longer than this one take step_long */
+    int n_ctx;         /* the context that yarn was set up for; otherwise 0 */
     float scale;       /* of rotated elements: 1 except for yarn and longrope */
     double *step;      /* [n_rot / 2] radians per position */
     double *step_long; /* the same for long contexts; NULL: step for all */
@@ -37,7 +38,9 @@ struct rope {
 
 /* Rotation of n_rot elements from the metadata ("rope.freq_base", "rope.scaling.*",
  * "rope.scale_linear") and the tensors; n_ctx_train is the default of the original
- * context. In a model that is only planned, the tensors' factors count as 1. Free it
+ * context. Files on which yarn was switched on later keep the original context as
+ * "context_length", as model cards recommend it: r->n_ctx is factor times the original
+ * context where the file names that one. In a model that is only planned, the tensors' factors count as 1. Free it
  * with rope_free(), also after an error. Errors: ST_INPUT, ST_UNSUPPORTED (the type),
  * ST_NO_MEMORY. */
 enum status rope_load(struct loader *l, struct rope *r, int n_rot, int n_ctx_train);

@@ -109,31 +109,55 @@ static enum status longrope(struct rope *r)
     return st;
 }
 
+/* The factor of scores that YaRN gives to a context `factor` times as long; m: its
+ * weight, 1 in the paper. */
+static double yarn_scale(double factor, double m)
+{
+    return factor > 1.0 ? 1.0 + 0.1 * m * log(factor) : 1.0;
+}
+
+/* The whole factor of the scores: what the folder states, or the quotient of its two
+ * weights (DeepSeek, Mistral), or the paper's. */
+static enum status yarn_attention(struct rope *r, double *whole)
+{
+    double given = 0.0, m = 0.0, m_all = 0.0;
+    enum status st;
+
+    if ((st = get(r, "attention_factor", 1e-3, 1e3, &given)) ||
+        (st = get(r, "mscale", 0.0, 1e3, &m)) ||
+        (st = get(r, "mscale_all_dim", 0.0, 1e3, &m_all)))
+        return st;
+    *whole = given > 0.0 ? given
+             : m > 0.0 && m_all > 0.0
+                 ? yarn_scale(r->factor, m) / yarn_scale(r->factor, m_all)
+                 : yarn_scale(r->factor, 1.0);
+    return ST_OK;
+}
+
 static enum status yarn(struct rope *r)
 {
-    static const struct {
-        const char *hf, *gguf;
-    } extra[] = {
-        {"beta_fast", "rope.scaling.yarn_beta_fast"},
-        {"beta_slow", "rope.scaling.yarn_beta_slow"},
-        {"attention_factor", "rope.scaling.attn_factor"},
-    };
+    double whole, fast = 32.0, slow = 1.0;
+    bool truncate = true;
+    enum status st;
 
+    if ((st = json_get_bool(&r->c->file, r->how, "truncate", &truncate, r->err)))
+        return st;
+    if (!truncate)
+        return err_set(
+            r->err, ST_UNSUPPORTED,
+            "%s: truncate is false; yarn is supported with whole pairs alone",
+            r->c->file.path);
+    if ((st = yarn_attention(r, &whole)) ||
+        (st = get(r, "beta_fast", 1e-3, 1e6, &fast)) ||
+        (st = get(r, "beta_slow", 1e-3, 1e6, &slow)))
+        return st;
     hf_put_str(r->c, "rope.scaling.type", "yarn");
     hf_put_f32(r->c, "rope.scaling.factor", r->factor);
     hf_put_u32(r->c, "rope.scaling.original_context_length", r->before);
-    for (size_t i = 0; i < sizeof extra / sizeof extra[0]; i++) {
-        double v = 0.0;
-        const enum status st = get(r, extra[i].hf, 1e-3, 1e6, &v);
-
-        if (st)
-            return st;
-        /* The folder has the whole factor, GGUF the factor beyond YaRN's own. */
-        if (v > 0.0 && !strcmp(extra[i].hf, "attention_factor") && r->factor > 1.0)
-            v /= 1.0 + 0.1 * log(r->factor);
-        if (v > 0.0)
-            hf_put_f32(r->c, extra[i].gguf, v);
-    }
+    hf_put_f32(r->c, "rope.scaling.yarn_beta_fast", fast);
+    hf_put_f32(r->c, "rope.scaling.yarn_beta_slow", slow);
+    /* GGUF has the factor in addition to YaRN's own. */
+    hf_put_f32(r->c, "rope.scaling.attn_factor", whole / yarn_scale(r->factor, 1.0));
     return ST_OK;
 }
 

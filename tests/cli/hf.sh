@@ -156,6 +156,30 @@ reword gemma2.f32 'del c["final_logit_softcapping"]'
 folder "$SRC/tests/data/models/phi3.gguf" phi3.f32
 [ "$(key phi3.f32 phi3.attention.sliding_window)" = 32767 ] || fail "a wide window is lost"
 
+# ---- YaRN switched on as model cards write it: the context grows with it -------------
+model_ctx() { "$BENCH" plan -m "$1" --json 2>err | python3 -c 'import json, sys
+print(json.load(sys.stdin)["model_ctx"])' || fail "plan $1: $(cat err)"; }
+folder "$SRC/tests/data/models/llama.gguf" yarn
+reword yarn 'c.update(max_position_embeddings=2048, rope_scaling={
+    "factor": 4.0, "original_max_position_embeddings": 2048, "type": "yarn"})'
+logits yarn.out -m yarn
+! cmp -s yarn.out llama.out || fail "yarn changes nothing"
+[ "$(model_ctx yarn)" = 8192 ] || fail "the context with yarn is $(model_ctx yarn)"
+"$BENCH" quantize yarn yarn.gguf F32 >out 2>err || fail "quantize: $(cat err)"
+[ "$(model_ctx yarn.gguf)" = 8192 ] || fail "the file's context is $(model_ctx yarn.gguf)"
+reword yarn 'c["rope_parameters"] = {**c.pop("rope_scaling"), "rope_type": "yarn",
+    "rope_theta": c.pop("rope_theta"), "attention_factor": None, "truncate": True}'
+logits a.out -m yarn
+cmp a.out yarn.out || fail "yarn in rope_parameters is another"
+reword yarn 'c["rope_parameters"].update(mscale=0.707, mscale_all_dim=0.707)'
+logits weights.out -m yarn
+reword yarn 'c["rope_parameters"].update(mscale=None, mscale_all_dim=None, attention_factor=1)'
+logits a.out -m yarn
+cmp a.out weights.out || fail "two equal weights of the scores leave no factor"
+! cmp -s a.out yarn.out || fail "attention_factor changes nothing"
+reword yarn 'c["rope_parameters"]["truncate"] = False'
+refused 3 'truncate is false' gguf yarn
+
 # ---- tokens that end a text, and chat templates, from the files beside it ------------
 special() { key stories "tokenizer.$1"; }
 rm stories/tokenizer_config.json

@@ -68,6 +68,7 @@ static void add_model(struct tiny *t, float q_k_scale)
 struct expected {
     double step[N_PAIRS], step_long[N_PAIRS];
     double scale;
+    int n_ctx;      /* that yarn reaches; 0: as trained */
     int n_ctx_orig; /* of step_long; 0: none */
 };
 
@@ -153,6 +154,7 @@ static void yarn(struct tiny *t, struct expected *e)
     tiny_key_f32(t, ".rope.scaling.factor", 4);
     tiny_key_u32(t, ".rope.scaling.original_context_length", 1000);
     expect_yarn(e, 1e4, 4, 1000, 32, 1, 1);
+    e->n_ctx = 4000;
     /* Both ends of the ramp and something between them. */
     assert_true(e->step[0] == 1 && e->step[N_PAIRS - 1] < pow(1e4, -0.9) / 3.99);
 }
@@ -249,6 +251,7 @@ static void test_turns(void **state)
         if (gguf_parse(&g, image, bytes, CASES[c].name, &err) ||
             weights_open(&w, g, &how, &err) || model_load(&m, g, w, &err))
             fail_msg("%s", err.msg);
+        assert_int_equal(m->n_ctx_train, e.n_ctx ? e.n_ctx : N_CTX);
         check_turns(CASES[c].name, &m->ropes[0], 64, e.step, e.scale);
         check_turns(CASES[c].name, &m->ropes[0], 65,
                     e.n_ctx_orig ? e.step_long : e.step, e.scale);
