@@ -54,7 +54,7 @@ FILTER(filter_title)
     const struct jv s = jv_str(r, v);
 
     (void)a;
-    return jinja_string_case(r, &s, CASE_TITLE);
+    return jinja_string_case(r, &s, CASE_WORDS);
 }
 
 FILTER(filter_capitalize)
@@ -117,23 +117,31 @@ FILTER(filter_escape)
 /* Lines but the first, and with blank=true also empty ones, get that many blanks. */
 FILTER(filter_indent)
 {
-    const struct jv s = jv_str(r, v), *width = jinja_arg(a, 0, "width");
+    const struct jv *width = jinja_arg(a, 0, "width");
     const bool first = jinja_arg_bool(a, 1, "first", false);
     const bool blank = jinja_arg_bool(a, 2, "blank", false);
     const struct jv one = jv_cstr(" ");
     struct builder b = {.r = r};
-    struct jv by;
+    struct jv by, method, lines;
 
     jinja_check_args(r, "indent", a, 0, 3, "width first blank");
+    if (v->kind != JV_STRING)
+        jinja_run_fail(r, "'indent' needs a text, and there is a %s", jv_kind_name(v));
     by = width && width->kind == JV_STRING
              ? *width
              : jinja_string_repeat(r, &one, jinja_arg_int(r, a, 0, "width", 4));
-    for (size_t i = 0; i < s.s.n; i++) {
-        const bool begins = i ? s.s.p[i - 1] == '\n' : first;
-
-        if (begins && (blank || i == 0 || s.s.p[i] != '\n'))
+    method = jinja_method_of(r, v, "splitlines", 10);
+    lines = jinja_call_value(r, &method, &(struct args){.n = 0});
+    /* A line that ends the text is followed by an empty one. */
+    if (!v->s.n || v->s.p[v->s.n - 1] == '\n' || v->s.p[v->s.n - 1] == '\r')
+        jv_append(&r->arena, lines.list, jinja_string_slice(v, v->s.n, v->s.n));
+    for (size_t i = 0, end = 0; i < lines.list->n; i++) {
+        if (i)
+            jinja_put_bytes(&b, "\n", 1, jinja_string_mark(v, end));
+        end = (size_t)(lines.list->v[i].s.p - v->s.p) + lines.list->v[i].s.n;
+        if (i ? blank || lines.list->v[i].s.n : first)
             jinja_put_string(&b, &by);
-        jinja_put_bytes(&b, s.s.p + i, 1, jinja_string_mark(&s, i));
+        jinja_put_string(&b, &lines.list->v[i]);
     }
     return jinja_built(&b);
 }
@@ -230,9 +238,11 @@ static bool read_number(const struct jv *v, double *f)
             text[n++] = v->s.p[i];
     text[n] = '\0';
     *f = strtod(text, &end);
+    if (end == text)
+        return false;
     while (*end == ' ' || *end == '\n')
         end++;
-    return n && !*end && !strpbrk(text, "xX");
+    return !*end && !strpbrk(text, "xX");
 }
 
 FILTER(filter_int)
@@ -241,6 +251,8 @@ FILTER(filter_int)
 
     if (v->kind == JV_INT)
         return *v;
+    if (v->kind == JV_UNDEFINED)
+        jinja_fail_undefined(r, v);
     if (!read_number(v, &f) || !(fabs(f) < 9e18)) {
         const struct jv *otherwise = jinja_arg(a, 0, "default");
 
@@ -253,7 +265,6 @@ FILTER(filter_int)
         memcpy(text, v->s.p, v->s.n);
         return jv_int(strtoll(text, NULL, 10));
     }
-    (void)r;
     return jv_int((int64_t)f);
 }
 
@@ -261,7 +272,8 @@ FILTER(filter_float)
 {
     double f;
 
-    (void)r;
+    if (v->kind == JV_UNDEFINED)
+        jinja_fail_undefined(r, v);
     if (read_number(v, &f))
         return jv_float(f);
     const struct jv *otherwise = jinja_arg(a, 0, "default");

@@ -147,6 +147,8 @@ bool jv_true(const struct jv *v);
 bool jv_equal(struct run *r, const struct jv *a, const struct jv *b);
 /* <0, 0, >0; fails for kinds that have no order. */
 int jv_compare(struct run *r, const struct jv *a, const struct jv *b);
+/* Fails for what is no key of a dict: lists and dicts. */
+void jv_need_key(struct run *r, const struct jv *v);
 bool jv_contains(struct run *r, const struct jv *in, const struct jv *what);
 /* Elements of a list, keys of a dict, characters of a string, nothing of what is
  * undefined; fails for others. */
@@ -189,7 +191,16 @@ struct jv jinja_string_replace(struct run *r, const struct jv *s, const struct j
 struct jv jinja_string_repeat(struct run *r, const struct jv *s, int64_t n);
 struct jv jinja_string_percent(struct run *r, const struct jv *format,
                                const struct jv *values);
-enum letter_case { CASE_UPPER, CASE_LOWER, CASE_TITLE, CASE_CAPITALIZE, CASE_SWAP };
+/* CASE_TITLE: a letter after none is large, as Python's title(); CASE_WORDS: after a
+ * blank, a hyphen or an opening bracket, as the filter. */
+enum letter_case {
+    CASE_UPPER,
+    CASE_LOWER,
+    CASE_TITLE,
+    CASE_WORDS,
+    CASE_CAPITALIZE,
+    CASE_SWAP
+};
 struct jv jinja_string_case(struct run *r, const struct jv *s, enum letter_case c);
 
 /* ---- JSON (jinja_json.c) ----------------------------------------------------------

@@ -179,6 +179,7 @@ FILTER(filter_unique)
         const struct jv key = folded(
             r, member(r, &l->v[i], jinja_arg(a, 1, "attribute")), case_sensitive);
 
+        jv_need_key(r, &key);
         if (jv_contains(r, &keys, &key))
             continue;
         jv_append(&r->arena, keys.list, key);

@@ -49,6 +49,7 @@ METHOD(dict_get)
     const struct jv *v;
 
     jinja_check_args(r, "get", a, 1, 2, "default");
+    jv_need_key(r, &a->v[0]);
     v = jv_get(r, s->dict, &a->v[0]);
     if (!v)
         v = jinja_arg(a, 1, "default");

@@ -160,9 +160,12 @@ static struct jv_list *chosen(struct run *r, const struct node *n,
 
 static struct jv call_loop(struct run *r, const struct jv *self, const struct args *a);
 
+/* As in Jinja `else` belongs to a loop of which no turn came to its end: also to one
+ * that left its first turn by `break`. */
 static void run_items(struct loop *l)
 {
     struct run *r = l->r;
+    bool ended = false;
 
     for (size_t i = 0; i < l->items->n && r->flow != FLOW_BREAK; i++) {
         jinja_run_work(r, 8);
@@ -172,9 +175,12 @@ static void run_items(struct loop *l)
         jinja_assign(r, l->n->a, l->items->v[i]);
         r->flow = FLOW_ON;
         jinja_exec(r, l->n->list);
+        ended |= r->flow == FLOW_ON;
     }
     r->flow = FLOW_ON;
     r->scope = l->outer;
+    if (!ended)
+        jinja_exec(r, l->n->c);
 }
 
 static void run_loop(struct run *r, const struct node *n, struct jv over, int depth)
@@ -184,10 +190,6 @@ static void run_loop(struct run *r, const struct node *n, struct jv over, int de
     l.items = jv_iterate(r, &over);
     if (n->d)
         l.items = chosen(r, n, l.items);
-    if (!l.items->n) {
-        jinja_exec(r, n->c);
-        return;
-    }
     l.value = jv_dict(&r->arena, 16);
     l.value.kind = JV_NAMESPACE;
     set_member(&l, "length", jv_int((int64_t)l.items->n));

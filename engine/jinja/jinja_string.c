@@ -377,11 +377,12 @@ struct jv jinja_string_case(struct run *r, const struct jv *s, enum letter_case 
     jinja_put_string(&b, s);
     for (size_t i = 0; i < b.n; i++) {
         const unsigned char ch = (unsigned char)b.p[i];
-        const bool up = c == CASE_UPPER || (c == CASE_TITLE && !inside) ||
-                        (c == CASE_CAPITALIZE && i == 0) ||
-                        (c == CASE_SWAP && islower(ch));
+        const bool up =
+            c == CASE_UPPER || ((c == CASE_TITLE || c == CASE_WORDS) && !inside) ||
+            (c == CASE_CAPITALIZE && i == 0) || (c == CASE_SWAP && islower(ch));
 
-        inside = is_letter(ch);
+        inside =
+            c == CASE_WORDS ? !ch || !strchr("- \t\n\v\f\r({[<", ch) : is_letter(ch);
         if (ch < 0x80)
             b.p[i] = (char)(up ? toupper(ch) : tolower(ch));
     }

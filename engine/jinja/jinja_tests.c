@@ -29,7 +29,8 @@ IS_KIND(is_float, v->kind == JV_FLOAT)
 IS_KIND(is_number, jv_is_number(v))
 IS_KIND(is_string, v->kind == JV_STRING)
 IS_KIND(is_mapping, v->kind == JV_DICT)
-IS_KIND(is_callable, v->kind == JV_FUNCTION)
+/* An undefined value has a __call__, which fails. */
+IS_KIND(is_callable, v->kind == JV_FUNCTION || v->kind == JV_UNDEFINED)
 IS_KIND(is_escaped, false)
 /* Jinja asks for a length and elements by number; both have an undefined value, too. */
 IS_KIND(is_sequence, v->kind == JV_LIST || v->kind == JV_STRING || v->kind == JV_DICT ||

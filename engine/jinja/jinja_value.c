@@ -231,6 +231,14 @@ int jv_compare(struct run *r, const struct jv *a, const struct jv *b)
     jinja_run_fail(r, "%s and %s have no order", jv_kind_name(a), jv_kind_name(b));
 }
 
+void jv_need_key(struct run *r, const struct jv *v)
+{
+    if (v->kind == JV_DICT || (v->kind == JV_LIST && !v->is_tuple))
+        jinja_run_fail(r, "a %s is no key of a dict", jv_kind_name(v));
+    for (size_t i = 0; v->kind == JV_LIST && i < v->list->n; i++)
+        jv_need_key(r, &v->list->v[i]);
+}
+
 bool jv_contains(struct run *r, const struct jv *in, const struct jv *what)
 {
     switch (in->kind) {
@@ -248,6 +256,7 @@ bool jv_contains(struct run *r, const struct jv *in, const struct jv *what)
                 return true;
         return false;
     case JV_DICT:
+        jv_need_key(r, what);
         return jv_get(r, in->dict, what) != NULL;
     default:
         jinja_run_fail(r, "a %s cannot be searched with 'in'", jv_kind_name(in));
