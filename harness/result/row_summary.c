@@ -452,8 +452,9 @@ static void print_roof(struct lines *l, const struct row *r)
     put(l, "other units", t);
     t[0] = '\0';
     put_disk(l, r);
-    text_append(t, sizeof t, "%s%s%s", row_limiter_text(r), *r->limiter_why ? ": " : "",
-                r->limiter_why);
+    if (*row_limiter_text(r)) /* rows of older versions have evidence for no name */
+        text_append(t, sizeof t, "%s%s%s", row_limiter_text(r),
+                    *r->limiter_why ? ": " : "", r->limiter_why);
     put(l, "limited by", t);
 }
 

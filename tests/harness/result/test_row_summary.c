@@ -324,6 +324,20 @@ static void readme_shows_what_is_printed(void **state)
     assert_true(n_lines >= 3);
 }
 
+/* A row of an older version, or an edited one: evidence without a limiter. */
+static void no_limiter_without_a_name(void **state)
+{
+    struct row r;
+
+    (void)state;
+    decode_row(&r);
+    r.limiter = FIELD_NO_ENUM;
+    strcpy(r.limiter_why, "3 % of the bandwidth ceiling of a cache");
+    print(&r);
+    assert_null(strstr(text, "limited by"));
+    assert_null(strstr(text, "of a cache"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -333,6 +347,7 @@ int main(void)
         cmocka_unit_test(speculation_is_a_factor),
         cmocka_unit_test(no_figure_says_why),
         cmocka_unit_test(groups_fit_a_terminal),
+        cmocka_unit_test(no_limiter_without_a_name),
         cmocka_unit_test(several_sequences),
         cmocka_unit_test(chunks_of_a_prompt),
         cmocka_unit_test(readme_shows_what_is_printed),
