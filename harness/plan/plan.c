@@ -147,8 +147,9 @@ bool plan_has_time(const struct plan *plan)
 
 void plan_predict(struct plan *plan)
 {
-    const struct token_work work = plan_work(plan);
+    struct token_work work = plan_work(plan);
 
+    work.layer_s = token_time_layer_s(plan->point.setup.n_threads);
     plan->time = token_time_predict(&work, &plan->roofs.gbps);
     if (!plan_has_time(plan))
         plan->time.token_s = NAN;

@@ -230,15 +230,17 @@ static void print_time(FILE *f, const struct plan *plan)
     const struct point_need *need = &plan->need;
     const struct plan_roofs *r = &plan->roofs;
     const struct token_time *t = &plan->time;
-    char text[200] = "", time[24], size[24];
+    char text[200] = "", time[24], own[24], size[24];
 
     if (!(r->gbps.read_gbps > 0))
         return;
     fprintf(f, "\nTime of a token\n");
     append_time(text, sizeof text, (double)need->token_bytes, r->gbps.read_gbps);
     line(f, "computing", format_time(time, sizeof time, t->compute_s),
-         "%s, of which %.0f %% are usual (%d thread%s)", text,
-         100 * TOKEN_TIME_USUAL_SHARE, r->n_threads, plural(r->n_threads, "s"));
+         "%s, of which %.0f %% are usual (%d thread%s), and %s between the products of "
+         "%d layers",
+         text, 100 * TOKEN_TIME_USUAL_SHARE, r->n_threads, plural(r->n_threads, "s"),
+         format_time(own, sizeof own, t->own_s), need->n_layers);
     text[0] = '\0';
     if (t->disk_s > 0) {
         append_time(text, sizeof text, (double)need->streamed_bytes, r->gbps.disk_gbps);

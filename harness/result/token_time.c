@@ -16,7 +16,7 @@ static double seconds(double bytes, double gbps)
 static double overlapped(const struct token_work *w, double compute_s, double disk_s)
 {
     const double output_s = compute_s * w->output_bytes / w->memory_bytes;
-    const double layer_s = (compute_s - output_s) / w->n_layers;
+    const double layer_s = (compute_s - output_s) / w->n_layers + w->layer_s;
     const double read_s = disk_s / w->n_streamed;
     const int least = w->n_layers / w->n_streamed;
     const int n_longer = w->n_layers % w->n_streamed;
@@ -26,12 +26,19 @@ static double overlapped(const struct token_work *w, double compute_s, double di
     return sum + (w->n_streamed - 1 - n_longer) * fmax(read_s, least * layer_s);
 }
 
+double token_time_layer_s(int n_threads)
+{
+    return TOKEN_TIME_LAYER_S + (n_threads > 1 ? TOKEN_TIME_MEET_S : 0);
+}
+
 struct token_time token_time_at(const struct token_work *w, const struct token_roofs *r,
                                 double share)
 {
-    struct token_time t = {.compute_s = seconds(w->memory_bytes, r->read_gbps * share)};
+    const double products_s = seconds(w->memory_bytes, r->read_gbps * share);
+    struct token_time t = {.own_s = w->n_layers * w->layer_s};
     double longer_s;
 
+    t.compute_s = products_s + t.own_s;
     t.token_s = t.compute_s;
     if (!(w->streamed_bytes > 0))
         return t;
@@ -43,7 +50,7 @@ struct token_time token_time_at(const struct token_work *w, const struct token_r
     longer_s = fmax(t.compute_s, t.disk_s);
     t.token_s = w->on_demand ? t.compute_s + t.disk_s
                 : w->n_streamed > 0 && w->n_streamed <= w->n_layers
-                    ? overlapped(w, t.compute_s, t.disk_s)
+                    ? overlapped(w, products_s, t.disk_s)
                     : longer_s;
     t.alone_s = t.token_s - longer_s;
     return t;
@@ -56,6 +63,7 @@ struct token_time token_time_least(const struct token_work *w,
 
     whole.n_streamed = 0;
     whole.on_demand = false;
+    whole.layer_s = 0;
     return token_time_at(&whole, r, 1);
 }
 
