@@ -48,8 +48,9 @@ enum status probe_buffer_open(struct probe_buffer *b, struct thread_pool *pool,
                               const struct topology *topo, struct err *err);
 void probe_buffer_close(struct probe_buffer *b);
 
-/* Existing memory in such pages that does not change: the weights of a model, so that
- * the roof has the same pages and mapping as the model. It is read once, for its sum.
+/* Existing memory in such pages: the weights of a model, so that the roof has the same
+ * pages and mapping as the model. It is read once, for its sum. That a mapped file
+ * changes, or ends, meanwhile is for the model's owner to find.
  * base is 64-byte aligned; bytes is rounded down to 4 KiB and must leave some. */
 void probe_buffer_borrow(struct probe_buffer *b, struct thread_pool *pool,
                          const void *base, size_t bytes, enum mem_pages pages);

@@ -229,8 +229,10 @@ double probe_read(const struct probe_buffer *b, struct thread_pool *pool,
     uint64_t sum;
     const double gbps = read_once(b, pool, way, SIZE_MAX, &sum);
 
-    /* every word was read exactly once, or the figure is a lie */
-    assert(sum == b->sum);
+    /* every word was read exactly once, or the figure is a lie; what is not ours may
+     * have changed, as a mapped file does that somebody cuts */
+    assert(sum == b->sum || !b->mem.base);
+    (void)sum;
     return gbps;
 }
 
