@@ -417,6 +417,11 @@ struct jv jinja_string_percent(struct run *r, const struct jv *format,
 {
     struct builder b = {.r = r};
     const char *p = format->s.p, *end = p + format->s.n;
+    const bool tuple = values->kind == JV_LIST && values->is_tuple;
+    /* Python takes whatever else has elements for names of values. */
+    const bool may_be_unused =
+        !tuple && (values->kind == JV_LIST || values->kind == JV_DICT ||
+                   values->kind == JV_UNDEFINED);
     size_t used = 0;
 
     while (p < end) {
@@ -441,8 +446,7 @@ struct jv jinja_string_percent(struct run *r, const struct jv *format,
             p++;
             continue;
         }
-        v = values->kind == JV_LIST && values->is_tuple
-                ? used < values->list->n ? &values->list->v[used] : NULL
+        v = tuple       ? used < values->list->n ? &values->list->v[used] : NULL
             : used == 0 ? values
                         : NULL;
         used++;
@@ -463,5 +467,7 @@ struct jv jinja_string_percent(struct run *r, const struct jv *format,
         }
         p++;
     }
+    if (!may_be_unused && used < (tuple ? values->list->n : 1))
+        jinja_run_fail(r, "a format needs fewer values than there are");
     return jinja_built(&b);
 }

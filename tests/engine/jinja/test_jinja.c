@@ -288,6 +288,7 @@ static void refusals(void **state)
         {"{{ x is notest }}", "there is no test 'notest'"},
         {"{{ missing | tojson }}", "no form in JSON"},
         {"{{ missing | int }}", "'missing' is undefined"},
+        {"{{ 'a' % 2 }}", "a format needs fewer values"},
         {"{{ 5 | indent }}", "'indent' needs a text"},
         {"{{ list in dict }}", "a list is no key of a dict"},
         {"{{ [list] | unique | join }}", "a list is no key of a dict"},
