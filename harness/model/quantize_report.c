@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "harness/base/format.h"
+#include "harness/base/progress.h"
 
 static const char *type_name(const struct gguf_tensor *t)
 {
@@ -31,6 +32,40 @@ static bool is_fallback(const struct gguf *from, const struct gguf_tensor *t,
         return false;
     longer.ne[0] = (t->ne[0] + 255) / 256 * 256;
     return requant_format(p, from, &longer) != requant_format(p, from, t);
+}
+
+/* What keeps other engines from the file, or gives them other tokens. */
+static void remark_elsewhere(const struct gguf *made)
+{
+    static const char own[] = "slmbench.tokenizer.", patterns[] = "slmbench-patterns";
+    struct gguf_str model, pre = {NULL, 0};
+    char text[256];
+
+    if (!gguf_get_str(made, "tokenizer.ggml.model", &model)) {
+        message_print(
+            "the file will have no vocabulary, so other engines will refuse it");
+        return;
+    }
+    gguf_get_str(made, "tokenizer.ggml.pre", &pre);
+    if (pre.len == sizeof patterns - 1 && !memcmp(pre.data, patterns, pre.len)) {
+        message_print(
+            "other engines will refuse the file: its tokenizer splits texts by "
+            "patterns that GGUF has no name for (tokenizer.ggml.pre is "
+            "slmbench-patterns)");
+        return;
+    }
+    for (size_t i = 0; i < gguf_n_kvs(made); i++) {
+        const struct gguf_str key = gguf_kv_at(made, i)->key;
+
+        if (key.len < sizeof own - 1 || memcmp(key.data, own, sizeof own - 1) != 0)
+            continue;
+        snprintf(
+            text, sizeof text,
+            "other engines may make other tokens of some texts: they do not read %.*s",
+            (int)(key.len < 100 ? key.len : 100), key.data);
+        message_print(text);
+        return;
+    }
 }
 
 void quantize_remark(const struct gguf *from, const struct gguf *made,
@@ -74,6 +109,7 @@ void quantize_remark(const struct gguf *from, const struct gguf *made,
                 "bench: rows of %zu tensors are no multiple of the block of their "
                 "format; they take another one (%s: %s)\n",
                 n_fallback, format_path(fallback->name).text, type_name(fallback));
+    remark_elsewhere(made);
 }
 
 void quantize_print_plan(const struct gguf *from, const struct gguf *made)

@@ -11,7 +11,7 @@
 
 /* On standard error, what a user may not expect: weights that were quantised before,
  * formats that want importances, matrices without any, rows that a block does not
- * divide. */
+ * divide, files that other engines refuse or read otherwise. */
 void quantize_remark(const struct gguf *from, const struct gguf *made,
                      const struct requant_params *p);
 

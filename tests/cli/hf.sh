@@ -57,6 +57,7 @@ grep -q 'architecture         llama' gguf.txt || fail "gguf: $(cat gguf.txt)"
 
 # ---- a folder is converted: the file is the model that the folder is ---------------
 "$BENCH" quantize moe.sharded moe.gguf F16 >out 2>err || fail "quantize: $(cat err)"
+grep -q 'no vocabulary, so other engines will refuse it' err || fail "quantize: $(cat err)"
 logits moe.file.out -m moe.gguf --weights packed
 cmp moe.f16.out moe.file.out || fail "the converted file is another model"
 
@@ -85,6 +86,23 @@ for v in gpt-2 llama-spm; do
     "$BENCH" tokenize -m llama.f32 -f "$file.inp" >have.txt
     cmp want.txt have.txt || fail "$v: other ids"
 done
+if [ -e llama.f32/tokenizer.json ]; then # patterns that nobody has published
+    folder "$SRC/tests/data/models/llama.gguf" patterns
+    python3 "$SRC/tests/support/models/make_tokenizer_json.py" \
+        "$shared/golden/tokenizers/ggml-vocab-gpt-2.gguf" patterns/tokenizer.json
+    python3 - <<'PY'
+import json
+t = json.load(open("patterns/tokenizer.json"))
+t["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [
+    {"type": "Split", "pattern": {"Regex": "[a-z]+|[^a-z]+"}, "behavior": "Isolated",
+     "invert": False},
+    {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}]}
+json.dump(t, open("patterns/tokenizer.json", "w"))
+PY
+    "$BENCH" quantize patterns patterns.gguf F16 >out 2>err || fail "quantize: $(cat err)"
+    grep -q 'other engines will refuse the file: its tokenizer splits' err ||
+        fail "patterns without a name: $(cat err)"
+fi
 rm -f llama.f32/tokenizer.json
 
 # ---- a folder with its vocabulary tells the story that the file tells ---------------
@@ -95,6 +113,8 @@ echo '{"bos_token": "<s>", "eos_token": {"content": "</s>"}, "add_bos_token": tr
     >stories/tokenizer_config.json
 "$BENCH" generate -m "$stories" --weights packed -n 60 -p 'The big' >want.txt 2>err
 "$BENCH" generate -m stories -n 60 -p 'The big' >have.txt 2>err
+"$BENCH" quantize stories stories.gguf F32 >out 2>err || fail "quantize: $(cat err)"
+grep -q 'they do not read slmbench.tokenizer' err || fail "keys of this project: $(cat err)"
 cmp want.txt have.txt || fail "another story: $(cat have.txt)"
 
 # ---- every architecture that runs as a GGUF file runs as a folder -----------------
