@@ -84,6 +84,10 @@ static const struct mix {
     MIX(TQ1_0, 36, tq1_0, q6_K, q4_K),
     MIX(TQ2_0, 37, tq2_0, q6_K, q4_K),
     MIX(MXFP4, 38, mxfp4, q6_K, mxfp4),
+    MIX(NVFP4, 39, nvfp4, q6_K, q6_K), /* no program multiplies embeddings with a
+                                          tensor's scale */
+    MIX(Q1_0, 40, q1_0, q6_K, q4_K),
+    MIX(Q2_0, 41, q2_0, q6_K, q4_K),
 };
 
 /* The exceptions; the first that applies wins. */
@@ -211,6 +215,7 @@ enum kern_format quantmix_base(enum quantmix mix)
 
 enum quantmix quantmix_by_base(enum kern_format fmt)
 {
+    fmt = quantmix_written(fmt);
     for (int i = 0; i < QUANTMIX_N; i++) {
         if (fmt == mixes[i].base)
             return (enum quantmix)i;
@@ -332,13 +337,15 @@ static int applies(enum where where, const struct quantmix_tensor *t)
     return 0;
 }
 
-/* The format of 32-element blocks that replaces one of 256 where 256 does not divide
+/* The format of 32-element blocks that replaces one of larger blocks that do not divide
  * the row. */
 static enum kern_format small_block(enum kern_format fmt)
 {
     switch (fmt) {
     case KERN_FMT_tq1_0:
     case KERN_FMT_tq2_0:
+    case KERN_FMT_q1_0:
+    case KERN_FMT_q2_0:
         return KERN_FMT_q4_0;
     case KERN_FMT_q4_K:
         return KERN_FMT_q5_0;
@@ -351,8 +358,14 @@ static enum kern_format small_block(enum kern_format fmt)
     }
 }
 
+enum kern_format quantmix_written(enum kern_format fmt)
+{
+    return fmt == KERN_FMT_q2_0_128 ? KERN_FMT_q2_0 : fmt;
+}
+
 enum kern_format quantmix_fit_row(enum kern_format fmt, uint64_t row_elems)
 {
+    fmt = quantmix_written(fmt);
     if (row_elems % kern_format_info(fmt)->block_elems == 0)
         return fmt;
     /* Some are not even a multiple of 32. */
@@ -396,6 +409,9 @@ static enum kern_format beside_eight_experts(enum quantmix mix, enum role role,
         case QUANTMIX_TQ1_0:
         case QUANTMIX_TQ2_0:
         case QUANTMIX_MXFP4:
+        case QUANTMIX_NVFP4:
+        case QUANTMIX_Q1_0:
+        case QUANTMIX_Q2_0:
             return mixes[mix].base;
         default:
             return KERN_FMT_q5_K;

@@ -49,6 +49,9 @@ enum quantmix {
     QUANTMIX_TQ1_0,
     QUANTMIX_TQ2_0,
     QUANTMIX_MXFP4,
+    QUANTMIX_NVFP4,
+    QUANTMIX_Q1_0,
+    QUANTMIX_Q2_0,
     QUANTMIX_N
 };
 
@@ -88,7 +91,11 @@ int quantmix_is_matrix(const struct quantmix_tensor *t);
  * is not a multiple of the block, the fallback of quantmix_fit_row(). */
 enum kern_format quantmix_format(enum quantmix mix, const struct quantmix_tensor *t);
 
-/* fmt, or llama.cpp's fallback for rows that are not a multiple of its block. */
+/* fmt, or the layout in which files are written today where fmt is an older one. */
+enum kern_format quantmix_written(enum kern_format fmt);
+
+/* quantmix_written(), or llama.cpp's fallback for rows that are not a multiple of its
+ * block. */
 enum kern_format quantmix_fit_row(enum kern_format fmt, uint64_t row_elems);
 
 #endif

@@ -37,6 +37,7 @@ static const enum quantmix order[] = {
     QUANTMIX_IQ4_NL,
     QUANTMIX_IQ4_XS,
     QUANTMIX_Q4_0,
+    QUANTMIX_NVFP4,
     QUANTMIX_MXFP4,
     /* 3 bits: .012 to .029 */
     QUANTMIX_Q3_K_L,
@@ -56,8 +57,10 @@ static const enum quantmix order[] = {
     /* less: .18 and more; ternary types suit only models trained for them */
     QUANTMIX_IQ1_M,
     QUANTMIX_IQ1_S,
+    QUANTMIX_Q2_0,
     QUANTMIX_TQ2_0,
     QUANTMIX_TQ1_0,
+    QUANTMIX_Q1_0,
 };
 
 #define N_ORDERED ((int)(sizeof order / sizeof order[0]))

@@ -8,9 +8,9 @@
  *
  *   f32     | float x[k]                                                     |
  *
- *   q8_32   | int8 q[k] | float d[k/32] | float s[k/32] | int32 sums[k/32]   |
- *             x[i] ~ d[i/32] * q[i];  sums[b] = sum of q over block b;
- *             s[b] = d[b] * sums[b]
+ *   q8_32   | int8 q[k] | float d[k/32] | float s[k/32] | int16 sums[k/16]   |
+ *             x[i] ~ d[i/32] * q[i];  sums[j] = sum of q over 16 values;
+ *             s[b] = d[b] * (sum of q over block b)
  *             d = max|x| / 127 within the block
  *
  *   q8_256  | int8 q[k] | float d[k/256] | int16 sums[k/16]                  |
@@ -54,9 +54,9 @@ static inline const float *act_q8_32_s(const void *x, size_t k)
                                          KERN_ALIGN64(k / 32 * sizeof(float)));
 }
 
-static inline const int32_t *act_q8_32_sums(const void *x, size_t k)
+static inline const int16_t *act_q8_32_sums(const void *x, size_t k)
 {
-    return (const int32_t *)(const void *)((const char *)x + KERN_ALIGN64(k) +
+    return (const int16_t *)(const void *)((const char *)x + KERN_ALIGN64(k) +
                                            2 * KERN_ALIGN64(k / 32 * sizeof(float)));
 }
 

@@ -5,13 +5,14 @@
 #include "kernels/activations/act_avx2.h"
 #include "kernels/kernels.h"
 
-static inline int sum_8_ints(__m256i v)
+/* out[0], out[1]: the sums of lanes 0..3 and 4..7. */
+static inline void sums_of_4_ints(__m256i v, int16_t *out)
 {
-    __m128i s =
-        _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+    __m256i s = _mm256_add_epi32(v, _mm256_shuffle_epi32(v, 0x4e));
 
-    s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
-    return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1)));
+    s = _mm256_add_epi32(s, _mm256_shuffle_epi32(s, 0xb1));
+    out[0] = (int16_t)_mm256_extract_epi16(s, 0);
+    out[1] = (int16_t)_mm256_extract_epi16(s, 8);
 }
 
 void kern_quantize_act_q8_32__avx2(const float *src, void *dst, size_t k)
@@ -19,7 +20,7 @@ void kern_quantize_act_q8_32__avx2(const float *src, void *dst, size_t k)
     int8_t *q = dst;
     float *d = (float *)act_q8_32_d(dst, k);
     float *s = (float *)act_q8_32_s(dst, k);
-    int32_t *sums = (int32_t *)act_q8_32_sums(dst, k);
+    int16_t *sums = (int16_t *)act_q8_32_sums(dst, k);
 
     for (size_t b = 0; b < k / 32; b++) {
         const float *x = src + b * 32;
@@ -29,7 +30,7 @@ void kern_quantize_act_q8_32__avx2(const float *src, void *dst, size_t k)
 
         _mm256_storeu_si256((__m256i *)(q + b * 32), v);
         d[b] = scale.d;
-        sums[b] = sum_8_ints(act_partial_sums(v));
-        s[b] = scale.d * (float)sums[b];
+        sums_of_4_ints(act_partial_sums(v), sums + 2 * b);
+        s[b] = scale.d * (float)(sums[2 * b] + sums[2 * b + 1]);
     }
 }

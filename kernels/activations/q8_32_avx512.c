@@ -10,7 +10,7 @@ void kern_quantize_act_q8_32__avx512(const float *src, void *dst, size_t k)
     int8_t *q = dst;
     float *d = (float *)act_q8_32_d(dst, k);
     float *s = (float *)act_q8_32_s(dst, k);
-    int32_t *sums = (int32_t *)act_q8_32_sums(dst, k);
+    int16_t *sums = (int16_t *)act_q8_32_sums(dst, k);
 
     for (size_t b = 0; b < k / 32; b++) {
         const float *x = src + b * 32;
@@ -23,7 +23,8 @@ void kern_quantize_act_q8_32__avx512(const float *src, void *dst, size_t k)
         _mm_storeu_si128((__m128i *)(q + b * 32), _mm512_cvtepi32_epi8(v0));
         _mm_storeu_si128((__m128i *)(q + b * 32 + 16), _mm512_cvtepi32_epi8(v1));
         d[b] = scale.d;
-        sums[b] = _mm512_reduce_add_epi32(_mm512_add_epi32(v0, v1));
-        s[b] = scale.d * (float)sums[b];
+        sums[2 * b] = (int16_t)_mm512_reduce_add_epi32(v0);
+        sums[2 * b + 1] = (int16_t)_mm512_reduce_add_epi32(v1);
+        s[b] = scale.d * (float)(sums[2 * b] + sums[2 * b + 1]);
     }
 }

@@ -10,7 +10,7 @@ void kern_quantize_act_q8_32__neon(const float *src, void *dst, size_t k)
     int8_t *q = dst;
     float *d = (float *)act_q8_32_d(dst, k);
     float *s = (float *)act_q8_32_s(dst, k);
-    int32_t *sums = (int32_t *)act_q8_32_sums(dst, k);
+    int16_t *sums = (int16_t *)act_q8_32_sums(dst, k);
 
     for (size_t b = 0; b < k / 32; b++) {
         const float *x = src + b * 32;
@@ -22,7 +22,8 @@ void kern_quantize_act_q8_32__neon(const float *src, void *dst, size_t k)
         vst1q_s8(q + b * 32, v0);
         vst1q_s8(q + b * 32 + 16, v1);
         d[b] = scale.d;
-        sums[b] = vaddlvq_s8(v0) + vaddlvq_s8(v1);
-        s[b] = scale.d * (float)sums[b];
+        sums[2 * b] = vaddlvq_s8(v0);
+        sums[2 * b + 1] = vaddlvq_s8(v1);
+        s[b] = scale.d * (float)(sums[2 * b] + sums[2 * b + 1]);
     }
 }

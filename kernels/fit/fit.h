@@ -2,8 +2,8 @@
  *
  * fit.h - least-squares search of a block's scale, for the quantisers
  *
- * 32 weights x with importances w are to be written with few parameters and a
- * code each. Two shapes of the problem:
+ * 32 weights x (or FIT_N) with importances w are to be written with few parameters and
+ * a code each. Two shapes of the problem:
  *
  * - fit_scale(): x ~ d * v, v from a fixed set of values (a table, or a range of
  *   integers). For given v the best d is Sxv / Svv, and it takes Sxv^2 / Svv off
@@ -29,7 +29,9 @@
 #include "kernels/fit/lanes.h"
 #include "kernels/half.h"
 
-#define FIT_N       32
+#ifndef FIT_N
+#define FIT_N 32 /* or what a format defined before */
+#endif
 #define FIT_VECS    (FIT_N / FIT_LANES)
 #define FIT_REPEATS 4 /* of the two steps, at most */
 

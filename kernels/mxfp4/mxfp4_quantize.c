@@ -12,7 +12,7 @@
 #include <float.h>
 #include <string.h>
 
-#include "kernels/fit/fit.h"
+#include "kernels/fit/e2m1.h"
 #include "kernels/kernels.h"
 
 /* 6 * 2^(252 - 127) is the largest product that a float holds; 4 * 2^(253 - 127) is
@@ -25,42 +25,6 @@ static float inverse_scale(int e)
     return float_from_bits((uint32_t)(254 - e) << 23);
 }
 
-/* The E2M1 value nearest to t. */
-SIMD_INLINE fit_vec nearest(fit_vec t)
-{
-    const fit_vec size = fit_choose(t < fit_all(0), -t, t);
-    fit_vec value = fit_all(0);
-
-    SIMD_UNROLL
-    for (int i = 0; i < 7; i++) {
-        const float low = mxfp4_values[i], high = mxfp4_values[i + 1];
-        const fit_mask above = size > fit_all((low + high) / 4);
-
-        value += (fit_vec)(above & (fit_mask)fit_all((high - low) / 2));
-    }
-    return fit_choose(t < fit_all(0), -value, value);
-}
-
-/* The codes of x with exponent e: the number of midpoints below the magnitude, and
- * bit 3 for a negative value unless it became zero. */
-static void codes_of(const fit_vec *x, int e, uint8_t *codes)
-{
-    const float inverse = inverse_scale(e);
-
-    for (int i = 0; i < FIT_VECS; i++) {
-        const fit_vec t = x[i] * fit_all(inverse);
-        const fit_vec size = fit_choose(t < fit_all(0), -t, t);
-        fit_mask code = {0};
-
-        SIMD_UNROLL
-        for (int j = 0; j < 7; j++)
-            code -= size > fit_all((float)(mxfp4_values[j] + mxfp4_values[j + 1]) / 4);
-        for (int j = 0; j < FIT_LANES; j++)
-            codes[FIT_LANES * i + j] =
-                (uint8_t)(code[j] | (code[j] > 0 && t[j] < 0 ? 8 : 0));
-    }
-}
-
 /* Squared error with exponent e, in units of 2^(unit - 127). With e next to unit a
  * term is at most (8 * 2)^2. */
 SIMD_INLINE float error_of(const fit_vec *x, const fit_vec *w, int e, int unit)
@@ -71,7 +35,7 @@ SIMD_INLINE float error_of(const fit_vec *x, const fit_vec *w, int e, int unit)
 
     SIMD_UNROLL
     for (int i = 0; i < FIT_VECS; i++) {
-        const fit_vec t = x[i] * fit_all(inverse), miss = t - nearest(t);
+        const fit_vec t = x[i] * fit_all(inverse), miss = t - e2m1_nearest(t);
 
         sum += w[i] * miss * miss;
     }
@@ -108,7 +72,7 @@ static void quantize_block(const float *src, const fit_vec *w, struct block_mxfp
         }
     }
     out->e = (uint8_t)e;
-    codes_of(x, e, codes);
+    e2m1_codes(x, inverse_scale(e), codes);
     fit_pack_four(codes, out->qs);
 }
 

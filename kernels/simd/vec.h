@@ -10,6 +10,7 @@
  *   vi, vf            V_LANES lanes: 32-bit integers (or 4 bytes each), floats
  *   v_load            any address; v_bcast_4: four bytes into all lanes
  *   v_sums_of_two     sixteen 16-bit numbers to eight sums of two
+ *   v_sums_times      the same sums, times a number; v_order_32: 32 bytes put in order
  *   v_half            V_LANES halves to floats; v_u8, v_s8, v_s16: to integers
  *   v_and v_or v_xor  v_srl32 v_sll32 v_sra32 (lane), v_srl16 (16-bit lanes), v_srl8
  *   v_add32 v_sub32 v_mul32 v_add8 v_sub8

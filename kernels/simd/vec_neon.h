@@ -154,6 +154,23 @@ SIMD_INLINE void v_sums_of_two(const int16_t *v, int16_t *out)
                        vqtbl1q_u8(vreinterpretq_u8_s16(two), vld1q_u8(order))));
 }
 
+/* out[i], i < 8: `by` times the sum of two neighbours of sixteen 16-bit numbers. */
+SIMD_INLINE void v_sums_times(const int16_t *v, int by, int32_t *out)
+{
+    vst1q_s32(out, vmulq_n_s32(vpaddlq_s16(vld1q_s16(v)), by));
+    vst1q_s32(out + 4, vmulq_n_s32(vpaddlq_s16(vld1q_s16(v + 8)), by));
+}
+
+/* to[i] = from[order[i]], i < 32; every order below 32. */
+SIMD_INLINE void v_order_32(const void *from, const uint8_t *order, void *to)
+{
+    const uint8_t *at = from;
+    const uint8x16x2_t table = {{vld1q_u8(at), vld1q_u8(at + 16)}};
+
+    vst1q_u8(to, vqtbl2q_u8(table, vld1q_u8(order)));
+    vst1q_u8((uint8_t *)to + 16, vqtbl2q_u8(table, vld1q_u8(order + 16)));
+}
+
 SIMD_INLINE vi v_and(vi a, vi b)
 {
     return V_EACH_2(vi, vandq_s32, a, b);

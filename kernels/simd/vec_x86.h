@@ -85,6 +85,30 @@ SIMD_INLINE void v_sums_of_two(const int16_t *v, int16_t *out)
                                       order));
 }
 
+/* out[i], i < 8: `by` times the sum of two neighbours of sixteen 16-bit numbers. */
+SIMD_INLINE void v_sums_times(const int16_t *v, int by, int32_t *out)
+{
+    _mm256_storeu_si256((void *)out,
+                        _mm256_madd_epi16(load_256(v), _mm256_set1_epi16((short)by)));
+}
+
+/* to[i] = from[order[i]], i < 32; every order below 32. */
+SIMD_INLINE void v_order_32(const void *from, const uint8_t *order, void *to)
+{
+    const __m128i low = load_128(from), high = load_128((const char *)from + 16);
+
+    SIMD_UNROLL
+    for (int h = 0; h < 2; h++) { /* a top bit in what is chosen gives zero */
+        const __m128i at = load_128(order + 16 * h);
+        const __m128i in_low = _mm_adds_epu8(at, _mm_set1_epi8(0x70));
+        const __m128i in_high = _mm_sub_epi8(at, _mm_set1_epi8(16));
+
+        _mm_storeu_si128((__m128i *)to + h,
+                         _mm_or_si128(_mm_shuffle_epi8(low, in_low),
+                                      _mm_shuffle_epi8(high, in_high)));
+    }
+}
+
 SIMD_INLINE vi v_and(vi a, vi b)
 {
     return MM_SI(and)(a, b);

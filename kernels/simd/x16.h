@@ -128,7 +128,7 @@ SIMD_INLINE void x16_prefetch_lines(const void *p, ptrdiff_t offset, size_t byte
 struct x16_layout {
     size_t block_bytes, body_at, body_bytes;
     size_t n_scales, scale_bytes; /* scale_bytes: 2 or 1, of each */
-    size_t scale_at[2];
+    size_t scale_at[4];
     /* The place in a panel's body of dword j of the file's: where it is read. NULL: j.
      */
     size_t (*place)(size_t j);

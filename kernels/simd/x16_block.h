@@ -4,6 +4,9 @@
  *
  *   weight = d * (q - bias) + m          d, m: floats of the block
  *
+ * or, with a scale for each half of it, d * (q - bias) and m * (q - bias). Formats
+ * whose blocks are larger have them in parts of 32 (`parts`).
+ *
  * A block's products are integers: dot(q - bias, x) = dot(q, x) - bias * sum(x) is
  * exact, then  acc += d * (dx * dot) + m * (dx * sum(x)). Where a part is 32-bit sums
  * (V_DOT32) it starts from -bias * sum(x), else that is added at its end.
@@ -41,7 +44,8 @@ SIMD_INLINE void x16_block_few_cols(const struct x16_block_format *f, size_t n_p
                                     const char *x, size_t x_stride, float *y,
                                     size_t y_stride, struct kern_prefetch prefetch)
 {
-    const size_t panel_bytes = X16_ROWS * (k / X16_BLOCK) * f->layout.block_bytes;
+    const size_t panel_bytes =
+        X16_ROWS * (k / x16_block_elems(f)) * f->layout.block_bytes;
     const struct kern_prefetch again = {0, prefetch.hint, prefetch.n_panels};
 
     for (size_t p = 0, at_once; p < n_panels; p += at_once) {
@@ -62,8 +66,9 @@ SIMD_INLINE void x16_block_few_cols(const struct x16_block_format *f, size_t n_p
 
 /* Defines pack, unpack, gemv_x16, gemm_x16, gemv and gemm of a format for this level.
  */
-#define X16_BLOCK_KERNELS(name, format)                                              \
-    X16_KERNELS(name, format, X16_BLOCK, x16_block_few, X16_FEW, x16_block_few_cols, \
-                x16_block_rows, x16_block_prepare, x16_block_tile_panel)
+#define X16_BLOCK_KERNELS(name, format)                                         \
+    X16_KERNELS(name, format, x16_block_elems(&format), x16_block_few, X16_FEW, \
+                x16_block_few_cols, x16_block_rows, x16_block_prepare,          \
+                x16_block_tile_panel)
 
 #endif

@@ -16,7 +16,7 @@
 struct x16_block_columns {
     int8_t q[X16_FEW][X16_BATCH * X16_BLOCK];
     float d[X16_FEW][X16_BATCH], s[X16_FEW][X16_BATCH];
-    int32_t start[X16_FEW][X16_BATCH];
+    int32_t start[X16_FEW][2 * X16_BATCH];
 };
 
 /* Where a block's numbers of the first column are; each other column's are the size of
@@ -29,12 +29,13 @@ struct x16_block_at {
 
 struct x16_sums {
     vi part[X16_STRANDS][X16_FEW][2], sum[X16_STRANDS][X16_FEW];
-    vi last; /* product */
+    vi high[X16_STRANDS][X16_FEW]; /* of the second half, where it has a sum */
+    vi last;                       /* product */
 };
 
 /* Passed by value: "constants that fold" in simd.h. */
 struct x16_sink {
-    int n_cols, run, is_signed, strand;
+    int n_cols, run, is_signed, halves, strand;
     const int8_t *q; /* of the first column; X16_BATCH blocks are each */
     bool wide;
     struct x16_sums *to;
@@ -42,8 +43,8 @@ struct x16_sink {
 };
 
 /* How many products of weights up to max to add up in a part: a power of two. */
-#define X16_BLOCK_RUN(max) \
-    (V_RUN(max) >= 8 ? 8 : V_RUN(max) >= 4 ? 4 : V_RUN(max) >= 2 ? 2 : 1)
+#define X16_BLOCK_RUN(max, halves) \
+    (V_RUN(max) >= 8 && !(halves) ? 8 : V_RUN(max) >= 4 ? 4 : V_RUN(max) >= 2 ? 2 : 1)
 
 /* Both halves of a block come in ascending order, interleaved or one after the other.
  */
@@ -57,7 +58,8 @@ SIMD_INLINE void x16_block_emit(const struct x16_sink sink, int four, vi w)
     SIMD_UNROLL
     for (int c = 0; c < sink.n_cols; c++) {
         const int8_t *q = sink.q + X16_BATCH * X16_BLOCK * c;
-        vi *sum = &to->sum[t][c], *part = &to->part[t][c][half];
+        vi *sum = sink.halves && four >= 4 ? &to->high[t][c] : &to->sum[t][c];
+        vi *part = &to->part[t][c][half];
 
         if (V_DOT32 && !high) {
             to->last = *sum = x16_dot(*sum, w, q, four, sink.is_signed);
@@ -92,8 +94,9 @@ SIMD_INLINE void x16_block_step(const struct x16_block_format *f, const int n_s,
     const size_t lines = later.end - later.first;
     struct x16_sums sums;
     struct x16_sink sink = {.n_cols = n,
-                            .run = X16_BLOCK_RUN(f->max),
+                            .run = X16_BLOCK_RUN(f->max, f->halves),
                             .is_signed = f->is_signed,
+                            .halves = f->halves,
                             .q = at.q,
                             .wide = V_WIDE && f->wide != NULL && n <= 2,
                             .to = &sums};
@@ -101,8 +104,13 @@ SIMD_INLINE void x16_block_step(const struct x16_block_format *f, const int n_s,
     SIMD_UNROLL
     for (int t = 0; t < n_s; t++)
         SIMD_UNROLL
-    for (int c = 0; c < n; c++)
-        sums.sum[t][c] = f->bias != 0 ? v_bcast_4(at.start + X16_BATCH * c) : v_zero();
+    for (int c = 0; c < n; c++) {
+        const int32_t *start = at.start + 2 * X16_BATCH * c;
+
+        sums.sum[t][c] = f->bias != 0 ? v_bcast_4(start) : v_zero();
+        if (f->halves)
+            sums.high[t][c] = f->bias != 0 ? v_bcast_4(start + 1) : v_zero();
+    }
     SIMD_UNROLL
     for (int step = 0; step < f->steps; step++) {
         const size_t from = lines * (size_t)step / (size_t)f->steps;
@@ -134,6 +142,8 @@ SIMD_INLINE void x16_block_step(const struct x16_block_format *f, const int n_s,
             acc[t][c] = v_fma(v_mul(v_to_float(sums.sum[t][c]), dx), d, acc[t][c]);
             if (f->has_m)
                 acc[t][c] = v_fma(m, v_set1_f(at.s[X16_BATCH * c]), acc[t][c]);
+            if (f->halves)
+                acc[t][c] = v_fma(v_mul(v_to_float(sums.high[t][c]), dx), m, acc[t][c]);
         }
     }
 }
@@ -163,10 +173,31 @@ SIMD_INLINE void x16_block_slices(const struct x16_block_format *f, const int n,
 }
 
 /* The numbers of the block that is i blocks on. */
-SIMD_INLINE struct x16_block_at x16_block_next(struct x16_block_at at, size_t i)
+SIMD_INLINE struct x16_block_at x16_block_next(const struct x16_block_format *f,
+                                               struct x16_block_at at, size_t i)
 {
     return (struct x16_block_at){at.q + X16_BLOCK * i, at.d + i, at.s + i,
-                                 at.start + i};
+                                 at.start + (size_t)x16_block_sums(f) * i};
+}
+
+/* All parts of a block of the file. Each prefetches its share of the lines. */
+SIMD_INLINE void x16_block_whole(const struct x16_block_format *f, const int n,
+                                 const uint8_t *body, const uint8_t *block_scales,
+                                 struct x16_block_at at, struct x16_later later,
+                                 vf (*acc)[X16_FEW])
+{
+    const size_t parts = x16_block_parts(f), lines = later.end - later.first;
+
+    SIMD_UNROLL
+    for (size_t p = 0; p < parts; p++) {
+        const struct x16_later share = {later.at, later.first + lines * p / parts,
+                                        later.first + lines * (p + 1) / parts,
+                                        later.hint};
+
+        x16_block_slices(f, n, body + x16_part_body(f, p),
+                         block_scales + x16_part_scales(f, p), x16_block_next(f, at, p),
+                         share, acc);
+    }
 }
 
 /* A group of blocks, block scales at `w` and bodies behind them, times one column. Each
@@ -187,7 +218,8 @@ SIMD_INLINE void x16_block_group(const struct x16_block_format *f,
         const struct x16_later later = {w + offset, lines * i / n, lines * (i + 1) / n,
                                         hint};
 
-        x16_block_slices(f, 1, body, block_scales, x16_block_next(at, i), later, acc);
+        x16_block_whole(f, 1, body, block_scales,
+                        x16_block_next(f, at, x16_block_parts(f) * i), later, acc);
         body = x16_forget(body + body_bytes);
         block_scales = x16_forget(block_scales + scale_bytes);
     }
@@ -200,11 +232,11 @@ SIMD_INLINE void x16_block_some(const struct x16_block_format *f, const char *x,
                                 size_t k, size_t b, size_t n, size_t c, size_t i,
                                 struct x16_block_columns *to)
 {
-    memcpy(to->q[c] + X16_BLOCK * i, act_q(x) + X16_BLOCK * b, X16_BLOCK * n);
+    x16_block_quants(f, x, b, n, to->q[c] + X16_BLOCK * i);
     memcpy(to->d[c] + i, act_q8_32_d(x, k) + b, n * sizeof(float));
     if (f->has_m)
         memcpy(to->s[c] + i, act_q8_32_s(x, k) + b, n * sizeof(float));
-    x16_block_starts(f, x, k, b, n, to->start[c] + i);
+    x16_block_starts(f, x, k, b, n, to->start[c] + (size_t)x16_block_sums(f) * i);
 }
 
 /* n blocks from b on of column c. What is copied has a constant size: a full batch is a
@@ -226,17 +258,22 @@ SIMD_INLINE void x16_block_column(const struct x16_block_format *f, const char *
 }
 
 /* Where n_blocks blocks from b on of n columns are: one column's where they lie, but
- * for the starts, more copied. */
+ * for the starts and quants in another order, more copied. */
 SIMD_INLINE struct x16_block_at x16_block_batch(const struct x16_block_format *f,
                                                 const int n, const char *const *x,
                                                 size_t k, size_t b, size_t n_blocks,
                                                 struct x16_block_columns *to)
 {
     if (n == 1) {
+        const int8_t *q = act_q(x[0]) + X16_BLOCK * b;
+
         x16_block_starts(f, x[0], k, b, n_blocks, to->start[0]);
-        return (struct x16_block_at){act_q(x[0]) + X16_BLOCK * b,
-                                     act_q8_32_d(x[0], k) + b, act_q8_32_s(x[0], k) + b,
-                                     to->start[0]};
+        if (f->order != NULL) {
+            x16_block_quants(f, x[0], b, n_blocks, to->q[0]);
+            q = to->q[0];
+        }
+        return (struct x16_block_at){q, act_q8_32_d(x[0], k) + b,
+                                     act_q8_32_s(x[0], k) + b, to->start[0]};
     }
     for (size_t c = 0; c < (size_t)n; c++)
         x16_block_column(f, x[c], k, b, n_blocks, c, to);
@@ -266,11 +303,11 @@ SIMD_INLINE void x16_block_interleaved(const struct x16_block_format *f, const i
                                        const char *const *x, float *y, size_t y_stride,
                                        struct kern_prefetch prefetch)
 {
-    const size_t n_blocks = k / X16_BLOCK;
+    const size_t n_blocks = k / X16_BLOCK, parts = x16_block_parts(f);
     const size_t body_bytes = x16_body_bytes(&f->layout);
     const size_t scale_bytes = x16_scale_bytes(&f->layout);
-    const size_t panel_bytes = n_blocks * (body_bytes + scale_bytes);
-    const size_t group = kern_panel_group(scale_bytes);
+    const size_t panel_bytes = n_blocks / parts * (body_bytes + scale_bytes);
+    const size_t group = kern_panel_group(scale_bytes); /* of the file's blocks */
     vf acc[X16_INTERLEAVED][X16_SLICES][X16_FEW];
 
     for (size_t p = 0; p < n_panels; p++)
@@ -286,9 +323,9 @@ SIMD_INLINE void x16_block_interleaved(const struct x16_block_format *f, const i
         const struct x16_block_at batch =
             x16_block_batch(f, n, x, k, from, in_batch, &columns);
 
-        for (size_t i = 0; i < in_batch; i += group) {
-            const size_t b = from + i,
-                         some = in_batch - i < group ? in_batch - i : group;
+        for (size_t i = 0; i < in_batch / parts; i += group) {
+            const size_t b = from / parts + i, left = in_batch / parts - i;
+            const size_t some = left < group ? left : group;
             const size_t at = b * (body_bytes + scale_bytes);
             const size_t later =
                 x16_prefetch_offset(at, prefetch.distance, n_panels, panel_bytes);
@@ -296,7 +333,7 @@ SIMD_INLINE void x16_block_interleaved(const struct x16_block_format *f, const i
             for (size_t p = 0; p < n_panels; p++) {
                 const uint8_t *blocks = x16_forget(w + p * panel_bytes + at);
                 const struct x16_block_at column =
-                    x16_block_forget(x16_block_next(batch, i));
+                    x16_block_forget(x16_block_next(f, batch, parts * i));
                 vf of[X16_SLICES][X16_FEW];
 
                 SIMD_UNROLL
@@ -314,10 +351,10 @@ SIMD_INLINE void x16_block_interleaved(const struct x16_block_format *f, const i
                         const size_t lines =
                             n == 1 ? 0 : (body_bytes + scale_bytes + 63) / 64;
 
-                        x16_block_slices(
+                        x16_block_whole(
                             f, n, x16_forget(body),
                             x16_forget(blocks + j * scale_bytes),
-                            x16_block_next(column, j),
+                            x16_block_next(f, column, parts * j),
                             (struct x16_later){body + later, 0, lines, prefetch.hint},
                             of);
                     }
@@ -346,7 +383,8 @@ SIMD_INLINE void x16_block_few(const struct x16_block_format *f, const int n,
                                size_t x_stride, float *y, size_t y_stride,
                                struct kern_prefetch prefetch)
 {
-    const size_t panel_bytes = X16_ROWS * (k / X16_BLOCK) * f->layout.block_bytes;
+    const size_t panel_bytes =
+        X16_ROWS * (k / x16_block_elems(f)) * f->layout.block_bytes;
     const char *column_at[X16_FEW];
 
     SIMD_UNROLL
@@ -364,7 +402,8 @@ SIMD_INLINE void x16_block_rows(const struct x16_block_format *f, size_t n_rows,
                                 size_t k, const void *w, size_t w_stride, const char *x,
                                 float *y)
 {
-    const size_t n_blocks = k / X16_BLOCK;
+    const size_t parts = x16_block_parts(f), n_blocks = k / (X16_BLOCK * parts);
+    const size_t batch = X16_BATCH / parts;
     uint8_t body[X16_BATCH * 2 * X16_BLOCK * X16_ROWS] __attribute__((aligned(64)));
     uint8_t block_scales[X16_BATCH * 4 * X16_ROWS] __attribute__((aligned(64)));
 
@@ -381,28 +420,25 @@ SIMD_INLINE void x16_block_rows(const struct x16_block_format *f, size_t n_rows,
         SIMD_UNROLL
         for (int s = 0; s < X16_SLICES; s++)
             acc[s][0] = v_zero_f();
-        for (size_t from = 0; from < n_blocks; from += X16_BATCH) {
-            const size_t in_batch =
-                n_blocks - from < X16_BATCH ? n_blocks - from : X16_BATCH;
-            int32_t start[X16_BATCH];
+        for (size_t from = 0; from < n_blocks; from += batch) {
+            const size_t in_batch = n_blocks - from < batch ? n_blocks - from : batch;
+            struct x16_block_columns columns __attribute__((aligned(64)));
+            const struct x16_block_at at =
+                x16_block_batch(f, 1, &x, k, parts * from, parts * in_batch, &columns);
 
             for (size_t r = 0; r < X16_ROWS; r++)
                 prefetch_lines(rows.first + r * w_stride + from * f->layout.block_bytes,
                                (ptrdiff_t)(X16_ROWS * w_stride),
-                               X16_BATCH * f->layout.block_bytes);
+                               batch * f->layout.block_bytes);
             for (size_t j = 0; j < in_batch; j++)
                 x16_interleave(&f->layout, rows, (from + j) * f->layout.block_bytes,
                                body + j * x16_body_bytes(&f->layout),
                                block_scales + j * x16_scale_bytes(&f->layout));
-            x16_block_starts(f, x, k, from, in_batch, start);
             for (size_t j = 0; j < in_batch; j++)
-                x16_block_slices(
-                    f, 1, body + j * x16_body_bytes(&f->layout),
-                    block_scales + j * x16_scale_bytes(&f->layout),
-                    (struct x16_block_at){act_q(x) + X16_BLOCK * (from + j),
-                                          act_q8_32_d(x, k) + from + j,
-                                          act_q8_32_s(x, k) + from + j, start + j},
-                    (struct x16_later){0}, acc);
+                x16_block_whole(f, 1, body + j * x16_body_bytes(&f->layout),
+                                block_scales + j * x16_scale_bytes(&f->layout),
+                                x16_block_next(f, at, parts * j), (struct x16_later){0},
+                                acc);
         }
         for (size_t s = 0; s < X16_SLICES; s++)
             x16_store(y, acc[s][0], i, s, n_rows);

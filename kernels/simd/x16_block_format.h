@@ -13,7 +13,8 @@ enum {
     X16_BATCH = 8, /* blocks whose starts, or weights, are prepared together */
 };
 
-/* d and m of one slice of a block; m may be left alone where there is none. */
+/* d and m of one slice of a block; m may be left alone where there is none. Of a file's
+ * block of several parts, body and block scales are the part's. */
 typedef void x16_block_scales_fn(const uint8_t *body, const uint8_t *block_scales,
                                  vf *d, vf *m);
 
@@ -29,38 +30,91 @@ enum x16_row_kind {
 /* A format's description; constants after inlining. */
 struct x16_block_format {
     struct x16_layout layout;
+    /* A block of the file holds so many blocks of 32 (0: 1), one behind the other in
+     * its body. The block scales belong to all of them, or part_scales to each in turn.
+     */
+    int parts;
+    int part_scales;
     int max; /* of |weights| as emitted, for 16-bit parts */
     int bias;
     bool has_m;
-    bool is_signed;        /* weights go to v_dot_s */
-    bool light;            /* as in x16_super.h */
+    bool halves;    /* instead: d is of weights 0..15, m, another scale, of 16..31 */
+    bool is_signed; /* weights go to v_dot_s */
+    bool light;     /* as in x16_super.h */
     enum x16_row_kind row; /* not NONE: block scale 0 is d and 1, right behind it, m */
     int steps;             /* of weights, at most 8 */
+    /* Weights are emitted in another order, which columns are put into, too: place i
+     * has weight order[i], i < 32. NULL: as they are. */
+    const uint8_t *order;
     x16_weights_fn *weights;
     /* Or, for v_dot_u where V_WIDE: weights 16..31 times 16; NULL if there is none. */
     x16_weights_fn *wide;
     x16_block_scales_fn *scales; /* gets scale 0; x16_scale_of() has the others */
 };
 
-/* start[i] = -bias * sum(x) of blocks b to b + n - 1. */
+SIMD_INLINE size_t x16_block_parts(const struct x16_block_format *f)
+{
+    return f->parts > 1 ? (size_t)f->parts : 1;
+}
+
+/* Weights in a block of the file. */
+SIMD_INLINE size_t x16_block_elems(const struct x16_block_format *f)
+{
+    return X16_BLOCK * x16_block_parts(f);
+}
+
+/* Where part p of a block's body and of its block scales are, from the block's. */
+SIMD_INLINE size_t x16_part_body(const struct x16_block_format *f, size_t p)
+{
+    return p * (x16_body_bytes(&f->layout) / x16_block_parts(f));
+}
+
+SIMD_INLINE size_t x16_part_scales(const struct x16_block_format *f, size_t p)
+{
+    return p * (size_t)f->part_scales * X16_ROWS * f->layout.scale_bytes;
+}
+
+/* How many sums a block's products are: one, or one of each half. */
+SIMD_INLINE int x16_block_sums(const struct x16_block_format *f)
+{
+    return f->halves ? 2 : 1;
+}
+
+/* start[i] = -bias * sum(x) of blocks b to b + n - 1, or of each of their halves. */
 SIMD_INLINE void x16_block_starts(const struct x16_block_format *f, const char *x,
                                   size_t k, size_t b, size_t n, int32_t *start)
 {
-    const int32_t *sums = act_q8_32_sums(x, k) + b;
+    const int16_t *sums = act_q8_32_sums(x, k) + 2 * b;
 
     if (f->bias == 0)
         return;
-    if (n == X16_BATCH) {
-        typedef int32_t batch __attribute__((vector_size(4 * X16_BATCH)));
-        batch of; /* spelled out: GCC makes eight insertions of a loop */
-
-        memcpy(&of, sums, sizeof(of));
-        of *= -f->bias;
-        memcpy(start, &of, sizeof(of));
+    if (f->halves && n == X16_BATCH) {
+        SIMD_UNROLL
+        for (int i = 0; i < 2 * X16_BATCH; i += V_LANES)
+            v_store(start + i, v_mul32(v_s16(sums + i), v_set1_32(-f->bias)));
+    } else if (f->halves) {
+        for (size_t i = 0; i < 2 * n; i++)
+            start[i] = -f->bias * sums[i];
+    } else if (n == X16_BATCH) {
+        v_sums_times(sums, -f->bias, start);
     } else {
         for (size_t i = 0; i < n; i++)
-            start[i] = -f->bias * sums[i];
+            start[i] = -f->bias * (sums[2 * i] + sums[2 * i + 1]);
     }
+}
+
+/* The quants of n blocks from block b on, in the format's order. */
+SIMD_INLINE void x16_block_quants(const struct x16_block_format *f, const char *x,
+                                  size_t b, size_t n, int8_t *to)
+{
+    const int8_t *from = act_q(x) + X16_BLOCK * b;
+
+    if (f->order == NULL) {
+        memcpy(to, from, X16_BLOCK * n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        v_order_32(from + X16_BLOCK * i, f->order, to + X16_BLOCK * i);
 }
 
 #endif

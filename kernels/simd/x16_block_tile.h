@@ -29,6 +29,7 @@ SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format *f,
                                         const struct x16_column *column,
                                         vf (*acc)[X16_MAX_COLS])
 {
+    const int sums = x16_block_sums(f);
     vf sum[V_TILE_PANELS][8];
 
     SIMD_UNROLL
@@ -37,50 +38,61 @@ SIMD_INLINE void x16_block_tile_columns(const struct x16_block_format *f,
     for (int c = 0; c < n; c++)
         sum[p][c] = acc[p][c];
     for (size_t i = 0; i < n_tiled; i++) {
-        vi dot[V_TILE_PANELS][8];
+        SIMD_UNROLL
+        for (int h = 0; h < sums; h++) {
+            vi dot[V_TILE_PANELS][8];
 #if V_TILE_PANELS == 1
-        const int run = X16_BLOCK_RUN(f->max);
-        vi part[8];
+            const int run = X16_BLOCK_RUN(f->max, f->halves);
+            vi part[8];
 #endif
 
-        SIMD_UNROLL
-        for (int p = 0; p < V_TILE_PANELS; p++)
             SIMD_UNROLL
-        for (int c = 0; c < n; c++)
-            dot[p][c] = f->bias != 0 ? v_bcast_4(&column[c].start[i]) : v_zero();
-        SIMD_UNROLL
-        for (int t = 0; t < 8; t++) {
+            for (int p = 0; p < V_TILE_PANELS; p++)
+                SIMD_UNROLL
+            for (int c = 0; c < n; c++)
+                dot[p][c] =
+                    f->bias != 0
+                        ? v_bcast_4(&column[c].start[(size_t)sums * i + (size_t)h])
+                        : v_zero();
             SIMD_UNROLL
-            for (int c = 0; c < n; c++) {
-                const int8_t *at = column[c].q + X16_BLOCK * i;
+            for (int t = 8 / sums * h; t < 8 / sums * (h + 1); t++) {
+                SIMD_UNROLL
+                for (int c = 0; c < n; c++) {
+                    const int8_t *at = column[c].q + X16_BLOCK * i;
 
 #if V_TILE_PANELS > 1
-                const vi xs = v_bcast_4(at + 4 * t);
+                    const vi xs = v_bcast_4(at + 4 * t);
 
-                SIMD_UNROLL
-                for (int p = 0; p < V_TILE_PANELS; p++)
-                    dot[p][c] = v_dot_x(dot[p][c], tile[p].w[i][t], xs);
+                    SIMD_UNROLL
+                    for (int p = 0; p < V_TILE_PANELS; p++)
+                        dot[p][c] = v_dot_x(dot[p][c], tile[p].w[i][t], xs);
 #else
-                if (V_DOT32) {
-                    dot[0][c] = x16_dot(dot[0][c], tile->w[i][t], at, t, f->is_signed);
-                    continue;
-                }
-                if (t % run == 0)
-                    part[c] = v_zero();
-                part[c] = x16_dot(part[c], tile->w[i][t], at, t, f->is_signed);
-                if ((t + 1) % run == 0)
-                    dot[0][c] = v_add32(dot[0][c], v_dot_sum(part[c]));
+                    if (V_DOT32) {
+                        dot[0][c] =
+                            x16_dot(dot[0][c], tile->w[i][t], at, t, f->is_signed);
+                        continue;
+                    }
+                    if (t % run == 0)
+                        part[c] = v_zero();
+                    part[c] = x16_dot(part[c], tile->w[i][t], at, t, f->is_signed);
+                    if ((t + 1) % run == 0)
+                        dot[0][c] = v_add32(dot[0][c], v_dot_sum(part[c]));
 #endif
+                }
             }
-        }
-        SIMD_UNROLL
-        for (int p = 0; p < V_TILE_PANELS; p++)
             SIMD_UNROLL
-        for (int c = 0; c < n; c++) {
-            sum[p][c] = v_fma(v_mul(v_to_float(dot[p][c]), v_set1_f(column[c].d[i])),
-                              tile[p].d[i][0], sum[p][c]);
-            if (f->has_m)
-                sum[p][c] = v_fma(tile[p].m[i][0], v_set1_f(column[c].s[i]), sum[p][c]);
+            for (int p = 0; p < V_TILE_PANELS; p++)
+                SIMD_UNROLL
+            for (int c = 0; c < n; c++) {
+                const vf scale = h == 0 ? tile[p].d[i][0] : tile[p].m[i][0];
+
+                sum[p][c] =
+                    v_fma(v_mul(v_to_float(dot[p][c]), v_set1_f(column[c].d[i])), scale,
+                          sum[p][c]);
+                if (f->has_m)
+                    sum[p][c] =
+                        v_fma(tile[p].m[i][0], v_set1_f(column[c].s[i]), sum[p][c]);
+            }
         }
         if (V_TILE_SUMS_APART)
             SIMD_IN_MEMORY(sum);
@@ -98,6 +110,7 @@ SIMD_INLINE void x16_block_tile_pairs(const struct x16_block_format *f,
                                       const int n, const struct x16_column *const *at,
                                       vf *acc)
 {
+    const int sums = x16_block_sums(f);
     vf sum[V_TILE_COLS / 2][2];
 
     for (int half = 0; half < 2; half++) {
@@ -108,28 +121,36 @@ SIMD_INLINE void x16_block_tile_pairs(const struct x16_block_format *f,
             total[p] = v_zero_f();
         for (size_t i = 0; i < n_tiled; i++) {
             const int8_t *q[V_TILE_COLS];
-            vi dot[V_TILE_COLS / 2];
 
             SIMD_UNROLL
             for (int c = 0; c < n; c++)
                 q[c] = at[c]->q + X16_BLOCK * i;
             SIMD_UNROLL
-            for (int p = 0; p < n / 2; p++)
-                dot[p] = f->bias != 0 ? v_pair_column_ints(&at[2 * p]->start[i],
-                                                           &at[2 * p + 1]->start[i])
-                                      : v_zero();
-            x16_pair_dots(dot, tile->w[i], half, X16_BLOCK / 4, n, q, 0);
-            SIMD_UNROLL
-            for (int p = 0; p < n / 2; p++) {
-                const struct x16_column *x0 = at[2 * p], *x1 = at[2 * p + 1];
-                const vf dx = v_pair_column_floats(&x0->d[i], &x1->d[i]);
+            for (int h = 0; h < sums; h++) {
+                const size_t start = (size_t)sums * i + (size_t)h;
+                const int first = 8 / sums * h;
+                vi dot[V_TILE_COLS / 2];
 
-                total[p] =
-                    v_fma(v_mul(v_to_float(dot[p]), dx), tile->d[i][half], total[p]);
-                if (f->has_m)
+                SIMD_UNROLL
+                for (int p = 0; p < n / 2; p++)
+                    dot[p] = f->bias != 0
+                                 ? v_pair_column_ints(&at[2 * p]->start[start],
+                                                      &at[2 * p + 1]->start[start])
+                                 : v_zero();
+                x16_pair_dots(dot, tile->w[i] + first, half, 8 / sums, n, q, first);
+                SIMD_UNROLL
+                for (int p = 0; p < n / 2; p++) {
+                    const struct x16_column *x0 = at[2 * p], *x1 = at[2 * p + 1];
+                    const vf dx = v_pair_column_floats(&x0->d[i], &x1->d[i]);
+
                     total[p] =
-                        v_fma(tile->m[i][half],
-                              v_pair_column_floats(&x0->s[i], &x1->s[i]), total[p]);
+                        v_fma(v_mul(v_to_float(dot[p]), dx),
+                              h == 0 ? tile->d[i][half] : tile->m[i][half], total[p]);
+                    if (f->has_m)
+                        total[p] =
+                            v_fma(tile->m[i][half],
+                                  v_pair_column_floats(&x0->s[i], &x1->s[i]), total[p]);
+                }
             }
         }
         SIMD_UNROLL
@@ -178,7 +199,7 @@ SIMD_INLINE void x16_block_tile_all(const struct x16_block_format *f,
 SIMD_INLINE void x16_block_piece(const struct x16_block_format *f, const char *x,
                                  size_t k, size_t b, size_t n, struct x16_column *out)
 {
-    memcpy(out->q, act_q(x) + X16_BLOCK * b, X16_BLOCK * n);
+    x16_block_quants(f, x, b, n, out->q);
     memcpy(out->d, act_q8_32_d(x, k) + b, n * sizeof(float));
     if (f->has_m)
         memcpy(out->s, act_q8_32_s(x, k) + b, n * sizeof(float));
@@ -211,8 +232,8 @@ SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format *f,
                                       size_t y_stride, size_t n_rows,
                                       struct kern_prefetch prefetch)
 {
-    const size_t n_blocks = k / X16_BLOCK, first = from / X16_BLOCK,
-                 end = to / X16_BLOCK;
+    const size_t parts = x16_block_parts(f), n_blocks = k / X16_BLOCK / parts;
+    const size_t first = from / X16_BLOCK, end = to / X16_BLOCK;
     const size_t body_bytes = x16_body_bytes(&f->layout);
     const size_t scale_bytes = x16_scale_bytes(&f->layout);
     const size_t panel_bytes = n_blocks * (body_bytes + scale_bytes);
@@ -232,8 +253,9 @@ SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format *f,
         for (size_t s = 0; s < X16_SLICES; s++) {
             for (size_t j = 0; j < n_tiled * V_TILE_PANELS; j++) {
                 const size_t p = j / n_tiled, i = j % n_tiled;
-                const uint8_t *at = body_buffer[p] + i * body_bytes;
-                const uint8_t *block_scales = scale_buffer[p] + i * scale_bytes;
+                const size_t whole = i / parts, part = i % parts; /* of the batch */
+                const uint8_t *at = body_buffer[p] + whole * body_bytes;
+                const uint8_t *block_scales = scale_buffer[p] + whole * scale_bytes;
                 const struct x16_sink sink = {.tile = tile[p].w[i]};
                 vf d, m;
 
@@ -241,25 +263,28 @@ SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format *f,
                     const uint8_t *panel =
                         w + (X16_ROWS * p < n_rows ? p * panel_bytes : 0);
 
-                    at = x16_body_of(&f->layout, panel, n_blocks, b + i);
-                    block_scales = x16_scales_of(&f->layout, panel, b + i);
-                    if (prefetch.distance != 0 && s == 0)
-                        x16_prefetch_next(&f->layout, panel, n_blocks, first, end,
-                                          b + i, n_tiled, prefetch.hint);
-                } else if (s == 0) {
-                    x16_interleave(&f->layout, rows[p], (b + i) * f->layout.block_bytes,
-                                   body_buffer[p] + i * body_bytes,
-                                   scale_buffer[p] + i * scale_bytes);
+                    at = x16_body_of(&f->layout, panel, n_blocks, b / parts + whole);
+                    block_scales = x16_scales_of(&f->layout, panel, b / parts + whole);
+                    if (prefetch.distance != 0 && s == 0 && part == 0)
+                        x16_prefetch_next(&f->layout, panel, n_blocks, first / parts,
+                                          end / parts, b / parts + whole,
+                                          n_tiled / parts, prefetch.hint);
+                } else if (s == 0 && part == 0) {
+                    x16_interleave(&f->layout, rows[p],
+                                   (b / parts + whole) * f->layout.block_bytes,
+                                   body_buffer[p] + whole * body_bytes,
+                                   scale_buffer[p] + whole * scale_bytes);
                 }
-                at += s * X16_SLICE_BYTES;
-                block_scales += s * V_LANES * f->layout.scale_bytes;
+                at += x16_part_body(f, part) + s * X16_SLICE_BYTES;
+                block_scales +=
+                    x16_part_scales(f, part) + s * V_LANES * f->layout.scale_bytes;
 
                 SIMD_UNROLL
                 for (int step = 0; step < f->steps; step++)
                     f->weights(at, step, x16_tile_emit, sink);
                 f->scales(at, block_scales, &d, &m);
                 x16_tile_floats(d, tile[p].d[i]);
-                if (f->has_m)
+                if (f->has_m || f->halves)
                     x16_tile_floats(m, tile[p].m[i]);
             }
             x16_block_tile_all(f, tile, n_tiled, n_cols,

@@ -26,7 +26,7 @@ static void compare_columns(int act, size_t k, const char *a, const char *b)
         assert_memory_equal(act_q8_32_s(a, k), act_q8_32_s(b, k),
                             k / 32 * sizeof(float));
         assert_memory_equal(act_q8_32_sums(a, k), act_q8_32_sums(b, k),
-                            k / 32 * sizeof(int32_t));
+                            k / 16 * sizeof(int16_t));
     } else {
         assert_memory_equal(act_q8_256_d(a, k), act_q8_256_d(b, k),
                             k / 256 * sizeof(float));
@@ -57,7 +57,16 @@ static void check_block(int act, const float *x, const char *column, size_t k, s
         assert_true(error <= (double)d * (0.5 + 1e-4) + (double)ACT_TINY);
     }
     if (act == KERN_ACT_q8_32) {
-        assert_int_equal(act_q8_32_sums(column, k)[b], sum);
+        assert_int_equal(act_q8_32_sums(column, k)[2 * b] +
+                             act_q8_32_sums(column, k)[2 * b + 1],
+                         sum);
+        sum = 0;
+        for (size_t i = 0; i < 16; i++)
+            sum += q[i];
+        assert_int_equal(act_q8_32_sums(column, k)[2 * b], sum);
+        sum = 0;
+        for (size_t i = 0; i < 32; i++)
+            sum += q[i];
         assert_true(act_q8_32_s(column, k)[b] == d * (float)sum);
     }
     for (size_t j = 0; act == KERN_ACT_q8_256 && j < block / 16; j++) {

@@ -315,7 +315,7 @@ static void activation_columns_have_the_size_of_their_arrays(void **state)
     assert_int_equal(kern_act_bytes(KERN_ACT_q8_32, 4096), 4096 + 3 * 512);
     assert_int_equal(kern_act_bytes(KERN_ACT_q8_256, 4096), 4096 + 64 + 512);
     for (size_t k = 256; k <= 256 * 40; k += 256) {
-        const char *end32 = (const char *)(act_q8_32_sums((void *)64, k) + k / 32);
+        const char *end32 = (const char *)(act_q8_32_sums((void *)64, k) + k / 16);
         const char *end256 = (const char *)(act_q8_256_sums((void *)64, k) + k / 16);
 
         assert_true((uintptr_t)end32 - 64 <= kern_act_bytes(KERN_ACT_q8_32, k));

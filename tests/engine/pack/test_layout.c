@@ -34,6 +34,8 @@ static const struct {
     {"tq2_0", 0x404e06fdad1b2b29},  {"iq2_xxs", 0xb807df0e2984ff60},
     {"iq2_xs", 0xbd0fe97c6ab38889}, {"iq2_s", 0x5ffef4ff847ced60},
     {"iq1_s", 0xc7694b5419353d34},  {"iq1_m", 0x1d661fa49b7dcbad},
+    {"nvfp4", 0xcfb7c2bd0ce4e246},  {"q1_0", 0xbbe7ae8b609387a8},
+    {"q2_0", 0xbbe7ae8b609387a8},   {"q2_0_128", 0xcee614ab22b1e0dd},
 };
 
 static uint64_t panel_checksum(const struct kern_row *pack)
