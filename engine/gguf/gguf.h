@@ -59,7 +59,8 @@ struct gguf_kv {
 
 struct gguf_tensor {
     char *name;           /* zero-terminated copy, owned by the gguf */
-    uint32_t ggml_id;     /* type as the file has it; in panels: that of its rows */
+    uint32_t ggml_id;     /* type as the file has it; in panels: that of its rows;
+                             GGUF_Q2_0_128 */
     enum kern_format fmt; /* KERN_N_FMT: no kernels for it */
     int n_dims;           /* 1..4 */
     uint64_t ne[4];       /* elements per dimension, ne[0] is a row; unused: 1 */
@@ -162,6 +163,11 @@ bool gguf_elem_str(const struct gguf *g, const struct gguf_kv *kv, uint64_t i,
                    struct gguf_str *out);
 
 const char *gguf_type_name(enum gguf_type type); /* "u32" */
+
+/* The type number with two layouts, and the number that struct gguf_tensor and packed
+ * files have for the older one, 128 weights in 34 bytes: no other file has it. */
+#define GGUF_Q2_0     42u
+#define GGUF_Q2_0_128 0x802au
 
 /* Name of any ggml tensor type number, also of those without kernels ("iq2_xs"); NULL
  * if unknown. Block geometry likewise; false if unknown. */

@@ -53,6 +53,10 @@ enum status gguf_read_layout(struct gguf_cursor *c, uint64_t n_tensors);
 enum status gguf_read_panel_type(struct gguf_cursor *c, struct gguf_tensor *t,
                                  struct gguf_str name);
 
+/* gguf_q2_0.c: after the descriptions and data_offset, before tensors have their
+ * places: which of its two layouts each tensor of type 42 has. Error: ST_NO_MEMORY. */
+enum status gguf_settle_q2_0(struct gguf_cursor *c);
+
 /* gguf_panels.c: after the tensors have their places, whether those are the pages where
  * a packed file has them, one tensor behind another, and the last page is whole. */
 enum status gguf_check_layout(struct gguf_cursor *c);

@@ -181,6 +181,8 @@ enum status gguf_read_tensors(struct gguf_cursor *c, size_t n_tensors)
     g->data_offset = (c->at + g->alignment - 1) / g->alignment * g->alignment;
     if (n_tensors == 0 && g->data_offset > g->bytes)
         g->data_offset = g->bytes;
+    if ((st = gguf_settle_q2_0(c)))
+        return st;
     for (size_t i = 0; i < n_tensors; i++) {
         if ((st = place_tensor(c, &g->tensors[i])))
             return st;

@@ -158,6 +158,15 @@ static void print_types(const struct census *c)
     }
 }
 
+static void print_older_layout(const struct census *c)
+{
+    for (int i = 0; i < c->n_types; i++)
+        if (c->types[i].ggml_id == GGUF_Q2_0_128)
+            puts(
+                "\n  q2_0_128 is the older layout of type 42 (q2_0): 128 weights in 34 "
+                "bytes, not 64\n  in 18. Tensors' places in the file tell them apart.");
+}
+
 static void print_str_line(const struct gguf *g, const char *label, const char *key)
 {
     struct gguf_str s;
@@ -224,6 +233,7 @@ static void print_summary(const struct gguf *g)
                format_bytes(text, sizeof text, c.unread_bytes));
     putchar('\n');
     print_types(&c);
+    print_older_layout(&c);
     if (gguf_ggml_name(c.types[c.n_types - 1].ggml_id) == NULL)
         puts("\n  Types unknown to this program have no size; their bytes are not "
              "counted.");

@@ -226,6 +226,28 @@ def packed_file():
     put("gguf", "packed.gguf", page(head) + page(bytes(range(136)) * 10) + page(bytes(128)))
 
 
+def layouts():
+    """Type 42 in its two layouts, and a matrix with a scale of its own."""
+    def text(t):
+        return struct.pack("<Q", len(t)) + t.encode()
+
+    for name, block in (("q2_0.gguf", 36), ("q2_0_older.gguf", 34)):
+        tensors = (("blk.0.attn_q.weight", (1024, 4), 42, 32 * block),
+                   ("blk.0.attn_k.weight", (128, 1), 42, block),
+                   ("blk.0.attn_q.scale", (1,), 0, 4),
+                   ("blk.0.ffn_up.weight", (64, 2), 40, 72),
+                   ("blk.0.ffn_up.scale", (1,), 0, 4))
+        head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), 1)
+        head += text("general.architecture") + struct.pack("<I", 8) + text("llama")
+        data = b""
+        for tensor, ne, kind, n in tensors:
+            head += text(tensor) + struct.pack("<I%dQIQ" % len(ne), len(ne), *ne, kind,
+                                               len(data))
+            data += bytes(range(n % 256)) + bytes(n - n % 256)
+            data += bytes(-len(data) % 32)
+        put("gguf", name, head + bytes(-len(head) % 32) + data)
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         own_writing(scratch)
@@ -239,6 +261,7 @@ def main():
     put("safetensors", "index.json", {"metadata": {"total_size": 20}, "weight_map": {
         "a": "1.safetensors", "b": "2.safetensors"}})
     packed_file()
+    layouts()
     tables_of_runs()
     configs()
     tokenizers()
