@@ -49,7 +49,10 @@ struct matrix {
     enum kern_act act;          /* layout of the activations it multiplies */
     size_t n_rows, k, n_slices; /* n_rows 0: the model has no such matrix */
     size_t row_bytes;
-    size_t panel_rows; /* leading rows of each slice that are in panels; 0: none */
+    size_t panel_rows;  /* leading rows of each slice that are in panels; 0: none */
+    const float *scale; /* [n_scales] of all weights, or of each slice's (own_scale.h);
+                           NULL: none, or the model is only planned */
+    size_t n_scales;
 };
 
 /* Weights and biases of a norm; both NULL: the model has no such norm. A norm of
@@ -204,6 +207,12 @@ static inline size_t delta_state_floats(const struct delta_sizes *s)
 static inline uint64_t matrix_slice_bytes(const struct matrix *w)
 {
     return (uint64_t)w->n_rows * w->row_bytes;
+}
+
+/* What the weights of slice s are multiplied with besides. */
+static inline float matrix_scale(const struct matrix *w, size_t s)
+{
+    return w->scale ? w->scale[w->n_scales == 1 ? 0 : s] : 1.0f;
 }
 
 /* Row r of slice s; of rows in panels only every 16th is valid, the start of its panel.

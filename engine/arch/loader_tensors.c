@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engine/gguf/own_scale.h"
+
 const struct tensor_rule tensors_ends_rms[] = {
     {"token_embd.weight", .kind = TENSOR_TABLE, .k = DIM_EMBD,
      .part = {MODEL_PART(VOCAB, embd)}},
@@ -67,7 +69,7 @@ static const char *known_formats(char *buf, size_t cap)
 static enum status find_tensor(struct loader *l, const struct gguf_tensor **out,
                                int layer, const char *name, const uint64_t *ne)
 {
-    char full[96], formats[128], type[32];
+    char full[96], formats[256], type[32];
     const struct gguf_tensor *t = NULL;
 
     tensor_name(full, sizeof full, layer, name);
@@ -294,6 +296,34 @@ static enum status refuse_panels(struct loader *l, const struct gguf_tensor *t)
                        t->name, l->m->arch->name);
 }
 
+static void mark_used(struct loader *l, const struct gguf_tensor *t)
+{
+    if (t)
+        l->used[t - gguf_tensor_at(l->g, 0)] = 1;
+}
+
+/* A matrix's own scale, of n_slices slices, to *out; that of its inputs is not used:
+ * activations are quantised with scales of their own values. */
+static enum status take_scale(struct loader *l, const struct gguf_tensor *t,
+                              size_t n_slices, const float **out, size_t *n_scales)
+{
+    const struct gguf_tensor *scale = gguf_own_scale(l->g, t);
+
+    *out = NULL;
+    *n_scales = 0;
+    mark_used(l, gguf_input_scale(l->g, t));
+    mark_used(l, scale);
+    if (!scale)
+        return ST_OK;
+    if (scale->n_elems != 1 && scale->n_elems != n_slices)
+        return loader_fail(l, ST_INPUT,
+                           "tensor %s has %llu scales; its matrix has one, or one for "
+                           "each of %zu slices",
+                           scale->name, (unsigned long long)scale->n_elems, n_slices);
+    *n_scales = (size_t)scale->n_elems;
+    return fetch_vector(l, out, scale, *n_scales);
+}
+
 static enum status apply_matrix(struct loader *l, const struct tensor_rule *r,
                                 const struct gguf_tensor *t, unsigned char *base)
 {
@@ -302,11 +332,16 @@ static enum status apply_matrix(struct loader *l, const struct tensor_rule *r,
     const size_t k = size_of(m, r->k), row_bytes = kern_format_bytes(t->fmt, k);
     const size_t panel_rows = in_panels ? take_panels(l, t) : 0;
     const unsigned char *data = l->w ? weights_data(l->w, t) : NULL;
-    size_t first = 0;
+    const float *scale = NULL;
+    size_t first = 0, n_scales = 0;
+    enum status st;
 
     assert(!has_part(r, 1) || r->slices == DIM_NONE);
     if (t->panel_rows && !in_panels && r->kind == TENSOR_MATRIX)
         return refuse_panels(l, t);
+    st = take_scale(l, t, size_of(m, r->slices), &scale, &n_scales);
+    if (st)
+        return st;
     for (int i = 0; has_part(r, i); i++) {
         struct matrix *w = (void *)(base + r->part[i].field);
         const size_t n = size_of(m, r->part[i].rows);
@@ -323,6 +358,8 @@ static enum status apply_matrix(struct loader *l, const struct tensor_rule *r,
             .n_slices = size_of(m, r->slices),
             .row_bytes = row_bytes,
             .panel_rows = behind < n ? behind : n,
+            .scale = scale,
+            .n_scales = n_scales,
         };
         first += n;
         if (r->kind == TENSOR_TABLE)
@@ -374,6 +411,11 @@ static enum status apply_each(struct loader *l, const struct tensor_rule *r, int
             break;
         if (s == 0)
             first = *w;
+        if (w->n_scales != first.n_scales || w->n_scales > 1)
+            st = loader_fail(l, ST_UNSUPPORTED,
+                             "experts in separate tensors may have one scale each, or "
+                             "none of them any; %s differs",
+                             t->name);
         slices[s] = (struct matrix_slice){w->name, w->data};
     }
     if (st) {
@@ -382,6 +424,8 @@ static enum status apply_each(struct loader *l, const struct tensor_rule *r, int
     }
     w->data = first.data;
     w->slices = slices;
+    w->scale = first.scale; /* vectors are read one behind another */
+    w->n_scales = first.n_scales ? n_slices : 0;
     /* Each slice was counted as all of them. */
     l->m->weight_token_bytes = before.weight_token_bytes;
     l->m->weight_token_macs = before.weight_token_macs;

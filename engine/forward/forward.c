@@ -148,6 +148,8 @@ static void look_up(struct forward *f, struct fwd_thread *me, size_t token, floa
     else
         row = matrix_row(w, 0, token);
     f->kern.dequantize[w->fmt](row, x, w->k);
+    for (size_t i = 0; w->scale && i < w->k; i++)
+        x[i] *= w->scale[0];
     fwd_count(me, SLM_OP_EMBED, w->fmt, w->row_bytes, 0);
 }
 

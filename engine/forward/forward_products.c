@@ -112,9 +112,16 @@ bool fwd_next_rows(struct forward *f, const struct fwd_thread *me,
     return row_chunks_get(&rows->chunks, i, begin, end);
 }
 
-void fwd_product(const struct forward *f, const struct matrix *w, size_t s,
-                 size_t begin, size_t end, size_t n, const void *x, size_t x_stride,
-                 float *y, size_t y_stride)
+static void scale_rows(float scale, size_t n_rows, size_t n, float *y, size_t y_stride)
+{
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = 0; i < n_rows; i++)
+            y[j * y_stride + i] *= scale;
+}
+
+static void multiply(const struct forward *f, const struct matrix *w, size_t s,
+                     size_t begin, size_t end, size_t n, const void *x, size_t x_stride,
+                     float *y, size_t y_stride)
 {
     const size_t in_panels = end < w->panel_rows ? end : w->panel_rows;
 
@@ -140,6 +147,15 @@ void fwd_product(const struct forward *f, const struct matrix *w, size_t s,
     else
         f->kern.gemm[w->fmt](end - begin, w->k, rows, w->row_bytes, n, x, x_stride, y,
                              y_stride);
+}
+
+void fwd_product(const struct forward *f, const struct matrix *w, size_t s,
+                 size_t begin, size_t end, size_t n, const void *x, size_t x_stride,
+                 float *y, size_t y_stride)
+{
+    multiply(f, w, s, begin, end, n, x, x_stride, y, y_stride);
+    if (w->scale)
+        scale_rows(matrix_scale(w, s), end - begin, n, y, y_stride);
 }
 
 void fwd_biased_product(const struct forward *f, struct fwd_thread *me, enum slm_op op,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine/gguf/gguf_panels.h"
+#include "engine/gguf/own_scale.h"
 
 /* The number "<arch>.<key>", or the first of an array. */
 static int hyper(const struct gguf *g, const char *key, int missing)
@@ -69,12 +70,13 @@ enum kern_format requant_format(const struct requant_params *p, const struct ggu
     describe(&what, g, t);
     what.has_importance = p->imatrix != NULL;
     if (!quantmix_is_matrix(&what))
-        return t->fmt == KERN_N_FMT || is_float(t->fmt) ? KERN_FMT_f32 : t->fmt;
+        return t->fmt == KERN_N_FMT || is_float(t->fmt) ? KERN_FMT_f32
+                                                        : quantmix_written(t->fmt);
     for (size_t i = 0; i < p->n_rules; i++)
         if (matches(&p->rules[i], t->name))
             return quantmix_fit_row(p->rules[i].fmt, t->ne[0]);
     if (p->keep_output && is_output)
-        return t->fmt;
+        return quantmix_written(t->fmt);
     return p->pure ? quantmix_fit_row(quantmix_base(p->mix), t->ne[0])
                    : quantmix_format(p->mix, &what);
 }
@@ -134,6 +136,28 @@ static uint64_t aligned(uint64_t bytes, uint64_t alignment)
     return (bytes + alignment - 1) / alignment * alignment;
 }
 
+bool requant_needs_scale(const struct gguf_tensor *t, enum kern_format fmt)
+{
+    const size_t n = strlen(t->name);
+
+    return fmt == KERN_FMT_nvfp4 && fmt != t->fmt && n > strlen(REQUANT_MATRIX_END) &&
+           n < 250 &&
+           !strcmp(t->name + n - strlen(REQUANT_MATRIX_END), REQUANT_MATRIX_END);
+}
+
+/* X.scale behind X.weight: one for each slice. */
+static void put_scale(struct gguf_bytes *b, const struct gguf *g,
+                      const struct gguf_tensor *t, uint64_t *offset)
+{
+    const uint64_t ne[4] = {t->ne[2] * t->ne[3], 1, 1, 1};
+    const int n = (int)(strlen(t->name) - strlen(REQUANT_MATRIX_END));
+    char name[256];
+
+    snprintf(name, sizeof name, "%.*s" REQUANT_SCALE_END, n, t->name);
+    gguf_put_tensor(b, name, 1, ne, kern_format_info(KERN_FMT_f32)->ggml_id, *offset);
+    *offset = aligned(*offset + ne[0] * sizeof(float), gguf_alignment(g));
+}
+
 static enum status put_tensor(struct gguf_bytes *b, const struct gguf *g,
                               const struct gguf_tensor *t,
                               const struct requant_params *p, uint64_t *offset,
@@ -150,7 +174,32 @@ static enum status put_tensor(struct gguf_bytes *b, const struct gguf *g,
     *offset = aligned(*offset + t->n_elems / t->ne[0] *
                                     kern_format_bytes(fmt, (size_t)t->ne[0]),
                       gguf_alignment(g));
+    if (requant_needs_scale(t, fmt))
+        put_scale(b, g, t, offset);
     return ST_OK;
+}
+
+/* Of a matrix in another format its scale is in the weights, or a new one is made. */
+static bool is_left_out(const struct gguf *g, const struct gguf_tensor *t,
+                        const struct requant_params *p)
+{
+    const struct gguf_tensor *of = gguf_scaled_by(g, t);
+
+    return of && of->fmt != requant_format(p, g, of);
+}
+
+/* Tensors of the result. */
+static size_t count_tensors(const struct gguf *g, const struct requant_params *p)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < gguf_n_tensors(g); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(g, i);
+
+        if (!is_left_out(g, t, p))
+            n += requant_needs_scale(t, requant_format(p, g, t)) ? 2 : 1;
+    }
+    return n;
 }
 
 static bool is_key(const struct gguf_kv *kv, const char *key)
@@ -191,9 +240,10 @@ enum status requant_head(struct gguf_bytes *head, const struct gguf *g,
     if (st)
         return st;
     put_metadata(&kvs, g, p);
-    gguf_put_head(head, gguf_n_tensors(g), &kvs);
+    gguf_put_head(head, count_tensors(g, p), &kvs);
     for (size_t i = 0; i < gguf_n_tensors(g) && !st; i++)
-        st = put_tensor(head, g, gguf_tensor_at(g, i), p, &offset, err);
+        if (!is_left_out(g, gguf_tensor_at(g, i), p))
+            st = put_tensor(head, g, gguf_tensor_at(g, i), p, &offset, err);
     while (!head->failed && head->n % gguf_alignment(g))
         gguf_put(head, "", 1);
     if (!st && head->failed)

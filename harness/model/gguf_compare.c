@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "engine/base/utf8.h"
+#include "engine/gguf/own_scale.h"
 #include "engine/quantize/dequant.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
@@ -26,7 +27,8 @@ struct pair {
     const struct gguf *ref;
     const struct gguf_tensor *with;
     kern_dequantize_fn *to_floats;
-    uint64_t row; /* of the next piece */
+    uint64_t row;         /* of the next piece */
+    float *own, *ref_own; /* [slices] what weights are multiplied with besides */
     void *raw;
     float *v;
     size_t cap; /* capacity in values */
@@ -61,7 +63,9 @@ static enum status add_piece(void *arg, const float *v, size_t n, struct err *er
     p->row += n_rows;
     p->to_floats(p->raw, p->v, n);
     for (size_t i = 0; i < n; i++) {
-        const double x = (double)p->v[i], e = (double)v[i] - x;
+        const uint64_t slice = (p->row - n_rows + i / p->with->ne[0]) / p->with->ne[1];
+        const double x = (double)p->v[i] * (double)p->ref_own[slice];
+        const double e = (double)v[i] * (double)p->own[slice] - x;
 
         p->sum->error2 += e * e;
         p->sum->square2 += x * x;
@@ -90,6 +94,14 @@ static enum status check_pair(const struct gguf *ref, const struct gguf_tensor *
     return ST_OK;
 }
 
+static enum status read_scales(float **out, const struct gguf *g,
+                               const struct gguf_tensor *t, struct err *err)
+{
+    *out = calloc((size_t)(t->ne[2] * t->ne[3]), sizeof **out);
+    return *out ? gguf_read_own_scale(g, t, *out, err)
+                : err_set(err, ST_NO_MEMORY, "no memory for the scales of %s", t->name);
+}
+
 /* Adds the tensor's bytes and errors to *sum. */
 static enum status compare(struct sums *sum, const struct gguf *g,
                            const struct gguf_tensor *t, const struct gguf *ref,
@@ -98,8 +110,15 @@ static enum status compare(struct sums *sum, const struct gguf *g,
     struct pair p = {.ref = ref, .with = gguf_tensor_find(ref, t->name), .sum = sum};
     enum status st = check_pair(ref, t, p.with, err);
 
-    if (st)
+    if (!st)
+        st = read_scales(&p.own, g, t, err);
+    if (!st)
+        st = read_scales(&p.ref_own, ref, p.with, err);
+    if (st) {
+        free(p.own);
+        free(p.ref_own);
         return st;
+    }
     p.to_floats =
         kern_best(KERN_OP_dequantize, p.with->fmt, isa_usable())->fn.dequantize;
     st = dequant_tensor(g, t, isa_usable(), add_piece, &p, err);
@@ -107,6 +126,8 @@ static enum status compare(struct sums *sum, const struct gguf *g,
     sum->bytes += t->bytes;
     free(p.raw);
     free(p.v);
+    free(p.own);
+    free(p.ref_own);
     return st;
 }
 
@@ -160,6 +181,8 @@ enum status gguf_compare_print(const struct gguf *g, const struct gguf *ref,
         const struct gguf_tensor *t = gguf_tensor_at(g, i);
 
         progress_update(&bar, (double)i / (double)n, t->name);
+        if (gguf_scaled_by(g, t)) /* goes with its matrix */
+            continue;
         st = compare(&each[i], g, t, ref, err);
         if (st)
             break;
@@ -174,7 +197,8 @@ enum status gguf_compare_print(const struct gguf *g, const struct gguf *ref,
         printf("%-36s %-8s %-8s %12s  %10s\n", "tensor", "type", "of", "RMSE",
                "of weights'");
         for (size_t i = 0; i < n; i++)
-            print_tensor(gguf_tensor_at(g, i), ref, &each[i]);
+            if (!gguf_scaled_by(g, gguf_tensor_at(g, i)))
+                print_tensor(gguf_tensor_at(g, i), ref, &each[i]);
         putchar('\n');
     }
     if (!st)

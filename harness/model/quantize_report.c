@@ -76,8 +76,10 @@ void quantize_remark(const struct gguf *from, const struct gguf *made,
 
     for (size_t i = 0; i < gguf_n_tensors(from); i++) {
         const struct gguf_tensor *t = gguf_tensor_at(from, i);
-        const struct gguf_tensor *to = gguf_tensor_at(made, i);
+        const struct gguf_tensor *to = gguf_tensor_find(made, t->name);
 
+        if (!to) /* a scale that is in the weights now */
+            continue;
         if (t->fmt != to->fmt && !is_float(t->fmt))
             again = t;
         if (is_fallback(from, t, p)) {
@@ -117,13 +119,14 @@ void quantize_print_plan(const struct gguf *from, const struct gguf *made)
     printf("%-36s %-22s %-8s %-8s %14s\n", "tensor", "shape", "from", "to", "bytes");
     for (size_t i = 0; i < gguf_n_tensors(made); i++) {
         const struct gguf_tensor *t = gguf_tensor_at(made, i);
+        const struct gguf_tensor *of = gguf_tensor_find(from, t->name);
         char shape[96] = "", name[96];
 
         for (int d = 0; d < t->n_dims; d++)
             text_append(shape, sizeof shape, "%s%" PRIu64, d ? " x " : "", t->ne[d]);
         printf("%-36s %-22s %-8s %-8s %14" PRIu64 "\n",
                text_harmless(name, sizeof name, t->name), shape,
-               type_name(gguf_tensor_at(from, i)), type_name(t), t->bytes);
+               of ? type_name(of) : "none", type_name(t), t->bytes);
     }
 }
 

@@ -20,7 +20,9 @@ static const struct golden GOLDEN[] = {
     {"gemma2", 1.2 * 1.256e-4},       {"gemma3", 1.2 * 3.205e-5},
     {"phi2", 1.2 * 1.173e-4},         {"phi3", 1.2 * 2.239e-4},
     {"stablelm", 1.2 * 2.589e-4},     {"qwen2moe", 2 * 1.2 * 3.006e-4},
-    {"qwen3moe", 2 * 1.2 * 3.568e-3},
+    {"qwen3moe", 2 * 1.2 * 3.568e-3}, {"MXFP4", 1.2 * 1.372e-4},
+    {"NVFP4_SCALE", 1.2 * 1.234e-4},  {"Q1_0", 1.2 * 8.657e-5},
+    {"Q2_0", 1.2 * 2.307e-4},
 };
 
 /* Logits of n tokens, step at a time; malloc'ed. */

@@ -117,7 +117,8 @@ static void check_same_model(const char *path, const char *quant)
 
 static void same_model_as_a_quantised_file(void **state)
 {
-    static const char *const quants[] = {"Q8_0", "q4_K_M", "IQ4_XS", "F16", "TQ2_0"};
+    static const char *const quants[] = {"Q8_0",  "q4_K_M", "IQ4_XS", "F16",
+                                         "TQ2_0", "NVFP4",  "Q1_0",   "Q2_0"};
     const struct synth_shape *const shapes[] = {&uneven, &even};
 
     (void)state;
