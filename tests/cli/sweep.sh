@@ -329,7 +329,8 @@ quality: known
 END
 "$BENCH" sweep -c ./known.yaml -n 4 -o six "${common[@]}" >out 2>err || fail "$(cat err)"
 cmp known/quality.csv six/quality.csv || fail "quality.csv was not brought along"
-grep -q " KL  *limited by" out || fail "no divergence in the table: $(cat out)"
+# where nothing limits, as where a cache gives more than the ceiling, there is no such column
+grep -qE " KL( +limited by)?$" out || fail "no divergence in the table: $(cat out)"
 tr -s ' \n' ' ' <out | grep -q "Quality: KL .* from shakespeare3M-f16, the same top token" ||
     fail "no divergence in the advice: $(cat out)"
 sed -i 's/^quality: .*/quality: nowhere/' known.yaml
