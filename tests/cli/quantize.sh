@@ -30,7 +30,7 @@ for pair in F32:0.0002 F16:0.0001 BF16:0.001 Q8_0:0.003 Q6_K:0.01 Q5_K_M:0.03 \
     Q5_K_S:0.03 Q5_0:0.04 Q5_1:0.03 Q4_K_M:0.1 Q4_K_S:0.1 Q4_0:0.12 Q4_1:0.1 IQ4_XS:0.12 \
     IQ4_NL:0.12 MXFP4:0.25 Q3_K_L:0.3 Q3_K_M:0.3 Q3_K_S:0.4 IQ3_M:0.4 IQ3_S:0.4 IQ3_XS:0.5 \
     IQ3_XXS:0.6 Q2_K:0.8 Q2_K_S:1.2 IQ2_M:1.2 IQ2_S:1.2 IQ2_XS:1.4 IQ2_XXS:1.6 \
-    TQ2_0:2 TQ1_0:2 IQ1_M:2 IQ1_S:2; do
+    TQ2_0:2 TQ1_0:2 IQ1_M:2 IQ1_S:2 NVFP4:0.2 Q2_0:2 Q1_0:2; do
     type=${pair%:*}
     "$BENCH" quantize f16.gguf q.gguf "$type" >out 2>err || fail "$type: $(cat err)"
     grep -q "^q.gguf: $type, .* bits per weight, in " out || fail "$type: $(cat out)"
@@ -71,6 +71,86 @@ PY
 "$BENCH" gguf a.gguf --rmse f16.gguf --tensors >out
 grep -q '^blk.0.attn_q.weight  *q4_K  *f16  .* %$' out || fail "$(cat out)"
 grep -q '^output_norm.weight  *f32  *f32  *as it was$' out || fail "$(cat out)"
+
+# ---- a matrix with a scale of its own: made with NVFP4, in the weights of what is made of it
+"$BENCH" quantize f16.gguf nv.gguf NVFP4 --rmse >made
+"$BENCH" gguf nv.gguf --tensors >out
+grep -q '^  blk.0.attn_q.scale  *f32  *1 ' out || fail "$(cat out)"
+grep -q '^  token_embd.scale' out && fail "$(cat out)"
+"$BENCH" gguf nv.gguf --rmse f16.gguf >there
+python3 - <<'PY'
+made = [l for l in open("made") if l.split()[0] == "nvfp4"][0]
+there = [l.split() for l in open("there") if l.split()[0] == "nvfp4"][0]
+share = float(made.split(" RMSE ")[1].split()[1])
+assert share < 12 and abs(share - float(there[-2])) < 1e-3, (made, there)
+PY
+"$BENCH" quantize nv.gguf of-nv.gguf Q8_0 >out 2>err
+"$BENCH" gguf of-nv.gguf --tensors >out
+grep -q 'attn_q.scale' out && fail "$(cat out)"
+"$BENCH" gguf of-nv.gguf --rmse nv.gguf >out
+python3 -c 'import sys; r = [l.split() for l in open("out") if l.split()[0] == "q8_0"][0]
+sys.exit(not float(r[-2]) < 1)' || fail "$(cat out)"
+
+# ---- the older layout of Q2_0: read, said, and written in today's
+"$BENCH" quantize f16.gguf q2.gguf Q2_0 >out
+python3 - <<'PY'
+import struct
+with open("q2.gguf", "rb") as f:
+    b = f.read()
+at = 8
+def take(form):
+    global at
+    v = struct.unpack_from("<" + form, b, at)
+    at += struct.calcsize("<" + form)
+    return v[0]
+def text():
+    global at
+    n = take("Q")
+    at += n
+    return b[at - n:at]
+SIZES = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B", 10: "Q", 11: "q", 12: "d"}
+def value(kind):
+    if kind == 8:
+        return text()
+    if kind == 9:
+        kind, n = take("I"), take("Q")
+        return [value(kind) for _ in range(n)]
+    return take(SIZES[kind])
+n_tensors, n_kvs = take("Q"), take("Q")
+for _ in range(n_kvs):
+    text()
+    value(take("I"))
+head, tensors = bytearray(b[:at]), []
+for _ in range(n_tensors):
+    name, ne = text(), [take("Q") for _ in range(take("I"))]
+    tensors.append((name, ne, take("I"), take("Q")))
+start = (at + 31) // 32 * 32
+ends = sorted(t[3] for t in tensors) + [len(b) - start]
+data = b""
+for name, ne, kind, offset in tensors:
+    raw = b[start + offset:start + [e for e in ends if e > offset][0]]
+    if kind == 42: # two blocks of 64 as one of 128, with the scale of the first
+        n = 1
+        for d in ne:
+            n *= d
+        raw = b"".join(raw[36 * i:36 * i + 18] + raw[36 * i + 20:36 * i + 36]
+                       for i in range(n // 128))
+    head += struct.pack("<Q", len(name)) + name + struct.pack("<I", len(ne))
+    head += struct.pack("<%dQ" % len(ne), *ne) + struct.pack("<IQ", kind, len(data))
+    data += raw + bytes(-len(raw) % 32)
+open("older.gguf", "wb").write(bytes(head) + bytes(-len(head) % 32) + data)
+PY
+"$BENCH" gguf older.gguf >out
+grep -q 'q2_0_128 is the older layout of type 42' out || fail "$(cat out)"
+"$BENCH" gguf q2.gguf >out
+grep -q 'older layout' out && fail "$(cat out)"
+"$BENCH" quantize older.gguf today.gguf Q2_0 >out 2>err
+"$BENCH" gguf today.gguf --rmse older.gguf >out
+grep -q '^q2_0 .*as it was' out || fail "$(cat out)"
+"$BENCH" logits -m older.gguf --tokens 1,5-20 -o older.f32 >out
+"$BENCH" logits -m today.gguf --tokens 1,5-20 -o today.f32 >out
+python3 -c 'import sys; sys.exit(not float(sys.argv[1]) < 1e-9)' "$(nmse today.f32 older.f32)" ||
+    fail "the layouts' logits differ by $(nmse today.f32 older.f32)"
 
 # ---- the plan, exceptions, errors of formats
 "$BENCH" quantize f16.gguf Q4_K_M --dry-run >out
