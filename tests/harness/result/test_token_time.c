@@ -52,9 +52,9 @@ static void layers_take_their_own_time(void **state)
         int n_layers, n_threads;
         double token_ms;
     } described[] = {
-        {0.39e9, 32, 28, 2, 13.542 + 1.26}, {0.39e9, 18, 28, 1, 24.074 + 0.56},
-        {0.63e9, 32, 22, 2, 21.875 + 0.99}, {0.27e9, 28, 32, 2, 10.714 + 1.44},
-        {5.2e9, 40, 48, 2, 144.444 + 2.16}, {5.2e9, 400, 48, 64, 14.444 + 2.16},
+        {0.39e9, 32, 28, 2, 13.247 + 1.26}, {0.39e9, 18, 28, 1, 23.551 + 0.56},
+        {0.63e9, 32, 22, 2, 21.399 + 0.99}, {0.27e9, 28, 32, 2, 10.481 + 1.44},
+        {5.2e9, 40, 48, 2, 141.304 + 2.16}, {5.2e9, 400, 48, 64, 14.130 + 2.16},
     };
     double share[6];
 
@@ -67,7 +67,7 @@ static void layers_take_their_own_time(void **state)
         const struct token_roofs r = {.read_gbps = described[i].gbps};
         const struct token_time t = token_time_predict(&w, &r);
 
-        assert_float_equal(t.token_s * 1e3, described[i].token_ms, 1e-3);
+        assert_float_equal(t.token_s * 1e3, described[i].token_ms, 2e-3);
         assert_float_equal(t.compute_s, t.token_s, 1e-15);
         assert_true(t.own_s > 0 && t.own_s < 0.15 * t.token_s);
         share[i] = token_time_least(&w, &r).token_s / t.token_s;
