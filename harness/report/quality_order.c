@@ -36,8 +36,8 @@ static const enum quantmix order[] = {
     QUANTMIX_Q4_1,
     QUANTMIX_IQ4_NL,
     QUANTMIX_IQ4_XS,
-    QUANTMIX_Q4_0,
     QUANTMIX_NVFP4,
+    QUANTMIX_Q4_0,
     QUANTMIX_MXFP4,
     /* 3 bits: .012 to .029 */
     QUANTMIX_Q3_K_L,
@@ -54,10 +54,10 @@ static const enum quantmix order[] = {
     QUANTMIX_Q2_K_S,
     QUANTMIX_IQ2_XS,
     QUANTMIX_IQ2_XXS,
-    /* less: .18 and more; ternary types suit only models trained for them */
+    /* less: .15 and more; ternary types suit only models trained for them */
+    QUANTMIX_Q2_0,
     QUANTMIX_IQ1_M,
     QUANTMIX_IQ1_S,
-    QUANTMIX_Q2_0,
     QUANTMIX_TQ2_0,
     QUANTMIX_TQ1_0,
     QUANTMIX_Q1_0,
