@@ -28,7 +28,7 @@ set lmargin at screen 0.03 + 0.0074 * longest
 set xrange [0:(has_notes ? 1.25 : 1.06) * y_max]
 set yrange [n_series-0.4:-0.6]
 set ytics scale 0 noenhanced font ",13" ()
-do for [i=1:n_series] { set ytics add (series[i] i-1) }
+do for [i=1:n_series] { set ytics add (literal(series[i]) i-1) }
 set xtics ()
 eval "set xtics (" . y_ticks . ")"
 set grid xtics noytics lc rgb faint lw 1 lt 1

@@ -4,7 +4,7 @@
 
 set xtics 0,20,100
 set ytics () noenhanced
-do for [i=1:n_rows] { set ytics add (rows[i] i-1) }
+do for [i=1:n_rows] { set ytics add (literal(rows[i]) i-1) }
 set grid xtics noytics lc rgb faint lw 1 lt 1
 do for [i=1:n_rows-1] { set arrow i from x_min, i-0.5 to x_max, i-0.5 nohead lc rgb faint lw 1 }
 
@@ -36,7 +36,7 @@ do for [out in "output_png output_svg"] {
     set key outside right center vertical Left reverse noenhanced samplen 1.6 spacing 1.35 textcolor rgb ink
     plot for [i=0:n_series-1] data using (column("series") == i ? column("seen_percent") : NaN):(column("row") + spot(i)) \
         with points pt solid(i) ps 1.5*point lc rgb hue(i) title series[i+1]
-    do for [i=1:n_rows] { set ytics add (rows[i] i-1) }
+    do for [i=1:n_rows] { set ytics add (literal(rows[i]) i-1) }
     unset multiplot
     set output
 }

@@ -45,7 +45,7 @@ do for [out in "output_png output_svg"] {
         set xtics ()
         do for [k=1:n_ticks] {
             if (strlen(tick[i * n_ticks + k]) > 0) {
-                set xtics add (tick[i * n_ticks + k] tick_at[i * n_ticks + k])
+                set xtics add (literal(tick[i * n_ticks + k]) tick_at[i * n_ticks + k])
             }
         }
         # An axis that does not begin at 0 is broken at its foot.

@@ -28,10 +28,10 @@ unset grid
 set tics scale 0
 set ytics ()
 do for [i=1:n_formats] { if (strlen(formats[i]) > 9) { set ytics font ",11" } }
-do for [i=1:n_formats] { set ytics add (formats[i] i-1) }
+do for [i=1:n_formats] { set ytics add (literal(formats[i]) i-1) }
 set xtics font ",12"
 set xtics ()
-do for [i=1:n_columns] { set xtics add ((has_levels ? columns[i] : groups[i]) i-1) }
+do for [i=1:n_columns] { set xtics add (literal(has_levels ? columns[i] : groups[i]) i-1) }
 if (is_narrow) { set xtics rotate by 40 right }
 do for [i=1:n_groups] {
     if (has_levels) {

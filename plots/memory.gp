@@ -31,7 +31,7 @@ set xtics autofreq scale 0.6
 set xlabel unit_name offset 0, 0.5 textcolor rgb ink
 set ytics scale 0 nomirror noenhanced font text_font
 set ytics ()
-do for [i=1:n_series] { set ytics add (series[i] i-1) }
+do for [i=1:n_series] { set ytics add (literal(series[i]) i-1) }
 set key at screen 0.02, screen 0.085 left top vertical maxrows 2 Left reverse samplen 1.2 font ",13"
 
 # A column without a figure says so in letters; as a number it would make expressions

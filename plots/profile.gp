@@ -15,7 +15,7 @@ set xlabel "milliseconds" textcolor rgb ink
 unset grid
 set grid xtics lc rgb faint lw 1 lt 1
 set ytics scale 0 noenhanced ()
-do for [i=1:n_rows] { set ytics add (rows[i] i-1) }
+do for [i=1:n_rows] { set ytics add (literal(rows[i]) i-1) }
 set lmargin at screen 0.03 + 0.0084 * longest
 set rmargin at screen 0.97
 unset key

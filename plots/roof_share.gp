@@ -25,10 +25,10 @@ unset key
 unset grid
 set tics scale 0
 set ytics ()
-do for [i=1:n_rows] { set ytics add (rows[i] i-1) }
+do for [i=1:n_rows] { set ytics add (literal(rows[i]) i-1) }
 set ytics noenhanced
 set xtics ()
-do for [i=1:n_columns] { set xtics add ((column_width > 90 ? columns[i] : word(columns[i], 1)) i-1) }
+do for [i=1:n_columns] { set xtics add (literal(column_width > 90 ? columns[i] : word(columns[i], 1)) i-1) }
 if (column_width <= 90) { set xlabel "threads" textcolor rgb ink }
 set palette defined (0 "#f7fbff", 25 "#c6dbef", 50 "#6baed6", 75 "#2171b5", 100 "#08306b")
 set cbrange [0:100]

@@ -24,6 +24,8 @@ hollow(i) = int(word("6 4 8 12 10 14", shape(i)))
 steps = "#440154 #482878 #3E4A89 #31688E #26828E #1F9E89 #35B779 #6DCD59 #A5D935"
 step_color(k, n) = n <= 7 ? color(k) : word(steps, 1 + int(8.0 * k / (n - 1) + 0.5))
 figure(v) = sprintf(v >= 100 ? "%.0f" : v >= 10 ? "%.1f" : v >= 1 ? "%.2f" : "%.3f", v)
+# A tick's label is a format: "%" is written twice for one.
+literal(s) = strstrt(s, "%") ? substr(s, 1, strstrt(s, "%")) . "%" . literal(substr(s, strstrt(s, "%") + 1, strlen(s))) : s
 ink = "#333333"
 faint = "#d8d8d8"
 grey = "#777777"

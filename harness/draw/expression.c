@@ -9,7 +9,7 @@
 
 #include "harness/draw/state.h"
 
-#define MAX_DEPTH     64 /* of calls and brackets */
+#define MAX_DEPTH     250 /* of calls and brackets, as gnuplot's */
 #define MAX_ARGUMENTS 10
 
 /* ---- reading --------------------------------------------------------------------- */
@@ -193,6 +193,11 @@ static struct value call(struct draw *d, const char *name, const struct value *v
         return value_real(atan2(value_number(v[0]), value_number(v[1])));
     if (!strcmp(name, "strlen") && n == 1)
         return value_integer(draw_length(draw_to_text(d, v[0])));
+    if (!strcmp(name, "strstrt") && n == 2)
+        return draw_find(draw_to_text(d, v[0]), draw_to_text(d, v[1]));
+    if (!strcmp(name, "substr") && n == 3)
+        return draw_part(d, draw_to_text(d, v[0]), value_number(v[1]),
+                         value_number(v[2]));
     if (!strcmp(name, "word") && n == 2)
         return draw_word(d, draw_to_text(d, v[0]), value_number(v[1]));
     if (!strcmp(name, "words") && n == 1)

@@ -70,6 +70,23 @@ static void add_tick(struct draw *d, struct axis *a, struct tick t)
         a->tick[a->n_ticks++] = t;
 }
 
+/* A label is a format of gnuplot's, in which "%%" is one "%". */
+static const char *tick_label(struct draw *d, const char *format)
+{
+    char *to = arena_take(&d->arena, strlen(format) + 1), *end = to;
+
+    if (!to) {
+        err_set(d->err, ST_NO_MEMORY, "no memory for the texts of a chart");
+        return "";
+    }
+    for (; *format; format++) {
+        *end++ = *format;
+        format += *format == '%' && format[1] == '%';
+    }
+    *end = '\0';
+    return to;
+}
+
 /* Behind "(": positions, each with a text before it or without. */
 static void take_tick_list(struct draw *d, struct axis *a)
 {
@@ -79,9 +96,9 @@ static void take_tick_list(struct draw *d, struct axis *a)
         const struct value v = draw_value(d);
         const bool has_text = v.kind == VALUE_TEXT;
 
-        add_tick(
-            d, a,
-            (struct tick){has_text ? draw_number(d) : v.v, has_text ? v.text : NULL});
+        add_tick(d, a,
+                 (struct tick){has_text ? draw_number(d) : v.v,
+                               has_text ? tick_label(d, v.text) : NULL});
     } while (draw_take(d, ",") && !d->err->code);
     draw_expect(d, ")");
 }

@@ -198,6 +198,10 @@ const char *draw_format_values(struct draw *d, const char *format,
                                const struct value *v, int n);
 const char *draw_format(struct draw *d, const char *format, double v);
 struct value draw_word(struct draw *d, const char *text, double wanted);
+
+/* gnuplot's strstrt() and substr(): positions are characters from 1; 0: not found. */
+struct value draw_find(const char *text, const char *wanted);
+struct value draw_part(struct draw *d, const char *text, double first, double last);
 int draw_count_words(const char *text);
 /* Characters of UTF-8. */
 int draw_length(const char *text);

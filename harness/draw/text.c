@@ -168,6 +168,31 @@ struct value draw_word(struct draw *d, const char *text, double wanted)
     }
 }
 
+struct value draw_find(const char *text, const char *wanted)
+{
+    const char *found = strstr(text, wanted);
+    int n = 0;
+
+    for (; found && text < found; text++)
+        n += (*text & 0xc0) != 0x80;
+    return value_integer(found ? n + 1 : 0);
+}
+
+struct value draw_part(struct draw *d, const char *text, double first, double last)
+{
+    const char *from = text;
+    int at = 0;
+
+    for (; *text; text++) {
+        at += (*text & 0xc0) != 0x80;
+        if (at < first)
+            from = text + 1;
+        if (at > last)
+            break;
+    }
+    return value_text(draw_copy(d, from, text > from ? (size_t)(text - from) : 0));
+}
+
 int draw_count_words(const char *text)
 {
     int n = 0;

@@ -179,7 +179,7 @@ SLMBENCH_PLOTS=$PWD/own PATH=/nowhere "$BENCH" plot drawn >out 2>err || code=$?
 command -v gnuplot > /dev/null || exit 0
 # A model's name cannot break out of the script; every chart can be drawn again.
 mkdir odd
-sed "s/yi-1.5-9b/it's \`touch broken\` {x}_y/" "$sweep/sweep.csv" > odd/sweep.csv
+sed "s/yi-1.5-9b/it's \`touch broken\` {x}_y 50%s/" "$sweep/sweep.csv" > odd/sweep.csv
 echo '{"host":"secret","topology":{"cpu":{"model":" AMD  EPYC       "},"limits":{"cpus_allowed":2}}}' \
     > odd/machine.json
 "$BENCH" plot odd > /dev/null
@@ -191,6 +191,8 @@ for chart in decode_threads decode_context prefill memory; do
     grep -q "^subtitle_text = '.*AMD EPYC, 2 CPUs .* memory limit 6 GiB'$" "odd/$chart.gp" ||
         fail "$chart: $(grep subtitle_text "odd/$chart.gp")"
     draws_again odd "$chart"
+    grep -q "it&apos;s \`touch broken\` {x}_y 50%s\|it's \`touch broken\` {x}_y 50%s" "odd/$chart.svg" ||
+        fail "$chart: $(grep touch "odd/$chart.svg")"
 done
 [ ! -e odd/broken ] || fail "a name was executed"
 

@@ -73,6 +73,10 @@ static void expressions_are_gnuplots(void **state)
                  "+2.2 % of 7 and x");
     assert_value("word('#1 #2 #3', 2)", "#2");
     assert_value("words('a b  c')", "3");
+    assert_value("strstrt('\xc3\xa4%b', '%')", "2");
+    assert_value("strstrt('a', '%')", "0");
+    assert_value("substr('\xc3\xa4%b', 2, 9) . substr('abc', 1, 2)", "%bab");
+    assert_value("strlen(substr('abc', 4, 3))", "0");
     assert_value("strlen('\xc3\xa4\xc3\xb6')", "2");
     assert_value("int('12') % 5", "2");
     assert_value("floor(log10(250))", "2");
