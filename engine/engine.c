@@ -5,6 +5,7 @@
 #include "engine/engine_impl.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -321,11 +322,32 @@ enum status engine_begin(struct slm *m, struct err *err)
     return weights_check(m->w, err);
 }
 
+/* Where values stop being numbers. */
+static enum status no_numbers(struct slm *m, struct err *err)
+{
+    const int layer = forward_find_fault(m->forward);
+    char where[64];
+
+    if (layer < 0)
+        snprintf(where, sizeof where, "the embedding of a token has such a value");
+    else if (layer < m->info.n_layers)
+        snprintf(where, sizeof where,
+                 "layer %d is the first that computes such a value", layer);
+    else
+        snprintf(where, sizeof where, "the output matrix or its norm makes them");
+    return err_set(err, ST_INPUT,
+                   "the model's logits are not numbers (NaN or infinite): %s; the file "
+                   "is damaged or was converted wrongly: %s",
+                   where, gguf_path(m->g));
+}
+
 enum status engine_end(struct slm *m, struct err *err)
 {
-    const enum status st = gguf_check(m->g, err);
+    enum status st = gguf_check(m->g, err);
 
-    return st ? st : weights_check(m->w, err);
+    if (!st)
+        st = weights_check(m->w, err);
+    return st || forward_is_finite(m->forward) ? st : no_numbers(m, err);
 }
 
 void engine_run_pass(struct slm *m, const struct forward_part *parts, int n_parts)

@@ -210,7 +210,9 @@ enum slm_logits { SLM_LOGITS_NONE, SLM_LOGITS_LAST, SLM_LOGITS_ALL };
  * n <= n_logits. Errors: ST_USAGE (a token outside the vocabulary, n > slm_n_free(),
  * packed weights that weights_preload() has not filled; the sequence is as before);
  * ST_IO (weights could not be read, or their file has changed: the sequence is as
- * before; of streamed weights every further call fails, too). */
+ * before; of streamed weights every further call fails, too); ST_INPUT (logits are not
+ * numbers: the message names the first layer whose results are not; layers that keep
+ * states have lost those of the sequence). */
 enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
                      enum slm_logits which, struct err *err);
 

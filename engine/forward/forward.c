@@ -315,6 +315,21 @@ static const float *logit_rows(struct forward *f, struct fwd_thread *me)
     return f->y;
 }
 
+/* The largest exponent of x[n], whose values are numbers if it is not the last. */
+static bool is_finite(const float *x, size_t n)
+{
+    uint32_t top = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+
+        memcpy(&bits, x + i, sizeof bits);
+        bits &= 0x7f800000u;
+        top = bits > top ? bits : top;
+    }
+    return top != 0x7f800000u;
+}
+
 /* Logits of the tokens that have any. */
 static void output(struct forward *f, struct fwd_thread *me)
 {
@@ -338,6 +353,8 @@ static void output(struct forward *f, struct fwd_thread *me)
     for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
         fwd_biased_product(f, me, SLM_OP_OUTPUT, &m->output, m->b_output, begin, end,
                            &c, f->logits, n_vocab);
+        for (size_t j = 0; j < c.n; j++)
+            me->no_number |= !is_finite(f->logits + j * n_vocab + begin, end - begin);
         for (size_t j = 0; m->logit_softcap > 0.0f && j < c.n; j++)
             f->kern.softcap(f->logits + j * n_vocab + begin, end - begin,
                             m->logit_softcap);
@@ -380,15 +397,32 @@ static void run_layer(struct forward *f, struct fwd_thread *me, int i)
     fwd_done(f, me, y, RESIDENCY_DOWN);
 }
 
+/* After the barrier that ends a layer. The others write to x only after the next one,
+ * which this thread reaches later. */
+static void look_for_fault(struct forward *f, const struct fwd_thread *me, int layer)
+{
+    const size_t n_embd = (size_t)f->m->n_embd;
+
+    if (!f->seeks_fault || me != f->threads || f->fault < f->m->n_layers)
+        return;
+    for (size_t i = 0; i < (size_t)f->n; i++)
+        if (!is_finite(f->x + i * pad16(n_embd), n_embd))
+            f->fault = layer;
+}
+
 static void pass(void *arg, int thread, int n_threads)
 {
     struct forward *f = arg;
     struct fwd_thread *me = &f->threads[thread];
 
     (void)n_threads;
+    me->no_number = false;
     embed(f, me);
-    for (int i = 0; i < f->m->n_layers; i++)
+    look_for_fault(f, me, -1);
+    for (int i = 0; i < f->m->n_layers; i++) {
         run_layer(f, me, i);
+        look_for_fault(f, me, i);
+    }
     output(f, me);
 }
 
@@ -414,6 +448,17 @@ static void take_part(struct forward *f, const struct forward_part *part)
     f->n += part->n;
 }
 
+static void run_pass(struct forward *f)
+{
+    if (f->laps)
+        fwd_profile_begin(f);
+    if (f->weights)
+        weights_begin(f->weights, f->n);
+    thread_pool_run(f->pool, pass, f);
+    if (f->laps)
+        fwd_profile_end(f);
+}
+
 void forward_run(struct forward *f, const struct forward_part *parts, int n_parts)
 {
     assert(n_parts > 0 && n_parts <= f->n_parts_max);
@@ -422,13 +467,24 @@ void forward_run(struct forward *f, const struct forward_part *parts, int n_part
         take_part(f, &parts[i]);
     assert(f->n <= f->n_batch);
     fwd_plan_attention(f);
-    if (f->laps)
-        fwd_profile_begin(f);
-    if (f->weights)
-        weights_begin(f->weights, f->n);
-    thread_pool_run(f->pool, pass, f);
-    if (f->laps)
-        fwd_profile_end(f);
+    run_pass(f);
+}
+
+bool forward_is_finite(const struct forward *f)
+{
+    for (int i = 0; i < thread_pool_size(f->pool); i++)
+        if (f->threads[i].no_number)
+            return false;
+    return true;
+}
+
+int forward_find_fault(struct forward *f)
+{
+    f->fault = f->m->n_layers;
+    f->seeks_fault = true;
+    run_pass(f);
+    f->seeks_fault = false;
+    return f->fault;
 }
 
 const float *forward_logits(const struct forward *f, size_t i)

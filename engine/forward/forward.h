@@ -84,6 +84,14 @@ void forward_set_hook(struct forward *f, slm_activation_hook_fn *hook, void *arg
 enum status forward_profile_start(struct forward *f, struct err *err);
 void forward_profile_read(const struct forward *f, struct slm_profile *out);
 
+/* Whether all logits of the last pass are numbers, neither NaN nor infinite. */
+bool forward_is_finite(const struct forward *f);
+
+/* Run the last pass once more to find the first layer whose results are not all
+ * numbers; -1: the embedding's, n_layers: only the logits. States of layers that keep
+ * some are no longer those of the sequence. */
+int forward_find_fault(struct forward *f);
+
 /* Logits [n_vocab] of the i-th of all parts' n_logits tokens. */
 const float *forward_logits(const struct forward *f, size_t i);
 

@@ -63,6 +63,7 @@ struct fwd_thread {
     float *own_share;               /* and their weights */
     const int *expert;              /* by pair: f->expert, or own_expert */
     const float *share;             /* likewise */
+    bool no_number;                 /* a logit of its rows in this pass is none */
 };
 
 /* What attention computes of one sequence in a pass. */
@@ -93,6 +94,8 @@ struct forward {
     int n_timed;                  /* threads of the last of them */
     slm_activation_hook_fn *hook; /* NULL: none */
     void *hook_arg;
+    bool seeks_fault; /* look at the values after each layer */
+    int fault;        /* the layer, see forward_find_fault() */
 
     /* shared; rows are tokens of the batch */
     float *x;                          /* [n_batch][n_embd] the residual stream */

@@ -103,6 +103,34 @@ static void measure(struct requant *q, const struct work *k, uint64_t row,
     pthread_mutex_unlock(&q->lock);
 }
 
+/* ---- values that are no numbers -------------------------------------------------- */
+
+/* Whether v[n] are numbers; formats of blocks are looked at when they are floats. */
+static bool are_numbers(enum kern_format fmt, const void *v, size_t n)
+{
+    const uint16_t exponent = fmt == KERN_FMT_f16 ? 0x7c00 : 0x7f80;
+    bool numbers = true;
+
+    if (fmt == KERN_FMT_f32)
+        for (size_t i = 0; i < n; i++)
+            numbers &= isfinite(((const float *)v)[i]) != 0;
+    if (fmt == KERN_FMT_f16 || fmt == KERN_FMT_bf16)
+        for (size_t i = 0; i < n; i++)
+            numbers &= (((const uint16_t *)v)[i] & exponent) != exponent;
+    return numbers;
+}
+
+static enum status no_number(const struct requant *q, const struct gguf_tensor *t,
+                             uint64_t row, uint64_t n_rows, struct err *err)
+{
+    return err_set(err, ST_INPUT,
+                   "%s: the weight %s has a value that is not a number (NaN or "
+                   "infinity) in its rows %llu to %llu; the file is damaged or was "
+                   "converted wrongly",
+                   gguf_path(q->from), t->name, (unsigned long long)row,
+                   (unsigned long long)(row + n_rows - 1));
+}
+
 /* ---- rows -------------------------------------------------------------------- */
 
 /* The weights of n_rows rows from `row` on, as the model has them. */
@@ -137,6 +165,8 @@ static enum status convert(struct requant *q, struct work *k, uint64_t row,
 
     if (st)
         return st;
+    if (!are_numbers(KERN_FMT_f32, v, n))
+        return no_number(q, k->from, row, n_rows, err);
     if (k->importance)
         weigh(k, row, n_rows, v);
     scaled = v;
@@ -301,8 +331,12 @@ static enum status read_rows(void *arg, const struct gguf_tensor *t, uint64_t ro
 
     if (is_new_scale(q, t))
         return read_scales(q, t, row, n_rows, dst, err);
-    if (from->fmt == t->fmt)
-        return gguf_read_rows(q->from, from, row, n_rows, drop, dst, err);
+    if (from->fmt == t->fmt) {
+        st = gguf_read_rows(q->from, from, row, n_rows, drop, dst, err);
+        if (!st && !are_numbers(t->fmt, dst, (size_t)(n_rows * t->ne[0])))
+            st = no_number(q, from, row, n_rows, err);
+        return st;
+    }
     if (requant_needs_scale(from, t->fmt))
         st = find_scales(q, from, &scales, err);
     if (!st)
