@@ -17,15 +17,17 @@
 #include "engine/tokenizer/tokenizer.h"
 
 #define MAX_TEMPLATE ((size_t)1 << 20)
-#define MAX_ENDS     3 /* eos, eot, eom: those that GGUF has keys for */
+#define GGUF_ENDS    3 /* eos, eot, eom: those that GGUF has keys for */
 
 static const struct json_limit max_config = {(size_t)16 << 20, (size_t)1 << 18};
 
 struct special {
     const struct hf_vocab *v;
     struct jsonfile tokenizer, map, generation, model, chat; /* root NULL: no file */
-    int64_t bos, eos, pad, ends[MAX_ENDS];
-    int n_ends;
+    int64_t bos, eos, pad;
+    int64_t *ends; /* in the order in which they are named, each once */
+    size_t n_ends;
+    bool *is_end;           /* [v->n] */
     int adds_bos, adds_eos; /* -1: not stated */
 };
 
@@ -41,9 +43,9 @@ static int64_t id_of(const struct hf_vocab *v, const char *text)
 static int64_t number_of(const struct hf_vocab *v, const json_t *value)
 {
     const json_t *one = json_is_array(value) ? json_array_get(value, 0) : value;
-    const json_int_t id = json_is_integer(one) ? json_integer_value(one) : -1;
+    int64_t id;
 
-    return id >= 0 && (uint64_t)id < v->n ? id : -1;
+    return json_whole(one, &id) && id >= 0 && (uint64_t)id < v->n ? id : -1;
 }
 
 /* The id of a token's text, "<s>" or {"content": "<s>"}. */
@@ -88,11 +90,10 @@ static const char *foreign_token(const struct special *s, const char *key)
 
 static void add_end(struct special *s, int64_t id)
 {
-    for (int i = 0; i < s->n_ends; i++)
-        if (s->ends[i] == id)
-            return;
-    if (id >= 0 && s->n_ends < MAX_ENDS)
-        s->ends[s->n_ends++] = id;
+    if (id < 0 || s->is_end[id])
+        return;
+    s->is_end[id] = true;
+    s->ends[s->n_ends++] = id;
 }
 
 static void find_ends(struct special *s)
@@ -103,6 +104,8 @@ static void find_ends(struct special *s)
     size_t i;
 
     add_end(s, s->eos);
+    if (!json_is_array(list))
+        add_end(s, number_of(s->v, list));
     json_array_foreach(list, i, one) add_end(s, number_of(s->v, one));
 }
 
@@ -134,8 +137,7 @@ static void read_template(struct special *s, const json_t *processor)
         s->bos = id[0];
     if (s->adds_eos) {
         s->eos = id[1];
-        s->ends[0] = id[1];
-        s->n_ends = s->n_ends ? s->n_ends : 1;
+        add_end(s, id[1]);
     }
 }
 
@@ -170,20 +172,27 @@ static void put_id(struct gguf_kvs *k, const char *key, int64_t id)
 
 static void put_ids(struct gguf_kvs *k, const struct special *s)
 {
-    static const char *const keys[MAX_ENDS] = {"tokenizer.ggml.eos_token_id",
-                                               "tokenizer.ggml.eot_token_id",
-                                               "tokenizer.ggml.eom_token_id"};
+    static const char *const keys[GGUF_ENDS] = {"tokenizer.ggml.eos_token_id",
+                                                "tokenizer.ggml.eot_token_id",
+                                                "tokenizer.ggml.eom_token_id"};
     const bool has_defaults = !s->v->pre.byte_level;
 
     put_id(k, "tokenizer.ggml.bos_token_id", s->bos);
-    for (int i = 0; i < s->n_ends; i++)
-        put_id(k, keys[i], s->ends[i]);
+    put_id(k, keys[0], s->eos);
+    for (size_t i = 0, n = 1; i < s->n_ends && n < GGUF_ENDS; i++)
+        if (s->ends[i] != s->eos)
+            put_id(k, keys[n++], s->ends[i]);
+    if (s->n_ends > GGUF_ENDS) {
+        gguf_kv_array(k, TOKENIZER_KEY_ENDS, GGUF_U32, s->n_ends);
+        for (size_t i = 0; i < s->n_ends; i++)
+            gguf_put_u32(&k->bytes, (uint32_t)s->ends[i]);
+    }
     put_id(k, "tokenizer.ggml.unknown_token_id", s->v->unknown);
     put_id(k, "tokenizer.ggml.padding_token_id", s->pad);
     /* Readers have their own defaults where a "llama" vocabulary has no key. */
     if (has_defaults && s->bos < 0)
         gguf_kv_u32(k, "tokenizer.ggml.bos_token_id", UINT32_MAX);
-    if (has_defaults && !s->n_ends)
+    if (has_defaults && s->eos < 0)
         gguf_kv_u32(k, keys[0], UINT32_MAX);
     if (has_defaults && s->v->unknown < 0)
         gguf_kv_u32(k, "tokenizer.ggml.unknown_token_id", UINT32_MAX);
@@ -273,6 +282,12 @@ enum status hf_special_put(struct gguf_kvs *k, const struct hf_vocab *v,
         (st = load_if_there(&s.model, dir, "config.json", err)) ||
         (st = load_if_there(&s.chat, dir, "chat_template.json", err)))
         goto out;
+    s.ends = malloc((v->n + 1) * sizeof *s.ends);
+    s.is_end = calloc(v->n + 1, sizeof *s.is_end);
+    if (!s.ends || !s.is_end) {
+        st = err_set(err, ST_NO_MEMORY, "no memory for %zu tokens", v->n);
+        goto out;
+    }
     s.bos = find(&s, "bos_token", "bos_token_id");
     s.eos = find(&s, "eos_token", "eos_token_id");
     s.pad = find(&s, "pad_token", "pad_token_id");
@@ -283,6 +298,8 @@ enum status hf_special_put(struct gguf_kvs *k, const struct hf_vocab *v,
     if (!st)
         st = put_chat_template(k, &s, dir, err);
 out:
+    free(s.ends);
+    free(s.is_end);
     jsonfile_free(&s.tokenizer);
     jsonfile_free(&s.map);
     jsonfile_free(&s.generation);

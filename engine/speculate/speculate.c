@@ -20,6 +20,7 @@ struct speculator {
     const struct tokenizer *tok;
     bool always;
     int n_most;
+    int32_t n_shared; /* ids that the draft model knows, too; those above are padding */
 
     int32_t *text; /* [text_capacity()] what m's cache holds, and the next token; of a
                       sequence without end the last of it */
@@ -31,28 +32,39 @@ struct speculator {
     struct speculate_stats stats;
 };
 
+/* Whether two vocabularies have the same token of a number: a text, or none. */
+static bool same_token(const struct tokenizer *a, const struct tokenizer *b, int32_t id)
+{
+    const bool in_a = id < tokenizer_n_vocab(a) && !tokenizer_is_unused(a, id);
+    const bool in_b = id < tokenizer_n_vocab(b) && !tokenizer_is_unused(b, id);
+    size_t len_a, len_b;
+
+    if (!in_a || !in_b)
+        return in_a == in_b;
+    const char *text_a = tokenizer_text(a, id, &len_a);
+    const char *text_b = tokenizer_text(b, id, &len_b);
+
+    return len_a == len_b && !memcmp(text_a, text_b, len_a);
+}
+
 static enum status check_draft(const struct speculator *sp,
                                const struct tokenizer *other, struct err *err)
 {
     const int32_t n = tokenizer_n_vocab(sp->tok), n_other = tokenizer_n_vocab(other);
     const int n_ctx = slm_info(sp->m)->n_ctx, have = slm_info(sp->draft)->n_ctx;
 
-    if (n != n_other || slm_info(sp->draft)->n_vocab < n)
-        return err_set(
-            err, ST_USAGE,
-            "the draft model has another vocabulary: %d tokens, and the model has %d",
-            (int)n_other, (int)n);
-    for (int32_t id = 0; id < n; id++) {
-        size_t len, len_other;
-        const char *text = tokenizer_text(sp->tok, id, &len);
-        const char *text_other = tokenizer_text(other, id, &len_other);
-
-        if (len != len_other || memcmp(text, text_other, len))
+    if (slm_info(sp->draft)->n_vocab < n_other)
+        return err_set(err, ST_USAGE,
+                       "the draft model has another vocabulary: %d tokens, and its "
+                       "embedding has rows for %d",
+                       (int)n_other, slm_info(sp->draft)->n_vocab);
+    /* Models of one family pad their embeddings to different sizes. */
+    for (int32_t id = 0; id < n || id < n_other; id++)
+        if (!same_token(sp->tok, other, id))
             return err_set(err, ST_USAGE,
-                           "the draft model has another vocabulary: its token %d is "
-                           "not the model's",
-                           (int)id);
-    }
+                           "the draft model has another vocabulary (%d tokens, and the "
+                           "model has %d): its token %d is not the model's",
+                           (int)n_other, (int)n, (int)id);
     if (slm_info(sp->m)->kv_window && !slm_info(sp->draft)->kv_window)
         return err_set(err, ST_USAGE,
                        "the draft model has a context of %d positions, and the model's "
@@ -64,6 +76,36 @@ static enum status check_draft(const struct speculator *sp,
             "the draft model has a context of %d positions and needs the model's %d",
             have, n_ctx);
     return ST_OK;
+}
+
+static int32_t shared_ids(const struct speculator *sp, const struct tokenizer *other)
+{
+    const int32_t n = tokenizer_n_vocab(sp->tok), n_other = tokenizer_n_vocab(other);
+    const int32_t least = n < n_other ? n : n_other,
+                  rows = slm_info(sp->draft)->n_vocab;
+
+    return least < rows ? least : rows;
+}
+
+/* The draft model reads tokens: another one in place of those that it does not have. */
+static enum status eval_draft(struct speculator *sp, const int32_t *tokens, size_t n,
+                              enum slm_logits which, struct err *err)
+{
+    int32_t part[64];
+    size_t n_known = 0;
+    enum status st = ST_OK;
+
+    while (n_known < n && tokens[n_known] < sp->n_shared)
+        n_known++;
+    if (n_known == n)
+        return slm_eval(sp->draft, tokens, n, which, err);
+    for (size_t at = 0, k; at < n && !st; at += k) {
+        k = n - at < 64 ? n - at : 64;
+        for (size_t i = 0; i < k; i++)
+            part[i] = tokens[at + i] < sp->n_shared ? tokens[at + i] : 0;
+        st = slm_eval(sp->draft, part, k, at + k < n ? SLM_LOGITS_NONE : which, err);
+    }
+    return st;
 }
 
 /* A first text as long as the context, and everything decoded after it. */
@@ -112,8 +154,9 @@ enum status speculate_open(struct speculator **out, struct slm *m, struct sample
     speculate_rule_begin(&sp->rule, streamed_share(slm_info(m)));
     if (sp->draft) {
         st = check_draft(sp, p->draft_tok, err);
+        sp->n_shared = shared_ids(sp, p->draft_tok);
         if (!st)
-            st = sampler_open(&sp->draft_s, p->sampling, tokenizer_n_vocab(tok), err);
+            st = sampler_open(&sp->draft_s, p->sampling, sp->n_shared, err);
     }
     if (st)
         speculate_close(sp);
@@ -149,7 +192,7 @@ enum status speculate_begin(struct speculator *sp, const int32_t *tokens, size_t
     if (!sp->draft)
         return ST_OK;
     slm_truncate(sp->draft, 0);
-    return slm_eval(sp->draft, tokens, n, SLM_LOGITS_NONE, err);
+    return eval_draft(sp, tokens, n, SLM_LOGITS_NONE, err);
 }
 
 /* ---- drafting ------------------------------------------------------------------- */
@@ -194,8 +237,8 @@ static enum status draft_from_model(struct speculator *sp, int n_most, int32_t *
                                     int *n, struct err *err)
 {
     const int known = slm_n_past(sp->draft) - sp->n_forgotten;
-    enum status st = slm_eval(sp->draft, sp->text + known, (size_t)(sp->n_text - known),
-                              SLM_LOGITS_LAST, err);
+    enum status st = eval_draft(sp, sp->text + known, (size_t)(sp->n_text - known),
+                                SLM_LOGITS_LAST, err);
 
     sampler_follow(sp->draft_s, sp->s);
     for (*n = 0; !st && *n < n_most;) {
@@ -272,10 +315,10 @@ static enum status forget_text(struct speculator *sp, struct err *err)
 
     if (sp->draft) {
         const int known = slm_n_past(sp->draft) - sp->n_forgotten;
-        const enum status st = known < n
-                                   ? slm_eval(sp->draft, sp->text + known,
-                                              (size_t)(n - known), SLM_LOGITS_NONE, err)
-                                   : ST_OK;
+        const enum status st =
+            known < n ? eval_draft(sp, sp->text + known, (size_t)(n - known),
+                                   SLM_LOGITS_NONE, err)
+                      : ST_OK;
 
         if (st)
             return st;

@@ -53,7 +53,7 @@ struct speculate_stats {
 /* Decodes with m and s, which stay the caller's. tok may be NULL without a draft model:
  * then no token ends a text. m is opened with n_logits and n_batch of at least
  * SPECULATE_MAX + 1; with less, drafts are shorter. Errors: ST_USAGE (draft model:
- * another vocabulary, a shorter context or no window where m has one; n_most),
+ * another vocabulary, but for ids that are no text; a shorter context or no window where m has one; n_most),
  * ST_NO_MEMORY. */
 enum status speculate_open(struct speculator **sp, struct slm *m, struct sampler *s,
                            const struct tokenizer *tok,

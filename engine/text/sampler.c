@@ -139,8 +139,7 @@ void sampler_recite(struct sampler *s, const int32_t *tokens, size_t n)
 
 void sampler_follow(struct sampler *s, const struct sampler *of)
 {
-    assert(s->n_vocab == of->n_vocab &&
-           s->params.repeat_window == of->params.repeat_window);
+    assert(s->params.repeat_window == of->params.repeat_window);
     s->rng = of->rng;
     s->n_accepted = of->n_accepted;
     if (s->recent)
@@ -161,7 +160,8 @@ static const float *penalise(struct sampler *s, const float *logits)
     for (size_t i = 0; i < window && i < s->n_accepted; i++) {
         const int32_t id = s->recent[i];
 
-        s->logits[id] = logits[id] > 0.0f ? logits[id] / r : logits[id] * r;
+        if (id < s->n_vocab) /* one of sampler_follow()'s may not be */
+            s->logits[id] = logits[id] > 0.0f ? logits[id] / r : logits[id] * r;
     }
     return s->logits;
 }

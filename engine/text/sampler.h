@@ -58,7 +58,7 @@ void sampler_recite(struct sampler *s, const int32_t *tokens, size_t n);
 
 /* From here on s draws and penalises as `of` would now: a draft model has the highest
  * acceptance rate with the random numbers that the model's sampler will use. Both were
- * opened with equal parameters and vocabularies. */
+ * opened with equal parameters; s may have fewer tokens. */
 void sampler_follow(struct sampler *s, const struct sampler *of);
 
 #endif

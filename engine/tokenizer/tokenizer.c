@@ -81,6 +81,7 @@ void tokenizer_close(struct tokenizer *t)
     free(t->score);
     free(t->special);
     free(t->strips);
+    free(t->ends);
     free(t);
 }
 
@@ -111,11 +112,7 @@ bool tokenizer_adds_space(const struct tokenizer *t)
 
 bool tokenizer_is_end(const struct tokenizer *t, int32_t id)
 {
-    for (int i = 0; i < t->n_ends; i++) {
-        if (t->end[i] == id)
-            return true;
-    }
-    return false;
+    return id >= 0 && id < t->n_vocab && t->ends[id];
 }
 
 const char *tokenizer_text(const struct tokenizer *t, int32_t id, size_t *len)
@@ -347,6 +344,16 @@ bool tokenizer_is_special(const struct tokenizer *t, int32_t id)
     return t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_USER;
 }
 
+const char *tokenizer_note(const struct tokenizer *t)
+{
+    return t->note;
+}
+
+bool tokenizer_is_unused(const struct tokenizer *t, int32_t id)
+{
+    return t->type[id] == TOKEN_UNUSED;
+}
+
 size_t tokenizer_piece(const struct tokenizer *t, int32_t id, char *buf, size_t cap)
 {
     size_t len;
@@ -357,6 +364,7 @@ size_t tokenizer_piece(const struct tokenizer *t, int32_t id, char *buf, size_t 
     switch (t->type[id]) {
     case TOKEN_CONTROL:
     case TOKEN_UNKNOWN:
+    case TOKEN_UNUSED:
         return 0;
     case TOKEN_BYTE:
         if (cap >= 1) /* the vocabulary was checked: "<0xHH>" */

@@ -22,10 +22,13 @@
 #include "engine/base/status.h"
 #include "engine/gguf/gguf.h"
 
-/* Keys of this project: special tokens that a folder spells for its chat template, where
- * its vocabulary does not have them. */
+/* Keys of this project: special tokens that a folder spells for its chat template,
+ * where its vocabulary does not have them. */
 #define TOKENIZER_KEY_CHAT_BOS "slmbench.chat.bos_token"
 #define TOKENIZER_KEY_CHAT_EOS "slmbench.chat.eos_token"
+
+/* All ids that end a text, where they are more than the keys of GGUF have room for. */
+#define TOKENIZER_KEY_ENDS "slmbench.tokenizer.end_ids"
 
 struct tokenizer;
 
@@ -46,6 +49,10 @@ bool tokenizer_is_end(const struct tokenizer *t, int32_t id);
 
 /* Whether a token is no part of texts: a control or "user defined" token. */
 bool tokenizer_is_special(const struct tokenizer *t, int32_t id);
+
+/* Names of markers that the file types as text, and that are control tokens here:
+ * "<|im_start|>, <|im_end|>", fit to be printed; "": none. */
+const char *tokenizer_note(const struct tokenizer *t);
 
 /* Ids of text[len]; *ids is malloc'ed, the caller frees it. with_bos puts BOS
  * first (if the vocabulary has one); with parse_special control tokens spelled in the
@@ -74,12 +81,15 @@ enum status tokenizer_encode_marked(const struct tokenizer *t, const char *text,
                                     int32_t **ids, size_t *n_ids, struct err *err);
 
 /* Write the bytes of a token to buf[cap] and return their number (if it exceeds cap,
- * nothing is written). Control and unknown tokens have 0 bytes. A byte token has one
- * byte, and a byte-level token may end anywhere, so output may stop inside a UTF-8
- * character: see utf8_stream_*. SentencePiece BPE puts a blank before a text, so the
- * pieces of a whole text begin with a blank that the text does not have: a caller that
- * prints a text from its beginning drops it (tokenizer_adds_space()). */
+ * nothing is written). Control, unknown and unused tokens have 0 bytes. A byte token
+ * has one byte, and a byte-level token may end anywhere, so output may stop inside a
+ * UTF-8 character: see utf8_stream_*. SentencePiece BPE puts a blank before a text, so
+ * the pieces of a whole text begin with a blank that the text does not have: a caller
+ * that prints a text from its beginning drops it (tokenizer_adds_space()). */
 size_t tokenizer_piece(const struct tokenizer *t, int32_t id, char *buf, size_t cap);
+
+/* Whether a token is padding of the embedding: no text, and no text becomes it. */
+bool tokenizer_is_unused(const struct tokenizer *t, int32_t id);
 
 /* The spelling of a token in the vocabulary ("\u2581the", "<0x0A>"), for listings; not
  * zero-terminated, owned by the tokenizer. 0 <= id < tokenizer_n_vocab(). */

@@ -95,8 +95,7 @@ static enum status no_memory(const struct tokenizer *t, struct err *err)
 
 static bool is_plain(const struct tokenizer *t, int32_t id)
 {
-    return t->type[id] == TOKEN_NORMAL || t->type[id] == TOKEN_UNUSED ||
-           t->type[id] == TOKEN_UNDEFINED;
+    return t->type[id] == TOKEN_NORMAL || t->type[id] == TOKEN_UNDEFINED;
 }
 
 /* The bytes of each token. Tokens of other kinds are spelled as they are; so are plain
@@ -194,7 +193,8 @@ static enum status load_merge(const struct tokenizer *t, const struct strtab *na
         (st = find_part(&m->right, names, g, i, gap + 1, n_right, err)) ||
         (st = find_part(&m->whole, names, g, i, whole, s.len - 1, err)))
         return st;
-    if (t->type[m->whole] == TOKEN_CONTROL || t->type[m->whole] == TOKEN_UNKNOWN)
+    if (t->type[m->whole] == TOKEN_CONTROL || t->type[m->whole] == TOKEN_UNKNOWN ||
+        t->type[m->whole] == TOKEN_UNUSED)
         m->whole = -1;
     return ST_OK;
 }

@@ -15,9 +15,9 @@ enum token_type {
     TOKEN_NORMAL = 1,
     TOKEN_UNKNOWN = 2,
     TOKEN_CONTROL = 3,
-    TOKEN_USER = 4, /* recognised in any text before the algorithm runs */
-    TOKEN_UNUSED = 5,
-    TOKEN_BYTE = 6, /* "<0x00>" to "<0xFF>" */
+    TOKEN_USER = 4,   /* recognised in any text before the algorithm runs */
+    TOKEN_UNUSED = 5, /* no text, and no text becomes it: padding of the embedding */
+    TOKEN_BYTE = 6,   /* "<0x00>" to "<0xFF>" */
 };
 
 /* Keys of this project for settings of a tokenizer.json that GGUF has no keys for. */
@@ -31,7 +31,6 @@ enum token_type {
 #define TOKENIZER_KEY_STRIPS \
     "slmbench.tokenizer.strips" /* of each token: it removes the blanks after it */
 
-#define MAX_ENDS          16
 #define MAX_SPECIAL_BYTES 1024 /* of a token that is looked for in texts */
 
 struct tokenizer {
@@ -47,8 +46,7 @@ struct tokenizer {
     int32_t bos, eos, unknown; /* -1: none */
     bool adds_bos, adds_space;
     bool space_first, space_once; /* see the keys */
-    int32_t end[MAX_ENDS];
-    int n_ends;
+    bool *ends;                   /* [n_vocab]: it ends a text */
 
     /* Tokens recognised by their spelling, in the order of their bytes: those that
      * begin with byte b are special[special_at[b]] .. [special_at[b + 1]]. */
@@ -56,6 +54,7 @@ struct tokenizer {
     size_t special_at[257];
     bool *strips;    /* [n_vocab]: special tokens that remove the blanks after them from
                         the text; NULL: none */
+    char note[256];  /* tokenizer_note() */
     struct bpe *bpe; /* of tokenizer_bpe.c */
     struct strtab merges; /* tokenizer_spm.c: of a token and the bytes of its left part
                              -> rank; empty where scores decide */
@@ -98,6 +97,14 @@ extern const struct tokenizer_algo tokenizer_spm, tokenizer_bpe;
  * tokenizer_close() releases t. */
 enum status tokenizer_load_vocab(struct tokenizer *t, const struct gguf *g,
                                  struct err *err);
+
+/* tokenizer_markers.c: whether the token of that text ends turns of chats. */
+bool tokenizer_ends_turns(const char *text, size_t len);
+
+/* Type markers of chats as control tokens where the file has them as text; t->note
+ * names them. Time: linear in the vocabulary and the template. */
+enum status tokenizer_type_markers(struct tokenizer *t, const struct gguf *g,
+                                   struct err *err);
 
 /* Append the byte tokens of text[len], which has no other token. */
 enum status tokenizer_emit_bytes(const struct tokenizer *t, const char *text,

@@ -266,7 +266,8 @@ static enum status index_texts(struct tokenizer *t, struct err *err)
         const char *text = token_text(t, id, &len);
 
         if (len && t->type[id] != TOKEN_CONTROL && t->type[id] != TOKEN_UNKNOWN &&
-            t->type[id] != TOKEN_BYTE && !is_cut_out(t, id, text, len))
+            t->type[id] != TOKEN_BYTE && t->type[id] != TOKEN_UNUSED &&
+            !is_cut_out(t, id, text, len))
             strtab_put(&t->ids, text, (uint32_t)len, (uint32_t)id);
     }
     return st;

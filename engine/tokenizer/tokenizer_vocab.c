@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,6 +88,16 @@ static int byte_value(const char *text, size_t len)
     return high && low ? (int)((high - digits) * 16 + (low - digits)) : -1;
 }
 
+/* Whether token id is the padding that writers of GGUF files make up: "[PAD" and its
+ * own number; some type it as text. */
+static bool is_padding(const char *text, size_t len, int32_t id)
+{
+    char name[32];
+
+    return len == (size_t)snprintf(name, sizeof name, "[PAD%" PRId32 "]", id) &&
+           !memcmp(text, name, len);
+}
+
 static enum status load_types(struct tokenizer *t, const struct gguf *g,
                               struct err *err)
 {
@@ -119,6 +130,8 @@ static enum status load_types(struct tokenizer *t, const struct gguf *g,
                 "%s: token %" PRId32 " is typed as a byte but reads '%s', not <0xHH>",
                 gguf_path(g), id, utf8_printable(name, sizeof name, text, len));
         }
+        if (is_padding(text, len, id))
+            type = TOKEN_UNUSED;
         t->type[id] = (unsigned char)type;
         if (type == TOKEN_BYTE)
             t->byte_id[byte] = id;
@@ -183,27 +196,40 @@ static enum status load_id(int32_t *out, const struct tokenizer *t,
 
 static void add_end(struct tokenizer *t, int32_t id)
 {
-    if (id >= 0 && !tokenizer_is_end(t, id) && t->n_ends < MAX_ENDS)
-        t->end[t->n_ends++] = id;
+    if (id >= 0)
+        t->ends[id] = true;
+}
+
+static enum status load_end_list(struct tokenizer *t, const struct gguf *g,
+                                 struct err *err)
+{
+    const struct gguf_kv *kv = gguf_kv_find(g, TOKENIZER_KEY_ENDS);
+    uint64_t id;
+
+    if (kv && kv->type != GGUF_ARRAY)
+        return err_set(err, ST_INPUT, "%s: %s is not a list", gguf_path(g),
+                       TOKENIZER_KEY_ENDS);
+    for (uint64_t i = 0; kv && i < kv->n; i++) {
+        if (!gguf_elem_u64(kv, i, &id) || id >= (uint64_t)t->n_vocab)
+            return err_set(err, ST_INPUT,
+                           "%s: entry %" PRIu64 " of %s is not one of the %" PRId32
+                           " token ids",
+                           gguf_path(g), i, TOKENIZER_KEY_ENDS, t->n_vocab);
+        t->ends[id] = true;
+    }
+    return ST_OK;
 }
 
 /* Tokens that end a turn of chat models; files often name only one of them. */
 static void find_ends(struct tokenizer *t)
 {
-    static const char *const texts[] = {
-        "<|eot_id|>",    "<|eom_id|>",    "<|im_end|>",     "<|end|>",
-        "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>"};
-
     for (int32_t id = 0; id < t->n_vocab; id++) {
         size_t len;
         const char *text = token_text(t, id, &len);
 
-        if (t->type[id] != TOKEN_CONTROL && t->type[id] != TOKEN_USER)
-            continue;
-        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-            if (len == strlen(texts[i]) && !memcmp(text, texts[i], len))
-                add_end(t, id);
-        }
+        if ((t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_USER) &&
+            tokenizer_ends_turns(text, len))
+            add_end(t, id);
     }
 }
 
@@ -221,6 +247,11 @@ static enum status load_ids(struct tokenizer *t, const struct gguf *g, struct er
                       a->default_unknown, err)) ||
         (st = load_id(&eot, t, g, "tokenizer.ggml.eot_token_id", -1, err)) ||
         (st = load_id(&eom, t, g, "tokenizer.ggml.eom_token_id", -1, err)))
+        return st;
+    t->ends = calloc((size_t)t->n_vocab, sizeof *t->ends);
+    if (!t->ends)
+        return no_memory(t->n_vocab, err);
+    if ((st = load_end_list(t, g, err)))
         return st;
     add_end(t, t->eos);
     add_end(t, eot);
@@ -341,8 +372,9 @@ enum status tokenizer_load_vocab(struct tokenizer *t, const struct gguf *g,
     enum status st;
 
     if ((st = load_texts(t, g, err)) || (st = load_types(t, g, err)) ||
-        (st = load_scores(t, g, err)) || (st = load_ids(t, g, err)) ||
-        (st = index_special(t, err)) || (st = t->algo->load(t, g, err)))
+        (st = tokenizer_type_markers(t, g, err)) || (st = load_scores(t, g, err)) ||
+        (st = load_ids(t, g, err)) || (st = index_special(t, err)) ||
+        (st = t->algo->load(t, g, err)))
         return st;
     return ST_OK;
 }

@@ -30,7 +30,7 @@ static void read_token(struct token_text *t, const struct tokenizer *tok, int32_
     t->len = tokenizer_piece(tok, id, t->bytes, sizeof t->bytes);
     if (t->len > sizeof t->bytes)
         t->len = 0;
-    if (!t->len) { /* a control token is spelled */
+    if (!t->len && !tokenizer_is_unused(tok, id)) { /* a control token is spelled */
         size_t n = 0;
         const char *text = tokenizer_text(tok, id, &n);
 
@@ -125,7 +125,10 @@ static void add_to_completion(struct reply_logprobs *l,
         if (i)
             textbuf_puts(&l->tops, ",");
         read_token(&t, tok, piece->top[i].token);
-        put_name(&l->tops, &t);
+        if (t.len)
+            put_name(&l->tops, &t);
+        else /* padding: two of them are two keys */
+            textbuf_printf(&l->tops, "\"token:%d\"", (int)piece->top[i].token);
         textbuf_puts(&l->tops, ":");
         textbuf_put_number(&l->tops, (double)piece->top[i].logprob);
     }

@@ -22,6 +22,11 @@ static enum status look_into(struct textmodel *t, const struct gguf *g,
         st = err_set(err, ST_INPUT,
                      "%s: the tokenizer has %d tokens, and the model knows %d of them",
                      gguf_path(g), (int)tokenizer_n_vocab(t->tok), t->planned.n_vocab);
+    if (!st && *tokenizer_note(t->tok))
+        fprintf(stderr,
+                "bench: %s types %s as text; they are markers here, as its chat "
+                "template or their names show\n",
+                gguf_path(g), tokenizer_note(t->tok));
     if (!st)
         chat_template_open(&t->chat, g, t->tok, chat_template, &t->why_no_chat);
     return st;
