@@ -50,9 +50,11 @@ int chart_add_series(struct chart *c, const struct report_rows *p, const struct 
     report_setting_label(p, r, label, sizeof label);
     snprintf(legend, sizeof c->legend[0], "%s", label);
     if (strcmp(name, label) != 0) { /* it begins with the model */
-        report_model_name(r, label, sizeof label);
-        text_shorten(model, sizeof model, label, MODEL_CHARACTERS);
-        report_setting_label(p, r, label, sizeof label);
+        char whole[REPORT_NAME_MAX];
+        const size_t n = strlen(name) - strlen(label) - 1;
+
+        snprintf(whole, sizeof whole, "%.*s", (int)n, name);
+        text_shorten(model, sizeof model, whole, MODEL_CHARACTERS);
         legend[0] = '\0';
         text_append(legend, sizeof c->legend[0], "%s %s", model, label);
     }
