@@ -172,6 +172,7 @@ struct hf_pretok {
     bool cuts_at_blanks; /* no token has a blank after its first character */
     char *patterns[PRE_MAX_PATTERNS]; /* malloc'ed, spelled by pre_tokenizer_spell() */
     size_t n_patterns;
+    json_t *steps; /* of the normaliser that is run; NULL: none */
 };
 
 /* Read the members normalizer, pre_tokenizer and decoder. Call hf_pretok_free() in any
@@ -197,7 +198,7 @@ enum status hf_tokenizer_parse(struct gguf_kvs *k, const char *text, size_t len,
 struct hf_token {
     const char *text; /* in the JSON; NULL: an id without a token */
     uint32_t type;    /* enum token_type */
-    bool strips;      /* removes the blanks after it */
+    uint8_t flags;    /* enum token_flag */
 };
 
 struct hf_vocab {
@@ -205,7 +206,7 @@ struct hf_vocab {
     const json_t *model;
     struct hf_pretok pre;
     struct hf_token *tokens; /* [n] */
-    size_t n, cap, n_strips;
+    size_t n, cap, n_flagged;
     int64_t max_tokens; /* what the size of the file allows */
     int64_t unknown;    /* -1: none */
 };

@@ -4,8 +4,8 @@
  *
  * Two kinds are supported: bytes in GPT-2's alphabet, cut by regular expressions, and
  * blanks that become U+2581, with or without one before the text. Other steps are
- * refused by name. NFC is ignored, as in every engine that reads GGUF files: texts are
- * nearly always NFC.
+ * refused by name. The normalizer's steps but those that put U+2581 for blanks are run
+ * by the tokenizer (tokenizer_norm.h).
  */
 #include "engine/hf/hf_impl.h"
 
@@ -172,16 +172,20 @@ static enum status normalize(struct reading *r, const json_t *step)
 {
     const char *type = type_of(step);
 
-    if (!strcmp(type, "NFC"))
-        return ST_OK;
-    if (!strcmp(type, "Prepend") && is(json_member(step, "prepend"), blank)) {
+    if (!r->p->byte_level && !strcmp(type, "Prepend") &&
+        is(json_member(step, "prepend"), blank)) {
         r->p->add_space = true;
         return ST_OK;
     }
-    if (!strcmp(type, "Replace") && is(json_member(step, "content"), blank) &&
+    if (!r->p->byte_level && !strcmp(type, "Replace") &&
+        is(json_member(step, "content"), blank) &&
         is(json_member(json_member(step, "pattern"), "String"), " "))
         return ST_OK;
-    return unknown(r, "normalizer", type);
+    if (!r->p->steps)
+        r->p->steps = json_array();
+    return json_array_append(r->p->steps, (json_t *)step)
+               ? err_set(r->err, ST_NO_MEMORY, "no memory for a normaliser")
+               : ST_OK;
 }
 
 static enum status find_byte_level(struct reading *r, const json_t *step)
@@ -200,8 +204,6 @@ enum status hf_pretok_read(struct hf_pretok *p, const struct jsonfile *f,
     *p = (struct hf_pretok){.n_patterns = 0};
     each(&r, pre, "pretokenizers", find_byte_level);
     st = each(&r, json_member(f->root, "normalizer"), "normalizers", normalize);
-    if (!st && p->byte_level && p->add_space)
-        st = unknown(&r, "normalizer", "Prepend before ByteLevel");
     return st ? st
               : each(&r, pre, "pretokenizers",
                      p->byte_level ? byte_level_step : blank_step);
@@ -212,4 +214,6 @@ void hf_pretok_free(struct hf_pretok *p)
     for (size_t i = 0; i < p->n_patterns; i++)
         free(p->patterns[i]);
     p->n_patterns = 0;
+    json_decref(p->steps);
+    p->steps = NULL;
 }

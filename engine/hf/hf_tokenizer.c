@@ -81,6 +81,23 @@ static enum status read_vocab(struct hf_vocab *v, struct err *err)
     return ST_OK;
 }
 
+/* Blanks are text, even where a newline is a token of no other vocabulary. */
+static bool is_blank(const char *text)
+{
+    return !text[strspn(text, " \t\n\r")];
+}
+
+static uint8_t flags_of(const json_t *added)
+{
+    unsigned flags = 0;
+
+    flags |= json_is_true(json_member(added, "rstrip")) ? TOKEN_RSTRIP : 0;
+    flags |= json_is_true(json_member(added, "lstrip")) ? TOKEN_LSTRIP : 0;
+    flags |= json_is_true(json_member(added, "single_word")) ? TOKEN_WORD : 0;
+    flags |= json_is_true(json_member(added, "normalized")) ? TOKEN_NORMALIZED : 0;
+    return (uint8_t)flags;
+}
+
 static enum status read_added(struct hf_vocab *v, struct err *err)
 {
     json_t *one;
@@ -91,26 +108,17 @@ static enum status read_added(struct hf_vocab *v, struct err *err)
         const char *text = json_text(json_member(one, "content"));
         const json_t *id = json_member(one, "id");
         const bool special = json_is_true(json_member(one, "special"));
-        char shown[48];
         enum status st;
 
         if (!text || !json_is_integer(id))
             return err_set(err, ST_INPUT, "%s: entry %zu of added_tokens lacks %s",
                            v->file.path, i, text ? "its id" : "its content");
-        if (json_is_true(json_member(one, "single_word")) ||
-            (json_is_true(json_member(one, "lstrip")) && strcmp(text, "<mask>")))
-            return err_set(err, ST_UNSUPPORTED,
-                           "%s: the added token '%s' looks at what is in front of it "
-                           "(lstrip or single_word), which is not supported",
-                           v->file.path,
-                           utf8_printable(shown, sizeof shown, text, strlen(text)));
         st = name_token(v, text, json_integer_value(id),
-                        special ? TOKEN_CONTROL : TOKEN_USER, err);
+                        special && !is_blank(text) ? TOKEN_CONTROL : TOKEN_USER, err);
         if (st)
             return st;
-        v->tokens[json_integer_value(id)].strips =
-            json_is_true(json_member(one, "rstrip"));
-        v->n_strips += v->tokens[json_integer_value(id)].strips;
+        v->tokens[json_integer_value(id)].flags = flags_of(one);
+        v->n_flagged += flags_of(one) != 0;
     }
     return ST_OK;
 }
@@ -179,10 +187,10 @@ static void put_tokens(struct gguf_kvs *k, const struct hf_vocab *v)
     gguf_kv_array(k, "tokenizer.ggml.token_type", GGUF_I32, v->n);
     for (size_t i = 0; i < v->n; i++)
         gguf_put_u32(&k->bytes, v->tokens[i].type);
-    if (v->n_strips) {
-        gguf_kv_array(k, TOKENIZER_KEY_STRIPS, GGUF_BOOL, v->n);
+    if (v->n_flagged) {
+        gguf_kv_array(k, TOKENIZER_KEY_FLAGS, GGUF_U8, v->n);
         for (size_t i = 0; i < v->n; i++)
-            gguf_put(&k->bytes, &(uint8_t){v->tokens[i].strips}, 1);
+            gguf_put(&k->bytes, &v->tokens[i].flags, 1);
     }
 }
 
@@ -206,6 +214,27 @@ static bool spell_merge(const json_t *merge, char *out, size_t cap)
     const char *gap = n > 2 && n < (int)cap ? strchr(out + 1, ' ') : NULL;
 
     return gap && gap[1] && !strchr(gap + 1, ' ');
+}
+
+/* Merges that no text reaches: the first line of a list that was a file, and pairs with
+ * a blank in them, which is another character in all texts. */
+static bool is_no_merge(const json_t *merge)
+{
+    const char *both = json_text(merge);
+    const char *left = json_text(json_array_get(merge, 0));
+    const char *right = json_text(json_array_get(merge, 1));
+
+    return (both && !strncmp(both, "#version", 8)) ||
+           (left && right && (strchr(left, ' ') || strchr(right, ' ')));
+}
+
+static size_t count_merges(const json_t *merges)
+{
+    size_t n = 0, i;
+    json_t *one;
+
+    json_array_foreach(merges, i, one) n += !is_no_merge(one);
+    return n;
 }
 
 /* Scores for engines that do not read merges: earlier ones are higher. */
@@ -269,11 +298,13 @@ static enum status put_merges(struct gguf_kvs *k, const struct hf_vocab *v,
     for (size_t t = 0; t < v->n && !st; t++)
         score[t] = WORST;
     gguf_kv_array(k, v->pre.byte_level ? "tokenizer.ggml.merges" : TOKENIZER_KEY_MERGES,
-                  GGUF_STRING, json_array_size(merges));
+                  GGUF_STRING, count_merges(merges));
     json_array_foreach(merges, i, one)
     {
         if (st)
             break;
+        if (is_no_merge(one))
+            continue;
         if (!spell_merge(one, spelt, sizeof spelt)) {
             st = err_set(err, ST_INPUT,
                          "%s: merge %zu is not two tokens without blanks in them",
@@ -366,6 +397,23 @@ static void put_kind(struct gguf_kvs *k, const struct hf_vocab *v)
         gguf_kv_bool(k, TOKENIZER_KEY_SPACE_ONCE, true);
 }
 
+static enum status put_normalizer(struct gguf_kvs *k, const struct hf_vocab *v,
+                                  struct err *err)
+{
+    json_t *all = v->pre.steps ? json_pack("{s:s, s:O}", "type", "Sequence",
+                                           "normalizers", v->pre.steps)
+                               : NULL;
+    char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
+
+    json_decref(all);
+    if (v->pre.steps && !text)
+        return err_set(err, ST_NO_MEMORY, "no memory for a normaliser");
+    if (text)
+        gguf_kv_str(k, TOKENIZER_KEY_NORMALIZER, text);
+    free(text);
+    return ST_OK;
+}
+
 static enum status put_all(struct gguf_kvs *k, struct hf_vocab *v, const char *dir,
                            int64_t n_vocab, struct err *err)
 {
@@ -380,6 +428,8 @@ static enum status put_all(struct gguf_kvs *k, struct hf_vocab *v, const char *d
     if ((st = fill_holes(v, n_vocab, err)))
         return st;
     put_kind(k, v);
+    if ((st = put_normalizer(k, v, err)))
+        return st;
     put_tokens(k, v);
     st = put_merges(k, v, err);
     return st ? st : hf_special_put(k, v, dir, err);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/unicode.h"
 #include "engine/base/utf8.h"
 #include "engine/tokenizer/tokenizer_pre.h"
 
@@ -80,7 +81,8 @@ void tokenizer_close(struct tokenizer *t)
     free(t->type);
     free(t->score);
     free(t->special);
-    free(t->strips);
+    free(t->flags);
+    normalizer_close(t->norm);
     free(t->ends);
     free(t);
 }
@@ -162,7 +164,9 @@ enum status tokenizer_emit_bytes(const struct tokenizer *t, const char *text,
  * file marks as text ("user defined"); or inside of markers, of which `at` is next. */
 struct search {
     bool parse_special;
+    bool normalized; /* for tokens that are looked for after normalising, not before */
     const struct tokenizer_markers *markers; /* NULL: none */
+    const struct tokenizer_markers *guard;   /* whose guard holds; NULL: none */
     size_t at;
 };
 
@@ -226,12 +230,15 @@ static int32_t special_at(const struct tokenizer *t, const char *text, size_t i,
 
         for (; lo < hi; lo++) {
             const int32_t id = t->special[lo];
+            const bool normalized =
+                t->has_normalized && t->flags[id] & TOKEN_NORMALIZED;
             const char *token = token_text(t, id, &size);
 
             if (size > n)
                 break;
-            if (taken || (!parse && t->type[id] != TOKEN_USER) ||
-                (!parse && s->markers && is_guarded(t, s->markers, id, token, size)))
+            if (taken || normalized != s->normalized ||
+                (!parse && t->type[id] != TOKEN_USER) ||
+                (!parse && s->guard && is_guarded(t, s->guard, id, token, size)))
                 continue;
             found = id;
             *token_len = n;
@@ -247,43 +254,125 @@ static int32_t special_at(const struct tokenizer *t, const char *text, size_t i,
     return found;
 }
 
-/* Number of ASCII blanks at the beginning of text[len]. */
-static size_t blanks(const char *text, size_t len)
+/* Bytes of the blanks that text[len] begins with. */
+static size_t blanks_after(const char *text, size_t len)
 {
-    size_t n = 0;
+    size_t at = 0, n = 0;
 
-    while (n < len && (text[n] == ' ' || (text[n] >= '\t' && text[n] <= '\r')))
-        n++;
-    return n;
+    while (at < len && unicode_is_blank(unicode_at(text + at, len - at, &n)) && n)
+        at += n;
+    return at;
 }
 
-static enum status encode_all(const struct tokenizer *t, const char *text, size_t len,
-                              struct search *search, struct id_list *ids,
-                              struct err *err)
+/* The character that text[len], len >= 1, ends with; 0 where it is malformed. */
+static uint32_t last_character(const char *text, size_t len, size_t *n)
 {
-    size_t begin = 0; /* of the plain text not yet encoded */
+    for (size_t back = 1; back <= 4 && back <= len; back++) {
+        const uint32_t c = unicode_at(text + len - back, back, n);
+
+        if (*n == back)
+            return c;
+    }
+    *n = 0;
+    return 0;
+}
+
+/* Where the blanks that text[len] ends with begin. */
+static size_t blanks_before(const char *text, size_t len)
+{
+    size_t n;
+
+    while (len && unicode_is_blank(last_character(text, len, &n)) && n)
+        len -= n;
+    return len;
+}
+
+/* Whether no letter or digit touches text[i .. i + n). */
+static bool stands_alone(const char *text, size_t len, size_t i, size_t n)
+{
+    size_t bytes;
+
+    return !(i && unicode_is_word(last_character(text, i, &bytes))) &&
+           !(i + n < len &&
+             unicode_is_word(unicode_at(text + i + n, len - i - n, &bytes)));
+}
+
+static enum status encode_from(const struct tokenizer *t, const char *text, size_t len,
+                               size_t from, bool first, struct search *search,
+                               struct id_list *ids, struct err *err);
+
+/* A text between special tokens: normalised, and searched for those that are looked
+ * for only then. */
+static enum status encode_plain(const struct tokenizer *t, const char *text, size_t len,
+                                bool first, const struct search *search,
+                                struct id_list *ids, struct err *err)
+{
+    struct search again = {.parse_special = search->parse_special,
+                           .normalized = true,
+                           .guard = search->guard};
+    char *made;
+    size_t n;
+    enum status st;
+
+    if (!t->norm || search->normalized)
+        return t->algo->encode(t, text, len, first, ids, err);
+    st = normalizer_apply(t->norm, text, len, &made, &n, err);
+    if (st)
+        return st;
+    if (t->has_normalized)
+        st = encode_from(t, made, n, 0, first, &again, ids, err);
+    else if (n)
+        st = t->algo->encode(t, made, n, first, ids, err);
+    free(made);
+    return st;
+}
+
+/* text[len], of which the first bytes have been encoded. */
+static enum status encode_from(const struct tokenizer *t, const char *text, size_t len,
+                               size_t from, bool first, struct search *search,
+                               struct id_list *ids, struct err *err)
+{
+    size_t begin = from; /* of the plain text not yet encoded */
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < len && !st;) {
-        size_t n = 0;
+    for (size_t i = from; i < len && !st;) {
+        size_t n = 0, end = i;
         const int32_t id = special_at(t, text, i, len, search, &n);
+        const unsigned flags = id >= 0 && t->flags ? t->flags[id] : 0;
 
         if (id < 0) {
             i++;
             continue;
         }
-        if (i > begin)
-            st = t->algo->encode(t, text + begin, i - begin, begin == 0, ids, err);
+        i += n;
+        if (flags & TOKEN_WORD && !stands_alone(text, len, end, n))
+            continue;
+        if (flags & TOKEN_LSTRIP)
+            end = begin + blanks_before(text + begin, end - begin);
+        if (end > begin)
+            st = encode_plain(t, text + begin, end - begin, first && begin == 0, search,
+                              ids, err);
         if (!st)
             st = id_list_add(ids, id, err);
-        i += n;
-        if (t->strips && t->strips[id])
-            i += blanks(text + i, len - i);
+        if (flags & TOKEN_RSTRIP)
+            i += blanks_after(text + i, len - i);
         begin = i;
     }
     if (!st && len > begin)
-        st = t->algo->encode(t, text + begin, len - begin, begin == 0, ids, err);
+        st = encode_plain(t, text + begin, len - begin, first && begin == 0, search,
+                          ids, err);
     return st;
+}
+
+/* Bytes of the BOS that a text spells at its beginning: it gets one, not two. */
+static size_t spelled_bos(const struct tokenizer *t, const char *text, size_t len)
+{
+    size_t n;
+    const char *bos = token_text(t, t->bos, &n);
+
+    return t->type[t->bos] == TOKEN_CONTROL && n && n <= len && !memcmp(text, bos, n)
+               ? n
+               : 0;
 }
 
 static enum status encode(const struct tokenizer *t, const char *text, size_t len,
@@ -291,6 +380,7 @@ static enum status encode(const struct tokenizer *t, const char *text, size_t le
                           size_t *n_ids, struct err *err)
 {
     struct id_list list = {0};
+    size_t from = 0;
     enum status st = ST_OK;
 
     if (len > MAX_TEXT)
@@ -305,10 +395,12 @@ static enum status encode(const struct tokenizer *t, const char *text, size_t le
     if (!list.v)
         return err_set(err, ST_NO_MEMORY, "cannot allocate a list of %zu tokens",
                        list.cap);
-    if (with_bos && t->bos >= 0)
+    if (with_bos && t->bos >= 0) {
+        from = spelled_bos(t, text, len);
         st = id_list_add(&list, t->bos, err);
+    }
     if (!st)
-        st = encode_all(t, text, len, search, &list, err);
+        st = encode_from(t, text, len, from, true, search, &list, err);
     if (st) {
         free(list.v);
         return st;
@@ -332,7 +424,7 @@ enum status tokenizer_encode_marked(const struct tokenizer *t, const char *text,
                                     const struct tokenizer_markers *markers,
                                     int32_t **ids, size_t *n_ids, struct err *err)
 {
-    struct search search = {.markers = markers};
+    struct search search = {.markers = markers, .guard = markers};
 
     return encode(t, text, len, with_bos, &search, ids, n_ids, err);
 }

@@ -55,10 +55,11 @@ bool tokenizer_is_special(const struct tokenizer *t, int32_t id);
 const char *tokenizer_note(const struct tokenizer *t);
 
 /* Ids of text[len]; *ids is malloc'ed, the caller frees it. with_bos puts BOS
- * first (if the vocabulary has one); with parse_special control tokens spelled in the
- * text become their ids instead of plain text. Any bytes are valid input, also
- * malformed UTF-8. Errors: ST_USAGE (more than 512 MiB at once), ST_INPUT (a byte the
- * vocabulary has no token for), ST_NO_MEMORY. */
+ * first (if the vocabulary has one, and once if the text begins with its spelling);
+ * with parse_special control tokens spelled in the text become their ids instead of
+ * plain text. Any bytes are valid input, also malformed UTF-8. Errors: ST_USAGE (more
+ * than 512 MiB at once), ST_INPUT (a byte the vocabulary has no token for),
+ * ST_NO_MEMORY. */
 enum status tokenizer_encode(const struct tokenizer *t, const char *text, size_t len,
                              bool with_bos, bool parse_special, int32_t **ids,
                              size_t *n_ids, struct err *err);

@@ -128,27 +128,21 @@ static enum status load_bytes(struct tokenizer *t, struct err *err)
     return ST_OK;
 }
 
-/* Every token's text -> its id, whatever its type. */
+/* Every token's text -> its id. Of equal ones the last counts, and one that is text
+ * before one that is not. */
 static enum status index_names(struct strtab *names, const struct tokenizer *t,
-                               const struct gguf *g, struct err *err)
+                               struct err *err)
 {
     const enum status st = strtab_init(names, (size_t)t->n_vocab, err);
 
-    for (int32_t id = 0; !st && id < t->n_vocab; id++) {
-        char shown[48];
-        size_t len;
-        const char *text = token_text(t, id, &len);
-        const uint32_t other =
-            len ? strtab_put(names, text, (uint32_t)len, (uint32_t)id) : STRTAB_NONE;
+    for (int plain = 1; plain >= 0; plain--)
+        for (int32_t id = t->n_vocab - 1; !st && id >= 0; id--) {
+            size_t len;
+            const char *text = token_text(t, id, &len);
 
-        if (other != STRTAB_NONE)
-            return err_set(
-                err, ST_INPUT,
-                "%s: the tokens %" PRIu32 " and %" PRId32
-                " are both '%s'; a byte-level vocabulary must not repeat one",
-                gguf_path(g), other, id,
-                utf8_printable(shown, sizeof shown, text, len));
-    }
+            if (len && is_plain(t, id) == plain)
+                strtab_put(names, text, (uint32_t)len, (uint32_t)id);
+        }
     return st;
 }
 
@@ -217,7 +211,7 @@ static enum status load_merges(struct tokenizer *t, const struct gguf *g,
     t->bpe->merges = malloc((kv->n + 1) * sizeof *t->bpe->merges);
     if (!t->bpe->merges)
         return no_memory(t, err);
-    st = index_names(&names, t, g, err);
+    st = index_names(&names, t, err);
     if (!st)
         st = strtab_init(&t->bpe->ranks, kv->n, err);
     for (uint64_t i = 0; i < kv->n && !st; i++) {

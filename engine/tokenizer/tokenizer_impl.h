@@ -7,6 +7,7 @@
 #define SLM_ENGINE_TOKENIZER_TOKENIZER_IMPL_H
 
 #include "engine/base/strtab.h"
+#include "engine/tokenizer/tokenizer_norm.h"
 #include "engine/tokenizer/tokenizer.h"
 
 /* tokenizer.ggml.token_type */
@@ -29,7 +30,19 @@ enum token_type {
 #define TOKENIZER_KEY_SPACE_ONCE \
     "slmbench.tokenizer.space_once" /* not before a text that begins with a blank */
 #define TOKENIZER_KEY_STRIPS \
-    "slmbench.tokenizer.strips" /* of each token: it removes the blanks after it */
+    "slmbench.tokenizer.strips" /* of older files: TOKEN_RSTRIP of each token */
+#define TOKENIZER_KEY_FLAGS \
+    "slmbench.tokenizer.token_flags" /* of each token, enum token_flag */
+#define TOKENIZER_KEY_NORMALIZER \
+    "slmbench.tokenizer.normalizer" /* JSON, see tokenizer_norm.h */
+
+/* How a token is found in a text by its spelling. */
+enum token_flag {
+    TOKEN_RSTRIP = 1,     /* it takes the blanks after it */
+    TOKEN_LSTRIP = 2,     /* those before it */
+    TOKEN_WORD = 4,       /* only where no letter or digit touches it */
+    TOKEN_NORMALIZED = 8, /* in the text as the normaliser makes it */
+};
 
 #define MAX_SPECIAL_BYTES 1024 /* of a token that is looked for in texts */
 
@@ -52,10 +65,11 @@ struct tokenizer {
      * begin with byte b are special[special_at[b]] .. [special_at[b + 1]]. */
     int32_t *special;
     size_t special_at[257];
-    bool *strips;    /* [n_vocab]: special tokens that remove the blanks after them from
-                        the text; NULL: none */
-    char note[256];  /* tokenizer_note() */
-    struct bpe *bpe; /* of tokenizer_bpe.c */
+    unsigned char *flags; /* [n_vocab] enum token_flag; NULL: none */
+    bool has_normalized;  /* a token has TOKEN_NORMALIZED, and there is a normaliser */
+    struct normalizer *norm; /* NULL: texts stay as they are */
+    char note[256];          /* tokenizer_note() */
+    struct bpe *bpe;         /* of tokenizer_bpe.c */
     struct strtab merges; /* tokenizer_spm.c: of a token and the bytes of its left part
                              -> rank; empty where scores decide */
     uint32_t (*merge_keys)[2]; /* the keys of merges */

@@ -4,7 +4,9 @@
  *
  * The patterns are those of the named models' published tokenizer.json, written
  * without \s, because PCRE2 counts U+180E as blank and Unicode does not.
- * \p{...} follows the Unicode version of the PCRE2 library.
+ * \p{...} is that of Unicode 16, whatever the version of the PCRE2 library: it matches
+ * against a text in which newer characters have older ones of their category in their
+ * place.
  */
 #include "engine/tokenizer/tokenizer_pre.h"
 
@@ -17,6 +19,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/base/unicode.h"
 #include "engine/base/utf8.h"
 
 #define MAX_PATTERNS PRE_MAX_PATTERNS
@@ -389,6 +392,7 @@ struct cut {
     pre_piece_fn *fn;
     void *arg;
     struct err *err;
+    const char *shown, *text;      /* what is matched, and what it stands for */
     uint64_t begin_ns, allowed_ns; /* of patterns of a file */
     unsigned n_steps;
 };
@@ -475,7 +479,7 @@ static enum status cut_by(struct cut *c, int k, const char *text, size_t len)
     enum status st = ST_OK;
 
     if (k == c->p->n_patterns)
-        return c->fn(c->arg, text, len, c->err);
+        return c->fn(c->arg, c->text + (text - c->shown), len, c->err);
     for (size_t at = 0; at < len && !st;) {
         size_t begin = at, end = len;
 
@@ -488,6 +492,20 @@ static enum status cut_by(struct cut *c, int k, const char *text, size_t len)
             st = cut_by(c, k + 1, text + begin, end - begin);
         at = end;
     }
+    return st;
+}
+
+/* Cut well-formed text. */
+static enum status cut_text(struct cut *c, const char *text, size_t len)
+{
+    char *older = NULL;
+    enum status st = unicode_stand_ins(text, len, &older, c->err);
+
+    c->text = text;
+    c->shown = older ? older : text;
+    if (!st)
+        st = cut_by(c, 0, c->shown, len);
+    free(older);
     return st;
 }
 
@@ -535,7 +553,7 @@ enum status pre_tokenizer_cut(const struct pre_tokenizer *p, const char *text,
         bool well_formed;
         const size_t n = stretch(text + at, len - at, &well_formed);
 
-        st = well_formed ? cut_by(&c, 0, text + at, n) : fn(arg, text + at, n, err);
+        st = well_formed ? cut_text(&c, text + at, n) : fn(arg, text + at, n, err);
         at += n;
     }
     if (p->limited) {

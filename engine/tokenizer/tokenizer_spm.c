@@ -328,28 +328,23 @@ static enum status find_strips(struct tokenizer *t, const struct gguf *g,
                                struct err *err)
 {
     static const char *const kept[] = {"<unk>", "<s>", "<|endoftext|>"};
-    const struct gguf_kv *kv = gguf_kv_find(g, TOKENIZER_KEY_STRIPS);
     struct gguf_str arch = {"", 0};
 
     gguf_get_str(g, "general.architecture", &arch);
-    if (!kv && (arch.len != 4 || memcmp(arch.data, "phi3", 4)))
+    if (t->flags || arch.len != 4 || memcmp(arch.data, "phi3", 4))
         return ST_OK;
-    if (kv && (kv->type != GGUF_ARRAY || kv->elem_type != GGUF_BOOL ||
-               kv->n != (uint64_t)t->n_vocab))
-        return err_set(err, ST_INPUT, "%s: %s is not a list of %" PRId32 " booleans",
-                       gguf_path(g), TOKENIZER_KEY_STRIPS, t->n_vocab);
-    t->strips = calloc((size_t)t->n_vocab, sizeof *t->strips);
-    if (!t->strips)
+    t->flags = calloc((size_t)t->n_vocab, sizeof *t->flags);
+    if (!t->flags)
         return err_set(err, ST_NO_MEMORY,
                        "cannot allocate the rules of %" PRId32 " tokens", t->n_vocab);
     for (int32_t id = 0; id < t->n_vocab; id++) {
         size_t len;
         const char *text = token_text(t, id, &len);
 
-        t->strips[id] = kv ? ((const unsigned char *)kv->data)[id] != 0 : true;
-        for (size_t i = 0; !kv && i < sizeof kept / sizeof kept[0]; i++) {
+        t->flags[id] = TOKEN_RSTRIP;
+        for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
             if (len == strlen(kept[i]) && !memcmp(text, kept[i], len))
-                t->strips[id] = false;
+                t->flags[id] = 0;
         }
     }
     return ST_OK;

@@ -366,6 +366,59 @@ static enum status index_special(struct tokenizer *t, struct err *err)
     return ST_OK;
 }
 
+/* How tokens are found in texts: a byte of each, in older files a boolean. */
+static enum status load_flags(struct tokenizer *t, const struct gguf *g,
+                              struct err *err)
+{
+    const bool old = !gguf_kv_find(g, TOKENIZER_KEY_FLAGS);
+    const char *key = old ? TOKENIZER_KEY_STRIPS : TOKENIZER_KEY_FLAGS;
+    const struct gguf_kv *kv;
+    const enum status st = per_token(&kv, t, g, key, err);
+
+    if (st || !kv)
+        return st;
+    if (kv->elem_type != (old ? GGUF_BOOL : GGUF_U8))
+        return err_set(err, ST_INPUT, "%s: %s is not a list of %s", gguf_path(g), key,
+                       old ? "booleans" : "bytes");
+    t->flags = malloc((size_t)t->n_vocab);
+    if (!t->flags)
+        return no_memory(t->n_vocab, err);
+    for (int32_t id = 0; id < t->n_vocab; id++) {
+        const unsigned char flags = ((const unsigned char *)kv->data)[id];
+
+        t->flags[id] = old ? (flags ? TOKEN_RSTRIP : 0) : flags;
+    }
+    return ST_OK;
+}
+
+/* A token that the normaliser would change is looked for as it is spelled, before. */
+static enum status load_normalizer(struct tokenizer *t, const struct gguf *g,
+                                   struct err *err)
+{
+    struct gguf_str json;
+    enum status st;
+
+    if (!gguf_get_str(g, TOKENIZER_KEY_NORMALIZER, &json))
+        return ST_OK;
+    st = normalizer_open(&t->norm, json.data, json.len, gguf_path(g), err);
+    for (int32_t id = 0; t->flags && !st && id < t->n_vocab; id++) {
+        char *made;
+        size_t len, n;
+        const char *text = token_text(t, id, &len);
+
+        if (!(t->flags[id] & TOKEN_NORMALIZED))
+            continue;
+        st = normalizer_apply(t->norm, text, len, &made, &n, err);
+        if (st)
+            return st;
+        if (t->type[id] != TOKEN_USER || n != len || memcmp(made, text, n))
+            t->flags[id] &= (unsigned char)~TOKEN_NORMALIZED;
+        t->has_normalized |= (t->flags[id] & TOKEN_NORMALIZED) != 0;
+        free(made);
+    }
+    return st;
+}
+
 enum status tokenizer_load_vocab(struct tokenizer *t, const struct gguf *g,
                                  struct err *err)
 {
@@ -373,7 +426,8 @@ enum status tokenizer_load_vocab(struct tokenizer *t, const struct gguf *g,
 
     if ((st = load_texts(t, g, err)) || (st = load_types(t, g, err)) ||
         (st = tokenizer_type_markers(t, g, err)) || (st = load_scores(t, g, err)) ||
-        (st = load_ids(t, g, err)) || (st = index_special(t, err)) ||
+        (st = load_ids(t, g, err)) || (st = load_flags(t, g, err)) ||
+        (st = load_normalizer(t, g, err)) || (st = index_special(t, err)) ||
         (st = t->algo->load(t, g, err)))
         return st;
     return ST_OK;

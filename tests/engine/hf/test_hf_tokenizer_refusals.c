@@ -32,7 +32,7 @@ static void what_is_not_known_is_refused(void **state)
          "{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[],"
          "\"continuing_subword_prefix\":\"##\"}",
          "continuing_subword_prefix"},
-        {"normalizer", "{\"type\":\"Lowercase\"}", "the normalizer 'Lowercase'"},
+        {"normalizer", "{\"type\":\"Precompiled\"}", "the normalizer 'Precompiled'"},
         {"pre_tokenizer", "{\"type\":\"Whitespace\"}",
          "the pre_tokenizer 'Whitespace'"},
         {"pre_tokenizer", "{\"type\":\"ByteLevel\",\"add_prefix_space\":true}",
@@ -41,7 +41,6 @@ static void what_is_not_known_is_refused(void **state)
         {"pre_tokenizer", SPLIT("(a"), "is wrong at byte"},
         {"pre_tokenizer", "null", "byte_fallback"},
         {"added_tokens", "[{\"id\":3}]", "lacks its content"},
-        {"added_tokens", "[{\"id\":3,\"content\":\"x\",\"lstrip\":true}]", "lstrip"},
     };
 
     (void)state;

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tokenizer_norm.c - steps of a normaliser, read from JSON, one after another
+ */
+#include "engine/tokenizer/tokenizer_norm.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/json_read.h"
+#include "engine/base/jsonfile.h"
+#include "engine/base/unicode.h"
+#include "engine/base/utf8.h"
+
+#define MAX_STEPS 32
+#define MAX_DEPTH 8
+#define MAX_PART  1024 /* bytes of a text that is looked for, or put in */
+
+/* No normal form makes a text 16 times as long; short texts may be put in front. */
+#define MAX_GROWTH 16
+#define MAX_MORE   ((size_t)1 << 16)
+
+static const struct json_limit max_json = {(size_t)1 << 20, (size_t)1 << 12};
+
+struct text {
+    char *v;
+    size_t n, cap, most;
+    enum status st; /* ST_INPUT: longer than most */
+};
+
+struct step {
+    void (*run)(const struct step *s, const char *text, size_t len, struct text *out);
+    bool normal; /* form is that of unicode_normalize(), instead of run */
+    enum unicode_form form;
+    bool left, right;                     /* Strip */
+    bool cleans, parts_han, lower, bares; /* BertNormalizer */
+    char find[MAX_PART], put[MAX_PART];   /* Replace, Prepend */
+    size_t n_find, n_put;
+};
+
+struct normalizer {
+    struct step steps[MAX_STEPS];
+    int n_steps;
+};
+
+/* ---- texts ------------------------------------------------------------------------
+ */
+
+static void put(struct text *t, const char *bytes, size_t n)
+{
+    if (t->n + n > t->cap && !t->st) {
+        const size_t cap = (t->n + n) * 2 + 64;
+        char *v = t->n + n <= t->most ? realloc(t->v, cap) : NULL;
+
+        if (!v)
+            t->st = t->n + n <= t->most ? ST_NO_MEMORY : ST_INPUT;
+        t->v = v ? v : t->v;
+        t->cap = v ? cap : t->cap;
+    }
+    if (t->st)
+        return;
+    if (n)
+        memcpy(t->v + t->n, bytes, n);
+    t->n += n;
+}
+
+static void put_code(struct text *t, uint32_t c)
+{
+    char bytes[4];
+
+    put(t, bytes, unicode_put(c, bytes));
+}
+
+/* ---- steps ------------------------------------------------------------------------
+ */
+
+static void put_lower(struct text *out, uint32_t c)
+{
+    uint32_t to[UNICODE_MAX_CASE];
+    const size_t n = unicode_case(c, UNICODE_LOWER, to);
+
+    for (size_t i = 0; i < n; i++)
+        put_code(out, to[i]);
+}
+
+static void lower(const struct step *s, const char *text, size_t len, struct text *out)
+{
+    (void)s;
+    for (size_t at = 0, n; at < len; at += n) {
+        const uint32_t c = unicode_at(text + at, len - at, &n);
+
+        if (n)
+            put_lower(out, c);
+        else
+            put(out, text + at, n = 1);
+    }
+}
+
+static void strip(const struct step *s, const char *text, size_t len, struct text *out)
+{
+    size_t begin = 0, end = 0, n;
+    bool inside = !s->left;
+
+    for (size_t at = 0; at < len; at += n ? n : 1) {
+        const bool blank = unicode_is_blank(unicode_at(text + at, len - at, &n)) && n;
+
+        if (!inside && blank)
+            begin = at + n;
+        inside |= !blank;
+        if (!blank)
+            end = at + (n ? n : 1);
+    }
+    if (!s->right)
+        end = len;
+    if (begin < end)
+        put(out, text + begin, end - begin);
+}
+
+static void strip_accents(const struct step *s, const char *text, size_t len,
+                          struct text *out)
+{
+    (void)s;
+    for (size_t at = 0, n; at < len; at += n ? n : 1) {
+        const uint32_t c = unicode_at(text + at, len - at, &n);
+
+        if (!n || unicode_category(c) != UNICODE_Mn)
+            put(out, text + at, n ? n : 1);
+    }
+}
+
+static void replace(const struct step *s, const char *text, size_t len,
+                    struct text *out)
+{
+    const char *end = text + len, *found;
+
+    while ((found = memmem(text, (size_t)(end - text), s->find, s->n_find))) {
+        put(out, text, (size_t)(found - text));
+        put(out, s->put, s->n_put);
+        text = found + s->n_find;
+    }
+    put(out, text, (size_t)(end - text));
+}
+
+static void prepend(const struct step *s, const char *text, size_t len,
+                    struct text *out)
+{
+    put(out, s->put, len ? s->n_put : 0);
+    put(out, text, len);
+}
+
+/* Blocks of ideographs, as BERT's tokenizer lists them. */
+static bool is_han(uint32_t c)
+{
+    return (c >= 0x4e00 && c <= 0x9fff) || (c >= 0x3400 && c <= 0x4dbf) ||
+           (c >= 0x20000 && c <= 0x2a6df) || (c >= 0x2a700 && c <= 0x2b73f) ||
+           (c >= 0x2b740 && c <= 0x2b81f) || (c >= 0x2b820 && c <= 0x2ceaf) ||
+           (c >= 0xf900 && c <= 0xfaff) || (c >= 0x2f800 && c <= 0x2fa1f);
+}
+
+static bool is_control(uint32_t c)
+{
+    return c != '\t' && c != '\n' && c != '\r' && unicode_category(c) <= UNICODE_Cs;
+}
+
+static void bert(const struct step *s, const char *text, size_t len, struct text *out)
+{
+    for (size_t at = 0, n; at < len; at += n ? n : 1) {
+        const uint32_t c = unicode_at(text + at, len - at, &n);
+        const bool han = n && s->parts_han && is_han(c);
+
+        if (!n) {
+            put(out, text + at, 1);
+        } else if (s->cleans && (c == 0xfffd || is_control(c))) {
+            continue;
+        } else if (s->cleans && unicode_is_blank(c)) {
+            put(out, " ", 1);
+        } else if (!s->bares || unicode_category(c) != UNICODE_Mn) {
+            put(out, " ", han);
+            if (s->lower)
+                put_lower(out, c);
+            else
+                put(out, text + at, n);
+            put(out, " ", han);
+        }
+    }
+}
+
+/* ---- reading ----------------------------------------------------------------------
+ */
+
+struct reading {
+    struct normalizer *z;
+    const char *path;
+    struct err *err;
+};
+
+static enum status unsupported(const struct reading *r, const char *type)
+{
+    char shown[48];
+
+    return err_set(r->err, ST_UNSUPPORTED,
+                   "%s: the normalizer '%s', as it is set there, is not supported; the "
+                   "model's GGUF file may be",
+                   r->path, utf8_printable(shown, sizeof shown, type, strlen(type)));
+}
+
+static bool take_text(const json_t *value, char *to, size_t *n)
+{
+    const char *text = json_text(value);
+
+    *n = text ? strlen(text) : 0;
+    if (!text || *n >= MAX_PART)
+        return false;
+    memcpy(to, text, *n + 1);
+    return true;
+}
+
+static struct step *add(struct reading *r)
+{
+    return r->z->n_steps < MAX_STEPS ? &r->z->steps[r->z->n_steps++] : NULL;
+}
+
+static bool set_form(struct step *s, const char *type)
+{
+    static const char *const names[] = {"NFC", "NFD", "NFKC", "NFKD"};
+
+    for (int i = 0; i < 4; i++)
+        if (!strcmp(type, names[i])) {
+            s->normal = true;
+            s->form = (enum unicode_form)i;
+            return true;
+        }
+    return false;
+}
+
+/* Accents are marks once a text is decomposed. */
+static bool set_bert(struct reading *r, struct step *s, const json_t *from)
+{
+    const json_t *accents = json_member(from, "strip_accents");
+    const bool lowers = !json_is_false(json_member(from, "lowercase"));
+    const bool bares = accents ? json_is_true(accents) : lowers;
+    struct step *first = s;
+
+    if (bares && !(s = add(r)))
+        return false;
+    *s = (struct step){.run = bert,
+                       .cleans = !json_is_false(json_member(from, "clean_text")),
+                       .parts_han =
+                           !json_is_false(json_member(from, "handle_chinese_chars")),
+                       .lower = lowers,
+                       .bares = bares};
+    if (bares)
+        set_form(first, "NFD");
+    return true;
+}
+
+static bool set_step(struct reading *r, struct step *s, const char *type,
+                     const json_t *from)
+{
+    const json_t *pattern = json_member(from, "pattern");
+
+    if (set_form(s, type))
+        return true;
+    if (!strcmp(type, "BertNormalizer"))
+        return set_bert(r, s, from);
+    if (!strcmp(type, "Lowercase")) {
+        s->run = lower;
+    } else if (!strcmp(type, "StripAccents")) {
+        s->run = strip_accents;
+    } else if (!strcmp(type, "Strip")) {
+        s->run = strip;
+        s->left = !json_is_false(json_member(from, "strip_left"));
+        s->right = !json_is_false(json_member(from, "strip_right"));
+    } else if (!strcmp(type, "Prepend")) {
+        s->run = prepend;
+        return take_text(json_member(from, "prepend"), s->put, &s->n_put);
+    } else if (!strcmp(type, "Replace")) {
+        s->run = replace;
+        return take_text(json_member(pattern, "String"), s->find, &s->n_find) &&
+               s->n_find && take_text(json_member(from, "content"), s->put, &s->n_put);
+    }
+    return s->run != NULL;
+}
+
+static enum status read_steps(struct reading *r, const json_t *from, int depth)
+{
+    const char *type = json_text(json_member(from, "type"));
+    enum status st = ST_OK;
+    struct step *s;
+    json_t *one;
+    size_t i;
+
+    if (!type || depth > MAX_DEPTH)
+        return unsupported(r, type ? type : "(none)");
+    if (!strcmp(type, "Sequence")) {
+        json_array_foreach(json_member(from, "normalizers"), i, one)
+        {
+            if (!st)
+                st = read_steps(r, one, depth + 1);
+        }
+        return st;
+    }
+    s = add(r);
+    return s && set_step(r, s, type, from) ? ST_OK : unsupported(r, type);
+}
+
+enum status normalizer_open(struct normalizer **out, const char *json, size_t len,
+                            const char *path, struct err *err)
+{
+    struct normalizer *z = calloc(1, sizeof *z);
+    struct reading r = {.z = z, .path = path, .err = err};
+    json_t *root = NULL;
+    enum status st = z ? json_read(&root, path, json, len, max_json, 0, err)
+                       : err_set(err, ST_NO_MEMORY, "no memory for a normaliser");
+
+    if (!st)
+        st = read_steps(&r, root, 0);
+    json_decref(root);
+    if (st) {
+        normalizer_close(z);
+        return st;
+    }
+    *out = z;
+    return ST_OK;
+}
+
+void normalizer_close(struct normalizer *z)
+{
+    free(z);
+}
+
+/* ---- applying ---------------------------------------------------------------------
+ */
+
+enum status normalizer_apply(const struct normalizer *z, const char *text, size_t len,
+                             char **out, size_t *n_out, struct err *err)
+{
+    char *now = malloc(len + 1);
+    enum status st = now ? ST_OK : ST_NO_MEMORY;
+    size_t n = len;
+
+    if (now)
+        memcpy(now, text, len);
+    for (int i = 0; i < z->n_steps && !st; i++) {
+        const struct step *s = &z->steps[i];
+        struct text to = {.most = MAX_GROWTH * len + MAX_MORE};
+
+        if (s->normal) {
+            st = unicode_normalize(s->form, now, n, &to.v, &to.n, err);
+        } else {
+            put(&to, "", 0);
+            s->run(s, now, n, &to);
+            st = to.st;
+        }
+        if (!st && to.n > to.most)
+            st = ST_INPUT;
+        free(now);
+        now = to.v;
+        n = to.n;
+    }
+    if (!st && !now) /* a step left nothing */
+        st = (now = malloc(1)) ? ST_OK : ST_NO_MEMORY;
+    if (st) {
+        free(now);
+        return err_set(err, st,
+                       st == ST_INPUT
+                           ? "the normaliser of the model's tokenizer makes a "
+                             "text of %zu bytes many times as long; the model "
+                             "is broken or hostile"
+                           : "no memory to normalise a text of %zu bytes",
+                       len);
+    }
+    *out = now;
+    *n_out = n;
+    return ST_OK;
+}

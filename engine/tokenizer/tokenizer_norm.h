@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tokenizer_norm.h - what a tokenizer.json does to a text before it is cut
+ *
+ * The steps are those of its member "normalizer", in the key TOKENIZER_KEY_NORMALIZER
+ * as JSON: NFC, NFD, NFKC, NFKD, Lowercase, Strip, StripAccents, Replace (of a text),
+ * Prepend, BertNormalizer, and Sequences of them. Characters are those of Unicode 16
+ * (engine/base/unicode.h). For tokenizer*.c only.
+ *
+ * Threading: immutable after opening.
+ */
+#ifndef SLM_ENGINE_TOKENIZER_TOKENIZER_NORM_H
+#define SLM_ENGINE_TOKENIZER_TOKENIZER_NORM_H
+
+#include <stddef.h>
+
+#include "engine/base/status.h"
+
+struct normalizer;
+
+/* path names the file in messages. Errors: ST_INPUT (no JSON), ST_UNSUPPORTED (another
+ * step, too many), ST_NO_MEMORY. */
+enum status normalizer_open(struct normalizer **z, const char *json, size_t len,
+                            const char *path, struct err *err);
+void normalizer_close(struct normalizer *z);
+
+/* text[len] as the steps make it, malloc'ed; the caller frees it. Time and memory:
+ * linear in the text for each step. Errors: ST_INPUT (it becomes many times as long),
+ * ST_NO_MEMORY. */
+enum status normalizer_apply(const struct normalizer *z, const char *text, size_t len,
+                             char **out, size_t *n_out, struct err *err);
+
+#endif
