@@ -17,7 +17,6 @@
 #define MAX_CASES    4096
 #define N_PAIRS      4096 /* slots of a table that is a quarter full */
 #define MAX_STANDS   1024
-#define N_PAGES      (UNICODE_END >> 8)
 
 struct stand {
     uint32_t first, last, other;
@@ -44,7 +43,7 @@ static struct {
     size_t n_cases[3];
     struct stand stands[MAX_STANDS];
     size_t n_stands;
-    bool new_page[N_PAGES]; /* it has characters with a stand-in */
+    uint8_t new[UNICODE_END / 8]; /* bits: it has a stand-in */
 } t;
 
 /* ---- unpacking --------------------------------------------------------------------
@@ -199,8 +198,8 @@ static void load_stands(void)
 
         assert(t.n_stands < MAX_STANDS);
         t.stands[t.n_stands++] = (struct stand){c, last, other};
-        for (uint32_t page = c >> 8; page <= last >> 8; page++)
-            t.new_page[page] = true;
+        for (uint32_t new = c; new <= last; new ++)
+            t.new[new / 8] = (uint8_t)(t.new[new / 8] | 1u << new % 8);
     }
 }
 
@@ -252,25 +251,30 @@ bool unicode_is_word(uint32_t c)
            c == 0x200d;
 }
 
+static uint32_t well_formed_at(const char *text, size_t *n)
+{
+    const unsigned char *s = (const unsigned char *)text;
+
+    if (s[0] < 0xe0) {
+        *n = 2;
+        return (s[0] & 0x1fu) << 6 | (s[1] & 0x3fu);
+    }
+    if (s[0] < 0xf0) {
+        *n = 3;
+        return (s[0] & 0xfu) << 12 | (s[1] & 0x3fu) << 6 | (s[2] & 0x3fu);
+    }
+    *n = 4;
+    return (s[0] & 7u) << 18 | (s[1] & 0x3fu) << 12 | (s[2] & 0x3fu) << 6 |
+           (s[3] & 0x3fu);
+}
+
 uint32_t unicode_at(const char *text, size_t len, size_t *n)
 {
     const unsigned char *s = (const unsigned char *)text;
     const int bytes = utf8_char_len(text, len);
 
     *n = bytes > 0 ? (size_t)bytes : 0;
-    switch (bytes) {
-    case 1:
-        return s[0];
-    case 2:
-        return (s[0] & 0x1fu) << 6 | (s[1] & 0x3fu);
-    case 3:
-        return (s[0] & 0xfu) << 12 | (s[1] & 0x3fu) << 6 | (s[2] & 0x3fu);
-    case 4:
-        return (s[0] & 7u) << 18 | (s[1] & 0x3fu) << 12 | (s[2] & 0x3fu) << 6 |
-               (s[3] & 0x3fu);
-    default:
-        return s[0];
-    }
+    return bytes > 1 ? well_formed_at(text, n) : s[0];
 }
 
 size_t unicode_put(uint32_t c, char out[4])
@@ -303,12 +307,17 @@ size_t unicode_case(uint32_t c, enum unicode_case to, uint32_t out[UNICODE_MAX_C
     return found ? found->n : 1;
 }
 
+static bool is_new(uint32_t c)
+{
+    return t.new[c / 8] >> c % 8 & 1;
+}
+
 uint32_t unicode_stand_in(uint32_t c)
 {
     size_t lo = 0, hi;
 
     unicode_load();
-    if (c >= UNICODE_END || !t.new_page[c >> 8])
+    if (c >= UNICODE_END || !is_new(c))
         return c;
     for (hi = t.n_stands; lo < hi;) {
         const size_t middle = lo + (hi - lo) / 2;
@@ -321,19 +330,29 @@ uint32_t unicode_stand_in(uint32_t c)
     return lo < t.n_stands && t.stands[lo].first <= c ? t.stands[lo].other : c;
 }
 
+size_t unicode_below(const char *text, size_t len, unsigned char limit)
+{
+    size_t at = utf8_ascii(text, len);
+
+    while (at < len && (unsigned char)text[at] < limit)
+        at++;
+    return at;
+}
+
 enum status unicode_stand_ins(const char *text, size_t len, char **out, struct err *err)
 {
     char *copy = NULL;
 
-    for (size_t at = 0, n; at < len; at += n ? n : 1) {
+    unicode_load();
+    for (size_t at = 0, n; at < len; at += n) {
+        n = 1;
         if ((unsigned char)text[at] < 0xd5) { /* before U+0540 all are old */
-            n = 1;
+            at += unicode_below(text + at, len - at, 0xd5) - 1;
             continue;
         }
-        const uint32_t c = unicode_at(text + at, len - at, &n);
-        const uint32_t other = n ? unicode_stand_in(c) : c;
+        const uint32_t c = well_formed_at(text + at, &n);
 
-        if (other == c)
+        if (!is_new(c))
             continue;
         if (!copy) {
             copy = malloc(len);
@@ -342,7 +361,7 @@ enum status unicode_stand_ins(const char *text, size_t len, char **out, struct e
                                "no memory to cut a text of %zu bytes", len);
             memcpy(copy, text, len);
         }
-        unicode_put(other, copy + at);
+        unicode_put(unicode_stand_in(c), copy + at);
     }
     *out = copy;
     return ST_OK;

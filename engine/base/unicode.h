@@ -78,10 +78,14 @@ size_t unicode_case(uint32_t c, enum unicode_case to, uint32_t out[UNICODE_MAX_C
  * whose own tables end earlier. */
 uint32_t unicode_stand_in(uint32_t c);
 
-/* text[len] with such characters in place of its own, as long as it, malloc'ed: the
- * caller frees it. NULL where no character changes. Error: ST_NO_MEMORY. */
+/* text[len], well-formed, with such characters in place of its own, as long as it,
+ * malloc'ed: the caller frees it. NULL where no character changes. Error: ST_NO_MEMORY.
+ */
 enum status unicode_stand_ins(const char *text, size_t len, char **out,
                               struct err *err);
+
+/* Whether text[len] is in this form; false also where only a longer look would tell. */
+bool unicode_is_normal(enum unicode_form form, const char *text, size_t len);
 
 /* text[len] in a normal form; *out is malloc'ed, the caller frees it. Time and memory:
  * linear. Error: ST_NO_MEMORY. */

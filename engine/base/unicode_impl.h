@@ -17,6 +17,9 @@ struct unicode_mapping {
     bool compat, excluded; /* from composition */
 };
 
+/* Bytes of text[len] before the first that is at least limit, which is 0x80 or more. */
+size_t unicode_below(const char *text, size_t len, unsigned char limit);
+
 /* Unpack the tables; once. */
 void unicode_load(void);
 

@@ -170,26 +170,32 @@ static void decompose(struct normalizer *z, uint32_t c)
 }
 
 /* Bytes of text[len] that stay as they are, whatever follows. */
-static size_t unchanged(const struct normalizer *z, const char *text, size_t len)
+static size_t unchanged(enum unicode_form form, const char *text, size_t len)
 {
-    size_t at = 0, before = 0;
+    const bool nfc = form == UNICODE_NFC;
+    const unsigned char plain = nfc ? 0xcc : 0x80; /* 0xcc begins U+0300 */
+    size_t at = 0;
 
-    while (at < len) {
-        size_t n;
+    for (size_t n; at < len; at += n ? n : 1) {
+        at += unicode_below(text + at, len - at, plain);
+        if (at == len)
+            return len;
         const uint32_t c = unicode_at(text + at, len - at, &n);
 
-        if (!n) {
-            before = ++at;
-            continue;
-        }
-        if (c >= (z->form == UNICODE_NFC ? 0x300 : 0x80)) {
-            if (z->form != UNICODE_NFC || unicode_may_change(c))
-                return before;
-        }
-        before = at; /* the next one may change this one */
-        at += n;
+        if (n && (!nfc || unicode_may_change(c)))
+            break;
     }
-    return len;
+    if (at >= len)
+        return len;
+    while (at > 0 && ((unsigned char)text[--at] & 0xc0) == 0x80)
+        continue; /* the one before may be changed, too */
+    return at;
+}
+
+bool unicode_is_normal(enum unicode_form form, const char *text, size_t len)
+{
+    unicode_load();
+    return unchanged(form, text, len) == len;
 }
 
 enum status unicode_normalize(enum unicode_form form, const char *text, size_t len,
@@ -200,7 +206,7 @@ enum status unicode_normalize(enum unicode_form form, const char *text, size_t l
     unicode_load();
     reserve_out(&z, len + 1);
     for (size_t at = 0; at < len && !z.failed;) {
-        size_t n = z.n ? 0 : unchanged(&z, text + at, len - at);
+        size_t n = z.n ? 0 : unchanged(form, text + at, len - at);
 
         put_bytes(&z, text + at, n);
         at += n;

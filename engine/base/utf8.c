@@ -5,6 +5,7 @@
 #include "engine/base/utf8.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,6 +54,20 @@ static int is_control(const char *s, int n)
     return n == 3 && b[0] == 0xe2 &&
            ((b[1] == 0x80 && b[2] >= 0xa8 && b[2] <= 0xae) ||
             (b[1] == 0x81 && b[2] >= 0xa6 && b[2] <= 0xa9));
+}
+
+size_t utf8_ascii(const char *s, size_t len)
+{
+    size_t n = 0;
+
+    for (uint64_t eight; n + 8 <= len; n += 8) {
+        memcpy(&eight, s + n, 8);
+        if (eight & 0x8080808080808080u)
+            break;
+    }
+    while (n < len && (unsigned char)s[n] < 0x80)
+        n++;
+    return n;
 }
 
 unsigned utf8_control(const char *s, int n)

@@ -16,6 +16,9 @@
  * malformed, -1 when the text ends inside it. */
 int utf8_char_len(const char *s, size_t len);
 
+/* Bytes of ASCII that s[len] begins with. */
+size_t utf8_ascii(const char *s, size_t len);
+
 /* The code of the well-formed character of n bytes at s if it is a control character, a
  * line separator or reorders the text around it, else 0; so for U+0000, too. */
 unsigned utf8_control(const char *s, int n);

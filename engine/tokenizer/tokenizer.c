@@ -314,7 +314,8 @@ static enum status encode_plain(const struct tokenizer *t, const char *text, siz
     size_t n;
     enum status st;
 
-    if (!t->norm || search->normalized)
+    if (!t->norm || search->normalized ||
+        (!t->has_normalized && normalizer_keeps(t->norm, text, len)))
         return t->algo->encode(t, text, len, first, ids, err);
     st = normalizer_apply(t->norm, text, len, &made, &n, err);
     if (st)
@@ -336,14 +337,17 @@ static enum status encode_from(const struct tokenizer *t, const char *text, size
     enum status st = ST_OK;
 
     for (size_t i = from; i < len && !st;) {
+        const unsigned char byte = (unsigned char)text[i];
         size_t n = 0, end = i;
-        const int32_t id = special_at(t, text, i, len, search, &n);
-        const unsigned flags = id >= 0 && t->flags ? t->flags[id] : 0;
+        int32_t id;
 
-        if (id < 0) {
+        if (t->special_at[byte] == t->special_at[byte + 1] ||
+            (id = special_at(t, text, i, len, search, &n)) < 0) {
             i++;
             continue;
         }
+        const unsigned flags = t->flags ? t->flags[id] : 0;
+
         i += n;
         if (flags & TOKEN_WORD && !stands_alone(text, len, end, n))
             continue;

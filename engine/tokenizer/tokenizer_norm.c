@@ -333,6 +333,14 @@ void normalizer_close(struct normalizer *z)
 /* ---- applying ---------------------------------------------------------------------
  */
 
+bool normalizer_keeps(const struct normalizer *z, const char *text, size_t len)
+{
+    for (int i = 0; i < z->n_steps; i++)
+        if (!z->steps[i].normal || !unicode_is_normal(z->steps[i].form, text, len))
+            return false;
+    return true;
+}
+
 enum status normalizer_apply(const struct normalizer *z, const char *text, size_t len,
                              char **out, size_t *n_out, struct err *err)
 {

@@ -12,6 +12,7 @@
 #ifndef SLM_ENGINE_TOKENIZER_TOKENIZER_NORM_H
 #define SLM_ENGINE_TOKENIZER_TOKENIZER_NORM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "engine/base/status.h"
@@ -23,6 +24,9 @@ struct normalizer;
 enum status normalizer_open(struct normalizer **z, const char *json, size_t len,
                             const char *path, struct err *err);
 void normalizer_close(struct normalizer *z);
+
+/* Whether the steps leave text[len] as it is, as far as a short look tells. */
+bool normalizer_keeps(const struct normalizer *z, const char *text, size_t len);
 
 /* text[len] as the steps make it, malloc'ed; the caller frees it. Time and memory:
  * linear in the text for each step. Errors: ST_INPUT (it becomes many times as long),

@@ -174,7 +174,8 @@ static const struct family families[] = {
 
 struct pre_tokenizer {
     struct pre_rules rules;
-    bool limited; /* its patterns are a file's */
+    bool limited;                 /* its patterns are a file's */
+    pcre2_match_context *context; /* of known patterns, the same for all texts */
     pcre2_code *code[MAX_PATTERNS];
     int n_patterns;
 };
@@ -256,6 +257,13 @@ enum status pre_tokenizer_open(struct pre_tokenizer **out, const char *name, siz
     if (!p)
         return err_set(err, ST_NO_MEMORY, "cannot allocate a pre-tokenizer");
     p->rules = family->rules;
+    p->context = pcre2_match_context_create(NULL);
+    if (!p->context)
+        st = err_set(err, ST_NO_MEMORY, "cannot allocate a pre-tokenizer");
+    else
+        /* Known patterns backtrack over one run of characters at most, so the text
+         * bounds their steps and no other limit is needed. */
+        pcre2_set_match_limit(p->context, UINT32_MAX);
     for (int i = 0; i < MAX_PATTERNS && family->patterns[i] && !st; i++)
         st = compile(&p->code[p->n_patterns++], family->patterns[i],
                      PCRE2_ZERO_TERMINATED, 0, path, err);
@@ -305,6 +313,7 @@ void pre_tokenizer_close(struct pre_tokenizer *p)
         return;
     for (int i = 0; i < MAX_PATTERNS; i++)
         pcre2_code_free(p->code[i]);
+    pcre2_match_context_free(p->context);
     free(p);
 }
 
@@ -515,6 +524,8 @@ static size_t stretch(const char *text, size_t len, bool *well_formed)
     size_t at = 0;
 
     for (*well_formed = utf8_char_len(text, len) > 0; at < len;) {
+        if (*well_formed && (at += utf8_ascii(text + at, len - at)) == len)
+            break;
         const int n = utf8_char_len(text + at, len - at);
 
         if ((n > 0) != *well_formed)
@@ -530,7 +541,8 @@ enum status pre_tokenizer_cut(const struct pre_tokenizer *p, const char *text,
 {
     struct cut c = {.p = p,
                     .match = pcre2_match_data_create(1, NULL),
-                    .context = pcre2_match_context_create(NULL),
+                    .context =
+                        p->limited ? pcre2_match_context_create(NULL) : p->context,
                     .fn = fn,
                     .arg = arg,
                     .err = err,
@@ -540,14 +552,10 @@ enum status pre_tokenizer_cut(const struct pre_tokenizer *p, const char *text,
 
     if (!c.match || !c.context) {
         st = err_set(err, ST_NO_MEMORY, "cannot allocate memory to cut a text");
-    } else {
-        /* Known patterns backtrack over one run of characters at most, so the text
-         * bounds their steps and no other limit is needed. */
-        pcre2_set_match_limit(c.context, p->limited ? LIMIT_UNKNOWN : UINT32_MAX);
-        if (p->limited) {
-            pcre2_set_heap_limit(c.context, HEAP_UNKNOWN_KIB);
-            pcre2_set_callout(c.context, on_part, &c);
-        }
+    } else if (p->limited) {
+        pcre2_set_match_limit(c.context, LIMIT_UNKNOWN);
+        pcre2_set_heap_limit(c.context, HEAP_UNKNOWN_KIB);
+        pcre2_set_callout(c.context, on_part, &c);
     }
     for (size_t at = 0; at < len && !st;) {
         bool well_formed;
@@ -562,6 +570,7 @@ enum status pre_tokenizer_cut(const struct pre_tokenizer *p, const char *text,
         *allowed_ns -= took < *allowed_ns ? took : *allowed_ns;
     }
     pcre2_match_data_free(c.match);
-    pcre2_match_context_free(c.context);
+    if (p->limited)
+        pcre2_match_context_free(c.context);
     return st;
 }
