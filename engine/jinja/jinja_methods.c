@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/unicode.h"
 #include "engine/jinja/jinja_impl.h"
 
 #define METHOD(name) \
@@ -337,7 +338,7 @@ METHOD(str_join)
     return jinja_built(&b);
 }
 
-/* Are all characters of a kind, and is there one? Letters beyond ASCII are letters. */
+/* Are all characters of a kind, and is there one? */
 static struct jv all_of(struct run *r, const struct jv *s, bool (*is)(unsigned code))
 {
     jinja_run_work(r, s->s.n / 8);
@@ -353,12 +354,14 @@ static struct jv all_of(struct run *r, const struct jv *s, bool (*is)(unsigned c
 
 static bool is_digit(unsigned c)
 {
-    return c >= '0' && c <= '9';
+    return unicode_category(c) == UNICODE_Nd;
 }
 
 static bool is_alpha(unsigned c)
 {
-    return (c | 32) - 'a' < 26 || (c >= 0x80 && !jinja_code_is_space(c));
+    const enum unicode_category is = unicode_category(c);
+
+    return is >= UNICODE_Ll && is <= UNICODE_Lu;
 }
 
 static bool is_alnum(unsigned c)
@@ -390,17 +393,22 @@ METHOD(str_isspace)
     return all_of(r, s, jinja_code_is_space);
 }
 
-static struct jv has_case(struct run *r, const struct jv *s, char first, char other)
+/* Has it letters of this case, and none of the other? */
+static struct jv has_case(struct run *r, const struct jv *s, enum unicode_category want,
+                          enum unicode_category other)
 {
     bool any = false;
 
     jinja_run_work(r, s->s.n / 8);
-    for (size_t i = 0; i < s->s.n; i++) {
-        const unsigned char c = (unsigned char)s->s.p[i];
+    for (size_t i = 0; i < s->s.n;) {
+        int len;
+        const enum unicode_category is =
+            unicode_category(jinja_char_code(s->s.p + i, s->s.n - i, &len));
 
-        if (c - (unsigned)other < 26)
+        if (is == other || is == UNICODE_Lt)
             return jv_bool(false);
-        any |= c - (unsigned)first < 26;
+        any |= is == want;
+        i += (size_t)len;
     }
     return jv_bool(any);
 }
@@ -408,13 +416,13 @@ static struct jv has_case(struct run *r, const struct jv *s, char first, char ot
 METHOD(str_isupper)
 {
     jinja_check_args(r, "isupper", a, 0, 0, "");
-    return has_case(r, s, 'A', 'a');
+    return has_case(r, s, UNICODE_Lu, UNICODE_Ll);
 }
 
 METHOD(str_islower)
 {
     jinja_check_args(r, "islower", a, 0, 0, "");
-    return has_case(r, s, 'a', 'A');
+    return has_case(r, s, UNICODE_Ll, UNICODE_Lu);
 }
 
 /* Filled with blanks, or another character, up to a length. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/unicode.h"
 #include "engine/base/utf8.h"
 #include "engine/jinja/jinja_impl.h"
 
@@ -363,28 +364,66 @@ struct jv jinja_string_repeat(struct run *r, const struct jv *s, int64_t n)
 /* ---- letters
  * --------------------------------------------------------------------------- */
 
-static bool is_letter(unsigned char c)
+static bool is_cased(uint32_t c)
 {
-    return isalpha(c) || c >= 0x80;
+    const enum unicode_category is = unicode_category(c);
+
+    return is == UNICODE_Ll || is == UNICODE_Lu || is == UNICODE_Lt;
 }
 
-/* Letters of ASCII; others stay as they are. */
+/* A sigma that ends a word: behind a letter, and none behind it. */
+static bool is_final_sigma(const struct jv *s, size_t at, bool inside)
+{
+    size_t n;
+
+    at += 2;
+    return inside &&
+           (at >= s->s.n || !is_cased(unicode_at(s->s.p + at, s->s.n - at, &n)));
+}
+
+static size_t convert(const struct jv *s, size_t at, uint32_t c, enum letter_case how,
+                      bool inside, uint32_t to[UNICODE_MAX_CASE])
+{
+    const bool titles =
+        (how == CASE_TITLE && !inside) || (how == CASE_CAPITALIZE && at == 0);
+
+    if (how == CASE_UPPER || (how == CASE_WORDS && !inside) ||
+        (how == CASE_SWAP && unicode_category(c) == UNICODE_Ll))
+        return unicode_case(c, UNICODE_UPPER, to);
+    if (titles)
+        return unicode_case(c, UNICODE_TITLE, to);
+    if (c == 0x3a3 && is_final_sigma(s, at, inside)) {
+        to[0] = 0x3c2;
+        return 1;
+    }
+    return unicode_case(c, UNICODE_LOWER, to);
+}
+
+/* As Python's methods; what a character becomes is marked as it was. */
 struct jv jinja_string_case(struct run *r, const struct jv *s, enum letter_case c)
 {
     struct builder b = {.r = r};
     bool inside = false;
 
-    jinja_put_string(&b, s);
-    for (size_t i = 0; i < b.n; i++) {
-        const unsigned char ch = (unsigned char)b.p[i];
-        const bool up =
-            c == CASE_UPPER || ((c == CASE_TITLE || c == CASE_WORDS) && !inside) ||
-            (c == CASE_CAPITALIZE && i == 0) || (c == CASE_SWAP && islower(ch));
+    jinja_run_work(r, s->s.n / 8);
+    for (size_t at = 0, n; at < s->s.n; at += n) {
+        const bool input = jinja_string_mark(s, at);
+        const uint32_t code = unicode_at(s->s.p + at, s->s.n - at, &n);
+        uint32_t to[UNICODE_MAX_CASE];
+        char bytes[4];
 
-        inside =
-            c == CASE_WORDS ? !ch || !strchr("- \t\n\v\f\r({[<", ch) : is_letter(ch);
-        if (ch < 0x80)
-            b.p[i] = (char)(up ? toupper(ch) : tolower(ch));
+        if (!n) {
+            jinja_put_bytes(&b, s->s.p + at, n = 1, input);
+            inside = false;
+            continue;
+        }
+        const size_t n_to = convert(s, at, code, c, inside, to);
+
+        for (size_t i = 0; i < n_to; i++)
+            jinja_put_bytes(&b, bytes, unicode_put(to[i], bytes), input);
+        inside = c == CASE_WORDS
+                     ? !code || code >= 0x80 || !strchr("- \t\n\v\f\r({[<", (int)code)
+                     : is_cased(code);
     }
     return jinja_built(&b);
 }

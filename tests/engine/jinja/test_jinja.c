@@ -120,6 +120,13 @@ static void filters_and_methods(void **state)
          "}}"
          "{{ name.upper() }}{{ 'it is'.title() }}{{ 'aBc' | capitalize }}",
          "TrueTrue1ANNIt IsAbc"},
+        /* letters of all scripts, as Python's */
+        {"{% set t = 'straße ǆ élan ΟΔΟΣ ﬁ' %}{{ t.upper() }}|{{ t | lower }}|{{ "
+         "t.title() }}|{{ t | "
+         "capitalize }}|{{ t.swapcase() }}{{ 'é'.isalpha() }}{{ 'É'.isupper() }}{{ "
+         "'—'.isalpha() }}{{ '٣'.isdigit() }}",
+         "STRASSE Ǆ ÉLAN ΟΔΟΣ FI|straße ǆ élan οδος ﬁ|Straße ǅ Élan Οδος Fi|Straße ǆ "
+         "élan οδος ﬁ|STRASSE Ǆ ÉLAN οδος FITrueTrueFalseTrue"},
         {"{{ 'aaa'.replace('a', 'b', 2) }} {{ 'ab' | replace('', '-') }} {{ "
          "'a.b'.count('.') "
          "}}",
