@@ -179,7 +179,7 @@ SLMBENCH_PLOTS=$PWD/own PATH=/nowhere "$BENCH" plot drawn >out 2>err || code=$?
 command -v gnuplot > /dev/null || exit 0
 # A model's name cannot break out of the script; every chart can be drawn again.
 mkdir odd
-sed "s/yi-1.5-9b/it's \`touch broken\` {x}_y 50%s/" "$sweep/sweep.csv" > odd/sweep.csv
+sed "s/yi-1.5-9b/it's \`touch broken\` {x}_y 50%s/g" "$sweep/sweep.csv" > odd/sweep.csv
 echo '{"host":"secret","topology":{"cpu":{"model":" AMD  EPYC       "},"limits":{"cpus_allowed":2}}}' \
     > odd/machine.json
 "$BENCH" plot odd > /dev/null

@@ -54,7 +54,7 @@ grep -q '^yi-1.5-9b  *8.83 B .* 5.33 ' out || fail "the list lacks yi-1.5-9b: $(
 import json, sys
 shapes = {s["name"]: s for s in json.load(sys.stdin)["shapes"]}
 assert shapes["yi-1.5-9b"]["n_params"] == 8829407232
-assert len(shapes["nano"]["file_bytes"]) == 33
+assert len(shapes["nano"]["file_bytes"]) == 36
 assert shapes["nano"]["file_bytes"]["Q4_K_M"] == int(sys.argv[1])
 ' "$(stat -c %s a.gguf)"
 
