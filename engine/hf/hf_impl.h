@@ -199,12 +199,14 @@ struct hf_token {
     const char *text; /* in the JSON; NULL: an id without a token */
     uint32_t type;    /* enum token_type */
     uint8_t flags;    /* enum token_flag */
+    float score;      /* of unigram models */
 };
 
 struct hf_vocab {
     struct jsonfile file;
     const json_t *model;
     struct hf_pretok pre;
+    bool unigram;            /* tokens have scores, and there are no merges */
     struct hf_token *tokens; /* [n] */
     size_t n, cap, n_flagged;
     int64_t max_tokens; /* what the size of the file allows */

@@ -60,12 +60,41 @@ static enum status name_token(struct hf_vocab *v, const char *text, int64_t id,
     return ST_OK;
 }
 
+/* A list of tokens with their scores. */
+static enum status read_scored(struct hf_vocab *v, struct err *err)
+{
+    json_t *one;
+    size_t i;
+
+    json_array_foreach(json_member(v->model, "vocab"), i, one)
+    {
+        const char *text = json_text(json_array_get(one, 0));
+        double score;
+
+        if (!text || !json_finite(json_array_get(one, 1), &score))
+            return err_set(err, ST_INPUT,
+                           "%s: entry %zu of model.vocab is not a token and its score",
+                           v->file.path, i);
+        const enum status st = name_token(v, text, (int64_t)i, TOKEN_NORMAL, err);
+
+        if (st)
+            return st;
+        v->tokens[i].score = (float)score;
+    }
+    return v->n
+               ? ST_OK
+               : err_set(err, ST_INPUT, "%s has no model.vocab, the list of its tokens",
+                         v->file.path);
+}
+
 static enum status read_vocab(struct hf_vocab *v, struct err *err)
 {
     json_t *vocab = json_member(v->model, "vocab"), *id;
     const char *text;
     enum status st = ST_OK;
 
+    if (v->unigram)
+        return read_scored(v, err);
     if (!json_is_object(vocab) || !json_object_size(vocab))
         return err_set(err, ST_INPUT, "%s has no model.vocab, the list of its tokens",
                        v->file.path);
@@ -126,7 +155,8 @@ static enum status read_added(struct hf_vocab *v, struct err *err)
 /* A file of few tokens with a large number would take a table of that size. */
 static int64_t most_tokens(const struct hf_vocab *v)
 {
-    const size_t n = json_object_size(json_member(v->model, "vocab")) +
+    const json_t *vocab = json_member(v->model, "vocab");
+    const size_t n = json_object_size(vocab) + json_array_size(vocab) +
                      json_array_size(json_member(v->file.root, "added_tokens"));
 
     return n < (MAX_TOKENS - MAX_HOLES) / 2 ? 2 * (int64_t)n + MAX_HOLES : MAX_TOKENS;
@@ -157,6 +187,11 @@ static enum status fill_holes(struct hf_vocab *v, int64_t n_vocab, struct err *e
 static void type_bytes(struct hf_vocab *v)
 {
     const char *unknown = json_text(json_member(v->model, "unk_token"));
+    int64_t id;
+
+    if (v->unigram && json_whole(json_member(v->model, "unk_id"), &id) && id >= 0 &&
+        id < (int64_t)v->n)
+        unknown = v->tokens[id].text;
 
     for (size_t i = 0; i < v->n; i++) {
         struct hf_token *t = &v->tokens[i];
@@ -280,6 +315,14 @@ static bool reaches_across(const char *spelt)
            (gap && !strncmp(gap + 1, "\xe2\x96\x81", 3));
 }
 
+static enum status put_token_scores(struct gguf_kvs *k, const struct hf_vocab *v)
+{
+    gguf_kv_array(k, "tokenizer.ggml.scores", GGUF_F32, v->n);
+    for (size_t i = 0; i < v->n; i++)
+        gguf_put_f32(&k->bytes, v->tokens[i].score);
+    return ST_OK;
+}
+
 static enum status put_merges(struct gguf_kvs *k, const struct hf_vocab *v,
                               struct err *err)
 {
@@ -338,14 +381,22 @@ static enum status check_kind(const struct hf_vocab *v, struct err *err)
     const char *affix = NULL, *text;
     char shown[32];
 
+    if (v->unigram)
+        return v->pre.byte_level
+                   ? err_set(
+                         err, ST_UNSUPPORTED,
+                         "%s: a unigram model of bytes (ByteLevel) is not supported",
+                         v->file.path)
+                   : ST_OK;
     /* Files older than the member have merges. */
     if (type ? strcmp(type, "BPE") != 0 : !json_member(v->model, "merges"))
-        return err_set(err, ST_UNSUPPORTED,
-                       "%s: a tokenizer of the type '%s' is not supported, only BPE; "
-                       "the model's GGUF file may be",
-                       v->file.path,
-                       type ? utf8_printable(shown, sizeof shown, type, strlen(type))
-                            : "(none)");
+        return err_set(
+            err, ST_UNSUPPORTED,
+            "%s: a tokenizer of the type '%s' is not supported, only BPE and "
+            "Unigram; "
+            "the model's GGUF file may be",
+            v->file.path,
+            type ? utf8_printable(shown, sizeof shown, type, strlen(type)) : "(none)");
     if ((text = json_text(json_member(v->model, "continuing_subword_prefix"))) && *text)
         affix = "continuing_subword_prefix";
     if ((text = json_text(json_member(v->model, "end_of_word_suffix"))) && *text)
@@ -385,7 +436,12 @@ static void put_patterns(struct gguf_kvs *k, const struct hf_vocab *v)
 
 static void put_kind(struct gguf_kvs *k, const struct hf_vocab *v)
 {
-    gguf_kv_str(k, "tokenizer.ggml.model", v->pre.byte_level ? "gpt2" : "llama");
+    gguf_kv_str(k, "tokenizer.ggml.model",
+                v->unigram          ? "t5"
+                : v->pre.byte_level ? "gpt2"
+                                    : "llama");
+    if (v->unigram)
+        gguf_kv_bool(k, TOKENIZER_KEY_CUTS, v->pre.cuts_at_blanks);
     if (v->pre.byte_level) {
         put_patterns(k, v);
         return;
@@ -421,6 +477,7 @@ static enum status put_all(struct gguf_kvs *k, struct hf_vocab *v, const char *d
 
     v->model = json_member(v->file.root, "model");
     v->max_tokens = most_tokens(v);
+    v->unigram = json_is_array(json_member(v->model, "vocab"));
     if ((st = hf_pretok_read(&v->pre, &v->file, err)) || (st = check_kind(v, err)) ||
         (st = read_vocab(v, err)) || (st = read_added(v, err)))
         return st;
@@ -431,7 +488,7 @@ static enum status put_all(struct gguf_kvs *k, struct hf_vocab *v, const char *d
     if ((st = put_normalizer(k, v, err)))
         return st;
     put_tokens(k, v);
-    st = put_merges(k, v, err);
+    st = v->unigram ? put_token_scores(k, v) : put_merges(k, v, err);
     return st ? st : hf_special_put(k, v, dir, err);
 }
 

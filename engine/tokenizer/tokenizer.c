@@ -17,7 +17,8 @@
 /* Positions have 32 bits, and a blank may become three bytes. */
 #define MAX_TEXT ((size_t)512 << 20)
 
-static const struct tokenizer_algo *const algos[] = {&tokenizer_spm, &tokenizer_bpe};
+static const struct tokenizer_algo *const algos[] = {&tokenizer_spm, &tokenizer_bpe,
+                                                     &tokenizer_unigram};
 #define N_ALGOS (sizeof algos / sizeof algos[0])
 
 static enum status find_algo(const struct tokenizer_algo **algo, const struct gguf *g,

@@ -6,7 +6,8 @@
  * this project for settings that GGUF has no keys for (tokenizer_impl.h).
  *
  * tokenizer_open() chooses the algorithm by tokenizer.ggml.model; each algorithm is one
- * file (tokenizer_spm.c: "llama", SentencePiece BPE; tokenizer_bpe.c: "gpt2",
+ * file (tokenizer_spm.c: "llama", SentencePiece BPE; tokenizer_unigram.c: "t5",
+ * SentencePiece's unigram models; tokenizer_bpe.c: "gpt2",
  * byte-level BPE, whose texts are first cut by the pre-tokenizer tokenizer.ggml.pre, or
  * "default" in files without it).
  *

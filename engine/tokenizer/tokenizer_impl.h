@@ -29,6 +29,7 @@ enum token_type {
     "slmbench.tokenizer.space_first" /* before the text, not after a special token */
 #define TOKENIZER_KEY_SPACE_ONCE \
     "slmbench.tokenizer.space_once" /* not before a text that begins with a blank */
+#define TOKENIZER_KEY_CUTS "slmbench.tokenizer.cuts_at_blanks" /* "t5" */
 #define TOKENIZER_KEY_STRIPS \
     "slmbench.tokenizer.strips" /* of older files: TOKEN_RSTRIP of each token */
 #define TOKENIZER_KEY_FLAGS \
@@ -70,6 +71,7 @@ struct tokenizer {
     struct normalizer *norm; /* NULL: texts stay as they are */
     char note[256];          /* tokenizer_note() */
     struct bpe *bpe;         /* of tokenizer_bpe.c */
+    struct unigram *unigram; /* of tokenizer_unigram.c */
     struct strtab merges; /* tokenizer_spm.c: of a token and the bytes of its left part
                              -> rank; empty where scores decide */
     uint32_t (*merge_keys)[2]; /* the keys of merges */
@@ -105,7 +107,16 @@ struct tokenizer_algo {
     size_t (*piece)(const struct tokenizer *t, int32_t id, char *buf, size_t cap);
 };
 
-extern const struct tokenizer_algo tokenizer_spm, tokenizer_bpe;
+extern const struct tokenizer_algo tokenizer_spm, tokenizer_bpe, tokenizer_unigram;
+
+/* tokenizer_spm.c: text[len] with U+2581 for blanks, and one before it where the
+ * vocabulary has adds_space; *out is malloc'ed. */
+enum status tokenizer_escape(const struct tokenizer *t, const char *text, size_t len,
+                             bool first, char **out, size_t *n_out, struct err *err);
+
+/* As tokenizer_piece(), with blanks for U+2581. */
+size_t tokenizer_blank_piece(const struct tokenizer *t, int32_t id, char *buf,
+                             size_t cap);
 
 /* tokenizer_vocab.c: fill all members but algo from the metadata; on failure
  * tokenizer_close() releases t. */

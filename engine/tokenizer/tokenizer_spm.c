@@ -197,22 +197,18 @@ static enum status encode(const struct tokenizer *t, const char *text, size_t le
                           bool first, struct id_list *ids, struct err *err)
 {
     struct spm s = {.t = t};
-    size_t n_blanks = 1, n;
-    enum status st = ST_OK;
+    size_t n = 0;
+    enum status st = tokenizer_escape(t, text, len, first, &s.text, &n, err);
 
-    for (size_t i = 0; i < len; i++)
-        n_blanks += text[i] == ' ';
     /* At most one symbol per byte of text and one for the added blank, since a replaced
      * blank is one symbol. n symbols have n - 1 pairs; each of the at most n - 1 joins
      * takes one out and adds two. */
-    s.text = malloc(len + n_blanks * BLANK_BYTES);
     s.symbols = malloc((len + 1) * sizeof *s.symbols);
     s.heap = malloc((2 * len + 2) * sizeof *s.heap);
-    if (!s.text || !s.symbols || !s.heap) {
+    if (!st && (!s.symbols || !s.heap)) {
         st = err_set(err, ST_NO_MEMORY, "cannot allocate memory to tokenise %zu bytes",
                      len);
-    } else {
-        n = escape(t, text, len, first, s.text);
+    } else if (!st) {
         split(&s, n);
         join_all(&s);
         st = emit(&s, ids, err);
@@ -223,7 +219,25 @@ static enum status encode(const struct tokenizer *t, const char *text, size_t le
     return st;
 }
 
-static size_t piece(const struct tokenizer *t, int32_t id, char *buf, size_t cap)
+enum status tokenizer_escape(const struct tokenizer *t, const char *text, size_t len,
+                             bool first, char **out, size_t *n_out, struct err *err)
+{
+    size_t n_blanks = 1;
+
+    for (size_t i = 0; i < len; i++)
+        n_blanks += text[i] == ' ';
+    char *made = malloc(len + n_blanks * BLANK_BYTES);
+
+    if (!made)
+        return err_set(err, ST_NO_MEMORY,
+                       "cannot allocate memory to tokenise %zu bytes", len);
+    *n_out = escape(t, text, len, first, made);
+    *out = made;
+    return ST_OK;
+}
+
+size_t tokenizer_blank_piece(const struct tokenizer *t, int32_t id, char *buf,
+                             size_t cap)
 {
     size_t len, n = 0;
     const char *text = token_text(t, id, &len);
@@ -370,5 +384,5 @@ const struct tokenizer_algo tokenizer_spm = {
     .adds_space = true,
     .load = load,
     .encode = encode,
-    .piece = piece,
+    .piece = tokenizer_blank_piece,
 };

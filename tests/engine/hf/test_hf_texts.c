@@ -125,6 +125,40 @@ static void characters_of_today(void **state)
     free(v);
 }
 
+/* The most likely division, of equal ones that with the first token found first;
+ * characters without a token are one unknown token, or bytes. */
+static void unigrams(void **state)
+{
+    static const char *const pre[] = {
+        "{\"type\":\"Metaspace\",\"replacement\":\"\u2581\",\"prepend_scheme\":"
+        "\"always\",\"split\":true}",
+        "{\"type\":\"Metaspace\",\"replacement\":\"\u2581\",\"prepend_scheme\":"
+        "\"never\",\"split\":false}"};
+    static const char model[] =
+        "{\"type\":\"Unigram\",\"unk_id\":0,\"byte_fallback\":false,\"vocab\":["
+        "[\"<unk>\",0],[\"\u2581\",-3],[\"a\",-2],[\"b\",-2],[\"ab\",-3.5],"
+        "[\"\u2581a\",-4],[\"aba\",-5.5],[\"b\u2581a\",-1],[\"ba\",-4]]}";
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct err err = ERR_INIT;
+        json_t *root = json_object();
+
+        set(root, "pre_tokenizer", pre[i]);
+        set(root, "model", model);
+        struct tokenizer *t = open_json(root, &err);
+
+        if (!t)
+            fail_msg("%s", err.msg);
+        IDS(t, "", "");
+        IDS(t, "ab", i ? "4" : "5 3");
+        IDS(t, "aba", i ? "6" : "5 8");
+        IDS(t, "ab ab", i ? "2 7 3" : "5 3 5 3");
+        IDS(t, "a\u00e9\u00e9b", i ? "2 0 3" : "5 0 3");
+        tokenizer_close(t);
+    }
+}
+
 /* A short text does not become a long one. */
 static void growth_has_a_limit(void **state)
 {
@@ -158,9 +192,8 @@ static void growth_has_a_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(normalisers),
-        cmocka_unit_test(added_tokens),
-        cmocka_unit_test(characters_of_today),
+        cmocka_unit_test(normalisers),         cmocka_unit_test(added_tokens),
+        cmocka_unit_test(characters_of_today), cmocka_unit_test(unigrams),
         cmocka_unit_test(growth_has_a_limit),
     };
 

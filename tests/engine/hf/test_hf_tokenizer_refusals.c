@@ -10,7 +10,7 @@ static void what_is_not_known_is_refused(void **state)
     static const struct {
         const char *key, *value, *says;
     } cases[] = {
-        {"model", "{\"type\":\"Unigram\",\"vocab\":[]}", "type 'Unigram'"},
+        {"model", "{\"type\":\"Unigram\",\"vocab\":[]}", "a unigram model of bytes"},
         {"model", "{\"type\":\"WordPiece\",\"vocab\":{}}", "type 'WordPiece'"},
         {"model", "{\"type\":\"BPE\",\"vocab\":{},\"merges\":[]}", "no model.vocab"},
         {"model", "{\"type\":\"BPE\",\"vocab\":{\"a\":0}}", "no model.merges"},
