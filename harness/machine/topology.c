@@ -183,8 +183,8 @@ static void read_caches(struct topology *t, hwloc_topology_t hw)
     qsort(t->cache, (size_t)t->n_caches, sizeof t->cache[0], by_level);
 }
 
-/* Ask hwloc in a child process and fill in t; false: hwloc knows nothing usable. Where /sys
- * of this machine cannot be read, hwloc makes up CPUs that share no core. */
+/* Ask hwloc in a child process and fill in t; false: hwloc knows nothing usable. Where
+ * /sys of this machine cannot be read, hwloc makes up CPUs that share no core. */
 static bool read_hwloc(struct topology *t, bool here)
 {
     hwloc_topology_t hw = load_hwloc();
@@ -317,41 +317,89 @@ static enum status read_shape(struct topology *t, const char *root, struct err *
         do_without_hwloc(t);
     }
     sum_last_level(t);
-    number_siblings(t);
-    suspect_siblings(t);
     return ST_OK;
 }
 
 /* ---- which CPUs are ours ------------------------------------------------------ */
 
+static struct topo_cpu *find_cpu(struct topology *t, int os_id)
+{
+    struct topo_cpu key = {.os_id = os_id};
+
+    return bsearch(&key, t->cpu, (size_t)t->n_cpus, sizeof t->cpu[0], by_os_id);
+}
+
 static void allow_cpu(void *arg, int os_id)
 {
-    struct topology *t = arg;
-    struct topo_cpu key = {.os_id = os_id};
-    struct topo_cpu *cpu =
-        bsearch(&key, t->cpu, (size_t)t->n_cpus, sizeof t->cpu[0], by_os_id);
+    struct topo_cpu *cpu = find_cpu(arg, os_id);
 
     if (cpu)
         cpu->allowed = true;
 }
 
-static bool allow_by_affinity(struct topology *t)
+struct asked {
+    struct topology *t;
+    const char *root;
+    int core; /* of the last sibling that is known; -1: none */
+};
+
+static void sibling(void *arg, int os_id)
+{
+    struct asked *a = arg;
+    const struct topo_cpu *cpu = find_cpu(a->t, os_id);
+
+    if (cpu)
+        a->core = cpu->core;
+}
+
+/* A CPU that the mask allows and the list of CPUs that are online lacks: containers
+ * with a /sys of their own (lxcfs) number them anew, and the kernel goes by the mask.
+ */
+static void add_cpu(struct asked *a, int os_id)
+{
+    struct topology *t = a->t;
+    char path[96], list[SYSFILE_PATH_MAX];
+
+    if (t->n_cpus == TOPO_MAX_CPUS)
+        return;
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/%s", os_id,
+             "thread_siblings_list");
+    a->core = -1;
+    if (sysfile_read(a->root, path, list, sizeof list) >= 0)
+        text_cpu_list(list, sibling, a);
+    t->cpu[t->n_cpus++] = (struct topo_cpu){
+        .os_id = os_id, .core = a->core >= 0 ? a->core : t->n_cores++, .allowed = true};
+    t->n_offline -= t->n_offline > 0;
+    qsort(t->cpu, (size_t)t->n_cpus, sizeof t->cpu[0], by_os_id);
+}
+
+static void allow_by_mask(void *arg, int os_id)
+{
+    struct asked *a = arg;
+
+    if (find_cpu(a->t, os_id))
+        allow_cpu(a->t, os_id);
+    else
+        add_cpu(a, os_id);
+}
+
+static bool allow_by_affinity(struct asked *a)
 {
     int mine[TOPO_MAX_CPUS];
     const int n = affinity_list(mine);
 
     for (int i = 0; i < n; i++)
-        allow_cpu(t, mine[i]);
+        allow_by_mask(a, mine[i]);
     return n > 0;
 }
 
 /* "Cpus_allowed_list:\t0-3" of a recorded /proc/self/status. */
-static bool allow_by_status(struct topology *t, const char *root)
+static bool allow_by_status(struct asked *a)
 {
-    char *text = sysfile_read_all(root, "/proc/self/status");
+    char *text = sysfile_read_all(a->root, "/proc/self/status");
     const char *line = text ? strstr(text, "\nCpus_allowed_list:") : NULL;
     const bool ok =
-        line && text_cpu_list(line + strlen("\nCpus_allowed_list:"), allow_cpu, t);
+        line && text_cpu_list(line + strlen("\nCpus_allowed_list:"), allow_by_mask, a);
 
     free(text);
     return ok;
@@ -371,7 +419,8 @@ static void count_allowed_cores(struct topology *t)
 
 static void read_allowed(struct topology *t, const char *root, const char *cpuset)
 {
-    const bool known = root[0] ? allow_by_status(t, root) : allow_by_affinity(t);
+    struct asked asked = {.t = t, .root = root};
+    const bool known = root[0] ? allow_by_status(&asked) : allow_by_affinity(&asked);
     bool before[TOPO_MAX_CPUS];
     int n_both = 0;
 
@@ -388,6 +437,8 @@ static void read_allowed(struct topology *t, const char *root, const char *cpuse
         t->cpu[i].allowed = before[i];
     for (int i = 0; i < t->n_cpus; i++)
         t->n_allowed += t->cpu[i].allowed;
+    number_siblings(t);
+    suspect_siblings(t);
     count_allowed_cores(t);
 }
 

@@ -6,6 +6,21 @@
 . "$SRC/tests/cli/lib.sh"
 data=$SRC/tests/data/topo
 
+# Containers may number the CPUs that are online anew: the mask is what the kernel enforces.
+# masked ONLINE ALLOWED COUNT
+masked() {
+    rm -rf masked
+    bash "$SRC/tests/data/topo/make.sh" smt-laptop masked
+    echo "$1" >masked/sys/devices/system/cpu/online
+    sed -i "s/^Cpus_allowed_list:.*/Cpus_allowed_list:\t$2/" masked/proc/self/status
+    "$BENCH" topo --root masked >out 2>err || fail "online $1, mask $2: $(cat err)"
+    grep -qE "CPUs allowed +$3( |\$)" out || fail "online $1, mask $2: $(grep allowed out)"
+}
+masked 0-7 5 1
+masked 0 5 1
+masked 0-1 4-5 2
+masked 2,5 0-1 2
+
 for name in smt-laptop two-socket vm-hidden vm-v1-limits container-1.5cpu offline-holes \
     arm-guest vm-smt; do
     bash "$data/make.sh" $name "$WORK/$name"
