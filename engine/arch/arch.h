@@ -209,7 +209,7 @@ static inline uint64_t matrix_slice_bytes(const struct matrix *w)
     return (uint64_t)w->n_rows * w->row_bytes;
 }
 
-/* What the weights of slice s are multiplied with besides. */
+/* The factor of all weights of slice s. */
 static inline float matrix_scale(const struct matrix *w, size_t s)
 {
     return w->scale ? w->scale[w->n_scales == 1 ? 0 : s] : 1.0f;

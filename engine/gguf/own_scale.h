@@ -2,8 +2,8 @@
  *
  * own_scale.h - matrices with scales of their own
  *
- * Beside the matrix X.weight a file may hold X.scale, which all its weights are to be
- * multiplied with: one number, or one for each slice (expert). Formats with block
+ * In addition to the matrix X.weight a file may hold X.scale, by which all its weights
+ * are to be multiplied: one number, or one for each slice (expert). Formats with block
  * scales of eight bits need it. X.input_scale, for programs that quantise activations
  * with a fixed scale, is not used here.
  *

@@ -160,8 +160,8 @@ static struct jv_list *chosen(struct run *r, const struct node *n,
 
 static struct jv call_loop(struct run *r, const struct jv *self, const struct args *a);
 
-/* As in Jinja `else` belongs to a loop of which no turn came to its end: also to one
- * that left its first turn by `break`. */
+/* As in Jinja, `else` runs where no turn of the loop came to its end: also where the
+ * first turn ended by `break`. */
 static void run_items(struct loop *l)
 {
     struct run *r = l->r;

@@ -179,7 +179,8 @@ static enum status put_tensor(struct gguf_bytes *b, const struct gguf *g,
     return ST_OK;
 }
 
-/* Of a matrix in another format its scale is in the weights, or a new one is made. */
+/* A matrix that takes another format has its scale in the weights, or gets a new one.
+ */
 static bool is_left_out(const struct gguf *g, const struct gguf_tensor *t,
                         const struct requant_params *p)
 {

@@ -128,8 +128,8 @@ static enum status load_bytes(struct tokenizer *t, struct err *err)
     return ST_OK;
 }
 
-/* Every token's text -> its id. Of equal ones the last counts, and one that is text
- * before one that is not. */
+/* Every token's text -> its id. Where texts are equal the last one counts, and one that
+ * is text before one that is not. */
 static enum status index_names(struct strtab *names, const struct tokenizer *t,
                                struct err *err)
 {

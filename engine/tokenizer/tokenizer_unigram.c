@@ -3,11 +3,11 @@
  * tokenizer_unigram.c - the most likely division of a text into tokens, as in
  * SentencePiece's unigram models
  *
- * Blanks become U+2581 as in tokenizer_spm.c. Of all ways to divide a text (or, where
- * the file cuts at blanks, a word) into tokens, the one with the highest sum of scores
- * is taken: for each position the best way to get there, from left to right. A
- * character that is no token costs more than the least likely one; neighbours of the
- * kind are one unknown token, or their bytes.
+ * Blanks become U+2581 as in tokenizer_spm.c. A text (or, where the file cuts at
+ * blanks, a word) is divided into the tokens with the highest sum of scores: for each
+ * position the best way to get there, from left to right. A character that is no token
+ * costs more than the least likely one; neighbours of the kind are one unknown token,
+ * or their bytes.
  *
  * Tokens are looked up in the order of their bytes, as special tokens are, and have at
  * most MAX_BYTES, so time is linear in the text.

@@ -28,7 +28,7 @@ struct pair {
     const struct gguf_tensor *with;
     kern_dequantize_fn *to_floats;
     uint64_t row;         /* of the next piece */
-    float *own, *ref_own; /* [slices] what weights are multiplied with besides */
+    float *own, *ref_own; /* [slices] factors of all weights */
     void *raw;
     float *v;
     size_t cap; /* capacity in values */

@@ -63,7 +63,7 @@ struct token_time {
     double token_s; /* of all; NaN: a roof is not known */
 };
 
-/* TOKEN_TIME_LAYER_S and what so many threads add to it. */
+/* TOKEN_TIME_LAYER_S, and what n_threads threads add to it. */
 double token_time_layer_s(int n_threads);
 
 /* With this share of the roof of memory, above 0. */

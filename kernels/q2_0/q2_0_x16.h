@@ -36,7 +36,7 @@ SIMD_INLINE void q2_0_x16_scales(const uint8_t *body, const uint8_t *block_scale
     *d = v_half(block_scales);
 }
 
-/* Of a struct x16_block_format. */
+/* Members of a struct x16_block_format. */
 #define Q2_0_X16_WEIGHTS                                                     \
     .max = 3, .bias = 1, .light = true, .steps = 2, .order = q2_0_x16_order, \
     .weights = q2_0_x16_weights, .scales = q2_0_x16_scales

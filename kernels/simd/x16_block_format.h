@@ -13,8 +13,8 @@ enum {
     X16_BATCH = 8, /* blocks whose starts, or weights, are prepared together */
 };
 
-/* d and m of one slice of a block; m may be left alone where there is none. Of a file's
- * block of several parts, body and block scales are the part's. */
+/* d and m of one slice of a block; m may be left alone where there is none. Where the
+ * file's block has several parts, body and block scales are the part's. */
 typedef void x16_block_scales_fn(const uint8_t *body, const uint8_t *block_scales,
                                  vf *d, vf *m);
 
@@ -30,7 +30,7 @@ enum x16_row_kind {
 /* A format's description; constants after inlining. */
 struct x16_block_format {
     struct x16_layout layout;
-    /* A block of the file holds so many blocks of 32 (0: 1), one behind the other in
+    /* The number of blocks of 32 in a block of the file (0: 1), one behind the other in
      * its body. The block scales belong to all of them, or part_scales to each in turn.
      */
     int parts;
