@@ -322,7 +322,8 @@ static void draw_without_a_word(struct chart *c)
     if (chart_draw(c, dir, &err))
         fail_msg("%s", err.msg);
     snprintf(command, sizeof command,
-             "cd %s && if command -v gnuplot >/dev/null; then gnuplot %s.gp >said 2>&1 "
+             "cd %s && if command -v gnuplot >/dev/null; then LC_ALL=C.UTF-8 gnuplot "
+             "%s.gp >said 2>&1 "
              "&& [ ! -s said ]; fi",
              dir, c->name);
     if (system(command)) {
