@@ -24,16 +24,7 @@ static int code_from(float v)
 
 static float error_of(const fit_vec *x, const fit_vec *w, int code)
 {
-    const float d = 2 * nvfp4_half_scale((uint8_t)code), inverse = fit_inverse(d);
-    fit_vec sum = fit_all(0);
-
-    SIMD_UNROLL
-    for (int i = 0; i < FIT_VECS; i++) {
-        const fit_vec e = x[i] - fit_all(d) * e2m1_nearest(x[i] * fit_all(inverse));
-
-        sum += w[i] * e * e;
-    }
-    return fit_sum(sum);
+    return fit_scale_error(e2m1_nearest, x, w, 2 * nvfp4_half_scale((uint8_t)code));
 }
 
 static void quantize_group(const float *src, const fit_vec *w, uint8_t *s, uint8_t *qs)
