@@ -44,8 +44,8 @@ struct step {
 /* ---- the algorithm ----------------------------------------------------------------
  */
 
-/* Of sorted[lo] .. [hi], which agree in n bytes and are longer: the first whose next
- * byte is at least `next`. */
+/* The first of sorted[lo] .. [hi] whose byte after the first n is at least `next`; they
+ * agree in the first n bytes and are longer. */
 static size_t first_from(const struct tokenizer *t, size_t lo, size_t hi, size_t n,
                          unsigned next)
 {

@@ -24,8 +24,8 @@
 
 #define PAGE_BYTES 4096
 #define MIN_START  (1 * MIB)
-#define MIN_MOST   (8 * MIB)
-#define MAX_MOST   (4096 * MIB)
+#define MIN_SET    (8 * MIB)
+#define MAX_SET    (4096 * MIB)
 
 /* No set is begun after these times; one near the crossing takes 20 to 30 ms. Most of
  * the time can be the first touch of the buffer. */
@@ -149,13 +149,13 @@ static uint64_t start_bytes(const struct topology *t, int n_threads)
     return bytes > MIN_START ? bytes : MIN_START;
 }
 
-/* Whatever is reported; never beyond a quarter of the memory that there is. Only what
- * is read is touched. */
-static uint64_t most_bytes(const struct topology *t)
+/* The largest set that is tried, whatever size is reported: at most a quarter of the
+ * memory. Memory is touched only where a set is read. */
+static uint64_t max_bytes(const struct topology *t)
 {
     const uint64_t room = topology_usable_bytes(t, 0) / 4 / (2 * MIB) * (2 * MIB);
 
-    return room && room < MAX_MOST ? (room > MIN_MOST ? room : MIN_MOST) : MAX_MOST;
+    return room && room < MAX_SET ? (room > MIN_SET ? room : MIN_SET) : MAX_SET;
 }
 
 /* Less where a process may not map that much. */
@@ -165,7 +165,7 @@ static enum status map_buffer(struct mem *mem, uint64_t bytes, struct err *err)
 
     while (mem_alloc(mem, bytes, MEM_PAGES_2M, "cache probe", &why)) {
         bytes /= 2;
-        if (bytes < MIN_MOST)
+        if (bytes < MIN_SET)
             return err_set(err, ST_NO_MEMORY, "%s", why.msg);
         err_clear(&why);
     }
@@ -183,7 +183,7 @@ static enum status lab_open(struct lab *lab, const struct topology *t, struct er
     if (st == ST_OK)
         st = thread_pool_start(&lab->pool, t->threads_default, cpus, err);
     if (st == ST_OK)
-        st = map_buffer(&lab->mem, most_bytes(t), err);
+        st = map_buffer(&lab->mem, max_bytes(t), err);
     return st;
 }
 

@@ -111,7 +111,7 @@ static void put_data(FILE *f, const void *what)
         }
 }
 
-static double most_gbps(const struct cache_curve *c)
+static double max_gbps(const struct cache_curve *c)
 {
     double most = 0;
 
@@ -162,7 +162,7 @@ static void put_settings(FILE *f, const void *what)
     for (int k = 0; k < c->n_lines; k++)
         snprintf(name[k], sizeof name[k], "%d thread%s", c->line[k].n_threads,
                  plural(c->line[k].n_threads, "s"));
-    chart_file_ranges(f, 0.8, most, 0, 1.2 * most_gbps(c));
+    chart_file_ranges(f, 0.8, most, 0, 1.2 * max_gbps(c));
     chart_file_texts(f, "series", names, c->n_lines, sizeof name[0]);
     put_ticks(f, most);
     put_sizes(f, p);

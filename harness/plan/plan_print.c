@@ -237,8 +237,8 @@ static void print_time(FILE *f, const struct plan *plan)
     fprintf(f, "\nTime of a token\n");
     append_time(text, sizeof text, (double)need->token_bytes, r->gbps.read_gbps);
     line(f, "computing", format_time(time, sizeof time, t->compute_s),
-         "%s, of which %.0f %% are usual (%d thread%s), and %s between the products of "
-         "%d layers",
+         "%s, at the usual %.0f %% of that bandwidth (%d thread%s), and %s between the "
+         "products of %d layers",
          text, 100 * TOKEN_TIME_USUAL_SHARE, r->n_threads, plural(r->n_threads, "s"),
          format_time(own, sizeof own, t->own_s), need->n_layers);
     text[0] = '\0';

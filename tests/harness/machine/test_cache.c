@@ -16,8 +16,8 @@
 struct machine {
     double cache_bytes, noise;
     uint64_t reported;
-    uint64_t room;           /* bytes that can be read at all */
-    int n_reads, most_reads; /* 0: any */
+    uint64_t room;          /* bytes that can be read at all */
+    int n_reads, max_reads; /* 0: any */
     uint64_t most_read;
     unsigned random;
 };
@@ -34,7 +34,7 @@ static bool read_set(void *arg, uint64_t bytes, struct cache_point *p)
     struct machine *m = arg;
     const double of = (double)bytes / m->cache_bytes;
 
-    if (bytes > m->room || (m->most_reads && m->n_reads == m->most_reads))
+    if (bytes > m->room || (m->max_reads && m->n_reads == m->max_reads))
         return false;
     m->n_reads++;
     m->most_read = bytes > m->most_read ? bytes : m->most_read;
@@ -99,7 +99,7 @@ static void time_can_end(void **state)
         struct machine m = {.cache_bytes = 80.0 * MIB,
                             .reported = 300 * MIB,
                             .room = UINT64_MAX,
-                            .most_reads = n};
+                            .max_reads = n};
         const struct topo_llc llc = find(&m, 4 * MIB, 0, 600 * MIB);
 
         assert_true(llc.bytes > 0 && llc.lo <= llc.bytes && llc.bytes <= llc.hi);
