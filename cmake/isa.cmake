@@ -171,6 +171,10 @@ function(slm_kernel_sources out)
       if(isa MATCHES "^avx512v" AND CMAKE_C_COMPILER_ID STREQUAL GNU)
         target_compile_options(slmkern_${isa} PRIVATE -fno-thread-jumps -fno-tree-vrp
                                --param=sccvn-max-alias-queries-per-access=50)
+        # Carrying operands forward finds something in the frames of vnni, nothing in these.
+        if(isa STREQUAL avx512vbmi)
+          target_compile_options(slmkern_${isa} PRIVATE -fno-tree-forwprop)
+        endif()
       endif()
       # For Arm, GCC orders instructions before it has given out registers, which
       # brings the loads of an unrolled block to its front and spills them.
