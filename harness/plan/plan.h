@@ -95,9 +95,9 @@ enum status plan_measure_roofs(struct plan *plan, struct topology *topo,
                                struct err *err);
 
 /* Roofs from the file that `bench probe --json` has written, or the machine.json of a
- * sweep, which has the size of the machine's cache, too: the row with the plan's pages
- * and as many threads, or the next fewer. Errors: jsonfile_read()'s, ST_INPUT (no such
- * row, or no disk where the plan streams). */
+ * sweep, which has the size of the machine's cache, too (it is unknown otherwise): the
+ * row with the plan's pages and as many threads, or the next fewer. Errors:
+ * jsonfile_read()'s, ST_INPUT (no such row, or no disk where the plan streams). */
 enum status plan_read_roofs(struct plan *plan, const char *path, struct err *err);
 
 /* The first line, and the tables. */

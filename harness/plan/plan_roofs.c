@@ -194,14 +194,18 @@ static enum status read_disk(struct plan *plan, const struct jsonfile *f,
         f->path, *why ? ": " : "", why);
 }
 
-/* Only where the file describes a machine: the output of `bench probe` does not. */
+/* The output of `bench probe` does not describe a machine. Its cache is then unknown:
+ * what this machine reports may be its host's, and its roofs may be another machine's.
+ */
 static enum status read_cache(struct plan *plan, const json_t *root, struct err *err)
 {
     const json_t *cpu = json_member(json_member(root, "topology"), "cpu");
     struct topology *topo;
 
-    if (!cpu)
+    if (!cpu) {
+        plan->cache = (struct topo_llc){0};
         return ST_OK;
+    }
     topo = calloc(1, sizeof *topo);
     if (!topo)
         return err_set(err, ST_NO_MEMORY, "no memory for a plan");

@@ -34,6 +34,10 @@ grep -q '^  limit *2.00 GiB  --mem$' out || fail "limit: $(cat out)"
 grep -q '^Largest context without streaming: 2048 tokens, the model' out ||
     fail "context: $(cat out)"
 [ ! -e cache ] || fail "a model was made"
+# whatever cache is reported here: machine.json is of a machine whose cache it does not have
+HWLOC_SYNTHETIC="package:1 L3:1(size=$((1126 << 20))) core:2 pu:1" \
+    plan -m tinyllama-1.1b:Q8_0 --mem 2G --ctx 1000 >described
+diff out described || fail "another cache than the file's"
 
 plan -m tinyllama-1.1b:Q8_0 --mem 700M --json >streams.json
 [ "$(value verdict streams.json)" = streams ] || fail "streams: $(cat streams.json)"
