@@ -17,9 +17,15 @@
 #define MAX_CASES    4096
 #define N_PAIRS      4096 /* slots of a table that is a quarter full */
 #define MAX_STANDS   1024
+#define MAX_SCRIPTS  2600 /* runs of one script */
 
 struct stand {
     uint32_t first, last, other;
+};
+
+struct script {
+    uint32_t first;
+    int script;
 };
 
 struct pair {
@@ -43,6 +49,8 @@ static struct {
     size_t n_cases[3];
     struct stand stands[MAX_STANDS];
     size_t n_stands;
+    struct script scripts[MAX_SCRIPTS];
+    size_t n_scripts;
     uint8_t new[UNICODE_END / 8]; /* bits: it has a stand-in */
 } t;
 
@@ -203,6 +211,19 @@ static void load_stands(void)
     }
 }
 
+static void load_scripts(void)
+{
+    uint32_t c = 0;
+
+    for (const char *at = scripts; *at;) {
+        const uint32_t n = number(&at);
+
+        assert(t.n_scripts < MAX_SCRIPTS);
+        t.scripts[t.n_scripts++] = (struct script){c, (int)number(&at)};
+        c += n;
+    }
+}
+
 static void load(void)
 {
     load_runs(t.category, categories);
@@ -218,6 +239,7 @@ static void load(void)
     load_cases(UNICODE_UPPER, upper_case);
     load_special();
     load_stands();
+    load_scripts();
 }
 
 void unicode_load(void)
@@ -234,6 +256,22 @@ enum unicode_category unicode_category(uint32_t c)
 {
     unicode_load();
     return c < UNICODE_END ? (enum unicode_category)t.category[c] : UNICODE_Cn;
+}
+
+int unicode_script(uint32_t c)
+{
+    size_t lo = 0, hi;
+
+    unicode_load();
+    for (hi = t.n_scripts; lo + 1 < hi;) { /* the last run that begins at or before c */
+        const size_t middle = lo + (hi - lo) / 2;
+
+        if (t.scripts[middle].first <= c)
+            lo = middle;
+        else
+            hi = middle;
+    }
+    return t.scripts[lo].script;
 }
 
 bool unicode_is_blank(uint32_t c)

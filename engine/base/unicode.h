@@ -53,10 +53,23 @@ enum unicode_category {
     UNICODE_Zs,
 };
 
+/* Those with a name here; others have numbers of their own. */
+enum unicode_script {
+    UNICODE_NO_SCRIPT,
+    UNICODE_COMMON,
+    UNICODE_INHERITED,
+    UNICODE_HAN,
+    UNICODE_HIRAGANA,
+    UNICODE_KATAKANA,
+};
+
 enum unicode_form { UNICODE_NFC, UNICODE_NFD, UNICODE_NFKC, UNICODE_NFKD };
 enum unicode_case { UNICODE_LOWER, UNICODE_TITLE, UNICODE_UPPER };
 
 enum unicode_category unicode_category(uint32_t c);
+
+/* The number of its script, an enum unicode_script or higher. */
+int unicode_script(uint32_t c);
 
 /* White_Space. */
 bool unicode_is_blank(uint32_t c);
@@ -74,8 +87,8 @@ size_t unicode_put(uint32_t c, char out[4]);
 size_t unicode_case(uint32_t c, enum unicode_case to, uint32_t out[UNICODE_MAX_CASE]);
 
 /* An older character (of Unicode 10) of the same size in UTF-8, category (or its kind,
- * where that has none of the size) and, where possible, script; c itself where it is old enough or there is none. For libraries
- * whose own tables end earlier. */
+ * where that has none of the size) and, where possible, script; c itself where it is
+ * old enough or there is none. For libraries whose own tables end earlier. */
 uint32_t unicode_stand_in(uint32_t c);
 
 /* text[len], well-formed, with such characters in place of its own, as long as it,

@@ -156,3 +156,19 @@ size_t utf8_terminal(char *out, const char *s, size_t len)
     }
     return used;
 }
+
+size_t utf8_stretch(const char *text, size_t len, bool *well_formed)
+{
+    size_t at = 0;
+
+    for (*well_formed = utf8_char_len(text, len) > 0; at < len;) {
+        if (*well_formed && (at += utf8_ascii(text + at, len - at)) == len)
+            break;
+        const int n = utf8_char_len(text + at, len - at);
+
+        if ((n > 0) != *well_formed)
+            break;
+        at += n > 0 ? (size_t)n : 1;
+    }
+    return at;
+}

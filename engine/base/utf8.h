@@ -10,6 +10,7 @@
 #ifndef SLM_ENGINE_BASE_UTF8_H
 #define SLM_ENGINE_BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Bytes (1..4) of the well-formed character at s[len], len >= 1; 0 when it is
@@ -18,6 +19,10 @@ int utf8_char_len(const char *s, size_t len);
 
 /* Bytes of ASCII that s[len] begins with. */
 size_t utf8_ascii(const char *s, size_t len);
+
+/* Bytes of the leading run of s[len], len >= 1, that are all well-formed or all
+ * malformed. */
+size_t utf8_stretch(const char *s, size_t len, bool *well_formed);
 
 /* The code of the well-formed character of n bytes at s if it is a control character, a
  * line separator or reorders the text around it, else 0; so for U+0000, too. */
