@@ -11,12 +11,14 @@
  * hf_rows.c       their rows
  * hf_tokenizer.c  tokenizer.json to a vocabulary
  * hf_pretok.c     its normalizer and pre_tokenizer
+ * hf_own.c        those that no model of GGUF stands for
  * hf_special.c    its tokens that begin and end a text
  */
 #ifndef SLM_ENGINE_HF_HF_IMPL_H
 #define SLM_ENGINE_HF_HF_IMPL_H
 
 #include "engine/base/jsonfile.h"
+#include "engine/base/strtab.h"
 #include "engine/gguf/gguf_put.h"
 #include "engine/hf/hf.h"
 #include "engine/hf/safetensors.h"
@@ -167,10 +169,11 @@ enum status hf_tensors_read(void *t, const struct gguf_tensor *what, uint64_t ro
 /* ---- pre-tokenizer ----------------------------------------------------------- */
 
 struct hf_pretok {
-    bool byte_level; /* the byte alphabet of GPT-2; else blanks become U+2581 */
+    bool byte_level;                         /* the byte alphabet of GPT-2 */
+    bool puts_blanks;                        /* U+2581 for blanks */
     bool add_space, space_first, space_once; /* see tokenizer_impl.h */
     bool cuts_at_blanks; /* no token has a blank after its first character */
-    char *patterns[PRE_MAX_PATTERNS]; /* malloc'ed, spelled by pre_tokenizer_spell() */
+    char *patterns[PRE_MAX_PATTERNS]; /* malloc'ed, spelled by regex_spell() */
     size_t n_patterns;
     json_t *steps; /* of the normaliser that is run; NULL: none */
 };
@@ -199,19 +202,33 @@ struct hf_token {
     const char *text; /* in the JSON; NULL: an id without a token */
     uint32_t type;    /* enum token_type */
     uint8_t flags;    /* enum token_flag */
-    float score;      /* of unigram models */
+    double score;     /* of unigram models */
 };
+
+enum hf_model { HF_BPE, HF_UNIGRAM, HF_WORD_PIECE, HF_WORD_LEVEL };
 
 struct hf_vocab {
     struct jsonfile file;
     const json_t *model;
     struct hf_pretok pre;
-    bool unigram;            /* tokens have scores, and there are no merges */
+    bool own; /* no model of GGUF stands for it; else it is BPE or Unigram */
+    enum hf_model kind;
     struct hf_token *tokens; /* [n] */
     size_t n, cap, n_flagged;
     int64_t max_tokens; /* what the size of the file allows */
     int64_t unknown;    /* -1: none */
 };
+
+/* Set v->own and v->kind. Error: ST_UNSUPPORTED (another model). */
+enum status hf_own_kind(struct hf_vocab *v, struct err *err);
+/* The pairs of its settings, and its merges; ids: texts of tokens -> ids. */
+enum status hf_own_put_kind(struct gguf_kvs *k, const struct hf_vocab *v,
+                            struct err *err);
+enum status hf_own_put_merges(struct gguf_kvs *k, const struct hf_vocab *v,
+                              const struct strtab *ids, struct err *err);
+
+/* The first line of a list of merges that was a file. */
+bool hf_is_version(const json_t *merge);
 
 /* Put the tokens that begin and end a text, and the chat template, from tokenizer.json
  * and the JSON files beside it in dir (NULL: none). */

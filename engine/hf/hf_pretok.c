@@ -85,7 +85,7 @@ static enum status add_regex(struct reading *r, const char *regex)
 {
     char spelt[PRE_MAX_PATTERN_BYTES];
 
-    if (!pre_tokenizer_spell(regex, spelt, sizeof spelt))
+    if (!regex_spell(regex, spelt, sizeof spelt))
         return unknown(r, "regular expression", regex);
     return add_spelt(r, spelt);
 }
@@ -150,6 +150,7 @@ static enum status metaspace(struct reading *r, const json_t *step)
                              : !json_is_false(json_member(step, "add_prefix_space"));
     r->p->space_first = is(scheme, "first");
     r->p->space_once = true;
+    r->p->puts_blanks = true;
     r->p->cuts_at_blanks = !json_is_false(json_member(step, "split"));
     return ST_OK;
 }
@@ -162,7 +163,7 @@ static enum status blank_step(struct reading *r, const json_t *step)
     if (!strcmp(type, "Metaspace"))
         return metaspace(r, step);
     /* Gemma cuts at blanks, and its normalizer leaves none. */
-    if (!strcmp(type, "Split") &&
+    if (!strcmp(type, "Split") && r->p->puts_blanks &&
         is(json_member(json_member(step, "pattern"), "String"), " "))
         return ST_OK;
     return unknown(r, "pre_tokenizer", type);
@@ -179,8 +180,10 @@ static enum status normalize(struct reading *r, const json_t *step)
     }
     if (!r->p->byte_level && !strcmp(type, "Replace") &&
         is(json_member(step, "content"), blank) &&
-        is(json_member(json_member(step, "pattern"), "String"), " "))
+        is(json_member(json_member(step, "pattern"), "String"), " ")) {
+        r->p->puts_blanks = true;
         return ST_OK;
+    }
     if (!r->p->steps)
         r->p->steps = json_array();
     return json_array_append(r->p->steps, (json_t *)step)

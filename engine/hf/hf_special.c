@@ -141,25 +141,44 @@ static void read_template(struct special *s, const json_t *processor)
     }
 }
 
-static void read_templates(struct special *s, const json_t *processor)
+/* The processors of BERT and RoBERTa: the two tokens around a text by their ids. */
+static void read_pair(struct special *s, const json_t *processor)
+{
+    const int64_t bos =
+        number_of(s->v, json_array_get(json_member(processor, "cls"), 1));
+    const int64_t eos =
+        number_of(s->v, json_array_get(json_member(processor, "sep"), 1));
+
+    if (bos < 0 || eos < 0)
+        return;
+    s->bos = bos;
+    s->eos = eos;
+    s->adds_bos = s->adds_eos = 1;
+    add_end(s, eos);
+}
+
+static void read_processor(struct special *s, const json_t *processor)
 {
     const char *type = json_text(json_member(processor, "type"));
-    const json_t *last = NULL;
+
+    if (type && !strcmp(type, "TemplateProcessing"))
+        read_template(s, processor);
+    if (type && (!strcmp(type, "BertProcessing") || !strcmp(type, "RobertaProcessing")))
+        read_pair(s, processor);
+}
+
+static void read_processors(struct special *s, const json_t *processor)
+{
+    const char *type = json_text(json_member(processor, "type"));
     json_t *one;
     size_t i;
 
-    if (type && !strcmp(type, "TemplateProcessing"))
-        last = processor;
-    if (type && !strcmp(type, "Sequence"))
-        json_array_foreach(json_member(processor, "processors"), i, one)
-        {
-            const char *inner = json_text(json_member(one, "type"));
-
-            if (inner && !strcmp(inner, "TemplateProcessing"))
-                last = one;
-        }
-    if (last)
-        read_template(s, last);
+    if (!type || strcmp(type, "Sequence") != 0) {
+        read_processor(s, processor);
+        return;
+    }
+    json_array_foreach(json_member(processor, "processors"), i, one)
+        read_processor(s, one);
 }
 
 /* ---- pairs ------------------------------------------------------------------- */
@@ -292,7 +311,7 @@ enum status hf_special_put(struct gguf_kvs *k, const struct hf_vocab *v,
     s.eos = find(&s, "eos_token", "eos_token_id");
     s.pad = find(&s, "pad_token", "pad_token_id");
     find_ends(&s);
-    read_templates(&s, json_member(v->file.root, "post_processor"));
+    read_processors(&s, json_member(v->file.root, "post_processor"));
     st = read_adds(&s, err);
     put_ids(k, &s);
     if (!st)

@@ -3,8 +3,9 @@
  * hf_tokenizer.c - tokenizer.json to the tokenizer.* pairs of a GGUF file
  *
  * model.vocab has the tokens and their ids, added_tokens the special ones, and
- * model.merges the merges. GGUF calls vocabularies with byte_fallback "llama" and
- * byte-level ones "gpt2"; hf_special.c finds the tokens that begin and end a text.
+ * model.merges the merges. GGUF calls vocabularies with byte_fallback "llama",
+ * byte-level ones "gpt2" and unigram models "t5"; hf_own.c has the others, and
+ * hf_special.c finds the tokens that begin and end a text.
  */
 #include "engine/hf/hf_impl.h"
 
@@ -79,7 +80,7 @@ static enum status read_scored(struct hf_vocab *v, struct err *err)
 
         if (st)
             return st;
-        v->tokens[i].score = (float)score;
+        v->tokens[i].score = score;
     }
     return v->n
                ? ST_OK
@@ -93,7 +94,7 @@ static enum status read_vocab(struct hf_vocab *v, struct err *err)
     const char *text;
     enum status st = ST_OK;
 
-    if (v->unigram)
+    if (v->kind == HF_UNIGRAM)
         return read_scored(v, err);
     if (!json_is_object(vocab) || !json_object_size(vocab))
         return err_set(err, ST_INPUT, "%s has no model.vocab, the list of its tokens",
@@ -186,11 +187,12 @@ static enum status fill_holes(struct hf_vocab *v, int64_t n_vocab, struct err *e
 /* Types of "<0x00>" to "<0xFF>" and of the unknown token. */
 static void type_bytes(struct hf_vocab *v)
 {
+    const bool bytes = json_is_true(json_member(v->model, "byte_fallback"));
     const char *unknown = json_text(json_member(v->model, "unk_token"));
     int64_t id;
 
-    if (v->unigram && json_whole(json_member(v->model, "unk_id"), &id) && id >= 0 &&
-        id < (int64_t)v->n)
+    if (v->kind == HF_UNIGRAM && json_whole(json_member(v->model, "unk_id"), &id) &&
+        id >= 0 && id < (int64_t)v->n)
         unknown = v->tokens[id].text;
 
     for (size_t i = 0; i < v->n; i++) {
@@ -199,7 +201,7 @@ static void type_bytes(struct hf_vocab *v)
 
         if (!t->text)
             continue;
-        if (!v->pre.byte_level && t->type == TOKEN_NORMAL && strlen(t->text) == 6 &&
+        if (bytes && t->type == TOKEN_NORMAL && strlen(t->text) == 6 &&
             sscanf(t->text, "<0x%2X>", &byte) == 1)
             t->type = TOKEN_BYTE;
         if (unknown && !strcmp(t->text, unknown)) {
@@ -251,15 +253,21 @@ static bool spell_merge(const json_t *merge, char *out, size_t cap)
     return gap && gap[1] && !strchr(gap + 1, ' ');
 }
 
+bool hf_is_version(const json_t *merge)
+{
+    const char *both = json_text(merge);
+
+    return both && !strncmp(both, "#version", 8);
+}
+
 /* Merges that no text reaches: the first line of a list that was a file, and pairs with
  * a blank in them, which is another character in all texts. */
 static bool is_no_merge(const json_t *merge)
 {
-    const char *both = json_text(merge);
     const char *left = json_text(json_array_get(merge, 0));
     const char *right = json_text(json_array_get(merge, 1));
 
-    return (both && !strncmp(both, "#version", 8)) ||
+    return hf_is_version(merge) ||
            (left && right && (strchr(left, ' ') || strchr(right, ' ')));
 }
 
@@ -306,21 +314,21 @@ static enum status index_texts(struct strtab *ids, const struct hf_vocab *v,
     return st;
 }
 
-/* Where pieces begin at blanks, no merge may cross a blank. */
-static bool reaches_across(const char *spelt)
+/* Scores of a model that SentencePiece made are floats. */
+static void put_token_scores(struct gguf_kvs *k, const struct hf_vocab *v)
 {
-    const char *gap = strchr(spelt, ' ');
+    bool exact = true;
 
-    return strstr(spelt + 1, "\xe2\x96\x81") > spelt + 1 ||
-           (gap && !strncmp(gap + 1, "\xe2\x96\x81", 3));
-}
-
-static enum status put_token_scores(struct gguf_kvs *k, const struct hf_vocab *v)
-{
     gguf_kv_array(k, "tokenizer.ggml.scores", GGUF_F32, v->n);
+    for (size_t i = 0; i < v->n; i++) {
+        gguf_put_f32(&k->bytes, (float)v->tokens[i].score);
+        exact &= (double)(float)v->tokens[i].score == v->tokens[i].score;
+    }
+    if (exact)
+        return;
+    gguf_kv_array(k, TOKENIZER_KEY_SCORES, GGUF_F64, v->n);
     for (size_t i = 0; i < v->n; i++)
-        gguf_put_f32(&k->bytes, v->tokens[i].score);
-    return ST_OK;
+        gguf_put(&k->bytes, &v->tokens[i].score, sizeof v->tokens[i].score);
 }
 
 static enum status put_merges(struct gguf_kvs *k, const struct hf_vocab *v,
@@ -336,6 +344,11 @@ static enum status put_merges(struct gguf_kvs *k, const struct hf_vocab *v,
     if (!json_is_array(merges))
         return err_set(err, ST_INPUT, "%s has no model.merges", v->file.path);
     st = index_texts(&ids, v, err);
+    if (!st && v->own) {
+        st = hf_own_put_merges(k, v, &ids, err);
+        strtab_free(&ids);
+        return st;
+    }
     if (!st && !(score = malloc(v->n * sizeof *score)))
         st = err_set(err, ST_NO_MEMORY, "no memory for %zu scores", v->n);
     for (size_t t = 0; t < v->n && !st; t++)
@@ -351,11 +364,6 @@ static enum status put_merges(struct gguf_kvs *k, const struct hf_vocab *v,
         if (!spell_merge(one, spelt, sizeof spelt)) {
             st = err_set(err, ST_INPUT,
                          "%s: merge %zu is not two tokens without blanks in them",
-                         v->file.path, i);
-        } else if (v->pre.cuts_at_blanks && reaches_across(spelt)) {
-            st = err_set(err, ST_UNSUPPORTED,
-                         "%s: Metaspace cuts at blanks, and merge %zu reaches across "
-                         "one, which is not supported",
                          v->file.path, i);
         } else {
             gguf_put_str(&k->bytes, spelt);
@@ -375,45 +383,70 @@ static enum status put_merges(struct gguf_kvs *k, const struct hf_vocab *v,
 
 /* ---- the kind of tokenizer --------------------------------------------------- */
 
-static enum status check_kind(const struct hf_vocab *v, struct err *err)
+/* Whether a merge makes a token with U+2581 behind its first character. */
+static bool merges_cross_blanks(const struct hf_vocab *v)
+{
+    char spelt[2 * MAX_MERGE_PART];
+    json_t *one;
+    size_t i;
+
+    json_array_foreach(json_member(v->model, "merges"), i, one)
+    {
+        const char *gap;
+
+        if (is_no_merge(one) || !spell_merge(one, spelt, sizeof spelt))
+            continue;
+        gap = strchr(spelt, ' ');
+        if (strstr(spelt + 1, "\xe2\x96\x81") > spelt + 1 ||
+            (gap && !strncmp(gap + 1, "\xe2\x96\x81", 3)))
+            return true;
+    }
+    return false;
+}
+
+static bool has_text(const struct hf_vocab *v, const char *key)
+{
+    const char *text = json_text(json_member(v->model, key));
+
+    return text && *text;
+}
+
+/* Whether a model of GGUF does what this one does. */
+static bool has_usual_kind(struct hf_vocab *v)
 {
     const char *type = json_text(json_member(v->model, "type"));
-    const char *affix = NULL, *text;
-    char shown[32];
 
-    if (v->unigram)
-        return v->pre.byte_level
-                   ? err_set(
-                         err, ST_UNSUPPORTED,
-                         "%s: a unigram model of bytes (ByteLevel) is not supported",
-                         v->file.path)
-                   : ST_OK;
+    if (json_is_array(json_member(v->model, "vocab"))) {
+        v->kind = HF_UNIGRAM;
+        return !v->pre.byte_level && v->pre.puts_blanks;
+    }
     /* Files older than the member have merges. */
     if (type ? strcmp(type, "BPE") != 0 : !json_member(v->model, "merges"))
-        return err_set(
-            err, ST_UNSUPPORTED,
-            "%s: a tokenizer of the type '%s' is not supported, only BPE and "
-            "Unigram; "
-            "the model's GGUF file may be",
-            v->file.path,
-            type ? utf8_printable(shown, sizeof shown, type, strlen(type)) : "(none)");
-    if ((text = json_text(json_member(v->model, "continuing_subword_prefix"))) && *text)
-        affix = "continuing_subword_prefix";
-    if ((text = json_text(json_member(v->model, "end_of_word_suffix"))) && *text)
-        affix = "end_of_word_suffix";
-    if (affix)
-        return err_set(err, ST_UNSUPPORTED, "%s: %s is set, which is not supported",
-                       v->file.path, affix);
-    if (!v->pre.byte_level && !json_is_true(json_member(v->model, "byte_fallback")))
-        return err_set(err, ST_UNSUPPORTED,
-                       "%s: its pieces are neither bytes (ByteLevel) nor is there "
-                       "byte_fallback, so some texts have no tokens; not supported",
-                       v->file.path);
-    if (!v->pre.byte_level && json_is_true(json_member(v->model, "ignore_merges")))
-        return err_set(err, ST_UNSUPPORTED,
-                       "%s: ignore_merges is supported for byte-level tokenizers only",
-                       v->file.path);
-    return ST_OK;
+        return false;
+    v->kind = HF_BPE;
+    if (has_text(v, "continuing_subword_prefix") || has_text(v, "end_of_word_suffix"))
+        return false;
+    if (v->pre.byte_level)
+        return true;
+    /* Where pieces begin at blanks, no merge may cross one. */
+    return v->pre.puts_blanks && json_is_true(json_member(v->model, "byte_fallback")) &&
+           !json_is_true(json_member(v->model, "ignore_merges")) &&
+           !(v->pre.cuts_at_blanks && merges_cross_blanks(v));
+}
+
+/* The steps as a model of GGUF has them, or else as they are. */
+static enum status find_kind(struct hf_vocab *v, struct err *err)
+{
+    struct err why = ERR_INIT;
+    const enum status st = hf_pretok_read(&v->pre, &v->file, &why);
+
+    if (st && st != ST_UNSUPPORTED)
+        return err_set(err, st, "%s", why.msg);
+    if (!st && has_usual_kind(v))
+        return ST_OK;
+    hf_pretok_free(&v->pre);
+    v->pre = (struct hf_pretok){.n_patterns = 0};
+    return hf_own_kind(v, err);
 }
 
 /* A name that other engines know too, else the patterns. */
@@ -436,11 +469,13 @@ static void put_patterns(struct gguf_kvs *k, const struct hf_vocab *v)
 
 static void put_kind(struct gguf_kvs *k, const struct hf_vocab *v)
 {
+    const bool unigram = v->kind == HF_UNIGRAM;
+
     gguf_kv_str(k, "tokenizer.ggml.model",
-                v->unigram          ? "t5"
+                unigram             ? "t5"
                 : v->pre.byte_level ? "gpt2"
                                     : "llama");
-    if (v->unigram)
+    if (unigram)
         gguf_kv_bool(k, TOKENIZER_KEY_CUTS, v->pre.cuts_at_blanks);
     if (v->pre.byte_level) {
         put_patterns(k, v);
@@ -477,18 +512,22 @@ static enum status put_all(struct gguf_kvs *k, struct hf_vocab *v, const char *d
 
     v->model = json_member(v->file.root, "model");
     v->max_tokens = most_tokens(v);
-    v->unigram = json_is_array(json_member(v->model, "vocab"));
-    if ((st = hf_pretok_read(&v->pre, &v->file, err)) || (st = check_kind(v, err)) ||
-        (st = read_vocab(v, err)) || (st = read_added(v, err)))
+    if ((st = find_kind(v, err)) || (st = read_vocab(v, err)) ||
+        (st = read_added(v, err)))
         return st;
     type_bytes(v);
     if ((st = fill_holes(v, n_vocab, err)))
         return st;
-    put_kind(k, v);
-    if ((st = put_normalizer(k, v, err)))
+    if (!v->own)
+        put_kind(k, v);
+    st = v->own ? hf_own_put_kind(k, v, err) : put_normalizer(k, v, err);
+    if (st)
         return st;
     put_tokens(k, v);
-    st = v->unigram ? put_token_scores(k, v) : put_merges(k, v, err);
+    if (v->kind == HF_UNIGRAM)
+        put_token_scores(k, v);
+    else if (v->kind == HF_BPE)
+        st = put_merges(k, v, err);
     return st ? st : hf_special_put(k, v, dir, err);
 }
 

@@ -17,8 +17,20 @@
 /* Positions have 32 bits, and a blank may become three bytes. */
 #define MAX_TEXT ((size_t)512 << 20)
 
-static const struct tokenizer_algo *const algos[] = {&tokenizer_spm, &tokenizer_bpe,
-                                                     &tokenizer_unigram};
+/* By tokenizer.ggml.model; the names of GGUF first. */
+static const struct {
+    const char *model;
+    const struct tokenizer_algo *algo;
+} algos[] = {
+    {"llama", &tokenizer_spm},
+    {"gpt2", &tokenizer_bpe},
+    {"t5", &tokenizer_unigram},
+    {"bert", &tokenizer_word_piece},
+    {TOKENIZER_BPE, &tokenizer_bpe},
+    {TOKENIZER_UNIGRAM, &tokenizer_unigram},
+    {TOKENIZER_WORDPIECE, &tokenizer_word_piece},
+    {TOKENIZER_WORDS, &tokenizer_word_level},
+};
 #define N_ALGOS (sizeof algos / sizeof algos[0])
 
 static enum status find_algo(const struct tokenizer_algo **algo, const struct gguf *g,
@@ -34,12 +46,14 @@ static enum status find_algo(const struct tokenizer_algo **algo, const struct gg
     for (size_t i = 0; i < N_ALGOS; i++) {
         const size_t n = strlen(known);
 
-        if (model.len == strlen(algos[i]->name) &&
-            !memcmp(model.data, algos[i]->name, model.len)) {
-            *algo = algos[i];
+        if (model.len == strlen(algos[i].model) &&
+            !memcmp(model.data, algos[i].model, model.len)) {
+            *algo = algos[i].algo;
             return ST_OK;
         }
-        snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", algos[i]->name);
+        if (strncmp(algos[i].model, TOKENIZER_OWN, strlen(TOKENIZER_OWN)) != 0)
+            snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "",
+                     algos[i].model);
     }
     return err_set(err, ST_UNSUPPORTED,
                    "%s: the tokenizer '%s' is not supported (known: %s)", gguf_path(g),
@@ -84,6 +98,9 @@ void tokenizer_close(struct tokenizer *t)
     free(t->special);
     free(t->flags);
     normalizer_close(t->norm);
+    pieces_close(t->pieces);
+    free(t->decoded);
+    free(t->decoded_at);
     free(t->ends);
     free(t);
 }
@@ -395,7 +412,7 @@ static enum status encode(const struct tokenizer *t, const char *text, size_t le
                        len, MAX_TEXT);
     /* Never an empty list, so that *ids is never NULL. */
     list.cap = len / 4 + 16;
-    list.allowed_ns = pre_tokenizer_allowance(len);
+    list.allowed_ns = regex_allowance(len);
     list.v = malloc(list.cap * sizeof *list.v);
     if (!list.v)
         return err_set(err, ST_NO_MEMORY, "cannot allocate a list of %zu tokens",
@@ -468,6 +485,7 @@ size_t tokenizer_piece(const struct tokenizer *t, int32_t id, char *buf, size_t 
             buf[0] = (char)strtoul((const char[]){text[3], text[4], '\0'}, NULL, 16);
         return 1;
     default:
-        return t->algo->piece(t, id, buf, cap);
+        return t->decoded ? tokenizer_decoded_piece(t, id, buf, cap)
+                          : t->algo->piece(t, id, buf, cap);
     }
 }

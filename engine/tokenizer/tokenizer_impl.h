@@ -8,6 +8,7 @@
 
 #include "engine/base/strtab.h"
 #include "engine/tokenizer/tokenizer_norm.h"
+#include "engine/tokenizer/tokenizer_pieces.h"
 #include "engine/tokenizer/tokenizer.h"
 
 /* tokenizer.ggml.token_type */
@@ -36,6 +37,31 @@ enum token_type {
     "slmbench.tokenizer.token_flags" /* of each token, enum token_flag */
 #define TOKENIZER_KEY_NORMALIZER \
     "slmbench.tokenizer.normalizer" /* JSON, see tokenizer_norm.h */
+#define TOKENIZER_KEY_STEPS \
+    "slmbench.tokenizer.pre_tokenizer" /* JSON, see tokenizer_pieces.h */
+#define TOKENIZER_KEY_DECODER \
+    "slmbench.tokenizer.decoder" /* JSON, see tokenizer_decode.c */
+#define TOKENIZER_KEY_SCORES \
+    "slmbench.tokenizer.scores" /* of unigram models, as doubles */
+#define TOKENIZER_KEY_PAIRS \
+    "slmbench.tokenizer.merge_ids" /* of the two tokens of each merge */
+#define TOKENIZER_KEY_SUBWORD \
+    "slmbench.tokenizer.subword_prefix" /* of tokens that go on in a word */
+#define TOKENIZER_KEY_SUFFIX \
+    "slmbench.tokenizer.word_suffix" /* of tokens that end a word */
+#define TOKENIZER_KEY_MAX_CHARS \
+    "slmbench.tokenizer.max_word_chars" /* longer words are unknown */
+#define TOKENIZER_KEY_BYTES \
+    "slmbench.tokenizer.byte_fallback" /* unknown characters are "<0xHH>" */
+#define TOKENIZER_KEY_FUSES \
+    "slmbench.tokenizer.fuse_unk" /* neighbours without a token are one unknown one */
+
+/* Models of a tokenizer.json that no model of GGUF stands for. */
+#define TOKENIZER_OWN       "slmbench-" /* their names begin with it */
+#define TOKENIZER_BPE       "slmbench-bpe"
+#define TOKENIZER_UNIGRAM   "slmbench-unigram"
+#define TOKENIZER_WORDPIECE "slmbench-wordpiece"
+#define TOKENIZER_WORDS     "slmbench-words"
 
 /* How a token is found in a text by its spelling. */
 enum token_flag {
@@ -69,9 +95,13 @@ struct tokenizer {
     unsigned char *flags; /* [n_vocab] enum token_flag; NULL: none */
     bool has_normalized;  /* a token has TOKEN_NORMALIZED, and there is a normaliser */
     struct normalizer *norm; /* NULL: texts stay as they are */
-    char note[256];          /* tokenizer_note() */
-    struct bpe *bpe;         /* of tokenizer_bpe.c */
+    struct pieces *pieces;   /* how texts are cut; NULL: as the algorithm does */
+    char *decoded;      /* bytes of all tokens; NULL: as the algorithm spells them */
+    size_t *decoded_at; /* [n_vocab + 1] */
+    char note[256];     /* tokenizer_note() */
+    struct bpe *bpe;    /* of tokenizer_bpe.c */
     struct unigram *unigram; /* of tokenizer_unigram.c */
+    struct words *words;     /* of tokenizer_word.c */
     struct strtab merges; /* tokenizer_spm.c: of a token and the bytes of its left part
                              -> rank; empty where scores decide */
     uint32_t (*merge_keys)[2]; /* the keys of merges */
@@ -81,7 +111,7 @@ struct tokenizer {
 struct id_list {
     int32_t *v;
     size_t n, cap;
-    uint64_t allowed_ns; /* what is left of pre_tokenizer_allowance() */
+    uint64_t allowed_ns; /* what is left of regex_allowance() */
 };
 
 enum status id_list_add(struct id_list *list, int32_t id, struct err *err);
@@ -107,7 +137,15 @@ struct tokenizer_algo {
     size_t (*piece)(const struct tokenizer *t, int32_t id, char *buf, size_t cap);
 };
 
-extern const struct tokenizer_algo tokenizer_spm, tokenizer_bpe, tokenizer_unigram;
+extern const struct tokenizer_algo tokenizer_spm, tokenizer_bpe, tokenizer_unigram,
+    tokenizer_word_piece, tokenizer_word_level;
+
+/* tokenizer_decode.c: make the bytes of all tokens by a decoder, JSON. Errors:
+ * ST_INPUT, ST_UNSUPPORTED (a step), ST_NO_MEMORY. */
+enum status tokenizer_load_decoder(struct tokenizer *t, const char *json, size_t len,
+                                   const char *path, struct err *err);
+size_t tokenizer_decoded_piece(const struct tokenizer *t, int32_t id, char *buf,
+                               size_t cap);
 
 /* tokenizer_spm.c: text[len] with U+2581 for blanks, and one before it where the
  * vocabulary has adds_space; *out is malloc'ed. */

@@ -33,9 +33,9 @@ struct step {
     void (*run)(const struct step *s, const char *text, size_t len, struct text *out);
     bool normal; /* form is that of unicode_normalize(), instead of run */
     enum unicode_form form;
-    bool left, right;                     /* Strip */
-    bool cleans, parts_han, lower, bares; /* BertNormalizer */
-    char find[MAX_PART], put[MAX_PART];   /* Replace, Prepend */
+    bool left, right;                   /* Strip */
+    bool cleans, parts_han;             /* BertNormalizer */
+    char find[MAX_PART], put[MAX_PART]; /* Replace, Prepend */
     size_t n_find, n_put;
 };
 
@@ -160,10 +160,12 @@ static bool is_han(uint32_t c)
 
 static bool is_control(uint32_t c)
 {
-    return c != '\t' && c != '\n' && c != '\r' && unicode_category(c) <= UNICODE_Cs;
+    const enum unicode_category is = unicode_category(c);
+
+    return c != '\t' && c != '\n' && c != '\r' && is >= UNICODE_Cc && is <= UNICODE_Cs;
 }
 
-static void bert(const struct step *s, const char *text, size_t len, struct text *out)
+static void clean(const struct step *s, const char *text, size_t len, struct text *out)
 {
     for (size_t at = 0, n; at < len; at += n ? n : 1) {
         const uint32_t c = unicode_at(text + at, len - at, &n);
@@ -171,16 +173,13 @@ static void bert(const struct step *s, const char *text, size_t len, struct text
 
         if (!n) {
             put(out, text + at, 1);
-        } else if (s->cleans && (c == 0xfffd || is_control(c))) {
+        } else if (s->cleans && (c == 0 || c == 0xfffd || is_control(c))) {
             continue;
         } else if (s->cleans && unicode_is_blank(c)) {
             put(out, " ", 1);
-        } else if (!s->bares || unicode_category(c) != UNICODE_Mn) {
+        } else {
             put(out, " ", han);
-            if (s->lower)
-                put_lower(out, c);
-            else
-                put(out, text + at, n);
+            put(out, text + at, n);
             put(out, " ", han);
         }
     }
@@ -234,36 +233,38 @@ static bool set_form(struct step *s, const char *type)
     return false;
 }
 
-/* Accents are marks once a text is decomposed. */
-static bool set_bert(struct reading *r, struct step *s, const json_t *from)
+/* Its parts, one after another; accents are marks once a text is decomposed. */
+static bool add_bert(struct reading *r, const json_t *from)
 {
     const json_t *accents = json_member(from, "strip_accents");
     const bool lowers = !json_is_false(json_member(from, "lowercase"));
     const bool bares = accents ? json_is_true(accents) : lowers;
-    struct step *first = s;
+    const struct step steps[] = {
+        {.run = clean,
+         .cleans = !json_is_false(json_member(from, "clean_text")),
+         .parts_han = !json_is_false(json_member(from, "handle_chinese_chars"))},
+        {.normal = bares, .form = UNICODE_NFD},
+        {.run = bares ? strip_accents : NULL},
+        {.run = lowers ? lower : NULL},
+    };
 
-    if (bares && !(s = add(r)))
-        return false;
-    *s = (struct step){.run = bert,
-                       .cleans = !json_is_false(json_member(from, "clean_text")),
-                       .parts_han =
-                           !json_is_false(json_member(from, "handle_chinese_chars")),
-                       .lower = lowers,
-                       .bares = bares};
-    if (bares)
-        set_form(first, "NFD");
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+        if (steps[i].run || steps[i].normal) {
+            struct step *s = add(r);
+
+            if (!s)
+                return false;
+            *s = steps[i];
+        }
     return true;
 }
 
-static bool set_step(struct reading *r, struct step *s, const char *type,
-                     const json_t *from)
+static bool set_step(struct step *s, const char *type, const json_t *from)
 {
     const json_t *pattern = json_member(from, "pattern");
 
     if (set_form(s, type))
         return true;
-    if (!strcmp(type, "BertNormalizer"))
-        return set_bert(r, s, from);
     if (!strcmp(type, "Lowercase")) {
         s->run = lower;
     } else if (!strcmp(type, "StripAccents")) {
@@ -301,8 +302,10 @@ static enum status read_steps(struct reading *r, const json_t *from, int depth)
         }
         return st;
     }
+    if (!strcmp(type, "BertNormalizer"))
+        return add_bert(r, from) ? ST_OK : unsupported(r, type);
     s = add(r);
-    return s && set_step(r, s, type, from) ? ST_OK : unsupported(r, type);
+    return s && set_step(s, type, from) ? ST_OK : unsupported(r, type);
 }
 
 enum status normalizer_open(struct normalizer **out, const char *json, size_t len,

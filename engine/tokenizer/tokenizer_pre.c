@@ -4,40 +4,24 @@
  *
  * The patterns are those of the named models' published tokenizer.json, written
  * without \s, because PCRE2 counts U+180E as blank and Unicode does not.
- * \p{...} is that of Unicode 16, whatever the version of the PCRE2 library: it matches
- * against a text in which newer characters have older ones of their category in their
- * place.
  */
 #include "engine/tokenizer/tokenizer_pre.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
 #include <assert.h>
-#include <pcre2.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine/base/unicode.h"
 #include "engine/base/utf8.h"
+#include "engine/tokenizer/tokenizer_regex.h"
 
 #define MAX_PATTERNS PRE_MAX_PATTERNS
 
-/* Limits of matching with patterns of a file: far beyond the need of patterns that
- * backtrack over one run of characters at most. The first two are of one match; a text
- * has an allowance of CPU time, looked at after so many matches or parts of one: such a
- * part may go over the whole text, however few of them there are. */
-#define LIMIT_UNKNOWN    20000000u
-#define HEAP_UNKNOWN_KIB 65536u
-#define ALLOWED_NS       1000000000u
-#define ALLOWED_BYTE_NS  20000u
-#define STEPS_A_LOOK     64u
-
 /* ---- patterns ----------------------------------------------------------- */
 
-/* Unicode's White_Space, for use inside of brackets. */
-#define WS       "\\p{Z}\\t-\\r\\x{85}"
+#define WS       REGEX_WS
 #define BLANK    "[" WS "]"
 #define NO_BLANK "[^" WS "]"
 
@@ -174,9 +158,8 @@ static const struct family families[] = {
 
 struct pre_tokenizer {
     struct pre_rules rules;
-    bool limited;                 /* its patterns are a file's */
-    pcre2_match_context *context; /* of known patterns, the same for all texts */
-    pcre2_code *code[MAX_PATTERNS];
+    bool foreign; /* its patterns are a file's */
+    struct regex *code[MAX_PATTERNS];
     int n_patterns;
 };
 
@@ -212,36 +195,6 @@ static enum status unknown(const char *name, size_t len, const char *path,
                    utf8_printable(shown, sizeof shown, name, len), known, path);
 }
 
-/* options: PCRE2's, beside those that all patterns have. */
-static enum status compile(pcre2_code **code, const char *pattern, size_t len,
-                           uint32_t options, const char *path, struct err *err)
-{
-    PCRE2_SIZE at;
-    int why;
-    char text[128];
-
-    *code = pcre2_compile((PCRE2_SPTR)pattern, len,
-                          options | PCRE2_UTF | PCRE2_DOLLAR_ENDONLY |
-                              PCRE2_NO_AUTO_CAPTURE,
-                          &why, &at, NULL);
-    if (!*code) {
-        pcre2_get_error_message(why, (PCRE2_UCHAR *)text, sizeof text);
-        if (options)
-            return err_set(
-                err, ST_INPUT,
-                "%s: a pattern by which the tokenizer cuts texts is wrong at byte %zu "
-                "(%s)",
-                path, at, text);
-        return err_set(err, ST_UNSUPPORTED,
-                       "this PCRE2 library refuses a pattern at byte %zu (%s), so it "
-                       "was built without Unicode support; install another: %.80s",
-                       at, text, pattern + at);
-    }
-    /* Where generated code is forbidden, matching is interpreted. */
-    pcre2_jit_compile(*code, PCRE2_JIT_COMPLETE);
-    return ST_OK;
-}
-
 enum status pre_tokenizer_open(struct pre_tokenizer **out, const char *name, size_t len,
                                const char *path, struct err *err)
 {
@@ -257,16 +210,9 @@ enum status pre_tokenizer_open(struct pre_tokenizer **out, const char *name, siz
     if (!p)
         return err_set(err, ST_NO_MEMORY, "cannot allocate a pre-tokenizer");
     p->rules = family->rules;
-    p->context = pcre2_match_context_create(NULL);
-    if (!p->context)
-        st = err_set(err, ST_NO_MEMORY, "cannot allocate a pre-tokenizer");
-    else
-        /* Known patterns backtrack over one run of characters at most, so the text
-         * bounds their steps and no other limit is needed. */
-        pcre2_set_match_limit(p->context, UINT32_MAX);
     for (int i = 0; i < MAX_PATTERNS && family->patterns[i] && !st; i++)
-        st = compile(&p->code[p->n_patterns++], family->patterns[i],
-                     PCRE2_ZERO_TERMINATED, 0, path, err);
+        st = regex_open(&p->code[p->n_patterns++], family->patterns[i],
+                        strlen(family->patterns[i]), false, path, err);
     if (st) {
         pre_tokenizer_close(p);
         return st;
@@ -294,11 +240,10 @@ enum status pre_tokenizer_open_patterns(struct pre_tokenizer **out,
     if (!p)
         return err_set(err, ST_NO_MEMORY, "cannot allocate a pre-tokenizer");
     p->rules.whole_words = whole_words;
-    p->limited = true;
+    p->foreign = true;
     for (size_t i = 0; i < n && !st; i++)
-        st = compile(&p->code[p->n_patterns++], patterns[i].data, patterns[i].len,
-                     PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT, path,
-                     err);
+        st = regex_open(&p->code[p->n_patterns++], patterns[i].data, patterns[i].len,
+                        true, path, err);
     if (st) {
         pre_tokenizer_close(p);
         return st;
@@ -312,8 +257,7 @@ void pre_tokenizer_close(struct pre_tokenizer *p)
     if (!p)
         return;
     for (int i = 0; i < MAX_PATTERNS; i++)
-        pcre2_code_free(p->code[i]);
-    pcre2_match_context_free(p->context);
+        regex_close(p->code[i]);
     free(p);
 }
 
@@ -323,50 +267,6 @@ const struct pre_rules *pre_tokenizer_rules(const struct pre_tokenizer *p)
 }
 
 /* ---- patterns of a tokenizer.json ----------------------------------------- */
-
-/* A position in a regular expression, and the converted part. */
-struct spelling {
-    char *out;
-    size_t n, cap;
-    bool in_class;
-};
-
-static void spell(struct spelling *s, const char *text, size_t len)
-{
-    if (s->n + len < s->cap)
-        memcpy(s->out + s->n, text, len);
-    s->n += len;
-}
-
-bool pre_tokenizer_spell(const char *regex, char *out, size_t cap)
-{
-    struct spelling s = {.out = out, .cap = cap};
-
-    for (const char *at = regex; *at; at++) {
-        if (*at == '\\' && at[1]) {
-            const char c = *++at;
-
-            if (c == 's')
-                spell(&s, s.in_class ? WS : BLANK, strlen(s.in_class ? WS : BLANK));
-            else if (c == 'S' && !s.in_class)
-                spell(&s, NO_BLANK, strlen(NO_BLANK));
-            else
-                spell(&s, at - 1, 2);
-            continue;
-        }
-        if (*at == '[' && s.in_class)
-            return false; /* a set inside a set, which PCRE2 does not support */
-        if (*at == '[')
-            s.in_class = true;
-        else if (*at == ']')
-            s.in_class = false;
-        spell(&s, at, 1);
-    }
-    if (s.n >= cap)
-        return false;
-    out[s.n] = '\0';
-    return true;
-}
 
 const char *pre_tokenizer_gpt2(void)
 {
@@ -396,95 +296,17 @@ bool pre_tokenizer_known(const char *const *patterns, size_t n, bool whole_words
 
 struct cut {
     const struct pre_tokenizer *p;
-    pcre2_match_data *match;
-    pcre2_match_context *context;
+    struct regex_search search;
     pre_piece_fn *fn;
     void *arg;
     struct err *err;
-    const char *shown, *text;      /* what is matched, and what it stands for */
-    uint64_t begin_ns, allowed_ns; /* of patterns of a file */
-    unsigned n_steps;
+    const char *shown, *text; /* what is matched, and what it stands for */
 };
-
-static uint64_t cpu_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-uint64_t pre_tokenizer_allowance(size_t len)
-{
-    return ALLOWED_NS + len * (uint64_t)ALLOWED_BYTE_NS;
-}
-
-/* Steps that are each within their limits can take hours together. */
-static bool takes_too_long(struct cut *c)
-{
-    return c->n_steps++ % STEPS_A_LOOK == 0 && cpu_ns() - c->begin_ns > c->allowed_ns;
-}
-
-/* PCRE2 calls it before each part of a pattern. */
-static int on_part(pcre2_callout_block *block, void *arg)
-{
-    (void)block;
-    return takes_too_long(arg) ? PCRE2_ERROR_CALLOUT : 0;
-}
-
-static enum status too_long(const struct cut *c)
-{
-    return err_set(c->err, ST_INPUT,
-                   "cutting a text by the patterns of the model's tokenizer takes too "
-                   "long; the model is broken or hostile");
-}
-
-/* The first match at or after *begin, as *begin and *end; both len: no match. */
-static enum status next_match(struct cut *c, int k, const char *text, size_t len,
-                              size_t *begin, size_t *end)
-{
-    const uint32_t options = PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY;
-    int n = pcre2_match(c->p->code[k], (PCRE2_SPTR)text, len, *begin, options, c->match,
-                        c->context);
-
-    /* Compiled code has a small stack; the interpreter uses the heap. */
-    if (n == PCRE2_ERROR_JIT_STACKLIMIT)
-        n = pcre2_match(c->p->code[k], (PCRE2_SPTR)text, len, *begin,
-                        options | PCRE2_NO_JIT, c->match, c->context);
-    if (n == PCRE2_ERROR_NOMATCH) {
-        *begin = *end = len;
-        return ST_OK;
-    }
-    if (n == PCRE2_ERROR_CALLOUT)
-        return too_long(c);
-    if (n < 0 && c->p->limited && n != PCRE2_ERROR_NOMEMORY)
-        return err_set(c->err, ST_INPUT,
-                       "a pattern by which the model's tokenizer cuts texts exceeds "
-                       "the limits of a match (PCRE2 error %d); the model is broken "
-                       "or hostile",
-                       n);
-    if (n < 0)
-        return err_set(c->err, ST_NO_MEMORY,
-                       "cutting a text of %zu bytes into words failed (PCRE2 error "
-                       "%d); tokenise it in smaller parts",
-                       len, n);
-    /* \K may move the beginning behind the end. */
-    const size_t from = pcre2_get_ovector_pointer(c->match)[0];
-    const size_t to = pcre2_get_ovector_pointer(c->match)[1];
-
-    if (from < *begin || to <= from || to > len)
-        return err_set(
-            c->err, ST_INPUT,
-            "a pattern by which the model's tokenizer cuts texts finds a match "
-            "that begins behind its end; the model is broken or hostile");
-    *begin = from;
-    *end = to;
-    return ST_OK;
-}
 
 /* Apply pattern k and the following ones to text[len], well-formed. */
 static enum status cut_by(struct cut *c, int k, const char *text, size_t len)
 {
+    struct regex_place place = {0, 0, false};
     enum status st = ST_OK;
 
     if (k == c->p->n_patterns)
@@ -492,9 +314,7 @@ static enum status cut_by(struct cut *c, int k, const char *text, size_t len)
     for (size_t at = 0; at < len && !st;) {
         size_t begin = at, end = len;
 
-        if (c->p->limited && takes_too_long(c))
-            return too_long(c);
-        st = next_match(c, k, text, len, &begin, &end);
+        st = regex_next(&c->search, c->p->code[k], text, len, &place, &begin, &end);
         if (!st && begin > at)
             st = cut_by(c, k + 1, text + at, begin - at);
         if (!st && end > begin)
@@ -518,59 +338,20 @@ static enum status cut_text(struct cut *c, const char *text, size_t len)
     return st;
 }
 
-/* Length of the leading run of well-formed, or of malformed, bytes of text[len]. */
-static size_t stretch(const char *text, size_t len, bool *well_formed)
-{
-    size_t at = 0;
-
-    for (*well_formed = utf8_char_len(text, len) > 0; at < len;) {
-        if (*well_formed && (at += utf8_ascii(text + at, len - at)) == len)
-            break;
-        const int n = utf8_char_len(text + at, len - at);
-
-        if ((n > 0) != *well_formed)
-            break;
-        at += n > 0 ? (size_t)n : 1;
-    }
-    return at;
-}
-
 enum status pre_tokenizer_cut(const struct pre_tokenizer *p, const char *text,
                               size_t len, uint64_t *allowed_ns, pre_piece_fn *fn,
                               void *arg, struct err *err)
 {
-    struct cut c = {.p = p,
-                    .match = pcre2_match_data_create(1, NULL),
-                    .context =
-                        p->limited ? pcre2_match_context_create(NULL) : p->context,
-                    .fn = fn,
-                    .arg = arg,
-                    .err = err,
-                    .begin_ns = p->limited ? cpu_ns() : 0,
-                    .allowed_ns = *allowed_ns};
-    enum status st = ST_OK;
+    struct cut c = {.p = p, .fn = fn, .arg = arg, .err = err};
+    enum status st = regex_search_begin(&c.search, p->foreign, *allowed_ns, err);
 
-    if (!c.match || !c.context) {
-        st = err_set(err, ST_NO_MEMORY, "cannot allocate memory to cut a text");
-    } else if (p->limited) {
-        pcre2_set_match_limit(c.context, LIMIT_UNKNOWN);
-        pcre2_set_heap_limit(c.context, HEAP_UNKNOWN_KIB);
-        pcre2_set_callout(c.context, on_part, &c);
-    }
     for (size_t at = 0; at < len && !st;) {
         bool well_formed;
-        const size_t n = stretch(text + at, len - at, &well_formed);
+        const size_t n = utf8_stretch(text + at, len - at, &well_formed);
 
         st = well_formed ? cut_text(&c, text + at, n) : fn(arg, text + at, n, err);
         at += n;
     }
-    if (p->limited) {
-        const uint64_t took = cpu_ns() - c.begin_ns;
-
-        *allowed_ns -= took < *allowed_ns ? took : *allowed_ns;
-    }
-    pcre2_match_data_free(c.match);
-    if (p->limited)
-        pcre2_match_context_free(c.context);
+    *allowed_ns = regex_search_end(&c.search);
     return st;
 }

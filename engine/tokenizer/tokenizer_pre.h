@@ -17,6 +17,7 @@
 
 #include "engine/base/status.h"
 #include "engine/gguf/gguf.h"
+#include "engine/tokenizer/tokenizer_regex.h"
 
 struct pre_tokenizer;
 
@@ -31,7 +32,7 @@ struct pre_rules {
 enum status pre_tokenizer_open(struct pre_tokenizer **p, const char *name, size_t len,
                                const char *path, struct err *err);
 
-/* The same for n patterns of a file, in the spelling of pre_tokenizer_spell(). They are
+/* The same for n patterns of a file, in the spelling of regex_spell(). They are
  * untrusted, so matching has limits. Errors: ST_INPUT (one that PCRE2 rejects),
  * ST_UNSUPPORTED (too many, too long), ST_NO_MEMORY. */
 enum status pre_tokenizer_open_patterns(struct pre_tokenizer **p,
@@ -41,12 +42,7 @@ enum status pre_tokenizer_open_patterns(struct pre_tokenizer **p,
 void pre_tokenizer_close(struct pre_tokenizer *p);
 
 #define PRE_MAX_PATTERNS      6
-#define PRE_MAX_PATTERN_BYTES 4096
-
-/* Convert a regular expression of a tokenizer.json to PCRE2: \s and \S are written as
- * sets, because the two libraries have different sets of blanks. False where out[cap]
- * is too small or PCRE2 has no equivalent. */
-bool pre_tokenizer_spell(const char *regex, char *out, size_t cap);
+#define PRE_MAX_PATTERN_BYTES REGEX_MAX_BYTES
 
 /* The pattern of GPT-2. */
 const char *pre_tokenizer_gpt2(void);
@@ -61,10 +57,6 @@ const struct pre_rules *pre_tokenizer_rules(const struct pre_tokenizer *p);
 /* Called with each piece, len >= 1, from left to right. */
 typedef enum status pre_piece_fn(void *arg, const char *piece, size_t len,
                                  struct err *err);
-
-/* Nanoseconds of CPU time that cutting a text of len bytes by patterns of a file may
- * take. */
-uint64_t pre_tokenizer_allowance(size_t len);
 
 /* Cut text[len], any bytes: malformed UTF-8 is a piece of its own. The first error of
  * fn stops it. *allowed_ns, of the whole text where this is a part of one, becomes less

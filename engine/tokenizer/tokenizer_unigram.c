@@ -23,13 +23,14 @@
 #include <string.h>
 
 #include "engine/base/utf8.h"
+#include "engine/tokenizer/tokenizer_sorted.h"
 
 #define MAX_BYTES    256
 #define UNKNOWN_COST 10.0 /* below the worst score */
 
 struct unigram {
-    int32_t *sorted; /* plain tokens in the order of their bytes */
-    size_t at[257];  /* those that begin with byte b are sorted[at[b]] .. [at[b + 1]] */
+    struct sorted tokens; /* plain ones */
+    double *score;        /* [n_vocab] */
     double unknown_score;
     bool cuts; /* at each U+2581 */
 };
@@ -44,24 +45,6 @@ struct step {
 /* ---- the algorithm ----------------------------------------------------------------
  */
 
-/* The first of sorted[lo] .. [hi] whose byte after the first n is at least `next`; they
- * agree in the first n bytes and are longer. */
-static size_t first_from(const struct tokenizer *t, size_t lo, size_t hi, size_t n,
-                         unsigned next)
-{
-    while (lo < hi) {
-        const size_t middle = lo + (hi - lo) / 2;
-        size_t len;
-        const char *token = token_text(t, t->unigram->sorted[middle], &len);
-
-        if ((unsigned char)token[n] < next)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
-    return lo;
-}
-
 static void reach(struct step *to, size_t from, double score, int32_t id)
 {
     if (score > to->score)
@@ -72,30 +55,17 @@ static void reach(struct step *to, size_t from, double score, int32_t id)
 static void extend(const struct tokenizer *t, const char *text, size_t len, size_t i,
                    size_t n_char, struct step *way)
 {
-    const struct unigram *u = t->unigram;
-    const unsigned char first = (unsigned char)text[i];
-    size_t lo = u->at[first], hi = u->at[first + 1];
+    struct sorted_walk w = sorted_walk(&t->unigram->tokens, (unsigned char)text[i]);
     bool alone = false;
+    int32_t id;
+    size_t n;
 
-    for (size_t n = 1; lo < hi && i + n <= len; n++) {
-        size_t size;
-
-        token_text(t, u->sorted[lo], &size);
-        if (size == n) { /* the shortest is the first, and tokens differ */
-            const int32_t id = u->sorted[lo++];
-
-            reach(&way[i + n], i, way[i].score + (double)t->score[id], id);
-            alone |= n == n_char;
-        }
-        if (lo < hi && i + n < len) {
-            const unsigned next = (unsigned char)text[i + n];
-
-            lo = first_from(t, lo, hi, n, next);
-            hi = first_from(t, lo, hi, n, next + 1);
-        }
+    while ((id = sorted_next(&w, text + i, len - i, &n)) >= 0) {
+        reach(&way[i + n], i, way[i].score + t->unigram->score[id], id);
+        alone |= n == n_char;
     }
     if (!alone)
-        reach(&way[i + n_char], i, way[i].score + u->unknown_score, -1);
+        reach(&way[i + n_char], i, way[i].score + t->unigram->unknown_score, -1);
 }
 
 /* Characters without a token, one after another. */
@@ -110,12 +80,30 @@ static enum status emit_unknown(const struct tokenizer *t, const char *text, siz
                                    : id_list_add(ids, t->unknown, err);
 }
 
-/* The way back is turned round in the `from` of the positions it goes through. */
-static enum status encode_word(const struct tokenizer *t, const char *text, size_t len,
-                               struct step *way, struct id_list *ids, struct err *err)
-{
-    enum status st = ST_OK;
+struct work {
+    const struct tokenizer *t;
+    struct id_list *ids;
+    struct step *way; /* [cap] */
+    size_t cap;
+};
 
+static enum status reserve(struct work *w, size_t len, struct err *err)
+{
+    if (len < w->cap)
+        return ST_OK;
+    free(w->way);
+    w->cap = 2 * len + 64;
+    w->way = malloc(w->cap * sizeof *w->way);
+    w->cap = w->way ? w->cap : 0;
+    return w->way ? ST_OK
+                  : err_set(err, ST_NO_MEMORY,
+                            "cannot allocate memory to tokenise %zu bytes", len);
+}
+
+/* The best way to text[len]; its `from` are turned round, from the beginning on. */
+static void find_way(const struct tokenizer *t, const char *text, size_t len,
+                     struct step *way)
+{
     way[0] = (struct step){.id = -1};
     for (size_t i = 1; i <= len; i++)
         way[i].score = -INFINITY;
@@ -134,116 +122,113 @@ static enum status encode_word(const struct tokenizer *t, const char *text, size
         if (!at)
             way[0].from = next;
     }
+}
+
+static enum status encode_word(void *arg, const char *text, size_t len, struct err *err)
+{
+    struct work *w = arg;
+    enum status st = reserve(w, len, err);
+    const struct step *way = w->way;
+
+    if (st)
+        return st;
+    find_way(w->t, text, len, w->way);
     for (uint32_t at = 0; at < len && !st;) {
         uint32_t end = way[at].from;
 
         if (way[end].id >= 0) {
-            st = id_list_add(ids, way[end].id, err);
+            st = id_list_add(w->ids, way[end].id, err);
         } else {
             while (end < len && way[way[end].from].id < 0)
                 end = way[end].from;
-            st = emit_unknown(t, text + at, end - at, ids, err);
+            st = emit_unknown(w->t, text + at, end - at, w->ids, err);
         }
         at = end;
     }
     return st;
 }
 
-static enum status encode(const struct tokenizer *t, const char *text, size_t len,
-                          bool first, struct id_list *ids, struct err *err)
+/* Blanks become U+2581, at which words may begin. */
+static enum status encode_escaped(struct work *w, const char *text, size_t len,
+                                  bool first, struct err *err)
 {
     char *escaped = NULL;
-    struct step *way = NULL;
-    size_t n = 0, cap = 0;
-    enum status st = tokenizer_escape(t, text, len, first, &escaped, &n, err);
+    size_t n = 0;
+    enum status st = tokenizer_escape(w->t, text, len, first, &escaped, &n, err);
 
     for (size_t at = 0, end; at < n && !st; at = end) {
         end = n;
-        if (t->unigram->cuts) {
+        if (w->t->unigram->cuts) {
             const char *next = memmem(escaped + at + 1, n - at - 1, "\xe2\x96\x81", 3);
 
             end = next ? (size_t)(next - escaped) : n;
         }
-        if (end - at >= cap) {
-            cap = 2 * (end - at) + 64;
-            free(way);
-            way = malloc(cap * sizeof *way);
-        }
-        st = way ? encode_word(t, escaped + at, end - at, way, ids, err)
-                 : err_set(err, ST_NO_MEMORY,
-                           "cannot allocate memory to tokenise %zu bytes", end - at);
+        st = encode_word(w, escaped + at, end - at, err);
     }
-    free(way);
     free(escaped);
+    return st;
+}
+
+static enum status encode(const struct tokenizer *t, const char *text, size_t len,
+                          bool first, struct id_list *ids, struct err *err)
+{
+    struct work w = {.t = t, .ids = ids};
+    const enum status st = t->pieces
+                               ? pieces_cut(t->pieces, text, len, first,
+                                            &ids->allowed_ns, encode_word, &w, err)
+                               : encode_escaped(&w, text, len, first, err);
+
+    free(w.way);
     return st;
 }
 
 /* ---- loading ----------------------------------------------------------------------
  */
 
-struct plain {
-    const char *text;
-    size_t len;
-    int32_t id;
-};
-
-static int by_text(const void *a, const void *b)
+/* As doubles where the file has them so: sums of floats are equal more often. */
+static enum status load_scores(struct tokenizer *t, const struct gguf *g,
+                               struct err *err)
 {
-    const struct plain *x = a, *y = b;
-    const int order = memcmp(x->text, y->text, x->len < y->len ? x->len : y->len);
+    const struct gguf_kv *kv = gguf_kv_find(g, TOKENIZER_KEY_SCORES);
+    double *score = t->unigram->score =
+        malloc(((size_t)t->n_vocab + 1) * sizeof *t->unigram->score);
 
-    if (order || x->len != y->len)
-        return order ? order : x->len < y->len ? -1 : 1;
-    return x->id > y->id ? -1 : x->id < y->id; /* of equal ones the last counts */
-}
-
-static size_t list_plain(const struct tokenizer *t, struct plain *list)
-{
-    size_t n = 0, kept = 0;
-
+    if (!score)
+        return err_set(err, ST_NO_MEMORY, "cannot allocate a vocabulary");
+    if (kv && (kv->type != GGUF_ARRAY || kv->n != (uint64_t)t->n_vocab))
+        return err_set(err, ST_INPUT, "%s: %s is not a number for each token",
+                       gguf_path(g), TOKENIZER_KEY_SCORES);
     for (int32_t id = 0; id < t->n_vocab; id++) {
-        size_t len;
-        const char *text = token_text(t, id, &len);
-
-        if (len && len <= MAX_BYTES &&
-            (t->type[id] == TOKEN_NORMAL || t->type[id] == TOKEN_USER))
-            list[n++] = (struct plain){text, len, id};
+        score[id] = (double)t->score[id];
+        if (kv && (!gguf_elem_f64(kv, (uint64_t)id, &score[id]) || isnan(score[id])))
+            return err_set(err, ST_INPUT, "%s: entry %" PRId32 " of %s is not a number",
+                           gguf_path(g), id, TOKENIZER_KEY_SCORES);
     }
-    qsort(list, n, sizeof *list, by_text);
-    for (size_t i = 0; i < n; i++)
-        if (!kept || list[kept - 1].len != list[i].len ||
-            memcmp(list[kept - 1].text, list[i].text, list[i].len) != 0)
-            list[kept++] = list[i];
-    return kept;
+    return ST_OK;
 }
 
 static enum status load(struct tokenizer *t, const struct gguf *g, struct err *err)
 {
-    struct plain *list = malloc(((size_t)t->n_vocab + 1) * sizeof *list);
     struct unigram *u = t->unigram = calloc(1, sizeof *u);
     double worst = INFINITY;
+    enum status st = u ? sorted_begin(&u->tokens, (size_t)t->n_vocab, err)
+                       : err_set(err, ST_NO_MEMORY, "cannot allocate a vocabulary");
 
-    if (u)
-        u->sorted = malloc(((size_t)t->n_vocab + 1) * sizeof *u->sorted);
-    if (!list || !u || !u->sorted) {
-        free(list);
-        return err_set(err, ST_NO_MEMORY,
-                       "cannot allocate a vocabulary of %" PRId32 " tokens",
-                       t->n_vocab);
-    }
-    const size_t n = list_plain(t, list);
+    if (!st)
+        st = load_scores(t, g, err);
+    if (st)
+        return st;
+    for (int32_t id = 0; id < t->n_vocab; id++) {
+        size_t len;
+        const char *text = token_text(t, id, &len);
 
-    for (size_t i = 0; i < n; i++) {
-        u->sorted[i] = list[i].id;
-        u->at[(unsigned char)*list[i].text + 1] = i + 1;
+        if (len <= MAX_BYTES &&
+            (t->type[id] == TOKEN_NORMAL || t->type[id] == TOKEN_USER))
+            sorted_add(&u->tokens, text, len, id);
+        if (t->type[id] != TOKEN_UNUSED && u->score[id] < worst)
+            worst = u->score[id];
     }
-    for (int b = 1; b <= 256; b++)
-        if (u->at[b] < u->at[b - 1])
-            u->at[b] = u->at[b - 1];
-    free(list);
-    for (int32_t id = 0; id < t->n_vocab; id++)
-        if (t->type[id] != TOKEN_UNUSED && (double)t->score[id] < worst)
-            worst = (double)t->score[id];
+    sorted_end(&u->tokens);
     u->unknown_score = (isfinite(worst) ? worst : 0) - UNKNOWN_COST;
     gguf_get_bool(g, TOKENIZER_KEY_CUTS, &u->cuts);
     return ST_OK;
@@ -251,8 +236,10 @@ static enum status load(struct tokenizer *t, const struct gguf *g, struct err *e
 
 static void unload(struct tokenizer *t)
 {
-    if (t->unigram)
-        free(t->unigram->sorted);
+    if (t->unigram) {
+        sorted_free(&t->unigram->tokens);
+        free(t->unigram->score);
+    }
     free(t->unigram);
 }
 

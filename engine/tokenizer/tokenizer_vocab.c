@@ -419,6 +419,22 @@ static enum status load_normalizer(struct tokenizer *t, const struct gguf *g,
     return st;
 }
 
+/* How the tokenizer of a folder cuts texts, and spells them again. */
+static enum status load_steps(struct tokenizer *t, const struct gguf *g,
+                              struct err *err)
+{
+    struct gguf_str json;
+    enum status st = ST_OK;
+
+    if (gguf_get_str(g, TOKENIZER_KEY_STEPS, &json))
+        st = pieces_open(&t->pieces, json.data, json.len, gguf_path(g), err);
+    if (!st)
+        st = t->algo->load(t, g, err);
+    if (!st && gguf_get_str(g, TOKENIZER_KEY_DECODER, &json))
+        st = tokenizer_load_decoder(t, json.data, json.len, gguf_path(g), err);
+    return st;
+}
+
 enum status tokenizer_load_vocab(struct tokenizer *t, const struct gguf *g,
                                  struct err *err)
 {
@@ -428,7 +444,7 @@ enum status tokenizer_load_vocab(struct tokenizer *t, const struct gguf *g,
         (st = tokenizer_type_markers(t, g, err)) || (st = load_scores(t, g, err)) ||
         (st = load_ids(t, g, err)) || (st = load_flags(t, g, err)) ||
         (st = load_normalizer(t, g, err)) || (st = index_special(t, err)) ||
-        (st = t->algo->load(t, g, err)))
+        (st = load_steps(t, g, err)))
         return st;
     return ST_OK;
 }

@@ -37,13 +37,23 @@ static bool is_fallback(const struct gguf *from, const struct gguf_tensor *t,
 /* What keeps other engines from the file, or gives them other tokens. */
 static void remark_elsewhere(const struct gguf *made)
 {
-    static const char own[] = "slmbench.tokenizer.", patterns[] = "slmbench-patterns";
+    static const char own[] = "slmbench.tokenizer.", patterns[] = "slmbench-patterns",
+                      own_model[] = "slmbench-";
     struct gguf_str model, pre = {NULL, 0};
     char text[256];
 
     if (!gguf_get_str(made, "tokenizer.ggml.model", &model)) {
         message_print(
             "the file will have no vocabulary, so other engines will refuse it");
+        return;
+    }
+    if (model.len >= sizeof own_model - 1 &&
+        !memcmp(model.data, own_model, sizeof own_model - 1)) {
+        snprintf(text, sizeof text,
+                 "other engines will refuse the file: GGUF has no name for its kind of "
+                 "tokenizer (tokenizer.ggml.model is %.*s)",
+                 (int)(model.len < 64 ? model.len : 64), model.data);
+        message_print(text);
         return;
     }
     gguf_get_str(made, "tokenizer.ggml.pre", &pre);

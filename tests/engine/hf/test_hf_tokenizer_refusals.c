@@ -10,8 +10,9 @@ static void what_is_not_known_is_refused(void **state)
     static const struct {
         const char *key, *value, *says;
     } cases[] = {
-        {"model", "{\"type\":\"Unigram\",\"vocab\":[]}", "a unigram model of bytes"},
-        {"model", "{\"type\":\"WordPiece\",\"vocab\":{}}", "type 'WordPiece'"},
+        {"model", "{\"type\":\"Unigram\",\"vocab\":[]}", "no model.vocab"},
+        {"model", "{\"type\":\"WordPiece\",\"vocab\":{}}", "no model.vocab"},
+        {"model", "{\"type\":\"Words\",\"vocab\":{}}", "the type 'Words'"},
         {"model", "{\"type\":\"BPE\",\"vocab\":{},\"merges\":[]}", "no model.vocab"},
         {"model", "{\"type\":\"BPE\",\"vocab\":{\"a\":0}}", "no model.merges"},
         {"model", "{\"type\":\"BPE\",\"vocab\":{\"a\":-1},\"merges\":[]}", "number -1"},
@@ -28,18 +29,10 @@ static void what_is_not_known_is_refused(void **state)
          "not in the vocabulary"},
         {"model", "{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[[\"a\"]]}",
          "merge 0 is not two tokens"},
-        {"model",
-         "{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[],"
-         "\"continuing_subword_prefix\":\"##\"}",
-         "continuing_subword_prefix"},
         {"normalizer", "{\"type\":\"Precompiled\"}", "the normalizer 'Precompiled'"},
-        {"pre_tokenizer", "{\"type\":\"Whitespace\"}",
-         "the pre_tokenizer 'Whitespace'"},
-        {"pre_tokenizer", "{\"type\":\"ByteLevel\",\"add_prefix_space\":true}",
-         "add_prefix_space"},
-        {"pre_tokenizer", SPLIT("[a[bc]]"), "regular expression"},
+        {"pre_tokenizer", "{\"type\":\"Blanks\"}", "the pre_tokenizer 'Blanks'"},
+        {"pre_tokenizer", SPLIT("[a[bc]]"), "the pre_tokenizer 'Split'"},
         {"pre_tokenizer", SPLIT("(a"), "is wrong at byte"},
-        {"pre_tokenizer", "null", "byte_fallback"},
         {"added_tokens", "[{\"id\":3}]", "lacks its content"},
     };
 

@@ -311,8 +311,8 @@ static void wrong_metadata(void **state)
     refuses((struct options){.bad_score = __builtin_nanf("")}, ST_INPUT,
             "score of token 5");
     refuses((struct options){.byte_text = "<0xG1>"}, ST_INPUT, "typed as a byte");
-    refuses((struct options){.model = "bert"}, ST_UNSUPPORTED,
-            "'bert' is not supported (known: llama, gpt2, t5)");
+    refuses((struct options){.model = "rwkv"}, ST_UNSUPPORTED,
+            "'rwkv' is not supported (known: llama, gpt2, t5, bert)");
 
     put_header(&b, 3, 0, 0);
     refuse_image(&b, ST_INPUT, "tokenizer.ggml.model");

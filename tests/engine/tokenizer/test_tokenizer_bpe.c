@@ -432,8 +432,8 @@ static void wrong_metadata(void **state)
 {
     (void)state;
     refuses((struct options){.no_merges = 1}, ST_INPUT,
-            "merges, which the tokenizer "
-            "'gpt2' needs, is missing");
+            "merges, which its tokenizer "
+            "needs, is missing");
     refuses((struct options){.no_merges = 2}, ST_INPUT, "is not a list of strings");
     refuses((struct options){.merge = "a zz"}, ST_INPUT,
             "merge 0 needs the token 'zz', which is not in the vocabulary");

@@ -144,7 +144,7 @@ static enum status cut_by_pattern(const char *pattern, const char *text, size_t 
     if (pre_tokenizer_open_patterns(&p, &s, 1, false, "file", err))
         fail_msg("%s", err->msg);
     *total = 0;
-    uint64_t allowed = pre_tokenizer_allowance(len);
+    uint64_t allowed = regex_allowance(len);
     st = pre_tokenizer_cut(p, text, len, &allowed, add_length, total, err);
     pre_tokenizer_close(p);
     return st;
@@ -221,7 +221,7 @@ static void parts_share_a_budget(void **state)
 {
     static const char pattern[] = "(?:.?){20}(?:x|y)|(?:.?){20}(?:z|w)|.";
     const struct gguf_str s = {pattern, strlen(pattern)};
-    uint64_t allowed = pre_tokenizer_allowance(1000);
+    uint64_t allowed = regex_allowance(1000);
     struct err err = ERR_INIT;
     struct pre_tokenizer *p;
     enum status st = ST_OK;
@@ -247,7 +247,7 @@ static void patterns_of_files_take_long_texts(void **state)
 
     (void)state;
     assert_non_null(text);
-    assert_true(pre_tokenizer_spell(
+    assert_true(regex_spell(
         "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,2}|"
         " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
         regex, sizeof regex));
