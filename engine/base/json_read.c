@@ -8,6 +8,7 @@
  */
 #include "engine/base/json_read.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -329,6 +330,30 @@ bool json_whole(const json_t *value, int64_t *n)
     if (!json_is_real(value) || floor(v) != v || !(fabs(v) <= 0x1p53))
         return false;
     *n = (int64_t)v;
+    return true;
+}
+
+bool json_bits(const json_t *value, uint64_t *bits)
+{
+    const char *text = json_no_number(value);
+    const double v = json_real_value(value);
+    uint64_t n = 0;
+    int64_t whole;
+    char *end;
+
+    if (json_whole(value, &whole)) {
+        n = (uint64_t)whole;
+    } else if (text && *text >= '0' && *text <= '9') {
+        errno = 0;
+        n = strtoull(text, &end, 10);
+        if (errno || *end)
+            return false;
+    } else if (v > 0 && v < 0x1p64 && floor(v) == v) {
+        n = (uint64_t)v;
+    } else {
+        return false;
+    }
+    *bits = n;
     return true;
 }
 

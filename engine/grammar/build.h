@@ -59,10 +59,6 @@ struct char_range {
 uint32_t build_chars(struct automaton *a, const struct char_range *ranges, size_t n,
                      uint32_t to);
 
-/* Decimals of n digits (at most 20), lo to hi, both of that length. */
-uint32_t build_digits(struct automaton *a, const char *lo, const char *hi, int n,
-                      uint32_t to);
-
 /* ---- values.c: any value of a type --------------------------------------- */
 
 /* White space that may be there: nothing, a blank, or a line break with blanks or tabs;
@@ -137,8 +133,8 @@ unsigned schema_type_of(const json_t *value);
  * without any of them, or anyOf alone, or false. Owned by b; NULL after an error. */
 const json_t *schema_combine(struct build *b, const json_t *schema);
 
-/* Refuses alternatives of oneOf that may be valid at once. */
-void schema_check_one(struct build *b, const json_t *list);
+/* Refuses alternatives of oneOf that may be valid at once, for values of types. */
+void schema_check_one(struct build *b, const json_t *list, unsigned types);
 
 /* Values of `enum` and `const`. */
 uint32_t build_values(struct build *b, const json_t *schema, uint32_t to);
@@ -151,8 +147,8 @@ uint32_t build_string_type(struct build *b, const json_t *schema, uint32_t to);
 uint32_t build_number_type(struct build *b, const json_t *schema, bool integer,
                            uint32_t to);
 
-/* Whole numbers lo .. hi, as shortest decimals. */
-uint32_t build_whole(struct automaton *a, int64_t lo, int64_t hi, uint32_t to);
+/* The type that a format is about. */
+unsigned schema_format_about(const json_t *format);
 
 /* A string whose decoded text matches a regular expression (ECMA 262's, a subset), and
  * another one unless `also` is NULL (static, so that equal ones are one), and has min

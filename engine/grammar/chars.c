@@ -78,20 +78,6 @@ static void add_between(struct automaton *a, struct edge_list *list, const uint8
     free(rest.v);
 }
 
-uint32_t build_digits(struct automaton *a, const char *lo, const char *hi, int n,
-                      uint32_t to)
-{
-    static const uint8_t low[] = "00000000000000000000",
-                         high[] = "99999999999999999999";
-    struct edge_list list = {0};
-
-    add_between(a, &list, (const uint8_t *)lo, (const uint8_t *)hi, n, low, high, to);
-    const uint32_t node = build_bytes(a, list.v, list.n);
-
-    free(list.v);
-    return node;
-}
-
 static int encode(uint32_t c, uint8_t *out)
 {
     const int n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;

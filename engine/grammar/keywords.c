@@ -6,7 +6,9 @@
  * Source: JSON Schema 2020-12, core and validation.
  */
 #include "engine/grammar/build.h"
+#include "engine/grammar/decimal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +42,7 @@ static const struct {
     {"maximum", TYPE_NUMBER},
     {"exclusiveMinimum", TYPE_NUMBER},
     {"exclusiveMaximum", TYPE_NUMBER},
+    {"multipleOf", TYPE_NUMBER},
     {"title", NOTE},
     {"description", NOTE},
     {"default", NOTE},
@@ -78,10 +81,12 @@ bool schema_restricts(const char *key)
 /* Keywords that are not supported may say what is true of every value. */
 static bool says_nothing(const char *key, const json_t *value)
 {
+    double n;
+
     if (!strcmp(key, "uniqueItems") || !strcmp(key, "nullable"))
         return json_is_false(value);
     if (!strcmp(key, "minProperties") || !strcmp(key, "minContains"))
-        return json_is_integer(value) && json_integer_value(value) == 0;
+        return json_finite(value, &n) && !(n < 0 || n > 0);
     return false;
 }
 
@@ -157,7 +162,7 @@ unsigned schema_types(struct build *b, const json_t *schema)
         types = type_named(b, type);
     } else if (!json_object_get(schema, "enum") && !json_object_get(schema, "const")) {
         json_object_foreach((json_t *)schema, key, value) types |=
-            about(key) & TYPE_ANY;
+            strcmp(key, "format") ? about(key) & TYPE_ANY : schema_format_about(value);
     }
     if (types & TYPE_NUMBER)
         types &= ~(unsigned)TYPE_INTEGER;
@@ -168,6 +173,10 @@ unsigned schema_types(struct build *b, const json_t *schema)
 
 unsigned schema_type_of(const json_t *value)
 {
+    if (json_no_number(value))
+        return TYPE_INTEGER | TYPE_NUMBER;
+    if (json_is_real(value) && floor(json_real_value(value)) == json_real_value(value))
+        return TYPE_INTEGER | TYPE_NUMBER;
     switch (json_typeof(value)) {
     case JSON_OBJECT:
         return TYPE_OBJECT;
@@ -186,31 +195,16 @@ unsigned schema_type_of(const json_t *value)
     }
 }
 
-/* With no more digits than tell it from other numbers: of 0.1 seventeen would be
- * another decimal. */
-static void write_real(FILE *out, const json_t *value)
-{
-    const double x = json_real_value(value);
-    bool same = false;
-
-    for (size_t digits = 15; digits <= 17 && !same; digits++) {
-        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
-        const double y = text ? strtod(text, NULL) : 0;
-
-        same = digits == 17 || (y >= x && y <= x);
-        if (same && text)
-            fputs(text, out);
-        free(text);
-    }
-}
-
-/* A number in it that was not read; NULL: there is none. */
+/* A number in it that no decimal holds; NULL: there is none. */
 static const char *unread_in(const json_t *value)
 {
     const char *found = json_no_number(value), *key;
+    struct decimal d;
     json_t *part;
     size_t i;
 
+    if (found && decimal_parse(&d, found))
+        found = NULL;
     json_array_foreach((json_t *)value, i, part) found =
         found ? found : unread_in(part);
     json_object_foreach((json_t *)value, key, part) found =
@@ -223,10 +217,13 @@ static void write_value(FILE *out, const json_t *value)
 {
     const char *key;
     json_t *member;
+    char text[32];
     size_t n = 0;
 
     if (json_is_real(value)) {
-        write_real(out, value);
+        fputs(decimal_shortest(text, json_real_value(value)), out);
+    } else if (json_no_number(value)) {
+        fputs(json_no_number(value), out);
     } else if (json_is_array(value)) {
         for (fputc('[', out); n < json_array_size(value); n++) {
             fputs(n ? "," : "", out);
@@ -254,14 +251,10 @@ static void write_value(FILE *out, const json_t *value)
 /* NULL: no memory. */
 static char *value_text(const json_t *value)
 {
-    const bool simple =
-        !json_is_real(value) && !json_is_array(value) && !json_is_object(value);
     char *text = NULL;
     size_t len = 0;
-    FILE *out = simple ? NULL : open_memstream(&text, &len);
+    FILE *out = open_memstream(&text, &len);
 
-    if (simple)
-        return json_dumps(value, JSON_ENCODE_ANY);
     if (!out)
         return NULL;
     write_value(out, value);
@@ -300,8 +293,10 @@ uint32_t build_values(struct build *b, const json_t *schema, uint32_t to)
         const char *unread = unread_in(value);
 
         if (unread)
-            build_refuse(b, "the number %.40s is beyond 64 bits or none", unread);
-        if (!(types & schema_type_of(value)) || (one && !json_equal(value, one)))
+            build_refuse(b, "the number %.40s is beyond the range of a double, or none",
+                         unread);
+        if (!(types & schema_type_of(value)) ||
+            (one && !decimal_equal_values(value, one)))
             continue;
         char *s = value_text(value);
 

@@ -332,7 +332,7 @@ static uint32_t put_state(struct dfa *d, struct automaton *to, uint32_t i,
 
         if (next == NO_STATE)
             continue;
-        if (n_counts > 1 && d->states[next].inside == 0) {
+        if ((min > 0 || max != NO_LIMIT) && d->states[next].inside == 0) {
             c = count + 1;
             if (c > max)
                 continue;

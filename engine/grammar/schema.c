@@ -58,8 +58,8 @@ void build_get_count(struct build *b, const json_t *schema, const char *key,
 
     if (!value)
         return;
-    n = json_number_value(value);
-    if (!json_is_number(value) || !(n >= 0) || (n < 2147483648.0 && n != (uint32_t)n)) {
+    if (!json_finite(value, &n) || !(n >= 0) ||
+        (n < 2147483648.0 && n != (uint32_t)n)) {
         char shown[60];
 
         build_refuse(b, "'%s' is %s, and not a whole number from 0 on", key,
@@ -270,7 +270,7 @@ static uint32_t schema_object(struct build *b, const json_t *schema, uint8_t nes
     if (is_alone(schema, "$ref"))
         return reference(b, schema, nest, to);
     if (is_alone(schema, "oneOf")) {
-        schema_check_one(b, json_object_get(schema, "oneOf"));
+        schema_check_one(b, json_object_get(schema, "oneOf"), TYPE_ANY);
         return alternatives(b, schema, "oneOf", nest, to);
     }
     if (is_alone(schema, "anyOf"))

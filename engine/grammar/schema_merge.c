@@ -8,6 +8,7 @@
  * listed values. Alternatives within are multiplied out.
  */
 #include "engine/grammar/build.h"
+#include "engine/grammar/decimal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +77,7 @@ static bool merge_types(struct build *b, json_t *acc, const json_t *y)
 static bool contains(const json_t *list, const json_t *value)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
-        if (json_equal(json_array_get(list, i), value))
+        if (decimal_equal_values(json_array_get(list, i), value))
             return true;
     }
     return false;
@@ -188,15 +189,16 @@ static void merge_keyword(struct build *b, json_t *acc, const char *key, json_t 
         return;
     for (int i = 0; i < 4; i++) {
         const bool is_lower = !strcmp(key, lower[i]), is_upper = !strcmp(key, upper[i]);
-        const double x = json_number_value(mine), y = json_number_value(value);
+        struct decimal x, y;
 
-        if (is_lower || is_upper) {
-            if (json_no_number(mine))
-                return; /* which is refused where it counts */
-            if (json_no_number(value) || (is_lower ? y > x : y < x))
-                json_object_set(acc, key, value);
-            return;
-        }
+        if (!is_lower && !is_upper)
+            continue;
+        if (!decimal_read(&x, mine))
+            return; /* which is refused where it counts */
+        if (!decimal_read(&y, value) ||
+            decimal_compare(is_lower ? &y : &x, is_lower ? &x : &y) > 0)
+            json_object_set(acc, key, value);
+        return;
     }
     if (!strcmp(key, "items") && !json_object_get(acc, "prefixItems")) {
         json_object_set_new(acc, key, all_of(mine, value));
@@ -244,12 +246,22 @@ static bool merge(struct build *b, json_t *acc, const json_t *y)
     return possible;
 }
 
+/* Types that values may have by `type`: where it is missing, all, whatever the other
+ * keywords are about. */
+static unsigned allowed_types(struct build *b, const json_t *schema)
+{
+    const unsigned types =
+        json_object_get(schema, "type") ? schema_types(b, schema) : TYPE_ANY;
+
+    return types & TYPE_NUMBER ? types | TYPE_INTEGER : types;
+}
+
 /* ---- schemas in place of themselves --------------------------------------- */
 
 /* parts: a list that grows by what $ref and allOf of its elements say; acc: all else;
- * *ways: the first alternatives; those after it go to rest. */
+ * *ways: the first alternatives; those after it go to rest; ones: those of oneOf. */
 static json_t *collect(struct build *b, json_t *parts, json_t *acc, json_t *rest,
-                       const json_t **ways)
+                       json_t *ones, const json_t **ways)
 {
     for (size_t i = 0; i < json_array_size(parts) && !b->a->st; i++) {
         const json_t *part = json_array_get(parts, i), *list;
@@ -278,7 +290,7 @@ static json_t *collect(struct build *b, json_t *parts, json_t *acc, json_t *rest
         for (int k = 0; k < 2; k++) {
             list = json_object_get(part, k ? "oneOf" : "anyOf");
             if (list && k)
-                schema_check_one(b, list);
+                json_array_append(ones, (json_t *)list);
             if (list && !*ways)
                 *ways = list;
             else if (list)
@@ -292,11 +304,14 @@ static json_t *collect(struct build *b, json_t *parts, json_t *acc, json_t *rest
 
 const json_t *schema_combine(struct build *b, const json_t *schema)
 {
-    json_t *parts = json_pack("[O]", schema), *rest = json_array(), *result;
+    json_t *parts = json_pack("[O]", schema), *rest = json_array();
+    json_t *ones = json_array(), *result;
     json_t *acc = keep(b, json_object());
     const json_t *ways = NULL;
 
-    result = acc ? collect(b, parts, acc, rest, &ways) : NULL;
+    result = acc ? collect(b, parts, acc, rest, ones, &ways) : NULL;
+    for (size_t i = 0; i < json_array_size(ones) && result == acc; i++)
+        schema_check_one(b, json_array_get(ones, i), allowed_types(b, acc));
     if (ways && result == acc && !b->a->st) {
         json_t *list = json_array();
 
@@ -310,12 +325,14 @@ const json_t *schema_combine(struct build *b, const json_t *schema)
     }
     json_decref(parts);
     json_decref(rest);
+    json_decref(ones);
     return b->a->st ? NULL : result;
 }
 
 /* ---- schemas without a common value --------------------------------------- */
 
-static bool apart(struct build *b, const json_t *x, const json_t *y, int depth);
+static bool apart(struct build *b, const json_t *x, const json_t *y, unsigned types,
+                  int depth);
 
 static const json_t *follow(struct build *b, const json_t *schema)
 {
@@ -366,27 +383,20 @@ static bool objects_apart(struct build *b, const json_t *x, const json_t *y, int
                                 json_array_size(json_object_get(x, "required"))))
             return false;
         if (twin && requires(x, name) && requires(y, name) &&
-            apart(b, schema, twin, depth - 1))
+            apart(b, schema, twin, TYPE_ANY, depth - 1))
             return true;
     }
     return false;
 }
 
 static bool apart_from_each(struct build *b, const json_t *ways, const json_t *y,
-                            int depth)
+                            unsigned types, int depth)
 {
     for (size_t i = 0; i < json_array_size(ways); i++) {
-        if (!apart(b, json_array_get(ways, i), y, depth - 1))
+        if (!apart(b, json_array_get(ways, i), y, types, depth - 1))
             return false;
     }
     return json_array_size(ways) > 0;
-}
-
-static unsigned types_of(struct build *b, const json_t *schema)
-{
-    const unsigned types = schema_types(b, schema);
-
-    return types & TYPE_NUMBER ? types | TYPE_INTEGER : types;
 }
 
 static bool values_apart(struct build *b, json_t *values, const json_t *y)
@@ -399,14 +409,15 @@ static bool values_apart(struct build *b, json_t *values, const json_t *y)
          i++) {
         const json_t *v = json_array_get(values, i);
 
-        is = other ? !contains(other, v) : !(types_of(b, y) & schema_type_of(v));
+        is = other ? !contains(other, v) : !(allowed_types(b, y) & schema_type_of(v));
     }
     json_decref(other);
     return is;
 }
 
-/* Whether it is certain that no value is valid under both. */
-static bool apart(struct build *b, const json_t *x, const json_t *y, int depth)
+/* Whether it is certain that no value of these types is valid under both. */
+static bool apart(struct build *b, const json_t *x, const json_t *y, unsigned types,
+                  int depth)
 {
     json_t *values;
     bool is = false;
@@ -422,8 +433,8 @@ static bool apart(struct build *b, const json_t *x, const json_t *y, int depth)
     for (int k = 0; k < 2; k++) {
         const char *key = k ? "oneOf" : "anyOf";
 
-        if (apart_from_each(b, json_object_get(x, key), y, depth) ||
-            apart_from_each(b, json_object_get(y, key), x, depth))
+        if (apart_from_each(b, json_object_get(x, key), y, types, depth) ||
+            apart_from_each(b, json_object_get(y, key), x, types, depth))
             return true;
     }
     if (json_object_get(x, "allOf") || json_object_get(y, "allOf") ||
@@ -438,17 +449,18 @@ static bool apart(struct build *b, const json_t *x, const json_t *y, int depth)
     if (values && !is)
         is = values_apart(b, values, x);
     json_decref(values);
-    if (is || !(types_of(b, x) & types_of(b, y)))
+    types &= allowed_types(b, x) & allowed_types(b, y);
+    if (is || !types)
         return true;
-    return types_of(b, x) == TYPE_OBJECT && types_of(b, y) == TYPE_OBJECT &&
+    return types == TYPE_OBJECT &&
            (objects_apart(b, x, y, depth) || objects_apart(b, y, x, depth));
 }
 
-void schema_check_one(struct build *b, const json_t *list)
+void schema_check_one(struct build *b, const json_t *list, unsigned types)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
         for (size_t k = 0; k < i && !b->a->st; k++) {
-            if (!apart(b, json_array_get(list, k), json_array_get(list, i), 4))
+            if (!apart(b, json_array_get(list, k), json_array_get(list, i), types, 4))
                 build_refuse(b,
                              "alternatives %zu and %zu of oneOf may both be valid, "
                              "which is not supported; give them different types, or a "

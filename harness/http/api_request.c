@@ -76,16 +76,13 @@ static bool read_sampling(struct api_request *r, struct refusal *refusal)
 {
     struct sampler_params *s = &r->sampling;
     const json_t *seed = api_member(r->root, "seed");
-
     char shown[60];
-    int64_t number = 0;
 
-    if (seed && !json_whole(seed, &number))
+    if (seed && !json_bits(seed, &s->seed))
         return refuse(refusal, 400, NULL, "seed",
                       "seed must be a whole number of 64 bits, and is %s",
                       json_shown(shown, sizeof shown, seed));
     r->has_seed = seed != NULL;
-    s->seed = (uint64_t)number;
     if (!read_real(r, "temperature", 0, 2, &s->temperature, refusal) ||
         !read_real(r, "top_p", 0, 1, &s->top_p, refusal) ||
         !read_int(r, "top_k", -1, INT32_MAX, &s->top_k, refusal) ||

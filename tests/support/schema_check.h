@@ -77,6 +77,9 @@ static inline bool schema_number_valid(const json_t *schema, const json_t *value
     const double x = json_number_value(value);
     const json_t *limit;
 
+    if ((limit = json_object_get(schema, "multipleOf")) &&
+        json_integer_value(value) % json_integer_value(limit))
+        return false;
     if ((limit = json_object_get(schema, "minimum")) &&
         !(x >= json_number_value(limit)))
         return false;
@@ -165,7 +168,10 @@ static inline size_t schema_count(const json_t *root, const json_t *list,
 static inline bool schema_lists(const json_t *list, const json_t *value)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
-        if (json_equal(json_array_get(list, i), value))
+        const json_t *v = json_array_get(list, i);
+
+        if (json_equal(v, value) ||
+            (json_is_number(v) && json_number_value(v) == json_number_value(value)))
             return true;
     }
     return false;

@@ -264,13 +264,52 @@ static void needed_members(void **state)
     }
 }
 
+static void bits(void **state)
+{
+    static const struct {
+        const char *text;
+        bool is;
+        uint64_t bits;
+    } cases[] = {
+        {"[0]", true, 0},
+        {"[-1]", true, UINT64_MAX},
+        {"[9223372036854775808]", true, (uint64_t)1 << 63},
+        {"[18446744073709551615]", true, UINT64_MAX},
+        {"[18446744073709551616]", false, 0},
+        {"[-9223372036854775809]", false, 0},
+        {"[3.0]", true, 3},
+        {"[1e19]", true, 10000000000000000000u},
+        {"[1.8446744073709552e19]", false, 0},
+        {"[1.5]", false, 0},
+        {"[NaN]", false, 0},
+        {"[1e400]", false, 0},
+        {"[\"1\"]", false, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *list = json_try(cases[i].text, strlen(cases[i].text),
+                                (struct json_limit){100, 10}, 0);
+        uint64_t n = 0;
+
+        if (json_bits(json_array_get(list, 0), &n) != cases[i].is || n != cases[i].bits)
+            fail_msg("%s: %llu", cases[i].text, (unsigned long long)n);
+        json_decref(list);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_numbers),   cmocka_unit_test(no_numbers),
-        cmocka_unit_test(texts),           cmocka_unit_test(marks_keys_and_bytes),
-        cmocka_unit_test(what_is_no_json), cmocka_unit_test(cut_texts),
-        cmocka_unit_test(needed_members),  cmocka_unit_test(large_numbers),
+        cmocka_unit_test(bits),
+        cmocka_unit_test(whole_numbers),
+        cmocka_unit_test(no_numbers),
+        cmocka_unit_test(texts),
+        cmocka_unit_test(marks_keys_and_bytes),
+        cmocka_unit_test(what_is_no_json),
+        cmocka_unit_test(cut_texts),
+        cmocka_unit_test(needed_members),
+        cmocka_unit_test(large_numbers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

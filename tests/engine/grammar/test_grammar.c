@@ -201,6 +201,14 @@ static void values(void **state)
     takes("{\"enum\":[{\"a\":\"\\u00e9\\n\"}]}", "{\"a\":\"\xc3\xa9\\n\"}");
     /* numbers as they are written, not as a double prints them */
     takes("{\"enum\":[0.1,-2.5e-7,100.0]}", "0.1");
+    takes("{\"enum\":[0.1,-2.5e-7,100.0]}", "100");
+    takes("{\"type\":\"string\",\"maxLength\":0,\"pattern\":\"^(a|bc)*$\"}", "\"\"");
+    refuses("{\"type\":\"string\",\"maxLength\":0,\"pattern\":\"^(a|bc)*$\"}", "\"a\"");
+    /* the type that stands beside oneOf tells its alternatives apart */
+    takes("{\"oneOf\":[{\"required\":[\"a\"],\"properties\":{\"a\":{\"const\":1}}},{"
+          "\"required\":[\"a\"],\"properties\":{\"a\":{\"const\":2}}}],\"type\":"
+          "\"object\"}",
+          "{\"a\":2}");
     refuses("{\"enum\":[0.1]}", "0.10000000000000001");
     takes("{\"const\":{\"a\":[0.3,0.30000000000000004]}}",
           "{\"a\":[0.3,0.30000000000000004]}");
@@ -248,28 +256,34 @@ static void schemas_refused(void **state)
         {"[]", "holds no JSON object"},
         {"{\"type\":\"text\"}", "the type 'text'"},
         {"{\"type\":3}", "the type '?'"},
-        {"{\"multipleOf\":3}", "the keyword 'multipleOf' is not supported"},
+        {"{\"multipleOf\":0}", "'multipleOf' is 0"},
+        {"{\"multipleOf\":-3}", "'multipleOf' is -3"},
+        {"{\"multipleOf\":1e400}", "'multipleOf' is 1e400"},
+        {"{\"multipleOf\":1001}", "up to 3 digits"},
+        {"{\"multipleOf\":997,\"minimum\":1e200}", "limits of so many digits"},
+        {"{\"uniqueItems\":true}", "the keyword 'uniqueItems' is not supported"},
         {"{\"properties\":{\"a\":{\"items\":{\"not\":{}}}}}",
          "#/properties/a/items: the keyword 'not'"},
         {"{\"nullable\":true}", "write \"type\""},
-        {"{\"type\":\"string\",\"format\":\"iri\"}", "the format 'iri'"},
-        {"{\"type\":\"number\",\"minimum\":0.5}", "'minimum' of a number"},
+        {"{\"type\":\"string\",\"format\":\"iris\"}", "the format 'iris'"},
+        {"{\"type\":\"integer\",\"minimum\":1e308}", "'minimum' leaves only"},
+        {"{\"type\":\"number\",\"minimum\":0.5,\"maximum\":0.4}", "no text is valid"},
+        {"{\"type\":\"number\",\"minimum\":true}", "'minimum' is true"},
+        {"{\"type\":\"string\",\"maxLength\":0,\"format\":\"date\"}",
+         "no text is valid"},
         {"{\"type\":\"string\",\"minLength\":-1}",
          "'minLength' is -1, and not a whole"},
         {"{\"type\":\"string\",\"minLength\":1.5}",
          "'minLength' is 1.5, and not a whole"},
         {"{\"type\":\"string\",\"maxLength\":NaN}", "'maxLength' is NaN"},
         {"{\"type\":\"string\",\"maxLength\":1e400}", "'maxLength' is 1e400"},
-        {"{\"type\":\"integer\",\"minimum\":18446744073709551616}",
-         "'minimum' is 18446744073709551616"},
         {"{\"type\":\"number\",\"maximum\":-Infinity}", "'maximum' is -Infinity"},
         {"{\"allOf\":[{\"minimum\":1e400},{\"minimum\":3}],\"type\":\"integer\"}",
          "'minimum' is 1e400"},
         {"{\"allOf\":[{\"minimum\":3},{\"minimum\":1e400}],\"type\":\"integer\"}",
          "'minimum' is 1e400"},
         {"{\"const\":NaN}", "the number NaN"},
-        {"{\"enum\":[1,{\"a\":[18446744073709551616]}]}",
-         "the number 18446744073709551616"},
+        {"{\"enum\":[1,{\"a\":[1e400]}]}", "the number 1e400"},
         {"{\"type\":\"integer\\u0000x\"}", "the type '?'"},
         {"{\"type\":\"string\",\"pattern\":\"a\\u0000b\"}", "without U+0000"},
         {"{\"type\":\"string\",\"format\":\"date\\u0000b\"}", "without U+0000"},
@@ -299,6 +313,18 @@ static void schemas_refused(void **state)
          "no text is valid"},
         {"{\"items\":[{}]}", "prefixItems"},
         {"{\"oneOf\":[{\"type\":\"integer\"},{\"type\":\"number\"}]}",
+         "alternatives 0 and 1"},
+        {"{\"oneOf\":[{\"type\":\"integer\"},{\"const\":1.0}]}",
+         "alternatives 0 and 1"},
+        {"{\"oneOf\":[{\"const\":[1]},{\"const\":[1.0]}]}", "alternatives 0 and 1"},
+        /* without type, a keyword says nothing of values of other types */
+        {"{\"oneOf\":[{\"properties\":{\"a\":{}}},{\"type\":\"null\"}]}",
+         "alternatives 0 and 1"},
+        {"{\"oneOf\":[{\"type\":\"string\"},{\"items\":false}]}",
+         "alternatives 0 and 1"},
+        {"{\"oneOf\":[{\"const\":3},{\"maxLength\":6}]}", "alternatives 0 and 1"},
+        {"{\"oneOf\":[{\"required\":[\"a\"],\"properties\":{\"a\":{\"const\":1}}},{"
+         "\"required\":[\"a\"],\"properties\":{\"a\":{\"const\":2}}}]}",
          "alternatives 0 and 1"},
         {"{\"anyOf\":[]}", "not a list of schemas"},
         {"{\"anyOf\":[3]}", "#/anyOf/0: this is no schema"},

@@ -74,6 +74,9 @@ static const char *const schemas[] = {
     "{\"type\":\"integer\",\"minimum\":1000000000000000000,\"maximum\":"
     "1200000000000000000}",
     "{\"type\":\"integer\",\"minimum\":0.5,\"maximum\":10.5}",
+    "{\"type\":\"number\",\"minimum\":0.5,\"exclusiveMaximum\":1.5}",
+    "{\"type\":\"number\",\"exclusiveMinimum\":-123.456,\"maximum\":0.001}",
+    "{\"type\":\"integer\",\"minimum\":0,\"multipleOf\":15}",
     /* patterns */
     "{\"type\":\"string\",\"pattern\":\"^[a-c]{2,4}$\"}",
     "{\"type\":\"string\",\"pattern\":\"^(red|re|green)+$\"}",

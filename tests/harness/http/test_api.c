@@ -256,7 +256,7 @@ static void refusals(void **state)
         {"\"modalities\": [\"text\\u0000\"]", "modalities"},
         {"\"temperature\": NaN", "temperature"},
         {"\"temperature\": 1e400", "temperature"},
-        {"\"seed\": 18446744073709551615", "seed"},
+        {"\"seed\": 18446744073709551616", "seed"},
         {"\"n\": Infinity", "n"},
         {"\"best_of\": 1e400", "best_of"},
         {"\"max_tokens\": 1000000000000000000000", "max_tokens"},
