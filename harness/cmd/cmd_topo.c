@@ -82,6 +82,10 @@ static void print_cpu(const struct topology *t)
     line("sockets", "%d", t->n_packages);
     line("cores", "%d, %s%s", t->n_cores, smt[t->smt],
          t->smt_measured[0] && t->smt != TOPO_SMT_HIDDEN ? " (measured)" : "");
+    if (t->n_kinds > 1) {
+        topology_kinds_text(t, list, sizeof list);
+        line("kinds of core", "%s", list);
+    }
     if (t->n_offline)
         line("CPUs", "%d (%s), %d more switched off", t->n_cpus,
              cpu_list(t, false, list, sizeof list), t->n_offline);

@@ -15,7 +15,7 @@
 
 #include "harness/base/options.h"
 
-#define N_KEYS 5
+#define N_KEYS 6
 
 struct place {
     int os_id;
@@ -134,19 +134,21 @@ static void set_key(const struct topology *t, enum placement p,
     place->os_id = key[N_KEYS] = cpu->os_id;
     if (p == PLACEMENT_SPREAD) {
         key[0] = rank_in_core(t, cpu);
-        key[1] = position(t, cpu, offsetof(struct topo_cpu, core),
+        key[1] = cpu->kind;
+        key[2] = position(t, cpu, offsetof(struct topo_cpu, core),
                           offsetof(struct topo_cpu, llc));
-        key[2] = position(t, cpu, offsetof(struct topo_cpu, llc),
+        key[3] = position(t, cpu, offsetof(struct topo_cpu, llc),
                           offsetof(struct topo_cpu, node));
-        key[3] = position(t, cpu, offsetof(struct topo_cpu, node),
+        key[4] = position(t, cpu, offsetof(struct topo_cpu, node),
                           offsetof(struct topo_cpu, package));
-        key[4] = cpu->package;
+        key[5] = cpu->package;
     } else {
-        key[0] = cpu->package;
-        key[1] = cpu->node;
-        key[2] = cpu->llc;
-        key[3] = cpu->core;
-        key[4] = rank_in_core(t, cpu);
+        key[0] = cpu->kind;
+        key[1] = cpu->package;
+        key[2] = cpu->node;
+        key[3] = cpu->llc;
+        key[4] = cpu->core;
+        key[5] = rank_in_core(t, cpu);
     }
 }
 
@@ -172,7 +174,7 @@ static int sort_cpus(const struct topology *t, enum placement p, struct place *p
         if (p == PLACEMENT_SMT) {
             const int single = core_is_single(t, &t->cpu[i]);
 
-            places[n].key[0] += single * (t->n_packages + 1);
+            places[n].key[0] += single * t->n_kinds;
             n_pairs += !single;
         }
         n++;

@@ -405,16 +405,21 @@ static bool allow_by_status(struct asked *a)
     return ok;
 }
 
+bool topology_leads_core(const struct topology *t, int i)
+{
+    bool first = t->cpu[i].allowed;
+
+    for (int j = 0; j < i && first; j++)
+        first = !(t->cpu[j].allowed && t->cpu[j].core == t->cpu[i].core);
+    return first;
+}
+
 static void count_allowed_cores(struct topology *t)
 {
     t->n_allowed_cores = 0;
-    for (int i = 0; i < t->n_cpus; i++) {
-        bool first = t->cpu[i].allowed;
-
-        for (int j = 0; j < i && first; j++)
-            first = !(t->cpu[j].allowed && t->cpu[j].core == t->cpu[i].core);
-        t->n_allowed_cores += first;
-    }
+    for (int i = 0; i < t->n_cpus; i++)
+        t->n_allowed_cores += topology_leads_core(t, i);
+    topology_count_fast(t);
 }
 
 static void read_allowed(struct topology *t, const char *root, const char *cpuset)
@@ -439,6 +444,7 @@ static void read_allowed(struct topology *t, const char *root, const char *cpuse
         t->n_allowed += t->cpu[i].allowed;
     number_siblings(t);
     suspect_siblings(t);
+    topology_read_kinds(t, root);
     count_allowed_cores(t);
 }
 
@@ -446,8 +452,8 @@ static void read_allowed(struct topology *t, const char *root, const char *cpuse
 
 static void choose_threads(struct topology *t)
 {
-    int n = t->n_allowed_cores;
-    char quota[64] = "no quota";
+    int n = t->n_fast_cores;
+    char quota[64] = "no quota", of[32] = "";
 
     if (t->quota_cpus > 0) {
         snprintf(quota, sizeof quota, "a quota of %.4g CPUs", t->quota_cpus);
@@ -456,8 +462,10 @@ static void choose_threads(struct topology *t)
             n = (int)floor(t->quota_cpus + 1e-3);
     }
     t->threads_default = n < 1 ? 1 : n;
+    if (t->n_fast_cores < t->n_allowed_cores)
+        snprintf(of, sizeof of, "%d fast of ", t->n_fast_cores);
     snprintf(t->threads_why, sizeof t->threads_why,
-             "%d: %d %s core%s, %s, %d allowed CPU%s", t->threads_default,
+             "%d: %s%d %s core%s, %s, %d allowed CPU%s", t->threads_default, of,
              t->n_allowed_cores,
              t->shape_doubt[0]           ? "presumed"
              : t->smt == TOPO_SMT_HIDDEN ? "visible"

@@ -33,6 +33,8 @@ struct topo_cpu {
     int node;     /* NUMA node, 0.. */
     int llc;      /* instance of the last-level cache it reads through, 0.. */
     int sibling;  /* 0 for the first hyperthread of its core, 1 for the second */
+    int kind;     /* of its core: 0 the fastest */
+    double speed; /* of the machine's fastest core, as far as /sys tells; 0..1 */
     bool allowed; /* in this process's affinity mask and cpuset */
 };
 
@@ -65,6 +67,7 @@ struct topology {
     uint32_t unused_units;            /* units without a kernel, see units.h */
     int n_offline;                    /* CPUs switched off; they are not in the list */
     int n_cpus, n_cores, n_packages, n_nodes;
+    int n_kinds; /* of cores: more than 1 where some are much slower than others */
     struct topo_cpu cpu[TOPO_MAX_CPUS]; /* by os_id order */
     int n_caches;
     struct topo_cache cache[TOPO_MAX_CACHES];
@@ -79,7 +82,8 @@ struct topology {
                                nodes, which then are the plain ones; "": it was */
 
     int n_allowed;          /* CPUs in the affinity mask */
-    int n_allowed_cores;    /* distinct cores among them */
+    int n_allowed_cores;    /* distinct cores among them, */
+    int n_fast_cores;       /* and those that do most where all wait for the slowest */
     double quota_cpus;      /* CPU quota in CPUs; 0: none */
     char quota_source[256]; /* the file it came from */
     int cgroup_version;     /* 1, 2; 0: no cgroups found */
@@ -96,7 +100,7 @@ struct topology {
     double steal_share;                   /* since boot, 0..1 */
     char kernel[96];
 
-    int threads_default; /* max(1, min(cores among allowed CPUs, floor(quota))) */
+    int threads_default; /* max(1, min(n_fast_cores, floor(quota))) */
     char threads_why[192];
 };
 
@@ -117,6 +121,9 @@ enum status topology_refresh_memory(struct topology *t, const char *root,
  * 0: none is asked for. What follows from it, threads_default among it, is of a machine
  * that has it. */
 void topology_set_quota(struct topology *t, double cpus);
+
+/* "4 fast (CPUs 0-3), 4 slower (CPUs 4-7: about 45 % of their speed)", into buf. */
+void topology_kinds_text(const struct topology *t, char *buf, size_t cap);
 
 /* Advice for running a model here, one sentence or two each, most important
  * first; returns how many. The first word names the subject ("Threads: ..."). */
@@ -171,9 +178,10 @@ uint64_t topology_model_bytes(const struct topology *t, uint64_t limit);
 json_t *topology_json(const struct topology *t);
 
 enum placement {
-    PLACEMENT_SPREAD,  /* one thread per physical core first, evenly over packages,
-                          NUMA nodes and last-level caches; then siblings */
-    PLACEMENT_COMPACT, /* fill a core's siblings, then the next core */
+    PLACEMENT_SPREAD,  /* one thread per physical core first, fast ones before slow
+                          ones, evenly over packages, NUMA nodes and last-level caches;
+                          then siblings */
+    PLACEMENT_COMPACT, /* fill a core's siblings, then the next core, fast ones first */
     PLACEMENT_SMT,     /* siblings of as few cores as possible; as compact, but an
                           error where no siblings are shown */
     PLACEMENT_NONE,    /* unpinned */

@@ -129,6 +129,15 @@ static void advise_threads(struct list *l, const struct topology *t)
     const int most = most_threads(t);
 
     add(l, "Threads: use %s.", t->threads_why);
+    if (t->n_kinds > 1) {
+        char kinds[256];
+
+        topology_kinds_text(t, kinds, sizeof kinds);
+        add(l,
+            "Cores: %s. All threads wait for the slowest; whether the slow ones help "
+            "is measured by `bench sweep`.",
+            kinds);
+    }
     if (t->shape_doubt[0])
         add(l,
             "Topology: %s, so cores are those of /proc/cpuinfo, caches those that the "

@@ -30,9 +30,10 @@ static json_t *cpus_json(const struct topology *t)
         const struct topo_cpu *c = &t->cpu[i];
 
         json_array_append_new(
-            list, json_pack("{s:i,s:i,s:i,s:i,s:i,s:i,s:b}", "cpu", c->os_id, "core",
-                            c->core, "package", c->package, "node", c->node, "llc",
-                            c->llc, "sibling", c->sibling, "allowed", c->allowed));
+            list, json_pack("{s:i,s:i,s:i,s:f,s:i,s:i,s:i,s:i,s:b}", "cpu", c->os_id,
+                            "core", c->core, "kind", c->kind, "speed", c->speed,
+                            "package", c->package, "node", c->node, "llc", c->llc,
+                            "sibling", c->sibling, "allowed", c->allowed));
     }
     return list;
 }
@@ -141,15 +142,15 @@ static json_t *cpu_json(const struct topology *t)
 
 static json_t *limits_json(const struct topology *t)
 {
-    return json_pack("{s:i,s:i,s:o,s:o,s:i,s:o,s:o,s:o,s:o}", "cpus_allowed",
-                     t->n_allowed, "cores_allowed", t->n_allowed_cores, "cpu_quota",
-                     t->quota_cpus > 0 ? json_real(t->quota_cpus) : json_null(),
-                     "cpu_quota_source", text_or_null(t->quota_source),
-                     "cgroup_version", t->cgroup_version, "memory_bytes",
-                     bytes_or_null(t->mem_limit), "memory_source",
-                     text_or_null(t->mem_limit_source), "memory_left_bytes",
-                     bytes_or_null(t->mem_left), "memory_left_source",
-                     text_or_null(t->mem_left_source));
+    return json_pack(
+        "{s:i,s:i,s:i,s:o,s:o,s:i,s:o,s:o,s:o,s:o}", "cpus_allowed", t->n_allowed,
+        "cores_allowed", t->n_allowed_cores, "cores_fast", t->n_fast_cores, "cpu_quota",
+        t->quota_cpus > 0 ? json_real(t->quota_cpus) : json_null(), "cpu_quota_source",
+        text_or_null(t->quota_source), "cgroup_version", t->cgroup_version,
+        "memory_bytes", bytes_or_null(t->mem_limit), "memory_source",
+        text_or_null(t->mem_limit_source), "memory_left_bytes",
+        bytes_or_null(t->mem_left), "memory_left_source",
+        text_or_null(t->mem_left_source));
 }
 
 static json_t *memory_json(const struct topology *t)

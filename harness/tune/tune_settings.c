@@ -177,8 +177,9 @@ static void add_all(struct values *out, const int *v, size_t n, int most)
 static void add_threads(const struct topology *t, struct values *out)
 {
     const int cores = t->n_allowed_cores, cpus = t->n_allowed;
-    const int marks[] = {
-        cores, cpus, cpus - 1, cores / 2, (cores + cpus) / 2, 3 * cores / 4, cores / 4};
+    const int marks[] = {t->n_fast_cores, cores,     cpus,
+                         cpus - 1,        cores / 2, (cores + cpus) / 2,
+                         3 * cores / 4,   cores / 4};
 
     if (cpus <= 6) {
         for (int n = cpus; n >= 1; n--)

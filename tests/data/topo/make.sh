@@ -16,6 +16,9 @@
 #   offline-holes     CPUs 0 1 4 5 of 8, the others switched off; affinity 1,4-5
 #   arm-guest         4 Neoverse N1 vCPUs
 #   vm-smt            2 vCPUs that are the hyperthreads of 1 core, and shown as such
+#   hybrid            4 P-cores with 2 hyperthreads, 4 E-cores, told apart by cpu_core and
+#                     cpu_atom
+#   big-little        Arm: 1 prime core, 3 big ones a little slower, 4 little ones
 set -eu
 name=$1 dir=$2
 
@@ -272,6 +275,44 @@ vm-smt)
     put sys/class/dmi/id/sys_vendor "Amazon EC2"
     memory 8000000 7400000 0 madvise 0 0
     kernel 6.1.119 0 0-1
+    cgroup_v2 / /
+    ;;
+hybrid)
+    all="0 1 2 3 4 5 6 7 8 9 10 11"
+    for c in 0 1 2 3 4 5 6 7; do cpu $c $((c / 2)) 0 "$((c / 2 * 2)) $((c / 2 * 2 + 1))" "$all" "$all" 48 1280 12288; done
+    for c in 8 9 10 11; do cpu $c $((c - 4)) 0 "$c" "$all" "$all" 32 2048 12288; done
+    for c in $all; do
+        put sys/devices/system/cpu/cpu$c/cpufreq/cpuinfo_max_freq $((c < 2 ? 5200000 : c < 8 ? 5000000 : 3900000))
+    done
+    put sys/devices/cpu_core/cpus 0-7
+    put sys/devices/cpu_atom/cpus 8-11
+    online 0-11 0-11
+    put sys/devices/system/node/online 0
+    node 0 "$all" 16236580
+    cpuinfo "$all" GenuineIntel "12th Gen Intel(R) Core(TM) i5-12450H" "ht fma f16c avx avx2 avx_vnni"
+    memory 16236580 9876544 0 madvise 0 0
+    kernel 6.1.0-18-amd64 0 0-11
+    cgroup_v2 / /
+    ;;
+big-little)
+    for c in 0 1 2 3 4 5 6 7; do
+        cpu $c $c 0 "$c" "0 1 2 3 4 5 6 7" "0 1 2 3 4 5 6 7" 64 512 8192
+        put sys/devices/system/cpu/cpu$c/cpu_capacity $((c < 4 ? 250 : c < 7 ? 760 : 1024))
+    done
+    online 0-7 0-7
+    put sys/devices/system/node/online 0
+    node 0 "0 1 2 3 4 5 6 7" 8000000
+    text=
+    for c in 0 1 2 3 4 5 6 7; do
+        text+="processor	: $c
+Features	: fp asimd fphp asimdhp asimddp
+CPU implementer	: 0x41
+
+"
+    done
+    put proc/cpuinfo "$text"
+    memory 8000000 7000000 0 madvise 0 0
+    kernel 6.1.0-arm64 0 0-7
     cgroup_v2 / /
     ;;
 *)

@@ -426,9 +426,58 @@ static void follows_affinity(void **state)
     assert_int_equal(topo.threads_default, 1);
 }
 
+static void place(enum placement p, int n, const int *wanted)
+{
+    struct err err = ERR_INIT;
+    int cpus[TOPO_MAX_CPUS];
+
+    assert_int_equal(placement_cpus(&topo, p, n, cpus, &err), ST_OK);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(cpus[i], wanted[i]);
+}
+
+static void performance_and_efficiency_cores(void **state)
+{
+    char text[256];
+
+    (void)state;
+    read_machine("hybrid");
+    assert_int_equal(topo.n_kinds, 2);
+    assert_int_equal(topo.n_fast_cores, 4);
+    assert_int_equal(topo.n_allowed_cores, 8);
+    assert_int_equal(topo.cpu[2].kind, 0); /* a little less than the fastest */
+    assert_int_equal(topo.cpu[8].kind, 1);
+    assert_int_equal(topo.threads_default, 4);
+    assert_string_equal(topo.threads_why,
+                        "4: 4 fast of 8 physical cores, no quota, 12 allowed CPUs");
+    assert_true(advises("Cores: 4 fast"));
+    topology_kinds_text(&topo, text, sizeof text);
+    assert_string_equal(
+        text, "4 fast (CPUs 0-7), 4 slower (CPUs 8-11: about 45 % of their speed)");
+    place(PLACEMENT_SPREAD, 12, (int[]){0, 2, 4, 6, 8, 9, 10, 11, 1, 3, 5, 7});
+    place(PLACEMENT_COMPACT, 10, (int[]){0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+}
+
+/* One core is the fastest, but three more are nearly as fast. */
+static void big_and_little_cores(void **state)
+{
+    (void)state;
+    read_machine("big-little");
+    assert_int_equal(topo.n_kinds, 3);
+    assert_int_equal(topo.n_fast_cores, 4);
+    assert_int_equal(topo.threads_default, 4);
+    place(PLACEMENT_SPREAD, 5, (int[]){7, 4, 5, 6, 0});
+    read_machine("arm-guest");
+    assert_int_equal(topo.n_kinds, 1);
+    assert_int_equal(topo.n_fast_cores, 4);
+    assert_false(advises("Cores:"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(performance_and_efficiency_cores),
+        cmocka_unit_test(big_and_little_cores),
         cmocka_unit_test(smt_laptop),
         cmocka_unit_test(two_socket),
         cmocka_unit_test(vm_with_hidden_topology),
