@@ -116,14 +116,16 @@ static enum status fix_cache_dir(struct sweep_settings *s,
                                  const struct sweep_plan *plan, struct err *err)
 {
     for (size_t i = 0; i < plan->n_points && !*s->cache_dir; i++) {
-        char dir[sizeof plan->points[i].setup.model.path];
-        char *slash;
+        const struct modelref *ref = &plan->points[i].setup.model;
+        char dir[sizeof ref->path];
+        enum status st;
 
-        snprintf(dir, sizeof dir, "%s", plan->points[i].setup.model.path);
-        slash = strrchr(dir, '/');
-        if (!plan->points[i].setup.model.synthetic || !slash)
+        if (!ref->synthetic)
             continue;
-        *slash = '\0';
+        if ((st = modelref_check_cache(ref, err)))
+            return st;
+        snprintf(dir, sizeof dir, "%s", ref->path);
+        *strrchr(dir, '/') = '\0';
         return absolute_cache_dir(s, *dir ? dir : "/", err);
     }
     return ST_OK;
@@ -313,6 +315,9 @@ static enum status check_all(struct session *x, const struct request *q,
         status = sweep_plan_of(&x->plan, &x->settings, &x->models, err);
     if (status || q->dry_run)
         return status;
+    status = fix_cache_dir(&x->settings, &x->plan, err);
+    if (status)
+        return status;
     clean_leftovers(&x->plan);
     status = check_capacity(x, err);
     return status ? status : check_limits(&x->settings, err);
@@ -329,7 +334,7 @@ static enum status plan_again(struct session *x, const struct request *q,
     status = settings_from_request(&x->settings, q, &x->topo, err);
     if (status == ST_OK)
         status = sweep_plan_of(&x->plan, &x->settings, &x->models, err);
-    return status ? status : fix_cache_dir(&x->settings, &x->plan, err);
+    return status || q->dry_run ? status : fix_cache_dir(&x->settings, &x->plan, err);
 }
 
 static enum status begin_new(struct session *x, const struct request *q, int argc,

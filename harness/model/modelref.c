@@ -133,25 +133,42 @@ static enum status not_a_model(const char *text, struct err *err)
 
 /* ---- the cache directory ---------------------------------------------------- */
 
-enum status modelref_cache_path(char *out, size_t cap, const char *cache_dir,
-                                const char *file, struct err *err)
+/* The directory is the returned one and what is below it; NULL: none is known. */
+static const char *find_cache(const char *given, const char **below)
 {
     const char *own = getenv("SLMBENCH_CACHE"), *xdg = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
-    int len;
 
-    if (cache_dir && cache_dir[0])
-        len = snprintf(out, cap, "%s/%s", cache_dir, file);
-    else if (own && own[0])
-        len = snprintf(out, cap, "%s/%s", own, file);
-    else if (xdg && xdg[0] == '/') /* relative ones are to be ignored */
-        len = snprintf(out, cap, "%s/slmbench/%s", xdg, file);
-    else if (home && home[0])
-        len = snprintf(out, cap, "%s/.cache/slmbench/%s", home, file);
-    else
+    *below = "";
+    if (given && given[0])
+        return given;
+    if (own && own[0])
+        return own;
+    *below = "/slmbench";
+    if (xdg && xdg[0] == '/') /* relative ones are to be ignored */
+        return xdg;
+    *below = "/.cache/slmbench";
+    return home && home[0] ? home : NULL;
+}
+
+bool modelref_knows_cache(const char *cache_dir)
+{
+    const char *below;
+
+    return find_cache(cache_dir, &below) != NULL;
+}
+
+enum status modelref_cache_path(char *out, size_t cap, const char *cache_dir,
+                                const char *file, struct err *err)
+{
+    const char *below, *dir = find_cache(cache_dir, &below);
+
+    if (!dir)
         return err_set(err, ST_USAGE,
                        "no cache directory is known, as $HOME is not set; give one "
                        "with --cache-dir or $SLMBENCH_CACHE");
+    const int len = snprintf(out, cap, "%s%s/%s", dir, below, file);
+
     if (len >= (int)cap)
         return err_set(err, ST_USAGE,
                        "the cache directory's name is longer than %zu characters; give "
@@ -195,8 +212,19 @@ static enum status parse_synthetic(struct modelref *ref, const char *colon,
     ref->synthetic = true;
     snprintf(ref->name, sizeof ref->name, "%s", ref->shape.name);
     snprintf(ref->label, sizeof ref->label, "%s", ref->shape.name);
+    /* Most uses need no file: whoever does asks for it with modelref_check_cache(). */
+    if (!modelref_knows_cache(cache_dir))
+        return ST_OK;
     snprintf(file, sizeof file, "%s-%s.gguf", ref->name, quantmix_name(ref->mix));
     return modelref_cache_path(ref->path, sizeof ref->path, cache_dir, file, err);
+}
+
+enum status modelref_check_cache(const struct modelref *ref, struct err *err)
+{
+    char path[PATH_MAX];
+
+    return *ref->path ? ST_OK
+                      : modelref_cache_path(path, sizeof path, NULL, ref->name, err);
 }
 
 /* The part of PATH:QUANT in front of the colon is a file or a model's folder. */
@@ -405,9 +433,9 @@ enum status modelref_make_file(const struct modelref *ref, bool *made, struct er
 {
     struct synth_plan *plan;
     bool write = false;
-    enum status st = ST_OK;
+    enum status st = modelref_check_cache(ref, err);
 
-    if (ref->synthetic) {
+    if (!st && ref->synthetic) {
         st = synth_plan_make(&plan, &ref->shape, ref->mix, MODELREF_SEED, err);
         if (st)
             return st;

@@ -34,7 +34,7 @@ struct modelref {
     bool synthetic;
     bool at_load;                  /* not synthetic: quantise to mix while loading */
     char path[PATH_MAX];           /* of the GGUF file or folder: given, or in the cache
-                                      directory */
+                                      directory; synthetic: "" where none is known */
     char name[MODELREF_NAME_MAX];  /* shape, or file name without .gguf; of several
                                       models each its own (model_names.h) */
     char label[MODELREF_NAME_MAX]; /* the same without a quantisation at its end: what
@@ -109,6 +109,10 @@ bool modelref_is_made(const struct modelref *ref);
 enum status modelref_bytes(const struct modelref *ref, uint64_t *bytes,
                            struct err *err);
 
+/* Whether there is a place for the file of a synthetic model: before work that ends
+ * with making it. Error: ST_USAGE (no cache directory is known). */
+enum status modelref_check_cache(const struct modelref *ref, struct err *err);
+
 /* Write a planned model to path under a progress bar; stops when interrupted().
  * Errors: as synth_write_file(). */
 enum status modelref_write_plan(const struct synth_plan *plan, const char *path,
@@ -117,6 +121,7 @@ enum status modelref_write_plan(const struct synth_plan *plan, const char *path,
 /* <cache directory>/file, as above; cache_dir may be NULL. Error: ST_USAGE. */
 enum status modelref_cache_path(char *out, size_t cap, const char *cache_dir,
                                 const char *file, struct err *err);
+bool modelref_knows_cache(const char *cache_dir);
 
 /* A quantisation mix by its name, in any case. Error: ST_USAGE (unknown; the
  * nearest one, or all of them). */

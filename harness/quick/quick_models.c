@@ -105,8 +105,7 @@ static enum status add(struct planning *g, const char *text, struct err *err)
     if (st == ST_OK)
         st = plan_make(g->plan, &p, g->topo, err);
     /* of a file that is known only now */
-    if (st == ST_OK && g->plan->need.model_ctx > 0 &&
-        p.ctx > g->plan->need.model_ctx) {
+    if (st == ST_OK && g->plan->need.model_ctx > 0 && p.ctx > g->plan->need.model_ctx) {
         p.ctx = g->plan->need.model_ctx;
         st = plan_make(g->plan, &p, g->topo, err);
     }
@@ -125,17 +124,17 @@ static void free_names(char **names, int n)
     free(names);
 }
 
-/* All shapes in one quantisation. One that cannot be planned is left out: nobody has
- * named it. */
+/* All shapes in one quantisation. One that cannot be planned is left out, as nobody has
+ * named it, unless no model is left. */
 static enum status add_shapes(struct planning *g, const char *quant, struct err *err)
 {
     char **names = NULL, text[128];
     int n = 0;
     enum status st = shape_list(&names, &n, err);
+    struct err why = ERR_INIT;
 
     for (int i = 0; i < n && st == ST_OK; i++) {
-        struct err why = ERR_INIT;
-
+        why = (struct err)ERR_INIT;
         snprintf(text, sizeof text, "%s:%s", names[i], quant);
         st = add(g, text, &why);
         if (st == ST_NO_MEMORY || st == ST_INTERRUPTED)
@@ -143,6 +142,8 @@ static enum status add_shapes(struct planning *g, const char *quant, struct err 
         else
             st = ST_OK;
     }
+    if (st == ST_OK && !g->n && why.code)
+        st = err_set(err, why.code, "%s", why.msg);
     free_names(names, n);
     return st;
 }

@@ -84,13 +84,13 @@ static enum status fence_server(const struct modelref *ref,
                                 const struct session_params *params, struct err *err)
 {
     const char *tuned = params->setup.tuned;
-    char folder[4096];
+    char folder[4096] = "";
     enum status st = ST_OK;
 
-    if (!strcmp(tuned, "auto"))
-        st = modelref_cache_path(folder, sizeof folder, NULL, "tuned", err);
-    else
+    if (strcmp(tuned, "auto") != 0)
         snprintf(folder, sizeof folder, "%s", tuned);
+    else if (modelref_knows_cache(NULL))
+        st = modelref_cache_path(folder, sizeof folder, NULL, "tuned", err);
     return st ? st
               : worker_fence_server(ref, *folder ? folder : NULL, params->listener,
                                     err);

@@ -52,8 +52,11 @@ enum status tuned_find(struct tuned *t, enum tuned_state *state, const char *ask
 
     *note = '\0';
     if (!strcmp(asked, "auto")) {
-        st = tuned_path(path, sizeof path, here, err);
-        if (st == ST_OK && access(path, F_OK)) {
+        const bool may_be = modelref_knows_cache(NULL);
+
+        if (may_be)
+            st = tuned_path(path, sizeof path, here, err);
+        if (!may_be || (st == ST_OK && access(path, F_OK))) {
             *state = TUNED_MISSING;
             snprintf(note, cap,
                      "there is no profile of this model for this machine and these "

@@ -62,6 +62,21 @@ code=0
 env -i SLMBENCH_LOCK=none "$BENCH" quantize nano:Q8_0 x.gguf Q4_0 >out 2>err </dev/null || code=$?
 [ "$code" != 0 ] && [ "$(wc -l <err)" = 1 ] || fail "empty environment, quantize: $code, $(cat err)"
 
+# What needs no file works; what makes one ends with a sentence before it measures.
+env -i "$BENCH" plan -m nano:Q4_0 --machine "$SRC/results/examples/zen5-2vcpu/machine.json" \
+    >out 2>err || fail "empty environment, plan: $(cat err)"
+env -i "$BENCH" predict -m nano:Q4_0 --gbps 38 --gops 700 --mem 8G >out 2>err ||
+    fail "empty environment, predict: $(cat err)"
+env -i SLMBENCH_LOCK=none "$BENCH" sweep -c quick -m nano:Q4_0 --dry-run >out 2>err ||
+    fail "empty environment, sweep --dry-run: $(cat err)"
+for what in "sweep -c quick -m nano:Q4_0 -o $WORK/no-home" "tune -m nano:Q4_0" "tokenize -m nano:Q4_0 x"; do
+    code=0
+    # shellcheck disable=SC2086 # words
+    env -i SLMBENCH_LOCK=none "$BENCH" $what >out 2>err </dev/null || code=$?
+    [ "$code" = 2 ] && grep -q 'no cache directory.*SLMBENCH_CACHE' err && [ ! -e "$WORK/no-home" ] ||
+        fail "empty environment, $what: $code, $(cat err)"
+done
+
 # ---- machines that do not tell
 # without WHAT COMMAND...: with nothing in the folders WHAT, in namespaces of its own
 without() {

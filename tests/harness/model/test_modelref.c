@@ -115,9 +115,17 @@ static void the_cache_directory_follows_the_environment(void **state)
     unsetenv("XDG_CACHE_HOME");
     assert_path("/c/.cache/slmbench/nano-F16.gguf", "");
     unsetenv("HOME");
-    assert_int_equal(modelref_parse(&ref, "nano:F16", NULL, &err), ST_USAGE);
+    /* which only matters where a file is made */
+    assert_path("", NULL);
+    assert_int_equal(modelref_parse(&ref, "nano:F16", NULL, &err), ST_OK);
+    assert_int_equal(modelref_check_cache(&ref, &err), ST_USAGE);
     assert_non_null(strstr(err.msg, "--cache-dir"));
     err_clear(&err);
+    assert_int_equal(modelref_make_file(&ref, NULL, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "--cache-dir"));
+    err_clear(&err);
+    assert_int_equal(modelref_parse(&ref, "nano:F16", "/given", &err), ST_OK);
+    assert_int_equal(modelref_check_cache(&ref, &err), ST_OK);
     memset(longer, 'x', sizeof longer);
     longer[sizeof longer - 1] = '\0';
     assert_int_equal(modelref_parse(&ref, "nano:F16", longer, &err), ST_USAGE);
