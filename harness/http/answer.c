@@ -37,6 +37,7 @@ struct answer {
     struct refusal failure; /* of a completion */
     uint64_t begin_ns;
     uint64_t schema_bytes; /* of its grammar */
+    uint64_t whole_bytes;  /* of its choices, if it does not stream */
     void (*wake)(void *arg);
     void *arg;
     bool has_text;
@@ -358,16 +359,30 @@ bool answer_begin(struct answer **a, const struct answer_model *model,
     return true;
 }
 
+static void free_choice(struct choice *c)
+{
+    if (c->c)
+        completion_close(c->c);
+    c->c = NULL;
+    textbuf_free(&c->text);
+    reply_logprobs_free(&c->logprobs);
+}
+
+/* Nothing of it runs or is kept. */
+static void free_choices(struct answer *a)
+{
+    for (int i = 0; i < a->n; i++)
+        free_choice(&a->choices[i]);
+    a->n_open = 0;
+    *a->model->whole_bytes -= a->whole_bytes;
+    a->whole_bytes = 0;
+}
+
 void answer_close(struct answer *a)
 {
     if (!a)
         return;
-    for (int i = 0; i < a->n; i++) {
-        if (a->choices[i].c)
-            completion_close(a->choices[i].c);
-        textbuf_free(&a->choices[i].text);
-        reply_logprobs_free(&a->choices[i].logprobs);
-    }
+    free_choices(a);
     *a->model->schema_bytes -= a->schema_bytes;
     free(a->choices);
     textbuf_free(&a->events);
@@ -398,16 +413,44 @@ static void put_event(struct answer *a, struct choice *c, const char *text, size
     c->has_spoken = true;
 }
 
+/* An answer that does not stream is kept until its last choice has ended. */
+static void check_whole(struct answer *a)
+{
+    const bool own = a->whole_bytes > ANSWER_MOST_BYTES;
+
+    if (!own && *a->model->whole_bytes <= ANSWERS_MOST_BYTES)
+        return;
+    free_choices(a);
+    if (own) {
+        refuse(&a->failure, 400, "answer_too_large", NULL,
+               "the answer has become larger than %d MiB; ask for fewer choices, "
+               "tokens or log-probabilities, or with stream true",
+               (int)(ANSWER_MOST_BYTES >> 20));
+        return;
+    }
+    a->failure.retry_after_s = 1;
+    refuse(&a->failure, 503, "overloaded", NULL,
+           "the answers to all requests take too much memory at this moment; try "
+           "again, or with stream true");
+}
+
 static void take_piece(struct answer *a, struct choice *c,
                        const struct completion_piece *piece, struct metrics *m)
 {
+    const size_t before = c->text.len + reply_logprobs_bytes(&c->logprobs);
+
     if (piece->len)
         note_text(a, c, m);
     if (c->logprobs.wanted)
         reply_logprobs_add(&c->logprobs, a->head.kind, piece, a->model->tok);
-    if (!a->head.stream)
+    if (!a->head.stream) {
         textbuf_put(&c->text, piece->text, piece->len);
-    else if (piece->len || c->logprobs.wanted)
+        const size_t more = c->text.len + reply_logprobs_bytes(&c->logprobs) - before;
+
+        a->whole_bytes += more;
+        *a->model->whole_bytes += more;
+        check_whole(a);
+    } else if (piece->len || c->logprobs.wanted)
         put_event(a, c, piece->text, piece->len);
 }
 
@@ -434,6 +477,8 @@ static void read_choice(struct answer *a, struct choice *c, struct metrics *m)
 
     for (int n = 0; completion_read(c->c, &piece); n++) {
         take_piece(a, c, &piece, m);
+        if (!c->c)
+            return;
         if (n == MOST_PIECES) {
             a->wake(a->arg);
             return;
@@ -512,9 +557,11 @@ bool answer_whole(struct answer *a, struct textbuf *out, struct refusal *refusal
         return false;
     }
     reply_begin(out, &a->head);
-    for (int i = 0; i < a->n; i++)
+    for (int i = 0; i < a->n; i++) {
         reply_choice(out, &a->head, i, &a->choices[i].text, &a->choices[i].logprobs,
                      a->choices[i].end);
+        free_choice(&a->choices[i]);
+    }
     reply_end(out, &usage);
     return !out->failed || refuse(refusal, 503, NULL, NULL, "no memory for the answer");
 }

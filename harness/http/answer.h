@@ -21,6 +21,11 @@ struct answer;
 /* Of the schemas of all answers together; more are refused. */
 #define ANSWERS_MOST_SCHEMA_BYTES ((uint64_t)128 << 20)
 
+/* Of an answer that does not stream, text and log-probabilities; and of all of them
+ * together. One that grows beyond that fails: a stream has no such limit. */
+#define ANSWER_MOST_BYTES  ((uint64_t)12 << 20)
+#define ANSWERS_MOST_BYTES ((uint64_t)128 << 20)
+
 /* Whom the answers are from; all of it lives longer than they do. */
 struct answer_model {
     struct scheduler *scheduler;
@@ -32,6 +37,7 @@ struct answer_model {
     size_t longest_token;   /* bytes */
     uint64_t *schema_bytes; /* memory of all answers' schemas; only where answers are
                                made and closed */
+    uint64_t *whole_bytes;  /* of all answers that do not stream */
 };
 
 struct answer_asked {
@@ -70,7 +76,8 @@ bool answer_ended(const struct answer *a);
 /* Events of a stream that nobody has taken yet. */
 struct textbuf *answer_events(struct answer *a);
 
-/* The whole of one that has ended and does not stream; false: it failed. */
+/* The whole of one that has ended and does not stream, once: its parts are given up as
+ * they are written. False: it failed. */
 bool answer_whole(struct answer *a, struct textbuf *out, struct refusal *refusal);
 
 /* For the log, once it has ended. */

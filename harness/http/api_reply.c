@@ -156,6 +156,11 @@ void reply_logprobs_free(struct reply_logprobs *l)
     textbuf_free(&l->offsets);
 }
 
+size_t reply_logprobs_bytes(const struct reply_logprobs *l)
+{
+    return l->list.len + l->tokens.len + l->each.len + l->tops.len + l->offsets.len;
+}
+
 static void append(struct textbuf *out, const struct textbuf *b)
 {
     out->failed |= b->failed;

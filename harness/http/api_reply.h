@@ -41,6 +41,7 @@ void reply_logprobs_add(struct reply_logprobs *l, enum api_kind kind,
                         const struct completion_piece *piece,
                         const struct tokenizer *tok);
 void reply_logprobs_free(struct reply_logprobs *l);
+size_t reply_logprobs_bytes(const struct reply_logprobs *l);
 
 /* "stop" or "length". */
 const char *reply_reason(enum completion_end end);

@@ -99,7 +99,10 @@ enum MHD_Result http_reply(struct exchange *x, int status, const char *type,
         return MHD_NO;
     }
     response = MHD_create_response_from_buffer(body->len, body->text ? body->text : "",
-                                               MHD_RESPMEM_MUST_COPY);
+                                               body->text ? MHD_RESPMEM_MUST_FREE
+                                                          : MHD_RESPMEM_PERSISTENT);
+    if (response)
+        *body = (struct textbuf){0}; /* libmicrohttpd's */
     textbuf_free(body);
     return send_response(x, status, type, response);
 }

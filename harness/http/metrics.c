@@ -176,6 +176,9 @@ void metrics_put(struct textbuf *out, const struct metrics *m,
               m->n_requests);
     put_value(out, "slm_http_body_bytes", "gauge", "Bytes of bodies that come.",
               (double)m->body_bytes);
+    put_value(out, "slm_answer_bytes", "gauge",
+              "Bytes of answers that are kept to be sent as a whole.",
+              (double)m->whole_bytes);
     put_value(out, "slm_schema_bytes", "gauge", "Memory of the schemas of requests.",
               (double)m->schema_bytes);
     put_value(out, "slm_clients_gone_total", "counter",

@@ -41,6 +41,7 @@ struct metrics {
     int n_connections, n_requests;   /* open now */
     uint64_t body_bytes;             /* of bodies that are being received */
     uint64_t schema_bytes;           /* memory of the schemas of requests */
+    uint64_t whole_bytes;            /* of answers that do not stream and run */
 };
 
 const char *metrics_route_name(enum metrics_route route);

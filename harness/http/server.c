@@ -182,6 +182,7 @@ static void look_at_others(struct server *s)
     pthread_mutex_lock(&s->mutex);
     s->model = s->made;
     s->model.schema_bytes = &s->metrics.schema_bytes;
+    s->model.whole_bytes = &s->metrics.whole_bytes;
     ends = s->ends;
     pthread_mutex_unlock(&s->mutex);
     if (ends && !s->end_ns) {

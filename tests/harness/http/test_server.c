@@ -263,6 +263,23 @@ static void many_large_schemas(void **state)
     close_server();
 }
 
+/* What does not stream is kept whole; a stream of the same is not. */
+static void a_large_answer(void **state)
+{
+    static const char few[] = "{\"prompt\": \"a\", \"max_tokens\": 3}";
+
+    (void)state;
+    open_server(60, true);
+    fake.fill = 256 << 10;
+    fake.pace_us = 1000;
+    assert_refused(complete("{\"prompt\": \"a\", \"n\": 8, \"max_tokens\": 1000000}"),
+                   400, "larger than 12 MiB");
+    wait_alive(0);
+    assert_non_null(strstr(get("/metrics", ""), "\nslm_answer_bytes 0\n"));
+    assert_int_equal(status_of(complete(few)), 200);
+    close_server();
+}
+
 /* Its scheduler has ended, and nobody has told the server yet. */
 static void a_scheduler_that_stops(void **state)
 {
@@ -365,6 +382,7 @@ int main(void)
         cmocka_unit_test(failures),
         cmocka_unit_test(a_full_queue),
         cmocka_unit_test(many_large_schemas),
+        cmocka_unit_test(a_large_answer),
         cmocka_unit_test(a_scheduler_that_stops),
         cmocka_unit_test(keys),
         cmocka_unit_test(a_signal_finishes),
