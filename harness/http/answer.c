@@ -206,14 +206,15 @@ static bool keep_schema(struct answer *a, const struct grammar *g,
 {
     const uint64_t bytes = g ? grammar_bytes(g) : 0;
 
-    if (*a->model->schema_bytes + bytes > ANSWERS_MOST_SCHEMA_BYTES) {
+    if (__atomic_add_fetch(a->model->schema_bytes, bytes, __ATOMIC_RELAXED) >
+        ANSWERS_MOST_SCHEMA_BYTES) {
+        __atomic_sub_fetch(a->model->schema_bytes, bytes, __ATOMIC_RELAXED);
         refusal->retry_after_s = 1;
         return refuse(refusal, 503, "overloaded", "response_format",
                       "the schemas of all requests take too much memory at this "
                       "moment; try again, or ask with a smaller one");
     }
     a->schema_bytes = bytes;
-    *a->model->schema_bytes += bytes;
     return true;
 }
 
@@ -374,7 +375,8 @@ static void free_choices(struct answer *a)
     for (int i = 0; i < a->n; i++)
         free_choice(&a->choices[i]);
     a->n_open = 0;
-    *a->model->whole_bytes -= a->whole_bytes;
+    if (a->whole_bytes) /* the server's thread */
+        *a->model->whole_bytes -= a->whole_bytes;
     a->whole_bytes = 0;
 }
 
@@ -383,7 +385,7 @@ void answer_close(struct answer *a)
     if (!a)
         return;
     free_choices(a);
-    *a->model->schema_bytes -= a->schema_bytes;
+    __atomic_sub_fetch(a->model->schema_bytes, a->schema_bytes, __ATOMIC_RELAXED);
     free(a->choices);
     textbuf_free(&a->events);
     api_request_free(&a->request);

@@ -8,7 +8,8 @@
  * that what a client does not take stands here, where its size is seen, and not in the
  * scheduler.
  *
- * Threading: one thread, the server's.
+ * Threading: answer_begin() and answer_template() may be called by any thread, and an
+ * answer that was begun belongs to the server's.
  */
 #ifndef SLM_HARNESS_HTTP_ANSWER_H
 #define SLM_HARNESS_HTTP_ANSWER_H
@@ -35,8 +36,7 @@ struct answer_model {
     const char *name;
     int n_ctx, n_vocab;
     size_t longest_token;   /* bytes */
-    uint64_t *schema_bytes; /* memory of all answers' schemas; only where answers are
-                               made and closed */
+    uint64_t *schema_bytes; /* atomic: memory of all answers' schemas */
     uint64_t *whole_bytes;  /* of all answers that do not stream */
 };
 

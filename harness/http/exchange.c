@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include "engine/base/clock.h"
 #include "harness/http/server_impl.h"
@@ -63,25 +62,28 @@ static void remove_pending(struct exchange *x)
 
 void exchange_free(struct exchange *x)
 {
-    answer_close(x->answer); /* nobody wakes it from here on */
-    forget_awake(x);
-    remove_pending(x);
     if (x->client) {
         x->client->x = NULL;
         x->client->since_ns = clock_ns();
     }
+    x->client = NULL;
+    x->is_gone = x->is_preparing;
+    if (x->is_gone)
+        return;              /* it is freed when it was prepared */
+    answer_close(x->answer); /* nobody wakes it from here on */
+    textbuf_free(&x->made.text);
+    forget_awake(x);
+    remove_pending(x);
     x->s->metrics.n_requests--;
     x->s->has_served |= x->route <= ROUTE_CHAT;
     exchange_drop_body(x);
     free(x);
 }
 
-/* The scheduler's thread calls it. */
-static void wake(void *arg)
+void exchange_wake(void *arg)
 {
     struct exchange *x = arg;
     struct server *s = x->s;
-    const uint64_t one = 1;
     bool first = false;
 
     pthread_mutex_lock(&s->mutex);
@@ -92,26 +94,8 @@ static void wake(void *arg)
         s->awake = x;
     }
     pthread_mutex_unlock(&s->mutex);
-    if (first && write(s->event, &one, sizeof one) < 0)
-        return; /* it counts as far as it can already: the thread will wake */
-}
-
-static bool submit(struct exchange *x)
-{
-    const struct answer_asked asked = {.kind = x->route == ROUTE_CHAT ? API_CHAT
-                                                                      : API_COMPLETION,
-                                       .body = x->body.text ? x->body.text : "",
-                                       .len = x->body.len,
-                                       .client = x->client_key,
-                                       .begin_ns = x->begin_ns,
-                                       .wake = wake,
-                                       .arg = x};
-    const bool ok = answer_begin(&x->answer, &x->s->model, &asked, &x->refusal);
-
-    exchange_drop_body(x);
-    if (ok)
-        x->state = answer_streams(x->answer) ? EXCHANGE_STREAMS : EXCHANGE_WAITS;
-    return ok;
+    if (first)
+        server_notify(s);
 }
 
 /* ---- pending
@@ -126,22 +110,8 @@ bool exchange_enqueue(struct exchange *x)
     x->is_pending = true;
     x->state = EXCHANGE_PENDING;
     exchange_suspend(x);
+    prepare_begin(x->s);
     return true;
-}
-
-void exchange_submit_next(struct server *s)
-{
-    struct fair_item *item = fair_queue_next(&s->pending);
-    struct exchange *x = (struct exchange *)(void *)item;
-
-    if (!item)
-        return;
-    fair_queue_take(&s->pending, item);
-    fair_queue_charge(item, 1);
-    fair_queue_remove(&s->pending, item, false);
-    x->is_pending = false;
-    if (!submit(x) || x->state == EXCHANGE_STREAMS)
-        exchange_resume(x);
 }
 
 /* ---- suspended

@@ -308,9 +308,8 @@ static enum MHD_Result answer(struct exchange *x)
     switch (x->route) {
     case ROUTE_COMPLETIONS:
     case ROUTE_CHAT:
-        return ask(x);
     case ROUTE_TEMPLATE:
-        return check_state(x) ? http_reply_template(x) : http_reply_refusal(x);
+        return ask(x);
     case ROUTE_MODELS:
         return http_reply_models(x, strlen(x->path) >= n ? x->path + n : NULL);
     case ROUTE_METRICS:
@@ -325,6 +324,8 @@ static enum MHD_Result go_on(struct exchange *x)
 {
     if (x->refusal.http)
         return http_reply_refusal(x);
+    if (x->route == ROUTE_TEMPLATE)
+        return http_reply(x, MHD_HTTP_OK, "application/json", &x->made.text);
     return x->state == EXCHANGE_STREAMS ? http_reply_stream(x) : http_reply_answer(x);
 }
 

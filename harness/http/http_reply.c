@@ -165,19 +165,6 @@ enum MHD_Result http_reply_answer(struct exchange *x)
  * ------------------------------------------------------------------
  */
 
-/* At once: nothing is generated. */
-enum MHD_Result http_reply_template(struct exchange *x)
-{
-    struct textbuf body = {.text = NULL};
-
-    if (!answer_template(&x->s->model, x->body.text ? x->body.text : "", x->body.len,
-                         &body, &x->refusal)) {
-        textbuf_free(&body);
-        return http_reply_refusal(x);
-    }
-    return http_reply(x, MHD_HTTP_OK, "application/json", &body);
-}
-
 enum MHD_Result http_reply_health(struct exchange *x)
 {
     const bool ready = x->s->model.scheduler && !x->s->stops;

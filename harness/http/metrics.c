@@ -180,7 +180,7 @@ void metrics_put(struct textbuf *out, const struct metrics *m,
               "Bytes of answers that are kept to be sent as a whole.",
               (double)m->whole_bytes);
     put_value(out, "slm_schema_bytes", "gauge", "Memory of the schemas of requests.",
-              (double)m->schema_bytes);
+              (double)__atomic_load_n(&m->schema_bytes, __ATOMIC_RELAXED));
     put_value(out, "slm_clients_gone_total", "counter",
               "Clients that left before the end of their answer.", (double)m->n_gone);
     put_value(out, "slm_clients_cut_total", "counter",

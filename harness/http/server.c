@@ -39,6 +39,14 @@ void server_block_signals(void)
     pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
+void server_notify(struct server *s)
+{
+    const uint64_t one = 1;
+
+    if (write(s->event, &one, sizeof one) < 0)
+        return; /* it counts as far as it can already: the thread will wake */
+}
+
 /* ---- time
  * ---------------------------------------------------------------------------- */
 
@@ -180,9 +188,11 @@ static void look_at_others(struct server *s)
     bool ends;
 
     pthread_mutex_lock(&s->mutex);
-    s->model = s->made;
-    s->model.schema_bytes = &s->metrics.schema_bytes;
-    s->model.whole_bytes = &s->metrics.whole_bytes;
+    if (!s->model.scheduler) { /* preparing threads read it from then on */
+        s->model = s->made;
+        s->model.schema_bytes = &s->metrics.schema_bytes;
+        s->model.whole_bytes = &s->metrics.whole_bytes;
+    }
     ends = s->ends;
     pthread_mutex_unlock(&s->mutex);
     if (ends && !s->end_ns) {
@@ -207,8 +217,6 @@ static int timeout_ms(struct server *s)
     const bool sweeps = s->clients || s->stops || s->has_served;
     MHD_UNSIGNED_LONG_LONG ms;
 
-    if (fair_queue_next(&s->pending))
-        return 0;
     if (MHD_get_timeout(s->daemon, &ms) != MHD_YES || ms > SWEEP_MS)
         ms = SWEEP_MS;
     if (room_ms >= 0 && (unsigned)room_ms < ms)
@@ -257,7 +265,7 @@ static void *serve(void *server)
         wait_for_events(s, &unblocked);
         look_at_others(s);
         look_at_signals(s);
-        exchange_submit_next(s);
+        prepare_advance(s);
         exchange_advance_all(s);
         if (clock_ns() - swept_ns > SWEEP_MS * UINT64_C(1000000)) {
             sweep(s);
@@ -266,6 +274,7 @@ static void *serve(void *server)
         MHD_run(s->daemon); /* last: it goes on with what was resumed above */
     }
     drop_all(s);
+    prepare_close(s);
     return NULL;
 }
 
@@ -334,8 +343,12 @@ enum status server_open(struct server **s, const struct server_params *params,
              : add_to_epoll(new, new->event, new, err);
     if (!st)
         st = start_daemon(new, err);
-    if (!st && (errno = pthread_create(&new->thread, NULL, serve, new)))
+    if (!st && !prepare_open(new))
+        st = err_set_errno(err, ST_NO_MEMORY, "cannot start a thread for requests");
+    if (!st && (errno = pthread_create(&new->thread, NULL, serve, new))) {
         st = err_set_errno(err, ST_NO_MEMORY, "cannot start the server's thread");
+        prepare_close(new);
+    }
     if (st)
         free_server(new);
     else
@@ -343,20 +356,12 @@ enum status server_open(struct server **s, const struct server_params *params,
     return st;
 }
 
-static void notify(struct server *s)
-{
-    const uint64_t one = 1;
-
-    if (write(s->event, &one, sizeof one) < 0)
-        return; /* it counts as far as it can already: the thread will wake */
-}
-
 void server_ready(struct server *s, const struct answer_model *model)
 {
     pthread_mutex_lock(&s->mutex);
     s->made = *model;
     pthread_mutex_unlock(&s->mutex);
-    notify(s);
+    server_notify(s);
 }
 
 void server_close(struct server *s, bool *cancelled)
@@ -366,7 +371,7 @@ void server_close(struct server *s, bool *cancelled)
     pthread_mutex_lock(&s->mutex);
     s->ends = true;
     pthread_mutex_unlock(&s->mutex);
-    notify(s);
+    server_notify(s);
     pthread_join(s->thread, NULL);
     *cancelled = s->cancels;
     free_server(s);

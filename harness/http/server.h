@@ -9,9 +9,9 @@
  * closed it (its sending half is enough). Scheduler and server meet at one list under
  * a mutex: of requests for which there is something to read.
  *
- * Requests are parsed, tokenised and submitted to the scheduler one at a time,
- * round-robin by client; between two of them the output of all running answers is sent.
- * So requests, however many and large, delay other answers by one of them at most.
+ * Requests are parsed, tokenised and submitted to the scheduler by two threads of their
+ * own, round-robin by client, and one at a time of each client. So requests, however
+ * many and large, delay no answer, and requests of others by one of them at most.
  *
  * Limits: bytes of a body, of all bodies and of headers, connections, and time: a
  * request must have come within timeout_s of its connection's beginning or of the last

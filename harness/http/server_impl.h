@@ -40,8 +40,10 @@ struct exchange {
     struct client *client;
     enum exchange_state state;
     bool suspended, seen, cut, is_pending;
-    bool has_zero;             /* the path, as %00 */
-    bool closes;               /* the connection, with the reply */
+    bool is_preparing; /* body and made belong to a preparing thread; */
+    bool is_gone;      /* and libmicrohttpd has forgotten the request meanwhile */
+    bool has_zero;     /* the path, as %00 */
+    bool closes;       /* the connection, with the reply */
     uint64_t begin_ns, end_ns; /* end_ns: all that it is answered with was there */
     uint64_t said_ns;          /* a stream has sent something, or begun */
     uint64_t client_key;       /* the client that it is of, in queues */
@@ -53,9 +55,26 @@ struct exchange {
     uint64_t n_dropped; /* bytes of the body that were not kept */
     struct refusal refusal;
     struct answer *answer;
+    struct { /* of the body, by a preparing thread */
+        struct refusal refusal;
+        struct answer *answer;
+        struct textbuf text; /* ROUTE_TEMPLATE */
+    } made;
 
     struct exchange *next_awake; /* under the mutex */
     bool awake;                  /* it is in the list */
+};
+
+/* Requests that are prepared at once, each of another client. */
+#define SERVER_PREPARERS 2
+
+struct preparer {
+    struct server *s;
+    pthread_t thread;
+    bool has_thread;
+    uint64_t begin_ns;  /* the server's thread: when x came here */
+    struct exchange *x; /* the server's thread writes it, under the mutex; NULL: none */
+    bool is_done;       /* under the mutex */
 };
 
 struct server {
@@ -67,7 +86,8 @@ struct server {
     bool shortage_reported;
     pthread_t thread;
     struct client *clients;
-    struct fair_queue pending; /* requests to be submitted, round-robin by client */
+    struct fair_queue pending; /* requests to be prepared, round-robin by client */
+    struct preparer preparers[SERVER_PREPARERS];
     struct metrics metrics;
     struct answer_model model; /* scheduler NULL: not ready */
     bool has_served;           /* since memory was given back */
@@ -80,6 +100,8 @@ struct server {
     struct exchange *awake;   /* what there is to read, by the scheduler's thread */
     struct answer_model made; /* by server_ready() */
     bool ends;                /* server_close() */
+    bool preparers_end;
+    pthread_cond_t work; /* for preparing threads */
 };
 
 /* ---- exchange.c: the life of a request
@@ -94,14 +116,12 @@ void exchange_free(struct exchange *x);
 void exchange_add_body(struct exchange *x, const char *bytes, size_t n);
 void exchange_drop_body(struct exchange *x);
 
-/* Put it into the queue of its client. Parsing a body, tokenising it and compiling a
- * schema take milliseconds, of a hostile one more, in which no answer is sent. False:
- * x->refusal says why. */
+/* Put it into the queue of its client, to be prepared (prepare.c). False: x->refusal
+ * says why. */
 bool exchange_enqueue(struct exchange *x);
 
-/* Submit one request to the scheduler, the next one round-robin by client. Resumes it
- * where it streams or is refused (x->refusal). */
-void exchange_submit_next(struct server *s);
+/* There is something to read of an exchange's answer. Any thread. */
+void exchange_wake(void *x);
 
 /* libmicrohttpd lets it be until exchange_resume(). */
 void exchange_suspend(struct exchange *x);
@@ -118,6 +138,24 @@ void exchange_drop(struct exchange *x, bool cut);
 
 /* Those for which there is something to read. */
 void exchange_advance_all(struct server *s);
+
+/* ---- prepare.c: requests become completions
+ * --------------------------------------------------------------------------
+ */
+
+/* Free threads begin with what is pending, round-robin by client. */
+void prepare_begin(struct server *s);
+
+/* Takes what was prepared, and resumes it where it streams or is refused; then
+ * prepare_begin(). */
+void prepare_advance(struct server *s);
+
+/* False: no thread can be started. prepare_close() waits for what is being prepared. */
+bool prepare_open(struct server *s);
+void prepare_close(struct server *s);
+
+/* Wakes the server's thread. */
+void server_notify(struct server *s);
 
 /* ---- server_accept.c: connections
  * --------------------------------------------------------------------------
@@ -160,7 +198,6 @@ enum MHD_Result http_reply(struct exchange *x, int status, const char *type,
 enum MHD_Result http_reply_refusal(struct exchange *x);
 enum MHD_Result http_reply_stream(struct exchange *x);
 enum MHD_Result http_reply_answer(struct exchange *x);
-enum MHD_Result http_reply_template(struct exchange *x);
 enum MHD_Result http_reply_health(struct exchange *x);
 enum MHD_Result http_reply_models(struct exchange *x, const char *id);
 enum MHD_Result http_reply_metrics(struct exchange *x);
