@@ -86,8 +86,17 @@ bool client_add_key(struct curl_slist **list, const char *key)
 
 struct body {
     char *buf;
-    size_t n, cap;
+    size_t n, cap, n_header_bytes;
 };
+
+static size_t on_get_header(char *bytes, size_t size, size_t n, void *arg)
+{
+    struct body *b = arg;
+
+    (void)bytes;
+    b->n_header_bytes += size * n;
+    return b->n_header_bytes <= LOAD_HEADERS_MAX_BYTES ? size * n : 0;
+}
 
 static size_t on_get(char *bytes, size_t size, size_t n, void *arg)
 {
@@ -117,6 +126,8 @@ enum status load_client_get(const char *url, const char *key, double seconds,
         st = client_set_common(easy, url, err);
     if (st == ST_OK && client_add_key(&headers, key)) {
         curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+        curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_get_header);
+        curl_easy_setopt(easy, CURLOPT_HEADERDATA, &body);
         curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_get);
         curl_easy_setopt(easy, CURLOPT_WRITEDATA, &body);
         curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(seconds * 1e3));

@@ -19,12 +19,8 @@
 static size_t on_header(char *bytes, size_t size, size_t n, void *arg)
 {
     struct slot *s = arg;
-    size_t len = size * n;
 
-    while (len && (bytes[len - 1] == '\r' || bytes[len - 1] == '\n'))
-        len--;
-    load_reply_header(&s->reply, bytes, len);
-    return size * n;
+    return load_reply_header(&s->reply, bytes, size * n) ? size * n : 0;
 }
 
 static size_t on_body(char *bytes, size_t size, size_t n, void *arg)
@@ -32,6 +28,41 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *arg)
     struct slot *s = arg;
 
     return load_reply_feed(&s->reply, bytes, size * n, clock_ns()) ? size * n : 0;
+}
+
+static size_t send_body(char *out, size_t size, size_t n, void *arg)
+{
+    struct slot *s = arg;
+    const size_t len = strlen(s->body + s->n_sent), cap = size * n;
+    const size_t now = len < cap ? len : cap;
+
+    memcpy(out, s->body + s->n_sent, now);
+    s->n_sent += now;
+    return now;
+}
+
+/* libcurl sends a request again where a connection that was kept ends before the reply.
+ * Servers close connections between two requests; this one may have been read, too. */
+static int send_again(void *arg, curl_off_t offset, int origin)
+{
+    struct slot *s = arg;
+
+    (void)origin;
+    s->n_sent = (size_t)offset;
+    s->record.n_again++;
+    return CURL_SEEKFUNC_OK;
+}
+
+static bool set_body(struct slot *s)
+{
+    s->n_sent = 0;
+    return !curl_easy_setopt(s->easy, CURLOPT_POST, 1L) &&
+           !curl_easy_setopt(s->easy, CURLOPT_READFUNCTION, send_body) &&
+           !curl_easy_setopt(s->easy, CURLOPT_READDATA, s) &&
+           !curl_easy_setopt(s->easy, CURLOPT_SEEKFUNCTION, send_again) &&
+           !curl_easy_setopt(s->easy, CURLOPT_SEEKDATA, s) &&
+           !curl_easy_setopt(s->easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                             (curl_off_t)strlen(s->body));
 }
 
 static bool make_headers(struct slot *s, const char *key)
@@ -89,10 +120,7 @@ enum status client_start(struct client *c, struct slot *s, uint64_t scheduled_ns
     load_reply_begin(&s->reply, &s->record);
     s->said[0] = '\0';
     if (!make_headers(s, c->target->key) ||
-        curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, s->headers) ||
-        curl_easy_setopt(s->easy, CURLOPT_POSTFIELDS, s->body) ||
-        curl_easy_setopt(s->easy, CURLOPT_POSTFIELDSIZE_LARGE,
-                         (curl_off_t)strlen(s->body)))
+        curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, s->headers) || !set_body(s))
         return err_set(err, ST_NO_MEMORY, "no memory for a request");
     s->record.sent_ns = s->reply.text_ns = clock_ns();
     s->record.scheduled_ns = scheduled_ns ? scheduled_ns : s->record.sent_ns;

@@ -217,7 +217,7 @@ static bool begins_with(const char *line, size_t len, const char *name)
     return len >= n && !strncasecmp(line, name, n);
 }
 
-void load_reply_header(struct load_reply *p, const char *line, size_t len)
+static void take_header(struct load_reply *p, const char *line, size_t len)
 {
     char value[32] = "";
     double s;
@@ -246,6 +246,20 @@ void load_reply_header(struct load_reply *p, const char *line, size_t len)
         if (isfinite(s) && s > 0)
             p->r->retry_after = s;
     }
+}
+
+bool load_reply_header(struct load_reply *p, const char *line, size_t len)
+{
+    p->n_header_bytes += len;
+    if (p->n_header_bytes > LOAD_HEADERS_MAX_BYTES) {
+        load_record_fail(p->r, "headers and trailers of more than %u KiB",
+                         LOAD_HEADERS_MAX_BYTES >> 10);
+        return false;
+    }
+    while (len && (line[len - 1] == '\r' || line[len - 1] == '\n'))
+        len--;
+    take_header(p, line, len);
+    return true;
 }
 
 static void keep_plain(struct load_reply *p, const char *bytes, size_t len)

@@ -33,6 +33,7 @@ struct load_record {
     uint64_t sent_ns;      /* handed to libcurl, connecting included */
     uint64_t first_ns, last_ns, done_ns; /* first and last piece, end; 0: never */
     int n_asked;                         /* tokens asked for at most */
+    int n_again; /* times that it was sent again, as its connection had ended */
     int n_pieces;
     float *gap_ms;   /* [n_pieces - 1] between pieces; malloc'ed, or NULL */
     int *gap_tokens; /* [n_pieces - 1] tokens of the piece that ends it, likewise */
@@ -67,6 +68,10 @@ void load_record_fail(struct load_record *r, const char *fmt, ...)
 
 /* Bytes of a whole reply, and of what is kept of one that is no stream of events. */
 #define LOAD_REPLY_MAX_BYTES (64u << 20)
+
+/* Bytes of all its headers, interim replies' (1xx) and trailers. */
+#define LOAD_HEADERS_MAX_BYTES (256u << 10)
+
 #define LOAD_PLAIN_MAX_BYTES (16u << 10)
 
 struct load_reply {
@@ -74,7 +79,7 @@ struct load_reply {
     struct sse sse;
     uint64_t now_ns;  /* of the bytes that are being read */
     uint64_t text_ns; /* of the last piece; who sends the request sets it to then */
-    uint64_t n_bytes;
+    uint64_t n_bytes, n_header_bytes;
     int64_t n_counted; /* of r, at the last piece */
     bool is_events;    /* by its Content-Type */
     bool is_done;      /* "[DONE]" came */
@@ -88,8 +93,8 @@ struct load_reply {
 void load_reply_begin(struct load_reply *p, struct load_record *r);
 void load_reply_free(struct load_reply *p);
 
-/* A line of the header, without its end. */
-void load_reply_header(struct load_reply *p, const char *line, size_t len);
+/* A line of a header or trailer. False: as load_reply_feed(). */
+bool load_reply_header(struct load_reply *p, const char *line, size_t len);
 
 /* Bytes of its body that came at now_ns. False: wrong, r->why says how; read no more.
  */

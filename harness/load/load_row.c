@@ -95,6 +95,22 @@ static void fill_validity(struct row *row, const struct load_settings *s,
              *why ? "disturbed: " : "valid", *why ? why + 2 : "");
 }
 
+/* A server that closes a kept connection is not told from one that reads a request and
+ * drops it: who reads the row decides. */
+static void add_again(struct row *row, const struct load_result *r)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->n; i++)
+        n += r->records[i].n_again > 0;
+    if (n)
+        text_append(
+            row->detail, sizeof row->detail,
+            "%s%zu of %zu requests were sent again: the server had closed their "
+            "connections",
+            *row->detail ? "; " : "", n, r->n);
+}
+
 void load_row_fill(struct row *row, const struct load_settings *s,
                    const struct load_figures *f, const struct load_result *r,
                    const struct noise *noise)
@@ -113,5 +129,6 @@ void load_row_fill(struct row *row, const struct load_settings *s,
     if (f->n_failed)
         snprintf(row->detail, sizeof row->detail, "%zu of %zu requests failed: %.120s",
                  f->n_failed, f->n, f->why ? f->why : "they were cut off");
+    add_again(row, r);
     fill_validity(row, s, f, r, noise);
 }
