@@ -244,11 +244,34 @@ static struct node *parse_if(struct parser *p)
     return n;
 }
 
+static void check_target(struct parser *p, const struct node *target, bool members)
+{
+    if (target->kind == NODE_LIST && target->op) {
+        for (const struct node *n = target->list; n; n = n->next)
+            check_target(p, n, members);
+        return;
+    }
+    if (target->kind != NODE_NAME &&
+        !(members && target->kind == NODE_ATTRIBUTE && target->a->kind == NODE_NAME))
+        jinja_arena_fail(&p->j->arena, ST_INPUT,
+                         "a value cannot be set to an expression");
+}
+
+/* What a tag gives a value to: a name, several, or of a namespace (members) one member.
+ */
+static struct node *parse_target(struct parser *p, bool members)
+{
+    struct node *target = jinja_parse_tuple(p, false, true);
+
+    check_target(p, target, members);
+    return target;
+}
+
 static struct node *parse_for(struct parser *p)
 {
     struct node *n = jinja_parse_node(p, NODE_FOR);
 
-    n->a = jinja_parse_tuple(p, false, true);
+    n->a = parse_target(p, false);
     jinja_token_expect(p, TOKEN_NAME, "in");
     n->b = jinja_parse_tuple(p, false, false);
     if (jinja_token_take(p, TOKEN_NAME, "if"))
@@ -268,25 +291,11 @@ static struct node *parse_for(struct parser *p)
     return n;
 }
 
-static void check_target(struct parser *p, const struct node *target)
-{
-    if (target->kind == NODE_LIST && target->op) {
-        for (const struct node *n = target->list; n; n = n->next)
-            check_target(p, n);
-        return;
-    }
-    if (target->kind != NODE_NAME &&
-        (target->kind != NODE_ATTRIBUTE || target->a->kind != NODE_NAME))
-        jinja_arena_fail(&p->j->arena, ST_INPUT,
-                         "a value cannot be set to an expression");
-}
-
 static struct node *parse_set(struct parser *p)
 {
     struct node *n = jinja_parse_node(p, NODE_SET);
 
-    n->a = jinja_parse_tuple(p, false, true);
-    check_target(p, n->a);
+    n->a = parse_target(p, true);
     if (jinja_token_take(p, TOKEN_OPERATOR, "=")) {
         n->b = jinja_parse_tuple(p, true, false);
         end_tag(p);
@@ -355,8 +364,7 @@ static struct node *parse_with(struct parser *p)
     while (p->lex.token.kind != TOKEN_BLOCK_END) {
         struct node *set = jinja_parse_node(p, NODE_SET);
 
-        set->a = jinja_parse_postfix(p, jinja_parse_primary(p));
-        check_target(p, set->a);
+        set->a = parse_target(p, false);
         jinja_token_expect(p, TOKEN_OPERATOR, "=");
         set->b = jinja_parse_expression(p, true);
         *last = set;

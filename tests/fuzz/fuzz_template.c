@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/jinja/jinja.h"
+#include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 
 static json_t *conversation(void)
@@ -73,4 +74,40 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     conversation();
     own();
     return fuzz_run(read_template, data, size, FUZZ_BOUND);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
+                               unsigned seed)
+{
+    /* clang-format off */
+    static const char *const words[] = {
+        "{%- for x in messages %}", "{% endfor %}", "{% if ", "{% elif ", "{% else %}",
+        "{% endif %}", "{% set x = ", "{% set x %}", "{% endset %}", "{% set ns.x = ",
+        "namespace(x=1)", "{% macro f(x, y=1) %}", "{% endmacro %}",
+        "{% call(x) f(1) %}", "{% endcall %}", "caller(1)", "{% filter upper %}",
+        "{% endfilter %}", "{% with x = 1 %}", "{% endwith %}", "{% break %}",
+        "{% continue %}", "{% raw %}", "{% endraw %}", "{% generation %}",
+        "{% endgeneration %}", "{#", "#}", "{{", "}}", "{%-", "-%}", "{%+",
+        " recursive", "loop(x)", "loop.index", "loop.cycle(1, 2)", "loop.changed(x)",
+        "loop.nextitem", "range(9)", "range(1, 99999999)", "dict(x=1)", "joiner(', ')",
+        "cycler(1, 2)", "raise_exception('x')", "strftime_now('%Y')", " if x else ",
+        "[::-1]", "[-1]", "['role']", ".content", ".items()", ".get('x')", ".keys()",
+        ".split('a')", ".strip()", ".replace('a', 'bb')", ".startswith('a')",
+        ".format(x, y=1)", ".join(messages)", ".rsplit(None, 1)", ".splitlines()",
+        ".partition('a')", ".zfill(99)", ".center(99)", ".title()", ".find('')",
+        " and ", " or ", "not ", " in ", " is ", "is not defined", "is string",
+        "is mapping", "is sameas none", "is divisibleby 0", "is test", " ~ ", " // ",
+        " % ", "** ", " * ", " - ", " == ", "|length", "|tojson(indent=2)",
+        "|map(attribute='role')", "|map('upper')", "|selectattr('role', 'eq', 'user')",
+        "|reject('odd')", "|groupby('role')", "|dictsort", "|sort(attribute='role')",
+        "|unique", "|batch(2, 0)", "|slice(3)", "|join(x)", "|sum", "|min", "|first",
+        "|last", "|reverse", "|list", "|items", "|int(0, 16)", "|float",
+        "|round(2, 'ceil')", "|indent(4, true)", "|truncate(5)", "|format(1, 2)",
+        "|urlencode", "|escape", "|attr('x')", "|from_json", "|default('x', true)",
+        "|wordcount", "|replace('', 'x')", "messages", "tools", "s", "n", "'x'",
+        "(1, 2)", "{'a': 1}", "9223372036854775807", "1e308", "\"", NULL
+    };
+    /* clang-format on */
+
+    return mutate_text(data, size, max_size, seed, words);
 }

@@ -242,6 +242,7 @@ static void tags(void **state)
         {"{% macro box(t) %}[{{ t }}:{{ caller(7) }}]{% endmacro %}"
          "{% call(x) box('a') %}{{ x }}{{ name }}{% endcall %}",
          "[a:7Ann]"},
+        {"{% with a, b = (1, 2) %}{{ b }}{% endwith %}", "2"},
         {"{% filter upper %}a{{ name }}{% endfilter %}{% with a = 1, b = 2 %}{{ a }}{{ "
          "b }}"
          "{% endwith %}{{ a }}{% raw %}{{ x }}{% endraw %}{% generation %}g{% "
@@ -291,6 +292,12 @@ static void refusals(void **state)
         {"{% set dict.b = 2 %}", "only a namespace"},
         {"{% for x in 5 %}{% endfor %}", "cannot be iterated"},
         {"{% for x in nothing %}{% endfor %}", "cannot be iterated"},
+        {"{% for 5 in list %}{% endfor %}", "a value cannot be set to an expression"},
+        {"{% for [x] in list %}{% endfor %}", "cannot be set to an expression"},
+        {"{% for x, (y, 5) in list %}{% endfor %}", "cannot be set to an expression"},
+        {"{% for people[0] in list %}{% endfor %}", "cannot be set to an expression"},
+        {"{% for dict.b in list %}{% endfor %}", "cannot be set to an expression"},
+        {"{% with dict.b = 2 %}{% endwith %}", "cannot be set to an expression"},
         {"{{ x | nofilter }}", "there is no filter 'nofilter'"},
         {"{{ x is notest }}", "there is no test 'notest'"},
         {"{{ missing | tojson }}", "no form in JSON"},
