@@ -108,6 +108,16 @@ enum status loader_float_or(struct loader *l, const char *key, double min, doubl
     return st;
 }
 
+enum status loader_bool_or(struct loader *l, const char *key, bool missing, bool *out)
+{
+    char full[96];
+
+    *out = missing;
+    if (!find_key(l, key, full, sizeof full) || gguf_get_bool(l->g, full, out))
+        return ST_OK;
+    return loader_fail(l, ST_INPUT, "%s is not true or false", full);
+}
+
 bool loader_str(const struct loader *l, const char *key, struct gguf_str *out)
 {
     char full[96];

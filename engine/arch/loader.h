@@ -209,6 +209,9 @@ enum status loader_real_or(struct loader *l, const char *key, double min, double
 enum status loader_float_or(struct loader *l, const char *key, double min, double max,
                             double missing, float *out);
 
+/* Whether "<arch>.<key>" is true; missing: the default. */
+enum status loader_bool_or(struct loader *l, const char *key, bool missing, bool *out);
+
 /* The text "<arch>.<key>"; false: no such key. */
 bool loader_str(const struct loader *l, const char *key, struct gguf_str *out);
 

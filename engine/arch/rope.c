@@ -28,6 +28,7 @@ struct recipe {
     enum scaling scaling;
     double base, factor, attn_factor;
     double ext_factor, beta_fast, beta_slow; /* yarn */
+    bool whole_pairs;
 };
 
 static const double pi = 3.14159265358979323846;
@@ -88,6 +89,8 @@ static enum status load_yarn(struct loader *l, struct recipe *r)
     if (!st)
         st = loader_real_or(l, "rope.scaling.yarn_beta_slow", 1e-3, 1e6, 1.0,
                             &r->beta_slow);
+    if (!st)
+        st = loader_bool_or(l, "rope.scaling.yarn_truncate", true, &r->whole_pairs);
     if (st)
         return st;
     if (!(r->base > 1))
@@ -131,11 +134,17 @@ static double pair_of_turns(const struct rope *r, double base, double n_turns)
 /* Pairs up to `fast` keep their speed, those from `slow` on are interpolated. */
 static void bend(struct rope *r, const struct recipe *how, double *step)
 {
-    const double fast = fmax(0, floor(pair_of_turns(r, how->base, how->beta_fast)));
-    const double slow =
-        fmin(r->n_rot - 1, ceil(pair_of_turns(r, how->base, how->beta_slow)));
+    double fast = pair_of_turns(r, how->base, how->beta_fast);
+    double slow = pair_of_turns(r, how->base, how->beta_slow);
+
+    if (how->whole_pairs) {
+        fast = floor(fast);
+        slow = ceil(slow);
+    }
+    fast = fmax(0, fast);
+    slow = fmin(r->n_rot - 1, slow);
     /* If both are equal, a step avoids a division by zero. */
-    const double width = fmax(0.001, slow - fast);
+    const double width = slow > fast ? slow - fast : 0.001;
 
     for (int i = 0; i < r->n_rot / 2; i++) {
         const double kept = how->ext_factor * (1 - limit((i - fast) / width, 0, 1));

@@ -12,6 +12,8 @@
  *             rope_factors_long where the context is longer than the original one;
  *             queries and keys are scaled by attn_factor (Ding et al. 2024, arXiv
  *             2402.13753)
+ * "rope.scaling.yarn_truncate" is a key of this project: false where yarn's ramp begins
+ * and ends within a pair ("truncate": false in config.json), for which GGUF has no key.
  * Files without a type, but with a factor, mean linear. The tensor rope_freqs divides
  * each pair's speed by a factor of its own (Llama 3.1).
  *
@@ -40,9 +42,9 @@ struct rope {
  * "rope.scale_linear") and the tensors; n_ctx_train is the default of the original
  * context. Files on which yarn was switched on later keep the original context as
  * "context_length", as model cards recommend it: r->n_ctx is factor times the original
- * context where the file names that one. In a model that is only planned, the tensors' factors count as 1. Free it
- * with rope_free(), also after an error. Errors: ST_INPUT, ST_UNSUPPORTED (the type),
- * ST_NO_MEMORY. */
+ * context where the file names that one. In a model that is only planned, the tensors'
+ * factors count as 1. Free it with rope_free(), also after an error. Errors: ST_INPUT,
+ * ST_UNSUPPORTED (the type), ST_NO_MEMORY. */
 enum status rope_load(struct loader *l, struct rope *r, int n_rot, int n_ctx_train);
 
 /* Rotation by base alone, all pairs slower by factor. Error: ST_NO_MEMORY. */

@@ -142,11 +142,6 @@ static enum status yarn(struct rope *r)
 
     if ((st = json_get_bool(&r->c->file, r->how, "truncate", &truncate, r->err)))
         return st;
-    if (!truncate)
-        return err_set(
-            r->err, ST_UNSUPPORTED,
-            "%s: truncate is false; yarn is supported with whole pairs alone",
-            r->c->file.path);
     if ((st = yarn_attention(r, &whole)) ||
         (st = get(r, "beta_fast", 1e-3, 1e6, &fast)) ||
         (st = get(r, "beta_slow", 1e-3, 1e6, &slow)))
@@ -156,6 +151,8 @@ static enum status yarn(struct rope *r)
     hf_put_u32(r->c, "rope.scaling.original_context_length", r->before);
     hf_put_f32(r->c, "rope.scaling.yarn_beta_fast", fast);
     hf_put_f32(r->c, "rope.scaling.yarn_beta_slow", slow);
+    if (!truncate)
+        hf_put_bool(r->c, "rope.scaling.yarn_truncate", false);
     /* GGUF has the factor in addition to YaRN's own. */
     hf_put_f32(r->c, "rope.scaling.attn_factor", whole / yarn_scale(r->factor, 1.0));
     return ST_OK;

@@ -34,6 +34,21 @@ static bool is_fallback(const struct gguf *from, const struct gguf_tensor *t,
     return requant_format(p, from, &longer) != requant_format(p, from, t);
 }
 
+/* Whether positions turn in a way that GGUF has no key for. */
+static bool has_own_rope(const struct gguf *made)
+{
+    static const char own[] = ".rope.scaling.yarn_truncate";
+
+    for (size_t i = 0; i < gguf_n_kvs(made); i++) {
+        const struct gguf_str key = gguf_kv_at(made, i)->key;
+
+        if (key.len >= sizeof own - 1 &&
+            !memcmp(key.data + key.len - (sizeof own - 1), own, sizeof own - 1))
+            return true;
+    }
+    return false;
+}
+
 /* What keeps other engines from the file, or gives them other tokens. */
 static void remark_elsewhere(const struct gguf *made)
 {
@@ -42,6 +57,11 @@ static void remark_elsewhere(const struct gguf *made)
     struct gguf_str model, pre = {NULL, 0};
     char text[256];
 
+    if (has_own_rope(made))
+        message_print(
+            "other engines will compute slightly different logits: they round "
+            "the ends of YaRN's ramp, which the model's config.json forbids "
+            "(truncate is false)");
     if (!gguf_get_str(made, "tokenizer.ggml.model", &model)) {
         message_print(
             "the file will have no vocabulary, so other engines will refuse it");

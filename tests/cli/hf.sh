@@ -197,8 +197,25 @@ reword yarn 'c["rope_parameters"].update(mscale=None, mscale_all_dim=None, atten
 logits a.out -m yarn
 cmp a.out weights.out || fail "two equal weights of the scores leave no factor"
 ! cmp -s a.out yarn.out || fail "attention_factor changes nothing"
-reword yarn 'c["rope_parameters"]["truncate"] = False'
-refused 3 'truncate is false' gguf yarn
+reword yarn 'c["rope_parameters"].update(attention_factor=None, truncate=False)'
+logits a.out -m yarn
+! cmp -s a.out yarn.out || fail "truncate changes nothing"
+"$BENCH" quantize yarn yarn.gguf F32 >out 2>err || fail "quantize: $(cat err)"
+grep -q "other engines will compute slightly different logits" err || fail "quantize: $(cat err)"
+logits weights.out -m yarn.gguf
+cmp a.out weights.out || fail "truncate is lost in the file"
+# The same speeds, each pair's by hand, as the factors of another kind.
+reword yarn 'import math
+p = c["rope_parameters"]
+dim, base, ctx = c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"], p["rope_theta"], 2048
+ends = [dim * math.log(ctx / (turns * 2 * math.pi)) / (2 * math.log(base)) for turns in (32, 1)]
+slowed = [min(max((i - ends[0]) / (ends[1] - ends[0]), 0), 1) for i in range(dim // 2)]
+factors = [1 / (s / 4 + 1 - s) for s in slowed]
+p.clear()
+p.update(rope_type="longrope", rope_theta=base, factor=4.0, original_max_position_embeddings=ctx,
+         attention_factor=1 + 0.1 * math.log(4), long_factor=factors, short_factor=factors)'
+logits weights.out -m yarn
+near 1e-10 a.out weights.out
 
 # ---- tokens that end a text, and chat templates, from the files beside it ------------
 special() { key stories "tokenizer.$1"; }

@@ -173,6 +173,33 @@ static void yarn_in_full(struct tiny *t, struct expected *e)
     e->scale *= 0.5 * 1.25;
 }
 
+/* The ramp from 20 ln(1000 / (2 pi 32)) / (2 ln 1e4) = 1.7417 to 5.5046, not from 1 to
+ * 6: computed by hand, as are the speeds below. */
+static void yarn_in_fractions(struct tiny *t, struct expected *e)
+{
+    static const double steps[N_PAIRS] = {1,
+                                          0.3981071705534972,
+                                          0.1503289977032286,
+                                          0.04727108235194985,
+                                          0.01381237317933729,
+                                          0.003505647948122564,
+                                          0.0009952679263837434,
+                                          0.0003962232981152785,
+                                          0.0001577393361200483,
+                                          6.279716078773949e-05};
+
+    yarn(t, e);
+    tiny_key_bool(t, ".rope.scaling.yarn_truncate", false);
+    memcpy(e->step, steps, sizeof steps);
+}
+
+/* What a file states that has the key all the same. */
+static void yarn_truncated(struct tiny *t, struct expected *e)
+{
+    yarn(t, e);
+    tiny_key_bool(t, ".rope.scaling.yarn_truncate", true);
+}
+
 /* As Phi-3's files: no type. */
 static void longrope(struct tiny *t, struct expected *e)
 {
@@ -201,6 +228,8 @@ static const struct {
     {"rope_freqs", factors},
     {"yarn", yarn},
     {"yarn, all keys", yarn_in_full},
+    {"yarn, fractions of pairs", yarn_in_fractions},
+    {"yarn, whole pairs", yarn_truncated},
     {"longrope", longrope},
 };
 
@@ -352,6 +381,13 @@ static void yarn_base(struct tiny *t, struct expected *e)
     tiny_key_f32(t, ".rope.freq_base", 1);
 }
 
+static void yarn_text(struct tiny *t, struct expected *e)
+{
+    (void)e;
+    tiny_key_str(t, ".rope.scaling.type", "yarn");
+    tiny_key_str(t, ".rope.scaling.yarn_truncate", "no");
+}
+
 static void half_longrope(struct tiny *t, struct expected *e)
 {
     (void)e;
@@ -389,6 +425,7 @@ static void test_refused(void **state)
         {bad_factor, "rope.scaling.factor is -2", ST_INPUT},
         {nan_factor, "rope.scaling.factor is nan", ST_INPUT},
         {yarn_base, "yarn needs one above 1", ST_INPUT},
+        {yarn_text, "rope.scaling.yarn_truncate is not true or false", ST_INPUT},
         {half_longrope, "rope_factors_long.weight is missing", ST_INPUT},
         {untold_longrope, "rope_factors_short.weight is missing", ST_INPUT},
         {two_kinds, "exclude each other", ST_INPUT},
