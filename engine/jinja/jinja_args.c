@@ -112,7 +112,8 @@ GLOBAL(global_range)
         jinja_run_fail(r, "'range' has more than %d elements", MAX_RANGE);
     for (int64_t i = 0; i < (int64_t)count; i++) {
         jinja_run_work(r, 1);
-        jv_append(&r->arena, list.list, jv_int(begin + i * step));
+        jv_append(&r->arena, list.list,
+                  jv_int((int64_t)((__int128)begin + (__int128)i * step)));
     }
     return list;
 }

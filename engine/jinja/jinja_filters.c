@@ -160,7 +160,7 @@ FILTER(filter_truncate)
     end = end ? end : &dots;
     if (length < (int64_t)jinja_string_length(end))
         jinja_run_fail(r, "'truncate' to less than its end");
-    if ((int64_t)jinja_string_length(&s) <= length + leeway)
+    if ((int64_t)jinja_string_length(&s) - length <= leeway)
         return s;
     at = jinja_string_offset(&s, (size_t)(length - (int64_t)jinja_string_length(end)));
     part = jinja_string_slice(&s, 0, at);

@@ -189,8 +189,6 @@ struct jv jinja_string_strip(struct run *r, const struct jv *s, const struct jv 
 struct jv jinja_string_replace(struct run *r, const struct jv *s, const struct jv *from,
                                const struct jv *to, int64_t most);
 struct jv jinja_string_repeat(struct run *r, const struct jv *s, int64_t n);
-struct jv jinja_string_percent(struct run *r, const struct jv *format,
-                               const struct jv *values);
 /* CASE_TITLE: a letter after none is large, as Python's title(); CASE_WORDS: after a
  * blank, a hyphen or an opening bracket, as the filter. */
 enum letter_case {
@@ -202,6 +200,10 @@ enum letter_case {
     CASE_SWAP
 };
 struct jv jinja_string_case(struct run *r, const struct jv *s, enum letter_case c);
+
+/* '%s of %d' % values (jinja_percent.c) */
+struct jv jinja_string_percent(struct run *r, const struct jv *format,
+                               const struct jv *values);
 
 /* ---- JSON (jinja_json.c) ----------------------------------------------------------
  */

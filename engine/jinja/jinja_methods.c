@@ -5,6 +5,7 @@
  * None changes a value: templates run on immutable ones.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/unicode.h"
@@ -429,7 +430,8 @@ METHOD(str_islower)
 static struct jv filled(struct run *r, const struct jv *s, const struct args *a,
                         const char *of, int left_of_2)
 {
-    const int64_t width = jinja_arg_int(r, a, 0, "width", 0);
+    const int64_t asked = jinja_arg_int(r, a, 0, "width", 0);
+    const int64_t width = asked > 0 ? asked : 0;
     const struct jv *with = jinja_arg_string(r, of, a, 1, NULL), blank = jv_cstr(" ");
     const int64_t missing = width - (int64_t)jinja_string_length(s);
     const int64_t left = missing > 0 ? missing * left_of_2 / 2 : 0;
@@ -465,10 +467,10 @@ METHOD(str_center)
 
 METHOD(str_zfill)
 {
-    const struct jv v[2] = {jv_int(jinja_arg_int(r, a, 0, "width", 0)), jv_cstr("0")};
+    const int64_t width = jinja_arg_int(r, a, 0, "width", 0);
     const bool has_sign = s->s.n && strchr("+-", s->s.p[0]);
     struct jv digits = jinja_string_slice(s, has_sign, s->s.n), sign;
-    struct jv rest[2] = {jv_int(v[0].i - has_sign), v[1]};
+    struct jv rest[2] = {jv_int(width > 0 ? width - has_sign : 0), jv_cstr("0")};
     struct builder b = {.r = r};
 
     sign = jinja_string_slice(s, 0, has_sign);
@@ -508,7 +510,7 @@ METHOD(str_format)
         if (!*name)
             v = jinja_arg(a, next++, NULL);
         else if (strspn(name, "0123456789") == strlen(name) && strlen(name) < 4)
-            v = jinja_arg(a, (size_t)(name[0] - '0'), NULL);
+            v = jinja_arg(a, strtoul(name, NULL, 10), NULL);
         else
             v = jinja_arg(a, SIZE_MAX, name);
         if (!v)

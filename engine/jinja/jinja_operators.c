@@ -33,6 +33,14 @@ static int64_t floor_divide(int64_t a, int64_t b)
     return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
+/* With the sign of b. */
+static int64_t floor_remainder(int64_t a, int64_t b)
+{
+    const int64_t rest = a % b;
+
+    return rest != 0 && (a < 0) != (b < 0) ? rest + b : rest;
+}
+
 static bool power(int64_t base, int64_t exponent, int64_t *out)
 {
     int64_t v = 1;
@@ -76,7 +84,7 @@ static struct jv integers(struct run *r, int op, int64_t a, int64_t b)
             fits = a != INT64_MIN;
             v = op == OP_MODULO || !fits ? 0 : -a;
         } else {
-            v = op == OP_FLOOR ? floor_divide(a, b) : a - floor_divide(a, b) * b;
+            v = op == OP_FLOOR ? floor_divide(a, b) : floor_remainder(a, b);
         }
         break;
     default:

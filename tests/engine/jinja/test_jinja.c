@@ -105,6 +105,49 @@ static void expressions(void **state)
     EXPECT(cases);
 }
 
+/* Results are Python's, by Python. */
+static void formats(void **state)
+{
+    static const struct gives cases[] = {
+        {"{{ '[%5s|%-5s|%.2s|%05s]' % ('ab', 'ab', 'abc', 'x') }}",
+         "[   ab|ab   |ab|    x]"},
+        {"{{ '\u00e9%5s|%-3.1s|%5r|%.1r' % ('\u00e9\u00e9', '\u00e9a', 'a', 'a') }}",
+         "\xc3\xa9   \xc3\xa9\xc3\xa9|\xc3\xa9  |  'a'|'"},
+        {"{{ '[%5d|%-5d|%05d|%+d|% d|%.3d|%06.3d]' % (7, 7, -7, 7, 7, 7, 7) }}",
+         "[    7|7    |-0007|+7| 7|007|000007]"},
+        {"{{ '%x %X %o %x %u' % (255, 255, 8, -255, 3) }}", "ff FF 10 -ff 3"},
+        {"{{ '%d %i %d %.0d' % (2.9, -2.9, true, 0) }}", "2 -2 1 0"},
+        {"{{ '%f %.0f %5.1f|%-8.2e|%08.2f %g %G' % "
+         "(1.5, 2.5, 3.14159, 12345.678, -1.5, 1e-7, 1e20) }}",
+         "1.500000 2   3.1|1.23e+04|-0001.50 1e-07 1E+20"},
+        {"{{ '%05.1f %f %+f' % (1e999, -1e999, 1e999 - 1e999) }}", "00inf -inf +nan"},
+        {"{{ ('%99.99f' % 1e308) | length }}", "409"},
+        {"{{ '{10}{1}'.format(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 'x') }}", "x1"},
+    };
+
+    (void)state;
+    EXPECT(cases);
+}
+
+/* What is near the ends of 64 bits, by Python. */
+static void large_numbers(void **state)
+{
+    static const struct gives cases[] = {
+        {"{% set least = -9223372036854775807 - 1 %}"
+         "{{ 'a'.center(least) }}{{ '-1'.zfill(least) }}{{ '-1'.zfill(5) }}"
+         "|{{ least % 3 }} {{ least // 3 }}",
+         "a-1-0001|1 -3074457345618258603"},
+        {"{{ 7 % -3 }} {{ -7 % 3 }} {{ -6 % 3 }} {{ -6 % -4 }}", "-2 2 0 -2"},
+        {"{{ range(-9223372036854775807, 9223372036854775807, 4611686018427387904) | "
+         "list }}",
+         "[-9223372036854775807, -4611686018427387903, 1, 4611686018427387905]"},
+        {"{{ 'abc def' | truncate(5, leeway=9223372036854775807) }}", "abc def"},
+    };
+
+    (void)state;
+    EXPECT(cases);
+}
+
 static void filters_and_methods(void **state)
 {
     static const struct gives cases[] = {
@@ -303,6 +346,14 @@ static void refusals(void **state)
         {"{{ missing | tojson }}", "no form in JSON"},
         {"{{ missing | int }}", "'missing' is undefined"},
         {"{{ 'a' % 2 }}", "a format needs fewer values"},
+        {"{{ '%d' % 1e999 }}", "%d has no form of inf"},
+        {"{{ '%d' % (1e999 - 1e999) }}", "%d has no form of nan"},
+        {"{{ '%i' % 1e30 }}", "%i has no form of a number beyond 64 bits"},
+        {"{{ '%x' % 1.5 }}", "%x needs an int"},
+        {"{{ '%d' % 'a' }}", "%d needs a number, and there is a str"},
+        {"{{ '%100d' % 1 }}", "a width of more than two digits"},
+        {"{{ '%..1f' % 1 }}", "%., which is not supported"},
+        {"{{ '% ' % 1 }}", "ends in the middle of %"},
         {"{{ 5 | indent }}", "'indent' needs a text"},
         {"{{ list in dict }}", "a list is no key of a dict"},
         {"{{ [list] | unique | join }}", "a list is no key of a dict"},
@@ -483,6 +534,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest given[] = {cmocka_unit_test(published_templates)};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(expressions),
+        cmocka_unit_test(formats),
+        cmocka_unit_test(large_numbers),
         cmocka_unit_test(filters_and_methods),
         cmocka_unit_test(tests_of_values),
         cmocka_unit_test(tags),
