@@ -150,7 +150,7 @@ def types(model, *kinds):
         finally:
             if os.path.exists("type.gguf"):
                 os.remove("type.gguf")
-        ok = same + ties == n and kl < 1e-3
+        ok = same + ties == n and abs(kl) < 1e-3  # below 0 by rounding
         worst |= not ok
         print("%-28s %6d of %d most likely tokens, %d ties, KL %.1e%s" % (
             kind, same, n, ties, kl, "" if ok else "  WRONG"))
