@@ -9,22 +9,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/base/infile.h"
 #include "engine/text/chat_impl.h"
-
-#define MAX_FILE ((size_t)1 << 20)
 
 /* A text that no template writes, to find messages in prompts. */
 #define MARK "\x7fslmbench-1\x7f"
-
-struct chat_template {
-    char *name;
-    char *source; /* also what user-defined tokens are guarded by */
-    struct jinja *program;
-    json_t *own;     /* bos_token, eos_token, ... */
-    const char *bos; /* in own, "" if there is none */
-    int32_t end;     /* what the template writes behind an answer; -1: no token */
-};
 
 /* ---- opening ------------------------------------------------------------------------
  */
@@ -33,50 +21,13 @@ bool chat_template_exists(const struct gguf *g)
 {
     struct gguf_str s;
 
-    return gguf_get_str(g, "tokenizer.chat_template", &s);
+    return gguf_get_str(g, "tokenizer.chat_template", &s) ||
+           gguf_get_str(g, "tokenizer.chat_template.tool_use", &s);
 }
 
 static enum status no_memory(struct err *err)
 {
     return err_set(err, ST_NO_MEMORY, "no memory for a chat template");
-}
-
-static enum status read_file(char **text, const char *path, struct err *err)
-{
-    struct err why = ERR_INIT;
-    size_t len = 0;
-
-    if (!infile_read(text, &len, path, MAX_FILE, &why))
-        return ST_OK;
-    if (why.code == ST_NO_MEMORY)
-        return err_set(err, why.code, "%s", why.msg);
-    return err_set(err, ST_USAGE,
-                   "--chat-template %s is neither a name (%s) nor a file that can be "
-                   "read: %s",
-                   path, chat_template_names(), why.msg);
-}
-
-/* The template's text, malloc'ed. */
-static enum status find_source(char **text, const struct gguf *g, const char *name,
-                               struct err *err)
-{
-    struct gguf_str s;
-
-    if (name) {
-        for (size_t i = 0; i < chat_n_named; i++)
-            if (!strcmp(chat_named[i].name, name)) {
-                *text = strdup(chat_named[i].text);
-                return *text ? ST_OK : no_memory(err);
-            }
-        return read_file(text, name, err);
-    }
-    if (!gguf_get_str(g, "tokenizer.chat_template", &s))
-        return err_set(err, ST_INPUT,
-                       "%s has no chat template; name the one it was trained with by "
-                       "--chat-template: %s, or a file",
-                       gguf_path(g), chat_template_names());
-    *text = strndup(s.data, s.len);
-    return *text ? ST_OK : no_memory(err);
 }
 
 /* A special token's spelling: as a folder states it, else as the vocabulary has it. */
@@ -141,7 +92,11 @@ json_t *chat_conversation(const struct chat_message *m, size_t n)
 enum status chat_render(const struct chat_template *c, const json_t *conversation,
                         struct jinja_text *out, struct err *err)
 {
-    return jinja_render(c->program, c->own, conversation, time(NULL), out, err);
+    const struct chat_variant *v;
+    const enum status st = chat_pick(&v, c, conversation, err);
+
+    return st ? st
+              : jinja_render(v->program, c->own, conversation, time(NULL), out, err);
 }
 
 /* ---- tokens
@@ -155,7 +110,7 @@ enum status chat_tokens(const struct chat_template *c, const struct tokenizer *t
     const size_t n_bos = strlen(c->bos);
     const bool has_bos = n_bos && t->n_own && !t->own[0].begin &&
                          t->own[0].end >= n_bos && !memcmp(t->text, c->bos, n_bos);
-    struct tokenizer_markers markers = {spans, 0, c->source};
+    struct tokenizer_markers markers = {spans, 0, c->markers};
     enum status st;
 
     if (!spans)
@@ -241,7 +196,7 @@ static int32_t first_marker(const struct chat_template *c, const struct tokenize
                             const char *text, size_t len)
 {
     const struct tokenizer_span all = {0, len};
-    const struct tokenizer_markers markers = {&all, 1, c->source};
+    const struct tokenizer_markers markers = {&all, 1, c->markers};
     int32_t *ids = NULL, id = -1;
     size_t n = 0;
 
@@ -339,9 +294,7 @@ enum status chat_template_open(struct chat_template **out, const struct gguf *g,
     if (!c)
         return no_memory(err);
     c->name = strdup(name ? name : "of the model");
-    st = c->name ? find_source(&c->source, g, name, err) : no_memory(err);
-    if (!st)
-        st = jinja_compile(&c->program, c->source, strlen(c->source), err);
+    st = c->name ? chat_load_variants(c, g, name, err) : no_memory(err);
     if (!st)
         st = read_tokens(c, g, tok, err);
     if (st) {
@@ -358,8 +311,7 @@ void chat_template_close(struct chat_template *c)
     if (!c)
         return;
     free(c->name);
-    free(c->source);
-    jinja_free(c->program);
+    chat_free_variants(c);
     json_decref(c->own);
     free(c);
 }
@@ -369,7 +321,16 @@ const char *chat_template_name(const struct chat_template *c)
     return c->name;
 }
 
-bool chat_template_mentions(const struct chat_template *c, const char *word)
+const char *chat_template_variants(const struct chat_template *c)
 {
-    return strstr(c->source, word) != NULL;
+    return c->names;
+}
+
+bool chat_template_mentions(const struct chat_template *c, const json_t *conversation,
+                            const char *word)
+{
+    const struct chat_variant *v;
+    struct err why = ERR_INIT;
+
+    return !chat_pick(&v, c, conversation, &why) && strstr(v->source, word);
 }

@@ -13,7 +13,8 @@
  *
  * A conversation is a JSON object, the variables of the template: "messages" (objects
  * with "role" and "content"), "add_generation_prompt", and others such as "tools",
- * "documents", "enable_thinking".
+ * "documents", "enable_thinking". Of a model's several templates "tool_use" is run
+ * where there are tools, else "default"; a member "chat_template" names another.
  *
  * Threading: an open template is immutable.
  */
@@ -45,11 +46,10 @@ struct chat_abilities {
 /* Whether the model's file carries a template. */
 bool chat_template_exists(const struct gguf *g);
 
-/* Open the template of the model's file g (name NULL), or that of a name ("chatml") or
- * of a file with that path; then g may be NULL. tok is the model's vocabulary, which
- * stays open longer.
- * Errors: ST_USAGE (no such name or file), ST_INPUT (the file has no template, or one
- * that does not compile), ST_NO_MEMORY. */
+/* Open the templates of the model's file g (name NULL), or that of a name ("chatml", or
+ * one of the model's), or of a file with that path; then g may be NULL. tok is the
+ * model's vocabulary, which stays open longer. Errors: ST_USAGE (no such name or file),
+ * ST_INPUT (the file has no template, or one that does not compile), ST_NO_MEMORY. */
 enum status chat_template_open(struct chat_template **c, const struct gguf *g,
                                const struct tokenizer *tok, const char *name,
                                struct err *err);
@@ -61,8 +61,13 @@ const char *chat_template_name(const struct chat_template *c);
 /* The names of templates for models without one, "chatml, gemma, ...". */
 const char *chat_template_names(void);
 
-/* Whether the template has code for a role, such as "developer". */
-bool chat_template_mentions(const struct chat_template *c, const char *word);
+/* The names of a model's templates where it has several, "default, tool_use"; else "".
+ */
+const char *chat_template_variants(const struct chat_template *c);
+
+/* Whether the conversation's template has code for a role, such as "developer". */
+bool chat_template_mentions(const struct chat_template *c, const json_t *conversation,
+                            const char *word);
 
 struct chat_abilities chat_template_abilities(const struct chat_template *c);
 
@@ -70,7 +75,8 @@ struct chat_abilities chat_template_abilities(const struct chat_template *c);
  * memory. */
 json_t *chat_conversation(const struct chat_message *m, size_t n);
 
-/* The prompt as text; jinja_text_free(). Errors: those of jinja_render(). */
+/* The prompt as text; jinja_text_free(). Errors: those of jinja_render(), ST_USAGE (no
+ * template of the name that the conversation asks for). */
 enum status chat_render(const struct chat_template *c, const json_t *conversation,
                         struct jinja_text *out, struct err *err);
 

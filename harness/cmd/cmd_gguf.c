@@ -138,6 +138,8 @@ static void print_chat(const struct gguf *g)
                !can.thinking         ? "has no thinking"
                : can.thinking_switch ? "has thinking, which enable_thinking switches"
                                      : "has thinking");
+        if (*chat_template_variants(c))
+            printf("chat templates by name: %s\n", chat_template_variants(c));
     }
     chat_template_close(c);
     tokenizer_close(tok);

@@ -76,7 +76,7 @@ static void rename_developers(const struct answer_model *m, json_t *conversation
     json_t *message;
     size_t i;
 
-    if (chat_template_mentions(m->chat, "developer"))
+    if (chat_template_mentions(m->chat, conversation, "developer"))
         return;
     json_array_foreach(json_object_get(conversation, "messages"), i, message)
     {

@@ -147,6 +147,21 @@ static bool read_messages(struct api_request *r, struct refusal *refusal)
     return true;
 }
 
+/* The name of one of the model's templates; programs of callers are not run. */
+static bool read_template_name(struct api_request *r, struct refusal *refusal)
+{
+    json_t *name = api_member(r->root, "chat_template");
+
+    if (!name)
+        return true;
+    if (!json_text(name) || strpbrk(json_text(name), "{}"))
+        return refuse(refusal, 400, NULL, "chat_template",
+                      "chat_template must be the name of one of the model's templates; "
+                      "templates of requests are not run");
+    json_object_set(r->conversation, "chat_template", name);
+    return true;
+}
+
 /* Variables that the request names for the template, and those that servers of this API
  * pass on under their own name. */
 static bool read_variables(struct api_request *r, struct refusal *refusal)
@@ -166,6 +181,7 @@ static bool read_variables(struct api_request *r, struct refusal *refusal)
             json_object_set(r->conversation, passed[i], value);
     }
     json_object_update(r->conversation, (json_t *)own);
+    json_object_del(r->conversation, "chat_template");
     json_object_set_new(r->conversation, "add_generation_prompt",
                         json_boolean(!json_is_false(asks)));
     return true;
@@ -176,5 +192,6 @@ bool api_read_conversation(struct api_request *r, struct refusal *refusal)
     r->conversation = json_object();
     if (!r->conversation)
         return no_memory(refusal);
-    return read_variables(r, refusal) && read_messages(r, refusal);
+    return read_variables(r, refusal) && read_template_name(r, refusal) &&
+           read_messages(r, refusal);
 }

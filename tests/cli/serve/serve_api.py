@@ -138,6 +138,8 @@ def templates(s):
     talk += [{"role": "assistant", "content": "c"}]
     check(prompt(messages=talk, add_generation_prompt=False)["prompt"].endswith("<|assistant|>\nc</s>\n"), "no answer")
     check("chat_template_kwargs" in prompt(400, messages=talk, chat_template_kwargs=[1])["error"]["message"], "kwargs")
+    check("'rag'" in prompt(400, messages=talk, chat_template="rag")["error"]["message"], "no such template")
+    check("not run" in prompt(400, messages=talk, chat_template="{{ 1 }}")["error"]["message"], "a program")
     check("role" in prompt(400, messages=[{"role": "x", "content": ""}])["error"]["message"], "role")
     check(s.ask("GET", "/apply-template")[0] == 405, "GET")
 

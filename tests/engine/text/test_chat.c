@@ -37,13 +37,17 @@ static struct entry entry_at(int id, char *buf)
     return (struct entry){buf, 6};
 }
 
-/* A file with nothing but a vocabulary and, unless NULL, a template. */
-static struct build vocab(const char *chat_template)
+struct named {
+    const char *key, *text; /* behind "tokenizer.chat_template" */
+};
+
+/* A file with nothing but a vocabulary and templates. */
+static struct build vocab_named(const struct named *templates, size_t n)
 {
     struct build b = build_new();
-    char buf[16];
+    char buf[64];
 
-    put_header(&b, 3, 0, chat_template ? 6 : 5);
+    put_header(&b, 3, 0, 5 + n);
     put_kv_str(&b, "tokenizer.ggml.model", "llama");
     put_key(&b, "tokenizer.ggml.add_space_prefix", GGUF_BOOL);
     put_u8(&b, 0);
@@ -62,9 +66,19 @@ static struct build vocab(const char *chat_template)
     put_u64(&b, N_VOCAB);
     for (int id = 0; id < N_VOCAB; id++)
         put_u32(&b, (uint32_t)entry_at(id, buf).type);
-    if (chat_template)
-        put_kv_str(&b, "tokenizer.chat_template", chat_template);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(buf, sizeof buf, "tokenizer.chat_template%s", templates[i].key);
+        put_kv_str(&b, buf, templates[i].text);
+    }
     return b;
+}
+
+/* The same with one template, or none (NULL). */
+static struct build vocab(const char *chat_template)
+{
+    const struct named one = {"", chat_template};
+
+    return vocab_named(&one, chat_template != NULL);
 }
 
 /* ---- opening ------------------------------------------------------------------ */
@@ -175,6 +189,129 @@ static void tells_what_a_template_can(void **state)
     gguf_close(g);
     build_free(&b);
     tokenizer_close(tok);
+}
+
+/* ---- templates by name --------------------------------------------------------- */
+
+struct several {
+    struct build b;
+    struct gguf *g;
+    struct tokenizer *tok;
+    struct chat_template *c;
+};
+
+static enum status open_several(struct several *s, const struct named *templates,
+                                size_t n, const char *name, struct err *err)
+{
+    s->b = vocab_named(templates, n);
+    s->c = NULL;
+    assert_int_equal(gguf_parse(&s->g, s->b.data, s->b.n, "vocab", err), ST_OK);
+    assert_int_equal(tokenizer_open(&s->tok, s->g, err), ST_OK);
+    return chat_template_open(&s->c, s->g, s->tok, name, err);
+}
+
+static void close_several(struct several *s)
+{
+    chat_template_close(s->c);
+    tokenizer_close(s->tok);
+    gguf_close(s->g);
+    build_free(&s->b);
+}
+
+/* variables: members of the conversation; want: the prompt, or a part of the message.
+ */
+static void expect_prompt(const struct chat_template *c, const char *variables,
+                          enum status code, const char *want)
+{
+    json_t *conversation = chat_conversation(&(struct chat_message){CHAT_USER, "q"}, 1);
+    json_t *more = json_loads(variables, 0, NULL);
+    struct jinja_text text = {.text = NULL};
+    struct err err = ERR_INIT;
+
+    assert_non_null(more);
+    json_object_update(conversation, more);
+    assert_int_equal(chat_render(c, conversation, &text, &err), code);
+    if (code)
+        assert_non_null(strstr(err.msg, want));
+    else
+        assert_string_equal(text.text, want);
+    jinja_text_free(&text);
+    json_decref(more);
+    json_decref(conversation);
+}
+
+static const char tools[] = "{\"tools\": [{\"name\": \"f\"}]}";
+
+static void picks_a_template_by_tools(void **state)
+{
+    static const struct named three[] = {
+        {".tool_use", "T{{ tools[0].name }}"}, {"", "D{{ messages[0].content }}"},
+        {".rag", "R{{ documents }}"},          {"s", "no template"},
+        {".no name", "no template"},           {".default", "no template"},
+    };
+    struct err err = ERR_INIT;
+    struct several s;
+
+    (void)state;
+    assert_int_equal(open_several(&s, three, 6, NULL, &err), ST_OK);
+    assert_string_equal(chat_template_variants(s.c), "default, tool_use, rag");
+    expect_prompt(s.c, "{}", ST_OK, "Dq");
+    expect_prompt(s.c, tools, ST_OK, "Tf");
+    expect_prompt(s.c, "{\"tools\": []}", ST_OK, "Dq");
+    expect_prompt(s.c, "{\"tools\": null}", ST_OK, "Dq");
+    expect_prompt(s.c, "{\"chat_template\": \"rag\", \"documents\": 5, \"tools\": [1]}",
+                  ST_OK, "R5");
+    expect_prompt(s.c, "{\"chat_template\": \"default\", \"tools\": [1]}", ST_OK, "Dq");
+    expect_prompt(s.c, "{\"chat_template\": \"x\\n\"}", ST_USAGE,
+                  "no chat template 'x\\x0a', but default, tool_use, rag");
+    assert_true(chat_template_abilities(s.c).tools == false); /* lists no description */
+    close_several(&s);
+
+    assert_int_equal(open_several(&s, three, 6, "rag", &err), ST_OK);
+    assert_string_equal(chat_template_variants(s.c), "");
+    expect_prompt(s.c, "{\"documents\": 7, \"tools\": [1]}", ST_OK, "R7");
+    close_several(&s);
+}
+
+/* Without a default, tool_use is all there is; what does not compile counts when it is
+ * asked for. */
+static void opens_what_there_is_of_several(void **state)
+{
+    static const struct named one[] = {{".tool_use", "T{{ messages[0].content }}"}};
+    static const struct named rag[] = {{".rag", "R"}};
+    static const struct named broken[] = {{"", "D"}, {".tool_use", "\n{{ tools[ }}"}};
+    static const struct named worse[] = {{"", "{{"}, {".tool_use", "T"}};
+    struct named many[17] = {{"", "D"}};
+    char names[17][8];
+    struct err err = ERR_INIT;
+    struct several s;
+
+    (void)state;
+    assert_int_equal(open_several(&s, one, 1, NULL, &err), ST_OK);
+    expect_prompt(s.c, "{}", ST_OK, "Tq");
+    expect_prompt(s.c, tools, ST_OK, "Tq");
+    close_several(&s);
+    assert_int_equal(open_several(&s, broken, 2, NULL, &err), ST_OK);
+    expect_prompt(s.c, "{}", ST_OK, "D");
+    expect_prompt(s.c, tools, ST_INPUT, "chat template 'tool_use': ");
+    expect_prompt(s.c, tools, ST_INPUT, "line 2");
+    close_several(&s);
+    assert_int_equal(open_several(&s, rag, 1, NULL, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "has no chat template"));
+    close_several(&s);
+    err_clear(&err);
+    assert_int_equal(open_several(&s, worse, 2, NULL, &err), ST_INPUT);
+    close_several(&s);
+    err_clear(&err);
+    for (size_t i = 1; i < 17; i++) {
+        snprintf(names[i], sizeof names[i], ".n%zu", i);
+        many[i] = (struct named){names[i], "N"};
+    }
+    assert_int_equal(open_several(&s, many, 16, NULL, &err), ST_OK);
+    close_several(&s);
+    assert_int_equal(open_several(&s, many, 17, NULL, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "more than 16 chat templates"));
+    close_several(&s);
 }
 
 /* ---- texts -------------------------------------------------------------------- */
@@ -399,6 +536,8 @@ int main(void)
         cmocka_unit_test(opens_the_templates_of_files),
         cmocka_unit_test(opens_by_name_or_path),
         cmocka_unit_test(tells_what_a_template_can),
+        cmocka_unit_test(picks_a_template_by_tools),
+        cmocka_unit_test(opens_what_there_is_of_several),
         cmocka_unit_test(writes_conversations),
         cmocka_unit_test(messages_cannot_be_markers),
         cmocka_unit_test(answers_end),

@@ -148,7 +148,8 @@ static void template_fields(void **state)
         "\"assistant\", \"content\": null, \"tool_calls\": [{\"function\": {\"name\": "
         "\"f\", \"arguments\": \"{\\\"x\\\": [1]}\"}}]}, {\"role\": \"tool\", "
         "\"content\": \"3\"}], \"tools\": [{}], \"enable_thinking\": false, "
-        "\"chat_template_kwargs\": {\"messages\": 5, \"own\": \"v\"}}";
+        "\"chat_template\": \"rag\", \"chat_template_kwargs\": {\"messages\": 5, "
+        "\"chat_template\": \"x\", \"own\": \"v\"}}";
     const json_t *call;
     struct api_request r;
     struct refusal refusal;
@@ -166,6 +167,7 @@ static void template_fields(void **state)
     assert_true(json_is_true(json_object_get(r.conversation, "add_generation_prompt")));
     assert_int_equal(json_array_size(json_object_get(r.conversation, "tools")), 1);
     assert_string_equal(part(&r, -1, "own"), "v");
+    assert_string_equal(part(&r, -1, "chat_template"), "rag");
     assert_string_equal(part(&r, 2, "content"), "3");
     api_request_free(&r);
 }
