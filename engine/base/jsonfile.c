@@ -5,6 +5,7 @@
 #include "engine/base/jsonfile.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +62,7 @@ enum status jsonfile_read(struct jsonfile *f, const char *path, struct json_limi
 enum status jsonfile_load(struct jsonfile *f, const char *dir, const char *name,
                           struct json_limit limit, struct err *err)
 {
-    char path[sizeof f->path];
+    char path[PATH_MAX];
 
     if (!make_path(path, sizeof path, dir, name))
         return path_too_long(name, sizeof path, err);
@@ -71,7 +72,7 @@ enum status jsonfile_load(struct jsonfile *f, const char *dir, const char *name,
 enum status jsonfile_read_text(char **text, const char *dir, const char *name,
                                size_t max, struct err *err)
 {
-    char path[sizeof((struct jsonfile *)0)->path];
+    char path[PATH_MAX];
     size_t len = 0;
 
     if (!make_path(path, sizeof path, dir, name))
@@ -88,7 +89,7 @@ void jsonfile_free(struct jsonfile *f)
 bool jsonfile_exists(const char *dir, const char *name)
 {
     struct stat st;
-    char path[512];
+    char path[PATH_MAX];
 
     return make_path(path, sizeof path, dir, name) && !stat(path, &st);
 }

@@ -230,7 +230,14 @@ enum status hf_own_put_merges(struct gguf_kvs *k, const struct hf_vocab *v,
 /* The first line of a list of merges that was a file. */
 bool hf_is_version(const json_t *merge);
 
-/* Put the tokens that begin and end a text, and the chat template, from tokenizer.json
+/* Put the chat templates of tokenizer_config.json, of chat_template.json and of files
+ * in dir (NULL: none); *any: whether there are some. Errors: ST_INPUT (a file that is
+ * no text or too large, too many names), ST_IO, ST_NO_MEMORY. */
+enum status hf_templates_put(struct gguf_kvs *k, const struct jsonfile *tokenizer,
+                             const struct jsonfile *processor, const char *dir,
+                             bool *any, struct err *err);
+
+/* Put the tokens that begin and end a text, and the chat templates, from tokenizer.json
  * and the JSON files beside it in dir (NULL: none). */
 enum status hf_special_put(struct gguf_kvs *k, const struct hf_vocab *v,
                            const char *dir, struct err *err);

@@ -5,8 +5,7 @@
  * tokenizer_config.json or special_tokens_map.json has their names;
  * generation_config.json and config.json have their ids, sometimes several for the end.
  * tokenizer_config.json, or else the template of tokenizer.json's post_processor,
- * states whether a text gets them. The chat template is chat_template.jinja (newer
- * folders), else in tokenizer_config.json, else in chat_template.json.
+ * states whether a text gets them. hf_templates.c finds the chat templates.
  */
 #include "engine/hf/hf_impl.h"
 
@@ -16,8 +15,7 @@
 
 #include "engine/tokenizer/tokenizer.h"
 
-#define MAX_TEMPLATE ((size_t)1 << 20)
-#define GGUF_ENDS    3 /* eos, eot, eom: those that GGUF has keys for */
+#define GGUF_ENDS 3 /* eos, eot, eom: those that GGUF has keys for */
 
 static const struct json_limit max_config = {(size_t)16 << 20, (size_t)1 << 18};
 
@@ -219,49 +217,19 @@ static void put_ids(struct gguf_kvs *k, const struct special *s)
     gguf_kv_bool(k, "tokenizer.ggml.add_eos_token", s->adds_eos == 1 && s->eos >= 0);
 }
 
-/* The member chat_template; of several named ones "default". */
-static const char *chat_template(const struct jsonfile *f)
+/* With the spellings that a template may write all the same, where the vocabulary does
+ * not have them. */
+static enum status put_chat_templates(struct gguf_kvs *k, const struct special *s,
+                                      const char *dir, struct err *err)
 {
-    const json_t *t = json_member(f->root, "chat_template");
-    const char *text = json_text(t);
-    json_t *one;
-    size_t i;
+    bool any = false;
+    const enum status st = hf_templates_put(k, &s->tokenizer, &s->chat, dir, &any, err);
 
-    json_array_foreach(t, i, one)
-    {
-        const char *name = json_text(json_member(one, "name"));
-
-        if (name && !strcmp(name, "default"))
-            text = json_text(json_member(one, "template"));
-    }
-    return text;
-}
-
-static enum status put_chat_template(struct gguf_kvs *k, const struct special *s,
-                                     const char *dir, struct err *err)
-{
-    static const char file[] = "chat_template.jinja";
-    const char *text = chat_template(&s->tokenizer);
-    char *own = NULL;
-    enum status st = ST_OK;
-
-    if (dir && jsonfile_exists(dir, file))
-        st = jsonfile_read_text(&own, dir, file, MAX_TEMPLATE, err);
-    if (st)
-        return st;
-    if (own)
-        text = own;
-    else if (!text)
-        text = chat_template(&s->chat);
-    if (text)
-        gguf_kv_str(k, "tokenizer.chat_template", text);
-    free(own);
-    /* which the template may write all the same */
-    if (text && foreign_token(s, "bos_token"))
+    if (any && foreign_token(s, "bos_token"))
         gguf_kv_str(k, TOKENIZER_KEY_CHAT_BOS, foreign_token(s, "bos_token"));
-    if (text && foreign_token(s, "eos_token"))
+    if (any && foreign_token(s, "eos_token"))
         gguf_kv_str(k, TOKENIZER_KEY_CHAT_EOS, foreign_token(s, "eos_token"));
-    return ST_OK;
+    return st;
 }
 
 static enum status load_if_there(struct jsonfile *f, const char *dir, const char *name,
@@ -315,7 +283,7 @@ enum status hf_special_put(struct gguf_kvs *k, const struct hf_vocab *v,
     st = read_adds(&s, err);
     put_ids(k, &s);
     if (!st)
-        st = put_chat_template(k, &s, dir, err);
+        st = put_chat_templates(k, &s, dir, err);
 out:
     free(s.ends);
     free(s.is_end);

@@ -60,16 +60,46 @@ static void take(struct tokenizer *t, int32_t id, int *n_named)
     ++*n_named;
 }
 
+/* Type the candidates that occur in a template. */
+static void take_from(struct tokenizer *t, struct gguf_str s,
+                      const struct strtab *candidates, int *n_named)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        const size_t len = bracketed(s.data + i, s.len - i);
+        const uint32_t id =
+            len ? strtab_find(candidates, s.data + i, len) : STRTAB_NONE;
+
+        if (id != STRTAB_NONE && t->type[id] == TOKEN_NORMAL)
+            take(t, (int32_t)id, n_named);
+    }
+}
+
+/* tokenizer.chat_template, and those by name. */
+static void take_from_all(struct tokenizer *t, const struct gguf *g,
+                          const struct strtab *candidates, int *n_named)
+{
+    static const char key[] = "tokenizer.chat_template";
+    const size_t n = sizeof key - 1;
+
+    for (size_t i = 0; i < gguf_n_kvs(g); i++) {
+        const struct gguf_kv *kv = gguf_kv_at(g, i);
+        struct gguf_str s;
+
+        if (kv->key.len >= n && !memcmp(kv->key.data, key, n) &&
+            (kv->key.len == n || kv->key.data[n] == '.') && kv->type == GGUF_STRING &&
+            gguf_elem_str(g, kv, 0, &s))
+            take_from(t, s, candidates, n_named);
+    }
+}
+
 enum status tokenizer_type_markers(struct tokenizer *t, const struct gguf *g,
                                    struct err *err)
 {
-    struct gguf_str s = {"", 0};
     struct strtab candidates = {0};
     size_t n = 0;
     int n_named = 0;
     enum status st;
 
-    gguf_get_str(g, "tokenizer.chat_template", &s);
     for (int pass = 0; pass < 2; pass++) { /* count, then index */
         if (pass && (st = strtab_init(&candidates, n + 1, err)))
             return st;
@@ -87,14 +117,8 @@ enum status tokenizer_type_markers(struct tokenizer *t, const struct gguf *g,
                 strtab_put(&candidates, text, (uint32_t)len, (uint32_t)id);
         }
     }
-    for (size_t i = 0; i < s.len && n; i++) {
-        const size_t len = bracketed(s.data + i, s.len - i);
-        const uint32_t id =
-            len ? strtab_find(&candidates, s.data + i, len) : STRTAB_NONE;
-
-        if (id != STRTAB_NONE && t->type[id] == TOKEN_NORMAL)
-            take(t, (int32_t)id, &n_named);
-    }
+    if (n)
+        take_from_all(t, g, &candidates, &n_named);
     if (n_named > MAX_NAMED) {
         const size_t used = strlen(t->note);
 

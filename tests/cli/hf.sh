@@ -229,12 +229,33 @@ echo '{"eos_token_id": [2, 301, 302]}' >stories/generation_config.json
     fail "a list of ends in generation_config.json"
 echo '{"chat_template": "<start_of_turn>x"}' >stories/chat_template.json
 [ "$(special chat_template)" = "<start_of_turn>x" ] || fail "chat_template.json"
-echo '{"chat_template": [{"name": "tool_use", "template": "no"},
-    {"name": "default", "template": "[INST] x"}]}' >stories/tokenizer_config.json
-[ "$(special chat_template)" = "[INST] x" ] || fail "named chat templates"
+echo '{"chat_template": [{"name": "tool_use", "template": "T"}, {"name": "a b", "template": "B"},
+    {"name": "default", "template": "[INST] x"}, {"name": "no"}]}' >stories/tokenizer_config.json
+[ "$(special chat_template)" = "[INST] x" ] && [ "$(special chat_template.tool_use)" = T ] &&
+    [ "$(special chat_template.a_b)" = B ] || fail "named chat templates"
+"$BENCH" gguf stories | grep -qx "chat templates by name: default, tool_use, a_b" || fail "they are not listed"
+"$BENCH" quantize stories named.gguf F32 >out 2>err || fail "quantize: $(cat err)"
+[ "$(key named.gguf tokenizer.chat_template.tool_use)" = T ] || fail "a file loses them"
 printf '<|im_start|>x\n<|im_end|>' >stories/chat_template.jinja
 [ "$(special chat_template)" = '<|im_start|>x
 <|im_end|>' ] || fail "chat_template.jinja"
+[ -z "$(special chat_template.tool_use)" ] || fail "tokenizer_config.json counts beside files"
+mkdir stories/additional_chat_templates
+printf R >stories/additional_chat_templates/rag.jinja
+printf U >stories/additional_chat_templates/tool_use.jinja
+printf no >stories/additional_chat_templates/rag.txt
+[ "$(special chat_template.rag)$(special chat_template.tool_use)" = RU ] || fail "additional_chat_templates"
+rm stories/chat_template.jinja
+[ "$(special chat_template)" = "[INST] x" ] || fail "a default that is in no file"
+mkfifo stories/additional_chat_templates/pipe.jinja
+refused 2 "pipe.jinja" gguf stories
+rm -r stories/additional_chat_templates
+
+# ---- paths as long as the system has them ---------------------------------------------
+long=$(printf 'd%.0s' {1..200})
+mkdir -p "$long/$long/$long"
+cp -r stories "$long/$long/$long/m"
+[ "$(key "$long/$long/$long/m" tokenizer.chat_template)" = "[INST] x" ] || fail "a long path"
 
 # ---- a cache of the Hub --------------------------------------------------------------
 mkdir -p cache/models--org--tiny-llama/refs cache/models--org--tiny-llama/snapshots

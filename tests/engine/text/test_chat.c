@@ -15,6 +15,7 @@ static const struct entry {
     {"<start_of_turn>", 4}, /* as some files have it: found in any text */
     {"<end_of_turn>", 4},   {"<table>", 4}, /* the same, and no marker of anything */
     {"<start_of_turn", 1},  {">", 1},
+    {"[TOOL]", 1}, /* a marker of one template */
 };
 enum {
     N_VOCAB = 259 + sizeof extra / sizeof extra[0],
@@ -22,7 +23,8 @@ enum {
     IM_END,
     SOT,
     EOT,
-    TABLE
+    TABLE,
+    TOOL = 259 + sizeof extra / sizeof extra[0] - 1
 };
 
 static struct entry entry_at(int id, char *buf)
@@ -245,9 +247,12 @@ static const char tools[] = "{\"tools\": [{\"name\": \"f\"}]}";
 static void picks_a_template_by_tools(void **state)
 {
     static const struct named three[] = {
-        {".tool_use", "T{{ tools[0].name }}"}, {"", "D{{ messages[0].content }}"},
-        {".rag", "R{{ documents }}"},          {"s", "no template"},
-        {".no name", "no template"},           {".default", "no template"},
+        {".tool_use", "T{{ tools[0].name }}{# [TOOL] #}"},
+        {"", "D{{ messages[0].content }}"},
+        {".rag", "R{{ documents }}"},
+        {"s", "no template"},
+        {".no name", "no template"},
+        {".default", "no template"},
     };
     struct err err = ERR_INIT;
     struct several s;
@@ -255,6 +260,7 @@ static void picks_a_template_by_tools(void **state)
     (void)state;
     assert_int_equal(open_several(&s, three, 6, NULL, &err), ST_OK);
     assert_string_equal(chat_template_variants(s.c), "default, tool_use, rag");
+    assert_true(tokenizer_is_special(s.tok, TOOL));
     expect_prompt(s.c, "{}", ST_OK, "Dq");
     expect_prompt(s.c, tools, ST_OK, "Tf");
     expect_prompt(s.c, "{\"tools\": []}", ST_OK, "Dq");
