@@ -293,40 +293,66 @@ static void lex_string(struct lexer *l)
     advance(l, p + 1);
 }
 
+/* A number's text, without its underscores. */
+struct digits {
+    char text[64];
+    size_t n;
+};
+
+static void put_char(struct lexer *l, struct digits *d, char c)
+{
+    if (d->n == sizeof d->text - 1)
+        jinja_arena_fail(l->arena, ST_INPUT, "the number %.40s... is too long",
+                         d->text);
+    d->text[d->n++] = c;
+}
+
+static bool is_digit_at(const struct lexer *l, const char *p)
+{
+    return p < l->end && isdigit((unsigned char)*p);
+}
+
+/* Digits, with an underscore between two of them; behind them. */
+static const char *put_digits(struct lexer *l, struct digits *d, const char *p)
+{
+    for (; is_digit_at(l, p); p++) {
+        put_char(l, d, *p);
+        p += p + 1 < l->end && p[1] == '_' && is_digit_at(l, p + 2);
+    }
+    return p;
+}
+
 static void lex_number(struct lexer *l)
 {
-    const char *p = l->p;
+    struct digits d = {.text = "", .n = 0};
+    const char *p = put_digits(l, &d, l->p);
     bool is_float = false;
-    char text[64], *stop;
-    size_t n = 0;
+    char *stop;
 
-    for (; p < l->end && n < sizeof text - 1; p++) {
-        const char after = p + 1 < l->end ? p[1] : 0;
-        const bool is_digit = isdigit((unsigned char)*p);
-        const bool is_point = *p == '.' && !is_float && isdigit((unsigned char)after);
-        const bool is_exponent = (*p | 32) == 'e' && n &&
-                                 (isdigit((unsigned char)after) ||
-                                  ((after == '+' || after == '-') && p + 2 < l->end &&
-                                   isdigit((unsigned char)p[2])));
-
-        if (*p == '_' && n && isdigit((unsigned char)after))
-            continue;
-        if (!is_digit && !is_point && !is_exponent)
-            break;
-        is_float |= is_point || is_exponent;
-        text[n++] = *p;
-        if (is_exponent && !isdigit((unsigned char)after))
-            text[n++] = *++p;
+    if (p < l->end && *p == '.' && is_digit_at(l, p + 1)) {
+        is_float = true;
+        put_char(l, &d, '.');
+        p = put_digits(l, &d, p + 1);
     }
-    text[n] = '\0';
+    if (p < l->end && (*p | 32) == 'e') {
+        const bool sign = p + 1 < l->end && (p[1] == '+' || p[1] == '-');
+
+        if (is_digit_at(l, p + 1 + sign)) {
+            is_float = true;
+            put_char(l, &d, 'e');
+            if (sign)
+                put_char(l, &d, p[1]);
+            p = put_digits(l, &d, p + 1 + sign);
+        }
+    }
     l->token = (struct token){is_float ? TOKEN_FLOAT : TOKEN_INT, .line = l->line};
     errno = 0;
     if (is_float)
-        l->token.f = strtod(text, &stop);
+        l->token.f = strtod(d.text, &stop);
     else
-        l->token.i = strtoll(text, &stop, 10);
-    if (*stop || (errno && !is_float))
-        jinja_arena_fail(l->arena, ST_INPUT, "the number %.40s... is too long", text);
+        l->token.i = strtoll(d.text, &stop, 10);
+    if (errno && !is_float)
+        jinja_arena_fail(l->arena, ST_INPUT, "the number %.40s is too large", d.text);
     advance(l, p);
 }
 
