@@ -335,7 +335,7 @@ static enum status encode_plain(const struct tokenizer *t, const char *text, siz
     if (!t->norm || search->normalized ||
         (!t->has_normalized && normalizer_keeps(t->norm, text, len)))
         return t->algo->encode(t, text, len, first, ids, err);
-    st = normalizer_apply(t->norm, text, len, &made, &n, err);
+    st = normalizer_apply(t->norm, text, len, &ids->allowed_ns, &made, &n, err);
     if (st)
         return st;
     if (t->has_normalized)

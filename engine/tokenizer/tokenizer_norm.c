@@ -12,6 +12,9 @@
 #include "engine/base/jsonfile.h"
 #include "engine/base/unicode.h"
 #include "engine/base/utf8.h"
+#include "engine/tokenizer/tokenizer_charsmap.h"
+#include "engine/tokenizer/tokenizer_pieces.h"
+#include "engine/tokenizer/tokenizer_regex.h"
 
 #define MAX_STEPS 32
 #define MAX_DEPTH 8
@@ -21,7 +24,7 @@
 #define MAX_GROWTH 16
 #define MAX_MORE   ((size_t)1 << 16)
 
-static const struct json_limit max_json = {(size_t)1 << 20, (size_t)1 << 12};
+static const struct json_limit max_json = {(size_t)8 << 20, (size_t)1 << 12};
 
 struct text {
     char *v;
@@ -33,6 +36,8 @@ struct step {
     void (*run)(const struct step *s, const char *text, size_t len, struct text *out);
     bool normal; /* form is that of unicode_normalize(), instead of run */
     enum unicode_form form;
+    struct regex *regex;                /* owned; what is replaced, instead of run */
+    struct charsmap *charsmap;          /* owned */
     bool left, right;                   /* Strip */
     bool cleans, parts_han;             /* BertNormalizer */
     char find[MAX_PART], put[MAX_PART]; /* Replace, Prepend */
@@ -117,14 +122,15 @@ static void strip(const struct step *s, const char *text, size_t len, struct tex
         put(out, text + begin, end - begin);
 }
 
+/* All marks, or with `cleans`, as BERT does, those without a width. */
 static void strip_accents(const struct step *s, const char *text, size_t len,
                           struct text *out)
 {
-    (void)s;
     for (size_t at = 0, n; at < len; at += n ? n : 1) {
         const uint32_t c = unicode_at(text + at, len - at, &n);
+        const enum unicode_category is = n ? unicode_category(c) : UNICODE_Cn;
 
-        if (!n || unicode_category(c) != UNICODE_Mn)
+        if (s->cleans ? is != UNICODE_Mn : is < UNICODE_Mc || is > UNICODE_Mn)
             put(out, text + at, n ? n : 1);
     }
 }
@@ -140,6 +146,85 @@ static void replace(const struct step *s, const char *text, size_t len,
         text = found + s->n_find;
     }
     put(out, text, (size_t)(end - text));
+}
+
+/* The matches in text[len], well-formed. */
+static enum status replace_in(const struct step *s, struct regex_search *search,
+                              const char *text, size_t len, struct text *out)
+{
+    struct regex_place place = {0, 0, false};
+    char *older = NULL;
+    enum status st = unicode_stand_ins(text, len, &older, search->err);
+
+    for (size_t at = 0; at < len && !st && !out->st;) {
+        size_t begin = at, end = len;
+
+        st = regex_next(search, s->regex, older ? older : text, len, &place, &begin,
+                        &end);
+        put(out, text + at, begin - at);
+        if (!st && begin < len)
+            put(out, s->put, s->n_put);
+        at = end;
+    }
+    free(older);
+    return st;
+}
+
+static enum status replace_regex(const struct step *s, const char *text, size_t len,
+                                 struct text *out, uint64_t *allowed_ns,
+                                 struct err *err)
+{
+    struct regex_search search;
+    enum status st = regex_search_begin(&search, true, *allowed_ns, err);
+
+    for (size_t at = 0, n; at < len && !st && !out->st; at += n) {
+        bool well_formed;
+
+        n = utf8_stretch(text + at, len - at, &well_formed);
+        if (well_formed)
+            st = replace_in(s, &search, text + at, n, out);
+        else
+            put(out, text + at, n);
+    }
+    *allowed_ns = regex_search_end(&search);
+    return st;
+}
+
+static void put_to(void *out, const char *text, size_t n)
+{
+    put(out, text, n);
+}
+
+static void precompiled(const struct step *s, const char *text, size_t len,
+                        struct text *out)
+{
+    charsmap_apply(s->charsmap, text, len, put_to, out);
+}
+
+static void byte_level(const struct step *s, const char *text, size_t len,
+                       struct text *out)
+{
+    (void)s;
+    for (size_t i = 0; i < len; i++)
+        put_code(out, byte_alphabet_char((unsigned char)text[i]));
+}
+
+/* Control characters and blanks, as SentencePiece's rules for translation list them. */
+static void nmt(const struct step *s, const char *text, size_t len, struct text *out)
+{
+    (void)s;
+    for (size_t at = 0, n; at < len; at += n ? n : 1) {
+        const uint32_t c = unicode_at(text + at, len - at, &n);
+        const bool blank = c == '\t' || c == '\n' || c == '\f' || c == '\r' ||
+                           c == 0x1680 || (c >= 0x200b && c <= 0x200f) || c == 0x2028 ||
+                           c == 0x2029 || c == 0x2581 || c == 0xfeff || c == 0xfffd;
+
+        if (blank && n)
+            put(out, " ", 1);
+        else if (!n || !((c >= 1 && c <= 8) || c == 0xb || (c >= 0xe && c <= 0x1f) ||
+                         c == 0x7f || c == 0x8f || c == 0x9f))
+            put(out, text + at, n ? n : 1);
+    }
 }
 
 static void prepend(const struct step *s, const char *text, size_t len,
@@ -244,7 +329,7 @@ static bool add_bert(struct reading *r, const json_t *from)
          .cleans = !json_is_false(json_member(from, "clean_text")),
          .parts_han = !json_is_false(json_member(from, "handle_chinese_chars"))},
         {.normal = bares, .form = UNICODE_NFD},
-        {.run = bares ? strip_accents : NULL},
+        {.run = bares ? strip_accents : NULL, .cleans = true},
         {.run = lowers ? lower : NULL},
     };
 
@@ -259,13 +344,40 @@ static bool add_bert(struct reading *r, const json_t *from)
     return true;
 }
 
+static enum status set_charsmap(const struct reading *r, struct step *s,
+                                const json_t *from)
+{
+    const char *text = json_text(json_member(from, "precompiled_charsmap"));
+
+    if (!text)
+        return unsupported(r, "Precompiled");
+    s->run = precompiled;
+    return charsmap_open_base64(&s->charsmap, text, r->path, r->err);
+}
+
+static enum status set_regex(const struct reading *r, struct step *s,
+                             const json_t *from)
+{
+    const char *regex = json_text(json_member(json_member(from, "pattern"), "Regex"));
+    char spelt[REGEX_MAX_BYTES];
+
+    if (!regex_spell(regex, spelt, sizeof spelt) ||
+        !take_text(json_member(from, "content"), s->put, &s->n_put))
+        return unsupported(r, "Replace");
+    return regex_open(&s->regex, spelt, strlen(spelt), true, r->path, r->err);
+}
+
 static bool set_step(struct step *s, const char *type, const json_t *from)
 {
     const json_t *pattern = json_member(from, "pattern");
 
     if (set_form(s, type))
         return true;
-    if (!strcmp(type, "Lowercase")) {
+    if (!strcmp(type, "ByteLevel")) {
+        s->run = byte_level;
+    } else if (!strcmp(type, "Nmt")) {
+        s->run = nmt;
+    } else if (!strcmp(type, "Lowercase")) {
         s->run = lower;
     } else if (!strcmp(type, "StripAccents")) {
         s->run = strip_accents;
@@ -305,6 +417,11 @@ static enum status read_steps(struct reading *r, const json_t *from, int depth)
     if (!strcmp(type, "BertNormalizer"))
         return add_bert(r, from) ? ST_OK : unsupported(r, type);
     s = add(r);
+    if (s && !strcmp(type, "Precompiled"))
+        return set_charsmap(r, s, from);
+    if (s && !strcmp(type, "Replace") &&
+        json_member(json_member(from, "pattern"), "Regex"))
+        return set_regex(r, s, from);
     return s && set_step(s, type, from) ? ST_OK : unsupported(r, type);
 }
 
@@ -328,8 +445,38 @@ enum status normalizer_open(struct normalizer **out, const char *json, size_t le
     return ST_OK;
 }
 
+/* As SentencePiece does it: the table, and one blank for several. */
+enum status normalizer_open_charsmap(struct normalizer **out, const void *bytes,
+                                     size_t n, bool strips, const char *path,
+                                     struct err *err)
+{
+    struct normalizer *z = calloc(1, sizeof *z);
+    enum status st;
+
+    if (!z)
+        return err_set(err, ST_NO_MEMORY, "no memory for a normaliser");
+    z->steps[z->n_steps++].run = precompiled;
+    st = charsmap_open(&z->steps[0].charsmap, bytes, n, path, err);
+    if (!st && strips) {
+        z->steps[z->n_steps++] =
+            (struct step){.run = strip, .left = true, .right = true};
+        z->steps[z->n_steps++] = (struct step){.put = " ", .n_put = 1};
+        st = regex_open(&z->steps[2].regex, " {2,}", 5, true, path, err);
+    }
+    if (st) {
+        normalizer_close(z);
+        return st;
+    }
+    *out = z;
+    return ST_OK;
+}
+
 void normalizer_close(struct normalizer *z)
 {
+    for (int i = 0; z && i < z->n_steps; i++) {
+        regex_close(z->steps[i].regex);
+        charsmap_close(z->steps[i].charsmap);
+    }
     free(z);
 }
 
@@ -345,10 +492,11 @@ bool normalizer_keeps(const struct normalizer *z, const char *text, size_t len)
 }
 
 enum status normalizer_apply(const struct normalizer *z, const char *text, size_t len,
-                             char **out, size_t *n_out, struct err *err)
+                             uint64_t *allowed_ns, char **out, size_t *n_out,
+                             struct err *err)
 {
     char *now = malloc(len + 1);
-    enum status st = now ? ST_OK : ST_NO_MEMORY;
+    enum status st = now ? ST_OK : ST_NO_MEMORY, told = ST_OK;
     size_t n = len;
 
     if (now)
@@ -361,8 +509,11 @@ enum status normalizer_apply(const struct normalizer *z, const char *text, size_
             st = unicode_normalize(s->form, now, n, &to.v, &to.n, err);
         } else {
             put(&to, "", 0);
-            s->run(s, now, n, &to);
-            st = to.st;
+            if (s->regex)
+                told = st = replace_regex(s, now, n, &to, allowed_ns, err);
+            else
+                s->run(s, now, n, &to);
+            st = st ? st : to.st;
         }
         if (!st && to.n > to.most)
             st = ST_INPUT;
@@ -374,6 +525,8 @@ enum status normalizer_apply(const struct normalizer *z, const char *text, size_
         st = (now = malloc(1)) ? ST_OK : ST_NO_MEMORY;
     if (st) {
         free(now);
+        if (told)
+            return told;
         return err_set(err, st,
                        st == ST_INPUT
                            ? "the normaliser of the model's tokenizer makes a "

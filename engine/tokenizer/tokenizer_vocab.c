@@ -391,15 +391,35 @@ static enum status load_flags(struct tokenizer *t, const struct gguf *g,
     return ST_OK;
 }
 
+/* SentencePiece's table of characters; another tokenizer's would be of no use. */
+static enum status load_charsmap(struct tokenizer *t, const struct gguf *g,
+                                 struct err *err)
+{
+    const struct gguf_kv *kv = gguf_kv_find(g, "tokenizer.ggml.precompiled_charsmap");
+    bool strips = true;
+
+    if (!kv || t->algo != &tokenizer_unigram || !kv->n)
+        return ST_OK;
+    if (kv->type != GGUF_ARRAY ||
+        (kv->elem_type != GGUF_U8 && kv->elem_type != GGUF_I8))
+        return err_set(err, ST_INPUT,
+                       "%s: tokenizer.ggml.precompiled_charsmap is not a list of bytes",
+                       gguf_path(g));
+    gguf_get_bool(g, "tokenizer.ggml.remove_extra_whitespaces", &strips);
+    return normalizer_open_charsmap(&t->norm, kv->data, (size_t)kv->n, strips,
+                                    gguf_path(g), err);
+}
+
 /* A token that the normaliser would change is looked for as it is spelled, before. */
 static enum status load_normalizer(struct tokenizer *t, const struct gguf *g,
                                    struct err *err)
 {
+    uint64_t allowed_ns = regex_allowance(t->at[t->n_vocab]); /* for all tokens */
     struct gguf_str json;
     enum status st;
 
     if (!gguf_get_str(g, TOKENIZER_KEY_NORMALIZER, &json))
-        return ST_OK;
+        return load_charsmap(t, g, err);
     st = normalizer_open(&t->norm, json.data, json.len, gguf_path(g), err);
     for (int32_t id = 0; t->flags && !st && id < t->n_vocab; id++) {
         char *made;
@@ -408,7 +428,7 @@ static enum status load_normalizer(struct tokenizer *t, const struct gguf *g,
 
         if (!(t->flags[id] & TOKEN_NORMALIZED))
             continue;
-        st = normalizer_apply(t->norm, text, len, &made, &n, err);
+        st = normalizer_apply(t->norm, text, len, &allowed_ns, &made, &n, err);
         if (st)
             return st;
         if (t->type[id] != TOKEN_USER || n != len || memcmp(made, text, n))

@@ -92,8 +92,14 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
         "WordPiece", "vocab", "merges", "byte_fallback", "ignore_merges", "unk_token",
         "added_tokens", "special", "lstrip", "rstrip", "single_word", "normalized",
         "post_processor", "TemplateProcessing", "RobertaProcessing", "decoder", "text",
-        "tokenizer", "<0x41>", "\xe2\x96\x81", "\xc4\xa0", "<s>", "a", "b", "ab", "a b",
-        NULL};
+        "WordLevel", "BertPreTokenizer", "WhitespaceSplit", "CharDelimiterSplit",
+        "UnicodeScripts", "FixedLength", "length", "delimiter", "BertNormalizer",
+        "Precompiled", "precompiled_charsmap", "CAAAAAAEAAAAAAAAYQA=", "Nmt",
+        "StripAccents", "BPEDecoder", "ByteFallback", "Fuse", "Strip", "suffix",
+        "prefix", "decoders", "start", "stop", "cleanup", "continuing_subword_prefix",
+        "end_of_word_suffix", "max_input_chars_per_word", "unk_id", "fuse_unk", "##a",
+        "a</w>", "BertProcessing", "tokenizer", "<0x41>", "\xe2\x96\x81", "\xc4\xa0",
+        "<s>", "a", "b", "ab", "a b", NULL};
 
     return mutate_json(data, size, max_size, seed, words);
 }

@@ -297,4 +297,21 @@ static inline void set(json_t *root, const char *key, const char *text)
     json_object_set_new(root, key, value);
 }
 
+/* The same with ' for ". */
+static inline json_t *json_quoted(const char *text)
+{
+    char *json = strdup(text);
+    json_error_t why;
+
+    assert_non_null(json);
+    for (char *at = json; *at; at++)
+        *at = *at == '\'' ? '"' : *at;
+    json_t *value = json_loads(json, JSON_DECODE_ANY, &why);
+
+    if (!value)
+        fail_msg("%s: %s", why.text, text);
+    free(json);
+    return value;
+}
+
 #endif

@@ -177,26 +177,12 @@ static json_t *character_model(void)
                      "vocab", vocab);
 }
 
-static void set_quoted(json_t *root, const char *key, const char *text)
-{
-    char json[1024];
-    size_t n = 0;
-
-    for (; text[n]; n++)
-        json[n] = text[n];
-    json[n] = '\0';
-    for (size_t i = 0; i < n; i++)
-        if (json[i] == '\'')
-            json[i] = '"';
-    set(root, key, json);
-}
-
 static struct tokenizer *open_with(const char *step, struct err *err)
 {
     json_t *root = json_object();
 
     json_object_set_new(root, "model", character_model());
-    set_quoted(root, "pre_tokenizer", step);
+    json_object_set_new(root, "pre_tokenizer", json_quoted(step));
     return open_json(root, err);
 }
 

@@ -7,6 +7,25 @@
 
 #define ADDED(flags) "[{\"id\":700,\"content\":\"<x>\",\"special\":false" flags "}]"
 
+/* A table of characters: 1/2, q, a with an acute accent, e with one, a wide blank. */
+#define CHARSMAP                                                                     \
+    "jAMAAAAEAAAAAAAAAAAAAAAAAAAAAACAAwAAgAAAAAAFAACAAAAAAAkAAIAAAAAAAAAAAAsAAIAAAA" \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAGGIAQAAAAAAAAAAAAAAAAAAAAAAAA" \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAABx1QEAAAAAAAAAAAAAAAAA" \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAACBGQ" \
+    "IAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAIAEAgCAHQIAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" \
+    "AAAAAAqaECAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAC98QIAAAAAAA" \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAwygDAMIUAwAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" \
+    "AAAAAAAAAAAAzDQDAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAADjoAMAw6EAUQAxLzIARQAgAA=="
+
 /* Tokens of text without merges are its bytes: the text as the model sees it, with the
  * added token as '#'. */
 static void expect(const char *normalizer, const char *added, const char *text,
@@ -65,6 +84,22 @@ static void normalisers(void **state)
     expect("{\"type\":\"BertNormalizer\",\"clean_text\":true,"
            "\"handle_chinese_chars\":true,\"strip_accents\":null,\"lowercase\":true}",
            "[]", "\u00c9\t\u4e00\x01", "e  \u4e00 ");
+}
+
+static void more_normalisers(void **state)
+{
+    static const char table[] =
+        "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"" CHARSMAP "\"}";
+
+    (void)state;
+    expect(table, "[]", "q \u00bd a\u0301\u3000\u00e9", "Q 1/2 \u00e1 E");
+    expect(table, "[]", "\u00e9\u0301 a\u0301\u0301\u0301", "E a\u0301\u0301\u0301");
+    expect("{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},\"content\":\"_\"}",
+           "[]", "a  b c   \xff  ", "a_b c_\xff_");
+    expect("{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"b*\"},\"content\":\"-\"}",
+           "[]", "abc", "-a-c");
+    expect("{\"type\":\"StripAccents\"}", "[]", "q\u093e\u0301\u0488", "q");
+    expect("{\"type\":\"Nmt\"}", "[]", "a\u200bb\x01\tc", "a b c");
 }
 
 static void added_tokens(void **state)
@@ -192,9 +227,9 @@ static void growth_has_a_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(normalisers),         cmocka_unit_test(added_tokens),
-        cmocka_unit_test(characters_of_today), cmocka_unit_test(unigrams),
-        cmocka_unit_test(growth_has_a_limit),
+        cmocka_unit_test(normalisers),  cmocka_unit_test(more_normalisers),
+        cmocka_unit_test(added_tokens), cmocka_unit_test(characters_of_today),
+        cmocka_unit_test(unigrams),     cmocka_unit_test(growth_has_a_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
