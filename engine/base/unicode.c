@@ -40,7 +40,8 @@ struct cased {
 
 static struct {
     uint8_t category[UNICODE_END], class[UNICODE_END];
-    uint8_t changes[UNICODE_END / 8];
+    uint8_t composes[UNICODE_END / 8]; /* bits: see unicode_composes() */
+    uint8_t behind[UNICODE_END / 8];   /* bits: see unicode_is_behind() */
     struct unicode_mapping mapping[MAX_MAPPINGS];
     uint32_t mapped[MAX_MAPPED];
     size_t n_mappings, n_mapped;
@@ -94,9 +95,20 @@ static void load_runs(uint8_t *to, const char *from)
     }
 }
 
-static void set_changes(uint32_t c)
+static void set_bit(uint8_t *bits, uint32_t c)
 {
-    t.changes[c / 8] = (uint8_t)(t.changes[c / 8] | 1u << c % 8);
+    bits[c / 8] = (uint8_t)(bits[c / 8] | 1u << c % 8);
+}
+
+static bool has_bit(const uint8_t *bits, uint32_t c)
+{
+    return bits[c / 8] >> c % 8 & 1;
+}
+
+static void set_composes(uint32_t c)
+{
+    set_bit(t.composes, c);
+    set_bit(t.behind, c);
 }
 
 static struct pair *slot_of(uint32_t a, uint32_t b)
@@ -123,10 +135,10 @@ static void add_mapping(uint32_t c, uint32_t flags, const uint32_t *to, uint32_t
     if (m->compat)
         return;
     if (m->excluded) {
-        set_changes(c);
+        set_composes(c);
     } else {
         *slot_of(to[0], to[1]) = (struct pair){to[0], to[1], c};
-        set_changes(to[1]);
+        set_composes(to[1]);
     }
 }
 
@@ -207,7 +219,7 @@ static void load_stands(void)
         assert(t.n_stands < MAX_STANDS);
         t.stands[t.n_stands++] = (struct stand){c, last, other};
         for (uint32_t new = c; new <= last; new ++)
-            t.new[new / 8] = (uint8_t)(t.new[new / 8] | 1u << new % 8);
+            set_bit(t.new, new);
     }
 }
 
@@ -230,9 +242,9 @@ static void load(void)
     load_runs(t.class, classes);
     for (uint32_t c = 0; c < UNICODE_END; c++)
         if (t.class[c])
-            set_changes(c);
+            set_bit(t.behind, c);
     for (uint32_t c = 0x1161; c <= 0x11c2; c++) /* vowels and ends of Hangul */
-        set_changes(c);
+        set_composes(c);
     load_mappings();
     load_cases(UNICODE_LOWER, lower_case);
     load_cases(UNICODE_TITLE, title_case);
@@ -347,7 +359,7 @@ size_t unicode_case(uint32_t c, enum unicode_case to, uint32_t out[UNICODE_MAX_C
 
 static bool is_new(uint32_t c)
 {
-    return t.new[c / 8] >> c % 8 & 1;
+    return has_bit(t.new, c);
 }
 
 uint32_t unicode_stand_in(uint32_t c)
@@ -435,7 +447,12 @@ uint32_t unicode_compose(uint32_t a, uint32_t b)
     return slot_of(a, b)->whole;
 }
 
-bool unicode_may_change(uint32_t c)
+bool unicode_composes(uint32_t c)
 {
-    return c < UNICODE_END && (t.changes[c / 8] >> c % 8 & 1);
+    return c < UNICODE_END && has_bit(t.composes, c);
+}
+
+bool unicode_is_behind(uint32_t c)
+{
+    return c < UNICODE_END && has_bit(t.behind, c);
 }

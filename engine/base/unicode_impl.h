@@ -32,7 +32,11 @@ const uint32_t *unicode_mapped(const struct unicode_mapping *m);
 /* The character that two make; 0: none. */
 uint32_t unicode_compose(uint32_t a, uint32_t b);
 
-/* Whether c may not stand as it is in a composed text, or composes with one before. */
-bool unicode_may_change(uint32_t c);
+/* Whether c may not stand as it is in a composed text, or composes with one before: the
+ * property NFC_Quick_Check is not "yes". */
+bool unicode_composes(uint32_t c);
+
+/* Whether what is before c may change with it: it composes, or has a class. */
+bool unicode_is_behind(uint32_t c);
 
 #endif

@@ -5,7 +5,8 @@
  * A text is taken in segments: a character that nothing before it can change, and those
  * behind it that it may compose or change places with. A segment is decomposed, its
  * marks are ordered by their classes, and for NFC and NFKC it is composed again. What
- * needs none of this is copied.
+ * needs none of this is copied: for NFC that is all but segments with a character that
+ * composes, or with marks that are not in the order of their classes.
  */
 #include "engine/base/unicode_impl.h"
 
@@ -16,6 +17,8 @@
 #define L_BASE 0x1100u
 #define V_BASE 0x1161u
 #define T_BASE 0x11a7u
+
+#define FEW 16 /* marks that are sorted by insertion */
 
 struct normalizer {
     enum unicode_form form;
@@ -58,13 +61,22 @@ static void put_bytes(struct normalizer *z, const char *text, size_t n)
 /* ---- segments ---------------------------------------------------------------------
  */
 
-/* Marks between two starters by class, those of one class in their order. */
-static void order(struct normalizer *z, size_t begin, size_t end)
+static void order_few(uint32_t *v, size_t begin, size_t end)
+{
+    for (size_t i = begin + 1; i < end; i++) {
+        const uint32_t c = v[i];
+        size_t to = i;
+
+        for (; to > begin && unicode_class(v[to - 1]) > unicode_class(c); to--)
+            v[to] = v[to - 1];
+        v[to] = c;
+    }
+}
+
+static void order_many(struct normalizer *z, size_t begin, size_t end)
 {
     size_t at[257] = {0};
 
-    if (end - begin < 2)
-        return;
     for (size_t i = begin; i < end; i++)
         at[unicode_class(z->v[i]) + 1]++;
     for (int c = 1; c < 257; c++)
@@ -72,6 +84,15 @@ static void order(struct normalizer *z, size_t begin, size_t end)
     for (size_t i = begin; i < end; i++)
         z->spare[at[unicode_class(z->v[i])]++] = z->v[i];
     memcpy(z->v + begin, z->spare, (end - begin) * sizeof *z->v);
+}
+
+/* Marks between two starters by class, those of one class in their order. */
+static void order(struct normalizer *z, size_t begin, size_t end)
+{
+    if (end - begin <= FEW)
+        order_few(z->v, begin, end);
+    else
+        order_many(z, begin, end);
 }
 
 static uint32_t compose(uint32_t a, uint32_t b)
@@ -128,7 +149,7 @@ static void flush(struct normalizer *z)
 
 static void push(struct normalizer *z, uint32_t c)
 {
-    if (z->n && !unicode_may_change(c))
+    if (z->n && !unicode_is_behind(c))
         flush(z);
     if (z->n == z->cap) {
         const size_t cap = z->cap * 2 + 64;
@@ -169,27 +190,47 @@ static void decompose(struct normalizer *z, uint32_t c)
         decompose(z, unicode_mapped(m)[i]);
 }
 
-/* Bytes of text[len] that stay as they are, whatever follows. */
-static size_t unchanged(enum unicode_form form, const char *text, size_t len)
+/* Bytes of text[len] that stay as they are in NFC, whatever follows. */
+static size_t unchanged_nfc(const char *text, size_t len)
 {
-    const bool nfc = form == UNICODE_NFC;
-    const unsigned char plain = nfc ? 0xcc : 0x80; /* 0xcc begins U+0300 */
-    size_t at = 0;
+    size_t at = 0, segment = 0;
+    int last = 0; /* class of the mark before */
 
     for (size_t n; at < len; at += n ? n : 1) {
-        at += unicode_below(text + at, len - at, plain);
+        const size_t plain = unicode_below(text + at, len - at, 0xcc); /* U+0300 */
+
+        if (plain) {
+            at += plain;
+            segment = at - 1; /* not the last one, which may compose */
+            last = 0;
+        }
         if (at == len)
             return len;
         const uint32_t c = unicode_at(text + at, len - at, &n);
+        const bool behind = n && unicode_is_behind(c);
+        const int class = behind ? unicode_class(c) : 0;
 
-        if (n && (!nfc || unicode_may_change(c)))
+        if (behind && (class < last || unicode_composes(c)))
             break;
+        if (!class)
+            segment = at;
+        last = class;
     }
     if (at >= len)
         return len;
-    while (at > 0 && ((unsigned char)text[--at] & 0xc0) == 0x80)
-        continue; /* the one before may be changed, too */
-    return at;
+    while (segment > 0 && ((unsigned char)text[segment] & 0xc0) == 0x80)
+        segment--;
+    return segment;
+}
+
+/* The same in the other forms: one character may be behind any other. */
+static size_t unchanged(enum unicode_form form, const char *text, size_t len)
+{
+    if (form == UNICODE_NFC)
+        return unchanged_nfc(text, len);
+    const size_t at = unicode_below(text, len, 0x80);
+
+    return at < len && at ? at - 1 : at;
 }
 
 bool unicode_is_normal(enum unicode_form form, const char *text, size_t len)
@@ -213,7 +254,7 @@ enum status unicode_normalize(enum unicode_form form, const char *text, size_t l
         for (bool first = true; at < len && !z.failed; first = false) {
             const uint32_t c = unicode_at(text + at, len - at, &n);
 
-            if (!n || (!first && form == UNICODE_NFC && c < 0x300))
+            if (!n || (!first && form == UNICODE_NFC && !unicode_is_behind(c)))
                 break;
             decompose(&z, c);
             at += n;
