@@ -36,8 +36,9 @@ void gnuplot_quote(FILE *f, const char *s)
     fputc('\'', f);
     for (; *s; s++) {
         if (*s == '\'')
-            fputc('\'', f);
-        fputc((unsigned char)*s < ' ' || *s == 127 ? ' ' : *s, f);
+            fputs("\xe2\x80\x99", f);
+        else
+            fputc((unsigned char)*s < ' ' || *s == 127 ? ' ' : *s, f);
     }
     fputc('\'', f);
 }

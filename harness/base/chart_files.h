@@ -84,8 +84,9 @@ void chart_files_remove(const char *dir, const char *name);
 enum status gnuplot_draw(const char *dir, const char *name, const char *again,
                          struct err *err);
 
-/* Write s as a gnuplot string in single quotes, where nothing but the quote
- * itself is special; control characters become blanks. */
+/* Write s as a gnuplot string in single quotes, where nothing but the quote itself is
+ * special. It becomes U+2019: gnuplot takes a doubled one for the end of the string
+ * where that comes first, or behind another. Control characters become blanks. */
 void gnuplot_quote(FILE *f, const char *s);
 
 #endif

@@ -167,9 +167,11 @@ static void strings_are_quoted_for_gnuplot(void **state)
     FILE *f = open_memstream(&text, &n);
 
     (void)state;
-    gnuplot_quote(f, "it's `id` \"x\"\n\\n");
+    gnuplot_quote(f, "'it''s `id` \"x\"\n\\n");
     fclose(f);
-    assert_string_equal(text, "'it''s `id` \"x\" \\n'");
+    /* no quote is within, so that none can end the text early */
+    assert_string_equal(text,
+                        "'\xe2\x80\x99it\xe2\x80\x99\xe2\x80\x99s `id` \"x\" \\n'");
     free(text);
 }
 
