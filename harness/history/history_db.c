@@ -224,6 +224,7 @@ static enum status prepare_file(sqlite3 *db, const char *path, struct err *err)
             st = history_db_check_plain(db, path, err);
         return st ? st : add_columns(db, path, err);
     }
+    history_db_is_checked();
     snprintf(sql, sizeof sql, "PRAGMA application_id = %d", HISTORY_DB_ID);
     st = history_db_sql(db, path, sql, err);
     return st ? st : make_tables(db, path, err);

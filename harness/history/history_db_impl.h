@@ -25,8 +25,10 @@ enum status history_db_sql(sqlite3 *db, const char *path, const char *sql,
 long long history_db_number(sqlite3 *db, const char *sql);
 
 /* Open with the limits of a file of somebody else; the caller closes. flags: those of
- * sqlite3_open_v2(). Errors: as history_db_fail(); ST_INPUT (a journal beside the file
- * that would change another file, or is none), ST_NO_MEMORY. */
+ * sqlite3_open_v2(). Until history_db_check() the file has a bound of work, in
+ * proportion to its size; statements end when interrupted(). Errors: as
+ * history_db_fail(); ST_INPUT (a journal beside the file that would change another
+ * file, or is none), ST_NO_MEMORY. */
 enum status history_db_open(sqlite3 **db, const char *path, int flags, struct err *err);
 
 /* All that write does to the database at path, which is made if it is not there, or
@@ -49,6 +51,10 @@ void history_db_text(sqlite3_stmt *s, int at, char *buf, size_t cap);
 /* Whether the file is a database of results that may be read. Errors: ST_INPUT (another
  * program's, damaged, or with tables that compute). */
 enum status history_db_check(sqlite3 *db, const char *path, struct err *err);
+
+/* What follows needs no bound of work: history_db_check() did not say so, as the file
+ * of this thread is new. */
+void history_db_is_checked(void);
 
 /* The same before rows are added. Error: ST_INPUT (tables that compute when they are
  * written). */

@@ -13,11 +13,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/base/interrupt.h"
 #include "harness/history/history_db_impl.h"
 
-#define BUSY_MS   60000
-#define MAX_VALUE (64 << 10)  /* bytes, far above any cell, row or profile */
-#define MAX_HEAP  (256 << 20) /* of SQLite, whatever a file makes it hold */
+#define BUSY_MS      60000
+#define BUSY_LOOK_MS 50
+#define MAX_VALUE    (64 << 10)  /* bytes, far above any cell, row or profile */
+#define MAX_HEAP     (256 << 20) /* of SQLite, whatever a file makes it hold */
+#define STEPS        10000 /* of SQLite's programs, between two looks at the clock */
+
+/* Steps that a file may take until it was checked: checking one of a gigabyte takes
+ * less than one for each byte. */
+#define STEPS_OF_BYTE 16
+#define STEPS_OF_FILE (UINT64_C(1) << 20)
 
 bool history_db_is(const char *start)
 {
@@ -31,6 +39,14 @@ enum status history_db_fail(sqlite3 *db, const char *path, struct err *err)
     const int code = db ? sqlite3_errcode(db) & 0xff : SQLITE_NOMEM;
     const char *text = db ? sqlite3_errmsg(db) : "out of memory";
 
+    if (interrupted())
+        return err_set(err, ST_INTERRUPTED, "interrupted");
+    if (code == SQLITE_INTERRUPT)
+        return err_set(
+            err, ST_INPUT,
+            "%s is not a complete database of results: reading it takes more "
+            "work than any of its size",
+            path);
     if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR ||
         code == SQLITE_TOOBIG)
         return err_set(err, ST_INPUT,
@@ -111,6 +127,30 @@ static enum status check_journal(const char *path, struct err *err)
                    path);
 }
 
+/* Of the file of this thread that is being checked. */
+static _Thread_local uint64_t steps_left;
+
+static int on_steps(void *ignored)
+{
+    (void)ignored;
+    if (steps_left != UINT64_MAX)
+        steps_left -= steps_left < STEPS ? steps_left : STEPS;
+    return steps_left == 0 || interrupted();
+}
+
+/* Another program has it locked: n times it was waited for. */
+static int on_busy(void *ignored, int n)
+{
+    (void)ignored;
+    sqlite3_sleep(BUSY_LOOK_MS);
+    return n < BUSY_MS / BUSY_LOOK_MS && !interrupted();
+}
+
+void history_db_is_checked(void)
+{
+    steps_left = UINT64_MAX;
+}
+
 /* What is in the file is data of somebody else: no triggers, views or functions of its
  * schema may run, no value may be large, nor what SQLite keeps of them. */
 enum status history_db_open(sqlite3 **db, const char *path, int flags, struct err *err)
@@ -119,6 +159,7 @@ enum status history_db_open(sqlite3 **db, const char *path, int flags, struct er
 
     if (st)
         return st;
+    struct stat file = {.st_size = 0};
     const int rc = sqlite3_open_v2(path, db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 
     if (rc != SQLITE_OK) {
@@ -126,7 +167,10 @@ enum status history_db_open(sqlite3 **db, const char *path, int flags, struct er
         sqlite3_close(*db);
         return st;
     }
-    sqlite3_busy_timeout(*db, BUSY_MS);
+    sqlite3_busy_handler(*db, on_busy, NULL);
+    (void)stat(path, &file);
+    steps_left = STEPS_OF_FILE + STEPS_OF_BYTE * (uint64_t)file.st_size;
+    sqlite3_progress_handler(*db, STEPS, on_steps, NULL);
     sqlite3_extended_result_codes(*db, 1);
     sqlite3_limit(*db, SQLITE_LIMIT_LENGTH, MAX_VALUE);
     sqlite3_hard_heap_limit64(MAX_HEAP);
@@ -195,9 +239,17 @@ enum status history_db_check(sqlite3 *db, const char *path, struct err *err)
             "%s is a database of another program; `bench history add %s DIR` "
             "makes one of results",
             path, path);
-    /* rootpage 0: a virtual table, whose module would run; 2 and 3: generated columns,
-     * which make values that nobody has stored */
+    /* A table is what its SQL makes, whatever the other columns say: a virtual one's
+     * module would run as soon as its columns are looked at. */
     if (history_db_number(
+            db,
+            "SELECT count(*) FROM sqlite_schema WHERE sql IS NOT NULL AND NOT (sql "
+            "GLOB 'CREATE TABLE *' OR sql GLOB 'CREATE INDEX *' OR sql GLOB 'CREATE "
+            "UNIQUE INDEX *' OR sql GLOB 'CREATE VIEW *' OR sql GLOB 'CREATE TRIGGER "
+            "*')") != 0 ||
+        /* rootpage 0: a view; 2 and 3: generated columns, which make values that nobody
+         * has stored */
+        history_db_number(
             db, "SELECT count(*) FROM sqlite_schema AS s WHERE s.name IN ('rows', "
                 "'machines', 'gates') AND (s.rootpage = 0 OR EXISTS (SELECT 1 FROM "
                 "pragma_table_xinfo(s.name) WHERE hidden <> 0))") != 0)
@@ -213,6 +265,8 @@ enum status history_db_check(sqlite3 *db, const char *path, struct err *err)
         history_db_number(
             db, "SELECT count(*) FROM sqlite_schema WHERE name = 'gates'") > 0)
         st = check_tree(db, path, "gates", err);
+    if (st == ST_OK)
+        history_db_is_checked();
     return st;
 }
 

@@ -5,9 +5,11 @@
  */
 #include "tests/support/test.h"
 
+#include <signal.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 
+#include "harness/base/interrupt.h"
 #include "harness/history/history.h"
 #include "harness/history/history_db.h"
 
@@ -18,6 +20,7 @@ static char scratch[] = "test_history_db_XXXXXX";
 static int make_scratch(void **state)
 {
     (void)state;
+    interrupt_catch();
     return mkdtemp(scratch) ? 0 : -1;
 }
 
@@ -72,24 +75,14 @@ static void point_to(unsigned char *page, size_t child)
 
 /* Each interior page of the table has the next one as each of its children: some 50^12
  * rows in 200 KB. */
-static void a_page_is_in_a_tree_once(void **state)
+static void make_endless(const char *path, const char *in_leaf)
 {
-    char path[64];
     size_t bytes, last = 0, leaf = 0, n = 0;
-    struct history h = {0};
-    struct err err = ERR_INIT;
-
-    (void)state;
-    snprintf(path, sizeof path, "%s/tree.db", scratch);
-    make(path, 3000, "");
-    assert_int_equal(history_read(&h, path, NULL, &err), ST_OK);
-    assert_int_equal(h.n_rows, 3000);
-    history_free(&h);
-
     unsigned char *whole = (unsigned char *)test_read_file(path, &bytes);
 
     for (size_t p = 1; p < bytes / PAGE; p++) {
-        if (whole[p * PAGE] == 13)
+        if (whole[p * PAGE] == 13 &&
+            memmem(whole + p * PAGE, PAGE, in_leaf, strlen(in_leaf)))
             leaf = p;
         if (whole[p * PAGE] == 5 && last)
             point_to(whole + last * PAGE, p + 1);
@@ -104,10 +97,54 @@ static void a_page_is_in_a_tree_once(void **state)
     fwrite(whole, 1, bytes, f);
     fclose(f);
     free(whole);
+}
+
+static void a_page_is_in_a_tree_once(void **state)
+{
+    char path[64];
+    struct history h = {0};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/tree.db", scratch);
+    make(path, 3000, "");
+    assert_int_equal(history_read(&h, path, NULL, &err), ST_OK);
+    assert_int_equal(h.n_rows, 3000);
+    history_free(&h);
+    make_endless(path, "decode");
     assert_int_equal(history_read(&h, path, NULL, &err), ST_INPUT);
     assert_non_null(strstr(err.msg, "not a complete database"));
     assert_null(strstr(err.msg, "\\x0a"));
     history_free(&h);
+}
+
+/* Whatever the schema says of it besides. */
+static void a_virtual_table_is_refused(void **state)
+{
+    static const char *const changes[] = {
+        "UPDATE sqlite_schema SET sql = 'CREATE VIRTUAL TABLE rows USING dbstat' WHERE "
+        "name = 'rows'",
+        "UPDATE sqlite_schema SET sql = 'CREATE VIRTUAL TABLE machines USING dbstat', "
+        "rootpage = 0 WHERE name = 'machines'",
+        "UPDATE sqlite_schema SET sql = 'CREATE/**/VIRTUAL TABLE rows USING "
+        "fts5(a)' WHERE name = 'rows'",
+        "INSERT INTO sqlite_schema VALUES ('table', 'x', 'x', 3, 'CREATE VIRTUAL TABLE "
+        "gates USING dbstat')",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        char path[64], sql[400];
+        struct history h = {0};
+        struct err err = ERR_INIT;
+
+        snprintf(path, sizeof path, "%s/virtual.db", scratch);
+        snprintf(sql, sizeof sql, "PRAGMA writable_schema = ON; %s", changes[i]);
+        make(path, 1, sql);
+        if (history_read(&h, path, NULL, &err) != ST_INPUT)
+            fail_msg("%s: %s", changes[i], err.msg);
+        history_free(&h);
+    }
 }
 
 /* The row of a stranger's database, and one that is added to it. */
@@ -125,6 +162,35 @@ static enum status add_one(const char *path, struct err *err)
     assert_int_equal(n_new, st == ST_OK);
     history_free(&h);
     return st;
+}
+
+/* The same of the tree that tables are listed in, which SQLite reads before all else.
+ */
+static void a_schema_has_an_end(void **state)
+{
+    char path[64], *more = calloc(1, 700 * 450), *at = more;
+    struct history h = {0};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/schema.db", scratch);
+    for (int i = 0; i < 700; i++)
+        at += sprintf(at, "CREATE TABLE t%d (a /* %0390d */);", i, 0);
+    make(path, 1, more);
+    free(more);
+    assert_int_equal(history_read(&h, path, NULL, &err), ST_OK);
+    history_free(&h);
+    make_endless(path, "CREATE TABLE t");
+    assert_int_equal(history_read(&h, path, NULL, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "not a complete database"));
+    history_free(&h);
+    err_clear(&err);
+    assert_int_equal(add_one(path, &err), ST_INPUT);
+    kill(getpid(), SIGTERM);
+    err_clear(&err);
+    assert_int_equal(history_read(&h, path, NULL, &err), ST_INTERRUPTED);
+    interrupt_forget();
+    history_free(&h);
 }
 
 static void nothing_is_computed_when_rows_are_added(void **state)
@@ -266,6 +332,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_page_is_in_a_tree_once),
+        cmocka_unit_test(a_schema_has_an_end),
+        cmocka_unit_test(a_virtual_table_is_refused),
         cmocka_unit_test(nothing_is_computed_when_rows_are_added),
         cmocka_unit_test(an_output_is_checked_before),
         cmocka_unit_test(a_journal_deletes_nothing),
