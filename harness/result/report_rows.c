@@ -12,10 +12,12 @@
 #include <unistd.h>
 
 #include "harness/base/format.h"
+#include "harness/base/progress.h"
 #include "harness/machine/machine_key.h"
 #include "harness/result/order.h"
 #include "harness/result/quality_rows.h"
 #include "harness/result/roofs.h"
+#include "harness/result/row_check.h"
 #include "harness/settings/setting.h"
 
 /* What differs between the settings of a sweep; VARIES_FILE: files of one model and one
@@ -58,6 +60,32 @@ const char *row_failure(const struct row *r)
     return r->status == FIELD_NO_ENUM ? "no figure" : row_status_text(r);
 }
 
+/* What cannot be is said: nobody may look at rows that have failed. */
+static enum status check(struct row *rows, size_t *n, const char *path, struct err *err)
+{
+    const size_t n_rows = *n;
+    struct row_check c;
+    char text[4096 + 400];
+
+    if (row_check_all(&c, rows, n, err))
+        return err->code;
+    if (c.n_impossible) {
+        snprintf(text, sizeof text,
+                 "%s: %zu of %zu rows cannot be and count as failed; "
+                 "the first: %s",
+                 format_path(path).text, c.n_impossible, n_rows, c.first);
+        message_print(text);
+    }
+    if (c.n_copies) {
+        snprintf(text, sizeof text,
+                 "%s: %zu of %zu rows are there before, with the same "
+                 "point, attempt and time, and count once",
+                 format_path(path).text, c.n_copies, n_rows);
+        message_print(text);
+    }
+    return ST_OK;
+}
+
 enum status report_rows_read(const char *dir, struct row **rows, size_t *n_rows,
                              struct err *err)
 {
@@ -80,7 +108,8 @@ enum status report_rows_read(const char *dir, struct row **rows, size_t *n_rows,
                        "%s holds no rows yet; continue with `bench sweep --resume %s`",
                        path, dir);
     }
-    if (roof_mark_all(v, n, err) || quality_rows_join_dir(v, n, dir, err)) {
+    if (check(v, &n, path, err) || roof_mark_all(v, n, err) ||
+        quality_rows_join_dir(v, n, dir, err)) {
         free(v);
         return err->code;
     }
