@@ -2,16 +2,39 @@
  *
  * fuzz_request.c - bodies of requests to `bench serve`
  *
- * The first byte says which of the two kinds it is. What is read is within its ranges;
+ * The first byte names one of the three kinds. What is read is within its ranges;
  * what is refused has a status and a message that is JSON.
  */
 #include <jansson.h>
+#include <string.h>
 
 #include "harness/http/api_request.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 
 #define N_VOCAB 500
+
+/* Messages with a role and a text, unless they are calls; a chat's last one asks. */
+static void check_conversation(const struct api_request *r)
+{
+    const json_t *list = json_object_get(r->conversation, "messages");
+    const char *role = "";
+    const json_t *m;
+    size_t i;
+
+    json_array_foreach(list, i, m)
+    {
+        role = json_string_value(json_object_get(m, "role"));
+        if (!role || (!json_is_string(json_object_get(m, "content")) &&
+                      !json_array_size(json_object_get(m, "tool_calls"))))
+            fuzz_fail("message %zu has no role or no text", i);
+    }
+    if (!i || (r->kind == API_CHAT && strcmp(role, "user") != 0))
+        fuzz_fail("a chat without a question");
+    if (json_object_get(r->conversation, "chat_template") &&
+        !json_is_string(json_object_get(r->conversation, "chat_template")))
+        fuzz_fail("a template's name that is no text");
+}
 
 static void check_read(const struct api_request *r)
 {
@@ -24,8 +47,8 @@ static void check_read(const struct api_request *r)
         for (size_t k = 0; k < r->prompts[i].n_ids; k++)
             if (r->prompts[i].ids[k] < 0 || r->prompts[i].ids[k] >= N_VOCAB)
                 fuzz_fail("token %d", (int)r->prompts[i].ids[k]);
-    if (r->kind == API_CHAT && (!r->n_messages || !r->messages[r->n_messages - 1].text))
-        fuzz_fail("a chat without a question");
+    if (r->kind != API_COMPLETION)
+        check_conversation(r);
 }
 
 static void check_refusal(const struct refusal *refusal)
@@ -49,7 +72,10 @@ static void read_body(const uint8_t *data, size_t size)
 
     if (!size)
         return;
-    if (api_request_read(&r, data[0] & 1 ? API_CHAT : API_COMPLETION,
+    if (api_request_read(&r,
+                         data[0] & 2   ? API_TEMPLATE
+                         : data[0] & 1 ? API_CHAT
+                                       : API_COMPLETION,
                          (const char *)data + 1, size - 1, N_VOCAB, &refusal)) {
         check_read(&r);
         api_request_free(&r);
@@ -89,6 +115,15 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
                                         "tools",
                                         "echo",
                                         "response_format",
+                                        "tool_calls",
+                                        "function",
+                                        "arguments",
+                                        "tool",
+                                        "developer",
+                                        "chat_template",
+                                        "chat_template_kwargs",
+                                        "add_generation_prompt",
+                                        "documents",
                                         NULL};
 
     if (size < 2 || max_size < 3)
