@@ -199,10 +199,19 @@ static enum status find_machine(struct candidate *c, const struct settings *s,
                                 const struct claim *claim, struct err *err)
 {
     struct candidate_params m = s->machine;
-    enum status st;
+    enum status st = ST_OK;
 
     if (claim->gbps > 0)
         m.gbps = claim->gbps;
+    if (claim->cpu[0] && (m.gbps > 0 || m.machine)) { /* which only has to be one */
+        const struct candidate_params named = {.cpu = claim->cpu,
+                                               .mem_bytes = UINT64_C(1) << 50};
+
+        st = candidate_open(c, &named, err);
+        candidate_free(c);
+        if (st)
+            return st;
+    }
     if (claim->cpu[0] && !(m.gbps > 0) && !m.machine)
         m.cpu = claim->cpu;
     if (!m.mem_bytes)

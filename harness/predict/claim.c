@@ -17,57 +17,138 @@
  * token needs a row. A mixture of experts must be named. */
 #define LEAST_SHARE 0.9
 
+/* Bits of a weight in files, from IQ1_S to F32 with what goes with it. */
+#define LEAST_BITS 1.0
+#define MOST_BITS  34.0
+
+/* A file of a shape and a quantisation may differ so much from ours: other mixes. */
+#define MOST_OFF 1.3
+
 /* Where a shape's size was said and its quantisation was not. */
 #define USUAL_QUANT "Q4_0"
 
 /* ---- reading --------------------------------------------------------------------- */
 
-/* "4.1 GB" and the like. */
+enum quantity { SPEED, SIZE, BANDWIDTH, THREADS, CONTEXT };
+
+/* A b is a bit and a B a byte where somebody tells them apart; small letters alone are
+ * how people type bytes. */
 static const struct {
     const char *unit;
-    double bytes;
-} sizes[] = {{"GB", 1e9}, {"GiB", 0x1p30}, {"MB", 1e6}, {"MiB", 0x1p20}};
+    enum quantity of;
+    double factor;
+} units[] = {
+    {"tok/s", SPEED, 1},
+    {"t/s", SPEED, 1},
+    {"tokens/s", SPEED, 1},
+    {"tps", SPEED, 1},
+    {"GB", SIZE, 1e9},
+    {"gb", SIZE, 1e9},
+    {"GiB", SIZE, 0x1p30},
+    {"gib", SIZE, 0x1p30},
+    {"MB", SIZE, 1e6},
+    {"mb", SIZE, 1e6},
+    {"MiB", SIZE, 0x1p20},
+    {"mib", SIZE, 0x1p20},
+    {"GB/s", BANDWIDTH, 1},
+    {"gb/s", BANDWIDTH, 1},
+    {"GBps", BANDWIDTH, 1},
+    {"MB/s", BANDWIDTH, 1e-3},
+    {"mb/s", BANDWIDTH, 1e-3},
+    {"TB/s", BANDWIDTH, 1e3},
+    {"GiB/s", BANDWIDTH, 0x1p30 * 1e-9},
+    {"Gb/s", BANDWIDTH, 0.125},
+    {"Gbit/s", BANDWIDTH, 0.125},
+    {"Gbps", BANDWIDTH, 0.125},
+    {"threads", THREADS, 1},
+    {"thread", THREADS, 1},
+    {"ctx", CONTEXT, 1},
+};
 
-static bool is_unit(const char *text, const char *unit)
+/* A unit in any case where none has another meaning so; NULL: none. */
+static bool find_unit(const char *text, enum quantity *of, double *factor)
 {
-    return !strcasecmp(text, unit);
+    for (int any_case = 0; any_case < 2; any_case++)
+        for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+            if (any_case ? !strpbrk(text, "bB") && !strcasecmp(text, units[i].unit)
+                         : !strcmp(text, units[i].unit)) {
+                *of = units[i].of;
+                *factor = units[i].factor;
+                return true;
+            }
+    return false;
 }
 
-/* A number with a unit behind it. False: the unit is none of those known. */
-static bool take_quantity(struct claim *claim, double v, const char *unit)
+static bool set(double *to, double v)
 {
-    static const char *const speeds[] = {"tok/s", "t/s", "tokens/s", "tps"};
+    const bool is_new = !(*to > 0);
 
-    for (size_t i = 0; i < sizeof speeds / sizeof speeds[0]; i++)
-        if (is_unit(unit, speeds[i])) {
-            claim->tok_per_s = v;
-            return true;
-        }
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        if (is_unit(unit, sizes[i].unit)) {
-            claim->bytes = v * sizes[i].bytes;
-            return true;
-        }
-    if (is_unit(unit, "GB/s"))
-        claim->gbps = v;
-    else if ((is_unit(unit, "threads") || is_unit(unit, "thread")) && v <= 1024)
+    *to = v;
+    return is_new;
+}
+
+/* False: said before, or beyond what can be. */
+static bool take_quantity(struct claim *claim, double v, enum quantity of)
+{
+    double whole = 0;
+
+    switch (of) {
+    case SPEED:
+        return set(&claim->tok_per_s, v);
+    case SIZE:
+        return set(&claim->bytes, v);
+    case BANDWIDTH:
+        return set(&claim->gbps, v);
+    case THREADS:
+        whole = claim->n_threads;
+        if (v > SETTING_MAX(threads) || !set(&whole, v))
+            return false;
         claim->n_threads = (int)v;
-    else if (is_unit(unit, "ctx") && v <= SETTING_MAX(ctx))
+        return true;
+    case CONTEXT:
+        whole = claim->ctx;
+        if (v > SETTING_MAX(ctx) || !set(&whole, v))
+            return false;
         claim->ctx = (int)v;
-    else
-        return false;
-    return true;
+        return true;
+    }
+    return false;
 }
 
-static bool take_number(struct claim *claim, const char *part)
+/* A number with a unit behind it, with a decimal point or comma. False: it is none, or
+ * an error. */
+static bool take_number(struct claim *claim, const char *part, struct err *err)
 {
-    char *end;
-    const double v = strtod(part, &end);
+    const size_t n = strspn(part, "0123456789.,"), whole = strspn(part, "0123456789");
+    char number[32], *end;
+    enum quantity of;
+    double v, factor;
 
-    while (isspace((unsigned char)*end))
-        end++;
-    return end != part && v > 0 && isfinite(v) && isalpha((unsigned char)*end) &&
-           take_quantity(claim, v, end);
+    if (n == 0 || n >= sizeof number)
+        return false;
+    snprintf(number, sizeof number, "%.*s", (int)n, part);
+    part += n;
+    part += strspn(part, " ");
+    if (!find_unit(part, &of, &factor))
+        return false;
+    if (number[whole] == ',' && n == whole + 4) {
+        err_set(err, ST_USAGE,
+                "--claim: %.30s may be a thousand times the other; write %.*s%.3s or "
+                "%.*s.%.3s",
+                number, (int)whole, number, number + whole + 1, (int)whole, number,
+                number + whole + 1);
+        return false;
+    }
+    if (number[whole] == ',')
+        number[whole] = '.';
+    v = strtod(number, &end);
+    if (*end || !(v > 0) || !isfinite(v))
+        err_set(err, ST_USAGE, "--claim: '%.30s' is no number above 0", number);
+    else if (!take_quantity(claim, v * factor, of))
+        err_set(err, ST_USAGE,
+                "--claim: '%.30s %.20s' is said twice, or more than there can be",
+                number, part);
+    return !err->code;
 }
 
 /* "Llama 2 7B" is llama-2-7b. */
@@ -101,7 +182,9 @@ static enum status take_part(struct claim *claim, const char *part, struct err *
 {
     const enum quantmix mix = quantmix_by_name(part);
 
-    if (take_number(claim, part) || take_model(claim, part))
+    if (take_number(claim, part, err) || err->code)
+        return err->code;
+    if (take_model(claim, part))
         return ST_OK;
     if (mix != QUANTMIX_N) {
         snprintf(claim->quant, sizeof claim->quant, "%s", quantmix_name(mix));
@@ -115,8 +198,23 @@ static enum status take_part(struct claim *claim, const char *part, struct err *
             "CPU; say it as in \"36.7 tok/s, llama-2-7b, 4.1 GB, ryzen "
             "5900x\"",
             claim->cpu, part);
-    snprintf(claim->cpu, sizeof claim->cpu, "%s", part);
+    snprintf(claim->cpu, sizeof claim->cpu, "%.63s", part);
     return ST_OK;
+}
+
+/* The part that begins at *rest, which goes on behind its comma: one between two digits
+ * is within a number. */
+static char *next_part(char **rest)
+{
+    char *part = *rest, *end = part;
+
+    while (end && (end = strchr(end, ',')) && end > part &&
+           isdigit((unsigned char)end[-1]) && isdigit((unsigned char)end[1]))
+        end++;
+    if (end)
+        *end++ = '\0';
+    *rest = end;
+    return part;
 }
 
 enum status claim_parse(struct claim *claim, const char *text, struct err *err)
@@ -129,7 +227,7 @@ enum status claim_parse(struct claim *claim, const char *text, struct err *err)
         return err_set(err, ST_USAGE, "--claim is longer than %zu characters",
                        sizeof copy - 1);
     text_harmless(copy, sizeof copy, text);
-    while (st == ST_OK && (part = strsep(&rest, ",")) != NULL)
+    while (st == ST_OK && (part = next_part(&rest)) != NULL)
         if (*text_squeeze(part))
             st = take_part(claim, part, err);
     if (st)
@@ -170,6 +268,31 @@ static enum status plan_shape(struct predictions *out, const struct claim *claim
     return st;
 }
 
+/* Whether a file of that shape can have that size. */
+static enum status check_size(struct claim *claim, const struct point_need *need,
+                              struct err *err)
+{
+    const double bits = 8 * claim->bytes / (double)need->n_params;
+    const double share = claim->bytes / (double)need->weight_bytes;
+    char said[24], planned[24];
+
+    claim->file_bytes = claim->bytes;
+    format_bytes(said, sizeof said, (uint64_t)claim->bytes);
+    format_bytes(planned, sizeof planned, need->weight_bytes);
+    if (bits < LEAST_BITS || bits > MOST_BITS)
+        return err_set(err, ST_USAGE,
+                       "--claim: %s for the %.3g billion weights of %s are %.2g bits "
+                       "each; files have %g to %g, so its unit may be another",
+                       said, (double)need->n_params * 1e-9, claim->model, bits,
+                       LEAST_BITS, MOST_BITS);
+    if (claim->quant[0] && (share < 1 / MOST_OFF || share > MOST_OFF))
+        return err_set(err, ST_USAGE,
+                       "--claim: %s:%s has %s, and not %s; leave out the size or the "
+                       "quantisation",
+                       claim->model, claim->quant, planned, said);
+    return ST_OK;
+}
+
 enum status claim_size(struct claim *claim, double *least_share, struct err *err)
 {
     struct predictions plans = {NULL, 0, 0};
@@ -181,10 +304,17 @@ enum status claim_size(struct claim *claim, double *least_share, struct err *err
     st = plan_shape(&plans, claim, err);
     if (st == ST_OK) {
         const struct point_need *need = &plans.v[0].need;
+        const double weights = (double)need->weight_bytes;
+        const double share = fmin(1, (double)need->token_bytes / weights);
 
-        *least_share = fmin(1, (double)need->token_bytes / (double)need->weight_bytes);
-        if (!(claim->bytes > 0)) {
-            claim->bytes = (double)need->token_bytes;
+        *least_share = share;
+        if (claim->bytes > 0)
+            st = check_size(claim, need, err);
+        else
+            claim->bytes = weights;
+        /* of a mixture of experts a token reads a part, whatever the quantisation */
+        if (!(claim->file_bytes > 0) || share < LEAST_SHARE) {
+            claim->bytes *= share;
             *least_share = 1;
         }
     }

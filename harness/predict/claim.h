@@ -19,19 +19,22 @@
 
 #include "harness/predict/predict.h"
 
-/* Parts of a claim, between commas; 0 and "": not said. */
+/* Parts of a claim, between commas (one between two digits is a decimal comma); 0 and
+ * "": not said. */
 struct claim {
     double tok_per_s;
-    double bytes; /* of the model's file */
-    double gbps;  /* of the machine */
+    double bytes; /* of the model's file; after claim_size() what a token reads of it,
+                     where that is known to be less */
+    double file_bytes; /* claim_size(): as it was said; 0: it was not */
+    double gbps;       /* of the machine */
     int n_threads, ctx;
     char model[64]; /* a shape */
     char quant[24];
     char cpu[64];
 };
 
-/* Errors: ST_USAGE (a part that is nothing of these, no speed, no size and no shape
- * with a quantisation). */
+/* Errors: ST_USAGE (a part that is nothing of these or is said twice, a number that can
+ * be read in two ways, no speed, no size and no shape with a quantisation). */
 enum status claim_parse(struct claim *claim, const char *text, struct err *err);
 
 enum claim_verdict {
@@ -55,8 +58,8 @@ void claim_judge(struct claim_answer *answer, const struct claim *claim,
                  double least_share, const struct candidate *c,
                  const struct share_band *share);
 
-/* Bytes and least share from the claim's shape, where it has one; bytes stay where they
- * were said. Errors: of planning it. */
+/* Bytes and least share from the claim's shape, where it has one. Errors: of planning
+ * it; ST_USAGE (the shape cannot have that size). */
 enum status claim_size(struct claim *claim, double *least_share, struct err *err);
 
 json_t *claim_json(const struct claim *claim, const struct claim_answer *answer,

@@ -76,6 +76,17 @@ claim 0 "plausible: needs 35 GB/s of 51" "8.5 tok/s, llama-2-7b, 4.1 GB, ryzen 5
 claim 0 "plausible, and slow" "2 tok/s, llama-2-7b:Q4_0, ryzen 5900x"
 claim 1 "implausible: needs" "12.2 tok/s, llama-2-7b, 4.1 GB, ryzen 5900x"
 claim 1 "impossible: needs 50 GB/s of 38" "10 tok/s, 5 GB" --gbps 38
+claim 1 "impossible: needs 187 GB/s of 51 (36.7 tok/s times 5.1 GB" "36,7 tok/s, 5,1 GB, 51 GB/s"
+claim 1 "impossible: needs" "5 tok/s, llama-2-7b:Q4_0, 51 Gb/s"
+# A mixture of experts reads a part of its file for a token.
+claim 0 "plausible" "12 tok/s, qwen3-30b-a3b, 18 GB, 51 GB/s"
+grep -q "needs 216 GB/s" claim && fail "the whole file: $(cat claim)"
+for what in "36.7 tok/s, llama-2-7b, 4.1 MB, ryzen 5900x" "5 tok/s, llama-2-7b:Q4_0, 13 GB, 51 GB/s" \
+    "5 tok/s, llama-2-7b:Q4_0, 51 GB/s, no such cpu" "5 tok/s, 4 GB, 51 MT/s"; do
+    code=0
+    "$BENCH" predict --claim "$what" >claim 2>err || code=$?
+    [ "$code" = 2 ] && [ "$(wc -l <err)" = 1 ] && [ ! -s claim ] || fail "'$what': $code, $(cat err)"
+done
 "$BENCH" predict --claim "36.7 tok/s, 4.1 GB, 51 GB/s" --json > claim.json && fail "possible"
 grep -q '"verdict": "impossible"' claim.json || fail "$(cat claim.json)"
 

@@ -85,6 +85,16 @@ static void claims_are_read_as_people_write_them(void **state)
 
     assert_int_equal(claim_parse(&c, "5 tokens/s, 2 GiB", &err), ST_OK);
     assert_float_equal(c.bytes, 0x1p31, 1);
+
+    /* decimal commas, with and without blanks; bits and bytes */
+    assert_int_equal(claim_parse(&c, "36,7 TOK/S,14,1 gb,51 Gb/s", &err), ST_OK);
+    assert_float_equal(c.tok_per_s, 36.7, 1e-9);
+    assert_float_equal(c.bytes, 14.1e9, 1);
+    assert_float_equal(c.gbps, 51.0 / 8, 1e-9);
+    assert_int_equal(claim_parse(&c, "5 tok/s, 400 Gbps, 1,5 GB", &err), ST_OK);
+    assert_float_equal(c.gbps, 50, 1e-9);
+    assert_int_equal(claim_parse(&c, "5 tok/s, 1.2 TB/s, 4096 MB", &err), ST_OK);
+    assert_float_equal(c.gbps, 1200, 1e-9);
 }
 
 static void what_is_no_claim_gets_a_sentence(void **state)
@@ -98,6 +108,13 @@ static void what_is_no_claim_gets_a_sentence(void **state)
         {"-3 tok/s, 4 GB", "has no speed"},
         {"", "has no speed"},
         {"nan tok/s, 4 GB", "has no speed"},
+        {"1,234 tok/s, 4 GB", "write 1234 or 1.234"},
+        {"1.234,5 tok/s, 4 GB", "is no number"},
+        {"0 tok/s, 4 GB", "is no number above 0"},
+        {"5 tok/s, 7 tok/s, 4 GB", "'7 tok/s' is said twice"},
+        {"5 tok/s, 4 GB, 5 GB", "is said twice"},
+        {"5 tok/s, 4 Gb, 38 cores", "'4 Gb' and '38 cores'"},
+        {"5 tok/s, 4 GB, 9999999 threads", "more than there can be"},
     };
 
     (void)state;
