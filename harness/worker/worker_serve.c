@@ -2,6 +2,7 @@
  *
  * worker_serve.c - the process that measures, and a gate's requests to it
  */
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,11 +221,65 @@ static enum status take_step(struct server *v, int step, int n, struct err *err)
                                  &kept, err);
 }
 
-/* The peak memory of this process, with the page cache that it has mapped. */
+/* Addresses of the program and its libraries that are only read. */
+struct code {
+    uintptr_t begin[64], end[64];
+    int n;
+};
+
+static int add_code(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct code *code = arg;
+
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum && code->n < 64; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+        if (p->p_type != PT_LOAD || p->p_flags & PF_W)
+            continue;
+        code->begin[code->n] = info->dlpi_addr + p->p_vaddr;
+        code->end[code->n] = code->begin[code->n] + p->p_memsz;
+        code->n++;
+    }
+    return 0;
+}
+
+static bool is_code(const struct code *code, uintptr_t begin, uintptr_t end)
+{
+    for (int i = 0; i < code->n; i++)
+        if (begin < code->end[i] && end > code->begin[i])
+            return true;
+    return false;
+}
+
+/* KiB of the program's files that are mapped: how much of them a fault brings in is up
+ * to how the page cache holds them, which differs between two copies of one program. */
+static unsigned long long code_kib(void)
+{
+    struct code code = {.n = 0};
+    unsigned long long sum = 0, kib;
+    unsigned long begin, end;
+    bool counts = false;
+    char line[512];
+    FILE *f = fopen("/proc/self/smaps", "re");
+
+    dl_iterate_phdr(add_code, &code);
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "%lx-%lx ", &begin, &end) == 2)
+            counts = is_code(&code, begin, end);
+        else if (counts && sscanf(line, "Rss: %llu kB", &kib) == 1)
+            sum += kib;
+    if (f)
+        fclose(f);
+    return sum;
+}
+
+/* The peak memory of this process, with the weights that it has mapped and without its
+ * own code. */
 static uint64_t peak_bytes(void)
 {
     char line[128];
-    unsigned long long kib = 0;
+    unsigned long long kib = 0, code = code_kib();
     FILE *f = fopen("/proc/self/status", "re");
 
     while (f && fgets(line, sizeof line, f))
@@ -232,7 +287,7 @@ static uint64_t peak_bytes(void)
             break;
     if (f)
         fclose(f);
-    return kib << 10;
+    return kib > code ? (kib - code) << 10 : 0;
 }
 
 static enum status answer_take(struct server *v, const json_t *counts, struct err *err)

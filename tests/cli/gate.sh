@@ -224,6 +224,15 @@ r = json.load(open("stopped/gate.json"))
 assert r["verdict"] == "inconclusive" and r["end"] == "interrupted", (r["verdict"], r["end"])
 END
 
+# ---- a copy of the program takes the same memory, however the page cache holds its file
+cp "$BENCH" copy
+with_budget 4 "$BENCH" gate --a "$BENCH" --b ./copy -m "$model" --no-charts -o copied || code=$?
+python3 - <<'END' || fail "peak memory of a copy"
+import csv, statistics
+ratios = [float(r["log_ratio"]) for r in csv.DictReader(open("copied/rounds.csv")) if r["metric"] == "peak memory"]
+assert ratios and abs(statistics.median(ratios)) < 0.01, ratios
+END
+
 # ---- kill -9: no child is left, rounds are whole lines
 start killed
 kill -9 $pid
