@@ -16,9 +16,9 @@
  * holds is above it, but not by this much. */
 #define MOST_OF_ROOF 20
 
-/* tok_per_s, roof_tok_per_s and mbu are three columns of two figures; they are rounded.
- */
-#define MOST_ROUNDED 1.25
+/* tok_per_s, roof_tok_per_s and mbu are three columns of two figures. What is edited
+ * may differ; this much is another unit. */
+#define MOST_APART 10
 
 /* A setting's value as settings.def counts it; false: there is none, or no range. */
 static bool read_value(const struct row *r, const struct field *f, double *v)
@@ -68,8 +68,7 @@ static bool check_roof(const struct row *r, char *why, size_t cap)
                  r->tok_per_s, share, r->roof_tok_per_s);
         return false;
     }
-    if (!(r->mbu > 0) ||
-        (share < MOST_ROUNDED * r->mbu && r->mbu < MOST_ROUNDED * share))
+    if (!(r->mbu > 0) || (share < MOST_APART * r->mbu && r->mbu < MOST_APART * share))
         return true;
     snprintf(why, cap,
              "%.4g tok/s cannot be: of a roof of %.4g tok/s it is a share of %.3g, and "

@@ -159,8 +159,8 @@ def structured(s):
         got = json.loads(text_of(a))
         check(list(got) == ["name", "age", "kind"] and len(got["name"]) <= 8 and
               0 <= got["age"] <= 99 and got["kind"] in ("cat", "dog"), got)
-    schema["properties"]["age"]["multipleOf"] = 7
-    check("multipleOf" in s.chat(400, response_format=form)["error"]["message"], "multipleOf")
+    schema["properties"]["age"]["not"] = {}
+    check("'not'" in s.chat(400, response_format=form)["error"]["message"], "not")
 
 
 def refusals(s):
