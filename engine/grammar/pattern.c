@@ -65,8 +65,8 @@ static int compare_ranges(const void *x, const void *y)
 /* The ranges from `first` on, sorted, joined, and all others instead where negated. */
 static void close_ranges(struct pattern *p, uint32_t first, bool negated)
 {
-    struct char_range *r = p->ranges + first;
     const uint32_t n = p->n_ranges - first;
+    struct char_range *r = n > 0 ? p->ranges + first : NULL; /* "[]" may be all */
     uint32_t n_joined = 0, next = 0;
 
     if (failed(p))

@@ -344,6 +344,7 @@ static void schemas_refused(void **state)
         {"{\"pattern\":\"\\\\\"}", "ends in a backslash"},
         {"{\"pattern\":\"^a$\",\"minLength\":2}", "no text is valid"},
         {"{\"pattern\":\"a\",\"format\":\"date\"}", "no text is valid"},
+        {"{\"pattern\":\"^[]$\"}", "no text is valid"},
         {"{\"pattern\":\"a\",\"format\":\"dates\"}", "the format 'dates'"},
         {"{\"properties\":[]}", "'properties' is no object"},
         {"{\"required\":\"a\"}", "'required' is not a list"},
