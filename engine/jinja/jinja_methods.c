@@ -426,15 +426,19 @@ METHOD(str_islower)
     return has_case(r, s, UNICODE_Ll, UNICODE_Lu);
 }
 
+enum side { RIGHT, BOTH, LEFT };
+
 /* Filled with blanks, or another character, up to a length. */
 static struct jv filled(struct run *r, const struct jv *s, const struct args *a,
-                        const char *of, int left_of_2)
+                        const char *of, enum side side)
 {
     const int64_t asked = jinja_arg_int(r, a, 0, "width", 0);
     const int64_t width = asked > 0 ? asked : 0;
     const struct jv *with = jinja_arg_string(r, of, a, 1, NULL), blank = jv_cstr(" ");
     const int64_t missing = width - (int64_t)jinja_string_length(s);
-    const int64_t left = missing > 0 ? missing * left_of_2 / 2 : 0;
+    /* of an odd number, the one more is left where the width is odd, as in Python */
+    const int64_t half = missing / 2 + (missing & width & 1);
+    const int64_t left = side == LEFT ? missing : side == BOTH ? half : 0;
     struct builder b = {.r = r};
 
     for (int64_t i = 0; i < missing; i++) {
@@ -452,17 +456,17 @@ static struct jv filled(struct run *r, const struct jv *s, const struct args *a,
 
 METHOD(str_ljust)
 {
-    return filled(r, s, a, "ljust", 0);
+    return filled(r, s, a, "ljust", RIGHT);
 }
 
 METHOD(str_rjust)
 {
-    return filled(r, s, a, "rjust", 2);
+    return filled(r, s, a, "rjust", LEFT);
 }
 
 METHOD(str_center)
 {
-    return filled(r, s, a, "center", 1);
+    return filled(r, s, a, "center", BOTH);
 }
 
 METHOD(str_zfill)
@@ -474,7 +478,7 @@ METHOD(str_zfill)
     struct builder b = {.r = r};
 
     sign = jinja_string_slice(s, 0, has_sign);
-    digits = filled(r, &digits, &(struct args){.v = rest, .n = 2}, "zfill", 2);
+    digits = filled(r, &digits, &(struct args){.v = rest, .n = 2}, "zfill", LEFT);
     jinja_put_string(&b, &sign);
     jinja_put_string(&b, &digits);
     return jinja_built(&b);
