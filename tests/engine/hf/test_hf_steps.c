@@ -264,8 +264,8 @@ static void refused_by_name(void **state)
         "{'type':'CharDelimiterSplit'}",
         "{'type':'FixedLength','length':0}",
         "{'type':'Metaspace','replacement':''}",
-        ("{'type':'Sequence','pretokenizers':[{'type':'ByteLevel'},{'type':'ByteLevel'}]"
-         "}"),
+        ("{'type':'Sequence','pretokenizers':[{'type':'ByteLevel'},"
+         "{'type':'ByteLevel'}]}"),
     };
 
     (void)state;
