@@ -175,6 +175,11 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
         p->kv_window || info->n_batch < info->n_ctx ? info->n_batch : info->n_ctx;
     if (info->n_back < most_of_one)
         info->n_back = most_of_one;
+    if (m->pos_embd.n_rows && (p->kv_window || info->n_ctx > m->n_ctx_train))
+        return err_set(err, ST_USAGE,
+                       "the model has learned its %d positions, and there are no more: "
+                       "choose a context of %d at most, and no KV window",
+                       m->n_ctx_train, m->n_ctx_train);
     const struct kvcache_shape shape = info_kv_shape(m, p, info->n_back);
 
     if (!kvcache_bytes(&info->kv_bytes, &shape, info->n_ctx))

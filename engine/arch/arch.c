@@ -11,14 +11,29 @@
 #include "engine/arch/loader_impl.h"
 #include "engine/base/utf8.h"
 
-extern const struct arch arch_chatglm, arch_gemma2, arch_gemma3, arch_glm4, arch_llama,
-    arch_phi2, arch_phi3, arch_qwen2, arch_qwen2moe, arch_qwen3, arch_qwen35,
-    arch_qwen35moe, arch_qwen3moe, arch_stablelm;
+extern const struct arch arch_apertus, arch_arcee, arch_bailingmoe2, arch_bitnet,
+    arch_chatglm, arch_cohere2, arch_command_r, arch_ernie45, arch_ernie45_moe,
+    arch_exaone4, arch_falcon, arch_gemma, arch_gemma2, arch_gemma3, arch_glm4,
+    arch_glm4moe, arch_gpt2, arch_gpt_oss, arch_gptneox, arch_granite, arch_granitemoe,
+    arch_hunyuan, arch_internlm2, arch_llama, arch_minicpm, arch_mistral3,
+    arch_nemotron, arch_olmo2, arch_olmoe, arch_phi2, arch_phi3, arch_phimoe,
+    arch_qwen2, arch_qwen2moe, arch_qwen2vl, arch_qwen3, arch_qwen3moe, arch_qwen3vl,
+    arch_qwen35, arch_qwen35moe, arch_seed_oss, arch_smallthinker, arch_smollm3,
+    arch_stablelm, arch_starcoder2;
 
 static const struct arch *const ARCHS[] = {
-    &arch_chatglm,  &arch_gemma2, &arch_gemma3,    &arch_glm4,     &arch_llama,
-    &arch_phi2,     &arch_phi3,   &arch_qwen2,     &arch_qwen2moe, &arch_qwen3,
-    &arch_qwen3moe, &arch_qwen35, &arch_qwen35moe, &arch_stablelm,
+    &arch_apertus,     &arch_arcee,        &arch_bailingmoe2, &arch_bitnet,
+    &arch_chatglm,     &arch_cohere2,      &arch_command_r,   &arch_ernie45,
+    &arch_ernie45_moe, &arch_exaone4,      &arch_falcon,      &arch_gemma,
+    &arch_gemma2,      &arch_gemma3,       &arch_glm4,        &arch_glm4moe,
+    &arch_gpt2,        &arch_gpt_oss,      &arch_gptneox,     &arch_granite,
+    &arch_granitemoe,  &arch_hunyuan,      &arch_internlm2,   &arch_llama,
+    &arch_minicpm,     &arch_mistral3,     &arch_nemotron,    &arch_olmo2,
+    &arch_olmoe,       &arch_phi2,         &arch_phi3,        &arch_phimoe,
+    &arch_qwen2,       &arch_qwen2moe,     &arch_qwen2vl,     &arch_qwen3,
+    &arch_qwen3moe,    &arch_qwen3vl,      &arch_qwen35,      &arch_qwen35moe,
+    &arch_seed_oss,    &arch_smallthinker, &arch_smollm3,     &arch_stablelm,
+    &arch_starcoder2,
 };
 
 #define N_ARCHS (sizeof ARCHS / sizeof ARCHS[0])
@@ -45,7 +60,7 @@ const char *arch_names(char *buf, size_t cap)
 static enum status find_arch(struct loader *l, const struct arch **arch)
 {
     struct gguf_str name;
-    char known[256], shown[64];
+    char known[700], shown[64];
 
     if (!gguf_get_str(l->g, "general.architecture", &name))
         return loader_fail(l, ST_INPUT, "the metadata lack general.architecture");
@@ -101,7 +116,7 @@ static enum status read_model(struct loader *l, struct model *m)
         st = m->arch->setup(l, m);
     if (!st)
         st = loader_ends(l, m);
-    if (!st)
+    if (!st && m->n_ropes)
         st = rope_load(l, &m->ropes[0], m->n_rot, m->n_ctx_train);
     if (!st && m->ropes[0].n_ctx > m->n_ctx_train)
         m->n_ctx_train = m->ropes[0].n_ctx;

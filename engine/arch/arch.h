@@ -55,26 +55,36 @@ struct matrix {
     size_t n_scales;
 };
 
-/* Weights and biases of a norm; both NULL: the model has no such norm. A norm of
- * heads has head_dim of each, or as many for every head. */
+/* Weights and biases of a norm; both NULL: the model has no such norm. */
 struct norm {
     const float *w, *b;
 };
 
+/* The activation function xIELU (Huang and Schlag 2024, arXiv 2411.13010):
+ * x > 0: pos * x^2 + beta * x, otherwise neg * (expm1(min(x, eps)) - x) + beta * x. */
+struct xielu {
+    float pos, neg, beta, eps;
+};
+
 /* In the order of a pass. Biases, if any, have one element per row of the matrix. */
 struct layer {
-    int window; /* positions that a token sees, itself included; 0: all */
-    int rope;   /* which of the model's rotations */
-    int cached; /* which of the cache's layers, or of its states if it is recurrent */
+    int window;  /* positions that a token sees, itself included; 0: all */
+    int rope;    /* which of the model's rotations, or ROPE_NONE */
+    int n_ff;    /* width of the feed-forward part, or of each of its experts */
+    bool routed; /* the feed-forward part has experts */
+    int cached;  /* which of the cache's layers, or of its states if it is recurrent */
     bool recurrent; /* linear attention instead of attention: delta_* below */
 
-    struct norm attn_norm; /* [n_embd] */
+    struct norm attn_norm; /* [n_embd]; none: the input is the stream itself */
     struct matrix wq; /* [n_heads * head_dim][n_embd]; with gated queries each head's
                          query, then its gate */
     struct matrix wk, wv; /* [n_kv_heads * head_dim][n_embd] */
     const float *bq, *bk, *bv;
-    struct norm q_norm, k_norm; /* of each head, before it is rotated */
-    struct matrix wo;           /* [n_embd][n_heads * head_dim] */
+    struct norm q_norm, k_norm; /* see enum head_norms */
+    const float *sink; /* [n_heads] a score that takes part in each head's softmax and
+                          has no value; NULL: none */
+    struct norm attn_sub_norm; /* [n_heads * head_dim] of attention's result */
+    struct matrix wo;          /* [n_embd][n_heads * head_dim] */
     const float *bo;
     struct matrix delta_in;   /* [keys, keys, values][n_embd]: queries, keys, values */
     struct matrix delta_gate; /* [values][n_embd] */
@@ -87,11 +97,15 @@ struct layer {
 
     struct norm ffn_norm;   /* [n_embd]; none: the input is attention's */
     struct matrix router;   /* [n_experts][n_embd], only with experts */
+    const float *b_router;  /* [n_experts] added to the router's scores */
+    const float *b_choice;  /* [n_experts] added only where experts are chosen */
     struct matrix gate, up; /* [n_ff][n_embd], a slice per expert */
     struct matrix down;     /* [n_embd][n_ff], a slice per expert */
-    const float *b_up, *b_down;
+    const float *b_gate, *b_up, *b_down; /* as many rows for every expert */
+    struct norm ffn_sub_norm;            /* [n_ff] of what down multiplies */
+    struct xielu xielu;                  /* only of ACT_XIELU */
     /* The shared expert, which every token takes in addition, scaled by
-     * sigmoid(shared_router * input). */
+     * sigmoid(shared_router * input), or by 1 without that. */
     struct matrix shared_router;          /* [1][n_embd] */
     struct matrix shared_gate, shared_up; /* [n_ff_shared][n_embd] */
     struct matrix shared_down;            /* [n_embd][n_ff_shared] */
@@ -99,7 +113,33 @@ struct layer {
 };
 
 enum model_norm { NORM_RMS, NORM_LAYER };
-enum model_act { ACT_SILU, ACT_GELU };
+
+/* Of the feed-forward part, with a gate: act(gate) * up, without: act(up). */
+enum model_act {
+    ACT_SILU,
+    ACT_GELU,
+    ACT_RELU,         /* only with a gate */
+    ACT_RELU_SQUARED, /* this one and the next only without */
+    ACT_XIELU,
+    ACT_CLAMPED, /* g * sigmoid(1.702 g) * (u + 1), g = min(gate, 7), u within +-7 */
+};
+
+/* Whose norms q_norm and k_norm are. */
+enum head_norms {
+    HEAD_NORMS_ALIKE, /* each head's, all with the same weights [head_dim] */
+    HEAD_NORMS_OWN,   /* each head's, with weights of its own */
+    HEAD_NORMS_WHOLE, /* that of all heads together, with weights [n_heads * head_dim]
+                       */
+};
+
+/* What the scores of a router become: what experts are chosen by, and their weights. */
+enum model_odds { ODDS_SOFTMAX, ODDS_SIGMOID };
+
+/* struct layer's rope: queries and keys are not rotated. */
+#define ROPE_NONE (-1)
+
+/* Groups that experts are in, at most. */
+#define MODEL_MAX_EXPERT_GROUPS 64
 
 /* Layers of a model may rotate in different ways. */
 #define MODEL_MAX_ROPES 2
@@ -120,23 +160,35 @@ struct model {
     int n_layers, n_embd, n_heads, n_kv_heads, head_dim, n_ff, n_vocab;
     int n_ctx_train;
     int n_rot;   /* leading elements of a head that are rotated */
-    int n_ropes; /* 1 to MODEL_MAX_ROPES */
+    int n_ropes; /* 0 to MODEL_MAX_ROPES */
     struct rope ropes[MODEL_MAX_ROPES];
     int n_experts, n_experts_used; /* 0, 0: one dense feed-forward part */
     int n_ff_shared;               /* of the shared expert; 0: none */
-    bool shares_of_all; /* the softmax of expert weights runs over all experts and not
-                           only those taken */
-    int n_recurrent;    /* layers with linear attention */
+    enum model_odds odds;          /* of experts */
+    bool shares_of_all; /* experts' weights are their shares of all experts' odds and
+                           not of those taken */
+    float expert_scale; /* of these weights */
+    int n_expert_groups, n_expert_groups_used; /* experts are taken from the groups
+                             whose two best are best; 1 group: all */
+    bool routes_early;        /* the router reads the layer's input, before attention */
+    int n_recurrent;          /* layers with linear attention */
     struct delta_sizes delta; /* theirs */
     bool gated_queries; /* a head's attention result is scaled by sigmoid(its gate) */
     bool parallel;      /* attention and feed-forward part have the same input */
-    bool head_norms;    /* q_norm, k_norm: separate weights for each head */
+    enum head_norms head_norms;
+    bool rotates_first; /* heads are rotated before q_norm and k_norm */
     float norm_eps;
     float embd_scale;           /* of embeddings; 1: none */
+    float residual_scale;       /* of what a block adds to the stream; 1: none */
+    float logit_scale;          /* of logits; 1: none */
     float attn_scale;           /* of products of query and key */
+    float temperature;          /* queries are scaled by 1 + temperature * */
+    int temperature_span;       /* ln(1 + position / span); 0: they are not */
     float attn_softcap;         /* cap * tanh(score / cap); 0: none */
     float logit_softcap;        /* the same of logits */
     struct matrix embd, output; /* [n_vocab][n_embd]; equal where weights are tied */
+    struct matrix pos_embd;     /* [n_ctx_train][n_embd] learned positions, added to
+                                   embeddings */
     const float *b_output;      /* [n_vocab] or NULL */
     struct norm output_norm;    /* [n_embd] */
     struct layer *layers;       /* [n_layers] */

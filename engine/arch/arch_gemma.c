@@ -1,17 +1,46 @@
 /* SPDX-License-Identifier: MIT
  *
- * arch_gemma.c - Gemma 2 and 3, text
+ * arch_gemma.c - Gemma 1, 2 and 3, text
  *
- * RMSNorm also of what is added to the stream, GELU-gated feed-forward part,
- * embeddings scaled by sqrt(n_embd) and tied, layers with a sliding window.
- * Sources: Gemma team 2024 (arXiv 2408.00118) and 2025 (arXiv 2503.19786).
+ * GELU-gated feed-forward part, embeddings scaled by sqrt(n_embd) and tied; since
+ * Gemma 2 RMSNorm also of what is added to the stream, and layers with a sliding
+ * window. Sources: Gemma team 2024 (arXiv 2403.08295, 2408.00118) and 2025 (arXiv
+ * 2503.19786).
  */
 #include "engine/arch/loader.h"
 
 #include <math.h>
 
-/* What both have; cap_* are the defaults of the model's generation. Scores are divided
- * by the root of a head's length, in the model of layers_27b layers by that of
+/* Gemma 1. */
+
+static const struct tensor_rule gemma_layer[] = {
+    {"attn_norm.weight", VECTOR(EMBD, attn_norm.w)},
+    TENSORS_QKV,
+    {"attn_output.weight", MATRIX(Q, EMBD, wo)},
+    {"ffn_norm.weight", VECTOR(EMBD, ffn_norm.w)},
+    TENSORS_GATED_FFN,
+    {0},
+};
+
+static enum status gemma_setup(struct loader *l, struct model *m)
+{
+    (void)l;
+    m->embd_scale = sqrtf((float)m->n_embd);
+    return ST_OK;
+}
+
+const struct arch arch_gemma = {
+    .name = "gemma",
+    .norm = NORM_RMS,
+    .act = ACT_GELU,
+    .pairs = PAIRS_HALVES,
+    .ends = tensors_ends_rms,
+    .layer = gemma_layer,
+    .setup = gemma_setup,
+};
+
+/* What Gemma 2 and 3 have; cap_* are the defaults of the model's generation. Scores are
+ * divided by the root of a head's length, in the model of layers_27b layers by that of
  * n_embd / n_heads, for which files have no key. */
 static enum status setup(struct loader *l, struct model *m, double cap_attn,
                          double cap_logits, int layers_27b)
@@ -65,8 +94,7 @@ const struct arch arch_gemma2 = {
 static const struct tensor_rule gemma3_layer[] = {
     {"attn_norm.weight", VECTOR(EMBD, attn_norm.w)},
     TENSORS_QKV,
-    {"attn_q_norm.weight", VECTOR(HEAD, q_norm.w)},
-    {"attn_k_norm.weight", VECTOR(HEAD, k_norm.w)},
+    TENSORS_HEAD_NORMS,
     {"attn_output.weight", MATRIX(Q, EMBD, wo)},
     {"post_attention_norm.weight", VECTOR(EMBD, attn_post_norm.w)},
     {"ffn_norm.weight", VECTOR(EMBD, ffn_norm.w)},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * arch_phi.c - Phi 1.5, 2, 3, 3.5 and 4
+ * arch_phi.c - Phi 1.5, 2, 3, 3.5 (also with experts) and 4
  *
  * Sources: Li et al. 2023 (arXiv 2309.05463), Abdin et al. 2024 (arXiv 2404.14219) and
  * the models' published code.
@@ -71,4 +71,28 @@ const struct arch arch_phi3 = {
     .ends = tensors_ends_rms,
     .layer = phi3_layer,
     .setup = phi3_setup,
+};
+
+/* Phi 3.5 MoE, as the reference engine computes it: norms have biases, but subtract no
+ * mean. */
+static const struct tensor_rule phimoe_layer[] = {
+    {"attn_norm.weight", VECTOR(EMBD, attn_norm.w)},
+    {"attn_norm.bias", VECTOR(EMBD, attn_norm.b)},
+    TENSORS_QKV_ANY,
+    {"attn_output.weight", MATRIX(Q, EMBD, wo)},
+    {"attn_output.bias", VECTOR(EMBD, bo), .optional = true},
+    {"ffn_norm.weight", VECTOR(EMBD, ffn_norm.w)},
+    {"ffn_norm.bias", VECTOR(EMBD, ffn_norm.b)},
+    TENSORS_EXPERTS,
+    {0},
+};
+
+const struct arch arch_phimoe = {
+    .name = "phimoe",
+    .norm = NORM_RMS,
+    .act = ACT_SILU,
+    .pairs = PAIRS_HALVES,
+    .ends = tensors_ends_layernorm,
+    .layer = phimoe_layer,
+    .setup = loader_only_experts,
 };

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * arch_qwen.c - Qwen 1.5 (with experts), 2, 2.5 and 3
+ * arch_qwen.c - Qwen 1.5 (with experts), 2, 2.5 and 3, and the text parts of Qwen 2 and
+ * 3 VL
  *
- * As llama, but a head's halves are rotated against each other.
+ * As llama, but a head's halves are rotated against each other. VL models rotate parts
+ * of a head by time, height and width, which are the same position for text.
  * Sources: Yang et al. 2024 (arXiv 2407.10671; experts: section 2.2.2) and 2025 (arXiv
  * 2505.09388).
  */
@@ -21,6 +23,15 @@ static const struct tensor_rule qwen2_layer[] = {
 
 const struct arch arch_qwen2 = {
     .name = "qwen2",
+    .norm = NORM_RMS,
+    .act = ACT_SILU,
+    .pairs = PAIRS_HALVES,
+    .ends = tensors_ends_rms,
+    .layer = qwen2_layer,
+};
+
+const struct arch arch_qwen2vl = {
+    .name = "qwen2vl",
     .norm = NORM_RMS,
     .act = ACT_SILU,
     .pairs = PAIRS_HALVES,
@@ -62,8 +73,7 @@ const struct arch arch_qwen2moe = {
 static const struct tensor_rule qwen3_layer[] = {
     {"attn_norm.weight", VECTOR(EMBD, attn_norm.w)},
     TENSORS_QKV,
-    {"attn_q_norm.weight", VECTOR(HEAD, q_norm.w)},
-    {"attn_k_norm.weight", VECTOR(HEAD, k_norm.w)},
+    TENSORS_HEAD_NORMS,
     {"attn_output.weight", MATRIX(Q, EMBD, wo)},
     {"ffn_norm.weight", VECTOR(EMBD, ffn_norm.w)},
     TENSORS_GATED_FFN,
@@ -79,12 +89,20 @@ const struct arch arch_qwen3 = {
     .layer = qwen3_layer,
 };
 
+const struct arch arch_qwen3vl = {
+    .name = "qwen3vl",
+    .norm = NORM_RMS,
+    .act = ACT_SILU,
+    .pairs = PAIRS_HALVES,
+    .ends = tensors_ends_rms,
+    .layer = qwen3_layer,
+};
+
 /* Qwen 3 with experts, as those of Mixtral: a softmax over those taken. */
 static const struct tensor_rule qwen3moe_layer[] = {
     {"attn_norm.weight", VECTOR(EMBD, attn_norm.w)},
     TENSORS_QKV,
-    {"attn_q_norm.weight", VECTOR(HEAD, q_norm.w)},
-    {"attn_k_norm.weight", VECTOR(HEAD, k_norm.w)},
+    TENSORS_HEAD_NORMS,
     {"attn_output.weight", MATRIX(Q, EMBD, wo)},
     {"ffn_norm.weight", VECTOR(EMBD, ffn_norm.w)},
     TENSORS_EXPERTS,

@@ -29,7 +29,7 @@ static const struct tensor_rule layer[] = {
 static enum status setup(struct loader *l, struct model *m)
 {
     m->parallel = !loader_has(l, 0, "ffn_norm.weight");
-    m->head_norms = true;
+    m->head_norms = HEAD_NORMS_OWN;
     for (int i = 1; i < m->n_layers; i++)
         if (loader_has(l, i, "ffn_norm.weight") == m->parallel)
             return loader_fail(l, ST_UNSUPPORTED,

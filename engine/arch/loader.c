@@ -13,7 +13,7 @@
 
 enum status loader_fail(struct loader *l, enum status code, const char *fmt, ...)
 {
-    char text[400];
+    char text[900];
     va_list ap;
 
     va_start(ap, fmt);
@@ -118,6 +118,21 @@ enum status loader_bool_or(struct loader *l, const char *key, bool missing, bool
     return loader_fail(l, ST_INPUT, "%s is not true or false", full);
 }
 
+enum status loader_real_of(struct loader *l, const char *key, int layer, float *out)
+{
+    const struct gguf_kv *kv = gguf_kv_find(l->g, key);
+    double value;
+
+    if (!kv)
+        return loader_fail(l, ST_INPUT, "the metadata lack %s", key);
+    if ((uint64_t)layer >= kv->n || !gguf_elem_f64(kv, (uint64_t)layer, &value) ||
+        !(fabs(value) <= 1e6))
+        return loader_fail(l, ST_INPUT, "%s has no number up to 1e6 for layer %d", key,
+                           layer);
+    *out = (float)value;
+    return ST_OK;
+}
+
 bool loader_str(const struct loader *l, const char *key, struct gguf_str *out)
 {
     char full[96];
@@ -186,15 +201,47 @@ enum status loader_sizes(struct loader *l, struct model *m)
     if (st)
         return st;
     m->n_ropes = 1;
-    m->embd_scale = 1.0f;
+    m->embd_scale = m->residual_scale = m->logit_scale = m->expert_scale = 1.0f;
+    m->n_expert_groups = m->n_expert_groups_used = 1;
     m->attn_scale = 1.0f / sqrtf((float)m->head_dim);
     m->layers = calloc((size_t)m->n_layers, sizeof *m->layers);
     if (!m->layers)
         return loader_fail(l, ST_NO_MEMORY, "no memory for %d layers", m->n_layers);
-    for (int i = 0; i < m->n_layers; i++)
+    for (int i = 0; i < m->n_layers; i++) {
         m->layers[i].cached = i;
+        m->layers[i].n_ff = m->n_ff;
+    }
+    if (m->arch->pairs == PAIRS_NONE)
+        loader_no_rope(m);
     return ST_OK;
 }
+
+enum status loader_scales(struct loader *l, struct model *m)
+{
+    float divisor = 1.0f;
+    enum status st =
+        loader_float_or(l, "embedding_scale", 1e-6, 1e6, 1.0, &m->embd_scale);
+
+    if (!st)
+        st = loader_float_or(l, "residual_scale", 1e-6, 1e6, 1.0, &m->residual_scale);
+    if (!st)
+        st = loader_float_or(l, "attention.scale", 1e-6, 1e6, (double)m->attn_scale,
+                             &m->attn_scale);
+    if (!st)
+        st = loader_float_or(l, "logit_scale", 1e-6, 1e6, 1.0, &divisor);
+    if (!st)
+        m->logit_scale = 1.0f / divisor;
+    return st;
+}
+
+void loader_no_rope(struct model *m)
+{
+    m->n_ropes = 0;
+    for (int i = 0; i < m->n_layers; i++)
+        m->layers[i].rope = ROPE_NONE;
+}
+
+/* ---- experts ------------------------------------------------------------------- */
 
 enum status loader_experts(struct loader *l, struct model *m)
 {
@@ -205,6 +252,10 @@ enum status loader_experts(struct loader *l, struct model *m)
     if (!st && m->n_experts)
         st = loader_int_or(l, "expert_feed_forward_length", 1, MAX_WIDTH, m->n_ff,
                            &m->n_ff);
+    for (int i = 0; !st && i < m->n_layers; i++) {
+        m->layers[i].routed = m->n_experts > 0;
+        m->layers[i].n_ff = m->n_ff;
+    }
     return st;
 }
 
@@ -227,7 +278,80 @@ enum status loader_shared_expert(struct loader *l, struct model *m)
                               n_ff, &m->n_ff_shared);
 }
 
+enum status loader_maybe_shared_expert(struct loader *l, struct model *m)
+{
+    int n_shared;
+    enum status st = loader_only_experts(l, m);
+
+    if (!st)
+        st = loader_int_or(l, "expert_shared_count", 0, MAX_EXPERTS, 0, &n_shared);
+    if (!st)
+        st = loader_int_or(l, "expert_shared_feed_forward_length", 0, MAX_WIDTH, 0,
+                           &m->n_ff_shared);
+    if (!st && m->n_ff_shared == 0 && (int64_t)n_shared * m->n_ff <= MAX_WIDTH)
+        m->n_ff_shared = n_shared * m->n_ff;
+    return st;
+}
+
+enum status loader_leading_dense(struct loader *l, struct model *m)
+{
+    int n_dense, n_ff = m->n_ff;
+    enum status st =
+        loader_int_or(l, "leading_dense_block_count", 0, m->n_layers, 0, &n_dense);
+
+    if (!st)
+        st = loader_int(l, "feed_forward_length", 1, MAX_WIDTH, &n_ff);
+    for (int i = 0; !st && i < n_dense; i++) {
+        m->layers[i].routed = false;
+        m->layers[i].n_ff = n_ff;
+    }
+    return st;
+}
+
+/* expert_gating_func, as llama.cpp counts: 1 softmax, 2 sigmoid; 0 is not set. */
+enum status loader_odds(struct loader *l, struct model *m, enum model_odds missing)
+{
+    bool divided = true;
+    int func;
+    enum status st = loader_int_or(l, "expert_gating_func", 0, 2, 0, &func);
+
+    if (!st)
+        st = loader_bool_or(l, "expert_weights_norm", true, &divided);
+    if (!st)
+        st =
+            loader_float_or(l, "expert_weights_scale", 0.0, 1e6, 1.0, &m->expert_scale);
+    if (!st)
+        st = loader_int_or(l, "expert_group_count", 0, MODEL_MAX_EXPERT_GROUPS, 1,
+                           &m->n_expert_groups);
+    if (!st)
+        st = loader_int_or(l, "expert_group_used_count", 0, m->n_expert_groups,
+                           m->n_expert_groups, &m->n_expert_groups_used);
+    if (st)
+        return st;
+    m->odds = func == 2 ? ODDS_SIGMOID : func == 1 ? ODDS_SOFTMAX : missing;
+    m->shares_of_all = !divided;
+    if (m->expert_scale == 0.0f)
+        m->expert_scale = 1.0f;
+    if (m->n_expert_groups < 2)
+        m->n_expert_groups = m->n_expert_groups_used = 1;
+    if (m->n_experts % m->n_expert_groups || m->n_expert_groups_used < 1 ||
+        m->n_experts / m->n_expert_groups * m->n_expert_groups_used < m->n_experts_used)
+        return loader_fail(l, ST_INPUT,
+                           "%d of %d experts cannot be taken from %d of %d groups",
+                           m->n_experts_used, m->n_experts, m->n_expert_groups_used,
+                           m->n_expert_groups);
+    return ST_OK;
+}
+
+/* ---- windows --------------------------------------------------------------------- */
+
 enum status loader_windows(struct loader *l, struct model *m, int missing, int period)
+{
+    return loader_windows_but(l, m, missing, period, period - 1);
+}
+
+enum status loader_windows_but(struct loader *l, struct model *m, int missing,
+                               int period, int first)
 {
     int window;
     enum status st =
@@ -236,7 +360,7 @@ enum status loader_windows(struct loader *l, struct model *m, int missing, int p
     if (st || window == 0)
         return st;
     for (int i = 0; i < m->n_layers; i++)
-        m->layers[i].window = period == 1 || (i + 1) % period ? window : 0;
+        m->layers[i].window = period == 1 || i % period != first ? window : 0;
     /* In the cache, layers with a window are the last. */
     for (int i = 0, pass = 0; pass < 2; pass++)
         for (int k = 0; k < m->n_layers; k++)

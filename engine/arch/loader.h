@@ -28,13 +28,14 @@ enum dim {
     DIM_NONE,  /* 1 */
     DIM_ONE,   /* 1, of a matrix */
     DIM_EMBD,  /* n_embd */
-    DIM_FF,    /* n_ff */
+    DIM_FF,    /* the layer's n_ff */
     DIM_Q,     /* n_heads * head_dim */
     DIM_KV,    /* n_kv_heads * head_dim */
     DIM_HEAD,  /* head_dim */
     DIM_HEADS, /* n_heads */
     DIM_KV_HEADS,
     DIM_VOCAB,
+    DIM_CONTEXT,     /* n_ctx_train */
     DIM_EXPERTS,     /* n_experts */
     DIM_FF_SHARED,   /* n_ff_shared */
     DIM_Q_GATE,      /* 2 * n_heads * head_dim */
@@ -56,6 +57,7 @@ enum tensor_when {
     WHEN_ALWAYS,
     WHEN_DENSE,
     WHEN_EXPERTS,
+    WHEN_SHARED, /* experts, and one that all tokens take */
     WHEN_ATTENTION,
     WHEN_RECURRENT
 };
@@ -116,6 +118,22 @@ struct tensor_rule {
         "attn_v.bias", VECTOR(KV, bv)                                \
     }
 
+/* Biases of attention's matrices that some files of a family have. */
+#define TENSORS_MAYBE_BIAS                                     \
+    {"attn_q.bias", VECTOR(Q, bq), .optional = true},          \
+        {"attn_k.bias", VECTOR(KV, bk), .optional = true},     \
+        {"attn_v.bias", VECTOR(KV, bv), .optional = true},     \
+    {                                                          \
+        "attn_output.bias", VECTOR(EMBD, bo), .optional = true \
+    }
+
+/* Norms of queries and keys, of each head with the same weights. */
+#define TENSORS_HEAD_NORMS                           \
+    {"attn_q_norm.weight", VECTOR(HEAD, q_norm.w)},  \
+    {                                                \
+        "attn_k_norm.weight", VECTOR(HEAD, k_norm.w) \
+    }
+
 /* One matrix or three, perhaps with biases. */
 #define TENSORS_QKV_ANY                                                                \
     {"attn_qkv.weight", MATRIX_3(EMBD, Q, wq, KV, wk, KV, wv), .optional = true},      \
@@ -130,12 +148,12 @@ struct tensor_rule {
         "attn_v.bias", VECTOR(KV, bv), .unless = "attn_qkv.weight", .optional = true   \
     }
 
-/* A gated feed-forward part of three matrices. */
-#define TENSORS_GATED_FFN                         \
-    {"ffn_gate.weight", MATRIX(EMBD, FF, gate)},  \
-        {"ffn_up.weight", MATRIX(EMBD, FF, up)},  \
-    {                                             \
-        "ffn_down.weight", MATRIX(FF, EMBD, down) \
+/* A gated feed-forward part of three matrices, in layers without experts. */
+#define TENSORS_GATED_FFN                                             \
+    {"ffn_gate.weight", MATRIX(EMBD, FF, gate), .when = WHEN_DENSE},  \
+        {"ffn_up.weight", MATRIX(EMBD, FF, up), .when = WHEN_DENSE},  \
+    {                                                                 \
+        "ffn_down.weight", MATRIX(FF, EMBD, down), .when = WHEN_DENSE \
     }
 
 /* The experts' tensors, by the names of all architectures. */
@@ -150,20 +168,39 @@ struct tensor_rule {
             .slices = DIM_EXPERTS, .each = "ffn_down", .when = WHEN_EXPERTS       \
     }
 
-/* The shared expert, which all tokens take. */
-#define TENSORS_SHARED_EXPERT                                            \
-    {"ffn_gate_inp_shexp.weight", MATRIX(EMBD, ONE, shared_router)},     \
-        {"ffn_gate_shexp.weight", MATRIX(EMBD, FF_SHARED, shared_gate)}, \
-        {"ffn_up_shexp.weight", MATRIX(EMBD, FF_SHARED, shared_up)},     \
-    {                                                                    \
-        "ffn_down_shexp.weight", MATRIX(FF_SHARED, EMBD, shared_down)    \
+/* What is added to the experts' odds where they are chosen. */
+#define TENSORS_CHOICE_BIAS                                                 \
+    {                                                                       \
+        "exp_probs_b.bias", VECTOR(EXPERTS, b_choice), .optional = true,    \
+                                                       .when = WHEN_EXPERTS \
+    }
+
+/* The shared expert, which all tokens take, and what scales it. */
+#define TENSORS_SHARED_EXPERT                                        \
+    {"ffn_gate_inp_shexp.weight", MATRIX(EMBD, ONE, shared_router)}, \
+        TENSORS_WHOLE_SHARED_EXPERT
+
+/* The same, where nothing scales it. */
+#define TENSORS_WHOLE_SHARED_EXPERT                                    \
+    {"ffn_gate_shexp.weight", MATRIX(EMBD, FF_SHARED, shared_gate),    \
+     .when = WHEN_SHARED},                                             \
+        {"ffn_up_shexp.weight", MATRIX(EMBD, FF_SHARED, shared_up),    \
+         .when = WHEN_SHARED},                                         \
+    {                                                                  \
+        "ffn_down_shexp.weight", MATRIX(FF_SHARED, EMBD, shared_down), \
+            .when = WHEN_SHARED                                        \
     }
 
 /* Embedding, last norm and output of most architectures, for both kinds of norm. */
 extern const struct tensor_rule tensors_ends_rms[], tensors_ends_layernorm[];
 
-/* The shape of a rule in a model whose sizes are known; unused dimensions are 1. */
-void loader_shape(const struct model *m, const struct tensor_rule *r, uint64_t ne[3]);
+/* The shape of a rule in a model whose sizes are known, for a layer, or NULL for the
+ * ends; unused dimensions are 1. */
+void loader_shape(const struct model *m, const struct layer *y,
+                  const struct tensor_rule *r, uint64_t ne[3]);
+
+/* Whether a rule for such layers is one for y. */
+bool loader_is_for(const struct model *m, const struct layer *y, enum tensor_when when);
 
 /* Apply all rules of a table to tensors of one layer, or with layer < 0 of the ends;
  * base is the struct layer or struct model. Sizes must be known. */
@@ -212,6 +249,9 @@ enum status loader_float_or(struct loader *l, const char *key, double min, doubl
 /* Whether "<arch>.<key>" is true; missing: the default. */
 enum status loader_bool_or(struct loader *l, const char *key, bool missing, bool *out);
 
+/* The number of a layer from the array "<key>", which is no architecture's. */
+enum status loader_real_of(struct loader *l, const char *key, int layer, float *out);
+
 /* The text "<arch>.<key>"; false: no such key. */
 bool loader_str(const struct loader *l, const char *key, struct gguf_str *out);
 
@@ -228,11 +268,35 @@ enum status loader_only_experts(struct loader *l, struct model *m);
 /* The same, then the width of the shared expert: n_ff, unless it has its own key. */
 enum status loader_shared_expert(struct loader *l, struct model *m);
 
+/* The same for a model that may be without: by expert_shared_feed_forward_length, or
+ * expert_shared_count experts. */
+enum status loader_maybe_shared_expert(struct loader *l, struct model *m);
+
+/* The first leading_dense_block_count layers have no experts; call it after the
+ * experts' sizes are known. */
+enum status loader_leading_dense(struct loader *l, struct model *m);
+
+/* How experts are chosen and weighted, by the keys expert_gating_func (default
+ * missing), expert_weights_norm (default: divided by their sum), expert_weights_scale
+ * and expert_group_*. */
+enum status loader_odds(struct loader *l, struct model *m, enum model_odds missing);
+
+/* embedding_scale, residual_scale, attention.scale, logit_scale, by which logits are
+ * divided. */
+enum status loader_scales(struct loader *l, struct model *m);
+
+/* No layer rotates queries and keys. */
+void loader_no_rope(struct model *m);
+
 /* The n layers from `first` on are not computed: their tensors are not refused. */
 void loader_ignore_layers(struct loader *l, int first, int n);
 
 /* The sliding window attention.sliding_window, default missing (0: none), in all layers
  * except every period-th; period 1: in all. */
 enum status loader_windows(struct loader *l, struct model *m, int missing, int period);
+
+/* The same, where the first layer without it is another one. */
+enum status loader_windows_but(struct loader *l, struct model *m, int missing,
+                               int period, int first);
 
 #endif

@@ -11,6 +11,7 @@ struct loader {
     const struct gguf *g;
     struct weights *w; /* NULL: plan */
     struct model *m;
+    const struct layer *layer; /* whose tensors are read; NULL: those of the ends */
     struct err *err;
     size_t n_vector_floats; /* used of m->vectors */
     size_t cap_floats;      /* allocated for it */

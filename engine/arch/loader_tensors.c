@@ -160,7 +160,8 @@ enum status loader_vector(struct loader *l, const float **out, int layer,
 
 /* ---- rules --------------------------------------------------------------------- */
 
-static size_t size_of(const struct model *m, enum dim d)
+/* y: the layer, NULL for the ends. */
+static size_t size_of(const struct model *m, const struct layer *y, enum dim d)
 {
     const size_t head = (size_t)m->head_dim;
 
@@ -168,7 +169,7 @@ static size_t size_of(const struct model *m, enum dim d)
     case DIM_EMBD:
         return (size_t)m->n_embd;
     case DIM_FF:
-        return (size_t)m->n_ff;
+        return (size_t)(y ? y->n_ff : m->n_ff);
     case DIM_Q:
         return (size_t)m->n_heads * head;
     case DIM_KV:
@@ -181,6 +182,8 @@ static size_t size_of(const struct model *m, enum dim d)
         return (size_t)m->n_kv_heads;
     case DIM_VOCAB:
         return (size_t)m->n_vocab;
+    case DIM_CONTEXT:
+        return (size_t)m->n_ctx_train;
     case DIM_EXPERTS:
         return (size_t)m->n_experts;
     case DIM_FF_SHARED:
@@ -209,31 +212,54 @@ static bool has_part(const struct tensor_rule *r, int i)
     return i < TENSOR_PARTS && r->part[i].rows != DIM_NONE;
 }
 
-static size_t sum_of_parts(const struct model *m, const struct tensor_rule *r)
+static size_t sum_of_parts(const struct model *m, const struct layer *y,
+                           const struct tensor_rule *r)
 {
     size_t sum = 0;
 
     for (int i = 0; has_part(r, i); i++)
-        sum += size_of(m, r->part[i].rows);
+        sum += size_of(m, y, r->part[i].rows);
     return sum;
 }
 
-void loader_shape(const struct model *m, const struct tensor_rule *r, uint64_t ne[3])
+void loader_shape(const struct model *m, const struct layer *y,
+                  const struct tensor_rule *r, uint64_t ne[3])
 {
-    const size_t n = sum_of_parts(m, r);
+    const size_t n = sum_of_parts(m, y, r);
 
-    ne[0] = r->k == DIM_NONE ? n : size_of(m, r->k);
+    ne[0] = r->k == DIM_NONE ? n : size_of(m, y, r->k);
     ne[1] = r->k == DIM_NONE ? 1 : n;
-    ne[2] = size_of(m, r->slices);
+    ne[2] = size_of(m, y, r->slices);
+}
+
+bool loader_is_for(const struct model *m, const struct layer *y, enum tensor_when when)
+{
+    switch (when) {
+    case WHEN_DENSE:
+        return !y->routed;
+    case WHEN_EXPERTS:
+        return y->routed;
+    case WHEN_SHARED:
+        return y->routed && m->n_ff_shared;
+    case WHEN_ATTENTION:
+        return !y->recurrent;
+    case WHEN_RECURRENT:
+        return y->recurrent;
+    case WHEN_ALWAYS:
+        break;
+    }
+    return true;
+}
+
+/* In the layer whose tensors are read. */
+static size_t size_here(const struct loader *l, enum dim d)
+{
+    return size_of(l->m, l->layer, d);
 }
 
 static bool applies(const struct loader *l, const struct tensor_rule *r, int layer)
 {
-    if ((r->when == WHEN_DENSE && l->m->n_experts) ||
-        (r->when == WHEN_EXPERTS && !l->m->n_experts))
-        return false;
-    if ((r->when == WHEN_ATTENTION && l->m->layers[layer].recurrent) ||
-        (r->when == WHEN_RECURRENT && !l->m->layers[layer].recurrent))
+    if (layer >= 0 && !loader_is_for(l->m, &l->m->layers[layer], r->when))
         return false;
     if (r->unless && loader_has(l, layer, r->unless))
         return false;
@@ -243,27 +269,28 @@ static bool applies(const struct loader *l, const struct tensor_rule *r, int lay
 static enum status apply_vector(struct loader *l, const struct tensor_rule *r,
                                 const struct gguf_tensor *t, unsigned char *base)
 {
-    const size_t k = size_of(l->m, r->k);
+    const size_t k = size_here(l, r->k);
     const float *values = NULL;
-    const enum status st = fetch_vector(l, &values, t, k * sum_of_parts(l->m, r));
+    const enum status st =
+        fetch_vector(l, &values, t, k * sum_of_parts(l->m, l->layer, r));
 
     for (int i = 0; !st && has_part(r, i); i++) {
         *(const float **)(void *)(base + r->part[i].field) = values;
         if (values)
-            values += k * size_of(l->m, r->part[i].rows);
+            values += k * size_here(l, r->part[i].rows);
     }
     return st;
 }
 
 /* Views must start at a panel, or nothing is in panels. */
-static bool may_be_packed(const struct model *m, const struct tensor_rule *r)
+static bool may_be_packed(const struct loader *l, const struct tensor_rule *r)
 {
     size_t first = 0;
 
     for (int i = 0; has_part(r, i); i++) {
         if (first % KERN_PANEL_ROWS)
             return false;
-        first += size_of(m, r->part[i].rows);
+        first += size_here(l, r->part[i].rows);
     }
     return r->kind == TENSOR_MATRIX;
 }
@@ -328,8 +355,8 @@ static enum status apply_matrix(struct loader *l, const struct tensor_rule *r,
                                 const struct gguf_tensor *t, unsigned char *base)
 {
     struct model *m = l->m;
-    const bool in_panels = may_be_packed(m, r);
-    const size_t k = size_of(m, r->k), row_bytes = kern_format_bytes(t->fmt, k);
+    const bool in_panels = may_be_packed(l, r);
+    const size_t k = size_here(l, r->k), row_bytes = kern_format_bytes(t->fmt, k);
     const size_t panel_rows = in_panels ? take_panels(l, t) : 0;
     const unsigned char *data = l->w ? weights_data(l->w, t) : NULL;
     const float *scale = NULL;
@@ -339,12 +366,12 @@ static enum status apply_matrix(struct loader *l, const struct tensor_rule *r,
     assert(!has_part(r, 1) || r->slices == DIM_NONE);
     if (t->panel_rows && !in_panels && r->kind == TENSOR_MATRIX)
         return refuse_panels(l, t);
-    st = take_scale(l, t, size_of(m, r->slices), &scale, &n_scales);
+    st = take_scale(l, t, size_here(l, r->slices), &scale, &n_scales);
     if (st)
         return st;
     for (int i = 0; has_part(r, i); i++) {
         struct matrix *w = (void *)(base + r->part[i].field);
-        const size_t n = size_of(m, r->part[i].rows);
+        const size_t n = size_here(l, r->part[i].rows);
         const size_t behind = panel_rows > first ? panel_rows - first : 0;
 
         *w = (struct matrix){
@@ -355,7 +382,7 @@ static enum status apply_matrix(struct loader *l, const struct tensor_rule *r,
             .act = kern_format_info(t->fmt)->act,
             .n_rows = n,
             .k = k,
-            .n_slices = size_of(m, r->slices),
+            .n_slices = size_here(l, r->slices),
             .row_bytes = row_bytes,
             .panel_rows = behind < n ? behind : n,
             .scale = scale,
@@ -382,7 +409,7 @@ static bool has_each(const struct loader *l, const struct tensor_rule *r, int la
 static enum status apply_each(struct loader *l, const struct tensor_rule *r, int layer,
                               const uint64_t *ne, unsigned char *base)
 {
-    const size_t n_slices = size_of(l->m, r->slices);
+    const size_t n_slices = size_here(l, r->slices);
     const struct model before = *l->m;
     struct matrix *w = (void *)(base + r->part[0].field), first = {0};
     struct matrix_slice *slices = calloc(n_slices, sizeof *slices);
@@ -437,6 +464,7 @@ static enum status apply_each(struct loader *l, const struct tensor_rule *r, int
 enum status loader_tensors(struct loader *l, const struct tensor_rule *table, int layer,
                            void *base)
 {
+    l->layer = layer < 0 ? NULL : &l->m->layers[layer];
     for (const struct tensor_rule *r = table; r->name; r++) {
         const struct gguf_tensor *t = NULL;
         uint64_t ne[3];
@@ -444,7 +472,7 @@ enum status loader_tensors(struct loader *l, const struct tensor_rule *table, in
 
         if (!applies(l, r, layer))
             continue;
-        loader_shape(l->m, r, ne);
+        loader_shape(l->m, l->layer, r, ne);
         if (r->each && has_each(l, r, layer)) {
             ne[2] = 1;
             st = apply_each(l, r, layer, ne, base);

@@ -74,9 +74,15 @@ static enum status load_factor(struct loader *l, struct recipe *r)
     return ST_OK;
 }
 
+/* What yarn scales queries and keys by; m: 1 in the paper. */
+static double yarn_scale(double factor, double m)
+{
+    return 1 + 0.1 * m * log(factor);
+}
+
 static enum status load_yarn(struct loader *l, struct recipe *r)
 {
-    double attn_factor = 1;
+    double attn_factor = 1, m = 0;
     enum status st = loader_real_or(l, "rope.scaling.yarn_ext_factor", -1e3, 1e3, 1.0,
                                     &r->ext_factor);
 
@@ -91,6 +97,8 @@ static enum status load_yarn(struct loader *l, struct recipe *r)
                             &r->beta_slow);
     if (!st)
         st = loader_bool_or(l, "rope.scaling.yarn_truncate", true, &r->whole_pairs);
+    if (!st)
+        st = loader_real_or(l, "rope.scaling.yarn_log_multiplier", 0, 1e3, 0, &m);
     if (st)
         return st;
     if (!(r->base > 1))
@@ -98,7 +106,10 @@ static enum status load_yarn(struct loader *l, struct recipe *r)
                            "rope.freq_base is %g, and yarn needs one above 1", r->base);
     if (r->ext_factor < 0) /* not set */
         r->ext_factor = 1;
-    r->attn_factor *= attn_factor;
+    /* Converters copy it from config.json, where it is the whole factor. */
+    if (fabs(attn_factor - yarn_scale(r->factor, 1)) < 1e-5)
+        attn_factor = 1;
+    r->attn_factor *= attn_factor / yarn_scale(r->factor, m);
     return ST_OK;
 }
 
@@ -230,7 +241,7 @@ enum status rope_load(struct loader *l, struct rope *r, int n_rot, int n_ctx_tra
         r->n_ctx = (int)fmin(how.factor * original, MAX_CONTEXT);
     r->scale = (float)how.attn_factor;
     if (how.scaling == SCALING_YARN && how.ext_factor != 0)
-        r->scale = (float)(how.attn_factor * (1 + 0.1 * log(how.factor)));
+        r->scale = (float)(how.attn_factor * yarn_scale(how.factor, 1));
     return load_steps(l, r, &how);
 }
 

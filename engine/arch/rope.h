@@ -12,6 +12,7 @@
  *             rope_factors_long where the context is longer than the original one;
  *             queries and keys are scaled by attn_factor (Ding et al. 2024, arXiv
  *             2402.13753)
+ * With yarn_log_multiplier m that is divided by 1 + m ln(factor) / 10.
  * "rope.scaling.yarn_truncate" is a key of this project: false where yarn's ramp begins
  * and ends within a pair ("truncate": false in config.json), for which GGUF has no key.
  * Files without a type, but with a factor, mean linear. The tensor rope_freqs divides
@@ -26,8 +27,9 @@
 
 struct loader;
 
-/* Which elements form a pair: neighbours, or i and i + n_rot / 2. */
-enum rope_pairs { PAIRS_NEIGHBOURS, PAIRS_HALVES };
+/* Which elements form a pair: neighbours, or i and i + n_rot / 2. None: nothing is
+ * rotated. */
+enum rope_pairs { PAIRS_NEIGHBOURS, PAIRS_HALVES, PAIRS_NONE };
 
 struct rope {
     int n_rot;         /* leading elements of a head that rotate: even, not 0 */

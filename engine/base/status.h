@@ -28,7 +28,7 @@ enum status {
 
 struct err {
     enum status code; /* ST_OK: no error yet */
-    char msg[480];    /* one sentence, no newline */
+    char msg[1024];   /* one sentence, no newline */
 };
 
 #define ERR_INIT                 \

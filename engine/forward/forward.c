@@ -134,22 +134,22 @@ void forward_get_tuning(const struct forward *f, struct slm_tuning *tuning)
 
 /* ---- stages ---------------------------------------------------------------- */
 
-/* The embedding of a token, which may be a row of a panel where the table serves as the
+/* Row i of a table, x[w->k]. It may be a row of a panel where the table serves as the
  * output too. */
-static void look_up(struct forward *f, struct fwd_thread *me, size_t token, float *x)
+static void look_up(struct forward *f, struct fwd_thread *me, const struct matrix *w,
+                    size_t i, float *x)
 {
-    const struct matrix *w = &f->m->embd;
     const void *row = me->embd_row;
 
-    if (token < w->panel_rows)
-        f->kern.unpack[w->fmt](
-            w->k, matrix_row(w, 0, token / KERN_PANEL_ROWS * KERN_PANEL_ROWS),
-            token % KERN_PANEL_ROWS, me->embd_row);
+    if (i < w->panel_rows)
+        f->kern.unpack[w->fmt](w->k,
+                               matrix_row(w, 0, i / KERN_PANEL_ROWS * KERN_PANEL_ROWS),
+                               i % KERN_PANEL_ROWS, me->embd_row);
     else
-        row = matrix_row(w, 0, token);
+        row = matrix_row(w, 0, i);
     f->kern.dequantize[w->fmt](row, x, w->k);
-    for (size_t i = 0; w->scale && i < w->k; i++)
-        x[i] *= w->scale[0];
+    for (size_t k = 0; w->scale && k < w->k; k++)
+        x[k] *= w->scale[0];
     fwd_count(me, SLM_OP_EMBED, w->fmt, w->row_bytes, 0);
 }
 
@@ -162,9 +162,13 @@ static void embed(struct forward *f, struct fwd_thread *me)
     for (size_t j; (j = thread_pool_next(f->pool, 1)) < (size_t)f->n;) {
         float *x = f->x + j * pad16(n_embd);
 
-        look_up(f, me, (size_t)f->tokens[j], x);
+        look_up(f, me, &m->embd, (size_t)f->tokens[j], x);
         for (size_t i = 0; m->embd_scale != 1.0f && i < n_embd; i++)
             x[i] *= m->embd_scale;
+        if (m->pos_embd.n_rows) {
+            look_up(f, me, &m->pos_embd, (size_t)f->pos[j], me->row);
+            f->kern.add(x, me->row, n_embd);
+        }
         for (int r = 0; r < m->n_ropes; r++)
             rope_turns(&m->ropes[r], m->arch->pairs, fwd_rope_ctx(f), f->pos[j],
                        fwd_turn(f, r, j));
@@ -214,6 +218,22 @@ void fwd_project(struct forward *f, struct fwd_thread *me,
     fwd_barrier(f, me, SLM_OP_QKV, target[0].w->fmt);
 }
 
+/* Queries and keys of all heads together, normalised. */
+static void normalise_whole(struct forward *f, struct fwd_thread *me,
+                            const struct layer *y)
+{
+    const size_t n_q = y->wq.n_rows, n_k = y->wk.n_rows;
+
+    for (size_t j; (j = thread_pool_next(f->pool, 1)) < (size_t)f->n;) {
+        float *q = f->q + j * pad16(n_q), *k = f->k + j * pad16(n_k);
+
+        fwd_norm(f, q, q, &y->q_norm, n_q);
+        fwd_norm(f, k, k, &y->k_norm, n_k);
+    }
+    fwd_lap(me, SLM_OP_PREPARE, KERN_N_FMT);
+    fwd_barrier(f, me, SLM_OP_PREPARE, KERN_N_FMT);
+}
+
 /* Queries, keys, values; and attention. */
 static void attend(struct forward *f, struct fwd_thread *me, int layer)
 {
@@ -221,7 +241,10 @@ static void attend(struct forward *f, struct fwd_thread *me, int layer)
     const struct fwd_target targets[] = {
         {&y->wq, y->bq, f->q}, {&y->wk, y->bk, f->k}, {&y->wv, y->bv, f->v}};
 
-    fwd_project(f, me, targets, sizeof targets / sizeof targets[0], &y->attn_norm);
+    fwd_project(f, me, targets, sizeof targets / sizeof targets[0],
+                fwd_norm_of(&y->attn_norm));
+    if (f->m->head_norms == HEAD_NORMS_WHOLE)
+        normalise_whole(f, me, y);
     fwd_attention(f, me, layer);
 }
 
@@ -230,6 +253,7 @@ static void project_back(struct forward *f, struct fwd_thread *me,
                          const struct layer *y)
 {
     const struct matrix *w = y->recurrent ? &y->delta_out : &y->wo;
+    const struct norm *norm = fwd_norm_of(&y->attn_sub_norm);
     const size_t d = (size_t)f->m->head_dim;
     const float *src = f->attn;
 
@@ -240,10 +264,10 @@ static void project_back(struct forward *f, struct fwd_thread *me,
         src = me->row;
     }
     if (f->hook)
-        fwd_hook_rows(f, me, w, src, pad16(w->k), (size_t)f->n, NULL);
+        fwd_hook_rows(f, me, w, src, pad16(w->k), (size_t)f->n, norm);
 
     const struct columns c =
-        fwd_prepare_few(f, me, src, pad16(w->k), (size_t)f->n, w->k, NULL, act_bit(w));
+        fwd_prepare_few(f, me, src, pad16(w->k), (size_t)f->n, w->k, norm, act_bit(w));
 
     fwd_add_product(f, me, SLM_OP_ATTN_OUT, w, y->bo, &y->attn_post_norm, &c);
 }
@@ -253,9 +277,9 @@ static void project_back(struct forward *f, struct fwd_thread *me,
 static void expand(struct forward *f, struct fwd_thread *me, const struct layer *y)
 {
     const size_t n = (size_t)f->n, n_embd = (size_t)f->m->n_embd;
-    const size_t n_ff = (size_t)f->m->n_ff, stride = pad16(n_ff);
+    const size_t n_ff = y->up.n_rows, stride = pad16(n_ff);
     const bool gated = y->gate.n_rows > 0;
-    const struct norm *norm = y->ffn_norm.w ? &y->ffn_norm : &y->attn_norm;
+    const struct norm *norm = fwd_norm_of(y->ffn_norm.w ? &y->ffn_norm : &y->attn_norm);
     float *up_rows = gated ? f->up : f->gate;
 
     if (f->hook && gated && y->gate.name != y->up.name)
@@ -270,14 +294,14 @@ static void expand(struct forward *f, struct fwd_thread *me, const struct layer 
 
     for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
         if (gated)
-            fwd_biased_product(f, me, SLM_OP_GATE_UP, &y->gate, NULL, begin, end, &c,
-                               f->gate, stride);
+            fwd_biased_product(f, me, SLM_OP_GATE_UP, &y->gate, y->b_gate, begin, end,
+                               &c, f->gate, stride);
         fwd_biased_product(f, me, SLM_OP_GATE_UP, &y->up, y->b_up, begin, end, &c,
                            up_rows, stride);
         for (size_t j = 0; j < n; j++) {
             float *gate = f->gate + j * stride + begin;
 
-            fwd_activate(f, gate, gate, gated ? f->up + j * stride + begin : NULL,
+            fwd_activate(f, y, gate, gated ? f->up + j * stride + begin : NULL,
                          end - begin);
         }
     }
@@ -288,13 +312,14 @@ static void expand(struct forward *f, struct fwd_thread *me, const struct layer 
 /* Second half of the dense feed-forward part, from f->gate, added to x. */
 static void contract(struct forward *f, struct fwd_thread *me, const struct layer *y)
 {
-    const size_t n_ff = (size_t)f->m->n_ff;
+    const size_t n_ff = y->down.k;
+    const struct norm *norm = fwd_norm_of(&y->ffn_sub_norm);
 
     if (f->hook)
-        fwd_hook_rows(f, me, &y->down, f->gate, pad16(n_ff), (size_t)f->n, NULL);
+        fwd_hook_rows(f, me, &y->down, f->gate, pad16(n_ff), (size_t)f->n, norm);
 
     const struct columns c = fwd_prepare_few(f, me, f->gate, pad16(n_ff), (size_t)f->n,
-                                             n_ff, NULL, act_bit(&y->down));
+                                             n_ff, norm, act_bit(&y->down));
 
     fwd_add_product(f, me, SLM_OP_DOWN, &y->down, y->b_down, &y->ffn_post_norm, &c);
 }
@@ -355,6 +380,9 @@ static void output(struct forward *f, struct fwd_thread *me)
                            &c, f->logits, n_vocab);
         for (size_t j = 0; j < c.n; j++)
             me->no_number |= !is_finite(f->logits + j * n_vocab + begin, end - begin);
+        for (size_t j = 0; m->logit_scale != 1.0f && j < c.n; j++)
+            for (size_t i = begin; i < end; i++)
+                f->logits[j * n_vocab + i] *= m->logit_scale;
         for (size_t j = 0; m->logit_softcap > 0.0f && j < c.n; j++)
             f->kern.softcap(f->logits + j * n_vocab + begin, end - begin,
                             m->logit_softcap);
@@ -363,13 +391,18 @@ static void output(struct forward *f, struct fwd_thread *me)
 }
 
 /* One layer. If attention and feed-forward part have the same input, the feed-forward
- * part reads it before attention's result is added to the stream. Each stage ends in a
- * barrier, after which no thread uses its weights. */
+ * part reads it before attention's result is added to the stream; so does a router that
+ * reads the layer's input. Each stage ends in a barrier, after which no thread uses its
+ * weights. */
 static void run_layer(struct forward *f, struct fwd_thread *me, int i)
 {
     const struct layer *y = &f->m->layers[i];
 
     fwd_wait(f, me, y, RESIDENCY_ATTENTION);
+    if (y->routed && f->m->routes_early) {
+        fwd_wait(f, me, y, RESIDENCY_GATE_UP);
+        fwd_route_early(f, me, y);
+    }
     if (y->recurrent)
         fwd_delta(f, me, y);
     else
@@ -383,7 +416,7 @@ static void run_layer(struct forward *f, struct fwd_thread *me, int i)
     fwd_done(f, me, y, RESIDENCY_ATTENTION);
     if (!f->m->parallel)
         fwd_wait(f, me, y, RESIDENCY_GATE_UP);
-    if (f->m->n_experts) {
+    if (y->routed) {
         fwd_experts(f, me, y);
         fwd_done(f, me, y, RESIDENCY_DOWN);
         return;

@@ -136,25 +136,33 @@ void fwd_turn_sinks(struct forward *f)
                    fwd_rope_ctx(f) - 1, fwd_turn(f, r, (size_t)f->n_batch));
 }
 
-/* One head of a query or key, normalised if the model has such norms, and rotated by
- * row j of the turns. */
+/* One head of a query or key, by the norm of heads if the model has such. */
+static void normalise(const struct forward *f, float *v, const struct norm *norm,
+                      int head)
+{
+    const size_t d = (size_t)f->m->head_dim;
+    const bool own = f->m->head_norms == HEAD_NORMS_OWN;
+
+    if (!norm->w || f->m->head_norms == HEAD_NORMS_WHOLE)
+        return;
+    fwd_norm(f, v, v, &(struct norm){norm->w + (own ? (size_t)head * d : 0), NULL}, d);
+}
+
+/* The same, and rotated by row j of the turns. */
 static void turn(const struct forward *f, float *v, const struct norm *norm, int head,
                  int rope, size_t j)
 {
     const struct model *m = f->m;
-    const size_t d = (size_t)m->head_dim, n_rot = (size_t)m->n_rot;
-    const float *cs = fwd_turn(f, rope, j);
+    const size_t n_rot = (size_t)m->n_rot;
 
-    if (norm->w) {
-        const struct norm own = {norm->w + (m->head_norms ? (size_t)head * d : 0),
-                                 NULL};
-
-        fwd_norm(f, v, v, &own, d);
-    }
-    if (m->arch->pairs == PAIRS_HALVES)
-        f->kern.rope_neox(v, cs, n_rot);
-    else
-        f->kern.rope(v, cs, n_rot);
+    if (!m->rotates_first)
+        normalise(f, v, norm, head);
+    if (rope != ROPE_NONE && m->arch->pairs == PAIRS_HALVES)
+        f->kern.rope_neox(v, fwd_turn(f, rope, j), n_rot);
+    else if (rope != ROPE_NONE)
+        f->kern.rope(v, fwd_turn(f, rope, j), n_rot);
+    if (m->rotates_first)
+        normalise(f, v, norm, head);
 }
 
 /* Rotated key and value of token j into the cache, for one head. */
@@ -170,6 +178,17 @@ static void store(struct forward *f, const struct fwd_part *p, int layer, int he
     turn(f, k, &m->layers[layer].k_norm, head, m->layers[layer].rope, j);
     kvcache_store(f->kv, &f->kern, p->seq, m->layers[layer].cached, head,
                   (size_t)f->pos[j], k, v);
+}
+
+/* What scales a query at pos, or, if it sees only a part of the sequence, at the last
+ * position of that. */
+static float temperature(const struct forward *f, int pos)
+{
+    const int last = fwd_rope_ctx(f) - 1, at = pos < last ? pos : last;
+
+    if (f->m->temperature_span == 0)
+        return 1.0f;
+    return 1.0f + f->m->temperature * logf(1.0f + (float)(at / f->m->temperature_span));
 }
 
 /* Queries of n tokens from j on that share a KV head, rotated, token by token, and
@@ -193,7 +212,7 @@ static void gather(struct forward *f, struct fwd_thread *me, int layer, int head
         turn(f, dst, &y->q_norm, (int)q, y->rope,
              for_sinks && has_gap(&view, (size_t)f->pos[token]) ? (size_t)f->n_batch
                                                                 : token);
-        scale_by(dst, d, m->attn_scale);
+        scale_by(dst, d, m->attn_scale * temperature(f, f->pos[token]));
         if (me->query_q8)
             f->kern.quantize_act[KERN_ACT_q8_32](
                 dst, me->query_q8 + i * kern_act_bytes(KERN_ACT_q8_32, key_dim),
@@ -201,12 +220,16 @@ static void gather(struct forward *f, struct fwd_thread *me, int layer, int head
     }
 }
 
-/* Nothing is mixed yet, of n queries. */
-static void begin_mix(const struct forward *f, struct fwd_thread *me, size_t n)
+/* Nothing is mixed yet, of n queries: but the scores of their heads' sinks,
+ * sink[group], unless that is NULL. */
+static void begin_mix(const struct forward *f, struct fwd_thread *me, size_t n,
+                      const float *sink)
 {
+    const size_t group = (size_t)(f->m->n_heads / f->m->n_kv_heads);
+
     for (size_t i = 0; i < n; i++) {
-        me->max[i] = -INFINITY;
-        me->sum[i] = 0.0f;
+        me->max[i] = sink ? sink[i % group] : -INFINITY;
+        me->sum[i] = sink ? 1.0f : 0.0f;
     }
     memset(me->mix, 0, n * f->kv->value_dim * sizeof *me->mix);
 }
@@ -318,14 +341,18 @@ static void finish(struct forward *f, struct fwd_thread *me, int layer, int head
 }
 
 /* Attention of n tokens from j on over one head's positions begin .. end-1, and with
- * sinks over these, which hides them there. */
+ * sinks over these, which hides them there. The first part of the positions has the
+ * score of the head's own sink. */
 static void attend_tile(struct forward *f, struct fwd_thread *me,
                         const struct fwd_part *p, int layer, int head, size_t j,
-                        size_t n, size_t begin, size_t end, bool with_sinks)
+                        size_t n, size_t begin, size_t end, bool is_first,
+                        bool with_sinks)
 {
     const size_t pos = (size_t)f->pos[j];
+    const size_t group = (size_t)(f->m->n_heads / f->m->n_kv_heads);
+    const float *sink = f->m->layers[layer].sink;
 
-    begin_mix(f, me, n * (size_t)(f->m->n_heads / f->m->n_kv_heads));
+    begin_mix(f, me, n * group, is_first && sink ? sink + (size_t)head * group : NULL);
     if (with_sinks) {
         gather(f, me, layer, head, j, n, true);
         attend(f, me, p->seq, layer, head, n, pos, 0, view_of(f, layer).n_sinks,
@@ -419,7 +446,7 @@ static void attend_one(struct forward *f, struct fwd_thread *me,
     if (begin < end && from + end == p->pos + 1)
         store(f, p, layer, head, p->first);
     attend_tile(f, me, p, layer, head, p->first, 1, from + begin, from + end,
-                view.n_sinks && has_gap(&view, p->pos) && split == 0);
+                split == 0, view.n_sinks && has_gap(&view, p->pos) && split == 0);
     if (f->n_splits > 1)
         keep_partial(f, me, p->first, head, split);
     else
@@ -437,7 +464,7 @@ static void attend_several(struct forward *f, struct fwd_thread *me,
     const size_t pos = p->pos + at, from = first_seen(&view, pos);
 
     attend_tile(f, me, p, layer, head, p->first + at, n,
-                from / KVCACHE_PANEL * KVCACHE_PANEL, pos + n,
+                from / KVCACHE_PANEL * KVCACHE_PANEL, pos + n, true,
                 view.n_sinks && has_gap(&view, pos + n - 1));
     finish(f, me, layer, head, p->first + at, n);
 }

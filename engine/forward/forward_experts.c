@@ -21,13 +21,9 @@
 /* Tokens that are multiplied with a router at a time. */
 #define ROUTE_COLS ((size_t)16)
 
-/* The n_used highest of n scores, highest first (ties: the lower expert), and their
- * shares in a softmax over these, or over all. */
-static void choose(const float *score, int n, int n_used, bool over_all, int *expert,
-                   float *share)
+/* The n_used highest of n scores, highest first (ties: the lower expert). */
+static void take_highest(const float *score, int n, int n_used, int *expert)
 {
-    float sum = 0.0f;
-
     for (int e = 0; e < n; e++) {
         int at = e < n_used ? e : n_used;
 
@@ -39,17 +35,76 @@ static void choose(const float *score, int n, int n_used, bool over_all, int *ex
         if (at < n_used)
             expert[at] = e;
     }
+}
+
+/* Only the best groups of experts remain to be chosen from: those whose two best are
+ * best together. */
+static void choose_groups(const struct model *m, float *choice)
+{
+    const int n = m->n_experts / m->n_expert_groups;
+    float score[MODEL_MAX_EXPERT_GROUPS];
+    int group[MODEL_MAX_EXPERT_GROUPS];
+    bool taken[MODEL_MAX_EXPERT_GROUPS] = {false};
+
+    for (int g = 0; g < m->n_expert_groups; g++) {
+        int two[2] = {0, 0};
+
+        take_highest(choice + g * n, n, n < 2 ? n : 2, two);
+        score[g] = choice[g * n + two[0]] + (n < 2 ? 0.0f : choice[g * n + two[1]]);
+    }
+    take_highest(score, m->n_expert_groups, m->n_expert_groups_used, group);
+    for (int i = 0; i < m->n_expert_groups_used; i++)
+        taken[group[i]] = true;
+    for (int e = 0; e < m->n_experts; e++)
+        if (!taken[e / n])
+            choice[e] = -INFINITY;
+}
+
+/* Of a score, the highest being `most`. */
+static float odds_of(const struct model *m, float score, float most)
+{
+    return m->odds == ODDS_SIGMOID ? 1.0f / (1.0f + expf(-score)) : expf(score - most);
+}
+
+/* What experts are chosen by if not by their scores: their odds, all of which sum up to
+ * `all`, with the layer's bias, of the best groups. */
+static const float *make_choice(const struct model *m, struct fwd_thread *me,
+                                const struct layer *y, const float *score, float most,
+                                float all)
+{
+    for (int e = 0; e < m->n_experts; e++)
+        me->choice[e] =
+            odds_of(m, score[e], most) / all + (y->b_choice ? y->b_choice[e] : 0.0f);
+    if (m->n_expert_groups > 1)
+        choose_groups(m, me->choice);
+    return me->choice;
+}
+
+/* The experts chosen by the scores of a router, best first, and their shares of the
+ * odds of those taken, or of all. */
+static void choose(const struct model *m, struct fwd_thread *me, const struct layer *y,
+                   const float *score, int *expert, float *share)
+{
+    const int n = m->n_experts, n_used = m->n_experts_used;
+    const bool by_odds = y->b_choice || m->n_expert_groups > 1;
+    float most = score[0], all = 0.0f, sum = 0.0f;
+
+    for (int e = 1; e < n; e++)
+        most = score[e] > most ? score[e] : most;
+    for (int e = 0; m->odds == ODDS_SOFTMAX && (by_odds || m->shares_of_all) && e < n;
+         e++)
+        all += odds_of(m, score[e], most);
+    if (m->odds == ODDS_SIGMOID)
+        all = 1.0f;
+    take_highest(by_odds ? make_choice(m, me, y, score, most, all) : score, n, n_used,
+                 expert);
     for (int slot = 0; slot < n_used; slot++) {
-        share[slot] = expf(score[expert[slot]] - score[expert[0]]);
+        share[slot] = odds_of(m, score[expert[slot]], most);
         sum += share[slot];
     }
-    if (over_all) {
-        sum = 0.0f;
-        for (int e = 0; e < n; e++)
-            sum += expf(score[e] - score[expert[0]]);
-    }
     for (int slot = 0; slot < n_used; slot++)
-        share[slot] /= sum;
+        share[slot] = share[slot] / (m->shares_of_all ? all : sum) * m->expert_scale *
+                      m->residual_scale;
 }
 
 /* The shares of the shared expert for n tokens from j on, n <= ROUTE_COLS. */
@@ -81,16 +136,15 @@ static void route_one(struct forward *f, struct fwd_thread *me, const struct lay
         const size_t to = end < w->n_rows ? end : w->n_rows;
 
         if (begin < to) {
-            fwd_product(f, w, 0, begin, to, 1, c->x[w->act], 0, f->route + begin, 0);
-            fwd_count_product(me, SLM_OP_ROUTER, w, to - begin, 1);
+            fwd_biased_product(f, me, SLM_OP_ROUTER, w, y->b_router, begin, to, c,
+                               f->route, 0);
         }
         if (begin <= routed && end > routed)
             route_shared(f, me, y, c, 0, 1);
     }
     fwd_lap(me, SLM_OP_ROUTER, w->fmt);
     fwd_barrier(f, me, SLM_OP_ROUTER, w->fmt);
-    choose(f->route, f->m->n_experts, f->m->n_experts_used, f->m->shares_of_all,
-           me->own_expert, me->own_share);
+    choose(f->m, me, y, f->route, me->own_expert, me->own_share);
     me->expert = me->own_expert;
     me->share = me->own_share;
 }
@@ -111,9 +165,12 @@ static void route_several(struct forward *f, struct fwd_thread *me,
         fwd_product(f, w, 0, 0, w->n_rows, n, columns_at(c, w->act, j),
                     c->stride[w->act], f->route + j * stride, stride);
         fwd_count_product(me, SLM_OP_ROUTER, w, w->n_rows, n);
-        for (size_t i = j; i < j + n; i++)
-            choose(f->route + i * stride, f->m->n_experts, f->m->n_experts_used,
-                   f->m->shares_of_all, f->expert + i * n_used, f->share + i * n_used);
+        for (size_t i = j; i < j + n; i++) {
+            if (y->b_router)
+                f->kern.add(f->route + i * stride, y->b_router, w->n_rows);
+            choose(f->m, me, y, f->route + i * stride, f->expert + i * n_used,
+                   f->share + i * n_used);
+        }
         if (y->shared_router.n_rows)
             route_shared(f, me, y, c, j, n);
     }
@@ -197,7 +254,7 @@ static struct columns line_up(struct forward *f, struct fwd_thread *me,
 static void expand(struct forward *f, struct fwd_thread *me, const struct layer *y,
                    int expert, const struct columns *c, size_t begin, size_t end)
 {
-    const size_t stride = pad16((size_t)f->m->n_ff), s = (size_t)expert;
+    const size_t n_ff = y->up.n_rows, stride = pad16(n_ff), s = (size_t)expert;
     const size_t i = (size_t)me->first[expert];
     const size_t n = (size_t)me->first[expert + 1] - i;
     float *gate = f->gate + i * stride + begin, *up = f->up + i * stride + begin;
@@ -206,9 +263,13 @@ static void expand(struct forward *f, struct fwd_thread *me, const struct layer 
                 c->stride[y->gate.act], gate, stride);
     fwd_product(f, &y->up, s, begin, end, n, columns_at(c, y->up.act, i),
                 c->stride[y->up.act], up, stride);
-    for (size_t j = 0; j < n; j++)
-        fwd_activate(f, gate + j * stride, gate + j * stride, up + j * stride,
-                     end - begin);
+    for (size_t j = 0; j < n; j++) {
+        if (y->b_gate)
+            f->kern.add(gate + j * stride, y->b_gate + s * n_ff + begin, end - begin);
+        if (y->b_up)
+            f->kern.add(up + j * stride, y->b_up + s * n_ff + begin, end - begin);
+        fwd_activate(f, y, gate + j * stride, up + j * stride, end - begin);
+    }
     fwd_count_product(me, SLM_OP_GATE_UP, &y->gate, end - begin, n);
     fwd_count_product(me, SLM_OP_GATE_UP, &y->up, end - begin, n);
 }
@@ -226,8 +287,7 @@ static void expand_shared(struct forward *f, struct fwd_thread *me,
     fwd_product(f, &y->shared_up, 0, begin, end, c->n, c->x[y->shared_up.act],
                 c->stride[y->shared_up.act], up, stride);
     for (size_t j = 0; j < c->n; j++)
-        fwd_activate(f, gate + j * stride, gate + j * stride, up + j * stride,
-                     end - begin);
+        fwd_activate(f, y, gate + j * stride, up + j * stride, end - begin);
     fwd_count_product(me, SLM_OP_GATE_UP, &y->shared_gate, end - begin, c->n);
     fwd_count_product(me, SLM_OP_GATE_UP, &y->shared_up, end - begin, c->n);
 }
@@ -235,7 +295,7 @@ static void expand_shared(struct forward *f, struct fwd_thread *me,
 static void expand_all(struct forward *f, struct fwd_thread *me, const struct layer *y,
                        const struct columns *pairs, const struct columns *tokens)
 {
-    const size_t n_ff = (size_t)f->m->n_ff, each = pad_rows(n_ff);
+    const size_t n_ff = y->up.n_rows, each = pad_rows(n_ff);
     const size_t n_shared = (size_t)f->m->n_ff_shared;
     const size_t routed = each * (size_t)me->n_taken;
 
@@ -282,6 +342,10 @@ static void contract(struct forward *f, struct fwd_thread *me, const struct laye
             const int pair = me->pair[i + j];
             float *x = f->x + (size_t)(pair / f->m->n_experts_used) * stride + begin;
 
+            if (y->b_down)
+                f->kern.add(part + j * n_rows,
+                            y->b_down + (size_t)expert * y->down.n_rows + begin,
+                            n_rows);
             f->kern.add_scaled(x, part + j * n_rows, me->share[pair], n_rows);
         }
     }
@@ -305,6 +369,11 @@ static void contract_all(struct forward *f, struct fwd_thread *me,
     fwd_barrier(f, me, SLM_OP_DOWN, y->down.fmt);
 }
 
+static float shared_share(const struct forward *f, const struct layer *y, size_t j)
+{
+    return (y->shared_router.n_rows ? f->shared_share[j] : 1.0f) * f->m->residual_scale;
+}
+
 /* x += share * down * h of the shared expert. */
 static void add_shared(struct forward *f, struct fwd_thread *me, const struct layer *y)
 {
@@ -325,17 +394,35 @@ static void add_shared(struct forward *f, struct fwd_thread *me, const struct la
                     c.stride[y->shared_down.act], f->y + begin, stride);
         for (size_t j = 0; j < c.n; j++)
             f->kern.add_scaled(f->x + j * stride + begin, f->y + j * stride + begin,
-                               f->shared_share[j], end - begin);
+                               shared_share(f, y, j), end - begin);
         fwd_count_product(me, SLM_OP_DOWN, &y->shared_down, end - begin, c.n);
     }
     fwd_lap(me, SLM_OP_DOWN, y->shared_down.fmt);
     fwd_barrier(f, me, SLM_OP_DOWN, y->shared_down.fmt);
 }
 
+static void route(struct forward *f, struct fwd_thread *me, const struct layer *y,
+                  const struct columns *tokens)
+{
+    if (tokens->n == 1)
+        route_one(f, me, y, tokens);
+    else
+        route_several(f, me, y, tokens);
+}
+
+void fwd_route_early(struct forward *f, struct fwd_thread *me, const struct layer *y)
+{
+    const size_t n_embd = (size_t)f->m->n_embd;
+    const struct columns tokens = fwd_prepare(f, me, f->x, pad16(n_embd), (size_t)f->n,
+                                              n_embd, NULL, act_bit(&y->router));
+
+    route(f, me, y, &tokens);
+}
+
 void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y)
 {
     const size_t n = (size_t)f->n, n_embd = (size_t)f->m->n_embd;
-    const size_t n_ff = (size_t)f->m->n_ff;
+    const size_t n_ff = y->down.k;
     const bool shared = f->m->n_ff_shared > 0;
     uint32_t act_mask = act_bit(&y->router) | act_bit(&y->gate) | act_bit(&y->up);
 
@@ -345,10 +432,8 @@ void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y
     const struct columns tokens =
         fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, &y->ffn_norm, act_mask);
 
-    if (n == 1)
-        route_one(f, me, y, &tokens);
-    else
-        route_several(f, me, y, &tokens);
+    if (!f->m->routes_early)
+        route(f, me, y, &tokens);
     sort_pairs(f, me);
     fwd_lap(me, SLM_OP_ROUTER, y->router.fmt);
     fetch(f, me, y);

@@ -44,7 +44,7 @@ void fwd_hook_pairs(struct forward *f, struct fwd_thread *me, const struct matri
          i += (size_t)thread_pool_size(f->pool)) {
         const size_t pair = (size_t)me->pair[i], expert = (size_t)me->expert[pair];
         const float *src = norm ? f->x + pair / n_used * pad16((size_t)f->m->n_embd)
-                                : f->gate + i * pad16((size_t)f->m->n_ff);
+                                : f->gate + i * pad16(w->k);
 
         report_row(f, me, w, expert, src, norm);
     }

@@ -61,6 +61,7 @@ struct fwd_thread {
                                        computed */
     int *own_expert;                /* [n_used] a single token's, */
     float *own_share;               /* and their weights */
+    float *choice;                  /* [n_experts] what they are chosen by */
     const int *expert;              /* by pair: f->expert, or own_expert */
     const float *share;             /* likewise */
     bool no_number;                 /* a logit of its rows in this pass is none */
@@ -105,7 +106,8 @@ struct forward {
     float *attn;                       /* [n_batch][n_heads * head_dim], or values */
     float *delta_in, *delta_z;         /* [n_batch][rows of the layers' matrices] */
     float *delta_beta, *delta_alpha;   /* the same */
-    float *gate;                       /* [n_batch * max(n_used, 1)][n_ff] */
+    float *gate;                       /* [n_batch][n_ff], and of experts
+                                          [n_batch * n_used][n_ff] */
     float *up;                         /* the same */
     float *turn[MODEL_MAX_ROPES];      /* [n_batch + 1][n_rot] cosines and sines; the
                                           last: of queries to attention sinks */
@@ -166,7 +168,7 @@ static inline const void *columns_at(const struct columns *c, enum kern_act act,
 
 static inline uint32_t act_bit(const struct matrix *w)
 {
-    return 1u << w->act;
+    return w->n_rows ? 1u << w->act : 0;
 }
 
 /* ---- the profile: only a comparison where there is none ------------------------ */
@@ -234,14 +236,29 @@ static inline void fwd_done(struct forward *f, const struct fwd_thread *me,
 void fwd_wait_expert(struct forward *f, struct fwd_thread *me, const struct layer *y,
                      int expert);
 
+/* NULL: the model has no such norm. */
+static inline const struct norm *fwd_norm_of(const struct norm *norm)
+{
+    return norm->w ? norm : NULL;
+}
+
 /* dst[n] = src[n], normalised as the model does; they may be the same. */
 void fwd_norm(const struct forward *f, float *dst, const float *src,
               const struct norm *norm, size_t n);
 
-/* y[n] = act(gate) * up as the model's feed-forward part has it; up NULL: act(gate).
- * y may be an input. */
-void fwd_activate(const struct forward *f, float *y, const float *gate, const float *up,
-                  size_t n);
+/* gate[n] = act(gate) * up as the model's feed-forward part has it; up NULL: act(gate).
+ * up is undefined then. */
+void fwd_activate(const struct forward *f, const struct layer *y, float *gate,
+                  float *up, size_t n);
+
+/* x[n] += y, scaled as the model's blocks are. */
+static inline void fwd_add(const struct forward *f, float *x, const float *y, size_t n)
+{
+    if (f->m->residual_scale != 1.0f)
+        f->kern.add_scaled(x, y, f->m->residual_scale, n);
+    else
+        f->kern.add(x, y, n);
+}
 
 /* Bring n rows of k floats into the layouts of act_mask, normalised unless norm is
  * NULL. One row goes to the thread's own buffers; several are divided
@@ -317,6 +334,10 @@ void fwd_hook_pairs(struct forward *f, struct fwd_thread *me, const struct matri
 void fwd_attention(struct forward *f, struct fwd_thread *me, int layer);
 void fwd_delta(struct forward *f, struct fwd_thread *me, const struct layer *y);
 void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y);
+
+/* Choose the experts of a layer from its input x, for fwd_experts() to take; only of
+ * models that route early. */
+void fwd_route_early(struct forward *f, struct fwd_thread *me, const struct layer *y);
 
 /* The length of context that rotations are chosen for: what a token sees. */
 static inline int fwd_rope_ctx(const struct forward *f)

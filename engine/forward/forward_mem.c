@@ -78,7 +78,7 @@ static void measure(struct forward *f, const struct model *m, enum kern_kv kv_ty
         count_columns(f, &y->wv, n);
         count_columns(f, &y->wo, n);
         count_columns(f, &y->router, n);
-        if (m->n_experts) {
+        if (y->routed) {
             count_routed(f, &y->gate, n * n_used);
             count_routed(f, &y->up, n * n_used);
         }
@@ -93,9 +93,32 @@ static void measure(struct forward *f, const struct model *m, enum kern_kv kv_ty
         count_columns(f, &y->shared_down, n);
         count_columns(f, &y->gate, n);
         count_columns(f, &y->up, n);
-        count_columns(f, &y->down, n * n_used);
+        count_columns(f, &y->down, y->routed ? n * n_used : n);
     }
     count_columns(f, &m->output, n);
+}
+
+/* The widest feed-forward part, and what a token needs of it, of all experts taken. */
+static size_t widest(const struct model *m)
+{
+    size_t most = 0;
+
+    for (int i = 0; i < m->n_layers; i++)
+        most = max_size(most, (size_t)m->layers[i].n_ff);
+    return most;
+}
+
+static size_t activations(const struct model *m)
+{
+    size_t most = 0;
+
+    for (int i = 0; i < m->n_layers; i++) {
+        const struct layer *y = &m->layers[i];
+
+        most = max_size(most, pad16((size_t)y->n_ff) *
+                                  (y->routed ? (size_t)m->n_experts_used : 1));
+    }
+    return most;
 }
 
 static void carve_thread(const struct forward *f, struct fwd_thread *me,
@@ -107,7 +130,7 @@ static void carve_thread(const struct forward *f, struct fwd_thread *me,
     const size_t key_dim = kvcache_key_dim(f->kv_type, m->head_dim);
     struct fwd_thread own = {0};
 
-    own.row = carve_floats(c, 1, max_size((size_t)m->n_embd, n_q));
+    own.row = carve_floats(c, 1, max_size(max_size((size_t)m->n_embd, n_q), widest(m)));
     own.embd_row = carve(c, m->embd.row_bytes);
     if (m->n_recurrent)
         own.delta = carve_floats(c, 3 * min_size((size_t)f->n_batch, DELTA_TOKENS),
@@ -130,6 +153,7 @@ static void carve_thread(const struct forward *f, struct fwd_thread *me,
         own.taken = carve(c, sizeof(int) * (uint64_t)m->n_experts);
         own.own_expert = carve(c, sizeof(int) * (uint64_t)m->n_experts_used);
         own.own_share = carve(c, sizeof(float) * (uint64_t)m->n_experts_used);
+        own.choice = carve(c, sizeof(float) * (uint64_t)m->n_experts);
     }
     /* No two threads write to neighbouring lines, which prefetchers pair up. */
     carve(c, 128);
@@ -157,8 +181,8 @@ static void carve_shared(struct forward *f, struct carver *c)
         f->delta_beta = carve_floats(c, n, (size_t)m->delta.n_v_heads);
         f->delta_alpha = carve_floats(c, n, (size_t)m->delta.n_v_heads);
     }
-    f->gate = carve_floats(c, n * n_used, (size_t)m->n_ff);
-    f->up = carve_floats(c, n * n_used, (size_t)m->n_ff);
+    f->gate = carve_floats(c, n, activations(m));
+    f->up = carve_floats(c, n, activations(m));
     for (int i = 0; i < m->n_ropes; i++)
         f->turn[i] = carve_floats(c, n + 1, (size_t)m->n_rot);
     if (f->n_splits_max > 1)

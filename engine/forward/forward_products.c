@@ -5,6 +5,8 @@
  */
 #include "engine/forward/forward_impl.h"
 
+#include <math.h>
+
 void fwd_norm(const struct forward *f, float *dst, const float *src,
               const struct norm *norm, size_t n)
 {
@@ -12,17 +14,76 @@ void fwd_norm(const struct forward *f, float *dst, const float *src,
         f->kern.layernorm(dst, src, norm->w, norm->b, n, f->m->norm_eps);
     else
         f->kern.rmsnorm(dst, src, norm->w, n, f->m->norm_eps);
+    if (f->m->arch->norm != NORM_LAYER && norm->b)
+        f->kern.add(dst, norm->b, n);
 }
 
-void fwd_activate(const struct forward *f, float *y, const float *gate, const float *up,
-                  size_t n)
+static float limit(float x, float min, float max)
 {
-    if (!up)
-        f->kern.gelu(y, gate, n);
-    else if (f->m->arch->act == ACT_GELU)
-        f->kern.gelu_mul(y, gate, up, n);
-    else
-        f->kern.silu_mul(y, gate, up, n);
+    return x < min ? min : x > max ? max : x;
+}
+
+static void relu_mul(float *gate, const float *up, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        gate[i] = (gate[i] > 0.0f ? gate[i] : 0.0f) * up[i];
+}
+
+static void relu_squared(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] *= x[i] > 0.0f ? x[i] : 0.0f;
+}
+
+static void xielu(float *x, const struct xielu *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float low = x[i] < p->eps ? x[i] : p->eps;
+        const float curve =
+            x[i] > 0.0f ? p->pos * x[i] * x[i] : p->neg * (expm1f(low) - x[i]);
+
+        x[i] = curve + p->beta * x[i];
+    }
+}
+
+/* g * sigmoid(c g) * (u + 1) is silu(c g) * ((u + 1) / c). */
+static void clamped_mul(const struct forward *f, float *gate, float *up, size_t n)
+{
+    static const float c = 1.702f, most = 7.0f;
+
+    for (size_t i = 0; i < n; i++) {
+        gate[i] = c * (gate[i] > most ? most : gate[i]);
+        up[i] = (limit(up[i], -most, most) + 1.0f) / c;
+    }
+    f->kern.silu_mul(gate, gate, up, n);
+}
+
+void fwd_activate(const struct forward *f, const struct layer *y, float *gate,
+                  float *up, size_t n)
+{
+    switch (f->m->arch->act) {
+    case ACT_SILU:
+        f->kern.silu_mul(gate, gate, up, n);
+        break;
+    case ACT_GELU:
+        if (up)
+            f->kern.gelu_mul(gate, gate, up, n);
+        else
+            f->kern.gelu(gate, gate, n);
+        break;
+    case ACT_RELU:
+        relu_mul(gate, up, n);
+        break;
+    case ACT_RELU_SQUARED:
+        relu_squared(gate, n);
+        break;
+    case ACT_XIELU:
+        xielu(gate, &y->xielu, n);
+        break;
+    case ACT_CLAMPED:
+        clamped_mul(f, gate, up, n);
+        break;
+    }
 }
 
 /* Where the columns of a product are in each layout: act is one thread's, or all's. */
@@ -177,7 +238,7 @@ static void add_normalised(struct forward *f, struct fwd_thread *me,
 
     for (size_t j; (j = thread_pool_next(f->pool, 1)) < (size_t)f->n;) {
         fwd_norm(f, me->row, f->y + j * stride, norm, n);
-        f->kern.add(f->x + j * stride, me->row, n);
+        fwd_add(f, f->x + j * stride, me->row, n);
     }
     fwd_lap(me, SLM_OP_PREPARE, KERN_N_FMT);
     fwd_barrier(f, me, SLM_OP_PREPARE, KERN_N_FMT);
@@ -193,8 +254,8 @@ void fwd_add_product(struct forward *f, struct fwd_thread *me, enum slm_op op,
     for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
         fwd_biased_product(f, me, op, w, bias, begin, end, c, f->y, stride);
         for (size_t j = 0; !norm->w && j < c->n; j++)
-            f->kern.add(f->x + j * stride + begin, f->y + j * stride + begin,
-                        end - begin);
+            fwd_add(f, f->x + j * stride + begin, f->y + j * stride + begin,
+                    end - begin);
     }
     fwd_lap(me, op, w->fmt);
     fwd_barrier(f, me, op, w->fmt);

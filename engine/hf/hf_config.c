@@ -169,7 +169,7 @@ enum status hf_put_sizes(struct hf_config *c, struct err *err)
 static enum status find_arch(struct hf_config *c, struct err *err)
 {
     const char *type = json_text(json_member(c->file.root, "model_type"));
-    char known[400] = "", shown[48];
+    char known[700] = "", shown[48];
     size_t used = 0;
 
     for (size_t i = 0; i < hf_n_archs; i++) {
@@ -177,8 +177,9 @@ static enum status find_arch(struct hf_config *c, struct err *err)
             c->arch = &hf_archs[i];
             return ST_OK;
         }
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
-                                 i ? ", " : "", hf_archs[i].model_type);
+        if (used < sizeof known)
+            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
+                                     i ? ", " : "", hf_archs[i].model_type);
     }
     if (!type)
         return err_set(err, ST_INPUT, "%s has no model_type; is it a language model's?",

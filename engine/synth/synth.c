@@ -139,17 +139,26 @@ static enum status add_matrix(struct synth_plan *p, int layer, const char *name,
     return add_tensor(p, &t, pool, err);
 }
 
-/* Norms are around 1, biases around 0. */
-static enum status add_vector(struct synth_plan *p, int layer, const char *name,
-                              uint64_t n, enum synth_content content, struct err *err)
+/* Norms are around 1, biases around 0; n_rows of n each, of several heads or experts.
+ */
+static enum status add_vectors(struct synth_plan *p, int layer, const char *name,
+                               uint64_t n, uint64_t n_rows, enum synth_content content,
+                               struct err *err)
 {
-    struct synth_tensor t = {.n_dims = 1, .ne = {n, 1, 1}, .fmt = KERN_FMT_f32};
+    struct synth_tensor t = {
+        .n_dims = n_rows > 1 ? 2 : 1, .ne = {n, n_rows, 1}, .fmt = KERN_FMT_f32};
     const struct synth_pool_spec pool = {.content = content,
                                          .mean = strstr(name, ".bias") ? 0 : 1,
                                          .sigma = NORM_SPREAD};
 
     set_name(&t, layer, name);
     return add_tensor(p, &t, pool, err);
+}
+
+static enum status add_vector(struct synth_plan *p, int layer, const char *name,
+                              uint64_t n, enum synth_content content, struct err *err)
+{
+    return add_vectors(p, layer, name, n, 1, content, err);
 }
 
 /* Of linear attention: taps of the convolution [n_channels][n_taps], and how fast
@@ -190,16 +199,23 @@ static bool has_tensor(const struct synth_plan *p, size_t first, int layer,
     return false;
 }
 
+/* The sizes of a layer that rules refer to. */
+static struct layer layer_of(const struct synth_shape *s, int layer)
+{
+    const uint32_t interval = s->full_attention_interval;
+
+    return (struct layer){.n_ff = (int)s->n_ff,
+                          .routed = s->n_experts > 0,
+                          .recurrent = interval && ((uint32_t)layer + 1) % interval};
+}
+
 /* Which optional tensors to make: fused matrices, the norm that only parallel models
  * lack, and biases if the shape has them. */
-static bool is_wanted(const struct synth_plan *p, size_t first, int layer,
+static bool is_wanted(const struct synth_plan *p, const struct model *m,
+                      const struct layer *y, size_t first, int layer,
                       const struct tensor_rule *r)
 {
-    const uint32_t interval = p->shape.full_attention_interval;
-    const bool recurrent = interval && ((uint32_t)layer + 1) % interval;
-
-    if (r->when == (p->shape.n_experts ? WHEN_DENSE : WHEN_EXPERTS) ||
-        r->when == (recurrent ? WHEN_ATTENTION : WHEN_RECURRENT) ||
+    if (!loader_is_for(m, y, r->when) || has_tensor(p, first, layer, r->name) ||
         (r->unless && has_tensor(p, first, layer, r->unless)))
         return false;
     if (!r->optional)
@@ -229,21 +245,22 @@ static double spread_of(const struct synth_plan *p, const struct tensor_rule *r,
 static enum status add_layer(struct synth_plan *p, const struct model *m, int l,
                              struct err *err)
 {
+    const struct layer y = layer_of(&p->shape, l);
     const size_t first = p->n_tensors;
 
     for (const struct tensor_rule *r = m->arch->layer; r->name; r++) {
         uint64_t ne[3];
         enum status st;
 
-        if (!is_wanted(p, first, l, r))
+        if (!is_wanted(p, m, &y, first, l, r))
             continue;
-        loader_shape(m, r, ne);
+        loader_shape(m, &y, r, ne);
         if (r->k == DIM_DELTA_CONV)
             st = add_taps(p, l, r->name, ne[0], ne[1], err);
         else if (r->part[0].field == offsetof(struct layer, delta_a))
             st = add_decay(p, l, r->name, ne[0], err);
         else if (r->kind == TENSOR_VECTOR)
-            st = add_vector(p, l, r->name, ne[0] * ne[1], SYNTH_GAUSS, err);
+            st = add_vectors(p, l, r->name, ne[0], ne[1], SYNTH_GAUSS, err);
         else
             st = add_matrix(p, l, r->name, ne, spread_of(p, r, ne[0]), err);
         if (st)
@@ -270,16 +287,29 @@ static struct model sizes_of(const struct synth_shape *s)
                           .n_vocab = (int)s->n_vocab};
 }
 
+/* Whether the architecture's ends have a tensor for this field of struct model. */
+static bool has_end(const struct arch *arch, size_t field)
+{
+    for (const struct tensor_rule *r = arch->ends; r->name; r++)
+        if (r->part[0].field == field)
+            return true;
+    return false;
+}
+
 static enum status add_tensors(struct synth_plan *p, struct err *err)
 {
     const struct synth_shape *s = &p->shape;
     const struct model m = sizes_of(s);
     const double logits = LOGIT_STD / sqrt((double)s->n_embd);
     const uint64_t n_rot = s->n_rot ? s->n_rot : s->head_dim;
-    const bool biased = m.arch->norm == NORM_LAYER;
+    const bool biased = has_end(m.arch, offsetof(struct model, output_norm.b));
     const uint64_t ends[3] = {s->n_embd, s->n_vocab, 1};
+    const uint64_t places[3] = {s->n_embd, s->n_ctx_train, 1};
 
     if (add_matrix(p, -1, "token_embd.weight", ends, s->tied_output ? logits : 1, err))
+        return err->code;
+    if (has_end(m.arch, offsetof(struct model, pos_embd)) &&
+        add_matrix(p, -1, "position_embd.weight", places, 1, err))
         return err->code;
     if (s->rope_freqs &&
         add_vector(p, -1, "rope_freqs.weight", n_rot / 2, SYNTH_ROPE_FREQS, err))
@@ -340,6 +370,24 @@ static void put_delta(struct gguf_kvs *k, const struct synth_shape *s)
         gguf_put_u32(&k->bytes, sections[i]);
 }
 
+/* xIELU's numbers as they are before training, for each layer. */
+static void put_xielu(struct gguf_kvs *k, uint32_t n_layers)
+{
+    static const struct {
+        const char *key;
+        float v;
+    } numbers[] = {{"xielu.alpha_p", 0.2034F},
+                   {"xielu.alpha_n", -1.0502F}, /* ln(expm1(.8)), ln(expm1(.8 - .5)) */
+                   {"xielu.beta", 0.5F},
+                   {"xielu.eps", -1e-6F}};
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        gguf_kv_array(k, numbers[i].key, GGUF_F32, n_layers);
+        for (uint32_t l = 0; l < n_layers; l++)
+            gguf_put_f32(&k->bytes, numbers[i].v);
+    }
+}
+
 bool synth_is_made(const struct gguf *g)
 {
     return gguf_kv_find(g, KEY_SEED) != NULL;
@@ -384,6 +432,8 @@ static void put_metadata(const struct synth_plan *p, struct gguf_kvs *k)
         put_u32(k, s, "attention.sliding_window", s->window);
     if (s->full_attention_interval)
         put_delta(k, s);
+    if (m.arch->act == ACT_XIELU)
+        put_xielu(k, s->n_layers);
     put_u32(k, s, "vocab_size", s->n_vocab);
     synth_put_vocab(k, s->n_vocab);
 }

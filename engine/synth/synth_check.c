@@ -29,10 +29,12 @@ static enum status check_experts(const struct synth_shape *s, struct err *err)
 {
     const struct arch *arch = arch_by_name(s->arch, strlen(s->arch));
     const bool may = table_has(arch, WHEN_EXPERTS);
-    bool shared = false;
+    bool shared = false, must = false; /* one that is scaled has a rule of its own */
 
-    for (const struct tensor_rule *r = arch->layer; r->name; r++)
+    for (const struct tensor_rule *r = arch->layer; r->name; r++) {
         shared |= r->part[0].rows == DIM_FF_SHARED;
+        must |= r->part[0].field == offsetof(struct layer, shared_router);
+    }
     if (s->n_experts == 0 && may && !table_has(arch, WHEN_DENSE))
         return err_set(err, ST_USAGE,
                        "shape %s: n_experts is missing, which '%s' needs", s->name,
@@ -56,8 +58,8 @@ static enum status check_experts(const struct synth_shape *s, struct err *err)
                        "experts, n_embd in whole blocks of %d, four at least, as well "
                        "as n_heads * head_dim, and an output matrix of its own",
                        s->name, SYNTH_UNIT_ELEMS);
-    return check_range(s, "n_ff_shared", s->n_ff_shared, shared, shared ? 1u << 20 : 0,
-                       err);
+    return check_range(s, "n_ff_shared", s->n_ff_shared, must,
+                       shared && s->n_experts ? 1u << 20 : 0, err);
 }
 
 /* The sizes of linear attention: all of them, or none where the architecture has none.
@@ -90,7 +92,7 @@ static enum status check_delta(const struct synth_shape *s, struct err *err)
  * overflow: 2^12 layers of 3 * 2^18 * 2^20 weights of 4 bytes are under 2^54. */
 enum status synth_check_shape(const struct synth_shape *s, struct err *err)
 {
-    char known[256];
+    char known[700];
 
     if (!arch_by_name(s->arch, strlen(s->arch)))
         return err_set(err, ST_UNSUPPORTED,

@@ -31,7 +31,7 @@ static const struct family {
 } LLAMA = {false, {.arch = "llama", .neighbours = true}},
   GEMMA = {true,
            {.arch = "gemma3",
-            .gelu = true,
+            .act = R_GELU,
             .scaled = true,
             .window = OWN,
             .period = 6,

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * arch_granite.c - Granite 3 and 4 without recurrent layers, MiniCPM
+ *
+ * As llama with scaled embeddings, blocks and logits; Granite also scales scores by a
+ * number of its own.
+ * Sources: Granite team 2024 (Granite 3.0 language models), Hu et al. 2024 (MiniCPM,
+ * arXiv 2404.06395), and the models' published code.
+ */
+#include "engine/arch/loader.h"
+
+static const struct tensor_rule layer[] = {
+    {"attn_norm.weight", VECTOR(EMBD, attn_norm.w)},
+    TENSORS_QKV,
+    TENSORS_MAYBE_BIAS,
+    {"attn_output.weight", MATRIX(Q, EMBD, wo)},
+    {"ffn_norm.weight", VECTOR(EMBD, ffn_norm.w)},
+    TENSORS_GATED_FFN,
+    TENSORS_EXPERTS,
+    TENSORS_WHOLE_SHARED_EXPERT,
+    {0},
+};
+
+static enum status granite_setup(struct loader *l, struct model *m)
+{
+    bool rotated = true;
+    enum status st = loader_scales(l, m);
+
+    if (!st)
+        st = loader_bool_or(l, "rope.scaling.finetuned", true, &rotated);
+    if (!st && !rotated)
+        loader_no_rope(m);
+    return st;
+}
+
+const struct arch arch_granite = {
+    .name = "granite",
+    .norm = NORM_RMS,
+    .act = ACT_SILU,
+    .pairs = PAIRS_NEIGHBOURS,
+    .ends = tensors_ends_rms,
+    .layer = layer,
+    .setup = granite_setup,
+};
+
+static enum status granitemoe_setup(struct loader *l, struct model *m)
+{
+    const enum status st = granite_setup(l, m);
+
+    return st ? st : loader_maybe_shared_expert(l, m);
+}
+
+const struct arch arch_granitemoe = {
+    .name = "granitemoe",
+    .norm = NORM_RMS,
+    .act = ACT_SILU,
+    .pairs = PAIRS_NEIGHBOURS,
+    .ends = tensors_ends_rms,
+    .layer = layer,
+    .setup = granitemoe_setup,
+};
+
+const struct arch arch_minicpm = {
+    .name = "minicpm",
+    .norm = NORM_RMS,
+    .act = ACT_SILU,
+    .pairs = PAIRS_NEIGHBOURS,
+    .ends = tensors_ends_rms,
+    .layer = layer,
+    .setup = loader_scales,
+};
