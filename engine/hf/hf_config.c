@@ -166,21 +166,31 @@ enum status hf_put_sizes(struct hf_config *c, struct err *err)
 
 /* ---- the folder -------------------------------------------------------------- */
 
+static const struct hf_arch *arch_of(const json_t *o)
+{
+    const char *type = json_text(json_member(o, "model_type"));
+
+    for (size_t i = 0; type && i < hf_n_archs; i++)
+        if (!strcmp(type, hf_archs[i].model_type))
+            return &hf_archs[i];
+    return NULL;
+}
+
+/* The kind of the whole model, or, where only that is known, of its text model. */
 static enum status find_arch(struct hf_config *c, struct err *err)
 {
     const char *type = json_text(json_member(c->file.root, "model_type"));
     char known[700] = "", shown[48];
     size_t used = 0;
 
-    for (size_t i = 0; i < hf_n_archs; i++) {
-        if (type && !strcmp(type, hf_archs[i].model_type)) {
-            c->arch = &hf_archs[i];
-            return ST_OK;
-        }
-        if (used < sizeof known)
-            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
-                                     i ? ", " : "", hf_archs[i].model_type);
-    }
+    c->arch = arch_of(c->file.root);
+    if (!c->arch)
+        c->arch = arch_of(json_member(c->file.root, "text_config"));
+    if (c->arch)
+        return ST_OK;
+    for (size_t i = 0; i < hf_n_archs && used < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
+                                 i ? ", " : "", hf_archs[i].model_type);
     if (!type)
         return err_set(err, ST_INPUT, "%s has no model_type; is it a language model's?",
                        c->file.path);

@@ -4,7 +4,8 @@
  *
  * hf.c            the folder as a whole: from its parts to an assembled gguf
  * hf_config.c     config.json to hyperparameters
- * hf_kinds.c      the members of each kind of model, one function for each
+ * hf_kinds.c      the members of each kind of model, one function for each, and the
+ * hf_families.c   table of kinds
  * hf_rope.c       scaling of positions, and its factors, which are tensors in GGUF
  * hf_names.c      names of tensors
  * hf_tensors.c    tensors of the gguf from those of the folder
@@ -128,6 +129,30 @@ enum status hf_must_be_bool(const struct hf_config *c, const char *key, bool wan
 /* Sizes of all kinds. Members of *c set before the call are this kind's defaults. */
 enum status hf_put_sizes(struct hf_config *c, struct err *err);
 
+/* What several kinds have: the width of the feed-forward part; the epsilon of RMS
+ * norms; a sliding window of all layers; experts, as many as the member count says, of
+ * which a token takes num_experts_per_tok. */
+enum status hf_put_ff(struct hf_config *c, int64_t missing, struct err *err);
+enum status hf_put_rms_eps(struct hf_config *c, double missing, struct err *err);
+enum status hf_put_window(struct hf_config *c, struct err *err);
+enum status hf_put_experts(struct hf_config *c, const char *count, struct err *err);
+
+/* Alternating layers: every n-th has full attention, the others are of the type
+ * `others`. Any other list is refused. */
+enum status hf_check_layers(const struct hf_config *c, int64_t n, const char *others,
+                            struct err *err);
+
+/* Pairs of a head that rotate with time, height and width; text rotates all alike, but
+ * other readers of GGUF files need the key. */
+enum status hf_put_sections(struct hf_config *c, struct err *err);
+
+/* The kinds of hf_families.c, and the one that others begin with. */
+typedef enum status hf_kind_fn(struct hf_config *c, struct err *err);
+hf_kind_fn hf_llama, hf_smollm3, hf_granite, hf_granitemoe, hf_minicpm, hf_arcee,
+    hf_ministral3, hf_ernie, hf_ernie_moe, hf_seed, hf_hunyuan, hf_olmo2, hf_olmo3,
+    hf_olmoe, hf_exaone4, hf_gemma, hf_qwen_vl, hf_cohere, hf_cohere2, hf_starcoder2,
+    hf_nemotron, hf_phimoe, hf_bailing, hf_smallthinker;
+
 /* Put "<architecture>.<key>". */
 void hf_put_u32(struct hf_config *c, const char *key, int64_t v);
 void hf_put_f32(struct hf_config *c, const char *key, double v);
@@ -141,7 +166,10 @@ enum status hf_rope(struct hf_config *c, double theta, struct err *err);
 extern const struct hf_name hf_names_common[], hf_names_llama[], hf_names_gemma[],
     hf_names_mixtral[], hf_names_moe[], hf_names_qwen35[], hf_names_qwen35moe[],
     hf_names_phi2[], hf_names_stablelm[], hf_names_glm4[], hf_names_chatglm[],
-    hf_names_fused[];
+    hf_names_fused[], hf_names_granitemoe[], hf_names_ernie[], hf_names_shared[],
+    hf_names_seed[], hf_names_hunyuan[], hf_names_post[], hf_names_gemma1[],
+    hf_names_vl[], hf_names_starcoder[], hf_names_nemotron[], hf_names_bailing[],
+    hf_names_smallthinker[];
 
 /* ---- tensors ----------------------------------------------------------------- */
 

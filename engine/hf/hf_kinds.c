@@ -11,20 +11,19 @@
 #include <math.h>
 #include <string.h>
 
-static enum status put_ff(struct hf_config *c, int64_t missing, struct err *err)
+enum status hf_put_ff(struct hf_config *c, int64_t missing, struct err *err)
 {
     return hf_put_number(c, "intermediate_size", "feed_forward_length", 1, HF_MAX_WIDTH,
                          missing, err);
 }
 
-static enum status put_rms_eps(struct hf_config *c, double missing, struct err *err)
+enum status hf_put_rms_eps(struct hf_config *c, double missing, struct err *err)
 {
     return hf_put_real(c, "rms_norm_eps", "attention.layer_norm_rms_epsilon", 0.0, 1.0,
                        missing, err);
 }
 
-/* A sliding window of all layers. */
-static enum status put_window(struct hf_config *c, struct err *err)
+enum status hf_put_window(struct hf_config *c, struct err *err)
 {
     int64_t window = 0;
     const enum status st =
@@ -35,8 +34,7 @@ static enum status put_window(struct hf_config *c, struct err *err)
     return st;
 }
 
-/* The experts of models with n_used of them per token. */
-static enum status put_experts(struct hf_config *c, const char *count, struct err *err)
+enum status hf_put_experts(struct hf_config *c, const char *count, struct err *err)
 {
     const enum status st =
         hf_get_number(c, count, 1, HF_MAX_EXPERTS, &c->n_experts, err);
@@ -48,10 +46,8 @@ static enum status put_experts(struct hf_config *c, const char *count, struct er
                          0, err);
 }
 
-/* Alternating layers: every n-th has full attention, the others are of the type
- * `others`. Any other list is refused. */
-static enum status check_layers(const struct hf_config *c, int64_t n,
-                                const char *others, struct err *err)
+enum status hf_check_layers(const struct hf_config *c, int64_t n, const char *others,
+                            struct err *err)
 {
     const json_t *types = json_member(c->o, "layer_types");
 
@@ -71,29 +67,29 @@ static enum status check_layers(const struct hf_config *c, int64_t n,
 
 /* ---- kinds of model ---------------------------------------------------------- */
 
-static enum status llama(struct hf_config *c, struct err *err)
+enum status hf_llama(struct hf_config *c, struct err *err)
 {
     enum status st;
 
     if ((st = hf_must_be(c, "hidden_act", "silu", err)) ||
-        (st = hf_put_sizes(c, err)) || (st = put_ff(c, 0, err)) ||
-        (st = put_rms_eps(c, 1e-6, err)))
+        (st = hf_put_sizes(c, err)) || (st = hf_put_ff(c, 0, err)) ||
+        (st = hf_put_rms_eps(c, 1e-6, err)))
         return st;
     return hf_rope(c, 10000.0, err);
 }
 
 static enum status mistral(struct hf_config *c, struct err *err)
 {
-    const enum status st = llama(c, err);
+    const enum status st = hf_llama(c, err);
 
-    return st ? st : put_window(c, err);
+    return st ? st : hf_put_window(c, err);
 }
 
 static enum status mixtral(struct hf_config *c, struct err *err)
 {
     const enum status st = mistral(c, err);
 
-    return st ? st : put_experts(c, "num_local_experts", err);
+    return st ? st : hf_put_experts(c, "num_local_experts", err);
 }
 
 static enum status qwen(struct hf_config *c, struct err *err)
@@ -102,7 +98,7 @@ static enum status qwen(struct hf_config *c, struct err *err)
 
     if ((st = hf_must_be(c, "hidden_act", "silu", err)) ||
         (st = hf_must_be_bool(c, "use_sliding_window", false, err)) ||
-        (st = hf_put_sizes(c, err)) || (st = put_rms_eps(c, 1e-6, err)))
+        (st = hf_put_sizes(c, err)) || (st = hf_put_rms_eps(c, 1e-6, err)))
         return st;
     return hf_rope(c, 10000.0, err);
 }
@@ -111,7 +107,7 @@ static enum status qwen_dense(struct hf_config *c, struct err *err)
 {
     const enum status st = qwen(c, err);
 
-    return st ? st : put_ff(c, 0, err);
+    return st ? st : hf_put_ff(c, 0, err);
 }
 
 /* Every layer must have experts: GGUF has no key for layers without. */
@@ -128,9 +124,9 @@ static enum status qwen_moe(struct hf_config *c, struct err *err)
             "%s: mlp_only_layers names layers without experts, which is not supported",
             c->file.path);
     if (!st)
-        st = put_experts(c, "num_experts", err);
+        st = hf_put_experts(c, "num_experts", err);
     if (!st)
-        st = put_ff(c, 0, err);
+        st = hf_put_ff(c, 0, err);
     if (!st)
         st = hf_put_number(c, "moe_intermediate_size", "expert_feed_forward_length", 1,
                            HF_MAX_WIDTH, 0, err);
@@ -190,12 +186,11 @@ static enum status put_delta(struct hf_config *c, struct err *err)
     return ST_OK;
 }
 
-/* Pairs of a head that rotate with time, height and width; text rotates all alike, but
- * other readers of GGUF files need the key. */
-static enum status put_sections(struct hf_config *c, struct err *err)
+enum status hf_put_sections(struct hf_config *c, struct err *err)
 {
+    const json_t *rope = json_member(c->o, "rope_parameters");
     const json_t *list =
-        json_member(json_member(c->o, "rope_parameters"), "mrope_section");
+        json_member(rope ? rope : json_member(c->o, "rope_scaling"), "mrope_section");
     int32_t v[4] = {0};
     int64_t sum = 0;
 
@@ -230,9 +225,9 @@ static enum status qwen35_any(struct hf_config *c, struct err *err)
         (st = hf_must_be_bool(c, "attn_output_gate", true, err)) ||
         (st = hf_get_number(c, "full_attention_interval", 1, HF_MAX_LAYERS, &interval,
                             err)) ||
-        (st = check_layers(c, interval, "linear_attention", err)) ||
-        (st = hf_put_sizes(c, err)) || (st = put_rms_eps(c, 1e-6, err)) ||
-        (st = put_delta(c, err)) || (st = put_sections(c, err)))
+        (st = hf_check_layers(c, interval, "linear_attention", err)) ||
+        (st = hf_put_sizes(c, err)) || (st = hf_put_rms_eps(c, 1e-6, err)) ||
+        (st = put_delta(c, err)) || (st = hf_put_sections(c, err)))
         return st;
     hf_put_u32(c, "full_attention_interval", interval);
     return hf_rope(c, 10000000.0, err);
@@ -242,7 +237,7 @@ static enum status qwen35(struct hf_config *c, struct err *err)
 {
     const enum status st = qwen35_any(c, err);
 
-    return st ? st : put_ff(c, 0, err);
+    return st ? st : hf_put_ff(c, 0, err);
 }
 
 static enum status qwen35_moe(struct hf_config *c, struct err *err)
@@ -250,7 +245,7 @@ static enum status qwen35_moe(struct hf_config *c, struct err *err)
     enum status st;
 
     if ((st = hf_must_be_bool(c, "norm_topk_prob", true, err)) ||
-        (st = qwen35_any(c, err)) || (st = put_experts(c, "num_experts", err)) ||
+        (st = qwen35_any(c, err)) || (st = hf_put_experts(c, "num_experts", err)) ||
         (st = hf_put_number(c, "moe_intermediate_size", "feed_forward_length", 1,
                             HF_MAX_WIDTH, 0, err)) ||
         (st = hf_put_number(c, "moe_intermediate_size", "expert_feed_forward_length", 1,
@@ -292,8 +287,8 @@ static enum status gemma(struct hf_config *c, int64_t window, struct err *err)
         c->tied = true;
     if ((st = hf_must_be_bool(c, "use_bidirectional_attention", false, err)) ||
         (st = hf_must_be(c, "hidden_activation", "gelu_pytorch_tanh", err)) ||
-        (st = hf_put_sizes(c, err)) || (st = put_ff(c, 0, err)) ||
-        (st = put_rms_eps(c, 1e-6, err)) || (st = put_query_scale(c, err)))
+        (st = hf_put_sizes(c, err)) || (st = hf_put_ff(c, 0, err)) ||
+        (st = hf_put_rms_eps(c, 1e-6, err)) || (st = put_query_scale(c, err)))
         return st;
     return hf_put_number(c, "sliding_window", "attention.sliding_window", 1,
                          HF_MAX_CONTEXT, window, err);
@@ -304,7 +299,7 @@ static enum status gemma2(struct hf_config *c, struct err *err)
     enum status st;
 
     c->n_ctx = 8192;
-    if ((st = check_layers(c, 2, "sliding_attention", err)) ||
+    if ((st = hf_check_layers(c, 2, "sliding_attention", err)) ||
         (st = gemma(c, 4096, err)) ||
         (st = put_cap(c, "attn_logit_softcapping", 50.0, err)) ||
         (st = put_cap(c, "final_logit_softcapping", 30.0, err)))
@@ -324,7 +319,7 @@ static enum status gemma3(struct hf_config *c, struct err *err)
     c->n_kv_heads = 4;
     if ((st = json_get_int(&c->file, c->o, "sliding_window_pattern", 6, 6, &pattern,
                            err)) ||
-        (st = check_layers(c, 6, "sliding_attention", err)) ||
+        (st = hf_check_layers(c, 6, "sliding_attention", err)) ||
         (st = json_get_real(&c->file, c->o, "rope_local_base_freq", 1.0, 1e15, &local,
                             err)) ||
         (st = json_get_real(&c->file, json_member(rope, "sliding_attention"),
@@ -344,7 +339,7 @@ static enum status phi2(struct hf_config *c, struct err *err)
         (st = hf_must_be_bool(c, "qk_layernorm", false, err)))
         return st;
     c->partial = 0.5;
-    if ((st = hf_put_sizes(c, err)) || (st = put_ff(c, 4 * c->n_embd, err)) ||
+    if ((st = hf_put_sizes(c, err)) || (st = hf_put_ff(c, 4 * c->n_embd, err)) ||
         (st = hf_put_real(c, "layer_norm_eps", "attention.layer_norm_epsilon", 0.0, 1.0,
                           1e-5, err)))
         return st;
@@ -358,8 +353,8 @@ static enum status phi3(struct hf_config *c, struct err *err)
     enum status st;
 
     if ((st = hf_must_be(c, "hidden_act", "silu", err)) ||
-        (st = hf_put_sizes(c, err)) || (st = put_ff(c, 0, err)) ||
-        (st = put_rms_eps(c, 1e-5, err)) ||
+        (st = hf_put_sizes(c, err)) || (st = hf_put_ff(c, 0, err)) ||
+        (st = hf_put_rms_eps(c, 1e-5, err)) ||
         (st = json_get_int(&c->file, c->o, "sliding_window", 0, HF_MAX_CONTEXT, &window,
                            err)) ||
         (st = json_get_int(&c->file, rope, "original_max_position_embeddings", 1,
@@ -382,7 +377,7 @@ static enum status stablelm(struct hf_config *c, struct err *err)
     if ((st =
              json_get_real(&c->file, c->o, "rope_pct", 0.001, 1.0, &c->partial, err)) ||
         (st = hf_must_be(c, "hidden_act", "silu", err)) ||
-        (st = hf_put_sizes(c, err)) || (st = put_ff(c, 0, err)) ||
+        (st = hf_put_sizes(c, err)) || (st = hf_put_ff(c, 0, err)) ||
         (st = json_get_bool(&c->file, c->o, "use_parallel_residual", &parallel, err)) ||
         (st = hf_put_real(c,
                           json_member(c->o, "norm_eps") ? "norm_eps" : "layer_norm_eps",
@@ -398,8 +393,8 @@ static enum status glm(struct hf_config *c, struct err *err)
 
     c->partial = 0.5;
     if ((st = hf_must_be(c, "hidden_act", "silu", err)) ||
-        (st = hf_put_sizes(c, err)) || (st = put_ff(c, 0, err)) ||
-        (st = put_rms_eps(c, 1e-5, err)))
+        (st = hf_put_sizes(c, err)) || (st = hf_put_ff(c, 0, err)) ||
+        (st = hf_put_rms_eps(c, 1e-5, err)))
         return st;
     return hf_rope(c, 10000.0, err);
 }
@@ -433,13 +428,56 @@ static enum status chatglm(struct hf_config *c, struct err *err)
 /* ---- the table --------------------------------------------------------------- */
 
 const struct hf_arch hf_archs[] = {
-    {"llama", "llama", {hf_names_llama, hf_names_common}, llama},
+    {"llama", "llama", {hf_names_llama, hf_names_common}, hf_llama},
+    {"smollm3", "smollm3", {hf_names_llama, hf_names_common}, hf_smollm3},
+    {"granite", "granite", {hf_names_llama, hf_names_common}, hf_granite},
+    {"granitemoe",
+     "granitemoe",
+     {hf_names_granitemoe, hf_names_llama, hf_names_common},
+     hf_granitemoe},
+    {"granitemoeshared",
+     "granitemoe",
+     {hf_names_granitemoe, hf_names_llama, hf_names_common},
+     hf_granitemoe},
+    {"minicpm", "minicpm", {hf_names_llama, hf_names_common}, hf_minicpm},
+    {"arcee", "arcee", {hf_names_llama, hf_names_common}, hf_arcee},
+    {"ministral3", "mistral3", {hf_names_llama, hf_names_common}, hf_ministral3},
+    {"ernie4_5", "ernie4_5", {hf_names_common}, hf_ernie},
+    {"ernie4_5_moe",
+     "ernie4_5-moe",
+     {hf_names_ernie, hf_names_shared, hf_names_moe, hf_names_common},
+     hf_ernie_moe},
+    {"seed_oss", "seed_oss", {hf_names_seed, hf_names_common}, hf_seed},
+    {"hunyuan_v1_dense",
+     "hunyuan-dense",
+     {hf_names_hunyuan, hf_names_common},
+     hf_hunyuan},
+    {"olmo2", "olmo2", {hf_names_post, hf_names_common}, hf_olmo2},
+    {"olmo3", "olmo2", {hf_names_post, hf_names_common}, hf_olmo3},
+    {"olmoe", "olmoe", {hf_names_moe, hf_names_common}, hf_olmoe},
+    {"exaone4", "exaone4", {hf_names_post, hf_names_common}, hf_exaone4},
+    {"cohere", "command-r", {hf_names_common}, hf_cohere},
+    {"cohere2", "cohere2", {hf_names_common}, hf_cohere2},
+    {"starcoder2", "starcoder2", {hf_names_starcoder, hf_names_common}, hf_starcoder2},
+    {"nemotron", "nemotron", {hf_names_nemotron, hf_names_common}, hf_nemotron},
+    {"phimoe", "phimoe", {hf_names_mixtral, hf_names_common}, hf_phimoe},
+    {"bailing_moe_v2",
+     "bailingmoe2",
+     {hf_names_bailing, hf_names_shared, hf_names_moe, hf_names_common},
+     hf_bailing},
+    {"smallthinker",
+     "smallthinker",
+     {hf_names_smallthinker, hf_names_common},
+     hf_smallthinker},
     {"mistral", "llama", {hf_names_llama, hf_names_common}, mistral},
     {"mixtral", "llama", {hf_names_llama, hf_names_mixtral, hf_names_common}, mixtral},
     {"qwen2", "qwen2", {hf_names_common}, qwen_dense},
     {"qwen2_moe", "qwen2moe", {hf_names_moe, hf_names_common}, qwen2_moe},
     {"qwen3", "qwen3", {hf_names_common}, qwen_dense},
     {"qwen3_moe", "qwen3moe", {hf_names_moe, hf_names_common}, qwen3_moe},
+    {"qwen2_vl", "qwen2vl", {hf_names_vl, hf_names_common}, hf_qwen_vl},
+    {"qwen2_5_vl", "qwen2vl", {hf_names_vl, hf_names_common}, hf_qwen_vl},
+    {"qwen3_vl", "qwen3vl", {hf_names_vl, hf_names_common}, hf_qwen_vl},
     {"qwen3_5", "qwen35", {hf_names_qwen35, hf_names_common}, qwen35},
     {"qwen3_5_text", "qwen35", {hf_names_qwen35, hf_names_common}, qwen35},
     {"qwen3_5_moe",
@@ -450,6 +488,7 @@ const struct hf_arch hf_archs[] = {
      "qwen35moe",
      {hf_names_qwen35moe, hf_names_moe, hf_names_qwen35, hf_names_common},
      qwen35_moe},
+    {"gemma", "gemma", {hf_names_gemma1, hf_names_common}, hf_gemma},
     {"gemma2", "gemma2", {hf_names_gemma, hf_names_common}, gemma2},
     {"gemma3_text", "gemma3", {hf_names_gemma, hf_names_common}, gemma3},
     {"gemma3", "gemma3", {hf_names_gemma, hf_names_common}, gemma3},

@@ -147,6 +147,95 @@ const struct hf_name hf_names_glm4[] = {
     {NULL, NULL, HF_SKIP},
 };
 
+/* Experts in two tensors, gate with up. */
+const struct hf_name hf_names_granitemoe[] = {
+    {L "block_sparse_moe.router.layer.weight", B "ffn_gate_inp.weight", HF_AS_IS},
+    {L "block_sparse_moe.input_linear.weight", B "ffn_gate_exps.weight", HF_FIRST_HALF},
+    {L "block_sparse_moe.input_linear.weight", B "ffn_up_exps.weight", HF_SECOND_HALF},
+    {L "block_sparse_moe.output_linear.weight", B "ffn_down_exps.weight", HF_SLICES},
+    {L "shared_mlp.input_linear.weight", B "ffn_gate_shexp.weight", HF_FIRST_HALF},
+    {L "shared_mlp.input_linear.weight", B "ffn_up_shexp.weight", HF_SECOND_HALF},
+    {L "shared_mlp.output_linear.weight", B "ffn_down_shexp.weight", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
+/* Several shared experts as one matrix. */
+const struct hf_name hf_names_shared[] = {
+    {L "mlp.shared_experts.gate_proj.weight", B "ffn_gate_shexp.weight", HF_AS_IS},
+    {L "mlp.shared_experts.up_proj.weight", B "ffn_up_shexp.weight", HF_AS_IS},
+    {L "mlp.shared_experts.down_proj.weight", B "ffn_down_shexp.weight", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
+const struct hf_name hf_names_ernie[] = {
+    {L "mlp.moe_statics.e_score_correction_bias", B "exp_probs_b.bias", HF_FLAT},
+    {NULL, NULL, HF_SKIP},
+};
+
+const struct hf_name hf_names_seed[] = {
+    {L "post_attention_layernorm.weight", B "post_attention_norm.weight", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
+const struct hf_name hf_names_hunyuan[] = {
+    {L "self_attn.query_layernorm.weight", B "attn_q_norm.weight", HF_AS_IS},
+    {L "self_attn.key_layernorm.weight", B "attn_k_norm.weight", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
+/* Norms of what is added to the stream: OLMo 2, EXAONE 4. */
+const struct hf_name hf_names_post[] = {
+    {L "post_attention_layernorm.weight", B "post_attention_norm.weight", HF_AS_IS},
+    {L "post_feedforward_layernorm.weight", B "post_ffw_norm.weight", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
+const struct hf_name hf_names_gemma1[] = {
+    {"model.norm.weight", "output_norm.weight", HF_PLUS_1},
+    {L "input_layernorm.weight", B "attn_norm.weight", HF_PLUS_1},
+    {L "post_attention_layernorm.weight", B "ffn_norm.weight", HF_PLUS_1},
+    {NULL, NULL, HF_SKIP},
+};
+
+const struct hf_name hf_names_vl[] = {
+    {"visual.*", NULL, HF_SKIP},
+    {"model.visual.*", NULL, HF_SKIP},
+    {NULL, NULL, HF_SKIP},
+};
+
+const struct hf_name hf_names_starcoder[] = {
+    {L "mlp.c_fc.weight", B "ffn_up.weight", HF_AS_IS},
+    {L "mlp.c_fc.bias", B "ffn_up.bias", HF_AS_IS},
+    {L "mlp.c_proj.weight", B "ffn_down.weight", HF_AS_IS},
+    {L "mlp.c_proj.bias", B "ffn_down.bias", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
+const struct hf_name hf_names_nemotron[] = {
+    {"model.norm.weight", "output_norm.weight", HF_PLUS_1},
+    {L "input_layernorm.weight", B "attn_norm.weight", HF_PLUS_1},
+    {L "post_attention_layernorm.weight", B "ffn_norm.weight", HF_PLUS_1},
+    {NULL, NULL, HF_SKIP},
+};
+
+const struct hf_name hf_names_bailing[] = {
+    {"model.word_embeddings.weight", "token_embd.weight", HF_AS_IS},
+    {L "attention.query_key_value.weight", B "attn_qkv.weight", HF_AS_IS},
+    {L "attention.query_layernorm.weight", B "attn_q_norm.weight", HF_AS_IS},
+    {L "attention.key_layernorm.weight", B "attn_k_norm.weight", HF_AS_IS},
+    {L "attention.dense.weight", B "attn_output.weight", HF_AS_IS},
+    {L "mlp.gate.expert_bias", B "exp_probs_b.bias", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
+const struct hf_name hf_names_smallthinker[] = {
+    {L "block_sparse_moe.primary_router.weight", B "ffn_gate_inp.weight", HF_AS_IS},
+    {L "block_sparse_moe.experts.@.gate.weight", B "ffn_gate_exps.weight", HF_STACK},
+    {L "block_sparse_moe.experts.@.up.weight", B "ffn_up_exps.weight", HF_STACK},
+    {L "block_sparse_moe.experts.@.down.weight", B "ffn_down_exps.weight", HF_STACK},
+    {NULL, NULL, HF_SKIP},
+};
+
 #define C "transformer.encoder.layers.#."
 
 const struct hf_name hf_names_chatglm[] = {

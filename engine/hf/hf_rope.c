@@ -175,13 +175,25 @@ static enum status scale_by(struct rope *r, const char *type)
         return longrope(r);
     /* Dynamic scaling begins beyond the trained context, which is the most that the
      * metadata allow here. */
-    if (!strcmp(type, "default") || !strcmp(type, "dynamic"))
+    if (!strcmp(type, "default") || !strcmp(type, "dynamic") || !strcmp(type, "mrope"))
         return ST_OK;
     return err_set(r->err, ST_UNSUPPORTED,
                    "%s: positions are scaled by '%s'; supported are: default, linear, "
                    "dynamic, llama3, yarn, longrope",
                    r->c->file.path,
                    utf8_printable(shown, sizeof shown, type, strlen(type)));
+}
+
+/* Hunyuan's dynamic scaling has another base at every length. */
+static enum status stretch_base(struct rope *r, const char *type)
+{
+    const double d = (double)r->c->head_dim;
+    double alpha = 1.0;
+    const enum status st = get(r, "alpha", 1e-3, 1e9, &alpha);
+
+    if (!st && type && !strcmp(type, "dynamic") && d > 2)
+        r->theta *= pow(alpha, d / (d - 2));
+    return st;
 }
 
 enum status hf_rope(struct hf_config *c, double theta, struct err *err)
@@ -206,11 +218,13 @@ enum status hf_rope(struct hf_config *c, double theta, struct err *err)
         (st = json_get_int(&c->file, r.how, "original_max_position_embeddings", 1,
                            MAX_CONTEXT, &r.before, err)))
         return st;
-    hf_put_f32(c, "rope.freq_base", r.theta);
-
     const char *type = json_text(json_member(r.how, "rope_type"));
 
     if (!type)
         type = json_text(json_member(r.how, "type"));
+    st = stretch_base(&r, type);
+    if (st)
+        return st;
+    hf_put_f32(c, "rope.freq_base", r.theta);
     return type ? scale_by(&r, type) : ST_OK;
 }

@@ -132,23 +132,25 @@ static enum status check_parts(const struct item *items, size_t n, const char *d
 
 /* ---- shapes ------------------------------------------------------------------ */
 
-/* Stacks of matrices, whole or halved. */
+/* Stacks of matrices, whole or halved; or one that is halved. */
 static enum status set_slices(struct hf_entry *e, const char *dir, struct err *err)
 {
     const struct safetensor *t = e->parts[0];
     const uint64_t n = e->how == HF_SLICES ? 1 : 2;
+    const int at = t->n_dims - 2; /* of the rows */
     char shown[80];
 
-    if (t->n_dims != 3 || t->n_elems == 0 || t->shape[1] % n)
+    if ((t->n_dims != 3 && (t->n_dims != 2 || n == 1)) || t->n_elems == 0 ||
+        t->shape[at] % n)
         return err_set(err, ST_INPUT, "%s: the tensor '%s' is no stack of matrices%s",
                        dir, show(shown, sizeof shown, t->name),
                        n == 2 ? " of two halves" : "");
-    e->ne[0] = t->shape[2];
-    e->ne[1] = t->shape[1] / n;
-    e->ne[2] = t->shape[0];
+    e->ne[0] = t->shape[at + 1];
+    e->ne[1] = t->shape[at] / n;
+    e->ne[2] = at ? t->shape[0] : 1;
     e->ne[3] = 1;
     e->part_rows = e->ne[1] * e->ne[2];
-    e->n_dims = 3;
+    e->n_dims = t->n_dims;
     e->fmt = t->fmt;
     return ST_OK;
 }

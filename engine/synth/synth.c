@@ -203,10 +203,16 @@ static bool has_tensor(const struct synth_plan *p, size_t first, int layer,
 static struct layer layer_of(const struct synth_shape *s, int layer)
 {
     const uint32_t interval = s->full_attention_interval;
+    const bool dense = (uint32_t)layer < s->n_dense;
 
-    return (struct layer){.n_ff = (int)s->n_ff,
-                          .routed = s->n_experts > 0,
+    return (struct layer){.n_ff = (int)(dense ? s->n_ff_dense : s->n_ff),
+                          .routed = s->n_experts > 0 && !dense,
                           .recurrent = interval && ((uint32_t)layer + 1) % interval};
+}
+
+static bool is_input_bias(const char *name)
+{
+    return !strncmp(name, "attn_", 5) && strcmp(name, "attn_output.bias");
 }
 
 /* Which optional tensors to make: fused matrices, the norm that only parallel models
@@ -222,9 +228,12 @@ static bool is_wanted(const struct synth_plan *p, const struct model *m,
         return true;
     if (r->kind == TENSOR_MATRIX)
         return r->part[1].rows != DIM_NONE;
-    if (strstr(r->name, ".bias") && !strncmp(r->name, "attn_", 5))
-        return p->shape.qkv_bias;
-    return !strncmp(r->name, "ffn_norm.", 9);
+    if (strstr(r->name, "norm"))
+        return !strncmp(r->name, "ffn_norm.", 9);
+    if (!strstr(r->name, ".bias") ||
+        r->part[0].field == offsetof(struct layer, b_choice))
+        return false;
+    return p->shape.all_bias || (p->shape.qkv_bias && is_input_bias(r->name));
 }
 
 /* Standard deviation of a matrix with rows of k weights. */
@@ -322,7 +331,7 @@ static enum status add_tensors(struct synth_plan *p, struct err *err)
         (biased &&
          add_vector(p, -1, "output_norm.bias", s->n_embd, SYNTH_GAUSS, err)) ||
         (!s->tied_output && add_matrix(p, -1, "output.weight", ends, logits, err)) ||
-        (!strcmp(s->arch, "phi2") &&
+        ((!strcmp(s->arch, "phi2") || !strcmp(s->arch, "phimoe")) &&
          add_vector(p, -1, "output.bias", s->n_vocab, SYNTH_GAUSS, err)))
         return err->code;
     return ST_OK;
@@ -410,7 +419,9 @@ static void put_metadata(const struct synth_plan *p, struct gguf_kvs *k)
     put_u32(k, s, "block_count", s->n_layers);
     put_u32(k, s, "context_length", s->n_ctx_train);
     put_u32(k, s, "embedding_length", s->n_embd);
-    put_u32(k, s, "feed_forward_length", s->n_ff);
+    put_u32(k, s, "feed_forward_length", s->n_dense ? s->n_ff_dense : s->n_ff);
+    if (s->n_dense)
+        put_u32(k, s, "leading_dense_block_count", s->n_dense);
     if (s->n_experts) {
         put_u32(k, s, "expert_count", s->n_experts);
         put_u32(k, s, "expert_used_count", s->n_experts_used);

@@ -38,6 +38,8 @@ struct synth_shape {
     uint32_t window; /* sliding window of the layers that have one; 0: no key */
     uint32_t n_experts, n_experts_used; /* of n_ff each; 0, 0: a dense model */
     uint32_t n_ff_shared;               /* of the shared expert; 0: none */
+    uint32_t n_dense, n_ff_dense; /* the first layers, without experts, and their width;
+                                     0, 0: none */
     /* Layers have linear attention, but for every full_attention_interval-th; all 0:
      * none of the architecture's layers has. */
     uint32_t full_attention_interval, n_delta_k_heads, n_delta_v_heads, delta_head_dim,
@@ -45,6 +47,7 @@ struct synth_shape {
     float router_skew; /* exponent of the experts' popularity by rank; 0: all are taken
                           equally often */
     int qkv_bias;      /* biases of queries, keys and values, where they are optional */
+    int all_bias;      /* of all matrices of a layer that may have some */
 };
 
 /* The routers' skew of shapes that do not say it: of the 64 experts of OLMoE-1B-7B a

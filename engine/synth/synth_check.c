@@ -48,6 +48,13 @@ static enum status check_experts(const struct synth_shape *s, struct err *err)
         (s->n_experts &&
          check_range(s, "n_ff", s->n_ff, 1, (1u << 20) / s->n_experts, err)))
         return ST_USAGE;
+    /* The first layers may lack experts, where both kinds have rules. */
+    const bool dense = s->n_experts && table_has(arch, WHEN_DENSE);
+
+    if (check_range(s, "n_dense", s->n_dense, 0, dense ? s->n_layers - 1 : 0, err) ||
+        check_range(s, "n_ff_dense", s->n_ff_dense, s->n_dense > 0,
+                    s->n_dense ? 1u << 20 : 0, err))
+        return ST_USAGE;
     if (!(s->router_skew >= 0 && s->router_skew <= SYNTH_MAX_SKEW))
         return err_set(err, ST_USAGE,
                        "shape %s: router_skew is %g, it must be within 0 and %g",

@@ -41,13 +41,16 @@
     KEY(n_experts, amount, 1)               \
     KEY(n_experts_used, amount, 1)          \
     KEY(n_ff_shared, amount, 1)             \
+    KEY(n_dense, amount, 1)                 \
+    KEY(n_ff_dense, amount, 1)              \
     KEY(full_attention_interval, amount, 1) \
     KEY(n_delta_k_heads, amount, 1)         \
     KEY(n_delta_v_heads, amount, 1)         \
     KEY(delta_head_dim, amount, 1)          \
     KEY(n_delta_conv, amount, 1)            \
     KEY(router_skew, skew, 1)               \
-    KEY(qkv_bias, flag, 1)
+    KEY(qkv_bias, flag, 1)                  \
+    KEY(all_bias, flag, 1)
 
 #define TEXT_BYTES 32
 

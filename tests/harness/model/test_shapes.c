@@ -119,6 +119,18 @@ static void parameters_are_those_of_the_real_models(void **state)
     assert_int_equal(params_of("smollm2-135m"), 134515008);
     assert_int_equal(params_of("smollm2-360m"), 361821120);
     assert_int_equal(params_of("smollm2-1.7b"), 1711376384);
+    assert_int_equal(params_of("smollm3-3b"), 3075098624);
+    assert_int_equal(params_of("gpt-oss-20b"), 20914757184);
+    assert_int_equal(params_of("olmo-2-1b"), 1484916736);
+    assert_int_equal(params_of("olmoe-1b-7b"), 6919161856);
+    assert_int_equal(params_of("gemma-2b"), 2506172416);
+    assert_int_equal(params_of("exaone-4.0-1.2b"), 1279391488 + 32);
+    assert_int_equal(params_of("gpt2"), 124439808);
+    assert_int_equal(params_of("pythia-1.4b"), 1414647808);
+    assert_int_equal(params_of("starcoder2-3b"), 3030371328);
+    assert_int_equal(params_of("phi-3.5-moe"), 41873153344);
+    /* without what is added to the odds of experts */
+    assert_int_equal(params_of("ling-mini-2.0"), 16255643392 - 19 * 256);
     /* without the two norms of each layer that no architecture here has */
     assert_int_equal(params_of("bitnet-2b"), 2412820480 - 30 * (2560 + 6912));
 }

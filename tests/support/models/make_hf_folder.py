@@ -121,8 +121,47 @@ GEMMA = {"post_attention_norm": "post_attention_layernorm",
          "post_ffw_norm": "post_feedforward_layernorm"}
 PHI2 = {"attn_output": "self_attn.dense", "ffn_up": "mlp.fc1", "ffn_down": "mlp.fc2"}
 FUSED = {"attn_qkv": "self_attn.qkv_proj", "ffn_up": "mlp.gate_up_proj"}
-NAMES = {"llama": MIXTRAL, "qwen2": {}, "qwen3": {}, "qwen2moe": MOE, "qwen3moe": MOE,
+GRANITE = {"ffn_gate_inp": "block_sparse_moe.router.layer",
+           "ffn_down_exps": "block_sparse_moe.output_linear",
+           "ffn_down_shexp": "shared_mlp.output_linear"}
+SHARED = {"ffn_%s_shexp" % x: "mlp.shared_experts.%s_proj" % x
+          for x in ("gate", "up", "down")}
+ERNIE = dict(MOE, exp_probs_b="mlp.moe_statics.e_score_correction_bias", **SHARED)
+POST = {"post_attention_norm": "post_attention_layernorm",
+        "post_ffw_norm": "post_feedforward_layernorm"}
+HUNYUAN = {"attn_q_norm": "self_attn.query_layernorm",
+           "attn_k_norm": "self_attn.key_layernorm"}
+STARCODER = {"ffn_up": "mlp.c_fc", "ffn_down": "mlp.c_proj"}
+BAILING = dict(MOE, exp_probs_b="mlp.gate.expert_bias",
+               attn_qkv="attention.query_key_value", attn_output="attention.dense",
+               attn_q_norm="attention.query_layernorm",
+               attn_k_norm="attention.key_layernorm", **SHARED)
+THINKER = {"ffn_gate_inp": "block_sparse_moe.primary_router",
+           **{"ffn_%s_exps" % x: "block_sparse_moe.experts.@." + x
+              for x in ("gate", "up", "down")}}
+NAMES = {"smollm3": {}, "granite": {}, "granitemoe": GRANITE, "minicpm": {}, "arcee": {},
+         "mistral3": {}, "ernie4_5": {}, "ernie4_5-moe": ERNIE, "seed_oss": POST,
+         "hunyuan-dense": HUNYUAN, "olmo2": POST, "olmoe": MOE, "exaone4": POST,
+         "gemma": {}, "qwen2vl": {}, "qwen3vl": {}, "command-r": {}, "cohere2": {},
+         "starcoder2": STARCODER, "nemotron": {}, "phimoe": MIXTRAL,
+         "bailingmoe2": BAILING, "smallthinker": THINKER,
+         "llama": MIXTRAL, "qwen2": {}, "qwen3": {}, "qwen2moe": MOE, "qwen3moe": MOE,
          "gemma2": GEMMA, "gemma3": GEMMA, "phi2": PHI2, "phi3": FUSED, "stablelm": {}}
+
+
+# GGUF files of these rotate neighbouring pairs, the folders halves.
+PAIRS = ("llama", "smollm3", "granite", "granitemoe", "minicpm", "arcee", "mistral3")
+
+
+def joined(g, name, other):
+    """A matrix, or each slice of a stack, with the other one's rows behind its own."""
+    (ne, a), (_, b) = g.tensors[name], g.tensors[other]
+    n = ne[0] * ne[1]
+    out = array.array("f")
+    for i in range(len(a) // n):
+        out.extend(a[i * n:(i + 1) * n])
+        out.extend(b[i * n:(i + 1) * n])
+    return [*ne[2:], 2 * ne[1], ne[0]], out
 
 
 def tensors_of(g, arch):
@@ -132,20 +171,36 @@ def tensors_of(g, arch):
     out = {}
     for name, (ne, v) in g.tensors.items():
         stem, _, kind = name.rpartition(".")
-        if name == "rope_freqs.weight":
+        if name.startswith("rope_f"):
             continue
-        if arch.startswith("gemma") and stem.endswith("norm"):
+        if (arch.startswith("gemma") or (arch == "nemotron" and kind == "weight")) and (
+                stem.endswith("norm")):
             v = array.array("f", (x - 1.0 for x in v))
         if not name.startswith("blk."):
             hf = OUTER[stem]
             if arch == "phi2" and stem == "output_norm":
                 hf = "model.final_layernorm"
+            if arch == "bailingmoe2" and stem == "token_embd":
+                hf = "model.word_embeddings"
             out[hf + "." + kind] = (ne[::-1], v)
             continue
         _, layer, part = stem.split(".")
         hf = NAMES[arch].get(part) or INNER.get(part)
+        if arch == "seed_oss" and part == "post_attention_norm":
+            hf = "post_attention_layernorm"
         full = "model.layers.%s.%s.%s" % (layer, hf, kind)
-        if arch == "llama" and part in ("attn_q", "attn_k"):
+        if part == "exp_probs_b":
+            out[full[:-len(".bias")]] = ([1, ne[0]] if arch.startswith("ernie")
+                                         else ne, v)
+            continue
+        if arch == "granitemoe" and part in ("ffn_gate_exps", "ffn_gate_shexp",
+                                             "ffn_up_exps", "ffn_up_shexp"):
+            where = "block_sparse_moe" if part.endswith("exps") else "shared_mlp"
+            if "gate" in part:
+                out["model.layers.%s.%s.input_linear.weight" % (layer, where)] = joined(
+                    g, name, name.replace("gate", "up"))
+            continue
+        if arch in PAIRS and part in ("attn_q", "attn_k"):
             v = halves(v, ne, heads if part == "attn_q" else kv_heads)
         if arch == "phi2" and part == "attn_qkv":
             n = len(v) // 3
@@ -168,7 +223,8 @@ def config_of(g, arch):
     def kv(key, missing=None):
         return g.kv.get(arch + "." + key, missing)
 
-    heads, width = kv("attention.head_count"), kv("embedding_length")
+    layers, heads = kv("block_count"), kv("attention.head_count")
+    width = kv("embedding_length")
     head_dim = kv("attention.key_length", width // heads)
     c = {"hidden_size": width, "num_hidden_layers": kv("block_count"),
          "intermediate_size": kv("feed_forward_length"), "num_attention_heads": heads,
@@ -182,10 +238,102 @@ def config_of(g, arch):
         c["layer_norm_eps"] = kv("attention.layer_norm_epsilon")
     if head_dim != width // heads or arch in ("qwen3", "qwen3moe", "gemma2", "gemma3"):
         c["head_dim"] = head_dim
+    if arch == "starcoder2":
+        c["norm_epsilon"] = c.pop("layer_norm_eps")
+    if arch == "nemotron":
+        c["norm_eps"] = c.pop("layer_norm_eps")
+    if kv("attention.key_length"):
+        c["head_dim"] = head_dim
+    silu = {"hidden_act": "silu"}
+    window = kv("attention.sliding_window")
+    windows = {"sliding_window": window, "layer_types": [
+        "sliding_attention" if window and (i + 1) % 4 else "full_attention"
+        for i in range(layers)]}
+    yarn = {"type": "yarn", "factor": kv("rope.scaling.factor"),
+            "original_max_position_embeddings":
+                kv("rope.scaling.original_context_length")}
+    routed = {"num_experts_per_tok": kv("expert_used_count"),
+              "moe_intermediate_size": kv("expert_feed_forward_length")}
+    experts = kv("expert_count")
+    granite = {**silu, "embedding_multiplier": kv("embedding_scale"),
+               "residual_multiplier": kv("residual_scale"),
+               "attention_multiplier": kv("attention.scale"),
+               "logits_scaling": kv("logit_scale")}
+    factors = {x: list(g.tensors["rope_factors_%s.weight" % x][1])
+               for x in ("short", "long") if "rope_factors_%s.weight" % x in g.tensors}
+    longrope = factors and {
+        "rope_type": "longrope", "short_factor": factors["short"],
+        "long_factor": factors["long"], "original_max_position_embeddings":
+            kv("rope.scaling.original_context_length", kv("context_length"))}
+    sections = kv("rope.dimension_sections", [])[:3]
     rot = kv("rope.dimension_count", head_dim)
     if rot != head_dim:
         c["partial_rotary_factor"] = rot / head_dim
     extra = {
+        "smollm3": ("smollm3", {**silu, "use_sliding_window": False, "no_rope_layers": [
+            int((i + 1) % 4 != 0) for i in range(layers)]}),
+        "granite": ("granite", granite),
+        "granitemoe": ("granitemoeshared" if kv("expert_shared_feed_forward_length")
+                       else "granitemoe",
+                       {**granite, **routed, "num_local_experts": experts,
+                        "shared_intermediate_size":
+                            kv("expert_shared_feed_forward_length")}),
+        "minicpm": ("minicpm", {**silu, "scale_emb": kv("embedding_scale"),
+                                "scale_depth":
+                                    (kv("residual_scale") or 0) * layers ** 0.5,
+                                "dim_model_base": width / (kv("logit_scale") or 1),
+                                "rope_scaling": longrope or None}),
+        "arcee": ("arcee", {"hidden_act": "relu2", "rope_scaling": yarn}),
+        "mistral3": ("ministral3", {**silu, "rope_parameters": dict(
+            yarn, mscale=1.0, mscale_all_dim=1.0, rope_theta=c["rope_theta"],
+            llama_4_scaling_beta=kv("attention.temperature_scale"))}),
+        "ernie4_5": ("ernie4_5", silu),
+        "ernie4_5-moe": ("ernie4_5_moe",
+                         {**silu, **routed, "moe_num_experts": experts,
+                          "moe_k": kv("expert_used_count"), "moe_layer_interval": 1,
+                          "moe_num_shared_experts": kv("expert_shared_count"),
+                          "moe_layer_start_index": kv("leading_dense_block_count")}),
+        "seed_oss": ("seed_oss", silu),
+        "hunyuan-dense": ("hunyuan_v1_dense", {
+            **silu, "use_qk_norm": True, "rope_theta": 10000.0,
+            "rope_scaling": {"type": "dynamic", "factor": 1.0, "alpha": 1000.0}}),
+        "olmo2": ("olmo3" if window else "olmo2",
+                  {**silu, **windows, "rope_scaling": dict(
+                      yarn, attention_factor=kv("rope.scaling.yarn_attn_factor"))
+                   if window else None}),
+        "olmoe": ("olmoe", {**silu, **routed, "num_experts": experts,
+                            "norm_topk_prob": False}),
+        "exaone4": ("exaone4", {**silu, **windows}),
+        "gemma": ("gemma", {"hidden_act": "gelu"}),
+        "qwen2vl": ("qwen2_vl", {**silu, "rope_scaling": {"type": "mrope",
+                                                          "mrope_section": sections}}),
+        "qwen3vl": ("qwen3_vl", {**silu, "rope_scaling": {"rope_type": "default",
+                                                          "mrope_section": sections}}),
+        "command-r": ("cohere", {**silu, "logit_scale": kv("logit_scale")}),
+        "cohere2": ("cohere2", {**silu, **windows, "logit_scale": kv("logit_scale")}),
+        "starcoder2": ("starcoder2", {"hidden_act": "gelu_pytorch_tanh",
+                                      "use_bias": True}),
+        "nemotron": ("nemotron", {"hidden_act": "relu2"}),
+        "phimoe": ("phimoe", {**silu, **routed, "num_local_experts": experts,
+                              "rope_scaling": longrope or None}),
+        "bailingmoe2": ("bailing_moe_v2",
+                        {**silu, **routed, "num_experts": experts,
+                         "score_function": "sigmoid", "use_qk_norm": True,
+                         "num_shared_experts": kv("expert_shared_count"),
+                         "n_group": kv("expert_group_count"),
+                         "topk_group": kv("expert_group_used_count"),
+                         "routed_scaling_factor": kv("expert_weights_scale"),
+                         "norm_topk_prob": True, "num_nextn_predict_layers": 0,
+                         "first_k_dense_replace": kv("leading_dense_block_count")}),
+        "smallthinker": ("smallthinker", {
+            "moe_num_primary_experts": experts, "norm_topk_prob": True,
+            "moe_num_active_primary_experts": kv("expert_used_count"),
+            "moe_ffn_hidden_size": kv("expert_feed_forward_length"),
+            "moe_primary_router_apply_softmax": kv("expert_gating_func") == 1,
+            "sliding_window_size": window,
+            "sliding_window_layout": [int(bool(window) and i % 4 != 0)
+                                      for i in range(layers)],
+            "rope_layout": [int(not window or i % 4 != 0) for i in range(layers)]}),
         "llama": ("mixtral" if kv("expert_count") else "llama",
                   {"hidden_act": "silu", "num_local_experts": kv("expert_count"),
                    "num_experts_per_tok": kv("expert_used_count"),
