@@ -133,7 +133,8 @@ struct slm_info {
                                figures of a token count n_experts_used */
     enum kern_kv kv_type;   /* as opened */
     uint64_t kv_pos_bytes;  /* K and V of one position, all layers */
-    int n_recurrent;        /* layers that keep a state instead of K and V */
+    int n_attends;          /* layers that keep K and V */
+    int n_recurrent;        /* layers that keep a state, instead or as well */
     uint64_t state_bytes;   /* of all of these */
     int n_window;           /* positions of the sliding window; 0: none */
     int n_window_layers;    /* layers with a sliding window, unless kv_window is less */

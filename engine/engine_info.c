@@ -66,7 +66,7 @@ struct kvcache_shape info_kv_shape(const struct model *m, const struct slm_param
 {
     struct kvcache_shape shape = {
         .type = p->kv_type,
-        .n_layers = m->n_layers - m->n_recurrent,
+        .n_layers = m->n_attends,
         .n_kv_heads = m->n_kv_heads,
         .head_dim = m->head_dim,
         .n_recent = p->kv_window,
@@ -75,7 +75,7 @@ struct kvcache_shape info_kv_shape(const struct model *m, const struct slm_param
         .n_sequences = p->n_sequences > 1 ? p->n_sequences : p->paged,
         .n_pool = p->n_pool,
         .n_states = m->n_recurrent,
-        .state_floats = m->n_recurrent ? delta_state_floats(&m->delta) : 0,
+        .state_floats = m->n_recurrent ? recur_state_floats(&m->recur) : 0,
     };
 
     for (int i = 0; i < m->n_layers; i++)
@@ -98,8 +98,9 @@ static void describe_model(struct slm_info *info, const struct gguf *g,
         .residency = info->residency,
         .n_layers = m->n_layers,
         .n_embd = m->n_embd,
-        .n_heads = m->n_heads,
-        .n_kv_heads = m->n_kv_heads,
+        .n_attends = m->n_attends,
+        .n_heads = m->n_attends ? m->n_heads : 0,
+        .n_kv_heads = m->n_attends ? m->n_kv_heads : 0,
         .head_dim = m->head_dim,
         .n_ff = m->n_ff,
         .n_vocab = m->n_vocab,
@@ -366,8 +367,8 @@ uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past)
 {
     const uint64_t all = (uint64_t)n_past * info->kv_pos_bytes;
     const uint64_t layer =
-        info->kv_pos_bytes / (uint64_t)(info->n_layers - info->n_recurrent);
-    const int n_cached = info->n_layers - info->n_recurrent - info->n_window_layers;
+        info->n_attends ? info->kv_pos_bytes / (uint64_t)info->n_attends : 0;
+    const int n_cached = info->n_attends - info->n_window_layers;
     const int n_seen = info->n_sinks + info->kv_window;
     uint64_t hidden = 0;
 

@@ -240,19 +240,41 @@ typedef void kern_add_scaled_fn(float *y, const float *x, float a, size_t n);
 /* l2norm: x to the length `length`, in place: x[i] *= length / max(|x|, eps). */
 typedef void kern_l2norm_fn(float *x, size_t n, float length, float eps);
 
-/* Linear attention (Yang et al. 2024, arXiv 2412.06464).
+/* Recurrent layers.
  *
  * conv_silu: a causal convolution of each of n channels, and SiLU:
- *   y[j * y_stride + i] = silu(sum over t < n_taps of w[i * n_taps + t] * x[j + t][i])
- * for j < n_cols; x[n_cols + n_taps - 1] are the rows of inputs.
+ *   y[j * y_stride + i] = silu(bias[i] + sum over t < n_taps of
+ *                              w[i * n_taps + t] * x[j + t][i])
+ * for j < n_cols; x[n_cols + n_taps - 1] are the rows of inputs. bias NULL: none.
  *
- * delta_rule: n tokens of one head, one after another, with the state s[d][d] (a row
- * for each element of the keys), q, k and v [n][stride] and out [n][out_stride] of d
- * elements each:
- *   S <- keep[j] S;   S <- S + k (rate[j] (v - S'k))';   out = S'q
- * |k| <= 1, 0 <= keep, rate <= 1. No argument overlaps another. */
-typedef void kern_conv_silu_fn(size_t n, size_t n_taps, const float *w, size_t n_cols,
-                               const float *const *x, float *y, size_t y_stride);
+ * short_conv: a causal convolution of products, and a factor (LFM2, Liquid AI 2025):
+ *   u[n_taps - 1 + j][i] <- it * x[j * stride + i]
+ *   y[j * y_stride + i] = f[j * stride + i] * sum over t < n_taps of
+ *                                             w[i * n_taps + t] * u[j + t][i]
+ * for j < n_cols; the first n_taps - 1 rows of u are products already.
+ *
+ * delta_rule (Yang et al. 2024, arXiv 2412.06464): n tokens of one head, one after
+ * another, with the state s[d][d] (a row for each element of the keys), q, k and v
+ * [n][stride] and out [n][out_stride] of d elements each: S <- keep[j] S;   S <- S + k
+ * (rate[j] (v - S'k))';   out = S'q |k| <= 1, 0 <= keep, rate <= 1. No argument
+ * overlaps another.
+ *
+ * ssm_scan (Mamba-2: Dao and Gu 2024, arXiv 2405.21060): n tokens of one head, with the
+ * state s[d_key][d_value], b and c [n][key_stride] of d_key elements, x [n][x_stride]
+ * and out [n][out_stride] of d_value:
+ *   S <- keep[j] S + b (rate[j] x)';   out = S'c + skip x
+ * 0 <= keep <= 1. No argument overlaps another. */
+typedef void kern_conv_silu_fn(size_t n, size_t n_taps, const float *w,
+                               const float *bias, size_t n_cols, const float *const *x,
+                               float *y, size_t y_stride);
+typedef void kern_short_conv_fn(size_t n, size_t n_taps, const float *w, size_t n_cols,
+                                float *const *u, const float *x, const float *f,
+                                size_t stride, float *y, size_t y_stride);
+typedef void kern_ssm_scan_fn(size_t d_key, size_t d_value, size_t n, float *s,
+                              const float *b, const float *c, size_t key_stride,
+                              const float *x, size_t x_stride, const float *keep,
+                              const float *rate, float skip, float *out,
+                              size_t out_stride);
 typedef void kern_delta_rule_fn(size_t d, size_t n, float *s, const float *q,
                                 const float *k, const float *v, size_t stride,
                                 const float *keep, const float *rate, float *out,

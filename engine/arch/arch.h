@@ -58,6 +58,46 @@ struct matrix {
 /* Weights and biases of a norm; both NULL: the model has no such norm. */
 struct norm {
     const float *w, *b;
+    int n_groups; /* equal parts, each normalised for itself; 0: one */
+};
+
+/* What a recurrent layer's channels go through: a convolution that mixes each with its
+ * own last inputs, and, except in RECUR_SHORT_CONV, a state. */
+enum recurrence {
+    RECUR_DELTA,      /* gated delta rule, forward_delta.c */
+    RECUR_SHORT_CONV, /* forward_conv.c */
+    RECUR_SSM,        /* Mamba-2, forward_ssm.c */
+};
+
+/* Sizes of all recurrent layers of a model, which are of one kind. The names are those
+ * of linear attention; of Mamba-2 x are values, B keys and C queries. */
+struct recur_sizes {
+    enum recurrence kind;
+    int n_groups;    /* heads of queries and of keys; a short convolution has none */
+    int n_heads;     /* of values; a short convolution has one */
+    int key_dim;     /* elements of a query and of a key */
+    int value_dim;   /* elements of a value */
+    int n_conv;      /* inputs that the convolution mixes */
+    bool neighbours; /* heads of values that share a head of keys are neighbours, or
+                        else n_groups apart */
+};
+
+/* The recurrent part of a layer. */
+struct recurrent {
+    struct matrix in;   /* [rows][n_embd]: queries, keys, values; Mamba-2: values,
+                           keys, queries; short convolution: factor of the values,
+                           factor of the result, values */
+    struct matrix gate; /* [values][n_embd] */
+    struct matrix beta, alpha; /* [n_heads][n_embd]; one matrix has both where alpha is
+                                  missing: for each head of keys those of its heads of
+                                  values. Mamba-2: alpha is dt, beta missing */
+    const float *conv;         /* [channels][n_conv] */
+    const float *conv_bias;    /* [channels] or NULL */
+    const float *dt, *a;       /* [n_heads] */
+    const float *skip;         /* [n_heads] of values added to the result, or NULL */
+    struct norm norm;          /* [value_dim] of each head's result; Mamba-2: [values],
+                                  after the gate */
+    struct matrix out;         /* [n_embd][values] */
 };
 
 /* The activation function xIELU (Huang and Schlag 2024, arXiv 2411.13010):
@@ -72,8 +112,10 @@ struct layer {
     int rope;    /* which of the model's rotations, or ROPE_NONE */
     int n_ff;    /* width of the feed-forward part, or of each of its experts */
     bool routed; /* the feed-forward part has experts */
-    int cached;  /* which of the cache's layers, or of its states if it is recurrent */
-    bool recurrent; /* linear attention instead of attention: delta_* below */
+    int cached;  /* which of the cache's layers */
+    int state;   /* which of its states */
+    bool attends, recurrent; /* whether it has attention, and rec; both: side by side,
+                                from the same input */
 
     struct norm attn_norm; /* [n_embd]; none: the input is the stream itself */
     struct matrix wq; /* [n_heads * head_dim][n_embd]; with gated queries each head's
@@ -86,14 +128,8 @@ struct layer {
     struct norm attn_sub_norm; /* [n_heads * head_dim] of attention's result */
     struct matrix wo;          /* [n_embd][n_heads * head_dim] */
     const float *bo;
-    struct matrix delta_in;   /* [keys, keys, values][n_embd]: queries, keys, values */
-    struct matrix delta_gate; /* [values][n_embd] */
-    struct matrix delta_beta, delta_alpha; /* [n_v_heads][n_embd] */
-    const float *delta_conv;               /* [keys + keys + values][n_conv] */
-    const float *delta_dt, *delta_a;       /* [n_v_heads] */
-    struct norm delta_norm;                /* [delta.head_dim] of each head's result */
-    struct matrix delta_out;               /* [n_embd][values] */
-    struct norm attn_post_norm;            /* [n_embd] of what is added to the stream */
+    struct recurrent rec;
+    struct norm attn_post_norm; /* [n_embd] of what is added to the stream */
 
     struct norm ffn_norm;   /* [n_embd]; none: the input is attention's */
     struct matrix router;   /* [n_experts][n_embd], only with experts */
@@ -145,13 +181,7 @@ enum model_odds { ODDS_SOFTMAX, ODDS_SIGMOID };
 #define MODEL_MAX_ROPES 2
 
 /* Inputs that a convolution mixes, at most. */
-#define DELTA_MAX_CONV 64
-
-/* Linear attention: keys are n_k_heads * head_dim, values n_v_heads * head_dim. */
-struct delta_sizes {
-    int n_k_heads, n_v_heads, head_dim;
-    int n_conv; /* inputs that the convolution mixes */
-};
+#define RECUR_MAX_CONV 64
 
 struct arch;
 
@@ -170,9 +200,9 @@ struct model {
     float expert_scale; /* of these weights */
     int n_expert_groups, n_expert_groups_used; /* experts are taken from the groups
                              whose two best are best; 1 group: all */
-    bool routes_early;        /* the router reads the layer's input, before attention */
-    int n_recurrent;          /* layers with linear attention */
-    struct delta_sizes delta; /* theirs */
+    bool routes_early; /* the router reads the layer's input, before attention */
+    int n_attends, n_recurrent; /* layers with attention, and with a recurrent part */
+    struct recur_sizes recur;
     bool gated_queries; /* a head's attention result is scaled by sigmoid(its gate) */
     bool parallel;      /* attention and feed-forward part have the same input */
     enum head_norms head_norms;
@@ -207,6 +237,8 @@ struct arch {
     enum model_act act; /* of the feed-forward part */
     enum rope_pairs pairs;
     const struct tensor_rule *ends, *layer;
+    bool may_lack_parts; /* layers may lack attention, or a feed-forward part: numbers
+                            of heads, and widths, may be 0 */
     /* Reads the hyperparameters of this architecture alone; called when sizes and
      * layers are known, before rotations and tensors; may be NULL. */
     enum status (*setup)(struct loader *l, struct model *m);
@@ -237,22 +269,37 @@ void model_free(struct model *m);
 enum status model_rebind(struct model *m, const struct gguf *g, struct weights *w,
                          struct err *err);
 
-static inline size_t delta_values(const struct delta_sizes *s)
+static inline size_t recur_keys(const struct recur_sizes *s)
 {
-    return (size_t)s->n_v_heads * (size_t)s->head_dim;
+    return (size_t)s->n_groups * (size_t)s->key_dim;
 }
 
-/* Queries, keys and values together. */
-static inline size_t delta_in_rows(const struct delta_sizes *s)
+static inline size_t recur_values(const struct recur_sizes *s)
 {
-    return 2 * (size_t)s->n_k_heads * (size_t)s->head_dim + delta_values(s);
+    return (size_t)s->n_heads * (size_t)s->value_dim;
 }
 
-/* Floats of a layer's state: the convolution's last inputs, and a matrix per head. */
-static inline size_t delta_state_floats(const struct delta_sizes *s)
+/* What the convolution mixes: queries, keys and values together. */
+static inline size_t recur_channels(const struct recur_sizes *s)
 {
-    return ((size_t)s->n_conv - 1) * delta_in_rows(s) +
-           delta_values(s) * (size_t)s->head_dim;
+    return 2 * recur_keys(s) + recur_values(s);
+}
+
+/* Rows of the matrix that the channels come from. */
+static inline size_t recur_in_rows(const struct recur_sizes *s)
+{
+    return s->kind == RECUR_SHORT_CONV ? 3 * recur_values(s) : recur_channels(s);
+}
+
+/* Floats of a layer's past: the convolution's last inputs, and a matrix per head. */
+static inline size_t recur_past_floats(const struct recur_sizes *s)
+{
+    return ((size_t)s->n_conv - 1) * recur_channels(s);
+}
+
+static inline size_t recur_state_floats(const struct recur_sizes *s)
+{
+    return recur_past_floats(s) + recur_values(s) * (size_t)s->key_dim;
 }
 
 /* Bytes of one slice of a matrix. */

@@ -31,7 +31,8 @@ static const struct gguf_kv *find_key(const struct loader *l, const char *key,
     return gguf_kv_find(l->g, full);
 }
 
-/* An array of equal elements counts as its value. */
+/* An array of equal elements counts as its value; elements that are 0 where layers may
+ * lack that part do not count. */
 static enum status one_value(struct loader *l, const struct gguf_kv *kv,
                              const char *full, uint64_t *value)
 {
@@ -39,11 +40,16 @@ static enum status one_value(struct loader *l, const struct gguf_kv *kv,
 
     if (kv->n == 0 || !gguf_elem_u64(kv, 0, value))
         return loader_fail(l, ST_INPUT, "%s is not a whole number", full);
-    for (uint64_t i = 1; i < kv->n; i++)
-        if (!gguf_elem_u64(kv, i, &other) || other != *value)
+    for (uint64_t i = 1; i < kv->n; i++) {
+        if (!gguf_elem_u64(kv, i, &other))
+            return loader_fail(l, ST_INPUT, "%s is not a whole number", full);
+        if (l->m->arch->may_lack_parts && (other == 0 || *value == 0))
+            *value = other ? other : *value;
+        else if (other != *value)
             return loader_fail(l, ST_UNSUPPORTED,
                                "%s differs between layers, which is not supported",
                                full);
+    }
     return ST_OK;
 }
 
@@ -182,6 +188,20 @@ static enum status load_attention_sizes(struct loader *l, struct model *m)
     return ST_OK;
 }
 
+/* A model whose layers may lack attention may have none at all. */
+static enum status load_any_attention_sizes(struct loader *l, struct model *m)
+{
+    int n_heads;
+    const enum status st =
+        loader_int_or(l, "attention.head_count", 0, MAX_HEADS, 0, &n_heads);
+
+    if (st || n_heads || !m->arch->may_lack_parts)
+        return st ? st : load_attention_sizes(l, m);
+    m->n_heads = m->n_kv_heads = 1; /* of no layer */
+    m->head_dim = m->n_rot = 2;
+    return ST_OK;
+}
+
 enum status loader_sizes(struct loader *l, struct model *m)
 {
     const char *eps = m->arch->norm == NORM_RMS ? "attention.layer_norm_rms_epsilon"
@@ -191,11 +211,12 @@ enum status loader_sizes(struct loader *l, struct model *m)
     if (!st)
         st = loader_int(l, "embedding_length", 1, MAX_WIDTH, &m->n_embd);
     if (!st)
-        st = loader_int(l, "feed_forward_length", 1, MAX_WIDTH, &m->n_ff);
+        st = loader_int(l, "feed_forward_length", m->arch->may_lack_parts ? 0 : 1,
+                        MAX_WIDTH, &m->n_ff);
     if (!st)
         st = loader_int(l, "context_length", 1, MAX_CONTEXT, &m->n_ctx_train);
     if (!st)
-        st = load_attention_sizes(l, m);
+        st = load_any_attention_sizes(l, m);
     if (!st)
         st = loader_float_or(l, eps, 0.0, 1.0, 1e-5, &m->norm_eps);
     if (st)
@@ -208,9 +229,10 @@ enum status loader_sizes(struct loader *l, struct model *m)
     if (!m->layers)
         return loader_fail(l, ST_NO_MEMORY, "no memory for %d layers", m->n_layers);
     for (int i = 0; i < m->n_layers; i++) {
-        m->layers[i].cached = i;
+        m->layers[i].attends = true;
         m->layers[i].n_ff = m->n_ff;
     }
+    loader_number_layers(m);
     if (m->arch->pairs == PAIRS_NONE)
         loader_no_rope(m);
     return ST_OK;

@@ -35,15 +35,20 @@ enum dim {
     DIM_HEADS, /* n_heads */
     DIM_KV_HEADS,
     DIM_VOCAB,
-    DIM_CONTEXT,     /* n_ctx_train */
-    DIM_EXPERTS,     /* n_experts */
-    DIM_FF_SHARED,   /* n_ff_shared */
-    DIM_Q_GATE,      /* 2 * n_heads * head_dim */
-    DIM_DELTA_IN,    /* queries, keys and values of linear attention */
-    DIM_DELTA_OUT,   /* its values */
-    DIM_DELTA_HEADS, /* heads of these */
-    DIM_DELTA_HEAD,  /* their length */
-    DIM_DELTA_CONV,  /* inputs that its convolution mixes */
+    DIM_CONTEXT,   /* n_ctx_train */
+    DIM_EXPERTS,   /* n_experts */
+    DIM_FF_SHARED, /* n_ff_shared */
+    DIM_Q_GATE,    /* 2 * n_heads * head_dim */
+    /* of recurrent layers (struct recur_sizes) */
+    DIM_REC_IN,       /* rows of the matrix of inputs */
+    DIM_REC_CHANNELS, /* what the convolution mixes */
+    DIM_REC_CONV,     /* inputs that it mixes */
+    DIM_REC_VALUES,   /* of all heads */
+    DIM_REC_VALUE,    /* of a head */
+    DIM_REC_HEADS,    /* of values */
+    DIM_REC_HEADS_2,  /* twice as many */
+    DIM_REC_GROUPS,
+    DIM_REC_GROUP, /* values of a group */
 };
 
 enum tensor_kind {
@@ -191,6 +196,27 @@ struct tensor_rule {
             .when = WHEN_SHARED                                        \
     }
 
+/* The recurrent part of Mamba-2; some models lack the norm. */
+#define TENSORS_SSM                                                                 \
+    {"ssm_in.weight",                                                               \
+     MATRIX_3(EMBD, REC_VALUES, rec.gate, REC_IN, rec.in, REC_HEADS, rec.alpha),    \
+     .when = WHEN_RECURRENT},                                                       \
+        {"ssm_conv1d.weight", .kind = TENSOR_VECTOR, .k = DIM_REC_CONV,             \
+         .part = {LAYER_PART(REC_CHANNELS, rec.conv)}, .when = WHEN_RECURRENT},     \
+        {"ssm_conv1d.bias", VECTOR(REC_CHANNELS, rec.conv_bias),                    \
+         .when = WHEN_RECURRENT},                                                   \
+        {"ssm_dt.bias", VECTOR(REC_HEADS, rec.dt), .when = WHEN_RECURRENT},         \
+        {"ssm_a", .kind = TENSOR_VECTOR, .k = DIM_ONE,                              \
+         .part = {LAYER_PART(REC_HEADS, rec.a)}, .when = WHEN_RECURRENT},           \
+        {"ssm_d", .kind = TENSOR_VECTOR, .k = DIM_ONE,                              \
+         .part = {LAYER_PART(REC_HEADS, rec.skip)}, .when = WHEN_RECURRENT},        \
+        {"ssm_norm.weight",  .kind = TENSOR_VECTOR,                                 \
+         .k = DIM_REC_GROUP, .part = {LAYER_PART(REC_GROUPS, rec.norm.w)},          \
+         .optional = true,   .when = WHEN_RECURRENT},                               \
+    {                                                                               \
+        "ssm_out.weight", MATRIX(REC_VALUES, EMBD, rec.out), .when = WHEN_RECURRENT \
+    }
+
 /* Embedding, last norm and output of most architectures, for both kinds of norm. */
 extern const struct tensor_rule tensors_ends_rms[], tensors_ends_layernorm[];
 
@@ -287,6 +313,20 @@ enum status loader_scales(struct loader *l, struct model *m);
 
 /* No layer rotates queries and keys. */
 void loader_no_rope(struct model *m);
+
+/* The sizes of a state and of the convolution before it from ssm.*, into m->recur,
+ * whose kind is set. Heads of delta layers have keys as long as values. */
+enum status loader_recurrent(struct loader *l, struct model *m);
+
+/* The same of Mamba-2. */
+enum status loader_ssm(struct loader *l, struct model *m);
+
+/* Layers whose attention.head_count_kv is 0 do not attend but have a recurrent part.
+ * Numbers them (loader_number_layers()). */
+enum status loader_layers_by_kv(struct loader *l, struct model *m);
+
+/* Number what layers have in the cache, by their attends and recurrent. */
+void loader_number_layers(struct model *m);
 
 /* The n layers from `first` on are not computed: their tensors are not refused. */
 void loader_ignore_layers(struct loader *l, int first, int n);

@@ -190,16 +190,24 @@ static size_t size_of(const struct model *m, const struct layer *y, enum dim d)
         return (size_t)m->n_ff_shared;
     case DIM_Q_GATE:
         return 2 * (size_t)m->n_heads * head;
-    case DIM_DELTA_IN:
-        return delta_in_rows(&m->delta);
-    case DIM_DELTA_OUT:
-        return delta_values(&m->delta);
-    case DIM_DELTA_HEADS:
-        return (size_t)m->delta.n_v_heads;
-    case DIM_DELTA_HEAD:
-        return (size_t)m->delta.head_dim;
-    case DIM_DELTA_CONV:
-        return (size_t)m->delta.n_conv;
+    case DIM_REC_IN:
+        return recur_in_rows(&m->recur);
+    case DIM_REC_CHANNELS:
+        return recur_channels(&m->recur);
+    case DIM_REC_CONV:
+        return (size_t)m->recur.n_conv;
+    case DIM_REC_VALUES:
+        return recur_values(&m->recur);
+    case DIM_REC_VALUE:
+        return (size_t)m->recur.value_dim;
+    case DIM_REC_HEADS:
+        return (size_t)m->recur.n_heads;
+    case DIM_REC_HEADS_2:
+        return 2 * (size_t)m->recur.n_heads;
+    case DIM_REC_GROUPS:
+        return (size_t)m->recur.n_groups;
+    case DIM_REC_GROUP:
+        return recur_values(&m->recur) / (size_t)m->recur.n_groups;
     case DIM_NONE:
     case DIM_ONE:
         break;
@@ -242,7 +250,7 @@ bool loader_is_for(const struct model *m, const struct layer *y, enum tensor_whe
     case WHEN_SHARED:
         return y->routed && m->n_ff_shared;
     case WHEN_ATTENTION:
-        return !y->recurrent;
+        return y->attends;
     case WHEN_RECURRENT:
         return y->recurrent;
     case WHEN_ALWAYS:

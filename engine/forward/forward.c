@@ -45,9 +45,9 @@ static void check_part(const struct matrix *w, enum residency_part part)
 
 static void check_parts(const struct layer *y)
 {
-    const struct matrix *const attention[] = {
-        &y->wq,         &y->wk,         &y->wv,          &y->wo,       &y->delta_in,
-        &y->delta_gate, &y->delta_beta, &y->delta_alpha, &y->delta_out};
+    const struct matrix *const attention[] = {&y->wq,       &y->wk,        &y->wv,
+                                              &y->wo,       &y->rec.in,    &y->rec.gate,
+                                              &y->rec.beta, &y->rec.alpha, &y->rec.out};
     const struct matrix *const gate_up[] = {&y->router,      &y->gate,
                                             &y->up,          &y->shared_router,
                                             &y->shared_gate, &y->shared_up};
@@ -252,12 +252,12 @@ static void attend(struct forward *f, struct fwd_thread *me, int layer)
 static void project_back(struct forward *f, struct fwd_thread *me,
                          const struct layer *y)
 {
-    const struct matrix *w = y->recurrent ? &y->delta_out : &y->wo;
+    const struct matrix *w = &y->wo;
     const struct norm *norm = fwd_norm_of(&y->attn_sub_norm);
     const size_t d = (size_t)f->m->head_dim;
     const float *src = f->attn;
 
-    if (f->n == 1 && f->n_splits > 1 && !y->recurrent) {
+    if (f->n == 1 && f->n_splits > 1) {
         fwd_join_splits(f, 0, me->row);
         for (size_t q = 0; q < (size_t)f->m->n_heads; q++)
             fwd_gate_head(f, y, q, 0, me->row + q * d);
@@ -404,16 +404,21 @@ static void run_layer(struct forward *f, struct fwd_thread *me, int i)
         fwd_route_early(f, me, y);
     }
     if (y->recurrent)
-        fwd_delta(f, me, y);
-    else
+        fwd_recurrent(f, me, y);
+    if (y->attends)
         attend(f, me, i);
     if (f->m->parallel) {
         fwd_wait(f, me, y, RESIDENCY_GATE_UP);
         expand(f, me, y);
         fwd_done(f, me, y, RESIDENCY_GATE_UP);
     }
-    project_back(f, me, y);
+    if (y->attends)
+        project_back(f, me, y);
+    if (y->recurrent)
+        fwd_recurrent_out(f, me, y);
     fwd_done(f, me, y, RESIDENCY_ATTENTION);
+    if (!y->up.n_rows)
+        return;
     if (!f->m->parallel)
         fwd_wait(f, me, y, RESIDENCY_GATE_UP);
     if (y->routed) {

@@ -145,7 +145,7 @@ static void normalise(const struct forward *f, float *v, const struct norm *norm
 
     if (!norm->w || f->m->head_norms == HEAD_NORMS_WHOLE)
         return;
-    fwd_norm(f, v, v, &(struct norm){norm->w + (own ? (size_t)head * d : 0), NULL}, d);
+    fwd_norm(f, v, v, &(struct norm){.w = norm->w + (own ? (size_t)head * d : 0)}, d);
 }
 
 /* The same, and rotated by row j of the turns. */

@@ -26,8 +26,8 @@
 #define ALONE_ELEMS   ((size_t)4096)
 #define ALONE_COLUMNS ((size_t)8)
 
-/* Tokens of one head that linear attention processes at a time. */
-#define DELTA_TOKENS ((size_t)16)
+/* Tokens that a recurrent layer processes at a time. */
+#define RECUR_TOKENS ((size_t)16)
 
 /* One thread's share of an operation. */
 struct fwd_lap {
@@ -52,8 +52,8 @@ struct fwd_thread {
     float *score;                   /* [n_queries][ATTN_BLOCK] */
     float *mix;                     /* [n_queries][value_dim] */
     float *max, *sum;               /* [n_queries] of the online softmax */
-    float *delta;                   /* [3][tokens][delta.head_dim] of linear attention:
-                                       queries, keys, values of up to DELTA_TOKENS */
+    float *rec;                     /* queries, keys and values of up to RECUR_TOKENS,
+                                       of a head of a recurrent layer */
     int *pair;                      /* [n_batch * n_used] sorted by expert */
     int *first;                     /* [n_experts + 1] into pair */
     int *taken, n_taken;            /* experts that have pairs, ascending */
@@ -99,25 +99,27 @@ struct forward {
     int fault;        /* the layer, see forward_find_fault() */
 
     /* shared; rows are tokens of the batch */
-    float *x;                          /* [n_batch][n_embd] the residual stream */
-    float *y;                          /* [n_batch][n_embd] what a block adds to it */
-    float *q;                          /* [n_batch][n_heads * head_dim], and gates */
-    float *k, *v;                      /* [n_batch][n_kv_heads * head_dim] */
-    float *attn;                       /* [n_batch][n_heads * head_dim], or values */
-    float *delta_in, *delta_z;         /* [n_batch][rows of the layers' matrices] */
-    float *delta_beta, *delta_alpha;   /* the same */
-    float *gate;                       /* [n_batch][n_ff], and of experts
-                                          [n_batch * n_used][n_ff] */
-    float *up;                         /* the same */
-    float *turn[MODEL_MAX_ROPES];      /* [n_batch + 1][n_rot] cosines and sines; the
-                                          last: of queries to attention sinks */
-    float *partial;                    /* [n_splits_max][n_heads][head_dim + 2] */
-    float *route;                      /* [n_batch][n_experts] router's scores */
-    int *expert;                       /* [n_batch][n_used] chosen */
-    int *order, *n_uses;               /* [n_experts] those taken as they come into
-                                          memory, and of how many pairs each, ascending */
-    float *share;                      /* [n_batch][n_used] their weights */
-    unsigned char *act[KERN_N_ACT];    /* columns in each layout in use */
+    float *x;                       /* [n_batch][n_embd] the residual stream */
+    float *y;                       /* [n_batch][n_embd] what a block adds to it */
+    float *q;                       /* [n_batch][n_heads * head_dim], and gates */
+    float *k, *v;                   /* [n_batch][n_kv_heads * head_dim] */
+    float *attn;                    /* [n_batch][n_heads * head_dim] */
+    float *rec_in, *rec_z;          /* [n_batch][rows of recurrent layers' matrices] */
+    float *rec_beta, *rec_alpha;    /* the same */
+    float *mixed;                   /* [n_batch][values of recurrent layers]; where
+                                       attn is, unless layers have both */
+    float *gate;                    /* [n_batch][n_ff], and of experts
+                                       [n_batch * n_used][n_ff] */
+    float *up;                      /* the same */
+    float *turn[MODEL_MAX_ROPES];   /* [n_batch + 1][n_rot] cosines and sines; the
+                                       last: of queries to attention sinks */
+    float *partial;                 /* [n_splits_max][n_heads][head_dim + 2] */
+    float *route;                   /* [n_batch][n_experts] router's scores */
+    int *expert;                    /* [n_batch][n_used] chosen */
+    int *order, *n_uses;            /* [n_experts] those taken as they come into
+                                       memory, and of how many pairs each, ascending */
+    float *share;                   /* [n_batch][n_used] their weights */
+    unsigned char *act[KERN_N_ACT]; /* columns in each layout in use */
     unsigned char *routed[KERN_N_ACT]; /* [n_batch * n_used] columns, by expert */
     float *shared_share;               /* [n_batch] of the shared expert */
     float *shared_gate, *shared_up;    /* [n_batch][n_ff_shared] */
@@ -329,10 +331,11 @@ void fwd_hook_pairs(struct forward *f, struct fwd_thread *me, const struct matri
                     const struct norm *norm);
 
 /* Stages, each ending in a barrier: q, k, v -> attn (or partial, with n_splits
- * > 1); linear attention, x -> attn; and the routed feed-forward part added to x, which
- * waits for its down matrices itself. */
+ * > 1); a recurrent part, x -> mixed, and its output matrix, added to x; and the routed
+ * feed-forward part added to x, which waits for its down matrices itself. */
 void fwd_attention(struct forward *f, struct fwd_thread *me, int layer);
-void fwd_delta(struct forward *f, struct fwd_thread *me, const struct layer *y);
+void fwd_recurrent(struct forward *f, struct fwd_thread *me, const struct layer *y);
+void fwd_recurrent_out(struct forward *f, struct fwd_thread *me, const struct layer *y);
 void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y);
 
 /* Choose the experts of a layer from its input x, for fwd_experts() to take; only of

@@ -82,11 +82,11 @@ static void measure(struct forward *f, const struct model *m, enum kern_kv kv_ty
             count_routed(f, &y->gate, n * n_used);
             count_routed(f, &y->up, n * n_used);
         }
-        count_columns(f, &y->delta_in, n);
-        count_columns(f, &y->delta_gate, n);
-        count_columns(f, &y->delta_beta, n);
-        count_columns(f, &y->delta_alpha, n);
-        count_columns(f, &y->delta_out, n);
+        count_columns(f, &y->rec.in, n);
+        count_columns(f, &y->rec.gate, n);
+        count_columns(f, &y->rec.beta, n);
+        count_columns(f, &y->rec.alpha, n);
+        count_columns(f, &y->rec.out, n);
         count_columns(f, &y->shared_router, n);
         count_columns(f, &y->shared_gate, n);
         count_columns(f, &y->shared_up, n);
@@ -130,11 +130,15 @@ static void carve_thread(const struct forward *f, struct fwd_thread *me,
     const size_t key_dim = kvcache_key_dim(f->kv_type, m->head_dim);
     struct fwd_thread own = {0};
 
-    own.row = carve_floats(c, 1, max_size(max_size((size_t)m->n_embd, n_q), widest(m)));
+    own.row =
+        carve_floats(c, 1,
+                     max_size(max_size(max_size((size_t)m->n_embd, n_q), widest(m)),
+                              recur_values(&m->recur)));
     own.embd_row = carve(c, m->embd.row_bytes);
-    if (m->n_recurrent)
-        own.delta = carve_floats(c, 3 * min_size((size_t)f->n_batch, DELTA_TOKENS),
-                                 (size_t)m->delta.head_dim);
+    if (m->n_recurrent && m->recur.kind != RECUR_SHORT_CONV)
+        own.rec = carve(c, min_size((size_t)f->n_batch, RECUR_TOKENS) * sizeof(float) *
+                               (2 * pad16((size_t)m->recur.key_dim) +
+                                pad16((size_t)m->recur.value_dim)));
     for (int a = 0; a < KERN_N_ACT; a++)
         if (f->act_k[a])
             own.act[a] = carve(c, min_size((size_t)f->n_batch, ALONE_COLUMNS) *
@@ -161,6 +165,27 @@ static void carve_thread(const struct forward *f, struct fwd_thread *me,
         *me = own;
 }
 
+/* What attention and recurrent parts leave. */
+static void carve_mixers(struct forward *f, struct carver *c)
+{
+    const struct model *m = f->m;
+    const size_t n = (size_t)f->n_batch, values = recur_values(&m->recur);
+    const size_t n_q = (size_t)m->n_heads * (size_t)m->head_dim;
+    const bool both = m->n_attends + m->n_recurrent > m->n_layers;
+    const struct recurrent *rec = NULL;
+
+    f->attn = carve_floats(c, n, both ? n_q : max_size(n_q, values));
+    f->mixed = both ? carve_floats(c, n, values) : f->attn;
+    for (int i = 0; i < m->n_layers && !rec; i++)
+        rec = m->layers[i].recurrent ? &m->layers[i].rec : NULL;
+    if (!rec)
+        return;
+    f->rec_in = carve_floats(c, n, rec->in.n_rows);
+    f->rec_z = carve_floats(c, n, rec->gate.n_rows);
+    f->rec_beta = carve_floats(c, n, rec->beta.n_rows);
+    f->rec_alpha = carve_floats(c, n, rec->alpha.n_rows);
+}
+
 static void carve_shared(struct forward *f, struct carver *c)
 {
     const struct model *m = f->m;
@@ -174,13 +199,7 @@ static void carve_shared(struct forward *f, struct carver *c)
     f->q = carve_floats(c, n, m->gated_queries ? 2 * n_q : n_q);
     f->k = carve_floats(c, n, n_kv);
     f->v = carve_floats(c, n, n_kv);
-    f->attn = carve_floats(c, n, max_size(n_q, delta_values(&m->delta)));
-    if (m->n_recurrent) {
-        f->delta_in = carve_floats(c, n, delta_in_rows(&m->delta));
-        f->delta_z = carve_floats(c, n, delta_values(&m->delta));
-        f->delta_beta = carve_floats(c, n, (size_t)m->delta.n_v_heads);
-        f->delta_alpha = carve_floats(c, n, (size_t)m->delta.n_v_heads);
-    }
+    carve_mixers(f, c);
     f->gate = carve_floats(c, n, activations(m));
     f->up = carve_floats(c, n, activations(m));
     for (int i = 0; i < m->n_ropes; i++)

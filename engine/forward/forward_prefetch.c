@@ -91,10 +91,10 @@ static void visit_matrices(const struct forward *f, visit_fn *visit, void *arg)
     for (int i = 0; i < f->m->n_layers; i++) {
         const struct layer *y = &f->m->layers[i];
         const struct matrix *const all[] = {
-            &y->wq,         &y->wk,          &y->wv,        &y->delta_in,
-            &y->delta_gate, &y->delta_beta,  &y->wo,        &y->delta_alpha,
-            &y->delta_out,  &y->router,      &y->gate,      &y->up,
-            &y->down,       &y->shared_gate, &y->shared_up, &y->shared_down,
+            &y->wq,       &y->wk,          &y->wv,        &y->rec.in,
+            &y->rec.gate, &y->rec.beta,    &y->wo,        &y->rec.alpha,
+            &y->rec.out,  &y->router,      &y->gate,      &y->up,
+            &y->down,     &y->shared_gate, &y->shared_up, &y->shared_down,
         };
 
         for (size_t j = 0; j < sizeof all / sizeof all[0]; j++)

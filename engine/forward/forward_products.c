@@ -10,10 +10,13 @@
 void fwd_norm(const struct forward *f, float *dst, const float *src,
               const struct norm *norm, size_t n)
 {
+    const size_t each = norm->n_groups ? n / (size_t)norm->n_groups : n;
+
     if (f->m->arch->norm == NORM_LAYER)
         f->kern.layernorm(dst, src, norm->w, norm->b, n, f->m->norm_eps);
     else
-        f->kern.rmsnorm(dst, src, norm->w, n, f->m->norm_eps);
+        for (size_t i = 0; i < n; i += each)
+            f->kern.rmsnorm(dst + i, src + i, norm->w + i, each, f->m->norm_eps);
     if (f->m->arch->norm != NORM_LAYER && norm->b)
         f->kern.add(dst, norm->b, n);
 }

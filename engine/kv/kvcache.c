@@ -177,7 +177,7 @@ enum status kvcache_open(struct kvcache *kv, const struct kvcache_shape *shape,
     if (!st && shape->n_states)
         st = mem_alloc(&new.states,
                        (size_t)(2 * sequences(shape) * kvcache_state_bytes(shape)),
-                       MEM_PAGES_2M, "states of linear attention", err);
+                       MEM_PAGES_2M, "states of recurrent layers", err);
     if (!st && kvcache_sequence_pages(shape, n_ctx) > 0)
         st = kvpages_open(&new.pages, new.n_pool / KVCACHE_PAGE, shape->n_sequences,
                           new.n_slots, err);

@@ -32,7 +32,7 @@
  * of the ring, with what else begins in these. A sequence may then be longer than
  * n_ctx, in the rings of both kinds of layers.
  *
- * Layers with linear attention have a state instead, which every token changes and
+ * Recurrent layers have a state instead, which every token changes and
  * which cannot return to an earlier position. Therefore a copy is kept:
  *
  *     states [n_states][state_floats], the copy

@@ -207,7 +207,8 @@ static struct layer layer_of(const struct synth_shape *s, int layer)
 
     return (struct layer){.n_ff = (int)(dense ? s->n_ff_dense : s->n_ff),
                           .routed = s->n_experts > 0 && !dense,
-                          .recurrent = interval && ((uint32_t)layer + 1) % interval};
+                          .attends =
+                              !interval || ((uint32_t)layer + 1) % interval == 0};
 }
 
 static bool is_input_bias(const char *name)
@@ -245,7 +246,7 @@ static double spread_of(const struct synth_plan *p, const struct tensor_rule *r,
     if (r->part[0].field == offsetof(struct layer, wo))
         return in * branch;
     return r->part[0].field == offsetof(struct layer, down) ||
-                   r->part[0].field == offsetof(struct layer, delta_out) ||
+                   r->part[0].field == offsetof(struct layer, rec.out) ||
                    r->part[0].field == offsetof(struct layer, shared_down)
                ? SILU_GAIN * in * branch
                : in;
@@ -264,9 +265,9 @@ static enum status add_layer(struct synth_plan *p, const struct model *m, int l,
         if (!is_wanted(p, m, &y, first, l, r))
             continue;
         loader_shape(m, &y, r, ne);
-        if (r->k == DIM_DELTA_CONV)
+        if (r->k == DIM_REC_CONV)
             st = add_taps(p, l, r->name, ne[0], ne[1], err);
-        else if (r->part[0].field == offsetof(struct layer, delta_a))
+        else if (r->part[0].field == offsetof(struct layer, rec.a))
             st = add_decay(p, l, r->name, ne[0], err);
         else if (r->kind == TENSOR_VECTOR)
             st = add_vectors(p, l, r->name, ne[0], ne[1], SYNTH_GAUSS, err);
@@ -291,8 +292,12 @@ static struct model sizes_of(const struct synth_shape *s)
                           .n_heads = (int)s->n_heads,
                           .n_kv_heads = (int)s->n_kv_heads,
                           .head_dim = (int)s->head_dim,
-                          .delta = {(int)s->n_delta_k_heads, (int)s->n_delta_v_heads,
-                                    (int)s->delta_head_dim, (int)s->n_delta_conv},
+                          .recur = {.kind = RECUR_DELTA,
+                                    .n_groups = (int)s->n_delta_k_heads,
+                                    .n_heads = (int)s->n_delta_v_heads,
+                                    .key_dim = (int)s->delta_head_dim,
+                                    .value_dim = (int)s->delta_head_dim,
+                                    .n_conv = (int)s->n_delta_conv},
                           .n_vocab = (int)s->n_vocab};
 }
 

@@ -84,7 +84,7 @@ static enum status check_delta(const struct synth_shape *s, struct err *err)
                     has ? MAX_HEADS : 0, err) ||
         check_range(s, "delta_head_dim", s->delta_head_dim, least, has ? 1u << 12 : 0,
                     err) ||
-        check_range(s, "n_delta_conv", s->n_delta_conv, least, has ? DELTA_MAX_CONV : 0,
+        check_range(s, "n_delta_conv", s->n_delta_conv, least, has ? RECUR_MAX_CONV : 0,
                     err))
         return ST_USAGE;
     if (has && s->n_delta_v_heads % s->n_delta_k_heads)

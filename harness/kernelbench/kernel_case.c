@@ -348,6 +348,7 @@ static int usual_n(enum kern_op op)
     case KERN_OP_l2norm:
         return HEAD_DIM;
     case KERN_OP_delta_rule:
+    case KERN_OP_ssm_scan:
         return N_TOKENS;
     case KERN_OP_silu_mul:
     case KERN_OP_gelu_mul:

@@ -188,15 +188,16 @@ static bool open_vector(struct operation_call *o)
     return true;
 }
 
-/* One head of linear attention and o->n tokens: a has queries, keys and values, b what
- * each token keeps and how fast it learns. The state reaches a size that it keeps. */
-static bool open_delta(struct operation_call *o)
+/* One head with a state and o->n tokens: a has queries, keys and values, b what each
+ * token keeps and how fast it learns. The state reaches a size that it keeps. */
+static bool open_scan(struct operation_call *o)
 {
+    const double per_element = o->row->op == KERN_OP_delta_rule ? 6.0 : 4.0;
     const size_t n = o->n, d = HEAD_DIM, state = d * d;
 
     o->out_is_floats = true;
     o->cost = (struct kernel_cost){(double)(2 * state + 4 * n * d) * sizeof(float),
-                                   6.0 * (double)(state * n), 0};
+                                   per_element * (double)(state * n), 0};
     if (!alloc_all(o, n * d * sizeof(float), 3 * n * d, 2 * n) ||
         !(o->blocks = parts_alloc(state * sizeof(float))))
         return false;
@@ -228,6 +229,26 @@ static bool open_convolution(struct operation_call *o)
     return true;
 }
 
+/* The same with products, which are their first factors again: b ends with ones. */
+static bool open_short_convolution(struct operation_call *o)
+{
+    const size_t n = o->n;
+    float **rows;
+
+    o->out_is_floats = true;
+    o->cost = (struct kernel_cost){(double)((2 * N_TAPS + 4) * n) * sizeof(float),
+                                   (2.0 * N_TAPS + 2) * (double)n, 0};
+    if (!alloc_all(o, n * sizeof(float), N_TAPS * n, (N_TAPS + 1) * n) ||
+        !(o->blocks = parts_alloc(N_TAPS * sizeof *rows)))
+        return false;
+    rows = o->blocks;
+    for (size_t t = 0; t < N_TAPS; t++)
+        rows[t] = o->a + t * n;
+    for (size_t i = 0; i < n; i++)
+        o->b[N_TAPS * n + i] = 1.0f;
+    return true;
+}
+
 bool parts_other_open(struct operation_call *o, const struct kern_row *row, size_t n)
 {
     bool ok;
@@ -249,8 +270,12 @@ bool parts_other_open(struct operation_call *o, const struct kern_row *row, size
     case KERN_OP_conv_silu:
         ok = open_convolution(o);
         break;
+    case KERN_OP_short_conv:
+        ok = open_short_convolution(o);
+        break;
     case KERN_OP_delta_rule:
-        ok = open_delta(o);
+    case KERN_OP_ssm_scan:
+        ok = open_scan(o);
         break;
     default:
         ok = open_vector(o);
@@ -309,7 +334,16 @@ void parts_other_run(const struct operation_call *o)
         row->fn.l2norm(out, o->n, 1.0f, 1e-5f);
         break;
     case KERN_OP_conv_silu:
-        row->fn.conv_silu(o->n, N_TAPS, o->b, 1, o->blocks, out, o->n);
+        row->fn.conv_silu(o->n, N_TAPS, o->b, NULL, 1, o->blocks, out, o->n);
+        break;
+    case KERN_OP_short_conv:
+        row->fn.short_conv(o->n, N_TAPS, o->b, 1, o->blocks, o->b + N_TAPS * o->n,
+                           o->b + N_TAPS * o->n, o->n, out, o->n);
+        break;
+    case KERN_OP_ssm_scan:
+        row->fn.ssm_scan(HEAD_DIM, HEAD_DIM, o->n, o->blocks, o->a,
+                         o->a + o->n * HEAD_DIM, HEAD_DIM, o->a + 2 * o->n * HEAD_DIM,
+                         HEAD_DIM, o->b, o->b + o->n, 1.0f, out, HEAD_DIM);
         break;
     case KERN_OP_delta_rule:
         row->fn.delta_rule(HEAD_DIM, o->n, o->blocks, o->a, o->a + o->n * HEAD_DIM,

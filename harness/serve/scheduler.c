@@ -47,7 +47,7 @@ static enum status check_model(const struct scheduler_params *p, struct err *err
  * matrices. */
 static double depth_cost(const struct slm_info *info)
 {
-    const int n_layers = info->n_layers - info->n_recurrent - info->n_window_layers;
+    const int n_layers = info->n_attends - info->n_window_layers;
 
     if (info->kv_window || n_layers <= 0 || info->weight_token_macs == 0)
         return 0;

@@ -1,24 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * delta_scalar.c - linear attention in plain C, the reference
+ * delta_scalar.c - the gated delta rule in plain C, the reference
  */
-#include <math.h>
 #include <string.h>
 
 #include "kernels/kernels.h"
-
-void kern_conv_silu__scalar(size_t n, size_t n_taps, const float *w, size_t n_cols,
-                            const float *const *x, float *y, size_t y_stride)
-{
-    for (size_t j = 0; j < n_cols; j++)
-        for (size_t i = 0; i < n; i++) {
-            float sum = 0.0f;
-
-            for (size_t t = 0; t < n_taps; t++)
-                sum += w[i * n_taps + t] * x[j + t][i];
-            y[j * y_stride + i] = sum / (1.0f + expf(-sum));
-        }
-}
 
 /* One token; out has u until the state has learnt it. */
 static void step(size_t d, float *restrict s, const float *restrict q,

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * delta_simd.c - linear attention, every vector level
+ * delta_simd.c - the gated delta rule, every vector level
  *
- * conv_silu: a lane is a channel.
- *
- * delta_rule: a lane is a column of the state, an element of the values, and columns do
+ * A lane is a column of the state, an element of the values, and columns do
  * not depend on each other. A block of columns goes through all tokens while it lies in
  * the first-level cache, in chunks of CHUNK tokens, which read and write the state once
  * (Yang et al. 2024, arXiv 2406.06484; with the decay, arXiv 2412.06464). With S the
@@ -20,76 +18,6 @@
  */
 #include "kernels/kernels.h"
 #include "kernels/vecops/vec_float.h"
-
-/* ---- convolution ------------------------------------------------------------------
- */
-
-enum { TAPS = 4, LINE_VECS = 16 / V_LANES };
-
-SIMD_INLINE vf silu(vf v)
-{
-    return v_div(v, v_add(v_set1_f(1.0f), v_exp(v_sub(v_zero_f(), v))));
-}
-
-/* 16 channels with four taps. */
-SIMD_INLINE void conv_16(const float *w, size_t n_cols, const float *const *x, size_t i,
-                         float *y, size_t y_stride)
-{
-    vf taps[LINE_VECS][TAPS];
-
-    SIMD_UNROLL
-    for (size_t b = 0; b < LINE_VECS; b++) {
-        vi rows[TAPS];
-
-        v_rows_16((const uint8_t *)(w + (i + b * V_LANES) * TAPS), TAPS * sizeof *w,
-                  rows);
-        SIMD_UNROLL
-        for (size_t t = 0; t < TAPS; t++)
-            taps[b][t] = v_float_bits(rows[t]);
-    }
-    for (size_t j = 0; j < n_cols; j++) {
-        SIMD_UNROLL
-        for (size_t b = 0; b < LINE_VECS; b++) {
-            const size_t at = i + b * V_LANES;
-            vf sum = v_mul(taps[b][0], v_load_f(x[j] + at));
-
-            SIMD_UNROLL
-            for (size_t t = 1; t < TAPS; t++)
-                sum = v_fma(taps[b][t], v_load_f(x[j + t] + at), sum);
-            v_store_f(y + j * y_stride + at, silu(sum));
-        }
-    }
-}
-
-/* At most V_LANES channels with any number of taps. */
-static void conv_any(size_t n, size_t n_taps, const float *w, size_t n_cols,
-                     const float *const *x, size_t i, float *y, size_t y_stride)
-{
-    for (size_t j = 0; j < n_cols; j++) {
-        float sum[V_LANES] = {0};
-
-        for (size_t t = 0; t < n_taps; t++)
-            for (size_t c = 0; c < n; c++)
-                sum[c] += w[(i + c) * n_taps + t] * x[j + t][i + c];
-        v_store_f(sum, silu(v_load_f(sum)));
-        memcpy(y + j * y_stride + i, sum, n * sizeof *sum);
-    }
-}
-
-void KERN_LEVEL_NAME(conv_silu)(size_t n, size_t n_taps, const float *w, size_t n_cols,
-                                const float *const *x, float *y, size_t y_stride)
-{
-    size_t i = 0;
-
-    for (; n_taps == TAPS && i + 16 <= n; i += 16)
-        conv_16(w, n_cols, x, i, y, y_stride);
-    for (; i < n; i += V_LANES)
-        conv_any(n - i < V_LANES ? n - i : V_LANES, n_taps, w, n_cols, x, i, y,
-                 y_stride);
-}
-
-/* ---- delta rule -------------------------------------------------------------------
- */
 
 /* COLS vectors of columns are a block; S'k and S'q of READ tokens are summed at a time.
  * A single token reads ONE vectors: there are fewer sums to keep the multipliers busy.
@@ -135,23 +63,6 @@ struct chunk {
     float read[CHUNK][CHUNK];   /* [j][i] g_ji (q_j'k_i), i <= j */
 };
 
-SIMD_INLINE float dot(const float *a, const float *b, size_t n)
-{
-    vf sum[2] = {v_zero_f(), v_zero_f()};
-    float rest = 0.0f;
-    size_t i = 0;
-
-    for (; i + 2 * V_LANES <= n; i += 2 * V_LANES) {
-        sum[0] = v_fma(v_load_f(a + i), v_load_f(b + i), sum[0]);
-        sum[1] = v_fma(v_load_f(a + i + V_LANES), v_load_f(b + i + V_LANES), sum[1]);
-    }
-    for (; i + V_LANES <= n; i += V_LANES)
-        sum[0] = v_fma(v_load_f(a + i), v_load_f(b + i), sum[0]);
-    for (; i < n; i++)
-        rest += a[i] * b[i];
-    return v_sum(v_add(sum[0], sum[1])) + rest;
-}
-
 static void set_factors(struct chunk *c, const struct run *r, size_t first, size_t n)
 {
     float g = 1.0f;
@@ -168,8 +79,8 @@ static void set_factors(struct chunk *c, const struct run *r, size_t first, size
         for (size_t i = j + 1; i-- > 0;) {
             const float *other = r->k + (first + i) * r->stride;
 
-            c->read[j][i] = between * dot(q, other, r->d);
-            c->learnt[j][i] = i < j ? between * dot(k, other, r->d) : 0.0f;
+            c->read[j][i] = between * v_dot(q, other, r->d);
+            c->learnt[j][i] = i < j ? between * v_dot(k, other, r->d) : 0.0f;
             if (j + 1 == n)
                 c->left[i] = between;
             between *= r->keep[first + i];

@@ -5,6 +5,7 @@
  *   v_load_f          V_LANES floats at any address
  *   v_add, v_sub, v_div, v_max_f, v_exp    lane by lane
  *   v_sum, v_largest  of all lanes
+ *   v_dot             sum of products of n floats
  */
 #ifndef SLM_KERNELS_VECOPS_VEC_FLOAT_H
 #define SLM_KERNELS_VECOPS_VEC_FLOAT_H
@@ -113,5 +114,22 @@ SIMD_INLINE float v_largest(vf v)
     return vmaxvq_f32(vmaxq_f32(vmaxq_f32(v.q0, v.q1), vmaxq_f32(v.q2, v.q3)));
 }
 #endif
+
+SIMD_INLINE float v_dot(const float *a, const float *b, size_t n)
+{
+    vf sum[2] = {v_zero_f(), v_zero_f()};
+    float rest = 0.0f;
+    size_t i = 0;
+
+    for (; i + 2 * V_LANES <= n; i += 2 * V_LANES) {
+        sum[0] = v_fma(v_load_f(a + i), v_load_f(b + i), sum[0]);
+        sum[1] = v_fma(v_load_f(a + i + V_LANES), v_load_f(b + i + V_LANES), sum[1]);
+    }
+    for (; i + V_LANES <= n; i += V_LANES)
+        sum[0] = v_fma(v_load_f(a + i), v_load_f(b + i), sum[0]);
+    for (; i < n; i++)
+        rest += a[i] * b[i];
+    return v_sum(v_add(sum[0], sum[1])) + rest;
+}
 
 #endif

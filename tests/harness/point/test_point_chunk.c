@@ -83,6 +83,7 @@ static void room_of_sequences(void **state)
 static void what_a_step_reads_and_computes(void **state)
 {
     struct slm_info info = {.n_layers = 1,
+                            .n_attends = 1,
                             .weight_token_bytes = 1000,
                             .kv_pos_bytes = 10,
                             .weight_token_macs = 100,
