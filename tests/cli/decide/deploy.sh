@@ -13,7 +13,6 @@ mkdir models bin
 "$BENCH" synth nano Q4_K_M -o "models/$hostile" >/dev/null
 common=(--mem none --no-charts --no-probe --repeats 0 --launches 1 --max-launches 1 --threads 1
         --prefill none -n 8 --seed 3)
-printf '#!/bin/sh\necho "100000 tok/s"\n' >bin/llama
 for p in llama-server bench taskset; do
     printf '#!/bin/bash\n{ echo "%s"; printf "%%s\\n" "$@"; env | grep LLAMA_ARG || true; } >>"$SAID"\n' $p >bin/$p
 done
@@ -36,6 +35,11 @@ follows() {
 # ---- not measured: carried over from slmbench
 "$BENCH" sweep "${common[@]}" -m "models/$hostile" --ctx 64 --kv-type q8_0 -o ours >out 2>err ||
     fail "exit $?: $(cat err)"
+# twice what memory allows wins, and is not taken for impossible, however busy this machine is
+other_speed=$("$BENCH" rows ours --format csv | python3 -c 'import csv, sys
+print(int(float("%.1e" % (2 * max(float(r["roof_tok_per_s"] or 0) for r in csv.DictReader(sys.stdin))))))')
+printf '#!/bin/sh\necho "%d tok/s"\n' "$other_speed" >bin/llama
+chmod +x bin/llama
 for target in slmbench llama.cpp ollama docker k8s; do
     "$BENCH" recommend ours --for $target --mem 2G >$target || fail "$target"
     [ "$(wc -L <$target)" -lt 400 ] || fail "$target is wide: $(cat $target)"
@@ -201,7 +205,7 @@ with open("both/sweep.csv", "w", newline="") as f:
     table.writerows({**r, **unroofed} if r["engine"] else r for r in rows)
 EOF
 "$BENCH" recommend both --for llama.cpp --ctx 32 >measured || fail "measured"
-tr -d '\n#' <measured | grep -q "100000 tok/s.* measured with  *llama.cpp" || fail "whose rows: $(cat measured)"
+tr -d '\n#' <measured | grep -q "$other_speed tok/s.* measured with  *llama.cpp" || fail "whose rows: $(cat measured)"
 ! grep -q "carried over" measured || fail "carried over: $(cat measured)"
 grep -q "random weights" measured || fail "a shape is no file: $(cat measured)"
 grep -q -- "--model nano-Q" measured || fail "no file: $(cat measured)"
