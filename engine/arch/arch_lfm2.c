@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * arch_lfm2.c - LFM2 and LFM2.5
+ * arch_lfm2.c - LFM2 and LFM2.5, dense and with experts
  *
  * Most layers mix tokens by a gated convolution of few taps (forward_conv.c) instead of
  * attention, whose queries and keys are normalised; which ones is said by the numbers
- * of heads of keys and values. The norm before the output has the name of the
- * embedding's. Sources: Liquid AI 2025, LFM2 technical report (arXiv 2511.23404); the
- * models' configuration files; names and keys as in published GGUF files.
+ * of heads of keys and values. The first layers have no experts. The norm before the
+ * output has the name of the embedding's. Sources: Liquid AI 2025, LFM2 technical
+ * report (arXiv 2511.23404); the models' configuration files; names and keys as in
+ * published GGUF files.
  */
 #include "engine/arch/loader.h"
 
@@ -44,6 +45,10 @@ static const struct tensor_rule dense[] = {
     {0},
 };
 
+static const struct tensor_rule experts[] = {
+    TENSORS_MIXERS, TENSORS_GATED_FFN, TENSORS_EXPERTS, TENSORS_CHOICE_BIAS, {0},
+};
+
 static enum status setup(struct loader *l, struct model *m)
 {
     m->recur = (struct recur_sizes){
@@ -63,4 +68,26 @@ const struct arch arch_lfm2 = {
     .layer = dense,
     .may_lack_parts = true,
     .setup = setup,
+};
+
+static enum status setup_experts(struct loader *l, struct model *m)
+{
+    enum status st = setup(l, m);
+
+    if (!st)
+        st = loader_only_experts(l, m);
+    if (!st)
+        st = loader_leading_dense(l, m);
+    return st ? st : loader_odds(l, m, ODDS_SIGMOID);
+}
+
+const struct arch arch_lfm2moe = {
+    .name = "lfm2moe",
+    .norm = NORM_RMS,
+    .act = ACT_SILU,
+    .pairs = PAIRS_HALVES,
+    .ends = ends,
+    .layer = experts,
+    .may_lack_parts = true,
+    .setup = setup_experts,
 };

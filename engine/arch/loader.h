@@ -321,6 +321,9 @@ enum status loader_recurrent(struct loader *l, struct model *m);
 /* The same of Mamba-2. */
 enum status loader_ssm(struct loader *l, struct model *m);
 
+/* The whole number "<arch>.<key>" of layer i, if the file has one for each. */
+enum status loader_int_of_layer(struct loader *l, const char *key, int i, int *out);
+
 /* Layers whose attention.head_count_kv is 0 do not attend but have a recurrent part.
  * Numbers them (loader_number_layers()). */
 enum status loader_layers_by_kv(struct loader *l, struct model *m);

@@ -20,28 +20,37 @@ void loader_number_layers(struct model *m)
     }
 }
 
-enum status loader_layers_by_kv(struct loader *l, struct model *m)
+enum status loader_int_of_layer(struct loader *l, const char *key, int i, int *out)
 {
     char full[96];
+    uint64_t n;
 
-    snprintf(full, sizeof full, "%s.attention.head_count_kv", m->arch->name);
+    snprintf(full, sizeof full, "%s.%s", l->m->arch->name, key);
     const struct gguf_kv *kv = gguf_kv_find(l->g, full);
 
-    if (!kv || kv->n < (uint64_t)m->n_layers)
+    if (!kv || kv->n < (uint64_t)l->m->n_layers)
         return loader_fail(l, ST_INPUT,
-                           "%s has no number for each of %d layers, which says which "
-                           "of them have attention",
-                           full, m->n_layers);
-    for (int i = 0; i < m->n_layers; i++) {
-        uint64_t n = 0;
+                           "%s has no number for each of %d layers, which says what "
+                           "these are",
+                           full, l->m->n_layers);
+    if (!gguf_elem_u64(kv, (uint64_t)i, &n) || n > MAX_WIDTH)
+        return loader_fail(l, ST_INPUT, "%s of layer %d is no possible number", full,
+                           i);
+    *out = (int)n;
+    return ST_OK;
+}
 
-        if (!gguf_elem_u64(kv, (uint64_t)i, &n))
-            return loader_fail(l, ST_INPUT, "%s is not whole numbers", full);
+enum status loader_layers_by_kv(struct loader *l, struct model *m)
+{
+    enum status st = ST_OK;
+
+    for (int i = 0, n = 0; !st && i < m->n_layers; i++) {
+        st = loader_int_of_layer(l, "attention.head_count_kv", i, &n);
         m->layers[i].attends = n > 0;
         m->layers[i].recurrent = n == 0;
     }
     loader_number_layers(m);
-    return ST_OK;
+    return st;
 }
 
 enum status loader_recurrent(struct loader *l, struct model *m)

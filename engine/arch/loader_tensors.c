@@ -244,7 +244,7 @@ bool loader_is_for(const struct model *m, const struct layer *y, enum tensor_whe
 {
     switch (when) {
     case WHEN_DENSE:
-        return !y->routed;
+        return !y->routed && y->n_ff;
     case WHEN_EXPERTS:
         return y->routed;
     case WHEN_SHARED:

@@ -78,9 +78,9 @@ void fwd_wait_streamed(struct forward *f, struct fwd_thread *me, const struct la
 void fwd_wait_expert(struct forward *f, struct fwd_thread *me, const struct layer *y,
                      int expert)
 {
-    if (!y->gate.places)
+    if (!y->up.places)
         return;
-    fwd_lap(me, SLM_OP_GATE_UP, y->gate.fmt);
+    fwd_lap(me, SLM_OP_GATE_UP, y->up.fmt);
     weights_wait_expert(f->weights, (int)(y - f->m->layers), expert,
                         (int)(me - f->threads));
     if (me->laps)
@@ -390,13 +390,34 @@ static void output(struct forward *f, struct fwd_thread *me)
     fwd_lap(me, SLM_OP_OUTPUT, m->output.fmt);
 }
 
+/* The rest of a layer, after attention or what takes its place. */
+static void feed_forward(struct forward *f, struct fwd_thread *me,
+                         const struct layer *y)
+{
+    if (!f->m->parallel)
+        fwd_wait(f, me, y, RESIDENCY_GATE_UP);
+    if (y->routed) {
+        fwd_experts(f, me, y);
+        fwd_done(f, me, y, RESIDENCY_DOWN);
+        return;
+    }
+    if (!f->m->parallel) {
+        expand(f, me, y);
+        fwd_done(f, me, y, RESIDENCY_GATE_UP);
+    }
+    fwd_wait(f, me, y, RESIDENCY_DOWN);
+    contract(f, me, y);
+    fwd_done(f, me, y, RESIDENCY_DOWN);
+}
+
 /* One layer. If attention and feed-forward part have the same input, the feed-forward
  * part reads it before attention's result is added to the stream; so does a router that
  * reads the layer's input. Each stage ends in a barrier, after which no thread uses its
- * weights. */
+ * weights; a layer that is only a feed-forward part has none before that. */
 static void run_layer(struct forward *f, struct fwd_thread *me, int i)
 {
     const struct layer *y = &f->m->layers[i];
+    const bool mixes = y->attends || y->recurrent;
 
     fwd_wait(f, me, y, RESIDENCY_ATTENTION);
     if (y->routed && f->m->routes_early) {
@@ -416,23 +437,12 @@ static void run_layer(struct forward *f, struct fwd_thread *me, int i)
         project_back(f, me, y);
     if (y->recurrent)
         fwd_recurrent_out(f, me, y);
-    fwd_done(f, me, y, RESIDENCY_ATTENTION);
-    if (!y->up.n_rows)
-        return;
-    if (!f->m->parallel)
-        fwd_wait(f, me, y, RESIDENCY_GATE_UP);
-    if (y->routed) {
-        fwd_experts(f, me, y);
-        fwd_done(f, me, y, RESIDENCY_DOWN);
-        return;
-    }
-    if (!f->m->parallel) {
-        expand(f, me, y);
-        fwd_done(f, me, y, RESIDENCY_GATE_UP);
-    }
-    fwd_wait(f, me, y, RESIDENCY_DOWN);
-    contract(f, me, y);
-    fwd_done(f, me, y, RESIDENCY_DOWN);
+    if (mixes)
+        fwd_done(f, me, y, RESIDENCY_ATTENTION);
+    if (y->up.n_rows)
+        feed_forward(f, me, y);
+    if (!mixes)
+        fwd_done(f, me, y, RESIDENCY_ATTENTION);
 }
 
 /* After the barrier that ends a layer. The others write to x only after the next one,

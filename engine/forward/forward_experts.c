@@ -208,7 +208,7 @@ static void sort_pairs(const struct forward *f, struct fwd_thread *me)
 static void fetch(struct forward *f, struct fwd_thread *me, const struct layer *y)
 {
     me->order = me->taken;
-    if (!y->gate.places)
+    if (!y->up.places)
         return;
     if (me == f->threads) {
         for (int i = 0; i < me->n_taken; i++)
@@ -257,10 +257,13 @@ static void expand(struct forward *f, struct fwd_thread *me, const struct layer 
     const size_t n_ff = y->up.n_rows, stride = pad16(n_ff), s = (size_t)expert;
     const size_t i = (size_t)me->first[expert];
     const size_t n = (size_t)me->first[expert + 1] - i;
-    float *gate = f->gate + i * stride + begin, *up = f->up + i * stride + begin;
+    const bool gated = y->gate.n_rows > 0;
+    float *gate = f->gate + i * stride + begin;
+    float *up = gated ? f->up + i * stride + begin : gate;
 
-    fwd_product(f, &y->gate, s, begin, end, n, columns_at(c, y->gate.act, i),
-                c->stride[y->gate.act], gate, stride);
+    if (gated)
+        fwd_product(f, &y->gate, s, begin, end, n, columns_at(c, y->gate.act, i),
+                    c->stride[y->gate.act], gate, stride);
     fwd_product(f, &y->up, s, begin, end, n, columns_at(c, y->up.act, i),
                 c->stride[y->up.act], up, stride);
     for (size_t j = 0; j < n; j++) {
@@ -268,9 +271,11 @@ static void expand(struct forward *f, struct fwd_thread *me, const struct layer 
             f->kern.add(gate + j * stride, y->b_gate + s * n_ff + begin, end - begin);
         if (y->b_up)
             f->kern.add(up + j * stride, y->b_up + s * n_ff + begin, end - begin);
-        fwd_activate(f, y, gate + j * stride, up + j * stride, end - begin);
+        fwd_activate(f, y, gate + j * stride, gated ? up + j * stride : NULL,
+                     end - begin);
     }
-    fwd_count_product(me, SLM_OP_GATE_UP, &y->gate, end - begin, n);
+    if (gated)
+        fwd_count_product(me, SLM_OP_GATE_UP, &y->gate, end - begin, n);
     fwd_count_product(me, SLM_OP_GATE_UP, &y->up, end - begin, n);
 }
 
@@ -280,15 +285,19 @@ static void expand_shared(struct forward *f, struct fwd_thread *me,
                           size_t end)
 {
     const size_t stride = pad16((size_t)f->m->n_ff_shared);
-    float *gate = f->shared_gate + begin, *up = f->shared_up + begin;
+    const bool gated = y->shared_gate.n_rows > 0;
+    float *gate = f->shared_gate + begin, *up = gated ? f->shared_up + begin : gate;
 
-    fwd_product(f, &y->shared_gate, 0, begin, end, c->n, c->x[y->shared_gate.act],
-                c->stride[y->shared_gate.act], gate, stride);
+    if (gated)
+        fwd_product(f, &y->shared_gate, 0, begin, end, c->n, c->x[y->shared_gate.act],
+                    c->stride[y->shared_gate.act], gate, stride);
     fwd_product(f, &y->shared_up, 0, begin, end, c->n, c->x[y->shared_up.act],
                 c->stride[y->shared_up.act], up, stride);
     for (size_t j = 0; j < c->n; j++)
-        fwd_activate(f, y, gate + j * stride, up + j * stride, end - begin);
-    fwd_count_product(me, SLM_OP_GATE_UP, &y->shared_gate, end - begin, c->n);
+        fwd_activate(f, y, gate + j * stride, gated ? up + j * stride : NULL,
+                     end - begin);
+    if (gated)
+        fwd_count_product(me, SLM_OP_GATE_UP, &y->shared_gate, end - begin, c->n);
     fwd_count_product(me, SLM_OP_GATE_UP, &y->shared_up, end - begin, c->n);
 }
 
@@ -318,8 +327,8 @@ static void expand_all(struct forward *f, struct fwd_thread *me, const struct la
             expand_shared(f, me, y, tokens, begin - routed,
                           end - routed < n_shared ? end - routed : n_shared);
     }
-    fwd_lap(me, SLM_OP_GATE_UP, y->gate.fmt);
-    fwd_barrier(f, me, SLM_OP_GATE_UP, y->gate.fmt);
+    fwd_lap(me, SLM_OP_GATE_UP, y->up.fmt);
+    fwd_barrier(f, me, SLM_OP_GATE_UP, y->up.fmt);
 }
 
 /* Rows begin..end-1 of x += share * down * h for all pairs of one expert, n_cols at a
@@ -424,13 +433,14 @@ void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y
     const size_t n = (size_t)f->n, n_embd = (size_t)f->m->n_embd;
     const size_t n_ff = y->down.k;
     const bool shared = f->m->n_ff_shared > 0;
+    const struct norm *norm = y->ffn_norm.w ? &y->ffn_norm : &y->attn_norm;
     uint32_t act_mask = act_bit(&y->router) | act_bit(&y->gate) | act_bit(&y->up);
 
     if (shared)
         act_mask |= act_bit(&y->shared_router) | act_bit(&y->shared_gate) |
                     act_bit(&y->shared_up);
     const struct columns tokens =
-        fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, &y->ffn_norm, act_mask);
+        fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, norm, act_mask);
 
     if (!f->m->routes_early)
         route(f, me, y, &tokens);
@@ -438,12 +448,13 @@ void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y
     fwd_lap(me, SLM_OP_ROUTER, y->router.fmt);
     fetch(f, me, y);
     if (f->hook) {
-        fwd_hook_pairs(f, me, &y->gate, &y->ffn_norm);
-        fwd_hook_pairs(f, me, &y->up, &y->ffn_norm);
-        if (shared) {
-            fwd_hook_rows(f, me, &y->shared_gate, f->x, pad16(n_embd), n, &y->ffn_norm);
-            fwd_hook_rows(f, me, &y->shared_up, f->x, pad16(n_embd), n, &y->ffn_norm);
-        }
+        if (y->gate.n_rows)
+            fwd_hook_pairs(f, me, &y->gate, norm);
+        fwd_hook_pairs(f, me, &y->up, norm);
+        if (y->shared_gate.n_rows)
+            fwd_hook_rows(f, me, &y->shared_gate, f->x, pad16(n_embd), n, norm);
+        if (shared)
+            fwd_hook_rows(f, me, &y->shared_up, f->x, pad16(n_embd), n, norm);
     }
     const struct columns pairs = line_up(f, me, y, &tokens);
 

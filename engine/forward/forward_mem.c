@@ -79,7 +79,8 @@ static void measure(struct forward *f, const struct model *m, enum kern_kv kv_ty
         count_columns(f, &y->wo, n);
         count_columns(f, &y->router, n);
         if (y->routed) {
-            count_routed(f, &y->gate, n * n_used);
+            if (y->gate.n_rows)
+                count_routed(f, &y->gate, n * n_used);
             count_routed(f, &y->up, n * n_used);
         }
         count_columns(f, &y->rec.in, n);
