@@ -157,7 +157,10 @@ enum status hf_put_sizes(struct hf_config *c, struct err *err)
     hf_put_u32(c, "context_length", c->n_ctx);
     hf_put_u32(c, "embedding_length", c->n_embd);
     hf_put_u32(c, "attention.head_count", c->n_heads);
-    hf_put_u32(c, "attention.head_count_kv", c->n_kv_heads);
+    if (!c->recurrent)
+        hf_put_u32(c, "attention.head_count_kv", c->n_kv_heads);
+    else if ((st = hf_put_kv_heads(c, err)))
+        return st;
     hf_put_u32(c, "attention.key_length", c->head_dim);
     hf_put_u32(c, "attention.value_length", c->head_dim);
     hf_put_u32(c, "rope.dimension_count", c->n_rot);

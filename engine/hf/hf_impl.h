@@ -6,6 +6,7 @@
  * hf_config.c     config.json to hyperparameters
  * hf_kinds.c      the members of each kind of model, one function for each, and the
  * hf_families.c   table of kinds
+ * hf_hybrids.c    those of models with recurrent layers that list them
  * hf_rope.c       scaling of positions, and its factors, which are tensors in GGUF
  * hf_names.c      names of tensors
  * hf_tensors.c    tensors of the gguf from those of the folder
@@ -40,8 +41,11 @@ enum hf_how {
     HF_STACK,  /* one of several that become slices of one tensor; vectors become rows
                 */
     HF_FLAT,   /* [1][n] to [n] */
-    HF_SLICES, /* slices as they are */
-    HF_FIRST_HALF, /* of the rows of each slice */
+    HF_COLUMN, /* [n] to [n][1] */
+    HF_COLUMN_DECAY, /* the same, and -e^x */
+    HF_CHANNELS,     /* [n][1][taps] to [n][taps] */
+    HF_SLICES,       /* slices as they are */
+    HF_FIRST_HALF,   /* of the rows of each slice, or of a matrix */
     HF_SECOND_HALF,
     HF_SKIP,
 };
@@ -87,8 +91,10 @@ struct hf_config {
     int64_t n_layers, n_embd, n_heads, n_kv_heads, head_dim, n_rot, n_ctx;
     int64_t n_experts;
     int64_t delta_k_heads, delta_v_heads, delta_dim; /* of linear attention; 0: none */
-    double partial; /* rotated part of a head, default of the kind */
-    bool tied;      /* the config says so */
+    const char *recurrent; /* what layer_types calls layers that do not attend; NULL:
+                              all do, or there is another rule */
+    double partial;        /* rotated part of a head, default of the kind */
+    bool tied;             /* the config says so */
     struct hf_vector vectors[HF_MAX_VECTORS];
 };
 
@@ -153,6 +159,14 @@ hf_kind_fn hf_llama, hf_smollm3, hf_granite, hf_granitemoe, hf_minicpm, hf_arcee
     hf_olmoe, hf_exaone4, hf_gemma, hf_qwen_vl, hf_cohere, hf_cohere2, hf_starcoder2,
     hf_nemotron, hf_phimoe, hf_bailing, hf_smallthinker;
 
+/* The number of heads of keys of each layer. */
+enum status hf_put_kv_heads(struct hf_config *c, struct err *err);
+
+/* Kinds of hf_hybrids.c. */
+enum status hf_lfm2(struct hf_config *c, struct err *err);
+enum status hf_lfm2_moe(struct hf_config *c, struct err *err);
+enum status hf_granite_hybrid(struct hf_config *c, struct err *err);
+
 /* Put "<architecture>.<key>". */
 void hf_put_u32(struct hf_config *c, const char *key, int64_t v);
 void hf_put_f32(struct hf_config *c, const char *key, double v);
@@ -169,7 +183,8 @@ extern const struct hf_name hf_names_common[], hf_names_llama[], hf_names_gemma[
     hf_names_fused[], hf_names_granitemoe[], hf_names_ernie[], hf_names_shared[],
     hf_names_seed[], hf_names_hunyuan[], hf_names_post[], hf_names_gemma1[],
     hf_names_vl[], hf_names_starcoder[], hf_names_nemotron[], hf_names_bailing[],
-    hf_names_smallthinker[];
+    hf_names_smallthinker[], hf_names_lfm2[], hf_names_mamba[],
+    hf_names_granite_dense[];
 
 /* ---- tensors ----------------------------------------------------------------- */
 

@@ -498,5 +498,11 @@ const struct hf_arch hf_archs[] = {
     {"glm", "chatglm", {hf_names_fused, hf_names_common}, glm},
     {"glm4", "glm4", {hf_names_glm4, hf_names_fused, hf_names_common}, glm},
     {"chatglm", "chatglm", {hf_names_chatglm}, chatglm},
+    {"lfm2", "lfm2", {hf_names_lfm2, hf_names_common}, hf_lfm2},
+    {"lfm2_moe", "lfm2moe", {hf_names_lfm2, hf_names_common}, hf_lfm2_moe},
+    {"granitemoehybrid",
+     "granitehybrid",
+     {hf_names_mamba, hf_names_granitemoe, hf_names_common},
+     hf_granite_hybrid},
 };
 const size_t hf_n_archs = sizeof hf_archs / sizeof hf_archs[0];

@@ -147,6 +147,47 @@ const struct hf_name hf_names_glm4[] = {
     {NULL, NULL, HF_SKIP},
 };
 
+const struct hf_name hf_names_lfm2[] = {
+    {"model.embedding_norm.weight", "token_embd_norm.weight", HF_AS_IS},
+    {L "operator_norm.weight", B "attn_norm.weight", HF_AS_IS},
+    {L "ffn_norm.weight", B "ffn_norm.weight", HF_AS_IS},
+    {L "self_attn.out_proj.weight", B "attn_output.weight", HF_AS_IS},
+    {L "self_attn.q_layernorm.weight", B "attn_q_norm.weight", HF_AS_IS},
+    {L "self_attn.k_layernorm.weight", B "attn_k_norm.weight", HF_AS_IS},
+    {L "conv.in_proj.weight", B "shortconv.in_proj.weight", HF_AS_IS},
+    {L "conv.conv.weight", B "shortconv.conv.weight", HF_CHANNELS},
+    {L "conv.out_proj.weight", B "shortconv.out_proj.weight", HF_AS_IS},
+    {L "feed_forward.w1.weight", B "ffn_gate.weight", HF_AS_IS},
+    {L "feed_forward.w2.weight", B "ffn_down.weight", HF_AS_IS},
+    {L "feed_forward.w3.weight", B "ffn_up.weight", HF_AS_IS},
+    {L "feed_forward.gate.weight", B "ffn_gate_inp.weight", HF_AS_IS},
+    {L "feed_forward.expert_bias", B "exp_probs_b.bias", HF_AS_IS},
+    {L "feed_forward.experts.@.w1.weight", B "ffn_gate_exps.weight", HF_STACK},
+    {L "feed_forward.experts.@.w2.weight", B "ffn_down_exps.weight", HF_STACK},
+    {L "feed_forward.experts.@.w3.weight", B "ffn_up_exps.weight", HF_STACK},
+    {NULL, NULL, HF_SKIP},
+};
+
+const struct hf_name hf_names_mamba[] = {
+    {L "mamba.in_proj.weight", B "ssm_in.weight", HF_AS_IS},
+    {L "mamba.conv1d.weight", B "ssm_conv1d.weight", HF_CHANNELS},
+    {L "mamba.conv1d.bias", B "ssm_conv1d.bias", HF_AS_IS},
+    {L "mamba.dt_bias", B "ssm_dt.bias", HF_AS_IS},
+    {L "mamba.A_log", B "ssm_a", HF_COLUMN_DECAY},
+    {L "mamba.D", B "ssm_d", HF_COLUMN},
+    {L "mamba.norm.weight", B "ssm_norm.weight", HF_AS_IS},
+    {L "mamba.out_proj.weight", B "ssm_out.weight", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
+/* The part that all tokens take is a dense model's whole feed-forward part. */
+const struct hf_name hf_names_granite_dense[] = {
+    {L "shared_mlp.input_linear.weight", B "ffn_gate.weight", HF_FIRST_HALF},
+    {L "shared_mlp.input_linear.weight", B "ffn_up.weight", HF_SECOND_HALF},
+    {L "shared_mlp.output_linear.weight", B "ffn_down.weight", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
 /* Experts in two tensors, gate with up. */
 const struct hf_name hf_names_granitemoe[] = {
     {L "block_sparse_moe.router.layer.weight", B "ffn_gate_inp.weight", HF_AS_IS},

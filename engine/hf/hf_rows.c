@@ -60,12 +60,14 @@ static uint64_t row_in_folder(const struct hf_entry *e, uint64_t rows, uint64_t 
 
 /* ---- reading ----------------------------------------------------------------- */
 
-/* A vector, which is F32 in GGUF files. */
+/* A vector, which is F32 in GGUF files: all of it, or n_rows of a column. */
 static enum status read_vector(const struct hf_tensors *h, const struct hf_entry *e,
-                               float *dst, struct err *err)
+                               uint64_t row, uint64_t n_rows, float *dst,
+                               struct err *err)
 {
     const struct safetensor *t = e->parts[0];
-    const size_t n = (size_t)e->ne[0];
+    const bool decays = e->how == HF_DECAY || e->how == HF_COLUMN_DECAY;
+    const size_t n = (size_t)(e->ne[0] * e->ne[1]);
     void *raw = malloc((size_t)t->bytes);
     float *v = malloc(n * sizeof *v);
     enum status st = raw && v ? safetensors_read(h->s, t, 0, (size_t)t->bytes, raw, err)
@@ -73,10 +75,10 @@ static enum status read_vector(const struct hf_tensors *h, const struct hf_entry
 
     if (!st) {
         h->to_floats[t->fmt](raw, v, n);
-        for (size_t i = 0; i < n; i++) {
-            const float x = v[row_in_folder(e, n, i)];
+        for (size_t i = 0; i < (size_t)(e->n_dims == 1 ? n : n_rows); i++) {
+            const float x = v[row_in_folder(e, n, row + i)];
 
-            dst[i] = e->how == HF_PLUS_1 ? x + 1.0F : e->how == HF_DECAY ? -expf(x) : x;
+            dst[i] = e->how == HF_PLUS_1 ? x + 1.0F : decays ? -expf(x) : x;
         }
     }
     free(v);
@@ -163,8 +165,8 @@ enum status hf_tensors_read(void *arg, const struct gguf_tensor *what, uint64_t 
         memcpy(dst, e->made, row_bytes);
         return ST_OK;
     }
-    if (e->n_dims == 1)
-        return read_vector(h, e, dst, err);
+    if (e->n_dims == 1 || e->how == HF_COLUMN || e->how == HF_COLUMN_DECAY)
+        return read_vector(h, e, row, n_rows, dst, err);
     for (uint64_t done = 0; done < n_rows && !st;) {
         const uint64_t at = (row + done) % e->part_rows, left = n_rows - done;
         const uint64_t n = left < e->part_rows - at ? left : e->part_rows - at;

@@ -160,7 +160,8 @@ static enum status set_matrix(struct hf_entry *e, const char *dir, struct err *e
     const struct safetensor *t = e->parts[0];
     const bool flat = e->how == HF_FLAT && t->n_dims == 2 && t->shape[0] == 1;
     /* Depthwise convolutions: [channels][1][taps]. */
-    const bool channels = e->how == HF_VALUES && t->n_dims == 3 && t->shape[1] == 1;
+    const bool channels = (e->how == HF_VALUES || e->how == HF_CHANNELS) &&
+                          t->n_dims == 3 && t->shape[1] == 1;
     const int n_dims = t->n_dims - (flat || channels);
     char shown[80];
 
@@ -173,6 +174,11 @@ static enum status set_matrix(struct hf_entry *e, const char *dir, struct err *e
     e->ne[2] = e->ne[3] = 1;
     e->part_rows = e->ne[1];
     e->n_dims = n_dims;
+    if (n_dims == 1 && (e->how == HF_COLUMN || e->how == HF_COLUMN_DECAY)) {
+        e->ne[1] = e->ne[0];
+        e->ne[0] = 1;
+        e->n_dims = 2;
+    }
     if (e->how == HF_STACK) {
         e->ne[n_dims] = e->n_parts;
         e->n_dims++;
@@ -187,7 +193,6 @@ static enum status set_shape(struct hf_entry *e, const char *dir, struct err *er
 {
     const struct safetensor *t = e->parts[0];
     char shown[80];
-
     if (t->fmt == KERN_N_FMT)
         return err_set(
             err, ST_UNSUPPORTED,

@@ -155,6 +155,20 @@ for kind in "" --experts; do
     cmp a.out b.out || fail "the converted file is another model"
 done
 
+# ---- LFM2 and Granite 4, against the exact logits of the GGUF files they are made of --
+for m in lfm2 lfm2moe granitehybrid granitehybrid-moe; do
+    zoo=$SRC/tests/data/models/zoo
+    [ -e "$zoo/$m.gguf" ] || zoo=$shared/golden/models/zoo
+    [ -e "$zoo/$m.gguf" ] || continue
+    row=$(grep "^$m.gguf," "$zoo/architectures.csv" | cut -d, -f5 | tr ' ' ,)
+    folder "$zoo/$m.gguf" $m.hf
+    "$BENCH" logits -m $m.hf --tokens "$row" -o a.out >out 2>err || fail "$(cat err)"
+    near 1e-6 a.out "$zoo/$m.exact.f32"
+    "$BENCH" quantize $m.hf $m.gguf F32 >out 2>err || fail "quantize: $(cat err)"
+    "$BENCH" logits -m $m.gguf --weights packed --tokens "$row" -o b.out >out
+    cmp a.out b.out || fail "the converted file is another model"
+done
+
 # ---- the same config in the words of newer folders ----------------------------------
 # reword FOLDER CODE: its config c changed by a line of Python
 reword() { python3 - "$@" <<'PY'
@@ -301,6 +315,10 @@ reword qwen35 'c["text_config"]["linear_num_key_heads"] = 6'
 refused 2 'attn_qkv.weight has 80 rows, which 6 heads cannot share' gguf qwen35
 reword qwen35--experts 'c["text_config"]["norm_topk_prob"] = False'
 refused 3 'norm_topk_prob is false' gguf qwen35--experts
+reword lfm2.hf 'c["layer_types"][1] = "mamba"'
+refused 3 'layer_types[1] is neither attention nor conv' gguf lfm2.hf
+reword lfm2.hf 'del c["layer_types"]'
+refused 2 'has no layer_types' gguf lfm2.hf
 cp -r moe.sharded broken
 rm broken/model-00002-of-00005.safetensors
 refused 2 'model-00002-of-00005.safetensors' generate -m broken

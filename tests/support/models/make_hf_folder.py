@@ -11,6 +11,7 @@ index). No tokenizer. Reads F32, F16, BF16 and Q8_0; standard library only.
 import argparse
 import array
 import json
+import math
 import os
 import struct
 
@@ -121,6 +122,26 @@ GEMMA = {"post_attention_norm": "post_attention_layernorm",
          "post_ffw_norm": "post_feedforward_layernorm"}
 PHI2 = {"attn_output": "self_attn.dense", "ffn_up": "mlp.fc1", "ffn_down": "mlp.fc2"}
 FUSED = {"attn_qkv": "self_attn.qkv_proj", "ffn_up": "mlp.gate_up_proj"}
+LFM2 = {"attn_norm": "operator_norm", "ffn_norm": "ffn_norm",
+        "attn_output": "self_attn.out_proj", "attn_q_norm": "self_attn.q_layernorm",
+        "attn_k_norm": "self_attn.k_layernorm", "shortconv.in_proj": "conv.in_proj",
+        "shortconv.conv": "conv.conv", "shortconv.out_proj": "conv.out_proj",
+        "ffn_gate": "feed_forward.w1", "ffn_down": "feed_forward.w2",
+        "ffn_up": "feed_forward.w3", "ffn_gate_inp": "feed_forward.gate",
+        "exp_probs_b": "feed_forward.expert_bias",
+        "ffn_gate_exps": "feed_forward.experts.@.w1",
+        "ffn_down_exps": "feed_forward.experts.@.w2",
+        "ffn_up_exps": "feed_forward.experts.@.w3"}
+# Gate and up are one tensor there, the first name's.
+GRANITE_HYBRID = {
+    "ssm_in": "mamba.in_proj", "ssm_conv1d": "mamba.conv1d", "ssm_dt": "mamba.dt_bias",
+    "ssm_a": "mamba.A_log", "ssm_d": "mamba.D", "ssm_norm": "mamba.norm",
+    "ssm_out": "mamba.out_proj", "ffn_gate": "shared_mlp.input_linear",
+    "ffn_down": "shared_mlp.output_linear", "ffn_gate_shexp": "shared_mlp.input_linear",
+    "ffn_down_shexp": "shared_mlp.output_linear",
+    "ffn_gate_inp": "block_sparse_moe.router.layer",
+    "ffn_gate_exps": "block_sparse_moe.input_linear",
+    "ffn_down_exps": "block_sparse_moe.output_linear"}
 GRANITE = {"ffn_gate_inp": "block_sparse_moe.router.layer",
            "ffn_down_exps": "block_sparse_moe.output_linear",
            "ffn_down_shexp": "shared_mlp.output_linear"}
@@ -139,7 +160,8 @@ BAILING = dict(MOE, exp_probs_b="mlp.gate.expert_bias",
 THINKER = {"ffn_gate_inp": "block_sparse_moe.primary_router",
            **{"ffn_%s_exps" % x: "block_sparse_moe.experts.@." + x
               for x in ("gate", "up", "down")}}
-NAMES = {"smollm3": {}, "granite": {}, "granitemoe": GRANITE, "minicpm": {}, "arcee": {},
+NAMES = {"lfm2": LFM2, "lfm2moe": LFM2, "granitehybrid": GRANITE_HYBRID,
+         "smollm3": {}, "granite": {}, "granitemoe": GRANITE, "minicpm": {}, "arcee": {},
          "mistral3": {}, "ernie4_5": {}, "ernie4_5-moe": ERNIE, "seed_oss": POST,
          "hunyuan-dense": HUNYUAN, "olmo2": POST, "olmoe": MOE, "exaone4": POST,
          "gemma": {}, "qwen2vl": {}, "qwen3vl": {}, "command-r": {}, "cohere2": {},
@@ -164,8 +186,81 @@ def joined(g, name, other):
     return [*ne[2:], 2 * ne[1], ne[0]], out
 
 
+def hybrid_tensors_of(g, arch):
+    """The same of models with recurrent layers."""
+    out = {}
+    for name, (ne, v) in g.tensors.items():
+        if not name.startswith("blk."):
+            stem = name.rpartition(".")[0]
+            hf = {"token_embd_norm": "model.embedding_norm"}.get(stem) or OUTER[stem]
+            out[hf + ".weight"] = (ne[::-1], v)
+            continue
+        part = name.split(".", 2)[2]
+        stem = part.rpartition(".")[0] if "." in part else part
+        kind = part[len(stem):]
+        layer = "model.layers.%s." % name.split(".")[1]
+        if stem.startswith("ffn_up") and arch == "granitehybrid":
+            continue  # with gate
+        hf = NAMES[arch].get(stem) or INNER[stem]
+        if stem.startswith("ffn_gate") and stem != "ffn_gate_inp" and \
+                arch == "granitehybrid":
+            shape, v = joined(g, name, name.replace("gate", "up"))
+            ne = shape[::-1]
+        if "@" in hf:
+            n = ne[0] * ne[1]
+            for e in range(ne[2]):
+                out[layer + hf.replace("@", str(e)) + kind] = (
+                    ne[1::-1], v[e * n:(e + 1) * n])
+        elif stem in ("ssm_a", "ssm_d", "ssm_dt", "exp_probs_b"):
+            if stem == "ssm_a":
+                v = array.array("f", (math.log(-x) for x in v))
+            out[layer + hf] = ([len(v)], v)
+        elif stem in ("shortconv.conv", "ssm_conv1d") and kind == ".weight":
+            out[layer + hf + kind] = ([ne[1], 1, ne[0]], v)
+        else:
+            out[layer + hf + kind] = (ne[::-1], v)
+    return out
+
+
+def hybrid_config(g, arch, kv):
+    """Members of config.json that others have under other names, or not at all."""
+    heads = kv("attention.head_count_kv")
+    other = "conv" if arch.startswith("lfm2") else "mamba"
+    c = {"num_key_value_heads": max(heads),
+         "layer_types": [("full_attention" if other == "conv" else "attention")
+                         if n else other for n in heads]}
+    if other == "conv":
+        c.update(norm_eps=kv("attention.layer_norm_rms_epsilon"), conv_bias=False,
+                 conv_L_cache=kv("shortconv.l_cache"), rms_norm_eps=None)
+    if arch == "lfm2":  # two thirds, rounded up
+        c.update(intermediate_size=None, block_multiple_of=32, block_ffn_dim_multiplier=1.0,
+                 block_ff_dim=kv("feed_forward_length") * 3 // 2 - 40,
+                 block_auto_adjust_ff_dim=True)
+    if arch == "lfm2moe":
+        c.update(num_experts=kv("expert_count"), norm_topk_prob=True,
+                 num_experts_per_tok=kv("expert_used_count"), use_expert_bias=True,
+                 moe_intermediate_size=kv("expert_feed_forward_length"),
+                 num_dense_layers=kv("leading_dense_block_count"))
+    if arch == "granitehybrid":
+        c.update(
+            mamba_n_heads=kv("ssm.time_step_rank"), mamba_n_groups=kv("ssm.group_count"),
+            mamba_d_head=kv("ssm.inner_size") // kv("ssm.time_step_rank"),
+            mamba_d_state=kv("ssm.state_size"), mamba_d_conv=kv("ssm.conv_kernel"),
+            mamba_conv_bias=True, mamba_proj_bias=False, position_embedding_type="nope",
+            embedding_multiplier=kv("embedding_scale"), hidden_act="silu",
+            residual_multiplier=kv("residual_scale"),
+            attention_multiplier=kv("attention.scale"), logits_scaling=kv("logit_scale"),
+            num_local_experts=kv("expert_count"),
+            num_experts_per_tok=kv("expert_used_count"),
+            shared_intermediate_size=kv("expert_shared_feed_forward_length"))
+    return {"lfm2": "lfm2", "lfm2moe": "lfm2_moe",
+            "granitehybrid": "granitemoehybrid"}[arch], c
+
+
 def tensors_of(g, arch):
     """name -> (shape, values), as the folder has them."""
+    if NAMES[arch] in (LFM2, GRANITE_HYBRID):
+        return hybrid_tensors_of(g, arch)
     heads = g.kv[arch + ".attention.head_count"]
     kv_heads = g.kv.get(arch + ".attention.head_count_kv", heads)
     out = {}
@@ -269,7 +364,7 @@ def config_of(g, arch):
     rot = kv("rope.dimension_count", head_dim)
     if rot != head_dim:
         c["partial_rotary_factor"] = rot / head_dim
-    extra = {
+    extra = hybrid_config(g, arch, kv) if NAMES[arch] in (LFM2, GRANITE_HYBRID) else {
         "smollm3": ("smollm3", {**silu, "use_sliding_window": False, "no_rope_layers": [
             int((i + 1) % 4 != 0) for i in range(layers)]}),
         "granite": ("granite", granite),
@@ -369,7 +464,8 @@ def config_of(g, arch):
                                       kv("use_parallel_residual", False)}),
     }[arch]
     c["model_type"] = extra[0]
-    c.update((k, v) for k, v in extra[1].items() if v is not None)
+    c.update(extra[1])
+    c = {k: v for k, v in c.items() if v is not None}
     return c
 
 
