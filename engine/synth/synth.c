@@ -11,7 +11,7 @@
  * together add about unit variance at any depth; ffn_down and ssm_out also compensate
  * for silu(gate) * up (its variance is 0.36 for normal inputs). The output matrix gives
  * logits a standard deviation of LOGIT_STD. A tied embedding is the output matrix too,
- * so it has that deviation; a separate one has 1. In linear attention the convolution
+ * so it has that deviation; a separate one has 1. In recurrent layers the convolution
  * keeps unit variance, and states decay by about a half with each token.
  */
 #include "engine/synth/synth.h"
@@ -161,7 +161,7 @@ static enum status add_vector(struct synth_plan *p, int layer, const char *name,
     return add_vectors(p, layer, name, n, 1, content, err);
 }
 
-/* Of linear attention: taps of the convolution [n_channels][n_taps], and how fast
+/* Of recurrent layers: taps of the convolution [n_channels][n_taps], and how fast
  * states decay, below 0. */
 static enum status add_taps(struct synth_plan *p, int layer, const char *name,
                             uint64_t n_taps, uint64_t n_channels, struct err *err)
@@ -176,9 +176,10 @@ static enum status add_taps(struct synth_plan *p, int layer, const char *name,
 }
 
 static enum status add_decay(struct synth_plan *p, int layer, const char *name,
-                             uint64_t n, struct err *err)
+                             const uint64_t *ne, struct err *err)
 {
-    struct synth_tensor t = {.n_dims = 1, .ne = {n, 1, 1}, .fmt = KERN_FMT_f32};
+    struct synth_tensor t = {
+        .n_dims = ne[1] > 1 ? 2 : 1, .ne = {ne[0], ne[1], 1}, .fmt = KERN_FMT_f32};
     const struct synth_pool_spec pool = {
         .content = SYNTH_GAUSS, .mean = -1, .sigma = NORM_SPREAD};
 
@@ -197,18 +198,6 @@ static bool has_tensor(const struct synth_plan *p, size_t first, int layer,
         if (!strcmp(p->tensors[i].name, wanted.name))
             return true;
     return false;
-}
-
-/* The sizes of a layer that rules refer to. */
-static struct layer layer_of(const struct synth_shape *s, int layer)
-{
-    const uint32_t interval = s->full_attention_interval;
-    const bool dense = (uint32_t)layer < s->n_dense;
-
-    return (struct layer){.n_ff = (int)(dense ? s->n_ff_dense : s->n_ff),
-                          .routed = s->n_experts > 0 && !dense,
-                          .attends =
-                              !interval || ((uint32_t)layer + 1) % interval == 0};
 }
 
 static bool is_input_bias(const char *name)
@@ -230,7 +219,7 @@ static bool is_wanted(const struct synth_plan *p, const struct model *m,
     if (r->kind == TENSOR_MATRIX)
         return r->part[1].rows != DIM_NONE;
     if (strstr(r->name, "norm"))
-        return !strncmp(r->name, "ffn_norm.", 9);
+        return !strncmp(r->name, "ffn_norm.", 9) || !strncmp(r->name, "ssm_norm.", 9);
     if (!strstr(r->name, ".bias") ||
         r->part[0].field == offsetof(struct layer, b_choice))
         return false;
@@ -255,7 +244,7 @@ static double spread_of(const struct synth_plan *p, const struct tensor_rule *r,
 static enum status add_layer(struct synth_plan *p, const struct model *m, int l,
                              struct err *err)
 {
-    const struct layer y = layer_of(&p->shape, l);
+    const struct layer y = synth_layer(&p->shape, l);
     const size_t first = p->n_tensors;
 
     for (const struct tensor_rule *r = m->arch->layer; r->name; r++) {
@@ -268,7 +257,7 @@ static enum status add_layer(struct synth_plan *p, const struct model *m, int l,
         if (r->k == DIM_REC_CONV)
             st = add_taps(p, l, r->name, ne[0], ne[1], err);
         else if (r->part[0].field == offsetof(struct layer, rec.a))
-            st = add_decay(p, l, r->name, ne[0], err);
+            st = add_decay(p, l, r->name, ne, err);
         else if (r->kind == TENSOR_VECTOR)
             st = add_vectors(p, l, r->name, ne[0], ne[1], SYNTH_GAUSS, err);
         else
@@ -282,7 +271,10 @@ static enum status add_layer(struct synth_plan *p, const struct model *m, int l,
 /* The sizes that rules of layers refer to. */
 static struct model sizes_of(const struct synth_shape *s)
 {
-    return (struct model){.arch = arch_by_name(s->arch, strlen(s->arch)),
+    const struct arch *arch = arch_by_name(s->arch, strlen(s->arch));
+
+    return (struct model){.arch = arch,
+                          .recur = synth_recur_sizes(s, arch),
                           .n_layers = (int)s->n_layers,
                           .n_embd = (int)s->n_embd,
                           .n_ff = (int)s->n_ff,
@@ -292,22 +284,21 @@ static struct model sizes_of(const struct synth_shape *s)
                           .n_heads = (int)s->n_heads,
                           .n_kv_heads = (int)s->n_kv_heads,
                           .head_dim = (int)s->head_dim,
-                          .recur = {.kind = RECUR_DELTA,
-                                    .n_groups = (int)s->n_delta_k_heads,
-                                    .n_heads = (int)s->n_delta_v_heads,
-                                    .key_dim = (int)s->delta_head_dim,
-                                    .value_dim = (int)s->delta_head_dim,
-                                    .n_conv = (int)s->n_delta_conv},
                           .n_vocab = (int)s->n_vocab};
 }
 
-/* Whether the architecture's ends have a tensor for this field of struct model. */
-static bool has_end(const struct arch *arch, size_t field)
+/* The tensor of the architecture's ends for this field of struct model; NULL: none. */
+static const char *end_name(const struct arch *arch, size_t field)
 {
     for (const struct tensor_rule *r = arch->ends; r->name; r++)
         if (r->part[0].field == field)
-            return true;
-    return false;
+            return r->name;
+    return NULL;
+}
+
+static bool has_end(const struct arch *arch, size_t field)
+{
+    return end_name(arch, field) != NULL;
 }
 
 static enum status add_tensors(struct synth_plan *p, struct err *err)
@@ -332,7 +323,8 @@ static enum status add_tensors(struct synth_plan *p, struct err *err)
         if (add_layer(p, &m, (int)l, err))
             return err->code;
     }
-    if (add_vector(p, -1, "output_norm.weight", s->n_embd, SYNTH_GAUSS, err) ||
+    if (add_vector(p, -1, end_name(m.arch, offsetof(struct model, output_norm.w)),
+                   s->n_embd, SYNTH_GAUSS, err) ||
         (biased &&
          add_vector(p, -1, "output_norm.bias", s->n_embd, SYNTH_GAUSS, err)) ||
         (!s->tied_output && add_matrix(p, -1, "output.weight", ends, logits, err)) ||
@@ -363,25 +355,13 @@ static void put_f32(struct gguf_kvs *k, const struct synth_shape *s, const char 
     gguf_kv_f32(k, full, v);
 }
 
-/* Linear attention, and how the rotated pairs are shared among three kinds of
- * positions, which other engines want to know; of text they are all the same. */
-static void put_delta(struct gguf_kvs *k, const struct synth_shape *s)
+static void put_bool(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
+                     bool v)
 {
-    const uint32_t n_pairs = (s->n_rot ? s->n_rot : s->head_dim) / 2;
-    const uint32_t first = (n_pairs + 2) / 3, second = (n_pairs - first + 1) / 2;
-    const uint32_t sections[] = {first, second, n_pairs - first - second, 0};
     char full[96];
 
-    put_u32(k, s, "full_attention_interval", s->full_attention_interval);
-    put_u32(k, s, "ssm.conv_kernel", s->n_delta_conv);
-    put_u32(k, s, "ssm.state_size", s->delta_head_dim);
-    put_u32(k, s, "ssm.group_count", s->n_delta_k_heads);
-    put_u32(k, s, "ssm.time_step_rank", s->n_delta_v_heads);
-    put_u32(k, s, "ssm.inner_size", s->n_delta_v_heads * s->delta_head_dim);
-    snprintf(full, sizeof full, "%s.rope.dimension_sections", s->arch);
-    gguf_kv_array(k, full, GGUF_I32, 4);
-    for (size_t i = 0; i < 4; i++)
-        gguf_put_u32(&k->bytes, sections[i]);
+    snprintf(full, sizeof full, "%s.%s", s->arch, key);
+    gguf_kv_bool(k, full, v);
 }
 
 /* xIELU's numbers as they are before training, for each layer. */
@@ -435,7 +415,7 @@ static void put_metadata(const struct synth_plan *p, struct gguf_kvs *k)
     if (s->n_ff_shared)
         put_u32(k, s, "expert_shared_feed_forward_length", s->n_ff_shared);
     put_u32(k, s, "attention.head_count", s->n_heads);
-    put_u32(k, s, "attention.head_count_kv", s->n_kv_heads);
+    synth_put_kv_heads(k, s);
     put_u32(k, s, "attention.key_length", s->head_dim);
     put_u32(k, s, "attention.value_length", s->head_dim);
     put_f32(k, s,
@@ -446,8 +426,10 @@ static void put_metadata(const struct synth_plan *p, struct gguf_kvs *k)
     put_f32(k, s, "rope.freq_base", s->rope_base);
     if (s->window)
         put_u32(k, s, "attention.sliding_window", s->window);
-    if (s->full_attention_interval)
-        put_delta(k, s);
+    if (recur_values(&m.recur))
+        synth_put_recurrent(k, s, &m.recur);
+    if (s->unrotated)
+        put_bool(k, s, "rope.scaling.finetuned", false);
     if (m.arch->act == ACT_XIELU)
         put_xielu(k, s->n_layers);
     put_u32(k, s, "vocab_size", s->n_vocab);

@@ -44,6 +44,12 @@ struct synth_shape {
      * none of the architecture's layers has. */
     uint32_t full_attention_interval, n_delta_k_heads, n_delta_v_heads, delta_head_dim,
         n_delta_conv;
+    /* The layers with attention, "2 5 8", where the others have a recurrent part;
+     * empty: as above, or all. Mamba-2's sizes, and inputs that the convolution before
+     * it, or instead of it, mixes; all 0: none. */
+    char attention_layers[32];
+    uint32_t n_ssm_groups, n_ssm_heads, ssm_head_dim, ssm_state_dim, n_conv;
+    int unrotated; /* positions do not rotate queries and keys, where a key says so */
     float router_skew; /* exponent of the experts' popularity by rank; 0: all are taken
                           equally often */
     int qkv_bias;      /* biases of queries, keys and values, where they are optional */

@@ -4,7 +4,6 @@
  */
 #include <string.h>
 
-#include "engine/arch/loader.h"
 #include "engine/synth/synth_parts.h"
 
 static enum status check_range(const struct synth_shape *s, const char *what,
@@ -69,11 +68,8 @@ static enum status check_experts(const struct synth_shape *s, struct err *err)
                        shared && s->n_experts ? 1u << 20 : 0, err);
 }
 
-/* The sizes of linear attention: all of them, or none where the architecture has none.
- */
-static enum status check_delta(const struct synth_shape *s, struct err *err)
+static enum status check_delta(const struct synth_shape *s, bool has, struct err *err)
 {
-    const bool has = table_has(arch_by_name(s->arch, strlen(s->arch)), WHEN_RECURRENT);
     const uint32_t least = has;
 
     if (check_range(s, "full_attention_interval", s->full_attention_interval, least,
@@ -95,13 +91,70 @@ static enum status check_delta(const struct synth_shape *s, struct err *err)
     return ST_OK;
 }
 
+static enum status check_ssm(const struct synth_shape *s, bool has, struct err *err)
+{
+    const uint32_t least = has, most = has ? MAX_HEADS : 0;
+
+    if (check_range(s, "n_ssm_groups", s->n_ssm_groups, least, most, err) ||
+        check_range(s, "n_ssm_heads", s->n_ssm_heads, least, most, err) ||
+        check_range(s, "ssm_head_dim", s->ssm_head_dim, least, most, err) ||
+        check_range(s, "ssm_state_dim", s->ssm_state_dim, least, most, err))
+        return ST_USAGE;
+    if (has && s->n_ssm_heads % s->n_ssm_groups)
+        return err_set(err, ST_USAGE,
+                       "shape %s: n_ssm_heads %u is no multiple of n_ssm_groups %u",
+                       s->name, s->n_ssm_heads, s->n_ssm_groups);
+    return ST_OK;
+}
+
+/* A list of layers that attend, where the architecture has others that do not. */
+static enum status check_list(const struct synth_shape *s, bool has, struct err *err)
+{
+    uint32_t n = 0;
+
+    for (uint32_t l = 0; l < s->n_layers; l++)
+        n += synth_lists(s, l);
+    if (has == (n > 0) && (has || !s->attention_layers[0]))
+        return ST_OK;
+    return has ? err_set(err, ST_USAGE,
+                         "shape %s: attention_layers is '%s', and it must have numbers "
+                         "of layers from 0 to %u",
+                         s->name, s->attention_layers, s->n_layers - 1)
+               : err_set(err, ST_USAGE, "shape %s: '%s' has no attention_layers",
+                         s->name, s->arch);
+}
+
+/* The sizes of recurrent layers: all of them, or none where the architecture has none.
+ */
+static enum status check_recurrent(const struct synth_shape *s, struct err *err)
+{
+    const struct arch *arch = arch_by_name(s->arch, strlen(s->arch));
+    enum recurrence kind = RECUR_DELTA;
+    const bool has = synth_recurrence(arch, &kind);
+    const bool convolves = has && kind != RECUR_DELTA;
+
+    if (check_delta(s, has && kind == RECUR_DELTA, err) ||
+        check_ssm(s, has && kind == RECUR_SSM, err) ||
+        check_list(s, convolves && table_has(arch, WHEN_ATTENTION), err))
+        return ST_USAGE;
+    return check_range(s, "n_conv", s->n_conv, convolves,
+                       convolves ? RECUR_MAX_CONV : 0, err);
+}
+
+/* Shapes cannot say which layers have only a feed-forward part. */
+static bool can_be_made(const struct synth_shape *s)
+{
+    return arch_by_name(s->arch, strlen(s->arch)) &&
+           strncmp(s->arch, "nemotron_h", 10) != 0;
+}
+
 /* The limits admit every known model and keep all sizes far from
  * overflow: 2^12 layers of 3 * 2^18 * 2^20 weights of 4 bytes are under 2^54. */
 enum status synth_check_shape(const struct synth_shape *s, struct err *err)
 {
     char known[700];
 
-    if (!arch_by_name(s->arch, strlen(s->arch)))
+    if (!can_be_made(s))
         return err_set(err, ST_UNSUPPORTED,
                        "shape %s: synthetic models of architecture '%s' cannot be "
                        "made, only of: %s",
@@ -119,7 +172,7 @@ enum status synth_check_shape(const struct synth_shape *s, struct err *err)
         return err_set(err, ST_USAGE,
                        "shape %s: n_heads %u is no multiple of n_kv_heads %u", s->name,
                        s->n_heads, s->n_kv_heads);
-    if (check_experts(s, err) || check_delta(s, err))
+    if (check_experts(s, err) || check_recurrent(s, err))
         return ST_USAGE;
     if (s->head_dim % 2)
         return err_set(err, ST_USAGE,

@@ -3,6 +3,7 @@
  * synth_parts.h - shared by the files that make synthetic models, for synth*.c only
  *
  * synth.c        the plan: checks the shape, lays out tensors, writes the header
+ * synth_recurrent.c  layers with a recurrent part
  * synth_vocab.c  the made-up SentencePiece vocabulary
  * synth_pool.c   random blocks, and the image as a stream of bytes
  * synth_router.c what lets routers have favourites
@@ -14,6 +15,7 @@
 #ifndef SLM_ENGINE_SYNTH_SYNTH_PARTS_H
 #define SLM_ENGINE_SYNTH_SYNTH_PARTS_H
 
+#include "engine/arch/loader.h"
 #include "engine/gguf/gguf_put.h"
 #include "engine/synth/synth.h"
 
@@ -25,6 +27,25 @@
 
 /* The tokenizer.* pairs of a vocabulary of n tokens, n >= SYNTH_MIN_VOCAB. */
 void synth_put_vocab(struct gguf_kvs *k, uint32_t n);
+
+/* Whether layers of the architecture have a recurrent part, and of which kind. */
+bool synth_recurrence(const struct arch *arch, enum recurrence *kind);
+
+/* Its sizes; 0: none. */
+struct recur_sizes synth_recur_sizes(const struct synth_shape *s,
+                                     const struct arch *arch);
+
+/* Whether attention_layers has this layer. */
+bool synth_lists(const struct synth_shape *s, uint32_t layer);
+
+/* What the layer has, and the sizes of it that rules refer to. */
+struct layer synth_layer(const struct synth_shape *s, int layer);
+
+/* The pairs of recurrent parts, and the heads of keys, of each layer where they differ.
+ */
+void synth_put_recurrent(struct gguf_kvs *k, const struct synth_shape *s,
+                         const struct recur_sizes *r);
+void synth_put_kv_heads(struct gguf_kvs *k, const struct synth_shape *s);
 
 /* Errors: those of synth_plan_make() that a shape can cause. */
 enum status synth_check_shape(const struct synth_shape *s, struct err *err);

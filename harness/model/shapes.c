@@ -48,6 +48,13 @@
     KEY(n_delta_v_heads, amount, 1)         \
     KEY(delta_head_dim, amount, 1)          \
     KEY(n_delta_conv, amount, 1)            \
+    KEY(attention_layers, list, 1)          \
+    KEY(n_ssm_groups, amount, 1)            \
+    KEY(n_ssm_heads, amount, 1)             \
+    KEY(ssm_head_dim, amount, 1)            \
+    KEY(ssm_state_dim, amount, 1)           \
+    KEY(n_conv, amount, 1)                  \
+    KEY(unrotated, flag, 1)                 \
     KEY(router_skew, skew, 1)               \
     KEY(qkv_bias, flag, 1)                  \
     KEY(all_bias, flag, 1)
@@ -78,6 +85,16 @@ static enum status to_word(const char *text, const char *what, char (*out)[TEXT_
 {
     if (!text[0])
         return err_set(err, ST_INPUT, "%s is empty", what);
+    memcpy(*out, text, TEXT_BYTES);
+    return ST_OK;
+}
+
+/* Numbers with blanks between them, or nothing. */
+static enum status to_list(const char *text, const char *what, char (*out)[TEXT_BYTES],
+                           struct err *err)
+{
+    if (text[strspn(text, "0123456789 ")])
+        return err_set(err, ST_INPUT, "%s: '%s' is no list of numbers", what, text);
     memcpy(*out, text, TEXT_BYTES);
     return ST_OK;
 }
@@ -133,8 +150,9 @@ static enum status to_flag(const char *text, const char *what, int *out,
     return ST_OK;
 }
 
-_Static_assert(sizeof(((struct synth_shape *)0)->arch) == TEXT_BYTES,
-               "to_word copies all");
+_Static_assert(sizeof(((struct synth_shape *)0)->arch) == TEXT_BYTES &&
+                   sizeof(((struct synth_shape *)0)->attention_layers) == TEXT_BYTES,
+               "to_word and to_list copy all");
 
 static enum status convert(const char *path, const struct shape_text *text,
                            struct synth_shape *s, struct err *err)

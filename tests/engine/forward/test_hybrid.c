@@ -9,7 +9,7 @@
 #include "engine/engine_impl.h"
 #include "engine/gguf/census.h"
 #include "engine/speculate/speculate.h"
-#include "tests/support/hybrid_reference.h"
+#include "tests/engine/forward/hybrid_reference.h"
 #include "tests/support/nmse.h"
 
 struct fixture {

@@ -435,6 +435,58 @@ static void layers_with_linear_attention(void **state)
     }
 }
 
+/* Short convolutions, and Mamba-2 instead of attention and next to it: the same. */
+static void layers_that_convolve(void **state)
+{
+    static const char *const archs[] = {"lfm2", "lfm2moe", "granitehybrid", "falcon-h1",
+                                        "mamba2"};
+    int32_t tokens[200];
+
+    (void)state;
+    for (int i = 0; i < 200; i++)
+        tokens[i] = 5 + i * 7 % 500;
+    for (size_t i = 0; i < sizeof archs / sizeof archs[0]; i++) {
+        const bool has_states = i >= 2, lists = i < 3;
+        struct synth_shape s = hybrid;
+        struct slm_params p = slm_params_default();
+        struct err err = ERR_INIT;
+        struct slm *slm = NULL;
+        struct synth_image m;
+        double power = 0;
+
+        strcpy(s.arch, archs[i]);
+        s.full_attention_interval = s.n_delta_k_heads = s.n_delta_v_heads = 0;
+        s.delta_head_dim = s.n_delta_conv = 0;
+        s.n_conv = has_states ? 4 : 3;
+        strcpy(s.attention_layers, lists ? "1 4" : "");
+        s.n_ssm_groups = has_states ? 2 : 0;
+        s.n_ssm_heads = has_states ? 6 : 0;
+        s.ssm_head_dim = has_states ? 32 : 0;
+        s.ssm_state_dim = has_states ? 16 : 0;
+        s.n_experts = i == 1 ? 6 : 0;
+        s.n_experts_used = i == 1 ? 2 : 0;
+        m = synth_image_make(&s, QUANTMIX_Q8_0, 1);
+        if (has_states)
+            assert_tensor(&m, "blk.0.ssm_in.weight", KERN_FMT_q8_0, 256,
+                          2 * 192 + 2 * 2 * 16 + 6);
+        else
+            assert_tensor(&m, "blk.0.shortconv.conv.weight", KERN_FMT_f32, 3, 256);
+        assert_true(lists == !gguf_tensor_find(m.g, "blk.1.ssm_a") || !has_states);
+        assert_true((i != 4) == (gguf_tensor_find(m.g, "blk.1.attn_q.weight") != NULL));
+        p.image = m.data;
+        p.image_bytes = m.bytes;
+        if (slm_open(&slm, &p, &err) ||
+            slm_eval(slm, tokens, 200, SLM_LOGITS_LAST, &err))
+            fail_msg("%s", err.msg);
+        assert_int_equal(slm_info(slm)->n_recurrent, lists ? 3 : 5);
+        for (uint32_t v = 0; v < s.n_vocab; v++)
+            power += pow((double)slm_logits(slm, 0)[v], 2) / s.n_vocab;
+        assert_true(power > 1 && power < 16); /* planned: 4 */
+        slm_close(slm);
+        synth_image_drop(&m);
+    }
+}
+
 static void impossible_shapes_are_refused(void **state)
 {
     static const struct {
@@ -488,6 +540,19 @@ static void impossible_shapes_are_refused(void **state)
     assert_non_null(strstr(err.msg, "n_delta_v_heads 5 is no multiple"));
     s = tiny;
     err = (struct err)ERR_INIT;
+    strcpy(s.arch, "lfm2");
+    assert_int_equal(synth_plan_make(&plan, &s, QUANTMIX_Q4_0, 1, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "attention_layers is ''"));
+    strcpy(s.attention_layers, "0 1");
+    err = (struct err)ERR_INIT;
+    assert_int_equal(synth_plan_make(&plan, &s, QUANTMIX_Q4_0, 1, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "n_conv is 0"));
+    strcpy(s.arch, "llama");
+    err = (struct err)ERR_INIT;
+    assert_int_equal(synth_plan_make(&plan, &s, QUANTMIX_Q4_0, 1, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "'llama' has no attention_layers"));
+    s = tiny;
+    err = (struct err)ERR_INIT;
     strcpy(s.arch, "qwen3moe");
     assert_int_equal(synth_plan_make(&plan, &s, QUANTMIX_Q4_0, 1, &err), ST_USAGE);
     assert_non_null(strstr(err.msg, "n_experts is missing"));
@@ -508,6 +573,7 @@ int main(void)
         cmocka_unit_test(vocabularies_of_any_size_have_unique_pieces),
         cmocka_unit_test(experts_are_matrices_one_after_another),
         cmocka_unit_test(layers_with_linear_attention),
+        cmocka_unit_test(layers_that_convolve),
         cmocka_unit_test(impossible_shapes_are_refused),
     };
 

@@ -5,8 +5,8 @@
  * The reference takes one token after the other and keeps everything it has seen: what
  * the engine has in states it computes again from the first token on.
  */
-#ifndef SLM_TESTS_HYBRID_REFERENCE_H
-#define SLM_TESTS_HYBRID_REFERENCE_H
+#ifndef SLM_TESTS_ENGINE_FORWARD_HYBRID_REFERENCE_H
+#define SLM_TESTS_ENGINE_FORWARD_HYBRID_REFERENCE_H
 
 #include "engine/gguf/gguf.h"
 #include "tests/support/hybrid_model.h"
