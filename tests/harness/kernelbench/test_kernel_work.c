@@ -122,7 +122,10 @@ static void works_run(void **state)
         {"rmsnorm/scalar/n:4096", 3 * 4096 * 4, 4 * 4096, 0},
         {"delta_rule/scalar/n:32", (2 * 128 * 128 + 4 * 32 * 128) * 4,
          6.0 * 32 * 128 * 128, 0},
+        {"ssm_scan/scalar/n:32", (2 * 128 * 128 + 4 * 32 * 128) * 4,
+         4.0 * 32 * 128 * 128, 0},
         {"conv_silu/scalar/n:4096", 9 * 4096 * 4, 8 * 4096, 0},
+        {"short_conv/scalar/n:4096", 12 * 4096 * 4, 10 * 4096, 0},
         {"attn_mix/f16/scalar/n:1024", 1024 * 128 * 2, 2.0 * 8 * 1024 * 128, 0},
         {"roof/int8/scalar/threads:2", 0, -1, 0},
     };
