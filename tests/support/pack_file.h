@@ -27,7 +27,7 @@ static inline struct pack_result pack_file(const char *from, const char *to,
     struct thread_pool *pool = NULL;
     struct pack_result r = {0};
     struct err err = ERR_INIT;
-    struct gguf *g;
+    struct gguf *g = NULL;
 
     if (thread_pool_start(&pool, n_threads, NULL, &err) || gguf_open(&g, from, &err) ||
         pack_write(&r, g, to, pool, NULL, NULL, &err))

@@ -13,6 +13,7 @@ mkdir models bin
 "$BENCH" synth nano Q4_K_M -o "models/$hostile" >/dev/null
 common=(--mem none --no-charts --no-probe --repeats 0 --launches 1 --max-launches 1 --threads 1
         --prefill none -n 8 --seed 3)
+printf '#!/bin/sh\necho "100 tok/s"\n' >bin/llama
 for p in llama-server bench taskset; do
     printf '#!/bin/bash\n{ echo "%s"; printf "%%s\\n" "$@"; env | grep LLAMA_ARG || true; } >>"$SAID"\n' $p >bin/$p
 done
@@ -35,11 +36,6 @@ follows() {
 # ---- not measured: carried over from slmbench
 "$BENCH" sweep "${common[@]}" -m "models/$hostile" --ctx 64 --kv-type q8_0 -o ours >out 2>err ||
     fail "exit $?: $(cat err)"
-# twice what memory allows wins, and is not taken for impossible, however busy this machine is
-other_speed=$("$BENCH" rows ours --format csv | python3 -c 'import csv, sys
-print(int(float("%.1e" % (2 * max(float(r["roof_tok_per_s"] or 0) for r in csv.DictReader(sys.stdin))))))')
-printf '#!/bin/sh\necho "%d tok/s"\n' "$other_speed" >bin/llama
-chmod +x bin/llama
 for target in slmbench llama.cpp ollama docker k8s; do
     "$BENCH" recommend ours --for $target --mem 2G >$target || fail "$target"
     [ "$(wc -L <$target)" -lt 400 ] || fail "$target is wide: $(cat $target)"
@@ -195,17 +191,18 @@ END
 "$BENCH" sweep "${common[@]}" -m nano:Q4_K_M -m nano:Q8_0 --ctx 0,32 -o both \
     --engine "llama.cpp=bin/llama {model} {ctx} {n} =~ ([0-9.]+)" \
     --engine "ik_llama.cpp=bin/llama {model} {ctx} {n} =~ ([0-9.]+)" >out 2>err || fail "exit $?: $(cat err)"
-python3 - <<'EOF' || fail "no table" # a speed that is made up may be above what memory gives
+python3 - <<'EOF' || fail "no table" # the others win, however fast this machine is; that has no roof
 import csv
 rows = list(csv.DictReader(open("both/sweep.csv")))
 with open("both/sweep.csv", "w", newline="") as f:
     table = csv.DictWriter(f, rows[0].keys(), lineterminator="\n")
     table.writeheader()
-    unroofed = {"validity": "valid", "roof_gbps": "", "roof_tok_per_s": "", "mbu": ""}
-    table.writerows({**r, **unroofed} if r["engine"] else r for r in rows)
+    fast = {"validity": "valid", "roof_gbps": "", "roof_tok_per_s": "", "mbu": "",
+            **dict.fromkeys(("tok_per_s", "tok_per_s_lo", "tok_per_s_hi"), "100000")}
+    table.writerows({**r, **fast} if r["engine"] else r for r in rows)
 EOF
 "$BENCH" recommend both --for llama.cpp --ctx 32 >measured || fail "measured"
-tr -d '\n#' <measured | grep -q "$other_speed tok/s.* measured with  *llama.cpp" || fail "whose rows: $(cat measured)"
+tr -d '\n#' <measured | grep -q "100000 tok/s.* measured with  *llama.cpp" || fail "whose rows: $(cat measured)"
 ! grep -q "carried over" measured || fail "carried over: $(cat measured)"
 grep -q "random weights" measured || fail "a shape is no file: $(cat measured)"
 grep -q -- "--model nano-Q" measured || fail "no file: $(cat measured)"
