@@ -15,7 +15,7 @@ struct loader {
     struct err *err;
     size_t n_vector_floats; /* used of m->vectors */
     size_t cap_floats;      /* allocated for it */
-    unsigned char *used;    /* [gguf_n_tensors()] a rule has read it */
+    unsigned char *used;    /* [gguf_n_tensors()] rules that have read it, to 2 */
     bool *in_panels;        /* [gguf_n_tensors()] products read it in panels where its
                                format has them; NULL: not asked */
 };

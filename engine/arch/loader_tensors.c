@@ -96,7 +96,7 @@ static enum status find_tensor(struct loader *l, const struct gguf_tensor **out,
     const size_t index = (size_t)(t - gguf_tensor_at(l->g, 0));
 
     assert(gguf_tensor_at(l->g, index) == t);
-    l->used[index] = 1;
+    l->used[index] += l->used[index] < 2;
     *out = t;
     return ST_OK;
 }
@@ -274,6 +274,20 @@ static bool applies(const struct loader *l, const struct tensor_rule *r, int lay
     return !r->optional || loader_has(l, layer, r->name);
 }
 
+/* Bytes of a vector that no token reads: those of experts that it does not take, and
+ * all of a tensor that another rule has counted. */
+static uint64_t bytes_not_read(const struct loader *l, const struct tensor_rule *r,
+                               const struct gguf_tensor *t)
+{
+    const uint64_t n = (uint64_t)l->m->n_experts;
+
+    if (l->used[t - gguf_tensor_at(l->g, 0)] > 1)
+        return t->bytes;
+    return r->k != DIM_NONE && r->part[0].rows == DIM_EXPERTS
+               ? t->bytes / n * (n - (uint64_t)l->m->n_experts_used)
+               : 0;
+}
+
 static enum status apply_vector(struct loader *l, const struct tensor_rule *r,
                                 const struct gguf_tensor *t, unsigned char *base)
 {
@@ -282,6 +296,8 @@ static enum status apply_vector(struct loader *l, const struct tensor_rule *r,
     const enum status st =
         fetch_vector(l, &values, t, k * sum_of_parts(l->m, l->layer, r));
 
+    if (!st)
+        l->m->weight_token_bytes -= bytes_not_read(l, r, t);
     for (int i = 0; !st && has_part(r, i); i++) {
         *(const float **)(void *)(base + r->part[i].field) = values;
         if (values)

@@ -9,6 +9,7 @@
  */
 #include "engine/arch/arch.h"
 #include "engine/engine.h"
+#include "engine/gguf/census.h"
 #include "tests/support/nmse.h"
 #include "tests/support/test.h"
 
@@ -163,6 +164,25 @@ static void check_residencies(const struct entry *e)
     run(e, &p, 7, e->bound, "mapped");
 }
 
+/* What a token reads is what the file's tensors say. */
+static void check_token_bytes(const struct entry *e)
+{
+    const struct slm_params p = params_of(e, 1);
+    struct err err = ERR_INIT;
+    struct census census;
+    struct slm_info info;
+    struct gguf *g;
+
+    if (gguf_open(&g, p.path, &err) || slm_plan(&info, g, &p, &err))
+        fail_msg("%s", err.msg);
+    census_take(&census, g);
+    gguf_close(g);
+    if (info.weight_token_bytes != census.token_bytes)
+        fail_msg("%s: %llu bytes per token, by the tensors %llu", e->name,
+                 (unsigned long long)info.weight_token_bytes,
+                 (unsigned long long)census.token_bytes);
+}
+
 /* With room for half of what need not stay in memory, where anything need not. */
 static void check_streamed(const struct entry *e)
 {
@@ -265,6 +285,12 @@ static void all_residencies(void **state)
     check_all(check_residencies);
 }
 
+static void token_bytes(void **state)
+{
+    (void)state;
+    check_all(check_token_bytes);
+}
+
 static void streamed(void **state)
 {
     (void)state;
@@ -292,9 +318,9 @@ static void going_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_residencies), cmocka_unit_test(streamed),
-        cmocka_unit_test(kv_types),        cmocka_unit_test(several_sequences),
-        cmocka_unit_test(going_back),
+        cmocka_unit_test(all_residencies),   cmocka_unit_test(token_bytes),
+        cmocka_unit_test(streamed),          cmocka_unit_test(kv_types),
+        cmocka_unit_test(several_sequences), cmocka_unit_test(going_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
