@@ -227,6 +227,14 @@ typedef void kern_silu_mul_fn(float *y, const float *gate, const float *up, size
 typedef void kern_gelu_mul_fn(float *y, const float *gate, const float *up, size_t n);
 typedef void kern_gelu_fn(float *y, const float *x, size_t n);
 
+/* relu_squared: x[i] = max(x[i], 0)^2, in place. */
+typedef void kern_relu_squared_fn(float *x, size_t n);
+
+/* xielu (Huang and Schlag 2024, arXiv 2411.13010), in place: with a = max(x, 0) and
+ * b = min(x, 0), x = pos a^2 + neg (exp(b) - 1 - b) + beta x, to within 4 * 2^-24 of
+ * the largest of the terms and of neg. */
+typedef void kern_xielu_fn(float *x, size_t n, float pos, float neg, float beta);
+
 /* softcap: x[i] = cap * tanh(x[i] / cap) in place, cap > 0, to within 4 * 2^-24 * cap.
  * (Gemma 2: arXiv 2408.00118) */
 typedef void kern_softcap_fn(float *x, size_t n, float cap);

@@ -100,10 +100,9 @@ struct recurrent {
     struct matrix out;         /* [n_embd][values] */
 };
 
-/* The activation function xIELU (Huang and Schlag 2024, arXiv 2411.13010):
- * x > 0: pos * x^2 + beta * x, otherwise neg * (expm1(min(x, eps)) - x) + beta * x. */
+/* The numbers of the activation function xIELU (kernels.h). */
 struct xielu {
-    float pos, neg, beta, eps;
+    float pos, neg, beta;
 };
 
 /* In the order of a pass. Biases, if any, have one element per row of the matrix. */

@@ -27,12 +27,14 @@ static float softplus(float x)
     return x > 20.0f ? x : log1pf(expf(x));
 }
 
-/* Files have what a model learns, of which both curves' factors are made. */
+/* Files have what a model learns, of which both curves' factors are made; and from
+ * where on, just below 0, exp(x) - 1 counts as constant, which spares training a
+ * subtraction of equal numbers and changes nothing that could be seen. */
 static enum status setup(struct loader *l, struct model *m)
 {
     for (int i = 0; i < m->n_layers; i++) {
         struct xielu *x = &m->layers[i].xielu;
-        float pos, neg;
+        float pos, neg, eps;
         enum status st = loader_real_of(l, "xielu.alpha_p", i, &pos);
 
         if (!st)
@@ -40,9 +42,14 @@ static enum status setup(struct loader *l, struct model *m)
         if (!st)
             st = loader_real_of(l, "xielu.beta", i, &x->beta);
         if (!st)
-            st = loader_real_of(l, "xielu.eps", i, &x->eps);
+            st = loader_real_of(l, "xielu.eps", i, &eps);
         if (st)
             return st;
+        if (!(eps <= 0.0f && eps >= -1e-3f))
+            return loader_fail(l, ST_UNSUPPORTED,
+                               "xielu.eps is %g for layer %d, and -0.001 to 0 is "
+                               "supported",
+                               (double)eps, i);
         x->pos = softplus(pos);
         x->neg = x->beta + softplus(neg);
     }

@@ -5,8 +5,6 @@
  */
 #include "engine/forward/forward_impl.h"
 
-#include <math.h>
-
 void fwd_norm(const struct forward *f, float *dst, const float *src,
               const struct norm *norm, size_t n)
 {
@@ -21,32 +19,30 @@ void fwd_norm(const struct forward *f, float *dst, const float *src,
         f->kern.add(dst, norm->b, n);
 }
 
-static float limit(float x, float min, float max)
+/* A statement for each of n elements, 16 at a time, which compilers make vectors of. */
+#define FOR_EACH(i, n, ...)                                 \
+    do {                                                    \
+        size_t i = 0;                                       \
+        for (; i + 16 <= (n);)                              \
+            for (const size_t end_ = i + 16; i < end_; i++) \
+                __VA_ARGS__;                                \
+        for (; i < (n); i++)                                \
+            __VA_ARGS__;                                    \
+    } while (0)
+
+static inline float min_of(float a, float b)
 {
-    return x < min ? min : x > max ? max : x;
+    return a < b ? a : b;
+}
+
+static inline float max_of(float a, float b)
+{
+    return a > b ? a : b;
 }
 
 static void relu_mul(float *gate, const float *up, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        gate[i] = (gate[i] > 0.0f ? gate[i] : 0.0f) * up[i];
-}
-
-static void relu_squared(float *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        x[i] *= x[i] > 0.0f ? x[i] : 0.0f;
-}
-
-static void xielu(float *x, const struct xielu *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        const float low = x[i] < p->eps ? x[i] : p->eps;
-        const float curve =
-            x[i] > 0.0f ? p->pos * x[i] * x[i] : p->neg * (expm1f(low) - x[i]);
-
-        x[i] = curve + p->beta * x[i];
-    }
+    FOR_EACH(i, n, gate[i] = max_of(gate[i], 0.0f) * up[i]);
 }
 
 /* g * sigmoid(c g) * (u + 1) is silu(c g) * ((u + 1) / c). */
@@ -54,10 +50,10 @@ static void clamped_mul(const struct forward *f, float *gate, float *up, size_t 
 {
     static const float c = 1.702f, most = 7.0f;
 
-    for (size_t i = 0; i < n; i++) {
-        gate[i] = c * (gate[i] > most ? most : gate[i]);
-        up[i] = (limit(up[i], -most, most) + 1.0f) / c;
-    }
+    FOR_EACH(i, n, {
+        gate[i] = c * min_of(gate[i], most);
+        up[i] = (max_of(-most, min_of(up[i], most)) + 1.0f) / c;
+    });
     f->kern.silu_mul(gate, gate, up, n);
 }
 
@@ -78,10 +74,10 @@ void fwd_activate(const struct forward *f, const struct layer *y, float *gate,
         relu_mul(gate, up, n);
         break;
     case ACT_RELU_SQUARED:
-        relu_squared(gate, n);
+        f->kern.relu_squared(gate, n);
         break;
     case ACT_XIELU:
-        xielu(gate, &y->xielu, n);
+        f->kern.xielu(gate, n, y->xielu.pos, y->xielu.neg, y->xielu.beta);
         break;
     case ACT_CLAMPED:
         clamped_mul(f, gate, up, n);

@@ -353,6 +353,8 @@ static int usual_n(enum kern_op op)
     case KERN_OP_silu_mul:
     case KERN_OP_gelu_mul:
     case KERN_OP_gelu:
+    case KERN_OP_relu_squared:
+    case KERN_OP_xielu:
         return FFN_WIDTH;
     case KERN_OP_softcap:
         return N_POSITIONS;

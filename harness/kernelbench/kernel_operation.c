@@ -148,7 +148,7 @@ static void vector_work(enum kern_op op, double *columns, double *ops)
     *columns = 3;
     *ops = 4;
     if (op == KERN_OP_attn_weigh || op == KERN_OP_gelu || op == KERN_OP_softcap ||
-        op == KERN_OP_l2norm)
+        op == KERN_OP_l2norm || op == KERN_OP_relu_squared || op == KERN_OP_xielu)
         *columns = 2;
     else if (op == KERN_OP_layernorm)
         *columns = 4;
@@ -320,6 +320,12 @@ void parts_other_run(const struct operation_call *o)
         break;
     case KERN_OP_gelu:
         row->fn.gelu(out, o->a, o->n);
+        break;
+    case KERN_OP_relu_squared:
+        row->fn.relu_squared(out, o->n);
+        break;
+    case KERN_OP_xielu:
+        row->fn.xielu(out, o->n, 0.8f, 0.8f, 0.5f);
         break;
     case KERN_OP_softcap:
         row->fn.softcap(out, o->n, 50.0f);

@@ -88,6 +88,21 @@ void kern_gelu__scalar(float *y, const float *x, size_t n)
         y[i] = gelu(x[i]);
 }
 
+void kern_relu_squared__scalar(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] *= x[i] > 0.0f ? x[i] : 0.0f;
+}
+
+void kern_xielu__scalar(float *x, size_t n, float pos, float neg, float beta)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float a = x[i] > 0.0f ? x[i] : 0.0f, b = x[i] > 0.0f ? 0.0f : x[i];
+
+        x[i] = pos * a * a + neg * (expm1f(b) - b) + beta * x[i];
+    }
+}
+
 void kern_softcap__scalar(float *x, size_t n, float cap)
 {
     for (size_t i = 0; i < n; i++)

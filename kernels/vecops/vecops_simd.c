@@ -172,6 +172,41 @@ void KERN_LEVEL_NAME(gelu)(float *y, const float *x, size_t n)
         store_end(y + i, gelu(load_end(x + i, n - i)), n - i);
 }
 
+SIMD_INLINE vf relu_squared(vf x)
+{
+    return v_mul(x, v_max_f(x, v_zero_f()));
+}
+
+void KERN_LEVEL_NAME(relu_squared)(float *x, size_t n)
+{
+    size_t i = 0;
+
+    for (; i + V_LANES <= n; i += V_LANES)
+        v_store_f(x + i, relu_squared(v_load_f(x + i)));
+    if (i < n)
+        store_end(x + i, relu_squared(load_end(x + i, n - i)), n - i);
+}
+
+/* exp sees no number above 0, so that it does not overflow. */
+SIMD_INLINE vf xielu(vf x, vf pos, vf neg, vf beta)
+{
+    const vf a = v_max_f(x, v_zero_f()), b = v_sub(x, a);
+    const vf below = v_sub(v_sub(v_exp(b), v_set1_f(1.0f)), b);
+
+    return v_fma(v_mul(pos, a), a, v_fma(neg, below, v_mul(beta, x)));
+}
+
+void KERN_LEVEL_NAME(xielu)(float *x, size_t n, float pos, float neg, float beta)
+{
+    const vf p = v_set1_f(pos), m = v_set1_f(neg), l = v_set1_f(beta);
+    size_t i = 0;
+
+    for (; i + V_LANES <= n; i += V_LANES)
+        v_store_f(x + i, xielu(v_load_f(x + i), p, m, l));
+    if (i < n)
+        store_end(x + i, xielu(load_end(x + i, n - i), p, m, l), n - i);
+}
+
 /* tanh z = 1 - 2 / (1 + exp 2z): right at both ends, where exp gives 0 or infinity. */
 SIMD_INLINE vf cap_all(vf x, float cap)
 {

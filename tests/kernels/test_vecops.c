@@ -380,6 +380,70 @@ static void gelu(void **state)
     }
 }
 
+/* ---- relu_squared, xielu ----------------------------------------------------------
+ */
+
+static void relu_squared_once(const struct kern_row *row, const float *values, size_t n)
+{
+    float *x = floats(n);
+
+    memcpy(x, values, n * sizeof *x);
+    row->fn.relu_squared(x, n);
+    for (size_t i = 0; i < n; i++) {
+        const double a = fmax((double)values[i], 0);
+
+        check(row->name, i, x[i], a * a, EPS * a * a + 1e-44);
+    }
+    free_floats(x, n);
+}
+
+static void xielu_once(const struct kern_row *row, const float *values, size_t n)
+{
+    const double pos = 0.75, neg = 1.5, beta = 0.5;
+    float *x = floats(n);
+
+    memcpy(x, values, n * sizeof *x);
+    row->fn.xielu(x, n, (float)pos, (float)neg, (float)beta);
+    for (size_t i = 0; i < n; i++) {
+        const double v = (double)values[i], a = fmax(v, 0), b = fmin(v, 0);
+        const double terms =
+            fmax(fmax(pos * a * a, beta * fabs(v)), neg * fmax(1, fabs(b)));
+
+        check(row->name, i, x[i], pos * a * a + neg * (expm1(b) - b) + beta * v,
+              4 * EPS * terms);
+    }
+    free_floats(x, n);
+}
+
+static void relu_squared_and_xielu(void **state)
+{
+    static const float edge[] = {0,   -0.0f, 1e-30f, -1e-30f, 1e15f, -1e30f, 88,
+                                 -88, -3,    3,      -120,    120,   -1e-7f};
+    static const enum kern_op ops[] = {KERN_OP_relu_squared, KERN_OP_xielu};
+    uint64_t seed = 15;
+    float values[1000];
+
+    (void)state;
+    for (size_t o = 0; o < 2; o++) {
+        size_t at = 0;
+
+        for (const struct kern_row *row; (row = next_row(ops[o], &at));) {
+            for (size_t l = 0; l <= N_LENGTHS; l++) {
+                const bool ends = l == N_LENGTHS;
+                const size_t n = ends ? sizeof edge / sizeof edge[0] : lengths[l];
+
+                fill(values, ends ? 1 : n, 6, &seed);
+                if (ends)
+                    memcpy(values, edge, sizeof edge);
+                if (o == 0)
+                    relu_squared_once(row, values, n);
+                else
+                    xielu_once(row, values, n);
+            }
+        }
+    }
+}
+
 static void softcap_once(const struct kern_row *row, const float *values, size_t n,
                          float cap)
 {
@@ -425,6 +489,7 @@ int main(void)
         cmocka_unit_test(l2norm),
         cmocka_unit_test(silu_mul),
         cmocka_unit_test(gelu),
+        cmocka_unit_test(relu_squared_and_xielu),
         cmocka_unit_test(softcap),
     };
 
