@@ -77,7 +77,7 @@ static void say_signal(struct engine_run *x, const struct engine_child *c)
 static void read_figures(struct engine_run *x, const struct engine_child *c)
 {
     struct err why = ERR_INIT;
-    char text[540];
+    char text[1100];
     enum status st;
 
     switch (x->e.kind) {
