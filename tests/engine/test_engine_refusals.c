@@ -125,7 +125,7 @@ static void test_hostile_tensors(void **state)
     at = find_bytes(image, bytes, "general.architecture") + 20 + 4 + 8;
     memcpy(at, "lhama", 5);
     expect_refusal(image, bytes, &like, ST_UNSUPPORTED,
-                   "supported are: chatglm, gemma2");
+                   "supported are: apertus, arcee");
     memcpy(at, "llama", 5);
 
     at = find_bytes(image, bytes, "blk.1.attn_q.weight");
