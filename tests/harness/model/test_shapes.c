@@ -260,7 +260,7 @@ static void unknown_shapes_are_named(void **state)
     assert_int_equal(shape_load(&s, "yi-1.5-9", &err), ST_USAGE);
     assert_non_null(strstr(err.msg, "did you mean 'yi-1.5-9b'?"));
     err_clear(&err);
-    assert_int_equal(shape_load(&s, "gpt", &err), ST_USAGE);
+    assert_int_equal(shape_load(&s, "gpt-5", &err), ST_USAGE);
     assert_non_null(strstr(err.msg, "there are: afm-4.5b, apertus-8b, bitnet-2b"));
     err_clear(&err);
     assert_int_equal(shape_load(&s, "", &err), ST_USAGE);
