@@ -149,7 +149,8 @@ struct layer {
 
 enum model_norm { NORM_RMS, NORM_LAYER };
 
-/* Of the feed-forward part, with a gate: act(gate) * up, without: act(up). */
+/* What the feed-forward part computes; with a gate: act(gate) * up, without: act(up).
+ */
 enum model_act {
     ACT_SILU,
     ACT_GELU,

@@ -10,7 +10,7 @@
  */
 #include "engine/arch/loader.h"
 
-/* Of four layers the last one sees everything, where the model has windows. */
+/* Where the model has windows, every fourth layer sees all positions. */
 #define PERIOD 4
 
 static const struct tensor_rule olmo2_layer[] = {
@@ -90,7 +90,7 @@ static const struct tensor_rule exaone4_layer[] = {
     {0},
 };
 
-/* Of models with windows the other layers do not rotate. */
+/* Where the model has windows, the other layers do not rotate. */
 static enum status exaone4_setup(struct loader *l, struct model *m)
 {
     const enum status st = loader_windows(l, m, 0, PERIOD);

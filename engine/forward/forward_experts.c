@@ -60,21 +60,22 @@ static void choose_groups(const struct model *m, float *choice)
             choice[e] = -INFINITY;
 }
 
-/* Of a score, the highest being `most`. */
-static float odds_of(const struct model *m, float score, float most)
+/* What the router's score gives an expert; max_score: the highest of them. */
+static float odds_of(const struct model *m, float score, float max_score)
 {
-    return m->odds == ODDS_SIGMOID ? 1.0f / (1.0f + expf(-score)) : expf(score - most);
+    return m->odds == ODDS_SIGMOID ? 1.0f / (1.0f + expf(-score))
+                                   : expf(score - max_score);
 }
 
 /* What experts are chosen by if not by their scores: their odds, all of which sum up to
  * `all`, with the layer's bias, of the best groups. */
 static const float *make_choice(const struct model *m, struct fwd_thread *me,
-                                const struct layer *y, const float *score, float most,
-                                float all)
+                                const struct layer *y, const float *score,
+                                float max_score, float all)
 {
     for (int e = 0; e < m->n_experts; e++)
-        me->choice[e] =
-            odds_of(m, score[e], most) / all + (y->b_choice ? y->b_choice[e] : 0.0f);
+        me->choice[e] = odds_of(m, score[e], max_score) / all +
+                        (y->b_choice ? y->b_choice[e] : 0.0f);
     if (m->n_expert_groups > 1)
         choose_groups(m, me->choice);
     return me->choice;
@@ -87,19 +88,19 @@ static void choose(const struct model *m, struct fwd_thread *me, const struct la
 {
     const int n = m->n_experts, n_used = m->n_experts_used;
     const bool by_odds = y->b_choice || m->n_expert_groups > 1;
-    float most = score[0], all = 0.0f, sum = 0.0f;
+    float max_score = score[0], all = 0.0f, sum = 0.0f;
 
     for (int e = 1; e < n; e++)
-        most = score[e] > most ? score[e] : most;
+        max_score = score[e] > max_score ? score[e] : max_score;
     for (int e = 0; m->odds == ODDS_SOFTMAX && (by_odds || m->shares_of_all) && e < n;
          e++)
-        all += odds_of(m, score[e], most);
+        all += odds_of(m, score[e], max_score);
     if (m->odds == ODDS_SIGMOID)
         all = 1.0f;
-    take_highest(by_odds ? make_choice(m, me, y, score, most, all) : score, n, n_used,
-                 expert);
+    take_highest(by_odds ? make_choice(m, me, y, score, max_score, all) : score, n,
+                 n_used, expert);
     for (int slot = 0; slot < n_used; slot++) {
-        share[slot] = odds_of(m, score[expert[slot]], most);
+        share[slot] = odds_of(m, score[expert[slot]], max_score);
         sum += share[slot];
     }
     for (int slot = 0; slot < n_used; slot++)

@@ -175,7 +175,7 @@ struct digits {
     int lo_end, hi_end;  /* behind their last digits that are not 0 */
     int n_whole, n;
     int factor, zeros_from; /* remainders are of this, to there; 0 follows */
-    int most_significant;   /* 1: they need not be counted */
+    int max_significant;    /* 1: they need not be counted */
     uint32_t *known;        /* nodes of places, and 1 */
     uint32_t to;
 };
@@ -227,7 +227,7 @@ static struct place behind(const struct digits *d, const struct place *p, int di
                          .rest = p->rest};
 
     if (digit > 0 || p->n_significant > 0)
-        next.n_significant += p->n_significant < d->most_significant;
+        next.n_significant += p->n_significant < d->max_significant;
     if (p->at < d->zeros_from)
         next.rest = (p->rest * 10 + digit) % d->factor;
     return next;
@@ -260,7 +260,7 @@ static uint32_t next_digit(struct digits *d, const struct place *p)
 /* Whole digits are there. */
 static uint32_t fraction(struct digits *d, const struct place *p)
 {
-    const bool counts = d->most_significant > 1, free = !p->low && !p->high;
+    const bool counts = d->max_significant > 1, free = !p->low && !p->high;
     const bool point = p->at == d->n_whole;
     int n = d->n - p->at;
     uint32_t node = NODE_DEAD;
@@ -279,7 +279,7 @@ static uint32_t fraction(struct digits *d, const struct place *p)
 
 static size_t n_places(const struct digits *d)
 {
-    return (size_t)(d->n + 1) * 4 * (size_t)(d->most_significant + 1) *
+    return (size_t)(d->n + 1) * 4 * (size_t)(d->max_significant + 1) *
            (size_t)d->factor;
 }
 
@@ -290,7 +290,7 @@ static uint32_t from_place(struct digits *d, struct place p)
     if (p.low && p.at >= d->lo_end && !d->lo.exclusive)
         p.low = false;
     i = (size_t)(p.at * 4 + p.low * 2 + p.high);
-    i = i * (size_t)(d->most_significant + 1) + (size_t)p.n_significant;
+    i = i * (size_t)(d->max_significant + 1) + (size_t)p.n_significant;
     i = i * (size_t)d->factor + (size_t)p.rest;
     if (!d->known[i] && !d->a->st)
         d->known[i] = 1 + (p.at < d->n_whole ? next_digit(d, &p) : fraction(d, &p));
@@ -331,7 +331,7 @@ static void count_digits(const struct limits *l, struct digits *d)
     else
         d->hi.is_set = false;
     d->n = d->n_whole + n;
-    d->most_significant = n > 0 && d->n > SIGNIFICANT ? SIGNIFICANT : 1;
+    d->max_significant = n > 0 && d->n > SIGNIFICANT ? SIGNIFICANT : 1;
 }
 
 /* Numbers of one sign within limits, without it. */
@@ -366,8 +366,9 @@ static uint32_t sizes(struct build *b, const struct limits *l, bool negative,
     d.lo_end = end_of(&d, &d.lo);
     d.hi_end = end_of(&d, &d.hi);
     if (n_places(&d) > MAX_PLACES) {
-        build_refuse(b, "'multipleOf' is not supported together with limits of so many "
-                        "digits");
+        build_refuse(b,
+                     "'multipleOf' is not supported together with limits of that many "
+                     "digits");
         return NODE_DEAD;
     }
     d.known = calloc(n_places(&d), sizeof *d.known);

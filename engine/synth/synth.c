@@ -161,8 +161,8 @@ static enum status add_vector(struct synth_plan *p, int layer, const char *name,
     return add_vectors(p, layer, name, n, 1, content, err);
 }
 
-/* Of recurrent layers: taps of the convolution [n_channels][n_taps], and how fast
- * states decay, below 0. */
+/* What recurrent layers have: taps of the convolution [n_channels][n_taps], and how
+ * fast states decay, below 0. */
 static enum status add_taps(struct synth_plan *p, int layer, const char *name,
                             uint64_t n_taps, uint64_t n_channels, struct err *err)
 {
@@ -336,9 +336,8 @@ static enum status add_tensors(struct synth_plan *p, struct err *err)
 
 /* ---- header --------------------------------------------------------------- */
 
-/* "<arch>.<key>" */
-static void put_u32(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
-                    uint32_t v)
+void synth_put_u32(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
+                   uint32_t v)
 {
     char full[96];
 
@@ -401,38 +400,38 @@ static void put_metadata(const struct synth_plan *p, struct gguf_kvs *k)
     gguf_kv_u64(k, KEY_SEED, p->seed);
     if (s->router_skew > 0)
         gguf_kv_f32(k, KEY_SKEW, s->router_skew);
-    put_u32(k, s, "block_count", s->n_layers);
-    put_u32(k, s, "context_length", s->n_ctx_train);
-    put_u32(k, s, "embedding_length", s->n_embd);
-    put_u32(k, s, "feed_forward_length", s->n_dense ? s->n_ff_dense : s->n_ff);
+    synth_put_u32(k, s, "block_count", s->n_layers);
+    synth_put_u32(k, s, "context_length", s->n_ctx_train);
+    synth_put_u32(k, s, "embedding_length", s->n_embd);
+    synth_put_u32(k, s, "feed_forward_length", s->n_dense ? s->n_ff_dense : s->n_ff);
     if (s->n_dense)
-        put_u32(k, s, "leading_dense_block_count", s->n_dense);
+        synth_put_u32(k, s, "leading_dense_block_count", s->n_dense);
     if (s->n_experts) {
-        put_u32(k, s, "expert_count", s->n_experts);
-        put_u32(k, s, "expert_used_count", s->n_experts_used);
-        put_u32(k, s, "expert_feed_forward_length", s->n_ff);
+        synth_put_u32(k, s, "expert_count", s->n_experts);
+        synth_put_u32(k, s, "expert_used_count", s->n_experts_used);
+        synth_put_u32(k, s, "expert_feed_forward_length", s->n_ff);
     }
     if (s->n_ff_shared)
-        put_u32(k, s, "expert_shared_feed_forward_length", s->n_ff_shared);
-    put_u32(k, s, "attention.head_count", s->n_heads);
+        synth_put_u32(k, s, "expert_shared_feed_forward_length", s->n_ff_shared);
+    synth_put_u32(k, s, "attention.head_count", s->n_heads);
     synth_put_kv_heads(k, s);
-    put_u32(k, s, "attention.key_length", s->head_dim);
-    put_u32(k, s, "attention.value_length", s->head_dim);
+    synth_put_u32(k, s, "attention.key_length", s->head_dim);
+    synth_put_u32(k, s, "attention.value_length", s->head_dim);
     put_f32(k, s,
             m.arch->norm == NORM_RMS ? "attention.layer_norm_rms_epsilon"
                                      : "attention.layer_norm_epsilon",
             s->norm_eps);
-    put_u32(k, s, "rope.dimension_count", s->n_rot ? s->n_rot : s->head_dim);
+    synth_put_u32(k, s, "rope.dimension_count", s->n_rot ? s->n_rot : s->head_dim);
     put_f32(k, s, "rope.freq_base", s->rope_base);
     if (s->window)
-        put_u32(k, s, "attention.sliding_window", s->window);
+        synth_put_u32(k, s, "attention.sliding_window", s->window);
     if (recur_values(&m.recur))
         synth_put_recurrent(k, s, &m.recur);
     if (s->unrotated)
         put_bool(k, s, "rope.scaling.finetuned", false);
     if (m.arch->act == ACT_XIELU)
         put_xielu(k, s->n_layers);
-    put_u32(k, s, "vocab_size", s->n_vocab);
+    synth_put_u32(k, s, "vocab_size", s->n_vocab);
     synth_put_vocab(k, s->n_vocab);
 }
 

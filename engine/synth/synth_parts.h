@@ -28,6 +28,10 @@
 /* The tokenizer.* pairs of a vocabulary of n tokens, n >= SYNTH_MIN_VOCAB. */
 void synth_put_vocab(struct gguf_kvs *k, uint32_t n);
 
+/* The pair "<arch>.<key>". */
+void synth_put_u32(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
+                   uint32_t v);
+
 /* Whether layers of the architecture have a recurrent part, and of which kind. */
 bool synth_recurrence(const struct arch *arch, enum recurrence *kind);
 

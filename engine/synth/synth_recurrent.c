@@ -85,16 +85,6 @@ struct layer synth_layer(const struct synth_shape *s, int layer)
                           .recurrent = alternate ? !attends : s->n_ssm_heads > 0};
 }
 
-/* "<arch>.<key>" */
-static void put_u32(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
-                    uint32_t v)
-{
-    char full[96];
-
-    snprintf(full, sizeof full, "%s.%s", s->arch, key);
-    gguf_kv_u32(k, full, v);
-}
-
 static void put_i32s(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
                      uint32_t n)
 {
@@ -107,7 +97,7 @@ static void put_i32s(struct gguf_kvs *k, const struct synth_shape *s, const char
 void synth_put_kv_heads(struct gguf_kvs *k, const struct synth_shape *s)
 {
     if (!s->attention_layers[0]) {
-        put_u32(k, s, "attention.head_count_kv", s->n_kv_heads);
+        synth_put_u32(k, s, "attention.head_count_kv", s->n_kv_heads);
         return;
     }
     put_i32s(k, s, "attention.head_count_kv", s->n_layers);
@@ -132,16 +122,16 @@ void synth_put_recurrent(struct gguf_kvs *k, const struct synth_shape *s,
                          const struct recur_sizes *r)
 {
     if (s->full_attention_interval)
-        put_u32(k, s, "full_attention_interval", s->full_attention_interval);
+        synth_put_u32(k, s, "full_attention_interval", s->full_attention_interval);
     if (r->kind == RECUR_SHORT_CONV) {
-        put_u32(k, s, "shortconv.l_cache", (uint32_t)r->n_conv);
+        synth_put_u32(k, s, "shortconv.l_cache", (uint32_t)r->n_conv);
         return;
     }
-    put_u32(k, s, "ssm.conv_kernel", (uint32_t)r->n_conv);
-    put_u32(k, s, "ssm.state_size", (uint32_t)r->key_dim);
-    put_u32(k, s, "ssm.group_count", (uint32_t)r->n_groups);
-    put_u32(k, s, "ssm.time_step_rank", (uint32_t)r->n_heads);
-    put_u32(k, s, "ssm.inner_size", (uint32_t)(r->n_heads * r->value_dim));
+    synth_put_u32(k, s, "ssm.conv_kernel", (uint32_t)r->n_conv);
+    synth_put_u32(k, s, "ssm.state_size", (uint32_t)r->key_dim);
+    synth_put_u32(k, s, "ssm.group_count", (uint32_t)r->n_groups);
+    synth_put_u32(k, s, "ssm.time_step_rank", (uint32_t)r->n_heads);
+    synth_put_u32(k, s, "ssm.inner_size", (uint32_t)(r->n_heads * r->value_dim));
     if (r->kind == RECUR_DELTA)
         put_sections(k, s);
 }

@@ -29,7 +29,7 @@ struct sorted {
 enum status sorted_begin(struct sorted *s, size_t cap, struct err *err);
 /* An empty text is left out. */
 void sorted_add(struct sorted *s, const char *text, size_t len, int32_t id);
-/* Of equal texts the highest id stays. */
+/* Where texts are equal the highest id stays. */
 void sorted_end(struct sorted *s);
 void sorted_free(struct sorted *s);
 

@@ -127,7 +127,7 @@ static enum status check_journal(const char *path, struct err *err)
                    path);
 }
 
-/* Of the file of this thread that is being checked. */
+/* What the check of this thread's file may still use. */
 static _Thread_local uint64_t steps_left;
 
 static int on_steps(void *ignored)

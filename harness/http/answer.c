@@ -418,16 +418,16 @@ static void put_event(struct answer *a, struct choice *c, const char *text, size
 /* An answer that does not stream is kept until its last choice has ended. */
 static void check_whole(struct answer *a)
 {
-    const bool own = a->whole_bytes > ANSWER_MOST_BYTES;
+    const bool own = a->whole_bytes > ANSWER_MAX_BYTES;
 
-    if (!own && *a->model->whole_bytes <= ANSWERS_MOST_BYTES)
+    if (!own && *a->model->whole_bytes <= ANSWERS_MAX_BYTES)
         return;
     free_choices(a);
     if (own) {
         refuse(&a->failure, 400, "answer_too_large", NULL,
                "the answer has become larger than %d MiB; ask for fewer choices, "
                "tokens or log-probabilities, or with stream true",
-               (int)(ANSWER_MOST_BYTES >> 20));
+               (int)(ANSWER_MAX_BYTES >> 20));
         return;
     }
     a->failure.retry_after_s = 1;

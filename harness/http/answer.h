@@ -22,10 +22,11 @@ struct answer;
 /* Of the schemas of all answers together; more are refused. */
 #define ANSWERS_MOST_SCHEMA_BYTES ((uint64_t)128 << 20)
 
-/* Of an answer that does not stream, text and log-probabilities; and of all of them
- * together. One that grows beyond that fails: a stream has no such limit. */
-#define ANSWER_MOST_BYTES  ((uint64_t)12 << 20)
-#define ANSWERS_MOST_BYTES ((uint64_t)128 << 20)
+/* Limits of the text and log-probabilities of an answer that does not stream, and of
+ * all such answers together. One that grows beyond that fails: a stream has no such
+ * limit. */
+#define ANSWER_MAX_BYTES  ((uint64_t)12 << 20)
+#define ANSWERS_MAX_BYTES ((uint64_t)128 << 20)
 
 /* Whom the answers are from; all of it lives longer than they do. */
 struct answer_model {

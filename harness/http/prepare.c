@@ -67,8 +67,8 @@ static bool is_busy(const struct server *s, uint64_t client)
     return false;
 }
 
-/* Of those whose client has no request on another thread: of the client for whom the
- * least was done, and the one that came first. */
+/* The next request whose client has none on another thread: the client for whom the
+ * least was done is first, and then the request that came first. */
 static struct exchange *next_pending(const struct server *s)
 {
     struct exchange *next = NULL;

@@ -18,11 +18,12 @@
 #define LEAST_SHARE 0.9
 
 /* Bits of a weight in files, from IQ1_S to F32 with what goes with it. */
-#define LEAST_BITS 1.0
-#define MOST_BITS  34.0
+#define MIN_BITS 1.0
+#define MAX_BITS 34.0
 
-/* A file of a shape and a quantisation may differ so much from ours: other mixes. */
-#define MOST_OFF 1.3
+/* A file of a shape and a quantisation may differ from ours by this factor: other
+ * mixes. */
+#define MAX_OFF 1.3
 
 /* Where a shape's size was said and its quantisation was not. */
 #define USUAL_QUANT "Q4_0"
@@ -279,13 +280,13 @@ static enum status check_size(struct claim *claim, const struct point_need *need
     claim->file_bytes = claim->bytes;
     format_bytes(said, sizeof said, (uint64_t)claim->bytes);
     format_bytes(planned, sizeof planned, need->weight_bytes);
-    if (bits < LEAST_BITS || bits > MOST_BITS)
+    if (bits < MIN_BITS || bits > MAX_BITS)
         return err_set(err, ST_USAGE,
                        "--claim: %s for the %.3g billion weights of %s are %.2g bits "
                        "each; files have %g to %g, so its unit may be another",
                        said, (double)need->n_params * 1e-9, claim->model, bits,
-                       LEAST_BITS, MOST_BITS);
-    if (claim->quant[0] && (share < 1 / MOST_OFF || share > MOST_OFF))
+                       MIN_BITS, MAX_BITS);
+    if (claim->quant[0] && (share < 1 / MAX_OFF || share > MAX_OFF))
         return err_set(err, ST_USAGE,
                        "--claim: %s:%s has %s, and not %s; leave out the size or the "
                        "quantisation",

@@ -125,8 +125,9 @@ static double error_of(const struct layout *y, const float *have, const float *w
     return each[N_TOKENS / 4];
 }
 
-/* Of two layers; each amplifies the errors of those before it, unless its results are
- * normalised, and other experts of an early token cost all later ones a little. */
+/* bound is that of two layers; each amplifies the errors of those before it, unless its
+ * results are normalised, and other experts of an early token cost all later ones a
+ * little. */
 static double bound_of(const struct layout *y, double bound)
 {
     if (!y->post_norms && y->n_layers > 2)

@@ -260,7 +260,7 @@ static void schemas_refused(void **state)
         {"{\"multipleOf\":-3}", "'multipleOf' is -3"},
         {"{\"multipleOf\":1e400}", "'multipleOf' is 1e400"},
         {"{\"multipleOf\":1001}", "up to 3 digits"},
-        {"{\"multipleOf\":997,\"minimum\":1e200}", "limits of so many digits"},
+        {"{\"multipleOf\":997,\"minimum\":1e200}", "limits of that many digits"},
         {"{\"uniqueItems\":true}", "the keyword 'uniqueItems' is not supported"},
         {"{\"properties\":{\"a\":{\"items\":{\"not\":{}}}}}",
          "#/properties/a/items: the keyword 'not'"},
