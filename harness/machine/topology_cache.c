@@ -60,6 +60,20 @@ static void append_range(char *buf, size_t cap, const struct topo_llc *llc)
     append_mib(buf, cap, llc->hi, "");
 }
 
+/* A set of which the caches serve a half can be larger than the last of them. */
+static void append_share(char *buf, size_t cap, const struct topology *t)
+{
+    const char *about = t->llc_disturbed ? "at least" : "about";
+    const bool whole = t->llc_bytes && t->llc_all.bytes > t->llc_bytes;
+
+    text_append(buf, cap, whole ? "and sets of up to %s " : "%s ", about);
+    append_measured(buf, cap, &t->llc_all);
+    text_append(buf, cap, "%s (",
+                whole          ? " are read from it"
+                : t->llc_bytes ? " of it serve this machine"
+                               : " serve this machine");
+}
+
 const char *topology_cache_text(const struct topology *t, char *buf, size_t cap)
 {
     char size[32];
@@ -70,9 +84,7 @@ const char *topology_cache_text(const struct topology *t, char *buf, size_t cap)
         text_append(buf, cap, "not measured");
         return buf;
     }
-    text_append(buf, cap, "%s ", t->llc_disturbed ? "at least" : "about");
-    append_measured(buf, cap, &t->llc_all);
-    text_append(buf, cap, "%s serve this machine (", t->llc_bytes ? " of it" : "");
+    append_share(buf, cap, t);
     append_range(buf, cap, &t->llc_all);
     if (t->llc_threads > 1) {
         text_append(buf, cap, "; one thread: ");

@@ -178,6 +178,17 @@ static void measured_before_reported(void **state)
         "480 MiB reported, at least 64 MiB of it serve this machine (48 "
         "to 96; one thread: 32 MiB, 30 to 34; other programs used the "
         "CPUs)");
+    t->llc_disturbed = false;
+    t->llc_bytes = 60 * MIB;
+    assert_string_equal(
+        topology_cache_text(t, text, sizeof text),
+        "60.0 MiB reported, and sets of up to about 64 MiB are read from it "
+        "(48 to 96; one thread: 32 MiB, 30 to 34)");
+    t->llc_bytes = 0;
+    assert_string_equal(
+        topology_cache_text(t, text, sizeof text),
+        "no size reported, about 64 MiB serve this machine (48 to 96; one "
+        "thread: 32 MiB, 30 to 34)");
     free(t);
 }
 
