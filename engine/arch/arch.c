@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/arch/arch_nearest.h"
 #include "engine/arch/loader_impl.h"
 #include "engine/base/utf8.h"
 
@@ -39,7 +40,8 @@ static const struct arch *const ARCHS[] = {
     &arch_starcoder2,
 };
 
-#define N_ARCHS (sizeof ARCHS / sizeof ARCHS[0])
+#define MAX_NAMED 5 /* tensors in a refusal */
+#define N_ARCHS   (sizeof ARCHS / sizeof ARCHS[0])
 
 const struct arch *arch_by_name(const char *name, size_t len)
 {
@@ -47,6 +49,11 @@ const struct arch *arch_by_name(const char *name, size_t len)
         if (strlen(ARCHS[i]->name) == len && memcmp(ARCHS[i]->name, name, len) == 0)
             return ARCHS[i];
     return NULL;
+}
+
+const struct arch *arch_at(size_t i)
+{
+    return i < N_ARCHS ? ARCHS[i] : NULL;
 }
 
 const char *arch_names(char *buf, size_t cap)
@@ -60,37 +67,67 @@ const char *arch_names(char *buf, size_t cap)
     return buf;
 }
 
+/* "nearest is llama (`bench gguf` lists the differences)", or nothing. */
+static const char *nearest_text(char *buf, size_t cap, const struct gguf *g)
+{
+    struct err ignored = ERR_INIT;
+    struct arch_nearest near;
+
+    buf[0] = '\0';
+    if (arch_find_nearest(&near, g, &ignored))
+        return buf;
+    if (near.arch)
+        snprintf(buf, cap,
+                 "; nearest is %s: %zu names of tensors are the same, %zu are unknown "
+                 "there, %zu are missing (`bench gguf` lists them)",
+                 near.arch->name, near.n_shared, near.unknown.n, near.missing.n);
+    arch_nearest_free(&near);
+    return buf;
+}
+
 static enum status find_arch(struct loader *l, const struct arch **arch)
 {
     struct gguf_str name;
-    char known[700], shown[64];
+    char known[700], shown[64], near[160];
 
     if (!gguf_get_str(l->g, "general.architecture", &name))
         return loader_fail(l, ST_INPUT, "the metadata lack general.architecture");
     *arch = arch_by_name(name.data, name.len);
     if (*arch)
         return ST_OK;
-    return loader_fail(l, ST_UNSUPPORTED,
-                       "architecture \"%s\" is not supported; supported are: %s",
-                       utf8_printable(shown, sizeof shown, name.data, name.len),
-                       arch_names(known, sizeof known));
+    return loader_fail(
+        l, ST_UNSUPPORTED, "architecture \"%s\" is not supported%s; supported are: %s",
+        utf8_printable(shown, sizeof shown, name.data, name.len),
+        nearest_text(near, sizeof near, l->g), arch_names(known, sizeof known));
 }
 
+/* Refuse tensors that no rule reads: the first few by name. */
 static enum status check_all_used(struct loader *l)
 {
+    char names[400] = "", shown[72];
+    size_t n_unused = 0, used = 0;
+
     for (size_t i = 0, n = gguf_n_tensors(l->g); i < n; i++) {
         const char *name = gguf_tensor_at(l->g, i)->name;
-        char shown[96];
 
-        if (!l->used[i])
-            return loader_fail(
-                l, ST_UNSUPPORTED,
-                "tensor %s is no part of the %s architecture as supported here, and "
-                "without it the model would be another one",
-                utf8_printable(shown, sizeof shown, name, strlen(name)),
-                l->m->arch->name);
+        if (l->used[i])
+            continue;
+        if (++n_unused <= MAX_NAMED)
+            used += (size_t)snprintf(
+                names + used, sizeof names - used, "%s%s", n_unused > 1 ? ", " : "",
+                utf8_printable(shown, sizeof shown, name, strlen(name)));
     }
-    return ST_OK;
+    if (!n_unused)
+        return ST_OK;
+    if (n_unused > MAX_NAMED)
+        snprintf(names + used, sizeof names - used, " and %zu others",
+                 n_unused - MAX_NAMED);
+    return loader_fail(
+        l, ST_UNSUPPORTED,
+        "tensor%s %s %s no part of the %s architecture as supported here, and "
+        "without %s the model would be another one",
+        n_unused > 1 ? "s" : "", names, n_unused > 1 ? "are" : "is", l->m->arch->name,
+        n_unused > 1 ? "them" : "it");
 }
 
 /* Allocate all norms and biases as floats; a plan has measured their size. */
@@ -126,6 +163,16 @@ static enum status read_model(struct loader *l, struct model *m)
     for (int i = 0; !st && i < m->n_layers; i++)
         st = loader_tensors(l, m->arch->layer, i, &m->layers[i]);
     return st ? st : check_all_used(l);
+}
+
+void loader_try_keys(struct loader *l, struct model *m)
+{
+    enum status st = loader_sizes(l, m);
+
+    if (!st && m->arch->setup)
+        st = m->arch->setup(l, m);
+    if (!st && m->n_ropes)
+        rope_load(l, &m->ropes[0], m->n_rot, m->n_ctx_train);
 }
 
 static enum status load(struct model **m, const struct gguf *g, struct weights *w,

@@ -247,6 +247,9 @@ struct arch {
 /* NULL: unknown. */
 const struct arch *arch_by_name(const char *name, size_t len);
 
+/* The known ones; NULL: i is too large. */
+const struct arch *arch_at(size_t i);
+
 /* "chatglm, gemma2, ..." in buf. */
 const char *arch_names(char *buf, size_t cap);
 

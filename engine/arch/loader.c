@@ -24,11 +24,15 @@ enum status loader_fail(struct loader *l, enum status code, const char *fmt, ...
 
 /* ---- single values ---------------------------------------------------------- */
 
-static const struct gguf_kv *find_key(const struct loader *l, const char *key,
-                                      char *full, size_t cap)
+const struct gguf_kv *loader_key(const struct loader *l, const char *key, char *full,
+                                 size_t cap)
 {
-    snprintf(full, cap, "%s.%s", l->m->arch->name, key);
-    return gguf_kv_find(l->g, full);
+    snprintf(full, cap, "%s.%s", l->prefix ? l->prefix : l->m->arch->name, key);
+    const struct gguf_kv *kv = gguf_kv_find(l->g, full);
+
+    if (kv && l->asked)
+        l->asked[kv - gguf_kv_at(l->g, 0)] = 1;
+    return kv;
 }
 
 /* An array of equal elements counts as its value; elements that are 0 where layers may
@@ -57,7 +61,7 @@ enum status loader_int_or(struct loader *l, const char *key, int min, int max,
                           int missing, int *out)
 {
     char full[96];
-    const struct gguf_kv *kv = find_key(l, key, full, sizeof full);
+    const struct gguf_kv *kv = loader_key(l, key, full, sizeof full);
     uint64_t value;
     enum status st;
 
@@ -79,7 +83,7 @@ enum status loader_int(struct loader *l, const char *key, int min, int max, int 
 {
     char full[96];
 
-    if (!find_key(l, key, full, sizeof full))
+    if (!loader_key(l, key, full, sizeof full))
         return loader_fail(l, ST_INPUT, "the metadata lack %s", full);
     return loader_int_or(l, key, min, max, 0, out);
 }
@@ -90,7 +94,7 @@ enum status loader_real_or(struct loader *l, const char *key, double min, double
     char full[96];
     double value;
 
-    if (!find_key(l, key, full, sizeof full)) {
+    if (!loader_key(l, key, full, sizeof full)) {
         *out = missing;
         return ST_OK;
     }
@@ -119,7 +123,7 @@ enum status loader_bool_or(struct loader *l, const char *key, bool missing, bool
     char full[96];
 
     *out = missing;
-    if (!find_key(l, key, full, sizeof full) || gguf_get_bool(l->g, full, out))
+    if (!loader_key(l, key, full, sizeof full) || gguf_get_bool(l->g, full, out))
         return ST_OK;
     return loader_fail(l, ST_INPUT, "%s is not true or false", full);
 }
@@ -143,7 +147,7 @@ bool loader_str(const struct loader *l, const char *key, struct gguf_str *out)
 {
     char full[96];
 
-    return find_key(l, key, full, sizeof full) && gguf_get_str(l->g, full, out);
+    return loader_key(l, key, full, sizeof full) && gguf_get_str(l->g, full, out);
 }
 
 /* ---- what all architectures have ---------------------------------------------- */

@@ -18,7 +18,17 @@ struct loader {
     unsigned char *used;    /* [gguf_n_tensors()] rules that have read it, to 2 */
     bool *in_panels;        /* [gguf_n_tensors()] products read it in panels where its
                                format has them; NULL: not asked */
+    const char *prefix;     /* of keys; NULL: the architecture's name */
+    unsigned char *asked;   /* [gguf_n_kvs()] keys that were looked up; NULL: nobody
+                               wants to know */
 };
+
+/* The value of "<prefix>.<key>", or NULL; full[cap] becomes its name. */
+const struct gguf_kv *loader_key(const struct loader *l, const char *key, char *full,
+                                 size_t cap);
+
+/* Read hyperparameters as far as that goes, for l->asked. */
+void loader_try_keys(struct loader *l, struct model *m);
 
 /* The tensors of the table of ends; weights are tied where there is no output. */
 enum status loader_ends(struct loader *l, struct model *m);

@@ -25,8 +25,7 @@ enum status loader_int_of_layer(struct loader *l, const char *key, int i, int *o
     char full[96];
     uint64_t n;
 
-    snprintf(full, sizeof full, "%s.%s", l->m->arch->name, key);
-    const struct gguf_kv *kv = gguf_kv_find(l->g, full);
+    const struct gguf_kv *kv = loader_key(l, key, full, sizeof full);
 
     if (!kv || kv->n < (uint64_t)l->m->n_layers)
         return loader_fail(l, ST_INPUT,

@@ -19,6 +19,7 @@
 #include "harness/base/suggest.h"
 #include "harness/machine/fence.h"
 #include "harness/model/gguf_compare.h"
+#include "harness/model/gguf_nearest.h"
 #include "harness/model/gguf_report.h"
 #include "harness/model/modelref.h"
 
@@ -167,8 +168,11 @@ int cmd_gguf(int argc, char **argv)
         .about =
             "Describes a GGUF file, or a Hugging Face folder or SHAPE:QUANT as one: "
             "header, metadata, "
-            "tensors, totals per type, and the bytes read to decode one token. Every "
-            "count and offset in the file is checked first.\n\n--tensor writes the "
+            "tensors, totals per type, and the bytes read to decode one token; for an "
+            "architecture that is unknown here the nearest known one, and what "
+            "differs. "
+            "Every count and offset in the file is checked first.\n\n--tensor writes "
+            "the "
             "values of one tensor as raw little-endian float32, the fastest dimension "
             "first. --rmse compares the weights with those of REF, the file or folder "
             "that FILE was quantised from, by whichever program: root mean square of "
@@ -212,6 +216,8 @@ int cmd_gguf(int argc, char **argv)
             gguf_report_text(g, parts);
         if (!json && parts.metadata)
             print_chat(g);
+        if (!json && both)
+            gguf_nearest_text(g, &err);
     }
     gguf_close(g);
     return cmd_end(&err);

@@ -16,6 +16,7 @@
 #include "engine/gguf/census.h"
 #include "engine/gguf/gguf_panels.h"
 #include "harness/base/textfile.h"
+#include "harness/model/gguf_nearest.h"
 
 #define SHOWN_ELEMS 16
 
@@ -168,5 +169,9 @@ enum status gguf_report_json(const struct gguf *g, struct gguf_report_parts part
         json_object_set_new(all, "metadata", json_metadata(g));
     if (all && parts.tensors)
         json_object_set_new(all, "tensors", json_tensors(g));
+    if (all && gguf_nearest_json(all, g, err)) {
+        json_decref(all);
+        return err->code;
+    }
     return textfile_write_json("-", all, JSON_INDENT(2), err);
 }

@@ -29,6 +29,44 @@ assert j["types"] == [{"type": "f32", "n_tensors": 47, "n_weights": 260032, "byt
 PY
 fi
 
+# An architecture of nobody's: the nearest, and what differs, within 80 columns.
+if command -v python3 >/dev/null; then
+    python3 - "$SRC/tests/data/models/llama.gguf" other.gguf <<'PY'
+import sys
+d = open(sys.argv[1], "rb").read()
+for old, new in (b"llama", b"other"), (b"attn_q.weight", b"attn_x.weight"), \
+        (b"head_count_kv", b"head_count_xy"):
+    assert old in d
+    d = d.replace(old, new)
+open(sys.argv[2], "wb").write(d)
+PY
+    "$BENCH" gguf other.gguf >out
+    grep -q 'The architecture is unknown here. Nearest is ' out || fail "no nearest: $(tail -9 out)"
+    grep -A1 'tensors that it does not know' out | grep -qF 'blk.#.attn_x.weight' || fail "unknown tensors"
+    grep -A1 'tensors that it needs and this file lacks' out | grep -qF 'blk.#.attn_q.weight' ||
+        fail "missing tensors"
+    grep -A1 'metadata that it does not read' out | grep -q 'attention.head_count_xy' || fail "unread keys"
+    ! sed -n '/architecture is unknown/,$p' out | grep -q '.\{81\}' || fail "lines of more than 80 columns"
+    "$BENCH" gguf other.gguf --json | python3 -c 'import json, sys
+n = json.load(sys.stdin)["nearest"]
+assert n["unknown"] == ["blk.#.attn_x.weight"] and n["missing"] == ["blk.#.attn_q.weight"], n' ||
+        fail "nearest in JSON"
+    refused 3 'architecture "other" is not supported; nearest is ' logits -m other.gguf --tokens 1 -o x
+    # A known one with tensors that it does not know.
+    sed 's/blk.1.attn_k.weight/blk.1.attn_y.weight/; s/blk.1.attn_v.weight/blk.1.attn_z.weight/' \
+        "$SRC/tests/data/models/llama.gguf" >more.gguf
+    refused 2 'blk.1.attn_k.weight is missing' logits -m more.gguf --tokens 1 -o x
+    python3 - "$SRC/tests/data/models/llama.gguf" fewer.gguf <<'PY'
+import struct, sys
+d = open(sys.argv[1], "rb").read()
+at = d.index(b"llama.block_count") + len("llama.block_count") + 4
+assert struct.unpack_from("<I", d, at) == (2,)
+open(sys.argv[2], "wb").write(d[:at] + struct.pack("<I", 1) + d[at + 4:])
+PY
+    refused 3 'tensors blk.1.attn_k.weight, blk.1.attn_norm.weight, ' logits -m fewer.gguf --tokens 1 -o x
+    refused 3 ' others are no part of the llama architecture' logits -m fewer.gguf --tokens 1 -o x
+fi
+
 # A float32 tensor comes out as it lies in the file.
 "$BENCH" gguf "$model" --tensor output_norm.weight -o norm.f32
 [ "$(stat -c %s norm.f32)" = 256 ] || fail "norm.f32 has the wrong size"
