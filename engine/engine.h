@@ -129,14 +129,17 @@ struct slm_info {
     uint64_t weight_token_macs;  /* multiply-adds with matrices for one decoded token */
     uint64_t output_bytes, output_macs; /* the output matrix' part of these two */
     int n_experts, n_experts_used;      /* of a layer; 0, 0: a dense model */
-    uint64_t expert_bytes;  /* one expert's matrices in all layers; of experts, the
-                               figures of a token count n_experts_used */
-    enum kern_kv kv_type;   /* as opened */
-    uint64_t kv_pos_bytes;  /* K and V of one position, all layers */
-    int n_attends;          /* layers that keep K and V */
-    int n_recurrent;        /* layers that keep a state, instead or as well */
-    uint64_t state_bytes;   /* of all of these */
-    int n_window;           /* positions of the sliding window; 0: none */
+    uint64_t expert_bytes;    /* one expert's matrices in all layers; of experts, the
+                                 figures of a token count n_experts_used */
+    enum kern_kv kv_type;     /* as opened */
+    uint64_t kv_pos_bytes;    /* K and V of one position, as kept by all layers */
+    uint64_t kv_read_bytes;   /* the same as a token reads them: more where layers share
+                                 them */
+    uint64_t kv_window_bytes; /* of these, in layers with a sliding window */
+    int n_attends;            /* layers with attention */
+    int n_recurrent;          /* layers that keep a state, instead or as well */
+    uint64_t state_bytes;     /* of all of these */
+    int n_window;             /* positions of the sliding window; 0: none */
     int n_window_layers;    /* layers with a sliding window, unless kv_window is less */
     uint64_t kv_bytes;      /* KV cache as allocated: layers with a window keep it and
                                n_back positions more */
@@ -394,7 +397,7 @@ enum status slm_seq_fill_synthetic(struct slm *m, int seq, int n_past, uint64_t 
                                    struct err *err);
 
 /* Bytes read to decode one token with n_past positions in the cache:
- * weight_token_bytes + state_bytes + n_past * kv_pos_bytes, less the positions that
+ * weight_token_bytes + state_bytes + n_past * kv_read_bytes, less the positions that
  * a window hides. */
 uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past);
 

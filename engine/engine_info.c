@@ -66,7 +66,7 @@ struct kvcache_shape info_kv_shape(const struct model *m, const struct slm_param
 {
     struct kvcache_shape shape = {
         .type = p->kv_type,
-        .n_layers = m->n_attends,
+        .n_layers = m->n_cached,
         .n_kv_heads = m->n_kv_heads,
         .head_dim = m->head_dim,
         .n_recent = p->kv_window,
@@ -78,14 +78,35 @@ struct kvcache_shape info_kv_shape(const struct model *m, const struct slm_param
         .state_floats = m->n_recurrent ? recur_state_floats(&m->recur) : 0,
     };
 
-    for (int i = 0; i < m->n_layers; i++)
-        if (m->layers[i].window) {
-            shape.window = m->layers[i].window;
-            shape.n_window_layers++;
+    for (int i = 0; i < m->n_layers; i++) {
+        const struct layer *y = &m->layers[i];
+
+        if (y->window) {
+            shape.window = y->window;
+            shape.n_window_layers += !y->shares;
+            shape.n_window_heads = y->n_kv_heads;
+            shape.window_dim = y->head_dim;
+        } else if (y->attends) {
+            shape.n_kv_heads = y->n_kv_heads;
+            shape.head_dim = y->head_dim;
         }
+    }
     /* Layers with a longer window of their own are as all others. */
     if (shape.n_recent && shape.n_recent < shape.window)
         shape.n_window_layers = shape.window = 0;
+    return shape;
+}
+
+/* The cache as if each layer that shares keys and values had its own. */
+static struct kvcache_shape as_read(const struct model *m, struct kvcache_shape shape)
+{
+    const bool windows = shape.n_window_layers > 0;
+
+    for (int i = 0; i < m->n_layers; i++)
+        if (m->layers[i].shares) {
+            shape.n_layers++;
+            shape.n_window_layers += windows && m->layers[i].window;
+        }
     return shape;
 }
 
@@ -93,6 +114,7 @@ static void describe_model(struct slm_info *info, const struct gguf *g,
                            const struct model *m, const struct slm_params *p)
 {
     const struct kvcache_shape shape = info_kv_shape(m, p, 1);
+    const struct kvcache_shape read = as_read(m, shape);
 
     *info = (struct slm_info){
         .residency = info->residency,
@@ -116,10 +138,12 @@ static void describe_model(struct slm_info *info, const struct gguf *g,
         .kv_window = shape.n_recent,
         .n_sinks = shape.n_sinks,
         .kv_pos_bytes = kvcache_pos_bytes(&shape),
+        .kv_read_bytes = kvcache_pos_bytes(&read),
+        .kv_window_bytes = kvcache_window_bytes(&read),
         .n_recurrent = m->n_recurrent,
         .state_bytes = kvcache_state_bytes(&shape),
         .n_window = shape.window,
-        .n_window_layers = shape.n_window_layers,
+        .n_window_layers = read.n_window_layers,
     };
     info->made_on_load = gguf_is_assembled(g);
     snprintf(info->arch, sizeof info->arch, "%s", m->arch->name);
@@ -129,6 +153,25 @@ static void describe_model(struct slm_info *info, const struct gguf *g,
         info->n_params += gguf_tensor_at(g, i)->n_elems;
         info->weight_bytes += gguf_tensor_at(g, i)->bytes;
     }
+}
+
+/* The window of the layers that have one; 0: none does. */
+static int own_window(const struct model *m)
+{
+    for (int i = 0; i < m->n_layers; i++)
+        if (m->layers[i].window)
+            return m->layers[i].window;
+    return 0;
+}
+
+/* Whether layers with a window have other heads than those without. */
+static bool has_two_kinds(const struct model *m)
+{
+    for (int i = 1; i < m->n_layers; i++)
+        if (m->layers[i].n_kv_heads != m->layers[0].n_kv_heads ||
+            m->layers[i].head_dim != m->layers[0].head_dim)
+            return true;
+    return false;
 }
 
 /* Check the parameters and compute the memory they take. */
@@ -183,6 +226,13 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
                        m->n_ctx_train, m->n_ctx_train);
     const struct kvcache_shape shape = info_kv_shape(m, p, info->n_back);
 
+    if (p->kv_window && p->kv_window < own_window(m) && has_two_kinds(m))
+        return err_set(
+            err, ST_USAGE,
+            "a KV window of %d positions is shorter than that of the model's "
+            "own layers, whose heads are not those of its other layers: "
+            "choose at least %d",
+            p->kv_window, own_window(m));
     if (!kvcache_bytes(&info->kv_bytes, &shape, info->n_ctx))
         return err_set(err, ST_NO_MEMORY,
                        "a KV cache of %d positions is larger than an address space; "
@@ -365,18 +415,15 @@ bool slm_fits_memory(const struct slm_info *info, uint64_t memory_bytes,
 
 uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past)
 {
-    const uint64_t all = (uint64_t)n_past * info->kv_pos_bytes;
-    const uint64_t layer =
-        info->n_attends ? info->kv_pos_bytes / (uint64_t)info->n_attends : 0;
-    const int n_cached = info->n_attends - info->n_window_layers;
+    const uint64_t all = (uint64_t)n_past * info->kv_read_bytes;
     const int n_seen = info->n_sinks + info->kv_window;
     uint64_t hidden = 0;
 
     if (info->n_window && n_past > info->n_window)
-        hidden = (uint64_t)(n_past - info->n_window) * (uint64_t)info->n_window_layers *
-                 layer;
+        hidden = (uint64_t)(n_past - info->n_window) * info->kv_window_bytes;
     if (info->kv_window && n_past > n_seen)
-        hidden += (uint64_t)(n_past - n_seen) * (uint64_t)n_cached * layer;
+        hidden +=
+            (uint64_t)(n_past - n_seen) * (info->kv_read_bytes - info->kv_window_bytes);
     return info->weight_token_bytes + info->state_bytes + all - hidden;
 }
 

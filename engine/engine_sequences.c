@@ -231,6 +231,8 @@ static void fill_heads(void *arg, int thread, int n_threads)
         const int layer = (int)(i / n_kv);
         const bool whole = layer < kvcache_n_whole(&m->kv) && !m->info.kv_window;
 
+        if ((int)(i % n_kv) >= kvcache_heads(&m->kv, layer)->n)
+            continue;
         kvcache_fill(&m->kv, &fill->kern, fill->seq, layer, (int)(i % n_kv),
                      whole ? fill->begin_whole : fill->begin_ring, fill->end,
                      &fill->pool, fill->seed);

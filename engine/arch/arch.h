@@ -48,6 +48,8 @@ struct matrix {
     enum kern_format fmt;
     enum kern_act act;          /* layout of the activations it multiplies */
     size_t n_rows, k, n_slices; /* n_rows 0: the model has no such matrix */
+    size_t first, slice_rows;   /* of a slice's rows in its tensor these are n_rows from
+                                   `first` on */
     size_t row_bytes;
     size_t panel_rows;  /* leading rows of each slice that are in panels; 0: none */
     const float *scale; /* [n_scales] of all weights, or of each slice's (own_scale.h);
@@ -105,13 +107,24 @@ struct xielu {
     float pos, neg, beta;
 };
 
+/* A layer's share in per-layer embeddings: what it adds to the stream last of all is
+ * out * (gelu(gate * stream) * its part of the token's per-layer input), normalised. */
+struct per_layer {
+    struct matrix gate; /* [n_per_layer][n_embd] */
+    struct matrix out;  /* [n_embd][n_per_layer] */
+    struct norm norm;   /* [n_embd] */
+};
+
 /* In the order of a pass. Biases, if any, have one element per row of the matrix. */
 struct layer {
-    int window;  /* positions that a token sees, itself included; 0: all */
-    int rope;    /* which of the model's rotations, or ROPE_NONE */
+    int window; /* positions that a token sees, itself included; 0: all */
+    int rope;   /* which of the model's rotations, or ROPE_NONE */
+    int n_kv_heads, head_dim;
     int n_ff;    /* width of the feed-forward part, or of each of its experts */
     bool routed; /* the feed-forward part has experts */
     int cached;  /* which of the cache's layers */
+    bool shares; /* it has no keys and values of its own: those of the cache's layer are
+                    an earlier layer's */
     int state;   /* which of its states */
     bool attends, recurrent; /* whether it has attention, and rec; both: side by side,
                                 from the same input */
@@ -119,9 +132,11 @@ struct layer {
     struct norm attn_norm; /* [n_embd]; none: the input is the stream itself */
     struct matrix wq; /* [n_heads * head_dim][n_embd]; with gated queries each head's
                          query, then its gate */
-    struct matrix wk, wv; /* [n_kv_heads * head_dim][n_embd] */
+    struct matrix wk, wv; /* [n_kv_heads * head_dim][n_embd]; without wv values are the
+                             keys before their norm */
     const float *bq, *bk, *bv;
     struct norm q_norm, k_norm; /* see enum head_norms */
+    struct norm v_norm;         /* [head_dim] of each head's value */
     const float *sink; /* [n_heads] a score that takes part in each head's softmax and
                           has no value; NULL: none */
     struct norm attn_sub_norm; /* [n_heads * head_dim] of attention's result */
@@ -145,6 +160,13 @@ struct layer {
     struct matrix shared_gate, shared_up; /* [n_ff_shared][n_embd] */
     struct matrix shared_down;            /* [n_embd][n_ff_shared] */
     struct norm ffn_post_norm;            /* [n_embd] of what is added to the stream */
+    /* Only where experts and the shared expert are apart: of their inputs, ffn_norm
+     * being the shared expert's, and of what they give, before ffn_post_norm normalises
+     * the sum. */
+    struct norm router_norm, experts_norm;
+    struct norm experts_post_norm, shared_post_norm;
+    struct per_layer per_layer;
+    const float *out_scale; /* [1] of the stream behind the layer, or NULL */
 };
 
 enum model_norm { NORM_RMS, NORM_LAYER };
@@ -187,9 +209,10 @@ struct arch;
 
 struct model {
     const struct arch *arch;
-    int n_layers, n_embd, n_heads, n_kv_heads, head_dim, n_ff, n_vocab;
+    int n_layers, n_embd, n_heads, n_ff, n_vocab;
+    int n_kv_heads, head_dim; /* the largest of any layer */
     int n_ctx_train;
-    int n_rot;   /* leading elements of a head that are rotated */
+    int n_rot;   /* leading elements of a head that are rotated, at most */
     int n_ropes; /* 0 to MODEL_MAX_ROPES */
     struct rope ropes[MODEL_MAX_ROPES];
     int n_experts, n_experts_used; /* 0, 0: one dense feed-forward part */
@@ -200,28 +223,35 @@ struct model {
     float expert_scale; /* of these weights */
     int n_expert_groups, n_expert_groups_used; /* experts are taken from the groups
                              whose two best are best; 1 group: all */
-    bool routes_early; /* the router reads the layer's input, before attention */
+    float router_scale;                        /* of the router's scores */
+    bool experts_apart; /* they and the shared expert have norms of their own */
+    bool routes_early;  /* the router reads the layer's input, before attention */
     int n_attends, n_recurrent; /* layers with attention, and with a recurrent part */
+    int n_cached;               /* layers with keys and values of their own */
     struct recur_sizes recur;
     bool gated_queries; /* a head's attention result is scaled by sigmoid(its gate) */
     bool parallel;      /* attention and feed-forward part have the same input */
     enum head_norms head_norms;
     bool rotates_first; /* heads are rotated before q_norm and k_norm */
     float norm_eps;
-    float embd_scale;           /* of embeddings; 1: none */
-    float residual_scale;       /* of what a block adds to the stream; 1: none */
-    float logit_scale;          /* of logits; 1: none */
-    float attn_scale;           /* of products of query and key */
-    float temperature;          /* queries are scaled by 1 + temperature * */
-    int temperature_span;       /* ln(1 + position / span); 0: they are not */
-    float attn_softcap;         /* cap * tanh(score / cap); 0: none */
-    float logit_softcap;        /* the same of logits */
-    struct matrix embd, output; /* [n_vocab][n_embd]; equal where weights are tied */
-    struct matrix pos_embd;     /* [n_ctx_train][n_embd] learned positions, added to
-                                   embeddings */
-    const float *b_output;      /* [n_vocab] or NULL */
-    struct norm output_norm;    /* [n_embd] */
-    struct layer *layers;       /* [n_layers] */
+    float embd_scale;             /* of embeddings; 1: none */
+    float residual_scale;         /* of what a block adds to the stream; 1: none */
+    float logit_scale;            /* of logits; 1: none */
+    float attn_scale;             /* of products of query and key */
+    float temperature;            /* queries are scaled by 1 + temperature * */
+    int temperature_span;         /* ln(1 + position / span); 0: they are not */
+    float attn_softcap;           /* cap * tanh(score / cap); 0: none */
+    float logit_softcap;          /* the same of logits */
+    struct matrix embd, output;   /* [n_vocab][n_embd]; equal where weights are tied */
+    struct matrix pos_embd;       /* [n_ctx_train][n_embd] learned positions, added to
+                                     embeddings */
+    int n_per_layer;              /* length of a layer's part of per-layer embeddings */
+    struct matrix per_layer_embd; /* [n_vocab][n_layers * n_per_layer], looked up */
+    struct matrix per_layer_proj; /* [n_layers * n_per_layer][n_embd] */
+    struct norm per_layer_norm;   /* [n_per_layer] of each layer's part of its result */
+    const float *b_output;        /* [n_vocab] or NULL */
+    struct norm output_norm;      /* [n_embd] */
+    struct layer *layers;         /* [n_layers] */
 
     uint64_t weight_token_bytes, weight_token_macs, expert_bytes; /* see slm_info */
     size_t vector_bytes; /* of all norms and biases, kept as floats */
@@ -239,6 +269,8 @@ struct arch {
     const struct tensor_rule *ends, *layer;
     bool may_lack_parts; /* layers may lack attention, or a feed-forward part: numbers
                             of heads, and widths, may be 0 */
+    bool layers_differ;  /* in numbers of heads, and widths; setup() sets each layer's
+                          */
     /* Reads the hyperparameters of this architecture alone; called when sizes and
      * layers are known, before rotations and tensors; may be NULL. */
     enum status (*setup)(struct loader *l, struct model *m);
@@ -322,9 +354,9 @@ static inline float matrix_scale(const struct matrix *w, size_t s)
 static inline const void *matrix_row(const struct matrix *w, size_t s, size_t r)
 {
     if (w->places)
-        return (const unsigned char *)w->places[s] + r * w->row_bytes;
+        return (const unsigned char *)w->places[s] + (w->first + r) * w->row_bytes;
     const unsigned char *slice =
-        w->slices ? w->slices[s].data : w->data + s * w->n_rows * w->row_bytes;
+        w->slices ? w->slices[s].data : w->data + s * w->slice_rows * w->row_bytes;
 
     return slice + r * w->row_bytes;
 }

@@ -104,26 +104,15 @@ static const struct tensor_rule gemma3_layer[] = {
 };
 
 /* The second rotation is for layers with a sliding window; scaling is for the first. */
-enum { LOCAL = 1 };
-
 static enum status setup_windows(struct loader *l, struct model *m)
 {
     int period;
-    double base;
     enum status st =
         loader_int_or(l, "attention.sliding_window_pattern", 1, MAX_LAYERS, 6, &period);
 
     if (!st)
         st = loader_windows(l, m, 0, period);
-    if (!st)
-        st = loader_real_or(l, "rope.freq_base_swa", 1e-3, 1e15, 10000.0, &base);
-    if (!st)
-        st = rope_plain(l, &m->ropes[LOCAL], m->n_rot, base, 1.0);
-    m->n_ropes = 2;
-    for (int i = 0; !st && i < m->n_layers; i++)
-        if (m->layers[i].window)
-            m->layers[i].rope = LOCAL;
-    return st;
+    return st ? st : loader_second_rope(l, m, m->n_rot);
 }
 
 static enum status gemma3_setup(struct loader *l, struct model *m)

@@ -36,7 +36,7 @@ const struct gguf_kv *loader_key(const struct loader *l, const char *key, char *
 }
 
 /* An array of equal elements counts as its value; elements that are 0 where layers may
- * lack that part do not count. */
+ * lack that part do not count; where layers differ the largest does. */
 static enum status one_value(struct loader *l, const struct gguf_kv *kv,
                              const char *full, uint64_t *value)
 {
@@ -49,6 +49,8 @@ static enum status one_value(struct loader *l, const struct gguf_kv *kv,
             return loader_fail(l, ST_INPUT, "%s is not a whole number", full);
         if (l->m->arch->may_lack_parts && (other == 0 || *value == 0))
             *value = other ? other : *value;
+        else if (l->m->arch->layers_differ)
+            *value = other > *value ? other : *value;
         else if (other != *value)
             return loader_fail(l, ST_UNSUPPORTED,
                                "%s differs between layers, which is not supported",
@@ -226,7 +228,8 @@ enum status loader_sizes(struct loader *l, struct model *m)
     if (st)
         return st;
     m->n_ropes = 1;
-    m->embd_scale = m->residual_scale = m->logit_scale = m->expert_scale = 1.0f;
+    m->embd_scale = m->residual_scale = m->logit_scale = 1.0f;
+    m->expert_scale = m->router_scale = 1.0f;
     m->n_expert_groups = m->n_expert_groups_used = 1;
     m->attn_scale = 1.0f / sqrtf((float)m->head_dim);
     m->layers = calloc((size_t)m->n_layers, sizeof *m->layers);
@@ -234,6 +237,8 @@ enum status loader_sizes(struct loader *l, struct model *m)
         return loader_fail(l, ST_NO_MEMORY, "no memory for %d layers", m->n_layers);
     for (int i = 0; i < m->n_layers; i++) {
         m->layers[i].attends = true;
+        m->layers[i].n_kv_heads = m->n_kv_heads;
+        m->layers[i].head_dim = m->head_dim;
         m->layers[i].n_ff = m->n_ff;
     }
     loader_number_layers(m);
@@ -367,30 +372,4 @@ enum status loader_odds(struct loader *l, struct model *m, enum model_odds missi
                            m->n_experts_used, m->n_experts, m->n_expert_groups_used,
                            m->n_expert_groups);
     return ST_OK;
-}
-
-/* ---- windows --------------------------------------------------------------------- */
-
-enum status loader_windows(struct loader *l, struct model *m, int missing, int period)
-{
-    return loader_windows_but(l, m, missing, period, period - 1);
-}
-
-enum status loader_windows_but(struct loader *l, struct model *m, int missing,
-                               int period, int first)
-{
-    int window;
-    enum status st =
-        loader_int_or(l, "attention.sliding_window", 0, MAX_CONTEXT, missing, &window);
-
-    if (st || window == 0)
-        return st;
-    for (int i = 0; i < m->n_layers; i++)
-        m->layers[i].window = period == 1 || i % period != first ? window : 0;
-    /* In the cache, layers with a window are the last. */
-    for (int i = 0, pass = 0; pass < 2; pass++)
-        for (int k = 0; k < m->n_layers; k++)
-            if ((m->layers[k].window > 0) == pass)
-                m->layers[k].cached = i++;
-    return st;
 }

@@ -29,16 +29,18 @@ enum dim {
     DIM_ONE,   /* 1, of a matrix */
     DIM_EMBD,  /* n_embd */
     DIM_FF,    /* the layer's n_ff */
-    DIM_Q,     /* n_heads * head_dim */
+    DIM_Q,     /* n_heads * head_dim of the layer, as the next two */
     DIM_KV,    /* n_kv_heads * head_dim */
     DIM_HEAD,  /* head_dim */
     DIM_HEADS, /* n_heads */
     DIM_KV_HEADS,
     DIM_VOCAB,
-    DIM_CONTEXT,   /* n_ctx_train */
-    DIM_EXPERTS,   /* n_experts */
-    DIM_FF_SHARED, /* n_ff_shared */
-    DIM_Q_GATE,    /* 2 * n_heads * head_dim */
+    DIM_CONTEXT,       /* n_ctx_train */
+    DIM_EXPERTS,       /* n_experts */
+    DIM_FF_SHARED,     /* n_ff_shared */
+    DIM_Q_GATE,        /* 2 * n_heads * head_dim */
+    DIM_PER_LAYER,     /* n_per_layer */
+    DIM_PER_LAYER_ALL, /* of all layers */
     /* of recurrent layers (struct recur_sizes) */
     DIM_REC_IN,       /* rows of the matrix of inputs */
     DIM_REC_CHANNELS, /* what the convolution mixes */
@@ -64,7 +66,9 @@ enum tensor_when {
     WHEN_EXPERTS,
     WHEN_SHARED, /* experts, and one that all tokens take */
     WHEN_ATTENTION,
-    WHEN_RECURRENT
+    WHEN_RECURRENT,
+    WHEN_OWN_KV,   /* the layer shares no other's keys and values */
+    WHEN_PER_LAYER /* the model has per-layer embeddings */
 };
 
 #define TENSOR_PARTS 3
@@ -173,6 +177,26 @@ struct tensor_rule {
             .slices = DIM_EXPERTS, .each = "ffn_down", .when = WHEN_EXPERTS       \
     }
 
+/* Per-layer embeddings, of a layer and of the ends. */
+#define TENSORS_PER_LAYER                                                          \
+    {"inp_gate.weight", MATRIX(EMBD, PER_LAYER, per_layer.gate),                   \
+     .when = WHEN_PER_LAYER},                                                      \
+        {"proj.weight", MATRIX(PER_LAYER, EMBD, per_layer.out),                    \
+         .when = WHEN_PER_LAYER},                                                  \
+    {                                                                              \
+        "post_norm.weight", VECTOR(EMBD, per_layer.norm.w), .when = WHEN_PER_LAYER \
+    }
+#define TENSORS_PER_LAYER_ENDS                                                         \
+    {"per_layer_token_embd.weight", .kind = TENSOR_TABLE, .k = DIM_PER_LAYER_ALL,      \
+     .part = {MODEL_PART(VOCAB, per_layer_embd)}, .when = WHEN_PER_LAYER},             \
+        {"per_layer_model_proj.weight", .kind = TENSOR_MATRIX, .k = DIM_EMBD,          \
+         .part = {MODEL_PART(PER_LAYER_ALL, per_layer_proj)}, .when = WHEN_PER_LAYER}, \
+    {                                                                                  \
+        "per_layer_proj_norm.weight",                                                  \
+            .kind = TENSOR_VECTOR, .part = {MODEL_PART(PER_LAYER, per_layer_norm.w)},  \
+            .when = WHEN_PER_LAYER                                                     \
+    }
+
 /* What is added to the experts' odds where they are chosen. */
 #define TENSORS_CHOICE_BIAS                                                 \
     {                                                                       \
@@ -235,6 +259,9 @@ enum status loader_tensors(struct loader *l, const struct tensor_rule *table, in
 
 /* Whether the file has the tensor name, after "blk.<layer>." if layer >= 0. */
 bool loader_has(const struct loader *l, int layer, const char *name);
+
+/* n floats that are all `value`. *out is NULL in a model that is only planned. */
+void loader_constant(struct loader *l, const float **out, size_t n, float value);
 
 /* Read n values as floats. *out is NULL in a model that is only planned. */
 enum status loader_vector(struct loader *l, const float **out, int layer,
@@ -324,12 +351,43 @@ enum status loader_ssm(struct loader *l, struct model *m);
 /* The whole number "<arch>.<key>" of layer i, if the file has one for each. */
 enum status loader_int_of_layer(struct loader *l, const char *key, int i, int *out);
 
+/* The same, or the one number of all layers; min..max. */
+enum status loader_int_at_layer(struct loader *l, const char *key, int min, int max,
+                                int i, int *out);
+
 /* Layers whose attention.head_count_kv is 0 do not attend but have a recurrent part.
  * Numbers them (loader_number_layers()). */
 enum status loader_layers_by_kv(struct loader *l, struct model *m);
 
 /* Number what layers have in the cache, by their attends and recurrent. */
 void loader_number_layers(struct model *m);
+
+/* A second rotation, for layers with a window: of n_rot elements, by
+ * rope.freq_base_swa. */
+enum status loader_second_rope(struct loader *l, struct model *m, int n_rot);
+
+/* Number of heads of each layer, and with a window their length and the second
+ * rotation: attention.head_count_kv may be an array; *_swa are for layers with a
+ * window. Call it when windows are known. Layers of a kind must be alike. Errors:
+ * ST_INPUT, ST_UNSUPPORTED. */
+enum status loader_heads_by_layer(struct loader *l, struct model *m);
+
+/* Each head's value is normalised, without weights. */
+void loader_plain_v_norm(struct loader *l, struct model *m);
+
+/* The length of per-layer embeddings, 0: none. */
+enum status loader_per_layer(struct loader *l, struct model *m);
+
+/* The same, in the layers for which attention.sliding_window_pattern says so. */
+enum status loader_windows_by_layer(struct loader *l, struct model *m);
+
+/* The last attention.shared_kv_layers layers have no keys and values of their own, but
+ * those of the last layer before them that does and that has a window if they do. Call
+ * it when windows are known; numbers the layers of the cache. Error: ST_INPUT. */
+enum status loader_shared_kv(struct loader *l, struct model *m);
+
+/* A tensor of a layer is not computed with: it is not refused, if there is one. */
+void loader_ignore(struct loader *l, int layer, const char *name);
 
 /* The n layers from `first` on are not computed: their tensors are not refused. */
 void loader_ignore_layers(struct loader *l, int first, int n);

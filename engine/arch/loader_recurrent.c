@@ -11,11 +11,12 @@
 
 void loader_number_layers(struct model *m)
 {
-    m->n_attends = m->n_recurrent = 0;
+    m->n_attends = m->n_recurrent = m->n_cached = 0;
     for (int i = 0; i < m->n_layers; i++) {
         struct layer *y = &m->layers[i];
 
-        y->cached = y->attends ? m->n_attends++ : 0;
+        m->n_attends += y->attends;
+        y->cached = y->attends ? m->n_cached++ : 0;
         y->state = y->recurrent ? m->n_recurrent++ : 0;
     }
 }
@@ -36,6 +37,28 @@ enum status loader_int_of_layer(struct loader *l, const char *key, int i, int *o
         return loader_fail(l, ST_INPUT, "%s of layer %d is no possible number", full,
                            i);
     *out = (int)n;
+    return ST_OK;
+}
+
+enum status loader_int_at_layer(struct loader *l, const char *key, int min, int max,
+                                int i, int *out)
+{
+    char full[96];
+    int n = 0;
+
+    snprintf(full, sizeof full, "%s.%s", l->m->arch->name, key);
+    const struct gguf_kv *kv = gguf_kv_find(l->g, full);
+    const enum status st = kv && kv->type == GGUF_ARRAY
+                               ? loader_int_of_layer(l, key, i, &n)
+                               : loader_int(l, key, min, max, &n);
+
+    if (st)
+        return st;
+    if (n < min || n > max)
+        return loader_fail(l, ST_INPUT,
+                           "%s of layer %d is %d, and %d to %d is possible", full, i, n,
+                           min, max);
+    *out = n;
     return ST_OK;
 }
 

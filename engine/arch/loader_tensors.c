@@ -148,6 +148,22 @@ static enum status fetch_vector(struct loader *l, const float **out,
     return st;
 }
 
+void loader_constant(struct loader *l, const float **out, size_t n, float value)
+{
+    float *dst;
+
+    l->m->vector_bytes += n * sizeof(float);
+    *out = NULL;
+    if (!l->w)
+        return;
+    assert(n <= l->cap_floats - l->n_vector_floats);
+    dst = l->m->vectors + l->n_vector_floats;
+    l->n_vector_floats += n;
+    for (size_t i = 0; i < n; i++)
+        dst[i] = value;
+    *out = dst;
+}
+
 enum status loader_vector(struct loader *l, const float **out, int layer,
                           const char *name, size_t n)
 {
@@ -163,7 +179,7 @@ enum status loader_vector(struct loader *l, const float **out, int layer,
 /* y: the layer, NULL for the ends. */
 static size_t size_of(const struct model *m, const struct layer *y, enum dim d)
 {
-    const size_t head = (size_t)m->head_dim;
+    const size_t head = (size_t)(y ? y->head_dim : m->head_dim);
 
     switch (d) {
     case DIM_EMBD:
@@ -173,13 +189,13 @@ static size_t size_of(const struct model *m, const struct layer *y, enum dim d)
     case DIM_Q:
         return (size_t)m->n_heads * head;
     case DIM_KV:
-        return (size_t)m->n_kv_heads * head;
+        return (size_t)(y ? y->n_kv_heads : m->n_kv_heads) * head;
     case DIM_HEAD:
         return head;
     case DIM_HEADS:
         return (size_t)m->n_heads;
     case DIM_KV_HEADS:
-        return (size_t)m->n_kv_heads;
+        return (size_t)(y ? y->n_kv_heads : m->n_kv_heads);
     case DIM_VOCAB:
         return (size_t)m->n_vocab;
     case DIM_CONTEXT:
@@ -190,6 +206,10 @@ static size_t size_of(const struct model *m, const struct layer *y, enum dim d)
         return (size_t)m->n_ff_shared;
     case DIM_Q_GATE:
         return 2 * (size_t)m->n_heads * head;
+    case DIM_PER_LAYER:
+        return (size_t)m->n_per_layer;
+    case DIM_PER_LAYER_ALL:
+        return (size_t)m->n_per_layer * (size_t)m->n_layers;
     case DIM_REC_IN:
         return recur_in_rows(&m->recur);
     case DIM_REC_CHANNELS:
@@ -253,6 +273,10 @@ bool loader_is_for(const struct model *m, const struct layer *y, enum tensor_whe
         return y->attends;
     case WHEN_RECURRENT:
         return y->recurrent;
+    case WHEN_OWN_KV:
+        return !y->shares;
+    case WHEN_PER_LAYER:
+        return m->n_per_layer > 0;
     case WHEN_ALWAYS:
         break;
     }
@@ -267,11 +291,19 @@ static size_t size_here(const struct loader *l, enum dim d)
 
 static bool applies(const struct loader *l, const struct tensor_rule *r, int layer)
 {
-    if (layer >= 0 && !loader_is_for(l->m, &l->m->layers[layer], r->when))
+    if (!loader_is_for(l->m, layer < 0 ? NULL : &l->m->layers[layer], r->when))
         return false;
     if (r->unless && loader_has(l, layer, r->unless))
         return false;
     return !r->optional || loader_has(l, layer, r->name);
+}
+
+/* Of a tensor that has equal parts for all experts, those of the ones not taken. */
+static uint64_t unused_share(const struct model *m, const struct gguf_tensor *t)
+{
+    const uint64_t n = (uint64_t)m->n_experts;
+
+    return t->bytes / n * (n - (uint64_t)m->n_experts_used);
 }
 
 /* Bytes of a vector that no token reads: those of experts that it does not take, and
@@ -279,13 +311,10 @@ static bool applies(const struct loader *l, const struct tensor_rule *r, int lay
 static uint64_t bytes_not_read(const struct loader *l, const struct tensor_rule *r,
                                const struct gguf_tensor *t)
 {
-    const uint64_t n = (uint64_t)l->m->n_experts;
-
     if (l->used[t - gguf_tensor_at(l->g, 0)] > 1)
         return t->bytes;
-    return r->k != DIM_NONE && r->part[0].rows == DIM_EXPERTS
-               ? t->bytes / n * (n - (uint64_t)l->m->n_experts_used)
-               : 0;
+    return r->k != DIM_NONE && r->part[0].rows == DIM_EXPERTS ? unused_share(l->m, t)
+                                                              : 0;
 }
 
 static enum status apply_vector(struct loader *l, const struct tensor_rule *r,
@@ -355,9 +384,11 @@ static void mark_used(struct loader *l, const struct gguf_tensor *t)
 
 /* A matrix's own scale, of n_slices slices, to *out; that of its inputs is not used:
  * activations are quantised with scales of their own values. */
-static enum status take_scale(struct loader *l, const struct gguf_tensor *t,
-                              size_t n_slices, const float **out, size_t *n_scales)
+static enum status take_scale(struct loader *l, const struct tensor_rule *r,
+                              const struct gguf_tensor *t, const float **out,
+                              size_t *n_scales)
 {
+    const size_t n_slices = size_here(l, r->slices);
     const struct gguf_tensor *scale = gguf_own_scale(l->g, t);
 
     *out = NULL;
@@ -372,6 +403,8 @@ static enum status take_scale(struct loader *l, const struct gguf_tensor *t,
                            "each of %zu slices",
                            scale->name, (unsigned long long)scale->n_elems, n_slices);
     *n_scales = (size_t)scale->n_elems;
+    if (r->slices == DIM_EXPERTS && *n_scales > 1)
+        l->m->weight_token_bytes -= unused_share(l->m, scale);
     return fetch_vector(l, out, scale, *n_scales);
 }
 
@@ -387,10 +420,9 @@ static enum status apply_matrix(struct loader *l, const struct tensor_rule *r,
     size_t first = 0, n_scales = 0;
     enum status st;
 
-    assert(!has_part(r, 1) || r->slices == DIM_NONE);
     if (t->panel_rows && !in_panels && r->kind == TENSOR_MATRIX)
         return refuse_panels(l, t);
-    st = take_scale(l, t, size_here(l, r->slices), &scale, &n_scales);
+    st = take_scale(l, r, t, &scale, &n_scales);
     if (st)
         return st;
     for (int i = 0; has_part(r, i); i++) {
@@ -407,6 +439,8 @@ static enum status apply_matrix(struct loader *l, const struct tensor_rule *r,
             .n_rows = n,
             .k = k,
             .n_slices = size_here(l, r->slices),
+            .first = first,
+            .slice_rows = sum_of_parts(m, l->layer, r),
             .row_bytes = row_bytes,
             .panel_rows = behind < n ? behind : n,
             .scale = scale,
@@ -513,6 +547,14 @@ enum status loader_tensors(struct loader *l, const struct tensor_rule *table, in
             return st;
     }
     return ST_OK;
+}
+
+void loader_ignore(struct loader *l, int layer, const char *name)
+{
+    char full[96];
+
+    tensor_name(full, sizeof full, layer, name);
+    mark_used(l, gguf_tensor_find(l->g, full));
 }
 
 void loader_ignore_layers(struct loader *l, int first, int n)

@@ -177,7 +177,8 @@ static enum status make_steps(struct loader *l, struct rope *r, double **step,
     for (int i = 0; i < n_pairs; i++) {
         const double factor = factors ? (double)factors[i] : 1.0;
 
-        if (!(fabs(factor) >= 1e-6 && fabs(factor) <= 1e6))
+        /* Gemma 4 has 1e30 for pairs that do not turn. */
+        if (!(fabs(factor) >= 1e-6 && fabs(factor) <= 1e30 * (1 + 1e-6)))
             return loader_fail(l, ST_INPUT, "%s has a factor of %g", name, factor);
         (*step)[i] = pow(how->base, -2.0 * i / r->n_rot) / factor;
         if (how->scaling != SCALING_YARN)

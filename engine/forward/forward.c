@@ -48,6 +48,8 @@ static void check_parts(const struct layer *y)
     const struct matrix *const attention[] = {&y->wq,       &y->wk,        &y->wv,
                                               &y->wo,       &y->rec.in,    &y->rec.gate,
                                               &y->rec.beta, &y->rec.alpha, &y->rec.out};
+    const struct matrix *const down[] = {&y->down, &y->shared_down, &y->per_layer.gate,
+                                         &y->per_layer.out};
     const struct matrix *const gate_up[] = {&y->router,      &y->gate,
                                             &y->up,          &y->shared_router,
                                             &y->shared_gate, &y->shared_up};
@@ -56,8 +58,8 @@ static void check_parts(const struct layer *y)
         check_part(attention[i], RESIDENCY_ATTENTION);
     for (size_t i = 0; i < sizeof gate_up / sizeof *gate_up; i++)
         check_part(gate_up[i], RESIDENCY_GATE_UP);
-    check_part(&y->down, RESIDENCY_DOWN);
-    check_part(&y->shared_down, RESIDENCY_DOWN);
+    for (size_t i = 0; i < sizeof down / sizeof *down; i++)
+        check_part(down[i], RESIDENCY_DOWN);
 }
 
 void forward_set_weights(struct forward *f, struct weights *w)
@@ -134,10 +136,8 @@ void forward_get_tuning(const struct forward *f, struct slm_tuning *tuning)
 
 /* ---- stages ---------------------------------------------------------------- */
 
-/* Row i of a table, x[w->k]. It may be a row of a panel where the table serves as the
- * output too. */
-static void look_up(struct forward *f, struct fwd_thread *me, const struct matrix *w,
-                    size_t i, float *x)
+void fwd_look_up(struct forward *f, struct fwd_thread *me, const struct matrix *w,
+                 size_t i, float *x)
 {
     const void *row = me->embd_row;
 
@@ -162,11 +162,11 @@ static void embed(struct forward *f, struct fwd_thread *me)
     for (size_t j; (j = thread_pool_next(f->pool, 1)) < (size_t)f->n;) {
         float *x = f->x + j * pad16(n_embd);
 
-        look_up(f, me, &m->embd, (size_t)f->tokens[j], x);
+        fwd_look_up(f, me, &m->embd, (size_t)f->tokens[j], x);
         for (size_t i = 0; m->embd_scale != 1.0f && i < n_embd; i++)
             x[i] *= m->embd_scale;
         if (m->pos_embd.n_rows) {
-            look_up(f, me, &m->pos_embd, (size_t)f->pos[j], me->row);
+            fwd_look_up(f, me, &m->pos_embd, (size_t)f->pos[j], me->row);
             f->kern.add(x, me->row, n_embd);
         }
         for (int r = 0; r < m->n_ropes; r++)
@@ -189,7 +189,8 @@ void fwd_project(struct forward *f, struct fwd_thread *me,
         act_mask |= act_bit(target[i].w);
         total += pad_rows(target[i].w->n_rows);
         /* A fused tensor counts once. */
-        if (f->hook && (i == 0 || target[i].w->name != target[i - 1].w->name))
+        if (f->hook && target[i].w->n_rows &&
+            (i == 0 || target[i].w->name != target[i - 1].w->name))
             fwd_hook_rows(f, me, target[i].w, f->x, pad16(n_embd), (size_t)f->n, norm);
     }
     const struct columns c = fwd_prepare_few(f, me, f->x, pad16(n_embd), (size_t)f->n,
@@ -254,11 +255,11 @@ static void project_back(struct forward *f, struct fwd_thread *me,
 {
     const struct matrix *w = &y->wo;
     const struct norm *norm = fwd_norm_of(&y->attn_sub_norm);
-    const size_t d = (size_t)f->m->head_dim;
+    const size_t d = (size_t)y->head_dim;
     const float *src = f->attn;
 
-    if (f->n == 1 && f->n_splits > 1) {
-        fwd_join_splits(f, 0, me->row);
+    if (f->n == 1 && fwd_splits(f, y) > 1) {
+        fwd_join_splits(f, y, 0, me->row);
         for (size_t q = 0; q < (size_t)f->m->n_heads; q++)
             fwd_gate_head(f, y, q, 0, me->row + q * d);
         src = me->row;
@@ -269,7 +270,7 @@ static void project_back(struct forward *f, struct fwd_thread *me,
     const struct columns c =
         fwd_prepare_few(f, me, src, pad16(w->k), (size_t)f->n, w->k, norm, act_bit(w));
 
-    fwd_add_product(f, me, SLM_OP_ATTN_OUT, w, y->bo, &y->attn_post_norm, &c);
+    fwd_add_product(f, me, SLM_OP_ATTN_OUT, w, y->bo, &y->attn_post_norm, NULL, &c);
 }
 
 /* First half of the dense feed-forward part, from x to f->gate: rows of gate and up
@@ -321,7 +322,8 @@ static void contract(struct forward *f, struct fwd_thread *me, const struct laye
     const struct columns c = fwd_prepare_few(f, me, f->gate, pad16(n_ff), (size_t)f->n,
                                              n_ff, norm, act_bit(&y->down));
 
-    fwd_add_product(f, me, SLM_OP_DOWN, &y->down, y->b_down, &y->ffn_post_norm, &c);
+    fwd_add_product(f, me, SLM_OP_DOWN, &y->down, y->b_down, &y->ffn_post_norm,
+                    y->per_layer.out.n_rows ? NULL : y->out_scale, &c);
 }
 
 /* The rows of x that have logits, one after another: copied to y, unless they are. */
@@ -398,15 +400,16 @@ static void feed_forward(struct forward *f, struct fwd_thread *me,
         fwd_wait(f, me, y, RESIDENCY_GATE_UP);
     if (y->routed) {
         fwd_experts(f, me, y);
-        fwd_done(f, me, y, RESIDENCY_DOWN);
-        return;
+    } else {
+        if (!f->m->parallel) {
+            expand(f, me, y);
+            fwd_done(f, me, y, RESIDENCY_GATE_UP);
+        }
+        fwd_wait(f, me, y, RESIDENCY_DOWN);
+        contract(f, me, y);
     }
-    if (!f->m->parallel) {
-        expand(f, me, y);
-        fwd_done(f, me, y, RESIDENCY_GATE_UP);
-    }
-    fwd_wait(f, me, y, RESIDENCY_DOWN);
-    contract(f, me, y);
+    if (y->per_layer.out.n_rows)
+        fwd_per_layer(f, me, y);
     fwd_done(f, me, y, RESIDENCY_DOWN);
 }
 
@@ -466,6 +469,8 @@ static void pass(void *arg, int thread, int n_threads)
     (void)n_threads;
     me->no_number = false;
     embed(f, me);
+    if (f->m->n_per_layer)
+        fwd_per_layer_inputs(f, me);
     look_for_fault(f, me, -1);
     for (int i = 0; i < f->m->n_layers; i++) {
         run_layer(f, me, i);

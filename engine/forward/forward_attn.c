@@ -44,7 +44,7 @@ static int gcd(int a, int b)
 
 /* Parts into which the positions of a KV head are split among the threads in use, of
  * parts of one token each. */
-static int choose_splits(const struct forward *f)
+static int choose_splits(const struct forward *f, int n_kv_heads)
 {
     const struct kvcache_shape *s = &f->kv->shape;
     const int n_threads = thread_pool_size(f->pool), n = f->n_parts;
@@ -52,7 +52,7 @@ static int choose_splits(const struct forward *f)
     const int possible =
         (s->n_recent && n_pos > s->n_recent ? s->n_recent : n_pos) / MIN_SPLIT;
     /* so many parts per head that all parts are a multiple of the threads */
-    int wanted = n_threads / gcd(n * f->m->n_kv_heads, n_threads);
+    int wanted = n_threads / gcd(n * n_kv_heads, n_threads);
 
     if (wanted > f->n_splits_max / n)
         wanted = f->n_splits_max / n;
@@ -61,10 +61,22 @@ static int choose_splits(const struct forward *f)
     return possible < wanted ? possible : wanted;
 }
 
-/* Tokens whose queries of a KV head are computed together. */
-static size_t tile_tokens(const struct forward *f)
+/* Queries that share a KV head. */
+static size_t group_of(const struct forward *f, int layer)
 {
-    return (size_t)(f->n_queries / (f->m->n_heads / f->m->n_kv_heads));
+    return (size_t)(f->m->n_heads / f->m->layers[layer].n_kv_heads);
+}
+
+/* The heads of a layer in the cache. */
+static const struct kvcache_heads *heads_of(const struct forward *f, int layer)
+{
+    return kvcache_heads(f->kv, f->m->layers[layer].cached);
+}
+
+/* Tokens whose queries of a KV head are computed together. */
+static size_t tile_tokens(const struct forward *f, int n_kv_heads)
+{
+    return (size_t)(f->n_queries / (f->m->n_heads / n_kv_heads));
 }
 
 /* Panels that tokens of a part are in. */
@@ -73,24 +85,33 @@ static size_t part_panels(const struct fwd_part *p)
     return (p->pos + p->n - 1) / KVCACHE_PANEL - p->pos / KVCACHE_PANEL + 1;
 }
 
-void fwd_plan_attention(struct forward *f)
+/* Of layers with a window, or of those without: kind as in fwd_kind(). */
+static void plan_kind(struct forward *f, int kind)
 {
-    const size_t n_heads = (size_t)f->m->n_kv_heads, tile = tile_tokens(f);
+    const int n_kv_heads = f->kv->heads[kind].n;
+    const size_t n_heads = (size_t)n_kv_heads, tile = tile_tokens(f, n_kv_heads);
+    struct fwd_plan *plan = &f->plans[kind];
     bool single = true;
 
     for (int i = 0; i < f->n_parts; i++)
         single &= f->parts[i].n == 1;
-    f->n_splits = single ? choose_splits(f) : 1;
-    f->n_store = f->n_attend = 0;
+    plan->n_splits = single ? choose_splits(f, n_kv_heads) : 1;
+    plan->n_store = plan->n_attend = 0;
     for (int i = 0; i < f->n_parts; i++) {
         struct fwd_part *p = &f->parts[i];
 
-        p->store_at = f->n_store;
-        p->attend_at = f->n_attend;
+        p->store_at[kind] = plan->n_store;
+        p->attend_at[kind] = plan->n_attend;
         /* The thread that computes a single token stores it. */
-        f->n_store += p->n == 1 ? 0 : part_panels(p) * n_heads;
-        f->n_attend += (p->n + tile - 1) / tile * n_heads * (size_t)f->n_splits;
+        plan->n_store += p->n == 1 ? 0 : part_panels(p) * n_heads;
+        plan->n_attend += (p->n + tile - 1) / tile * n_heads * (size_t)plan->n_splits;
     }
+}
+
+void fwd_plan_attention(struct forward *f)
+{
+    for (int kind = 0; kind < 2; kind++)
+        plan_kind(f, kind);
 }
 
 static void scale_by(float *x, size_t n, float factor)
@@ -136,11 +157,11 @@ void fwd_turn_sinks(struct forward *f)
                    fwd_rope_ctx(f) - 1, fwd_turn(f, r, (size_t)f->n_batch));
 }
 
-/* One head of a query or key, by the norm of heads if the model has such. */
-static void normalise(const struct forward *f, float *v, const struct norm *norm,
-                      int head)
+/* One head of a query or key of d elements, by the norm of heads if the model has such.
+ */
+static void normalise(const struct forward *f, float *v, size_t d,
+                      const struct norm *norm, int head)
 {
-    const size_t d = (size_t)f->m->head_dim;
     const bool own = f->m->head_norms == HEAD_NORMS_OWN;
 
     if (!norm->w || f->m->head_norms == HEAD_NORMS_WHOLE)
@@ -148,36 +169,44 @@ static void normalise(const struct forward *f, float *v, const struct norm *norm
     fwd_norm(f, v, v, &(struct norm){.w = norm->w + (own ? (size_t)head * d : 0)}, d);
 }
 
-/* The same, and rotated by row j of the turns. */
-static void turn(const struct forward *f, float *v, const struct norm *norm, int head,
-                 int rope, size_t j)
+/* The same of a head in layer y, and rotated by row j of the turns. */
+static void turn(const struct forward *f, const struct layer *y, float *v,
+                 const struct norm *norm, int head, size_t j)
 {
     const struct model *m = f->m;
-    const size_t n_rot = (size_t)m->n_rot;
+    const size_t d = (size_t)y->head_dim;
 
     if (!m->rotates_first)
-        normalise(f, v, norm, head);
-    if (rope != ROPE_NONE && m->arch->pairs == PAIRS_HALVES)
-        f->kern.rope_neox(v, fwd_turn(f, rope, j), n_rot);
-    else if (rope != ROPE_NONE)
-        f->kern.rope(v, fwd_turn(f, rope, j), n_rot);
+        normalise(f, v, d, norm, head);
+    if (y->rope != ROPE_NONE) {
+        const size_t n_rot = (size_t)m->ropes[y->rope].n_rot;
+
+        if (m->arch->pairs == PAIRS_HALVES)
+            f->kern.rope_neox(v, fwd_turn(f, y->rope, j), n_rot);
+        else
+            f->kern.rope(v, fwd_turn(f, y->rope, j), n_rot);
+    }
     if (m->rotates_first)
-        normalise(f, v, norm, head);
+        normalise(f, v, d, norm, head);
 }
 
 /* Rotated key and value of token j into the cache, for one head. */
 static void store(struct forward *f, const struct fwd_part *p, int layer, int head,
                   size_t j)
 {
-    const struct model *m = f->m;
-    const size_t d = (size_t)m->head_dim;
-    const size_t stride = pad16((size_t)m->n_kv_heads * d);
+    const struct layer *y = &f->m->layers[layer];
+    const size_t d = (size_t)y->head_dim, stride = pad16(y->wk.n_rows);
     float *k = f->k + j * stride + (size_t)head * d;
-    const float *v = f->v + j * stride + (size_t)head * d;
+    float *v = f->v + j * stride + (size_t)head * d;
 
-    turn(f, k, &m->layers[layer].k_norm, head, m->layers[layer].rope, j);
-    kvcache_store(f->kv, &f->kern, p->seq, m->layers[layer].cached, head,
-                  (size_t)f->pos[j], k, v);
+    if (y->shares)
+        return;
+    if (!y->wv.n_rows)
+        memcpy(v, k, d * sizeof *v);
+    if (y->v_norm.w)
+        fwd_norm(f, v, v, &y->v_norm, d);
+    turn(f, y, k, &y->k_norm, head, j);
+    kvcache_store(f->kv, &f->kern, p->seq, y->cached, head, (size_t)f->pos[j], k, v);
 }
 
 /* What scales a query at pos, or, if it sees only a part of the sequence, at the last
@@ -199,9 +228,9 @@ static void gather(struct forward *f, struct fwd_thread *me, int layer, int head
     const struct model *m = f->m;
     const struct layer *y = &m->layers[layer];
     const struct view view = view_of(f, layer);
-    const size_t d = (size_t)m->head_dim, group = (size_t)(m->n_heads / m->n_kv_heads);
+    const size_t d = (size_t)y->head_dim, group = group_of(f, layer);
     const size_t stride = pad16(y->wq.n_rows), each = m->gated_queries ? 2 * d : d;
-    const size_t key_dim = f->kv->key_dim;
+    const size_t key_dim = heads_of(f, layer)->key_dim;
 
     for (size_t i = 0; i < n * group; i++) {
         const size_t token = j + i / group, q = (size_t)head * group + i % group;
@@ -209,7 +238,7 @@ static void gather(struct forward *f, struct fwd_thread *me, int layer, int head
 
         memcpy(dst, f->q + token * stride + q * each, d * sizeof *dst);
         memset(dst + d, 0, (key_dim - d) * sizeof *dst);
-        turn(f, dst, &y->q_norm, (int)q, y->rope,
+        turn(f, y, dst, &y->q_norm, (int)q,
              for_sinks && has_gap(&view, (size_t)f->pos[token]) ? (size_t)f->n_batch
                                                                 : token);
         scale_by(dst, d, m->attn_scale * temperature(f, f->pos[token]));
@@ -222,24 +251,23 @@ static void gather(struct forward *f, struct fwd_thread *me, int layer, int head
 
 /* Nothing is mixed yet, of n queries: but the scores of their heads' sinks,
  * sink[group], unless that is NULL. */
-static void begin_mix(const struct forward *f, struct fwd_thread *me, size_t n,
-                      const float *sink)
+static void begin_mix(const struct forward *f, struct fwd_thread *me, int layer,
+                      size_t n, const float *sink)
 {
-    const size_t group = (size_t)(f->m->n_heads / f->m->n_kv_heads);
+    const size_t group = group_of(f, layer);
 
     for (size_t i = 0; i < n; i++) {
         me->max[i] = sink ? sink[i % group] : -INFINITY;
         me->sum[i] = sink ? 1.0f : 0.0f;
     }
-    memset(me->mix, 0, n * f->kv->value_dim * sizeof *me->mix);
+    memset(me->mix, 0, n * heads_of(f, layer)->value_dim * sizeof *me->mix);
 }
 
 /* Scores of n queries against the n_panels panels from `keys` on. */
-static void score(const struct forward *f, struct fwd_thread *me, size_t n,
-                  const void *keys, size_t n_panels)
+static void score(const struct forward *f, struct fwd_thread *me, size_t key_dim,
+                  size_t n, const void *keys, size_t n_panels)
 {
     const enum kern_kv type = f->kv->shape.type;
-    const size_t key_dim = f->kv->key_dim;
     const void *query = me->query_q8 ? (const void *)me->query_q8 : me->query;
     const size_t stride = me->query_q8 ? kern_act_bytes(KERN_ACT_q8_32, key_dim)
                                        : pad16(key_dim) * sizeof(float);
@@ -257,8 +285,8 @@ static void score(const struct forward *f, struct fwd_thread *me, size_t n,
 /* Turn query i's scores of positions t .. t + n - 1, of which it sees first .. end-1,
  * into weights relative to the largest score so far, and rescale the mix so far to it.
  * n is a multiple of 16. */
-static void weigh(const struct forward *f, struct fwd_thread *me, size_t i, size_t t,
-                  size_t n, size_t first, size_t end)
+static void weigh(const struct forward *f, struct fwd_thread *me, size_t value_dim,
+                  size_t i, size_t t, size_t n, size_t first, size_t end)
 {
     const size_t n_seen = end <= t ? 0 : end - t < n ? end - t : n;
     const size_t n_hidden = first <= t ? 0 : first - t < n_seen ? first - t : n_seen;
@@ -272,7 +300,7 @@ static void weigh(const struct forward *f, struct fwd_thread *me, size_t i, size
     const float keep = f->kern.attn_weigh(s, n_seen, n, &me->max[i], &me->sum[i]);
 
     if (keep != 1.0f)
-        scale_by(me->mix + i * f->kv->value_dim, f->kv->value_dim, keep);
+        scale_by(me->mix + i * value_dim, value_dim, keep);
 }
 
 /* Which positions a scan is for: all that a query sees, only the sinks, or the others.
@@ -285,7 +313,8 @@ static void attend(const struct forward *f, struct fwd_thread *me, int seq, int 
                    int head, size_t n, size_t pos, size_t begin, size_t end,
                    enum scan what)
 {
-    const size_t group = (size_t)(f->m->n_heads / f->m->n_kv_heads);
+    const struct kvcache_heads *h = heads_of(f, layer);
+    const size_t group = group_of(f, layer);
     const struct view view = view_of(f, layer);
     const size_t from = what == SCAN_OTHERS ? view.n_sinks : 0;
     const int cached = f->m->layers[layer].cached;
@@ -293,28 +322,28 @@ static void attend(const struct forward *f, struct fwd_thread *me, int seq, int 
     for (size_t t = begin, n_block; t < end; t += n_block) {
         n_block = end - t < ATTN_BLOCK ? end - t : ATTN_BLOCK;
         n_block = kvcache_run(f->kv, cached, t, n_block);
-        score(f, me, n * group, kvcache_k(f->kv, seq, cached, head, t),
+        score(f, me, h->key_dim, n * group, kvcache_k(f->kv, seq, cached, head, t),
               pad16(n_block) / KVCACHE_PANEL);
         for (size_t i = 0; i < n * group; i++) {
             const size_t at = pos + i / group;
             const size_t first = what == SCAN_SINKS ? 0 : first_seen(&view, at);
 
-            weigh(f, me, i, t, pad16(n_block), first > from ? first : from,
-                  at < end ? at + 1 : end);
+            weigh(f, me, h->value_dim, i, t, pad16(n_block),
+                  first > from ? first : from, at < end ? at + 1 : end);
         }
         f->kern.attn_mix[f->kv->shape.type](
-            n_block, f->kv->value_dim, kvcache_v(f->kv, seq, cached, head, t),
-            n * group, me->score, ATTN_BLOCK, me->mix, f->kv->value_dim);
+            n_block, h->value_dim, kvcache_v(f->kv, seq, cached, head, t), n * group,
+            me->score, ATTN_BLOCK, me->mix, h->value_dim);
         fwd_count(me, SLM_OP_ATTENTION, KERN_N_FMT,
-                  n_block * (f->kv->key_bytes + f->kv->value_bytes) / KVCACHE_PANEL,
-                  n * group * n_block * (f->kv->key_dim + f->kv->value_dim));
+                  n_block * (h->key_bytes + h->value_bytes) / KVCACHE_PANEL,
+                  n * group * n_block * (h->key_dim + h->value_dim));
     }
 }
 
 void fwd_gate_head(const struct forward *f, const struct layer *y, size_t q, size_t j,
                    float *out)
 {
-    const size_t d = (size_t)f->m->head_dim;
+    const size_t d = (size_t)y->head_dim;
     const float *gate = f->q + j * pad16(y->wq.n_rows) + (2 * q + 1) * d;
 
     for (size_t i = 0; f->m->gated_queries && i < d; i++)
@@ -325,18 +354,18 @@ void fwd_gate_head(const struct forward *f, const struct layer *y, size_t q, siz
 static void finish(struct forward *f, struct fwd_thread *me, int layer, int head,
                    size_t j, size_t n)
 {
-    const struct model *m = f->m;
-    const size_t d = (size_t)m->head_dim, group = (size_t)(m->n_heads / m->n_kv_heads);
-    const size_t stride = pad16((size_t)m->n_heads * d);
+    const struct layer *y = &f->m->layers[layer];
+    const size_t d = (size_t)y->head_dim, group = group_of(f, layer);
+    const size_t stride = pad16((size_t)f->m->n_heads * d);
+    const size_t value_dim = heads_of(f, layer)->value_dim;
 
     for (size_t i = 0; i < n * group; i++) {
         float *dst =
             f->attn + (j + i / group) * stride + ((size_t)head * group + i % group) * d;
 
-        memcpy(dst, me->mix + i * f->kv->value_dim, d * sizeof *dst);
+        memcpy(dst, me->mix + i * value_dim, d * sizeof *dst);
         scale_by(dst, d, 1.0f / me->sum[i]);
-        fwd_gate_head(f, &m->layers[layer], (size_t)head * group + i % group,
-                      j + i / group, dst);
+        fwd_gate_head(f, y, (size_t)head * group + i % group, j + i / group, dst);
     }
 }
 
@@ -349,10 +378,11 @@ static void attend_tile(struct forward *f, struct fwd_thread *me,
                         bool with_sinks)
 {
     const size_t pos = (size_t)f->pos[j];
-    const size_t group = (size_t)(f->m->n_heads / f->m->n_kv_heads);
+    const size_t group = group_of(f, layer);
     const float *sink = f->m->layers[layer].sink;
 
-    begin_mix(f, me, n * group, is_first && sink ? sink + (size_t)head * group : NULL);
+    begin_mix(f, me, layer, n * group,
+              is_first && sink ? sink + (size_t)head * group : NULL);
     if (with_sinks) {
         gather(f, me, layer, head, j, n, true);
         attend(f, me, p->seq, layer, head, n, pos, 0, view_of(f, layer).n_sinks,
@@ -365,45 +395,48 @@ static void attend_tile(struct forward *f, struct fwd_thread *me,
 
 /* ---- results of parts of a head's positions ---------------------------------- */
 
-static float *partial_of(const struct forward *f, size_t token, size_t q, int split)
+static float *partial_of(const struct forward *f, const struct layer *y, size_t token,
+                         size_t q, int split)
 {
-    const size_t i = token * (size_t)f->n_splits + (size_t)split;
+    const size_t i = token * (size_t)fwd_splits(f, y) + (size_t)split;
 
     return f->partial +
            (i * (size_t)f->m->n_heads + q) * pad16((size_t)f->m->head_dim + 2);
 }
 
-static void keep_partial(struct forward *f, const struct fwd_thread *me, size_t token,
-                         int head, int split)
+static void keep_partial(struct forward *f, const struct fwd_thread *me, int layer,
+                         size_t token, int head, int split)
 {
-    const size_t d = (size_t)f->m->head_dim;
-    const size_t group = (size_t)(f->m->n_heads / f->m->n_kv_heads);
+    const struct layer *y = &f->m->layers[layer];
+    const size_t d = (size_t)y->head_dim, group = group_of(f, layer);
 
     for (size_t i = 0; i < group; i++) {
-        float *dst = partial_of(f, token, (size_t)head * group + i, split);
+        float *dst = partial_of(f, y, token, (size_t)head * group + i, split);
 
-        memcpy(dst, me->mix + i * f->kv->value_dim, d * sizeof *dst);
+        memcpy(dst, me->mix + i * heads_of(f, layer)->value_dim, d * sizeof *dst);
         dst[d] = me->max[i];
         dst[d + 1] = me->sum[i];
     }
 }
 
-void fwd_join_splits(const struct forward *f, size_t token, float *out)
+void fwd_join_splits(const struct forward *f, const struct layer *y, size_t token,
+                     float *out)
 {
-    const size_t d = (size_t)f->m->head_dim;
+    const size_t d = (size_t)y->head_dim;
+    const int n_splits = fwd_splits(f, y);
 
     for (size_t q = 0; q < (size_t)f->m->n_heads; q++) {
         float *dst = out + q * d;
         float max = -INFINITY, sum = 0.0f;
 
-        for (int s = 0; s < f->n_splits; s++) {
-            const float most = partial_of(f, token, q, s)[d];
+        for (int s = 0; s < n_splits; s++) {
+            const float most = partial_of(f, y, token, q, s)[d];
 
             max = most > max ? most : max;
         }
         memset(dst, 0, d * sizeof *dst);
-        for (int s = 0; s < f->n_splits; s++) {
-            const float *part = partial_of(f, token, q, s);
+        for (int s = 0; s < n_splits; s++) {
+            const float *part = partial_of(f, y, token, q, s);
             const float weight = expf(part[d] - max);
 
             f->kern.add_scaled(dst, part, weight, d);
@@ -416,15 +449,16 @@ void fwd_join_splits(const struct forward *f, size_t token, float *out)
 /* Of several tokens to attn; a single token's are joined by each thread for itself. */
 static void join_tokens(struct forward *f, struct fwd_thread *me, int layer)
 {
-    const size_t d = (size_t)f->m->head_dim;
+    const struct layer *y = &f->m->layers[layer];
+    const size_t d = (size_t)y->head_dim;
     const size_t stride = pad16((size_t)f->m->n_heads * d);
 
     for (size_t j; (j = thread_pool_next(f->pool, 1)) < (size_t)f->n;) {
         float *out = f->attn + j * stride;
 
-        fwd_join_splits(f, j, out);
+        fwd_join_splits(f, y, j, out);
         for (size_t q = 0; q < (size_t)f->m->n_heads; q++)
-            fwd_gate_head(f, &f->m->layers[layer], q, j, out + q * d);
+            fwd_gate_head(f, y, q, j, out + q * d);
     }
     fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
     fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
@@ -438,17 +472,17 @@ static void attend_one(struct forward *f, struct fwd_thread *me,
 {
     const struct view view = view_of(f, layer);
     const size_t from = first_seen(&view, p->pos) / KVCACHE_PANEL * KVCACHE_PANEL;
+    const int n_splits = fwd_splits(f, &f->m->layers[layer]);
     size_t begin, end;
 
-    thread_pool_share(p->pos + 1 - from, KVCACHE_PANEL, split, f->n_splits, &begin,
-                      &end);
+    thread_pool_share(p->pos + 1 - from, KVCACHE_PANEL, split, n_splits, &begin, &end);
     /* Only one part reads the new position, so no other thread waits. */
     if (begin < end && from + end == p->pos + 1)
         store(f, p, layer, head, p->first);
     attend_tile(f, me, p, layer, head, p->first, 1, from + begin, from + end,
                 split == 0, view.n_sinks && has_gap(&view, p->pos) && split == 0);
-    if (f->n_splits > 1)
-        keep_partial(f, me, p->first, head, split);
+    if (n_splits > 1)
+        keep_partial(f, me, layer, p->first, head, split);
     else
         finish(f, me, layer, head, p->first, 1);
 }
@@ -458,7 +492,8 @@ static void attend_several(struct forward *f, struct fwd_thread *me,
                            const struct fwd_part *p, int layer, int head, size_t i)
 {
     const struct view view = view_of(f, layer);
-    const size_t tile = tile_tokens(f), n_tiles = (p->n + tile - 1) / tile;
+    const size_t tile = tile_tokens(f, heads_of(f, layer)->n),
+                 n_tiles = (p->n + tile - 1) / tile;
     const size_t at = (n_tiles - 1 - i) * tile;
     const size_t n = p->n - at < tile ? p->n - at : tile;
     const size_t pos = p->pos + at, from = first_seen(&view, pos);
@@ -474,7 +509,7 @@ static void attend_several(struct forward *f, struct fwd_thread *me,
 static void store_panel(struct forward *f, const struct fwd_part *p, int layer,
                         size_t item)
 {
-    const size_t n_heads = (size_t)f->m->n_kv_heads;
+    const size_t n_heads = (size_t)heads_of(f, layer)->n;
     const size_t at = (p->pos / KVCACHE_PANEL + item / n_heads) * KVCACHE_PANEL;
     const size_t end = p->pos + p->n;
     const size_t to = at + KVCACHE_PANEL < end ? at + KVCACHE_PANEL : end;
@@ -486,11 +521,13 @@ static void store_panel(struct forward *f, const struct fwd_part *p, int layer,
 static void store_parts(struct forward *f, struct fwd_thread *me, int layer)
 {
     const struct fwd_part *p = f->parts, *last = p + f->n_parts - 1;
+    const int kind = fwd_kind(f, &f->m->layers[layer]);
+    const size_t n_items = f->plans[kind].n_store;
 
-    for (size_t item; (item = thread_pool_next(f->pool, 1)) < f->n_store;) {
-        while (p < last && item >= p[1].store_at)
+    for (size_t item; (item = thread_pool_next(f->pool, 1)) < n_items;) {
+        while (p < last && item >= p[1].store_at[kind])
             p++;
-        store_panel(f, p, layer, item - p->store_at);
+        store_panel(f, p, layer, item - p->store_at[kind]);
     }
     fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
     fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
@@ -499,14 +536,17 @@ static void store_parts(struct forward *f, struct fwd_thread *me, int layer)
 void fwd_attention(struct forward *f, struct fwd_thread *me, int layer)
 {
     const struct fwd_part *p = f->parts, *last = p + f->n_parts - 1;
-    const size_t n_heads = (size_t)f->m->n_kv_heads;
+    const struct layer *y = &f->m->layers[layer];
+    const size_t n_heads = (size_t)y->n_kv_heads, n_splits = (size_t)fwd_splits(f, y);
+    const int kind = fwd_kind(f, y);
+    const struct fwd_plan *plan = &f->plans[kind];
 
-    if (f->n_store)
+    if (plan->n_store && !y->shares)
         store_parts(f, me, layer);
-    for (size_t item; (item = thread_pool_next(f->pool, 1)) < f->n_attend;) {
-        while (p < last && item >= p[1].attend_at)
+    for (size_t item; (item = thread_pool_next(f->pool, 1)) < plan->n_attend;) {
+        while (p < last && item >= p[1].attend_at[kind])
             p++;
-        const size_t i = item - p->attend_at, n_splits = (size_t)f->n_splits;
+        const size_t i = item - p->attend_at[kind];
 
         if (p->n == 1)
             attend_one(f, me, p, layer, (int)(i / n_splits), (int)(i % n_splits));
@@ -515,6 +555,6 @@ void fwd_attention(struct forward *f, struct fwd_thread *me, int layer)
     }
     fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
     fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
-    if (f->n > 1 && f->n_splits > 1)
+    if (f->n > 1 && n_splits > 1)
         join_tokens(f, me, layer);
 }

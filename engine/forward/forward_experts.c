@@ -63,8 +63,8 @@ static void choose_groups(const struct model *m, float *choice)
 /* What the router's score gives an expert; max_score: the highest of them. */
 static float odds_of(const struct model *m, float score, float max_score)
 {
-    return m->odds == ODDS_SIGMOID ? 1.0f / (1.0f + expf(-score))
-                                   : expf(score - max_score);
+    return m->odds == ODDS_SIGMOID ? 1.0f / (1.0f + expf(-score * m->router_scale))
+                                   : expf((score - max_score) * m->router_scale);
 }
 
 /* What experts are chosen by if not by their scores: their odds, all of which sum up to
@@ -306,7 +306,7 @@ static void expand_all(struct forward *f, struct fwd_thread *me, const struct la
                        const struct columns *pairs, const struct columns *tokens)
 {
     const size_t n_ff = y->up.n_rows, each = pad_rows(n_ff);
-    const size_t n_shared = (size_t)f->m->n_ff_shared;
+    const size_t n_shared = f->m->experts_apart ? 0 : (size_t)f->m->n_ff_shared;
     const size_t routed = each * (size_t)me->n_taken;
 
     /* Rows of all experts in use as one range; those of the shared expert last. */
@@ -332,11 +332,35 @@ static void expand_all(struct forward *f, struct fwd_thread *me, const struct la
     fwd_barrier(f, me, SLM_OP_GATE_UP, y->up.fmt);
 }
 
-/* Rows begin..end-1 of x += share * down * h for all pairs of one expert, n_cols at a
+/* The shared expert that is apart: of an input of its own. */
+static void expand_apart(struct forward *f, struct fwd_thread *me,
+                         const struct layer *y)
+{
+    const size_t n_embd = (size_t)f->m->n_embd;
+    const size_t n_rows = (size_t)f->m->n_ff_shared;
+
+    if (f->hook) {
+        fwd_hook_rows(f, me, &y->shared_gate, f->x, pad16(n_embd), (size_t)f->n,
+                      &y->ffn_norm);
+        fwd_hook_rows(f, me, &y->shared_up, f->x, pad16(n_embd), (size_t)f->n,
+                      &y->ffn_norm);
+    }
+    const struct columns c =
+        fwd_prepare_few(f, me, f->x, pad16(n_embd), (size_t)f->n, n_embd, &y->ffn_norm,
+                        act_bit(&y->shared_gate) | act_bit(&y->shared_up));
+    struct fwd_rows rows = fwd_rows_of(f, n_rows);
+
+    for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);)
+        expand_shared(f, me, y, &c, begin, end);
+    fwd_lap(me, SLM_OP_GATE_UP, y->shared_up.fmt);
+    fwd_barrier(f, me, SLM_OP_GATE_UP, y->shared_up.fmt);
+}
+
+/* Rows begin..end-1 of sum += share * down * h for all pairs of one expert, n_cols at a
  * time: no more values than a tile has. */
 static void contract(struct forward *f, struct fwd_thread *me, const struct layer *y,
                      int expert, const struct columns *c, size_t n_cols, size_t begin,
-                     size_t end)
+                     size_t end, float *sum)
 {
     const size_t stride = pad16((size_t)f->m->n_embd), n_rows = end - begin;
     const size_t last = (size_t)me->first[expert + 1];
@@ -350,7 +374,7 @@ static void contract(struct forward *f, struct fwd_thread *me, const struct laye
                     n_rows);
         for (size_t j = 0; j < n; j++) {
             const int pair = me->pair[i + j];
-            float *x = f->x + (size_t)(pair / f->m->n_experts_used) * stride + begin;
+            float *x = sum + (size_t)(pair / f->m->n_experts_used) * stride + begin;
 
             if (y->b_down)
                 f->kern.add(part + j * n_rows,
@@ -369,12 +393,17 @@ static void contract_all(struct forward *f, struct fwd_thread *me,
     struct fwd_rows rows = fwd_rows_of(f, y->down.n_rows);
     const size_t n_cols = f->n == 1 ? 1 : TILE_COLS;
     const size_t tile = TILE_ROWS * TILE_COLS / n_cols;
+    const size_t stride = pad16((size_t)f->m->n_embd);
+    float *sum = f->m->experts_apart ? f->routed_sum : f->x;
 
-    for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);)
+    for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
+        for (size_t j = 0; sum != f->x && j < (size_t)f->n; j++)
+            memset(sum + j * stride + begin, 0, (end - begin) * sizeof *sum);
         for (; begin < end; begin += tile)
             for (int t = 0; t < me->n_taken; t++)
                 contract(f, me, y, me->taken[t], c, n_cols, begin,
-                         begin + tile < end ? begin + tile : end);
+                         begin + tile < end ? begin + tile : end, sum);
+    }
     fwd_lap(me, SLM_OP_DOWN, y->down.fmt);
     fwd_barrier(f, me, SLM_OP_DOWN, y->down.fmt);
 }
@@ -402,13 +431,33 @@ static void add_shared(struct forward *f, struct fwd_thread *me, const struct la
     for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
         fwd_product(f, &y->shared_down, 0, begin, end, c.n, c.x[y->shared_down.act],
                     c.stride[y->shared_down.act], f->y + begin, stride);
-        for (size_t j = 0; j < c.n; j++)
+        for (size_t j = 0; !f->m->experts_apart && j < c.n; j++)
             f->kern.add_scaled(f->x + j * stride + begin, f->y + j * stride + begin,
                                shared_share(f, y, j), end - begin);
         fwd_count_product(me, SLM_OP_DOWN, &y->shared_down, end - begin, c.n);
     }
     fwd_lap(me, SLM_OP_DOWN, y->shared_down.fmt);
     fwd_barrier(f, me, SLM_OP_DOWN, y->shared_down.fmt);
+}
+
+/* x += what experts and the shared expert give, which is in routed_sum and y. */
+static void join_apart(struct forward *f, struct fwd_thread *me, const struct layer *y)
+{
+    const size_t n = (size_t)f->m->n_embd, stride = pad16(n);
+
+    for (size_t j; (j = thread_pool_next(f->pool, 1)) < (size_t)f->n;) {
+        float *routed = f->routed_sum + j * stride, *x = f->x + j * stride;
+
+        fwd_norm(f, me->row, f->y + j * stride, &y->shared_post_norm, n);
+        fwd_norm(f, routed, routed, &y->experts_post_norm, n);
+        f->kern.add(me->row, routed, n);
+        fwd_norm(f, me->row, me->row, &y->ffn_post_norm, n);
+        fwd_add(f, x, me->row, n);
+        for (size_t i = 0; y->out_scale && i < n; i++)
+            x[i] *= *y->out_scale;
+    }
+    fwd_lap(me, SLM_OP_PREPARE, KERN_N_FMT);
+    fwd_barrier(f, me, SLM_OP_PREPARE, KERN_N_FMT);
 }
 
 static void route(struct forward *f, struct fwd_thread *me, const struct layer *y,
@@ -420,43 +469,70 @@ static void route(struct forward *f, struct fwd_thread *me, const struct layer *
         route_several(f, me, y, tokens);
 }
 
-void fwd_route_early(struct forward *f, struct fwd_thread *me, const struct layer *y)
+/* By an input that the experts do not have; norm NULL: x. */
+static void route_by(struct forward *f, struct fwd_thread *me, const struct layer *y,
+                     const struct norm *norm)
 {
     const size_t n_embd = (size_t)f->m->n_embd;
     const struct columns tokens = fwd_prepare(f, me, f->x, pad16(n_embd), (size_t)f->n,
-                                              n_embd, NULL, act_bit(&y->router));
+                                              n_embd, norm, act_bit(&y->router));
 
     route(f, me, y, &tokens);
+}
+
+void fwd_route_early(struct forward *f, struct fwd_thread *me, const struct layer *y)
+{
+    route_by(f, me, y, NULL);
+}
+
+/* The norm of the experts' input. */
+static const struct norm *norm_of(const struct model *m, const struct layer *y)
+{
+    if (m->experts_apart)
+        return &y->experts_norm;
+    return y->ffn_norm.w ? &y->ffn_norm : &y->attn_norm;
+}
+
+static void hook_experts(struct forward *f, struct fwd_thread *me,
+                         const struct layer *y)
+{
+    const struct norm *norm = norm_of(f->m, y);
+    const size_t stride = pad16((size_t)f->m->n_embd), n = (size_t)f->n;
+
+    if (y->gate.n_rows && y->gate.name != y->up.name)
+        fwd_hook_pairs(f, me, &y->gate, norm);
+    fwd_hook_pairs(f, me, &y->up, norm);
+    if (f->m->n_ff_shared == 0 || f->m->experts_apart)
+        return;
+    if (y->shared_gate.n_rows)
+        fwd_hook_rows(f, me, &y->shared_gate, f->x, stride, n, norm);
+    fwd_hook_rows(f, me, &y->shared_up, f->x, stride, n, norm);
 }
 
 void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y)
 {
     const size_t n = (size_t)f->n, n_embd = (size_t)f->m->n_embd;
     const size_t n_ff = y->down.k;
-    const bool shared = f->m->n_ff_shared > 0;
-    const struct norm *norm = y->ffn_norm.w ? &y->ffn_norm : &y->attn_norm;
+    const bool shared = f->m->n_ff_shared > 0, apart = f->m->experts_apart;
     uint32_t act_mask = act_bit(&y->router) | act_bit(&y->gate) | act_bit(&y->up);
 
     if (shared)
         act_mask |= act_bit(&y->shared_router) | act_bit(&y->shared_gate) |
                     act_bit(&y->shared_up);
+    if (apart) {
+        expand_apart(f, me, y);
+        route_by(f, me, y, &y->router_norm);
+    }
     const struct columns tokens =
-        fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, norm, act_mask);
+        fwd_prepare(f, me, f->x, pad16(n_embd), n, n_embd, norm_of(f->m, y), act_mask);
 
-    if (!f->m->routes_early)
+    if (!f->m->routes_early && !apart)
         route(f, me, y, &tokens);
     sort_pairs(f, me);
     fwd_lap(me, SLM_OP_ROUTER, y->router.fmt);
     fetch(f, me, y);
-    if (f->hook) {
-        if (y->gate.n_rows)
-            fwd_hook_pairs(f, me, &y->gate, norm);
-        fwd_hook_pairs(f, me, &y->up, norm);
-        if (y->shared_gate.n_rows)
-            fwd_hook_rows(f, me, &y->shared_gate, f->x, pad16(n_embd), n, norm);
-        if (shared)
-            fwd_hook_rows(f, me, &y->shared_up, f->x, pad16(n_embd), n, norm);
-    }
+    if (f->hook)
+        hook_experts(f, me, y);
     const struct columns pairs = line_up(f, me, y, &tokens);
 
     expand_all(f, me, y, &pairs, &tokens);
@@ -471,4 +547,6 @@ void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y
     contract_all(f, me, y, &c);
     if (shared)
         add_shared(f, me, y);
+    if (apart)
+        join_apart(f, me, y);
 }

@@ -70,9 +70,16 @@ struct fwd_thread {
 /* What attention computes of one sequence in a pass. */
 struct fwd_part {
     int seq;
-    size_t first, n;            /* its tokens among all of the pass */
-    size_t pos;                 /* of the first */
-    size_t store_at, attend_at; /* its first work items of these kinds */
+    size_t first, n;                  /* its tokens among all of the pass */
+    size_t pos;                       /* of the first */
+    size_t store_at[2], attend_at[2]; /* its first work items of these kinds, by the
+                                         kind of the layer */
+};
+
+/* How attention of a pass is divided, in layers of a kind. */
+struct fwd_plan {
+    int n_splits; /* of each token's positions; 1 unless all parts have one token */
+    size_t n_store, n_attend; /* work items */
 };
 
 struct forward {
@@ -104,6 +111,7 @@ struct forward {
     float *q;                       /* [n_batch][n_heads * head_dim], and gates */
     float *k, *v;                   /* [n_batch][n_kv_heads * head_dim] */
     float *attn;                    /* [n_batch][n_heads * head_dim] */
+    float *per_layer;               /* [n_batch][n_layers * n_per_layer] */
     float *rec_in, *rec_z;          /* [n_batch][rows of recurrent layers' matrices] */
     float *rec_beta, *rec_alpha;    /* the same */
     float *mixed;                   /* [n_batch][values of recurrent layers]; where
@@ -123,7 +131,8 @@ struct forward {
     unsigned char *routed[KERN_N_ACT]; /* [n_batch * n_used] columns, by expert */
     float *shared_share;               /* [n_batch] of the shared expert */
     float *shared_gate, *shared_up;    /* [n_batch][n_ff_shared] */
-    float *logits;                     /* [n_batch][n_vocab] */
+    float *routed_sum; /* [n_batch][n_embd] what experts give that are apart */
+    float *logits;     /* [n_batch][n_vocab] */
 
     /* the current pass */
     int32_t *tokens;        /* [n_batch] */
@@ -132,9 +141,7 @@ struct forward {
     struct fwd_part *parts; /* [n_parts_max], those at later positions first */
     int n_parts_max, n_parts;
     int n, n_logits;
-    int n_splits; /* of each token's positions in attention; 1 unless all parts have one
-                     token */
-    size_t n_store, n_attend; /* work items of attention */
+    struct fwd_plan plans[2]; /* by fwd_kind() */
 };
 
 /* A matrix whose product with a stage's input, plus bias if that is not NULL, goes to
@@ -210,6 +217,17 @@ static inline void fwd_barrier(struct forward *f, struct fwd_thread *me, enum sl
 static inline float *fwd_turn(const struct forward *f, int rope, size_t j)
 {
     return f->turn[rope] + j * pad16((size_t)f->m->n_rot);
+}
+
+/* Layers with a window of their own in the cache: 1; the others: 0. */
+static inline int fwd_kind(const struct forward *f, const struct layer *y)
+{
+    return y->cached >= kvcache_n_whole(f->kv);
+}
+
+static inline int fwd_splits(const struct forward *f, const struct layer *y)
+{
+    return f->plans[fwd_kind(f, y)].n_splits;
 }
 
 /* Wait for the weights of a part of a layer, and give them back: after a barrier that
@@ -317,10 +335,11 @@ void fwd_biased_product(const struct forward *f, struct fwd_thread *me, enum slm
                         size_t end, const struct columns *c, float *y, size_t y_stride);
 
 /* x += w times columns + bias, and a barrier. Each thread adds the rows it has
- * computed; with a norm in between, all rows must be computed first. */
+ * computed; with a norm in between, all rows must be computed first. scale: a factor of
+ * the new x, or NULL. */
 void fwd_add_product(struct forward *f, struct fwd_thread *me, enum slm_op op,
                      const struct matrix *w, const float *bias, const struct norm *norm,
-                     const struct columns *c);
+                     const float *scale, const struct columns *c);
 
 /* Call the hook with n rows at src, normalised by norm (NULL: not at all), the next
  * input of w; pairs: with the input rows of experts, from x with a norm, from gate
@@ -337,6 +356,16 @@ void fwd_attention(struct forward *f, struct fwd_thread *me, int layer);
 void fwd_recurrent(struct forward *f, struct fwd_thread *me, const struct layer *y);
 void fwd_recurrent_out(struct forward *f, struct fwd_thread *me, const struct layer *y);
 void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y);
+
+/* The per-layer inputs of all tokens, from their embeddings in x; and what a layer adds
+ * to x by them. */
+void fwd_per_layer_inputs(struct forward *f, struct fwd_thread *me);
+void fwd_per_layer(struct forward *f, struct fwd_thread *me, const struct layer *y);
+
+/* Row i of a table, x[w->k]. It may be a row of a panel where the table serves as the
+ * output too. */
+void fwd_look_up(struct forward *f, struct fwd_thread *me, const struct matrix *w,
+                 size_t i, float *x);
 
 /* Choose the experts of a layer from its input x, for fwd_experts() to take; only of
  * models that route early. */
@@ -361,6 +390,7 @@ void fwd_gate_head(const struct forward *f, const struct layer *y, size_t q, siz
                    float *out);
 
 /* Join the partial results of all heads of a token: out[n_heads * head_dim]. */
-void fwd_join_splits(const struct forward *f, size_t token, float *out);
+void fwd_join_splits(const struct forward *f, const struct layer *y, size_t token,
+                     float *out);
 
 #endif

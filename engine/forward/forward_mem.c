@@ -55,11 +55,21 @@ static void count_routed(struct forward *f, const struct matrix *w, size_t n_col
             max_size(f->routed_bytes[w->act], n_cols * kern_act_bytes(w->act, w->k));
 }
 
+static int fewest_kv_heads(const struct model *m)
+{
+    int least = m->n_kv_heads;
+
+    for (int i = 0; i < m->n_layers; i++)
+        if (m->layers[i].n_kv_heads < least)
+            least = m->layers[i].n_kv_heads;
+    return least;
+}
+
 /* Everything determined by the model, the batch and the pool. */
 static void measure(struct forward *f, const struct model *m, enum kern_kv kv_type,
                     int n_batch, int n_sequences, int n_threads)
 {
-    const int group = m->n_heads / m->n_kv_heads;
+    const int group = m->n_heads / fewest_kv_heads(m);
     const size_t n = (size_t)n_batch;
     const size_t n_used = m->n_experts ? (size_t)m->n_experts_used : 1;
 
@@ -95,7 +105,10 @@ static void measure(struct forward *f, const struct model *m, enum kern_kv kv_ty
         count_columns(f, &y->gate, n);
         count_columns(f, &y->up, n);
         count_columns(f, &y->down, y->routed ? n * n_used : n);
+        count_columns(f, &y->per_layer.gate, n);
+        count_columns(f, &y->per_layer.out, n);
     }
+    count_columns(f, &m->per_layer_proj, n);
     count_columns(f, &m->output, n);
 }
 
@@ -109,6 +122,17 @@ static size_t widest(const struct model *m)
     return most;
 }
 
+/* The longest keys, or values, of all heads. */
+static size_t widest_kv(const struct model *m)
+{
+    size_t most = 0;
+
+    for (int i = 0; i < m->n_layers; i++)
+        most = max_size(most, (size_t)m->layers[i].n_kv_heads *
+                                  (size_t)m->layers[i].head_dim);
+    return most;
+}
+
 static size_t activations(const struct model *m)
 {
     size_t most = 0;
@@ -118,8 +142,15 @@ static size_t activations(const struct model *m)
 
         most = max_size(most, pad16((size_t)y->n_ff) *
                                   (y->routed ? (size_t)m->n_experts_used : 1));
+        most = max_size(most, y->per_layer.gate.n_rows);
     }
     return most;
+}
+
+/* A token's per-layer input. */
+static size_t per_layer(const struct model *m)
+{
+    return (size_t)m->n_layers * (size_t)m->n_per_layer;
 }
 
 static void carve_thread(const struct forward *f, struct fwd_thread *me,
@@ -134,7 +165,7 @@ static void carve_thread(const struct forward *f, struct fwd_thread *me,
     own.row =
         carve_floats(c, 1,
                      max_size(max_size(max_size((size_t)m->n_embd, n_q), widest(m)),
-                              recur_values(&m->recur)));
+                              max_size(recur_values(&m->recur), per_layer(m))));
     own.embd_row = carve(c, m->embd.row_bytes);
     if (m->n_recurrent && m->recur.kind != RECUR_SHORT_CONV)
         own.rec = carve(c, min_size((size_t)f->n_batch, RECUR_TOKENS) * sizeof(float) *
@@ -192,7 +223,7 @@ static void carve_shared(struct forward *f, struct carver *c)
     const struct model *m = f->m;
     const size_t n = (size_t)f->n_batch, n_embd = (size_t)m->n_embd;
     const size_t n_q = (size_t)m->n_heads * (size_t)m->head_dim;
-    const size_t n_kv = (size_t)m->n_kv_heads * (size_t)m->head_dim;
+    const size_t n_kv = widest_kv(m);
     const size_t n_used = m->n_experts ? (size_t)m->n_experts_used : 1;
 
     f->x = carve_floats(c, n, n_embd);
@@ -201,6 +232,7 @@ static void carve_shared(struct forward *f, struct carver *c)
     f->k = carve_floats(c, n, n_kv);
     f->v = carve_floats(c, n, n_kv);
     carve_mixers(f, c);
+    f->per_layer = carve_floats(c, n, per_layer(m));
     f->gate = carve_floats(c, n, activations(m));
     f->up = carve_floats(c, n, activations(m));
     for (int i = 0; i < m->n_ropes; i++)
@@ -227,6 +259,8 @@ static void carve_shared(struct forward *f, struct carver *c)
         f->shared_gate = carve_floats(c, n, (size_t)m->n_ff_shared);
         f->shared_up = carve_floats(c, n, (size_t)m->n_ff_shared);
     }
+    if (m->experts_apart)
+        f->routed_sum = carve_floats(c, n, n_embd);
     for (int a = 0; a < KERN_N_ACT; a++)
         if (f->routed_bytes[a])
             f->routed[a] = carve(c, f->routed_bytes[a]);

@@ -229,15 +229,22 @@ void fwd_biased_product(const struct forward *f, struct fwd_thread *me, enum slm
     fwd_count_product(me, op, w, end - begin, c->n);
 }
 
-/* x += norm(y) for all tokens, divided among the threads. */
+static void scale_by(float *x, size_t n, float factor)
+{
+    FOR_EACH(i, n, x[i] *= factor);
+}
+
+/* x = (x + norm(y)) * scale for all tokens, divided among the threads. */
 static void add_normalised(struct forward *f, struct fwd_thread *me,
-                           const struct norm *norm)
+                           const struct norm *norm, const float *scale)
 {
     const size_t n = (size_t)f->m->n_embd, stride = pad16(n);
 
     for (size_t j; (j = thread_pool_next(f->pool, 1)) < (size_t)f->n;) {
         fwd_norm(f, me->row, f->y + j * stride, norm, n);
         fwd_add(f, f->x + j * stride, me->row, n);
+        if (scale)
+            scale_by(f->x + j * stride, n, *scale);
     }
     fwd_lap(me, SLM_OP_PREPARE, KERN_N_FMT);
     fwd_barrier(f, me, SLM_OP_PREPARE, KERN_N_FMT);
@@ -245,19 +252,23 @@ static void add_normalised(struct forward *f, struct fwd_thread *me,
 
 void fwd_add_product(struct forward *f, struct fwd_thread *me, enum slm_op op,
                      const struct matrix *w, const float *bias, const struct norm *norm,
-                     const struct columns *c)
+                     const float *scale, const struct columns *c)
 {
     const size_t stride = pad16((size_t)f->m->n_embd);
     struct fwd_rows rows = fwd_rows_of(f, w->n_rows);
 
     for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
         fwd_biased_product(f, me, op, w, bias, begin, end, c, f->y, stride);
-        for (size_t j = 0; !norm->w && j < c->n; j++)
-            fwd_add(f, f->x + j * stride + begin, f->y + j * stride + begin,
-                    end - begin);
+        for (size_t j = 0; !norm->w && j < c->n; j++) {
+            float *x = f->x + j * stride + begin;
+
+            fwd_add(f, x, f->y + j * stride + begin, end - begin);
+            if (scale)
+                scale_by(x, end - begin, *scale);
+        }
     }
     fwd_lap(me, op, w->fmt);
     fwd_barrier(f, me, op, w->fmt);
     if (norm->w)
-        add_normalised(f, me, norm);
+        add_normalised(f, me, norm, scale);
 }

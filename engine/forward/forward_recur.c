@@ -187,5 +187,5 @@ void fwd_recurrent_out(struct forward *f, struct fwd_thread *me, const struct la
     const struct columns c =
         fwd_prepare_few(f, me, f->mixed, stride, n, w->k, norm, act_bit(w));
 
-    fwd_add_product(f, me, SLM_OP_ATTN_OUT, w, NULL, &y->attn_post_norm, &c);
+    fwd_add_product(f, me, SLM_OP_ATTN_OUT, w, NULL, &y->attn_post_norm, NULL, &c);
 }

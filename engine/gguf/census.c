@@ -96,11 +96,26 @@ static uint64_t n_layers_read(const struct gguf *g)
     return more > 0 && more < n ? n - more : UINT64_MAX;
 }
 
+/* The same for layers that read the keys and values of earlier ones. */
+static uint64_t n_layers_own_kv(const struct gguf *g)
+{
+    const uint64_t n = arch_u64(g, "block_count");
+    const uint64_t n_shared = arch_u64(g, "attention.shared_kv_layers");
+
+    return n_shared > 0 && n_shared < n ? n - n_shared : UINT64_MAX;
+}
+
 static bool is_read(const struct census *c, const char *name)
 {
     uint64_t layer;
+    int at = 0;
 
-    return sscanf(name, "blk.%9" SCNu64 ".", &layer) != 1 || layer < c->n_layers_read;
+    if (sscanf(name, "blk.%9" SCNu64 ".%n", &layer, &at) != 1)
+        return true;
+    if (layer >= c->n_layers_own_kv &&
+        (!strncmp(name + at, "attn_k", 6) || !strncmp(name + at, "attn_v", 6)))
+        return false;
+    return layer < c->n_layers_read;
 }
 
 static uint64_t token_share(const struct census *c, const struct gguf_tensor *t)
@@ -130,7 +145,8 @@ void census_take(struct census *c, const struct gguf *g)
                                         !gguf_tensor_find(g, "output.weight"),
                          .n_experts = arch_u64(g, "expert_count"),
                          .n_experts_used = arch_u64(g, "expert_used_count"),
-                         .n_layers_read = n_layers_read(g)};
+                         .n_layers_read = n_layers_read(g),
+                         .n_layers_own_kv = n_layers_own_kv(g)};
     if (c->n_experts_used == 0 || c->n_experts_used > c->n_experts)
         c->n_experts = c->n_experts_used = 0;
     for (size_t i = 0; i < n; i++) {

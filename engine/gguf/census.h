@@ -28,10 +28,13 @@ struct census {
      * position_embd, token_types, per_layer_token_embd) count one row and a layer's
      * experts the share that is used. A tied token_embd also counts as the output
      * matrix. Layers that predict further tokens (nextn_predict_layers, the last ones)
-     * do not count. The same sum as slm_info's weight_token_bytes. */
+     * do not count, nor keys and values of layers that read those of others
+     * (shared_kv_layers, the last ones). The same sum as slm_info's weight_token_bytes.
+     */
     uint64_t token_bytes;
     uint64_t n_layers_read;             /* UINT64_MAX: all */
-    uint64_t unread_bytes;              /* of the layers after them */
+    uint64_t n_layers_own_kv;           /* the same, of keys and values */
+    uint64_t unread_bytes;              /* of what does not count */
     bool tied_output;                   /* token_embd serves as the output matrix */
     uint64_t n_experts, n_experts_used; /* 0: no experts */
 

@@ -159,6 +159,7 @@ bool gguf_get_str(const struct gguf *g, const char *key, struct gguf_str *out);
 bool gguf_elem_u64(const struct gguf_kv *kv, uint64_t i, uint64_t *out);
 bool gguf_elem_i64(const struct gguf_kv *kv, uint64_t i, int64_t *out);
 bool gguf_elem_f64(const struct gguf_kv *kv, uint64_t i, double *out);
+bool gguf_elem_bool(const struct gguf_kv *kv, uint64_t i, bool *out);
 bool gguf_elem_str(const struct gguf *g, const struct gguf_kv *kv, uint64_t i,
                    struct gguf_str *out);
 

@@ -135,6 +135,15 @@ bool gguf_elem_f64(const struct gguf_kv *kv, uint64_t i, double *out)
     return true;
 }
 
+bool gguf_elem_bool(const struct gguf_kv *kv, uint64_t i, bool *out)
+{
+    assert(i < kv->n);
+    if (kv->elem_type != GGUF_BOOL)
+        return false;
+    *out = ((const unsigned char *)kv->data)[i] != 0;
+    return true;
+}
+
 /* Length and bytes of the string that begins at p; checked by the parser. */
 static struct gguf_str string_at(const char *p)
 {
@@ -183,10 +192,7 @@ bool gguf_get_bool(const struct gguf *g, const char *key, bool *out)
 {
     const struct gguf_kv *kv = scalar(g, key);
 
-    if (!kv || kv->type != GGUF_BOOL)
-        return false;
-    *out = *(const unsigned char *)kv->data != 0;
-    return true;
+    return kv && gguf_elem_bool(kv, 0, out);
 }
 
 bool gguf_get_str(const struct gguf *g, const char *key, struct gguf_str *out)

@@ -35,16 +35,21 @@ size_t kvcache_value_dim(enum kern_kv type, int head_dim)
     return round_up(kvcache_key_dim(type, head_dim), 16);
 }
 
-static size_t key_bytes(const struct kvcache_shape *shape)
+/* Of a layer, with a window or without. */
+static struct kvcache_heads heads_of(const struct kvcache_shape *shape, bool window)
 {
-    return kern_format_bytes(kern_kv_format(shape->type),
-                             kvcache_key_dim(shape->type, shape->head_dim));
-}
+    const enum kern_format fmt = kern_kv_format(shape->type);
+    const bool own = window && shape->window_dim;
+    struct kvcache_heads h = {
+        .n = own ? shape->n_window_heads : shape->n_kv_heads,
+        .dim = own ? shape->window_dim : shape->head_dim,
+    };
 
-static size_t value_bytes(const struct kvcache_shape *shape)
-{
-    return kern_format_bytes(kern_kv_format(shape->type),
-                             kvcache_value_dim(shape->type, shape->head_dim));
+    h.key_dim = kvcache_key_dim(shape->type, h.dim);
+    h.value_dim = kvcache_value_dim(shape->type, h.dim);
+    h.key_bytes = KVCACHE_PANEL * kern_format_bytes(fmt, h.key_dim);
+    h.value_bytes = KVCACHE_PANEL * kern_format_bytes(fmt, h.value_dim);
+    return h;
 }
 
 uint64_t kvcache_state_bytes(const struct kvcache_shape *shape)
@@ -84,9 +89,11 @@ static size_t window_slots(const struct kvcache_shape *shape, int n_ctx)
 }
 
 /* Bytes of K and V of one position in one layer. */
-static uint64_t layer_bytes(const struct kvcache_shape *shape)
+static uint64_t layer_bytes(const struct kvcache_shape *shape, bool window)
 {
-    return (uint64_t)shape->n_kv_heads * (key_bytes(shape) + value_bytes(shape));
+    const struct kvcache_heads h = heads_of(shape, window);
+
+    return (uint64_t)h.n * (h.key_bytes + h.value_bytes) / KVCACHE_PANEL;
 }
 
 static uint64_t sequences(const struct kvcache_shape *shape)
@@ -110,11 +117,13 @@ static bool panels_bytes(uint64_t *bytes, const struct kvcache_shape *shape, int
 {
     const uint64_t n_whole = (uint64_t)(shape->n_layers - shape->n_window_layers);
     const uint64_t n_rings = (uint64_t)shape->n_window_layers * sequences(shape);
-    const uint64_t n_positions =
-        n_whole * pool_slots(shape, n_ctx) + n_rings * window_slots(shape, n_ctx);
+    uint64_t whole, rings;
 
-    return !__builtin_mul_overflow(layer_bytes(shape), n_positions, bytes) &&
-           *bytes <= SIZE_MAX / 4;
+    return !__builtin_mul_overflow(layer_bytes(shape, false),
+                                   n_whole * pool_slots(shape, n_ctx), &whole) &&
+           !__builtin_mul_overflow(layer_bytes(shape, true),
+                                   n_rings * window_slots(shape, n_ctx), &rings) &&
+           !__builtin_add_overflow(whole, rings, bytes) && *bytes <= SIZE_MAX / 4;
 }
 
 int kvcache_bytes(uint64_t *bytes, const struct kvcache_shape *shape, int n_ctx)
@@ -130,8 +139,15 @@ int kvcache_bytes(uint64_t *bytes, const struct kvcache_shape *shape, int n_ctx)
 
 uint64_t kvcache_pos_bytes(const struct kvcache_shape *shape)
 {
+    const int n_whole = shape->n_layers - shape->n_window_layers;
+
     /* arch_*.c keep these at 2^12 at most each: no overflow. */
-    return (uint64_t)shape->n_layers * layer_bytes(shape);
+    return (uint64_t)n_whole * layer_bytes(shape, false) + kvcache_window_bytes(shape);
+}
+
+uint64_t kvcache_window_bytes(const struct kvcache_shape *shape)
+{
+    return (uint64_t)shape->n_window_layers * layer_bytes(shape, true);
 }
 
 uint64_t kvcache_more_bytes(const struct kvcache_shape *shape, int n_ctx)
@@ -140,8 +156,7 @@ uint64_t kvcache_more_bytes(const struct kvcache_shape *shape, int n_ctx)
 
     if (shape->n_recent)
         return 0;
-    return (uint64_t)(shape->n_layers - (has_ring ? shape->n_window_layers : 0)) *
-           layer_bytes(shape);
+    return kvcache_pos_bytes(shape) - (has_ring ? kvcache_window_bytes(shape) : 0);
 }
 
 size_t kvcache_sequence_pages(const struct kvcache_shape *shape, int n_ctx)
@@ -161,10 +176,7 @@ enum status kvcache_open(struct kvcache *kv, const struct kvcache_shape *shape,
         .n_ring = window_slots(shape, n_ctx),
         .n_kept = n_kept(shape),
         .n_pool = pool_slots(shape, n_ctx),
-        .key_dim = kvcache_key_dim(shape->type, shape->head_dim),
-        .value_dim = kvcache_value_dim(shape->type, shape->head_dim),
-        .key_bytes = KVCACHE_PANEL * key_bytes(shape),
-        .value_bytes = KVCACHE_PANEL * value_bytes(shape),
+        .heads = {heads_of(shape, false), heads_of(shape, true)},
     };
     uint64_t bytes;
     enum status st;
@@ -257,18 +269,17 @@ static bool sum_page(struct kvcache *kv, int seq, size_t entry, size_t *n)
 /* The same panels of all heads of all layers. */
 static void copy_page(struct kvcache *kv, size_t from, size_t to)
 {
+    const struct kvcache_heads *h = &kv->heads[0];
     const size_t panels = KVCACHE_PAGE / KVCACHE_PANEL;
-    const size_t values = kv->n_pool / KVCACHE_PANEL * kv->key_bytes;
+    const size_t keys = panels * h->key_bytes, values = panels * h->value_bytes;
 
     for (int layer = 0; layer < kvcache_n_whole(kv); layer++)
-        for (int head = 0; head < kv->shape.n_kv_heads; head++) {
+        for (int head = 0; head < h->n; head++) {
             unsigned char *base = kvcache_head(kv, layer, head);
 
-            memcpy(base + to * panels * kv->key_bytes,
-                   base + from * panels * kv->key_bytes, panels * kv->key_bytes);
-            base += values;
-            memcpy(base + to * panels * kv->value_bytes,
-                   base + from * panels * kv->value_bytes, panels * kv->value_bytes);
+            memcpy(base + to * keys, base + from * keys, keys);
+            base += kv->n_pool / KVCACHE_PANEL * h->key_bytes;
+            memcpy(base + to * values, base + from * values, values);
         }
 }
 
@@ -316,15 +327,16 @@ void kvcache_cut(struct kvcache *kv, int seq, size_t n_past)
 /* Rings, or states, are one after another. */
 static void copy_ring(struct kvcache *kv, int from, int to, int layer, int head)
 {
+    const struct kvcache_heads *h = kvcache_heads(kv, layer);
     const size_t panels = kv->n_ring / KVCACHE_PANEL;
     unsigned char *keys = kvcache_head(kv, layer, head);
     unsigned char *values =
-        keys + kvcache_places(kv, layer) / KVCACHE_PANEL * kv->key_bytes;
+        keys + kvcache_places(kv, layer) / KVCACHE_PANEL * h->key_bytes;
 
-    memcpy(keys + (size_t)to * panels * kv->key_bytes,
-           keys + (size_t)from * panels * kv->key_bytes, panels * kv->key_bytes);
-    memcpy(values + (size_t)to * panels * kv->value_bytes,
-           values + (size_t)from * panels * kv->value_bytes, panels * kv->value_bytes);
+    memcpy(keys + (size_t)to * panels * h->key_bytes,
+           keys + (size_t)from * panels * h->key_bytes, panels * h->key_bytes);
+    memcpy(values + (size_t)to * panels * h->value_bytes,
+           values + (size_t)from * panels * h->value_bytes, panels * h->value_bytes);
 }
 
 void kvcache_fork(struct kvcache *kv, int from, int to, size_t n_past)
@@ -337,7 +349,7 @@ void kvcache_fork(struct kvcache *kv, int from, int to, size_t n_past)
             kvpages_share(kv->pages, to, i, *kvpages_entry(kv->pages, from, i));
     }
     for (int layer = kvcache_n_whole(kv); layer < kv->shape.n_layers; layer++)
-        for (int head = 0; head < kv->shape.n_kv_heads; head++)
+        for (int head = 0; head < kvcache_heads(kv, layer)->n; head++)
             copy_ring(kv, from, to, layer, head);
     if (kv->shape.n_states)
         memcpy(kvcache_state(kv, to, 0), kvcache_state(kv, from, 0),
@@ -368,19 +380,19 @@ static size_t value_at(bool pairs, size_t dim, size_t lane, size_t i)
 }
 
 /* Floats of 16 bits: halves, or pairs of bf16. */
-static void store_floats(const struct kvcache *kv, const struct kern_set *kern,
-                         uint16_t *key, uint16_t *value, size_t lane, const float *k,
-                         const float *v)
+static void store_floats(const struct kvcache *kv, const struct kvcache_heads *h,
+                         const struct kern_set *kern, uint16_t *key, uint16_t *value,
+                         size_t lane, const float *k, const float *v)
 {
-    const size_t n = (size_t)kv->shape.head_dim;
+    const size_t n = (size_t)h->dim;
     const bool pairs = kv->shape.type == KERN_KV_bf16;
     kern_to_kv_fn *to_kv = kern->to_kv[kv->shape.type];
     float chunk[CHUNK];
     uint16_t halves[CHUNK];
 
     for (size_t i = 0; i < n; i += CHUNK) {
-        const size_t n_key = kv->key_dim - i < CHUNK ? kv->key_dim - i : CHUNK;
-        const size_t n_value = kv->value_dim - i < CHUNK ? kv->value_dim - i : CHUNK;
+        const size_t n_key = h->key_dim - i < CHUNK ? h->key_dim - i : CHUNK;
+        const size_t n_value = h->value_dim - i < CHUNK ? h->value_dim - i : CHUNK;
 
         take_chunk(chunk, k, i, n);
         to_kv(halves, chunk, CHUNK);
@@ -389,18 +401,19 @@ static void store_floats(const struct kvcache *kv, const struct kern_set *kern,
         take_chunk(chunk, v, i, n);
         to_kv(halves, chunk, CHUNK);
         for (size_t e = 0; e < n_value; e++)
-            value[value_at(pairs, kv->value_dim, lane, i + e)] = halves[e];
+            value[value_at(pairs, h->value_dim, lane, i + e)] = halves[e];
     }
 }
 
 /* A block is its scale, a half, and body_bytes of quants. */
-static void store_quantised(const struct kvcache *kv, const struct kern_set *kern,
-                            unsigned char *key, unsigned char *value, size_t lane,
-                            const float *k, const float *v)
+static void store_quantised(const struct kvcache *kv, const struct kvcache_heads *h,
+                            const struct kern_set *kern, unsigned char *key,
+                            unsigned char *value, size_t lane, const float *k,
+                            const float *v)
 {
     const enum kern_format fmt = kern_kv_format(kv->shape.type);
     const size_t body_bytes = kern_format_bytes(fmt, CHUNK) - sizeof(uint16_t);
-    const size_t n = (size_t)kv->shape.head_dim, n_blocks = kv->key_dim / CHUNK;
+    const size_t n = (size_t)h->dim, n_blocks = h->key_dim / CHUNK;
     const size_t in_panel = KVCACHE_PANEL * body_bytes;
     const size_t scales = KVCACHE_PANEL * sizeof(uint16_t);
     kern_to_kv_fn *to_kv = kern->to_kv[kv->shape.type];
@@ -427,15 +440,16 @@ static void store_quantised(const struct kvcache *kv, const struct kern_set *ker
 void kvcache_store(struct kvcache *kv, const struct kern_set *kern, int seq, int layer,
                    int head, size_t pos, const float *k, const float *v)
 {
+    const struct kvcache_heads *h = kvcache_heads(kv, layer);
     unsigned char *key = kvcache_k(kv, seq, layer, head, pos);
     unsigned char *value = kvcache_v(kv, seq, layer, head, pos);
     const size_t lane = pos % KVCACHE_PANEL;
 
     if (kern_kv_is_quantised(kv->shape.type))
-        store_quantised(kv, kern, key, value, lane, k, v);
+        store_quantised(kv, h, kern, key, value, lane, k, v);
     else
-        store_floats(kv, kern, (uint16_t *)(void *)key, (uint16_t *)(void *)value, lane,
-                     k, v);
+        store_floats(kv, h, kern, (uint16_t *)(void *)key, (uint16_t *)(void *)value,
+                     lane, k, v);
 }
 
 /* ---- synthetic contents ------------------------------------------------------- */
@@ -455,7 +469,7 @@ static float random_element(uint64_t *state)
 static void store_random(struct kvcache *kv, const struct kern_set *kern, int seq,
                          int layer, int head, size_t pos, float *row, uint64_t *state)
 {
-    const size_t n = (size_t)kv->shape.head_dim;
+    const size_t n = (size_t)kvcache_heads(kv, layer)->dim;
 
     for (size_t i = 0; i < 2 * n; i++)
         row[i] = random_element(state);
@@ -467,14 +481,19 @@ enum status kvcache_make_pool(struct kvcache *pool, const struct kvcache *like,
                               struct err *err)
 {
     const struct kvcache_shape shape = {.type = like->shape.type,
-                                        .n_layers = 1,
+                                        .n_layers = 2,
                                         .n_kv_heads = 1,
-                                        .head_dim = like->shape.head_dim};
+                                        .head_dim = like->heads[0].dim,
+                                        .n_window_layers = 1,
+                                        .window = POOL_POSITIONS,
+                                        .n_window_heads = 1,
+                                        .window_dim = like->heads[1].dim};
     float row[2 * KVCACHE_MAX_HEAD_DIM];
     const enum status st = kvcache_open(pool, &shape, POOL_POSITIONS, err);
 
-    for (size_t pos = 0; !st && pos < POOL_POSITIONS; pos++)
-        store_random(pool, kern, 0, 0, 0, pos, row, &seed);
+    for (int layer = 0; !st && layer < shape.n_layers; layer++)
+        for (size_t pos = 0; pos < POOL_POSITIONS; pos++)
+            store_random(pool, kern, 0, layer, 0, pos, row, &seed);
     return st;
 }
 
@@ -483,6 +502,8 @@ static void fill_run(struct kvcache *kv, const struct kern_set *kern, int seq,
                      int layer, int head, size_t pos, size_t end,
                      const struct kvcache *pool, uint64_t *state)
 {
+    const struct kvcache_heads *h = kvcache_heads(kv, layer);
+    const int like = layer >= kvcache_n_whole(kv);
     float row[2 * KVCACHE_MAX_HEAD_DIM];
 
     for (; pos < end && pos % KVCACHE_PANEL; pos++)
@@ -491,9 +512,9 @@ static void fill_run(struct kvcache *kv, const struct kern_set *kern, int seq,
         const uint64_t r = random_bits(state);
 
         memcpy(kvcache_k(kv, seq, layer, head, pos),
-               kvcache_k(pool, 0, 0, 0, r % POOL_POSITIONS), kv->key_bytes);
+               kvcache_k(pool, 0, like, 0, r % POOL_POSITIONS), h->key_bytes);
         memcpy(kvcache_v(kv, seq, layer, head, pos),
-               kvcache_v(pool, 0, 0, 0, (r >> 32) % POOL_POSITIONS), kv->value_bytes);
+               kvcache_v(pool, 0, like, 0, (r >> 32) % POOL_POSITIONS), h->value_bytes);
     }
 }
 

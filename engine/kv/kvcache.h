@@ -62,7 +62,9 @@ struct kvcache_shape {
     enum kern_kv type;
     int n_layers, n_kv_heads, head_dim; /* all positive */
     int n_window_layers;                /* of these, the last: they keep a ring; or 0 */
-    int window;            /* positions that a token sees there, itself included */
+    int window; /* positions that a token sees there, itself included */
+    int n_window_heads, window_dim; /* their heads and the length of these; 0: as in the
+                                       other layers */
     int n_recent, n_sinks; /* in the other layers: the last ones, itself included, and
                               the first; n_recent 0: all */
     int n_spare;           /* positions that rings keep in addition, positive */
@@ -71,6 +73,13 @@ struct kvcache_shape {
                       a window; 0: as if all were as long as possible */
     int n_states;  /* layers with a state of fixed size instead; or 0 */
     size_t state_floats; /* of each */
+};
+
+/* The heads of a layer. */
+struct kvcache_heads {
+    int n, dim;
+    size_t key_dim, value_dim;     /* elements as stored */
+    size_t key_bytes, value_bytes; /* of a panel */
 };
 
 struct kvcache {
@@ -85,8 +94,7 @@ struct kvcache {
                       for: whole pages, or n_slots without them */
     struct kvpages *pages; /* which has which; NULL: none, as one sequence needs none,
                               and layers with a window neither */
-    size_t key_dim, value_dim;     /* elements as stored */
-    size_t key_bytes, value_bytes; /* of a panel */
+    struct kvcache_heads heads[2]; /* of layers without a window, and with one */
     struct mem states;             /* [n_sequences]{states, copy}; zeros at first */
 };
 
@@ -103,6 +111,9 @@ uint64_t kvcache_state_bytes(const struct kvcache_shape *shape);
 
 /* Bytes of K and V of one position in all layers. */
 uint64_t kvcache_pos_bytes(const struct kvcache_shape *shape);
+
+/* The same in those with a window. */
+uint64_t kvcache_window_bytes(const struct kvcache_shape *shape);
 
 /* Bytes that a position more than n_ctx adds, where it begins no panel. */
 uint64_t kvcache_more_bytes(const struct kvcache_shape *shape, int n_ctx);
@@ -148,18 +159,32 @@ static inline size_t kvcache_places(const struct kvcache *kv, int layer)
                                        : (size_t)kvcache_n_sequences(kv) * kv->n_ring;
 }
 
+static inline const struct kvcache_heads *kvcache_heads(const struct kvcache *kv,
+                                                        int layer)
+{
+    return &kv->heads[layer >= kvcache_n_whole(kv)];
+}
+
+/* Bytes that a head of such a layer has for n positions. */
+static inline size_t kvcache_run_bytes(const struct kvcache_heads *h, size_t n)
+{
+    return n / KVCACHE_PANEL * (h->key_bytes + h->value_bytes);
+}
+
 /* One head's keys, its values behind them. */
 static inline unsigned char *kvcache_head(const struct kvcache *kv, int layer, int head)
 {
-    const size_t n_heads = (size_t)kv->shape.n_kv_heads;
+    const struct kvcache_heads *all = kv->heads;
     const int n_whole = kvcache_n_whole(kv), whole = layer < n_whole ? layer : n_whole;
     const size_t n_rings = (size_t)kvcache_n_sequences(kv) * kv->n_ring;
     const size_t before =
-        ((size_t)whole * kv->n_pool + (size_t)(layer - whole) * n_rings) * n_heads +
-        (size_t)head * kvcache_places(kv, layer);
+        (size_t)whole * (size_t)all[0].n * kvcache_run_bytes(&all[0], kv->n_pool) +
+        (size_t)(layer - whole) * (size_t)all[1].n *
+            kvcache_run_bytes(&all[1], n_rings);
 
-    return (unsigned char *)kv->mem.base +
-           before / KVCACHE_PANEL * (kv->key_bytes + kv->value_bytes);
+    return (unsigned char *)kv->mem.base + before +
+           (size_t)head *
+               kvcache_run_bytes(kvcache_heads(kv, layer), kvcache_places(kv, layer));
 }
 
 /* Where a layer has a slot of a sequence among the places of all of them. */
@@ -177,18 +202,20 @@ static inline unsigned char *kvcache_k(const struct kvcache *kv, int seq, int la
 {
     const size_t slot = kvcache_slot(kv, layer, pos);
 
-    return kvcache_head(kv, layer, head) +
-           kvcache_place(kv, seq, layer, slot) / KVCACHE_PANEL * kv->key_bytes;
+    return kvcache_head(kv, layer, head) + kvcache_place(kv, seq, layer, slot) /
+                                               KVCACHE_PANEL *
+                                               kvcache_heads(kv, layer)->key_bytes;
 }
 
 static inline unsigned char *kvcache_v(const struct kvcache *kv, int seq, int layer,
                                        int head, size_t pos)
 {
+    const struct kvcache_heads *h = kvcache_heads(kv, layer);
     const size_t slot = kvcache_slot(kv, layer, pos);
 
     return kvcache_head(kv, layer, head) +
-           kvcache_places(kv, layer) / KVCACHE_PANEL * kv->key_bytes +
-           kvcache_place(kv, seq, layer, slot) / KVCACHE_PANEL * kv->value_bytes;
+           kvcache_places(kv, layer) / KVCACHE_PANEL * h->key_bytes +
+           kvcache_place(kv, seq, layer, slot) / KVCACHE_PANEL * h->value_bytes;
 }
 
 /* How many of the n positions from pos on lie one after another: the ring ends there,
@@ -245,8 +272,9 @@ void kvcache_fork(struct kvcache *kv, int from, int to, size_t n_past);
 void kvcache_store(struct kvcache *kv, const struct kern_set *kern, int seq, int layer,
                    int head, size_t pos, const float *k, const float *v);
 
-/* A small cache of the same type and head size, filled with random numbers of the size
- * of real keys and values, to copy from. Close it like any. Error: ST_NO_MEMORY. */
+/* A small cache of the same type and sizes of heads, with a layer of each kind, filled
+ * with random numbers of the size of real keys and values, to copy from. Close it like
+ * any. Error: ST_NO_MEMORY. */
 enum status kvcache_make_pool(struct kvcache *pool, const struct kvcache *like,
                               const struct kern_set *kern, uint64_t seed,
                               struct err *err);

@@ -31,10 +31,18 @@ int residency_layer(const char *name)
     return *end == '.' && layer < INT_MAX ? (int)layer : -1;
 }
 
+/* What per-layer embeddings are multiplied with comes last in a layer. */
+static bool is_per_layer(const char *own)
+{
+    return !strcmp(own, ".inp_gate.weight") || !strcmp(own, ".proj.weight");
+}
+
 enum residency_part residency_part(const char *name)
 {
     const char *own = strncmp(name, "blk.", 4) ? NULL : strchr(name + 4, '.');
 
+    if (own && is_per_layer(own))
+        return RESIDENCY_DOWN;
     if (!own || strncmp(own, ".ffn_", 5))
         return RESIDENCY_ATTENTION;
     return strncmp(own, ".ffn_down", 9) ? RESIDENCY_GATE_UP : RESIDENCY_DOWN;

@@ -229,8 +229,10 @@ static void print_summary(const struct gguf *g)
     else if (c.tied_output)
         fputs(", the embedding serving as the output matrix", stdout);
     if (c.unread_bytes)
-        printf("\n  %-20s %s of layers that predict further tokens", "not read",
-               format_bytes(text, sizeof text, c.unread_bytes));
+        printf("\n  %-20s %s of layers that %s", "not read",
+               format_bytes(text, sizeof text, c.unread_bytes),
+               c.n_layers_own_kv == UINT64_MAX ? "predict further tokens"
+                                               : "share keys and values of others");
     putchar('\n');
     print_types(&c);
     print_older_layout(&c);

@@ -85,7 +85,7 @@ static void what_a_step_reads_and_computes(void **state)
     struct slm_info info = {.n_layers = 1,
                             .n_attends = 1,
                             .weight_token_bytes = 1000,
-                            .kv_pos_bytes = 10,
+                            .kv_read_bytes = 10,
                             .weight_token_macs = 100,
                             .output_macs = 30};
     const struct point one = point_of(50, 1, 0), four = point_of(50, 4, 0);
