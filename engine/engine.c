@@ -350,7 +350,7 @@ enum status engine_end(struct slm *m, struct err *err)
     return st || forward_is_finite(m->forward) ? st : no_numbers(m, err);
 }
 
-void engine_run_pass(struct slm *m, const struct forward_part *parts, int n_parts)
+void engine_begin_pass(struct slm *m, const struct forward_part *parts, int n_parts)
 {
     bool decodes = true; /* all of them */
 
@@ -361,6 +361,11 @@ void engine_run_pass(struct slm *m, const struct forward_part *parts, int n_part
         rewind_pass(&m->seqs[p->seq].rewind, &m->kv, p->tokens, p->n);
     }
     thread_pool_use(m->pool, decodes ? m->n_threads : m->n_threads_prefill);
+}
+
+void engine_run_pass(struct slm *m, const struct forward_part *parts, int n_parts)
+{
+    engine_begin_pass(m, parts, n_parts);
     forward_run(m->forward, parts, n_parts);
 }
 
@@ -402,8 +407,10 @@ void engine_run_again(struct slm *m, int seq)
 static enum status check_eval(const struct slm *m, const int32_t *tokens, size_t n,
                               enum slm_logits which, struct err *err)
 {
-    const enum status st = engine_check_tokens(m, 0, tokens, n, err);
+    enum status st = slm_check_predicts(&m->info, err);
 
+    if (!st)
+        st = engine_check_tokens(m, 0, tokens, n, err);
     if (!st && which == SLM_LOGITS_ALL && n > (size_t)m->info.n_logits)
         return err_set(
             err, ST_USAGE,

@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/arch/pooling.h"
 #include "engine/base/status.h"
 #include "engine/base/thread_pool.h"
 #include "engine/forward/profile.h"
@@ -115,6 +116,10 @@ struct slm_info {
     enum weights_residency residency; /* as opened */
     int n_layers, n_embd, n_heads, n_kv_heads, head_dim, n_ff, n_vocab;
     int n_ctx_train;              /* the model's own maximum */
+    bool is_encoder;              /* it makes vectors of texts and predicts nothing */
+    enum slm_pooling pooling;     /* of a text's tokens, as the file has it; */
+    bool has_pooling;             /* false: the file has none */
+    int n_vector;                 /* elements of the vector of a text */
     int n_ctx, n_batch, n_logits; /* as opened */
     int n_sequences;              /* as opened */
     int n_seq_pages;              /* that a sequence may take at most; 0: none */
@@ -208,15 +213,18 @@ bool slm_fits_memory(const struct slm_info *info, uint64_t memory_bytes,
  * streamed. Between two evaluations or within one. */
 bool slm_stream_read(const struct slm *m, struct slm_stream *out);
 
+/* Error: ST_UNSUPPORTED, if the model is an encoder. */
+enum status slm_check_predicts(const struct slm_info *info, struct err *err);
+
 enum slm_logits { SLM_LOGITS_NONE, SLM_LOGITS_LAST, SLM_LOGITS_ALL };
 
-/* Append n >= 1 tokens to the sequence, n_batch at a time. SLM_LOGITS_ALL needs
- * n <= n_logits. Errors: ST_USAGE (a token outside the vocabulary, n > slm_n_free(),
- * packed weights that weights_preload() has not filled; the sequence is as before);
- * ST_IO (weights could not be read, or their file has changed: the sequence is as
- * before; of streamed weights every further call fails, too); ST_INPUT (logits are not
- * numbers: the message names the first layer whose results are not; layers that keep
- * states have lost those of the sequence). */
+/* Append n >= 1 tokens to the sequence, n_batch at a time; not of an encoder.
+ * SLM_LOGITS_ALL needs n <= n_logits. Errors: ST_USAGE (a token outside the vocabulary,
+ * n > slm_n_free(), packed weights that weights_preload() has not filled; the sequence
+ * is as before); ST_UNSUPPORTED (an encoder); ST_IO (weights could not be read, or
+ * their file has changed: the sequence is as before; of streamed weights every further
+ * call fails, too); ST_INPUT (logits are not numbers: the message names the first layer
+ * whose results are not; layers that keep states have lost those of the sequence). */
 enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
                      enum slm_logits which, struct err *err);
 
@@ -342,6 +350,31 @@ int slm_seq_n_past(const struct slm *m, int seq);
 int slm_seq_n_free(const struct slm *m, int seq);
 void slm_seq_truncate(struct slm *m, int seq, int n_past);
 int slm_seq_least_past(const struct slm *m, int seq);
+
+/* ---- vectors of texts
+ * ---------------------------------------------------------------
+ *
+ * A model opened with n_sequences makes vectors of as many texts in one pass, of up to
+ * n_batch tokens together. The sequences are empty before and after it. */
+
+struct slm_text {
+    const int32_t *tokens; /* [n], with those that begin and end a text */
+    int n;                 /* 1 .. n_ctx */
+};
+
+/* The vectors of texts[n_texts], by a pooling that need not be the file's. They are as
+ * the model leaves them, not normalised. Errors: those of slm_batch() but
+ * ST_UNSUPPORTED. */
+enum status slm_embed(struct slm *m, const struct slm_text *texts, int n_texts,
+                      enum slm_pooling pooling, struct err *err);
+
+/* The vector [n_vector] of the i-th text of the last slm_embed(); with
+ * SLM_POOLING_NONE that of the i-th token of all texts, [n_embd]. Valid until the next
+ * pass. */
+const float *slm_vector(const struct slm *m, size_t i);
+
+/* ---- copies
+ * ------------------------------------------------------------------------- */
 
 /* Make sequence `to` a copy of `from`: pages are shared until one of them writes there.
  * They differ. */

@@ -51,6 +51,13 @@ size_t engine_begin_of(const struct slm *m, int seq);
  * the room from engine_begin_of() on. */
 void engine_run_again(struct slm *m, int seq);
 
+/* Have room for all parts of a batch, or for none: ST_NO_MEMORY. */
+enum status engine_reserve(struct slm *m, const struct slm_part *parts, int n_parts,
+                           struct err *err);
+
+/* Threads of a pass, and what going back needs to know of it. */
+void engine_begin_pass(struct slm *m, const struct forward_part *parts, int n_parts);
+
 /* A pass; the sequences have the room. */
 void engine_run_pass(struct slm *m, const struct forward_part *parts, int n_parts);
 

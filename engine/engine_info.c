@@ -127,6 +127,10 @@ static void describe_model(struct slm_info *info, const struct gguf *g,
         .n_ff = m->n_ff,
         .n_vocab = m->n_vocab,
         .n_ctx_train = m->n_ctx_train,
+        .is_encoder = m->is_encoder,
+        .pooling = m->pooling,
+        .has_pooling = m->has_pooling,
+        .n_vector = (int)model_vector(m),
         .weight_token_bytes = m->weight_token_bytes,
         .weight_token_macs = m->weight_token_macs,
         .output_bytes = matrix_slice_bytes(&m->output),
@@ -219,6 +223,10 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
         p->kv_window || info->n_batch < info->n_ctx ? info->n_batch : info->n_ctx;
     if (info->n_back < most_of_one)
         info->n_back = most_of_one;
+    if (m->is_encoder && p->kv_window)
+        return err_set(err, ST_USAGE,
+                       "the model is an encoder, which sees a text as a whole: no KV "
+                       "window is possible");
     if (m->pos_embd.n_rows && (p->kv_window || info->n_ctx > m->n_ctx_train))
         return err_set(err, ST_USAGE,
                        "the model has learned its %d positions, and there are no more: "
@@ -362,6 +370,16 @@ enum status slm_plan(struct slm_info *info, const struct gguf *g,
     struct residency_plan plan;
 
     return info_plan(info, &plan, g, params, err);
+}
+
+enum status slm_check_predicts(const struct slm_info *info, struct err *err)
+{
+    if (!info->is_encoder)
+        return ST_OK;
+    return err_set(err, ST_UNSUPPORTED,
+                   "the model is an encoder (%s): it makes vectors of texts (`bench "
+                   "embed`) and predicts no tokens",
+                   info->arch);
 }
 
 /* Memory for the weights; 0: not even for the rest. */

@@ -107,7 +107,10 @@ static enum status check_batch(const struct slm *m, const struct slm_part *parts
                                int n_parts, struct err *err)
 {
     int64_t n = 0, n_logits = 0;
+    const enum status predicts = slm_check_predicts(&m->info, err);
 
+    if (predicts)
+        return predicts;
     if (n_parts < 1 || n_parts > m->info.n_sequences)
         return err_set(err, ST_USAGE,
                        "a batch of %d sequences; the model was opened for %d", n_parts,
@@ -130,7 +133,7 @@ static enum status check_batch(const struct slm *m, const struct slm_part *parts
 }
 
 /* Room for all parts, or for none. */
-static enum status reserve(struct slm *m, const struct slm_part *parts, int n_parts,
+enum status engine_reserve(struct slm *m, const struct slm_part *parts, int n_parts,
                            struct err *err)
 {
     const size_t wanted = slm_batch_pages(m, parts, n_parts);
@@ -180,7 +183,7 @@ enum status slm_batch(struct slm *m, const struct slm_part *parts, int n_parts,
     if (!st)
         st = check_batch(m, parts, n_parts, err);
     if (!st)
-        st = reserve(m, parts, n_parts, err);
+        st = engine_reserve(m, parts, n_parts, err);
     if (st)
         return st;
     for (int i = 0; i < n_parts; i++)

@@ -12,33 +12,35 @@
 #include "engine/arch/loader_impl.h"
 #include "engine/base/utf8.h"
 
-extern const struct arch arch_apertus, arch_arcee, arch_bailingmoe2, arch_bitnet,
-    arch_chatglm, arch_cohere2, arch_command_r, arch_ernie45, arch_ernie45_moe,
-    arch_exaone4, arch_falcon, arch_falcon_h1, arch_gemma, arch_gemma2, arch_gemma3,
-    arch_gemma4, arch_glm4, arch_glm4moe, arch_gpt2, arch_gpt_oss, arch_gptneox,
-    arch_granite, arch_granitemoe, arch_granitehybrid, arch_hunyuan, arch_internlm2,
-    arch_lfm2, arch_lfm2moe, arch_llama, arch_mamba2, arch_minicpm, arch_mistral3,
-    arch_nemotron, arch_nemotron_h, arch_nemotron_h_moe, arch_olmo2, arch_olmoe,
+extern const struct arch arch_apertus, arch_arcee, arch_bailingmoe2, arch_bert,
+    arch_bitnet, arch_chatglm, arch_cohere2, arch_command_r, arch_ernie45,
+    arch_ernie45_moe, arch_exaone4, arch_falcon, arch_falcon_h1, arch_gemma,
+    arch_gemma2, arch_gemma3, arch_gemma4, arch_gemma_embed, arch_glm4, arch_glm4moe,
+    arch_gpt2, arch_gpt_oss, arch_gptneox, arch_granite, arch_granitemoe,
+    arch_granitehybrid, arch_hunyuan, arch_internlm2, arch_lfm2, arch_lfm2moe,
+    arch_llama, arch_mamba2, arch_minicpm, arch_mistral3, arch_nemotron,
+    arch_nemotron_h, arch_nemotron_h_moe, arch_nomic_bert, arch_olmo2, arch_olmoe,
     arch_phi2, arch_phi3, arch_phimoe, arch_qwen2, arch_qwen2moe, arch_qwen2vl,
     arch_qwen3, arch_qwen3moe, arch_qwen3next, arch_qwen3vl, arch_qwen35,
     arch_qwen35moe, arch_seed_oss, arch_smallthinker, arch_smollm3, arch_stablelm,
     arch_starcoder2;
 
 static const struct arch *const ARCHS[] = {
-    &arch_apertus,     &arch_arcee,      &arch_bailingmoe2,    &arch_bitnet,
-    &arch_chatglm,     &arch_cohere2,    &arch_command_r,      &arch_ernie45,
-    &arch_ernie45_moe, &arch_exaone4,    &arch_falcon,         &arch_falcon_h1,
-    &arch_gemma,       &arch_gemma2,     &arch_gemma3,         &arch_gemma4,
-    &arch_glm4,        &arch_glm4moe,    &arch_gpt2,           &arch_gpt_oss,
-    &arch_gptneox,     &arch_granite,    &arch_granitehybrid,  &arch_granitemoe,
-    &arch_hunyuan,     &arch_internlm2,  &arch_lfm2,           &arch_lfm2moe,
-    &arch_llama,       &arch_mamba2,     &arch_minicpm,        &arch_mistral3,
-    &arch_nemotron,    &arch_nemotron_h, &arch_nemotron_h_moe, &arch_olmo2,
-    &arch_olmoe,       &arch_phi2,       &arch_phi3,           &arch_phimoe,
-    &arch_qwen2,       &arch_qwen2moe,   &arch_qwen2vl,        &arch_qwen3,
-    &arch_qwen3moe,    &arch_qwen3next,  &arch_qwen3vl,        &arch_qwen35,
-    &arch_qwen35moe,   &arch_seed_oss,   &arch_smallthinker,   &arch_smollm3,
-    &arch_stablelm,    &arch_starcoder2,
+    &arch_apertus,        &arch_arcee,        &arch_bailingmoe2, &arch_bert,
+    &arch_bitnet,         &arch_chatglm,      &arch_cohere2,     &arch_command_r,
+    &arch_ernie45,        &arch_ernie45_moe,  &arch_exaone4,     &arch_falcon,
+    &arch_falcon_h1,      &arch_gemma,        &arch_gemma2,      &arch_gemma3,
+    &arch_gemma4,         &arch_gemma_embed,  &arch_glm4,        &arch_glm4moe,
+    &arch_gpt2,           &arch_gpt_oss,      &arch_gptneox,     &arch_granite,
+    &arch_granitehybrid,  &arch_granitemoe,   &arch_hunyuan,     &arch_internlm2,
+    &arch_lfm2,           &arch_lfm2moe,      &arch_llama,       &arch_mamba2,
+    &arch_minicpm,        &arch_mistral3,     &arch_nemotron,    &arch_nemotron_h,
+    &arch_nemotron_h_moe, &arch_nomic_bert,   &arch_olmo2,       &arch_olmoe,
+    &arch_phi2,           &arch_phi3,         &arch_phimoe,      &arch_qwen2,
+    &arch_qwen2moe,       &arch_qwen2vl,      &arch_qwen3,       &arch_qwen3moe,
+    &arch_qwen3next,      &arch_qwen3vl,      &arch_qwen35,      &arch_qwen35moe,
+    &arch_seed_oss,       &arch_smallthinker, &arch_smollm3,     &arch_stablelm,
+    &arch_starcoder2,
 };
 
 #define MAX_NAMED 5 /* tensors in a refusal */
@@ -155,6 +157,11 @@ static enum status read_model(struct loader *l, struct model *m)
 
     if (!st && m->arch->setup)
         st = m->arch->setup(l, m);
+    if (!st && m->is_encoder && m->n_recurrent)
+        st = loader_fail(l, ST_UNSUPPORTED,
+                         "%s.attention.causal is false, and %d layers are recurrent: "
+                         "these cannot see what follows",
+                         m->arch->name, m->n_recurrent);
     if (!st)
         st = loader_ends(l, m);
     if (!st && m->n_ropes)

@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/arch/pooling.h"
 #include "engine/arch/rope.h"
 #include "engine/base/status.h"
 #include "engine/gguf/gguf.h"
@@ -117,7 +118,8 @@ struct per_layer {
 
 /* In the order of a pass. Biases, if any, have one element per row of the matrix. */
 struct layer {
-    int window; /* positions that a token sees, itself included; 0: all */
+    int window; /* positions that a token sees, itself included; 0: all. In an encoder
+                   half as many to each side */
     int rope;   /* which of the model's rotations, or ROPE_NONE */
     int n_kv_heads, head_dim;
     int n_ff;    /* width of the feed-forward part, or of each of its experts */
@@ -202,6 +204,9 @@ enum model_odds { ODDS_SOFTMAX, ODDS_SIGMOID };
 /* Layers of a model may rotate in different ways. */
 #define MODEL_MAX_ROPES 2
 
+/* Matrices that a pooled vector goes through, at most. */
+#define MODEL_MAX_DENSE 2
+
 /* Inputs that a convolution mixes, at most. */
 #define RECUR_MAX_CONV 64
 
@@ -231,27 +236,40 @@ struct model {
     struct recur_sizes recur;
     bool gated_queries; /* a head's attention result is scaled by sigmoid(its gate) */
     bool parallel;      /* attention and feed-forward part have the same input */
+    bool is_encoder;    /* a token sees the whole text, and there are no logits */
+    bool norms_sum; /* attn_post_norm and ffn_post_norm are those of the stream, after
+                       the addition */
     enum head_norms head_norms;
     bool rotates_first; /* heads are rotated before q_norm and k_norm */
     float norm_eps;
-    float embd_scale;             /* of embeddings; 1: none */
-    float residual_scale;         /* of what a block adds to the stream; 1: none */
-    float logit_scale;            /* of logits; 1: none */
-    float attn_scale;             /* of products of query and key */
-    float temperature;            /* queries are scaled by 1 + temperature * */
-    int temperature_span;         /* ln(1 + position / span); 0: they are not */
-    float attn_softcap;           /* cap * tanh(score / cap); 0: none */
-    float logit_softcap;          /* the same of logits */
-    struct matrix embd, output;   /* [n_vocab][n_embd]; equal where weights are tied */
-    struct matrix pos_embd;       /* [n_ctx_train][n_embd] learned positions, added to
-                                     embeddings */
+    float embd_scale;           /* of embeddings; 1: none */
+    float residual_scale;       /* of what a block adds to the stream; 1: none */
+    float logit_scale;          /* of logits; 1: none */
+    float attn_scale;           /* of products of query and key */
+    float temperature;          /* queries are scaled by 1 + temperature * */
+    int temperature_span;       /* ln(1 + position / span); 0: they are not */
+    float attn_softcap;         /* cap * tanh(score / cap); 0: none */
+    float logit_softcap;        /* the same of logits */
+    struct matrix embd, output; /* [n_vocab][n_embd]; equal where weights are tied */
+    struct matrix pos_embd;     /* [n_ctx_train][n_embd] learned positions, added to
+                                   embeddings */
+    struct matrix type_embd;    /* [n_types][n_embd] kinds of text, the first of which
+                                   is added to embeddings */
+    int n_types;
+    struct norm embd_norm;        /* [n_embd] of embeddings, what is added included */
     int n_per_layer;              /* length of a layer's part of per-layer embeddings */
     struct matrix per_layer_embd; /* [n_vocab][n_layers * n_per_layer], looked up */
     struct matrix per_layer_proj; /* [n_layers * n_per_layer][n_embd] */
     struct norm per_layer_norm;   /* [n_per_layer] of each layer's part of its result */
     const float *b_output;        /* [n_vocab] or NULL */
     struct norm output_norm;      /* [n_embd] */
-    struct layer *layers;         /* [n_layers] */
+    enum slm_pooling pooling;     /* of a text's tokens, as the file has it */
+    bool has_pooling;             /* the file has it */
+    struct matrix dense[MODEL_MAX_DENSE]; /* [n_dense[i]][n_embd, or n_dense[i - 1]]
+                                   what a pooled vector is multiplied by, one after
+                                   the other; n_rows 0: not */
+    int n_dense[MODEL_MAX_DENSE];
+    struct layer *layers; /* [n_layers] */
 
     uint64_t weight_token_bytes, weight_token_macs, expert_bytes; /* see slm_info */
     size_t vector_bytes; /* of all norms and biases, kept as floats */
@@ -267,6 +285,7 @@ struct arch {
     enum model_act act; /* of the feed-forward part */
     enum rope_pairs pairs;
     const struct tensor_rule *ends, *layer;
+    bool encodes;        /* models are encoders, whatever the file has */
     bool may_lack_parts; /* layers may lack attention, or a feed-forward part: numbers
                             of heads, and widths, may be 0 */
     bool layers_differ;  /* in numbers of heads, and widths; setup() sets each layer's
@@ -335,6 +354,16 @@ static inline size_t recur_past_floats(const struct recur_sizes *s)
 static inline size_t recur_state_floats(const struct recur_sizes *s)
 {
     return recur_past_floats(s) + recur_values(s) * (size_t)s->key_dim;
+}
+
+/* Elements of the vector of a text. */
+static inline size_t model_vector(const struct model *m)
+{
+    size_t n = (size_t)m->n_embd;
+
+    for (int i = 0; i < MODEL_MAX_DENSE; i++)
+        n = m->dense[i].n_rows ? m->dense[i].n_rows : n;
+    return n;
 }
 
 /* Bytes of one slice of a matrix. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * arch_gemma.c - Gemma 1, 2 and 3, text
+ * arch_gemma.c - Gemma 1, 2 and 3, text; EmbeddingGemma
  *
  * GELU-gated feed-forward part, embeddings scaled by sqrt(n_embd) and tied; since
  * Gemma 2 RMSNorm also of what is added to the stream, and layers with a sliding
@@ -130,4 +130,44 @@ const struct arch arch_gemma3 = {
     .ends = tensors_ends_rms,
     .layer = gemma3_layer,
     .setup = gemma3_setup,
+};
+
+/* EmbeddingGemma: an encoder of Gemma 3's layers, whose windows reach as far ahead as
+ * back. Two matrices may follow the pooled vector. Source: Vera et al. 2025 (arXiv
+ * 2509.20354). */
+
+static const struct tensor_rule embedding_ends[] = {
+    {"token_embd.weight", .kind = TENSOR_TABLE, .k = DIM_EMBD,
+     .part = {MODEL_PART(VOCAB, embd)}},
+    {"output_norm.weight", .kind = TENSOR_VECTOR,
+     .part = {MODEL_PART(EMBD, output_norm.w)}},
+    {"dense_2.weight", .kind = TENSOR_MATRIX, .k = DIM_EMBD,
+     .part = {MODEL_PART(DENSE_1, dense[0])}, .optional = true},
+    {"dense_3.weight", .kind = TENSOR_MATRIX, .k = DIM_DENSE_1,
+     .part = {MODEL_PART(DENSE_2, dense[1])}, .optional = true},
+    {0},
+};
+
+static enum status embedding_setup(struct loader *l, struct model *m)
+{
+    enum status st = gemma3_setup(l, m);
+
+    if (!st)
+        st = loader_int_or(l, "dense_2_feat_out", 1, MAX_WIDTH, m->n_embd,
+                           &m->n_dense[0]);
+    if (!st)
+        st = loader_int_or(l, "dense_3_feat_out", 1, MAX_WIDTH, m->n_embd,
+                           &m->n_dense[1]);
+    return st;
+}
+
+const struct arch arch_gemma_embed = {
+    .name = "gemma-embedding",
+    .norm = NORM_RMS,
+    .act = ACT_GELU,
+    .pairs = PAIRS_HALVES,
+    .ends = embedding_ends,
+    .layer = gemma3_layer,
+    .encodes = true,
+    .setup = embedding_setup,
 };

@@ -208,6 +208,28 @@ static enum status load_any_attention_sizes(struct loader *l, struct model *m)
     return ST_OK;
 }
 
+/* Whether it is an encoder, and how a text becomes one vector. */
+static enum status load_kind(struct loader *l, struct model *m)
+{
+    int pooling;
+    bool causal;
+    enum status st = loader_bool_or(l, "attention.causal", !m->arch->encodes, &causal);
+
+    if (!st)
+        st = loader_int_or(l, "pooling_type", -1, SLM_POOLING_RANK, -1, &pooling);
+    if (st)
+        return st;
+    if (causal && m->arch->encodes)
+        return loader_fail(l, ST_UNSUPPORTED,
+                           "%s.attention.causal is true, and %s models are supported "
+                           "as encoders only",
+                           m->arch->name, m->arch->name);
+    m->is_encoder = !causal;
+    m->has_pooling = pooling >= 0;
+    m->pooling = pooling < 0 ? SLM_POOLING_NONE : (enum slm_pooling)pooling;
+    return ST_OK;
+}
+
 enum status loader_sizes(struct loader *l, struct model *m)
 {
     const char *eps = m->arch->norm == NORM_RMS ? "attention.layer_norm_rms_epsilon"
@@ -225,9 +247,12 @@ enum status loader_sizes(struct loader *l, struct model *m)
         st = load_any_attention_sizes(l, m);
     if (!st)
         st = loader_float_or(l, eps, 0.0, 1.0, 1e-5, &m->norm_eps);
+    if (!st)
+        st = load_kind(l, m);
     if (st)
         return st;
     m->n_ropes = 1;
+    m->n_dense[0] = m->n_dense[1] = m->n_embd;
     m->embd_scale = m->residual_scale = m->logit_scale = 1.0f;
     m->expert_scale = m->router_scale = 1.0f;
     m->n_expert_groups = m->n_expert_groups_used = 1;
@@ -263,6 +288,20 @@ enum status loader_scales(struct loader *l, struct model *m)
     if (!st)
         m->logit_scale = 1.0f / divisor;
     return st;
+}
+
+enum status loader_token_types(struct loader *l, struct model *m)
+{
+    static const char key[] = "tokenizer.ggml.token_type_count";
+    uint64_t n = 2;
+
+    if (gguf_kv_find(l->g, key) && !gguf_get_u64(l->g, key, &n))
+        return loader_fail(l, ST_INPUT, "%s is not a whole number", key);
+    if (n < 1 || n > MAX_WIDTH)
+        return loader_fail(l, ST_INPUT, "%s is %llu, and 1 to %d is possible", key,
+                           (unsigned long long)n, MAX_WIDTH);
+    m->n_types = (int)n;
+    return ST_OK;
 }
 
 void loader_no_rope(struct model *m)

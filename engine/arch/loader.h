@@ -36,6 +36,9 @@ enum dim {
     DIM_KV_HEADS,
     DIM_VOCAB,
     DIM_CONTEXT,       /* n_ctx_train */
+    DIM_TYPES,         /* n_types */
+    DIM_DENSE_1,       /* n_dense[0] */
+    DIM_DENSE_2,       /* n_dense[1] */
     DIM_EXPERTS,       /* n_experts */
     DIM_FF_SHARED,     /* n_ff_shared */
     DIM_Q_GATE,        /* 2 * n_heads * head_dim */
@@ -337,6 +340,9 @@ enum status loader_odds(struct loader *l, struct model *m, enum model_odds missi
 /* embedding_scale, residual_scale, attention.scale, logit_scale, by which logits are
  * divided. */
 enum status loader_scales(struct loader *l, struct model *m);
+
+/* Kinds of text that have an embedding: tokenizer.ggml.token_type_count. */
+enum status loader_token_types(struct loader *l, struct model *m);
 
 /* No layer rotates queries and keys. */
 void loader_no_rope(struct model *m);

@@ -200,6 +200,12 @@ static size_t size_of(const struct model *m, const struct layer *y, enum dim d)
         return (size_t)m->n_vocab;
     case DIM_CONTEXT:
         return (size_t)m->n_ctx_train;
+    case DIM_TYPES:
+        return (size_t)m->n_types;
+    case DIM_DENSE_1:
+        return (size_t)m->n_dense[0];
+    case DIM_DENSE_2:
+        return (size_t)m->n_dense[1];
     case DIM_EXPERTS:
         return (size_t)m->n_experts;
     case DIM_FF_SHARED:
@@ -582,7 +588,7 @@ enum status loader_ends(struct loader *l, struct model *m)
     st = loader_tensors(l, m->arch->ends, -1, m);
     if (!st && m->output.n_rows && t->panel_rows)
         st = refuse_panels(l, t);
-    if (st || m->output.n_rows)
+    if (st || m->output.n_rows || m->is_encoder)
         return st;
     /* Tied weights are looked up and multiplied with; one copy in panels serves both.
      */

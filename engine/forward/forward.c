@@ -169,6 +169,12 @@ static void embed(struct forward *f, struct fwd_thread *me)
             fwd_look_up(f, me, &m->pos_embd, (size_t)f->pos[j], me->row);
             f->kern.add(x, me->row, n_embd);
         }
+        if (m->type_embd.n_rows) {
+            look_up(f, me, &m->type_embd, 0, me->row);
+            f->kern.add(x, me->row, n_embd);
+        }
+        if (m->embd_norm.w)
+            fwd_norm(f, x, x, &m->embd_norm, n_embd);
         for (int r = 0; r < m->n_ropes; r++)
             rope_turns(&m->ropes[r], m->arch->pairs, fwd_rope_ctx(f), f->pos[j],
                        fwd_turn(f, r, j));
@@ -343,7 +349,7 @@ static const float *logit_rows(struct forward *f, struct fwd_thread *me)
 }
 
 /* The largest exponent of x[n], whose values are numbers if it is not the last. */
-static bool is_finite(const float *x, size_t n)
+bool fwd_is_finite(const float *x, size_t n)
 {
     uint32_t top = 0;
 
@@ -381,7 +387,8 @@ static void output(struct forward *f, struct fwd_thread *me)
         fwd_biased_product(f, me, SLM_OP_OUTPUT, &m->output, m->b_output, begin, end,
                            &c, f->logits, n_vocab);
         for (size_t j = 0; j < c.n; j++)
-            me->no_number |= !is_finite(f->logits + j * n_vocab + begin, end - begin);
+            me->no_number |=
+                !fwd_is_finite(f->logits + j * n_vocab + begin, end - begin);
         for (size_t j = 0; m->logit_scale != 1.0f && j < c.n; j++)
             for (size_t i = begin; i < end; i++)
                 f->logits[j * n_vocab + i] *= m->logit_scale;
@@ -457,7 +464,7 @@ static void look_for_fault(struct forward *f, const struct fwd_thread *me, int l
     if (!f->seeks_fault || me != f->threads || f->fault < f->m->n_layers)
         return;
     for (size_t i = 0; i < (size_t)f->n; i++)
-        if (!is_finite(f->x + i * pad16(n_embd), n_embd))
+        if (!fwd_is_finite(f->x + i * pad16(n_embd), n_embd))
             f->fault = layer;
 }
 
@@ -476,7 +483,10 @@ static void pass(void *arg, int thread, int n_threads)
         run_layer(f, me, i);
         look_for_fault(f, me, i);
     }
-    output(f, me);
+    if (f->pools)
+        fwd_pool(f, me);
+    else
+        output(f, me);
 }
 
 /* Tokens with their positions, those that have logits, and the part, which is put in

@@ -57,6 +57,14 @@ struct forward_part {
  * and the cache has room for them. */
 void forward_run(struct forward *f, const struct forward_part *parts, int n_parts);
 
+/* The same of whole texts, which begin at position 0, and end in vectors and not in
+ * logits: one for each part, or with SLM_POOLING_NONE for each token. */
+void forward_embed(struct forward *f, const struct forward_part *parts, int n_parts,
+                   enum slm_pooling pooling);
+
+/* The i-th of them: [model_vector()]; of a token [n_embd]. */
+const float *forward_vector(const struct forward *f, size_t i);
+
 /* Another pool of the same capacity; NULL: none until the next call. */
 void forward_set_pool(struct forward *f, struct thread_pool *pool);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * forward_attn.c - causal attention over the KV cache, block by block
+ * forward_attn.c - attention over the KV cache, block by block
  *
  * The queries that share a KV head are computed together, so each key and value is read
  * once for all of them. Blocks of ATTN_BLOCK positions are joined by the online softmax
@@ -9,7 +9,8 @@
  * weights.
  *
  * A token sees itself and what came before, in layers with a window only the last
- * positions of that. Blocks that no query of a tile sees are not read.
+ * positions of that. In an encoder it sees the whole text, which a pass computes at
+ * once, or as much ahead as back. Blocks that no query of a tile sees are not read.
  *
  * With a KV cache of the last n_recent positions a token sees the first n_sinks, too.
  * Keys are stored rotated by their positions in the sequence, and a product of rotated
@@ -122,9 +123,10 @@ static void scale_by(float *x, size_t n, float factor)
 
 /* ---- what a query sees ------------------------------------------------------- */
 
-/* The last positions that it sees in a layer, and the first; window 0: all. */
+/* The last positions up to its own that it sees in a layer, and the first; window 0:
+ * all. And how many it sees ahead. */
 struct view {
-    size_t window, n_sinks;
+    size_t window, n_sinks, n_ahead;
 };
 
 static struct view view_of(const struct forward *f, int layer)
@@ -132,8 +134,12 @@ static struct view view_of(const struct forward *f, int layer)
     const struct kvcache_shape *s = &f->kv->shape;
     const bool whole = f->m->layers[layer].cached < kvcache_n_whole(f->kv);
 
-    return whole ? (struct view){(size_t)s->n_recent, (size_t)s->n_sinks}
-                 : (struct view){(size_t)s->window, 0};
+    if (f->m->is_encoder)
+        return whole ? (struct view){.n_ahead = SIZE_MAX}
+                     : (struct view){.window = (size_t)s->window / 2 + 1,
+                                     .n_ahead = (size_t)s->window / 2};
+    return whole ? (struct view){(size_t)s->n_recent, (size_t)s->n_sinks, 0}
+                 : (struct view){(size_t)s->window, 0, 0};
 }
 
 /* Whether positions between the sinks and the window of a query at pos are hidden. */
@@ -146,6 +152,12 @@ static bool has_gap(const struct view *v, size_t pos)
 static size_t first_seen(const struct view *v, size_t pos)
 {
     return has_gap(v, pos) ? pos + 1 - v->window : 0;
+}
+
+/* Behind the last position that a query at pos sees of those before end. */
+static size_t end_seen(const struct view *v, size_t pos, size_t end)
+{
+    return pos >= end || v->n_ahead >= end - pos - 1 ? end : pos + 1 + v->n_ahead;
 }
 
 /* ---- rotations --------------------------------------------------------------- */
@@ -329,7 +341,7 @@ static void attend(const struct forward *f, struct fwd_thread *me, int seq, int 
             const size_t first = what == SCAN_SINKS ? 0 : first_seen(&view, at);
 
             weigh(f, me, h->value_dim, i, t, pad16(n_block),
-                  first > from ? first : from, at < end ? at + 1 : end);
+                  first > from ? first : from, end_seen(&view, at, end));
         }
         f->kern.attn_mix[f->kv->shape.type](
             n_block, h->value_dim, kvcache_v(f->kv, seq, cached, head, t), n * group,
@@ -499,7 +511,8 @@ static void attend_several(struct forward *f, struct fwd_thread *me,
     const size_t pos = p->pos + at, from = first_seen(&view, pos);
 
     attend_tile(f, me, p, layer, head, p->first + at, n,
-                from / KVCACHE_PANEL * KVCACHE_PANEL, pos + n, true,
+                from / KVCACHE_PANEL * KVCACHE_PANEL,
+                end_seen(&view, pos + n - 1, p->pos + p->n), true,
                 view.n_sinks && has_gap(&view, pos + n - 1));
     finish(f, me, layer, head, p->first + at, n);
 }

@@ -133,6 +133,8 @@ struct forward {
     float *shared_gate, *shared_up;    /* [n_batch][n_ff_shared] */
     float *routed_sum; /* [n_batch][n_embd] what experts give that are apart */
     float *logits;     /* [n_batch][n_vocab] */
+    float *logits;     /* [n_batch][n_vocab] */
+    float *dense[MODEL_MAX_DENSE]; /* [n_parts_max][n_dense] */
 
     /* the current pass */
     int32_t *tokens;        /* [n_batch] */
@@ -141,6 +143,8 @@ struct forward {
     struct fwd_part *parts; /* [n_parts_max], those at later positions first */
     int n_parts_max, n_parts;
     int n, n_logits;
+    bool pools; /* the pass ends in vectors of its parts and not in logits */
+    enum slm_pooling pooling;
     struct fwd_plan plans[2]; /* by fwd_kind() */
 };
 
@@ -334,9 +338,9 @@ void fwd_biased_product(const struct forward *f, struct fwd_thread *me, enum slm
                         const struct matrix *w, const float *bias, size_t begin,
                         size_t end, const struct columns *c, float *y, size_t y_stride);
 
-/* x += w times columns + bias, and a barrier. Each thread adds the rows it has
- * computed; with a norm in between, all rows must be computed first. scale: a factor of
- * the new x, or NULL. */
+/* x += w times columns + bias, or, where the model norms the sum, norm(that); and a
+ * barrier. Each thread adds the rows it has computed; with a norm in between, all rows
+ * must be computed first. scale: a factor of the new x, or NULL. */
 void fwd_add_product(struct forward *f, struct fwd_thread *me, enum slm_op op,
                      const struct matrix *w, const float *bias, const struct norm *norm,
                      const float *scale, const struct columns *c);
@@ -366,6 +370,11 @@ void fwd_per_layer(struct forward *f, struct fwd_thread *me, const struct layer 
  * output too. */
 void fwd_look_up(struct forward *f, struct fwd_thread *me, const struct matrix *w,
                  size_t i, float *x);
+/* The end of a pass that pools, in place of logits. */
+void fwd_pool(struct forward *f, struct fwd_thread *me);
+
+/* Whether x[n] are numbers, neither NaN nor infinite. */
+bool fwd_is_finite(const float *x, size_t n);
 
 /* Choose the experts of a layer from its input x, for fwd_experts() to take; only of
  * models that route early. */

@@ -110,6 +110,8 @@ static void measure(struct forward *f, const struct model *m, enum kern_kv kv_ty
     }
     count_columns(f, &m->per_layer_proj, n);
     count_columns(f, &m->output, n);
+    for (int i = 0; i < MODEL_MAX_DENSE; i++)
+        count_columns(f, &m->dense[i], (size_t)f->n_parts_max);
 }
 
 /* The widest feed-forward part, and what a token needs of it, of all experts taken. */
@@ -254,6 +256,8 @@ static void carve_shared(struct forward *f, struct carver *c)
     for (int a = 0; a < KERN_N_ACT; a++)
         if (f->act_k[a])
             f->act[a] = carve(c, f->act_bytes[a]);
+    for (int i = 0; i < MODEL_MAX_DENSE; i++)
+        f->dense[i] = carve_floats(c, (size_t)f->n_parts_max, m->dense[i].n_rows);
     if (m->n_ff_shared) {
         f->shared_share = carve_floats(c, 1, n);
         f->shared_gate = carve_floats(c, n, (size_t)m->n_ff_shared);
@@ -270,7 +274,9 @@ static void carve_shared(struct forward *f, struct carver *c)
 
 static uint64_t logits_bytes(const struct model *m, int n_logits)
 {
-    return (uint64_t)n_logits * pad16((size_t)m->n_vocab) * sizeof(float);
+    return m->is_encoder
+               ? pad16(1) * sizeof(float)
+               : (uint64_t)n_logits * pad16((size_t)m->n_vocab) * sizeof(float);
 }
 
 uint64_t forward_bytes(const struct model *m, enum kern_kv kv_type, int n_batch,

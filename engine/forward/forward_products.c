@@ -234,17 +234,25 @@ static void scale_by(float *x, size_t n, float factor)
     FOR_EACH(i, n, x[i] *= factor);
 }
 
-/* x = (x + norm(y)) * scale for all tokens, divided among the threads. */
+/* x = (x + norm(y)) * scale, or x = norm(x + y) * scale, for all tokens, divided among
+ * the threads. */
 static void add_normalised(struct forward *f, struct fwd_thread *me,
                            const struct norm *norm, const float *scale)
 {
     const size_t n = (size_t)f->m->n_embd, stride = pad16(n);
 
     for (size_t j; (j = thread_pool_next(f->pool, 1)) < (size_t)f->n;) {
-        fwd_norm(f, me->row, f->y + j * stride, norm, n);
-        fwd_add(f, f->x + j * stride, me->row, n);
+        float *x = f->x + j * stride, *y = f->y + j * stride;
+
+        if (f->m->norms_sum) {
+            fwd_add(f, x, y, n);
+            fwd_norm(f, x, x, norm, n);
+        } else {
+            fwd_norm(f, me->row, y, norm, n);
+            fwd_add(f, x, me->row, n);
+        }
         if (scale)
-            scale_by(f->x + j * stride, n, *scale);
+            scale_by(x, n, *scale);
     }
     fwd_lap(me, SLM_OP_PREPARE, KERN_N_FMT);
     fwd_barrier(f, me, SLM_OP_PREPARE, KERN_N_FMT);

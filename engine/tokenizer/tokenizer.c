@@ -125,6 +125,11 @@ bool tokenizer_adds_bos(const struct tokenizer *t)
     return t->adds_bos;
 }
 
+bool tokenizer_adds_eos(const struct tokenizer *t)
+{
+    return t->adds_eos && t->eos >= 0;
+}
+
 bool tokenizer_adds_space(const struct tokenizer *t)
 {
     return t->adds_space;
@@ -439,6 +444,28 @@ enum status tokenizer_encode(const struct tokenizer *t, const char *text, size_t
     struct search search = {.parse_special = parse_special};
 
     return encode(t, text, len, with_bos, &search, ids, n_ids, err);
+}
+
+enum status tokenizer_encode_whole(const struct tokenizer *t, const char *text,
+                                   size_t len, int32_t **ids, size_t *n_ids,
+                                   struct err *err)
+{
+    struct search search = {.parse_special = false};
+    struct id_list list = {0};
+    enum status st = encode(t, text, len, t->adds_bos, &search, &list.v, &list.n, err);
+
+    if (st)
+        return st;
+    list.cap = list.n;
+    if (tokenizer_adds_eos(t))
+        st = id_list_add(&list, t->eos, err);
+    if (st) {
+        free(list.v);
+        return st;
+    }
+    *ids = list.v;
+    *n_ids = list.n;
+    return ST_OK;
 }
 
 enum status tokenizer_encode_marked(const struct tokenizer *t, const char *text,

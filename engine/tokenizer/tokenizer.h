@@ -43,6 +43,7 @@ int32_t tokenizer_n_vocab(const struct tokenizer *t);
 int32_t tokenizer_bos(const struct tokenizer *t); /* -1: none */
 int32_t tokenizer_eos(const struct tokenizer *t); /* -1: none */
 bool tokenizer_adds_bos(const struct tokenizer *t);
+bool tokenizer_adds_eos(const struct tokenizer *t);   /* behind a whole text */
 bool tokenizer_adds_space(const struct tokenizer *t); /* before a text's first word */
 
 /* Whether a token ends generation (EOS, and end-of-turn tokens where known). */
@@ -64,6 +65,12 @@ const char *tokenizer_note(const struct tokenizer *t);
 enum status tokenizer_encode(const struct tokenizer *t, const char *text, size_t len,
                              bool with_bos, bool parse_special, int32_t **ids,
                              size_t *n_ids, struct err *err);
+
+/* Ids of a whole text that a vector is made of: plain text, with the tokens before and
+ * behind it that the vocabulary has for texts. *ids and errors as above. */
+enum status tokenizer_encode_whole(const struct tokenizer *t, const char *text,
+                                   size_t len, int32_t **ids, size_t *n_ids,
+                                   struct err *err);
 
 /* Which bytes of a text may become control tokens. */
 struct tokenizer_span {

@@ -84,7 +84,7 @@ struct tokenizer {
     int32_t byte_id[256];
 
     int32_t bos, eos, unknown; /* -1: none */
-    bool adds_bos, adds_space;
+    bool adds_bos, adds_eos, adds_space;
     bool space_first, space_once; /* see the keys */
     bool *ends;                   /* [n_vocab]: it ends a text */
 
@@ -121,8 +121,8 @@ struct tokenizer_algo {
     const char *name;                                  /* tokenizer.ggml.model */
     int32_t default_bos, default_eos, default_unknown; /* -1: none */
     bool needs_scores;
-    bool spells_bytes;         /* "<0xHH>" is a byte in files without types */
-    bool adds_bos, adds_space; /* defaults of the file's keys */
+    bool spells_bytes;                   /* "<0xHH>" is a byte in files without types */
+    bool adds_bos, adds_eos, adds_space; /* defaults of the file's keys */
 
     /* Called when all else is loaded: fill ids and the algorithm's own members. */
     enum status (*load)(struct tokenizer *t, const struct gguf *g, struct err *err);

@@ -237,12 +237,18 @@ static enum status load_ids(struct tokenizer *t, const struct gguf *g, struct er
 {
     const struct tokenizer_algo *a = t->algo;
     int32_t eot = -1, eom = -1;
-    enum status st;
+    enum status st = ST_OK;
 
-    if ((st = load_id(&t->bos, t, g, "tokenizer.ggml.bos_token_id", a->default_bos,
-                      err)) ||
-        (st = load_id(&t->eos, t, g, "tokenizer.ggml.eos_token_id", a->default_eos,
-                      err)) ||
+    t->bos = a->default_bos;
+    t->eos = a->default_eos;
+    /* BERT's files may have other names for them, the second one spelled so. */
+    if (a == &tokenizer_word_piece &&
+        ((st = load_id(&t->bos, t, g, "tokenizer.ggml.cls_token_id", t->bos, err)) ||
+         (st = load_id(&t->eos, t, g, "tokenizer.ggml.seperator_token_id", t->eos,
+                       err))))
+        return st;
+    if ((st = load_id(&t->bos, t, g, "tokenizer.ggml.bos_token_id", t->bos, err)) ||
+        (st = load_id(&t->eos, t, g, "tokenizer.ggml.eos_token_id", t->eos, err)) ||
         (st = load_id(&t->unknown, t, g, "tokenizer.ggml.unknown_token_id",
                       a->default_unknown, err)) ||
         (st = load_id(&eot, t, g, "tokenizer.ggml.eot_token_id", -1, err)) ||
@@ -258,8 +264,10 @@ static enum status load_ids(struct tokenizer *t, const struct gguf *g, struct er
     add_end(t, eom);
     find_ends(t);
     t->adds_bos = a->adds_bos;
+    t->adds_eos = a->adds_eos;
     t->adds_space = a->adds_space;
     gguf_get_bool(g, "tokenizer.ggml.add_bos_token", &t->adds_bos);
+    gguf_get_bool(g, "tokenizer.ggml.add_eos_token", &t->adds_eos);
     gguf_get_bool(g, "tokenizer.ggml.add_space_prefix", &t->adds_space);
     gguf_get_bool(g, TOKENIZER_KEY_SPACE_FIRST, &t->space_first);
     gguf_get_bool(g, TOKENIZER_KEY_SPACE_ONCE, &t->space_once);

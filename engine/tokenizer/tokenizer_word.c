@@ -201,6 +201,7 @@ const struct tokenizer_algo tokenizer_word_piece = {
     .default_eos = 102,
     .default_unknown = 100,
     .adds_bos = true,
+    .adds_eos = true,
     .adds_space = true,
     .load = load_word_piece,
     .unload = unload,
