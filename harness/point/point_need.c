@@ -65,8 +65,10 @@ static enum status need_text(struct point *p, struct point_need *need,
 static enum status plan_as_file(struct slm_info *info, const struct gguf *g,
                                 const struct slm_params *params, struct err *err)
 {
-    const enum status status = slm_plan(info, g, params, err);
+    enum status status = slm_plan(info, g, params, err);
 
+    if (!status)
+        status = slm_check_predicts(info, err);
     if (status || info->stream_least_bytes || gguf_is_assembled(g))
         return status;
     return slm_plan_as_file(info, g, err);

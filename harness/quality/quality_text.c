@@ -103,6 +103,8 @@ enum status quality_model_read(struct quality_model *m, const char *text,
         return st;
     params.n_ctx = 1;
     st = slm_plan(&info, g, &params, err);
+    if (st == ST_OK)
+        st = slm_check_predicts(&info, err);
     if (st == ST_OK) {
         memset(m, 0, sizeof *m);
         m->ref = ref;

@@ -18,6 +18,8 @@ static enum status look_into(struct textmodel *t, const struct gguf *g,
     st = tokenizer_open(&t->tok, g, err);
     if (!st)
         st = slm_plan(&t->planned, g, &smallest, err);
+    if (!st)
+        st = slm_check_predicts(&t->planned, err);
     if (!st && tokenizer_n_vocab(t->tok) > t->planned.n_vocab)
         st = err_set(err, ST_INPUT,
                      "%s: the tokenizer has %d tokens, and the model knows %d of them",

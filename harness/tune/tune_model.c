@@ -285,8 +285,10 @@ static enum status plan(struct tune_model *t, const struct gguf *g,
 
     for (t->n_batch = MAX_BATCH;; t->n_batch /= 2) {
         const struct slm_params params = params_of(t, t->n_batch);
-        const enum status st = slm_plan(&info, g, &params, err);
+        enum status st = slm_plan(&info, g, &params, err);
 
+        if (!st)
+            st = slm_check_predicts(&info, err);
         if (st)
             return st;
         made_on_load = info.made_on_load;

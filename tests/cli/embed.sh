@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+# bench embed: vectors as JSON and raw, from arguments, lines and tokens; what it refuses
+. "$SRC/tests/cli/lib.sh"
+zoo=$SRC/tests/data/models/zoo bert=$zoo/bert-mean.gguf
+
+# ---- every model of the index: exact to the rounding of its weights' activations
+near() {
+    od -An -v -t f4 -w4 "$1" >a.txt
+    od -An -v -t f4 -w4 "$2" | paste - a.txt |
+        awk -v bound="$3" 'NF == 2 { e += ($1 - $2) ^ 2; p += $1 ^ 2; n++ }
+             END { if (!(n && e / p <= 3 * bound)) { print "NMSE " e / p; exit 1 } }'
+}
+while IFS=, read -r file _ _ n ids exact nmse _; do
+    "$BENCH" embed -m "$zoo/$file" --tokens "${ids// /,}" -o v.f32 --no-normalize 2>err ||
+        fail "$file: $(cat err)"
+    [ "$(stat -c %s v.f32)" = $((n * 4)) ] || fail "$file: $(stat -c %s v.f32) bytes"
+    near v.f32 "$zoo/$exact" "$nmse" || fail "$file differs from its exact vector"
+done < <(tail -n +2 "$zoo/embeddings.csv")
+
+# ---- texts: one line of JSON each, of length 1
+"$BENCH" embed -m "$bert" "a b c" "d" "a b c" >args.json 2>err
+[ "$(wc -l <args.json)" = 3 ] || fail "$(cat args.json)"
+grep -q '^{"index":0,"n_tokens":5,"vector":\[' args.json || fail "$(head -c 200 args.json)"
+grep -q '^bench: 3 texts of 13 tokens in .* s: .* texts/s, .* tokens/s (' err || fail "$(cat err)"
+tr -d '[]' <args.json | sed 's/.*"vector"://; s/}//' |
+    awk -F, 'NF != 64 { exit 1 } { s = 0; for (i = 1; i <= NF; i++) s += $i ^ 2
+             if (s < 0.9999 || s > 1.0001) exit 1 }' || fail "not 64 numbers of length 1"
+[ "$(sed -n 1p args.json | cut -d: -f3-)" = "$(sed -n 3p args.json | cut -d: -f3-)" ] ||
+    fail "one text, two vectors"
+
+# The same from lines of a file and of standard input, also in passes of one text.
+printf 'a b c\nd\r\na b c\n' >lines.txt
+"$BENCH" embed -m "$bert" -f lines.txt >file.json 2>err
+cmp -s args.json file.json || fail "lines of a file"
+"$BENCH" embed -m "$bert" -f - <lines.txt >stdin.json 2>err
+cmp -s args.json stdin.json || fail "standard input"
+"$BENCH" embed -m "$bert" -f lines.txt -o all.f32 2>err
+"$BENCH" embed -m "$bert" -f lines.txt --batch 5 -t 2 -o - >each.f32 2>err
+near each.f32 all.f32 1e-6 || fail "passes of one text"
+"$BENCH" embed -m "$bert" -f lines.txt -o all.json --json 2>err
+cmp -s args.json all.json || fail "JSON in a file"
+
+# Poolings: each another vector; none: one vector for each token.
+for pooling in mean cls last; do
+    "$BENCH" embed -m "$bert" "a b c" --pooling $pooling >$pooling.json 2>err
+done
+cmp -s mean.json <(head -n 1 args.json) || fail "the file's pooling is the mean"
+! cmp -s cls.json mean.json && ! cmp -s last.json cls.json || fail "poolings are alike"
+"$BENCH" embed -m "$bert" "a b c" --pooling none >none.json 2>err
+grep -q '"vectors":\[\[' none.json || fail "$(head -c 100 none.json)"
+[ "$(tr -cd '[' <none.json | wc -c)" = 6 ] || fail "not 5 vectors in a list"
+
+# A model without a pooling of its own makes vectors by one that is named.
+llama=$SRC/tests/data/models/llama.gguf
+"$BENCH" embed -m "$llama" "once" --pooling last >llama.json 2>err || fail "$(cat err)"
+refused 2 "choose one with --pooling" embed -m "$llama" "once"
+
+# ---- longer than the context of 64
+long=$(printf 'a %.0s' $(seq 80))
+refused 2 "text 1 has 82 tokens, and the model's context is 64" embed -m "$bert" "$long"
+printf 'a\n%s\n' "$long" >long.txt
+refused 2 "line 2 of long.txt has 82 tokens" embed -m "$bert" -f long.txt
+"$BENCH" embed -m "$bert" -f long.txt --truncate >cut.json 2>err || fail "$(cat err)"
+grep -q '"index":1,"n_tokens":64,' cut.json || fail "$(cut -c1-60 cut.json)"
+grep -q "1 text was longer than the context of 64 tokens and was cut" err || fail "$(cat err)"
+
+# ---- refusals
+refused 2 "name the model" embed x
+refused 2 "one of these" embed -m "$bert"
+refused 2 "one of these" embed -m "$bert" x -f lines.txt
+refused 2 "mean, cls, last or none" embed -m "$bert" x --pooling max
+refused 2 "token 320 is outside" embed -m "$bert" --tokens 1,320
+refused 2 "no-such" embed -m "$bert" -f no-such
+: >empty.txt
+refused 2 "empty.txt is empty" embed -m "$bert" -f empty.txt
+refused 2 "nowhere" embed -m "$bert" x -o nowhere/x.f32
+refused 2 "lines.txt" embed -m "$bert" -f lines.txt -o lines.txt
+
+# ---- an encoder predicts nothing, and says what does make its vectors
+for command in "generate -p a" "logits --tokens 1 -o x.f32" chat "decode --tokens 4"; do
+    refused 3 "bench embed" $command -m "$bert"
+done
