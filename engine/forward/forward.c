@@ -170,7 +170,7 @@ static void embed(struct forward *f, struct fwd_thread *me)
             f->kern.add(x, me->row, n_embd);
         }
         if (m->type_embd.n_rows) {
-            look_up(f, me, &m->type_embd, 0, me->row);
+            fwd_look_up(f, me, &m->type_embd, 0, me->row);
             f->kern.add(x, me->row, n_embd);
         }
         if (m->embd_norm.w)

@@ -133,7 +133,6 @@ struct forward {
     float *shared_gate, *shared_up;    /* [n_batch][n_ff_shared] */
     float *routed_sum; /* [n_batch][n_embd] what experts give that are apart */
     float *logits;     /* [n_batch][n_vocab] */
-    float *logits;     /* [n_batch][n_vocab] */
     float *dense[MODEL_MAX_DENSE]; /* [n_parts_max][n_dense] */
 
     /* the current pass */
