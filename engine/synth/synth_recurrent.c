@@ -79,7 +79,9 @@ struct layer synth_layer(const struct synth_shape *s, int layer)
 
     const bool dense = l < s->n_dense;
 
-    return (struct layer){.n_ff = (int)(dense ? s->n_ff_dense : s->n_ff),
+    return (struct layer){.n_kv_heads = (int)s->n_kv_heads,
+                          .head_dim = (int)s->head_dim,
+                          .n_ff = (int)(dense ? s->n_ff_dense : s->n_ff),
                           .routed = s->n_experts > 0 && !dense,
                           .attends = !alternate || attends,
                           .recurrent = alternate ? !attends : s->n_ssm_heads > 0};
