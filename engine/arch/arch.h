@@ -52,6 +52,7 @@ struct matrix {
     size_t first, slice_rows;   /* of a slice's rows in its tensor these are n_rows from
                                    `first` on */
     size_t row_bytes;
+    bool mapped;        /* read from the mapped file (weights_is_mapped()) */
     size_t panel_rows;  /* leading rows of each slice that are in panels; 0: none */
     const float *scale; /* [n_scales] of all weights, or of each slice's (own_scale.h);
                            NULL: none, or the model is only planned */
@@ -116,6 +117,18 @@ struct per_layer {
     struct norm norm;   /* [n_embd] */
 };
 
+/* A layer's share in several streams (AltUp, forward_altup.c), all vectors [rows][k].
+ */
+struct altup {
+    const float *router;        /* [n_streams][n_embd] */
+    struct norm router_norm;    /* [n_embd] */
+    const float *predict;       /* [n_streams * n_streams][n_streams] */
+    const float *correct;       /* [n_streams][n_streams] */
+    const float *correct_scale; /* [n_embd] */
+    struct matrix low, high;    /* [rank][n_embd], [n_embd][rank]: next to attention */
+    struct norm low_norm;       /* [n_embd] of what they give */
+};
+
 /* In the order of a pass. Biases, if any, have one element per row of the matrix. */
 struct layer {
     int window; /* positions that a token sees, itself included; 0: all. In an encoder
@@ -156,6 +169,8 @@ struct layer {
     const float *b_gate, *b_up, *b_down; /* as many rows for every expert */
     struct norm ffn_sub_norm;            /* [n_ff] of what down multiplies */
     struct xielu xielu;                  /* only of ACT_XIELU */
+    float sparsity; /* of gate only what is that many standard deviations above its mean
+                       counts; 0: all */
     /* The shared expert, which every token takes in addition, scaled by
      * sigmoid(shared_router * input), or by 1 without that. */
     struct matrix shared_router;          /* [1][n_embd] */
@@ -168,6 +183,7 @@ struct layer {
     struct norm router_norm, experts_norm;
     struct norm experts_post_norm, shared_post_norm;
     struct per_layer per_layer;
+    struct altup altup;
     const float *out_scale; /* [1] of the stream behind the layer, or NULL */
 };
 
@@ -200,6 +216,9 @@ enum model_odds { ODDS_SOFTMAX, ODDS_SIGMOID };
 
 /* Groups that experts are in, at most. */
 #define MODEL_MAX_EXPERT_GROUPS 64
+
+/* Streams of a token, at most. */
+#define MODEL_MAX_STREAMS 8
 
 /* Layers of a model may rotate in different ways. */
 #define MODEL_MAX_ROPES 2
@@ -258,13 +277,18 @@ struct model {
     int n_types;
     struct norm embd_norm;        /* [n_embd] of embeddings, what is added included */
     int n_per_layer;              /* length of a layer's part of per-layer embeddings */
-    struct matrix per_layer_embd; /* [n_vocab][n_layers * n_per_layer], looked up */
+    int n_per_layer_rows;         /* of the next: tokens behind them have zeros */
+    struct matrix per_layer_embd; /* [n_per_layer_rows][n_layers * n_per_layer] */
     struct matrix per_layer_proj; /* [n_layers * n_per_layer][n_embd] */
     struct norm per_layer_norm;   /* [n_per_layer] of each layer's part of its result */
-    const float *b_output;        /* [n_vocab] or NULL */
-    struct norm output_norm;      /* [n_embd] */
-    enum slm_pooling pooling;     /* of a text's tokens, as the file has it */
-    bool has_pooling;             /* the file has it */
+    int n_streams; /* that a token has, with those beyond the first; 0: one */
+    int n_low;     /* rank of struct altup's low and high */
+    struct matrix stream_in, stream_out;  /* [n_embd][n_embd], a slice for each of the
+                                             streams beyond the first */
+    const float *b_output;                /* [n_vocab] or NULL */
+    struct norm output_norm;              /* [n_embd] */
+    enum slm_pooling pooling;             /* of a text's tokens, as the file has it */
+    bool has_pooling;                     /* the file has it */
     struct matrix dense[MODEL_MAX_DENSE]; /* [n_dense[i]][n_embd, or n_dense[i - 1]]
                                    what a pooled vector is multiplied by, one after
                                    the other; n_rows 0: not */

@@ -35,14 +35,19 @@ enum dim {
     DIM_HEADS, /* n_heads */
     DIM_KV_HEADS,
     DIM_VOCAB,
-    DIM_CONTEXT,       /* n_ctx_train */
-    DIM_TYPES,         /* n_types */
-    DIM_DENSE_1,       /* n_dense[0] */
-    DIM_DENSE_2,       /* n_dense[1] */
-    DIM_EXPERTS,       /* n_experts */
-    DIM_FF_SHARED,     /* n_ff_shared */
-    DIM_Q_GATE,        /* 2 * n_heads * head_dim */
-    DIM_PER_LAYER,     /* n_per_layer */
+    DIM_CONTEXT,   /* n_ctx_train */
+    DIM_TYPES,     /* n_types */
+    DIM_DENSE_1,   /* n_dense[0] */
+    DIM_DENSE_2,   /* n_dense[1] */
+    DIM_EXPERTS,   /* n_experts */
+    DIM_FF_SHARED, /* n_ff_shared */
+    DIM_Q_GATE,    /* 2 * n_heads * head_dim */
+    DIM_PER_LAYER, /* n_per_layer */
+    DIM_PER_LAYER_ROWS,
+    DIM_STREAMS,       /* n_streams */
+    DIM_STREAMS_2,     /* squared */
+    DIM_STREAMS_MORE,  /* those beyond the first */
+    DIM_LOW,           /* n_low */
     DIM_PER_LAYER_ALL, /* of all layers */
     /* of recurrent layers (struct recur_sizes) */
     DIM_REC_IN,       /* rows of the matrix of inputs */
@@ -191,7 +196,7 @@ struct tensor_rule {
     }
 #define TENSORS_PER_LAYER_ENDS                                                         \
     {"per_layer_token_embd.weight", .kind = TENSOR_TABLE, .k = DIM_PER_LAYER_ALL,      \
-     .part = {MODEL_PART(VOCAB, per_layer_embd)}, .when = WHEN_PER_LAYER},             \
+     .part = {MODEL_PART(PER_LAYER_ROWS, per_layer_embd)}, .when = WHEN_PER_LAYER},    \
         {"per_layer_model_proj.weight", .kind = TENSOR_MATRIX, .k = DIM_EMBD,          \
          .part = {MODEL_PART(PER_LAYER_ALL, per_layer_proj)}, .when = WHEN_PER_LAYER}, \
     {                                                                                  \
@@ -259,6 +264,10 @@ bool loader_is_for(const struct model *m, const struct layer *y, enum tensor_whe
  * base is the struct layer or struct model. Sizes must be known. */
 enum status loader_tensors(struct loader *l, const struct tensor_rule *table, int layer,
                            void *base);
+
+/* Rows of a tensor of a layer, or with layer < 0 of the ends, for sizes that no key
+ * has. Error: ST_INPUT. */
+enum status loader_rows_of(struct loader *l, int layer, const char *name, int *out);
 
 /* Whether the file has the tensor name, after "blk.<layer>." if layer >= 0. */
 bool loader_has(const struct loader *l, int layer, const char *name);
@@ -357,7 +366,10 @@ enum status loader_ssm(struct loader *l, struct model *m);
 /* The whole number "<arch>.<key>" of layer i, if the file has one for each. */
 enum status loader_int_of_layer(struct loader *l, const char *key, int i, int *out);
 
-/* The same, or the one number of all layers; min..max. */
+/* The real number of layer i, which the file must have for each; -inf counts as 0. */
+enum status loader_real_of_layer(struct loader *l, const char *key, int i, float *out);
+
+/* The whole number, or the one of all layers; min..max. */
 enum status loader_int_at_layer(struct loader *l, const char *key, int min, int max,
                                 int i, int *out);
 

@@ -30,6 +30,11 @@ const struct gguf_kv *loader_key(const struct loader *l, const char *key, char *
 /* Read hyperparameters as far as that goes, for l->asked. */
 void loader_try_keys(struct loader *l, struct model *m);
 
+/* The n elements of a tensor as floats, counted as what a token reads. *out is NULL in
+ * a model that is only planned. Errors: ST_UNSUPPORTED (its type), those of reading. */
+enum status loader_fetch(struct loader *l, const float **out,
+                         const struct gguf_tensor *t, size_t n);
+
 /* The tensors of the table of ends; weights are tied where there is no output. */
 enum status loader_ends(struct loader *l, struct model *m);
 

@@ -198,6 +198,11 @@ void loader_plain_v_norm(struct loader *l, struct model *m)
 
 enum status loader_per_layer(struct loader *l, struct model *m)
 {
-    return loader_int_or(l, "embedding_length_per_layer_input", 0,
-                         MAX_WIDTH / m->n_layers, 0, &m->n_per_layer);
+    const enum status st = loader_int_or(l, "embedding_length_per_layer_input", 0,
+                                         MAX_WIDTH / m->n_layers, 0, &m->n_per_layer);
+
+    return st || m->n_per_layer == 0
+               ? st
+               : loader_rows_of(l, -1, "per_layer_token_embd.weight",
+                                &m->n_per_layer_rows);
 }

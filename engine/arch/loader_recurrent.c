@@ -5,6 +5,7 @@
  */
 #include "engine/arch/loader_impl.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "engine/kv/kvcache.h"
@@ -37,6 +38,21 @@ enum status loader_int_of_layer(struct loader *l, const char *key, int i, int *o
         return loader_fail(l, ST_INPUT, "%s of layer %d is no possible number", full,
                            i);
     *out = (int)n;
+    return ST_OK;
+}
+
+enum status loader_real_of_layer(struct loader *l, const char *key, int i, float *out)
+{
+    char full[96];
+    double x;
+
+    snprintf(full, sizeof full, "%s.%s", l->m->arch->name, key);
+    const struct gguf_kv *kv = gguf_kv_find(l->g, full);
+
+    if (!kv || kv->n <= (uint64_t)i || !gguf_elem_f64(kv, (uint64_t)i, &x) ||
+        !(x <= 1e6) || (x < -1e6 && x != -INFINITY))
+        return loader_fail(l, ST_INPUT, "%s has no number for layer %d", full, i);
+    *out = x == -INFINITY ? 0.0f : (float)x;
     return ST_OK;
 }
 

@@ -54,6 +54,21 @@ bool loader_has(const struct loader *l, int layer, const char *name)
     return gguf_tensor_find(l->g, full) != NULL;
 }
 
+enum status loader_rows_of(struct loader *l, int layer, const char *name, int *out)
+{
+    char full[96];
+    const struct gguf_tensor *t;
+
+    tensor_name(full, sizeof full, layer, name);
+    t = gguf_tensor_find(l->g, full);
+    if (!t || t->ne[1] < 1 || t->ne[1] > MAX_WIDTH)
+        return loader_fail(l, ST_INPUT,
+                           "tensor %s is missing, or has an impossible number of rows",
+                           full);
+    *out = (int)t->ne[1];
+    return ST_OK;
+}
+
 static const char *known_formats(char *buf, size_t cap)
 {
     size_t used = 0;
@@ -101,69 +116,6 @@ static enum status find_tensor(struct loader *l, const struct gguf_tensor **out,
     return ST_OK;
 }
 
-/* Read from the file, not through its mapping: the weights may be loaded only later,
- * and a page that is gone would be a signal. */
-static enum status read_vector(struct loader *l, const struct gguf_tensor *t,
-                               float *dst)
-{
-    kern_dequantize_fn *const to_floats =
-        kern_best(KERN_OP_dequantize, (int)t->fmt, 1u << KERN_ISA_scalar)
-            ->fn.dequantize;
-    void *raw = malloc((size_t)t->bytes);
-    enum status st;
-
-    if (!raw)
-        return loader_fail(l, ST_NO_MEMORY, "no memory for the tensor %s", t->name);
-    st = gguf_read_rows(l->g, t, 0, t->n_elems / t->ne[0], false, raw, l->err);
-    if (!st)
-        to_floats(raw, dst, t->n_elems);
-    free(raw);
-    return st;
-}
-
-static enum status fetch_vector(struct loader *l, const float **out,
-                                const struct gguf_tensor *t, size_t n)
-{
-    float *dst;
-    enum status st;
-
-    if (t->fmt != KERN_FMT_f32 && t->fmt != KERN_FMT_f16 && t->fmt != KERN_FMT_bf16)
-        return loader_fail(
-            l, ST_UNSUPPORTED,
-            "tensor %s has type %s, and a vector must be f32, f16 or bf16", t->name,
-            kern_format_info(t->fmt)->name);
-    l->m->weight_token_bytes += t->bytes;
-    l->m->vector_bytes += n * sizeof(float);
-    if (!l->w) {
-        *out = NULL;
-        return ST_OK;
-    }
-    /* The plan has counted the same vectors. */
-    assert(n <= l->cap_floats - l->n_vector_floats);
-    dst = l->m->vectors + l->n_vector_floats;
-    l->n_vector_floats += n;
-    st = read_vector(l, t, dst);
-    if (!st)
-        *out = dst;
-    return st;
-}
-
-void loader_constant(struct loader *l, const float **out, size_t n, float value)
-{
-    float *dst;
-
-    l->m->vector_bytes += n * sizeof(float);
-    *out = NULL;
-    if (!l->w)
-        return;
-    assert(n <= l->cap_floats - l->n_vector_floats);
-    dst = l->m->vectors + l->n_vector_floats;
-    l->n_vector_floats += n;
-    for (size_t i = 0; i < n; i++)
-        dst[i] = value;
-    *out = dst;
-}
-
 enum status loader_vector(struct loader *l, const float **out, int layer,
                           const char *name, size_t n)
 {
@@ -171,7 +123,7 @@ enum status loader_vector(struct loader *l, const float **out, int layer,
     const struct gguf_tensor *t = NULL;
     const enum status st = find_tensor(l, &t, layer, name, ne);
 
-    return st ? st : fetch_vector(l, out, t, n);
+    return st ? st : loader_fetch(l, out, t, n);
 }
 
 /* ---- rules --------------------------------------------------------------------- */
@@ -212,8 +164,18 @@ static size_t size_of(const struct model *m, const struct layer *y, enum dim d)
         return (size_t)m->n_ff_shared;
     case DIM_Q_GATE:
         return 2 * (size_t)m->n_heads * head;
+    case DIM_STREAMS:
+        return (size_t)m->n_streams;
+    case DIM_STREAMS_2:
+        return (size_t)m->n_streams * (size_t)m->n_streams;
+    case DIM_STREAMS_MORE:
+        return (size_t)m->n_streams - 1;
+    case DIM_LOW:
+        return (size_t)m->n_low;
     case DIM_PER_LAYER:
         return (size_t)m->n_per_layer;
+    case DIM_PER_LAYER_ROWS:
+        return (size_t)m->n_per_layer_rows;
     case DIM_PER_LAYER_ALL:
         return (size_t)m->n_per_layer * (size_t)m->n_layers;
     case DIM_REC_IN:
@@ -329,7 +291,7 @@ static enum status apply_vector(struct loader *l, const struct tensor_rule *r,
     const size_t k = size_here(l, r->k);
     const float *values = NULL;
     const enum status st =
-        fetch_vector(l, &values, t, k * sum_of_parts(l->m, l->layer, r));
+        loader_fetch(l, &values, t, k * sum_of_parts(l->m, l->layer, r));
 
     if (!st)
         l->m->weight_token_bytes -= bytes_not_read(l, r, t);
@@ -357,7 +319,7 @@ static bool may_be_packed(const struct loader *l, const struct tensor_rule *r)
 /* What a decoded token costs more with this matrix, or with the experts it is of. */
 static void count_matrix(struct model *m, const struct matrix *w, bool experts)
 {
-    const uint64_t n_used = experts ? (uint64_t)m->n_experts_used : 1;
+    const uint64_t n_used = experts ? (uint64_t)m->n_experts_used : w->n_slices;
 
     m->weight_token_bytes += n_used * matrix_slice_bytes(w);
     m->weight_token_macs += n_used * w->n_rows * w->k;
@@ -411,7 +373,7 @@ static enum status take_scale(struct loader *l, const struct tensor_rule *r,
     *n_scales = (size_t)scale->n_elems;
     if (r->slices == DIM_EXPERTS && *n_scales > 1)
         l->m->weight_token_bytes -= unused_share(l->m, scale);
-    return fetch_vector(l, out, scale, *n_scales);
+    return loader_fetch(l, out, scale, *n_scales);
 }
 
 static enum status apply_matrix(struct loader *l, const struct tensor_rule *r,
@@ -440,6 +402,7 @@ static enum status apply_matrix(struct loader *l, const struct tensor_rule *r,
             .name = t->name,
             .data = data ? data + first * row_bytes : NULL,
             .places = l->w ? weights_slices(l->w, t) : NULL,
+            .mapped = l->w && weights_is_mapped(l->w, t),
             .fmt = t->fmt,
             .act = kern_format_info(t->fmt)->act,
             .n_rows = n,

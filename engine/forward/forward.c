@@ -45,9 +45,10 @@ static void check_part(const struct matrix *w, enum residency_part part)
 
 static void check_parts(const struct layer *y)
 {
-    const struct matrix *const attention[] = {&y->wq,       &y->wk,        &y->wv,
-                                              &y->wo,       &y->rec.in,    &y->rec.gate,
-                                              &y->rec.beta, &y->rec.alpha, &y->rec.out};
+    const struct matrix *const attention[] = {
+        &y->wq,      &y->wk,        &y->wv,        &y->wo,
+        &y->rec.in,  &y->rec.gate,  &y->rec.beta,  &y->rec.alpha,
+        &y->rec.out, &y->altup.low, &y->altup.high};
     const struct matrix *const down[] = {&y->down, &y->shared_down, &y->per_layer.gate,
                                          &y->per_layer.out};
     const struct matrix *const gate_up[] = {&y->router,      &y->gate,
@@ -162,6 +163,8 @@ static void embed(struct forward *f, struct fwd_thread *me)
     for (size_t j; (j = thread_pool_next(f->pool, 1)) < (size_t)f->n;) {
         float *x = f->x + j * pad16(n_embd);
 
+        if (m->per_layer_embd.mapped)
+            fwd_read_ahead(f, j);
         fwd_look_up(f, me, &m->embd, (size_t)f->tokens[j], x);
         for (size_t i = 0; m->embd_scale != 1.0f && i < n_embd; i++)
             x[i] *= m->embd_scale;
@@ -245,8 +248,10 @@ static void normalise_whole(struct forward *f, struct fwd_thread *me,
 static void attend(struct forward *f, struct fwd_thread *me, int layer)
 {
     const struct layer *y = &f->m->layers[layer];
-    const struct fwd_target targets[] = {
-        {&y->wq, y->bq, f->q}, {&y->wk, y->bk, f->k}, {&y->wv, y->bv, f->v}};
+    const struct fwd_target targets[] = {{&y->wq, y->bq, f->q},
+                                         {&y->wk, y->bk, f->k},
+                                         {&y->wv, y->bv, f->v},
+                                         {&y->altup.low, NULL, f->low}};
 
     fwd_project(f, me, targets, sizeof targets / sizeof targets[0],
                 fwd_norm_of(&y->attn_norm));
@@ -277,59 +282,6 @@ static void project_back(struct forward *f, struct fwd_thread *me,
         fwd_prepare_few(f, me, src, pad16(w->k), (size_t)f->n, w->k, norm, act_bit(w));
 
     fwd_add_product(f, me, SLM_OP_ATTN_OUT, w, y->bo, &y->attn_post_norm, NULL, &c);
-}
-
-/* First half of the dense feed-forward part, from x to f->gate: rows of gate and up
- * meet in one thread, which leaves act(gate) * up in gate; without a gate act(up). */
-static void expand(struct forward *f, struct fwd_thread *me, const struct layer *y)
-{
-    const size_t n = (size_t)f->n, n_embd = (size_t)f->m->n_embd;
-    const size_t n_ff = y->up.n_rows, stride = pad16(n_ff);
-    const bool gated = y->gate.n_rows > 0;
-    const struct norm *norm = fwd_norm_of(y->ffn_norm.w ? &y->ffn_norm : &y->attn_norm);
-    float *up_rows = gated ? f->up : f->gate;
-
-    if (f->hook && gated && y->gate.name != y->up.name)
-        fwd_hook_rows(f, me, &y->gate, f->x, pad16(n_embd), n, norm);
-    if (f->hook)
-        fwd_hook_rows(f, me, &y->up, f->x, pad16(n_embd), n, norm);
-
-    const struct columns c =
-        fwd_prepare_few(f, me, f->x, pad16(n_embd), n, n_embd, norm,
-                        act_bit(&y->up) | (gated ? act_bit(&y->gate) : 0));
-    struct fwd_rows rows = fwd_rows_of(f, n_ff);
-
-    for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
-        if (gated)
-            fwd_biased_product(f, me, SLM_OP_GATE_UP, &y->gate, y->b_gate, begin, end,
-                               &c, f->gate, stride);
-        fwd_biased_product(f, me, SLM_OP_GATE_UP, &y->up, y->b_up, begin, end, &c,
-                           up_rows, stride);
-        for (size_t j = 0; j < n; j++) {
-            float *gate = f->gate + j * stride + begin;
-
-            fwd_activate(f, y, gate, gated ? f->up + j * stride + begin : NULL,
-                         end - begin);
-        }
-    }
-    fwd_lap(me, SLM_OP_GATE_UP, y->up.fmt);
-    fwd_barrier(f, me, SLM_OP_GATE_UP, y->up.fmt);
-}
-
-/* Second half of the dense feed-forward part, from f->gate, added to x. */
-static void contract(struct forward *f, struct fwd_thread *me, const struct layer *y)
-{
-    const size_t n_ff = y->down.k;
-    const struct norm *norm = fwd_norm_of(&y->ffn_sub_norm);
-
-    if (f->hook)
-        fwd_hook_rows(f, me, &y->down, f->gate, pad16(n_ff), (size_t)f->n, norm);
-
-    const struct columns c = fwd_prepare_few(f, me, f->gate, pad16(n_ff), (size_t)f->n,
-                                             n_ff, norm, act_bit(&y->down));
-
-    fwd_add_product(f, me, SLM_OP_DOWN, &y->down, y->b_down, &y->ffn_post_norm,
-                    y->per_layer.out.n_rows ? NULL : y->out_scale, &c);
 }
 
 /* The rows of x that have logits, one after another: copied to y, unless they are. */
@@ -409,12 +361,14 @@ static void feed_forward(struct forward *f, struct fwd_thread *me,
         fwd_experts(f, me, y);
     } else {
         if (!f->m->parallel) {
-            expand(f, me, y);
+            fwd_expand(f, me, y);
             fwd_done(f, me, y, RESIDENCY_GATE_UP);
         }
         fwd_wait(f, me, y, RESIDENCY_DOWN);
-        contract(f, me, y);
+        fwd_contract(f, me, y);
     }
+    if (f->m->n_streams)
+        fwd_streams_correct(f, me, y);
     if (y->per_layer.out.n_rows)
         fwd_per_layer(f, me, y);
     fwd_done(f, me, y, RESIDENCY_DOWN);
@@ -430,6 +384,8 @@ static void run_layer(struct forward *f, struct fwd_thread *me, int i)
     const bool mixes = y->attends || y->recurrent;
 
     fwd_wait(f, me, y, RESIDENCY_ATTENTION);
+    if (f->m->n_streams)
+        fwd_streams_predict(f, me, y);
     if (y->routed && f->m->routes_early) {
         fwd_wait(f, me, y, RESIDENCY_GATE_UP);
         fwd_route_early(f, me, y);
@@ -440,13 +396,15 @@ static void run_layer(struct forward *f, struct fwd_thread *me, int i)
         attend(f, me, i);
     if (f->m->parallel) {
         fwd_wait(f, me, y, RESIDENCY_GATE_UP);
-        expand(f, me, y);
+        fwd_expand(f, me, y);
         fwd_done(f, me, y, RESIDENCY_GATE_UP);
     }
     if (y->attends)
         project_back(f, me, y);
     if (y->recurrent)
         fwd_recurrent_out(f, me, y);
+    if (f->m->n_streams)
+        fwd_streams_low(f, me, y);
     if (mixes)
         fwd_done(f, me, y, RESIDENCY_ATTENTION);
     if (y->up.n_rows)
@@ -478,11 +436,15 @@ static void pass(void *arg, int thread, int n_threads)
     embed(f, me);
     if (f->m->n_per_layer)
         fwd_per_layer_inputs(f, me);
+    if (f->m->n_streams)
+        fwd_streams_begin(f, me);
     look_for_fault(f, me, -1);
     for (int i = 0; i < f->m->n_layers; i++) {
         run_layer(f, me, i);
         look_for_fault(f, me, i);
     }
+    if (f->m->n_streams && f->n_logits)
+        fwd_streams_end(f, me);
     if (f->pools)
         fwd_pool(f, me);
     else

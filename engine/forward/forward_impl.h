@@ -106,12 +106,15 @@ struct forward {
     int fault;        /* the layer, see forward_find_fault() */
 
     /* shared; rows are tokens of the batch */
-    float *x;                       /* [n_batch][n_embd] the residual stream */
-    float *y;                       /* [n_batch][n_embd] what a block adds to it */
-    float *q;                       /* [n_batch][n_heads * head_dim], and gates */
-    float *k, *v;                   /* [n_batch][n_kv_heads * head_dim] */
-    float *attn;                    /* [n_batch][n_heads * head_dim] */
-    float *per_layer;               /* [n_batch][n_layers * n_per_layer] */
+    float *x;                          /* [n_batch][n_embd] the residual stream */
+    float *y;                          /* [n_batch][n_embd] what a block adds to it */
+    float *q;                          /* [n_batch][n_heads * head_dim], and gates */
+    float *k, *v;                      /* [n_batch][n_kv_heads * head_dim] */
+    float *attn;                       /* [n_batch][n_heads * head_dim] */
+    float *streams[MODEL_MAX_STREAMS]; /* [n_batch][n_embd] of tokens that have several;
+                                          x is what their blocks read and add to */
+    float *low;                        /* [n_batch][n_low] */
+    float *per_layer;                  /* [n_batch][n_layers * n_per_layer] */
     float *rec_in, *rec_z;          /* [n_batch][rows of recurrent layers' matrices] */
     float *rec_beta, *rec_alpha;    /* the same */
     float *mixed;                   /* [n_batch][values of recurrent layers]; where
@@ -352,6 +355,11 @@ void fwd_hook_rows(struct forward *f, struct fwd_thread *me, const struct matrix
 void fwd_hook_pairs(struct forward *f, struct fwd_thread *me, const struct matrix *w,
                     const struct norm *norm);
 
+/* The dense feed-forward part, from x to gate and from there added to x; each ends in a
+ * barrier. */
+void fwd_expand(struct forward *f, struct fwd_thread *me, const struct layer *y);
+void fwd_contract(struct forward *f, struct fwd_thread *me, const struct layer *y);
+
 /* Stages, each ending in a barrier: q, k, v -> attn (or partial, with n_splits
  * > 1); a recurrent part, x -> mixed, and its output matrix, added to x; and the routed
  * feed-forward part added to x, which waits for its down matrices itself. */
@@ -362,8 +370,27 @@ void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y
 
 /* The per-layer inputs of all tokens, from their embeddings in x; and what a layer adds
  * to x by them. */
+void fwd_read_ahead(const struct forward *f,
+                    size_t j); /* of token j, in a mapped file */
 void fwd_per_layer_inputs(struct forward *f, struct fwd_thread *me);
 void fwd_per_layer(struct forward *f, struct fwd_thread *me, const struct layer *y);
+
+/* Several streams (struct altup). From x, and before a layer's norm of attention; next
+ * to attention, whose result has been added to x; behind the feed-forward part, which
+ * leaves the input of the per-layer part in x; and all streams to x, of tokens with
+ * logits. Each ends in a barrier. */
+void fwd_streams_begin(struct forward *f, struct fwd_thread *me);
+void fwd_streams_predict(struct forward *f, struct fwd_thread *me,
+                         const struct layer *y);
+void fwd_streams_low(struct forward *f, struct fwd_thread *me, const struct layer *y);
+void fwd_streams_correct(struct forward *f, struct fwd_thread *me,
+                         const struct layer *y);
+void fwd_streams_end(struct forward *f, struct fwd_thread *me);
+
+/* w times columns, normalised, added to all streams but the first; ends in a barrier.
+ */
+void fwd_streams_add(struct forward *f, struct fwd_thread *me, const struct matrix *w,
+                     const struct norm *norm, const struct columns *c);
 
 /* Row i of a table, x[w->k]. It may be a row of a panel where the table serves as the
  * output too. */

@@ -105,10 +105,14 @@ static void measure(struct forward *f, const struct model *m, enum kern_kv kv_ty
         count_columns(f, &y->gate, n);
         count_columns(f, &y->up, n);
         count_columns(f, &y->down, y->routed ? n * n_used : n);
+        count_columns(f, &y->altup.low, n);
+        count_columns(f, &y->altup.high, n);
         count_columns(f, &y->per_layer.gate, n);
         count_columns(f, &y->per_layer.out, n);
     }
     count_columns(f, &m->per_layer_proj, n);
+    count_columns(f, &m->stream_in, n);
+    count_columns(f, &m->stream_out, n);
     count_columns(f, &m->output, n);
     for (int i = 0; i < MODEL_MAX_DENSE; i++)
         count_columns(f, &m->dense[i], (size_t)f->n_parts_max);
@@ -235,6 +239,9 @@ static void carve_shared(struct forward *f, struct carver *c)
     f->v = carve_floats(c, n, n_kv);
     carve_mixers(f, c);
     f->per_layer = carve_floats(c, n, per_layer(m));
+    f->low = carve_floats(c, n, (size_t)m->n_low);
+    for (int i = 0; i < m->n_streams; i++)
+        f->streams[i] = carve_floats(c, n, n_embd);
     f->gate = carve_floats(c, n, activations(m));
     f->up = carve_floats(c, n, activations(m));
     for (int i = 0; i < m->n_ropes; i++)

@@ -6,9 +6,11 @@
  * A token's input of a layer is the mean of two parts, (e + f) / sqrt(2): e is looked
  * up, a part of the row that a token has of all layers, and f projected from the
  * token's embedding. The table of rows is as large as all matrices together, and a pass
- * reads a row of it for each token.
+ * reads a row of it for each token. Where the table is left in the mapped file, the
+ * pass begins by reading these ahead, while embeddings are projected.
  */
 #include <math.h>
+#include <string.h>
 
 #include "engine/forward/forward_impl.h"
 
@@ -39,6 +41,15 @@ static void multiply(struct forward *f, struct fwd_thread *me, const struct laye
     fwd_barrier(f, me, op, w->fmt);
 }
 
+void fwd_read_ahead(const struct forward *f, size_t j)
+{
+    const struct matrix *w = &f->m->per_layer_embd;
+
+    if (f->tokens[j] >= f->m->n_per_layer_rows)
+        return;
+    weights_read_ahead(matrix_row(w, 0, (size_t)f->tokens[j]), w->row_bytes);
+}
+
 /* The looked-up part of token j's input, added to the projected one. */
 static void join(struct forward *f, struct fwd_thread *me, size_t j)
 {
@@ -48,7 +59,10 @@ static void join(struct forward *f, struct fwd_thread *me, size_t j)
     const float half = 1.0f / sqrtf(2.0f);
     float *x = f->per_layer + j * pad16(n);
 
-    fwd_look_up(f, me, &m->per_layer_embd, (size_t)f->tokens[j], me->row);
+    if (f->tokens[j] < m->n_per_layer_rows)
+        fwd_look_up(f, me, &m->per_layer_embd, (size_t)f->tokens[j], me->row);
+    else
+        memset(me->row, 0, n * sizeof *me->row);
     for (size_t i = 0; i < n; i++)
         x[i] *= f_scale;
     for (size_t i = 0; i < n; i += d)
@@ -80,5 +94,8 @@ void fwd_per_layer(struct forward *f, struct fwd_thread *me, const struct layer 
     const struct columns c = fwd_prepare_few(f, me, f->gate, stride, (size_t)f->n, d,
                                              NULL, act_bit(&p->out));
 
-    fwd_add_product(f, me, SLM_OP_DOWN, &p->out, NULL, &p->norm, y->out_scale, &c);
+    if (f->m->n_streams == 0)
+        fwd_add_product(f, me, SLM_OP_DOWN, &p->out, NULL, &p->norm, y->out_scale, &c);
+    else
+        fwd_streams_add(f, me, &p->out, &p->norm, &c);
 }

@@ -51,11 +51,16 @@ void hf_put_str(struct hf_config *c, const char *key, const char *v)
     gguf_kv_str(c->kvs, full_key(full, sizeof full, c, key), v);
 }
 
-void hf_put_i32s(struct hf_config *c, const char *key, const int32_t *v, size_t n)
+void hf_put_array(struct hf_config *c, const char *key, enum gguf_type type, uint64_t n)
 {
     char full[96];
 
-    gguf_kv_array(c->kvs, full_key(full, sizeof full, c, key), GGUF_I32, n);
+    gguf_kv_array(c->kvs, full_key(full, sizeof full, c, key), type, n);
+}
+
+void hf_put_i32s(struct hf_config *c, const char *key, const int32_t *v, size_t n)
+{
+    hf_put_array(c, key, GGUF_I32, n);
     for (size_t i = 0; i < n; i++)
         gguf_put_u32(&c->kvs->bytes, (uint32_t)v[i]);
 }
@@ -126,7 +131,7 @@ enum status hf_must_be_bool(const struct hf_config *c, const char *key, bool wan
 
 /* ---- members of all kinds ---------------------------------------------------- */
 
-enum status hf_put_sizes(struct hf_config *c, struct err *err)
+enum status hf_get_sizes(struct hf_config *c, struct err *err)
 {
     const json_t *rope = json_member(c->o, "rope_parameters");
     double partial = c->partial > 0 ? c->partial : 1.0;
@@ -153,17 +158,30 @@ enum status hf_put_sizes(struct hf_config *c, struct err *err)
                             &partial, err)))
         return st;
     c->n_rot = (int64_t)(partial * (double)c->head_dim);
+    return ST_OK;
+}
+
+void hf_put_common_sizes(struct hf_config *c)
+{
     hf_put_u32(c, "block_count", c->n_layers);
     hf_put_u32(c, "context_length", c->n_ctx);
     hf_put_u32(c, "embedding_length", c->n_embd);
     hf_put_u32(c, "attention.head_count", c->n_heads);
-    if (!c->recurrent)
-        hf_put_u32(c, "attention.head_count_kv", c->n_kv_heads);
-    else if ((st = hf_put_kv_heads(c, err)))
-        return st;
     hf_put_u32(c, "attention.key_length", c->head_dim);
     hf_put_u32(c, "attention.value_length", c->head_dim);
     hf_put_u32(c, "rope.dimension_count", c->n_rot);
+}
+
+enum status hf_put_sizes(struct hf_config *c, struct err *err)
+{
+    const enum status st = hf_get_sizes(c, err);
+
+    if (st)
+        return st;
+    hf_put_common_sizes(c);
+    if (c->recurrent)
+        return hf_put_kv_heads(c, err);
+    hf_put_u32(c, "attention.head_count_kv", c->n_kv_heads);
     return ST_OK;
 }
 

@@ -7,6 +7,7 @@
  * hf_kinds.c      the members of each kind of model, one function for each, and the
  * hf_families.c   table of kinds
  * hf_hybrids.c    those of models with recurrent layers that list them
+ * hf_gemma.c      those of Gemma 3n and 4
  * hf_rope.c       scaling of positions, and its factors, which are tensors in GGUF
  * hf_names.c      names of tensors
  * hf_tensors.c    tensors of the gguf from those of the folder
@@ -135,6 +136,11 @@ enum status hf_must_be_bool(const struct hf_config *c, const char *key, bool wan
 /* Sizes of all kinds. Members of *c set before the call are this kind's defaults. */
 enum status hf_put_sizes(struct hf_config *c, struct err *err);
 
+/* Its two halves, for kinds whose heads have several lengths: read them; put them, but
+ * for the heads of keys. */
+enum status hf_get_sizes(struct hf_config *c, struct err *err);
+void hf_put_common_sizes(struct hf_config *c);
+
 /* What several kinds have: the width of the feed-forward part; the epsilon of RMS
  * norms; a sliding window of all layers; experts, as many as the member count says, of
  * which a token takes num_experts_per_tok. */
@@ -162,6 +168,10 @@ hf_kind_fn hf_llama, hf_smollm3, hf_granite, hf_granitemoe, hf_minicpm, hf_arcee
 /* The number of heads of keys of each layer. */
 enum status hf_put_kv_heads(struct hf_config *c, struct err *err);
 
+/* Kinds of hf_gemma.c. */
+enum status hf_gemma3n(struct hf_config *c, struct err *err);
+enum status hf_gemma4(struct hf_config *c, struct err *err);
+
 /* Kinds of hf_hybrids.c. */
 enum status hf_lfm2(struct hf_config *c, struct err *err);
 enum status hf_lfm2_moe(struct hf_config *c, struct err *err);
@@ -174,8 +184,16 @@ void hf_put_bool(struct hf_config *c, const char *key, bool v);
 void hf_put_str(struct hf_config *c, const char *key, const char *v);
 void hf_put_i32s(struct hf_config *c, const char *key, const int32_t *v, size_t n);
 
+/* The head of an array; n elements must follow in c->kvs->bytes. */
+void hf_put_array(struct hf_config *c, const char *key, enum gguf_type type,
+                  uint64_t n);
+
 /* Base and scaling, as pairs and vectors. theta: default of the base. */
 enum status hf_rope(struct hf_config *c, double theta, struct err *err);
+
+/* A vector by which only the first `share` of the rotated pairs turn. Error:
+ * ST_NO_MEMORY. */
+enum status hf_rope_turning(struct hf_config *c, double share, struct err *err);
 
 extern const struct hf_name hf_names_common[], hf_names_llama[], hf_names_gemma[],
     hf_names_mixtral[], hf_names_moe[], hf_names_qwen35[], hf_names_qwen35moe[],
@@ -184,7 +202,7 @@ extern const struct hf_name hf_names_common[], hf_names_llama[], hf_names_gemma[
     hf_names_seed[], hf_names_hunyuan[], hf_names_post[], hf_names_gemma1[],
     hf_names_vl[], hf_names_starcoder[], hf_names_nemotron[], hf_names_bailing[],
     hf_names_smallthinker[], hf_names_lfm2[], hf_names_mamba[],
-    hf_names_granite_dense[];
+    hf_names_granite_dense[], hf_names_per_layer[];
 
 /* ---- tensors ----------------------------------------------------------------- */
 

@@ -116,6 +116,44 @@ const struct hf_name hf_names_gemma[] = {
     {NULL, NULL, HF_SKIP},
 };
 
+/* Gemma 3n and 4. */
+const struct hf_name hf_names_per_layer[] = {
+    {"model.embed_tokens_per_layer.weight", "per_layer_token_embd.weight", HF_AS_IS},
+    {"model.per_layer_model_projection.weight", "per_layer_model_proj.weight",
+     HF_AS_IS},
+    {"model.per_layer_projection_norm.weight", "per_layer_proj_norm.weight", HF_AS_IS},
+    {"model.altup_projections.@.weight", "altup_proj.weight", HF_STACK},
+    {"model.altup_unembed_projections.@.weight", "altup_unembd_proj.weight", HF_STACK},
+    {L "post_attention_layernorm.weight", B "post_attention_norm.weight", HF_AS_IS},
+    {L "pre_feedforward_layernorm.weight", B "ffn_norm.weight", HF_AS_IS},
+    {L "post_feedforward_layernorm.weight", B "post_ffw_norm.weight", HF_AS_IS},
+    {L "post_feedforward_layernorm_1.weight", B "post_ffw_norm_1.weight", HF_AS_IS},
+    {L "pre_feedforward_layernorm_2.weight", B "pre_ffw_norm_2.weight", HF_AS_IS},
+    {L "post_feedforward_layernorm_2.weight", B "post_ffw_norm_2.weight", HF_AS_IS},
+    {L "per_layer_input_gate.weight", B "inp_gate.weight", HF_AS_IS},
+    {L "per_layer_projection.weight", B "proj.weight", HF_AS_IS},
+    {L "post_per_layer_input_norm.weight", B "post_norm.weight", HF_AS_IS},
+    {L "layer_scalar", B "layer_output_scale.weight", HF_AS_IS},
+    {L "router.proj.weight", B "ffn_gate_inp.weight", HF_AS_IS},
+    {L "router.scale", B "ffn_gate_inp.scale", HF_AS_IS},
+    {L "router.per_expert_scale", B "ffn_down_exps.scale", HF_AS_IS},
+    {L "experts.gate_up_proj", B "ffn_gate_up_exps.weight", HF_SLICES},
+    {L "experts.down_proj", B "ffn_down_exps.weight", HF_SLICES},
+    {L "altup.correct_output_scale", B "altup_correct_scale.weight", HF_AS_IS},
+    {L "altup.correction_coefs.weight", B "altup_correct_coef.weight", HF_AS_IS},
+    {L "altup.prediction_coefs.weight", B "altup_predict_coef.weight", HF_AS_IS},
+    {L "altup.modality_router.weight", B "altup_router.weight", HF_AS_IS},
+    {L "altup.router_norm.weight", B "altup_router_norm.weight", HF_AS_IS},
+    {L "laurel.linear_left.weight", B "laurel_l.weight", HF_AS_IS},
+    {L "laurel.linear_right.weight", B "laurel_r.weight", HF_AS_IS},
+    {L "laurel.post_laurel_norm.weight", B "laurel_post_norm.weight", HF_AS_IS},
+    /* The parts for sound, and what brings images and sound into the stream. */
+    {"model.audio_tower.*", NULL, HF_SKIP},
+    {"model.embed_audio.*", NULL, HF_SKIP},
+    {"model.embed_vision.*", NULL, HF_SKIP},
+    {NULL, NULL, HF_SKIP},
+};
+
 const struct hf_name hf_names_phi2[] = {
     {"model.final_layernorm.weight", "output_norm.weight", HF_AS_IS},
     {"model.final_layernorm.bias", "output_norm.bias", HF_AS_IS},

@@ -158,6 +158,26 @@ static enum status yarn(struct rope *r)
     return ST_OK;
 }
 
+enum status hf_rope_turning(struct hf_config *c, double share, struct err *err)
+{
+    struct rope r = {.c = c, .err = err};
+    const enum status st = new_vector(&r, 0, "rope_freqs.weight");
+    const size_t n = st ? 0 : c->vectors[0].n;
+
+    for (size_t i = 0; i < n; i++)
+        c->vectors[0].v[i] = i < (size_t)(share * (double)n) ? 1.0F : 1e30F;
+    return st;
+}
+
+/* Only the first pairs of a head turn; their speed is that of all of it. */
+static enum status proportional(struct rope *r)
+{
+    double share = 1.0;
+    const enum status st = get(r, "partial_rotary_factor", 0.0, 1.0, &share);
+
+    return st ? st : hf_rope_turning(r->c, share, r->err);
+}
+
 static enum status scale_by(struct rope *r, const char *type)
 {
     char shown[48];
@@ -171,6 +191,8 @@ static enum status scale_by(struct rope *r, const char *type)
         return llama3(r);
     if (!strcmp(type, "yarn"))
         return yarn(r);
+    if (!strcmp(type, "proportional"))
+        return proportional(r);
     if (!strcmp(type, "longrope") || !strcmp(type, "su"))
         return longrope(r);
     /* Dynamic scaling begins beyond the trained context, which is the most that the
@@ -179,7 +201,7 @@ static enum status scale_by(struct rope *r, const char *type)
         return ST_OK;
     return err_set(r->err, ST_UNSUPPORTED,
                    "%s: positions are scaled by '%s'; supported are: default, linear, "
-                   "dynamic, llama3, yarn, longrope",
+                   "dynamic, llama3, yarn, longrope, proportional",
                    r->c->file.path,
                    utf8_printable(shown, sizeof shown, type, strlen(type)));
 }

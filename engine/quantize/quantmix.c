@@ -14,7 +14,8 @@
 
 enum role {
     ROLE_OTHER,
-    ROLE_OUTPUT, /* output.weight, or a tied token_embd.weight */
+    ROLE_OUTPUT, /* output.weight, or a tied token_embd.weight, and what per-layer
+                    embeddings such a model has */
     ROLE_EMBD,
     ROLE_ATTN_Q,
     ROLE_ATTN_K,
@@ -253,9 +254,11 @@ static const char *without_layer(const char *name)
 
 /* Parts of the names of tensors that are never quantised. */
 static const char *const kept[] = {
-    "_norm",          "ffn_gate_inp", "position_embd", "token_types",
-    "rope_f",         "ssm_conv1d",   "ssm_a",         "ssm_dt",
-    "ssm_beta_alpha", "attn_rel_b",   "time_mix",      "shortconv.conv",
+    "_norm",       "ffn_gate_inp", "position_embd",
+    "token_types", "rope_f",       "ssm_conv1d",
+    "ssm_a",       "ssm_dt",       "ssm_beta_alpha",
+    "attn_rel_b",  "time_mix",     "shortconv.conv",
+    "altup",       "laurel",       "per_layer_model_proj",
 };
 
 static int is_kept(const char *part)
@@ -278,7 +281,8 @@ static enum role role_of(const struct quantmix_tensor *t)
         return ROLE_KEPT;
     if (!strcmp(part, "output.weight"))
         return ROLE_OUTPUT;
-    if (!strcmp(part, "token_embd.weight"))
+    if (!strcmp(part, "token_embd.weight") ||
+        !strcmp(part, "per_layer_token_embd.weight"))
         return t->tied_output ? ROLE_OUTPUT : ROLE_EMBD;
     if (!strcmp(part, "attn_q.weight"))
         return ROLE_ATTN_Q;

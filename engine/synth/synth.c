@@ -135,8 +135,15 @@ static enum status add_matrix(struct synth_plan *p, int layer, const char *name,
                                       .tied_output = p->shape.tied_output};
     const struct synth_pool_spec pool = {.content = SYNTH_GAUSS, .sigma = (float)sigma};
 
-    t.fmt = quantmix_format(p->mix, &q);
+    t.fmt = synth_is_plain(name) ? KERN_FMT_bf16 : quantmix_format(p->mix, &q);
     return add_tensor(p, &t, pool, err);
+}
+
+/* Biases, and what mixes streams. */
+static bool is_around_0(const char *name)
+{
+    return strstr(name, ".bias") || strstr(name, "_coef.") ||
+           !strncmp(name, "altup_router.", 13);
 }
 
 /* Norms are around 1, biases around 0; n_rows of n each, of several heads or experts.
@@ -147,9 +154,8 @@ static enum status add_vectors(struct synth_plan *p, int layer, const char *name
 {
     struct synth_tensor t = {
         .n_dims = n_rows > 1 ? 2 : 1, .ne = {n, n_rows, 1}, .fmt = KERN_FMT_f32};
-    const struct synth_pool_spec pool = {.content = content,
-                                         .mean = strstr(name, ".bias") ? 0 : 1,
-                                         .sigma = NORM_SPREAD};
+    const struct synth_pool_spec pool = {
+        .content = content, .mean = is_around_0(name) ? 0 : 1, .sigma = NORM_SPREAD};
 
     set_name(&t, layer, name);
     return add_tensor(p, &t, pool, err);
@@ -216,6 +222,10 @@ static bool is_wanted(const struct synth_plan *p, const struct model *m,
         return false;
     if (!r->optional)
         return true;
+    if (r->part[0].field == offsetof(struct layer, wv) && r->part[1].rows == DIM_NONE)
+        return y->window || !p->shape.keys_as_values;
+    if (r->part[0].field == offsetof(struct layer, out_scale))
+        return true;
     if (r->kind == TENSOR_MATRIX)
         return r->part[1].rows != DIM_NONE;
     if (strstr(r->name, "norm"))
@@ -281,6 +291,10 @@ static struct model sizes_of(const struct synth_shape *s)
                           .n_ff_shared = (int)s->n_ff_shared,
                           .n_experts = (int)s->n_experts,
                           .n_experts_used = (int)s->n_experts_used,
+                          .n_per_layer = (int)s->n_per_layer,
+                          .n_per_layer_rows = (int)s->n_vocab,
+                          .n_streams = (int)s->n_streams,
+                          .n_low = (int)s->n_low,
                           .n_heads = (int)s->n_heads,
                           .n_kv_heads = (int)s->n_kv_heads,
                           .head_dim = (int)s->head_dim,
@@ -301,6 +315,21 @@ static bool has_end(const struct arch *arch, size_t field)
     return end_name(arch, field) != NULL;
 }
 
+/* A tensor of the ends: rows that are looked up have a length of 1. */
+static enum status add_end(struct synth_plan *p, const struct model *m,
+                           const struct tensor_rule *r, struct err *err)
+{
+    uint64_t ne[3];
+
+    loader_shape(m, NULL, r, ne);
+    if (r->kind == TENSOR_VECTOR)
+        return add_vector(p, -1, r->name, ne[0], SYNTH_GAUSS, err);
+    return add_matrix(
+        p, -1, r->name, ne,
+        1 / sqrt((double)(r->kind == TENSOR_TABLE ? p->shape.n_per_layer : ne[0])),
+        err);
+}
+
 static enum status add_tensors(struct synth_plan *p, struct err *err)
 {
     const struct synth_shape *s = &p->shape;
@@ -319,6 +348,9 @@ static enum status add_tensors(struct synth_plan *p, struct err *err)
     if (s->rope_freqs &&
         add_vector(p, -1, "rope_freqs.weight", n_rot / 2, SYNTH_ROPE_FREQS, err))
         return err->code;
+    for (const struct tensor_rule *r = NULL; (r = synth_next_end(&m, r)) != NULL;)
+        if (add_end(p, &m, r, err))
+            return err->code;
     for (uint32_t l = 0; l < s->n_layers; l++) {
         if (add_layer(p, &m, (int)l, err))
             return err->code;
@@ -345,8 +377,8 @@ void synth_put_u32(struct gguf_kvs *k, const struct synth_shape *s, const char *
     gguf_kv_u32(k, full, v);
 }
 
-static void put_f32(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
-                    float v)
+void synth_put_f32(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
+                   float v)
 {
     char full[96];
 
@@ -403,7 +435,9 @@ static void put_metadata(const struct synth_plan *p, struct gguf_kvs *k)
     synth_put_u32(k, s, "block_count", s->n_layers);
     synth_put_u32(k, s, "context_length", s->n_ctx_train);
     synth_put_u32(k, s, "embedding_length", s->n_embd);
-    synth_put_u32(k, s, "feed_forward_length", s->n_dense ? s->n_ff_dense : s->n_ff);
+    if (!m.arch->layers_differ)
+        synth_put_u32(k, s, "feed_forward_length",
+                      s->n_dense ? s->n_ff_dense : s->n_ff);
     if (s->n_dense)
         synth_put_u32(k, s, "leading_dense_block_count", s->n_dense);
     if (s->n_experts) {
@@ -411,18 +445,21 @@ static void put_metadata(const struct synth_plan *p, struct gguf_kvs *k)
         synth_put_u32(k, s, "expert_used_count", s->n_experts_used);
         synth_put_u32(k, s, "expert_feed_forward_length", s->n_ff);
     }
-    if (s->n_ff_shared)
+    if (s->n_ff_shared && !m.arch->layers_differ)
         synth_put_u32(k, s, "expert_shared_feed_forward_length", s->n_ff_shared);
     synth_put_u32(k, s, "attention.head_count", s->n_heads);
-    synth_put_kv_heads(k, s);
+    if (m.arch->layers_differ)
+        synth_put_kinds(k, s);
+    else
+        synth_put_kv_heads(k, s);
     synth_put_u32(k, s, "attention.key_length", s->head_dim);
     synth_put_u32(k, s, "attention.value_length", s->head_dim);
-    put_f32(k, s,
-            m.arch->norm == NORM_RMS ? "attention.layer_norm_rms_epsilon"
-                                     : "attention.layer_norm_epsilon",
-            s->norm_eps);
+    synth_put_f32(k, s,
+                  m.arch->norm == NORM_RMS ? "attention.layer_norm_rms_epsilon"
+                                           : "attention.layer_norm_epsilon",
+                  s->norm_eps);
     synth_put_u32(k, s, "rope.dimension_count", s->n_rot ? s->n_rot : s->head_dim);
-    put_f32(k, s, "rope.freq_base", s->rope_base);
+    synth_put_f32(k, s, "rope.freq_base", s->rope_base);
     if (s->window)
         synth_put_u32(k, s, "attention.sliding_window", s->window);
     if (recur_values(&m.recur))

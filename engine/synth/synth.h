@@ -49,6 +49,18 @@ struct synth_shape {
      * it, or instead of it, mixes; all 0: none. */
     char attention_layers[32];
     uint32_t n_ssm_groups, n_ssm_heads, ssm_head_dim, ssm_state_dim, n_conv;
+    /* Where layers are of two kinds (Gemma 3n and 4): all but every window_interval-th
+     * have a window, and heads of their own number and length if these are not 0; the
+     * last n_kv_shared ones read the keys and values of earlier ones, and are
+     * n_ff_kv_shared wide if that is not 0. Of rope_freqs only the first n_rope_turning
+     * pairs turn. */
+    uint32_t window_interval, n_window_kv_heads, window_head_dim, n_kv_shared,
+        n_ff_kv_shared, n_rope_turning;
+    int keys_as_values;   /* layers without a window have no values but their keys */
+    uint32_t n_per_layer; /* length of per-layer embeddings; 0: none */
+    uint32_t n_streams, n_low, n_sparse; /* streams of a token, rank of the matrices
+                                            next to attention, layers with sparse gates;
+                                            0: none */
     int unrotated; /* positions do not rotate queries and keys, where a key says so */
     float router_skew; /* exponent of the experts' popularity by rank; 0: all are taken
                           equally often */

@@ -6,8 +6,8 @@
 
 #include "engine/synth/synth_parts.h"
 
-static enum status check_range(const struct synth_shape *s, const char *what,
-                               uint32_t v, uint32_t min, uint32_t max, struct err *err)
+enum status synth_check_range(const struct synth_shape *s, const char *what, uint32_t v,
+                              uint32_t min, uint32_t max, struct err *err)
 {
     if (v >= min && v <= max)
         return ST_OK;
@@ -41,18 +41,19 @@ static enum status check_experts(const struct synth_shape *s, struct err *err)
     if (s->n_experts && !may)
         return err_set(err, ST_USAGE, "shape %s: '%s' has no experts", s->name,
                        s->arch);
-    if (check_range(s, "n_experts", s->n_experts, 0, SYNTH_MAX_EXPERTS, err) ||
+    if (synth_check_range(s, "n_experts", s->n_experts, 0, SYNTH_MAX_EXPERTS, err) ||
+        (s->n_experts && synth_check_range(s, "n_experts_used", s->n_experts_used, 1,
+                                           s->n_experts, err)) ||
         (s->n_experts &&
-         check_range(s, "n_experts_used", s->n_experts_used, 1, s->n_experts, err)) ||
-        (s->n_experts &&
-         check_range(s, "n_ff", s->n_ff, 1, (1u << 20) / s->n_experts, err)))
+         synth_check_range(s, "n_ff", s->n_ff, 1, (1u << 20) / s->n_experts, err)))
         return ST_USAGE;
     /* The first layers may lack experts, where both kinds have rules. */
     const bool dense = s->n_experts && table_has(arch, WHEN_DENSE);
 
-    if (check_range(s, "n_dense", s->n_dense, 0, dense ? s->n_layers - 1 : 0, err) ||
-        check_range(s, "n_ff_dense", s->n_ff_dense, s->n_dense > 0,
-                    s->n_dense ? 1u << 20 : 0, err))
+    if (synth_check_range(s, "n_dense", s->n_dense, 0, dense ? s->n_layers - 1 : 0,
+                          err) ||
+        synth_check_range(s, "n_ff_dense", s->n_ff_dense, s->n_dense > 0,
+                          s->n_dense ? 1u << 20 : 0, err))
         return ST_USAGE;
     if (!(s->router_skew >= 0 && s->router_skew <= SYNTH_MAX_SKEW))
         return err_set(err, ST_USAGE,
@@ -64,24 +65,24 @@ static enum status check_experts(const struct synth_shape *s, struct err *err)
                        "experts, n_embd in whole blocks of %d, four at least, as well "
                        "as n_heads * head_dim, and an output matrix of its own",
                        s->name, SYNTH_UNIT_ELEMS);
-    return check_range(s, "n_ff_shared", s->n_ff_shared, must,
-                       shared && s->n_experts ? 1u << 20 : 0, err);
+    return synth_check_range(s, "n_ff_shared", s->n_ff_shared, must,
+                             shared && s->n_experts ? 1u << 20 : 0, err);
 }
 
 static enum status check_delta(const struct synth_shape *s, bool has, struct err *err)
 {
     const uint32_t least = has;
 
-    if (check_range(s, "full_attention_interval", s->full_attention_interval, least,
-                    has ? s->n_layers : 0, err) ||
-        check_range(s, "n_delta_k_heads", s->n_delta_k_heads, least,
-                    has ? MAX_HEADS : 0, err) ||
-        check_range(s, "n_delta_v_heads", s->n_delta_v_heads, least,
-                    has ? MAX_HEADS : 0, err) ||
-        check_range(s, "delta_head_dim", s->delta_head_dim, least, has ? 1u << 12 : 0,
-                    err) ||
-        check_range(s, "n_delta_conv", s->n_delta_conv, least, has ? RECUR_MAX_CONV : 0,
-                    err))
+    if (synth_check_range(s, "full_attention_interval", s->full_attention_interval,
+                          least, has ? s->n_layers : 0, err) ||
+        synth_check_range(s, "n_delta_k_heads", s->n_delta_k_heads, least,
+                          has ? MAX_HEADS : 0, err) ||
+        synth_check_range(s, "n_delta_v_heads", s->n_delta_v_heads, least,
+                          has ? MAX_HEADS : 0, err) ||
+        synth_check_range(s, "delta_head_dim", s->delta_head_dim, least,
+                          has ? 1u << 12 : 0, err) ||
+        synth_check_range(s, "n_delta_conv", s->n_delta_conv, least,
+                          has ? RECUR_MAX_CONV : 0, err))
         return ST_USAGE;
     if (has && s->n_delta_v_heads % s->n_delta_k_heads)
         return err_set(err, ST_USAGE,
@@ -95,10 +96,10 @@ static enum status check_ssm(const struct synth_shape *s, bool has, struct err *
 {
     const uint32_t least = has, most = has ? MAX_HEADS : 0;
 
-    if (check_range(s, "n_ssm_groups", s->n_ssm_groups, least, most, err) ||
-        check_range(s, "n_ssm_heads", s->n_ssm_heads, least, most, err) ||
-        check_range(s, "ssm_head_dim", s->ssm_head_dim, least, most, err) ||
-        check_range(s, "ssm_state_dim", s->ssm_state_dim, least, most, err))
+    if (synth_check_range(s, "n_ssm_groups", s->n_ssm_groups, least, most, err) ||
+        synth_check_range(s, "n_ssm_heads", s->n_ssm_heads, least, most, err) ||
+        synth_check_range(s, "ssm_head_dim", s->ssm_head_dim, least, most, err) ||
+        synth_check_range(s, "ssm_state_dim", s->ssm_state_dim, least, most, err))
         return ST_USAGE;
     if (has && s->n_ssm_heads % s->n_ssm_groups)
         return err_set(err, ST_USAGE,
@@ -137,8 +138,8 @@ static enum status check_recurrent(const struct synth_shape *s, struct err *err)
         check_ssm(s, has && kind == RECUR_SSM, err) ||
         check_list(s, convolves && table_has(arch, WHEN_ATTENTION), err))
         return ST_USAGE;
-    return check_range(s, "n_conv", s->n_conv, convolves,
-                       convolves ? RECUR_MAX_CONV : 0, err);
+    return synth_check_range(s, "n_conv", s->n_conv, convolves,
+                             convolves ? RECUR_MAX_CONV : 0, err);
 }
 
 /* Shapes cannot say which layers have only a feed-forward part. */
@@ -159,20 +160,20 @@ enum status synth_check_shape(const struct synth_shape *s, struct err *err)
                        "shape %s: synthetic models of architecture '%s' cannot be "
                        "made, only of: %s",
                        s->name, s->arch, arch_names(known, sizeof known));
-    if (check_range(s, "n_layers", s->n_layers, 1, 1u << 12, err) ||
-        check_range(s, "n_embd", s->n_embd, 1, 1u << 18, err) ||
-        check_range(s, "n_ff", s->n_ff, 1, 1u << 20, err) ||
-        check_range(s, "n_heads", s->n_heads, 1, 1u << 12, err) ||
-        check_range(s, "n_kv_heads", s->n_kv_heads, 1, s->n_heads, err) ||
-        check_range(s, "head_dim", s->head_dim, 2, 1u << 12, err) ||
-        check_range(s, "n_vocab", s->n_vocab, SYNTH_MIN_VOCAB, 1u << 22, err) ||
-        check_range(s, "n_ctx_train", s->n_ctx_train, 1, 1u << 30, err))
+    if (synth_check_range(s, "n_layers", s->n_layers, 1, 1u << 12, err) ||
+        synth_check_range(s, "n_embd", s->n_embd, 1, 1u << 18, err) ||
+        synth_check_range(s, "n_ff", s->n_ff, 1, 1u << 20, err) ||
+        synth_check_range(s, "n_heads", s->n_heads, 1, 1u << 12, err) ||
+        synth_check_range(s, "n_kv_heads", s->n_kv_heads, 1, s->n_heads, err) ||
+        synth_check_range(s, "head_dim", s->head_dim, 2, 1u << 12, err) ||
+        synth_check_range(s, "n_vocab", s->n_vocab, SYNTH_MIN_VOCAB, 1u << 22, err) ||
+        synth_check_range(s, "n_ctx_train", s->n_ctx_train, 1, 1u << 30, err))
         return ST_USAGE;
     if (s->n_heads % s->n_kv_heads)
         return err_set(err, ST_USAGE,
                        "shape %s: n_heads %u is no multiple of n_kv_heads %u", s->name,
                        s->n_heads, s->n_kv_heads);
-    if (check_experts(s, err) || check_recurrent(s, err))
+    if (check_experts(s, err) || check_recurrent(s, err) || synth_check_kinds(s, err))
         return ST_USAGE;
     if (s->head_dim % 2)
         return err_set(err, ST_USAGE,

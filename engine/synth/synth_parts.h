@@ -4,6 +4,7 @@
  *
  * synth.c        the plan: checks the shape, lays out tensors, writes the header
  * synth_recurrent.c  layers with a recurrent part
+ * synth_kinds.c  layers of two kinds, per-layer embeddings, several streams
  * synth_vocab.c  the made-up SentencePiece vocabulary
  * synth_pool.c   random blocks, and the image as a stream of bytes
  * synth_router.c what lets routers have favourites
@@ -50,6 +51,26 @@ struct layer synth_layer(const struct synth_shape *s, int layer);
 void synth_put_recurrent(struct gguf_kvs *k, const struct synth_shape *s,
                          const struct recur_sizes *r);
 void synth_put_kv_heads(struct gguf_kvs *k, const struct synth_shape *s);
+
+/* What layers of two kinds have, into a layer; their pairs; the tensors of the ends
+ * that only such models have, of which next() is the one behind r (NULL: the first). */
+void synth_set_kind(const struct synth_shape *s, int layer, struct layer *y);
+void synth_put_kinds(struct gguf_kvs *k, const struct synth_shape *s);
+const struct tensor_rule *synth_next_end(const struct model *m,
+                                         const struct tensor_rule *r);
+/* ST_USAGE: v is not within min .. max. */
+enum status synth_check_range(const struct synth_shape *s, const char *what, uint32_t v,
+                              uint32_t min, uint32_t max, struct err *err);
+enum status synth_check_kinds(const struct synth_shape *s, struct err *err);
+
+/* Small matrices that files keep as they are (quantmix.h): of 16 bits. */
+bool synth_is_plain(const char *name);
+
+/* The pairs "<arch>.<key>" of other types. */
+void synth_put_f32(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
+                   float v);
+void synth_put_array(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
+                     enum gguf_type type, uint32_t n);
 
 /* Errors: those of synth_plan_make() that a shape can cause. */
 enum status synth_check_shape(const struct synth_shape *s, struct err *err);

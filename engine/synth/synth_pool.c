@@ -55,12 +55,17 @@ static float next_gauss(uint64_t *state)
     return (float)(sum - 6 * 65535) * 0x1p-16f;
 }
 
-/* Frequency factors of Llama 3.1, rounded to 1/4096, so that they do not depend on the
- * last bit of the C library's pow(). */
+/* Frequency factors of the pairs that turn, or those of Llama 3.1, rounded to 1/4096,
+ * so that they do not depend on the last bit of the C library's pow(). */
 static void rope_freqs(float *out, const struct synth_shape *shape)
 {
     const double context = 8192, pi = 3.14159265358979323846;
+    const uint32_t n_turning = shape->n_rope_turning;
 
+    for (uint32_t i = 0; n_turning && i < shape->head_dim / 2; i++)
+        out[i] = i < n_turning ? 1.0F : 1e30F;
+    if (n_turning)
+        return;
     for (uint32_t i = 0; i < shape->head_dim / 2; i++) {
         const double wave = 2 * pi * pow(shape->rope_base, 2.0 * i / shape->head_dim);
         const double factor = rope_llama3_factor(context / wave, 1, 4, 8);

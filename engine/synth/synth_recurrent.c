@@ -79,21 +79,24 @@ struct layer synth_layer(const struct synth_shape *s, int layer)
 
     const bool dense = l < s->n_dense;
 
-    return (struct layer){.n_kv_heads = (int)s->n_kv_heads,
-                          .head_dim = (int)s->head_dim,
-                          .n_ff = (int)(dense ? s->n_ff_dense : s->n_ff),
-                          .routed = s->n_experts > 0 && !dense,
-                          .attends = !alternate || attends,
-                          .recurrent = alternate ? !attends : s->n_ssm_heads > 0};
+    struct layer y = {.n_ff = (int)(dense ? s->n_ff_dense : s->n_ff),
+                      .n_kv_heads = (int)s->n_kv_heads,
+                      .head_dim = (int)s->head_dim,
+                      .routed = s->n_experts > 0 && !dense,
+                      .attends = !alternate || attends,
+                      .recurrent = alternate ? !attends : s->n_ssm_heads > 0};
+
+    synth_set_kind(s, layer, &y);
+    return y;
 }
 
-static void put_i32s(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
-                     uint32_t n)
+void synth_put_array(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
+                     enum gguf_type type, uint32_t n)
 {
     char full[96];
 
     snprintf(full, sizeof full, "%s.%s", s->arch, key);
-    gguf_kv_array(k, full, GGUF_I32, n);
+    gguf_kv_array(k, full, type, n);
 }
 
 void synth_put_kv_heads(struct gguf_kvs *k, const struct synth_shape *s)
@@ -102,7 +105,7 @@ void synth_put_kv_heads(struct gguf_kvs *k, const struct synth_shape *s)
         synth_put_u32(k, s, "attention.head_count_kv", s->n_kv_heads);
         return;
     }
-    put_i32s(k, s, "attention.head_count_kv", s->n_layers);
+    synth_put_array(k, s, "attention.head_count_kv", GGUF_I32, s->n_layers);
     for (uint32_t l = 0; l < s->n_layers; l++)
         gguf_put_u32(&k->bytes, synth_lists(s, l) ? s->n_kv_heads : 0);
 }
@@ -115,7 +118,7 @@ static void put_sections(struct gguf_kvs *k, const struct synth_shape *s)
     const uint32_t first = (n_pairs + 2) / 3, second = (n_pairs - first + 1) / 2;
     const uint32_t sections[] = {first, second, n_pairs - first - second, 0};
 
-    put_i32s(k, s, "rope.dimension_sections", 4);
+    synth_put_array(k, s, "rope.dimension_sections", GGUF_I32, 4);
     for (size_t i = 0; i < 4; i++)
         gguf_put_u32(&k->bytes, sections[i]);
 }

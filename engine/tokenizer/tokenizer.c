@@ -24,6 +24,7 @@ static const struct {
 } algos[] = {
     {"llama", &tokenizer_spm},
     {"gpt2", &tokenizer_bpe},
+    {"gemma4", &tokenizer_spm_merges},
     {"t5", &tokenizer_unigram},
     {"bert", &tokenizer_word_piece},
     {TOKENIZER_BPE, &tokenizer_bpe},

@@ -137,8 +137,8 @@ struct tokenizer_algo {
     size_t (*piece)(const struct tokenizer *t, int32_t id, char *buf, size_t cap);
 };
 
-extern const struct tokenizer_algo tokenizer_spm, tokenizer_bpe, tokenizer_unigram,
-    tokenizer_word_piece, tokenizer_word_level;
+extern const struct tokenizer_algo tokenizer_spm, tokenizer_spm_merges, tokenizer_bpe,
+    tokenizer_unigram, tokenizer_word_piece, tokenizer_word_level;
 
 /* tokenizer_decode.c: make the bytes of all tokens by a decoder, JSON. Errors:
  * ST_INPUT, ST_UNSUPPORTED (a step), ST_NO_MEMORY. */

@@ -315,14 +315,19 @@ static enum status load_merge(struct tokenizer *t, const struct gguf *g, uint64_
 static enum status load_merges(struct tokenizer *t, const struct gguf *g,
                                struct err *err)
 {
-    const struct gguf_kv *kv = gguf_kv_find(g, TOKENIZER_KEY_MERGES);
+    const bool must = t->algo == &tokenizer_spm_merges;
+    const char *key = must ? "tokenizer.ggml.merges" : TOKENIZER_KEY_MERGES;
+    const struct gguf_kv *kv = gguf_kv_find(g, key);
     enum status st = ST_OK;
 
+    if (!kv && must)
+        return err_set(err, ST_INPUT, "%s has no %s, which the tokenizer '%s' needs",
+                       gguf_path(g), key, t->algo->name);
     if (!kv)
         return ST_OK;
     if (kv->type != GGUF_ARRAY || kv->elem_type != GGUF_STRING || kv->n > MAX_MERGES)
         return err_set(err, ST_INPUT, "%s: %s is not a list of at most %d strings",
-                       gguf_path(g), TOKENIZER_KEY_MERGES, MAX_MERGES);
+                       gguf_path(g), key, MAX_MERGES);
     t->merge_keys = malloc(((size_t)kv->n + 1) * sizeof *t->merge_keys);
     if (!t->merge_keys)
         return err_set(err, ST_NO_MEMORY, "cannot allocate %" PRIu64 " merges", kv->n);
@@ -382,6 +387,20 @@ const struct tokenizer_algo tokenizer_spm = {
     .spells_bytes = true,
     .adds_bos = true,
     .adds_space = true,
+    .load = load,
+    .encode = encode,
+    .piece = tokenizer_blank_piece,
+};
+
+/* Gemma 4: merges in the order of their list, as files of byte-level BPE have it.
+ * Scores are there, too, but say nothing. */
+const struct tokenizer_algo tokenizer_spm_merges = {
+    .name = "gemma4",
+    .default_bos = 2,
+    .default_eos = 1,
+    .default_unknown = 3,
+    .spells_bytes = true,
+    .adds_bos = true,
     .load = load,
     .encode = encode,
     .piece = tokenizer_blank_piece,

@@ -60,10 +60,15 @@ enum residency residency_of(const struct residency_plan *plan, const struct gguf
     if (layer >= 0)
         return residency_streamed_index(plan, layer) >= 0 ? RESIDENCY_STREAMED
                                                           : RESIDENCY_KEPT;
-    return strcmp(t->name, "token_embd.weight") == 0 &&
-                   gguf_tensor_find(g, "output.weight")
-               ? RESIDENCY_DISK
-               : RESIDENCY_KEPT;
+    if (residency_is_rows(t) || (strcmp(t->name, "token_embd.weight") == 0 &&
+                                 gguf_tensor_find(g, "output.weight")))
+        return RESIDENCY_DISK;
+    return RESIDENCY_KEPT;
+}
+
+bool residency_is_rows(const struct gguf_tensor *t)
+{
+    return strcmp(t->name, "per_layer_token_embd.weight") == 0;
 }
 
 bool residency_is_experts(const struct gguf_tensor *t, int n_layers)

@@ -12,8 +12,8 @@
  *             (expert_cache.h). A model with experts has no streamed layers unless even
  *             that does not fit
  *   on disk   left in the mapped file: the embedding table, of which a pass needs a
- *             row per token, unless it is the output matrix, too; and what no pass
- * needs
+ *             row per token, unless it is the output matrix, too; that of per-layer
+ *             embeddings; and what no pass needs
  *
  * One slot serves all streamed layers. It consists of places for three parts of a
  * layer, which a pass uses one after another: while it uses one part, the places of the
@@ -121,6 +121,10 @@ int residency_streamed_layer(const struct residency_plan *plan, int i);
 
 enum residency residency_of(const struct residency_plan *plan, const struct gguf *g,
                             const struct gguf_tensor *t);
+
+/* Whether a tensor is a table of per-layer embeddings: as large as all matrices, and a
+ * token needs one row. */
+bool residency_is_rows(const struct gguf_tensor *t);
 
 /* Whether a tensor of one of the layers has matrices of experts, one a slice. */
 bool residency_is_experts(const struct gguf_tensor *t, int n_layers);

@@ -162,6 +162,19 @@ const void *weights_data(const struct weights *w, const struct gguf_tensor *t)
     return gguf_tensor_data(w->g, t);
 }
 
+bool weights_is_mapped(const struct weights *w, const struct gguf_tensor *t)
+{
+    return gguf_is_mapped(w->g) && residency_in(w, t) == RESIDENCY_DISK;
+}
+
+void weights_read_ahead(const void *at, size_t bytes)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t begin = (uintptr_t)at / page * page;
+
+    (void)madvise((void *)begin, (uintptr_t)at + bytes - begin, MADV_WILLNEED);
+}
+
 size_t weights_panel_rows(struct weights *w, const struct gguf_tensor *t)
 {
     return residency_in(w, t) == RESIDENCY_KEPT ? packed_panel_rows(w->packed, t)

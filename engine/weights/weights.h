@@ -85,6 +85,13 @@ const void *weights_memory(const struct weights *w, size_t *bytes);
  * further on, and panel p of a slice starts where its row 16 p would. */
 const void *weights_data(const struct weights *w, const struct gguf_tensor *t);
 
+/* Whether the tensor is read from the mapped file, where its pages may have to be read
+ * from disk first. */
+bool weights_is_mapped(const struct weights *w, const struct gguf_tensor *t);
+
+/* Bytes of such a tensor will be read soon: have the kernel read them from disk. */
+void weights_read_ahead(const void *at, size_t bytes);
+
 /* Number of leading rows of each slice that will be in panels; the others stay as in
  * the file. Call before preloading, for every matrix [k][rows][slices] of products; not
  * for tables that are only looked up: a row of a panel takes more lines of memory. */

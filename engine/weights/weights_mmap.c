@@ -3,7 +3,8 @@
  * weights_mmap.c - weights in the page cache, through a mapping of the file
  *
  * Preloading starts readahead of AHEAD bytes after the piece that is being mapped, so
- * that reading and mapping overlap.
+ * that reading and mapping overlap. It leaves out what tokens need a row of each
+ * (residency_is_rows()).
  */
 #include "engine/weights/weights_impl.h"
 
@@ -37,19 +38,37 @@ static enum status populate(const struct weights *w, char *p, size_t bytes, size
     return gguf_check(w->g, err);
 }
 
-static enum status preload(struct weights *w, struct thread_pool *pool,
-                           int (*progress)(void *arg, size_t done, size_t total),
-                           void *arg, struct err *err)
+/* The first whole pages from `at` on of which tokens need a row each; *end: behind
+ * them. At the weights' end: there are none. */
+static size_t next_rows(const struct weights *w, size_t at, size_t page, size_t *end)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t first = w->begin / page * page;
-    char *image = (char *)(uintptr_t)gguf_image(w->g);
-    size_t advised = first;
+    size_t first = w->end;
 
-    (void)pool;
-    for (size_t at = first; at < w->end;) {
-        const size_t n = w->end - at < PIECE ? w->end - at : PIECE;
-        const size_t want = w->end - at < AHEAD ? w->end : at + AHEAD;
+    *end = w->end;
+    for (size_t i = 0; i < gguf_n_tensors(w->g); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(w->g, i);
+        const size_t from = ((size_t)t->offset + page - 1) / page * page;
+        const size_t to = (size_t)(t->offset + t->bytes) / page * page;
+
+        if (residency_is_rows(t) && from < to && to > at && from < first) {
+            first = from < at ? at : from;
+            *end = to;
+        }
+    }
+    return first;
+}
+
+/* Pages from `at` to end. */
+static enum status load_run(struct weights *w, size_t at, size_t end, size_t page,
+                            int (*progress)(void *arg, size_t done, size_t total),
+                            void *arg, struct err *err)
+{
+    char *image = (char *)(uintptr_t)gguf_image(w->g);
+    size_t advised = at;
+
+    while (at < end) {
+        const size_t n = end - at < PIECE ? end - at : PIECE;
+        const size_t want = end - at < AHEAD ? end : at + AHEAD;
 
         if (want > advised) {
             (void)madvise(image + advised, want - advised, MADV_WILLNEED);
@@ -65,6 +84,25 @@ static enum status preload(struct weights *w, struct thread_pool *pool,
             return err_set(err, ST_INTERRUPTED, "interrupted");
     }
     return ST_OK;
+}
+
+static enum status preload(struct weights *w, struct thread_pool *pool,
+                           int (*progress)(void *arg, size_t done, size_t total),
+                           void *arg, struct err *err)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *image = (char *)(uintptr_t)gguf_image(w->g);
+    enum status st = ST_OK;
+
+    (void)pool;
+    for (size_t at = w->begin / page * page, end; !st && at < w->end; at = end) {
+        const size_t rows = next_rows(w, at, page, &end);
+
+        if (rows < w->end)
+            (void)madvise(image + rows, end - rows, MADV_RANDOM);
+        st = load_run(w, at, rows, page, progress, arg, err);
+    }
+    return st;
 }
 
 const struct weights_policy weights_policy_mmap = {

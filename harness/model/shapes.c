@@ -54,6 +54,17 @@
     KEY(ssm_head_dim, amount, 1)            \
     KEY(ssm_state_dim, amount, 1)           \
     KEY(n_conv, amount, 1)                  \
+    KEY(window_interval, amount, 1)         \
+    KEY(n_window_kv_heads, amount, 1)       \
+    KEY(window_head_dim, amount, 1)         \
+    KEY(n_kv_shared, amount, 1)             \
+    KEY(n_ff_kv_shared, amount, 1)          \
+    KEY(n_rope_turning, amount, 1)          \
+    KEY(keys_as_values, flag, 1)            \
+    KEY(n_per_layer, amount, 1)             \
+    KEY(n_streams, amount, 1)               \
+    KEY(n_low, amount, 1)                   \
+    KEY(n_sparse, amount, 1)                \
     KEY(unrotated, flag, 1)                 \
     KEY(router_skew, skew, 1)               \
     KEY(qkv_bias, flag, 1)                  \

@@ -41,7 +41,8 @@ struct options {
     float bad_score;       /* of token 5, if not 0 */
     const char *byte_text; /* instead of "<0x02>" */
     const char *model;
-    const char *arch; /* NULL: no such key */
+    const char *arch;          /* NULL: no such key */
+    const char *const *merges; /* ended by NULL; NULL: no such key */
 };
 
 static struct entry entry_at(int id, char *buf, const struct options *o)
@@ -63,7 +64,7 @@ static struct build vocab(const struct options *o)
     const int n_scores = o->n_scores ? o->n_scores : N_SMALL;
     const int n_types = o->n_types ? o->n_types : N_SMALL;
     const unsigned n_kvs = 2 + (n_scores > 0) + (n_types > 0) + (o->bos > 0) +
-                           (o->add_space >= 0) + !!o->arch;
+                           (o->add_space >= 0) + !!o->arch + !!o->merges;
     struct build b = build_new();
     char buf[16];
 
@@ -92,6 +93,17 @@ static struct build vocab(const struct options *o)
     }
     if (o->bos)
         put_kv_u32(&b, "tokenizer.ggml.bos_token_id", o->bos);
+    if (o->merges) {
+        uint64_t n = 0;
+
+        while (o->merges[n])
+            n++;
+        put_key(&b, "tokenizer.ggml.merges", GGUF_ARRAY);
+        put_u32(&b, GGUF_STRING);
+        put_u64(&b, n);
+        for (uint64_t i = 0; i < n; i++)
+            put_str(&b, o->merges[i]);
+    }
     if (o->add_space >= 0) {
         put_key(&b, "tokenizer.ggml.add_space_prefix", GGUF_BOOL);
         put_u8(&b, (uint8_t)o->add_space);
@@ -140,6 +152,25 @@ static void joins_by_score(void **state)
     IDS(t, "a", "270");
     IDS(t, " a", "259 270");
     IDS(t, "", "");
+    tokenizer_close(t);
+}
+
+/* Gemma 4: the order of merges decides and not scores, by which bb would be first; no
+ * blank goes in front of a text. */
+static void joins_by_merges(void **state)
+{
+    static const char *const merges[] = {"b a", "a b", "ab a", "\xe2\x96\x81 a", NULL};
+    const struct options o = {
+        .n_scores = -1, .bos = 1, .add_space = -1, .model = "gemma4", .merges = merges};
+    struct tokenizer *t = open_small(&o);
+
+    (void)state;
+    assert_false(tokenizer_adds_space(t));
+    IDS(t, "aba", "260 263");  /* ba comes before ab */
+    IDS(t, "abba", "262 263"); /* nothing joins bb */
+    IDS(t, "b a", "261 270");
+    IDS(t, "\xc3\xa9", "198 172");
+    expect_ids(t, "a<x>", 4, true, true, "1 260 266");
     tokenizer_close(t);
 }
 
@@ -311,8 +342,10 @@ static void wrong_metadata(void **state)
     refuses((struct options){.bad_score = __builtin_nanf("")}, ST_INPUT,
             "score of token 5");
     refuses((struct options){.byte_text = "<0xG1>"}, ST_INPUT, "typed as a byte");
+    refuses((struct options){.add_space = -1, .model = "gemma4"}, ST_INPUT,
+            "no tokenizer.ggml.merges");
     refuses((struct options){.model = "rwkv"}, ST_UNSUPPORTED,
-            "'rwkv' is not supported (known: llama, gpt2, t5, bert)");
+            "'rwkv' is not supported (known: llama, gpt2, gemma4, t5, bert)");
 
     put_header(&b, 3, 0, 0);
     refuse_image(&b, ST_INPUT, "tokenizer.ggml.model");
@@ -393,11 +426,17 @@ static void vectors_phi_3(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(joins_by_score),  cmocka_unit_test(special_tokens),
-        cmocka_unit_test(pieces_and_ids),  cmocka_unit_test(round_trip),
-        cmocka_unit_test(stories_vectors), cmocka_unit_test(long_text),
-        cmocka_unit_test(wrong_metadata),  cmocka_unit_test(stream_whole_characters),
-        cmocka_unit_test(printable),       cmocka_unit_test(vectors_llama_spm),
+        cmocka_unit_test(joins_by_score),
+        cmocka_unit_test(joins_by_merges),
+        cmocka_unit_test(special_tokens),
+        cmocka_unit_test(pieces_and_ids),
+        cmocka_unit_test(round_trip),
+        cmocka_unit_test(stories_vectors),
+        cmocka_unit_test(long_text),
+        cmocka_unit_test(wrong_metadata),
+        cmocka_unit_test(stream_whole_characters),
+        cmocka_unit_test(printable),
+        cmocka_unit_test(vectors_llama_spm),
         cmocka_unit_test(vectors_phi_3),
     };
 

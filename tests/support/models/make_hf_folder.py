@@ -160,7 +160,31 @@ BAILING = dict(MOE, exp_probs_b="mlp.gate.expert_bias",
 THINKER = {"ffn_gate_inp": "block_sparse_moe.primary_router",
            **{"ffn_%s_exps" % x: "block_sparse_moe.experts.@." + x
               for x in ("gate", "up", "down")}}
-NAMES = {"lfm2": LFM2, "lfm2moe": LFM2, "granitehybrid": GRANITE_HYBRID,
+# Gemma 3n and 4. Names that end in "." have no ".weight".
+PER_LAYER = {
+    "per_layer_token_embd": "embed_tokens_per_layer",
+    "per_layer_model_proj": "per_layer_model_projection",
+    "per_layer_proj_norm": "per_layer_projection_norm",
+    "altup_proj": "altup_projections.@", "altup_unembd_proj":
+        "altup_unembed_projections.@",
+    "post_attention_norm": "post_attention_layernorm",
+    "ffn_norm": "pre_feedforward_layernorm", "post_ffw_norm":
+        "post_feedforward_layernorm",
+    "post_ffw_norm_1": "post_feedforward_layernorm_1",
+    "pre_ffw_norm_2": "pre_feedforward_layernorm_2",
+    "post_ffw_norm_2": "post_feedforward_layernorm_2",
+    "inp_gate": "per_layer_input_gate", "proj": "per_layer_projection",
+    "post_norm": "post_per_layer_input_norm", "layer_output_scale": "layer_scalar.",
+    "ffn_gate_inp": "router.proj", "ffn_gate_up_exps": "experts.gate_up_proj.",
+    "ffn_down_exps": "experts.down_proj.",
+    "altup_correct_scale": "altup.correct_output_scale.",
+    "altup_correct_coef": "altup.correction_coefs",
+    "altup_predict_coef": "altup.prediction_coefs",
+    "altup_router": "altup.modality_router", "altup_router_norm": "altup.router_norm",
+    "laurel_l": "laurel.linear_left", "laurel_r": "laurel.linear_right",
+    "laurel_post_norm": "laurel.post_laurel_norm"}
+SCALES = {"ffn_gate_inp": "router.scale", "ffn_down_exps": "router.per_expert_scale"}
+NAMES = {"gemma3n": PER_LAYER, "gemma4": PER_LAYER, "lfm2": LFM2, "lfm2moe": LFM2, "granitehybrid": GRANITE_HYBRID,
          "smollm3": {}, "granite": {}, "granitemoe": GRANITE, "minicpm": {}, "arcee": {},
          "mistral3": {}, "ernie4_5": {}, "ernie4_5-moe": ERNIE, "seed_oss": POST,
          "hunyuan-dense": HUNYUAN, "olmo2": POST, "olmoe": MOE, "exaone4": POST,
@@ -257,8 +281,84 @@ def hybrid_config(g, arch, kv):
             "granitehybrid": "granitemoehybrid"}[arch], c
 
 
+def per_layer_tensors_of(g):
+    """The same of Gemma 3n and 4, as part of a model that also sees."""
+    out = {"model.vision_tower.patch.weight": ([1, 1], array.array("f", [1.0]))}
+    for name, (ne, v) in g.tensors.items():
+        stem, _, kind = name.rpartition(".")
+        if stem == "rope_freqs":
+            continue
+        where, part = "model.language_model.", stem
+        if name.startswith("blk."):
+            _, layer, part = stem.split(".")
+            where += "layers.%s." % layer
+            hf = SCALES[part] + "." if kind == "scale" else (
+                PER_LAYER.get(part) or INNER[part])
+        else:
+            hf = PER_LAYER.get(part) or OUTER[part][len("model."):]
+        full = where + (hf[:-1] if hf.endswith(".") else hf + "." + kind)
+        if "@" not in full:
+            out[full] = (ne[::-1], v)
+            continue
+        n = ne[0] * ne[1]
+        for i in range(ne[2]):
+            out[full.replace("@", str(i))] = (ne[1::-1], v[i * n:(i + 1) * n])
+    return out
+
+
+def per_layer_config(g, arch, kv, c):
+    """config.json of these, with the text model's members in text_config."""
+    def largest(key):
+        v = kv(key)
+        return max(v) if isinstance(v, list) else v
+
+    windows = kv("attention.sliding_window_pattern")
+    kv_heads, widths = kv("attention.head_count_kv"), kv("feed_forward_length")
+    text = {
+        **{k: c[k] for k in ("hidden_size", "num_hidden_layers", "num_attention_heads",
+                             "rms_norm_eps", "vocab_size", "max_position_embeddings")
+           if k in c},
+        "model_type": arch + "_text", "hidden_activation": "gelu_pytorch_tanh",
+        "attention_bias": False, "sliding_window": kv("attention.sliding_window"),
+        "layer_types": ["sliding_attention" if w else "full_attention" for w in windows],
+        "num_key_value_heads": largest("attention.head_count_kv"),
+        "num_kv_shared_layers": kv("attention.shared_kv_layers"),
+        "hidden_size_per_layer_input": kv("embedding_length_per_layer_input"),
+        "final_logit_softcapping": kv("final_logit_softcapping")}
+    if arch == "gemma3n":
+        text.update(
+            head_dim=kv("attention.key_length"), intermediate_size=widths,
+            rope_theta=kv("rope.freq_base"), altup_num_inputs=kv("altup.num_inputs"),
+            rope_local_base_freq=kv("rope.freq_base_swa"), altup_active_idx=0,
+            activation_sparsity_pattern=[0.95 if s > 0 else 0.0
+                                         for s in kv("activation_sparsity_scale")])
+        return arch, {"text_config": text}
+    turning = list(g.tensors["rope_freqs.weight"][1])
+    text.update(
+        head_dim=kv("attention.key_length_swa"),
+        global_head_dim=kv("attention.key_length"),
+        intermediate_size=min(widths) if isinstance(widths, list) else widths,
+        use_double_wide_mlp=isinstance(widths, list),
+        attention_k_eq_v=isinstance(kv_heads, list),
+        num_global_key_value_heads=(min(kv_heads) if isinstance(kv_heads, list)
+                                    else None),
+        enable_moe_block=kv("expert_count") is not None, num_experts=kv("expert_count"),
+        top_k_experts=kv("expert_used_count"),
+        moe_intermediate_size=kv("expert_feed_forward_length"),
+        rope_parameters={
+            "full_attention": {"rope_type": "proportional",
+                               "rope_theta": kv("rope.freq_base"),
+                               "partial_rotary_factor":
+                                   turning.count(1.0) / len(turning)},
+            "sliding_attention": {"rope_type": "default",
+                                  "rope_theta": kv("rope.freq_base_swa")}})
+    return arch, {"text_config": text, "tie_word_embeddings": True}
+
+
 def tensors_of(g, arch):
     """name -> (shape, values), as the folder has them."""
+    if NAMES[arch] is PER_LAYER:
+        return per_layer_tensors_of(g)
     if NAMES[arch] in (LFM2, GRANITE_HYBRID):
         return hybrid_tensors_of(g, arch)
     heads = g.kv[arch + ".attention.head_count"]
@@ -364,6 +464,9 @@ def config_of(g, arch):
     rot = kv("rope.dimension_count", head_dim)
     if rot != head_dim:
         c["partial_rotary_factor"] = rot / head_dim
+    if NAMES[arch] is PER_LAYER:
+        kind, c = per_layer_config(g, arch, kv, c)
+        return {"model_type": kind, **c}
     extra = hybrid_config(g, arch, kv) if NAMES[arch] in (LFM2, GRANITE_HYBRID) else {
         "smollm3": ("smollm3", {**silu, "use_sliding_window": False, "no_rope_layers": [
             int((i + 1) % 4 != 0) for i in range(layers)]}),
@@ -520,7 +623,7 @@ def main():
     g = Gguf(a.gguf)
     arch = g.kv["general.architecture"]
     config = config_of(g, arch)
-    if "rope_freqs.weight" in g.tensors:
+    if "rope_freqs.weight" in g.tensors and "text_config" not in config:
         config["rope_scaling"] = llama3_scaling(g, config)
     tensors = sorted(tensors_of(g, arch).items())
     os.makedirs(a.out, exist_ok=True)
