@@ -18,13 +18,26 @@
 /* Nothing is shorter than this: what has no length is not scaled to one. */
 #define MIN_SQUARE 1e-5f
 
-static float dot(const float *a, const float *b, size_t n)
+/* Elements that are mixed at a time. */
+#define CHUNK ((size_t)16)
+
+/* out[n_rows] = rows [n_rows][n] times x. */
+static void multiply_rows(const struct forward *f, const float *rows, size_t n_rows,
+                          const float *x, size_t n, float *out)
 {
-    double sum = 0.0;
+    f->kern.gemv[KERN_FMT_f32](n_rows, n, rows, n * sizeof *rows, x, out);
+}
+
+/* The few numbers of a mixture: those of row k of [rows][n_streams], by the modes. */
+static float weight_of(const struct forward *f, const float *rows, size_t k,
+                       const float *modes)
+{
+    const size_t n = (size_t)f->m->n_streams;
+    float sum = 0.0f;
 
     for (size_t i = 0; i < n; i++)
-        sum += (double)a[i] * (double)b[i];
-    return (float)sum;
+        sum += rows[k * n + i] * modes[i];
+    return sum;
 }
 
 /* Row j of stream i. */
@@ -40,8 +53,23 @@ static void modes_of(const struct forward *f, struct fwd_thread *me,
     const size_t n = (size_t)f->m->n_embd;
 
     fwd_norm(f, me->row, x, &y->altup.router_norm, n);
+    multiply_rows(f, y->altup.router, (size_t)f->m->n_streams, me->row, n, modes);
     for (int i = 0; i < f->m->n_streams; i++)
-        modes[i] = tanhf(dot(y->altup.router + (size_t)i * n, me->row, n) / (float)n);
+        modes[i] = tanhf(modes[i] / (float)n);
+}
+
+/* n <= CHUNK elements of each stream, to what c makes of all. */
+static void mix(float *const *x, int s, const float (*c)[MODEL_MAX_STREAMS], size_t at,
+                size_t n)
+{
+    float old[MODEL_MAX_STREAMS][CHUNK];
+
+    for (int i = 0; i < s; i++)
+        memcpy(old[i], x[i] + at, n * sizeof **old);
+    for (int k = 0; k < s; k++)
+        for (int i = 0; i < s; i++)
+            for (size_t e = 0; e < n; e++)
+                x[k][at + e] += c[k][i] * old[i][e];
 }
 
 static void predict(struct forward *f, struct fwd_thread *me, const struct layer *y,
@@ -50,21 +78,19 @@ static void predict(struct forward *f, struct fwd_thread *me, const struct layer
     const size_t n = (size_t)f->m->n_embd;
     const int s = f->m->n_streams;
     float modes[MODEL_MAX_STREAMS], c[MODEL_MAX_STREAMS][MODEL_MAX_STREAMS];
-    float *x[MODEL_MAX_STREAMS], old[MODEL_MAX_STREAMS];
+    float *x[MODEL_MAX_STREAMS];
 
     modes_of(f, me, y, stream(f, 0, j), modes);
     for (int k = 0; k < s; k++) {
         x[k] = stream(f, k, j);
         for (int i = 0; i < s; i++)
-            c[k][i] = dot(y->altup.predict + (k * s + i) * s, modes, (size_t)s);
+            c[k][i] = weight_of(f, y->altup.predict, (size_t)(k * s + i), modes);
     }
-    for (size_t e = 0; e < n; e++) {
-        for (int i = 0; i < s; i++)
-            old[i] = x[i][e];
-        for (int k = 0; k < s; k++)
-            for (int i = 0; i < s; i++)
-                x[k][e] += c[k][i] * old[i];
-    }
+    size_t at = 0;
+
+    for (; at + CHUNK <= n; at += CHUNK)
+        mix(x, s, c, at, CHUNK);
+    mix(x, s, c, at, n - at);
     memcpy(f->x + j * pad16(n), x[0], n * sizeof *f->x);
 }
 
@@ -126,9 +152,8 @@ static void correct(struct forward *f, struct fwd_thread *me, const struct layer
     for (size_t i = 0; i < n; i++)
         me->row[i] = x[i] - first[i];
     for (int k = 0; k < s; k++)
-        f->kern.add_scaled(
-            stream(f, k, j), me->row,
-            1.0f + dot(y->altup.correct + (size_t)(k * s), modes, (size_t)s), n);
+        f->kern.add_scaled(stream(f, k, j), me->row,
+                           1.0f + weight_of(f, y->altup.correct, (size_t)k, modes), n);
     for (size_t i = 0; i < n; i++)
         x[i] = first[i] * y->altup.correct_scale[i];
 }
@@ -160,11 +185,15 @@ void fwd_streams_add(struct forward *f, struct fwd_thread *me, const struct matr
 /* ---- the ends -------------------------------------------------------------------- */
 
 /* x[n], scaled to the length of `like`. */
-static void scale_to(float *x, const float *like, size_t n)
+static void scale_to(const struct forward *f, float *x, const float *like, size_t n)
 {
-    const float square = dot(x, x, n) / (float)n;
-    const float scale = sqrtf(dot(like, like, n) / (float)n /
-                              (square > MIN_SQUARE ? square : MIN_SQUARE));
+    float square, want;
+
+    multiply_rows(f, x, 1, x, n, &square);
+    multiply_rows(f, like, 1, like, n, &want);
+    square /= (float)n;
+    const float scale =
+        sqrtf(want / (float)n / (square > MIN_SQUARE ? square : MIN_SQUARE));
 
     for (size_t i = 0; i < n; i++)
         x[i] *= scale;
@@ -197,7 +226,7 @@ void fwd_streams_begin(struct forward *f, struct fwd_thread *me)
     for (size_t j; (j = thread_pool_next(f->pool, 1)) < (size_t)f->n;) {
         memcpy(stream(f, 0, j), f->x + j * stride, n * sizeof *f->x);
         for (int i = 1; i < f->m->n_streams; i++)
-            scale_to(stream(f, i, j), f->x + j * stride, n);
+            scale_to(f, stream(f, i, j), f->x + j * stride, n);
     }
     fwd_lap(me, SLM_OP_EMBED, KERN_N_FMT);
     fwd_barrier(f, me, SLM_OP_EMBED, KERN_N_FMT);
@@ -219,7 +248,7 @@ void fwd_streams_end(struct forward *f, struct fwd_thread *me)
         for (int i = 1; i < f->m->n_streams; i++) {
             float *more = i == 1 ? f->y + j * stride : stream(f, i - 1, j);
 
-            scale_to(more, stream(f, 0, j), n);
+            scale_to(f, more, stream(f, 0, j), n);
             f->kern.add(x, more, n);
         }
         for (size_t i = 0; i < n; i++)

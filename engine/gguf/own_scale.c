@@ -30,13 +30,13 @@ static const struct gguf_tensor *with_end(const struct gguf *g,
     return gguf_tensor_find(g, name);
 }
 
-/* A router's: its inputs' factors (Gemma 4). Routers have no scale of their own. */
-static bool is_routers(const struct gguf_tensor *scale)
+/* Factors of a router's inputs (Gemma 4), and not the one of its weights. */
+static bool is_of_inputs(const struct gguf_tensor *scale)
 {
     static const char end[] = ".ffn_gate_inp" SCALE_END;
     const size_t n = strlen(scale->name), n_end = sizeof end - 1;
 
-    return n > n_end && strcmp(scale->name + n - n_end, end) == 0;
+    return scale->n_elems > 1 && n > n_end && strcmp(scale->name + n - n_end, end) == 0;
 }
 
 const struct gguf_tensor *gguf_own_scale(const struct gguf *g,
@@ -44,7 +44,7 @@ const struct gguf_tensor *gguf_own_scale(const struct gguf *g,
 {
     const struct gguf_tensor *scale = with_end(g, t, MATRIX_END, SCALE_END);
 
-    return scale && !is_routers(scale) ? scale : NULL;
+    return scale && !is_of_inputs(scale) ? scale : NULL;
 }
 
 const struct gguf_tensor *gguf_input_scale(const struct gguf *g,
@@ -58,7 +58,7 @@ const struct gguf_tensor *gguf_scaled_by(const struct gguf *g,
 {
     const struct gguf_tensor *t = with_end(g, scale, INPUT_END, MATRIX_END);
 
-    return t || is_routers(scale) ? t : with_end(g, scale, SCALE_END, MATRIX_END);
+    return t || is_of_inputs(scale) ? t : with_end(g, scale, SCALE_END, MATRIX_END);
 }
 
 enum status gguf_read_own_scale(const struct gguf *g, const struct gguf_tensor *t,

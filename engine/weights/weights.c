@@ -136,6 +136,8 @@ const void *weights_memory(const struct weights *w, size_t *bytes)
 {
     if (w->packed)
         return packed_memory(w->packed, bytes);
+    if (w->policy == &weights_policy_mmap)
+        return mmap_longest_run(w, bytes);
     *bytes = gguf_image_bytes(w->g);
     return gguf_image(w->g);
 }

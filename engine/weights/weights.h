@@ -77,7 +77,8 @@ void weights_close(struct weights *w);
 size_t weights_bytes(const struct weights *w);
 
 /* The memory that weights are read from while the model runs; of streamed ones, that of
- * those that stay there. Where some has been given back (weights_reclaim()), the
+ * those that stay there, and of a mapped file the longest stretch without tables of
+ * which tokens need a row. Where some has been given back (weights_reclaim()), the
  * longest stretch of what is left: the rest of it has lost what it held. */
 const void *weights_memory(const struct weights *w, size_t *bytes);
 

@@ -33,6 +33,11 @@ struct weights_policy {
 };
 
 extern const struct weights_policy weights_policy_mmap;
+
+/* weights_mmap.c: the longest stretch of the file without tables of which tokens need a
+ * row. */
+const void *mmap_longest_run(const struct weights *w, size_t *bytes);
+
 extern const struct weights_policy weights_policy_packed;
 extern const struct weights_policy weights_policy_stream;
 

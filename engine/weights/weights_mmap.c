@@ -105,6 +105,23 @@ static enum status preload(struct weights *w, struct thread_pool *pool,
     return st;
 }
 
+const void *mmap_longest_run(const struct weights *w, size_t *bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t longest = 0;
+
+    *bytes = 0;
+    for (size_t at = 0, end; at < w->end; at = end) {
+        const size_t rows = next_rows(w, at, page, &end);
+
+        if (rows - at > *bytes) {
+            longest = at;
+            *bytes = rows - at;
+        }
+    }
+    return (const char *)gguf_image(w->g) + longest;
+}
+
 const struct weights_policy weights_policy_mmap = {
     .preload = preload,
 };

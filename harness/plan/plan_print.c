@@ -158,6 +158,12 @@ static void print_weights(FILE *f, const struct plan *plan)
                  ? "with all of %d layers streamed"
                  : "resident: all of %d layers",
              need->n_layers);
+        if (need->residency == WEIGHTS_STREAM &&
+            need->weight_bytes > need->weights_memory_bytes)
+            line(f, "on disk",
+                 format_bytes(size, sizeof size,
+                              need->weight_bytes - need->weights_memory_bytes),
+                 "embeddings, of which a token reads a row");
         return;
     }
     line(f, "resident",

@@ -90,6 +90,11 @@ static void mapped(void **state)
     assert_false(is_present(row));
     assert_true(weights_is_mapped(w, gguf_tensor_at(g, 1)));
     weights_read_ahead(row, 10000);
+    size_t bytes;
+    const unsigned char *memory = weights_memory(w, &bytes);
+
+    assert_true(bytes > OTHER && bytes < 2 * OTHER);
+    assert_true(memory + bytes <= row || memory > row);
     assert_int_equal(*row, 0);
     assert_true(is_present(row));
     weights_close(w);
