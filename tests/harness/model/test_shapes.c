@@ -116,6 +116,13 @@ static void parameters_are_those_of_the_real_models(void **state)
     assert_int_equal(params_of("qwen3-4b"), 4022468096);
     assert_int_equal(params_of("gemma-2-2b"), 2614341888);
     assert_int_equal(params_of("gemma-3-4b"), 3880263168);
+    /* without keys and values of layers that read those of others, which files of
+     * Gemma 3n have; with a zero per token of the parts for images and sound */
+    assert_int_equal(params_of("gemma-3n-e2b"), 4437148768);
+    assert_int_equal(params_of("gemma-3n-e4b"), 6837529328);
+    assert_int_equal(params_of("gemma-4-e2b"), 4628569635);
+    assert_int_equal(params_of("gemma-4-e4b"), 7463013674);
+    assert_int_equal(params_of("gemma-4-26b-a4b"), 25233138206);
     assert_int_equal(params_of("smollm2-135m"), 134515008);
     assert_int_equal(params_of("smollm2-360m"), 361821120);
     assert_int_equal(params_of("smollm2-1.7b"), 1711376384);
