@@ -127,6 +127,8 @@ struct slm_info {
     int kv_window, n_sinks;       /* as opened; without a kv_window no sinks */
     uint64_t n_params;
     uint64_t weight_bytes;       /* all tensors */
+    uint64_t rows_bytes;         /* of these, tables of per-layer embeddings, which only
+                                    packed weights hold in memory */
     bool made_on_load;           /* quantised while being read, so they can only be
                                     packed */
     uint64_t weight_token_bytes; /* read for one decoded token: all matrices, the

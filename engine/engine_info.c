@@ -154,8 +154,11 @@ static void describe_model(struct slm_info *info, const struct gguf *g,
     copy_str(info->name, sizeof info->name, g, "general.name");
     describe_quant(info, g);
     for (size_t i = 0; i < gguf_n_tensors(g); i++) {
-        info->n_params += gguf_tensor_at(g, i)->n_elems;
-        info->weight_bytes += gguf_tensor_at(g, i)->bytes;
+        const struct gguf_tensor *t = gguf_tensor_at(g, i);
+
+        info->n_params += t->n_elems;
+        info->weight_bytes += t->bytes;
+        info->rows_bytes += residency_is_rows(t) ? t->bytes : 0;
     }
 }
 

@@ -162,7 +162,7 @@ static void note_resident(struct point_run *r)
     if (most <= 0)
         return;
     if (r->settings.setup.residency == WEIGHTS_MMAP)
-        most += (int64_t)r->weight_bytes;
+        most += (int64_t)(r->weight_bytes - r->rows_bytes);
     row->mem_resident_bytes = most;
 }
 

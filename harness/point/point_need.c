@@ -173,6 +173,7 @@ static enum status need_model(struct point *p, struct point_need *need,
     if (status)
         return status;
     need->weight_bytes = gguf_image_bytes(g);
+    need->rows_bytes = info.rows_bytes;
     need->map_bytes = image ? 0 : info.map_bytes;
     need->kv_bytes = info.kv_bytes;
     need->scratch_bytes = info.scratch_bytes;
@@ -275,6 +276,7 @@ static const struct {
 } sizes[] = {
     {"n_params", offsetof(struct point_need, n_params)},
     {"weight_bytes", offsetof(struct point_need, weight_bytes)},
+    {"rows_bytes", offsetof(struct point_need, rows_bytes)},
     {"map_bytes", offsetof(struct point_need, map_bytes)},
     {"anon_bytes", offsetof(struct point_need, anon_bytes)},
     {"kv_bytes", offsetof(struct point_need, kv_bytes)},

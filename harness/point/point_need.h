@@ -19,6 +19,8 @@ struct point_need {
     char quant[24];
     uint64_t n_params;
     uint64_t weight_bytes; /* of the file or the image */
+    uint64_t rows_bytes;   /* of these in tables that a mapped file's passes read a row
+                              of for each token */
     uint64_t map_bytes;    /* of memory, if the file is mapped: what passes read again
                               and again, and page tables; 0: it cannot be mapped */
     uint64_t anon_bytes;   /* that cannot be paged out: the next three. Of stream that

@@ -41,6 +41,7 @@ void point_plan(struct point_run *r, const struct point_need *need)
 
     p->setup.residency = (enum weights_residency)need->residency;
     r->weight_bytes = need->weight_bytes;
+    r->rows_bytes = need->rows_bytes;
     r->anon_bytes = need->anon_bytes;
     r->n_vocab = need->n_vocab;
     planned =

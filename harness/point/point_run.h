@@ -29,7 +29,7 @@ struct point_run {
     void *progress_arg;
 
     int64_t cached_bytes; /* of the model, elsewhere, when the point began */
-    uint64_t weight_bytes, anon_bytes; /* as planned */
+    uint64_t weight_bytes, rows_bytes, anon_bytes; /* as planned */
     bool fits;
     int n_vocab; /* of the model */
 

@@ -63,6 +63,32 @@ static void run(const struct synth_image *m, struct slm_info *info)
     slm_close(slm);
 }
 
+/* Layers of both kinds can keep the last positions only while these are no fewer than
+ * the model's own window. */
+static void check_kv_windows(const struct synth_image *m)
+{
+    struct slm_params p = slm_params_default();
+    struct err err = ERR_INIT;
+    struct slm *slm = NULL;
+
+    p.image = m->data;
+    p.image_bytes = m->bytes;
+    p.n_ctx = 128;
+    p.kv_window = 47;
+    assert_int_equal(slm_open(&slm, &p, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "choose at least 48"));
+    err_clear(&err);
+    p.kv_window = 48;
+    assert_int_equal(slm_open(&slm, &p, &err), ST_OK);
+    for (int i = 0; i < 3; i++) {
+        const int32_t tokens[80] = {5};
+
+        if (slm_eval(slm, tokens, 80, SLM_LOGITS_LAST, &err))
+            fail_msg("%s", err.msg);
+    }
+    slm_close(slm);
+}
+
 static void heads_and_widths_of_their_own(void **state)
 {
     struct synth_shape s = small;
@@ -95,6 +121,7 @@ static void heads_and_widths_of_their_own(void **state)
     assert_int_equal(info.kv_read_bytes, 4 * 4 * 64 * 2 + 2 * 2 * 128 * 2);
     assert_int_equal(info.kv_window_bytes, 4 * 4 * 64 * 2);
     assert_int_equal(info.n_window_layers, 4);
+    check_kv_windows(&m);
     synth_image_drop(&m);
 }
 
