@@ -86,6 +86,21 @@ static bool is_experts(const char *name)
     return strstr(name, "_exps.") != NULL;
 }
 
+/* Files of EmbeddingGemma lack the key. */
+static bool is_encoder(const struct gguf *g)
+{
+    struct gguf_str arch;
+    char name[128];
+    bool causal;
+
+    if (!gguf_get_str(g, "general.architecture", &arch) || arch.len > 64)
+        return false;
+    snprintf(name, sizeof name, "%.*s.attention.causal", (int)arch.len, arch.data);
+    if (gguf_get_bool(g, name, &causal))
+        return !causal;
+    return arch.len == 15 && !memcmp(arch.data, "gemma-embedding", 15);
+}
+
 /* Layers from this one on predict further tokens ("nextn"): decoding does not read
  * them. UINT64_MAX: it reads all layers. */
 static uint64_t n_layers_read(const struct gguf *g)
@@ -142,7 +157,9 @@ void census_take(struct census *c, const struct gguf *g)
     const size_t n = gguf_n_tensors(g);
 
     *c = (struct census){.tied_output = gguf_tensor_find(g, "token_embd.weight") &&
-                                        !gguf_tensor_find(g, "output.weight"),
+                                        !gguf_tensor_find(g, "output.weight") &&
+                                        !is_encoder(g),
+                         .is_encoder = is_encoder(g),
                          .n_experts = arch_u64(g, "expert_count"),
                          .n_experts_used = arch_u64(g, "expert_used_count"),
                          .n_layers_read = n_layers_read(g),

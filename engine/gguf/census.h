@@ -36,6 +36,7 @@ struct census {
     uint64_t n_layers_own_kv;           /* the same, of keys and values */
     uint64_t unread_bytes;              /* of what does not count */
     bool tied_output;                   /* token_embd serves as the output matrix */
+    bool is_encoder;                    /* there is no output matrix */
     uint64_t n_experts, n_experts_used; /* 0: no experts */
 
     struct census_type types[CENSUS_MAX_TYPES]; /* most bytes first */

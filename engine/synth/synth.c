@@ -298,7 +298,10 @@ static struct model sizes_of(const struct synth_shape *s)
                           .n_heads = (int)s->n_heads,
                           .n_kv_heads = (int)s->n_kv_heads,
                           .head_dim = (int)s->head_dim,
-                          .n_vocab = (int)s->n_vocab};
+                          .n_vocab = (int)s->n_vocab,
+                          .n_ctx_train = (int)s->n_ctx_train,
+                          .n_types = 2,
+                          .n_dense = {(int)s->n_pool_ff, (int)s->n_embd}};
 }
 
 /* The tensor of the architecture's ends for this field of struct model; NULL: none. */
@@ -330,6 +333,44 @@ static enum status add_end(struct synth_plan *p, const struct model *m,
         err);
 }
 
+/* What is added to embeddings, and the norm of that. */
+static enum status add_front(struct synth_plan *p, const struct model *m,
+                             struct err *err)
+{
+    for (const struct tensor_rule *r = m->arch->ends; r->name; r++) {
+        const size_t field = r->part[0].field;
+        enum status st = ST_OK;
+        uint64_t ne[3];
+
+        loader_shape(m, NULL, r, ne);
+        if (field == offsetof(struct model, pos_embd) ||
+            field == offsetof(struct model, type_embd))
+            st = add_matrix(p, -1, r->name, ne, 1, err);
+        else if (field == offsetof(struct model, embd_norm.w) ||
+                 field == offsetof(struct model, embd_norm.b))
+            st = add_vector(p, -1, r->name, ne[0], SYNTH_GAUSS, err);
+        if (st)
+            return st;
+    }
+    return ST_OK;
+}
+
+/* The matrices behind the pooling. */
+static enum status add_dense(struct synth_plan *p, const struct model *m,
+                             struct err *err)
+{
+    for (const struct tensor_rule *r = m->arch->ends; r->name; r++) {
+        uint64_t ne[3];
+
+        loader_shape(m, NULL, r, ne);
+        if ((r->part[0].field == offsetof(struct model, dense[0]) ||
+             r->part[0].field == offsetof(struct model, dense[1])) &&
+            add_matrix(p, -1, r->name, ne, 1 / sqrt((double)ne[0]), err))
+            return err->code;
+    }
+    return ST_OK;
+}
+
 static enum status add_tensors(struct synth_plan *p, struct err *err)
 {
     const struct synth_shape *s = &p->shape;
@@ -338,12 +379,11 @@ static enum status add_tensors(struct synth_plan *p, struct err *err)
     const uint64_t n_rot = s->n_rot ? s->n_rot : s->head_dim;
     const bool biased = has_end(m.arch, offsetof(struct model, output_norm.b));
     const uint64_t ends[3] = {s->n_embd, s->n_vocab, 1};
-    const uint64_t places[3] = {s->n_embd, s->n_ctx_train, 1};
+    const char *norm = end_name(m.arch, offsetof(struct model, output_norm.w));
 
     if (add_matrix(p, -1, "token_embd.weight", ends, s->tied_output ? logits : 1, err))
         return err->code;
-    if (has_end(m.arch, offsetof(struct model, pos_embd)) &&
-        add_matrix(p, -1, "position_embd.weight", places, 1, err))
+    if (add_front(p, &m, err))
         return err->code;
     if (s->rope_freqs &&
         add_vector(p, -1, "rope_freqs.weight", n_rot / 2, SYNTH_ROPE_FREQS, err))
@@ -355,10 +395,10 @@ static enum status add_tensors(struct synth_plan *p, struct err *err)
         if (add_layer(p, &m, (int)l, err))
             return err->code;
     }
-    if (add_vector(p, -1, end_name(m.arch, offsetof(struct model, output_norm.w)),
-                   s->n_embd, SYNTH_GAUSS, err) ||
+    if ((norm && add_vector(p, -1, norm, s->n_embd, SYNTH_GAUSS, err)) ||
         (biased &&
          add_vector(p, -1, "output_norm.bias", s->n_embd, SYNTH_GAUSS, err)) ||
+        (s->n_pool_ff && add_dense(p, &m, err)) ||
         (!s->tied_output && add_matrix(p, -1, "output.weight", ends, logits, err)) ||
         ((!strcmp(s->arch, "phi2") || !strcmp(s->arch, "phimoe")) &&
          add_vector(p, -1, "output.bias", s->n_vocab, SYNTH_GAUSS, err)))
@@ -386,8 +426,8 @@ void synth_put_f32(struct gguf_kvs *k, const struct synth_shape *s, const char *
     gguf_kv_f32(k, full, v);
 }
 
-static void put_bool(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
-                     bool v)
+void synth_put_bool(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
+                    bool v)
 {
     char full[96];
 
@@ -465,9 +505,10 @@ static void put_metadata(const struct synth_plan *p, struct gguf_kvs *k)
     if (recur_values(&m.recur))
         synth_put_recurrent(k, s, &m.recur);
     if (s->unrotated)
-        put_bool(k, s, "rope.scaling.finetuned", false);
+        synth_put_bool(k, s, "rope.scaling.finetuned", false);
     if (m.arch->act == ACT_XIELU)
         put_xielu(k, s->n_layers);
+    synth_put_pooling(k, s, m.arch);
     synth_put_u32(k, s, "vocab_size", s->n_vocab);
     synth_put_vocab(k, s->n_vocab);
 }

@@ -62,10 +62,14 @@ struct synth_shape {
                                             next to attention, layers with sparse gates;
                                             0: none */
     int unrotated; /* positions do not rotate queries and keys, where a key says so */
-    float router_skew; /* exponent of the experts' popularity by rank; 0: all are taken
-                          equally often */
-    int qkv_bias;      /* biases of queries, keys and values, where they are optional */
-    int all_bias;      /* of all matrices of a layer that may have some */
+    float router_skew;  /* exponent of the experts' popularity by rank; 0: all are taken
+                           equally often */
+    char pooling[32];   /* of an embedding model: "mean", "cls", "last"; empty: it is
+                           none */
+    uint32_t n_pool_ff; /* rows of the first of two matrices behind the pooling, whose
+                           result is as long as an embedding; 0: there are none */
+    int qkv_bias; /* biases of queries, keys and values, where they are optional */
+    int all_bias; /* of all matrices of a layer that may have some */
 };
 
 /* The routers' skew of shapes that do not say it: of the 64 experts of OLMoE-1B-7B a

@@ -32,6 +32,8 @@ void synth_put_vocab(struct gguf_kvs *k, uint32_t n);
 /* The pair "<arch>.<key>". */
 void synth_put_u32(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
                    uint32_t v);
+void synth_put_bool(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
+                    bool v);
 
 /* Whether layers of the architecture have a recurrent part, and of which kind. */
 bool synth_recurrence(const struct arch *arch, enum recurrence *kind);
@@ -129,6 +131,16 @@ struct synth_plan {
     uint64_t data_bytes;      /* padded likewise */
     uint64_t n_params;
 };
+
+/* ---- embedding models ----------------------------------------------------- */
+
+/* Keys of pooling, and of the matrices behind it. */
+void synth_put_pooling(struct gguf_kvs *k, const struct synth_shape *s,
+                       const struct arch *arch);
+
+/* Error: ST_USAGE (a pooling that is none, matrices that the architecture lacks). */
+enum status synth_check_pooling(const struct synth_shape *s, const struct arch *arch,
+                                struct err *err);
 
 /* ---- routers ------------------------------------------------------------- */
 

@@ -128,10 +128,10 @@ static enum status list_all(bool as_json, struct err *err)
 /* ---- writing a model ------------------------------------------------------------- */
 
 static void print_made(const struct synth_plan *plan, const char *path,
-                       const char *shape, const char *mix, double seconds)
+                       const char *shape, const char *mix, double seconds, bool embeds)
 {
     const double size = (double)synth_plan_bytes(plan) * 1e-9;
-    char params[16], took[32], use[4 * 4096 + 32] = "bench decode -m";
+    char params[16], took[32], use[4 * 4096 + 48] = "";
 
     printf("%s: %s %s, %s parameters, ", format_path(path).text, shape, mix,
            format_params(params, sizeof params, synth_plan_params(plan)));
@@ -140,8 +140,9 @@ static void print_made(const struct synth_plan *plan, const char *path,
     else
         printf("%.2f GB in %s (%.2f GB/s)\n", size,
                format_duration(took, sizeof took, seconds), size / seconds);
+    snprintf(use, sizeof use, "bench %s -m", embeds ? "embed" : "decode");
     shell_word_append(use, sizeof use, path);
-    printf("measure it: %s\n", use);
+    printf("measure it: %s%s\n", use, embeds ? " -f TEXTS" : "");
 }
 
 struct request {
@@ -177,7 +178,7 @@ static enum status make(const char *shape_name, const char *mix_name,
     st = modelref_write_plan(plan, r->out, err);
     if (!st)
         print_made(plan, r->out, shape.name, quantmix_name(mix),
-                   (double)(clock_ns() - begin) * 1e-9);
+                   (double)(clock_ns() - begin) * 1e-9, *shape.pooling);
     synth_plan_free(plan);
     return st;
 }

@@ -228,6 +228,8 @@ static void print_summary(const struct gguf *g)
                c.n_experts);
     else if (c.tied_output)
         fputs(", the embedding serving as the output matrix", stdout);
+    else if (c.is_encoder)
+        fputs(", an encoder without an output matrix (`bench embed`)", stdout);
     if (c.unread_bytes)
         printf("\n  %-20s %s of layers that %s", "not read",
                format_bytes(text, sizeof text, c.unread_bytes),

@@ -67,6 +67,8 @@
     KEY(n_sparse, amount, 1)                \
     KEY(unrotated, flag, 1)                 \
     KEY(router_skew, skew, 1)               \
+    KEY(pooling, name, 1)                   \
+    KEY(n_pool_ff, amount, 1)               \
     KEY(qkv_bias, flag, 1)                  \
     KEY(all_bias, flag, 1)
 
@@ -96,6 +98,16 @@ static enum status to_word(const char *text, const char *what, char (*out)[TEXT_
 {
     if (!text[0])
         return err_set(err, ST_INPUT, "%s is empty", what);
+    memcpy(*out, text, TEXT_BYTES);
+    return ST_OK;
+}
+
+/* The same, which may be absent. */
+static enum status to_name(const char *text, const char *what, char (*out)[TEXT_BYTES],
+                           struct err *err)
+{
+    (void)what;
+    (void)err;
     memcpy(*out, text, TEXT_BYTES);
     return ST_OK;
 }
@@ -162,8 +174,9 @@ static enum status to_flag(const char *text, const char *what, int *out,
 }
 
 _Static_assert(sizeof(((struct synth_shape *)0)->arch) == TEXT_BYTES &&
+                   sizeof(((struct synth_shape *)0)->pooling) == TEXT_BYTES &&
                    sizeof(((struct synth_shape *)0)->attention_layers) == TEXT_BYTES,
-               "to_word and to_list copy all");
+               "to_word, to_name and to_list copy all");
 
 static enum status convert(const char *path, const struct shape_text *text,
                            struct synth_shape *s, struct err *err)

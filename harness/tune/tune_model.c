@@ -281,14 +281,16 @@ static enum status plan(struct tune_model *t, const struct gguf *g,
                         struct tune_space *space, struct err *err)
 {
     struct slm_info info;
+    struct slm_params least = params_of(t, 1);
     bool fits = false, made_on_load = false;
 
+    least.n_ctx = 1;
+    if (slm_plan(&info, g, &least, err) || slm_check_predicts(&info, err))
+        return err->code;
     for (t->n_batch = MAX_BATCH;; t->n_batch /= 2) {
         const struct slm_params params = params_of(t, t->n_batch);
-        enum status st = slm_plan(&info, g, &params, err);
+        const enum status st = slm_plan(&info, g, &params, err);
 
-        if (!st)
-            st = slm_check_predicts(&info, err);
         if (st)
             return st;
         made_on_load = info.made_on_load;

@@ -80,3 +80,34 @@ refused 2 "lines.txt" embed -m "$bert" -f lines.txt -o lines.txt
 for command in "generate -p a" "logits --tokens 1 -o x.f32" chat "decode --tokens 4"; do
     refused 3 "bench embed" $command -m "$bert"
 done
+refused 3 "bench embed" plan -m "$bert"
+refused 3 "bench embed" quality -m "$bert"
+refused 3 "bench embed" tune -m "$bert"
+"$BENCH" gguf "$bert" >gguf.txt
+grep -q "an encoder without an output matrix" gguf.txt || fail "$(cat gguf.txt)"
+
+# ---- shapes of embedding models
+"$BENCH" synth all-minilm-l6-v2 Q8_0 -o mini.gguf >out
+grep -q "^measure it: bench embed -m mini.gguf" out || fail "$(cat out)"
+"$BENCH" embed -m mini.gguf -f lines.txt -o mini.f32 --weights packed 2>err || fail "$(cat err)"
+[ "$(stat -c %s mini.f32)" = $((3 * 384 * 4)) ] || fail "$(stat -c %s mini.f32) bytes"
+sed 's/n_layers: 24/n_layers: 2/; s/262144/512/' "$SRC/configs/models/embeddinggemma-300m.yaml" >gemma.yaml
+"$BENCH" synth gemma.yaml Q4_0 -o gemma.gguf >out
+"$BENCH" embed -m gemma.gguf "a" -o gemma.f32 2>err || fail "$(cat err)"
+[ "$(stat -c %s gemma.f32)" = $((768 * 4)) ] || fail "$(stat -c %s gemma.f32) bytes"
+sed 's/pooling: mean/pooling: max/' gemma.yaml >odd.yaml
+refused 2 "pooling is 'max', and it must be mean, cls or last" synth odd.yaml Q4_0 -o x.gguf
+sed '/pooling/d' gemma.yaml >odd.yaml
+refused 2 "it must be mean, cls or last" synth odd.yaml Q4_0 -o x.gguf
+
+# ---- other ways to hold a model: quantised, packed, streamed
+"$BENCH" synth all-minilm-l6-v2 F16 -o mini16.gguf >out
+"$BENCH" embed -m mini16.gguf -f lines.txt -o mini16.f32 2>err || fail "$(cat err)"
+"$BENCH" embed -m mini16.gguf:Q8_0 -f lines.txt -o mini8.f32 2>err || fail "$(cat err)"
+near mini8.f32 mini16.f32 1e-3 || fail "quantised while loading"
+"$BENCH" pack mini.gguf -o packed.gguf >out 2>err || fail "$(cat err)"
+for weights in mmap packed stream; do
+    "$BENCH" embed -m packed.gguf -f lines.txt -o packed.f32 --weights $weights 2>err ||
+        fail "$(cat err)"
+    near packed.f32 mini.f32 1e-6 || fail "packed, $weights"
+done

@@ -7,6 +7,7 @@
  * ../shared, where that exists.
  */
 #include "engine/engine.h"
+#include "engine/gguf/census.h"
 #include "tests/support/nmse.h"
 #include "tests/support/test.h"
 
@@ -157,6 +158,26 @@ static void check_kv_types(const struct entry *e)
     run(e, &p, e->bound + 2e-4, "Q8_0 keys");
 }
 
+/* What a token reads is what the file's tensors say. */
+static void check_token_bytes(const struct entry *e)
+{
+    const struct slm_params p = params_of(e, 1);
+    struct err err = ERR_INIT;
+    struct census census;
+    struct slm_info info;
+    struct gguf *g;
+
+    if (gguf_open(&g, p.path, &err) || slm_plan(&info, g, &p, &err))
+        fail_msg("%s", err.msg);
+    census_take(&census, g);
+    gguf_close(g);
+    assert_int_equal(census.is_encoder, info.is_encoder);
+    if (info.weight_token_bytes != census.token_bytes)
+        fail_msg("%s: %llu bytes per token, by the tensors %llu", e->name,
+                 (unsigned long long)info.weight_token_bytes,
+                 (unsigned long long)census.token_bytes);
+}
+
 /* A text's vector is the same whatever else is in the pass, or was in the last one. */
 static void check_neighbours(const struct entry *e)
 {
@@ -205,12 +226,19 @@ static void neighbours(void **state)
     check_all(check_neighbours);
 }
 
+static void token_bytes(void **state)
+{
+    (void)state;
+    check_all(check_token_bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_residencies),
         cmocka_unit_test(kv_types),
         cmocka_unit_test(neighbours),
+        cmocka_unit_test(token_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
