@@ -207,6 +207,9 @@ static enum status find_arch(struct hf_config *c, struct err *err)
     c->arch = arch_of(c->file.root);
     if (!c->arch)
         c->arch = arch_of(json_member(c->file.root, "text_config"));
+    if (c->arch && !strcmp(c->arch->gguf, "gemma3") &&
+        json_is_true(json_member(c->file.root, "use_bidirectional_attention")))
+        c->arch = &hf_arch_embedding_gemma;
     if (c->arch)
         return ST_OK;
     for (size_t i = 0; i < hf_n_archs && used < sizeof known; i++)

@@ -8,6 +8,7 @@
  * hf_families.c   table of kinds
  * hf_hybrids.c    those of models with recurrent layers that list them
  * hf_gemma.c      those of Gemma 3n and 4
+ * hf_encoders.c   those of embedding models, and modules of sentence-transformers
  * hf_rope.c       scaling of positions, and its factors, which are tensors in GGUF
  * hf_names.c      names of tensors
  * hf_tensors.c    tensors of the gguf from those of the folder
@@ -96,6 +97,7 @@ struct hf_config {
                               all do, or there is another rule */
     double partial;        /* rotated part of a head, default of the kind */
     bool tied;             /* the config says so */
+    int n_dense;           /* folders of matrices behind a pooling: 2_Dense, 3_Dense */
     struct hf_vector vectors[HF_MAX_VECTORS];
 };
 
@@ -177,6 +179,21 @@ enum status hf_lfm2(struct hf_config *c, struct err *err);
 enum status hf_lfm2_moe(struct hf_config *c, struct err *err);
 enum status hf_granite_hybrid(struct hf_config *c, struct err *err);
 
+/* Kinds of hf_encoders.c, and the one that EmbeddingGemma begins with. */
+enum status hf_bert(struct hf_config *c, struct err *err);
+enum status hf_nomic(struct hf_config *c, struct err *err);
+enum status hf_embedding_gemma(struct hf_config *c, struct err *err);
+enum status hf_gemma3(struct hf_config *c, struct err *err);
+extern const struct hf_arch hf_arch_embedding_gemma;
+
+/* Put what modules.json of sentence-transformers says about pooling and what follows
+ * it; nothing without that file. Errors: ST_INPUT, ST_UNSUPPORTED (another module). */
+enum status hf_put_modules(struct hf_config *c, const char *dir, struct err *err);
+
+/* Add the tensors of these modules. */
+enum status hf_add_modules(const struct hf_config *c, struct safetensors *s,
+                           const char *dir, struct err *err);
+
 /* Put "<architecture>.<key>". */
 void hf_put_u32(struct hf_config *c, const char *key, int64_t v);
 void hf_put_f32(struct hf_config *c, const char *key, double v);
@@ -202,7 +219,8 @@ extern const struct hf_name hf_names_common[], hf_names_llama[], hf_names_gemma[
     hf_names_seed[], hf_names_hunyuan[], hf_names_post[], hf_names_gemma1[],
     hf_names_vl[], hf_names_starcoder[], hf_names_nemotron[], hf_names_bailing[],
     hf_names_smallthinker[], hf_names_lfm2[], hf_names_mamba[],
-    hf_names_granite_dense[], hf_names_per_layer[];
+    hf_names_granite_dense[], hf_names_per_layer[], hf_names_bert[], hf_names_nomic[],
+    hf_names_dense[];
 
 /* ---- tensors ----------------------------------------------------------------- */
 

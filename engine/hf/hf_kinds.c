@@ -285,7 +285,8 @@ static enum status gemma(struct hf_config *c, int64_t window, struct err *err)
     if (!json_member(c->o, "tie_word_embeddings") &&
         !json_member(c->file.root, "tie_word_embeddings"))
         c->tied = true;
-    if ((st = hf_must_be_bool(c, "use_bidirectional_attention", false, err)) ||
+    if ((st = hf_must_be_bool(c, "use_bidirectional_attention",
+                              c->arch == &hf_arch_embedding_gemma, err)) ||
         (st = hf_must_be(c, "hidden_activation", "gelu_pytorch_tanh", err)) ||
         (st = hf_put_sizes(c, err)) || (st = hf_put_ff(c, 0, err)) ||
         (st = hf_put_rms_eps(c, 1e-6, err)) || (st = put_query_scale(c, err)))
@@ -307,7 +308,7 @@ static enum status gemma2(struct hf_config *c, struct err *err)
     return hf_rope(c, 10000.0, err);
 }
 
-static enum status gemma3(struct hf_config *c, struct err *err)
+enum status hf_gemma3(struct hf_config *c, struct err *err)
 {
     const json_t *rope = json_member(c->o, "rope_parameters");
     double local = 10000.0;
@@ -490,8 +491,8 @@ const struct hf_arch hf_archs[] = {
      qwen35_moe},
     {"gemma", "gemma", {hf_names_gemma1, hf_names_common}, hf_gemma},
     {"gemma2", "gemma2", {hf_names_gemma, hf_names_common}, gemma2},
-    {"gemma3_text", "gemma3", {hf_names_gemma, hf_names_common}, gemma3},
-    {"gemma3", "gemma3", {hf_names_gemma, hf_names_common}, gemma3},
+    {"gemma3_text", "gemma3", {hf_names_gemma, hf_names_common}, hf_gemma3},
+    {"gemma3", "gemma3", {hf_names_gemma, hf_names_common}, hf_gemma3},
     {"gemma3n", "gemma3n", {hf_names_per_layer, hf_names_common}, hf_gemma3n},
     {"gemma3n_text", "gemma3n", {hf_names_per_layer, hf_names_common}, hf_gemma3n},
     {"gemma4", "gemma4", {hf_names_per_layer, hf_names_common}, hf_gemma4},
@@ -508,5 +509,7 @@ const struct hf_arch hf_archs[] = {
      "granitehybrid",
      {hf_names_mamba, hf_names_granitemoe, hf_names_common},
      hf_granite_hybrid},
+    {"bert", "bert", {hf_names_bert}, hf_bert},
+    {"nomic_bert", "nomic-bert", {hf_names_nomic}, hf_nomic},
 };
 const size_t hf_n_archs = sizeof hf_archs / sizeof hf_archs[0];

@@ -366,11 +366,21 @@ static bool matches(const char *pattern, const char *name, unsigned *layer,
     return !*name;
 }
 
-/* Text models inside of others have a prefix. */
+/* Text models inside of others have a prefix; without an output matrix they may lack
+ * their own. */
 static const char *without_prefix(const char *name, char *buf, size_t cap)
 {
     static const char *const prefixes[] = {"language_model.model.",
                                            "model.language_model."};
+    static const char *const bare[] = {"layers.", "embed_tokens.", "norm."};
+
+    if (!strncmp(name, "bert.", 5))
+        return name + 5;
+    for (size_t i = 0; i < 3; i++)
+        if (!strncmp(name, bare[i], strlen(bare[i]))) {
+            snprintf(buf, cap, "model.%s", name);
+            return buf;
+        }
 
     for (size_t i = 0; i < 2; i++) {
         const size_t n = strlen(prefixes[i]);

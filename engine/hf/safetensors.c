@@ -229,6 +229,31 @@ enum status safetensors_open(struct safetensors **out, const char *dir, struct e
     return st;
 }
 
+enum status safetensors_add(struct safetensors *s, const char *dir, const char *folder,
+                            struct err *err)
+{
+    const size_t before = s->n_tensors;
+    char *path = NULL;
+    enum status st = ST_OK;
+
+    if (asprintf(&path, "%s/%s", dir, folder) < 0)
+        return err_set(err, ST_NO_MEMORY, "no memory for the tensors of %s", dir);
+    st = add_shard(s, path, one_file, err);
+    free(path);
+    for (size_t i = before; !st && i < s->n_tensors; i++) {
+        char *name = NULL;
+
+        if (asprintf(&name, "%s/%s", folder, s->tensors[i].name) < 0)
+            return err_set(err, ST_NO_MEMORY, "no memory for the tensors of %s", dir);
+        free(s->tensors[i].name);
+        s->tensors[i].name = name;
+    }
+    if (st)
+        return st;
+    strtab_free(&s->index);
+    return safetensors_index(s, err);
+}
+
 void safetensors_close(struct safetensors *s)
 {
     if (!s)

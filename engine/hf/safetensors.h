@@ -42,6 +42,11 @@ struct safetensor {
 enum status safetensors_open(struct safetensors **s, const char *dir, struct err *err);
 void safetensors_close(struct safetensors *s);
 
+/* Add the tensors of dir/folder/model.safetensors, named "folder/<name>". Errors: the
+ * same. */
+enum status safetensors_add(struct safetensors *s, const char *dir, const char *folder,
+                            struct err *err);
+
 /* Tensors in the order of files and of their data. */
 size_t safetensors_count(const struct safetensors *s);
 const struct safetensor *safetensors_at(const struct safetensors *s, size_t i);

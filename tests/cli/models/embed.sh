@@ -111,3 +111,33 @@ for weights in mmap packed stream; do
         fail "$(cat err)"
     near packed.f32 mini.f32 1e-6 || fail "packed, $weights"
 done
+
+# ---- folders, with the modules of sentence-transformers
+command -v python3 >/dev/null || exit 0
+make=$SRC/tests/support/models/make_embed_folder.py
+shared=${SLM_SHARED:-$SRC/../shared}/golden/models/zoo
+[ -e "$shared/embeddings.csv" ] || shared=$zoo
+while IFS=, read -r file _ _ _ ids exact _; do
+    name=${file%.gguf}
+    python3 "$make" "$shared/$file" "$name"
+    "$BENCH" embed -m "$name" --tokens "${ids// /,}" -o v.f32 --no-normalize 2>err ||
+        fail "$name: $(cat err)"
+    near v.f32 "$shared/$exact" 1e-6 || fail "the folder $name differs from its exact vector"
+    "$BENCH" embed -m "$name" "a b c" >text.json 2>err || fail "$(cat err)"
+    n=5
+    [ "$name" != qwen3-embedding ] || n=4
+    grep -q "\"n_tokens\":$n," text.json || fail "$name: $(cut -c1-60 text.json)"
+    "$BENCH" quantize "$name" "$name.gguf" F32 >out 2>err || fail "$(cat err)"
+    "$BENCH" embed -m "$name.gguf" --tokens "${ids// /,}" -o w.f32 --no-normalize 2>err
+    cmp -s v.f32 w.f32 || fail "$name: the converted file is another model"
+done < <(tail -n +2 "$shared/embeddings.csv")
+m=gemma-embedding-dense
+sed -i 's/"bias": false/"bias": true/' $m/2_Dense/config.json
+refused 3 "no bias" embed -m $m x
+sed -i 's/models.Dense/models.CNN/' $m/modules.json
+refused 3 "the module '2_Dense'" embed -m $m x
+python3 "$make" "$bert" bare --bare
+refused 2 "choose one with --pooling" embed -m bare x
+"$BENCH" embed -m bare x --pooling mean >bare.json 2>err || fail "$(cat err)"
+sed -i 's/pooling_mode_max_tokens": false/pooling_mode_max_tokens": true/' bert-mean/1_Pooling/config.json
+refused 3 "one of mean, cls and lasttoken" embed -m bert-mean x

@@ -323,8 +323,8 @@ cp -r moe.sharded broken
 rm broken/model-00002-of-00005.safetensors
 refused 2 'model-00002-of-00005.safetensors' generate -m broken
 rm -r broken && cp -r llama.f32 broken
-sed -i 's/"model_type": "llama"/"model_type": "bert"/' broken/config.json
-refused 3 "model_type 'bert' is not supported; supported are: llama" generate -m broken
+sed -i 's/"model_type": "llama"/"model_type": "t5"/' broken/config.json
+refused 3 "model_type 't5' is not supported; supported are: llama" generate -m broken
 cp llama.f32/config.json broken/
 head -c 1000 llama.f32/model.safetensors >broken/model.safetensors
 refused 2 'not whole' generate -m broken
