@@ -91,8 +91,9 @@ struct kvcache_shape info_kv_shape(const struct model *m, const struct slm_param
             shape.head_dim = y->head_dim;
         }
     }
-    /* Layers with a longer window of their own are as all others. */
-    if (shape.n_recent && shape.n_recent < shape.window)
+    /* Layers with a longer window of their own are as all others; so are those of an
+     * encoder, whose texts are in the cache for one pass. */
+    if (m->is_encoder || (shape.n_recent && shape.n_recent < shape.window))
         shape.n_window_layers = shape.window = 0;
     return shape;
 }

@@ -134,10 +134,13 @@ static struct view view_of(const struct forward *f, int layer)
     const struct kvcache_shape *s = &f->kv->shape;
     const bool whole = f->m->layers[layer].cached < kvcache_n_whole(f->kv);
 
-    if (f->m->is_encoder)
-        return whole ? (struct view){.n_ahead = SIZE_MAX}
-                     : (struct view){.window = (size_t)s->window / 2 + 1,
-                                     .n_ahead = (size_t)s->window / 2};
+    if (f->m->is_encoder) {
+        const size_t reach = (size_t)f->m->layers[layer].window / 2;
+
+        return f->m->layers[layer].window
+                   ? (struct view){.window = reach + 1, .n_ahead = reach}
+                   : (struct view){.n_ahead = SIZE_MAX};
+    }
     return whole ? (struct view){(size_t)s->n_recent, (size_t)s->n_sinks, 0}
                  : (struct view){(size_t)s->window, 0, 0};
 }

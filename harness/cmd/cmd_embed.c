@@ -168,7 +168,7 @@ static enum status run(struct request *r, struct err *err)
     if (!st)
         st = embed_look(&e, &r->params, err);
     if (!st)
-        st = embed_pooling(&pooling, &e, r->pooling, err);
+        st = embed_pooling(&pooling, &e.planned, e.name, r->pooling, err);
     if (!st)
         st = read_texts(&texts, &e, r, err);
     if (!st)

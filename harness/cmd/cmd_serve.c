@@ -14,7 +14,8 @@ static const struct opt_usage usage = {
     .synopsis = "serve -m MODEL [--listen ADDRESS:PORT] [--sequences N] [--ctx N]",
     .about = "Answers /v1/chat/completions and /v1/completions of OpenAI's API, whole "
              "or as a stream, for N users at once; /v1/models, /health and /metrics "
-             "(Prometheus) say what runs. Prints one line when it is ready. SIGINT and "
+             "(Prometheus) say what runs. An embedding model answers /v1/embeddings "
+             "instead. Prints one line when it is ready. SIGINT and "
              "SIGTERM finish what runs; a second one ends it.",
     .example = "bench serve -m model.gguf --sequences 4 --ctx 4096\n"
                "curl -s http://127.0.0.1:8080/v1/models",

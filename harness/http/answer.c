@@ -2,7 +2,7 @@
  *
  * answer.c - completions of a request, read as they come
  */
-#include "harness/http/answer.h"
+#include "harness/http/answer_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,33 +15,6 @@
 
 /* Pieces that are read of a completion before others have their turn. */
 #define MOST_PIECES 64
-
-struct choice {
-    struct completion *c; /* NULL: not begun, or read to its end */
-    int prompt;
-    struct textbuf text; /* unless it streams */
-    struct reply_logprobs logprobs;
-    enum completion_end end;
-    struct completion_usage usage;
-    bool has_spoken;  /* an event was written */
-    uint64_t last_ns; /* of its last text; 0: none yet */
-};
-
-struct answer {
-    const struct answer_model *model;
-    struct api_request request; /* empty once it was submitted */
-    struct reply_head head;
-    struct choice *choices; /* [n] */
-    int n, n_open, n_each;  /* n_each: of a prompt */
-    struct textbuf events;
-    struct refusal failure; /* of a completion */
-    uint64_t begin_ns;
-    uint64_t schema_bytes; /* of its grammar */
-    uint64_t whole_bytes;  /* of its choices, if it does not stream */
-    void (*wake)(void *arg);
-    void *arg;
-    bool has_text;
-};
 
 static uint64_t random_number(void)
 {
@@ -224,7 +197,7 @@ static int retry_seconds(double s)
     return s > 3600 ? 3600 : s > 1 ? (int)(s + 0.999) : 1;
 }
 
-static bool refuse_submit(struct refusal *refusal, const struct err *err, bool full,
+bool answer_refuse_submit(struct refusal *refusal, const struct err *err, bool full,
                           double retry_s)
 {
     if (!full)
@@ -272,7 +245,7 @@ static bool submit_all(struct answer *a, const struct answer_asked *asked,
         params.sampling.seed = seed + (uint64_t)i;
         if (scheduler_submit(a->model->scheduler, &params, &a->choices[i].c, &full,
                              &retry_s, &err))
-            return refuse_submit(refusal, &err, full, retry_s);
+            return answer_refuse_submit(refusal, &err, full, retry_s);
         a->n_open++;
     }
     return true;
@@ -296,7 +269,7 @@ static void make_head(struct answer *a)
 static bool check_possible(const struct answer *a, struct refusal *refusal)
 {
     const struct api_request *r = &a->request;
-    const size_t n = (r->kind == API_CHAT ? 1 : r->n_prompts) * (size_t)r->n;
+    const size_t n = (r->kind == API_COMPLETION ? r->n_prompts : 1) * (size_t)r->n;
     const int most = scheduler_most(a->model->scheduler);
 
     if (r->model && strcmp(r->model, a->model->name))
@@ -310,6 +283,18 @@ static bool check_possible(const struct answer *a, struct refusal *refusal)
     return true;
 }
 
+static bool check_kind(const struct answer_model *m, enum api_kind kind,
+                       struct refusal *refusal)
+{
+    if (m->embeds == (kind == API_EMBEDDING))
+        return true;
+    return refuse(refusal, 404, "unsupported", NULL,
+                  m->embeds ? "%s makes vectors of texts: ask /v1/embeddings"
+                            : "%s generates text and makes no vectors: ask "
+                              "/v1/chat/completions or /v1/completions",
+                  m->name);
+}
+
 static bool begin(struct answer *a, const struct answer_asked *asked,
                   struct refusal *refusal)
 {
@@ -317,11 +302,19 @@ static bool begin(struct answer *a, const struct answer_asked *asked,
     struct grammar *grammar = NULL;
     bool ok;
 
-    if (!api_request_read(r, asked->kind, asked->body, asked->len, a->model->n_vocab,
+    if (!check_kind(a->model, asked->kind, refusal) ||
+        !api_request_read(r, asked->kind, asked->body, asked->len, a->model->n_vocab,
                           refusal))
         return false;
-    if (!check_possible(a, refusal) || !encode(a, refusal) ||
-        !make_grammar(r, &grammar, refusal))
+    if (!check_possible(a, refusal))
+        return false;
+    if (r->kind == API_EMBEDDING) {
+        make_head(a);
+        ok = answer_begin_vectors(a, asked, refusal);
+        api_request_free(r);
+        return ok;
+    }
+    if (!encode(a, refusal) || !make_grammar(r, &grammar, refusal))
         return false;
     if (!keep_schema(a, grammar, refusal)) {
         grammar_unref(grammar);
@@ -365,6 +358,8 @@ static void free_choice(struct choice *c)
     if (c->c)
         completion_close(c->c);
     c->c = NULL;
+    free(c->vectors);
+    c->vectors = NULL;
     textbuf_free(&c->text);
     reply_logprobs_free(&c->logprobs);
 }
@@ -467,6 +462,8 @@ static void end_choice(struct answer *a, struct choice *c, enum completion_end e
                "the server has stopped before the answer's end");
     else if (a->head.stream)
         put_event(a, c, "", 0);
+    if (a->n_texts)
+        c->vectors = completion_take_vectors(c->c);
     completion_close(c->c);
     c->c = NULL;
     a->n_open--;
@@ -558,6 +555,8 @@ bool answer_whole(struct answer *a, struct textbuf *out, struct refusal *refusal
         *refusal = a->failure;
         return false;
     }
+    if (a->n_texts)
+        return answer_put_vectors(a, out, &usage, refusal);
     reply_begin(out, &a->head);
     for (int i = 0; i < a->n; i++) {
         reply_choice(out, &a->head, i, &a->choices[i].text, &a->choices[i].logprobs,

@@ -36,6 +36,8 @@ struct answer_model {
     const char *why_no_chat;
     const char *name;
     int n_ctx, n_vocab;
+    bool embeds;            /* there are vectors, and neither completions nor chats */
+    int n_vector;           /* numbers of one */
     size_t longest_token;   /* bytes */
     uint64_t *schema_bytes; /* atomic: memory of all answers' schemas */
     uint64_t *whole_bytes;  /* of all answers that do not stream */

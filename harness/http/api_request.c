@@ -310,6 +310,22 @@ static bool read_all(struct api_request *r, int n_vocab, struct refusal *refusal
     return true;
 }
 
+/* Texts and how their vectors are written. */
+static bool read_embedding(struct api_request *r, int n_vocab, struct refusal *refusal)
+{
+    const json_t *format = api_member(r->root, "encoding_format");
+    const char *name = format ? json_text(format) : "float";
+
+    r->n = 1;
+    r->model = json_text(api_member(r->root, "model"));
+    if (!name || (strcmp(name, "float") && strcmp(name, "base64")))
+        return refuse(refusal, 400, NULL, "encoding_format",
+                      "encoding_format must be \"float\" or \"base64\"");
+    r->base64 = !strcmp(name, "base64");
+    return read_int(r, "dimensions", 1, 1 << 24, &r->dimensions, refusal) &&
+           api_read_prompts(r, n_vocab, refusal);
+}
+
 bool api_request_read(struct api_request *r, enum api_kind kind, const char *body,
                       size_t len, int n_vocab, struct refusal *refusal)
 {
@@ -323,8 +339,9 @@ bool api_request_read(struct api_request *r, enum api_kind kind, const char *bod
     if (jsonfile_parse(&file, "the body", body, len, limit, JSON_UNIQUE, &err))
         return refuse_err(refusal, &err, NULL);
     r->root = file.root;
-    if (kind == API_TEMPLATE ? api_read_conversation(r, refusal)
-                             : read_all(r, n_vocab, refusal))
+    if (kind == API_TEMPLATE    ? api_read_conversation(r, refusal)
+        : kind == API_EMBEDDING ? read_embedding(r, n_vocab, refusal)
+                                : read_all(r, n_vocab, refusal))
         return true;
     api_request_free(r);
     return false;

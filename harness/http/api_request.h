@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * api_request.h - the body of /v1/completions and /v1/chat/completions, read
+ * api_request.h - the body of /v1/completions, /v1/chat/completions and
+ * /v1/embeddings, read
  *
  * Model of the world: a field that this server does not know is ignored, as servers of
  * this API do; one that would change the answer and is not supported is refused, unless
@@ -20,11 +21,13 @@
 enum api_kind {
     API_COMPLETION,
     API_CHAT,
+    API_EMBEDDING,
     API_TEMPLATE, /* the prompt of a chat, and no answer */
 };
 enum api_format { API_TEXT, API_JSON, API_SCHEMA };
 
-#define API_MAX_CHOICES  128 /* prompts times n */
+#define API_MAX_CHOICES  128  /* prompts times n */
+#define API_MAX_INPUTS   2048 /* texts that vectors are made of */
 #define API_MAX_BIASES   1024
 #define API_MAX_STOP     256 /* bytes of a stop string */
 #define API_MAX_MESSAGES 4096
@@ -44,8 +47,10 @@ struct api_request {
     json_t *root;      /* owned */
     const char *model; /* in root, or NULL */
 
-    struct api_prompt *prompts; /* [n_prompts], of completions */
+    struct api_prompt *prompts; /* [n_prompts], of completions and of vectors */
     size_t n_prompts;
+    bool base64;          /* how vectors are written */
+    int dimensions;       /* of a vector; 0: all */
     json_t *conversation; /* owned, of a chat: the variables of its template */
     size_t content_bytes; /* of its messages' contents */
 
@@ -77,7 +82,7 @@ void api_request_free(struct api_request *r);
 /* The member, unless it is missing or null. */
 json_t *api_member(const json_t *object, const char *key);
 
-/* "prompt" of completions. */
+/* "prompt" of completions, or "input" of vectors. */
 bool api_read_prompts(struct api_request *r, int n_vocab, struct refusal *refusal);
 
 /* "messages" of a chat, and what else its template may look at (api_messages.c). */

@@ -75,7 +75,7 @@ void exchange_free(struct exchange *x)
     forget_awake(x);
     remove_pending(x);
     x->s->metrics.n_requests--;
-    x->s->has_served |= x->route <= ROUTE_CHAT;
+    x->s->has_served |= x->route < ROUTE_TEMPLATE;
     exchange_drop_body(x);
     free(x);
 }

@@ -142,7 +142,8 @@ static bool check_route(struct exchange *x)
     if (x->route == ROUTE_OTHER)
         return refuse(&x->refusal, 404, "unknown_url", NULL,
                       "there is no %.120s here; see /v1/models, /v1/chat/completions, "
-                      "/v1/completions, /apply-template, /health and /metrics",
+                      "/v1/completions, /v1/embeddings, /apply-template, /health and "
+                      "/metrics",
                       x->path);
     if (x->route <= ROUTE_TEMPLATE ? !post : !get)
         return refuse(&x->refusal, 405, "method_not_allowed", NULL,
@@ -308,6 +309,7 @@ static enum MHD_Result answer(struct exchange *x)
     switch (x->route) {
     case ROUTE_COMPLETIONS:
     case ROUTE_CHAT:
+    case ROUTE_EMBEDDINGS:
     case ROUTE_TEMPLATE:
         return ask(x);
     case ROUTE_MODELS:

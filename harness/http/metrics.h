@@ -23,6 +23,7 @@ struct histogram {
 enum metrics_route {
     ROUTE_COMPLETIONS,
     ROUTE_CHAT,
+    ROUTE_EMBEDDINGS,
     ROUTE_TEMPLATE, /* the last one with a body */
     ROUTE_MODELS,
     ROUTE_HEALTH,

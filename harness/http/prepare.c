@@ -20,7 +20,9 @@ static void prepare(struct exchange *x)
 {
     const char *body = x->body.text ? x->body.text : "";
     const struct answer_asked asked = {.kind = x->route == ROUTE_CHAT ? API_CHAT
-                                                                      : API_COMPLETION,
+                                               : x->route == ROUTE_EMBEDDINGS
+                                                   ? API_EMBEDDING
+                                                   : API_COMPLETION,
                                        .body = body,
                                        .len = x->body.len,
                                        .client = x->client_key,

@@ -13,6 +13,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/http/pool_plan.h"
 #include "harness/http/server.h"
+#include "harness/session/embed.h"
 #include "harness/session/textmodel.h"
 
 /* Positions, unless the user sets them or the model has fewer. */
@@ -33,6 +34,8 @@ struct serving {
     struct pool_plan plan;
     struct server *server;
     struct scheduler *scheduler;
+    bool embeds; /* the model makes vectors, by: */
+    enum slm_pooling pooling;
 };
 
 /* ---- before the model
@@ -71,6 +74,32 @@ static enum status choose_ctx(struct serving *v, struct err *err)
         return ST_OK;
     return err_set(err, ST_USAGE, "--ctx %d: %s was made for contexts of %d positions",
                    v->session.n_ctx, v->model.ref.text, trained);
+}
+
+/* A model that was made for vectors makes nothing else. A pass takes texts of up to a
+ * whole context, in any mixture: each has pages of its own. */
+static enum status choose_vectors(struct serving *v, struct err *err)
+{
+    struct session_params *s = &v->session;
+    const struct slm_info *info = &v->model.planned;
+    enum status st;
+
+    v->embeds =
+        info->is_encoder || (info->has_pooling && info->pooling != SLM_POOLING_NONE);
+    if (!v->embeds)
+        return ST_OK;
+    st = embed_pooling(&v->pooling, info, v->model.ref.text, NULL, err);
+    if (!st && v->pooling == SLM_POOLING_NONE)
+        st = err_set(err, ST_UNSUPPORTED,
+                     "%s has one vector per token (pooling_type 0), which is not "
+                     "served",
+                     v->model.ref.text);
+    if (st)
+        return st;
+    if (s->setup.n_batch < s->n_ctx)
+        s->setup.n_batch = s->n_ctx > SLM_DEFAULT_BATCH ? s->n_ctx : SLM_DEFAULT_BATCH;
+    s->n_pool = (size_t)s->n_sequences * SLM_PAGE + (size_t)s->setup.n_batch;
+    return ST_OK;
 }
 
 /* Where topology.h is large. */
@@ -148,7 +177,9 @@ static enum status start_scheduler(struct serving *v, struct err *err)
         .chat = v->model.chat,
         .n_queue = v->set->n_queue,
         .max_itl_s = v->set->max_itl_ms * 1e-3,
-        .keep_prefixes = !v->set->no_prefixes,
+        .keep_prefixes = !v->set->no_prefixes && !v->embeds,
+        .embeds = v->embeds,
+        .pooling = v->pooling,
     };
 
     return scheduler_open(&v->scheduler, &params, err);
@@ -163,9 +194,11 @@ static void say_ready(const struct serving *v)
     printf("Serves %s on http://%s, %d sequence%s of %d positions, KV cache %s",
            model_name(v), v->at.text, info->n_sequences, plural(info->n_sequences, "s"),
            info->n_ctx, kv);
-    if (v->plan.n_pool < v->plan.n_most)
+    if (!v->embeds && v->plan.n_pool < v->plan.n_most)
         printf(" for %zu positions together (for all, it would take %s)",
                v->plan.n_pool, format_bytes(most, sizeof most, v->plan.most_bytes));
+    if (v->embeds)
+        printf(", vectors of %d numbers", info->n_vector);
     printf(", %d thread%s, %s\n", v->model.n_threads, plural(v->model.n_threads, "s"),
            v->keys ? "with keys" : "without a key");
     fflush(stdout);
@@ -174,7 +207,7 @@ static void say_ready(const struct serving *v)
                 "bench: anybody who reaches %s may use it; --api-key-file asks for a "
                 "key\n",
                 v->at.text);
-    if (!v->model.chat)
+    if (!v->model.chat && !v->embeds)
         fprintf(stderr, "bench: there are completions, and no chats: %s\n",
                 v->model.why_no_chat.msg);
 }
@@ -205,6 +238,8 @@ static enum status run(struct serving *v, struct err *err)
                                        .name = model_name(v),
                                        .n_ctx = info->n_ctx,
                                        .n_vocab = tokenizer_n_vocab(v->model.tok),
+                                       .embeds = v->embeds,
+                                       .n_vector = info->n_vector,
                                        .longest_token = longest_token(v->model.tok)};
 
     server_ready(v->server, &model);
@@ -221,6 +256,8 @@ static enum status serve_all(struct serving *v, struct err *err)
     if (!st)
         st = choose_ctx(v, err);
     if (!st)
+        st = choose_vectors(v, err);
+    if (!st && !v->embeds)
         st = plan(v, err);
     if (!st)
         st = start_server(v, err);

@@ -119,6 +119,17 @@ enum completion_end completion_end(struct completion *c)
     return end;
 }
 
+float *completion_take_vectors(struct completion *c)
+{
+    float *vectors;
+
+    pthread_mutex_lock(&c->mu);
+    vectors = c->vectors;
+    c->vectors = NULL;
+    pthread_mutex_unlock(&c->mu);
+    return vectors;
+}
+
 const char *completion_error(struct completion *c)
 {
     const char *msg;

@@ -29,6 +29,26 @@ static enum status check_prompt(const struct scheduler *s,
     return ST_OK;
 }
 
+static enum status check_texts(const struct scheduler *s,
+                               const struct completion_params *p, struct err *err)
+{
+    const int most =
+        s->most_positions < s->n_most_tokens ? s->most_positions : s->n_most_tokens;
+
+    if (p->n_texts < 1)
+        return err_set(err, ST_USAGE, "there is no text to make a vector of");
+    for (int i = 0; i < p->n_texts; i++)
+        if (p->lengths[i] < 1 || p->lengths[i] > most)
+            return err_set(err, ST_USAGE, "text %d has %d tokens; 1 to %d are possible",
+                           i, p->lengths[i], most);
+    for (size_t i = 0; i < p->n_prompt; i++)
+        if (p->prompt[i] < 0 || p->prompt[i] >= s->n_vocab)
+            return err_set(err, ST_USAGE,
+                           "token %d is outside the vocabulary of %d tokens",
+                           (int)p->prompt[i], s->n_vocab);
+    return ST_OK;
+}
+
 static enum status check_penalty(const char *name, float penalty, struct err *err)
 {
     if (penalty >= -2.0F && penalty <= 2.0F)
@@ -64,9 +84,10 @@ static enum status check_choice(const struct scheduler *s,
 static enum status check_params(const struct scheduler *s,
                                 const struct completion_params *p, struct err *err)
 {
-    const enum status st = check_prompt(s, p, err);
+    const enum status st =
+        s->params.embeds ? check_texts(s, p, err) : check_prompt(s, p, err);
 
-    if (st)
+    if (st || s->params.embeds)
         return st;
     if (p->max_tokens < 0)
         return err_set(err, ST_USAGE,
@@ -89,6 +110,8 @@ static int most_tokens(const struct scheduler *s, const struct completion_params
     const struct slm_info *info = slm_info(s->params.m);
     const int room = s->most_positions - (int)p->n_prompt + 1;
 
+    if (s->params.embeds)
+        return 1;
     if (p->max_tokens == 0)
         return info->kv_window && info->n_ctx < room ? info->n_ctx : room;
     return p->max_tokens < room ? p->max_tokens : room;
@@ -102,7 +125,10 @@ static enum status copy(struct completion *c, const struct completion_params *p,
     c->bytes = malloc(c->cap_bytes);
     if (p->n_biases)
         c->biases = malloc((size_t)p->n_biases * sizeof *c->biases);
-    if (!c->tokens || !c->bytes || (p->n_biases && !c->biases))
+    if (p->n_texts)
+        c->lengths = malloc((size_t)p->n_texts * sizeof *c->lengths);
+    if (!c->tokens || !c->bytes || (p->n_biases && !c->biases) ||
+        (p->n_texts && !c->lengths))
         return err_set(err, ST_NO_MEMORY, "no memory for a prompt of %zu tokens",
                        p->n_prompt);
     memcpy(c->tokens, p->prompt, p->n_prompt * sizeof *c->tokens);
@@ -110,6 +136,9 @@ static enum status copy(struct completion *c, const struct completion_params *p,
     if (p->n_biases)
         memcpy(c->biases, p->biases, (size_t)p->n_biases * sizeof *c->biases);
     c->n_biases = p->n_biases;
+    if (p->n_texts)
+        memcpy(c->lengths, p->lengths, (size_t)p->n_texts * sizeof *c->lengths);
+    c->n_texts = p->n_texts;
     return ST_OK;
 }
 
@@ -208,6 +237,8 @@ void completion_release(struct completion *c)
     free(c->biases);
     free(c->counts);
     free(c->tokens);
+    free(c->lengths);
+    free(c->vectors);
     free(c->bytes);
     pthread_mutex_destroy(&c->mu);
     pthread_cond_destroy(&c->woken);

@@ -49,6 +49,8 @@ struct scheduler_params {
     int n_queue;        /* requests that may wait for a sequence; one more is refused */
     double max_itl_s;   /* a step's time while somebody decodes; 0: no limit */
     bool keep_prefixes; /* and share them among those that run */
+    bool embeds;        /* it makes vectors of texts, and generates nothing: */
+    enum slm_pooling pooling;
 };
 
 struct completion_bias {
@@ -59,6 +61,9 @@ struct completion_bias {
 struct completion_params {
     const int32_t *prompt; /* [n_prompt], copied; n_prompt >= 1 */
     size_t n_prompt;
+    const int *lengths; /* [n_texts], copied: the texts that the prompt consists of, of
+                           a scheduler that embeds; their sum is n_prompt */
+    int n_texts;
     int max_tokens; /* 0: as many as the context has room for */
     struct sampler_params sampling;
     float presence_penalty, frequency_penalty; /* -2 to 2, subtracted from the logits of
@@ -166,6 +171,10 @@ void scheduler_read_stats(struct scheduler *s, struct scheduler_stats *out);
 /* The next piece, if there is one. Without one, completion_end() says whether there
  * will be more. */
 bool completion_read(struct completion *c, struct completion_piece *out);
+
+/* Of a scheduler that embeds, once it has ended with COMPLETION_STOP: the vectors of
+ * its texts, [n_texts][n_vector], not normalised; the caller's to free. */
+float *completion_take_vectors(struct completion *c);
 
 /* COMPLETION_RUNS until every piece has been read. */
 enum completion_end completion_end(struct completion *c);

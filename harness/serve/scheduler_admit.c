@@ -167,7 +167,7 @@ static bool admit(struct scheduler *s, struct completion *c)
 
     c->seq = free_sequence(s);
     c->n_done = slm_prefix_take(m, c->seq, c->tokens, c->n);
-    if (s->n_running && !has_room(s, c)) {
+    if (s->n_running && !s->params.embeds && !has_room(s, c)) {
         slm_seq_truncate(m, c->seq, 0);
         c->seq = -1;
         c->n_done = 0;
@@ -193,7 +193,9 @@ void scheduler_admit(struct scheduler *s)
 
         if (!c)
             break;
-        if (completion_begin(c, s->n_vocab, &err)) {
+        if (s->params.embeds
+                ? completion_begin_vectors(c, slm_info(s->params.m)->n_vector, &err)
+                : completion_begin(c, s->n_vocab, &err)) {
             remove_waiting(s, c);
             completion_finish(c, COMPLETION_FAILED, &err);
             set_over(s, c);

@@ -6,6 +6,7 @@
  * scheduler_admit.c   who gets a sequence, who is dropped, what is kept of a sequence
  * scheduler_share.c   what those that run have in common
  * scheduler_step.c    what a step computes, and its tokens
+ * scheduler_embed.c   the same of a scheduler that embeds
  * completion_make.c   a completion from its parameters
  * completion_choice.c the next token from logits
  * completion_token.c  what a token means: text, ends, forced tokens
@@ -71,6 +72,11 @@ struct completion {
     int n_prompt, n_most; /* tokens that may be generated, >= 1 */
     void (*wake)(void *arg);
     void *arg;
+
+    /* vectors: of the first n_embedded texts, whose tokens are those before n_done */
+    int *lengths; /* [n_texts]; NULL: it generates */
+    int n_texts, n_embedded;
+    float *vectors; /* [n_texts][n_vector], once it has had a sequence */
 
     /* generation */
     int32_t *tokens; /* [n] */
@@ -146,6 +152,17 @@ struct scheduler {
     float *scratch; /* [threads][n_vocab] */
     struct step_cost cost;
 };
+
+/* ---- scheduler_embed.c */
+
+/* What a completion needs for its vectors, before its first text. Error: ST_NO_MEMORY.
+ */
+enum status completion_begin_vectors(struct completion *c, int n_vector,
+                                     struct err *err);
+
+/* One pass over texts of those that run, clients in turn. Errors: as scheduler_step().
+ */
+enum status scheduler_embed(struct scheduler *s, struct err *err);
 
 /* ---- completion_make.c */
 

@@ -352,6 +352,8 @@ enum status scheduler_step(struct scheduler *s, struct err *err)
     uint64_t batch_ns;
     enum status st;
 
+    if (s->params.embeds)
+        return scheduler_embed(s, err);
     plan_with_pages(s);
     assert(s->n_parts > 0);
     list_drawing(s);

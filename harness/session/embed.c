@@ -45,8 +45,8 @@ void embed_close(struct embed_model *e)
     e->tok = NULL;
 }
 
-enum status embed_pooling(enum slm_pooling *pooling, const struct embed_model *e,
-                          const char *name, struct err *err)
+enum status embed_pooling(enum slm_pooling *pooling, const struct slm_info *info,
+                          const char *model, const char *name, struct err *err)
 {
     static const char *const names[] = {"none", "mean", "cls", "last"};
 
@@ -57,17 +57,17 @@ enum status embed_pooling(enum slm_pooling *pooling, const struct embed_model *e
         }
     if (name)
         return err_set(err, ST_USAGE, "--pooling %s: mean, cls, last or none", name);
-    if (!e->planned.has_pooling)
+    if (!info->has_pooling)
         return err_set(err, ST_USAGE,
                        "%s has no pooling_type, so it was not made for vectors of "
                        "texts; choose one with --pooling: mean, cls, last or none",
-                       e->name);
-    if (e->planned.pooling > SLM_POOLING_LAST)
+                       model);
+    if (info->pooling > SLM_POOLING_LAST)
         return err_set(err, ST_UNSUPPORTED,
                        "%s ranks pairs of texts (pooling_type 4), which is not "
                        "supported; --pooling mean, cls or last makes vectors",
-                       e->name);
-    *pooling = e->planned.pooling;
+                       model);
+    *pooling = info->pooling;
     return ST_OK;
 }
 

@@ -38,10 +38,10 @@ enum status embed_look(struct embed_model *e, const struct session_params *param
 void embed_close(struct embed_model *e);
 
 /* The pooling that a user names ("mean", "cls", "last", "none"), or NULL: that of the
- * file. Errors: ST_USAGE (an unknown name; the file has none), ST_UNSUPPORTED (it ranks
- * pairs of texts). */
-enum status embed_pooling(enum slm_pooling *pooling, const struct embed_model *e,
-                          const char *name, struct err *err);
+ * file, called model in messages. Errors: ST_USAGE (an unknown name; the file has
+ * none), ST_UNSUPPORTED (it ranks pairs of texts). */
+enum status embed_pooling(enum slm_pooling *pooling, const struct slm_info *info,
+                          const char *model, const char *name, struct err *err);
 
 /* Add a text, or one that is token ids already. A text that is longer than the model's
  * context is refused, or with `cut` ends there, with the token that ends texts; what

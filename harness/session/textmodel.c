@@ -8,7 +8,7 @@
 
 #include "harness/base/format.h"
 
-static enum status look_into(struct textmodel *t, const struct gguf *g,
+static enum status look_into(struct textmodel *t, const struct gguf *g, bool may_embed,
                              const char *chat_template, struct err *err)
 {
     struct slm_params smallest = slm_params_default();
@@ -18,7 +18,7 @@ static enum status look_into(struct textmodel *t, const struct gguf *g,
     st = tokenizer_open(&t->tok, g, err);
     if (!st)
         st = slm_plan(&t->planned, g, &smallest, err);
-    if (!st)
+    if (!st && !may_embed)
         st = slm_check_predicts(&t->planned, err);
     if (!st && tokenizer_n_vocab(t->tok) > t->planned.n_vocab)
         st = err_set(err, ST_INPUT,
@@ -59,7 +59,7 @@ enum status textmodel_look(struct textmodel *t, const struct session_params *par
     if (!st)
         st = modelref_open(&t->ref, &g, err);
     if (!st)
-        st = look_into(t, g, chat_template, err);
+        st = look_into(t, g, params->serves, chat_template, err);
     if (!st && params->setup.kv_window)
         st = check_window(t, params->setup.kv_window, err);
     gguf_close(g);

@@ -30,7 +30,8 @@ struct textmodel {
 /* *t is zeroed first. The chat template is that of the file, or the one that
  * chat_template names (NULL: that of the file); one that cannot be opened is in
  * why_no_chat. Errors: those of session_model(), modelref_open(), slm_plan() and
- * tokenizer_open(), ST_INPUT for a vocabulary that the model has no embeddings for, and
+ * tokenizer_open(), ST_UNSUPPORTED for an encoder, unless it is served, ST_INPUT for a
+ * vocabulary that the model has no embeddings for, and
  * ST_USAGE for a window of the KV cache that is longer than the model's context. */
 enum status textmodel_look(struct textmodel *t, const struct session_params *params,
                            const char *chat_template, struct err *err);
