@@ -64,6 +64,9 @@ static void pool_parts(struct forward *f, struct fwd_thread *me)
 static void multiply(struct forward *f, struct fwd_thread *me, const struct matrix *w,
                      const float *src, float *dst)
 {
+    if (f->hook)
+        fwd_hook_rows(f, me, w, src, pad16(w->k), (size_t)f->n_parts, NULL);
+
     const struct columns c = fwd_prepare(f, me, src, pad16(w->k), (size_t)f->n_parts,
                                          w->k, NULL, act_bit(w));
     struct fwd_rows rows = fwd_rows_of(f, w->n_rows);

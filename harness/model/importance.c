@@ -51,6 +51,9 @@ static enum status eval_chunk(struct slm *m, const struct importance_text *text,
     memcpy(ids, text->ids + chunk * text->ctx, text->ctx * sizeof *ids);
     if (bos >= 0)
         ids[0] = bos;
+    if (slm_info(m)->is_encoder)
+        return slm_embed(m, &(struct slm_text){ids, (int)text->ctx}, 1,
+                         SLM_POOLING_MEAN, err);
     slm_truncate(m, 0);
     return slm_eval(m, ids, text->ctx, SLM_LOGITS_NONE, err);
 }

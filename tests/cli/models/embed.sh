@@ -112,6 +112,17 @@ for weights in mmap packed stream; do
     near packed.f32 mini.f32 1e-6 || fail "packed, $weights"
 done
 
+# ---- an importance matrix, of an encoder's matrices and of those behind the pooling
+dense=$zoo/gemma-embedding-dense.gguf
+"$BENCH" imatrix -m "$dense" --text "$SRC/README.md" --ctx 200 --chunks 3 -o im.gguf 2>err >out ||
+    fail "$(cat err)"
+"$BENCH" gguf im.gguf --tensors >im.txt 2>/dev/null || "$BENCH" gguf im.gguf >im.txt
+for tensor in blk.5.ffn_down dense_3; do
+    grep -q "$tensor.weight" im.txt || fail "no $tensor in the importance matrix: $(cat im.txt)"
+done
+"$BENCH" quantize "$dense" dense.q4.gguf Q4_0 --imatrix im.gguf >out 2>err || fail "$(cat err)"
+"$BENCH" embed -m dense.q4.gguf "a b c" >q4.json 2>err || fail "$(cat err)"
+
 # ---- folders, with the modules of sentence-transformers
 command -v python3 >/dev/null || exit 0
 make=$SRC/tests/support/models/make_embed_folder.py
