@@ -300,6 +300,8 @@ struct hf_vocab {
 
 /* Set v->own and v->kind. Error: ST_UNSUPPORTED (another model). */
 enum status hf_own_kind(struct hf_vocab *v, struct err *err);
+/* Whether it is that of BERT, uncased, for which GGUF has the model "bert". */
+bool hf_own_is_bert(const struct hf_vocab *v);
 /* The pairs of its settings, and its merges; ids: texts of tokens -> ids. */
 enum status hf_own_put_kind(struct gguf_kvs *k, const struct hf_vocab *v,
                             struct err *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * hf_own.c - tokenizers that no model of GGUF stands for, in pairs of this project
+ * hf_own.c - tokenizers that no model of GGUF stands for, in pairs of this project; and
+ * BERT's, for which there is one
  *
  * The members normalizer, pre_tokenizer and decoder go into the pairs as they are: the
  * tokenizer runs them (tokenizer_norm.h, tokenizer_pieces.h, tokenizer_decode.c), and
@@ -99,6 +100,30 @@ static void put_flag(struct gguf_kvs *k, const struct hf_vocab *v, const char *k
         gguf_kv_bool(k, key, true);
 }
 
+static bool has_type(const json_t *step, const char *type)
+{
+    const char *own = json_text(json_member(step, "type"));
+
+    return own && !strcmp(own, type);
+}
+
+bool hf_own_is_bert(const struct hf_vocab *v)
+{
+    const json_t *norm = json_member(v->file.root, "normalizer");
+    const json_t *accents = json_member(norm, "strip_accents");
+    const char *prefix = json_text(json_member(v->model, "continuing_subword_prefix"));
+    int64_t max = 100;
+
+    json_whole(json_member(v->model, "max_input_chars_per_word"), &max);
+    return v->own && v->kind == HF_WORD_PIECE && prefix && !strcmp(prefix, "##") &&
+           max == 100 &&
+           has_type(json_member(v->file.root, "pre_tokenizer"), "BertPreTokenizer") &&
+           has_type(norm, "BertNormalizer") &&
+           !json_is_false(json_member(norm, "clean_text")) &&
+           !json_is_false(json_member(norm, "handle_chinese_chars")) &&
+           !json_is_false(json_member(norm, "lowercase")) && !json_is_false(accents);
+}
+
 enum status hf_own_put_kind(struct gguf_kvs *k, const struct hf_vocab *v,
                             struct err *err)
 {
@@ -107,6 +132,11 @@ enum status hf_own_put_kind(struct gguf_kvs *k, const struct hf_vocab *v,
     int64_t max = -1;
     enum status st;
 
+    if (hf_own_is_bert(v)) {
+        gguf_kv_str(k, "tokenizer.ggml.model", "bert");
+        gguf_kv_str(k, "tokenizer.ggml.pre", "default");
+        return ST_OK;
+    }
     gguf_kv_str(k, "tokenizer.ggml.model", models[v->kind].gguf);
     if (json_is_true(json_member(v->model, "byte_fallback")) && v->kind == HF_BPE &&
         (has_text(v, affix) || has_text(v, "end_of_word_suffix")))

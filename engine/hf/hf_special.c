@@ -206,6 +206,10 @@ static void put_ids(struct gguf_kvs *k, const struct special *s)
     }
     put_id(k, "tokenizer.ggml.unknown_token_id", s->v->unknown);
     put_id(k, "tokenizer.ggml.padding_token_id", s->pad);
+    if (hf_own_is_bert(s->v)) { /* the second one is spelled so */
+        put_id(k, "tokenizer.ggml.cls_token_id", s->bos);
+        put_id(k, "tokenizer.ggml.seperator_token_id", s->eos);
+    }
     /* Readers have their own defaults where a "llama" vocabulary has no key. */
     if (has_defaults && s->bos < 0)
         gguf_kv_u32(k, "tokenizer.ggml.bos_token_id", UINT32_MAX);

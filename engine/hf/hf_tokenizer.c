@@ -212,14 +212,33 @@ static void type_bytes(struct hf_vocab *v)
     }
 }
 
+/* GGUF marks tokens of BERT that begin a word, and not those that go on in one. */
+static const char *bert_text(const struct hf_token *t, char *buf, size_t cap)
+{
+    const size_t n = strlen(t->text);
+
+    if (t->type != TOKEN_NORMAL ||
+        (n > 1 && t->text[0] == '[' && t->text[n - 1] == ']'))
+        return t->text;
+    if (n > 2 && !strncmp(t->text, "##", 2))
+        return t->text + 2;
+    snprintf(buf, cap, "\xe2\x96\x81%s", t->text);
+    return buf;
+}
+
 static void put_tokens(struct gguf_kvs *k, const struct hf_vocab *v)
 {
+    const bool is_bert = hf_own_is_bert(v);
+
     gguf_kv_array(k, "tokenizer.ggml.tokens", GGUF_STRING, v->n);
     for (size_t i = 0; i < v->n; i++) {
-        char name[32];
+        const char *text = v->tokens[i].text;
+        char name[32], marked[MAX_SPECIAL_BYTES];
 
         snprintf(name, sizeof name, "[PAD%zu]", i);
-        gguf_put_str(&k->bytes, v->tokens[i].text ? v->tokens[i].text : name);
+        if (is_bert && text && strlen(text) < sizeof marked - 3)
+            text = bert_text(&v->tokens[i], marked, sizeof marked);
+        gguf_put_str(&k->bytes, text ? text : name);
     }
     gguf_kv_array(k, "tokenizer.ggml.token_type", GGUF_I32, v->n);
     for (size_t i = 0; i < v->n; i++)

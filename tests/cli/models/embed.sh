@@ -141,6 +141,18 @@ while IFS=, read -r file _ _ _ ids exact _; do
     "$BENCH" quantize "$name" "$name.gguf" F32 >out 2>err || fail "$(cat err)"
     "$BENCH" embed -m "$name.gguf" --tokens "${ids// /,}" -o w.f32 --no-normalize 2>err
     cmp -s v.f32 w.f32 || fail "$name: the converted file is another model"
+    case $name in *bert*)
+        # BERT's tokenizer has a name in GGUF, and makes the same tokens there.
+        ! grep -q "refuse the file" err || fail "$name: $(cat err)"
+        "$BENCH" gguf "$name.gguf" | grep -q 'tokenizer.ggml.model *"bert"' || fail "no bert"
+        for text in "a b c" "A Éxyz, bz!" "axyz a.x 中" "[CLS] a ##z"; do
+            text=$(printf '%b' "$text")
+            "$BENCH" tokenize -m "$name" "$text" >a.ids
+            "$BENCH" tokenize -m "$name.gguf" "$text" >b.ids
+            cmp -s a.ids b.ids || fail "$name: '$text': $(cat a.ids b.ids)"
+        done
+        "$BENCH" embed -m "$name.gguf" "a b c" | cmp -s - text.json || fail "$name: a b c" ;;
+    esac
 done < <(tail -n +2 "$shared/embeddings.csv")
 m=gemma-embedding-dense
 sed -i 's/"bias": false/"bias": true/' $m/2_Dense/config.json

@@ -103,17 +103,24 @@ def tokenizer(arch, g):
         if i in (bos, eos):
             continue
         words[t[1:] if t.startswith("\u2581") and len(t) > 1 else "##%d" % i] = i
-    special = {"[BOS]": bos, "[EOS]": eos}
-    around = [] if arch == "qwen3" else [{"SpecialToken": {"id": "[BOS]", "type_id": 0}}]
-    return {"model": {"type": "WordPiece", "unk_token": "##0", "vocab": words,
+    special = {"[CLS]": bos, "[SEP]": eos}
+    around = [] if arch == "qwen3" else [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}]
+    steps = {"pre_tokenizer": {"type": "WhitespaceSplit"}}
+    if "bert" in arch:  # as the models are published, which GGUF has a name for
+        steps = {"normalizer": {"type": "BertNormalizer", "clean_text": True,
+                                "handle_chinese_chars": True, "strip_accents": None,
+                                "lowercase": True},
+                 "pre_tokenizer": {"type": "BertPreTokenizer"},
+                 "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True}}
+        words.update({"##" + w: words.pop(w) for w in "xyz" if w in words})
+    return {**steps, "model": {"type": "WordPiece", "unk_token": "##0", "vocab": words,
                       "continuing_subword_prefix": "##"},
-            "pre_tokenizer": {"type": "WhitespaceSplit"},
             "added_tokens": [{"id": i, "content": t, "special": True}
                              for t, i in special.items()],
             "post_processor": {
                 "type": "TemplateProcessing",
                 "single": around + [{"Sequence": {"id": "A", "type_id": 0}},
-                                    {"SpecialToken": {"id": "[EOS]", "type_id": 0}}],
+                                    {"SpecialToken": {"id": "[SEP]", "type_id": 0}}],
                 "special_tokens": {t: {"id": t, "ids": [i], "tokens": [t]}
                                    for t, i in special.items()}}}
 
