@@ -163,7 +163,7 @@ enum status hf_get_sizes(struct hf_config *c, struct err *err)
 
 void hf_put_common_sizes(struct hf_config *c)
 {
-    hf_put_u32(c, "block_count", c->n_layers);
+    hf_put_u32(c, "block_count", c->n_layers + c->n_more);
     hf_put_u32(c, "context_length", c->n_ctx);
     hf_put_u32(c, "embedding_length", c->n_embd);
     hf_put_u32(c, "attention.head_count", c->n_heads);
@@ -181,7 +181,8 @@ enum status hf_put_sizes(struct hf_config *c, struct err *err)
     hf_put_common_sizes(c);
     if (c->recurrent)
         return hf_put_kv_heads(c, err);
-    hf_put_u32(c, "attention.head_count_kv", c->n_kv_heads);
+    if (!c->lists_kv_heads)
+        hf_put_u32(c, "attention.head_count_kv", c->n_kv_heads);
     return ST_OK;
 }
 
@@ -201,7 +202,7 @@ static const struct hf_arch *arch_of(const json_t *o)
 static enum status find_arch(struct hf_config *c, struct err *err)
 {
     const char *type = json_text(json_member(c->file.root, "model_type"));
-    char known[700] = "", shown[48];
+    char known[900] = "", shown[48];
     size_t used = 0;
 
     c->arch = arch_of(c->file.root);
@@ -230,7 +231,8 @@ static enum status check_plain(const struct hf_config *c, struct err *err)
     const char *method = json_text(json_member(how, "quant_method"));
     char shown[32];
 
-    if (!how)
+    if (!how ||
+        (method && !strcmp(method, "mxfp4") && !strcmp(c->arch->model_type, "gpt_oss")))
         return ST_OK;
     return err_set(err, ST_UNSUPPORTED,
                    "%s: the weights are quantised already (quantization_config: %s); "
@@ -265,6 +267,7 @@ enum status hf_config_load(struct hf_config *c, const char *dir, struct gguf_kvs
     c->o = json_member(c->file.root, "text_config");
     if (!json_is_object(c->o))
         c->o = c->file.root;
+    c->arch = hf_nemotron_kind(c);
     gguf_kv_str(kvs, "general.architecture", c->arch->gguf);
     gguf_kv_str(kvs, "general.type", "model");
     put_name(kvs, dir);

@@ -58,6 +58,12 @@ static enum status put_windows(struct hf_config *c, int64_t n, struct err *err)
     return st;
 }
 
+/* Layers 0, 2, ... have a window, the others full attention. */
+static enum status check_alternating(const struct hf_config *c, struct err *err)
+{
+    return hf_check_layers(c, 2, "sliding_attention", err);
+}
+
 /* A list of 0 and 1 must have 0 in the layers first, first + n and so on alone, or 1 in
  * all; *all: the latter. */
 static enum status check_layout(const struct hf_config *c, const char *key, size_t n,
@@ -399,4 +405,62 @@ enum status hf_smallthinker(struct hf_config *c, struct err *err)
     if (windows)
         hf_put_u32(c, "attention.sliding_window", window);
     return hf_rope(c, 10000.0, err);
+}
+
+enum status hf_gpt_oss(struct hf_config *c, struct err *err)
+{
+    double limit = 7.0;
+    int64_t n_ff = 0;
+    enum status st;
+
+    c->head_dim = 64;
+    if ((st = hf_must_be_bool(c, "attention_bias", true, err)) ||
+        (st = json_get_real(&c->file, c->o, "swiglu_limit", 7.0, 7.0, &limit, err)) ||
+        (st = check_alternating(c, err)) ||
+        (st = plain(c, "silu", 1e-5, 150000.0, err)) ||
+        (st = put_routed(c, "num_local_experts", "num_experts_per_tok",
+                         "intermediate_size", &n_ff, err)))
+        return st;
+    return hf_put_number(c, "sliding_window", "attention.sliding_window", 1,
+                         HF_MAX_CONTEXT, 128, err);
+}
+
+enum status hf_apertus(struct hf_config *c, struct err *err)
+{
+    const enum status st = hf_must_be_bool(c, "attention_bias", false, err);
+
+    return st ? st : plain(c, "xielu", 1e-5, 12000000.0, err);
+}
+
+enum status hf_glm4_moe(struct hf_config *c, struct err *err)
+{
+    int64_t n_ff = 0, n_shared = 1, n_more = 0;
+    bool divided = true;
+    enum status st;
+
+    c->partial = 0.5;
+    if ((st = json_get_int(&c->file, c->o, "num_nextn_predict_layers", 0, 16, &n_more,
+                           err)) ||
+        (st = hf_get_number(c, "num_hidden_layers", 1, HF_MAX_LAYERS, &c->n_layers,
+                            err)))
+        return st;
+    c->n_more = n_more;
+    if ((st = plain(c, "silu", 1e-5, 10000.0, err)) ||
+        (st = put_routed(c, "n_routed_experts", "num_experts_per_tok",
+                         "moe_intermediate_size", &n_ff, err)) ||
+        (st = json_get_int(&c->file, c->o, "n_shared_experts", 0, HF_MAX_EXPERTS,
+                           &n_shared, err)) ||
+        (st = json_get_bool(&c->file, c->o, "norm_topk_prob", &divided, err)) ||
+        (st = hf_put_number(c, "n_group", "expert_group_count", 1, c->n_experts, 1,
+                            err)) ||
+        (st = hf_put_number(c, "topk_group", "expert_group_used_count", 1, c->n_experts,
+                            1, err)) ||
+        (st = hf_put_real(c, "routed_scaling_factor", "expert_weights_scale", 0.0, 1e6,
+                          1.0, err)))
+        return st;
+    hf_put_u32(c, "expert_gating_func", 2);
+    hf_put_bool(c, "expert_weights_norm", divided);
+    hf_put_u32(c, "expert_shared_count", n_shared);
+    hf_put_u32(c, "nextn_predict_layers", n_more);
+    return put_first(c, "first_k_dense_replace", err);
 }

@@ -6,6 +6,7 @@
  * hf_config.c     config.json to hyperparameters
  * hf_kinds.c      the members of each kind of model, one function for each, and the
  * hf_families.c   table of kinds
+ * hf_gpt.c
  * hf_hybrids.c    those of models with recurrent layers that list them
  * hf_gemma.c      those of Gemma 3n and 4
  * hf_encoders.c   those of embedding models, and modules of sentence-transformers
@@ -13,9 +14,12 @@
  * hf_names.c      names of tensors
  * hf_tensors.c    tensors of the gguf from those of the folder
  * hf_rows.c       their rows
+ * hf_layout.c     rows of several matrices in one, and which one is where
+ * hf_reorder.c    rows that are columns, or in another format, in the folder
  * hf_tokenizer.c  tokenizer.json to a vocabulary
  * hf_pretok.c     its normalizer and pre_tokenizer
  * hf_own.c        those that no model of GGUF stands for
+ * hf_xielu.c      xIELU's numbers from tensors to metadata
  * hf_special.c    its tokens that begin and end a text
  */
 #ifndef SLM_ENGINE_HF_HF_IMPL_H
@@ -40,6 +44,7 @@ enum hf_how {
                   n_groups apart; rows before them stay */
     HF_VALUE_COLUMNS, /* the same, of columns */
     HF_DECAY,         /* HF_VALUES, and -e^x */
+    HF_LOG_DECAY,     /* -e^x */
     HF_STACK,  /* one of several that become slices of one tensor; vectors become rows
                 */
     HF_FLAT,   /* [1][n] to [n] */
@@ -49,6 +54,23 @@ enum hf_how {
     HF_SLICES,       /* slices as they are */
     HF_FIRST_HALF,   /* of the rows of each slice, or of a matrix */
     HF_SECOND_HALF,
+    HF_EVEN, /* rows 0, 2, ... of each slice, or elements of each row of biases */
+    HF_ODD,
+    HF_QKV,     /* rows of groups of heads, [queries, key, value] each, to all queries,
+                   keys, values */
+    HF_GROUP_Q, /* the queries of such groups alone, as HF_ROPE_Q */
+    HF_GROUP_K,
+    HF_GROUP_V,
+    HF_DELTA_QKV, /* rows of groups, [query, key, values, gates] each, to all queries,
+                     keys, values */
+    HF_DELTA_Z,   /* their gates alone */
+    HF_TRANSPOSE, /* rows from columns, of each slice */
+    HF_TRANSPOSE_EVEN, /* from columns 0, 2, ... */
+    HF_TRANSPOSE_ODD,
+    HF_BY_GROUP, /* [n] to [groups of the state][n / groups] */
+    HF_MX,       /* MXFP4 from two parts: nibbles, and "..._scales" of blocks */
+    HF_MX_EVEN,  /* its rows 0, 2, ... */
+    HF_MX_ODD,
     HF_SKIP,
 };
 
@@ -85,6 +107,17 @@ struct hf_vector {
 };
 #define HF_MAX_VECTORS 2
 
+/* Factors that a config has and a GGUF file has in its weights: `by` of the rows up to
+ * `end`, the last of all rows that remain. */
+#define HF_MAX_SCALINGS 10
+#define HF_MAX_RANGES   5
+struct hf_scaling {
+    const char *name; /* of the tensor, after "blk.#."; NULL: none */
+    uint64_t end[HF_MAX_RANGES];
+    float by[HF_MAX_RANGES];
+    int n; /* ranges */
+};
+
 struct hf_config {
     struct jsonfile file;
     const json_t *o; /* the object with the text model's members */
@@ -92,7 +125,11 @@ struct hf_config {
     struct gguf_kvs *kvs;
     int64_t n_layers, n_embd, n_heads, n_kv_heads, head_dim, n_rot, n_ctx;
     int64_t n_experts;
+    int64_t n_more; /* layers behind n_layers that predict further tokens */
     int64_t delta_k_heads, delta_v_heads, delta_dim; /* of linear attention; 0: none */
+    int64_t ssm_groups, n_state;                     /* of Mamba-2 */
+    bool lists_kv_heads; /* the kind puts the heads of keys of each layer */
+    struct hf_scaling scalings[HF_MAX_SCALINGS];
     const char *recurrent; /* what layer_types calls layers that do not attend; NULL:
                               all do, or there is another rule */
     double partial;        /* rotated part of a head, default of the kind */
@@ -165,7 +202,8 @@ typedef enum status hf_kind_fn(struct hf_config *c, struct err *err);
 hf_kind_fn hf_llama, hf_smollm3, hf_granite, hf_granitemoe, hf_minicpm, hf_arcee,
     hf_ministral3, hf_ernie, hf_ernie_moe, hf_seed, hf_hunyuan, hf_olmo2, hf_olmo3,
     hf_olmoe, hf_exaone4, hf_gemma, hf_qwen_vl, hf_cohere, hf_cohere2, hf_starcoder2,
-    hf_nemotron, hf_phimoe, hf_bailing, hf_smallthinker;
+    hf_nemotron, hf_phimoe, hf_bailing, hf_smallthinker, hf_gpt_oss, hf_apertus,
+    hf_glm4_moe, hf_gpt2, hf_gpt_neox, hf_falcon, hf_internlm2;
 
 /* The number of heads of keys of each layer. */
 enum status hf_put_kv_heads(struct hf_config *c, struct err *err);
@@ -178,6 +216,15 @@ enum status hf_gemma4(struct hf_config *c, struct err *err);
 enum status hf_lfm2(struct hf_config *c, struct err *err);
 enum status hf_lfm2_moe(struct hf_config *c, struct err *err);
 enum status hf_granite_hybrid(struct hf_config *c, struct err *err);
+enum status hf_mamba2(struct hf_config *c, struct err *err);
+enum status hf_falcon_h1(struct hf_config *c, struct err *err);
+enum status hf_nemotron_h(struct hf_config *c, struct err *err);
+/* The same kind, or that of a Nemotron-H with experts. */
+const struct hf_arch *hf_nemotron_kind(const struct hf_config *c);
+
+/* Pairs that are made of tensors: xIELU's numbers, for models that have it. */
+enum status hf_put_xielu(struct hf_config *c, const struct safetensors *s,
+                         struct err *err);
 
 /* Kinds of hf_encoders.c, and the one that EmbeddingGemma begins with. */
 enum status hf_bert(struct hf_config *c, struct err *err);
@@ -219,8 +266,11 @@ extern const struct hf_name hf_names_common[], hf_names_llama[], hf_names_gemma[
     hf_names_seed[], hf_names_hunyuan[], hf_names_post[], hf_names_gemma1[],
     hf_names_vl[], hf_names_starcoder[], hf_names_nemotron[], hf_names_bailing[],
     hf_names_smallthinker[], hf_names_lfm2[], hf_names_mamba[],
-    hf_names_granite_dense[], hf_names_per_layer[], hf_names_bert[], hf_names_nomic[],
-    hf_names_dense[];
+    hf_names_granite_dense[], hf_names_gpt_oss[], hf_names_apertus[],
+    hf_names_glm4_moe[], hf_names_gpt2[], hf_names_gpt_neox[], hf_names_falcon[],
+    hf_names_internlm2[], hf_names_mamba2[], hf_names_falcon_h1[],
+    hf_names_nemotron_h[], hf_names_qwen3_next[], hf_names_per_layer[], hf_names_bert[],
+    hf_names_nomic[], hf_names_dense[];
 
 /* ---- tensors ----------------------------------------------------------------- */
 

@@ -213,7 +213,8 @@ enum status hf_put_sections(struct hf_config *c, struct err *err)
     return ST_OK;
 }
 
-static enum status qwen35_any(struct hf_config *c, struct err *err)
+/* Layers of linear attention, of which every interval-th attends. */
+static enum status delta_layers(struct hf_config *c, struct err *err)
 {
     int64_t interval = 4;
     enum status st;
@@ -227,10 +228,17 @@ static enum status qwen35_any(struct hf_config *c, struct err *err)
                             err)) ||
         (st = hf_check_layers(c, interval, "linear_attention", err)) ||
         (st = hf_put_sizes(c, err)) || (st = hf_put_rms_eps(c, 1e-6, err)) ||
-        (st = put_delta(c, err)) || (st = hf_put_sections(c, err)))
+        (st = put_delta(c, err)))
         return st;
     hf_put_u32(c, "full_attention_interval", interval);
     return hf_rope(c, 10000000.0, err);
+}
+
+static enum status qwen35_any(struct hf_config *c, struct err *err)
+{
+    const enum status st = delta_layers(c, err);
+
+    return st ? st : hf_put_sections(c, err);
 }
 
 static enum status qwen35(struct hf_config *c, struct err *err)
@@ -240,12 +248,13 @@ static enum status qwen35(struct hf_config *c, struct err *err)
     return st ? st : hf_put_ff(c, 0, err);
 }
 
-static enum status qwen35_moe(struct hf_config *c, struct err *err)
+static enum status delta_experts(struct hf_config *c, hf_kind_fn *layers,
+                                 struct err *err)
 {
     enum status st;
 
     if ((st = hf_must_be_bool(c, "norm_topk_prob", true, err)) ||
-        (st = qwen35_any(c, err)) || (st = hf_put_experts(c, "num_experts", err)) ||
+        (st = layers(c, err)) || (st = hf_put_experts(c, "num_experts", err)) ||
         (st = hf_put_number(c, "moe_intermediate_size", "feed_forward_length", 1,
                             HF_MAX_WIDTH, 0, err)) ||
         (st = hf_put_number(c, "moe_intermediate_size", "expert_feed_forward_length", 1,
@@ -253,6 +262,25 @@ static enum status qwen35_moe(struct hf_config *c, struct err *err)
         return st;
     return hf_put_number(c, "shared_expert_intermediate_size",
                          "expert_shared_feed_forward_length", 1, HF_MAX_WIDTH, 0, err);
+}
+
+static enum status qwen35_moe(struct hf_config *c, struct err *err)
+{
+    return delta_experts(c, qwen35_any, err);
+}
+
+static enum status qwen3_next(struct hf_config *c, struct err *err)
+{
+    int64_t step = 1;
+    const enum status st =
+        json_get_int(&c->file, c->o, "decoder_sparse_step", 1, 1, &step, err);
+
+    if (!st && json_array_size(json_member(c->o, "mlp_only_layers")))
+        return err_set(err, ST_UNSUPPORTED,
+                       "%s: mlp_only_layers names layers without experts, which is not "
+                       "supported",
+                       c->file.path);
+    return st ? st : delta_experts(c, delta_layers, err);
 }
 
 /* Scores are divided by the root of query_pre_attn_scalar, which is the head's size in
@@ -511,5 +539,25 @@ const struct hf_arch hf_archs[] = {
      hf_granite_hybrid},
     {"bert", "bert", {hf_names_bert}, hf_bert},
     {"nomic_bert", "nomic-bert", {hf_names_nomic}, hf_nomic},
+    {"gpt_oss", "gpt-oss", {hf_names_gpt_oss, hf_names_common}, hf_gpt_oss},
+    {"apertus", "apertus", {hf_names_apertus, hf_names_common}, hf_apertus},
+    {"glm4_moe",
+     "glm4moe",
+     {hf_names_glm4_moe, hf_names_shared, hf_names_moe, hf_names_common},
+     hf_glm4_moe},
+    {"gpt2", "gpt2", {hf_names_gpt2}, hf_gpt2},
+    {"gpt_neox", "gptneox", {hf_names_gpt_neox}, hf_gpt_neox},
+    {"falcon", "falcon", {hf_names_falcon}, hf_falcon},
+    {"internlm2", "internlm2", {hf_names_internlm2, hf_names_common}, hf_internlm2},
+    {"mamba2", "mamba2", {hf_names_mamba2}, hf_mamba2},
+    {"falcon_h1",
+     "falcon-h1",
+     {hf_names_falcon_h1, hf_names_mamba, hf_names_common},
+     hf_falcon_h1},
+    {"nemotron_h", "nemotron_h", {hf_names_nemotron_h, hf_names_mamba2}, hf_nemotron_h},
+    {"qwen3_next",
+     "qwen3next",
+     {hf_names_qwen3_next, hf_names_moe, hf_names_qwen35, hf_names_common},
+     qwen3_next},
 };
 const size_t hf_n_archs = sizeof hf_archs / sizeof hf_archs[0];

@@ -10,6 +10,7 @@
 
 #define L "model.layers.#."
 #define B "blk.#."
+#define X "mlp.experts."
 
 /* Most models; lists with exceptions are searched before this one. */
 const struct hf_name hf_names_common[] = {
@@ -315,6 +316,191 @@ const struct hf_name hf_names_smallthinker[] = {
     {NULL, NULL, HF_SKIP},
 };
 
+/* Gate and up row by row, in MXFP4 or with a row for each input. */
+const struct hf_name hf_names_gpt_oss[] = {
+    {L "self_attn.sinks", B "attn_sinks.weight", HF_AS_IS},
+    {L "post_attention_layernorm.weight", B "post_attention_norm.weight", HF_AS_IS},
+    {L "mlp.router.weight", B "ffn_gate_inp.weight", HF_AS_IS},
+    {L "mlp.router.bias", B "ffn_gate_inp.bias", HF_AS_IS},
+    {L X "gate_up_proj_blocks", B "ffn_gate_exps.weight", HF_MX_EVEN},
+    {L X "gate_up_proj_blocks", B "ffn_up_exps.weight", HF_MX_ODD},
+    {L X "gate_up_proj_scales", B "ffn_gate_exps.weight", HF_MX_EVEN},
+    {L X "gate_up_proj_scales", B "ffn_up_exps.weight", HF_MX_ODD},
+    {L X "gate_up_proj_bias", B "ffn_gate_exps.bias", HF_EVEN},
+    {L X "gate_up_proj_bias", B "ffn_up_exps.bias", HF_ODD},
+    {L X "gate_up_proj", B "ffn_gate_exps.weight", HF_TRANSPOSE_EVEN},
+    {L X "gate_up_proj", B "ffn_up_exps.weight", HF_TRANSPOSE_ODD},
+    {L X "down_proj_blocks", B "ffn_down_exps.weight", HF_MX},
+    {L X "down_proj_scales", B "ffn_down_exps.weight", HF_MX},
+    {L X "down_proj_bias", B "ffn_down_exps.bias", HF_AS_IS},
+    {L X "down_proj", B "ffn_down_exps.weight", HF_TRANSPOSE},
+    {NULL, NULL, HF_SKIP},
+};
+
+/* act_fn's numbers become metadata (hf_put_xielu()). */
+const struct hf_name hf_names_apertus[] = {
+    {L "attention_layernorm.weight", B "attn_norm.weight", HF_AS_IS},
+    {L "feedforward_layernorm.weight", B "ffn_norm.weight", HF_AS_IS},
+    {L "mlp.act_fn.*", NULL, HF_SKIP},
+    {NULL, NULL, HF_SKIP},
+};
+
+const struct hf_name hf_names_glm4_moe[] = {
+    {L "post_attention_layernorm.weight", B "post_attention_norm.weight", HF_AS_IS},
+    {L "mlp.gate.e_score_correction_bias", B "exp_probs_b.bias", HF_AS_IS},
+    /* of the layers that predict further tokens */
+    {L "eh_proj.weight", B "nextn.eh_proj.weight", HF_AS_IS},
+    {L "enorm.weight", B "nextn.enorm.weight", HF_AS_IS},
+    {L "hnorm.weight", B "nextn.hnorm.weight", HF_AS_IS},
+    {L "embed_tokens.weight", B "nextn.embed_tokens.weight", HF_AS_IS},
+    {L "shared_head.norm.weight", B "nextn.shared_head_norm.weight", HF_AS_IS},
+    {L "shared_head.head.weight", B "nextn.shared_head_head.weight", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
+#define G "h.#."
+
+/* Prefixed by "transformer." or not (without_prefix()). */
+const struct hf_name hf_names_gpt2[] = {
+    {"wte.weight", "token_embd.weight", HF_AS_IS},
+    {"wpe.weight", "position_embd.weight", HF_AS_IS},
+    {"ln_f.weight", "output_norm.weight", HF_AS_IS},
+    {"ln_f.bias", "output_norm.bias", HF_AS_IS},
+    {"lm_head.weight", "output.weight", HF_AS_IS},
+    {G "ln_1.weight", B "attn_norm.weight", HF_AS_IS},
+    {G "ln_1.bias", B "attn_norm.bias", HF_AS_IS},
+    {G "attn.c_attn.weight", B "attn_qkv.weight", HF_TRANSPOSE},
+    {G "attn.c_attn.bias", B "attn_qkv.bias", HF_AS_IS},
+    {G "attn.c_proj.weight", B "attn_output.weight", HF_TRANSPOSE},
+    {G "attn.c_proj.bias", B "attn_output.bias", HF_AS_IS},
+    {G "ln_2.weight", B "ffn_norm.weight", HF_AS_IS},
+    {G "ln_2.bias", B "ffn_norm.bias", HF_AS_IS},
+    {G "mlp.c_fc.weight", B "ffn_up.weight", HF_TRANSPOSE},
+    {G "mlp.c_fc.bias", B "ffn_up.bias", HF_AS_IS},
+    {G "mlp.c_proj.weight", B "ffn_down.weight", HF_TRANSPOSE},
+    {G "mlp.c_proj.bias", B "ffn_down.bias", HF_AS_IS},
+    {G "attn.bias", NULL, HF_SKIP}, /* masks */
+    {G "attn.masked_bias", NULL, HF_SKIP},
+    {NULL, NULL, HF_SKIP},
+};
+
+#define N "gpt_neox.layers.#."
+
+const struct hf_name hf_names_gpt_neox[] = {
+    {"gpt_neox.embed_in.weight", "token_embd.weight", HF_AS_IS},
+    {"gpt_neox.final_layer_norm.weight", "output_norm.weight", HF_AS_IS},
+    {"gpt_neox.final_layer_norm.bias", "output_norm.bias", HF_AS_IS},
+    {"embed_out.weight", "output.weight", HF_AS_IS},
+    {N "input_layernorm.weight", B "attn_norm.weight", HF_AS_IS},
+    {N "input_layernorm.bias", B "attn_norm.bias", HF_AS_IS},
+    {N "post_attention_layernorm.weight", B "ffn_norm.weight", HF_AS_IS},
+    {N "post_attention_layernorm.bias", B "ffn_norm.bias", HF_AS_IS},
+    {N "attention.query_key_value.weight", B "attn_qkv.weight", HF_QKV},
+    {N "attention.query_key_value.bias", B "attn_qkv.bias", HF_QKV},
+    {N "attention.dense.weight", B "attn_output.weight", HF_AS_IS},
+    {N "attention.dense.bias", B "attn_output.bias", HF_AS_IS},
+    {N "mlp.dense_h_to_4h.weight", B "ffn_up.weight", HF_AS_IS},
+    {N "mlp.dense_h_to_4h.bias", B "ffn_up.bias", HF_AS_IS},
+    {N "mlp.dense_4h_to_h.weight", B "ffn_down.weight", HF_AS_IS},
+    {N "mlp.dense_4h_to_h.bias", B "ffn_down.bias", HF_AS_IS},
+    {N "attention.bias", NULL, HF_SKIP}, /* masks, frequencies */
+    {N "attention.masked_bias", NULL, HF_SKIP},
+    {N "attention.rotary_emb.inv_freq", NULL, HF_SKIP},
+    {NULL, NULL, HF_SKIP},
+};
+
+/* Prefixed by "transformer.". The 40B has a norm for each block. */
+const struct hf_name hf_names_falcon[] = {
+    {"word_embeddings.weight", "token_embd.weight", HF_AS_IS},
+    {"ln_f.weight", "output_norm.weight", HF_AS_IS},
+    {"ln_f.bias", "output_norm.bias", HF_AS_IS},
+    {"lm_head.weight", "output.weight", HF_AS_IS},
+    {G "input_layernorm.weight", B "attn_norm.weight", HF_AS_IS},
+    {G "input_layernorm.bias", B "attn_norm.bias", HF_AS_IS},
+    {G "ln_mlp.weight", B "attn_norm.weight", HF_AS_IS},
+    {G "ln_mlp.bias", B "attn_norm.bias", HF_AS_IS},
+    {G "ln_attn.weight", B "attn_norm_2.weight", HF_AS_IS},
+    {G "ln_attn.bias", B "attn_norm_2.bias", HF_AS_IS},
+    {G "self_attention.query_key_value.weight", B "attn_qkv.weight", HF_QKV},
+    {G "self_attention.dense.weight", B "attn_output.weight", HF_AS_IS},
+    {G "mlp.dense_h_to_4h.weight", B "ffn_up.weight", HF_AS_IS},
+    {G "mlp.dense_4h_to_h.weight", B "ffn_down.weight", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
+const struct hf_name hf_names_internlm2[] = {
+    {"model.tok_embeddings.weight", "token_embd.weight", HF_AS_IS},
+    {"output.weight", "output.weight", HF_AS_IS},
+    {L "attention_norm.weight", B "attn_norm.weight", HF_AS_IS},
+    {L "ffn_norm.weight", B "ffn_norm.weight", HF_AS_IS},
+    {L "attention.wqkv.weight", B "attn_q.weight", HF_GROUP_Q},
+    {L "attention.wqkv.weight", B "attn_k.weight", HF_GROUP_K},
+    {L "attention.wqkv.weight", B "attn_v.weight", HF_GROUP_V},
+    {L "attention.wo.weight", B "attn_output.weight", HF_AS_IS},
+    {L "feed_forward.w1.weight", B "ffn_gate.weight", HF_AS_IS},
+    {L "feed_forward.w2.weight", B "ffn_down.weight", HF_AS_IS},
+    {L "feed_forward.w3.weight", B "ffn_up.weight", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
+#define K  "backbone.layers.#."
+#define KM K "mixer."
+
+/* Mamba-2's layers, by the names of models that have little else. */
+const struct hf_name hf_names_mamba2[] = {
+    {"backbone.embeddings.weight", "token_embd.weight", HF_AS_IS},
+    {"backbone.norm_f.weight", "output_norm.weight", HF_AS_IS},
+    {"lm_head.weight", "output.weight", HF_AS_IS},
+    {K "norm.weight", B "attn_norm.weight", HF_AS_IS},
+    {KM "in_proj.weight", B "ssm_in.weight", HF_AS_IS},
+    {KM "conv1d.weight", B "ssm_conv1d.weight", HF_CHANNELS},
+    {KM "conv1d.bias", B "ssm_conv1d.bias", HF_AS_IS},
+    {KM "dt_bias", B "ssm_dt.bias", HF_AS_IS},
+    {KM "A_log", B "ssm_a", HF_COLUMN_DECAY},
+    {KM "D", B "ssm_d", HF_COLUMN},
+    {KM "norm.weight", B "ssm_norm.weight", HF_BY_GROUP},
+    {KM "out_proj.weight", B "ssm_out.weight", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
+const struct hf_name hf_names_nemotron_h[] = {
+    {KM "q_proj.weight", B "attn_q.weight", HF_AS_IS},
+    {KM "k_proj.weight", B "attn_k.weight", HF_AS_IS},
+    {KM "v_proj.weight", B "attn_v.weight", HF_AS_IS},
+    {KM "o_proj.weight", B "attn_output.weight", HF_AS_IS},
+    {KM "up_proj.weight", B "ffn_up.weight", HF_AS_IS},
+    {KM "down_proj.weight", B "ffn_down.weight", HF_AS_IS},
+    {KM "gate.weight", B "ffn_gate_inp.weight", HF_AS_IS},
+    {KM "gate.e_score_correction_bias", B "exp_probs_b.bias", HF_AS_IS},
+    {KM "experts.@.up_proj.weight", B "ffn_up_exps.weight", HF_STACK},
+    {KM "experts.@.down_proj.weight", B "ffn_down_exps.weight", HF_STACK},
+    {KM "shared_experts.up_proj.weight", B "ffn_up_shexp.weight", HF_AS_IS},
+    {KM "shared_experts.down_proj.weight", B "ffn_down_shexp.weight", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
+const struct hf_name hf_names_falcon_h1[] = {
+    {"model.final_layernorm.weight", "output_norm.weight", HF_AS_IS},
+    {L "pre_ff_layernorm.weight", B "ffn_norm.weight", HF_AS_IS},
+    {L "feed_forward.gate_proj.weight", B "ffn_gate.weight", HF_AS_IS},
+    {L "feed_forward.up_proj.weight", B "ffn_up.weight", HF_AS_IS},
+    {L "feed_forward.down_proj.weight", B "ffn_down.weight", HF_AS_IS},
+    {L "mamba.norm.weight", B "ssm_norm.weight", HF_BY_GROUP},
+    {NULL, NULL, HF_SKIP},
+};
+
+/* Inputs of linear attention in groups; the rest is Qwen 3.5's. */
+const struct hf_name hf_names_qwen3_next[] = {
+    {L "linear_attn.in_proj_qkvz.weight", B "attn_qkv.weight", HF_DELTA_QKV},
+    {L "linear_attn.in_proj_qkvz.weight", B "attn_gate.weight", HF_DELTA_Z},
+    {L "linear_attn.in_proj_ba.weight", B "ssm_ba.weight", HF_AS_IS},
+    {L "linear_attn.conv1d.weight", B "ssm_conv1d.weight", HF_CHANNELS},
+    {L "linear_attn.dt_bias", B "ssm_dt.bias", HF_AS_IS},
+    {L "linear_attn.A_log", B "ssm_a", HF_LOG_DECAY},
+    {L "linear_attn.out_proj.weight", B "ssm_out.weight", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
 #define C "transformer.encoder.layers.#."
 
 const struct hf_name hf_names_chatglm[] = {
@@ -390,6 +576,9 @@ static const char *without_prefix(const char *name, char *buf, size_t cap)
             return buf;
         }
     }
+    if (!strncmp(name, "transformer.h.", 14) || !strncmp(name, "transformer.w", 13) ||
+        !strncmp(name, "transformer.ln_f.", 17))
+        return name + 12;
     return strncmp(name, "language_model.lm_head.", 23) ? name : name + 15;
 }
 
@@ -400,6 +589,15 @@ static const struct hf_name *nth_row(const struct hf_name *n, int nth)
         if (!n[i].hf || strcmp(n[i].hf, n->hf) != 0)
             return NULL;
     return n + nth;
+}
+
+/* The second part of MXFP4. */
+static bool is_scales(const struct hf_name *n)
+{
+    const size_t len = strlen(n->hf);
+
+    return (n->how == HF_MX || n->how == HF_MX_EVEN || n->how == HF_MX_ODD) &&
+           !strcmp(n->hf + len - strlen("_scales"), "_scales");
 }
 
 /* Insert the layer's number. */
@@ -428,6 +626,8 @@ const struct hf_name *hf_name_find(const struct hf_name *const *lists, const cha
             n = nth_row(n, nth);
             if (n)
                 spell(out, cap, n->gguf, layer);
+            if (n && is_scales(n))
+                *part = 1;
             return n;
         }
     }

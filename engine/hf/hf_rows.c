@@ -53,30 +53,33 @@ static uint64_t row_in_folder(const struct hf_entry *e, uint64_t rows, uint64_t 
     case HF_FIRST_HALF:
     case HF_SECOND_HALF:
         return halved(e, r);
+    case HF_GROUP_Q:
+    case HF_GROUP_K:
+        return hf_field_row(&e->fields, unpaired(e, rows, r));
     default:
-        return r;
+        return e->fields.n ? hf_field_row(&e->fields, r) : r;
     }
 }
 
 /* ---- reading ----------------------------------------------------------------- */
 
-/* A vector, which is F32 in GGUF files: all of it, or n_rows of a column. */
-static enum status read_vector(const struct hf_tensors *h, const struct hf_entry *e,
-                               uint64_t row, uint64_t n_rows, float *dst,
-                               struct err *err)
+/* Vectors and what else is F32 in GGUF files: n_rows rows of all, or a whole vector. */
+static enum status read_flat(const struct hf_tensors *h, const struct hf_entry *e,
+                             uint64_t row, uint64_t n_rows, float *dst, struct err *err)
 {
     const struct safetensor *t = e->parts[0];
-    const bool decays = e->how == HF_DECAY || e->how == HF_COLUMN_DECAY;
-    const size_t n = (size_t)(e->ne[0] * e->ne[1]);
+    const bool decays =
+        e->how == HF_DECAY || e->how == HF_COLUMN_DECAY || e->how == HF_LOG_DECAY;
+    const uint64_t all = e->ne[0] * e->ne[1], first = row * e->ne[0];
     void *raw = malloc((size_t)t->bytes);
-    float *v = malloc(n * sizeof *v);
+    float *v = malloc((size_t)t->n_elems * sizeof *v);
     enum status st = raw && v ? safetensors_read(h->s, t, 0, (size_t)t->bytes, raw, err)
                               : err_set(err, ST_NO_MEMORY, "no memory for %s", e->name);
 
     if (!st) {
-        h->to_floats[t->fmt](raw, v, n);
-        for (size_t i = 0; i < (size_t)(e->n_dims == 1 ? n : n_rows); i++) {
-            const float x = v[row_in_folder(e, n, row + i)];
+        h->to_floats[t->fmt](raw, v, (size_t)t->n_elems);
+        for (uint64_t i = 0; i < n_rows * e->ne[0]; i++) {
+            const float x = v[row_in_folder(e, all, first + i)];
 
             dst[i] = e->how == HF_PLUS_1 ? x + 1.0F : decays ? -expf(x) : x;
         }
@@ -112,6 +115,8 @@ static enum status read_part(const struct hf_tensors *h, const struct hf_entry *
     const size_t row_bytes = kern_format_bytes(t->fmt, (size_t)e->ne[0]);
     enum status st = ST_OK;
 
+    if (hf_is_transposed(e))
+        return hf_read_transposed(h, e, row, n_rows, dst, err);
     for (uint64_t done = 0, n; done < n_rows && !st; done += n) {
         const uint64_t from = row_in_folder(e, e->part_rows, row + done);
 
@@ -129,6 +134,21 @@ static enum status read_part(const struct hf_tensors *h, const struct hf_entry *
     return st;
 }
 
+/* Factors of ranges of rows. */
+static void scale(const struct hf_entry *e, uint64_t row, uint64_t n_rows, float *v)
+{
+    const struct hf_scaling *s = e->scaling;
+
+    for (uint64_t r = row; r < row + n_rows; r++, v += e->ne[0]) {
+        int range = 0;
+
+        while (range + 1 < s->n && r >= s->end[range])
+            range++;
+        for (uint64_t i = 0; i < e->ne[0]; i++)
+            v[i] *= s->by[range];
+    }
+}
+
 /* The same in the type of the entry. */
 static enum status read_typed(const struct hf_tensors *h, const struct hf_entry *e,
                               const struct safetensor *t, uint64_t row, uint64_t n_rows,
@@ -136,8 +156,13 @@ static enum status read_typed(const struct hf_tensors *h, const struct hf_entry 
 {
     const size_t n = (size_t)(n_rows * e->ne[0]);
 
-    if (e->fmt == t->fmt)
-        return read_part(h, e, t, row, n_rows, drop, dst, err);
+    if (e->fmt == t->fmt) {
+        const enum status st = read_part(h, e, t, row, n_rows, drop, dst, err);
+
+        if (!st && e->scaling)
+            scale(e, row, n_rows, dst);
+        return st;
+    }
     char *raw = malloc(kern_format_bytes(t->fmt, n));
 
     if (!raw)
@@ -147,6 +172,8 @@ static enum status read_typed(const struct hf_tensors *h, const struct hf_entry 
 
     if (!st)
         h->to_floats[t->fmt](raw, dst, n);
+    if (!st && e->scaling)
+        scale(e, row, n_rows, dst);
     free(raw);
     return st;
 }
@@ -165,14 +192,18 @@ enum status hf_tensors_read(void *arg, const struct gguf_tensor *what, uint64_t 
         memcpy(dst, e->made, row_bytes);
         return ST_OK;
     }
-    if (e->n_dims == 1 || e->how == HF_COLUMN || e->how == HF_COLUMN_DECAY)
-        return read_vector(h, e, row, n_rows, dst, err);
-    for (uint64_t done = 0; done < n_rows && !st;) {
+    if (e->flat)
+        return read_flat(h, e, row, n_rows, dst, err);
+    if (hf_is_mx(e))
+        st = hf_read_mx(h, e, row, n_rows, dst, err);
+    for (uint64_t done = 0; done < n_rows && !st && !hf_is_mx(e);) {
         const uint64_t at = (row + done) % e->part_rows, left = n_rows - done;
         const uint64_t n = left < e->part_rows - at ? left : e->part_rows - at;
+        const bool one = e->n_parts == 1;
 
-        st = read_typed(h, e, e->parts[(row + done) / e->part_rows], at, n, drop,
-                        (char *)dst + done * row_bytes, err);
+        st = read_typed(h, e, e->parts[one ? 0 : (row + done) / e->part_rows],
+                        one ? row + done : at, n, drop, (char *)dst + done * row_bytes,
+                        err);
         done += n;
     }
     /* Pages that straddle two pieces are still cached. */

@@ -18,7 +18,7 @@
 
 /* ---- from names to entries --------------------------------------------------- */
 
-#define MAX_BECOMES 2 /* tensors made of one */
+#define MAX_BECOMES 3 /* tensors made of one */
 
 struct item {
     char name[HF_NAME_BYTES];
@@ -117,8 +117,8 @@ static enum status check_parts(const struct item *items, size_t n, const char *d
         if (items[i].part == items[i - 1].part)
             return err_set(err, ST_INPUT, "%s: '%s' and '%s' are the same tensor twice",
                            dir, a, b);
-        if (s->fmt != t->fmt || s->n_dims != t->n_dims ||
-            memcmp(s->shape, t->shape, sizeof s->shape))
+        if (items[0].how == HF_STACK && (s->fmt != t->fmt || s->n_dims != t->n_dims ||
+                                         memcmp(s->shape, t->shape, sizeof s->shape)))
             return err_set(err, ST_INPUT,
                            "%s: '%s' has another type or shape than those beside it",
                            dir, b);
@@ -183,24 +183,65 @@ static enum status set_matrix(struct hf_entry *e, const char *dir, struct err *e
         e->ne[n_dims] = e->n_parts;
         e->n_dims++;
     }
+    e->flat = e->n_dims == 1 || e->how == HF_COLUMN || e->how == HF_COLUMN_DECAY ||
+              strstr(e->name, "_exps.bias") != NULL;
     /* As in GGUF files: vectors that are added or scale, and routers. */
-    e->fmt = n_dims == 1 || channels || strstr(e->name, ".ffn_gate_inp.") ? KERN_FMT_f32
-                                                                          : t->fmt;
+    e->fmt = n_dims == 1 || channels || e->flat || strstr(e->name, ".ffn_gate_inp.")
+                 ? KERN_FMT_f32
+                 : t->fmt;
     return ST_OK;
 }
 
-static enum status set_shape(struct hf_entry *e, const char *dir, struct err *err)
+/* The norm of several groups has a row for each. */
+static enum status set_by_group(struct hf_entry *e, uint64_t n_groups, const char *dir,
+                                struct err *err)
+{
+    if (n_groups < 2 || e->how != HF_BY_GROUP)
+        return ST_OK;
+    if (e->n_dims != 1 || e->ne[0] % n_groups)
+        return err_set(err, ST_INPUT,
+                       "%s: %s has %llu elements, which %llu groups "
+                       "cannot share",
+                       dir, e->name, (unsigned long long)e->ne[0],
+                       (unsigned long long)n_groups);
+    e->ne[0] /= n_groups;
+    e->ne[1] = n_groups;
+    e->n_dims = 2;
+    return ST_OK;
+}
+
+static enum status set_shape(struct hf_entry *e, const struct hf_config *c,
+                             const char *dir, struct err *err)
 {
     const struct safetensor *t = e->parts[0];
     char shown[80];
+    enum status st;
+
+    if (hf_is_mx(e))
+        return hf_set_mx(e, dir, err);
     if (t->fmt == KERN_N_FMT)
         return err_set(
             err, ST_UNSUPPORTED,
             "%s: the tensor '%s' has the type %s; F32, F16 and BF16 can be read", dir,
             show(shown, sizeof shown, t->name), t->dtype);
-    return e->how == HF_SLICES || e->how == HF_FIRST_HALF || e->how == HF_SECOND_HALF
-               ? set_slices(e, dir, err)
-               : set_matrix(e, dir, err);
+    if (hf_is_transposed(e))
+        return hf_set_transposed(e, dir, err);
+    if (e->how == HF_SLICES || e->how == HF_FIRST_HALF || e->how == HF_SECOND_HALF)
+        return set_slices(e, dir, err);
+    st = set_matrix(e, dir, err);
+    return st ? st : set_by_group(e, (uint64_t)c->ssm_groups, dir, err);
+}
+
+/* Factors that GGUF files have in their weights; the product is F32. */
+static void set_scaling(struct hf_tensors *h, struct hf_entry *e)
+{
+    const char *name = !strncmp(e->name, "blk.", 4) ? strchr(e->name + 4, '.') : NULL;
+
+    for (int i = 0; !e->flat && i < HF_MAX_SCALINGS && h->scalings[i].name; i++)
+        if (!strcmp(name ? name + 1 : e->name, h->scalings[i].name)) {
+            e->scaling = &h->scalings[i];
+            e->fmt = KERN_FMT_f32;
+        }
 }
 
 static enum status set_pairs(struct hf_entry *e, const struct hf_config *c,
@@ -280,8 +321,10 @@ static enum status make_entries(struct hf_tensors *h, const struct hf_config *c,
         e->how = items[i].how;
         e->parts = h->parts + i;
         e->n_parts = end - i;
-        if ((st = set_shape(e, dir, err)) || (st = set_heads(e, c, dir, err)))
+        if ((st = set_shape(e, c, dir, err)) || (st = hf_layout(e, c, dir, err)) ||
+            (st = set_heads(e, c, dir, err)))
             return st;
+        set_scaling(h, e);
     }
     if (h->n)
         qsort(h->entries, h->n, sizeof *h->entries, by_place);
@@ -346,6 +389,7 @@ enum status hf_tensors_make(struct hf_tensors **out, const struct hf_config *c,
         return err_set(err, ST_NO_MEMORY, "no memory for the tensors of %s", dir);
     }
     h->s = s;
+    memcpy(h->scalings, c->scalings, sizeof h->scalings);
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
         h->to_floats[fmt] =
             kern_best(KERN_OP_dequantize, fmt, isa_usable())->fn.dequantize;

@@ -135,6 +135,39 @@ def configs():
         "multi_query_group_num": 2, "kv_channels": 16, "padded_vocab_size": 256,
         "seq_length": 512, "layernorm_epsilon": 1e-5, "rmsnorm": True, "add_qkv_bias": True,
         "rope_ratio": 1.0, "original_rope": True})
+    moe = {"n_routed_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32,
+           "n_group": 2, "topk_group": 1, "routed_scaling_factor": 2.5}
+    ssm = {"n_groups": 2, "conv_kernel": 4, "use_conv_bias": True, "use_bias": False}
+    put("config", "gpt_oss", config(
+        "gpt_oss", attention_bias=True, swiglu_limit=7.0, num_local_experts=4,
+        num_experts_per_tok=2, sliding_window=64, quantization_config={
+            "quant_method": "mxfp4"}, layer_types=["sliding_attention", "full_attention"]))
+    put("config", "apertus", config("apertus", hidden_act="xielu"))
+    put("config", "glm4_moe", config("glm4_moe", n_shared_experts=1, first_k_dense_replace=1,
+                                     num_nextn_predict_layers=1, **moe))
+    put("config", "gpt2", {"model_type": "gpt2", "n_embd": 64, "n_layer": 2, "n_head": 4,
+                           "n_positions": 512, "n_inner": 128,
+                           "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5})
+    put("config", "gpt_neox", config("gpt_neox", hidden_act="gelu", rotary_pct=0.25,
+                                     rotary_emb_base=10000, use_parallel_residual=True))
+    put("config", "falcon", {"model_type": "falcon", "hidden_size": 64, "n_layer": 2,
+                             "n_head": 4, "num_kv_heads": 2, "multi_query": True,
+                             "new_decoder_architecture": True, "ffn_hidden_size": 128,
+                             "alibi": False, "parallel_attn": True, "bias": False})
+    put("config", "internlm2", config("internlm2", bias=False))
+    put("config", "mamba2", config("mamba2", num_heads=8, head_dim=16, state_size=16,
+                                   rms_norm=True, layer_norm_epsilon=1e-5, **ssm))
+    put("config", "falcon_h1", config(
+        "falcon_h1", mamba_n_heads=8, mamba_d_head=16, mamba_n_groups=1, mamba_d_state=16,
+        mamba_d_conv=4, mamba_conv_bias=True, embedding_multiplier=4.0,
+        lm_head_multiplier=4.0, key_multiplier=0.5, ssm_multipliers=[1, 2, 3, 4, 5],
+        mlp_multipliers=[0.5, 2], ssm_in_multiplier=2.0))
+    for kind, pattern in (("nemotron_h", "M-*"), ("nemotron_h_moe", "ME*")):
+        put("config", kind, config(
+            "nemotron_h", num_hidden_layers=3, hybrid_override_pattern=pattern,
+            mlp_hidden_act="relu2", mamba_num_heads=8, mamba_head_dim=16,
+            ssm_state_size=16, moe_shared_expert_intermediate_size=32, **ssm, **moe))
+    put("config", "qwen3_next", config("qwen3_next", mlp_only_layers=[], **delta, **experts))
     put("config", "folder", {
         "config.json": config("llama", num_hidden_layers=1, hidden_size=8),
         "tokenizer.json": byte_level(GPT2), "tokenizer_config.json": {

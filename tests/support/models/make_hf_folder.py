@@ -6,7 +6,7 @@
 
 Weights are dequantised and put back into the order, shapes and names that the
 folder of such a model has: config.json, model.safetensors (or N shards with their
-index). No tokenizer. Reads F32, F16, BF16 and Q8_0; standard library only.
+index). No tokenizer. Reads F32, F16, BF16, Q8_0 and MXFP4; standard library only.
 """
 import argparse
 import array
@@ -15,9 +15,11 @@ import math
 import os
 import struct
 
+import hf_fused
+
 SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f",
            7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
-F32, F16, Q8_0, BF16 = 0, 1, 8, 30
+F32, F16, Q8_0, BF16, MXFP4 = 0, 1, 8, 30, 39
 
 
 class Gguf:
@@ -31,7 +33,8 @@ class Gguf:
         infos = [self.info() for _ in range(n_tensors)]
         align = self.kv.get("general.alignment", 32)
         base = (self.at + align - 1) // align * align
-        self.tensors = {name: (ne, self.floats(kind, base + offset, ne))
+        self.raw = {}  # blocks of MXFP4, which folders keep
+        self.tensors = {name: (ne, self.floats(kind, base + offset, ne, name))
                         for name, ne, kind, offset in infos}
 
     def take(self, fmt):
@@ -64,7 +67,7 @@ class Gguf:
         kind, offset = self.take("<IQ")
         return name, ne, kind, offset
 
-    def floats(self, kind, at, ne):
+    def floats(self, kind, at, ne, name):
         n = 1
         for x in ne:
             n *= x
@@ -80,6 +83,8 @@ class Gguf:
             for b in range(n // 32):
                 block = struct.unpack_from("<e32b", self.data, at + 34 * b)
                 out.extend(block[0] * q for q in block[1:])
+        elif kind == MXFP4:
+            self.raw[name] = self.data[at:at + n // 32 * 17]
         else:
             raise SystemExit("type %d cannot be read here" % kind)
         return out
@@ -357,6 +362,8 @@ def per_layer_config(g, arch, kv, c):
 
 def tensors_of(g, arch):
     """name -> (shape, values), as the folder has them."""
+    if arch in hf_fused.NAMES:
+        return hf_fused.tensors_of(g, arch)
     if NAMES[arch] is PER_LAYER:
         return per_layer_tensors_of(g)
     if NAMES[arch] in (LFM2, GRANITE_HYBRID):
@@ -415,6 +422,9 @@ def tensors_of(g, arch):
 
 
 def config_of(g, arch):
+    if arch in hf_fused.NAMES:
+        return {k: v for k, v in hf_fused.config_of(g, arch).items() if v is not None}
+
     def kv(key, missing=None):
         return g.kv.get(arch + "." + key, missing)
 
@@ -602,7 +612,10 @@ def write_file(path, tensors, kind):
     at = 0
     for name, (shape, values) in tensors:
         own = kind if len(shape) > 1 else "F32"  # vectors lose nothing
-        raw = packed(values, own)
+        if isinstance(values, bytes):
+            own, raw = "U8", values
+        else:
+            raw = packed(values, own)
         header[name] = {"dtype": own, "shape": list(shape),
                         "data_offsets": [at, at + len(raw)]}
         at += len(raw)
@@ -623,7 +636,8 @@ def main():
     g = Gguf(a.gguf)
     arch = g.kv["general.architecture"]
     config = config_of(g, arch)
-    if "rope_freqs.weight" in g.tensors and "text_config" not in config:
+    if ("rope_freqs.weight" in g.tensors and "rope_scaling" not in config and
+            "text_config" not in config):
         config["rope_scaling"] = llama3_scaling(g, config)
     tensors = sorted(tensors_of(g, arch).items())
     os.makedirs(a.out, exist_ok=True)
