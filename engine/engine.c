@@ -143,6 +143,8 @@ enum status slm_tune(struct slm *m, int n_threads, int n_threads_prefill,
     m->n_threads_prefill = n_threads_prefill ? n_threads_prefill : n_threads;
     m->pass_tokens = tuning->n_batch ? tuning->n_batch : m->info.n_batch;
     forward_tune(m->forward, tuning);
+    if (m->mtp)
+        mtp_tune(m->mtp, tuning);
     return ST_OK;
 }
 
@@ -180,6 +182,8 @@ enum status slm_place(struct slm *m, const int *cpus, struct err *err)
     if (st && thread_pool_start(&m->pool, n, NULL, &ignored))
         m->pool = NULL;
     forward_set_pool(m->forward, m->pool);
+    if (m->mtp)
+        mtp_set_pool(m->mtp, m->pool);
     return st;
 }
 
@@ -235,6 +239,8 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
                           info->n_batch, info->n_logits, err);
     if (!st && (info->n_streamed || info->cache_bytes))
         forward_set_weights(new->forward, new->w);
+    if (!st && p->mtp)
+        st = mtp_open(&new->mtp, new, p, err);
     if (!st)
         st = slm_tune(new, p->n_threads, p->n_threads_prefill, &p->tuning, err);
     if (!st)
@@ -250,6 +256,7 @@ void slm_close(struct slm *m)
 {
     if (!m)
         return;
+    mtp_close(m->mtp);
     forward_close(m->forward);
     for (int i = 0; m->seqs && i < m->info.n_sequences; i++)
         rewind_close(&m->seqs[i].rewind);
@@ -360,6 +367,8 @@ void engine_begin_pass(struct slm *m, const struct forward_part *parts, int n_pa
         decodes &= p->n == 1;
         rewind_pass(&m->seqs[p->seq].rewind, &m->kv, p->tokens, p->n);
     }
+    if (m->mtp)
+        mtp_before_pass(m, parts->tokens, parts->n_past);
     thread_pool_use(m->pool, decodes ? m->n_threads : m->n_threads_prefill);
 }
 
@@ -367,6 +376,8 @@ void engine_run_pass(struct slm *m, const struct forward_part *parts, int n_part
 {
     engine_begin_pass(m, parts, n_parts);
     forward_run(m->forward, parts, n_parts);
+    if (m->mtp)
+        mtp_after_pass(m, parts->tokens, parts->n, parts->n_past);
 }
 
 static enum status no_room(const struct slm *m, int n, struct err *err)
@@ -454,6 +465,8 @@ enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
     if (st) {
         s->n_past = n_past;
         kvcache_cut(&m->kv, 0, (size_t)n_past);
+        if (m->mtp)
+            mtp_cut(m->mtp, n_past);
     }
     return st;
 }
@@ -521,6 +534,8 @@ enum status slm_reclaim(struct slm *m, uint64_t bytes, uint64_t *freed, struct e
     info->residency = WEIGHTS_STREAM;
     info_stream(info, plan);
     st = model_rebind(m->model, m->g, m->w, err);
+    if (!st && m->mtp)
+        st = mtp_rebind(m->mtp, m, err);
     if (st)
         weights_break(m->w, err);
     else if (info->n_streamed || info->cache_bytes)

@@ -99,6 +99,8 @@ struct slm_params {
     int n_back;           /* positions that slm_truncate() may take off without tokens
                              running again where layers have a window, at least
                              n_batch; 0: SLM_DEFAULT_BACK */
+    bool mtp; /* open the layer that predicts the token after the next, too: mtp.h. Of
+                 one sequence. ST_UNSUPPORTED: the file has none */
     struct slm_tuning tuning;
 };
 
@@ -125,6 +127,10 @@ struct slm_info {
     int n_seq_pages;              /* that a sequence may take at most; 0: none */
     int n_back;                   /* as opened */
     int kv_window, n_sinks;       /* as opened; without a kv_window no sinks */
+    int n_nextn;                  /* layers in the file that predict further tokens */
+    uint64_t nextn_bytes; /* read for one token that the first of them guesses; 0:
+                             there is none */
+    uint64_t nextn_macs;
     uint64_t n_params;
     uint64_t weight_bytes;       /* all tensors */
     uint64_t rows_bytes;         /* of these, tables of per-layer embeddings, which only

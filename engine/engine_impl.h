@@ -24,6 +24,7 @@ struct slm {
     struct sequence *seqs;         /* [info.n_sequences] */
     struct prefix_cache *prefixes; /* NULL: none can be kept */
     struct forward *forward;
+    struct mtp *mtp; /* NULL: not asked for */
     struct slm_info info;
     int n_threads, n_threads_prefill; /* >= 1 */
     int pass_tokens;                  /* most tokens in one pass of prefill */
@@ -60,6 +61,32 @@ void engine_begin_pass(struct slm *m, const struct forward_part *parts, int n_pa
 
 /* A pass; the sequences have the room. */
 void engine_run_pass(struct slm *m, const struct forward_part *parts, int n_parts);
+
+/* ---- the layer that predicts further tokens: engine_mtp.c ------------------------ */
+
+struct mtp;
+
+/* Before the weights are preloaded. Errors: those of model_load_nextn(), ST_NO_MEMORY.
+ */
+enum status mtp_open(struct mtp **t, struct slm *m, const struct slm_params *p,
+                     struct err *err);
+void mtp_close(struct mtp *t);
+
+/* What mtp_open() allocates for such a layer's model. */
+uint64_t mtp_bytes(const struct model *m, const struct slm_params *p,
+                   const struct slm_info *info);
+
+/* model_rebind() of it. */
+enum status mtp_rebind(struct mtp *t, struct slm *m, struct err *err);
+void mtp_set_pool(struct mtp *t, struct thread_pool *pool);
+void mtp_tune(struct mtp *t, const struct slm_tuning *tuning);
+
+/* Around each pass of the model over tokens[n] from position n_past on. */
+void mtp_before_pass(struct slm *m, const int32_t *tokens, int n_past);
+void mtp_after_pass(struct slm *m, const int32_t *tokens, int n, int n_past);
+
+/* The sequence was cut. */
+void mtp_cut(struct mtp *t, int n_past);
 
 /* Describe a model with these parameters, which are checked; the residency stays as it
  * is. Errors: those of slm_plan() but for loading. */

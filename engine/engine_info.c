@@ -252,9 +252,35 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
                        info->n_ctx);
     info->kv_more_bytes = kvcache_more_bytes(&shape, info->n_ctx);
     info->n_seq_pages = (int)kvcache_sequence_pages(&shape, info->n_ctx);
+    if (p->mtp && info->n_sequences > 1)
+        return err_set(
+            err, ST_USAGE,
+            "further tokens are predicted for one sequence, and the model is "
+            "to be opened for %d",
+            info->n_sequences);
     info->scratch_bytes =
         m->vector_bytes + forward_bytes(m, info->kv_type, info->n_batch, info->n_logits,
                                         info->n_sequences, n_threads);
+    return ST_OK;
+}
+
+/* The layer that predicts the token after the next; one that is not as known here
+ * counts only where it is to be opened. */
+static enum status describe_nextn(struct slm_info *info, const struct gguf *g,
+                                  const struct slm_params *p, struct err *err)
+{
+    struct err why = ERR_INIT;
+    struct model *m;
+    const enum status st = model_load_nextn(&m, g, NULL, p->mtp ? err : &why);
+
+    if (st)
+        return p->mtp ? st : ST_OK;
+    info->n_nextn = m->n_nextn;
+    info->nextn_bytes = m->weight_token_bytes;
+    info->nextn_macs = m->weight_token_macs;
+    if (p->mtp)
+        info->scratch_bytes += mtp_bytes(m, p, info);
+    model_free(m);
     return ST_OK;
 }
 
@@ -262,8 +288,13 @@ enum status info_fill(struct slm_info *info, const struct gguf *g,
                       const struct model *m, const struct slm_params *params,
                       struct err *err)
 {
+    enum status st;
+
     describe_model(info, g, m, params);
-    return describe_use(info, m, params, err);
+    st = describe_use(info, m, params, err);
+    if (!st && (m->n_nextn || params->mtp))
+        st = describe_nextn(info, g, params, err);
+    return st;
 }
 
 uint64_t info_machine_bytes(void)

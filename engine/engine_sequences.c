@@ -32,6 +32,8 @@ void slm_seq_truncate(struct slm *m, int seq, int n_past)
      * token. */
     if (rewind_start(&s->rewind, &m->kv, n_past) == n_past)
         (void)rewind_to(&s->rewind, &m->kv, n_past);
+    if (m->mtp)
+        mtp_cut(m->mtp, n_past);
 }
 
 int slm_seq_least_past(const struct slm *m, int seq)

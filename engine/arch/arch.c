@@ -133,6 +133,8 @@ static enum status check_all_used(struct loader *l)
         n_unused > 1 ? "them" : "it");
 }
 
+typedef enum status read_fn(struct loader *l, struct model *m);
+
 /* Allocate all norms and biases as floats; a plan has measured their size. */
 static enum status make_room(struct loader *l, size_t vector_bytes)
 {
@@ -151,7 +153,7 @@ static enum status make_room(struct loader *l, size_t vector_bytes)
     return ST_OK;
 }
 
-static enum status read_model(struct loader *l, struct model *m)
+static enum status read_ends(struct loader *l, struct model *m)
 {
     enum status st = loader_sizes(l, m);
 
@@ -171,6 +173,13 @@ static enum status read_model(struct loader *l, struct model *m)
             m->n_rot = m->ropes[i].n_rot;
     if (!st && m->ropes[0].n_ctx > m->n_ctx_train)
         m->n_ctx_train = m->ropes[0].n_ctx;
+    return st;
+}
+
+static enum status read_model(struct loader *l, struct model *m)
+{
+    enum status st = read_ends(l, m);
+
     for (int i = 0; !st && i < m->n_layers; i++)
         st = loader_tensors(l, m->arch->layer, i, &m->layers[i]);
     return st ? st : check_all_used(l);
@@ -186,8 +195,16 @@ void loader_try_keys(struct loader *l, struct model *m)
         rope_load(l, &m->ropes[0], m->n_rot, m->n_ctx_train);
 }
 
+static enum status read_nextn(struct loader *l, struct model *m)
+{
+    const enum status st = read_ends(l, m);
+
+    return st ? st : loader_nextn_tensors(l, m);
+}
+
 static enum status load(struct model **m, const struct gguf *g, struct weights *w,
-                        size_t vector_bytes, bool *in_panels, struct err *err)
+                        size_t vector_bytes, bool *in_panels, read_fn *read,
+                        struct err *err)
 {
     struct model *new = calloc(1, sizeof *new);
     struct loader l = {.g = g, .w = w, .m = new, .in_panels = in_panels, .err = err};
@@ -199,7 +216,7 @@ static enum status load(struct model **m, const struct gguf *g, struct weights *
     if (!st)
         st = make_room(&l, vector_bytes);
     if (!st)
-        st = read_model(&l, new);
+        st = read(&l, new);
     free(l.used);
     if (st)
         model_free(new);
@@ -208,11 +225,12 @@ static enum status load(struct model **m, const struct gguf *g, struct weights *
     return st;
 }
 
-enum status model_load(struct model **m, const struct gguf *g, struct weights *w,
-                       struct err *err)
+/* Twice: planned, which measures, then with the weights. */
+static enum status load_by(read_fn *read, struct model **m, const struct gguf *g,
+                           struct weights *w, struct err *err)
 {
     struct model *planned;
-    const enum status st = load(&planned, g, NULL, 0, NULL, err);
+    const enum status st = load(&planned, g, NULL, 0, NULL, read, err);
 
     if (st)
         return st;
@@ -223,7 +241,19 @@ enum status model_load(struct model **m, const struct gguf *g, struct weights *w
     const size_t vector_bytes = planned->vector_bytes;
 
     model_free(planned);
-    return load(m, g, w, vector_bytes, NULL, err);
+    return load(m, g, w, vector_bytes, NULL, read, err);
+}
+
+enum status model_load(struct model **m, const struct gguf *g, struct weights *w,
+                       struct err *err)
+{
+    return load_by(read_model, m, g, w, err);
+}
+
+enum status model_load_nextn(struct model **m, const struct gguf *g, struct weights *w,
+                             struct err *err)
+{
+    return load_by(read_nextn, m, g, w, err);
 }
 
 enum status model_rebind(struct model *m, const struct gguf *g, struct weights *w,
@@ -246,7 +276,7 @@ enum status model_panels(bool *in_panels, const struct gguf *g, struct err *err)
 
     for (size_t i = 0; i < gguf_n_tensors(g); i++)
         in_panels[i] = false;
-    const enum status st = load(&planned, g, NULL, 0, in_panels, err);
+    const enum status st = load(&planned, g, NULL, 0, in_panels, read_model, err);
 
     if (!st)
         model_free(planned);

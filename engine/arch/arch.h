@@ -293,7 +293,13 @@ struct model {
                                    what a pooled vector is multiplied by, one after
                                    the other; n_rows 0: not */
     int n_dense[MODEL_MAX_DENSE];
-    struct layer *layers; /* [n_layers] */
+    /* Of a model that predicts the token after the next (model_load_nextn()): its
+     * stream is eh_proj [n_embd][2 * n_embd] times an embedding and another model's
+     * hidden state, each normalised. No rows: an ordinary model. */
+    struct matrix eh_proj;
+    struct norm enorm, hnorm; /* [n_embd] */
+    int n_nextn;              /* layers in the file that predict further tokens */
+    struct layer *layers;     /* [n_layers] */
 
     uint64_t weight_token_bytes, weight_token_macs, expert_bytes; /* see slm_info */
     size_t vector_bytes; /* of all norms and biases, kept as floats */
@@ -341,6 +347,13 @@ enum status model_panels(bool *in_panels, const struct gguf *g, struct err *err)
 enum status model_load(struct model **m, const struct gguf *g, struct weights *w,
                        struct err *err);
 void model_free(struct model *m);
+
+/* The first layer that predicts further tokens ("nextn"), as a model of one layer whose
+ * embedding and output are its own or those of the whole model. w is that of the whole
+ * model, and has not been preloaded yet. Errors: those of model_load(); ST_UNSUPPORTED
+ * (the file has no such layer). */
+enum status model_load_nextn(struct model **m, const struct gguf *g, struct weights *w,
+                             struct err *err);
 
 /* Read the places of all weights anew: w has moved some. Pointers into *m become
  * invalid. Errors: those of model_load(); *m is as before. */

@@ -13,14 +13,10 @@
 /* Sizes of what both have; call it first, since layers become fewer. */
 static enum status setup(struct loader *l, struct model *m)
 {
-    int n_more;
-    enum status st =
-        loader_int_or(l, "nextn_predict_layers", 0, m->n_layers - 1, 0, &n_more);
+    enum status st = loader_nextn(l, m);
 
     if (st)
         return st;
-    m->n_layers -= n_more;
-    loader_ignore_layers(l, m->n_layers, n_more);
     st = loader_maybe_shared_expert(l, m);
     if (!st)
         st = loader_leading_dense(l, m);

@@ -86,14 +86,10 @@ static enum status setup_layers(struct loader *l, struct model *m)
 
 static enum status setup(struct loader *l, struct model *m)
 {
-    int n_more;
-    enum status st =
-        loader_int_or(l, "nextn_predict_layers", 0, m->n_layers - 1, 0, &n_more);
+    enum status st = loader_nextn(l, m);
 
     if (st)
         return st;
-    m->n_layers -= n_more;
-    loader_ignore_layers(l, m->n_layers, n_more);
     m->gated_queries = true;
     st = setup_layers(l, m);
     m->recur.kind = RECUR_DELTA;

@@ -25,14 +25,15 @@
 
 /* Dimensions of shapes. */
 enum dim {
-    DIM_NONE,  /* 1 */
-    DIM_ONE,   /* 1, of a matrix */
-    DIM_EMBD,  /* n_embd */
-    DIM_FF,    /* the layer's n_ff */
-    DIM_Q,     /* n_heads * head_dim of the layer, as the next two */
-    DIM_KV,    /* n_kv_heads * head_dim */
-    DIM_HEAD,  /* head_dim */
-    DIM_HEADS, /* n_heads */
+    DIM_NONE,   /* 1 */
+    DIM_ONE,    /* 1, of a matrix */
+    DIM_EMBD,   /* n_embd */
+    DIM_EMBD_2, /* twice as many */
+    DIM_FF,     /* the layer's n_ff */
+    DIM_Q,      /* n_heads * head_dim of the layer, as the next two */
+    DIM_KV,     /* n_kv_heads * head_dim */
+    DIM_HEAD,   /* head_dim */
+    DIM_HEADS,  /* n_heads */
     DIM_KV_HEADS,
     DIM_VOCAB,
     DIM_CONTEXT,   /* n_ctx_train */
@@ -407,8 +408,9 @@ enum status loader_shared_kv(struct loader *l, struct model *m);
 /* A tensor of a layer is not computed with: it is not refused, if there is one. */
 void loader_ignore(struct loader *l, int layer, const char *name);
 
-/* The n layers from `first` on are not computed: their tensors are not refused. */
-void loader_ignore_layers(struct loader *l, int first, int n);
+/* nextn_predict_layers: the last layers predict further tokens. They are no part of
+ * m->n_layers, and their tensors are not refused. */
+enum status loader_nextn(struct loader *l, struct model *m);
 
 /* The sliding window attention.sliding_window, default missing (0: none), in all layers
  * except every period-th; period 1: in all. */

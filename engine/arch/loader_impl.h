@@ -27,6 +27,10 @@ struct loader {
 const struct gguf_kv *loader_key(const struct loader *l, const char *key, char *full,
                                  size_t cap);
 
+/* m's sizes and ends are read: make it the model of its first layer that predicts
+ * further tokens. Errors: as loader_tensors(), ST_UNSUPPORTED (there is none). */
+enum status loader_nextn_tensors(struct loader *l, struct model *m);
+
 /* Read hyperparameters as far as that goes, for l->asked. */
 void loader_try_keys(struct loader *l, struct model *m);
 

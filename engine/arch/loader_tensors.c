@@ -136,6 +136,8 @@ static size_t size_of(const struct model *m, const struct layer *y, enum dim d)
     switch (d) {
     case DIM_EMBD:
         return (size_t)m->n_embd;
+    case DIM_EMBD_2:
+        return 2 * (size_t)m->n_embd;
     case DIM_FF:
         return (size_t)(y ? y->n_ff : m->n_ff);
     case DIM_Q:
@@ -524,17 +526,6 @@ void loader_ignore(struct loader *l, int layer, const char *name)
 
     tensor_name(full, sizeof full, layer, name);
     mark_used(l, gguf_tensor_find(l->g, full));
-}
-
-void loader_ignore_layers(struct loader *l, int first, int n)
-{
-    for (size_t t = 0; n > 0 && t < gguf_n_tensors(l->g); t++) {
-        int layer;
-
-        if (sscanf(gguf_tensor_at(l->g, t)->name, "blk.%d.", &layer) == 1 &&
-            layer >= first && layer < first + n)
-            l->used[t] = 1;
-    }
 }
 
 /* The vocabulary is as large as the embedding; it is not compared with the tokenizer's

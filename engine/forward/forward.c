@@ -161,7 +161,7 @@ static void embed(struct forward *f, struct fwd_thread *me)
     const size_t n_embd = (size_t)m->n_embd;
 
     for (size_t j; (j = thread_pool_next(f->pool, 1)) < (size_t)f->n;) {
-        float *x = f->x + j * pad16(n_embd);
+        float *x = f->eh ? f->eh + j * pad16(2 * n_embd) : f->x + j * pad16(n_embd);
 
         if (m->per_layer_embd.mapped)
             fwd_read_ahead(f, j);
@@ -181,9 +181,28 @@ static void embed(struct forward *f, struct fwd_thread *me)
         for (int r = 0; r < m->n_ropes; r++)
             rope_turns(&m->ropes[r], m->arch->pairs, fwd_rope_ctx(f), f->pos[j],
                        fwd_turn(f, r, j));
+        if (f->eh) {
+            fwd_norm(f, x, x, &m->enorm, n_embd);
+            fwd_norm(f, x + n_embd, f->hidden + j * pad16(n_embd), &m->hnorm, n_embd);
+        }
     }
     fwd_lap(me, SLM_OP_EMBED, m->embd.fmt);
     fwd_barrier(f, me, SLM_OP_EMBED, m->embd.fmt);
+}
+
+/* The stream of a model that predicts the token after the next. */
+static void join_hidden(struct forward *f, struct fwd_thread *me)
+{
+    const struct matrix *w = &f->m->eh_proj;
+    const struct columns c = fwd_prepare_few(f, me, f->eh, pad16(w->k), (size_t)f->n,
+                                             w->k, NULL, act_bit(w));
+    struct fwd_rows rows = fwd_rows_of(f, w->n_rows);
+
+    for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);)
+        fwd_biased_product(f, me, SLM_OP_QKV, w, NULL, begin, end, &c, f->x,
+                           pad16(w->n_rows));
+    fwd_lap(me, SLM_OP_QKV, w->fmt);
+    fwd_barrier(f, me, SLM_OP_QKV, w->fmt);
 }
 
 void fwd_project(struct forward *f, struct fwd_thread *me,
@@ -438,6 +457,8 @@ static void pass(void *arg, int thread, int n_threads)
         fwd_per_layer_inputs(f, me);
     if (f->m->n_streams)
         fwd_streams_begin(f, me);
+    if (f->eh)
+        join_hidden(f, me);
     look_for_fault(f, me, -1);
     for (int i = 0; i < f->m->n_layers; i++) {
         run_layer(f, me, i);
@@ -510,6 +531,27 @@ int forward_find_fault(struct forward *f)
     run_pass(f);
     f->seeks_fault = false;
     return f->fault;
+}
+
+void forward_set_hidden(struct forward *f, const float *rows)
+{
+    f->hidden = rows;
+}
+
+size_t forward_stride(const struct forward *f)
+{
+    return pad16((size_t)f->m->n_embd);
+}
+
+void forward_hidden(const struct forward *f, size_t j, bool normalised, float *out)
+{
+    const size_t n = (size_t)f->m->n_embd;
+    const float *x = f->x + j * pad16(n);
+
+    if (normalised)
+        fwd_norm(f, out, x, &f->m->output_norm, n);
+    else
+        memcpy(out, x, n * sizeof *out);
 }
 
 const float *forward_logits(const struct forward *f, size_t i)

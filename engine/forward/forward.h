@@ -100,6 +100,18 @@ bool forward_is_finite(const struct forward *f);
  * some are no longer those of the sequence. */
 int forward_find_fault(struct forward *f);
 
+/* Of a model that predicts the token after the next: the hidden states of the next
+ * pass's tokens, rows [n_embd] at a stride of forward_stride(), the caller's until the
+ * pass ends. */
+void forward_set_hidden(struct forward *f, const float *rows);
+
+/* Floats from one row of a stream to the next. */
+size_t forward_stride(const struct forward *f);
+
+/* The stream that the j-th token of the last pass leaves behind the last layer, with
+ * the model's last norm or as it is, to out[n_embd]. */
+void forward_hidden(const struct forward *f, size_t j, bool normalised, float *out);
+
 /* Logits [n_vocab] of the i-th of all parts' n_logits tokens. */
 const float *forward_logits(const struct forward *f, size_t i);
 

@@ -106,11 +106,13 @@ struct forward {
     int fault;        /* the layer, see forward_find_fault() */
 
     /* shared; rows are tokens of the batch */
-    float *x;                          /* [n_batch][n_embd] the residual stream */
-    float *y;                          /* [n_batch][n_embd] what a block adds to it */
-    float *q;                          /* [n_batch][n_heads * head_dim], and gates */
-    float *k, *v;                      /* [n_batch][n_kv_heads * head_dim] */
-    float *attn;                       /* [n_batch][n_heads * head_dim] */
+    float *x;            /* [n_batch][n_embd] the residual stream */
+    float *eh;           /* [n_batch][2 * n_embd] inputs of eh_proj */
+    const float *hidden; /* rows of x's stride, see forward_set_hidden() */
+    float *y;            /* [n_batch][n_embd] what a block adds to it */
+    float *q;            /* [n_batch][n_heads * head_dim], and gates */
+    float *k, *v;        /* [n_batch][n_kv_heads * head_dim] */
+    float *attn;         /* [n_batch][n_heads * head_dim] */
     float *streams[MODEL_MAX_STREAMS]; /* [n_batch][n_embd] of tokens that have several;
                                           x is what their blocks read and add to */
     float *low;                        /* [n_batch][n_low] */

@@ -116,6 +116,7 @@ static void measure(struct forward *f, const struct model *m, enum kern_kv kv_ty
     count_columns(f, &m->output, n);
     for (int i = 0; i < MODEL_MAX_DENSE; i++)
         count_columns(f, &m->dense[i], (size_t)f->n_parts_max);
+    count_columns(f, &m->eh_proj, n);
 }
 
 /* The widest feed-forward part, and what a token needs of it, of all experts taken. */
@@ -234,6 +235,7 @@ static void carve_shared(struct forward *f, struct carver *c)
 
     f->x = carve_floats(c, n, n_embd);
     f->y = carve_floats(c, n, n_embd);
+    f->eh = m->eh_proj.n_rows ? carve_floats(c, n, 2 * n_embd) : NULL;
     f->q = carve_floats(c, n, m->gated_queries ? 2 * n_q : n_q);
     f->k = carve_floats(c, n, n_kv);
     f->v = carve_floats(c, n, n_kv);

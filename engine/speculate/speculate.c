@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/random.h"
+#include "engine/mtp.h"
 
 /* Length of the n-grams whose earlier occurrence gives a draft. */
 #define NGRAM_MOST  (SPECULATE_SOURCES - 1)
@@ -18,7 +20,9 @@ struct speculator {
     struct slm *m, *draft;
     struct sampler *s, *draft_s;
     const struct tokenizer *tok;
-    bool always;
+    bool always, mtp;
+    double accept;      /* > 0: instead of what is drawn */
+    uint64_t rng_state; /* of that */
     int n_most;
     int32_t n_shared; /* ids that the draft model knows, too; those above are padding */
 
@@ -148,6 +152,8 @@ enum status speculate_open(struct speculator **out, struct slm *m, struct sample
     sp->tok = tok;
     sp->draft = p->draft;
     sp->always = p->always;
+    sp->mtp = p->mtp && !p->draft;
+    sp->accept = p->accept;
     sp->n_most = p->n_most ? p->n_most : SPECULATE_MAX;
     if (sp->n_most > width - 1)
         sp->n_most = width - 1;
@@ -157,6 +163,9 @@ enum status speculate_open(struct speculator **out, struct slm *m, struct sample
         sp->n_shared = shared_ids(sp, p->draft_tok);
         if (!st)
             st = sampler_open(&sp->draft_s, p->sampling, sp->n_shared, err);
+    } else if (sp->mtp) {
+        st = sampler_open(&sp->draft_s, p->sampling,
+                          tok ? tokenizer_n_vocab(tok) : slm_info(m)->n_vocab, err);
     }
     if (st)
         speculate_close(sp);
@@ -254,6 +263,24 @@ static enum status draft_from_model(struct speculator *sp, int n_most, int32_t *
     return st;
 }
 
+/* What the model's own layer that predicts further tokens draws; text ends with the
+ * token that has not been evaluated. */
+static void draft_from_mtp(struct speculator *sp, int n_most, int32_t *draft, int *n)
+{
+    const float *logits = mtp_first(sp->m, sp->text[sp->n_text - 1]);
+
+    sampler_follow(sp->draft_s, sp->s);
+    for (*n = 0; logits && *n < n_most;) {
+        const int32_t id = sampler_next(sp->draft_s, logits);
+
+        draft[(*n)++] = id;
+        sampler_accept(sp->draft_s, id);
+        if (sp->tok && tokenizer_is_end(sp->tok, id))
+            break;
+        logits = *n < n_most ? mtp_next(sp->m, id) : NULL;
+    }
+}
+
 /* ---- a step --------------------------------------------------------------------- */
 
 static void learn(struct speculator *sp, const struct speculate_step *s,
@@ -263,13 +290,28 @@ static void learn(struct speculator *sp, const struct speculate_step *s,
     sp->stats.n_drafted += (uint64_t)s->n_drafted;
     sp->stats.n_accepted += (uint64_t)s->n_accepted;
     sp->stats.n_tokens += (uint64_t)s->n_accepted + 1;
+    for (int i = 0; i < s->n_drafted; i++) {
+        /* positions behind a rejected token were not tried */
+        sp->stats.drafted_at[i] += i <= s->n_accepted;
+        sp->stats.accepted_at[i] += i < s->n_accepted;
+    }
     speculate_rule_learn(&sp->rule, s);
     if (s->n_drafted)
         return;
-    if (sp->draft)
+    if (sp->draft || sp->mtp)
         speculate_rule_forget(&sp->rule, 0);
     else if (s->source)
         speculate_rule_compare(&sp->rule, s->source, drafted == drawn);
+}
+
+/* The drafted token with a set probability, or else another one. */
+static int32_t pretend(struct speculator *sp, int32_t drafted, int32_t drawn)
+{
+    if ((double)(random_bits(&sp->rng_state) >> 11) * 0x1p-53 < sp->accept)
+        return drafted;
+    if (drawn != drafted)
+        return drawn;
+    return drafted ? drafted - 1 : 1;
 }
 
 /* Draw after the pass: the next logits are valid as long as the drawn tokens are the
@@ -280,8 +322,10 @@ static int draw(struct speculator *sp, const int32_t *draft, int n_drafted,
     int n = 0;
 
     for (;;) {
-        const int32_t id = sampler_next(sp->s, slm_logits(sp->m, (size_t)n));
+        int32_t id = sampler_next(sp->s, slm_logits(sp->m, (size_t)n));
 
+        if (sp->accept > 0 && n < n_drafted)
+            id = pretend(sp, draft[n], id);
         sampler_accept(sp->s, id);
         out[n++] = id;
         if (n > n_drafted || draft[n - 1] != id ||
@@ -300,6 +344,12 @@ static enum status make_draft(struct speculator *sp, int n_most, int32_t *draft,
     if (sp->draft) {
         n_most = sp->always ? n_most : speculate_rule_length(&sp->rule, 0, n_most);
         return n_most ? draft_from_model(sp, n_most, draft, n, err) : ST_OK;
+    }
+    if (sp->mtp) {
+        n_most = sp->always ? n_most : speculate_rule_length(&sp->rule, 0, n_most);
+        if (n_most)
+            draft_from_mtp(sp, n_most, draft, n);
+        return ST_OK;
     }
     *n = draft_from_text(sp, n_most, draft, source);
     if (*n && !sp->always)
@@ -394,5 +444,8 @@ enum status speculate_next(struct speculator *sp, int32_t id, int n_most,
 
 void speculate_read_stats(const struct speculator *sp, struct speculate_stats *out)
 {
+    const double plain_ns = sp->rule.all_ns + sp->rule.gained_ns;
+
     *out = sp->stats;
+    out->gain = sp->rule.all_ns > 0 ? plain_ns / sp->rule.all_ns : 0;
 }

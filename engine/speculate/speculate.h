@@ -6,8 +6,9 @@
  * little more than a pass of one. A pass evaluates the last token and a draft of the
  * next ones; drafted tokens are accepted up to the first that the sampler does not
  * draw, and the rest is removed from the KV cache. Drafts come from the text itself
- * (lookup: the tokens that followed the earlier occurrence of the last tokens), or from
- * a smaller model with the same vocabulary (draft model).
+ * (lookup: the tokens that followed the earlier occurrence of the last tokens), from a
+ * smaller model with the same vocabulary (draft model), or from the model's own layer
+ * that predicts the token after the next (mtp.h).
  *
  * Exact by construction: the sampler draws every token from the model's logits, in the
  * order and with the random numbers of plain decoding; a draft decides only how many
@@ -15,7 +16,8 @@
  * drafted token x is accepted with probability p(x), and the token that replaces a
  * rejected one is distributed as p without x. A draft model draws with the random
  * numbers that the sampler will use, so that where both models agree on the
- * probabilities, they agree on the token. (Leviathan et al. 2023, arXiv 2211.17192;
+ * probabilities, they agree on the token; so does the model's own layer that predicts
+ * further tokens. (Leviathan et al. 2023, arXiv 2211.17192;
  * Saxena 2023, "Prompt lookup decoding"; Daliri et al. 2024, arXiv 2408.07978.) One
  * reservation: a pass of several tokens may sum in another order than passes of one, so
  * that logits differ by rounding.
@@ -37,24 +39,33 @@ struct speculator;
 
 struct speculate_params {
     struct slm *draft; /* draft model, the caller's, nothing evaluated; NULL: lookup */
+    bool mtp;          /* or m's own layer that predicts further tokens (mtp.h), which
+                          it was opened with */
     const struct tokenizer *draft_tok;     /* its vocabulary */
     const struct sampler_params *sampling; /* the sampler's; for a draft */
     int n_most;                            /* tokens of a draft; 0: SPECULATE_MAX, the
                                               maximum */
     bool always;                           /* draft whether it pays or not */
+    double accept; /* to measure what an acceptance rate gains: a drafted token is
+                      accepted with this probability, whatever the model computes, so
+                      that the text is none. 0: as the sampler draws */
 };
 
 struct speculate_stats {
     uint64_t n_passes; /* of the model */
     uint64_t n_tokens; /* drawn after them */
     uint64_t n_drafted, n_accepted;
+    uint64_t drafted_at[SPECULATE_MAX], accepted_at[SPECULATE_MAX]; /* the same by
+                                           position in a draft */
+    double gain; /* speed as a multiple of plain decoding's, by the measured cost of
+                    passes; 1: nothing gained; 0: not known yet */
 };
 
 /* Decodes with m and s, which stay the caller's. tok may be NULL without a draft model:
  * then no token ends a text. m is opened with n_logits and n_batch of at least
  * SPECULATE_MAX + 1; with less, drafts are shorter. Errors: ST_USAGE (draft model:
- * another vocabulary, but for ids that are no text; a shorter context or no window where m has one; n_most),
- * ST_NO_MEMORY. */
+ * another vocabulary, but for ids that are no text; a shorter context or no window
+ * where m has one; n_most), ST_NO_MEMORY. */
 enum status speculate_open(struct speculator **sp, struct slm *m, struct sampler *s,
                            const struct tokenizer *tok,
                            const struct speculate_params *params, struct err *err);

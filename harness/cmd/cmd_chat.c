@@ -18,6 +18,7 @@
 #include "harness/session/conversation.h"
 #include "harness/session/lineedit.h"
 #include "harness/session/sampling.h"
+#include "harness/session/speculation.h"
 
 /* Positions, unless the user sets them or the model has fewer. */
 #define DEFAULT_CTX 4096
@@ -135,6 +136,7 @@ static void print_stats(const struct chat *c)
     if (s.speculates) {
         print_speculation("last answer", &s.speculation);
         print_speculation("all answers", &s.all_speculation);
+        speculation_print(&s.all_speculation);
     }
     fprintf(stderr, "context: %d ", s.n_past);
     if (s.n_seen)
@@ -301,6 +303,7 @@ static enum status open_talk(struct chat *c, const struct settings *s, struct er
     struct conversation_params params = {.system = s->system,
                                          .n_max = s->n_max,
                                          .lookup = !strcmp(s->speculate, "lookup"),
+                                         .mtp = !strcmp(s->speculate, "mtp"),
                                          .sampling = sampling_params(&s->sampling)};
     struct session_params session = s->session;
     enum status st = look(c, s, err);
@@ -308,7 +311,8 @@ static enum status open_talk(struct chat *c, const struct settings *s, struct er
     if (st)
         return st;
     params.chat = c->model.chat;
-    session.n_logits = params.lookup ? SPECULATE_MAX + 1 : 1;
+    session.mtp = params.mtp;
+    session.n_logits = params.lookup || params.mtp ? SPECULATE_MAX + 1 : 1;
     if (!session.n_ctx)
         session.n_ctx = c->model.planned.n_ctx_train < DEFAULT_CTX
                             ? c->model.planned.n_ctx_train
@@ -353,8 +357,10 @@ int cmd_chat(int argc, char **argv)
         OPT_INT('n', "tokens", &s.n_max, "N",
                 "most tokens of an answer (default: the context)", 1, INT_MAX),
         SAMPLING_OPTS(s.sampling, "temperature (default: 0.7; 0: greedy)"),
-        OPT_STR(0, "speculate", &s.speculate, "HOW",
-                "speculative decoding: lookup, or off (default)"),
+        OPT_STR(
+            0, "speculate", &s.speculate, "HOW",
+            "speculative decoding: lookup, mtp (the model's own layer that predicts "
+            "further tokens), or off (default)"),
         TEXTMODEL_OPTS(s.session),
         OPT_INT(0, "ctx", &s.session.n_ctx, "N",
                 "context (default: the model's, at most 4096)", 1, INT_MAX),
@@ -368,8 +374,9 @@ int cmd_chat(int argc, char **argv)
         return 0;
     if (st == ST_OK && !s.session.model)
         st = err_set(&err, ST_USAGE, "name the model: -m FILE");
-    if (st == ST_OK && strcmp(s.speculate, "off") && strcmp(s.speculate, "lookup"))
-        st = err_set(&err, ST_USAGE, "--speculate %.40s: use lookup or off",
+    if (st == ST_OK && strcmp(s.speculate, "off") && strcmp(s.speculate, "lookup") &&
+        strcmp(s.speculate, "mtp"))
+        st = err_set(&err, ST_USAGE, "--speculate %.40s: use lookup, mtp or off",
                      s.speculate);
     if (st == ST_OK) {
         interrupt_catch();

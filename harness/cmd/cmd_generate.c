@@ -19,6 +19,7 @@
 #include "harness/base/options.h"
 #include "harness/machine/noise.h"
 #include "harness/session/sampling.h"
+#include "harness/session/speculation.h"
 #include "harness/session/textmodel.h"
 #include "harness/session/textout.h"
 
@@ -79,6 +80,7 @@ static void print_speculation(const struct generation *g)
             plural(stats.n_passes, "es"));
     fprintf(stderr, "%" PRIu64 " of %" PRIu64 " draft tokens accepted\n",
             stats.n_accepted, stats.n_drafted);
+    speculation_print(&stats);
 }
 
 static void print_speed(const struct generation *g)
@@ -235,6 +237,7 @@ static enum status open_model(struct generation *g, const struct settings *s,
     struct session_params params = s->session;
     enum status st;
 
+    params.mtp = !s->draft && !strcmp(s->speculate, "mtp");
     params.n_logits = s->draft || strcmp(s->speculate, "off") ? SPECULATE_MAX + 1 : 1;
     if (!params.n_ctx)
         params.n_ctx = (int)(need < n_ctx_train ? need : n_ctx_train);
@@ -268,6 +271,7 @@ static enum status open_speculation(struct generation *g, const struct settings 
         *params.setup.tuned = '\0';
         params.n_ctx = slm_info(g->model.m)->n_ctx;
         params.n_logits = 1;
+        params.mtp = false;
         st = textmodel_look(&g->draft, &params, NULL, err);
         if (!st)
             st = textmodel_open(&g->draft, &params, err);
@@ -276,6 +280,7 @@ static enum status open_speculation(struct generation *g, const struct settings 
     } else if (!strcmp(s->speculate, "off")) {
         return ST_OK;
     }
+    how.mtp = !strcmp(s->speculate, "mtp");
     if (!st)
         st = speculate_open(&g->speculator, g->model.m, g->sampler, g->model.tok, &how,
                             err);
@@ -324,8 +329,10 @@ int cmd_generate(int argc, char **argv)
                 1, INT_MAX),
         SAMPLING_OPTS(s.sampling, "temperature (default: 0, greedy)"),
         OPT_FLAG(0, "special", &s.special, "recognise control tokens in the prompt"),
-        OPT_STR(0, "speculate", &s.speculate, "HOW",
-                "speculative decoding: lookup, or off (default)"),
+        OPT_STR(
+            0, "speculate", &s.speculate, "HOW",
+            "speculative decoding: lookup, mtp (the model's own layer that predicts "
+            "further tokens), or off (default)"),
         OPT_STR(0, "draft", &s.draft, "MODEL",
                 "speculative decoding with this draft model"),
         TEXTMODEL_OPTS(s.session),
@@ -339,11 +346,12 @@ int cmd_generate(int argc, char **argv)
         return 0;
     if (st == ST_OK && !s.session.model)
         st = err_set(&err, ST_USAGE, "name the model: -m FILE");
-    if (st == ST_OK && strcmp(s.speculate, "off") && strcmp(s.speculate, "lookup"))
-        st = err_set(
-            &err, ST_USAGE,
-            "--speculate %.40s: use lookup or off; --draft MODEL drafts with a model",
-            s.speculate);
+    if (st == ST_OK && strcmp(s.speculate, "off") && strcmp(s.speculate, "lookup") &&
+        strcmp(s.speculate, "mtp"))
+        st = err_set(&err, ST_USAGE,
+                     "--speculate %.40s: use lookup, mtp or off; --draft MODEL drafts "
+                     "with a model",
+                     s.speculate);
     if (st == ST_OK) {
         interrupt_catch();
         st = run(&s, &err);

@@ -63,9 +63,11 @@ enum status conversation_open(struct conversation **c, struct textmodel *model,
                           tokenizer_n_vocab(model->tok), err);
     if (!st)
         st = textout_open(&new->out, model->tok, err);
-    if (!st && params->lookup)
+    if (!st && (params->lookup || params->mtp))
         st = speculate_open(&new->speculator, model->m, new->sampler, model->tok,
-                            &(struct speculate_params){.n_most = 0}, err);
+                            &(struct speculate_params){.mtp = params->mtp,
+                                                       .sampling = &params->sampling},
+                            err);
     if (st) {
         conversation_close(new);
         return st;

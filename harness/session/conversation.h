@@ -24,6 +24,7 @@ struct conversation_params {
     struct sampler_params sampling;
     bool lookup; /* draft tokens from the conversation, see engine/speculate/speculate.h
                   */
+    bool mtp;    /* or by the model's own layer that predicts further tokens */
 };
 
 struct conversation_stats {

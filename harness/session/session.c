@@ -292,6 +292,7 @@ static enum status open_with(struct opening *o, struct slm **m, int *n_threads,
     o->p = model_setup_params(&o->setup, topology_model_bytes(&o->topo, 0));
     o->p.n_ctx = a->n_ctx;
     o->p.n_logits = a->n_logits;
+    o->p.mtp = a->mtp;
     o->p.n_sequences = a->n_sequences;
     o->p.paged = a->paged;
     o->p.n_pool = a->n_pool;

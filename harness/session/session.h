@@ -23,6 +23,7 @@ struct session_params {
      * set. */
     struct model_setup setup;
     int n_ctx, n_logits, n_sequences; /* as in struct slm_params */
+    bool mtp;                         /* the same */
     bool paged;
     size_t n_pool;
     bool serves; /* it accepts connections of `listener`, which listens: then the fence

@@ -71,6 +71,17 @@ done
     sed -n 's/.*, \([0-9]*\) of \([0-9]*\) draft tokens.*/\1 \2/p' >guessed.txt
 read -r right guessed <guessed.txt
 [ "$right" = "$guessed" ] || fail "of $guessed draft tokens of the same model $right were accepted"
+# ---- by its own layer that predicts further tokens: the same text, and what came of it
+mtp=$SRC/tests/data/models/zoo/qwen35-mtp.gguf
+for how in packed mmap stream; do
+    "$BENCH" generate -m "$mtp" --weights $how -p "What is the" -n 40 >want.txt 2>err || fail "$(cat err)"
+    "$BENCH" generate -m "$mtp" --weights $how -p "What is the" -n 40 --speculate mtp >got.txt 2>err ||
+        fail "$(cat err)"
+    cmp want.txt got.txt || fail "$how: mtp makes another text"
+done
+grep -q '^speculative decoding: ' err || fail "$(cat err)"
+grep -q '^acceptance by position: [0-9]* %.* times the speed of plain decoding' err || fail "$(cat err)"
+refused 3 "no layer that predicts further tokens" generate -m "$model" --speculate mtp
 refused 2 "--speculate" generate -m "$model" --speculate sometimes
 refused 2 "another vocabulary" generate -m "$model" \
     --draft "$SRC/tests/data/models/llama.gguf"
