@@ -344,6 +344,13 @@ typedef void kern_attn_mix_fn(size_t n, size_t d, const void *values, size_t n_q
                               const float *p, size_t p_stride, float *out,
                               size_t o_stride);
 
+/* attn_mix_keys: the same of keys, whose first d elements of key_dim are the values,
+ * too (latent attention: DeepSeek-AI 2024, arXiv 2405.04434); d is a multiple of 16.
+ * p[n .. next multiple of 16) is 0. */
+typedef void kern_attn_mix_keys_fn(size_t n, size_t d, size_t key_dim, const void *keys,
+                                   size_t n_q, const float *p, size_t p_stride,
+                                   float *out, size_t o_stride);
+
 /* The largest finite value of a half. */
 #define KERN_HALF_MAX 65504.0f
 

@@ -360,6 +360,7 @@ static int usual_n(enum kern_op op)
         return N_POSITIONS;
     case KERN_OP_attn_dot:
     case KERN_OP_attn_mix:
+    case KERN_OP_attn_mix_keys:
         return N_POSITIONS;
     default:
         return KERNEL_COLS;

@@ -265,6 +265,7 @@ bool parts_other_open(struct operation_call *o, const struct kern_row *row, size
         break;
     case KERN_OP_attn_dot:
     case KERN_OP_attn_mix:
+    case KERN_OP_attn_mix_keys:
         ok = open_attention(o);
         break;
     case KERN_OP_conv_silu:
@@ -371,6 +372,10 @@ void parts_other_run(const struct operation_call *o)
         break;
     case KERN_OP_attn_mix:
         row->fn.attn_mix(o->n, HEAD_DIM, o->blocks, N_HEADS, o->a, o->n, out, HEAD_DIM);
+        break;
+    case KERN_OP_attn_mix_keys:
+        row->fn.attn_mix_keys(o->n, HEAD_DIM, HEAD_DIM, o->blocks, N_HEADS, o->a, o->n,
+                              out, HEAD_DIM);
         break;
     case KERN_OP_to_kv:
         row->fn.to_kv(o->out, o->a, o->n);

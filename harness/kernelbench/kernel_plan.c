@@ -127,7 +127,7 @@ static bool is_per_format(const struct kern_entry *e)
 static enum kern_format format_of(const struct kern_entry *e)
 {
     return e->op == KERN_OP_attn_dot || e->op == KERN_OP_attn_mix ||
-                   e->op == KERN_OP_to_kv
+                   e->op == KERN_OP_attn_mix_keys || e->op == KERN_OP_to_kv
                ? kern_kv_format((enum kern_kv)e->what)
                : (enum kern_format)e->what;
 }

@@ -276,6 +276,53 @@ static void attn_mix_once(const struct kern_row *row, size_t n_q, size_t n, size
     free_cache(&c);
 }
 
+/* Keys have more elements than those that are mixed, d of them. */
+static void attn_mix_keys_once(const struct kern_row *row, size_t n_q, size_t n,
+                               size_t d, uint64_t *seed)
+{
+    const enum kern_kv type = (enum kern_kv)row->what;
+    const size_t unit = kern_kv_is_quantised(type) ? BLOCK : 2;
+    const size_t more = d / 8 + 2, whole = (d + more + unit - 1) / unit * unit;
+    const size_t key_dim = whole < KERN_MAX_HEAD_DIM ? whole : KERN_MAX_HEAD_DIM;
+    struct cache c = make_cache(type, true, n, key_dim, seed);
+    const size_t n_whole = (n + PANEL - 1) / PANEL * PANEL;
+    const size_t p_stride = n_whole + 3, o_stride = d + 5;
+    const size_t n_p = (n_q - 1) * p_stride + n_whole, n_out = (n_q - 1) * o_stride + d;
+    float *p = floats(n_p), *out = floats(n_out);
+    float *old = malloc(n_out * sizeof(*old));
+
+    assert_non_null(old);
+    if (n % PANEL && !kern_kv_is_quantised(type)) /* behind the last position */
+        ((uint16_t *)(void *)c.panels)[c.bytes / 2 - 1 - (key_dim - d) * PANEL] =
+            0x7fff;
+    fill(p, n_p, 1, seed);
+    for (size_t i = 0; i < n_p; i++)
+        p[i] = i % p_stride < n || i % p_stride >= n_whole ? p[i] : 0.0f;
+    fill(out, n_out, 4, seed); /* adds to what is there */
+    memcpy(old, out, n_out * sizeof(*old));
+    row->fn.attn_mix_keys(n, d, key_dim, c.panels, n_q, p, p_stride, out, o_stride);
+    for (size_t i = 0; i < n_out; i++) {
+        const size_t q = i / o_stride, e = i % o_stride;
+        double want = old[i], size = fabs(want);
+
+        if (e >= d) {
+            assert_true(out[i] == old[i]); /* the gap between two outputs */
+            continue;
+        }
+        for (size_t t = 0; t < n; t++) {
+            const double weight = (double)p[q * p_stride + t];
+
+            want += weight * c.rows[t * key_dim + e];
+            size += fabs(weight * c.rows[t * key_dim + e]);
+        }
+        check(row->name, i, out[i], want, size * EPS * ((double)n + 6));
+    }
+    free(old);
+    free_floats(p, n_p);
+    free_floats(out, n_out);
+    free_cache(&c);
+}
+
 typedef void attention_fn(const struct kern_row *row, size_t n_q, size_t n, size_t d,
                           uint64_t *seed);
 
@@ -291,10 +338,11 @@ static void for_attention_shapes(enum kern_op op, attention_fn *once)
     size_t at = 0;
 
     for (const struct kern_row *row; (row = next_row(op, &at));) {
-        const size_t unit = kern_kv_is_quantised((enum kern_kv)row->what) ? BLOCK
-                            : op == KERN_OP_attn_mix                      ? 16
-                            : row->what == KERN_KV_bf16                   ? 2
-                                                                          : 1;
+        const size_t unit = op == KERN_OP_attn_mix_keys                     ? 16
+                            : kern_kv_is_quantised((enum kern_kv)row->what) ? BLOCK
+                            : op == KERN_OP_attn_mix                        ? 16
+                            : row->what == KERN_KV_bf16                     ? 2
+                                                                            : 1;
 
         for (size_t n_q = 1; n_q <= 9; n_q++)
             for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
@@ -306,7 +354,10 @@ static void for_attention_shapes(enum kern_op op, attention_fn *once)
         once(row, 32, thin > 1 ? 80 : 256, 128, &seed);
         once(row, 13, thin > 1 ? 65 : 241, 64, &seed);
         if (!kern_kv_is_quantised((enum kern_kv)row->what))
-            once(row, 11, 17, KERN_MAX_HEAD_DIM, &seed);
+            once(row, 11, 17,
+                 op == KERN_OP_attn_mix_keys ? KERN_MAX_HEAD_DIM - 16
+                                             : KERN_MAX_HEAD_DIM,
+                 &seed);
     }
 }
 
@@ -364,6 +415,12 @@ static void attn_mix(void **state)
 {
     (void)state;
     for_attention_shapes(KERN_OP_attn_mix, attn_mix_once);
+}
+
+static void attn_mix_keys(void **state)
+{
+    (void)state;
+    for_attention_shapes(KERN_OP_attn_mix_keys, attn_mix_keys_once);
 }
 
 /* A row of scores in runs of 16 to 64, some cut short; weights and their sum against
@@ -490,9 +547,10 @@ static void exp_accuracy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attn_dot),         cmocka_unit_test(attn_mix),
-        cmocka_unit_test(tiny_factors),     cmocka_unit_test(attn_weigh),
-        cmocka_unit_test(attn_weigh_edges), cmocka_unit_test(exp_accuracy),
+        cmocka_unit_test(attn_dot),      cmocka_unit_test(attn_mix),
+        cmocka_unit_test(attn_mix_keys), cmocka_unit_test(tiny_factors),
+        cmocka_unit_test(attn_weigh),    cmocka_unit_test(attn_weigh_edges),
+        cmocka_unit_test(exp_accuracy),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,8 @@ static bool is_of_panels(int op)
 
 static bool is_per_kv(int op)
 {
-    return op == KERN_OP_attn_dot || op == KERN_OP_attn_mix || op == KERN_OP_to_kv;
+    return op == KERN_OP_attn_dot || op == KERN_OP_attn_mix ||
+           op == KERN_OP_attn_mix_keys || op == KERN_OP_to_kv;
 }
 
 static const char *what_name(const struct kern_row *row)
