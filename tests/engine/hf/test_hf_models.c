@@ -200,13 +200,56 @@ static void bert_of_gguf(void **state)
     tokenizer_close(t);
 }
 
+/* A whole text has the tokens around it that the file names, by either name. */
+static void whole_texts(void **state)
+{
+    static const char *const tokens[] = {"[UNK]", "[CLS]", "[SEP]", "\u2581a", "[EOS]"};
+    static const struct {
+        const char *eos;
+        int adds_eos; /* -1: no key */
+        size_t n;
+        int32_t ids[3];
+    } cases[] = {{NULL, -1, 3, {1, 3, 2}},
+                 {"tokenizer.ggml.eos_token_id", -1, 3, {1, 3, 4}},
+                 {NULL, false, 2, {1, 3}}};
+
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        struct gguf_kvs k = {.n = 0};
+        struct err err = ERR_INIT;
+        int32_t *ids;
+        size_t n;
+
+        gguf_kv_str(&k, "general.architecture", "bert");
+        gguf_kv_str(&k, "tokenizer.ggml.model", "bert");
+        gguf_kv_u32(&k, "tokenizer.ggml.unknown_token_id", 0);
+        gguf_kv_u32(&k, "tokenizer.ggml.cls_token_id", 1);
+        gguf_kv_u32(&k, "tokenizer.ggml.seperator_token_id", 2);
+        if (cases[c].eos)
+            gguf_kv_u32(&k, cases[c].eos, 4);
+        if (cases[c].adds_eos >= 0)
+            gguf_kv_bool(&k, "tokenizer.ggml.add_eos_token", cases[c].adds_eos);
+        gguf_kv_array(&k, "tokenizer.ggml.tokens", GGUF_STRING, 5);
+        for (int i = 0; i < 5; i++)
+            gguf_put_str(&k.bytes, tokens[i]);
+        struct tokenizer *t = open_kvs(&k, &err);
+
+        if (!t || tokenizer_encode_whole(t, "A", 1, &ids, &n, &err))
+            fail_msg("%s", err.msg);
+        assert_int_equal(n, cases[c].n);
+        assert_memory_equal(ids, cases[c].ids, n * sizeof *ids);
+        assert_int_equal(tokenizer_adds_eos(t), n == 3);
+        free(ids);
+        tokenizer_close(t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids_and_back),
-        cmocka_unit_test(long_words),
-        cmocka_unit_test(refused),
-        cmocka_unit_test(bert_of_gguf),
+        cmocka_unit_test(ids_and_back), cmocka_unit_test(long_words),
+        cmocka_unit_test(refused),      cmocka_unit_test(bert_of_gguf),
+        cmocka_unit_test(whole_texts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
