@@ -209,7 +209,7 @@ int cmd_embed(int argc, char **argv)
                 "write raw float32 to a file; -: standard output"),
         OPT_FLAG(0, "json", &r.json, "with -o: write JSON"),
         OPT_STR(0, "pooling", &r.pooling, "NAME",
-                "mean, cls, last or none (default: what the file says)"),
+                "mean, cls, last or none (default: the file's)"),
         OPT_FLAG(0, "no-normalize", &r.not_normalised,
                  "leave vectors as the model makes them"),
         OPT_FLAG(0, "truncate", &r.truncate,
