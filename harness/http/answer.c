@@ -428,7 +428,8 @@ static void check_whole(struct answer *a)
     a->failure.retry_after_s = 1;
     refuse(&a->failure, 503, "overloaded", NULL,
            "the answers to all requests take too much memory at this moment; try "
-           "again, or with stream true");
+           "again%s",
+           a->n_texts ? "" : ", or with stream true");
 }
 
 static void take_piece(struct answer *a, struct choice *c,
@@ -467,6 +468,11 @@ static void end_choice(struct answer *a, struct choice *c, enum completion_end e
     completion_close(c->c);
     c->c = NULL;
     a->n_open--;
+    if (c->vectors) {
+        a->whole_bytes += answer_vector_bytes(a);
+        *a->model->whole_bytes += answer_vector_bytes(a);
+        check_whole(a);
+    }
 }
 
 static void read_choice(struct answer *a, struct choice *c, struct metrics *m)

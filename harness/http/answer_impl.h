@@ -44,6 +44,12 @@ bool answer_refuse_submit(struct refusal *refusal, const struct err *err, bool f
 
 /* ---- answer_embed.c: vectors of texts ------------------------------------------- */
 
+/* Of the vectors of its texts. */
+static inline uint64_t answer_vector_bytes(const struct answer *a)
+{
+    return (uint64_t)a->n_texts * (uint64_t)a->model->n_vector * sizeof(float);
+}
+
 /* Submit the texts of a->request as one completion. */
 bool answer_begin_vectors(struct answer *a, const struct answer_asked *asked,
                           struct refusal *refusal);
