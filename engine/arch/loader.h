@@ -367,10 +367,11 @@ enum status loader_ssm(struct loader *l, struct model *m);
 /* The whole number "<arch>.<key>" of layer i, if the file has one for each. */
 enum status loader_int_of_layer(struct loader *l, const char *key, int i, int *out);
 
-/* The real number of layer i, which the file must have for each; -inf counts as 0. */
+/* The real number "<arch>.<key>" of layer i, which the file must have for each layer;
+ * -inf counts as 0. */
 enum status loader_real_of_layer(struct loader *l, const char *key, int i, float *out);
 
-/* The whole number, or the one of all layers; min..max. */
+/* The whole number "<arch>.<key>" of layer i, or the one for all layers; min..max. */
 enum status loader_int_at_layer(struct loader *l, const char *key, int min, int max,
                                 int i, int *out);
 
@@ -397,7 +398,8 @@ void loader_plain_v_norm(struct loader *l, struct model *m);
 /* The length of per-layer embeddings, 0: none. */
 enum status loader_per_layer(struct loader *l, struct model *m);
 
-/* The same, in the layers for which attention.sliding_window_pattern says so. */
+/* The sliding window attention.sliding_window, in the layers for which the array
+ * attention.sliding_window_pattern is true. Error: ST_INPUT. */
 enum status loader_windows_by_layer(struct loader *l, struct model *m);
 
 /* The last attention.shared_kv_layers layers have no keys and values of their own, but
