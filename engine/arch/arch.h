@@ -316,6 +316,7 @@ struct arch {
     enum rope_pairs pairs;
     const struct tensor_rule *ends, *layer;
     bool encodes;        /* models are encoders, whatever the file has */
+    bool may_predict;    /* files may have layers that predict further tokens */
     bool may_lack_parts; /* layers may lack attention, or a feed-forward part: numbers
                             of heads, and widths, may be 0 */
     bool layers_differ;  /* in numbers of heads, and widths; setup() sets each layer's

@@ -43,6 +43,7 @@ const struct arch arch_bailingmoe2 = {
     .pairs = PAIRS_HALVES,
     .ends = tensors_ends_rms,
     .layer = bailing_layer,
+    .may_predict = true,
     .setup = setup,
 };
 
@@ -69,6 +70,7 @@ const struct arch arch_glm4moe = {
     .pairs = PAIRS_HALVES,
     .ends = tensors_ends_rms,
     .layer = glm4moe_layer,
+    .may_predict = true,
     .setup = setup,
 };
 

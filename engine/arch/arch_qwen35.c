@@ -116,6 +116,7 @@ const struct arch arch_qwen35 = {
     .pairs = PAIRS_HALVES,
     .ends = tensors_ends_rms,
     .layer = dense,
+    .may_predict = true,
     .setup = setup,
 };
 
@@ -126,6 +127,7 @@ const struct arch arch_qwen35moe = {
     .pairs = PAIRS_HALVES,
     .ends = tensors_ends_rms,
     .layer = experts,
+    .may_predict = true,
     .setup = setup_experts,
 };
 

@@ -83,8 +83,11 @@ enum status loader_nextn_tensors(struct loader *l, struct model *m)
                            "(%s.nextn_predict_layers)",
                            m->arch->name);
     m->n_layers = layer + 1;
-    m->weight_token_bytes = m->weight_token_macs = m->expert_bytes = 0;
     st = loader_tensors(l, nextn, layer, m);
+    m->expert_bytes = 0;
+    m->weight_token_bytes = m->embd.row_bytes + matrix_slice_bytes(&m->eh_proj) +
+                            matrix_slice_bytes(&m->output);
+    m->weight_token_macs = m->eh_proj.n_rows * m->eh_proj.k + m->output.n_rows * m->output.k;
     if (!st)
         st = loader_tensors(l, m->arch->layer, layer, &m->layers[layer]);
     if (st)

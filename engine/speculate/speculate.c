@@ -164,6 +164,7 @@ enum status speculate_open(struct speculator **out, struct slm *m, struct sample
         if (!st)
             st = sampler_open(&sp->draft_s, p->sampling, sp->n_shared, err);
     } else if (sp->mtp) {
+        speculate_rule_trust(&sp->rule);
         st = sampler_open(&sp->draft_s, p->sampling,
                           tok ? tokenizer_n_vocab(tok) : slm_info(m)->n_vocab, err);
     }

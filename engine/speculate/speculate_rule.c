@@ -7,12 +7,10 @@
 
 #include <string.h>
 
-/* The least expected speed-up over plain decoding. */
-#define MIN_GAIN 1.05
-
 /* Limits of what drafts may lose: in plain passes, and as a share of all time. */
-#define LOSS_PASSES 0.2
-#define LOSS_SHARE  0.008
+#define LOSS_PASSES  0.2
+#define LOSS_SHARE   0.008
+#define LOSS_TRUSTED 8.0
 
 /* Acceptance rate assumed at first: enough for a trial of a narrow pass. It weighs as
  * much as FIRST_COUNT observations. */
@@ -53,6 +51,12 @@ void speculate_rule_begin(struct speculate_rule *r, double streamed)
     r->streamed = streamed;
     for (int i = 0; i < SPECULATE_SOURCES; i++)
         r->acceptance[i] = FIRST_RATE;
+    r->loss_passes = LOSS_PASSES;
+}
+
+void speculate_rule_trust(struct speculate_rule *r)
+{
+    r->loss_passes = LOSS_TRUSTED;
 }
 
 /* ---- expected cost and gain ------------------------------------------------------ */
@@ -129,9 +133,9 @@ static int widest_to_try(const struct speculate_rule *r)
 
 int speculate_rule_length(const struct speculate_rule *r, int source, int n_most)
 {
-    const double allowance = LOSS_PASSES * r->pass_ns[1] + LOSS_SHARE * r->all_ns;
+    const double allowance = r->loss_passes * r->pass_ns[1] + LOSS_SHARE * r->all_ns;
     const int most = widest_to_try(r) - 1;
-    double best_gain = MIN_GAIN;
+    double best_gain = SPECULATE_MIN_GAIN;
     int best = 0;
 
     if (r->n_measured[1] < N_PLAIN)

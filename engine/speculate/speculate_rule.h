@@ -14,7 +14,8 @@
  *     drawn, so that most of the evidence costs no pass;
  *   - widths are explored from narrow to wide, each at most twice the one before;
  *   - the loss so far, plus the loss of the next draft if it is rejected, stays below a
- *     fifth of a plain pass and 0.8 % of all time.
+ *     fifth of a plain pass (of a source that was trained to be right, of some passes)
+ *     and 0.8 % of all time.
  *
  * Knows neither a model nor a clock: times are the caller's. Threading: data.
  */
@@ -26,6 +27,9 @@
 /* Most tokens of a draft: with the last token they are a pass of eight, for which
  * kernels have a path of their own. */
 #define SPECULATE_MAX 7
+
+/* A draft is chosen where it is expected to make decoding this much faster. */
+#define SPECULATE_MIN_GAIN 1.05
 
 /* Sources of a draft: 1 to SPECULATE_SOURCES - 1 tokens that matched; 0: a draft model.
  */
@@ -44,6 +48,7 @@ struct speculate_rule {
     int n_observed[SPECULATE_SOURCES];    /* tokens that the rate comes from */
     double draft_ns;                      /* of one token of the draft model */
     double again_ns;          /* what a rejected token costs the next pass */
+    double loss_passes;       /* plain passes that drafts may lose at first */
     double gained_ns, all_ns; /* against plain decoding; of all passes */
 };
 
@@ -59,6 +64,10 @@ struct speculate_step {
  * weights that are read again for each pass. More columns do not make that longer: they
  * are expected to cost less until it is known, and wide drafts are tried at once. */
 void speculate_rule_begin(struct speculate_rule *r, double streamed);
+
+/* The drafts' source was trained to be right: it may lose several passes before it is
+ * given up, as one rejected draft says little. */
+void speculate_rule_trust(struct speculate_rule *r);
 
 /* Length of the next draft from that source, at most n_most; 0: decode plainly. */
 int speculate_rule_length(const struct speculate_rule *r, int source, int n_most);

@@ -278,6 +278,21 @@ static enum status add_layer(struct synth_plan *p, const struct model *m, int l,
     return ST_OK;
 }
 
+/* A layer that predicts further tokens: what joins a token's embedding with a hidden
+ * state, and a layer like the last that attends. */
+static enum status add_nextn(struct synth_plan *p, const struct model *m, int l,
+                             struct err *err)
+{
+    const uint64_t n = p->shape.n_embd, ne[3] = {2 * n, n, 1};
+
+    if (add_matrix(p, l, "nextn.eh_proj.weight", ne, 1 / sqrt(2.0 * (double)n), err) ||
+        add_vector(p, l, "nextn.enorm.weight", n, SYNTH_GAUSS, err) ||
+        add_vector(p, l, "nextn.hnorm.weight", n, SYNTH_GAUSS, err) ||
+        add_vector(p, l, "nextn.shared_head_norm.weight", n, SYNTH_GAUSS, err))
+        return err->code;
+    return add_layer(p, m, l, err);
+}
+
 /* The sizes that rules of layers refer to. */
 static struct model sizes_of(const struct synth_shape *s)
 {
@@ -395,6 +410,10 @@ static enum status add_tensors(struct synth_plan *p, struct err *err)
         if (add_layer(p, &m, (int)l, err))
             return err->code;
     }
+    for (uint32_t l = 0; l < s->n_nextn; l++) {
+        if (add_nextn(p, &m, (int)(s->n_layers + l), err))
+            return err->code;
+    }
     if ((norm && add_vector(p, -1, norm, s->n_embd, SYNTH_GAUSS, err)) ||
         (biased &&
          add_vector(p, -1, "output_norm.bias", s->n_embd, SYNTH_GAUSS, err)) ||
@@ -472,7 +491,9 @@ static void put_metadata(const struct synth_plan *p, struct gguf_kvs *k)
     gguf_kv_u64(k, KEY_SEED, p->seed);
     if (s->router_skew > 0)
         gguf_kv_f32(k, KEY_SKEW, s->router_skew);
-    synth_put_u32(k, s, "block_count", s->n_layers);
+    synth_put_u32(k, s, "block_count", s->n_layers + s->n_nextn);
+    if (s->n_nextn)
+        synth_put_u32(k, s, "nextn_predict_layers", s->n_nextn);
     synth_put_u32(k, s, "context_length", s->n_ctx_train);
     synth_put_u32(k, s, "embedding_length", s->n_embd);
     if (!m.arch->layers_differ)

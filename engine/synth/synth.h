@@ -38,6 +38,7 @@ struct synth_shape {
     uint32_t window; /* sliding window of the layers that have one; 0: no key */
     uint32_t n_experts, n_experts_used; /* of n_ff each; 0, 0: a dense model */
     uint32_t n_ff_shared;               /* of the shared expert; 0: none */
+    uint32_t n_nextn; /* layers behind n_layers that predict further tokens; 0: none */
     uint32_t n_dense, n_ff_dense; /* the first layers, without experts, and their width;
                                      0, 0: none */
     /* Layers have linear attention, but for every full_attention_interval-th; all 0:

@@ -71,8 +71,20 @@ bool synth_lists(const struct synth_shape *s, uint32_t layer)
     return false;
 }
 
+/* The last layer that attends. */
+static int last_attending(const struct synth_shape *s)
+{
+    int l = (int)s->n_layers - 1;
+
+    while (l > 0 && !synth_layer(s, l).attends)
+        l--;
+    return l;
+}
+
 struct layer synth_layer(const struct synth_shape *s, int layer)
 {
+    if (layer >= (int)s->n_layers) /* predicts further tokens */
+        return synth_layer(s, last_attending(s));
     const uint32_t interval = s->full_attention_interval, l = (uint32_t)layer;
     const bool alternate = interval || s->attention_layers[0];
     const bool attends = interval ? (l + 1) % interval == 0 : synth_lists(s, l);

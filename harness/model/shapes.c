@@ -41,6 +41,7 @@
     KEY(n_experts, amount, 1)               \
     KEY(n_experts_used, amount, 1)          \
     KEY(n_ff_shared, amount, 1)             \
+    KEY(n_nextn, amount, 1)                 \
     KEY(n_dense, amount, 1)                 \
     KEY(n_ff_dense, amount, 1)              \
     KEY(full_attention_interval, amount, 1) \

@@ -2,6 +2,7 @@
  *
  * plan_print.c - a plan as a sentence, as tables and as JSON
  */
+#include "engine/speculate/speculate_rule.h"
 #include "harness/plan/plan.h"
 
 #include <math.h>
@@ -272,6 +273,37 @@ static void print_time(FILE *f, const struct plan *plan)
              size);
 }
 
+/* The least acceptance rate of first guesses from which drafts of one token gain what
+ * speculative decoding asks for, where a pass of two tokens waits for memory as long as
+ * a pass of one. */
+static double least_acceptance(const struct point_need *need)
+{
+    const double cost = 1 + (double)need->nextn_bytes / (double)need->token_bytes;
+
+    return SPECULATE_MIN_GAIN * cost - 1;
+}
+
+static void print_drafts(FILE *f, const struct plan *plan)
+{
+    const struct point_need *need = &plan->need;
+    const double least = least_acceptance(need);
+    char size[24];
+
+    if (!need->nextn_bytes || !need->token_bytes)
+        return;
+    fprintf(f, "\nDrafts\n");
+    format_bytes(size, sizeof size, need->nextn_bytes);
+    if (least < 1)
+        line(f, "own layer", size,
+             "read for each token that the model's own layer guesses: --speculate mtp "
+             "pays where more than %.0f %% of first guesses are right",
+             100 * least);
+    else
+        line(f, "own layer", size,
+             "read for each token that the model's own layer guesses: too much for "
+             "--speculate mtp to pay");
+}
+
 void plan_print(FILE *f, const struct plan *plan)
 {
     const struct point_need *need = &plan->need;
@@ -288,6 +320,7 @@ void plan_print(FILE *f, const struct plan *plan)
     print_memory(f, plan);
     print_disk(f, plan);
     print_time(f, plan);
+    print_drafts(f, plan);
     if (plan->need.residency == WEIGHTS_MEMORY)
         return;
     fprintf(f, "\nLargest context without streaming: ");
@@ -324,6 +357,15 @@ static json_t *prediction_json(const struct plan *plan)
         "roofs", plan->roofs.from);
 }
 
+/* null: the model has no layer that guesses. */
+static json_t *drafts_json(const struct point_need *need)
+{
+    if (!need->nextn_bytes || !need->token_bytes)
+        return json_null();
+    return json_pack("{s:o, s:o}", "bytes", size_json(need->nextn_bytes),
+                     "least_acceptance", json_real(least_acceptance(need)));
+}
+
 json_t *plan_json(const struct plan *plan)
 {
     const struct point_need *need = &plan->need;
@@ -343,15 +385,16 @@ json_t *plan_json(const struct plan *plan)
                   size_json(need->disk_bytes));
     char sentence[1000];
 
-    return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o}",
-        "model", plan->point.setup.model.text, "quant", need->quant, "verdict",
-        verdicts[plan->verdict], "sentence",
-        plan_sentence(plan, sentence, sizeof sentence), "weights",
-        weights_residency_name((enum weights_residency)need->residency),
-        "weights_asked", weights_residency_name(plan->asked), "n_layers",
-        need->n_layers, "n_streamed", need->n_streamed, "n_slots", need->n_slots,
-        "n_ctx", need->n_ctx, "packed_ctx", need->packed_ctx, "model_ctx",
-        need->model_ctx, "memory", memory, "disk", disk, "prediction",
-        prediction_json(plan));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, "
+                     "s:o, s:o, s:o, s:o}",
+                     "model", plan->point.setup.model.text, "quant", need->quant,
+                     "verdict", verdicts[plan->verdict], "sentence",
+                     plan_sentence(plan, sentence, sizeof sentence), "weights",
+                     weights_residency_name((enum weights_residency)need->residency),
+                     "weights_asked", weights_residency_name(plan->asked), "n_layers",
+                     need->n_layers, "n_streamed", need->n_streamed, "n_slots",
+                     need->n_slots, "n_ctx", need->n_ctx, "packed_ctx",
+                     need->packed_ctx, "model_ctx", need->model_ctx, "memory", memory,
+                     "disk", disk, "prediction", prediction_json(plan), "drafts",
+                     drafts_json(need));
 }

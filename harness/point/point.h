@@ -51,10 +51,13 @@ struct point {
     int n_prompt;     /* tokens of a prefill point; of the text of a speculate point */
     int n_answer;     /* likewise, at most; both filled in by point_run() */
     char text[256];   /* of a speculate point, as test_prompt_find() takes it */
-    int n_tokens;     /* most samples wanted */
-    double budget_s;  /* measuring stops after this long, with the samples taken */
-    double load_budget_s; /* another program is ended after this long without progress;
-                             the worker after worker_silence_s() at least */
+    bool mtp;         /* of one: drafts by the model's own layer (engine/mtp.h) */
+    int accept_hundredths; /* of one: the rate at which drafts are accepted, whatever
+                              the model computes; 0: as it does */
+    int n_tokens;          /* most samples wanted */
+    double budget_s;       /* measuring stops after this long, with the samples taken */
+    double load_budget_s;  /* another program is ended after this long without progress;
+                              the worker after worker_silence_s() at least */
     char engine[256]; /* "": this program; NAME=COMMAND: another one, as engine.h has
                          it, which engine_run() measures */
     bool force;       /* run it although the plan says that it does not fit */

@@ -18,8 +18,8 @@
 /* A result may lie this far above its roof, or as far as the probe's own passes differ,
  * before it is invalid. */
 #define ROOF_MIN_TOLERANCE 0.03
-/* Weights of up to this many times the cache's size may still be served in part: a cache
- * does not always drop the oldest lines. */
+/* Weights of up to this many times the cache's size may still be served in part: a
+ * cache does not always drop the oldest lines. */
 #define SERVED_CACHES 4
 
 static double per(double amount, double n)

@@ -18,11 +18,9 @@ static const struct opt_usage usage = {
     .no_arguments = "models are given by -m",
     .synopsis = "decode -m MODEL [-t N] [--ctx D] [-n N] [--mem LIMIT]",
     .about =
-        "Measures one point in a fresh worker process: how many tokens per second this "
-        "model decodes (or prefills), and how close that is to the memory bandwidth "
-        "probed in the same run. FILE:QUANT and FOLDER:QUANT quantise while loading; "
-        "SHAPE:QUANT is synthetic. A file for --speculate: prompt, <answer>, "
-        "answer.\n\n"
+        "Measures one point in a new process: tokens per second, and how close that is "
+        "to the memory bandwidth probed in the same run. FILE:QUANT quantises while "
+        "loading. Files of --speculate: prompt, <answer>, answer.\n\n"
         "Exit code: 0 for a measured row, 1 where there is none (status no_fit, oom or "
         "error), 2 for wrong input, 3 where the machine or its permissions forbid it.",
     .example = "bench decode -m yi-1.5-9b:Q4_K_M -t 2 --ctx 1024 --mem 6G\n"

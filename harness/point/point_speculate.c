@@ -17,6 +17,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/speculate/speculate.h"
+#include "harness/base/format.h"
 #include "harness/base/stats.h"
 #include "harness/model/test_prompt.h"
 
@@ -138,7 +139,9 @@ enum status point_speculate_open(struct point_worker *c, struct err *err)
         s->first = 1;
     }
     c->facts.tokens_per_sample = s->n_answer - 1 - s->first;
-    c->row.spec_mode = SPEC_LOOKUP;
+    c->row.spec_mode = c->p->mtp ? SPEC_MTP : SPEC_LOOKUP;
+    if (c->p->accept_hundredths)
+        c->row.spec_accept_set = c->p->accept_hundredths / 100.0;
     c->row.spec_answer = s->prompt.n_answer ? SPEC_ANSWER_GIVEN : SPEC_ANSWER_OWN;
     return status;
 }
@@ -259,6 +262,10 @@ static void count(struct point_speculation *s, const struct speculator *sp)
     s->sum.n_tokens += of.n_tokens;
     s->sum.n_drafted += of.n_drafted;
     s->sum.n_accepted += of.n_accepted;
+    for (int i = 0; i < SPECULATE_MAX; i++) {
+        s->sum.drafted_at[i] += of.drafted_at[i];
+        s->sum.accepted_at[i] += of.accepted_at[i];
+    }
     s->n_runs++;
 }
 
@@ -290,7 +297,10 @@ static enum status run_stretches(struct point_worker *c, struct speculator *sp,
 
 enum status point_speculate_run(struct point_worker *c, uint64_t *ns, struct err *err)
 {
-    const struct speculate_params how = {.n_most = 0};
+    const struct sampler_params greedy = sampler_params_default();
+    const struct speculate_params how = {.mtp = c->p->mtp,
+                                         .sampling = &greedy,
+                                         .accept = c->p->accept_hundredths / 100.0};
     struct point_speculation *s = c->speculation;
     struct speculator *sp = NULL;
     double drafting_ns = 0;
@@ -326,6 +336,10 @@ void point_speculate_conclude(struct point_worker *c)
     row->spec_guessed = (int64_t)(s->sum.n_drafted / s->n_runs);
     if (s->sum.n_drafted)
         row->spec_accept = (double)s->sum.n_accepted / (double)s->sum.n_drafted;
+    for (int i = 0; i < SPECULATE_MAX && s->sum.drafted_at[i]; i++)
+        text_append(row->spec_accept_at, sizeof row->spec_accept_at, "%s%.2f",
+                    i ? " " : "",
+                    (double)s->sum.accepted_at[i] / (double)s->sum.drafted_at[i]);
     row->spec_tokens_per_pass = n_tokens / n_passes;
     row->spec_plain_tok_per_s = n_tokens * 1e9 / s->plain_ns;
     row->spec_speedup = s->plain_ns / s->drafting_ns;

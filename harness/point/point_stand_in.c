@@ -33,6 +33,7 @@ static enum status read_facts(struct point_worker *c, struct err *err)
     params.n_ctx = point_n_ctx(&c->own);
     params.n_back = point_n_back(&c->own);
     params.n_logits = point_n_logits(&c->own);
+    params.mtp = c->own.mtp;
     st = slm_plan(&info, g, &params, err);
     if (st == ST_OK) {
         point_evaluate_facts(c, &info);

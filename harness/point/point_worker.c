@@ -96,6 +96,7 @@ static enum status load(struct point_worker *c, struct err *err)
     params.slm.n_ctx = point_n_ctx(c->p);
     params.slm.n_back = point_n_back(c->p);
     params.slm.n_logits = point_n_logits(c->p);
+    params.slm.mtp = c->p->mtp;
     point_tuned_params(c->p, &params.slm);
     point_set_sequences(c->p,
                         &params.slm); /* a pass may need more than a profile has */

@@ -35,7 +35,7 @@ CHOICES(
     [LIMITER_PAGING] = "paging", [LIMITER_QUOTA] = "quota", [LIMITER_NOISE] = "noise",
     [LIMITER_LATENCY] = "latency", [LIMITER_SYNC] = "synchronisation",
     [LIMITER_DISK] = "disk", [LIMITER_CACHE] = "cache")
-CHOICES(spec_mode, "sources of drafts are", [SPEC_LOOKUP] = "lookup")
+CHOICES(spec_mode, "sources of drafts are", [SPEC_LOOKUP] = "lookup", [SPEC_MTP] = "mtp")
 CHOICES(spec_answer,
         "answers are", [SPEC_ANSWER_GIVEN] = "given", [SPEC_ANSWER_OWN] = "own")
 

@@ -59,7 +59,7 @@ enum row_limiter {
 };
 
 /* Source of drafts, and of the answer that a speculate point decodes. */
-enum row_spec_mode { SPEC_LOOKUP };
+enum row_spec_mode { SPEC_LOOKUP, SPEC_MTP };
 enum row_spec_answer { SPEC_ANSWER_GIVEN, SPEC_ANSWER_OWN };
 
 /* How requests came to a server, and whether their times met the limits. */

@@ -144,6 +144,8 @@ static void parameters_are_those_of_the_real_models(void **state)
     assert_int_equal(params_of("embeddinggemma-300m"), 302863104 + 2 * 768 * 3072);
     /* without what is added to the odds of experts */
     assert_int_equal(params_of("ling-mini-2.0"), 16255643392 - 19 * 256);
+    /* with the layer that predicts further tokens and its matrix of two inputs */
+    assert_int_equal(params_of("qwen3.5-4b-mtp") - params_of("qwen3.5-4b"), 120599552);
     /* without the two norms of each layer that no architecture here has */
     assert_int_equal(params_of("bitnet-2b"), 2412820480 - 30 * (2560 + 6912));
 }

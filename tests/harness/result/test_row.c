@@ -37,7 +37,7 @@ static void header_is_golden(void **state)
         "top1_pct,top1_se_pct,"
         "spec_mode,spec_text,spec_answer,spec_tokens,spec_guessed,spec_accept,"
         "spec_tokens_per_pass,spec_plain_tok_per_s,spec_speedup,spec_speedup_lo,spec_"
-        "speedup_hi,"
+        "speedup_hi,spec_accept_at,spec_accept_set,"
         "load_mode,server_url,n_users,rate_asked,capacity_pct,"
         "prompt_lengths,output_lengths,prefix_tokens,slo,n_requests,"
         "n_failed,n_warm_up,window_s,req_per_s,ttft_p50_s,ttft_p90_s,"

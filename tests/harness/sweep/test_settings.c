@@ -185,6 +185,8 @@ static const struct member told[] = {
     {"n_sequences", WHOLE, 1, SLM_MAX_SEQUENCES, "1", false},
     {"n_shared", WHOLE, 0, 1 << 24, "0", false},
     {"n_chunk", WHOLE, 0, 1 << 14, "0", false},
+    {"mtp", YES_NO, ANY, "false", false},
+    {"accept_hundredths", WHOLE, 0, 100, "0", false},
     {"text", WORD, ANY, "\"word\"", true},
     {"tuned", WORD, ANY, "\"word\"", true},
 };
