@@ -175,8 +175,9 @@ enum status synth_check_shape(const struct synth_shape *s, struct err *err)
                        s->n_heads, s->n_kv_heads);
     if (check_experts(s, err) || check_recurrent(s, err) || synth_check_kinds(s, err) ||
         synth_check_pooling(s, arch_by_name(s->arch, strlen(s->arch)), err) ||
-        check_range(s, "n_nextn", s->n_nextn, 0,
-                    arch_by_name(s->arch, strlen(s->arch))->may_predict ? 1 : 0, err))
+        synth_check_range(s, "n_nextn", s->n_nextn, 0,
+                          arch_by_name(s->arch, strlen(s->arch))->may_predict ? 1 : 0,
+                          err))
         return ST_USAGE;
     if (s->head_dim % 2)
         return err_set(err, ST_USAGE,

@@ -34,7 +34,7 @@ static void note_file(const char *path)
     if (gguf_open(&g, path, &err))
         return;
     for (size_t i = 0; arch_at(i); i++)
-        if (gguf_get_str(g, "general.architecture", &name) &&
+        if (gguf_get_str(g, "general.architecture", &name) && !arch_at(i)->encodes &&
             arch_by_name(name.data, name.len) == arch_at(i)) {
             uint64_t more = 0;
             char key[96];
