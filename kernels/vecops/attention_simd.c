@@ -27,6 +27,8 @@
 enum {
 #if defined(KERN_LEVEL_avx512)
     DOT_PANELS = 4,
+    DOT_QUERIES =
+        8, /* at once, where there are as many: keys are converted less often */
     MIX_VECS = 4,
 #elif defined(KERN_LEVEL_avx2)
     DOT_PANELS = 1,
@@ -34,6 +36,9 @@ enum {
 #else
     DOT_PANELS = 1,
     MIX_VECS = 1,
+#endif
+#if !defined(KERN_LEVEL_avx512)
+    DOT_QUERIES = Q_TILE,
 #endif
 };
 
@@ -72,8 +77,8 @@ SIMD_INLINE void dot_tile(lanes_fn *lanes, const size_t per, const size_t nq,
                           size_t s_stride, struct share next)
 {
     const size_t nv = np * PANEL_VECS;
-    const float *at[Q_TILE];
-    vf sum[Q_TILE][MAX_VECS];
+    const float *at[DOT_QUERIES];
+    vf sum[DOT_QUERIES][MAX_VECS];
 
     SIMD_UNROLL
     for (size_t q = 0; q < nq; q++) {
@@ -118,8 +123,9 @@ SIMD_INLINE void dot_step(lanes_fn *lanes, const size_t per, const size_t nq, si
 {
     const size_t bytes = CHUNK * d * sizeof(*key);
     /* Two queries alone would wait for their chains of additions. */
-    const size_t np =
-        nq <= 2 && (size_t)DOT_PANELS < STEP ? 2 * DOT_PANELS : DOT_PANELS;
+    const size_t np = nq > Q_TILE                            ? DOT_PANELS / 2
+                      : nq <= 2 && (size_t)DOT_PANELS < STEP ? 2 * DOT_PANELS
+                                                             : DOT_PANELS;
     size_t p = 0;
 
     for (; p + np <= n; p += np)
@@ -143,15 +149,21 @@ SIMD_INLINE void dot(lanes_fn *lanes, const size_t per, size_t n_panels, size_t 
         const size_t n = smaller(n_panels - p, STEP);
         const uint16_t *key = (const uint16_t *)keys + p * d * PANEL;
 
-        for (size_t q = 0; q < n_q; q += Q_TILE) {
+        for (size_t q = 0; q < n_q;) {
             const float *from = (const float *)query + q * stride;
             float *to = s + q * s_stride + p * PANEL;
 
 #define CALL(nq)                                                                \
     dot_step(lanes, per, nq, n, d, key, from, stride, to, s_stride, q / Q_TILE, \
              n_groups)
+            if ((size_t)DOT_QUERIES > Q_TILE && n_q - q >= DOT_QUERIES) {
+                CALL(DOT_QUERIES);
+                q += DOT_QUERIES;
+                continue;
+            }
             FOR_QUERIES(n_q - q, CALL)
 #undef CALL
+            q += Q_TILE;
         }
     }
 }

@@ -7,8 +7,9 @@
  * product over positions, whose lanes are summed at the end of a run of RUN positions.
  *
  * Some elements of a run are unpacked to floats, which all queries then share: they
- * stay in the first cache. Keys are not prefetched, because their scores have just been
- * computed from them. A tile is some queries times some elements.
+ * stay in the first cache, in rows a panel longer than a run, so that not all of them
+ * begin in the same few sets of it. Keys are not prefetched, because their scores have
+ * just been computed from them. A tile is some queries times some elements.
  */
 #include "kernels/vecops/attention_tiles.h"
 #include "kernels/vecops/vec_float.h"
@@ -17,7 +18,9 @@ enum {
     PANEL_VECS = PANEL / V_LANES,
     RUN_PANELS = 16,
     RUN = RUN_PANELS * PANEL,
-    N_SUMS = 4, /* elements of a tile */
+    ROW = RUN + PANEL, /* of floats */
+    FEW = 16,          /* elements at a time; of quantised types a block */
+    N_SUMS = 4,        /* elements of a tile */
 #if defined(KERN_LEVEL_avx512)
     N_QUERIES = 4,
 #else
@@ -63,7 +66,7 @@ SIMD_INLINE void sum_lanes(const vf v[N_SUMS], float *sum)
 
 /* ---- unpacking ------------------------------------------------------------------- */
 
-/* Elements i .. i + BLOCK - 1 of the 16 positions of a panel, to x[BLOCK][RUN]; of
+/* Elements i .. i + BLOCK - 1 of the 16 positions of a panel, to x[BLOCK][ROW]; of
  * floats only n of them. i is a multiple of BLOCK, d the length of a key. */
 typedef void unpack_fn(const void *panel, size_t d, size_t i, size_t n, float *x);
 
@@ -75,7 +78,7 @@ SIMD_INLINE void unpack_f16(const void *panel, size_t d, size_t i, size_t n, flo
     for (size_t e = 0; e < n; e++) {
         SIMD_UNROLL
         for (size_t v = 0; v < PANEL_VECS; v++)
-            v_store_f(x + e * RUN + v * V_LANES,
+            v_store_f(x + e * ROW + v * V_LANES,
                       v_half(from + e * PANEL + v * V_LANES));
     }
 }
@@ -89,10 +92,10 @@ SIMD_INLINE void unpack_bf16(const void *panel, size_t d, size_t i, size_t n, fl
         SIMD_UNROLL
         for (size_t v = 0; v < PANEL_VECS; v++) {
             const vi pair = v_load(from + e * PANEL + 2 * v * V_LANES);
-            float *at = x + e * RUN + v * V_LANES;
+            float *at = x + e * ROW + v * V_LANES;
 
             v_store_f(at, v_float_bits(v_sll32(pair, 16)));
-            v_store_f(at + RUN, v_float_bits(v_and(pair, v_set1_32((int)0xffff0000))));
+            v_store_f(at + ROW, v_float_bits(v_and(pair, v_set1_32((int)0xffff0000))));
         }
     }
 }
@@ -122,7 +125,7 @@ SIMD_INLINE void unpack_q8_0(const void *panel, size_t d, size_t i, size_t n, fl
             SIMD_UNROLL
             for (size_t k = 0; k < 4; k++)
                 v_store_f(
-                    x + (4 * j + k) * RUN + v * V_LANES,
+                    x + (4 * j + k) * ROW + v * V_LANES,
                     v_mul(v_to_float(v_sra32(v_sll32(four, (int)(24 - 8 * k)), 24)),
                           by));
         }
@@ -145,7 +148,7 @@ SIMD_INLINE void unpack_q4_0(const void *panel, size_t d, size_t i, size_t n, fl
             for (size_t k = 0; k < 8; k++) {
                 const vi nibble = v_and(v_srl32(four, (int)(4 * k)), v_set1_32(15));
 
-                v_store_f(x + (k % 2 * 16 + 4 * j + k / 2) * RUN + v * V_LANES,
+                v_store_f(x + (k % 2 * 16 + 4 * j + k / 2) * ROW + v * V_LANES,
                           v_mul(v_to_float(v_sub32(nibble, v_set1_32(8))), by));
             }
         }
@@ -171,7 +174,7 @@ SIMD_INLINE void mix_tile(const size_t nq, size_t n_panels, const float *x,
 
         SIMD_UNROLL
         for (size_t e = 0; e < N_SUMS; e++)
-            key[e] = v_load_f(x + e * RUN + t);
+            key[e] = v_load_f(x + e * ROW + t);
         SIMD_UNROLL
         for (size_t q = 0; q < nq; q++) {
             const vf weight = v_load_f(p + q * p_stride + t);
@@ -198,7 +201,7 @@ SIMD_INLINE void mix_queries(const size_t nq, size_t n, size_t n_panels, const f
                              size_t o_stride)
 {
     for (size_t e = 0; e < n; e += N_SUMS)
-        mix_tile(nq, n_panels, x + e * RUN, p, p_stride, out + e, o_stride);
+        mix_tile(nq, n_panels, x + e * ROW, p, p_stride, out + e, o_stride);
 }
 
 /* The positions that the last panel lacks may hold anything, also what is no number. */
@@ -206,21 +209,22 @@ SIMD_INLINE void clear_lanes(float *x, size_t n_elems, size_t n, size_t end)
 {
     for (size_t e = 0; e < n_elems; e++)
         for (size_t t = n; t < end; t++)
-            x[e * RUN + t] = 0.0f;
+            x[e * ROW + t] = 0.0f;
 }
 
-SIMD_INLINE void mix_keys(unpack_fn *unpack, const size_t panel_bytes, size_t n,
-                          size_t d, size_t key_dim, const uint8_t *keys, size_t n_q,
-                          const float *p, size_t p_stride, float *out, size_t o_stride)
+SIMD_INLINE void mix_keys(unpack_fn *unpack, const size_t step,
+                          const size_t panel_bytes, size_t n, size_t d, size_t key_dim,
+                          const uint8_t *keys, size_t n_q, const float *p,
+                          size_t p_stride, float *out, size_t o_stride)
 {
-    float x[BLOCK * RUN];
+    float x[BLOCK * ROW];
 
     for (size_t t = 0; t < n; t += RUN) {
         const size_t m = smaller(n - t, RUN), n_panels = (m + PANEL - 1) / PANEL;
         const uint8_t *from = keys + t / PANEL * panel_bytes;
 
-        for (size_t i = 0; i < d; i += BLOCK) {
-            const size_t ne = smaller(d - i, BLOCK);
+        for (size_t i = 0; i < d; i += step) {
+            const size_t ne = smaller(d - i, step);
             size_t q = 0;
 
             for (size_t j = 0; j < n_panels; j++)
@@ -236,16 +240,16 @@ SIMD_INLINE void mix_keys(unpack_fn *unpack, const size_t panel_bytes, size_t n,
     }
 }
 
-#define MIX_KEYS(type, bytes)                                                         \
+#define MIX_KEYS(type, step, bytes)                                                   \
     void KERN_NAME(attn_mix_keys, type)(size_t n, size_t d, size_t key_dim,           \
                                         const void *keys, size_t n_q, const float *p, \
                                         size_t p_stride, float *out, size_t o_stride) \
     {                                                                                 \
-        mix_keys(unpack_##type, bytes, n, d, key_dim, keys, n_q, p, p_stride, out,    \
-                 o_stride);                                                           \
+        mix_keys(unpack_##type, step, bytes, n, d, key_dim, keys, n_q, p, p_stride,   \
+                 out, o_stride);                                                      \
     }
 
-MIX_KEYS(f16, key_dim *PANEL * 2)
-MIX_KEYS(bf16, key_dim *PANEL * 2)
-MIX_KEYS(q8_0, key_dim / BLOCK * PANEL * 34)
-MIX_KEYS(q4_0, key_dim / BLOCK * PANEL * 18)
+MIX_KEYS(f16, FEW, key_dim *PANEL * 2)
+MIX_KEYS(bf16, FEW, key_dim *PANEL * 2)
+MIX_KEYS(q8_0, BLOCK, key_dim / BLOCK * PANEL * 34)
+MIX_KEYS(q4_0, BLOCK, key_dim / BLOCK * PANEL * 18)
