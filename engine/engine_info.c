@@ -69,6 +69,7 @@ struct kvcache_shape info_kv_shape(const struct model *m, const struct slm_param
         .n_layers = m->n_cached,
         .n_kv_heads = m->n_kv_heads,
         .head_dim = m->head_dim,
+        .n_latent = m->latent.kv_rank,
         .n_recent = p->kv_window,
         .n_sinks = p->kv_window ? p->n_sinks : 0,
         .n_spare = n_spare,
@@ -259,8 +260,9 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
             "to be opened for %d",
             info->n_sequences);
     info->scratch_bytes =
-        m->vector_bytes + forward_bytes(m, info->kv_type, info->n_batch, info->n_logits,
-                                        info->n_sequences, n_threads);
+        m->vector_bytes + m->derived_bytes +
+        forward_bytes(m, info->kv_type, info->n_batch, info->n_logits,
+                      info->n_sequences, n_threads);
     return ST_OK;
 }
 

@@ -13,34 +13,34 @@
 #include "engine/base/utf8.h"
 
 extern const struct arch arch_apertus, arch_arcee, arch_bailingmoe2, arch_bert,
-    arch_bitnet, arch_chatglm, arch_cohere2, arch_command_r, arch_ernie45,
-    arch_ernie45_moe, arch_exaone4, arch_falcon, arch_falcon_h1, arch_gemma,
-    arch_gemma2, arch_gemma3, arch_gemma3n, arch_gemma4, arch_gemma_embed, arch_glm4,
-    arch_glm4moe, arch_gpt2, arch_gpt_oss, arch_gptneox, arch_granite, arch_granitemoe,
-    arch_granitehybrid, arch_hunyuan, arch_internlm2, arch_lfm2, arch_lfm2moe,
-    arch_llama, arch_mamba2, arch_minicpm, arch_mistral3, arch_nemotron,
-    arch_nemotron_h, arch_nemotron_h_moe, arch_nomic_bert, arch_olmo2, arch_olmoe,
-    arch_phi2, arch_phi3, arch_phimoe, arch_qwen2, arch_qwen2moe, arch_qwen2vl,
-    arch_qwen3, arch_qwen3moe, arch_qwen3next, arch_qwen3vl, arch_qwen35,
+    arch_bitnet, arch_chatglm, arch_cohere2, arch_command_r, arch_deepseek2,
+    arch_ernie45, arch_ernie45_moe, arch_exaone4, arch_falcon, arch_falcon_h1,
+    arch_gemma, arch_gemma2, arch_gemma3, arch_gemma3n, arch_gemma4, arch_gemma_embed,
+    arch_glm4, arch_glm4moe, arch_gpt2, arch_gpt_oss, arch_gptneox, arch_granite,
+    arch_granitemoe, arch_granitehybrid, arch_hunyuan, arch_internlm2, arch_lfm2,
+    arch_lfm2moe, arch_llama, arch_mamba2, arch_minicpm, arch_minicpm3, arch_mistral3,
+    arch_nemotron, arch_nemotron_h, arch_nemotron_h_moe, arch_nomic_bert, arch_olmo2,
+    arch_olmoe, arch_phi2, arch_phi3, arch_phimoe, arch_qwen2, arch_qwen2moe,
+    arch_qwen2vl, arch_qwen3, arch_qwen3moe, arch_qwen3next, arch_qwen3vl, arch_qwen35,
     arch_qwen35moe, arch_seed_oss, arch_smallthinker, arch_smollm3, arch_stablelm,
     arch_starcoder2;
 
 static const struct arch *const ARCHS[] = {
-    &arch_apertus,    &arch_arcee,          &arch_bailingmoe2,  &arch_bert,
-    &arch_bitnet,     &arch_chatglm,        &arch_cohere2,      &arch_command_r,
-    &arch_ernie45,    &arch_ernie45_moe,    &arch_exaone4,      &arch_falcon,
-    &arch_falcon_h1,  &arch_gemma,          &arch_gemma2,       &arch_gemma3,
-    &arch_gemma3n,    &arch_gemma4,         &arch_gemma_embed,  &arch_glm4,
-    &arch_glm4moe,    &arch_gpt2,           &arch_gpt_oss,      &arch_gptneox,
-    &arch_granite,    &arch_granitehybrid,  &arch_granitemoe,   &arch_hunyuan,
-    &arch_internlm2,  &arch_lfm2,           &arch_lfm2moe,      &arch_llama,
-    &arch_mamba2,     &arch_minicpm,        &arch_mistral3,     &arch_nemotron,
-    &arch_nemotron_h, &arch_nemotron_h_moe, &arch_nomic_bert,   &arch_olmo2,
-    &arch_olmoe,      &arch_phi2,           &arch_phi3,         &arch_phimoe,
-    &arch_qwen2,      &arch_qwen2moe,       &arch_qwen2vl,      &arch_qwen3,
-    &arch_qwen3moe,   &arch_qwen3next,      &arch_qwen3vl,      &arch_qwen35,
-    &arch_qwen35moe,  &arch_seed_oss,       &arch_smallthinker, &arch_smollm3,
-    &arch_stablelm,   &arch_starcoder2,
+    &arch_apertus,      &arch_arcee,     &arch_bailingmoe2,   &arch_bert,
+    &arch_bitnet,       &arch_chatglm,   &arch_cohere2,       &arch_command_r,
+    &arch_deepseek2,    &arch_ernie45,   &arch_ernie45_moe,   &arch_exaone4,
+    &arch_falcon,       &arch_falcon_h1, &arch_gemma,         &arch_gemma2,
+    &arch_gemma3,       &arch_gemma3n,   &arch_gemma4,        &arch_gemma_embed,
+    &arch_glm4,         &arch_glm4moe,   &arch_gpt2,          &arch_gpt_oss,
+    &arch_gptneox,      &arch_granite,   &arch_granitehybrid, &arch_granitemoe,
+    &arch_hunyuan,      &arch_internlm2, &arch_lfm2,          &arch_lfm2moe,
+    &arch_llama,        &arch_mamba2,    &arch_minicpm,       &arch_minicpm3,
+    &arch_mistral3,     &arch_nemotron,  &arch_nemotron_h,    &arch_nemotron_h_moe,
+    &arch_nomic_bert,   &arch_olmo2,     &arch_olmoe,         &arch_phi2,
+    &arch_phi3,         &arch_phimoe,    &arch_qwen2,         &arch_qwen2moe,
+    &arch_qwen2vl,      &arch_qwen3,     &arch_qwen3moe,      &arch_qwen3next,
+    &arch_qwen3vl,      &arch_qwen35,    &arch_qwen35moe,     &arch_seed_oss,
+    &arch_smallthinker, &arch_smollm3,   &arch_stablelm,      &arch_starcoder2,
 };
 
 #define MAX_NAMED 5 /* tensors in a refusal */
@@ -135,8 +135,9 @@ static enum status check_all_used(struct loader *l)
 
 typedef enum status read_fn(struct loader *l, struct model *m);
 
-/* Allocate all norms and biases as floats; a plan has measured their size. */
-static enum status make_room(struct loader *l, size_t vector_bytes)
+/* Allocate all norms and biases as floats, and matrices made from others; a plan has
+ * measured their size. */
+static enum status make_room(struct loader *l, const struct model *planned)
 {
     const size_t n = gguf_n_tensors(l->g);
 
@@ -145,12 +146,15 @@ static enum status make_room(struct loader *l, size_t vector_bytes)
         return loader_fail(l, ST_NO_MEMORY, "no memory to load %zu tensors", n);
     if (!l->w)
         return ST_OK;
-    l->cap_floats = vector_bytes / sizeof(float);
-    l->m->vectors = malloc(vector_bytes + sizeof(float));
+    l->cap_floats = planned->vector_bytes / sizeof(float);
+    l->m->vectors = malloc(planned->vector_bytes + sizeof(float));
     if (!l->m->vectors)
         return loader_fail(l, ST_NO_MEMORY, "no memory for %zu norm weights",
                            l->cap_floats);
-    return ST_OK;
+    return planned->derived_bytes
+               ? mem_alloc(&l->m->derived, planned->derived_bytes, MEM_PAGES_2M,
+                           "matrices made from others", l->err)
+               : ST_OK;
 }
 
 static enum status read_ends(struct loader *l, struct model *m)
@@ -168,6 +172,8 @@ static enum status read_ends(struct loader *l, struct model *m)
         st = loader_ends(l, m);
     if (!st && m->n_ropes)
         st = rope_load(l, &m->ropes[0], m->n_rot, m->n_ctx_train);
+    if (!st && m->arch->plain_turns)
+        m->ropes[0].scale = 1.0f;
     for (int i = 1; i < m->n_ropes; i++)
         if (m->ropes[i].n_rot > m->n_rot)
             m->n_rot = m->ropes[i].n_rot;
@@ -181,7 +187,8 @@ static enum status read_model(struct loader *l, struct model *m)
     enum status st = read_ends(l, m);
 
     for (int i = 0; !st && i < m->n_layers; i++)
-        st = loader_tensors(l, m->arch->layer, i, &m->layers[i]);
+        if (!(st = loader_tensors(l, m->arch->layer, i, &m->layers[i])))
+            st = loader_split_kv_b(l, &m->layers[i]);
     return st ? st : check_all_used(l);
 }
 
@@ -203,7 +210,7 @@ static enum status read_nextn(struct loader *l, struct model *m)
 }
 
 static enum status load(struct model **m, const struct gguf *g, struct weights *w,
-                        size_t vector_bytes, bool *in_panels, read_fn *read,
+                        const struct model *planned, bool *in_panels, read_fn *read,
                         struct err *err)
 {
     struct model *new = calloc(1, sizeof *new);
@@ -214,7 +221,7 @@ static enum status load(struct model **m, const struct gguf *g, struct weights *
         return err_set(err, ST_NO_MEMORY, "no memory for a model's description");
     st = find_arch(&l, &new->arch);
     if (!st)
-        st = make_room(&l, vector_bytes);
+        st = make_room(&l, planned);
     if (!st)
         st = read(&l, new);
     free(l.used);
@@ -230,7 +237,7 @@ static enum status load_by(read_fn *read, struct model **m, const struct gguf *g
                            struct weights *w, struct err *err)
 {
     struct model *planned;
-    const enum status st = load(&planned, g, NULL, 0, NULL, read, err);
+    enum status st = load(&planned, g, NULL, NULL, NULL, read, err);
 
     if (st)
         return st;
@@ -238,10 +245,9 @@ static enum status load_by(read_fn *read, struct model **m, const struct gguf *g
         *m = planned;
         return ST_OK;
     }
-    const size_t vector_bytes = planned->vector_bytes;
-
+    st = load(m, g, w, planned, NULL, read, err);
     model_free(planned);
-    return load(m, g, w, vector_bytes, NULL, read, err);
+    return st;
 }
 
 enum status model_load(struct model **m, const struct gguf *g, struct weights *w,
@@ -276,7 +282,7 @@ enum status model_panels(bool *in_panels, const struct gguf *g, struct err *err)
 
     for (size_t i = 0; i < gguf_n_tensors(g); i++)
         in_panels[i] = false;
-    const enum status st = load(&planned, g, NULL, 0, in_panels, read_model, err);
+    const enum status st = load(&planned, g, NULL, NULL, in_panels, read_model, err);
 
     if (!st)
         model_free(planned);
@@ -288,12 +294,14 @@ void model_free(struct model *m)
     if (!m)
         return;
     free(m->vectors);
+    mem_free(&m->derived);
     for (int i = 0; i < MODEL_MAX_ROPES; i++)
         rope_free(&m->ropes[i]);
     for (int i = 0; m->layers && i < m->n_layers; i++) {
         free((void *)m->layers[i].gate.slices);
         free((void *)m->layers[i].up.slices);
         free((void *)m->layers[i].down.slices);
+        free((void *)m->layers[i].lat.v_b.slices);
     }
     free(m->layers);
     free(m);

@@ -25,6 +25,7 @@
 
 #include "engine/arch/pooling.h"
 #include "engine/arch/rope.h"
+#include "engine/base/mem.h"
 #include "engine/base/status.h"
 #include "engine/gguf/gguf.h"
 #include "engine/weights/weights.h"
@@ -104,6 +105,36 @@ struct recurrent {
     struct matrix out;         /* [n_embd][values] */
 };
 
+/* Sizes of latent attention (DeepSeek-AI 2024, arXiv 2405.04434): the cache keeps, for
+ * all heads together, the latent that their keys and values are made of, and one
+ * rotated part of a key. In the folded form of struct latent a query is compared with
+ * latents, and a result is a mix of latents. Then there is one KV head, whose key is
+ * the latent and the rotated part, head_dim long, and whose value is the latent. */
+struct latent_sizes {
+    int q_rank;    /* of what queries are made of; 0: they are made of the input */
+    int kv_rank;   /* elements of a latent; 0: other attention */
+    int key_dim;   /* elements of a head's key that are not rotated */
+    int value_dim; /* elements of a head's value */
+};
+
+/* The part of latent attention in a layer. Its wq has rows for each head's query, of
+ * which the rotated elements are the last, and its wk has the rows of a latent and of
+ * the rotated part of keys. */
+struct latent {
+    struct matrix q_a;           /* [q_rank][n_embd] where wq has a row for q_rank */
+    struct norm q_norm, kv_norm; /* [q_rank], [kv_rank] */
+    struct matrix k_b; /* [kv_rank][key_dim] a slice per head: a query's elements that
+                          are not rotated, to what is compared with latents */
+    struct matrix v_b; /* [value_dim][kv_rank] a slice per head: a mix of latents to a
+                          mix of values */
+    /* Where a file has k_b and v_b in one matrix of keys and values: that, [n_heads *
+     * (key_dim + value_dim)][kv_rank], of which v_b is a view; and instead of k_b its
+     * rows of keys as halves, in panels of columns: [n_heads][kv_rank / width][key_dim]
+     * [width], width = latent_width() (loader_latent.c). */
+    struct matrix kv_b;
+    const uint16_t *keys;
+};
+
 /* The numbers of the activation function xIELU (kernels.h). */
 struct xielu {
     float pos, neg, beta;
@@ -158,6 +189,7 @@ struct layer {
     struct matrix wo;          /* [n_embd][n_heads * head_dim] */
     const float *bo;
     struct recurrent rec;
+    struct latent lat;
     struct norm attn_post_norm; /* [n_embd] of what is added to the stream */
 
     struct norm ffn_norm;   /* [n_embd]; none: the input is attention's */
@@ -236,7 +268,8 @@ struct model {
     int n_layers, n_embd, n_heads, n_ff, n_vocab;
     int n_kv_heads, head_dim; /* the largest of any layer */
     int n_ctx_train;
-    int n_rot;   /* leading elements of a head that are rotated, at most */
+    int n_rot; /* elements of a head that are rotated, at most: the first ones, but for
+                  first_rot */
     int n_ropes; /* 0 to MODEL_MAX_ROPES */
     struct rope ropes[MODEL_MAX_ROPES];
     int n_experts, n_experts_used; /* 0, 0: one dense feed-forward part */
@@ -253,6 +286,8 @@ struct model {
     int n_attends, n_recurrent; /* layers with attention, and with a recurrent part */
     int n_cached;               /* layers with keys and values of their own */
     struct recur_sizes recur;
+    struct latent_sizes latent;
+    int first_rot;      /* elements of a head in front of those that are rotated */
     bool gated_queries; /* a head's attention result is scaled by sigmoid(its gate) */
     bool parallel;      /* attention and feed-forward part have the same input */
     bool is_encoder;    /* a token sees the whole text, and there are no logits */
@@ -302,8 +337,10 @@ struct model {
     struct layer *layers;     /* [n_layers] */
 
     uint64_t weight_token_bytes, weight_token_macs, expert_bytes; /* see slm_info */
-    size_t vector_bytes; /* of all norms and biases, kept as floats */
-    float *vectors;      /* NULL if planned */
+    size_t vector_bytes;  /* of all norms and biases, kept as floats */
+    float *vectors;       /* NULL if planned */
+    size_t derived_bytes; /* of matrices that are made when the model is loaded */
+    struct mem derived;   /* no memory if planned */
 };
 
 struct tensor_rule; /* loader.h */
@@ -315,6 +352,9 @@ struct arch {
     enum model_act act; /* of the feed-forward part */
     enum rope_pairs pairs;
     const struct tensor_rule *ends, *layer;
+    bool latent;         /* attention is latent: the sizes have other keys */
+    bool plain_turns;    /* yarn does not scale what is rotated: setup() has scaled
+                            scores */
     bool encodes;        /* models are encoders, whatever the file has */
     bool may_predict;    /* files may have layers that predict further tokens */
     bool may_lack_parts; /* layers may lack attention, or a feed-forward part: numbers
@@ -392,6 +432,12 @@ static inline size_t recur_past_floats(const struct recur_sizes *s)
 static inline size_t recur_state_floats(const struct recur_sizes *s)
 {
     return recur_past_floats(s) + recur_values(s) * (size_t)s->key_dim;
+}
+
+/* Columns of a panel of struct latent's keys. */
+static inline size_t latent_width(const struct latent_sizes *s)
+{
+    return s->kv_rank % 64 ? 16 : 64;
 }
 
 /* Elements of the vector of a text. */

@@ -202,7 +202,9 @@ static enum status load_any_attention_sizes(struct loader *l, struct model *m)
         loader_int_or(l, "attention.head_count", 0, MAX_HEADS, 0, &n_heads);
 
     if (st || n_heads || !m->arch->may_lack_parts)
-        return st ? st : load_attention_sizes(l, m);
+        return st                ? st
+               : m->arch->latent ? loader_latent_sizes(l, m)
+                                 : load_attention_sizes(l, m);
     m->n_heads = m->n_kv_heads = 1; /* of no layer */
     m->head_dim = m->n_rot = 2;
     return ST_OK;
@@ -256,7 +258,9 @@ enum status loader_sizes(struct loader *l, struct model *m)
     m->embd_scale = m->residual_scale = m->logit_scale = 1.0f;
     m->expert_scale = m->router_scale = 1.0f;
     m->n_expert_groups = m->n_expert_groups_used = 1;
-    m->attn_scale = 1.0f / sqrtf((float)m->head_dim);
+    m->attn_scale =
+        1.0f /
+        sqrtf((float)(m->latent.kv_rank ? m->latent.key_dim + m->n_rot : m->head_dim));
     m->layers = calloc((size_t)m->n_layers, sizeof *m->layers);
     if (!m->layers)
         return loader_fail(l, ST_NO_MEMORY, "no memory for %d layers", m->n_layers);

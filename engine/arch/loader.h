@@ -50,6 +50,14 @@ enum dim {
     DIM_STREAMS_MORE,  /* those beyond the first */
     DIM_LOW,           /* n_low */
     DIM_PER_LAYER_ALL, /* of all layers */
+    /* of latent attention (struct latent_sizes) */
+    DIM_Q_RANK,
+    DIM_KV_RANK,
+    DIM_LATENT_Q,     /* queries of all heads */
+    DIM_LATENT_KEY,   /* elements of a key that are not rotated */
+    DIM_LATENT_VALUE, /* elements of a value */
+    DIM_LATENT_KV,    /* both, of all heads */
+    DIM_LATENT_V,     /* values of all heads */
     /* of recurrent layers (struct recur_sizes) */
     DIM_REC_IN,       /* rows of the matrix of inputs */
     DIM_REC_CHANNELS, /* what the convolution mixes */
@@ -76,6 +84,8 @@ enum tensor_when {
     WHEN_SHARED, /* experts, and one that all tokens take */
     WHEN_ATTENTION,
     WHEN_RECURRENT,
+    WHEN_Q_RANK, /* latent attention, queries of a lower rank */
+    WHEN_NO_Q_RANK,
     WHEN_OWN_KV,   /* the layer shares no other's keys and values */
     WHEN_PER_LAYER /* the model has per-layer embeddings */
 };
@@ -378,6 +388,12 @@ enum status loader_int_at_layer(struct loader *l, const char *key, int min, int 
 /* Layers whose attention.head_count_kv is 0 do not attend but have a recurrent part.
  * Numbers them (loader_number_layers()). */
 enum status loader_layers_by_kv(struct loader *l, struct model *m);
+
+/* The sizes of latent attention, for loader_sizes(). */
+enum status loader_latent_sizes(struct loader *l, struct model *m);
+
+/* Make what stands for k_b and v_b of a layer from kv_b, if the file has that. */
+enum status loader_split_kv_b(struct loader *l, struct layer *y);
 
 /* Number what layers have in the cache, by their attends and recurrent. */
 void loader_number_layers(struct model *m);

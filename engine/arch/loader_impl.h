@@ -15,6 +15,7 @@ struct loader {
     struct err *err;
     size_t n_vector_floats; /* used of m->vectors */
     size_t cap_floats;      /* allocated for it */
+    size_t n_derived_bytes; /* used of m->derived */
     unsigned char *used;    /* [gguf_n_tensors()] rules that have read it, to 2 */
     bool *in_panels;        /* [gguf_n_tensors()] products read it in panels where its
                                format has them; NULL: not asked */
@@ -34,6 +35,8 @@ enum status loader_nextn_tensors(struct loader *l, struct model *m);
 /* Read hyperparameters as far as that goes, for l->asked. */
 void loader_try_keys(struct loader *l, struct model *m);
 
+/* A dimension in a layer of a model whose sizes are known; y NULL: of the ends. */
+size_t loader_size_of(const struct model *m, const struct layer *y, enum dim d);
 /* The n elements of a tensor as floats, counted as what a token reads. *out is NULL in
  * a model that is only planned. Errors: ST_UNSUPPORTED (its type), those of reading. */
 enum status loader_fetch(struct loader *l, const float **out,

@@ -128,83 +128,6 @@ enum status loader_vector(struct loader *l, const float **out, int layer,
 
 /* ---- rules --------------------------------------------------------------------- */
 
-/* y: the layer, NULL for the ends. */
-static size_t size_of(const struct model *m, const struct layer *y, enum dim d)
-{
-    const size_t head = (size_t)(y ? y->head_dim : m->head_dim);
-
-    switch (d) {
-    case DIM_EMBD:
-        return (size_t)m->n_embd;
-    case DIM_EMBD_2:
-        return 2 * (size_t)m->n_embd;
-    case DIM_FF:
-        return (size_t)(y ? y->n_ff : m->n_ff);
-    case DIM_Q:
-        return (size_t)m->n_heads * head;
-    case DIM_KV:
-        return (size_t)(y ? y->n_kv_heads : m->n_kv_heads) * head;
-    case DIM_HEAD:
-        return head;
-    case DIM_HEADS:
-        return (size_t)m->n_heads;
-    case DIM_KV_HEADS:
-        return (size_t)(y ? y->n_kv_heads : m->n_kv_heads);
-    case DIM_VOCAB:
-        return (size_t)m->n_vocab;
-    case DIM_CONTEXT:
-        return (size_t)m->n_ctx_train;
-    case DIM_TYPES:
-        return (size_t)m->n_types;
-    case DIM_DENSE_1:
-        return (size_t)m->n_dense[0];
-    case DIM_DENSE_2:
-        return (size_t)m->n_dense[1];
-    case DIM_EXPERTS:
-        return (size_t)m->n_experts;
-    case DIM_FF_SHARED:
-        return (size_t)m->n_ff_shared;
-    case DIM_Q_GATE:
-        return 2 * (size_t)m->n_heads * head;
-    case DIM_STREAMS:
-        return (size_t)m->n_streams;
-    case DIM_STREAMS_2:
-        return (size_t)m->n_streams * (size_t)m->n_streams;
-    case DIM_STREAMS_MORE:
-        return (size_t)m->n_streams - 1;
-    case DIM_LOW:
-        return (size_t)m->n_low;
-    case DIM_PER_LAYER:
-        return (size_t)m->n_per_layer;
-    case DIM_PER_LAYER_ROWS:
-        return (size_t)m->n_per_layer_rows;
-    case DIM_PER_LAYER_ALL:
-        return (size_t)m->n_per_layer * (size_t)m->n_layers;
-    case DIM_REC_IN:
-        return recur_in_rows(&m->recur);
-    case DIM_REC_CHANNELS:
-        return recur_channels(&m->recur);
-    case DIM_REC_CONV:
-        return (size_t)m->recur.n_conv;
-    case DIM_REC_VALUES:
-        return recur_values(&m->recur);
-    case DIM_REC_VALUE:
-        return (size_t)m->recur.value_dim;
-    case DIM_REC_HEADS:
-        return (size_t)m->recur.n_heads;
-    case DIM_REC_HEADS_2:
-        return 2 * (size_t)m->recur.n_heads;
-    case DIM_REC_GROUPS:
-        return (size_t)m->recur.n_groups;
-    case DIM_REC_GROUP:
-        return recur_values(&m->recur) / (size_t)m->recur.n_groups;
-    case DIM_NONE:
-    case DIM_ONE:
-        break;
-    }
-    return 1;
-}
-
 static bool has_part(const struct tensor_rule *r, int i)
 {
     return i < TENSOR_PARTS && r->part[i].rows != DIM_NONE;
@@ -216,7 +139,7 @@ static size_t sum_of_parts(const struct model *m, const struct layer *y,
     size_t sum = 0;
 
     for (int i = 0; has_part(r, i); i++)
-        sum += size_of(m, y, r->part[i].rows);
+        sum += loader_size_of(m, y, r->part[i].rows);
     return sum;
 }
 
@@ -225,9 +148,9 @@ void loader_shape(const struct model *m, const struct layer *y,
 {
     const size_t n = sum_of_parts(m, y, r);
 
-    ne[0] = r->k == DIM_NONE ? n : size_of(m, y, r->k);
+    ne[0] = r->k == DIM_NONE ? n : loader_size_of(m, y, r->k);
     ne[1] = r->k == DIM_NONE ? 1 : n;
-    ne[2] = size_of(m, y, r->slices);
+    ne[2] = loader_size_of(m, y, r->slices);
 }
 
 bool loader_is_for(const struct model *m, const struct layer *y, enum tensor_when when)
@@ -243,6 +166,10 @@ bool loader_is_for(const struct model *m, const struct layer *y, enum tensor_whe
         return y->attends;
     case WHEN_RECURRENT:
         return y->recurrent;
+    case WHEN_Q_RANK:
+        return m->latent.q_rank > 0;
+    case WHEN_NO_Q_RANK:
+        return m->latent.q_rank == 0;
     case WHEN_OWN_KV:
         return !y->shares;
     case WHEN_PER_LAYER:
@@ -256,7 +183,7 @@ bool loader_is_for(const struct model *m, const struct layer *y, enum tensor_whe
 /* In the layer whose tensors are read. */
 static size_t size_here(const struct loader *l, enum dim d)
 {
-    return size_of(l->m, l->layer, d);
+    return loader_size_of(l->m, l->layer, d);
 }
 
 static bool applies(const struct loader *l, const struct tensor_rule *r, int layer)
@@ -308,7 +235,12 @@ static enum status apply_vector(struct loader *l, const struct tensor_rule *r,
 /* Views must start at a panel, or nothing is in panels. */
 static bool may_be_packed(const struct loader *l, const struct tensor_rule *r)
 {
+    const struct latent_sizes *lat = &l->m->latent;
     size_t first = 0;
+
+    if (r->part[0].rows == DIM_LATENT_KV &&
+        (lat->key_dim % KERN_PANEL_ROWS || lat->value_dim % KERN_PANEL_ROWS))
+        return false;
 
     for (int i = 0; has_part(r, i); i++) {
         if (first % KERN_PANEL_ROWS)

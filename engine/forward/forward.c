@@ -46,9 +46,9 @@ static void check_part(const struct matrix *w, enum residency_part part)
 static void check_parts(const struct layer *y)
 {
     const struct matrix *const attention[] = {
-        &y->wq,      &y->wk,        &y->wv,        &y->wo,
-        &y->rec.in,  &y->rec.gate,  &y->rec.beta,  &y->rec.alpha,
-        &y->rec.out, &y->altup.low, &y->altup.high};
+        &y->wq,       &y->wk,       &y->wv,        &y->wo,        &y->rec.in,
+        &y->rec.gate, &y->rec.beta, &y->rec.alpha, &y->rec.out,   &y->lat.q_a,
+        &y->lat.k_b,  &y->lat.v_b,  &y->lat.kv_b,  &y->altup.low, &y->altup.high};
     const struct matrix *const down[] = {&y->down, &y->shared_down, &y->per_layer.gate,
                                          &y->per_layer.out};
     const struct matrix *const gate_up[] = {&y->router,      &y->gate,
@@ -205,11 +205,11 @@ static void join_hidden(struct forward *f, struct fwd_thread *me)
     fwd_barrier(f, me, SLM_OP_QKV, w->fmt);
 }
 
-void fwd_project(struct forward *f, struct fwd_thread *me,
+void fwd_project(struct forward *f, struct fwd_thread *me, const float *src,
                  const struct fwd_target *target, size_t n_targets,
                  const struct norm *norm)
 {
-    const size_t n_embd = (size_t)f->m->n_embd;
+    const size_t k = target[0].w->k;
     uint32_t act_mask = 0;
     size_t total = 0;
 
@@ -219,10 +219,10 @@ void fwd_project(struct forward *f, struct fwd_thread *me,
         /* A fused tensor counts once. */
         if (f->hook && target[i].w->n_rows &&
             (i == 0 || target[i].w->name != target[i - 1].w->name))
-            fwd_hook_rows(f, me, target[i].w, f->x, pad16(n_embd), (size_t)f->n, norm);
+            fwd_hook_rows(f, me, target[i].w, src, pad16(k), (size_t)f->n, norm);
     }
-    const struct columns c = fwd_prepare_few(f, me, f->x, pad16(n_embd), (size_t)f->n,
-                                             n_embd, norm, act_mask);
+    const struct columns c =
+        fwd_prepare_few(f, me, src, pad16(k), (size_t)f->n, k, norm, act_mask);
 
     /* Rows of all matrices are handed out as one range. */
     struct fwd_rows rows = fwd_rows_of(f, total);
@@ -272,7 +272,17 @@ static void attend(struct forward *f, struct fwd_thread *me, int layer)
                                          {&y->wv, y->bv, f->v},
                                          {&y->altup.low, NULL, f->low}};
 
-    fwd_project(f, me, targets, sizeof targets / sizeof targets[0],
+    if (f->m->latent.kv_rank) {
+        fwd_latent_in(f, me, y);
+        if (f->unfolded) {
+            fwd_attention_unfolded(f, me, layer);
+            return;
+        }
+        fwd_attention(f, me, layer);
+        fwd_latent_out(f, me, y);
+        return;
+    }
+    fwd_project(f, me, f->x, targets, sizeof targets / sizeof targets[0],
                 fwd_norm_of(&y->attn_norm));
     if (f->m->head_norms == HEAD_NORMS_WHOLE)
         normalise_whole(f, me, y);
@@ -288,7 +298,7 @@ static void project_back(struct forward *f, struct fwd_thread *me,
     const size_t d = (size_t)y->head_dim;
     const float *src = f->attn;
 
-    if (f->n == 1 && fwd_splits(f, y) > 1) {
+    if (f->n == 1 && fwd_splits(f, y) > 1 && !f->m->latent.kv_rank) {
         fwd_join_splits(f, y, 0, me->row);
         for (size_t q = 0; q < (size_t)f->m->n_heads; q++)
             fwd_gate_head(f, y, q, 0, me->row + q * d);

@@ -62,22 +62,31 @@ static int choose_splits(const struct forward *f, int n_kv_heads)
     return possible < wanted ? possible : wanted;
 }
 
-/* Queries that share a KV head. */
-static size_t group_of(const struct forward *f, int layer)
+/* The KV head of a group. */
+static int kv_head(const struct forward *f, int layer, int group)
 {
-    return (size_t)(f->m->n_heads / f->m->layers[layer].n_kv_heads);
+    return group / fwd_plan_of(f, layer)->n_groups;
 }
 
-/* The heads of a layer in the cache. */
-static const struct kvcache_heads *heads_of(const struct forward *f, int layer)
+/* Into how many groups the queries of a single latent are divided: enough for all
+ * threads, where its positions are too few to be split among them. A group reads all of
+ * these, so that several are no choice where there are many. */
+static int choose_groups(const struct forward *f, int n_splits)
 {
-    return kvcache_heads(f->kv, f->m->layers[layer].cached);
+    const int n_items = f->n_parts * n_splits, n_threads = thread_pool_size(f->pool);
+    int n = 1;
+
+    if (f->m->latent.kv_rank == 0)
+        return 1;
+    while (n < f->m->n_heads && (f->m->n_heads % n || n * n_items < n_threads))
+        n++;
+    return n;
 }
 
-/* Tokens whose queries of a KV head are computed together. */
-static size_t tile_tokens(const struct forward *f, int n_kv_heads)
+/* Tokens whose queries of one of n groups are computed together. */
+static size_t tile_tokens(const struct forward *f, size_t n)
 {
-    return (size_t)(f->n_queries / (f->m->n_heads / n_kv_heads));
+    return (size_t)f->n_queries / ((size_t)f->m->n_heads / n);
 }
 
 /* Panels that tokens of a part are in. */
@@ -90,13 +99,17 @@ static size_t part_panels(const struct fwd_part *p)
 static void plan_kind(struct forward *f, int kind)
 {
     const int n_kv_heads = f->kv->heads[kind].n;
-    const size_t n_heads = (size_t)n_kv_heads, tile = tile_tokens(f, n_kv_heads);
     struct fwd_plan *plan = &f->plans[kind];
     bool single = true;
 
     for (int i = 0; i < f->n_parts; i++)
         single &= f->parts[i].n == 1;
     plan->n_splits = single ? choose_splits(f, n_kv_heads) : 1;
+    plan->n_groups = single ? choose_groups(f, plan->n_splits) : 1;
+    f->unfolded = f->m->latent.kv_rank && !single && fwd_is_unfolded(f);
+
+    const size_t n = (size_t)(n_kv_heads * plan->n_groups), tile = tile_tokens(f, n);
+
     plan->n_store = plan->n_attend = 0;
     for (int i = 0; i < f->n_parts; i++) {
         struct fwd_part *p = &f->parts[i];
@@ -104,8 +117,9 @@ static void plan_kind(struct forward *f, int kind)
         p->store_at[kind] = plan->n_store;
         p->attend_at[kind] = plan->n_attend;
         /* The thread that computes a single token stores it. */
-        plan->n_store += p->n == 1 ? 0 : part_panels(p) * n_heads;
-        plan->n_attend += (p->n + tile - 1) / tile * n_heads * (size_t)plan->n_splits;
+        plan->n_store +=
+            p->n == 1 && plan->n_groups == 1 ? 0 : part_panels(p) * (size_t)n_kv_heads;
+        plan->n_attend += (p->n + tile - 1) / tile * n * (size_t)plan->n_splits;
     }
 }
 
@@ -184,6 +198,18 @@ static void normalise(const struct forward *f, float *v, size_t d,
     fwd_norm(f, v, v, &(struct norm){.w = norm->w + (own ? (size_t)head * d : 0)}, d);
 }
 
+void fwd_rotate(const struct forward *f, float *v, int rope, size_t j)
+{
+    if (rope == ROPE_NONE)
+        return;
+    const size_t n_rot = (size_t)f->m->ropes[rope].n_rot;
+
+    if (f->m->arch->pairs == PAIRS_HALVES)
+        f->kern.rope_neox(v, fwd_turn(f, rope, j), n_rot);
+    else
+        f->kern.rope(v, fwd_turn(f, rope, j), n_rot);
+}
+
 /* The same of a head in layer y, and rotated by row j of the turns. */
 static void turn(const struct forward *f, const struct layer *y, float *v,
                  const struct norm *norm, int head, size_t j)
@@ -193,14 +219,7 @@ static void turn(const struct forward *f, const struct layer *y, float *v,
 
     if (!m->rotates_first)
         normalise(f, v, d, norm, head);
-    if (y->rope != ROPE_NONE) {
-        const size_t n_rot = (size_t)m->ropes[y->rope].n_rot;
-
-        if (m->arch->pairs == PAIRS_HALVES)
-            f->kern.rope_neox(v, fwd_turn(f, y->rope, j), n_rot);
-        else
-            f->kern.rope(v, fwd_turn(f, y->rope, j), n_rot);
-    }
+    fwd_rotate(f, v + m->first_rot, y->rope, j);
     if (m->rotates_first)
         normalise(f, v, d, norm, head);
 }
@@ -216,7 +235,9 @@ static void store(struct forward *f, const struct fwd_part *p, int layer, int he
 
     if (y->shares)
         return;
-    if (!y->wv.n_rows)
+    if (f->m->latent.kv_rank)
+        fwd_norm(f, k, k, &y->lat.kv_norm, (size_t)f->m->latent.kv_rank);
+    else if (!y->wv.n_rows)
         memcpy(v, k, d * sizeof *v);
     if (y->v_norm.w)
         fwd_norm(f, v, v, &y->v_norm, d);
@@ -243,15 +264,17 @@ static void gather(struct forward *f, struct fwd_thread *me, int layer, int head
     const struct model *m = f->m;
     const struct layer *y = &m->layers[layer];
     const struct view view = view_of(f, layer);
-    const size_t d = (size_t)y->head_dim, group = group_of(f, layer);
-    const size_t stride = pad16(y->wq.n_rows), each = m->gated_queries ? 2 * d : d;
-    const size_t key_dim = heads_of(f, layer)->key_dim;
+    const size_t d = (size_t)y->head_dim, group = fwd_group_of(f, layer);
+    const float *src = f->query ? f->query : f->q;
+    const size_t stride = pad16(f->query ? (size_t)m->n_heads * d : y->wq.n_rows);
+    const size_t each = m->gated_queries ? 2 * d : d;
+    const size_t key_dim = fwd_heads_of(f, layer)->key_dim;
 
     for (size_t i = 0; i < n * group; i++) {
         const size_t token = j + i / group, q = (size_t)head * group + i % group;
         float *dst = me->query + i * pad16(key_dim);
 
-        memcpy(dst, f->q + token * stride + q * each, d * sizeof *dst);
+        memcpy(dst, src + token * stride + q * each, d * sizeof *dst);
         memset(dst + d, 0, (key_dim - d) * sizeof *dst);
         turn(f, y, dst, &y->q_norm, (int)q,
              for_sinks && has_gap(&view, (size_t)f->pos[token]) ? (size_t)f->n_batch
@@ -269,13 +292,13 @@ static void gather(struct forward *f, struct fwd_thread *me, int layer, int head
 static void begin_mix(const struct forward *f, struct fwd_thread *me, int layer,
                       size_t n, const float *sink)
 {
-    const size_t group = group_of(f, layer);
+    const size_t group = fwd_group_of(f, layer);
 
     for (size_t i = 0; i < n; i++) {
         me->max[i] = sink ? sink[i % group] : -INFINITY;
         me->sum[i] = sink ? 1.0f : 0.0f;
     }
-    memset(me->mix, 0, n * heads_of(f, layer)->value_dim * sizeof *me->mix);
+    memset(me->mix, 0, n * fwd_heads_of(f, layer)->value_dim * sizeof *me->mix);
 }
 
 /* Scores of n queries against the n_panels panels from `keys` on. */
@@ -322,14 +345,30 @@ static void weigh(const struct forward *f, struct fwd_thread *me, size_t value_d
  */
 enum scan { SCAN_ALL, SCAN_SINKS, SCAN_OTHERS };
 
+/* Add the values of n positions from t on, in a run, with the weights of n_queries. */
+static void mix(const struct forward *f, struct fwd_thread *me, int seq, int cached,
+                int head, size_t t, size_t n, size_t n_queries)
+{
+    const enum kern_kv type = f->kv->shape.type;
+    const struct kvcache_heads *h = kvcache_heads(f->kv, cached);
+
+    if (f->kv->shape.n_latent)
+        f->kern.attn_mix_keys[type](n, h->value_dim, h->key_dim,
+                                    kvcache_k(f->kv, seq, cached, head, t), n_queries,
+                                    me->score, ATTN_BLOCK, me->mix, h->value_dim);
+    else
+        f->kern.attn_mix[type](n, h->value_dim, kvcache_v(f->kv, seq, cached, head, t),
+                               n_queries, me->score, ATTN_BLOCK, me->mix, h->value_dim);
+}
+
 /* Attention of the gathered queries of n tokens of a sequence, the first at position
- * pos, over positions begin .. end-1 of one head; begin is a multiple of 16. */
+ * pos, over positions begin .. end-1 of one KV head; begin is a multiple of 16. */
 static void attend(const struct forward *f, struct fwd_thread *me, int seq, int layer,
                    int head, size_t n, size_t pos, size_t begin, size_t end,
                    enum scan what)
 {
-    const struct kvcache_heads *h = heads_of(f, layer);
-    const size_t group = group_of(f, layer);
+    const struct kvcache_heads *h = fwd_heads_of(f, layer);
+    const size_t group = fwd_group_of(f, layer);
     const struct view view = view_of(f, layer);
     const size_t from = what == SCAN_OTHERS ? view.n_sinks : 0;
     const int cached = f->m->layers[layer].cached;
@@ -346,9 +385,7 @@ static void attend(const struct forward *f, struct fwd_thread *me, int seq, int 
             weigh(f, me, h->value_dim, i, t, pad16(n_block),
                   first > from ? first : from, end_seen(&view, at, end));
         }
-        f->kern.attn_mix[f->kv->shape.type](
-            n_block, h->value_dim, kvcache_v(f->kv, seq, cached, head, t), n * group,
-            me->score, ATTN_BLOCK, me->mix, h->value_dim);
+        mix(f, me, seq, cached, head, t, n_block, n * group);
         fwd_count(me, SLM_OP_ATTENTION, KERN_N_FMT,
                   n_block * (h->key_bytes + h->value_bytes) / KVCACHE_PANEL,
                   n * group * n_block * (h->key_dim + h->value_dim));
@@ -365,18 +402,18 @@ void fwd_gate_head(const struct forward *f, const struct layer *y, size_t q, siz
         out[i] /= 1.0f + expf(-gate[i]);
 }
 
-/* The gathered queries' results to attn, for tokens j on. */
+/* The gathered queries' results to heads, for tokens j on. */
 static void finish(struct forward *f, struct fwd_thread *me, int layer, int head,
                    size_t j, size_t n)
 {
     const struct layer *y = &f->m->layers[layer];
-    const size_t d = (size_t)y->head_dim, group = group_of(f, layer);
+    const size_t d = fwd_result_dim(f, y), group = fwd_group_of(f, layer);
     const size_t stride = pad16((size_t)f->m->n_heads * d);
-    const size_t value_dim = heads_of(f, layer)->value_dim;
+    const size_t value_dim = fwd_heads_of(f, layer)->value_dim;
 
     for (size_t i = 0; i < n * group; i++) {
-        float *dst =
-            f->attn + (j + i / group) * stride + ((size_t)head * group + i % group) * d;
+        float *dst = f->heads + (j + i / group) * stride +
+                     ((size_t)head * group + i % group) * d;
 
         memcpy(dst, me->mix + i * value_dim, d * sizeof *dst);
         scale_by(dst, d, 1.0f / me->sum[i]);
@@ -393,90 +430,19 @@ static void attend_tile(struct forward *f, struct fwd_thread *me,
                         bool with_sinks)
 {
     const size_t pos = (size_t)f->pos[j];
-    const size_t group = group_of(f, layer);
+    const size_t group = fwd_group_of(f, layer);
     const float *sink = f->m->layers[layer].sink;
 
     begin_mix(f, me, layer, n * group,
               is_first && sink ? sink + (size_t)head * group : NULL);
     if (with_sinks) {
         gather(f, me, layer, head, j, n, true);
-        attend(f, me, p->seq, layer, head, n, pos, 0, view_of(f, layer).n_sinks,
-               SCAN_SINKS);
+        attend(f, me, p->seq, layer, kv_head(f, layer, head), n, pos, 0,
+               view_of(f, layer).n_sinks, SCAN_SINKS);
     }
     gather(f, me, layer, head, j, n, false);
-    attend(f, me, p->seq, layer, head, n, pos, begin, end,
+    attend(f, me, p->seq, layer, kv_head(f, layer, head), n, pos, begin, end,
            with_sinks ? SCAN_OTHERS : SCAN_ALL);
-}
-
-/* ---- results of parts of a head's positions ---------------------------------- */
-
-static float *partial_of(const struct forward *f, const struct layer *y, size_t token,
-                         size_t q, int split)
-{
-    const size_t i = token * (size_t)fwd_splits(f, y) + (size_t)split;
-
-    return f->partial +
-           (i * (size_t)f->m->n_heads + q) * pad16((size_t)f->m->head_dim + 2);
-}
-
-static void keep_partial(struct forward *f, const struct fwd_thread *me, int layer,
-                         size_t token, int head, int split)
-{
-    const struct layer *y = &f->m->layers[layer];
-    const size_t d = (size_t)y->head_dim, group = group_of(f, layer);
-
-    for (size_t i = 0; i < group; i++) {
-        float *dst = partial_of(f, y, token, (size_t)head * group + i, split);
-
-        memcpy(dst, me->mix + i * heads_of(f, layer)->value_dim, d * sizeof *dst);
-        dst[d] = me->max[i];
-        dst[d + 1] = me->sum[i];
-    }
-}
-
-void fwd_join_splits(const struct forward *f, const struct layer *y, size_t token,
-                     float *out)
-{
-    const size_t d = (size_t)y->head_dim;
-    const int n_splits = fwd_splits(f, y);
-
-    for (size_t q = 0; q < (size_t)f->m->n_heads; q++) {
-        float *dst = out + q * d;
-        float max = -INFINITY, sum = 0.0f;
-
-        for (int s = 0; s < n_splits; s++) {
-            const float most = partial_of(f, y, token, q, s)[d];
-
-            max = most > max ? most : max;
-        }
-        memset(dst, 0, d * sizeof *dst);
-        for (int s = 0; s < n_splits; s++) {
-            const float *part = partial_of(f, y, token, q, s);
-            const float weight = expf(part[d] - max);
-
-            f->kern.add_scaled(dst, part, weight, d);
-            sum += weight * part[d + 1];
-        }
-        scale_by(dst, d, 1.0f / sum);
-    }
-}
-
-/* Of several tokens to attn; a single token's are joined by each thread for itself. */
-static void join_tokens(struct forward *f, struct fwd_thread *me, int layer)
-{
-    const struct layer *y = &f->m->layers[layer];
-    const size_t d = (size_t)y->head_dim;
-    const size_t stride = pad16((size_t)f->m->n_heads * d);
-
-    for (size_t j; (j = thread_pool_next(f->pool, 1)) < (size_t)f->n;) {
-        float *out = f->attn + j * stride;
-
-        fwd_join_splits(f, y, j, out);
-        for (size_t q = 0; q < (size_t)f->m->n_heads; q++)
-            fwd_gate_head(f, y, q, j, out + q * d);
-    }
-    fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
-    fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
 }
 
 /* ---- work items: heads, or parts of heads, of a token; tiles of several ------- */
@@ -492,12 +458,12 @@ static void attend_one(struct forward *f, struct fwd_thread *me,
 
     thread_pool_share(p->pos + 1 - from, KVCACHE_PANEL, split, n_splits, &begin, &end);
     /* Only one part reads the new position, so no other thread waits. */
-    if (begin < end && from + end == p->pos + 1)
+    if (fwd_plan_of(f, layer)->n_groups == 1 && begin < end && from + end == p->pos + 1)
         store(f, p, layer, head, p->first);
     attend_tile(f, me, p, layer, head, p->first, 1, from + begin, from + end,
                 split == 0, view.n_sinks && has_gap(&view, p->pos) && split == 0);
     if (n_splits > 1)
-        keep_partial(f, me, layer, p->first, head, split);
+        fwd_keep_partial(f, me, layer, p->first, head, split);
     else
         finish(f, me, layer, head, p->first, 1);
 }
@@ -507,7 +473,7 @@ static void attend_several(struct forward *f, struct fwd_thread *me,
                            const struct fwd_part *p, int layer, int head, size_t i)
 {
     const struct view view = view_of(f, layer);
-    const size_t tile = tile_tokens(f, heads_of(f, layer)->n),
+    const size_t tile = tile_tokens(f, fwd_n_groups(f, layer)),
                  n_tiles = (p->n + tile - 1) / tile;
     const size_t at = (n_tiles - 1 - i) * tile;
     const size_t n = p->n - at < tile ? p->n - at : tile;
@@ -525,7 +491,7 @@ static void attend_several(struct forward *f, struct fwd_thread *me,
 static void store_panel(struct forward *f, const struct fwd_part *p, int layer,
                         size_t item)
 {
-    const size_t n_heads = (size_t)heads_of(f, layer)->n;
+    const size_t n_heads = (size_t)fwd_heads_of(f, layer)->n;
     const size_t at = (p->pos / KVCACHE_PANEL + item / n_heads) * KVCACHE_PANEL;
     const size_t end = p->pos + p->n;
     const size_t to = at + KVCACHE_PANEL < end ? at + KVCACHE_PANEL : end;
@@ -534,7 +500,7 @@ static void store_panel(struct forward *f, const struct fwd_part *p, int layer,
         store(f, p, layer, (int)(item % n_heads), p->first + pos - p->pos);
 }
 
-static void store_parts(struct forward *f, struct fwd_thread *me, int layer)
+void fwd_store(struct forward *f, struct fwd_thread *me, int layer)
 {
     const struct fwd_part *p = f->parts, *last = p + f->n_parts - 1;
     const int kind = fwd_kind(f, &f->m->layers[layer]);
@@ -553,12 +519,12 @@ void fwd_attention(struct forward *f, struct fwd_thread *me, int layer)
 {
     const struct fwd_part *p = f->parts, *last = p + f->n_parts - 1;
     const struct layer *y = &f->m->layers[layer];
-    const size_t n_heads = (size_t)y->n_kv_heads, n_splits = (size_t)fwd_splits(f, y);
+    const size_t n_heads = fwd_n_groups(f, layer), n_splits = (size_t)fwd_splits(f, y);
     const int kind = fwd_kind(f, y);
     const struct fwd_plan *plan = &f->plans[kind];
 
     if (plan->n_store && !y->shares)
-        store_parts(f, me, layer);
+        fwd_store(f, me, layer);
     for (size_t item; (item = thread_pool_next(f->pool, 1)) < plan->n_attend;) {
         while (p < last && item >= p[1].attend_at[kind])
             p++;
@@ -572,5 +538,5 @@ void fwd_attention(struct forward *f, struct fwd_thread *me, int layer)
     fwd_lap(me, SLM_OP_ATTENTION, KERN_N_FMT);
     fwd_barrier(f, me, SLM_OP_ATTENTION, KERN_N_FMT);
     if (f->n > 1 && n_splits > 1)
-        join_tokens(f, me, layer);
+        fwd_join_tokens(f, me, layer);
 }

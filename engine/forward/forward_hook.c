@@ -35,6 +35,15 @@ void fwd_hook_rows(struct forward *f, struct fwd_thread *me, const struct matrix
         report_row(f, me, w, 0, src + j * stride, norm);
 }
 
+void fwd_hook_heads(struct forward *f, struct fwd_thread *me, const struct matrix *w,
+                    const float *src, size_t stride, size_t each, size_t n)
+{
+    for (size_t j = (size_t)(me - f->threads); j < n;
+         j += (size_t)thread_pool_size(f->pool))
+        for (size_t h = 0; h < w->n_slices; h++)
+            report_row(f, me, w, h, src + j * stride + h * each, NULL);
+}
+
 void fwd_hook_pairs(struct forward *f, struct fwd_thread *me, const struct matrix *w,
                     const struct norm *norm)
 {

@@ -29,6 +29,9 @@
 /* Tokens that a recurrent layer processes at a time. */
 #define RECUR_TOKENS ((size_t)16)
 
+/* Columns that are added up to one of latent attention's products per head. */
+#define FWD_LATENT_TERMS 2
+
 /* One thread's share of an operation. */
 struct fwd_lap {
     uint64_t work_ns, wait_ns, bytes, macs;
@@ -52,19 +55,28 @@ struct fwd_thread {
     float *score;                   /* [n_queries][ATTN_BLOCK] */
     float *mix;                     /* [n_queries][value_dim] */
     float *max, *sum;               /* [n_queries] of the online softmax */
-    float *rec;                     /* queries, keys and values of up to RECUR_TOKENS,
-                                       of a head of a recurrent layer */
-    int *pair;                      /* [n_batch * n_used] sorted by expert */
-    int *first;                     /* [n_experts + 1] into pair */
-    int *taken, n_taken;            /* experts that have pairs, ascending */
-    const int *order;               /* the same, in the order in which gate and up are
-                                       computed */
-    int *own_expert;                /* [n_used] a single token's, */
-    float *own_share;               /* and their weights */
-    float *choice;                  /* [n_experts] what they are chosen by */
-    const int *expert;              /* by pair: f->expert, or own_expert */
-    const float *share;             /* likewise */
-    bool no_number;                 /* a logit of its rows in this pass is none */
+    unsigned char *terms; /* [FWD_LATENT_TERMS * ALONE_COLUMNS] columns of a head */
+    float *rest;          /* what the first of a pair leaves to the other */
+    /* of attention in the unfolded form, for a block of positions */
+    float *latents;                /* [ATTN_BLOCK][head_dim] as cached */
+    unsigned char *latent_columns; /* [ATTN_BLOCK] what values are made from */
+    float *unfolded;               /* [ATTN_BLOCK] a head's keys and values */
+    uint16_t *keys, *values;       /* the same, in panels of halves */
+    uint16_t *halves;              /* a key */
+    float *products;               /* of the columns, with a part of the rows */
+    float *rec;                    /* queries, keys and values of up to RECUR_TOKENS,
+                                      of a head of a recurrent layer */
+    int *pair;                     /* [n_batch * n_used] sorted by expert */
+    int *first;                    /* [n_experts + 1] into pair */
+    int *taken, n_taken;           /* experts that have pairs, ascending */
+    const int *order;              /* the same, in the order in which gate and up are
+                                      computed */
+    int *own_expert;               /* [n_used] a single token's, */
+    float *own_share;              /* and their weights */
+    float *choice;                 /* [n_experts] what they are chosen by */
+    const int *expert;             /* by pair: f->expert, or own_expert */
+    const float *share;            /* likewise */
+    bool no_number;                /* a logit of its rows in this pass is none */
 };
 
 /* What attention computes of one sequence in a pass. */
@@ -79,6 +91,8 @@ struct fwd_part {
 /* How attention of a pass is divided, in layers of a kind. */
 struct fwd_plan {
     int n_splits; /* of each token's positions; 1 unless all parts have one token */
+    int n_groups; /* into which the queries of a KV head are divided; 1 but for few
+                     tokens of latent attention */
     size_t n_store, n_attend; /* work items */
 };
 
@@ -110,9 +124,16 @@ struct forward {
     float *eh;           /* [n_batch][2 * n_embd] inputs of eh_proj */
     const float *hidden; /* rows of x's stride, see forward_set_hidden() */
     float *y;            /* [n_batch][n_embd] what a block adds to it */
-    float *q;            /* [n_batch][n_heads * head_dim], and gates */
+    float *q;            /* [n_batch][rows of wq]: queries, and gates */
     float *k, *v;        /* [n_batch][n_kv_heads * head_dim] */
     float *attn;         /* [n_batch][n_heads * head_dim] */
+    float *query;        /* [n_batch][n_heads * head_dim] latent attention's
+                            queries, folded; NULL: q has them */
+    float *heads;        /* [n_batch][n_heads * kv_rank] what attention
+                            leaves: attn, or mixes of latents */
+    float *q_a;          /* [n_batch][latent.q_rank] */
+    uint16_t *unfolding; /* [n_heads] k_b as halves, of the unfolded form */
+    float *tops, *sums;  /* [n_heads][n_batch] of its online softmax */
     float *streams[MODEL_MAX_STREAMS]; /* [n_batch][n_embd] of tokens that have several;
                                           x is what their blocks read and add to */
     float *low;                        /* [n_batch][n_low] */
@@ -147,7 +168,8 @@ struct forward {
     struct fwd_part *parts; /* [n_parts_max], those at later positions first */
     int n_parts_max, n_parts;
     int n, n_logits;
-    bool pools; /* the pass ends in vectors of its parts and not in logits */
+    bool unfolded; /* latent attention of this pass is */
+    bool pools;    /* the pass ends in vectors of its parts and not in logits */
     enum slm_pooling pooling;
     struct fwd_plan plans[2]; /* by fwd_kind() */
 };
@@ -238,6 +260,37 @@ static inline int fwd_splits(const struct forward *f, const struct layer *y)
     return f->plans[fwd_kind(f, y)].n_splits;
 }
 
+static inline const struct fwd_plan *fwd_plan_of(const struct forward *f, int layer)
+{
+    return &f->plans[fwd_kind(f, &f->m->layers[layer])];
+}
+
+/* Groups of heads whose queries are computed together: those of a KV head, or some of
+ * them. */
+static inline size_t fwd_n_groups(const struct forward *f, int layer)
+{
+    return (size_t)(f->m->layers[layer].n_kv_heads * fwd_plan_of(f, layer)->n_groups);
+}
+
+/* Heads of a group. */
+static inline size_t fwd_group_of(const struct forward *f, int layer)
+{
+    return (size_t)f->m->n_heads / fwd_n_groups(f, layer);
+}
+
+/* The heads of a layer in the cache. */
+static inline const struct kvcache_heads *fwd_heads_of(const struct forward *f,
+                                                       int layer)
+{
+    return kvcache_heads(f->kv, f->m->layers[layer].cached);
+}
+
+/* Elements of a head's result. */
+static inline size_t fwd_result_dim(const struct forward *f, const struct layer *y)
+{
+    return (size_t)(f->m->latent.kv_rank ? f->m->latent.kv_rank : y->head_dim);
+}
+
 /* Wait for the weights of a part of a layer, and give them back: after a barrier that
  * ends their use. Only a comparison where all weights are in memory. */
 void fwd_wait_streamed(struct forward *f, struct fwd_thread *me, const struct layer *y,
@@ -316,8 +369,9 @@ struct fwd_rows fwd_rows_of(const struct forward *f, size_t n_rows);
 bool fwd_next_rows(struct forward *f, const struct fwd_thread *me,
                    struct fwd_rows *rows, size_t *begin, size_t *end);
 
-/* All targets' products with x, normalised; ends in a barrier. */
-void fwd_project(struct forward *f, struct fwd_thread *me,
+/* All targets' products with the rows of src, which are as long as theirs, normalised;
+ * ends in a barrier. */
+void fwd_project(struct forward *f, struct fwd_thread *me, const float *src,
                  const struct fwd_target *target, size_t n_targets,
                  const struct norm *norm);
 
@@ -357,6 +411,9 @@ void fwd_hook_rows(struct forward *f, struct fwd_thread *me, const struct matrix
 void fwd_hook_pairs(struct forward *f, struct fwd_thread *me, const struct matrix *w,
                     const struct norm *norm);
 
+/* The same of n rows of heads, `each` floats apart, slice by slice of w. */
+void fwd_hook_heads(struct forward *f, struct fwd_thread *me, const struct matrix *w,
+                    const float *src, size_t stride, size_t each, size_t n);
 /* The dense feed-forward part, from x to gate and from there added to x; each ends in a
  * barrier. */
 void fwd_expand(struct forward *f, struct fwd_thread *me, const struct layer *y);
@@ -366,6 +423,22 @@ void fwd_contract(struct forward *f, struct fwd_thread *me, const struct layer *
  * > 1); a recurrent part, x -> mixed, and its output matrix, added to x; and the routed
  * feed-forward part added to x, which waits for its down matrices itself. */
 void fwd_attention(struct forward *f, struct fwd_thread *me, int layer);
+
+/* Rotate v[n_rot] by row j of the turns. Write keys and values of all tokens to the
+ * cache, where attention does not do that itself; ends in a barrier. */
+void fwd_rotate(const struct forward *f, float *v, int rope, size_t j);
+void fwd_store(struct forward *f, struct fwd_thread *me, int layer);
+
+/* Latent attention with keys and values of each head, q and k -> attn; whether a model
+ * can have it, and whether it is cheaper for the current pass. */
+void fwd_attention_unfolded(struct forward *f, struct fwd_thread *me, int layer);
+bool fwd_can_unfold(const struct model *m);
+bool fwd_is_unfolded(const struct forward *f);
+
+/* Latent attention in front of that, x -> query, k; and behind it, heads -> attn. */
+void fwd_latent_in(struct forward *f, struct fwd_thread *me, const struct layer *y);
+void fwd_latent_out(struct forward *f, struct fwd_thread *me, const struct layer *y);
+
 void fwd_recurrent(struct forward *f, struct fwd_thread *me, const struct layer *y);
 void fwd_recurrent_out(struct forward *f, struct fwd_thread *me, const struct layer *y);
 void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y);
@@ -426,7 +499,13 @@ void fwd_plan_attention(struct forward *f);
 void fwd_gate_head(const struct forward *f, const struct layer *y, size_t q, size_t j,
                    float *out);
 
-/* Join the partial results of all heads of a token: out[n_heads * head_dim]. */
+/* Keep the results of a thread's part of a head's positions; join those of all tokens
+ * to heads. */
+void fwd_keep_partial(struct forward *f, const struct fwd_thread *me, int layer,
+                      size_t token, int head, int split);
+void fwd_join_tokens(struct forward *f, struct fwd_thread *me, int layer);
+
+/* Join the partial results of all heads of a token: out[n_heads * value_dim]. */
 void fwd_join_splits(const struct forward *f, const struct layer *y, size_t token,
                      float *out);
 

@@ -87,6 +87,7 @@ static void measure(struct forward *f, const struct model *m, enum kern_kv kv_ty
         count_columns(f, &y->wk, n);
         count_columns(f, &y->wv, n);
         count_columns(f, &y->wo, n);
+        count_columns(f, &y->lat.q_a, n);
         count_columns(f, &y->router, n);
         if (y->routed) {
             if (y->gate.n_rows)
@@ -154,6 +155,61 @@ static size_t activations(const struct model *m)
     return most;
 }
 
+/* The longest of what a head of a token has: query, folded query, result. */
+static size_t head_floats(const struct model *m)
+{
+    const struct latent_sizes *s = &m->latent;
+    const size_t each = max_size((size_t)m->head_dim, (size_t)s->value_dim);
+
+    return s->kv_rank ? max_size(each, (size_t)(s->key_dim + m->n_rot)) : each;
+}
+
+/* A block of positions, unfolded. */
+static void carve_unfolding(const struct model *m, struct fwd_thread *own,
+                            struct carver *c)
+{
+    const size_t key = (size_t)m->latent.key_dim, value = (size_t)m->latent.value_dim;
+    const size_t d = key + (size_t)m->n_rot;
+    size_t bytes = 0;
+
+    for (int i = 0; i < m->n_layers; i++) {
+        const struct latent *lat = &m->layers[i].lat;
+        const struct matrix *w = lat->kv_b.n_rows ? &lat->kv_b : &lat->v_b;
+
+        bytes = max_size(bytes, kern_act_bytes(w->act, w->k));
+    }
+    own->latents = carve_floats(c, ATTN_BLOCK, (size_t)m->head_dim);
+    own->latent_columns = carve(c, ATTN_BLOCK * bytes);
+    own->unfolded = carve_floats(c, ATTN_BLOCK, key + value);
+    own->keys = carve(c, ATTN_BLOCK * d * sizeof *own->keys);
+    own->values = carve(c, ATTN_BLOCK * value * sizeof *own->values);
+    own->halves = carve(c, d * sizeof *own->halves);
+}
+
+/* Columns of a head, what the one of a pair leaves to the other, and products. */
+static void carve_latent(const struct model *m, struct fwd_thread *own,
+                         struct carver *c)
+{
+    const size_t n = FWD_LATENT_TERMS * ALONE_COLUMNS;
+    size_t bytes = 0, k = 0, n_rows = 0;
+
+    for (int i = 0; i < m->n_layers; i++) {
+        const struct matrix *const both[] = {&m->layers[i].lat.k_b,
+                                             &m->layers[i].lat.v_b};
+
+        for (int b = 0; b < 2; b++) {
+            bytes = max_size(bytes, kern_act_bytes(both[b]->act, both[b]->k));
+            k = max_size(k, both[b]->k);
+            n_rows = max_size(n_rows, both[b]->n_rows);
+        }
+    }
+    own->terms = carve(c, n * bytes);
+    own->rest = carve_floats(c, 1, k);
+    own->products = carve_floats(c, n, n_rows);
+    if (fwd_can_unfold(m))
+        carve_unfolding(m, own, c);
+}
+
 /* A token's per-layer input. */
 static size_t per_layer(const struct model *m)
 {
@@ -164,7 +220,7 @@ static void carve_thread(const struct forward *f, struct fwd_thread *me,
                          struct carver *c)
 {
     const struct model *m = f->m;
-    const size_t n_q = (size_t)m->n_heads * (size_t)m->head_dim;
+    const size_t n_q = (size_t)m->n_heads * head_floats(m);
     const size_t n_queries = (size_t)f->n_queries;
     const size_t key_dim = kvcache_key_dim(f->kv_type, m->head_dim);
     struct fwd_thread own = {0};
@@ -172,7 +228,8 @@ static void carve_thread(const struct forward *f, struct fwd_thread *me,
     own.row =
         carve_floats(c, 1,
                      max_size(max_size(max_size((size_t)m->n_embd, n_q), widest(m)),
-                              max_size(recur_values(&m->recur), per_layer(m))));
+                              max_size(max_size(recur_values(&m->recur), per_layer(m)),
+                                       (size_t)m->latent.q_rank)));
     own.embd_row = carve(c, m->embd.row_bytes);
     if (m->n_recurrent && m->recur.kind != RECUR_SHORT_CONV)
         own.rec = carve(c, min_size((size_t)f->n_batch, RECUR_TOKENS) * sizeof(float) *
@@ -185,10 +242,15 @@ static void carve_thread(const struct forward *f, struct fwd_thread *me,
     own.query = carve_floats(c, n_queries, key_dim);
     if (kern_kv_is_quantised(f->kv_type))
         own.query_q8 = carve(c, n_queries * kern_act_bytes(KERN_ACT_q8_32, key_dim));
-    own.mix = carve_floats(c, n_queries, kvcache_value_dim(f->kv_type, m->head_dim));
+    own.mix =
+        carve_floats(c, n_queries,
+                     m->latent.kv_rank ? (size_t)m->latent.kv_rank
+                                       : kvcache_value_dim(f->kv_type, m->head_dim));
     own.score = carve_floats(c, n_queries, ATTN_BLOCK);
     own.max = carve_floats(c, 1, n_queries);
     own.sum = carve_floats(c, 1, n_queries);
+    if (m->latent.kv_rank)
+        carve_latent(m, &own, c);
     if (m->n_experts) {
         own.pair =
             carve(c, sizeof(int) * (uint64_t)f->n_batch * (uint64_t)m->n_experts_used);
@@ -204,16 +266,31 @@ static void carve_thread(const struct forward *f, struct fwd_thread *me,
         *me = own;
 }
 
+/* Of all heads' k_b as halves, where a layer has it. */
+static uint64_t unfolding_bytes(const struct model *m)
+{
+    uint64_t most = 0;
+
+    for (int i = 0; i < m->n_layers; i++) {
+        const struct matrix *w = &m->layers[i].lat.k_b;
+
+        if (w->n_slices * w->n_rows * w->k > most)
+            most = w->n_slices * w->n_rows * w->k;
+    }
+    return most * sizeof(uint16_t);
+}
+
 /* What attention and recurrent parts leave. */
 static void carve_mixers(struct forward *f, struct carver *c)
 {
     const struct model *m = f->m;
     const size_t n = (size_t)f->n_batch, values = recur_values(&m->recur);
-    const size_t n_q = (size_t)m->n_heads * (size_t)m->head_dim;
+    const size_t n_q = (size_t)m->n_heads * head_floats(m);
     const bool both = m->n_attends + m->n_recurrent > m->n_layers;
     const struct recurrent *rec = NULL;
 
     f->attn = carve_floats(c, n, both ? n_q : max_size(n_q, values));
+    f->heads = f->attn;
     f->mixed = both ? carve_floats(c, n, values) : f->attn;
     for (int i = 0; i < m->n_layers && !rec; i++)
         rec = m->layers[i].recurrent ? &m->layers[i].rec : NULL;
@@ -229,7 +306,7 @@ static void carve_shared(struct forward *f, struct carver *c)
 {
     const struct model *m = f->m;
     const size_t n = (size_t)f->n_batch, n_embd = (size_t)m->n_embd;
-    const size_t n_q = (size_t)m->n_heads * (size_t)m->head_dim;
+    const size_t n_q = (size_t)m->n_heads * head_floats(m);
     const size_t n_kv = widest_kv(m);
     const size_t n_used = m->n_experts ? (size_t)m->n_experts_used : 1;
 
@@ -238,8 +315,18 @@ static void carve_shared(struct forward *f, struct carver *c)
     f->eh = m->eh_proj.n_rows ? carve_floats(c, n, 2 * n_embd) : NULL;
     f->q = carve_floats(c, n, m->gated_queries ? 2 * n_q : n_q);
     f->k = carve_floats(c, n, n_kv);
-    f->v = carve_floats(c, n, n_kv);
+    f->v = carve_floats(c, m->latent.kv_rank ? 0 : n, n_kv);
     carve_mixers(f, c);
+    if (m->latent.kv_rank) {
+        f->q_a = carve_floats(c, n, (size_t)m->latent.q_rank);
+        f->query = carve_floats(c, n, n_q);
+        f->heads = carve_floats(c, n, (size_t)m->n_heads * (size_t)m->latent.kv_rank);
+    }
+    if (fwd_can_unfold(m)) {
+        f->unfolding = carve(c, unfolding_bytes(m));
+        f->tops = carve_floats(c, (size_t)m->n_heads, n);
+        f->sums = carve_floats(c, (size_t)m->n_heads, n);
+    }
     f->per_layer = carve_floats(c, n, per_layer(m));
     f->low = carve_floats(c, n, (size_t)m->n_low);
     for (int i = 0; i < m->n_streams; i++)

@@ -162,7 +162,7 @@ void fwd_recurrent(struct forward *f, struct fwd_thread *me, const struct layer 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (all[i].w->n_rows)
             targets[n_targets++] = all[i];
-    fwd_project(f, me, targets, n_targets, &y->attn_norm);
+    fwd_project(f, me, f->x, targets, n_targets, &y->attn_norm);
     if (f->m->recur.kind == RECUR_SHORT_CONV)
         fwd_short_conv(f, me, y);
     else

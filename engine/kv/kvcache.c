@@ -49,6 +49,10 @@ static struct kvcache_heads heads_of(const struct kvcache_shape *shape, bool win
     h.value_dim = kvcache_value_dim(shape->type, h.dim);
     h.key_bytes = KVCACHE_PANEL * kern_format_bytes(fmt, h.key_dim);
     h.value_bytes = KVCACHE_PANEL * kern_format_bytes(fmt, h.value_dim);
+    if (shape->n_latent) {
+        h.value_dim = (size_t)shape->n_latent;
+        h.value_bytes = 0;
+    }
     return h;
 }
 
@@ -398,6 +402,8 @@ static void store_floats(const struct kvcache *kv, const struct kvcache_heads *h
         to_kv(halves, chunk, CHUNK);
         for (size_t e = 0; e < n_key; e++)
             key[key_at(pairs, lane, i + e)] = halves[e];
+        if (kv->shape.n_latent)
+            continue;
         take_chunk(chunk, v, i, n);
         to_kv(halves, chunk, CHUNK);
         for (size_t e = 0; e < n_value; e++)
@@ -430,6 +436,8 @@ static void store_quantised(const struct kvcache *kv, const struct kvcache_heads
         for (size_t i = 0; i < body_bytes; i += 4)
             memcpy(key + body + (i / 4 * KVCACHE_PANEL + lane) * 4, quants + i, 4);
         memcpy(key + scale, block, sizeof(uint16_t));
+        if (kv->shape.n_latent)
+            continue;
         take_chunk(chunk, v, b * CHUNK, n);
         to_kv(block, chunk, CHUNK);
         memcpy(value + body + lane * body_bytes, quants, body_bytes);
@@ -450,6 +458,57 @@ void kvcache_store(struct kvcache *kv, const struct kern_set *kern, int seq, int
     else
         store_floats(kv, h, kern, (uint16_t *)(void *)key, (uint16_t *)(void *)value,
                      lane, k, v);
+}
+
+/* ---- reading ------------------------------------------------------------------ */
+
+static void read_quantised(const struct kvcache *kv, const struct kvcache_heads *h,
+                           const struct kern_set *kern, const unsigned char *key,
+                           size_t lane, float *k)
+{
+    const enum kern_format fmt = kern_kv_format(kv->shape.type);
+    const size_t body_bytes = kern_format_bytes(fmt, CHUNK) - sizeof(uint16_t);
+    const size_t n = (size_t)h->dim, n_blocks = h->key_dim / CHUNK;
+    const size_t in_panel = KVCACHE_PANEL * body_bytes;
+    const size_t scales = KVCACHE_PANEL * sizeof(uint16_t);
+    unsigned char block[sizeof(uint16_t) + CHUNK];
+    float chunk[CHUNK];
+
+    for (size_t b = 0; b < n_blocks; b++) {
+        const unsigned char *body =
+            key + kern_panel_body_at(in_panel, scales, n_blocks, b);
+        const size_t left = n - b * CHUNK < CHUNK ? n - b * CHUNK : CHUNK;
+
+        memcpy(block,
+               key + kern_panel_scales_at(in_panel, scales, b) +
+                   lane * sizeof(uint16_t),
+               sizeof(uint16_t));
+        for (size_t i = 0; i < body_bytes; i += 4)
+            memcpy(block + sizeof(uint16_t) + i,
+                   body + (i / 4 * KVCACHE_PANEL + lane) * 4, 4);
+        kern->dequantize[fmt](block, chunk, CHUNK);
+        memcpy(k + b * CHUNK, chunk, left * sizeof *k);
+    }
+}
+
+void kvcache_read(const struct kvcache *kv, const struct kern_set *kern, int seq,
+                  int layer, int head, size_t pos, float *k)
+{
+    const struct kvcache_heads *h = kvcache_heads(kv, layer);
+    const unsigned char *key = kvcache_k(kv, seq, layer, head, pos);
+    const uint16_t *floats = (const uint16_t *)(const void *)key;
+    const bool pairs = kv->shape.type == KERN_KV_bf16;
+    const size_t lane = pos % KVCACHE_PANEL;
+
+    if (kern_kv_is_quantised(kv->shape.type)) {
+        read_quantised(kv, h, kern, key, lane, k);
+        return;
+    }
+    for (size_t i = 0; i < (size_t)h->dim; i++) {
+        const uint16_t v = floats[key_at(pairs, lane, i)];
+
+        k[i] = pairs ? bf16_to_f32(v) : half_to_f32(v);
+    }
 }
 
 /* ---- synthetic contents ------------------------------------------------------- */
@@ -484,6 +543,7 @@ enum status kvcache_make_pool(struct kvcache *pool, const struct kvcache *like,
                                         .n_layers = 2,
                                         .n_kv_heads = 1,
                                         .head_dim = like->heads[0].dim,
+                                        .n_latent = like->shape.n_latent,
                                         .n_window_layers = 1,
                                         .window = POOL_POSITIONS,
                                         .n_window_heads = 1,

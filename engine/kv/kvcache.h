@@ -17,7 +17,8 @@
  * (kvpages.h). A page is as long as a block of attention, so a block is contiguous. A
  * single sequence can have the whole room, and no table. Rings and states are not
  * shared: each sequence has its own.
- * Keys are stored rotated.
+ * Keys are stored rotated. With latent attention the leading n_latent elements of a key
+ * are the value, too, and no values are stored.
  * A head is as long as its panels need: quantised types and values are padded with
  * zeros to whole blocks, or to 16 elements.
  *
@@ -61,8 +62,10 @@
 struct kvcache_shape {
     enum kern_kv type;
     int n_layers, n_kv_heads, head_dim; /* all positive */
-    int n_window_layers;                /* of these, the last: they keep a ring; or 0 */
-    int window; /* positions that a token sees there, itself included */
+    int n_latent;        /* a multiple of 16; 0: values have an own place, and head_dim
+                            elements */
+    int n_window_layers; /* of these, the last: they keep a ring; or 0 */
+    int window;          /* positions that a token sees there, itself included */
     int n_window_heads, window_dim; /* their heads and the length of these; 0: as in the
                                        other layers */
     int n_recent, n_sinks; /* in the other layers: the last ones, itself included, and
@@ -78,8 +81,8 @@ struct kvcache_shape {
 /* The heads of a layer. */
 struct kvcache_heads {
     int n, dim;
-    size_t key_dim, value_dim;     /* elements as stored */
-    size_t key_bytes, value_bytes; /* of a panel */
+    size_t key_dim, value_dim; /* elements as stored; n_latent of a key are values */
+    size_t key_bytes, value_bytes; /* of a panel; values that are in keys have 0 */
 };
 
 struct kvcache {
@@ -268,7 +271,12 @@ void kvcache_cut(struct kvcache *kv, int seq, size_t n_past);
  * rings and states copied. */
 void kvcache_fork(struct kvcache *kv, int from, int to, size_t n_past);
 
-/* Convert and write one position of one head: k, v are [head_dim]. */
+/* Read the key of one position of one head back: k[dim]. */
+void kvcache_read(const struct kvcache *kv, const struct kern_set *kern, int seq,
+                  int layer, int head, size_t pos, float *k);
+
+/* Convert and write one position of one head; v is not read where keys hold the values:
+ * k, v are [head_dim]. */
 void kvcache_store(struct kvcache *kv, const struct kern_set *kern, int seq, int layer,
                    int head, size_t pos, const float *k, const float *v);
 
