@@ -288,7 +288,7 @@ static enum role role_of(const struct quantmix_tensor *t)
         return ROLE_ATTN_Q;
     if (!strcmp(part, "attn_k.weight"))
         return ROLE_ATTN_K;
-    if (!strcmp(part, "attn_v.weight"))
+    if (!strcmp(part, "attn_v.weight") || !strcmp(part, "attn_kv_b.weight"))
         return ROLE_ATTN_V;
     if (!strcmp(part, "attn_qkv.weight"))
         return ROLE_ATTN_QKV;

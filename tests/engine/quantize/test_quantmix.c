@@ -340,6 +340,26 @@ static void whole_files_weigh_what_published_ones_do(void **state)
         assert_float_equal(yi_bytes(cases[i].mix) * 1e-9, cases[i].gb, 0.008);
 }
 
+/* The matrix of keys and values of latent attention counts as that of values. */
+static void keys_and_values_in_one(void **state)
+{
+    struct quantmix_tensor t = {.name = "blk.0.attn_kv_b.weight",
+                                .n_layers = 24,
+                                .n_heads = 16,
+                                .n_kv_heads = 16,
+                                .n_dims = 2,
+                                .row_elems = 512};
+
+    (void)state;
+    assert_int_equal(quantmix_format(QUANTMIX_Q4_K_M, &t), KERN_FMT_q6_K);
+    assert_int_equal(quantmix_format(QUANTMIX_Q3_K_M, &t), KERN_FMT_q5_K);
+    t.name = "blk.0.attn_v_b.weight";
+    assert_int_equal(quantmix_format(QUANTMIX_Q4_K_M, &t), KERN_FMT_q4_K);
+    t.name = "blk.0.attn_k_b.weight";
+    t.row_elems = 128;
+    assert_int_equal(quantmix_format(QUANTMIX_Q4_K_M, &t), KERN_FMT_q5_0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,6 +373,7 @@ int main(void)
         cmocka_unit_test(eight_experts_raise_attention),
         cmocka_unit_test(small_and_exact_tensors_are_kept),
         cmocka_unit_test(rows_that_the_block_does_not_divide),
+        cmocka_unit_test(keys_and_values_in_one),
         cmocka_unit_test(whole_files_weigh_what_published_ones_do),
     };
 
