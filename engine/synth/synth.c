@@ -298,25 +298,28 @@ static struct model sizes_of(const struct synth_shape *s)
 {
     const struct arch *arch = arch_by_name(s->arch, strlen(s->arch));
 
-    return (struct model){.arch = arch,
-                          .recur = synth_recur_sizes(s, arch),
-                          .n_layers = (int)s->n_layers,
-                          .n_embd = (int)s->n_embd,
-                          .n_ff = (int)s->n_ff,
-                          .n_ff_shared = (int)s->n_ff_shared,
-                          .n_experts = (int)s->n_experts,
-                          .n_experts_used = (int)s->n_experts_used,
-                          .n_per_layer = (int)s->n_per_layer,
-                          .n_per_layer_rows = (int)s->n_vocab,
-                          .n_streams = (int)s->n_streams,
-                          .n_low = (int)s->n_low,
-                          .n_heads = (int)s->n_heads,
-                          .n_kv_heads = (int)s->n_kv_heads,
-                          .head_dim = (int)s->head_dim,
-                          .n_vocab = (int)s->n_vocab,
-                          .n_ctx_train = (int)s->n_ctx_train,
-                          .n_types = 2,
-                          .n_dense = {(int)s->n_pool_ff, (int)s->n_embd}};
+    struct model m = {.arch = arch,
+                      .recur = synth_recur_sizes(s, arch),
+                      .n_layers = (int)s->n_layers,
+                      .n_embd = (int)s->n_embd,
+                      .n_ff = (int)s->n_ff,
+                      .n_ff_shared = (int)s->n_ff_shared,
+                      .n_experts = (int)s->n_experts,
+                      .n_experts_used = (int)s->n_experts_used,
+                      .n_per_layer = (int)s->n_per_layer,
+                      .n_per_layer_rows = (int)s->n_vocab,
+                      .n_streams = (int)s->n_streams,
+                      .n_low = (int)s->n_low,
+                      .n_heads = (int)s->n_heads,
+                      .n_kv_heads = (int)s->n_kv_heads,
+                      .head_dim = (int)s->head_dim,
+                      .n_vocab = (int)s->n_vocab,
+                      .n_ctx_train = (int)s->n_ctx_train,
+                      .n_types = 2,
+                      .n_dense = {(int)s->n_pool_ff, (int)s->n_embd}};
+
+    synth_latent_sizes(s, &m);
+    return m;
 }
 
 /* The tensor of the architecture's ends for this field of struct model; NULL: none. */
@@ -509,12 +512,16 @@ static void put_metadata(const struct synth_plan *p, struct gguf_kvs *k)
     if (s->n_ff_shared && !m.arch->layers_differ)
         synth_put_u32(k, s, "expert_shared_feed_forward_length", s->n_ff_shared);
     synth_put_u32(k, s, "attention.head_count", s->n_heads);
-    if (m.arch->layers_differ)
-        synth_put_kinds(k, s);
-    else
-        synth_put_kv_heads(k, s);
-    synth_put_u32(k, s, "attention.key_length", s->head_dim);
-    synth_put_u32(k, s, "attention.value_length", s->head_dim);
+    if (s->kv_rank) {
+        synth_put_latent(k, s, &m);
+    } else {
+        if (m.arch->layers_differ)
+            synth_put_kinds(k, s);
+        else
+            synth_put_kv_heads(k, s);
+        synth_put_u32(k, s, "attention.key_length", s->head_dim);
+        synth_put_u32(k, s, "attention.value_length", s->head_dim);
+    }
     synth_put_f32(k, s,
                   m.arch->norm == NORM_RMS ? "attention.layer_norm_rms_epsilon"
                                            : "attention.layer_norm_epsilon",

@@ -35,6 +35,10 @@ struct synth_shape {
     int tied_output; /* output.weight absent, token_embd used for both */
     int rope_freqs;  /* write a rope_freqs.weight tensor (Llama 3.1 scaling) */
     uint32_t n_rot;  /* leading elements of a head that are rotated; 0: head_dim */
+    /* Latent attention: ranks of what queries (0: none), and keys and values are made
+     * of, and elements of a value; head_dim is a key's, of which n_rot are rotated. All
+     * 0: other attention. */
+    uint32_t q_rank, kv_rank, value_dim;
     uint32_t window; /* sliding window of the layers that have one; 0: no key */
     uint32_t n_experts, n_experts_used; /* of n_ff each; 0, 0: a dense model */
     uint32_t n_ff_shared;               /* of the shared expert; 0: none */
@@ -80,7 +84,8 @@ struct synth_shape {
 #define SYNTH_MAX_SKEW    4.0F
 
 /* Whether routers of this shape can have a skew: its channels must be whole blocks of
- * 256, four at least, its heads together, too, and its embedding not the output matrix.
+ * 256, four at least, its heads together, too, and its embedding not the output matrix;
+ * its attention is not latent.
  */
 bool synth_can_skew(const struct synth_shape *shape);
 

@@ -173,7 +173,8 @@ enum status synth_check_shape(const struct synth_shape *s, struct err *err)
         return err_set(err, ST_USAGE,
                        "shape %s: n_heads %u is no multiple of n_kv_heads %u", s->name,
                        s->n_heads, s->n_kv_heads);
-    if (check_experts(s, err) || check_recurrent(s, err) || synth_check_kinds(s, err) ||
+    if (check_experts(s, err) || check_recurrent(s, err) ||
+        synth_check_latent(s, err) || synth_check_kinds(s, err) ||
         synth_check_pooling(s, arch_by_name(s->arch, strlen(s->arch)), err) ||
         synth_check_range(s, "n_nextn", s->n_nextn, 0,
                           arch_by_name(s->arch, strlen(s->arch))->may_predict ? 1 : 0,

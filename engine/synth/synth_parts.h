@@ -4,6 +4,7 @@
  *
  * synth.c        the plan: checks the shape, lays out tensors, writes the header
  * synth_recurrent.c  layers with a recurrent part
+ * synth_latent.c  latent attention
  * synth_kinds.c  layers of two kinds, per-layer embeddings, several streams
  * synth_vocab.c  the made-up SentencePiece vocabulary
  * synth_pool.c   random blocks, and the image as a stream of bytes
@@ -41,6 +42,15 @@ bool synth_recurrence(const struct arch *arch, enum recurrence *kind);
 /* Its sizes; 0: none. */
 struct recur_sizes synth_recur_sizes(const struct synth_shape *s,
                                      const struct arch *arch);
+
+/* The sizes of latent attention into those of a model, and their pairs; nothing for
+ * other attention. */
+void synth_latent_sizes(const struct synth_shape *s, struct model *m);
+void synth_put_latent(struct gguf_kvs *k, const struct synth_shape *s,
+                      const struct model *m);
+
+/* Errors: those of synth_check_shape(). */
+enum status synth_check_latent(const struct synth_shape *s, struct err *err);
 
 /* Whether attention_layers has this layer. */
 bool synth_lists(const struct synth_shape *s, uint32_t layer);

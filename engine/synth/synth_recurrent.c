@@ -91,9 +91,11 @@ struct layer synth_layer(const struct synth_shape *s, int layer)
 
     const bool dense = l < s->n_dense;
 
+    const bool latent = s->kv_rank > 0; /* one KV head, of a latent and what rotates */
+
     struct layer y = {.n_ff = (int)(dense ? s->n_ff_dense : s->n_ff),
-                      .n_kv_heads = (int)s->n_kv_heads,
-                      .head_dim = (int)s->head_dim,
+                      .n_kv_heads = latent ? 1 : (int)s->n_kv_heads,
+                      .head_dim = (int)(latent ? s->kv_rank + s->n_rot : s->head_dim),
                       .routed = s->n_experts > 0 && !dense,
                       .attends = !alternate || attends,
                       .recurrent = alternate ? !attends : s->n_ssm_heads > 0};

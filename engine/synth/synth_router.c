@@ -43,7 +43,7 @@
 
 bool synth_can_skew(const struct synth_shape *s)
 {
-    return s->n_experts && s->n_embd % SYNTH_UNIT_ELEMS == 0 &&
+    return s->n_experts && !s->kv_rank && s->n_embd % SYNTH_UNIT_ELEMS == 0 &&
            s->n_embd >= 4 * SYNTH_UNIT_ELEMS && !s->tied_output &&
            (uint64_t)s->n_heads * s->head_dim % SYNTH_UNIT_ELEMS == 0;
 }

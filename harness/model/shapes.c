@@ -37,6 +37,9 @@
     KEY(tied_output, flag, 1)               \
     KEY(rope_freqs, flag, 1)                \
     KEY(n_rot, amount, 1)                   \
+    KEY(q_rank, amount, 1)                  \
+    KEY(kv_rank, amount, 1)                 \
+    KEY(value_dim, amount, 1)               \
     KEY(window, amount, 1)                  \
     KEY(n_experts, amount, 1)               \
     KEY(n_experts_used, amount, 1)          \

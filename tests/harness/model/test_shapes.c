@@ -136,6 +136,8 @@ static void parameters_are_those_of_the_real_models(void **state)
     assert_int_equal(params_of("pythia-1.4b"), 1414647808);
     assert_int_equal(params_of("starcoder2-3b"), 3030371328);
     assert_int_equal(params_of("phi-3.5-moe"), 41873153344);
+    assert_int_equal(params_of("deepseek-v2-lite"), 15706484224);
+    assert_int_equal(params_of("minicpm3-4b"), 4073875968);
     /* without the pooler */
     assert_int_equal(params_of("all-minilm-l6-v2"), 22713216 - 384 * 385);
     assert_int_equal(params_of("bge-small-en-v1.5"), 33360000 - 384 * 385);
