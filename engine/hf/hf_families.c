@@ -253,8 +253,8 @@ enum status hf_nemotron(struct hf_config *c, struct err *err)
 /* ---- models with experts ----------------------------------------------------- */
 
 /* Experts, of which a token takes `used`, and their width. */
-static enum status put_routed(struct hf_config *c, const char *count, const char *used,
-                              const char *width, int64_t *n_ff, struct err *err)
+enum status hf_put_routed(struct hf_config *c, const char *count, const char *used,
+                          const char *width, int64_t *n_ff, struct err *err)
 {
     enum status st;
 
@@ -273,8 +273,8 @@ enum status hf_granitemoe(struct hf_config *c, struct err *err)
     enum status st;
 
     if ((st = hf_granite(c, err)) ||
-        (st = put_routed(c, "num_local_experts", "num_experts_per_tok",
-                         "intermediate_size", &n_ff, err)) ||
+        (st = hf_put_routed(c, "num_local_experts", "num_experts_per_tok",
+                            "intermediate_size", &n_ff, err)) ||
         (st = json_get_int(&c->file, c->o, "shared_intermediate_size", 0, HF_MAX_WIDTH,
                            &shared, err)))
         return st;
@@ -294,12 +294,12 @@ enum status hf_olmoe(struct hf_config *c, struct err *err)
     if ((st = hf_must_be_bool(c, "norm_topk_prob", false, err)) ||
         (st = plain(c, "silu", 1e-5, 10000.0, err)))
         return st;
-    return put_routed(c, "num_experts", "num_experts_per_tok", "intermediate_size",
-                      &n_ff, err);
+    return hf_put_routed(c, "num_experts", "num_experts_per_tok", "intermediate_size",
+                         &n_ff, err);
 }
 
 /* Layers with experts, from which one on, in which step. */
-static enum status put_first(struct hf_config *c, const char *key, struct err *err)
+enum status hf_put_first(struct hf_config *c, const char *key, struct err *err)
 {
     int64_t first = 0;
     const enum status st =
@@ -316,15 +316,15 @@ enum status hf_ernie_moe(struct hf_config *c, struct err *err)
     enum status st;
 
     if ((st = hf_ernie(c, err)) ||
-        (st = put_routed(c, "moe_num_experts", "moe_k", "moe_intermediate_size", &n_ff,
-                         err)) ||
+        (st = hf_put_routed(c, "moe_num_experts", "moe_k", "moe_intermediate_size",
+                            &n_ff, err)) ||
         (st = json_get_int(&c->file, c->o, "moe_layer_interval", 1, 1, &step, err)) ||
         (st = json_get_int(&c->file, c->o, "moe_num_shared_experts", 0, HF_MAX_EXPERTS,
                            &n_shared, err)))
         return st;
     if (n_shared)
         hf_put_u32(c, "expert_shared_feed_forward_length", n_shared * n_ff);
-    return put_first(c, "moe_layer_start_index", err);
+    return hf_put_first(c, "moe_layer_start_index", err);
 }
 
 enum status hf_phimoe(struct hf_config *c, struct err *err)
@@ -339,8 +339,8 @@ enum status hf_phimoe(struct hf_config *c, struct err *err)
         return st;
     if (before)
         hf_put_u32(c, "rope.scaling.original_context_length", before);
-    return put_routed(c, "num_local_experts", "num_experts_per_tok",
-                      "intermediate_size", &n_ff, err);
+    return hf_put_routed(c, "num_local_experts", "num_experts_per_tok",
+                         "intermediate_size", &n_ff, err);
 }
 
 enum status hf_bailing(struct hf_config *c, struct err *err)
@@ -354,8 +354,8 @@ enum status hf_bailing(struct hf_config *c, struct err *err)
         (st = json_get_int(&c->file, c->o, "num_nextn_predict_layers", 0, 0, &n_more,
                            err)) ||
         (st = plain(c, "silu", 1e-6, 600000.0, err)) ||
-        (st = put_routed(c, "num_experts", "num_experts_per_tok",
-                         "moe_intermediate_size", &n_ff, err)) ||
+        (st = hf_put_routed(c, "num_experts", "num_experts_per_tok",
+                            "moe_intermediate_size", &n_ff, err)) ||
         (st = json_get_int(&c->file, c->o, "num_shared_experts", 0, HF_MAX_EXPERTS,
                            &n_shared, err)) ||
         (st = json_get_bool(&c->file, c->o, "norm_topk_prob", &divided, err)) ||
@@ -369,7 +369,7 @@ enum status hf_bailing(struct hf_config *c, struct err *err)
     hf_put_u32(c, "expert_gating_func", 2);
     hf_put_bool(c, "expert_weights_norm", divided);
     hf_put_u32(c, "expert_shared_feed_forward_length", n_shared * n_ff);
-    return put_first(c, "first_k_dense_replace", err);
+    return hf_put_first(c, "first_k_dense_replace", err);
 }
 
 enum status hf_smallthinker(struct hf_config *c, struct err *err)
@@ -393,8 +393,9 @@ enum status hf_smallthinker(struct hf_config *c, struct err *err)
                        c->file.path);
     if ((st = hf_must_be_bool(c, "norm_topk_prob", true, err)) ||
         (st = hf_put_sizes(c, err)) || (st = hf_put_rms_eps(c, 1e-6, err)) ||
-        (st = put_routed(c, "moe_num_primary_experts", "moe_num_active_primary_experts",
-                         "moe_ffn_hidden_size", &n_ff, err)) ||
+        (st = hf_put_routed(c, "moe_num_primary_experts",
+                            "moe_num_active_primary_experts", "moe_ffn_hidden_size",
+                            &n_ff, err)) ||
         (st = json_get_bool(&c->file, c->o, "moe_primary_router_apply_softmax",
                             &softmax, err)) ||
         (st = json_get_int(&c->file, c->o, "sliding_window_size", 1, HF_MAX_CONTEXT,
@@ -418,8 +419,8 @@ enum status hf_gpt_oss(struct hf_config *c, struct err *err)
         (st = json_get_real(&c->file, c->o, "swiglu_limit", 7.0, 7.0, &limit, err)) ||
         (st = check_alternating(c, err)) ||
         (st = plain(c, "silu", 1e-5, 150000.0, err)) ||
-        (st = put_routed(c, "num_local_experts", "num_experts_per_tok",
-                         "intermediate_size", &n_ff, err)))
+        (st = hf_put_routed(c, "num_local_experts", "num_experts_per_tok",
+                            "intermediate_size", &n_ff, err)))
         return st;
     return hf_put_number(c, "sliding_window", "attention.sliding_window", 1,
                          HF_MAX_CONTEXT, 128, err);
@@ -446,8 +447,8 @@ enum status hf_glm4_moe(struct hf_config *c, struct err *err)
         return st;
     c->n_more = n_more;
     if ((st = plain(c, "silu", 1e-5, 10000.0, err)) ||
-        (st = put_routed(c, "n_routed_experts", "num_experts_per_tok",
-                         "moe_intermediate_size", &n_ff, err)) ||
+        (st = hf_put_routed(c, "n_routed_experts", "num_experts_per_tok",
+                            "moe_intermediate_size", &n_ff, err)) ||
         (st = json_get_int(&c->file, c->o, "n_shared_experts", 0, HF_MAX_EXPERTS,
                            &n_shared, err)) ||
         (st = json_get_bool(&c->file, c->o, "norm_topk_prob", &divided, err)) ||
@@ -462,5 +463,5 @@ enum status hf_glm4_moe(struct hf_config *c, struct err *err)
     hf_put_bool(c, "expert_weights_norm", divided);
     hf_put_u32(c, "expert_shared_count", n_shared);
     hf_put_u32(c, "nextn_predict_layers", n_more);
-    return put_first(c, "first_k_dense_replace", err);
+    return hf_put_first(c, "first_k_dense_replace", err);
 }

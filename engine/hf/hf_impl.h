@@ -8,6 +8,7 @@
  * hf_families.c   table of kinds
  * hf_gpt.c
  * hf_hybrids.c    those of models with recurrent layers that list them
+ * hf_latent.c     those of models with latent attention, and their names of tensors
  * hf_gemma.c      those of Gemma 3n and 4
  * hf_encoders.c   those of embedding models, and modules of sentence-transformers
  * hf_rope.c       scaling of positions, and its factors, which are tensors in GGUF
@@ -54,6 +55,8 @@ enum hf_how {
     HF_SLICES,       /* slices as they are */
     HF_FIRST_HALF,   /* of the rows of each slice, or of a matrix */
     HF_SECOND_HALF,
+    HF_LATENT_KEYS,   /* of each head the rows of keys, transposed: a slice per head */
+    HF_LATENT_VALUES, /* of each head the rows of values, behind those of keys */
     HF_EVEN, /* rows 0, 2, ... of each slice, or elements of each row of biases */
     HF_ODD,
     HF_QKV,     /* rows of groups of heads, [queries, key, value] each, to all queries,
@@ -125,6 +128,8 @@ struct hf_config {
     struct gguf_kvs *kvs;
     int64_t n_layers, n_embd, n_heads, n_kv_heads, head_dim, n_rot, n_ctx;
     int64_t n_experts;
+    int64_t latent_key, latent_value; /* of latent attention: elements of a head's key
+                                         that are not rotated, and of its value */
     int64_t n_more; /* layers behind n_layers that predict further tokens */
     int64_t delta_k_heads, delta_v_heads, delta_dim; /* of linear attention; 0: none */
     int64_t ssm_groups, n_state;                     /* of Mamba-2 */
@@ -134,14 +139,16 @@ struct hf_config {
                               all do, or there is another rule */
     double partial;        /* rotated part of a head, default of the kind */
     bool tied;             /* the config says so */
-    int n_dense;           /* folders of matrices behind a pooling: 2_Dense, 3_Dense */
+    bool skips_more; /* layers behind n_layers, which predict further tokens, are not
+                        part of the result */
+    int n_dense;     /* folders of matrices behind a pooling: 2_Dense, 3_Dense */
     struct hf_vector vectors[HF_MAX_VECTORS];
 };
 
 struct hf_arch {
     const char *model_type;         /* in config.json */
     const char *gguf;               /* general.architecture */
-    const struct hf_name *names[5]; /* NULL ends them */
+    const struct hf_name *names[6]; /* NULL ends them */
     enum status (*config)(struct hf_config *c, struct err *err);
 };
 
@@ -205,6 +212,16 @@ hf_kind_fn hf_llama, hf_smollm3, hf_granite, hf_granitemoe, hf_minicpm, hf_arcee
     hf_nemotron, hf_phimoe, hf_bailing, hf_smallthinker, hf_gpt_oss, hf_apertus,
     hf_glm4_moe, hf_gpt2, hf_gpt_neox, hf_falcon, hf_internlm2;
 
+/* What kinds with experts have in common: how many, of which a token takes `used`, and
+ * their width; the first layer that has them. */
+enum status hf_put_routed(struct hf_config *c, const char *count, const char *used,
+                          const char *width, int64_t *n_ff, struct err *err);
+enum status hf_put_first(struct hf_config *c, const char *key, struct err *err);
+
+/* Kinds of hf_latent.c. */
+enum status hf_deepseek(struct hf_config *c, struct err *err);
+enum status hf_minicpm3(struct hf_config *c, struct err *err);
+
 /* The number of heads of keys of each layer. */
 enum status hf_put_kv_heads(struct hf_config *c, struct err *err);
 
@@ -266,11 +283,12 @@ extern const struct hf_name hf_names_common[], hf_names_llama[], hf_names_gemma[
     hf_names_seed[], hf_names_hunyuan[], hf_names_post[], hf_names_gemma1[],
     hf_names_vl[], hf_names_starcoder[], hf_names_nemotron[], hf_names_bailing[],
     hf_names_smallthinker[], hf_names_lfm2[], hf_names_mamba[],
-    hf_names_granite_dense[], hf_names_gpt_oss[], hf_names_apertus[],
-    hf_names_glm4_moe[], hf_names_gpt2[], hf_names_gpt_neox[], hf_names_falcon[],
-    hf_names_internlm2[], hf_names_mamba2[], hf_names_falcon_h1[],
-    hf_names_nemotron_h[], hf_names_qwen3_next[], hf_names_per_layer[], hf_names_bert[],
-    hf_names_nomic[], hf_names_dense[];
+    hf_names_granite_dense[], hf_names_latent[], hf_names_deepseek[],
+    hf_names_minicpm3[], hf_names_gpt_oss[], hf_names_apertus[], hf_names_glm4_moe[],
+    hf_names_gpt2[], hf_names_gpt_neox[], hf_names_falcon[], hf_names_internlm2[],
+    hf_names_mamba2[], hf_names_falcon_h1[], hf_names_nemotron_h[],
+    hf_names_qwen3_next[], hf_names_per_layer[], hf_names_bert[], hf_names_nomic[],
+    hf_names_dense[];
 
 /* ---- tensors ----------------------------------------------------------------- */
 

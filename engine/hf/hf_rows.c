@@ -53,6 +53,8 @@ static uint64_t row_in_folder(const struct hf_entry *e, uint64_t rows, uint64_t 
     case HF_FIRST_HALF:
     case HF_SECOND_HALF:
         return halved(e, r);
+    case HF_LATENT_VALUES: /* behind the rows of the head's key */
+        return r + (r / e->ne[1] + 1) * e->fixed;
     case HF_GROUP_Q:
     case HF_GROUP_K:
         return hf_field_row(&e->fields, unpaired(e, rows, r));
@@ -134,6 +136,30 @@ static enum status read_part(const struct hf_tensors *h, const struct hf_entry *
     return st;
 }
 
+/* Rows of transposed keys: row k of a head has element k of each row of its key. */
+static enum status read_transposed(const struct hf_tensors *h, const struct hf_entry *e,
+                                   uint64_t row, uint64_t n_rows, char *dst,
+                                   struct err *err)
+{
+    const struct safetensor *t = e->parts[0];
+    const size_t elem = kern_format_bytes(t->fmt, 1), n = (size_t)e->ne[0];
+    const size_t rank = (size_t)e->ne[1], head_bytes = n * rank * elem;
+    const uint64_t apart = t->shape[0] / e->n_heads; /* rows of a head */
+    char *keys = malloc(head_bytes);
+    enum status st =
+        keys ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory for %s", e->name);
+
+    for (uint64_t at = row; at < row + n_rows && !st; at++, dst += n * elem) {
+        if (at == row || at % rank == 0)
+            st = safetensors_read(h->s, t, at / rank * apart * rank * elem, head_bytes,
+                                  keys, err);
+        for (size_t i = 0; i < n && !st; i++)
+            memcpy(dst + i * elem, keys + (i * rank + at % rank) * elem, elem);
+    }
+    free(keys);
+    return st;
+}
+
 /* Factors of ranges of rows. */
 static void scale(const struct hf_entry *e, uint64_t row, uint64_t n_rows, float *v)
 {
@@ -194,6 +220,8 @@ enum status hf_tensors_read(void *arg, const struct gguf_tensor *what, uint64_t 
     }
     if (e->flat)
         return read_flat(h, e, row, n_rows, dst, err);
+    if (e->how == HF_LATENT_KEYS)
+        return read_transposed(h, e, row, n_rows, dst, err);
     if (hf_is_mx(e))
         st = hf_read_mx(h, e, row, n_rows, dst, err);
     for (uint64_t done = 0; done < n_rows && !st && !hf_is_mx(e);) {

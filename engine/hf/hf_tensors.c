@@ -49,6 +49,15 @@ static const char *show(char *buf, size_t cap, const char *name)
     return utf8_printable(buf, cap, name, strlen(name));
 }
 
+/* Whether it belongs to a layer that predicts further tokens, and is left out. */
+static bool is_further(const struct hf_config *c, const struct safetensor *t)
+{
+    int layer;
+
+    return c->skips_more && sscanf(t->name, "model.layers.%d.", &layer) == 1 &&
+           layer >= c->n_layers;
+}
+
 /* Append the tensors made of t to items[*n]. */
 static enum status add_items(struct item *items, size_t *n, const struct hf_config *c,
                              const struct safetensor *t, const char *dir,
@@ -93,7 +102,8 @@ static enum status list_items(struct item **out, size_t *n, const struct hf_conf
         return err_set(err, ST_NO_MEMORY, "no memory for the %zu tensors of %s", count,
                        dir);
     for (size_t i = 0; i < count && !st; i++)
-        st = add_items(items, n, c, safetensors_at(s, i), dir, err);
+        if (!is_further(c, safetensors_at(s, i)))
+            st = add_items(items, n, c, safetensors_at(s, i), dir, err);
     if (st) {
         free(items);
         return st;
@@ -284,6 +294,32 @@ static enum status set_values(struct hf_entry *e, const struct hf_config *c,
     return ST_OK;
 }
 
+/* A slice per head, of its rows of keys or of values. */
+static enum status set_latent(struct hf_entry *e, const struct hf_config *c,
+                              const char *dir, struct err *err)
+{
+    const struct safetensor *t = e->parts[0];
+    const bool keys = e->how == HF_LATENT_KEYS;
+    const uint64_t n = (uint64_t)(keys ? c->latent_key : c->latent_value);
+
+    e->n_heads = (uint64_t)c->n_heads;
+    e->fixed = (uint64_t)c->latent_key;
+    if (e->n_dims != 2 ||
+        e->ne[1] != e->n_heads * (uint64_t)(c->latent_key + c->latent_value))
+        return err_set(err, ST_INPUT,
+                       "%s: %s comes from a matrix of %llu rows, and %llu heads have "
+                       "keys of %lld and values of %lld",
+                       dir, e->name, (unsigned long long)e->ne[1],
+                       (unsigned long long)e->n_heads, (long long)c->latent_key,
+                       (long long)c->latent_value);
+    e->ne[0] = keys ? n : t->shape[1];
+    e->ne[1] = keys ? t->shape[1] : n;
+    e->ne[2] = e->n_heads;
+    e->n_dims = 3;
+    e->part_rows = e->ne[1] * e->ne[2];
+    return ST_OK;
+}
+
 static enum status set_heads(struct hf_entry *e, const struct hf_config *c,
                              const char *dir, struct err *err)
 {
@@ -295,6 +331,9 @@ static enum status set_heads(struct hf_entry *e, const struct hf_config *c,
     case HF_VALUE_COLUMNS:
     case HF_DECAY:
         return set_values(e, c, dir, err);
+    case HF_LATENT_KEYS:
+    case HF_LATENT_VALUES:
+        return set_latent(e, c, dir, err);
     default:
         return ST_OK;
     }
@@ -439,7 +478,8 @@ uint32_t hf_tensors_file_type(const struct hf_tensors *h)
     uint64_t n[KERN_N_FMT] = {0};
 
     for (size_t i = 0; i < h->n; i++)
-        n[h->entries[i].fmt] += h->entries[i].ne[0] * h->entries[i].ne[1];
+        n[h->entries[i].fmt] +=
+            h->entries[i].ne[0] * h->entries[i].ne[1] * h->entries[i].ne[2];
     if (n[KERN_FMT_bf16] > n[KERN_FMT_f16] && n[KERN_FMT_bf16] > n[KERN_FMT_f32])
         return quantmix_file_type(QUANTMIX_BF16);
     return quantmix_file_type(n[KERN_FMT_f16] > n[KERN_FMT_f32] ? QUANTMIX_F16

@@ -33,7 +33,8 @@ struct hf_entry {
     uint64_t ne[4], part_rows; /* rows of one part */
     uint64_t n_heads;  /* HF_ROPE_*, HF_VALUES...: heads in the rows, or columns */
     uint64_t n_groups; /* HF_VALUES...: heads of keys, each shared by several */
-    uint64_t fixed;    /* HF_VALUES: leading rows that stay */
+    uint64_t fixed;    /* HF_VALUES: leading rows that stay; HF_LATENT_*: rows of a
+                          head's key */
     struct hf_fields fields;
     const struct hf_scaling *scaling; /* NULL: none */
     bool flat; /* floats that are read together: vectors, columns, biases of experts */

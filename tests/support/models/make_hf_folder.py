@@ -165,6 +165,12 @@ BAILING = dict(MOE, exp_probs_b="mlp.gate.expert_bias",
 THINKER = {"ffn_gate_inp": "block_sparse_moe.primary_router",
            **{"ffn_%s_exps" % x: "block_sparse_moe.experts.@." + x
               for x in ("gate", "up", "down")}}
+LATENT = {"attn_q_a": "self_attn.q_a_proj", "attn_q_b": "self_attn.q_b_proj",
+          "attn_q_a_norm": "self_attn.q_a_layernorm",
+          "attn_kv_a_mqa": "self_attn.kv_a_proj_with_mqa",
+          "attn_kv_a_norm": "self_attn.kv_a_layernorm",
+          "attn_kv_b": "self_attn.kv_b_proj"}
+DEEPSEEK = dict(MOE, exp_probs_b="mlp.gate.e_score_correction_bias", **LATENT, **SHARED)
 # Gemma 3n and 4. Names that end in "." have no ".weight".
 PER_LAYER = {
     "per_layer_token_embd": "embed_tokens_per_layer",
@@ -189,7 +195,7 @@ PER_LAYER = {
     "laurel_l": "laurel.linear_left", "laurel_r": "laurel.linear_right",
     "laurel_post_norm": "laurel.post_laurel_norm"}
 SCALES = {"ffn_gate_inp": "router.scale", "ffn_down_exps": "router.per_expert_scale"}
-NAMES = {"gemma3n": PER_LAYER, "gemma4": PER_LAYER, "lfm2": LFM2, "lfm2moe": LFM2, "granitehybrid": GRANITE_HYBRID,
+NAMES = {"deepseek2": DEEPSEEK, "minicpm3": LATENT, "gemma3n": PER_LAYER, "gemma4": PER_LAYER, "lfm2": LFM2, "lfm2moe": LFM2, "granitehybrid": GRANITE_HYBRID,
          "smollm3": {}, "granite": {}, "granitemoe": GRANITE, "minicpm": {}, "arcee": {},
          "mistral3": {}, "ernie4_5": {}, "ernie4_5-moe": ERNIE, "seed_oss": POST,
          "hunyuan-dense": HUNYUAN, "olmo2": POST, "olmoe": MOE, "exaone4": POST,
@@ -213,6 +219,19 @@ def joined(g, name, other):
         out.extend(a[i * n:(i + 1) * n])
         out.extend(b[i * n:(i + 1) * n])
     return [*ne[2:], 2 * ne[1], ne[0]], out
+
+
+def joint_kv_b(g, keys, values):
+    """The rows of keys of each head, which GGUF files have transposed, and of values."""
+    (ne, k), (v_ne, v) = g.tensors[keys], g.tensors[values]
+    n, rank, rows = ne[0], ne[1], v_ne[1]
+    out = array.array("f")
+    for h in range(ne[2]):
+        head = k[h * n * rank:(h + 1) * n * rank]
+        for i in range(n):
+            out.extend(head[i::n])
+        out.extend(v[h * rows * rank:(h + 1) * rows * rank])
+    return [ne[2] * (n + rows), rank], out
 
 
 def hybrid_tensors_of(g, arch):
@@ -391,6 +410,11 @@ def tensors_of(g, arch):
         if arch == "seed_oss" and part == "post_attention_norm":
             hf = "post_attention_layernorm"
         full = "model.layers.%s.%s.%s" % (layer, hf, kind)
+        if part in ("attn_k_b", "attn_v_b"):
+            if part == "attn_k_b":
+                full = "model.layers.%s.self_attn.kv_b_proj.weight" % layer
+                out[full] = joint_kv_b(g, name, name.replace("k_b", "v_b"))
+            continue
         if part == "exp_probs_b":
             out[full[:-len(".bias")]] = ([1, ne[0]] if arch.startswith("ernie")
                                          else ne, v)
@@ -472,12 +496,33 @@ def config_of(g, arch):
             kv("rope.scaling.original_context_length", kv("context_length"))}
     sections = kv("rope.dimension_sections", [])[:3]
     rot = kv("rope.dimension_count", head_dim)
-    if rot != head_dim:
+    latent = {**silu, "kv_lora_rank": kv("attention.kv_lora_rank"),
+              "q_lora_rank": kv("attention.q_lora_rank"), "qk_rope_head_dim": rot,
+              "num_key_value_heads": heads, "head_dim": None}
+    latent["qk_nope_head_dim"] = kv("attention.key_length_mla", head_dim) - rot
+    m = 10 * kv("rope.scaling.yarn_log_multiplier", 0)
+    if rot != head_dim and not latent["kv_lora_rank"]:
         c["partial_rotary_factor"] = rot / head_dim
     if NAMES[arch] is PER_LAYER:
         kind, c = per_layer_config(g, arch, kv, c)
         return {"model_type": kind, **c}
     extra = hybrid_config(g, arch, kv) if NAMES[arch] in (LFM2, GRANITE_HYBRID) else {
+        "deepseek2": ("deepseek_v3" if kv("expert_gating_func") == 2 else "deepseek_v2", {
+            **latent, **routed, "n_routed_experts": experts,
+            "v_head_dim": kv("attention.value_length_mla",
+                             kv("attention.value_length")),
+            "n_shared_experts": kv("expert_shared_count"), "moe_layer_freq": 1,
+            "scoring_func": "sigmoid" if kv("expert_gating_func") == 2 else "softmax",
+            "topk_method": "noaux_tc" if kv("expert_gating_func") == 2 else "greedy",
+            "n_group": kv("expert_group_count"),
+            "topk_group": kv("expert_group_used_count"),
+            "norm_topk_prob": bool(kv("expert_weights_norm")),
+            "routed_scaling_factor": kv("expert_weights_scale"),
+            "first_k_dense_replace": kv("leading_dense_block_count"),
+            "rope_scaling": dict(yarn, mscale=m, mscale_all_dim=m)}),
+        "minicpm3": ("minicpm3", {**latent, "scale_emb": 12, "scale_depth": 1.4,
+                                  "dim_model_base": 256,
+                                  "rope_scaling": longrope or None}),
         "smollm3": ("smollm3", {**silu, "use_sliding_window": False, "no_rope_layers": [
             int((i + 1) % 4 != 0) for i in range(layers)]}),
         "granite": ("granite", granite),
