@@ -47,7 +47,10 @@ struct speculate_rule {
     double acceptance[SPECULATE_SOURCES]; /* rate of accepted tokens */
     int n_observed[SPECULATE_SOURCES];    /* tokens that the rate comes from */
     double draft_ns;                      /* of one token of the draft model */
-    double again_ns;          /* what a rejected token costs the next pass */
+    double again_ns; /* what a rejected token costs the next pass */
+    double
+        first_rate;  /* acceptance rate before any is observed, which weighs as much */
+    int first_count; /* as this many observations */
     double loss_passes;       /* plain passes that drafts may lose at first */
     double gained_ns, all_ns; /* against plain decoding; of all passes */
 };
@@ -65,8 +68,8 @@ struct speculate_step {
  * are expected to cost less until it is known, and wide drafts are tried at once. */
 void speculate_rule_begin(struct speculate_rule *r, double streamed);
 
-/* The drafts' source was trained to be right: it may lose several passes before it is
- * given up, as one rejected draft says little. */
+/* The drafts' source was trained to be right: its rate is expected to be high, and it
+ * may lose several passes before it is given up, as one rejected draft says little. */
 void speculate_rule_trust(struct speculate_rule *r);
 
 /* Length of the next draft from that source, at most n_most; 0: decode plainly. */

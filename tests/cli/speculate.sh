@@ -65,7 +65,26 @@ sed -i '$d' one/sweep.csv
     fail "$(cat elsewhere/err)"
 [ "$(grep -c ",speculate," one/sweep.csv)" = 2 ] || fail "2 rows: $(cat one/sweep.csv)"
 
+# ---- drafts of a model's own layer, accepted at a rate that is set
+mtp=$SRC/tests/data/models/zoo/qwen35-mtp.gguf
+"$BENCH" decode -m "$mtp" --weights packed -t 1 --speculate copy --mtp --accept 0.9 -n 1 --budget 60 \
+    --json >mtp.json 2>err || fail "$(cat err)"
+python3 - mtp.json <<'EOF' || fail "$(cat mtp.json)"
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert r["spec_mode"] == "mtp" and r["spec_accept_set"] == 0.9, r["spec_mode"]
+rates = [float(x) for x in (r["spec_accept_at"] or "1").split()]  # none: nothing drafted
+assert 1 <= len(rates) <= 7 and all(0 <= x <= 1 for x in rates)
+assert r["point"].endswith("/mtp/accept0.9") and " --mtp --accept 0.9 " in r["command"]
+EOF
+"$BENCH" plan -m "$mtp" --json >plan.json 2>err || fail "$(cat err)"
+python3 -c 'import json
+d = json.load(open("plan.json"))["drafts"]
+assert d["bytes"] > 0 and 0.05 < d["least_acceptance"] < 2, d' || fail "$(cat plan.json)"
+"$BENCH" plan -m "$model" --json | grep -q '"drafts": null' || fail "drafts of nothing"
+
 # ---- what cannot be
+refused 3 "no layer that predicts further tokens" decode -m "$model" --speculate copy --mtp
 refused 2 "come with the program: " decode -m "$model" --speculate poem
 refused 2 "exclude each other" decode -m "$model" --speculate copy --prefill 8
 refused 2 "random weights" decode -m nano:Q4_K_M --weights memory --speculate ./own.txt
