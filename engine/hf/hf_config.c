@@ -188,14 +188,17 @@ enum status hf_put_sizes(struct hf_config *c, struct err *err)
 
 /* ---- the folder -------------------------------------------------------------- */
 
-static const struct hf_arch *arch_of(const json_t *o)
+static const struct hf_arch *arch_called(const char *type)
 {
-    const char *type = json_text(json_member(o, "model_type"));
-
     for (size_t i = 0; type && i < hf_n_archs; i++)
         if (!strcmp(type, hf_archs[i].model_type))
             return &hf_archs[i];
     return NULL;
+}
+
+static const struct hf_arch *arch_of(const json_t *o)
+{
+    return arch_called(json_text(json_member(o, "model_type")));
 }
 
 /* The kind of the whole model, or, where only that is known, of its text model. */
@@ -211,6 +214,8 @@ static enum status find_arch(struct hf_config *c, struct err *err)
     if (c->arch && !strcmp(c->arch->gguf, "gemma3") &&
         json_is_true(json_member(c->file.root, "use_bidirectional_attention")))
         c->arch = &hf_arch_embedding_gemma;
+    if (hf_bitnet_kind(c, arch_called("bitnet"), err))
+        return ST_UNSUPPORTED;
     if (c->arch)
         return ST_OK;
     for (size_t i = 0; i < hf_n_archs && used < sizeof known; i++)

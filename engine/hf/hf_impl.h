@@ -10,6 +10,7 @@
  * hf_hybrids.c    those of models with recurrent layers that list them
  * hf_latent.c     those of models with latent attention, and their names of tensors
  * hf_gemma.c      those of Gemma 3n and 4
+ * hf_bitnet.c     those of BitNet, its names of tensors, and its ternary matrices
  * hf_encoders.c   those of embedding models, and modules of sentence-transformers
  * hf_rope.c       scaling of positions, and its factors, which are tensors in GGUF
  * hf_names.c      names of tensors
@@ -74,6 +75,7 @@ enum hf_how {
     HF_MX,       /* MXFP4 from two parts: nibbles, and "..._scales" of blocks */
     HF_MX_EVEN,  /* its rows 0, 2, ... */
     HF_MX_ODD,
+    HF_TERNARY, /* each element to -s, 0 or s of the matrix, in F32 */
     HF_SKIP,
 };
 
@@ -222,6 +224,13 @@ enum status hf_put_first(struct hf_config *c, const char *key, struct err *err);
 enum status hf_deepseek(struct hf_config *c, struct err *err);
 enum status hf_minicpm3(struct hf_config *c, struct err *err);
 
+/* The kind of hf_bitnet.c. */
+enum status hf_bitnet(struct hf_config *c, struct err *err);
+/* Set c->arch to it, whatever model_type says, where the folder's class is its own.
+ * Error: ST_UNSUPPORTED (c->arch is bitnet, and the class another). */
+enum status hf_bitnet_kind(struct hf_config *c, const struct hf_arch *bitnet,
+                           struct err *err);
+
 /* The number of heads of keys of each layer. */
 enum status hf_put_kv_heads(struct hf_config *c, struct err *err);
 
@@ -288,7 +297,7 @@ extern const struct hf_name hf_names_common[], hf_names_llama[], hf_names_gemma[
     hf_names_gpt2[], hf_names_gpt_neox[], hf_names_falcon[], hf_names_internlm2[],
     hf_names_mamba2[], hf_names_falcon_h1[], hf_names_nemotron_h[],
     hf_names_qwen3_next[], hf_names_per_layer[], hf_names_bert[], hf_names_nomic[],
-    hf_names_dense[];
+    hf_names_dense[], hf_names_bitnet[];
 
 /* ---- tensors ----------------------------------------------------------------- */
 

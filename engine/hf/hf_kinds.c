@@ -553,6 +553,7 @@ const struct hf_arch hf_archs[] = {
      hf_granite_hybrid},
     {"bert", "bert", {hf_names_bert}, hf_bert},
     {"nomic_bert", "nomic-bert", {hf_names_nomic}, hf_nomic},
+    {"bitnet", "bitnet", {hf_names_bitnet, hf_names_common}, hf_bitnet},
     {"gpt_oss", "gpt-oss", {hf_names_gpt_oss, hf_names_common}, hf_gpt_oss},
     {"apertus", "apertus", {hf_names_apertus, hf_names_common}, hf_apertus},
     {"glm4_moe",

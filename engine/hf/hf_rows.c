@@ -234,6 +234,8 @@ enum status hf_tensors_read(void *arg, const struct gguf_tensor *what, uint64_t 
                         err);
         done += n;
     }
+    if (!st && e->how == HF_TERNARY)
+        st = hf_round_ternary(h, e, n_rows, dst, err);
     /* Pages that straddle two pieces are still cached. */
     if (!st && drop && atomic_fetch_add(&e->n_read, n_rows) + n_rows >= all)
         for (size_t i = 0; i < e->n_parts; i++)

@@ -195,8 +195,9 @@ static enum status set_matrix(struct hf_entry *e, const char *dir, struct err *e
     }
     e->flat = e->n_dims == 1 || e->how == HF_COLUMN || e->how == HF_COLUMN_DECAY ||
               strstr(e->name, "_exps.bias") != NULL;
-    /* As in GGUF files: vectors that are added or scale, and routers. */
-    e->fmt = n_dims == 1 || channels || e->flat || strstr(e->name, ".ffn_gate_inp.")
+    /* As in GGUF files: vectors that are added or scale, and routers; products. */
+    e->fmt = n_dims == 1 || channels || e->flat || e->how == HF_TERNARY ||
+                     strstr(e->name, ".ffn_gate_inp.")
                  ? KERN_FMT_f32
                  : t->fmt;
     return ST_OK;
@@ -428,6 +429,7 @@ enum status hf_tensors_make(struct hf_tensors **out, const struct hf_config *c,
         return err_set(err, ST_NO_MEMORY, "no memory for the tensors of %s", dir);
     }
     h->s = s;
+    pthread_mutex_init(&h->lock, NULL);
     memcpy(h->scalings, c->scalings, sizeof h->scalings);
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
         h->to_floats[fmt] =
@@ -460,6 +462,7 @@ void hf_tensors_free(void *arg)
     if (!h)
         return;
     safetensors_close(h->s);
+    pthread_mutex_destroy(&h->lock);
     strtab_free(&h->index);
     for (int i = 0; i < HF_MAX_VECTORS; i++)
         free(h->made[i]);

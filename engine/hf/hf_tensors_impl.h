@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * hf_tensors_impl.h - a folder's tensors as those of a GGUF file; for hf_tensors.c,
- * hf_rows.c, hf_layout.c and hf_reorder.c only
+ * hf_rows.c, hf_layout.c, hf_reorder.c and hf_bitnet.c only
  */
 #ifndef SLM_ENGINE_HF_HF_TENSORS_IMPL_H
 #define SLM_ENGINE_HF_HF_TENSORS_IMPL_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "engine/base/strtab.h"
@@ -38,6 +39,7 @@ struct hf_entry {
     struct hf_fields fields;
     const struct hf_scaling *scaling; /* NULL: none */
     bool flat; /* floats that are read together: vectors, columns, biases of experts */
+    float scale; /* HF_TERNARY: of the matrix; 0: not known yet */
     enum kern_format fmt;
     atomic_uint_least64_t n_read; /* rows, repeated reads included */
 };
@@ -50,6 +52,7 @@ struct hf_tensors {
     struct strtab index;
     float *made[HF_MAX_VECTORS];
     struct hf_scaling scalings[HF_MAX_SCALINGS];
+    pthread_mutex_t lock; /* of entries' scale */
     kern_dequantize_fn *to_floats[KERN_N_FMT];
 };
 
@@ -78,5 +81,10 @@ enum status hf_read_transposed(const struct hf_tensors *h, const struct hf_entry
 enum status hf_read_mx(const struct hf_tensors *h, const struct hf_entry *e,
                        uint64_t row, uint64_t n_rows, unsigned char *dst,
                        struct err *err);
+
+/* Make n_rows of the entry's floats ternary. The first call reads the whole matrix for
+ * its scale. */
+enum status hf_round_ternary(struct hf_tensors *h, struct hf_entry *e, uint64_t n_rows,
+                             float *v, struct err *err);
 
 #endif

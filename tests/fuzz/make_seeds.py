@@ -145,6 +145,8 @@ def configs():
     put("config", "apertus", config("apertus", hidden_act="xielu"))
     put("config", "glm4_moe", config("glm4_moe", n_shared_experts=1, first_k_dense_replace=1,
                                      num_nextn_predict_layers=1, **moe))
+    put("config", "bitnet", config("bitnet", architectures=["BitnetForCausalLM"],
+                                   attention_bias=False, weight_bits=1, input_bits=8))
     put("config", "gpt2", {"model_type": "gpt2", "n_embd": 64, "n_layer": 2, "n_head": 4,
                            "n_positions": 512, "n_inner": 128,
                            "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5})

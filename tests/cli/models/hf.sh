@@ -128,8 +128,7 @@ for file in "$shared"/golden/models/arch/*.gguf; do
     near 1e-6 "$name.out" "${file%.gguf}.exact.f32"
 done
 
-# The same of further families; of those whose folders cannot be read here (BitNet's are
-# published in a ternary format of their own) the script that makes folders knows none.
+# The same of further families.
 # Products with MXFP4 round their inputs: the bound is that of the file.
 zoo=$shared/golden/models/zoo
 [ -e "$zoo/architectures.csv" ] || zoo=$SRC/tests/data/models/zoo
@@ -164,6 +163,7 @@ for file in falcon-h1 gpt2 gpt-oss; do
 done
 mv zoo.gpt-oss-mxfp4.gguf oss
 mv zoo.nemotron_h_moe.gguf nemotron
+[ ! -e zoo.bitnet-tq2_0.gguf ] || mv zoo.bitnet-tq2_0.gguf bitnet
 rm -rf zoo.*
 
 # ---- Qwen 3.5, against its equations over the folder's own tensors -------------------
@@ -227,6 +227,27 @@ reword gemma2.f32 'del c["final_logit_softcapping"]'
 
 folder "$SRC/tests/data/models/phi3.gguf" phi3.f32
 [ "$(key phi3.f32 phi3.attention.sliding_window)" = 32767 ] || fail "a wide window is lost"
+
+# ---- BitNet: floats of a folder become the ternary blocks of the file -------------------
+if [ -e bitnet ]; then
+    "$BENCH" quantize bitnet bitnet.gguf TQ2_0 >out 2>err || fail "quantize: $(cat err)"
+    for t in attn_q attn_k attn_v attn_output ffn_gate ffn_up ffn_down; do
+        "$BENCH" gguf bitnet.gguf --tensor blk.0.$t.weight -o a.out
+        "$BENCH" gguf "$shared/golden/models/zoo/bitnet-tq2_0.gguf" --tensor blk.0.$t.weight -o b.out
+        cmp a.out b.out || fail "bitnet: another $t"
+    done
+    logits weights.out -m bitnet:TQ2_0 -t 1
+    logits b.out -m bitnet:TQ2_0 -t 3
+    cmp weights.out b.out || fail "bitnet: the threads make another model"
+    reword bitnet 'c["model_type"] = "llama"'
+    logits a.out -m bitnet:TQ2_0
+    cmp weights.out a.out || fail "bitnet: the class of the model does not count"
+    reword bitnet 'c["hidden_act"] = "relu2"'
+    refused 3 "hidden_act is 'relu2'; of bitnet models only 'silu'" gguf bitnet
+    reword bitnet 'c["model_type"] = "bitnet"; c["architectures"] = ["BitNetForCausalLM"]
+c["quantization_config"] = {"quant_method": "bitnet"}'
+    refused 3 'of bitnet models only BitnetForCausalLM (2024, SiLU) is supported' gguf bitnet
+fi
 
 # ---- YaRN switched on as model cards write it: the context grows with it -------------
 model_ctx() { "$BENCH" plan -m "$1" --json 2>err | python3 -c 'import json, sys

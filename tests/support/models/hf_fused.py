@@ -145,6 +145,22 @@ def unscaled(g, stem, ne, v):
     return array.array("f", (x / by for x in v))
 
 
+# ---- BitNet -----------------------------------------------------------------------
+
+def masters(v):
+    """Floats of many magnitudes that the model rounds to the ternary values v: their
+    mean is v's magnitude, and where v is 0 they are less than half of it."""
+    s = max(map(abs, v))
+    small = [s * 0.45 * (i * 7919 % 101) / 101 for i in range(len(v))]
+    where = [i for i, x in enumerate(v) if x]
+    mean = (s * len(v) - sum(y for x, y in zip(v, small) if not x)) / len(where)
+    out = array.array("f", (-y if i % 2 else y for i, y in enumerate(small)))
+    for nth, i in enumerate(where):
+        apart = 0 if nth == len(where) - 1 and nth % 2 == 0 else 0.5 - nth % 2
+        out[i] = math.copysign(mean + apart * s, v[i])
+    return out
+
+
 # ---- MXFP4 -----------------------------------------------------------------------
 
 def mx_parts(raw, order):

@@ -19,7 +19,19 @@ import hf_fused
 
 SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f",
            7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
-F32, F16, Q8_0, BF16, MXFP4 = 0, 1, 8, 30, 39
+F32, F16, Q8_0, Q6_K, BF16, TQ2_0, MXFP4 = 0, 1, 8, 14, 30, 35, 39
+
+
+def q6_k(block):
+    low, high = block[:128], block[128:192]
+    *scales, d = struct.unpack("<16be", block[192:])
+    for half in range(2):
+        for part in range(4):
+            for i in range(32):
+                byte = low[64 * half + part % 2 * 32 + i]
+                q = byte >> 4 * (part // 2) & 15
+                q |= (high[32 * half + i] >> 2 * part & 3) << 4
+                yield d * scales[8 * half + 2 * part + i // 16] * (q - 32)
 
 
 class Gguf:
@@ -83,6 +95,15 @@ class Gguf:
             for b in range(n // 32):
                 block = struct.unpack_from("<e32b", self.data, at + 34 * b)
                 out.extend(block[0] * q for q in block[1:])
+        elif kind == Q6_K:
+            for b in range(n // 256):
+                out.extend(q6_k(self.data[at + 210 * b:at + 210 * (b + 1)]))
+        elif kind == TQ2_0:
+            for b in range(n // 256):
+                q = self.data[at + 66 * b:at + 66 * b + 64]
+                (d,) = struct.unpack_from("<e", self.data, at + 66 * b + 64)
+                out.extend(d * ((q[half + i] >> 2 * part & 3) - 1) for half in (0, 32)
+                           for part in range(4) for i in range(32))
         elif kind == MXFP4:
             self.raw[name] = self.data[at:at + n // 32 * 17]
         else:
@@ -195,7 +216,8 @@ PER_LAYER = {
     "laurel_l": "laurel.linear_left", "laurel_r": "laurel.linear_right",
     "laurel_post_norm": "laurel.post_laurel_norm"}
 SCALES = {"ffn_gate_inp": "router.scale", "ffn_down_exps": "router.per_expert_scale"}
-NAMES = {"deepseek2": DEEPSEEK, "minicpm3": LATENT, "gemma3n": PER_LAYER, "gemma4": PER_LAYER, "lfm2": LFM2, "lfm2moe": LFM2, "granitehybrid": GRANITE_HYBRID,
+BITNET = {"attn_sub_norm": "self_attn.inner_attn_ln", "ffn_sub_norm": "mlp.ffn_layernorm"}
+NAMES = {"bitnet": BITNET, "deepseek2": DEEPSEEK, "minicpm3": LATENT, "gemma3n": PER_LAYER, "gemma4": PER_LAYER, "lfm2": LFM2, "lfm2moe": LFM2, "granitehybrid": GRANITE_HYBRID,
          "smollm3": {}, "granite": {}, "granitemoe": GRANITE, "minicpm": {}, "arcee": {},
          "mistral3": {}, "ernie4_5": {}, "ernie4_5-moe": ERNIE, "seed_oss": POST,
          "hunyuan-dense": HUNYUAN, "olmo2": POST, "olmoe": MOE, "exaone4": POST,
@@ -428,6 +450,8 @@ def tensors_of(g, arch):
             continue
         if arch in PAIRS and part in ("attn_q", "attn_k"):
             v = halves(v, ne, heads if part == "attn_q" else kv_heads)
+        if arch == "bitnet" and len(ne) == 2:
+            v = hf_fused.masters(v)
         if arch == "phi2" and part == "attn_qkv":
             n = len(v) // 3
             for i, x in enumerate("qkv"):
@@ -520,6 +544,9 @@ def config_of(g, arch):
             "routed_scaling_factor": kv("expert_weights_scale"),
             "first_k_dense_replace": kv("leading_dense_block_count"),
             "rope_scaling": dict(yarn, mscale=m, mscale_all_dim=m)}),
+        "bitnet": ("bitnet", {**silu, "architectures": ["BitnetForCausalLM"],
+                              "attention_bias": False, "weight_bits": 1,
+                              "input_bits": 8}),
         "minicpm3": ("minicpm3", {**latent, "scale_emb": 12, "scale_depth": 1.4,
                                   "dim_model_base": 256,
                                   "rope_scaling": longrope or None}),
