@@ -163,24 +163,15 @@ static enum status count(struct sweep *sweep, struct err *err)
 }
 
 /* A launch of point i is done, and what is due is known anew before it is said: its row
- * may be disturbed, or its interval too wide, and then there is another. The last one
- * is called so when no point has another. */
+ * may be disturbed, or its interval too wide, and then there is another; it may also
+ * show that the roofs of rows before it were too low, which are disturbed then. The
+ * last one is called so when no point has another. */
 static enum status count_finished(struct sweep *sweep, size_t i, bool failed,
                                   struct err *err)
 {
-    const size_t n_others = sweep->n_due - (size_t)launches_left(sweep, i);
-    const struct row *rows;
-    size_t n_rows;
-    char id[96];
-
     sweep->n_errors[i] += failed;
     sweep->n_finished++;
-    point_id(&sweep->plan->points[i], id, sizeof id);
-    rows = sweep_dir_rows(sweep->dir, &n_rows);
-    if (sweep_tally_point(&sweep->tally[i], id, rows, n_rows, err))
-        return err->code;
-    sweep->n_due = n_others + 1 + (size_t)launches_left(sweep, i);
-    return sweep->n_finished < sweep->n_due ? ST_OK : count(sweep, err);
+    return count(sweep, err);
 }
 
 /* Measure and append. What went wrong with the point is in its row; an error

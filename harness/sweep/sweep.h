@@ -224,10 +224,6 @@ int sweep_tally_left(const struct sweep_tally *t, const struct sweep_settings *s
 enum status sweep_tally_all(struct sweep_tally *tally, const struct sweep_plan *plan,
                             const struct row *rows, size_t n_rows, struct err *err);
 
-/* The tally of one point, by its identity. Error: ST_NO_MEMORY. */
-enum status sweep_tally_point(struct sweep_tally *t, const char *id,
-                              const struct row *rows, size_t n_rows, struct err *err);
-
 /* ---- before it starts (sweep_capacity.c) ---------------------------------------- */
 
 /* Is there memory for the limit, and disk for all model files that will be made, or at

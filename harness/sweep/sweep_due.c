@@ -104,30 +104,6 @@ static enum status measure_widths(const struct counting *c, const struct row *ro
     return ST_OK;
 }
 
-enum status sweep_tally_point(struct sweep_tally *t, const char *id,
-                              const struct row *rows, size_t n_rows, struct err *err)
-{
-    struct row *own = malloc((n_rows + 1) * sizeof *own);
-    struct report_rows picked;
-    size_t n = 0;
-
-    if (!own)
-        return err_set(err, ST_NO_MEMORY, "no memory to count the rows of a point");
-    *t = (struct sweep_tally){0};
-    for (size_t i = 0; i < n_rows; i++)
-        if (!strcmp(rows[i].point, id)) {
-            sweep_tally_add(t, &rows[i]);
-            own[n++] = rows[i];
-        }
-    if (report_rows_pick(&picked, own, n, err) == ST_OK) {
-        for (size_t i = 0; i < picked.n; i++)
-            t->half_width = fmax(t->half_width, launches_half_width(picked.v[i]));
-        report_rows_free(&picked);
-    }
-    free(own);
-    return err->code;
-}
-
 enum status sweep_tally_all(struct sweep_tally *tally, const struct sweep_plan *plan,
                             const struct row *rows, size_t n_rows, struct err *err)
 {
