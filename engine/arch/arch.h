@@ -328,8 +328,8 @@ struct model {
                                    what a pooled vector is multiplied by, one after
                                    the other; n_rows 0: not */
     int n_dense[MODEL_MAX_DENSE];
-    /* Of a model that predicts the token after the next (model_load_nextn()): its
-     * stream is eh_proj [n_embd][2 * n_embd] times an embedding and another model's
+    /* A model that predicts the token after the next (model_load_nextn()) has these:
+     * its stream is eh_proj [n_embd][2 * n_embd] times an embedding and another model's
      * hidden state, each normalised. No rows: an ordinary model. */
     struct matrix eh_proj;
     struct norm enorm, hnorm; /* [n_embd] */

@@ -195,7 +195,7 @@ static bool applies(const struct loader *l, const struct tensor_rule *r, int lay
     return !r->optional || loader_has(l, layer, r->name);
 }
 
-/* Of a tensor that has equal parts for all experts, those of the ones not taken. */
+/* The bytes of experts that are not taken, in a tensor with equal parts for all. */
 static uint64_t unused_share(const struct model *m, const struct gguf_tensor *t)
 {
     const uint64_t n = (uint64_t)m->n_experts;

@@ -100,7 +100,7 @@ bool forward_is_finite(const struct forward *f);
  * some are no longer those of the sequence. */
 int forward_find_fault(struct forward *f);
 
-/* Of a model that predicts the token after the next: the hidden states of the next
+/* Gives a model that predicts the token after the next the hidden states of its next
  * pass's tokens, rows [n_embd] at a stride of forward_stride(), the caller's until the
  * pass ends. */
 void forward_set_hidden(struct forward *f, const float *rows);

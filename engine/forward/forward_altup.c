@@ -232,7 +232,8 @@ void fwd_streams_begin(struct forward *f, struct fwd_thread *me)
     fwd_barrier(f, me, SLM_OP_EMBED, KERN_N_FMT);
 }
 
-/* Of all tokens, though few may have logits: it is little of a pass. */
+/* Joins the streams of all tokens, though few may have logits: it is little of a pass.
+ */
 void fwd_streams_end(struct forward *f, struct fwd_thread *me)
 {
     const size_t n = (size_t)f->m->n_embd, stride = pad16(n);

@@ -95,7 +95,7 @@ static size_t part_panels(const struct fwd_part *p)
     return (p->pos + p->n - 1) / KVCACHE_PANEL - p->pos / KVCACHE_PANEL + 1;
 }
 
-/* Of layers with a window, or of those without: kind as in fwd_kind(). */
+/* Plans layers with a window, or those without: kind as in fwd_kind(). */
 static void plan_kind(struct forward *f, int kind)
 {
     const int n_kv_heads = f->kv->heads[kind].n;

@@ -27,7 +27,7 @@ static float sum_of(const float *x, size_t n, float mean, bool squared)
     return (float)sum;
 }
 
-/* Of a token's gates only those far above their mean count. */
+/* Keeps those of a token's gates that are far above their mean. */
 static void sparsify(float *gate, size_t n, float sparsity)
 {
     const float mean = sum_of(gate, n, 0.0f, false) / (float)n;

@@ -3,10 +3,11 @@
  * forward_latent.c - latent attention in the folded form: what is done per head before
  * and after attention over latents
  *
- * A head's key is K c beside a part that all heads share and that is rotated, its value
- * V c, of a position's latent c. Folded, K goes to the query, q'(K c) = (K'q)'c, and V
- * to the result, sum p (V c) = V (sum p c), so that attention reads latents alone. Both
- * are products of a slice per head (k_b, v_b) with that head's part of every token.
+ * A head's key is K c next to a part that all heads share and that is rotated, its
+ * value V c, of a position's latent c. Folded, K goes to the query, q'(K c) = (K'q)'c,
+ * and V to the result, sum p (V c) = V (sum p c), so that attention reads latents
+ * alone. Both are products of a slice per head (k_b, v_b) with that head's part of
+ * every token.
  */
 #include "engine/forward/forward_impl.h"
 
@@ -82,7 +83,7 @@ static void multiply(const struct forward *f, struct fwd_thread *me,
     }
 }
 
-/* Parts of a slice's rows, so many that all threads have work. */
+/* The rows of a slice's part; there are enough parts that all threads have work. */
 static size_t rows_of_part(const struct forward *f, const struct matrix *w)
 {
     const size_t wanted = 4 * (size_t)thread_pool_size(f->pool);

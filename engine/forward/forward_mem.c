@@ -266,7 +266,7 @@ static void carve_thread(const struct forward *f, struct fwd_thread *me,
         *me = own;
 }
 
-/* Of all heads' k_b as halves, where a layer has it. */
+/* The bytes of all heads' k_b as halves, where a layer has it. */
 static uint64_t unfolding_bytes(const struct model *m)
 {
     uint64_t most = 0;

@@ -60,7 +60,7 @@ static void pool_parts(struct forward *f, struct fwd_thread *me)
     end_stage(f, me, SLM_OP_PREPARE, KERN_N_FMT);
 }
 
-/* Of all parts from src to dst. */
+/* Multiplies all parts from src to dst. */
 static void multiply(struct forward *f, struct fwd_thread *me, const struct matrix *w,
                      const float *src, float *dst)
 {

@@ -60,7 +60,7 @@ void fwd_join_splits(const struct forward *f, const struct layer *y, size_t toke
     }
 }
 
-/* Of several tokens to heads; a single token's are joined by each thread for itself. */
+/* Joins the splits of several tokens; each thread joins a single token's for itself. */
 void fwd_join_tokens(struct forward *f, struct fwd_thread *me, int layer)
 {
     const struct layer *y = &f->m->layers[layer];

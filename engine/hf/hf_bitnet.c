@@ -87,7 +87,7 @@ static enum status add_rows(const struct hf_tensors *h, const struct hf_entry *e
     return ST_OK;
 }
 
-/* Of the whole matrix, which is read for it. */
+/* The scale of the whole matrix, which is read for it. */
 static enum status find_scale(const struct hf_tensors *h, struct hf_entry *e,
                               struct err *err)
 {

@@ -149,7 +149,7 @@ static enum status put_deepseek_experts(struct hf_config *c, bool v3, struct err
     return hf_put_first(c, "first_k_dense_replace", err);
 }
 
-/* Of YaRN's two weights one scales what is rotated, by its quotient with the other, and
+/* YaRN has two weights: one scales what is rotated, by its quotient with the other, and
  * that other one the scores. GGUF has only the latter, a tenth of it. */
 static enum status put_yarn(struct hf_config *c, struct err *err)
 {

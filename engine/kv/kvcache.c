@@ -35,7 +35,7 @@ size_t kvcache_value_dim(enum kern_kv type, int head_dim)
     return round_up(kvcache_key_dim(type, head_dim), 16);
 }
 
-/* Of a layer, with a window or without. */
+/* The heads of a layer, with a window or without. */
 static struct kvcache_heads heads_of(const struct kvcache_shape *shape, bool window)
 {
     const enum kern_format fmt = kern_kv_format(shape->type);

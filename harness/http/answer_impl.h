@@ -44,7 +44,7 @@ bool answer_refuse_submit(struct refusal *refusal, const struct err *err, bool f
 
 /* ---- answer_embed.c: vectors of texts ------------------------------------------- */
 
-/* Of the vectors of its texts. */
+/* The bytes of its texts' vectors. */
 static inline uint64_t answer_vector_bytes(const struct answer *a)
 {
     return (uint64_t)a->n_texts * (uint64_t)a->model->n_vector * sizeof(float);

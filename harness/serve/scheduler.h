@@ -172,8 +172,8 @@ void scheduler_read_stats(struct scheduler *s, struct scheduler_stats *out);
  * will be more. */
 bool completion_read(struct completion *c, struct completion_piece *out);
 
-/* Of a scheduler that embeds, once it has ended with COMPLETION_STOP: the vectors of
- * its texts, [n_texts][n_vector], not normalised; the caller's to free. */
+/* The vectors of the texts, where the scheduler embeds and the completion has ended
+ * with COMPLETION_STOP: [n_texts][n_vector], not normalised; the caller's to free. */
 float *completion_take_vectors(struct completion *c);
 
 /* COMPLETION_RUNS until every piece has been read. */

@@ -126,7 +126,7 @@ static const char *cell(bool yes)
     return yes ? "yes" : "no";
 }
 
-/* Of all keys' types: how many run. */
+/* How many of the keys' types run. */
 static const char *kv_cell(size_t arch, const struct slm_info *info)
 {
     struct slm_params p = params_of(arch);

@@ -122,7 +122,7 @@ NAMES = {"gpt2": GPT2, "gptneox": NEOX, "falcon": FALCON, "internlm2": INTERN,
          "nemotron_h": NEMOTRON, "nemotron_h_moe": NEMOTRON, "falcon-h1": FALCON_H1,
          "qwen3next": NEXT}
 
-# ---- factors that Falcon-H1 has beside its weights -------------------------------
+# ---- factors of Falcon-H1, besides its weights ------------------------------------
 
 FACTORS = {"token_embd": 4.0, "output": 0.5, "attn_q": 2.0, "attn_k": 2.0 * 0.25,
            "attn_v": 2.0, "attn_output": 0.75, "ssm_out": 1.25, "ffn_gate": 1.5,
