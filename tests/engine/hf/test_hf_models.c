@@ -217,8 +217,8 @@ static void whole_texts(void **state)
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         struct gguf_kvs k = {.n = 0};
         struct err err = ERR_INIT;
-        int32_t *ids;
-        size_t n;
+        int32_t *ids = NULL;
+        size_t n = 0;
 
         gguf_kv_str(&k, "general.architecture", "bert");
         gguf_kv_str(&k, "tokenizer.ggml.model", "bert");

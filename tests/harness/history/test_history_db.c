@@ -207,8 +207,8 @@ static void nothing_is_computed_when_rows_are_added(void **state)
     };
     static const char *const harmless[] = {
         "", "CREATE INDEX i ON rows (utc, point)", "CREATE TABLE mine (a DEFAULT (1))",
-        "DROP TABLE machines; CREATE TABLE machines (machine PRIMARY KEY, name, "
-        "profile, CHECK (length(replace(hex(zeroblob(30000)), '00', 'r')) = 1))"};
+        ("DROP TABLE machines; CREATE TABLE machines (machine PRIMARY KEY, name, "
+         "profile, CHECK (length(replace(hex(zeroblob(30000)), '00', 'r')) = 1))")};
     char path[64];
 
     (void)state;

@@ -201,17 +201,16 @@ static void no_figure_says_why(void **state)
 static void groups_fit_a_terminal(void **state)
 {
     static const char *const lines[] = {
-        "\nSetting\n  model           tinyllama-1.1b Q4_K_M, 1.1 billion parameters, "
-        "637 "
-        "MiB\n",
+        ("\nSetting\n  model           tinyllama-1.1b Q4_K_M, 1.1 billion parameters, "
+         "637 MiB\n"),
         "  threads         2, placement spread, CPUs 0-1\n",
         "  per token       40.8 ms; 95 of 100 within 44.0 ms\n",
         "  bandwidth       30.12 GB/s (29.90 to 30.30), probed in this run\n",
         "  roof            at most 43.7 tok/s, as a token reads 690 MB\n",
         "  limited by      noise: others took 55 % of the CPU time\n",
         "  resident        717 MiB must stay in memory\n",
-        "  charged         812 MiB at most, page cache included, of a limit of 1.00 "
-        "GiB\n",
+        ("  charged         812 MiB at most, page cache included, of a limit of 1.00 "
+         "GiB\n"),
         "  CPU time        55.4 % of it took other processes, 0.1 % the hypervisor\n",
         "  switched out    1 time\n",
     };
