@@ -29,12 +29,13 @@ struct point_need {
     uint64_t weights_memory_bytes; /* allocated for weights */
     uint64_t token_bytes;          /* read to decode one token at the point's depth */
     uint64_t output_bytes;         /* of these the output matrix */
+    uint64_t state_bytes; /* of layers that keep a state: tokens taken back run again */
     uint64_t nextn_bytes; /* read for a token that the model's own layer guesses; 0: it
                              has none */
-    uint64_t token_macs;           /* multiply-adds with matrices for one token */
-    uint64_t output_macs;          /* of these the output matrix */
-    uint64_t identity;             /* model_identity(); 0: of a shape */
-    int residency; /* enum weights_residency: chosen, where AUTO was asked for */
+    uint64_t token_macs;  /* multiply-adds with matrices for one token */
+    uint64_t output_macs; /* of these the output matrix */
+    uint64_t identity;    /* model_identity(); 0: of a shape */
+    int residency;        /* enum weights_residency: chosen, where AUTO was asked for */
     int n_layers;
     int n_streamed, n_slots; /* as residency.h has them; 0: nothing is streamed */
     uint64_t streamed_bytes, slot_bytes; /* the first also of cached experts: what a
