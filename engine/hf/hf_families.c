@@ -267,6 +267,24 @@ enum status hf_put_routed(struct hf_config *c, const char *count, const char *us
     return ST_OK;
 }
 
+enum status hf_put_groups(struct hf_config *c, struct err *err)
+{
+    bool divided = true;
+    const enum status st =
+        json_get_bool(&c->file, c->o, "norm_topk_prob", &divided, err);
+
+    if (st)
+        return st;
+    hf_put_bool(c, "expert_weights_norm", divided);
+    if (hf_put_number(c, "n_group", "expert_group_count", 1, c->n_experts, 1, err) ||
+        hf_put_number(c, "topk_group", "expert_group_used_count", 1, c->n_experts, 1,
+                      err) ||
+        hf_put_real(c, "routed_scaling_factor", "expert_weights_scale", 0.0, 1e6, 1.0,
+                    err))
+        return err->code;
+    return ST_OK;
+}
+
 enum status hf_granitemoe(struct hf_config *c, struct err *err)
 {
     int64_t n_ff = 0, shared = 0;
@@ -346,7 +364,6 @@ enum status hf_phimoe(struct hf_config *c, struct err *err)
 enum status hf_bailing(struct hf_config *c, struct err *err)
 {
     int64_t n_ff = 0, n_shared = 1, n_more = 0;
-    bool divided = true;
     enum status st;
 
     if ((st = hf_must_be(c, "score_function", "sigmoid", err)) ||
@@ -358,16 +375,9 @@ enum status hf_bailing(struct hf_config *c, struct err *err)
                             "moe_intermediate_size", &n_ff, err)) ||
         (st = json_get_int(&c->file, c->o, "num_shared_experts", 0, HF_MAX_EXPERTS,
                            &n_shared, err)) ||
-        (st = json_get_bool(&c->file, c->o, "norm_topk_prob", &divided, err)) ||
-        (st = hf_put_number(c, "n_group", "expert_group_count", 1, c->n_experts, 1,
-                            err)) ||
-        (st = hf_put_number(c, "topk_group", "expert_group_used_count", 1, c->n_experts,
-                            1, err)) ||
-        (st = hf_put_real(c, "routed_scaling_factor", "expert_weights_scale", 0.0, 1e6,
-                          1.0, err)))
+        (st = hf_put_groups(c, err)))
         return st;
     hf_put_u32(c, "expert_gating_func", 2);
-    hf_put_bool(c, "expert_weights_norm", divided);
     hf_put_u32(c, "expert_shared_feed_forward_length", n_shared * n_ff);
     return hf_put_first(c, "first_k_dense_replace", err);
 }
@@ -436,7 +446,6 @@ enum status hf_apertus(struct hf_config *c, struct err *err)
 enum status hf_glm4_moe(struct hf_config *c, struct err *err)
 {
     int64_t n_ff = 0, n_shared = 1, n_more = 0;
-    bool divided = true;
     enum status st;
 
     c->partial = 0.5;
@@ -451,16 +460,9 @@ enum status hf_glm4_moe(struct hf_config *c, struct err *err)
                             "moe_intermediate_size", &n_ff, err)) ||
         (st = json_get_int(&c->file, c->o, "n_shared_experts", 0, HF_MAX_EXPERTS,
                            &n_shared, err)) ||
-        (st = json_get_bool(&c->file, c->o, "norm_topk_prob", &divided, err)) ||
-        (st = hf_put_number(c, "n_group", "expert_group_count", 1, c->n_experts, 1,
-                            err)) ||
-        (st = hf_put_number(c, "topk_group", "expert_group_used_count", 1, c->n_experts,
-                            1, err)) ||
-        (st = hf_put_real(c, "routed_scaling_factor", "expert_weights_scale", 0.0, 1e6,
-                          1.0, err)))
+        (st = hf_put_groups(c, err)))
         return st;
     hf_put_u32(c, "expert_gating_func", 2);
-    hf_put_bool(c, "expert_weights_norm", divided);
     hf_put_u32(c, "expert_shared_count", n_shared);
     hf_put_u32(c, "nextn_predict_layers", n_more);
     return hf_put_first(c, "first_k_dense_replace", err);

@@ -370,7 +370,6 @@ static enum status put_pattern(struct hf_config *c, const char *pattern, int64_t
 
 static enum status put_nemotron_experts(struct hf_config *c, struct err *err)
 {
-    bool divided = true;
     enum status st;
 
     if ((st = hf_get_number(c, "n_routed_experts", 1, HF_MAX_EXPERTS, &c->n_experts,
@@ -382,16 +381,9 @@ static enum status put_nemotron_experts(struct hf_config *c, struct err *err)
         (st = hf_put_number(c, "moe_shared_expert_intermediate_size",
                             "expert_shared_feed_forward_length", 1, HF_MAX_WIDTH, 0,
                             err)) ||
-        (st = json_get_bool(&c->file, c->o, "norm_topk_prob", &divided, err)) ||
-        (st = hf_put_number(c, "n_group", "expert_group_count", 1, c->n_experts, 1,
-                            err)) ||
-        (st = hf_put_number(c, "topk_group", "expert_group_used_count", 1, c->n_experts,
-                            1, err)) ||
-        (st = hf_put_real(c, "routed_scaling_factor", "expert_weights_scale", 0.0, 1e6,
-                          1.0, err)))
+        (st = hf_put_groups(c, err)))
         return st;
     hf_put_u32(c, "expert_count", c->n_experts);
-    hf_put_bool(c, "expert_weights_norm", divided);
     return ST_OK;
 }
 

@@ -6,7 +6,7 @@
  * hf_config.c     config.json to hyperparameters
  * hf_kinds.c      the members of each kind of model, one function for each, and the
  * hf_families.c   table of kinds
- * hf_gpt.c
+ * hf_gpt.c        those with queries, keys and values in one matrix
  * hf_hybrids.c    those of models with recurrent layers that list them
  * hf_latent.c     those of models with latent attention, and their names of tensors
  * hf_gemma.c      those of Gemma 3n and 4
@@ -14,6 +14,7 @@
  * hf_encoders.c   those of embedding models, and modules of sentence-transformers
  * hf_rope.c       scaling of positions, and its factors, which are tensors in GGUF
  * hf_names.c      names of tensors
+ * hf_match.c      which of them a tensor has
  * hf_tensors.c    tensors of the gguf from those of the folder
  * hf_rows.c       their rows
  * hf_layout.c     rows of several matrices in one, and which one is where
@@ -218,6 +219,10 @@ hf_kind_fn hf_llama, hf_smollm3, hf_granite, hf_granitemoe, hf_minicpm, hf_arcee
  * their width; the first layer that has them. */
 enum status hf_put_routed(struct hf_config *c, const char *count, const char *used,
                           const char *width, int64_t *n_ff, struct err *err);
+
+/* Put how experts are chosen from groups: norm_topk_prob (default true), n_group and
+ * topk_group (1), routed_scaling_factor (1). c->n_experts is known. */
+enum status hf_put_groups(struct hf_config *c, struct err *err);
 enum status hf_put_first(struct hf_config *c, const char *key, struct err *err);
 
 /* Kinds of hf_latent.c. */
