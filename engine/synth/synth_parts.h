@@ -2,7 +2,8 @@
  *
  * synth_parts.h - shared by the files that make synthetic models, for synth*.c only
  *
- * synth.c        the plan: checks the shape, lays out tensors, writes the header
+ * synth.c        the plan: checks the shape, writes the header
+ * synth_tensors.c  which tensors there are, and what they are filled with
  * synth_recurrent.c  layers with a recurrent part
  * synth_latent.c  latent attention
  * synth_kinds.c  layers of two kinds, per-layer embeddings, several streams
@@ -29,6 +30,13 @@
 
 /* The tokenizer.* pairs of a vocabulary of n tokens, n >= SYNTH_MIN_VOCAB. */
 void synth_put_vocab(struct gguf_kvs *k, uint32_t n);
+
+/* Add all tensors of the shape to a plan without any. Errors: ST_NO_MEMORY, ST_USAGE
+ * (too many kinds of weights). */
+enum status synth_add_tensors(struct synth_plan *p, struct err *err);
+
+/* The sizes that rules of tensors refer to. */
+struct model synth_sizes(const struct synth_shape *s);
 
 /* The pair "<arch>.<key>". */
 void synth_put_u32(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
