@@ -277,7 +277,7 @@ static void print_time(FILE *f, const struct plan *plan)
  * speculative decoding asks for, where a pass of two tokens waits for memory as long as
  * a pass of one. Of layers with a state there is one copy, so a wrong guess costs a
  * pass more. */
-static double least_acceptance(const struct point_need *need)
+static double min_acceptance(const struct point_need *need)
 {
     const double cost = 1 + (double)need->nextn_bytes / (double)need->token_bytes;
 
@@ -289,18 +289,18 @@ static double least_acceptance(const struct point_need *need)
 static void print_drafts(FILE *f, const struct plan *plan)
 {
     const struct point_need *need = &plan->need;
-    const double least = least_acceptance(need);
+    const double rate = min_acceptance(need);
     char size[24];
 
     if (!need->nextn_bytes || !need->token_bytes)
         return;
     fprintf(f, "\nDrafts\n");
     format_bytes(size, sizeof size, need->nextn_bytes);
-    if (least < 1)
+    if (rate < 1)
         line(f, "own layer", size,
              "read for each token that the model's own layer guesses: --speculate mtp "
              "pays where more than %.0f %% of first guesses are right",
-             100 * least);
+             100 * rate);
     else
         line(f, "own layer", size,
              "read for each token that the model's own layer guesses: too much for "
@@ -366,7 +366,7 @@ static json_t *drafts_json(const struct point_need *need)
     if (!need->nextn_bytes || !need->token_bytes)
         return json_null();
     return json_pack("{s:o, s:o}", "bytes", size_json(need->nextn_bytes),
-                     "least_acceptance", json_real(least_acceptance(need)));
+                     "min_acceptance", json_real(min_acceptance(need)));
 }
 
 json_t *plan_json(const struct plan *plan)

@@ -16,10 +16,10 @@ static enum status check_prompt(const struct scheduler *s,
 {
     if (p->n_prompt == 0)
         return err_set(err, ST_USAGE, "the prompt is empty");
-    if (p->n_prompt > (size_t)s->most_positions)
+    if (p->n_prompt > (size_t)s->max_positions)
         return err_set(err, ST_USAGE,
                        "the prompt has %zu tokens; the context has room for %d",
-                       p->n_prompt, s->most_positions);
+                       p->n_prompt, s->max_positions);
     for (size_t i = 0; i < p->n_prompt; i++)
         if (p->prompt[i] < 0 || p->prompt[i] >= s->n_vocab)
             return err_set(err, ST_USAGE,
@@ -33,7 +33,7 @@ static enum status check_texts(const struct scheduler *s,
                                const struct completion_params *p, struct err *err)
 {
     const int most =
-        s->most_positions < s->n_most_tokens ? s->most_positions : s->n_most_tokens;
+        s->max_positions < s->max_step_tokens ? s->max_positions : s->max_step_tokens;
 
     if (p->n_texts < 1)
         return err_set(err, ST_USAGE, "there is no text to make a vector of");
@@ -108,7 +108,7 @@ static enum status check_params(const struct scheduler *s,
 static int most_tokens(const struct scheduler *s, const struct completion_params *p)
 {
     const struct slm_info *info = slm_info(s->params.m);
-    const int room = s->most_positions - (int)p->n_prompt + 1;
+    const int room = s->max_positions - (int)p->n_prompt + 1;
 
     if (s->params.embeds)
         return 1;

@@ -66,14 +66,14 @@ static void measure_model(struct scheduler *s)
     slm_pages(m, &n_pages, &n_free);
     s->n_vocab = tokenizer_n_vocab(s->params.tok);
     s->n_sequences = info->n_sequences;
-    s->n_most_tokens = tuning.n_batch ? tuning.n_batch : info->n_batch;
-    if (s->n_most_tokens < s->n_sequences)
-        s->n_most_tokens = s->n_sequences;
-    s->most_positions = info->kv_window ? SLM_MAX_POSITIONS : info->n_ctx;
+    s->max_step_tokens = tuning.n_batch ? tuning.n_batch : info->n_batch;
+    if (s->max_step_tokens < s->n_sequences)
+        s->max_step_tokens = s->n_sequences;
+    s->max_positions = info->kv_window ? SLM_MAX_POSITIONS : info->n_ctx;
     /* With all pages that it may take a sequence is as long as it may be: a ring of the
      * last positions goes round in them. */
     if (n_pages < (size_t)info->n_seq_pages)
-        s->most_positions = (int)(n_pages * SLM_PAGE);
+        s->max_positions = (int)(n_pages * SLM_PAGE);
     s->depth_cost = depth_cost(info);
 }
 

@@ -56,7 +56,7 @@ static bool take_texts(const struct scheduler *s, struct pass *p, struct complet
     for (int i = c->n_embedded; i < c->n_texts; i++) {
         const int n = c->lengths[i];
 
-        if (p->n == s->n_sequences || p->n_tokens + n > s->n_most_tokens)
+        if (p->n == s->n_sequences || p->n_tokens + n > s->max_step_tokens)
             return false;
         p->texts[p->n] = (struct slm_text){c->tokens + at, n};
         p->of[p->n++] = c;

@@ -115,9 +115,9 @@ struct completion {
 
 struct scheduler {
     struct scheduler_params params;
-    int n_vocab, n_sequences, n_most_tokens; /* of a step */
-    int most_positions;                      /* of one sequence */
-    size_t most_bytes;                       /* of a token */
+    int n_vocab, n_sequences, max_step_tokens;
+    int max_positions; /* of one sequence */
+    size_t most_bytes; /* of a token */
     struct chat_ends ends;
     double depth_cost; /* of attention at one position, in tokens at depth 0 */
 

@@ -70,9 +70,9 @@ struct room {
 static struct room find_room(const struct scheduler *s)
 {
     const double done = planned_work(s);
-    const double most = work_of(s, s->n_most_tokens, s->most_positions) + done;
+    const double most = work_of(s, s->max_step_tokens, s->max_positions) + done;
     const double aim_s = step_cost_aim_s(&s->cost, s->params.max_itl_s);
-    struct room r = {.n = s->n_most_tokens,
+    struct room r = {.n = s->max_step_tokens,
                      .limited = s->n_parts > 0 && s->params.max_itl_s > 0,
                      .least = LEAST_PROMPT};
 

@@ -80,7 +80,7 @@ EOF
 "$BENCH" plan -m "$mtp" --json >plan.json 2>err || fail "$(cat err)"
 python3 -c 'import json
 d = json.load(open("plan.json"))["drafts"]
-assert d["bytes"] > 0 and 0.05 < d["least_acceptance"] < 2, d' || fail "$(cat plan.json)"
+assert d["bytes"] > 0 and 0.05 < d["min_acceptance"] < 2, d' || fail "$(cat plan.json)"
 "$BENCH" plan -m "$model" --json | grep -q '"drafts": null' || fail "drafts of nothing"
 
 # ---- what cannot be

@@ -70,7 +70,7 @@ static inline void served_check_parts(const struct served *d, const struct sched
         assert_true(s->parts[i].n > 0);
         n_tokens += s->parts[i].n;
     }
-    assert_in_range(n_tokens, 1, s->n_most_tokens);
+    assert_in_range(n_tokens, 1, s->max_step_tokens);
     assert_true(slm_batch_pages(d->m, s->parts, s->n_parts) <= n_free);
     /* a limit that no step can keep: prompts have 8 tokens, all of them together */
     if (s->limited && s->params.max_itl_s < 1e-6) {

@@ -263,7 +263,7 @@ static void windows_have_no_end(void **state)
     windows.m = open_model(&p);
     assert_int_equal(slm_info(windows.m)->n_seq_pages, 2);
     s = served_scheduler(&windows, 4, true);
-    assert_int_equal(s->most_positions, SLM_PAGE);
+    assert_int_equal(s->max_positions, SLM_PAGE);
     scheduler_close(s);
     slm_close(windows.m);
 }
