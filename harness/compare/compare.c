@@ -10,7 +10,7 @@
 
 #include "harness/base/choice.h"
 #include "harness/base/format.h"
-#include "harness/point/point.h"
+#include "harness/result/point/point.h"
 #include "harness/result/report_rows.h"
 
 /* Halvings of the range in which the highest floor lies. */

@@ -21,8 +21,8 @@
 #include <jansson.h>
 
 #include "harness/compare/prices.h"
-#include "harness/report/recommend.h"
-#include "harness/report/recommend_speed.h"
+#include "harness/recommend/recommend.h"
+#include "harness/recommend/recommend_speed.h"
 
 #define COMPARE_MAX_MACHINES 64
 

@@ -20,7 +20,7 @@
 
 #include "harness/engines/engine.h"
 #include "harness/engines/engine_output.h"
-#include "harness/point/point.h"
+#include "harness/result/point/point.h"
 
 /* How a program is told the depth of the context. */
 enum engine_depth { ENGINE_DEPTH_NONE, ENGINE_DEPTH_D, ENGINE_DEPTH_GP };

@@ -18,7 +18,7 @@
 #ifndef SLM_HARNESS_ENGINES_ENGINE_RUN_H
 #define SLM_HARNESS_ENGINES_ENGINE_RUN_H
 
-#include "harness/point/point.h"
+#include "harness/point/point_measure.h"
 
 /* point_run(), by the program of p->engine. Errors: also ST_USAGE (no such text of an
  * engine, a setting that only this program has, a model that is no single file of

@@ -10,7 +10,7 @@
 
 #include "harness/base/suggest.h"
 #include "harness/history/history.h"
-#include "harness/point/point_row.h"
+#include "harness/result/point/point_row.h"
 #include "harness/result/report_rows.h"
 #include "harness/result/results_dir.h"
 

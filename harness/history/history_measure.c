@@ -13,7 +13,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
 #include "harness/history/baseline_rule.h"
-#include "harness/point/point_row.h"
+#include "harness/result/point/point_row.h"
 #include "harness/history/history_rows.h"
 #include "harness/sandbox/sandbox.h"
 #include "harness/machine/cache.h"

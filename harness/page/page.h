@@ -19,7 +19,7 @@
 #include <stddef.h>
 
 #include "engine/base/status.h"
-#include "harness/report/recommend.h"
+#include "harness/recommend/recommend.h"
 
 /* More machines are not shown side by side. */
 #define PAGE_MAX_MACHINES 32

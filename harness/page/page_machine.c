@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "engine/base/jsonfile.h"
-#include "harness/point/point_row.h"
+#include "harness/result/point/point_row.h"
 #include "harness/result/order.h"
 #include "harness/result/results_dir.h"
 

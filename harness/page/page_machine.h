@@ -13,7 +13,7 @@
 
 #include "engine/base/status.h"
 #include "harness/base/pathlist.h"
-#include "harness/report/recommend.h"
+#include "harness/recommend/recommend.h"
 #include "harness/report/report_tokens.h"
 #include "harness/result/report_rows.h"
 #include "harness/result/samples.h"

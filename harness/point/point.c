@@ -4,7 +4,7 @@
  *
  * The worker is this program again, started inside its memory group.
  */
-#include "harness/point/point.h"
+#include "harness/point/point_measure.h"
 
 #include <math.h>
 #include <stdio.h>

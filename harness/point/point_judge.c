@@ -2,7 +2,7 @@
  *
  * point_judge.c - figures from samples; point_limiter.c says what limits them
  */
-#include "harness/point/point.h"
+#include "harness/point/point_measure.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #ifndef SLM_HARNESS_POINT_POINT_LIMITER_H
 #define SLM_HARNESS_POINT_POINT_LIMITER_H
 
-#include "harness/point/point.h"
+#include "harness/point/point_measure.h"
 
 /* Fill in the columns limiter and limiter_why from the other columns and facts; both
  * stay empty where too little is known. */

@@ -12,7 +12,7 @@
 #ifndef SLM_HARNESS_POINT_POINT_NEED_H
 #define SLM_HARNESS_POINT_POINT_NEED_H
 
-#include "harness/point/point.h"
+#include "harness/result/point/point.h"
 #include "harness/tune/tuned.h"
 
 struct point_need {

@@ -11,7 +11,7 @@
 
 #include "engine/base/status.h"
 #include "harness/machine/topology.h"
-#include "harness/point/point.h"
+#include "harness/result/point/point.h"
 
 struct point_options {
     struct point point;

@@ -14,9 +14,9 @@
 #include <stdint.h>
 #include <jansson.h>
 
-#include "harness/sandbox/sandbox.h"
-#include "harness/point/point.h"
 #include "harness/point/point_need.h"
+#include "harness/point/point_measure.h"
+#include "harness/sandbox/sandbox.h"
 #include "harness/worker/worker_client.h"
 
 #define POINT_DISK_PASSES 3 /* before the measurement, and again after it */

@@ -11,21 +11,15 @@
 #ifndef SLM_HARNESS_POINT_POINT_TUNED_H
 #define SLM_HARNESS_POINT_POINT_TUNED_H
 
-#include <jansson.h>
-
 #include "engine/engine.h"
 #include "harness/machine/topology.h"
-#include "harness/point/point.h"
+#include "harness/result/point/point.h"
+#include "harness/tune/tuned_use.h"
 
 /* Into p, where it has a profile that fits its model and machine, here; else the reason
  * into note. Errors: of tuned_find(). */
 enum status point_take_tuned(struct point *p, const struct tuned_key *here, char *note,
                              size_t cap, struct err *err);
-
-/* To the worker and back; JSON null without a profile. Error: ST_USAGE. */
-json_t *point_tuning_json(const struct point_tuning *t);
-enum status point_tuning_from_json(struct point_tuning *t, const json_t *object,
-                                   struct err *err);
 
 /* The parameters with which the model can run both ways: params has those of the point,
  * and is changed where it has a profile. */

@@ -20,7 +20,7 @@
 #include <jansson.h>
 
 #include "harness/machine/topology.h"
-#include "harness/point/point.h"
+#include "harness/point/point_measure.h"
 
 /* The worker's side: measures, and reports. Errors: whatever stopped it. */
 enum status point_answer(const json_t *settings, struct err *err);

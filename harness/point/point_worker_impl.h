@@ -17,7 +17,7 @@
 #include "harness/machine/noise.h"
 #include "harness/machine/probe.h"
 #include "harness/model/memory_relief.h"
-#include "harness/point/point.h"
+#include "harness/point/point_measure.h"
 #include "harness/point/point_worker.h"
 #include "harness/worker/measured.h"
 #include "harness/worker/worker.h"

@@ -16,7 +16,7 @@
 
 #include "harness/base/options.h"
 #include "harness/machine/topology.h"
-#include "harness/point/point.h"
+#include "harness/point/point_measure.h"
 #include "harness/quick/quick_answer.h"
 
 struct quick_settings {

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "harness/base/format.h"
-#include "harness/report/recommend.h"
+#include "harness/recommend/recommend.h"
 
 static enum status no_memory(struct err *err)
 {

@@ -14,10 +14,4 @@
 enum status report_fill_speculation(struct chart *c, const struct report_rows *p,
                                     struct err *err);
 
-/* Appends " Speculative decoding ...": its speed-up for the setting with its threads,
- * by text, as far as the interval and accepted drafts support one. Appends nothing
- * where it was not measured, or only disturbed. */
-void report_say_speculation(const struct report_rows *p, const struct row *setting,
-                            char *buf, size_t cap);
-
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "harness/base/format.h"
-#include "harness/report/recommend.h"
+#include "harness/recommend/recommend.h"
 #include "harness/report/report.h"
 #include "harness/result/report_rows.h"
 #include "harness/result/rounds.h"

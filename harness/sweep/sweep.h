@@ -30,7 +30,7 @@
 #include "harness/base/options.h"
 #include "harness/machine/probe.h"
 #include "harness/machine/topology.h"
-#include "harness/point/point.h"
+#include "harness/point/point_measure.h"
 #include "harness/result/row.h"
 
 #define SWEEP_MAX_MODELS  64

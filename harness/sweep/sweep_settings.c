@@ -9,6 +9,7 @@
 
 #include "harness/model/modelref.h"
 #include "harness/result/quality_rows.h"
+#include "harness/tune/tuned.h"
 
 #define ALL_THREADS_DENSE 8 /* up to here every count; beyond, steps of a third */
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/report/recommend.h"
+#include "harness/recommend/recommend.h"
 #include "harness/result/report_rows.h"
 
 #define GIB ((int64_t)1 << 30)

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "harness/point/point.h"
+#include "harness/point/point_measure.h"
 #include "harness/point/point_worker.h"
 #include "harness/point/point_worker_impl.h"
 #include "harness/point/point_options.h"

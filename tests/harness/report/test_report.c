@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "harness/base/chart_files.h"
-#include "harness/report/recommend.h"
+#include "harness/recommend/recommend.h"
 #include "harness/report/report.h"
 
 #define SWEEP TEST_DATA "sweeps/yi-9b-6g"

@@ -7,7 +7,7 @@
  */
 #include "tests/support/test.h"
 
-#include "harness/point/point.h"
+#include "harness/result/point/point.h"
 #include "harness/sweep/sweep.h"
 
 #define GIB (UINT64_C(1) << 30)

@@ -6,16 +6,16 @@
  *
  * Threading: data; one thread.
  */
-#ifndef SLM_HARNESS_REPORT_RECOMMEND_CHOICE_H
-#define SLM_HARNESS_REPORT_RECOMMEND_CHOICE_H
+#ifndef SLM_HARNESS_RECOMMEND_RECOMMEND_CHOICE_H
+#define SLM_HARNESS_RECOMMEND_RECOMMEND_CHOICE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "harness/report/quality_order.h"
-#include "harness/report/recommend.h"
-#include "harness/report/recommend_speed.h"
+#include "harness/recommend/quality_order.h"
+#include "harness/recommend/recommend.h"
+#include "harness/recommend/recommend_speed.h"
 #include "harness/result/report_rows.h"
 
 /* Why a point does not qualify, in the order of the checks: a point that fails a later
@@ -181,5 +181,11 @@ void recommend_say_answer(struct recommendation *rec, const struct chooser *c);
 
 /* The closest point, and the check it fails. Returns ST_CHECK. */
 enum status recommend_say_nothing(const struct chooser *c, struct err *err);
+
+/* Appends " Speculative decoding ...": its speed-up for the setting with its threads,
+ * by text, as far as the interval and accepted drafts support one. Appends nothing
+ * where it was not measured, or only disturbed. */
+void recommend_add_speculation(const struct report_rows *p, const struct row *setting,
+                               char *buf, size_t cap);
 
 #endif

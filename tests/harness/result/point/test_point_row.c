@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "harness/point/point_row.h"
+#include "harness/result/point/point_row.h"
 
 static struct topology *topo;
 static struct modelref model;

@@ -8,7 +8,7 @@
  * higher, or else the longest. Attention makes a longer prompt slower per token, so
  * beyond the longest one the time is too short.
  */
-#include "harness/report/recommend_choice.h"
+#include "harness/recommend/recommend_choice.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  *
  * deploy.c - settings to deploy with, from the rows of the program that is deployed
  */
-#include "harness/report/deploy.h"
+#include "harness/recommend/deploy.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "harness/base/format.h"
-#include "harness/point/point_row.h"
+#include "harness/result/point/point_row.h"
 #include "harness/result/report_rows.h"
 
 #define MIB (UINT64_C(1) << 20)

@@ -18,8 +18,8 @@
  *
  * Threading: one thread.
  */
-#ifndef SLM_HARNESS_REPORT_DEPLOY_H
-#define SLM_HARNESS_REPORT_DEPLOY_H
+#ifndef SLM_HARNESS_RECOMMEND_DEPLOY_H
+#define SLM_HARNESS_RECOMMEND_DEPLOY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@
 
 #include "engine/base/status.h"
 #include "harness/base/choice.h"
-#include "harness/report/recommend.h"
+#include "harness/recommend/recommend.h"
 
 enum deploy_target {
     DEPLOY_SLMBENCH,

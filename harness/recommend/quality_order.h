@@ -6,8 +6,8 @@
  *
  * Threading: pure functions.
  */
-#ifndef SLM_HARNESS_REPORT_QUALITY_ORDER_H
-#define SLM_HARNESS_REPORT_QUALITY_ORDER_H
+#ifndef SLM_HARNESS_RECOMMEND_QUALITY_ORDER_H
+#define SLM_HARNESS_RECOMMEND_QUALITY_ORDER_H
 
 #include <stdbool.h>
 

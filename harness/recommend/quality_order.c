@@ -12,7 +12,7 @@
  *   - a type that is good only with an importance matrix comes after one of about the
  * same divergence that needs none: a file does not say how it was made
  */
-#include "harness/report/quality_order.h"
+#include "harness/recommend/quality_order.h"
 
 #include <math.h>
 

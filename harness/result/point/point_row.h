@@ -8,10 +8,10 @@
  *
  * Threading: pure functions.
  */
-#ifndef SLM_HARNESS_POINT_POINT_ROW_H
-#define SLM_HARNESS_POINT_POINT_ROW_H
+#ifndef SLM_HARNESS_RESULT_POINT_POINT_ROW_H
+#define SLM_HARNESS_RESULT_POINT_POINT_ROW_H
 
-#include "harness/point/point.h"
+#include "harness/result/point/point.h"
 
 /* The settings of r's point into *p, to be measured with this model on this machine;
  * topo NULL: on the machine that it was measured on, whose CPUs are not known here.

@@ -2,13 +2,13 @@
  *
  * recommend_answer.c - a recommendation in a few sentences
  */
-#include "harness/report/recommend_choice.h"
+#include "harness/recommend/recommend_choice.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "harness/base/format.h"
-#include "harness/point/point_row.h"
+#include "harness/result/point/point_row.h"
 
 /* "more than 99.9 %". */
 static void say_percent(double p, char *buf, size_t cap)

@@ -2,7 +2,7 @@
  *
  * deploy_print.c - commands, a Modelfile and a manifest
  */
-#include "harness/report/deploy.h"
+#include "harness/recommend/deploy.h"
 
 #include <ctype.h>
 #include <math.h>

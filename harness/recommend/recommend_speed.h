@@ -12,8 +12,8 @@
  *
  * Threading: pure functions.
  */
-#ifndef SLM_HARNESS_REPORT_RECOMMEND_SPEED_H
-#define SLM_HARNESS_REPORT_RECOMMEND_SPEED_H
+#ifndef SLM_HARNESS_RECOMMEND_RECOMMEND_SPEED_H
+#define SLM_HARNESS_RECOMMEND_RECOMMEND_SPEED_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,14 +2,13 @@
  *
  * recommend_text.c - the evidence of a recommendation, in words
  */
-#include "harness/report/recommend_choice.h"
+#include "harness/recommend/recommend_choice.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/base/format.h"
-#include "harness/report/report_speculation.h"
 
 #define MAX_PRICE_PCT 999.0 /* to be printed */
 
@@ -278,7 +277,7 @@ void recommend_say(struct recommendation *rec, const struct chooser *c)
     if (rec->has_runner_up && !recommend_is_equal(c, c->runner_up) &&
         c->runner_up != c->replaced)
         say_runner_up(c, why, cap);
-    report_say_speculation(&c->rows, c->rows.v[c->best], why, cap);
+    recommend_add_speculation(&c->rows, c->rows.v[c->best], why, cap);
     say_excluded(rec, c);
 }
 

@@ -3,7 +3,7 @@
  * recommend_memory.c - what a setting leaves of the memory limit, and for how much
  * context
  */
-#include "harness/report/recommend_choice.h"
+#include "harness/recommend/recommend_choice.h"
 
 #include <limits.h>
 

@@ -6,7 +6,7 @@
  * order only. Both are in one order by what a rank says for certain: a type diverges at
  * least as much as those that rank no worse.
  */
-#include "harness/report/recommend_choice.h"
+#include "harness/recommend/recommend_choice.h"
 
 #include <math.h>
 #include <string.h>

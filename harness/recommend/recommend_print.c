@@ -2,7 +2,7 @@
  *
  * recommend_print.c - recommendations for a person, and as JSON
  */
-#include "harness/report/recommend.h"
+#include "harness/recommend/recommend.h"
 
 #include <math.h>
 #include <string.h>

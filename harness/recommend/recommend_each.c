@@ -2,13 +2,13 @@
  *
  * recommend_each.c - a recommendation for each model of a table
  */
-#include "harness/report/recommend.h"
+#include "harness/recommend/recommend.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/point/point.h"
+#include "harness/result/point/point.h"
 #include "harness/result/report_rows.h"
 
 /* Adds a name unless it is there. Names are few, so the order is kept by moving them.

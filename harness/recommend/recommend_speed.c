@@ -2,7 +2,7 @@
  *
  * recommend_speed.c - distributions of speeds, estimates between depths, comparison
  */
-#include "harness/report/recommend_speed.h"
+#include "harness/recommend/recommend_speed.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  */
 #include "engine/base/utf8.h"
 #include "harness/base/format.h"
-#include "harness/point/point.h"
-#include "harness/point/point_tuned.h"
+#include "harness/result/point/point.h"
+#include "harness/result/point/point_tuning.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,8 +10,8 @@
  *
  * Threading: one thread.
  */
-#ifndef SLM_HARNESS_REPORT_RECOMMEND_H
-#define SLM_HARNESS_REPORT_RECOMMEND_H
+#ifndef SLM_HARNESS_RECOMMEND_RECOMMEND_H
+#define SLM_HARNESS_RECOMMEND_RECOMMEND_H
 
 #include <stdbool.h>
 #include <stdint.h>

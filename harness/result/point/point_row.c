@@ -2,7 +2,7 @@
  *
  * point_row.c - a point from the columns of a stored row
  */
-#include "harness/point/point_row.h"
+#include "harness/result/point/point_row.h"
 
 #include <ctype.h>
 #include <limits.h>

@@ -4,7 +4,7 @@
  */
 #include "tests/support/test.h"
 
-#include "harness/report/quality_order.h"
+#include "harness/recommend/quality_order.h"
 #include "tests/support/recommend_rows.h"
 
 static int rank(const char *quant)

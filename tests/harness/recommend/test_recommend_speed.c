@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "harness/report/recommend_speed.h"
+#include "harness/recommend/recommend_speed.h"
 
 static struct err err;
 

@@ -22,14 +22,14 @@
  * estimated from its setting's other depths, or else with its own speed, which is a
  * lower bound; the recommendation says so.
  */
-#include "harness/report/recommend.h"
+#include "harness/recommend/recommend.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/point/point_row.h"
-#include "harness/report/recommend_choice.h"
+#include "harness/result/point/point_row.h"
+#include "harness/recommend/recommend_choice.h"
 
 /* An interval's end is computed back from a logarithm. */
 #define ROUNDING 1e-9
