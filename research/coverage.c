@@ -47,12 +47,7 @@ static struct coverage_point *find(const struct coverage *c, const char *point)
 static void shuffle(struct deck *d, uint64_t *random)
 {
     d->at = 0;
-    for (size_t n = d->n; n > 1; n--) {
-        const size_t j = random_below(random, n), row = d->row[n - 1];
-
-        d->row[n - 1] = d->row[j];
-        d->row[j] = row;
-    }
+    random_shuffle(d->row, d->n, sizeof *d->row, random);
 }
 
 /* The launches of each point, as they were measured or at random. */

@@ -7,6 +7,7 @@
 #ifndef SLM_ENGINE_BASE_RANDOM_H
 #define SLM_ENGINE_BASE_RANDOM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* 64 random bits; any initial state is valid. splitmix64: Steele, Lea and Flood 2014,
@@ -28,6 +29,25 @@ static inline uint64_t random_below(uint64_t *state, uint64_t n)
     *state ^= *state << 25;
     *state ^= *state >> 27;
     return (*state * 2685821657736338717u >> 33) % n;
+}
+
+/* Puts v[n], elements of size bytes each, into random order: all orders are equally
+ * likely (Fisher and Yates). Any state is valid. */
+static inline void random_shuffle(void *v, size_t n, size_t size, uint64_t *state)
+{
+    unsigned char *bytes = (unsigned char *)v;
+
+    for (size_t i = n; i > 1; i--) {
+        unsigned char *last = bytes + (i - 1) * size;
+        unsigned char *other = bytes + random_bits(state) % i * size;
+
+        for (size_t k = 0; k < size; k++) {
+            const unsigned char kept = last[k];
+
+            last[k] = other[k];
+            other[k] = kept;
+        }
+    }
 }
 
 #endif

@@ -362,12 +362,9 @@ static void run_round(struct measuring *g, struct walk *w)
 {
     int order[PREFETCH_MAX_CANDIDATES] = {0};
 
-    for (int i = 0; i < w->n_tried; i++) {
-        const int j = (int)random_below(&g->random, (uint64_t)i + 1);
-
-        order[i] = order[j];
-        order[j] = i;
-    }
+    for (int i = 0; i < w->n_tried; i++)
+        order[i] = i;
+    random_shuffle(order, (size_t)w->n_tried, sizeof *order, &g->random);
     for (int i = 0; i < w->n_tried; i++)
         w->time[w->n_rounds][order[i]] = run(g, w, w->tried[order[i]], w->run_bytes);
     w->n_rounds++;

@@ -57,12 +57,7 @@ size_t sequential_round(struct sequential *r, size_t *order)
     for (size_t i = 0; i < r->n; i++)
         if (r->duel ? i == 0 || i == r->best : !r->c[i].out)
             order[n++] = i;
-    for (size_t i = n; i > 1; i--) {
-        const size_t j = random_below(&r->random, i), swap = order[i - 1];
-
-        order[i - 1] = order[j];
-        order[j] = swap;
-    }
+    random_shuffle(order, n, sizeof *order, &r->random);
     return n;
 }
 

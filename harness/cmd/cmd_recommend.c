@@ -12,6 +12,7 @@
 
 #include "engine/engine.h"
 #include "harness/base/format.h"
+#include "harness/base/json_number.h"
 #include "harness/base/options.h"
 #include "harness/recommend/deploy.h"
 #include "harness/recommend/recommend.h"
@@ -136,11 +137,6 @@ static enum status set_slo(const struct request *q, const char *dir, struct row 
     return st;
 }
 
-static json_t *number(double v)
-{
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *choice_json(const struct users_series *s, int n_users, const char *text)
 {
     const struct users_level *at = users_level_for(s, n_users);
@@ -151,9 +147,9 @@ static json_t *choice_json(const struct users_series *s, int n_users, const char
                      s->name, "model", s->first->model, "n_threads",
                      n_threads > 0 ? json_integer((json_int_t)n_threads) : json_null(),
                      "carries", s->carries, "measured_users", at->n_users, "tok_per_s",
-                     number(at->tok_per_s.v), "ttft_p90_s", number(at->ttft_p90_s.v),
-                     "tpot_p90_ms", number(at->tpot_p90_ms.v), "command",
-                     at->row->command);
+                     json_number(at->tok_per_s.v), "ttft_p90_s",
+                     json_number(at->ttft_p90_s.v), "tpot_p90_ms",
+                     json_number(at->tpot_p90_ms.v), "command", at->row->command);
 }
 
 /* The server for --users, or that there is none. */

@@ -9,6 +9,7 @@
 
 #include "harness/base/choice.h"
 #include "harness/base/format.h"
+#include "harness/base/json_number.h"
 #include "harness/result/report_rows.h"
 
 #define LINE_WIDTH 79
@@ -251,15 +252,10 @@ void compare_print_markdown(FILE *f, const struct comparison *c)
 
 /* ---- JSON ------------------------------------------------------------------------ */
 
-static json_t *number(double v)
-{
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *figure_json(struct compare_figure v)
 {
-    return json_pack("{s:o, s:o, s:o}", "mid", number(v.mid), "lo", number(v.lo), "hi",
-                     number(v.hi));
+    return json_pack("{s:o, s:o, s:o}", "mid", json_number(v.mid), "lo",
+                     json_number(v.lo), "hi", json_number(v.hi));
 }
 
 static json_t *machine_json(const struct compare_machine *m, size_t place)

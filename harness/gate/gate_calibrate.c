@@ -14,6 +14,7 @@
 #include "harness/base/dirs.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
+#include "harness/base/json_number.h"
 #include "harness/base/program.h"
 #include "harness/base/stats.h"
 #include "harness/base/newfile.h"
@@ -280,20 +281,15 @@ static void print(const struct calibration *c, const struct gate_settings *s)
     printf("results: %s\n", format_path(c->dir).text);
 }
 
-static json_t *number(double v)
-{
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *one_json(const struct calibrated *at)
 {
     json_t *metrics = json_array();
 
     for (size_t i = 0; i < at->record.n_metrics; i++)
-        json_array_append_new(metrics,
-                              json_pack("{s:s, s:f, s:o}", "name", at->metric[i].name,
-                                        "margin", at->metric[i].margin,
-                                        "smallest_loss_seen", number(at->least[i])));
+        json_array_append_new(
+            metrics, json_pack("{s:s, s:f, s:o}", "name", at->metric[i].name, "margin",
+                               at->metric[i].margin, "smallest_loss_seen",
+                               json_number(at->least[i])));
     return json_pack(
         "{s:f, s:s, s:f, s:I, s:I, s:I, s:I, s:f, s:I, s:f, s:o}", "budget_s",
         at->budget_s, "why_not", at->why_not, "seconds", at->seconds, "n_launches",

@@ -13,6 +13,7 @@
 #include "engine/base/jsonfile.h"
 #include "engine/base/utf8.h"
 #include "harness/base/format.h"
+#include "harness/base/json_number.h"
 #include "harness/gate/gate_report.h"
 
 #define FORMAT     "slmbench gate"
@@ -126,11 +127,6 @@ static json_t *text_json(const char *s)
     return j ? j : json_string(utf8_printable(shown, sizeof shown, s, strlen(s)));
 }
 
-static json_t *number_json(double v)
-{
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *member_json(const struct member *m, const void *base)
 {
     const void *at = (const char *)base + m->offset;
@@ -140,7 +136,7 @@ static json_t *member_json(const struct member *m, const void *base)
     case TEXT:
         return text_json(at);
     case NUMBER:
-        return number_json(*(const double *)at);
+        return json_number(*(const double *)at);
     case SIZE:
         return json_integer((json_int_t) * (const size_t *)at);
     case BOOL:
@@ -181,7 +177,7 @@ static json_t *series_json(const struct gate_series *s)
         json_t *rounds = json_array();
 
         for (size_t k = 0; k < s->n_rounds[i]; k++)
-            json_array_append_new(rounds, number_json(s->v[i][k]));
+            json_array_append_new(rounds, json_number(s->v[i][k]));
         json_array_append_new(launches, rounds);
     }
     return launches;

@@ -84,17 +84,6 @@ static struct cut best_of_all(const struct split *s, const double *v)
     return best;
 }
 
-static void shuffle(double *v, size_t n, uint64_t *random)
-{
-    for (size_t i = n; i > 1; i--) {
-        const size_t k = random_bits(random) % i;
-        const double keep = v[k];
-
-        v[k] = v[i - 1];
-        v[i - 1] = keep;
-    }
-}
-
 /* The share of shuffled series, this one counted in, with a cut as good. Ends early
  * where it can no longer be small enough. */
 static double chance(struct split *s, const double *v, size_t n, double q, double level,
@@ -105,7 +94,8 @@ static double chance(struct split *s, const double *v, size_t n, double q, doubl
     for (int k = 0; k < N_SHUFFLES; k++) {
         memcpy(s->shuffled, v, n * sizeof *v);
         for (size_t i = 0; i + 1 < s->n_edges; i++)
-            shuffle(s->shuffled + s->edge[i], s->edge[i + 1] - s->edge[i], random);
+            random_shuffle(s->shuffled + s->edge[i], s->edge[i + 1] - s->edge[i],
+                           sizeof *s->shuffled, random);
         as_good += best_of_all(s, s->shuffled).q >= q;
         if ((double)as_good > level * (N_SHUFFLES + 1))
             return 1;

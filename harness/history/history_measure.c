@@ -174,12 +174,9 @@ static enum status measure_all(struct now *now, uint64_t seed, struct err *err)
     for (size_t round = 0; round < 2 * now->runs && st == ST_OK; round++) {
         size_t order[MAX_POINTS];
 
-        for (size_t i = 0; i < now->n; i++) {
-            const size_t k = random_bits(&seed) % (i + 1);
-
-            order[i] = order[k];
-            order[k] = i;
-        }
+        for (size_t i = 0; i < now->n; i++)
+            order[i] = i;
+        random_shuffle(order, now->n, sizeof *order, &seed);
         for (size_t i = 0; i < now->n && st == ST_OK; i++) {
             if (round >= now->runs && now->n_good[order[i]] >= now->runs)
                 continue;

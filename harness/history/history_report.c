@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/base/interrupt.h"
+#include "harness/base/json_number.h"
 #include "harness/base/progress.h"
 #include "harness/result/report_rows.h"
 
@@ -298,11 +299,6 @@ static json_t *text(const char *s)
     return value ? value : json_null();
 }
 
-static json_t *number(double v)
-{
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *run_json(const struct history_report *r, const struct history_line *line,
                         size_t i)
 {
@@ -318,13 +314,13 @@ static json_t *change_json(const struct history_report *r,
 {
     const bool has_interval = c->size.lo > 0 && isfinite(c->size.hi);
 
-    return json_pack("{s:I, s:o, s:o, s:f, s:o, s:o, s:f, s:f, s:f, s:b}", "index",
-                     (json_int_t)c->at.at, "first", run_json(r, line, c->at.at),
-                     "last_before", run_json(r, line, c->at.at - 1), "ratio",
-                     c->size.ratio, "ratio_lo", number(has_interval ? c->size.lo : NAN),
-                     "ratio_hi", number(has_interval ? c->size.hi : NAN), "p", c->at.p,
-                     "before", c->at.before, "after", c->at.after, "worse",
-                     (int)c->worse);
+    return json_pack(
+        "{s:I, s:o, s:o, s:f, s:o, s:o, s:f, s:f, s:f, s:b}", "index",
+        (json_int_t)c->at.at, "first", run_json(r, line, c->at.at), "last_before",
+        run_json(r, line, c->at.at - 1), "ratio", c->size.ratio, "ratio_lo",
+        json_number(has_interval ? c->size.lo : NAN), "ratio_hi",
+        json_number(has_interval ? c->size.hi : NAN), "p", c->at.p, "before",
+        c->at.before, "after", c->at.after, "worse", (int)c->worse);
 }
 
 static json_t *line_json(const struct history_report *r,
@@ -336,7 +332,7 @@ static json_t *line_json(const struct history_report *r,
     for (size_t i = 0; i < line->n; i++) {
         json_t *value = run_json(r, line, i);
 
-        json_object_set_new(value, "value", number(line->v[i].v));
+        json_object_set_new(value, "value", json_number(line->v[i].v));
         json_array_append_new(values, value);
     }
     for (size_t i = 0; i < line->n_changes; i++)

@@ -13,6 +13,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "harness/base/hash.h"
 #include "harness/base/parse.h"
 
 #define DEFAULT_PORT 8080
@@ -162,15 +163,6 @@ void listen_close(struct listening *l)
     l->fd = -1;
 }
 
-static uint64_t key_of(const unsigned char *bytes, size_t n)
-{
-    uint64_t key = UINT64_C(14695981039346656037);
-
-    for (size_t i = 0; i < n; i++)
-        key = (key ^ bytes[i]) * UINT64_C(1099511628211);
-    return key;
-}
-
 void listen_name_peer(struct listen_peer *p, const struct sockaddr *a)
 {
     const int family = a ? a->sa_family : AF_UNSPEC;
@@ -180,14 +172,15 @@ void listen_name_peer(struct listen_peer *p, const struct sockaddr *a)
         const struct in_addr *v4 =
             &((const struct sockaddr_in *)(const void *)a)->sin_addr;
 
-        p->key = key_of((const unsigned char *)v4, sizeof *v4);
+        p->key = hash_add(HASH_BEGIN, v4, sizeof *v4);
         inet_ntop(AF_INET, v4, p->text, sizeof p->text);
     } else if (family == AF_INET6) {
         const struct in6_addr *v6 =
             &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr;
         const bool mapped = IN6_IS_ADDR_V4MAPPED(v6);
 
-        p->key = mapped ? key_of(v6->s6_addr + 12, 4) : key_of(v6->s6_addr, 8);
+        p->key = mapped ? hash_add(HASH_BEGIN, v6->s6_addr + 12, 4)
+                        : hash_add(HASH_BEGIN, v6->s6_addr, 8);
         inet_ntop(mapped ? AF_INET : AF_INET6,
                   mapped ? (const void *)(v6->s6_addr + 12) : (const void *)v6, p->text,
                   sizeof p->text);

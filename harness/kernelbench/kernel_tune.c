@@ -103,12 +103,9 @@ static enum status run_round(struct tuning *t, size_t round, struct err *err)
     int order[MAX_WAYS] = {0};
     enum status st = ST_OK;
 
-    for (int i = 0; i < t->n_ways; i++) {
-        const int j = (int)random_below(&t->random, (uint64_t)i + 1);
-
-        order[i] = order[j];
-        order[j] = i;
-    }
+    for (int i = 0; i < t->n_ways; i++)
+        order[i] = i;
+    random_shuffle(order, (size_t)t->n_ways, sizeof *order, &t->random);
     for (int i = 0; i < t->n_ways && st == ST_OK; i++)
         st = run(t, &t->ways[order[i]], round, err);
     return st;

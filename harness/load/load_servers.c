@@ -309,18 +309,6 @@ static enum status run_launch(struct run *x, const char *text,
     return st;
 }
 
-/* The order of servers in one turn. */
-static void shuffle(size_t *order, size_t n, uint64_t *random)
-{
-    for (size_t k = 0; k < n; k++) {
-        const size_t at = random_below(random, k + 1);
-
-        if (at != k)
-            order[k] = order[at];
-        order[at] = k;
-    }
-}
-
 /* One turn: each server is asked for the levels of s, or, behind all numbers of users
  * of a round, in open loops at shares of what it carries. */
 static enum status run_turn(struct run *x, const struct load_settings *s,
@@ -330,7 +318,9 @@ static enum status run_turn(struct run *x, const struct load_settings *s,
     size_t order[LOAD_MAX_SERVERS];
     enum status st = ST_OK;
 
-    shuffle(order, p->launches.n, random);
+    for (size_t k = 0; k < p->launches.n; k++)
+        order[k] = k;
+    random_shuffle(order, p->launches.n, sizeof *order, random);
     for (size_t k = 0; k < p->launches.n && st == ST_OK; k++) {
         struct load_answer *a = &x->out->a[order[k]];
         struct load_settings own = *s;

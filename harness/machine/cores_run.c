@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/random.h"
 #include "engine/base/thread_pool.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/sysfile.h"
@@ -123,13 +124,7 @@ static bool run_round(struct run *run, int n, int *order, uint64_t *random,
     const uint64_t steal = steal_ticks();
     bool good = true;
 
-    for (int i = n; i > 0; i--) {
-        *random = *random * 6364136223846793005u + 1442695040888963407u;
-        const int k = (int)((*random >> 33) % (uint64_t)(i + 1)), part = order[i];
-
-        order[i] = order[k];
-        order[k] = part;
-    }
+    random_shuffle(order, (size_t)n + 1, sizeof *order, random);
     for (int i = 0; i < n; i++)
         share[i] = 1;
     for (int i = 0; i <= n; i++) {

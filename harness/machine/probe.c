@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "harness/base/interrupt.h"
+#include "harness/base/json_number.h"
 #include "harness/machine/noise.h"
 
 #define MIB           ((uint64_t)1 << 20)
@@ -268,15 +269,10 @@ void probe_report_free(struct probe_report *r)
 
 /* ---- JSON ------------------------------------------------------------------ */
 
-static json_t *number_json(double v)
-{
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *stats_json(const struct stats *s)
 {
     return json_pack("{s:f, s:o, s:o, s:f, s:f, s:I}", "median", s->median, "lo",
-                     number_json(s->lo), "hi", number_json(s->hi), "min", s->min, "max",
+                     json_number(s->lo), "hi", json_number(s->hi), "min", s->min, "max",
                      s->max, "n", (json_int_t)s->n);
 }
 

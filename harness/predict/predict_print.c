@@ -9,6 +9,7 @@
 
 #include "harness/base/choice.h"
 #include "harness/base/format.h"
+#include "harness/base/json_number.h"
 #include "harness/result/report_rows.h"
 
 #define LINE_WIDTH 79
@@ -255,15 +256,10 @@ void predict_print_csv(FILE *f, const struct predictions *p)
     }
 }
 
-static json_t *number(double v)
-{
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *range_json(struct range v)
 {
-    return json_pack("{s:o, s:o, s:o}", "mid", number(v.mid), "lo", number(v.lo), "hi",
-                     number(v.hi));
+    return json_pack("{s:o, s:o, s:o}", "mid", json_number(v.mid), "lo",
+                     json_number(v.lo), "hi", json_number(v.hi));
 }
 
 static json_t *prediction_json(const struct prediction *one)
@@ -295,8 +291,8 @@ json_t *predict_json(const struct predictions *p, const struct candidate *c)
     return json_pack(
         "{s:{s:s, s:s, s:i, s:o, s:o, s:o, s:b}, s:i, s:o}", "machine", "name", c->name,
         "from", c->from, "n_threads", c->n_threads, "read_gbps",
-        number(c->roofs.read_gbps > 0 ? c->roofs.read_gbps : NAN), "peak_gops",
-        number(c->peak_gops > 0 ? c->peak_gops : NAN), "disk_gbps",
-        number(c->roofs.disk_gbps > 0 ? c->roofs.disk_gbps : NAN), "by_data_sheet",
+        json_number(c->roofs.read_gbps > 0 ? c->roofs.read_gbps : NAN), "peak_gops",
+        json_number(c->peak_gops > 0 ? c->peak_gops : NAN), "disk_gbps",
+        json_number(c->roofs.disk_gbps > 0 ? c->roofs.disk_gbps : NAN), "by_data_sheet",
         c->by_data_sheet, "n_prompt", p->n_prompt, "points", list);
 }

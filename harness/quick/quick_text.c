@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "harness/base/format.h"
+#include "harness/base/json_number.h"
 #include "harness/result/roofs.h"
 
 /* Below these a disturbance is not worth a sentence of its own; noise.c decides what is
@@ -316,11 +317,6 @@ int quick_sentences(const struct quick_answer *a, struct quick_sentence *out)
 /* ---- JSON --------------------------------------------------------------------------
  */
 
-static json_t *number(double v)
-{
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *launches(const struct quick_point *p)
 {
     json_t *array = json_array();
@@ -330,22 +326,24 @@ static json_t *launches(const struct quick_point *p)
 
         json_array_append_new(
             array, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "tok_per_s",
-                             number(x->tok_per_s), "roof_gbps", number(x->roof_gbps),
-                             "mbu", number(x->mbu), "others_pct", number(x->others_pct),
-                             "steal_pct", number(x->steal_pct), "throttled",
-                             number(x->throttled), "valid", x->is_valid));
+                             json_number(x->tok_per_s), "roof_gbps",
+                             json_number(x->roof_gbps), "mbu", json_number(x->mbu),
+                             "others_pct", json_number(x->others_pct), "steal_pct",
+                             json_number(x->steal_pct), "throttled",
+                             json_number(x->throttled), "valid", x->is_valid));
     }
     return array;
 }
 
 static json_t *model_json(const struct quick_model *m)
 {
-    json_t *o = json_pack(
-        "{s:s, s:s, s:I, s:b, s:I, s:i, s:s, s:o, s:o, s:o}", "model", m->text, "name",
-        m->name, "n_params", (json_int_t)m->n_params, "fits", m->fits, "needed_bytes",
-        (json_int_t)m->needed_bytes, "ctx", m->ctx, "figures",
-        m->is_measured ? "measured" : "predicted", "tok_per_s", number(m->tok_per_s),
-        "prompt_s", number(m->prompt_s), "roof_share", number(m->share));
+    json_t *o =
+        json_pack("{s:s, s:s, s:I, s:b, s:I, s:i, s:s, s:o, s:o, s:o}", "model",
+                  m->text, "name", m->name, "n_params", (json_int_t)m->n_params, "fits",
+                  m->fits, "needed_bytes", (json_int_t)m->needed_bytes, "ctx", m->ctx,
+                  "figures", m->is_measured ? "measured" : "predicted", "tok_per_s",
+                  json_number(m->tok_per_s), "prompt_s", json_number(m->prompt_s),
+                  "roof_share", json_number(m->share));
 
     if (m->is_measured) {
         json_object_set_new(o, "decode", launches(&m->decode));
@@ -364,10 +362,10 @@ json_t *quick_json(const struct quick_answer *a)
         json_array_append_new(sentences, json_string(text[i].text));
     for (size_t i = 0; i < a->n_models; i++)
         json_array_append_new(models, model_json(&a->models[i]));
-    return json_pack("{s:o, s:i, s:i, s:s, s:o, s:o, s:I, s:i, s:o, s:o}", "sentences",
-                     sentences, "n_threads", a->n_threads, "n_prompt", a->n_prompt,
-                     "quant", a->quant, "want_tok_per_s", number(a->want_tok_per_s),
-                     "roof_gbps", number(a->roof_gbps), "room_bytes",
-                     (json_int_t)a->room, "n_rounds", a->n_rounds, "seconds",
-                     number(a->measured_s), "models", models);
+    return json_pack(
+        "{s:o, s:i, s:i, s:s, s:o, s:o, s:I, s:i, s:o, s:o}", "sentences", sentences,
+        "n_threads", a->n_threads, "n_prompt", a->n_prompt, "quant", a->quant,
+        "want_tok_per_s", json_number(a->want_tok_per_s), "roof_gbps",
+        json_number(a->roof_gbps), "room_bytes", (json_int_t)a->room, "n_rounds",
+        a->n_rounds, "seconds", json_number(a->measured_s), "models", models);
 }

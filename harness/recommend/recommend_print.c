@@ -9,6 +9,7 @@
 
 #include "engine/weights/weights.h"
 #include "harness/base/format.h"
+#include "harness/base/json_number.h"
 #include "harness/result/report_rows.h"
 
 #define WIDTH 78 /* of a text for a terminal */
@@ -123,12 +124,6 @@ void recommend_print_each(FILE *f, const struct recommend_answers *answers)
 
 /* ---- JSON ------------------------------------------------------------------- */
 
-/* A figure that is not known is null. */
-static json_t *number(double v)
-{
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
 /* The same for what cannot be negative. */
 static json_t *count(int64_t n)
 {
@@ -142,9 +137,9 @@ static json_t *prompt_json(const struct recommend_prompt *p)
     return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b}", "n_prompt",
                      (json_int_t)p->n_prompt, "n_measured", (json_int_t)p->n_measured,
                      "n_threads", (json_int_t)p->n_threads, "tok_per_s",
-                     number(p->tok_per_s), "ttft_warm_s", number(p->warm_s),
-                     "ttft_warm_max_s", number(p->warm_max_s), "ttft_cold_s",
-                     number(p->cold_s), "disturbed", p->disturbed);
+                     json_number(p->tok_per_s), "ttft_warm_s", json_number(p->warm_s),
+                     "ttft_warm_max_s", json_number(p->warm_max_s), "ttft_cold_s",
+                     json_number(p->cold_s), "disturbed", p->disturbed);
 }
 
 static json_t *memory_json(const struct recommend_memory *m)
@@ -167,8 +162,8 @@ static json_t *steps_json(const struct recommendation *rec)
             json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:s}", "model", s->row.model,
                       "quant", s->row.quant, "kv_type", row_kv_type_text(&s->row),
                       "n_threads", (json_int_t)s->row.n_threads, "tok_per_s",
-                      number(s->tok_per_s), "from_ctx", count(s->from_ctx), "kl_mean",
-                      number(s->row.kl_mean), "text", s->text));
+                      json_number(s->tok_per_s), "from_ctx", count(s->from_ctx),
+                      "kl_mean", json_number(s->row.kl_mean), "text", s->text));
     }
     return list;
 }
@@ -186,10 +181,11 @@ json_t *recommend_json(const struct recommendation *rec)
         second ? json_real(rec->runner_up_tok_per_s) : json_null(), "best_from_ctx",
         count(rec->best_from_ctx), "runner_up_from_ctx",
         count(second ? rec->runner_up_from_ctx : -1), "p_best", rec->p_best, "regret",
-        rec->regret, "p_floor", number(rec->p_floor), "by_quality", rec->by_quality,
-        "tie", rec->tie, "prefill", prompt_json(&rec->prompt), "memory",
-        memory_json(&rec->memory), "steps", steps_json(rec), "answer", rec->answer,
-        "why", rec->why, "n_excluded", rec->n_excluded, "excluded", rec->excluded);
+        rec->regret, "p_floor", json_number(rec->p_floor), "by_quality",
+        rec->by_quality, "tie", rec->tie, "prefill", prompt_json(&rec->prompt),
+        "memory", memory_json(&rec->memory), "steps", steps_json(rec), "answer",
+        rec->answer, "why", rec->why, "n_excluded", rec->n_excluded, "excluded",
+        rec->excluded);
 }
 
 static json_t *answer_json(const struct recommend_answer *a)

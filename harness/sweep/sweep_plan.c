@@ -13,18 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The order of a sweep is the same wherever its seed is used. */
-static void shuffle(struct point *points, size_t n, uint64_t seed)
-{
-    for (size_t i = n; i > 1; i--) {
-        const size_t j = (size_t)(random_bits(&seed) % i);
-        const struct point p = points[i - 1];
-
-        points[i - 1] = points[j];
-        points[j] = p;
-    }
-}
-
 /* A plan while it is made. */
 struct making {
     struct sweep_plan plan;
@@ -271,9 +259,12 @@ enum status sweep_plan_of(struct sweep_plan *plan, const struct sweep_settings *
     for (size_t i = 0; i < s->n_models && status == ST_OK; i++) {
         out->first[i] = out->n_points;
         status = add_model(&m, s, &models->v[i], err);
+        /* the same wherever the sweep's seed is used */
+        uint64_t seed = s->base.setup.seed + i * 0x632be59bd9b4e019u;
+
         if (out->n_points > out->first[i])
-            shuffle(out->points + out->first[i], out->n_points - out->first[i],
-                    s->base.setup.seed + i * 0x632be59bd9b4e019u);
+            random_shuffle(out->points + out->first[i], out->n_points - out->first[i],
+                           sizeof *out->points, &seed);
     }
     out->first[s->n_models] = out->n_points;
     if (status == ST_OK && !out->n_points)
@@ -310,17 +301,6 @@ void sweep_plan_free(struct sweep_plan *plan)
 /* Seeds that differ in one bit start unrelated series; any odd constant does. */
 #define NEXT_ROUND 0x9e3779b97f4a7c15u
 
-static void shuffle_indices(size_t *v, size_t n, uint64_t *state)
-{
-    for (size_t i = n; i > 1; i--) {
-        const size_t j = (size_t)(random_bits(state) % i);
-        const size_t k = v[i - 1];
-
-        v[i - 1] = v[j];
-        v[j] = k;
-    }
-}
-
 void sweep_round_order(const struct sweep_plan *plan, uint64_t seed, int round,
                        size_t *order)
 {
@@ -329,13 +309,13 @@ void sweep_round_order(const struct sweep_plan *plan, uint64_t seed, int round,
 
     for (size_t m = 0; m < plan->n_models; m++)
         models[m] = m;
-    shuffle_indices(models, plan->n_models, &state);
+    random_shuffle(models, plan->n_models, sizeof *models, &state);
     for (size_t m = 0; m < plan->n_models; m++) {
         const size_t begin = n;
 
         for (size_t i = plan->first[models[m]]; i < plan->first[models[m] + 1]; i++)
             order[n++] = i;
         if (round > 1)
-            shuffle_indices(order + begin, n - begin, &state);
+            random_shuffle(order + begin, n - begin, sizeof *order, &state);
     }
 }

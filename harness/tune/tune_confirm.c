@@ -141,13 +141,7 @@ static enum status play_all(struct tuner *t, uint64_t *random, struct err *err)
         order[k] = k;
     while (any && st == ST_OK && tuner_left(t, TUNER_CONFIRM_END) > 0) {
         any = false;
-        for (size_t k = TUNE_N_SETTINGS; k > 1; k--) {
-            const size_t j = random_below(random, k);
-            const int swap = order[k - 1];
-
-            order[k - 1] = order[j];
-            order[j] = swap;
-        }
+        random_shuffle(order, TUNE_N_SETTINGS, sizeof *order, random);
         for (int k = 0; k < TUNE_N_SETTINGS && st == ST_OK; k++) {
             struct tune_group *g = &t->group[order[k]];
             const struct tuner_work work =

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/format.h"
+#include "harness/base/json_number.h"
 #include "harness/tune/prefetch.h"
 
 const struct tune_outcome *tune_find(const struct tune_result *r,
@@ -192,16 +193,11 @@ void tune_print(FILE *f, const struct tune_result *r, bool explain)
 
 /* ---- JSON --------------------------------------------------------------------- */
 
-static json_t *number_or_null(double v)
-{
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *ratio_json(const struct rank_ratio *r)
 {
     return json_pack("{s:f, s:o, s:o}", "ratio", r->ratio, "lo",
                      r->lo > 0 ? json_real(r->lo) : json_null(), "hi",
-                     number_or_null(r->hi));
+                     json_number(r->hi));
 }
 
 static json_t *outcome_json(const struct tune_result *r, const struct tune_outcome *o)

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * json_number.h - figures that may be unknown, as JSON
+ *
+ * Threading: pure function.
+ */
+#ifndef SLM_HARNESS_BASE_JSON_NUMBER_H
+#define SLM_HARNESS_BASE_JSON_NUMBER_H
+
+#include <math.h>
+#include <jansson.h>
+
+/* A new JSON number; null where v is NAN or infinite: JSON has no such numbers, and a
+ * reader must not take an unknown figure for zero. */
+static inline json_t *json_number(double v)
+{
+    return isfinite(v) ? json_real(v) : json_null();
+}
+
+#endif
