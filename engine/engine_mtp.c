@@ -26,7 +26,7 @@ struct mtp {
     int32_t *tokens; /* [cap] at first+1 ..; the last is unknown yet */
     int first, n, cap;
     int base, n_pairs;
-    float *own; /* [stride] the layer's own, of the last guess */
+    float *own; /* [stride] the layer's own, of the last guess, behind its last norm */
     int n_run;  /* pairs of the last pass */
     int guess;  /* pairs of guesses behind n_pairs */
 };
@@ -235,7 +235,7 @@ const float *mtp_first(struct slm *m, int32_t id)
     }
     if (!catch_up(m, id, 1))
         return NULL;
-    forward_hidden(t->forward, (size_t)t->n_run - 1, false, t->own);
+    forward_hidden(t->forward, (size_t)t->n_run - 1, true, t->own);
     return forward_logits(t->forward, 0);
 }
 
@@ -246,6 +246,6 @@ const float *mtp_next(struct slm *m, int32_t id)
     if (!run(m, t->own, &id, 1, 1))
         return NULL;
     t->guess++;
-    forward_hidden(t->forward, 0, false, t->own);
+    forward_hidden(t->forward, 0, true, t->own);
     return forward_logits(t->forward, 0);
 }

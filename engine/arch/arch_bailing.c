@@ -4,7 +4,7 @@
  *
  * Experts chosen by sigmoids of the router's scores; the first layers have none, and in
  * all others there is a shared one. Ling takes them from the best groups. Layers that
- * predict further tokens ("nextn") are not computed.
+ * predict further tokens ("nextn") are computed on request, as drafts (loader_nextn.c).
  * Sources: Ling team 2025 (arXiv 2510.22115), GLM team 2025 (arXiv 2508.06471), Song et
  * al. 2025 (SmallThinker, arXiv 2507.20984), and the models' published code.
  */

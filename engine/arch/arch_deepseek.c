@@ -3,10 +3,11 @@
  * arch_deepseek.c - DeepSeek V2 and V3, MiniCPM 3: latent attention
  *
  * The first layers of DeepSeek have no experts, all others have a shared one, too; V3
- * takes experts from the best groups. Old files have the matrices of keys and values in
- * one, attn_kv_b (loader_latent.c).
- * Sources: DeepSeek-AI 2024 (arXiv 2405.04434, arXiv 2412.19437), Hu et al. 2024
- * (MiniCPM, arXiv 2404.06395), and the models' published code.
+ * takes experts from the best groups. Layers behind the last may predict further tokens
+ * (GLM 4.7 Flash, which is one of them in GGUF). Old files have the matrices of keys
+ * and values in one, attn_kv_b (loader_latent.c). Sources: DeepSeek-AI 2024 (arXiv
+ * 2405.04434, arXiv 2412.19437), Hu et al. 2024 (MiniCPM, arXiv 2404.06395), and the
+ * models' published code.
  */
 #include "engine/arch/loader.h"
 
@@ -62,8 +63,10 @@ static enum status yarn_scale(struct loader *l, struct model *m)
 static enum status deepseek2_setup(struct loader *l, struct model *m)
 {
     bool divided = false;
-    enum status st = loader_experts(l, m);
+    enum status st = loader_nextn(l, m);
 
+    if (!st)
+        st = loader_experts(l, m);
     if (!st && m->n_experts)
         st = loader_maybe_shared_expert(l, m);
     if (!st)
@@ -85,6 +88,7 @@ const struct arch arch_deepseek2 = {
     .layer = deepseek2_layer,
     .latent = true,
     .plain_turns = true,
+    .may_predict = true,
     .setup = deepseek2_setup,
 };
 

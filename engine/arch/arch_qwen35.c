@@ -5,8 +5,8 @@
  * Three of four layers are linear attention by the gated delta rule (forward_delta.c);
  * the fourth is qwen3's attention, whose queries include a gate for each element of the
  * result, and in which a part of each head is rotated. With experts, as qwen3moe, there
- * is a shared expert (qwen2moe). Layers that predict further tokens ("nextn") are not
- * computed. Qwen3 Next is the same with other neighbours: heads of values that share
+ * is a shared expert (qwen2moe). Layers that predict further tokens ("nextn") are
+ * computed on request, as drafts (loader_nextn.c). Qwen3 Next is the same with other neighbours: heads of values that share
  * one of keys follow each other, and beta and alpha are one matrix. All positions are
  * those of text, where the sections for images are equal. Sources: Yang et al. 2024
  * (arXiv 2412.06464); the models' configuration files; names and keys as in published
@@ -138,5 +138,6 @@ const struct arch arch_qwen3next = {
     .pairs = PAIRS_HALVES,
     .ends = tensors_ends_rms,
     .layer = next_experts,
+    .may_predict = true,
     .setup = setup_next,
 };

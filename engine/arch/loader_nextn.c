@@ -22,6 +22,9 @@ static const struct tensor_rule nextn[] = {
     {"nextn.hnorm.weight", .kind = TENSOR_VECTOR, PART_OF_MODEL(EMBD, hnorm.w)},
     {"nextn.shared_head_norm.weight", .kind = TENSOR_VECTOR,
      PART_OF_MODEL(EMBD, output_norm.w), .optional = true},
+    /* its name in files of Ling and Ring 2 */
+    {"layer_output_norm.weight", .kind = TENSOR_VECTOR,
+     PART_OF_MODEL(EMBD, output_norm.w), .optional = true},
     {"nextn.embed_tokens.weight", .kind = TENSOR_TABLE, .k = DIM_EMBD,
      PART_OF_MODEL(VOCAB, embd), .optional = true},
     {"nextn.shared_head_head.weight", .kind = TENSOR_MATRIX, .k = DIM_EMBD,
@@ -90,6 +93,8 @@ enum status loader_nextn_tensors(struct loader *l, struct model *m)
     m->weight_token_macs = m->eh_proj.n_rows * m->eh_proj.k + m->output.n_rows * m->output.k;
     if (!st)
         st = loader_tensors(l, m->arch->layer, layer, &m->layers[layer]);
+    if (!st)
+        st = loader_split_kv_b(l, &m->layers[layer]);
     if (st)
         return st;
     keep_only(m, layer);

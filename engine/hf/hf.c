@@ -115,7 +115,8 @@ enum status hf_open(struct gguf **out, const char *dir, struct err *err)
     if (!st)
         st = safetensors_open(&s, dir, err);
     if (!st &&
-        ((st = hf_add_modules(&c, s, dir, err)) || (st = hf_put_xielu(&c, s, err))))
+        ((st = hf_put_layers(&c, s, err)) || (st = hf_add_modules(&c, s, dir, err)) ||
+         (st = hf_put_xielu(&c, s, err))))
         safetensors_close(s);
     if (!st)
         st = hf_tensors_make(&t, &c, s, dir, err);

@@ -163,7 +163,6 @@ enum status hf_get_sizes(struct hf_config *c, struct err *err)
 
 void hf_put_common_sizes(struct hf_config *c)
 {
-    hf_put_u32(c, "block_count", c->n_layers + c->n_more);
     hf_put_u32(c, "context_length", c->n_ctx);
     hf_put_u32(c, "embedding_length", c->n_embd);
     hf_put_u32(c, "attention.head_count", c->n_heads);

@@ -114,7 +114,6 @@ static enum status nomic_sizes(struct hf_config *c, struct err *err)
     c->n_kv_heads = c->n_heads;
     c->head_dim = c->n_rot = c->n_embd / c->n_heads;
     c->n_ctx = trained;
-    hf_put_u32(c, "block_count", c->n_layers);
     hf_put_u32(c, "context_length", c->n_ctx);
     hf_put_u32(c, "embedding_length", c->n_embd);
     hf_put_u32(c, "attention.head_count", c->n_heads);

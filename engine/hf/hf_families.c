@@ -363,13 +363,11 @@ enum status hf_phimoe(struct hf_config *c, struct err *err)
 
 enum status hf_bailing(struct hf_config *c, struct err *err)
 {
-    int64_t n_ff = 0, n_shared = 1, n_more = 0;
+    int64_t n_ff = 0, n_shared = 1;
     enum status st;
 
     if ((st = hf_must_be(c, "score_function", "sigmoid", err)) ||
         (st = hf_must_be_bool(c, "use_qk_norm", true, err)) ||
-        (st = json_get_int(&c->file, c->o, "num_nextn_predict_layers", 0, 0, &n_more,
-                           err)) ||
         (st = plain(c, "silu", 1e-6, 600000.0, err)) ||
         (st = hf_put_routed(c, "num_experts", "num_experts_per_tok",
                             "moe_intermediate_size", &n_ff, err)) ||
@@ -445,16 +443,10 @@ enum status hf_apertus(struct hf_config *c, struct err *err)
 
 enum status hf_glm4_moe(struct hf_config *c, struct err *err)
 {
-    int64_t n_ff = 0, n_shared = 1, n_more = 0;
+    int64_t n_ff = 0, n_shared = 1;
     enum status st;
 
     c->partial = 0.5;
-    if ((st = json_get_int(&c->file, c->o, "num_nextn_predict_layers", 0, 16, &n_more,
-                           err)) ||
-        (st = hf_get_number(c, "num_hidden_layers", 1, HF_MAX_LAYERS, &c->n_layers,
-                            err)))
-        return st;
-    c->n_more = n_more;
     if ((st = plain(c, "silu", 1e-5, 10000.0, err)) ||
         (st = hf_put_routed(c, "n_routed_experts", "num_experts_per_tok",
                             "moe_intermediate_size", &n_ff, err)) ||
@@ -464,6 +456,5 @@ enum status hf_glm4_moe(struct hf_config *c, struct err *err)
         return st;
     hf_put_u32(c, "expert_gating_func", 2);
     hf_put_u32(c, "expert_shared_count", n_shared);
-    hf_put_u32(c, "nextn_predict_layers", n_more);
     return hf_put_first(c, "first_k_dense_replace", err);
 }

@@ -236,7 +236,6 @@ enum status hf_mamba2(struct hf_config *c, struct err *err)
         (st = hf_put_real(c, "layer_norm_epsilon", "attention.layer_norm_rms_epsilon",
                           0.0, 1.0, 1e-5, err)))
         return st;
-    hf_put_u32(c, "block_count", c->n_layers);
     hf_put_u32(c, "context_length", 1 << 20); /* as other converters write */
     hf_put_u32(c, "embedding_length", c->n_embd);
     hf_put_u32(c, "feed_forward_length", 0);

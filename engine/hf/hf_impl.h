@@ -15,6 +15,7 @@
  * hf_rope.c       scaling of positions, and its factors, which are tensors in GGUF
  * hf_names.c      names of tensors
  * hf_match.c      which of them a tensor has
+ * hf_nextn.c      layers that predict further tokens: their names, how many there are
  * hf_tensors.c    tensors of the gguf from those of the folder
  * hf_rows.c       their rows
  * hf_layout.c     rows of several matrices in one, and which one is where
@@ -86,6 +87,10 @@ struct hf_name {
     enum hf_how how;
 };
 
+/* The name of a tensor without what comes before it where the model is a part of
+ * another, in buf[cap] or a part of name. */
+const char *hf_plain_name(const char *name, char *buf, size_t cap);
+
 /* The GGUF name of a tensor into out[cap]; *part is the number within a stack. A tensor
  * that becomes several has consecutive table rows: nth is the index, from 0. NULL if no
  * table has it, or nth is too large. Lists end with a NULL name; the first match wins.
@@ -103,6 +108,7 @@ enum {
     HF_MAX_HEAD_DIM = 65536,
     HF_MAX_CONTEXT = 1 << 28,
     HF_MAX_EXPERTS = 1024,
+    HF_MAX_NEXTN = 16, /* layers that predict further tokens */
 };
 
 /* Factors that config.json holds and GGUF keeps as a tensor. */
@@ -133,7 +139,8 @@ struct hf_config {
     int64_t n_experts;
     int64_t latent_key, latent_value; /* of latent attention: elements of a head's key
                                          that are not rotated, and of its value */
-    int64_t n_more; /* layers behind n_layers that predict further tokens */
+    int64_t n_more; /* layers behind n_layers that predict further tokens; known after
+                       hf_put_layers() */
     int64_t delta_k_heads, delta_v_heads, delta_dim; /* of linear attention; 0: none */
     int64_t ssm_groups, n_state;                     /* of Mamba-2 */
     bool lists_kv_heads; /* the kind puts the heads of keys of each layer */
@@ -142,16 +149,14 @@ struct hf_config {
                               all do, or there is another rule */
     double partial;        /* rotated part of a head, default of the kind */
     bool tied;             /* the config says so */
-    bool skips_more; /* layers behind n_layers, which predict further tokens, are not
-                        part of the result */
-    int n_dense;     /* folders of matrices behind a pooling: 2_Dense, 3_Dense */
+    int n_dense;           /* folders of matrices behind a pooling: 2_Dense, 3_Dense */
     struct hf_vector vectors[HF_MAX_VECTORS];
 };
 
 struct hf_arch {
     const char *model_type;         /* in config.json */
     const char *gguf;               /* general.architecture */
-    const struct hf_name *names[6]; /* NULL ends them */
+    const struct hf_name *names[7]; /* NULL ends them */
     enum status (*config)(struct hf_config *c, struct err *err);
 };
 
@@ -181,6 +186,23 @@ enum status hf_must_be(const struct hf_config *c, const char *key, const char *w
                        struct err *err);
 enum status hf_must_be_bool(const struct hf_config *c, const char *key, bool want,
                             struct err *err);
+
+/* ---- layers that predict further tokens ------------------------------------------ */
+
+/* Whether folders of a kind may have such layers: it has names for them. */
+bool hf_predicts(const struct hf_arch *a);
+
+/* The name of a tensor as if such layers were the model's own behind its last one, in
+ * buf[cap] or a part of name; other names as hf_plain_name() has them. */
+const char *hf_nextn_name(const struct hf_config *c, const char *name, char *buf,
+                          size_t cap);
+
+/* Put how many layers there are, and how many of them predict further tokens. Error:
+ * ST_INPUT (more than HF_MAX_NEXTN). */
+enum status hf_put_layers(struct hf_config *c, const struct safetensors *s,
+                          struct err *err);
+
+/* ---- what kinds read ------------------------------------------------------------- */
 
 /* Sizes of all kinds. Members of *c set before the call are this kind's defaults. */
 enum status hf_put_sizes(struct hf_config *c, struct err *err);
@@ -298,11 +320,11 @@ extern const struct hf_name hf_names_common[], hf_names_llama[], hf_names_gemma[
     hf_names_vl[], hf_names_starcoder[], hf_names_nemotron[], hf_names_bailing[],
     hf_names_smallthinker[], hf_names_lfm2[], hf_names_mamba[],
     hf_names_granite_dense[], hf_names_latent[], hf_names_deepseek[],
-    hf_names_minicpm3[], hf_names_gpt_oss[], hf_names_apertus[], hf_names_glm4_moe[],
-    hf_names_gpt2[], hf_names_gpt_neox[], hf_names_falcon[], hf_names_internlm2[],
-    hf_names_mamba2[], hf_names_falcon_h1[], hf_names_nemotron_h[],
-    hf_names_qwen3_next[], hf_names_per_layer[], hf_names_bert[], hf_names_nomic[],
-    hf_names_dense[], hf_names_bitnet[];
+    hf_names_minicpm3[], hf_names_nextn[], hf_names_nextn_plus_1[], hf_names_gpt_oss[],
+    hf_names_apertus[], hf_names_glm4_moe[], hf_names_gpt2[], hf_names_gpt_neox[],
+    hf_names_falcon[], hf_names_internlm2[], hf_names_mamba2[], hf_names_falcon_h1[],
+    hf_names_nemotron_h[], hf_names_qwen3_next[], hf_names_per_layer[], hf_names_bert[],
+    hf_names_nomic[], hf_names_dense[], hf_names_bitnet[];
 
 /* ---- tensors ----------------------------------------------------------------- */
 

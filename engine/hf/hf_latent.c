@@ -94,7 +94,6 @@ static enum status put_common(struct hf_config *c, bool joint, double eps,
         (st = hf_put_rms_eps(c, eps, err)))
         return st;
     c->n_kv_heads = c->n_heads;
-    hf_put_u32(c, "block_count", c->n_layers);
     hf_put_u32(c, "context_length", c->n_ctx);
     hf_put_u32(c, "embedding_length", c->n_embd);
     return ST_OK;
@@ -176,7 +175,6 @@ enum status hf_deepseek(struct hf_config *c, struct err *err)
     const bool v3 = !strcmp(c->arch->model_type, "deepseek_v3");
     enum status st = put_common(c, false, 1e-6, err);
 
-    c->skips_more = v3;
     if (!st && json_member(c->o, "n_routed_experts"))
         st = put_deepseek_experts(c, v3, err);
     if (!st)

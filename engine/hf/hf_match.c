@@ -42,7 +42,7 @@ static bool matches(const char *pattern, const char *name, unsigned *layer,
 
 /* Text models inside of others have a prefix; without an output matrix they may lack
  * their own. */
-static const char *without_prefix(const char *name, char *buf, size_t cap)
+const char *hf_plain_name(const char *name, char *buf, size_t cap)
 {
     static const char *const prefixes[] = {"language_model.model.",
                                            "model.language_model."};
@@ -105,7 +105,7 @@ const struct hf_name *hf_name_find(const struct hf_name *const *lists, const cha
     char buf[128];
     unsigned layer = 0;
 
-    name = without_prefix(name, buf, sizeof buf);
+    name = hf_plain_name(name, buf, sizeof buf);
     *part = 0;
     for (; *lists; lists++) {
         for (const struct hf_name *n = *lists; n->hf; n++) {

@@ -88,8 +88,6 @@ const struct hf_name hf_names_qwen35[] = {
     {L "linear_attn.A_log", B "ssm_a", HF_DECAY},
     {L "linear_attn.norm.weight", B "ssm_norm.weight", HF_AS_IS},
     {L "linear_attn.out_proj.weight", B "ssm_out.weight", HF_VALUE_COLUMNS},
-    /* Layers that predict further tokens, and the vision part. */
-    {"mtp.*", NULL, HF_SKIP},
     {"model.visual.*", NULL, HF_SKIP},
     {NULL, NULL, HF_SKIP},
 };
@@ -245,6 +243,8 @@ const struct hf_name hf_names_shared[] = {
 
 const struct hf_name hf_names_ernie[] = {
     {L "mlp.moe_statics.e_score_correction_bias", B "exp_probs_b.bias", HF_FLAT},
+    /* layers that predict further tokens, for which GGUF's architecture has no place */
+    {"model.mtp_*", NULL, HF_SKIP},
     {NULL, NULL, HF_SKIP},
 };
 
@@ -301,6 +301,8 @@ const struct hf_name hf_names_bailing[] = {
     {L "attention.key_layernorm.weight", B "attn_k_norm.weight", HF_AS_IS},
     {L "attention.dense.weight", B "attn_output.weight", HF_AS_IS},
     {L "mlp.gate.expert_bias", B "exp_probs_b.bias", HF_AS_IS},
+    /* the last norm of a layer that predicts further tokens */
+    {L "final_layernorm.weight", B "layer_output_norm.weight", HF_AS_IS},
     {NULL, NULL, HF_SKIP},
 };
 
@@ -344,13 +346,26 @@ const struct hf_name hf_names_apertus[] = {
 const struct hf_name hf_names_glm4_moe[] = {
     {L "post_attention_layernorm.weight", B "post_attention_norm.weight", HF_AS_IS},
     {L "mlp.gate.e_score_correction_bias", B "exp_probs_b.bias", HF_AS_IS},
-    /* of the layers that predict further tokens */
+    {NULL, NULL, HF_SKIP},
+};
+
+/* Of layers that predict further tokens, named as hf_nextn_name() does. */
+const struct hf_name hf_names_nextn[] = {
     {L "eh_proj.weight", B "nextn.eh_proj.weight", HF_AS_IS},
     {L "enorm.weight", B "nextn.enorm.weight", HF_AS_IS},
     {L "hnorm.weight", B "nextn.hnorm.weight", HF_AS_IS},
     {L "embed_tokens.weight", B "nextn.embed_tokens.weight", HF_AS_IS},
     {L "shared_head.norm.weight", B "nextn.shared_head_norm.weight", HF_AS_IS},
     {L "shared_head.head.weight", B "nextn.shared_head_head.weight", HF_AS_IS},
+    {NULL, NULL, HF_SKIP},
+};
+
+/* Qwen's norms add 1. */
+const struct hf_name hf_names_nextn_plus_1[] = {
+    {L "eh_proj.weight", B "nextn.eh_proj.weight", HF_AS_IS},
+    {L "enorm.weight", B "nextn.enorm.weight", HF_PLUS_1},
+    {L "hnorm.weight", B "nextn.hnorm.weight", HF_PLUS_1},
+    {L "shared_head.norm.weight", B "nextn.shared_head_norm.weight", HF_PLUS_1},
     {NULL, NULL, HF_SKIP},
 };
 
@@ -460,6 +475,7 @@ const struct hf_name hf_names_mamba2[] = {
 };
 
 const struct hf_name hf_names_nemotron_h[] = {
+    {"mtp.*", NULL, HF_SKIP}, /* as of ERNIE */
     {KM "q_proj.weight", B "attn_q.weight", HF_AS_IS},
     {KM "k_proj.weight", B "attn_k.weight", HF_AS_IS},
     {KM "v_proj.weight", B "attn_v.weight", HF_AS_IS},

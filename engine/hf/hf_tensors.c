@@ -49,27 +49,19 @@ static const char *show(char *buf, size_t cap, const char *name)
     return utf8_printable(buf, cap, name, strlen(name));
 }
 
-/* Whether it belongs to a layer that predicts further tokens, and is left out. */
-static bool is_further(const struct hf_config *c, const struct safetensor *t)
-{
-    int layer;
-
-    return c->skips_more && sscanf(t->name, "model.layers.%d.", &layer) == 1 &&
-           layer >= c->n_layers;
-}
-
 /* Append the tensors made of t to items[*n]. */
 static enum status add_items(struct item *items, size_t *n, const struct hf_config *c,
                              const struct safetensor *t, const char *dir,
                              struct err *err)
 {
     const struct hf_name *name;
-    char shown[80];
+    char shown[80], buf[160];
+    const char *full = hf_nextn_name(c, t->name, buf, sizeof buf);
 
     for (int nth = 0; nth < MAX_BECOMES; nth++) {
         struct item *item = &items[*n];
 
-        name = hf_name_find(c->arch->names, t->name, nth, item->name, sizeof item->name,
+        name = hf_name_find(c->arch->names, full, nth, item->name, sizeof item->name,
                             &item->part);
         if (!name && nth)
             break;
@@ -102,8 +94,7 @@ static enum status list_items(struct item **out, size_t *n, const struct hf_conf
         return err_set(err, ST_NO_MEMORY, "no memory for the %zu tensors of %s", count,
                        dir);
     for (size_t i = 0; i < count && !st; i++)
-        if (!is_further(c, safetensors_at(s, i)))
-            st = add_items(items, n, c, safetensors_at(s, i), dir, err);
+        st = add_items(items, n, c, safetensors_at(s, i), dir, err);
     if (st) {
         free(items);
         return st;

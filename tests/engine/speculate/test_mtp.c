@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_mtp.c - drafts of a model's own layer that predicts further tokens: the text is
- * the text without them, guesses do not depend on how the text was evaluated, and a
- * layer that cannot err does not
+ * the text without them, guesses do not depend on how the text was evaluated, a layer
+ * that cannot err does not, and guesses are what plain arithmetic gives
  */
+#include <math.h>
+
 #include "engine/gguf/gguf.h"
 #include "engine/mtp.h"
 #include "engine/speculate/speculate.h"
@@ -235,9 +237,9 @@ static void set_to_one(unsigned char *image, const struct gguf *g, const char *n
         memcpy(at + i, &one, sizeof one);
 }
 
-/* Rows of Q8_0: ones where the column is the row, behind `skip` columns. */
-static void set_to_identity(unsigned char *image, const struct gguf *g,
-                            const char *name, size_t skip)
+/* Rows of Q8_0: ones also where the column is the row, behind `skip` columns. */
+static void add_identity(unsigned char *image, const struct gguf *g, const char *name,
+                         size_t skip)
 {
     const uint16_t one = 0x3c00; /* 1.0 in F16 */
     uint64_t bytes = 0;
@@ -246,7 +248,6 @@ static void set_to_identity(unsigned char *image, const struct gguf *g,
     const size_t row_bytes = (size_t)t->ne[0] / 32 * 34;
 
     assert_int_equal(t->fmt, KERN_FMT_q8_0);
-    memset(at, 0, bytes);
     for (size_t r = 0; r < t->ne[1]; r++) {
         unsigned char *block = at + r * row_bytes + (r + skip) / 32 * 34;
 
@@ -255,30 +256,39 @@ static void set_to_identity(unsigned char *image, const struct gguf *g,
     }
 }
 
-/* Layers that add nothing: a token's logits are its embedding's alone, so the layer
+/* The file with layers that add nothing to what they read, those that predict, too. */
+static unsigned char *plain_layers(struct gguf **g, size_t *bytes)
+{
+    static const char *const outputs[] = {"attn_output.weight", "ssm_out.weight",
+                                          "ffn_down.weight"};
+    unsigned char *image = test_read_file(MODEL, bytes);
+    struct err err = ERR_INIT;
+
+    assert_int_equal(gguf_parse(g, image, *bytes, "changed", &err), ST_OK);
+    for (int i = 0; i < 5; i++)
+        for (size_t k = 0; k < 3; k++)
+            zero(image, *g, i, outputs[k]);
+    zero(image, *g, 4, "nextn.eh_proj.weight");
+    return image;
+}
+
+/* A token's logits are its embedding's alone, so the layer
  * that reads the next token's embedding guesses as the model will, and one that reads
  * the hidden state, which the model has used, is one token late. */
 static double acceptance(size_t skip)
 {
-    static const char *const outputs[] = {"attn_output.weight", "ssm_out.weight",
-                                          "ffn_down.weight"};
     struct slm_params p = slm_params_default();
-    struct err err = ERR_INIT;
     struct speculate_stats stats;
     int32_t text[N_TEXT];
     struct gguf *g;
     size_t bytes;
-    unsigned char *image = test_read_file(MODEL, &bytes);
+    unsigned char *image = plain_layers(&g, &bytes);
 
-    assert_int_equal(gguf_parse(&g, image, bytes, "changed", &err), ST_OK);
-    for (int i = 0; i < 5; i++)
-        for (size_t k = 0; k < 3; k++)
-            zero(image, g, i, outputs[k]);
     set_to_one(image, g, "output_norm.weight");
     set_to_one(image, g, "blk.4.nextn.enorm.weight");
     set_to_one(image, g, "blk.4.nextn.hnorm.weight");
     set_to_one(image, g, "blk.4.nextn.shared_head_norm.weight");
-    set_to_identity(image, g, "blk.4.nextn.eh_proj.weight", skip);
+    add_identity(image, g, "blk.4.nextn.eh_proj.weight", skip);
     gguf_close(g);
     p.image = image;
     p.image_bytes = bytes;
@@ -295,6 +305,110 @@ static void test_a_layer_that_cannot_err(void **state)
     (void)state;
     assert_true(acceptance(0) > 0.99);
     assert_true(acceptance(64) < 0.5);
+}
+
+/* ---- what a guess is ---------------------------------------------------------------
+ */
+
+enum { WIDTH = 64 };
+
+static float half(const unsigned char *at)
+{
+    uint16_t h;
+
+    memcpy(&h, at, sizeof h);
+    const int exponent = h >> 10 & 31;
+    const double v =
+        ldexp(exponent ? 1024 + (h & 1023) : h & 1023, (exponent ? exponent : 1) - 25);
+
+    return (float)(h >> 15 ? -v : v);
+}
+
+/* A row of a matrix of Q8_0, or a vector of floats. */
+static void row_of(const unsigned char *image, const struct gguf *g, const char *name,
+                   int32_t row, double out[WIDTH])
+{
+    const struct gguf_tensor *t = gguf_tensor_find(g, name);
+
+    assert_true(t && t->ne[0] == WIDTH);
+    const unsigned char *at = image + t->offset + (size_t)row * (WIDTH / 32 * 34);
+
+    for (size_t i = 0; i < WIDTH; i++) {
+        float f;
+
+        memcpy(&f, image + t->offset + i * sizeof f, sizeof f);
+        out[i] = t->fmt == KERN_FMT_f32 ? (double)f
+                                        : (double)half(at + i / 32 * 34) *
+                                              (signed char)at[i / 32 * 34 + 2 + i % 32];
+    }
+}
+
+/* x with a norm of the file. */
+static void normed(const unsigned char *image, const struct gguf *g, const char *name,
+                   const double x[WIDTH], double out[WIDTH])
+{
+    double w[WIDTH], power = 0;
+
+    row_of(image, g, name, 0, w);
+    for (int i = 0; i < WIDTH; i++)
+        power += x[i] * x[i];
+    for (int i = 0; i < WIDTH; i++)
+        out[i] = w[i] * x[i] / sqrt(power / WIDTH + 1e-6);
+}
+
+/* A guess from the state h behind a last norm and a token, where the layer joins both
+ * and adds nothing; h becomes the layer's own. */
+static void guess_of(const unsigned char *image, const struct gguf *g, int32_t token,
+                     double h[WIDTH], float logits[N_VOCAB])
+{
+    double e[WIDTH], row[WIDTH], sum;
+
+    row_of(image, g, "token_embd.weight", token, row);
+    normed(image, g, "blk.4.nextn.enorm.weight", row, e);
+    normed(image, g, "blk.4.nextn.hnorm.weight", h, row);
+    for (int i = 0; i < WIDTH; i++)
+        e[i] += row[i];
+    normed(image, g, "blk.4.nextn.shared_head_norm.weight", e, h);
+    for (int32_t v = 0; v < N_VOCAB; v++) {
+        row_of(image, g, "output.weight", v, row);
+        sum = 0;
+        for (int i = 0; i < WIDTH; i++)
+            sum += row[i] * h[i];
+        logits[v] = (float)sum;
+    }
+}
+
+/* The state behind the model's last norm, then the layer's own behind its last norm, go
+ * into the next guess. */
+static void test_guesses_are_what_the_equations_give(void **state)
+{
+    struct slm_params p = slm_params_default();
+    float have[2][N_VOCAB], want[2][N_VOCAB];
+    double x[WIDTH], h[WIDTH];
+    int32_t prompt[N_PROMPT];
+    struct gguf *g;
+    size_t bytes;
+    unsigned char *image = plain_layers(&g, &bytes);
+
+    (void)state;
+    add_identity(image, g, "blk.4.nextn.eh_proj.weight", 0);
+    add_identity(image, g, "blk.4.nextn.eh_proj.weight", WIDTH);
+    fill_prompt(prompt);
+    row_of(image, g, "token_embd.weight", prompt[N_PROMPT - 1], x);
+    normed(image, g, "output_norm.weight", x, h);
+    guess_of(image, g, 17, h, want[0]);
+    guess_of(image, g, 99, h, want[1]);
+    gguf_close(g);
+    p.image = image;
+    p.image_bytes = bytes;
+    struct slm *m = open_model(&p);
+
+    guesses(m, N_PROMPT, 0, have[0], have[1]);
+    /* activations are rounded to eight bits; a norm left out would be far off */
+    assert_true(difference(have[0], want[0]) < 1e-3);
+    assert_true(difference(have[1], want[1]) < 1e-3);
+    slm_close(m);
+    free(image);
 }
 
 /* ---- acceptance that is set
@@ -350,6 +464,7 @@ int main(void)
         cmocka_unit_test(test_the_text_is_the_same),
         cmocka_unit_test(test_guesses_do_not_depend_on_the_way),
         cmocka_unit_test(test_a_layer_that_cannot_err),
+        cmocka_unit_test(test_guesses_are_what_the_equations_give),
         cmocka_unit_test(test_set_acceptance),
         cmocka_unit_test(test_refusals),
     };

@@ -117,10 +117,15 @@ NEXT = dict(COMMON, post_attention_norm=L + "post_attention_layernorm",
             ffn_gate_inp_shexp=L + "mlp.shared_expert_gate",
             **{"ffn_%s_shexp" % x: L + "mlp.shared_expert.%s_proj" % x
                for x in ("gate", "up", "down")})
+QWEN35 = dict(NEXT, attn_qkv=QN + "in_proj_qkv", attn_gate=QN + "in_proj_z",
+              ssm_beta=QN + "in_proj_b", ssm_alpha=QN + "in_proj_a",
+              **{"nextn." + a: "mtp." + b for a, b in (
+                  ("eh_proj", "fc"), ("enorm", "pre_fc_norm_embedding"),
+                  ("hnorm", "pre_fc_norm_hidden"), ("shared_head_norm", "norm"))})
 NAMES = {"gpt2": GPT2, "gptneox": NEOX, "falcon": FALCON, "internlm2": INTERN,
          "apertus": APERTUS, "glm4moe": GLM, "gpt-oss": OSS, "mamba2": MAMBA2,
          "nemotron_h": NEMOTRON, "nemotron_h_moe": NEMOTRON, "falcon-h1": FALCON_H1,
-         "qwen3next": NEXT}
+         "qwen3next": NEXT, "qwen35": QWEN35}
 
 # ---- factors of Falcon-H1, besides its weights ------------------------------------
 
@@ -205,6 +210,19 @@ def put_experts_oss(g, out, layer, blk):
 
 # ---- tensors ---------------------------------------------------------------------
 
+def values_together(g, stem, ne, v):
+    """Heads of values that share one of keys next to each other, in rows or columns; what
+    is in front of them stays."""
+    groups, d = g.kv["qwen35.ssm.group_count"], g.kv["qwen35.ssm.state_size"]
+    heads = g.kv["qwen35.ssm.time_step_rank"]
+    if stem == "ssm_out":
+        return flat(values_together(g, "", [1, ne[0]], row) for row in rows_of(v, ne[0]))
+    front = 2 * groups * d * ne[0] if stem in ("attn_qkv", "ssm_conv1d") else 0
+    own = rows_of(v[front:], (len(v) - front) // heads)
+    return v[:front] + flat(own[j * groups + k] for k in range(groups)
+                            for j in range(heads // groups))
+
+
 def fused(g, arch, stem, kind, ne, v, blk):
     """What becomes one tensor with others: (shape, values), or None."""
     kv = lambda key, missing=None: g.kv.get(arch + "." + key, missing)
@@ -233,6 +251,9 @@ def fused(g, arch, stem, kind, ne, v, blk):
         return [len(out) // k, k], out
     return None
 
+
+VALUES = ("attn_qkv", "attn_gate", "ssm_beta", "ssm_alpha", "ssm_conv1d", "ssm_dt", "ssm_a",
+          "ssm_out")
 
 # With others' rows, or the experts' own function.
 LEFT_OUT = {"internlm2": ("attn_k", "attn_v"), "qwen3next": ("attn_gate",),
@@ -264,8 +285,16 @@ def tensors_of(g, arch):
             v = unscaled(g, stem, ne, v)
             if stem == "ffn_norm":
                 kind = ".weight"
-        if arch == "qwen3next" and stem.endswith("norm") and stem != "ssm_norm":
+        if (arch in ("qwen3next", "qwen35") and stem.endswith("norm") and
+                stem != "ssm_norm"):
             v = array.array("f", (x - 1.0 for x in v))
+        if arch == "qwen35" and stem in VALUES:
+            v = values_together(g, stem, ne, v)
+        if arch == "qwen35" and layer:
+            own = g.kv["qwen35.block_count"] - g.kv.get("qwen35.nextn_predict_layers", 0)
+            if int(layer) >= own:
+                hf = hf.replace("model.layers.%s." % layer,
+                                "mtp.layers.%d." % (int(layer) - own))
         together = fused(g, arch, stem, kind, ne, v, blk)
         if together:
             out[hf + kind] = together
@@ -395,16 +424,20 @@ def config_of(g, arch):
                 "ssm_in_multiplier": SSM_IN, "ssm_multipliers": SSM_FACTORS,
                 "ssm_out_multiplier": FACTORS["ssm_out"],
                 "mlp_multipliers": [FACTORS["ffn_gate"], FACTORS["ffn_down"]]}
+    linear = {"linear_num_key_heads": kv("ssm.group_count"),
+              "linear_num_value_heads": kv("ssm.time_step_rank"),
+              "linear_key_head_dim": kv("ssm.state_size"),
+              "linear_value_head_dim": kv("ssm.state_size"),
+              "linear_conv_kernel_dim": kv("ssm.conv_kernel"),
+              "full_attention_interval": kv("full_attention_interval"),
+              "partial_rotary_factor": kv("rope.dimension_count") / head}
+    if arch == "qwen35":
+        more = kv("nextn_predict_layers", 0)
+        return {**plain, **linear, "model_type": "qwen3_5_text",
+                "num_hidden_layers": layers - more, "mtp_num_hidden_layers": more}
     assert arch == "qwen3next"
-    return {**plain, "model_type": "qwen3_next", "norm_topk_prob": True,
+    return {**plain, **linear, "model_type": "qwen3_next", "norm_topk_prob": True,
             "num_experts": kv("expert_count"), "decoder_sparse_step": 1,
             "num_experts_per_tok": kv("expert_used_count"), "mlp_only_layers": [],
             "moe_intermediate_size": kv("expert_feed_forward_length"),
-            "shared_expert_intermediate_size": kv("expert_shared_feed_forward_length"),
-            "linear_num_key_heads": kv("ssm.group_count"),
-            "linear_num_value_heads": kv("ssm.time_step_rank"),
-            "linear_key_head_dim": kv("ssm.state_size"),
-            "linear_value_head_dim": kv("ssm.state_size"),
-            "linear_conv_kernel_dim": kv("ssm.conv_kernel"),
-            "full_attention_interval": kv("full_attention_interval"),
-            "partial_rotary_factor": kv("rope.dimension_count") / head}
+            "shared_expert_intermediate_size": kv("expert_shared_feed_forward_length")}

@@ -68,7 +68,6 @@ def make_tensors(experts):
     add(base + "embed_tokens.weight", [VOCAB, EMBD], spread=1)
     add(base + "norm.weight", [EMBD], spread=0.3)
     add("lm_head.weight", [VOCAB, EMBD])
-    add("mtp.fc.weight", [EMBD, 2 * EMBD])
     add("model.visual.patch_embed.proj.bias", [EMBD])
     for i in range(LAYERS):
         at = base + "layers.%d." % i
