@@ -125,6 +125,14 @@ static enum status check_all_used(struct loader *l)
     if (n_unused > MAX_NAMED)
         snprintf(names + used, sizeof names - used, " and %zu others",
                  n_unused - MAX_NAMED);
+    if (l->m->pooling == SLM_POOLING_RANK)
+        return loader_fail(
+            l, ST_UNSUPPORTED,
+            "the model scores pairs of texts (a reranker: pooling_type is %d, and "
+            "there "
+            "%s %s), which is not supported; models that make vectors (bench embed) or "
+            "continue texts are",
+            SLM_POOLING_RANK, n_unused > 1 ? "are" : "is", names);
     return loader_fail(
         l, ST_UNSUPPORTED,
         "tensor%s %s %s no part of the %s architecture as supported here, and "

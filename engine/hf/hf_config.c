@@ -246,6 +246,25 @@ static enum status check_plain(const struct hf_config *c, struct err *err)
                           : "unknown");
 }
 
+/* Refuse models whose last matrix gives scores instead of tokens or vectors. */
+static enum status check_class(const struct hf_config *c, struct err *err)
+{
+    static const char end[] = "ForSequenceClassification";
+    const char *name =
+        json_text(json_array_get(json_member(c->file.root, "architectures"), 0));
+    const size_t n = name ? strlen(name) : 0, n_end = sizeof end - 1;
+    char shown[80];
+
+    if (n < n_end || strcmp(name + n - n_end, end) != 0)
+        return ST_OK;
+    return err_set(
+        err, ST_UNSUPPORTED,
+        "%s: %s scores texts or pairs of texts (a classifier or a reranker), "
+        "which is not supported; models that make vectors (bench embed) or "
+        "continue texts are",
+        c->file.path, utf8_printable(shown, sizeof shown, name, n));
+}
+
 static void put_name(struct gguf_kvs *kvs, const char *dir)
 {
     char name[128];
@@ -266,6 +285,8 @@ enum status hf_config_load(struct hf_config *c, const char *dir, struct gguf_kvs
         st = find_arch(c, err);
     if (!st)
         st = check_plain(c, err);
+    if (!st)
+        st = check_class(c, err);
     if (st)
         return st;
     c->o = json_member(c->file.root, "text_config");

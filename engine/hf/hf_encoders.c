@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * hf_encoders.c - folders of embedding models: BERT, Nomic's variant, EmbeddingGemma;
+ * hf_encoders.c - folders of embedding models: BERT, RoBERTa and XLM-RoBERTa, Nomic's
+ * variant, EmbeddingGemma;
  * and what sentence-transformers puts next to any model
  *
  * modules.json lists what follows the model: how its tokens' states are pooled,
@@ -51,6 +52,12 @@ const struct hf_name hf_names_bert[] = {
     {NULL, NULL, HF_SKIP},
 };
 
+const struct hf_name hf_names_roberta[] = {
+    {"embeddings.position_embeddings.weight", "position_embd.weight", HF_POSITIONS},
+    {"lm_head.*", NULL, HF_SKIP},
+    {NULL, NULL, HF_SKIP},
+};
+
 const struct hf_name hf_names_nomic[] = {
     {"embeddings.word_embeddings.weight", "token_embd.weight", HF_AS_IS},
     {"embeddings.token_type_embeddings.weight", "token_types.weight", HF_AS_IS},
@@ -83,7 +90,7 @@ static enum status put_types(struct hf_config *c, struct err *err)
 
 /* The exact form of GELU is computed as its tanh form, as other readers of GGUF files
  * do. */
-enum status hf_bert(struct hf_config *c, struct err *err)
+static enum status put_bert(struct hf_config *c, struct err *err)
 {
     const char *act = json_text(json_member(c->o, "hidden_act"));
     enum status st = ST_OK;
@@ -91,12 +98,37 @@ enum status hf_bert(struct hf_config *c, struct err *err)
     if (!act || (strcmp(act, "gelu_new") && strcmp(act, "gelu_pytorch_tanh")))
         st = hf_must_be(c, "hidden_act", "gelu", err);
     if (st || (st = hf_must_be(c, "position_embedding_type", "absolute", err)) ||
-        (st = hf_put_sizes(c, err)) || (st = hf_put_ff(c, 0, err)) ||
+        (st = hf_get_sizes(c, err)) || (st = hf_put_ff(c, 0, err)) ||
         (st = hf_put_real(c, "layer_norm_eps", "attention.layer_norm_epsilon", 0.0, 1.0,
                           1e-12, err)))
         return st;
+    c->n_ctx -= c->first_position;
+    if (c->n_ctx < 1)
+        return err_set(err, ST_INPUT,
+                       "%s: of %d positions, max_position_embeddings, the first %d are "
+                       "no text's",
+                       c->file.path, (int)(c->n_ctx + c->first_position),
+                       (int)c->first_position);
+    hf_put_common_sizes(c);
+    hf_put_u32(c, "attention.head_count_kv", c->n_kv_heads);
     hf_put_bool(c, "attention.causal", false);
     return put_types(c, err);
+}
+
+enum status hf_bert(struct hf_config *c, struct err *err)
+{
+    return put_bert(c, err);
+}
+
+/* Positions of a text are numbered from the one behind that of padding. */
+enum status hf_roberta(struct hf_config *c, struct err *err)
+{
+    int64_t pad = 1;
+    const enum status st =
+        json_get_int(&c->file, c->o, "pad_token_id", 0, HF_MAX_CONTEXT, &pad, err);
+
+    c->first_position = pad + 1;
+    return st ? st : put_bert(c, err);
 }
 
 /* It has GPT-2's names of sizes. */

@@ -77,7 +77,8 @@ enum hf_how {
     HF_MX,       /* MXFP4 from two parts: nibbles, and "..._scales" of blocks */
     HF_MX_EVEN,  /* its rows 0, 2, ... */
     HF_MX_ODD,
-    HF_TERNARY, /* each element to -s, 0 or s of the matrix, in F32 */
+    HF_POSITIONS, /* rows from first_position on */
+    HF_TERNARY,   /* each element to -s, 0 or s of the matrix, in F32 */
     HF_SKIP,
 };
 
@@ -142,8 +143,9 @@ struct hf_config {
     int64_t n_more; /* layers behind n_layers that predict further tokens; known after
                        hf_put_layers() */
     int64_t delta_k_heads, delta_v_heads, delta_dim; /* of linear attention; 0: none */
-    int64_t ssm_groups, n_state;                     /* of Mamba-2 */
-    bool lists_kv_heads; /* the kind puts the heads of keys of each layer */
+    int64_t first_position;      /* of texts: rows before it are not used */
+    int64_t ssm_groups, n_state; /* of Mamba-2 */
+    bool lists_kv_heads;         /* the kind puts the heads of keys of each layer */
     struct hf_scaling scalings[HF_MAX_SCALINGS];
     const char *recurrent; /* what layer_types calls layers that do not attend; NULL:
                               all do, or there is another rule */
@@ -281,6 +283,7 @@ enum status hf_put_xielu(struct hf_config *c, const struct safetensors *s,
 
 /* Kinds of hf_encoders.c, and the one that EmbeddingGemma begins with. */
 enum status hf_bert(struct hf_config *c, struct err *err);
+enum status hf_roberta(struct hf_config *c, struct err *err);
 enum status hf_nomic(struct hf_config *c, struct err *err);
 enum status hf_embedding_gemma(struct hf_config *c, struct err *err);
 enum status hf_gemma3(struct hf_config *c, struct err *err);
@@ -324,7 +327,7 @@ extern const struct hf_name hf_names_common[], hf_names_llama[], hf_names_gemma[
     hf_names_apertus[], hf_names_glm4_moe[], hf_names_gpt2[], hf_names_gpt_neox[],
     hf_names_falcon[], hf_names_internlm2[], hf_names_mamba2[], hf_names_falcon_h1[],
     hf_names_nemotron_h[], hf_names_qwen3_next[], hf_names_per_layer[], hf_names_bert[],
-    hf_names_nomic[], hf_names_dense[], hf_names_bitnet[];
+    hf_names_roberta[], hf_names_nomic[], hf_names_dense[], hf_names_bitnet[];
 
 /* ---- tensors ----------------------------------------------------------------- */
 

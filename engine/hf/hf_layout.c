@@ -88,6 +88,12 @@ enum status hf_layout(struct hf_entry *e, const struct hf_config *c, const char 
         if (shared)
             qkv_fields(e, c);
         break;
+    case HF_POSITIONS:
+        shared = all > (uint64_t)c->first_position;
+        f->n_groups = 1;
+        f->stride = all;
+        add_field(f, (uint64_t)c->first_position, all - (uint64_t)c->first_position);
+        break;
     case HF_DELTA_QKV:
     case HF_DELTA_Z:
         delta_fields(e, c);

@@ -50,6 +50,8 @@ const char *hf_plain_name(const char *name, char *buf, size_t cap)
 
     if (!strncmp(name, "bert.", 5))
         return name + 5;
+    if (!strncmp(name, "roberta.", 8))
+        return name + 8;
     for (size_t i = 0; i < 3; i++)
         if (!strncmp(name, bare[i], strlen(bare[i]))) {
             snprintf(buf, cap, "model.%s", name);

@@ -451,17 +451,19 @@ enum status normalizer_open_charsmap(struct normalizer **out, const void *bytes,
                                      struct err *err)
 {
     struct normalizer *z = calloc(1, sizeof *z);
-    enum status st;
+    enum status st = ST_OK;
 
     if (!z)
         return err_set(err, ST_NO_MEMORY, "no memory for a normaliser");
-    z->steps[z->n_steps++].run = precompiled;
-    st = charsmap_open(&z->steps[0].charsmap, bytes, n, path, err);
+    if (n) {
+        z->steps[z->n_steps++].run = precompiled;
+        st = charsmap_open(&z->steps[0].charsmap, bytes, n, path, err);
+    }
     if (!st && strips) {
         z->steps[z->n_steps++] =
             (struct step){.run = strip, .left = true, .right = true};
-        z->steps[z->n_steps++] = (struct step){.put = " ", .n_put = 1};
-        st = regex_open(&z->steps[2].regex, " {2,}", 5, true, path, err);
+        z->steps[z->n_steps] = (struct step){.put = " ", .n_put = 1};
+        st = regex_open(&z->steps[z->n_steps++].regex, " {2,}", 5, true, path, err);
     }
     if (st) {
         normalizer_close(z);

@@ -251,6 +251,7 @@ const struct tokenizer_algo tokenizer_unigram = {
     .needs_scores = true,
     .spells_bytes = true,
     .adds_space = true,
+    .adds_eos = true,
     .load = load,
     .unload = unload,
     .encode = encode,

@@ -399,22 +399,26 @@ static enum status load_flags(struct tokenizer *t, const struct gguf *g,
     return ST_OK;
 }
 
-/* SentencePiece's table of characters; another tokenizer's would be of no use. */
+/* SentencePiece's table of characters, and one blank for several; another tokenizer's
+ * would be of no use. */
 static enum status load_charsmap(struct tokenizer *t, const struct gguf *g,
                                  struct err *err)
 {
     const struct gguf_kv *kv = gguf_kv_find(g, "tokenizer.ggml.precompiled_charsmap");
-    bool strips = true;
+    const uint64_t n = kv && kv->type == GGUF_ARRAY ? kv->n : 0;
+    bool strips = n > 0;
 
-    if (!kv || t->algo != &tokenizer_unigram || !kv->n)
+    gguf_get_bool(g, "tokenizer.ggml.remove_extra_whitespaces", &strips);
+    if (t->algo != &tokenizer_unigram)
         return ST_OK;
-    if (kv->type != GGUF_ARRAY ||
-        (kv->elem_type != GGUF_U8 && kv->elem_type != GGUF_I8))
+    if (kv && (kv->type != GGUF_ARRAY ||
+               (n && kv->elem_type != GGUF_U8 && kv->elem_type != GGUF_I8)))
         return err_set(err, ST_INPUT,
                        "%s: tokenizer.ggml.precompiled_charsmap is not a list of bytes",
                        gguf_path(g));
-    gguf_get_bool(g, "tokenizer.ggml.remove_extra_whitespaces", &strips);
-    return normalizer_open_charsmap(&t->norm, kv->data, (size_t)kv->n, strips,
+    if (!n && !strips)
+        return ST_OK;
+    return normalizer_open_charsmap(&t->norm, n ? kv->data : NULL, (size_t)n, strips,
                                     gguf_path(g), err);
 }
 

@@ -154,6 +154,33 @@ while IFS=, read -r file _ _ _ ids exact _; do
         "$BENCH" embed -m "$name.gguf" "a b c" | cmp -s - text.json || fail "$name: a b c" ;;
     esac
 done < <(tail -n +2 "$shared/embeddings.csv")
+# ---- XLM-RoBERTa: positions behind padding's, tokens by their scores, <s> and </s>
+texts=("ab cab" "abcdab d  abc" "é中 xab" "")
+python3 "$SRC/tests/support/models/make_xlmr_folder.py" xlmr 0,5,9,10,20,4,2 "${texts[@]:0:2}"
+"$BENCH" quantize xlmr own.gguf F32 >out 2>err || fail "$(cat err)"
+for m in xlmr xlmr/model.gguf own.gguf; do
+    for pooling in mean cls; do
+        "$BENCH" embed -m $m --tokens 0,5,9,10,20,4,2 --pooling $pooling -o v.f32 --no-normalize 2>err ||
+            fail "$m: $(cat err)"
+        near v.f32 xlmr/exact.$pooling.f32 1e-6 || fail "$m: $pooling differs from the equations"
+    done
+    "$BENCH" embed -m $m "${texts[@]}" -o $(basename $m).f32 2>err || fail "$m: $(cat err)"
+    for i in 0 1; do
+        ids=$(sed -n $((i + 1))p xlmr/exact.ids)
+        "$BENCH" embed -m $m "${texts[i]}" >text.json 2>err || fail "$m: $(cat err)"
+        "$BENCH" embed -m $m --tokens "${ids// /,}" 2>err | cmp -s - text.json ||
+            fail "$m: '${texts[i]}' is not $ids"
+    done
+    refused 2 "the model's context is 20" embed -m $m "$long"
+done
+cmp xlmr.f32 model.gguf.f32 && cmp xlmr.f32 own.gguf.f32 || fail "folder and files differ"
+refused 3 "scores pairs of texts (a reranker: pooling_type is 4, and there is cls.output.weight)" \
+    embed -m xlmr/rank.gguf x
+sed -i 's/"XLMRobertaModel"/"XLMRobertaForSequenceClassification"/' xlmr/config.json
+refused 3 "XLMRobertaForSequenceClassification scores texts or pairs of texts" embed -m xlmr x
+sed -i 's/XLMRobertaForSequenceClassification/XLMRobertaModel/; s/"pad_token_id": 1/"pad_token_id": 40/' xlmr/config.json
+refused 2 "of 22 positions, max_position_embeddings, the first 41 are no text's" embed -m xlmr x
+
 m=gemma-embedding-dense
 sed -i 's/"bias": false/"bias": true/' $m/2_Dense/config.json
 refused 3 "no bias" embed -m $m x
