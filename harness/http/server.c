@@ -272,6 +272,7 @@ static void *serve(void *server)
             swept_ns = clock_ns();
         }
         MHD_run(s->daemon); /* last: it goes on with what was resumed above */
+        s->n_accepted = 0;  /* all have begun by now */
     }
     drop_all(s);
     prepare_close(s);

@@ -43,14 +43,31 @@ static void wait_for_room(struct server *s, int error)
         strerror(error));
 }
 
+/* Whether another connection may be accepted. */
+static bool has_room(const struct server *s)
+{
+    return s->metrics.n_connections + s->n_accepted < s->params.n_connections;
+}
+
+/* libmicrohttpd 0.9 begins a connection at once, 1.0 when it runs next: until then it
+ * is not one of metrics.n_connections, and one beyond the limit would be closed. */
+static void add_connection(struct server *s, int fd, const struct sockaddr *peer,
+                           socklen_t len)
+{
+    const int before = s->metrics.n_connections;
+
+    if (MHD_add_connection(s->daemon, fd, peer, len) == MHD_YES &&
+        s->metrics.n_connections == before)
+        s->n_accepted++;
+}
+
 int server_listen(struct server *s)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = &s->listens};
     const uint64_t now = s->retry_ns ? clock_ns() : 0;
     const bool short_now = now < s->retry_ns;
-    const bool has_room = s->metrics.n_connections < s->params.n_connections;
 
-    if (s->listens != (has_room && !short_now)) {
+    if (s->listens != (has_room(s) && !short_now)) {
         if (epoll_ctl(s->epoll, s->listens ? EPOLL_CTL_DEL : EPOLL_CTL_ADD,
                       s->params.at->fd, &event)) {
             wait_for_room(s, errno);
@@ -64,16 +81,14 @@ int server_listen(struct server *s)
 void server_accept(struct server *s)
 {
     s->retry_ns = 0;
-    for (int i = 0;
-         i < ACCEPT_AT_ONCE && s->metrics.n_connections < s->params.n_connections;
-         i++) {
+    for (int i = 0; i < ACCEPT_AT_ONCE && has_room(s); i++) {
         struct sockaddr_storage peer;
         socklen_t len = sizeof peer;
         const int fd = accept4(s->params.at->fd, (struct sockaddr *)&peer, &len,
                                SOCK_CLOEXEC | SOCK_NONBLOCK);
 
         if (fd >= 0)
-            MHD_add_connection(s->daemon, fd, (struct sockaddr *)&peer, len);
+            add_connection(s, fd, (struct sockaddr *)&peer, len);
         else if (is_shortage(errno))
             wait_for_room(s, errno);
         if (fd < 0 && (errno == EAGAIN || s->retry_ns))

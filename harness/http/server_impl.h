@@ -83,6 +83,7 @@ struct server {
     int epoll, event;  /* event: an eventfd that wakes the thread */
     bool listens;      /* epoll has the listening socket */
     uint64_t retry_ns; /* before that there is no room for a connection; 0: unknown */
+    int n_accepted;    /* connections that libmicrohttpd has, but has not begun */
     bool shortage_reported;
     pthread_t thread;
     struct client *clients;

@@ -187,7 +187,7 @@ static void headers_have_an_end(void **state)
         server.repeat = cases[i].repeat;
         run(&r, 1, 1);
         if (r.records[0].end != LOAD_FAILED ||
-            !strstr(r.records[0].why, "headers and trailers"))
+            !strstr(r.records[0].why, "header")) /* our words, or libcurl's own limit */
             fail_msg("%zu: %d %s", i, (int)r.records[0].end, r.records[0].why);
         assert_true(server.n_sent < 64 << 20); /* what sockets hold besides */
         load_result_free(&r);

@@ -199,6 +199,8 @@ static void no_terminal(void **state)
     int end;
 
     (void)state;
+    if (terminal < 0) /* as in a container without /dev/pts */
+        skip();
     assert_int_equal(grantpt(terminal) || unlockpt(terminal), 0);
     end = open(ptsname(terminal), O_RDWR | O_NOCTTY);
     assert_true(end >= 0);
