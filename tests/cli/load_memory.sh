@@ -49,9 +49,9 @@ needs() {
     [ "$resident" -le $((planned + (24 << 20))) ] || fail "more than was planned with its process"
     [ "$resident" -ge $((planned * 97 / 100)) ] || fail "less than was planned"
 }
-# is_near A B: within 3 %
+# is_near A B: within 6 %, since what is sampled of a short run varies
 is_near() {
-    [ $(($1 * 100)) -ge $(($2 * 97)) ] && [ $(($1 * 97)) -le $(($2 * 100)) ] ||
+    [ $(($1 * 100)) -ge $(($2 * 94)) ] && [ $(($1 * 94)) -le $(($2 * 100)) ] ||
         fail "resident memory goes by the limit: $1 and $2"
 }
 needs packed 110M
