@@ -58,7 +58,7 @@ double kernel_line_of_roof(const struct kernel_line *l);
  * table for all groups. Then roofs, and what is not in the tables. 100 columns. */
 void kernel_report_print(FILE *f, const struct kernel_report *report);
 
-/* One row per line; columns as docs/measuring.md lists them. */
+/* One row per line; columns as docs/kernels.md lists them. */
 enum status kernel_report_csv(const struct kernel_report *report, const char *path,
                               struct err *err);
 

@@ -132,7 +132,7 @@ const char *recommend_choice_text(const struct row *r, char *buf, size_t cap);
 /* For a person. */
 void recommend_print(FILE *f, const struct recommendation *rec);
 
-/* An object; docs/measuring.md lists its members. NULL: no memory. */
+/* An object; docs/recommend.md lists its members. NULL: no memory. */
 json_t *recommend_json(const struct recommendation *rec);
 
 /* ---- several models ----------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_quality_order.c - the order of types: total, and as docs/measuring.md has it
+ * test_quality_order.c - the order of types: total, and as docs/recommend.md has it
  */
 #include "tests/support/test.h"
 

@@ -342,7 +342,7 @@ static void too_many_models_are_refused(void **state)
     recommend_answers_free(&a);
 }
 
-/* The members that docs/measuring.md lists. */
+/* The members that docs/recommend.md lists. */
 static void json_carries_all_of_it(void **state)
 {
     const struct row rows[] = {point("Q4_0", 50, 2, 0, 8), point("Q8_0", 94, 2, 0, 6),
