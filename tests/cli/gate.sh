@@ -143,7 +143,8 @@ refused 2 "other (bench 9.9.9), cannot take part in a gate: it speaks another pr
     gate --a other -c ./wide.yaml
 refused 2 "out of luck" gate --a "$BENCH" --b dies -c ./wide.yaml
 grep -q "^bench: B, dies .*died of signal 11" err || fail "no signal: $(cat err)"
-refused 2 "B, babbles (0.1.0" gate --a "$BENCH" --b babbles -c ./wide.yaml
+version=$("$BENCH" --version | cut -d " " -f 2)
+refused 2 "B, babbles ($version" gate --a "$BENCH" --b babbles -c ./wide.yaml
 grep -q "has sent something else than an answer" err || fail "babbles: $(cat err)"
 
 # ---- how the model is held, from a configuration
