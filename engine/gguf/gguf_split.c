@@ -119,11 +119,11 @@ static enum status check_part(const struct split *s, int i, struct err *err)
         number_of(g, "split.count") == (uint64_t)s->n)
         return ST_OK;
     utf8_printable(name, sizeof name, gguf_path(g), strlen(gguf_path(g)));
-    return err_set(
-        err, ST_INPUT,
-        "%s says that it is part %llu of %llu of a model, and its name says %d of %d",
-        name, (unsigned long long)number_of(g, "split.no") + 1,
-        (unsigned long long)number_of(g, "split.count"), i + 1, s->n);
+    return err_set(err, ST_INPUT,
+                   "%s has the header of part %llu of %llu of a model, but its name is "
+                   "that of part %d of %d",
+                   name, (unsigned long long)number_of(g, "split.no") + 1,
+                   (unsigned long long)number_of(g, "split.count"), i + 1, s->n);
 }
 
 static enum status open_parts(struct split *s, const char *path, struct err *err)
@@ -137,8 +137,8 @@ static enum status open_parts(struct split *s, const char *path, struct err *err
         utf8_printable(name, sizeof name, path, strlen(path));
         return err_set(
             err, ST_INPUT,
-            "%s is a part of a model, which its name does not say; the parts are "
-            "called NAME-00001-of-00002.gguf and so on, at most %d",
+            "%s is a part of a model, but its name is not that of a part; the parts "
+            "are called NAME-00001-of-00002.gguf and so on, at most %d",
             name, MAX_PARTS);
     }
     s->parts = calloc((size_t)s->n, sizeof(struct gguf *));

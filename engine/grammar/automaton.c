@@ -170,8 +170,8 @@ static bool may_repeat(struct automaton *a, uint32_t min, uint32_t max)
 {
     if (min > AUTOMATON_REPEAT)
         automaton_fail(a, ST_INPUT,
-                       "the schema asks for %u characters or elements at least; %u are "
-                       "the most",
+                       "the schema requires at least %u characters or elements; at "
+                       "most %u are supported",
                        min, AUTOMATON_REPEAT);
     return min <= max && !a->st;
 }

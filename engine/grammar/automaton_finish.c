@@ -121,7 +121,7 @@ static void rank_rules(struct search *s)
             } else if (s->state[rule] == 1) {
                 automaton_fail(a, ST_INPUT,
                                "the schema refers to itself without anything in "
-                               "between, so it says nothing");
+                               "between, so it has no meaning");
             } else if (s->state[rule] == 0) {
                 s->state[rule] = 1;
                 push(s, rule | MARK);

@@ -142,7 +142,7 @@ static unsigned type_named(struct build *b, const json_t *name)
             return names[i].type;
     }
     build_refuse(b,
-                 "the type '%.32s' is none of null, boolean, object, array, string, "
+                 "the type '%.32s' is not one of null, boolean, object, array, string, "
                  "integer, number",
                  text ? text : "?");
     return 0;
@@ -279,7 +279,7 @@ uint32_t build_values(struct build *b, const json_t *schema, uint32_t to)
     uint32_t node = NODE_DEAD;
 
     if (other) {
-        build_refuse(b, "'%.64s' beside enum or const is not supported", other);
+        build_refuse(b, "'%.64s' together with enum or const is not supported", other);
         return NODE_DEAD;
     }
     if (list && (!json_is_array(list) || n == 0)) {

@@ -456,7 +456,7 @@ uint32_t pattern_parse(struct pattern *p, struct build *b, const char *text, siz
 {
     *p = (struct pattern){.whole = text, .text = text, .end = text + len, .b = b};
     if (len > PATTERN_BYTES) {
-        build_refuse(b, "the pattern has %zu bytes; %d are the most", len,
+        build_refuse(b, "the pattern has %zu bytes; at most %d are supported", len,
                      PATTERN_BYTES);
         return 0;
     }

@@ -359,8 +359,8 @@ static uint32_t put_states(struct dfa *d, uint32_t min, uint32_t max)
 
     if (n_counts * d->n_states > MAX_COUNTS) {
         build_refuse(d->b,
-                     "the pattern is too complex for minLength or maxLength beside "
-                     "it: %u states for each number of characters",
+                     "the pattern is too complex together with minLength or maxLength: "
+                     "%u states for each number of characters",
                      d->n_states);
         return NODE_DEAD;
     }

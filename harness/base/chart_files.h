@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * chart_files.h - the files of a chart, <name>.csv, .gp, .svg and .png in a directory,
- * and drawing it: with gnuplot or, where there is none, as SVG (harness/draw)
+ * and drawing it: with gnuplot or, without gnuplot, as SVG (harness/draw)
  *
  * The script consists of settings followed by the templates plots/style.gp and
  * plots/<form>.gp, so that `gnuplot <name>.gp` there redraws it.
@@ -73,7 +73,7 @@ void chart_files_remove(const char *dir, const char *name);
 /* ---- gnuplot ---------------------------------------------------------------------
  *
  * It opens the files that it writes by name, and would follow a link of that name. So
- * it draws in a folder that nobody else may enter, made for it beside the results, and
+ * it draws in a folder that nobody else may enter, made for it next to the results, and
  * what it has drawn is renamed. */
 
 /* Draws dir/<name>.gp with its dir/<name>.csv as dir/<name>.svg and .png. Without

@@ -48,7 +48,7 @@ const char *format_measured(char *buf, size_t cap, double v, double half,
 /* CPU numbers as ranges, "0-3,8"; cut with "..." where cap is too small. */
 void format_cpus(char *buf, size_t cap, const int *cpus, int n);
 
-/* Print text, which begins in the given column, in lines of so many characters; all but
+/* Print text, which begins in the given column, in lines of `width` characters; all but
  * the first are indented. A line end in the text is a blank, except before a blank or
  * another line end: there it stays. With keep_brackets what stands in brackets or
  * backticks is not divided. */

@@ -33,7 +33,7 @@ struct newfile {
  * succeeds. Errors: ST_IO, ST_PERMISSION, ST_USAGE (path is a folder). */
 enum status newfile_open(struct newfile *n, const char *path, struct err *err);
 
-/* The same of a path in a folder of results: whatever has that name is replaced. */
+/* Opens a new file in a folder of results: any file with that name is replaced. */
 enum status newfile_replace(struct newfile *n, const char *path, struct err *err);
 
 /* Removes what has the name and is neither a file nor a folder, so that a file of that

@@ -20,8 +20,8 @@
 
 enum status parse_integer(const char *text, const char *what, long long min,
                           long long max, long long *out, struct err *err);
-/* The same with a unit, in the plural, for messages: "5000 threads are outside
- * 1..1024"; "": none. */
+/* Like the function above, with a unit in the plural for messages: "5000 threads are
+ * outside 1..1024"; "": none. */
 enum status parse_count(const char *text, const char *what, const char *unit,
                         long long min, long long max, long long *out, struct err *err);
 /* Likewise parse_ints(). */

@@ -6,7 +6,7 @@
  * Every file is looked for in these places, and the first that has it wins:
  *
  *     $XDG_CONFIG_HOME/slmbench/<kind>, which is ~/.config/slmbench/<kind> by default
- *     <folder of the program>/slmbench/<kind>, beside the program
+ *     <folder of the program>/slmbench/<kind>, next to the program
  *     <folder of the program>/../share/slmbench/<kind>, where `cmake --install` puts it
  *     inside the program, which holds all of them but the traces as they were when it
  *         was built: such a file has no path; what stands for it begins with
@@ -58,7 +58,7 @@ const char *data_file_find(char *buf, size_t cap, const char *kind, const char *
  * with or without its ending. Returns buf, or name if there is no such file. */
 const char *data_config_find(char *buf, size_t cap, const char *kind, const char *name);
 
-/* Whether a path can be read: of a file, or inside the program. */
+/* Whether a path, of a file or inside the program, can be read. */
 bool data_file_is_there(const char *path);
 
 /* What path stands for inside the program, its bytes, static; NULL: path is of a file.
@@ -75,7 +75,7 @@ enum status data_names(struct path_list *names, const char *kind, const char *en
  * let through. Error: ST_NO_MEMORY. */
 enum status data_dirs_add(struct path_list *list, const char *kind, struct err *err);
 
-/* The i-th kind; NULL: there are not so many. */
+/* The i-th kind; NULL: there are fewer. */
 const char *data_kind(size_t i);
 
 /* The files inside the program, which cmake/inside.cmake writes; the last has no name.

@@ -32,7 +32,7 @@ struct rank_ratio {
 enum status rank_ratio(struct rank_ratio *r, const double *a, size_t n_a,
                        const double *b, size_t n_b, struct err *err);
 
-/* The same of pairs measured side by side: v[n] are logarithms of their quotients b /
+/* The test for pairs measured side by side: v[n] are logarithms of their quotients b /
  * a, and the interval of the given level (0.95) holds the medians that Wilcoxon's
  * signed rank test does not reject; 0 and infinity where n is too small for that level.
  * n <= RANK_MAX_PAIRS. */

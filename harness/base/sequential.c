@@ -69,7 +69,7 @@ void sequential_record(struct sequential *r, size_t candidate, double seconds)
 
 /* ---- screening ---------------------------------------------------------------- */
 
-/* Hodges and Lehmann's estimate: of a few rounds it is more efficient than their
+/* Hodges and Lehmann's estimate: for a few rounds it is more efficient than their
  * median, and robust against one late round in five. */
 static double screened(const struct sequential_candidate *c)
 {

@@ -54,7 +54,7 @@ struct sequential_candidate {
 struct sequential {
     enum sequential_state state;
     size_t n;
-    struct sequential_candidate *c; /* [n]; of c[0] only n is used */
+    struct sequential_candidate *c; /* [n]; c[0] has only its n used */
     size_t best;                    /* the challenger of the duel; 0: none yet */
     bool duel;
     bool always_duel;    /* duel even if no challenger was faster; set before round 1 */
@@ -86,8 +86,8 @@ enum status sequential_cut(struct sequential *r, struct err *err);
 /* The choice: best if it has won, else 0. */
 size_t sequential_choice(const struct sequential *r);
 
-/* How fast a candidate was, as a multiple of the default's speed, with a 95 % interval;
- * of the duel's rounds where it had one. ratio is 1 where n is 0. */
+/* How fast a candidate was, as a multiple of the default's speed, with a 95 % interval,
+ * from the duel's rounds if it had one. ratio is 1 if n is 0. */
 enum status sequential_ratio(const struct sequential *r, size_t candidate,
                              struct rank_ratio *out, struct err *err);
 

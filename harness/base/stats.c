@@ -122,7 +122,7 @@ void stats_summary(struct stats *s, const double *v, size_t n, double *scratch)
     s->mad = MAD_TO_SIGMA * stats_median(scratch, n, scratch);
 }
 
-/* Rank of x, from 0, among sorted[n], of which it is one; of equal values the middle.
+/* Rank of x, from 0, in sorted[n], which contains it; for equal values their middle.
  */
 static double rank_of(const double *sorted, size_t n, double x)
 {
@@ -159,7 +159,7 @@ static double rank_autocorrelation(const double *v, const double *sorted, size_t
 
 /* The estimate of an autocorrelation r is low by (1 + 3 r) / n where the mean is
  * estimated, too (Kendall 1954, "Note on bias in the estimation of autocorrelation").
- * Of a normal series with autocorrelation rho ranks have 6/pi asin(rho/2), and being
+ * For a normal series with autocorrelation rho, ranks have 6/pi asin(rho/2), and being
  * below the median, which is what decides the median's error, 2/pi asin(rho^k) at lag
  * k. */
 static double dependence(const double *v, const double *sorted, size_t n)
@@ -283,7 +283,7 @@ double stats_drift(const double *v, size_t n, double *scratch)
 }
 
 /* Lag-1 correlation of the ranks of v[n], n >= DRIFT_MIN, a series around its trend.
- * Removing a trend from n samples lowers the estimate by about (2 + 4 rho) / n. Of a
+ * Removing a trend from n samples lowers the estimate by about (2 + 4 rho) / n. With
  * few samples the estimate is uncertain, and one that is too low makes a trend of
  * noise: so its standard error is added. */
 static double neighbours_alike(const double *v, size_t n, double *scratch)

@@ -10,11 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of fewer samples even the range holds the median with less than 95 % probability:
+/* For fewer samples even the range holds the median with less than 95 % probability:
  * it misses it with 2 * 2^-n. */
 #define STATS_INTERVAL_MIN 6
 
-/* At least three samples are expected above a percentile: of fewer it would be about
+/* At least three samples are expected above a percentile: with fewer it would be about
  * the maximum, which grows with the number of samples. */
 #define STATS_P95_MIN 60
 #define STATS_P99_MIN 300

@@ -58,10 +58,10 @@ enum status textfile_read(const char *path, size_t max, char **text, size_t *len
         if (ferror(f))
             st = err_set_errno(err, ST_IO, "cannot read %s", path);
         else if (n > max)
-            st = err_set(err, ST_INPUT,
-                         "%s has more than %zu bytes, the most that are read of such a "
-                         "text; cut it",
-                         from_stdin ? "standard input" : path, max);
+            st = err_set(
+                err, ST_INPUT,
+                "%s has more than %zu bytes, the limit for such a text; shorten it",
+                from_stdin ? "standard input" : path, max);
     }
     if (!from_stdin)
         fclose(f);

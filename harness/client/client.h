@@ -3,7 +3,7 @@
  * client.h - requests to a server, and when each piece of their answers came
  *
  * Model of the world: one thread drives all connections (libcurl's multi interface) and
- * sleeps when there is nothing to do. Closed loop: so many users, each of whom sends
+ * sleeps when there is nothing to do. Closed loop: N users, each of whom sends
  * the next request when the last has ended. Open loop: requests are sent at given
  * times, whatever the server does with those before. The load is kept up until the
  * last request that counts has ended, so that none of them runs in an emptier server;
@@ -35,7 +35,7 @@
 #define LOAD_PAUSE_S     0.25
 #define LOAD_PAUSE_MAX_S 10.0
 
-/* After so many failures in a row, and no success, a run is given up. */
+/* A run is given up after this many failures in a row without a success. */
 #define LOAD_GIVE_UP(n_users) (10 + 2 * (size_t)(n_users))
 
 struct load_target {

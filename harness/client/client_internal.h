@@ -33,7 +33,7 @@ struct client {
     CURLM *multi;
     struct slot **slots; /* [n_slots] */
     size_t n_slots, n_running;
-    size_t n_started, n_ended; /* ended: of those that count */
+    size_t n_started, n_ended; /* ended: measured ones only */
     size_t n_wanted;           /* less than asked for where time was short */
     size_t n_failed_in_row;
     bool any_ok;
@@ -47,7 +47,7 @@ struct client {
 /* A new one. Error: ST_NO_MEMORY. */
 enum status client_add_slot(struct client *c, struct err *err);
 
-/* One that has no request: of a user that pauses, or a new one. NULL: err says why. */
+/* A slot without a request: one whose user pauses, or a new one. NULL: err says why. */
 struct slot *client_idle_slot(struct client *c, struct err *err);
 
 /* Sends the next request on it. scheduled_ns: when it was due; 0: now. Errors:

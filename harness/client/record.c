@@ -75,7 +75,7 @@ static bool is_text(const json_t *v)
     return json_string_length(v) && !json_no_number(v);
 }
 
-/* Whether a choice has text: of a chat, of its reasoning (llama-server and older vLLM,
+/* Whether a choice has text: a chat's, its reasoning's (llama-server and older vLLM,
  * then Ollama and vLLM), or of a completion. */
 static bool has_text(const json_t *choice)
 {
@@ -127,7 +127,7 @@ static void take_piece(struct load_reply *p)
     const int n_tokens = tokens_of_piece(p);
 
     if (r->n_pieces >= LOAD_PIECES_MAX(r->n_asked)) {
-        load_record_fail(r, "sent %d pieces of text for %d tokens asked for",
+        load_record_fail(r, "sent %d pieces of text for %d requested tokens",
                          r->n_pieces + 1, r->n_asked);
         return;
     }
@@ -363,7 +363,7 @@ void load_reply_end(struct load_reply *p, uint64_t now_ns)
         load_record_fail(r, "the reply is no stream of events (text/event-stream)%s",
                          said);
     } else if (!p->sse.n_events && p->sse.n_odd_lines)
-        load_record_fail(r, "the reply has no event, and %zu lines that are none",
+        load_record_fail(r, "the reply has no event, and %zu other lines",
                          p->sse.n_odd_lines);
     else if (!r->n_pieces) {
         r->is_empty = p->is_done || p->is_over;

@@ -5,9 +5,9 @@
  * Model of the world: times are clock_ns() of this machine, taken when bytes of the
  * reply are handed to us. A piece is an event with text that is not empty; a server
  * usually sends a token in each, but need not: how many tokens there were is what its
- * `usage` says, and the number of pieces stands beside it. Nothing that a server sends
- * is trusted: sizes, numbers and the form of each event are checked, and what is wrong
- * with a reply is one sentence in its record.
+ * `usage` says, and the number of pieces is kept next to it. Nothing that a server
+ * sends is trusted: sizes, numbers and the form of each event are checked, and what is
+ * wrong with a reply is one sentence in its record.
  *
  * Threading: data; one thread per reply.
  */
@@ -38,7 +38,7 @@ struct load_record {
     float *gap_ms;   /* [n_pieces - 1] between pieces; malloc'ed, or NULL */
     int *gap_tokens; /* [n_pieces - 1] tokens of the piece that ends it, likewise */
     size_t gap_cap;
-    int n_first_tokens; /* of the first piece; of any piece 1 where it is not said */
+    int n_first_tokens; /* in the first piece; 1 if the server does not report it */
     int64_t n_counted;  /* tokens so far, by llama-server's `timings`; 0: not said */
     int64_t n_prompt, n_tokens, n_cached; /* by `usage`; -1: not said */
     enum load_end end;

@@ -14,7 +14,7 @@
 #include "engine/base/status.h"
 #include "harness/machine/child.h"
 
-/* One that nobody listens at now. 0: there is none. */
+/* A port at which nobody listens now. 0: there is no free port. */
 int server_free_port(void);
 
 enum server_state {

@@ -3,7 +3,7 @@
  * sse.h - server-sent events, as a server streams an answer
  *
  * Model of the world: bytes come in pieces that end anywhere. An event is some lines
- * and an empty line; of its lines only `data:` matters here, and several of them are
+ * and an empty line; only its `data:` lines matter here, and several of them are
  * one text with line ends between; an event may be named an error. Comments (":") and
  * other fields are passed over. A line may end in \n, \r\n or \r. The sender is not
  * trusted: an event longer than SSE_MAX_EVENT ends the reading.

@@ -28,9 +28,9 @@ static const struct opt_usage usage = {
     .about = "Answers questions, one per line, from the terminal or a pipe. The "
              "conversation stays in the KV cache, so a question costs only its own "
              "tokens. When the context is full, the oldest questions and answers are "
-             "dropped. With --kv-window N it has no end: the model goes on with the "
-             "first 4 and the last N positions, and forgets what is between them, a "
-             "system message too. Ctrl-C stops an answer, Ctrl-D or /quit ends the "
+             "dropped. With --kv-window N the conversation has no end: the model keeps "
+             "the first 4 and the last N positions and forgets what is between them, "
+             "also a system message. Ctrl-C stops an answer, Ctrl-D or /quit ends the "
              "program, /help "
              "lists the commands. A line that ends in \\ continues on the next.",
     .example = "bench chat -m model.gguf --system \"Answer in one sentence.\"\n"
@@ -140,7 +140,7 @@ static void print_stats(const struct chat *c)
     }
     fprintf(stderr, "context: %d ", s.n_past);
     if (s.n_seen)
-        fprintf(stderr, "positions, of which %d are seen,",
+        fprintf(stderr, "positions, %d of them visible,",
                 s.n_past < s.n_seen ? s.n_past : s.n_seen);
     else
         fprintf(stderr, "of %d positions", s.n_ctx);
@@ -249,10 +249,10 @@ static void print_banner(const struct chat *c, const struct settings *s,
 
     fprintf(stderr, "%s, chat template %s, ", s->session.model, family);
     if (info->kv_window)
-        fprintf(stderr,
-                "context without end, of which the first %d and the last %d positions "
-                "are seen",
-                info->n_sinks, info->kv_window);
+        fprintf(
+            stderr,
+            "context without end: the first %d and the last %d positions are visible",
+            info->n_sinks, info->kv_window);
     else
         fprintf(stderr, "context of %d positions", info->n_ctx);
     fputs("; /help lists the commands\n", stderr);
@@ -355,7 +355,7 @@ int cmd_chat(int argc, char **argv)
         OPT_FLAG(0, "show-prompt", &s.show_prompt,
                  "print the prompt of each question instead of an answer"),
         OPT_INT('n', "tokens", &s.n_max, "N",
-                "most tokens of an answer (default: the context)", 1, INT_MAX),
+                "maximum tokens of an answer (default: the context)", 1, INT_MAX),
         SAMPLING_OPTS(s.sampling, "temperature (default: 0.7; 0: greedy)"),
         OPT_STR(
             0, "speculate", &s.speculate, "HOW",

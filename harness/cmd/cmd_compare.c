@@ -20,19 +20,18 @@
 
 static const struct opt_usage usage = {
     .synopsis = "compare PATH... [--prices FILE] [--min-tps X] [--ctx N] [--model M]",
-    .about =
-        "Compares machines by a sweep of each (directories, or a database of `bench "
-        "history`, by the latest rows of each machine): the setting that `bench "
-        "recommend` "
-        "chooses for the same wishes, its speed with its 95 % interval, the time to "
-        "the "
-        "first token, the price of a million tokens read and written, a ranking with "
-        "the "
-        "probability of being first, and what would change it. Prices of an hour are "
-        "from --prices, in the format of configs/prices.yaml, whose examples are used "
-        "without one. A machine writes for one sequence, --utilisation of the time. "
-        "Differing builds and settings are named. With -o cost is drawn against "
-        "speed.\n\nExit code 1: no machine has a setting that qualifies.",
+    .about = "Compares machines by a sweep of each (directories, or the latest rows of "
+             "each machine in a database of `bench history`): the setting that `bench "
+             "recommend` chooses for the same limits, its speed with its 95 % "
+             "interval, the time to the first token, the price of a million tokens "
+             "read and written, a ranking with the probability of being first, and "
+             "what would change it. Prices per hour come from --prices, in the format "
+             "of configs/prices.yaml, whose examples are the default. A machine is "
+             "assumed to write one sequence, during --utilisation of the time. "
+             "Differences in builds and settings are named. With -o cost is drawn "
+             "against speed.\n"
+             "\n"
+             "Exit code 1: no machine has a setting that qualifies.",
     .example = "bench compare results/a results/b --prices prices.yaml --min-tps 5\n"
                "bench compare results/* --utilisation 25% -o charts",
     .no_kernels = true,
@@ -50,18 +49,18 @@ static enum status parse(struct settings *s, int argc, char **argv,
     struct recommend_params *w = &s->p.wishes;
     /* clang-format off */
     const struct opt opts[] = {
-        OPT_STR(0, "prices", &s->prices, "FILE", "prices of an hour"),
-        OPT_STR(0, "utilisation", &s->utilisation, "P", "time in which it works (default 100%)"),
+        OPT_STR(0, "prices", &s->prices, "FILE", "prices per hour"),
+        OPT_STR(0, "utilisation", &s->utilisation, "P", "share of the time in which the machine works (default 100%)"),
         OPT_STR(0, "by", &s->by, "WHAT", "cost, speed or ttft (default: cost, if all have prices)"),
-        OPT_DOUBLE(0, "min-tps", &w->min_tps, "X", "least tokens per second", 0, 1e9),
-        OPT_DOUBLE(0, "max-ttft", &w->max_ttft_s, "S", "most seconds to the first token, the model loaded", 0, 1e9),
+        OPT_DOUBLE(0, "min-tps", &w->min_tps, "X", "minimum tokens per second", 0, 1e9),
+        OPT_DOUBLE(0, "max-ttft", &w->max_ttft_s, "S", "maximum seconds to the first token, with the model loaded", 0, 1e9),
         OPT_INT(0, "prompt", &w->n_prompt, "N", "length of the prompt (default: the longest of all)", 1, INT_MAX),
         OPT_INT(0, "ctx", &w->ctx, "N", "context depth (default: the deepest of all)", 0, INT_MAX),
         OPT_STR(0, "mem", &s->mem, "LIMIT", "memory limit (default: that of each point)"),
         OPT_DOUBLE(0, "cpus-quota", &w->quota_cpus, "CPUS", "rows with this CPU quota (default: without one)", 0.01, TOPO_MAX_CPUS),
         OPT_STR(0, "engine", &s->p.engine, "NAME", "only rows of this program (slmbench: ours)"),
         OPT_INT(0, "max-threads", &w->max_threads, "N", "CPUs (default: as in machine.json)", 1, INT_MAX),
-        OPT_DOUBLE(0, "max-kl", &w->max_kl, "X", "greatest divergence in nats", 1e-9, 1e9),
+        OPT_DOUBLE(0, "max-kl", &w->max_kl, "X", "maximum divergence in nats", 1e-9, 1e9),
         OPT_STR(0, "model", &w->model, "M", "the model to compare by"),
         OPT_STR('o', "output", &s->out, "DIR", "write the chart there"),
         OPT_FLAG(0, "markdown", &s->markdown, "print Markdown"),

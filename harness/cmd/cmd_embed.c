@@ -21,9 +21,9 @@ static const struct opt_usage usage = {
     .about =
         "Prints one vector per text as a line of JSON, or writes them to a file as raw "
         "little-endian float32, [n_texts x n_vector]. Vectors have the length 1 unless "
-        "--no-normalize is given. A text gets the tokens around it that the vocabulary "
-        "has for texts; a prompt that the model's authors put before texts (\"query: "
-        "\") is yours to add. Texts per second are printed on stderr.",
+        "--no-normalize is given. The begin and end tokens of the vocabulary are added "
+        "to each text. A prefix that the model's authors put before texts (\"query: "
+        "\") is not: add it yourself. Texts per second are printed on stderr.",
     .example = "bench embed -m model.gguf 'first text' 'second text'\n"
                "bench embed -m model.gguf -f lines.txt -o vectors.f32",
 };

@@ -20,8 +20,8 @@ static const struct opt_usage usage = {
     .synopsis = "files [KIND/NAME]",
     .about =
         "Lists the files that come with the program and where each is read from: a "
-        "file of yours in ~/.config/slmbench/KIND (or $XDG_CONFIG_HOME), then "
-        "beside the program in slmbench/KIND, then ../share/slmbench/KIND, then the "
+        "file of yours in ~/.config/slmbench/KIND (or $XDG_CONFIG_HOME), then in "
+        "slmbench/KIND next to the program, then ../share/slmbench/KIND, then the "
         "one inside the program. With a name, prints that file, so that it can be "
         "changed and put into the first of these folders.",
     .example = "bench files sweeps/default.yaml > mine.yaml",

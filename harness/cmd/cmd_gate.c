@@ -20,16 +20,19 @@ static const struct opt_usage usage = {
     .synopsis = "gate --a OLD/bench [--b NEW/bench] [-m MODEL] [--budget 10m]\n"
                 "       bench gate --calibrate [--a PROGRAM] [-m MODEL]\n"
                 "       bench gate --report DIR",
-    .about =
-        "Is B slower than A by more than the margin? Two builds run interleaved on "
-        "this\n"
-        "machine, launch after launch, until that is clear or the budget is over. "
-        "Exit\n"
-        "code 0 (pass: no slowdown beyond the margin), 1 (fail: there is one), 4\n"
-        "(inconclusive), 2 (wrong input, or a program died), 3 (not possible here),\n"
-        "130 (interrupted; what was measured is written). docs/gate.md says how it\n"
-        "decides, configs/gates/default.yaml has every setting. See also `bench "
-        "history`.",
+    .about = "Checks whether build B is slower than build A by more than the margin. "
+             "Both run\n"
+             "interleaved on this machine, launch after launch, until the answer is "
+             "clear or the\n"
+             "budget is spent. Exit code 0 (pass: no slowdown beyond the margin), 1 "
+             "(fail: a\n"
+             "slowdown beyond it), 4 (inconclusive), 2 (wrong input, or a program "
+             "died), 3 (not\n"
+             "possible here), 130 (interrupted; what was measured so far is written). "
+             "docs/gate.md\n"
+             "explains the rule, configs/gates/default.yaml has every setting. See "
+             "also `bench\n"
+             "history`.",
     .example = "bench gate --a old/bench --b new/bench -m model.gguf --budget 5m\n"
                "bench gate --calibrate -m model.gguf",
     .no_arguments = "programs are given by --a and --b, a model by -m",
@@ -115,16 +118,15 @@ static enum status judge(enum status (*mode)(const struct gate_options *o,
 
 static enum status run(const struct gate_options *o, int *code, struct err *err)
 {
-    const char *beside = o->calibrate ? "--calibrate" : "--report";
+    const char *other = o->calibrate ? "--calibrate" : "--report";
 
     if (o->report && (o->calibrate || o->a || o->b))
         return err_set(err, ST_USAGE, "--report and %s exclude each other",
                        o->calibrate ? "--calibrate" : "--a and --b");
     if (o->counts && (o->report || o->calibrate))
-        return err_set(
-            err, ST_USAGE,
-            "--counts needs two programs, --a and --b, and does not go with %s",
-            beside);
+        return err_set(err, ST_USAGE,
+                       "--counts needs two programs, --a and --b, and excludes %s",
+                       other);
     if (o->add_to && o->calibrate)
         return err_set(err, ST_USAGE,
                        "--add-to stores verdicts, and --calibrate gives none");
@@ -136,8 +138,8 @@ static enum status run(const struct gate_options *o, int *code, struct err *err)
         return judge(gate_report, o, code, err);
     if (!o->a && !o->b)
         return err_set(err, ST_USAGE,
-                       "what is to be compared? Two programs, with --a OLD/bench and "
-                       "--b NEW/bench; with stored results, `bench history compare`");
+                       "name two programs with --a OLD/bench and --b NEW/bench; `bench "
+                       "history compare` compares with stored results");
     return judge(gate_ab, o, code, err);
 }
 
@@ -148,9 +150,9 @@ int cmd_gate(int argc, char **argv)
     /* clang-format off */
     const struct opt opts[] = {
         OPT_STR('a', "a", &o.a, "PROGRAM", "the old build's `bench` (default: this one)"),
-        OPT_STR('b', "b", &o.b, "PROGRAM", "the new build's (default: this one)"),
-        OPT_FLAG(0, "calibrate", &o.calibrate, "A against A: what is found, which budget it takes"),
-        OPT_STR(0, "report", &o.report, "DIR", "the outputs of a gate that has run, again"),
+        OPT_STR('b', "b", &o.b, "PROGRAM", "the new build's `bench` (default: this one)"),
+        OPT_FLAG(0, "calibrate", &o.calibrate, "compare A with itself to find which slowdowns a budget can detect"),
+        OPT_STR(0, "report", &o.report, "DIR", "rewrite the reports of a finished gate in DIR"),
         OPT_STR('c', "config", &o.config, "CONFIG", "YAML file, or a name in configs/gates"),
         OPT_STR('m', "model", &o.model, "MODEL", "GGUF file or SHAPE:QUANT"),
         OPT_STR('t', "threads", &o.threads, "LIST", "thread counts"),
@@ -159,10 +161,10 @@ int cmd_gate(int argc, char **argv)
         OPT_STR(0, "weights", &o.weights, "W", "mmap (default), packed, stream"),
         OPT_STR(0, "mem", &o.mem, "LIMIT", "memory limit around both programs, as 6G"),
         OPT_STR(0, "budget", &o.budget, "TIME", "longest time: 90s, 10m (default), 1h"),
-        OPT_STR(0, "margin", &o.margin, "P", "slowdown that may pass, percent (default: 2)"),
+        OPT_STR(0, "margin", &o.margin, "P", "accepted slowdown, percent (default: 2)"),
         OPT_STR(0, "inject-slowdown", &o.inject, "P", "slow B down by P percent, as a test"),
-        OPT_FLAG(0, "counts", &o.counts, "count the instructions of both programs, too"),
-        OPT_U64(0, "seed", &o.seed, "N", "of orders and tokens (default: current time)"),
+        OPT_FLAG(0, "counts", &o.counts, "also count the instructions of both programs"),
+        OPT_U64(0, "seed", &o.seed, "N", "random seed (default: current time)"),
         OPT_STR('o', "output", &o.out, "DIR", "default: results/gate-<host>-<utc>"),
         OPT_STR(0, "add-to", &o.add_to, "DB", "add the verdicts to this database of `bench history`"),
         OPT_STR(0, "json", &o.outputs.json, "FILE", "the result as JSON"),

@@ -85,7 +85,7 @@ static void print_speculation(const struct generation *g)
 
 static void print_speed(const struct generation *g)
 {
-    fprintf(stderr, "first token after %.2f s, of which loading took %.2f s; ",
+    fprintf(stderr, "first token after %.2f s, including %.2f s of loading; ",
             (double)(g->first_ns - g->begin_ns) * 1e-9,
             (double)(g->loaded_ns - g->begin_ns) * 1e-9);
     fprintf(stderr, "prefill %zu token%s at %.2f tok/s, ", g->n_prompt,
@@ -325,8 +325,8 @@ int cmd_generate(int argc, char **argv)
     const struct opt opts[] = {
         SESSION_OPT_MODEL(s.session),
         OPT_STR('p', "prompt", &s.prompt, "TEXT", "text to continue (default: none)"),
-        OPT_INT('n', "tokens", &s.n_max, "N", "most tokens to generate (default: 128)",
-                1, INT_MAX),
+        OPT_INT('n', "tokens", &s.n_max, "N",
+                "maximum tokens to generate (default: 128)", 1, INT_MAX),
         SAMPLING_OPTS(s.sampling, "temperature (default: 0, greedy)"),
         OPT_FLAG(0, "special", &s.special, "recognise control tokens in the prompt"),
         OPT_STR(

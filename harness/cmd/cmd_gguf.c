@@ -175,7 +175,7 @@ int cmd_gguf(int argc, char **argv)
             "the "
             "values of one tensor as raw little-endian float32, the fastest dimension "
             "first. --rmse compares the weights with those of REF, the file or folder "
-            "that FILE was quantised from, by whichever program: root mean square of "
+            "that FILE was quantised from, by any program: root mean square of "
             "the differences, also relative to that of the weights.",
         .example = "bench gguf model.gguf\n"
                    "bench gguf model.gguf --tensor blk.0.attn_q.weight -o q.f32\n"

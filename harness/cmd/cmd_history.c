@@ -27,11 +27,11 @@ static int codes[3] = {0, 1, 4}; /* of pass, fail, inconclusive */
 static struct history_options o = {.codes = codes};
 
 /* clang-format off */
-#define COMMIT    OPT_STR(0, "commit", &o.commit, "NAME", "what was measured (default: the rows' commit)")
-#define HERE      OPT_FLAG(0, "here", &o.here, "rows without a machine.json are from here")
+#define COMMIT    OPT_STR(0, "commit", &o.commit, "NAME", "commit of the measured program (default: the rows' commit)")
+#define HERE      OPT_FLAG(0, "here", &o.here, "rows without a machine.json are from this machine")
 #define METRIC    OPT_STR(0, "metric", &o.metrics, "LIST", "columns to judge (default: tok_per_s)")
-#define ONLY      OPT_STR(0, "only", &o.only, "TEXT", "only series with this in their name")
-#define DISTURBED OPT_FLAG(0, "disturbed", &o.disturbed, "disturbed rows count, too")
+#define ONLY      OPT_STR(0, "only", &o.only, "TEXT", "only series with TEXT in their name")
+#define DISTURBED OPT_FLAG(0, "disturbed", &o.disturbed, "use disturbed rows, too")
 #define JSON      OPT_STR(0, "json", &o.outputs.json, "FILE", "the result as JSON")
 #define MARKDOWN  OPT_STR(0, "markdown", &o.outputs.markdown, "FILE", "a summary for people")
 #define NO_CHARTS OPT_FLAG(0, "no-charts", &o.outputs.no_charts, "draw no charts")
@@ -40,14 +40,14 @@ static const struct opt add_opts[] = {COMMIT, HERE, OPT_END};
 
 static const struct opt compare_opts[] = {
     OPT_STRS(0, "rows", &o.rows, "FILE|DIR", "the new rows; may be repeated"),
-    OPT_STR('m', "model", &o.model, "MODEL", "or: measure now what is stored of it"),
+    OPT_STR('m', "model", &o.model, "MODEL", "instead of --rows: measure the stored points of MODEL now"),
     OPT_U64(0, "runs", &o.runs, "N", "measurements of each point (default: 3)"),
     OPT_U64(0, "seed", &o.seed, "N", "seed for the order of points (default: 1)"),
     OPT_STR(0, "add-to", &o.add_to, "DB", "add the new rows and the verdict to this database"),
     COMMIT, HERE, METRIC, ONLY, DISTURBED,
     OPT_STR('c', "config", &o.config, "CONFIG", "YAML file, or a name in configs/gates"),
-    OPT_STR(0, "margin", &o.margin, "P", "slowdown that may pass, percent (default: 2)"),
-    OPT_STR('o', "output", &o.out, "DIR", "where the results go"),
+    OPT_STR(0, "margin", &o.margin, "P", "accepted slowdown, percent (default: 2)"),
+    OPT_STR('o', "output", &o.out, "DIR", "output directory"),
     JSON, MARKDOWN,
     OPT_STR(0, "junit", &o.outputs.junit, "FILE", "the result as JUnit XML"),
     OPT_FLAG(0, "annotations", &o.outputs.annotations, "print GitHub workflow commands"),
@@ -65,7 +65,7 @@ static const struct opt changes_opts[] = {
 };
 
 static const struct opt gates_opts[] = {
-    OPT_STR(0, "only", &o.only, "TEXT", "only with this in model, machine or measure"),
+    OPT_STR(0, "only", &o.only, "TEXT", "only gates with TEXT in model, machine or measure"),
     OPT_U64(0, "last", &o.last, "N", "the latest gates (default: all)"),
     JSON, OPT_END
 };
@@ -115,33 +115,40 @@ static const struct verb verbs[] = {
      .run = run_add,
      .opts = add_opts,
      .takes_rows = true,
-     .usage = {.synopsis = "history add DB ROWS...",
-               .about = "Adds rows with their machine, commit and time to the SQLite "
-                        "database DB, made if\n"
-                        "it is missing. ROWS is a directory of `bench sweep` or one "
-                        "above several, a\n"
-                        "sweep.csv, or a row of `bench decode --json`. Rows that are "
-                        "there already stay.",
-               .example = "bench history add results.db new"}},
+     .usage =
+         {.synopsis = "history add DB ROWS...",
+          .about =
+              "Adds rows with their machine, commit and time to the SQLite database "
+              "DB, "
+              "which is\n"
+              "created if it is missing. ROWS is a directory of `bench sweep` or one "
+              "above several, a\n"
+              "sweep.csv, or a row of `bench decode --json`. Rows that DB already has "
+              "are skipped.",
+          .example = "bench history add results.db new"}},
     {.name = "compare",
-     .help = "judge new rows by the stored ones of the same machine and settings",
+     .help = "check whether new rows are slower than the stored ones",
      .run = run_compare,
      .opts = compare_opts,
-     .usage = {.synopsis = "history compare RESULTS --rows NEW | -m MODEL",
-               .about = "Are new rows slower than the stored runs of the same machine, "
-                        "model and settings\n"
-                        "lead to expect? RESULTS is a database of `bench history add`, "
-                        "a directory with\n"
-                        "sweeps, or a CSV. Exit code 0 (pass: no slowdown beyond the "
-                        "margin), 1 (fail), 4\n"
-                        "(inconclusive), 3 (too few stored runs, or none that "
-                        "compare), 2 (wrong input).\n"
-                        "docs/history.md explains the rule.",
-               .example = "bench history compare results.db --rows new --margin 5%\n"
-                          "bench history compare results.db -m model.gguf --add-to "
-                          "results.db"}},
+     .usage =
+         {.synopsis = "history compare RESULTS --rows NEW | -m MODEL",
+          .about =
+              "Checks whether new rows are slower than stored runs of the same "
+              "machine, "
+              "model and\n"
+              "settings. RESULTS is a database of `bench history add`, a directory "
+              "with "
+              "sweeps, or a\n"
+              "CSV. Exit code 0 (pass: no slowdown beyond the margin), 1 (fail), 4 "
+              "(inconclusive), 3\n"
+              "(too few stored runs, or none that can be compared), 2 (wrong input). "
+              "docs/history.md\n"
+              "explains the rule.",
+          .example = "bench history compare results.db --rows new --margin 5%\n"
+                     "bench history compare results.db -m model.gguf --add-to "
+                     "results.db"}},
     {.name = "changes",
-     .help = "find the commits with which a series has changed",
+     .help = "find the commits at which a series changed",
      .run = run_changes,
      .opts = changes_opts,
      .usage = {.synopsis = "history changes RESULTS [-o DIR]",
@@ -151,7 +158,7 @@ static const struct verb verbs[] = {
                         "the commit before.",
                .example = "bench history changes results.db -o history"}},
     {.name = "gates",
-     .help = "list the verdicts of gates that are stored",
+     .help = "list the stored verdicts of gates",
      .run = run_gates,
      .opts = gates_opts,
      .usage = {.synopsis = "history gates DB [--only TEXT] [--last N]",
@@ -167,7 +174,8 @@ static const struct verb verbs[] = {
 static void print_help(void)
 {
     puts("usage: bench history COMMAND\n\n"
-         "Results of many runs, to see what changed over days and commits.\n\n"
+         "Stores the results of many runs and finds what changed over days and "
+         "commits.\n\n"
          "commands:");
     for (int i = 0; i < N_VERBS; i++)
         printf("  %-8s %s\n", verbs[i].name, verbs[i].help);

@@ -25,7 +25,8 @@
 static const struct opt_usage usage = {
     .synopsis = "kernels [options] | --from FILE | --compare OLD NEW",
     .about =
-        "Times kernels with google-benchmark (bench_kernels, beside this program) and "
+        "Times kernels with google-benchmark (bench_kernels, in the folder of this "
+        "program) and "
         "prints a table by format and ISA level. Default: gemv hot (in the L2 cache) "
         "and cold (from memory; one thread and all), gemm with 512 columns, every "
         "format at the best level. Each row is checked before it is timed; rows and "
@@ -291,7 +292,7 @@ int cmd_kernels(int argc, char **argv)
         OPT_FLAG(0, "no-charts", &s.no_charts, "draw no charts"),
         OPT_STR(0, "from", &s.from, "FILE", "report an earlier kernels.json; -o: CSV and charts"),
         OPT_FLAG(0, "compare", &s.compare, "compare two files, OLD.json NEW.json"),
-        OPT_DOUBLE(0, "least-change", &s.least_change, "PCT", "least change that --compare reports (default 2)", 0, 100),
+        OPT_DOUBLE(0, "least-change", &s.least_change, "PCT", "smallest change that --compare reports (default 2)", 0, 100),
         OPT_FLAG(0, "json", &s.json, "print the comparison as JSON"),
         OPT_END,
     };

@@ -15,14 +15,13 @@
 
 static const struct opt_usage usage = {
     .synopsis = "load URL | --launch NAME=COMMAND... [--slo NAME] [-o DIR] [options]",
-    .about =
-        "Sends requests to a server with OpenAI's interface (/v1/chat/completions, "
-        "streamed) and says how many users it carries: 1, 2, 4 ... users until "
-        "throughput stops growing and the limits are missed, then the most of whose "
-        "requests 90 % meet them. Each user sends the next request when the last has "
-        "ended. Then, with "
-        "--open-loop, requests at random times, whose latency counts from those times. "
-        "docs/serving.md says what the figures mean.",
+    .about = "Sends requests to a server with OpenAI's interface "
+             "(/v1/chat/completions, streamed) and finds how many users it can serve. "
+             "It tries 1, 2, 4 ... users until throughput stops growing and the limits "
+             "are missed, then searches for the largest number of users for which 90 % "
+             "of requests meet the limits. Each user sends the next request when the "
+             "last has ended. With --open-loop it then sends requests at random times; "
+             "latency counts from those times. docs/serving.md explains the figures.",
     .no_kernels = true,
     .example =
         "bench load http://127.0.0.1:8080 --slo reading\n"
@@ -65,7 +64,9 @@ static enum status check_together(const struct load_plan *p, struct err *err)
         return err_set(err, ST_USAGE, "--resume: which directory? add -o DIR");
     if ((p->mem_limit || p->quota_cpus > 0 || p->cpus) && !p->launches.n)
         return err_set(err, ST_USAGE, "%s is for servers that --launch starts",
-                       p->mem_limit ? "--mem" : p->cpus ? "--cpus" : "--cpus-quota");
+                       p->mem_limit ? "--mem"
+                       : p->cpus    ? "--cpus"
+                                    : "--cpus-quota");
     if (p->n_rounds > 1 && !p->launches.n)
         return err_set(err, ST_USAGE, "--rounds repeats servers that --launch starts");
     if (s->rate > 0 && (s->users.n || s->open_loop))
@@ -75,8 +76,8 @@ static enum status check_together(const struct load_plan *p, struct err *err)
     if (!s->file && s->prompt.kind != LOAD_LOGNORMAL &&
         s->n_prefix + LOAD_UNIQUE_WORDS > s->prompt.b && s->n_prefix)
         return err_set(err, ST_USAGE,
-                       "--prefix: %d tokens leave nothing of a --prompt of %g for what "
-                       "tells prompts apart, %d words",
+                       "--prefix: %d tokens leave no room in a --prompt of %g for the "
+                       "%d words that make prompts differ",
                        s->n_prefix, s->prompt.b, LOAD_UNIQUE_WORDS);
     return ST_OK;
 }
@@ -160,32 +161,32 @@ int cmd_load(int argc, char **argv)
     /* clang-format off */
     const struct opt opts[] = {
         OPT_STR(0, "slo", &q.slo, "NAME", "interactive, reading (default), batch, or as 2s/200ms"),
-        OPT_INTS(0, "users", &s->users, "LIST", "these numbers of users only", 1, LOAD_MOST_USERS),
-        OPT_INT(0, "max-users", &s->max_users, "N", "the ladder ends there (default 64)", 1, LOAD_MOST_USERS),
-        OPT_INT(0, "requests", &s->n_requests, "N", "that count at a load level (default 60)", 5, 100000),
-        OPT_DOUBLE(0, "level-time", &s->level_s, "S", "seconds of sending at a load level, at most (300)", 0.1, 86400),
-        OPT_FLAG(0, "open-loop", &s->open_loop, "then 50, 70 and 90 % of the capacity's rate"),
-        OPT_DOUBLE(0, "rate", &s->rate, "R", "an open loop of R requests a second only", 1e-4, 1e4),
-        OPT_STR(0, "prompt", &q.prompt, "TOKENS", "512 (default), 100-900, lognormal:400:0.8"),
-        OPT_STR(0, "output", &q.output, "TOKENS", "likewise, at most (default 128)"),
-        OPT_STR(0, "prompts", &s->file, "FILE", "prompts and lengths of answers: a JSONL file, as ShareGPT's"),
-        OPT_INT(0, "prefix", &s->n_prefix, "TOKENS", "all prompts begin with the same so many (default 0)", 0, LOAD_MAX_TOKENS),
-        OPT_FLAG(0, "ignore-eos", &s->ignore_eos, "ask for whole outputs (llama.cpp, vLLM)"),
+        OPT_INTS(0, "users", &s->users, "LIST", "try only these numbers of users", 1, LOAD_MOST_USERS),
+        OPT_INT(0, "max-users", &s->max_users, "N", "largest number of users to try (default 64)", 1, LOAD_MOST_USERS),
+        OPT_INT(0, "requests", &s->n_requests, "N", "measured requests per load level (default 60)", 5, 100000),
+        OPT_DOUBLE(0, "level-time", &s->level_s, "S", "send for at most S seconds per load level (300)", 0.1, 86400),
+        OPT_FLAG(0, "open-loop", &s->open_loop, "then send at 50, 70 and 90 % of the capacity's rate"),
+        OPT_DOUBLE(0, "rate", &s->rate, "R", "only an open loop of R requests per second", 1e-4, 1e4),
+        OPT_STR(0, "prompt", &q.prompt, "TOKENS", "prompt: 512 (default), 100-900, lognormal:400:0.8"),
+        OPT_STR(0, "output", &q.output, "TOKENS", "longest answer, as for --prompt (default 128)"),
+        OPT_STR(0, "prompts", &s->file, "FILE", "JSONL with prompts and answer lengths, as ShareGPT's"),
+        OPT_INT(0, "prefix", &s->n_prefix, "TOKENS", "length of a prefix shared by all prompts (default 0)", 0, LOAD_MAX_TOKENS),
+        OPT_FLAG(0, "ignore-eos", &s->ignore_eos, "request answers of full length (llama.cpp, vLLM)"),
         OPT_FLAG(0, "completions", &s->completions, "use /v1/completions"),
-        OPT_STR(0, "model", &s->model, "NAME", "what requests name (default: the server's first)"),
+        OPT_STR(0, "model", &s->model, "NAME", "model name in requests (default: the server's first)"),
         OPT_STR(0, "api-key-env", &s->key_env, "VAR", "environment variable with the API key"),
-        OPT_DOUBLE(0, "timeout", &s->silence_s, "S", "a request without text for so long has failed (120)", 0.1, 86400),
-        OPT_DOUBLE(0, "max-late", &s->max_late_ms, "MS", "p99 of our own lateness that is no disturbance (5)", 0.01, 1e4),
-        OPT_U64(0, "seed", &s->seed, "N", "of lengths, words and times (default 1)"),
-        OPT_STRS(0, "launch", &p->launches, "NAME=CMD", "start this server, with {port} in CMD; repeatable: interleaved"),
-        OPT_INT(0, "rounds", &p->n_rounds, "N", "of all launches (default 1)", 1, 100),
-        OPT_BYTES(0, "mem", &p->mem_limit, "SIZE", "memory of such a server, as 6G"),
-        OPT_DOUBLE(0, "cpus-quota", &p->quota_cpus, "CPUS", "its CPU time per time, as 1.5", 0.01, TOPO_MAX_CPUS),
-        OPT_STR(0, "cpus", &p->cpus, "LIST", "its CPUs, as 0,2-3; we take the others"),
-        OPT_DOUBLE(0, "start-timeout", &p->start_s, "S", "until it must be ready (600)", 1, 86400),
+        OPT_DOUBLE(0, "timeout", &s->silence_s, "S", "a request fails after S seconds without text (120)", 0.1, 86400),
+        OPT_DOUBLE(0, "max-late", &s->max_late_ms, "MS", "accept up to MS of client lateness, p99 (5)", 0.01, 1e4),
+        OPT_U64(0, "seed", &s->seed, "N", "seed of lengths, words and times (default 1)"),
+        OPT_STRS(0, "launch", &p->launches, "NAME=CMD", "start this server, {port} in CMD; several: interleaved"),
+        OPT_INT(0, "rounds", &p->n_rounds, "N", "rounds over all launches (default 1)", 1, 100),
+        OPT_BYTES(0, "mem", &p->mem_limit, "SIZE", "memory limit of a launched server, as 6G"),
+        OPT_DOUBLE(0, "cpus-quota", &p->quota_cpus, "CPUS", "CPU quota of a launched server, as 1.5", 0.01, TOPO_MAX_CPUS),
+        OPT_STR(0, "cpus", &p->cpus, "LIST", "CPUs for the server, as 0,2-3; the client has the rest"),
+        OPT_DOUBLE(0, "start-timeout", &p->start_s, "S", "seconds until the server must be ready (600)", 1, 86400),
         OPT_STR('o', "output-dir", &p->dir_path, "DIR", "keep rows and times there"),
-        OPT_FLAG(0, "resume", &p->resume, "go on with a run that ended early"),
-        OPT_FLAG(0, "no-roof", &p->no_roof, "leave out the memory's bandwidth around each row"),
+        OPT_FLAG(0, "resume", &p->resume, "continue a run that ended early"),
+        OPT_FLAG(0, "no-roof", &p->no_roof, "do not probe memory bandwidth around each row"),
         OPT_FLAG(0, "json", &q.json, "print JSON"),
         OPT_END,
     };

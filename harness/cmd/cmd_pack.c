@@ -15,13 +15,13 @@ static const struct opt_usage usage = {
     .about =
         "Writes MODEL, a GGUF file, a Hugging Face folder, either with :QUANT, or "
         "SHAPE:QUANT, as a packed file: the same weights in the order in which the "
-        "kernels read them, with a checksum for every tensor. It is as large, and "
-        "every "
-        "command takes it as a model; loading it packs nothing, and it can be mapped "
-        "or streamed as it is. Other programs refuse it. A version of bench whose "
+        "kernels read them, with a checksum for every tensor. It has the same size, "
+        "and every command takes it as a model; loading it needs no packing, and it "
+        "can be mapped or streamed as it is. Other programs refuse it. A version of "
+        "bench whose "
         "kernels read another order refuses it, too: keep MODEL. FILE appears only "
         "when it is complete.\n\n--verify reads FILE and compares all checksums; it "
-        "ends with 1 and the name of the tensor where one does not match.",
+        "ends with 1 and the name of the tensor if one does not match.",
     .example =
         "bench pack model-q6_k.gguf -o model-q6_k.packed.gguf\n"
         "bench pack models/phi-3-mini:Q4_K_M -o phi-3-mini.packed.gguf --verify\n"

@@ -13,16 +13,20 @@
 
 static const struct opt_usage usage = {
     .synopsis = "plan -m MODEL [--mem LIMIT] [--ctx D] [-t N] [--machine FILE]",
-    .about =
-        "Says before a model runs whether it fits into memory, how much of it is read "
-        "again from disk for every token where it does not, and how many tokens per "
-        "second that lets expect. Nothing is loaded; a synthetic model need not have "
-        "been made.\n\nThe limit is the least of --mem, of what memory cgroups leave "
-        "(as `bench topo` has it) and of what is available. Speed is that of the "
-        "slower of memory and disk, measured in a second or two, or with --machine as "
-        "`bench probe --json` or a sweep's machine.json has it; measured speeds are "
-        "expected within 15 % of it.\n\nExit code: 0, or 1 where the model does not "
-        "fit even with all layers streamed.",
+    .about = "Predicts before a model is loaded whether it fits into memory, how much "
+             "of it must be read again from disk for every token if it does not, and "
+             "how many tokens per second to expect. Nothing is loaded; a synthetic "
+             "model need not have been made.\n"
+             "\n"
+             "The limit is the least of --mem, of what memory cgroups leave (see "
+             "`bench topo`) and of the available memory. Speed is that of the slower "
+             "of memory and disk. Both are measured in a second or two, or read with "
+             "--machine from the output of `bench probe --json` or a sweep's "
+             "machine.json. Measured speeds are expected within 15 % of the "
+             "prediction.\n"
+             "\n"
+             "Exit code: 0, or 1 if the model does not fit even with all layers "
+             "streamed.",
     .example = "bench plan -m yi-1.5-9b:Q6_K --mem 6G --ctx 4096\n"
                "bench plan -m model.gguf --mem 6G --machine machine.json --json",
     .no_arguments = "models are given by -m",
@@ -42,14 +46,14 @@ static enum status parse(struct settings *s, int argc, char **argv,
     /* clang-format off */
     const struct opt opts[] = {
         OPT_STR('m', "model", &s->model, "MODEL", "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
-        OPT_STR(0, "quant", &s->quant, "QUANT", "as if quantised while it is loaded"),
+        OPT_STR(0, "quant", &s->quant, "QUANT", "predict for weights quantised while loading"),
         model_setup_option(SETTING_mem, setup),
         OPT_INT(0, "ctx", &s->ctx, "D", "tokens in the KV cache (default 0)", 0, SETTING_MAX(ctx)),
         model_setup_option(SETTING_threads, setup),
         model_setup_option(SETTING_batch, setup),
         model_setup_option(SETTING_weights, setup),
         model_setup_option(SETTING_kv_type, setup),
-        OPT_STR(0, "machine", &s->machine, "FILE", "speeds from there (default: measure them)"),
+        OPT_STR(0, "machine", &s->machine, "FILE", "read speeds from FILE (default: measure them)"),
         OPT_STR(0, "cache-dir", &s->cache_dir, "DIR", "where synthetic models are kept"),
         OPT_FLAG(0, "json", &s->json, "print JSON"),
         OPT_END,
@@ -69,7 +73,7 @@ static enum status parse(struct settings *s, int argc, char **argv,
     if (st == ST_OK && setup->residency == WEIGHTS_MEMORY && !setup->model.synthetic)
         st = err_set(err, ST_USAGE,
                      "--weights memory makes a synthetic model, but %s is a file; name "
-                     "SHAPE:QUANT instead, or say --weights packed",
+                     "SHAPE:QUANT instead, or use --weights packed",
                      s->model);
     s->point.ctx = s->ctx;
     return st;

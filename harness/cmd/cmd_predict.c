@@ -19,16 +19,17 @@
 static const struct opt_usage usage = {
     .synopsis =
         "predict -m MODEL [--mem LIMIT] [--gbps X | --machine FILE | --cpu NAME]",
-    .about =
-        "Predicts for each quantisation, KV cache and context depth whether a model "
-        "fits, its largest context, decode and prefill speed with the range of nine of "
-        "ten launches, on a machine that need not be there: by its read bandwidth, its "
-        "machine.json, its data sheet (configs/cpus.yaml), or here, measured in "
-        "seconds. Speeds are the shares of roofs that launches reached on measured "
-        "machines (configs/shares.yaml). --claim judges a speed that somebody states; "
-        "--check DIR... holds predictions against sweeps; --calibrate DIR... prints "
-        "shares of other sweeps.\n\nExit code 1: an impossible or implausible claim, "
-        "or a check that fails.",
+    .about = "Predicts for each quantisation, KV cache and context depth whether a "
+             "model fits, its largest context, and decode and prefill speed with the "
+             "range of nine of ten launches. The machine is given by its read "
+             "bandwidth, its machine.json or its data sheet (configs/cpus.yaml); "
+             "without these, this machine is measured in seconds. Speeds are a "
+             "machine's limits (roofs) times the share of them that launches reached "
+             "on measured machines (configs/shares.yaml). --claim judges a published "
+             "speed; --check DIR... checks predictions against the sweeps in DIR...; "
+             "--calibrate DIR... prints the shares of other sweeps.\n"
+             "\n"
+             "Exit code 1: an impossible or implausible claim, or a check that fails.",
     .example = "bench predict -m qwen3-4b --gbps 38 --gops 700 --mem 8G\n"
                "bench predict --claim \"36.7 tok/s, llama-2-7b, 4.1 GB, ryzen 5900x\"",
 };
@@ -57,7 +58,7 @@ static enum status parse_quants(struct settings *s, char *text, const char **qua
         if (mix_parse(&mix, part, err))
             return err->code;
         if (s->what.n_quants == MAX_QUANTS)
-            return err_set(err, ST_USAGE, "--quant: there are %d quantisations at most",
+            return err_set(err, ST_USAGE, "--quant takes at most %d quantisations",
                            MAX_QUANTS);
         quants[s->what.n_quants++] = quantmix_name(mix);
     }
@@ -87,7 +88,7 @@ static enum status parse_ctx(struct predict_params *p, const struct int_list *li
     const size_t n = list->n ? list->n : sizeof usual / sizeof usual[0];
 
     if (n > PREDICT_MAX_CTX)
-        return err_set(err, ST_USAGE, "--ctx: %d depths are the most", PREDICT_MAX_CTX);
+        return err_set(err, ST_USAGE, "--ctx takes at most %d depths", PREDICT_MAX_CTX);
     for (size_t i = 0; i < n; i++)
         p->ctx[p->n_ctx++] = list->n ? list->v[i] : usual[i];
     return ST_OK;
@@ -108,13 +109,13 @@ static enum status parse(struct settings *s, int argc, char **argv,
         OPT_INT('t', "threads", &m->n_threads, "N", "threads (default: one per core)", 1, TOPO_MAX_CPUS),
         OPT_DOUBLE(0, "gbps", &m->gbps, "X", "read bandwidth, GB/s", 1e-3, 1e6),
         OPT_DOUBLE(0, "gops", &m->gops, "X", "int8 peak of all threads, GOPS", 1e-3, 1e9),
-        OPT_DOUBLE(0, "disk-gbps", &m->disk_gbps, "X", "of what is streamed, GB/s", 1e-3, 1e6),
+        OPT_DOUBLE(0, "disk-gbps", &m->disk_gbps, "X", "disk bandwidth for streamed weights, GB/s", 1e-3, 1e6),
         OPT_STR(0, "machine", &m->machine, "FILE", "machine.json of a sweep, or a probe's JSON"),
-        OPT_STR(0, "cpu", &m->cpu, "NAME", "by its data sheet, as \"ryzen 5900x\""),
-        OPT_STR(0, "claim", &s->claim, "TEXT", "speed, model, size, CPU, with commas between"),
-        OPT_FLAG(0, "check", &s->check, "hold predictions against sweeps DIR..."),
-        OPT_FLAG(0, "calibrate", &s->calibrate, "print shares of sweeps DIR..."),
-        OPT_STR(0, "shares", &s->shares, "FILE", "what --calibrate has printed"),
+        OPT_STR(0, "cpu", &m->cpu, "NAME", "CPU in configs/cpus.yaml, as \"ryzen 5900x\""),
+        OPT_STR(0, "claim", &s->claim, "TEXT", "speed, model, size and CPU, separated by commas"),
+        OPT_FLAG(0, "check", &s->check, "check predictions against the sweeps in DIR..."),
+        OPT_FLAG(0, "calibrate", &s->calibrate, "print the shares of the sweeps in DIR..."),
+        OPT_STR(0, "shares", &s->shares, "FILE", "output of an earlier --calibrate"),
         OPT_STR(0, "cache-dir", &s->what.cache_dir, "DIR", "where synthetic models are kept"),
         OPT_FLAG(0, "csv", &s->csv, "print CSV"),
         OPT_FLAG(0, "json", &s->json, "print JSON"),
@@ -134,8 +135,7 @@ static enum status check_usage(const struct settings *s, const struct opt_args *
 
     if (s->check + s->calibrate + (s->claim != NULL) + (s->what.model != NULL) > 1)
         return err_set(err, ST_USAGE,
-                       "--model, --claim, --check and --calibrate are four questions; "
-                       "ask one");
+                       "give one of --model, --claim, --check and --calibrate");
     if (s->check + s->calibrate + (s->claim != NULL) + (s->what.model != NULL) == 0)
         return err_set(err, ST_USAGE,
                        "name a model, as in `bench predict -m qwen3-4b --mem 8G`, or "

@@ -143,7 +143,7 @@ static enum status check_bytes(uint64_t bytes, const struct topology *topo,
     if (bytes && bytes < LEAST_BYTES)
         return err_set(err, ST_USAGE,
                        "--bytes: a buffer of %s is read faster than can be timed; the "
-                       "least is %s",
+                       "minimum is %s",
                        format_bytes(want, sizeof want, bytes),
                        format_bytes(have, sizeof have, LEAST_BYTES));
     if (!most || bytes <= most)

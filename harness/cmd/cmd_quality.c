@@ -53,8 +53,8 @@ struct request {
     bool json;
 };
 
-/* What to do with the results: where they lie beside a sweep they go into its charts,
- * and elsewhere a sweep takes them along. */
+/* What to do with the results: in the directory of a sweep they go into its charts;
+ * elsewhere a sweep reads them with --quality. */
 static void print_next(const struct request *q)
 {
     char next[16384] = "bench plot", sweep[4200];
@@ -152,10 +152,10 @@ int cmd_quality(int argc, char **argv)
         OPT_STRS('m', "model", &q.models, "MODEL", "GGUF file or Hugging Face folder, with :QUANT,... quantised while loading; may be repeated"),
         OPT_STR(0, "reference", &q.settings.reference, "MODEL", "the model to compare the others with"),
         OPT_STR(0, "text", &q.settings.text, "FILE", "the text, UTF-8 (default: a piece of Shakespeare)"),
-        OPT_INT(0, "ctx", &q.settings.ctx, "N", "tokens of a chunk (default: 512, or the models' least)", 1, INT_MAX),
-        OPT_INT(0, "chunks", &q.settings.n_chunks, "N", "most chunks (default: all)", 1, INT_MAX),
+        OPT_INT(0, "ctx", &q.settings.ctx, "N", "tokens of a chunk (default: 512, or the models' smallest context)", 1, INT_MAX),
+        OPT_INT(0, "chunks", &q.settings.n_chunks, "N", "maximum number of chunks (default: all)", 1, INT_MAX),
         OPT_STR(0, "kv-type", &q.values[QUALITY_KV_TYPE], "LIST", "KV cache types: f16 (default), bf16, q8_0, q4_0"),
-        OPT_STR(0, "kv-window", &q.values[QUALITY_KV_WINDOW], "LIST", "windows of the KV cache: of the last N positions and the first 4; 0: all (default)"),
+        OPT_STR(0, "kv-window", &q.values[QUALITY_KV_WINDOW], "LIST", "KV cache of the first 4 and last N positions; 0: all (default)"),
         SESSION_OPT(*session, threads),
         SESSION_OPT_PLACE(*session),
         SESSION_OPT(*session, batch),

@@ -12,14 +12,15 @@
 
 static const struct opt_usage usage = {
     .synopsis = "quick [-m MODEL...] [--seconds S] [--json]",
-    .about =
-        "Finds out within about a minute what this machine does with language models: "
-        "its cores and limits, how fast a small model and a model of 9 billion "
-        "parameters (where memory does not hold it, the largest that fits) decode and "
-        "read a prompt, and what that lets expect of other sizes. The models are "
-        "synthetic and made in memory: nothing is downloaded or written.\n\nRounds go "
-        "on while time is left, and figures are their medians; what disturbed them is "
-        "said. `bench sweep` measures the settings of a model properly.",
+    .about = "Measures within about a minute how fast this machine runs language "
+             "models: its cores and limits, how fast a small model and a model of 9 "
+             "billion parameters (or the largest that fits into memory) decode and "
+             "read a prompt, and estimates for other sizes. The models are synthetic "
+             "and made in memory: nothing is downloaded or written.\n"
+             "\n"
+             "Rounds are repeated while time is left. Figures are medians of the "
+             "rounds; disturbances are reported. `bench sweep` measures the settings "
+             "of a model properly.",
     .example = "bench quick\n"
                "bench quick --mem 6G --min-tps 10\n"
                "bench quick -m model.gguf --seconds 20 --json",
@@ -79,9 +80,9 @@ int cmd_quick(int argc, char **argv)
                                  .n_prompt = 512};
     /* clang-format off */
     const struct opt opts[] = {
-        OPT_STRS('m', "model", &s->models, "MODEL", "measure this: a GGUF file, or SHAPE:QUANT,...; repeatable"),
-        OPT_DOUBLE(0, "seconds", &s->seconds, "S", "all in all, about (default 60); one round at least", 0.5, 3600),
-        OPT_DOUBLE(0, "min-tps", &s->want_tok_per_s, "X", "which size decodes as fast? (default 20)", 0.01, 1e6),
+        OPT_STRS('m', "model", &s->models, "MODEL", "model to measure: GGUF file, or SHAPE:QUANT,...; may be repeated"),
+        OPT_DOUBLE(0, "seconds", &s->seconds, "S", "total time, about (default 60); at least one round", 0.5, 3600),
+        OPT_DOUBLE(0, "min-tps", &s->want_tok_per_s, "X", "also report the model size that reaches X tok/s (default 20)", 0.01, 1e6),
         OPT_INT(0, "ctx", &s->ctx, "D", "tokens in the KV cache (default 4096)", 0, SETTING_MAX(ctx)),
         OPT_INT(0, "prompt", &s->n_prompt, "N", "length of the prompt (default 512)", 1, SETTING_MAX(prefill)),
         model_setup_option(SETTING_threads, &s->base.setup),

@@ -23,22 +23,21 @@
 static const struct opt_usage usage = {
     .synopsis = "recommend DIR [--min-tps X] [--max-ttft S] [--prompt N] [--ctx N] "
                 "[--mem LIMIT] [--model M] [--for TARGET] | --users N [--slo NAME]",
-    .about =
-        "Chooses the quantisation, threads and placement to deploy with from the rows "
-        "of DIR/sweep.csv, for each model, and gives the reasons. With --min-tps or "
-        "--max-ttft the best quality wins that is known to reach them (by the lower "
-        "end of its 95 % interval): the least divergence in DIR/quality.csv (`bench "
-        "quality -o DIR`), else the better type. Without them the least expected loss "
-        "against the fastest wins; of what is within 3 % of it the better quality, "
-        "then "
-        "fewer threads. What diverges by more than --max-kl is excluded, and what "
-        "diverges more must be faster by 5 % for each tenth of that limit. Points "
-        "count if they are finished, at --ctx or deeper, and fit the memory limit, CPU "
-        "quota and affinity. A disturbed point competes with an estimate from its "
-        "setting's other depths, else with its own speed as a lower bound. Of what "
-        "`bench load` measured it says how many users each server carries, or, with "
-        "--users, which one is for so many. Exit code 1: no point, or no server, "
-        "qualifies.",
+    .about = "Chooses, for each model, the quantisation, threads and placement to "
+             "deploy from the rows of DIR/sweep.csv, and gives the reasons. With "
+             "--min-tps or --max-ttft, the best quality wins among the points known to "
+             "reach them (by the lower end of the 95 % interval). Best quality is the "
+             "least divergence in DIR/quality.csv (`bench quality -o DIR`), else the "
+             "better type. Without them, the least expected loss against the fastest "
+             "wins; within 3 % of it the better quality wins, then fewer threads. A "
+             "point that diverges by more than --max-kl is excluded; one that diverges "
+             "more than another must be 5 % faster for each tenth of that limit. "
+             "Points count if they are finished, at --ctx or deeper, and fit the "
+             "memory limit, CPU quota and affinity. A disturbed point competes with an "
+             "estimate from its setting's other depths, else with its own speed as a "
+             "lower bound. From results of `bench load` it prints how many users each "
+             "server can serve or, with --users, which server can serve N. Exit code "
+             "1: no point, or no server, qualifies.",
     .example =
         "bench recommend results/myhost-20260115T101500Z --ctx 4096 --min-tps 2\n"
         "bench recommend results/myhost-20260115T101500Z --ctx 4096 --for llama.cpp\n"
@@ -152,7 +151,7 @@ static json_t *choice_json(const struct users_series *s, int n_users, const char
                      json_number(at->tpot_p90_ms.v), "command", at->row->command);
 }
 
-/* The server for --users, or that there is none. */
+/* Prints the server for --users, or that no server qualifies. */
 static enum status print_choice(const struct request *q, const struct users *u,
                                 struct err *err)
 {
@@ -251,10 +250,10 @@ int cmd_recommend(int argc, char **argv)
 {
     struct request q = {.params = {.ctx = -1}};
     const struct opt opts[] = {
-        OPT_DOUBLE(0, "min-tps", &q.params.min_tps, "X", "least tokens per second", 0,
+        OPT_DOUBLE(0, "min-tps", &q.params.min_tps, "X", "minimum tokens per second", 0,
                    1e9),
         OPT_DOUBLE(0, "max-ttft", &q.params.max_ttft_s, "S",
-                   "most seconds to the first token, the model loaded", 0, 1e9),
+                   "maximum seconds to the first token, with the model loaded", 0, 1e9),
         OPT_INT(0, "prompt", &q.params.n_prompt, "N",
                 "length of the prompt (default: the longest measured)", 1, INT_MAX),
         OPT_INT(0, "ctx", &q.params.ctx, "N",
@@ -268,7 +267,7 @@ int cmd_recommend(int argc, char **argv)
         OPT_INT(0, "max-threads", &q.params.max_threads, "N",
                 "available CPUs (default: as in machine.json)", 1, INT_MAX),
         OPT_DOUBLE(0, "max-kl", &q.params.max_kl, "X",
-                   "greatest divergence in nats (default: 0.05, unless nothing else "
+                   "maximum divergence in nats (default: 0.05, unless nothing else "
                    "qualifies)",
                    1e-9, 1e9),
         OPT_STR(0, "model", &q.params.model, "M", "only this model"),
@@ -278,12 +277,11 @@ int cmd_recommend(int argc, char **argv)
                 "print the command or file for slmbench, llama.cpp, ollama, docker or "
                 "k8s"),
         OPT_INT(0, "sequences", &q.n_sequences, "N",
-                "with --for: answers at once (default: 1)", 1, SLM_MAX_SEQUENCES),
+                "with --for: concurrent answers (default: 1)", 1, SLM_MAX_SEQUENCES),
         OPT_INT(0, "users", &q.n_users, "N",
-                "of the servers that bench load measured the one that carries so many",
-                1, 100000),
+                "choose the measured server that can serve N users", 1, 100000),
         OPT_STR(0, "slo", &q.slo, "NAME",
-                "limits of it: interactive, reading, batch, or as 2s/200ms (default: "
+                "latency limits: interactive, reading, batch, or 2s/200ms (default: "
                 "those measured)"),
         OPT_FLAG(0, "json", &q.as_json, "print JSON"),
         OPT_END,
@@ -301,8 +299,7 @@ int cmd_recommend(int argc, char **argv)
         return cmd_end(&err);
     }
     if (q.n_sequences && !q.target) {
-        err_set(&err, ST_USAGE,
-                "--sequences says what is deployed: which program? add --for");
+        err_set(&err, ST_USAGE, "--sequences needs --for with the program to deploy");
         return cmd_end(&err);
     }
     if ((q.n_users || q.slo) && q.target) {

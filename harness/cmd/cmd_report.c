@@ -15,14 +15,14 @@
 
 static const struct opt_usage usage = {
     .synopsis = "report DIR... [-o FILE] [--ctx N] [--min-tps X] [--max-ttft S]",
-    .about =
-        "Writes the sweeps in DIR... as one HTML page: machine and limits, the "
-        "recommendation with its reasons, charts, and every row with its doubt and the "
-        "command that repeats it; several machines side by side. The page needs no "
-        "network and no other file, is light or dark as the reader's system is, and "
-        "fits a phone. The recommendation is that of `bench recommend` with the same "
-        "options. Times of tokens are drawn where DIR has its samples.csv. Of `bench "
-        "load -o DIR` the page says how many users servers carry.",
+    .about = "Writes the sweeps in DIR... as one HTML page: machine and limits, the "
+             "recommendation with its reasons, charts, and every row with its validity "
+             "and the command that repeats it; several machines side by side. The page "
+             "needs no network and no other file, follows the reader's light or dark "
+             "setting, and fits a phone. The recommendation is that of `bench "
+             "recommend` with the same options. Token times are drawn if DIR has a "
+             "samples.csv. From results of `bench load -o DIR` the page shows how many "
+             "users each server can serve.",
     .example = "bench report results/myhost-20260115T101500Z -o report.html\n"
                "bench report results/* --min-tps 5",
     .no_kernels = true,
@@ -35,10 +35,10 @@ int cmd_report(int argc, char **argv)
     const char *mem = NULL;
     const struct opt opts[] = {
         OPT_STR('o', "output", &p.out, "FILE", "the page (default: report.html)"),
-        OPT_STR(0, "title", &p.title, "TEXT", "its title"),
-        OPT_DOUBLE(0, "min-tps", &w->min_tps, "X", "least tokens per second", 0, 1e9),
+        OPT_STR(0, "title", &p.title, "TEXT", "title of the page"),
+        OPT_DOUBLE(0, "min-tps", &w->min_tps, "X", "minimum tokens per second", 0, 1e9),
         OPT_DOUBLE(0, "max-ttft", &w->max_ttft_s, "S",
-                   "most seconds to the first token, the model loaded", 0, 1e9),
+                   "maximum seconds to the first token, with the model loaded", 0, 1e9),
         OPT_INT(0, "prompt", &w->n_prompt, "N",
                 "length of the prompt (default: the longest measured)", 1, INT_MAX),
         OPT_INT(0, "ctx", &w->ctx, "N", "context depth (default: the deepest measured)",
@@ -47,7 +47,7 @@ int cmd_report(int argc, char **argv)
                 "memory limit, as 6G (default: that of each point)"),
         OPT_INT(0, "max-threads", &w->max_threads, "N",
                 "available CPUs (default: as in each machine.json)", 1, INT_MAX),
-        OPT_DOUBLE(0, "max-kl", &w->max_kl, "X", "greatest divergence in nats", 1e-9,
+        OPT_DOUBLE(0, "max-kl", &w->max_kl, "X", "maximum divergence in nats", 1e-9,
                    1e9),
         OPT_STR(0, "model", &w->model, "M", "recommend only this model"),
         OPT_END,

@@ -54,12 +54,11 @@ static enum status run(struct request *q, const struct opt_args *args, const cha
     if (st == ST_OK && q->err.code)
         st = err_set(err, q->err.code, "%s", q->err.msg);
     if (st == ST_OK && q->n_left_out)
-        fprintf(
-            stderr,
-            "bench: %zu row%s left out: without a figure, of speculative decoding, "
-            "of several sequences or a prompt beside one, or disturbed where another "
-            "launch was not\n",
-            q->n_left_out, q->n_left_out == 1 ? " is" : "s are");
+        fprintf(stderr,
+                "bench: %zu row%s left out: they have no figure, are of speculative "
+                "decoding, of several sequences or of a prompt next to a sequence, or "
+                "are disturbed while another launch was not\n",
+                q->n_left_out, q->n_left_out == 1 ? " is" : "s are");
     return st;
 }
 
@@ -68,10 +67,10 @@ int cmd_rows(int argc, char **argv)
     struct request q = {.params = {.format = EXPORT_MARKDOWN}, .err = ERR_INIT};
     const char *format = NULL, *columns = NULL, *out = "-";
     const struct opt opts[] = {
-        OPT_STR('f', "format", &format, "F", "see above"),
+        OPT_STR('f', "format", &format, "F", "format, see above (default: markdown)"),
         OPT_STR(0, "columns", &columns, "A,B", "only these columns of `bench fields`"),
         OPT_FLAG(0, "launches", &q.params.launches, "a row for each launch"),
-        OPT_STR('o', "output", &out, "FILE", "where to (default: standard output)"),
+        OPT_STR('o', "output", &out, "FILE", "output file (default: standard output)"),
         OPT_END,
     };
     struct err err = ERR_INIT;

@@ -12,11 +12,11 @@
 
 static const struct opt_usage usage = {
     .synopsis = "serve -m MODEL [--listen ADDRESS:PORT] [--sequences N] [--ctx N]",
-    .about = "Answers /v1/chat/completions and /v1/completions of OpenAI's API, whole "
-             "or as a stream, for N users at once; /v1/models, /health and /metrics "
-             "(Prometheus) say what runs. An embedding model answers /v1/embeddings "
-             "instead. Prints one line when it is ready. SIGINT and "
-             "SIGTERM finish what runs; a second one ends it.",
+    .about = "Serves OpenAI's API (/v1/chat/completions and /v1/completions, whole "
+             "answers or streams) to several users at once. /v1/models, /health and "
+             "/metrics (Prometheus) report its state. An embedding model serves "
+             "/v1/embeddings instead. Prints one line when it is ready. SIGINT and "
+             "SIGTERM let running requests finish; a second signal ends them.",
     .example = "bench serve -m model.gguf --sequences 4 --ctx 4096\n"
                "curl -s http://127.0.0.1:8080/v1/models",
     .no_arguments = "the model follows -m",
@@ -37,29 +37,33 @@ int cmd_serve(int argc, char **argv)
                 "ADDRESS:PORT, * for all (default: 127.0.0.1:8080)"),
         OPT_INT(0, "port", &s.port, "N", "the port; 0: a free one", 0, 65535),
         OPT_INT(0, "sequences", &s.session.n_sequences, "N",
-                "answers at once (default: 8)", 1, SLM_MAX_SEQUENCES),
+                "concurrent answers (default: 8)", 1, SLM_MAX_SEQUENCES),
         OPT_INT(0, "ctx", &s.session.n_ctx, "N",
-                "positions of each (default: the model's, at most 4096)", 1,
-                SLM_MAX_POSITIONS),
+                "positions of each answer with its prompt (default: the model's, at "
+                "most 4096)",
+                1, SLM_MAX_POSITIONS),
         OPT_BYTES(0, "kv-memory", &s.kv_bytes, "SIZE",
-                  "most for keys and values (default: what fits)"),
+                  "memory limit of the KV cache (default: what fits)"),
         OPT_INT(0, "queue", &s.n_queue, "N", "requests that may wait (default: 64)", 0,
                 1 << 20),
         OPT_DOUBLE(0, "max-itl", &s.max_itl_ms, "MS",
-                   "longest step while others read; 0: any (default: 500)", 0, 1e6),
+                   "longest step while answers are streamed; 0: any (default: 500)", 0,
+                   1e6),
         OPT_FLAG(0, "no-prefixes", &s.no_prefixes,
-                 "keep nothing of a request for later ones"),
+                 "do not keep prompts for later requests that begin alike"),
         TEXTMODEL_OPTS(s.session),
-        OPT_STR(0, "api-key-file", &s.key_file, "FILE", "keys, one a line"),
-        OPT_STR(0, "cors", &s.cors, "ORIGIN", "whose pages may ask, or *"),
-        OPT_BYTES(0, "max-body", &s.max_body, "SIZE", "of a request (default: 8M)"),
-        OPT_INT(0, "connections", &s.n_connections, "N", "at once (default: 512)", 1,
-                1 << 16),
+        OPT_STR(0, "api-key-file", &s.key_file, "FILE", "API keys, one per line"),
+        OPT_STR(0, "cors", &s.cors, "ORIGIN", "allowed browser origin, or *"),
+        OPT_BYTES(0, "max-body", &s.max_body, "SIZE", "largest request (default: 8M)"),
+        OPT_INT(0, "connections", &s.n_connections, "N",
+                "concurrent connections (default: 512)", 1, 1 << 16),
         OPT_DOUBLE(0, "timeout", &s.timeout_s, "S",
-                   "for a request to come, or to be taken (default: 60)", 1, 86400),
+                   "for receiving a request or sending its answer (default: 60)", 1,
+                   86400),
         OPT_DOUBLE(0, "grace", &s.grace_s, "S",
-                   "to finish what runs after a signal (default: 30)", 0, 86400),
-        OPT_FLAG(0, "log", &s.log, "a line for each request on standard error"),
+                   "for finishing running requests after a signal (default: 30)", 0,
+                   86400),
+        OPT_FLAG(0, "log", &s.log, "print a line for each request on standard error"),
         OPT_END,
     };
     enum status st = opt_parse(&args, argc, argv, opts, &usage, &err);

@@ -39,9 +39,9 @@
 
 static const struct opt_usage usage = {
     .synopsis = "sweep -m MODEL... [-c CONFIG] [--mem 6G|none] [-o DIR]",
-    .about =
-        "Measures all combinations of its lists, in rounds. Defaults: default.yaml "
-        "in configs/sweeps. Exit code 1: no figure; 3: none fits; 4: some failed.",
+    .about = "Measures all combinations of the lists, in rounds. Defaults: "
+             "default.yaml in configs/sweeps. Exit code 1: no point measured; 3: none "
+             "fits; 4: some failed.",
     .example = "bench sweep -m yi-1.5-9b:Q4_K_M,Q4_0 -m own.gguf --mem 6G\n"
                "bench sweep --resume results/myhost-20250101T120000Z",
     .no_arguments = "models are given by -m, a configuration by -c",
@@ -228,9 +228,9 @@ static enum status write_machine(struct session *x, const struct request *q, int
 }
 
 /* From the rows as they are stored, so that `recommend` and `plot` say the same later:
- * roofs that were low beside those of an earlier round need not be so beside all. Where
- * they cannot be read, or what is beside them, that is said and those in memory serve.
- * Error: where no point has a figure. */
+ * roofs that were low compared with an earlier round need not be low compared with all.
+ * Where they or their side files cannot be read, that is printed and those in memory
+ * are used. Error: where no point has a figure. */
 static enum status conclude(const struct session *x, bool charts, struct err *err)
 {
     struct err why = ERR_INIT;
@@ -535,14 +535,14 @@ int cmd_sweep(int argc, char **argv)
     const struct opt model[] = {
         OPT_STR('c', "config", &q.config, "CONFIG", "YAML file, or a name in configs/sweeps"),
         OPT_STRS('m', "model", &q.models, "MODEL", "GGUF file, Hugging Face folder, or SHAPE:QUANT,..."),
-        OPT_STRS(0, "engine", &q.engines, "NAME=CMD", "and by others: NAME=PATH/llama-bench, llama-server"),
+        OPT_STRS(0, "engine", &q.engines, "NAME=CMD", "also measure NAME=PATH/llama-bench (or llama-server)"),
     };
     const struct opt others[] = {
-        OPT_STR('o', "output", &q.out, "DIR", "where the results go (default: results/<host>-<utc>)"),
+        OPT_STR('o', "output", &q.out, "DIR", "output directory (default: results/<host>-<utc>)"),
         OPT_STR(0, "resume", &q.resume, "DIR", "continue the sweep in DIR, with its settings"),
         OPT_STR(0, "add-to", &q.add_to, "DB", "add the rows to this database of `bench history`"),
         OPT_STR(0, "cache-dir", &q.cache_dir, "DIR", "where synthetic models are made"),
-        OPT_FLAG(0, "no-probe", &q.no_probe, "no probe of the machine, its cache and shared cores"),
+        OPT_FLAG(0, "no-probe", &q.no_probe, "skip the bandwidth, cache and SMT probes"),
         OPT_FLAG(0, "no-charts", &q.no_charts, "draw no charts"),
         OPT_FLAG(0, "dry-run", &q.dry_run, "print the points in their order, measure nothing"),
         OPT_END

@@ -204,8 +204,8 @@ int cmd_synth(int argc, char **argv)
                  "measuring speed and memory; its text is meaningless. QUANT is a mix "
                  "of formats as in published files (Q4_K_M, Q8_0, ...); SHAPE is a "
                  "name from --list or a .yaml file like those in configs/models. "
-                 "Routers of mixtures of experts have favourites, and take for a token "
-                 "what they took for the last ones, as trained ones do.",
+                 "Routers of mixtures of experts prefer some experts, and tend to take "
+                 "the same ones for token after token, as trained routers do.",
         .example = "bench synth yi-1.5-9b Q4_K_M -o yi.gguf",
     };
     struct opt_args args;

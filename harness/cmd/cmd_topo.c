@@ -241,7 +241,7 @@ static void print_all(const struct topology *t)
     }
 }
 
-/* What each test said, where they are several: of two CPUs the advice has it. */
+/* The result of each test, if there are several: the advice has that of two CPUs. */
 static void print_pairs(const struct cores_map *map)
 {
     char text[200];
@@ -384,8 +384,9 @@ int cmd_topo(int argc, char **argv)
         .about =
             "Prints sockets, cores, hyperthreads, caches, usable instruction sets, "
             "memory and limits, and what they mean for running a model. How much of "
-            "the last-level cache serves this machine is measured in 0.3 s, where no "
-            "other program measures.\n\nA virtual machine may present hyperthreads as "
+            "the last-level cache serves this machine is measured in 0.3 s, unless "
+            "another program is measuring.\n\nA virtual machine may present "
+            "hyperthreads as "
             "cores. --measure runs arithmetic on "
             "one CPU, on another and on both: two cores do twice the work, two "
             "hyperthreads of one core little more than one. With -o it also reads "

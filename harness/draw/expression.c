@@ -107,7 +107,7 @@ void draw_skip_statement(struct draw *d)
 static const char *cell_of(struct draw *d, struct value which)
 {
     if (!d->row) {
-        draw_fail(d, "a column is asked for where there is no data");
+        draw_fail(d, "the expression names a column, but there is no data");
         return "";
     }
     if (which.kind != VALUE_TEXT) {

@@ -348,12 +348,12 @@ static void put_color_box(struct draw *d)
 
 void figure_lay_out(struct draw *d)
 {
-    const double beside = has_key(d) && !d->key.is_placed && !d->key.is_below
-                              ? key_size(d).column + 28.6
-                              : 20;
+    const double key_width = has_key(d) && !d->key.is_placed && !d->key.is_below
+                                 ? key_size(d).column + 28.6
+                                 : 20;
 
     d->left = isnan(d->margin[0]) ? 0.1 * d->width : d->margin[0] * d->width;
-    d->right = isnan(d->margin[1]) ? d->width - beside : d->margin[1] * d->width;
+    d->right = isnan(d->margin[1]) ? d->width - key_width : d->margin[1] * d->width;
     d->top = isnan(d->margin[2]) ? 20 : (1 - d->margin[2]) * d->height;
     d->bottom = isnan(d->margin[3]) ? d->height - 60 : (1 - d->margin[3]) * d->height;
 }

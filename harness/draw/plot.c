@@ -283,7 +283,7 @@ static void take_form(struct draw *d, struct element *e)
             snprintf(e->form, sizeof e->form, "%s", forms[i]);
             return;
         }
-    draw_fail(d, "a chart is drawn with what is not known");
+    draw_fail(d, "a chart is drawn with an unknown style");
 }
 
 static void take_source(struct draw *d, struct element *e)

@@ -72,7 +72,7 @@ struct tick {
 struct axis {
     double min, max;
     bool is_log;
-    bool has_ticks, is_auto;  /* is_auto: multiples of step beside the list */
+    bool has_ticks, is_auto;  /* is_auto: multiples of step in addition to the list */
     double step, first, last; /* step 0: a round one; first and last NAN: the range's */
     struct tick tick[DRAW_MAX_TICKS];
     int n_ticks;
@@ -87,8 +87,9 @@ enum object_kind { OBJECT_LABEL, OBJECT_ARROW, OBJECT_RECTANGLE };
 struct object {
     enum object_kind kind;
     int tag;
-    const char *text;    /* of a label */
-    struct place at, to; /* to: of an arrow; the other corner or, centred, the size */
+    const char *text; /* of a label */
+    struct place at,
+        to; /* to: an arrow's end; the other corner or, if centred, the size */
     bool is_centered;
     struct style style;
     struct object *next;

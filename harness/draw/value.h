@@ -55,7 +55,8 @@ struct variables {
 
 /* The variable of that name; NULL: there is none. */
 struct variable *variable_find(struct variables *t, const char *name);
-/* The same, made where there is none; NULL: there is no room for it. */
+/* The variable of that name, made if there is none yet; NULL: there is no room for it.
+ */
 struct variable *variable_make(struct variables *t, const char *name);
 
 /* ---- memory ---------------------------------------------------------------------- */

@@ -122,17 +122,18 @@ static enum status check_template(struct engine *e, const char *what, struct err
 
     if (has_port && engine_prints(e))
         return err_set(err, ST_USAGE,
-                       "%s: %s: a server ({port}) is asked over HTTP: leave out what "
-                       "follows '%s'",
+                       "%s: %s: a server ({port}) is measured over HTTP: leave out the "
+                       "text after '%s'",
                        what, e->name, e->kind == ENGINE_BY_REGEX ? BY_REGEX : BY_JSON);
     if (has_model && has_port)
         e->kind = ENGINE_SERVER;
     else if (has_model && e->kind == ENGINE_LLAMA)
-        return err_set(err, ST_USAGE,
-                       "%s: %s: where is its figure? Put ' =~ REGEX' with a group for "
-                       "tokens per second, or ' => MEMBER.INDEX.MEMBER' of its JSON, "
-                       "after the command; of a server {port} into it",
-                       what, e->name);
+        return err_set(
+            err, ST_USAGE,
+            "%s: %s: add to the command where its figure is: ' =~ REGEX' with a group "
+            "for tokens per second, or ' => MEMBER.INDEX.MEMBER' in its JSON; for a "
+            "server, put {port} into the command",
+            what, e->name);
     if (!has_model && (has_port || engine_prints(e)))
         return err_set(err, ST_USAGE, "%s: %s: no word of the command has {model}",
                        what, e->name);
@@ -148,8 +149,8 @@ enum status engine_parse(struct engine *e, const char *text, const char *what,
 
     memset(e, 0, sizeof *e);
     if (strlen(text) > ENGINE_MAX_TEXT)
-        return err_set(err, ST_USAGE, "%s: %zu characters; %d are the most", what,
-                       strlen(text), ENGINE_MAX_TEXT);
+        return err_set(err, ST_USAGE, "%s: %zu characters; at most %d are possible",
+                       what, strlen(text), ENGINE_MAX_TEXT);
     for (const char *p = text; *p; p++)
         if ((unsigned char)*p < ' ')
             return err_set(err, ST_USAGE, "%s: a control character in %s", what,

@@ -87,7 +87,7 @@ enum status engine_child_run(struct engine_child *c, struct err *err)
     c->end = ENGINE_ENDED;
     c->output = malloc(ENGINE_MAX_OUTPUT);
     if (!c->output)
-        return err_set(err, ST_NO_MEMORY, "no memory for what a program prints");
+        return err_set(err, ST_NO_MEMORY, "no memory for the output of a program");
     st = child_start(&child, &c->params, err);
     if (st == ST_OK) {
         wait_for(c, &child);

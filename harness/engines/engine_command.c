@@ -276,7 +276,7 @@ enum status engine_make_command(struct engine_command *c, const struct engine *e
 
 /* ---- servers ------------------------------------------------------------------- */
 
-/* One sequence, and no prompts kept beside it, which would be memory of nobody's. */
+/* One sequence, and no prompts kept in addition, which no figure would account for. */
 static void put_llama_server(struct writing *w, const struct engine *e,
                              const struct point *p, const struct engine_serving *s)
 {

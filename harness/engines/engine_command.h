@@ -10,7 +10,7 @@
  *                            ones have no such option
  *     keys and values        -ctk and -ctv; a quantised V needs -fa 1
  *
- * A depth is reached by prefill, by -gp before each repetition; of a server by the
+ * A depth is reached by prefill, by -gp before each repetition; for a server by the
  * prompt.
  *
  * Threading: data.
@@ -42,12 +42,12 @@ struct engine_serving {
 bool engine_read_server_help(struct engine_serving *s, const char *text, size_t len);
 
 struct engine_effort {
-    int n_tokens; /* of a repetition: decoded, or of the prompt; of a server's decoding
+    int n_tokens; /* per repetition: decoded, or of the prompt; for a server's decoding
                      1, as its samples are tokens */
     int n_reps;
 };
 
-/* As many tokens as the budget holds at the ceiling (tok/s, 0: not known; of a model
+/* As many tokens as the budget holds at the ceiling (tok/s, 0: not known; for a model
  * that pages, a few), and as p wants. */
 struct engine_effort engine_effort(const struct engine *e, const struct point *p,
                                    enum engine_depth depth, double roof_tok_per_s,

@@ -279,8 +279,8 @@ static enum status take_matches(struct engine_figures *f, const char *text, size
                     : NAN;
         if (!is_speed(speed))
             return err_set(err, ST_INPUT,
-                           "what the regular expression finds in its output is no "
-                           "number of tokens per second");
+                           "the text that the regular expression finds in its output "
+                           "is not a number of tokens per second");
         f->tok_per_s[f->n++] = speed;
         at = v[1] > at ? v[1] : at + 1;
     }

@@ -16,7 +16,7 @@
 
 #include "engine/base/status.h"
 
-/* Of an output, and of samples that are read of it. */
+/* Limits of an output, and of the samples that are read from it. */
 #define ENGINE_MAX_OUTPUT  (256u << 10)
 #define ENGINE_MAX_SAMPLES 1000
 

@@ -141,7 +141,7 @@ void engine_row_end(struct engine_run *x, const struct engine_child *c)
 /* ---- its figures ------------------------------------------------------------------
  */
 
-/* Repetitions in ms; of figures without samples their mean alone. */
+/* Repetitions in ms; for figures without samples only their mean. */
 static bool make_samples(struct engine_run *x)
 {
     struct point_samples *s = &x->r->samples;
@@ -200,8 +200,8 @@ static void judge(struct engine_run *x)
     r->row->lat_p99_ms /= n;
 }
 
-/* An interval from mean and deviation of so many repetitions, taken as normal; of one
- * figure there is none. */
+/* An interval from mean and deviation of the repetitions, taken as normal; one
+ * figure has no interval. */
 static void use_deviation(struct engine_run *x)
 {
     const bool is_one = x->figures.n == 1 && engine_prints(&x->e);
@@ -290,6 +290,5 @@ void engine_row_conclude(struct engine_run *x)
         snprintf(row->detail, sizeof row->detail, "%s: %s", x->e.name, x->talk.note);
     if (!*row->detail && !r->fits)
         snprintf(row->detail, sizeof row->detail,
-                 "does not fit: paged from disk, which also counts what it read while "
-                 "loading");
+                 "does not fit: paged from disk, including the reads while loading");
 }

@@ -35,7 +35,7 @@ void engine_row_begin(struct engine_run *x);
 /* It has no figure, and why: a sentence. */
 void engine_row_fails(struct engine_run *x, const char *why);
 
-/* It has ended: its figures, or why there are none. */
+/* After its end: its figures, or why it has no figures. */
 void engine_row_end(struct engine_run *x, const struct engine_child *c);
 
 /* The row, once the ceiling was probed again. */

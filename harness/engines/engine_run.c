@@ -22,10 +22,10 @@
 #include "harness/machine/noise.h"
 #include "harness/point/point_run.h"
 
-/* A program that spins is ended after so many budgets, besides --timeout. */
+/* A program that spins is ended after this many budgets, in addition to --timeout. */
 #define MOST_BUDGETS 4
 
-/* Positions of a server's context beside those that are asked for: what it adds to a
+/* Positions of a server's context in addition to the requested ones: what it adds to a
  * prompt, and the short request that warms it up. */
 #define SPARE_WINDOW 32
 
@@ -151,7 +151,7 @@ static bool find_kind(struct engine_run *x, enum status *status, struct err *err
     return known;
 }
 
-/* Of a llama-server that has no build_info in /props, as ik_llama.cpp's. */
+/* For a llama-server that has no build_info in /props, as ik_llama.cpp's. */
 static enum status find_version(struct engine_run *x, struct err *err)
 {
     struct engine_child c;
@@ -211,7 +211,7 @@ static void set_talk(struct engine_run *x, const struct engine_child *c)
     };
 }
 
-/* The words of its command. False: the row says why there are none. */
+/* The words of its command. False: the row has the reason. */
 static bool make_command(struct engine_run *x, struct engine_command *command)
 {
     const struct point *p = &x->r->settings;

@@ -182,7 +182,7 @@ static enum status find_version(struct talking *x, struct err *err)
     int http;
 
     if (!text)
-        return err_set(err, ST_NO_MEMORY, "no memory for what a server says");
+        return err_set(err, ST_NO_MEMORY, "no memory for a server's answer");
     for (size_t i = 0; i < 3 && !*f->version && st == ST_OK; i++) {
         snprintf(url, sizeof url, "%s%s", x->url, paths[i]);
         st = load_client_get(url, NULL, 2, &http, text, PROPS_BYTES, err);
@@ -216,8 +216,8 @@ static enum status talk(struct talking *x, struct err *err)
     return st ? st : measure(x, err);
 }
 
-/* Tells it to end, unless it has, and keeps how it did then; of one that has answered
- * everything that does not matter. */
+/* Ends the server, unless it has ended, and keeps how it ended; that does not matter
+ * for a server that has answered everything. */
 static void end(struct talking *x)
 {
     struct engine_child *c = x->c;

@@ -63,7 +63,7 @@ enum status engine_read_stream(struct engine_figures *f, const struct load_recor
 void engine_read_server_version(char *version, size_t cap, const char *text,
                                 size_t len);
 
-/* Of "version: 4754 (abc1234)", which llama-server prints for --version. */
+/* Reads "version: 4754 (abc1234)", which llama-server prints for --version. */
 void engine_read_version_words(char *version, size_t cap, const char *words);
 
 #endif

@@ -29,7 +29,7 @@
 #define N_SLOWER   600  /* of each slowdown that is tried */
 #define SURELY     0.95
 #define WORTH      0.05 /* a slowdown that a gate should detect, */
-#define WORTH_X    2.5  /* ... or so many times the margin, if that is more */
+#define WORTH_X    2.5  /* ... or this multiple of the margin, if that is more */
 #define MIN_RECORD 10   /* least number of launches to draw from */
 
 struct calibrated {
@@ -261,7 +261,7 @@ static void print(const struct calibration *c, const struct gate_settings *s)
     putchar('\n');
     print_line("launches", c, put_launches, 0);
     print_line("equal builds fail", c, put_false, 0);
-    print_line("  at most (95 % sure)", c, put_bound, 0);
+    print_line("  at most (95 % bound)", c, put_bound, 0);
     print_line("equal builds pass", c, put_passed, 0);
     print_line("  after, on average", c, put_mean, 0);
     printf("\nsmallest loss that fails with a probability of 95 %%\n");

@@ -2,9 +2,9 @@
  *
  * gate_count.h - instructions of some kernels and of a token, in both programs
  *
- * Beside the timing: a count has no noise, so it shows a change that is far too small
- * to be timed, and where times differ it says whether the code did. But instructions
- * are not time: the verdict does not depend on them.
+ * In addition to the timing: a count has no noise, so it shows a change that is far too
+ * small to be timed, and where times differ it says whether the code did. But
+ * instructions are not time: the verdict does not depend on them.
  *
  * Each program is started as `bench count NAME CALLS` (count_work.h). It is the CPU
  * that counts where it can and gives the same count every time, else callgrind, which

@@ -14,7 +14,7 @@
 #define NAME     "gate_forest"
 #define NAME_CAP 56 /* bytes of a metric's name that fit */
 
-#define MODEL_CHARACTERS 60 /* of the model's name beside the rest of its line */
+#define MODEL_CHARACTERS 60 /* of the model's name, next to the rest of its line */
 
 /* Least and most of the axis, in percent. */
 struct range {
@@ -156,7 +156,7 @@ static void write_text(FILE *f, const char *array, size_t i, const char *text)
     fputc('\n', f);
 }
 
-/* What stands beside each line, and longest_name: bytes that the left margin holds. */
+/* The text next to each line, and longest_name: bytes that the left margin holds. */
 static void write_texts(FILE *f, const struct gate_result *r)
 {
     const int n = (int)r->n_metrics;

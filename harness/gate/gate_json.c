@@ -28,7 +28,7 @@ enum kind { TEXT, NUMBER, SIZE, BOOL, WORD };
 struct member {
     const char *key;
     enum kind kind;
-    size_t offset, cap;       /* cap: of a TEXT; words of a WORD */
+    size_t offset, cap;       /* cap: a TEXT's capacity; words: a WORD's */
     const char *const *words; /* by the enum's value */
 };
 

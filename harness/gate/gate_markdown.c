@@ -130,7 +130,7 @@ static void put_count(FILE *f, const struct gate_count *c)
                          : gate_change_text(change, sizeof change, c->b / c->a));
 }
 
-/* Beside the verdict: an instruction more need not take longer. */
+/* Not part of the verdict: one more instruction need not take longer. */
 static void put_counts(FILE *f, const struct gate_result *r)
 {
     char text[600];

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #define WANTED_LAUNCHES 40
-/* A turn's samples of a step: at least so many and so long, so that neither the clock
- * nor one interruption is all of it; at most so long, since a verdict counts launches,
- * not samples. */
+/* A turn's samples of a step: minimum number and time, so that neither the clock
+ * nor one interruption is all of it; and a maximum time, since a verdict counts
+ * launches, not samples. */
 #define MIN_DECODE  5
 #define MIN_LONG    3 /* ... of those that are taken singly */
 #define MIN_PREFILL 1
@@ -20,7 +20,7 @@
 #define MAX_STEP_S  0.25
 #define MAX_DECODE  32 /* ... if these take longer */
 #define MAX_PREFILL 2
-#define ASKING_S    0.002 /* of a turn, beside its samples */
+#define ASKING_S    0.002 /* of a turn, in addition to its samples */
 #define SPARE       0.03  /* share of the budget kept in reserve */
 #define HOPE        3     /* most speed-up over the first timing */
 

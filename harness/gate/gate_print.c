@@ -77,8 +77,8 @@ static void print_metric(FILE *f, const struct gate_metric *m, int first)
 
 void gate_print(FILE *f, const struct gate_result *r)
 {
-    static const char *const head[7] = {"metric",       "A",      "B",      "better by",
-                                        "95 % sure of", "margin", "verdict"};
+    static const char *const head[7] = {
+        "metric", "A", "B", "better by", "95 % interval", "margin", "verdict"};
     char sentence[1024], time[32], took[256];
     int first = 32; /* width of the names */
 
@@ -93,7 +93,7 @@ void gate_print(FILE *f, const struct gate_result *r)
     if (r->injected > 0)
         fprintf(f,
                 "B IS SLOWED DOWN by %.3g %% on purpose (--inject-slowdown): the "
-                "result says what\nthe gate detects, and nothing about B\n",
+                "result shows what\nthe gate detects, and nothing about B\n",
                 100 * r->injected);
     fputc('\n', f);
     print_row(f, head, first);
@@ -115,7 +115,7 @@ void gate_print(FILE *f, const struct gate_result *r)
     if (*r->notes)
         print_line(f, "Not covered: %s", r->notes);
     if (*gate_counts_text(sentence, sizeof sentence, r))
-        print_line(f, "instructions%s%s, beside the verdict: %s",
+        print_line(f, "instructions%s%s, not part of the verdict: %s",
                    *r->counted_by ? " by " : "", r->counted_by, sentence);
     print_line(f, "%s: %s", gate_verdict_word(r->verdict),
                gate_sentence(r, sentence, sizeof sentence));

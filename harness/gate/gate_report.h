@@ -43,7 +43,7 @@ enum status gate_report_write(const struct gate_result *r,
 enum status gate_report_dir(const struct gate_result *r, const char *dir, bool chart,
                             struct err *err);
 
-/* What a command line asks for beside the directory. */
+/* The outputs that a command line requests in addition to the directory. */
 struct gate_outputs {
     const char *json, *markdown, *junit; /* files; NULL: not there */
     bool annotations;                    /* on standard output */
@@ -60,14 +60,14 @@ enum status gate_report_all(const struct gate_result *r, const struct gate_outpu
 enum status gate_outputs_check(const struct gate_outputs *o, const char *dir,
                                const struct path_list *inputs, struct err *err);
 
-/* codes[3]: of pass, fail, inconclusive. */
+/* codes[3]: for pass, fail, inconclusive. */
 int gate_exit_code(const struct gate_result *r, const int codes[3]);
 
 /* ---- JSON (gate_json.c) --------------------------------------------------------- */
 
 #define GATE_JSON_VERSION 1
 
-/* NULL: no memory. Numbers that are none are null. */
+/* NULL: no memory. NaN becomes null. */
 json_t *gate_json(const struct gate_result *r);
 
 /* Reads it back, to the last bit; *r is for gate_result_free(). Errors: ST_INPUT (names
@@ -113,8 +113,8 @@ enum gate_verdict gate_metric_verdict(const struct gate_metric *m);
 /* The gate's verdict does not come from its metrics: interrupted, or no metric. */
 bool gate_stands_alone(const struct gate_result *r);
 
-/* What was counted beside the time: how many rows differ, and where the most; "" where
- * nothing was counted and nobody asked. */
+/* The counts, which are not times: how many rows differ, and which one most; "" if
+ * nothing was counted or requested. */
 const char *gate_counts_text(char *buf, size_t cap, const struct gate_result *r);
 
 #endif

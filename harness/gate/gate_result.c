@@ -93,9 +93,9 @@ static void say_fail(char *buf, size_t cap, const struct gate_result *r,
     if (r->injected > 0)
         return;
     if (a[0] && b[0] && strcmp(a, b) != 0)
-        say(buf, cap, " Look at what changed from %s to %s.", a, b);
+        say(buf, cap, " Look at the changes from %s to %s.", a, b);
     else
-        say(buf, cap, " Look at what changed between the two.");
+        say(buf, cap, " Look at the changes between the two.");
 }
 
 static void say_pass(char *buf, size_t cap, const struct gate_result *r,
@@ -106,11 +106,10 @@ static void say_pass(char *buf, size_t cap, const struct gate_result *r,
 
     for (size_t i = 0; i < r->n_metrics; i++)
         alike = alike && r->metric[i].margin == m->margin;
-    snprintf(margin, sizeof margin, alike ? "the margin of %.3g %%" : "the margins",
+    snprintf(margin, sizeof margin, alike ? "the margin of %.3g %%" : "its margin",
              100 * m->margin);
     say(buf, cap,
-        "B lost nothing beyond %s: the least certain of %zu metric%s is %s, %s. There "
-        "is nothing to do.",
+        "No metric regressed by more than %s; the closest of %zu metric%s is %s, %s.",
         margin, r->n_metrics, r->n_metrics == 1 ? "" : "s", m->name,
         gate_effect_text(effect, sizeof effect, m));
 }

@@ -28,7 +28,7 @@ enum gate_end {
 
 /* One of the two sides: a program, or stored rows. */
 struct gate_side {
-    char name[512];   /* path of the program; of the stored rows */
+    char name[512];   /* path of the program, or of the stored rows */
     char version[64]; /* "0.1.0" */
     char commit[64];
     char compiler[64];
@@ -91,7 +91,7 @@ void gate_result_free(struct gate_result *r);
 /* "pass", "fail", "inconclusive" */
 const char *gate_verdict_word(enum gate_verdict verdict);
 
-/* The metric that decides the verdict: of the failed ones the slowest, else the one
+/* The metric that decides the verdict: the slowest failed one, else the one
  * that is furthest from being decided; NULL when there are none. */
 const struct gate_metric *gate_worst(const struct gate_result *r);
 

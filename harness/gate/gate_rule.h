@@ -69,7 +69,7 @@ double gate_middle(const double *v, size_t n);
 
 struct gate_effect {
     double ratio; /* B's speed over A's: Hodges and Lehmann's estimate */
-    /* 95 % interval: bootstrap of launches, then of their rounds; NAN: of fewer than
+    /* 95 % interval: bootstrap of launches, then of their rounds; NAN with fewer than
      * GATE_MIN_INTERVAL launches, which cannot support one */
     double lo, hi;
     double p_fail; /* of so slow a B, or slower, if it lost just the margin */

@@ -6,10 +6,10 @@
  * one of the two runs at a time, the other sleeps until its next request. The launch
  * begins with
  * a turn of both that does not count; then come its rounds. A round that was disturbed
- * (noise_disturbed(): by what happened beside it in any of its four turns, never by
- * what they took) is left out and played again; a launch repeats as many rounds as it
- * has, and then counts what there is. Where more than half of all rounds are disturbed,
- * the machine is always disturbed, and none is repeated any more.
+ * (noise_disturbed(): by what happened during any of its four turns, never by
+ * the time they took) is left out and played again; a launch repeats as many rounds as
+ * it has, and then counts what there is. Where more than half of all rounds are
+ * disturbed, the machine is always disturbed, and none is repeated any more.
  *
  * Every round goes into rounds.csv at once, in whole lines, whether it counts or not.
  *
@@ -82,7 +82,7 @@ enum status gate_rounds_open(int *fd, const char *dir, struct err *err);
 
 /* One round, or with n_values 2 what was measured once for each side of a launch. */
 struct gate_round_line {
-    size_t launch, round; /* from 1 on; round 0: of the whole launch */
+    size_t launch, round; /* from 1 on; round 0: the whole launch */
     const char *order;    /* "ABBA" */
     bool counted;
     const double *value[GATE_MAX_METRICS]; /* [n_values], in the order of turns; NULL:

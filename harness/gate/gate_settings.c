@@ -116,8 +116,8 @@ enum status gate_exit_codes_parse(const char *text, const char *what, int out[3]
     if (sscanf(text, "%d,%d,%d%n", &code[0], &code[1], &code[2], &end) != 3 ||
         text[end])
         return err_set(err, ST_USAGE,
-                       "%s: '%s' is not three numbers; pass, fail, inconclusive are "
-                       "0,1,4 unless said otherwise",
+                       "%s: '%s' is not three numbers for pass, fail and inconclusive; "
+                       "the default is 0,1,4",
                        what, text);
     for (int i = 0; i < 3; i++)
         if (code[i] < 0 || code[i] > 125)

@@ -26,8 +26,8 @@ struct gate_kernels {
 
 struct gate_settings {
     char model_text[256];
-    struct model_setup setup; /* mem_limit: around both programs together; seed: of
-                                 orders, too, never 0; threads: those of the lists */
+    struct model_setup setup; /* mem_limit: around both programs together; seed: for
+                                 orders, too, never 0; threads: from the lists */
     struct int_list threads, prefill, ctx;
     struct gate_kernels kernels; /* formats whose gemv is timed, too */
     double budget_s, timeout_s;
@@ -45,7 +45,7 @@ enum status gate_settings_make(struct gate_settings *s, const struct gate_option
                                const struct topology *topo, struct err *err);
 void gate_settings_free(struct gate_settings *s);
 
-/* The same without a model, for a judgement on what is measured elsewhere: rule,
+/* Settings without a model, for a judgement on rows measured elsewhere: rule,
  * margins and exit codes of the configuration and of two options, each NULL where it
  * was not given. */
 enum status gate_settings_make_rule(struct gate_settings *s, const char *config,

@@ -143,7 +143,7 @@ const char *gate_counts_text(char *buf, size_t cap, const struct gate_result *r)
         snprintf(buf, cap, "the same in both programs, in all %zu that were counted",
                  r->n_counts);
     else if (worst)
-        snprintf(buf, cap, "%zu of %zu differ, %s the most, by %s", n_differ,
+        snprintf(buf, cap, "%zu of %zu differ, most of all %s, by %s", n_differ,
                  r->n_counts, worst->name,
                  gate_change_text(change, sizeof change, worst->b / worst->a));
     else if (n_differ)

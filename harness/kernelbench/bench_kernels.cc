@@ -6,7 +6,7 @@
  * the work of kernel_work.h; `bench kernels` runs it and reads its JSON. Nothing is
  * allocated before a benchmark runs, so listing is instant.
  *
- * Counters: GB/s of weights (where there are none: of what is read and written),
+ * Counters: GB/s of weights (without weights: of data read and written),
  * weights/s, GOPS; of_read_roof and of_peak, where a roof applies, against a roof
  * measured once before the first row that needs it.
  */

@@ -43,7 +43,7 @@ enum kernel_cache { KERNEL_UNSAID, KERNEL_HOT, KERNEL_COLD };
  * formats and levels. */
 struct kernel_case {
     char op[24];   /* "gemv", "rmsnorm", "roof" */
-    char what[24]; /* format or activation layout; of a roof "read", "int8", "f32";
+    char what[24]; /* format or activation layout; for a roof "read", "int8", "f32";
                       "" where there is none */
     char isa[16];
     int rows, cols; /* of a matrix; 0: not a product */

@@ -120,13 +120,13 @@ static double highest_peak(const struct kernel_report *r)
     return most;
 }
 
-/* Names of levels need so much of the axis' height each: a line of text. */
+/* Share of the axis' height that each name of a level needs: a line of text. */
 #define LINE_SHARE (18.0 / 600)
 
 struct roofs {
     struct names names;
     double slope[MAX_NAMES];   /* GB/s; 0: a level */
-    double top[MAX_NAMES];     /* GOPS: of a level, or where a slope ends */
+    double top[MAX_NAMES];     /* GOPS of a level, or where a slope ends */
     double label_y[MAX_NAMES]; /* of a level's name */
     double side[MAX_NAMES];    /* of a slope's name: factor on its height */
 };
@@ -158,7 +158,7 @@ static void find_roofs(struct roofs *to, const struct kernel_report *r)
     }
 }
 
-/* Names stand beside their levels, a line apart: pushed up from the lowest, and down
+/* Names are next to their levels, a line apart: pushed up from the lowest, and down
  * again from the upper end of the axis. */
 static void place_level_names(struct roofs *r, const struct axes *a)
 {
@@ -220,7 +220,7 @@ static void write_roofs(FILE *f, const struct kernel_report *report,
     free(r);
 }
 
-/* Powers of ten; of less than three of them 2 and 5 times as much, too. */
+/* Powers of ten; with fewer than three of them also 2 and 5 times each. */
 static void write_ticks(FILE *f, const char *variable, double min, double max)
 {
     static const int factors[] = {1, 2, 5};
@@ -380,7 +380,7 @@ static void find_columns(struct heatmap *h, const struct kernel_report *r)
         }
 }
 
-/* Of a cell that is drawn: its column, and its row in the order of the lines; -1: none.
+/* The column of a cell to draw, and its row in the order of the lines; -1: none.
  */
 static int find_cell(struct heatmap *h, const struct kernel_line *l, int *row)
 {

@@ -43,7 +43,7 @@ static __attribute__((format(printf, 2, 3))) void warn(struct kernel_comparison 
 
 /* ---- the roof of a row, in both files -------------------------------------------- */
 
-/* The row of r that is the case's roof; of reading whichever level there is. */
+/* The row of r that is the case's roof; a roof of reading may have any level. */
 static const struct kernel_result *roof_row(const struct kernel_results *r,
                                             const struct kernel_case *roof)
 {

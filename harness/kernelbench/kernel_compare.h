@@ -21,7 +21,7 @@
 
 enum kernel_verdict {
     KERNEL_SAME,      /* any difference is below the least change, or below 2 % */
-    KERNEL_UNDECIDED, /* none is shown, nor that there is none */
+    KERNEL_UNDECIDED, /* neither a difference nor equality is shown */
     KERNEL_SMALL,     /* a difference below the least change */
     KERNEL_WITH_ROOF, /* moved as the machine did */
     KERNEL_FASTER,
@@ -33,7 +33,7 @@ struct kernel_change {
     const struct kernel_result *old, *new;
     double old_ns, new_ns;   /* medians */
     struct rank_ratio speed; /* new over old: below 1 is slower */
-    double roof;             /* the same of its roof; 1 where there is none */
+    double roof;             /* the ratio of its roofs; 1 without a roof */
     double p;                /* corrected */
     bool is_roof;            /* of the machine: tells, but is not judged */
     enum kernel_verdict verdict;

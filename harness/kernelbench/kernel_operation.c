@@ -229,7 +229,8 @@ static bool open_convolution(struct operation_call *o)
     return true;
 }
 
-/* The same with products, which are their first factors again: b ends with ones. */
+/* A short convolution with products, which are their first factors again: b ends with
+ * ones. */
 static bool open_short_convolution(struct operation_call *o)
 {
     const size_t n = o->n;
@@ -455,7 +456,8 @@ static enum status check_unpack(const struct kern_row *row, struct err *err)
         row->fn.unpack(CHECK_N, panel, r, out);
         if (memcmp(out, rows + r * bytes, bytes))
             st = err_set(err, ST_CHECK,
-                         "row %zu is not what was packed, so it is not timed", r);
+                         "row %zu differs from the packed weights, so it is not timed",
+                         r);
     }
     free(rows);
     free(panel);

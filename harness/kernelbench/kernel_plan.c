@@ -14,7 +14,7 @@
 
 #define USUAL_COLUMNS 512
 
-/* The words of a request as bits: of formats, operations (the last one: all), levels,
+/* The words of a request as bits: formats, operations (the last one: all), levels,
  * and hot and cold. */
 struct words {
     uint64_t formats, ops, isa, weights;
@@ -43,8 +43,9 @@ static enum status check_columns(const struct int_list *list, struct err *err)
             continue;
         for (k = 0; k < n; k++)
             text_append(known, sizeof known, "%s%d", k ? ", " : "", columns[k]);
-        return err_set(err, ST_USAGE, "--columns: %d is not among what is timed: %s",
-                       list->v[i], known);
+        return err_set(err, ST_USAGE,
+                       "--columns: %d is not one of the timed numbers: %s", list->v[i],
+                       known);
     }
     return ST_OK;
 }
@@ -66,8 +67,7 @@ static enum status check_prefetch(const struct kernel_wish *w, struct err *err)
     for (size_t i = 0; i < w->panels.n; i++)
         if (w->panels.v[i] == 3)
             return err_set(err, ST_USAGE,
-                           "--panels: 3 is not among what is timed: 1, "
-                           "2, 4");
+                           "--panels: 3 is not one of the timed numbers: 1, 2, 4");
     for (size_t i = 0; i < n && known[i].n_panels == known[0].n_panels; i++, n_words++)
         words[n_words] = kernel_prefetch_name(known[i], name[n_words], sizeof name[0]);
     return parse_words(w->prefetch, "--prefetch", words, (int)n_words, &mask, err);

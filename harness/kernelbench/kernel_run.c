@@ -42,7 +42,7 @@ static enum status find_program(char *path, size_t cap, struct err *err)
     if (!access(path, X_OK))
         return ST_OK;
     return err_set(err, ST_UNSUPPORTED,
-                   "the program bench_kernels is not beside %.200s: it is built where "
+                   "there is no program bench_kernels next to %.200s: it is built if "
                    "google-benchmark is installed (apt-get install libbenchmark-dev, "
                    "then build again)",
                    self_path());

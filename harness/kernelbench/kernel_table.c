@@ -23,13 +23,13 @@
 /* A table: labels, headings, and a line or NULL in every cell. */
 struct grid {
     char row[MAX_ROWS][24];
-    const char *level[MAX_ROWS]; /* beside the label; NULL: none */
+    const char *level[MAX_ROWS]; /* next to the label; NULL: none */
     char column[MAX_COLUMNS][48];
     const struct kernel_line *cell[MAX_ROWS][MAX_COLUMNS];
     int n_rows, n_columns;
 };
 
-/* The format or the operation; of ways to read panels the way. */
+/* The format or the operation; for ways to read panels, the way. */
 static const char *label_of(const struct kernel_line *l, char *buf, size_t cap)
 {
     char name[16];

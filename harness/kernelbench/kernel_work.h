@@ -41,7 +41,7 @@ struct kernel_work;
 
 /* Work of one call. */
 struct kernel_cost {
-    double bytes; /* of weights; read and written, where there are none */
+    double bytes; /* of weights; without weights, bytes read and written */
     double ops;   /* a multiply-add counts as two */
     double n_weights;
 };

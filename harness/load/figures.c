@@ -87,7 +87,7 @@ static struct load_three of_each(struct work *w,
     return three(w->a, n);
 }
 
-/* Of an open loop: all connections may be in use when a request is due. */
+/* In an open loop all connections may be in use when a request is due. */
 static double sent_late_ms(struct work *w)
 {
     for (size_t i = 0; i < w->n; i++)

@@ -34,7 +34,7 @@ struct load_figures {
     double drift, drift_p; /* of the end-to-end times (stats_drift_test()) */
     double window_s;       /* from the first that counts to the last that was sent */
     double tok_per_s;      /* of all users: tokens that came in the window; of one that
-                              is short beside a request, those of the users' requests
+                              is short compared with a request, those of the users' requests
                               over their mean time */
     double tok_per_s_lo, tok_per_s_hi; /* from means of ten parts of the window, or from
                                           the times of the requests */

@@ -74,7 +74,8 @@ static enum status wait_for(const struct launch *l, double wait_s, struct err *e
         return err_set(err, ST_INTERRUPTED, "interrupted");
     if (state == SERVER_ENDED)
         return err_set(err, ST_IO, "%s ended before it was ready%s%.200s", l->name,
-                       *words ? ": " : ", and said nothing on standard error", words);
+                       *words ? ": " : ", and printed nothing on standard error",
+                       words);
     return err_set(
         err, ST_IO,
         "%s is not ready after %.0f s; --start-timeout gives it more%s%.200s", l->name,
@@ -183,7 +184,7 @@ void launch_note(struct launch *l, struct row *row)
 
     if (child_has_ended(&l->child)) {
         child_last_words(&l->child, words, sizeof words);
-        snprintf(text, sizeof text, "%s ended while it was asked%s%.140s", l->name,
+        snprintf(text, sizeof text, "%s ended under load%s%.140s", l->name,
                  *words ? ": " : "", words);
         text_harmless(row->detail, sizeof row->detail, text);
     }

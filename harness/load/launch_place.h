@@ -39,8 +39,8 @@ bool launch_option(const char *command, char letter, const char *name, char *buf
 void launch_place_find(struct launch_place *p, const char *command,
                        const struct topology *topo);
 
-/* The server runs on these CPUs ("0,2-3"), we on all others; where there are none we
- * share. Errors: ST_USAGE (placement_parse_cpus()). */
+/* The server runs on these CPUs ("0,2-3"), the client on all others; if there are no
+ * others, both share. Errors: ST_USAGE (placement_parse_cpus()). */
 enum status launch_place_set(struct launch_place *p, const char *cpus,
                              const struct topology *topo, struct err *err);
 

@@ -128,8 +128,8 @@ void load_row_fill(struct row *row, const struct load_settings *s,
                    const struct load_figures *f, const struct load_result *r,
                    const struct noise *noise);
 
-/* The answer in a sentence or two, then a table of the levels (load_print.c). Of
- * several servers: each by itself; users_answer() compares them. */
+/* The answer in a sentence or two, then a table of the levels (load_print.c). With
+ * several servers, each by itself; users_answer() compares them. */
 void load_answer_text(const struct load_answer *a, const struct load_settings *s,
                       char *buf, size_t cap);
 void load_print(FILE *f, const struct load_answer *a, const struct load_settings *s);

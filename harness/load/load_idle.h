@@ -5,8 +5,8 @@
  * Model of the world: requests that are cut off at the end of a run are computed on for
  * a while by some servers, and no interface says until when. CPU time does: a server
  * idles when in a window of LOAD_IDLE_WINDOW_S it takes no more of it than before the
- * first request, and LOAD_IDLE_CPUS. Of a server that we started it is the time of its
- * process group and of what descends from it; of another one the time of all other
+ * first request, and LOAD_IDLE_CPUS. For a server that we started it is the time of its
+ * process group and of what descends from it; for another one the time of all other
  * processes of this machine, since it may run in a container.
  *
  * Threading: stateless.
@@ -29,8 +29,8 @@ uint64_t load_idle_group_ns(const char *root, pid_t group);
 /* CPUs that the server takes in one window. group 0: all other processes. */
 double load_idle_cpus(pid_t group);
 
-/* Waits for a window with no more than that besides usual; false: there was none within
- * most_s, or interrupted(). */
+/* Waits for a window with no more than that in addition to usual; false: no such window
+ * in most_s, or interrupted(). */
 bool load_idle_wait(pid_t group, double usual, double most_s);
 
 #endif

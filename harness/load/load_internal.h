@@ -41,8 +41,8 @@ enum status load_connect(struct load_run *x, struct err *err);
 enum status load_level_users(struct load_run *x, int n_users, struct load_level **out,
                              struct err *err);
 
-/* An open loop of so many requests a second; share: of the capacity's, 0 where that was
- * not asked for. Errors: those of load_run(). */
+/* An open loop of `rate` requests a second; share: of the capacity's rate, 0 if that
+ * was not requested. Errors: those of load_run(). */
 enum status load_level_open(struct load_run *x, double rate, double share,
                             struct err *err);
 

@@ -25,7 +25,7 @@ static void on_progress(void *arg, size_t n_ended, double seconds)
     progress_update(&x->progress, fmax(by_n, fmin(by_time, 0.99)), x->doing);
 }
 
-/* "llama: 4 users"; of a server that is launched, its name. */
+/* "llama: 4 users"; the name is that of a launched server. */
 static void begin_progress(struct load_run *x, const char *what)
 {
     snprintf(x->doing, sizeof x->doing, "%s%s%s", x->s->name ? x->s->name : "",
@@ -51,8 +51,8 @@ static int first_attempt(const struct load_run *x)
     return (round_of(x) - 1) * most_tries(x) + 1;
 }
 
-/* The prompts' lengths, and the answers': of a file they are its own where its lines
- * have them. */
+/* The lengths of prompts and answers; those of a file are its own if its lines have
+ * them. */
 static void describe_lengths(const struct load_run *x, struct row *row)
 {
     const struct load_settings *s = x->s;
@@ -75,7 +75,7 @@ static void describe_lengths(const struct load_run *x, struct row *row)
     text_harmless(row->output_lengths, sizeof row->output_lengths, text);
 }
 
-/* share: of the capacity's rate; 0: none was asked for. */
+/* share of the capacity's rate; 0: none was requested. */
 static void describe(const struct load_run *x, int n_users, double rate, double share,
                      struct row *row)
 {

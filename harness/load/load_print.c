@@ -13,7 +13,8 @@
 #define LINE_WIDTH 79
 #define MAX_ROUNDS 256 /* that a figure is the median of */
 
-/* Of the levels with so many users, of several rounds, NAN where none has it. */
+/* The median over the levels with n_users, of several rounds; NAN if no level has it.
+ */
 static double median_p90(const struct load_answer *a, int n_users, bool is_ttft)
 {
     double v[MAX_ROUNDS], scratch[MAX_ROUNDS];
@@ -66,15 +67,15 @@ void load_answer_text(const struct load_answer *a, const struct load_settings *s
 
         text_append(buf, cap,
                     best->row.tok_per_s < 1000
-                        ? "%sThe most is %.3g tok/s, with %d user%s."
-                        : "%sThe most is %.0f tok/s, with %d user%s.",
+                        ? "%sThe maximum is %.3g tok/s, with %d user%s."
+                        : "%sThe maximum is %.0f tok/s, with %d user%s.",
                     *buf ? " " : "", best->row.tok_per_s, best->n_users,
                     plural(best->n_users, "s"));
     }
     if (s->open_loop && !(a->rate > 0))
         text_append(buf, cap,
-                    "%sWithout users that it carries for sure there is no open loop; "
-                    "--rate gives it one.",
+                    "%sNo number of users is sure to be served, so there is no open "
+                    "loop; --rate sets its rate.",
                     *buf ? " " : "");
 }
 
@@ -164,7 +165,7 @@ void load_print(FILE *f, const struct load_answer *a, const struct load_settings
     print_remarks(f, a);
     snprintf(text, sizeof text,
              "SLO %s: 90 %% of the requests within %g s to the first token, and 90 %% "
-             "within %g ms a token. The client took %.1f %% of a CPU at most and was "
+             "within %g ms per token. The client took %.1f %% of a CPU at most and was "
              "%.1f ms late (p99).",
              s->slo.name, s->slo.ttft_s, s->slo.tpot_ms, cpu, late);
     text_wrap(f, text, 0, 0, LINE_WIDTH, false);

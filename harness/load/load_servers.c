@@ -374,7 +374,7 @@ static void copy_validity(struct row *to, const struct load_found *f)
     }
 }
 
-/* All rows are judged beside each other, and a level that was cut off is not told. */
+/* All rows are judged together, and a level that was cut off is not reported. */
 static enum status conclude(struct load_found *f, bool is_interrupted, struct err *err)
 {
     const enum status st = roof_mark_all(f->rows, f->n_rows, err);

@@ -57,12 +57,12 @@ void load_found_free(struct load_found *f);
 enum status load_found_print(FILE *f, const struct load_found *found,
                              const struct load_plan *plan, struct err *err);
 
-/* The same: answer, carries, misses, undecided and rows; of several servers their
+/* As JSON: answer, carries, misses, undecided and rows; for several servers their
  * answer, and servers, an array of such objects with a name each. NULL: no memory. */
 json_t *load_found_json(const struct load_found *found, const struct load_plan *plan,
                         struct err *err);
 
-/* Draws the charts (users.h) of the directory; says where, or why there are none,
+/* Draws the charts (users.h) of the directory; prints where, or why it has no charts,
  * on f (NULL: nowhere) and stderr. Errors: those of users_charts(). */
 enum status load_found_draw(FILE *f, const struct load_found *found,
                             const struct load_plan *plan, struct err *err);

@@ -13,11 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LOAD_MSER_MIN 30 /* values: of fewer nothing is cut */
+#define LOAD_MSER_MIN 30 /* values: with fewer nothing is cut */
 
-/* Values at the beginning of v[n] that are warm-up by the rule MSER-5: of means of
- * five, the cut, within the first half, that leaves the mean of the rest with the
- * smallest standard error; of that, the end that is as the rest is kept, since a mean
+/* Values at the beginning of v[n] that are warm-up by the rule MSER-5: among means
+ * of five, the cut, within the first half, that leaves the mean of the rest with the
+ * smallest standard error; its end that is like the rest is kept, since a mean
  * of noise has its smallest error somewhere, too. *settled is false where that is all
  * of the half and most of it differs from the rest: the series is not stationary by
  * then. 0 of fewer than LOAD_MSER_MIN. */
@@ -35,7 +35,7 @@ struct load_quantile {
 };
 struct load_quantile load_quantile(const double *v, size_t n, double q);
 
-/* Times of n arrivals of a Poisson process of so many a second, ascending. */
+/* Times of n arrivals of a Poisson process with `rate` per second, ascending. */
 void load_poisson(double *at_s, size_t n, double rate, uint64_t seed);
 
 #endif

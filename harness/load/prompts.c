@@ -109,8 +109,8 @@ static int words_of(const struct load_prompts *p, double n_tokens)
     return n < 0 ? 0 : (int)n;
 }
 
-/* Of a text that no server was asked about: as many to a byte as our words have. It is
- * an estimate, off by a tenth for English and by more for other alphabets. */
+/* Tokens of a text that no server has counted: as many per byte as our words have. It
+ * is an estimate, off by a tenth for English and by more for other alphabets. */
 static int tokens_of_bytes(const struct load_prompts *p, size_t n_bytes)
 {
     const double n = round((double)n_bytes / WORD_BYTES * p->tokens_per_word);
@@ -118,7 +118,7 @@ static int tokens_of_bytes(const struct load_prompts *p, size_t n_bytes)
     return n < 1 ? 1 : n > LOAD_MAX_TOKENS ? LOAD_MAX_TOKENS : (int)n;
 }
 
-/* The prompt of a request whose numbers come from state; text: of a file, or NULL. */
+/* The prompt of a request whose numbers come from state; text: from a file, or NULL. */
 static char *make_prompt(const struct load_prompts *p, const char *text, int n_tokens,
                          uint64_t *state)
 {

@@ -62,7 +62,7 @@ struct load_prompts {
  * are passed over. Errors: ST_IO, ST_INPUT (line named; none at all), ST_NO_MEMORY. */
 enum status load_texts_read(struct load_texts **t, const char *path, struct err *err);
 size_t load_texts_count(const struct load_texts *t);
-/* Of them, those that say how long an answer is to be. */
+/* The number of texts that have the length of their answer. */
 size_t load_texts_count_lengths(const struct load_texts *t);
 void load_texts_free(struct load_texts *t);
 

@@ -66,8 +66,7 @@ static enum status append(int fd, const char *path, const struct row *row,
     if (done >= 0 && !fsync(fd))
         return ST_OK;
     err_set_errno(err, ST_IO,
-                  "cannot write to %s (free disk space and go on with "
-                  "--resume)",
+                  "cannot write to %s (free disk space and continue with --resume)",
                   path);
     if (ftruncate(fd, before))
         err_set_errno(err, ST_IO, "cannot cut %s back", path);

@@ -15,7 +15,7 @@
 
 /* Appends those of the row's launch to dir/requests.csv, on disk when it returns, or
  * none of them. v: [n][REQUEST_CELLS], NAN where a cell is empty. The row is to be
- * written after it: of a launch that stands there twice, the later counts. Errors:
+ * written after it: if a launch occurs twice, the later one counts. Errors:
  * ST_IO, ST_USAGE (a link or no regular file stands there), ST_NO_MEMORY. */
 enum status requests_append(const char *dir, const struct row *row, const double *v,
                             size_t n, struct err *err);

@@ -78,7 +78,7 @@ const char *child_rest(const struct child *c, size_t *len);
 int child_reap(struct child *c, uint64_t patience_ns, struct rusage *usage,
                bool *killed);
 
-/* The last words of its standard error as one line, "" if there were none. */
+/* The tail of its standard error as one line, "" if it printed nothing. */
 const char *child_last_words(const struct child *c, char *buf, size_t cap);
 
 /* Kills what still runs, closes and frees. */

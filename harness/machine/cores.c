@@ -77,7 +77,8 @@ void cores_pair_text(const struct cores_pair *p, char *buf, size_t cap)
                  p->cpu[0], p->cpu[1], p->ratio, p->lo, p->hi);
     else
         snprintf(buf, cap,
-                 "CPUs %d and %d: %s, %s%.1f %% sure; together they do %.2f times the "
+                 "CPUs %d and %d: %s (confidence %s%.1f %%); together they do %.2f "
+                 "times the "
                  "work of one (95 %% interval %.2f to %.2f)",
                  p->cpu[0], p->cpu[1], verdicts[p->verdict],
                  p->sure > 0.999 ? "more than " : "",
@@ -311,11 +312,11 @@ static void summarize(const struct cores_map *map, char *buf, size_t cap)
         if (map->pair[i].sure < weakest->sure)
             weakest = &map->pair[i];
     if (map->n_pairs)
-        snprintf(
-            buf, cap,
-            "%d CPUs on %d cores; the least certain pair is %d and %d, %.1f %% sure",
-            map->n_cpus, map->n_cores, weakest->cpu[0], weakest->cpu[1],
-            100 * weakest->sure);
+        snprintf(buf, cap,
+                 "%d CPUs on %d cores; the least certain pair is %d and %d (confidence "
+                 "%.1f %%)",
+                 map->n_cpus, map->n_cores, weakest->cpu[0], weakest->cpu[1],
+                 100 * weakest->sure);
     else
         snprintf(
             buf, cap,

@@ -42,12 +42,12 @@ struct cores_pair {
     int n_rounds, n_disturbed;
     double ratio;  /* median over rounds */
     double lo, hi; /* its 95 % interval (percentile bootstrap) */
-    double sure;   /* share of resampled medians that agree with the verdict; of an
+    double sure;   /* share of resampled medians that agree with the verdict; for an
                       undecided pair: with the likelier one */
     enum cores_verdict verdict;
 };
 
-/* Verdict of ratio[n], n <= CORES_ROUNDS; seed: of the resampling. Fills in all but
+/* Verdict of ratio[n], n <= CORES_ROUNDS; seed: for the resampling. Fills in all but
  * cpu and n_disturbed. */
 void cores_judge(struct cores_pair *p, const double *ratio, int n, uint64_t seed);
 
@@ -62,7 +62,7 @@ struct cores_map {
     int cpu[TOPO_MAX_CPUS];  /* the requested ones */
     int core[TOPO_MAX_CPUS]; /* of each, 0..n_cores-1 */
     bool complete;           /* no CPU was left undecided: core[] may be relied on */
-    int n_pairs;             /* tested; of three and more CPUs only where one of */
+    int n_pairs;             /* tested; for three and more CPUs only where one of */
     struct cores_pair pair[CORES_MAX_PAIRS]; /* them was slowed by the others */
     int n_group;        /* CPUs run all at once before that; 0: none */
     double least_share; /* the smallest median share among them */
@@ -71,8 +71,8 @@ struct cores_map {
 
 /* Sort cpus[n], n >= 2, into cores by tests, which end after budget_s. With more than
  * two, all run at once first: a CPU that the others do not slow shares its core with
- * none of them. The rest are tested in pairs, likely partners first. Errors: of the
- * test, ST_USAGE (n < 2). */
+ * none of them. The rest are tested in pairs, likely partners first. Errors: those of
+ * the test, ST_USAGE (n < 2). */
 enum status cores_sort(struct cores_map *map, const int *cpus, int n, double budget_s,
                        cores_test_fn *test, void *arg, struct err *err);
 
@@ -84,8 +84,8 @@ enum status cores_measure(struct cores_map *map, const struct topology *topo,
                           double budget_s, struct err *err);
 
 /* Both for a machine that hides its siblings and lets us have two CPUs: what was found
- * out is in *t then. Errors: ST_INTERRUPTED, ST_NO_MEMORY; that it could not be measured
- * is none. */
+ * out is in *t then. Errors: ST_INTERRUPTED, ST_NO_MEMORY; that it could not be
+ * measured is none. */
 enum status cores_find(struct topology *t, double budget_s, struct err *err);
 
 /* "CPUs 0 and 1 together do 1.97 times ...", into buf. */

@@ -6,7 +6,7 @@
  * process that is going to read a model first gives up, for good and for all threads it
  * will start:
  *
- *     privileges    no_new_privs; of root: the user becomes the one that called sudo
+ *     privileges    no_new_privs; for root the user becomes the one that called sudo
  *                   (SUDO_UID), or nobody, where that user may read the files; and no
  *                   capability is left, whoever it is
  *     files         Landlock: nothing can be written, made or removed, and nothing read
@@ -33,8 +33,8 @@
 #include "engine/base/status.h"
 
 struct fence {
-    const char *const *reads; /* [n_reads] files and folders, as they will be opened; of
-                                 a folder also what its links lead to */
+    const char *const *reads; /* [n_reads] files and folders, as they will be opened;
+                                 for a folder also what its links lead to */
     size_t n_reads;
     bool keeps_user;  /* it makes files that are to be its own */
     bool writes;      /* files of its user, at whose terminal it runs */

@@ -23,8 +23,8 @@
  */
 enum status measuring_begin(struct err *err);
 
-/* The same without waiting, for what is done without the measurement where another
- * process measures. False: another does. */
+/* Begins without waiting, for work that is done without a measurement while another
+ * process measures. False: another process measures. */
 bool measuring_try(void);
 
 /* For who measures again and again with long pauses. */

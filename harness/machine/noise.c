@@ -86,7 +86,7 @@ static void read_stat(struct noise *n, const char *root)
     free(text);
 }
 
-/* Of one group, 0 where it has no such counters. */
+/* The counters of one group, 0 if it has none. */
 static void read_throttling_of(const char *root, const char *dir, uint64_t *ns,
                                uint64_t *count)
 {

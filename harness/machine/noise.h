@@ -76,7 +76,7 @@ void noise_diff(struct noise *d, const struct noise *a, const struct noise *b);
  */
 void noise_since(struct noise *d, const struct noise *a, const char *root);
 
-/* Share of the CPUs' time that was stolen, 0..1: of ours, or of all if that is more;
+/* Share of the CPUs' time that was stolen, 0..1: on ours, or on all if that is more;
  * the same for time that others' processes used. */
 double noise_steal_share(const struct noise *d);
 double noise_others_share(const struct noise *d);
@@ -93,7 +93,7 @@ double noise_wait_share(const struct noise *d);
  * Thresholds are in noise.c, with their reasons. */
 bool noise_verdict(const struct noise *d, double drift, char *buf, int cap);
 
-/* Whether a round of measurements was disturbed by what happened beside it, which
+/* Whether a round of measurements was disturbed by what happened during it, which
  * includes the time that our threads waited for a CPU. What disturbed it, and how much,
  * "steal 4 %, waiting 12 %", into why; "" if nothing. */
 bool noise_disturbed(const struct noise *d, char *why, size_t cap);

@@ -187,8 +187,7 @@ enum status placement_cpus(const struct topology *t, enum placement p, int n, in
                            struct err *err)
 {
     if (n < 1)
-        return err_set(err, ST_USAGE, "%d threads cannot be placed: ask for at least 1",
-                       n);
+        return err_set(err, ST_USAGE, "%d threads cannot be placed: use at least 1", n);
     if (p == PLACEMENT_NONE) {
         for (int i = 0; i < n; i++)
             cpus[i] = -1;

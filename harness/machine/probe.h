@@ -76,7 +76,7 @@ double probe_read(const struct probe_buffer *b, struct thread_pool *pool,
 double probe_read_pass(const struct probe_buffer *b, struct thread_pool *pool,
                        const struct probe_read_way *way);
 
-/* The same of share_bytes of each thread's share, at most. */
+/* Reads at most share_bytes of each thread's share. */
 double probe_read_part(const struct probe_buffer *b, struct thread_pool *pool,
                        const struct probe_read_way *way, size_t share_bytes);
 
@@ -104,8 +104,8 @@ enum probe_peak { PROBE_PEAK_INT8, PROBE_PEAK_F32 };
 enum kern_isa probe_compute(enum probe_peak what, uint32_t isa_mask,
                             struct thread_pool *pool, int n_passes, double *gops);
 
-/* How a disk is read: requests of so many bytes (a multiple of 4 KiB, below 2 GiB), so
- * many of them in flight. */
+/* How a disk is read: the size of requests (a multiple of 4 KiB, below 2 GiB), and
+ * the number in flight. */
 struct probe_disk_way {
     uint64_t request_bytes;
     int depth;

@@ -132,7 +132,7 @@ static void read_shares(void *arg, int thread, int n_threads)
     job->sum[thread] = sum;
 }
 
-/* share_bytes: of each share, at most. */
+/* share_bytes: maximum size of each share. */
 static size_t split(struct read_job *job, size_t share_bytes, int n_threads)
 {
     size_t total = 0;
@@ -153,7 +153,7 @@ static size_t split(struct read_job *job, size_t share_bytes, int n_threads)
     return total;
 }
 
-/* One pass, in GB/s; *sum: of all words. */
+/* One pass, in GB/s; *sum: the sum of all words. */
 static double read_once(const struct probe_buffer *b, struct thread_pool *pool,
                         const struct probe_read_way *way, size_t share_bytes,
                         uint64_t *sum)

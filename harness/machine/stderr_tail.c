@@ -119,8 +119,8 @@ static enum status start_thread(struct stderr_tail *t, struct err *err)
     t->runs = !rc;
     errno = rc;
     return rc ? err_set_errno(err, ST_IO,
-                              "cannot start a thread that reads what a "
-                              "measuring process complains about")
+                              "cannot start a thread that reads the standard error of "
+                              "a measuring process")
               : ST_OK;
 }
 
@@ -132,7 +132,8 @@ enum status stderr_tail_start(struct stderr_tail **out, int *fd, bool passes_on,
     enum status st = ST_OK;
 
     if (!t)
-        return err_set(err, ST_NO_MEMORY, "no memory for what a process complains of");
+        return err_set(err, ST_NO_MEMORY,
+                       "no memory for the standard error of a process");
     t->from = t->stop[0] = t->stop[1] = -1;
     t->passes_on = passes_on;
     pthread_mutex_init(&t->lock, NULL);

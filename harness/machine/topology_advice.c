@@ -185,7 +185,7 @@ static void advise_pages(struct list *l, const struct topology *t)
 {
     if (!strcmp(t->thp, "madvise"))
         add(l, "Huge pages: 'madvise' is right, weights held in memory and the KV "
-               "cache ask for 2 MiB pages.");
+               "cache request 2 MiB pages.");
     else if (!strcmp(t->thp, "always"))
         add(l, "Huge pages: 'always' is fine, weights held in memory and the KV cache "
                "get 2 MiB pages.");
@@ -213,12 +213,12 @@ static void advise_memory(struct list *l, const struct topology *t)
     if (t->mem_hwloc && t->mem_hwloc < t->mem_total / 10 * 9)
         add(l,
             "Memory: the NUMA nodes account for %s of %s; the rest was plugged in "
-            "later. The kernel's total is what counts.",
+            "later. The kernel's total is used.",
             seen, total);
     if (t->n_nodes > 1)
         add(l,
             "NUMA: memory is split over %d nodes; placement 'spread' uses the "
-            "bandwidth of all, 'compact' stays on one as long as it can.",
+            "bandwidth of all, 'compact' stays on one node while it can.",
             t->n_nodes);
     if (t->swap_total)
         add(l, "Swap: it is on; a model that does not fit would crawl instead of fail. "

@@ -19,7 +19,7 @@
 
 struct sums {
     uint64_t n_tensors, n, bytes; /* n: weights */
-    double error2, square2;       /* square2: of the reference */
+    double error2, square2;       /* square2: the reference's */
 };
 
 /* One tensor: g's values arrive in pieces, and the same pieces of ref are read. */

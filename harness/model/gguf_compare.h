@@ -14,7 +14,7 @@
 #include "engine/gguf/gguf.h"
 
 /* Print the root mean square error of every tensor of g against that of the same name
- * in ref, and of every format; `tensors` false: of formats only. With a progress line;
+ * in ref, and of every format; `tensors` false: only of formats. With a progress line;
  * stops at Ctrl-C (ST_INTERRUPTED). Errors: ST_INPUT (a tensor that ref lacks or has in
  * another shape), those of dequant_tensor(). */
 enum status gguf_compare_print(const struct gguf *g, const struct gguf *ref,

@@ -164,7 +164,8 @@ static void print_older_layout(const struct census *c)
         if (c->types[i].ggml_id == GGUF_Q2_0_128)
             puts(
                 "\n  q2_0_128 is the older layout of type 42 (q2_0): 128 weights in 34 "
-                "bytes, not 64\n  in 18. Tensors' places in the file tell them apart.");
+                "bytes, not 64\n  in 18. The tensors' places in the file show which "
+                "one it is.");
 }
 
 static void print_str_line(const struct gguf *g, const char *label, const char *key)

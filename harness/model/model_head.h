@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * model_head.h - a model's metadata and table of tensors, for planning: of a file as it
- * is, of a shape without making its weights
+ * model_head.h - a model's metadata and table of tensors, for planning: read from a
+ * file, or made for a shape without making its weights
  *
  * Threading: as gguf.h.
  */

@@ -5,7 +5,7 @@
  * Model of the world: a model is its content: general.name, architecture and shapes of
  * tensors. Files of one model differ in the types of their weights, so they have one
  * label and are compared as its quantisations. A file's name is for a reader, and rows
- * go by it: of several models each has a name of its own.
+ * go by it: each of several models has a name of its own.
  *
  * Threading: pure functions.
  */

@@ -29,7 +29,8 @@
 
 /* ---- names ----------------------------------------------------------------- */
 
-#define MIX_LIST_MAX 320 /* of all names; fits an error's message beside a sentence */
+#define MIX_LIST_MAX \
+    320 /* of all names; fits an error's message together with a sentence */
 
 static const char *mix_list(char *buf, size_t cap)
 {

@@ -35,8 +35,8 @@ struct modelref {
     bool at_load;                  /* not synthetic: quantise to mix while loading */
     char path[PATH_MAX];           /* of the GGUF file or folder: given, or in the cache
                                       directory; synthetic: "" where none is known */
-    char name[MODELREF_NAME_MAX];  /* shape, or file name without .gguf; of several
-                                      models each its own (model_names.h) */
+    char name[MODELREF_NAME_MAX];  /* shape, or file name without .gguf; each of several
+                                      models has its own (model_names.h) */
     char label[MODELREF_NAME_MAX]; /* the same without a quantisation at its end: what
                                       the files of one model have alike */
     struct synth_shape shape;      /* synthetic only */
@@ -44,7 +44,8 @@ struct modelref {
 };
 
 /* One model. Errors: ST_USAGE (neither a file nor a known SHAPE:QUANT; lists the shapes
- * or quantisations there are; a list of quantisations, modelref_expand()). cache_dir may be NULL. */
+ * or quantisations there are; a list of quantisations, modelref_expand()). cache_dir
+ * may be NULL. */
 enum status modelref_parse(struct modelref *ref, const char *text,
                            const char *cache_dir, struct err *err);
 
@@ -55,11 +56,12 @@ const char *modelref_list_of(const char *text);
 /* Texts in which a model has a list of quantisations, NAME:Q4_K_M,Q8_0, as one text for
  * each, NAME:Q4_K_M and NAME:Q8_0; others, and what is the name of a file or folder, as
  * they are. out's array and its texts are one allocation, to be freed by free(out->v).
- * Errors: ST_USAGE (an item that is empty, unknown or there twice, named), ST_NO_MEMORY. */
+ * Errors: ST_USAGE (an item that is empty, unknown or there twice, named),
+ * ST_NO_MEMORY. */
 enum status modelref_expand(const char *const *texts, size_t n, struct str_list *out,
                             struct err *err);
 
-/* The same in place, of an option's list. */
+/* Expands an option's list in place. */
 enum status modelref_expand_list(struct str_list *list, struct err *err);
 
 /* Quantise it while loading, as --quant asks: text becomes PATH:QUANT. quant NULL
@@ -79,8 +81,8 @@ enum status modelref_open(const struct modelref *ref, struct gguf **g, struct er
 enum status modelref_files(const struct modelref *ref, struct path_list *files,
                            struct err *err);
 
-/* Whether `out` is none of them: path_list_check_output(). out may be NULL. Errors: of
- * both. */
+/* Whether `out` is none of them: path_list_check_output(). out may be NULL. Errors:
+ * those of both. */
 enum status modelref_check_output(const struct modelref *ref, const char *out,
                                   struct err *err);
 
@@ -104,7 +106,7 @@ bool modelref_remove(const struct modelref *ref);
  * may have its name. */
 bool modelref_is_made(const struct modelref *ref);
 
-/* Size of the file, made or not; of a model quantised while loading, the size of the
+/* Size of the file, made or not; for a model quantised while loading, the size of the
  * GGUF file it would be. Errors: ST_IO, ST_USAGE, modelfile_open()'s. */
 enum status modelref_bytes(const struct modelref *ref, uint64_t *bytes,
                            struct err *err);

@@ -11,7 +11,7 @@
  * The model's own vocabulary splits the text. A synthetic model's vocabulary has no
  * words of any language; there, and where there is none, a token is a word of up to
  * eight letters with the blank before it, up to three figures, or one other character;
- * of a longer word, each further eight letters. That is about as many tokens as
+ * in a longer word, each further eight letters. That is about as many tokens as
  * vocabularies of 32000 and more have for English.
  *
  * Threading: data.
@@ -41,9 +41,9 @@ struct test_prompt {
  * that are). */
 enum status test_prompt_find(const char *name, char *path, size_t cap, struct err *err);
 
-/* g: the model, NULL for a synthetic one that is no file. n_vocab: of its embeddings.
- * Errors: test_prompt_find()'s, ST_IO, ST_INPUT (no prompt, an answer too short),
- * ST_USAGE (a vocabulary too small for the text). */
+/* g: the model, NULL for a synthetic one that is no file. n_vocab: rows of its
+ * embeddings. Errors: test_prompt_find()'s, ST_IO, ST_INPUT (no prompt, an answer too
+ * short), ST_USAGE (a vocabulary too small for the text). */
 enum status test_prompt_read(struct test_prompt *s, const char *name,
                              const struct gguf *g, int n_vocab, struct err *err);
 void test_prompt_free(struct test_prompt *s);

@@ -50,27 +50,27 @@ struct plan {
                                last-level cache holds */
 };
 
-/* The worker that is asked: of one model, with as many settings as wanted. */
+/* The worker that plans one model, with any number of settings. */
 struct planner {
     struct worker_client worker;
 };
 
-/* *planner is for planner_close() in any case. Errors: of starting the worker. */
+/* *planner is for planner_close() in any case. Errors: those of starting the worker. */
 enum status planner_open(struct planner *planner, struct err *err);
 void planner_close(struct planner *planner);
 
-/* Ask it; verdict and sizes into *plan, no roofs. topo: of the machine that is planned
- * for, of which memory, limits and last-level cache count. Errors: of the worker, which
- * is that of opening the model. */
+/* Verdict and sizes from the worker into *plan, no roofs. topo: the machine to plan
+ * for; its memory, limits and last-level cache count. Errors: the worker's, which are
+ * those of opening the model. */
 enum status planner_make(struct planner *planner, struct plan *plan,
                          const struct point *p, const struct topology *topo,
                          struct err *err);
 
-/* The same by a planner of its own. */
+/* Plans with a planner of its own. */
 enum status plan_make(struct plan *plan, const struct point *p,
                       const struct topology *topo, struct err *err);
 
-/* What room and need mean; of plan_make(), for tests. */
+/* The verdict from room and need; a part of plan_make(), for tests. */
 enum plan_verdict plan_verdict(const struct point_need *need, uint64_t room);
 
 /* What a token takes. */

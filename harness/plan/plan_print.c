@@ -164,7 +164,7 @@ static void print_weights(FILE *f, const struct plan *plan)
             line(f, "on disk",
                  format_bytes(size, sizeof size,
                               need->weight_bytes - need->weights_memory_bytes),
-                 "embeddings, of which a token reads a row");
+                 "embeddings, a token reads one row of them");
         return;
     }
     line(f, "resident",
@@ -212,7 +212,7 @@ static void print_disk(FILE *f, const struct plan *plan)
              : "read again for every token, or for every pass of a prompt");
     if (need->disk_bytes)
         line(f, "left there", format_bytes(size, sizeof size, need->disk_bytes),
-             "embeddings, of which a token needs a row");
+             "embeddings, a token needs one row of them");
 }
 
 /* "412 ms" */
@@ -263,19 +263,19 @@ static void print_time(FILE *f, const struct plan *plan)
     format_bytes(size, sizeof size, plan->cache.bytes);
     if (plan_cached(plan) == TOPO_CACHED)
         line(f, "but", "",
-             "the last-level cache, of %s, holds half or more of what a token reads, "
-             "and is faster than memory: there is no prediction",
+             "the last-level cache (%s) holds half or more of what a token reads, and "
+             "is faster than memory: no speed is predicted",
              size);
     else if (plan_cached(plan) == TOPO_CACHED_PARTLY)
         line(f, "but", "",
-             "the last-level cache, of %s, holds a part of what a token reads: it can "
-             "be faster",
+             "the last-level cache (%s) holds a part of what a token reads: it can be "
+             "faster",
              size);
 }
 
 /* The least acceptance rate of first guesses from which drafts of one token gain what
  * speculative decoding asks for, where a pass of two tokens waits for memory as long as
- * a pass of one. Of layers with a state there is one copy, so a wrong guess costs a
+ * a pass of one. Layers with a state have one copy of it, so a wrong guess costs a
  * pass more. */
 static double min_acceptance(const struct point_need *need)
 {

@@ -126,7 +126,7 @@ enum status plan_measure_roofs(struct plan *plan, struct topology *topo,
 
 /* ---- stored ---------------------------------------------------------------------- */
 
-/* Of a probe of a thousand thread counts. */
+/* Enough for a probe of a thousand thread counts. */
 static const struct json_limit limit = {.bytes = 8 << 20, .values = 200000};
 
 #define MOST_GBPS 1e6

@@ -388,7 +388,7 @@ static enum status run(struct point_run *r, struct err *err)
     if (asked.setup.residency == WEIGHTS_MEMORY && !asked.setup.model.synthetic)
         return err_set(err, ST_USAGE,
                        "weights in memory are those of a synthetic model; %s is a file "
-                       "(say --weights packed or mmap, or name SHAPE:QUANT)",
+                       "(use --weights packed or mmap, or name SHAPE:QUANT)",
                        asked.setup.model.text);
     status = point_run_start(r, &goes_on, err);
     goes_on = goes_on && settle(r, &asked, &status, err);

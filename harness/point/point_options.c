@@ -20,9 +20,10 @@ static const struct opt_usage usage = {
     .about =
         "Measures one point in a new process: tokens per second, and how close that is "
         "to the memory bandwidth probed in the same run. FILE:QUANT quantises while "
-        "loading. Files of --speculate: prompt, <answer>, answer.\n\n"
-        "Exit code: 0 for a measured row, 1 where there is none (status no_fit, oom or "
-        "error), 2 for wrong input, 3 where the machine or its permissions forbid it.",
+        "loading. A file of --speculate holds a prompt, a line <answer>, and the "
+        "answer.\n\n"
+        "Exit code: 0 for a measured row, 1 without one (status no_fit, oom or "
+        "error), 2 for wrong input, 3 if the machine or its permissions forbid it.",
     .example = "bench decode -m yi-1.5-9b:Q4_K_M -t 2 --ctx 1024 --mem 6G\n"
                "bench decode -m model.gguf --prefill 128 --cpus-quota 1.5\n"
                "bench decode -m yi-1.5-9b:Q4_K_M --speculate copy --budget 60",
@@ -131,7 +132,7 @@ static enum status apply(struct point *p, const struct raw *raw,
         !p->setup.model.synthetic)
         status = err_set(err, ST_USAGE,
                          "--weights memory makes a synthetic model, but %s is a file; "
-                         "name SHAPE:QUANT instead, or say --weights packed",
+                         "name SHAPE:QUANT instead, or use --weights packed",
                          raw->model);
     return status;
 }

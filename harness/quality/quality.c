@@ -64,7 +64,8 @@ static enum status read_models(struct plan *p, struct err *err)
     const size_t n = s->n_models + (s->reference != NULL);
 
     if (n > MODELREFS_MAX)
-        return err_set(err, ST_USAGE, "%zu models; %d are the most", n, MODELREFS_MAX);
+        return err_set(err, ST_USAGE, "%zu models; at most %d are possible", n,
+                       MODELREFS_MAX);
     p->models = calloc(n, sizeof *p->models);
     if (!p->models)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu models", n);

@@ -35,7 +35,7 @@
 struct quality_settings {
     const char *const *models; /* [n_models], n_models >= 1 */
     size_t n_models;
-    const char *reference; /* NULL: of the models F32, F16 or BF16, else the largest */
+    const char *reference; /* NULL: the F32, F16 or BF16 model, else the largest */
     const char *text;      /* NULL: the one that comes with the program */
     int ctx;               /* tokens of a chunk; 0: QUALITY_DEFAULT_CTX, or the least
                               that the models were made for */

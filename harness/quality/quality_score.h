@@ -14,7 +14,7 @@
  * QUALITY_RANGE nats, so a step is at most 0.0005). What was rounded is normalised
  * again when it is read, which makes it a distribution of its own, q' with
  * ln q' = ln q + e: then KL(q' || p) - KL(q || p) = sum q e (ln q - ln p - KL) +
- * O(e^2). The e are rounding errors, as often up as down, and the factor beside them is
+ * O(e^2). The e are rounding errors, as often up as down, and their factor is
  * as small as the divergence itself, so that the error stays far below what is measured
  * (1e-8 is left of a model against itself) at half the size of float32.
  *
@@ -69,8 +69,8 @@ struct quality_summary {
     double same, same_se; /* share of positions */
 };
 
-/* Standard errors take positions as independent: of a mean sd / sqrt(n), sd with
- * n - 1; of a perplexity exp(m) that of m times exp(m); of a share
+/* Standard errors take positions as independent: for a mean sd / sqrt(n), sd with
+ * n - 1; for a perplexity exp(m) that of m times exp(m); for a share
  * sqrt(s (1 - s) / (n - 1)). n >= 2; scratch[n]. */
 void quality_summarise(struct quality_summary *s, const struct quality_score *v,
                        size_t n, double *scratch);

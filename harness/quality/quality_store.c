@@ -156,8 +156,8 @@ enum status quality_store_read(struct quality_store *s, size_t i, void *record,
     memcpy(&sum, s->buf + n, sizeof sum);
     if (sum != checksum(s, i))
         return err_set(err, ST_INPUT,
-                       "%.300s is damaged at record %zu; remove it, and what it holds "
-                       "is computed again",
+                       "%.300s is damaged at record %zu; remove it; its contents are "
+                       "computed again",
                        s->path, i);
     memcpy(record, s->buf, n);
     return ST_OK;

@@ -23,7 +23,7 @@
 
 /* ---- models --------------------------------------------------------------------- */
 
-/* Size and time of change; of a folder, of what is in it, in any order. */
+/* Size and time of change; for a folder, those of its files, in any order. */
 static uint64_t key_of_files(const char *path)
 {
     DIR *dir = opendir(path);
@@ -270,19 +270,19 @@ enum status quality_text_check(const struct quality_text *t,
                        "--ctx %d is more than the %d tokens that %s was made for",
                        t->ctx, m->n_ctx_train, m->name);
     if (m->n_vocab != like->n_vocab)
-        st = err_set(err, ST_USAGE,
-                     "%s has a vocabulary of %d tokens and %s one of %d, so their "
-                     "predictions cannot be compared; measure each beside its own "
-                     "--reference",
-                     m->name, m->n_vocab, like->name, like->n_vocab);
+        st = err_set(
+            err, ST_USAGE,
+            "%s has a vocabulary of %d tokens and %s one of %d, so their "
+            "predictions cannot be compared; measure each with its own --reference",
+            m->name, m->n_vocab, like->name, like->n_vocab);
     else
         st = encode(t, m, &ids, &n, &bos, err);
     if (st == ST_OK && key_of_ids(ids, n, bos, t->ctx) != t->key)
-        st = err_set(err, ST_USAGE,
-                     "%s cuts the text into other tokens than %s does, so their "
-                     "predictions cannot be compared; measure each beside its own "
-                     "--reference",
-                     m->name, like->name);
+        st = err_set(
+            err, ST_USAGE,
+            "%s cuts the text into other tokens than %s does, so their "
+            "predictions cannot be compared; measure each with its own --reference",
+            m->name, like->name);
     free(ids);
     return st;
 }

@@ -129,7 +129,7 @@ static struct point decode_point(const struct run *r, size_t i)
     return p;
 }
 
-/* A prompt is read in passes of many tokens, at least so many times as fast as others
+/* A prompt is read in passes of many tokens, at least this many times as fast as tokens
  * are decoded. */
 #define PREFILL_GAIN 3
 

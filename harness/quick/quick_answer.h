@@ -28,10 +28,10 @@
 #define QUICK_MAX_ROUNDS 5
 #define QUICK_MAX_CURVE  8 /* models that others follow from */
 
-/* One launch: of a decode point or of a prefill point. */
+/* One launch of a decode point or of a prefill point. */
 struct quick_launch {
     double tok_per_s;
-    double roof_gbps;  /* probed in this launch; NaN: of a prefill point */
+    double roof_gbps;  /* probed in this launch; NaN: a prefill point */
     double mbu;        /* share of that roof; likewise */
     double others_pct; /* CPU time that other processes took */
     double steal_pct;  /* and the hypervisor */
@@ -45,8 +45,8 @@ struct quick_point {
     int n;
 };
 
-/* Of one point: medians of its undisturbed launches, or of all where every one was
- * disturbed. NaN: no launch. */
+/* Figures of one point: medians of its undisturbed launches, or of all launches if all
+ * were disturbed. NaN: no launch. */
 struct quick_figures {
     double tok_per_s, roof_gbps, mbu;
     bool is_disturbed;

@@ -205,7 +205,7 @@ static void say_what_does_not_fit(struct list *l, const struct quick_answer *a)
 /* Sums over launches, of all measured models. */
 struct disturbance {
     int n, n_disturbed, n_without; /* points all of whose launches were disturbed */
-    double others_pct, steal_pct, throttled; /* means: of disturbed launches where some
+    double others_pct, steal_pct, throttled; /* means over disturbed launches if some
                                                 figure rests on those, else of all */
     double roof_lo, roof_hi;
 };
@@ -232,7 +232,7 @@ static void add_means(struct disturbance *d, const struct quick_point *p, int n)
     }
 }
 
-/* Of the largest model: the others' roofs may be those of a cache. */
+/* The roofs of the largest model: the others' may be those of a cache. */
 static void add_roofs(struct disturbance *d, const struct quick_answer *a)
 {
     for (size_t i = a->n_models; i-- > 0;) {

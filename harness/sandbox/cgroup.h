@@ -70,7 +70,7 @@ void cgroup_limits_read(struct cgroup_limits *l, const char *root);
 double cgroup_quota_read(const struct cgroup_place *place, const char *root,
                          const char *dir, char *source, size_t cap);
 
-/* cgroup_memory.c: of dir (a directory of that version) and those above it, up to
+/* cgroup_memory.c: for dir (a directory of that version) and those above it, up to
  * mount. */
 void cgroup_memory_read(struct cgroup_memory *m, const struct cgroup_place *place,
                         const char *root, const char *dir);

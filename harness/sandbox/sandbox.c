@@ -265,7 +265,7 @@ static enum status adopt_instead(struct sandbox *s, uint64_t limit, struct err *
     return adopt(s, err);
 }
 
-/* controllers: of the group, GROUP_MEMORY among them. */
+/* controllers: the group's, GROUP_MEMORY among them. */
 static enum status make(struct sandbox *s, uint64_t limit_bytes, unsigned controllers,
                         struct err *err)
 {

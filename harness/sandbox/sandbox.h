@@ -19,7 +19,7 @@
  * a limit: where that is the limit asked for, our own group is taken as it is. It holds
  * all processes of the container, so what it was charged counts theirs, too.
  *
- * A CPU quota gives the child so much CPU time in every 100 ms, as `docker run --cpus`
+ * A CPU quota limits the child's CPU time in every 100 ms, as `docker run --cpus`
  * does: its threads run until that is used up, and are then stopped together for the
  * rest. In version 2 the same group has it; in version 1 one of the CPU controller's
  * hierarchy, below the group this process is in there. It is read back likewise.
@@ -48,7 +48,7 @@ struct sandbox_usage {
     uint64_t file_bytes; /* page cache charged now */
     uint64_t anon_bytes;
     uint64_t shmem_bytes;
-    uint64_t kernel_bytes;   /* page tables, stacks, slabs; of version 2 without those
+    uint64_t kernel_bytes;   /* page tables, stacks, slabs; in version 2 without those
                                 that   can be reclaimed; 0 where the kernel does not
                                 account   for   them */
     uint64_t n_oom_kills;    /* since the sandbox was made, like all counters; where the
@@ -88,7 +88,7 @@ enum status sandbox_add(struct sandbox *s, pid_t pid, struct err *err);
 
 enum status sandbox_read(struct sandbox *s, struct sandbox_usage *u, struct err *err);
 
-/* Of what is charged now the part that cannot be given back: anonymous (huge pages
+/* The part of the charged memory that cannot be given back: anonymous (huge pages
  * included), shared and kernel memory. The page cache can. */
 static inline uint64_t sandbox_resident_bytes(const struct sandbox_usage *u)
 {
@@ -97,7 +97,7 @@ static inline uint64_t sandbox_resident_bytes(const struct sandbox_usage *u)
 
 const char *sandbox_path(const struct sandbox *s);
 
-/* Of the group with the quota; "": there is none, or it is our own group's. */
+/* Path of the group with the quota; "": there is no such group, or it is our own. */
 const char *sandbox_quota_path(const struct sandbox *s);
 
 /* Whether it is our own group, with all processes of the container in it. */

@@ -214,7 +214,7 @@ enum status group_add_controllers(struct group_parent *parent,
     return ST_OK;
 }
 
-/* Groups that another run has made beside our leaf. */
+/* Groups that another run has made next to our leaf. */
 static bool has_others(const struct group_parent *parent, const char *root)
 {
     char path[SYSFILE_PATH_MAX];

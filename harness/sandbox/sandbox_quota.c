@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sandbox_quota.c - the CPU quota of a sandbox: so much CPU time in each period
+ * sandbox_quota.c - the CPU quota of a sandbox: a limit of CPU time in each period
  */
 #include "harness/sandbox/sandbox_impl.h"
 
@@ -43,8 +43,8 @@ enum status sandbox_check_quota(struct sandbox *s, double cpus, struct err *err)
 
     if (cpus < QUOTA_MIN)
         return err_set(err, ST_USAGE,
-                       "a quota of %g CPUs is below %g, the least the kernel takes",
-                       cpus, QUOTA_MIN);
+                       "a quota of %g CPUs is below %g, the kernel's minimum", cpus,
+                       QUOTA_MIN);
     cgroup_find(&s->cpu_place, s->root, CGROUP_CPU);
     if (!s->cpu_place.version)
         return err_set(

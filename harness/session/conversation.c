@@ -396,8 +396,8 @@ static enum status add_to_answer(struct conversation *c, int32_t id, struct err 
     return ST_OK;
 }
 
-/* Whether the answer has reached the end of the context at position pos; of one without
- * end as many tokens. */
+/* Whether the answer has reached the end of the context at position pos; in a context
+ * without end, whether it has as many tokens. */
 static bool is_full(const struct conversation *c, int pos)
 {
     const int n_ctx = slm_info(c->model->m)->n_ctx;

@@ -98,11 +98,10 @@ static enum status add(struct embed_texts *t, const struct embed_model *e, int32
     if (n == 0)
         st = err_set(err, ST_USAGE, "%s has no tokens, so it has no vector", what);
     else if (n > most && !cut)
-        st =
-            err_set(err, ST_USAGE,
-                    "%s has %zu tokens, and the model's context is %zu; shorten it, or "
-                    "--truncate drops what is behind them",
-                    what, n, most);
+        st = err_set(err, ST_USAGE,
+                     "%s has %zu tokens, and the model's context is %zu; shorten it, "
+                     "or use --truncate to drop the rest",
+                     what, n, most);
     if (!st)
         st = make_room(t, err);
     if (st) {

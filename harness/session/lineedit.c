@@ -37,8 +37,8 @@ static char *prompt_of(EditLine *el)
     return (char *)(uintptr_t)l->asked;
 }
 
-/* The character that bytes[*n] are in the locale, 1; bytes that are none are passed
- * over; 0: another byte is needed. */
+/* The character that bytes[*n] are in the locale, 1; invalid bytes are
+ * skipped; 0: another byte is needed. */
 static int decode(char *bytes, size_t *n, wchar_t *out)
 {
     for (;;) {

@@ -166,7 +166,7 @@ static enum status choose_plain(struct opening *o, struct err *err)
     return ST_OK;
 }
 
-/* The same with a profile, where options do not override it. */
+/* Settings from a profile, except where options override them. */
 static void choose_tuned(struct opening *o, const struct tuned *t)
 {
     const struct model_setup *s = &o->setup;

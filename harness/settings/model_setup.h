@@ -81,7 +81,7 @@ json_t *model_setup_json(const struct model_setup *s, enum model_setup_keys keys
 /* The keys of .opened_if_set, for the greeting of a program that opens them. */
 json_t *model_setup_optional_keys(void);
 
-/* The first of them that *s sets and such a list (NULL: of a program that has none)
+/* The first of them that *s sets and such a list (NULL: a program without one)
  * does not name; NULL: there is none. */
 const char *model_setup_unknown_key(const struct model_setup *s, const json_t *known);
 

@@ -301,11 +301,10 @@ static enum status parse_choices(const struct setting *s, const char *text,
         else
             st = choice_parse(s->choices, word, what, &v, err);
         if (st == ST_OK && v >= most)
-            st =
-                err_set(err, ST_USAGE,
-                        "%s: '%s' is none of a sweep's, which are %s; bench decode "
-                        "takes it",
-                        what, word, choice_list(s->choices, most, known, sizeof known));
+            st = err_set(
+                err, ST_USAGE,
+                "%s: a sweep does not take '%s', only %s; bench decode takes it", what,
+                word, choice_list(s->choices, most, known, sizeof known));
         if (st == ST_OK)
             fresh->v[fresh->n++] = v;
     }
@@ -362,8 +361,8 @@ enum status setting_parse_list(enum setting_id id, const char *text, const char 
         st =
             parse_counts(text, what, unit_of(s), (int)s->min, (int)s->max, &fresh, err);
     if (st == ST_OK && fresh.n > SETTING_MAX_LIST)
-        st = err_set(err, ST_USAGE, "%s: a list of %zu; %d are the most", what, fresh.n,
-                     SETTING_MAX_LIST);
+        st = err_set(err, ST_USAGE, "%s: a list of %zu; at most %d are possible", what,
+                     fresh.n, SETTING_MAX_LIST);
     if (st) {
         free(fresh.v);
         return st;

@@ -136,7 +136,7 @@ struct setting {
                             it name it */
     const char *before;  /* in machine.json from before it was stored; NULL: none */
 
-    unsigned kinds; /* 1u << POINT_DECODE, ...: of points that have it; 0: all */
+    unsigned kinds; /* 1u << POINT_DECODE, ...: points that have it; 0: all */
     enum setting_said said;
     const char *id; /* in identities, before the value; NULL: not there. Values of flags
                        and texts are left out, and so are defaults that go unsaid */
@@ -148,7 +148,7 @@ const struct setting *setting_row(enum setting_id id);
 
 /* ---- a value in a field ---------------------------------------------------------- */
 
-/* size is that of the field: of a TEXT its capacity. */
+/* size is that of the field; for a TEXT its capacity. */
 void setting_default(enum setting_id id, void *field, size_t size);
 bool setting_is_default(enum setting_id id, const void *field);
 

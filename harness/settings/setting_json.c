@@ -126,8 +126,9 @@ static enum status read_text(const json_t *value, const char *what, size_t cap,
     if (!json_text(value))
         return wrong_type(value, what, "a text", err);
     if (json_string_length(value) >= cap)
-        return err_set(err, ST_USAGE, "%s: a text of %zu characters; %zu are the most",
-                       what, json_string_length(value), cap - 1);
+        return err_set(err, ST_USAGE,
+                       "%s: a text of %zu characters; at most %zu are possible", what,
+                       json_string_length(value), cap - 1);
     memcpy(out, json_string_value(value), json_string_length(value) + 1);
     return ST_OK;
 }
@@ -186,7 +187,7 @@ static enum status read_choice(const struct setting *s, const json_t *value,
         return wrong_type(value, what, "a list of texts", err);
     v = choice_find(s->choices, text);
     if (v < 0 || v >= most)
-        return err_set(err, ST_USAGE, "%s: '%.40s' is none of %s", what, text,
+        return err_set(err, ST_USAGE, "%s: '%.40s' is not one of %s", what, text,
                        choice_list(s->choices, most, known, sizeof known));
     *out = v;
     return ST_OK;

@@ -78,8 +78,8 @@ static double share_of(const struct tuner *t, enum tune_setting setting)
     return tuner_left(t, TUNER_SEARCH_END) * tune_setting_info(setting)->share / sum;
 }
 
-/* What a sequential comparison of a setting usually takes; of one with long samples its
- * share must do. */
+/* The time that a sequential comparison of a setting usually takes; with long samples
+ * its share of the budget must do. */
 static double usual_seconds(const struct tuner *t, enum tune_setting setting)
 {
     const struct tuner_work work = tuner_work_of(t, setting);

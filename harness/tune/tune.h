@@ -49,8 +49,8 @@ struct tune_machine {
     bool (*stop)(void *arg);  /* asked to end; NULL: never */
     /* fraction of the budget, and what is done; NULL: nobody wants to know */
     void (*progress)(void *arg, double fraction, const char *what);
-    /* A round begins; whether it was disturbed since, by what happened beside it and
-     * never by what it took, and by what ("steal 4 %"); NULL: nobody knows. */
+    /* A round begins; whether it was disturbed since, by what happened during it and
+     * never by the time it took, and by what ("steal 4 %"); NULL: nobody knows. */
     void (*watch)(void *arg);
     bool (*disturbed)(void *arg, char *why, size_t cap);
     /* Complete the default with what a model finds out by itself when it is loaded;
@@ -69,7 +69,7 @@ struct tune_params {
 /* What came of one setting, or of one format of it. */
 struct tune_outcome {
     enum tune_setting setting;
-    enum kern_format fmt; /* KERN_N_FMT: of all */
+    enum kern_format fmt; /* KERN_N_FMT: all */
     enum sequential_state state;
     size_t n, choice, best; /* best: the challenger of a duel, or 0 */
     long long value[TUNE_MAX_VALUES];
@@ -115,7 +115,7 @@ struct tune_result {
     struct disturbances disturbances;
 };
 
-/* Errors: of the machine; ST_INTERRUPTED; ST_NO_MEMORY. */
+/* Errors: the machine's; ST_INTERRUPTED; ST_NO_MEMORY. */
 enum status tune_run(struct tune_result *r, const struct tune_params *p,
                      const struct tune_machine *m, struct err *err);
 

@@ -7,7 +7,7 @@
  * use the CPUs differently. Here a round of each setting follows on a round of each
  * other, so that the rounds of one comparison are spread over seconds, and a burst is a
  * few outliers among them. Values compete with all other settings as they are chosen,
- * which also finds choices that are no longer worth anything beside later ones.
+ * which also finds choices that gain nothing in addition to later ones.
  */
 #include <math.h>
 #include <string.h>

@@ -34,7 +34,7 @@ static void set_all(const struct tune_params *p, struct tune_setup *s,
             tune_set(s, setting, (enum kern_format)fmt, value);
 }
 
-/* Values of any format, the most usual one's: of the first that has the most. */
+/* Values of all formats together: those of the first format that has the most. */
 static size_t values_of_all(const struct tune_params *p, const struct tune_setup *s,
                             enum tune_setting setting, long long *value)
 {

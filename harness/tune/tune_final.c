@@ -32,7 +32,7 @@ static int longest_prompt(const struct tuner *t, const struct tune_setup *setup,
     return differ && most > t->r->n_prompt ? most : t->r->n_prompt;
 }
 
-/* Of n setups against setup[0] until a share of the budget is spent; the few rounds
+/* Compares n setups with setup[0] until a share of the budget is spent; the few rounds
  * without which there is no answer may run over where needed. *best: the one that was
  * measured against it at last, 0 if none; its figures into out, of which kept says
  * whether it has won. */
@@ -94,7 +94,7 @@ static struct tune_setup base_of(const struct tuner *t)
 
 /* ---- what is chosen -------------------------------------------------------------- */
 
-/* TUNE_BOTH: of either phase; the weights are of none. */
+/* TUNE_BOTH: either phase; the weights belong to no phase. */
 static bool is_of(const struct tune_outcome *o, enum tune_phase phase)
 {
     const enum tune_phase own = tune_setting_info(o->setting)->phase;

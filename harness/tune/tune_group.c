@@ -134,7 +134,7 @@ static enum status into_outcome(const struct contest *c, struct err *err)
         *o->note = '\0';
     else if (!*o->note)
         snprintf(o->note, sizeof o->note,
-                 "the budget ended it undecided; a larger --budget goes on");
+                 "the budget ran out before a decision; give a larger --budget");
     return st;
 }
 

@@ -28,7 +28,7 @@ struct tune_model;
 
 /* Nothing is read yet. Fills in what may be chosen from and the default. topo must
  * outlive it. Shows progress; where stderr is no terminal, by a line per step. Errors:
- * of gguf_open();
+ * gguf_open()'s;
  * ST_NO_MEMORY (it does not fit, and then the disk decides about its speed). */
 enum status tune_model_open(struct tune_model **t, const struct tune_model_params *p,
                             const struct topology *topo, struct tune_space *space,

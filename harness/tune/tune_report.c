@@ -127,14 +127,15 @@ static void print_final(FILE *f, const char *phase, const struct tune_final *fin
         fprintf(f, "%s: the default; nothing was faster\n", phase);
         return;
     }
-    fprintf(f, "%s: %s of the default's speed, %zu round%s%s\n", phase,
-            rank_ratio_text(&final->ratio, ratio, sizeof ratio), final->n_rounds,
-            plural(final->n_rounds, "s"),
-            final->by_choice ? ": nothing can be told from chance, but each choice was "
-                               "confirmed by itself"
-            : final->kept    ? ""
-            : final->own     ? ": a tie or worse, so what was chosen for it goes back"
-                             : ", with what was chosen for decoding alone");
+    fprintf(
+        f, "%s: %s of the default's speed, %zu round%s%s\n", phase,
+        rank_ratio_text(&final->ratio, ratio, sizeof ratio), final->n_rounds,
+        plural(final->n_rounds, "s"),
+        final->by_choice
+            ? ": no difference beyond chance, but each choice was confirmed by itself"
+        : final->kept ? ""
+        : final->own  ? ": a tie or worse, so its choices are undone"
+                      : ", with the choices for decoding alone");
     if (final->n_taken_back)
         fprintf(f, "%*s choices that were taken back before: %zu\n",
                 (int)strlen(phase) + 1, "", final->n_taken_back);

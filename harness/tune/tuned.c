@@ -215,7 +215,7 @@ static bool get_words(const struct place *at, const struct raw *raw,
                      NULL) ||
         s->residency == WEIGHTS_AUTO || s->residency == WEIGHTS_STREAM) {
         err_set(at->err, ST_INPUT,
-                "%s: weights: '%.40s' is none of packed, mmap, memory", at->path,
+                "%s: weights: '%.40s' is not one of packed, mmap, memory", at->path,
                 raw->choices.weights);
         return false;
     }
@@ -229,7 +229,7 @@ static bool get_words(const struct place *at, const struct raw *raw,
                      NULL) ||
         s->placement == PLACEMENT_NONE) {
         err_set(at->err, ST_INPUT,
-                "%s: placement: '%.40s' is none of spread, compact, smt", at->path,
+                "%s: placement: '%.40s' is not one of spread, compact, smt", at->path,
                 raw->choices.placement);
         return false;
     }

@@ -55,7 +55,7 @@ struct tuned {
     struct tune_setup setup; /* n_batch is set */
 };
 
-/* Here and now, all but the model. mem_limit: of the command, 0: the machine's. */
+/* Here and now, all but the model. mem_limit: the command's, 0: the machine's. */
 void tuned_key_machine(struct tuned_key *key, const struct topology *topo,
                        uint64_t mem_limit);
 

@@ -44,7 +44,7 @@ static enum status get_level(const char *path, const char *format, const char *t
         }
     return err_set(
         err, ST_INPUT,
-        "%s: %s: there is no level '%.40s'; say best, or one that `bench topo` lists",
+        "%s: %s: there is no level '%.40s'; use best, or one that `bench topo` lists",
         path, format, text);
 }
 
@@ -83,8 +83,8 @@ static enum status get_panels(const struct tuned_format *raw, const char *path,
             *n_panels = (uint32_t)(known[i][0] - '0');
             return ST_OK;
         }
-    return err_set(err, ST_INPUT, "%s: %.20s: panels: '%.40s' is none of 1, 2, 4", path,
-                   raw->name, raw->panels);
+    return err_set(err, ST_INPUT, "%s: %.20s: panels: '%.40s' is not one of 1, 2, 4",
+                   path, raw->name, raw->panels);
 }
 
 enum status tuned_format_read(const struct tuned_format *raw, const char *path,

@@ -16,7 +16,7 @@
 #include "harness/tune/tuned.h"
 #include "harness/worker/tuned_check.h"
 
-/* asked: "auto" or a file. residency: of the command, WEIGHTS_AUTO where it leaves the
+/* asked: "auto" or a file. residency: the command's, WEIGHTS_AUTO where it leaves the
  * choice. With any state but TUNED_USED note has one sentence. Errors: as
  * tuned_load(). */
 enum status tuned_find(struct tuned *t, enum tuned_state *state, const char *asked,

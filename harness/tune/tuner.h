@@ -26,7 +26,7 @@
 #define TUNER_MOST_SAMPLES  (TUNE_MAX_VALUES * TUNER_MAX_PASSES) /* of a round */
 #define TUNER_USUAL_SAMPLES 50 /* of a sequential comparison */
 
-/* One sequential comparison: of a setting, or of a format of it. */
+/* One sequential comparison of a setting, or of one format's value of it. */
 struct contest {
     struct sequential comparison;
     struct tune_outcome *o;
@@ -85,7 +85,7 @@ struct tuner_work tuner_work_of(const struct tuner *t, enum tune_setting setting
 /* What a sample is likely to take. */
 double tuner_cost(const struct tuner *t, const struct tuner_work *work);
 
-/* Passes of a round of n setups that takes so many seconds, 1 at least. */
+/* Passes of a round of n setups that takes about `seconds`, at least 1. */
 int tuner_passes(const struct tuner *t, const struct tuner_work *work, size_t n,
                  double seconds);
 

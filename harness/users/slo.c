@@ -14,7 +14,7 @@ static const struct {
     const char *one, *several;
 } presets[] = {
     {{"interactive", 2, 200}, "interactive user", "interactive users"},
-    {{"reading", 5, 250}, "user who reads along", "users who read along"},
+    {{"reading", 5, 250}, "user who reads the stream", "users who read the stream"},
     {{"batch", 60, 1000},
      "user who waits for whole answers",
      "users who wait for whole answers"},

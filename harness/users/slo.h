@@ -24,7 +24,7 @@ struct slo {
  */
 enum status slo_parse(struct slo *slo, const char *text, struct err *err);
 
-/* Whose limits they are, of one or several: "user who reads along", "interactive
+/* Whose limits they are, of one or several: "user who reads the stream", "interactive
  * users", "users". */
 const char *slo_users(const struct slo *slo, int n);
 

@@ -64,7 +64,7 @@ static struct users_series *series_of(struct users *u, const struct row *row)
     return s;
 }
 
-/* Of series of one server, what differs between any of them. */
+/* Names series of one server by the settings in which any of them differ. */
 static void name_series(struct users *u)
 {
     for (size_t i = 0; i < u->n; i++) {
@@ -209,8 +209,8 @@ static bool all_failed(const struct row *r)
            r->n_failed == r->n_requests;
 }
 
-/* Adds the row to rows[n], in the place of one of the same attempt: of a launch that
- * stands there twice, as it was measured again, the later counts. Returns how many
+/* Adds the row to rows[n], in the place of one of the same attempt: if a launch occurs
+ * twice, as it was measured again, the later one counts. Returns how many
  * these are then, USERS_MAX_ROUNDS at most. */
 static size_t add_row(const struct row **rows, size_t n, const struct row *row)
 {

@@ -71,8 +71,8 @@ enum status users_find(struct users *u, const struct row *rows, size_t n_rows,
                        struct err *err);
 void users_free(struct users *u);
 
-/* The level of so many users, made behind the others where there is none; NULL: there
- * is no room for more. */
+/* The level with n_users, added behind the others if there is none yet; NULL: there is
+ * no room for more. */
 struct users_level *users_level_make(struct users_series *s, int n_users);
 
 /* "yi-1.5-9b · prompts 512, answers 128 tokens", as far as it holds for all; there is
@@ -126,7 +126,7 @@ void users_set_slo(struct row *rows, size_t *n_rows, const struct samples *reque
  * that meets the SLO, with none below it that misses; NULL: there is none. */
 const struct users_level *users_level_for(const struct users_series *s, int n_users);
 
-/* Of the servers that carry n_users the best; NULL: none does. */
+/* The best of the servers that can serve n_users; NULL: no server can. */
 const struct users_series *users_choose(const struct users *u, int n_users);
 
 /* Which that is, and what the others carry; or that none does and what to measure, as
@@ -136,7 +136,7 @@ void users_say_choice(const struct users *u, int n_users, char *buf, size_t cap)
 /* ---- in words (users_answer.c) ----------------------------------------------------
  */
 
-/* "Carries 3 users who read along (p90 TTFT 4.1 s, 210 ms a token); the 4th waits."
+/* "Serves 3 users who read the stream (p90 TTFT 4.1 s, 210 ms a token); the 4th waits."
  * Appended to buf. */
 void users_say_capacity(const struct users_series *s, char *buf, size_t cap);
 
@@ -145,8 +145,8 @@ void users_say_capacity(const struct users_series *s, char *buf, size_t cap);
 bool users_append_times(const struct users_level *level, const char *before,
                         const char *between, char *buf, size_t cap);
 
-/* Of several servers: "slm carries 3 users who read along, llama 1; at 2 users slm has
- * 1.40 x the tok/s of llama [1.31, 1.49], 3 rounds." Of one: what it carries. "" of
+/* Of several servers: "slm serves 3 users who read the stream, llama 1; at 2 users slm
+ * has 1.40 x the tok/s of llama [1.31, 1.49], 3 rounds." Of one: what it carries. "" of
  * none. */
 void users_answer(const struct users *u, char *buf, size_t cap);
 

@@ -56,11 +56,11 @@ static const char *ordinal_ending(int n)
 static void say_none_carried(const struct users_series *s,
                              const struct users_level *over, char *buf, size_t cap)
 {
-    text_append(buf, cap, "Carries no %s", slo_users(&s->slo, 1));
+    text_append(buf, cap, "Serves no %s", slo_users(&s->slo, 1));
     if (over->row->n_failed > 0)
-        text_append(buf, cap, " (of one, %lld of %lld requests fail)",
+        text_append(buf, cap, " (with one, %lld of %lld requests fail)",
                     (long long)over->row->n_failed, (long long)over->row->n_requests);
-    else if (users_append_times(over, " (of one, ", ", ", buf, cap))
+    else if (users_append_times(over, " (with one, ", ", ", buf, cap))
         text_append(buf, cap, ")");
     text_append(buf, cap, ".");
 }
@@ -76,8 +76,8 @@ void users_say_capacity(const struct users_series *s, char *buf, size_t cap)
     }
     if (!at && s->undecided) {
         text_append(buf, cap,
-                    "Whether it carries any user within %g s to the first token and %g "
-                    "ms a token is undecided: " MORE,
+                    "It is undecided whether it can serve any user within %g s to the "
+                    "first token and %g ms per token: " MORE,
                     s->slo.ttft_s, s->slo.tpot_ms);
         if (over)
             text_append(buf, cap, "; %d are too many", s->misses);
@@ -85,28 +85,28 @@ void users_say_capacity(const struct users_series *s, char *buf, size_t cap)
         return;
     }
     if (at) {
-        text_append(buf, cap, "Carries %d %s", s->carries,
+        text_append(buf, cap, "Serves %d %s", s->carries,
                     slo_users(&s->slo, s->carries));
         if (users_append_times(at, " (", ", ", buf, cap))
             text_append(buf, cap, ")");
     } else
         text_append(buf, cap,
-                    "No number of users is sure to be carried within %g s to "
-                    "the first token and %g ms a token",
+                    "No number of users is sure to be served within %g s to the first "
+                    "token and %g ms per token",
                     s->slo.ttft_s, s->slo.tpot_ms);
     if (s->undecided && over)
         text_append(buf, cap,
-                    "; whether more than that do, up to %d, is undecided: " MORE,
+                    "; whether it serves more than that, up to %d, is undecided: " MORE,
                     s->misses - 1);
     else if (s->undecided)
-        text_append(buf, cap, "; whether more do is undecided: " MORE);
+        text_append(buf, cap, "; whether it serves more is undecided: " MORE);
     if (over && s->misses == s->carries + 1)
         text_append(buf, cap, "; the %d%s %s", s->misses, ordinal_ending(s->misses),
                     what_happens(over));
     else if (over)
         text_append(buf, cap, "; %d are too many", s->misses);
     else if (!s->undecided && at)
-        text_append(buf, cap, ", the most that were tried");
+        text_append(buf, cap, ", the largest number tried");
     text_append(buf, cap, ".");
 }
 
@@ -149,7 +149,7 @@ static void say_carries(const struct users_series *s, bool is_first, char *buf,
                         size_t cap)
 {
     text_append(buf, cap, "%s%s%s", is_first ? "" : ", ", s->name,
-                is_first ? " carries" : "");
+                is_first ? " serves" : "");
     if (s->carries)
         text_append(buf, cap, " %d", s->carries);
     else
@@ -161,7 +161,7 @@ static void say_carries(const struct users_series *s, bool is_first, char *buf,
     else if (s->undecided)
         text_append(buf, cap, " (more are undecided)");
     else if (!s->misses && s->carries)
-        text_append(buf, cap, " (the most tried)");
+        text_append(buf, cap, " (the largest number tried)");
 }
 
 static void say_pair(const struct users_pair *p, const char *a, const char *b,

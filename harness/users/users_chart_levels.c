@@ -64,7 +64,7 @@ struct two {
     double limit_x[2][USERS_MAX_SERIES]; /* where its name begins, of the width */
 };
 
-/* Of a part, those that differ, in v[USERS_MAX_SERIES]. Returns how many these are. */
+/* The limits of a part that differ, in v[USERS_MAX_SERIES]. Returns their number. */
 static int limits_of(const struct two *t, int part, double *v)
 {
     int n = 0;
@@ -151,7 +151,7 @@ static struct users_range x_range(const struct two *t)
 /* ---- numbers at marks --------------------------------------------------------------
  */
 
-/* Of a panel, in pixels; its width is without the legend (users.gp). */
+/* Size of a panel in pixels; its width is without the legend (users.gp). */
 #define PANEL_WIDTH      1162.0
 #define KEY_WIDTH        10.8 /* of a character in the legend */
 #define KEY_LEAST        14

@@ -21,8 +21,8 @@ void users_range_widen(struct users_range *r, double v);
 /* Room around what is drawn; from 0 where that is not far. */
 struct users_range users_range_with_room(struct users_range r, bool from_zero);
 
-/* Of the time to the first token (part 0) or per token, in the unit of its axis; NAN:
- * none is known. */
+/* The time to the first token (part 0) or per token, in the unit of its axis; NAN:
+ * not known. */
 double users_limit_of(const struct slo *slo, int part);
 
 /* users_latency and users_ladder, users_ttft: draw them in dir, or remove them where

@@ -103,8 +103,8 @@ static void say_chosen(const struct users_series *s, int n_users, char *buf, siz
         text_append(buf, cap, " with %d", at->n_users);
     text_append(buf, cap, "%s.", at->is_doubtful ? ", disturbed" : "");
     if (s->carries > at->n_users)
-        text_append(buf, cap, " It carries %d%s.", s->carries,
-                    s->misses ? "" : ", the most tried");
+        text_append(buf, cap, " It serves %d%s.", s->carries,
+                    s->misses ? "" : ", the largest number tried");
 }
 
 static void say_others(const struct users *u, const struct users_series *chosen,
@@ -136,13 +136,12 @@ static bool is_open(const struct users_series *s, int n_users)
 /* No measured one does: what is not known yet, or what would help. */
 static void say_none(const struct users *u, int n_users, char *buf, size_t cap)
 {
-    const char *begin = ". Not decided with so many: ";
+    const char *begin = ". Undecided for this number: ";
 
-    text_append(buf, cap,
-                "no server that was measured is sure to carry %d %s: ", n_users,
+    text_append(buf, cap, "no measured server is sure to serve %d %s: ", n_users,
                 slo_users(&u->v[0].slo, n_users));
     for (size_t i = 0; i < u->n; i++)
-        text_append(buf, cap, i ? ", %s %d" : "%s carries %d", u->v[i].name,
+        text_append(buf, cap, i ? ", %s %d" : "%s serves %d", u->v[i].name,
                     u->v[i].carries);
     for (size_t i = 0; i < u->n; i++)
         if (is_open(&u->v[i], n_users)) {

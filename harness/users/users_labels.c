@@ -22,7 +22,7 @@
 #define ABOVE        0.8 /* a line: the middle of its text, in em */
 #define N_ALONG      50  /* places along a line that are tried */
 
-/* Around the mark, in em beside the half of the text; those before are preferred. */
+/* Around the mark, in em from the half of the text; those before are preferred. */
 static const struct {
     double x, y;
 } places[] = {{0.7, -0.7}, {-0.7, 0.7},  {0.7, 0.7},  {-0.7, -0.7}, {0.9, 0},
@@ -77,7 +77,8 @@ static double distance(const struct users_label *label, const struct users_label
     return hypot(label->label_x - mark->x, label->label_y - mark->y);
 }
 
-/* Of a text in the box over mark l, its interval, and the line to the next one. */
+/* The cost of a text in the box over mark l, its interval, and the line to the next
+ * mark. */
 static double cost_over(const struct box *box, const struct users_label *l,
                         bool is_last, double em)
 {

@@ -22,7 +22,7 @@ struct users_label {
     double label_x, label_y; /* out: the middle of the text */
 };
 
-/* Places the labels of v[n] beside their marks, so that as far as can be had none
+/* Places the labels of v[n] next to their marks, so that, if possible, no label
  * covers another, a mark, an interval or a line, in a panel from (0, 0) to (width,
  * height). em: height of the text, whose characters are 0.6 of it wide. */
 void users_place_labels(struct users_label *v, size_t n, double width, double height,

@@ -18,7 +18,7 @@ static int64_t round_of(const struct row *r)
     return r->round == FIELD_NO_INT ? r->attempt : r->round;
 }
 
-/* The last row of that series, number of users and round: of two tries the second. */
+/* The last row of that series, number of users and round: the second of two tries. */
 static const struct row *find_row(const struct users *u, const struct users_series *s,
                                   int n_users, int64_t round)
 {

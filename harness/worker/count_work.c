@@ -56,7 +56,7 @@ static enum status check_sizes(const struct kern_row *row, const struct kernel_c
         (product->has_columns || c->n_x == 1))
         return ST_OK;
     return err_set(err, ST_USAGE,
-                   "%.100s: say of what size, as /rows:16/cols:512, with rows a "
+                   "%.100s: add the size, as /rows:16/cols:512, with rows a "
                    "multiple of %d up to %d and cols one of 256 up to %d",
                    name, KERN_PANEL_ROWS, MAX_ROWS, MAX_SIZE);
 }

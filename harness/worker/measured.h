@@ -40,8 +40,8 @@ struct measured {
     uint64_t random;  /* state of the generator that draws tokens */
     double slower;    /* samples are stretched so that this share of speed is lost */
     const void *last; /* step that was taken last */
-    int n_chunk;      /* tokens of a prompt beside those that are decoded; 0: none. The
-                         model's last sequence reads it */
+    int n_chunk; /* tokens of a prompt in addition to the decoded ones; 0: none. The
+                    model's last sequence reads it */
     int n_chunk_prompt; /* of such a prompt, a multiple; then the next one begins */
     bool takes_plain;   /* a step without a chunk is taken before each sample */
     uint64_t plain_ns;  /* of the last one */
@@ -54,7 +54,7 @@ struct measured {
 
 struct measured_params {
     const struct modelref *model;
-    enum weights_residency residency; /* WEIGHTS_MEMORY: of the model's shape */
+    enum weights_residency residency; /* WEIGHTS_MEMORY: made from the model's shape */
     uint64_t image_seed;              /* of its weights then */
     struct slm_params slm;            /* without the place of the weights */
 };
@@ -67,7 +67,8 @@ struct measured_params measured_params_of(const struct model_setup *setup,
 void measured_init(struct measured *m, uint64_t seed);
 
 /* Opens the model; weights are not read yet, but for WEIGHTS_MEMORY made. One that was
- * open is closed first. Errors: of slm_open(), synth_plan_make() and mem_alloc(). */
+ * open is closed first. Errors: those of slm_open(), synth_plan_make() and mem_alloc().
+ */
 enum status measured_open(struct measured *m, const struct measured_params *p,
                           struct err *err);
 
@@ -83,14 +84,14 @@ enum status measured_make_image(struct measured *m, const struct modelref *model
                                 uint64_t seed, uint64_t most_bytes, struct err *err);
 
 /* Reads at most so many bytes of the weights. A mapped model that memory does not hold
- * is read in part: each further page would evict another one. Errors: of
- * weights_preload().
+ * is read in part: each further page would evict another one. Errors:
+ * those of weights_preload().
  */
 enum status measured_preload(struct measured *m, uint64_t most_bytes, struct err *err);
 
 /* Positions of all sequences up to depth: computed from drawn tokens, or synthetic (of
- * seed); the first `shared` of all are those of the first sequence. Errors: of
- * slm_eval() and slm_fill_synthetic(). */
+ * seed); the first `shared` of all are those of the first sequence. Errors: those
+ * of slm_eval() and slm_fill_synthetic(). */
 enum status measured_fill(struct measured *m, int depth, int shared, bool computed,
                           uint64_t seed, struct err *err);
 
@@ -112,7 +113,7 @@ enum measured_kind {
 };
 
 /* No uncounted token is decoded before samples as long as this: what waking the threads
- * takes is small beside them. */
+ * takes is small compared with them. */
 #define MEASURED_LONG_NS 50000000u
 
 #define MEASURED_REMEMBERED 15 /* samples of which the usual time is taken */
@@ -124,7 +125,7 @@ typedef enum status measured_call_fn(void *arg, uint64_t *ns, struct err *err);
 struct measured_step {
     enum measured_kind kind;
     int depth;    /* positions before a sample */
-    int n_tokens; /* MEASURED_PREFILL: of the prompt */
+    int n_tokens; /* MEASURED_PREFILL: tokens of the prompt */
     bool again;   /* the same tokens after every start, or else new ones */
     /* After every start an uncounted token is decoded, as long as samples are short: it
      * wakes the threads, and does the work that going back has deferred. Without it
@@ -145,7 +146,7 @@ struct measured_step {
 typedef bool measured_sample_fn(void *arg, uint64_t ns);
 
 /* The loop: n samples of a step at most, each handed to fn before the next begins.
- * Errors: of slm_eval(), and of the step's function. */
+ * Errors: those of slm_eval() and of the step's function. */
 enum status measured_samples(struct measured *m, struct measured_step *step, size_t n,
                              measured_sample_fn *fn, void *arg, struct err *err);
 

@@ -109,7 +109,7 @@ static enum status decode(struct measured *m, bool plain, struct err *err)
     return slm_batch(m->m, parts, n_parts, err);
 }
 
-/* The same without the chunk, timed. */
+/* A step without the chunk, timed. */
 static enum status decode_plain(struct measured *m, struct err *err)
 {
     const int depth = slm_n_past(m->m);

@@ -161,8 +161,7 @@ static enum status read_quartiles(const struct model_worker *c, const json_t *li
         }
         if (!ok)
             return err_set(err, ST_IO,
-                           "%s, %.200s, has answered with other samples than it was "
-                           "asked for",
+                           "%s, %.200s, has answered with other samples than requested",
                            c->worker.p.who, c->worker.p.program);
         seconds[i] = worker_quartile(v, (size_t)n[i]);
     }

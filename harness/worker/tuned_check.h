@@ -34,8 +34,8 @@ struct tuned_side {
  * profile; sides[1] is the profile. Both decode tokens, evaluate a short prompt, or
  * both, for TUNED_CHECK_S, behind the positions that the model has. Its threads are on
  * side `placed` before; afterwards the model runs as the side that is to be used, with
- * the positions it had. *slower: the profile is not used, and note says so. Errors: of
- * slm_tune(), slm_place() and slm_eval(). */
+ * the positions it had. *slower: the profile is not used, and note says so. Errors:
+ * those of slm_tune(), slm_place() and slm_eval(). */
 enum status tuned_check(struct slm *m, const struct tuned_side sides[2], int placed,
                         enum tune_phase phase, bool *slower, char *note, size_t cap,
                         struct err *err);

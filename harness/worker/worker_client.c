@@ -81,8 +81,8 @@ static void describe_end(const struct worker_client *c, char *buf, size_t cap)
                  limit);
     else if (oom)
         snprintf(buf, cap,
-                 "was killed for memory, of which the machine has too little; take a "
-                 "smaller model");
+                 "was killed because the machine has too little memory; take a smaller "
+                 "model");
     else if (WIFSIGNALED(c->wstatus))
         snprintf(buf, cap, "died of signal %d (%s)", WTERMSIG(c->wstatus),
                  strsignal(WTERMSIG(c->wstatus)));

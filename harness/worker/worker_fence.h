@@ -17,8 +17,8 @@
 enum status worker_fence(const struct modelref *model, const char *text,
                          struct err *err);
 
-/* The same of a process that also reads `also` (may be NULL) and accepts connections of
- * a socket that listens. */
+/* The fence of a process that also reads `also` (may be NULL) and accepts connections
+ * of a socket that listens. */
 enum status worker_fence_server(const struct modelref *model, const char *also,
                                 int listener, struct err *err);
 

@@ -116,12 +116,14 @@ enum status worker_open_from_json(struct worker_open *o, const json_t *object,
     if (model_setup_from_json(&out.setup, object, MODEL_SETUP_OPENED, &why) ||
         setting_json_int_in(json_object_get(object, "n_loads"), "n_loads", 1,
                             WORKER_MAX_LOADS, &out.n_loads, &why))
-        return err_set(err, ST_USAGE, "what to open is not as expected: %s", why.msg);
+        return err_set(err, ST_USAGE,
+                       "the request to open a model is not as expected: %s", why.msg);
     if (out.setup.residency == WEIGHTS_MEMORY)
         return err_set(err, ST_USAGE, "residency: a worker opens a file's weights");
     out.slower = json_number_value(slower);
     if (!json_is_number(slower) || !(out.slower >= 0 && out.slower < 1))
-        return err_set(err, ST_USAGE, "what to open is slower by a share outside 0..1");
+        return err_set(err, ST_USAGE,
+                       "the request to open a model has a slowdown outside 0..1");
     if (!json_is_array(cpus))
         return err_set(err, ST_USAGE, "the CPUs of the model are no list");
     if (read_steps(&out, json_object_get(object, "steps"), err))
@@ -157,7 +159,8 @@ enum status worker_ready_from_json(struct worker_ready *r, const json_t *object,
                     &loads, "quant", &quant, "isa", &isa, "residency", &residency,
                     "weight_bytes", &weight_bytes) ||
         json_array_size(loads) < 1 || json_array_size(loads) > WORKER_MAX_LOADS)
-        return err_set(err, ST_USAGE, "what was opened is not as expected");
+        return err_set(err, ST_USAGE,
+                       "the answer about the opened model is not as expected");
     out.n_loads = (int)json_array_size(loads);
     for (int i = 0; i < out.n_loads; i++) {
         out.load_s[i] = json_number_value(json_array_get(loads, (size_t)i));

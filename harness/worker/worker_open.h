@@ -51,7 +51,7 @@
 
 /* Samples as long as this one are taken singly, those of both sides interleaved, so
  * that both meet a neighbour's burst, which lasts seconds. No uncounted token comes
- * before them: what waking the thread pool takes is small beside them. */
+ * before them: what waking the thread pool takes is small compared with them. */
 #define WORKER_LONG_S (MEASURED_LONG_NS * 1e-9)
 
 enum worker_step_kind { WORKER_DECODE, WORKER_PREFILL, WORKER_KERNEL };
@@ -60,7 +60,7 @@ struct worker_step {
     enum worker_step_kind kind;
     int n_threads;
     int n; /* WORKER_DECODE: depth; WORKER_PREFILL: tokens of the prompt */
-    enum kern_format format; /* WORKER_KERNEL: of the weights */
+    enum kern_format format; /* WORKER_KERNEL: the weights' format */
 };
 
 struct worker_open {

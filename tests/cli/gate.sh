@@ -167,7 +167,7 @@ refused 2 "--budget: '5y' is not a time" gate --a "$BENCH" -c ./wide.yaml --budg
 refused 2 "--exit-codes: '0,1' is not three numbers" gate --a "$BENCH" --exit-codes 0,1
 refused 2 "--weights: a gate's weights are mmap, packed or stream" gate --a "$BENCH" --weights memory
 refused 2 "a budget of 1.0 s holds" gate --a "$BENCH" -m nano:Q4_0 --budget 1s --ctx 0-9
-refused 2 "what is to be compared" gate
+refused 2 "name two programs" gate
 refused 2 "--report and --a and --b exclude each other" gate --a "$BENCH" --report x
 refused 2 "unexpected argument 'surplus'" gate surplus
 

@@ -50,7 +50,7 @@ assert {"gemv", "gemm", "attn_dot", "decode"} <= set(names), names
 for c in r["counts"]:
     assert c["a"] == c["b"] and c["a"] > 1000, c
 END
-    grep -q "beside the verdict: the same in both programs, in all" out || fail "text: $(cat out)"
+    grep -q "not part of the verdict: the same in both programs, in all" out || fail "text: $(cat out)"
     grep -q "^| decode/nano:.* | same |$" same/gate.md || fail "no table: $(cat same/gate.md)"
 
     # A program without its symbols, and one from before there were counts

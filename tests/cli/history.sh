@@ -112,7 +112,7 @@ run 0 h.db --rows same
 grep -q "^m Q4_0, 20 stored runs since commit30, 2026-03-31; Intel(R) Xeon(R) Processor, 2 CPUs" out || fail "$(cat out)"
 grep -q "^decode, 2 threads, depth 0 .* pass$" out || fail "$(cat out)"
 run 1 h.db --rows slow --json b.json --junit b.xml --markdown b.md
-grep -q "^fail: B is worse in decode, 2 threads, depth 0: -[67]\..* Look at what changed from commit49 to " out ||
+grep -q "^fail: B is worse in decode, 2 threads, depth 0: -[67]\..* Look at the changes from commit49 to " out ||
     fail "$(cat out)"
 grep -q '"mode": "baseline"' b.json && grep -q "<failure" b.xml && grep -q "3 new runs" b.md || fail "outputs"
 run 0 h.db --rows slow --margin 12%

@@ -45,9 +45,9 @@ bytes=$(awk '$1 == "file_bytes" { print $2 }' out)
 
 refused 2 'so they cannot be mapped' logits -m sh-00001-of-00004.gguf --weights mmap --tokens 1 -o x
 cp sh-00002-of-00004.gguf other.gguf
-refused 2 'which its name does not say' gguf other.gguf
+refused 2 'but its name is not that of a part' gguf other.gguf
 cp sh-00002-of-00004.gguf sh-00003-of-00004.gguf
-refused 2 'says that it is part 2 of 4 of a model, and its name says 3 of 4' \
+refused 2 'has the header of part 2 of 4 of a model, but its name is that of part 3 of 4' \
     gguf sh-00001-of-00004.gguf
 rm sh-00003-of-00004.gguf
 refused 2 'cannot open sh-00003-of-00004.gguf: No such file' gguf sh-00001-of-00004.gguf

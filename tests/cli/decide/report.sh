@@ -138,8 +138,8 @@ out.writerow({"utc": "2027-01-01T00:00:09Z", "point": "load/other/m/p128/o64/u1"
 END
 "$BENCH" report users "$examples/zen5-2vcpu" -o users.html >/dev/null || fail "no page of users"
 grep -q "prompts 128, answers 64 tokens</p>" users.html || fail "the page does not say what users asked"
-[ "$(grep -c 'slmbench carries 16 users who read along, llama-server 8, other none; ' users.html)" = 2 ] ||
-    fail "what is carried is not said in the overview and below: $(grep carries users.html)"
+[ "$(grep -c 'slmbench serves 16 users who read the stream, llama-server 8, other none; ' users.html)" = 2 ] ||
+    fail "the users it serves are not in the overview and below: $(grep serves users.html)"
 grep -q '<td class="doubt">partial: few requests</td>' users.html || fail "a step of few requests has no doubt"
 ! grep -q "The same points on all machines" users.html || fail "one sweep is side by side with nothing"
 [ "$(grep -c '<h3>Throughput against the time' users.html)" = 2 ] || fail "two latencies are two pictures"

@@ -133,7 +133,7 @@ END
     "$BENCH" rows alone --format llama-bench-jsonl >alone.jsonl 2>/dev/null
     "$BENCH" rows steps --format llama-bench-jsonl >tests 2>err
     [ -s tests ] && cmp alone.jsonl tests || fail "steps are tests: $(cat tests)"
-    grep -q 'left out: .* of several sequences or a prompt beside one' err || fail "steps: $(cat err)"
+    grep -q 'left out: .* of several sequences or of a prompt next to a sequence' err || fail "steps: $(cat err)"
 fi
 
 # ---- names of others

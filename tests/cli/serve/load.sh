@@ -9,8 +9,8 @@
 serve slots=1 ttft=40 gap=1 cached=3
 load --output 10 --slo 0.065s/500ms --requests 34 --level-time 8 --max-users 2 -o dir ||
     fail "$(cat err)"
-grep -qE "^Carries 1 user \(p90 TTFT 0.0[0-9] s, [0-9]+ ms a token\); the 2nd waits\." out ||
-    grep -qE "undecided|^Carries no user" out || fail "no answer: $(cat out)"
+grep -qE "^Serves 1 user \(p90 TTFT 0.0[0-9] s, [0-9]+ ms a token\); the 2nd waits\." out ||
+    grep -qE "undecided|^Serves no user" out || fail "no answer: $(cat out)"
 [ "$(wc -L <out)" -le 100 ] || fail "wide lines: $(cat out)"
 "$python" - dir/sweep.csv <<'END' || fail "rows: $(cat dir/sweep.csv)"
 import csv, sys
@@ -38,7 +38,7 @@ grep -q "^load/slow/.*,2," out || fail "no row: $(cat out)"
 
 # Which server for so many users: of the limits measured, and of others, by each request.
 "$BENCH" recommend dir >out 2>err || fail "recommend: $(cat err)"
-grep -qE "^(Carries (1|no) user|Whether it carries any user)" out || fail "no users: $(cat out)"
+grep -qE "^(Serves (1|no) user|It is undecided whether it can serve any user)" out || fail "no users: $(cat out)"
 load --output 3 --slo 0.065s/500ms --requests 70 --users 1 -o one || fail "$(cat err)"
 "$BENCH" recommend one --users 1 --slo 60s/1000ms >out 2>err || fail "recommend: $(cat err)"
 tr '\n' ' ' <out | grep -qE "^1 user: take 127.0.0.1:[0-9]+ \(slow\), p90 TTFT 0.[0-9]+ s and [0-9]+ ms a token" ||
@@ -48,9 +48,9 @@ grep -q "^bench load $url --users 1 --requests 70 --slo 0.065s/500ms --prompt 40
 "$BENCH" recommend one --users 1 --slo 60s/1000ms --json >out 2>err || fail "recommend: $(cat err)"
 "$python" -c 'import json; a = json.load(open("out")); assert a["users"] == a["measured_users"] == 1 and a["model"] == "slow", a' ||
     fail "JSON of a choice: $(cat out)"
-refused 1 "sure to carry 9 users: 127.0.0.1:${url##*:} carries 1. Not decided" recommend one --users 9 --slo 60s/1000ms
+refused 1 "sure to serve 9 users: 127.0.0.1:${url##*:} serves 1. Undecided" recommend one --users 9 --slo 60s/1000ms
 refused 1 "no server was measured with this model" recommend one --users 1 --model other
-refused 1 "carries 0; a smaller model" recommend one --users 1 --slo 0.001s/1ms
+refused 1 "serves 0; a smaller model" recommend one --users 1 --slo 0.001s/1ms
 refused 2 "--for prints the setting for one user" recommend one --users 1 --for docker
 refused 2 "--slo" recommend one --users 1 --slo fast
 

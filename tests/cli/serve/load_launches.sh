@@ -28,7 +28,7 @@ END
 chmod +x ends
 "$BENCH" load --launch "e=$PWD/ends {port}" --no-roof --prompt 40 --rate 50 --requests 30 \
     --output 2 --json >out 2>err || fail "$(cat err)"
-grep -q '"detail": "e ended while it was asked: no memory is left"' out || fail "not said: $(cat out)"
+grep -q '"detail": "e ended under load: no memory is left"' out || fail "not said: $(cat out)"
 
 # ---- variables before the program, as Ollama's address is one
 "$BENCH" load --launch "v=AT={port} sh -c 'exec \"$SLOW_SERVER\" port.v log.v port=\$AT'" --no-roof \
@@ -72,7 +72,7 @@ code=0
     fail "what was read again: $code, $(cat err out)"
 rm weights
 
-refused 2 "bench: q ended before it was ready, and said nothing on standard error" \
+refused 2 "bench: q ended before it was ready, and printed nothing on standard error" \
     load --launch "q=true {port}"
 refused 2 "CPU 100000" load --launch "p=$PWD/placed {port}" --cpus 100000
 refused 2 "--cpus is for servers that --launch starts" load http://127.0.0.1:1 --cpus 0

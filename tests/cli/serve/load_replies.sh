@@ -41,7 +41,7 @@ done
 load --users 1 --requests 10 --output 2 --prompt 80 --prefix 50 --json || fail "$(cat err)"
 grep -q '"n_requests": 11,' out && grep -q '"n_cached_requests": 11,' out ||
     fail "a prefix is not cached: $(cat out)"
-refused 2 "leave nothing of a --prompt of 40" load "$url" --users 1 --prompt 40 --prefix 40
+refused 2 "leave no room in a --prompt of 40" load "$url" --users 1 --prompt 40 --prefix 40
 
 # An open loop goes on until the last request that counts has ended: requests behind it
 # keep the server as busy as it was. This seed's 30th answer is a long one.

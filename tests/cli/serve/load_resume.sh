@@ -108,7 +108,7 @@ with open(sys.argv[1], "w", newline="") as f:
     out.writerows(rows)
 END
 launched --max-users 1 --rounds 3 -o rounds --resume || fail "$(cat err)"
-[ "$(grep -c '^Carries 1 user (p90 TTFT 2.5 s, ' out)" = 2 ] || fail "of three rounds: $(cat out)"
+[ "$(grep -c '^Serves 1 user (p90 TTFT 2.5 s, ' out)" = 2 ] || fail "of three rounds: $(cat out)"
 
 # ---- however many levels are asked for
 ones=$(printf '1,%.0s' $(seq 69))
@@ -117,7 +117,7 @@ load --users "${ones}1" --requests 5 --output 2 || fail "$(cat err)"
 
 # Two tries of which neither has a 90th percentile have one together.
 load --max-users 1 --requests 8 --output 3 --slo 10s/1000ms || fail "$(cat err)"
-grep -qE "^Carries 1 user \(p90 TTFT 0\.[0-9]+ s, [0-9]+ ms a token\), the most that were tried\." out ||
+grep -qE "^Serves 1 user \(p90 TTFT 0\.[0-9]+ s, [0-9]+ ms a token\), the largest number tried\." out ||
     fail "the answer of two tries: $(cat out)"
 
 # ---- ladder and bisection. levels "USERS VERDICT"...: the answer by rows like that
@@ -145,9 +145,9 @@ END
     tr '\n' ' ' <out | sed 's/ *users *n .*//'
 }
 said=$(levels "1 meets" "2 meets" "3 meets" "4 misses" "8 misses")
-[ "$said" = "Carries 3 users who read along (p90 TTFT 4.1 s, 210 ms a token); the 4th waits. The most is 1234 tok/s, with 1 user." ] || fail "$said"
+[ "$said" = "Serves 3 users who read the stream (p90 TTFT 4.1 s, 210 ms a token); the 4th waits. The maximum is 1234 tok/s, with 1 user." ] || fail "$said"
 # Where throughput grows no more, but it is not decided whether the limits are met, the
 # ladder goes on to where they are missed.
 said=$(levels "1 meets" "2 undecided" "3 undecided" "4 misses")
-[[ $said = "Carries 1 user who reads along (p90 TTFT 4.1 s, 210 ms a token); whether more than that do, up to 3, is undecided: "*"; 4 are too many."* ]] || fail "$said"
+[[ $said = "Serves 1 user who reads the stream (p90 TTFT 4.1 s, 210 ms a token); whether it serves more than that, up to 3, is undecided: "*"; 4 are too many."* ]] || fail "$said"
 rm -rf "$WORK"

@@ -290,7 +290,7 @@ static void schemas_refused(void **state)
         {"{\"type\":\"object\",\"required\":[\"a\\u0000b\"]}",
          "'required' is not a list"},
         {"{\"$ref\":\"#/$defs/a\\u0000b\",\"$defs\":{\"a\":{}}}", "is not a place"},
-        {"{\"type\":\"string\",\"minLength\":70000}", "65536 are the most"},
+        {"{\"type\":\"string\",\"minLength\":70000}", "at most 65536 are"},
         {"{\"type\":\"string\",\"minLength\":3,\"maxLength\":2}", "no text is valid"},
         {"{\"enum\":[]}", "enum is not a list"},
         {"{\"enum\":[1],\"minimum\":3}", "'minimum' beside enum"},

@@ -215,7 +215,7 @@ static void wrong_replies(void **state)
         {HEADER, TYPE, "data: {\"error\":7}\n\n", "without a message"},
         {HEADER, TYPE, DONE, "empty"},
         {HEADER, TYPE, PIECE PIECE, "before the answer did"},
-        {HEADER, TYPE, "nothing\nof\nthe kind\n", "lines that are none"},
+        {HEADER, TYPE, "nothing\nof\nthe kind\n", "other lines"},
         {HEADER, "Content-Type: text/html", "<html>", "no stream of events"},
         {"HTTP/1.1 302 Found", TYPE, "", "points elsewhere"},
         {"HTTP/1.1 500 No", TYPE, "{\"error\":{\"message\":\"out of memory\"}}",
@@ -276,7 +276,7 @@ static void sizes_are_bounded(void **state)
     for (int i = 0; i <= LOAD_PIECES_MAX(8); i++)
         at += sprintf(at, "%s", PIECE);
     read_reply(HEADER, TYPE, body, 1000);
-    assert_non_null(strstr(record.why, "for 8 tokens asked for"));
+    assert_non_null(strstr(record.why, "for 8 requested tokens"));
     free(body);
 }
 

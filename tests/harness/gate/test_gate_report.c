@@ -274,7 +274,7 @@ static void counts_are_told_in_a_sentence(void **state)
 
     (void)state;
     assert_string_equal(gate_counts_text(buf, sizeof buf, r),
-                        "2 of 3 differ, gemv/q4_K|1 the most, by +25.0 %");
+                        "2 of 3 differ, most of all gemv/q4_K|1, by +25.0 %");
     r->n_counts = 1;
     assert_string_equal(gate_counts_text(buf, sizeof buf, r),
                         "the same in both programs, in all 1 that were counted");
@@ -486,8 +486,8 @@ static void the_sentence_names_the_worst(void **state)
     m = fixture_metric(r, "second", 0.999, 0.02, 14);
     r->verdict = GATE_PASS;
     assert_ptr_equal(gate_worst(r), m);
-    says(r, "lost nothing beyond the margin of 2 %: the least certain of 2 metrics is "
-            "second, ");
+    says(r, "No metric regressed by more than the margin of 2 %; the closest of 2 "
+            "metrics is second, ");
     m = fixture_metric(r, "third", 0.981, 0.02, 14);
     fixture_metric(r, "fourth", 0.981, 0.02, 14)->verdict = GATE_OPEN;
     assert_int_equal(m->verdict, GATE_UNCLEAR);
@@ -506,9 +506,8 @@ static void the_sentence_names_the_worst(void **state)
     r->verdict = GATE_FAIL;
     assert_ptr_equal(gate_worst(r), m);
     says(r, "B is worse in sixth: -");
-    says(r,
-         "beyond the margin of 2 %. 2 more metrics failed, too. Look at what changed "
-         "from 0123456 to 89abcde.");
+    says(r, "beyond the margin of 2 %. 2 more metrics failed, too. Look at the changes "
+            "from 0123456 to 89abcde.");
     r->injected = 0.05;
     says(r, "too. B was slowed by 5 % on purpose.");
     assert_int_equal(strlen(gate_sentence(r, sentence, 20)), 19);

@@ -171,7 +171,8 @@ static void two_cpus(void **state)
     assert_int_equal(m.n_tests, 1);
     assert_int_equal(map.pair[0].n_disturbed, 4);
     cores_pair_text(&map.pair[0], text, sizeof text);
-    assert_non_null(strstr(text, "CPUs 0 and 1: two cores, more than 99.9 % sure"));
+    assert_non_null(
+        strstr(text, "CPUs 0 and 1: two cores (confidence more than 99.9 %)"));
 
     m.core[1] = 0;
     sort_n(&m, 2);

@@ -126,7 +126,7 @@ static void a_spoiled_profile_is_refused(void **state)
         {"prefetch: off", "prefetch: T0 1048577", "T0 1048577"},
         {"prefetch: off", "prefetch: T2 4096", "T2 4096"},
         {"prefetch: off", "prefetch: 4096", "off nor a hint"},
-        {"panels: 4", "panels: 3", "none of 1, 2, 4"},
+        {"panels: 4", "panels: 3", "not one of 1, 2, 4"},
         {"prefetch: off", "ahead: -1", "ahead"},
         {"prefetch: off", "ahead: 1048577", "ahead"},
         {"level: best", "level: avx1024", "avx1024"},

@@ -101,7 +101,7 @@ static void spoiled_files_are_refused(void **state)
         {"name: q4_K", "name: q8_0", "twice"},
         {"level: scalar", "level: avx9", "avx9"},
         {"NTA 2048", "NTA -1", "NTA -1"},
-        {"panels: 1", "panels: 3", "none of 1, 2, 4"},
+        {"panels: 1", "panels: 3", "not one of 1, 2, 4"},
         {"formats:", "format:", "format"},
     };
     static struct topology here;

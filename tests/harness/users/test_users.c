@@ -63,7 +63,7 @@ static void limits_are_read(void **state)
     (void)state;
     assert_int_equal(slo_parse(&slo, "reading", &err), ST_OK);
     assert_true(slo.ttft_s == 5 && slo.tpot_ms == 250);
-    assert_string_equal(slo_users(&slo, 1), "user who reads along");
+    assert_string_equal(slo_users(&slo, 1), "user who reads the stream");
     assert_int_equal(slo_parse(&slo, "0.5s/40ms", &err), ST_OK);
     assert_true(slo.ttft_s == 0.5 && slo.tpot_ms == 40);
     assert_string_equal(slo_users(&slo, 3), "users");
@@ -132,15 +132,17 @@ static void one_server(void **state)
     assert_int_equal(u.v[0].carries, 3);
     assert_int_equal(u.v[0].misses, 4);
     users_answer(&u, text, sizeof text);
-    assert_string_equal(text, "Carries 3 users who read along (p90 TTFT 1.5 s, 20 ms a "
-                              "token); the 4th waits.");
+    assert_string_equal(text,
+                        "Serves 3 users who read the stream (p90 TTFT 1.5 s, 20 ms a "
+                        "token); the 4th waits.");
     users_free(&u);
 
     assert_int_equal(users_find(&u, &rows[3], 1, &err), ST_OK);
     users_answer(&u, text, sizeof text);
-    assert_string_equal(text, "Whether it carries any user within 5 s to the first "
-                              "token and 250 ms a token is undecided: give it more "
-                              "requests, or time for them (--requests, --level-time).");
+    assert_string_equal(text,
+                        "It is undecided whether it can serve any user within "
+                        "5 s to the first token and 250 ms per token: give it more "
+                        "requests, or time for them (--requests, --level-time).");
     users_free(&u);
 }
 
@@ -175,36 +177,39 @@ static void answers_are_sentences(void **state)
         rows[1] = make_row("", ends[i].carries + 1, 1, 10, 20);
         rows[0].ttft_p90_s = 4.1;
         rows[0].tpot_p90_ms = 210;
-        snprintf(text, sizeof text,
-                 "Carries %d user%s who read%s along (p90 TTFT 4.1 s, 210 ms a token); "
-                 "the %s waits.",
-                 ends[i].carries, ends[i].carries == 1 ? "" : "s",
-                 ends[i].carries == 1 ? "s" : "", ends[i].next);
+        snprintf(
+            text, sizeof text,
+            "Serves %d user%s who read%s the stream (p90 TTFT 4.1 s, 210 ms a token); "
+            "the %s waits.",
+            ends[i].carries, ends[i].carries == 1 ? "" : "s",
+            ends[i].carries == 1 ? "s" : "", ends[i].next);
         assert_answer(rows, 2, text);
     }
     /* not even one */
     rows[0] = make_row("", 1, 1, 10, 20);
-    assert_answer(rows, 1,
-                  "Carries no user who reads along (of one, p90 TTFT 0.50 s, 20 ms a "
-                  "token).");
+    assert_answer(
+        rows, 1,
+        "Serves no user who reads the stream (with one, p90 TTFT 0.50 s, 20 ms a "
+        "token).");
     rows[0].n_failed = 30;
-    assert_answer(rows, 1,
-                  "Carries no user who reads along (of one, 30 of 60 requests fail).");
+    assert_answer(
+        rows, 1,
+        "Serves no user who reads the stream (with one, 30 of 60 requests fail).");
     /* one more, and a server that has no place refuses it */
     rows[0] = make_row("", 1, 1, 10, 60);
     rows[1] = make_row("", 2, 1, 10, 30);
     rows[1].n_failed = rows[1].n_tpot_met = 30;
     assert_answer(
         rows, 2,
-        "Carries 1 user who reads along (p90 TTFT 0.50 s, 20 ms a token); the "
+        "Serves 1 user who reads the stream (p90 TTFT 0.50 s, 20 ms a token); the "
         "2nd makes requests fail.");
     /* nothing is sure, but two are too many */
     rows[0] = make_row("", 1, 1, 10, 56);
     rows[1] = make_row("", 2, 1, 10, 20);
     assert_answer(
         rows, 2,
-        "Whether it carries any user within 5 s to the first token and 250 ms "
-        "a token is undecided: give it more requests, or time for them "
+        "It is undecided whether it can serve any user within 5 s to the first "
+        "token and 250 ms per token: give it more requests, or time for them "
         "(--requests, --level-time); 2 are too many.");
 }
 
@@ -221,15 +226,16 @@ static void figures_that_are_not_known_are_not_said(void **state)
         rows[i].n_requests = rows[i].n_tpot_met = 20;
         rows[i].ttft_p90_s = rows[i].tpot_p90_ms = NAN;
     }
-    assert_answer(rows, 2, "Carries 1 user who reads along, the most that were tried.");
+    assert_answer(rows, 2,
+                  "Serves 1 user who reads the stream, the largest number tried.");
     assert_int_equal(users_find(&u, rows, 2, &err), ST_OK);
     users_say_choice(&u, 1, text, sizeof text);
-    assert_string_equal(text, "1 user who reads along: take  (m-).");
+    assert_string_equal(text, "1 user who reads the stream: take  (m-).");
     users_free(&u);
     rows[0].ttft_p90_s = rows[1].ttft_p90_s = 4; /* answers of one token */
     assert_answer(rows, 2,
-                  "Carries 1 user who reads along (p90 TTFT 4.0 s), the most that were "
-                  "tried.");
+                  "Serves 1 user who reads the stream (p90 TTFT 4.0 s), the largest "
+                  "number tried.");
 }
 
 /* Disturbed rows count for the verdict, and for figures where there are no others. */
@@ -266,8 +272,8 @@ static void what_is_measured_again_counts_once(void **state)
     rows[1].n_failed = 60;
     rows[1].n_tpot_met = 0;
     assert_answer(rows, 3,
-                  "Carries 2 users who read along (p90 TTFT 1.0 s, 20 ms a token), the "
-                  "most that were tried.");
+                  "Serves 2 users who read the stream (p90 TTFT 1.0 s, 20 ms a token), "
+                  "the largest number tried.");
 }
 
 /* A number of users at which every request fails was measured, and is missed: by a
@@ -287,14 +293,15 @@ static void failures_are_misses(void **state)
     rows[1].ttft_p90_s = rows[1].tpot_p90_ms = NAN;
     assert_answer(
         rows, 2,
-        "Carries 1 user who reads along (p90 TTFT 0.50 s, 20 ms a token); the "
+        "Serves 1 user who reads the stream (p90 TTFT 0.50 s, 20 ms a token); the "
         "2nd makes requests fail.");
     assert_int_equal(users_find(&u, rows, 4, &err), ST_OK);
     users_answer(&u, text, sizeof text);
-    assert_string_equal(text,
-                        "b carries 2 users who read along (the most tried), a 1; at 1 "
-                        "user b has 0.90 x the tok/s of a (one round, so without an "
-                        "interval).");
+    assert_string_equal(
+        text,
+        "b serves 2 users who read the stream (the largest number tried), a 1; at 1 "
+        "user b has 0.90 x the tok/s of a (one round, so without an "
+        "interval).");
     users_free(&u);
 }
 
@@ -333,10 +340,11 @@ static void two_servers(void **state)
     assert_true(fabs(log(p.ratio / p.lo) - log(p.hi / p.ratio)) < 1e-9);
     assert_false(p.is_doubtful);
     users_answer(&u, text, sizeof text);
-    assert_string_equal(text,
-                        "slm carries 2 users who read along (the most tried), llama "
-                        "1; at 2 users slm has 1.40 x the tok/s of llama [1.33, "
-                        "1.47], 3 rounds.");
+    assert_string_equal(
+        text,
+        "slm serves 2 users who read the stream (the largest number tried), llama "
+        "1; at 2 users slm has 1.40 x the tok/s of llama [1.33, "
+        "1.47], 3 rounds.");
     users_free(&u);
 
     assert_int_equal(users_find(&u, rows, 4, &err), ST_OK); /* one round: no interval */
@@ -418,28 +426,28 @@ static void the_server_for_so_many(void **state)
     assert_string_equal(users_choose(&u, 3)->name, "slm");
     assert_int_equal(users_level_for(users_choose(&u, 3), 3)->n_users, 6);
     users_say_choice(&u, 3, text, sizeof text);
-    assert_string_equal(text,
-                        "3 users who read along: take slm (m-slm, 2 threads), p90 TTFT "
-                        "3.0 s and 20 ms a token with 6. Enough, too: llama (4). Not: "
-                        "slow (0).");
+    assert_string_equal(
+        text, "3 users who read the stream: take slm (m-slm, 2 threads), p90 TTFT "
+              "3.0 s and 20 ms a token with 6. Enough, too: llama (4). Not: "
+              "slow (0).");
     users_say_choice(&u, 2, text, sizeof text);
     assert_string_equal(
-        text, "2 users who read along: take slm (m-slm, 2 threads), p90 TTFT "
-              "1.0 s and 20 ms a token. It carries 6, the most tried. Enough, "
+        text, "2 users who read the stream: take slm (m-slm, 2 threads), p90 TTFT "
+              "1.0 s and 20 ms a token. It serves 6, the largest number tried. Enough, "
               "too: llama (4). Not: slow (0).");
     assert_null(users_choose(&u, 7));
     users_say_choice(&u, 7, text, sizeof text);
     assert_string_equal(
-        text, "no server that was measured is sure to carry 7 users who read along: "
-              "llama carries 4, slm 6, slow 0. Not decided with so many: llama, slm; "
+        text, "no measured server is sure to serve 7 users who read the stream: "
+              "llama serves 4, slm 6, slow 0. Undecided for this number: llama, slm; "
               "measure with `bench load --users 7`");
     users_free(&u);
     assert_int_equal(users_find(&u, rows, 3, &err), ST_OK);
     users_say_choice(&u, 9, text, sizeof text);
     assert_string_equal(
         text,
-        "no server that was measured is sure to carry 9 users who read along: "
-        "llama carries 4; a smaller model, fewer bits per weight or more CPUs may, "
+        "no measured server is sure to serve 9 users who read the stream: "
+        "llama serves 4; a smaller model, fewer bits per weight or more CPUs may, "
         "and `bench load` measures them");
     users_free(&u);
 }
