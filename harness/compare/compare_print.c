@@ -181,7 +181,7 @@ void compare_print(FILE *f, const struct comparison *c)
     for (int i = 0; i < c->n_changes; i++)
         text_wrap(f, c->changes[i], 0, 2, LINE_WIDTH, false);
     if (c->n_differs)
-        fputs("\nNot alike, beside the machines:\n", f);
+        fputs("\nDifferences other than the machines:\n", f);
     for (int i = 0; i < c->n_differs; i++)
         text_wrap(f, c->differs[i], 0, 2, LINE_WIDTH, false);
 }
@@ -245,7 +245,7 @@ void compare_print_markdown(FILE *f, const struct comparison *c)
     for (int i = 0; i < c->n_changes; i++)
         print_item(f, c->changes[i]);
     if (c->n_differs)
-        fputs("\nNot alike, beside the machines:\n\n", f);
+        fputs("\nDifferences other than the machines:\n\n", f);
     for (int i = 0; i < c->n_differs; i++)
         print_item(f, c->differs[i]);
 }

@@ -185,7 +185,7 @@ static bool keep_schema(struct answer *a, const struct grammar *g,
         refusal->retry_after_s = 1;
         return refuse(refusal, 503, "overloaded", "response_format",
                       "the schemas of all requests take too much memory at this "
-                      "moment; try again, or ask with a smaller one");
+                      "moment; try again, or send a smaller one");
     }
     a->schema_bytes = bytes;
     return true;
@@ -289,8 +289,8 @@ static bool check_kind(const struct answer_model *m, enum api_kind kind,
     if (m->embeds == (kind == API_EMBEDDING))
         return true;
     return refuse(refusal, 404, "unsupported", NULL,
-                  m->embeds ? "%s makes vectors of texts: ask /v1/embeddings"
-                            : "%s generates text and makes no vectors: ask "
+                  m->embeds ? "%s makes vectors of texts: use /v1/embeddings"
+                            : "%s generates text and makes no vectors: use "
                               "/v1/chat/completions or /v1/completions",
                   m->name);
 }
@@ -420,7 +420,7 @@ static void check_whole(struct answer *a)
     free_choices(a);
     if (own) {
         refuse(&a->failure, 400, "answer_too_large", NULL,
-               "the answer has become larger than %d MiB; ask for fewer choices, "
+               "the answer has become larger than %d MiB; request fewer choices, "
                "tokens or log-probabilities, or with stream true",
                (int)(ANSWER_MAX_BYTES >> 20));
         return;

@@ -100,11 +100,11 @@ bool answer_begin_vectors(struct answer *a, const struct answer_asked *asked,
     a->n_texts = (int)r->n_prompts;
     a->n_each = 1;
     if (answer_vector_bytes(a) > ANSWER_MAX_BYTES)
-        return refuse(refusal, 400, "answer_too_large", "input",
-                      "%d vectors of %d numbers are more than %d MiB; ask for %d at a "
-                      "time",
-                      a->n_texts, a->model->n_vector, (int)(ANSWER_MAX_BYTES >> 20),
-                      (int)(ANSWER_MAX_BYTES / sizeof(float)) / a->model->n_vector);
+        return refuse(
+            refusal, 400, "answer_too_large", "input",
+            "%d vectors of %d numbers are more than %d MiB; request %d at a time",
+            a->n_texts, a->model->n_vector, (int)(ANSWER_MAX_BYTES >> 20),
+            (int)(ANSWER_MAX_BYTES / sizeof(float)) / a->model->n_vector);
     a->choices = calloc(1, sizeof *a->choices);
     if (!a->choices)
         return refuse(refusal, 503, NULL, NULL, "no memory for an answer");

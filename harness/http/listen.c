@@ -27,7 +27,7 @@ struct place {
 static enum status no_place(const char *where, struct err *err)
 {
     return err_set(err, ST_USAGE,
-                   "--listen %.60s: say ADDRESS:PORT, as 127.0.0.1:8080, [::1]:8080 or "
+                   "--listen %.60s: use ADDRESS:PORT, as 127.0.0.1:8080, [::1]:8080 or "
                    "*:8080 for all addresses",
                    where);
 }

@@ -88,7 +88,7 @@ static void put_scheduler(struct textbuf *out, const struct scheduler_stats *s)
         const char *name, *help;
         double v;
     } counters[] = {
-        {"slm_requests_total", "Completions asked for.", (double)s->n_requests},
+        {"slm_requests_total", "Completions requested.", (double)s->n_requests},
         {"slm_requests_refused_total", "Completions refused: the queue was full.",
          (double)s->n_refused},
         {"slm_requests_completed_total", "Completions that ended.",

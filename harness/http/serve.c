@@ -203,10 +203,10 @@ static void say_ready(const struct serving *v)
            v->keys ? "with keys" : "without a key");
     fflush(stdout);
     if (!v->at.loopback && !v->keys)
-        fprintf(stderr,
-                "bench: anybody who reaches %s may use it; --api-key-file asks for a "
-                "key\n",
-                v->at.text);
+        fprintf(
+            stderr,
+            "bench: anybody who reaches %s may use it; --api-key-file requires a key\n",
+            v->at.text);
     if (!v->model.chat && !v->embeds)
         fprintf(stderr, "bench: there are completions, and no chats: %s\n",
                 v->model.why_no_chat.msg);

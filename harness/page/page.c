@@ -154,10 +154,10 @@ static enum status read_machines(struct page *page, struct err *err)
     enum status st = ST_OK;
 
     if (p->n > PAGE_MAX_MACHINES)
-        return err_set(err, ST_USAGE,
-                       "%zu directories are too many for a page; %d are "
-                       "the most",
-                       p->n, PAGE_MAX_MACHINES);
+        return err_set(
+            err, ST_USAGE,
+            "%zu directories are too many for a page; at most %d are possible", p->n,
+            PAGE_MAX_MACHINES);
     page->v = calloc(p->n + 1, sizeof *page->v);
     if (!page->v)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu machines", p->n);

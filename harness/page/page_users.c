@@ -203,8 +203,8 @@ static void put_picture(FILE *f, const struct users *u, int part,
 
     fprintf(f,
             "<figure class=\"card\">\n<figcaption><h3>Throughput against %s</h3>"
-            "<p class=\"sub\">Numbers are users; a server carries those who are below "
-            "both limits.</p></figcaption>\n<ul class=\"legend\">\n",
+            "<p class=\"sub\">Numbers are users; a server can serve those who are "
+            "below both limits.</p></figcaption>\n<ul class=\"legend\">\n",
             part ? "the time of a token" : "the time to the first token");
     for (size_t i = 0; i < u->n; i++)
         if (is_drawn(&u->v[i], part))

@@ -125,7 +125,7 @@ static void judge_end(struct point_run *r)
     } else if (w->end == WORKER_UNEXPECTED) {
         r->row->status = ROW_STATUS_ERROR;
         snprintf(row->detail, sizeof row->detail,
-                 "the measuring process said something else than an answer in phase "
+                 "the measuring process sent something else than an answer in phase "
                  "'%s'",
                  r->phase);
     } else if (WIFSIGNALED(w->wstatus)) {

@@ -35,11 +35,11 @@ static enum status need_text(struct point *p, struct point_need *need,
     if (status)
         return status;
     if (s.n_prompt > SETTING_MAX(prefill) || s.n_answer > SETTING_MAX(answer)) {
-        status = err_set(
-            err, ST_USAGE,
-            "the text %s has %zu tokens before its answer and %zu in it; %d "
-            "and %d are the most, so take a shorter one",
-            p->text, s.n_prompt, s.n_answer, SETTING_MAX(prefill), SETTING_MAX(answer));
+        status = err_set(err, ST_USAGE,
+                         "the text %s has %zu tokens before its answer and %zu in it; "
+                         "at most %d and %d are possible, so take a shorter one",
+                         p->text, s.n_prompt, s.n_answer, SETTING_MAX(prefill),
+                         SETTING_MAX(answer));
         test_prompt_free(&s);
         return status;
     }

@@ -24,8 +24,7 @@ static enum status need_memory(struct candidate *c, const struct candidate_param
                                struct err *err)
 {
     if (!p->mem_bytes)
-        return err_set(err, ST_USAGE,
-                       "say how much memory the machine has, as in --mem 8G");
+        return err_set(err, ST_USAGE, "give the memory of the machine, as in --mem 8G");
     c->topo.mem_total = c->topo.mem_available = p->mem_bytes;
     return ST_OK;
 }

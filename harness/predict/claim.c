@@ -147,7 +147,7 @@ static bool take_number(struct claim *claim, const char *part, struct err *err)
         err_set(err, ST_USAGE, "--claim: '%.30s' is no number above 0", number);
     else if (!take_quantity(claim, v * factor, of))
         err_set(err, ST_USAGE,
-                "--claim: '%.30s %.20s' is said twice, or more than there can be",
+                "--claim: '%.30s %.20s' is given twice, or more than there can be",
                 number, part);
     return !err->code;
 }
@@ -196,7 +196,7 @@ static enum status take_part(struct claim *claim, const char *part, struct err *
             err, ST_USAGE,
             "--claim: '%.60s' and '%.60s' are no speed, size, shape (`bench "
             "synth --list`) or quantisation, and only one of them can be the "
-            "CPU; say it as in \"36.7 tok/s, llama-2-7b, 4.1 GB, ryzen "
+            "CPU; write it as in \"36.7 tok/s, llama-2-7b, 4.1 GB, ryzen "
             "5900x\"",
             claim->cpu, part);
     snprintf(claim->cpu, sizeof claim->cpu, "%.63s", part);
@@ -235,7 +235,7 @@ enum status claim_parse(struct claim *claim, const char *text, struct err *err)
         return st;
     if (!(claim->tok_per_s > 0))
         return err_set(err, ST_USAGE,
-                       "--claim has no speed; say it as in \"36.7 tok/s, llama-2-7b, "
+                       "--claim has no speed; write it as in \"36.7 tok/s, llama-2-7b, "
                        "4.1 GB, ryzen 5900x\"");
     if (!(claim->bytes > 0) && !(claim->model[0] && claim->quant[0]))
         return err_set(err, ST_USAGE,

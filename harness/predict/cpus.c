@@ -153,7 +153,8 @@ enum status cpus_find(const struct cpus *cpus, const char *name,
         n++;
     }
     if (n > 1)
-        return err_set(err, ST_USAGE, "'%.60s' may be any of %s; say more", name, list);
+        return err_set(err, ST_USAGE, "'%.60s' may be any of %s; give more of its name",
+                       name, list);
     if (!one)
         return err_set(err, ST_USAGE,
                        "no CPU is known as '%.60s'; give its bandwidth, as --gbps 38. "

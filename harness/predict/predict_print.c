@@ -182,7 +182,7 @@ static void print_legend(FILE *f, const struct predictions *p)
     if (streams)
         fputs("s: weights are streamed from disk.\n", f);
     if (disk)
-        fputs("disk?: weights are streamed; --disk-gbps says how fast that is.\n", f);
+        fputs("disk?: weights are streamed; --disk-gbps gives the disk's speed.\n", f);
 }
 
 void predict_print(FILE *f, const struct predictions *p, const struct candidate *c)

@@ -106,13 +106,13 @@ static void put_together(FILE *f, const struct deploy *d)
     if (all > 0)
         snprintf(text, sizeof text,
                  "%d sequences decoded %s%.*f tok/s together there, %.*f each; `bench "
-                 "load URL` says how many users it carries",
+                 "load URL` measures how many users it can serve",
                  d->n_sequences, d->together_is_least ? "at least " : "",
                  report_decimals(all), all, report_decimals(each), each);
     else
         snprintf(text, sizeof text,
                  "that is one sequence, and %d together were not measured: `bench load "
-                 "URL` says how many users it carries",
+                 "URL` measures how many users it can serve",
                  d->n_sequences);
     put_comment(f, text);
 }

@@ -63,8 +63,7 @@ static void say_reason(const struct chooser *c, char *buf, size_t cap)
                         : "(by the order of types)");
     } else if (c->replaced != NO_ROW) {
         text_append(buf, cap,
-                    " It is not the fastest: what is faster diverges more than that is "
-                    "worth.");
+                    " A faster setting exists, but its quality loss is too large.");
     }
 }
 

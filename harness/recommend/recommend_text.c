@@ -402,7 +402,7 @@ enum status recommend_say_nothing(const struct chooser *c, struct err *err)
         text_append(text, sizeof text,
                     "%.0f %% of its roof, so one of the two is wrong", 100 * r->mbu);
     else if (why == TOO_LOSSY)
-        text_append(text, sizeof text, "it diverges by %.4f, and %g is the most",
+        text_append(text, sizeof text, "it diverges by %.4f, the maximum is %g",
                     r->kl_mean, c->max_kl);
     else if (why == UNKNOWN_QUALITY)
         text_append(text, sizeof text,

@@ -351,8 +351,8 @@ enum status report_fill_kv(struct chart *c, const struct report_rows *p,
 enum status report_fill_step(struct chart *c, const struct report_rows *p,
                              struct err *err)
 {
-    static const struct along along = {"Time of a step beside a prompt", "n_chunk",
-                                       chunk_of, 0, set_step};
+    static const struct along along = {"Time of a step while a prompt is read",
+                                       "n_chunk", chunk_of, 0, set_step};
 
     c->y_title = "ms per step";
     c->unit = "ms";
@@ -363,7 +363,7 @@ enum status report_fill_step(struct chart *c, const struct report_rows *p,
 enum status report_fill_chunk(struct chart *c, const struct report_rows *p,
                               struct err *err)
 {
-    static const struct along along = {"Prefill speed beside decoding", "n_chunk",
+    static const struct along along = {"Prefill speed while decoding", "n_chunk",
                                        chunk_of, 0, set_prompt};
 
     c->roof = BOTH_ROOFS;

@@ -135,8 +135,8 @@ static enum status match_header(struct csv *csv, const struct field **column,
     if (!next_record(csv))
         return err_set(err, ST_INPUT, "%s has no header line", csv->path);
     if (csv->n_cells > CSV_MAX_COLUMNS)
-        return err_set(err, ST_INPUT, "%s has %zu columns; %d are the most", csv->path,
-                       csv->n_cells, CSV_MAX_COLUMNS);
+        return err_set(err, ST_INPUT, "%s has %zu columns; at most %d are possible",
+                       csv->path, csv->n_cells, CSV_MAX_COLUMNS);
     for (size_t i = 0; i < csv->n_cells; i++) {
         column[i] = row_field(csv->cell[i]);
         n_known += column[i] != NULL;

@@ -236,7 +236,8 @@ static void put_context(struct lines *l, const struct row *r)
         text_append(t, sizeof t, ", the first %lld positions in common",
                     (long long)r->n_shared);
     if (r->n_chunk > 0)
-        text_append(t, sizeof t, "; beside it a prompt in chunks of %lld token%s",
+        text_append(t, sizeof t,
+                    "; at the same time a prompt in chunks of %lld token%s",
                     (long long)r->n_chunk, plural(r->n_chunk, "s"));
     put(l, "context", t);
 }
@@ -329,7 +330,7 @@ static void put_chunk(struct lines *l, const struct row *r)
     t[0] = '\0';
     if (r->chunk_tok_per_s > 0) {
         append_figure(t, sizeof t, r->chunk_tok_per_s, NAN, NAN);
-        text_append(t, sizeof t, " tok/s of the prompt meanwhile");
+        text_append(t, sizeof t, " tok/s of the prompt at the same time");
     }
     put(l, "chunks", t);
 }

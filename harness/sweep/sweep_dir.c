@@ -329,8 +329,9 @@ static enum status clean_samples(struct sweep_dir *dir, struct err *err)
     st = open_file(dir, SAMPLES_CSV, O_RDWR, &fd, err);
     if (st == ST_OK && lseek(fd, 0, SEEK_END) > SAMPLES_MAX_BYTES) {
         close(fd);
-        st = err_set(err, ST_INPUT, "%s has more than %d bytes, the most that are read",
-                     path, SAMPLES_MAX_BYTES);
+        st = err_set(err, ST_INPUT,
+                     "%s has more than %d bytes, the maximum that is read", path,
+                     SAMPLES_MAX_BYTES);
     }
     if (st == ST_OK && (lseek(fd, 0, SEEK_SET) < 0 || !(in = fdopen(fd, "r")))) {
         close(fd);

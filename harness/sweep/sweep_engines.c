@@ -47,8 +47,8 @@ enum status sweep_set_engines(struct sweep_settings *s, const char *const *texts
     if (n == 1 && !strcmp(texts[0], "none"))
         return ST_OK;
     if (n > SWEEP_MAX_ENGINES)
-        return err_set(err, ST_USAGE, "%s: %zu programs; %d are the most", what, n,
-                       SWEEP_MAX_ENGINES);
+        return err_set(err, ST_USAGE, "%s: %zu programs; at most %d are possible", what,
+                       n, SWEEP_MAX_ENGINES);
     for (size_t i = 0; i < n && st == ST_OK; i++)
         st = add(s, texts[i], what, err);
     return st;

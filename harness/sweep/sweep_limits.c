@@ -15,7 +15,7 @@ static enum status add(struct sweep_settings *s, uint64_t limit, const char *wha
         if (s->mem_limits[i] == limit)
             return ST_OK;
     if (s->n_mem_limits == SWEEP_MAX_LIMITS)
-        return err_set(err, ST_USAGE, "%s: %d memory limits are the most", what,
+        return err_set(err, ST_USAGE, "%s: at most %d memory limits are possible", what,
                        SWEEP_MAX_LIMITS);
     s->mem_limits[s->n_mem_limits++] = limit;
     return ST_OK;

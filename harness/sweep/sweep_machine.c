@@ -93,7 +93,7 @@ static enum status check_build(const json_t *machine, const char *dir, struct er
         text_harmless(there, sizeof there, text ? text : "unknown");
         return err_set(err, ST_USAGE,
                        "the sweep in %.160s was measured by bench %s%s, this is %s%s: "
-                       "go on with that build, or begin a new one with -o",
+                       "continue with that build, or begin a new one with -o",
                        dir, rows[i].what, there, rows[i].what, rows[i].here());
     }
     return ST_OK;
@@ -117,7 +117,7 @@ enum status sweep_machine_check(const json_t *machine, const struct topology *to
     if (!machine_key_same(&there, &here, why, sizeof why))
         return err_set(err, ST_USAGE,
                        "the sweep in %.160s was measured on another machine or under "
-                       "other limits: %s; go on there, or begin a new one with -o",
+                       "other limits: %s; continue there, or begin a new one with -o",
                        dir, why);
     return check_build(machine, dir, err);
 }

@@ -58,7 +58,7 @@ static enum status add(struct making *m, const struct point *p, struct err *err)
         return ST_OK;
     if (m->plan.n_points == SWEEP_MAX_POINTS)
         return err_set(err, ST_USAGE,
-                       "the settings make more than %d points, the most of a sweep: "
+                       "the settings make more than %d points, the maximum of a sweep: "
                        "leave out values of a list, or measure the models one by one",
                        SWEEP_MAX_POINTS);
     if (m->plan.n_points == m->cap && grow(m, err))

@@ -89,7 +89,7 @@ static enum status models_from_json(struct sweep_settings *s, const json_t *arra
     for (size_t i = 0; i < n; i++)
         if (strlen(words[i]) >= most)
             return err_set(err, ST_USAGE,
-                           "models: a name of %zu characters; %zu are the most",
+                           "models: a name of %zu characters; at most %zu are possible",
                            strlen(words[i]), most - 1);
     return sweep_set_models(s, words, n, "models", err);
 }

@@ -19,7 +19,7 @@ enum status sweep_add_text(struct sweep_settings *s, const char *word, const cha
     char *path;
 
     if (s->n_texts == SWEEP_MAX_TEXTS)
-        return err_set(err, ST_USAGE, "%s: %d texts are the most", what,
+        return err_set(err, ST_USAGE, "%s: at most %d texts are possible", what,
                        SWEEP_MAX_TEXTS);
     path = is_file ? realpath(word, NULL) : NULL;
     point_init(&p);

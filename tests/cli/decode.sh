@@ -115,7 +115,7 @@ awk '$1 == "n_sequences" && $2 == 3 || $1 == "n_chunk" && $2 == 200 || $1 == "st
      $1 == "step_plain_ms" { plain = $2 }
      END { exit !(n == 3 && prompt * 3 > rate * 180 && prompt * 3 < rate * 220 && plain > 0 && plain < ms) }' chunks ||
     fail "chunks: $(cat chunks)"
-"$BENCH" decode -m nano:Q4_0 --in-memory -t $threads --chunk 700 -n 2 | tr -s ' \n' ' ' | grep -q 'beside it a prompt in chunks of 700 tokens.* per step .* without it .* of the prompt meanwhile' ||
+"$BENCH" decode -m nano:Q4_0 --in-memory -t $threads --chunk 700 -n 2 | tr -s ' \n' ' ' | grep -q 'at the same time a prompt in chunks of 700 tokens.* per step .* without it .* of the prompt at the same time' ||
     fail "chunks are not said"
 "$BENCH" decode -m nano:Q4_0 --in-memory -t 1 --sequences 4 -n 2 --all | grep -q '^status  *ok' ||
     fail "four sequences that begin at depth 0"

@@ -111,8 +111,8 @@ static void what_is_no_claim_gets_a_sentence(void **state)
         {"1,234 tok/s, 4 GB", "write 1234 or 1.234"},
         {"1.234,5 tok/s, 4 GB", "is no number"},
         {"0 tok/s, 4 GB", "is no number above 0"},
-        {"5 tok/s, 7 tok/s, 4 GB", "'7 tok/s' is said twice"},
-        {"5 tok/s, 4 GB, 5 GB", "is said twice"},
+        {"5 tok/s, 7 tok/s, 4 GB", "'7 tok/s' is given twice"},
+        {"5 tok/s, 4 GB, 5 GB", "is given twice"},
         {"5 tok/s, 4 Gb, 38 cores", "'4 Gb' and '38 cores'"},
         {"5 tok/s, 4 GB, 9999999 threads", "more than there can be"},
     };

@@ -277,14 +277,14 @@ static void chunks_of_a_prompt(void **state)
     r.chunk_tok_per_s = 533;
     print(&r);
     assert_non_null(
-        strstr(text, "  chunks          533 tok/s of the prompt meanwhile\n"));
+        strstr(text, "  chunks          533 tok/s of the prompt at the same time\n"));
     assert_null(strstr(text, "without it"));
     r.step_plain_ms = 40;
     print(&r);
     assert_non_null(
         strstr(text, "  without it      40.0 ms per step, so that the chunk"));
     assert_non_null(
-        strstr(text, "  chunks          533 tok/s of the prompt meanwhile\n"));
+        strstr(text, "  chunks          533 tok/s of the prompt at the same time\n"));
 }
 
 /* README.md shows a row that is in the repository. */
