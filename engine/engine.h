@@ -67,12 +67,12 @@ struct slm_params {
                            decodes as a packed file */
     enum weights_residency residency; /* of a file: mmap, packed, stream or auto, which
                                          slm_choose_residency() resolves */
-    uint64_t memory_bytes; /* limit for everything; 0: this machine's memory. Of stream
+    uint64_t memory_bytes; /* limit for everything; 0: this machine's memory. For stream
                               it decides how many layers are streamed */
-    uint64_t spare_bytes;  /* memory beside it of which only pages of a mapped file may
-                              take a part, since they can be given up at any time */
+    uint64_t spare_bytes;  /* memory in addition, of which only pages of a mapped file
+                              may  take a part, since they can be given up at any time */
     struct stream_ring *ring; /* to read streamed weights with, where the process may
-                                 not make an io_uring any more; of one model at a time,
+                                 not make an io_uring any more; for one model at a time,
                                  which it outlives. NULL: the model makes one */
     const char *name;         /* of the image in messages */
     uint32_t isa_mask;        /* ISA levels to choose kernels from: isa_usable() */
@@ -81,7 +81,7 @@ struct slm_params {
     const int *cpus;          /* [slm_params_threads()], of which either count uses the
                                  first; NULL: the OS places threads */
     int n_ctx;                /* positions of a sequence; 0: the model's own maximum */
-    int n_sequences;          /* that slm_batch() can go on with; 0: one */
+    int n_sequences;          /* that slm_batch() can continue; 0: one */
     bool paged;    /* the KV cache of one sequence is in pages, too, as that of several
                       is: what it begins with can be kept then */
     size_t n_pool; /* with pages: positions of all sequences together, for which the KV
@@ -99,7 +99,7 @@ struct slm_params {
     int n_back;           /* positions that slm_truncate() may take off without tokens
                              running again where layers have a window, at least
                              n_batch; 0: SLM_DEFAULT_BACK */
-    bool mtp; /* open the layer that predicts the token after the next, too: mtp.h. Of
+    bool mtp; /* open the layer that predicts the token after the next, too: mtp.h. For
                  one sequence. ST_UNSUPPORTED: the file has none */
     struct slm_tuning tuning;
 };
@@ -142,7 +142,7 @@ struct slm_info {
     uint64_t weight_token_macs;  /* multiply-adds with matrices for one decoded token */
     uint64_t output_bytes, output_macs; /* the output matrix' part of these two */
     int n_experts, n_experts_used;      /* of a layer; 0, 0: a dense model */
-    uint64_t expert_bytes;    /* one expert's matrices in all layers; of experts, the
+    uint64_t expert_bytes;    /* one expert's matrices in all layers; the experts'
                                  figures of a token count n_experts_used */
     enum kern_kv kv_type;     /* as opened */
     uint64_t kv_pos_bytes;    /* K and V of one position, as kept by all layers */
@@ -160,7 +160,7 @@ struct slm_info {
     uint64_t scratch_bytes; /* activations, logits, norm weights as allocated */
     int n_streamed;         /* layers that are read again for each pass; 0: none */
     uint64_t
-        streamed_bytes;   /* read from the file for each pass; of cached experts what
+        streamed_bytes;   /* read from the file for each pass; for cached experts what
                              a token is expected to miss if all are equally popular */
     uint64_t cache_bytes; /* of memory for cached experts; 0: none are cached */
     uint64_t weights_memory_bytes; /* allocated for weights: packed: all of them;
@@ -190,8 +190,8 @@ struct weights *slm_weights(struct slm *m);
 struct thread_pool *slm_thread_pool(struct slm *m);
 
 /* The memory that slm_open() would allocate, and the other facts of *info, from the
- * file's metadata alone. For planning against a memory limit. Of residency auto, the
- * one that slm_choose_residency() says is in *info. Error besides
+ * file's metadata alone. For planning against a memory limit. For residency auto, the
+ * one that slm_choose_residency() chooses is in *info. Error besides
  * those of slm_open() for a file: ST_NO_MEMORY (stream, and the model does not fit into
  * memory_bytes even with all layers streamed). */
 enum status slm_plan(struct slm_info *info, const struct gguf *g,
@@ -230,9 +230,10 @@ enum slm_logits { SLM_LOGITS_NONE, SLM_LOGITS_LAST, SLM_LOGITS_ALL };
  * SLM_LOGITS_ALL needs n <= n_logits. Errors: ST_USAGE (a token outside the vocabulary,
  * n > slm_n_free(), packed weights that weights_preload() has not filled; the sequence
  * is as before); ST_UNSUPPORTED (an encoder); ST_IO (weights could not be read, or
- * their file has changed: the sequence is as before; of streamed weights every further
- * call fails, too); ST_INPUT (logits are not numbers: the message names the first layer
- * whose results are not; layers that keep states have lost those of the sequence). */
+ * their file has changed: the sequence is as before; with streamed weights every
+ * further call fails, too); ST_INPUT (logits are not numbers: the message names the
+ * first layer whose results are not; layers that keep states have lost those of the
+ * sequence). */
 enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
                      enum slm_logits which, struct err *err);
 
@@ -297,8 +298,9 @@ int slm_n_free(const struct slm *m);
  * layers that were kept in memory are streamed from now on, or fewer experts cached
  * (weights_reclaim()). The sequence and the logits stay; slm_info() has the new plan.
  * *freed is what went, `bytes` at least. Errors: ST_USAGE (weights that cannot be
- * streamed), ST_NO_MEMORY (so much cannot be given back, or no memory for the tables):
- * all is as before; ST_IO (the file cannot be read any more, and slm_eval() fails). */
+ * streamed), ST_NO_MEMORY (that much cannot be given back, or no memory for the
+ * tables): all is as before; ST_IO (the file cannot be read any more, and slm_eval()
+ * fails). */
 enum status slm_reclaim(struct slm *m, uint64_t bytes, uint64_t *freed,
                         struct err *err);
 
@@ -341,14 +343,14 @@ struct slm_part {
     enum slm_logits which;
 };
 
-/* One pass over all parts, which reads the weights once: of up to n_batch tokens in
+/* One pass over all parts, which reads the weights once: up to n_batch tokens in
  * all, of which up to n_logits have logits. Errors: as slm_eval(), and ST_NO_MEMORY
  * (the free pages do not suffice: slm_batch_pages()); all sequences are as before. */
 enum status slm_batch(struct slm *m, const struct slm_part *parts, int n_parts,
                       struct err *err);
 
-/* Logits [n_vocab] of the last slm_batch(): of a part's last token with LAST, i = 0; of
- * its i-th with ALL. Valid until the next one, or slm_eval(). */
+/* Logits [n_vocab] of the last slm_batch(): a part's last token with LAST, i = 0; its
+ * i-th with ALL. Valid until the next one, or slm_eval(). */
 const float *slm_batch_logits(const struct slm *m, int part, size_t i);
 
 /* slm_n_past(), slm_n_free(), slm_truncate() and slm_least_past() of any sequence. What
@@ -411,8 +413,8 @@ size_t slm_batch_pages(const struct slm *m, const struct slm_part *parts, int n_
 
 bool slm_keeps_prefixes(const struct slm *m);
 
-/* Keep the pages of a sequence, whose tokens are tokens[slm_seq_n_past()]. It may go
- * on, or be truncated. */
+/* Keep the pages of a sequence, whose tokens are tokens[slm_seq_n_past()]. It may be
+ * continued or truncated. */
 void slm_prefix_keep(struct slm *m, int seq, const int32_t *tokens);
 
 /* Give an empty sequence the positions that are known of tokens[n], fewer than n so
@@ -433,7 +435,7 @@ void slm_prefix_pages(const struct slm *m, size_t *n, size_t *n_own);
 enum status slm_fill_synthetic(struct slm *m, int n_past, uint64_t seed,
                                struct err *err);
 
-/* The same of any sequence. Error: ST_NO_MEMORY (pages), too. */
+/* slm_fill_synthetic() for any sequence. Error: ST_NO_MEMORY (pages), too. */
 enum status slm_seq_fill_synthetic(struct slm *m, int seq, int n_past, uint64_t seed,
                                    struct err *err);
 
@@ -442,17 +444,17 @@ enum status slm_seq_fill_synthetic(struct slm *m, int seq, int n_past, uint64_t 
  * a window hides. */
 uint64_t slm_bytes_per_token(const struct slm_info *info, int n_past);
 
-/* The same for one token of each of n_sequences in a batch, all with n_past positions:
+/* Bytes for one token of each of n_sequences in a batch, all with n_past positions:
  * weights are read once, and of experts those of slm_bytes_per_pass(). */
 double slm_bytes_per_step(const struct slm_info *info, int n_past, int n_sequences);
 
-/* Bytes of weights that one pass over n_tokens >= 1 tokens with logits reads. Of a
- * layer's experts each token takes n_experts_used, so these are the bytes expected if
+/* Bytes of weights that one pass over n_tokens >= 1 tokens with logits reads. Each
+ * token takes n_experts_used of a layer's experts, so these are the bytes expected if
  * tokens choose independently and all experts equally often; a model's routing is more
  * alike, and reads at most as much on average. n_tokens may be a mean. */
 double slm_bytes_per_pass(const struct slm_info *info, double n_tokens);
 
-/* The same of a prompt of n >= 1 tokens, n_batch at a time, with logits of the last. */
+/* Bytes for a prompt of n >= 1 tokens, n_batch at a time, with logits of the last. */
 double slm_bytes_per_prompt(const struct slm_info *info, int n, int n_batch);
 
 #endif

@@ -95,7 +95,7 @@ enum status info_fill(struct slm_info *info, const struct gguf *g,
                       struct err *err);
 
 /* Resolve residency auto in *info, and describe the memory of the weights with it;
- * plan: of residency stream. Errors: those of slm_plan() but for loading. */
+ * plan: for residency stream. Errors: those of slm_plan() but for loading. */
 enum status info_weights(struct slm_info *info, struct residency_plan *plan,
                          const struct gguf *g, const struct slm_params *params,
                          struct err *err);

@@ -259,10 +259,9 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
             "further tokens are predicted for one sequence, and the model is "
             "to be opened for %d",
             info->n_sequences);
-    info->scratch_bytes =
-        m->vector_bytes + m->derived_bytes +
-        forward_bytes(m, info->kv_type, info->n_batch, info->n_logits,
-                      info->n_sequences, n_threads);
+    info->scratch_bytes = m->vector_bytes + m->derived_bytes +
+                          forward_bytes(m, info->kv_type, info->n_batch, info->n_logits,
+                                        info->n_sequences, n_threads);
     return ST_OK;
 }
 
@@ -309,7 +308,7 @@ uint64_t info_memory_bytes(const struct slm_params *params)
     return params->memory_bytes ? params->memory_bytes : info_machine_bytes();
 }
 
-/* Of the experts that a token uses, if those in memory are as popular as the others. */
+/* Bytes of the experts that a token uses and misses, if all are equally popular. */
 static uint64_t missed_bytes(const struct slm_info *info,
                              const struct residency_plan *plan)
 {
@@ -354,7 +353,7 @@ enum status slm_plan_as_file(struct slm_info *info, const struct gguf *g,
 
     if (st)
         return st;
-    info->stream_least_bytes = bounds.least_bytes;
+    info->stream_least_bytes = bounds.min_bytes;
     info->stream_kept_bytes = bounds.kept_bytes;
     info->map_bytes = info->weight_bytes - bounds.disk_bytes;
     info->map_bytes += info->map_bytes / PAGES_PER_TABLE;

@@ -91,14 +91,14 @@ void mtp_close(struct mtp *t)
 
 enum status mtp_rebind(struct mtp *t, struct slm *m, struct err *err)
 {
-    struct model *anew, old = *t->model;
-    const enum status st = model_load_nextn(&anew, m->g, m->w, err);
+    struct model *reloaded, old = *t->model;
+    const enum status st = model_load_nextn(&reloaded, m->g, m->w, err);
 
     if (st)
         return st;
-    *t->model = *anew;
-    *anew = old;
-    model_free(anew);
+    *t->model = *reloaded;
+    *reloaded = old;
+    model_free(reloaded);
     return ST_OK;
 }
 
@@ -139,7 +139,7 @@ static bool run(struct slm *m, const float *hidden, const int32_t *tokens, int n
 }
 
 /* Evaluate pairs up to that of the last position, whose next token is `next`. False:
- * there is nothing to go on from. */
+ * there is nothing to continue from. */
 static bool catch_up(struct slm *m, int32_t next, int n_logits)
 {
     struct mtp *t = m->mtp;

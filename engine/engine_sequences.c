@@ -38,7 +38,7 @@ void slm_seq_truncate(struct slm *m, int seq, int n_past)
 
 int slm_seq_least_past(const struct slm *m, int seq)
 {
-    return rewind_least(&m->seqs[seq].rewind, &m->kv, m->seqs[seq].n_past);
+    return rewind_min(&m->seqs[seq].rewind, &m->kv, m->seqs[seq].n_past);
 }
 
 void slm_seq_fork(struct slm *m, int from, int to)

@@ -156,7 +156,7 @@ enum status sim_gate_play(enum gate_verdict *verdict, size_t *n_launches,
     *verdict = GATE_OPEN;
     for (size_t k = 0; *verdict == GATE_OPEN && gate_interim_at(k, g->rule.n_interim);
          k++) {
-        if (gate_interim_at(k, g->rule.n_interim) > g->most_launches)
+        if (gate_interim_at(k, g->rule.n_interim) > g->max_launches)
             break;
         for (; n < gate_interim_at(k, g->rule.n_interim); n++)
             for (size_t i = 0; i < g->n_metrics; i++)

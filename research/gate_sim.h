@@ -61,8 +61,8 @@ struct sim_gate {
     struct gate_rule rule;
     size_t n_metrics; /* each with noise of its own */
     size_t rounds_per_launch;
-    size_t most_launches; /* the budget; at most GATE_MAX_LAUNCHES */
-    double slowdown;      /* of B in the first metric: 0.05 */
+    size_t max_launches; /* the budget; at most GATE_MAX_LAUNCHES */
+    double slowdown;     /* of B in the first metric: 0.05 */
 };
 
 /* Plays one gate; *n_launches (may be NULL) is how long it took. Error:

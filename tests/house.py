@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 
-MOST_FILES = 40
+MAX_FILES = 40
 source, table, compiler = sys.argv[1:4]
 os.chdir(source)
 failures = []
@@ -100,8 +100,8 @@ for path in listed.stdout.splitlines():
     if not path.startswith(("tests/data/", "results/", "configs/models/")):
         counts[os.path.dirname(path)] = counts.get(os.path.dirname(path), 0) + 1
 for folder, n in sorted(counts.items()):
-    if n > MOST_FILES:
-        failures.append(f"{folder} has {n} files; {MOST_FILES} are the most")
+    if n > MAX_FILES:
+        failures.append(f"{folder} has {n} files; {MAX_FILES} are the most")
 
 print(f"{len(rooms)} rooms, {len(headers)} headers, {len(alone)} of them compiled alone")
 for failure in failures:

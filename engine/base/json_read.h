@@ -51,10 +51,11 @@ json_t *json_try(const char *text, size_t len, struct json_limit limit, unsigned
 /* What stands for a number that was not read, as it was written; else NULL. */
 const char *json_no_number(const json_t *value);
 
-/* A whole number of 64 bits, be it written as 8 or as 8.0. */
+/* A whole number of 64 bits, written as 8 or as 8.0. */
 bool json_whole(const json_t *value, int64_t *n);
 
-/* The bits of a whole number from -2^63 to 2^64 - 1: of a seed, which is no quantity. */
+/* The bits of a whole number from -2^63 to 2^64 - 1: for a seed, which is no quantity.
+ */
 bool json_bits(const json_t *value, uint64_t *bits);
 
 /* A finite number; an integer beyond 64 bits is one. */

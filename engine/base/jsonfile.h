@@ -22,7 +22,7 @@ struct jsonfile {
 enum status jsonfile_load(struct jsonfile *f, const char *dir, const char *name,
                           struct json_limit limit, struct err *err);
 
-/* The same of a file named by its path. */
+/* Reads a file named by its path. */
 enum status jsonfile_read(struct jsonfile *f, const char *path, struct json_limit limit,
                           struct err *err);
 

@@ -80,7 +80,7 @@ static enum status make(struct gguf **out, const void *image, size_t bytes, int 
         st = mapguard_add(&g->guard, image, bytes, fd, name, err);
     if (!st)
         st = gguf_parse_image(g, err);
-    /* A file that shrinks meanwhile reads as zeros: that is not what is wrong with it.
+    /* A file that shrinks while it is read reads as zeros: that is not its real error.
      */
     if (gguf_check(g, NULL)) {
         if (err)

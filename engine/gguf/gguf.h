@@ -108,7 +108,7 @@ void gguf_close(struct gguf *g);
 const char *gguf_path(const struct gguf *g); /* path, or the name given */
 uint32_t gguf_version(const struct gguf *g);
 uint32_t gguf_alignment(const struct gguf *g);
-const void *gguf_image(const struct gguf *g);  /* the file; of an assembled gguf
+const void *gguf_image(const struct gguf *g);  /* the file; for an assembled gguf
                                                   the head */
 size_t gguf_image_bytes(const struct gguf *g); /* of the whole file, assembled ones
                                                   included */

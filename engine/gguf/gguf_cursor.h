@@ -10,7 +10,7 @@
 
 #include "engine/gguf/gguf_impl.h"
 
-#define GGUF_MAX_NAME 65535 /* of a key, by the specification; of a tensor too */
+#define GGUF_MAX_NAME 65535 /* for a key, by the specification; for a tensor too */
 
 struct gguf_cursor {
     struct gguf *g;

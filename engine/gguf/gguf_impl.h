@@ -27,7 +27,7 @@ struct gguf {
 
     struct gguf_kv *kvs;
     size_t n_kvs;
-    uint64_t **strings; /* [n_kvs]: of a string array, the offset of each element
+    uint64_t **strings; /* [n_kvs]: for a string array, the offset of each element
                            from kv->data; NULL for the others */
     struct gguf_tensor *tensors;
     size_t n_tensors;

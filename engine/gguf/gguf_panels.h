@@ -11,7 +11,7 @@
  *     list of tensors, XXH3 (64 bits, seed 0) of its bytes in the file;
  *   - slmbench.head_checksum, a u64: XXH3 of all bytes in front of the tensor data,
  *     with the value of this key as 0;
- *   - matrices in panels: tensors of type GGUF_PANEL_TYPE + their ggml type. Of each
+ *   - matrices in panels: tensors of type GGUF_PANEL_TYPE + their ggml type. In each
  *     slice (ne[2] and ne[3] count slices), the leading ne[1] / 16 * 16 rows are in
  *     panels (kernels.h) and the others follow as rows, in as many bytes as in any GGUF
  *     file. No other program has such types, so that it refuses the file;
@@ -27,9 +27,9 @@
 
 #include "engine/gguf/gguf.h"
 
-/* Of the layout of panels in files. A change of what any `pack` kernel writes, or of
- * the rules above, increases it: tests/engine/pack/test_layout.c has the checksum of a
- * panel of every format. */
+/* Version of the layout of panels in files. A change of what any `pack` kernel writes,
+ * or of the rules above, increases it: tests/engine/pack/test_layout.c has the checksum
+ * of a panel of every format. */
 #define GGUF_LAYOUT_VERSION 1u
 
 #define GGUF_PANEL_TYPE  0x534c0000u /* "SL", above every ggml type */

@@ -21,7 +21,8 @@ int gguf_split_count(const char *path);
 /* Path of part i, from 0, given the path of any part; false: longer than cap. */
 bool gguf_split_path(char *out, size_t cap, const char *path, int i);
 
-/* Length of a part's path up to the end of NAME; of any other path its whole length. */
+/* Length of a part's path up to the end of NAME; for any other path its whole length.
+ */
 size_t gguf_split_stem(const char *path);
 
 /* Whether g is a part of a split model. */

@@ -57,7 +57,7 @@ static void note(struct mapguard *guard, enum loss loss)
 }
 
 /* Everything beyond the file's end at once, as a model of gigabytes has a million
- * pages; of a file that is as long as before, the page that cannot be read. */
+ * pages; for a file that is as long as before, the page that cannot be read. */
 static bool fill_in(struct mapguard *guard, uintptr_t begin, size_t bytes, uintptr_t at)
 {
     const uintptr_t page = at / page_bytes * page_bytes;
@@ -144,7 +144,7 @@ static struct mapguard *take(void)
 }
 
 /* Within the lock. Again for each mapping, since others may have set a handler
- * meanwhile: it is then what any other signal is passed on to. */
+ * in the meantime: it is then the handler to which any other signal is passed on. */
 static void handle(void)
 {
     struct sigaction act = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO}, now;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * mapguard.h - files that are mapped, and become shorter or unreadable meanwhile
+ * mapguard.h - files that become shorter or unreadable while they are mapped
  *
  * Access to a mapped page that the file has no longer, or that the disk cannot read,
  * raises SIGBUS. For a guarded mapping the signal's handler puts zeros in the place of
- * what is missing and notes the loss; the computation goes on, on zeros, to the next
+ * what is missing and notes the loss; the computation continues, on zeros, to the next
  * mapguard_check(), which is the error. Any other SIGBUS has the effect that it had
  * before the first mapping was guarded: by default it ends the process.
  *

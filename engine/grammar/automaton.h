@@ -35,7 +35,7 @@ enum node_kind { NODE_BYTES, NODE_SPLIT, NODE_CALL, NODE_REPEAT, NODE_END_OF_RUL
 
 /* The first two nodes of every automaton. */
 #define NODE_POP  0u /* the only NODE_END_OF_RULE */
-#define NODE_DEAD 1u /* NODE_BYTES without edges: no text goes on here */
+#define NODE_DEAD 1u /* NODE_BYTES without edges: no text continues here */
 
 struct node {
     uint8_t kind;

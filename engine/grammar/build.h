@@ -83,7 +83,7 @@ uint32_t build_schema_text(struct build *b, uint32_t to);
 /* Valid values of one schema, within b->path. */
 uint32_t build_schema(struct build *b, const json_t *schema, uint8_t nest, uint32_t to);
 
-/* The same by a rule of its own, for schemas that are used more than once. */
+/* Builds a schema as a rule of its own, for schemas that are used more than once. */
 uint32_t build_schema_call(struct build *b, const json_t *schema, uint8_t nest,
                            uint32_t to);
 

@@ -10,7 +10,7 @@
 #include "engine/base/jsonfile.h"
 #include "engine/grammar/machine.h"
 
-/* Of a schema. What a value takes in memory is bounded by jsonfile.h. */
+/* Limits of a schema. What a value takes in memory is bounded by jsonfile.h. */
 #define SCHEMA_BYTES  ((size_t)256 << 10)
 #define SCHEMA_VALUES ((size_t)32 << 10)
 

@@ -11,8 +11,8 @@
  * JSON is generated compactly or with the white space that models like to write
  * (limited, so that a text cannot be white space without end); keys of an object come
  * in the order of the schema, optional ones may be absent; strings hold valid UTF-8 and
- * escapes. What of JSON Schema is supported stands at grammar_from_schema(); what is
- * not is an error, never ignored in silence.
+ * escapes. grammar_from_schema() lists what is supported of JSON Schema; anything
+ * else is an error, never ignored in silence.
  *
  * Threading: grammars and vocabularies are immutable and counted; a state belongs to
  * one thread at a time.
@@ -71,7 +71,7 @@ enum status grammar_from_schema(struct grammar **g, const char *text, size_t len
 struct grammar *grammar_ref(struct grammar *g);
 void grammar_unref(struct grammar *g);
 
-/* Memory that it takes, for as long as it has an owner. */
+/* Memory that it takes while it has an owner. */
 size_t grammar_bytes(const struct grammar *g);
 
 /* The beginning of a text. What is computed for a schema's texts is kept with the

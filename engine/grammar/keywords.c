@@ -79,7 +79,7 @@ bool schema_restricts(const char *key)
 }
 
 /* Keywords that are not supported may say what is true of every value. */
-static bool says_nothing(const char *key, const json_t *value)
+static bool restricts_nothing(const char *key, const json_t *value)
 {
     double n;
 
@@ -97,7 +97,7 @@ bool schema_check(struct build *b, const json_t *schema)
 
     json_object_foreach((json_t *)schema, key, value)
     {
-        if (about(key) == 0 && !says_nothing(key, value)) {
+        if (about(key) == 0 && !restricts_nothing(key, value)) {
             build_refuse(b, "the keyword '%.64s' is not supported%s", key,
                          strcmp(key, "nullable") ? ""
                                                  : "; write \"type\": [..., \"null\"]");
@@ -114,7 +114,7 @@ const char *schema_other(const json_t *schema, const char *const *but)
 
     json_object_foreach((json_t *)schema, key, value)
     {
-        bool listed = !schema_restricts(key) || says_nothing(key, value);
+        bool listed = !schema_restricts(key) || restricts_nothing(key, value);
 
         for (size_t i = 0; but[i] && !listed; i++)
             listed = !strcmp(key, but[i]);
@@ -268,11 +268,11 @@ static char *value_text(const json_t *value)
 
 uint32_t build_values(struct build *b, const json_t *schema, uint32_t to)
 {
-    static const char *const beside[] = {"type", "enum", "const", NULL};
+    static const char *const allowed[] = {"type", "enum", "const", NULL};
     const json_t *list = json_object_get(schema, "enum");
     const json_t *one = json_object_get(schema, "const");
     const unsigned types = schema_types(b, schema);
-    const char *other = schema_other(schema, beside);
+    const char *other = schema_other(schema, allowed);
     const size_t n = list ? json_array_size(list) : 1;
     struct text *texts;
     size_t n_texts = 0;

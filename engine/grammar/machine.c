@@ -11,8 +11,8 @@
 /* What a machine may remember, before it forgets all but what is in use. */
 #define MAX_MASK_BYTES ((size_t)16 << 20)
 #define MAX_STEP_BYTES ((size_t)16 << 20)
-/* Schemas come from anybody, and steps wait for masks, so a mask's work is limited: of
- * a walk through the vocabulary's tree that takes more nodes only tokens of one byte
+/* Schemas come from anybody, and steps wait for masks, so a mask's work is limited:
+ * when a walk through the vocabulary's tree takes more nodes, only tokens of one byte
  * are added after that, and further alternatives are left out. A mask then has fewer
  * tokens than would be accepted. Vocabularies of 32,000 to 256,000
  * tokens have 57,000 to 500,000 nodes. */

@@ -10,7 +10,7 @@
  * their steps remembered.
  *
  * Which tokens may come next depends on the frames only where a token ends what the
- * innermost call began. So masks are made in two parts: of a configuration within its
+ * innermost call began. So masks are made in two parts: for a configuration within its
  * call, whoever called (FRAME_BASE stands for that), with the nodes of the vocabulary's
  * tree at which the call returns; and from there on, with the true caller. The first is
  * the large part, and shared by all strings of a schema. Turns that a repetition has
@@ -40,7 +40,7 @@ struct grammar {
 #define UNKNOWN    UINT32_MAX
 
 struct link {
-    uint32_t next; /* where a call goes on when it returns */
+    uint32_t next; /* where a call continues when it returns */
     uint32_t frame;
 };
 

@@ -254,7 +254,7 @@ static const struct token_set *local_tokens(struct machine *m, uint32_t position
     return m->positions[position].local;
 }
 
-/* Tokens that go on after the call has returned. */
+/* Tokens that continue after the call has returned. */
 static uint64_t add_returns(struct machine *m, const struct token_set *local,
                             uint32_t call)
 {

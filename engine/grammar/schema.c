@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DEPTH 64 /* schemas within schemas; references begin anew */
+#define MAX_DEPTH 64 /* schemas within schemas; references begin again at 0 */
 
 /* ---- where we are ------------------------------------------------------- */
 

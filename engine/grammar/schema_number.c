@@ -31,7 +31,7 @@ struct limit {
     bool is_set, exclusive;
 };
 
-/* What a schema says of numbers: multiples of factor * 10^power; factor 0: of none. */
+/* A schema's rules for numbers: multiples of factor * 10^power; factor 0: no rule. */
 struct limits {
     struct limit lower, upper;
     int factor, power;

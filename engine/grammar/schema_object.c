@@ -15,8 +15,8 @@ struct member {
     bool required;
 };
 
-/* Members in the order of the schema; of required ones that are not declared, in the
- * order of `required`, the schema is that of other members. */
+/* Members in the order of the schema, then required ones that are not declared, in the
+ * order of `required`, whose schema is that of other members. */
 struct members {
     struct member *v;
     size_t n;
@@ -140,7 +140,7 @@ static bool is_special(uint32_t c)
     return c < 0x20 || c >= 0x80 || c == '"' || c == '\\';
 }
 
-/* One plain character: of a branch, or any other. */
+/* One plain character: one of a branch, or any other. */
 static uint32_t plain_char(struct other_names *o, const struct branch *v, size_t n)
 {
     struct edge edges[128];

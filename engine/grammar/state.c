@@ -9,7 +9,7 @@
 
 #define MAX_FORCED 512 /* bytes at once */
 
-/* With these alone most texts can be written; of others a vocabulary may lack bytes,
+/* With these alone most texts can be written; a vocabulary may lack bytes of others,
  * and a text that comes there ends. */
 static enum status check_bytes(const struct grammar_vocab *v, struct err *err)
 {

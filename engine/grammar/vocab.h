@@ -34,7 +34,7 @@ struct grammar_vocab {
     bool adds_space;
     struct trie_node *nodes; /* [n_nodes] without a root */
     uint32_t n_nodes;
-    int32_t *tokens; /* [n_tokens] in the order of their bytes; of equals first those
+    int32_t *tokens; /* [n_tokens] in the order of their bytes; among equals first those
                         that the tokenizer writes */
     uint32_t n_tokens;
     int32_t *by_length;                     /* [n_tokens] the longest first */

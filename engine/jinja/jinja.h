@@ -53,7 +53,7 @@ enum status jinja_compile(struct jinja **j, const char *text, size_t len,
 void jinja_free(struct jinja *j);
 
 /* Render with two objects of variables: own, whose strings are as trustworthy as the
- * template (NULL: none), and input. Of a name in both, input counts. now: the time of
+ * template (NULL: none), and input. For a name in both, input counts. now: the time of
  * `strftime_now`, in local time. *out is malloc'ed: jinja_text_free(). Errors: ST_INPUT
  * (the template raised an exception, whose message is quoted; an operation that the
  * language forbids; a limit), ST_NO_MEMORY. Messages have the template's line. */

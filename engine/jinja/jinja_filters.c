@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * jinja_filters.c - filters of texts and single values; of lists: jinja_lists.c
+ * jinja_filters.c - filters of texts and single values; those of lists: jinja_lists.c
  */
 #include <math.h>
 #include <stdlib.h>

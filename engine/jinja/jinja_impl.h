@@ -236,7 +236,7 @@ enum node_kind {
     NODE_ITEM,      /* a [ b ] */
     NODE_SLICE,     /* a [ b : c : d ] */
     NODE_CALL,      /* a ( list ) */
-    NODE_FILTER,    /* a | name ( list ); a NULL: of a filter block */
+    NODE_FILTER,    /* a | name ( list ); a NULL: a filter block */
     NODE_TEST,      /* a is name ( list ) */
     NODE_ARGUMENT,  /* a; name: keyword; op 1: *a, 2: **a */
     /* statements */
@@ -442,7 +442,7 @@ bool jinja_arg_bool(const struct args *a, size_t i, const char *name, bool other
 /* A string; fails for other kinds. NULL: not given. */
 const struct jv *jinja_arg_string(struct run *r, const char *of, const struct args *a,
                                   size_t i, const char *name);
-/* The same of one that must be given. */
+/* A string argument that must be given. */
 const struct jv *jinja_need_string(struct run *r, const char *of, const struct args *a,
                                    size_t i);
 

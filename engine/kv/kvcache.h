@@ -115,7 +115,7 @@ uint64_t kvcache_state_bytes(const struct kvcache_shape *shape);
 /* Bytes of K and V of one position in all layers. */
 uint64_t kvcache_pos_bytes(const struct kvcache_shape *shape);
 
-/* The same in those with a window. */
+/* Bytes in the layers with a window. */
 uint64_t kvcache_window_bytes(const struct kvcache_shape *shape);
 
 /* Bytes that a position more than n_ctx adds, where it begins no panel. */
@@ -289,7 +289,7 @@ enum status kvcache_make_pool(struct kvcache *pool, const struct kvcache *like,
 
 /* Fill positions begin..end-1 of one head of a sequence, which has the room, from the
  * pool, each head from other
- * positions; of a ring as many of them as it holds. end is at most n_ctx.
+ * positions; in a ring as many of them as it holds. end is at most n_ctx.
  */
 void kvcache_fill(struct kvcache *kv, const struct kern_set *kern, int seq, int layer,
                   int head, int begin, int end, const struct kvcache *pool,

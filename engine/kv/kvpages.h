@@ -59,7 +59,7 @@ bool kvpages_own(struct kvpages *p, int seq, size_t i, uint32_t *from);
 bool kvpages_wants(const struct kvpages *p, int seq, size_t i);
 
 /* Pages that kvpages_own() would take for several entries, one after the other: count
- * each of them, and then sum up all of them again. Of the owners of a page the last one
+ * each of them, and then sum up all of them again. The last owner of a page
  * keeps it. */
 void kvpages_count(struct kvpages *p, int seq, size_t i);
 size_t kvpages_sum(struct kvpages *p, int seq, size_t i);

@@ -7,8 +7,8 @@
  * with the tokens of its positions, and its parent is the page before it; so the path
  * from the root says all that keys and values of a page depend on. A page whose tokens
  * are fewer than KVCACHE_PAGE is a leaf. Two texts that differ within a page have a
- * node each; a text that goes on as one of them only for a part of the page shares the
- * page and the cache copies it when it is written.
+ * node each; a text that continues like one of them only for a part of the page shares
+ * the page and the cache copies it when it is written.
  *
  * The tree owns its pages as sequences do: a page that both have in common is not free
  * when the tree forgets it. What was used longest ago is forgotten first. A page is in

@@ -33,7 +33,7 @@ void rewind_close(struct rewind *r)
 
 /* The least position whose next token sees nothing that rings have lost. The first
  * n_kept are no part of one. */
-static int least_with_windows(const struct rewind *r, const struct kvcache *kv)
+static int min_with_windows(const struct rewind *r, const struct kvcache *kv)
 {
     const int own = r->end - r->n_ring, other = r->end - r->n_recent;
     int least = 0;
@@ -48,12 +48,12 @@ static int least_with_windows(const struct rewind *r, const struct kvcache *kv)
 
 bool rewind_has_window(const struct rewind *r, const struct kvcache *kv, int n_past)
 {
-    return n_past >= least_with_windows(r, kv);
+    return n_past >= min_with_windows(r, kv);
 }
 
-int rewind_least(const struct rewind *r, const struct kvcache *kv, int n_past)
+int rewind_min(const struct rewind *r, const struct kvcache *kv, int n_past)
 {
-    const int least = least_with_windows(r, kv);
+    const int least = min_with_windows(r, kv);
 
     if (!r->tokens || r->known == 0)
         return 0;

@@ -9,12 +9,13 @@
  * and before the first pass of one token after it (where an answer begins). A return
  * starts from that copy, or from the beginning, and runs the tokens after it again.
  *
- * Likewise the ring of a layer with a sliding window holds the last positions only.
- * After a return by more than it has to spare, the window before the new end is lost,
- * and all tokens run again: every layer's keys come from the windows of those below.
+ * In the same way the ring of a layer with a sliding window holds the last positions
+ * only. After a return by more than it has to spare, the window before the new end is
+ * lost, and all tokens run again: every layer's keys come from the windows of those
+ * below.
  *
- * Of a sequence longer than n_ctx (kvcache.h: n_recent) only the last n_ctx tokens are
- * kept, so that it cannot run again from its beginning: rewind_least() says how far it
+ * In a sequence longer than n_ctx (kvcache.h: n_recent) only the last n_ctx tokens are
+ * kept, so that it cannot run again from its beginning: rewind_min() says how far it
  * can be cut back.
  *
  * Threading: as slm_eval().
@@ -52,12 +53,12 @@ void rewind_close(struct rewind *r);
 bool rewind_has_window(const struct rewind *r, const struct kvcache *kv, int n_past);
 
 /* The least position but 0 that a sequence of n_past can be cut back to; 0: any. */
-int rewind_least(const struct rewind *r, const struct kvcache *kv, int n_past);
+int rewind_min(const struct rewind *r, const struct kvcache *kv, int n_past);
 
 /* The position to which rewind_to() would return. */
 int rewind_start(const struct rewind *r, const struct kvcache *kv, int n_past);
 
-/* Return to n_past (0, or at least rewind_least()) or an earlier position, the result:
+/* Return to n_past (0, or at least rewind_min()) or an earlier position, the result:
  * the tokens from there to n_past, in r->tokens, must run again. */
 int rewind_to(struct rewind *r, struct kvcache *kv, int n_past);
 

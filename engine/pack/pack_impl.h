@@ -12,7 +12,7 @@
 /* A tensor of the file that is made. */
 struct pack_tensor {
     const struct gguf_tensor *from;
-    int layer; /* -1: of none */
+    int layer; /* -1: no layer */
     bool in_panels;
     uint64_t offset;   /* in the data */
     uint64_t checksum; /* known when it has been written */

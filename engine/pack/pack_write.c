@@ -66,7 +66,7 @@ static uint64_t first_row(const struct gguf_tensor *t, uint64_t unit)
     return unit / n * t->ne[1] + unit % n * KERN_PANEL_ROWS;
 }
 
-/* Of types without kernels, too, which a layer that is not used may have. */
+/* Also for types without kernels, which an unused layer may have. */
 static size_t row_bytes(const struct gguf_tensor *t)
 {
     return (size_t)(t->bytes / (t->n_elems / t->ne[0]));

@@ -39,13 +39,13 @@ enum status dequant_tensor(const struct gguf *g, const struct gguf_tensor *t,
         return unsupported(t, err);
     const uint64_t n_rows = t->n_elems / t->ne[0];
     const uint64_t most = t->ne[0] < PIECE ? PIECE / t->ne[0] : 1;
-    const size_t n_most = (size_t)((most < n_rows ? most : n_rows) * t->ne[0]);
-    float *v = malloc(n_most * sizeof *v);
-    void *raw = malloc(kern_format_bytes(t->fmt, n_most));
+    const size_t n_max = (size_t)((most < n_rows ? most : n_rows) * t->ne[0]);
+    float *v = malloc(n_max * sizeof *v);
+    void *raw = malloc(kern_format_bytes(t->fmt, n_max));
 
     if (!v || !raw)
         st = err_set(err, ST_NO_MEMORY, "cannot allocate %zu bytes for dequantising",
-                     2 * n_most * sizeof *v);
+                     2 * n_max * sizeof *v);
     kern_select(&kern, isa_mask);
     for (uint64_t row = 0; row < n_rows && !st; row += most) {
         const uint64_t n = n_rows - row < most ? n_rows - row : most;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_WEIGHT 1e-6 /* in units of the mean */
+#define MIN_WEIGHT 1e-6 /* in units of the mean */
 
 enum status imatrix_new(struct imatrix **out, uint32_t chunk_size, struct err *err)
 {
@@ -53,7 +53,7 @@ const struct imatrix_entry *imatrix_find(const struct imatrix *im, const char *n
     return i == STRTAB_NONE ? NULL : im->entries[i];
 }
 
-/* Room for one more of n pointers, and for its name in their index, which is made anew
+/* Room for one more of n pointers, and for its name in their index, which is rebuilt
  * when it is full: name() is that of pointer i. */
 static enum status grow(void ***array, struct imatrix_names *names, size_t n,
                         const char *(*name)(void *const *array, size_t i),
@@ -161,7 +161,7 @@ void imatrix_weights(const struct imatrix_entry *e, uint64_t n_cols, uint64_t sl
     for (uint64_t i = 0; i < n_cols; i++) {
         const double share = sum > 0 ? sum2[i] / sum * (double)n_cols : 1;
 
-        w[i] = (float)fmax(share, LEAST_WEIGHT);
+        w[i] = (float)fmax(share, MIN_WEIGHT);
     }
 }
 

@@ -2,7 +2,7 @@
  *
  * imatrix_file.c - importance matrices in files
  *
- * The older binary form, all little-endian: the number of entries (i32); of each the
+ * The older binary form, all little-endian: the number of entries (i32); for each the
  * length of its name (i32), the name, the number of calls (i32), the number of values
  * (i32) and the values as f32: means times calls, slices one after another. Data after
  * that (the last chunk, the data set's name) is ignored.
@@ -22,8 +22,8 @@
 
 #define SUM_SUFFIX   ".in_sum2"
 #define COUNT_SUFFIX ".counts"
-#define MOST_NAME    1024
-#define MOST_BYTES   (UINT64_C(1) << 32) /* those of models of 30B have 25 MB */
+#define MAX_NAME     1024
+#define MAX_BYTES    (UINT64_C(1) << 32) /* those of models of 30B have 25 MB */
 
 static enum status damaged(const char *path, const char *what, struct err *err)
 {
@@ -48,10 +48,10 @@ static enum status read_tensor(struct imatrix *im, const struct gguf *g,
     const uint64_t n_slices = t->n_elems / t->ne[0];
     const struct gguf_tensor *counts;
     struct imatrix_entry *e = NULL;
-    char name[MOST_NAME];
+    char name[MAX_NAME];
     enum status st;
 
-    if (n > MOST_NAME - sizeof COUNT_SUFFIX)
+    if (n > MAX_NAME - sizeof COUNT_SUFFIX)
         return damaged(path, "a name is too long", err);
     snprintf(name, sizeof name, "%.*s%s", (int)n, t->name, COUNT_SUFFIX);
     counts = gguf_tensor_find(g, name);
@@ -86,7 +86,7 @@ static enum status read_metadata(struct imatrix *im, const struct gguf *g,
         im->chunk_size = (uint32_t)n;
     for (uint64_t i = 0; datasets && i < datasets->n && !st; i++) {
         struct gguf_str s;
-        char name[MOST_NAME];
+        char name[MAX_NAME];
 
         if (!gguf_elem_str(g, datasets, i, &s))
             continue;
@@ -133,16 +133,16 @@ static bool read_int(FILE *f, int32_t lo, int32_t hi, int32_t *out)
 
 /* The number of slices is unknown; n_slices 1 stands for all. */
 static enum status read_old_entry(struct imatrix *im, FILE *f, const char *path,
-                                  int32_t most_values, struct err *err)
+                                  int32_t max_values, struct err *err)
 {
     int32_t len, n_calls, n_values;
     struct imatrix_entry *e;
-    char name[MOST_NAME];
+    char name[MAX_NAME];
     enum status st;
 
-    if (!read_int(f, 1, MOST_NAME - 1, &len) ||
+    if (!read_int(f, 1, MAX_NAME - 1, &len) ||
         fread(name, 1, (size_t)len, f) != (size_t)len ||
-        !read_int(f, 0, INT32_MAX, &n_calls) || !read_int(f, 1, most_values, &n_values))
+        !read_int(f, 0, INT32_MAX, &n_calls) || !read_int(f, 1, max_values, &n_values))
         return damaged(path, "an entry is cut short, or larger than the file", err);
     name[len] = '\0';
     st = imatrix_entry(im, &e, name, (uint64_t)n_values, 1, err);
@@ -184,7 +184,7 @@ enum status imatrix_read(struct imatrix **out, const char *path, struct err *err
     FILE *f = NULL;
     uint64_t bytes;
     char magic[4] = "";
-    enum status st = infile_open(&f, &bytes, path, MOST_BYTES, err);
+    enum status st = infile_open(&f, &bytes, path, MAX_BYTES, err);
 
     if (st)
         return st;
@@ -222,7 +222,7 @@ static void put_descriptions(struct gguf_bytes *b, const struct imatrix *im)
     for (size_t i = 0; i < im->n_entries; i++) {
         const struct imatrix_entry *e = im->entries[i];
         const uint64_t sums[2] = {e->n_cols, e->n_slices}, counts[2] = {1, e->n_slices};
-        char name[MOST_NAME + sizeof SUM_SUFFIX];
+        char name[MAX_NAME + sizeof SUM_SUFFIX];
 
         snprintf(name, sizeof name, "%s%s", e->name, SUM_SUFFIX);
         gguf_put_tensor(b, name, 2, sums, f32, offset);

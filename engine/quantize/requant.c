@@ -21,7 +21,7 @@ struct requant {
     struct gguf *from;
     pthread_mutex_t scale_lock;
     bool *is_scaled; /* [tensors of from] requant_needs_scale() */
-    float **scales;  /* [tensors of from], under the lock: of each slice of those, once
+    float **scales;  /* [tensors of from], under the lock: for each slice of those, once
                         they have been read */
     struct kern_set kern;
     const struct imatrix *imatrix;

@@ -77,8 +77,8 @@ struct synth_shape {
     int all_bias; /* of all matrices of a layer that may have some */
 };
 
-/* The routers' skew of shapes that do not say it: of the 64 experts of OLMoE-1B-7B a
- * layer's more popular half was measured to have 75 % of the choices, as with this one.
+/* The routers' skew of shapes that do not set it: the more popular half of a layer's 64
+ * experts in OLMoE-1B-7B was measured to have 75 % of the choices, as with this one.
  */
 #define SYNTH_ROUTER_SKEW 0.7F
 #define SYNTH_MAX_SKEW    4.0F

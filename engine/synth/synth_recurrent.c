@@ -125,7 +125,7 @@ void synth_put_kv_heads(struct gguf_kvs *k, const struct synth_shape *s)
 }
 
 /* How the rotated pairs are shared among three kinds of positions, which other engines
- * want to know; of text they are all the same. */
+ * want to know; for text they are all the same. */
 static void put_sections(struct gguf_kvs *k, const struct synth_shape *s)
 {
     const uint32_t n_pairs = (s->n_rot ? s->n_rot : s->head_dim) / 2;

@@ -17,8 +17,8 @@
  * token: up to there they are still parallel, and farther away in all directions.
  *
  * Popularity: the expert of rank r is taken by a share of c / r^skew of the tokens, at
- * most MOST_TAKEN, where c makes all shares add up to the experts that a token takes.
- * Ranks are drawn anew for every layer. With scores of unit variance around its
+ * most MAX_TAKEN, where c makes all shares add up to the experts that a token takes.
+ * Ranks are drawn again for every layer. With scores of unit variance around its
  * constant an expert is above a common threshold so often if the constant is the normal
  * quantile of its share; that the threshold is not quite common makes the shares of a
  * handful of experts a little more equal than wanted.
@@ -29,15 +29,15 @@
 #include "engine/base/random.h"
 #include "engine/synth/synth_parts.h"
 
-#define MOST_TAKEN 0.95
-#define BIAS       1.0  /* mean of the embeddings there; usually they have variance 1 */
-#define FAINT      0.05 /* deviation of the embeddings in context channels */
-#define CONTEXT    0.7  /* of the variance of scores comes from the context */
-#define WRITTEN    6.0  /* times as much as elsewhere does attention write there */
-#define NEAREST    8.0  /* tokens */
-#define FARTHEST   32.0 /* tokens */
-#define PEAK       10.0 /* of near tokens' scores, which else have deviation 1 or so */
-#define AVERAGED   0.08 /* variance of values averaged over what a token looks at */
+#define MAX_TAKEN 0.95
+#define BIAS      1.0  /* mean of the embeddings there; usually they have variance 1 */
+#define FAINT     0.05 /* deviation of the embeddings in context channels */
+#define CONTEXT   0.7  /* of the variance of scores comes from the context */
+#define WRITTEN   6.0  /* times as much as elsewhere does attention write there */
+#define NEAREST   8.0  /* tokens */
+#define FARTHEST  32.0 /* tokens */
+#define PEAK      10.0 /* of near tokens' scores, which else have deviation 1 or so */
+#define AVERAGED  0.08 /* variance of values averaged over what a token looks at */
 
 #define BLOCK ((double)SYNTH_UNIT_ELEMS)
 
@@ -164,7 +164,7 @@ static double share_of(double c, int rank, double skew)
 {
     const double share = c * pow(rank, -skew);
 
-    return share < MOST_TAKEN ? share : MOST_TAKEN;
+    return share < MAX_TAKEN ? share : MAX_TAKEN;
 }
 
 /* c, by which all shares add up. */

@@ -13,7 +13,7 @@
  *
  * A conversation is a JSON object, the variables of the template: "messages" (objects
  * with "role" and "content"), "add_generation_prompt", and others such as "tools",
- * "documents", "enable_thinking". Of a model's several templates "tool_use" is run
+ * "documents", "enable_thinking". If a model has several templates, "tool_use" is run
  * where there are tools, else "default"; a member "chat_template" names another.
  *
  * Threading: an open template is immutable.
@@ -55,7 +55,7 @@ enum status chat_template_open(struct chat_template **c, const struct gguf *g,
                                struct err *err);
 void chat_template_close(struct chat_template *c);
 
-/* "chatml"; of a model's own: "of the model". */
+/* "chatml"; for a model's own: "of the model". */
 const char *chat_template_name(const struct chat_template *c);
 
 /* The names of templates for models without one, "chatml, gemma, ...". */

@@ -122,7 +122,7 @@ static enum status add_file(struct chat_template *c, const char *path, struct er
     return st;
 }
 
-/* One by name: of this module, or of the model; or a file. */
+/* A template by name: one of this module or of the model; or a file. */
 static enum status add_named(struct chat_template *c, const struct gguf *g,
                              const char *name, struct err *err)
 {

@@ -256,10 +256,10 @@ static size_t cut(struct sampler *s, size_t n, double total, float max, double *
             pop(s->heap, n - n_popped);
             total += weight(s, s->heap[n - 1 - n_popped].logit, max);
         }
-    const size_t n_most = n_popped ? n_popped : n;
+    const size_t n_max = n_popped ? n_popped : n;
     const double wanted = (double)p->top_p * total;
 
-    for (*mass = 0.0; n_kept < n_most; n_kept++) {
+    for (*mass = 0.0; n_kept < n_max; n_kept++) {
         if (p->top_p < 1.0f && *mass >= wanted)
             break;
         if (n_kept == n_popped) {

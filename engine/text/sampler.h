@@ -44,7 +44,8 @@ enum status sampler_open(struct sampler **s, const struct sampler_params *params
                          int32_t n_vocab, struct err *err);
 void sampler_close(struct sampler *s);
 
-/* Add a token, 0 <= id < n_vocab, to the text so far: of the prompt, or drawn. */
+/* Add a token, 0 <= id < n_vocab, to the text so far: one of the prompt, or a drawn
+ * one. */
 void sampler_accept(struct sampler *s, int32_t id);
 
 /* Draw a token, without accepting it. */

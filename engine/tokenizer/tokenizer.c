@@ -216,8 +216,8 @@ static bool is_guarded(const struct tokenizer *t, const struct tokenizer_markers
            (bracketed && memmem(m->guard, strlen(m->guard), token, len));
 }
 
-/* Of special[lo] .. [hi], which agree in their first n bytes and are longer: the first
- * whose next byte is at least `next`. */
+/* Among special[lo] .. [hi], which agree in their first n bytes and are longer, the
+ * first whose next byte is at least `next`. */
 static size_t first_from(const struct tokenizer *t, size_t lo, size_t hi, size_t n,
                          unsigned next)
 {

@@ -3,7 +3,7 @@
  * tokenizer_bpe.c - byte-pair encoding with a list of merges, as in GPT-2
  *
  * The text is cut into pieces (tokenizer_pre.h). Each byte of a piece starts as a
- * token; of all neighbours in the list of merges, the pair of lowest rank is joined,
+ * token; among all neighbours in the list of merges, the pair of lowest rank is joined,
  * the leftmost of equals first, until none are left. Tokens are spelled in a byte
  * alphabet (tokenizer_pieces.h).
  *

@@ -216,7 +216,7 @@ static enum status load_merges(struct tokenizer *t, const struct gguf *g,
     return st;
 }
 
-/* What text may become, by its spelling; of equal ones the last counts. */
+/* What text may become, by its spelling; among equal ones the last counts. */
 static enum status index_chars(struct tokenizer *t, struct err *err)
 {
     const enum status st = strtab_init(&t->ids, (size_t)t->n_vocab, err);

@@ -23,7 +23,7 @@ struct charsmap;
 /* The table is copied. Errors: ST_INPUT (cut short), ST_NO_MEMORY. */
 enum status charsmap_open(struct charsmap **m, const void *bytes, size_t n,
                           const char *path, struct err *err);
-/* The same of base64. */
+/* Opens a map in base64. */
 enum status charsmap_open_base64(struct charsmap **m, const char *text,
                                  const char *path, struct err *err);
 void charsmap_close(struct charsmap *m);

@@ -80,7 +80,7 @@ struct tokenizer {
     size_t *at;          /* [n_vocab + 1]: token i is text[at[i]] .. text[at[i + 1]] */
     unsigned char *type; /* [n_vocab], enum token_type */
     float *score;        /* [n_vocab]; zeros where the file has none */
-    struct strtab ids;   /* tokens that plain text may become -> id; of the algorithm */
+    struct strtab ids; /* tokens that plain text may become -> id; for the algorithm */
     int32_t byte_id[256];
 
     int32_t bos, eos, unknown; /* -1: none */
@@ -102,8 +102,8 @@ struct tokenizer {
     struct bpe *bpe;    /* of tokenizer_bpe.c */
     struct unigram *unigram; /* of tokenizer_unigram.c */
     struct words *words;     /* of tokenizer_word.c */
-    struct strtab merges; /* tokenizer_spm.c: of a token and the bytes of its left part
-                             -> rank; empty where scores decide */
+    struct strtab merges;    /* tokenizer_spm.c: a token and the bytes of its left part
+                                -> rank; empty where scores decide */
     uint32_t (*merge_keys)[2]; /* the keys of merges */
 };
 

@@ -35,7 +35,7 @@ struct piece_step {
     enum piece_kind kind;
     enum piece_behavior behavior;
     bool invert;         /* matches are what lies between them */
-    bool first_only;     /* PREFIX: of the text's first piece */
+    bool first_only;     /* PREFIX: the text's first piece only */
     struct regex *regex; /* owned */
     bool (*class)(uint32_t c);
     char text[PIECES_MAX_TEXT];

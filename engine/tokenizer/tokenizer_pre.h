@@ -32,7 +32,7 @@ struct pre_rules {
 enum status pre_tokenizer_open(struct pre_tokenizer **p, const char *name, size_t len,
                                const char *path, struct err *err);
 
-/* The same for n patterns of a file, in the spelling of regex_spell(). They are
+/* Opens n patterns of a file, in the spelling of regex_spell(). They are
  * untrusted, so matching has limits. Errors: ST_INPUT (one that PCRE2 rejects),
  * ST_UNSUPPORTED (too many, too long), ST_NO_MEMORY. */
 enum status pre_tokenizer_open_patterns(struct pre_tokenizer **p,

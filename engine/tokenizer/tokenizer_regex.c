@@ -15,8 +15,8 @@
 
 /* Limits of matching with patterns of a file: far beyond the need of patterns that
  * backtrack over one run of characters at most. The first two are of one match; a text
- * has an allowance of CPU time, looked at after so many matches or parts of one: such a
- * part may go over the whole text, however few of them there are. */
+ * has an allowance of CPU time, looked at after this many matches or parts of one: such
+ * a part may go over the whole text, however few of them there are. */
 #define LIMIT_UNKNOWN    20000000u
 #define HEAP_UNKNOWN_KIB 65536u
 #define ALLOWED_NS       1000000000u

@@ -2,7 +2,7 @@
  *
  * tokenizer_spm.c - byte-pair encoding by score, as in SentencePiece
  *
- * Blanks become U+2581 and the text is cut into characters. Of all neighbours that
+ * Blanks become U+2581 and the text is cut into characters. Among all neighbours that
  * together are a token, the pair with the highest score is joined, the leftmost of
  * equals first, until none are left. Symbols that are no token become byte tokens. A
  * vocabulary with a list of merges joins the pairs of the list, lowest rank first.
@@ -269,8 +269,8 @@ static bool is_cut_out(const struct tokenizer *t, int32_t id, const char *text,
 }
 
 /* Index the tokens that plain text may become. Control, unknown and byte tokens are not
- * text: a prompt that contains "</s>" must not end the conversation. Of equal texts the
- * last counts. */
+ * text: a prompt that contains "</s>" must not end the conversation. Among equal texts
+ * the last counts. */
 static enum status index_texts(struct tokenizer *t, struct err *err)
 {
     const enum status st = strtab_init(&t->ids, (size_t)t->n_vocab, err);
@@ -305,7 +305,7 @@ static enum status load_merge(struct tokenizer *t, const struct gguf *g, uint64_
     memcpy(whole, s.data, key[1]);
     memcpy(whole + key[1], gap + 1, s.len - key[1] - 1);
     key[0] = strtab_find(&t->ids, whole, s.len - 1);
-    /* Of equal merges the first counts; text does not become a control token. */
+    /* Among equal merges the first counts; text does not become a control token. */
     if (key[0] != STRTAB_NONE)
         strtab_put(&t->merges, (const char *)key, sizeof t->merge_keys[i], (uint32_t)i);
     return ST_OK;

@@ -39,7 +39,7 @@ struct expert_cache {
     int *class_of;              /* [n_layers]; -1: a layer without experts */
     struct expert *experts;     /* [n_layers][n_experts] */
     uint64_t bytes;
-    uint64_t least, most; /* bytes: as expert_cache_least_bytes() and _most_bytes() */
+    uint64_t least, most; /* bytes: as expert_cache_min_bytes() and _most_bytes() */
     int n_tokens;         /* of the present pass */
     double weight;        /* of the last token */
     double per_token; /* of the pass: weight of each as their mean, relative to that */
@@ -76,8 +76,8 @@ static int classify(struct size_class *classes, int *class_of, int n_layers,
     return n;
 }
 
-uint64_t expert_cache_least_bytes(int n_layers, int n_experts,
-                                  const uint64_t *expert_bytes)
+uint64_t expert_cache_min_bytes(int n_layers, int n_experts,
+                                const uint64_t *expert_bytes)
 {
     uint64_t sum = 0;
 
@@ -92,8 +92,8 @@ uint64_t expert_cache_least_bytes(int n_layers, int n_experts,
     return sum;
 }
 
-uint64_t expert_cache_most_bytes(int n_layers, int n_experts,
-                                 const uint64_t *expert_bytes)
+uint64_t expert_cache_max_bytes(int n_layers, int n_experts,
+                                const uint64_t *expert_bytes)
 {
     uint64_t sum = 0;
 
@@ -116,8 +116,8 @@ static int slots_of(int n_experts, int n_layers, uint64_t room, uint64_t least,
 uint64_t expert_cache_planned_bytes(int n_layers, int n_experts,
                                     const uint64_t *expert_bytes, uint64_t room_bytes)
 {
-    const uint64_t least = expert_cache_least_bytes(n_layers, n_experts, expert_bytes);
-    const uint64_t most = expert_cache_most_bytes(n_layers, n_experts, expert_bytes);
+    const uint64_t least = expert_cache_min_bytes(n_layers, n_experts, expert_bytes);
+    const uint64_t most = expert_cache_max_bytes(n_layers, n_experts, expert_bytes);
     uint64_t sum = 0;
 
     for (int l = 0; l < n_layers; l++) {
@@ -145,8 +145,8 @@ enum status expert_cache_open(struct expert_cache **out, int n_layers, int n_exp
                               const uint64_t *expert_bytes, uint64_t room_bytes,
                               struct err *err)
 {
-    const uint64_t least = expert_cache_least_bytes(n_layers, n_experts, expert_bytes);
-    const uint64_t most = expert_cache_most_bytes(n_layers, n_experts, expert_bytes);
+    const uint64_t least = expert_cache_min_bytes(n_layers, n_experts, expert_bytes);
+    const uint64_t most = expert_cache_max_bytes(n_layers, n_experts, expert_bytes);
     const size_t n = (size_t)n_layers * (size_t)n_experts;
     struct expert_cache *c;
 
@@ -300,15 +300,15 @@ static double chance_of(const struct expert_cache *c, const struct expert *e)
 static int least_likely(const struct expert_cache *c, const struct size_class *k)
 {
     int least = -1;
-    double least_chance = 0;
+    double min_chance = 0;
 
     for (int s = 0; s < k->n_slots; s++) {
         const struct expert *e = &c->experts[k->holds[s]];
         const double chance = chance_of(c, e);
 
-        if (!e->taken && (least < 0 || chance < least_chance)) {
+        if (!e->taken && (least < 0 || chance < min_chance)) {
             least = s;
-            least_chance = chance;
+            min_chance = chance;
         }
     }
     return least;

@@ -45,10 +45,10 @@ enum status expert_cache_open(struct expert_cache **c, int n_layers, int n_exper
 void expert_cache_close(struct expert_cache *c); /* NULL is fine */
 
 /* The least room_bytes of the above, and that in which every expert has a slot. */
-uint64_t expert_cache_least_bytes(int n_layers, int n_experts,
-                                  const uint64_t *expert_bytes);
-uint64_t expert_cache_most_bytes(int n_layers, int n_experts,
-                                 const uint64_t *expert_bytes);
+uint64_t expert_cache_min_bytes(int n_layers, int n_experts,
+                                const uint64_t *expert_bytes);
+uint64_t expert_cache_max_bytes(int n_layers, int n_experts,
+                                const uint64_t *expert_bytes);
 
 /* The bytes of all slots that a cache opened with room_bytes, at least the least, has.
  */

@@ -29,7 +29,7 @@
 #define BLOCK      ((uint64_t)4096)
 #define DROP_BYTES ((uint64_t)16 << 20) /* dropping can wait for every CPU */
 #define SPINS      64
-#define MOST_DONE  16 /* results taken at a time */
+#define MAX_DONE   16 /* results taken at a time */
 
 /* One of which bytes are still to be read. */
 struct open_extent {
@@ -78,7 +78,7 @@ static void fail(struct extent_reader *r, const struct err *why)
     r->broken = true;
 }
 
-/* When nothing is in flight: whoever goes on meanwhile reads memory that does not
+/* When nothing is in flight: a thread that continues reads memory that does not
  * change. */
 static void announce_failure(struct extent_reader *r)
 {
@@ -291,8 +291,8 @@ static void take_result(struct extent_reader *r, const struct stream_result *res
 
 static void take_results(struct extent_reader *r)
 {
-    struct stream_result results[MOST_DONE];
-    const int n = r->io.class->wait(r->io.state, results, MOST_DONE);
+    struct stream_result results[MAX_DONE];
+    const int n = r->io.class->wait(r->io.state, results, MAX_DONE);
 
     /* What is still in flight ends with the ring: the kernel holds the pages until
      * then. */

@@ -18,7 +18,7 @@
  * One slot serves all streamed layers. It consists of places for three parts of a
  * layer, which a pass uses one after another: while it uses one part, the places of the
  * others are free for the next streamed layer. So nearly a layer is read ahead, and
- * reading goes on from the last streamed layer to the first of the next pass.
+ * reading continues from the last streamed layer to the first of the next pass.
  *
  *     a slot    | attention | gate, up      | down    |
  *     is read     layer 6     layer 6         layer 2     while the pass uses layer 2's
@@ -100,9 +100,9 @@ enum status residency_plan_reclaim(struct residency_plan *plan, const struct ggu
                                    uint64_t room_bytes, struct err *err);
 
 struct residency_bounds {
-    uint64_t least_bytes; /* the least memory of any plan */
-    uint64_t kept_bytes;  /* memory of the plan that streams nothing */
-    uint64_t disk_bytes;  /* of tensors that it leaves in the file */
+    uint64_t min_bytes;  /* the least memory of any plan */
+    uint64_t kept_bytes; /* memory of the plan that streams nothing */
+    uint64_t disk_bytes; /* of tensors that it leaves in the file */
 };
 
 /* Errors: ST_USAGE (as above), ST_NO_MEMORY. */

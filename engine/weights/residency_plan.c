@@ -76,7 +76,7 @@ int residency_streamed_index(const struct residency_plan *plan, int layer)
 /* ---- the plan ------------------------------------------------------------------- */
 
 /* The sizes of a plan whose streamed layers are known. kept[n_layers]: bytes of memory
- * of each layer's tensors; ends: of the others that are kept. */
+ * of each layer's tensors; ends: those of the others that are kept. */
 static void measure(struct residency_plan *plan, const struct residency_map *map,
                     const uint64_t *kept, uint64_t ends)
 {
@@ -191,11 +191,10 @@ static uint64_t without_experts(const struct residency_plan *plan,
     return sum;
 }
 
-static uint64_t least_with_cache(const struct residency_plan *plan,
-                                 const struct sizes *s)
+static uint64_t min_with_cache(const struct residency_plan *plan, const struct sizes *s)
 {
     return round_up(without_experts(plan, s), RESIDENCY_ALIGN) +
-           expert_cache_least_bytes(plan->n_layers, s->n_experts, s->expert);
+           expert_cache_min_bytes(plan->n_layers, s->n_experts, s->expert);
 }
 
 /* Not everything is kept: a plan with cached experts, if they are what can be left out
@@ -203,7 +202,7 @@ static uint64_t least_with_cache(const struct residency_plan *plan,
 static bool cache_experts(struct residency_plan *plan, const struct sizes *s,
                           uint64_t room_bytes)
 {
-    if (!s->n_experts || least_with_cache(plan, s) > room_bytes)
+    if (!s->n_experts || min_with_cache(plan, s) > room_bytes)
         return false;
     residency_stream_evenly(plan, 0);
     measure(plan, &s->map, s->kept, s->ends);
@@ -273,7 +272,7 @@ static bool reclaim(struct residency_plan *plan, const struct sizes *s,
     return plan->memory_bytes <= room_bytes;
 }
 
-static uint64_t least_bytes(struct residency_plan plan, const struct sizes *s)
+static uint64_t min_bytes(struct residency_plan plan, const struct sizes *s)
 {
     uint64_t least = UINT64_MAX;
 
@@ -282,8 +281,8 @@ static uint64_t least_bytes(struct residency_plan plan, const struct sizes *s)
         measure(&plan, &s->map, s->kept, s->ends);
         least = plan.memory_bytes < least ? plan.memory_bytes : least;
     }
-    if (s->n_experts && least_with_cache(&plan, s) < least)
-        least = least_with_cache(&plan, s);
+    if (s->n_experts && min_with_cache(&plan, s) < least)
+        least = min_with_cache(&plan, s);
     return least;
 }
 
@@ -304,7 +303,7 @@ enum status residency_plan_make(struct residency_plan *out, const struct gguf *g
                     "the weights of %s take %.1f MiB of memory even with most of their "
                     "%d layers streamed, and there are %.1f MiB for them; allow more "
                     "memory, or choose a smaller context or quantisation",
-                    gguf_path(g), (double)least_bytes(plan, &s) / 0x1p20, n_layers,
+                    gguf_path(g), (double)min_bytes(plan, &s) / 0x1p20, n_layers,
                     (double)room_bytes / 0x1p20);
     free_sizes(&s);
     return st;
@@ -330,7 +329,7 @@ enum status residency_plan_reclaim(struct residency_plan *out, const struct gguf
             err, ST_NO_MEMORY,
             "the weights of %s cannot be held in less than %.1f MiB of memory",
             gguf_path(g),
-            (double)(plan.n_experts ? least_with_cache(&plan, &s) : plan.memory_bytes) /
+            (double)(plan.n_experts ? min_with_cache(&plan, &s) : plan.memory_bytes) /
                 0x1p20);
     free_sizes(&s);
     return st;
@@ -346,7 +345,7 @@ enum status residency_bounds_find(struct residency_bounds *bounds, const struct 
     if (st)
         return st;
     measure(&plan, &s.map, s.kept, s.ends);
-    *bounds = (struct residency_bounds){.least_bytes = least_bytes(plan, &s),
+    *bounds = (struct residency_bounds){.min_bytes = min_bytes(plan, &s),
                                         .kept_bytes = plan.memory_bytes,
                                         .disk_bytes = plan.disk_bytes};
     free_sizes(&s);

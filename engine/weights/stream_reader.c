@@ -134,7 +134,7 @@ void stream_reader_done(struct stream_reader *r, int i)
 {
     int full = FULL;
 
-    /* After a failure users go on with parts that are not full. */
+    /* After a failure users continue with parts that are not full. */
     if (atomic_compare_exchange_strong(&r->states[i], &full, EMPTY))
         extent_reader_wake(r->reader);
 }

@@ -259,7 +259,7 @@ void weights_release(void *at, size_t bytes)
     (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
-/* Streaming begins anew, after what is not kept any more has gone. */
+/* Streaming begins again, after what is not kept any more has gone. */
 static enum status stream_more(struct weights *w, const struct residency_plan *plan,
                                struct err *err)
 {

@@ -50,7 +50,7 @@ struct weights_params {
     uint32_t isa_mask;    /* ISA levels that kernels are chosen from, which determine
                              panels */
     bool rewrite;         /* WEIGHTS_MEMORY: the image may be rewritten */
-    enum mem_pages pages; /* WEIGHTS_PACKED, WEIGHTS_STREAM: of the memory */
+    enum mem_pages pages; /* WEIGHTS_PACKED, WEIGHTS_STREAM: the memory's */
     bool drop_cached;     /* WEIGHTS_PACKED: drop bytes that have been read from the
                              page cache: memory does not hold a second copy.
                              WEIGHTS_STREAM always does */
@@ -76,8 +76,8 @@ void weights_close(struct weights *w);
 /* Bytes from the first tensor to the end of the last one, which preloading reads. */
 size_t weights_bytes(const struct weights *w);
 
-/* The memory that weights are read from while the model runs; of streamed ones, that of
- * those that stay there, and of a mapped file the longest stretch without tables of
+/* The memory that weights are read from while the model runs; for streamed ones, that
+ * of those that stay there, and for a mapped file the longest stretch without tables of
  * which tokens need a row. Where some has been given back (weights_reclaim()), the
  * longest stretch of what is left: the rest of it has lost what it held. */
 const void *weights_memory(const struct weights *w, size_t *bytes);
@@ -99,9 +99,9 @@ void weights_read_ahead(const void *at, size_t bytes);
 size_t weights_panel_rows(struct weights *w, const struct gguf_tensor *t);
 
 /* Load every page into memory and into this process's page table, a few MiB at a time
- * with readahead, so that the first token does not wait for it. Of a mapped model
- * larger than memory the tail stays cached. Packed weights are filled here, by the
- * threads of pool (NULL: by the caller alone), and have no content before; of streamed
+ * with readahead, so that the first token does not wait for it. If a mapped model
+ * is larger than memory, its tail stays cached. Packed weights are filled here, by the
+ * threads of pool (NULL: by the caller alone), and have no content before; for streamed
  * ones those that stay in memory are, then the first layers are read ahead; an image
  * that may be rewritten is rewritten here. The caller's thread calls progress (may be
  * NULL) after pieces, with bytes done and total; a non-zero result stops with
@@ -151,7 +151,7 @@ void weights_wait_expert(struct weights *w, int layer, int expert, int thread);
  * what went, `bytes` at least. No pass is under way, and weights_data() and
  * weights_slices() of tensors are others afterwards. n_layers as
  * residency_plan_make(). Errors: ST_USAGE (weights that are not packed, or not from a
- * file that can be streamed), ST_NO_MEMORY (so much cannot be given back),
+ * file that can be streamed), ST_NO_MEMORY (that much cannot be given back),
  * ST_UNSUPPORTED (as weights_open()): all is as before; ST_IO: streaming cannot begin,
  * which weights_check() says from then on. */
 enum status weights_reclaim(struct weights *w, int n_layers, uint64_t bytes,
@@ -165,7 +165,7 @@ void weights_break(struct weights *w, const struct err *why);
 
 /* ---- what has been read --------------------------------------------------------- */
 
-/* Of streamed layers and cached experts, since the model was opened. */
+/* Counts of streamed layers and cached experts, since the model was opened. */
 struct slm_stream {
     uint64_t bytes_read, n_reads;
     uint64_t wait_ns;     /* that passes waited for the disk */

@@ -3,7 +3,7 @@
  * weights_copy.c - a packed file read straight into the pages of the weights
  *
  * Threads take chunks that end at multiples of CHUNK in memory, a huge page, so that no
- * two write to the same new page at once. What is cached, a thread copies itself; of
+ * two write to the same new page at once. What is cached, a thread copies itself; for
  * the rest it keeps requests in flight, which the kernel clears new pages for while the
  * disk is busy with others.
  */
@@ -28,7 +28,7 @@
 #define AHEAD     ((uint64_t)32 << 20)
 #define MAX_DEPTH WEIGHTS_FILE_DEPTH
 
-/* A disk's bandwidth is known after so many bytes. One that gives less than SLOW is
+/* A disk's bandwidth is known after this many bytes. One that gives less than SLOW is
  * read through the page cache at its full bandwidth, too. */
 #define TRIAL_BYTES ((uint64_t)128 << 20)
 #define SLOW        1.0 /* bytes per nanosecond */
@@ -213,9 +213,8 @@ static bool request(struct reader *r, const struct chunk *c)
     uint64_t never = 0;
     int i = 0;
 
-    if (!r->io.class &&
-        stream_io_open(&r->io, weights_file_fd(&r->copy->file), r->copy->depth, NULL,
-                       NULL))
+    if (!r->io.class && stream_io_open(&r->io, weights_file_fd(&r->copy->file),
+                                       r->copy->depth, NULL, NULL))
         return false;
     while (r->n_busy == r->copy->depth)
         take_results(r);

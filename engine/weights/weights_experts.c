@@ -24,7 +24,7 @@
 #include "engine/weights/expert_cache.h"
 #include "engine/weights/weights_file.h"
 
-/* Of a layer: gate, up and down. */
+/* A layer's gate, up and down. */
 #define MAX_TENSORS 4
 
 enum state { ABSENT, ASKED_FOR, PRESENT };
@@ -278,7 +278,7 @@ static void place(struct experts *x, int number)
     }
 }
 
-static void ask_for(struct experts *x, int number)
+static void request(struct experts *x, int number)
 {
     const size_t n = (size_t)x->n_layers * (size_t)x->n_experts;
 
@@ -299,7 +299,7 @@ void experts_begin(struct experts *x, int n_tokens)
 void experts_take(struct experts *x, int layer, const int *experts, const int *n_uses,
                   int n, int *order)
 {
-    int n_present = 0, n_asked = 0, evicted;
+    int n_present = 0, n_requested = 0, evicted;
 
     /* Those in memory keep their slots. */
     for (int i = 0; i < n; i++)
@@ -313,10 +313,10 @@ void experts_take(struct experts *x, int layer, const int *experts, const int *n
         (void)expert_cache_take(x->cache, layer, experts[i], n_uses[i], &evicted);
         if (evicted >= 0)
             atomic_store(&x->states[evicted], ABSENT);
-        ask_for(x, number_of(x, layer, experts[i]));
-        order[n_present + n_asked++] = experts[i];
+        request(x, number_of(x, layer, experts[i]));
+        order[n_present + n_requested++] = experts[i];
     }
-    if (n_asked)
+    if (n_requested)
         extent_reader_wake(x->reader);
 }
 
@@ -375,23 +375,23 @@ enum status experts_preload(struct experts *x, size_t done, size_t total,
                             int (*progress)(void *arg, size_t done, size_t total),
                             void *arg, struct err *err)
 {
-    int asked[AHEAD];
-    size_t n_asked = 0, n_read = 0;
+    int requested[AHEAD];
+    size_t n_requested = 0, n_read = 0;
     bool more = true, interrupted = false;
 
     experts_start(x);
-    while (more || n_read < n_asked) {
-        while (more && n_asked - n_read < AHEAD) {
+    while (more || n_read < n_requested) {
+        while (more && n_requested - n_read < AHEAD) {
             const int number = expert_cache_fill(x->cache);
 
             more = number >= 0;
             if (more)
-                ask_for(x, asked[n_asked++ % AHEAD] = number);
+                request(x, requested[n_requested++ % AHEAD] = number);
         }
-        if (n_read == n_asked)
+        if (n_read == n_requested)
             break;
         extent_reader_wake(x->reader);
-        const int number = asked[n_read++ % AHEAD];
+        const int number = requested[n_read++ % AHEAD];
         const struct layer_experts *y = &x->layers[number / x->n_experts];
 
         (void)extent_reader_wait(x->reader, is_present, x, number);

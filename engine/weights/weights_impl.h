@@ -68,7 +68,7 @@ void stream_start(struct stream *s);
 void stream_advise_lookups(const struct weights *w); /* of tensors left in the file */
 void stream_close(struct stream *s);                 /* NULL is fine */
 
-/* Of a tensor in a streamed layer. */
+/* Data of a tensor in a streamed layer. */
 const void *stream_data(const struct stream *s, const struct gguf_tensor *t);
 void stream_wait(struct stream *s, int layer, enum residency_part part, int thread);
 void stream_done(struct stream *s, int layer, enum residency_part part);

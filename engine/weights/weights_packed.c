@@ -3,7 +3,7 @@
  * weights_packed.c - weights with their matrices in panels
  *
  * Memory has every tensor once, in the file's order, each aligned to a cache line;
- * where layers are streamed, the other tensors alone. Of an image, tensors stay in
+ * where layers are streamed, the other tensors alone. An image's tensors stay in
  * place. weights_packed_fill.c fills it.
  */
 #include "engine/weights/weights_packed.h"

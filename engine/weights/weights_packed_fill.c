@@ -249,7 +249,7 @@ static bool take(struct fill *f, int thread, const struct piece *piece)
     return true;
 }
 
-/* Every thread iterates over all pieces and takes those of its groups; of a group it
+/* Every thread iterates over all pieces and takes those of its groups; in a group it
  * takes the piece that begins in the previous extent last, when that extent's pages
  * exist. */
 static void work(void *arg, int thread, int n_threads)

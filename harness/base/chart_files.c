@@ -206,7 +206,7 @@ static void child(const char *program, const char *script, int dir_fd, int err_f
 }
 
 /* The child's messages, cut at cap, without blank lines and carets. */
-static void read_complaint(int fd, char *buf, size_t cap)
+static void read_message(int fd, char *buf, size_t cap)
 {
     char text[4096];
     size_t used = 0;
@@ -314,7 +314,7 @@ static enum status draw_alone(const char *dir, const char *name, const char *aga
 static enum status run(const char *program, const struct scratch *s, const char *again,
                        struct err *err)
 {
-    char complaint[300], script[NAME_MAX + 1];
+    char message[300], script[NAME_MAX + 1];
     int pipe_fd[2], rc = 0;
 
     file_name(s, 1, script);
@@ -328,7 +328,7 @@ static enum status run(const char *program, const struct scratch *s, const char 
         close(pipe_fd[0]);
         return err_set_errno(err, ST_IO, "gnuplot cannot be started");
     }
-    read_complaint(pipe_fd[0], complaint, sizeof complaint);
+    read_message(pipe_fd[0], message, sizeof message);
     close(pipe_fd[0]);
     while (waitpid(pid, &rc, 0) < 0 && errno == EINTR)
         ;
@@ -342,7 +342,7 @@ static enum status run(const char *program, const struct scratch *s, const char 
         return err_set(err, ST_IO, "gnuplot was ended by signal %d drawing %.100s/%s",
                        WTERMSIG(rc), s->dir_path, script);
     return err_set(err, ST_IO, "gnuplot could not draw %.100s/%s: %s", s->dir_path,
-                   script, complaint);
+                   script, message);
 }
 
 enum status gnuplot_draw(const char *dir, const char *name, const char *again,

@@ -64,7 +64,8 @@ enum status chart_files_make(const struct chart_text *t, chart_put_fn *put_data,
 void chart_file_texts(FILE *f, const char *name, const char *const *v, int n,
                       size_t most);
 
-/* What plots/style.gp asks every chart for, where axes are linear or the template's. */
+/* What plots/style.gp requires of every chart, where axes are linear or the template's.
+ */
 void chart_file_ranges(FILE *f, double x_min, double x_max, double y_min, double y_max);
 
 /* Removes the files of an earlier run. */
@@ -77,7 +78,7 @@ void chart_files_remove(const char *dir, const char *name);
  * what it has drawn is renamed. */
 
 /* Draws dir/<name>.gp with its dir/<name>.csv as dir/<name>.svg and .png. Without
- * gnuplot: as .svg alone, and the first time a line on stderr says how to get PNG.
+ * gnuplot: as .svg alone, and the first time a line on stderr explains how to get PNG.
  * again: the command that redraws the chart. Errors: ST_UNSUPPORTED (no gnuplot, and a
  * template of the user has what draw.h does not know), ST_IO (gnuplot failed, with its
  * first message; a file could not be read or written). */

@@ -3,7 +3,7 @@
  * disturbances.h - what has disturbed the rounds of a comparison, how often
  *
  * A disturbed round is left out and measured again. Where there is no time left for
- * that it counts, and the counts here say so.
+ * that it counts, and the counts here show it.
  *
  * Threading: one thread per struct.
  */

@@ -71,10 +71,10 @@ const char *format_duration(char *buf, size_t cap, double seconds)
 }
 
 const char *format_measured(char *buf, size_t cap, double v, double half,
-                            int most_decimals)
+                            int max_decimals)
 {
     double unit = 1;
-    int decimals = most_decimals;
+    int decimals = max_decimals;
 
     if (half > 0 && isfinite(half)) {
         const int own = v != 0 ? -(int)floor(log10(fabs(v))) : 0; /* its first digit */
@@ -83,7 +83,7 @@ const char *format_measured(char *buf, size_t cap, double v, double half,
         decimals = decimals > own ? decimals : own;
         for (; decimals < 0; decimals++)
             unit *= 10;
-        decimals = decimals < most_decimals ? decimals : most_decimals;
+        decimals = decimals < max_decimals ? decimals : max_decimals;
     }
     snprintf(buf, cap, "%.*f", decimals, unit > 1 ? round(v / unit) * unit : v);
     return buf;

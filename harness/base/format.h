@@ -40,10 +40,10 @@ void format_size(char *buf, size_t cap, uint64_t bytes);
 
 /* A measured figure with no more digits than it supports: the last two are those of
  * half, half of its interval (16870, not 16871.230, where it is 843), but at least its
- * own first; with most_decimals at most, and all of them where half is NaN or 0.
+ * own first; with max_decimals at most, and all of them where half is NaN or 0.
  * Returns buf. */
 const char *format_measured(char *buf, size_t cap, double v, double half,
-                            int most_decimals);
+                            int max_decimals);
 
 /* CPU numbers as ranges, "0-3,8"; cut with "..." where cap is too small. */
 void format_cpus(char *buf, size_t cap, const int *cpus, int n);
@@ -71,7 +71,7 @@ void markdown_put(FILE *f, const char *text);
 char *text_squeeze(char *text);
 
 /* text as it is, or where it has more than n characters (>= 3) the same with an
- * ellipsis in its middle: names of models end in what tells them apart. Returns buf. */
+ * ellipsis in its middle: names of models differ at their ends. Returns buf. */
 const char *text_shorten(char *buf, size_t cap, const char *text, size_t n);
 
 /* The name of a file or folder as it is printed: text_harmless(). */

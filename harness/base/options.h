@@ -81,7 +81,7 @@ struct opt_usage {
     const char *example;  /* one or more lines "bench ...", or NULL */
     const char *program;  /* NULL: bench */
     bool no_kernels;      /* the command runs no kernel: no --isa-disable */
-    /* The command takes no argument: what its refusal says after "unexpected argument
+    /* The command takes no argument: what its refusal prints after "unexpected argument
      * '...'; ". NULL: it takes some, and checks them itself. */
     const char *no_arguments;
 };

@@ -87,11 +87,11 @@ static const struct {
     {"plots", "plots", "SLMBENCH_PLOTS"},
 };
 
-#define MOST_DIRS 4
+#define MAX_DIRS 4
 
 /* The directories of a kind, in the order in which they are searched. */
 struct dirs {
-    char path[MOST_DIRS][PATH_MAX];
+    char path[MAX_DIRS][PATH_MAX];
     size_t n;
     bool only; /* the environment has named it: nothing else is searched */
 };

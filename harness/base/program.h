@@ -62,7 +62,7 @@ const char *data_config_find(char *buf, size_t cap, const char *kind, const char
 bool data_file_is_there(const char *path);
 
 /* What path stands for inside the program, its bytes, static; NULL: path is of a file.
- * textfile_read() and yaml_load_file() ask it. */
+ * textfile_read() and yaml_load_file() use it. */
 const char *data_inside_text(const char *path, size_t *len);
 
 /* Names of all files of a kind whose names have that ending, without it, sorted and

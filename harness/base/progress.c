@@ -64,7 +64,7 @@ void progress_begin(struct progress *p, const char *label)
     p->next_ns = p->gap_ns = first_gap();
 }
 
-/* ", 28:10 min left", or nothing where too little is done to say. */
+/* ", 28:10 min left", or nothing if too little is done for an estimate. */
 static void time_left(char *buf, size_t cap, const struct progress *p, uint64_t now_ns,
                       double fraction)
 {

@@ -28,7 +28,7 @@ struct progress {
     uint64_t (*now_ns)(void); /* clock_ns(); tests have another */
 };
 
-/* Columns of the terminal that f writes to, 80 where it does not say how many; 0: f is
+/* Columns of the terminal that f writes to, 80 if it does not report them; 0: f is
  * no terminal. */
 int terminal_columns(FILE *f);
 

@@ -131,7 +131,7 @@ double rank_test(const double *a, size_t n_a, const double *b, size_t n_b)
     return p;
 }
 
-double rank_test_least(size_t n_a, size_t n_b)
+double rank_test_min_p(size_t n_a, size_t n_b)
 {
     double log_choices = 0;
 

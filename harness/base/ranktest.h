@@ -21,7 +21,7 @@
 double rank_test(const double *a, size_t n_a, const double *b, size_t n_b);
 
 /* The smallest value that rank_test() can give for series of these lengths. */
-double rank_test_least(size_t n_a, size_t n_b);
+double rank_test_min_p(size_t n_a, size_t n_b);
 
 struct rank_ratio {
     double ratio;  /* b / a */

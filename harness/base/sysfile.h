@@ -4,7 +4,7 @@
  *
  * root is "" for this machine or the top of a recorded tree; path is absolute
  * ("/proc/stat"). Such files are short, are read whole, and any of them may be
- * missing: the result says so, and callers decide.
+ * missing: the result shows it, and callers decide.
  *
  * Threading: stateless.
  */
@@ -21,7 +21,8 @@
 bool sysfile_path(char *buf, size_t cap, const char *root, const char *path);
 
 /* The whole file, zero-terminated, at most cap - 1 bytes, trailing blanks and
- * newlines removed. Returns the length, or -1 (errno tells; buf is then ""). */
+ * newlines removed. Returns the length, or -1 (errno has the reason; buf is then "").
+ */
 long sysfile_read(const char *root, const char *path, char *buf, size_t cap);
 
 /* As sysfile_read(), for files of unknown length (cpuinfo, mountinfo): a

@@ -17,15 +17,15 @@
 
 #define MAX_KEYS 64
 
-/* The first complaint and the line that the first line of its backtrace names. */
-struct complaint {
+/* The first error message and the line that the first line of its backtrace names. */
+struct yaml_problem {
     char text[160];
     int line;
 };
 
 static void listen(cyaml_log_t level, void *ctx, const char *fmt, va_list args)
 {
-    struct complaint *c = ctx;
+    struct yaml_problem *c = ctx;
     char text[256];
     const char *p = text, *at;
 
@@ -41,7 +41,7 @@ static void listen(cyaml_log_t level, void *ctx, const char *fmt, va_list args)
         c->line = atoi(at + 7);
 }
 
-static cyaml_config_t config_for(struct complaint *c)
+static cyaml_config_t config_for(struct yaml_problem *c)
 {
     const cyaml_config_t config = {.log_fn = listen,
                                    .log_ctx = c,
@@ -67,9 +67,10 @@ static const char *near_key(const cyaml_schema_value_t *schema, const char *key)
 static const char list_expected[] = "here a list is expected";
 static const char text_expected[] = "here a single value is expected";
 
-/* Only for values the line is right: for keys libcyaml tells the one before. */
+/* Only for values the line is right: for keys libcyaml reports the one before. */
 static enum status explain(const char *path, const cyaml_schema_value_t *schema,
-                           cyaml_err_t code, const struct complaint *c, struct err *err)
+                           cyaml_err_t code, const struct yaml_problem *c,
+                           struct err *err)
 {
     const char *colon = strrchr(c->text, ':');
     const char *key = colon && colon[1] ? colon + 2 : "";
@@ -120,8 +121,8 @@ static enum status read_text(char **text, size_t *len, const char *path,
 enum status yaml_load_file(const char *path, const cyaml_schema_value_t *schema,
                            void **data, struct err *err)
 {
-    struct complaint complaint = {.line = 0};
-    const cyaml_config_t config = config_for(&complaint);
+    struct yaml_problem yaml_problem = {.line = 0};
+    const cyaml_config_t config = config_for(&yaml_problem);
     cyaml_data_t *loaded = NULL;
     char *text = NULL;
     size_t len = 0;
@@ -134,7 +135,7 @@ enum status yaml_load_file(const char *path, const cyaml_schema_value_t *schema,
 
     free(text);
     if (code != CYAML_OK)
-        return explain(path, schema, code, &complaint, err);
+        return explain(path, schema, code, &yaml_problem, err);
     if (!loaded)
         return err_set(err, ST_INPUT, "%s is empty", path);
     *data = loaded;
@@ -143,8 +144,8 @@ enum status yaml_load_file(const char *path, const cyaml_schema_value_t *schema,
 
 void yaml_free_data(const cyaml_schema_value_t *schema, void *data)
 {
-    struct complaint complaint = {.line = 0};
-    const cyaml_config_t config = config_for(&complaint);
+    struct yaml_problem yaml_problem = {.line = 0};
+    const cyaml_config_t config = config_for(&yaml_problem);
 
     cyaml_free(&config, schema, data, 0);
 }
@@ -318,7 +319,7 @@ static enum status load_either(struct keys_file *f, const char *path,
 {
     struct err first = ERR_INIT, second = ERR_INIT;
     const enum status st = load_keys(f, path, keys, n, false, &first);
-    const struct err *says = &first;
+    const struct err *reported = &first;
 
     if (st == ST_OK)
         return st;
@@ -327,9 +328,9 @@ static enum status load_either(struct keys_file *f, const char *path,
             return ST_OK;
         if (!strstr(second.msg, text_expected) ||
             line_of(&second, path) > line_of(&first, path))
-            says = &second;
+            reported = &second;
     }
-    return err_set(err, says->code, "%s", says->msg);
+    return err_set(err, reported->code, "%s", reported->msg);
 }
 
 enum status yaml_load_keys(const char *path, const struct yaml_key *keys, size_t n,

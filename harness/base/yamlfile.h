@@ -2,7 +2,7 @@
  *
  * yamlfile.h - a YAML file into a struct through a libcyaml schema
  *
- * What libcyaml says over several log lines becomes one sentence with the file,
+ * What libcyaml logs over several lines becomes one sentence with the file,
  * the line and the key. Aliases are refused and files are small, so that a
  * hostile file cannot make us allocate much.
  *
@@ -67,7 +67,7 @@ typedef enum status yaml_take_fn(void *arg, const char *key, const char *text,
 
 /* Reads a file of nothing but such keys, and takes those that it has, in the order of
  * keys, of which there are at most YAML_MAX_KEYS. An empty list is refused: it would
- * look like an absent one; "[none]" is how a list says that it is empty. Errors: those
+ * look like an absent one; an empty list is written "[none]". Errors: those
  * of yaml_load_file(), ST_NO_MEMORY, and those of take. */
 enum status yaml_load_keys(const char *path, const struct yaml_key *keys, size_t n,
                            yaml_take_fn *take, void *arg, struct err *err);

@@ -83,7 +83,7 @@ static uint64_t next_due(const struct client *c)
     uint64_t due = UINT64_MAX;
 
     if (!c->work->n_users)
-        return all_started(c) || c->n_running == LOAD_MOST_USERS
+        return all_started(c) || c->n_running == LOAD_MAX_USERS
                    ? due
                    : c->r->begin_ns + (uint64_t)(c->work->at_s[c->n_started] * 1e9);
     for (size_t i = 0; i < c->n_slots; i++)
@@ -102,7 +102,7 @@ static void set_timer(int fd, uint64_t at_ns, uint64_t every_ns)
 }
 
 /* Each beat that is due by now, and how late it is seen. */
-static void hear_beats(struct client *c, uint64_t now)
+static void read_beats(struct client *c, uint64_t now)
 {
     while (c->beat_ns <= now) {
         const double late = (double)(now - c->beat_ns) * 1e-6;
@@ -170,7 +170,7 @@ static enum status run_loop(struct client *c, struct err *err)
     while (st == ST_OK) {
         const uint64_t now = clock_ns();
 
-        hear_beats(c, now);
+        read_beats(c, now);
         if (is_over(c, now))
             break;
         if (now - c->checked_ns > CHECK_NS) {
@@ -224,12 +224,12 @@ static enum status open_client(struct client *c, struct err *err)
     if (c->beat_fd < 0 || c->due_fd < 0)
         return err_set_errno(err, ST_IO, "cannot make a timer");
     c->multi = curl_multi_init();
-    c->slots = calloc(LOAD_MOST_USERS, sizeof *c->slots);
+    c->slots = calloc(LOAD_MAX_USERS, sizeof *c->slots);
     c->late_ms = calloc(MAX_BEATS, sizeof *c->late_ms);
     c->r->records = calloc(c->n_wanted + 1, sizeof *c->r->records);
     if (!c->multi || !c->slots || !c->late_ms || !c->r->records)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu requests", c->n_wanted);
-    curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)LOAD_MOST_USERS);
+    curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)LOAD_MAX_USERS);
     for (int i = 0; i < c->work->n_users && st == ST_OK; i++)
         st = client_add_slot(c, err);
     return st;

@@ -14,10 +14,10 @@
  * piece of text that comes at any time. It takes real-time priority where it may (as
  * root): the server may keep all CPUs busy.
  *
- * A user whose request has failed waits LOAD_PAUSE_S, or what Retry-After says up to
+ * A user whose request has failed waits LOAD_PAUSE_S, or the time in Retry-After up to
  * LOAD_PAUSE_MAX_S. Redirects are not followed and proxies not used.
  *
- * Without libcurl every function says ST_UNSUPPORTED.
+ * Without libcurl every function returns ST_UNSUPPORTED.
  *
  * Threading: one thread.
  */
@@ -31,7 +31,7 @@
 #include "engine/base/status.h"
 #include "harness/client/record.h"
 
-#define LOAD_MOST_USERS  512 /* and connections of an open loop */
+#define LOAD_MAX_USERS   512 /* and connections of an open loop */
 #define LOAD_PAUSE_S     0.25
 #define LOAD_PAUSE_MAX_S 10.0
 
@@ -42,15 +42,16 @@ struct load_target {
     const char *url;  /* where requests go: http://host:port/v1/chat/completions */
     const char *key;  /* "Authorization: Bearer"; NULL: none */
     double silence_s; /* without text for so long, a request has failed */
-    double most_s;    /* and after so long in all; 0: no limit */
+    double max_s;     /* and after so long in all; 0: no limit */
 };
 
-/* The body of request number index, malloc'ed, and the most tokens it asks for. */
+/* The body of request number index, malloc'ed, and the maximum of tokens that it
+ * requests. */
 typedef enum status load_body_fn(void *arg, size_t index, char **body, int *n_asked,
                                  struct err *err);
 
 struct load_work {
-    int n_users;        /* closed loop, 1..LOAD_MOST_USERS; 0: open loop */
+    int n_users;        /* closed loop, 1..LOAD_MAX_USERS; 0: open loop */
     const double *at_s; /* open loop: [n_at] ascending, from the beginning */
     size_t n_at;        /* n_wanted at least: those behind keep the load up */
     size_t n_wanted;    /* requests that count */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * client_curl.h - what all requests tell libcurl, for client.c and client_get.c
+ * client_curl.h - libcurl's options for all requests, for client.c and client_get.c
  */
 #ifndef SLM_HARNESS_CLIENT_CLIENT_CURL_H
 #define SLM_HARNESS_CLIENT_CLIENT_CURL_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * client_get.c - whether there is libcurl, what all requests tell it, and one GET
+ * client_get.c - whether there is libcurl, its options for all requests, and one GET
  */
 #include "harness/client/client.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * client_internal.h - the client of bench load between its files: connections and the
- * requests on them (client_slots.c), when they are sent and heard (client.c)
+ * requests on them (client_slots.c), when they are sent and answers read (client.c)
  *
  * Threading: as client.h.
  */
@@ -23,7 +23,7 @@ struct slot {
     uint64_t resume_ns; /* an idle user sends nothing before */
     struct load_record record;
     struct load_reply reply;
-    char said[CURL_ERROR_SIZE];
+    char error_text[CURL_ERROR_SIZE];
 };
 
 struct client {
@@ -34,7 +34,7 @@ struct client {
     struct slot **slots; /* [n_slots] */
     size_t n_slots, n_running;
     size_t n_started, n_ended; /* ended: measured ones only */
-    size_t n_wanted;           /* less than asked for where time was short */
+    size_t n_wanted;           /* less than requested if time was short */
     size_t n_failed_in_row;
     bool any_ok;
     int beat_fd, due_fd;
@@ -47,7 +47,8 @@ struct client {
 /* A new one. Error: ST_NO_MEMORY. */
 enum status client_add_slot(struct client *c, struct err *err);
 
-/* A slot without a request: one whose user pauses, or a new one. NULL: err says why. */
+/* A slot without a request: one whose user pauses, or a new one. NULL: err has the
+ * reason. */
 struct slot *client_idle_slot(struct client *c, struct err *err);
 
 /* Sends the next request on it. scheduled_ns: when it was due; 0: now. Errors:
@@ -55,7 +56,7 @@ struct slot *client_idle_slot(struct client *c, struct err *err);
 enum status client_start(struct client *c, struct slot *s, uint64_t scheduled_ns,
                          struct err *err);
 
-/* The request has ended, as libcurl says. */
+/* The request has ended, as libcurl reports. */
 void client_finish(struct client *c, struct slot *s, CURLcode code);
 
 /* Ends the requests that have been silent, or taken, for too long, and those whose

@@ -97,7 +97,7 @@ static enum status renew(struct slot *s, const char *url, struct err *err)
         curl_easy_setopt(s->easy, CURLOPT_WRITEFUNCTION, on_body) ||
         curl_easy_setopt(s->easy, CURLOPT_WRITEDATA, s) ||
         curl_easy_setopt(s->easy, CURLOPT_PRIVATE, s) ||
-        curl_easy_setopt(s->easy, CURLOPT_ERRORBUFFER, s->said))
+        curl_easy_setopt(s->easy, CURLOPT_ERRORBUFFER, s->error_text))
         return err_set(err, ST_NO_MEMORY, "no memory for a connection");
     return ST_OK;
 }
@@ -118,7 +118,7 @@ enum status client_start(struct client *c, struct slot *s, uint64_t scheduled_ns
     if (st)
         return st;
     load_reply_begin(&s->reply, &s->record);
-    s->said[0] = '\0';
+    s->error_text[0] = '\0';
     if (!make_headers(s, c->target->key) ||
         curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, s->headers) || !set_body(s))
         return err_set(err, ST_NO_MEMORY, "no memory for a request");
@@ -156,15 +156,15 @@ static void pause_user(struct client *c, struct slot *s, uint64_t now)
     c->n_failed_in_row = s->record.end == LOAD_OK ? 0 : c->n_failed_in_row + 1;
 }
 
-static void say_curl(struct slot *s, CURLcode code)
+static void note_curl(struct slot *s, CURLcode code)
 {
-    const char *said = *s->said ? s->said : curl_easy_strerror(code);
+    const char *error_text = *s->error_text ? s->error_text : curl_easy_strerror(code);
 
     if (s->record.n_pieces)
         load_record_fail(&s->record, "the connection ended after %d pieces: %s",
-                         s->record.n_pieces, said);
+                         s->record.n_pieces, error_text);
     else
-        load_record_fail(&s->record, "%s", said);
+        load_record_fail(&s->record, "%s", error_text);
 }
 
 void client_finish(struct client *c, struct slot *s, CURLcode code)
@@ -172,7 +172,7 @@ void client_finish(struct client *c, struct slot *s, CURLcode code)
     const uint64_t now = clock_ns();
 
     if (code && s->record.end == LOAD_RUNNING && !s->reply.is_done)
-        say_curl(s, code);
+        note_curl(s, code);
     load_reply_end(&s->reply, now);
     pause_user(c, s, now);
     put_away(c, s);
@@ -198,9 +198,9 @@ void client_end_slow(struct client *c, uint64_t now)
         if (silent_s >= t->silence_s)
             load_record_fail(&s->record, "silent for %.3g s after %d pieces",
                              t->silence_s, s->record.n_pieces);
-        else if (t->most_s > 0 && total_s >= t->most_s)
+        else if (t->max_s > 0 && total_s >= t->max_s)
             load_record_fail(&s->record, "not done after %.3g s and %d pieces",
-                             t->most_s, s->record.n_pieces);
+                             t->max_s, s->record.n_pieces);
         else
             continue;
         s->record.is_late = true;
@@ -226,7 +226,7 @@ struct slot *client_idle_slot(struct client *c, struct err *err)
     for (size_t i = 0; i < c->n_slots; i++)
         if (!c->slots[i]->is_running)
             return c->slots[i];
-    if (c->n_slots == LOAD_MOST_USERS || client_add_slot(c, err))
+    if (c->n_slots == LOAD_MAX_USERS || client_add_slot(c, err))
         return NULL;
     return c->slots[c->n_slots - 1];
 }

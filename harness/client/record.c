@@ -15,8 +15,9 @@
 #include "engine/base/utf8.h"
 #include "harness/base/format.h"
 
-#define MAX_TOKENS_SAID INT64_C(100000000) /* a larger number is no count of tokens */
-#define QUOTED          140                /* bytes that a clause quotes */
+#define MAX_TOKENS_REPORTED \
+    INT64_C(100000000) /* a larger number is no count of tokens */
+#define QUOTED 140     /* bytes that a clause quotes */
 
 void load_record_free(struct load_record *r)
 {
@@ -41,7 +42,7 @@ void load_record_fail(struct load_record *r, const char *fmt, ...)
     r->end = LOAD_FAILED;
 }
 
-/* ---- what an event says ---------------------------------------------------------- */
+/* ---- what an event has ----------------------------------------------------------- */
 
 static void take_count(const json_t *object, const char *key, int64_t *out)
 {
@@ -49,7 +50,7 @@ static void take_count(const json_t *object, const char *key, int64_t *out)
 
     int64_t n;
 
-    if (json_whole(v, &n) && n >= 0 && n <= MAX_TOKENS_SAID)
+    if (json_whole(v, &n) && n >= 0 && n <= MAX_TOKENS_REPORTED)
         *out = n;
 }
 
@@ -143,7 +144,7 @@ static void take_piece(struct load_reply *p)
     p->n_counted = r->n_counted;
 }
 
-static void say_error(struct load_record *r, const json_t *error)
+static void note_error(struct load_record *r, const json_t *error)
 {
     const json_t *message = json_object_get(error, "message");
     const char *text = is_text(message) ? json_string_value(message)
@@ -180,9 +181,9 @@ static bool take_event(void *arg, const char *data, size_t len)
     }
     error = json_object_get(event, "error");
     if (error && !json_is_null(error))
-        say_error(r, error);
+        note_error(r, error);
     else if (p->sse.is_error)
-        say_error(r, event);
+        note_error(r, event);
     take_usage(r, event);
     choices = json_object_get(event, "choices");
     choice = json_array_get(choices, 0);
@@ -299,54 +300,54 @@ bool load_reply_feed(struct load_reply *p, const char *bytes, size_t len,
     }
 }
 
-/* What the body of an error says: OpenAI's shape, that of older vLLM and of others, or
- * else its text as it is. */
-static void say_body(const struct load_reply *p, char *buf, size_t cap)
+/* The message in the body of an error: OpenAI's shape, that of older vLLM and of
+ * others, or else its text as it is. */
+static void append_body(const struct load_reply *p, char *buf, size_t cap)
 {
     const struct json_limit limit = {sizeof p->plain, sizeof p->plain};
     json_t *body = json_try(p->plain, p->n_plain, limit, JSON_LOSSY);
     const json_t *error = json_object_get(body, "error");
-    const json_t *said[] = {json_object_get(error, "message"), error,
-                            json_object_get(body, "message"),
-                            json_object_get(body, "detail")};
+    const json_t *error_text[] = {json_object_get(error, "message"), error,
+                                  json_object_get(body, "message"),
+                                  json_object_get(body, "detail")};
     const char *plain = p->plain, *text = NULL;
     size_t len = p->n_plain;
 
     for (; len && strchr("\r\n \t", *plain); len--)
         plain++;
-    for (size_t i = 0; i < sizeof said / sizeof said[0] && !text; i++)
-        text = is_text(said[i]) ? json_string_value(said[i]) : NULL;
+    for (size_t i = 0; i < sizeof error_text / sizeof error_text[0] && !text; i++)
+        text = is_text(error_text[i]) ? json_string_value(error_text[i]) : NULL;
     if (text)
         snprintf(buf, cap, ": %.*s", QUOTED, text);
-    else if (len && *plain != '<') /* a page says nothing in so few letters */
+    else if (len && *plain != '<') /* a page has no message in this few letters */
         snprintf(buf, cap, ": %.*s", len < QUOTED ? (int)len : QUOTED, plain);
     for (size_t n = strlen(buf); n && strchr("\r\n \t", buf[n - 1]); n--)
         buf[n - 1] = '\0';
     json_decref(body);
 }
 
-/* A reply that is not 200: the number, and what its body says. */
-static void say_status(struct load_reply *p)
+/* A reply that is not 200: the number, and the message in its body. */
+static void note_status(struct load_reply *p)
 {
     struct load_record *r = p->r;
-    char said[QUOTED + 8] = "";
+    char error_text[QUOTED + 8] = "";
 
-    say_body(p, said, sizeof said);
+    append_body(p, error_text, sizeof error_text);
     r->is_refusal = r->http_status == 429 || r->http_status == 503;
     if (r->http_status >= 300 && r->http_status < 400)
         load_record_fail(r, "HTTP %d: it points elsewhere, which is not followed",
                          r->http_status);
     else if (r->is_refusal && r->retry_after > 0)
         load_record_fail(r, "HTTP %d, retry after %.0f s%s", r->http_status,
-                         r->retry_after, said);
+                         r->retry_after, error_text);
     else
-        load_record_fail(r, "HTTP %d%s", r->http_status, said);
+        load_record_fail(r, "HTTP %d%s", r->http_status, error_text);
 }
 
 void load_reply_end(struct load_reply *p, uint64_t now_ns)
 {
     struct load_record *r = p->r;
-    char said[QUOTED + 8] = "";
+    char error_text[QUOTED + 8] = "";
 
     r->done_ns = now_ns;
     p->has_ended = true;
@@ -357,11 +358,11 @@ void load_reply_end(struct load_reply *p, uint64_t now_ns)
     if (r->end != LOAD_RUNNING)
         return;
     if (r->http_status != 200)
-        say_status(p);
+        note_status(p);
     else if (!p->is_events) {
-        say_body(p, said, sizeof said);
+        append_body(p, error_text, sizeof error_text);
         load_record_fail(r, "the reply is no stream of events (text/event-stream)%s",
-                         said);
+                         error_text);
     } else if (!p->sse.n_events && p->sse.n_odd_lines)
         load_record_fail(r, "the reply has no event, and %zu other lines",
                          p->sse.n_odd_lines);

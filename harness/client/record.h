@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * record.h - what happened to one request, and the reply that says it
+ * record.h - what happened to one request, and the reply that shows it
  *
  * Model of the world: times are clock_ns() of this machine, taken when bytes of the
  * reply are handed to us. A piece is an event with text that is not empty; a server
@@ -23,7 +23,7 @@
 enum load_end {
     LOAD_RUNNING,
     LOAD_OK,
-    LOAD_FAILED, /* an error, of whatever kind: why says it */
+    LOAD_FAILED, /* an error of any kind: why has it */
     LOAD_CUT,    /* we ended it: the rung was over */
 };
 
@@ -32,25 +32,25 @@ struct load_record {
     uint64_t scheduled_ns; /* when it was due: the clock of open-loop latencies */
     uint64_t sent_ns;      /* handed to libcurl, connecting included */
     uint64_t first_ns, last_ns, done_ns; /* first and last piece, end; 0: never */
-    int n_asked;                         /* tokens asked for at most */
+    int n_asked;                         /* maximum of tokens requested */
     int n_again; /* times that it was sent again, as its connection had ended */
     int n_pieces;
     float *gap_ms;   /* [n_pieces - 1] between pieces; malloc'ed, or NULL */
     int *gap_tokens; /* [n_pieces - 1] tokens of the piece that ends it, likewise */
     size_t gap_cap;
     int n_first_tokens; /* in the first piece; 1 if the server does not report it */
-    int64_t n_counted;  /* tokens so far, by llama-server's `timings`; 0: not said */
-    int64_t n_prompt, n_tokens, n_cached; /* by `usage`; -1: not said */
+    int64_t n_counted; /* tokens so far, by llama-server's `timings`; 0: not reported */
+    int64_t n_prompt, n_tokens, n_cached; /* by `usage`; -1: not reported */
     enum load_end end;
     int http_status;    /* 0: none came */
-    bool is_refusal;    /* 429 or 503: the server says it is full */
+    bool is_refusal;    /* 429 or 503: the server is full */
     bool is_late;       /* failed as it took too long */
     bool is_empty;      /* failed as a whole answer without text */
-    double retry_after; /* s, with a refusal; 0: not said */
+    double retry_after; /* s, with a refusal; 0: not sent */
     char why[200];      /* of LOAD_FAILED, one clause */
 };
 
-/* Tokens that it counts with: the server's, or pieces where it says none. */
+/* Tokens that it counts with: the server's, or pieces if it reports none. */
 static inline int64_t load_record_tokens(const struct load_record *r)
 {
     return r->n_tokens >= 0 ? r->n_tokens : r->n_pieces;
@@ -63,7 +63,7 @@ void load_record_free(struct load_record *r);
 void load_record_fail(struct load_record *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Pieces that a reply may have for n tokens asked for; more are an error. */
+/* Pieces that a reply may have for n requested tokens; more are an error. */
 #define LOAD_PIECES_MAX(n) (4 * (n) + 64)
 
 /* Bytes of a whole reply, and of what is kept of one that is no stream of events. */
@@ -83,7 +83,7 @@ struct load_reply {
     int64_t n_counted; /* of r, at the last piece */
     bool is_events;    /* by its Content-Type */
     bool is_done;      /* "[DONE]" came */
-    bool is_over;      /* an answer that says why it ended */
+    bool is_over;      /* an answer with the reason of its end */
     bool has_ended;    /* no byte follows */
     char plain[LOAD_PLAIN_MAX_BYTES];
     size_t n_plain;
@@ -96,12 +96,13 @@ void load_reply_free(struct load_reply *p);
 /* A line of a header or trailer. False: as load_reply_feed(). */
 bool load_reply_header(struct load_reply *p, const char *line, size_t len);
 
-/* Bytes of its body that came at now_ns. False: wrong, r->why says how; read no more.
+/* Bytes of its body that came at now_ns. False: wrong, r->why has the error; read no
+ * more.
  */
 bool load_reply_feed(struct load_reply *p, const char *bytes, size_t len,
                      uint64_t now_ns);
 
-/* The body has ended as HTTP has it; r->end says how that was. */
+/* The body has ended as HTTP has it; r->end shows how. */
 void load_reply_end(struct load_reply *p, uint64_t now_ns);
 
 #endif

@@ -32,7 +32,7 @@ int server_free_port(void)
     return port;
 }
 
-static enum status ask(const char *url, bool *ready, struct err *err)
+static enum status request_health(const char *url, bool *ready, struct err *err)
 {
     static const char *const paths[] = {"/health", "/v1/models"};
     char whole[96], body[512];
@@ -70,7 +70,7 @@ enum status server_wait(enum server_state *state, const struct child *child,
             return ST_OK;
         if (tick)
             tick(arg, waited_s);
-        st = ask(url, &ready, err);
+        st = request_health(url, &ready, err);
     }
     return st;
 }

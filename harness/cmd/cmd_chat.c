@@ -227,7 +227,7 @@ static enum status talk(struct chat *c, struct err *err)
         if (!st && !end && text[0] == '/') {
             run_command(c, text, &end);
         } else if (!st && !end && text[strspn(text, " \t\n")]) {
-            st = conversation_ask(c->talk, text, &how, &n_dropped, err);
+            st = conversation_answer(c->talk, text, &how, &n_dropped, err);
             if (!st)
                 report_end(c, how, n_dropped);
         }

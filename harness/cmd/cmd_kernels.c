@@ -44,7 +44,7 @@ struct settings {
     struct kernel_wish wish;
     int n_repetitions; /* 0: the default */
     double min_time_s; /* 0: the default */
-    double least_change;
+    double min_change;
     const char *placement, *out, *from;
     bool quick, list, compare, no_charts, json;
 };
@@ -68,7 +68,7 @@ static enum status compare(const struct settings *s, char **paths, int *code,
     if (st == ST_OK)
         st = kernel_results_read(&new, paths[1], err);
     if (st == ST_OK)
-        st = kernel_compare(&c, &old, &new, s->least_change / 100, err);
+        st = kernel_compare(&c, &old, &new, s->min_change / 100, err);
     if (st == ST_OK && s->json)
         st = cmd_print_json(kernel_compare_json(&c), 6, err);
     else if (st == ST_OK)
@@ -271,7 +271,7 @@ static enum status run_command(const struct settings *s, const struct opt_args *
 /* clang-format off */
 int cmd_kernels(int argc, char **argv)
 {
-    struct settings s = {.placement = "spread", .least_change = 2};
+    struct settings s = {.placement = "spread", .min_change = 2};
     struct kernel_wish *w = &s.wish;
     const struct opt opts[] = {
         OPT_STR(0, "formats", &w->formats, "LIST", "weight formats, as q4_K,q8_0 (default: all)"),
@@ -292,7 +292,7 @@ int cmd_kernels(int argc, char **argv)
         OPT_FLAG(0, "no-charts", &s.no_charts, "draw no charts"),
         OPT_STR(0, "from", &s.from, "FILE", "report an earlier kernels.json; -o: CSV and charts"),
         OPT_FLAG(0, "compare", &s.compare, "compare two files, OLD.json NEW.json"),
-        OPT_DOUBLE(0, "least-change", &s.least_change, "PCT", "smallest change that --compare reports (default 2)", 0, 100),
+        OPT_DOUBLE(0, "least-change", &s.min_change, "PCT", "smallest change that --compare reports (default 2)", 0, 100),
         OPT_FLAG(0, "json", &s.json, "print the comparison as JSON"),
         OPT_END,
     };

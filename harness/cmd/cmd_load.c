@@ -161,8 +161,8 @@ int cmd_load(int argc, char **argv)
     /* clang-format off */
     const struct opt opts[] = {
         OPT_STR(0, "slo", &q.slo, "NAME", "interactive, reading (default), batch, or as 2s/200ms"),
-        OPT_INTS(0, "users", &s->users, "LIST", "try only these numbers of users", 1, LOAD_MOST_USERS),
-        OPT_INT(0, "max-users", &s->max_users, "N", "largest number of users to try (default 64)", 1, LOAD_MOST_USERS),
+        OPT_INTS(0, "users", &s->users, "LIST", "try only these numbers of users", 1, LOAD_MAX_USERS),
+        OPT_INT(0, "max-users", &s->max_users, "N", "largest number of users to try (default 64)", 1, LOAD_MAX_USERS),
         OPT_INT(0, "requests", &s->n_requests, "N", "measured requests per load level (default 60)", 5, 100000),
         OPT_DOUBLE(0, "level-time", &s->level_s, "S", "send for at most S seconds per load level (300)", 0.1, 86400),
         OPT_FLAG(0, "open-loop", &s->open_loop, "then send at 50, 70 and 90 % of the capacity's rate"),

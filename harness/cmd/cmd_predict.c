@@ -239,14 +239,14 @@ static enum status judge_claim(struct claim *claim, const struct candidate *c,
                                     .machine = c->machine};
     struct share_band band;
     struct claim_answer answer;
-    double least_share;
-    enum status st = claim_size(claim, &least_share, err);
+    double min_share;
+    enum status st = claim_size(claim, &min_share, err);
 
     if (st)
         return st;
     if (!shares_expect(shares, &want, &band))
         return err_set(err, ST_INPUT, "there are no shares of decode rows");
-    claim_judge(&answer, claim, least_share, c, &band);
+    claim_judge(&answer, claim, min_share, c, &band);
     *code = answer.verdict <= CLAIM_IMPLAUSIBLE;
     if (json)
         return cmd_print_json(claim_json(claim, &answer, c), 6, err);

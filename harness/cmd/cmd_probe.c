@@ -131,7 +131,7 @@ static void print_report(const struct probe_report *r, const struct topology *to
 /* ---------------------------------------------------------------------------- */
 
 /* Below, starting a pass takes as long as reading. */
-#define LEAST_BYTES (UINT64_C(1) << 20)
+#define MIN_BYTES (UINT64_C(1) << 20)
 
 /* Reads of two buffers, one of small and one of large pages, are interleaved. */
 static enum status check_bytes(uint64_t bytes, const struct topology *topo,
@@ -140,12 +140,12 @@ static enum status check_bytes(uint64_t bytes, const struct topology *topo,
     const uint64_t most = topology_usable_bytes(topo, 0) / 2;
     char want[24], have[24];
 
-    if (bytes && bytes < LEAST_BYTES)
+    if (bytes && bytes < MIN_BYTES)
         return err_set(err, ST_USAGE,
                        "--bytes: a buffer of %s is read faster than can be timed; the "
                        "minimum is %s",
                        format_bytes(want, sizeof want, bytes),
-                       format_bytes(have, sizeof have, LEAST_BYTES));
+                       format_bytes(have, sizeof have, MIN_BYTES));
     if (!most || bytes <= most)
         return ST_OK;
     return err_set(err, ST_NO_MEMORY,

@@ -158,7 +158,7 @@ static enum status print_choice(const struct request *q, const struct users *u,
     const struct users_series *s = users_choose(u, q->n_users);
     char text[1200];
 
-    users_say_choice(u, q->n_users, text, sizeof text);
+    users_append_choice(u, q->n_users, text, sizeof text);
     if (!s)
         return err_set(err, ST_CHECK, "%s", text);
     if (q->as_json)

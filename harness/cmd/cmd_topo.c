@@ -252,7 +252,7 @@ static void print_pairs(const struct cores_map *map)
     section("Cores, measured");
     if (map->n_group)
         line("all at once", "the slowest of %d kept %.0f %% of its speed", map->n_group,
-             100 * map->least_share);
+             100 * map->min_share);
     for (int i = 0; i < map->n_pairs; i++) {
         cores_pair_text(&map->pair[i], text, sizeof text);
         bullet(text);

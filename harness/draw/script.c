@@ -12,7 +12,7 @@
 
 /* Time is in proportion to what is read: rows have some 40 bytes, and are evaluated for
  * each of up to 66 series. */
-#define LEAST_STEPS    2000000L
+#define MIN_STEPS      2000000L
 #define STEPS_PER_BYTE 100
 #define MAX_ROWS       ((size_t)1 << 20)
 #define MAX_NESTING    16
@@ -384,7 +384,7 @@ enum status draw_svg(const char *script, const char *data, FILE *f, struct err *
         d->err = err;
         d->f = f;
         d->max_steps =
-            LEAST_STEPS + STEPS_PER_BYTE * (long)(strlen(script) + strlen(data));
+            MIN_STEPS + STEPS_PER_BYTE * (long)(strlen(script) + strlen(data));
         draw_defaults(d);
         if (!read_data(d, cells))
             run(d, text + strlen(text));

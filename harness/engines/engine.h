@@ -7,11 +7,11 @@
  * output:
  *     mine=/opt/run -m {model} -t {threads} -d {ctx} -n {n} =~ speed: ([0-9.]+) tok/s
  *     mine=/opt/run --json {model} {threads} {n} => results.0.tok_per_s
- * A template with {port} in it is a server with OpenAI's interface, which is asked over
- * HTTP and has no figure; {window} is the context that it must hold:
+ * A template with {port} in it is a server with OpenAI's interface, which is measured
+ * over HTTP and has no figure; {window} is the context that it must hold:
  *     mine=/opt/serve {model} --port {port} --threads {threads} --context {window}
  * A command without {model} is llama-bench or llama-server, of llama.cpp or of
- * ik_llama.cpp, with more options if one likes; which of them says its --help:
+ * ik_llama.cpp, with more options if needed; its --help shows which one it is:
  *     llama.cpp=/opt/llama.cpp/build/bin/llama-bench
  *     ik=/opt/ik_llama.cpp/build/bin/llama-bench -rtr 1
  *     http=/opt/llama.cpp/build/bin/llama-server
@@ -36,7 +36,7 @@
 
 enum engine_kind {
     ENGINE_LLAMA,        /* llama-bench or llama-server: not known before it is run */
-    ENGINE_LLAMA_BENCH,  /* as its --help says, */
+    ENGINE_LLAMA_BENCH,  /* as its --help shows, */
     ENGINE_LLAMA_SERVER, /* likewise */
     ENGINE_SERVER,       /* of any program */
     ENGINE_BY_REGEX,     /* of any program, each match being a figure */
@@ -52,7 +52,7 @@ struct engine {
     char figure[ENGINE_MAX_TEXT + 1]; /* the regular expression, or the path */
 };
 
-/* Whether it is asked over HTTP. */
+/* Whether it is measured over HTTP. */
 static inline bool engine_is_server(const struct engine *e)
 {
     return e->kind == ENGINE_LLAMA_SERVER || e->kind == ENGINE_SERVER;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine_check.c - a program is found, and asked what it is
+ * engine_check.c - a program is found and identified
  */
 #include "harness/engines/engine_check.h"
 

@@ -35,14 +35,14 @@ static void take_line(void *arg, const char *line, size_t len)
 static void wait_for(struct engine_child *c, struct child *child)
 {
     const uint64_t begin = clock_ns();
-    bool hears = true;
+    bool is_open = true;
 
     while (c->end == ENGINE_ENDED && !child_has_ended(child)) {
-        struct pollfd pfd = {.fd = hears ? child->out : -1, .events = POLLIN};
+        struct pollfd pfd = {.fd = is_open ? child->out : -1, .events = POLLIN};
 
         poll(&pfd, 1, TICK_MS);
         if (pfd.revents)
-            hears = child_hear(child, take_line, c);
+            is_open = child_read_lines(child, take_line, c);
         c->wall_s = (double)(clock_ns() - begin) * 1e-9;
         if (interrupted())
             c->end = ENGINE_INTERRUPTED;
@@ -66,14 +66,14 @@ static void reap(struct engine_child *c, struct child *child)
     while (is_over && c->end == ENGINE_ENDED) {
         struct pollfd pfd = {.fd = child->out, .events = POLLIN};
 
-        if (poll(&pfd, 1, TICK_MS) <= 0 || !child_hear(child, take_line, c))
+        if (poll(&pfd, 1, TICK_MS) <= 0 || !child_read_lines(child, take_line, c))
             break;
     }
     rest = child_rest(child, &n);
     if (n)
         take(c, rest, n);
     c->output[c->n_output] = '\0';
-    child_last_words(child, words, sizeof words);
+    child_stderr_tail(child, words, sizeof words);
     n = strlen(words);
     text_harmless(c->last_words, sizeof c->last_words,
                   n > ENGINE_WORDS ? words + n - ENGINE_WORDS : words);

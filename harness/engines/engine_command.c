@@ -262,7 +262,7 @@ enum status engine_make_command(struct engine_command *c, const struct engine *e
     struct writing w = {.c = c};
     enum status st;
 
-    c->asked = (struct engine_asked){
+    c->requested = (struct engine_requested){
         .n_prompt = p->kind == POINT_PREFILL ? p->n_prompt : 0,
         .n_gen = p->kind == POINT_PREFILL ? 0 : effort->n_tokens,
         .n_threads = p->setup.n_threads,
@@ -310,7 +310,7 @@ enum status engine_make_server(struct engine_command *c, const struct engine *e,
 {
     struct writing w = {.c = c};
 
-    c->asked = (struct engine_asked){.n_threads = p->setup.n_threads};
+    c->requested = (struct engine_requested){.n_threads = p->setup.n_threads};
     if (e->kind == ENGINE_LLAMA_SERVER)
         put_llama_server(&w, e, p, serving);
     else if (p->setup.kv_type != KERN_KV_f16)

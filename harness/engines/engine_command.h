@@ -4,7 +4,7 @@
  *
  * llama-bench has no budget of time, only numbers of tokens and repetitions, so these
  * are chosen beforehand: by what the bandwidth ceiling lets a token take. Its programs
- * differ in options; which one this is says its --help:
+ * differ in options; its --help shows which one this is:
  *
  *     depth of the context   llama.cpp since 2025: -d; ik_llama.cpp: -gp DEPTH,N; older
  *                            ones have no such option
@@ -22,7 +22,7 @@
 #include "harness/engines/engine_output.h"
 #include "harness/result/point/point.h"
 
-/* How a program is told the depth of the context. */
+/* How a program is given the depth of the context. */
 enum engine_depth { ENGINE_DEPTH_NONE, ENGINE_DEPTH_D, ENGINE_DEPTH_GP };
 
 /* From what llama-bench prints for --help; ST_INPUT: it is no llama-bench. */
@@ -58,7 +58,7 @@ struct engine_effort engine_effort(const struct engine *e, const struct point *p
 struct engine_command {
     char *argv[ENGINE_MAX_ARGS + 1]; /* into text, ends with NULL */
     char text[8192];
-    struct engine_asked asked;
+    struct engine_requested requested;
 };
 
 /* Fill *c, to measure p with the model at path. Errors: ST_INPUT (the program cannot

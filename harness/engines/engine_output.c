@@ -17,11 +17,11 @@
 
 #define MATCH_STEPS    100000u /* of one match */
 #define MATCH_HEAP_KIB 16384u
-#define MOST_TOK_PER_S 1e9
+#define MAX_TOK_PER_S  1e9
 
 static bool is_speed(double v)
 {
-    return isfinite(v) && v > 0 && v <= MOST_TOK_PER_S;
+    return isfinite(v) && v > 0 && v <= MAX_TOK_PER_S;
 }
 
 /* ---- JSON ---------------------------------------------------------------------- */
@@ -75,20 +75,22 @@ static int64_t whole(const json_t *object, const char *key)
     return json_integer_value(json_object_get(object, key));
 }
 
-static enum status check_asked(const json_t *test, const struct engine_asked *asked,
-                               struct err *err)
+static enum status check_requested(const json_t *test,
+                                   const struct engine_requested *requested,
+                                   struct err *err)
 {
     const int64_t n_threads = whole(test, "n_threads");
 
-    if (whole(test, "n_gen") != asked->n_gen ||
-        (!asked->n_gen && whole(test, "n_prompt") != asked->n_prompt) ||
-        (n_threads && n_threads != asked->n_threads))
+    if (whole(test, "n_gen") != requested->n_gen ||
+        (!requested->n_gen && whole(test, "n_prompt") != requested->n_prompt) ||
+        (n_threads && n_threads != requested->n_threads))
         return err_set(
             err, ST_INPUT,
             "it measured something else: n_prompt %lld, n_gen %lld, n_threads %lld "
             "instead of %d, %d, %d",
             (long long)whole(test, "n_prompt"), (long long)whole(test, "n_gen"),
-            (long long)n_threads, asked->n_prompt, asked->n_gen, asked->n_threads);
+            (long long)n_threads, requested->n_prompt, requested->n_gen,
+            requested->n_threads);
     return ST_OK;
 }
 
@@ -123,11 +125,11 @@ static enum status read_samples(struct engine_figures *f, const json_t *list,
 }
 
 static enum status read_test(struct engine_figures *f, const json_t *test,
-                             const struct engine_asked *asked, struct err *err)
+                             const struct engine_requested *requested, struct err *err)
 {
-    const int n_tokens = asked->n_gen ? asked->n_gen : asked->n_prompt;
+    const int n_tokens = requested->n_gen ? requested->n_gen : requested->n_prompt;
 
-    if (check_asked(test, asked, err))
+    if (check_requested(test, requested, err))
         return err->code;
     read_version(f, test);
     f->mean = json_number_value(json_object_get(test, "avg_ts"));
@@ -142,7 +144,8 @@ static enum status read_test(struct engine_figures *f, const json_t *test,
 }
 
 enum status engine_read_llama_bench(struct engine_figures *f, const char *text,
-                                    size_t len, const struct engine_asked *asked,
+                                    size_t len,
+                                    const struct engine_requested *requested,
                                     struct err *err)
 {
     json_t *test = last_test(text, len);
@@ -152,7 +155,7 @@ enum status engine_read_llama_bench(struct engine_figures *f, const char *text,
     if (!test)
         return err_set(err, ST_INPUT,
                        "its output has no test as `llama-bench -o json` prints it");
-    st = read_test(f, test, asked, err);
+    st = read_test(f, test, requested, err);
     json_decref(test);
     return st;
 }

@@ -24,11 +24,11 @@ struct engine_figures {
     double tok_per_s[ENGINE_MAX_SAMPLES];
     size_t n;               /* 0: only mean and deviation */
     double mean, deviation; /* deviation NAN: not known, of one figure */
-    char version[64];       /* "" where it says none */
+    char version[64];       /* "" if it prints none */
 };
 
-/* What llama-bench was asked to measure. */
-struct engine_asked {
+/* What llama-bench has to measure. */
+struct engine_requested {
     int n_prompt, n_gen, n_threads;
 };
 
@@ -36,7 +36,8 @@ struct engine_asked {
  * counts; what comes before it is passed over. Errors: ST_INPUT (no JSON, it measured
  * something else, no figure). */
 enum status engine_read_llama_bench(struct engine_figures *f, const char *text,
-                                    size_t len, const struct engine_asked *asked,
+                                    size_t len,
+                                    const struct engine_requested *requested,
                                     struct err *err);
 
 /* Every match: the first group, or all of it. A sentence for what the user has written.

@@ -37,7 +37,7 @@ void engine_row_fails(struct engine_run *x, const char *why)
     snprintf(x->r->row->detail, sizeof x->r->row->detail, "%.190s", why);
 }
 
-static void say_oom(struct engine_run *x)
+static void note_oom(struct engine_run *x)
 {
     char limit[24];
 
@@ -51,7 +51,7 @@ static void say_oom(struct engine_run *x)
                  : "");
 }
 
-static void say_code(struct engine_run *x, const struct engine_child *c)
+static void note_code(struct engine_run *x, const struct engine_child *c)
 {
     char text[260];
 
@@ -60,13 +60,13 @@ static void say_code(struct engine_run *x, const struct engine_child *c)
     engine_row_fails(x, text);
 }
 
-static void say_signal(struct engine_run *x, const struct engine_child *c)
+static void note_signal(struct engine_run *x, const struct engine_child *c)
 {
     const int number = WTERMSIG(c->wstatus);
     char text[260];
 
     if (number == SIGKILL && x->r->sandbox && x->r->usage.n_oom_kills) {
-        say_oom(x);
+        note_oom(x);
         return;
     }
     snprintf(text, sizeof text, "%s died of signal %d (%s)%s%s", x->e.name, number,
@@ -87,7 +87,7 @@ static void read_figures(struct engine_run *x, const struct engine_child *c)
         st = *x->talk.why ? err_set(&why, ST_IO, "%s", x->talk.why) : ST_OK;
         break;
     case ENGINE_LLAMA_BENCH:
-        st = engine_read_llama_bench(&x->figures, c->output, c->n_output, &x->asked,
+        st = engine_read_llama_bench(&x->figures, c->output, c->n_output, &x->requested,
                                      &why);
         break;
     case ENGINE_BY_REGEX:
@@ -128,11 +128,11 @@ void engine_row_end(struct engine_run *x, const struct engine_child *c)
                  ENGINE_MAX_OUTPUT >> 10);
         engine_row_fails(x, text);
     } else if (WIFSIGNALED(c->wstatus)) {
-        say_signal(x, c);
+        note_signal(x, c);
     } else if (x->r->sandbox && x->r->usage.n_oom_kills && WEXITSTATUS(c->wstatus)) {
-        say_oom(x); /* a script says the end of what it started by its exit code */
+        note_oom(x); /* a script's exit code shows how its child ended */
     } else if (WEXITSTATUS(c->wstatus)) {
-        say_code(x, c);
+        note_code(x, c);
     } else {
         read_figures(x, c);
     }
@@ -173,7 +173,8 @@ static void share_noise(struct engine_run *x, double measured_s, double n_tokens
         x->r->fits ? 0 : (uint64_t)((double)x->noise.n_refaults * n_tokens / done);
 }
 
-/* Judged as repetitions, of which roofs know bytes and operations; told as tokens. */
+/* Judged as repetitions, since roofs know their bytes and operations; printed as
+ * tokens. */
 static void judge(struct engine_run *x)
 {
     struct point_run *r = x->r;
@@ -250,7 +251,7 @@ static void note_resident(struct engine_run *x)
         (int64_t)(own + (r->weight_bytes > copied ? r->weight_bytes - copied : 0));
 }
 
-/* Also that it was asked over HTTP, which a bench of the same version is not. */
+/* Also that it was measured over HTTP, unlike a bench of the same version. */
 static void fill_version(struct engine_run *x)
 {
     const bool is_server = engine_is_server(&x->e);

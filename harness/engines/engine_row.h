@@ -19,7 +19,7 @@ struct engine_run {
     char path[4096]; /* of its program */
     enum engine_depth depth;
     struct engine_effort effort;
-    struct engine_asked asked;
+    struct engine_requested requested;
     struct engine_figures figures;
     struct engine_serving serving; /* of a server */
     struct engine_talk talk;

@@ -23,13 +23,13 @@
 #include "harness/point/point_run.h"
 
 /* A program that spins is ended after this many budgets, in addition to --timeout. */
-#define MOST_BUDGETS 4
+#define MAX_BUDGETS 4
 
 /* Positions of a server's context in addition to the requested ones: what it adds to a
  * prompt, and the short request that warms it up. */
 #define SPARE_WINDOW 32
 
-/* ---- what can be asked for ---------------------------------------------------------
+/* ---- what can be measured ----------------------------------------------------------
  */
 
 enum status engine_check_model(const struct modelref *model, struct err *err)
@@ -124,7 +124,7 @@ static enum status run_option(struct engine_run *x, struct engine_child *c,
 }
 
 /* Whether it is llama-bench or llama-server, and how its options are, by its help.
- * False: the row says why it is not known, or *status. */
+ * False: the row has the reason why it is not known, or *status. */
 static bool find_kind(struct engine_run *x, enum status *status, struct err *err)
 {
     struct err why = ERR_INIT;
@@ -186,10 +186,10 @@ static void set_limits(struct engine_run *x, struct engine_child *c)
     const double fill_s = n_prompts * prompt_s(x);
 
     x->expected_s = p->budget_s + (double)x->r->weight_bytes / 1e9 + fill_s / 4;
-    c->limit_s = p->load_budget_s + MOST_BUDGETS * p->budget_s + fill_s;
+    c->limit_s = p->load_budget_s + MAX_BUDGETS * p->budget_s + fill_s;
 }
 
-/* What a server is to be asked. */
+/* The requests to a server. */
 static void set_talk(struct engine_run *x, const struct engine_child *c)
 {
     const struct point *p = &x->r->settings;
@@ -206,7 +206,7 @@ static void set_talk(struct engine_run *x, const struct engine_child *c)
         .seed = p->setup.seed,
         .ready_s = p->load_budget_s,
         .silence_s = p->load_budget_s + prompt_s(x),
-        .most_s = c->limit_s,
+        .max_s = c->limit_s,
         .budget_s = p->budget_s,
     };
 }
@@ -233,7 +233,7 @@ static bool make_command(struct engine_run *x, struct engine_command *command)
     }
     if (st)
         engine_row_fails(x, why.msg);
-    x->asked = command->asked;
+    x->requested = command->requested;
     return st == ST_OK;
 }
 

@@ -11,7 +11,7 @@
  *
  * Samples are its repetitions, each as the mean time of a token (decode) or a pass
  * (prefill). Whatever becomes of the program - it is missing, fails, hangs, is killed
- * for memory, prints something else - is a row that says so.
+ * for memory, prints something else - is a row with that reason.
  *
  * Threading: one point at a time.
  */

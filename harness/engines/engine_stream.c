@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine_stream.c - what a server is asked, and what its answer says
+ * engine_stream.c - requests to a server, and what its answers contain
  */
 #include "harness/engines/engine_talk.h"
 
@@ -13,13 +13,13 @@
 #include "engine/base/random.h"
 #include "harness/base/format.h"
 
-#define TOGETHER    0.1 /* of a token's mean time: pieces so close came together */
-#define LEAST_VOCAB 64
+#define TOGETHER  0.1 /* of a token's mean time: pieces so close came together */
+#define MIN_VOCAB 64
 
 /* Vocabularies begin with controls and bytes, and many end with more controls. */
 static int token_from(uint64_t *state, int n_vocab)
 {
-    const int n = n_vocab > LEAST_VOCAB ? n_vocab : LEAST_VOCAB;
+    const int n = n_vocab > MIN_VOCAB ? n_vocab : MIN_VOCAB;
     const int first = n > 1024 ? 300 : n / 4;
     const int end = n > 1024 ? n / 2 : n;
 
@@ -112,13 +112,13 @@ enum status engine_read_stream(struct engine_figures *f, const struct load_recor
 void engine_read_server_version(char *version, size_t cap, const char *text, size_t len)
 {
     json_t *o = json_try(text, len, (struct json_limit){len, len}, JSON_LOSSY);
-    const char *said = json_text(json_object_get(o, "build_info"));
+    const char *version_text = json_text(json_object_get(o, "build_info"));
 
-    if (!said)
-        said = json_text(json_object_get(o, "version"));
-    /* what llama.cpp says where it was built outside its repository */
-    if (said && *said && strcmp(said, "b0-unknown"))
-        text_harmless(version, cap, said);
+    if (!version_text)
+        version_text = json_text(json_object_get(o, "version"));
+    /* what llama.cpp reports if it was built outside its repository */
+    if (version_text && *version_text && strcmp(version_text, "b0-unknown"))
+        text_harmless(version, cap, version_text);
     json_decref(o);
 }
 

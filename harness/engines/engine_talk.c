@@ -64,12 +64,12 @@ static enum status make_body(void *arg, size_t index, char **body, int *n_asked,
 
 /* ---- requests -------------------------------------------------------------------- */
 
-static enum status ask(struct talking *x, struct load_result *r, int n_prompt,
-                       int n_output, int n_requests, struct err *err)
+static enum status send_requests(struct talking *x, struct load_result *r, int n_prompt,
+                                 int n_output, int n_requests, struct err *err)
 {
     char url[96];
     const struct load_target target = {
-        .url = url, .silence_s = x->t->silence_s, .most_s = x->t->most_s};
+        .url = url, .silence_s = x->t->silence_s, .max_s = x->t->max_s};
     const struct load_work work = {.n_users = 1,
                                    .n_wanted = (size_t)n_requests,
                                    .limit_s = x->t->budget_s,
@@ -121,7 +121,7 @@ static void note_counts(struct engine_talk *t, const struct load_record *r)
                  (long long)load_record_tokens(r), t->n_output);
 }
 
-/* False: the server failed, and why says how. */
+/* False: the server failed, and why has the reason. */
 static bool take_answers(struct talking *x, const struct load_result *r)
 {
     struct engine_talk *t = x->t;
@@ -148,7 +148,7 @@ static enum status measure(struct talking *x, struct err *err)
     const int warm_up = t->n_prompt < WARM_UP_PROMPT ? t->n_prompt : WARM_UP_PROMPT;
     struct err why = ERR_INIT;
     struct load_result r;
-    enum status st = ask(x, &r, warm_up, WARM_UP_OUTPUT, 1, err);
+    enum status st = send_requests(x, &r, warm_up, WARM_UP_OUTPUT, 1, err);
     bool goes_on;
 
     if (st)
@@ -157,7 +157,7 @@ static enum status measure(struct talking *x, struct err *err)
     load_result_free(&r);
     if (!goes_on)
         return ST_OK;
-    st = ask(x, &r, t->n_prompt, t->n_output, t->n_requests, err);
+    st = send_requests(x, &r, t->n_prompt, t->n_output, t->n_requests, err);
     if (st)
         return st;
     if (take_answers(x, &r)) {
@@ -238,7 +238,7 @@ static void end(struct talking *x)
     c->wstatus = died && !answered ? wstatus : 0;
     if (died && !answered && !*x->t->why)
         snprintf(x->t->why, sizeof x->t->why, "it ended before it had answered");
-    child_last_words(&x->child, words, sizeof words);
+    child_stderr_tail(&x->child, words, sizeof words);
     n = strlen(words);
     text_harmless(c->last_words, sizeof c->last_words,
                   n > ENGINE_WORDS ? words + n - ENGINE_WORDS : words);

@@ -9,7 +9,7 @@
  * to the first piece of text (prefill), and between pieces (decode). Then it is told to
  * end (SIGTERM), with all it has started.
  *
- * What it says is not trusted: client/record.h reads it.
+ * What it sends is not trusted: client/record.h reads it.
  *
  * Threading: one thread.
  */
@@ -32,18 +32,18 @@ struct engine_talk {
     uint64_t seed;
     double ready_s;   /* the longest that it may take until it is ready */
     double silence_s; /* without text for so long a request has failed */
-    double most_s;    /* and after so long in all */
+    double max_s;     /* and after so long in all */
     double budget_s;  /* no further request after so long */
 
     double load_s;                 /* until it was ready */
-    struct engine_figures figures; /* n and mean 0: why says why there are none */
+    struct engine_figures figures; /* n and mean 0: none, and why has the reason */
     char why[200];
     char note[120]; /* what is odd about the answers; "" */
 };
 
 /* engine_child_run() with a server, whose standard output is nobody's. *c is for
  * engine_child_free() in any case. c->end: ENGINE_HUNG where it was not ready or a
- * request took too long; c->wstatus: 0 where it ran until it was told to end. Errors:
+ * request took too long; c->wstatus: 0 if it ran until it was ended. Errors:
  * child_start()'s, ST_NO_MEMORY, ST_UNSUPPORTED (no libcurl). */
 enum status engine_talk_run(struct engine_child *c, struct engine_talk *t,
                             struct err *err);

@@ -41,7 +41,7 @@ static enum status play(struct gate_run *run, bool failed[GATE_MAX_METRICS],
                         struct err *err)
 {
     struct gate_result *r = run->r;
-    const size_t n_interim = gate_n_interim(run->plan.most_launches);
+    const size_t n_interim = gate_n_interim(run->plan.max_launches);
     size_t n_analysed = 0;
 
     r->rule.n_interim = n_interim;

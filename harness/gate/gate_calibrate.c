@@ -103,7 +103,7 @@ static enum status record(struct calibration *c, struct calibrated *at,
     if (st == ST_USAGE && run->plan.launch_s > 0) {
         /* the budget is too short for this model; a longer one follows */
         snprintf(at->why_not, sizeof at->why_not, "it holds %zu launch%s of this model",
-                 run->plan.most_launches, run->plan.most_launches == 1 ? "" : "es");
+                 run->plan.max_launches, run->plan.max_launches == 1 ? "" : "es");
         at->need_s = run->plan.need_s;
         gate_run_close(run);
         free(run);
@@ -136,8 +136,8 @@ static enum status work_out(struct calibrated *at, uint64_t seed, struct err *er
 
     at->worst = 0;
     for (size_t i = 0; i < at->record.n_metrics && st == ST_OK; i++) {
-        st = gate_resample_least(&at->least[i], &at->record, N_SLOWER, at->n_launches,
-                                 i, SURELY, seed, err);
+        st = gate_resample_min_slowdown(&at->least[i], &at->record, N_SLOWER,
+                                        at->n_launches, i, SURELY, seed, err);
         if (st == ST_OK && is_speed(&at->metric[i]))
             at->worst =
                 isfinite(at->least[i]) ? fmax(at->worst, at->least[i]) : INFINITY;
@@ -159,7 +159,7 @@ static void choose(struct calibration *c)
             c->advice = i;
 }
 
-/* ---- telling -------------------------------------------------------------------- */
+/* ---- printing ------------------------------------------------------------------- */
 
 static const char *percent(char *buf, size_t cap, double share)
 {
@@ -219,7 +219,7 @@ static void put_mean(char *buf, size_t cap, const struct calibrated *at, size_t 
                     at->seconds * at->alike.launches / (double)at->n_launches);
 }
 
-static void put_least(char *buf, size_t cap, const struct calibrated *at, size_t m)
+static void put_min(char *buf, size_t cap, const struct calibrated *at, size_t m)
 {
     percent(buf, cap, at->least[m]);
 }
@@ -270,7 +270,7 @@ static void print(const struct calibration *c, const struct gate_settings *s)
 
         snprintf(label, sizeof label, "  %s (margin %.3g %%)", any->metric[m].name,
                  100 * any->metric[m].margin);
-        print_line(label, c, put_least, m);
+        print_line(label, c, put_min, m);
     }
     for (int i = 0; i < N_BUDGETS; i++)
         if (*c->at[i].why_not)

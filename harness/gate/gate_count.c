@@ -36,14 +36,14 @@ struct job {
     struct child child;
     const char *program;
     char calls[16];
-    double instructions; /* NAN: none, and then why says it */
+    double instructions; /* NAN: none, and why has the reason */
     char why[WHY_CAP];
     bool running;
 };
 
 /* ---- one run -------------------------------------------------------------------- */
 
-static void hear_number(void *arg, const char *line, size_t len)
+static void read_number(void *arg, const char *line, size_t len)
 {
     struct job *j = arg;
     char text[32];
@@ -121,7 +121,7 @@ static void finish(struct job *j, int i, const struct counter *c, uint64_t patie
         j->instructions = read_total(out_path(out, sizeof out, c, i));
         unlink(out);
     }
-    child_last_words(&j->child, words, sizeof words);
+    child_stderr_tail(&j->child, words, sizeof words);
     if (killed)
         snprintf(j->why, sizeof j->why, "it took too long");
     else if (WIFSIGNALED(status))
@@ -160,7 +160,7 @@ static enum status run_jobs(struct job *jobs, int n, const struct counter *c,
         for (int i = 0; i < n; i++) {
             if (!jobs[i].running)
                 continue;
-            if (child_hear(&jobs[i].child, hear_number, &jobs[i]) && !late && !st)
+            if (child_read_lines(&jobs[i].child, read_number, &jobs[i]) && !late && !st)
                 continue;
             finish(&jobs[i], i, c, st || late ? 0 : 10ull * 1000000000);
             child_close(&jobs[i].child);
@@ -204,7 +204,7 @@ static enum status count_name(struct gate_count *count, char why[N_SIDES][WHY_CA
 
 /* ---- the counter ---------------------------------------------------------------- */
 
-static void hear_line(void *arg, const char *line, size_t len)
+static void read_line(void *arg, const char *line, size_t len)
 {
     char *first = arg;
 
@@ -213,8 +213,8 @@ static void hear_line(void *arg, const char *line, size_t len)
 }
 
 /* The first line of what argv prints, without a counter; *ok: it ended well. */
-static enum status ask(bool *ok, char first[48], const char *const *argv,
-                       struct err *err)
+static enum status run_command(bool *ok, char first[48], const char *const *argv,
+                               struct err *err)
 {
     const struct child_params p = {
         .program = argv[0], .argv = (char *const *)(uintptr_t)argv, .talk = true};
@@ -224,7 +224,7 @@ static enum status ask(bool *ok, char first[48], const char *const *argv,
     first[0] = '\0';
     *ok = false;
     if (st == ST_OK) {
-        while (child_hear(&child, hear_line, first))
+        while (child_read_lines(&child, read_line, first))
             usleep(2000);
         *ok = child_reap(&child, 1000000000, NULL, NULL) == 0;
     }
@@ -232,7 +232,7 @@ static enum status ask(bool *ok, char first[48], const char *const *argv,
     return st;
 }
 
-/* Both programs have the command, or r->no_counts says which one has not. */
+/* Both programs have the command, or r->no_counts names the one that has not. */
 static enum status check_programs(struct gate_result *r,
                                   const char *const prog[N_SIDES], struct err *err)
 {
@@ -241,7 +241,7 @@ static enum status check_programs(struct gate_result *r,
         char first[48];
         bool ok;
 
-        if (ask(&ok, first, argv, err))
+        if (run_command(&ok, first, argv, err))
             return err->code;
         if (!ok || !strstr(first, "bench count")) {
             snprintf(r->no_counts, sizeof r->no_counts,
@@ -290,7 +290,7 @@ static enum status choose_counter(struct counter *c, uint32_t *levels,
 {
     const char *tmp = getenv("TMPDIR");
     char name[GATE_MAX_COUNTS][128], version[48];
-    const char *const ask_version[] = {c->valgrind, "--version", NULL};
+    const char *const version_command[] = {c->valgrind, "--version", NULL};
     bool pmu, ok;
 
     *levels = isa_usable();
@@ -316,7 +316,7 @@ static enum status choose_counter(struct counter *c, uint32_t *levels,
         c->dir[0] = '\0';
         return ST_OK;
     }
-    if (ask(&ok, version, ask_version, err))
+    if (run_command(&ok, version, version_command, err))
         return err->code;
     snprintf(r->counted_by, sizeof r->counted_by, "callgrind (%s)", version);
     return ST_OK;

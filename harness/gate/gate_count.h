@@ -3,7 +3,7 @@
  * gate_count.h - instructions of some kernels and of a token, in both programs
  *
  * In addition to the timing: a count has no noise, so it shows a change that is far too
- * small to be timed, and where times differ it says whether the code did. But
+ * small to be timed, and where times differ it shows whether the code did. But
  * instructions are not time: the verdict does not depend on them.
  *
  * Each program is started as `bench count NAME CALLS` (count_work.h). It is the CPU

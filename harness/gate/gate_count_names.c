@@ -43,7 +43,7 @@ static void choose_formats(struct choice *c, const struct gguf *g)
     }
 }
 
-/* Where the model does not say, the formats of Q4_K_M are used. */
+/* If the model does not name any, the formats of Q4_K_M are used. */
 static void choose(struct choice *c, const struct modelref *model)
 {
     const struct slm_params params = slm_params_default();

@@ -128,7 +128,7 @@ static int within(double n, int least, int most)
     return n < least ? least : n > most ? most : (int)n;
 }
 
-static int least_samples(const struct worker_step *step, double sample_s)
+static int min_samples(const struct worker_step *step, double sample_s)
 {
     return within(ceil(MIN_STEP_S / sample_s),
                   step->kind == WORKER_PREFILL ? MIN_PREFILL
@@ -137,7 +137,7 @@ static int least_samples(const struct worker_step *step, double sample_s)
                   WORKER_MAX_SAMPLES);
 }
 
-static int most_samples(const struct worker_step *step, double sample_s)
+static int max_samples(const struct worker_step *step, double sample_s)
 {
     return within(ceil(MAX_STEP_S / sample_s),
                   step->kind == WORKER_PREFILL ? MAX_PREFILL : MAX_DECODE,
@@ -161,8 +161,8 @@ static void set_samples(struct gate_plan *p, const struct gate_timing *t, double
     p->launch_s = t->launch_s;
     for (int i = 0; i < p->n_steps; i++) {
         const double sample_s = t->sample_s[i];
-        const int least = least_samples(&p->step[i], sample_s);
-        const int most = most_samples(&p->step[i], sample_s);
+        const int least = min_samples(&p->step[i], sample_s);
+        const int most = max_samples(&p->step[i], sample_s);
 
         p->n_samples[i] = most > least ? least + (int)(share * (most - least)) : least;
         p->n_passes[i] = sample_s >= WORKER_LONG_S ? p->n_samples[i] : 1;
@@ -254,10 +254,10 @@ enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,
         p->n_rounds[i] = (size_t)s->n_rounds;
     /* Launches count for more than their rounds. */
     fit(p, t, usable, WANTED_LAUNCHES, WANTED_LAUNCHES / 2);
-    p->most_launches = launches_in(p, usable);
+    p->max_launches = launches_in(p, usable);
     p->need_s =
         (s->budget_s - left_s + (double)fewest * p->launch_s) / (1 - SPARE) * 1.1;
-    if (HOPE * p->most_launches >= fewest)
+    if (HOPE * p->max_launches >= fewest)
         return ST_OK;
 
     char text[32];
@@ -266,6 +266,6 @@ enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,
                    "a budget of %s holds %zu launches of this model, and a slowdown "
                    "shows after %zu at the earliest: give it --budget %.0fm, or a "
                    "smaller model, or a shorter prefill",
-                   format_duration(text, sizeof text, s->budget_s), p->most_launches,
+                   format_duration(text, sizeof text, s->budget_s), p->max_launches,
                    fewest, ceil(p->need_s / 60));
 }

@@ -23,7 +23,7 @@ struct gate_plan {
     int n_passes[WORKER_MAX_STEPS]; /* ABBA so often, each with its part of the samples:
                                      one sample where these are long, else once all */
     size_t n_rounds[WORKER_MAX_STEPS]; /* of a launch, the first so many */
-    size_t most_launches;
+    size_t max_launches;
     double round_s[WORKER_MAX_STEPS]; /* expected: a step's part of a round; */
     double launch_s;                  /* one launch with all of it */
     double need_s;                    /* least budget that would do */

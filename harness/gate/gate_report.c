@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gate_report.c - the forms of a gate's result, each to where it was asked for
+ * gate_report.c - the forms of a gate's result, each written where it was requested
  */
 #include "harness/base/format.h"
 #include "harness/gate/gate_report.h"

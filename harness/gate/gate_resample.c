@@ -65,7 +65,7 @@ static enum status play(enum gate_verdict *verdict, size_t *n,
 }
 
 enum status gate_resample(struct gate_chances *c, const struct gate_record *record,
-                          size_t n_gates, size_t most_launches, size_t metric,
+                          size_t n_gates, size_t max_launches, size_t metric,
                           double slowdown, uint64_t seed, struct err *err)
 {
     struct gate_series *s = malloc(GATE_MAX_METRICS * sizeof *s);
@@ -73,14 +73,14 @@ enum status gate_resample(struct gate_chances *c, const struct gate_record *reco
     enum status st = ST_OK;
 
     assert(record->n_metrics >= 1 && record->series[0].n_launches >= 1);
-    assert(most_launches >= 1 && most_launches <= GATE_MAX_LAUNCHES);
+    assert(max_launches >= 1 && max_launches <= GATE_MAX_LAUNCHES);
     if (!s)
         return err_set(err, ST_NO_MEMORY, "no memory for gates");
     for (size_t i = 0; i < n_gates && st == ST_OK; i++) {
         enum gate_verdict verdict;
         size_t n;
 
-        st = play(&verdict, &n, record, s, most_launches, metric, log1p(-slowdown),
+        st = play(&verdict, &n, record, s, max_launches, metric, log1p(-slowdown),
                   random_bits(&seed), err);
         out.n_failed += verdict == GATE_FAIL;
         out.n_passed += verdict == GATE_PASS;
@@ -92,9 +92,11 @@ enum status gate_resample(struct gate_chances *c, const struct gate_record *reco
     return st;
 }
 
-enum status gate_resample_least(double *slowdown, const struct gate_record *record,
-                                size_t n_gates, size_t most_launches, size_t metric,
-                                double probability, uint64_t seed, struct err *err)
+enum status gate_resample_min_slowdown(double *slowdown,
+                                       const struct gate_record *record, size_t n_gates,
+                                       size_t max_launches, size_t metric,
+                                       double probability, uint64_t seed,
+                                       struct err *err)
 {
     double lo = 0, hi = LARGEST;
     bool largest = true;
@@ -103,7 +105,7 @@ enum status gate_resample_least(double *slowdown, const struct gate_record *reco
     for (double s = LARGEST; hi - lo > PRECISION; s = (lo + hi) / 2) {
         struct gate_chances c;
         const enum status st =
-            gate_resample(&c, record, n_gates, most_launches, metric, s, seed, err);
+            gate_resample(&c, record, n_gates, max_launches, metric, s, seed, err);
 
         if (st)
             return st;

@@ -29,19 +29,21 @@ struct gate_chances {
     double launches; /* mean number of launches until the end */
 };
 
-/* n_gates gates of at most most_launches launches, 1..GATE_MAX_LAUNCHES, B slower by a
+/* n_gates gates of at most max_launches launches, 1..GATE_MAX_LAUNCHES, B slower by a
  * share in one metric (or GATE_NO_METRIC). Equal seeds draw equal launches, so that a
  * larger slowdown fails at least as often. record: at least one launch, and all of its
  * metrics have rounds in each. Error: ST_NO_MEMORY. */
 enum status gate_resample(struct gate_chances *c, const struct gate_record *record,
-                          size_t n_gates, size_t most_launches, size_t metric,
+                          size_t n_gates, size_t max_launches, size_t metric,
                           double slowdown, uint64_t seed, struct err *err);
 
 /* The smallest slowdown of a metric that fails with at least the probability given,
  * to a tenth of a percent; NAN if not even one of nine tenths does. Errors: as above,
  * ST_INTERRUPTED. */
-enum status gate_resample_least(double *slowdown, const struct gate_record *record,
-                                size_t n_gates, size_t most_launches, size_t metric,
-                                double probability, uint64_t seed, struct err *err);
+enum status gate_resample_min_slowdown(double *slowdown,
+                                       const struct gate_record *record, size_t n_gates,
+                                       size_t max_launches, size_t metric,
+                                       double probability, uint64_t seed,
+                                       struct err *err);
 
 #endif

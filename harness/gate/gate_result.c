@@ -55,8 +55,8 @@ const struct gate_metric *gate_worst(const struct gate_result *r)
 }
 
 /* Appends to buf. */
-__attribute__((format(printf, 3, 4))) static void say(char *buf, size_t cap,
-                                                      const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void append(char *buf, size_t cap,
+                                                         const char *format, ...)
 {
     const size_t used = strlen(buf);
     va_list args;
@@ -75,31 +75,31 @@ static size_t n_others(const struct gate_result *r, enum gate_verdict verdict)
     return n ? n - 1 : 0;
 }
 
-static void say_others(char *buf, size_t cap, size_t n, const char *what)
+static void append_others(char *buf, size_t cap, size_t n, const char *what)
 {
     if (n)
-        say(buf, cap, " %zu more metric%s %s.", n, n == 1 ? "" : "s", what);
+        append(buf, cap, " %zu more metric%s %s.", n, n == 1 ? "" : "s", what);
 }
 
-static void say_fail(char *buf, size_t cap, const struct gate_result *r,
-                     const struct gate_metric *m)
+static void append_fail(char *buf, size_t cap, const struct gate_result *r,
+                        const struct gate_metric *m)
 {
     const char *a = r->side[0].commit, *b = r->side[1].commit;
     char effect[200];
 
-    say(buf, cap, "B is worse in %s: %s, beyond the margin of %.3g %%.", m->name,
-        gate_effect_text(effect, sizeof effect, m), 100 * m->margin);
-    say_others(buf, cap, n_others(r, GATE_FAIL), "failed, too");
+    append(buf, cap, "B is worse in %s: %s, beyond the margin of %.3g %%.", m->name,
+           gate_effect_text(effect, sizeof effect, m), 100 * m->margin);
+    append_others(buf, cap, n_others(r, GATE_FAIL), "failed, too");
     if (r->injected > 0)
         return;
     if (a[0] && b[0] && strcmp(a, b) != 0)
-        say(buf, cap, " Look at the changes from %s to %s.", a, b);
+        append(buf, cap, " Look at the changes from %s to %s.", a, b);
     else
-        say(buf, cap, " Look at the changes between the two.");
+        append(buf, cap, " Look at the changes between the two.");
 }
 
-static void say_pass(char *buf, size_t cap, const struct gate_result *r,
-                     const struct gate_metric *m)
+static void append_pass(char *buf, size_t cap, const struct gate_result *r,
+                        const struct gate_metric *m)
 {
     char effect[200], margin[48];
     bool alike = true;
@@ -108,44 +108,45 @@ static void say_pass(char *buf, size_t cap, const struct gate_result *r,
         alike = alike && r->metric[i].margin == m->margin;
     snprintf(margin, sizeof margin, alike ? "the margin of %.3g %%" : "its margin",
              100 * m->margin);
-    say(buf, cap,
+    append(
+        buf, cap,
         "No metric regressed by more than %s; the closest of %zu metric%s is %s, %s.",
         margin, r->n_metrics, r->n_metrics == 1 ? "" : "s", m->name,
         gate_effect_text(effect, sizeof effect, m));
 }
 
-static void say_unclear(char *buf, size_t cap, const struct gate_result *r,
-                        const struct gate_metric *m)
+static void append_unclear(char *buf, size_t cap, const struct gate_result *r,
+                           const struct gate_metric *m)
 {
     char effect[200], time[32];
 
     if (r->end == GATE_END_INTERRUPTED)
-        say(buf, cap, "Interrupted after %zu round%s, so there is no verdict; ",
-            r->n_rounds, plural(r->n_rounds, "s"));
+        append(buf, cap, "Interrupted after %zu round%s, so there is no verdict; ",
+               r->n_rounds, plural(r->n_rounds, "s"));
     else if (r->end == GATE_END_BUDGET)
-        say(buf, cap, "Undecided within %s; ",
-            format_duration(time, sizeof time, r->budget_s));
+        append(buf, cap, "Undecided within %s; ",
+               format_duration(time, sizeof time, r->budget_s));
     else if (r->mode == GATE_MODE_BASELINE)
-        say(buf, cap, "Undecided after %zu new run%s; ", r->n_launches,
-            r->n_launches == 1 ? "" : "s");
+        append(buf, cap, "Undecided after %zu new run%s; ", r->n_launches,
+               r->n_launches == 1 ? "" : "s");
     else
-        say(buf, cap, "Undecided after %zu launch%s; ", r->n_launches,
-            plural(r->n_launches, "es"));
-    say(buf, cap, "%s: %s (failing / passing), margin %.3g %%.", m->name,
-        gate_effect_text(effect, sizeof effect, m), 100 * m->margin);
-    say_others(buf, cap, n_others(r, GATE_UNCLEAR),
-               n_others(r, GATE_UNCLEAR) == 1 ? "is undecided, too"
-                                              : "are undecided, too");
+        append(buf, cap, "Undecided after %zu launch%s; ", r->n_launches,
+               plural(r->n_launches, "es"));
+    append(buf, cap, "%s: %s (failing / passing), margin %.3g %%.", m->name,
+           gate_effect_text(effect, sizeof effect, m), 100 * m->margin);
+    append_others(buf, cap, n_others(r, GATE_UNCLEAR),
+                  n_others(r, GATE_UNCLEAR) == 1 ? "is undecided, too"
+                                                 : "are undecided, too");
     if (r->end == GATE_END_INTERRUPTED)
-        say(buf, cap, " Run it again to its end.");
+        append(buf, cap, " Run it again to its end.");
     else if (*r->advice)
-        say(buf, cap, " %s", r->advice);
+        append(buf, cap, " %s", r->advice);
     else if (r->end == GATE_END_BUDGET)
-        say(buf, cap, " Give it more time with --budget, or a quieter machine.");
+        append(buf, cap, " Give it more time with --budget, or a quieter machine.");
     else
-        say(buf, cap,
-            " The change is about as large as the margin, or the machine too noisy: "
-            "choose another --margin, or a quieter machine.");
+        append(buf, cap,
+               " The change is about as large as the margin, or the machine too noisy: "
+               "choose another --margin, or a quieter machine.");
 }
 
 const char *gate_sentence(const struct gate_result *r, char *buf, size_t cap)
@@ -154,17 +155,17 @@ const char *gate_sentence(const struct gate_result *r, char *buf, size_t cap)
 
     buf[0] = '\0';
     if (!m)
-        say(buf, cap, "Nothing was measured, so there is no verdict.%s",
-            r->end == GATE_END_INTERRUPTED ? " It was interrupted: run it again."
-            : r->end == GATE_END_BUDGET    ? " Give it more time with --budget."
-                                           : "");
+        append(buf, cap, "Nothing was measured, so there is no verdict.%s",
+               r->end == GATE_END_INTERRUPTED ? " It was interrupted: run it again."
+               : r->end == GATE_END_BUDGET    ? " Give it more time with --budget."
+                                              : "");
     else if (r->verdict == GATE_FAIL)
-        say_fail(buf, cap, r, m);
+        append_fail(buf, cap, r, m);
     else if (r->verdict == GATE_PASS)
-        say_pass(buf, cap, r, m);
+        append_pass(buf, cap, r, m);
     else
-        say_unclear(buf, cap, r, m);
+        append_unclear(buf, cap, r, m);
     if (r->injected > 0)
-        say(buf, cap, " B was slowed by %.3g %% on purpose.", 100 * r->injected);
+        append(buf, cap, " B was slowed by %.3g %% on purpose.", 100 * r->injected);
     return buf;
 }

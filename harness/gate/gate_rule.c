@@ -27,11 +27,11 @@ struct gate_rule gate_rule_default(void)
         .margin = 0.02, .alpha_fail = 0.01, .alpha_pass = 0.05, .n_interim = N_INTERIM};
 }
 
-size_t gate_n_interim(size_t most_launches)
+size_t gate_n_interim(size_t max_launches)
 {
     size_t n = 1;
 
-    while (n < N_INTERIM && interim[n - 1] < most_launches)
+    while (n < N_INTERIM && interim[n - 1] < max_launches)
         n++;
     return n;
 }

@@ -77,7 +77,7 @@ struct gate_effect {
 };
 
 /* Interim analyses of a gate of so many launches: those before its end, and the end. */
-size_t gate_n_interim(size_t most_launches);
+size_t gate_n_interim(size_t max_launches);
 
 /* How many launches there are at interim analysis i of n_interim; at the last one, as
  * many as a gate can have, or as it has when its budget is over. 0 after that. */

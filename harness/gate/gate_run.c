@@ -19,7 +19,7 @@
 #include "kernels/isa.h"
 
 #define PILOT_S        0.05 /* of a step */
-#define PILOT_MOST     50
+#define PILOT_MAX      50
 #define MIN_TO_DESPAIR 8 /* rounds, before a machine counts as always disturbed */
 
 /* ---- watching ------------------------------------------------------------------- */
@@ -220,7 +220,7 @@ static enum status time_samples(struct gate_run *run, const double *about,
     for (int i = 0; i < run->plan.n_steps; i++) {
         const double fitting = ceil(PILOT_S / about[i]);
 
-        n[i] = fitting < PILOT_MOST ? (int)fitting : PILOT_MOST;
+        n[i] = fitting < PILOT_MAX ? (int)fitting : PILOT_MAX;
         seconds[i] = 0;
     }
     for (int side = 0; side < 2 && st == ST_OK; side++) {
@@ -541,7 +541,7 @@ enum status gate_run_launch(struct gate_run *run, struct err *err)
     enum status st;
 
     snprintf(run->doing, sizeof run->doing, "launch %zu, %zu fit the budget",
-             run->r->n_launches + 1, run->plan.most_launches);
+             run->r->n_launches + 1, run->plan.max_launches);
     st = start_both(run, ignored, err);
     if (st == ST_OK) {
         for (size_t i = 0; i < run->r->n_metrics; i++) {

@@ -14,8 +14,9 @@
 #include "harness/kernelbench/kernel_case.h"
 
 #define LEVEL 0.05
-#define LEAST_EQUAL \
-    0.02 /* what counts as no difference where no least change is given */
+#define MIN_EQUAL                                                       \
+    0.02 /* what counts as no difference where no least change is given \
+          */
 
 static const char *const verdict_names[] = {
     [KERNEL_SAME] = "unchanged",      [KERNEL_UNDECIDED] = "undecided",
@@ -134,7 +135,7 @@ static enum status correct(struct kernel_comparison *c, struct err *err)
 static enum kernel_verdict judge(const struct kernel_change *row, double least)
 {
     const double speed = row->speed.ratio, relative = speed / row->roof;
-    const double equal = fmax(least, LEAST_EQUAL);
+    const double equal = fmax(least, MIN_EQUAL);
 
     if (row->verdict == KERNEL_NO_FIGURE)
         return KERNEL_NO_FIGURE;
@@ -163,7 +164,7 @@ static void warn_if_different(struct kernel_comparison *c, const char *what,
 
 static void add_warnings(struct kernel_comparison *c)
 {
-    size_t n_judged = 0, n_blind = 0, least_n = 0;
+    size_t n_judged = 0, n_blind = 0, min_n = 0;
 
     warn_if_different(c, "CPU", c->old->cpu_model, c->new->cpu_model);
     if (c->old->n_cpus && c->new->n_cpus && c->old->n_cpus != c->new->n_cpus)
@@ -177,17 +178,17 @@ static void add_warnings(struct kernel_comparison *c)
 
         if (row->is_roof || row->verdict == KERNEL_NO_FIGURE)
             continue;
-        n_blind += rank_test_least(row->old->n, row->new->n) * (double)n_judged > LEVEL;
+        n_blind += rank_test_min_p(row->old->n, row->new->n) * (double)n_judged > LEVEL;
     }
     if (!n_blind)
         return;
-    while (rank_test_least(least_n, least_n) * (double)n_judged > LEVEL)
-        least_n++;
+    while (rank_test_min_p(min_n, min_n) * (double)n_judged > LEVEL)
+        min_n++;
     warn(c,
          "too few repetitions: in %zu of %zu rows no difference, however large, could "
          "be distinguished from chance; %zu in each run are enough (--repetitions %zu, "
          "or fewer rows)",
-         n_blind, n_judged, least_n, least_n);
+         n_blind, n_judged, min_n, min_n);
 }
 
 static size_t count_missing(const struct kernel_results *of,
@@ -202,11 +203,10 @@ static size_t count_missing(const struct kernel_results *of,
 
 enum status kernel_compare(struct kernel_comparison *c,
                            const struct kernel_results *old,
-                           const struct kernel_results *new, double least_change,
+                           const struct kernel_results *new, double min_change,
                            struct err *err)
 {
-    struct kernel_comparison made = {
-        .old = old, .new = new, .least_change = least_change};
+    struct kernel_comparison made = {.old = old, .new = new, .min_change = min_change};
     enum status st = ST_OK;
 
     made.v = calloc(old->n + 1, sizeof *made.v);
@@ -233,7 +233,7 @@ enum status kernel_compare(struct kernel_comparison *c,
         return st;
     }
     for (size_t i = 0; i < made.n; i++) {
-        made.v[i].verdict = judge(&made.v[i], least_change);
+        made.v[i].verdict = judge(&made.v[i], min_change);
         made.n_verdict[made.v[i].verdict] += !made.v[i].is_roof;
         made.n_broken += made.v[i].old->n &&
                          !made.v[i].new->n &&made.v[i].new->error[0] &&
@@ -370,7 +370,7 @@ void kernel_compare_print(FILE *f, const struct kernel_comparison *c)
                    "--repetitions or a quieter machine decide\n");
     if (n[KERNEL_SMALL])
         fprintf(f, "  %zu of the unchanged differ by less than %.3g %%\n",
-                n[KERNEL_SMALL], 100 * c->least_change);
+                n[KERNEL_SMALL], 100 * c->min_change);
     if (n[KERNEL_WITH_ROOF])
         fprintf(f, "  %zu of the unchanged moved, but no more than their roof did\n",
                 n[KERNEL_WITH_ROOF]);
@@ -407,7 +407,7 @@ json_t *kernel_compare_json(const struct kernel_comparison *c)
     for (int i = 0; i < c->n_warnings; i++)
         json_array_append_new(warnings, json_string(c->warning[i]));
     return json_pack("{s:s, s:s, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "old",
-                     c->old->path, "new", c->new->path, "least_change", c->least_change,
+                     c->old->path, "new", c->new->path, "least_change", c->min_change,
                      "n_slower", (json_int_t)c->n_verdict[KERNEL_SLOWER], "n_faster",
                      (json_int_t)c->n_verdict[KERNEL_FASTER], "n_undecided",
                      (json_int_t)c->n_verdict[KERNEL_UNDECIDED], "n_broken",

@@ -41,7 +41,7 @@ struct kernel_change {
 
 struct kernel_comparison {
     const struct kernel_results *old, *new;
-    double least_change;     /* 0.02: two per cent */
+    double min_change;       /* 0.02: two per cent */
     struct kernel_change *v; /* rows of both files, in the order of the old */
     size_t n;
     size_t n_verdict[KERNEL_NO_FIGURE + 1]; /* roofs are not counted */
@@ -54,7 +54,7 @@ struct kernel_comparison {
 /* old and new outlive *c. Errors: ST_INPUT (no row in common), ST_NO_MEMORY. */
 enum status kernel_compare(struct kernel_comparison *c,
                            const struct kernel_results *old,
-                           const struct kernel_results *new, double least_change,
+                           const struct kernel_results *new, double min_change,
                            struct err *err);
 void kernel_compare_free(struct kernel_comparison *c);
 

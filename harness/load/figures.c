@@ -265,7 +265,7 @@ static void throughput(struct load_figures *f, const struct load_result *r,
 
 /* ---- counts ---------------------------------------------------------------------- */
 
-static void add_said(int64_t *sum, int64_t v)
+static void add_reported(int64_t *sum, int64_t v)
 {
     if (v >= 0)
         *sum = (*sum > 0 ? *sum : 0) + v;
@@ -296,9 +296,9 @@ static void count(struct load_figures *f, const struct work *w, const struct slo
             continue;
         n_ok++;
         n_tokens += (size_t)load_record_tokens(r);
-        add_said(&f->prompt_tokens, r->n_prompt);
-        add_said(&f->tokens, r->n_tokens);
-        add_said(&f->cached_tokens, r->n_cached);
+        add_reported(&f->prompt_tokens, r->n_prompt);
+        add_reported(&f->tokens, r->n_tokens);
+        add_reported(&f->cached_tokens, r->n_cached);
         f->pieces += r->n_pieces;
         f->n_cached += is_cached(r, cold_tokens);
     }

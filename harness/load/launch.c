@@ -69,7 +69,7 @@ static enum status wait_for(const struct launch *l, double wait_s, struct err *e
 
     if (st || state == SERVER_READY)
         return st;
-    child_last_words(&l->child, words, sizeof words);
+    child_stderr_tail(&l->child, words, sizeof words);
     if (state == SERVER_INTERRUPTED)
         return err_set(err, ST_INTERRUPTED, "interrupted");
     if (state == SERVER_ENDED)
@@ -183,7 +183,7 @@ void launch_note(struct launch *l, struct row *row)
     struct err ignored = ERR_INIT;
 
     if (child_has_ended(&l->child)) {
-        child_last_words(&l->child, words, sizeof words);
+        child_stderr_tail(&l->child, words, sizeof words);
         snprintf(text, sizeof text, "%s ended under load%s%.140s", l->name,
                  *words ? ": " : "", words);
         text_harmless(row->detail, sizeof row->detail, text);

@@ -16,7 +16,7 @@
 #include "harness/base/sysfile.h"
 #include "harness/machine/noise.h"
 
-#define MOST_PROCESSES 65536
+#define MAX_PROCESSES 65536
 
 struct process {
     int pid, parent, group;
@@ -57,7 +57,7 @@ static struct process *read_all(const char *root, size_t *n)
     DIR *d = sysfile_path(path, sizeof path, root, "/proc") ? opendir(path) : NULL;
 
     *n = 0;
-    for (struct dirent *e; d && (e = readdir(d)) && *n < MOST_PROCESSES;) {
+    for (struct dirent *e; d && (e = readdir(d)) && *n < MAX_PROCESSES;) {
         if (e->d_name[0] < '1' || e->d_name[0] > '9')
             continue;
         if (*n == cap) {
@@ -127,11 +127,11 @@ double load_idle_cpus(pid_t group)
     return after > before ? (double)(after - before) / (double)wall_ns : 0;
 }
 
-bool load_idle_wait(pid_t group, double usual, double most_s)
+bool load_idle_wait(pid_t group, double usual, double max_s)
 {
     const uint64_t begin_ns = clock_ns();
 
-    while (!interrupted() && (double)(clock_ns() - begin_ns) * 1e-9 < most_s)
+    while (!interrupted() && (double)(clock_ns() - begin_ns) * 1e-9 < max_s)
         if (load_idle_cpus(group) <= usual + LOAD_IDLE_CPUS && !interrupted())
             return true;
     return false;

@@ -30,7 +30,7 @@ uint64_t load_idle_group_ns(const char *root, pid_t group);
 double load_idle_cpus(pid_t group);
 
 /* Waits for a window with no more than that in addition to usual; false: no such window
- * in most_s, or interrupted(). */
-bool load_idle_wait(pid_t group, double usual, double most_s);
+ * in max_s, or interrupted(). */
+bool load_idle_wait(pid_t group, double usual, double max_s);
 
 #endif

@@ -35,7 +35,7 @@ static void begin_progress(struct load_run *x, const char *what)
 }
 
 /* How often a number of users may be tried in a round: where they are given, once. */
-static int most_tries(const struct load_run *x)
+static int max_tries(const struct load_run *x)
 {
     return x->s->users.n || x->s->capacity > 0 ? 1 : 2;
 }
@@ -48,7 +48,7 @@ static int round_of(const struct load_run *x)
 /* The first attempt of this round: those of different rounds have different numbers. */
 static int first_attempt(const struct load_run *x)
 {
-    return (round_of(x) - 1) * most_tries(x) + 1;
+    return (round_of(x) - 1) * max_tries(x) + 1;
 }
 
 /* The lengths of prompts and answers; those of a file are its own if its lines have
@@ -281,7 +281,7 @@ static int take_known(const struct load_run *x, struct load_level *level)
     const struct row *last = NULL;
     int n_tries = 0;
 
-    for (int i = 0; i < most_tries(x); i++) {
+    for (int i = 0; i < max_tries(x); i++) {
         const struct row *known = find_done(x, &level->row, first_attempt(x) + i);
 
         if (!known)
@@ -358,7 +358,7 @@ enum status load_level_users(struct load_run *x, int n_users, struct load_level 
     level->n_users = n_users;
     describe(x, n_users, 0, 0, &level->row);
     for (try = 1 + take_known(x, level);
-         try <= most_tries(x) && (try == 1 || level->verdict == SLO_UNDECIDED) && !st;
+         try <= max_tries(x) && (try == 1 || level->verdict == SLO_UNDECIDED) && !st;
          try++)
         st = try_users(x, level, try, err);
     if (st)

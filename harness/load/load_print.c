@@ -30,7 +30,7 @@ static double median_p90(const struct load_answer *a, int n_users, bool is_ttft)
     return n ? stats_median(v, n, scratch) : NAN;
 }
 
-/* The levels as users_say_capacity() takes them, those of all rounds together. */
+/* The levels as users_append_capacity() takes them, those of all rounds together. */
 static void make_series(struct users_series *out, const struct load_answer *a,
                         const struct load_settings *s)
 {
@@ -61,7 +61,7 @@ void load_answer_text(const struct load_answer *a, const struct load_settings *s
     buf[0] = '\0';
     make_series(&series, a, s);
     if (a->by_ladder)
-        users_say_capacity(&series, buf, cap);
+        users_append_capacity(&series, buf, cap);
     if (a->best >= 0) {
         const struct load_level *best = &a->level[a->best];
 

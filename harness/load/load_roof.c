@@ -17,10 +17,10 @@
 #include "harness/result/roofs.h"
 #include "kernels/isa.h"
 
-#define MIB          ((uint64_t)1 << 20)
-#define LEAST_BYTES  (16 * MIB) /* less is read faster than can be timed well */
-#define MOST_SHARE   4          /* the buffer takes at most 1/4 of free memory */
-#define LEAST_PASSES 5
+#define MIB        ((uint64_t)1 << 20)
+#define MIN_BYTES  (16 * MIB) /* less is read faster than can be timed well */
+#define MAX_SHARE  4          /* the buffer takes at most 1/4 of free memory */
+#define MIN_PASSES 5
 #define READ_NS \
     UINT64_C(400000000) /* of passes, longer than a neighbour's time slices */
 #define MOMENT_NS UINT64_C(2000000000)
@@ -75,9 +75,9 @@ void load_roof_begin(struct load_roof *r)
 static uint64_t find_bytes(const struct topology *topo, int n_threads)
 {
     const uint64_t wanted = probe_pass_bytes(n_threads);
-    const uint64_t most = topology_usable_bytes(topo, 0) / MOST_SHARE;
+    const uint64_t most = topology_usable_bytes(topo, 0) / MAX_SHARE;
 
-    return wanted <= most ? wanted : most >= LEAST_BYTES ? most : 0;
+    return wanted <= most ? wanted : most >= MIN_BYTES ? most : 0;
 }
 
 static void read_passes(struct load_roof_end *end, const struct probe_buffer *buffer,
@@ -87,7 +87,7 @@ static void read_passes(struct load_roof_end *end, const struct probe_buffer *bu
     const uint64_t begin_ns = clock_ns();
 
     while (end->n < LOAD_ROOF_PASSES && !interrupted() &&
-           (end->n < LEAST_PASSES || clock_ns() - begin_ns < READ_NS))
+           (end->n < MIN_PASSES || clock_ns() - begin_ns < READ_NS))
         end->gbps[end->n++] = probe_read_pass(buffer, pool, &way);
 }
 
@@ -174,8 +174,8 @@ static void judge(const struct load_roof *r, struct row *row)
                 " memory gave %.1f GB/s before and %.1f after", before, after);
 }
 
-static void say_missing(const struct load_roof_end *end, const char *which,
-                        struct row *row)
+static void note_missing(const struct load_roof_end *end, const char *which,
+                         struct row *row)
 {
     if (!end->n && *end->why)
         text_append(row->detail, sizeof row->detail, "%sno bandwidth %s: %s",
@@ -190,8 +190,8 @@ void load_roof_note(const struct load_roof *r, struct row *row)
 
     if (r->n_server_threads)
         row->n_threads = r->n_server_threads;
-    say_missing(&r->before, "before", row);
-    say_missing(&r->after, "after", row);
+    note_missing(&r->before, "before", row);
+    note_missing(&r->after, "after", row);
     if (!n)
         return;
     format_cpus(row->cpus, sizeof row->cpus, r->cpus, r->n_threads);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * load_stats.h - how many requests say what
+ * load_stats.h - how many requests support which figure
  *
  * Threading: pure functions.
  * Source: White 1997, "An effective truncation heuristic for bias reduction in

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * prompts.h - what is asked: lengths from distributions, texts that no cache knows
+ * prompts.h - prompts: lengths from distributions, texts that no cache knows
  *
- * Model of the world: a prompt is a shared prefix, if one is asked for, then
+ * Model of the world: a prompt is a shared prefix, if one is requested, then
  * LOAD_UNIQUE_WORDS words that spell a number of 64 bits that no other request has,
  * then words at random. Words are short and common, about a token each; how many tokens
  * they really are a server says in `usage`, and load_prompts_calibrate() takes that
@@ -45,7 +45,7 @@ struct load_prompts {
     struct load_dist prompt, output; /* tokens */
     int n_prefix;                    /* tokens that all requests begin with */
     bool is_chat;                    /* /v1/chat/completions; else /v1/completions */
-    bool ignore_eos; /* ask for whole outputs, by an extension of llama.cpp and vLLM */
+    bool ignore_eos; /* request whole outputs, by an extension of llama.cpp and vLLM */
     const char *model;
     uint64_t seed, salt;
     uint64_t n_before; /* requests of earlier levels: indices go on from there */

@@ -9,7 +9,7 @@
 #define SMALL (32.0 * (1 << 20)) /* sizes that double; touching memory takes time */
 #define WIDE \
     1.4142135623730951 /* 2^(1/2): a step, and around a result, to look again */
-#define NARROW   1.13  /* sizes less apart than this are not told apart */
+#define NARROW   1.13  /* sizes closer than this cannot be distinguished */
 #define UNIT     (UINT64_C(64) << 10)
 #define SERVED   0.5 /* of its bytes, at least */
 #define MIN_GAIN 0.1 /* of memory's time, that a cache saves: else there is none */

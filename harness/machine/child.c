@@ -26,7 +26,7 @@
 
 struct ends {
     int go[2], in[2], out[2];
-    int complaints;
+    int error_tail;
     pid_t parent;
     cpu_set_t cpus;
 };
@@ -86,7 +86,7 @@ static _Noreturn void become(const struct child_params *p, const struct ends *e)
     close(e->go[1]);
     if (read(e->go[0], &byte, 1) == 1 && in >= 0 && out >= 0 &&
         dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
-        (e->complaints < 0 || dup2(e->complaints, STDERR_FILENO) >= 0)) {
+        (e->error_tail < 0 || dup2(e->error_tail, STDERR_FILENO) >= 0)) {
         if (p->talk)
             leave_terminals();
         execv(p->program, p->argv);
@@ -119,7 +119,7 @@ enum status child_start(struct child *c, const struct child_params *p, struct er
     list_to_set(p, &e.cpus);
     c->leads = p->foreign;
     if (st == ST_OK && (p->pass_errors ? isatty(STDERR_FILENO) : p->talk || p->foreign))
-        st = stderr_tail_start(&c->complaints, &e.complaints, p->pass_errors, err);
+        st = stderr_tail_start(&c->error_tail, &e.error_tail, p->pass_errors, err);
     if (st == ST_OK && (c->pid = fork()) < 0) {
         c->pid = 0;
         st = err_set_errno(err, ST_IO, "cannot start a measuring process");
@@ -136,8 +136,8 @@ enum status child_start(struct child *c, const struct child_params *p, struct er
     c->out = e.out[0];
     c->in = e.in[1];
     e.out[0] = e.in[1] = -1;
-    if (e.complaints >= 0)
-        close(e.complaints);
+    if (e.error_tail >= 0)
+        close(e.error_tail);
     close_pair(e.go);
     close_pair(e.out);
     close_pair(e.in);
@@ -163,7 +163,7 @@ static bool make_room(struct child *c)
     return true;
 }
 
-bool child_hear(struct child *c, child_line_fn *fn, void *arg)
+bool child_read_lines(struct child *c, child_line_fn *fn, void *arg)
 {
     for (;;) {
         char *begin, *newline;
@@ -188,7 +188,7 @@ bool child_hear(struct child *c, child_line_fn *fn, void *arg)
     }
 }
 
-enum status child_say(struct child *c, const char *text, struct err *err)
+enum status child_write(struct child *c, const char *text, struct err *err)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
     size_t left = strlen(text);
@@ -252,15 +252,15 @@ int child_reap(struct child *c, uint64_t patience_ns, struct rusage *usage,
     while (wait4(c->pid, &wstatus, 0, usage) < 0 && errno == EINTR)
         ;
     c->pid = 0;
-    stderr_tail_stop(c->complaints);
+    stderr_tail_stop(c->error_tail);
     if (killed)
         *killed = was_killed;
     return wstatus;
 }
 
-const char *child_last_words(const struct child *c, char *buf, size_t cap)
+const char *child_stderr_tail(const struct child *c, char *buf, size_t cap)
 {
-    size_t len = stderr_tail_read(c->complaints, buf, cap);
+    size_t len = stderr_tail_read(c->error_tail, buf, cap);
 
     while (len && (unsigned char)buf[len - 1] <= ' ')
         len--;
@@ -283,7 +283,7 @@ void child_close(struct child *c)
     }
     if (c->out >= 0)
         close(c->out);
-    stderr_tail_free(c->complaints);
+    stderr_tail_free(c->error_tail);
     free(c->line);
     *c = none;
 }

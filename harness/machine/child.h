@@ -25,7 +25,7 @@
 struct child {
     pid_t pid;                      /* 0: none */
     int in, out;                    /* our ends; -1: not open */
-    struct stderr_tail *complaints; /* its standard error; NULL: not read */
+    struct stderr_tail *error_tail; /* its standard error; NULL: not read */
     bool leads;                     /* a process group, which ends with it */
     char *line;                     /* the incomplete last line of its output */
     size_t n_line, line_cap;
@@ -60,11 +60,11 @@ enum status child_start(struct child *c, const struct child_params *p, struct er
  * line, without its end. False at the end of the output, and for a line beyond 1 MiB.
  */
 typedef void child_line_fn(void *arg, const char *line, size_t len);
-bool child_hear(struct child *c, child_line_fn *fn, void *arg);
+bool child_read_lines(struct child *c, child_line_fn *fn, void *arg);
 
 /* A line to its standard input; text ends with a newline. Error: ST_IO (it has ended).
  */
-enum status child_say(struct child *c, const char *text, struct err *err);
+enum status child_write(struct child *c, const char *text, struct err *err);
 
 /* Whether it has ended, or there is none. */
 bool child_has_ended(const struct child *c);
@@ -79,7 +79,7 @@ int child_reap(struct child *c, uint64_t patience_ns, struct rusage *usage,
                bool *killed);
 
 /* The tail of its standard error as one line, "" if it printed nothing. */
-const char *child_last_words(const struct child *c, char *buf, size_t cap);
+const char *child_stderr_tail(const struct child *c, char *buf, size_t cap);
 
 /* Kills what still runs, closes and frees. */
 void child_close(struct child *c);

@@ -129,7 +129,7 @@ static enum status test_group(struct sorting *s)
     if (st)
         return st;
     map->n_group = n;
-    map->least_share = NAN;
+    map->min_share = NAN;
     for (int i = 0; i < n; i++) {
         double ratio[CORES_ROUNDS];
         struct cores_pair own;
@@ -137,8 +137,8 @@ static enum status test_group(struct sorting *s)
         for (int r = 0; r < n_rounds; r++)
             ratio[r] = 2 * s->share[r * n + i];
         cores_judge(&own, ratio, n_rounds, (uint64_t)i + 1);
-        if (!(own.ratio / 2 > map->least_share))
-            map->least_share = own.ratio / 2;
+        if (!(own.ratio / 2 > map->min_share))
+            map->min_share = own.ratio / 2;
         if (own.verdict == CORES_TWO) {
             map->core[i] = map->n_cores++;
             s->open[i] = false;
@@ -258,7 +258,7 @@ enum status cores_sort(struct cores_map *map, const int *cpus, int n, double bud
     return st;
 }
 
-/* ---- telling ------------------------------------------------------------------ */
+/* ---- printing ----------------------------------------------------------------- */
 
 json_t *cores_json(const struct cores_map *map)
 {
@@ -287,8 +287,8 @@ json_t *cores_json(const struct cores_map *map)
     return json_pack(
         "{s:b, s:i, s:o, s:o, s:o, s:f}", "complete", (int)map->complete, "cores",
         map->n_cores, "cpus", cpus, "pairs", pairs, "least_share_of_all",
-        map->n_group && isfinite(map->least_share) ? json_real(map->least_share)
-                                                   : json_null(),
+        map->n_group && isfinite(map->min_share) ? json_real(map->min_share)
+                                                 : json_null(),
         "seconds", map->seconds);
 }
 
@@ -321,7 +321,7 @@ static void summarize(const struct cores_map *map, char *buf, size_t cap)
         snprintf(
             buf, cap,
             "%d CPUs on %d cores: all at once, each kept at least %.0f %% of its speed",
-            map->n_cpus, map->n_cores, 100 * map->least_share);
+            map->n_cpus, map->n_cores, 100 * map->min_share);
 }
 
 void cores_apply(const struct cores_map *map, struct topology *t)

@@ -2,7 +2,7 @@
  *
  * cores.h - which CPUs share a core, found out by running both
  *
- * A virtual machine may show every hyperthread as a core. Arithmetic tells: a loop
+ * A virtual machine may show every hyperthread as a core. Arithmetic shows it: a loop
  * that keeps the multipliers busy on CPU a alone, on b alone, and on both at once.
  * Two cores do twice the work of one; two hyperthreads have one set of multipliers
  * and do little more than one alone. The *ratio* is the sum of their speeds together,
@@ -64,8 +64,8 @@ struct cores_map {
     bool complete;           /* no CPU was left undecided: core[] may be relied on */
     int n_pairs;             /* tested; for three and more CPUs only where one of */
     struct cores_pair pair[CORES_MAX_PAIRS]; /* them was slowed by the others */
-    int n_group;        /* CPUs run all at once before that; 0: none */
-    double least_share; /* the smallest median share among them */
+    int n_group;      /* CPUs run all at once before that; 0: none */
+    double min_share; /* the smallest median share among them */
     double seconds;
 };
 

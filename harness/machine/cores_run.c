@@ -89,7 +89,7 @@ static bool overlapped(const struct worker *w, int n)
     return end > begin && (double)(end - begin) >= MIN_SHARE * PART_NS;
 }
 
-/* Ticks that the hypervisor took from all CPUs; 0 where it does not tell. */
+/* Ticks that the hypervisor took from all CPUs; 0 if it does not report them. */
 static uint64_t steal_ticks(void)
 {
     unsigned long long v[8] = {0};

@@ -36,7 +36,7 @@ static bool may_read(const char *path)
     bool all = true;
 
     if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS))
-        return errno == ENOENT; /* its reader will say so */
+        return errno == ENOENT; /* its reader will report it */
     dir = opendir(path);
     if (!dir)
         return errno == ENOTDIR;

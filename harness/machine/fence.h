@@ -14,12 +14,12 @@
  * made of system calls  seccomp: no network (a server's own connections apart), no
  * other process or program, neither signalled nor placed nor read, no keys, mounts,
  * modules, namespaces or System V IPC; no file's mode, owner, times or attributes are
- * changed; nothing is typed into a terminal; io_uring only where it is asked for, since
+ * changed; nothing is typed into a terminal; io_uring only where it is requested, since
  * it would go round this list, or one ring that was made before and can only read. They
  * fail with EPERM, and calls of kernels later than this program with ENOSYS
  *
  * What a kernel does not have (Landlock before 5.13, or switched off) is left out;
- * fence_missing() says so. Descriptors that are open stay as they are.
+ * fence_missing() reports it. Descriptors that are open stay as they are.
  *
  * Threading: before the process starts a thread.
  */

@@ -54,7 +54,7 @@ static enum status add_rule(int ruleset, int fd, const char *path, uint64_t acce
     return ST_OK;
 }
 
-/* A file that is not there is left to its reader, who says so. */
+/* A file that is not there is left to its reader, which reports it. */
 static enum status add_file(int ruleset, int dir, const char *path, struct err *err)
 {
     const int fd = openat(dir, path, O_PATH | O_CLOEXEC);

@@ -107,7 +107,7 @@ static const char *describe_holder(int fd, char *buf, size_t cap)
     return buf;
 }
 
-static void say_waiting(int fd, bool again)
+static void print_waiting(int fd, bool again)
 {
     char who[512];
 
@@ -121,7 +121,7 @@ static void say_waiting(int fd, bool again)
 
 enum status measuring_begin(struct err *err)
 {
-    uint64_t said = 0;
+    uint64_t printed_ns = 0;
     int fd;
 
     if (lock_fd >= 0)
@@ -132,9 +132,9 @@ enum status measuring_begin(struct err *err)
             close(fd);
             return ST_OK;
         }
-        if (!said || clock_ns() - said > REMIND_NS) {
-            say_waiting(fd, said > 0);
-            said = clock_ns();
+        if (!printed_ns || clock_ns() - printed_ns > REMIND_NS) {
+            print_waiting(fd, printed_ns > 0);
+            printed_ns = clock_ns();
         }
         if (interrupted()) {
             close(fd);

@@ -2,10 +2,10 @@
  *
  * measuring.h - one measurement at a time on a machine
  *
- * Two programs that measure at once disturb each other, and both results say so at
+ * Two programs that measure at once disturb each other, and both results show it at
  * best. Who measures holds a lock on a file that all users share, $SLMBENCH_LOCK, or
  * slmbench.lock in /run/lock or /tmp; it ends with the process, however that does. The
- * next one waits, and says for whom. SLMBENCH_LOCK=none measures without.
+ * next one waits, and prints for which process. SLMBENCH_LOCK=none measures without.
  *
  * Containers that do not share these folders do not see each other.
  *

@@ -403,8 +403,8 @@ struct verdict {
     int cap, used;
 };
 
-__attribute__((format(printf, 2, 3))) static void complain(struct verdict *v,
-                                                           const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void add_cause(struct verdict *v,
+                                                            const char *fmt, ...)
 {
     const char *lead = v->used ? ", " : "disturbed: ";
     char part[64];
@@ -429,18 +429,18 @@ bool noise_verdict(const struct noise *d, double drift, char *buf, int cap)
 
     snprintf(buf, (size_t)cap, "valid");
     if (steal > MAX_STEAL && d->steal_ns > MIN_CPU_NS)
-        complain(&v, "steal %.0f %%", steal * 100);
+        add_cause(&v, "steal %.0f %%", steal * 100);
     if (others > (on_ours ? MAX_OTHERS_ON_OURS : MAX_OTHERS) &&
         minus(d->busy_ns, d->self_ns) > MIN_CPU_NS)
-        complain(&v, "others %.0f %%", others * 100);
+        add_cause(&v, "others %.0f %%", others * 100);
     if (waits_for_others(d))
-        complain(&v, "waiting %.0f %%", noise_wait_share(d) * 100);
+        add_cause(&v, "waiting %.0f %%", noise_wait_share(d) * 100);
     if (throttled > MAX_THROTTLED && !d->expects_throttling)
-        complain(&v, "throttled %.0f %%", throttled * 100);
+        add_cause(&v, "throttled %.0f %%", throttled * 100);
     if (pressure > MAX_PRESSURE && d->n_refaults == 0 && d->n_major_faults == 0)
-        complain(&v, "memory pressure %.0f %%", pressure * 100);
+        add_cause(&v, "memory pressure %.0f %%", pressure * 100);
     if (fabs(drift) > MAX_DRIFT)
-        complain(&v, "drift %+.0f %%", drift * 100);
+        add_cause(&v, "drift %+.0f %%", drift * 100);
     return v.used == 0;
 }
 

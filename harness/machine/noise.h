@@ -50,7 +50,7 @@ struct noise {
     uint64_t our_steal_ns, our_busy_ns;
     int n_our_cpus;
     int n_threads;           /* of this process */
-    bool expects_throttling; /* a quota was asked for, and is no disturbance: the caller
+    bool expects_throttling; /* a quota was requested, and is no disturbance: the caller
                                 sets it */
     cpu_set_t our_cpus;
     /* Throttling of each group on the way, from the top of the mount. */

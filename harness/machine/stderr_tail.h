@@ -3,7 +3,7 @@
  * stderr_tail.h - the end of what a child writes to its standard error
  *
  * A thread reads the pipe all the time, so that the child never waits for a reader, and
- * keeps the last STDERR_TAIL_BYTES: a program that complains without end fills no
+ * keeps the last STDERR_TAIL_BYTES: a program that prints errors without end fills no
  * memory.
  *
  * Threading: one thread per tail, besides its own.

@@ -226,9 +226,9 @@ __attribute__((noreturn)) static void child(struct answer *a, const char *root)
     _exit(0);
 }
 
-/* hwloc is asked in a child: some versions end the process by an assertion where /sys
+/* hwloc runs in a child: some versions end the process by an assertion where /sys
  * is not what they expect. False: it knows nothing, and t is as before. */
-static bool ask_hwloc(struct topology *t, const char *root)
+static bool query_hwloc(struct topology *t, const char *root)
 {
     struct answer *a = mmap(NULL, sizeof *a, PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -309,7 +309,7 @@ static enum status read_shape(struct topology *t, const char *root, struct err *
         sysfile_read(root, "/sys/devices/system/cpu/online", online, sizeof online) < 0)
         return err_set_errno(err, ST_INPUT,
                              "cannot read %s/sys/devices/system/cpu/online", root);
-    if (!ask_hwloc(t, root)) {
+    if (!query_hwloc(t, root)) {
         if (root[0])
             return err_set(err, ST_INPUT,
                            "hwloc finds no CPU in %s: is sys/devices/system/cpu in it?",

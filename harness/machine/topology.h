@@ -9,7 +9,7 @@
  * pages and steal; cgroup v1 and v2 for quota and limit.
  *
  * Threading: topology_read() may run in any thread while no other thread changes the
- * environment: hwloc is asked in a child, which sets variables; the result is data.
+ * environment: hwloc runs in a child, which sets variables; the result is data.
  */
 #ifndef SLM_HARNESS_MACHINE_TOPOLOGY_H
 #define SLM_HARNESS_MACHINE_TOPOLOGY_H
@@ -78,7 +78,7 @@ struct topology {
     bool llc_disturbed; /* others used the CPUs meanwhile: it may be more */
     enum topo_smt smt;
     char smt_measured[200]; /* the sentence of cores_apply(); "": not measured */
-    char shape_doubt[160];  /* why hwloc could not be asked for cores, caches and NUMA
+    char shape_doubt[160];  /* why hwloc could not read cores, caches and NUMA
                                nodes, which then are the plain ones; "": it was */
 
     int n_allowed;          /* CPUs in the affinity mask */
@@ -118,7 +118,7 @@ enum status topology_refresh_memory(struct topology *t, const char *root,
                                     struct err *err);
 
 /* As if there were this quota, in CPUs, where it is less than the one that is in force;
- * 0: none is asked for. What follows from it, threads_default among it, is of a machine
+ * 0: none is requested. What follows from it, threads_default among it, is of a machine
  * that has it. */
 void topology_set_quota(struct topology *t, double cpus);
 
@@ -156,7 +156,7 @@ json_t *topology_cache_json(const struct topology *t);
  * were measured have the reported one alone. */
 void topology_cache_from_json(struct topology *t, const json_t *cpu);
 
-/* Is there something to say against n threads here: more than there are CPUs for
+/* Whether something speaks against n threads here: more than there are CPUs for
  * them, or than the quota lets run? One sentence into buf then. cpus[n] is where they
  * are pinned, or NULL: anywhere allowed. */
 bool topology_doubts_threads(const struct topology *t, int n, const int *cpus,

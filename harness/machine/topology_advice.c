@@ -68,7 +68,7 @@ int topology_most_threads(const struct topology *t)
 }
 
 /* As many threads as the quota lets run at once, if only for part of the time. */
-static int most_threads(const struct topology *t)
+static int max_threads(const struct topology *t)
 {
     const int whole =
         t->quota_cpus > 0 ? (int)ceil(t->quota_cpus - QUOTA_TOLERANCE) : t->n_allowed;
@@ -126,7 +126,7 @@ bool topology_doubts_threads(const struct topology *t, int n, const int *cpus,
 
 static void advise_threads(struct list *l, const struct topology *t)
 {
-    const int most = most_threads(t);
+    const int most = max_threads(t);
 
     add(l, "Threads: use %s.", t->threads_why);
     if (t->n_kinds > 1) {

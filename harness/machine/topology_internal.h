@@ -28,7 +28,7 @@ void topology_read_plain(struct topology *t, const char *cpuinfo, const int *min
 /* Siblings, numbers of cores, and the threads that follow, from cpu[].core. */
 void topology_count_cores(struct topology *t);
 
-/* cpu[].kind and cpu[].speed, and n_kinds; one kind where /sys tells none apart. */
+/* cpu[].kind and cpu[].speed, and n_kinds; one kind if /sys distinguishes none. */
 void topology_read_kinds(struct topology *t, const char *root);
 
 /* n_fast_cores, from the kinds of the allowed CPUs. */

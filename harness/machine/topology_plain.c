@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * topology_plain.c - CPUs and caches where hwloc and /sys cannot be asked
+ * topology_plain.c - CPUs and caches if hwloc and /sys cannot be read
  */
 #include "harness/machine/topology_internal.h"
 
@@ -11,7 +11,7 @@
 
 /* ---- CPUs ------------------------------------------------------------------------ */
 
-/* One CPU as /proc/cpuinfo has it; -1: not told. */
+/* One CPU as /proc/cpuinfo has it; -1: not given. */
 struct plain_cpu {
     int os_id, package, core;
 };

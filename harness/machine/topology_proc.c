@@ -167,7 +167,7 @@ static void name_hypervisor(struct topology *t, const char *root)
     }
 }
 
-/* Arm's cpuinfo has no "hypervisor" flag; a device tree or the firmware may tell. */
+/* Arm's cpuinfo has no "hypervisor" flag; a device tree or the firmware may have it. */
 static bool is_arm_guest(const char *root)
 {
     char text[128];
@@ -336,7 +336,7 @@ void topology_read_kernel(struct topology *t, const char *root)
 
 /* ---- kinds of core -------------------------------------------------------------- *
  *
- * How fast a CPU is, the kernel says in one of two ways: cpu_capacity, which is of
+ * The kernel reports how fast a CPU is in one of two ways: cpu_capacity, which is of
  * instructions and frequency; or the highest frequency together with the lists cpu_core
  * and cpu_atom of Intel's two kinds, which do not do the same in a cycle.
  */
@@ -356,7 +356,7 @@ struct speeds {
     double of[TOPO_MAX_CPUS];
 };
 
-/* All CPUs have the file, or it says nothing of any. */
+/* All CPUs have the file, or it is used for none. */
 static bool read_all(struct speeds *s, const char *root, const char *file)
 {
     for (int i = 0; i < s->t->n_cpus; i++) {

@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MOST_FILES 64 /* of one process; more are used unlocked */
+#define MAX_FILES 64 /* of one process; more are used unlocked */
 
 static struct used {
     int fd;
     struct stat st;
-} used[MOST_FILES];
+} used[MAX_FILES];
 static size_t n_used;
 
 static bool is_same(const struct stat *a, const struct stat *b)
@@ -47,7 +47,7 @@ bool model_use(const char *path)
             close(fd);
             return true;
         }
-    if (n_used == MOST_FILES)
+    if (n_used == MAX_FILES)
         close(fd);
     else
         used[n_used++] = (struct used){fd, mine};

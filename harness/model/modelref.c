@@ -25,7 +25,7 @@
 #include "harness/model/model_names.h"
 #include "harness/model/model_use.h"
 
-#define MOST_TRIES 3 /* to make a file that others remove meanwhile */
+#define MAX_TRIES 3 /* to make a file that others remove meanwhile */
 
 /* ---- names ----------------------------------------------------------------- */
 
@@ -441,7 +441,7 @@ enum status modelref_make_file(const struct modelref *ref, bool *made, struct er
         if (st)
             return st;
         /* Again, where another process has removed it in between. */
-        for (int i = 0; !st && i < MOST_TRIES; i++) {
+        for (int i = 0; !st && i < MAX_TRIES; i++) {
             if (model_use(ref->path) && synth_file_is(plan, ref->path))
                 break;
             write = true;

@@ -14,9 +14,9 @@
 #include "harness/base/format.h"
 #include "harness/base/textfile.h"
 
-#define MARK         "<answer>"
-#define MOST_LETTERS 8
-#define MOST_FIGURES 3
+#define MARK        "<answer>"
+#define MAX_LETTERS 8
+#define MAX_FIGURES 3
 
 /* ---- the file ------------------------------------------------------------------- */
 
@@ -93,10 +93,10 @@ static int is_letter(int c)
 static size_t token_bytes(const char *text, size_t len)
 {
     const size_t blank = len > 1 && text[0] == ' ' && text[1] != ' ';
-    size_t n = run_of(is_letter, text + blank, len - blank, MOST_LETTERS);
+    size_t n = run_of(is_letter, text + blank, len - blank, MAX_LETTERS);
 
     if (!n)
-        n = run_of(isdigit, text + blank, len - blank, MOST_FIGURES);
+        n = run_of(isdigit, text + blank, len - blank, MAX_FIGURES);
     return blank + (n ? n : 1);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * plan.c - a worker is asked what a model needs
+ * plan.c - a worker computes what a model needs
  */
 #include "harness/plan/plan.h"
 
@@ -34,9 +34,10 @@ static void find_room(struct plan *plan, const struct topology *topo)
         snprintf(from, cap, "available on this machine");
 }
 
-/* ---- asking ---------------------------------------------------------------------- */
+/* ---- request --------------------------------------------------------------------- */
 
-static enum status ask(struct plan *plan, struct planner *planner, struct err *err)
+static enum status request_plan(struct plan *plan, struct planner *planner,
+                                struct err *err)
 {
     json_t *request = point_need_request(&plan->point, plan->room), *answer = NULL;
     enum status st;
@@ -44,8 +45,8 @@ static enum status ask(struct plan *plan, struct planner *planner, struct err *e
     if (!request)
         return err_set(err, ST_USAGE, "the name of the model is not UTF-8: %s",
                        format_path(plan->point.setup.model.path).text);
-    st = worker_client_ask(&planner->worker, request, "need", "opening the model",
-                           &answer, err);
+    st = worker_client_request(&planner->worker, request, "need", "opening the model",
+                               &answer, err);
     if (st == ST_OK)
         st = point_need_from_json(&plan->need, answer, err);
     json_decref(answer);
@@ -99,7 +100,7 @@ enum status planner_make(struct planner *planner, struct plan *plan,
     plan->asked = p->setup.residency;
     plan->time.token_s = NAN;
     find_room(plan, topo);
-    st = ask(plan, planner, err);
+    st = request_plan(plan, planner, err);
     if (st)
         return st;
     plan->point.setup.residency = (enum weights_residency)plan->need.residency;

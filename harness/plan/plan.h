@@ -3,8 +3,8 @@
  * plan.h - what of a model stays in memory, what is read again for every token, and how
  * fast that is: before it runs
  *
- * Model of the world: a worker opens the model behind the fence and says what it needs
- * (point_need.h), the same answer that a point is planned with. The roofs of this
+ * Model of the world: a worker opens the model behind the fence and reports what it
+ * needs (point_need.h), the same answer that a point is planned with. The roofs of this
  * machine, measured or from a stored measurement, make a time of it (token_time.h).
  *
  * Threading: one thread.

@@ -129,14 +129,14 @@ enum status plan_measure_roofs(struct plan *plan, struct topology *topo,
 /* Enough for a probe of a thousand thread counts. */
 static const struct json_limit limit = {.bytes = 8 << 20, .values = 200000};
 
-#define MOST_GBPS 1e6
+#define MAX_GBPS 1e6
 
 static enum status read_median(const struct jsonfile *f, const json_t *row,
                                double *gbps, struct err *err)
 {
     double v = 0;
 
-    if (json_get_real(f, json_member(row, "gbps"), "median", 0, MOST_GBPS, &v, err))
+    if (json_get_real(f, json_member(row, "gbps"), "median", 0, MAX_GBPS, &v, err))
         return err->code;
     if (!(v > 0))
         return err_set(err, ST_INPUT, "%s: a speed has no median above 0", f->path);

@@ -146,7 +146,7 @@ bool point_run_ask(struct point_run *r, json_t *request, const char *key,
                           r->settings.setup.model.path);
         return false;
     }
-    if (worker_client_ask(w, request, key, "opening the model", answer, &ignored) ==
+    if (worker_client_request(w, request, key, "opening the model", answer, &ignored) ==
         ST_OK)
         return true;
     if (w->end == WORKER_GAVE_UP)
@@ -267,8 +267,8 @@ static void measure(struct point_run *r)
     json_object_set_new(point, "room", json_integer((json_int_t)point_room(r)));
     json_object_set_new(point, "ways", probe_ways_json());
     json_object_set_new(point, "cache", topology_cache_json(r->topo));
-    worker_client_ask(&r->worker, json_pack("{s:o}", "point", point), "done",
-                      "measuring a point", &answer, &ignored);
+    worker_client_request(&r->worker, json_pack("{s:o}", "point", point), "done",
+                          "measuring a point", &answer, &ignored);
     probe_ways_take(json_object_get(answer, "ways"));
     json_decref(answer);
 }

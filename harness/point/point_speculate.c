@@ -289,7 +289,7 @@ static enum status run_stretches(struct point_worker *c, struct speculator *sp,
         s->drafting_ns += part.b;
         *drafting_ns += part.b;
         of.at += of.n;
-        worker_report_life(&c->reports);
+        worker_heartbeat(&c->reports);
     }
     *n_done = of.at - s->first;
     return status;

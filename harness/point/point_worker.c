@@ -252,7 +252,7 @@ static bool take_sample(void *arg, uint64_t ns)
     energy_add(&c->energy, "");
     point_probe_beside(c);
     worker_report_sample(&c->reports, ms);
-    worker_report_life(&c->reports);
+    worker_heartbeat(&c->reports);
     energy_mark(&c->energy, "");
     return clock_ns() < c->measure_begin_ns + (uint64_t)(c->p->budget_s * 1e9);
 }
@@ -261,7 +261,7 @@ static void report_life(void *arg)
 {
     struct point_worker *c = arg;
 
-    worker_report_life(&c->reports);
+    worker_heartbeat(&c->reports);
 }
 
 static enum status measure(struct point_worker *c, struct err *err)
@@ -307,7 +307,7 @@ static enum status take_profiled(struct point_worker *c, size_t *n, double *ms,
         status = measured_sample(&c->measured, &c->step, &ns, err);
         *ms += (double)ns * 1e-6;
         ++*n;
-        worker_report_life(&c->reports);
+        worker_heartbeat(&c->reports);
     }
     return status;
 }

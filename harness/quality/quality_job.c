@@ -107,7 +107,7 @@ static enum status run_piece(struct runner *r, const int32_t *ids, size_t n,
 
 /* ---- one chunk ------------------------------------------------------------------ */
 
-static enum status stop_if_asked(struct err *err)
+static enum status stop_if_interrupted(struct err *err)
 {
     return interrupted() ? err_set(err, ST_INTERRUPTED, "interrupted") : ST_OK;
 }
@@ -139,7 +139,7 @@ static enum status run_chunk(struct runner *r, size_t chunk, struct err *err)
         /* equal pieces: a short last one would cost as much as a long one */
         const size_t end = (k + 1) * r->n_per_chunk / n_pieces;
 
-        st = stop_if_asked(err);
+        st = stop_if_interrupted(err);
         if (st == ST_OK)
             st = run_piece(r, ids + half + at, end - at, chunk, at, err);
         at = end;
@@ -149,7 +149,7 @@ static enum status run_chunk(struct runner *r, size_t chunk, struct err *err)
         st = quality_store_append(r->job->scores, r->score, err);
     if (st == ST_OK)
         *r->job->work_done += (double)r->job->model->n_params;
-    return st ? st : stop_if_asked(err);
+    return st ? st : stop_if_interrupted(err);
 }
 
 /* ---- all of them ---------------------------------------------------------------- */

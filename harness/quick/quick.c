@@ -23,8 +23,8 @@
 #define PASS_SHARE   0.1
 #define CORES_SHARE  0.05
 
-#define LEAST_PROMPT 16
-#define MOST_TOKENS  2000
+#define MIN_PROMPT 16
+#define MAX_TOKENS 2000
 
 struct run {
     struct quick_answer *a;
@@ -124,7 +124,7 @@ static struct point decode_point(const struct run *r, size_t i)
         if (models[k].is_measured)
             share =
                 fmin(share, models[i].work.memory_bytes / models[k].work.memory_bytes);
-    p.n_tokens = MOST_TOKENS;
+    p.n_tokens = MAX_TOKENS;
     p.budget_s = r->s->seconds * DECODE_SHARE * fmax(share, 0.4);
     return p;
 }
@@ -133,7 +133,7 @@ static struct point decode_point(const struct run *r, size_t i)
  * are decoded. */
 #define PREFILL_GAIN 3
 
-/* The prompt asked for, or as much of it as a pass has time for. How fast that is, is
+/* The requested prompt, or as much of it as a pass has time for. How fast that is, is
  * known of a smaller model, or guessed from decoding. */
 static int prompt_tokens(const struct run *r, size_t i)
 {
@@ -147,7 +147,7 @@ static int prompt_tokens(const struct run *r, size_t i)
         if (models[k].prefill.n)
             tok_per_s = models[k].prefill.launch[0].tok_per_s *
                         (double)models[k].n_params / (double)models[i].n_params;
-    while (n / 2 >= LEAST_PROMPT && n > tok_per_s * pass_s)
+    while (n / 2 >= MIN_PROMPT && n > tok_per_s * pass_s)
         n /= 2;
     return n;
 }

@@ -10,7 +10,7 @@
  * token reads: in a small model synchronising threads costs a larger part. A prompt is
  * arithmetic: its time grows with the parameters.
  *
- * A launch that was disturbed counts only where there is no other, and is said then.
+ * A launch that was disturbed counts only if there is no other, and is then reported.
  *
  * Threading: pure functions.
  */
@@ -61,7 +61,7 @@ struct quick_model {
     bool is_measured;  /* decode and prefill have launches */
     uint64_t n_params; /* all experts counted */
     uint64_t needed_bytes;
-    int ctx;                /* the one asked for, or the model's own limit */
+    int ctx;                /* the requested one, or the model's own limit */
     struct token_work work; /* of a token at that depth */
     struct quick_point decode, prefill;
     int prefill_tokens; /* of a pass that was measured; 0: none yet */

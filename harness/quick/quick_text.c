@@ -15,16 +15,16 @@
 
 /* Below these a disturbance is not worth a sentence of its own; noise.c decides what is
  * one. */
-#define LEAST_PCT       3.0
-#define LEAST_THROTTLED 0.02
+#define MIN_PCT       3.0
+#define MIN_THROTTLED 0.02
 
 struct list {
     struct quick_sentence *out;
     int n;
 };
 
-__attribute__((format(printf, 2, 3))) static void say(struct list *l, const char *fmt,
-                                                      ...)
+__attribute__((format(printf, 2, 3))) static void add_line(struct list *l,
+                                                           const char *fmt, ...)
 {
     va_list ap;
 
@@ -132,17 +132,17 @@ static const char *subject(const struct quick_answer *a, const struct quick_mode
 /* ---- the answer --------------------------------------------------------------------
  */
 
-static void say_measured(struct list *l, const struct quick_answer *a,
+static void add_measured(struct list *l, const struct quick_answer *a,
                          const struct quick_model *m)
 {
     char who[160];
 
-    say(l,
-        "%s fits with %d tokens of context and decodes about %s tok/s with %d "
-        "thread%s; a %d-token prompt takes %s.",
-        subject(a, m, who, sizeof who), m->ctx, rounded(m->tok_per_s).text,
-        a->n_threads, plural(a->n_threads, "s"), a->n_prompt,
-        seconds(m->prompt_s).text);
+    add_line(l,
+             "%s fits with %d tokens of context and decodes about %s tok/s with %d "
+             "thread%s; a %d-token prompt takes %s.",
+             subject(a, m, who, sizeof who), m->ctx, rounded(m->tok_per_s).text,
+             a->n_threads, plural(a->n_threads, "s"), a->n_prompt,
+             seconds(m->prompt_s).text);
 }
 
 static bool is_fast(const struct quick_answer *a, const struct quick_model *m)
@@ -152,7 +152,7 @@ static bool is_fast(const struct quick_answer *a, const struct quick_model *m)
 
 /* The largest model that is fast enough, where the smallest that is not is larger: a
  * model that the last-level cache holds says nothing about others. */
-static void say_size_for_speed(struct list *l, const struct quick_answer *a)
+static void add_size_for_speed(struct list *l, const struct quick_answer *a)
 {
     const struct quick_model *fast = NULL, *slow = NULL;
     const struct figure want = rounded(a->want_tok_per_s);
@@ -169,19 +169,21 @@ static void say_size_for_speed(struct list *l, const struct quick_answer *a)
             slow = m;
     }
     if (fast && slow)
-        say(l, "For %s tok/s take %s model: about %s tok/s are %s (shape of %s).",
-            want.text, article_and_size(fast).text, rounded(fast->tok_per_s).text,
-            fast->is_measured ? "measured" : "expected", fast->name);
+        add_line(l, "For %s tok/s take %s model: about %s tok/s are %s (shape of %s).",
+                 want.text, article_and_size(fast).text, rounded(fast->tok_per_s).text,
+                 fast->is_measured ? "measured" : "expected", fast->name);
     else if (fast)
-        say(l, "%s tok/s are reached by all sizes that are known and fit, up to %s.",
-            want.text, size_of(fast).text);
+        add_line(l,
+                 "%s tok/s are reached by all sizes that are known and fit, up to %s.",
+                 want.text, size_of(fast).text);
     else if (slow)
-        say(l,
+        add_line(
+            l,
             "No size that is known reaches %s tok/s here: %s model decodes about %s.",
             want.text, article_and_size(slow).text, rounded(slow->tok_per_s).text);
 }
 
-static void say_what_does_not_fit(struct list *l, const struct quick_answer *a)
+static void add_what_does_not_fit(struct list *l, const struct quick_answer *a)
 {
     char needed[24], room[24];
 
@@ -190,10 +192,10 @@ static void say_what_does_not_fit(struct list *l, const struct quick_answer *a)
 
         if (m->fits || m->has_experts || !m->is_shape)
             continue;
-        say(l, "%s model does not fit: it needs %s of the %s that there are.",
-            article_and_size(m).text,
-            format_bytes(needed, sizeof needed, m->needed_bytes),
-            format_bytes(room, sizeof room, a->room));
+        add_line(l, "%s model does not fit: it needs %s of the %s that there are.",
+                 article_and_size(m).text,
+                 format_bytes(needed, sizeof needed, m->needed_bytes),
+                 format_bytes(room, sizeof room, a->room));
         l->out[l->n - 1].text[0] = 'A';
         return;
     }
@@ -264,12 +266,12 @@ static struct disturbance disturbance_of(const struct quick_answer *a)
     return d;
 }
 
-static void say_who(char *buf, size_t cap, const struct disturbance *d)
+static void append_who(char *buf, size_t cap, const struct disturbance *d)
 {
     *buf = '\0';
-    if (d->others_pct >= LEAST_PCT)
+    if (d->others_pct >= MIN_PCT)
         text_append(buf, cap, "somebody else took %.0f %% of the CPU", d->others_pct);
-    if (d->steal_pct >= LEAST_PCT)
+    if (d->steal_pct >= MIN_PCT)
         text_append(buf, cap, "%sthe hypervisor took %.0f %% of the CPU",
                     *buf ? " and " : "", d->steal_pct);
     if (!*buf)
@@ -277,28 +279,29 @@ static void say_who(char *buf, size_t cap, const struct disturbance *d)
     buf[0] = (char)(buf[0] == 's' ? 'S' : 'T');
 }
 
-static void say_disturbance(struct list *l, const struct quick_answer *a)
+static void add_disturbance(struct list *l, const struct quick_answer *a)
 {
     const struct disturbance d = disturbance_of(a);
     char who[160];
 
-    if (d.throttled > LEAST_THROTTLED)
-        say(l,
+    if (d.throttled > MIN_THROTTLED)
+        add_line(
+            l,
             "The CPU quota stopped the threads for %.0f %% of the time, which is part "
             "of these figures.",
             100 * d.throttled);
-    say_who(who, sizeof who, &d);
+    append_who(who, sizeof who, &d);
     if (d.n_without)
-        say(l, "%s: figures are too low. Measure again when the machine is quiet.",
-            who);
+        add_line(l, "%s: figures are too low. Measure again when the machine is quiet.",
+                 who);
     else if (d.n_disturbed)
-        say(l, "%s in %d of %d measurements, which are left out.", who, d.n_disturbed,
-            d.n);
+        add_line(l, "%s in %d of %d measurements, which are left out.", who,
+                 d.n_disturbed, d.n);
     if (d.roof_hi > 0 && d.roof_lo < ROOF_LOW_SHARE * d.roof_hi)
-        say(l,
-            "Memory bandwidth was between %.3g and %.3g GB/s: others use the same "
-            "memory, or the machine changes its speed.",
-            d.roof_lo, d.roof_hi);
+        add_line(l,
+                 "Memory bandwidth was between %.3g and %.3g GB/s: others use the same "
+                 "memory, or the machine changes its speed.",
+                 d.roof_lo, d.roof_hi);
 }
 
 int quick_sentences(const struct quick_answer *a, struct quick_sentence *out)
@@ -307,10 +310,10 @@ int quick_sentences(const struct quick_answer *a, struct quick_sentence *out)
 
     for (size_t i = a->n_models; i-- > 0;)
         if (a->models[i].is_measured)
-            say_measured(&l, a, &a->models[i]);
-    say_size_for_speed(&l, a);
-    say_what_does_not_fit(&l, a);
-    say_disturbance(&l, a);
+            add_measured(&l, a, &a->models[i]);
+    add_size_for_speed(&l, a);
+    add_what_does_not_fit(&l, a);
+    add_disturbance(&l, a);
     return l.n;
 }
 

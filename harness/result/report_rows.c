@@ -211,7 +211,7 @@ bool report_same_line(const struct row *a, const struct row *b)
 static bool differs(const struct report_rows *p, const struct field *f)
 {
     const bool empty_counts = f->kind != FIELD_KIND_ENUM && f->is_set &&
-                              setting_row(f->setting)->said == SETTING_SAID_IF_SET;
+                              setting_row(f->setting)->shown == SETTING_SHOWN_IF_SET;
     const struct row *known = NULL;
     char text[ROW_CELL_MAX];
 

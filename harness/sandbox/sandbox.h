@@ -16,7 +16,7 @@
  * slmbench.<pid>.self.<start>.<pidns> first, and back again with the last sandbox.
  *
  * In a container no group may be made, as a rule, but the container is one itself, with
- * a limit: where that is the limit asked for, our own group is taken as it is. It holds
+ * a limit: where that is the requested limit, our own group is taken as it is. It holds
  * all processes of the container, so what it was charged counts theirs, too.
  *
  * A CPU quota limits the child's CPU time in every 100 ms, as `docker run --cpus`
@@ -61,7 +61,7 @@ struct sandbox_usage {
 /* root "" for the real machine. Where no group may be made, but the limit of our own is
  * limit_bytes, it is sandbox_adopt()'s. Errors: ST_PERMISSION with the way out (run
  * under systemd-run --user --scope -p Delegate=yes, as root, or with --mem none),
- * ST_UNSUPPORTED (no memory controller; says where it looked), ST_USAGE (a limit
+ * ST_UNSUPPORTED (no memory controller; names where it looked), ST_USAGE (a limit
  * larger than the machine's own or than a group's around it, or below 16 MiB). */
 enum status sandbox_create(struct sandbox **s, const char *root, uint64_t limit_bytes,
                            struct err *err);

@@ -36,7 +36,7 @@ struct conversation {
     size_t n_answer, cap_answer;
     struct conversation_stats stats;
     struct speculate_stats speculated; /* before the last question */
-    uint64_t asked_ns;                 /* when the last question came */
+    uint64_t question_ns;              /* when the last question came */
 };
 
 enum status conversation_open(struct conversation **c, struct textmodel *model,
@@ -454,7 +454,7 @@ static enum status answer(struct conversation *c, enum conversation_end *end,
     *end = CONVERSATION_ANSWERED;
     ids[0] = sampler_next(c->sampler, slm_logits(m, 0));
     sampler_accept(c->sampler, ids[0]);
-    c->stats.first_ns = clock_ns() - c->asked_ns;
+    c->stats.first_ns = clock_ns() - c->question_ns;
     while (!st && !(st = say(c, ids, n, pos, end, &over, err)) && !over) {
         pos += n;
         st = next_tokens(c, ids[n - 1], ids, &n, err);
@@ -546,9 +546,9 @@ static enum status ask(struct conversation *c, struct reading *r,
     return st ? st : remember_text(c, r, err);
 }
 
-enum status conversation_ask(struct conversation *c, const char *question,
-                             enum conversation_end *end, int *n_dropped,
-                             struct err *err)
+enum status conversation_answer(struct conversation *c, const char *question,
+                                enum conversation_end *end, int *n_dropped,
+                                struct err *err)
 {
     struct reading r = {.ids = NULL};
     enum status st = add_message(c, CHAT_USER, strdup(question), err);
@@ -556,7 +556,7 @@ enum status conversation_ask(struct conversation *c, const char *question,
     *n_dropped = 0;
     c->stats.n_prefill = c->stats.n_decode = 0;
     c->stats.prefill_ns = c->stats.decode_ns = c->stats.first_ns = 0;
-    c->asked_ns = clock_ns();
+    c->question_ns = clock_ns();
     if (c->speculator)
         speculate_read_stats(c->speculator, &c->speculated);
     if (!st)

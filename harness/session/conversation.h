@@ -61,9 +61,9 @@ void conversation_close(struct conversation *c);
 
 /* Prints the answer to standard output token by token, and a line's end. *n_dropped
  * messages were dropped. Errors: those of chat_encode() and slm_eval(), ST_IO. */
-enum status conversation_ask(struct conversation *c, const char *question,
-                             enum conversation_end *end, int *n_dropped,
-                             struct err *err);
+enum status conversation_answer(struct conversation *c, const char *question,
+                                enum conversation_end *end, int *n_dropped,
+                                struct err *err);
 
 /* Forget everything but the system's message. */
 void conversation_reset(struct conversation *c);

@@ -66,7 +66,7 @@ enum status textmodel_look(struct textmodel *t, const struct session_params *par
     return st;
 }
 
-static void say_reclaimed(void *arg, const struct memory_relief *r)
+static void print_reclaimed(void *arg, const struct memory_relief *r)
 {
     const struct slm_info *info = slm_info(r->m);
     char given[24], read[24];
@@ -88,7 +88,7 @@ enum status textmodel_open(struct textmodel *t, const struct session_params *par
     decoding.decodes = true;
     const enum status st = session_open(&t->m, &decoding, &t->n_threads, err);
 
-    t->relief.tell = say_reclaimed;
+    t->relief.tell = print_reclaimed;
     if (!st)
         memory_relief_begin(&t->relief, t->m);
     return st;

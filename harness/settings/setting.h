@@ -106,7 +106,7 @@ enum {
 enum setting_swept { SETTING_ONE, SETTING_EACH, SETTING_LIST };
 
 /* In the command of a point: not at all, always, or unless it is the default. */
-enum setting_said { SETTING_UNSAID, SETTING_SAID, SETTING_SAID_IF_SET };
+enum setting_shown { SETTING_HIDDEN, SETTING_SHOWN, SETTING_SHOWN_IF_SET };
 
 struct setting {
     const char *name;
@@ -137,7 +137,7 @@ struct setting {
     const char *before;  /* in machine.json from before it was stored; NULL: none */
 
     unsigned kinds; /* 1u << POINT_DECODE, ...: points that have it; 0: all */
-    enum setting_said said;
+    enum setting_shown shown;
     const char *id; /* in identities, before the value; NULL: not there. Values of flags
                        and texts are left out, and so are defaults that go unsaid */
     int id_order;   /* from 1 */

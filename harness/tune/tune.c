@@ -11,10 +11,10 @@
 #include "harness/tune/tuner.h"
 
 #define FIRST_PROMPT  16 /* tokens: how long does prefill take at all? */
-#define MOST_PROMPT   256
+#define MAX_PROMPT    256
 #define COST_SAMPLES  5   /* the quickest is what a sample takes */
 #define PASSES_WANTED 60  /* of prefill within a setting's share, at least */
-#define ROUND_S       0.1 /* of two candidates: shorter ones say little about noise */
+#define ROUND_S       0.1 /* of two candidates: shorter ones show little about noise */
 
 /* ---- one setting ----------------------------------------------------------------- */
 
@@ -45,7 +45,7 @@ static enum status open_contest(struct tuner *t, enum tune_setting setting,
 }
 
 /* The fewest samples of a setting that could decide anything. */
-static double least_samples(size_t most)
+static double min_samples(size_t most)
 {
     return (most > 2 ? 2 * (double)most : 0) + 2 * SEQUENTIAL_MIN_DUEL;
 }
@@ -54,7 +54,7 @@ static bool too_short(struct tuner *t, const struct tune_group *g, double second
 {
     const struct tuner_work work = tuner_work_of(t, g->setting);
     const double cost = tuner_cost(t, &work);
-    const double n = least_samples(g->most);
+    const double n = min_samples(g->most);
     const double need = n * cost;
 
     if (g->most < 2 || need <= seconds)
@@ -175,7 +175,7 @@ enum status tuner_search_rest(struct tuner *t, double share, struct err *err)
         for (int j = k; j < TUNE_N_SETTINGS; j++)
             if (n_untried(t, (enum tune_setting)j))
                 sum += tune_setting_info((enum tune_setting)j)->share;
-        if (n && left >= least_samples(n) * tuner_cost(t, &work))
+        if (n && left >= min_samples(n) * tuner_cost(t, &work))
             st = tuner_search(
                 t, setting,
                 fmin(left, fmax(usual, left * tune_setting_info(setting)->share / sum)),
@@ -224,7 +224,7 @@ static enum status measure_costs(struct tuner *t, struct err *err)
     for (int k = 0; k < TUNE_N_SETTINGS; k++)
         unit += tune_setting_info((enum tune_setting)k)->share;
     unit = tuner_left(t, TUNER_SEARCH_END) / unit;
-    t->r->n_prompt = MOST_PROMPT;
+    t->r->n_prompt = MAX_PROMPT;
     while (t->r->n_prompt > FIRST_PROMPT &&
            (t->r->n_prompt > t->p->space.n_batch ||
             PASSES_WANTED * t->prefill_s * t->r->n_prompt > unit))
@@ -261,7 +261,7 @@ enum status tune_run(struct tune_result *r, const struct tune_params *p,
 
     memset(r, 0, sizeof *r);
     if (t)
-        t->taken = calloc(TUNER_MOST_SAMPLES, sizeof *t->taken);
+        t->taken = calloc(TUNER_MAX_SAMPLES, sizeof *t->taken);
     if (!t || !t->taken) {
         free(t);
         return err_set(err, ST_NO_MEMORY, "no memory to tune");
@@ -270,7 +270,7 @@ enum status tune_run(struct tune_result *r, const struct tune_params *p,
     t->p = p;
     t->m = m;
     t->r = r;
-    t->n_most = TUNER_MOST_SAMPLES;
+    t->n_max = TUNER_MAX_SAMPLES;
     t->begin = tuner_now(t);
     st = run(t, err);
     free(t->taken);

@@ -46,7 +46,7 @@ struct tune_machine {
     enum status (*prefill)(void *arg, const struct tune_setup *s, int n_tokens,
                            struct tune_sample *out, struct err *err);
     double (*now)(void *arg); /* seconds */
-    bool (*stop)(void *arg);  /* asked to end; NULL: never */
+    bool (*stop)(void *arg);  /* whether to end; NULL: never */
     /* fraction of the budget, and what is done; NULL: nobody wants to know */
     void (*progress)(void *arg, double fraction, const char *what);
     /* A round begins; whether it was disturbed since, by what happened during it and
@@ -119,7 +119,7 @@ struct tune_result {
 enum status tune_run(struct tune_result *r, const struct tune_params *p,
                      const struct tune_machine *m, struct err *err);
 
-/* ---- what it says (tune_report.c) ------------------------------------------------ */
+/* ---- what it prints (tune_report.c) --------------------------------------------- */
 
 /* A few lines; with explain a table of every candidate of every setting. */
 void tune_print(FILE *f, const struct tune_result *r, bool explain);

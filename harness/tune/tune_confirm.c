@@ -15,8 +15,8 @@
 #include "engine/base/random.h"
 #include "harness/tune/tuner.h"
 
-#define ROUND_S    0.1 /* of two candidates */
-#define MOST_TIMES 6   /* until each choice was the same twice */
+#define ROUND_S   0.1 /* of two candidates */
+#define MAX_TIMES 6   /* until each choice was the same twice */
 #define WEIGHTS_SHARE                                                                 \
     0.5                    /* of the time, at most, to open the model again and again \
                             */
@@ -246,7 +246,7 @@ enum status tuner_confirm(struct tuner *t, struct err *err)
     if (st == ST_OK)
         st = confirm_weights(t, err);
     t->what = "confirming all settings";
-    for (int time = 0; time < MOST_TIMES && !done && st == ST_OK; time++)
+    for (int time = 0; time < MAX_TIMES && !done && st == ST_OK; time++)
         st = confirm_once(t, time > 0, &random, &done, err);
     if (st == ST_OK)
         st = tuner_search_rest(t, TUNER_CONFIRM_END, err);

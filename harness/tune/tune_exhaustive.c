@@ -13,7 +13,7 @@
 #include "harness/tune/tuner.h"
 
 #define USUAL_ROUNDS     9   /* of all, as screening halves them */
-#define MAX_COMBINATIONS 512 /* a round of them fits TUNER_MOST_SAMPLES */
+#define MAX_COMBINATIONS 512 /* a round of them fits TUNER_MAX_SAMPLES */
 
 struct grid {
     struct tune_setup *setup; /* [0]: as tuned */

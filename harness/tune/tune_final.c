@@ -240,7 +240,7 @@ static bool is_confirmed(const struct tune_outcome *o)
 
 /* The least that one of a phase's choices is worth, which holds for all of them
  * together; 1: none says it of a whole token or prompt. */
-static double least_gain(const struct tune_result *r, enum tune_phase phase)
+static double min_gain(const struct tune_result *r, enum tune_phase phase)
 {
     double least = 1;
 
@@ -261,7 +261,7 @@ static double least_gain(const struct tune_result *r, enum tune_phase phase)
 static void keep_confirmed(struct tune_result *r, enum tune_phase phase,
                            struct tune_final *f)
 {
-    if (f->ratio.hi < least_gain(r, phase)) /* not of a NaN: too few rounds */
+    if (f->ratio.hi < min_gain(r, phase)) /* not of a NaN: too few rounds */
         return;
     for (size_t i = 0; i < r->n; i++) {
         struct tune_outcome *o = &r->outcome[i];

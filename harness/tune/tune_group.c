@@ -27,7 +27,7 @@ enum status group_add(struct tuner *t, struct tune_group *g, struct tune_outcome
 void group_fit(const struct tuner *t, struct tune_group *g, double round_s)
 {
     const struct tuner_work work = tuner_work_of(t, g->setting);
-    const size_t most = t->n_most / (g->most ? g->most : 1);
+    const size_t most = t->n_max / (g->most ? g->most : 1);
 
     g->n_passes = tuner_passes(t, &work, 2, round_s);
     if ((size_t)g->n_passes > most)

@@ -11,7 +11,7 @@
 
 #define OPEN_TOKENS 5    /* after opening, a sample of the weights' setting */
 #define LEARN       0.2  /* weight of the last round */
-#define MOST_WASTE  0.25 /* of the budget, in rounds that do not count */
+#define MAX_WASTE   0.25 /* of the budget, in rounds that do not count */
 
 double tuner_now(const struct tuner *t)
 {
@@ -91,7 +91,7 @@ static void learn_cost(struct tuner *t, const struct tuner_work *work, double n_
 int tuner_passes(const struct tuner *t, const struct tuner_work *work, size_t n,
                  double seconds)
 {
-    const size_t held = t->n_most / n;
+    const size_t held = t->n_max / n;
     const double most = held < TUNER_MAX_PASSES ? (double)held : TUNER_MAX_PASSES;
 
     if (work->phase == TUNE_BOTH)
@@ -160,7 +160,7 @@ static bool round_counts(struct tuner *t, double begin)
     t->r->n_rounds++;
     if (!t->m->disturbed || !t->m->disturbed(t->m->arg, why, sizeof why))
         return true;
-    left_out = t->wasted_s < MOST_WASTE * t->p->budget_s;
+    left_out = t->wasted_s < MAX_WASTE * t->p->budget_s;
     disturbances_add(&t->r->disturbances, why, !left_out);
     if (left_out)
         t->wasted_s += tuner_now(t) - begin;
@@ -173,7 +173,7 @@ enum status tuner_round(struct tuner *t, const struct tuner_work *work,
 {
     const double begin = tuner_now(t);
 
-    assert(n * (size_t)n_passes <= t->n_most);
+    assert(n * (size_t)n_passes <= t->n_max);
     if (t->m->watch)
         t->m->watch(t->m->arg);
     /* Forth and back, so that a drift within the round affects all alike. */

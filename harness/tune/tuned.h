@@ -4,7 +4,7 @@
  *
  * Model of the world: what is fastest depends on the machine, on its limits, on this
  * program and on the model. The profile names all of them (its key); where one differs
- * from here and now the profile is stale and not used. Comments in the file say what
+ * from here and now the profile is stale and not used. Comments in the file show what
  * each choice was worth; people may edit it, so every value is checked.
  *
  * Threading: none.

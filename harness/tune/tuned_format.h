@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tuned_format.h - what a profile says of one weight format, from YAML
+ * tuned_format.h - a profile's settings of one weight format, from YAML
  *
  * Not for other modules. Threading: none.
  */
@@ -20,7 +20,7 @@ struct tuned_format {
 
 extern const cyaml_schema_value_t tuned_format_schema;
 
-/* Into t; seen[KERN_N_FMT] are the formats read so far. What is not said is the
+/* Into t; seen[KERN_N_FMT] are the formats read so far. What is not set is the
  * default. Error: ST_INPUT (path, the format and what is wrong). */
 enum status tuned_format_read(const struct tuned_format *raw, const char *path,
                               bool *seen, struct slm_tuning *t, struct err *err);

@@ -43,7 +43,7 @@ static enum status check_profile(struct tuned *t, enum tuned_state *state,
     return ST_OK;
 }
 
-enum status tuned_find(struct tuned *t, enum tuned_state *state, const char *asked,
+enum status tuned_find(struct tuned *t, enum tuned_state *state, const char *requested,
                        const struct tuned_key *here, enum weights_residency residency,
                        char *note, size_t cap, struct err *err)
 {
@@ -51,7 +51,7 @@ enum status tuned_find(struct tuned *t, enum tuned_state *state, const char *ask
     enum status st = ST_OK;
 
     *note = '\0';
-    if (!strcmp(asked, "auto")) {
+    if (!strcmp(requested, "auto")) {
         const bool may_be = modelref_knows_cache(NULL);
 
         if (may_be)
@@ -63,7 +63,8 @@ enum status tuned_find(struct tuned *t, enum tuned_state *state, const char *ask
                      "limits; `bench tune` makes one");
             return ST_OK;
         }
-        asked = path;
+        requested = path;
     }
-    return st ? st : check_profile(t, state, asked, here, residency, note, cap, err);
+    return st ? st
+              : check_profile(t, state, requested, here, residency, note, cap, err);
 }

@@ -19,7 +19,7 @@
 /* asked: "auto" or a file. residency: the command's, WEIGHTS_AUTO where it leaves the
  * choice. With any state but TUNED_USED note has one sentence. Errors: as
  * tuned_load(). */
-enum status tuned_find(struct tuned *t, enum tuned_state *state, const char *asked,
+enum status tuned_find(struct tuned *t, enum tuned_state *state, const char *requested,
                        const struct tuned_key *here, enum weights_residency residency,
                        char *note, size_t cap, struct err *err);
 

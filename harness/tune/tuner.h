@@ -23,7 +23,7 @@
 #define TUNER_CONFIRM_END   0.86
 #define TUNER_LATEST        1.25 /* where choices have to be taken back */
 #define TUNER_MAX_PASSES    64
-#define TUNER_MOST_SAMPLES  (TUNE_MAX_VALUES * TUNER_MAX_PASSES) /* of a round */
+#define TUNER_MAX_SAMPLES   (TUNE_MAX_VALUES * TUNER_MAX_PASSES) /* of a round */
 #define TUNER_USUAL_SAMPLES 50 /* of a sequential comparison */
 
 /* One sequential comparison of a setting, or of one format's value of it. */
@@ -56,7 +56,7 @@ struct tuner {
     struct tune_group group[TUNE_N_SETTINGS];
     struct tune_setup found; /* by the search */
     struct tune_sample *taken;
-    size_t n_most; /* samples that taken[] holds */
+    size_t n_max; /* samples that taken[] holds */
     double begin;
     double prefill_s;             /* per token */
     double slower[TUNE_BOTH + 1]; /* of a phase: what rounds took lately, as a
@@ -77,7 +77,7 @@ double tuner_left(const struct tuner *t, double share);
 /* What begins now, for the progress line or log. Error: ST_INTERRUPTED. */
 enum status tuner_step(struct tuner *t, const char *what, struct err *err);
 
-/* ST_INTERRUPTED where the machine says so. */
+/* ST_INTERRUPTED if the machine requests it. */
 enum status tuner_check(const struct tuner *t, struct err *err);
 
 struct tuner_work tuner_work_of(const struct tuner *t, enum tune_setting setting);

@@ -158,7 +158,7 @@ static struct users_figure combine(const struct row *const *rows, size_t n,
     return out;
 }
 
-/* rows[n] are those of the level that say something, in their order. */
+/* rows[n] are those of the level that count, in their order. */
 static void fill_level(struct users_level *s, const struct row **rows, size_t n)
 {
     static const struct figure tok = {offsetof(struct row, tok_per_s),
@@ -202,7 +202,7 @@ static void fill_level(struct users_level *s, const struct row **rows, size_t n)
     s->roof_gbps = combine(rows, s->n_rows, &roof);
 }
 
-/* Every request failed: so many users were asked for, and none of them is carried. */
+/* Every request failed: none of these users is served. */
 static bool all_failed(const struct row *r)
 {
     return r->status == ROW_STATUS_ERROR && r->n_requests > 0 &&
@@ -224,7 +224,7 @@ static size_t add_row(const struct row **rows, size_t n, const struct row *row)
     return at < n ? n : n + 1;
 }
 
-/* False: no row of it says anything. */
+/* False: none of its rows counts. */
 static bool find_level(struct users_level *s, const struct users *u,
                        const struct users_series *series)
 {

@@ -48,7 +48,7 @@ struct users_level {
 };
 
 struct users_series {
-    char name[REPORT_NAME_MAX]; /* of the server, and what else tells it apart */
+    char name[REPORT_NAME_MAX]; /* of the server, and what else distinguishes it */
     const struct row *first;    /* one of its rows */
     struct slo slo;             /* ttft_s 0: the row names none that is known */
     struct users_level level[USERS_MAX_LEVELS]; /* [n], by number of users */
@@ -87,7 +87,7 @@ bool users_is_of(const struct users_series *s, const struct row *row);
 void users_find_ends(struct users_series *s);
 
 /* Whether requests a second times their mean time is not the number in flight, beyond
- * what the ends of the window can do. A row with failed requests is not asked. */
+ * what the ends of the window can do. A row with failed requests is not checked. */
 bool users_doubts_little(const struct row *row);
 
 /* ---- two servers (users_pairs.c) --------------------------------------------------
@@ -131,14 +131,14 @@ const struct users_series *users_choose(const struct users *u, int n_users);
 
 /* Which that is, and what the others carry; or that none does and what to measure, as
  * the clause of an error. buf: 480 bytes or so; "" where u has no server. */
-void users_say_choice(const struct users *u, int n_users, char *buf, size_t cap);
+void users_append_choice(const struct users *u, int n_users, char *buf, size_t cap);
 
 /* ---- in words (users_answer.c) ----------------------------------------------------
  */
 
 /* "Serves 3 users who read the stream (p90 TTFT 4.1 s, 210 ms a token); the 4th waits."
  * Appended to buf. */
-void users_say_capacity(const struct users_series *s, char *buf, size_t cap);
+void users_append_capacity(const struct users_series *s, char *buf, size_t cap);
 
 /* "p90 TTFT 4.1 s, 210 ms a token", of which `between` is ", ", appended to buf after
  * `before`; without what is not known: nothing, and false, where that is both. */

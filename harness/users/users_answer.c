@@ -53,8 +53,8 @@ static const char *ordinal_ending(int n)
 }
 
 /* Not even one. */
-static void say_none_carried(const struct users_series *s,
-                             const struct users_level *over, char *buf, size_t cap)
+static void append_none_served(const struct users_series *s,
+                               const struct users_level *over, char *buf, size_t cap)
 {
     text_append(buf, cap, "Serves no %s", slo_users(&s->slo, 1));
     if (over->row->n_failed > 0)
@@ -65,13 +65,13 @@ static void say_none_carried(const struct users_series *s,
     text_append(buf, cap, ".");
 }
 
-void users_say_capacity(const struct users_series *s, char *buf, size_t cap)
+void users_append_capacity(const struct users_series *s, char *buf, size_t cap)
 {
     const struct users_level *at = level_of(s, s->carries);
     const struct users_level *over = level_of(s, s->misses);
 
     if (over && s->misses == 1) {
-        say_none_carried(s, over, buf, cap);
+        append_none_served(s, over, buf, cap);
         return;
     }
     if (!at && s->undecided) {
@@ -112,7 +112,7 @@ void users_say_capacity(const struct users_series *s, char *buf, size_t cap)
 
 /* ---- several --------------------------------------------------------------------- */
 
-static double most_tok_per_s(const struct users_series *s)
+static double max_tok_per_s(const struct users_series *s)
 {
     double most = 0;
 
@@ -124,7 +124,7 @@ static double most_tok_per_s(const struct users_series *s)
 bool users_is_better(const struct users_series *a, const struct users_series *b)
 {
     return a->carries > b->carries ||
-           (a->carries == b->carries && most_tok_per_s(a) > most_tok_per_s(b));
+           (a->carries == b->carries && max_tok_per_s(a) > max_tok_per_s(b));
 }
 
 static size_t find_best(const struct users *u)
@@ -145,8 +145,8 @@ static bool is_alike(const struct users_series *a, const struct users_series *b)
            a->first->prefix_tokens == b->first->prefix_tokens;
 }
 
-static void say_carries(const struct users_series *s, bool is_first, char *buf,
-                        size_t cap)
+static void append_capacity(const struct users_series *s, bool is_first, char *buf,
+                            size_t cap)
 {
     text_append(buf, cap, "%s%s%s", is_first ? "" : ", ", s->name,
                 is_first ? " serves" : "");
@@ -164,8 +164,8 @@ static void say_carries(const struct users_series *s, bool is_first, char *buf,
         text_append(buf, cap, " (the largest number tried)");
 }
 
-static void say_pair(const struct users_pair *p, const char *a, const char *b,
-                     char *buf, size_t cap)
+static void append_pair(const struct users_pair *p, const char *a, const char *b,
+                        char *buf, size_t cap)
 {
     text_append(buf, cap, "; at %d user%s %s has %.2f x the tok/s of %s", p->n_users,
                 plural(p->n_users, "s"), a, p->ratio, b);
@@ -186,20 +186,20 @@ void users_answer(const struct users *u, char *buf, size_t cap)
     if (!u->n)
         return;
     if (u->n == 1) {
-        users_say_capacity(a, buf, cap);
+        users_append_capacity(a, buf, cap);
         return;
     }
-    say_carries(a, true, buf, cap);
+    append_capacity(a, true, buf, cap);
     for (size_t i = 0; i < u->n; i++)
         if (i != best)
-            say_carries(&u->v[i], false, buf, cap);
+            append_capacity(&u->v[i], false, buf, cap);
     for (size_t i = 0; i < u->n; i++) {
         struct users_pair p = {.n = 0};
 
         if (i != best && is_alike(a, &u->v[i]) && users_compare_at(a, &u->v[i]))
             users_compare(&p, u, a, &u->v[i], users_compare_at(a, &u->v[i]));
         if (p.n)
-            say_pair(&p, a->name, u->v[i].name, buf, cap);
+            append_pair(&p, a->name, u->v[i].name, buf, cap);
     }
     text_append(buf, cap, ".");
 }

@@ -154,15 +154,15 @@ static struct users_range x_range(const struct two *t)
 /* Size of a panel in pixels; its width is without the legend (users.gp). */
 #define PANEL_WIDTH      1162.0
 #define KEY_WIDTH        10.8 /* of a character in the legend */
-#define KEY_LEAST        14
-#define KEY_MOST         26 /* what else the legend may say */
+#define KEY_MIN          14
+#define KEY_MAX          26 /* what else the legend may have */
 #define PANEL_HEIGHT     332.0
 #define EM               14.0
 #define LIMIT_CHARACTERS 14 /* "limit 250 ms", and room */
 
 static double panel_width(const struct users *u)
 {
-    size_t longest = KEY_LEAST;
+    size_t longest = KEY_MIN;
     bool is_marked = false;
 
     for (size_t i = 0; i < u->n; i++) {
@@ -172,8 +172,8 @@ static double panel_width(const struct users *u)
         for (size_t k = 0; k < u->v[i].n; k++)
             is_marked |= u->v[i].level[k].is_doubtful || u->v[i].level[k].doubts_little;
     }
-    if (is_marked && longest < KEY_MOST)
-        longest = KEY_MOST;
+    if (is_marked && longest < KEY_MAX)
+        longest = KEY_MAX;
     if (longest > USERS_NAME_CHARACTERS)
         longest = USERS_NAME_CHARACTERS;
     return PANEL_WIDTH - KEY_WIDTH * (double)longest;

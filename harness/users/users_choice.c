@@ -80,7 +80,7 @@ const struct users_series *users_choose(const struct users *u, int n_users)
     return best;
 }
 
-static void say_setting(const struct users_series *s, char *buf, size_t cap)
+static void append_setting(const struct users_series *s, char *buf, size_t cap)
 {
     const struct row *r = s->first;
 
@@ -92,12 +92,13 @@ static void say_setting(const struct users_series *s, char *buf, size_t cap)
         text_append(buf, cap, " (%s)", r->model);
 }
 
-static void say_chosen(const struct users_series *s, int n_users, char *buf, size_t cap)
+static void append_chosen(const struct users_series *s, int n_users, char *buf,
+                          size_t cap)
 {
     const struct users_level *at = users_level_for(s, n_users);
 
     text_append(buf, cap, "%d %s: take ", n_users, slo_users(&s->slo, n_users));
-    say_setting(s, buf, cap);
+    append_setting(s, buf, cap);
     users_append_times(at, ", ", " and ", buf, cap);
     if (at->n_users != n_users)
         text_append(buf, cap, " with %d", at->n_users);
@@ -107,8 +108,8 @@ static void say_chosen(const struct users_series *s, int n_users, char *buf, siz
                     s->misses ? "" : ", the largest number tried");
 }
 
-static void say_others(const struct users *u, const struct users_series *chosen,
-                       int n_users, char *buf, size_t cap)
+static void append_others(const struct users *u, const struct users_series *chosen,
+                          int n_users, char *buf, size_t cap)
 {
     const char *begin = " Enough, too: ";
 
@@ -134,7 +135,7 @@ static bool is_open(const struct users_series *s, int n_users)
 }
 
 /* No measured one does: what is not known yet, or what would help. */
-static void say_none(const struct users *u, int n_users, char *buf, size_t cap)
+static void append_none(const struct users *u, int n_users, char *buf, size_t cap)
 {
     const char *begin = ". Undecided for this number: ";
 
@@ -156,7 +157,7 @@ static void say_none(const struct users *u, int n_users, char *buf, size_t cap)
                     "may, and `bench load` measures them");
 }
 
-void users_say_choice(const struct users *u, int n_users, char *buf, size_t cap)
+void users_append_choice(const struct users *u, int n_users, char *buf, size_t cap)
 {
     const struct users_series *chosen = users_choose(u, n_users);
 
@@ -164,9 +165,9 @@ void users_say_choice(const struct users *u, int n_users, char *buf, size_t cap)
     if (!u->n)
         return;
     if (chosen) {
-        say_chosen(chosen, n_users, buf, cap);
-        say_others(u, chosen, n_users, buf, cap);
+        append_chosen(chosen, n_users, buf, cap);
+        append_others(u, chosen, n_users, buf, cap);
     } else {
-        say_none(u, n_users, buf, cap);
+        append_none(u, n_users, buf, cap);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * users_words.c - what all servers of a table or chart were asked
+ * users_words.c - what was sent to all servers of a table or chart
  */
 #include <string.h>
 

@@ -78,16 +78,16 @@ enum status measured_borrow(struct measured *m, struct slm *model, uint64_t seed
                             struct err *err);
 
 /* Makes the weights in memory that the next measured_open() opens, for callers that
- * need them before. Error: ST_NO_MEMORY (also: more than most_bytes; 0: no limit).
+ * need them before. Error: ST_NO_MEMORY (also: more than max_bytes; 0: no limit).
  */
 enum status measured_make_image(struct measured *m, const struct modelref *model,
-                                uint64_t seed, uint64_t most_bytes, struct err *err);
+                                uint64_t seed, uint64_t max_bytes, struct err *err);
 
 /* Reads at most so many bytes of the weights. A mapped model that memory does not hold
  * is read in part: each further page would evict another one. Errors:
  * those of weights_preload().
  */
-enum status measured_preload(struct measured *m, uint64_t most_bytes, struct err *err);
+enum status measured_preload(struct measured *m, uint64_t max_bytes, struct err *err);
 
 /* Positions of all sequences up to depth: computed from drawn tokens, or synthetic (of
  * seed); the first `shared` of all are those of the first sequence. Errors: those

@@ -31,7 +31,7 @@ static enum status image_too_large(uint64_t bytes, uint64_t most, struct err *er
 }
 
 enum status measured_make_image(struct measured *m, const struct modelref *model,
-                                uint64_t seed, uint64_t most_bytes, struct err *err)
+                                uint64_t seed, uint64_t max_bytes, struct err *err)
 {
     struct synth_plan *plan = NULL;
     enum status st = synth_plan_make(&plan, &model->shape, model->mix, seed, err);
@@ -39,8 +39,8 @@ enum status measured_make_image(struct measured *m, const struct modelref *model
     if (st)
         return st;
     mem_free(&m->image);
-    if (most_bytes && synth_plan_bytes(plan) > most_bytes)
-        st = image_too_large(synth_plan_bytes(plan), most_bytes, err);
+    if (max_bytes && synth_plan_bytes(plan) > max_bytes)
+        st = image_too_large(synth_plan_bytes(plan), max_bytes, err);
     if (st == ST_OK)
         st = mem_alloc(&m->image, synth_plan_bytes(plan), MEM_PAGES_2M, "model image",
                        err);
@@ -131,7 +131,7 @@ void measured_close(struct measured *m)
 
 struct preload {
     const struct measured *m;
-    uint64_t most_bytes;
+    uint64_t max_bytes;
     bool is_enough;
 };
 
@@ -139,18 +139,17 @@ static int on_preload(void *arg, size_t done, size_t total)
 {
     struct preload *p = arg;
 
-    p->is_enough = done >= p->most_bytes;
+    p->is_enough = done >= p->max_bytes;
     if (p->is_enough)
         return 1;
-    return p->m->progress
-               ? p->m->progress(p->m->arg, done,
-                                total < p->most_bytes ? total : p->most_bytes)
-               : 0;
+    return p->m->progress ? p->m->progress(p->m->arg, done,
+                                           total < p->max_bytes ? total : p->max_bytes)
+                          : 0;
 }
 
-enum status measured_preload(struct measured *m, uint64_t most_bytes, struct err *err)
+enum status measured_preload(struct measured *m, uint64_t max_bytes, struct err *err)
 {
-    struct preload how = {m, most_bytes, false};
+    struct preload how = {m, max_bytes, false};
     struct err stopped = ERR_INIT;
     const enum status st = weights_preload(slm_weights(m->m), slm_thread_pool(m->m),
                                            on_preload, &how, &stopped);

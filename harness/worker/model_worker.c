@@ -21,7 +21,7 @@
 /* ---- starting ------------------------------------------------------------------- */
 
 /* First line of `PROGRAM --version`. */
-static void hear_first(void *arg, const char *line, size_t len)
+static void read_first(void *arg, const char *line, size_t len)
 {
     char *text = arg;
 
@@ -29,7 +29,7 @@ static void hear_first(void *arg, const char *line, size_t len)
         snprintf(text, 64, "%.*s", (int)(len < 63 ? len : 63), line);
 }
 
-static void ask_version(const char *program, char version[64])
+static void request_version(const char *program, char version[64])
 {
     char name[] = "bench", option[] = "--version";
     char *argv[] = {name, option, NULL};
@@ -42,7 +42,8 @@ static void ask_version(const char *program, char version[64])
         struct pollfd pfd = {.fd = child.out, .events = POLLIN};
 
         while (!*version && clock_ns() < deadline &&
-               (poll(&pfd, 1, TICK_MS) <= 0 || child_hear(&child, hear_first, version)))
+               (poll(&pfd, 1, TICK_MS) <= 0 ||
+                child_read_lines(&child, read_first, version)))
             ;
     }
     child_close(&child);
@@ -53,7 +54,7 @@ static enum status cannot_take_part(const struct worker_client *c, const char *w
 {
     char version[64];
 
-    ask_version(c->p.program, version);
+    request_version(c->p.program, version);
     return err_set(err, ST_USAGE,
                    "%s, %.200s (%s), cannot take part in a gate: %s; build it from a "
                    "commit whose `bench gate` is like this one's, or compare stored "
@@ -87,7 +88,7 @@ static enum status greet(struct worker_client *c, const struct worker_open *open
     int protocol;
 
     if (st == ST_CHECK) {
-        child_last_words(&c->child, words, sizeof words);
+        child_stderr_tail(&c->child, words, sizeof words);
         snprintf(why, sizeof why, "it does not start as a worker%s%s%s",
                  *words ? " (\"" : "", words, *words ? "\")" : "");
         return cannot_take_part(c, why, err);
@@ -128,9 +129,9 @@ enum status model_worker_start(struct model_worker *c,
     if (st == ST_OK)
         st = greet(&c->worker, open, err);
     if (st == ST_OK)
-        st = worker_client_ask(&c->worker,
-                               json_pack("{s:o}", "open", worker_open_json(open)),
-                               "ready", "opening the model", &answer, err);
+        st = worker_client_request(&c->worker,
+                                   json_pack("{s:o}", "open", worker_open_json(open)),
+                                   "ready", "opening the model", &answer, err);
     if (st == ST_OK)
         st = worker_ready_from_json(&c->ready, json_object_get(answer, "ready"), err);
     json_decref(answer);
@@ -176,8 +177,8 @@ enum status model_worker_sample(struct model_worker *c, const int *n, int n_step
 
     for (int i = 0; i < n_steps; i++)
         json_array_append_new(counts, json_integer(n[i]));
-    st = worker_client_ask(&c->worker, json_pack("{s:o}", "take", counts), "s",
-                           "it took samples", &answer, err);
+    st = worker_client_request(&c->worker, json_pack("{s:o}", "take", counts), "s",
+                               "it took samples", &answer, err);
     if (st)
         return st;
     st = read_quartiles(c, json_object_get(answer, "s"), n, n_steps, seconds, err);

@@ -74,7 +74,7 @@ void worker_begin_samples(struct worker_reports *r);
 void worker_report_sample(struct worker_reports *r, double ms);
 
 /* The noise so far, at most every 2 s: a sign of progress within a long sample. */
-void worker_report_life(struct worker_reports *r);
+void worker_heartbeat(struct worker_reports *r);
 
 /* The noise of all samples, and the samples that were not sent yet. */
 void worker_end_samples(struct worker_reports *r);

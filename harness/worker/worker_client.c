@@ -97,7 +97,7 @@ static enum status has_died(struct worker_client *c, const char *doing, struct e
     ended(c, WORKER_DIED);
     reap(c);
     describe_end(c, how, sizeof how);
-    child_last_words(&c->child, words, sizeof words);
+    child_stderr_tail(&c->child, words, sizeof words);
     return err_set(err, ST_IO, "%s, %.120s (%s), %s while %s%s%s", c->p.who,
                    c->p.program, c->version, how, doing,
                    *words ? "; its last output: " : "", words);
@@ -105,7 +105,7 @@ static enum status has_died(struct worker_client *c, const char *doing, struct e
 
 /* ---- hearing -------------------------------------------------------------------- */
 
-static void hear_line(void *arg, const char *line, size_t len)
+static void read_line(void *arg, const char *line, size_t len)
 {
     struct worker_client *c = arg;
     json_t *message = json_try(line, len, (struct json_limit){len, len}, 0);
@@ -151,7 +151,7 @@ static enum status wait_answer(struct worker_client *c, double timeout_s,
             return ST_CHECK;
         }
         if (ready > 0) {
-            alive = child_hear(&c->child, hear_line, c);
+            alive = child_read_lines(&c->child, read_line, c);
             heard = clock_ns();
         } else if (c->p.tick) {
             c->p.tick(c->p.arg, NULL, 0);
@@ -194,7 +194,7 @@ static enum status send(struct worker_client *c, json_t *request, struct err *er
     json_decref(request);
     if (!text || asprintf(&line, "%s\n", text) < 0)
         st = err_set(err, ST_USAGE, "the name of the model is not UTF-8");
-    else if (child_say(&c->child, line, NULL)) {
+    else if (child_write(&c->child, line, NULL)) {
         /* A worker that does not read may have sent the reason before it died; one that
          * lives would wait for the rest of the request. */
         close(c->child.in);
@@ -205,8 +205,9 @@ static enum status send(struct worker_client *c, json_t *request, struct err *er
     return st;
 }
 
-enum status worker_client_ask(struct worker_client *c, json_t *request, const char *key,
-                              const char *doing, json_t **answer, struct err *err)
+enum status worker_client_request(struct worker_client *c, json_t *request,
+                                  const char *key, const char *doing, json_t **answer,
+                                  struct err *err)
 {
     json_t *got = NULL;
     enum status st = send(c, request, err);
@@ -300,7 +301,7 @@ void worker_client_end(struct worker_client *c, bool kill_it)
         close(c->child.in);
     c->child.in = -1;
     while (clock_ns() < deadline &&
-           (poll(&pfd, 1, TICK_MS) <= 0 || child_hear(&c->child, hear_line, c)))
+           (poll(&pfd, 1, TICK_MS) <= 0 || child_read_lines(&c->child, read_line, c)))
         ;
     reap(c);
 }

@@ -78,8 +78,9 @@ enum status worker_client_greet(struct worker_client *c, struct err *err);
 /* Sends a request, which it takes, and waits for the answer, which has that key and
  * becomes the caller's. doing: "opening the model". Errors: ST_INTERRUPTED; ST_IO (it
  * died, sent nothing or something else); the worker's own error. */
-enum status worker_client_ask(struct worker_client *c, json_t *request, const char *key,
-                              const char *doing, json_t **answer, struct err *err);
+enum status worker_client_request(struct worker_client *c, json_t *request,
+                                  const char *key, const char *doing, json_t **answer,
+                                  struct err *err);
 
 /* What the kernel counts of its group: its sandbox, or this process's own group, whose
  * limit is the one in force here. Zeros where there is no such group. */

@@ -77,7 +77,7 @@ static void report_noise(struct worker_reports *r)
     worker_send(json_pack("{s:o}", "noise", worker_noise_json(&d)));
 }
 
-void worker_report_life(struct worker_reports *r)
+void worker_heartbeat(struct worker_reports *r)
 {
     const uint64_t now = clock_ns();
 

@@ -51,7 +51,7 @@ static void read_versions(const char *text, size_t size)
 
 static void read_output(const uint8_t *data, size_t size)
 {
-    const struct engine_asked asked = {.n_gen = 8, .n_threads = 2};
+    const struct engine_requested asked = {.n_gen = 8, .n_threads = 2};
     struct err err = ERR_INIT;
     char *text = malloc(size + 1);
 

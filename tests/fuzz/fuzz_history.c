@@ -19,7 +19,7 @@
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 
-#define MOST_BYTES (1 << 20)
+#define MAX_BYTES (1 << 20)
 
 /* ---- reading ------------------------------------------------------------------- */
 
@@ -205,7 +205,7 @@ static const char *sound_database(void)
 static size_t read_whole(const char *path, uint8_t *image)
 {
     FILE *f = fopen(path, "rb");
-    const size_t n = f ? fread(image, 1, MOST_BYTES, f) : 0;
+    const size_t n = f ? fread(image, 1, MAX_BYTES, f) : 0;
 
     if (f)
         fclose(f);
@@ -215,7 +215,7 @@ static size_t read_whole(const char *path, uint8_t *image)
 /* A sound database, changed by SQL, then in a few of its bytes. */
 static const char *make_database(struct bytes *b)
 {
-    static uint8_t image[MOST_BYTES];
+    static uint8_t image[MAX_BYTES];
     const char *path = fuzz_file("h.db", image, read_whole(sound_database(), image));
 
     change_database(path, b);

@@ -14,7 +14,7 @@
 
 #define KEY          7
 #define RECORD_BYTES 24
-#define MOST_BYTES   4096
+#define MAX_BYTES    4096
 
 static void use_store(const char *path)
 {
@@ -55,7 +55,7 @@ static size_t make_store(uint8_t *image, const char *path, size_t n)
     }
     quality_store_close(s);
     f = fopen(path, "rb");
-    size = f ? fread(image, 1, MOST_BYTES, f) : 0;
+    size = f ? fread(image, 1, MAX_BYTES, f) : 0;
     if (f)
         fclose(f);
     return size;
@@ -64,7 +64,7 @@ static size_t make_store(uint8_t *image, const char *path, size_t n)
 static void read_store(const uint8_t *data, size_t size)
 {
     struct bytes b = {data, size};
-    uint8_t image[MOST_BYTES];
+    uint8_t image[MAX_BYTES];
     size_t n;
 
     if (size > 3 && !memcmp(data, "raw", 3)) {

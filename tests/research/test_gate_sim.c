@@ -126,7 +126,7 @@ static void a_small_budget_stays_unclear(void **state)
     (void)state;
     play(&g, SIM_BURSTS, NULL, verdicts);
     assert_true(verdicts[GATE_UNCLEAR] >= N_GATES * 9 / 10);
-    g.most_launches = 9; /* not even one interim analysis */
+    g.max_launches = 9; /* not even one interim analysis */
     play(&g, SIM_GAUSSIAN, NULL, verdicts);
     assert_int_equal(verdicts[GATE_UNCLEAR], N_GATES);
 }

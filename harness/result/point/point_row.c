@@ -34,7 +34,7 @@ static enum status set_setting(struct point *p, const struct row *r,
     void *field;
 
     row_cell(r, f, text, sizeof text);
-    if (!has_setting(p, s) || (!*text && s->said == SETTING_SAID_IF_SET))
+    if (!has_setting(p, s) || (!*text && s->shown == SETTING_SHOWN_IF_SET))
         return ST_OK;
     snprintf(what, sizeof what, "a stored row's %s is %.20s", f->name,
              *text ? text : "empty");

@@ -64,14 +64,14 @@ enum status point_check_sequences(const struct point *p, struct err *err)
                        p->n_sequences);
     if (p->n_chunk && (p->kind != POINT_DECODE || *p->engine))
         return err_set(err, ST_USAGE,
-                       "--chunk %d: this program reads a prompt beside sequences that "
-                       "it decodes; leave out --prefill, --speculate and --engine",
+                       "--chunk %d: this program reads a prompt while it decodes "
+                       "sequences; leave out --prefill, --speculate and --engine",
                        p->n_chunk);
     if (p->n_chunk && p->n_sequences == SLM_MAX_SEQUENCES)
         return err_set(
             err, ST_USAGE,
             "--chunk %d: of %d sequences, the most, one reads the prompt; at "
-            "most %d can be decoded meanwhile",
+            "most %d can be decoded at the same time",
             p->n_chunk, SLM_MAX_SEQUENCES, SLM_MAX_SEQUENCES - 1);
     if (p->n_shared > p->ctx || (p->n_shared && p->n_sequences == 1))
         return err_set(err, ST_USAGE,
@@ -216,8 +216,8 @@ static bool is_said(const struct point *p, enum setting_id id)
 
     if (!field_of(p, id) || (s->kinds && !(s->kinds >> p->kind & 1)))
         return false;
-    return s->said == SETTING_SAID ||
-           (s->said == SETTING_SAID_IF_SET && !setting_is_default(id, field_of(p, id)));
+    return s->shown == SETTING_SHOWN || (s->shown == SETTING_SHOWN_IF_SET &&
+                                         !setting_is_default(id, field_of(p, id)));
 }
 
 static void id_part(const struct point *p, enum setting_id id, char *buf, size_t cap)

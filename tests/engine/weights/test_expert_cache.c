@@ -62,8 +62,8 @@ static void too_little_room_is_refused(void **state)
     struct expert_cache *c = NULL;
 
     (void)state;
-    assert_int_equal(expert_cache_least_bytes(4, 8, bytes), 8 * 220);
-    assert_int_equal(expert_cache_most_bytes(4, 8, bytes), 8 * 320);
+    assert_int_equal(expert_cache_min_bytes(4, 8, bytes), 8 * 220);
+    assert_int_equal(expert_cache_max_bytes(4, 8, bytes), 8 * 320);
     assert_int_equal(expert_cache_open(&c, 4, 8, bytes, 8 * 220 - 1, &err),
                      ST_NO_MEMORY);
     assert_null(c);
@@ -181,8 +181,8 @@ static void note_gone(void *arg, uint64_t at, uint64_t bytes)
 static void slots_are_taken_away(void **state)
 {
     const uint64_t bytes[] = {100, 0, 100, 100, 140, 140};
-    const uint64_t most = expert_cache_most_bytes(6, 6, bytes);
-    const uint64_t least = expert_cache_least_bytes(6, 6, bytes);
+    const uint64_t most = expert_cache_max_bytes(6, 6, bytes);
+    const uint64_t least = expert_cache_min_bytes(6, 6, bytes);
     struct expert_cache *c = open_cache(6, 6, bytes, most);
     int evicted;
 

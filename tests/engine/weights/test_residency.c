@@ -207,7 +207,7 @@ static void plans_keep_to_their_room(void **state)
         struct residency_plan plan = {.n_layers = -1}, again;
         struct err err = ERR_INIT;
         int last = n_layers + 1;
-        struct residency_bounds bounds = {.least_bytes = 0};
+        struct residency_bounds bounds = {.min_bytes = 0};
 
         assert_int_equal(residency_plan_make(&plan, f.g, n_layers, UINT64_MAX, &err),
                          ST_OK);
@@ -225,12 +225,12 @@ static void plans_keep_to_their_room(void **state)
             if (st) {
                 assert_int_equal(st, ST_NO_MEMORY);
                 assert_non_null(strstr(err.msg, "random"));
-                assert_true(room < bounds.least_bytes);
+                assert_true(room < bounds.min_bytes);
                 err_clear(&err);
                 continue;
             }
             check_plan(&f, &plan, room);
-            assert_true(room >= bounds.least_bytes);
+            assert_true(room >= bounds.min_bytes);
             assert_true(plan.n_streamed <= last);
             last = plan.n_streamed;
             n_partly += last > 0;

@@ -21,7 +21,7 @@
 static struct {
     atomic_bool on;
     atomic_llong bytes; /* allocated since the reader was called */
-    long long most_bytes;
+    long long max_bytes;
     size_t input_bytes;
     const struct fuzz_bound *bound;
 } now;
@@ -46,10 +46,10 @@ static void allocated(const volatile void *p, size_t n)
     (void)p;
     if (!now.on)
         return;
-    if (atomic_fetch_add(&now.bytes, (long long)n) + (long long)n > now.most_bytes)
+    if (atomic_fetch_add(&now.bytes, (long long)n) + (long long)n > now.max_bytes)
         fuzz_fail("an input of %zu bytes takes more than %lld MiB of memory; the last "
                   "allocation is of %zu bytes",
-                  now.input_bytes, now.most_bytes >> 20, n);
+                  now.input_bytes, now.max_bytes >> 20, n);
 }
 
 static void freed(const volatile void *p)
@@ -60,7 +60,7 @@ static void freed(const volatile void *p)
 
 static void set_memory_bound(void)
 {
-    now.most_bytes =
+    now.max_bytes =
         (long long)(now.bound->bytes + now.bound->bytes_per_byte * now.input_bytes);
 }
 

@@ -64,10 +64,10 @@ static void separated_series_have_the_least_p(void **state)
     assert_float_equal(rank_test(a, 3, b, 3), 0.1, 1e-12);
     assert_float_equal(rank_test(a, 4, b, 4), 2.0 / 70, 1e-12);
     assert_float_equal(rank_test(b, 5, a, 5), 2.0 / 252, 1e-12);
-    assert_float_equal(rank_test_least(5, 5), 2.0 / 252, 1e-9);
-    assert_float_equal(rank_test_least(3, 3), 0.1, 1e-9);
-    assert_float_equal(rank_test_least(1, 1), 1, 1e-9);
-    assert_float_equal(rank_test_least(0, 5), 1, 0);
+    assert_float_equal(rank_test_min_p(5, 5), 2.0 / 252, 1e-9);
+    assert_float_equal(rank_test_min_p(3, 3), 0.1, 1e-9);
+    assert_float_equal(rank_test_min_p(1, 1), 1, 1e-9);
+    assert_float_equal(rank_test_min_p(0, 5), 1, 0);
     assert_float_equal(rank_test(a, 0, b, 5), 1, 0);
 }
 

@@ -269,7 +269,7 @@ static void helps(void **state)
     "\"n_prompt\": 0, \"n_gen\": " n_gen ", \"avg_ns\": 1, \"avg_ts\": 8.0, "    \
     "\"stddev_ts\": 0.5, \"samples_ns\": " samples "}"
 
-static const struct engine_asked asked = {.n_gen = 8, .n_threads = 2};
+static const struct engine_requested asked = {.n_gen = 8, .n_threads = 2};
 
 static enum status read_bench(struct engine_figures *f, const char *text)
 {

@@ -90,9 +90,9 @@ static double least(const struct gate_record *record, size_t most, size_t metric
     struct err err = ERR_INIT;
     double slowdown = -1;
 
-    assert_int_equal(
-        gate_resample_least(&slowdown, record, N_GATES, most, metric, 0.95, 3, &err),
-        ST_OK);
+    assert_int_equal(gate_resample_min_slowdown(&slowdown, record, N_GATES, most,
+                                                metric, 0.95, 3, &err),
+                     ST_OK);
     return slowdown;
 }
 

@@ -60,7 +60,7 @@ static int wait_for_end(struct child *c, int *n_lines)
 
     do
         assert_int_equal(poll(&pfd, 1, 60000), 1);
-    while (child_hear(c, count_line, n_lines));
+    while (child_read_lines(c, count_line, n_lines));
     return child_reap(c, PATIENCE_NS, NULL, NULL);
 }
 
@@ -97,7 +97,7 @@ static void keeps_the_end(void **state)
     assert_int_equal(wait_for_end(&c, &n_lines), 0);
     assert_int_equal(n_lines, 1);
     assert_true(memory_files_bytes() < 1 << 20);
-    child_last_words(&c, words, 21);
+    child_stderr_tail(&c, words, 21);
     assert_string_equal(words, "xxxx its last words");
     child_close(&c);
 }
@@ -111,12 +111,12 @@ static void says_nothing_or_little(void **state)
     (void)state;
     start(&c, "exit 3");
     assert_int_equal(WEXITSTATUS(wait_for_end(&c, &n_lines)), 3);
-    assert_string_equal(child_last_words(&c, words, sizeof words), "");
+    assert_string_equal(child_stderr_tail(&c, words, sizeof words), "");
     child_close(&c);
-    assert_string_equal(child_last_words(&c, words, sizeof words), "");
+    assert_string_equal(child_stderr_tail(&c, words, sizeof words), "");
     start(&c, "echo why >&2; kill -KILL $$");
     assert_int_equal(WTERMSIG(wait_for_end(&c, &n_lines)), SIGKILL);
-    assert_string_equal(child_last_words(&c, words, sizeof words), "why");
+    assert_string_equal(child_stderr_tail(&c, words, sizeof words), "why");
     child_close(&c);
 }
 
@@ -130,7 +130,7 @@ static void left_behind(void **state)
     (void)state;
     start(&c, "(while echo on >&2; do :; done) >/dev/null & exit 0");
     assert_int_equal(wait_for_end(&c, &n_lines), 0);
-    child_last_words(&c, words, sizeof words);
+    child_stderr_tail(&c, words, sizeof words);
     child_close(&c); /* which ends that process: its output is closed */
 }
 
@@ -160,12 +160,12 @@ static void foreign_ends_whole(void **state)
     pfd = (struct pollfd){.fd = c.out, .events = POLLIN};
     do
         assert_int_equal(poll(&pfd, 1, 60000), 1);
-    while (child_hear(&c, hear, &said));
+    while (child_read_lines(&c, hear, &said));
     assert_true(said.pid > 0);
     assert_int_equal(said.cpu, cpu);
     assert_memory_equal(child_rest(&c, &n), "rest", 4);
     assert_int_equal(n, 4);
-    assert_string_equal(child_last_words(&c, words, sizeof words), "why");
+    assert_string_equal(child_stderr_tail(&c, words, sizeof words), "why");
     for (int i = 0; kill(said.pid, 0) == 0; i++) {
         assert_true(i < 60000); /* it is dead, and may wait for init */
         usleep(1000);
@@ -210,9 +210,9 @@ static void no_terminal(void **state)
     pfd.fd = c.out;
     do
         assert_int_equal(poll(&pfd, 1, 60000), 1);
-    while (child_hear(&c, add_line, lines));
+    while (child_read_lines(&c, add_line, lines));
     assert_int_equal(child_reap(&c, PATIENCE_NS, NULL, NULL), 0);
-    child_last_words(&c, words, sizeof words);
+    child_stderr_tail(&c, words, sizeof words);
     child_close(&c);
     dup2(before, STDERR_FILENO);
     assert_true(read(terminal, text, sizeof text - 1) > 0);

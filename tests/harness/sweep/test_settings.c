@@ -451,8 +451,8 @@ static void rows_are_whole(void **state)
                     s->type == SETTING_TYPE_COUNT ||
                     s->type == SETTING_TYPE_HUNDREDTHS);
         assert_true(s->type != SETTING_TYPE_REAL || s->unit);
-        assert_true(s->said == SETTING_UNSAID || point_field(&p, id, NULL));
-        assert_true(!s->id || (s->said && !(orders & 1u << s->id_order)));
+        assert_true(s->shown == SETTING_HIDDEN || point_field(&p, id, NULL));
+        assert_true(!s->id || (s->shown && !(orders & 1u << s->id_order)));
         assert_true(!s->letter || !letters[(int)s->letter]++);
         orders |= s->id ? 1u << s->id_order : 0;
         n_orders += s->id != NULL;

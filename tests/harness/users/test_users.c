@@ -229,7 +229,7 @@ static void figures_that_are_not_known_are_not_said(void **state)
     assert_answer(rows, 2,
                   "Serves 1 user who reads the stream, the largest number tried.");
     assert_int_equal(users_find(&u, rows, 2, &err), ST_OK);
-    users_say_choice(&u, 1, text, sizeof text);
+    users_append_choice(&u, 1, text, sizeof text);
     assert_string_equal(text, "1 user who reads the stream: take  (m-).");
     users_free(&u);
     rows[0].ttft_p90_s = rows[1].ttft_p90_s = 4; /* answers of one token */
@@ -425,25 +425,25 @@ static void the_server_for_so_many(void **state)
     assert_int_equal(users_find(&u, rows, 6, &err), ST_OK);
     assert_string_equal(users_choose(&u, 3)->name, "slm");
     assert_int_equal(users_level_for(users_choose(&u, 3), 3)->n_users, 6);
-    users_say_choice(&u, 3, text, sizeof text);
+    users_append_choice(&u, 3, text, sizeof text);
     assert_string_equal(
         text, "3 users who read the stream: take slm (m-slm, 2 threads), p90 TTFT "
               "3.0 s and 20 ms a token with 6. Enough, too: llama (4). Not: "
               "slow (0).");
-    users_say_choice(&u, 2, text, sizeof text);
+    users_append_choice(&u, 2, text, sizeof text);
     assert_string_equal(
         text, "2 users who read the stream: take slm (m-slm, 2 threads), p90 TTFT "
               "1.0 s and 20 ms a token. It serves 6, the largest number tried. Enough, "
               "too: llama (4). Not: slow (0).");
     assert_null(users_choose(&u, 7));
-    users_say_choice(&u, 7, text, sizeof text);
+    users_append_choice(&u, 7, text, sizeof text);
     assert_string_equal(
         text, "no measured server is sure to serve 7 users who read the stream: "
               "llama serves 4, slm 6, slow 0. Undecided for this number: llama, slm; "
               "measure with `bench load --users 7`");
     users_free(&u);
     assert_int_equal(users_find(&u, rows, 3, &err), ST_OK);
-    users_say_choice(&u, 9, text, sizeof text);
+    users_append_choice(&u, 9, text, sizeof text);
     assert_string_equal(
         text,
         "no measured server is sure to serve 9 users who read the stream: "

@@ -62,8 +62,8 @@ static enum status play(struct worker_client *c, const char *script, bool hears,
     assert_int_equal(worker_client_start(c, &p, err), ST_OK);
     st = worker_client_greet(c, err);
     if (st == ST_OK)
-        st = worker_client_ask(c, json_pack("{s:i}", "point", 1), "done", "being asked",
-                               &answer, err);
+        st = worker_client_request(c, json_pack("{s:i}", "point", 1), "done",
+                                   "being asked", &answer, err);
     worker_client_end(c, c->end == WORKER_SILENT);
     json_decref(answer);
     unlink(path);
