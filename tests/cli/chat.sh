@@ -54,7 +54,7 @@ chat -n 20 --ctx 512 <questions >whole.txt
 printf '/stats\n' | cat questions - | chat -n 20 --ctx 96 --kv-window 90 >got.txt ||
     fail "window: $(cat err)"
 grep -q "dropped" err && fail "something was dropped: $(cat err)"
-positions=$(sed -n 's/^context: \([0-9]*\) positions, of which 94 are seen,.*/\1/p' err)
+positions=$(sed -n 's/^context: \([0-9]*\) positions, 94 of them visible,.*/\1/p' err)
 [ "${positions:-0}" -gt 250 ] || fail "$(cat err)"
 [ "$(sed -n 1,2p got.txt)" = "$(sed -n 1,2p whole.txt)" ] || fail "$(cat got.txt) and $(cat whole.txt)"
 [ "$(wc -l <got.txt)" -ge 9 ] || fail "not nine answers: $(cat got.txt)"

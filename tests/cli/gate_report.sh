@@ -97,7 +97,7 @@ unset COUNT_NOISE
 "$BENCH" count gemv/q4_K/scalar/rows:16/cols:256 3 >out || fail "count"
 [ ! -s out ] || fail "count printed something"
 refused 2 "such as gemv/q4_K/avx2/rows:16/cols:512" count nonsense 3
-refused 2 "say of what size" count gemv/q4_K/scalar/rows:17/cols:256 3
+refused 2 "add the size" count gemv/q4_K/scalar/rows:17/cols:256 3
 refused 2 "the number of calls" count gemv/q4_K/scalar/rows:16/cols:256 1001
 refused 3 "has no kernel gemv/q4_K/mmx" count gemv/q4_K/mmx/rows:16/cols:256 3
 refused 2 "is no SHAPE:QUANT" count "decode/$SRC/tests/data/models/stories260K-f32.gguf" 3

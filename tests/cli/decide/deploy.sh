@@ -149,7 +149,7 @@ follows --ctx-size 256
 grep -q OLLAMA_NUM_PARALLEL=4 ollama || fail "no slots: $(cat ollama)"
 "$BENCH" recommend many --for slmbench --sequences 3 >three
 tr -d '\n#' <three | grep -q "3 together were not  *measured" || fail "three: $(cat three)"
-refused 2 "add --for" recommend many --sequences 4
+refused 2 "needs --for" recommend many --sequences 4
 
 # Sequences of slmbench share what memory there is; slots of others need all of it.
 mkdir short

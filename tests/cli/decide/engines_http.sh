@@ -134,7 +134,7 @@ says wrong cut error "the connection ended after 3 pieces"
 says wrong error error "HTTP 500: no slot is free"
 [ "$(column wrong/sweep.csv "" status)" = ok ] || fail "ours: $(cat wrong/sweep.csv)"
 none_left
-refused 2 "asked over HTTP" sweep -m nano:Q4_K_M --engine "x=a {model} {port} =~ ([0-9]+)"
+refused 2 "measured over HTTP" sweep -m nano:Q4_K_M --engine "x=a {model} {port} =~ ([0-9]+)"
 
 # ---- Ctrl-C while a server answers: an interrupted row, and nobody left
 : >asked

@@ -130,7 +130,7 @@ refused 2 "give the memory of the machine" predict -m qwen3-4b --gbps 38
 refused 2 "each name a machine" predict -m qwen3-4b --gbps 38 --cpu epyc --mem 8G
 refused 2 "may be any of" predict -m qwen3-4b --cpu epyc --mem 8G
 refused 2 "is not known" predict -m qwen3-4b --cpu 9654 -t 4 --mem 8G
-refused 2 "four questions" predict -m qwen3-4b --claim "3 tok/s, 4 GB"
+refused 2 "give one of --model" predict -m qwen3-4b --claim "3 tok/s, 4 GB"
 refused 2 "unexpected argument 'x'" predict x -m qwen3-4b
 refused 2 "name directories" predict --check
 refused 2 "no sweep.csv in nowhere" predict --check nowhere

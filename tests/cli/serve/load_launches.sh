@@ -11,7 +11,7 @@ code=0
 load --users 1,20 --requests 12 --output 2 -o rows || code=$?
 [ $code = 2 ] || fail "a server that has ended is no error: $code, $(cat err)"
 grep -q "requests failed: " err || fail "no reason: $(cat err)"
-tr '\n' ' ' <out | grep -qE "The most is [0-9.]+ tok/s, with 1 user\." || fail "no answer: $(cat out)"
+tr '\n' ' ' <out | grep -qE "The maximum is [0-9.]+ tok/s, with 1 user\." || fail "no answer: $(cat out)"
 grep -qE "^ +1 +13 .* undecided$" out || fail "no level: $(cat out)"
 [ "$(wc -l <rows/sweep.csv)" = 3 ] || fail "rows: $(cut -c1-80 rows/sweep.csv)"
 # Numbers of users at which all requests failed are missed, for the report as well.

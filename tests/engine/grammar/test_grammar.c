@@ -293,7 +293,7 @@ static void schemas_refused(void **state)
         {"{\"type\":\"string\",\"minLength\":70000}", "at most 65536 are"},
         {"{\"type\":\"string\",\"minLength\":3,\"maxLength\":2}", "no text is valid"},
         {"{\"enum\":[]}", "enum is not a list"},
-        {"{\"enum\":[1],\"minimum\":3}", "'minimum' beside enum"},
+        {"{\"enum\":[1],\"minimum\":3}", "'minimum' together with enum"},
         {"{\"$ref\":\"#\"}", "without anything in between"},
         {"{\"$ref\":\"#/$defs/a\",\"$defs\":{\"a\":{\"anyOf\":[{\"$ref\":\"#/$defs/"
          "b\"},{"

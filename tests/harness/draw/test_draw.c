@@ -180,7 +180,7 @@ static void what_is_not_known_is_refused_with_its_line(void **state)
         {"do for [i=1:2:0] { x = i }\n", "no step above 0"},
         {"array a[2]\na[3] = 1\n", "an array is not there, or has fewer elements"},
         {"array a[999999999]\n", "an array has no size"},
-        {"x = column('a')\n", "where there is no data"},
+        {"x = column('a')\n", "but there is no data"},
         {BEGIN "plot data using 'a' with pm3d\n", "drawn with an unknown style"},
         {"set terminal svg size 1e9,2\n", "no side from 10 to 20000"},
         {"eval 'set nothing'\n", "in \"set nothing\""},

@@ -75,10 +75,10 @@ static void other_names_are_refused(void **state)
     (void)state;
     refused("", ST_USAGE, "is no kernel with its sizes");
     refused("roof/read/scalar", ST_USAGE, "is no kernel with its sizes");
-    refused("gemv/q4_K/scalar", ST_USAGE, "say of what size");
-    refused("gemv/q4_K/scalar/rows:16/cols:100", ST_USAGE, "say of what size");
-    refused("gemv/q4_K/scalar/rows:16/cols:256/n_x:2", ST_USAGE, "say of what size");
-    refused("gemm/q4_K/scalar/rows:16/cols:256/n_x:513", ST_USAGE, "say of what size");
+    refused("gemv/q4_K/scalar", ST_USAGE, "add the size");
+    refused("gemv/q4_K/scalar/rows:16/cols:100", ST_USAGE, "add the size");
+    refused("gemv/q4_K/scalar/rows:16/cols:256/n_x:2", ST_USAGE, "add the size");
+    refused("gemm/q4_K/scalar/rows:16/cols:256/n_x:513", ST_USAGE, "add the size");
     refused("gemv/q4_K/scalar/rows:1048576/cols:1048576", ST_USAGE, "up to 4096");
     refused("rmsnorm/scalar/n:1000000000", ST_USAGE, "up to 65536");
     refused("gemv/q9_K/scalar/rows:16/cols:256", ST_UNSUPPORTED, "has no kernel");
