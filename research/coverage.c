@@ -13,6 +13,7 @@
 #include "harness/base/format.h"
 #include "harness/base/stats.h"
 #include "harness/result/report_rows.h"
+#include "harness/result/result_set.h"
 #include "research/research.h"
 
 /* Of a repeat, and disturbed ones that are replaced, as `bench sweep` has by default.
@@ -226,14 +227,14 @@ static void print(FILE *f, const struct coverage *c, const char *how)
 enum status research_coverage(const struct research_options *o, struct err *err)
 {
     const size_t n_launches = o->n ? o->n : LAUNCHES;
-    struct row *rows = NULL;
-    size_t n_rows = 0;
-    enum status st = report_rows_read(o->path, &rows, &n_rows, err);
+    struct result_set set;
+    enum status st = result_set_open(&set, o->path, RESULT_LAST, err);
 
     for (int spread = 0; spread < 2 && st == ST_OK; spread++) {
         struct coverage c;
 
-        st = coverage_of(&c, rows, n_rows, n_launches, spread != 0, err);
+        st = coverage_of(&c, set.parts[0].rows, set.parts[0].n, n_launches, spread != 0,
+                         err);
         if (st == ST_OK) {
             print(stdout, &c,
                   spread ? "launches of a repeat at random from the whole sweep, as "
@@ -242,6 +243,6 @@ enum status research_coverage(const struct research_options *o, struct err *err)
             coverage_free(&c);
         }
     }
-    free(rows);
+    result_set_free(&set);
     return st;
 }

@@ -35,7 +35,7 @@ enum status research_gates(const struct research_options *o, struct err *err);
 enum status research_histories(const struct research_options *o, struct err *err);
 
 /* How often intervals of a few launches each hold the figure of all launches of the
- * sweep in o->path. Errors: those of report_rows_read(), ST_NO_MEMORY. */
+ * sweep in o->path. Errors: those of result_set_open(), ST_NO_MEMORY. */
 enum status research_coverage(const struct research_options *o, struct err *err);
 
 /* Times of equal turns of o->model on this machine into o->path. Errors: those of

@@ -495,6 +495,22 @@ void chart_file_ranges(FILE *f, double x_min, double x_max, double y_min, double
             x_min, x_max, y_min, y_max);
 }
 
+enum status chart_files_check(const struct path_list *inputs, const char *dir,
+                              const char *const *names, struct err *err)
+{
+    enum status st = ST_OK;
+
+    for (; *names && st == ST_OK; names++)
+        for (size_t i = 0; i < N_ALL && st == ST_OK; i++) {
+            char file[128];
+            const char *const one[] = {file, NULL};
+
+            snprintf(file, sizeof file, "%.100s.%s", *names, endings[i]);
+            st = path_list_check_folder(inputs, dir, one, err);
+        }
+    return st;
+}
+
 void chart_files_remove(const char *dir, const char *name)
 {
     for (size_t i = 0; i < N_ALL; i++) {

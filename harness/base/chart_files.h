@@ -15,6 +15,7 @@
 
 #include "engine/base/status.h"
 #include "harness/base/newfile.h"
+#include "harness/base/pathlist.h"
 
 /* A file that is being written. dir and name are the caller's. */
 struct chart_file {
@@ -67,6 +68,11 @@ void chart_file_texts(FILE *f, const char *name, const char *const *v, int n,
 /* What plots/style.gp requires of every chart, where axes are linear or the template's.
  */
 void chart_file_ranges(FILE *f, double x_min, double x_max, double y_min, double y_max);
+
+/* Whether no file of a chart of these names (the last is NULL) in dir is one of the
+ * inputs. Errors: path_list_check_output()'s. */
+enum status chart_files_check(const struct path_list *inputs, const char *dir,
+                              const char *const *names, struct err *err);
 
 /* Removes the files of an earlier run. */
 void chart_files_remove(const char *dir, const char *name);

@@ -134,7 +134,7 @@ static enum status run(struct request *q, struct err *err)
             st = err_set(err, printing.code, "%s", printing.msg);
     }
     if (st == ST_OK && found.is_kept)
-        st = load_found_draw(q->json ? NULL : stdout, &found, &q->plan, err);
+        st = load_found_draw(q->json ? NULL : stdout, &q->plan, err);
     load_found_free(&found);
     return st;
 }

@@ -16,18 +16,21 @@
 #include "harness/base/options.h"
 #include "harness/recommend/deploy.h"
 #include "harness/recommend/recommend.h"
-#include "harness/result/report_rows.h"
+#include "harness/result/result_set.h"
 #include "harness/settings/setting.h"
 #include "harness/users/users.h"
 
 static const struct opt_usage usage = {
-    .synopsis = "recommend DIR [--min-tps X] [--max-ttft S] [--prompt N] [--ctx N] "
+    .synopsis = "recommend PATH [--min-tps X] [--max-ttft S] [--prompt N] [--ctx N] "
                 "[--mem LIMIT] [--model M] [--for TARGET] | --users N [--slo NAME]",
     .about = "Chooses, for each model, the quantisation, threads and placement to "
-             "deploy from the rows of DIR/sweep.csv, and gives the reasons. With "
+             "deploy from the rows at PATH, and gives the reasons. PATH is a directory "
+             "of `bench sweep`, a folder of such directories, a database of `bench "
+             "history` or a CSV; of several machines the one measured last counts, and "
+             "for each point its latest run. With "
              "--min-tps or --max-ttft, the best quality wins among the points known to "
              "reach them (by the lower end of the 95 % interval). Best quality is the "
-             "least divergence in DIR/quality.csv (`bench quality -o DIR`), else the "
+             "least divergence in quality.csv (`bench quality -o DIR`), else the "
              "better type. Without them, the least expected loss against the fastest "
              "wins; within 3 % of it the better quality wins, then fewer threads. A "
              "point that diverges by more than --max-kl is excluded; one that diverges "
@@ -226,23 +229,22 @@ static enum status answer_all(const struct request *q, const char *dir,
     return answer_users(q, dir, rows, n_rows, err);
 }
 
-static enum status run(struct request *q, const char *dir, struct err *err)
+static enum status run(struct request *q, const char *path, struct err *err)
 {
-    struct report_machine machine;
-    struct row *rows = NULL;
-    size_t n_rows = 0;
-    enum status st = report_rows_read(dir, &rows, &n_rows, err);
+    struct result_set set;
+    struct result_part *part;
+    enum status st = result_set_open(&set, path, RESULT_LAST, err);
 
-    if (st)
-        return st;
-    report_machine_read(&machine, dir);
-    if (!q->params.max_threads)
-        q->params.max_threads = machine.max_threads;
-    if (q->target)
-        st = deploy(q, rows, n_rows, err);
-    else if (!q->engine || !(st = keep_engine(rows, &n_rows, q->engine, err)))
-        st = answer_all(q, dir, rows, n_rows, err);
-    free(rows);
+    part = set.parts;
+    if (st == ST_OK && !q->params.max_threads)
+        q->params.max_threads = part->run->about.max_threads;
+    if (st == ST_OK && q->target)
+        st = deploy(q, part->rows, part->n, err);
+    else if (st == ST_OK && q->engine)
+        st = keep_engine(part->rows, &part->n, q->engine, err);
+    if (st == ST_OK && !q->target)
+        st = answer_all(q, part->run->dir, part->rows, part->n, err);
+    result_set_free(&set);
     return st;
 }
 
@@ -293,8 +295,8 @@ int cmd_recommend(int argc, char **argv)
         return cmd_end(&err);
     if (args.n != 1) {
         err_set(&err, ST_USAGE,
-                "recommend takes one directory with a sweep.csv, but %d arguments were "
-                "given; see `bench recommend --help`",
+                "recommend takes one directory, database or CSV with rows, but %d "
+                "arguments were given; see `bench recommend --help`",
                 args.n);
         return cmd_end(&err);
     }

@@ -14,15 +14,18 @@
 #include "harness/settings/setting.h"
 
 static const struct opt_usage usage = {
-    .synopsis = "report DIR... [-o FILE] [--ctx N] [--min-tps X] [--max-ttft S]",
-    .about = "Writes the sweeps in DIR... as one HTML page: machine and limits, the "
-             "recommendation with its reasons, charts, and every row with its validity "
-             "and the command that repeats it; several machines side by side. The page "
-             "needs no network and no other file, follows the reader's light or dark "
-             "setting, and fits a phone. The recommendation is that of `bench "
-             "recommend` with the same options. Token times are drawn if DIR has a "
-             "samples.csv. From results of `bench load -o DIR` the page shows how many "
-             "users each server can serve.",
+    .synopsis = "report PATH... [-o FILE] [--ctx N] [--min-tps X] [--max-ttft S]",
+    .about =
+        "Writes the rows at PATH... as one HTML page: machine and limits, the "
+        "recommendation with its reasons, charts, and every row with its validity "
+        "and the command that repeats it; several machines side by side. A PATH is a "
+        "directory of `bench sweep`, a folder of such directories, a database of "
+        "`bench history` or a CSV; for each machine its latest rows count. The page "
+        "needs no network and no other file, follows the reader's light or dark "
+        "setting, and fits a phone. The recommendation is that of `bench "
+        "recommend` with the same options. Token times are drawn if a directory has a "
+        "samples.csv. From results of `bench load -o DIR` the page shows how many "
+        "users each server can serve.",
     .example = "bench report results/myhost-20260115T101500Z -o report.html\n"
                "bench report results/* --min-tps 5",
     .no_kernels = true,
@@ -54,24 +57,26 @@ int cmd_report(int argc, char **argv)
     };
     struct err err = ERR_INIT;
     struct opt_args args;
-    size_t bytes = 0;
+    size_t bytes = 0, n_machines = 0;
     char size[32];
 
     if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
         return cmd_end(&err);
     if (!args.n) {
-        err_set(&err, ST_USAGE,
-                "report takes directories with a sweep.csv; see `bench report --help`");
+        err_set(
+            &err, ST_USAGE,
+            "report takes directories with a sweep.csv, databases or CSVs; see `bench "
+            "report --help`");
         return cmd_end(&err);
     }
     if (mem && setting_parse(SETTING_mem, mem, "--mem", &w->mem_limit,
                              sizeof w->mem_limit, &err))
         return cmd_end(&err);
-    p.dirs = (const char *const *)args.v;
+    p.paths = (const char *const *)args.v;
     p.n = (size_t)args.n;
-    if (page_make(&p, &bytes, &err) == ST_OK && strcmp(p.out, "-") != 0)
+    if (page_make(&p, &bytes, &n_machines, &err) == ST_OK && strcmp(p.out, "-") != 0)
         printf("%s: %s, %zu machine%s\n", format_path(p.out).text,
-               format_bytes(size, sizeof size, bytes), p.n,
-               plural((long long)p.n, "s"));
+               format_bytes(size, sizeof size, bytes), n_machines,
+               plural((long long)n_machines, "s"));
     return cmd_end(&err);
 }

@@ -5,6 +5,7 @@
 #include "harness/cmd/cmd.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "harness/base/options.h"
 #include "harness/base/textfile.h"
@@ -28,7 +29,8 @@ static const struct opt_usage usage = {
 
 struct request {
     struct export_params params;
-    struct export_sources sources;
+    struct result_set *sets; /* [n_sets] */
+    size_t n_sets;
     size_t n_left_out;
     struct err err;
 };
@@ -37,7 +39,7 @@ static void write_rows(FILE *f, const void *arg)
 {
     struct request *q = (struct request *)(uintptr_t)arg;
 
-    export_write(f, &q->sources, &q->params, &q->n_left_out, &q->err);
+    export_write(f, q->sets, q->n_sets, &q->params, &q->n_left_out, &q->err);
 }
 
 static enum status run(struct request *q, const struct opt_args *args, const char *out,
@@ -45,10 +47,13 @@ static enum status run(struct request *q, const struct opt_args *args, const cha
 {
     enum status st = ST_OK;
 
+    q->sets = calloc((size_t)args->n, sizeof *q->sets);
+    if (!q->sets)
+        st = err_set(err, ST_NO_MEMORY, "no memory for %d sets of rows", args->n);
     for (int i = 0; i < args->n && st == ST_OK; i++)
-        st = export_read(&q->sources, args->v[i], err);
-    if (st == ST_OK)
-        st = path_list_check_output(&q->sources.files, out, err);
+        st = result_set_open(&q->sets[q->n_sets++], args->v[i], RESULT_BY_RUN, err);
+    for (size_t i = 0; i < q->n_sets && st == ST_OK; i++)
+        st = path_list_check_output(&q->sets[i].files, out, err);
     if (st == ST_OK)
         st = textfile_write(out, write_rows, q, err);
     if (st == ST_OK && q->err.code)
@@ -93,6 +98,8 @@ int cmd_rows(int argc, char **argv)
                 "repetitions; leave out --columns and --launches");
     if (!err.code)
         run(&q, &args, out, &err);
-    export_sources_free(&q.sources);
+    for (size_t i = 0; i < q.n_sets; i++)
+        result_set_free(&q.sets[i]);
+    free(q.sets);
     return cmd_end(&err);
 }

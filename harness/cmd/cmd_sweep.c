@@ -19,12 +19,12 @@
 #include "harness/history/history_options.h"
 #include "harness/machine/cache.h"
 #include "harness/machine/cores.h"
-#include "harness/sandbox/sandbox.h"
 #include "harness/machine/measuring.h"
 #include "harness/model/model_names.h"
 #include "harness/report/report_sweep.h"
 #include "harness/result/quality_rows.h"
-#include "harness/result/report_rows.h"
+#include "harness/result/result_set.h"
+#include "harness/sandbox/sandbox.h"
 #include "harness/sweep/sweep.h"
 #include "kernels/isa.h"
 
@@ -234,20 +234,20 @@ static enum status write_machine(struct session *x, const struct request *q, int
 static enum status conclude(const struct session *x, bool charts, struct err *err)
 {
     struct err why = ERR_INIT;
-    struct row *stored = NULL;
-    const struct row *rows;
-    size_t n;
+    struct result_set stored;
+    const struct result_run here = {
+        .dir = (char *)(uintptr_t)sweep_dir_path(x->dir)}; /* is only read */
+    struct result_part part = {.run = &here};
     enum status st;
 
-    if (report_rows_read(sweep_dir_path(x->dir), &stored, &n, &why) == ST_OK) {
-        rows = stored;
+    if (result_set_open(&stored, here.dir, RESULT_LAST, &why) == ST_OK) {
+        part = stored.parts[0];
     } else {
         printf("%s\n", why.msg);
-        rows = sweep_dir_rows(x->dir, &n);
+        part.rows = (struct row *)(uintptr_t)sweep_dir_rows(x->dir, &part.n);
     }
-    st = report_sweep(stdout, sweep_dir_path(x->dir), rows, n, x->one_at_a_time, charts,
-                      err);
-    free(stored);
+    st = report_sweep(stdout, &part, x->one_at_a_time, charts, err);
+    result_set_free(&stored);
     return st;
 }
 

@@ -12,6 +12,9 @@
 #include "harness/base/format.h"
 #include "harness/result/point/point.h"
 #include "harness/result/report_rows.h"
+#include "harness/result/result_set.h"
+
+#define CPU_SHOWN 60
 
 /* Halvings of the range in which the highest floor lies. */
 #define FLOOR_STEPS 20
@@ -39,7 +42,7 @@ static bool is_of_model(const struct row *r, const char *model)
 
 /* The deepest context of one sequence, or longest prompt, that a machine has finished.
  */
-static int64_t most_measured(const struct compare_source *m, const char *model,
+static int64_t most_measured(const struct result_part *m, const char *model,
                              enum point_kind kind)
 {
     int64_t most = -1;
@@ -56,7 +59,7 @@ static int64_t most_measured(const struct compare_source *m, const char *model,
 }
 
 /* The least of the machines' most; machines without any do not count. -1: none. */
-static int64_t common(const struct compare_source *m, size_t n, const char *model,
+static int64_t common(const struct result_part *m, size_t n, const char *model,
                       enum point_kind kind)
 {
     int64_t least = -1;
@@ -71,7 +74,7 @@ static int64_t common(const struct compare_source *m, size_t n, const char *mode
 }
 
 /* Machines are compared by one model: that of the user, or the only one. */
-static enum status find_model(struct comparison *c, const struct compare_source *m,
+static enum status find_model(struct comparison *c, const struct result_part *m,
                               size_t n, const struct compare_params *p, struct err *err)
 {
     char name[REPORT_NAME_MAX];
@@ -96,7 +99,7 @@ static enum status find_model(struct comparison *c, const struct compare_source 
 
 /* Keeps the rows that bench recommend would choose from: of the program, and with one
  * quota. */
-static void keep_rows(struct compare_source *m, const struct compare_params *p)
+static void keep_rows(struct result_part *m, const struct compare_params *p)
 {
     const char *engine = p->engine && strcmp(p->engine, "slmbench") ? p->engine : "";
     double quota;
@@ -150,7 +153,7 @@ static void set_prompt(struct compare_machine *m, double utilisation)
 }
 
 /* Halves the range between a floor that is reached and one that is not. */
-static double find_floor(const struct compare_source *rows,
+static double find_floor(const struct result_part *rows,
                          const struct recommend_params *wishes)
 {
     struct recommendation *rec = malloc(sizeof *rec);
@@ -174,7 +177,7 @@ static double find_floor(const struct compare_source *rows,
     return reached;
 }
 
-static enum status judge(struct compare_machine *m, const struct compare_source *rows,
+static enum status judge(struct compare_machine *m, const struct result_part *rows,
                          const struct recommend_params *wishes,
                          const struct compare_params *p, struct err *err)
 {
@@ -182,7 +185,7 @@ static enum status judge(struct compare_machine *m, const struct compare_source 
     enum status st;
 
     if (!own.max_threads)
-        own.max_threads = rows->max_threads;
+        own.max_threads = rows->run->about.max_threads;
     st = recommend(&m->rec, rows->rows, rows->n, &own, &m->none);
     if (st == ST_CHECK)
         return ST_OK;
@@ -286,7 +289,7 @@ static enum status rank(struct comparison *c, struct err *err)
     return st;
 }
 
-static enum status judge_all(struct comparison *c, const struct compare_source *rows,
+static enum status judge_all(struct comparison *c, const struct result_part *rows,
                              const struct compare_params *p, struct err *err)
 {
     struct recommend_params wishes = p->wishes;
@@ -317,35 +320,80 @@ static enum status judge_all(struct comparison *c, const struct compare_source *
                           c->v[0].none.msg);
 }
 
-enum status compare_make(struct comparison *c, const char *const *paths, size_t n,
-                         const struct compare_params *p, struct err *err)
+/* The machines of each path into parts[COMPARE_MAX_MACHINES]; their rows stay those of
+ * sets[n]. */
+static enum status read_all(struct result_set *sets, struct result_part *parts,
+                            size_t *n_parts, const char *const *paths, size_t n,
+                            struct err *err)
 {
-    struct compare_sources sources = {NULL, 0};
     enum status st = ST_OK;
 
-    memset(c, 0, sizeof *c);
-    c->utilisation = p->utilisation;
-    snprintf(c->prices_from, sizeof c->prices_from, "%s", p->prices_from);
-    for (size_t i = 0; i < n && st == ST_OK; i++)
-        st = compare_read(&sources, paths[i], err);
-    c->v = calloc(sources.n + 1, sizeof *c->v);
-    if (st == ST_OK && !c->v)
-        st = err_set(err, ST_NO_MEMORY, "no memory for %zu machines", sources.n);
-    for (size_t i = 0; i < sources.n && st == ST_OK; i++) {
-        memcpy(c->v[i].name, sources.v[i].name, sizeof c->v[i].name);
-        memcpy(c->v[i].cpu, sources.v[i].cpu, sizeof c->v[i].cpu);
-        keep_rows(&sources.v[i], p);
-        c->n++;
+    for (size_t i = 0; i < n && st == ST_OK; i++) {
+        st = result_set_open(&sets[i], paths[i], RESULT_BY_MACHINE, err);
+        for (size_t k = 0; k < sets[i].n_parts && st == ST_OK; k++) {
+            if (*n_parts == COMPARE_MAX_MACHINES)
+                st = err_set(err, ST_USAGE, "more than %d machines",
+                             COMPARE_MAX_MACHINES);
+            else
+                parts[(*n_parts)++] = sets[i].parts[k];
+        }
     }
-    if (st == ST_OK)
-        st = judge_all(c, sources.v, p, err);
+    return st;
+}
+
+static void describe(struct compare_machine *m, const struct result_part *part)
+{
+    const struct report_machine *about = &part->run->about;
+
+    memcpy(m->name, part->name, sizeof m->name);
+    text_shorten(m->cpu, sizeof m->cpu,
+                 *about->cpu_model ? about->cpu_model : "unknown CPU", CPU_SHOWN);
+    if (about->n_cpus > 0)
+        text_append(m->cpu, sizeof m->cpu, ", %d CPU%s", about->n_cpus,
+                    plural(about->n_cpus, "s"));
+}
+
+static enum status compare_parts(struct comparison *c, struct result_part *parts,
+                                 size_t n, const struct compare_params *p,
+                                 struct err *err)
+{
+    enum status st;
+
+    c->v = calloc(n + 1, sizeof *c->v);
+    if (!c->v)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu machines", n);
+    for (c->n = 0; c->n < n; c->n++) {
+        describe(&c->v[c->n], &parts[c->n]);
+        keep_rows(&parts[c->n], p);
+    }
+    st = judge_all(c, parts, p, err);
     if (st == ST_OK)
         st = choose_by(c, p, err);
     if (st == ST_OK)
         st = rank(c, err);
     if (st == ST_OK)
         compare_note(c);
-    compare_sources_free(&sources);
+    return st;
+}
+
+enum status compare_make(struct comparison *c, const char *const *paths, size_t n,
+                         const struct compare_params *p, struct err *err)
+{
+    struct result_part parts[COMPARE_MAX_MACHINES];
+    struct result_set *sets = calloc(n + 1, sizeof *sets);
+    size_t n_parts = 0;
+    enum status st;
+
+    memset(c, 0, sizeof *c);
+    c->utilisation = p->utilisation;
+    snprintf(c->prices_from, sizeof c->prices_from, "%s", p->prices_from);
+    st = sets ? read_all(sets, parts, &n_parts, paths, n, err)
+              : err_set(err, ST_NO_MEMORY, "no memory for %zu sets of rows", n);
+    if (st == ST_OK)
+        st = compare_parts(c, parts, n_parts, p, err);
+    for (size_t i = 0; sets && i < n; i++)
+        result_set_free(&sets[i]);
+    free(sets);
     return st;
 }
 

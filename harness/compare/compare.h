@@ -3,7 +3,8 @@
  * compare.h - which of several machines to take, from a sweep of each
  *
  * Model of the world: each directory is a machine, and so is each profile and host of a
- * database of `bench history`, by the latest rows of its points. Under the same wishes
+ * database of `bench history` or of a folder of sweeps, by the latest rows of its
+ * points (result_set.h). Under the same wishes
  * the recommendation's rule (recommend.h) chooses the setting of each; what is compared
  * is that setting's speed, time to the first token, and price of tokens. Speeds have
  * the distributions that recommendations are made with (recommend_speed.h), so a rank
@@ -45,7 +46,7 @@ struct compare_figure {
 };
 
 struct compare_machine {
-    char name[96];   /* last part of the directory, or host */
+    char name[128];  /* last part of the directory, or host */
     char cpu[160];   /* "AMD EPYC, 2 CPUs" */
     struct err none; /* why it has no setting; ST_OK: it has one */
     struct recommendation rec;
@@ -75,7 +76,7 @@ struct comparison {
     int n_differs;
 };
 
-/* *c is for compare_free() in any case. Errors: compare_read()'s; ST_CHECK (no
+/* *c is for compare_free() in any case. Errors: result_set_open()'s; ST_CHECK (no
  * machine has a setting), ST_INPUT (several models and none chosen; a price is missing
  * or in another currency where costs are asked for), ST_USAGE (too many machines),
  * ST_NO_MEMORY. */
@@ -92,29 +93,6 @@ json_t *compare_json(const struct comparison *c);
 #define COMPARE_CHART "cost_speed"
 enum status compare_chart(const struct comparison *c, const char *dir,
                           const char *again, bool *drawn, struct err *err);
-
-/* ---- compare_read.c ----------------------------------------------------------- */
-
-/* The rows of one machine. */
-struct compare_source {
-    char name[96], cpu[160];
-    int max_threads;  /* within affinity and quota; 0: not known */
-    struct row *rows; /* malloc'ed [n] */
-    size_t n;
-};
-
-struct compare_sources {
-    struct compare_source *v; /* malloc'ed [n] */
-    size_t n;
-};
-
-/* Add the machine of a sweep's directory to sources, which begins zeroed, or those of a
- * database or table of `bench history`. sources is for compare_sources_free() in any
- * case. Errors: those of report_rows_read() and history_read(), ST_USAGE (more than
- * COMPARE_MAX_MACHINES), ST_NO_MEMORY. */
-enum status compare_read(struct compare_sources *sources, const char *path,
-                         struct err *err);
-void compare_sources_free(struct compare_sources *sources);
 
 /* ---- compare_notes.c ---------------------------------------------------------- */
 

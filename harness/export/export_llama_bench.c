@@ -17,6 +17,7 @@
 #include "harness/base/textfile.h"
 #include "harness/result/order.h"
 #include "harness/result/report_rows.h"
+#include "harness/result/samples.h"
 
 /* Repetitions of one test. */
 struct test {
@@ -43,10 +44,10 @@ static enum status add_sample(struct test *t, double ms, struct err *err)
 
 /* A launch as repetitions: of a prompt each pass, of decoding all of its tokens. Where
  * its samples are not known their median stands for them. */
-static enum status add_launch(struct test *t, const struct export_source *s,
+static enum status add_launch(struct test *t, const struct samples *samples,
                               const struct row *r, struct err *err)
 {
-    const struct launch_samples *l = samples_of(&s->samples, r);
+    const struct launch_samples *l = samples_of(samples, r);
     const bool known = l && l->n == (size_t)r->n_samples;
     double sum = 0;
     enum status st = ST_OK;
@@ -227,7 +228,7 @@ static bool is_test(const struct row *r)
 
 /* sorted[n], of which launches that are less trusted than the point's best are left
  * out. */
-static enum status put_tests(FILE *f, const struct export_source *s,
+static enum status put_tests(FILE *f, const char *cpu, const struct samples *samples,
                              const struct row *const *sorted, size_t n,
                              size_t *n_left_out, struct err *err)
 {
@@ -245,36 +246,42 @@ static enum status put_tests(FILE *f, const struct export_source *s,
             continue;
         }
         if (t.n && (!same_point(t.row, r) || t.n_tokens != tokens_of(r))) {
-            st = put_test(f, &t, s->cpu, err);
+            st = put_test(f, &t, cpu, err);
             t.n = 0;
         }
         if (t.n == 0)
             t.row = r;
         t.n_tokens = tokens_of(r);
         if (st == ST_OK)
-            st = add_launch(&t, s, r, err);
+            st = add_launch(&t, samples, r, err);
     }
     if (t.n && st == ST_OK)
-        st = put_test(f, &t, s->cpu, err);
+        st = put_test(f, &t, cpu, err);
     free(t.ns);
     return st;
 }
 
-enum status export_llama_bench(FILE *f, const struct export_source *s,
+enum status export_llama_bench(FILE *f, const struct result_part *part,
                                size_t *n_left_out, struct err *err)
 {
-    const struct row **sorted = malloc((s->n + 1) * sizeof *sorted);
+    const struct row **sorted = malloc((part->n + 1) * sizeof *sorted);
+    struct samples samples = {0};
     size_t n = 0;
+    enum status st =
+        sorted ? samples_read(&samples, part->run->dir, err)
+               : err_set(err, ST_NO_MEMORY, "no memory to sort %zu rows", part->n);
 
-    if (!sorted)
-        return err_set(err, ST_NO_MEMORY, "no memory to sort %zu rows", s->n);
-    for (size_t i = 0; i < s->n; i++)
-        if (is_test(&s->rows[i]))
-            sorted[n++] = &s->rows[i];
+    for (size_t i = 0; i < part->n && st == ST_OK; i++)
+        if (is_test(&part->rows[i]))
+            sorted[n++] = &part->rows[i];
         else
             ++*n_left_out;
-    qsort(sorted, n, sizeof *sorted, by_test);
-    const enum status st = put_tests(f, s, sorted, n, n_left_out, err);
+    if (st == ST_OK) {
+        qsort(sorted, n, sizeof *sorted, by_test);
+        st = put_tests(f, part->run->about.cpu_model, &samples, sorted, n, n_left_out,
+                       err);
+    }
+    samples_free(&samples);
     free(sorted);
     return st;
 }

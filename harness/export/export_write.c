@@ -9,6 +9,7 @@
 
 #include "harness/base/format.h"
 #include "harness/base/textfile.h"
+#include "harness/result/point/point_row.h"
 #include "harness/result/report_rows.h"
 
 static const char *format_name(int format)
@@ -220,18 +221,18 @@ static enum status put_item(FILE *f, const struct export_params *p,
     return ST_OK;
 }
 
-static enum status put_source(FILE *f, const struct export_source *s, bool named,
-                              const struct export_params *p, struct err *err)
+static enum status put_part(FILE *f, const struct result_part *part, bool named,
+                            const struct export_params *p, struct err *err)
 {
     struct report_rows points;
-    enum status st = report_rows_pick(&points, s->rows, s->n, err);
+    enum status st = report_rows_pick(&points, part->rows, part->n, err);
 
     if (st)
         return st;
-    for (size_t i = 0; i < (p->launches ? s->n : points.n) && st == ST_OK; i++) {
-        const struct item item = {.row = p->launches ? &s->rows[i] : points.v[i],
+    for (size_t i = 0; i < (p->launches ? part->n : points.n) && st == ST_OK; i++) {
+        const struct item item = {.row = p->launches ? &part->rows[i] : points.v[i],
                                   .points = &points,
-                                  .source = named ? s->name : NULL};
+                                  .source = named ? part->name : NULL};
 
         st = put_item(f, p, &item, err);
     }
@@ -239,18 +240,27 @@ static enum status put_source(FILE *f, const struct export_source *s, bool named
     return st;
 }
 
-enum status export_write(FILE *f, const struct export_sources *s,
+enum status export_write(FILE *f, const struct result_set *sets, size_t n_sets,
                          const struct export_params *p, size_t *n_left_out,
                          struct err *err)
 {
+    size_t n_parts = 0;
     enum status st = ST_OK;
 
     *n_left_out = 0;
+    for (size_t i = 0; i < n_sets; i++)
+        n_parts += sets[i].n_parts;
     if (p->format != EXPORT_LLAMA_BENCH_JSONL)
-        put_head(f, p, s->n > 1);
-    for (size_t i = 0; i < s->n && st == ST_OK; i++)
-        st = p->format == EXPORT_LLAMA_BENCH_JSONL
-                 ? export_llama_bench(f, &s->v[i], n_left_out, err)
-                 : put_source(f, &s->v[i], s->n > 1, p, err);
+        put_head(f, p, n_parts > 1);
+    for (size_t i = 0; i < n_sets; i++)
+        for (size_t k = 0; k < sets[i].n_parts && st == ST_OK; k++) {
+            const struct result_part *part = &sets[i].parts[k];
+
+            for (size_t r = 0; r < part->n; r++)
+                point_row_remake_command(&part->rows[r]);
+            st = p->format == EXPORT_LLAMA_BENCH_JSONL
+                     ? export_llama_bench(f, part, n_left_out, err)
+                     : put_part(f, part, n_parts > 1, p, err);
+        }
     return st;
 }

@@ -26,7 +26,7 @@ struct past {
 
 struct judging {
     struct gate_result *r;
-    const struct history *old, *fresh;
+    const struct result_set *old, *fresh;
     const struct baseline_margins *margins;
     struct series_set old_set, fresh_set;
     struct baseline_effect effect[GATE_MAX_METRICS];
@@ -45,7 +45,7 @@ static double log_speed(const struct series *s, double v)
 /* ---- the past that counts
  * -------------------------------------------------------------- */
 
-static bool is_fresh_run(const struct judging *j, const struct history_run *run)
+static bool is_fresh_run(const struct judging *j, const struct result_run *run)
 {
     for (size_t i = 0; i < j->fresh->n_runs; i++)
         if (!strcmp(j->fresh->runs[i].id, run->id))
@@ -191,7 +191,7 @@ static void refuse_thin(struct judging *j, const struct series *fresh,
     char commit[32] = "";
 
     if (p->changed && p->n)
-        history_commit(&j->old->runs[p->run[0]], commit, sizeof commit);
+        result_run_commit(&j->old->runs[p->run[0]], commit, sizeof commit);
     refuse(j, fresh,
            "%zu stored run%s%s%s do%s not say how far runs scatter; add %zu more%s",
            p->n, p->n == 1 ? "" : "s", *commit ? " since it changed at " : "", commit,
@@ -262,12 +262,12 @@ static void fill_metric(struct gate_metric *m, const struct series *fresh,
     }
 }
 
-static void describe_side(struct gate_side *side, const struct history_run *run)
+static void describe_side(struct gate_side *side, const struct result_run *run)
 {
     char commit[32];
 
     snprintf(side->commit, sizeof side->commit, "%s",
-             *run->commit ? history_commit(run, commit, sizeof commit) : "");
+             *run->commit ? result_run_commit(run, commit, sizeof commit) : "");
     snprintf(side->version, sizeof side->version, "%s", run->version);
     snprintf(side->compiler, sizeof side->compiler, "%s", run->compiler);
 }
@@ -310,7 +310,7 @@ static enum status judge_series(struct judging *j, const struct series *fresh,
     r->n_rounds += j->n_fresh[at];
     if (!*j->since)
         snprintf(j->since, sizeof j->since, "%s, %.10s",
-                 history_commit(&j->old->runs[p.run[0]], commit, sizeof commit),
+                 result_run_commit(&j->old->runs[p.run[0]], commit, sizeof commit),
                  p.first_utc);
     describe_side(&r->side[0], &j->old->runs[p.run[p.n - 1]]);
     j->one_session[at] =
@@ -449,8 +449,8 @@ static enum status judge_all(struct judging *j, struct err *err)
     return st;
 }
 
-enum status baseline_compare(struct gate_result *r, const struct history *old,
-                             const struct history *fresh,
+enum status baseline_compare(struct gate_result *r, const struct result_set *old,
+                             const struct result_set *fresh,
                              const struct series_choice *choice,
                              const struct baseline_margins *margins, struct err *err)
 {

@@ -24,8 +24,8 @@ struct baseline_margins {
  * numbers of launches and rounds. r->rule is set. Errors: ST_UNSUPPORTED (nothing can
  * be judged: names what differs, or how many runs are missing), ST_USAGE (more series
  * than a gate can have), ST_INPUT (no usable new row), ST_NO_MEMORY. */
-enum status baseline_compare(struct gate_result *r, const struct history *old,
-                             const struct history *fresh,
+enum status baseline_compare(struct gate_result *r, const struct result_set *old,
+                             const struct result_set *fresh,
                              const struct series_choice *choice,
                              const struct baseline_margins *margins, struct err *err);
 

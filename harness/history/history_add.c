@@ -29,7 +29,7 @@ enum status history_machine_here(struct machine_key *key, struct topology *topo,
     return st;
 }
 
-enum status history_path_read(struct history *h, const struct history_options *o,
+enum status history_path_read(struct result_set *h, const struct history_options *o,
                               const char *path, struct err *err)
 {
     struct machine_key here;
@@ -37,10 +37,13 @@ enum status history_path_read(struct history *h, const struct history_options *o
 
     if (o->here)
         st = history_machine_here(&here, NULL, err);
-    return st ? st : history_read(h, path, o->here ? &here : NULL, err);
+    if (st == ST_OK)
+        st = result_set_read(h, path, o->here ? &here : NULL, err);
+    return st || !h->unread.code ? st
+                                 : err_set(err, h->unread.code, "%s", h->unread.msg);
 }
 
-enum status history_rows_read(struct history *h, const struct history_options *o,
+enum status history_rows_read(struct result_set *h, const struct history_options *o,
                               struct err *err)
 {
     enum status st = ST_OK;
@@ -56,7 +59,7 @@ enum status history_rows_read(struct history *h, const struct history_options *o
 }
 
 /* A row without its machine could never be compared with anything. */
-static enum status check_machines(const struct history *h, struct err *err)
+static enum status check_machines(const struct result_set *h, struct err *err)
 {
     for (size_t i = 0; i < h->n_runs; i++)
         if (!h->runs[i].has_machine)
@@ -70,7 +73,7 @@ static enum status check_machines(const struct history *h, struct err *err)
 
 enum status history_add(const struct history_options *o, struct err *err)
 {
-    struct history h = {0};
+    struct result_set h = {0};
     size_t n_new = 0;
     enum status st = history_rows_read(&h, o, err);
 
@@ -83,6 +86,6 @@ enum status history_add(const struct history_options *o, struct err *err)
                format_path(o->path).text, n_new, n_new == 1 ? "" : "s", h.n_runs,
                h.n_runs == 1 ? "" : "s", h.n_rows - n_new,
                h.n_rows - n_new == 1 ? "was" : "were");
-    history_free(&h);
+    result_set_free(&h);
     return st;
 }

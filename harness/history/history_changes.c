@@ -66,7 +66,7 @@ static enum status write_all(const struct history_report *r,
 /* ---- the command
  * -------------------------------------------------------------------------- */
 
-static enum status check_outputs(const struct history *h,
+static enum status check_outputs(const struct result_set *h,
                                  const struct history_options *o, struct err *err)
 {
     static const char *const names[] = {"history.json",
@@ -83,7 +83,7 @@ static enum status check_outputs(const struct history *h,
     return st ? st : path_list_check_folder(&h->files, o->out, names, err);
 }
 
-static enum status report(const struct history *h, const struct series_set *set,
+static enum status report(const struct result_set *h, const struct series_set *set,
                           const struct history_options *o, struct err *err)
 {
     struct history_report r;
@@ -107,7 +107,7 @@ enum status history_changes(const struct history_options *o, struct err *err)
                                              o->metrics ? o->metrics : "tok_per_s",
                                          .only = o->only,
                                          .disturbed = o->disturbed};
-    struct history h = {0};
+    struct result_set h = {0};
     struct series_set set = {0};
     enum status st = history_path_read(&h, o, o->path, err);
 
@@ -120,6 +120,6 @@ enum status history_changes(const struct history_options *o, struct err *err)
     if (st == ST_OK)
         st = report(&h, &set, o, err);
     series_free(&set);
-    history_free(&h);
+    result_set_free(&h);
     return st;
 }

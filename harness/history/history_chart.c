@@ -53,11 +53,11 @@ static void write_panel(FILE *f, const struct history_report *r,
     int nth = 0;
 
     for (size_t i = 0; i < line->n; i++) {
-        const struct history_run *run = &r->h->runs[line->v[i].run];
+        const struct result_run *run = &r->h->runs[line->v[i].run];
         const struct history_change *c = change_at(line, i);
         char label[96] = "", commit[32];
 
-        history_commit(run, commit, sizeof commit);
+        result_run_commit(run, commit, sizeof commit);
         if (c) {
             level = c->at.after;
             nth++;
@@ -115,7 +115,7 @@ static void write_ticks(FILE *f, const struct history_report *r,
         const size_t at = k * step < line->n ? k * step : 0;
 
         if (k * step < line->n)
-            history_commit(&r->h->runs[line->v[at].run], commit, sizeof commit);
+            result_run_commit(&r->h->runs[line->v[at].run], commit, sizeof commit);
         fprintf(f, "tick_at[%zu] = %zu\ntick[%zu] = ", index * N_TICKS + k + 1, at,
                 index * N_TICKS + k + 1);
         gnuplot_quote(f, commit);

@@ -38,7 +38,7 @@ static enum status read_rule(struct gate_rule *rule, struct baseline_margins *ma
 }
 
 /* The new rows: given, or measured now into r->dir. */
-static enum status find_rows(struct history *fresh, const struct history *old,
+static enum status find_rows(struct result_set *fresh, const struct result_set *old,
                              const struct series_choice *choice,
                              const struct history_options *o, struct gate_result *r,
                              struct err *err)
@@ -60,7 +60,7 @@ static enum status find_rows(struct history *fresh, const struct history *old,
                                                 : history_rows_read(fresh, o, err);
     }
     const enum status st = history_measure(old, choice, o, r, err);
-    return st ? st : history_read(fresh, r->dir, NULL, err);
+    return st ? st : result_set_read(fresh, r->dir, NULL, err);
 }
 
 static void name_sides(struct gate_result *r, const struct history_options *o)
@@ -72,8 +72,8 @@ static void name_sides(struct gate_result *r, const struct history_options *o)
              o->rows.n > 1 ? " and others" : "");
 }
 
-static enum status compare(struct gate_result *r, struct history *old,
-                           struct history *fresh,
+static enum status compare(struct gate_result *r, struct result_set *old,
+                           struct result_set *fresh,
                            const struct baseline_margins *margins,
                            const struct history_options *o, struct err *err)
 {
@@ -104,10 +104,10 @@ static enum status compare(struct gate_result *r, struct history *old,
 }
 
 /* Of the machine that the new rows are from, as all of them are. */
-static enum status add_verdict(struct gate_result *r, const struct history *fresh,
+static enum status add_verdict(struct gate_result *r, const struct result_set *fresh,
                                const struct history_options *o, struct err *err)
 {
-    const struct history_run *run = fresh->n_runs ? &fresh->runs[0] : NULL;
+    const struct result_run *run = fresh->n_runs ? &fresh->runs[0] : NULL;
 
     if (run && run->has_machine) {
         r->has_machine = true;
@@ -120,7 +120,7 @@ static enum status add_verdict(struct gate_result *r, const struct history *fres
 enum status history_compare(const struct history_options *o, struct gate_result *r,
                             struct err *err)
 {
-    struct history old = {0}, fresh = {0};
+    struct result_set old = {0}, fresh = {0};
     struct baseline_margins margins;
     const time_t now = time(NULL);
     struct tm tm;
@@ -136,7 +136,7 @@ enum status history_compare(const struct history_options *o, struct gate_result 
     r->seconds = difftime(time(NULL), now);
     if (st == ST_OK && o->add_to)
         st = add_verdict(r, &fresh, o, err);
-    history_free(&old);
-    history_free(&fresh);
+    result_set_free(&old);
+    result_set_free(&fresh);
     return st;
 }

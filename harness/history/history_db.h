@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * history_db.h - a history in an SQLite database
+ * history_db.h - rows and gates stored in an SQLite database, as result_set.h reads it
  *
  * Three tables. `rows` has a row per row of a sweep: run, run_utc, commit_id, version,
  * compiler, host, machine (the key of the other table, or NULL: not known), then every
@@ -19,14 +19,7 @@
 #include <stddef.h>
 
 #include "engine/base/status.h"
-#include "harness/history/history.h"
-
-/* Whether a file that begins so is an SQLite database. */
-bool history_db_is(const char *start);
-
-/* Add all rows of the database at path, which may be foreign or damaged, to h. Errors:
- * ST_INPUT, ST_IO, ST_NO_MEMORY. */
-enum status history_db_read(struct history *h, const char *path, struct err *err);
+#include "harness/result/result_set.h"
 
 /* Whether history_db_record() can store rows there, or history_gates_add() a gate, as
  * far as that can be said before there are any. Errors: its own. */
@@ -36,7 +29,7 @@ enum status history_db_check_output(const char *path, struct err *err);
  * or nothing. commit, if not NULL, is written in place of each run's. *n_new: rows that
  * were not there yet. Errors: ST_IO, ST_INPUT (the file is something else), ST_USAGE (a
  * new file that is named like a CSV). */
-enum status history_db_record(const char *path, const struct history *h,
+enum status history_db_record(const char *path, const struct result_set *h,
                               const char *commit, size_t *n_new, struct err *err);
 
 #endif

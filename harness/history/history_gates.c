@@ -163,7 +163,7 @@ static enum status make_table(sqlite3 *db, const char *path, struct err *err)
         append(sql, "", history_gate_columns[i].name,
                history_gate_columns[i].is_text ? " TEXT NOT NULL, " : " REAL, ");
     append(sql, "PRIMARY KEY (gate, measure)) WITHOUT ROWID", "", "");
-    return history_db_sql(db, path, sql, err);
+    return result_db_sql(db, path, sql, err);
 }
 
 static sqlite3_stmt *prepare_insert(sqlite3 *db)
@@ -204,13 +204,13 @@ static enum status write_rows(sqlite3 *db, const char *path, struct history_gate
                               struct addition *a, struct err *err)
 {
     sqlite3_stmt *s = prepare_insert(db);
-    enum status st = s ? ST_OK : history_db_fail(db, path, err);
+    enum status st = s ? ST_OK : result_db_fail(db, path, err);
 
     for (size_t i = 0; i < a->r->n_metrics && st == ST_OK; i++) {
         take_metric(g, &a->r->metric[i]);
         bind(s, g);
         if (sqlite3_step(s) != SQLITE_DONE)
-            st = history_db_fail(db, path, err);
+            st = result_db_fail(db, path, err);
         a->n_new += st == ST_OK ? (size_t)sqlite3_changes(db) : 0;
         sqlite3_reset(s);
     }
@@ -253,7 +253,7 @@ static enum status read_cell(sqlite3_stmt *s, int at, const char *path,
     double *number = (double *)(void *)((char *)g + c->offset);
 
     if (c->is_text) {
-        history_db_text(s, at, (char *)g + c->offset, c->cap);
+        result_db_text(s, at, (char *)g + c->offset, c->cap);
         return ST_OK;
     }
     *number = type == SQLITE_NULL ? NAN : sqlite3_column_double(s, at);
@@ -302,7 +302,7 @@ static enum status add_row(struct history_gates *gates, size_t *cap, sqlite3_stm
     memset(g, 0, sizeof *g);
     for (size_t i = 0; i < N_COLUMNS && st == ST_OK; i++)
         st = read_cell(s, (int)i, path, g, &history_gate_columns[i], err);
-    history_db_text(s, (int)N_COLUMNS, g->machine_name, sizeof g->machine_name);
+    result_db_text(s, (int)N_COLUMNS, g->machine_name, sizeof g->machine_name);
     gates->n += st == ST_OK;
     return st;
 }
@@ -322,7 +322,7 @@ static enum status read_rows(struct history_gates *gates, sqlite3 *db, const cha
                              struct err *err)
 {
     sqlite3_stmt *s = prepare_select(db);
-    enum status st = s ? ST_OK : history_db_fail(db, path, err);
+    enum status st = s ? ST_OK : result_db_fail(db, path, err);
     size_t cap = 0;
 
     while (st == ST_OK) {
@@ -331,7 +331,7 @@ static enum status read_rows(struct history_gates *gates, sqlite3 *db, const cha
         if (rc == SQLITE_DONE)
             break;
         st = rc == SQLITE_ROW ? add_row(gates, &cap, s, path, err)
-                              : history_db_fail(db, path, err);
+                              : result_db_fail(db, path, err);
     }
     sqlite3_finalize(s);
     if (st == ST_OK && gates->n)
@@ -343,15 +343,15 @@ enum status history_gates_read(struct history_gates *gates, const char *path,
                                struct err *err)
 {
     sqlite3 *db;
-    enum status st = history_db_open(&db, path, SQLITE_OPEN_READONLY, err);
+    enum status st = result_db_open(&db, path, SQLITE_OPEN_READONLY, err);
 
     *gates = (struct history_gates){.v = NULL};
     if (st)
         return st;
-    st = history_db_check(db, path, err);
+    st = result_db_check(db, path, err);
     if (st == ST_OK &&
-        history_db_number(
-            db, "SELECT count(*) FROM sqlite_schema WHERE name = 'gates'") > 0)
+        result_db_number(db,
+                         "SELECT count(*) FROM sqlite_schema WHERE name = 'gates'") > 0)
         st = read_rows(gates, db, path, err);
     sqlite3_close(db);
     return st;

@@ -15,11 +15,11 @@
 #include "harness/history/baseline_rule.h"
 #include "harness/result/point/point_row.h"
 #include "harness/history/history_rows.h"
-#include "harness/sandbox/sandbox.h"
 #include "harness/machine/cache.h"
 #include "harness/machine/measuring.h"
 #include "harness/result/report_rows.h"
 #include "harness/result/roofs.h"
+#include "harness/sandbox/sandbox.h"
 #include "harness/sweep/sweep.h"
 
 #define MAX_POINTS GATE_MAX_METRICS
@@ -237,7 +237,7 @@ static enum status prepare(struct now *now, const struct history_options *o,
     return st ? st : make_dir(now, o, r, err);
 }
 
-enum status history_measure(const struct history *old,
+enum status history_measure(const struct result_set *old,
                             const struct series_choice *choice,
                             const struct history_options *o, struct gate_result *r,
                             struct err *err)

@@ -48,17 +48,17 @@ struct history_options {
     char **argv;
 };
 
-/* o->rows into the database o->path. Errors: those of history_read() and
+/* o->rows into the database o->path. Errors: those of result_set_read() and
  * history_db_record(), ST_USAGE (no rows), ST_INPUT (no machine is known of them). */
 enum status history_add(const struct history_options *o, struct err *err);
 
 /* New rows against the stored ones; fills *r (zeroed before). Errors: ST_UNSUPPORTED
- * (nothing can be compared: says why), those of history_read(), baseline_compare() and
- * history_measure(). */
+ * (nothing can be compared: says why), those of result_set_read(), baseline_compare()
+ * and history_measure(). */
 enum status history_compare(const struct history_options *o, struct gate_result *r,
                             struct err *err);
 
-/* Change points of o->path, printed and written. Errors: those of history_read(),
+/* Change points of o->path, printed and written. Errors: those of result_set_read(),
  * ST_INPUT (no such series), ST_IO, ST_NO_MEMORY. */
 enum status history_changes(const struct history_options *o, struct err *err);
 

@@ -59,7 +59,7 @@ enum status history_line_find(struct history_line *line, struct err *err)
     return st;
 }
 
-enum status history_report_make(struct history_report *r, const struct history *h,
+enum status history_report_make(struct history_report *r, const struct result_set *h,
                                 const struct series_set *set, size_t last,
                                 struct err *err)
 {
@@ -114,8 +114,8 @@ const char *history_size_text(const struct history_change *c, char *buf, size_t 
     return buf;
 }
 
-static const struct history_run *run_at(const struct history_report *r,
-                                        const struct history_line *line, size_t i)
+static const struct result_run *run_at(const struct history_report *r,
+                                       const struct history_line *line, size_t i)
 {
     return &r->h->runs[line->v[i].run];
 }
@@ -124,7 +124,7 @@ static const char *commit_at(const struct history_report *r,
                              const struct history_line *line, size_t i, char *buf,
                              size_t cap)
 {
-    return history_commit(run_at(r, line, i), buf, cap);
+    return result_run_commit(run_at(r, line, i), buf, cap);
 }
 
 static void print_counts(FILE *f, const struct history_report *r)
@@ -204,8 +204,7 @@ static void print_commits(FILE *f, const struct history_report *r, bool markdown
         return;
     for (size_t i = 0; i < r->n; i++)
         for (size_t k = 0; k < r->v[i].n_changes; k++) {
-            const struct history_run *run =
-                run_at(r, &r->v[i], r->v[i].change[k].at.at);
+            const struct result_run *run = run_at(r, &r->v[i], r->v[i].change[k].at.at);
             char commit[32], cell[96];
 
             if (!*run->commit || !is_first(r, i, k))
@@ -213,7 +212,7 @@ static void print_commits(FILE *f, const struct history_report *r, bool markdown
             const struct commit_changes all = gather(r, run->commit);
             if (all.n < 2)
                 continue;
-            history_commit(run, commit, sizeof commit);
+            result_run_commit(run, commit, sizeof commit);
             fprintf(f, "%s%s changed %zu series, by %+.1f to %+.1f %%: %zu worse.\n",
                     markdown ? "- " : "",
                     markdown ? md_cell(cell, sizeof cell, commit) : commit, all.n,
@@ -302,7 +301,7 @@ static json_t *text(const char *s)
 static json_t *run_json(const struct history_report *r, const struct history_line *line,
                         size_t i)
 {
-    const struct history_run *run = run_at(r, line, i);
+    const struct result_run *run = run_at(r, line, i);
 
     return json_pack("{s:o, s:o, s:o}", "run", text(run->id), "commit",
                      text(run->commit), "utc", text(line->v[i].utc));

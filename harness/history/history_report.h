@@ -36,7 +36,7 @@ struct history_line {
 };
 
 struct history_report {
-    const struct history *h;
+    const struct result_set *h;
     struct history_line *v; /* malloc'ed; as the series are */
     size_t n;
     size_t n_changes, n_thin; /* changes in all; series too short for one */
@@ -45,7 +45,7 @@ struct history_report {
 /* The changes of the last values of each series, at most CHANGE_MAX_POINTS of them. The
  * series and the history stay the caller's and must live as long. Errors: ST_NO_MEMORY,
  * ST_INTERRUPTED. */
-enum status history_report_make(struct history_report *r, const struct history *h,
+enum status history_report_make(struct history_report *r, const struct result_set *h,
                                 const struct series_set *set, size_t last,
                                 struct err *err);
 void history_report_free(struct history_report *r);

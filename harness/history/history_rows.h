@@ -8,23 +8,23 @@
 #define SLM_HARNESS_HISTORY_HISTORY_ROWS_H
 
 #include "engine/base/status.h"
-#include "harness/history/history.h"
 #include "harness/history/history_options.h"
 #include "harness/machine/topology.h"
+#include "harness/result/result_set.h"
 
 /* This machine's profile. topo (may be NULL) gets its topology. Errors: those of
  * topology_read(). */
 enum status history_machine_here(struct machine_key *key, struct topology *topo,
                                  struct err *err);
 
-/* o->rows, into h (zeroed before). Errors: of history_read(); ST_USAGE
+/* o->rows, into h (zeroed before). Errors: of result_set_read(); ST_USAGE
  * (nothing is named). */
-enum status history_rows_read(struct history *h, const struct history_options *o,
+enum status history_rows_read(struct result_set *h, const struct history_options *o,
                               struct err *err);
 
 /* One history, or what one of o->rows names; with o->here rows that name no machine are
- * this one's. Errors: of history_read(). */
-enum status history_path_read(struct history *h, const struct history_options *o,
+ * this one's. Errors: of result_set_read(). */
+enum status history_path_read(struct result_set *h, const struct history_options *o,
                               const char *path, struct err *err);
 
 #endif

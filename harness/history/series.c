@@ -178,18 +178,18 @@ static int compare_items(const void *x, const void *y)
 }
 
 /* The class of each run's machine: the first run that is on the same. */
-static enum status classify(size_t *class, const struct history *h, struct err *err)
+static enum status classify(size_t *class, const struct result_set *h, struct err *err)
 {
     size_t *first = malloc((h->n_runs + 1) * sizeof *first), n = 0;
 
     if (!first)
         return err_set(err, ST_NO_MEMORY, "no memory to sort %zu runs", h->n_runs);
     for (size_t r = 0; r < h->n_runs; r++) {
-        const struct history_run *run = &h->runs[r];
+        const struct result_run *run = &h->runs[r];
         size_t k = 0;
 
         for (; k < n; k++) {
-            const struct history_run *other = &h->runs[first[k]];
+            const struct result_run *other = &h->runs[first[k]];
 
             if (run->has_machine == other->has_machine &&
                 (!run->has_machine ||
@@ -257,7 +257,7 @@ double series_seconds(const char *utc)
     return strptime(utc, "%Y-%m-%dT%H:%M:%SZ", &tm) ? (double)timegm(&tm) : NAN;
 }
 
-static bool one_session(const struct history *h, const struct series_value *first,
+static bool one_session(const struct result_set *h, const struct series_value *first,
                         const struct series_value *v)
 {
     return !strcmp(h->runs[first->run].commit, h->runs[v->run].commit) &&
@@ -265,7 +265,7 @@ static bool one_session(const struct history *h, const struct series_value *firs
 }
 
 /* The values of s are in order; scratch is [s->n]. */
-static void join_sessions(struct series *s, const struct history *h, double *scratch)
+static void join_sessions(struct series *s, const struct result_set *h, double *scratch)
 {
     size_t n = 0;
 
@@ -283,11 +283,11 @@ static void join_sessions(struct series *s, const struct history *h, double *scr
 }
 
 /* items[n] are of one machine and setting. */
-static enum status fill(struct series *s, const struct history *h,
+static enum status fill(struct series *s, const struct result_set *h,
                         const struct item *items, size_t n,
                         const struct series_choice *choice, struct err *err)
 {
-    const struct history_run *run = &h->runs[items[0].run];
+    const struct result_run *run = &h->runs[items[0].run];
     double *scratch = malloc(n * sizeof *scratch);
 
     s->v = calloc(n, sizeof *s->v);
@@ -324,7 +324,7 @@ static enum status fill(struct series *s, const struct history *h,
 
 /* One more series; it is taken back where the name is not wanted or nothing is in it.
  */
-static enum status add(struct series_set *set, const struct history *h,
+static enum status add(struct series_set *set, const struct result_set *h,
                        const struct item *items, size_t n,
                        const struct series_metric *m,
                        const struct series_choice *choice, struct err *err)
@@ -352,7 +352,7 @@ static enum status add(struct series_set *set, const struct history *h,
     return st;
 }
 
-static enum status add_metric(struct series_set *set, const struct history *h,
+static enum status add_metric(struct series_set *set, const struct result_set *h,
                               const struct item *items, const char *column,
                               const struct series_choice *choice, struct err *err)
 {
@@ -369,7 +369,7 @@ static enum status add_metric(struct series_set *set, const struct history *h,
     return st;
 }
 
-static enum status add_metrics(struct series_set *set, const struct history *h,
+static enum status add_metrics(struct series_set *set, const struct result_set *h,
                                const struct item *items,
                                const struct series_choice *choice, struct err *err)
 {
@@ -388,7 +388,7 @@ static enum status add_metrics(struct series_set *set, const struct history *h,
     return st;
 }
 
-enum status series_make(struct series_set *set, const struct history *h,
+enum status series_make(struct series_set *set, const struct result_set *h,
                         const struct series_choice *choice, struct err *err)
 {
     struct series_set found = {0};

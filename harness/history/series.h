@@ -17,7 +17,7 @@
 #include <stddef.h>
 
 #include "engine/base/status.h"
-#include "harness/history/history.h"
+#include "harness/result/result_set.h"
 
 #define SERIES_NAME_MAX 160
 #define SERIES_MAX      5000
@@ -67,7 +67,7 @@ struct series_choice {
 };
 
 /* All series of h. Errors: ST_NO_MEMORY, ST_USAGE (a metric), ST_INPUT (too many). */
-enum status series_make(struct series_set *set, const struct history *h,
+enum status series_make(struct series_set *set, const struct result_set *h,
                         const struct series_choice *choice, struct err *err);
 void series_free(struct series_set *set);
 

@@ -64,7 +64,6 @@ json_t *load_found_json(const struct load_found *found, const struct load_plan *
 
 /* Draws the charts (users.h) of the directory; prints where, or why it has no charts,
  * on f (NULL: nowhere) and stderr. Errors: those of users_charts(). */
-enum status load_found_draw(FILE *f, const struct load_found *found,
-                            const struct load_plan *plan, struct err *err);
+enum status load_found_draw(FILE *f, const struct load_plan *plan, struct err *err);
 
 #endif

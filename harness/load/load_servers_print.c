@@ -103,13 +103,24 @@ json_t *load_found_json(const struct load_found *found, const struct load_plan *
 
 /* ---- charts ---------------------------------------------------------------------- */
 
-enum status load_found_draw(FILE *f, const struct load_found *found,
-                            const struct load_plan *plan, struct err *err)
+/* From the rows as they are stored, as `bench plot` draws them later. */
+static enum status draw_stored(const char *dir, bool *any, struct err *err)
+{
+    struct result_set set;
+    enum status st = result_set_open(&set, dir, RESULT_LAST, err);
+
+    if (st == ST_OK)
+        st = users_charts(dir, NULL, &set.parts[0], any, err);
+    result_set_free(&set);
+    return st;
+}
+
+enum status load_found_draw(FILE *f, const struct load_plan *plan, struct err *err)
 {
     struct err why = ERR_INIT;
     bool any = false;
 
-    if (!users_charts(plan->dir_path, found->rows, found->n_rows, &any, &why)) {
+    if (!draw_stored(plan->dir_path, &any, &why)) {
         if (any && f)
             fprintf(f, "Charts are in %s.\n", format_path(plan->dir_path).text);
         return ST_OK;

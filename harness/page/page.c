@@ -15,9 +15,9 @@
 
 struct page {
     const struct page_params *params;
-    struct page_machine *v; /* [n] */
+    struct result_set *sets; /* [params->n], of the paths */
+    struct page_machine *v;  /* [n] */
     size_t n;
-    struct path_list files;
     char *text; /* the page, [len] */
     size_t len;
 };
@@ -148,23 +148,41 @@ static enum status put_page(FILE *f, const struct page *page, struct err *err)
 /* ---- files ------------------------------------------------------------------------
  */
 
+static enum status add_machines(struct page *page, const struct result_set *set,
+                                struct err *err)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < set->n_parts && st == ST_OK; i++) {
+        struct page_machine *m = &page->v[page->n];
+
+        if (page->n == PAGE_MAX_MACHINES)
+            return err_set(err, ST_USAGE,
+                           "more than %d machines are too many for a page",
+                           PAGE_MAX_MACHINES);
+        st = page_machine_make(m, &set->parts[i], &page->params->wishes, err);
+        m->number = (int)page->n++;
+    }
+    return st;
+}
+
 static enum status read_machines(struct page *page, struct err *err)
 {
     const struct page_params *p = page->params;
     enum status st = ST_OK;
 
-    if (p->n > PAGE_MAX_MACHINES)
-        return err_set(
-            err, ST_USAGE,
-            "%zu directories are too many for a page; at most %d are possible", p->n,
-            PAGE_MAX_MACHINES);
-    page->v = calloc(p->n + 1, sizeof *page->v);
-    if (!page->v)
+    page->sets = calloc(p->n + 1, sizeof *page->sets);
+    page->v = calloc(PAGE_MAX_MACHINES, sizeof *page->v);
+    if (!page->sets || !page->v)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu machines", p->n);
     for (size_t i = 0; i < p->n && st == ST_OK; i++) {
-        page->n++;
-        st = page_machine_read(&page->v[i], p->dirs[i], &p->wishes, &page->files, err);
-        page->v[i].number = (int)i;
+        struct result_set *set = &page->sets[i];
+
+        st = result_set_open(set, p->paths[i], RESULT_BY_MACHINE, err);
+        if (st == ST_OK)
+            st = path_list_check_output(&set->files, p->out, err);
+        if (st == ST_OK)
+            st = add_machines(page, set, err);
     }
     return st;
 }
@@ -189,22 +207,24 @@ static void write_text(FILE *f, const void *arg)
     fwrite(page->text, 1, page->len, f);
 }
 
-enum status page_make(const struct page_params *p, size_t *bytes, struct err *err)
+enum status page_make(const struct page_params *p, size_t *bytes, size_t *n_machines,
+                      struct err *err)
 {
     struct page page = {.params = p};
     enum status st = read_machines(&page, err);
 
     if (st == ST_OK)
-        st = path_list_check_output(&page.files, p->out, err);
-    if (st == ST_OK)
         st = make_text(&page, err);
     if (st == ST_OK)
         st = textfile_write(p->out, write_text, &page, err);
     *bytes = page.len;
+    *n_machines = page.n;
     for (size_t i = 0; i < page.n; i++)
         page_machine_free(&page.v[i]);
+    for (size_t i = 0; page.sets && i < p->n; i++)
+        result_set_free(&page.sets[i]);
+    free(page.sets);
     free(page.v);
     free(page.text);
-    path_list_free(&page.files);
     return st;
 }

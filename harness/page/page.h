@@ -9,7 +9,8 @@
  * row is there. Pictures are SVG whose colours the style sheet chooses, for light and
  * dark.
  *
- * Everything in it is from the directories: the same rows give the same page.
+ * Everything in it is from what is at the paths: the same rows give the same page. A
+ * path may hold several machines (result_set.h).
  *
  * Threading: one thread.
  */
@@ -25,16 +26,17 @@
 #define PAGE_MAX_MACHINES 32
 
 struct page_params {
-    const char *const *dirs; /* [n], of sweeps */
+    const char *const *paths; /* [n], of rows (result_set.h) */
     size_t n;
     const char *out;                /* file; "-": standard output */
     const char *title;              /* NULL: made of the machines' names */
     struct recommend_params wishes; /* max_threads 0: each machine's own */
 };
 
-/* Read them and write the page; *bytes is its size. Errors: those of report_rows_read()
- * and textfile_write(), ST_USAGE (out is one of the files that are read; too many
- * machines), ST_NO_MEMORY. */
-enum status page_make(const struct page_params *p, size_t *bytes, struct err *err);
+/* Read them and write the page; *bytes is its size, *n_machines how many are on it.
+ * Errors: those of result_set_open() and textfile_write(), ST_USAGE (out is one of the
+ * files that are read; too many machines), ST_NO_MEMORY. */
+enum status page_make(const struct page_params *p, size_t *bytes, size_t *n_machines,
+                      struct err *err);
 
 #endif

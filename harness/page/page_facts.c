@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * page_facts.c - the machine and its limits, as machine.json says them
+ * page_facts.c - the machine and its limits, as machine.json says them, or the profile
+ * of a database
  */
 #include <math.h>
 #include <stdarg.h>
@@ -46,8 +47,6 @@ static void put_fact(FILE *f, const char *name, const char *text)
 static void put_cpu(FILE *f, const struct page_machine *m)
 {
     const json_t *cpu = find(m->facts, "topology", "cpu", NULL);
-    const json_t *limits = find(m->facts, "topology", "limits", NULL);
-    const double quota = json_number_value(json_object_get(limits, "cpu_quota"));
     const json_int_t n = json_integer_value(json_object_get(cpu, "cpus"));
     const json_int_t n_cores = json_integer_value(json_object_get(cpu, "cores"));
     char text[256], by[64];
@@ -61,10 +60,11 @@ static void put_cpu(FILE *f, const struct page_machine *m)
     if (n > 0)
         snprintf(text, sizeof text, "%lld on %lld core%s", (long long)n,
                  (long long)n_cores, plural(n_cores, "s"));
-    if (n > 0 && m->machine.n_cpus > 0 && m->machine.n_cpus != n)
-        text_append(text, sizeof text, ", %d allowed", m->machine.n_cpus);
-    if (quota > 0)
-        text_append(text, sizeof text, ", quota of %.3g", quota);
+    if (m->machine.n_cpus > 0 && m->machine.n_cpus != n)
+        text_append(text, sizeof text, "%s%d allowed", *text ? ", " : "",
+                    m->machine.n_cpus);
+    if (m->machine.quota_cpus > 0)
+        text_append(text, sizeof text, ", quota of %.3g", m->machine.quota_cpus);
     put_fact(f, "CPUs", text);
 }
 
@@ -110,6 +110,8 @@ static void put_memory(FILE *f, const struct page_machine *m)
 
     if (json_integer_value(total) > 0)
         format_bytes(text, sizeof text, (uint64_t)json_integer_value(total));
+    else if (!m->facts && m->run->has_machine)
+        snprintf(text, sizeof text, "%s", m->run->machine.text[MACHINE_MEMORY]);
     text_of(pages, mode, sizeof mode);
     if (*mode)
         text_append(text, sizeof text, "%shuge pages: %s", *text ? ", " : "", mode);
@@ -171,19 +173,18 @@ static void put_probes(FILE *f, const struct page_machine *m)
 
 static void put_origin(FILE *f, const struct page_machine *m)
 {
-    char text[256], more[96];
+    char text[256];
 
     put_fact(f, "Host", m->machine.host);
-    text_of(json_object_get(m->facts, "utc"), text, sizeof text);
-    if (*text)
+    snprintf(text, sizeof text, "%s", m->run->utc);
+    if (*text && m->facts)
         text_append(
             text, sizeof text, ", %.1f %% of CPU time stolen before",
             100 * json_number_value(find(m->facts, "topology", "steal_share", NULL)));
     put_fact(f, "Measured", text);
-    text_of(find(m->facts, "versions", "bench", NULL), text, sizeof text);
-    text_of(find(m->facts, "versions", "compiler", NULL), more, sizeof more);
-    if (*more)
-        text_append(text, sizeof text, "%sby %s", *text ? ", " : "", more);
+    snprintf(text, sizeof text, "%s", m->run->version);
+    if (*m->run->compiler)
+        text_append(text, sizeof text, "%sby %s", *text ? ", " : "", m->run->compiler);
     put_fact(f, "Program", text);
     put_fact(f, "Kernel",
              text_of(find(m->facts, "topology", "kernel", NULL), text, sizeof text));

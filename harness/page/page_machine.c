@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * page_machine.c - what a directory of results holds
+ * page_machine.c - what is known of a machine, for its parts of the page
  */
 #include "harness/page/page_machine.h"
 
@@ -10,7 +10,6 @@
 #include "engine/base/jsonfile.h"
 #include "harness/result/point/point_row.h"
 #include "harness/result/order.h"
-#include "harness/result/results_dir.h"
 
 static int by_point(const void *x, const void *y)
 {
@@ -52,34 +51,29 @@ const struct row **page_launches(const struct page_machine *m, const struct row 
     return m->by_point + low;
 }
 
-static void read_facts(struct page_machine *m, const char *dir)
+static void read_facts(struct page_machine *m)
 {
     struct err ignored = ERR_INIT;
     struct jsonfile file;
 
-    report_machine_read(&m->machine, dir);
-    if (!jsonfile_load(&file, dir, "machine.json", MACHINE_JSON_LIMIT, &ignored))
+    if (m->run->dir && !jsonfile_load(&file, m->run->dir, "machine.json",
+                                      MACHINE_JSON_LIMIT, &ignored))
         m->facts = file.root;
 }
 
-enum status page_machine_read(struct page_machine *m, const char *dir,
-                              const struct recommend_params *wishes,
-                              struct path_list *files, struct err *err)
+enum status page_machine_make(struct page_machine *m, const struct result_part *part,
+                              const struct recommend_params *wishes, struct err *err)
 {
     struct recommend_params params = *wishes;
-    enum status st = results_dir_files(files, dir, err);
 
-    memset(m, 0, sizeof *m);
-    if (st == ST_OK)
-        st = report_rows_read(dir, &m->rows, &m->n_rows, err);
-    if (st == ST_OK)
-        st = sort_rows(m, err);
-    if (st == ST_OK)
-        st = samples_read(&m->samples, dir, err);
-    if (st)
-        return st;
-    results_dir_name(m->name, sizeof m->name, dir);
-    read_facts(m, dir);
+    *m = (struct page_machine){.name = part->name,
+                               .run = part->run,
+                               .machine = part->run->about,
+                               .rows = part->rows,
+                               .n_rows = part->n};
+    if (sort_rows(m, err) || samples_read(&m->samples, m->run->dir, err))
+        return err->code;
+    read_facts(m);
     if (!params.max_threads)
         params.max_threads = m->machine.max_threads;
     recommend_each(&m->answers, m->rows, m->n_rows, &params, &m->no_answer);
@@ -97,6 +91,5 @@ void page_machine_free(struct page_machine *m)
     report_rows_free(&m->picked);
     samples_free(&m->samples);
     free(m->by_point);
-    free(m->rows);
     memset(m, 0, sizeof *m);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * page_machine.h - one machine of a page: what its directory holds, and its parts of
- * the page
+ * page_machine.h - one machine of a page: what is known of it, and its parts of the
+ * page
  *
  * Threading: one thread per object.
  */
@@ -12,18 +12,19 @@
 #include <jansson.h>
 
 #include "engine/base/status.h"
-#include "harness/base/pathlist.h"
 #include "harness/recommend/recommend.h"
 #include "harness/report/report_tokens.h"
 #include "harness/result/report_rows.h"
+#include "harness/result/result_set.h"
 #include "harness/result/samples.h"
 
 struct page_machine {
-    char name[128]; /* of its directory */
-    int number;     /* in the page, from 0 */
-    json_t *facts;  /* machine.json, foreign; NULL: none */
+    const char *name; /* the part's */
+    int number;       /* in the page, from 0 */
+    json_t *facts;    /* machine.json, foreign; NULL: none */
     struct report_machine machine;
-    struct row *rows; /* [n_rows], malloc'ed */
+    const struct result_run *run; /* the last that its rows are of */
+    struct row *rows;             /* [n_rows], the part's */
     size_t n_rows;
     const struct row **by_point; /* the same, by point and attempt */
     struct report_rows picked;
@@ -32,11 +33,10 @@ struct page_machine {
     struct err no_answer; /* why there is none; ST_OK: there is */
 };
 
-/* Read dir, whose files are added to files. m is to be freed in any case. Errors: those
- * of report_rows_read() and samples_read(); ST_NO_MEMORY. */
-enum status page_machine_read(struct page_machine *m, const char *dir,
-                              const struct recommend_params *wishes,
-                              struct path_list *files, struct err *err);
+/* The machine of a part, which must live as long and whose commands are made again. m
+ * is to be freed in any case. Errors: those of samples_read(); ST_NO_MEMORY. */
+enum status page_machine_make(struct page_machine *m, const struct result_part *part,
+                              const struct recommend_params *wishes, struct err *err);
 void page_machine_free(struct page_machine *m);
 
 /* The launches of a point: the first, and how many there are from it on in by_point. */

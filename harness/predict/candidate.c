@@ -14,7 +14,7 @@
 #include "harness/base/program.h"
 #include "harness/machine/probe.h"
 #include "harness/plan/plan.h"
-#include "harness/result/report_rows.h"
+#include "harness/result/result_set.h"
 
 #define PEAK_PASSES 5
 
@@ -160,16 +160,19 @@ static void read_own_rows(struct candidate *c, const char *path)
 {
     const char *slash = strrchr(path, '/');
     struct err ignored = ERR_INIT;
-    char dir[4096];
+    struct result_set set;
+    char csv[4096];
 
     if (strcmp(slash ? slash + 1 : path, "machine.json"))
         return;
-    snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - path) : 1,
-             slash ? path : ".");
-    if (report_rows_read(dir, &c->rows, &c->n_rows, &ignored)) {
-        c->rows = NULL;
-        c->n_rows = 0;
+    snprintf(csv, sizeof csv, "%.*ssweep.csv", slash ? (int)(slash - path) + 1 : 0,
+             path);
+    if (result_set_open(&set, csv, RESULT_LAST, &ignored) == ST_OK) {
+        c->rows = set.parts[0].rows;
+        c->n_rows = set.parts[0].n;
+        set.parts[0].rows = NULL;
     }
+    result_set_free(&set);
 }
 
 static enum status by_file(struct candidate *c, const struct candidate_params *p,

@@ -90,30 +90,33 @@ static void check_row(struct check *check, const struct row *r, const char *dir,
         check->n_failed++;
 }
 
-static enum status check_dir(struct check *check, const char *dir,
-                             const struct shares *shares, struct err *err)
+static enum status check_part(struct check *check, const struct result_part *part,
+                              const char *path, const struct shares *shares,
+                              struct err *err)
 {
     char machine[SHARES_MACHINE_MAX];
-    struct row *rows = NULL;
     struct check_row *grown;
-    size_t n = 0;
-    enum status st = report_rows_read(dir, &rows, &n, err);
 
-    if (st)
-        return st;
-    share_machine_of_dir(dir, machine, sizeof machine);
-    grown = realloc(check->v, (check->n + n) * sizeof *grown);
-    if (!machine[0])
-        st = err_set(
-            err, ST_INPUT,
-            "%s has no machine.json that says on which machine it was measured", dir);
-    else if (!grown)
-        st = err_set(err, ST_NO_MEMORY, "no memory to check %zu rows", n);
-    if (grown)
-        check->v = grown;
-    for (size_t i = 0; i < n && st == ST_OK; i++)
-        check_row(check, &rows[i], dir, machine, shares);
-    free(rows);
+    if (share_machine_of_run(machine, sizeof machine, part->run, path, err))
+        return err->code;
+    grown = realloc(check->v, (check->n + part->n) * sizeof *grown);
+    if (!grown)
+        return err_set(err, ST_NO_MEMORY, "no memory to check %zu rows", part->n);
+    check->v = grown;
+    for (size_t i = 0; i < part->n; i++)
+        check_row(check, &part->rows[i], path, machine, shares);
+    return ST_OK;
+}
+
+static enum status check_path(struct check *check, const char *path,
+                              const struct shares *shares, struct err *err)
+{
+    struct result_set set;
+    enum status st = result_set_open(&set, path, RESULT_BY_RUN, err);
+
+    for (size_t i = 0; i < set.n_parts && st == ST_OK; i++)
+        st = check_part(check, &set.parts[i], path, shares, err);
+    result_set_free(&set);
     return st;
 }
 
@@ -124,7 +127,7 @@ enum status check_rows(struct check *check, const char *const *dirs, size_t n_di
 
     *check = (struct check){.v = NULL};
     for (size_t i = 0; i < n_dirs && st == ST_OK; i++)
-        st = check_dir(check, dirs[i], shares, err);
+        st = check_path(check, dirs[i], shares, err);
     if (st == ST_OK && !check->n)
         st = err_set(err, ST_INPUT,
                      "nothing can be predicted: no row of another machine has a share "

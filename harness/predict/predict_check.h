@@ -49,7 +49,7 @@ struct check_group {
 };
 
 /* *check is for check_free() in any case. shares: of these machines and others. Errors:
- * report_rows_read()'s, ST_INPUT (no machine.json; nothing can be predicted),
+ * result_set_open()'s, ST_INPUT (no machine.json; nothing can be predicted),
  * ST_NO_MEMORY. */
 enum status check_rows(struct check *check, const char *const *dirs, size_t n_dirs,
                        const struct shares *shares, struct err *err);

@@ -26,6 +26,7 @@
 #include "engine/base/status.h"
 #include "engine/quantize/quantmix.h"
 #include "harness/machine/machine_key.h"
+#include "harness/result/result_set.h"
 #include "harness/result/row.h"
 
 #define SHARES_MACHINE_MAX 200
@@ -52,8 +53,9 @@ struct shares {
  * known. Returns buf. */
 const char *share_machine_name(const struct machine_key *key, char *buf, size_t cap);
 
-/* The same of dir/machine.json. */
-const char *share_machine_of_dir(const char *dir, char *buf, size_t cap);
+/* The same of a run. Error: ST_INPUT (its machine is not known; path is named). */
+enum status share_machine_of_run(char *buf, size_t cap, const struct result_run *run,
+                                 const char *path, struct err *err);
 
 /* Share of its roof that a row reached; NAN: it has none, failed, or was limited by a
  * disk. *kind (may be NULL) says of which. */
@@ -62,10 +64,10 @@ double share_of_row(const struct row *r, enum share_kind *kind);
 /* The format of most matrices of a quantisation by its name; KERN_N_FMT: not known. */
 enum kern_format share_format(const char *quant);
 
-/* Shares of the undisturbed rows of dirs/sweep.csv, and of kernels.csv beside it.
- * Errors: those of report_rows_read(), ST_INPUT (no machine.json, or nothing of use),
- * ST_NO_MEMORY. */
-enum status shares_measure(struct shares *s, const char *const *dirs, size_t n,
+/* Shares of the undisturbed rows at the paths, and of kernels.csv next to them in
+ * directories. Errors: those of result_set_open(), ST_INPUT (a machine is not known, or
+ * nothing is of use), ST_NO_MEMORY. */
+enum status shares_measure(struct shares *s, const char *const *paths, size_t n,
                            struct err *err);
 
 /* The file that comes with the program (configs/shares.yaml), or another.

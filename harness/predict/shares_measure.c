@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/base/jsonfile.h"
+#include "harness/base/format.h"
 #include "harness/base/stats.h"
 #include "harness/machine/topology.h"
 #include "harness/result/report_rows.h"
@@ -19,22 +19,21 @@
 
 const char *share_machine_name(const struct machine_key *key, char *buf, size_t cap)
 {
-    snprintf(buf, cap, "%s; %s", key->text[MACHINE_CPU], key->text[MACHINE_CACHES]);
+    buf[0] = '\0';
+    text_append(buf, cap, "%s; %s", key->text[MACHINE_CPU], key->text[MACHINE_CACHES]);
     return buf;
 }
 
-const char *share_machine_of_dir(const char *dir, char *buf, size_t cap)
+enum status share_machine_of_run(char *buf, size_t cap, const struct result_run *run,
+                                 const char *path, struct err *err)
 {
-    struct jsonfile f = {.root = NULL};
-    struct machine_key key;
-    struct err ignored = ERR_INIT;
-
-    buf[0] = '\0';
-    if (jsonfile_load(&f, dir, "machine.json", MACHINE_JSON_LIMIT, &ignored) == ST_OK &&
-        machine_key_read(&key, json_member(f.root, "topology")))
-        share_machine_name(&key, buf, cap);
-    jsonfile_free(&f);
-    return buf;
+    if (!run->has_machine)
+        return err_set(err, ST_INPUT,
+                       "%s has no machine.json that says on which machine it was "
+                       "measured",
+                       path);
+    share_machine_name(&run->machine, buf, cap);
+    return ST_OK;
 }
 
 /* ---- values ---------------------------------------------------------------------- */
@@ -67,15 +66,13 @@ static bool has_threads(const struct row *r)
     return r->n_threads > 0 && r->n_threads <= TOPO_MAX_CPUS;
 }
 
-static enum status add_rows(struct values *values, const char *dir, const char *machine,
-                            struct err *err)
+static enum status add_rows(struct values *values, const struct result_part *part,
+                            const char *machine, struct err *err)
 {
-    struct row *rows = NULL;
-    size_t n = 0;
-    enum status st = report_rows_read(dir, &rows, &n, err);
+    enum status st = ST_OK;
 
-    for (size_t i = 0; i < n && st == ST_OK; i++) {
-        const struct row *r = &rows[i];
+    for (size_t i = 0; i < part->n && st == ST_OK; i++) {
+        const struct row *r = &part->rows[i];
         struct share s = {
             .format = share_format(r->quant), .n_threads = (int)r->n_threads, .n = 1};
 
@@ -85,7 +82,6 @@ static enum status add_rows(struct values *values, const char *dir, const char *
             row_trust(r) == ROW_GOOD)
             st = add(values, &s, err);
     }
-    free(rows);
     return st;
 }
 
@@ -203,26 +199,33 @@ static enum status reduce(struct shares *s, struct values *values, struct err *e
     return ST_OK;
 }
 
-enum status shares_measure(struct shares *s, const char *const *dirs, size_t n,
+static enum status add_path(struct values *values, const char *path, struct err *err)
+{
+    struct result_set set;
+    enum status st = result_set_open(&set, path, RESULT_BY_RUN, err);
+
+    for (size_t i = 0; i < set.n_parts && st == ST_OK; i++) {
+        const struct result_part *part = &set.parts[i];
+        char machine[SHARES_MACHINE_MAX];
+
+        st = share_machine_of_run(machine, sizeof machine, part->run, path, err);
+        if (st == ST_OK)
+            st = add_rows(values, part, machine, err);
+        if (st == ST_OK && part->run->dir)
+            st = add_kernels(values, part->run->dir, machine, err);
+    }
+    result_set_free(&set);
+    return st;
+}
+
+enum status shares_measure(struct shares *s, const char *const *paths, size_t n,
                            struct err *err)
 {
     struct values values = {NULL, 0, 0};
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < n && st == ST_OK; i++) {
-        char machine[SHARES_MACHINE_MAX];
-
-        share_machine_of_dir(dirs[i], machine, sizeof machine);
-        if (!machine[0])
-            st = err_set(err, ST_INPUT,
-                         "%s has no machine.json that says on which machine it was "
-                         "measured",
-                         dirs[i]);
-        if (st == ST_OK)
-            st = add_rows(&values, dirs[i], machine, err);
-        if (st == ST_OK)
-            st = add_kernels(&values, dirs[i], machine, err);
-    }
+    for (size_t i = 0; i < n && st == ST_OK; i++)
+        st = add_path(&values, paths[i], err);
     if (st == ST_OK)
         st = reduce(s, &values, err);
     free(values.v);

@@ -396,53 +396,61 @@ enum status report_each_chart(const struct report_rows *rows,
 /* ---- files of gnuplot ------------------------------------------------------------ */
 
 struct drawing {
-    const char *dir;
+    const char *dir, *again;
     bool any; /* chart has a figure */
 };
 
 static enum status draw_one(void *arg, struct chart *c, struct err *err)
 {
     struct drawing *d = arg;
-    const enum status st = chart_draw(c, d->dir, err);
 
+    c->again = d->again;
+    const enum status st = chart_draw(c, d->dir, err);
     d->any |= c->is_drawn;
     return st;
 }
 
-static enum status draw_all(const char *dir, const struct report_rows *p,
-                            const struct row *rows, size_t n_rows, struct err *err)
+static enum status draw_all(const char *dir, const char *again,
+                            const struct report_rows *p, const struct result_part *part,
+                            struct err *err)
 {
-    struct drawing d = {.dir = dir};
-    struct report_machine machine;
+    const struct report_machine *machine = &part->run->about;
+    struct drawing d = {.dir = dir, .again = again};
     char subtitle[320];
+    const struct chart_text to = {.dir = dir, .subtitle = subtitle, .again = again};
+    enum status st = report_each_chart(p, machine, draw_one, &d, err);
 
-    report_machine_read(&machine, dir);
-    enum status st = report_each_chart(p, &machine, draw_one, &d, err);
-    describe(subtitle, sizeof subtitle, p, &machine);
+    describe(subtitle, sizeof subtitle, p, machine);
     if (st == ST_OK)
-        st = report_token_charts(dir, subtitle, p, rows, n_rows, &d.any, err);
-
+        st = report_token_charts(&to, p, part, &d.any, err);
     return st || d.any ? st
                        : err_set(err, ST_CHECK,
                                  "there is nothing to draw: no point in %.300s has a "
                                  "figure",
-                                 dir);
+                                 part->run->dir ? part->run->dir : part->name);
 }
 
-enum status report_charts(const char *dir, struct err *err)
+enum status report_charts(const char *dir, const char *again,
+                          const struct result_part *part, struct err *err)
 {
-    struct row *rows = NULL;
     struct report_rows picked;
-    size_t n_rows = 0;
-    enum status st = report_rows_read(dir, &rows, &n_rows, err);
+    enum status st = report_rows_pick(&picked, part->rows, part->n, err);
 
     if (st)
         return st;
-    st = report_rows_pick(&picked, rows, n_rows, err);
-    if (st == ST_OK) {
-        st = draw_all(dir, &picked, rows, n_rows, err);
-        report_rows_free(&picked);
-    }
-    free(rows);
+    st = draw_all(dir, again, &picked, part, err);
+    report_rows_free(&picked);
     return st;
+}
+
+enum status report_charts_check(const struct path_list *inputs, const char *dir,
+                                struct err *err)
+{
+    enum { N = sizeof charts / sizeof charts[0] };
+    const char *names[N + 4] = {
+        [N] = ROOF_SHARE, [N + 1] = TOKEN_TIMES, [N + 2] = TOKEN_RUN};
+
+    for (size_t i = 0; i < N; i++)
+        names[i] = charts[i].name;
+    return chart_files_check(inputs, dir, names, err);
 }

@@ -16,13 +16,21 @@
 #include "engine/base/status.h"
 #include "harness/report/report_chart.h"
 #include "harness/result/report_rows.h"
+#include "harness/result/result_set.h"
 #include "harness/result/row.h"
 
-/* Draw every chart that the rows of dir/sweep.csv can fill, as SVG and (with gnuplot)
- * PNG, with the .gp file that made them, into dir. Uses the templates in plots/.
- * Errors: ST_CHECK (no chart has a figure), ST_UNSUPPORTED (no template, or one of the
- * user's that only gnuplot reads), ST_IO, ST_INPUT, ST_INTERRUPTED. */
-enum status report_charts(const char *dir, struct err *err);
+/* Draw every chart that the rows of the part can fill, as SVG and (with gnuplot) PNG,
+ * with the .gp file that made them, into dir. Uses the templates in plots/. again: the
+ * command that redraws them; NULL: `bench plot DIR`. Errors: ST_CHECK (no chart has a
+ * figure), ST_UNSUPPORTED (no template, or one of the user's that only gnuplot reads),
+ * ST_IO, ST_INPUT, ST_INTERRUPTED. */
+enum status report_charts(const char *dir, const char *again,
+                          const struct result_part *part, struct err *err);
+
+/* Whether none of the files of these charts in dir is one of the inputs. Errors:
+ * chart_files_check()'s. */
+enum status report_charts_check(const struct path_list *inputs, const char *dir,
+                                struct err *err);
 
 /* Fill every chart of picked rows and give it to use(); c is released afterwards, also
  * after an error. machine may be zeroed. Errors: ST_NO_MEMORY, those of use(). */

@@ -237,7 +237,7 @@ static enum status draw(const struct chart *c, const struct chart_axes *a,
         file.form = c->form;
     write_settings(f, c, a);
     snprintf(again, sizeof again, "bench plot %.200s", dir);
-    return chart_file_draw(&file, again, err);
+    return chart_file_draw(&file, c->again ? c->again : again, err);
 }
 
 enum status chart_draw(struct chart *c, const char *dir, struct err *err)

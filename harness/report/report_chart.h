@@ -46,6 +46,7 @@ struct mark {
 struct chart {
     const char *name;    /* of the files, without ending */
     const char *form;    /* of its template; NULL: as name */
+    const char *again;   /* the command that redraws it; NULL: `bench plot DIR` */
     const char *x_name;  /* columns of the CSV */
     const char *x_title; /* of the axis; NULL: the template has one */
     const char *y_name, *other_name;

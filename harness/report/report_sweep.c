@@ -119,19 +119,17 @@ static void print_table(FILE *f, const struct row *rows, size_t n,
     report_table(f, rows, n, chosen, n_chosen);
 }
 
-static void print_choice(FILE *f, const char *dir, const struct row *rows, size_t n)
+static void print_choice(FILE *f, const struct result_part *part)
 {
     struct recommend_params params = {.ctx = -1};
     struct recommend_answers answers = {.n = 0};
-    struct report_machine machine;
     struct err err = ERR_INIT;
 
-    report_machine_read(&machine, dir);
-    params.max_threads = machine.max_threads;
-    if (recommend_each(&answers, rows, n, &params, &err))
+    params.max_threads = part->run->about.max_threads;
+    if (recommend_each(&answers, part->rows, part->n, &params, &err))
         answers.n = 0;
     fputc('\n', f);
-    print_table(f, rows, n, &answers);
+    print_table(f, part->rows, part->n, &answers);
     fputc('\n', f);
     if (err.code)
         fprintf(f, "no recommendation: %s\n", err.msg);
@@ -140,24 +138,25 @@ static void print_choice(FILE *f, const char *dir, const struct row *rows, size_
     recommend_answers_free(&answers);
 }
 
-enum status report_sweep(FILE *f, const char *dir, const struct row *rows, size_t n,
-                         bool one_by_one, bool charts, struct err *err)
+enum status report_sweep(FILE *f, const struct result_part *part, bool one_by_one,
+                         bool charts, struct err *err)
 {
+    const char *dir = part->run->dir;
     struct report_rows picked;
     struct failures failures;
     struct err why = ERR_INIT;
     enum status st;
 
-    print_choice(f, dir, rows, n);
+    print_choice(f, part);
     if (one_by_one)
-        print_rounds_by_model(f, rows, n);
+        print_rounds_by_model(f, part->rows, part->n);
     else
-        print_rounds(f, rows, n, NULL);
-    if (report_rows_pick(&picked, rows, n, err))
+        print_rounds(f, part->rows, part->n, NULL);
+    if (report_rows_pick(&picked, part->rows, part->n, err))
         return err->code;
     st = count_failures(&failures, &picked, err);
     report_rows_free(&picked);
-    if (charts && report_charts(dir, &why) && why.code != ST_INTERRUPTED &&
+    if (charts && report_charts(dir, NULL, part, &why) && why.code != ST_INTERRUPTED &&
         !(st && why.code == ST_CHECK)) /* that there is no figure is said anyway */
         fprintf(f, "%s\n", why.msg);
     fprintf(f, "results: %s\n", format_path(dir).text);

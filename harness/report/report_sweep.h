@@ -15,14 +15,14 @@
 #include <stdio.h>
 
 #include "engine/base/status.h"
-#include "harness/result/row.h"
+#include "harness/result/result_set.h"
 
-/* rows[n] are those of dir, marked (roofs.h) and joined (quality_rows.h). one_by_one:
+/* The part is of one directory, where charts are drawn (where wanted). one_by_one:
  * models were measured one after the other, so that rounds are of one model each.
  * Errors, after all has been printed: where no point has a figure, ST_NO_MEMORY
  * (nothing fits) or ST_CHECK; ST_PARTIAL where some ended by an error; ST_INTERRUPTED,
  * while charts were drawn. */
-enum status report_sweep(FILE *f, const char *dir, const struct row *rows, size_t n,
-                         bool one_by_one, bool charts, struct err *err);
+enum status report_sweep(FILE *f, const struct result_part *part, bool one_by_one,
+                         bool charts, struct err *err);
 
 #endif

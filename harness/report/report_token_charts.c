@@ -11,10 +11,6 @@
 #include "harness/base/chart_files.h"
 #include "harness/base/format.h"
 
-#define ROOF_SHARE  "roof_share"
-#define TOKEN_TIMES "token_times"
-#define TOKEN_RUN   "token_run"
-
 /* Names in a legend are cut beyond this. */
 #define NAME_CHARACTERS 60
 
@@ -33,13 +29,17 @@ static void put_texts(FILE *f, const char *name, const char *const *v, int n)
     chart_file_texts(f, name, v, n, NAME_CHARACTERS);
 }
 
-static enum status draw(const char *dir, const char *name, const char *title,
-                        const char *subtitle, chart_put_fn *put_data,
+static enum status draw(const struct chart_text *to, const char *name,
+                        const char *title, chart_put_fn *put_data,
                         chart_put_fn *put_settings, const void *what, bool *any,
                         struct err *err)
 {
-    const struct chart_text text = {
-        .dir = dir, .name = name, .form = name, .title = title, .subtitle = subtitle};
+    const struct chart_text text = {.dir = to->dir,
+                                    .name = name,
+                                    .form = name,
+                                    .title = title,
+                                    .subtitle = to->subtitle,
+                                    .again = to->again};
     const enum status st = chart_files_make(&text, put_data, put_settings, what, err);
 
     *any |= st == ST_OK;
@@ -98,8 +98,8 @@ static bool has_share(const struct roof_map *map)
     return false;
 }
 
-static enum status draw_shares(const char *dir, const char *subtitle,
-                               const struct report_rows *p, bool *any, struct err *err)
+static enum status draw_shares(const struct chart_text *to, const struct report_rows *p,
+                               bool *any, struct err *err)
 {
     struct roof_map *map = malloc(sizeof *map);
     enum status st = ST_OK;
@@ -108,11 +108,11 @@ static enum status draw_shares(const char *dir, const char *subtitle,
         return err_set(err, ST_NO_MEMORY, "no memory for shares of the roof");
     roof_map_fill(map, p);
     if (has_share(map))
-        st = draw(dir, ROOF_SHARE,
+        st = draw(to, ROOF_SHARE,
                   "Share of the roof, decoding at each setting's least context depth",
-                  subtitle, put_shares, put_map, map, any, err);
+                  put_shares, put_map, map, any, err);
     else
-        chart_files_remove(dir, ROOF_SHARE);
+        chart_files_remove(to->dir, ROOF_SHARE);
     free(map);
     return st;
 }
@@ -168,23 +168,21 @@ static void put_series(FILE *f, const void *what)
         fprintf(f, "doubtful[%d] = %d\n", i + 1, list->v[i].doubtful);
 }
 
-static enum status draw_times(const char *dir, const char *subtitle,
-                              const struct report_rows *p, const struct row *rows,
-                              size_t n_rows, const struct samples *samples, bool *any,
-                              struct err *err)
+static enum status draw_times(const struct chart_text *to, const struct report_rows *p,
+                              const struct result_part *part,
+                              const struct samples *samples, bool *any, struct err *err)
 {
     struct token_series_list *list = malloc(sizeof *list);
     enum status st;
 
     if (!list)
         return err_set(err, ST_NO_MEMORY, "no memory for token times");
-    st = token_series_find(list, p, rows, n_rows, samples, err);
+    st = token_series_find(list, p, part->rows, part->n, samples, err);
     if (st == ST_OK && list->n)
-        st =
-            draw(dir, TOKEN_TIMES, "Token times, at each setting's least context depth",
-                 subtitle, put_times, put_series, list, any, err);
+        st = draw(to, TOKEN_TIMES, "Token times, at each setting's least context depth",
+                  put_times, put_series, list, any, err);
     else if (st == ST_OK)
-        chart_files_remove(dir, TOKEN_TIMES);
+        chart_files_remove(to->dir, TOKEN_TIMES);
     token_series_free(list);
     free(list);
     return st;
@@ -272,39 +270,39 @@ static void measure_run(struct run_chart *c)
     c->most = most;
 }
 
-static enum status draw_run(const char *dir, const char *subtitle,
-                            const struct report_rows *p, const struct row *rows,
-                            size_t n_rows, const struct samples *samples, bool *any,
-                            struct err *err)
+static enum status draw_run(const struct chart_text *to, const struct report_rows *p,
+                            const struct result_part *part,
+                            const struct samples *samples, bool *any, struct err *err)
 {
     struct token_run run;
     struct run_chart c = {.run = &run, .p = p};
-    enum status st = token_run_find(&run, p, rows, n_rows, samples, err);
+    enum status st = token_run_find(&run, p, part->rows, part->n, samples, err);
 
     if (st == ST_OK)
         measure_run(&c);
     if (st == ST_OK && c.n_samples)
-        st = draw(dir, TOKEN_RUN, "The run: token times, and what disturbed them",
-                  subtitle, put_run, put_run_settings, &c, any, err);
+        st = draw(to, TOKEN_RUN, "The run: token times, and what disturbed them",
+                  put_run, put_run_settings, &c, any, err);
     else if (st == ST_OK)
-        chart_files_remove(dir, TOKEN_RUN);
+        chart_files_remove(to->dir, TOKEN_RUN);
     token_run_free(&run);
     return st;
 }
 
-enum status report_token_charts(const char *dir, const char *subtitle,
-                                const struct report_rows *p, const struct row *rows,
-                                size_t n_rows, bool *any, struct err *err)
+enum status report_token_charts(const struct chart_text *to,
+                                const struct report_rows *p,
+                                const struct result_part *part, bool *any,
+                                struct err *err)
 {
     struct samples samples;
-    enum status st = samples_read(&samples, dir, err);
+    enum status st = samples_read(&samples, part->run->dir, err);
 
     if (st == ST_OK)
-        st = draw_shares(dir, subtitle, p, any, err);
+        st = draw_shares(to, p, any, err);
     if (st == ST_OK)
-        st = draw_times(dir, subtitle, p, rows, n_rows, &samples, any, err);
+        st = draw_times(to, p, part, &samples, any, err);
     if (st == ST_OK)
-        st = draw_run(dir, subtitle, p, rows, n_rows, &samples, any, err);
+        st = draw_run(to, p, part, &samples, any, err);
     samples_free(&samples);
     return st;
 }

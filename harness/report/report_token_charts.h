@@ -8,13 +8,20 @@
 #ifndef SLM_HARNESS_REPORT_REPORT_TOKEN_CHARTS_H
 #define SLM_HARNESS_REPORT_REPORT_TOKEN_CHARTS_H
 
+#include "harness/base/chart_files.h"
 #include "harness/report/report_tokens.h"
+#include "harness/result/result_set.h"
 
-/* Draw those that have a figure into dir, and remove the files of the others. p are the
- * points of rows[n_rows]. *any is set where one was drawn. Errors: those of
- * samples_read() and chart_file_draw(); ST_NO_MEMORY. */
-enum status report_token_charts(const char *dir, const char *subtitle,
-                                const struct report_rows *p, const struct row *rows,
-                                size_t n_rows, bool *any, struct err *err);
+#define ROOF_SHARE  "roof_share"
+#define TOKEN_TIMES "token_times"
+#define TOKEN_RUN   "token_run"
+
+/* Draw those that have a figure into to->dir, with its subtitle and command, and remove
+ * the files of the others. p are the points of the part's rows. *any is set where one
+ * was drawn. Errors: those of samples_read() and chart_file_draw(); ST_NO_MEMORY. */
+enum status report_token_charts(const struct chart_text *to,
+                                const struct report_rows *p,
+                                const struct result_part *part, bool *any,
+                                struct err *err);
 
 #endif

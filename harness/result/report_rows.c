@@ -9,15 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "harness/base/format.h"
-#include "harness/base/progress.h"
-#include "harness/machine/machine_key.h"
 #include "harness/result/order.h"
-#include "harness/result/quality_rows.h"
-#include "harness/result/roofs.h"
-#include "harness/result/row_check.h"
 #include "harness/settings/setting.h"
 
 /* What differs between the settings of a sweep; VARIES_FILE: files of one model and one
@@ -58,64 +52,6 @@ int64_t row_context(const struct row *r)
 const char *row_failure(const struct row *r)
 {
     return r->status == FIELD_NO_ENUM ? "no figure" : row_status_text(r);
-}
-
-/* What cannot be is said: nobody may look at rows that have failed. */
-static enum status check(struct row *rows, size_t *n, const char *path, struct err *err)
-{
-    const size_t n_rows = *n;
-    struct row_check c;
-    char text[4096 + 400];
-
-    if (row_check_all(&c, rows, n, err))
-        return err->code;
-    if (c.n_impossible) {
-        snprintf(text, sizeof text,
-                 "%s: %zu of %zu rows cannot be and count as failed; "
-                 "the first: %s",
-                 format_path(path).text, c.n_impossible, n_rows, c.first);
-        message_print(text);
-    }
-    if (c.n_copies) {
-        snprintf(text, sizeof text,
-                 "%s: %zu of %zu rows are there before, with the same "
-                 "point, attempt and time, and count once",
-                 format_path(path).text, c.n_copies, n_rows);
-        message_print(text);
-    }
-    return ST_OK;
-}
-
-enum status report_rows_read(const char *dir, struct row **rows, size_t *n_rows,
-                             struct err *err)
-{
-    struct row *v = NULL;
-    size_t n = 0;
-    char path[4096];
-
-    snprintf(path, sizeof path, "%s/sweep.csv", dir);
-    if (access(path, F_OK))
-        return err_set(err, ST_INPUT,
-                       "there is no sweep.csv in %s; name a directory that `bench "
-                       "sweep` has written",
-                       dir);
-    const enum status st = row_csv_read(path, &v, &n, err);
-    if (st)
-        return st;
-    if (n == 0) {
-        free(v);
-        return err_set(err, ST_INPUT,
-                       "%s holds no rows yet; continue with `bench sweep --resume %s`",
-                       path, dir);
-    }
-    if (check(v, &n, path, err) || roof_mark_all(v, n, err) ||
-        quality_rows_join_dir(v, n, dir, err)) {
-        free(v);
-        return err->code;
-    }
-    *rows = v;
-    *n_rows = n;
-    return ST_OK;
 }
 
 const char *report_model_name(const struct row *r, char *buf, size_t cap)
@@ -416,38 +352,4 @@ const char *report_setting_label(const struct report_rows *p, const struct row *
 int report_decimals(double v)
 {
     return v >= 100 ? 0 : v >= 10 ? 1 : v >= 1 ? 2 : 3;
-}
-
-/* ---- machine.json ---------------------------------------------------------- */
-
-static void copy_string(char *buf, size_t cap, const json_t *object, const char *key)
-{
-    text_harmless(buf, cap, json_string_value(json_object_get(object, key)));
-}
-
-void report_machine_read(struct report_machine *m, const char *dir)
-{
-    struct err ignored = ERR_INIT;
-    struct jsonfile f;
-
-    memset(m, 0, sizeof *m);
-    if (jsonfile_load(&f, dir, "machine.json", MACHINE_JSON_LIMIT, &ignored))
-        return;
-
-    const json_t *topo = json_object_get(f.root, "topology");
-    const json_t *limits = json_object_get(topo, "limits");
-    copy_string(m->host, sizeof m->host, f.root, "host");
-    copy_string(m->cpu_model, sizeof m->cpu_model, json_object_get(topo, "cpu"),
-                "model");
-    if (!strcmp(text_squeeze(m->cpu_model), "unknown"))
-        m->cpu_model[0] = '\0';
-    if (setting_json_int(SETTING_threads, json_object_get(limits, "cpus_allowed"), "",
-                         &m->n_cpus, NULL))
-        m->n_cpus = 0; /* not known */
-    m->quota_cpus = json_number_value(json_object_get(limits, "cpu_quota"));
-    m->max_threads = m->n_cpus;
-    if (m->quota_cpus > 0 &&
-        m->quota_cpus < (m->n_cpus ? m->n_cpus : SETTING_MAX(threads)))
-        m->max_threads = m->quota_cpus < 1 ? 1 : (int)m->quota_cpus;
-    jsonfile_free(&f);
 }

@@ -17,7 +17,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "engine/base/jsonfile.h"
 #include "engine/base/status.h"
 #include "harness/result/launches.h"
 #include "harness/result/row.h"
@@ -54,12 +53,6 @@ bool row_above_roof(const struct row *r);
 /* Time to first token of a prefill row with the model loaded; of a row of versions
  * without that column from the time with loading. NAN: not known. */
 double row_ttft_warm_s(const struct row *r);
-
-/* The rows of dir/sweep.csv, malloc'ed, with low roofs marked (roofs.h) and what
- * dir/quality.csv knows of them (quality_rows.h). Errors: those of row_csv_read();
- * ST_INPUT where there is no sweep, or no row yet. */
-enum status report_rows_read(const char *dir, struct row **rows, size_t *n_rows,
-                             struct err *err);
 
 struct report_rows {
     const struct row **v;      /* [n], one per point: by setting, kind, threads, depth,
@@ -113,19 +106,5 @@ size_t report_setting_end(const struct report_rows *p, size_t begin);
 /* Decimals that show three digits or all before the point; the same within a range
  * of ten, so that a column lines up. */
 int report_decimals(double v);
-
-/* What is read of a machine.json: of thousands of CPUs, at most. */
-#define MACHINE_JSON_LIMIT ((struct json_limit){.bytes = 8u << 20, .values = 200000})
-
-/* Contents of machine.json beside a sweep; missing fields are "" or 0. */
-struct report_machine {
-    char host[80];
-    char cpu_model[96];
-    int n_cpus;      /* in the affinity mask */
-    int max_threads; /* within affinity and quota; 0: unknown */
-    double quota_cpus;
-};
-
-void report_machine_read(struct report_machine *m, const char *dir);
 
 #endif

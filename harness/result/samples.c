@@ -155,6 +155,8 @@ static enum status read_table(struct samples *s, const struct table *table,
     enum status st;
 
     memset(s, 0, sizeof *s);
+    if (!dir)
+        return ST_OK;
     snprintf(path, sizeof path, "%s/%s", dir, table->file);
     if (access(path, F_OK))
         return ST_OK;

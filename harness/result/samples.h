@@ -50,8 +50,8 @@ struct samples {
     double *ms;
 };
 
-/* Those of dir/samples.csv; none where there is no such file. Errors: ST_IO, ST_INPUT
- * (no regular file, or too large), ST_NO_MEMORY. */
+/* Those of dir/samples.csv; none where there is no such file, or no dir (NULL). Errors:
+ * ST_IO, ST_INPUT (no regular file, or too large), ST_NO_MEMORY. */
 enum status samples_read(struct samples *s, const char *dir, struct err *err);
 
 /* The same of dir/requests.csv. */

@@ -7,12 +7,14 @@
  * point done, so its samples go to disk first.
  */
 #include "engine/base/infile.h"
-#include "harness/base/dirs.h"
 #include "engine/base/invoker.h"
+#include "engine/base/jsonfile.h"
+#include "harness/base/dirs.h"
 #include "harness/base/newfile.h"
 #include "harness/base/textfile.h"
 #include "harness/result/order.h"
 #include "harness/result/report_rows.h"
+#include "harness/result/result_set.h"
 #include "harness/result/roofs.h"
 #include "harness/result/samples.h"
 #include "harness/sweep/sweep.h"

@@ -22,6 +22,7 @@
 
 #include "engine/base/status.h"
 #include "harness/result/report_rows.h"
+#include "harness/result/result_set.h"
 #include "harness/result/row.h"
 #include "harness/result/samples.h"
 #include "harness/users/slo.h"
@@ -157,11 +158,17 @@ void users_print_pairs(FILE *f, const struct users *u);
  */
 
 /* Draws users_latency (tok/s against p90 TTFT and TPOT, with the SLO), users_ladder
- * (users against tok/s of all and of each) and, where dir has the times of requests,
- * users_ttft (their distribution), each as .csv, .gp, .svg and .png in dir, and removes
- * those without a figure. *any is set where one was drawn. Errors: those of
- * requests_read() and chart_file_draw(); ST_NO_MEMORY. */
-enum status users_charts(const char *dir, const struct row *rows, size_t n_rows,
-                         bool *any, struct err *err);
+ * (users against tok/s of all and of each) and, where its directory has the times of
+ * requests, users_ttft (their distribution), each as .csv, .gp, .svg and .png in dir,
+ * and removes those without a figure. again: the command that redraws them; NULL:
+ * `bench plot DIR`. *any is set where one was drawn. Errors: those of requests_read()
+ * and chart_file_draw(); ST_NO_MEMORY. */
+enum status users_charts(const char *dir, const char *again,
+                         const struct result_part *part, bool *any, struct err *err);
+
+/* Whether none of the files of these charts in dir is one of the inputs. Errors:
+ * chart_files_check()'s. */
+enum status users_charts_check(const struct path_list *inputs, const char *dir,
+                               struct err *err);
 
 #endif

@@ -12,9 +12,6 @@
 #include "harness/users/users_charts_internal.h"
 #include "harness/users/users_labels.h"
 
-#define LATENCY "users_latency"
-#define LADDER  "users_ladder"
-
 /* ---- two figures of each level ------------------------------------------------------
  */
 
@@ -323,19 +320,20 @@ static bool has_figures(const struct two *t)
     return false;
 }
 
-static enum status draw_two(struct two *t, const char *dir, const char *name,
-                            const char *title, const char *subtitle, bool *any,
+static enum status draw_two(struct two *t, const struct chart_text *to,
+                            const char *name, const char *title, bool *any,
                             struct err *err)
 {
-    const struct chart_text text = {.dir = dir,
+    const struct chart_text text = {.dir = to->dir,
                                     .name = name,
                                     .form = "users",
                                     .title = title,
-                                    .subtitle = subtitle};
+                                    .subtitle = to->subtitle,
+                                    .again = to->again};
     enum status st = ST_OK;
 
     if (!has_figures(t)) {
-        chart_files_remove(dir, name);
+        chart_files_remove(to->dir, name);
         return ST_OK;
     }
     for (int part = 0; part < 2 && st == ST_OK; part++) {
@@ -381,8 +379,8 @@ static void add_unknown(char *buf, size_t cap, const struct users *u)
     }
 }
 
-enum status users_draw_levels(const struct users *u, const char *dir,
-                              const char *subtitle, bool *any, struct err *err)
+enum status users_draw_levels(const struct users *u, const struct chart_text *to,
+                              bool *any, struct err *err)
 {
     struct two latency = {u,
                           speed_of,
@@ -400,14 +398,16 @@ enum status users_draw_levels(const struct users *u, const char *dir,
                          false,
                          {NULL, NULL},
                          {{0}}};
-    char below[500];
+    char text[500];
+    struct chart_text below = *to;
     enum status st;
 
-    snprintf(below, sizeof below, "%s", subtitle);
-    add_unknown(below, sizeof below, u);
-    st = draw_two(&latency, dir, LATENCY,
-                  "Throughput against latency; numbers are users", below, any, err);
+    snprintf(text, sizeof text, "%s", to->subtitle);
+    add_unknown(text, sizeof text, u);
+    below.subtitle = text;
+    st = draw_two(&latency, &below, USERS_LATENCY,
+                  "Throughput against latency; numbers are users", any, err);
     return st ? st
-              : draw_two(&ladder, dir, LADDER, "Throughput by number of users",
-                         subtitle, any, err);
+              : draw_two(&ladder, to, USERS_LADDER, "Throughput by number of users",
+                         any, err);
 }

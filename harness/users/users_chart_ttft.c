@@ -12,7 +12,6 @@
 #include "harness/result/samples.h"
 #include "harness/users/users_charts_internal.h"
 
-#define TTFT      "users_ttft"
 #define MAX_LINES 18  /* distributions in a picture */
 #define MAX_STEPS 400 /* quantiles that a distribution is drawn by */
 
@@ -159,22 +158,23 @@ static void put_line_settings(FILE *f, const void *what)
     }
 }
 
-enum status users_draw_ttft(const struct users *u, const char *dir,
-                            const char *subtitle, bool *any, struct err *err)
+enum status users_draw_ttft(const struct users *u, const struct chart_text *to,
+                            const char *from, bool *any, struct err *err)
 {
     char below[500];
     const struct chart_text text = {
-        .dir = dir,
-        .name = TTFT,
-        .form = TTFT,
+        .dir = to->dir,
+        .name = USERS_TTFT,
+        .form = USERS_TTFT,
         .title = "Time to the first token, of each number of users",
-        .subtitle = below};
+        .subtitle = below,
+        .again = to->again};
     struct lines *lines = calloc(1, sizeof *lines);
     struct samples requests = {0};
-    enum status st = lines ? requests_read(&requests, dir, err)
+    enum status st = lines ? requests_read(&requests, from, err)
                            : err_set(err, ST_NO_MEMORY, "no memory for a chart");
 
-    snprintf(below, sizeof below, "%s", subtitle);
+    snprintf(below, sizeof below, "%s", to->subtitle);
     if (lines)
         lines->u = u;
     for (size_t i = 0; st == ST_OK && i < u->n; i++)
@@ -187,7 +187,7 @@ enum status users_draw_ttft(const struct users *u, const char *dir,
         st = chart_files_make(&text, put_lines, put_line_settings, lines, err);
         *any |= st == ST_OK;
     } else if (st == ST_OK) {
-        chart_files_remove(dir, TTFT);
+        chart_files_remove(to->dir, USERS_TTFT);
     }
     for (int i = 0; lines && i < lines->n; i++)
         free(lines->v[i].ttft_s);

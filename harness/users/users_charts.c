@@ -46,20 +46,19 @@ double users_limit_of(const struct slo *slo, int part)
  */
 
 /* "yi-1.5-9b · 512 + 128 tokens · AMD EPYC, 2 CPUs", as far as it holds for all. */
-static void describe(char *buf, size_t cap, const struct users *u, const char *dir)
+static void describe(char *buf, size_t cap, const struct users *u,
+                     const struct report_machine *machine)
 {
-    struct report_machine machine;
     char text[200];
 
     users_describe(u, buf, cap);
-    report_machine_read(&machine, dir);
-    if (*buf && (*machine.cpu_model || machine.n_cpus > 0 || u->n_left_out))
+    if (*buf && (*machine->cpu_model || machine->n_cpus > 0 || u->n_left_out))
         text_append(buf, cap, "%s", USERS_DOT);
     text_append(buf, cap, "%s",
-                text_shorten(text, sizeof text, machine.cpu_model, TEXT_CHARACTERS));
-    if (machine.n_cpus > 0)
-        text_append(buf, cap, ", %d CPU%s", machine.n_cpus,
-                    plural(machine.n_cpus, "s"));
+                text_shorten(text, sizeof text, machine->cpu_model, TEXT_CHARACTERS));
+    if (machine->n_cpus > 0)
+        text_append(buf, cap, ", %d CPU%s", machine->n_cpus,
+                    plural(machine->n_cpus, "s"));
     if (u->n_left_out)
         text_append(buf, cap, "%smore servers are not shown", USERS_DOT);
 }
@@ -67,19 +66,28 @@ static void describe(char *buf, size_t cap, const struct users *u, const char *d
 /* ---- all of them -------------------------------------------------------------------
  */
 
-enum status users_charts(const char *dir, const struct row *rows, size_t n_rows,
-                         bool *any, struct err *err)
+enum status users_charts(const char *dir, const char *again,
+                         const struct result_part *part, bool *any, struct err *err)
 {
     struct users u;
     char subtitle[400];
-    enum status st = users_find(&u, rows, n_rows, err);
+    const struct chart_text to = {.dir = dir, .subtitle = subtitle, .again = again};
+    enum status st = users_find(&u, part->rows, part->n, err);
 
     if (st == ST_OK && u.n) {
-        describe(subtitle, sizeof subtitle, &u, dir);
-        st = users_draw_levels(&u, dir, subtitle, any, err);
+        describe(subtitle, sizeof subtitle, &u, &part->run->about);
+        st = users_draw_levels(&u, &to, any, err);
         if (st == ST_OK)
-            st = users_draw_ttft(&u, dir, subtitle, any, err);
+            st = users_draw_ttft(&u, &to, part->run->dir, any, err);
     }
     users_free(&u);
     return st;
+}
+
+enum status users_charts_check(const struct path_list *inputs, const char *dir,
+                               struct err *err)
+{
+    static const char *const names[] = {USERS_LATENCY, USERS_LADDER, USERS_TTFT, NULL};
+
+    return chart_files_check(inputs, dir, names, err);
 }

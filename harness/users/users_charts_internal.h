@@ -7,6 +7,7 @@
 #ifndef SLM_HARNESS_USERS_USERS_CHARTS_INTERNAL_H
 #define SLM_HARNESS_USERS_USERS_CHARTS_INTERNAL_H
 
+#include "harness/base/chart_files.h"
 #include "harness/users/users.h"
 
 #define USERS_NAME_CHARACTERS 30 /* of a server in a legend */
@@ -25,12 +26,16 @@ struct users_range users_range_with_room(struct users_range r, bool from_zero);
  * not known. */
 double users_limit_of(const struct slo *slo, int part);
 
-/* users_latency and users_ladder, users_ttft: draw them in dir, or remove them where
- * there is nothing to draw; *any is set where one was drawn. Errors: as
- * users_charts(). */
-enum status users_draw_levels(const struct users *u, const char *dir,
-                              const char *subtitle, bool *any, struct err *err);
-enum status users_draw_ttft(const struct users *u, const char *dir,
-                            const char *subtitle, bool *any, struct err *err);
+#define USERS_LATENCY "users_latency"
+#define USERS_LADDER  "users_ladder"
+#define USERS_TTFT    "users_ttft"
+
+/* The first two, and the last by the requests of the directory `from` (NULL: none):
+ * draw them in to->dir, with its subtitle and command, or remove them where there is
+ * nothing to draw; *any is set where one was drawn. Errors: as users_charts(). */
+enum status users_draw_levels(const struct users *u, const struct chart_text *to,
+                              bool *any, struct err *err);
+enum status users_draw_ttft(const struct users *u, const struct chart_text *to,
+                            const char *from, bool *any, struct err *err);
 
 #endif

@@ -11,9 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/history/history.h"
 #include "harness/history/history_db.h"
 #include "harness/history/history_gates.h"
+#include "harness/result/result_db.h"
+#include "harness/result/result_set.h"
 #include "harness/settings/setting.h"
 #include "tests/fuzz/support/bytes.h"
 #include "tests/fuzz/support/mutate.h"
@@ -25,14 +26,14 @@
 
 static void read_any(const char *path)
 {
-    struct history h = {.n_rows = 0};
+    struct result_set h = {.n_rows = 0};
     struct err err = ERR_INIT;
 
-    if (fuzz_accepted(history_read(&h, path, NULL, &err), &err))
+    if (fuzz_accepted(result_set_read(&h, path, NULL, &err), &err))
         for (size_t i = 0; i < h.n_rows; i++)
             if (h.run_of[i] >= h.n_runs)
                 fuzz_fail("row %zu is of no run", i);
-    history_free(&h);
+    result_set_free(&h);
 }
 
 static void read_gates(const char *path)
@@ -56,9 +57,9 @@ static void read_gates(const char *path)
 }
 
 /* Two rows of one machine. */
-static void make_history(struct history *h)
+static void make_history(struct result_set *h)
 {
-    struct history_run *run;
+    struct result_run *run;
     struct err err = ERR_INIT;
     struct row r;
 
@@ -68,7 +69,7 @@ static void make_history(struct history *h)
     r.kind = POINT_DECODE;
     r.status = ROW_STATUS_OK;
     memcpy(r.model, "m", 2);
-    if (!fuzz_accepted(history_add_run(h, "made", &run, &err), &err))
+    if (!fuzz_accepted(result_set_add_run(h, "made", &run, &err), &err))
         fuzz_fail("no memory for a run");
     memcpy(run->id, "run", 4);
     memcpy(run->utc, r.utc, sizeof run->utc);
@@ -77,7 +78,7 @@ static void make_history(struct history *h)
         memcpy(run->machine.text[i], "x", 2);
     for (int attempt = 1; attempt <= 2; attempt++) {
         r.attempt = attempt;
-        if (!fuzz_accepted(history_add_row(h, "made", &r, &err), &err))
+        if (!fuzz_accepted(result_set_add_row(h, "made", &r, &err), &err))
             fuzz_fail("no memory for a row");
     }
 }
@@ -100,13 +101,13 @@ static void write_gate(const char *path)
 
 static void write_to(const char *path)
 {
-    struct history h = {.n_rows = 0};
+    struct result_set h = {.n_rows = 0};
     struct err err = ERR_INIT;
     size_t n_new;
 
     make_history(&h);
     fuzz_accepted(history_db_record(path, &h, NULL, &n_new, &err), &err);
-    history_free(&h);
+    result_set_free(&h);
     write_gate(path);
 }
 
@@ -237,7 +238,7 @@ static void read_history(const uint8_t *data, size_t size)
     if (data[0] < 32) {
         bytes_u8(&b);
         path = make_database(&b);
-    } else if (history_db_is(size > 16 ? (const char *)data : "")) {
+    } else if (result_db_is(size > 16 ? (const char *)data : "")) {
         path = fuzz_file("h.db", data, size);
     } else {
         read_any(fuzz_file("h.csv", data, size));

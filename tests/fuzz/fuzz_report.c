@@ -13,6 +13,7 @@
 
 #include "harness/result/quality_rows.h"
 #include "harness/result/report_rows.h"
+#include "harness/result/result_set.h"
 #include "harness/result/samples.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
@@ -84,17 +85,19 @@ static void write_files(const char *at, size_t size)
 
 static void read_directory(const uint8_t *data, size_t size)
 {
-    struct report_machine machine;
+    struct result_set set;
     struct samples samples;
     struct err err = ERR_INIT;
     struct row *rows;
     size_t n;
 
     write_files((const char *)data, size);
-    if (fuzz_accepted(report_rows_read(fuzz_dir(), &rows, &n, &err), &err)) {
-        show(rows, n);
-        free(rows);
+    if (fuzz_accepted(result_set_open(&set, fuzz_dir(), RESULT_LAST, &err), &err)) {
+        show(set.parts[0].rows, set.parts[0].n);
+        check_shown(set.parts[0].run->about.host);
+        check_shown(set.parts[0].run->about.cpu_model);
     }
+    result_set_free(&set);
     if (fuzz_accepted(quality_rows_read(fuzz_dir(), &rows, &n, &err), &err)) {
         print_quality(rows, n);
         free(rows);
@@ -114,9 +117,6 @@ static void read_directory(const uint8_t *data, size_t size)
         }
         samples_free(&samples);
     }
-    report_machine_read(&machine, fuzz_dir());
-    check_shown(machine.host);
-    check_shown(machine.cpu_model);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -102,7 +102,7 @@ static void change_points_are_calm_and_find_most(void **state)
 
 #define N 40
 
-static void build(struct history *h, struct series_set *set, const char *metric)
+static void build(struct result_set *h, struct series_set *set, const char *metric)
 {
     const struct series_choice choice = {.metrics = metric};
     struct err err = ERR_INIT;
@@ -110,10 +110,10 @@ static void build(struct history *h, struct series_set *set, const char *metric)
 
     memset(h, 0, sizeof *h);
     for (size_t i = 0; i < N; i++) {
-        struct history_run *run;
+        struct result_run *run;
         struct row r;
 
-        assert_int_equal(history_add_run(h, "made", &run, &err), ST_OK);
+        assert_int_equal(result_set_add_run(h, "made", &run, &err), ST_OK);
         snprintf(run->commit, sizeof run->commit, "c|%zu", i);
         row_init(&r);
         snprintf(r.utc, sizeof r.utc, "2026-02-01T00:%02zu:00Z", i);
@@ -123,7 +123,7 @@ static void build(struct history *h, struct series_set *set, const char *metric)
         strcpy(r.validity, "valid");
         r.tok_per_s = (i < 25 ? 10 : 9) * (1 + 0.01 * (double)test_random_float(&seed));
         r.load_s = (i < 25 ? 4 : 3) * (1 + 0.01 * (double)test_random_float(&seed));
-        assert_int_equal(history_add_row(h, "made", &r, &err), ST_OK);
+        assert_int_equal(result_set_add_row(h, "made", &r, &err), ST_OK);
     }
     assert_int_equal(series_make(set, h, &choice, &err), ST_OK);
 }
@@ -133,7 +133,7 @@ static void a_change_has_commit_size_and_direction(void **state)
     struct err err = ERR_INIT;
     struct history_report r;
     struct series_set set;
-    struct history h;
+    struct result_set h;
     char *text = NULL, commit[32];
     size_t len;
     FILE *f;
@@ -152,7 +152,8 @@ static void a_change_has_commit_size_and_direction(void **state)
         assert_true(fabs(c->size.ratio - ratio) < 0.01);
         assert_int_equal(c->worse, i == 0); /* less time to load is better */
         assert_string_equal(
-            history_commit(&h.runs[r.v[i].v[25].run], commit, sizeof commit), "c|25");
+            result_run_commit(&h.runs[r.v[i].v[25].run], commit, sizeof commit),
+            "c|25");
     }
     f = open_memstream(&text, &len);
     history_report_markdown(f, &r);
@@ -181,7 +182,7 @@ static void a_change_has_commit_size_and_direction(void **state)
     assert_int_equal(r.n_thin, 2);
     history_report_free(&r);
     series_free(&set);
-    history_free(&h);
+    result_set_free(&h);
 }
 
 int main(void)

@@ -152,7 +152,7 @@ if command -v gnuplot > /dev/null; then
 fi
 
 refused 2 "name the directories" compare
-refused 2 "no sweep.csv in nowhere" compare nowhere
+refused 2 "cannot read nowhere" compare nowhere
 refused 1 "none has a setting" compare "${machines[@]}" --min-tps 100
 refused 2 "prices.none" compare "${machines[@]}" --prices prices.none
 refused 2 "--utilisation" compare "${machines[@]}" --utilisation 0

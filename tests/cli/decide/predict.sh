@@ -133,5 +133,5 @@ refused 2 "is not known" predict -m qwen3-4b --cpu 9654 -t 4 --mem 8G
 refused 2 "give one of --model" predict -m qwen3-4b --claim "3 tok/s, 4 GB"
 refused 2 "unexpected argument 'x'" predict x -m qwen3-4b
 refused 2 "name directories" predict --check
-refused 2 "no sweep.csv in nowhere" predict --check nowhere
+refused 2 "cannot read nowhere" predict --check nowhere
 refused 2 "Q4_9" predict -m qwen3-4b --quant Q4_9 --gbps 38 --mem 8G

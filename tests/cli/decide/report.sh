@@ -145,7 +145,7 @@ grep -q '<td class="doubt">partial: few requests</td>' users.html || fail "a ste
 [ "$(grep -c '<h3>Throughput against the time' users.html)" = 2 ] || fail "two latencies are two pictures"
 
 refused 2 "report takes directories" report
-refused 2 "there is no sweep.csv" report nowhere
+refused 2 "cannot read nowhere" report nowhere
 refused 2 "sweep.csv" report single -o single/sweep.csv
 
 # ---- in a browser

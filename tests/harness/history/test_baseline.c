@@ -118,13 +118,13 @@ static struct machine_key key(const char *cpu)
     return k;
 }
 
-static struct row *add_run(struct history *h, size_t day, double speed)
+static struct row *add_run(struct result_set *h, size_t day, double speed)
 {
     struct err err = ERR_INIT;
-    struct history_run *run;
+    struct result_run *run;
     struct row r;
 
-    assert_int_equal(history_add_run(h, "made", &run, &err), ST_OK);
+    assert_int_equal(result_set_add_run(h, "made", &run, &err), ST_OK);
     snprintf(run->id, sizeof run->id, "%zu-%zu", day, h->n_runs);
     snprintf(run->commit, sizeof run->commit, "c%zu", day);
     run->has_machine = true;
@@ -143,12 +143,12 @@ static struct row *add_run(struct history *h, size_t day, double speed)
     r.attempt = 1;
     r.tok_per_s = speed;
     r.load_s = 1 / speed;
-    assert_int_equal(history_add_row(h, "made", &r, &err), ST_OK);
+    assert_int_equal(result_set_add_row(h, "made", &r, &err), ST_OK);
     return &h->rows[h->n_rows - 1];
 }
 
 /* n days around the speed, 1 % apart at most. */
-static void add_days(struct history *h, size_t from, size_t n, double speed)
+static void add_days(struct result_set *h, size_t from, size_t n, double speed)
 {
     uint64_t seed = from + 1;
 
@@ -162,7 +162,7 @@ static const struct series_choice both = {.metrics = "tok_per_s,load_s"};
 static void only_the_past_since_the_last_change_counts(void **state)
 {
     struct gate_result *r = calloc(1, sizeof *r);
-    struct history old = {0}, fresh = {0};
+    struct result_set old = {0}, fresh = {0};
     struct err err = ERR_INIT;
     char text[1024];
 
@@ -222,13 +222,13 @@ static void only_the_past_since_the_last_change_counts(void **state)
     assert_int_equal(baseline_compare(r, &old, &fresh, &both, &margins, &err), ST_OK);
     assert_int_equal(r->verdict, GATE_UNCLEAR);
     assert_non_null(strstr(gate_sentence(r, text, sizeof text), "measure 3 times"));
-    history_free(&old);
-    history_free(&fresh);
+    result_set_free(&old);
+    result_set_free(&fresh);
     gate_result_free(r);
     free(r);
 }
 
-static void refused(struct history *old, struct history *fresh, enum status code,
+static void refused(struct result_set *old, struct result_set *fresh, enum status code,
                     const char *text)
 {
     const struct series_choice choice = {.metrics = "tok_per_s"};
@@ -244,7 +244,7 @@ static void refused(struct history *old, struct history *fresh, enum status code
 
 static void what_differs_is_named(void **state)
 {
-    struct history old = {0}, fresh = {0};
+    struct result_set old = {0}, fresh = {0};
     struct row *row, was;
 
     (void)state;
@@ -281,8 +281,8 @@ static void what_differs_is_named(void **state)
             "the machine of the stored rows is not known");
     old.n_rows = 0;
     refused(&old, &fresh, ST_UNSUPPORTED, "no stored row has a value of tok_per_s");
-    history_free(&old);
-    history_free(&fresh);
+    result_set_free(&old);
+    result_set_free(&fresh);
 }
 
 /* What cannot be judged beside what can is reported; so is a history of one session. */
@@ -290,7 +290,7 @@ static void what_is_not_covered_is_told(void **state)
 {
     const struct series_choice choice = {.metrics = "tok_per_s"};
     struct gate_result *r = calloc(1, sizeof *r);
-    struct history old = {0}, fresh = {0};
+    struct result_set old = {0}, fresh = {0};
     struct err err = ERR_INIT;
 
     (void)state;
@@ -316,8 +316,8 @@ static void what_is_not_covered_is_told(void **state)
     assert_int_equal(r->verdict, GATE_UNCLEAR);
     assert_true(r->metric[0].effect.p_fail < 0.001);
     assert_non_null(strstr(r->advice, "other hours and days"));
-    history_free(&old);
-    history_free(&fresh);
+    result_set_free(&old);
+    result_set_free(&fresh);
     free(r);
 }
 

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_history.c - rows of many runs: profiles of machines, series, tables of several
- * runs
+ * test_history.c - rows of many runs: profiles of machines, series
  */
-#include "tests/support/history_scratch.h"
+#include "tests/support/result_scratch.h"
 
 #include <math.h>
 
-#include "harness/history/history.h"
-#include "harness/history/history_db.h"
 #include "harness/history/series.h"
+#include "harness/result/result_set.h"
 
 static void machines_are_told_apart(void **state)
 {
@@ -82,37 +80,14 @@ static void a_foreign_topology_is_no_machine(void **state)
     json_decref(object);
 }
 
-/* What a run is called comes from whoever made the file. */
-static void texts_of_a_run_are_harmless(void **state)
-{
-    json_t *machine =
-        json_pack("{s:s, s:s, s:{s:s}}", "utc", "2026\x1b[2J", "host",
-                  "::error::h\xe2\x80\xae", "versions", "commit", " ##[add-mask]c");
-    struct history_run run = {.has_machine = false};
-    struct machine_key key;
-    char profile[300000];
-
-    (void)state;
-    history_run_describe(&run, machine);
-    json_decref(machine);
-    assert_string_equal(run.utc, "2026\\x1b[2J");
-    assert_string_equal(run.host, ".:error::h\\xe2\\x80\\xae");
-    assert_string_equal(run.commit, " .#[add-mask]c");
-
-    memset(profile, '[', sizeof profile);
-    profile[sizeof profile - 1] = '\0';
-    assert_false(machine_key_parse(&key, profile));
-    assert_false(machine_key_parse(&key, NULL));
-}
-
 static void a_series_is_in_order_and_honest(void **state)
 {
     const struct machine_key key = example_key();
     const double speed[] = {10, 11, 12, 13, 14, 15};
     const struct series_choice choice = {.metrics = "tok_per_s,mem_resident_bytes"};
-    struct history h = made(speed, 6, &key);
+    struct result_set h = made(speed, 6, &key);
     struct err err = ERR_INIT;
-    struct history_run *run;
+    struct result_run *run;
     struct series_set set;
 
     (void)state;
@@ -128,14 +103,14 @@ static void a_series_is_in_order_and_honest(void **state)
         r.tok_per_s = i ? 17 : 99;
         if (!i)
             strcpy(r.validity, "disturbed: others 50.0%");
-        assert_int_equal(history_add_row(&h, "made", &r, &err), ST_OK);
+        assert_int_equal(result_set_add_row(&h, "made", &r, &err), ST_OK);
     }
-    assert_int_equal(history_add_run(&h, "made", &run, &err), ST_OK); /* elsewhere */
+    assert_int_equal(result_set_add_run(&h, "made", &run, &err), ST_OK); /* elsewhere */
     run->machine = key;
     run->has_machine = true;
     strcpy(run->machine.text[MACHINE_CPU], "another");
     struct row r = h.rows[5];
-    assert_int_equal(history_add_row(&h, "made", &r, &err), ST_OK);
+    assert_int_equal(result_set_add_row(&h, "made", &r, &err), ST_OK);
 
     assert_int_equal(series_make(&set, &h, &choice, &err), ST_OK);
     assert_int_equal(set.n, 6); /* two settings and another machine, two columns */
@@ -159,7 +134,7 @@ static void a_series_is_in_order_and_honest(void **state)
     const struct series_choice wrong = {.metrics = "tok_per_s,speed"};
     assert_int_equal(series_make(&set, &h, &wrong, &err), ST_USAGE);
     assert_non_null(strstr(err.msg, "mem_peak_bytes"));
-    history_free(&h);
+    result_set_free(&h);
 }
 
 /* Runs of one commit, an hour apart: one value, the median, for each three hours. */
@@ -169,7 +144,7 @@ static void a_session_has_one_value(void **state)
     const struct machine_key key = example_key();
     const struct series_choice joined = {.metrics = "tok_per_s"};
     const struct series_choice each = {.metrics = "tok_per_s", .each_row = true};
-    struct history h = made(speed, 6, &key);
+    struct result_set h = made(speed, 6, &key);
     struct err err = ERR_INIT;
     struct series_set set;
 
@@ -187,92 +162,9 @@ static void a_session_has_one_value(void **state)
     assert_int_equal(series_make(&set, &h, &each, &err), ST_OK);
     assert_int_equal(set.v[0].n, 6);
     series_free(&set);
-    history_free(&h);
+    result_set_free(&h);
     assert_true(isnan(series_seconds("yesterday")));
     assert_true(series_seconds("1970-01-02T00:00:01Z") == 86401);
-}
-
-/* Sweeps' rows one after the other, as `cat` makes them of several files. */
-static void runs_of_one_csv_are_found(void **state)
-{
-    const double speed[] = {10, 11, 12};
-    const struct machine_key key = example_key();
-    struct history h = made(speed, 3, &key), back = {0};
-    struct err err = ERR_INIT;
-    char path[256];
-    FILE *f;
-
-    (void)state;
-    strcpy(path, scratch_path("all.csv"));
-    f = fopen(path, "w");
-    row_csv_header(f);
-    for (size_t i = 0; i < 3; i++) {
-        if (i == 1) { /* failed, and was measured again by a resumed sweep */
-            struct row r = h.rows[i];
-
-            r.status = ROW_STATUS_INTERRUPTED;
-            row_csv_write(f, &r);
-        }
-        row_csv_write(f, &h.rows[i]);
-    }
-    fclose(f);
-    assert_int_equal(history_read(&back, path, &key, &err), ST_OK);
-    assert_int_equal(back.n_runs, 3);
-    assert_int_equal(back.n_rows, 4);
-    assert_true(back.runs[2].has_machine);
-    unlink(path);
-    history_free(&h);
-    history_free(&back);
-}
-
-/* A database's tables joined, as any program writes them into a CSV. */
-static void a_csv_that_names_its_runs(void **state)
-{
-    const double speed[] = {10, 11};
-    const struct machine_key key = example_key();
-    struct history h = made(speed, 2, &key), back = {0};
-    struct err err = ERR_INIT;
-    char path[256], *profile;
-    json_t *object = machine_key_json(&key);
-    FILE *f;
-
-    (void)state;
-    strcpy(path, scratch_path("told.csv"));
-    profile = json_dumps(object, JSON_COMPACT);
-    f = fopen(path, "w");
-    fprintf(f, "commit_id,utc,run,kind,tok_per_s,profile,unknown\n");
-    for (int i = 0; i < 5; i++) { /* the runs interleaved */
-        fprintf(f, "c%d,%s,r%d,decode,%d,\"", i % 2, h.rows[i % 2].utc, i % 2, 10 + i);
-        for (const char *c = i ? profile : "{\"CPU\":1}"; *c; c++)
-            fprintf(f, *c == '"' ? "\"\"" : "%c", *c);
-        fprintf(f, "\",x\n");
-    }
-    fclose(f);
-    assert_int_equal(history_read(&back, path, NULL, &err), ST_OK);
-    assert_int_equal(back.n_rows, 5);
-    assert_int_equal(back.n_runs, 2);
-    assert_string_equal(back.runs[1].id, "r1");
-    assert_string_equal(back.runs[1].commit, "c1");
-    assert_string_equal(back.runs[1].host, "");
-    assert_true(back.run_of[0] == 0 && back.run_of[1] == 1 && back.run_of[4] == 0);
-    assert_false(back.runs[0].has_machine); /* its first profile is none */
-    assert_true(back.runs[1].has_machine);
-    assert_true(machine_key_same(&key, &back.runs[1].machine, NULL, 0));
-    history_free(&back);
-    assert_int_equal(history_read(&back, path, &key, &err), ST_OK);
-    assert_true(back.runs[0].has_machine);
-    history_free(&back);
-
-    f = fopen(path, "a"); /* damaged: memory of the rows before is freed */
-    fprintf(f, "c1,u,r1,decode,fast,,x\n");
-    fclose(f);
-    assert_int_equal(history_read(&back, path, NULL, &err), ST_INPUT);
-    assert_non_null(strstr(err.msg, "tok_per_s: 'fast' is not a number"));
-    history_free(&back);
-    unlink(path);
-    free(profile);
-    json_decref(object);
-    history_free(&h);
 }
 
 int main(void)
@@ -281,11 +173,8 @@ int main(void)
         cmocka_unit_test(machines_are_told_apart),
         cmocka_unit_test(blanks_are_no_other_machine),
         cmocka_unit_test(a_foreign_topology_is_no_machine),
-        cmocka_unit_test(texts_of_a_run_are_harmless),
         cmocka_unit_test(a_series_is_in_order_and_honest),
         cmocka_unit_test(a_session_has_one_value),
-        cmocka_unit_test(runs_of_one_csv_are_found),
-        cmocka_unit_test(a_csv_that_names_its_runs),
     };
 
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 
 #include "harness/base/interrupt.h"
-#include "harness/history/history.h"
 #include "harness/history/history_db.h"
+#include "harness/result/result_set.h"
 
 #define PAGE 512
 
@@ -102,20 +102,20 @@ static void make_endless(const char *path, const char *in_leaf)
 static void a_page_is_in_a_tree_once(void **state)
 {
     char path[64];
-    struct history h = {0};
+    struct result_set h = {0};
     struct err err = ERR_INIT;
 
     (void)state;
     snprintf(path, sizeof path, "%s/tree.db", scratch);
     make(path, 3000, "");
-    assert_int_equal(history_read(&h, path, NULL, &err), ST_OK);
+    assert_int_equal(result_set_read(&h, path, NULL, &err), ST_OK);
     assert_int_equal(h.n_rows, 3000);
-    history_free(&h);
+    result_set_free(&h);
     make_endless(path, "decode");
-    assert_int_equal(history_read(&h, path, NULL, &err), ST_INPUT);
+    assert_int_equal(result_set_read(&h, path, NULL, &err), ST_INPUT);
     assert_non_null(strstr(err.msg, "not a complete database"));
     assert_null(strstr(err.msg, "\\x0a"));
-    history_free(&h);
+    result_set_free(&h);
 }
 
 /* Whatever the schema says of it besides. */
@@ -135,32 +135,32 @@ static void a_virtual_table_is_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         char path[64], sql[400];
-        struct history h = {0};
+        struct result_set h = {0};
         struct err err = ERR_INIT;
 
         snprintf(path, sizeof path, "%s/virtual.db", scratch);
         snprintf(sql, sizeof sql, "PRAGMA writable_schema = ON; %s", changes[i]);
         make(path, 1, sql);
-        if (history_read(&h, path, NULL, &err) != ST_INPUT)
+        if (result_set_read(&h, path, NULL, &err) != ST_INPUT)
             fail_msg("%s: %s", changes[i], err.msg);
-        history_free(&h);
+        result_set_free(&h);
     }
 }
 
 /* The row of a stranger's database, and one that is added to it. */
 static enum status add_one(const char *path, struct err *err)
 {
-    struct history h = {0};
+    struct result_set h = {0};
     char other[64];
     size_t n_new = 0;
     enum status st;
 
     snprintf(other, sizeof other, "%s/other.db", scratch);
     make(other, 1, "UPDATE rows SET point = 'new'");
-    assert_int_equal(history_read(&h, other, NULL, err), ST_OK);
+    assert_int_equal(result_set_read(&h, other, NULL, err), ST_OK);
     st = history_db_record(path, &h, NULL, &n_new, err);
     assert_int_equal(n_new, st == ST_OK);
-    history_free(&h);
+    result_set_free(&h);
     return st;
 }
 
@@ -169,7 +169,7 @@ static enum status add_one(const char *path, struct err *err)
 static void a_schema_has_an_end(void **state)
 {
     char path[64], *more = calloc(1, 700 * 450), *at = more;
-    struct history h = {0};
+    struct result_set h = {0};
     struct err err = ERR_INIT;
 
     (void)state;
@@ -178,19 +178,19 @@ static void a_schema_has_an_end(void **state)
         at += sprintf(at, "CREATE TABLE t%d (a /* %0390d */);", i, 0);
     make(path, 1, more);
     free(more);
-    assert_int_equal(history_read(&h, path, NULL, &err), ST_OK);
-    history_free(&h);
+    assert_int_equal(result_set_read(&h, path, NULL, &err), ST_OK);
+    result_set_free(&h);
     make_endless(path, "CREATE TABLE t");
-    assert_int_equal(history_read(&h, path, NULL, &err), ST_INPUT);
+    assert_int_equal(result_set_read(&h, path, NULL, &err), ST_INPUT);
     assert_non_null(strstr(err.msg, "not a complete database"));
-    history_free(&h);
+    result_set_free(&h);
     err_clear(&err);
     assert_int_equal(add_one(path, &err), ST_INPUT);
     kill(getpid(), SIGTERM);
     err_clear(&err);
-    assert_int_equal(history_read(&h, path, NULL, &err), ST_INTERRUPTED);
+    assert_int_equal(result_set_read(&h, path, NULL, &err), ST_INTERRUPTED);
     interrupt_forget();
-    history_free(&h);
+    result_set_free(&h);
 }
 
 static void nothing_is_computed_when_rows_are_added(void **state)
@@ -285,7 +285,7 @@ static void write_journal(const char *path, const char *name)
 static void a_journal_deletes_nothing(void **state)
 {
     char path[64], journal[80], victim[64], link[64];
-    struct history h = {0};
+    struct result_set h = {0};
     struct err err = ERR_INIT;
     struct stat st;
 
@@ -320,9 +320,9 @@ static void a_journal_deletes_nothing(void **state)
     /* A pipe that nobody writes to. */
     assert_int_equal(mkfifo(journal, 0600), 0);
     err = (struct err)ERR_INIT;
-    assert_int_equal(history_read(&h, path, NULL, &err), ST_INPUT);
+    assert_int_equal(result_set_read(&h, path, NULL, &err), ST_INPUT);
     assert_non_null(strstr(err.msg, "-journal"));
-    history_free(&h);
+    result_set_free(&h);
     unlink(journal);
     err = (struct err)ERR_INIT;
     assert_int_equal(add_one(path, &err), ST_OK);

@@ -3,27 +3,27 @@
  * test_history_files.c - databases: what was stored comes back, damaged ones are
  * refused, several write
  */
-#include "tests/support/history_scratch.h"
+#include "tests/support/result_scratch.h"
 
 #include <math.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "harness/history/history.h"
 #include "harness/history/history_db.h"
 #include "harness/history/series.h"
+#include "harness/result/result_set.h"
 
 static void a_database_gives_back_what_it_got(void **state)
 {
     struct err err = ERR_INIT;
-    struct history a = {0}, b = {0};
+    struct result_set a = {0}, b = {0};
     char path[256];
     size_t n_new = 0;
 
     (void)state;
     strcpy(path, scratch_path("same.db"));
-    assert_int_equal(history_read(&a, EXAMPLE, NULL, &err), ST_OK);
+    assert_int_equal(result_set_read(&a, EXAMPLE, NULL, &err), ST_OK);
     assert_int_equal(a.n_runs, 1);
     assert_true(a.n_rows > 20 && a.runs[0].has_machine);
     a.rows[0].pages = row_enum_value(&choices_pages, "64k"); /* of a newer program */
@@ -31,7 +31,7 @@ static void a_database_gives_back_what_it_got(void **state)
     assert_int_equal(n_new, a.n_rows);
     assert_int_equal(history_db_record(path, &a, NULL, &n_new, &err), ST_OK);
     assert_int_equal(n_new, 0);
-    assert_int_equal(history_read(&b, path, NULL, &err), ST_OK);
+    assert_int_equal(result_set_read(&b, path, NULL, &err), ST_OK);
     assert_int_equal(b.n_runs, 1);
     assert_int_equal(b.n_rows, a.n_rows);
     assert_string_equal(b.runs[0].id, a.runs[0].id);
@@ -53,8 +53,8 @@ static void a_database_gives_back_what_it_got(void **state)
         }
     }
     unlink(path);
-    history_free(&a);
-    history_free(&b);
+    result_set_free(&a);
+    result_set_free(&b);
 }
 
 /* Whatever is done to the file: rows, or one sentence. */
@@ -62,7 +62,7 @@ static void a_damaged_database_is_refused(void **state)
 {
     const struct machine_key key = example_key();
     const double speed[] = {5, 6, 7, 8};
-    struct history h = made(speed, 4, &key);
+    struct result_set h = made(speed, 4, &key);
     struct err err = ERR_INIT;
     uint64_t seed = 5;
     char path[256];
@@ -71,7 +71,7 @@ static void a_damaged_database_is_refused(void **state)
     (void)state;
     strcpy(path, scratch_path("hurt.db"));
     assert_int_equal(history_db_record(path, &h, NULL, &n_new, &err), ST_OK);
-    history_free(&h);
+    result_set_free(&h);
     char *whole = test_read_file(path, &bytes), *hurt = malloc(bytes);
     for (int i = 0; i < 400; i++) {
         const size_t len = i < 100 ? test_random(&seed) % bytes : bytes;
@@ -85,11 +85,11 @@ static void a_damaged_database_is_refused(void **state)
         fclose(f);
         err = (struct err)ERR_INIT;
         memset(&h, 0, sizeof h);
-        if (history_read(&h, path, NULL, &err)) {
+        if (result_set_read(&h, path, NULL, &err)) {
             n_refused++;
             assert_true(strlen(err.msg) > 20);
         }
-        history_free(&h);
+        result_set_free(&h);
     }
     assert_true(n_refused > 100);
     unlink(path);
@@ -136,7 +136,7 @@ static void another_schema_is_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof sql / sizeof sql[0]; i++) {
         struct err err = ERR_INIT;
-        struct history h = {0}, one = made(&speed, 1, &key);
+        struct result_set h = {0}, one = made(&speed, 1, &key);
         char path[256];
         sqlite3 *db;
         size_t n_new = 77;
@@ -145,50 +145,25 @@ static void another_schema_is_refused(void **state)
         assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
         assert_int_equal(sqlite3_exec(db, sql[i], NULL, NULL, NULL), SQLITE_OK);
         sqlite3_close(db);
-        assert_int_equal(history_read(&h, path, NULL, &err), ST_INPUT);
+        assert_int_equal(result_set_read(&h, path, NULL, &err), ST_INPUT);
         if (!strstr(err.msg, said[i]))
             fail_msg("%zu: %s", i, err.msg);
-        history_free(&h);
+        result_set_free(&h);
         if (i < 2) {
             err = (struct err)ERR_INIT;
             assert_int_equal(history_db_record(path, &one, NULL, &n_new, &err),
                              ST_INPUT);
             assert_int_equal(n_new, 77);
         }
-        history_free(&one);
+        result_set_free(&one);
     }
 }
 
-/* A pipe that never speaks is refused at once, beside a table. */
-static void only_regular_files_are_json(void **state)
-{
-    static const char table[] = "point,kind,status\na,decode,ok\n";
-    char path[96], csv[96];
-    struct history h = {.n_rows = 0};
-    struct err err = ERR_INIT;
-
-    (void)state;
-    snprintf(path, sizeof path, "%s/machine.json", scratch);
-    snprintf(csv, sizeof csv, "%s/sweep.csv", scratch);
-    assert_int_equal(mkfifo(path, 0600), 0);
-    FILE *f = fopen(csv, "w");
-
-    assert_non_null(f);
-    fputs(table, f);
-    fclose(f);
-    assert_int_equal(history_read(&h, scratch, NULL, &err), ST_INPUT);
-    if (!strstr(err.msg, "pipe"))
-        fail_msg("'%s' does not name the pipe", err.msg);
-    history_free(&h);
-    unlink(path);
-}
-
-/* A file of an older version, with fewer columns: it grows when it is written. */
 static void columns_are_added(void **state)
 {
     const struct machine_key key = example_key();
     const double speed[] = {5, 6};
-    struct history h = made(speed, 1, &key), more = made(speed, 2, &key), all = {0};
+    struct result_set h = made(speed, 1, &key), more = made(speed, 2, &key), all = {0};
     struct err err = ERR_INIT;
     char path[256];
     size_t n_new;
@@ -205,22 +180,22 @@ static void columns_are_added(void **state)
     more.rows[1].mbu = 0.5;
     assert_int_equal(history_db_record(path, &more, "later", &n_new, &err), ST_OK);
     assert_int_equal(n_new, 1);
-    assert_int_equal(history_read(&all, path, NULL, &err), ST_OK);
+    assert_int_equal(result_set_read(&all, path, NULL, &err), ST_OK);
     assert_int_equal(all.n_rows, 2);
     assert_true(isnan(all.rows[0].mbu) && fabs(all.rows[1].mbu - 0.5) < 1e-9);
     assert_string_equal(all.runs[0].commit, "c0");
     assert_string_equal(all.runs[1].commit, "later");
     unlink(path);
-    history_free(&h);
-    history_free(&more);
-    history_free(&all);
+    result_set_free(&h);
+    result_set_free(&more);
+    result_set_free(&all);
 }
 
 static void writers_wait_for_each_other(void **state)
 {
     const struct machine_key key = example_key();
     struct err err = ERR_INIT;
-    struct history all = {0};
+    struct result_set all = {0};
     char path[256];
 
     (void)state;
@@ -228,7 +203,7 @@ static void writers_wait_for_each_other(void **state)
     for (int w = 0; w < 6; w++)
         if (fork() == 0) {
             const double speed[] = {1, 2, 3, 4, 5};
-            struct history h = made(speed, 5, &key);
+            struct result_set h = made(speed, 5, &key);
             size_t n_new;
             int failed = 0;
 
@@ -237,17 +212,17 @@ static void writers_wait_for_each_other(void **state)
                 snprintf(h.runs[i].id, sizeof h.runs[i].id, "%d-%zu", w / 2, i);
             for (int i = 0; i < 5; i++)
                 failed |= history_db_record(path, &h, NULL, &n_new, &err) != ST_OK;
-            history_free(&h);
+            result_set_free(&h);
             _exit(failed);
         }
     for (int w = 0, status; w < 6; w++) {
         assert_true(wait(&status) > 0);
         assert_int_equal(status, 0);
     }
-    assert_int_equal(history_read(&all, path, NULL, &err), ST_OK);
+    assert_int_equal(result_set_read(&all, path, NULL, &err), ST_OK);
     assert_int_equal(all.n_rows, 15);
     assert_int_equal(all.n_runs, 15);
-    history_free(&all);
+    result_set_free(&all);
 }
 
 int main(void)
@@ -255,7 +230,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_database_gives_back_what_it_got),
         cmocka_unit_test(a_damaged_database_is_refused),
-        cmocka_unit_test(only_regular_files_are_json),
         cmocka_unit_test(another_schema_is_refused),
         cmocka_unit_test(columns_are_added),
         cmocka_unit_test(writers_wait_for_each_other),

@@ -114,9 +114,9 @@ static void a_gate_comes_back_as_it_was(void **state)
 
 static void rows_of_sweeps_and_gates_share_a_file(void **state)
 {
-    struct history h = {.n_rows = 0};
+    struct result_set h = {.n_rows = 0};
     struct history_gates gates;
-    struct history_run *run;
+    struct result_run *run;
     struct row row;
     struct err err = ERR_INIT;
     size_t n_new = 0;
@@ -124,18 +124,18 @@ static void rows_of_sweeps_and_gates_share_a_file(void **state)
     (void)state;
     unlink(path);
     row_init(&row);
-    assert_int_equal(history_add_run(&h, "made", &run, &err), ST_OK);
-    assert_int_equal(history_add_row(&h, "made", &row, &err), ST_OK);
+    assert_int_equal(result_set_add_run(&h, "made", &run, &err), ST_OK);
+    assert_int_equal(result_set_add_row(&h, "made", &row, &err), ST_OK);
     assert_int_equal(history_db_record(path, &h, NULL, &n_new, &err), ST_OK);
-    history_free(&h);
+    result_set_free(&h);
     assert_int_equal(history_gates_read(&gates, path, &err), ST_OK);
     assert_int_equal(gates.n, 0);
     history_gates_free(&gates);
 
     assert_int_equal(add("2026-01-15T10:15:00Z", NULL), 2);
-    assert_int_equal(history_read(&h, path, NULL, &err), ST_OK);
+    assert_int_equal(result_set_read(&h, path, NULL, &err), ST_OK);
     assert_int_equal(h.n_rows, 1);
-    history_free(&h);
+    result_set_free(&h);
     assert_int_equal(history_gates_read(&gates, path, &err), ST_OK);
     assert_int_equal(gates.n, 2);
     history_gates_free(&gates);

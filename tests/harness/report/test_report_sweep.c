@@ -2,8 +2,8 @@
  *
  * test_report_sweep.c - what a sweep says when it ends
  */
-#include "tests/support/test.h"
 #include "tests/support/recommend_rows.h"
+#include "tests/support/test.h"
 
 #include "harness/report/report_sweep.h"
 
@@ -36,7 +36,10 @@ static enum status say(size_t n, bool one_by_one)
     err_clear(&err);
     f = open_memstream(&text, &len);
     assert_non_null(f);
-    const enum status st = report_sweep(f, "nowhere", rows, n, one_by_one, false, &err);
+    char nowhere[] = "nowhere";
+    const struct result_run run = {.dir = nowhere};
+    const struct result_part part = {.run = &run, .rows = rows, .n = n};
+    const enum status st = report_sweep(f, &part, one_by_one, false, &err);
     fclose(f);
     return st;
 }

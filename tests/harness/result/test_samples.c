@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "harness/result/report_rows.h"
+#include "harness/result/result_set.h"
 #include "tests/support/test.h"
 #include "tests/support/tree_root.h"
 
@@ -40,12 +40,14 @@ static void recorded_sweep(void **state)
     static const char dir[] = SLM_SOURCE_DIR "/results/examples/zen5-2vcpu";
     struct err err = ERR_INIT;
     struct samples s;
-    struct row *rows;
-    size_t n, n_found = 0;
+    struct result_set set;
+    size_t n_found = 0;
 
     (void)state;
     assert_int_equal(samples_read(&s, dir, &err), ST_OK);
-    assert_int_equal(report_rows_read(dir, &rows, &n, &err), ST_OK);
+    assert_int_equal(result_set_open(&set, dir, RESULT_LAST, &err), ST_OK);
+    const struct row *rows = set.parts[0].rows;
+    const size_t n = set.parts[0].n;
     for (size_t i = 0; i < n; i++) {
         const struct launch_samples *l = samples_of(&s, &rows[i]);
 
@@ -56,7 +58,7 @@ static void recorded_sweep(void **state)
     }
     assert_int_equal(n_found, n);
     assert_int_equal(s.n, n);
-    free(rows);
+    result_set_free(&set);
     samples_free(&s);
 }
 

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * history_scratch.h - histories that were never measured, and a directory for their
+ * result_scratch.h - result sets that were never measured, and a directory for their
  * files
  */
-#ifndef SLM_TESTS_HISTORY_SCRATCH_H
-#define SLM_TESTS_HISTORY_SCRATCH_H
+#ifndef SLM_TESTS_RESULT_SCRATCH_H
+#define SLM_TESTS_RESULT_SCRATCH_H
 
 #include "tests/support/test.h"
 
 #include <ftw.h>
 #include <sys/stat.h>
 
-#include "harness/history/history.h"
-#include "harness/history/history_db.h"
-#include "harness/history/series.h"
+#include "harness/result/result_set.h"
 
 #define EXAMPLE SLM_SOURCE_DIR "/results/examples/granite-rapids-2vcpu"
 
 /* What a failed test has left goes as well. */
-static char scratch[] = "test_history_XXXXXX";
+static char scratch[] = "test_results_XXXXXX";
 
 static inline int make_scratch(void **state)
 {
@@ -62,17 +60,17 @@ static inline struct machine_key example_key(void)
 }
 
 /* n runs of one point, a day apart, at the given speeds. */
-static inline struct history made(const double *speed, size_t n,
-                                  const struct machine_key *key)
+static inline struct result_set made(const double *speed, size_t n,
+                                     const struct machine_key *key)
 {
     struct err err = ERR_INIT;
-    struct history h = {0};
+    struct result_set h = {0};
 
     for (size_t i = 0; i < n; i++) {
-        struct history_run *run;
+        struct result_run *run;
         struct row r;
 
-        assert_int_equal(history_add_run(&h, "made", &run, &err), ST_OK);
+        assert_int_equal(result_set_add_run(&h, "made", &run, &err), ST_OK);
         snprintf(run->id, sizeof run->id, "%zu", i);
         snprintf(run->commit, sizeof run->commit, "c%zu", i);
         snprintf(run->utc, sizeof run->utc, "2026-01-%02uT00:00:00Z",
@@ -92,7 +90,7 @@ static inline struct history made(const double *speed, size_t n,
         r.tok_per_s = speed[i];
         r.mem_peak_bytes = (int64_t)1 << 30;
         r.mem_resident_bytes = (int64_t)1 << 29;
-        assert_int_equal(history_add_row(&h, "made", &r, &err), ST_OK);
+        assert_int_equal(result_set_add_row(&h, "made", &r, &err), ST_OK);
     }
     return h;
 }

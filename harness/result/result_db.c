@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * history_db_open.c - opening a database of somebody else, and what makes one safe to
- * read and to write
+ * result_db_open.c - opening a database of somebody else, and what makes one safe to
+ * read
  */
-#include "harness/history/history_db.h"
+#include "harness/result/result_db.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
-#include "harness/history/history_db_impl.h"
 
 #define BUSY_MS      60000
 #define BUSY_LOOK_MS 50
@@ -27,14 +27,14 @@
 #define STEPS_OF_BYTE 16
 #define STEPS_OF_FILE (UINT64_C(1) << 20)
 
-bool history_db_is(const char *start)
+bool result_db_is(const char *start)
 {
     return !strncmp(start, "SQLite format 3", 15);
 }
 
 /* ---- errors, and statements ----------------------------------------------------- */
 
-enum status history_db_fail(sqlite3 *db, const char *path, struct err *err)
+enum status result_db_fail(sqlite3 *db, const char *path, struct err *err)
 {
     const int code = db ? sqlite3_errcode(db) & 0xff : SQLITE_NOMEM;
     const char *text = db ? sqlite3_errmsg(db) : "out of memory";
@@ -68,15 +68,15 @@ enum status history_db_fail(sqlite3 *db, const char *path, struct err *err)
     return err_set(err, ST_IO, "database %s: %.200s", path, text);
 }
 
-enum status history_db_sql(sqlite3 *db, const char *path, const char *sql,
-                           struct err *err)
+enum status result_db_sql(sqlite3 *db, const char *path, const char *sql,
+                          struct err *err)
 {
     return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK
                ? ST_OK
-               : history_db_fail(db, path, err);
+               : result_db_fail(db, path, err);
 }
 
-long long history_db_number(sqlite3 *db, const char *sql)
+long long result_db_number(sqlite3 *db, const char *sql)
 {
     sqlite3_stmt *s;
     long long n = -1;
@@ -86,6 +86,13 @@ long long history_db_number(sqlite3 *db, const char *sql)
         n = sqlite3_column_int64(s, 0);
     sqlite3_finalize(s);
     return n;
+}
+
+void result_db_text(sqlite3_stmt *s, int at, char *buf, size_t cap)
+{
+    const char *text = at < 0 ? NULL : (const char *)sqlite3_column_text(s, at);
+
+    text_harmless(buf, cap, text);
 }
 
 /* ---- opening -------------------------------------------------------------------- */
@@ -146,14 +153,14 @@ static int on_busy(void *ignored, int n)
     return n < BUSY_MS / BUSY_LOOK_MS && !interrupted();
 }
 
-void history_db_is_checked(void)
+void result_db_is_checked(void)
 {
     steps_left = UINT64_MAX;
 }
 
 /* What is in the file is data of somebody else: no triggers, views or functions of its
  * schema may run, no value may be large, nor what SQLite keeps of them. */
-enum status history_db_open(sqlite3 **db, const char *path, int flags, struct err *err)
+enum status result_db_open(sqlite3 **db, const char *path, int flags, struct err *err)
 {
     enum status st = check_journal(path, err);
 
@@ -163,7 +170,7 @@ enum status history_db_open(sqlite3 **db, const char *path, int flags, struct er
     const int rc = sqlite3_open_v2(path, db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 
     if (rc != SQLITE_OK) {
-        st = history_db_fail(*db, path, err);
+        st = result_db_fail(*db, path, err);
         sqlite3_close(*db);
         return st;
     }
@@ -178,7 +185,7 @@ enum status history_db_open(sqlite3 **db, const char *path, int flags, struct er
     sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(*db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
     sqlite3_db_config(*db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-    st = history_db_sql(
+    st = result_db_sql(
         *db, path, "PRAGMA cell_size_check = ON; PRAGMA ignore_check_constraints = ON",
         err);
     if (st)
@@ -210,7 +217,7 @@ static enum status check_tree(sqlite3 *db, const char *path, const char *table,
     snprintf(sql, sizeof sql, "PRAGMA quick_check('%s')", table);
     if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK ||
         sqlite3_step(s) != SQLITE_ROW) {
-        st = history_db_fail(db, path, err);
+        st = result_db_fail(db, path, err);
     } else {
         int len;
         const char *text = first_problem(s, &len);
@@ -224,16 +231,16 @@ static enum status check_tree(sqlite3 *db, const char *path, const char *table,
     return st;
 }
 
-enum status history_db_check(sqlite3 *db, const char *path, struct err *err)
+enum status result_db_check(sqlite3 *db, const char *path, struct err *err)
 {
     enum status st;
 
-    if (history_db_sql(db, path, "SELECT count(*) FROM sqlite_schema", err))
+    if (result_db_sql(db, path, "SELECT count(*) FROM sqlite_schema", err))
         return err->code;
-    if (history_db_number(db, "PRAGMA application_id") != HISTORY_DB_ID ||
-        history_db_number(db,
-                          "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND "
-                          "name IN ('rows', 'machines')") != 2)
+    if (result_db_number(db, "PRAGMA application_id") != RESULT_DB_ID ||
+        result_db_number(db,
+                         "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND "
+                         "name IN ('rows', 'machines')") != 2)
         return err_set(
             err, ST_INPUT,
             "%s is a database of another program; `bench history add %s DIR` "
@@ -241,7 +248,7 @@ enum status history_db_check(sqlite3 *db, const char *path, struct err *err)
             path, path);
     /* A table is what its SQL makes, whatever the other columns say: a virtual one's
      * module would run as soon as its columns are looked at. */
-    if (history_db_number(
+    if (result_db_number(
             db,
             "SELECT count(*) FROM sqlite_schema WHERE sql IS NOT NULL AND NOT (sql "
             "GLOB 'CREATE TABLE *' OR sql GLOB 'CREATE INDEX *' OR sql GLOB 'CREATE "
@@ -249,7 +256,7 @@ enum status history_db_check(sqlite3 *db, const char *path, struct err *err)
             "*')") != 0 ||
         /* rootpage 0: a view; 2 and 3: generated columns, which make values that nobody
          * has stored */
-        history_db_number(
+        result_db_number(
             db, "SELECT count(*) FROM sqlite_schema AS s WHERE s.name IN ('rows', "
                 "'machines', 'gates') AND (s.rootpage = 0 OR EXISTS (SELECT 1 FROM "
                 "pragma_table_xinfo(s.name) WHERE hidden <> 0))") != 0)
@@ -262,29 +269,10 @@ enum status history_db_check(sqlite3 *db, const char *path, struct err *err)
     if (st == ST_OK)
         st = check_tree(db, path, "machines", err);
     if (st == ST_OK &&
-        history_db_number(
-            db, "SELECT count(*) FROM sqlite_schema WHERE name = 'gates'") > 0)
+        result_db_number(db,
+                         "SELECT count(*) FROM sqlite_schema WHERE name = 'gates'") > 0)
         st = check_tree(db, path, "gates", err);
     if (st == ST_OK)
-        history_db_is_checked();
+        result_db_is_checked();
     return st;
-}
-
-/* A row that is added runs what a stranger has put into defaults and indexes. */
-enum status history_db_check_plain(sqlite3 *db, const char *path, struct err *err)
-{
-    if (history_db_number(
-            db, "SELECT (SELECT count(*) FROM pragma_table_xinfo('rows') WHERE "
-                "dflt_value IS NOT NULL) + (SELECT count(*) FROM "
-                "pragma_table_xinfo('machines') WHERE dflt_value IS NOT NULL) + "
-                "(SELECT count(*) FROM pragma_table_xinfo('gates') WHERE dflt_value IS "
-                "NOT NULL) + "
-                "(SELECT count(*) FROM sqlite_schema AS s, pragma_index_list(s.name) "
-                "AS l LEFT JOIN pragma_index_xinfo(l.name) AS x WHERE s.name IN "
-                "('rows', 'machines', 'gates') AND (l.partial OR x.cid = -2))") == 0)
-        return ST_OK;
-    return err_set(err, ST_INPUT,
-                   "%s: its tables have defaults, or indexes of expressions, that are "
-                   "not of `bench history add`; add the rows to a new database",
-                   path);
 }
