@@ -209,52 +209,66 @@ static enum status add_machine(struct result_set *set, const size_t *machine_of,
     return ST_OK;
 }
 
+/* The run that has begun last, of those with rows; there are rows. */
+static size_t last_run(const struct result_set *set)
+{
+    size_t last = set->run_of[0];
+
+    for (size_t i = 1; i < set->n_rows; i++)
+        if (compare_runs(&set->runs[set->run_of[i]], &set->runs[last]) > 0)
+            last = set->run_of[i];
+    return last;
+}
+
+/* Which rows were taken, where there was a choice. */
+static void report_last(const struct result_set *set, const char *path,
+                        size_t n_machines)
+{
+    const struct result_part *last = &set->parts[0];
+    char text[4096 + 500];
+
+    if (set->n_runs < 2)
+        return;
+    snprintf(text, sizeof text,
+             "%s: %zu runs of %zu machine%s; taken are the rows of %s, of each point "
+             "those of its latest run, the last of %s%s",
+             format_path(path).text, set->n_runs, n_machines,
+             plural((long long)n_machines, "s"), last->name,
+             *last->run->utc ? last->run->utc : "an unknown time",
+             n_machines > 1 ? "; `bench compare` shows all machines" : "");
+    message_print(text);
+}
+
 static enum status split_machines(struct result_set *set, const char *path,
-                                  struct err *err)
+                                  bool only_last, struct err *err)
 {
     struct dated *v = malloc((set->n_rows + 1) * sizeof *v);
-    size_t *machine_of = calloc(set->n_runs + 1, sizeof *machine_of);
+    size_t *machine_of = calloc(set->n_runs + 1, sizeof *machine_of), n = 0;
     enum status st = ST_OK;
 
     if (!set->n_rows)
         st = err_set(err, ST_INPUT, "%.300s holds no rows of sweeps", path);
     else if (!v || !machine_of)
         st = err_set(err, ST_NO_MEMORY, "no memory for %zu rows", set->n_rows);
-    if (st == ST_OK)
+    if (st == ST_OK) {
         find_machines(set, machine_of);
-    for (size_t r = 0; r < set->n_runs && st == ST_OK; r++)
+        for (size_t r = 0; r < set->n_runs; r++)
+            n += machine_of[r] == r;
+    }
+    if (st == ST_OK && only_last) {
+        st = add_machine(set, machine_of, machine_of[last_run(set)], v, err);
+        if (st == ST_OK)
+            report_last(set, path, n);
+    } else if (st == ST_OK && n > RESULT_SET_MAX_MACHINES) {
+        st = err_set(err, ST_USAGE, "%.300s: %zu machines; at most %d are read of it",
+                     path, n, RESULT_SET_MAX_MACHINES);
+    }
+    for (size_t r = 0; r < set->n_runs && st == ST_OK && !only_last; r++)
         if (machine_of[r] == r)
             st = add_machine(set, machine_of, r, v, err);
     free(machine_of);
     free(v);
     return st;
-}
-
-/* The last machine alone, and which it is. */
-static void keep_last(struct result_set *set, const char *path)
-{
-    struct result_part *last = &set->parts[0];
-    char text[4096 + 500];
-
-    for (size_t i = 1; i < set->n_parts; i++)
-        if (compare_runs(set->parts[i].run, last->run) > 0)
-            last = &set->parts[i];
-    if (set->n_runs > 1) {
-        snprintf(
-            text, sizeof text,
-            "%s: %zu runs of %zu machine%s; taken are the rows of %s, of each point "
-            "those of its latest run, the last of %s%s",
-            format_path(path).text, set->n_runs, set->n_parts,
-            plural((long long)set->n_parts, "s"), last->name,
-            *last->run->utc ? last->run->utc : "an unknown time",
-            set->n_parts > 1 ? "; `bench compare` shows all machines" : "");
-        message_print(text);
-    }
-    for (size_t i = 0; i < set->n_parts; i++)
-        if (&set->parts[i] != last)
-            free(set->parts[i].rows);
-    set->parts[0] = *last;
-    set->n_parts = 1;
 }
 
 enum status result_set_open(struct result_set *set, const char *path, enum result_by by,
@@ -265,10 +279,8 @@ enum status result_set_open(struct result_set *set, const char *path, enum resul
     memset(set, 0, sizeof *set);
     st = result_set_read(set, path, NULL, err);
     if (st == ST_OK)
-        st =
-            by == RESULT_BY_RUN ? split_runs(set, err) : split_machines(set, path, err);
-    if (st == ST_OK && by == RESULT_LAST)
-        keep_last(set, path);
+        st = by == RESULT_BY_RUN ? split_runs(set, err)
+                                 : split_machines(set, path, by == RESULT_LAST, err);
     free(set->rows);
     set->rows = NULL;
     return st;

@@ -30,8 +30,9 @@
 #include "harness/machine/machine_key.h"
 #include "harness/result/row.h"
 
-#define RESULT_SET_MAX_ROWS 200000
-#define RESULT_SET_MAX_RUNS 20000
+#define RESULT_SET_MAX_ROWS     200000
+#define RESULT_SET_MAX_RUNS     20000
+#define RESULT_SET_MAX_MACHINES 64 /* in parts by machine */
 
 /* What is read of a machine.json: of thousands of CPUs, at most. */
 #define MACHINE_JSON_LIMIT ((struct json_limit){.bytes = 8u << 20, .values = 200000})
@@ -98,7 +99,7 @@ enum result_by {
 /* Read what is at path and hand its rows out in parts; set->rows is NULL then. A part
  * at least, but none by run where a database is empty. set is for result_set_free() in
  * any case, and not for more rows. Errors: those of result_set_read(); ST_INPUT (no
- * rows). */
+ * rows), ST_USAGE (too many machines). */
 enum status result_set_open(struct result_set *set, const char *path, enum result_by by,
                             struct err *err);
 

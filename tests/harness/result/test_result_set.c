@@ -385,6 +385,35 @@ static void machines_have_their_latest_rows(void **state)
     unlink(path);
 }
 
+/* A runner of a CI service has another name each time: the last is taken, all are too
+ * many. */
+static void many_machines(void **state)
+{
+    struct result_set set;
+    struct err err = ERR_INIT;
+    char path[256];
+    FILE *f;
+
+    (void)state;
+    strcpy(path, scratch_path("many.csv"));
+    f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("run,run_utc,host,utc,point,kind,status,tok_per_s\n", f);
+    for (int i = 0; i < 300; i++)
+        fprintf(f, "%d,2026-01-01T%02d:%02d,runner-%d,u%d,a,decode,ok,%d\n", i, i / 60,
+                i % 60, i, i, 1 + i);
+    fclose(f);
+    assert_int_equal(result_set_open(&set, path, RESULT_LAST, &err), ST_OK);
+    assert_int_equal(set.n_parts, 1);
+    assert_string_equal(set.parts[0].name, "runner-299");
+    assert_true(set.parts[0].n == 1 && set.parts[0].rows[0].tok_per_s == 300);
+    result_set_free(&set);
+    assert_int_equal(result_set_open(&set, path, RESULT_BY_MACHINE, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "300 machines"));
+    result_set_free(&set);
+    unlink(path);
+}
+
 static void there_is_an_end_of_rows_and_runs(void **state)
 {
     struct result_set set = {.n_rows = RESULT_SET_MAX_ROWS,
@@ -414,6 +443,7 @@ int main(void)
         cmocka_unit_test(a_folder_of_sweeps),
         cmocka_unit_test(cut_files_are_read_or_refused),
         cmocka_unit_test(machines_have_their_latest_rows),
+        cmocka_unit_test(many_machines),
         cmocka_unit_test(there_is_an_end_of_rows_and_runs),
     };
 
