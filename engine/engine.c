@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "engine/modelfile.h"
@@ -194,7 +195,8 @@ static enum status open_sequences(struct slm *m, struct err *err)
 
     m->seqs = calloc(n, sizeof *m->seqs);
     m->logits_at = calloc(n, sizeof *m->logits_at);
-    if (!m->seqs || !m->logits_at)
+    m->again = calloc((size_t)m->info.n_batch, sizeof *m->again);
+    if (!m->seqs || !m->logits_at || !m->again)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu sequences", n);
     if (m->kv.pages && !m->kv.shape.n_window_layers && !m->kv.shape.n_states &&
         !m->kv.shape.n_recent)
@@ -263,6 +265,7 @@ void slm_close(struct slm *m)
     free(m->seqs);
     prefix_close(m->prefixes);
     free(m->logits_at);
+    free(m->again);
     kvcache_close(&m->kv);
     thread_pool_stop(m->pool);
     model_free(m->model);
@@ -365,10 +368,8 @@ void engine_begin_pass(struct slm *m, const struct forward_part *parts, int n_pa
         const struct forward_part *p = &parts[i];
 
         decodes &= p->n == 1;
-        rewind_pass(&m->seqs[p->seq].rewind, &m->kv, p->tokens, p->n);
+        rewind_pass(&m->seqs[p->seq].rewind, &m->kv, p->tokens, p->n, p->n_again);
     }
-    if (m->mtp)
-        mtp_before_pass(m, parts->tokens, parts->n_past);
     thread_pool_use(m->pool, decodes ? m->n_threads : m->n_threads_prefill);
 }
 
@@ -377,7 +378,7 @@ void engine_run_pass(struct slm *m, const struct forward_part *parts, int n_part
     engine_begin_pass(m, parts, n_parts);
     forward_run(m->forward, parts, n_parts);
     if (m->mtp)
-        mtp_after_pass(m, parts->tokens, parts->n, parts->n_past);
+        mtp_after_pass(m, parts, n_parts);
 }
 
 static enum status no_room(const struct slm *m, int n, struct err *err)
@@ -409,9 +410,33 @@ void engine_run_again(struct slm *m, int seq)
 
         n = n < m->info.n_ctx - at ? n : m->info.n_ctx - at;
         engine_run_pass(
-            m, &(struct forward_part){seq, s->rewind.tokens + at, n, pos, 0}, 1);
+            m, &(struct forward_part){seq, s->rewind.tokens + at, n, pos, 0, 0}, 1);
         pos += n;
     }
+}
+
+/* Not where only the last tokens are known: there the copy of the states is what a
+ * sequence is cut back to, if the pass fails. */
+struct forward_part engine_part_again(struct slm *m, int seq, const int32_t *tokens,
+                                      int n, int n_logits, int32_t *buffer, int *room)
+{
+    struct sequence *s = &m->seqs[seq];
+    struct forward_part part = {seq, tokens, n, s->n_past, n_logits, 0};
+    const int n_again = s->n_past - (int)engine_begin_of(m, seq);
+
+    if (!n_again || n_again > *room || m->info.kv_window) {
+        engine_run_again(m, seq);
+        return part;
+    }
+    part.n_past = rewind_to(&s->rewind, &m->kv, s->n_past);
+    part.n_again = n_again;
+    part.n = n_again + n;
+    part.tokens = buffer;
+    for (int i = 0; i < n_again; i++)
+        buffer[i] = s->rewind.tokens[(part.n_past + i) % m->info.n_ctx];
+    memcpy(buffer + n_again, tokens, (size_t)n * sizeof *buffer);
+    *room -= n_again;
+    return part;
 }
 
 /* The first of several passes, or the only one. */
@@ -435,6 +460,7 @@ enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
 {
     struct sequence *s = &m->seqs[0];
     const int n_past = s->n_past;
+    bool again = false;
     enum status st = engine_begin(m, err);
 
     if (!st)
@@ -443,7 +469,6 @@ enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
         st = no_room(m, (int)n, err);
     if (st)
         return st;
-    engine_run_again(m, 0);
     m->n_parts = 0;
     for (size_t done = 0; done < n && !weights_check(m->w, NULL);) {
         const size_t left = n - done;
@@ -455,8 +480,12 @@ enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
             n_logits = batch;
         else if (which == SLM_LOGITS_LAST && left <= most)
             n_logits = 1;
-        engine_run_pass(
-            m, &(struct forward_part){0, tokens + done, batch, s->n_past, n_logits}, 1);
+        int room = m->info.n_batch - batch;
+        const struct forward_part part =
+            engine_part_again(m, 0, tokens + done, batch, n_logits, m->again, &room);
+
+        again |= part.n_again > 0;
+        engine_run_pass(m, &part, 1);
         m->n_logits = (size_t)n_logits;
         s->n_past += batch;
         done += (size_t)batch;
@@ -465,8 +494,10 @@ enum status slm_eval(struct slm *m, const int32_t *tokens, size_t n,
     if (st) {
         s->n_past = n_past;
         kvcache_cut(&m->kv, 0, (size_t)n_past);
+        if (again)
+            rewind_forget(&s->rewind);
         if (m->mtp)
-            mtp_cut(m->mtp, n_past);
+            mtp_cut(m->mtp, 0, n_past);
     }
     return st;
 }

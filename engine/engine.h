@@ -99,8 +99,8 @@ struct slm_params {
     int n_back;           /* positions that slm_truncate() may take off without tokens
                              running again where layers have a window, at least
                              n_batch; 0: SLM_DEFAULT_BACK */
-    bool mtp; /* open the layer that predicts the token after the next, too: mtp.h. For
-                 one sequence. ST_UNSUPPORTED: the file has none */
+    bool mtp; /* open the layer that predicts the token after the next, too: mtp.h.
+                 ST_UNSUPPORTED: the file has none */
     struct slm_tuning tuning;
 };
 

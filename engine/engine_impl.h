@@ -31,6 +31,8 @@ struct slm {
     size_t n_logits;                  /* of the last slm_eval() or slm_batch() */
     size_t *logits_at;      /* [n_parts] which are the first of each part, of */
     int n_parts;            /* slm_batch() */
+    int32_t *again;         /* [info.n_batch] tokens of parts that begin with some that
+                               run again */
     slm_eval_hook_fn *hook; /* NULL: none */
     void *hook_arg;
 };
@@ -51,6 +53,12 @@ size_t engine_begin_of(const struct slm *m, int seq);
 /* After slm_truncate(): bring states and rings to the end of the sequence, which has
  * the room from engine_begin_of() on. */
 void engine_run_again(struct slm *m, int seq);
+
+/* The same together with the next pass over tokens[n] where that has room for *room
+ * tokens more: the part to be computed. Its tokens are in buffer[] then, which has as
+ * much room and n more; *room becomes less by what the part has besides tokens[n]. */
+struct forward_part engine_part_again(struct slm *m, int seq, const int32_t *tokens,
+                                      int n, int n_logits, int32_t *buffer, int *room);
 
 /* Have room for all parts of a batch, or for none: ST_NO_MEMORY. */
 enum status engine_reserve(struct slm *m, const struct slm_part *parts, int n_parts,
@@ -81,12 +89,12 @@ enum status mtp_rebind(struct mtp *t, struct slm *m, struct err *err);
 void mtp_set_pool(struct mtp *t, struct thread_pool *pool);
 void mtp_tune(struct mtp *t, const struct slm_tuning *tuning);
 
-/* Around each pass of the model over tokens[n] from position n_past on. */
-void mtp_before_pass(struct slm *m, const int32_t *tokens, int n_past);
-void mtp_after_pass(struct slm *m, const int32_t *tokens, int n, int n_past);
+/* After each pass of the model. */
+void mtp_after_pass(struct slm *m, const struct forward_part *parts, int n_parts);
 
-/* The sequence was cut. */
-void mtp_cut(struct mtp *t, int n_past);
+/* The sequence was cut, or copied. */
+void mtp_cut(struct mtp *t, int seq, int n_past);
+void mtp_fork(struct mtp *t, int from, int to);
 
 /* Describe a model with these parameters, which are checked; the residency stays as it
  * is. Errors: those of slm_plan() but for loading. */

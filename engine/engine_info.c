@@ -253,15 +253,10 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
                        info->n_ctx);
     info->kv_more_bytes = kvcache_more_bytes(&shape, info->n_ctx);
     info->n_seq_pages = (int)kvcache_sequence_pages(&shape, info->n_ctx);
-    if (p->mtp && info->n_sequences > 1)
-        return err_set(
-            err, ST_USAGE,
-            "further tokens are predicted for one sequence, and the model is "
-            "to be opened for %d",
-            info->n_sequences);
-    info->scratch_bytes = m->vector_bytes + m->derived_bytes +
-                          forward_bytes(m, info->kv_type, info->n_batch, info->n_logits,
-                                        info->n_sequences, n_threads);
+    info->scratch_bytes =
+        m->vector_bytes + m->derived_bytes +
+        forward_bytes(m, info->kv_type, info->n_batch, info->n_logits,
+                      info->n_sequences, n_threads);
     return ST_OK;
 }
 

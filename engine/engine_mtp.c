@@ -3,8 +3,8 @@
  * engine_mtp.c - the layer that predicts the token after the next
  *
  * Positions are the model's. Pair p is the hidden state of position p and the token at
- * p + 1; pairs base .. n_pairs-1 are in the layer's cache, pair p at its position
- * p - base.
+ * p + 1; pairs base .. n_pairs-1 of a sequence are in the layer's cache, pair p at its
+ * position p - base.
  */
 #include "engine/mtp.h"
 
@@ -13,23 +13,42 @@
 
 #include "engine/engine_impl.h"
 
-/* Positions whose hidden states are kept behind the last pass at least, so that a short
- * text can be taken back. */
-#define KEPT 64
+enum {
+    KEPT = 64,      /* positions whose hidden states are kept at least, so that a short
+                       text can be taken back */
+    CAP = 3 * KEPT, /* the same at most: then their pairs are evaluated at once */
+    FEW = 16,       /* pairs that a sequence brings to a pass of several sequences */
+};
+
+/* What the layer knows of a sequence. */
+struct mtp_seq {
+    float *hidden;   /* [CAP][stride] of positions first .. first+n-1 */
+    int32_t *tokens; /* [CAP] at first+1 ..; the last is unknown yet */
+    float *own; /* [stride] the layer's own, of the last guess, behind its last norm */
+    int first, n;
+    int base, n_pairs;
+    int guess; /* pairs of guesses behind n_pairs */
+};
 
 struct mtp {
     struct model *model;
     struct kvcache kv;
     struct forward *forward;
     size_t stride;
-    float *hidden;   /* [cap][stride] of positions first .. first+n-1 */
-    int32_t *tokens; /* [cap] at first+1 ..; the last is unknown yet */
-    int first, n, cap;
-    int base, n_pairs;
-    float *own; /* [stride] the layer's own, of the last guess, behind its last norm */
-    int n_run;  /* pairs of the last pass */
-    int guess;  /* pairs of guesses behind n_pairs */
+    struct mtp_seq *seqs; /* [n_sequences] */
+    int n_sequences;
+    float *memory; /* of all that is in seqs, and rows */
+    int32_t *tokens;
+    float *rows;                /* [row_cap][stride] of a pass of several sequences */
+    struct forward_part *parts; /* [n_sequences] */
+    int row_cap;
 };
+
+/* Rows of hidden states. */
+static uint64_t n_rows(int n_sequences)
+{
+    return (uint64_t)n_sequences * (CAP + 1 + FEW);
+}
 
 uint64_t mtp_bytes(const struct model *m, const struct slm_params *p,
                    const struct slm_info *info)
@@ -39,8 +58,31 @@ uint64_t mtp_bytes(const struct model *m, const struct slm_params *p,
     uint64_t kv = 0;
 
     kvcache_bytes(&kv, &shape, info->n_ctx);
-    return kv + m->vector_bytes + row * ((uint64_t)info->n_batch + 2 * KEPT + 1) +
-           forward_bytes(m, info->kv_type, info->n_batch, 1, 1, slm_params_threads(p));
+    return kv + m->vector_bytes + row * n_rows(info->n_sequences) +
+           forward_bytes(m, info->kv_type, info->n_batch, info->n_sequences,
+                         info->n_sequences, slm_params_threads(p));
+}
+
+static enum status make_tables(struct mtp *t, int n_sequences, struct err *err)
+{
+    const size_t n = (size_t)n_sequences;
+
+    t->stride = forward_stride(t->forward);
+    t->n_sequences = n_sequences;
+    t->row_cap = n_sequences * FEW;
+    t->seqs = calloc(n, sizeof *t->seqs);
+    t->parts = calloc(n, sizeof *t->parts);
+    t->memory = calloc(n_rows(n_sequences), t->stride * sizeof *t->memory);
+    t->tokens = calloc(n, (CAP + FEW) * sizeof *t->tokens);
+    if (!t->seqs || !t->parts || !t->memory || !t->tokens)
+        return err_set(err, ST_NO_MEMORY, "no memory for hidden states");
+    for (size_t i = 0; i < n; i++) {
+        t->seqs[i].hidden = t->memory + i * (CAP + 1) * t->stride;
+        t->seqs[i].own = t->seqs[i].hidden + CAP * t->stride;
+        t->seqs[i].tokens = t->tokens + i * CAP;
+    }
+    t->rows = t->memory + n * (CAP + 1) * t->stride;
+    return ST_OK;
 }
 
 enum status mtp_open(struct mtp **out, struct slm *m, const struct slm_params *p,
@@ -59,16 +101,9 @@ enum status mtp_open(struct mtp **out, struct slm *m, const struct slm_params *p
     }
     if (!st)
         st = forward_open(&t->forward, t->model, &t->kv, m->pool, p->isa_mask,
-                          m->info.n_batch, 1, err);
-    if (!st) {
-        t->stride = forward_stride(t->forward);
-        t->cap = m->info.n_batch + 2 * KEPT;
-        t->hidden = calloc((size_t)t->cap, t->stride * sizeof *t->hidden);
-        t->tokens = calloc((size_t)t->cap, sizeof *t->tokens);
-        t->own = calloc(t->stride, sizeof *t->own);
-        if (!t->hidden || !t->tokens || !t->own)
-            st = err_set(err, ST_NO_MEMORY, "no memory for hidden states");
-    }
+                          m->info.n_batch, m->info.n_sequences, err);
+    if (!st)
+        st = make_tables(t, m->info.n_sequences, err);
     if (st)
         mtp_close(t);
     else
@@ -83,9 +118,10 @@ void mtp_close(struct mtp *t)
     forward_close(t->forward);
     kvcache_close(&t->kv);
     model_free(t->model);
-    free(t->hidden);
+    free(t->seqs);
+    free(t->parts);
+    free(t->memory);
     free(t->tokens);
-    free(t->own);
     free(t);
 }
 
@@ -112,140 +148,260 @@ void mtp_tune(struct mtp *t, const struct slm_tuning *tuning)
     forward_tune(t->forward, tuning);
 }
 
+/* ---- pairs -------------------------------------------------------------------------
+ */
+
+static void cut_pairs(struct mtp *t, int seq, int n_pairs)
+{
+    struct mtp_seq *s = &t->seqs[seq];
+
+    s->n_pairs = n_pairs;
+    s->guess = 0;
+    kvcache_cut(&t->kv, seq, (size_t)(n_pairs - s->base));
+}
+
 /* Guesses are forgotten; what follows them is known by now. */
-static void forget_guesses(struct mtp *t)
+static void forget_guesses(struct mtp *t, int seq)
 {
-    if (t->guess)
-        kvcache_cut(&t->kv, 0, (size_t)(t->n_pairs - t->base));
-    t->guess = 0;
+    if (t->seqs[seq].guess)
+        cut_pairs(t, seq, t->seqs[seq].n_pairs);
 }
 
-/* One pass over n pairs behind those in the cache. */
-static bool run(struct slm *m, const float *hidden, const int32_t *tokens, int n,
-                int n_logits)
+/* Have room for n pairs behind those in the cache, guesses with them. */
+static bool reserve(struct slm *m, int seq, int n)
 {
     struct mtp *t = m->mtp;
-    const int at = t->n_pairs + t->guess - t->base;
+    const struct mtp_seq *s = &t->seqs[seq];
+    const int at = s->n_pairs + s->guess - s->base;
 
-    if (at + n > slm_info(m)->n_ctx && !slm_info(m)->kv_window)
+    if (at + n > m->info.n_ctx && !m->info.kv_window)
         return false;
-    if (!kvcache_reserve(&t->kv, 0, (size_t)at, (size_t)(at + n)))
-        return false;
-    thread_pool_use(m->pool, n == 1 ? m->n_threads : m->n_threads_prefill);
-    forward_set_hidden(t->forward, hidden);
-    forward_run(t->forward, &(struct forward_part){0, tokens, n, at, n_logits}, 1);
-    t->n_run = n;
+    return kvcache_reserve(&t->kv, seq, (size_t)at, (size_t)(at + n));
+}
+
+static void run(struct slm *m, const float *hidden, const struct forward_part *parts,
+                int n_parts)
+{
+    const bool decodes = n_parts == 1 && parts->n == 1;
+
+    thread_pool_use(m->pool, decodes ? m->n_threads : m->n_threads_prefill);
+    forward_set_hidden(m->mtp->forward, hidden);
+    forward_run(m->mtp->forward, parts, n_parts);
+}
+
+/* The first pair that is not in the cache, as one of the rows there are; where rows
+ * before it are missing, the cache begins again. */
+static int first_missing(struct mtp *t, int seq)
+{
+    struct mtp_seq *s = &t->seqs[seq];
+
+    forget_guesses(t, seq);
+    if (s->n_pairs < s->first || s->n_pairs > s->first + s->n) {
+        s->base = s->first;
+        cut_pairs(t, seq, s->first);
+    }
+    return s->n_pairs - s->first;
+}
+
+/* Evaluate pairs until n_left of those whose rows are there remain; the token that
+ * follows the last row is known. False: no room. */
+static bool evaluate(struct slm *m, int seq, int n_left)
+{
+    struct mtp *t = m->mtp;
+    struct mtp_seq *s = &t->seqs[seq];
+
+    for (int at = first_missing(t, seq), n; at < s->n - n_left; at += n) {
+        n = s->n - n_left - at;
+        n = n < m->info.n_batch ? n : m->info.n_batch;
+        if (!reserve(m, seq, n))
+            return false;
+        run(m, s->hidden + (size_t)at * t->stride,
+            &(struct forward_part){seq, s->tokens + at, n, s->n_pairs - s->base, 0, 0},
+            1);
+        s->n_pairs += n;
+    }
     return true;
 }
 
-/* Evaluate pairs up to that of the last position, whose next token is `next`. False:
- * there is nothing to continue from. */
-static bool catch_up(struct slm *m, int32_t next, int n_logits)
+/* ---- rows
+ * ----------------------------------------------------------------------------
+ */
+
+/* The last KEPT rows stay. */
+static void drop_rows(struct slm *m, int seq)
 {
     struct mtp *t = m->mtp;
-    const int end = t->first + t->n;
+    struct mtp_seq *s = &t->seqs[seq];
+    const size_t gone = (size_t)(s->n - KEPT);
 
-    forget_guesses(t);
-    if (!t->n)
-        return false;
-    if (t->n_pairs < t->first || t->n_pairs > end ||
-        end - t->n_pairs > m->info.n_batch) {
-        /* a gap: begin again */
-        t->base = t->n_pairs = end - 1;
-        kvcache_cut(&t->kv, 0, 0);
-    }
-    t->tokens[t->n - 1] = next;
-    const int skip = t->n_pairs - t->first, n = t->n - skip;
-
-    if (n <= 0)
-        return false;
-    if (!run(m, t->hidden + (size_t)skip * t->stride, t->tokens + skip, n, n_logits))
-        return false;
-    t->n_pairs += n;
-    return true;
+    evaluate(m, seq, 0);
+    memmove(s->hidden, s->hidden + gone * t->stride,
+            KEPT * t->stride * sizeof *s->hidden);
+    memmove(s->tokens, s->tokens + gone, KEPT * sizeof *s->tokens);
+    s->first += (int)gone;
+    s->n = KEPT;
 }
 
-void mtp_before_pass(struct slm *m, const int32_t *tokens, int n_past)
+/* Rows of tokens that are evaluated again are replaced. */
+static void keep_part(struct slm *m, const struct forward_part *p, size_t first)
 {
     struct mtp *t = m->mtp;
+    struct mtp_seq *s = &t->seqs[p->seq];
 
-    if (t->n && t->first + t->n == n_past && t->n_pairs < n_past)
-        catch_up(m, tokens[0], 0);
-    forget_guesses(t);
+    forget_guesses(t, p->seq);
+    if (p->n_past < s->first || p->n_past > s->first + s->n) {
+        s->first = p->n_past;
+        s->n = 0;
+    }
+    s->n = p->n_past - s->first;
+    for (int j = 0; j < p->n; j++) {
+        if (s->n)
+            s->tokens[s->n - 1] = p->tokens[j];
+        if (s->n == CAP)
+            drop_rows(m, p->seq);
+        forward_hidden(m->forward, first + (size_t)j, true,
+                       s->hidden + (size_t)s->n++ * t->stride);
+    }
 }
 
-/* Keep the rows that end where the next n begin, or the last of them. */
-static void make_room(struct mtp *t, int n, int n_past)
+void mtp_after_pass(struct slm *m, const struct forward_part *parts, int n_parts)
 {
-    const bool joins = t->n && n_past >= t->first && n_past <= t->first + t->n;
-    int kept = joins ? n_past - t->first : 0, gone = 0;
+    size_t first = 0;
 
-    if (kept + n > t->cap)
-        gone = kept > KEPT ? kept - KEPT : 0;
-    kept -= gone;
-    if (gone) {
-        memmove(t->hidden, t->hidden + (size_t)gone * t->stride,
-                (size_t)kept * t->stride * sizeof *t->hidden);
-        memmove(t->tokens, t->tokens + gone, (size_t)kept * sizeof *t->tokens);
+    for (int i = 0; i < n_parts; i++) {
+        keep_part(m, &parts[i], first);
+        first += (size_t)parts[i].n;
     }
-    t->first = n_past - kept;
-    t->n = kept;
-}
-
-void mtp_after_pass(struct slm *m, const int32_t *tokens, int n, int n_past)
-{
-    struct mtp *t = m->mtp;
-
-    make_room(t, n, n_past);
-    for (int j = 0; j < n; j++) {
-        const size_t at = (size_t)(t->n + j);
-
-        forward_hidden(m->forward, (size_t)j, true, t->hidden + at * t->stride);
-        t->tokens[at] = j + 1 < n ? tokens[j + 1] : 0;
-    }
-    if (t->n)
-        t->tokens[t->n - 1] = tokens[0];
-    t->n += n;
 }
 
 /* Pair p holds as long as position p + 1 does. */
-void mtp_cut(struct mtp *t, int n_past)
+void mtp_cut(struct mtp *t, int seq, int n_past)
 {
+    struct mtp_seq *s = &t->seqs[seq];
     const int pairs = n_past > 0 ? n_past - 1 : 0;
 
-    forget_guesses(t);
-    if (t->first + t->n > n_past)
-        t->n = n_past > t->first ? n_past - t->first : 0;
-    if (t->n_pairs <= pairs)
+    forget_guesses(t, seq);
+    if (s->first + s->n > n_past)
+        s->n = n_past > s->first ? n_past - s->first : 0;
+    if (s->n_pairs <= pairs)
         return;
-    t->n_pairs = pairs > t->base ? pairs : t->base;
-    kvcache_cut(&t->kv, 0, (size_t)(t->n_pairs - t->base));
+    s->base = s->base < pairs ? s->base : pairs;
+    cut_pairs(t, seq, pairs);
 }
 
-const float *mtp_first(struct slm *m, int32_t id)
+void mtp_fork(struct mtp *t, int from, int to)
+{
+    const struct mtp_seq *s = &t->seqs[from];
+    struct mtp_seq *d = &t->seqs[to];
+
+    forget_guesses(t, from);
+    kvcache_fork(&t->kv, from, to, (size_t)(s->n_pairs - s->base));
+    memcpy(d->hidden, s->hidden, (size_t)s->n * t->stride * sizeof *d->hidden);
+    memcpy(d->tokens, s->tokens, (size_t)s->n * sizeof *d->tokens);
+    d->first = s->first;
+    d->n = s->n;
+    d->base = s->base;
+    d->n_pairs = s->n_pairs;
+    d->guess = 0;
+}
+
+/* ---- guesses
+ * -------------------------------------------------------------------------
+ */
+
+/* Add n rows of a sequence to a pass of t->parts. */
+static void add_part(struct mtp *t, int seq, const float *rows, const int32_t *tokens,
+                     int n, int *n_parts, size_t *n_rows)
+{
+    const struct mtp_seq *s = &t->seqs[seq];
+
+    memcpy(t->rows + *n_rows * t->stride, rows,
+           (size_t)n * t->stride * sizeof *t->rows);
+    t->parts[(*n_parts)++] =
+        (struct forward_part){seq, tokens, n, s->n_pairs + s->guess - s->base, 1, 0};
+    *n_rows += (size_t)n;
+}
+
+/* The pass of the parts, which are those of the guesses whose logits are not NULL. */
+static void guess(struct slm *m, struct mtp_guess *g, int n, int n_parts)
 {
     struct mtp *t = m->mtp;
+    size_t last = 0;
 
-    if (!t || t->first + t->n != slm_n_past(m))
-        return NULL;
-    /* The last pair may be there already, with another token or the same. */
-    if (t->n && t->n_pairs == t->first + t->n) {
-        t->n_pairs--;
-        kvcache_cut(&t->kv, 0, (size_t)(t->n_pairs - t->base));
+    if (!n_parts)
+        return;
+    run(m, t->rows, t->parts, n_parts);
+    for (int i = 0, part = 0; i < n; i++) {
+        if (!g[i].logits)
+            continue;
+        last += (size_t)t->parts[part].n;
+        forward_hidden(t->forward, last - 1, true, t->seqs[g[i].seq].own);
+        g[i].logits = forward_logits(t->forward, (size_t)part++);
     }
-    if (!catch_up(m, id, 1))
-        return NULL;
-    forward_hidden(t->forward, (size_t)t->n_run - 1, true, t->own);
-    return forward_logits(t->forward, 0);
 }
 
-const float *mtp_next(struct slm *m, int32_t id)
+/* Rows that the sequence brings, the first of them *at; 0: it cannot. */
+static int prepare_first(struct slm *m, const struct mtp_guess *g, int most, int *at)
 {
     struct mtp *t = m->mtp;
+    struct mtp_seq *s = &t->seqs[g->seq];
+    int n;
 
-    if (!run(m, t->own, &id, 1, 1))
-        return NULL;
-    t->guess++;
-    forward_hidden(t->forward, 0, true, t->own);
-    return forward_logits(t->forward, 0);
+    if (!s->n || s->first + s->n != m->seqs[g->seq].n_past)
+        return 0;
+    *at = first_missing(t, g->seq);
+    /* The last pair may be there already, with another token or the same. */
+    if (*at == s->n)
+        cut_pairs(t, g->seq, s->n_pairs - 1);
+    s->tokens[s->n - 1] = g->id;
+    most = most < FEW ? most : FEW;
+    if (most < 1 || (s->n - (s->n_pairs - s->first) > most && !evaluate(m, g->seq, 1)))
+        return 0;
+    *at = s->n_pairs - s->first;
+    n = s->n - *at;
+    return reserve(m, g->seq, n) ? n : 0;
+}
+
+void mtp_first(struct slm *m, struct mtp_guess *g, int n)
+{
+    struct mtp *t = m->mtp;
+    size_t n_rows = 0;
+    int n_parts = 0;
+
+    for (int i = 0; i < n; i++) {
+        struct mtp_seq *s = t ? &t->seqs[g[i].seq] : NULL;
+        /* a row at least is left for each that follows */
+        const int most = m->info.n_batch - (int)n_rows - (n - 1 - i);
+        int at = 0;
+        const int rows = t ? prepare_first(m, &g[i], most, &at) : 0;
+
+        g[i].logits = NULL;
+        if (!rows)
+            continue;
+        g[i].logits = t->rows;
+        add_part(t, g[i].seq, s->hidden + (size_t)at * t->stride, s->tokens + at, rows,
+                 &n_parts, &n_rows);
+        s->n_pairs += rows;
+    }
+    if (t)
+        guess(m, g, n, n_parts);
+}
+
+void mtp_next(struct slm *m, struct mtp_guess *g, int n)
+{
+    struct mtp *t = m->mtp;
+    size_t n_rows = 0;
+    int n_parts = 0;
+
+    for (int i = 0; i < n; i++) {
+        struct mtp_seq *s = &t->seqs[g[i].seq];
+
+        g[i].logits = NULL;
+        if ((int)n_rows == m->info.n_batch || !reserve(m, g[i].seq, 1))
+            continue;
+        g[i].logits = t->rows;
+        add_part(t, g[i].seq, s->own, &g[i].id, 1, &n_parts, &n_rows);
+        s->guess++;
+    }
+    guess(m, g, n, n_parts);
 }

@@ -33,7 +33,7 @@ void slm_seq_truncate(struct slm *m, int seq, int n_past)
     if (rewind_start(&s->rewind, &m->kv, n_past) == n_past)
         (void)rewind_to(&s->rewind, &m->kv, n_past);
     if (m->mtp)
-        mtp_cut(m->mtp, n_past);
+        mtp_cut(m->mtp, seq, n_past);
 }
 
 int slm_seq_least_past(const struct slm *m, int seq)
@@ -47,6 +47,8 @@ void slm_seq_fork(struct slm *m, int from, int to)
     kvcache_fork(&m->kv, from, to, (size_t)m->seqs[from].n_past);
     rewind_fork(&m->seqs[to].rewind, &m->seqs[from].rewind);
     m->seqs[to].n_past = m->seqs[from].n_past;
+    if (m->mtp)
+        mtp_fork(m->mtp, from, to);
 }
 
 void slm_pages(const struct slm *m, size_t *n, size_t *n_free)
@@ -159,18 +161,28 @@ enum status engine_reserve(struct slm *m, const struct slm_part *parts, int n_pa
     return ST_OK;
 }
 
-static void run(struct slm *m, const struct slm_part *parts, int n_parts)
+/* What the pass computes; of parts that run tokens again as many as it has room for,
+ * the others do it first. */
+static void make_pass(struct slm *m, const struct slm_part *parts, int n_parts,
+                      struct forward_part *pass)
 {
-    struct forward_part pass[SLM_MAX_SEQUENCES];
+    int32_t *buffer = m->again;
+    int room = m->info.n_batch;
 
+    for (int i = 0; i < n_parts; i++)
+        room -= parts[i].n;
+    for (int i = 0; i < n_parts; i++) {
+        pass[i] = engine_part_again(m, parts[i].seq, parts[i].tokens, parts[i].n,
+                                    n_logits_of(&parts[i]), buffer, &room);
+        buffer += parts[i].n + pass[i].n_again;
+    }
+}
+
+static void run(struct slm *m, const struct forward_part *pass, int n_parts)
+{
     m->n_logits = 0;
     m->n_parts = n_parts;
     for (int i = 0; i < n_parts; i++) {
-        pass[i] = (struct forward_part){.seq = parts[i].seq,
-                                        .tokens = parts[i].tokens,
-                                        .n = parts[i].n,
-                                        .n_past = m->seqs[parts[i].seq].n_past,
-                                        .n_logits = n_logits_of(&parts[i])};
         m->logits_at[i] = m->n_logits;
         m->n_logits += (size_t)pass[i].n_logits;
     }
@@ -180,6 +192,7 @@ static void run(struct slm *m, const struct slm_part *parts, int n_parts)
 enum status slm_batch(struct slm *m, const struct slm_part *parts, int n_parts,
                       struct err *err)
 {
+    struct forward_part pass[SLM_MAX_SEQUENCES];
     enum status st = engine_begin(m, err);
 
     if (!st)
@@ -188,18 +201,22 @@ enum status slm_batch(struct slm *m, const struct slm_part *parts, int n_parts,
         st = engine_reserve(m, parts, n_parts, err);
     if (st)
         return st;
-    for (int i = 0; i < n_parts; i++)
-        engine_run_again(m, parts[i].seq);
+    make_pass(m, parts, n_parts, pass);
     if (!weights_check(m->w, NULL))
-        run(m, parts, n_parts);
+        run(m, pass, n_parts);
     st = engine_end(m, err);
     for (int i = 0; i < n_parts; i++) {
         struct sequence *s = &m->seqs[parts[i].seq];
 
-        if (st)
-            kvcache_cut(&m->kv, parts[i].seq, (size_t)s->n_past);
-        else
+        if (!st) {
             s->n_past += parts[i].n;
+            continue;
+        }
+        kvcache_cut(&m->kv, parts[i].seq, (size_t)s->n_past);
+        if (pass[i].n_again)
+            rewind_forget(&s->rewind);
+        if (m->mtp)
+            mtp_cut(m->mtp, parts[i].seq, s->n_past);
     }
     return st;
 }

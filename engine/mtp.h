@@ -7,9 +7,9 @@
  * From them it guesses the token after that, and from its own hidden state and that
  * token the next, and so on. Its keys and values are in a cache of its own, a position
  * for each pair. The model keeps what it needs of every pass; pairs that have become
- * known since are evaluated before the next pass, or with the next draft. Where hidden
- * states are missing (after slm_truncate() by much), the cache begins again: guesses
- * get worse, nothing else.
+ * known since are evaluated with the next guess, or once many wait. Where hidden states
+ * are missing (after slm_truncate() by much, or behind a kept prefix), the cache begins
+ * again: guesses get worse, nothing else.
  *
  * Only of models opened with slm_params.mtp.
  *
@@ -21,12 +21,18 @@
 
 #include "engine/engine.h"
 
-/* Logits [n_vocab] of the token after id, which follows what the model has evaluated
- * and has not been evaluated yet; NULL: nothing has been evaluated, or there is no
- * room. Valid until the next call. */
-const float *mtp_first(struct slm *m, int32_t id);
+struct mtp_guess {
+    int seq;             /* each once in a call */
+    int32_t id;          /* the token before the guessed one */
+    const float *logits; /* [n_vocab] of the guess, until the next call; NULL: nothing
+                            has been evaluated, or there is no room */
+};
 
-/* The same after id, which was drawn from the last logits; NULL: no room. */
-const float *mtp_next(struct slm *m, int32_t id);
+/* The token after id, which follows what the sequence has evaluated and has not been
+ * evaluated yet; of g[n] sequences in one pass. */
+void mtp_first(struct slm *m, struct mtp_guess *g, int n);
+
+/* The same after id, which was drawn from the sequence's last guess. */
+void mtp_next(struct slm *m, struct mtp_guess *g, int n);
 
 #endif

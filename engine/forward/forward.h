@@ -51,6 +51,8 @@ struct forward_part {
     const int32_t *tokens; /* [n], n > 0, at positions n_past .. */
     int n, n_past;
     int n_logits; /* of the last ones, 0..n */
+    int n_again;  /* of the first ones, < n: the states behind them are copied as by
+                     kvcache_save_states(); 0: none are */
 };
 
 /* Take up to n_batch tokens through the model. Tokens and positions have been checked,

@@ -83,6 +83,28 @@ static size_t splits_of(const struct forward *f)
     return parts;
 }
 
+/* Copy the states of a run's heads, for a return to behind its last token. */
+static void save_heads(const struct forward *f, const struct recur_run *r)
+{
+    const struct recur_sizes *s = &f->m->recur;
+    const size_t d = (size_t)s->key_dim * (size_t)s->value_dim;
+    const size_t to_copy = (size_t)f->kv->shape.n_states * f->kv->shape.state_floats;
+
+    for (size_t i = 0; i < r->n_heads; i++) {
+        float *state = recur_state(f, r->p, r->y, r->first_head + i * r->step);
+
+        memcpy(state + to_copy, state, d * sizeof *state);
+    }
+}
+
+/* Tokens of the run that begins at `from`: it ends where states are copied. */
+static size_t run_length(const struct fwd_part *p, size_t from)
+{
+    const size_t end = from < p->n_again ? p->n_again : p->n;
+
+    return end - from < RECUR_TOKENS ? end - from : RECUR_TOKENS;
+}
+
 /* Heads begin .. end-1 of a group's. */
 static void run_heads(struct forward *f, struct fwd_thread *me,
                       const struct fwd_part *p, const struct layer *y, size_t group,
@@ -93,12 +115,13 @@ static void run_heads(struct forward *f, struct fwd_thread *me,
     const size_t d = (size_t)s->key_dim * (size_t)s->value_dim;
     const size_t n_macs = s->kind == RECUR_DELTA ? 3 : 2;
 
-    for (size_t from = 0; from < p->n; from += RECUR_TOKENS) {
+    for (size_t from = 0, n; from < p->n; from += n) {
+        n = run_length(p, from);
         const struct recur_run r = {
             p,
             y,
             from,
-            p->n - from < RECUR_TOKENS ? p->n - from : RECUR_TOKENS,
+            n,
             group,
             s->neighbours ? group * each + begin : group + begin * (size_t)s->n_groups,
             s->neighbours ? 1 : (size_t)s->n_groups,
@@ -109,6 +132,8 @@ static void run_heads(struct forward *f, struct fwd_thread *me,
             delta_run(f, me, &r);
         else
             ssm_run(f, me, &r);
+        if (p->n_again && from + n == p->n_again)
+            save_heads(f, &r);
     }
     fwd_count(me, SLM_OP_ATTENTION, KERN_N_FMT, (end - begin) * 2 * d * sizeof(float),
               (end - begin) * n_macs * d * p->n);
@@ -129,23 +154,34 @@ static void run_groups(struct forward *f, struct fwd_thread *me, const struct la
     }
 }
 
-/* The last inputs of a part's convolution, for the next pass. */
-static void keep_inputs(struct forward *f, const struct fwd_part *p,
-                        const struct layer *y)
+/* The last inputs of a part's convolution behind its first n_tokens, to `to`. */
+static void copy_inputs(struct forward *f, const struct fwd_part *p,
+                        const struct layer *y, size_t n_tokens, float *to)
 {
     const size_t n_kept = (size_t)f->m->recur.n_conv - 1;
     const size_t n = recur_channels(&f->m->recur);
     const size_t stride = pad16(recur_in_rows(&f->m->recur));
-    const float *in = f->rec_in + p->first * stride;
-    float *past = recur_past(f, p, y);
+    const float *in = f->rec_in + p->first * stride, *past = recur_past(f, p, y);
 
     /* Ascending: the source lies after the values already written. */
     for (size_t r = 0; r < n_kept; r++) {
-        const size_t at = p->n + r; /* counted from the first input kept */
+        const size_t at = n_tokens + r; /* counted from the first input kept */
         const float *src = at < n_kept ? past + at * n : in + (at - n_kept) * stride;
 
-        memmove(past + r * n, src, n * sizeof *past);
+        memmove(to + r * n, src, n * sizeof *to);
     }
+}
+
+/* For the next pass, and for a return. */
+static void keep_inputs(struct forward *f, const struct fwd_part *p,
+                        const struct layer *y)
+{
+    const size_t to_copy = (size_t)f->kv->shape.n_states * f->kv->shape.state_floats;
+    float *past = recur_past(f, p, y);
+
+    if (p->n_again)
+        copy_inputs(f, p, y, p->n_again, past + to_copy);
+    copy_inputs(f, p, y, p->n, past);
 }
 
 void fwd_recurrent(struct forward *f, struct fwd_thread *me, const struct layer *y)

@@ -114,11 +114,14 @@ static void save(struct rewind *r, struct kvcache *kv)
     r->saved_at = r->at;
 }
 
-void rewind_pass(struct rewind *r, struct kvcache *kv, const int32_t *tokens, int n)
+void rewind_pass(struct rewind *r, struct kvcache *kv, const int32_t *tokens, int n,
+                 int n_again)
 {
     if (!r->tokens)
         return;
-    if (n > 1 || !r->single)
+    if (n_again)
+        r->saved_at = r->at + n_again;
+    else if (n > 1 || !r->single)
         save(r, kv);
     for (int i = 0; i < n; i++) /* they may be these */
         r->tokens[(r->at + i) % r->n_ctx] = tokens[i];
@@ -127,6 +130,12 @@ void rewind_pass(struct rewind *r, struct kvcache *kv, const int32_t *tokens, in
         r->known = r->at - r->n_ctx;
     r->end = r->at > r->end ? r->at : r->end;
     r->single = n == 1;
+}
+
+void rewind_forget(struct rewind *r)
+{
+    r->at = -1;
+    r->saved_at = 0;
 }
 
 void rewind_fill(struct rewind *r, struct kvcache *kv, int n_past, bool kept)

@@ -62,8 +62,14 @@ int rewind_start(const struct rewind *r, const struct kvcache *kv, int n_past);
  * the tokens from there to n_past, in r->tokens, must run again. */
 int rewind_to(struct rewind *r, struct kvcache *kv, int n_past);
 
-/* Call before a pass over tokens[n] at positions r->at and following. */
-void rewind_pass(struct rewind *r, struct kvcache *kv, const int32_t *tokens, int n);
+/* Call before a pass over tokens[n] at positions r->at and following, which copies the
+ * states behind the first n_again of them itself (0: it does not). */
+void rewind_pass(struct rewind *r, struct kvcache *kv, const int32_t *tokens, int n,
+                 int n_again);
+
+/* The pass failed, and what it copied may be wrong: a return begins from the beginning.
+ * Only where all tokens are known. */
+void rewind_forget(struct rewind *r);
 
 /* What kvcache_fork() means for the tokens. */
 void rewind_fork(struct rewind *to, const struct rewind *from);

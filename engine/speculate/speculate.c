@@ -208,32 +208,29 @@ enum status speculate_begin(struct speculator *sp, const int32_t *tokens, size_t
 /* ---- drafting ------------------------------------------------------------------- */
 
 /* Where the last n tokens of the text last occurred before, or -1. */
-static int find_before(const struct speculator *sp, int n)
+static int find_before(const int32_t *text, int n_text, int n)
 {
-    const int32_t *end = sp->text + sp->n_text - n;
+    const int32_t *end = text + n_text - n;
 
-    for (int at = sp->n_text - n - 1; at >= 0; at--)
-        if (sp->text[at + n - 1] == end[n - 1] &&
-            !memcmp(sp->text + at, end, (size_t)n * sizeof *end))
+    for (int at = n_text - n - 1; at >= 0; at--)
+        if (text[at + n - 1] == end[n - 1] &&
+            !memcmp(text + at, end, (size_t)n * sizeof *end))
             return at;
     return -1;
 }
 
-/* The tokens after the last earlier occurrence of the text's longest ending that has
- * one; *source is the length of that ending, on which the acceptance rate depends.
- * Where the draft reaches the end of the text, it continues with its own tokens. */
-static int draft_from_text(const struct speculator *sp, int n_most, int32_t *draft,
-                           int *source)
+int speculate_lookup(const int32_t *text, int n_text, int n_most, int32_t *draft,
+                     int *source)
 {
     for (int n = NGRAM_MOST; n >= NGRAM_LEAST; n--) {
-        const int at = sp->n_text > n ? find_before(sp, n) : -1;
+        const int at = n_text > n ? find_before(text, n_text, n) : -1;
 
         if (at < 0)
             continue;
         for (int i = 0; i < n_most; i++) {
             const int from = at + n + i;
 
-            draft[i] = from < sp->n_text ? sp->text[from] : draft[from - sp->n_text];
+            draft[i] = from < n_text ? text[from] : draft[from - n_text];
         }
         *source = n;
         return n_most;
@@ -268,17 +265,16 @@ static enum status draft_from_model(struct speculator *sp, int n_most, int32_t *
  * token that has not been evaluated. */
 static void draft_from_mtp(struct speculator *sp, int n_most, int32_t *draft, int *n)
 {
-    const float *logits = mtp_first(sp->m, sp->text[sp->n_text - 1]);
+    struct mtp_guess g = {.id = sp->text[sp->n_text - 1]};
 
     sampler_follow(sp->draft_s, sp->s);
-    for (*n = 0; logits && *n < n_most;) {
-        const int32_t id = sampler_next(sp->draft_s, logits);
-
-        draft[(*n)++] = id;
-        sampler_accept(sp->draft_s, id);
-        if (sp->tok && tokenizer_is_end(sp->tok, id))
+    mtp_first(sp->m, &g, 1);
+    for (*n = 0; g.logits;) {
+        g.id = draft[(*n)++] = sampler_next(sp->draft_s, g.logits);
+        sampler_accept(sp->draft_s, g.id);
+        if (*n == n_most || (sp->tok && tokenizer_is_end(sp->tok, g.id)))
             break;
-        logits = *n < n_most ? mtp_next(sp->m, id) : NULL;
+        mtp_next(sp->m, &g, 1);
     }
 }
 
@@ -300,9 +296,9 @@ static void learn(struct speculator *sp, const struct speculate_step *s,
     if (s->n_drafted)
         return;
     if (sp->draft || sp->mtp)
-        speculate_rule_forget(&sp->rule, 0);
+        speculate_rates_forget(&sp->rule.rates, 0);
     else if (s->source)
-        speculate_rule_compare(&sp->rule, s->source, drafted == drawn);
+        speculate_rates_compare(&sp->rule.rates, s->source, drafted == drawn);
 }
 
 /* The drafted token with a set probability, or else another one. */
@@ -352,7 +348,7 @@ static enum status make_draft(struct speculator *sp, int n_most, int32_t *draft,
             draft_from_mtp(sp, n_most, draft, n);
         return ST_OK;
     }
-    *n = draft_from_text(sp, n_most, draft, source);
+    *n = speculate_lookup(sp->text, sp->n_text, n_most, draft, source);
     if (*n && !sp->always)
         *n = speculate_rule_length(&sp->rule, *source, *n);
     return ST_OK;

@@ -85,6 +85,13 @@ enum status speculate_begin(struct speculator *sp, const int32_t *tokens, size_t
 enum status speculate_next(struct speculator *sp, int32_t id, int n_most,
                            int32_t out[SPECULATE_MAX + 1], int *n_out, struct err *err);
 
+/* A draft from a text: the n_most tokens after the last earlier occurrence of its
+ * longest ending that has one, to draft[n_most]; where they reach the end of the text,
+ * it continues with its own tokens. *source is the length of that ending, on which the
+ * acceptance rate depends. Returns n_most; 0: there is none. */
+int speculate_lookup(const int32_t *text, int n_text, int n_most, int32_t *draft,
+                     int *source);
+
 void speculate_read_stats(const struct speculator *sp, struct speculate_stats *out);
 
 #endif

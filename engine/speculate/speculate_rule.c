@@ -51,22 +51,81 @@
 /* Passes that measure the cost of plain decoding before drafts are tried. */
 #define N_PLAIN 3
 
+/* ---- acceptance -------------------------------------------------------------------
+ */
+
+void speculate_rates_begin(struct speculate_rates *r, bool trusted)
+{
+    *r = (struct speculate_rates){.first_rate = trusted ? TRUSTED_RATE : FIRST_RATE,
+                                  .first_count = trusted ? TRUSTED_COUNT : FIRST_COUNT};
+    for (int i = 0; i < SPECULATE_SOURCES; i++)
+        r->rate[i] = r->first_rate;
+}
+
+void speculate_rates_follow(struct speculate_rates *r, const struct speculate_rates *of)
+{
+    *r = *of;
+    for (int i = 0; i < SPECULATE_SOURCES; i++)
+        r->n[i] = of->n[i] > 0;
+}
+
+/* Source of token i of a draft: each accepted token makes the match one longer. */
+static int source_of(int source, int i)
+{
+    const int longest = SPECULATE_SOURCES - 1;
+
+    return !source || source + i < longest ? source + (source ? i : 0) : longest;
+}
+
+double speculate_rates_at(const struct speculate_rates *r, int source, int i)
+{
+    const int at = source_of(source, i);
+
+    return r->rate[r->n[at] ? at : source];
+}
+
+/* A mean of all observations at first, then a moving one. */
+void speculate_rates_compare(struct speculate_rates *r, int source, bool accepted)
+{
+    const double weight = 1.0 / (++r->n[source] + r->first_count);
+
+    r->rate[source] += (weight > NEWEST ? weight : NEWEST) *
+                       ((accepted ? 1.0 : 0.0) - r->rate[source]);
+}
+
+void speculate_rates_learn(struct speculate_rates *r, int source, int n_drafted,
+                           int n_accepted)
+{
+    for (int i = 0; i < n_drafted && i <= n_accepted; i++)
+        speculate_rates_compare(r, source_of(source, i), i < n_accepted);
+    if (n_drafted && n_accepted == n_drafted) {
+        /* The token after the draft was not tested: a longer match is taken to be no
+         * worse than this one; otherwise drafts would stay too short for ever. */
+        double *next = &r->rate[source_of(source, n_drafted)];
+        const double last = r->rate[source_of(source, n_drafted - 1)];
+
+        if (*next < last)
+            *next += NEWEST * (last - *next);
+    }
+}
+
+void speculate_rates_forget(struct speculate_rates *r, int source)
+{
+    r->rate[source] += FORGET * (r->first_rate - r->rate[source]);
+}
+
 void speculate_rule_begin(struct speculate_rule *r, double streamed)
 {
     memset(r, 0, sizeof *r);
     r->streamed = streamed;
-    for (int i = 0; i < SPECULATE_SOURCES; i++)
-        r->acceptance[i] = FIRST_RATE;
+    speculate_rates_begin(&r->rates, false);
     r->loss_passes = LOSS_PASSES;
-    r->first_rate = FIRST_RATE;
-    r->first_count = FIRST_COUNT;
 }
 
 void speculate_rule_trust(struct speculate_rule *r)
 {
     r->loss_passes = LOSS_TRUSTED;
-    r->first_rate = r->acceptance[0] = TRUSTED_RATE;
-    r->first_count = TRUSTED_COUNT;
+    speculate_rates_begin(&r->rates, true);
 }
 
 /* ---- expected cost and gain ------------------------------------------------------ */
@@ -105,14 +164,6 @@ static double pass_cost(const struct speculate_rule *r, int width)
     return cost > line ? cost : line;
 }
 
-/* Source of token i of a draft: each accepted token makes the match one longer. */
-static int source_of(int source, int i)
-{
-    const int longest = SPECULATE_SOURCES - 1;
-
-    return !source || source + i < longest ? source + (source ? i : 0) : longest;
-}
-
 /* Expected tokens of a pass with a draft of n; *all: the probability that all n are
  * accepted. */
 static double expected(const struct speculate_rule *r, int source, int n, double *all)
@@ -121,9 +172,7 @@ static double expected(const struct speculate_rule *r, int source, int n, double
 
     *all = 1.0;
     for (int i = 0; i < n; i++) {
-        const int at = source_of(source, i);
-
-        *all *= r->acceptance[r->n_observed[at] ? at : source];
+        *all *= speculate_rates_at(&r->rates, source, i);
         sum += *all;
     }
     return sum;
@@ -188,15 +237,6 @@ static void learn_time(struct speculate_rule *r, int width, double ns)
     r->pass_ns[width] = sorted[(n - 1) / 2];
 }
 
-/* A mean of all observations at first, then a moving one. */
-static void learn_acceptance(struct speculate_rule *r, int source, bool accepted)
-{
-    const double weight = 1.0 / (++r->n_observed[source] + r->first_count);
-
-    r->acceptance[source] += (weight > NEWEST ? weight : NEWEST) *
-                             ((accepted ? 1.0 : 0.0) - r->acceptance[source]);
-}
-
 static void learn_draft(struct speculate_rule *r, const struct speculate_step *s)
 {
     if (s->draft_ns > 0.0 && !s->source) {
@@ -204,17 +244,7 @@ static void learn_draft(struct speculate_rule *r, const struct speculate_step *s
 
         r->draft_ns += (r->draft_ns > 0.0 ? NEWEST : 1.0) * (each - r->draft_ns);
     }
-    for (int i = 0; i < s->n_drafted && i <= s->n_accepted; i++)
-        learn_acceptance(r, source_of(s->source, i), i < s->n_accepted);
-    if (s->n_accepted == s->n_drafted) {
-        /* The token after the draft was not tested: a longer match is taken to be no
-         * worse than this one; otherwise drafts would stay too short for ever. */
-        double *next = &r->acceptance[source_of(s->source, s->n_drafted)];
-        const double last = r->acceptance[source_of(s->source, s->n_drafted - 1)];
-
-        if (*next < last)
-            *next += NEWEST * (last - *next);
-    }
+    speculate_rates_learn(&r->rates, s->source, s->n_drafted, s->n_accepted);
 }
 
 /* Time above this was an interruption by the machine, not a cost of the draft. */
@@ -256,14 +286,4 @@ void speculate_rule_learn(struct speculate_rule *r, const struct speculate_step 
         r->plain_ns +=
             (weight > NEWEST_PLAIN ? weight : NEWEST_PLAIN) * (pass_ns - r->plain_ns);
     }
-}
-
-void speculate_rule_compare(struct speculate_rule *r, int source, bool accepted)
-{
-    learn_acceptance(r, source, accepted);
-}
-
-void speculate_rule_forget(struct speculate_rule *r, int source)
-{
-    r->acceptance[source] += FORGET * (r->first_rate - r->acceptance[source]);
 }

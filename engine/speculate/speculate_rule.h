@@ -38,19 +38,23 @@
 /* Passes of a width that are remembered; odd, for a median. */
 #define SPECULATE_RECENT 7
 
+/* Acceptance by source. Threading: data. */
+struct speculate_rates {
+    double rate[SPECULATE_SOURCES];
+    int n[SPECULATE_SOURCES]; /* tokens that it comes from */
+    double first_rate;        /* before any is observed, which weighs as much */
+    int first_count;          /* as this many */
+};
+
 struct speculate_rule {
     double recent_ns[SPECULATE_MAX + 2][SPECULATE_RECENT]; /* by width */
     double pass_ns[SPECULATE_MAX + 2];                     /* their medians */
     double plain_ns; /* a slower mean of width 1 */
     double streamed; /* expected share of the time that columns do not add to */
     int n_measured[SPECULATE_MAX + 2];
-    double acceptance[SPECULATE_SOURCES]; /* rate of accepted tokens */
-    int n_observed[SPECULATE_SOURCES];    /* tokens that the rate comes from */
-    double draft_ns;                      /* of one token of the draft model */
-    double again_ns; /* what a rejected token costs the next pass */
-    double
-        first_rate;  /* acceptance rate before any is observed, which weighs as much */
-    int first_count; /* as this many observations */
+    struct speculate_rates rates;
+    double draft_ns;          /* of one token of the draft model */
+    double again_ns;          /* what a rejected token costs the next pass */
     double loss_passes;       /* plain passes that drafts may lose at first */
     double gained_ns, all_ns; /* against plain decoding; of all passes */
 };
@@ -62,6 +66,28 @@ struct speculate_step {
     double draft_ns, pass_ns; /* of drafting; of the pass */
     bool again;               /* the pass first ran earlier tokens again */
 };
+
+/* trusted: the source was trained to be right, and its rate is expected to be high. */
+void speculate_rates_begin(struct speculate_rates *r, bool trusted);
+
+/* Of another text by the same drafts: begins with what is known of `of`, which weighs
+ * as much as a first rate. */
+void speculate_rates_follow(struct speculate_rates *r,
+                            const struct speculate_rates *of);
+
+/* The probability that token i of a draft is accepted where those before it were. */
+double speculate_rates_at(const struct speculate_rates *r, int source, int i);
+
+/* Of a draft of n_drafted tokens n_accepted were accepted, and the next was tried. */
+void speculate_rates_learn(struct speculate_rates *r, int source, int n_drafted,
+                           int n_accepted);
+
+/* Without a draft: whether the first token that lookup would have drafted was drawn. */
+void speculate_rates_compare(struct speculate_rates *r, int source, bool accepted);
+
+/* Without a draft and anything to compare (a draft model that did not run): the rate
+ * slowly returns to its first value, so that the source gets another trial. */
+void speculate_rates_forget(struct speculate_rates *r, int source);
 
 /* streamed: the share of a pass's time, 0 to 1, in which it is expected to wait for
  * weights that are read again for each pass. More columns do not make that longer: they
@@ -76,13 +102,5 @@ void speculate_rule_trust(struct speculate_rule *r);
 int speculate_rule_length(const struct speculate_rule *r, int source, int n_most);
 
 void speculate_rule_learn(struct speculate_rule *r, const struct speculate_step *step);
-
-/* Without a draft: whether the first token that lookup would have drafted was drawn. */
-void speculate_rule_compare(struct speculate_rule *r, int source, bool accepted);
-
-/* Without a draft and anything to compare (a draft model that did not run): the
- * acceptance rate slowly returns to its first value, so that the source gets another
- * trial. */
-void speculate_rule_forget(struct speculate_rule *r, int source);
 
 #endif

@@ -199,6 +199,44 @@ static void test_states_return_at_once(void **state)
     free(x.image);
 }
 
+/* Tokens that run again are part of the next pass, which copies the states behind them:
+ * going back over and over costs no pass, and never more than the last pass' tokens. */
+static void check_again(enum hybrid kind)
+{
+    enum { WIDTH = 5, KEPT = 2 };
+    static struct slm_profile profile;
+    static struct fixture x;
+    struct err err = ERR_INIT;
+
+    fixture_open(&x, kind);
+    struct slm *m = open_model(&x, 2, 13);
+
+    check_to(m, &x, 10, 5);
+    assert_int_equal(slm_profile_start(m, &err), ST_OK);
+    for (int at = 10, n = 1; at + WIDTH <= N_TOKENS; at += KEPT, n++) {
+        check_to(m, &x, at + WIDTH, WIDTH);
+        slm_profile_read(m, &profile);
+        assert_int_equal(profile.n_passes, n);
+        assert_int_equal(m->seqs[0].rewind.saved_at, at);
+        slm_truncate(m, at + KEPT);
+    }
+    /* more than a pass has room for runs before it */
+    slm_truncate(m, 0);
+    check_to(m, &x, 10, 5);
+    check_to(m, &x, 22, 12);
+    slm_truncate(m, 20);
+    check_to(m, &x, 25, 5);
+    slm_close(m);
+    free(x.image);
+}
+
+static void test_again_in_one_pass(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < N_HYBRIDS; kind++)
+        check_again((enum hybrid)kind);
+}
+
 /* Other tokens than before, after going back. */
 static void test_another_turn(void **state)
 {
@@ -375,8 +413,8 @@ static void test_drafts(void **state)
     free(x.image);
 }
 
-/* Going back runs tokens again from where states were kept, which takes passes of its
- * own. */
+/* Going back runs tokens again from where states were kept, before the next pass or as
+ * part of it. */
 static void test_streamed(void **state)
 {
     static struct fixture x;
@@ -465,6 +503,7 @@ int main(void)
         cmocka_unit_test(test_ways),
         cmocka_unit_test(test_truncate),
         cmocka_unit_test(test_states_return_at_once),
+        cmocka_unit_test(test_again_in_one_pass),
         cmocka_unit_test(test_another_turn),
         cmocka_unit_test(test_kv_window),
         cmocka_unit_test(test_synthetic),

@@ -66,7 +66,7 @@ static struct outcome simulate(const struct machine *m, const struct text *t, in
         s.pass_ns = 1e6 * (uniform(&random) < 0.02 ? ns * (1.0 + m->spike) : ns);
         speculate_rule_learn(&r, &s);
         if (source && !s.n_drafted)
-            speculate_rule_compare(&r, source, first);
+            speculate_rates_compare(&r.rates, source, first);
         out.n_drafted += s.n_drafted;
         out.n_accepted += s.n_accepted;
         at += s.n_accepted + 1;
@@ -203,8 +203,8 @@ static void counts_what_is_run_again(void **state)
         assert_true(r.pass_ns[1] < 102.0); /* it says nothing about plain passes */
         r.gained_ns = 0.0;
         for (int i = 0; i < 40; i++)
-            speculate_rule_compare(&r, 2, i % 5 != 0);
-        r.acceptance[2] = 0.5;
+            speculate_rates_compare(&r.rates, 2, i % 5 != 0);
+        r.rates.rate[2] = 0.5;
         assert_true((speculate_rule_length(&r, 2, 1) == 0) == (dear == 1));
     }
 }
@@ -227,7 +227,7 @@ static void wide_drafts_at_once_where_weights_are_streamed(void **state)
             const struct speculate_step plain = {.source = 4, .pass_ns = 1e9};
 
             speculate_rule_learn(&r, &plain);
-            speculate_rule_compare(&r, 4, true);
+            speculate_rates_compare(&r.rates, 4, true);
         }
         most = speculate_rule_length(&r, 4, SPECULATE_MAX);
         assert_true(streamed ? most > 3 : most <= 1);
