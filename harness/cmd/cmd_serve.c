@@ -5,6 +5,7 @@
 #include "harness/cmd/cmd.h"
 
 #include <limits.h>
+#include <string.h>
 
 #include "harness/base/interrupt.h"
 #include "harness/http/serve.h"
@@ -22,11 +23,25 @@ static const struct opt_usage usage = {
     .no_arguments = "the model follows -m",
 };
 
+static enum status read_drafts(struct serve_settings *s, const char *how,
+                               struct err *err)
+{
+    static const char *const names[] = {"off", "lookup", "mtp"}; /* scheduler_drafts */
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (!strcmp(how, names[i])) {
+            s->drafts = (enum scheduler_drafts)i;
+            return ST_OK;
+        }
+    return err_set(err, ST_USAGE, "--speculate %.40s: use lookup, mtp or off", how);
+}
+
 int cmd_serve(int argc, char **argv)
 {
     struct err err = ERR_INIT;
     struct serve_settings s = SERVE_DEFAULTS;
     struct opt_args args;
+    const char *speculate = "off";
     bool cancelled = false;
     const struct opt opts[] = {
         SESSION_OPT_MODEL(s.session),
@@ -51,6 +66,10 @@ int cmd_serve(int argc, char **argv)
                    1e6),
         OPT_FLAG(0, "no-prefixes", &s.no_prefixes,
                  "do not keep prompts for later requests that begin alike"),
+        OPT_STR(
+            0, "speculate", &speculate, "HOW",
+            "speculative decoding where it pays: lookup, mtp (the model's own layer "
+            "that predicts further tokens) or off (default)"),
         TEXTMODEL_OPTS(s.session),
         OPT_STR(0, "api-key-file", &s.key_file, "FILE", "API keys, one per line"),
         OPT_STR(0, "cors", &s.cors, "ORIGIN", "allowed browser origin, or *"),
@@ -72,6 +91,8 @@ int cmd_serve(int argc, char **argv)
         return 0;
     if (st == ST_OK && !s.session.model)
         st = err_set(&err, ST_USAGE, "name the model: -m FILE");
+    if (st == ST_OK)
+        st = read_drafts(&s, speculate, &err);
     if (st == ST_OK) {
         interrupt_catch();
         st = serve(&s, &cancelled, &err);

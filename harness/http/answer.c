@@ -507,6 +507,8 @@ static struct reply_usage sum_usage(const struct answer *a)
             u.n_cached += c->n_cached;
         }
         u.n_generated += c->n_generated;
+        u.n_drafted += c->n_drafted;
+        u.n_accepted += c->n_accepted;
     }
     return u;
 }

@@ -233,6 +233,9 @@ static void put_usage(struct textbuf *out, const struct reply_usage *u)
                    "%lld}}",
                    u->n_prompt, u->n_generated, u->n_prompt + u->n_generated,
                    u->n_cached);
+    if (u->n_drafted) /* as llama.cpp's server has it */
+        textbuf_printf(out, ",\"timings\":{\"draft_n\":%lld,\"draft_n_accepted\":%lld}",
+                       u->n_drafted, u->n_accepted);
 }
 
 /* ---- a whole answer ----------------------------------------------------------------

@@ -34,6 +34,7 @@ struct reply_logprobs {
 
 struct reply_usage {
     long long n_prompt, n_cached, n_generated;
+    long long n_drafted, n_accepted; /* tokens of drafts; 0: none were made */
 };
 
 /* Adds a token that was read. */

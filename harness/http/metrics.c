@@ -82,6 +82,29 @@ static void put_replies(struct textbuf *out, const struct metrics *m)
                                routes[route], status, m->replies[route][status]);
 }
 
+/* Acceptance is the second over the first; of drafts' tokens behind a rejected one
+ * nothing is known. */
+static void put_drafts(struct textbuf *out, const struct scheduler_stats *s)
+{
+    const struct {
+        const char *name, *help;
+        const uint64_t *n;
+    } each[] = {
+        {"slm_draft_tried_total",
+         "Drafted tokens before which all were accepted, by position in the draft.",
+         s->drafted_at},
+        {"slm_draft_accepted_total", "Drafted tokens that were accepted, by position.",
+         s->accepted_at},
+    };
+
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        put_head(out, each[i].name, "counter", each[i].help);
+        for (int at = 0; at < SPECULATE_MAX; at++)
+            textbuf_printf(out, "%s{position=\"%d\"} %" PRIu64 "\n", each[i].name,
+                           at + 1, each[i].n[at]);
+    }
+}
+
 static void put_scheduler(struct textbuf *out, const struct scheduler_stats *s)
 {
     const struct {
@@ -103,6 +126,8 @@ static void put_scheduler(struct textbuf *out, const struct scheduler_stats *s)
         {"slm_cached_tokens_total", "Tokens of prompts taken from kept prefixes.",
          (double)s->n_cached},
         {"slm_generated_tokens_total", "Tokens generated.", (double)s->n_generated},
+        {"slm_drafted_tokens_total", "Tokens of drafts (speculative decoding).",
+         (double)s->n_drafted},
         {"slm_steps_total", "Passes of the model.", (double)s->n_steps},
         {"slm_step_tokens_total", "Tokens in passes.", (double)s->n_step_tokens},
         {"slm_step_seconds_total", "Seconds in passes.", s->busy_s},
@@ -123,6 +148,7 @@ static void put_scheduler(struct textbuf *out, const struct scheduler_stats *s)
         put_value(out, counters[i].name, "counter", counters[i].help, counters[i].v);
     for (size_t i = 0; i < sizeof gauges / sizeof *gauges; i++)
         put_value(out, gauges[i].name, "gauge", gauges[i].help, gauges[i].v);
+    put_drafts(out, s);
 }
 
 /* ---- this process ------------------------------------------------------------------

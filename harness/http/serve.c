@@ -88,6 +88,11 @@ static enum status choose_vectors(struct serving *v, struct err *err)
         info->is_encoder || (info->has_pooling && info->pooling != SLM_POOLING_NONE);
     if (!v->embeds)
         return ST_OK;
+    if (v->set->drafts != SCHEDULER_PLAIN)
+        return err_set(err, ST_USAGE,
+                       "--speculate: %s makes vectors, and no text that could be "
+                       "drafted",
+                       v->model.ref.text);
     st = embed_pooling(&v->pooling, info, v->model.ref.text, NULL, err);
     if (!st && v->pooling == SLM_POOLING_NONE)
         st = err_set(err, ST_UNSUPPORTED,
@@ -120,6 +125,7 @@ static enum status plan_with(struct serving *v, struct topology *topo, struct er
     params.n_sequences = v->session.n_sequences;
     params.paged = v->session.paged;
     params.n_logits = v->session.n_logits;
+    params.mtp = v->session.mtp;
     st = modelref_open(&v->model.ref, &g, err);
     if (!st)
         st = pool_plan_make(&v->plan, g, &params, v->set->kv_bytes, err);
@@ -177,6 +183,7 @@ static enum status start_scheduler(struct serving *v, struct err *err)
         .chat = v->model.chat,
         .n_queue = v->set->n_queue,
         .max_itl_s = v->set->max_itl_ms * 1e-3,
+        .drafts = v->set->drafts,
         .keep_prefixes = !v->set->no_prefixes && !v->embeds,
         .embeds = v->embeds,
         .pooling = v->pooling,
@@ -199,6 +206,9 @@ static void say_ready(const struct serving *v)
                v->plan.n_pool, format_bytes(most, sizeof most, v->plan.most_bytes));
     if (v->embeds)
         printf(", vectors of %d numbers", info->n_vector);
+    if (v->set->drafts != SCHEDULER_PLAIN)
+        printf(", drafts by %s",
+               v->set->drafts == SCHEDULER_MTP ? "the model's own layer" : "lookup");
     printf(", %d thread%s, %s\n", v->model.n_threads, plural(v->model.n_threads, "s"),
            v->keys ? "with keys" : "without a key");
     fflush(stdout);
@@ -285,9 +295,12 @@ enum status serve(const struct serve_settings *settings, bool *cancelled,
         st = listen_open(&v.at, settings->listen, settings->port, err);
     v.session.serves = true;
     v.session.listener = v.at.fd;
+    v.session.mtp = settings->drafts == SCHEDULER_MTP;
     v.session.n_logits = v.session.n_sequences;
-    if (v.session.n_sequences > SLM_DEFAULT_BATCH) /* a step has a token of each */
-        v.session.setup.n_batch = v.session.n_sequences;
+    if (settings->drafts != SCHEDULER_PLAIN)
+        v.session.n_logits += SCHEDULER_MAX_DRAFTED;
+    if (v.session.n_logits > SLM_DEFAULT_BATCH) /* a step has a token of each */
+        v.session.setup.n_batch = v.session.n_logits;
     v.session.paged = !settings->no_prefixes;
     if (!st)
         st = serve_all(&v, err);

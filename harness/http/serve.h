@@ -7,6 +7,7 @@
 #ifndef SLM_HARNESS_HTTP_SERVE_H
 #define SLM_HARNESS_HTTP_SERVE_H
 
+#include "harness/serve/scheduler.h"
 #include "harness/session/session.h"
 
 struct serve_settings {
@@ -18,6 +19,7 @@ struct serve_settings {
     const char *key_file, *cors;
     int n_queue, n_connections;
     double max_itl_ms, timeout_s, grace_s;
+    enum scheduler_drafts drafts;
     uint64_t max_body, kv_bytes; /* kv_bytes 0: what memory holds */
     bool no_prefixes, log;
 };

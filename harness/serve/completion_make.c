@@ -229,6 +229,7 @@ void completion_release(struct completion *c)
     free(c->reading);
     completion_text_close(&c->text);
     sampler_close(c->sampler);
+    sampler_close(c->draft_sampler);
     if (c->state)
         grammar_state_close(c->state);
     if (c->grammar)

@@ -12,23 +12,31 @@
 /* Tokens that a grammar forces at once. */
 enum { MOST_FORCED = 64 };
 
+enum status completion_reserve(struct completion *c, int cap, struct err *err)
+{
+    int32_t *more;
+
+    if (cap <= c->cap)
+        return ST_OK;
+    cap += cap / 2 + 64;
+    more = realloc(c->tokens, (size_t)cap * sizeof *c->tokens);
+    if (!more)
+        return err_set(err, ST_NO_MEMORY, "no memory for a text of %d tokens", cap);
+    c->tokens = more;
+    c->cap = cap;
+    return ST_OK;
+}
+
 static enum status append(struct completion *c, int32_t id, struct err *err)
 {
-    if (c->n == c->cap) {
-        const int cap = c->cap + c->cap / 2 + 64;
-        int32_t *more = realloc(c->tokens, (size_t)cap * sizeof *c->tokens);
-
-        if (!more)
-            return err_set(err, ST_NO_MEMORY, "no memory for a text of %d tokens", cap);
-        c->tokens = more;
-        c->cap = cap;
-    }
+    if (completion_reserve(c, c->n + 1, err))
+        return err->code;
     c->tokens[c->n++] = id;
     sampler_accept(c->sampler, id);
     return completion_count(c, id, err);
 }
 
-static int n_left(const struct completion *c)
+int completion_left(const struct completion *c)
 {
     return c->n_most - (c->n - c->n_prompt);
 }
@@ -50,10 +58,11 @@ static enum status append_forced(struct completion *c, struct err *err)
     enum status st = ST_OK;
     int n = 0;
 
-    if (!c->state || n_left(c) <= 0)
+    if (!c->state || completion_left(c) <= 0)
         return ST_OK;
     n = grammar_state_forced(c->state, ids,
-                             n_left(c) < MOST_FORCED ? n_left(c) : MOST_FORCED);
+                             completion_left(c) < MOST_FORCED ? completion_left(c)
+                                                              : MOST_FORCED);
     for (int i = 0; !st && i < n; i++) {
         if (is_end(c, ids[i])) {
             n = i;
@@ -69,13 +78,16 @@ static enum status append_forced(struct completion *c, struct err *err)
     return st;
 }
 
-enum status completion_begin(struct completion *c, int n_vocab, struct err *err)
+enum status completion_begin(struct completion *c, int n_vocab, bool guesses,
+                             struct err *err)
 {
     enum status st;
 
     if (c->sampler)
         return ST_OK;
     st = sampler_open(&c->sampler, &c->sampling, n_vocab, err);
+    if (!st && guesses)
+        st = sampler_open(&c->draft_sampler, &c->sampling, n_vocab, err);
     if (st)
         return st;
     for (int i = 0; i < c->n_prompt; i++)

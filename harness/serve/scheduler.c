@@ -112,6 +112,8 @@ static enum status make_tables(struct scheduler *s, struct err *err)
     if (!s->running || !s->parts || !s->part_of || !s->drawing || !s->drawing_part ||
         !s->jobs || !s->scratch)
         return err_set(err, ST_NO_MEMORY, "no memory to schedule %zu sequences", n);
+    if (scheduler_open_drafts(s, err))
+        return err->code;
     return mask_worker_open(&s->masks, s->n_sequences, err);
 }
 
@@ -173,6 +175,7 @@ void scheduler_close(struct scheduler *s)
     free(s->drawing_part);
     free(s->jobs);
     free(s->scratch);
+    scheduler_close_drafts(s);
     pthread_mutex_destroy(&s->mu);
     pthread_mutex_destroy(&s->vocab_mu);
     pthread_cond_destroy(&s->changed);

@@ -17,6 +17,14 @@
  * computed again, so that its text goes on where it was. Prompts share the steps in the
  * same way: who has a short one need not wait for all of another client's long one.
  *
+ * With drafts, a completion that decodes may bring further tokens to a step, guessed by
+ * a lookup in its own text or by the model's layer that predicts further tokens
+ * (speculate.h); those that are then drawn as well were computed with one reading of
+ * the weights. Texts are what they are without. How many tokens, and whose, follows
+ * from how long steps have taken so far and how often drafts were accepted
+ * (scheduler_draft.c): with many that decode, a token more costs as much as it gains,
+ * and there are no drafts.
+ *
  * With max_itl_s, prompts, and tokens that a grammar forces where others decode, get no
  * more of a step than keeps 19 of 20 steps, by what steps have taken so far
  * (step_cost.h), below that time while somebody decodes; but a few in every step, so
@@ -35,6 +43,7 @@
 
 #include "engine/engine.h"
 #include "engine/grammar/grammar.h"
+#include "engine/speculate/speculate.h"
 
 struct scheduler;
 struct completion;
@@ -42,14 +51,26 @@ struct completion;
 #define COMPLETION_MAX_LOGPROBS 20
 #define COMPLETION_MAX_STOPS    16
 
+/* Tokens that all completions together may draft in a step. */
+#define SCHEDULER_MAX_DRAFTED 16
+
+enum scheduler_drafts {
+    SCHEDULER_PLAIN,  /* none */
+    SCHEDULER_LOOKUP, /* from the completion's own tokens */
+    SCHEDULER_MTP     /* by the model's own layer, which it was opened with */
+};
+
 struct scheduler_params {
     struct slm *m; /* it lives longer */
     const struct tokenizer *tok;
     const struct chat_template *chat; /* whose end tokens end an answer, too; or NULL */
-    int n_queue;        /* requests that may wait for a sequence; one more is refused */
-    double max_itl_s;   /* a step's time while somebody decodes; 0: no limit */
-    bool keep_prefixes; /* and share them among those that run */
-    bool embeds;        /* it makes vectors of texts, and generates nothing: */
+    int n_queue;      /* requests that may wait for a sequence; one more is refused */
+    double max_itl_s; /* a step's time while somebody decodes; 0: no limit */
+    enum scheduler_drafts drafts; /* as many tokens in a step as the model has logits
+                                     for, besides those of a token of each sequence */
+    bool always_drafts;           /* whether they pay or not: for tests */
+    bool keep_prefixes;           /* and share them among those that run */
+    bool embeds; /* it makes vectors of texts, and generates nothing: */
     enum slm_pooling pooling;
 };
 
@@ -117,11 +138,12 @@ struct completion_piece {
 };
 
 struct completion_usage {
-    int n_prompt, n_cached; /* n_cached of n_prompt came from kept prefixes, or from
-                               others that ran */
-    int n_generated;        /* tokens, the end token with them */
-    int n_forced;           /* of these, forced by the grammar without a choice */
-    int n_preempted;        /* times that it was dropped and computed again */
+    int n_prompt, n_cached;    /* n_cached of n_prompt came from kept prefixes, or from
+                                  others that ran */
+    int n_generated;           /* tokens, the end token with them */
+    int n_forced;              /* of these, forced by the grammar without a choice */
+    int n_drafted, n_accepted; /* tokens of drafts, and of these accepted */
+    int n_preempted;           /* times that it was dropped and computed again */
     double queue_s, prefill_s,
         decode_s; /* until admitted, until the first token, since */
 };
@@ -130,7 +152,10 @@ struct scheduler_stats { /* counters since the start, gauges now */
     uint64_t n_requests, n_refused, n_completed, n_cancelled, n_failed, n_preempted;
     uint64_t n_prompt, n_cached, n_generated; /* tokens */
     uint64_t n_steps, n_step_tokens;
-    double busy_s;  /* in steps */
+    uint64_t n_drafted; /* tokens of drafts; by position in a draft: */
+    uint64_t drafted_at[SPECULATE_MAX], accepted_at[SPECULATE_MAX]; /* those that were
+                           tried, as all before them were accepted; accepted */
+    double busy_s;                                                  /* in steps */
     double batch_s; /* of these in slm_batch() */
     int n_waiting, n_running, n_sequences;
     size_t n_pages, n_pages_free, n_pages_kept;

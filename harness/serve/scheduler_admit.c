@@ -176,6 +176,9 @@ static bool admit(struct scheduler *s, struct completion *c)
     s->running[c->seq] = c;
     s->n_running++;
     c->n_prefill = c->n;
+    c->n_again = 0;
+    if (!c->admitted_ns)
+        speculate_rates_follow(&c->rates, &s->rates);
     c->n_charged = c->n_charged > c->n_done ? c->n_charged : c->n_done;
     fair_queue_take(&s->queue, &c->item);
     count_admitted(s, c);
@@ -195,7 +198,8 @@ void scheduler_admit(struct scheduler *s)
             break;
         if (s->params.embeds
                 ? completion_begin_vectors(c, slm_info(s->params.m)->n_vector, &err)
-                : completion_begin(c, s->n_vocab, &err)) {
+                : completion_begin(c, s->n_vocab, s->params.drafts == SCHEDULER_MTP,
+                                   &err)) {
             remove_waiting(s, c);
             completion_finish(c, COMPLETION_FAILED, &err);
             set_over(s, c);

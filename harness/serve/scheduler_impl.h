@@ -6,6 +6,7 @@
  * scheduler_admit.c   who gets a sequence, who is dropped, what is kept of a sequence
  * scheduler_share.c   what those that run have in common
  * scheduler_step.c    what a step computes, and its tokens
+ * scheduler_draft.c   tokens that completions guess, and what became of them
  * scheduler_embed.c   the same of a scheduler that embeds
  * completion_make.c   a completion from its parameters
  * completion_choice.c the next token from logits
@@ -27,6 +28,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "engine/mtp.h"
 #include "harness/serve/completion_text.h"
 #include "harness/serve/fair_queue.h"
 #include "harness/serve/mask_worker.h"
@@ -87,7 +89,15 @@ struct completion {
     int n_prefill; /* tokens[n_prefill] count as a prompt: what there was when it got
                       its sequence */
     int seq;       /* -1: none */
-    struct sampler *sampler; /* NULL until it has had a sequence */
+    struct sampler *sampler;      /* NULL until it has had a sequence */
+    int32_t draft[SPECULATE_MAX]; /* [n_draft], guesses of tokens[n], ..., which the
+                                     step computes, too */
+    int n_draft;
+    int source;   /* of the draft, or of draft[0] that was not taken; -1: none */
+    int n_before; /* n, before the step's tokens are drawn */
+    int n_again;  /* tokens that the next step runs again, as drafts failed */
+    struct speculate_rates rates;  /* of its drafts */
+    struct sampler *draft_sampler; /* of SCHEDULER_MTP */
     struct token_count *counts;
     int n_counts, cap_counts;
     struct completion_text text;
@@ -151,6 +161,11 @@ struct scheduler {
     struct mask_worker *masks;
     float *scratch; /* [threads][n_vocab] */
     struct step_cost cost;
+    int max_drafted;              /* tokens of drafts in a step */
+    struct speculate_rates rates; /* of all drafts */
+    double guess_s;               /* of a pass of the layer that predicts; 0: unknown */
+    struct drafter *drafters;     /* [n_sequences] */
+    struct mtp_guess *guesses;    /* [n_sequences] */
 };
 
 /* ---- scheduler_embed.c */
@@ -185,9 +200,16 @@ enum status completion_count(struct completion *c, int32_t id, struct err *err);
 
 /* ---- completion_token.c */
 
-/* Opens what generating takes, before the first sequence. Errors: those of
- * sampler_open(). */
-enum status completion_begin(struct completion *c, int n_vocab, struct err *err);
+/* Opens what generating takes, before the first sequence; guesses: with a sampler of
+ * its own for drafts. Errors: those of sampler_open(). */
+enum status completion_begin(struct completion *c, int n_vocab, bool guesses,
+                             struct err *err);
+
+/* Have room for tokens[cap]. Error: ST_NO_MEMORY. */
+enum status completion_reserve(struct completion *c, int cap, struct err *err);
+
+/* Tokens that may still be generated. */
+int completion_left(const struct completion *c);
 
 /* Draw the next token and take it in, with those that it forces; ending says whether
  * that was the last one. Any thread. */
@@ -233,6 +255,29 @@ void scheduler_count(struct scheduler *s);
 /* If another one that runs has computed more of what c begins with, c has it, too.
  * True: another one is about to, so c should wait. */
 bool scheduler_share(struct scheduler *s, struct completion *c);
+
+/* ---- scheduler_draft.c */
+
+/* Error: ST_NO_MEMORY. */
+enum status scheduler_open_drafts(struct scheduler *s, struct err *err);
+void scheduler_close_drafts(struct scheduler *s);
+
+/* The parts of one token each that are planned get room for drafts, where drafts pay.
+ * plain_work: of the step without them. */
+void scheduler_plan_drafts(struct scheduler *s, double plain_work);
+
+/* Fill the drafts that are planned; some become shorter. Seconds that it took. */
+double scheduler_make_drafts(struct scheduler *s);
+
+/* Whether the logits of a part's next row continue what has been drawn; *row: which. */
+bool completion_follows_draft(const struct completion *c, int *row);
+
+/* After all are drawn: which tokens of a part stay in its sequence, what that says of
+ * drafts. With mu held. */
+void scheduler_learn_drafts(struct scheduler *s);
+
+/* Tokens of part i that stay, after they were drawn. */
+int scheduler_kept(const struct scheduler *s, int i);
 
 /* ---- scheduler_step.c */
 

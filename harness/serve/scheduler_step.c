@@ -40,6 +40,8 @@ static void add_part(struct scheduler *s, struct completion *c, int n)
                           .n = n,
                           .which = to_end ? SLM_LOGITS_LAST : SLM_LOGITS_NONE};
     s->part_of[s->n_parts++] = c;
+    c->n_draft = 0;
+    c->source = -1;
 }
 
 /* A token of each that generates. */
@@ -55,7 +57,8 @@ static double planned_work(const struct scheduler *s)
     double work = 0;
 
     for (int i = 0; i < s->n_parts; i++)
-        work += work_of(s, s->parts[i].n, s->part_of[i]->n_done);
+        work +=
+            work_of(s, s->parts[i].n + s->part_of[i]->n_again, s->part_of[i]->n_done);
     return work;
 }
 
@@ -181,13 +184,15 @@ static void plan_prompts(struct scheduler *s, struct room *r)
     }
 }
 
-static void plan(struct scheduler *s)
+static void plan(struct scheduler *s, bool drafts)
 {
     struct room r;
 
     s->n_parts = 0;
     s->limited = false;
     plan_generating(s);
+    if (drafts)
+        scheduler_plan_drafts(s, planned_work(s));
     r = find_room(s);
     plan_forced(s, &r);
     plan_prompts(s, &r);
@@ -208,9 +213,13 @@ static bool has_pages(const struct scheduler *s)
     return wanted <= n_free;
 }
 
+/* Nobody is dropped because of a draft. */
 static void plan_with_pages(struct scheduler *s)
 {
-    for (plan(s); s->n_running > 1 && !has_pages(s); plan(s)) {
+    plan(s, true);
+    if (s->n_running > 1 && !has_pages(s))
+        plan(s, false);
+    for (; s->n_running > 1 && !has_pages(s); plan(s, false)) {
         pthread_mutex_lock(&s->mu);
         scheduler_drop(s);
         pthread_mutex_unlock(&s->mu);
@@ -233,7 +242,7 @@ static void list_drawing(struct scheduler *s)
         for (int i = 0; i < s->n_parts; i++) {
             struct completion *c = s->part_of[i];
 
-            if (s->parts[i].which != SLM_LOGITS_LAST || (c->state != NULL) != grammars)
+            if (s->parts[i].which == SLM_LOGITS_NONE || (c->state != NULL) != grammars)
                 continue;
             s->drawing[s->n_drawing] = c;
             s->drawing_part[s->n_drawing++] = i;
@@ -244,14 +253,23 @@ static void list_drawing(struct scheduler *s)
         mask_worker_post(s->masks, s->jobs, n_jobs);
 }
 
+/* The token after the part, or those after its tokens one by one as long as they are
+ * those of its draft. */
 static void draw_one(struct scheduler *s, int i, int thread)
 {
     struct completion *c = s->drawing[i];
+    int row = 0;
 
     if (c->state)
         mask_worker_finish(s->masks, &c->mask);
-    completion_step(c, slm_batch_logits(s->params.m, s->drawing_part[i], 0), s->n_vocab,
-                    s->scratch + (size_t)thread * (size_t)s->n_vocab);
+    c->n_before = c->n;
+    do {
+        if (row && c->state)
+            grammar_state_mask(c->state, c->mask.mask);
+        completion_step(c,
+                        slm_batch_logits(s->params.m, s->drawing_part[i], (size_t)row),
+                        s->n_vocab, s->scratch + (size_t)thread * (size_t)s->n_vocab);
+    } while (completion_follows_draft(c, &row));
 }
 
 static void draw_shared(void *arg, int thread, int n_threads)
@@ -338,6 +356,22 @@ static void count_tokens(struct scheduler *s)
     }
 }
 
+/* What the step computed is in the sequences, but for drafts that were not drawn. */
+static void keep_parts(struct scheduler *s)
+{
+    const bool again = slm_info(s->params.m)->n_recurrent > 0;
+
+    for (int i = 0; i < s->n_parts; i++) {
+        struct completion *c = s->part_of[i];
+        const int kept = scheduler_kept(s, i);
+
+        c->n_done += kept;
+        c->n_again = again && kept < s->parts[i].n ? kept : 0;
+        if (kept < s->parts[i].n)
+            slm_seq_truncate(s->params.m, c->seq, c->n_done);
+    }
+}
+
 static void count_cost(struct scheduler *s, double work, double step_s)
 {
     if (s->limited)
@@ -349,6 +383,7 @@ static void count_cost(struct scheduler *s, double work, double step_s)
 enum status scheduler_step(struct scheduler *s, struct err *err)
 {
     const uint64_t begin_ns = clock_ns();
+    double draft_s;
     uint64_t batch_ns;
     enum status st;
 
@@ -356,6 +391,7 @@ enum status scheduler_step(struct scheduler *s, struct err *err)
         return scheduler_embed(s, err);
     plan_with_pages(s);
     assert(s->n_parts > 0);
+    draft_s = scheduler_make_drafts(s);
     list_drawing(s);
     st = slm_batch(s->params.m, s->parts, s->n_parts, err);
     batch_ns = clock_ns();
@@ -364,14 +400,15 @@ enum status scheduler_step(struct scheduler *s, struct err *err)
     } else {
         const double work = planned_work(s);
 
-        for (int i = 0; i < s->n_parts; i++)
-            s->part_of[i]->n_done += s->parts[i].n;
         draw_all(s);
-        count_cost(s, work, scheduler_seconds(begin_ns, clock_ns()));
+        keep_parts(s);
+        count_cost(s, work, scheduler_seconds(begin_ns, clock_ns()) - draft_s);
     }
     pthread_mutex_lock(&s->mu);
-    if (!st)
+    if (!st) {
         count_tokens(s);
+        scheduler_learn_drafts(s);
+    }
     account(s, begin_ns, batch_ns);
     pthread_mutex_unlock(&s->mu);
     if (st && st != ST_IO) {
