@@ -253,10 +253,9 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
                        info->n_ctx);
     info->kv_more_bytes = kvcache_more_bytes(&shape, info->n_ctx);
     info->n_seq_pages = (int)kvcache_sequence_pages(&shape, info->n_ctx);
-    info->scratch_bytes =
-        m->vector_bytes + m->derived_bytes +
-        forward_bytes(m, info->kv_type, info->n_batch, info->n_logits,
-                      info->n_sequences, n_threads);
+    info->scratch_bytes = m->vector_bytes + m->derived_bytes +
+                          forward_bytes(m, info->kv_type, info->n_batch, info->n_logits,
+                                        info->n_sequences, n_threads);
     return ST_OK;
 }
 

@@ -275,14 +275,11 @@ static void print_time(FILE *f, const struct plan *plan)
 
 /* The least acceptance rate of first guesses from which drafts of one token gain what
  * speculative decoding asks for, where a pass of two tokens waits for memory as long as
- * a pass of one. Layers with a state have one copy of it, so a wrong guess costs a
- * pass more. */
+ * a pass of one, and so does one in which tokens before a wrong guess run again. */
 static double min_acceptance(const struct point_need *need)
 {
     const double cost = 1 + (double)need->nextn_bytes / (double)need->token_bytes;
 
-    if (need->state_bytes)
-        return (SPECULATE_MIN_GAIN * (cost + 1) - 1) / (SPECULATE_MIN_GAIN + 1);
     return SPECULATE_MIN_GAIN * cost - 1;
 }
 

@@ -184,7 +184,6 @@ static enum status need_model(struct point *p, struct point_need *need,
     need->anon_bytes = info.kv_bytes + info.scratch_bytes + need->weights_memory_bytes;
     need->token_bytes = (uint64_t)(point_step_bytes(p, &info) / p->n_sequences);
     need->output_bytes = info.output_bytes;
-    need->state_bytes = info.state_bytes;
     need->nextn_bytes = info.nextn_bytes;
     need->token_macs = info.weight_token_macs;
     need->output_macs = info.output_macs;
@@ -287,7 +286,6 @@ static const struct {
     {"weights_memory_bytes", offsetof(struct point_need, weights_memory_bytes)},
     {"token_bytes", offsetof(struct point_need, token_bytes)},
     {"output_bytes", offsetof(struct point_need, output_bytes)},
-    {"state_bytes", offsetof(struct point_need, state_bytes)},
     {"nextn_bytes", offsetof(struct point_need, nextn_bytes)},
     {"token_macs", offsetof(struct point_need, token_macs)},
     {"output_macs", offsetof(struct point_need, output_macs)},

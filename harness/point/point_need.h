@@ -29,7 +29,6 @@ struct point_need {
     uint64_t weights_memory_bytes; /* allocated for weights */
     uint64_t token_bytes;          /* read to decode one token at the point's depth */
     uint64_t output_bytes;         /* of these the output matrix */
-    uint64_t state_bytes; /* of layers that keep a state: tokens taken back run again */
     uint64_t nextn_bytes; /* read for a token that the model's own layer guesses; 0: it
                              has none */
     uint64_t token_macs;  /* multiply-adds with matrices for one token */

@@ -56,9 +56,11 @@ def run(model, how, prompt):
 
 
 data = sys.argv[1]
-for model, how, prompt in (("stories260K-f32.gguf", "lookup", "Once upon a time, "),
-                           ("zoo/qwen35-mtp.gguf", "mtp", [5, 17, 99, 4, 230]),
-                           ("zoo/qwen35-mtp.gguf", "lookup", [5, 17, 99, 4, 230])):
-    plain = run(f"{data}/{model}", "off", prompt)
-    check(run(f"{data}/{model}", how, prompt) == plain, model, how, plain)
+plain = run(data + "/stories260K-f32.gguf", "off", "Once upon a time, ")
+got = run(data + "/stories260K-f32.gguf", "lookup", "Once upon a time, ")
+check(got == plain, got, plain)
+# In eight bits passes of several tokens round otherwise, and a tie parts texts for good:
+# test_scheduler_drafts.c holds them to the model.
+for how in "mtp", "lookup":
+    run(data + "/zoo/qwen35-mtp.gguf", how, [5, 17, 99, 4, 230])
 END
