@@ -59,11 +59,18 @@ static inline void served_close(struct served *d)
     synth_image_drop(&d->image);
 }
 
+/* What completions draft by, in all schedulers from here on. */
+static enum scheduler_drafts served_drafts;
+
 static inline struct scheduler *served_scheduler(struct served *d, int n_queue,
                                                  bool keep_prefixes)
 {
-    const struct scheduler_params p = {
-        .m = d->m, .tok = d->tok, .n_queue = n_queue, .keep_prefixes = keep_prefixes};
+    const struct scheduler_params p = {.m = d->m,
+                                       .tok = d->tok,
+                                       .n_queue = n_queue,
+                                       .drafts = served_drafts,
+                                       .always_drafts = true,
+                                       .keep_prefixes = keep_prefixes};
     struct scheduler *s = NULL;
     struct err err = ERR_INIT;
 

