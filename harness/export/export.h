@@ -47,7 +47,7 @@ enum status export_columns_parse(struct export_params *p, const char *text,
                                  struct err *err);
 
 /* Print the parts of sets[n_sets], which are by run (result_set_open()); commands of
- * their rows are made again. Where there are several parts the first column says which.
+ * their rows are made again. Where there are several parts the first column names them.
  * *n_left_out: rows that the format has no place for. Errors: those of samples_read(),
  * ST_NO_MEMORY. */
 enum status export_write(FILE *f, const struct result_set *sets, size_t n_sets,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * page_facts.c - the machine and its limits, as machine.json says them, or the profile
- * of a database
+ * page_facts.c - the machine and its limits, from machine.json or the profile of a
+ * database
  */
 #include <math.h>
 #include <stdarg.h>

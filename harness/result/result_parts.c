@@ -91,7 +91,7 @@ static void find_machines(const struct result_set *set, size_t *machine_of)
     }
 }
 
-/* Names of a machine, from the shortest to the one that says most. */
+/* Names of a machine, from the shortest to the longest. */
 enum { BY_HOST, BY_CPU, BY_PROFILE, N_NAMES };
 
 static const char *name_of(const struct result_run *run, int kind, char *buf,

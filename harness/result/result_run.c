@@ -126,16 +126,16 @@ void result_run_describe(struct result_run *run, const json_t *machine)
     const json_t *versions = json_object_get(machine, "versions");
     char *command = json_dumps(json_object_get(machine, "command"), JSON_COMPACT);
     const json_int_t seed = json_integer_value(json_object_get(machine, "seed"));
-    const char *const said[] = {NULL,
-                                text_of(machine, "utc"),
-                                text_of(versions, "commit"),
-                                text_of(versions, "bench"),
-                                text_of(versions, "compiler"),
-                                text_of(machine, "host")};
+    const char *const given[] = {NULL,
+                                 text_of(machine, "utc"),
+                                 text_of(versions, "commit"),
+                                 text_of(versions, "bench"),
+                                 text_of(versions, "compiler"),
+                                 text_of(machine, "host")};
     uint64_t id = HASH_BEGIN;
 
     for (size_t k = 1; k < RESULT_RUN_COLUMNS; k++)
-        result_run_set(run, k, said[k]);
+        result_run_set(run, k, given[k]);
     run->has_machine =
         machine_key_read(&run->machine, json_object_get(machine, "topology"));
     about_machine(&run->about, machine);

@@ -12,7 +12,7 @@
  *
  * Whatever they were read from, rows of a run stand next to each other, in the order in
  * which they were read; rows that cannot be count as failed, copies are left out
- * (row_check.h), both of which is reported on stderr; low roofs within a run are marked
+ * (row_check.h), and a line on stderr reports it; low roofs within a run are marked
  * (roofs.h); and rows of a directory have what its quality.csv knows of them
  * (quality_rows.h).
  *
@@ -80,9 +80,9 @@ struct result_set {
 
 /* Add what is at path to set, which begins zeroed: a directory (its sweep.csv, or all
  * that are below it, links not followed), a database, a CSV, or one row as `bench
- * decode --json` prints it. machine.json next to a CSV says where its rows are from;
- * where there is none, here is taken, which may be NULL: not known. Errors: ST_IO,
- * ST_INPUT (not such a file, damaged, no row in a directory, too many rows),
+ * decode --json` prints it. machine.json next to a CSV describes the machine of its
+ * rows; where there is none, here is taken, which may be NULL: not known. Errors:
+ * ST_IO, ST_INPUT (not such a file, damaged, no row in a directory, too many rows),
  * ST_NO_MEMORY, ST_INTERRUPTED. */
 enum status result_set_read(struct result_set *set, const char *path,
                             const struct machine_key *here, struct err *err);
@@ -110,7 +110,7 @@ enum status result_set_add_run(struct result_set *set, const char *path,
 enum status result_set_add_row(struct result_set *set, const char *path,
                                const struct row *row, struct err *err);
 
-/* What machine.json (foreign text) says of a run: all but the rows. */
+/* All of a run but its rows, from its machine.json (foreign text). */
 void result_run_describe(struct result_run *run, const json_t *machine);
 
 /* The last part of a directory's path, which may end in slashes, cut to cap bytes and
@@ -121,7 +121,7 @@ void result_dir_name(char *name, size_t cap, const char *path);
  * Returns buf. */
 const char *result_run_commit(const struct result_run *run, char *buf, size_t cap);
 
-/* Columns that say which run a row is of, in a database and in tables made of one:
+/* Columns that name the run of a row, in a database and in tables made of one:
  * name, and where in struct result_run the text is. The first is the run's id. */
 #define RESULT_RUN_COLUMNS 6
 extern const char *const result_run_columns[RESULT_RUN_COLUMNS];

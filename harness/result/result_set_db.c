@@ -9,7 +9,7 @@
 #include "harness/result/result_db.h"
 #include "harness/result/result_set_impl.h"
 
-/* Columns of `rows` that say which run a row is of; the last is a key of `machines`. */
+/* Columns of `rows` that name the run of a row; the last is a key of `machines`. */
 enum { MACHINE = RESULT_RUN_COLUMNS, N_COLUMNS };
 
 static const char *column_name(size_t k)

@@ -216,8 +216,8 @@ static enum status add_identified(struct result_set *set, const char *path,
 /* ---- the table and what stands next to it ------------------------------------------
  */
 
-/* The run that machine.json describes; one that cannot be read is remembered: who needs
- * it says so. *found: it is there. */
+/* The run that machine.json describes; why one could not be read is kept in
+ * set->unread. *found: it is there. */
 static enum status read_beside(struct result_run *run, bool *found,
                                struct result_set *set, const char *path,
                                struct err *err)
@@ -299,7 +299,7 @@ static enum status add_plain(struct result_set *set, const char *path, const cha
     return add_run_of(set, path, &run, rows, n, err);
 }
 
-/* Also those that are not there: another program may make them meanwhile. */
+/* Also those that are not there: another program may make them at any time. */
 static enum status add_files(struct result_set *set, const char *path, const char *dir,
                              struct err *err)
 {

@@ -34,7 +34,7 @@ sed 's/"utc": .*/"utc": "2027-01-01T00:00:00Z",/' sweep/machine.json >folder/zen
 "$BENCH" recommend one.db 2>err | cmp - wanted || fail "the same rows again are something else"
 grep -q "2 runs of 1 machine; .* the last of 2027-01-01T00:00:00Z$" err || fail "two runs: $(cat err)"
 
-# Charts: into the directory of a sweep, or where -o says.
+# Charts: into the directory of a sweep, or into that of -o.
 "$BENCH" plot sweep >/dev/null 2>&1 || fail "plot"
 "$BENCH" plot one.db -o 'a place' >out 2>err || fail "plot of a database: $(cat err)"
 grep -qx "charts are in a place" out || fail "where the charts are: $(cat out)"

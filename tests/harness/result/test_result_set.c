@@ -80,7 +80,7 @@ static void a_csv_that_names_its_runs(void **state)
     FILE *f;
 
     (void)state;
-    strcpy(path, scratch_path("told.csv"));
+    strcpy(path, scratch_path("named.csv"));
     profile = json_dumps(object, JSON_COMPACT);
     f = fopen(path, "w");
     fprintf(f, "commit_id,utc,run,kind,tok_per_s,profile,unknown\n");
