@@ -32,7 +32,7 @@ bool synth_recurrence(const struct arch *arch, enum recurrence *kind)
 struct recur_sizes synth_recur_sizes(const struct synth_shape *s,
                                      const struct arch *arch)
 {
-    enum recurrence kind;
+    enum recurrence kind = RECUR_SSM;
 
     if (!synth_recurrence(arch, &kind))
         return (struct recur_sizes){.kind = RECUR_DELTA};
