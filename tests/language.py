@@ -76,11 +76,11 @@ def find():
     return found
 
 
-def added_lines():
-    """{path: lines added since the limits were last changed}, None without git"""
+def added_lines(limit):
+    """{path: lines added since that line of the limits was written}, None without git"""
     def git(*args):
         return subprocess.run(["git", *args], capture_output=True, text=True, errors="replace")
-    commit = git("log", "-1", "--format=%H", "--", LIMITS).stdout.strip()
+    commit = git("log", "-1", "--format=%H", "-S", limit, "--", LIMITS).stdout.strip()
     diff = git("diff", "-U0", commit) if commit else None
     if diff is None or diff.returncode != 0:
         return None
@@ -93,8 +93,8 @@ def added_lines():
     return added
 
 
-def print_new(hits):
-    added = added_lines()
+def print_new(hits, limit):
+    added = added_lines(limit)
     new = [h for h in hits if added and added[h[0]] & set(range(h[1], h[2] + 1))]
     for path, line, _, text in new[:40]:
         print(f"  {path}:{line}: {text}")
@@ -127,7 +127,7 @@ for habit, _, instead in HABITS:
         if len(hits) > limit:
             failed = True
             print(f"{habit} in {part}: {len(hits)}, the limit is {limit}. Write instead: {instead}")
-            print_new(hits)
+            print_new(hits, f"{habit} {part} {limit}\n")
         elif len(hits) < limit:
             failed = True
             print(f"{habit} in {part}: {len(hits)}, fewer than the limit of {limit}: "

@@ -349,7 +349,7 @@ const struct hf_name hf_names_glm4_moe[] = {
     {NULL, NULL, HF_SKIP},
 };
 
-/* Of layers that predict further tokens, named as hf_nextn_name() does. */
+/* Tensors of layers that predict further tokens, named as hf_nextn_name() does. */
 const struct hf_name hf_names_nextn[] = {
     {L "eh_proj.weight", B "nextn.eh_proj.weight", HF_AS_IS},
     {L "enorm.weight", B "nextn.enorm.weight", HF_AS_IS},

@@ -15,7 +15,7 @@
 
 #include "engine/base/utf8.h"
 
-/* Of the first such layer. */
+/* Tensors of the first such layer. */
 static const char *const joints[][2] = {
     {"fc.weight", "eh_proj.weight"},
     {"pre_fc_norm_embedding.weight", "enorm.weight"},

@@ -17,13 +17,13 @@
 enum status history_machine_here(struct machine_key *key, struct topology *topo,
                                  struct err *err);
 
-/* o->rows, into h (zeroed before). Errors: of result_set_read(); ST_USAGE
+/* o->rows, into h (zeroed before). Errors: result_set_read()'s; ST_USAGE
  * (nothing is named). */
 enum status history_rows_read(struct result_set *h, const struct history_options *o,
                               struct err *err);
 
 /* One history, or what one of o->rows names; with o->here rows that name no machine are
- * this one's. Errors: of result_set_read(). */
+ * this one's. Errors: result_set_read()'s. */
 enum status history_path_read(struct result_set *h, const struct history_options *o,
                               const char *path, struct err *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * recommend_speculation.c - what a recommendation says about speculative decoding
+ * recommend_speculation.c - a recommendation of speculative decoding, in words
  */
 #include "harness/recommend/recommend_choice.h"
 

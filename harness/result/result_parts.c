@@ -172,7 +172,7 @@ static int by_point(const void *x, const void *y)
     return (a->row > b->row) - (a->row < b->row);
 }
 
-/* Of each point the rows of the latest run that has it. */
+/* For each point, the rows of the latest run that has it. */
 static void take_latest(struct result_part *part, struct dated *v, size_t n)
 {
     const struct dated *latest = NULL;

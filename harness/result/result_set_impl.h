@@ -29,7 +29,7 @@ enum status result_set_read_table(struct result_set *set, const char *path,
                                   const char *dir, const struct machine_key *here,
                                   struct err *err);
 
-/* Add rows[n] without a machine.json: of one run, or of those that are found. Errors:
+/* Add rows[n] without a machine.json, of one run or of those that are found. Errors:
  * result_set_read()'s. */
 enum status result_set_add_rows(struct result_set *set, const char *path,
                                 const struct row *rows, size_t n,

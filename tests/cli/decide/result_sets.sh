@@ -23,7 +23,7 @@ done
 "$BENCH" recommend one.db | cmp - wanted || fail "the database does not know its threads"
 "$BENCH" recommend one.db --for slmbench | cmp - deployed || fail "another deployment"
 
-# Several runs: of each point the latest; several machines: the one measured last.
+# Several runs: the latest of each point; several machines: the one measured last.
 "$BENCH" history add two.db "$granite" "$zen" >/dev/null
 "$BENCH" recommend two.db >got 2>err || fail "two machines: $(cat err)"
 grep -q "two.db: 2 runs of 2 machines; taken are the rows of vm (.*), of each point those of its latest run, the last of 2026-.*; .bench compare. shows all machines$" err ||

@@ -176,7 +176,7 @@ static const char machine[] =
     "{\"model\": \"A CPU\"}, \"limits\": {\"cpus_allowed\": 4, \"cpu_quota\": 2.5}, "
     "\"memory\": {}}}";
 
-/* A directory is one sweep, whatever points come again in it; of its five rows one is a
+/* A directory is one sweep, whatever points come again in it; one of its five rows is a
  * copy, one cannot be, and one had half the bandwidth. */
 static void a_directory_is_one_run(void **state)
 {

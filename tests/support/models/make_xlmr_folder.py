@@ -127,7 +127,7 @@ class Model:
 
 
 def divide(text):
-    """Ids of a text: of each word the division with the highest sum of scores."""
+    """Ids of a text: for each word the division with the highest sum of scores."""
     ids = [0]
     for word in text.split():
         word = BLANK + word
