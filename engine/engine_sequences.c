@@ -161,7 +161,7 @@ enum status engine_reserve(struct slm *m, const struct slm_part *parts, int n_pa
     return ST_OK;
 }
 
-/* What the pass computes; of parts that run tokens again as many as it has room for,
+/* What the pass computes; for parts that run tokens again as many as it has room for,
  * the others do it first. */
 static void make_pass(struct slm *m, const struct slm_part *parts, int n_parts,
                       struct forward_part *pass)

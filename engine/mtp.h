@@ -29,7 +29,7 @@ struct mtp_guess {
 };
 
 /* The token after id, which follows what the sequence has evaluated and has not been
- * evaluated yet; of g[n] sequences in one pass. */
+ * evaluated yet; for g[n] sequences in one pass. */
 void mtp_first(struct slm *m, struct mtp_guess *g, int n);
 
 /* The same after id, which was drawn from the sequence's last guess. */

@@ -88,7 +88,7 @@ enum status speculate_next(struct speculator *sp, int32_t id, int n_most,
 /* A draft from a text: the n_most tokens after the last earlier occurrence of its
  * longest ending that has one, to draft[n_most]; where they reach the end of the text,
  * it continues with its own tokens. *source is the length of that ending, on which the
- * acceptance rate depends. Returns n_most; 0: there is none. */
+ * acceptance rate depends. Returns n_most; 0: no draft. */
 int speculate_lookup(const int32_t *text, int n_text, int n_most, int32_t *draft,
                      int *source);
 

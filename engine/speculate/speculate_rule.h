@@ -70,7 +70,7 @@ struct speculate_step {
 /* trusted: the source was trained to be right, and its rate is expected to be high. */
 void speculate_rates_begin(struct speculate_rates *r, bool trusted);
 
-/* Of another text by the same drafts: begins with what is known of `of`, which weighs
+/* Another text by the same drafts: begins with what is known of `of`, which weighs
  * as much as a first rate. */
 void speculate_rates_follow(struct speculate_rates *r,
                             const struct speculate_rates *of);
@@ -78,7 +78,7 @@ void speculate_rates_follow(struct speculate_rates *r,
 /* The probability that token i of a draft is accepted where those before it were. */
 double speculate_rates_at(const struct speculate_rates *r, int source, int i);
 
-/* Of a draft of n_drafted tokens n_accepted were accepted, and the next was tried. */
+/* n_accepted of a draft of n_drafted tokens were accepted, and the next was tried. */
 void speculate_rates_learn(struct speculate_rates *r, int source, int n_drafted,
                            int n_accepted);
 

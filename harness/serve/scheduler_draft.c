@@ -202,7 +202,7 @@ static void set_part(struct scheduler *s, int i)
     s->parts[i].tokens = c->tokens + c->n_done;
 }
 
-/* One more token of each of the n guesses, of drafters; how many go on. */
+/* One more token of each of the n guesses, of drafters; how many continue. */
 static int take_guesses(struct scheduler *s, int n)
 {
     int n_left = 0;

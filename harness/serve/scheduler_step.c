@@ -253,7 +253,7 @@ static void list_drawing(struct scheduler *s)
         mask_worker_post(s->masks, s->jobs, n_jobs);
 }
 
-/* The token after the part, or those after its tokens one by one as long as they are
+/* The token after the part, or those after its tokens one by one while they are
  * those of its draft. */
 static void draw_one(struct scheduler *s, int i, int thread)
 {

@@ -22,14 +22,14 @@ USERS, N = 4, 120
 
 
 def answers(server, prompt):
-    """Of several users at once: text and usage of each, with what was drafted."""
+    """Several users at once: text and usage of each, with what was drafted."""
     got = [None] * USERS
 
-    def ask(i):
+    def request(i):
         got[i] = server.complete(prompt=prompt * (i + 1), max_tokens=N, seed=i,
                                  temperature=0.7 * (i % 2), ignore_eos=True)
 
-    threads = [threading.Thread(target=ask, args=(i,)) for i in range(USERS)]
+    threads = [threading.Thread(target=request, args=(i,)) for i in range(USERS)]
     for t in threads:
         t.start()
     for t in threads:

@@ -226,7 +226,7 @@ static int count_others(struct slm *m, const struct setting *set, int i,
     return n_others;
 }
 
-/* The same for a model of eight bits, whose texts part for good after a draw that is
+/* Also a model of eight bits, whose texts part for good after a draw that is
  * all but a tie: with a wrong state or position hardly any draw would be the same. */
 static const struct outcome *replay(struct setting set, const char *path,
                                     enum scheduler_drafts drafts)
