@@ -82,7 +82,7 @@ static void put_replies(struct textbuf *out, const struct metrics *m)
                                routes[route], status, m->replies[route][status]);
 }
 
-/* Acceptance is the second over the first; of drafts' tokens behind a rejected one
+/* Acceptance is the second over the first; for drafts' tokens behind a rejected one
  * nothing is known. */
 static void put_drafts(struct textbuf *out, const struct scheduler_stats *s)
 {

@@ -34,7 +34,7 @@
 #define RESULT_SET_MAX_RUNS     20000
 #define RESULT_SET_MAX_MACHINES 64 /* in parts by machine */
 
-/* What is read of a machine.json: of thousands of CPUs, at most. */
+/* Limits of a machine.json: enough for thousands of CPUs. */
 #define MACHINE_JSON_LIMIT ((struct json_limit){.bytes = 8u << 20, .values = 200000})
 
 /* What a reader shows of a machine; missing fields are "" or 0. */
@@ -53,16 +53,17 @@ struct result_run {
     bool has_machine;
     struct machine_key machine;
     struct report_machine about;
-    char *dir; /* malloc'ed: of the sweep, with its samples and machine.json; NULL: it
+    char *dir; /* malloc'ed: the sweep's, with its samples and machine.json; NULL: it
                   was not read from one */
 };
 
-/* Rows for one reader: of a run, or of a machine the latest of each point. */
+/* Rows for one reader: those of a run, or the latest of each point on a machine. */
 struct result_part {
-    char name[128];               /* of the directory; else host and time of the run, or
-                                     what the machine is called among the others */
-    const struct result_run *run; /* of the set; of a machine the last that has rows */
-    struct row *rows;             /* malloc'ed [n] */
+    char name[128]; /* of the directory; else host and time of the run, or
+                       what the machine is called among the others */
+    const struct result_run
+        *run;         /* one of the set; for a machine the last that has rows */
+    struct row *rows; /* malloc'ed [n] */
     size_t n;
 };
 
@@ -90,7 +91,7 @@ void result_set_free(struct result_set *set);
 
 enum result_by {
     RESULT_BY_RUN,
-    RESULT_BY_MACHINE, /* runs of one profile and host; of each point the rows of the
+    RESULT_BY_MACHINE, /* runs of one profile and host; for each point the rows of the
                           latest run that has it */
     RESULT_LAST /* the machine whose rows are the latest, as one part; which it is
                    among others, or among several runs, is reported on stderr */
