@@ -105,18 +105,20 @@ static bool runs(const struct slm_params *p)
 static bool drafts(const struct slm_params *p)
 {
     static const int32_t tokens[N_TOKENS] = {1, 7, 5, 3};
+    struct mtp_guess g = {.id = 9};
     struct err err = ERR_INIT;
     struct slm *m = NULL;
 
     if (slm_open(&m, p, &err))
         return false;
-    const bool all =
-        !weights_preload(slm_weights(m), slm_thread_pool(m), NULL, NULL, &err) &&
-        !slm_eval(m, tokens, N_TOKENS, SLM_LOGITS_LAST, &err) && mtp_first(m, 9) &&
-        mtp_next(m, 11);
-
+    if (!weights_preload(slm_weights(m), slm_thread_pool(m), NULL, NULL, &err) &&
+        !slm_eval(m, tokens, N_TOKENS, SLM_LOGITS_LAST, &err))
+        mtp_first(m, &g, 1);
+    g.id = 11;
+    if (g.logits)
+        mtp_next(m, &g, 1);
     slm_close(m);
-    return all;
+    return g.logits;
 }
 
 static bool planned(size_t arch, struct slm_info *info)
