@@ -30,6 +30,7 @@ slm_isa_level(avx512 x86 ${SLM_ISA_FLAGS_avx2} -mavx512f -mavx512bw -mavx512dq -
 slm_isa_level(avx512bf16 x86 ${SLM_ISA_FLAGS_avx512} -mavx512bf16)
 slm_isa_level(avx512vnni x86 ${SLM_ISA_FLAGS_avx512} -mavx512vnni)
 slm_isa_level(avx512vbmi x86 ${SLM_ISA_FLAGS_avx512vnni} -mavx512vbmi)
+slm_isa_level(amx_int8 x86 ${SLM_ISA_FLAGS_avx512vbmi} -mamx-tile -mamx-int8)
 slm_isa_level(neon arm -march=armv8.2-a+dotprod+fp16)
 slm_isa_level(neon_i8mm arm -march=armv8.2-a+dotprod+fp16+i8mm)
 
@@ -176,7 +177,7 @@ function(slm_kernel_sources out)
       # Frames of AVX-512-VNNI are long and all but free of branches: looking for jumps to
       # thread, for ranges of values, and for every earlier store that a load could
       # alias, is three quarters of GCC's time and finds nothing.
-      if(isa MATCHES "^avx512v" AND CMAKE_C_COMPILER_ID STREQUAL GNU)
+      if(isa MATCHES "^(avx512v|amx)" AND CMAKE_C_COMPILER_ID STREQUAL GNU)
         target_compile_options(slmkern_${isa} PRIVATE -fno-thread-jumps -fno-tree-vrp
                                --param=sccvn-max-alias-queries-per-access=50)
         # Carrying operands forward finds something in the frames of vnni, nothing in these.

@@ -14,6 +14,8 @@
 
 #ifdef SLM_HAVE_LIBCPUID
 #include <libcpuid/libcpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #elif defined(__aarch64__)
 #include <sys/auxv.h>
 #include <asm/hwcap.h>
@@ -36,6 +38,9 @@ static const struct level {
                              BIT(avx2) | BIT(avx512)},
     [KERN_ISA_avx512vbmi] = {"avx512vbmi", "AVX2 FMA F16C AVX-512 F BW DQ VL VNNI VBMI",
                              BIT(avx2) | BIT(avx512) | BIT(avx512vnni)},
+    [KERN_ISA_amx_int8] = {"amx_int8",
+                           "AVX2 FMA F16C AVX-512 F BW DQ VL VNNI VBMI AMX-INT8",
+                           BIT(avx2) | BIT(avx512) | BIT(avx512vnni) | BIT(avx512vbmi)},
     [KERN_ISA_neon] = {"neon", "Armv8.2 dot product, half precision", 0},
     [KERN_ISA_neon_i8mm] = {"neon_i8mm", "Armv8.2 dot product, half precision, I8MM",
                             BIT(neon)},
@@ -64,9 +69,12 @@ uint32_t isa_included(enum kern_isa isa)
 #ifdef SLM_HAVE_LIBCPUID
 
 /* XCR0 bits: 1 SSE, 2 AVX, 5 mask registers, 6 upper halves of zmm0-15,
- * 7 zmm16-31 (Intel SDM vol. 1, 13.3). */
-#define XCR0_YMM 0x06u
-#define XCR0_ZMM 0xe6u
+ * 7 zmm16-31, 17 the configuration of tiles, 18 their data (Intel SDM vol. 1, 13.3). */
+#define XCR0_YMM     0x06u
+#define XCR0_ZMM     0xe6u
+#define XCR0_TILES   0x60000u
+#define STATE_TILES  18 /* number of the state to ask for */
+#define REQUEST_PERM 0x1023 /* ARCH_REQ_XCOMP_PERM of Linux 5.16 */
 
 static uint32_t read_xcr0(void)
 {
@@ -81,6 +89,13 @@ static bool has_bits(uint32_t value, uint32_t bits)
     return (value & bits) == bits;
 }
 
+/* Whether the kernel lets this process use tiles. Threads and processes that it starts
+ * may use them, too; asking again is allowed. */
+static bool tiles_are_granted(void)
+{
+    return syscall(SYS_arch_prctl, REQUEST_PERM, STATE_TILES) == 0;
+}
+
 static uint32_t detect(void)
 {
     struct cpu_raw_data_t raw;
@@ -92,6 +107,7 @@ static uint32_t detect(void)
     const uint32_t leaf1_ecx = raw.basic_cpuid[1][2];
     const uint32_t leaf7_ebx = raw.basic_cpuid[7][1];
     const uint32_t leaf7_ecx = raw.basic_cpuid[7][2];
+    const uint32_t leaf7_edx = raw.basic_cpuid[7][3];
     uint32_t leaf7_1[4] = {7, 0, 1, 0}; /* in: eax, -, ecx; out: all four */
     uint32_t leaf7_1_eax = 0;
 
@@ -114,7 +130,7 @@ static uint32_t detect(void)
         mask |= BIT(avxvnni);
 
     /* F 16, DQ 17, BW 30, VL 31; VNNI is leaf 7 ECX 11, VBMI ECX 1; BF16 is subleaf 1
-     * EAX 5. */
+     * EAX 5; AMX-TILE is leaf 7 EDX 24, AMX-INT8 25. */
     if (has_bits(xcr0, XCR0_ZMM) &&
         has_bits(leaf7_ebx, 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31)) {
         mask |= BIT(avx512);
@@ -124,6 +140,10 @@ static uint32_t detect(void)
             mask |= BIT(avx512vnni);
         if (has_bits(leaf7_ecx, 1u << 11 | 1u << 1))
             mask |= BIT(avx512vbmi);
+        if (has_bits(mask, BIT(avx512vbmi)) &&
+            has_bits(leaf7_edx, 1u << 24 | 1u << 25) && has_bits(xcr0, XCR0_TILES) &&
+            tiles_are_granted())
+            mask |= BIT(amx_int8);
     }
     return mask;
 }

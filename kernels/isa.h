@@ -6,7 +6,8 @@
  * CPUID bit. Levels are ordered: where several variants of a kernel are usable
  * the one with the highest level is taken. A level counts as usable when CPUID
  * (read through libcpuid) has every extension of the bundle, and, for the
- * wide registers, when the OS saves them (XCR0).
+ * wide registers, when the OS saves them (XCR0). Tiles must be asked for, too: that is
+ * done once, when levels are detected first, for this process and what it starts.
  *
  * Threading: isa_usable() may be called from any thread; isa_disable() only
  * before the first kernel is selected.
@@ -25,6 +26,7 @@ enum kern_isa {
     KERN_ISA_avx512bf16, /* avx512 + AVX512-BF16: products of pairs of bf16 */
     KERN_ISA_avx512vnni, /* avx512 + AVX512-VNNI */
     KERN_ISA_avx512vbmi, /* avx512vnni + AVX512-VBMI: bytes looked up in registers */
+    KERN_ISA_amx_int8,   /* avx512vbmi + AMX-INT8: products of tiles of bytes */
     KERN_ISA_neon,       /* Armv8.2 with dot product */
     KERN_ISA_neon_i8mm,  /* neon + I8MM */
     KERN_N_ISA

@@ -111,10 +111,11 @@ static const struct kern_set *select_levels(const struct kern_set *all, uint32_t
 
 void forward_tune(struct forward *f, const struct slm_tuning *tuning)
 {
-    struct kern_set all, decode, prefill;
+    struct kern_set all, decode, prefill, tiles;
 
     f->tuning = *tuning;
-    kern_select(&all, f->isa_mask);
+    kern_select(&all, f->isa_mask & ~TUNING_TILE_LEVELS);
+    kern_select(&tiles, f->isa_mask & TUNING_TILE_LEVELS);
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
         const struct kern_set *one =
             select_levels(&all, tuning->isa_mask[fmt], &decode);
@@ -127,6 +128,10 @@ void forward_tune(struct forward *f, const struct slm_tuning *tuning)
         f->kern.gemv_x16[fmt] = (one->gemv_x16[fmt] ? one : &all)->gemv_x16[fmt];
         f->kern.gemm_x16[fmt] =
             (several->gemm_x16[fmt] ? several : &all)->gemm_x16[fmt];
+        f->tiles[fmt] = (struct fwd_tiles){NULL};
+        if (!tuning->isa_mask_prefill[fmt] ||
+            tuning->isa_mask_prefill[fmt] & TUNING_TILE_LEVELS)
+            f->tiles[fmt] = (struct fwd_tiles){tiles.gemm[fmt], tiles.gemm_x16[fmt]};
     }
 }
 

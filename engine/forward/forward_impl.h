@@ -104,6 +104,11 @@ struct forward {
     struct weights *weights; /* whose layers are waited for; NULL: all are there */
     struct kern_set kern;
     uint32_t isa_mask; /* that kern was chosen from, but for products */
+    /* Products of TUNING_TILE_COLUMNS columns and more, by tiles; NULL: as of fewer. */
+    struct fwd_tiles {
+        kern_gemm_fn *gemm;
+        kern_gemm_x16_fn *gemm_x16;
+    } tiles[KERN_N_FMT];
     struct slm_tuning tuning;
     enum kern_kv kv_type;
     int n_batch, n_threads, n_queries, n_splits_max;

@@ -391,6 +391,7 @@ enum status forward_open(struct forward **f, const struct model *m, struct kvcac
                          int n_logits, struct err *err)
 {
     const int n_threads = thread_pool_capacity(pool);
+    const struct slm_tuning tuning = slm_tuning_default();
     struct forward *new = calloc(1, sizeof *new);
     struct carver c = {0};
     enum status st;
@@ -401,9 +402,9 @@ enum status forward_open(struct forward **f, const struct model *m, struct kvcac
     carve_shared(new, &c);
     new->kv = kv;
     new->pool = pool;
-    kern_select(&new->kern, isa_mask);
+    kern_select(&new->kern, isa_mask & ~TUNING_TILE_LEVELS);
     new->isa_mask = isa_mask;
-    new->tuning = slm_tuning_default();
+    forward_tune(new, &tuning);
     /* 4 KiB pages for the logits: most are for the rare case of a whole batch and stay
      * untouched. */
     st = mem_alloc(&new->scratch, (size_t)c.used, MEM_PAGES_2M, "activations", err);

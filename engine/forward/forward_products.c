@@ -184,6 +184,8 @@ static void multiply(const struct forward *f, const struct matrix *w, size_t s,
                      float *y, size_t y_stride)
 {
     const size_t in_panels = end < w->panel_rows ? end : w->panel_rows;
+    const struct fwd_tiles tiles =
+        n >= TUNING_TILE_COLUMNS ? f->tiles[w->fmt] : (struct fwd_tiles){NULL};
 
     if (begin < in_panels) {
         const size_t n_panels = (in_panels - begin) / KERN_PANEL_ROWS;
@@ -193,8 +195,9 @@ static void multiply(const struct forward *f, const struct matrix *w, size_t s,
             f->kern.gemv_x16[w->fmt](n_panels, w->k, panels, x, y,
                                      f->tuning.prefetch[w->fmt]);
         else
-            f->kern.gemm_x16[w->fmt](n_panels, w->k, panels, n, x, x_stride, y,
-                                     y_stride, f->tuning.prefetch[w->fmt]);
+            (tiles.gemm_x16 ? tiles.gemm_x16 : f->kern.gemm_x16[w->fmt])(
+                n_panels, w->k, panels, n, x, x_stride, y, y_stride,
+                f->tuning.prefetch[w->fmt]);
         y += in_panels - begin;
         begin = in_panels;
     }
@@ -205,8 +208,8 @@ static void multiply(const struct forward *f, const struct matrix *w, size_t s,
     if (n == 1)
         f->kern.gemv[w->fmt](end - begin, w->k, rows, w->row_bytes, x, y);
     else
-        f->kern.gemm[w->fmt](end - begin, w->k, rows, w->row_bytes, n, x, x_stride, y,
-                             y_stride);
+        (tiles.gemm ? tiles.gemm : f->kern.gemm[w->fmt])(
+            end - begin, w->k, rows, w->row_bytes, n, x, x_stride, y, y_stride);
 }
 
 void fwd_product(const struct forward *f, const struct matrix *w, size_t s,

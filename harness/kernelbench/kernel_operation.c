@@ -444,9 +444,9 @@ static enum status check_unpack(const struct kern_row *row, struct err *err)
     const enum kern_format format = (enum kern_format)row->what;
     const size_t bytes = kern_format_bytes(format, CHECK_N);
     char *rows = parts_weights(format, KERN_PANEL_ROWS * CHECK_N);
-    char *panel =
-        rows ? parts_panels(format, 1u << row->isa, rows, KERN_PANEL_ROWS, CHECK_N)
-             : NULL;
+    char *panel = rows ? parts_panels(format, isa_included(row->isa), rows,
+                                      KERN_PANEL_ROWS, CHECK_N)
+                       : NULL;
     char *out = parts_alloc(bytes);
     enum status st = ST_OK;
 

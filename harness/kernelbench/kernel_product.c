@@ -181,7 +181,8 @@ enum status parts_check_product(const struct kern_row *row, size_t n_x,
     const size_t n_rows = packed ? 3 * KERN_PANEL_ROWS : CHECK_ROWS;
     void *w = parts_weights(format, n_rows * CHECK_K);
     void *panels =
-        packed && w ? parts_panels(format, 1u << row->isa, w, n_rows, CHECK_K) : NULL;
+        packed && w ? parts_panels(format, isa_included(row->isa), w, n_rows, CHECK_K)
+                    : NULL;
     float *plain = parts_alloc(n_rows * CHECK_K * sizeof *plain);
     struct columns x = {0, NULL};
     struct product_call p = {.row = row,

@@ -85,7 +85,8 @@ static enum status open_product(struct count_work *w, const struct kernel_case *
     w->n_rows = rows;
     w->weights = parts_weights(format, rows * cols);
     if (w->weights && packed)
-        w->panels = parts_panels(format, 1u << w->row->isa, w->weights, rows, cols);
+        w->panels =
+            parts_panels(format, isa_included(w->row->isa), w->weights, rows, cols);
     w->product = (struct product_call){.row = w->row,
                                        .k = cols,
                                        .w_stride = kern_format_bytes(format, cols),

@@ -105,6 +105,7 @@ static const struct x16_super_format format = {
                .body_bytes = sizeof(struct block_q2_K)},
     .n_subs = 16,
     .max = 3,
+    .narrow = 1,
     .mins = true,
     .steps = 16,
     .weights = weights,

@@ -172,6 +172,7 @@ static const struct x16_super_format format = {
                .place = place},
     .n_subs = 16,
     .max = 7,
+    .narrow = -1,
     .bias = 4,
     .steps = 8,
     .weights = weights,

@@ -69,7 +69,7 @@
 #include "kernels/simd/simd.h"
 
 #if defined(KERN_LEVEL_avx512) || defined(KERN_LEVEL_avx512vnni) || \
-    defined(KERN_LEVEL_avx512vbmi)
+    defined(KERN_LEVEL_avx512vbmi) || defined(KERN_LEVEL_amx_int8)
 #include "kernels/simd/vec_512.h"
 #elif defined(KERN_LEVEL_avx2) || defined(KERN_LEVEL_avxvnni)
 #include "kernels/simd/vec_256.h"
@@ -82,6 +82,13 @@
 #error "compile with -DKERN_LEVEL=<level> -DKERN_LEVEL_<level>"
 #endif
 
+/* V_AMX 1: a level of tiles (amx.h), which multiply several columns; its other words
+ * are those of 512-bit registers. */
+#ifdef KERN_LEVEL_amx_int8
+#define V_AMX 1
+#else
+#define V_AMX 0
+#endif
 #ifndef V_PAIRS
 #define V_PAIRS 0
 #endif

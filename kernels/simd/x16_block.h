@@ -14,7 +14,12 @@
 #ifndef SLM_KERNELS_SIMD_X16_BLOCK_H
 #define SLM_KERNELS_SIMD_X16_BLOCK_H
 
+#include "kernels/simd/vec.h"
+#if V_AMX
+#include "kernels/simd/x16_block_amx.h"
+#else
 #include "kernels/simd/x16_block_tile.h"
+#endif
 
 /* ---- a format's kernels ------------------------------------------------------------
  */
@@ -64,11 +69,19 @@ SIMD_INLINE void x16_block_few_cols(const struct x16_block_format *f, size_t n_p
     }
 }
 
-/* Defines pack, unpack, gemv_x16, gemm_x16, gemv and gemm of a format for this level.
- */
+/* Defines pack, unpack, gemv_x16, gemm_x16, gemv and gemm of a format for this level;
+ * of tiles gemm_x16 and gemm. */
+#if V_AMX
+#define X16_BLOCK_KERNELS(name, format)                                           \
+    AMX_KERNELS(name, format, x16_block_elems(&format),                           \
+                (size_t)(X16_BLOCK / x16_block_sums(&format)), amx_block_columns, \
+                amx_block_panels)
+#else
 #define X16_BLOCK_KERNELS(name, format)                                         \
     X16_KERNELS(name, format, x16_block_elems(&format), x16_block_few, X16_FEW, \
                 x16_block_few_cols, x16_block_rows, x16_block_prepare,          \
                 x16_block_tile_panel)
+
+#endif
 
 #endif

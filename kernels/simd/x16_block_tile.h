@@ -195,17 +195,6 @@ SIMD_INLINE void x16_block_tile_all(const struct x16_block_format *f,
 #endif
 }
 
-/* n blocks from b on of one column. */
-SIMD_INLINE void x16_block_piece(const struct x16_block_format *f, const char *x,
-                                 size_t k, size_t b, size_t n, struct x16_column *out)
-{
-    x16_block_quants(f, x, b, n, out->q);
-    memcpy(out->d, act_q8_32_d(x, k) + b, n * sizeof(float));
-    if (f->has_m)
-        memcpy(out->s, act_q8_32_s(x, k) + b, n * sizeof(float));
-    x16_block_starts(f, x, k, b, n, out->start);
-}
-
 /* See x16_columns_fn. What is copied of a full piece has a constant size. */
 SIMD_INLINE void x16_block_prepare(const struct x16_block_format *f, size_t k,
                                    size_t from, size_t to, size_t n_cols, const char *x,

@@ -15,7 +15,12 @@
 #ifndef SLM_KERNELS_SIMD_X16_SUPER_H
 #define SLM_KERNELS_SIMD_X16_SUPER_H
 
+#include "kernels/simd/vec.h"
+#if V_AMX
+#include "kernels/simd/x16_super_amx.h"
+#else
 #include "kernels/simd/x16_super_tile.h"
+#endif
 
 /* ---- a format's kernels ------------------------------------------------------------
  */
@@ -70,11 +75,16 @@ SIMD_INLINE size_t x16_super_few_max(const struct x16_super_format *f)
     return f->light ? X16_FEW : 4;
 }
 
-/* Defines pack, unpack, gemv_x16, gemm_x16, gemv and gemm of a format for this level.
- */
+/* Defines pack, unpack, gemv_x16, gemm_x16, gemv and gemm of a format for this level;
+ * of tiles gemm_x16 and gemm. */
+#if V_AMX
+#define X16_SUPER_KERNELS(name, format) \
+    AMX_KERNELS(name, format, X16_SUPER, AMX_CHUNK, amx_super_columns, amx_super_panels)
+#else
 #define X16_SUPER_KERNELS(name, format)                                             \
     X16_KERNELS(name, format, X16_SUPER, x16_super_few, x16_super_few_max(&format), \
                 x16_super_few_cols, x16_super_rows, x16_super_columns,              \
                 x16_super_tile_panel)
+#endif
 
 #endif

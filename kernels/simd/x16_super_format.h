@@ -43,6 +43,9 @@ struct x16_super_format {
     bool unscaled;
     int max; /* of |weights| as emitted, for 16-bit parts */
     int bias;
+    /* For tiles: 1 where every weight, less the bias, times its scale is within -128 ..
+     * 127; -1 where that holds of the negative product. */
+    int narrow;
     bool mins;
     bool is_signed; /* weights go to v_dot_s */
     /* A sub-block's products with one column are added up in two sums that do not wait

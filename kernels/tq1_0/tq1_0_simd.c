@@ -155,6 +155,7 @@ static const struct x16_super_format format = {
     .n_subs = 8,
     .unscaled = true,
     .max = 2,
+    .narrow = 1,
     .bias = BIAS,
     .is_signed = BIAS == 0,
     .steps = 13,

@@ -55,6 +55,7 @@ static const struct x16_super_format format = {
     .n_subs = 8,
     .unscaled = true,
     .max = 3,
+    .narrow = 1,
     .bias = 1,
     .light = true,
     .steps = 16,

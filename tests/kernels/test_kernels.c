@@ -3,11 +3,12 @@
  * test_kernels.c - every gemv and gemm row against exact arithmetic
  *
  * One test per row of the registry; panels are made by the `pack` row of the same
- * level, which is thereby tested too. The oracle multiplies dequantised weights by
- * dequantised activations in double precision. Every buffer ends at a guard page;
- * weights start at odd addresses, rows, columns and results have gaps. All levels' rows
- * of an operation and format are given the same products in the test of the first of
- * them, since to make one and its oracle takes longer than any row.
+ * level or of the next below that has one, which is thereby tested too. The oracle
+ * multiplies dequantised weights by dequantised activations in double precision. Every
+ * buffer ends at a guard page; weights start at odd addresses, rows, columns and
+ * results have gaps. All levels' rows of an operation and format are given the same
+ * products in the test of the first of them, since to make one and its oracle takes
+ * longer than any row.
  *
  * The bound. A kernel may add up in any order and may work on the quants before
  * their offset is taken off, so its terms are as large as the block's largest
@@ -15,14 +16,15 @@
  * result by at most n * 2^-24 * A, A = sum over blocks of M * sum |x|; n is k for
  * formats that are added up value by value and k / 32 plus a few otherwise.
  *
- * SLM_TEST_TRAP=avxvnni: the rows of that level only, on a CPU without it, whose
- * missing instructions tests/support/avxvnni_trap.h stands in for.
+ * SLM_TEST_TRAP=avxvnni or amx_int8: the rows of that level only, on a CPU without it,
+ * whose missing instructions tests/support/traps/avxvnni_trap.h or amx_trap.h stands in
+ * for.
  */
 #include "tests/support/blocks.h"
 
 #include <float.h>
 #if defined(__x86_64__)
-#include "tests/support/avxvnni_trap.h"
+#include "tests/support/traps/amx_trap.h"
 #endif
 
 /* ---- products ----------------------------------------------------------------- */
@@ -199,7 +201,8 @@ static bool is_x16(const struct kern_row *row)
 /* The rows of p, a multiple of 16, as panels. */
 static struct buffer panels_new(const struct kern_row *row, const struct product *p)
 {
-    const struct kern_row *pack = kern_best(KERN_OP_pack, row->what, 1u << row->isa);
+    const struct kern_row *pack =
+        kern_best(KERN_OP_pack, row->what, isa_included(row->isa));
     const size_t row_bytes = kern_format_bytes(p->f.id, p->s.k);
     struct buffer panels = buffer_new(p->s.n_rows * row_bytes);
 
@@ -271,6 +274,26 @@ static bool trapping(void)
 {
     return getenv("SLM_TEST_TRAP") != NULL;
 }
+
+#if defined(__x86_64__)
+/* Levels whose instructions can be stood in for, on CPUs that have `needs`. */
+static const struct trap {
+    enum kern_isa isa, needs;
+    void (*set)(void);
+} traps[] = {
+    {KERN_ISA_avxvnni, KERN_ISA_avx2, avxvnni_trap},
+    {KERN_ISA_amx_int8, KERN_ISA_avx512vbmi, amx_trap},
+};
+
+/* The one that SLM_TEST_TRAP names, or NULL. */
+static const struct trap *trap_named(void)
+{
+    for (size_t i = 0; i < sizeof(traps) / sizeof(traps[0]); i++)
+        if (strcmp(getenv("SLM_TEST_TRAP"), isa_name(traps[i].isa)) == 0)
+            return &traps[i];
+    return NULL;
+}
+#endif
 
 /* See tests/CMakeLists.txt. */
 static bool emulator_is_wrong(const struct kern_row *row)
@@ -354,7 +377,7 @@ static void run_group(struct group *g)
         const struct shape s = {
             .n_rows = is_x16(row) ? (thin > 1 ? 16 : 48) : (thin > 1 ? 5 : 19),
             .k = pool->f.info->block_elems == 32 ? 75 * 32 : 2304,
-            .n_cols = 133,
+            .n_cols = thin > 1 ? 133 : 530,
             .y_pad = 3,
         };
 
@@ -388,8 +411,8 @@ static void product_row(void **state)
     if (!can_run(row))
         skip();
 #if defined(__x86_64__)
-    if (trapping())
-        avxvnni_trap(); /* here: cmocka sets handlers of its own before every test */
+    if (trapping()) /* here: cmocka sets handlers of its own before every test */
+        trap_named()->set();
 #endif
     if (!g->begun) {
         g->begun = true;
@@ -409,22 +432,26 @@ static void product_row(void **state)
 static const char *trap_refused(void)
 {
 #if defined(__x86_64__)
-    if (strcmp(getenv("SLM_TEST_TRAP"), "avxvnni") != 0)
-        return "the only trap is avxvnni";
-    if ((isa_usable() >> KERN_ISA_avx2 & 1) == 0)
-        return "this CPU lacks AVX2";
-    if ((isa_usable() >> KERN_ISA_avxvnni & 1) != 0)
-        return "this CPU has AVX-VNNI, test_kernels runs its rows";
+    const struct trap *t = trap_named();
+
+    if (t == NULL)
+        return "the only traps are avxvnni and amx_int8";
+    if ((isa_usable() >> t->needs & 1) == 0)
+        return "this CPU lacks what the level builds on";
+    if ((isa_usable() >> t->isa & 1) != 0)
+        return "this CPU has the level, test_kernels runs its rows";
     return NULL;
 #else
-    return "the only trap is for x86";
+    return "the only traps are for x86";
 #endif
 }
 
 static bool is_tested(const struct kern_row *row)
 {
-    if (trapping() && row->isa != KERN_ISA_avxvnni)
+#if defined(__x86_64__)
+    if (trapping() && row->isa != trap_named()->isa)
         return false;
+#endif
     return is_gemv(row) || row->op == KERN_OP_gemm || is_x16(row);
 }
 

@@ -91,7 +91,8 @@ static void rows_belong_to_this_architecture(void **state)
 {
     const uint32_t x86 = 1u << KERN_ISA_avx2 | 1u << KERN_ISA_avxvnni |
                          1u << KERN_ISA_avx512 | 1u << KERN_ISA_avx512vnni |
-                         1u << KERN_ISA_avx512vbmi | 1u << KERN_ISA_avx512bf16;
+                         1u << KERN_ISA_avx512vbmi | 1u << KERN_ISA_avx512bf16 |
+                         1u << KERN_ISA_amx_int8;
     const uint32_t arm = 1u << KERN_ISA_neon | 1u << KERN_ISA_neon_i8mm;
     uint32_t seen = 0;
     size_t n;

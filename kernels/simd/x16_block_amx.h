@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * x16_block_amx.h - blocks of 32 weights times several columns, by tiles
+ *
+ * Every block has a float scale, so its products are sums of their own: tiles of 32
+ * weights, or of 16 where halves have scales of their own. Weights are signed bytes,
+ * the bias off. Range: a sum is at most 32 * 128 * 127 = 520192.
+ */
+#ifndef SLM_KERNELS_SIMD_X16_BLOCK_AMX_H
+#define SLM_KERNELS_SIMD_X16_BLOCK_AMX_H
+
+#include "kernels/simd/x16_amx.h"
+#include "kernels/simd/x16_block_few.h"
+
+enum { AMX_UNITS = 4 }; /* sums that are computed while as many are added */
+
+/* Blocks of one panel. */
+struct amx_blocks {
+    vi w[X16_BATCH][8]; /* tiles B */
+    vf d[X16_BATCH], m[X16_BATCH];
+};
+
+SIMD_INLINE void amx_block_emit(const struct x16_sink sink, int four, vi w)
+{
+    sink.tile[four] = w;
+}
+
+SIMD_INLINE void amx_block_unpack(const struct x16_block_format *f, const uint8_t *body,
+                                  const uint8_t *block_scales, struct amx_blocks *out,
+                                  size_t i)
+{
+    const struct x16_sink sink = {.tile = out->w[i]};
+
+    SIMD_UNROLL
+    for (int step = 0; step < f->steps; step++)
+        f->weights(body, step, amx_block_emit, sink);
+    if (f->bias != 0)
+        SIMD_UNROLL
+    for (int t = 0; t < 8; t++)
+        out->w[i][t] = _mm512_sub_epi8(out->w[i][t], v_set1_8((char)f->bias));
+    f->scales(body, block_scales, &out->d[i], &out->m[i]);
+}
+
+/* See amx_columns_fn. */
+SIMD_INLINE void amx_block_columns(const struct x16_block_format *f, size_t k,
+                                   size_t from, size_t to, size_t n_cols, const char *x,
+                                   size_t x_stride, struct amx_group *out)
+{
+    const size_t n_groups = amx_groups(n_cols);
+
+    for (size_t at = from; at < to; at += X16_PIECE)
+        for (size_t c = 0; c < n_groups * AMX_GROUP; c++) {
+            struct amx_group *g =
+                out + (at - from) / X16_PIECE * n_groups + c / AMX_GROUP;
+            const size_t n = to - at < X16_PIECE ? (to - at) / X16_BLOCK : X16_BATCH;
+            struct x16_column column;
+
+            if (c >= n_cols) {
+                amx_put_zeros(g, c % AMX_GROUP);
+                continue;
+            }
+            x16_block_piece(f, x + c * x_stride, k, at / X16_BLOCK, n, &column);
+            amx_put_column(g, c % AMX_GROUP, &column);
+        }
+}
+
+struct amx_block_sums {
+    int32_t v[AMX_UNITS][AMX_GROUP][16] __attribute__((aligned(64)));
+};
+
+/* acc[column] += unit u, of block and half, of which *sums has the products. */
+SIMD_INLINE void amx_block_add(const struct x16_block_format *f,
+                               const struct amx_blocks *panel, size_t u,
+                               int32_t (*sums)[16], const struct amx_group *g, vf *acc)
+{
+    const size_t i = f->halves ? u / 2 : u;
+    const vf d = f->halves && u % 2 != 0 ? panel->m[i] : panel->d[i];
+
+    SIMD_UNROLL
+    for (size_t c = 0; c < AMX_GROUP; c++) {
+        const vf v = v_mul(v_to_float(v_load(sums[c])), v_set1_f(g->d[c][i]));
+
+        acc[c] = v_fma(v, d, acc[c]);
+        if (f->has_m)
+            acc[c] = v_fma(panel->m[i], v_set1_f(g->s[c][i]), acc[c]);
+    }
+}
+
+/* The products of units u .. u + AMX_UNITS - 1 below n. */
+SIMD_INLINE void amx_block_multiply(const struct x16_block_format *f,
+                                    const struct amx_blocks *panel,
+                                    const struct amx_group *g, size_t u, size_t n,
+                                    struct amx_block_sums *sums)
+{
+    const size_t each = f->halves ? 16 : 32; /* weights */
+
+#define AMX_UNIT(c, a, b, at)                                               \
+    do {                                                                    \
+        AMX_ZERO(c);                                                        \
+        AMX_LOAD(a, &g->q[(at)*each / AMX_CHUNK][0][(at)*each % AMX_CHUNK], \
+                 AMX_CHUNK);                                                \
+        AMX_LOAD(b, panel->w[0] + (at)*each / 4, 64);                       \
+        AMX_DOT_S(c, a, b);                                                 \
+    } while (0)
+    AMX_UNIT(0, 4, 6, u);
+    if (u + 1 < n)
+        AMX_UNIT(1, 5, 7, u + 1);
+    if (u + 2 < n)
+        AMX_UNIT(2, 4, 6, u + 2);
+    if (u + 3 < n)
+        AMX_UNIT(3, 5, 7, u + 3);
+#undef AMX_UNIT
+    AMX_STORE(0, sums->v[0]);
+    AMX_STORE(1, sums->v[1]);
+    AMX_STORE(2, sums->v[2]);
+    AMX_STORE(3, sums->v[3]);
+}
+
+/* acc[column] += n_blocks blocks of one panel times group g. */
+SIMD_INLINE void amx_block_group(const struct x16_block_format *f,
+                                 const struct amx_blocks *panel, size_t n_blocks,
+                                 const struct amx_group *g, vf *acc)
+{
+    const size_t n = n_blocks * (size_t)x16_block_sums(f);
+    struct amx_block_sums sums[2];
+    vf sum[AMX_GROUP];
+
+    SIMD_UNROLL
+    for (size_t c = 0; c < AMX_GROUP; c++)
+        sum[c] = acc[c];
+    amx_block_multiply(f, panel, g, 0, n, &sums[0]);
+    for (size_t u = 0; u < n; u += AMX_UNITS) {
+        struct amx_block_sums *now = &sums[u / AMX_UNITS % 2];
+
+        if (u + AMX_UNITS < n)
+            amx_block_multiply(f, panel, g, u + AMX_UNITS, n,
+                               &sums[(u / AMX_UNITS + 1) % 2]);
+        for (size_t i = 0; i < AMX_UNITS && u + i < n; i++)
+            amx_block_add(f, panel, u + i, now->v[i], g, sum);
+    }
+    SIMD_UNROLL
+    for (size_t c = 0; c < AMX_GROUP; c++)
+        acc[c] = sum[c];
+}
+
+/* See amx_panels_fn. */
+SIMD_INLINE void amx_block_panels(const struct x16_block_format *f, const uint8_t *w,
+                                  const struct x16_rows *rows, size_t k, size_t from,
+                                  size_t to, size_t n_cols,
+                                  const struct amx_group *columns, float *y,
+                                  size_t y_stride, size_t n_rows,
+                                  struct kern_prefetch prefetch)
+{
+    const size_t parts = x16_block_parts(f), n_file = k / X16_BLOCK / parts;
+    const size_t first = from / X16_BLOCK, end = to / X16_BLOCK;
+    const size_t n_groups = amx_groups(n_cols);
+    uint8_t body_buffer[4 * X16_BLOCK * X16_ROWS] __attribute__((aligned(64)));
+    uint8_t scale_buffer[8 * X16_ROWS] __attribute__((aligned(64)));
+    vf acc[AMX_PANELS][AMX_MAX_COLS];
+    struct amx_blocks panels[AMX_PANELS];
+
+    for (size_t p = 0; p < AMX_PANELS; p++)
+        for (size_t c = 0; c < n_groups * AMX_GROUP; c++)
+            acc[p][c] = v_zero_f();
+    for (size_t b = first; b < end; b += X16_BATCH) {
+        const size_t n = end - b < X16_BATCH ? end - b : X16_BATCH;
+
+        for (size_t p = 0; p < AMX_PANELS; p++) {
+            const uint8_t *body = NULL, *block_scales = NULL;
+
+            for (size_t i = 0; i < n; i++) {
+                const size_t part = i % parts;
+
+                if (part == 0)
+                    amx_block(&f->layout, w, rows, p, n_file, first / parts,
+                              end / parts, (b + i) / parts, n_rows, prefetch,
+                              body_buffer, scale_buffer, &body, &block_scales);
+                amx_block_unpack(f, body + x16_part_body(f, part),
+                                 block_scales + x16_part_scales(f, part), &panels[p],
+                                 i);
+            }
+        }
+        for (size_t g = 0; g < n_groups; g++) {
+            if (b + X16_BATCH >= end)
+                amx_prefetch_results(y + g * AMX_GROUP * y_stride, y_stride);
+            for (size_t p = 0; p < AMX_PANELS; p++)
+                amx_block_group(f, &panels[p], n,
+                                columns + (b - first) / X16_BATCH * n_groups + g,
+                                acc[p] + g * AMX_GROUP);
+        }
+    }
+    for (size_t p = 0; p < AMX_PANELS; p++)
+        x16_store_columns(y, y_stride, acc[p], n_cols, p * X16_ROWS, 0, n_rows,
+                          from != 0);
+}
+
+#endif
