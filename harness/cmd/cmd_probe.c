@@ -117,6 +117,8 @@ static void print_report(const struct probe_report *r, const struct topology *to
     printf("        level       1 thread%s%s\n", r->n_peak_threads > 1 ? "  " : "",
            r->n_peak_threads > 1 ? many : "");
     print_peak("int8", r->int8_isa, r->int8_gops, r->n_peak_threads);
+    if (r->vectors_isa != r->int8_isa)
+        print_peak("int8", r->vectors_isa, r->vectors_gops, r->n_peak_threads);
     print_peak("f32", r->f32_isa, r->f32_gops, r->n_peak_threads);
     printf("\nDisk, sequential read past the page cache\n");
     if (r->has_disk)

@@ -176,7 +176,8 @@ static enum status test(void *arg, const int *cpus, int n, double *share, int *n
 enum status cores_measure(struct cores_map *map, const struct topology *topo,
                           double budget_s, struct err *err)
 {
-    struct run run = {.kernel = probe_kernel_best(PROBE_OP_peak_int8, isa_usable())};
+    struct run run = {.kernel = probe_kernel_best(PROBE_OP_peak_int8,
+                                                  isa_usable() & ~PROBE_TILE_LEVELS)};
     int cpus[TOPO_MAX_CPUS], n = 0;
 
     for (int i = 0; i < topo->n_cpus; i++)

@@ -194,6 +194,9 @@ static enum status compute_all(struct probe_report *r, struct run *run, struct e
         r->int8_isa =
             probe_compute(PROBE_PEAK_INT8, run->p->isa_mask, pool, run->n_passes, gops);
         stats_summary(&r->int8_gops[i], gops, (size_t)run->n_passes, run->scratch);
+        r->vectors_isa = probe_compute(PROBE_PEAK_VECTORS, run->p->isa_mask, pool,
+                                       run->n_passes, gops);
+        stats_summary(&r->vectors_gops[i], gops, (size_t)run->n_passes, run->scratch);
         r->f32_isa =
             probe_compute(PROBE_PEAK_F32, run->p->isa_mask, pool, run->n_passes, gops);
         stats_summary(&r->f32_gops[i], gops, (size_t)run->n_passes, run->scratch);
@@ -301,8 +304,9 @@ json_t *probe_report_json(const struct probe_report *r)
                          stats_json(&r->disk_gbps));
     else
         disk = json_pack("{s:s}", "why_not", r->disk_why_not);
-    return json_pack("{s:o, s:s, s:i, s:o, s:o, s:o}", "read", rows, "validity",
+    return json_pack("{s:o, s:s, s:i, s:o, s:o, s:o, s:o}", "read", rows, "validity",
                      r->validity, "peak_threads", r->n_peak_threads, "int8",
-                     peak_json(r->int8_isa, r->int8_gops), "f32",
+                     peak_json(r->int8_isa, r->int8_gops), "int8_vectors",
+                     peak_json(r->vectors_isa, r->vectors_gops), "f32",
                      peak_json(r->f32_isa, r->f32_gops), "disk", disk);
 }

@@ -96,7 +96,9 @@ struct probe_read_way probe_way_find(const struct probe_buffer *b,
 json_t *probe_ways_json(void);
 void probe_ways_take(const json_t *object);
 
-enum probe_peak { PROBE_PEAK_INT8, PROBE_PEAK_F32 };
+/* PROBE_PEAK_VECTORS: of bytes, too, by vectors, where PROBE_PEAK_INT8 is by tiles if
+ * there are any; products of few columns are not made by tiles (tuning.h). */
+enum probe_peak { PROBE_PEAK_INT8, PROBE_PEAK_VECTORS, PROBE_PEAK_F32 };
 
 /* Multiply-adds in registers with the widest usable ISA level in isa_mask;
  * giga-operations per second (one multiply-add = 2) of n_passes passes of about
@@ -138,8 +140,9 @@ struct probe_report {
     struct probe_read_row *read; /* malloc'ed */
     char validity[96];           /* of the read rows, as noise_verdict() has it */
     int n_peak_threads;          /* peaks were taken with 1 and this many threads */
-    enum kern_isa int8_isa, f32_isa;
-    struct stats int8_gops[2], f32_gops[2]; /* [0] one thread, [1] all */
+    enum kern_isa int8_isa, vectors_isa, f32_isa;
+    /* [0] one thread, [1] all */
+    struct stats int8_gops[2], vectors_gops[2], f32_gops[2];
     bool has_disk;
     struct stats disk_gbps;
     char disk_path[256];

@@ -7,6 +7,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/mem.h"
 #include "engine/base/thread_pool.h"
+#include "engine/forward/tuning.h"
 #include "harness/base/stats.h"
 #include "harness/point/point_worker_impl.h"
 #include "harness/result/roofs.h"
@@ -93,6 +94,15 @@ static const struct probe_buffer *next_place(struct point_worker *c,
     return c->n_places ? &c->place[c->n_place_reads++ % c->n_places] : NULL;
 }
 
+/* The peak of the unit that multiplies the tokens of a step: those of few are not
+ * multiplied by tiles. */
+static enum probe_peak int8_peak(const struct point *p)
+{
+    const int n = p->kind == POINT_PREFILL ? p->n_prompt : p->n_sequences + p->n_chunk;
+
+    return n >= TUNING_TILE_COLUMNS ? PROBE_PEAK_INT8 : PROBE_PEAK_VECTORS;
+}
+
 static double probe_peak(enum probe_peak which, struct thread_pool *pool)
 {
     double gops[N_PEAK_PASSES], scratch[N_PEAK_PASSES];
@@ -106,7 +116,7 @@ static void add_peak_passes(struct point_worker *c, int n, struct thread_pool *p
     double scratch[sizeof c->roof_gops / sizeof c->roof_gops[0]];
     struct stats all;
 
-    probe_compute(PROBE_PEAK_INT8, isa_usable(), pool, n,
+    probe_compute(int8_peak(c->p), isa_usable(), pool, n,
                   c->roof_gops + c->n_roof_gops);
     c->n_roof_gops += n;
     stats_summary(&all, c->roof_gops, (size_t)c->n_roof_gops, scratch);
@@ -181,7 +191,7 @@ static enum status probe_with(struct point_worker *c, struct thread_pool *pool,
         add_peak_passes(c, N_PEAK_PASSES, pool);
     if (needs_peaks(c, weights) && !(c->int8_gops > 0)) {
         c->int8_gops =
-            c->n_roof_gops ? c->row.roof_gops : probe_peak(PROBE_PEAK_INT8, pool);
+            c->n_roof_gops ? c->row.roof_gops : probe_peak(int8_peak(c->p), pool);
         c->f32_gops = probe_peak(PROBE_PEAK_F32, pool);
     }
     return ST_OK;
