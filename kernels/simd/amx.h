@@ -36,20 +36,31 @@ SIMD_INLINE void amx_begin(size_t m, size_t k)
         config.rows[i] = (uint8_t)(i < 6 ? m : k / 4);
         config.row_bytes[i] = (uint16_t)(i == 4 || i == 5 ? k : 64);
     }
-    _tile_loadconfig(&config);
+    __asm__ volatile("ldtilecfg %0" : : "m"(config));
 }
 
 SIMD_INLINE void amx_end(void)
 {
-    _tile_release();
+    __asm__ volatile("tilerelease");
 }
 
-#define AMX_ZERO(c) _tile_zero(c)
+/* GCC's intrinsics do not say that they read memory, so that it may drop the stores of
+ * what is loaded. */
+#define AMX_ZERO(c) __asm__ volatile("tilezero %%tmm" #c : :)
 /* rows `stride` bytes apart */
-#define AMX_LOAD(tile, p, stride) _tile_loadd(tile, p, stride)
-#define AMX_STORE(tile, p)        _tile_stored(tile, p, 64)
+#define AMX_LOAD(tile, p, stride)                       \
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile \
+                     :                                  \
+                     : "r"(p), "r"((size_t)(stride))    \
+                     : "memory")
+#define AMX_STORE(tile, p)                                  \
+    __asm__ volatile("tilestored %%tmm" #tile ", (%1,%2,1)" \
+                     : "=m"(*(char(*)[1024])(p))            \
+                     : "r"(p), "r"((size_t)64))
 /* C += A times B: signed bytes with signed, with unsigned ones */
-#define AMX_DOT_S(c, a, b) _tile_dpbssd(c, a, b)
-#define AMX_DOT_U(c, a, b) _tile_dpbsud(c, a, b)
+#define AMX_DOT_S(c, a, b) \
+    __asm__ volatile("tdpbssd %%tmm" #b ", %%tmm" #a ", %%tmm" #c : :)
+#define AMX_DOT_U(c, a, b) \
+    __asm__ volatile("tdpbsud %%tmm" #b ", %%tmm" #a ", %%tmm" #c : :)
 
 #endif

@@ -72,9 +72,9 @@ SIMD_INLINE void x16_block_few_cols(const struct x16_block_format *f, size_t n_p
 /* Defines pack, unpack, gemv_x16, gemm_x16, gemv and gemm of a format for this level;
  * of tiles gemm_x16 and gemm. */
 #if V_AMX
-#define X16_BLOCK_KERNELS(name, format)                                           \
-    AMX_KERNELS(name, format, x16_block_elems(&format),                           \
-                (size_t)(X16_BLOCK / x16_block_sums(&format)), amx_block_columns, \
+#define X16_BLOCK_KERNELS(name, format)                                         \
+    AMX_KERNELS(name, format, x16_block_elems(&format),                         \
+                (size_t)(X16_BLOCK / x16_block_sums(&format)), amx_block_sides, \
                 amx_block_panels)
 #else
 #define X16_BLOCK_KERNELS(name, format)                                         \

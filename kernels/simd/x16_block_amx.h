@@ -34,6 +34,8 @@ SIMD_INLINE void amx_block_unpack(const struct x16_block_format *f, const uint8_
     SIMD_UNROLL
     for (int step = 0; step < f->steps; step++)
         f->weights(body, step, amx_block_emit, sink);
+    if (f->order != NULL)
+        amx_reorder(f->order, X16_BLOCK, out->w[i]);
     if (f->bias != 0)
         SIMD_UNROLL
     for (int t = 0; t < 8; t++)
@@ -41,26 +43,27 @@ SIMD_INLINE void amx_block_unpack(const struct x16_block_format *f, const uint8_
     f->scales(body, block_scales, &out->d[i], &out->m[i]);
 }
 
-/* See amx_columns_fn. */
-SIMD_INLINE void amx_block_columns(const struct x16_block_format *f, size_t k,
-                                   size_t from, size_t to, size_t n_cols, const char *x,
-                                   size_t x_stride, struct amx_group *out)
+/* See amx_sides_fn. */
+SIMD_INLINE void amx_block_sides(const struct x16_block_format *f, size_t k,
+                                 size_t from, size_t to,
+                                 const struct amx_columns *columns)
 {
-    const size_t n_groups = amx_groups(n_cols);
+    const size_t n_groups = columns->n_groups;
 
-    for (size_t at = from; at < to; at += X16_PIECE)
-        for (size_t c = 0; c < n_groups * AMX_GROUP; c++) {
-            struct amx_group *g =
-                out + (at - from) / X16_PIECE * n_groups + c / AMX_GROUP;
-            const size_t n = to - at < X16_PIECE ? (to - at) / X16_BLOCK : X16_BATCH;
-            struct x16_column column;
+    for (size_t g = 0; g < n_groups; g++)
+        for (size_t j = 0; j < AMX_GROUP; j++) {
+            const size_t c = amx_first(columns, g) + j;
+            const char *x =
+                columns->x + (c < columns->n_cols ? c : 0) * columns->stride;
 
-            if (c >= n_cols) {
-                amx_put_zeros(g, c % AMX_GROUP);
-                continue;
+            for (size_t b = from / X16_BLOCK; b < to / X16_BLOCK; b++) {
+                const size_t at = b - from / X16_BLOCK;
+                struct amx_side *side = columns->side + at / X16_BATCH * n_groups + g;
+
+                side->d[at % X16_BATCH][j] = act_q8_32_d(x, k)[b];
+                if (f->has_m)
+                    side->s[at % X16_BATCH][j] = act_q8_32_s(x, k)[b];
             }
-            x16_block_piece(f, x + c * x_stride, k, at / X16_BLOCK, n, &column);
-            amx_put_column(g, c % AMX_GROUP, &column);
         }
 }
 
@@ -71,44 +74,41 @@ struct amx_block_sums {
 /* acc[column] += unit u, of block and half, of which *sums has the products. */
 SIMD_INLINE void amx_block_add(const struct x16_block_format *f,
                                const struct amx_blocks *panel, size_t u,
-                               int32_t (*sums)[16], const struct amx_group *g, vf *acc)
+                               int32_t (*sums)[16], const struct amx_side *side,
+                               vf *acc)
 {
     const size_t i = f->halves ? u / 2 : u;
     const vf d = f->halves && u % 2 != 0 ? panel->m[i] : panel->d[i];
 
     SIMD_UNROLL
     for (size_t c = 0; c < AMX_GROUP; c++) {
-        const vf v = v_mul(v_to_float(v_load(sums[c])), v_set1_f(g->d[c][i]));
+        const vf v = v_mul(v_to_float(v_load(sums[c])), v_set1_f(side->d[i][c]));
 
         acc[c] = v_fma(v, d, acc[c]);
         if (f->has_m)
-            acc[c] = v_fma(panel->m[i], v_set1_f(g->s[c][i]), acc[c]);
+            acc[c] = v_fma(panel->m[i], v_set1_f(side->s[i][c]), acc[c]);
     }
 }
 
-/* The products of units u .. u + AMX_UNITS - 1 below n. */
+/* The products of AMX_UNITS units from u on. */
 SIMD_INLINE void amx_block_multiply(const struct x16_block_format *f,
-                                    const struct amx_blocks *panel,
-                                    const struct amx_group *g, size_t u, size_t n,
+                                    const struct amx_blocks *panel, const int8_t *q,
+                                    size_t q_stride, size_t u,
                                     struct amx_block_sums *sums)
 {
     const size_t each = f->halves ? 16 : 32; /* weights */
 
-#define AMX_UNIT(c, a, b, at)                                               \
-    do {                                                                    \
-        AMX_ZERO(c);                                                        \
-        AMX_LOAD(a, &g->q[(at)*each / AMX_CHUNK][0][(at)*each % AMX_CHUNK], \
-                 AMX_CHUNK);                                                \
-        AMX_LOAD(b, panel->w[0] + (at)*each / 4, 64);                       \
-        AMX_DOT_S(c, a, b);                                                 \
+#define AMX_UNIT(c, a, b, at)                         \
+    do {                                              \
+        AMX_ZERO(c);                                  \
+        AMX_LOAD(a, q + (at)*each, q_stride);         \
+        AMX_LOAD(b, panel->w[0] + (at)*each / 4, 64); \
+        AMX_DOT_S(c, a, b);                           \
     } while (0)
     AMX_UNIT(0, 4, 6, u);
-    if (u + 1 < n)
-        AMX_UNIT(1, 5, 7, u + 1);
-    if (u + 2 < n)
-        AMX_UNIT(2, 4, 6, u + 2);
-    if (u + 3 < n)
-        AMX_UNIT(3, 5, 7, u + 3);
+    AMX_UNIT(1, 5, 7, u + 1);
+    AMX_UNIT(2, 4, 6, u + 2);
+    AMX_UNIT(3, 5, 7, u + 3);
 #undef AMX_UNIT
     AMX_STORE(0, sums->v[0]);
     AMX_STORE(1, sums->v[1]);
@@ -116,54 +116,75 @@ SIMD_INLINE void amx_block_multiply(const struct x16_block_format *f,
     AMX_STORE(3, sums->v[3]);
 }
 
-/* acc[column] += n_blocks blocks of one panel times group g. */
-SIMD_INLINE void amx_block_group(const struct x16_block_format *f,
-                                 const struct amx_blocks *panel, size_t n_blocks,
-                                 const struct amx_group *g, vf *acc)
+/* acc[column] += a whole batch of one panel times a group: products of some units
+ * while those before are added. */
+SIMD_INLINE void amx_block_batch(const struct x16_block_format *f,
+                                 const struct amx_blocks *panel, const int8_t *q,
+                                 size_t q_stride, const struct amx_side *side, vf *acc)
 {
-    const size_t n = n_blocks * (size_t)x16_block_sums(f);
+    const size_t n = X16_BATCH * (size_t)x16_block_sums(f);
     struct amx_block_sums sums[2];
     vf sum[AMX_GROUP];
 
     SIMD_UNROLL
     for (size_t c = 0; c < AMX_GROUP; c++)
         sum[c] = acc[c];
-    amx_block_multiply(f, panel, g, 0, n, &sums[0]);
+    amx_block_multiply(f, panel, q, q_stride, 0, &sums[0]);
+    SIMD_UNROLL
     for (size_t u = 0; u < n; u += AMX_UNITS) {
         struct amx_block_sums *now = &sums[u / AMX_UNITS % 2];
 
         if (u + AMX_UNITS < n)
-            amx_block_multiply(f, panel, g, u + AMX_UNITS, n,
+            amx_block_multiply(f, panel, q, q_stride, u + AMX_UNITS,
                                &sums[(u / AMX_UNITS + 1) % 2]);
-        for (size_t i = 0; i < AMX_UNITS && u + i < n; i++)
-            amx_block_add(f, panel, u + i, now->v[i], g, sum);
+        SIMD_UNROLL
+        for (size_t i = 0; i < AMX_UNITS; i++)
+            amx_block_add(f, panel, u + i, now->v[i], side, sum);
     }
     SIMD_UNROLL
     for (size_t c = 0; c < AMX_GROUP; c++)
         acc[c] = sum[c];
 }
 
+/* As amx_block_batch() of n_blocks, which are less. */
+SIMD_INLINE void amx_block_rest(const struct x16_block_format *f,
+                                const struct amx_blocks *panel, size_t n_blocks,
+                                const int8_t *q, size_t q_stride,
+                                const struct amx_side *side, vf *acc)
+{
+    const size_t each = f->halves ? 16 : 32;
+    int32_t sums[AMX_GROUP][16] __attribute__((aligned(64)));
+
+    for (size_t u = 0; u < n_blocks * (size_t)x16_block_sums(f); u++) {
+        AMX_ZERO(0);
+        AMX_LOAD(4, q + u * each, q_stride);
+        AMX_LOAD(6, panel->w[0] + u * each / 4, 64);
+        AMX_DOT_S(0, 4, 6);
+        AMX_STORE(0, sums);
+        amx_block_add(f, panel, u, sums, side, acc);
+    }
+}
+
 /* See amx_panels_fn. */
 SIMD_INLINE void amx_block_panels(const struct x16_block_format *f, const uint8_t *w,
                                   const struct x16_rows *rows, size_t k, size_t from,
-                                  size_t to, size_t n_cols,
-                                  const struct amx_group *columns, float *y,
-                                  size_t y_stride, size_t n_rows,
+                                  size_t to, const struct amx_columns *columns,
+                                  float *y, size_t y_stride, size_t n_rows,
                                   struct kern_prefetch prefetch)
 {
     const size_t parts = x16_block_parts(f), n_file = k / X16_BLOCK / parts;
     const size_t first = from / X16_BLOCK, end = to / X16_BLOCK;
-    const size_t n_groups = amx_groups(n_cols);
+    const size_t n_groups = columns->n_groups;
     uint8_t body_buffer[4 * X16_BLOCK * X16_ROWS] __attribute__((aligned(64)));
     uint8_t scale_buffer[8 * X16_ROWS] __attribute__((aligned(64)));
-    vf acc[AMX_PANELS][AMX_MAX_COLS];
+    struct amx_acc acc[AMX_MAX_GROUPS];
     struct amx_blocks panels[AMX_PANELS];
 
-    for (size_t p = 0; p < AMX_PANELS; p++)
-        for (size_t c = 0; c < n_groups * AMX_GROUP; c++)
-            acc[p][c] = v_zero_f();
+    amx_clear(acc, n_groups);
     for (size_t b = first; b < end; b += X16_BATCH) {
         const size_t n = end - b < X16_BATCH ? end - b : X16_BATCH;
+        const struct amx_side *side =
+            columns->side + (b - first) / X16_BATCH * n_groups;
 
         for (size_t p = 0; p < AMX_PANELS; p++) {
             const uint8_t *body = NULL, *block_scales = NULL;
@@ -181,17 +202,18 @@ SIMD_INLINE void amx_block_panels(const struct x16_block_format *f, const uint8_
             }
         }
         for (size_t g = 0; g < n_groups; g++) {
-            if (b + X16_BATCH >= end)
-                amx_prefetch_results(y + g * AMX_GROUP * y_stride, y_stride);
+            const int8_t *q = amx_quants(columns, g, (b - first) * X16_BLOCK);
+
             for (size_t p = 0; p < AMX_PANELS; p++)
-                amx_block_group(f, &panels[p], n,
-                                columns + (b - first) / X16_BATCH * n_groups + g,
-                                acc[p] + g * AMX_GROUP);
+                if (n == X16_BATCH)
+                    amx_block_batch(f, &panels[p], q, columns->q_stride, side + g,
+                                    acc[g].v[p]);
+                else
+                    amx_block_rest(f, &panels[p], n, q, columns->q_stride, side + g,
+                                   acc[g].v[p]);
         }
     }
-    for (size_t p = 0; p < AMX_PANELS; p++)
-        x16_store_columns(y, y_stride, acc[p], n_cols, p * X16_ROWS, 0, n_rows,
-                          from != 0);
+    amx_store(columns, acc, y, y_stride, n_rows, from != 0);
 }
 
 #endif

@@ -79,7 +79,7 @@ SIMD_INLINE size_t x16_super_few_max(const struct x16_super_format *f)
  * of tiles gemm_x16 and gemm. */
 #if V_AMX
 #define X16_SUPER_KERNELS(name, format) \
-    AMX_KERNELS(name, format, X16_SUPER, AMX_CHUNK, amx_super_columns, amx_super_panels)
+    AMX_KERNELS(name, format, X16_SUPER, AMX_CHUNK, amx_super_sides, amx_super_panels)
 #else
 #define X16_SUPER_KERNELS(name, format)                                             \
     X16_KERNELS(name, format, X16_SUPER, x16_super_few, x16_super_few_max(&format), \

@@ -101,6 +101,8 @@ SIMD_INLINE void amx_super_unpack(const struct x16_super_format *f, const uint8_
     SIMD_UNROLL_64
     for (int step = 0; step < f->steps; step++)
         f->weights(body, step, amx_super_emit, sink);
+    for (int t = 0; f->order != NULL && t < 64; t += 4)
+        amx_reorder(f->order, 16, out->low + t);
     SIMD_UNROLL
     for (int s = 0; s < n_subs; s++) {
         vi scale = f->unscaled ? v_set1_32(0x00010001)
@@ -114,112 +116,145 @@ SIMD_INLINE void amx_super_unpack(const struct x16_super_format *f, const uint8_
     }
 }
 
-/* Super-block b of a column as number j of group g. */
-SIMD_INLINE void amx_super_column(const struct x16_super_format *f, const char *x,
-                                  size_t k, size_t b, struct amx_group *g, size_t j)
+/* See amx_sides_fn. */
+SIMD_INLINE void amx_super_sides(const struct x16_super_format *f, size_t k,
+                                 size_t from, size_t to,
+                                 const struct amx_columns *columns)
 {
-    SIMD_UNROLL
-    for (size_t i = 0; i < AMX_CHUNKS; i++) {
-        const vi v = v_load(act_q(x) + X16_SUPER * b + AMX_CHUNK * i);
+    const size_t first = from / X16_SUPER, n_groups = columns->n_groups;
 
-        v_store(g->q[i][j], f->order != NULL ? v_table16(v, v_bcast_16(f->order)) : v);
-    }
-    if (f->mins) {
-        struct x16_column column;
+    for (size_t g = 0; g < n_groups; g++)
+        for (size_t j = 0; j < AMX_GROUP; j++) {
+            const size_t c = amx_first(columns, g) + j;
+            const char *x =
+                columns->x + (c < columns->n_cols ? c : 0) * columns->stride;
 
-        x16_column(f, f->n_subs, false, false, x, k, b, &column);
-        memcpy(g->sums[j], column.sums, sizeof(g->sums[j]));
-    }
-    g->d[j][0] = act_q8_256_d(x, k)[b];
-}
+            for (size_t b = first; b < to / X16_SUPER; b++) {
+                struct amx_side *side = columns->side + (b - first) * n_groups + g;
+                struct x16_column column;
 
-/* See amx_columns_fn. */
-SIMD_INLINE void amx_super_columns(const struct x16_super_format *f, size_t k,
-                                   size_t from, size_t to, size_t n_cols, const char *x,
-                                   size_t x_stride, struct amx_group *out)
-{
-    const size_t n_groups = amx_groups(n_cols);
-
-    for (size_t c = 0; c < n_groups * AMX_GROUP; c++)
-        for (size_t b = from / X16_SUPER; b < to / X16_SUPER; b++) {
-            const size_t j = c % AMX_GROUP;
-            struct amx_group *g =
-                out + (b - from / X16_SUPER) * n_groups + c / AMX_GROUP;
-
-            if (c < n_cols)
-                amx_super_column(f, x + c * x_stride, k, b, g, j);
-            else
-                amx_put_zeros(g, j);
+                side->d[0][j] = act_q8_256_d(x, k)[b];
+                if (!f->mins)
+                    continue;
+                x16_column(f, f->n_subs, false, false, x, k, b, &column);
+                memcpy(side->sums + j * (size_t)f->n_subs, column.sums,
+                       (size_t)f->n_subs * sizeof(int16_t));
+            }
         }
 }
 
-/* Sums of one group and all panels: of lower and, where there are, of upper bytes. */
+/* A step multiplies a group with both panels, lower bytes apart from upper ones, or, of
+ * narrow formats, two groups. */
 struct amx_super_sums {
     int32_t v[AMX_PANELS][2][AMX_GROUP][16] __attribute__((aligned(64)));
 };
 
-enum { AMX_ADDED = AMX_GROUP / AMX_CHUNKS }; /* columns added at a time */
-
-/* The minima of the panels' sub-blocks times sums of AMX_ADDED columns from c on. */
-SIMD_INLINE void amx_super_mins(const struct x16_super_format *f,
-                                const struct amx_super *panels,
-                                const struct amx_group *g, size_t c,
-                                vi (*mins)[AMX_ADDED])
+SIMD_INLINE size_t amx_super_groups(const struct x16_super_format *f)
 {
-    SIMD_UNROLL
-    for (int i = 0; i < AMX_ADDED; i++) {
-        vi sum[AMX_PANELS] = {v_zero(), v_zero()};
-
-        SIMD_UNROLL
-        for (int s = 0; s < f->n_subs; s += 2) {
-            const vi two = v_bcast_4(g->sums[c + (size_t)i] + s);
-
-            SIMD_UNROLL
-            for (int p = 0; p < AMX_PANELS; p++)
-                sum[p] = _mm512_dpwssd_epi32(sum[p], panels[p].pairs[s / 2], two);
-        }
-        mins[0][i] = sum[0];
-        mins[1][i] = sum[1];
-    }
+    return f->narrow ? 2 : 1;
 }
 
-/* acc[panel][column] += what the sums say of AMX_ADDED columns from c on. */
-SIMD_INLINE void amx_super_add(const struct x16_super_format *f,
-                               const struct amx_super *panels,
-                               const struct amx_super_sums *sums,
-                               const struct amx_group *g, size_t c, vf *const *acc)
-{
-    vi mins[AMX_PANELS][AMX_ADDED];
+/* A super-block of both panels times all columns. */
+struct amx_super_turn {
+    const struct amx_super *panels;
+    const struct amx_columns *columns;
+    size_t at; /* of the quants */
+    const struct amx_side *side;
+    struct amx_acc *acc;
+};
 
-    if (f->mins)
-        amx_super_mins(f, panels, g, c, mins);
+/* What adding up needs of a panel, in registers. */
+struct amx_super_factors {
+    vi pairs[8];
+    vf d, dmin;
+};
+
+SIMD_INLINE struct amx_super_factors amx_super_factors(const struct x16_super_format *f,
+                                                       const struct amx_super *panel)
+{
+    struct amx_super_factors out = {.d = panel->d};
+
+    SIMD_OPAQUE(out.d);
+    if (!f->mins)
+        return out;
+    out.dmin = panel->dmin;
+    SIMD_OPAQUE(out.dmin);
     SIMD_UNROLL
-    for (size_t j = 0; j < (size_t)(AMX_PANELS * AMX_ADDED); j++) {
-        const size_t p = j / AMX_ADDED, i = j % AMX_ADDED;
-        vi sum = v_load(sums->v[p][0][c + i]);
+    for (int i = 0; i < f->n_subs / 2; i++)
+        out.pairs[i] = v_keep(panel->pairs[i]);
+    return out;
+}
+
+/* sum + pairs times two sums of every row: an operand that is broadcast from memory,
+ * which GCC would load apart. */
+SIMD_INLINE vi amx_dot_pair(vi sum, vi pairs, const int16_t *two)
+{
+    __asm__("vpdpwssd %2%{1to16%}, %1, %0"
+            : "+v"(sum)
+            : "v"(pairs), "m"(*(const int16_t(*)[2])two));
+    return sum;
+}
+
+/* acc += what the sums say of n columns, from c on, with one panel; those of upper
+ * bytes are in `high`. */
+SIMD_INLINE void amx_super_add(const struct x16_super_format *f,
+                               const struct amx_super *panel, int32_t (*sums)[16],
+                               int32_t (*high)[16], const struct amx_side *side,
+                               size_t c, const size_t n, vf *acc)
+{
+    const struct amx_super_factors by = amx_super_factors(f, panel);
+
+    SIMD_UNROLL
+    for (size_t i = c; i < c + n; i++) {
+        vi sum = v_load(sums[i]);
         vf v;
 
         if (!f->narrow)
-            sum = v_add32(
-                sum, v_sll32(v_load(sums->v[p][1][c + i]), amx_has_digits(f) ? 3 : 8));
-        v = v_mul(panels[p].d, v_to_float(sum));
-        if (f->mins)
-            v = v_fnma(panels[p].dmin, v_to_float(mins[p][i]), v);
-        acc[p][c + i] = v_fma(v, v_set1_f(g->d[c + i][0]), acc[p][c + i]);
+            sum = v_add32(sum, v_sll32(v_load(high[i]), amx_has_digits(f) ? 3 : 8));
+        v = v_mul(by.d, v_to_float(sum));
+        if (f->mins) {
+            const int16_t *two = side->sums + i * (size_t)f->n_subs;
+            vi mins = v_zero();
+
+            SIMD_UNROLL
+            for (int s = 0; s < f->n_subs; s += 2)
+                mins = amx_dot_pair(mins, by.pairs[s / 2], two + s);
+            v = v_fnma(by.dmin, v_to_float(mins), v);
+        }
+        acc[i] = v_fma(v, v_set1_f(side->d[0][i]), acc[i]);
     }
 }
 
-/* Chunk i of group g times both panels. */
-SIMD_INLINE void amx_super_chunk(const struct x16_super_format *f,
-                                 const struct amx_super *panels,
-                                 const struct amx_group *g, size_t i)
+/* Quarter i of adding up the step of the groups from g on. */
+SIMD_INLINE void amx_super_add_part(const struct x16_super_format *f,
+                                    const struct amx_super_turn *t, size_t g,
+                                    struct amx_super_sums *sums, size_t i)
 {
-    AMX_LOAD(4, g->q[i], AMX_CHUNK);
+    const size_t n = AMX_GROUP / AMX_CHUNKS * amx_super_groups(f);
+    const size_t c = i * n % AMX_GROUP, at = g + i * n / AMX_GROUP;
+
+    if (at >= t->columns->n_groups)
+        return;
+    SIMD_UNROLL
+    for (size_t p = 0; p < AMX_PANELS; p++)
+        amx_super_add(f, t->panels + p, sums->v[p][at - g], sums->v[p][1], t->side + at,
+                      c, n, t->acc[at].v[p]);
+}
+
+/* Chunk i of a step's groups, whose quants are at q, times both panels. */
+SIMD_INLINE void amx_super_chunk(const struct x16_super_format *f,
+                                 const struct amx_super *panels, const int8_t *const *q,
+                                 size_t q_stride, size_t i)
+{
+    AMX_LOAD(4, q[0] + AMX_CHUNK * i, q_stride);
     AMX_LOAD(6, panels[0].low + 16 * i, 64);
     AMX_LOAD(7, panels[1].low + 16 * i, 64);
     if (f->narrow) {
+        AMX_LOAD(5, q[1] + AMX_CHUNK * i, q_stride);
         AMX_DOT_S(0, 4, 6);
         AMX_DOT_S(2, 4, 7);
+        AMX_DOT_S(1, 5, 6);
+        AMX_DOT_S(3, 5, 7);
         return;
     }
     AMX_DOT_U(0, 4, 6);
@@ -235,77 +270,73 @@ SIMD_INLINE void amx_super_chunk(const struct x16_super_format *f,
     }
 }
 
-/* Multiplies group g and adds what `before`, the group before it, has come to: both
- * at once keep tiles and vectors busy. NULL: there is none before. */
+/* Multiplies the groups from g on and, where `adds`, adds up the step before, whose
+ * sums are *before: both at once keep tiles and vectors busy. */
 SIMD_INLINE void amx_super_step(const struct x16_super_format *f,
-                                const struct amx_super *panels,
-                                const struct amx_group *g, struct amx_super_sums *sums,
-                                const struct amx_group *before,
-                                const struct amx_super_sums *sums_before,
-                                vf *const *acc)
+                                const struct amx_super_turn *t, size_t g,
+                                struct amx_super_sums *sums, const bool adds,
+                                struct amx_super_sums *before)
 {
+    const size_t last = t->columns->n_groups - 1;
+    const int8_t *const q[] = {amx_quants(t->columns, g, t->at),
+                               amx_quants(t->columns, g < last ? g + 1 : g, t->at)};
+
     AMX_ZERO(0);
     AMX_ZERO(1);
     AMX_ZERO(2);
     AMX_ZERO(3);
     SIMD_UNROLL
     for (size_t i = 0; i < AMX_CHUNKS; i++) {
-        amx_super_chunk(f, panels, g, i);
-        if (before != NULL)
-            amx_super_add(f, panels, sums_before, before, i * AMX_ADDED, acc);
+        amx_super_chunk(f, t->panels, q, t->columns->q_stride, i);
+        if (adds)
+            amx_super_add_part(f, t, g - amx_super_groups(f), before, i);
     }
     AMX_STORE(0, sums->v[0][0]);
+    AMX_STORE(1, sums->v[0][1]);
     AMX_STORE(2, sums->v[1][0]);
-    if (!f->narrow) {
-        AMX_STORE(1, sums->v[0][1]);
-        AMX_STORE(3, sums->v[1][1]);
-    }
+    AMX_STORE(3, sums->v[1][1]);
 }
 
-/* acc[panel][column] += the super-blocks of the panels times n_groups groups. y: where
- * the results will be stored next, or NULL. */
 SIMD_INLINE void amx_super_all(const struct x16_super_format *f,
-                               const struct amx_super *panels, size_t n_groups,
-                               const struct amx_group *columns, vf (*acc)[AMX_MAX_COLS],
-                               const float *y, size_t y_stride)
+                               const struct amx_super_turn *t)
 {
+    const size_t n = amx_super_groups(f);
     struct amx_super_sums sums[2];
-    vf *at[AMX_PANELS] = {acc[0], acc[1]};
+    size_t g, i = 0;
 
-    amx_super_step(f, panels, columns, &sums[0], NULL, NULL, at);
-    for (size_t g = 1; g < n_groups; g++) {
-        amx_super_step(f, panels, columns + g, &sums[g % 2], columns + g - 1,
-                       &sums[(g + 1) % 2], at);
-        at[0] += AMX_GROUP;
-        at[1] += AMX_GROUP;
-        if (y != NULL)
-            amx_prefetch_results(y + (g - 1) * AMX_GROUP * y_stride, y_stride);
+    amx_super_step(f, t, 0, &sums[0], false, NULL);
+    for (g = n; g < t->columns->n_groups; g += n) {
+        i ^= 1;
+        amx_super_step(f, t, g, &sums[i], true, &sums[i ^ 1]);
     }
     SIMD_UNROLL
-    for (size_t i = 0; i < AMX_CHUNKS; i++)
-        amx_super_add(f, panels, &sums[(n_groups + 1) % 2], columns + n_groups - 1,
-                      i * AMX_ADDED, at);
+    for (size_t part = 0; part < AMX_CHUNKS; part++)
+        amx_super_add_part(f, t, g - n, &sums[i], part);
 }
 
 /* See amx_panels_fn. */
 SIMD_INLINE void amx_super_panels(const struct x16_super_format *f, const uint8_t *w,
                                   const struct x16_rows *rows, size_t k, size_t from,
-                                  size_t to, size_t n_cols,
-                                  const struct amx_group *columns, float *y,
-                                  size_t y_stride, size_t n_rows,
+                                  size_t to, const struct amx_columns *columns,
+                                  float *y, size_t y_stride, size_t n_rows,
                                   struct kern_prefetch prefetch)
 {
     const size_t n_blocks = k / X16_SUPER, first = from / X16_SUPER,
-                 end = to / X16_SUPER, n_groups = amx_groups(n_cols);
+                 end = to / X16_SUPER;
     uint8_t body_buffer[X16_SUPER * X16_ROWS] __attribute__((aligned(64)));
     uint8_t scale_buffer[4 * X16_ROWS] __attribute__((aligned(64)));
-    vf acc[AMX_PANELS][AMX_MAX_COLS];
+    struct amx_acc acc[AMX_MAX_GROUPS];
     struct amx_super panels[AMX_PANELS];
 
-    for (size_t p = 0; p < AMX_PANELS; p++)
-        for (size_t c = 0; c < n_groups * AMX_GROUP; c++)
-            acc[p][c] = v_zero_f();
+    amx_clear(acc, columns->n_groups);
     for (size_t b = first; b < end; b++) {
+        const struct amx_super_turn turn = {.panels = panels,
+                                            .columns = columns,
+                                            .at = (b - first) * X16_SUPER,
+                                            .side = columns->side +
+                                                    (b - first) * columns->n_groups,
+                                            .acc = acc};
+
         for (size_t p = 0; p < AMX_PANELS; p++) {
             const uint8_t *body, *block_scales;
 
@@ -313,12 +344,9 @@ SIMD_INLINE void amx_super_panels(const struct x16_super_format *f, const uint8_
                       body_buffer, scale_buffer, &body, &block_scales);
             amx_super_unpack(f, body, block_scales, &panels[p]);
         }
-        amx_super_all(f, panels, n_groups, columns + (b - first) * n_groups, acc,
-                      b + 1 == end ? y : NULL, y_stride);
+        amx_super_all(f, &turn);
     }
-    for (size_t p = 0; p < AMX_PANELS; p++)
-        x16_store_columns(y, y_stride, acc[p], n_cols, p * X16_ROWS, 0, n_rows,
-                          from != 0);
+    amx_store(columns, acc, y, y_stride, n_rows, from != 0);
 }
 
 #endif
