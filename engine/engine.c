@@ -166,6 +166,11 @@ enum status slm_measure_prefetch(struct slm *m, double budget_s, uint64_t cache_
     return forward_measure_prefetch(m->forward, budget_s, cache_bytes, err);
 }
 
+size_t slm_tile_tokens(const struct slm *m)
+{
+    return forward_tile_tokens(m->forward);
+}
+
 bool slm_prefetches(const struct slm *m, enum kern_format fmt)
 {
     return forward_prefetches(m->forward, fmt);

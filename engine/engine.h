@@ -250,6 +250,10 @@ enum status slm_tune(struct slm *m, int n_threads, int n_threads_prefill,
 /* The tuning in force; n_batch as tuned. */
 void slm_get_tuning(const struct slm *m, struct slm_tuning *tuning);
 
+/* The fewest tokens of a pass for which products of any of the model's formats are made
+ * by tiles (AMX-INT8), as measured when it was opened; SIZE_MAX: none are. */
+size_t slm_tile_tokens(const struct slm *m);
+
 /* Most seconds that measuring the prefetch takes, unless memory is very slow. */
 #define SLM_PREFETCH_BUDGET_S 0.3
 

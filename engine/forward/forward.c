@@ -128,11 +128,22 @@ void forward_tune(struct forward *f, const struct slm_tuning *tuning)
         f->kern.gemv_x16[fmt] = (one->gemv_x16[fmt] ? one : &all)->gemv_x16[fmt];
         f->kern.gemm_x16[fmt] =
             (several->gemm_x16[fmt] ? several : &all)->gemm_x16[fmt];
-        f->tiles[fmt] = (struct fwd_tiles){NULL};
-        if (!tuning->isa_mask_prefill[fmt] ||
-            tuning->isa_mask_prefill[fmt] & TUNING_TILE_LEVELS)
-            f->tiles[fmt] = (struct fwd_tiles){tiles.gemm[fmt], tiles.gemm_x16[fmt]};
+        f->tiles[fmt] = (struct fwd_tiles){f->tiles_from[fmt], tiles.gemm[fmt],
+                                           tiles.gemm_x16[fmt]};
+        if (tuning->isa_mask_prefill[fmt] &&
+            !(tuning->isa_mask_prefill[fmt] & TUNING_TILE_LEVELS))
+            f->tiles[fmt].from = TILES_NEVER;
     }
+}
+
+size_t forward_tile_tokens(const struct forward *f)
+{
+    size_t from = TILES_NEVER;
+
+    for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
+        if (f->tiles[fmt].from < from)
+            from = f->tiles[fmt].from;
+    return from;
 }
 
 void forward_get_tuning(const struct forward *f, struct slm_tuning *tuning)

@@ -11,6 +11,7 @@
 #include "engine/base/mem.h"
 #include "engine/forward/forward.h"
 #include "engine/forward/row_chunks.h"
+#include "engine/forward/tile_rule.h"
 
 /* Positions whose scores are kept at a time: with the queries of a tile they fit into
  * the second-level cache. */
@@ -104,11 +105,13 @@ struct forward {
     struct weights *weights; /* whose layers are waited for; NULL: all are there */
     struct kern_set kern;
     uint32_t isa_mask; /* that kern was chosen from, but for products */
-    /* Products of TUNING_TILE_COLUMNS columns and more, by tiles; NULL: as of fewer. */
+    /* Products of that many columns and more, by tiles (tile_rule.h); TILES_NEVER. */
     struct fwd_tiles {
+        size_t from;
         kern_gemm_fn *gemm;
         kern_gemm_x16_fn *gemm_x16;
     } tiles[KERN_N_FMT];
+    size_t tiles_from[KERN_N_FMT]; /* as measured; TILES_NEVER: not in the model */
     struct slm_tuning tuning;
     enum kern_kv kv_type;
     int n_batch, n_threads, n_queries, n_splits_max;
@@ -497,6 +500,9 @@ static inline int fwd_rope_ctx(const struct forward *f)
 
 /* Compute the last rows of f->turn. */
 void fwd_turn_sinks(struct forward *f);
+
+/* Fills in f->tiles_from for the formats of the model. */
+void fwd_measure_tiles(struct forward *f);
 
 /* Divide attention of the current pass: items and splits. */
 void fwd_plan_attention(struct forward *f);

@@ -98,10 +98,10 @@ static void visit_matrices(const struct forward *f, visit_fn *visit, void *arg)
         };
 
         for (size_t j = 0; j < sizeof all / sizeof all[0]; j++)
-            if (all[j]->panel_rows)
+            if (all[j]->n_rows)
                 visit(arg, f, all[j]);
     }
-    if (f->m->output.panel_rows)
+    if (f->m->output.n_rows)
         visit(arg, f, &f->m->output);
 }
 
@@ -115,6 +115,20 @@ static void add_share(void *arg, const struct forward *f, const struct matrix *w
     const double used = w->n_slices > 1 ? f->m->n_experts_used : 1;
 
     s->bytes[w->fmt] += used * (double)w->panel_rows * (double)w->row_bytes;
+}
+
+static void measure_tiles_of(void *arg, const struct forward *f, const struct matrix *w)
+{
+    size_t *from = arg;
+
+    from[w->fmt] = tile_columns(w->fmt, f->isa_mask);
+}
+
+void fwd_measure_tiles(struct forward *f)
+{
+    for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
+        f->tiles_from[fmt] = TILES_NEVER;
+    visit_matrices(f, measure_tiles_of, f->tiles_from);
 }
 
 bool forward_prefetches(const struct forward *f, enum kern_format fmt)
@@ -152,7 +166,7 @@ static void add_pieces(void *arg, const struct forward *f, const struct matrix *
     const size_t each = pad_rows(w->n_rows);
     const size_t used = w->n_slices > 1 ? (size_t)f->m->n_experts_used : 1;
 
-    if (w->fmt != to->fmt || w->places)
+    if (w->fmt != to->fmt || !w->panel_rows || w->places)
         return; /* cached experts may not be in memory */
     for (size_t s = 0; s < w->n_slices; s += used) {
         const size_t n = w->n_slices - s < used ? w->n_slices - s : used;

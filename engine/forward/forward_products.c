@@ -184,8 +184,8 @@ static void multiply(const struct forward *f, const struct matrix *w, size_t s,
                      float *y, size_t y_stride)
 {
     const size_t in_panels = end < w->panel_rows ? end : w->panel_rows;
-    const struct fwd_tiles tiles =
-        n >= TUNING_TILE_COLUMNS ? f->tiles[w->fmt] : (struct fwd_tiles){NULL};
+    const struct fwd_tiles *tiles = &f->tiles[w->fmt];
+    const bool by_tiles = n >= tiles->from;
 
     if (begin < in_panels) {
         const size_t n_panels = (in_panels - begin) / KERN_PANEL_ROWS;
@@ -195,7 +195,7 @@ static void multiply(const struct forward *f, const struct matrix *w, size_t s,
             f->kern.gemv_x16[w->fmt](n_panels, w->k, panels, x, y,
                                      f->tuning.prefetch[w->fmt]);
         else
-            (tiles.gemm_x16 ? tiles.gemm_x16 : f->kern.gemm_x16[w->fmt])(
+            (by_tiles ? tiles->gemm_x16 : f->kern.gemm_x16[w->fmt])(
                 n_panels, w->k, panels, n, x, x_stride, y, y_stride,
                 f->tuning.prefetch[w->fmt]);
         y += in_panels - begin;
@@ -208,7 +208,7 @@ static void multiply(const struct forward *f, const struct matrix *w, size_t s,
     if (n == 1)
         f->kern.gemv[w->fmt](end - begin, w->k, rows, w->row_bytes, x, y);
     else
-        (tiles.gemm ? tiles.gemm : f->kern.gemm[w->fmt])(
+        (by_tiles ? tiles->gemm : f->kern.gemm[w->fmt])(
             end - begin, w->k, rows, w->row_bytes, n, x, x_stride, y, y_stride);
 }
 

@@ -18,13 +18,10 @@
 #define TUNING_MAX_CHUNKS   1024
 #define TUNING_MAX_DISTANCE (1u << 20)
 
-/* Levels whose kernels multiply tiles, and the columns (tokens of a pass) from which on
- * their products are taken: unpacking weights for tiles costs as much for one column as
- * for many. Of 16, 32, 64, 128 and 512 columns, 64 are the fewest for which tiles were
- * faster than AVX-512 VNNI with each of q4_0, q4_K and q6_K, on one CPU (Intel family 6
- * model 207); with 32, q6_K was slower. */
-#define TUNING_TILE_LEVELS  (1u << KERN_ISA_amx_int8)
-#define TUNING_TILE_COLUMNS 64
+/* Levels whose kernels multiply tiles. Unpacking weights for tiles costs as much for
+ * one column (token of a pass) as for many: from how many columns on they are faster is
+ * measured for each format (tile_rule.h). */
+#define TUNING_TILE_LEVELS (1u << KERN_ISA_amx_int8)
 
 struct slm_tuning {
     /* ISA levels that the products of a format are chosen from, among those the model

@@ -14,13 +14,13 @@
  *   cache    the same, where the last-level cache serves at least half of the bytes:
  *            the probe has read the same weights again and again, so what it found is
  *            the cache's bandwidth
- *   compute  at least 50 % of the arithmetic peak was used. The multiply-adds alone are
- *            counted; a product of quantised weights unpacks and scales them, too, so
- *            half of the peak is as near as 60 % of the bandwidth. Where both are near,
- *            the one that is further above its threshold
- *   synchronisation  threads waited for each other for at least 20 % of the time
- *   latency  neither roof is near, and threads did not wait for each other:
- *            instructions wait for loads or for each other
+ *   compute  at least 50 % of the arithmetic peak was used, or of that of vectors where
+ *            tiles multiply. The multiply-adds alone are counted; a product of
+ * quantised weights unpacks and scales them, too, so half of the peak is as near as 60
+ * % of the bandwidth, and vectors do that for tiles. Where both are near, the one that
+ * is further above its threshold synchronisation  threads waited for each other for at
+ * least 20 % of the time latency  neither roof is near, and threads did not wait for
+ * each other: instructions wait for loads or for each other
  *
  * Where what is known leaves the limiter open, there is neither a name nor evidence.
  */
@@ -47,7 +47,7 @@
 
 /* Of the time of a sample; NaN: not known. */
 struct shares {
-    double memory, arith, wait;
+    double memory, arith, vectors, wait;
     enum topo_cached cached; /* of the bytes that memory is the share of */
 };
 
@@ -66,6 +66,8 @@ static struct shares shares_of(const struct row *row, const struct point_facts *
         .memory = known(facts->bytes_per_sample * 1e-6 / ms / row->roof_gbps,
                         row->roof_gbps > 0),
         .arith = known(facts->arith_ms / ms, facts->arith_ms > 0),
+        .vectors =
+            known(row->gops / row->roof_vectors_gops, row->roof_vectors_gops > 0),
         .wait = known(facts->wait_ms / facts->profile_ms, facts->profile_ms > 0),
         .cached = topology_cached(&cache, facts->bytes_per_sample),
     };
@@ -82,7 +84,7 @@ static struct shares shares_of(const struct row *row, const struct point_facts *
 static int verdict(const struct shares *s)
 {
     const double memory = s->memory / MEMORY_MIN_SHARE;
-    const double arith = s->arith / COMPUTE_MIN_SHARE;
+    const double arith = fmax(s->arith, s->vectors) / COMPUTE_MIN_SHARE;
 
     if (memory >= 1 && !(arith > memory))
         return s->cached == TOPO_CACHED ? LIMITER_CACHE : LIMITER_MEMORY;
@@ -113,7 +115,9 @@ static void limit_by_roofs(struct row *row, const struct point_facts *facts)
     if (row->limiter == FIELD_NO_ENUM)
         return;
     append_share(why, cap, s.memory, ceilings[s.cached]);
-    append_share(why, cap, s.arith, "of the arithmetic peak");
+    append_share(why, cap, s.arith,
+                 isnan(s.vectors) ? "of the arithmetic peak" : "of the AMX-INT8 peak");
+    append_share(why, cap, s.vectors, "of that of vectors");
     append_share(why, cap, s.wait, "waiting");
 }
 

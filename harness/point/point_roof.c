@@ -7,15 +7,15 @@
 #include "engine/base/clock.h"
 #include "engine/base/mem.h"
 #include "engine/base/thread_pool.h"
-#include "engine/forward/tuning.h"
 #include "harness/base/stats.h"
 #include "harness/point/point_worker_impl.h"
 #include "harness/result/roofs.h"
 #include "kernels/isa.h"
 
 #define PLACE_UNIT       4096
-#define BESIDE_S         0.5                /* of samples for one pass, at least */
-#define BESIDE_MAX_SHARE 0.1                /* of the time, for passes */
+#define BESIDE_S         0.5 /* of samples for one pass, at least */
+#define BESIDE_MAX_SHARE 0.1 /* of the time, for passes */
+#define TILES_OF_OTHERS  64  /* tokens of a step of other programs that may use them */
 #define LEAST_PLACE      ((size_t)16 << 20) /* less is read faster than can be timed */
 
 /* Median of all passes, if there are any; the spread is their difference, and that
@@ -96,11 +96,18 @@ static const struct probe_buffer *next_place(struct point_worker *c,
 
 /* The peak of the unit that multiplies the tokens of a step: those of few are not
  * multiplied by tiles. */
-static enum probe_peak int8_peak(const struct point *p)
+static enum probe_peak int8_peak(struct point_worker *c)
 {
-    const int n = p->kind == POINT_PREFILL ? p->n_prompt : p->n_sequences + p->n_chunk;
+    const struct point *p = c->p;
+    int n = p->kind == POINT_PREFILL ? p->n_prompt : p->n_sequences + p->n_chunk;
 
-    return n >= TUNING_TILE_COLUMNS ? PROBE_PEAK_INT8 : PROBE_PEAK_VECTORS;
+    if (c->model) {
+        c->tile_tokens = slm_tile_tokens(c->model);
+        n = n < slm_info(c->model)->n_batch ? n : slm_info(c->model)->n_batch;
+    }
+    return (size_t)n >= (c->tile_tokens ? c->tile_tokens : TILES_OF_OTHERS)
+               ? PROBE_PEAK_INT8
+               : PROBE_PEAK_VECTORS;
 }
 
 static double probe_peak(enum probe_peak which, struct thread_pool *pool)
@@ -116,8 +123,7 @@ static void add_peak_passes(struct point_worker *c, int n, struct thread_pool *p
     double scratch[sizeof c->roof_gops / sizeof c->roof_gops[0]];
     struct stats all;
 
-    probe_compute(int8_peak(c->p), isa_usable(), pool, n,
-                  c->roof_gops + c->n_roof_gops);
+    probe_compute(int8_peak(c), isa_usable(), pool, n, c->roof_gops + c->n_roof_gops);
     c->n_roof_gops += n;
     stats_summary(&all, c->roof_gops, (size_t)c->n_roof_gops, scratch);
     c->row.roof_gops = all.median;
@@ -189,9 +195,12 @@ static enum status probe_with(struct point_worker *c, struct thread_pool *pool,
         return status;
     if (has_arithmetic_roof(c->p))
         add_peak_passes(c, N_PEAK_PASSES, pool);
+    if (has_arithmetic_roof(c->p) && int8_peak(c) == PROBE_PEAK_INT8 &&
+        isa_usable() & PROBE_TILE_LEVELS)
+        c->row.roof_vectors_gops = probe_peak(PROBE_PEAK_VECTORS, pool);
     if (needs_peaks(c, weights) && !(c->int8_gops > 0)) {
         c->int8_gops =
-            c->n_roof_gops ? c->row.roof_gops : probe_peak(int8_peak(c->p), pool);
+            c->n_roof_gops ? c->row.roof_gops : probe_peak(int8_peak(c), pool);
         c->f32_gops = probe_peak(PROBE_PEAK_F32, pool);
     }
     return ST_OK;

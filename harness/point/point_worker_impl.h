@@ -59,6 +59,7 @@ struct point_worker {
     size_t n_woken;       /* such tokens, and their time */
     double woken_ms;
     double int8_gops, f32_gops; /* where samples are profiled */
+    size_t tile_tokens; /* of the model, as slm_tile_tokens(); 0: there was none yet */
     double *plain_ms; /* [2 n_tokens] malloc'ed: steps without a chunk, and room to sort
                          them */
     struct worker_reports reports;

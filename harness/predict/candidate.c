@@ -94,10 +94,11 @@ static double median_of(const json_t *stats)
     return json_number_value(json_member(stats, "median"));
 }
 
-/* The peak of n threads between that of one and of all. */
+/* The peak of n threads between that of one and of all: of vectors, as shares are. */
 static double read_peak(const json_t *probe, int n_threads)
 {
-    const json_t *int8 = json_member(probe, "int8");
+    const json_t *vectors = json_member(probe, "int8_vectors");
+    const json_t *int8 = vectors ? vectors : json_member(probe, "int8");
     const double one = median_of(json_member(int8, "one_thread_gops"));
     const double all = median_of(json_member(int8, "all_threads_gops"));
     const double most = (double)json_integer_value(json_member(probe, "peak_threads"));
@@ -232,7 +233,7 @@ static enum status measure_peak(struct candidate *c, struct err *err)
         st = thread_pool_start(&pool, c->n_threads, cpus, err);
     if (st)
         return st;
-    probe_compute(PROBE_PEAK_INT8, isa_usable(), pool, PEAK_PASSES, gops);
+    probe_compute(PROBE_PEAK_VECTORS, isa_usable(), pool, PEAK_PASSES, gops);
     c->peak_gops = stats_median(gops, PEAK_PASSES, scratch);
     thread_pool_stop(pool);
     return ST_OK;

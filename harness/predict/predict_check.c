@@ -48,7 +48,7 @@ static bool predict_row(struct check_row *out, const struct row *r, const char *
 
         out->predicted = predict_decode(&work, &roofs, 1, 1, &band);
     } else {
-        const double at_peak = r->tok_per_s * r->roof_gops / r->gops;
+        const double at_peak = r->tok_per_s * row_vectors_gops(r) / r->gops;
 
         out->predicted =
             (struct range){band.lo * at_peak, band.mid * at_peak, band.hi * at_peak};

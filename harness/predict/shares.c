@@ -48,7 +48,9 @@ double share_of_row(const struct row *r, enum share_kind *kind)
         return NAN;
     if (decodes && r->bytes_per_token > 0 && r->roof_gbps > 0)
         return r->tok_per_s * (double)r->bytes_per_token / (r->roof_gbps * 1e9);
-    return r->kind == POINT_PREFILL && r->roof_gops > 0 ? r->gops / r->roof_gops : NAN;
+    return r->kind == POINT_PREFILL && row_vectors_gops(r) > 0
+               ? r->gops / row_vectors_gops(r)
+               : NAN;
 }
 
 /* ---- one machine ----------------------------------------------------------------- */

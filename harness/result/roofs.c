@@ -28,7 +28,7 @@ static enum roof roof_of(const struct row *r)
  * buffer instead of its weights. */
 static double roof_value(const struct row *r, enum roof roof)
 {
-    const double value = roof == ROOF_ARITHMETIC        ? r->roof_gops
+    const double value = roof == ROOF_ARITHMETIC        ? row_vectors_gops(r)
                          : r->limiter == LIMITER_PAGING ? 0
                                                         : r->roof_gbps;
 
@@ -171,7 +171,7 @@ static void mark(struct row *r, double reference)
     else
         snprintf(r->validity, sizeof r->validity,
                  "disturbed: the arithmetic peak was %.0f GOPS, at other points %.0f",
-                 r->roof_gops, reference);
+                 row_vectors_gops(r), reference);
     if (r->kind == ROW_LOAD)
         return; /* what limits a server is not known */
     r->limiter = LIMITER_NOISE;

@@ -179,6 +179,13 @@ static inline bool row_is_plain(const struct row *r)
     return !*r->engine && !(r->cpus_quota > 0) && row_is_of_one(r);
 }
 
+/* The int8 peak of vectors, which shares of the peak are of: tiles, which not every
+ * machine has, are many times as fast in registers, and kernels by them are not. */
+static inline double row_vectors_gops(const struct row *r)
+{
+    return r->roof_vectors_gops > 0 ? r->roof_vectors_gops : r->roof_gops;
+}
+
 /* tok_per_s of which the arithmetic would be the peak that was probed, of steps of
  * several tokens; NaN: of others, whose weights are read for one token alone. */
 static inline double row_arithmetic_roof(const struct row *r)

@@ -110,8 +110,8 @@ static void append_share(const struct row *r, char *buf, size_t cap)
     if (r->mbu > 0)
         text_append(buf, cap, ", %.0f %% of the roof", 100 * r->mbu);
     else if (r->gops > 0 && r->roof_gops > 0)
-        text_append(buf, cap, ", %.0f %% of the arithmetic peak",
-                    100 * r->gops / r->roof_gops);
+        text_append(buf, cap, ", %.0f %% of the %s peak", 100 * r->gops / r->roof_gops,
+                    r->roof_vectors_gops > 0 ? "AMX-INT8" : "arithmetic");
 }
 
 const char *row_headline(const struct row *r, char *buf, size_t cap)

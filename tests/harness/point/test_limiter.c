@@ -55,6 +55,29 @@ static void roofs(void **state)
           "42 % of the bandwidth ceiling, 60 % of the arithmetic peak, 3 % waiting");
 }
 
+/* What vectors unpack for tiles takes longer than the tiles' products. */
+static void tiles_have_a_peak_of_their_own(void **state)
+{
+    struct point_facts facts;
+    struct row row;
+
+    (void)state;
+    make(&row, &facts);
+    row.roof_gbps = 60;
+    row.roof_gops = 5400;
+    row.gops = 648;
+    check(&row, &facts, LIMITER_LATENCY,
+          "42 % of the bandwidth ceiling, 12 % of the arithmetic peak, 3 % waiting");
+    row.roof_vectors_gops = 864;
+    check(&row, &facts, LIMITER_COMPUTE,
+          "42 % of the bandwidth ceiling, 12 % of the AMX-INT8 peak, 75 % of that of "
+          "vectors, 3 % waiting");
+    row.roof_vectors_gops = 2000;
+    check(&row, &facts, LIMITER_LATENCY,
+          "42 % of the bandwidth ceiling, 12 % of the AMX-INT8 peak, 32 % of that of "
+          "vectors, 3 % waiting");
+}
+
 /* Where neither roof is near, it is not arithmetic that takes the time. */
 static void no_roof_is_near(void **state)
 {
@@ -200,6 +223,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(roofs),
+        cmocka_unit_test(tiles_have_a_peak_of_their_own),
         cmocka_unit_test(no_roof_is_near),
         cmocka_unit_test(nothing_is_guessed),
         cmocka_unit_test(what_is_outside_comes_first),

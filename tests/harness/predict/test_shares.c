@@ -138,6 +138,9 @@ static void rows_have_shares_of_their_roofs(void **state)
     r.roof_gops = 600;
     assert_float_equal(share_of_row(&r, &kind), 0.5, 1e-9);
     assert_int_equal(kind, SHARE_PREFILL);
+    r.roof_gops = 5000; /* of tiles: shares are of the peak of vectors */
+    r.roof_vectors_gops = 600;
+    assert_float_equal(share_of_row(&r, &kind), 0.5, 1e-9);
     r.status = ROW_STATUS_OOM;
     assert_true(isnan(share_of_row(&r, &kind)));
 
