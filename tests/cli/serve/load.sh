@@ -85,7 +85,7 @@ for fault in stop:"the connection ended after 3 pieces" short:"before the answer
     error:"HTTP 500: out of memory" redirect:"which is not followed" \
     busy:"HTTP 429, retry after 1 s: the queue is full" html:"no stream of events" \
     silence:"silent for 0.3 s after 3 pieces" hang:"silent for 0.3 s after 0 pieces" \
-    endless:"pieces of text for 4 tokens" empty:"the answer is empty"; do
+    endless:"pieces of text for 4 requested tokens" empty:"the answer is empty"; do
     serve ttft=1 gap=1 fault="${fault%%:*}" every=4
     load --users 2 --requests 10 --output 4 --level-time 2 --timeout 0.3 || fail "$fault: $(cat err)"
     tr '\n' ' ' <out | tr -s ' ' | grep -qF -- "${fault#*:}" || fail "$fault: $(cat out)"
