@@ -31,6 +31,7 @@ slm_isa_level(avx512bf16 x86 ${SLM_ISA_FLAGS_avx512} -mavx512bf16)
 slm_isa_level(avx512vnni x86 ${SLM_ISA_FLAGS_avx512} -mavx512vnni)
 slm_isa_level(avx512vbmi x86 ${SLM_ISA_FLAGS_avx512vnni} -mavx512vbmi)
 slm_isa_level(amx_int8 x86 ${SLM_ISA_FLAGS_avx512vbmi} -mamx-tile -mamx-int8)
+slm_isa_level(amx_bf16 x86 ${SLM_ISA_FLAGS_avx512bf16} -mamx-tile -mamx-bf16)
 slm_isa_level(neon arm -march=armv8.2-a+dotprod+fp16)
 slm_isa_level(neon_i8mm arm -march=armv8.2-a+dotprod+fp16+i8mm)
 

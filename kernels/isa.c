@@ -41,6 +41,8 @@ static const struct level {
     [KERN_ISA_amx_int8] = {"amx_int8",
                            "AVX2 FMA F16C AVX-512 F BW DQ VL VNNI VBMI AMX-INT8",
                            BIT(avx2) | BIT(avx512) | BIT(avx512vnni) | BIT(avx512vbmi)},
+    [KERN_ISA_amx_bf16] = {"amx_bf16", "AVX2 FMA F16C AVX-512 F BW DQ VL BF16 AMX-BF16",
+                           BIT(avx2) | BIT(avx512) | BIT(avx512bf16)},
     [KERN_ISA_neon] = {"neon", "Armv8.2 dot product, half precision", 0},
     [KERN_ISA_neon_i8mm] = {"neon_i8mm", "Armv8.2 dot product, half precision, I8MM",
                             BIT(neon)},
@@ -73,7 +75,7 @@ uint32_t isa_included(enum kern_isa isa)
 #define XCR0_YMM     0x06u
 #define XCR0_ZMM     0xe6u
 #define XCR0_TILES   0x60000u
-#define STATE_TILES  18 /* number of the state to ask for */
+#define STATE_TILES  18     /* number of the state to ask for */
 #define REQUEST_PERM 0x1023 /* ARCH_REQ_XCOMP_PERM of Linux 5.16 */
 
 static uint32_t read_xcr0(void)
@@ -130,7 +132,7 @@ static uint32_t detect(void)
         mask |= BIT(avxvnni);
 
     /* F 16, DQ 17, BW 30, VL 31; VNNI is leaf 7 ECX 11, VBMI ECX 1; BF16 is subleaf 1
-     * EAX 5; AMX-TILE is leaf 7 EDX 24, AMX-INT8 25. */
+     * EAX 5; AMX-TILE is leaf 7 EDX 24, AMX-INT8 25, AMX-BF16 22. */
     if (has_bits(xcr0, XCR0_ZMM) &&
         has_bits(leaf7_ebx, 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31)) {
         mask |= BIT(avx512);
@@ -144,6 +146,10 @@ static uint32_t detect(void)
             has_bits(leaf7_edx, 1u << 24 | 1u << 25) && has_bits(xcr0, XCR0_TILES) &&
             tiles_are_granted())
             mask |= BIT(amx_int8);
+        if (has_bits(mask, BIT(avx512bf16)) &&
+            has_bits(leaf7_edx, 1u << 24 | 1u << 22) && has_bits(xcr0, XCR0_TILES) &&
+            tiles_are_granted())
+            mask |= BIT(amx_bf16);
     }
     return mask;
 }

@@ -27,6 +27,7 @@ enum kern_isa {
     KERN_ISA_avx512vnni, /* avx512 + AVX512-VNNI */
     KERN_ISA_avx512vbmi, /* avx512vnni + AVX512-VBMI: bytes looked up in registers */
     KERN_ISA_amx_int8,   /* avx512vbmi + AMX-INT8: products of tiles of bytes */
+    KERN_ISA_amx_bf16,   /* avx512bf16 + AMX-BF16: products of tiles of bf16 */
     KERN_ISA_neon,       /* Armv8.2 with dot product */
     KERN_ISA_neon_i8mm,  /* neon + I8MM */
     KERN_N_ISA

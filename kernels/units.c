@@ -23,7 +23,6 @@ static const struct unit {
     enum unit_register reg; /* bits 0: Arm */
     uint32_t bits, xcr0;
 } units[] = {
-    {"AMX-BF16", "amx_tile amx_bf16", UNIT_LEAF7_EDX, 1u << 24 | 1u << 22, XCR0_TILE},
     {"AMX-FP16", "amx_tile amx_fp16", UNIT_LEAF7_1_EAX, 1u << 21, XCR0_TILE},
     {"AVX512-FP16", "avx512_fp16", UNIT_LEAF7_EDX, 1u << 23, XCR0_ZMM},
     {"AVX-VNNI-INT8", NULL, UNIT_LEAF7_1_EDX, 1u << 4, XCR0_YMM},

@@ -4,7 +4,7 @@
  *
  * Model of the world: ISA levels (isa.h) are what kernels are written for, and
  * the arithmetic peak is probed with them. A CPU may have further units whose peak is
- * higher, as AMX-BF16 is 16 times AVX-512. This is the list of them, so that a share of
+ * higher, as AMX-FP16 is 16 times AVX-512. This is the list of them, so that a share of
  * the probed peak is not taken for a share of what the CPU could do. A unit leaves the
  * list with the first kernel that uses it.
  *
@@ -48,7 +48,7 @@ uint32_t units_detect(const char *flags);
 /* Name of the unit of bit i, NULL beyond the last one. */
 const char *unit_name(int i);
 
-/* "AMX-BF16 AVX512-FP16" into buf; "" for none. Returns buf. */
+/* "AMX-FP16 AVX512-FP16" into buf; "" for none. Returns buf. */
 const char *units_text(uint32_t units, char *buf, size_t cap);
 
 #endif

@@ -116,6 +116,11 @@ void forward_tune(struct forward *f, const struct slm_tuning *tuning)
     f->tuning = *tuning;
     kern_select(&all, f->isa_mask & ~TUNING_TILE_LEVELS);
     kern_select(&tiles, f->isa_mask & TUNING_TILE_LEVELS);
+    if (f->m->latent.kv_rank) {
+        memcpy(f->dot_tiles, tiles.attn_dot, sizeof f->dot_tiles);
+        memcpy(f->mix_tiles, tiles.attn_mix, sizeof f->mix_tiles);
+        memcpy(f->mix_keys_tiles, tiles.attn_mix_keys, sizeof f->mix_keys_tiles);
+    }
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
         const struct kern_set *one =
             select_levels(&all, tuning->isa_mask[fmt], &decode);

@@ -316,8 +316,8 @@ static void score(const struct forward *f, struct fwd_thread *me, size_t key_dim
         product(n_panels, key_dim, keys, n, query, stride, me->score, ATTN_BLOCK,
                 keys_prefetch);
     else
-        f->kern.attn_dot[type](n_panels, key_dim, keys, n, query, stride, me->score,
-                               ATTN_BLOCK);
+        fwd_attn_dot(f, type, n)(n_panels, key_dim, keys, n, query, stride, me->score,
+                                 ATTN_BLOCK);
 }
 
 /* Turn query i's scores of positions t .. t + n - 1, of which it sees first .. end-1,
@@ -353,12 +353,13 @@ static void mix(const struct forward *f, struct fwd_thread *me, int seq, int cac
     const struct kvcache_heads *h = kvcache_heads(f->kv, cached);
 
     if (f->kv->shape.n_latent)
-        f->kern.attn_mix_keys[type](n, h->value_dim, h->key_dim,
-                                    kvcache_k(f->kv, seq, cached, head, t), n_queries,
-                                    me->score, ATTN_BLOCK, me->mix, h->value_dim);
+        fwd_attn_mix_keys(f, type, n_queries)(
+            n, h->value_dim, h->key_dim, kvcache_k(f->kv, seq, cached, head, t),
+            n_queries, me->score, ATTN_BLOCK, me->mix, h->value_dim);
     else
-        f->kern.attn_mix[type](n, h->value_dim, kvcache_v(f->kv, seq, cached, head, t),
-                               n_queries, me->score, ATTN_BLOCK, me->mix, h->value_dim);
+        fwd_attn_mix(f, type, n_queries)(
+            n, h->value_dim, kvcache_v(f->kv, seq, cached, head, t), n_queries,
+            me->score, ATTN_BLOCK, me->mix, h->value_dim);
 }
 
 /* Attention of the gathered queries of n tokens of a sequence, the first at position

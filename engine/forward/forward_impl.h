@@ -112,6 +112,10 @@ struct forward {
         kern_gemm_x16_fn *gemm_x16;
     } tiles[KERN_N_FMT];
     size_t tiles_from[KERN_N_FMT]; /* as measured; TILES_NEVER: not in the model */
+    /* Attention of TUNING_TILE_QUERIES queries and more over latents, likewise. */
+    kern_attn_dot_fn *dot_tiles[KERN_N_KV];
+    kern_attn_mix_fn *mix_tiles[KERN_N_KV];
+    kern_attn_mix_keys_fn *mix_keys_tiles[KERN_N_KV];
     struct slm_tuning tuning;
     enum kern_kv kv_type;
     int n_batch, n_threads, n_queries, n_splits_max;
@@ -298,6 +302,31 @@ static inline const struct kvcache_heads *fwd_heads_of(const struct forward *f,
 static inline size_t fwd_result_dim(const struct forward *f, const struct layer *y)
 {
     return (size_t)(f->m->latent.kv_rank ? f->m->latent.kv_rank : y->head_dim);
+}
+
+/* Attention's kernels for n queries. */
+static inline kern_attn_dot_fn *fwd_attn_dot(const struct forward *f, enum kern_kv type,
+                                             size_t n)
+{
+    const bool tiles = n >= TUNING_TILE_QUERIES && f->dot_tiles[type];
+
+    return tiles ? f->dot_tiles[type] : f->kern.attn_dot[type];
+}
+
+static inline kern_attn_mix_fn *fwd_attn_mix(const struct forward *f, enum kern_kv type,
+                                             size_t n)
+{
+    const bool tiles = n >= TUNING_TILE_QUERIES && f->mix_tiles[type];
+
+    return tiles ? f->mix_tiles[type] : f->kern.attn_mix[type];
+}
+
+static inline kern_attn_mix_keys_fn *fwd_attn_mix_keys(const struct forward *f,
+                                                       enum kern_kv type, size_t n)
+{
+    const bool tiles = n >= TUNING_TILE_QUERIES && f->mix_keys_tiles[type];
+
+    return tiles ? f->mix_keys_tiles[type] : f->kern.attn_mix_keys[type];
 }
 
 /* Wait for the weights of a part of a layer, and give them back: after a barrier that

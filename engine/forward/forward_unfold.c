@@ -132,7 +132,7 @@ static void multiply(const struct forward *f, struct fwd_thread *me,
                 kern_act_bytes(v_b->act, v_b->k), me->unfolded + key, pad16(both));
     for (size_t i = 0; i < n; i++)
         memset(me->unfolded + i * pad16(both), 0, key * sizeof *me->unfolded);
-    f->kern.attn_mix[KERN_KV_f16](
+    fwd_attn_mix(f, KERN_KV_f16, n)(
         k_b->n_rows, key, f->unfolding + head * k_b->n_rows * key, n, me->latents,
         pad16((size_t)f->m->head_dim), me->unfolded, pad16(both));
 }
@@ -174,9 +174,9 @@ static void attend_tile(const struct forward *f, struct fwd_thread *me,
     float *max = f->tops + head * (size_t)f->n_batch,
           *sum = f->sums + head * (size_t)f->n_batch;
 
-    f->kern.attn_dot[KERN_KV_f16](pad16(n_block) / KVCACHE_PANEL, d, me->keys, n,
-                                  f->q + j * q_stride + head * d,
-                                  q_stride * sizeof *f->q, me->score, ATTN_BLOCK);
+    fwd_attn_dot(f, KERN_KV_f16, n)(pad16(n_block) / KVCACHE_PANEL, d, me->keys, n,
+                                    f->q + j * q_stride + head * d,
+                                    q_stride * sizeof *f->q, me->score, ATTN_BLOCK);
     for (size_t i = 0; i < n; i++) {
         const size_t end = f->parts[0].pos + j + i + 1; /* of what it sees */
         const size_t n_seen = end <= t ? 0 : end - t < n_block ? end - t : n_block;
@@ -186,8 +186,8 @@ static void attend_tile(const struct forward *f, struct fwd_thread *me,
         for (size_t e = 0; keep != 1.0f && e < value; e++)
             out[i * stride + e] *= keep;
     }
-    f->kern.attn_mix[KERN_KV_f16](n_block, value, me->values, n, me->score, ATTN_BLOCK,
-                                  out, stride);
+    fwd_attn_mix(f, KERN_KV_f16, n)(n_block, value, me->values, n, me->score,
+                                    ATTN_BLOCK, out, stride);
     fwd_count(me, SLM_OP_ATTENTION, KERN_N_FMT, 0, n * n_block * (d + value));
 }
 

@@ -21,7 +21,13 @@
 /* Levels whose kernels multiply tiles. Unpacking weights for tiles costs as much for
  * one column (token of a pass) as for many: from how many columns on they are faster is
  * measured for each format (tile_rule.h). */
-#define TUNING_TILE_LEVELS (1u << KERN_ISA_amx_int8)
+#define TUNING_TILE_LEVELS (1u << KERN_ISA_amx_int8 | 1u << KERN_ISA_amx_bf16)
+/* The queries from which on attention over latents multiplies by tiles: with 16 they
+ * were faster than AVX-512 on that CPU, with 8 they took as long. Other attention does
+ * not: tiles are off by up to 2^-14.4 of a product, and what that changes of the
+ * activations' rounding takes two tiny models with exact logits out of the bound of
+ * their logits. */
+#define TUNING_TILE_QUERIES 12
 
 struct slm_tuning {
     /* ISA levels that the products of a format are chosen from, among those the model

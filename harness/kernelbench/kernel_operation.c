@@ -415,6 +415,8 @@ static float bound_of(const struct kern_row *row)
 
     if (is_attention && row->isa == KERN_ISA_avx512bf16)
         return 0x1p-7f;
+    if (row->isa == KERN_ISA_amx_bf16)
+        return 0x1p-13f;
     if (row->op == KERN_OP_attn_mix && row->isa == KERN_ISA_avx512vnni)
         return 1e-3f;
     return 1e-5f;

@@ -86,6 +86,8 @@ static const char *const level_flags[KERN_N_ISA] = {
     [KERN_ISA_amx_int8] =
         "avx2 fma f16c avx512f avx512bw avx512dq avx512vl avx512_vnni avx512vbmi "
         "amx_tile amx_int8",
+    [KERN_ISA_amx_bf16] = "avx2 fma f16c avx512f avx512bw avx512dq avx512vl "
+                          "avx512_bf16 amx_tile amx_bf16",
     [KERN_ISA_neon] = "asimddp asimdhp",
     [KERN_ISA_neon_i8mm] = "asimddp asimdhp i8mm",
 };

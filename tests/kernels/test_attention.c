@@ -144,10 +144,19 @@ static double multiplied(const struct kern_row *row, double x)
                                            : (double)bf16;
 }
 
-/* The bound of such a level besides: every product and sum below 2^-126 is zero. */
+/* The bound of levels with bf16 besides: every product and sum below 2^-126 is zero. */
 static double flushed(const struct kern_row *row, size_t n)
 {
-    return row->isa == KERN_ISA_avx512bf16 ? 2 * (double)n * 0x1p-126 : 0;
+    const bool flushes =
+        row->isa == KERN_ISA_avx512bf16 || row->isa == KERN_ISA_amx_bf16;
+
+    return flushes ? 6 * (double)n * 0x1p-126 : 0;
+}
+
+/* The share of |query key| or |weight value| that tiles of bf16 may leave out. */
+static double left_out(const struct kern_row *row)
+{
+    return row->isa == KERN_ISA_amx_bf16 ? 3 * 0x1p-16 : 0;
 }
 
 /* got is within `bound` of want, which is of factors as they are multiplied, and by no
@@ -155,6 +164,7 @@ static double flushed(const struct kern_row *row, size_t n)
 static void check_bf16(const struct kern_row *row, size_t i, double got, double want,
                        double exact, double size, double bound)
 {
+    bound += left_out(row) * size;
     check(row->name, i, got, want, bound);
     check(row->name, i, got, exact,
           bound + (row->isa == KERN_ISA_avx512bf16 ? 0x1p-8 * size : 0));
@@ -315,7 +325,8 @@ static void attn_mix_keys_once(const struct kern_row *row, size_t n_q, size_t n,
             want += weight * c.rows[t * key_dim + e];
             size += fabs(weight * c.rows[t * key_dim + e]);
         }
-        check(row->name, i, out[i], want, size * EPS * ((double)n + 6));
+        check(row->name, i, out[i], want,
+              size * (EPS * ((double)n + 6) + left_out(row)) + flushed(row, n));
     }
     free(old);
     free_floats(p, n_p);
@@ -353,6 +364,9 @@ static void for_attention_shapes(enum kern_op op, attention_fn *once)
         /* the loops over panels are the same, however often they go round */
         once(row, 32, thin > 1 ? 80 : 256, 128, &seed);
         once(row, 13, thin > 1 ? 65 : 241, 64, &seed);
+        /* more than tiles hold at a time, of queries and of positions */
+        once(row, 50, 40, 64, &seed);
+        once(row, 40, thin > 1 ? 700 : 1100, 32, &seed);
         if (!kern_kv_is_quantised((enum kern_kv)row->what))
             once(row, 11, 17,
                  op == KERN_OP_attn_mix_keys ? KERN_MAX_HEAD_DIM - 16

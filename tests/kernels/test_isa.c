@@ -80,6 +80,8 @@ static void detection_is_stable_and_layered(void **state)
         assert_true(mask & 1u << KERN_ISA_avx512);
     if (mask & 1u << KERN_ISA_amx_int8)
         assert_true(mask & 1u << KERN_ISA_avx512vbmi);
+    if (mask & 1u << KERN_ISA_amx_bf16)
+        assert_true(mask & 1u << KERN_ISA_avx512bf16);
     if (mask & 1u << KERN_ISA_neon_i8mm)
         assert_true(mask & 1u << KERN_ISA_neon);
 }
@@ -153,10 +155,11 @@ static void disabling_takes_what_builds_on_it(void **state)
     const uint32_t x86 = 1u << KERN_ISA_avx2 | 1u << KERN_ISA_avxvnni |
                          1u << KERN_ISA_avx512 | 1u << KERN_ISA_avx512vnni |
                          1u << KERN_ISA_avx512vbmi | 1u << KERN_ISA_avx512bf16 |
-                         1u << KERN_ISA_amx_int8;
+                         1u << KERN_ISA_amx_int8 | 1u << KERN_ISA_amx_bf16;
+    const uint32_t bf16 = 1u << KERN_ISA_avx512bf16 | 1u << KERN_ISA_amx_bf16;
     const uint32_t vbmi = 1u << KERN_ISA_avx512vbmi | 1u << KERN_ISA_amx_int8;
     const uint32_t vnni = 1u << KERN_ISA_avx512vnni | vbmi;
-    const uint32_t wide = 1u << KERN_ISA_avx512 | 1u << KERN_ISA_avx512bf16 | vnni;
+    const uint32_t wide = 1u << KERN_ISA_avx512 | bf16 | vnni;
 
     (void)state;
     assert_int_equal(usable_after(0), all);
@@ -164,11 +167,12 @@ static void disabling_takes_what_builds_on_it(void **state)
     assert_int_equal(usable_after(1u << KERN_ISA_avx2), all & ~x86);
     assert_int_equal(usable_after(1u << KERN_ISA_avx512), all & ~wide);
     assert_int_equal(usable_after(1u << KERN_ISA_avx512vnni), all & ~vnni);
-    assert_int_equal(usable_after(1u << KERN_ISA_avx512bf16),
-                     all & ~(1u << KERN_ISA_avx512bf16));
+    assert_int_equal(usable_after(1u << KERN_ISA_avx512bf16), all & ~bf16);
     assert_int_equal(usable_after(1u << KERN_ISA_avx512vbmi), all & ~vbmi);
     assert_int_equal(usable_after(1u << KERN_ISA_amx_int8),
                      all & ~(1u << KERN_ISA_amx_int8));
+    assert_int_equal(usable_after(1u << KERN_ISA_amx_bf16),
+                     all & ~(1u << KERN_ISA_amx_bf16));
     assert_int_equal(usable_after(~0u), 1u << KERN_ISA_scalar);
 }
 

@@ -92,7 +92,7 @@ static void rows_belong_to_this_architecture(void **state)
     const uint32_t x86 = 1u << KERN_ISA_avx2 | 1u << KERN_ISA_avxvnni |
                          1u << KERN_ISA_avx512 | 1u << KERN_ISA_avx512vnni |
                          1u << KERN_ISA_avx512vbmi | 1u << KERN_ISA_avx512bf16 |
-                         1u << KERN_ISA_amx_int8;
+                         1u << KERN_ISA_amx_int8 | 1u << KERN_ISA_amx_bf16;
     const uint32_t arm = 1u << KERN_ISA_neon | 1u << KERN_ISA_neon_i8mm;
     uint32_t seen = 0;
     size_t n;
@@ -156,6 +156,8 @@ static void float_work_has_a_row_per_register_width(void **state)
                 found &= ~(1u << KERN_ISA_avx512vnni);
             else if (op >= KERN_OP_attn_dot && what == KERN_KV_bf16)
                 found &= ~(1u << KERN_ISA_avx512bf16);
+            else if (op >= KERN_OP_attn_dot && what == KERN_KV_f16)
+                found &= ~(1u << KERN_ISA_amx_bf16);
             if (is_float_work(op, what) && found != wanted)
                 fail_msg("%s for %d has rows at levels %#x, not %#x",
                          kern_op_name((enum kern_op)op), what, found, wanted);

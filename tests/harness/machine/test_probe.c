@@ -512,7 +512,7 @@ static void advice_follows_from_the_roofs(void **state)
 
     topo->unused_units = 1;
     assert_int_equal(probe_advice(&r, topo, advice), 4);
-    assert_non_null(strstr(advice[2].text, "no kernel here uses AMX-BF16"));
+    assert_non_null(strstr(advice[2].text, "no kernel here uses AMX-FP16"));
     topo->unused_units = 0;
 
     topo->mem_available = UINT64_C(2) << 30;
