@@ -13,6 +13,10 @@
  *     S    <- g S + sum over i of g_.i b_i v_i'       (g, g_.i: up to the last token)
  *
  * Factors are products of keep and never quotients, so none overflows.
+ *
+ * A single token's states are read from memory and written back, and the state of the
+ * next head follows in memory: each row prefetches what is AHEAD of it, across the end
+ * of the state, so that memory is read also while other things are computed.
  */
 #include "kernels/kernels.h"
 #include "kernels/vecops/vec_float.h"
@@ -21,6 +25,8 @@
  * registers for the sums and the values of CHUNK tokens. */
 enum {
     SEGMENT = 32, /* tokens whose factors are computed at a time */
+    AHEAD = 2048, /* floats */
+    LINE = 16,    /* floats of a cache line */
 #if defined(KERN_LEVEL_avx512)
     CHUNK = 4,
     COLS = 2,
@@ -83,6 +89,14 @@ static void set_factors(struct chunk *c, const struct run *r, size_t first, size
     }
 }
 
+/* What is AHEAD of n floats of a state. */
+SIMD_INLINE void prefetch_ahead(const float *s, const size_t n)
+{
+    SIMD_UNROLL
+    for (size_t i = 0; i < n; i += LINE)
+        __builtin_prefetch((const void *)((uintptr_t)(s + i) + AHEAD * sizeof(*s)));
+}
+
 /* sum[t][b] = S'c of n_t tokens in the columns from e on, and S after them. */
 SIMD_INLINE void pass_state(const int n_vecs, const int n_t, const struct run *r,
                             const struct chunk *c, size_t e, vf sum[][MOST_COLS])
@@ -105,6 +119,8 @@ SIMD_INLINE void pass_state(const int n_vecs, const int n_t, const struct run *r
         float *row = r->s + i * r->d_value + e;
         vf s[MOST_COLS];
 
+        if (n_t == 1)
+            prefetch_ahead(row, (size_t)n_vecs * V_LANES);
         SIMD_UNROLL
         for (int b = 0; b < n_vecs; b++)
             s[b] = v_load_f(row + b * V_LANES);
