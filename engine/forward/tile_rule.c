@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * tile_rule.c - times of small products by tiles and by vectors, and what follows
+ * tile_rule.c - times of small products by tiles and by vectors
  */
 #include "engine/forward/tile_rule.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,21 +15,10 @@
 #include "engine/forward/tuning.h"
 #include "kernels/activations/activations.h"
 
-#define MARGIN   0.95 /* of the time of vectors */
-#define N_ROUNDS 5
-#define N_PANELS 4
-#define K        ((size_t)2048)
-
-const size_t tile_sizes[TILE_N_SIZES] = {16, 32, 64, 128, 256};
-
-size_t tile_choose(const double vectors[TILE_N_SIZES], const double tiles[TILE_N_SIZES])
-{
-    size_t from = TILES_NEVER;
-
-    for (int i = TILE_N_SIZES - 1; i >= 0 && tiles[i] < MARGIN * vectors[i]; i--)
-        from = tile_sizes[i];
-    return from;
-}
+#define N_ROUNDS  5
+#define N_COLUMNS ((size_t)256)
+#define N_PANELS  4
+#define K         ((size_t)2048)
 
 struct product {
     enum kern_format fmt;
@@ -47,39 +37,32 @@ static void fill(unsigned char *to, size_t n)
         to[i] = (unsigned char)(0x20 + random_below(&state, 0x20));
 }
 
-static double time_of(const struct product *p, kern_gemm_x16_fn *gemm, size_t n)
+static double time_of(const struct product *p, kern_gemm_x16_fn *gemm)
 {
     static const struct kern_prefetch none;
     const uint64_t begin = clock_ns();
 
-    gemm(N_PANELS, K, p->panels, n, p->x, p->x_stride, p->y, N_PANELS * KERN_PANEL_ROWS,
-         none);
+    gemm(N_PANELS, K, p->panels, N_COLUMNS, p->x, p->x_stride, p->y,
+         N_PANELS * KERN_PANEL_ROWS, none);
     return (double)(clock_ns() - begin);
-}
-
-static void keep_least(double *least, double value, int round)
-{
-    if (round == 0 || value < *least)
-        *least = value;
 }
 
 static size_t measure(const struct product *p, kern_gemm_x16_fn *by_vectors,
                       kern_gemm_x16_fn *by_tiles)
 {
-    double vectors[TILE_N_SIZES], tiles[TILE_N_SIZES];
+    double vectors = INFINITY, tiles = INFINITY;
 
-    for (int round = 0; round < N_ROUNDS; round++)
-        for (int i = 0; i < TILE_N_SIZES; i++) {
-            keep_least(&vectors[i], time_of(p, by_vectors, tile_sizes[i]), round);
-            keep_least(&tiles[i], time_of(p, by_tiles, tile_sizes[i]), round);
-        }
-    return tile_choose(vectors, tiles);
+    for (int round = 0; round < N_ROUNDS; round++) {
+        vectors = fmin(vectors, time_of(p, by_vectors));
+        tiles = fmin(tiles, time_of(p, by_tiles));
+    }
+    return tiles < vectors ? TILE_COLUMNS : TILES_NEVER;
 }
 
 static size_t measure_format(enum kern_format fmt, kern_gemm_x16_fn *by_vectors,
                              kern_gemm_x16_fn *by_tiles)
 {
-    const size_t n = tile_sizes[TILE_N_SIZES - 1], rows = N_PANELS * KERN_PANEL_ROWS;
+    const size_t n = N_COLUMNS, rows = N_PANELS * KERN_PANEL_ROWS;
     const size_t panel_bytes = KERN_ALIGN64(rows * kern_format_bytes(fmt, K));
     const size_t stride = kern_act_bytes(kern_format_info(fmt)->act, K);
     struct err ignored = ERR_INIT;
