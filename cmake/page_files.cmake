@@ -1,8 +1,8 @@
 # page_files.cmake - page.css and page.js as C, with their SHA-256
 #
-# cmake -DDIR=harness/page -DOUT=page_files.c -P page_files.cmake
+# cmake -DDIR=harness/show/page -DOUT=page_files.c -P page_files.cmake
 set(text "/* made of page.css and page.js by page_files.cmake */\n")
-string(APPEND text "#include \"harness/page/page_files.h\"\n")
+string(APPEND text "#include \"harness/show/page/page_files.h\"\n")
 foreach(name IN ITEMS css js)
   file(READ ${DIR}/page.${name} bytes HEX)
   file(SHA256 ${DIR}/page.${name} hash)

@@ -10,9 +10,9 @@
 #include "engine/base/random.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
-#include "harness/base/stats.h"
-#include "harness/history/baseline_rule.h"
-#include "harness/history/change.h"
+#include "harness/stats/stats.h"
+#include "harness/decide/history/baseline_rule.h"
+#include "harness/decide/history/change.h"
 
 #define MOST_CHANGES 8
 #define LEVEL        0.01

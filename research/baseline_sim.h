@@ -19,7 +19,7 @@
 #include <stdio.h>
 
 #include "engine/base/status.h"
-#include "harness/gate/gate_rule.h"
+#include "harness/decide/gate/gate_rule.h"
 #include "research/gate_trace.h"
 #include "research/history_sim.h"
 

@@ -11,9 +11,9 @@
 
 #include "engine/base/random.h"
 #include "harness/base/format.h"
-#include "harness/base/stats.h"
-#include "harness/result/report_rows.h"
-#include "harness/result/result_set.h"
+#include "harness/stats/stats.h"
+#include "harness/rows/report_rows.h"
+#include "harness/rows/result_set.h"
 #include "research/research.h"
 
 /* Of a repeat, and disturbed ones that are replaced, as `bench sweep` has by default.

@@ -19,7 +19,7 @@
 #include <stdio.h>
 
 #include "engine/base/status.h"
-#include "harness/result/row.h"
+#include "harness/rows/row.h"
 
 /* One point, by all of its repeats. */
 struct coverage_point {

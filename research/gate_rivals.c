@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "engine/base/random.h"
-#include "harness/base/ranktest.h"
+#include "harness/stats/ranktest.h"
 
 #define LEVEL       0.05
 #define PLAIN       1.02

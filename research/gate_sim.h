@@ -12,7 +12,7 @@
 #ifndef SLM_RESEARCH_GATE_SIM_H
 #define SLM_RESEARCH_GATE_SIM_H
 
-#include "harness/gate/gate_rule.h"
+#include "harness/decide/gate/gate_rule.h"
 #include "research/gate_rivals.h"
 
 enum sim_noise {

@@ -16,7 +16,7 @@
 #include "harness/base/parse.h"
 #include "harness/base/newfile.h"
 #include "harness/base/textfile.h"
-#include "harness/gate/gate_options.h"
+#include "harness/decide/gate/gate_options.h"
 #include "research/research.h"
 
 #define N_GATES 10000

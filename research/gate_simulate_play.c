@@ -15,7 +15,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/program.h"
 #include "harness/base/progress.h"
-#include "harness/base/stats.h"
+#include "harness/stats/stats.h"
 #include "harness/base/newfile.h"
 #include "research/gate_simulate.h"
 

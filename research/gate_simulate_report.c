@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/chart_files.h"
-#include "harness/base/stats.h"
+#include "harness/chart/chart_files.h"
+#include "harness/stats/stats.h"
 #include "research/gate_simulate.h"
 
 #define POWER  "gate_power"

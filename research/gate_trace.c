@@ -15,12 +15,12 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/parse.h"
 #include "harness/base/progress.h"
-#include "harness/base/stats.h"
+#include "harness/stats/stats.h"
 #include "harness/base/newfile.h"
 #include "harness/machine/measuring.h"
-#include "harness/gate/gate_run.h"
+#include "harness/decide/gate/gate_run.h"
 #include "harness/machine/topology.h"
-#include "harness/worker/measured.h"
+#include "harness/measure/worker/measured.h"
 #include "research/research.h"
 
 #define MAX_BYTES ((size_t)64 << 20) /* of a file that is read */

@@ -17,7 +17,7 @@
 #include <stddef.h>
 
 #include "engine/base/status.h"
-#include "harness/session/session.h"
+#include "harness/measure/session/session.h"
 
 #define GATE_TRACE_LEAST 100 /* turns that a trace must have */
 #define GATE_TRACE_MOST  1000000

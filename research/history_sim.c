@@ -11,7 +11,7 @@
 
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
-#include "harness/history/change.h"
+#include "harness/decide/history/change.h"
 #include "research/variates.h"
 
 #define LEAST_RUNS 60

@@ -6,9 +6,11 @@
 # usage: house.py SOURCE_DIR ROOMS COMPILER
 # ROOMS is generated/rooms.txt of a build, a line "library folder used..." for each
 # room. Checked of every C file: that it includes headers of its own room and of those
-# that its room's link line reaches, and nothing else of the house; that a header is the
+# that its room's link line reaches, and nothing else of the house; that in the harness
+# these rooms are in the same wing or in one below (WINGS); that a header is the
 # first thing included somewhere in its room, or compiles by itself; and that no folder
-# has more than 40 files, but those of data, a file per name. And how large the cache is, is asked of topology_cache() alone.
+# has more than 40 files, but those of data, a file per name. And only topology_cache()
+# answers how large the cache is.
 import concurrent.futures
 import os
 import re
@@ -19,6 +21,11 @@ MAX_FILES = 40
 source, table, compiler = sys.argv[1:4]
 os.chdir(source)
 failures = []
+
+# Wings of the harness from the ground up; those of one line never see each other.
+WINGS = [["base"], ["stats", "chart"], ["machine"], ["client"], ["model"], ["rows"],
+         ["measure", "judge"], ["show"], ["serve", "decide"], ["cmd"]]
+rank = {wing: level for level, wings in enumerate(WINGS) for wing in wings}
 
 folder_of, used_by = {}, {}
 for line in open(table):
@@ -32,6 +39,17 @@ def reached(library):
     for used in used_by.get(library, []):
         folders |= reached(used)
     return folders
+
+
+def wing(path):
+    parts = path.split("/")
+    return parts[1] if parts[0] == "harness" else None
+
+
+def is_above(folder, include):
+    """Whether the folder's wing may see the file's."""
+    mine, other = wing(folder), wing(include)
+    return not mine or not other or mine == other or rank[other] < rank[mine]
 
 
 def quoted_includes(path):
@@ -67,6 +85,9 @@ for folder, folders in rooms:
             elif not allowed(include, folders):
                 failures.append(f"{path} includes {include}, which is not below {folder}: "
                                 f"the link line of {folder} says whom it may use")
+            elif not is_above(folder, include):
+                failures.append(f"{path} includes {include}: harness/{wing(include)} is not "
+                                f"below harness/{wing(folder)} (WINGS)")
 
 
 # Sizes in a description of the machine: set anywhere, read in its own room.

@@ -44,7 +44,7 @@ enum status load_client_run(struct load_result *r, const struct load_target *tar
 
 #include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
-#include "harness/base/stats.h"
+#include "harness/stats/stats.h"
 #include "harness/client/client_internal.h"
 
 #define HEARTBEAT_NS UINT64_C(10000000)

@@ -15,10 +15,10 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/base/suggest.h"
-#include "harness/session/conversation.h"
-#include "harness/session/lineedit.h"
-#include "harness/session/sampling.h"
-#include "harness/session/speculation.h"
+#include "harness/measure/session/conversation.h"
+#include "harness/measure/session/lineedit.h"
+#include "harness/measure/session/sampling.h"
+#include "harness/measure/session/speculation.h"
 
 /* Positions, unless the user sets them or the model has fewer. */
 #define DEFAULT_CTX 4096

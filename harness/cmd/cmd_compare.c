@@ -14,9 +14,9 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/parse.h"
 #include "harness/base/program.h"
-#include "harness/compare/compare.h"
+#include "harness/judge/compare/compare.h"
 #include "harness/machine/topology.h"
-#include "harness/settings/setting.h"
+#include "harness/rows/settings/setting.h"
 
 static const struct opt_usage usage = {
     .synopsis = "compare PATH... [--prices FILE] [--min-tps X] [--ctx N] [--model M]",

@@ -9,7 +9,7 @@
 
 #include "harness/base/options.h"
 #include "harness/base/parse.h"
-#include "harness/worker/count_work.h"
+#include "harness/measure/worker/count_work.h"
 
 static const struct opt_usage usage = {
     .synopsis = "count NAME CALLS",

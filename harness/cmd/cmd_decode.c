@@ -11,13 +11,13 @@
 #include "harness/base/dirs.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
-#include "harness/engines/engine_run.h"
-#include "harness/sandbox/sandbox.h"
+#include "harness/measure/engines/engine_run.h"
+#include "harness/machine/sandbox/sandbox.h"
 #include "harness/machine/cache.h"
 #include "harness/machine/measuring.h"
-#include "harness/point/point_options.h"
-#include "harness/point/point_profile.h"
-#include "harness/result/row_summary.h"
+#include "harness/measure/point/point_options.h"
+#include "harness/measure/point/point_profile.h"
+#include "harness/rows/row_summary.h"
 
 struct watch {
     struct progress progress;

@@ -14,7 +14,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/newfile.h"
 #include "harness/base/options.h"
-#include "harness/session/embed.h"
+#include "harness/measure/session/embed.h"
 
 static const struct opt_usage usage = {
     .synopsis = "embed -m MODEL [TEXT... | -f FILE | --tokens LIST] [-o OUT.f32]",

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "harness/base/options.h"
-#include "harness/result/row.h"
+#include "harness/rows/row.h"
 
 static const struct opt_usage usage = {
     .synopsis = "fields [--json | --markdown]",

@@ -11,10 +11,10 @@
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
-#include "harness/gate/gate_options.h"
-#include "harness/gate/gate_settings.h"
-#include "harness/history/history_db.h"
-#include "harness/history/history_gates.h"
+#include "harness/decide/gate/gate_options.h"
+#include "harness/decide/gate/gate_settings.h"
+#include "harness/decide/history/history_db.h"
+#include "harness/decide/history/history_gates.h"
 
 static const struct opt_usage usage = {
     .synopsis = "gate --a OLD/bench [--b NEW/bench] [-m MODEL] [--budget 10m]\n"

@@ -18,10 +18,10 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/machine/noise.h"
-#include "harness/session/sampling.h"
-#include "harness/session/speculation.h"
-#include "harness/session/textmodel.h"
-#include "harness/session/textout.h"
+#include "harness/measure/session/sampling.h"
+#include "harness/measure/session/speculation.h"
+#include "harness/measure/session/textmodel.h"
+#include "harness/measure/session/textout.h"
 
 /* Share of the time in which a thread may be without a CPU before that is said. */
 #define CONTENDED 0.1

@@ -11,8 +11,8 @@
 
 #include "harness/base/interrupt.h"
 #include "harness/base/suggest.h"
-#include "harness/gate/gate_settings.h"
-#include "harness/history/history_options.h"
+#include "harness/decide/gate/gate_settings.h"
+#include "harness/decide/history/history_options.h"
 
 /* A command of a command: reads o, and may set the exit code. */
 struct verb {

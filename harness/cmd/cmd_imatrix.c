@@ -14,7 +14,7 @@
 #include "harness/base/options.h"
 #include "harness/base/textfile.h"
 #include "harness/model/importance.h"
-#include "harness/session/session.h"
+#include "harness/measure/session/session.h"
 
 #define DEFAULT_CTX 512
 

@@ -18,9 +18,9 @@
 #include "harness/base/pathlist.h"
 #include "harness/machine/measuring.h"
 #include "harness/base/options.h"
-#include "harness/kernelbench/kernel_compare.h"
-#include "harness/kernelbench/kernel_report.h"
-#include "harness/kernelbench/kernel_run.h"
+#include "harness/measure/kernels/kernel_compare.h"
+#include "harness/measure/kernels/kernel_report.h"
+#include "harness/measure/kernels/kernel_run.h"
 
 static const struct opt_usage usage = {
     .synopsis = "kernels [options] | --from FILE | --compare OLD NEW",

@@ -9,8 +9,8 @@
 
 #include "harness/base/interrupt.h"
 #include "harness/client/client.h"
-#include "harness/load/launch.h"
-#include "harness/load/load_servers.h"
+#include "harness/serve/load/launch.h"
+#include "harness/serve/load/load_servers.h"
 #include "harness/machine/measuring.h"
 
 static const struct opt_usage usage = {

@@ -12,7 +12,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/newfile.h"
 #include "harness/base/options.h"
-#include "harness/session/session.h"
+#include "harness/measure/session/session.h"
 
 static const struct opt_usage usage = {
     .synopsis = "logits -m MODEL --tokens 1,2,3 -o OUT.f32 [-t THREADS] [--batch N]",

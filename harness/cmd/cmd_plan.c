@@ -9,7 +9,7 @@
 
 #include "harness/base/interrupt.h"
 #include "harness/machine/measuring.h"
-#include "harness/plan/plan.h"
+#include "harness/measure/plan/plan.h"
 
 static const struct opt_usage usage = {
     .synopsis = "plan -m MODEL [--mem LIMIT] [--ctx D] [-t N] [--machine FILE]",

@@ -11,8 +11,8 @@
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
-#include "harness/report/report.h"
-#include "harness/users/users.h"
+#include "harness/show/report/report.h"
+#include "harness/judge/users/users.h"
 
 static const struct opt_usage usage = {
     .synopsis = "plot PATH [-o DIR]",

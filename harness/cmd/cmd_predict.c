@@ -13,8 +13,8 @@
 #include "harness/base/parse.h"
 #include "harness/base/program.h"
 #include "harness/machine/measuring.h"
-#include "harness/predict/claim.h"
-#include "harness/predict/predict_check.h"
+#include "harness/decide/predict/claim.h"
+#include "harness/decide/predict/predict_check.h"
 
 static const struct opt_usage usage = {
     .synopsis =

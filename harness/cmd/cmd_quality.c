@@ -15,9 +15,9 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/model/modelref.h"
-#include "harness/quality/quality.h"
-#include "harness/result/quality_rows.h"
-#include "harness/settings/setting.h"
+#include "harness/measure/quality/quality.h"
+#include "harness/rows/quality_rows.h"
+#include "harness/rows/settings/setting.h"
 
 static const struct opt_usage usage = {
     .synopsis =

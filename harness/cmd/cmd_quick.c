@@ -8,7 +8,7 @@
 
 #include "harness/base/interrupt.h"
 #include "harness/model/modelref.h"
-#include "harness/quick/quick.h"
+#include "harness/decide/quick/quick.h"
 
 static const struct opt_usage usage = {
     .synopsis = "quick [-m MODEL...] [--seconds S] [--json]",

@@ -14,11 +14,11 @@
 #include "harness/base/format.h"
 #include "harness/base/json_number.h"
 #include "harness/base/options.h"
-#include "harness/recommend/deploy.h"
-#include "harness/recommend/recommend.h"
-#include "harness/result/result_set.h"
-#include "harness/settings/setting.h"
-#include "harness/users/users.h"
+#include "harness/judge/recommend/deploy.h"
+#include "harness/judge/recommend/recommend.h"
+#include "harness/rows/result_set.h"
+#include "harness/rows/settings/setting.h"
+#include "harness/judge/users/users.h"
 
 static const struct opt_usage usage = {
     .synopsis = "recommend PATH [--min-tps X] [--max-ttft S] [--prompt N] [--ctx N] "

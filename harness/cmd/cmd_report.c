@@ -10,8 +10,8 @@
 
 #include "harness/base/format.h"
 #include "harness/base/options.h"
-#include "harness/page/page.h"
-#include "harness/settings/setting.h"
+#include "harness/show/page/page.h"
+#include "harness/rows/settings/setting.h"
 
 static const struct opt_usage usage = {
     .synopsis = "report PATH... [-o FILE] [--ctx N] [--min-tps X] [--max-ttft S]",

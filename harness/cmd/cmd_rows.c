@@ -9,7 +9,7 @@
 
 #include "harness/base/options.h"
 #include "harness/base/textfile.h"
-#include "harness/export/export.h"
+#include "harness/show/export/export.h"
 
 static const struct opt_usage usage = {
     .synopsis = "rows PATH... [--format F] [--columns A,B] [--launches] [-o FILE]",

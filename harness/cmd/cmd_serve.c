@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "harness/base/interrupt.h"
-#include "harness/http/serve.h"
-#include "harness/session/textmodel.h"
+#include "harness/serve/http/serve.h"
+#include "harness/measure/session/textmodel.h"
 
 static const struct opt_usage usage = {
     .synopsis = "serve -m MODEL [--listen ADDRESS:PORT] [--sequences N] [--ctx N]",

@@ -24,13 +24,13 @@
 #include "harness/base/parse.h"
 #include "harness/machine/cache.h"
 #include "harness/machine/fence.h"
-#include "harness/sandbox/sandbox.h"
+#include "harness/machine/sandbox/sandbox.h"
 #include "harness/machine/measuring.h"
-#include "harness/settings/setting.h"
-#include "harness/tune/tune_model.h"
-#include "harness/tune/prefetch.h"
-#include "harness/tune/tuned.h"
-#include "harness/tune/tuned_kernels.h"
+#include "harness/rows/settings/setting.h"
+#include "harness/measure/tune/tune_model.h"
+#include "harness/measure/tune/prefetch.h"
+#include "harness/measure/tune/tuned.h"
+#include "harness/measure/tune/tuned_kernels.h"
 
 static const struct opt_usage usage = {
     .synopsis =

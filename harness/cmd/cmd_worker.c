@@ -7,9 +7,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "harness/point/point_need.h"
-#include "harness/point/point_worker.h"
-#include "harness/worker/worker.h"
+#include "harness/measure/point/point_need.h"
+#include "harness/measure/point/point_worker.h"
+#include "harness/measure/worker/worker.h"
 
 static const struct worker_task tasks[] = {{"point", point_answer},
                                            {"need", point_need_answer},

@@ -11,7 +11,7 @@
 #include "engine/base/mem.h"
 #include "engine/base/thread_pool.h"
 #include "harness/base/interrupt.h"
-#include "harness/base/stats.h"
+#include "harness/stats/stats.h"
 #include "harness/machine/noise.h"
 #include "harness/machine/probe.h"
 #include "kernels/probe/evict.h"

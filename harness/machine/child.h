@@ -19,7 +19,7 @@
 #include <sys/types.h>
 
 #include "engine/base/status.h"
-#include "harness/sandbox/sandbox.h"
+#include "harness/machine/sandbox/sandbox.h"
 #include "harness/machine/stderr_tail.h"
 
 struct child {

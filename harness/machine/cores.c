@@ -11,7 +11,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/random.h"
-#include "harness/base/stats.h"
+#include "harness/stats/stats.h"
 #include "harness/machine/topology_internal.h"
 
 #define N_RESAMPLES 2000

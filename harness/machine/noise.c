@@ -20,7 +20,7 @@
 
 #include "engine/base/clock.h"
 #include "harness/base/sysfile.h"
-#include "harness/sandbox/cgroup.h"
+#include "harness/machine/sandbox/cgroup.h"
 
 #define NS_PER_S 1000000000u
 

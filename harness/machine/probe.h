@@ -22,7 +22,7 @@
 #include "engine/base/mem.h"
 #include "engine/base/status.h"
 #include "engine/base/thread_pool.h"
-#include "harness/base/stats.h"
+#include "harness/stats/stats.h"
 #include "harness/machine/topology.h"
 #include "kernels/probe/probe.h"
 

@@ -20,7 +20,7 @@
 
 #include "harness/base/format.h"
 #include "harness/base/sysfile.h"
-#include "harness/sandbox/cgroup.h"
+#include "harness/machine/sandbox/cgroup.h"
 #include "harness/machine/topology_internal.h"
 
 /* ---- sockets, cores, caches: hwloc ------------------------------------------- */

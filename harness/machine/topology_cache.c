@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "harness/base/chart_files.h"
+#include "harness/chart/chart_files.h"
 #include "harness/base/format.h"
 #include "harness/machine/cache.h"
 

@@ -20,7 +20,7 @@
 
 #include <stdint.h>
 
-#include "harness/sandbox/cgroup.h"
+#include "harness/machine/sandbox/cgroup.h"
 
 /* Bytes. What is lacking is counted up to MEMORY_WATCH_ENOUGH, so that not every token
  * gives a little back; models are opened with more than that left (memory_reserve.h).

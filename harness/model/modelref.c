@@ -21,7 +21,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
 #include "harness/base/suggest.h"
-#include "harness/sandbox/sandbox.h"
+#include "harness/machine/sandbox/sandbox.h"
 #include "harness/model/model_names.h"
 #include "harness/model/model_use.h"
 

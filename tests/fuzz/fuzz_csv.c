@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "harness/result/row.h"
+#include "harness/rows/row.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 

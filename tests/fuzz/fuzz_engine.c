@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/engines/engine.h"
-#include "harness/engines/engine_output.h"
-#include "harness/engines/engine_talk.h"
+#include "harness/measure/engines/engine.h"
+#include "harness/measure/engines/engine_output.h"
+#include "harness/measure/engines/engine_talk.h"
 #include "tests/fuzz/support/oracle.h"
 
 static struct engine_figures figures;

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "harness/gate/gate_report.h"
+#include "harness/decide/gate/gate_report.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "harness/gate/gate_settings.h"
+#include "harness/decide/gate/gate_settings.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 #include "tests/fuzz/support/small_machine.h"

@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/history/history_db.h"
-#include "harness/history/history_gates.h"
-#include "harness/result/result_db.h"
-#include "harness/result/result_set.h"
-#include "harness/settings/setting.h"
+#include "harness/decide/history/history_db.h"
+#include "harness/decide/history/history_gates.h"
+#include "harness/rows/result_db.h"
+#include "harness/rows/result_set.h"
+#include "harness/rows/settings/setting.h"
 #include "tests/fuzz/support/bytes.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"

@@ -2,8 +2,8 @@
  *
  * fuzz_kernel_results.c - results of google-benchmark, as `bench kernels` reads them
  */
-#include "harness/kernelbench/kernel_case.h"
-#include "harness/kernelbench/kernel_result.h"
+#include "harness/measure/kernels/kernel_case.h"
+#include "harness/measure/kernels/kernel_result.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "harness/client/record.h"
-#include "harness/load/texts.h"
+#include "harness/serve/load/texts.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 

@@ -5,8 +5,8 @@
  * Settings that are accepted are stored and read again.
  */
 #include "harness/machine/machine_key.h"
-#include "harness/result/result_set.h"
-#include "harness/sweep/sweep.h"
+#include "harness/rows/result_set.h"
+#include "harness/measure/sweep/sweep.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/predict/claim.h"
+#include "harness/decide/predict/claim.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 

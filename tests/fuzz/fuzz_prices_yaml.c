@@ -2,7 +2,7 @@
  *
  * fuzz_prices_yaml.c - prices of machines, as YAML
  */
-#include "harness/compare/prices.h"
+#include "harness/judge/compare/prices.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 

@@ -2,8 +2,8 @@
  *
  * fuzz_profile.c - profiles of `bench tune`, of a model and of kernels, as YAML
  */
-#include "harness/tune/tuned.h"
-#include "harness/tune/tuned_kernels.h"
+#include "harness/measure/tune/tuned.h"
+#include "harness/measure/tune/tuned_kernels.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 

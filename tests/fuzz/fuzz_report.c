@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/result/quality_rows.h"
-#include "harness/result/report_rows.h"
-#include "harness/result/result_set.h"
-#include "harness/result/samples.h"
+#include "harness/rows/quality_rows.h"
+#include "harness/rows/report_rows.h"
+#include "harness/rows/result_set.h"
+#include "harness/rows/samples.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "harness/sweep/sweep.h"
+#include "harness/measure/sweep/sweep.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 #include "tests/fuzz/support/small_machine.h"

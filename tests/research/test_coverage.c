@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/result/row.h"
+#include "harness/rows/row.h"
 #include "research/coverage.h"
 
 static struct row launch(const char *point, double tok_per_s)

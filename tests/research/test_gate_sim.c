@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "harness/gate/gate_rule.h"
+#include "harness/decide/gate/gate_rule.h"
 #include "research/gate_sim.h"
 #include "research/gate_trace.h"
 

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "harness/gate/gate_run.h"
+#include "harness/decide/gate/gate_run.h"
 #include "research/gate_trace.h"
 
 #define N 120

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "harness/history/history_report.h"
+#include "harness/decide/history/history_report.h"
 #include "research/history_sim.h"
 
 static void change_points_are_where_they_are_said_to_be(void **state)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "harness/draw/draw.h"
+#include "harness/chart/draw.h"
 
 static char *read_whole(const char *name, const char *ending)
 {

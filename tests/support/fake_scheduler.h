@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/serve/scheduler.h"
+#include "harness/serve/scheduler/scheduler.h"
 
 static struct {
     atomic_int pace_us;  /* between tokens of all */

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "harness/gate/gate_result.h"
+#include "harness/decide/gate/gate_result.h"
 
 /* A name that ends or begins something in each form that it is written in. */
 #define FIXTURE_HOSTILE "a]]>b::%0A\"<&|`'\n::error::x,y:*_\x01\x1b[31m\xff@me<b>"

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/recommend/recommend.h"
-#include "harness/result/report_rows.h"
+#include "harness/judge/recommend/recommend.h"
+#include "harness/rows/report_rows.h"
 
 #define GIB ((int64_t)1 << 30)
 

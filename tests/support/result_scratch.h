@@ -11,7 +11,7 @@
 #include <ftw.h>
 #include <sys/stat.h>
 
-#include "harness/result/result_set.h"
+#include "harness/rows/result_set.h"
 
 #define EXAMPLE SLM_SOURCE_DIR "/results/examples/granite-rapids-2vcpu"
 

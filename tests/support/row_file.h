@@ -7,7 +7,7 @@
 
 #include "tests/support/test.h"
 
-#include "harness/result/row.h"
+#include "harness/rows/row.h"
 
 static char path[] = "/tmp/slmbench_test_row_XXXXXX";
 

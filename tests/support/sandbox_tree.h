@@ -7,9 +7,9 @@
 
 #include "tests/support/tree_root.h"
 
-#include "harness/sandbox/cgroup.h"
-#include "harness/sandbox/sandbox.h"
-#include "harness/sandbox/sandbox_group.h"
+#include "harness/machine/sandbox/cgroup.h"
+#include "harness/machine/sandbox/sandbox.h"
+#include "harness/machine/sandbox/sandbox_group.h"
 
 #define MIB UINT64_C(1048576)
 

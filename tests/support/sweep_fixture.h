@@ -7,7 +7,7 @@
 
 #include "tests/support/tree.h"
 
-#include "harness/sweep/sweep.h"
+#include "harness/measure/sweep/sweep.h"
 
 static struct topology *topo; /* of a machine with four threads by default */
 static char work[64];         /* a directory for the tests of a program */

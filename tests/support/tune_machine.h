@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "harness/tune/tune.h"
+#include "harness/measure/tune/tune.h"
 
 /* ---- an invented machine -------------------------------------------------------- */
 

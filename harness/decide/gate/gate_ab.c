@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gate_ab.c - `bench gate --a PROGRAM --b PROGRAM`: two builds, side by side
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/base/dirs.h"
+#include "harness/base/interrupt.h"
+#include "harness/base/program.h"
+#include "harness/decide/gate/gate_count.h"
+#include "harness/decide/gate/gate_options.h"
+#include "harness/decide/gate/gate_run.h"
+#include "harness/machine/measuring.h"
+
+#define N_BOOT 2000
+
+/* The verdict at the launches there are, and which metrics have failed. */
+static enum status analyse(struct gate_result *r, bool failed[GATE_MAX_METRICS],
+                           struct err *err)
+{
+    const struct gate_series *series[GATE_MAX_METRICS];
+    double margin[GATE_MAX_METRICS];
+
+    for (size_t i = 0; i < r->n_metrics; i++) {
+        series[i] = &r->metric[i].series;
+        margin[i] = r->metric[i].margin;
+    }
+    r->n_interim++;
+    return gate_judge(&r->verdict, &r->rule, margin, series, r->n_metrics, failed, err);
+}
+
+/* Launches until an interim analysis is clear, or the budget or the analyses are at
+ * their end. The plan has their number; where the budget ends between two of them, the
+ * next one is made early: the end does not depend on which side is faster. */
+static enum status play(struct gate_run *run, bool failed[GATE_MAX_METRICS],
+                        struct err *err)
+{
+    struct gate_result *r = run->r;
+    const size_t n_interim = gate_n_interim(run->plan.max_launches);
+    size_t n_analysed = 0;
+
+    r->rule.n_interim = n_interim;
+    for (size_t k = 0; k < n_interim; k++) {
+        bool room = true;
+        enum status st = ST_OK;
+
+        while (st == ST_OK && r->n_launches < gate_interim_at(k, n_interim) && room) {
+            st = gate_run_launch(run, err);
+            room = gate_run_has_time(run);
+        }
+        if (st == ST_OK && r->n_launches > n_analysed)
+            st = analyse(r, failed, err);
+        n_analysed = r->n_launches;
+        if (st)
+            return st;
+        r->end = r->verdict != GATE_OPEN ? GATE_END_CLEAR
+                 : room                  ? GATE_END_INTERIM
+                                         : GATE_END_BUDGET;
+        if (r->verdict != GATE_OPEN || !room)
+            break;
+    }
+    return ST_OK;
+}
+
+/* Effects of all metrics that have rounds, and each one's verdict. */
+static enum status judge(struct gate_result *r, uint64_t seed, const bool *failed,
+                         struct err *err)
+{
+    const double pass = r->rule.alpha_pass / (double)r->rule.n_interim;
+
+    for (size_t i = 0; i < r->n_metrics; i++) {
+        struct gate_metric *m = &r->metric[i];
+        struct gate_rule rule = r->rule;
+        enum status st;
+
+        m->effect = (struct gate_effect){NAN, NAN, NAN, NAN, NAN};
+        m->verdict = GATE_UNCLEAR;
+        if (!m->n_rounds)
+            continue;
+        rule.margin = m->margin;
+        st = gate_effect(&m->effect, &m->series, &rule, N_BOOT, seed, err);
+        if (st)
+            return st;
+        if (r->end != GATE_END_INTERRUPTED)
+            m->verdict = failed[i]                  ? GATE_FAIL
+                         : m->effect.p_pass <= pass ? GATE_PASS
+                                                    : GATE_UNCLEAR;
+    }
+    if (r->verdict == GATE_OPEN)
+        r->verdict = GATE_UNCLEAR;
+    return ST_OK;
+}
+
+static void copy(char *buf, size_t cap, const char *text)
+{
+    snprintf(buf, cap, "%s", text ? text : "");
+}
+
+static void name_machine(struct gate_result *r, const struct topology *topo)
+{
+    json_t *object = topology_json(topo);
+
+    r->has_machine = machine_key_read(&r->machine, object);
+    json_decref(object);
+    gethostname(r->host, sizeof r->host - 1);
+}
+
+static void describe(struct gate_result *r, const struct gate_options *o,
+                     const struct gate_settings *s, const struct topology *topo)
+{
+    struct gate_given *g = &r->given;
+    const time_t now = time(NULL);
+    struct tm tm;
+
+    r->mode = GATE_MODE_AB;
+    r->rule = s->rule;
+    r->budget_s = s->budget_s;
+    r->injected = s->slower;
+    if (strcmp(topo->cpu_model, "unknown") != 0)
+        snprintf(r->cpu, sizeof r->cpu, "%s", topo->cpu_model);
+    snprintf(r->model, sizeof r->model, "%.255s", s->setup.model.text);
+    gate_settings_text(s, r->settings, sizeof r->settings);
+    name_machine(r, topo);
+    copy(g->config, sizeof g->config, o->config);
+    copy(g->threads, sizeof g->threads, o->threads);
+    copy(g->prefill, sizeof g->prefill, o->prefill);
+    copy(g->ctx, sizeof g->ctx, o->ctx);
+    copy(g->weights, sizeof g->weights, o->weights);
+    copy(g->mem, sizeof g->mem, o->mem);
+    gmtime_r(&now, &tm);
+    strftime(r->when, sizeof r->when, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+/* Checked before anything takes time; the directory is made when there is something to
+ * write. */
+static enum status choose_dir(const struct gate_options *o, struct gate_result *r,
+                              struct err *err)
+{
+    char rounds[600];
+
+    if (o->out && strlen(o->out) >= sizeof r->dir)
+        return err_set(err, ST_USAGE,
+                       "--output: the name of the directory is too long");
+    if (o->out)
+        snprintf(r->dir, sizeof r->dir, "%s", o->out);
+    else
+        dirs_results(r->dir, sizeof r->dir, "gate-");
+    snprintf(rounds, sizeof rounds, "%s/" GATE_ROUNDS_NAME, r->dir);
+    if (!access(rounds, F_OK))
+        return err_set(err, ST_USAGE, "%s holds a gate already; name another directory",
+                       r->dir);
+    return ST_OK;
+}
+
+static enum status make_dir(struct gate_run *run, struct err *err)
+{
+    const enum status st = dirs_make(run->r->dir, err);
+
+    return st ? st : gate_rounds_open(&run->csv, run->r->dir, err);
+}
+
+/* After the verdict, and no part of it: counting takes time beyond the budget, and an
+ * interrupt ends only the counting. */
+static enum status count(struct gate_result *r, const char *const program[2],
+                         const struct gate_settings *s, struct err *err)
+{
+    struct err why = ERR_INIT;
+    enum status st;
+
+    if (r->end == GATE_END_INTERRUPTED)
+        return ST_OK;
+    st = gate_count_run(r, program[0], program[1], &s->setup.model, &why);
+    if (st == ST_INTERRUPTED) {
+        snprintf(r->no_counts, sizeof r->no_counts, "the counting was interrupted");
+        return ST_OK;
+    }
+    return st ? err_set(err, st, "%s", why.msg) : ST_OK;
+}
+
+static enum status compare(const struct gate_options *o, struct gate_run *run,
+                           const struct gate_settings *s, struct topology *topo,
+                           struct gate_result *r, struct err *err)
+{
+    const char *const program[2] = {o->a ? o->a : self_path(),
+                                    o->b ? o->b : self_path()};
+    bool failed[GATE_MAX_METRICS] = {false};
+    struct err why = ERR_INIT;
+    enum status st;
+
+    describe(r, o, s, topo);
+    st = choose_dir(o, r, err);
+    if (st == ST_OK)
+        st = measuring_begin(err);
+    if (st == ST_OK)
+        st = gate_run_open(run, s, topo, program, r, err);
+    if (st == ST_OK)
+        st = make_dir(run, err);
+    if (st)
+        return st;
+    st = play(run, failed, &why);
+    progress_end(&run->progress);
+    if (st && st != ST_INTERRUPTED)
+        return err_set(err, st, "%s", why.msg);
+    if (st == ST_INTERRUPTED) {
+        r->verdict = GATE_UNCLEAR;
+        r->end = GATE_END_INTERRUPTED;
+    }
+    gate_run_sum_up(run);
+    st = judge(r, s->setup.seed, failed, err);
+    if (st == ST_OK && o->counts)
+        st = count(r, program, s, err);
+    return st;
+}
+
+enum status gate_ab(const struct gate_options *o, struct gate_result *r,
+                    struct err *err)
+{
+    struct topology *topo = calloc(1, sizeof *topo);
+    struct gate_run *run = calloc(1, sizeof *run);
+    struct gate_settings s = {0};
+    enum status st;
+
+    if (!topo || !run)
+        st = err_set(err, ST_NO_MEMORY, "no memory for a gate");
+    else
+        st = topology_read(topo, "", err);
+    if (st == ST_OK)
+        st = gate_settings_make(&s, o, topo, err);
+    if (st == ST_OK)
+        st = gate_options_check_outputs(o, &s.setup.model, err);
+    if (st == ST_OK) {
+        memcpy(o->codes, s.exit_code, sizeof s.exit_code);
+        st = compare(o, run, &s, topo, r, err);
+    }
+    if (run)
+        gate_run_close(run);
+    gate_settings_free(&s);
+    free(run);
+    free(topo);
+    return st;
+}

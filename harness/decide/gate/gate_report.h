@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gate_report.h - what a gate found, for people, CI servers and programs
+ *
+ * Model of the world: one struct gate_result, five forms of it. JSON holds all of it
+ * and can be read back, so that the other four can be written again at any time:
+ *
+ *   gate.json        everything, the rounds included
+ *   gate.md          a summary in Markdown, as GitHub shows it for a job
+ *   junit.xml        a test case for each metric
+ *   annotations.txt  workflow commands of GitHub Actions, to be printed by a step
+ *   gate_forest.*    the chart, with its data and script
+ *
+ * Names and paths come from outside; each form escapes them in its own way.
+ *
+ * Threading: one thread.
+ */
+#ifndef SLM_HARNESS_DECIDE_GATE_GATE_REPORT_H
+#define SLM_HARNESS_DECIDE_GATE_GATE_REPORT_H
+
+#include <stdio.h>
+#include <jansson.h>
+
+#include "harness/base/pathlist.h"
+#include "harness/decide/gate/gate_result.h"
+
+/* ---- all at once ----------------------------------------------------------------- */
+
+/* Paths of the outputs; NULL: none, "-": standard output. */
+struct gate_report_paths {
+    const char *json, *markdown, *junit, *annotations; /* files */
+    const char *chart;                                 /* a directory */
+};
+
+/* Writes what has a path, the chart last. Errors: ST_IO; ST_UNSUPPORTED (the
+ * chart cannot be drawn: all the rest is written). */
+enum status gate_report_write(const struct gate_result *r,
+                              const struct gate_report_paths *p, struct err *err);
+
+#define GATE_JSON_NAME "gate.json"
+
+/* All forms, under the names above, into a directory that is there. Errors as above. */
+enum status gate_report_dir(const struct gate_result *r, const char *dir, bool chart,
+                            struct err *err);
+
+/* The outputs that a command line requests in addition to the directory. */
+struct gate_outputs {
+    const char *json, *markdown, *junit; /* files; NULL: not there */
+    bool annotations;                    /* on standard output */
+    bool no_charts;
+};
+
+/* Print r, and write all its forms into r->dir, which is there ("": it has none), and
+ * to where o says. A chart that cannot be drawn is no error. Errors as above. */
+enum status gate_report_all(const struct gate_result *r, const struct gate_outputs *o,
+                            struct err *err);
+
+/* Whether none of what gate_report_all() would write, into dir (may be NULL) or where o
+ * says, is one of the files. Error: ST_USAGE. */
+enum status gate_outputs_check(const struct gate_outputs *o, const char *dir,
+                               const struct path_list *inputs, struct err *err);
+
+/* codes[3]: for pass, fail, inconclusive. */
+int gate_exit_code(const struct gate_result *r, const int codes[3]);
+
+/* ---- JSON (gate_json.c) --------------------------------------------------------- */
+
+#define GATE_JSON_VERSION 1
+
+/* NULL: no memory. NaN becomes null. */
+json_t *gate_json(const struct gate_result *r);
+
+/* Reads it back, to the last bit; *r is for gate_result_free(). Errors: ST_INPUT (names
+ * what is wrong where; where says what it was read from), ST_NO_MEMORY. */
+enum status gate_json_parse(struct gate_result *r, const json_t *object,
+                            const char *where, struct err *err);
+/* Errors: those, and ST_IO. */
+enum status gate_json_read(struct gate_result *r, const char *path, struct err *err);
+
+/* ---- texts ---------------------------------------------------------------------- */
+
+void gate_markdown_write(FILE *f, const struct gate_result *r);
+void gate_junit_write(FILE *f, const struct gate_result *r);
+
+/* One line each, the largest loss first; GitHub shows ten of a kind. */
+void gate_annotations_write(FILE *f, const struct gate_result *r);
+
+/* ---- chart (gate_forest.c)
+ * ----------------------------------------------------------- */
+
+/* gate_forest.csv, .gp, .svg and, with gnuplot, .png into dir; none where no metric has
+ * an effect. Errors: ST_IO, ST_UNSUPPORTED (no template). */
+enum status gate_forest_draw(const struct gate_result *r, const char *dir,
+                             struct err *err);
+
+/* ---- words that they share
+ * ------------------------------------------------------------ */
+
+/* "-4.8 %" for a ratio of 0.952; an en dash where there is none. Returns buf. */
+const char *gate_change_text(char *buf, size_t cap, double ratio);
+/* "-5.9 to -3.7 %"; "" where there is none. */
+const char *gate_interval_text(char *buf, size_t cap, const struct gate_effect *e);
+/* "12.34 tok/s" */
+const char *gate_value_text(char *buf, size_t cap, double value, const char *unit);
+/* The probability behind the verdict; both, "0.21 / 0.08", where undecided. */
+const char *gate_p_text(char *buf, size_t cap, const struct gate_metric *m);
+/* "-4.8 % (-5.9 to -3.7 %), p = 0.0004" */
+const char *gate_effect_text(char *buf, size_t cap, const struct gate_metric *m);
+
+/* GATE_UNCLEAR for what was never decided. */
+enum gate_verdict gate_metric_verdict(const struct gate_metric *m);
+
+/* The gate's verdict does not come from its metrics: interrupted, or no metric. */
+bool gate_stands_alone(const struct gate_result *r);
+
+/* The counts, which are not times: how many rows differ, and which one most; "" if
+ * nothing was counted or requested. */
+const char *gate_counts_text(char *buf, size_t cap, const struct gate_result *r);
+
+#endif

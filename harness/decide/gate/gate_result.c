@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gate_result.c - a gate's verdict in a sentence, and the metric that decides it
+ */
+#include "harness/decide/gate/gate_result.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/format.h"
+#include "harness/decide/gate/gate_report.h"
+
+void gate_result_free(struct gate_result *r)
+{
+    free(r->count);
+    r->count = NULL;
+    r->n_counts = 0;
+}
+
+const char *gate_verdict_word(enum gate_verdict verdict)
+{
+    static const char *const words[] = {"inconclusive", "pass", "fail", "inconclusive"};
+
+    return words[verdict];
+}
+
+/* How much a metric decides the verdict: a failed one by its loss, others by the
+ * probability that is still too large; below 0: not at all. */
+static double weight(const struct gate_metric *m, enum gate_verdict verdict)
+{
+    const struct gate_effect *e = &m->effect;
+
+    if (verdict == GATE_FAIL)
+        return m->verdict == GATE_FAIL ? 1 / (1 + e->ratio) : -1;
+    if (verdict == GATE_UNCLEAR && m->verdict == GATE_PASS)
+        return 0;
+    if (!isfinite(e->ratio))
+        return 2; /* nothing at all is known of it */
+    return verdict == GATE_PASS ? e->p_pass : fmin(e->p_fail, e->p_pass);
+}
+
+const struct gate_metric *gate_worst(const struct gate_result *r)
+{
+    const enum gate_verdict verdict =
+        r->verdict == GATE_OPEN ? GATE_UNCLEAR : r->verdict;
+    const struct gate_metric *worst = NULL;
+
+    for (size_t i = 0; i < r->n_metrics; i++)
+        if (!worst || weight(&r->metric[i], verdict) > weight(worst, verdict))
+            worst = &r->metric[i];
+    return worst;
+}
+
+/* Appends to buf. */
+__attribute__((format(printf, 3, 4))) static void append(char *buf, size_t cap,
+                                                         const char *format, ...)
+{
+    const size_t used = strlen(buf);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(buf + used, cap - used, format, args);
+    va_end(args);
+}
+
+static size_t n_others(const struct gate_result *r, enum gate_verdict verdict)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->n_metrics; i++)
+        n += gate_metric_verdict(&r->metric[i]) == verdict;
+    return n ? n - 1 : 0;
+}
+
+static void append_others(char *buf, size_t cap, size_t n, const char *what)
+{
+    if (n)
+        append(buf, cap, " %zu more metric%s %s.", n, n == 1 ? "" : "s", what);
+}
+
+static void append_fail(char *buf, size_t cap, const struct gate_result *r,
+                        const struct gate_metric *m)
+{
+    const char *a = r->side[0].commit, *b = r->side[1].commit;
+    char effect[200];
+
+    append(buf, cap, "B is worse in %s: %s, beyond the margin of %.3g %%.", m->name,
+           gate_effect_text(effect, sizeof effect, m), 100 * m->margin);
+    append_others(buf, cap, n_others(r, GATE_FAIL), "failed, too");
+    if (r->injected > 0)
+        return;
+    if (a[0] && b[0] && strcmp(a, b) != 0)
+        append(buf, cap, " Look at the changes from %s to %s.", a, b);
+    else
+        append(buf, cap, " Look at the changes between the two.");
+}
+
+static void append_pass(char *buf, size_t cap, const struct gate_result *r,
+                        const struct gate_metric *m)
+{
+    char effect[200], margin[48];
+    bool alike = true;
+
+    for (size_t i = 0; i < r->n_metrics; i++)
+        alike = alike && r->metric[i].margin == m->margin;
+    snprintf(margin, sizeof margin, alike ? "the margin of %.3g %%" : "its margin",
+             100 * m->margin);
+    append(
+        buf, cap,
+        "No metric regressed by more than %s; the closest of %zu metric%s is %s, %s.",
+        margin, r->n_metrics, r->n_metrics == 1 ? "" : "s", m->name,
+        gate_effect_text(effect, sizeof effect, m));
+}
+
+static void append_unclear(char *buf, size_t cap, const struct gate_result *r,
+                           const struct gate_metric *m)
+{
+    char effect[200], time[32];
+
+    if (r->end == GATE_END_INTERRUPTED)
+        append(buf, cap, "Interrupted after %zu round%s, so there is no verdict; ",
+               r->n_rounds, plural(r->n_rounds, "s"));
+    else if (r->end == GATE_END_BUDGET)
+        append(buf, cap, "Undecided within %s; ",
+               format_duration(time, sizeof time, r->budget_s));
+    else if (r->mode == GATE_MODE_BASELINE)
+        append(buf, cap, "Undecided after %zu new run%s; ", r->n_launches,
+               r->n_launches == 1 ? "" : "s");
+    else
+        append(buf, cap, "Undecided after %zu launch%s; ", r->n_launches,
+               plural(r->n_launches, "es"));
+    append(buf, cap, "%s: %s (failing / passing), margin %.3g %%.", m->name,
+           gate_effect_text(effect, sizeof effect, m), 100 * m->margin);
+    append_others(buf, cap, n_others(r, GATE_UNCLEAR),
+                  n_others(r, GATE_UNCLEAR) == 1 ? "is undecided, too"
+                                                 : "are undecided, too");
+    if (r->end == GATE_END_INTERRUPTED)
+        append(buf, cap, " Run it again to its end.");
+    else if (*r->advice)
+        append(buf, cap, " %s", r->advice);
+    else if (r->end == GATE_END_BUDGET)
+        append(buf, cap, " Give it more time with --budget, or a quieter machine.");
+    else
+        append(buf, cap,
+               " The change is about as large as the margin, or the machine too noisy: "
+               "choose another --margin, or a quieter machine.");
+}
+
+const char *gate_sentence(const struct gate_result *r, char *buf, size_t cap)
+{
+    const struct gate_metric *m = gate_worst(r);
+
+    buf[0] = '\0';
+    if (!m)
+        append(buf, cap, "Nothing was measured, so there is no verdict.%s",
+               r->end == GATE_END_INTERRUPTED ? " It was interrupted: run it again."
+               : r->end == GATE_END_BUDGET    ? " Give it more time with --budget."
+                                              : "");
+    else if (r->verdict == GATE_FAIL)
+        append_fail(buf, cap, r, m);
+    else if (r->verdict == GATE_PASS)
+        append_pass(buf, cap, r, m);
+    else
+        append_unclear(buf, cap, r, m);
+    if (r->injected > 0)
+        append(buf, cap, " B was slowed by %.3g %% on purpose.", 100 * r->injected);
+    return buf;
+}

@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gate_run.c - launches and rounds of two programs
+ */
+#include "harness/decide/gate/gate_run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/base/clock.h"
+#include "engine/base/random.h"
+#include "harness/base/format.h"
+#include "harness/base/interrupt.h"
+#include "harness/stats/stats.h"
+#include "harness/machine/cache.h"
+#include "kernels/isa.h"
+
+#define PILOT_S        0.05 /* of a step */
+#define PILOT_MAX      50
+#define MIN_TO_DESPAIR 8 /* rounds, before a machine counts as always disturbed */
+
+/* ---- watching ------------------------------------------------------------------- */
+
+double gate_run_seconds(const struct gate_run *run)
+{
+    return (double)(clock_ns() - run->begin_ns) * 1e-9;
+}
+
+bool gate_run_has_time(const struct gate_run *run)
+{
+    return gate_run_seconds(run) + run->next_launch_s <= run->s->budget_s;
+}
+
+/* How long the next launch may take. Where the machine has become busier than it was
+ * when the plan was made, turns get shorter: a slowdown must still be able to show. */
+static void keep_in_budget(struct gate_run *run, double last_s)
+{
+    const double left = run->s->budget_s - gate_run_seconds(run);
+    const double slower = last_s / run->plan.launch_s;
+    const size_t fewest = gate_plan_fewest(&run->s->rule, run->r->n_metrics);
+    const size_t n = run->r->n_launches;
+
+    /* one slow launch must not leave the rest of the budget unused */
+    run->launches_s += last_s;
+    run->next_launch_s =
+        fmax(run->plan.launch_s, fmin(last_s, 2 * run->launches_s / (double)n));
+    if (slower > 1 && n < fewest && left / last_s < (double)(fewest - n)) {
+        gate_plan_shorten(&run->plan, &run->timing, slower, left, fewest - n);
+        run->next_launch_s = run->plan.launch_s;
+    }
+}
+
+static void on_tick(void *arg, const char *what, double fraction)
+{
+    struct gate_run *run = arg;
+    char detail[128];
+
+    if (what)
+        snprintf(detail, sizeof detail, "%s, %s %.0f %%", run->doing, what,
+                 100 * fraction);
+    else
+        snprintf(detail, sizeof detail, "%s", run->doing);
+    progress_update(&run->progress, gate_run_seconds(run) / run->s->budget_s, detail);
+}
+
+/* ---- before it starts ----------------------------------------------------------- */
+
+static enum status choose_cpus(struct gate_run *run, struct worker_open *o,
+                               struct err *err)
+{
+    struct model_setup *m = &o->setup;
+
+    m->n_threads = worker_n_threads(o);
+    m->explicit_cpus = m->placement != PLACEMENT_NONE;
+    return m->explicit_cpus
+               ? placement_cpus(run->topo, m->placement, m->n_threads, m->cpus, err)
+               : ST_OK;
+}
+
+static enum status describe_opening(struct gate_run *run, struct err *err)
+{
+    const struct gate_settings *s = run->s;
+    struct worker_open *o = &run->open[0];
+
+    *o = (struct worker_open){.topo = run->topo,
+                              .setup = s->setup,
+                              .n_loads = s->load ? WORKER_MAX_LOADS : 1,
+                              .n_steps = run->plan.n_steps};
+    o->setup.isa_disabled = isa_detected() & ~isa_usable();
+    /* Both are in memory at a time, and each streams what its half does not hold. */
+    if (s->setup.residency == WEIGHTS_STREAM)
+        o->setup.mem_limit = topology_usable_bytes(run->topo, s->setup.mem_limit) / 2;
+    memcpy(o->step, run->plan.step, sizeof o->step);
+    const enum status st = choose_cpus(run, o, err);
+    run->open[1] = *o;
+    run->open[1].slower = s->slower;
+    return st;
+}
+
+/* Twice the weights, where each program has its own. */
+static enum status check_room(const struct gate_run *run, struct err *err)
+{
+    const struct gate_settings *s = run->s;
+    const uint64_t room = topology_model_bytes(run->topo, s->setup.mem_limit);
+    char need[24], have[24];
+    uint64_t bytes;
+
+    if (s->setup.residency != WEIGHTS_PACKED)
+        return ST_OK;
+    if (modelref_bytes(&s->setup.model, &bytes, err))
+        return err->code;
+    if (2 * bytes <= room)
+        return ST_OK;
+    return err_set(err, ST_NO_MEMORY,
+                   "packed weights of both programs take %s, and there are %s; "
+                   "--weights mmap has them in memory once",
+                   format_bytes(need, sizeof need, 2 * bytes),
+                   format_bytes(have, sizeof have, room));
+}
+
+/* Both sides have the same answer, and read the model the same way for it. */
+static enum status find_cache(struct gate_run *run, struct err *err)
+{
+    uint64_t bytes;
+
+    return modelref_bytes(&run->s->setup.model, &bytes, err)
+               ? err->code
+               : cache_find_for(run->topo, bytes, err);
+}
+
+static enum status prepare_model(struct gate_run *run, struct err *err)
+{
+    const struct gate_settings *s = run->s;
+    enum status st;
+
+    if (s->setup.model.at_load && s->setup.residency != WEIGHTS_PACKED)
+        return err_set(err, ST_USAGE,
+                       "%s is quantised while it is loaded, which needs "
+                       "--weights packed",
+                       s->setup.model.text);
+    st = modelref_make_file(&s->setup.model, NULL, err);
+    if (st == ST_OK)
+        st = find_cache(run, err);
+    if (st == ST_OK)
+        st = check_room(run, err);
+    if (st == ST_OK && s->setup.mem_limit) {
+        uint64_t stayed;
+
+        /* Cached pages were charged to another group. */
+        modelref_evict(&s->setup.model, &stayed, NULL);
+        st = sandbox_create(&run->sandbox, "", s->setup.mem_limit, err);
+    }
+    return st;
+}
+
+/* ---- launches ------------------------------------------------------------------- */
+
+/* An uncounted turn: it touches pages first, and gives an injected slowdown its usual
+ * sample. A prefill that is known to be long needs none. The times of its samples into
+ * seconds. */
+static enum status start(struct gate_run *run, int side, double *seconds,
+                         struct err *err)
+{
+    const struct model_worker_params p = {.who = side ? "B" : "A",
+                                          .program = run->program[side],
+                                          .timeout_s = run->s->timeout_s,
+                                          .sandbox = run->sandbox,
+                                          .tick = on_tick,
+                                          .arg = run};
+    int n[WORKER_MAX_STEPS];
+    struct noise noise;
+    enum status st = model_worker_start(&run->client[side], &p, &run->open[side], err);
+
+    for (int i = 0; i < run->plan.n_steps; i++)
+        n[i] = run->plan.step[i].kind != WORKER_PREFILL ||
+               run->timing.sample_s[i] < WORKER_LONG_S;
+    return st ? st
+              : model_worker_sample(&run->client[side], n, run->plan.n_steps, seconds,
+                                    &noise, err);
+}
+
+static void end(struct gate_run *run)
+{
+    for (int side = 0; side < 2; side++)
+        model_worker_close(&run->client[side]);
+}
+
+static enum status start_both(struct gate_run *run, double *seconds, struct err *err)
+{
+    const int first = (int)(random_bits(&run->random) & 1);
+    enum status st = start(run, first, seconds, err);
+
+    return st ? st : start(run, !first, seconds, err);
+}
+
+static void describe_sides(struct gate_run *run)
+{
+    for (int side = 0; side < 2; side++) {
+        const struct model_worker *c = &run->client[side];
+        struct gate_side *out = &run->r->side[side];
+
+        snprintf(out->name, sizeof out->name, "%s", run->program[side]);
+        snprintf(out->version, sizeof out->version, "%.*s",
+                 (int)strcspn(c->worker.version, " "), c->worker.version);
+        snprintf(out->commit, sizeof out->commit, "%s", c->worker.commit);
+        snprintf(out->compiler, sizeof out->compiler, "%s", c->worker.compiler);
+    }
+}
+
+/* What a sample of each step takes, on the slower side. */
+static enum status time_samples(struct gate_run *run, const double *about,
+                                double *seconds, struct err *err)
+{
+    int n[WORKER_MAX_STEPS];
+    enum status st = ST_OK;
+
+    for (int i = 0; i < run->plan.n_steps; i++) {
+        const double fitting = ceil(PILOT_S / about[i]);
+
+        n[i] = fitting < PILOT_MAX ? (int)fitting : PILOT_MAX;
+        seconds[i] = 0;
+    }
+    for (int side = 0; side < 2 && st == ST_OK; side++) {
+        double own[WORKER_MAX_STEPS];
+        struct noise noise;
+
+        st = model_worker_sample(&run->client[side], n, run->plan.n_steps, own, &noise,
+                                 err);
+        for (int i = 0; i < run->plan.n_steps && st == ST_OK; i++)
+            seconds[i] = fmax(seconds[i], own[i]);
+    }
+    return st;
+}
+
+/* An uncounted launch, for the page cache; the second launch is timed. */
+static enum status pilot(struct gate_run *run, struct gate_timing *t, struct err *err)
+{
+    double about[WORKER_MAX_STEPS];
+    enum status st;
+
+    snprintf(run->doing, sizeof run->doing, "first timing");
+    st = start_both(run, about, err);
+    if (st == ST_OK) {
+        describe_sides(run);
+        st = time_samples(run, about, t->sample_s, err);
+    }
+    end(run);
+
+    const uint64_t begin = clock_ns();
+    if (st == ST_OK)
+        st = start_both(run, about, err);
+    end(run);
+    t->launch_s = (double)(clock_ns() - begin) * 1e-9;
+    return st;
+}
+
+enum status gate_run_open(struct gate_run *run, const struct gate_settings *s,
+                          struct topology *topo, const char *const program[2],
+                          struct gate_result *r, struct err *err)
+{
+    enum status st;
+
+    run->s = s;
+    run->topo = topo;
+    run->r = r;
+    run->program[0] = program[0];
+    run->program[1] = program[1];
+    run->csv = -1;
+    run->random = s->setup.seed;
+    run->values = calloc(GATE_MAX_METRICS, sizeof *run->values);
+    if (!run->values)
+        return err_set(err, ST_NO_MEMORY, "no memory for a gate");
+    st = gate_plan_steps(&run->plan, s, err);
+    for (int side = 0; side < 2 && st == ST_OK; side++)
+        st = worker_check_program(side ? "B" : "A", program[side], err);
+    if (st == ST_OK)
+        st = describe_opening(run, err);
+    if (st == ST_OK)
+        st = prepare_model(run, err);
+    if (st)
+        return st;
+    r->n_metrics = gate_plan_n_metrics(&run->plan, s);
+    for (size_t i = 0; i < r->n_metrics; i++)
+        gate_plan_metric(&run->plan, s, i, &r->metric[i]);
+    run->begin_ns = clock_ns();
+    progress_begin(&run->progress, "gate");
+    run->progress.is_bound = true; /* it ends as soon as the verdict is clear */
+    st = pilot(run, &run->timing, err);
+    return st ? st
+              : gate_plan_fit(&run->plan, s, &run->timing,
+                              s->budget_s - gate_run_seconds(run), err);
+}
+
+void gate_run_close(struct gate_run *run)
+{
+    progress_end(&run->progress);
+    end(run);
+    sandbox_destroy(run->sandbox);
+    if (run->csv >= 0)
+        close(run->csv);
+    free(run->values);
+    run->values = NULL;
+    run->sandbox = NULL;
+    run->csv = -1;
+}
+
+/* ---- rounds --------------------------------------------------------------------- */
+
+struct round {
+    int side[4];
+    bool has[WORKER_MAX_STEPS];
+    double seconds[WORKER_MAX_STEPS][4];
+    struct noise noise; /* sum of the turns' */
+    char why[128];
+    bool disturbed;
+};
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* Adds the noise of a turn to that of its round. */
+static void add_noise(struct noise *sum, const struct noise *turn)
+{
+    sum->wall_ns += turn->wall_ns;
+    sum->steal_ns += turn->steal_ns;
+    sum->busy_ns += turn->busy_ns;
+    sum->self_ns += turn->self_ns;
+    sum->wait_ns += turn->wait_ns;
+    sum->n_involuntary += turn->n_involuntary;
+    sum->n_major_faults += turn->n_major_faults;
+    sum->n_minor_faults += turn->n_minor_faults;
+    sum->throttled_ns += turn->throttled_ns;
+    sum->n_throttled += turn->n_throttled;
+    sum->n_refaults += turn->n_refaults;
+    sum->pressure_ns += turn->pressure_ns;
+    sum->n_cpus = turn->n_cpus;
+    sum->our_steal_ns += turn->our_steal_ns;
+    sum->our_busy_ns += turn->our_busy_ns;
+    sum->n_our_cpus = larger(sum->n_our_cpus, turn->n_our_cpus);
+    sum->n_threads = larger(sum->n_threads, turn->n_threads);
+}
+
+/* One pass of a step's four turns, its samples' quartiles into seconds. */
+static enum status play_pass(struct gate_run *run, struct round *round, int step,
+                             double seconds[4], struct err *err)
+{
+    int n[WORKER_MAX_STEPS] = {0};
+
+    n[step] = run->plan.n_samples[step] / run->plan.n_passes[step];
+    for (int turn = 0; turn < 4; turn++) {
+        double all[WORKER_MAX_STEPS];
+        struct noise noise;
+        const enum status st = model_worker_sample(&run->client[round->side[turn]], n,
+                                                   run->plan.n_steps, all, &noise, err);
+
+        if (st)
+            return st;
+        on_tick(run, NULL, 0);
+        add_noise(&round->noise, &noise);
+        seconds[turn] = all[step];
+    }
+    return ST_OK;
+}
+
+static enum status play_step(struct gate_run *run, struct round *round, int step,
+                             struct err *err)
+{
+    double taken[4][WORKER_MAX_SAMPLES];
+    const int n_passes = run->plan.n_passes[step];
+
+    for (int pass = 0; pass < n_passes; pass++) {
+        double seconds[4];
+        const enum status st = play_pass(run, round, step, seconds, err);
+
+        if (st)
+            return st;
+        for (int turn = 0; turn < 4; turn++)
+            taken[turn][pass] = seconds[turn];
+    }
+    for (int turn = 0; turn < 4; turn++)
+        round->seconds[step][turn] = worker_quartile(taken[turn], (size_t)n_passes);
+    return ST_OK;
+}
+
+/* The round of a launch after n_before of them, step after step: a step's turns lie as
+ * close together as they can, since a machine's speed wanders within seconds. */
+static enum status play_round(struct gate_run *run, struct round *round,
+                              size_t n_before, struct err *err)
+{
+    const int first = (int)(random_bits(&run->random) & 1);
+
+    *round = (struct round){.side = {first, !first, !first, first}};
+    for (int step = 0; step < run->plan.n_steps; step++) {
+        enum status st = ST_OK;
+
+        round->has[step] = n_before < run->plan.n_rounds[step];
+        if (round->has[step])
+            st = play_step(run, round, step, err);
+        if (st)
+            return st;
+    }
+    run->n_played++;
+    round->disturbed = noise_disturbed(&round->noise, round->why, sizeof round->why);
+    return ST_OK;
+}
+
+/* B's speed over A's, as a logarithm. */
+static double log_ratio(const struct round *round, int step)
+{
+    double sum = 0;
+
+    for (int turn = 0; turn < 4; turn++)
+        sum += log(round->seconds[step][turn]) * (round->side[turn] ? -1 : 1);
+    return sum / 2;
+}
+
+static void add_value(struct gate_values *values, int side, double value)
+{
+    values->v[side][values->n[side]++] = value;
+}
+
+/* Into the series and the sides' values. */
+static void count_round(struct gate_run *run, const struct round *round)
+{
+    for (int i = 0; i < run->plan.n_steps; i++) {
+        struct gate_series *s = &run->r->metric[i].series;
+        const size_t launch = s->n_launches - 1;
+
+        if (!round->has[i])
+            continue;
+        s->v[launch][s->n_rounds[launch]++] = log_ratio(round, i);
+        for (int turn = 0; turn < 4; turn++)
+            add_value(&run->values[i], round->side[turn],
+                      gate_plan_speed(&run->plan.step[i], round->seconds[i][turn]));
+    }
+    run->r->n_rounds++;
+}
+
+static enum status write_round(struct gate_run *run, const struct round *round,
+                               size_t number, bool counted, struct err *err)
+{
+    struct gate_round_line line = {.launch = run->r->n_launches + 1,
+                                   .round = number,
+                                   .order = round->side[0] ? "BAAB" : "ABBA",
+                                   .counted = counted,
+                                   .n_values = 4,
+                                   .note = round->why};
+
+    for (int i = 0; i < run->plan.n_steps; i++)
+        if (round->has[i]) {
+            line.value[i] = round->seconds[i];
+            line.log_ratio[i] = log_ratio(round, i);
+        }
+    return gate_rounds_write(run->csv, &line, run->r->metric, run->r->n_metrics, err);
+}
+
+/* More than half of all rounds are disturbed. */
+static bool always_disturbed(const struct gate_run *run)
+{
+    return run->n_played >= MIN_TO_DESPAIR &&
+           2 * run->troubles.n_rounds > run->n_played;
+}
+
+static enum status play_rounds(struct gate_run *run, struct err *err)
+{
+    const size_t n_rounds = gate_plan_rounds(&run->plan);
+    size_t n_counted = 0, n_repeats = n_rounds;
+    enum status st = ST_OK;
+
+    for (size_t number = 1; n_counted < n_rounds && st == ST_OK; number++) {
+        struct round round;
+        bool leave_out;
+
+        st = play_round(run, &round, n_counted, err);
+        if (st)
+            return st;
+        leave_out = round.disturbed && n_repeats > 0 && !always_disturbed(run);
+        if (round.disturbed)
+            disturbances_add(&run->troubles, round.why, !leave_out);
+        if (leave_out) {
+            n_repeats--;
+            run->r->n_disturbed++;
+        } else {
+            count_round(run, &round);
+            n_counted++;
+        }
+        st = write_round(run, &round, number, !leave_out, err);
+    }
+    return st;
+}
+
+/* A metric with one value per side and launch; less is better. */
+static void count_once(struct gate_run *run, size_t metric, double values[2])
+{
+    struct gate_series *s = &run->r->metric[metric].series;
+
+    s->v[s->n_launches - 1][0] = log(values[0] / values[1]);
+    s->n_rounds[s->n_launches - 1] = 1;
+    for (int side = 0; side < 2; side++)
+        add_value(&run->values[metric], side, values[side]);
+}
+
+static enum status count_launch(struct gate_run *run, struct err *err)
+{
+    double memory[2], load[2];
+    struct gate_round_line line = {.launch = run->r->n_launches + 1,
+                                   .order = "AB",
+                                   .counted = true,
+                                   .n_values = 2,
+                                   .note = ""};
+    size_t at = (size_t)run->plan.n_steps;
+
+    for (int side = 0; side < 2; side++) {
+        struct model_worker *c = &run->client[side];
+
+        memory[side] = (double)c->peak_bytes / (1 << 20);
+        load[side] = worker_quartile(c->ready.load_s, (size_t)c->ready.n_loads);
+    }
+    if (run->s->memory) {
+        line.value[at] = memory;
+        line.log_ratio[at] = log(memory[0] / memory[1]);
+        count_once(run, at++, memory);
+    }
+    if (run->s->load) {
+        line.value[at] = load;
+        line.log_ratio[at] = log(load[0] / load[1]);
+        count_once(run, at++, load);
+    }
+    return gate_rounds_write(run->csv, &line, run->r->metric, run->r->n_metrics, err);
+}
+
+enum status gate_run_launch(struct gate_run *run, struct err *err)
+{
+    const double begin = gate_run_seconds(run);
+    double ignored[WORKER_MAX_STEPS];
+    enum status st;
+
+    snprintf(run->doing, sizeof run->doing, "launch %zu, %zu fit the budget",
+             run->r->n_launches + 1, run->plan.max_launches);
+    st = start_both(run, ignored, err);
+    if (st == ST_OK) {
+        for (size_t i = 0; i < run->r->n_metrics; i++) {
+            struct gate_series *s = &run->r->metric[i].series;
+
+            s->n_rounds[s->n_launches++] = 0;
+        }
+        st = play_rounds(run, err);
+    }
+    if (st == ST_OK)
+        st = count_launch(run, err);
+    end(run);
+    if (st == ST_OK) {
+        run->r->n_launches++;
+        keep_in_budget(run, gate_run_seconds(run) - begin);
+    }
+    return st;
+}
+
+void gate_run_sum_up(struct gate_run *run)
+{
+    struct gate_result *r = run->r;
+    double *scratch = malloc(sizeof run->values->v[0]);
+
+    r->seconds = gate_run_seconds(run);
+    disturbances_text(&run->troubles, r->disturbed, sizeof r->disturbed);
+    for (size_t i = 0; i < r->n_metrics; i++) {
+        struct gate_metric *m = &r->metric[i];
+        const struct gate_values *v = &run->values[i];
+
+        m->n_launches = m->n_rounds = 0;
+        for (size_t l = 0; l < m->series.n_launches; l++) {
+            m->n_launches += m->series.n_rounds[l] > 0;
+            m->n_rounds += m->series.n_rounds[l];
+        }
+        if (!scratch || !m->n_rounds)
+            continue;
+        m->a = stats_median(v->v[0], v->n[0], scratch);
+        m->b = stats_median(v->v[1], v->n[1], scratch);
+    }
+    free(scratch);
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gate_settings.c - tables of keys, a YAML file, options on top
+ */
+#include "harness/decide/gate/gate_settings.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/base/program.h"
+#include "harness/base/format.h"
+#include "harness/base/parse.h"
+#include "harness/base/yamlfile.h"
+#include "harness/decide/gate/gate_options.h"
+#include "harness/rows/settings/setting.h"
+#include "harness/measure/sweep/sweep.h"
+
+/* ---- keys of a gate alone ------------------------------------------------------- */
+
+struct gate_key;
+
+typedef enum status set_fn(void *field, const struct gate_key *key, const char *text,
+                           const char *what, struct err *err);
+
+struct gate_key {
+    const char *name;
+    set_fn *set;
+    size_t offset;   /* of the field in struct gate_settings */
+    double min, max; /* of a number */
+    enum {
+        KEY_TEXT,
+        KEY_LIST,
+        KEY_OPTION
+    } in; /* a file's; or no file's, an option's */
+};
+
+static enum status set_bool(void *field, const struct gate_key *key, const char *text,
+                            const char *what, struct err *err)
+{
+    (void)key;
+    if (strcasecmp(text, "true") && strcasecmp(text, "false"))
+        return err_set(err, ST_USAGE, "%s: '%s' is neither true nor false", what, text);
+    *(bool *)field = !strcasecmp(text, "true");
+    return ST_OK;
+}
+
+static enum status set_int(void *field, const struct gate_key *key, const char *text,
+                           const char *what, struct err *err)
+{
+    long long v;
+
+    if (parse_integer(text, what, (long long)key->min, (long long)key->max, &v, err))
+        return ST_USAGE;
+    *(int *)field = (int)v;
+    return ST_OK;
+}
+
+static enum status set_share(void *field, const struct gate_key *key, const char *text,
+                             const char *what, struct err *err)
+{
+    return parse_percent(text, what, key->min, key->max, field, err);
+}
+
+static enum status set_seconds(void *field, const struct gate_key *key,
+                               const char *text, const char *what, struct err *err)
+{
+    return parse_duration(text, what, key->min, key->max, field, err);
+}
+
+static enum status set_name(void *field, const struct gate_key *key, const char *text,
+                            const char *what, struct err *err)
+{
+    const size_t cap = sizeof((struct gate_settings *)NULL)->model_text;
+
+    (void)key;
+    if (strlen(text) >= cap)
+        return err_set(err, ST_USAGE, "%s: %.40s... is too long a name", what, text);
+    snprintf(field, cap, "%s", text);
+    return ST_OK;
+}
+
+static enum status set_kernels(void *field, const struct gate_key *key,
+                               const char *text, const char *what, struct err *err)
+{
+    struct gate_kernels list = {.n = 0};
+
+    (void)key;
+    for (const char *at = text; strcmp(text, "none") && *at;) {
+        const size_t len = strcspn(at, ",");
+        char name[32];
+
+        snprintf(name, sizeof name, "%.*s", (int)(len < 31 ? len : 31), at);
+        if (list.n == GATE_MAX_METRICS || kern_format_by_name(name) == KERN_N_FMT)
+            return err_set(err, ST_USAGE,
+                           "%s: '%s' is no weight format; `bench kernels --list` knows "
+                           "them",
+                           what, name);
+        list.v[list.n++] = kern_format_by_name(name);
+        at += len;
+        at += *at == ',';
+    }
+    *(struct gate_kernels *)field = list;
+    return ST_OK;
+}
+
+enum status gate_exit_codes_parse(const char *text, const char *what, int out[3],
+                                  struct err *err)
+{
+    int code[3], end = 0;
+
+    if (sscanf(text, "%d,%d,%d%n", &code[0], &code[1], &code[2], &end) != 3 ||
+        text[end])
+        return err_set(err, ST_USAGE,
+                       "%s: '%s' is not three numbers for pass, fail and inconclusive; "
+                       "the default is 0,1,4",
+                       what, text);
+    for (int i = 0; i < 3; i++)
+        if (code[i] < 0 || code[i] > 125)
+            return err_set(err, ST_USAGE, "%s: %d is outside 0..125", what, code[i]);
+    memcpy(out, code, sizeof code);
+    return ST_OK;
+}
+
+static enum status set_exit_codes(void *field, const struct gate_key *key,
+                                  const char *text, const char *what, struct err *err)
+{
+    (void)key;
+    return gate_exit_codes_parse(text, what, field, err);
+}
+
+/* clang-format off */
+#define AT(field) offsetof(struct gate_settings, field)
+static const struct gate_key keys[] = {
+    {"model",           set_name,       AT(model_text),      0, 0, KEY_TEXT},
+    {"kernels",         set_kernels,    AT(kernels),         0, 0, KEY_LIST},
+    {"budget",          set_seconds,    AT(budget_s),        1, GATE_MAX_BUDGET_S, KEY_TEXT},
+    {"timeout",         set_seconds,    AT(timeout_s),       1, GATE_MAX_BUDGET_S, KEY_TEXT},
+    {"rounds",          set_int,        AT(n_rounds),        1, GATE_MAX_ROUNDS / 2, KEY_TEXT},
+    {"margin",          set_share,      AT(rule.margin),     0.001, 0.5, KEY_TEXT},
+    {"alpha_fail",      set_share,      AT(rule.alpha_fail), 1e-5, 0.2, KEY_TEXT},
+    {"alpha_pass",      set_share,      AT(rule.alpha_pass), 1e-5, 0.2, KEY_TEXT},
+    {"memory",          set_bool,       AT(memory),          0, 0, KEY_TEXT},
+    {"margin_memory",   set_share,      AT(margin_memory),   0.001, 0.9, KEY_TEXT},
+    {"load",            set_bool,       AT(load),            0, 0, KEY_TEXT},
+    {"margin_load",     set_share,      AT(margin_load),     0.001, 0.9, KEY_TEXT},
+    {"inject_slowdown", set_share,      AT(slower),          0, 0.95, KEY_OPTION},
+    {"exit_codes",      set_exit_codes, AT(exit_code),       0, 0, KEY_LIST},
+};
+/* clang-format on */
+#define N_KEYS (sizeof keys / sizeof keys[0])
+
+/* ---- keys of settings.def ------------------------------------------------------- */
+
+static enum status set_list(struct int_list *list, enum setting_id id, const char *text,
+                            const struct topology *topo, const char *what,
+                            struct err *err)
+{
+    const bool threads = id == SETTING_threads;
+    char own[16];
+    enum status st;
+
+    snprintf(own, sizeof own, "%d", topo->threads_default);
+    st = setting_parse_list(id, threads && !strcmp(text, "auto") ? own : text, what,
+                            list, err);
+    if (st == ST_OK && threads && !list->n)
+        st = err_set(err, ST_USAGE, "%s: at least one thread is needed", what);
+    return st;
+}
+
+static enum status set_setting(struct gate_settings *s, enum setting_id id,
+                               const char *text, const struct topology *topo,
+                               const char *what, struct err *err)
+{
+    enum status st;
+
+    if (setting_row(id)->swept == SETTING_LIST)
+        return set_list(id == SETTING_threads   ? &s->threads
+                        : id == SETTING_prefill ? &s->prefill
+                                                : &s->ctx,
+                        id, text, topo, what, err);
+    st = model_setup_set(&s->setup, id, text, what, err);
+    if (st == ST_OK && id == SETTING_weights &&
+        (s->setup.residency == WEIGHTS_AUTO || s->setup.residency == WEIGHTS_MEMORY))
+        st = err_set(err, ST_USAGE, "%s: a gate's weights are mmap, packed or stream",
+                     what);
+    return st;
+}
+
+enum status gate_settings_set(struct gate_settings *s, const char *key,
+                              const char *text, const struct topology *topo,
+                              const char *what, struct err *err)
+{
+    const enum setting_id id = setting_find(key, SETTING_GATE);
+
+    if (id != SETTING_N)
+        return set_setting(s, id, text, topo, what, err);
+    for (size_t i = 0; i < N_KEYS; i++)
+        if (!strcmp(key, keys[i].name))
+            return keys[i].set((char *)s + keys[i].offset, &keys[i], text, what, err);
+    return err_set(err, ST_USAGE, "%s: there is no such key", what);
+}
+
+/* ---- a file ---------------------------------------------------------------------- */
+
+struct origin {
+    struct gate_settings *s;
+    const struct topology *topo;
+};
+
+static enum status take_key(void *arg, const char *key, const char *text,
+                            const char *const *words, size_t n, const char *what,
+                            struct err *err)
+{
+    const struct origin *from = arg;
+
+    (void)words;
+    (void)n;
+    return gate_settings_set(from->s, key, text, from->topo, what, err);
+}
+
+static enum status load_file(struct origin *from, const char *path, struct err *err)
+{
+    struct yaml_key file[SETTING_N + N_KEYS];
+    size_t n = 0;
+
+    for (enum setting_id id = 0; id < SETTING_N; id++)
+        if (setting_row(id)->in & SETTING_GATE)
+            file[n++] =
+                (struct yaml_key){.name = setting_row(id)->name,
+                                  .is_list = setting_row(id)->swept == SETTING_LIST};
+    for (size_t i = 0; i < N_KEYS; i++)
+        if (keys[i].in != KEY_OPTION)
+            file[n++] = (struct yaml_key){.name = keys[i].name,
+                                          .is_list = keys[i].in == KEY_LIST};
+    if (!data_file_is_there(path))
+        return err_set_errno(err, ST_IO,
+                             "cannot open the configuration %s; name a YAML file, or "
+                             "one in configs/gates such as quick",
+                             path);
+    return yaml_load_keys(path, file, n, take_key, from, err);
+}
+
+/* ---- all ------------------------------------------------------------------------- */
+
+/* An option of the command line, as the key that it stands for. */
+struct given {
+    const char *key, *text, *what;
+};
+
+static enum status set_given(struct gate_settings *s, const struct given *given,
+                             size_t n, const struct topology *topo, struct err *err)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; st == ST_OK && i < n; i++)
+        if (given[i].text)
+            st = gate_settings_set(s, given[i].key, given[i].text, topo, given[i].what,
+                                   err);
+    return st;
+}
+
+static enum status set_options(struct gate_settings *s, const struct gate_options *o,
+                               const struct topology *topo, struct err *err)
+{
+    const struct given given[] = {
+        {"model", o->model, "--model"},
+        {"threads", o->threads, "--threads"},
+        {"prefill", o->prefill, "--prefill"},
+        {"ctx", o->ctx, "--ctx"},
+        {"weights", o->weights, "--weights"},
+        {"mem", o->mem, "--mem"},
+        {"budget", o->budget, "--budget"},
+        {"margin", o->margin, "--margin"},
+        {"inject_slowdown", o->inject, "--inject-slowdown"},
+        {"exit_codes", o->exit_codes, "--exit-codes"},
+    };
+
+    if (o->seed)
+        s->setup.seed = o->seed;
+    return set_given(s, given, sizeof given / sizeof given[0], topo, err);
+}
+
+static void set_defaults(struct gate_settings *s)
+{
+    static const int exit_code[3] = {0, 1, 4};
+
+    *s = (struct gate_settings){
+        .budget_s = 600,
+        .timeout_s = 120,
+        .n_rounds = 4,
+        .rule = gate_rule_default(),
+        .memory = true,
+        .load = true,
+        .margin_memory = 0.05,
+        .margin_load = 0.2,
+    };
+    memcpy(s->exit_code, exit_code, sizeof exit_code);
+    model_setup_init(&s->setup);
+    s->setup.residency = WEIGHTS_MMAP;
+    s->setup.seed = 0;
+}
+
+/* Defaults, then the file. */
+static enum status load_config(struct gate_settings *s, const char *config,
+                               const struct topology *topo, struct err *err)
+{
+    char buf[8192];
+    struct origin from = {s, topo};
+
+    set_defaults(s);
+    return load_file(
+        &from, data_config_find(buf, sizeof buf, "gates", config ? config : "default"),
+        err);
+}
+
+enum status gate_settings_make(struct gate_settings *s, const struct gate_options *o,
+                               const struct topology *topo, struct err *err)
+{
+    enum status st = load_config(s, o->config, topo, err);
+
+    if (st == ST_OK)
+        st = set_options(s, o, topo, err);
+    if (!s->setup.seed)
+        s->setup.seed = (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32;
+    if (st == ST_OK && !*s->model_text)
+        st = err_set(err, ST_USAGE,
+                     "name the model: -m FILE.gguf, -m SHAPE:QUANT, or a configuration "
+                     "that names one");
+    return st ? st : modelref_parse(&s->setup.model, s->model_text, NULL, err);
+}
+
+enum status gate_settings_make_rule(struct gate_settings *s, const char *config,
+                                    const char *margin, const char *exit_codes,
+                                    const struct topology *topo, struct err *err)
+{
+    const struct given given[] = {{"margin", margin, "--margin"},
+                                  {"exit_codes", exit_codes, "--exit-codes"}};
+    const enum status st = load_config(s, config, topo, err);
+
+    return st ? st : set_given(s, given, sizeof given / sizeof given[0], topo, err);
+}
+
+enum status gate_options_check_outputs(const struct gate_options *o,
+                                       const struct modelref *model, struct err *err)
+{
+    const char *const read[] = {o->a, o->b, o->config, o->add_to};
+    struct path_list inputs = {0};
+    enum status st = modelref_files(model, &inputs, err);
+
+    for (size_t i = 0; i < sizeof read / sizeof *read && st == ST_OK; i++)
+        st = path_list_add(&inputs, read[i], err);
+    if (st == ST_OK)
+        st = gate_outputs_check(&o->outputs, o->out, &inputs, err);
+    path_list_free(&inputs);
+    return st;
+}
+
+void gate_settings_free(struct gate_settings *s)
+{
+    free(s->threads.v);
+    free(s->prefill.v);
+    free(s->ctx.v);
+    memset(s, 0, sizeof *s);
+}
+
+const char *gate_settings_text(const struct gate_settings *s, char *buf, size_t cap)
+{
+    char how[160], limit[24];
+
+    model_setup_text(&s->setup, how, sizeof how);
+    if (s->setup.mem_limit)
+        snprintf(buf, cap, "%s, both within %s", how,
+                 format_bytes(limit, sizeof limit, s->setup.mem_limit));
+    else
+        snprintf(buf, cap, "%s", how);
+    return buf;
+}

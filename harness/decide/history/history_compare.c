@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * history_compare.c - `bench history compare`: new rows against stored ones
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "harness/base/dirs.h"
+#include "harness/decide/gate/gate_settings.h"
+#include "harness/decide/history/baseline.h"
+#include "harness/decide/history/history_db.h"
+#include "harness/decide/history/history_gates.h"
+#include "harness/decide/history/history_measure.h"
+#include "harness/decide/history/history_rows.h"
+
+/* Margin and probabilities, and exit codes, from --config and the options. */
+static enum status read_rule(struct gate_rule *rule, struct baseline_margins *margins,
+                             const struct history_options *o, struct err *err)
+{
+    struct topology *topo = calloc(1, sizeof *topo);
+    struct gate_settings s = {0};
+    enum status st = topo ? topology_read(topo, "", err)
+                          : err_set(err, ST_NO_MEMORY, "no memory for a topology");
+
+    if (st == ST_OK)
+        st =
+            gate_settings_make_rule(&s, o->config, o->margin, o->exit_codes, topo, err);
+    if (st == ST_OK) {
+        *rule = s.rule;
+        *margins = (struct baseline_margins){s.margin_memory, s.margin_load};
+        memcpy(o->codes, s.exit_code, sizeof s.exit_code);
+    }
+    gate_settings_free(&s);
+    free(topo);
+    return st;
+}
+
+/* The new rows: given, or measured now into r->dir. */
+static enum status find_rows(struct result_set *fresh, const struct result_set *old,
+                             const struct series_choice *choice,
+                             const struct history_options *o, struct gate_result *r,
+                             struct err *err)
+{
+    if (o->rows.n && o->model)
+        return err_set(
+            err, ST_USAGE,
+            "--rows and -m exclude each other: --rows names measured rows, -m "
+            "a model to be measured now");
+    if (!o->rows.n && !o->model)
+        return err_set(err, ST_USAGE,
+                       "no new rows to compare with %s; name them with --rows DIR, or "
+                       "measure the stored points of a model again with -m MODEL",
+                       o->path);
+    if (o->rows.n) {
+        if (o->out)
+            snprintf(r->dir, sizeof r->dir, "%s", o->out);
+        return o->out && dirs_make(o->out, err) ? err->code
+                                                : history_rows_read(fresh, o, err);
+    }
+    const enum status st = history_measure(old, choice, o, r, err);
+    return st ? st : result_set_read(fresh, r->dir, NULL, err);
+}
+
+static void name_sides(struct gate_result *r, const struct history_options *o)
+{
+    const char *fresh = o->rows.n ? o->rows.v[0] : r->dir;
+
+    snprintf(r->side[0].name, sizeof r->side[0].name, "%s", o->path);
+    snprintf(r->side[1].name, sizeof r->side[1].name, "%.480s%s", fresh,
+             o->rows.n > 1 ? " and others" : "");
+}
+
+static enum status compare(struct gate_result *r, struct result_set *old,
+                           struct result_set *fresh,
+                           const struct baseline_margins *margins,
+                           const struct history_options *o, struct err *err)
+{
+    const struct series_choice choice = {.metrics =
+                                             o->metrics ? o->metrics : "tok_per_s",
+                                         .only = o->only,
+                                         .disturbed = o->disturbed};
+    enum status st = history_path_read(old, o, o->path, err);
+    size_t n_new;
+
+    if (st == ST_OK)
+        st = path_list_add(&old->files, o->add_to, err);
+    if (st == ST_OK)
+        st = path_list_add(&old->files, o->config, err);
+    if (st == ST_OK)
+        st = gate_outputs_check(&o->outputs, o->out, &old->files, err);
+    if (st == ST_OK)
+        st = find_rows(fresh, old, &choice, o, r, err);
+    if (st == ST_OK)
+        st = gate_outputs_check(&o->outputs, o->rows.n ? o->out : NULL, &fresh->files,
+                                err);
+    if (st == ST_OK)
+        st = baseline_compare(r, old, fresh, &choice, margins, err);
+    /* afterwards: what is added is the next comparison's history, not this one's */
+    if (st == ST_OK && o->add_to)
+        st = history_db_record(o->add_to, fresh, o->commit, &n_new, err);
+    return st;
+}
+
+/* Of the machine that the new rows are from, as all of them are. */
+static enum status add_verdict(struct gate_result *r, const struct result_set *fresh,
+                               const struct history_options *o, struct err *err)
+{
+    const struct result_run *run = fresh->n_runs ? &fresh->runs[0] : NULL;
+
+    if (run && run->has_machine) {
+        r->has_machine = true;
+        r->machine = run->machine;
+        snprintf(r->host, sizeof r->host, "%s", run->host);
+    }
+    return history_gates_add(o->add_to, r, NULL, err);
+}
+
+enum status history_compare(const struct history_options *o, struct gate_result *r,
+                            struct err *err)
+{
+    struct result_set old = {0}, fresh = {0};
+    struct baseline_margins margins;
+    const time_t now = time(NULL);
+    struct tm tm;
+    enum status st = read_rule(&r->rule, &margins, o, err);
+
+    gmtime_r(&now, &tm);
+    strftime(r->when, sizeof r->when, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    if (st == ST_OK && o->out && strlen(o->out) >= sizeof r->dir)
+        st = err_set(err, ST_USAGE, "--output: the name of the directory is too long");
+    if (st == ST_OK)
+        st = compare(r, &old, &fresh, &margins, o, err);
+    name_sides(r, o);
+    r->seconds = difftime(time(NULL), now);
+    if (st == ST_OK && o->add_to)
+        st = add_verdict(r, &fresh, o, err);
+    result_set_free(&old);
+    result_set_free(&fresh);
+    return st;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * history_options.h - the options of `bench history`, and its commands
+ *
+ * cmd_history.c parses; every command is one function below, which reads what it needs.
+ * An option that was not given is NULL, 0 or false; its default is named beside it.
+ *
+ * Threading: one thread.
+ */
+#ifndef SLM_HARNESS_DECIDE_HISTORY_HISTORY_OPTIONS_H
+#define SLM_HARNESS_DECIDE_HISTORY_HISTORY_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/base/status.h"
+#include "harness/base/options.h"
+#include "harness/decide/gate/gate_report.h"
+
+struct history_options {
+    const char *path;     /* the history: database, directory, or CSV of many runs */
+    struct str_list rows; /* the new rows: directories, CSV or JSON files */
+    bool here;            /* rows without a machine are this one's */
+    const char *commit;   /* name for what was measured; NULL: as the rows say */
+
+    /* which values */
+    const char *metrics; /* columns, separated by commas; NULL: tok_per_s */
+    const char *only;    /* series whose name has this text */
+    bool disturbed;      /* disturbed rows count, too */
+    uint64_t last;       /* latest runs of a series that count; 0: 500. Of gates:
+                            that are listed; 0: all */
+
+    /* of a comparison */
+    const char *model;  /* to be measured now, instead of rows */
+    uint64_t runs;      /* of each point; 0: HISTORY_MEASURE_RUNS */
+    uint64_t seed;      /* for the order of points; 0: 1 */
+    const char *add_to; /* database that the new rows are added to afterwards */
+    const char *config, *margin;
+    const char *exit_codes; /* "0,1,4" */
+    int *codes; /* [3] the same, of pass, fail, inconclusive; if the configuration has
+                   others they are put here */
+
+    /* what comes out */
+    const char *out; /* directory; NULL: none, but for what is measured now */
+    struct gate_outputs outputs;
+
+    int argc; /* the command line, for the record */
+    char **argv;
+};
+
+/* o->rows into the database o->path. Errors: those of result_set_read() and
+ * history_db_record(), ST_USAGE (no rows), ST_INPUT (no machine is known of them). */
+enum status history_add(const struct history_options *o, struct err *err);
+
+/* New rows against the stored ones; fills *r (zeroed before). Errors: ST_UNSUPPORTED
+ * (nothing can be compared: says why), those of result_set_read(), baseline_compare()
+ * and history_measure(). */
+enum status history_compare(const struct history_options *o, struct gate_result *r,
+                            struct err *err);
+
+/* Change points of o->path, printed and written. Errors: those of result_set_read(),
+ * ST_INPUT (no such series), ST_IO, ST_NO_MEMORY. */
+enum status history_changes(const struct history_options *o, struct err *err);
+
+/* The gates of o->path, printed, and as JSON where o asks for it. Errors: those of
+ * history_gates_read(), ST_INPUT (there is none). */
+enum status history_list_gates(const struct history_options *o, struct err *err);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shares.c - shares of roofs: from rows, and for a machine that was not measured
+ */
+#include "harness/decide/predict/shares.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Standard deviations of a normal distribution from its middle to the ends of what
+ * holds nine tenths. */
+#define Z_90 1.645
+
+/* How logarithms of the shares of different machines scatter where little is known of
+ * it, as a standard deviation, with the weight of so many machines. In
+ * results/examples the medians of two machines differ by 4 to 12 % of the bandwidth and
+ * by 29 to 40 % of the peak, that is with 0.03 to 0.08 and 0.20 to 0.28. */
+static const double usual_sd[] = {[SHARE_DECODE] = 0.08, [SHARE_PREFILL] = 0.28};
+#define USUAL_DF 2
+
+/* The same for another virtual machine with the same CPU, and for a format that no
+ * sweep has measured. */
+#define SAME_CPU_SD     0.03
+#define OTHER_FORMAT_SD 0.12
+
+/* Logarithms. */
+struct log_share {
+    double mid, below, above; /* distances to the quantiles */
+};
+
+enum kern_format share_format(const char *quant)
+{
+    const enum quantmix mix = quantmix_by_name(quant);
+
+    return mix != QUANTMIX_N ? quantmix_base(mix) : kern_format_by_name(quant);
+}
+
+double share_of_row(const struct row *r, enum share_kind *kind)
+{
+    const bool decodes = r->kind == POINT_DECODE;
+
+    if (kind)
+        *kind = decodes ? SHARE_DECODE : SHARE_PREFILL;
+    if (r->status != ROW_STATUS_OK || !(r->tok_per_s > 0) || !row_is_plain(r) ||
+        r->limiter == LIMITER_PAGING || r->limiter == LIMITER_DISK ||
+        r->limiter == LIMITER_QUOTA || r->limiter == LIMITER_CACHE)
+        return NAN;
+    if (decodes && r->bytes_per_token > 0 && r->roof_gbps > 0)
+        return r->tok_per_s * (double)r->bytes_per_token / (r->roof_gbps * 1e9);
+    return r->kind == POINT_PREFILL && row_vectors_gops(r) > 0
+               ? r->gops / row_vectors_gops(r)
+               : NAN;
+}
+
+/* ---- one machine ----------------------------------------------------------------- */
+
+static bool is_of(const struct share *s, const char *machine, enum share_kind kind,
+                  enum kern_format format)
+{
+    return s->kind == kind && !strcmp(s->machine, machine) &&
+           (format == KERN_N_FMT || s->format == format);
+}
+
+/* How unlike two numbers of threads are; 0 stands for as many as there are. */
+static double distance(int wanted, int n)
+{
+    return wanted ? fabs(log((double)wanted / n)) : 1.0 / n;
+}
+
+/* The record with the nearest number of threads, or NULL. */
+static const struct share *nearest(const struct shares *s, const char *machine,
+                                   enum share_kind kind, enum kern_format format,
+                                   int n_threads)
+{
+    const struct share *found = NULL;
+
+    for (size_t i = 0; i < s->n; i++)
+        if (is_of(&s->v[i], machine, kind, format) &&
+            (!found || distance(n_threads, s->v[i].n_threads) <
+                           distance(n_threads, found->n_threads)))
+            found = &s->v[i];
+    return found;
+}
+
+/* The machine's figure of that format, or of all its formats: the mean of their
+ * medians, and all that their quantiles span. False: there is none. */
+static bool of_machine(const struct shares *s, const char *machine,
+                       const struct share_want *want, enum kern_format format,
+                       struct log_share *out)
+{
+    double lo = INFINITY, hi = -INFINITY, sum = 0;
+    int n = 0;
+
+    for (int f = 0; f < KERN_N_FMT; f++) {
+        const struct share *found =
+            format == KERN_N_FMT || format == (enum kern_format)f
+                ? nearest(s, machine, want->kind, (enum kern_format)f, want->n_threads)
+                : NULL;
+
+        if (!found)
+            continue;
+        lo = fmin(lo, log(found->lo));
+        hi = fmax(hi, log(found->hi));
+        sum += log(found->median);
+        n++;
+    }
+    if (!n)
+        return false;
+    out->mid = sum / n;
+    out->below = fmax(0, out->mid - lo);
+    out->above = fmax(0, hi - out->mid);
+    return true;
+}
+
+/* ---- all machines ---------------------------------------------------------------- */
+
+/* Whether record i is the first of its machine. */
+static bool begins_machine(const struct shares *s, size_t i)
+{
+    return i == 0 || strcmp(s->v[i].machine, s->v[i - 1].machine) != 0;
+}
+
+static bool is_wanted(const struct share_want *want, const char *machine)
+{
+    return !want->leave_out || strcmp(machine, want->machine) != 0;
+}
+
+/* Speed of a kernel of this format beside the median one of those that sweeps have
+ * measured, on a machine where both were timed, at most 1: what is faster than others
+ * alone waits for memory like all in a whole model. 1: not known. */
+static double kernel_ratio(const struct shares *s, const struct share_want *want)
+{
+    double least = 1;
+
+    for (size_t i = 0; i < s->n; i++) {
+        const char *machine = s->v[i].machine;
+        const struct share *own;
+        double sum = 0;
+        int n = 0;
+
+        if (!begins_machine(s, i) || !is_wanted(want, machine))
+            continue;
+        own = want->format == KERN_N_FMT
+                  ? NULL
+                  : nearest(s, machine, SHARE_KERNEL, want->format, want->n_threads);
+        for (int f = 0; own && f < KERN_N_FMT; f++) {
+            const enum kern_format format = (enum kern_format)f;
+            const struct share *other =
+                nearest(s, machine, SHARE_KERNEL, format, want->n_threads);
+
+            if (other && nearest(s, machine, want->kind, format, want->n_threads)) {
+                sum += other->median;
+                n++;
+            }
+        }
+        if (n)
+            least = fmin(least, own->median / (sum / n));
+    }
+    return least;
+}
+
+/* Variance of medians of m machines whose squared distances from their mean have that
+ * sum, moderated by the usual one. */
+static double variance_between(enum share_kind kind, double squares, int m)
+{
+    const double usual = usual_sd[kind] * usual_sd[kind];
+
+    return (USUAL_DF * usual + squares) / (USUAL_DF + m - 1);
+}
+
+/* Mean over machines, and the band around it. */
+static void combine(const struct log_share *v, int m, const struct share_want *want,
+                    enum share_basis basis, double ratio, struct share_band *band)
+{
+    struct log_share mean = {0};
+    double squares = 0, between;
+
+    for (int i = 0; i < m; i++) {
+        mean.mid += v[i].mid / m;
+        mean.below += v[i].below / m;
+        mean.above += v[i].above / m;
+    }
+    for (int i = 0; i < m; i++)
+        squares += (v[i].mid - mean.mid) * (v[i].mid - mean.mid);
+    between = basis == SHARE_SAME_CPU
+                  ? SAME_CPU_SD * SAME_CPU_SD
+                  : variance_between(want->kind, squares, m) * (1 + 1.0 / m);
+    if (basis == SHARE_OTHER_FORMATS)
+        between += OTHER_FORMAT_SD * OTHER_FORMAT_SD;
+    mean.mid += log(ratio);
+    *band = (struct share_band){
+        .mid = exp(mean.mid),
+        .lo = exp(mean.mid - hypot(mean.below, Z_90 * sqrt(between))),
+        .hi = exp(mean.mid + hypot(mean.above, Z_90 * sqrt(between))),
+        .basis = basis,
+        .n_machines = m,
+    };
+}
+
+#define MOST_MACHINES 64
+
+/* Of all machines that have this format; KERN_N_FMT: of any. */
+static int collect(const struct shares *s, const struct share_want *want,
+                   enum kern_format format, struct log_share *v)
+{
+    int m = 0;
+
+    for (size_t i = 0; i < s->n && m < MOST_MACHINES; i++)
+        if (begins_machine(s, i) && is_wanted(want, s->v[i].machine) &&
+            of_machine(s, s->v[i].machine, want, format, &v[m]))
+            m++;
+    return m;
+}
+
+bool shares_expect(const struct shares *s, const struct share_want *want,
+                   struct share_band *band)
+{
+    struct log_share v[MOST_MACHINES];
+    int m;
+
+    if (want->format != KERN_N_FMT && !want->leave_out && want->machine[0] &&
+        of_machine(s, want->machine, want, want->format, v)) {
+        combine(v, 1, want, SHARE_SAME_CPU, 1, band);
+        return true;
+    }
+    m = want->format != KERN_N_FMT ? collect(s, want, want->format, v) : 0;
+    if (m) {
+        combine(v, m, want, SHARE_SAME_FORMAT, 1, band);
+        return true;
+    }
+    m = collect(s, want, KERN_N_FMT, v);
+    if (m)
+        combine(v, m, want, SHARE_OTHER_FORMATS,
+                want->kind == SHARE_DECODE ? kernel_ratio(s, want) : 1, band);
+    return m > 0;
+}
+
+void shares_free(struct shares *s)
+{
+    free(s->v);
+    *s = (struct shares){NULL, 0};
+}

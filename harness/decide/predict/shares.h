@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shares.h - how much of a roof measured machines reach, and what to expect of another
+ *
+ * Model of the world: decoding reads weights at a share of the bandwidth that the same
+ * threads were probed to read with; prefill computes at a share of the peak of
+ * arithmetic. The shares of undisturbed rows are kept for each machine, weight format
+ * and number of threads, as a median and the quantiles that nine tenths of the launches
+ * lie between. What another machine will reach is expected at the mean of the machines'
+ * medians (of logarithms), in a band of two parts: how launches of one machine scatter,
+ * and how medians of machines do. Few machines tell little of the second, so its
+ * variance is moderated by a usual one, as in moderate.h.
+ *
+ * Kernels timed on weights outside the caches (`bench kernels`, kernels.csv) stand for
+ * formats of which there is no sweep: how fast they are beside those of which there is.
+ *
+ * Threading: data; pure functions.
+ */
+#ifndef SLM_HARNESS_DECIDE_PREDICT_SHARES_H
+#define SLM_HARNESS_DECIDE_PREDICT_SHARES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "engine/base/status.h"
+#include "engine/quantize/quantmix.h"
+#include "harness/machine/machine_key.h"
+#include "harness/rows/result_set.h"
+#include "harness/rows/row.h"
+
+#define SHARES_MACHINE_MAX 200
+#define SHARES_MAX         2000 /* records of one file */
+
+enum share_kind { SHARE_DECODE, SHARE_PREFILL, SHARE_KERNEL, SHARE_N_KINDS };
+
+/* One machine, format and number of threads. */
+struct share {
+    char machine[SHARES_MACHINE_MAX]; /* share_machine_name() */
+    enum share_kind kind;
+    enum kern_format format; /* of most matrices */
+    int n_threads;
+    int n;                 /* launches, or kernels: 1 */
+    double lo, median, hi; /* quantiles 0.05, 0.5 and 0.95 */
+};
+
+struct shares {
+    struct share *v; /* malloc'ed [n]: by machine, kind, format, threads */
+    size_t n;
+};
+
+/* CPU and caches: what tells machines apart by their speed, and no host's name. "": not
+ * known. Returns buf. */
+const char *share_machine_name(const struct machine_key *key, char *buf, size_t cap);
+
+/* The same of a run. Error: ST_INPUT (its machine is not known; path is named). */
+enum status share_machine_of_run(char *buf, size_t cap, const struct result_run *run,
+                                 const char *path, struct err *err);
+
+/* Share of its roof that a row reached; NAN: it has none, failed, or was limited by a
+ * disk. *kind (may be NULL) says of which. */
+double share_of_row(const struct row *r, enum share_kind *kind);
+
+/* The format of most matrices of a quantisation by its name; KERN_N_FMT: not known. */
+enum kern_format share_format(const char *quant);
+
+/* Shares of the undisturbed rows at the paths, and of kernels.csv next to them in
+ * directories. Errors: those of result_set_open(), ST_INPUT (a machine is not known, or
+ * nothing is of use), ST_NO_MEMORY. */
+enum status shares_measure(struct shares *s, const char *const *paths, size_t n,
+                           struct err *err);
+
+/* The file that comes with the program (configs/shares.yaml), or another.
+ * Errors: those of yaml_load_file(), ST_INPUT. */
+enum status shares_load(struct shares *s, const char *path, struct err *err);
+
+/* As such a file. */
+void shares_print(FILE *f, const struct shares *s);
+
+void shares_free(struct shares *s);
+
+/* What a share is wanted for. */
+struct share_want {
+    enum share_kind kind;    /* SHARE_DECODE or SHARE_PREFILL */
+    enum kern_format format; /* KERN_N_FMT: not known */
+    int n_threads;           /* 0: as many as were measured */
+    const char *machine;     /* share_machine_name(); "": not known */
+    bool leave_out;          /* as if that machine had not been measured */
+};
+
+enum share_basis {
+    SHARE_SAME_CPU,      /* measured on this CPU, with this format */
+    SHARE_SAME_FORMAT,   /* on others */
+    SHARE_OTHER_FORMATS, /* with others */
+};
+
+struct share_band {
+    double lo, mid, hi; /* nine of ten launches are expected between */
+    enum share_basis basis;
+    int n_machines;
+};
+
+/* False: nothing was measured of that kind. */
+bool shares_expect(const struct shares *s, const struct share_want *want,
+                   struct share_band *band);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shares_file.c - shares as YAML, and back
+ */
+#include "harness/decide/predict/shares.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/choice.h"
+#include "harness/base/format.h"
+#include "harness/base/parse.h"
+#include "harness/base/yamlfile.h"
+
+static const char *kind_name(int kind)
+{
+    static const char *const names[] = {[SHARE_DECODE] = "decode",
+                                        [SHARE_PREFILL] = "prefill",
+                                        [SHARE_KERNEL] = "kernel"};
+
+    return names[kind];
+}
+
+static const struct choices choices_kind = {"kinds of shares are", kind_name,
+                                            SHARE_N_KINDS};
+
+/* ---- reading --------------------------------------------------------------------- */
+
+#define TEXT_BYTES 32
+
+struct share_text {
+    char machine[SHARES_MACHINE_MAX];
+    char kind[TEXT_BYTES], format[TEXT_BYTES], threads[TEXT_BYTES], n[TEXT_BYTES],
+        lo[TEXT_BYTES], median[TEXT_BYTES], hi[TEXT_BYTES];
+};
+
+#define TEXT(name) \
+    CYAML_FIELD_STRING(#name, CYAML_FLAG_DEFAULT, struct share_text, name, 0)
+static const cyaml_schema_field_t share_fields[] = {
+    TEXT(machine), TEXT(kind),   TEXT(format), TEXT(threads),  TEXT(n),
+    TEXT(lo),      TEXT(median), TEXT(hi),     CYAML_FIELD_END};
+
+/* A kernel alone may be faster than the whole probe, never far. */
+#define MOST_SHARE 4.0
+
+static enum status convert(void *to, const void *from, const char *what,
+                           struct err *err)
+{
+    const struct share_text *text = from;
+    struct share *s = to;
+    long long n_threads = 0, n = 0;
+    enum status st;
+
+    text_harmless(s->machine, sizeof s->machine, text->machine);
+    st = choice_parse(&choices_kind, text->kind, what, &s->kind, err);
+    s->format = kern_format_by_name(text->format);
+    if (st == ST_OK && s->format == KERN_N_FMT)
+        st = err_set(err, ST_USAGE, "%s: '%s' is no weight format", what, text->format);
+    if (st == ST_OK)
+        st = parse_integer(text->threads, what, 1, 1024, &n_threads, err);
+    if (st == ST_OK)
+        st = parse_integer(text->n, what, 1, 1 << 20, &n, err);
+    if (st == ST_OK)
+        st = parse_double(text->lo, what, 1e-6, MOST_SHARE, &s->lo, err);
+    if (st == ST_OK)
+        st = parse_double(text->median, what, s->lo, MOST_SHARE, &s->median, err);
+    if (st == ST_OK)
+        st = parse_double(text->hi, what, s->median, MOST_SHARE, &s->hi, err);
+    s->n_threads = (int)n_threads;
+    s->n = (int)n;
+    return st;
+}
+
+/* Machines stand together. */
+static int by_machine(const void *x, const void *y)
+{
+    return strcmp(((const struct share *)x)->machine,
+                  ((const struct share *)y)->machine);
+}
+
+enum status shares_load(struct shares *s, const char *path, struct err *err)
+{
+    static const struct yaml_list list = {.key = "shares",
+                                          .entry = "share",
+                                          .most = SHARES_MAX,
+                                          .fields = share_fields,
+                                          .text_bytes = sizeof(struct share_text),
+                                          .bytes = sizeof(struct share),
+                                          .convert = convert};
+    void *v;
+    const enum status st = yaml_load_list(&v, &s->n, path, &list, err);
+
+    if (st)
+        return st;
+    s->v = v;
+    qsort(s->v, s->n, sizeof *s->v, by_machine);
+    return ST_OK;
+}
+
+/* ---- writing --------------------------------------------------------------------- */
+
+/* YAML in single quotes, where nothing but the quote itself is special. */
+static void print_quoted(FILE *f, const char *text)
+{
+    putc('\'', f);
+    for (; *text; text++) {
+        if (*text == '\'')
+            putc('\'', f);
+        putc(*text, f);
+    }
+    putc('\'', f);
+}
+
+void shares_print(FILE *f, const struct shares *s)
+{
+    fprintf(f, "# Shares of the read bandwidth (decode) and of the peak of arithmetic "
+               "(prefill)\n# that launches reached, as quantiles 0.05, 0.5 and 0.95; "
+               "kernel: a product alone.\n# Made by `bench predict --calibrate`.\n"
+               "shares:\n");
+    for (size_t i = 0; i < s->n; i++) {
+        const struct share *v = &s->v[i];
+
+        fprintf(f, "- {machine: ");
+        print_quoted(f, v->machine);
+        fprintf(f,
+                ", kind: %s, format: %s, threads: %d, n: %d, lo: %.4f, median: "
+                "%.4f, hi: %.4f}\n",
+                kind_name((int)v->kind), kern_format_info(v->format)->name,
+                v->n_threads, v->n, v->lo, v->median, v->hi);
+    }
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * quick_print.c - the answer of `bench quick` for a person
+ */
+#include "harness/decide/quick/quick.h"
+
+#include <math.h>
+
+#include "harness/base/format.h"
+
+#define LINE_WIDTH 79
+
+void quick_print_machine(FILE *f, const struct topology *topo)
+{
+    char text[600] = "", size[24];
+
+    text_append(text, sizeof text, "%s, %d core%s, %d CPU%s allowed",
+                *topo->cpu_model ? topo->cpu_model : "This machine",
+                topo->n_allowed_cores, plural(topo->n_allowed_cores, "s"),
+                topo->n_allowed, plural(topo->n_allowed, "s"));
+    if (topo->quota_cpus > 0)
+        text_append(text, sizeof text, " with a quota of %.4g", topo->quota_cpus);
+    text_append(text, sizeof text, ", %s of memory available",
+                format_bytes(size, sizeof size, topology_usable_bytes(topo, 0)));
+    if (topology_is_limited(topo))
+        text_append(text, sizeof text, " within a limit of %s",
+                    format_bytes(size, sizeof size, topo->mem_limit));
+    text_append(text, sizeof text, ".");
+    if (*topo->smt_measured)
+        text_append(text, sizeof text, " %s", topo->smt_measured);
+    text_wrap(f, text, 0, 0, LINE_WIDTH, true);
+}
+
+static const char *cell(char *buf, size_t cap, double v)
+{
+    if (isfinite(v))
+        format_measured(buf, cap, v, fabs(v) / 10, 4);
+    else
+        snprintf(buf, cap, "-");
+    return buf;
+}
+
+static void print_table(FILE *f, const struct quick_answer *a)
+{
+    char decode[24], prompt[24], share[24], needs[24];
+
+    fprintf(f, "\n%-22s %9s %8s %10s %6s  %s\n", "model", "needs", "tok/s", "prompt, s",
+            "roof", "figures");
+    for (size_t i = 0; i < a->n_models; i++) {
+        const struct quick_model *m = &a->models[i];
+
+        if (!m->is_measured && m->fits && !isfinite(m->tok_per_s))
+            continue;
+        snprintf(share, sizeof share, "%.0f %%", 100 * m->share);
+        fprintf(f, "%-22.22s %9s %8s %10s %6s  %s\n", m->name,
+                format_bytes(needs, sizeof needs, m->needed_bytes),
+                cell(decode, sizeof decode, m->tok_per_s),
+                cell(prompt, sizeof prompt, m->prompt_s),
+                isfinite(m->share) ? share : "-",
+                m->is_measured ? "measured"
+                : m->fits      ? "expected"
+                               : "does not fit");
+    }
+}
+
+void quick_print(FILE *f, const struct quick_answer *a)
+{
+    struct quick_sentence text[QUICK_MAX_SENTENCES];
+    const int n = quick_sentences(a, text);
+    char took[24], end[400] = "";
+
+    for (int i = 0; i < n; i++) {
+        putc('\n', f);
+        text_wrap(f, text[i].text, 0, 0, LINE_WIDTH, false);
+    }
+    print_table(f, a);
+    text_append(end, sizeof end,
+                "Decoding at the depth of the context; a prompt of %d tokens; roof: "
+                "the share of the bandwidth of memory",
+                a->n_prompt);
+    if (isfinite(a->roof_gbps))
+        text_append(end, sizeof end, ", which is %.3g GB/s", a->roof_gbps);
+    text_append(end, sizeof end, ". %d round%s in %s. For all settings: bench sweep.",
+                a->n_rounds, plural(a->n_rounds, "s"),
+                format_duration(took, sizeof took, a->measured_s));
+    putc('\n', f);
+    text_wrap(f, end, 0, 0, LINE_WIDTH, false);
+}

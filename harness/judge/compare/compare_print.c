@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * compare_print.c - a comparison as a table, as Markdown and as JSON
+ */
+#include "harness/judge/compare/compare.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/base/choice.h"
+#include "harness/base/format.h"
+#include "harness/base/json_number.h"
+#include "harness/rows/report_rows.h"
+
+#define LINE_WIDTH 79
+
+/* ---- words ----------------------------------------------------------------------- */
+
+static void append_number(char *buf, size_t cap, double v)
+{
+    text_append(buf, cap, "%.*f", report_decimals(v), v);
+}
+
+/* "8.15 (7.85-8.30)"; "-": not known. */
+static const char *figure_text(struct compare_figure v, bool range, char *buf,
+                               size_t cap)
+{
+    *buf = '\0';
+    if (!isfinite(v.mid)) {
+        text_append(buf, cap, "-");
+        return buf;
+    }
+    append_number(buf, cap, v.mid);
+    if (range) {
+        text_append(buf, cap, " (");
+        append_number(buf, cap, v.lo);
+        text_append(buf, cap, "-");
+        append_number(buf, cap, v.hi);
+        text_append(buf, cap, ")");
+    }
+    return buf;
+}
+
+/* "Q4_0, 2 threads"; of another program with its name, and a quota of the sandbox */
+static const char *chosen_text(const struct compare_machine *m, char *buf, size_t cap)
+{
+    const struct row *r = &m->rec.best;
+
+    snprintf(buf, cap, "%s, %lld thread%s", r->quant[0] ? r->quant : r->model,
+             (long long)r->n_threads, plural(r->n_threads, "s"));
+    if (*r->engine)
+        text_append(buf, cap, " of %s", r->engine);
+    if (r->cpus_quota > 0)
+        text_append(buf, cap, ", CPU quota %g", r->cpus_quota);
+    return buf;
+}
+
+static const char *percent_text(const struct compare_machine *m, char *buf, size_t cap)
+{
+    if (!(m->score > 0))
+        snprintf(buf, cap, "-");
+    else if (m->p_first > 0.999)
+        snprintf(buf, cap, ">99.9 %%");
+    else if (m->p_first < 0.001)
+        snprintf(buf, cap, "<0.1 %%");
+    else
+        snprintf(buf, cap, "%.*f %%", m->p_first > 0.995 || m->p_first < 0.005,
+                 100 * m->p_first);
+    return buf;
+}
+
+static const char *by_text(enum compare_by by)
+{
+    static const char *const texts[] = {[COMPARE_COST] =
+                                            "the price of a million tokens of answers",
+                                        [COMPARE_SPEED] = "decode speed",
+                                        [COMPARE_TTFT] = "the time to the first token"};
+
+    return texts[by];
+}
+
+/* What the table is about, in one sentence. */
+static const char *about(const struct comparison *c, char *buf, size_t cap)
+{
+    bool priced = false;
+
+    snprintf(buf, cap, "%s at a context depth of %lld", c->model, (long long)c->ctx);
+    if (c->n_prompt > 0)
+        text_append(buf, cap, ", prompts of %lld tokens", (long long)c->n_prompt);
+    text_append(buf, cap, "; ranked by %s.", by_text(c->by));
+    for (size_t i = 0; i < c->n; i++)
+        priced |= isfinite(c->v[i].cost_out.mid) && !c->v[i].none.code;
+    if (priced)
+        text_append(buf, cap,
+                    " Prices are from %s, of machines that work %.3g %% of the time on "
+                    "one sequence.",
+                    c->prices_from, 100 * c->utilisation);
+    return buf;
+}
+
+static const char *currency_of(const struct comparison *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (c->v[i].price.per_hour > 0)
+            return c->v[i].price.currency;
+    return "";
+}
+
+/* ---- table ----------------------------------------------------------------------- */
+
+#define NAME_WIDTH 24
+
+static void print_head(FILE *f, const struct comparison *c)
+{
+    const char *currency = currency_of(c);
+
+    fprintf(f, "\n   %-*s %-17s %7s %8s %8s %7s\n", NAME_WIDTH, "", "tok/s", "first",
+            currency, currency, "first");
+    fprintf(f, "   %-*s %-17s %7s %8s %8s %7s\n", NAME_WIDTH, "machine",
+            "(95 % interval)", "token s", "1M in", "1M out", "with");
+}
+
+static void print_line(FILE *f, const struct compare_machine *m, size_t place)
+{
+    char name[96], speed[48], ttft[24], in[24], out[24], p[24];
+
+    text_shorten(name, sizeof name, m->name, NAME_WIDTH);
+    if (m->none.code) {
+        fprintf(f, "   %-*s -\n", NAME_WIDTH, name);
+        return;
+    }
+    if (m->score > 0)
+        fprintf(f, "%2zu ", place);
+    else
+        fputs("   ", f);
+    fprintf(f, "%-*s %-17s %7s %8s %8s %7s\n", NAME_WIDTH, name,
+            figure_text(m->tok_per_s, true, speed, sizeof speed),
+            figure_text(m->ttft_s, false, ttft, sizeof ttft),
+            figure_text(m->cost_in, false, in, sizeof in),
+            figure_text(m->cost_out, false, out, sizeof out),
+            percent_text(m, p, sizeof p));
+}
+
+static void print_machine(FILE *f, const struct compare_machine *m)
+{
+    char text[1200] = "", setting[160];
+
+    text_append(text, sizeof text, "%s: %s", m->name, m->cpu);
+    if (m->none.code) {
+        text_append(text, sizeof text, ": %s", m->none.msg);
+    } else {
+        text_append(text, sizeof text, "; %s", chosen_text(m, setting, sizeof setting));
+        if (m->rec.best_from_ctx >= 0)
+            text_append(text, sizeof text, ", estimated from depth %lld",
+                        (long long)m->rec.best_from_ctx);
+        if (m->price.per_hour > 0)
+            text_append(text, sizeof text, "; %.4g %s an hour%s%s%s%s",
+                        m->price.per_hour, m->price.currency,
+                        m->price.what[0] ? " as " : "", m->price.what,
+                        m->price.date[0] ? ", " : "", m->price.date);
+        else
+            text_append(text, sizeof text, "; no price");
+    }
+    text_append(text, sizeof text, ".");
+    text_wrap(f, text, 0, 2, LINE_WIDTH, false);
+}
+
+void compare_print(FILE *f, const struct comparison *c)
+{
+    char text[1000];
+
+    text_wrap(f, about(c, text, sizeof text), 0, 0, LINE_WIDTH, false);
+    print_head(f, c);
+    for (size_t i = 0; i < c->n; i++)
+        print_line(f, &c->v[i], i + 1);
+    fputs("\nMachines:\n", f);
+    for (size_t i = 0; i < c->n; i++)
+        print_machine(f, &c->v[i]);
+    if (c->n_changes)
+        fputs("\nWhat would change it:\n", f);
+    for (int i = 0; i < c->n_changes; i++)
+        text_wrap(f, c->changes[i], 0, 2, LINE_WIDTH, false);
+    if (c->n_differs)
+        fputs("\nDifferences other than the machines:\n", f);
+    for (int i = 0; i < c->n_differs; i++)
+        text_wrap(f, c->differs[i], 0, 2, LINE_WIDTH, false);
+}
+
+/* ---- Markdown -------------------------------------------------------------------- */
+
+/* A text of others: nothing of it is markup. */
+static void print_escaped(FILE *f, const char *text)
+{
+    for (; *text; text++) {
+        if (strchr("\\`*_{}[]<>()#+-.!|~&@", *text))
+            putc('\\', f);
+        putc(*text, f);
+    }
+}
+
+static void print_item(FILE *f, const char *text)
+{
+    fputs("- ", f);
+    print_escaped(f, text);
+    putc('\n', f);
+}
+
+void compare_print_markdown(FILE *f, const struct comparison *c)
+{
+    const char *currency = currency_of(c);
+    char text[1000];
+
+    print_escaped(f, about(c, text, sizeof text));
+    fprintf(
+        f,
+        "\n\n| | machine | CPU | setting | tok/s (95 %% interval) | first token, s | "
+        "1M in%s%s | 1M out%s%s | first with |\n"
+        "|---|---|---|---|---|---|---|---|---|\n",
+        *currency ? ", " : "", currency, *currency ? ", " : "", currency);
+    for (size_t i = 0; i < c->n; i++) {
+        const struct compare_machine *m = &c->v[i];
+
+        if (m->score > 0)
+            fprintf(f, "| %zu | ", i + 1);
+        else
+            fputs("| | ", f);
+        print_escaped(f, m->name);
+        fputs(" | ", f);
+        print_escaped(f, m->cpu);
+        fputs(" | ", f);
+        if (m->none.code) {
+            print_escaped(f, m->none.msg);
+            fputs(" | - | - | - | - | - |\n", f);
+            continue;
+        }
+        print_escaped(f, chosen_text(m, text, sizeof text));
+        fprintf(f, " | %s", figure_text(m->tok_per_s, true, text, sizeof text));
+        fprintf(f, " | %s", figure_text(m->ttft_s, true, text, sizeof text));
+        fprintf(f, " | %s", figure_text(m->cost_in, true, text, sizeof text));
+        fprintf(f, " | %s", figure_text(m->cost_out, true, text, sizeof text));
+        fprintf(f, " | %s |\n", percent_text(m, text, sizeof text));
+    }
+    if (c->n_changes)
+        fputs("\nWhat would change it:\n\n", f);
+    for (int i = 0; i < c->n_changes; i++)
+        print_item(f, c->changes[i]);
+    if (c->n_differs)
+        fputs("\nDifferences other than the machines:\n\n", f);
+    for (int i = 0; i < c->n_differs; i++)
+        print_item(f, c->differs[i]);
+}
+
+/* ---- JSON ------------------------------------------------------------------------ */
+
+static json_t *figure_json(struct compare_figure v)
+{
+    return json_pack("{s:o, s:o, s:o}", "mid", json_number(v.mid), "lo",
+                     json_number(v.lo), "hi", json_number(v.hi));
+}
+
+static json_t *machine_json(const struct compare_machine *m, size_t place)
+{
+    if (m->none.code)
+        return json_pack("{s:s, s:s, s:s}", "machine", m->name, "cpu", m->cpu, "none",
+                         m->none.msg);
+    return json_pack(
+        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:o, s:s, s:s, s:o}", "machine",
+        m->name, "cpu", m->cpu, "place",
+        m->score > 0 ? json_integer((json_int_t)place) : json_null(), "p_first",
+        m->score > 0 ? json_real(m->p_first) : json_null(), "tok_per_s",
+        figure_json(m->tok_per_s), "ttft_s", figure_json(m->ttft_s),
+        "cost_in_per_million", figure_json(m->cost_in), "cost_out_per_million",
+        figure_json(m->cost_out), "most_floor_tok_per_s", m->most_floor,
+        "price_per_hour",
+        m->price.per_hour > 0 ? json_real(m->price.per_hour) : json_null(), "currency",
+        m->price.currency, "price_of", m->price.what, "recommendation",
+        recommend_json(&m->rec));
+}
+
+json_t *compare_json(const struct comparison *c)
+{
+    json_t *machines = json_array(), *changes = json_array(), *differs = json_array();
+
+    for (size_t i = 0; i < c->n; i++)
+        json_array_append_new(machines, machine_json(&c->v[i], i + 1));
+    for (int i = 0; i < c->n_changes; i++)
+        json_array_append_new(changes, json_string(c->changes[i]));
+    for (int i = 0; i < c->n_differs; i++)
+        json_array_append_new(differs, json_string(c->differs[i]));
+    return json_pack("{s:s, s:I, s:I, s:s, s:f, s:s, s:o, s:o, s:o}", "model", c->model,
+                     "ctx", (json_int_t)c->ctx, "n_prompt", (json_int_t)c->n_prompt,
+                     "by", choices_compare_by.name((int)c->by), "utilisation",
+                     c->utilisation, "prices", c->prices_from, "machines", machines,
+                     "changes", changes, "differs", differs);
+}

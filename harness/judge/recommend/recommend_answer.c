@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * recommend_answer.c - a recommendation in a few sentences
+ */
+#include "harness/judge/recommend/recommend_choice.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "harness/base/format.h"
+#include "harness/rows/point/point_row.h"
+
+/* "more than 99.9 %". */
+static void say_percent(double p, char *buf, size_t cap)
+{
+    if (p >= 0.999)
+        text_append(buf, cap, "more than 99.9 %%");
+    else if (p < 0.001)
+        text_append(buf, cap, "less than 0.1 %%");
+    else
+        text_append(buf, cap, "%.*f %%", p < 0.01 || p >= 0.99, 100 * p);
+}
+
+/* ---- speed ------------------------------------------------------------------ */
+
+static bool has_rivals(const struct chooser *c)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < c->rows.n && n < 2; i++)
+        n += is_rival(c, i);
+    return n > 1;
+}
+
+static void say_speed(const struct recommendation *rec, const struct chooser *c,
+                      char *buf, size_t cap)
+{
+    const struct speed *s = &c->speed[c->best];
+
+    text_append(buf, cap, "It decodes %s%.*f tok/s at context depth %lld.",
+                s->from_ctx >= 0 ? "about " : "", report_decimals(s->median), s->median,
+                (long long)rec->best.ctx);
+}
+
+/* What it was chosen for. */
+static void say_reason(const struct chooser *c, char *buf, size_t cap)
+{
+    const struct recommend_params *want = c->params;
+
+    if (has_floor(c)) {
+        text_append(buf, cap, " Of what");
+        if (want->min_tps > 0)
+            text_append(buf, cap, " reaches %g tok/s", want->min_tps);
+        if (want->max_ttft_s > 0)
+            text_append(buf, cap,
+                        "%s begins to answer a prompt of %lld tokens within "
+                        "%g s",
+                        want->min_tps > 0 ? " and" : "", (long long)c->n_prompt,
+                        want->max_ttft_s);
+        text_append(buf, cap, " it has the best quality %s.",
+                    quality_is_known(c, c->rows.v[c->best])
+                        ? "(the least divergence)"
+                        : "(by the order of types)");
+    } else if (c->replaced != NO_ROW) {
+        text_append(buf, cap,
+                    " A faster setting exists, but its quality loss is too large.");
+    }
+}
+
+static void say_floor(const struct recommendation *rec, char *buf, size_t cap)
+{
+    if (!isfinite(rec->p_floor))
+        return;
+    text_append(buf, cap, " It does so with a probability of ");
+    say_percent(rec->p_floor, buf, cap);
+    text_append(buf, cap, ".");
+}
+
+static void say_probability(const struct chooser *c, char *buf, size_t cap)
+{
+    const struct speed *s = &c->speed[c->best];
+
+    if (!has_rivals(c))
+        return;
+    text_append(buf, cap, " The probability that this setting is the fastest%s is ",
+                has_floor(c) || c->replaced != NO_ROW ? " of its quality" : "");
+    say_percent(s->p_best, buf, cap);
+    if (c->n[DISTURBED] > (c->why[c->best] == DISTURBED))
+        text_append(buf, cap, ", if no disturbed point is faster than it was measured");
+    if (s->regret > RECOMMEND_MAX_REGRET)
+        text_append(
+            buf, cap,
+            "; against the fastest it loses %.1f %% of the speed on average, the "
+            "least of all, so measure longer to be sure",
+            100 * s->regret);
+    text_append(buf, cap, ".");
+}
+
+/* ---- prompt, memory, quality ------------------------------------------------ */
+
+static void say_prompt(const struct recommend_prompt *p, char *buf, size_t cap)
+{
+    if (!p->n_prompt)
+        return;
+    text_append(buf, cap,
+                " A prompt of %lld tokens takes %s%.*f s until the first token",
+                (long long)p->n_prompt, p->n_measured != p->n_prompt ? "about " : "",
+                report_decimals(p->warm_s), p->warm_s);
+    if (isfinite(p->cold_s))
+        text_append(buf, cap, ", %.*f s with loading the model",
+                    report_decimals(p->cold_s), p->cold_s);
+    text_append(buf, cap, " (prefill with %lld thread%s: %.*f tok/s",
+                (long long)p->n_threads, p->n_threads == 1 ? "" : "s",
+                report_decimals(p->tok_per_s), p->tok_per_s);
+    if (p->n_measured != p->n_prompt)
+        text_append(buf, cap, ", %s from a prompt of %lld",
+                    p->n_measured < p->n_prompt ? "extrapolated" : "estimated",
+                    (long long)p->n_measured);
+    text_append(buf, cap, "%s).",
+                p->disturbed ? ", disturbed when measured, so it may be faster" : "");
+}
+
+static void say_memory(const struct recommendation *rec, char *buf, size_t cap)
+{
+    const struct recommend_memory *m = &rec->memory;
+    char left[32], limit[32];
+
+    if (m->left_bytes >= 0)
+        text_append(buf, cap, " At this depth %s%s of %s of memory are left.",
+                    m->is_least ? "at least " : "",
+                    format_bytes(left, sizeof left, (uint64_t)m->left_bytes),
+                    format_bytes(limit, sizeof limit, (uint64_t)m->limit_bytes));
+    if (m->max_ctx > 0)
+        text_append(buf, cap, " The largest context is %lld tokens, %s.",
+                    (long long)m->max_ctx,
+                    m->by_model ? "the most that the model was made for"
+                                : "the most that fits the memory limit");
+    if (m->max_ctx > 0 && rec->prompt.n_prompt > m->max_ctx)
+        text_append(buf, cap, " A prompt of %lld tokens does not fit.",
+                    (long long)rec->prompt.n_prompt);
+}
+
+static void say_quality(const struct chooser *c, char *buf, size_t cap)
+{
+    const struct row *r = c->rows.v[c->best];
+
+    if (isfinite(r->kl_mean))
+        return;
+    if (point_row_is_synthetic(r))
+        text_append(buf, cap,
+                    " The weights are random, so nothing is known of quality: measure "
+                    "that with a real model.");
+    else
+        text_append(
+            buf, cap,
+            " The quality of %.24s was not measured; `bench quality -o DIR` does "
+            "that for a model with real weights.",
+            r->quant[0] ? r->quant : "this file");
+}
+
+/* ---- steps ------------------------------------------------------------------ */
+
+static void say_divergence(const struct chooser *c, const struct row *r, char *buf,
+                           size_t cap)
+{
+    const struct row *best = c->rows.v[c->best];
+
+    if (isfinite(r->kl_mean))
+        text_append(buf, cap, ", KL %.4f", r->kl_mean);
+    if (quality_is_known(c, r) && quality_is_known(c, best))
+        text_append(buf, cap, " instead of %.4f", best->kl_mean);
+    else if (!isfinite(r->kl_mean))
+        text_append(buf, cap, ", %s quality by type (not measured)",
+                    quality_compare(c, r, best) < 0 ? "better" : "less");
+}
+
+static void say_step(struct recommend_step *s, const struct chooser *c)
+{
+    const double share = s->tok_per_s / c->speed[c->best].median;
+    const size_t cap = sizeof s->text;
+
+    s->text[0] = '\0';
+    recommend_name(c, &s->row, s->text, cap);
+    text_append(s->text, cap, ": %s%.*f tok/s, %.0f %% %s",
+                s->from_ctx >= 0 ? "about " : "", report_decimals(s->tok_per_s),
+                s->tok_per_s, 100 * fabs(1 - share), share < 1 ? "slower" : "faster");
+    say_divergence(c, &s->row, s->text, cap);
+}
+
+void recommend_say_answer(struct recommendation *rec, const struct chooser *c)
+{
+    char *buf = rec->answer;
+    const size_t cap = sizeof rec->answer;
+
+    buf[0] = '\0';
+    say_speed(rec, c, buf, cap);
+    say_reason(c, buf, cap);
+    say_floor(rec, buf, cap);
+    say_probability(c, buf, cap);
+    say_prompt(&rec->prompt, buf, cap);
+    say_memory(rec, buf, cap);
+    say_quality(c, buf, cap);
+    for (int i = 0; i < rec->n_steps; i++)
+        say_step(&rec->steps[i], c);
+}

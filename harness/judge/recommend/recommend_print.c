@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * recommend_print.c - recommendations for a person, and as JSON
+ */
+#include "harness/judge/recommend/recommend.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/weights/weights.h"
+#include "harness/base/format.h"
+#include "harness/base/json_number.h"
+#include "harness/rows/report_rows.h"
+
+#define WIDTH 78 /* of a text for a terminal */
+
+/* Text wrapped at WIDTH, every line indented. */
+static void print_wrapped(FILE *f, const char *text, int indent)
+{
+    int column = 0;
+
+    while (*text) {
+        const size_t len = strcspn(text, " ");
+
+        if (column && column + 1 + (int)len > WIDTH - indent) {
+            fputc('\n', f);
+            column = 0;
+        }
+        fprintf(f, "%*s%.*s", column ? 1 : indent, column ? " " : "", (int)len, text);
+        column += (int)len + (column > 0);
+        text += len + strspn(text + len, " ");
+    }
+    fputc('\n', f);
+}
+
+const char *recommend_choice_text(const struct row *r, char *buf, size_t cap)
+{
+    char model[REPORT_NAME_MAX], computed[REPORT_NAME_MAX] = "";
+    const bool named = strcmp(report_model_name(r, model, sizeof model), r->model) != 0;
+
+    buf[0] = '\0';
+    text_append(buf, cap, "%s%s%s, %lld thread%s", r->model, named ? "" : " ",
+                named ? "" : r->quant, (long long)r->n_threads,
+                plural(r->n_threads, "s"));
+    if (*r->engine)
+        text_append(buf, cap, " of %s", r->engine);
+    if (r->placement != FIELD_NO_ENUM && r->placement != PLACEMENT_SPREAD)
+        text_append(buf, cap, ", placement %s", row_placement_text(r));
+    if (r->residency != FIELD_NO_ENUM)
+        text_append(buf, cap, ", weights %s", row_residency_text(r));
+    if (r->cpus_quota > 0)
+        text_append(buf, cap, ", CPU quota %g", r->cpus_quota);
+    row_append_unusual(r, FIELD_COMPUTED, computed, sizeof computed);
+    text_append(buf, cap, "%s", computed);
+    return buf;
+}
+
+static void print_choice(FILE *f, const struct row *r)
+{
+    char text[RECOMMEND_CHOICE_MAX];
+
+    fputs(recommend_choice_text(r, text, sizeof text), f);
+}
+
+static void print_steps(FILE *f, const struct recommendation *rec)
+{
+    if (rec->n_steps)
+        fputs("Quality against speed:\n", f);
+    for (int i = 0; i < rec->n_steps; i++)
+        print_wrapped(f, rec->steps[i].text, 2);
+}
+
+void recommend_print(FILE *f, const struct recommendation *rec)
+{
+    const struct row *b = &rec->best;
+
+    fputs("Recommended: ", f);
+    print_choice(f, b);
+    if (b->ctx > 0)
+        fprintf(f, ", context up to %lld", (long long)row_context(b));
+    fputc('\n', f);
+    print_wrapped(f, rec->answer, 2);
+    print_steps(f, rec);
+    fputs("Evidence:\n", f);
+    print_wrapped(f, rec->why, 2);
+    if (rec->has_runner_up) {
+        const struct row *r = &rec->runner_up;
+
+        fputs("Runner-up: ", f);
+        print_choice(f, r);
+        fprintf(f, ": %s%.*f tok/s\n", rec->runner_up_from_ctx >= 0 ? "about " : "",
+                report_decimals(rec->runner_up_tok_per_s), rec->runner_up_tok_per_s);
+    }
+    if (rec->excluded[0]) {
+        char text[sizeof rec->excluded + 32];
+
+        snprintf(text, sizeof text, "Left out: %s.", rec->excluded);
+        print_wrapped(f, text, 0);
+    }
+    if (b->command[0])
+        fprintf(f, "Measure it again:\n  %s\n", b->command);
+    else if (rec->no_command[0])
+        fprintf(f, "No command measures it again: %s.\n", rec->no_command);
+}
+
+void recommend_print_each(FILE *f, const struct recommend_answers *answers)
+{
+    if (answers->n > 1)
+        fprintf(f,
+                "%zu models, each with its own recommendation: which one suffices is "
+                "no\nquestion of speed.\n\n",
+                answers->n);
+    for (size_t i = 0; i < answers->n; i++) {
+        const struct recommend_answer *a = &answers->v[i];
+
+        if (i)
+            fputc('\n', f);
+        if (a->none.code)
+            fprintf(f, "No recommendation for %s: %s\n", a->model, a->none.msg);
+        else
+            recommend_print(f, &a->rec);
+    }
+}
+
+/* ---- JSON ------------------------------------------------------------------- */
+
+/* The same for what cannot be negative. */
+static json_t *count(int64_t n)
+{
+    return n >= 0 ? json_integer(n) : json_null();
+}
+
+static json_t *prompt_json(const struct recommend_prompt *p)
+{
+    if (!p->n_prompt)
+        return json_null();
+    return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b}", "n_prompt",
+                     (json_int_t)p->n_prompt, "n_measured", (json_int_t)p->n_measured,
+                     "n_threads", (json_int_t)p->n_threads, "tok_per_s",
+                     json_number(p->tok_per_s), "ttft_warm_s", json_number(p->warm_s),
+                     "ttft_warm_max_s", json_number(p->warm_max_s), "ttft_cold_s",
+                     json_number(p->cold_s), "disturbed", p->disturbed);
+}
+
+static json_t *memory_json(const struct recommend_memory *m)
+{
+    return json_pack("{s:o, s:o, s:b, s:o, s:b}", "limit_bytes",
+                     count(m->limit_bytes > 0 ? m->limit_bytes : -1), "left_bytes",
+                     count(m->left_bytes), "left_is_least", m->is_least, "max_ctx",
+                     count(m->max_ctx), "max_ctx_by_model", m->by_model);
+}
+
+static json_t *steps_json(const struct recommendation *rec)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < rec->n_steps; i++) {
+        const struct recommend_step *s = &rec->steps[i];
+
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:s}", "model", s->row.model,
+                      "quant", s->row.quant, "kv_type", row_kv_type_text(&s->row),
+                      "n_threads", (json_int_t)s->row.n_threads, "tok_per_s",
+                      json_number(s->tok_per_s), "from_ctx", count(s->from_ctx),
+                      "kl_mean", json_number(s->row.kl_mean), "text", s->text));
+    }
+    return list;
+}
+
+json_t *recommend_json(const struct recommendation *rec)
+{
+    const bool second = rec->has_runner_up;
+
+    return json_pack(
+        "{s:o, s:o, s:f, s:o, s:o, s:o, s:f, s:f, s:o, s:b, s:b, s:o, s:o, s:o, s:s, "
+        "s:s, s:i, s:s}",
+        "best", row_json(&rec->best), "runner_up",
+        second ? row_json(&rec->runner_up) : json_null(), "best_tok_per_s",
+        rec->best_tok_per_s, "runner_up_tok_per_s",
+        second ? json_real(rec->runner_up_tok_per_s) : json_null(), "best_from_ctx",
+        count(rec->best_from_ctx), "runner_up_from_ctx",
+        count(second ? rec->runner_up_from_ctx : -1), "p_best", rec->p_best, "regret",
+        rec->regret, "p_floor", json_number(rec->p_floor), "by_quality",
+        rec->by_quality, "tie", rec->tie, "prefill", prompt_json(&rec->prompt),
+        "memory", memory_json(&rec->memory), "steps", steps_json(rec), "answer",
+        rec->answer, "why", rec->why, "n_excluded", rec->n_excluded, "excluded",
+        rec->excluded);
+}
+
+static json_t *answer_json(const struct recommend_answer *a)
+{
+    char none[sizeof a->none.msg]; /* a name may have been cut within a character */
+
+    if (!a->none.code)
+        return recommend_json(&a->rec);
+    return json_pack("{s:s, s:s}", "model", a->model, "none",
+                     text_harmless(none, sizeof none, a->none.msg));
+}
+
+json_t *recommend_json_each(const struct recommend_answers *answers)
+{
+    json_t *list;
+
+    if (answers->n == 1)
+        return answer_json(&answers->v[0]);
+    list = json_array();
+    for (size_t i = 0; i < answers->n; i++)
+        if (json_array_append_new(list, answer_json(&answers->v[i]))) {
+            json_decref(list);
+            return NULL;
+        }
+    return json_pack("{s:o}", "models", list);
+}

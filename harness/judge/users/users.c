@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * users.c - rows of bench load as series and levels
+ */
+#include "harness/judge/users/users.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/format.h"
+#include "harness/stats/stats.h"
+#include "harness/rows/order.h"
+
+#define LITTLE_SLACK 0.05 /* besides what the ends of the window can do */
+
+bool users_doubts_little(const struct row *row)
+{
+    const double ends = row->window_s > 0 && isfinite(row->e2e_p50_s)
+                            ? row->e2e_p50_s / row->window_s
+                            : 0;
+
+    return row->load_mode == LOAD_MODE_CLOSED && row->n_failed <= 0 &&
+           fabs(row->little - 1) > LITTLE_SLACK + ends;
+}
+
+/* ---- series ---------------------------------------------------------------------- */
+
+/* Where the requests went: the name of --launch, or the address. */
+static const char *server_of(const struct row *row)
+{
+    const char *slashes = strstr(row->server_url, "://");
+
+    return *row->engine ? row->engine : slashes ? slashes + 3 : row->server_url;
+}
+
+bool users_is_of(const struct users_series *s, const struct row *row)
+{
+    const struct row *own = s->first;
+
+    return row->kind == ROW_LOAD && row->load_mode == LOAD_MODE_CLOSED &&
+           !strcmp(server_of(row), server_of(own)) && !strcmp(row->model, own->model) &&
+           !strcmp(row->prompt_lengths, own->prompt_lengths) &&
+           !strcmp(row->output_lengths, own->output_lengths) &&
+           !strcmp(row->slo, own->slo) && row->prefix_tokens == own->prefix_tokens;
+}
+
+static struct users_series *series_of(struct users *u, const struct row *row)
+{
+    struct err ignored = ERR_INIT;
+
+    for (size_t i = 0; i < u->n; i++)
+        if (users_is_of(&u->v[i], row))
+            return &u->v[i];
+    if (u->n == USERS_MAX_SERIES) {
+        u->n_left_out++;
+        return NULL;
+    }
+    struct users_series *s = &u->v[u->n++];
+
+    s->first = row;
+    if (slo_parse(&s->slo, row->slo, &ignored))
+        s->slo = (struct slo){.name = ""};
+    return s;
+}
+
+/* Names series of one server by the settings in which any of them differ. */
+static void name_series(struct users *u)
+{
+    for (size_t i = 0; i < u->n; i++) {
+        const struct row *own = u->v[i].first;
+        bool model = false, lengths = false, slo = false, prefix = false;
+
+        for (size_t k = 0; k < u->n; k++) {
+            const struct row *r = u->v[k].first;
+
+            if (strcmp(server_of(r), server_of(own)))
+                continue;
+            model |= strcmp(r->model, own->model) != 0;
+            slo |= strcmp(r->slo, own->slo) != 0;
+            prefix |= r->prefix_tokens != own->prefix_tokens;
+            lengths |= strcmp(r->prompt_lengths, own->prompt_lengths) ||
+                       strcmp(r->output_lengths, own->output_lengths);
+        }
+        char *name = u->v[i].name;
+        const size_t cap = sizeof u->v[i].name;
+
+        snprintf(name, cap, "%s", server_of(own));
+        if (model)
+            text_append(name, cap, ", %s", own->model);
+        if (lengths)
+            text_append(name, cap, ", %s + %s tokens", own->prompt_lengths,
+                        own->output_lengths);
+        if (prefix)
+            text_append(name, cap, ", prefix %lld", (long long)own->prefix_tokens);
+        if (slo)
+            text_append(name, cap, ", %s", own->slo);
+    }
+}
+
+static int by_name(const void *x, const void *y)
+{
+    const struct users_series *a = x, *b = y;
+
+    return strcmp(a->name, b->name);
+}
+
+/* ---- levels -----------------------------------------------------------------------
+ */
+
+struct users_level *users_level_make(struct users_series *s, int n_users)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->level[i].n_users == n_users)
+            return &s->level[i];
+    if (s->n == USERS_MAX_LEVELS)
+        return NULL;
+    s->level[s->n] = (struct users_level){.n_users = n_users};
+    return &s->level[s->n++];
+}
+
+static int by_users(const void *x, const void *y)
+{
+    const struct users_level *a = x, *b = y;
+
+    return a->n_users - b->n_users;
+}
+
+struct figure {
+    size_t v, lo, hi; /* offsets in struct row */
+};
+
+static double get(const struct row *r, size_t offset)
+{
+    return *(const double *)((const char *)r + offset);
+}
+
+static struct users_figure combine(const struct row *const *rows, size_t n,
+                                   const struct figure *f)
+{
+    double v[USERS_MAX_ROUNDS], scratch[USERS_MAX_ROUNDS];
+    struct users_figure out = {NAN, NAN, NAN};
+    size_t n_known = 0;
+    bool is_open = false; /* an interval without an upper end */
+
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(get(rows[i], f->v)))
+            continue;
+        v[n_known++] = get(rows[i], f->v);
+        out.lo = fmin(out.lo, get(rows[i], f->lo)); /* passes over a NaN */
+        out.hi = fmax(out.hi, get(rows[i], f->hi));
+        is_open |= !isfinite(get(rows[i], f->hi));
+    }
+    if (is_open)
+        out.hi = NAN;
+    if (n_known)
+        out.v = stats_median(v, n_known, scratch);
+    return out;
+}
+
+/* rows[n] are those of the level that count, in their order. */
+static void fill_level(struct users_level *s, const struct row **rows, size_t n)
+{
+    static const struct figure tok = {offsetof(struct row, tok_per_s),
+                                      offsetof(struct row, tok_per_s_lo),
+                                      offsetof(struct row, tok_per_s_hi)};
+    static const struct figure ttft = {offsetof(struct row, ttft_p90_s),
+                                       offsetof(struct row, ttft_p90_s_lo),
+                                       offsetof(struct row, ttft_p90_s_hi)};
+    static const struct figure tpot = {offsetof(struct row, tpot_p90_ms),
+                                       offsetof(struct row, tpot_p90_ms_lo),
+                                       offsetof(struct row, tpot_p90_ms_hi)};
+    static const struct figure roof = {offsetof(struct row, roof_gbps),
+                                       offsetof(struct row, roof_gbps_lo),
+                                       offsetof(struct row, roof_gbps_hi)};
+    bool is_counted = true;
+    size_t n_good = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        n_good += row_trust(rows[i]) == ROW_GOOD;
+        is_counted &= rows[i]->n_ttft_met >= 0 && rows[i]->n_tpot_met >= 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (is_counted) {
+            s->n_requests += (size_t)rows[i]->n_requests;
+            s->n_ttft_met += (size_t)rows[i]->n_ttft_met;
+            s->n_tpot_met += (size_t)rows[i]->n_tpot_met;
+        }
+        s->doubts_little |= users_doubts_little(rows[i]);
+    }
+    s->verdict = is_counted
+                     ? slo_judge_both(s->n_ttft_met, s->n_tpot_met, s->n_requests)
+                     : (enum row_slo_verdict)rows[n - 1]->slo_verdict;
+    s->is_doubtful = !n_good;
+    for (size_t i = 0; i < n; i++)
+        if (!n_good || row_trust(rows[i]) == ROW_GOOD)
+            rows[s->n_rows++] = rows[i];
+    s->row = rows[s->n_rows - 1];
+    s->tok_per_s = combine(rows, s->n_rows, &tok);
+    s->ttft_p90_s = combine(rows, s->n_rows, &ttft);
+    s->tpot_p90_ms = combine(rows, s->n_rows, &tpot);
+    s->roof_gbps = combine(rows, s->n_rows, &roof);
+}
+
+/* Every request failed: none of these users is served. */
+static bool all_failed(const struct row *r)
+{
+    return r->status == ROW_STATUS_ERROR && r->n_requests > 0 &&
+           r->n_failed == r->n_requests;
+}
+
+/* Adds the row to rows[n], in the place of one of the same attempt: if a launch occurs
+ * twice, as it was measured again, the later one counts. Returns how many
+ * these are then, USERS_MAX_ROUNDS at most. */
+static size_t add_row(const struct row **rows, size_t n, const struct row *row)
+{
+    size_t at = 0;
+
+    while (at < n && rows[at]->attempt != row->attempt)
+        at++;
+    if (at == USERS_MAX_ROUNDS)
+        return n;
+    rows[at] = row;
+    return at < n ? n : n + 1;
+}
+
+/* False: none of its rows counts. */
+static bool find_level(struct users_level *s, const struct users *u,
+                       const struct users_series *series)
+{
+    const struct row *rows[USERS_MAX_ROUNDS];
+    size_t n = 0;
+
+    for (size_t i = 0; i < u->n_rows; i++)
+        if (u->rows[i].n_users == s->n_users && users_is_of(series, &u->rows[i]) &&
+            (row_trust(&u->rows[i]) != ROW_FAILED || all_failed(&u->rows[i])))
+            n = add_row(rows, n, &u->rows[i]);
+    if (n)
+        fill_level(s, rows, n);
+    return n > 0;
+}
+
+void users_find_ends(struct users_series *s)
+{
+    s->carries = s->misses = 0;
+    s->undecided = false;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->level[i].verdict == SLO_MISSES &&
+            (!s->misses || s->level[i].n_users < s->misses))
+            s->misses = s->level[i].n_users;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->level[i].verdict == SLO_MEETS && s->level[i].n_users > s->carries &&
+            (!s->misses || s->level[i].n_users < s->misses))
+            s->carries = s->level[i].n_users;
+    for (size_t i = 0; i < s->n; i++)
+        s->undecided |= s->level[i].verdict == SLO_UNDECIDED &&
+                        s->level[i].n_users > s->carries &&
+                        (!s->misses || s->level[i].n_users < s->misses);
+}
+
+static void fill_series(struct users_series *s, const struct users *u)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n; i++)
+        if (find_level(&s->level[i], u, s))
+            s->level[n++] = s->level[i];
+    s->n = n;
+    qsort(s->level, s->n, sizeof s->level[0], by_users);
+    users_find_ends(s);
+}
+
+/* ---- all of it ------------------------------------------------------------------- */
+
+enum status users_find(struct users *u, const struct row *rows, size_t n_rows,
+                       struct err *err)
+{
+    size_t n = 0;
+
+    *u = (struct users){.rows = rows, .n_rows = n_rows};
+    u->v = calloc(USERS_MAX_SERIES, sizeof *u->v);
+    if (!u->v)
+        return err_set(err, ST_NO_MEMORY, "no memory for the users of %zu rows",
+                       n_rows);
+    for (size_t i = 0; i < n_rows; i++) {
+        const struct row *r = &rows[i];
+
+        if (r->kind != ROW_LOAD || r->load_mode != LOAD_MODE_CLOSED || r->n_users < 1 ||
+            r->n_users > INT32_MAX)
+            continue;
+        struct users_series *s = series_of(u, r);
+
+        if (s)
+            users_level_make(s, (int)r->n_users);
+    }
+    for (size_t i = 0; i < u->n; i++) {
+        fill_series(&u->v[i], u);
+        if (u->v[i].n)
+            u->v[n++] = u->v[i];
+    }
+    u->n = n;
+    name_series(u);
+    qsort(u->v, u->n, sizeof *u->v, by_name);
+    return ST_OK;
+}
+
+void users_free(struct users *u)
+{
+    free(u->v);
+    *u = (struct users){NULL, 0, 0, NULL, 0};
+}

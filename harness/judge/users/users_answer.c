@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * users_answer.c - what servers carry, in sentences
+ */
+#include <math.h>
+#include <string.h>
+
+#include "harness/base/format.h"
+#include "harness/judge/users/users.h"
+
+#define LINE_WIDTH 79
+#define MORE       "give it more requests, or time for them (--requests, --level-time)"
+
+static const struct users_level *level_of(const struct users_series *s, int n_users)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (n_users && s->level[i].n_users == n_users)
+            return &s->level[i];
+    return NULL;
+}
+
+bool users_append_times(const struct users_level *level, const char *before,
+                        const char *between, char *buf, size_t cap)
+{
+    const double ttft = level->ttft_p90_s.v, tpot = level->tpot_p90_ms.v;
+
+    if (isfinite(ttft))
+        text_append(buf, cap, ttft < 1 ? "%sp90 TTFT %.2f s" : "%sp90 TTFT %.1f s",
+                    before, ttft);
+    if (isfinite(tpot))
+        text_append(buf, cap, "%s%.0f ms a token", isfinite(ttft) ? between : before,
+                    tpot);
+    return isfinite(ttft) || isfinite(tpot);
+}
+
+/* What the fewest users that are too many do: most requests fail, or the first token
+ * comes too late, or the others. */
+static const char *what_happens(const struct users_level *over)
+{
+    const struct row *r = over->row;
+
+    if (r->n_failed > 0 && slo_judge((size_t)(r->n_requests - r->n_failed),
+                                     (size_t)r->n_requests, SLO_SHARE) == SLO_MISSES)
+        return "makes requests fail";
+    return over->n_ttft_met < over->n_tpot_met ? "waits" : "slows all down";
+}
+
+static const char *ordinal_ending(int n)
+{
+    static const char *const endings[] = {"th", "st", "nd", "rd"};
+
+    return n % 10 > 3 || n / 10 % 10 == 1 ? "th" : endings[n % 10];
+}
+
+/* Not even one. */
+static void append_none_served(const struct users_series *s,
+                               const struct users_level *over, char *buf, size_t cap)
+{
+    text_append(buf, cap, "Serves no %s", slo_users(&s->slo, 1));
+    if (over->row->n_failed > 0)
+        text_append(buf, cap, " (with one, %lld of %lld requests fail)",
+                    (long long)over->row->n_failed, (long long)over->row->n_requests);
+    else if (users_append_times(over, " (with one, ", ", ", buf, cap))
+        text_append(buf, cap, ")");
+    text_append(buf, cap, ".");
+}
+
+void users_append_capacity(const struct users_series *s, char *buf, size_t cap)
+{
+    const struct users_level *at = level_of(s, s->carries);
+    const struct users_level *over = level_of(s, s->misses);
+
+    if (over && s->misses == 1) {
+        append_none_served(s, over, buf, cap);
+        return;
+    }
+    if (!at && s->undecided) {
+        text_append(buf, cap,
+                    "It is undecided whether it can serve any user within %g s to the "
+                    "first token and %g ms per token: " MORE,
+                    s->slo.ttft_s, s->slo.tpot_ms);
+        if (over)
+            text_append(buf, cap, "; %d are too many", s->misses);
+        text_append(buf, cap, ".");
+        return;
+    }
+    if (at) {
+        text_append(buf, cap, "Serves %d %s", s->carries,
+                    slo_users(&s->slo, s->carries));
+        if (users_append_times(at, " (", ", ", buf, cap))
+            text_append(buf, cap, ")");
+    } else
+        text_append(buf, cap,
+                    "No number of users is sure to be served within %g s to the first "
+                    "token and %g ms per token",
+                    s->slo.ttft_s, s->slo.tpot_ms);
+    if (s->undecided && over)
+        text_append(buf, cap,
+                    "; whether it serves more than that, up to %d, is undecided: " MORE,
+                    s->misses - 1);
+    else if (s->undecided)
+        text_append(buf, cap, "; whether it serves more is undecided: " MORE);
+    if (over && s->misses == s->carries + 1)
+        text_append(buf, cap, "; the %d%s %s", s->misses, ordinal_ending(s->misses),
+                    what_happens(over));
+    else if (over)
+        text_append(buf, cap, "; %d are too many", s->misses);
+    else if (!s->undecided && at)
+        text_append(buf, cap, ", the largest number tried");
+    text_append(buf, cap, ".");
+}
+
+/* ---- several --------------------------------------------------------------------- */
+
+static double max_tok_per_s(const struct users_series *s)
+{
+    double most = 0;
+
+    for (size_t i = 0; i < s->n; i++)
+        most = fmax(most, s->level[i].tok_per_s.v);
+    return most;
+}
+
+bool users_is_better(const struct users_series *a, const struct users_series *b)
+{
+    return a->carries > b->carries ||
+           (a->carries == b->carries && max_tok_per_s(a) > max_tok_per_s(b));
+}
+
+static size_t find_best(const struct users *u)
+{
+    size_t best = 0;
+
+    for (size_t i = 1; i < u->n; i++)
+        if (users_is_better(&u->v[i], &u->v[best]))
+            best = i;
+    return best;
+}
+
+static bool is_alike(const struct users_series *a, const struct users_series *b)
+{
+    return !strcmp(a->first->slo, b->first->slo) &&
+           !strcmp(a->first->prompt_lengths, b->first->prompt_lengths) &&
+           !strcmp(a->first->output_lengths, b->first->output_lengths) &&
+           a->first->prefix_tokens == b->first->prefix_tokens;
+}
+
+static void append_capacity(const struct users_series *s, bool is_first, char *buf,
+                            size_t cap)
+{
+    text_append(buf, cap, "%s%s%s", is_first ? "" : ", ", s->name,
+                is_first ? " serves" : "");
+    if (s->carries)
+        text_append(buf, cap, " %d", s->carries);
+    else
+        text_append(buf, cap, is_first ? " no" : " none");
+    if (is_first)
+        text_append(buf, cap, " %s", slo_users(&s->slo, s->carries == 1 ? 1 : 2));
+    if (s->undecided && !s->carries)
+        text_append(buf, cap, " for sure");
+    else if (s->undecided)
+        text_append(buf, cap, " (more are undecided)");
+    else if (!s->misses && s->carries)
+        text_append(buf, cap, " (the largest number tried)");
+}
+
+static void append_pair(const struct users_pair *p, const char *a, const char *b,
+                        char *buf, size_t cap)
+{
+    text_append(buf, cap, "; at %d user%s %s has %.2f x the tok/s of %s", p->n_users,
+                plural(p->n_users, "s"), a, p->ratio, b);
+    if (isfinite(p->lo))
+        text_append(buf, cap, " [%.2f, %.2f], %zu rounds", p->lo, p->hi, p->n);
+    else
+        text_append(buf, cap, " (one round, so without an interval)");
+    if (p->is_doubtful)
+        text_append(buf, cap, ", disturbed");
+}
+
+void users_answer(const struct users *u, char *buf, size_t cap)
+{
+    const size_t best = find_best(u);
+    const struct users_series *a = &u->v[best];
+
+    buf[0] = '\0';
+    if (!u->n)
+        return;
+    if (u->n == 1) {
+        users_append_capacity(a, buf, cap);
+        return;
+    }
+    append_capacity(a, true, buf, cap);
+    for (size_t i = 0; i < u->n; i++)
+        if (i != best)
+            append_capacity(&u->v[i], false, buf, cap);
+    for (size_t i = 0; i < u->n; i++) {
+        struct users_pair p = {.n = 0};
+
+        if (i != best && is_alike(a, &u->v[i]) && users_compare_at(a, &u->v[i]))
+            users_compare(&p, u, a, &u->v[i], users_compare_at(a, &u->v[i]));
+        if (p.n)
+            append_pair(&p, a->name, u->v[i].name, buf, cap);
+    }
+    text_append(buf, cap, ".");
+}
+
+static void print_pairs_of(FILE *f, const struct users *u, const struct users_series *a,
+                           const struct users_series *b)
+{
+    bool is_first = true;
+
+    for (size_t i = 0; i < a->n; i++) {
+        struct users_pair p;
+
+        users_compare(&p, u, a, b, a->level[i].n_users);
+        if (!p.n)
+            continue;
+        if (is_first)
+            fprintf(f, "\ntok/s of %s over %s\n%8s %7s %7s   %-15s\n", a->name, b->name,
+                    "users", "rounds", "ratio", "95 % interval");
+        is_first = false;
+        fprintf(f, "%8d %7zu %7.2f", p.n_users, p.n, p.ratio);
+        if (isfinite(p.lo))
+            fprintf(f, "   %.2f to %.2f", p.lo, p.hi);
+        fprintf(f, "%s\n", p.is_doubtful ? "   disturbed" : "");
+    }
+}
+
+void users_print_pairs(FILE *f, const struct users *u)
+{
+    const size_t best = find_best(u);
+
+    for (size_t i = 0; i < u->n; i++)
+        if (i != best && is_alike(&u->v[best], &u->v[i]))
+            print_pairs_of(f, u, &u->v[best], &u->v[i]);
+}

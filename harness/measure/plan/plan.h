@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plan.h - what of a model stays in memory, what is read again for every token, and how
+ * fast that is: before it runs
+ *
+ * Model of the world: a worker opens the model behind the fence and reports what it
+ * needs (point_need.h), the same answer that a point is planned with. The roofs of this
+ * machine, measured or from a stored measurement, make a time of it (token_time.h).
+ *
+ * Threading: one thread.
+ */
+#ifndef SLM_HARNESS_MEASURE_PLAN_PLAN_H
+#define SLM_HARNESS_MEASURE_PLAN_PLAN_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <jansson.h>
+
+#include "harness/machine/topology.h"
+#include "harness/measure/point/point_need.h"
+#include "harness/rows/token_time.h"
+#include "harness/measure/worker/worker_client.h"
+
+enum plan_verdict {
+    PLAN_FITS,
+    PLAN_STREAMS,
+    PLAN_PAGES, /* a mapped file that memory does not hold */
+    PLAN_NO_FIT
+};
+
+/* Where the roofs come from. */
+struct plan_roofs {
+    struct token_roofs gbps; /* 0: not known, or not needed */
+    char from[320];          /* "measured now", or the file */
+    char disk_why_not[256];  /* why disk_gbps is not known; "" */
+    enum mem_pages pages;
+    int n_threads;
+};
+
+struct plan {
+    struct point point; /* a decode point; its residency is the one chosen */
+    enum weights_residency asked;
+    struct point_need need;
+    uint64_t room;         /* memory for everything */
+    char room_from[320];   /* whose limit that is */
+    struct topo_llc cache; /* last-level cache, for its threads; 0: unknown */
+    enum plan_verdict verdict;
+    struct plan_roofs roofs;
+    struct token_time time; /* token_s NaN: not predicted, as of a model that the
+                               last-level cache holds */
+};
+
+/* The worker that plans one model, with any number of settings. */
+struct planner {
+    struct worker_client worker;
+};
+
+/* *planner is for planner_close() in any case. Errors: those of starting the worker. */
+enum status planner_open(struct planner *planner, struct err *err);
+void planner_close(struct planner *planner);
+
+/* Verdict and sizes from the worker into *plan, no roofs. topo: the machine to plan
+ * for; its memory, limits and last-level cache count. Errors: the worker's, which are
+ * those of opening the model. */
+enum status planner_make(struct planner *planner, struct plan *plan,
+                         const struct point *p, const struct topology *topo,
+                         struct err *err);
+
+/* Plans with a planner of its own. */
+enum status plan_make(struct plan *plan, const struct point *p,
+                      const struct topology *topo, struct err *err);
+
+/* The verdict from room and need; a part of plan_make(), for tests. */
+enum plan_verdict plan_verdict(const struct point_need *need, uint64_t room);
+
+/* What a token takes. */
+struct token_work plan_work(const struct plan *plan);
+
+/* How much of what a token reads the last-level cache holds. */
+enum topo_cached plan_cached(const struct plan *plan);
+
+/* Whether roofs make a time of it: not of a mapped file that memory does not hold, nor
+ * of what the last-level cache holds. */
+bool plan_has_time(const struct plan *plan);
+
+/* Fill in the time from roofs and need. */
+void plan_predict(struct plan *plan);
+
+/* Measure the roofs that the plan needs, in a second or two, and the last-level cache
+ * where *topo has no measured size (cache_find()): read bandwidth of its
+ * threads, and where it streams the disk of the model's file, or, where that is not
+ * made yet, of its directory. A disk that cannot be probed is a sentence in
+ * disk_why_not. Errors: ST_NO_MEMORY, ST_INTERRUPTED, of placement_cpus(). */
+enum status plan_measure_roofs(struct plan *plan, struct topology *topo,
+                               struct err *err);
+
+/* Roofs from the file that `bench probe --json` has written, or the machine.json of a
+ * sweep, which has the size of the machine's cache, too (it is unknown otherwise): the
+ * row with the plan's pages and as many threads, or the next fewer. Errors:
+ * jsonfile_read()'s, ST_INPUT (no such row, or no disk where the plan streams). */
+enum status plan_read_roofs(struct plan *plan, const char *path, struct err *err);
+
+/* The first line, and the tables. */
+void plan_print(FILE *f, const struct plan *plan);
+json_t *plan_json(const struct plan *plan);
+
+/* The first line alone, into buf, which is returned. */
+const char *plan_sentence(const struct plan *plan, char *buf, size_t cap);
+
+#endif

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plan_print.c - a plan as a sentence, as tables and as JSON
+ */
+#include "engine/speculate/speculate_rule.h"
+#include "harness/measure/plan/plan.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "harness/base/choice.h"
+#include "harness/base/format.h"
+#include "harness/machine/memory_reserve.h"
+
+#define LINE_WIDTH  79
+#define LABEL_WIDTH 10
+#define VALUE_WIDTH 10
+#define TEXT_COLUMN (2 + LABEL_WIDTH + 1 + VALUE_WIDTH + 2)
+
+static const char *const verdicts[] = {[PLAN_FITS] = "fits",
+                                       [PLAN_STREAMS] = "streams",
+                                       [PLAN_PAGES] = "pages",
+                                       [PLAN_NO_FIT] = "does not fit"};
+
+static bool is_predicted(const struct plan *plan)
+{
+    return plan->time.token_s > 0;
+}
+
+/* Three digits. */
+static void append_number(char *buf, size_t cap, double v)
+{
+    char figure[32];
+
+    text_append(buf, cap, "%s",
+                format_measured(figure, sizeof figure, v, fabs(v) / 10, 4));
+}
+
+static void append_bytes(char *buf, size_t cap, uint64_t bytes)
+{
+    char size[24];
+
+    text_append(buf, cap, "%s", format_bytes(size, sizeof size, bytes));
+}
+
+/* ---- the sentence ---------------------------------------------------------------- */
+
+static void append_speed(char *buf, size_t cap, const struct plan *plan)
+{
+    const double tok_per_s = 1 / plan->time.token_s;
+
+    if (!is_predicted(plan))
+        return;
+    text_append(buf, cap, ": about ");
+    append_number(buf, cap, tok_per_s);
+    text_append(buf, cap, " tok/s (");
+    append_number(buf, cap, tok_per_s * (1 - TOKEN_TIME_BAND));
+    text_append(buf, cap, " to ");
+    append_number(buf, cap, tok_per_s * (1 + TOKEN_TIME_BAND));
+    text_append(buf, cap, ")");
+}
+
+/* Beyond what fits: the longest context without streaming. */
+static void append_context(char *buf, size_t cap, const struct plan *plan)
+{
+    const struct point_need *need = &plan->need;
+
+    if (plan->verdict == PLAN_FITS || need->residency == WEIGHTS_MEMORY)
+        return;
+    if (need->packed_ctx > 0)
+        text_append(buf, cap, "; without streaming a context of up to %d tokens fits",
+                    need->packed_ctx);
+    else
+        text_append(buf, cap, "; without streaming no context fits");
+}
+
+const char *plan_sentence(const struct plan *plan, char *buf, size_t cap)
+{
+    const struct point_need *need = &plan->need;
+
+    *buf = '\0';
+    text_append(buf, cap, "%s ", plan->point.setup.model.text);
+    switch (plan->verdict) {
+    case PLAN_FITS:
+        text_append(buf, cap, "fits into ");
+        append_bytes(buf, cap, plan->room);
+        append_speed(buf, cap, plan);
+        break;
+    case PLAN_STREAMS:
+        text_append(buf, cap, need->cache_bytes ? "reads up to " : "streams ");
+        append_bytes(buf, cap, need->streamed_bytes);
+        text_append(buf, cap, " per token within ");
+        append_bytes(buf, cap, plan->room);
+        append_speed(buf, cap, plan);
+        append_context(buf, cap, plan);
+        break;
+    case PLAN_PAGES:
+        text_append(buf, cap, "does not fit into ");
+        append_bytes(buf, cap, plan->room);
+        text_append(buf, cap,
+                    " as a mapped file: most of it is read again for every token");
+        break;
+    case PLAN_NO_FIT:
+        text_append(buf, cap, "does not fit into ");
+        append_bytes(buf, cap, plan->room);
+        text_append(buf, cap, ": it needs ");
+        append_bytes(buf, cap, need->anon_bytes + point_need_reserve(need->residency));
+        if (need->residency == WEIGHTS_STREAM)
+            text_append(buf, cap, " with all layers streamed");
+        break;
+    }
+    return buf;
+}
+
+/* ---- tables ---------------------------------------------------------------------- */
+
+/* "  label    1.23 GiB  text", the text wrapped. */
+__attribute__((format(printf, 4, 5))) static void
+line(FILE *f, const char *label, const char *value, const char *fmt, ...)
+{
+    char text[600];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    fprintf(f, "  %-*s %*s%s", LABEL_WIDTH, label, VALUE_WIDTH, value,
+            *text ? "  " : "");
+    if (*text)
+        text_wrap(f, text, TEXT_COLUMN, TEXT_COLUMN, LINE_WIDTH, false);
+    else
+        putc('\n', f);
+}
+
+static void print_weights(FILE *f, const struct plan *plan)
+{
+    const struct point_need *need = &plan->need;
+    const uint64_t slots = (uint64_t)need->n_slots * need->slot_bytes;
+    char size[24];
+
+    if (need->residency == WEIGHTS_MMAP) {
+        line(f, "weights", format_bytes(size, sizeof size, need->weight_bytes),
+             "mapped: page cache, which can be given back");
+        return;
+    }
+    if (need->cache_bytes) {
+        line(f, "resident",
+             format_bytes(size, sizeof size,
+                          need->weights_memory_bytes - need->cache_bytes),
+             "weights that all tokens need");
+        line(f, "experts", format_bytes(size, sizeof size, need->cache_bytes),
+             "those that are used most; the others are read when they are chosen");
+        return;
+    }
+    if (!need->n_streamed) {
+        line(f, "weights", format_bytes(size, sizeof size, need->weights_memory_bytes),
+             plan->verdict == PLAN_NO_FIT && need->residency == WEIGHTS_STREAM
+                 ? "with all of %d layers streamed"
+                 : "resident: all of %d layers",
+             need->n_layers);
+        if (need->residency == WEIGHTS_STREAM &&
+            need->weight_bytes > need->weights_memory_bytes)
+            line(f, "on disk",
+                 format_bytes(size, sizeof size,
+                              need->weight_bytes - need->weights_memory_bytes),
+                 "embeddings, a token reads one row of them");
+        return;
+    }
+    line(f, "resident",
+         format_bytes(size, sizeof size, need->weights_memory_bytes - slots),
+         "weights: %d of %d layers, and what is in no layer",
+         need->n_layers - need->n_streamed, need->n_layers);
+    line(f, "slot", format_bytes(size, sizeof size, slots),
+         "into which %d layers are streamed, one after another", need->n_streamed);
+}
+
+static void print_memory(FILE *f, const struct plan *plan)
+{
+    const struct point_need *need = &plan->need;
+    const uint64_t reserve = RESERVE_OWN_BYTES + RESERVE_SPARE_BYTES;
+    const uint64_t used = need->anon_bytes + reserve;
+    char size[24];
+
+    fprintf(f, "\nMemory\n");
+    print_weights(f, plan);
+    line(f, "KV cache", format_bytes(size, sizeof size, need->kv_bytes),
+         "%d position%s, %s", need->n_ctx, plural(need->n_ctx, "s"),
+         choices_kv.name((int)plan->point.setup.kv_type));
+    line(f, "scratch", format_bytes(size, sizeof size, need->scratch_bytes),
+         "activations, logits and norms");
+    line(f, "reserve", format_bytes(size, sizeof size, reserve),
+         "the process, page tables, readahead");
+    line(f, "limit", format_bytes(size, sizeof size, plan->room), "%s",
+         plan->room_from);
+    if (used <= plan->room)
+        line(f, "left", format_bytes(size, sizeof size, plan->room - used), "%s", "");
+}
+
+static void print_disk(FILE *f, const struct plan *plan)
+{
+    const struct point_need *need = &plan->need;
+    char size[24];
+
+    if (plan->verdict != PLAN_STREAMS)
+        return;
+    fprintf(f, "\nDisk\n");
+    line(f, "streamed", format_bytes(size, sizeof size, need->streamed_bytes),
+         need->cache_bytes
+             ? "of experts for a token, if all are equally popular: less "
+               "where some are not"
+             : "read again for every token, or for every pass of a prompt");
+    if (need->disk_bytes)
+        line(f, "left there", format_bytes(size, sizeof size, need->disk_bytes),
+             "embeddings, a token needs one row of them");
+}
+
+/* "412 ms" */
+static const char *format_time(char *buf, size_t cap, double s)
+{
+    *buf = '\0';
+    append_number(buf, cap, s < 1 ? s * 1e3 : s);
+    text_append(buf, cap, s < 1 ? " ms" : " s");
+    return buf;
+}
+
+static void append_time(char *buf, size_t cap, double bytes, double gbps)
+{
+    append_number(buf, cap, bytes * 1e-9);
+    text_append(buf, cap, " GB at ");
+    append_number(buf, cap, gbps);
+    text_append(buf, cap, " GB/s");
+}
+
+static void print_time(FILE *f, const struct plan *plan)
+{
+    const struct point_need *need = &plan->need;
+    const struct plan_roofs *r = &plan->roofs;
+    const struct token_time *t = &plan->time;
+    char text[200] = "", time[24], own[24], size[24];
+
+    if (!(r->gbps.read_gbps > 0))
+        return;
+    fprintf(f, "\nTime of a token\n");
+    append_time(text, sizeof text, (double)need->token_bytes, r->gbps.read_gbps);
+    line(f, "computing", format_time(time, sizeof time, t->compute_s),
+         "%s, at the usual %.0f %% of that bandwidth (%d thread%s), and %s between the "
+         "products of %d layers",
+         text, 100 * TOKEN_TIME_USUAL_SHARE, r->n_threads, plural(r->n_threads, "s"),
+         format_time(own, sizeof own, t->own_s), need->n_layers);
+    text[0] = '\0';
+    if (t->disk_s > 0) {
+        append_time(text, sizeof text, (double)need->streamed_bytes, r->gbps.disk_gbps);
+        line(f, "reading", format_time(time, sizeof time, t->disk_s), "%s, %s", text,
+             need->cache_bytes ? "once it is known which experts" : "meanwhile");
+        if (!need->cache_bytes && t->alone_s > 0.01 * t->token_s)
+            line(f, "waiting", format_time(time, sizeof time, t->alone_s),
+                 "in which the two do not overlap");
+    } else if (*r->disk_why_not) {
+        line(f, "reading", "unknown", "%s", r->disk_why_not);
+    }
+    line(f, "roofs", "", "%s", r->from);
+    format_bytes(size, sizeof size, plan->cache.bytes);
+    if (plan_cached(plan) == TOPO_CACHED)
+        line(f, "but", "",
+             "the last-level cache (%s) holds half or more of what a token reads, and "
+             "is faster than memory: no speed is predicted",
+             size);
+    else if (plan_cached(plan) == TOPO_CACHED_PARTLY)
+        line(f, "but", "",
+             "the last-level cache (%s) holds a part of what a token reads: it can be "
+             "faster",
+             size);
+}
+
+/* The least acceptance rate of first guesses from which drafts of one token gain what
+ * speculative decoding asks for, where a pass of two tokens waits for memory as long as
+ * a pass of one, and so does one in which tokens before a wrong guess run again. */
+static double min_acceptance(const struct point_need *need)
+{
+    const double cost = 1 + (double)need->nextn_bytes / (double)need->token_bytes;
+
+    return SPECULATE_MIN_GAIN * cost - 1;
+}
+
+static void print_drafts(FILE *f, const struct plan *plan)
+{
+    const struct point_need *need = &plan->need;
+    const double rate = min_acceptance(need);
+    char size[24];
+
+    if (!need->nextn_bytes || !need->token_bytes)
+        return;
+    fprintf(f, "\nDrafts\n");
+    format_bytes(size, sizeof size, need->nextn_bytes);
+    if (rate < 1)
+        line(f, "own layer", size,
+             "read for each token that the model's own layer guesses: --speculate mtp "
+             "pays where more than %.0f %% of first guesses are right",
+             100 * rate);
+    else
+        line(f, "own layer", size,
+             "read for each token that the model's own layer guesses: too much for "
+             "--speculate mtp to pay");
+}
+
+void plan_print(FILE *f, const struct plan *plan)
+{
+    const struct point_need *need = &plan->need;
+    char sentence[1000];
+
+    text_wrap(f, plan_sentence(plan, sentence, sizeof sentence), 0, 0, LINE_WIDTH,
+              true);
+    if (need->model_ctx > 0 && plan->point.ctx > need->model_ctx &&
+        !plan->point.setup.kv_window)
+        fprintf(f,
+                "The model was made for contexts of %d tokens: beyond that it is as "
+                "fast, and its\nanswers are worth nothing.\n",
+                need->model_ctx);
+    print_memory(f, plan);
+    print_disk(f, plan);
+    print_time(f, plan);
+    print_drafts(f, plan);
+    if (plan->need.residency == WEIGHTS_MEMORY)
+        return;
+    fprintf(f, "\nLargest context without streaming: ");
+    if (!need->packed_ctx)
+        fprintf(f, "none, the weights alone are larger\n");
+    else
+        fprintf(f, "%d tokens%s\n", need->packed_ctx,
+                need->packed_ctx == need->model_ctx ? ", the model's own limit" : "");
+}
+
+/* ---- JSON ------------------------------------------------------------------------ */
+
+static json_t *number_json(double v)
+{
+    return isfinite(v) && v > 0 ? json_real(v) : json_null();
+}
+
+static json_t *size_json(uint64_t bytes)
+{
+    return json_integer((json_int_t)bytes);
+}
+
+static json_t *prediction_json(const struct plan *plan)
+{
+    const double speed = is_predicted(plan) ? 1 / plan->time.token_s : NAN;
+
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s}", "tok_per_s",
+        number_json(speed), "tok_per_s_lo", number_json(speed * (1 - TOKEN_TIME_BAND)),
+        "tok_per_s_hi", number_json(speed * (1 + TOKEN_TIME_BAND)), "compute_s",
+        number_json(plan->time.compute_s), "disk_s", number_json(plan->time.disk_s),
+        "roof_gbps", number_json(plan->roofs.gbps.read_gbps), "roof_disk_gbps",
+        number_json(plan->roofs.gbps.disk_gbps), "roof_threads", plan->roofs.n_threads,
+        "roofs", plan->roofs.from);
+}
+
+/* null: the model has no layer that guesses. */
+static json_t *drafts_json(const struct point_need *need)
+{
+    if (!need->nextn_bytes || !need->token_bytes)
+        return json_null();
+    return json_pack("{s:o, s:o}", "bytes", size_json(need->nextn_bytes),
+                     "min_acceptance", json_real(min_acceptance(need)));
+}
+
+json_t *plan_json(const struct plan *plan)
+{
+    const struct point_need *need = &plan->need;
+    json_t *memory =
+        json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "experts_bytes",
+                  size_json(need->cache_bytes), "limit_bytes", size_json(plan->room),
+                  "limit_from", plan->room_from, "weights_bytes",
+                  size_json(need->weights_memory_bytes), "slots_bytes",
+                  size_json((uint64_t)need->n_slots * need->slot_bytes), "kv_bytes",
+                  size_json(need->kv_bytes), "scratch_bytes",
+                  size_json(need->scratch_bytes), "reserve_bytes",
+                  size_json(RESERVE_OWN_BYTES + RESERVE_SPARE_BYTES), "needed_bytes",
+                  size_json(need->anon_bytes + point_need_reserve(need->residency)));
+    json_t *disk =
+        json_pack("{s:o, s:o, s:o}", "file_bytes", size_json(need->weight_bytes),
+                  "streamed_bytes", size_json(need->streamed_bytes), "left_bytes",
+                  size_json(need->disk_bytes));
+    char sentence[1000];
+
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, "
+                     "s:o, s:o, s:o, s:o}",
+                     "model", plan->point.setup.model.text, "quant", need->quant,
+                     "verdict", verdicts[plan->verdict], "sentence",
+                     plan_sentence(plan, sentence, sizeof sentence), "weights",
+                     weights_residency_name((enum weights_residency)need->residency),
+                     "weights_asked", weights_residency_name(plan->asked), "n_layers",
+                     need->n_layers, "n_streamed", need->n_streamed, "n_slots",
+                     need->n_slots, "n_ctx", need->n_ctx, "packed_ctx",
+                     need->packed_ctx, "model_ctx", need->model_ctx, "memory", memory,
+                     "disk", disk, "prediction", prediction_json(plan), "drafts",
+                     drafts_json(need));
+}

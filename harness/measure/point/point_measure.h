@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * point_measure.h - measure one point: in a fresh worker, inside a sandbox
+ *
+ * Model of the world: the parent decides and records, a worker (harness/measure/worker)
+ * measures. The parent makes the sandbox, evicts the model file, starts the worker
+ * inside the group, sends it the point, and reads one JSON object per line from it:
+ * phases, samples as they are taken, and at the end the row. Whatever ends the worker -
+ * the OOM killer, a timeout, no memory, an interrupt - the parent has a row that
+ * reports it, and the samples measured until then.
+ *
+ * `bench decode` and `bench sweep` both measure through point_run().
+ *
+ * Threading: one point at a time.
+ */
+#ifndef SLM_HARNESS_MEASURE_POINT_POINT_MEASURE_H
+#define SLM_HARNESS_MEASURE_POINT_POINT_MEASURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <jansson.h>
+
+#include "engine/base/status.h"
+#include "harness/machine/noise.h"
+#include "harness/machine/topology.h"
+#include "harness/rows/point/point.h"
+#include "harness/rows/row.h"
+
+/* Fewer samples than these are `partial` where the time budget ended the point:
+ * too few for an interval of the median (decode), or for any spread (prefill). */
+#define POINT_MIN_DECODE    6
+#define POINT_MIN_PREFILL   2
+#define POINT_MIN_SPECULATE 1 /* a run over the whole text has many parts */
+
+struct point_samples {
+    double *ms; /* per token, or per prefill pass; malloc'ed */
+    size_t n;
+    json_t *profile; /* a struct point_profile, where the settings ask for one */
+};
+
+void point_samples_free(struct point_samples *samples);
+
+/* Called when the worker reports: phase ("load", "probe", "fill", "measure") and how
+ * far it is within it. */
+typedef void point_progress_fn(void *arg, const char *phase, double fraction);
+
+/* Measure. *row is always filled, also on failure of the point itself (ST_OK, and
+ * row->status says so); an error status is returned only when nothing could be tried:
+ * no permission for cgroups, no model, interrupted before the worker
+ * started. samples may be NULL; it is for point_samples_free(). */
+enum status point_run(const struct point *p, const struct topology *topo,
+                      struct row *row, struct point_samples *samples,
+                      point_progress_fn *progress, void *arg, struct err *err);
+
+/* Facts of the worker that are no columns of the row. */
+struct point_facts {
+    double tokens_per_sample; /* 1, the prompt length, or those of a text */
+    double ops_per_sample;    /* two per multiply-add of a matrix */
+    double bytes_per_sample;  /* weights and KV cache read */
+    double roof_spread;       /* of the probe's passes, as a share of their median */
+    double llc_bytes;         /* last-level cache, as topology_cache() has it; 0: */
+    double llc_hi_bytes;      /* unknown; and the end of its range */
+    double stand_in_bytes;    /* of the buffer that was read instead of weights that do
+                                 not fit; 0: none */
+
+    double disk_spread; /* of the disk probe's passes, likewise */
+
+    /* Of weights that are streamed: the largest request, and most of them at once; 0:
+     * nothing is streamed. */
+    double stream_request_bytes, stream_depth;
+
+    /* Of a few samples after the measured ones, or of all with a profile: */
+    double profile_ms; /* mean sample; 0: none was profiled */
+    double wait_ms;    /* of it at barriers, mean of the threads */
+    double arith_ms;   /* in which its multiply-adds could be done at the peaks */
+};
+
+/* Fill the columns that follow from samples and facts: n_samples, tok_per_s and
+ * its interval, latencies, roof_tok_per_s, mbu, gops, validity and limiter.
+ * noise may be NULL (the worker was killed before it reported any). */
+void point_judge(struct row *row, const struct point_samples *samples,
+                 const struct point_facts *facts, const struct noise *noise);
+
+#endif

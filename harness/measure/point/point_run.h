@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * point_run.h - one run of a point, shared by the files of its deciding side
+ *
+ * point_plan.c computes what is needed, point.c starts the worker and reads its
+ * messages, point_end.c fills in the result.
+ *
+ * Threading: one thread per run.
+ */
+#ifndef SLM_HARNESS_MEASURE_POINT_POINT_RUN_H
+#define SLM_HARNESS_MEASURE_POINT_POINT_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <jansson.h>
+
+#include "harness/measure/point/point_need.h"
+#include "harness/measure/point/point_measure.h"
+#include "harness/machine/sandbox/sandbox.h"
+#include "harness/measure/worker/worker_client.h"
+
+#define POINT_DISK_PASSES 3 /* before the measurement, and again after it */
+
+struct point_run {
+    struct point settings; /* as the worker gets them */
+    struct topology *topo; /* with memory as it is now */
+    struct row *row;
+    point_progress_fn *progress;
+    void *progress_arg;
+
+    int64_t cached_bytes; /* of the model, elsewhere, when the point began */
+    uint64_t weight_bytes, rows_bytes, anon_bytes; /* as planned */
+    bool fits;
+    int n_vocab; /* of the model */
+
+    struct sandbox *sandbox; /* with a memory limit; else NULL */
+    struct sandbox *around;  /* the same, or one with a CPU quota alone; NULL: none */
+    struct worker_client worker;
+
+    double disk_gbps[2 * POINT_DISK_PASSES]; /* of the model's disk */
+    int n_disk_gbps;
+    double disk_spread; /* of them, as a share of their median */
+
+    json_t *roof_passes; /* of point_run_roof(), so far; NULL: none */
+
+    struct point_samples samples;
+    size_t samples_cap;
+    struct point_facts facts;
+    struct noise noise;
+    bool has_noise;
+    char phase[16];
+    char tuned_note[200]; /* why a profile is not used */
+
+    struct sandbox_usage usage;
+    uint64_t peak_bytes, resident_bytes; /* the most of its sandbox */
+    uint64_t usage_ns, measure_ns;
+};
+
+/* Begin and end a run: what point_run() does around any measurement. *out is for
+ * point_run_end() in any case; keeps: the samples become the caller's. Errors:
+ * ST_NO_MEMORY, ST_INTERRUPTED. */
+enum status point_run_begin(struct point_run **out, const struct point *p,
+                            const struct topology *topo, struct row *row,
+                            point_progress_fn *progress, void *arg, struct err *err);
+void point_run_end(struct point_run *r, struct point_samples *samples, bool keeps);
+
+/* Sandbox and worker, which greets. *greets false: it has not, and the row says why. */
+enum status point_run_start(struct point_run *r, bool *greets, struct err *err);
+
+/* CPUs by number, so that all sides use the same ones. */
+enum status point_run_pin(struct point_run *r, struct err *err);
+
+/* One request that is answered before anything is measured. False: there is no answer,
+ * for a reason that is an error of the whole run, into *status, or one for the row. */
+bool point_run_ask(struct point_run *r, json_t *request, const char *key,
+                   json_t **answer, enum status *status, struct err *err);
+
+/* What the point needs, into r and the row. False: as point_run_ask(). */
+bool point_run_need(struct point_run *r, enum status *status, struct err *err);
+
+/* Passes of the roof over a buffer, where no model of this program is in memory
+ * (point_stand_in.c); once before a measurement and once after it, into r->facts and
+ * the row. False: as point_run_ask(). */
+bool point_run_roof(struct point_run *r, enum status *status, struct err *err);
+
+/* Look at what the sandbox is charged. */
+void point_run_usage(struct point_run *r);
+
+/* Fill in the columns that are known before it runs. p: as the caller gave it,
+ * with the placement that r->settings has resolved into CPUs. */
+void point_describe(struct point_run *r, const struct point *p);
+
+/* Memory that the point may have: the least of its limit, of what the limits in force
+ * leave, and of what is available. */
+uint64_t point_room(const struct point_run *r);
+
+/* In words, for behind a need: "the limit is 6.00 GiB". */
+const char *point_available_text(const struct point_run *r, char *buf, size_t cap);
+
+/* What it needs, into r and the row. */
+void point_plan(struct point_run *r, const struct point_need *need);
+
+/* Whether it may be tried; if not, the row says why. */
+bool point_may_try(struct point_run *r);
+
+/* The row's status, detail, peak and figures, once the worker has ended. */
+void point_conclude(struct point_run *r);
+
+#endif

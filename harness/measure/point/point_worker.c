@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * point_worker.c - the measuring side of a point
+ *
+ * Order: load, fill the context, probe the roof, warm up, measure, probe again.
+ * The roof of a model that fits is read from its own weights, the same pages in the
+ * same mapping, and between samples, too, since memory is shared with others. A model
+ * that does not fit would be probed at the disk's speed, so a buffer stands in, before
+ * the model is read in and after it is closed; nothing but the model is in memory while
+ * measuring.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/clock.h"
+#include "engine/synth/synth.h"
+#include "harness/base/parse.h"
+#include "harness/machine/memory_reserve.h"
+#include "harness/machine/sandbox/sandbox.h"
+#include "kernels/units.h"
+#include "harness/measure/point/point_worker_impl.h"
+#include "harness/measure/point/point_profile.h"
+#include "harness/measure/point/point_speculate.h"
+#include "harness/measure/point/point_tuned.h"
+#include "harness/model/test_prompt.h"
+#include "harness/measure/tune/prefetch.h"
+#include "harness/measure/worker/resident.h"
+#include "harness/measure/worker/worker_fence.h"
+#include "kernels/isa.h"
+
+#define PRELOAD_SHARE  0.8  /* of the limit, where a model does not fit it */
+#define PROFILED_SHARE 0.05 /* of the budget, for samples with a profile */
+#define PROFILED_MAX   8
+#define RESIDENT_NS    20000000u /* while loading it is looked at as often */
+
+/* The columns and the facts known so far. */
+static void report_row(const struct point_worker *c)
+{
+    worker_send(json_pack("{s:o}", "row", row_json(&c->row)));
+    worker_send(json_pack("{s:o}", "facts", point_facts_json(&c->facts)));
+}
+
+/* The most so far, of this process alone: the asking side adds what it knows of the
+ * group and the weights that are mapped. Not while a buffer stands in for weights, and
+ * not between samples. */
+static void note_resident(struct point_worker *c)
+{
+    uint64_t bytes;
+
+    c->resident_ns = clock_ns();
+    if (resident_read("", &bytes) && (int64_t)bytes > c->row.mem_resident_bytes)
+        c->row.mem_resident_bytes = (int64_t)bytes;
+}
+
+/* ---- loading ---------------------------------------------------------------- */
+
+static int report_load(void *arg, uint64_t done, uint64_t total)
+{
+    struct point_worker *c = arg;
+
+    if (clock_ns() - c->resident_ns > RESIDENT_NS)
+        note_resident(c);
+    worker_report_progress(&c->reports, "load",
+                           total ? (double)done / (double)total : 1);
+    return 0;
+}
+
+/* Read the weights: all of them if they fit, otherwise as much as the limit holds,
+ * since each further page would evict another one. */
+static enum status preload(struct point_worker *c, struct err *err)
+{
+    const struct slm_info *info = slm_info(c->model);
+    const uint64_t anon = info->kv_bytes + info->scratch_bytes;
+    const uint64_t most = (uint64_t)(PRELOAD_SHARE * (double)c->room);
+
+    return measured_preload(&c->measured,
+                            c->fits       ? UINT64_MAX
+                            : most > anon ? most - anon
+                                          : 0,
+                            err);
+}
+
+/* Open the model and read it in. */
+static enum status load(struct point_worker *c, struct err *err)
+{
+    struct measured_params params =
+        measured_params_of(&c->p->setup, point_memory(c->p, c->room));
+    const uint64_t begin = clock_ns();
+    uint64_t probing = 0;
+    enum status status = ST_OK;
+
+    worker_report_phase(&c->reports, "load", 0);
+    params.model = &c->ref;
+    params.slm.n_ctx = point_n_ctx(c->p);
+    params.slm.n_back = point_n_back(c->p);
+    params.slm.n_logits = point_n_logits(c->p);
+    params.slm.mtp = c->p->mtp;
+    point_tuned_params(c->p, &params.slm);
+    point_set_sequences(c->p,
+                        &params.slm); /* a pass may need more than a profile has */
+    if (c->p->tuning.state == TUNED_USED)
+        status = point_tuned_cpus(c->p, &c->topo, c->cpu_list, &c->cpus, err);
+    params.slm.cpus = c->cpus;
+    if (status == ST_OK)
+        status = measured_open(&c->measured, &params, err);
+    c->model = c->measured.m;
+    if (status == ST_OK) {
+        /* Memory that cannot be paged fits, or the OOM killer ends this process. */
+        c->fits = c->p->setup.residency != WEIGHTS_MMAP ||
+                  measured_fits(&c->measured, c->room);
+        if (!c->fits) {
+            const uint64_t probe_begin = clock_ns();
+
+            status = point_probe_roof(c, false, err);
+            probing = clock_ns() - probe_begin;
+        }
+        if (status == ST_OK)
+            status = preload(c, err);
+        note_resident(c);
+    }
+    c->row.load_s = (double)(clock_ns() - begin - probing) * 1e-9;
+    return status;
+}
+
+/* ---- facts ------------------------------------------------------------------ */
+
+void point_evaluate_facts(struct point_worker *c, const struct slm_info *info)
+{
+    const double head = (double)info->output_macs;
+    const double body = (double)info->weight_token_macs - head;
+
+    if (c->p->kind == POINT_PREFILL) {
+        c->facts.tokens_per_sample = c->p->n_prompt;
+        c->facts.ops_per_sample = 2 * (body * c->p->n_prompt + head);
+        c->facts.bytes_per_sample =
+            slm_bytes_per_prompt(info, c->p->n_prompt, c->p->setup.n_batch);
+    } else {
+        c->facts.tokens_per_sample = c->p->n_sequences;
+        c->facts.ops_per_sample = point_step_ops(c->p, info);
+        c->facts.bytes_per_sample = point_step_bytes(c->p, info);
+    }
+}
+
+static void fill_row(struct point_worker *c)
+{
+    const struct slm_info *info = slm_info(c->model);
+    struct row *row = &c->row;
+
+    row->n_params = (int64_t)info->n_params;
+    row->kv_bytes_per_token = (int64_t)info->kv_more_bytes;
+    row->kv_bytes = (int64_t)info->kv_bytes;
+    row->model_ctx = info->n_ctx_train;
+    snprintf(row->quant, sizeof row->quant, "%s", info->quant);
+    point_fill_columns(c->p, FIELD_COMPUTED, row);
+    row->pages = MEM_PAGES_4K;
+    if (c->p->setup.residency == WEIGHTS_MEMORY) {
+        row->file_bytes = (int64_t)c->image_bytes;
+        row->mem_planned_bytes =
+            (int64_t)(c->image_bytes + info->kv_bytes + info->scratch_bytes);
+    }
+    if (c->p->setup.residency != WEIGHTS_MMAP) {
+        size_t bytes;
+        const void *memory = weights_memory(slm_weights(c->model), &bytes);
+
+        if (bytes && mem_huge_bytes(memory, bytes) >= bytes / 2)
+            row->pages = MEM_PAGES_2M;
+    }
+    row->isa = row_enum_value(&choices_isa, measured_isa());
+    units_text(c->topo.unused_units, row->unused_units, sizeof row->unused_units);
+    if (c->p->kind == POINT_DECODE)
+        row->bytes_per_token =
+            (int64_t)(point_step_bytes(c->p, info) / c->p->n_sequences);
+    point_evaluate_facts(c, info);
+}
+
+/* ---- measuring -------------------------------------------------------------- */
+
+static int report_fill(void *arg, uint64_t done, uint64_t total)
+{
+    struct point_worker *c = arg;
+
+    worker_report_phase(&c->reports, "fill", (double)done / (double)total);
+    return 0;
+}
+
+static enum status fill_context(struct point_worker *c, struct err *err)
+{
+    if (c->p->kind == POINT_SPECULATE)
+        return point_speculate_open(c, err);
+    if (c->p->kind == POINT_PREFILL || !c->p->ctx)
+        return ST_OK;
+    worker_report_phase(&c->reports, "fill", 0);
+    c->measured.progress = report_fill;
+    return measured_fill(&c->measured, c->p->ctx, c->p->n_shared, c->p->ctx_prefill,
+                         c->p->setup.seed, err);
+}
+
+static enum status speculate(void *arg, uint64_t *ns, struct err *err)
+{
+    struct point_worker *c = arg;
+    const int depth = slm_n_past(c->model);
+    const enum status status = point_speculate_run(c, ns, err);
+
+    slm_truncate(c->model, depth);
+    return status;
+}
+
+static void describe_step(struct point_worker *c)
+{
+    static const enum measured_kind kinds[] = {MEASURED_DECODE, MEASURED_PREFILL,
+                                               MEASURED_CALL};
+
+    c->step = (struct measured_step){.kind = kinds[c->p->kind],
+                                     .depth = slm_n_past(c->model),
+                                     .n_tokens = c->p->n_prompt,
+                                     .call = speculate,
+                                     .call_arg = c};
+}
+
+/* Not counted: first touches of scratch, and clocks that need to wake up. Left
+ * out where it would take long, since the budget is for measuring. */
+static enum status warm_up(struct point_worker *c, struct err *err)
+{
+    const uint64_t slow_ns = (uint64_t)(c->p->budget_s * 1e9 / 8);
+    uint64_t ns = 0;
+    enum status status;
+
+    if (!c->fits)
+        return ST_OK;
+    worker_report_phase(&c->reports, "warm", 0);
+    if (c->p->kind == POINT_SPECULATE)
+        return point_speculate_warm(c, err);
+    status = measured_wake(&c->measured, &ns, err);
+    if (c->p->kind == POINT_PREFILL)
+        ns *= (uint64_t)c->p->n_prompt; /* at most: a prompt shares its weights */
+    if (status == ST_OK && ns < slow_ns)
+        status = measured_sample(&c->measured, &c->step, &ns, err);
+    return status;
+}
+
+/* A sample is written only after its clock has been read. */
+static bool take_sample(void *arg, uint64_t ns)
+{
+    struct point_worker *c = arg;
+    const double ms = (double)ns * 1e-6;
+
+    point_chunk_sample(c);
+    c->n_samples++;
+    c->sum_ms += ms;
+    energy_add(&c->energy, "");
+    point_probe_beside(c);
+    worker_report_sample(&c->reports, ms);
+    worker_heartbeat(&c->reports);
+    energy_mark(&c->energy, "");
+    return clock_ns() < c->measure_begin_ns + (uint64_t)(c->p->budget_s * 1e9);
+}
+
+static void report_life(void *arg)
+{
+    struct point_worker *c = arg;
+
+    worker_heartbeat(&c->reports);
+}
+
+static enum status measure(struct point_worker *c, struct err *err)
+{
+    enum status status = ST_OK;
+
+    status = point_chunk_begin(c, err);
+    if (status == ST_OK && c->p->profile)
+        status = slm_profile_start(c->model, err);
+    if (status)
+        return status;
+    worker_report_phase(&c->reports, "measure", 0);
+    worker_begin_samples(&c->reports);
+    slm_stream_read(c->model, &c->stream_begin);
+    c->measure_begin_ns = clock_ns();
+    c->measured.alive = report_life;
+    energy_open(&c->energy, "");
+    status = measured_samples(&c->measured, &c->step, (size_t)c->p->n_tokens,
+                              take_sample, c, err);
+    worker_end_samples(&c->reports);
+    point_chunk_end(c);
+    point_note_stream(c);
+    point_note_energy(c);
+    return status;
+}
+
+/* A few samples more, with a profile: it is the evidence for what limits the point, and
+ * reading clocks must not be part of the measured ones. None where a sample is long. */
+static enum status take_profiled(struct point_worker *c, size_t *n, double *ms,
+                                 struct err *err)
+{
+    const double most_ms = PROFILED_SHARE * c->p->budget_s * 1e3;
+    enum status status = ST_OK;
+
+    *n = 0;
+    *ms = 0;
+    if (!c->n_samples || c->sum_ms / (double)c->n_samples > most_ms)
+        return ST_OK;
+    status = slm_profile_start(c->model, err);
+    while (status == ST_OK && *n < PROFILED_MAX && *ms <= most_ms) {
+        uint64_t ns;
+
+        status = measured_sample(&c->measured, &c->step, &ns, err);
+        *ms += (double)ns * 1e-6;
+        ++*n;
+        worker_heartbeat(&c->reports);
+    }
+    return status;
+}
+
+/* Account for the time of samples by operation: with a profile of all that were
+ * measured and of tokens between them, which is reported. */
+static enum status account(struct point_worker *c, struct err *err)
+{
+    size_t n = c->n_samples + c->n_woken;
+    double ms = c->sum_ms + c->woken_ms;
+    struct slm_profile *from;
+    struct point_profile *p;
+    enum status status = ST_OK;
+
+    if (!c->p->profile)
+        status = take_profiled(c, &n, &ms, err);
+    if (status || !n)
+        return status;
+    from = malloc(sizeof *from);
+    p = malloc(sizeof *p);
+    if (from && p) {
+        slm_profile_read(c->model, from);
+        point_profile_make(p, from, n, ms / (double)n, c->int8_gops, c->f32_gops);
+        c->facts.profile_ms = p->sample_ms;
+        c->facts.wait_ms = point_profile_wait_ms(p);
+        c->facts.arith_ms = point_profile_arith_ms(p);
+        if (c->p->profile)
+            worker_send(json_pack("{s:o}", "profile", point_profile_json(p)));
+    } else {
+        status = err_set(err, ST_NO_MEMORY, "no memory for a profile");
+    }
+    free(from);
+    free(p);
+    return status;
+}
+
+static void close_model(struct point_worker *c)
+{
+    memory_relief_end(&c->relief);
+    measured_close(&c->measured);
+    c->model = NULL;
+}
+
+/* The file's pages are charged to the group; together with the probe's buffer they
+ * would be a peak that the point itself never reaches. */
+static void make_room(struct point_worker *c)
+{
+    uint64_t stayed;
+
+    close_model(c);
+    if (c->p->setup.mem_limit)
+        modelref_evict(&c->p->setup.model, &stayed, NULL);
+}
+
+/* What is to be loaded, and how large it is. */
+static enum status prepare(struct point_worker *c, struct err *err)
+{
+    const struct point *p = c->p;
+    struct synth_plan *plan = NULL;
+    enum status status = topology_read(&c->topo, "", err);
+
+    if (status)
+        return status;
+    if (c->cache)
+        topology_cache_from_json(&c->topo, c->cache);
+    measured_init(&c->measured, p->setup.seed);
+    c->measured.n_chunk = p->n_chunk;
+    c->measured.n_chunk_prompt = point_chunk_prompt(p);
+    c->measured.progress = report_load;
+    c->measured.arg = c;
+    c->fits = true;
+    c->ref = p->setup.model;
+    if (p->setup.residency != WEIGHTS_MEMORY)
+        return modelref_bytes(&p->setup.model, &c->image_bytes, err);
+    status = modelref_parse(&c->ref, p->setup.model.text, NULL, err);
+    if (status == ST_OK)
+        status = synth_plan_make(&plan, &c->ref.shape, c->ref.mix, p->setup.seed, err);
+    if (status == ST_OK)
+        c->image_bytes = synth_plan_bytes(plan);
+    synth_plan_free(plan);
+    return status;
+}
+
+/* Once the model is loaded: check a profile, or measure the prefetch. A model that
+ * pages from disk does neither. */
+static enum status choose_tuning(struct point_worker *c, struct err *err)
+{
+    struct tuned_side side = {.n_threads = c->p->setup.n_threads,
+                              .n_threads_prefill = c->p->setup.n_threads_prefill,
+                              .tuning = c->p->tuning.choices};
+
+    if (c->p->tuning.state != TUNED_USED) {
+        if (!c->fits || c->p->kind == POINT_PREFILL)
+            return ST_OK;
+        return slm_measure_prefetch(
+            c->model, SLM_PREFETCH_BUDGET_S,
+            topology_cache(&c->topo, c->p->setup.n_threads).bytes, err);
+    }
+    worker_report_phase(&c->reports, "check", 0);
+    if (c->fits)
+        return point_check_tuned(c->model, &c->own, &c->topo, &c->row, err);
+    side.tuning.n_batch = c->p->setup.n_batch;
+    return slm_tune(c->model, side.n_threads, side.n_threads_prefill, &side.tuning,
+                    err);
+}
+
+/* Of a model that pages, what it waits for is known; a run over a text is many passes.
+ */
+static bool has_account(const struct point_worker *c)
+{
+    return c->p->profile || (c->fits && c->p->kind != POINT_SPECULATE);
+}
+
+static enum status run(struct point_worker *c, struct err *err)
+{
+    enum status status = prepare(c, err);
+
+    if (status)
+        return status;
+    if ((status = load(c, err)))
+        return status;
+    memory_relief_begin(&c->relief, c->model);
+    fill_row(c);
+    if ((status = choose_tuning(c, err)) || (status = fill_context(c, err)))
+        return status;
+    if (c->p->kind != POINT_PREFILL)
+        prefetch_of_model(c->model, c->row.prefetch, sizeof c->row.prefetch);
+    if (c->fits) {
+        worker_report_phase(&c->reports, "probe", 0);
+        status = point_probe_roof(c, true, err);
+    }
+    note_resident(c);
+    report_row(c);
+    describe_step(c);
+    if (status || (status = warm_up(c, err)) || (status = measure(c, err)))
+        return status;
+    note_resident(c);
+    if (c->relief.bytes)
+        c->row.reclaimed_bytes = (int64_t)c->relief.bytes;
+    if (c->p->kind == POINT_SPECULATE)
+        point_speculate_conclude(c);
+    if (has_account(c) && (status = account(c, err)))
+        return status;
+    worker_report_phase(&c->reports, "probe", 1);
+    if (!c->fits)
+        make_room(c);
+    status = point_probe_roof(c, c->fits, err);
+    report_row(c);
+    return status;
+}
+
+/* In the worker, which measures nothing afterwards: levels stay disabled.
+ */
+static enum status measure_point(const struct point *p, uint64_t room,
+                                 const json_t *cache, struct err *err)
+{
+    struct point_worker *c = calloc(1, sizeof *c);
+    enum status status;
+
+    if (!c)
+        return err_set(err, ST_NO_MEMORY, "no memory to measure in");
+    isa_disable(p->setup.isa_disabled);
+    c->own = *p;
+    c->p = &c->own;
+    c->room = room;
+    c->cache = cache;
+    c->cpus = p->setup.explicit_cpus ? p->setup.cpus : NULL;
+    row_init(&c->row);
+    status = run(c, err);
+    point_speculate_close(c);
+    close_model(c);
+    free(c);
+    return status;
+}
+
+enum status point_fence(const struct point *p, struct err *err)
+{
+    char text[4096];
+    enum status status = ST_OK;
+
+    if (p->kind == POINT_SPECULATE)
+        status = test_prompt_find(p->text, text, sizeof text, err);
+    return status ? status
+                  : worker_fence(&p->setup.model,
+                                 p->kind == POINT_SPECULATE ? text : NULL, err);
+}
+
+enum status point_answer(const json_t *settings, struct err *err)
+{
+    struct point p;
+    enum status status = point_from_json(&p, settings, err);
+
+    if (status == ST_OK)
+        status = point_fence(&p, err);
+    probe_ways_take(json_object_get(settings, "ways"));
+    if (status == ST_OK)
+        status = measure_point(
+            &p, (uint64_t)json_integer_value(json_object_get(settings, "room")),
+            json_object_get(settings, "cache"), err);
+    if (status == ST_OK)
+        worker_send(json_pack("{s:b, s:o}", "done", 1, "ways", probe_ways_json()));
+    return status;
+}

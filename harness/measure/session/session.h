@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * session.h - open a model for a command that a person runs
+ *
+ * Threads default to what the machine recommends (topology's threads_default);
+ * they are pinned only on request, since an interactive user shares the machine with
+ * other programs.
+ */
+#ifndef SLM_HARNESS_MEASURE_SESSION_SESSION_H
+#define SLM_HARNESS_MEASURE_SESSION_SESSION_H
+
+#include <stdbool.h>
+
+#include "engine/engine.h"
+#include "harness/rows/settings/model_setup.h"
+
+struct session_params {
+    const char *model; /* as modelref.h has it; NULL: ST_USAGE */
+    const char *quant; /* quantise it to this while loading; or NULL */
+    const char *cpus;  /* "0,2": one for each thread; excludes placement; or NULL */
+    /* Without the model and the CPUs, which are above. n_threads 0, n_batch 0 and a
+     * placement that is not given are the defaults. A profile does not override what is
+     * set. */
+    struct model_setup setup;
+    int n_ctx, n_logits, n_sequences; /* as in struct slm_params */
+    bool mtp;                         /* the same */
+    bool paged;
+    size_t n_pool;
+    bool serves; /* it accepts connections of `listener`, which listens: then the fence
+                    is the whole one, behind which nothing is written and only the
+                    model and what runs it are read */
+    int listener;
+    bool decodes; /* many tokens: without a profile, measure prefetch distances */
+};
+
+/* The model that params name; a synthetic one is made where its file is missing. From
+ * then on the process can start no other program and use no network (fence.h). Errors:
+ * those of modelref_parse(), modelref_set_quant(), modelref_make_file() and
+ * fence_enter_calls(), or worker_fence_server(). */
+enum status session_model(struct modelref *ref, const struct session_params *params,
+                          struct err *err);
+
+/* Adds the files that opening it reads; makes none. Errors: those of modelref_parse()
+ * and modelref_files(). */
+enum status session_inputs(struct path_list *files, const struct session_params *params,
+                           struct err *err);
+
+/* Opens the model and reads its weights, if memory holds them (packed weights must
+ * fit), with a progress line; an interrupt ends it. Warns on standard error of more
+ * threads than CPUs and of a profile that is not used. *n_threads (may be NULL): the
+ * number used. Errors: as topology_read(), placement_cpus(), tuned_find(),
+ * slm_open() and weights_preload().
+ */
+enum status session_open(struct slm **m, const struct session_params *params,
+                         int *n_threads, struct err *err);
+
+/* Rows of a table of options that fill a session_params s; options.h is the caller's to
+ * include. */
+#define SESSION_OPT_MODEL(s)                                   \
+    OPT_STR('m', "model", &(s).model, "MODEL",                 \
+            "GGUF file, Hugging Face folder, or SHAPE:QUANT"), \
+        OPT_STR(0, "quant", &(s).quant, "QUANT",               \
+                "quantise F32, F16 or BF16 weights while loading")
+#define SESSION_OPT(s, name) model_setup_option(SETTING_##name, &(s).setup)
+#define SESSION_OPT_HOLD(s)  SESSION_OPT(s, kv_type), SESSION_OPT(s, weights)
+#define SESSION_OPT_PLACE(s)                                         \
+    SESSION_OPT(s, placement), OPT_STR(0, "cpus", &(s).cpus, "LIST", \
+                                       "pin the threads to these CPUs, in this order")
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * textmodel.c - a model with its vocabulary, for commands that make text
+ */
+#include "harness/measure/session/textmodel.h"
+
+#include <stdio.h>
+
+#include "harness/base/format.h"
+
+static enum status look_into(struct textmodel *t, const struct gguf *g, bool may_embed,
+                             const char *chat_template, struct err *err)
+{
+    struct slm_params smallest = slm_params_default();
+    enum status st;
+
+    smallest.n_ctx = 1;
+    st = tokenizer_open(&t->tok, g, err);
+    if (!st)
+        st = slm_plan(&t->planned, g, &smallest, err);
+    if (!st && !may_embed)
+        st = slm_check_predicts(&t->planned, err);
+    if (!st && tokenizer_n_vocab(t->tok) > t->planned.n_vocab)
+        st = err_set(err, ST_INPUT,
+                     "%s: the tokenizer has %d tokens, and the model knows %d of them",
+                     gguf_path(g), (int)tokenizer_n_vocab(t->tok), t->planned.n_vocab);
+    if (!st && *tokenizer_note(t->tok))
+        fprintf(stderr,
+                "bench: %s types %s as text; they are markers here, as its chat "
+                "template or their names show\n",
+                gguf_path(g), tokenizer_note(t->tok));
+    if (!st)
+        chat_template_open(&t->chat, g, t->tok, chat_template, &t->why_no_chat);
+    return st;
+}
+
+/* Keys further apart than in training are worth nothing. */
+static enum status check_window(const struct textmodel *t, int window, struct err *err)
+{
+    const int most = t->planned.n_ctx_train - SLM_DEFAULT_SINKS;
+
+    return window <= most
+               ? ST_OK
+               : err_set(err, ST_USAGE,
+                         "--kv-window %d: %s was made for contexts of %d positions; "
+                         "with the first %d at most %d can be the last ones",
+                         window, t->ref.text, t->planned.n_ctx_train, SLM_DEFAULT_SINKS,
+                         most > 0 ? most : 0);
+}
+
+enum status textmodel_look(struct textmodel *t, const struct session_params *params,
+                           const char *chat_template, struct err *err)
+{
+    struct gguf *g = NULL;
+    enum status st;
+
+    *t = (struct textmodel){.m = NULL};
+    st = session_model(&t->ref, params, err);
+    if (!st)
+        st = modelref_open(&t->ref, &g, err);
+    if (!st)
+        st = look_into(t, g, params->serves, chat_template, err);
+    if (!st && params->setup.kv_window)
+        st = check_window(t, params->setup.kv_window, err);
+    gguf_close(g);
+    return st;
+}
+
+static void print_reclaimed(void *arg, const struct memory_relief *r)
+{
+    const struct slm_info *info = slm_info(r->m);
+    char given[24], read[24];
+
+    (void)arg;
+    format_bytes(given, sizeof given, r->bytes);
+    format_bytes(read, sizeof read, info->streamed_bytes);
+    fprintf(stderr,
+            "bench: memory is lacking, so %s of weights were given back; about %s are "
+            "read from disk for every token from now on\n",
+            given, read);
+}
+
+enum status textmodel_open(struct textmodel *t, const struct session_params *params,
+                           struct err *err)
+{
+    struct session_params decoding = *params;
+
+    decoding.decodes = true;
+    const enum status st = session_open(&t->m, &decoding, &t->n_threads, err);
+
+    t->relief.tell = print_reclaimed;
+    if (!st)
+        memory_relief_begin(&t->relief, t->m);
+    return st;
+}
+
+void textmodel_close(struct textmodel *t)
+{
+    memory_relief_end(&t->relief);
+    slm_close(t->m);
+    chat_template_close(t->chat);
+    tokenizer_close(t->tok);
+    t->m = NULL;
+    t->tok = NULL;
+    t->chat = NULL;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * textmodel.h - a model with its vocabulary, for commands that generate text
+ *
+ * Opened in two steps, so that errors in the file, the prompt or an option are reported
+ * before a large model is read: textmodel_look(), then textmodel_open().
+ *
+ * Threading: one thread.
+ */
+#ifndef SLM_HARNESS_MEASURE_SESSION_TEXTMODEL_H
+#define SLM_HARNESS_MEASURE_SESSION_TEXTMODEL_H
+
+#include "engine/engine.h"
+#include "engine/text/chat.h"
+#include "harness/model/memory_relief.h"
+#include "harness/model/modelref.h"
+#include "harness/measure/session/session.h"
+
+struct textmodel {
+    struct modelref ref;
+    struct slm_info planned; /* of a context of one position */
+    struct tokenizer *tok;
+    struct chat_template *chat; /* NULL: why_no_chat */
+    struct err why_no_chat;
+    struct slm *m;
+    int n_threads;
+    struct memory_relief relief; /* while it is open; *t stays where it is */
+};
+
+/* *t is zeroed first. The chat template is that of the file, or the one that
+ * chat_template names (NULL: that of the file); one that cannot be opened is in
+ * why_no_chat. Errors: those of session_model(), modelref_open(), slm_plan() and
+ * tokenizer_open(), ST_UNSUPPORTED for an encoder, unless it is served, ST_INPUT for a
+ * vocabulary that the model has no embeddings for, and
+ * ST_USAGE for a window of the KV cache that is longer than the model's context. */
+enum status textmodel_look(struct textmodel *t, const struct session_params *params,
+                           const char *chat_template, struct err *err);
+
+/* Then the model gives memory back when it is lacking, and says so on standard error.
+ * Errors: those of session_open(). */
+enum status textmodel_open(struct textmodel *t, const struct session_params *params,
+                           struct err *err);
+
+/* After any of the two, failed or not. */
+void textmodel_close(struct textmodel *t);
+
+/* Rows of a table of options that say how a model is run; s is a session_params. */
+#define TEXTMODEL_OPTS(s)                                                           \
+    SESSION_OPT(s, threads), SESSION_OPT(s, threads_prefill), SESSION_OPT_PLACE(s), \
+        SESSION_OPT_HOLD(s), SESSION_OPT(s, kv_window), SESSION_OPT(s, tuned)
+
+#endif

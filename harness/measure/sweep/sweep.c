@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sweep.c - the loop over rounds, models and points
+ */
+#include "harness/base/format.h"
+#include "harness/measure/engines/engine_run.h"
+#include "harness/rows/report_rows.h"
+#include "harness/rows/roofs.h"
+#include "harness/measure/sweep/sweep.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/base/clock.h"
+#include "harness/base/interrupt.h"
+#include "harness/base/progress.h"
+
+/* Seconds of a point besides its measuring budget, as an initial estimate: process
+ * start, probes, and loading at a disk's 1 GB/s. Finished points correct it. */
+#define EST_FIXED_S     3.0
+#define EST_BYTES_PER_S 1e9
+#define EST_PHASE_MAX   0.95 /* of a point's own estimate, until it is done */
+
+/* The last error of a model that was printed, and how many points have ended with the
+ * same since. */
+struct model_error {
+    char detail[sizeof((struct row *)0)->detail];
+    size_t n_more;
+};
+
+struct sweep {
+    const struct sweep_settings *s;
+    const struct sweep_plan *plan;
+    const struct topology *topo;
+    struct sweep_dir *dir;
+
+    struct progress progress;
+    double *est_s;    /* [n_points] of a launch */
+    double est_total; /* of what is due */
+    double est_done, spent_s;
+    size_t n_due, n_finished; /* launches */
+    uint64_t point_begin_ns;
+    size_t point; /* running now */
+    char label[200];
+
+    struct sweep_tally *tally;  /* [n_points], when the round began */
+    size_t *order;              /* [n_points], of the round */
+    int *n_errors;              /* [n_points], launches without a figure, since this
+                                   program began */
+    bool *is_prepared;          /* [n_models]: its file was made, or cannot be */
+    struct model_error *errors; /* [n_models] */
+};
+
+static const struct modelref *model_of(const struct sweep *sweep, size_t m)
+{
+    return &sweep->plan->points[sweep->plan->first[m]].setup.model;
+}
+
+static size_t model_at(const struct sweep_plan *plan, size_t point)
+{
+    size_t m = 0;
+
+    while (plan->first[m + 1] <= point)
+        m++;
+    return m;
+}
+
+/* ---- progress --------------------------------------------------------------- */
+
+static void on_progress(void *arg, const char *phase, double fraction)
+{
+    struct sweep *sweep = arg;
+    const double own = sweep->est_s[sweep->point];
+    const double scale = sweep->est_done > 0 ? sweep->spent_s / sweep->est_done : 1;
+    double within = (double)(clock_ns() - sweep->point_begin_ns) * 1e-9 / (own * scale);
+    char detail[256];
+
+    if (within > EST_PHASE_MAX)
+        within = EST_PHASE_MAX;
+    snprintf(detail, sizeof detail, "%s, %s %.0f %%", sweep->label, phase,
+             100 * fraction);
+    /* until a launch has ended, estimates take whole budgets */
+    sweep->progress.is_bound = !sweep->n_finished;
+    progress_update(&sweep->progress,
+                    (sweep->est_done + within * own) / sweep->est_total, detail);
+}
+
+/* Whether the row is the same error as that of an earlier point of model m. */
+static bool is_told(struct sweep *sweep, size_t m, const struct row *row)
+{
+    struct model_error *e = &sweep->errors[m];
+
+    if (row->status != ROW_STATUS_ERROR || !*row->detail)
+        return false;
+    if (!strcmp(e->detail, row->detail)) {
+        e->n_more++;
+        return true;
+    }
+    memcpy(e->detail, row->detail, sizeof e->detail);
+    return false;
+}
+
+static void print_told(struct sweep *sweep, size_t m)
+{
+    struct model_error *e = &sweep->errors[m];
+
+    if (e->n_more)
+        printf("%s: %zu more point%s ended with the same error\n",
+               format_path(model_of(sweep, m)->text).text, e->n_more,
+               plural(e->n_more, "s"));
+    fflush(stdout);
+    e->n_more = 0;
+}
+
+/* ---- one point -------------------------------------------------------------- */
+
+/* What fails before it was ever measured fails for a reason that stays: a file that is
+ * no model, say. */
+static bool is_given_up(const struct sweep *sweep, size_t i)
+{
+    const struct sweep_tally *t = &sweep->tally[i];
+    const bool was_measured = t->n_good + t->n_disturbed > 0;
+
+    return sweep->n_errors[i] > (was_measured ? sweep->s->n_repeats : 0);
+}
+
+/* The launch that is due of point i; 0: none. */
+static int launch_due(const struct sweep *sweep, size_t i)
+{
+    return is_given_up(sweep, i) ? 0 : sweep_tally_due(&sweep->tally[i], sweep->s);
+}
+
+/* Of point i, at least. */
+static int launches_left(const struct sweep *sweep, size_t i)
+{
+    return launch_due(sweep, i) ? sweep_tally_left(&sweep->tally[i], sweep->s) : 0;
+}
+
+/* What is due as it is known now: rows of disturbed launches and intervals that are too
+ * wide make it more. */
+static enum status count(struct sweep *sweep, struct err *err)
+{
+    const struct sweep_plan *plan = sweep->plan;
+    const struct row *rows;
+    size_t n_rows;
+
+    if (sweep_dir_mark_roofs(sweep->dir, err))
+        return err->code;
+    rows = sweep_dir_rows(sweep->dir, &n_rows);
+    if (sweep_tally_all(sweep->tally, plan, rows, n_rows, err))
+        return err->code;
+    sweep->n_due = sweep->n_finished;
+    sweep->est_total = sweep->est_done;
+    for (size_t i = 0; i < plan->n_points; i++) {
+        const int left = launches_left(sweep, i);
+
+        sweep->n_due += (size_t)left;
+        sweep->est_total += left * sweep->est_s[i];
+    }
+    return ST_OK;
+}
+
+/* A launch of point i is done, and what is due is known anew before it is said: its row
+ * may be disturbed, or its interval too wide, and then there is another; it may also
+ * show that the roofs of rows before it were too low, which are disturbed then. The
+ * last one is called so when no point has another. */
+static enum status count_finished(struct sweep *sweep, size_t i, bool failed,
+                                  struct err *err)
+{
+    sweep->n_errors[i] += failed;
+    sweep->n_finished++;
+    return count(sweep, err);
+}
+
+/* Measure and append. What went wrong with the point is in its row; an error
+ * status ends the sweep. */
+static enum status run_point(struct sweep *sweep, size_t i, int launch, struct err *err)
+{
+    const struct point *p = &sweep->plan->points[i];
+    struct point_samples samples = {0};
+    struct err why = ERR_INIT;
+    const struct row *rows;
+    struct row row;
+    size_t n_rows;
+    enum status status;
+
+    row_init(&row);
+    sweep->point = i;
+    sweep->point_begin_ns = clock_ns();
+    snprintf(sweep->label, sizeof sweep->label, "%zu of %zu, round %d",
+             sweep->n_finished + 1, sweep->n_due, launch);
+    status = (*p->engine ? engine_run : point_run)(p, sweep->topo, &row, &samples,
+                                                   on_progress, sweep, &why);
+    if (status == ST_INTERRUPTED || row.status == ROW_STATUS_INTERRUPTED) {
+        point_samples_free(&samples);
+        return err_set(err, ST_INTERRUPTED, "interrupted");
+    }
+    if (status) {
+        row.status = ROW_STATUS_ERROR;
+        snprintf(row.detail, sizeof row.detail, "%.190s", why.msg);
+    }
+    row.attempt = launch;
+    rows = sweep_dir_rows(sweep->dir, &n_rows);
+    roof_mark(&row, rows, n_rows);
+    status = sweep_dir_append(sweep->dir, &row, &samples, err);
+    point_samples_free(&samples);
+    sweep->est_done += sweep->est_s[i];
+    sweep->spent_s += (double)(clock_ns() - sweep->point_begin_ns) * 1e-9;
+    if (status == ST_OK)
+        status = count_finished(sweep, i, row_trust(&row) == ROW_FAILED, err);
+    progress_end(&sweep->progress);
+    if (status == ST_OK && !is_told(sweep, model_at(sweep->plan, i), &row))
+        sweep_print_row(stdout, &row, sweep->n_finished, sweep->n_due,
+                        terminal_columns(stdout));
+    return status;
+}
+
+/* ---- one model -------------------------------------------------------------- */
+
+static bool exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+/* Makes the file if it is missing, and marks it as used either way: another sweep must
+ * not remove it. A failure is an error of every point of the model,
+ * which point_run() reports; only an interrupt ends the sweep. */
+static enum status make_model(struct sweep *sweep, const struct modelref *ref,
+                              struct err *err)
+{
+    struct err why = ERR_INIT;
+    bool made;
+    enum status status;
+
+    if (!ref->synthetic)
+        return ST_OK;
+    if (!exists(ref->path) && !sweep->s->keep_models) {
+        status = sweep_dir_will_make(sweep->dir, ref->path, err);
+        if (status)
+            return status;
+    }
+    progress_end(&sweep->progress);
+    status = modelref_make_file(ref, &made, &why);
+    if (status == ST_INTERRUPTED)
+        return err_set(err, status, "interrupted");
+    if (status) {
+        printf("%s: %s\n", format_path(ref->text).text, why.msg);
+        fflush(stdout);
+    }
+    return ST_OK;
+}
+
+/* .made comes with the directory, which may be foreign: a file that it names is removed
+ * only if it is one that this program makes. */
+static void remove_model(struct sweep *sweep, const struct modelref *ref)
+{
+    if (!modelref_is_made(ref) || !sweep_dir_has_made(sweep->dir, ref->path) ||
+        modelref_remove(ref))
+        return;
+    progress_end(&sweep->progress);
+    printf("%s stays: another bench uses it\n", format_path(ref->path).text);
+    fflush(stdout);
+}
+
+/* Files are made when they are first needed. */
+static enum status prepare_model(struct sweep *sweep, size_t m, struct err *err)
+{
+    if (sweep->is_prepared[m])
+        return ST_OK;
+    sweep->is_prepared[m] = true;
+    return make_model(sweep, model_of(sweep, m), err);
+}
+
+static void remove_models(struct sweep *sweep, size_t first, size_t end)
+{
+    for (size_t m = first; m < end && !sweep->s->keep_models; m++)
+        if (sweep->plan->first[m] < sweep->plan->first[m + 1])
+            remove_model(sweep, model_of(sweep, m));
+}
+
+/* ---- rounds ----------------------------------------------------------------- */
+
+/* The least launch that is due of models [first, end); 0: none. */
+static int next_round(const struct sweep *sweep, size_t first, size_t end)
+{
+    int round = 0;
+
+    for (size_t i = sweep->plan->first[first]; i < sweep->plan->first[end]; i++) {
+        const int due = launch_due(sweep, i);
+
+        if (due && (!round || due < round))
+            round = due;
+    }
+    return round;
+}
+
+/* Every point of models [first, end) whose launch of that number is due. */
+static enum status run_round(struct sweep *sweep, size_t first, size_t end, int round,
+                             struct err *err)
+{
+    enum status status = ST_OK;
+
+    sweep_round_order(sweep->plan, sweep->s->base.setup.seed, round, sweep->order);
+    for (size_t k = 0; k < sweep->plan->n_points && status == ST_OK; k++) {
+        const size_t i = sweep->order[k], m = model_at(sweep->plan, i);
+
+        if (m < first || m >= end || launch_due(sweep, i) != round)
+            continue;
+        status = prepare_model(sweep, m, err);
+        if (status == ST_OK)
+            status = run_point(sweep, i, round, err);
+    }
+    return status;
+}
+
+static enum status run_models(struct sweep *sweep, size_t first, size_t end,
+                              struct err *err)
+{
+    enum status status = count(sweep, err);
+    int round;
+
+    while (status == ST_OK && (round = next_round(sweep, first, end)) != 0) {
+        status = run_round(sweep, first, end, round, err);
+        if (status == ST_OK)
+            status = count(sweep, err);
+    }
+    progress_end(&sweep->progress);
+    for (size_t m = first; m < end; m++)
+        print_told(sweep, m);
+    if (status != ST_INTERRUPTED)
+        remove_models(sweep, first, end);
+    return status;
+}
+
+/* ---- all -------------------------------------------------------------------- */
+
+static void estimate(struct sweep *sweep)
+{
+    const struct sweep_plan *plan = sweep->plan;
+
+    for (size_t i = 0; i < plan->n_points; i++) {
+        struct err ignored = ERR_INIT;
+        uint64_t bytes = 0;
+
+        if (modelref_bytes(&plan->points[i].setup.model, &bytes, &ignored))
+            bytes = 0;
+        sweep->est_s[i] =
+            EST_FIXED_S + plan->points[i].budget_s + (double)bytes / EST_BYTES_PER_S;
+    }
+}
+
+static enum status begin(struct sweep *sweep, struct err *err)
+{
+    const size_t n = sweep->plan->n_points;
+
+    sweep->est_s = calloc(n, sizeof *sweep->est_s);
+    sweep->tally = calloc(n, sizeof *sweep->tally);
+    sweep->order = calloc(n, sizeof *sweep->order);
+    sweep->n_errors = calloc(n, sizeof *sweep->n_errors);
+    sweep->is_prepared = calloc(sweep->plan->n_models, sizeof *sweep->is_prepared);
+    sweep->errors = calloc(sweep->plan->n_models, sizeof *sweep->errors);
+    if (!sweep->errors || !sweep->est_s || !sweep->tally || !sweep->order ||
+        !sweep->n_errors || !sweep->is_prepared)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu points", n);
+    estimate(sweep);
+    return ST_OK;
+}
+
+static void end(struct sweep *sweep)
+{
+    free(sweep->est_s);
+    free(sweep->tally);
+    free(sweep->order);
+    free(sweep->n_errors);
+    free(sweep->is_prepared);
+    free(sweep->errors);
+}
+
+enum status sweep_run(const struct sweep_settings *s, const struct sweep_plan *plan,
+                      const struct topology *topo, struct sweep_dir *dir,
+                      bool one_at_a_time, struct err *err)
+{
+    struct sweep sweep = {.s = s, .plan = plan, .topo = topo, .dir = dir};
+    enum status status = begin(&sweep, err);
+
+    progress_begin(&sweep.progress, "sweep");
+    if (!one_at_a_time && status == ST_OK)
+        status = run_models(&sweep, 0, plan->n_models, err);
+    for (size_t m = 0; one_at_a_time && m < plan->n_models && status == ST_OK; m++)
+        status = run_models(&sweep, m, m + 1, err);
+    progress_end(&sweep.progress);
+    end(&sweep);
+    return status;
+}

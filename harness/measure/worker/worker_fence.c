@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * worker_fence.c - a worker gives up what a model's files could abuse
+ */
+#include "harness/measure/worker/worker_fence.h"
+
+#include "engine/hf/hf.h"
+#include "engine/weights/stream_ring.h"
+#include "harness/base/program.h"
+
+/* A folder is read as one: what a download has left in it may be links. */
+static enum status add_model(struct path_list *reads, const struct modelref *model,
+                             struct err *err)
+{
+    return hf_is_folder(model->path) ? path_list_add(reads, model->path, err)
+                                     : modelref_files(model, reads, err);
+}
+
+/* Shapes of synthetic models, and test prompts. */
+static enum status add_data(struct path_list *reads, struct err *err)
+{
+    static const char *const kinds[] = {"models", "texts"};
+    enum status st = ST_OK;
+
+    for (size_t i = 0; !st && i < sizeof kinds / sizeof *kinds; i++)
+        st = data_dirs_add(reads, kinds[i], err);
+    return st;
+}
+
+static struct stream_ring *ring;
+
+/* Made while it may be; without it weights are read by threads. */
+static void make_ring(void)
+{
+    struct err ignored = ERR_INIT;
+
+    if (!ring && stream_ring_make(&ring, &ignored))
+        ring = NULL;
+}
+
+static enum status enter(const struct modelref *model, const char *also, int listener,
+                         struct err *err)
+{
+    static bool fenced;
+    struct path_list reads = {0};
+    struct fence_state state;
+    enum status st;
+
+    if (fenced)
+        return ST_OK;
+    st = add_model(&reads, model, err);
+    if (!st)
+        st = path_list_add(&reads, also, err);
+    if (!st)
+        st = add_data(&reads, err);
+    if (!st)
+        make_ring();
+    if (!st)
+        st = fence_enter(&(struct fence){.reads = (const char *const *)reads.path,
+                                         .n_reads = reads.n,
+                                         .has_ring = ring != NULL,
+                                         .ring = ring ? stream_ring_fd(ring) : -1,
+                                         .serves = listener >= 0,
+                                         .listener = listener},
+                         &state, err);
+    path_list_free(&reads);
+    fenced = !st;
+    return st;
+}
+
+enum status worker_fence(const struct modelref *model, const char *text,
+                         struct err *err)
+{
+    return enter(model, text, -1, err);
+}
+
+enum status worker_fence_server(const struct modelref *model, const char *also,
+                                int listener, struct err *err)
+{
+    return enter(model, also, listener, err);
+}
+
+struct stream_ring *worker_ring(void)
+{
+    return ring;
+}

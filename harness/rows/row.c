@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * row.c - the table of columns, and rows as CSV and JSON
+ *
+ * Reading CSV is in row_read.c, text for a person in row_print.c.
+ */
+#include "harness/rows/row.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "harness/base/format.h"
+#include "harness/base/program.h"
+
+#define FIELD_HEAD(name_, kind_) \
+    .name = #name_, .kind = kind_, .offset = offsetof(struct row, name_)
+
+static const struct field fields[] = {
+#define FIELD_GROUP(title) {.group = title},
+#define FIELD_STR(name, cap_, ...) \
+    {FIELD_HEAD(name, FIELD_KIND_STR), .cap = cap_, .unit = "", .doc = __VA_ARGS__},
+#define FIELD_ENUM(name, choices_, ...)                                   \
+    {FIELD_HEAD(name, FIELD_KIND_ENUM), .choices = &choices_, .unit = "", \
+     .doc = __VA_ARGS__},
+#define FIELD_INT(name, unit_, ...) \
+    {FIELD_HEAD(name, FIELD_KIND_INT), .unit = unit_, .doc = __VA_ARGS__},
+#define FIELD_NUM(name, unit_, digits_, ...)                             \
+    {FIELD_HEAD(name, FIELD_KIND_NUM), .unit = unit_, .digits = digits_, \
+     .doc = __VA_ARGS__},
+#include "harness/rows/fields.def"
+};
+
+#define N_ENTRIES (sizeof fields / sizeof fields[0])
+
+/* fields[] holds group headings between the fields; callers see this list. */
+const struct field *row_fields(size_t *n)
+{
+    static struct field table[N_ENTRIES];
+    static size_t n_table;
+
+    if (!n_table) {
+        const char *group = "";
+
+        for (size_t i = 0; i < N_ENTRIES; i++) {
+            if (!fields[i].name) {
+                group = fields[i].group;
+                continue;
+            }
+            table[n_table] = fields[i];
+            table[n_table++].group = group;
+        }
+    }
+    *n = n_table;
+    return table;
+}
+
+const struct field *row_field(const char *name)
+{
+    size_t n;
+    const struct field *f = row_fields(&n);
+
+    for (size_t i = 0; i < n; i++) {
+        if (!strcmp(f[i].name, name))
+            return &f[i];
+    }
+    return NULL;
+}
+
+const struct field *row_field_of(enum setting_id setting)
+{
+    size_t n;
+    const struct field *f = row_fields(&n);
+
+    for (size_t i = 0; i < n; i++)
+        if (f[i].is_set && f[i].setting == setting)
+            return &f[i];
+    return NULL;
+}
+
+bool field_is_text(const struct field *field)
+{
+    return field->kind == FIELD_KIND_STR || field->kind == FIELD_KIND_ENUM;
+}
+
+/* Empty cells, NaN, come first. */
+static int compare_numbers(double x, double y)
+{
+    if (isnan(x) || isnan(y))
+        return !!isnan(y) - !!isnan(x);
+    return (x > y) - (x < y);
+}
+
+int row_compare_cell(const struct row *a, const struct row *b, const struct field *f)
+{
+    const void *x = (const char *)a + f->offset, *y = (const char *)b + f->offset;
+
+    if (f->kind == FIELD_KIND_INT)
+        return (*(const int64_t *)x > *(const int64_t *)y) -
+               (*(const int64_t *)x < *(const int64_t *)y);
+    if (f->kind == FIELD_KIND_NUM)
+        return compare_numbers(*(const double *)x, *(const double *)y);
+    return strcmp(row_text(a, f), row_text(b, f));
+}
+
+int row_compare(const struct row *a, const struct row *b, unsigned is)
+{
+    size_t n;
+    const struct field *f = row_fields(&n);
+    int order = 0;
+
+    for (size_t i = 0; i < n && !order; i++)
+        if ((f[i].is & is) == is)
+            order = row_compare_cell(a, b, &f[i]);
+    return order;
+}
+
+void row_append_unusual(const struct row *r, unsigned is, char *buf, size_t cap)
+{
+    size_t n;
+    const struct field *f = row_fields(&n);
+
+    for (size_t i = 0; i < n; i++) {
+        char text[ROW_CELL_MAX], usual[ROW_CELL_MAX];
+        double value = 0; /* as large as any */
+
+        if ((f[i].is & is) != is || !f[i].is_set)
+            continue;
+        row_cell(r, &f[i], text, sizeof text);
+        setting_default(f[i].setting, &value, sizeof value);
+        setting_text(f[i].setting, &value, usual, sizeof usual);
+        if (*text && strcmp(text, usual) != 0)
+            text_append(buf, cap, ", %s%s%s", f[i].label, *f[i].label ? " " : "", text);
+    }
+}
+
+void row_init(struct row *r)
+{
+    size_t n;
+    const struct field *f = row_fields(&n);
+
+    memset(r, 0, sizeof *r);
+    for (size_t i = 0; i < n; i++) {
+        void *cell = (char *)r + f[i].offset;
+
+        if (f[i].kind == FIELD_KIND_ENUM)
+            *(int *)cell = FIELD_NO_ENUM;
+        else if (f[i].kind == FIELD_KIND_INT)
+            *(int64_t *)cell = FIELD_NO_INT;
+        else if (f[i].kind == FIELD_KIND_NUM)
+            *(double *)cell = NAN;
+    }
+}
+
+void row_name_build(struct row *r)
+{
+    snprintf(r->build, sizeof r->build, "%.39s", build_version());
+    snprintf(r->built_by, sizeof r->built_by, "%.63s", build_compiler());
+}
+
+const char *row_text(const struct row *r, const struct field *field)
+{
+    const char *cell = (const char *)r + field->offset;
+
+    return field->kind == FIELD_KIND_ENUM
+               ? row_enum_text(field->choices, *(const int *)(const void *)cell)
+               : cell;
+}
+
+void row_set_text(struct row *r, const struct field *field, const char *text)
+{
+    char *cell = (char *)r + field->offset;
+
+    if (field->kind == FIELD_KIND_ENUM)
+        *(int *)(void *)cell = row_enum_value(field->choices, text);
+    else
+        text_harmless(cell, field->cap, text);
+}
+
+void row_disarm(struct row *r)
+{
+    size_t n;
+    const struct field *field = row_fields(&n);
+
+    for (size_t i = 0; i < n; i++)
+        if (field[i].kind == FIELD_KIND_STR) {
+            char own[ROW_CELL_MAX];
+
+            assert(field[i].cap <= sizeof own);
+            memcpy(own, (char *)r + field[i].offset, field[i].cap);
+            row_set_text(r, &field[i], own);
+        }
+}
+
+const char *row_cell(const struct row *r, const struct field *field, char *buf,
+                     size_t cap)
+{
+    const void *cell = (const char *)r + field->offset;
+
+    buf[0] = '\0';
+    switch (field->kind) {
+    case FIELD_KIND_STR:
+    case FIELD_KIND_ENUM:
+        snprintf(buf, cap, "%s", row_text(r, field));
+        break;
+    case FIELD_KIND_INT:
+        if (*(const int64_t *)cell != FIELD_NO_INT)
+            snprintf(buf, cap, "%lld", (long long)*(const int64_t *)cell);
+        break;
+    case FIELD_KIND_NUM:
+        if (isfinite(*(const double *)cell))
+            snprintf(buf, cap, "%.*f", field->digits, *(const double *)cell);
+        break;
+    }
+    return buf;
+}
+
+bool row_csv_is_formula(const char *text)
+{
+    text += strspn(text, "'");
+    return *text && strchr("=+-@\t\r", *text);
+}
+
+void row_csv_cell(FILE *f, const char *text, bool is_text)
+{
+    const int quote = strpbrk(text, ",\"") != NULL;
+
+    if (quote)
+        putc('"', f);
+    if (is_text && row_csv_is_formula(text))
+        putc('\'', f);
+    for (const char *c = text; *c; c++) {
+        if (*c == '"')
+            putc('"', f);
+        putc((unsigned char)*c < ' ' ? ' ' : *c, f);
+    }
+    if (quote)
+        putc('"', f);
+}
+
+void row_csv_header(FILE *f)
+{
+    size_t n;
+    const struct field *field = row_fields(&n);
+
+    for (size_t i = 0; i < n; i++)
+        fprintf(f, "%s%s", i ? "," : "", field[i].name);
+    putc('\n', f);
+}
+
+void row_csv_write(FILE *f, const struct row *r)
+{
+    size_t n;
+    const struct field *field = row_fields(&n);
+    char buf[ROW_CELL_MAX];
+
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            putc(',', f);
+        row_csv_cell(f, row_cell(r, &field[i], buf, sizeof buf),
+                     field_is_text(&field[i]));
+    }
+    putc('\n', f);
+}
+
+/* A file name need not be UTF-8, JSON must be: then what is not ASCII becomes
+ * question marks. */
+static json_t *json_text(const char *text)
+{
+    json_t *value = json_string(text);
+
+    if (!value) {
+        char ascii[ROW_CELL_MAX];
+        size_t n = 0;
+
+        for (; text[n] && n < sizeof ascii - 1; n++)
+            ascii[n] = (unsigned char)text[n] < 0x80 ? text[n] : '?';
+        ascii[n] = '\0';
+        value = json_string(ascii);
+    }
+    return value;
+}
+
+json_t *row_json(const struct row *r)
+{
+    size_t n;
+    const struct field *f = row_fields(&n);
+    json_t *object = json_object();
+
+    for (size_t i = 0; i < n; i++) {
+        const void *cell = (const char *)r + f[i].offset;
+        json_t *value = NULL;
+
+        if (field_is_text(&f[i]) && *row_text(r, &f[i]))
+            value = json_text(row_text(r, &f[i]));
+        else if (f[i].kind == FIELD_KIND_INT && *(const int64_t *)cell != FIELD_NO_INT)
+            value = json_integer(*(const int64_t *)cell);
+        else if (f[i].kind == FIELD_KIND_NUM && isfinite(*(const double *)cell))
+            value = json_real(*(const double *)cell);
+        json_object_set_new(object, f[i].name, value ? value : json_null());
+    }
+    return object;
+}
+
+void row_from_json(struct row *r, const json_t *object)
+{
+    size_t n;
+    const struct field *f = row_fields(&n);
+
+    for (size_t i = 0; i < n; i++) {
+        const json_t *value = json_object_get(object, f[i].name);
+        void *cell = (char *)r + f[i].offset;
+
+        if (field_is_text(&f[i]) && json_is_string(value))
+            row_set_text(r, &f[i], json_string_value(value));
+        else if (f[i].kind == FIELD_KIND_INT && json_is_integer(value))
+            *(int64_t *)cell = json_integer_value(value);
+        else if (f[i].kind == FIELD_KIND_NUM && json_is_number(value))
+            *(double *)cell = json_number_value(value);
+    }
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * row_check.h - rows that cannot be, and rows that are there twice
+ *
+ * A table may have been edited, joined or converted by others. Held against each row
+ * are the ranges of its settings (settings.def), its roof, and the share of the roof
+ * that it has itself; and against all of them their key: a launch has one point,
+ * attempt and time.
+ *
+ * Threading: pure functions.
+ */
+#ifndef SLM_HARNESS_ROWS_ROW_CHECK_H
+#define SLM_HARNESS_ROWS_ROW_CHECK_H
+
+#include "engine/base/status.h"
+#include "harness/rows/row.h"
+
+struct row_check {
+    size_t n_impossible, n_copies;
+    char first[200]; /* why the first one cannot be; "" */
+};
+
+/* Rows that cannot be become failed ones, their detail says why. Copies are taken out:
+ * rows[*n] keep their order, and each launch its first row. Error: ST_NO_MEMORY. */
+enum status row_check_all(struct row_check *c, struct row *rows, size_t *n,
+                          struct err *err);
+
+#endif

@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * answer.c - completions of a request, read as they come
+ */
+#include "harness/serve/http/answer_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "engine/base/clock.h"
+#include "engine/base/json_read.h"
+
+/* Pieces that are read of a completion before others have their turn. */
+#define MOST_PIECES 64
+
+static uint64_t random_number(void)
+{
+    uint64_t v = 0;
+
+    if (getrandom(&v, sizeof v, 0) != sizeof v)
+        v = clock_ns();
+    return v;
+}
+
+/* ---- prompts as tokens -------------------------------------------------------------
+ */
+
+/* A text that is too long even if all its tokens were the longest is not cut into
+ * tokens: that would take a second of the thread that sends everybody's answers. */
+static bool check_bytes(const struct answer *a, size_t bytes, struct refusal *refusal)
+{
+    const struct answer_model *m = a->model;
+
+    if (bytes <= (size_t)m->n_ctx * m->longest_token)
+        return true;
+    return refuse(refusal, 400, "context_length_exceeded",
+                  a->request.kind == API_CHAT ? "messages" : "prompt",
+                  "the prompt has %zu bytes; a context of %d positions has no room for "
+                  "it",
+                  bytes, m->n_ctx);
+}
+
+/* "developer" is the newer name of the system's role, which few templates know. */
+static void rename_developers(const struct answer_model *m, json_t *conversation)
+{
+    json_t *message;
+    size_t i;
+
+    if (chat_template_mentions(m->chat, conversation, "developer"))
+        return;
+    json_array_foreach(json_object_get(conversation, "messages"), i, message)
+    {
+        const char *role = json_text(json_object_get(message, "role"));
+
+        if (role && !strcmp(role, "developer"))
+            json_object_set_new(message, "role", json_string("system"));
+    }
+}
+
+static bool check_chat(const struct answer_model *m, struct refusal *refusal)
+{
+    return m->chat || refuse(refusal, 400, "unsupported", "messages",
+                             "this server has no chats: %s", m->why_no_chat);
+}
+
+static bool encode_chat(struct answer *a, struct api_prompt *p, struct refusal *refusal)
+{
+    const struct answer_model *m = a->model;
+    struct err err = ERR_INIT;
+
+    if (!check_chat(m, refusal) || !check_bytes(a, a->request.content_bytes, refusal))
+        return false;
+    rename_developers(m, a->request.conversation);
+    if (chat_encode(m->chat, m->tok, a->request.conversation, &p->ids, &p->n_ids, &err))
+        return refuse_err(refusal, &err, "messages");
+    return true;
+}
+
+bool answer_template(const struct answer_model *m, const char *body, size_t len,
+                     struct textbuf *out, struct refusal *refusal)
+{
+    struct jinja_text prompt;
+    struct err err = ERR_INIT;
+    struct api_request r;
+    bool ok;
+
+    if (!check_chat(m, refusal) ||
+        !api_request_read(&r, API_TEMPLATE, body, len, m->n_vocab, refusal))
+        return false;
+    rename_developers(m, r.conversation);
+    ok = !chat_render(m->chat, r.conversation, &prompt, &err) ||
+         refuse_err(refusal, &err, "messages");
+    api_request_free(&r);
+    if (!ok)
+        return false;
+    textbuf_puts(out, "{\"prompt\":");
+    textbuf_put_json(out, prompt.text, prompt.len);
+    textbuf_puts(out, "}\n");
+    jinja_text_free(&prompt);
+    return !out->failed || refuse(refusal, 503, NULL, NULL, "no memory for a prompt");
+}
+
+/* Control tokens that are spelled in a prompt are recognised: who writes a prompt
+ * writes the model's own markers. */
+static bool encode_text(const struct answer *a, struct api_prompt *p,
+                        struct refusal *refusal)
+{
+    const struct tokenizer *tok = a->model->tok;
+    const bool with_bos = tokenizer_adds_bos(tok) || p->len == 0;
+    struct err err = ERR_INIT;
+
+    if (p->ids)
+        return true;
+    if (!check_bytes(a, p->len, refusal))
+        return false;
+    if (tokenizer_encode(tok, p->text, p->len, with_bos, true, &p->ids, &p->n_ids,
+                         &err))
+        return refuse_err(refusal, &err, "prompt");
+    return true;
+}
+
+static bool check_length(const struct answer *a, const struct api_prompt *p,
+                         struct refusal *refusal)
+{
+    if (!p->n_ids)
+        return refuse(refusal, 400, NULL, "prompt", "the prompt has no token");
+    if (p->n_ids >= (size_t)a->model->n_ctx)
+        return refuse(
+            refusal, 400, "context_length_exceeded",
+            a->request.kind == API_CHAT ? "messages" : "prompt",
+            "the prompt has %zu tokens; a context of %d positions has no room "
+            "for it and an answer",
+            p->n_ids, a->model->n_ctx);
+    return true;
+}
+
+static bool encode(struct answer *a, struct refusal *refusal)
+{
+    struct api_request *r = &a->request;
+
+    if (r->kind == API_CHAT) {
+        r->prompts = calloc(1, sizeof *r->prompts);
+        if (!r->prompts)
+            return refuse(refusal, 503, NULL, NULL, "no memory for a prompt");
+        r->n_prompts = 1;
+        if (!encode_chat(a, r->prompts, refusal))
+            return false;
+    }
+    for (size_t i = 0; i < r->n_prompts; i++)
+        if ((r->kind == API_COMPLETION && !encode_text(a, &r->prompts[i], refusal)) ||
+            !check_length(a, &r->prompts[i], refusal))
+            return false;
+    return true;
+}
+
+/* ---- beginning ----------------------------------------------------------------------
+ */
+
+static bool make_grammar(const struct api_request *r, struct grammar **g,
+                         struct refusal *refusal)
+{
+    struct err err = ERR_INIT;
+    enum status st = ST_OK;
+
+    if (r->format == API_JSON)
+        st = grammar_json(g, &err);
+    if (r->format == API_SCHEMA)
+        st = grammar_from_schema(g, r->schema, strlen(r->schema), &err);
+    return !st || refuse_err(refusal, &err, "response_format");
+}
+
+/* A schema of some KiB may become a grammar of 20 MiB, which a request keeps while it
+ * waits: of the memory plan all of them together are a small part. */
+static bool keep_schema(struct answer *a, const struct grammar *g,
+                        struct refusal *refusal)
+{
+    const uint64_t bytes = g ? grammar_bytes(g) : 0;
+
+    if (__atomic_add_fetch(a->model->schema_bytes, bytes, __ATOMIC_RELAXED) >
+        ANSWERS_MOST_SCHEMA_BYTES) {
+        __atomic_sub_fetch(a->model->schema_bytes, bytes, __ATOMIC_RELAXED);
+        refusal->retry_after_s = 1;
+        return refuse(refusal, 503, "overloaded", "response_format",
+                      "the schemas of all requests take too much memory at this "
+                      "moment; try again, or send a smaller one");
+    }
+    a->schema_bytes = bytes;
+    return true;
+}
+
+/* Whole seconds, at least one. */
+static int retry_seconds(double s)
+{
+    return s > 3600 ? 3600 : s > 1 ? (int)(s + 0.999) : 1;
+}
+
+bool answer_refuse_submit(struct refusal *refusal, const struct err *err, bool full,
+                          double retry_s)
+{
+    if (!full)
+        return refuse_err(refusal, err, NULL);
+    if (!(retry_s > 0))
+        return refuse(refusal, 503, "stopping", NULL, "the server is stopping");
+    refusal->retry_after_s = retry_seconds(retry_s);
+    return refuse(refusal, 429, "queue_full", NULL, "%s", err->msg);
+}
+
+static bool submit_all(struct answer *a, const struct answer_asked *asked,
+                       struct grammar *grammar, struct refusal *refusal)
+{
+    const struct api_request *r = &a->request;
+    const uint64_t seed = r->has_seed ? r->sampling.seed : random_number();
+    struct completion_params params = {
+        .max_tokens = r->max_tokens,
+        .sampling = r->sampling,
+        .presence_penalty = r->presence_penalty,
+        .frequency_penalty = r->frequency_penalty,
+        .biases = r->biases,
+        .n_biases = r->n_biases,
+        .n_logprobs = r->n_logprobs,
+        .stops = r->stops,
+        .n_stops = r->n_stops,
+        .ignore_end = r->ignore_end,
+        .grammar = grammar,
+        .client = asked->client,
+        .wake = asked->wake,
+        .arg = asked->arg,
+    };
+
+    for (int i = 0; i < a->n; i++) {
+        const struct api_prompt *p = &r->prompts[i / r->n];
+        struct err err = ERR_INIT;
+        double retry_s = 0;
+        bool full = false;
+
+        a->choices[i].prompt = i / r->n;
+        a->choices[i].logprobs.wanted = r->n_logprobs >= 0;
+        params.prompt = p->ids;
+        params.n_prompt = p->n_ids;
+        params.begins_text = r->kind == API_CHAT || (p->text && !p->len);
+        /* Choices differ, each the same whenever it is asked for again. */
+        params.sampling.seed = seed + (uint64_t)i;
+        if (scheduler_submit(a->model->scheduler, &params, &a->choices[i].c, &full,
+                             &retry_s, &err))
+            return answer_refuse_submit(refusal, &err, full, retry_s);
+        a->n_open++;
+    }
+    return true;
+}
+
+static void make_head(struct answer *a)
+{
+    const struct api_request *r = &a->request;
+
+    a->head = (struct reply_head){.kind = r->kind,
+                                  .stream = r->stream,
+                                  .usage_follows = r->stream && r->include_usage,
+                                  .created = (long long)time(NULL),
+                                  .model = a->model->name};
+    snprintf(a->head.id, sizeof a->head.id, "%s-%016llx",
+             r->kind == API_CHAT ? "chatcmpl" : "cmpl",
+             (unsigned long long)random_number());
+}
+
+/* What no time to wait would change. */
+static bool check_possible(const struct answer *a, struct refusal *refusal)
+{
+    const struct api_request *r = &a->request;
+    const size_t n = (r->kind == API_COMPLETION ? r->n_prompts : 1) * (size_t)r->n;
+    const int most = scheduler_most(a->model->scheduler);
+
+    if (r->model && strcmp(r->model, a->model->name))
+        return refuse(refusal, 404, "model_not_found", "model",
+                      "there is no model %.100s here, but %s", r->model,
+                      a->model->name);
+    if (n > (size_t)most)
+        return refuse(refusal, 400, NULL, "n",
+                      "%zu completions: this server has room for %d of a client", n,
+                      most);
+    return true;
+}
+
+static bool check_kind(const struct answer_model *m, enum api_kind kind,
+                       struct refusal *refusal)
+{
+    if (m->embeds == (kind == API_EMBEDDING))
+        return true;
+    return refuse(refusal, 404, "unsupported", NULL,
+                  m->embeds ? "%s makes vectors of texts: use /v1/embeddings"
+                            : "%s generates text and makes no vectors: use "
+                              "/v1/chat/completions or /v1/completions",
+                  m->name);
+}
+
+static bool begin(struct answer *a, const struct answer_asked *asked,
+                  struct refusal *refusal)
+{
+    struct api_request *r = &a->request;
+    struct grammar *grammar = NULL;
+    bool ok;
+
+    if (!check_kind(a->model, asked->kind, refusal) ||
+        !api_request_read(r, asked->kind, asked->body, asked->len, a->model->n_vocab,
+                          refusal))
+        return false;
+    if (!check_possible(a, refusal))
+        return false;
+    if (r->kind == API_EMBEDDING) {
+        make_head(a);
+        ok = answer_begin_vectors(a, asked, refusal);
+        api_request_free(r);
+        return ok;
+    }
+    if (!encode(a, refusal) || !make_grammar(r, &grammar, refusal))
+        return false;
+    if (!keep_schema(a, grammar, refusal)) {
+        grammar_unref(grammar);
+        return false;
+    }
+    make_head(a);
+    a->n_each = r->n;
+    a->choices = calloc(r->n_prompts * (size_t)r->n, sizeof *a->choices);
+    if (a->choices) {
+        a->n = (int)r->n_prompts * r->n;
+        ok = submit_all(a, asked, grammar, refusal);
+    } else {
+        ok = refuse(refusal, 503, NULL, NULL, "no memory for %d choices", r->n);
+    }
+    grammar_unref(grammar);
+    api_request_free(r); /* which may be far larger than what was made of it */
+    return ok;
+}
+
+bool answer_begin(struct answer **a, const struct answer_model *model,
+                  const struct answer_asked *asked, struct refusal *refusal)
+{
+    struct answer *new = calloc(1, sizeof *new);
+
+    if (!new)
+        return refuse(refusal, 503, NULL, NULL, "no memory for an answer");
+    new->model = model;
+    new->begin_ns = asked->begin_ns;
+    new->wake = asked->wake;
+    new->arg = asked->arg;
+    if (!begin(new, asked, refusal)) {
+        answer_close(new);
+        return false;
+    }
+    *a = new;
+    return true;
+}
+
+static void free_choice(struct choice *c)
+{
+    if (c->c)
+        completion_close(c->c);
+    c->c = NULL;
+    free(c->vectors);
+    c->vectors = NULL;
+    textbuf_free(&c->text);
+    reply_logprobs_free(&c->logprobs);
+}
+
+/* Nothing of it runs or is kept. */
+static void free_choices(struct answer *a)
+{
+    for (int i = 0; i < a->n; i++)
+        free_choice(&a->choices[i]);
+    a->n_open = 0;
+    if (a->whole_bytes) /* the server's thread */
+        *a->model->whole_bytes -= a->whole_bytes;
+    a->whole_bytes = 0;
+}
+
+void answer_close(struct answer *a)
+{
+    if (!a)
+        return;
+    free_choices(a);
+    __atomic_sub_fetch(a->model->schema_bytes, a->schema_bytes, __ATOMIC_RELAXED);
+    free(a->choices);
+    textbuf_free(&a->events);
+    api_request_free(&a->request);
+    free(a);
+}
+
+/* ---- reading ------------------------------------------------------------------------
+ */
+
+/* When text came: to the request's first, and between a choice's own. */
+static void note_text(struct answer *a, struct choice *c, struct metrics *m)
+{
+    const uint64_t now = clock_ns();
+
+    if (!a->has_text)
+        histogram_add(&m->first, (double)(now - a->begin_ns) * 1e-9);
+    a->has_text = true;
+    if (c->last_ns)
+        histogram_add(&m->gap, (double)(now - c->last_ns) * 1e-9);
+    c->last_ns = now;
+}
+
+static void put_event(struct answer *a, struct choice *c, const char *text, size_t len)
+{
+    reply_event(&a->events, &a->head, (int)(c - a->choices), !c->has_spoken, text, len,
+                &c->logprobs, c->end);
+    c->has_spoken = true;
+}
+
+/* An answer that does not stream is kept until its last choice has ended. */
+static void check_whole(struct answer *a)
+{
+    const bool own = a->whole_bytes > ANSWER_MAX_BYTES;
+
+    if (!own && *a->model->whole_bytes <= ANSWERS_MAX_BYTES)
+        return;
+    free_choices(a);
+    if (own) {
+        refuse(&a->failure, 400, "answer_too_large", NULL,
+               "the answer has become larger than %d MiB; request fewer choices, "
+               "tokens or log-probabilities, or with stream true",
+               (int)(ANSWER_MAX_BYTES >> 20));
+        return;
+    }
+    a->failure.retry_after_s = 1;
+    refuse(&a->failure, 503, "overloaded", NULL,
+           "the answers to all requests take too much memory at this moment; try "
+           "again%s",
+           a->n_texts ? "" : ", or with stream true");
+}
+
+static void take_piece(struct answer *a, struct choice *c,
+                       const struct completion_piece *piece, struct metrics *m)
+{
+    const size_t before = c->text.len + reply_logprobs_bytes(&c->logprobs);
+
+    if (piece->len)
+        note_text(a, c, m);
+    if (c->logprobs.wanted)
+        reply_logprobs_add(&c->logprobs, a->head.kind, piece, a->model->tok);
+    if (!a->head.stream) {
+        textbuf_put(&c->text, piece->text, piece->len);
+        const size_t more = c->text.len + reply_logprobs_bytes(&c->logprobs) - before;
+
+        a->whole_bytes += more;
+        *a->model->whole_bytes += more;
+        check_whole(a);
+    } else if (piece->len || c->logprobs.wanted)
+        put_event(a, c, piece->text, piece->len);
+}
+
+static void end_choice(struct answer *a, struct choice *c, enum completion_end end)
+{
+    c->end = end;
+    completion_read_usage(c->c, &c->usage);
+    if (end == COMPLETION_FAILED)
+        refuse(&a->failure, 500, "failed", NULL, "%s", completion_error(c->c));
+    else if (end == COMPLETION_ABORTED)
+        refuse(&a->failure, 503, "stopping", NULL,
+               "the server has stopped before the answer's end");
+    else if (a->head.stream)
+        put_event(a, c, "", 0);
+    if (a->n_texts)
+        c->vectors = completion_take_vectors(c->c);
+    completion_close(c->c);
+    c->c = NULL;
+    a->n_open--;
+    if (c->vectors) {
+        a->whole_bytes += answer_vector_bytes(a);
+        *a->model->whole_bytes += answer_vector_bytes(a);
+        check_whole(a);
+    }
+}
+
+static void read_choice(struct answer *a, struct choice *c, struct metrics *m)
+{
+    struct completion_piece piece;
+    enum completion_end end;
+
+    for (int n = 0; completion_read(c->c, &piece); n++) {
+        take_piece(a, c, &piece, m);
+        if (!c->c)
+            return;
+        if (n == MOST_PIECES) {
+            a->wake(a->arg);
+            return;
+        }
+    }
+    end = completion_end(c->c);
+    if (end != COMPLETION_RUNS)
+        end_choice(a, c, end);
+}
+
+/* A prompt counts once, however many choices it has. */
+static struct reply_usage sum_usage(const struct answer *a)
+{
+    struct reply_usage u = {0};
+
+    for (int i = 0; i < a->n; i++) {
+        const struct completion_usage *c = &a->choices[i].usage;
+
+        if (i % a->n_each == 0) {
+            u.n_prompt += c->n_prompt;
+            u.n_cached += c->n_cached;
+        }
+        u.n_generated += c->n_generated;
+        u.n_drafted += c->n_drafted;
+        u.n_accepted += c->n_accepted;
+    }
+    return u;
+}
+
+static void end_stream(struct answer *a)
+{
+    const struct reply_usage usage = sum_usage(a);
+
+    if (a->failure.http) {
+        reply_error_event(&a->events, &a->failure);
+        return;
+    }
+    if (a->head.usage_follows)
+        reply_usage_event(&a->events, &a->head, &usage);
+    reply_done_event(&a->events);
+}
+
+void answer_advance(struct answer *a, struct metrics *m)
+{
+    if (!a->n_open)
+        return;
+    for (int i = 0; i < a->n; i++)
+        if (a->choices[i].c)
+            read_choice(a, &a->choices[i], m);
+    if (a->n_open)
+        return;
+    histogram_add(&m->whole, (double)(clock_ns() - a->begin_ns) * 1e-9);
+    if (a->head.stream)
+        end_stream(a);
+}
+
+bool answer_streams(const struct answer *a)
+{
+    return a->head.stream;
+}
+
+bool answer_ended(const struct answer *a)
+{
+    return !a->n_open;
+}
+
+struct textbuf *answer_events(struct answer *a)
+{
+    return &a->events;
+}
+
+bool answer_whole(struct answer *a, struct textbuf *out, struct refusal *refusal)
+{
+    const struct reply_usage usage = sum_usage(a);
+
+    if (a->failure.http) {
+        *refusal = a->failure;
+        return false;
+    }
+    if (a->n_texts)
+        return answer_put_vectors(a, out, &usage, refusal);
+    reply_begin(out, &a->head);
+    for (int i = 0; i < a->n; i++) {
+        reply_choice(out, &a->head, i, &a->choices[i].text, &a->choices[i].logprobs,
+                     a->choices[i].end);
+        free_choice(&a->choices[i]);
+    }
+    reply_end(out, &usage);
+    return !out->failed || refuse(refusal, 503, NULL, NULL, "no memory for the answer");
+}
+
+void answer_read_facts(const struct answer *a, struct answer_facts *out)
+{
+    const struct reply_usage u = sum_usage(a);
+
+    *out =
+        (struct answer_facts){.n_prompt = u.n_prompt,
+                              .n_cached = u.n_cached,
+                              .n_generated = u.n_generated,
+                              .reason = a->failure.http ? "failed"
+                                        : a->n_open     ? "left"
+                                                    : reply_reason(a->choices[0].end)};
+    for (int i = 0; i < a->n; i++)
+        if (a->choices[i].usage.queue_s > out->queue_s)
+            out->queue_s = a->choices[i].usage.queue_s;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * answer.h - from the body of a request to its completions, and to the answer's JSON
+ *
+ * Model of the world: a request has one completion for each choice of each prompt. All
+ * of them are handed to the scheduler at once, or none. The scheduler's thread calls
+ * wake() when there is something to read; answer_advance() then reads what there is, so
+ * that what a client does not take stands here, where its size is seen, and not in the
+ * scheduler.
+ *
+ * Threading: answer_begin() and answer_template() may be called by any thread, and an
+ * answer that was begun belongs to the server's.
+ */
+#ifndef SLM_HARNESS_SERVE_HTTP_ANSWER_H
+#define SLM_HARNESS_SERVE_HTTP_ANSWER_H
+
+#include "harness/serve/http/api_reply.h"
+#include "harness/serve/http/metrics.h"
+
+struct answer;
+
+/* Of the schemas of all answers together; more are refused. */
+#define ANSWERS_MOST_SCHEMA_BYTES ((uint64_t)128 << 20)
+
+/* Limits of the text and log-probabilities of an answer that does not stream, and of
+ * all such answers together. One that grows beyond that fails: a stream has no such
+ * limit. */
+#define ANSWER_MAX_BYTES  ((uint64_t)12 << 20)
+#define ANSWERS_MAX_BYTES ((uint64_t)128 << 20)
+
+/* Whom the answers are from; all of it lives longer than they do. */
+struct answer_model {
+    struct scheduler *scheduler;
+    const struct tokenizer *tok;
+    const struct chat_template *chat; /* or NULL: there are no chats */
+    const char *why_no_chat;
+    const char *name;
+    int n_ctx, n_vocab;
+    bool embeds;            /* there are vectors, and neither completions nor chats */
+    int n_vector;           /* numbers of one */
+    size_t longest_token;   /* bytes */
+    uint64_t *schema_bytes; /* atomic: memory of all answers' schemas */
+    uint64_t *whole_bytes;  /* of all answers that do not stream */
+};
+
+struct answer_asked {
+    enum api_kind kind;
+    const char *body; /* [len], not kept */
+    size_t len;
+    uint64_t client;   /* whose queue it waits in */
+    uint64_t begin_ns; /* when the request came */
+    void (*wake)(void *arg);
+    void *arg;
+};
+
+struct answer_facts {
+    long long n_prompt, n_cached, n_generated;
+    double queue_s; /* the longest of its completions */
+    const char *reason;
+};
+
+/* False: *refusal says why, and nothing runs. */
+bool answer_begin(struct answer **a, const struct answer_model *model,
+                  const struct answer_asked *asked, struct refusal *refusal);
+
+/* The prompt of a chat's body as {"prompt": text}, without an answer. */
+bool answer_template(const struct answer_model *model, const char *body, size_t len,
+                     struct textbuf *out, struct refusal *refusal);
+
+/* Cancels what still runs. wake is not called afterwards. */
+void answer_close(struct answer *a); /* may be NULL */
+
+/* Reads what the completions have, and writes events of a stream. */
+void answer_advance(struct answer *a, struct metrics *m);
+
+bool answer_streams(const struct answer *a);
+bool answer_ended(const struct answer *a);
+
+/* Events of a stream that nobody has taken yet. */
+struct textbuf *answer_events(struct answer *a);
+
+/* The whole of one that has ended and does not stream, once: its parts are given up as
+ * they are written. False: it failed. */
+bool answer_whole(struct answer *a, struct textbuf *out, struct refusal *refusal);
+
+/* For the log, once it has ended. */
+void answer_read_facts(const struct answer *a, struct answer_facts *out);
+
+#endif

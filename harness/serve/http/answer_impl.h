@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * answer_impl.h - an answer and its choices, for answer*.c only
+ */
+#ifndef SLM_HARNESS_SERVE_HTTP_ANSWER_IMPL_H
+#define SLM_HARNESS_SERVE_HTTP_ANSWER_IMPL_H
+
+#include "harness/serve/http/answer.h"
+
+struct choice {
+    struct completion *c; /* NULL: not begun, or read to its end */
+    int prompt;
+    struct textbuf text; /* unless it streams */
+    struct reply_logprobs logprobs;
+    enum completion_end end;
+    struct completion_usage usage;
+    bool has_spoken;  /* an event was written */
+    uint64_t last_ns; /* of its last text; 0: none yet */
+    float *vectors;   /* [n_texts][n_vector], once it has ended */
+};
+
+struct answer {
+    const struct answer_model *model;
+    struct api_request request; /* empty once it was submitted */
+    struct reply_head head;
+    struct choice *choices; /* [n] */
+    int n, n_open, n_each;  /* n_each: of a prompt */
+    struct textbuf events;
+    struct refusal failure; /* of a completion */
+    uint64_t begin_ns;
+    uint64_t schema_bytes; /* of its grammar */
+    uint64_t whole_bytes;  /* of its choices, if it does not stream */
+    void (*wake)(void *arg);
+    void *arg;
+    bool has_text;
+
+    int n_texts, dimensions; /* of an answer of vectors; n_texts 0: another one */
+    bool base64;
+};
+
+/* Why the scheduler did not take a request. */
+bool answer_refuse_submit(struct refusal *refusal, const struct err *err, bool full,
+                          double retry_s);
+
+/* ---- answer_embed.c: vectors of texts ------------------------------------------- */
+
+/* The bytes of its texts' vectors. */
+static inline uint64_t answer_vector_bytes(const struct answer *a)
+{
+    return (uint64_t)a->n_texts * (uint64_t)a->model->n_vector * sizeof(float);
+}
+
+/* Submit the texts of a->request as one completion. */
+bool answer_begin_vectors(struct answer *a, const struct answer_asked *asked,
+                          struct refusal *refusal);
+
+/* The whole answer. False: it has not become one. */
+bool answer_put_vectors(const struct answer *a, struct textbuf *out,
+                        const struct reply_usage *usage, struct refusal *refusal);
+
+#endif

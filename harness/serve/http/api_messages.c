@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * api_messages.c - a chat's messages and variables, as its template gets them
+ *
+ * The template decides what they mean; here their types are checked. Parts of type text
+ * become one text, arguments of tool calls the object that their text is, as most
+ * templates expect them.
+ */
+#include <string.h>
+
+#include "engine/base/json_read.h"
+#include "harness/serve/http/api_request.h"
+
+static bool no_memory(struct refusal *refusal)
+{
+    return refuse(refusal, 503, NULL, NULL, "no memory for the messages");
+}
+
+static bool check_text(const json_t *text, struct refusal *refusal)
+{
+    if (json_text(text))
+        return true;
+    return refuse(refusal, 400, NULL, "messages",
+                  "a message's content must be a text without zeros, or an array of "
+                  "parts of type text");
+}
+
+static bool put_part(struct textbuf *out, const json_t *part, struct refusal *refusal)
+{
+    const char *type = json_text(api_member(part, "type"));
+    const json_t *text = api_member(part, "text");
+
+    if (!type || strcmp(type, "text"))
+        return refuse(refusal, 400, NULL, "messages",
+                      "content of type %.40s is not supported: this model reads text",
+                      type ? type : "(none)");
+    if (!check_text(text, refusal))
+        return false;
+    textbuf_put(out, json_string_value(text), json_string_length(text));
+    return true;
+}
+
+/* Parts as one text; a new reference. */
+static bool join_parts(json_t **text, const json_t *parts, struct refusal *refusal)
+{
+    struct textbuf out = {.text = NULL};
+    bool ok = true;
+
+    textbuf_put(&out, "", 0);
+    for (size_t i = 0; ok && i < json_array_size(parts); i++)
+        ok = put_part(&out, json_array_get(parts, i), refusal);
+    *text = ok && !out.failed ? json_stringn(out.text, out.len) : NULL;
+    textbuf_free(&out);
+    return !ok ? false : *text ? true : no_memory(refusal);
+}
+
+static bool read_content(struct api_request *r, json_t *message, bool may_lack,
+                         struct refusal *refusal)
+{
+    const json_t *content = api_member(message, "content");
+    json_t *text;
+
+    if (!content && may_lack)
+        return true;
+    if (json_is_array(content)) {
+        if (!join_parts(&text, content, refusal))
+            return false;
+        json_object_set_new(message, "content", text);
+        content = text;
+    }
+    r->content_bytes += json_string_length(content);
+    return check_text(content, refusal);
+}
+
+static bool is_role(const char *role, const char *name)
+{
+    return !strcmp(role, name);
+}
+
+static bool read_role(const struct api_request *r, json_t *message, const char **role,
+                      struct refusal *refusal)
+{
+    *role = json_text(api_member(message, "role"));
+    if (*role && (is_role(*role, "system") || is_role(*role, "developer") ||
+                  is_role(*role, "user") || is_role(*role, "assistant") ||
+                  (r->kind == API_TEMPLATE && is_role(*role, "tool"))))
+        return true;
+    return refuse(refusal, 400, NULL, "messages",
+                  "a message's role must be system, developer, user or assistant%s",
+                  *role && is_role(*role, "tool") ? "; tools are not supported" : "");
+}
+
+/* {"function": {"arguments": "{...}"}}: the object that the text is. */
+static void parse_arguments(json_t *calls)
+{
+    json_t *call, *function, *object;
+    size_t i;
+
+    json_array_foreach(calls, i, call)
+    {
+        const json_t *text;
+
+        function = json_object_get(call, "function");
+        text = json_object_get(function, "arguments");
+        if (!json_is_string(text))
+            continue;
+        object = json_try(json_string_value(text), json_string_length(text),
+                          (struct json_limit){SIZE_MAX, API_MAX_VALUES}, 0);
+        if (json_is_object(object))
+            json_object_set(function, "arguments", object);
+        json_decref(object);
+    }
+}
+
+static bool read_message(struct api_request *r, json_t *message, const char **role,
+                         struct refusal *refusal)
+{
+    json_t *calls;
+
+    if (!json_is_object(message))
+        return refuse(refusal, 400, NULL, "messages", "a message must be an object");
+    calls = api_member(message, "tool_calls");
+    if (r->kind == API_CHAT && json_array_size(calls))
+        return refuse(refusal, 400, NULL, "messages", "tools are not supported");
+    parse_arguments(calls);
+    return read_role(r, message, role, refusal) &&
+           read_content(r, message, json_array_size(calls) > 0, refusal);
+}
+
+static bool read_messages(struct api_request *r, struct refusal *refusal)
+{
+    json_t *list = api_member(r->root, "messages");
+    const size_t n = json_array_size(list);
+    const char *role = NULL;
+
+    if (!json_is_array(list) || n == 0 || n > API_MAX_MESSAGES)
+        return refuse(refusal, 400, NULL, "messages",
+                      "messages must be an array of 1 to %d messages",
+                      API_MAX_MESSAGES);
+    for (size_t i = 0; i < n; i++)
+        if (!read_message(r, json_array_get(list, i), &role, refusal))
+            return false;
+    if (r->kind == API_CHAT && !is_role(role, "user"))
+        return refuse(refusal, 400, NULL, "messages",
+                      "the last message must be a user's: it is what is answered");
+    json_object_set(r->conversation, "messages", list);
+    return true;
+}
+
+/* The name of one of the model's templates; programs of callers are not run. */
+static bool read_template_name(struct api_request *r, struct refusal *refusal)
+{
+    json_t *name = api_member(r->root, "chat_template");
+
+    if (!name)
+        return true;
+    if (!json_text(name) || strpbrk(json_text(name), "{}"))
+        return refuse(refusal, 400, NULL, "chat_template",
+                      "chat_template must be the name of one of the model's templates; "
+                      "templates of requests are not run");
+    json_object_set(r->conversation, "chat_template", name);
+    return true;
+}
+
+/* Variables that the request names for the template, and those that servers of this API
+ * pass on under their own name. */
+static bool read_variables(struct api_request *r, struct refusal *refusal)
+{
+    static const char *const passed[] = {"documents", "enable_thinking",
+                                         "reasoning_effort", "tools"};
+    const json_t *own = api_member(r->root, "chat_template_kwargs");
+    const json_t *asks = api_member(r->root, "add_generation_prompt");
+
+    if (own && !json_is_object(own))
+        return refuse(refusal, 400, NULL, "chat_template_kwargs",
+                      "chat_template_kwargs must be an object");
+    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) {
+        json_t *value = api_member(r->root, passed[i]);
+
+        if (value && !(json_is_array(value) && !json_array_size(value)))
+            json_object_set(r->conversation, passed[i], value);
+    }
+    json_object_update(r->conversation, (json_t *)own);
+    json_object_del(r->conversation, "chat_template");
+    json_object_set_new(r->conversation, "add_generation_prompt",
+                        json_boolean(!json_is_false(asks)));
+    return true;
+}
+
+bool api_read_conversation(struct api_request *r, struct refusal *refusal)
+{
+    r->conversation = json_object();
+    if (!r->conversation)
+        return no_memory(refusal);
+    return read_variables(r, refusal) && read_template_name(r, refusal) &&
+           read_messages(r, refusal);
+}

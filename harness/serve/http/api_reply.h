@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * api_reply.h - answers in OpenAI's JSON: whole ones, and events of a stream
+ *
+ * Threading: data.
+ * Source: OpenAI's API reference (completions, chat completions); the WHATWG's HTML
+ * standard, server-sent events.
+ */
+#ifndef SLM_HARNESS_SERVE_HTTP_API_REPLY_H
+#define SLM_HARNESS_SERVE_HTTP_API_REPLY_H
+
+#include "engine/tokenizer/tokenizer.h"
+#include "harness/serve/http/api_request.h"
+#include "harness/serve/scheduler/scheduler.h"
+#include "harness/serve/http/textbuf.h"
+
+/* What all objects of one answer begin with. */
+struct reply_head {
+    enum api_kind kind;
+    bool stream, usage_follows; /* other events say that they have no usage */
+    char id[40];
+    long long created; /* Unix time */
+    const char *model;
+};
+
+/* Log-probabilities of tokens, as JSON that grows. */
+struct reply_logprobs {
+    bool wanted;
+    int n;
+    struct textbuf list;               /* chat: of "content" */
+    struct textbuf tokens, each, tops; /* completions: of the arrays of that name */
+    struct textbuf offsets;
+};
+
+struct reply_usage {
+    long long n_prompt, n_cached, n_generated;
+    long long n_drafted, n_accepted; /* tokens of drafts; 0: none were made */
+};
+
+/* Adds a token that was read. */
+void reply_logprobs_add(struct reply_logprobs *l, enum api_kind kind,
+                        const struct completion_piece *piece,
+                        const struct tokenizer *tok);
+void reply_logprobs_free(struct reply_logprobs *l);
+size_t reply_logprobs_bytes(const struct reply_logprobs *l);
+
+/* "stop" or "length". */
+const char *reply_reason(enum completion_end end);
+
+/* ---- a whole answer: begin, a choice for each, end --------------------------------
+ */
+
+void reply_begin(struct textbuf *out, const struct reply_head *head);
+void reply_choice(struct textbuf *out, const struct reply_head *head, int index,
+                  const struct textbuf *text, const struct reply_logprobs *l,
+                  enum completion_end end);
+void reply_end(struct textbuf *out, const struct reply_usage *usage);
+
+/* ---- a stream ---------------------------------------------------------------------
+ */
+
+/* An event with text[len] of a choice; the first one of a chat's choice says who
+ * speaks. l is emptied. end is COMPLETION_RUNS, or how the choice has ended. */
+void reply_event(struct textbuf *out, const struct reply_head *head, int index,
+                 bool first, const char *text, size_t len, struct reply_logprobs *l,
+                 enum completion_end end);
+void reply_usage_event(struct textbuf *out, const struct reply_head *head,
+                       const struct reply_usage *usage);
+void reply_error_event(struct textbuf *out, const struct refusal *r);
+void reply_done_event(struct textbuf *out);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * api_request.h - the body of /v1/completions, /v1/chat/completions and
+ * /v1/embeddings, read
+ *
+ * Model of the world: a field that this server does not know is ignored, as servers of
+ * this API do; one that would change the answer and is not supported is refused, unless
+ * its value asks for nothing. Every number has a range.
+ *
+ * Threading: data.
+ */
+#ifndef SLM_HARNESS_SERVE_HTTP_API_REQUEST_H
+#define SLM_HARNESS_SERVE_HTTP_API_REQUEST_H
+
+#include <jansson.h>
+
+#include "engine/text/chat.h"
+#include "harness/serve/http/refusal.h"
+#include "harness/serve/scheduler/scheduler.h"
+
+enum api_kind {
+    API_COMPLETION,
+    API_CHAT,
+    API_EMBEDDING,
+    API_TEMPLATE, /* the prompt of a chat, and no answer */
+};
+enum api_format { API_TEXT, API_JSON, API_SCHEMA };
+
+#define API_MAX_CHOICES  128  /* prompts times n */
+#define API_MAX_INPUTS   2048 /* texts that vectors are made of */
+#define API_MAX_BIASES   1024
+#define API_MAX_STOP     256 /* bytes of a stop string */
+#define API_MAX_MESSAGES 4096
+
+/* Values of JSON in a body, each of which takes up to a hundred bytes of memory. */
+#define API_MAX_VALUES (256 * 1024)
+
+struct api_prompt {
+    const char *text; /* [len], in root; NULL: */
+    size_t len;
+    int32_t *ids; /* [n_ids], owned */
+    size_t n_ids;
+};
+
+struct api_request {
+    enum api_kind kind;
+    json_t *root;      /* owned */
+    const char *model; /* in root, or NULL */
+
+    struct api_prompt *prompts; /* [n_prompts], of completions and of vectors */
+    size_t n_prompts;
+    bool base64;          /* how vectors are written */
+    int dimensions;       /* of a vector; 0: all */
+    json_t *conversation; /* owned, of a chat: the variables of its template */
+    size_t content_bytes; /* of its messages' contents */
+
+    int n; /* choices of each prompt */
+    bool stream, include_usage;
+    int max_tokens; /* 0: no limit but the context */
+    struct sampler_params sampling;
+    bool has_seed;
+    float presence_penalty, frequency_penalty;
+    struct completion_bias *biases; /* [n_biases], owned */
+    int n_biases;
+    int n_logprobs; /* -1: none */
+    const char *stops[COMPLETION_MAX_STOPS];
+    int n_stops;
+    bool ignore_end;
+    enum api_format format;
+    char *schema; /* owned, of API_SCHEMA: JSON */
+};
+
+/* Reads body[len]. Token ids are below n_vocab. On failure *refusal says why, and *r is
+ * empty. */
+bool api_request_read(struct api_request *r, enum api_kind kind, const char *body,
+                      size_t len, int n_vocab, struct refusal *refusal);
+void api_request_free(struct api_request *r);
+
+/* ---- parts, for api_request.c -----------------------------------------------------
+ */
+
+/* The member, unless it is missing or null. */
+json_t *api_member(const json_t *object, const char *key);
+
+/* "prompt" of completions, or "input" of vectors. */
+bool api_read_prompts(struct api_request *r, int n_vocab, struct refusal *refusal);
+
+/* "messages" of a chat, and what else its template may look at (api_messages.c). */
+bool api_read_conversation(struct api_request *r, struct refusal *refusal);
+
+/* What would change the answer and is not supported. */
+bool api_check_unsupported(const struct api_request *r, struct refusal *refusal);
+
+#endif

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * http.c - what libmicrohttpd calls: connections, requests, routes, what is refused
+ *
+ * A request that is refused by its headers is refused when its body has come and been
+ * dropped, so that the client, which writes first, can read why; at once, where it
+ * waits for a "100 Continue", or would send too much.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/base/clock.h"
+#include "harness/serve/http/server_impl.h"
+
+/* Seconds after which a model that is being loaded is asked again. */
+#define RETRY_LOADING_S 5
+
+/* The same where there is no memory for another body. */
+#define RETRY_BODIES_S 1
+
+/* ---- connections
+ * ----------------------------------------------------------------------
+ */
+
+static void find_peer(struct client *c, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+
+    listen_name_peer(&c->peer, info ? info->client_addr : NULL);
+}
+
+static void add_client(struct server *s, struct MHD_Connection *connection,
+                       void **context)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct client *c = info ? calloc(1, sizeof *c) : NULL;
+
+    s->metrics.n_connections++;
+    *context = c;
+    if (!c)
+        return; /* its requests are refused */
+    c->fd = info->connect_fd;
+    c->since_ns = clock_ns();
+    find_peer(c, connection);
+    c->next = s->clients;
+    if (c->next)
+        c->next->prev = c;
+    s->clients = c;
+}
+
+static void remove_client(struct server *s, struct client *c)
+{
+    s->metrics.n_connections--;
+    s->retry_ns = 0; /* there may be room for another one */
+    if (!c)
+        return;
+    if (c->x)
+        c->x->client = NULL;
+    if (c->next)
+        c->next->prev = c->prev;
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        s->clients = c->next;
+    free(c);
+}
+
+void http_connection(void *server, struct MHD_Connection *connection, void **context,
+                     enum MHD_ConnectionNotificationCode what)
+{
+    if (what == MHD_CONNECTION_NOTIFY_STARTED)
+        add_client(server, connection, context);
+    else
+        remove_client(server, *context);
+}
+
+void *http_begin(void *server, const char *uri, struct MHD_Connection *connection)
+{
+    struct exchange *x = exchange_new(server, connection);
+
+    if (x)
+        x->has_zero = strstr(uri, "%00") != NULL; /* it would end the path below */
+    return x;
+}
+
+void http_completed(void *server, struct MHD_Connection *connection, void **context,
+                    enum MHD_RequestTerminationCode how)
+{
+    struct server *s = server;
+    struct exchange *x = *context;
+    const bool complete = how == MHD_REQUEST_TERMINATED_COMPLETED_OK;
+
+    (void)connection;
+    if (!x)
+        return;
+    if (x->status)
+        metrics_reply(&s->metrics, x->route, x->status);
+    if (!complete)
+        s->metrics.n_gone++;
+    if (s->params.log && x->seen)
+        http_log(x, complete);
+    exchange_free(x);
+    *context = NULL;
+}
+
+/* ---- what is refused by its headers
+ * -----------------------------------------------------
+ */
+
+static const char *header(const struct exchange *x, const char *name)
+{
+    return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+}
+
+static bool is_method(const struct exchange *x, const char *method)
+{
+    return !strcmp(x->method, method);
+}
+
+static enum metrics_route find_route(const char *path)
+{
+    static const char models[] = "/v1/models";
+
+    for (int route = 0; route < ROUTE_OTHER; route++)
+        if (!strcmp(path, metrics_route_name((enum metrics_route)route)))
+            return (enum metrics_route)route;
+    return !strncmp(path, models, strlen(models)) && path[strlen(models)] == '/'
+               ? ROUTE_MODELS
+               : ROUTE_OTHER;
+}
+
+static bool check_route(struct exchange *x)
+{
+    const bool post = is_method(x, MHD_HTTP_METHOD_POST);
+    const bool get =
+        is_method(x, MHD_HTTP_METHOD_GET) || is_method(x, MHD_HTTP_METHOD_HEAD);
+
+    if (x->route == ROUTE_OTHER)
+        return refuse(&x->refusal, 404, "unknown_url", NULL,
+                      "there is no %.120s here; see /v1/models, /v1/chat/completions, "
+                      "/v1/completions, /v1/embeddings, /apply-template, /health and "
+                      "/metrics",
+                      x->path);
+    if (x->route <= ROUTE_TEMPLATE ? !post : !get)
+        return refuse(&x->refusal, 405, "method_not_allowed", NULL,
+                      "%s is not possible with %s", x->method, x->path);
+    return true;
+}
+
+/* Whether the client may ask; and which one it is, for queues. */
+static bool check_client(struct exchange *x)
+{
+    const struct server_params *p = &x->s->params;
+    const char *host = header(x, MHD_HTTP_HEADER_HOST);
+    int key;
+
+    x->client_key = x->client ? x->client->peer.key : 0;
+    if (!p->keys) {
+        if (!p->at->loopback || listen_is_own_name(host))
+            return true;
+        return refuse(&x->refusal, 403, "foreign_host", NULL,
+                      "the header Host names %.80s; this server, which has no keys, "
+                      "answers requests to an address or to localhost",
+                      host);
+    }
+    if (x->route == ROUTE_HEALTH)
+        return true;
+    key = apikeys_find(p->keys, header(x, MHD_HTTP_HEADER_AUTHORIZATION));
+    if (key < 0)
+        return refuse(&x->refusal, 401, "invalid_api_key", NULL,
+                      "the header Authorization has no valid key: Bearer KEY");
+    x->client_key = (uint64_t)key;
+    return true;
+}
+
+static bool is_json(const char *type)
+{
+    static const char json[] = "application/json";
+    const size_t n = strlen(json);
+
+    return type && !strncasecmp(type, json, n) && strchr("; \t", type[n]);
+}
+
+static bool too_large(struct exchange *x)
+{
+    return refuse(&x->refusal, 413, "too_large", NULL,
+                  "the body is larger than %llu bytes",
+                  (unsigned long long)x->s->params.max_body);
+}
+
+static bool check_body(struct exchange *x)
+{
+    const char *length = header(x, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const char *coding = header(x, MHD_HTTP_HEADER_CONTENT_ENCODING);
+
+    if (!length && !header(x, MHD_HTTP_HEADER_TRANSFER_ENCODING))
+        return refuse(&x->refusal, 411, "length_required", NULL,
+                      "the request has no body; it is a JSON object");
+    if (!is_json(header(x, MHD_HTTP_HEADER_CONTENT_TYPE)))
+        return refuse(&x->refusal, 415, "unsupported_media_type", NULL,
+                      "the header Content-Type must be application/json");
+    if (coding && strcasecmp(coding, "identity"))
+        return refuse(&x->refusal, 415, "unsupported_media_type", NULL,
+                      "a body with the Content-Encoding %.40s is not read", coding);
+    if (length && strtoull(length, NULL, 10) > x->s->params.max_body)
+        return too_large(x);
+    return true;
+}
+
+/* "OPTIONS" is what a browser asks before a page of another origin may. */
+static bool is_preflight(const struct exchange *x)
+{
+    return x->s->params.cors && is_method(x, MHD_HTTP_METHOD_OPTIONS);
+}
+
+static enum MHD_Result look_at_headers(struct exchange *x, const char *url,
+                                       const char *method, const char *version)
+{
+    const char *length, *expect;
+
+    snprintf(x->method, sizeof x->method, "%s", method);
+    snprintf(x->path, sizeof x->path, "%s", url);
+    x->route = find_route(url);
+    if (!http_check_framing(x, version))
+        return http_reply_refusal(x);
+    if (is_preflight(x))
+        return MHD_YES;
+    if (check_client(x) && check_route(x) && x->route <= ROUTE_TEMPLATE)
+        check_body(x);
+    if (!x->refusal.http)
+        return MHD_YES;
+    length = header(x, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    expect = header(x, MHD_HTTP_HEADER_EXPECT);
+    if (expect || (length && strtoull(length, NULL, 10) > SERVER_MOST_DROPPED))
+        return http_reply_refusal(x);
+    return MHD_YES;
+}
+
+/* ---- the body, and the answer
+ * ------------------------------------------------------------
+ */
+
+/* Memory for one body there is; for as many as there are connections there is not. */
+static bool check_bodies(struct exchange *x, size_t n)
+{
+    const struct server *s = x->s;
+
+    if (s->metrics.body_bytes + n <= s->params.max_body * SERVER_MOST_BODIES)
+        return true;
+    x->refusal.retry_after_s = RETRY_BODIES_S;
+    return refuse(&x->refusal, 503, NULL, NULL,
+                  "too many large bodies come at this moment");
+}
+
+static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t n)
+{
+    if (!x->refusal.http && x->body.len + n > x->s->params.max_body)
+        too_large(x);
+    if (!x->refusal.http)
+        check_bodies(x, n);
+    if (x->refusal.http || x->route > ROUTE_TEMPLATE) {
+        exchange_drop_body(x);
+        x->n_dropped += n;
+        return x->n_dropped > SERVER_MOST_DROPPED ? MHD_NO : MHD_YES;
+    }
+    exchange_add_body(x, bytes, n);
+    if (x->body.failed)
+        refuse(&x->refusal, 503, NULL, NULL, "no memory for the body");
+    return MHD_YES;
+}
+
+static bool check_state(struct exchange *x)
+{
+    if (x->s->stops)
+        return refuse(&x->refusal, 503, "stopping", NULL, "the server is stopping");
+    if (x->s->model.scheduler)
+        return true;
+    x->refusal.retry_after_s = RETRY_LOADING_S;
+    return refuse(&x->refusal, 503, "loading", NULL, "the model is being loaded");
+}
+
+static enum MHD_Result ask(struct exchange *x)
+{
+    if (!check_state(x))
+        return http_reply_refusal(x);
+    return exchange_enqueue(x) ? MHD_YES : http_reply_refusal(x);
+}
+
+static enum MHD_Result preflight(struct exchange *x)
+{
+    struct textbuf none = {.text = NULL};
+
+    return http_reply(x, MHD_HTTP_NO_CONTENT, "text/plain", &none);
+}
+
+/* All of the request is here. */
+static enum MHD_Result answer(struct exchange *x)
+{
+    static const size_t n = sizeof "/v1/models/" - 1;
+
+    if (is_preflight(x))
+        return preflight(x);
+    if (x->refusal.http)
+        return http_reply_refusal(x);
+    switch (x->route) {
+    case ROUTE_COMPLETIONS:
+    case ROUTE_CHAT:
+    case ROUTE_EMBEDDINGS:
+    case ROUTE_TEMPLATE:
+        return ask(x);
+    case ROUTE_MODELS:
+        return http_reply_models(x, strlen(x->path) >= n ? x->path + n : NULL);
+    case ROUTE_METRICS:
+        return http_reply_metrics(x);
+    default:
+        return http_reply_health(x);
+    }
+}
+
+/* It was suspended, and there is something to say. */
+static enum MHD_Result go_on(struct exchange *x)
+{
+    if (x->refusal.http)
+        return http_reply_refusal(x);
+    if (x->route == ROUTE_TEMPLATE)
+        return http_reply(x, MHD_HTTP_OK, "application/json", &x->made.text);
+    return x->state == EXCHANGE_STREAMS ? http_reply_stream(x) : http_reply_answer(x);
+}
+
+enum MHD_Result http_request(void *server, struct MHD_Connection *connection,
+                             const char *url, const char *method, const char *version,
+                             const char *upload, size_t *upload_len, void **context)
+{
+    struct exchange *x = *context;
+    enum MHD_Result result;
+
+    (void)server;
+    (void)connection;
+    if (!x || !x->client || x->cut)
+        return MHD_NO;
+    if (!x->seen) {
+        x->seen = true;
+        return look_at_headers(x, url, method, version);
+    }
+    if (*upload_len) {
+        result = take_body(x, upload, *upload_len);
+        *upload_len = 0;
+        return result;
+    }
+    if (x->state == EXCHANGE_COMES)
+        return answer(x);
+    return x->status ? MHD_YES : go_on(x);
+}

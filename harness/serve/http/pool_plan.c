@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pool_plan.c - the largest pool of pages that memory holds, by bisection
+ */
+#include "harness/serve/http/pool_plan.h"
+
+#include "harness/base/format.h"
+
+struct search {
+    const struct gguf *g;
+    struct slm_params params;
+    uint64_t kv_limit;
+    struct slm_info least; /* of the smallest pool */
+};
+
+/* Of weights; opening packed ones asks for as much as the file has. */
+static uint64_t held_bytes(const struct slm_info *info)
+{
+    const bool whole = info->residency == WEIGHTS_MMAP ||
+                       (info->residency == WEIGHTS_PACKED &&
+                        info->weight_bytes > info->weights_memory_bytes);
+
+    return whole ? info->weight_bytes : info->weights_memory_bytes;
+}
+
+static enum status plan_pages(struct slm_info *info, struct search *s, size_t n_pages,
+                              struct err *err)
+{
+    s->params.n_pool = n_pages * SLM_PAGE;
+    return slm_plan(info, s->g, &s->params, err);
+}
+
+/* Streamed layers take what the KV cache leaves, so that their number is what tells. */
+static bool fits(const struct search *s, const struct slm_info *info)
+{
+    if (s->kv_limit && info->kv_bytes > s->kv_limit)
+        return false;
+    return info->residency == s->least.residency &&
+           info->n_streamed == s->least.n_streamed &&
+           info->cache_bytes == s->least.cache_bytes &&
+           held_bytes(info) + info->kv_bytes + info->scratch_bytes <=
+               s->params.memory_bytes;
+}
+
+/* All that sequences may have; of weights that always fit. */
+static enum status plan_all(struct slm_info *info, const struct search *s,
+                            struct err *err)
+{
+    struct slm_params params = s->params;
+
+    params.residency = WEIGHTS_MMAP;
+    params.n_pool = 0;
+    return slm_plan(info, s->g, &params, err);
+}
+
+/* A pool beside which weights cannot even be streamed does not fit either. */
+static bool is_possible(struct search *s, size_t n_pages)
+{
+    struct err ignored = ERR_INIT;
+    struct slm_info info;
+
+    return !plan_pages(&info, s, n_pages, &ignored) && fits(s, &info);
+}
+
+/* Of pages: `least` is taken, whether it fits or not. */
+static size_t find_most(struct search *s, size_t least, size_t most)
+{
+    if (is_possible(s, most))
+        return most;
+    while (most - least > 1) {
+        const size_t middle = least + (most - least) / 2;
+
+        if (is_possible(s, middle))
+            least = middle;
+        else
+            most = middle;
+    }
+    return least;
+}
+
+enum status pool_plan_make(struct pool_plan *plan, const struct gguf *g,
+                           const struct slm_params *params, uint64_t kv_bytes,
+                           struct err *err)
+{
+    const size_t n = params->n_sequences > 1 ? (size_t)params->n_sequences : 1;
+    struct search s = {.g = g, .params = *params, .kv_limit = kv_bytes};
+    char needs[24], has[24];
+    size_t of_one, n_pages;
+    struct slm_info all, info;
+    enum status st = plan_all(&all, &s, err);
+
+    if (st)
+        return st;
+    /* Models with windows alone have no pages, and any number of them does. */
+    of_one = all.n_seq_pages > 0 ? (size_t)all.n_seq_pages : 1;
+    st = plan_pages(&s.least, &s, of_one + n - 1, err);
+    if (!st && kv_bytes && s.least.kv_bytes > kv_bytes)
+        return err_set(err, ST_NO_MEMORY,
+                       "a KV cache for one sequence of %d positions and a page of each "
+                       "other takes %s, more than %s; choose a smaller --ctx",
+                       params->n_ctx,
+                       format_bytes(needs, sizeof needs, s.least.kv_bytes),
+                       format_bytes(has, sizeof has, kv_bytes));
+    if (st)
+        return st;
+    n_pages = find_most(&s, of_one + n - 1, n * of_one);
+    st = plan_pages(&info, &s, n_pages, err);
+    if (st)
+        return st;
+    *plan = (struct pool_plan){.n_pool = n_pages * SLM_PAGE,
+                               .n_most = n * of_one * SLM_PAGE,
+                               .kv_bytes = info.kv_bytes,
+                               .most_bytes = all.kv_bytes,
+                               .weights_bytes = held_bytes(&info),
+                               .scratch_bytes = info.scratch_bytes,
+                               .memory_bytes = s.params.memory_bytes};
+    return ST_OK;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pool_plan.h - how many positions all sequences of a server have together
+ *
+ * Threading: none.
+ */
+#ifndef SLM_HARNESS_SERVE_HTTP_POOL_PLAN_H
+#define SLM_HARNESS_SERVE_HTTP_POOL_PLAN_H
+
+#include "engine/engine.h"
+
+struct pool_plan {
+    size_t n_pool, n_most; /* positions; n_most: all that sequences may have */
+    uint64_t kv_bytes, most_bytes;
+    uint64_t weights_bytes, scratch_bytes;
+    uint64_t memory_bytes; /* that all of it is planned in */
+};
+
+/* The largest pool, up to all that each of params->n_sequences may have (n_ctx; with a
+ * kv_window a ring), with which the weights are held as they are with the smallest one,
+ * which has room for one such sequence and a page of each other; the smallest where
+ * even that does not fit. kv_bytes, unless it is 0, is a limit of the KV cache.
+ * params->n_ctx and n_sequences are set. Errors: slm_plan()'s; ST_NO_MEMORY (kv_bytes
+ * is less than the smallest pool takes). */
+enum status pool_plan_make(struct pool_plan *plan, const struct gguf *g,
+                           const struct slm_params *params, uint64_t kv_bytes,
+                           struct err *err);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * refusal.h - why a request is not answered, as HTTP and as OpenAI's JSON
+ *
+ * Threading: data.
+ */
+#ifndef SLM_HARNESS_SERVE_HTTP_REFUSAL_H
+#define SLM_HARNESS_SERVE_HTTP_REFUSAL_H
+
+#include <stdbool.h>
+
+#include "engine/base/status.h"
+#include "harness/serve/http/textbuf.h"
+
+struct refusal {
+    int http;         /* status; 0: there is none */
+    const char *code; /* a word for programs, static; or NULL */
+    char param[48];   /* the field of the request; "": none */
+    char message[512];
+    int retry_after_s; /* of 429 and 503; 0: not said */
+};
+
+/* Fills *r, unless it is filled, and returns false. code and param may be NULL. What
+ * the message quotes is made harmless. */
+bool refuse(struct refusal *r, int http, const char *code, const char *param,
+            const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+/* The same for an error of this program: 400 for ST_USAGE and ST_INPUT, 503 for
+ * ST_NO_MEMORY, else 500. */
+bool refuse_err(struct refusal *r, const struct err *err, const char *param);
+
+/* {"error": {...}} */
+void refusal_put(struct textbuf *out, const struct refusal *r);
+
+#endif

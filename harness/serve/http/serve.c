@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * serve.c - listens, fences itself, loads the model, serves it, ends
+ */
+#include "harness/serve/http/serve.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "harness/base/format.h"
+#include "harness/base/interrupt.h"
+#include "harness/serve/http/pool_plan.h"
+#include "harness/serve/http/server.h"
+#include "harness/measure/session/embed.h"
+#include "harness/measure/session/textmodel.h"
+
+/* Positions, unless the user sets them or the model has fewer. */
+#define DEFAULT_CTX 4096
+
+/* Proxies close a stream without output after a minute, some after half of one. */
+#define KEEP_ALIVE_S 15
+
+/* Descriptors beside those of connections. */
+#define OTHER_FILES 128
+
+struct serving {
+    const struct serve_settings *set;
+    struct session_params session;
+    struct listening at;
+    struct apikeys *keys;
+    struct textmodel model;
+    struct pool_plan plan;
+    struct server *server;
+    struct scheduler *scheduler;
+    bool embeds; /* the model makes vectors, by: */
+    enum slm_pooling pooling;
+};
+
+/* ---- before the model
+ * ----------------------------------------------------------------- */
+
+/* As many descriptors as connections may need, where the system lets it. */
+static void raise_files(int n_connections)
+{
+    const rlim_t wanted = (rlim_t)n_connections + OTHER_FILES;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* A model's own template that cannot be used leaves completions; one that was asked for
+ * must work. */
+static enum status check_chat(const struct serving *v, struct err *err)
+{
+    const struct err *why = &v->model.why_no_chat;
+
+    return v->model.chat || !v->set->chat_template
+               ? ST_OK
+               : err_set(err, why->code, "%s", why->msg);
+}
+
+static enum status choose_ctx(struct serving *v, struct err *err)
+{
+    const int trained = v->model.planned.n_ctx_train;
+
+    if (!v->session.n_ctx)
+        v->session.n_ctx = trained < DEFAULT_CTX ? trained : DEFAULT_CTX;
+    if (v->session.n_ctx <= trained)
+        return ST_OK;
+    return err_set(err, ST_USAGE, "--ctx %d: %s was made for contexts of %d positions",
+                   v->session.n_ctx, v->model.ref.text, trained);
+}
+
+/* A model that was made for vectors makes nothing else. A pass takes texts of up to a
+ * whole context, in any mixture: each has pages of its own. */
+static enum status choose_vectors(struct serving *v, struct err *err)
+{
+    struct session_params *s = &v->session;
+    const struct slm_info *info = &v->model.planned;
+    enum status st;
+
+    v->embeds =
+        info->is_encoder || (info->has_pooling && info->pooling != SLM_POOLING_NONE);
+    if (!v->embeds)
+        return ST_OK;
+    if (v->set->drafts != SCHEDULER_PLAIN)
+        return err_set(err, ST_USAGE,
+                       "--speculate: %s makes vectors, and no text that could be "
+                       "drafted",
+                       v->model.ref.text);
+    st = embed_pooling(&v->pooling, info, v->model.ref.text, NULL, err);
+    if (!st && v->pooling == SLM_POOLING_NONE)
+        st = err_set(err, ST_UNSUPPORTED,
+                     "%s has one vector per token (pooling_type 0), which is not "
+                     "served",
+                     v->model.ref.text);
+    if (st)
+        return st;
+    if (s->setup.n_batch < s->n_ctx)
+        s->setup.n_batch = s->n_ctx > SLM_DEFAULT_BATCH ? s->n_ctx : SLM_DEFAULT_BATCH;
+    s->n_pool = (size_t)s->n_sequences * SLM_PAGE + (size_t)s->setup.n_batch;
+    return ST_OK;
+}
+
+/* Where topology.h is large. */
+static enum status plan_with(struct serving *v, struct topology *topo, struct err *err)
+{
+    struct model_setup setup = v->session.setup;
+    struct slm_params params;
+    struct gguf *g = NULL;
+    enum status st = topology_read(topo, "", err);
+
+    if (st)
+        return st;
+    setup.model = v->model.ref;
+    if (!setup.n_threads)
+        setup.n_threads = topo->threads_default;
+    params = model_setup_params(&setup, topology_model_bytes(topo, 0));
+    params.n_ctx = v->session.n_ctx;
+    params.n_sequences = v->session.n_sequences;
+    params.paged = v->session.paged;
+    params.n_logits = v->session.n_logits;
+    params.mtp = v->session.mtp;
+    st = modelref_open(&v->model.ref, &g, err);
+    if (!st)
+        st = pool_plan_make(&v->plan, g, &params, v->set->kv_bytes, err);
+    gguf_close(g);
+    return st;
+}
+
+static enum status plan(struct serving *v, struct err *err)
+{
+    struct topology *topo = calloc(1, sizeof *topo);
+    const enum status st =
+        topo ? plan_with(v, topo, err)
+             : err_set(err, ST_NO_MEMORY, "no memory to describe the machine");
+
+    free(topo);
+    if (!st)
+        v->session.n_pool = v->plan.n_pool;
+    return st;
+}
+
+/* ---- the server
+ * --------------------------------------------------------------------------
+ */
+
+static const char *model_name(const struct serving *v)
+{
+    return v->set->name ? v->set->name : v->model.ref.name;
+}
+
+static enum status start_server(struct serving *v, struct err *err)
+{
+    const struct serve_settings *set = v->set;
+    const struct server_params params = {
+        .at = &v->at,
+        .name = model_name(v),
+        .keys = v->keys,
+        .cors = set->cors,
+        .max_body = set->max_body,
+        .timeout_s = set->timeout_s,
+        .grace_s = set->grace_s,
+        .keep_alive_s = KEEP_ALIVE_S,
+        .n_connections = set->n_connections,
+        .log = set->log,
+    };
+
+    server_block_signals();
+    return server_open(&v->server, &params, err);
+}
+
+static enum status start_scheduler(struct serving *v, struct err *err)
+{
+    const struct scheduler_params params = {
+        .m = v->model.m,
+        .tok = v->model.tok,
+        .chat = v->model.chat,
+        .n_queue = v->set->n_queue,
+        .max_itl_s = v->set->max_itl_ms * 1e-3,
+        .drafts = v->set->drafts,
+        .keep_prefixes = !v->set->no_prefixes && !v->embeds,
+        .embeds = v->embeds,
+        .pooling = v->pooling,
+    };
+
+    return scheduler_open(&v->scheduler, &params, err);
+}
+
+static void say_ready(const struct serving *v)
+{
+    const struct slm_info *info = slm_info(v->model.m);
+    char kv[24], most[24];
+
+    format_bytes(kv, sizeof kv, info->kv_bytes);
+    printf("Serves %s on http://%s, %d sequence%s of %d positions, KV cache %s",
+           model_name(v), v->at.text, info->n_sequences, plural(info->n_sequences, "s"),
+           info->n_ctx, kv);
+    if (!v->embeds && v->plan.n_pool < v->plan.n_most)
+        printf(" for %zu positions together (for all, it would take %s)",
+               v->plan.n_pool, format_bytes(most, sizeof most, v->plan.most_bytes));
+    if (v->embeds)
+        printf(", vectors of %d numbers", info->n_vector);
+    if (v->set->drafts != SCHEDULER_PLAIN)
+        printf(", drafts by %s",
+               v->set->drafts == SCHEDULER_MTP ? "the model's own layer" : "lookup");
+    printf(", %d thread%s, %s\n", v->model.n_threads, plural(v->model.n_threads, "s"),
+           v->keys ? "with keys" : "without a key");
+    fflush(stdout);
+    if (!v->at.loopback && !v->keys)
+        fprintf(
+            stderr,
+            "bench: anybody who reaches %s may use it; --api-key-file requires a key\n",
+            v->at.text);
+    if (!v->model.chat && !v->embeds)
+        fprintf(stderr, "bench: there are completions, and no chats: %s\n",
+                v->model.why_no_chat.msg);
+}
+
+/* Bytes of the longest token, as text or as it is spelled. */
+static size_t longest_token(const struct tokenizer *tok)
+{
+    size_t longest = 1;
+
+    for (int32_t id = 0; id < tokenizer_n_vocab(tok); id++) {
+        size_t spelled = 0;
+        const size_t n = tokenizer_piece(tok, id, NULL, 0);
+
+        tokenizer_text(tok, id, &spelled);
+        longest = n > longest ? n : longest;
+        longest = spelled > longest ? spelled : longest;
+    }
+    return longest;
+}
+
+static enum status run(struct serving *v, struct err *err)
+{
+    const struct slm_info *info = slm_info(v->model.m);
+    const struct answer_model model = {.scheduler = v->scheduler,
+                                       .tok = v->model.tok,
+                                       .chat = v->model.chat,
+                                       .why_no_chat = v->model.why_no_chat.msg,
+                                       .name = model_name(v),
+                                       .n_ctx = info->n_ctx,
+                                       .n_vocab = tokenizer_n_vocab(v->model.tok),
+                                       .embeds = v->embeds,
+                                       .n_vector = info->n_vector,
+                                       .longest_token = longest_token(v->model.tok)};
+
+    server_ready(v->server, &model);
+    say_ready(v);
+    return scheduler_run(v->scheduler, err);
+}
+
+static enum status serve_all(struct serving *v, struct err *err)
+{
+    enum status st = textmodel_look(&v->model, &v->session, v->set->chat_template, err);
+
+    if (!st)
+        st = check_chat(v, err);
+    if (!st)
+        st = choose_ctx(v, err);
+    if (!st)
+        st = choose_vectors(v, err);
+    if (!st && !v->embeds)
+        st = plan(v, err);
+    if (!st)
+        st = start_server(v, err);
+    if (!st)
+        st = textmodel_open(&v->model, &v->session, err);
+    if (!st)
+        st = start_scheduler(v, err);
+    if (!st && interrupted())
+        st = err_set(err, ST_INTERRUPTED, "interrupted");
+    return st ? st : run(v, err);
+}
+
+enum status serve(const struct serve_settings *settings, bool *cancelled,
+                  struct err *err)
+{
+    struct serving v = {
+        .set = settings, .session = settings->session, .at = {.fd = -1}};
+    enum status st = ST_OK;
+
+    *cancelled = false;
+    raise_files(settings->n_connections);
+    if (settings->key_file)
+        st = apikeys_read(&v.keys, settings->key_file, err);
+    if (!st)
+        st = listen_open(&v.at, settings->listen, settings->port, err);
+    v.session.serves = true;
+    v.session.listener = v.at.fd;
+    v.session.mtp = settings->drafts == SCHEDULER_MTP;
+    v.session.n_logits = v.session.n_sequences;
+    if (settings->drafts != SCHEDULER_PLAIN)
+        v.session.n_logits += SCHEDULER_MAX_DRAFTED;
+    if (v.session.n_logits > SLM_DEFAULT_BATCH) /* a step has a token of each */
+        v.session.setup.n_batch = v.session.n_logits;
+    v.session.paged = !settings->no_prefixes;
+    if (!st)
+        st = serve_all(&v, err);
+    server_close(v.server, cancelled);
+    if (v.scheduler)
+        scheduler_close(v.scheduler);
+    textmodel_close(&v.model);
+    apikeys_free(v.keys);
+    listen_close(&v.at);
+    return st;
+}

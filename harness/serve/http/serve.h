@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * serve.h - a model for others: a server, a scheduler, from start to stop
+ *
+ * Threading: the calling thread opens the model and runs the scheduler.
+ */
+#ifndef SLM_HARNESS_SERVE_HTTP_SERVE_H
+#define SLM_HARNESS_SERVE_HTTP_SERVE_H
+
+#include "harness/serve/scheduler/scheduler.h"
+#include "harness/measure/session/session.h"
+
+struct serve_settings {
+    struct session_params session;
+    const char *chat_template; /* NULL: that of the file */
+    const char *name;          /* under which it is asked for; NULL: the model's */
+    const char *listen;        /* as listen.h has it; NULL: 127.0.0.1:8080 */
+    int port;                  /* -1: as listen says */
+    const char *key_file, *cors;
+    int n_queue, n_connections;
+    double max_itl_ms, timeout_s, grace_s;
+    enum scheduler_drafts drafts;
+    uint64_t max_body, kv_bytes; /* kv_bytes 0: what memory holds */
+    bool no_prefixes, log;
+};
+
+#define SERVE_DEFAULTS                                                           \
+    {                                                                            \
+        .session = {.n_sequences = 8}, .port = -1, .n_queue = 64,                \
+        .n_connections = 512, .max_itl_ms = 500, .timeout_s = 60, .grace_s = 30, \
+        .max_body = 8u << 20                                                     \
+    }
+
+/* Serves until a signal that interrupt_catch() catches; *cancelled: it was ended before
+ * what ran was complete. Errors: listen_open()'s, apikeys_read()'s, textmodel_look()'s,
+ * textmodel_open()'s, server_open()'s, scheduler_open()'s and scheduler_run()'s;
+ * ST_USAGE (an unknown chat template, more positions than the model has). */
+enum status serve(const struct serve_settings *settings, bool *cancelled,
+                  struct err *err);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * textbuf.h - bytes that are written at one end and taken off at the other
+ *
+ * What is put in after memory has run out is dropped, and textbuf_failed() says so: its
+ * writers need not look at each call.
+ *
+ * Threading: data.
+ */
+#ifndef SLM_HARNESS_SERVE_HTTP_TEXTBUF_H
+#define SLM_HARNESS_SERVE_HTTP_TEXTBUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct textbuf {
+    char *text; /* [cap]; text[taken .. len) is in it; zero-terminated, NULL at first */
+    size_t taken, len, cap;
+    bool failed;
+};
+
+void textbuf_put(struct textbuf *b, const char *bytes, size_t n);
+void textbuf_puts(struct textbuf *b, const char *text);
+
+/* Up to 500 bytes. */
+void textbuf_printf(struct textbuf *b, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* bytes[n] as a JSON string with its quotes; malformed UTF-8 becomes U+FFFD. */
+void textbuf_put_json(struct textbuf *b, const char *bytes, size_t n);
+
+/* The same for a number that JSON can hold; what is not finite becomes the most
+ * negative number of the kind that readers expect of a logarithm, -9999. */
+void textbuf_put_number(struct textbuf *b, double v);
+
+/* Bytes that are in it. */
+size_t textbuf_left(const struct textbuf *b);
+
+/* Takes up to cap bytes off its beginning; how many. */
+size_t textbuf_take(struct textbuf *b, char *out, size_t cap);
+
+/* Empties it, and keeps the memory. */
+void textbuf_clear(struct textbuf *b);
+
+void textbuf_free(struct textbuf *b);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * launch.h - a server that `bench load` starts itself, in a sandbox
+ *
+ * Model of the world: the command is a shell's, of one program, with {port} where a
+ * free port of this machine belongs. It runs in a sandbox where a limit of memory or a
+ * CPU quota is asked for; with a limit the model that its -m or --model names leaves
+ * the page cache before, so that it is charged for it. It is asked for /health until it
+ * is ready, and ends with all it has started. Where it runs is launch_place.h's.
+ *
+ * Threading: one thread.
+ */
+#ifndef SLM_HARNESS_SERVE_LOAD_LAUNCH_H
+#define SLM_HARNESS_SERVE_LOAD_LAUNCH_H
+
+#include <stdint.h>
+
+#include "engine/base/status.h"
+#include "harness/serve/load/launch_place.h"
+#include "harness/serve/load/load.h"
+#include "harness/machine/child.h"
+#include "harness/machine/sandbox/sandbox.h"
+
+#define LAUNCH_MAX_NAME 23 /* of NAME=COMMAND */
+#define LAUNCH_MAX_TEXT 2000
+
+struct launch {
+    struct child child;
+    struct sandbox *sandbox;             /* NULL: no limit and no quota */
+    bool has_limit;                      /* of memory */
+    uint64_t n_refaults, n_major_faults; /* of it until now */
+    char name[LAUNCH_MAX_NAME + 1];
+    char url[64];
+    struct launch_place place;
+    int64_t cached_bytes; /* of its model, which stayed cached; -1: not known */
+};
+
+/* NAME=COMMAND into its parts. Error: ST_USAGE (no name of letters, digits, . _ - and
+ * at most LAUNCH_MAX_NAME characters; no {port}; too long). */
+enum status launch_parse(const char *text, char *name, const char **command,
+                         struct err *err);
+
+/* Starts it and waits until it is ready. *l is for launch_stop() in any case. cpus: its
+ * CPUs, as "0,2-3"; NULL: launch_place_find()'s. Errors: ST_USAGE, ST_IO (it ended, or
+ * is not ready within wait_s; its last words), ST_INTERRUPTED, and the sandbox's. */
+enum status launch_start(struct launch *l, const char *text,
+                         const struct sandbox_limits *limits, const char *cpus,
+                         double wait_s, const struct topology *topo, struct err *err);
+
+/* All files of the model that -m or --model of the command names leave the page cache:
+ * whoever reads them next is charged for them. Returns bytes that stayed; -1: it names
+ * none that is here. */
+int64_t launch_evict(const char *command);
+
+/* The most memory that it was charged, what limits it, pages that it read again since
+ * the row before, CPUs that are ours alone, and that it has ended, into the row. */
+void launch_note(struct launch *l, struct row *row);
+
+/* Ends it and frees. */
+void launch_stop(struct launch *l);
+
+#endif

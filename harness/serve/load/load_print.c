@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * load_print.c - the answer of `bench load` for a person
+ */
+#include <math.h>
+#include <string.h>
+
+#include "harness/base/format.h"
+#include "harness/stats/stats.h"
+#include "harness/serve/load/load.h"
+#include "harness/judge/users/users.h"
+
+#define LINE_WIDTH 79
+#define MAX_ROUNDS 256 /* that a figure is the median of */
+
+/* The median over the levels with n_users, of several rounds; NAN if no level has it.
+ */
+static double median_p90(const struct load_answer *a, int n_users, bool is_ttft)
+{
+    double v[MAX_ROUNDS], scratch[MAX_ROUNDS];
+    size_t n = 0;
+
+    for (size_t i = 0; i < a->n_levels && n < MAX_ROUNDS; i++) {
+        const struct load_level *level = &a->level[i];
+        const double p90 = is_ttft ? level->ttft_p90_s : level->tpot_p90_ms;
+
+        if (level->n_users == n_users && isfinite(p90))
+            v[n++] = p90;
+    }
+    return n ? stats_median(v, n, scratch) : NAN;
+}
+
+/* The levels as users_append_capacity() takes them, those of all rounds together. */
+static void make_series(struct users_series *out, const struct load_answer *a,
+                        const struct load_settings *s)
+{
+    *out = (struct users_series){.slo = s->slo,
+                                 .carries = a->carries,
+                                 .misses = a->misses,
+                                 .undecided = a->undecided};
+    for (size_t i = 0; i < a->n_levels; i++) {
+        const struct load_level *level = &a->level[i];
+        const int n_users = level->n_users;
+        struct users_level *u = n_users ? users_level_make(out, n_users) : NULL;
+
+        if (!u)
+            continue;
+        u->row = &level->row;
+        u->ttft_p90_s = (struct users_figure){median_p90(a, n_users, true), NAN, NAN};
+        u->tpot_p90_ms = (struct users_figure){median_p90(a, n_users, false), NAN, NAN};
+        u->n_ttft_met += level->n_ttft_met;
+        u->n_tpot_met += level->n_tpot_met;
+    }
+}
+
+void load_answer_text(const struct load_answer *a, const struct load_settings *s,
+                      char *buf, size_t cap)
+{
+    struct users_series series;
+
+    buf[0] = '\0';
+    make_series(&series, a, s);
+    if (a->by_ladder)
+        users_append_capacity(&series, buf, cap);
+    if (a->best >= 0) {
+        const struct load_level *best = &a->level[a->best];
+
+        text_append(buf, cap,
+                    best->row.tok_per_s < 1000
+                        ? "%sThe maximum is %.3g tok/s, with %d user%s."
+                        : "%sThe maximum is %.0f tok/s, with %d user%s.",
+                    *buf ? " " : "", best->row.tok_per_s, best->n_users,
+                    plural(best->n_users, "s"));
+    }
+    if (s->open_loop && !(a->rate > 0))
+        text_append(buf, cap,
+                    "%sNo number of users is sure to be served, so there is no open "
+                    "loop; --rate sets its rate.",
+                    *buf ? " " : "");
+}
+
+static const char *cell(char *buf, size_t cap, double v, int decimals)
+{
+    if (isfinite(v))
+        snprintf(buf, cap, "%.*f", decimals, v);
+    else
+        snprintf(buf, cap, "-");
+    return buf;
+}
+
+static void print_level(FILE *f, const struct load_level *s)
+{
+    const struct row *r = &s->row;
+    char load[32], cells[7][24];
+
+    if (s->n_users)
+        snprintf(load, sizeof load, "%d", s->n_users);
+    else
+        snprintf(load, sizeof load, "%.3g/s", r->rate_asked);
+    fprintf(f, "%8s %5lld %8s %8s %8s %8s %8s %8s %7s  %s\n", load,
+            (long long)r->n_requests, cell(cells[0], sizeof cells[0], r->tok_per_s, 1),
+            cell(cells[1], sizeof cells[1], r->ttft_p50_s, 3),
+            cell(cells[2], sizeof cells[2], r->ttft_p90_s, 3),
+            cell(cells[3], sizeof cells[3], r->tpot_p50_ms, 1),
+            cell(cells[4], sizeof cells[4], r->tpot_p90_ms, 1),
+            cell(cells[5], sizeof cells[5], r->itl_p99_ms, 1),
+            cell(cells[6], sizeof cells[6], r->slo_met_pct, 0),
+            row_slo_verdict_text(r));
+}
+
+static void print_remarks(FILE *f, const struct load_answer *a)
+{
+    for (size_t i = 0; i < a->n_levels; i++) {
+        const struct row *r = &a->level[i].row;
+        char load[32], text[400] = "";
+
+        if (!strcmp(r->validity, "valid") && !*r->detail)
+            continue;
+        if (a->level[i].n_users)
+            snprintf(load, sizeof load, "%d user%s", a->level[i].n_users,
+                     plural(a->level[i].n_users, "s"));
+        else
+            snprintf(load, sizeof load, "%.3g requests a second", r->rate_asked);
+        text_append(text, sizeof text, "%s: %s%s%s", load,
+                    strcmp(r->validity, "valid") ? r->validity : "",
+                    strcmp(r->validity, "valid") && *r->detail ? "; " : "", r->detail);
+        text_wrap(f, text, 0, 2, LINE_WIDTH, false);
+    }
+}
+
+/* "Memory gave 24.1 to 25.3 GB/s before and after the load levels." */
+static void print_roofs(FILE *f, const struct load_answer *a)
+{
+    double least = NAN, most = NAN;
+    char text[120];
+
+    for (size_t i = 0; i < a->n_levels; i++) {
+        least = fmin(least, a->level[i].row.roof_gbps); /* passes over a NaN */
+        most = fmax(most, a->level[i].row.roof_gbps);
+    }
+    if (!(most > 0))
+        return;
+    snprintf(text, sizeof text,
+             "Memory gave %.1f to %.1f GB/s before and after the load levels.", least,
+             most);
+    text_wrap(f, text, 0, 0, LINE_WIDTH, false);
+}
+
+void load_print(FILE *f, const struct load_answer *a, const struct load_settings *s)
+{
+    double late = 0, cpu = 0;
+    char text[600];
+
+    load_answer_text(a, s, text, sizeof text);
+    if (*text)
+        text_wrap(f, text, 0, 0, LINE_WIDTH, false);
+    fprintf(f, "\n%8s %5s %8s %8s %8s %8s %8s %8s %7s  %s\n", "users", "n", "tok/s",
+            "TTFT p50", "p90, s", "TPOT p50", "p90, ms", "ITL p99", "met, %", "SLO");
+    for (size_t i = 0; i < a->n_levels; i++) {
+        print_level(f, &a->level[i]);
+        late = fmax(late, a->level[i].row.client_late_p99_ms);
+        cpu = fmax(cpu, a->level[i].row.client_cpu_pct);
+    }
+    putc('\n', f);
+    print_remarks(f, a);
+    snprintf(text, sizeof text,
+             "SLO %s: 90 %% of the requests within %g s to the first token, and 90 %% "
+             "within %g ms per token. The client took %.1f %% of a CPU at most and was "
+             "%.1f ms late (p99).",
+             s->slo.name, s->slo.ttft_s, s->slo.tpot_ms, cpu, late);
+    text_wrap(f, text, 0, 0, LINE_WIDTH, false);
+    print_roofs(f, a);
+}

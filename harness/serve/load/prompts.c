@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * prompts.c - distributions, words, bodies of requests
+ */
+#include "harness/serve/load/prompts.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/random.h"
+#include "harness/base/parse.h"
+#include "harness/serve/load/texts.h"
+
+/* 64 of them: six bits of a number. */
+static const char *const words[64] = {
+    "the",  "of",   "and",  "to",   "in",   "is",   "for", "on",   "that", "by",
+    "this", "with", "you",  "it",   "not",  "or",   "be",  "are",  "from", "at",
+    "as",   "your", "all",  "have", "new",  "more", "an",  "was",  "we",   "will",
+    "home", "can",  "us",   "if",   "page", "my",   "has", "free", "but",  "our",
+    "one",  "do",   "no",   "time", "they", "site", "he",  "up",   "may",  "what",
+    "news", "out",  "use",  "any",  "see",  "only", "so",  "his",  "when", "here",
+    "who",  "web",  "also", "now",
+};
+
+#define WORD_BYTES 3.984 /* of one of them, on average, and the blank behind it */
+
+/* ---- distributions --------------------------------------------------------------- */
+
+enum status load_dist_parse(struct load_dist *d, const char *text, const char *what,
+                            struct err *err)
+{
+    char *end;
+    double a = 0, b = 0;
+    enum load_dist_kind kind = LOAD_FIXED;
+
+    if (!strncmp(text, "lognormal:", 10)) {
+        kind = LOAD_LOGNORMAL;
+        a = strtod(text + 10, &end);
+        b = *end == ':' ? strtod(end + 1, &end) : -1;
+    } else {
+        a = b = strtod(text, &end);
+        if (end > text && *end == '-') {
+            kind = LOAD_UNIFORM;
+            b = strtod(end + 1, &end);
+        }
+    }
+    if (end == text || *end || !(a >= 1 && a <= LOAD_MAX_TOKENS) ||
+        (kind == LOAD_LOGNORMAL && !(b >= 0 && b <= 4)) ||
+        (kind != LOAD_LOGNORMAL && !(b >= a && b <= LOAD_MAX_TOKENS)))
+        return err_set(
+            err, ST_USAGE,
+            "%s: '%s' is no number of tokens: 512, 100-900 (any of them), or "
+            "lognormal:MEDIAN:SIGMA, up to %d",
+            what, text, LOAD_MAX_TOKENS);
+    *d = (struct load_dist){kind, a, b};
+    return ST_OK;
+}
+
+const char *load_dist_text(const struct load_dist *d, char *buf, size_t cap)
+{
+    if (d->kind == LOAD_LOGNORMAL)
+        snprintf(buf, cap, "lognormal:%g:%g", d->a, d->b);
+    else if (d->kind == LOAD_UNIFORM)
+        snprintf(buf, cap, "%g-%g", d->a, d->b);
+    else
+        snprintf(buf, cap, "%g", d->a);
+    return buf;
+}
+
+/* In (0, 1). */
+static double uniform(uint64_t *state)
+{
+    return ((double)(random_bits(state) >> 11) + 0.5) * 0x1p-53;
+}
+
+int load_dist_draw(const struct load_dist *d, uint64_t *state)
+{
+    double v = d->a;
+
+    if (d->kind == LOAD_UNIFORM)
+        v = floor(d->a + uniform(state) * (d->b - d->a + 1));
+    else if (d->kind == LOAD_LOGNORMAL)
+        v = round(d->a * exp(d->b * sqrt(-2 * log(uniform(state))) *
+                             cos(2 * M_PI * uniform(state))));
+    return v < 1 ? 1 : v > LOAD_MAX_TOKENS ? LOAD_MAX_TOKENS : (int)v;
+}
+
+/* ---- texts ----------------------------------------------------------------------- */
+
+static void add_words(char **at, int n, uint64_t *state)
+{
+    for (int i = 0; i < n; i++)
+        *at += sprintf(*at, "%s ", words[random_bits(state) >> 58]);
+}
+
+static void add_unique(char **at, uint64_t number)
+{
+    for (int i = 0; i < LOAD_UNIQUE_WORDS; i++)
+        *at += sprintf(*at, "%s ", words[number >> (6 * i) & 63]);
+}
+
+static int words_of(const struct load_prompts *p, double n_tokens)
+{
+    const double n = round(n_tokens / p->tokens_per_word);
+
+    return n < 0 ? 0 : (int)n;
+}
+
+/* Tokens of a text that no server has counted: as many per byte as our words have. It
+ * is an estimate, off by a tenth for English and by more for other alphabets. */
+static int tokens_of_bytes(const struct load_prompts *p, size_t n_bytes)
+{
+    const double n = round((double)n_bytes / WORD_BYTES * p->tokens_per_word);
+
+    return n < 1 ? 1 : n > LOAD_MAX_TOKENS ? LOAD_MAX_TOKENS : (int)n;
+}
+
+/* The prompt of a request whose numbers come from state; text: from a file, or NULL. */
+static char *make_prompt(const struct load_prompts *p, const char *text, int n_tokens,
+                         uint64_t *state)
+{
+    const int n_prefix = p->n_prefix ? words_of(p, p->n_prefix) : 0;
+    int n = words_of(p, n_tokens - p->n_overhead) - n_prefix - LOAD_UNIQUE_WORDS;
+    uint64_t shared = p->seed ^ p->salt;
+    char *prompt, *at;
+
+    n = text || n < 0 ? 0 : n;
+    prompt = malloc(8 * ((size_t)n_prefix + (size_t)n + LOAD_UNIQUE_WORDS + 1) +
+                    (text ? strlen(text) : 0));
+    if (!prompt)
+        return NULL;
+    at = prompt;
+    add_words(&at, n_prefix, &shared);
+    add_unique(&at, random_bits(state) ^ p->salt);
+    add_words(&at, n, state);
+    if (text)
+        strcpy(at, text);
+    else
+        at[-1] = '\0';
+    return prompt;
+}
+
+static json_t *make_object(const struct load_prompts *p, const char *prompt,
+                           int n_asked)
+{
+    json_t *o = p->is_chat
+                    ? json_pack("{s:s?, s:[{s:s, s:s}]}", "model", p->model, "messages",
+                                "role", "user", "content", prompt)
+                    : json_pack("{s:s?, s:s}", "model", p->model, "prompt", prompt);
+
+    if (!o || json_object_set_new(o, "max_tokens", json_integer(n_asked)) ||
+        json_object_set_new(o, "stream", json_true()) ||
+        json_object_set_new(o, "stream_options",
+                            json_pack("{s:b}", "include_usage", 1)) ||
+        json_object_set_new(o, "temperature", json_real(1)) ||
+        (p->ignore_eos && json_object_set_new(o, "ignore_eos", json_true()))) {
+        json_decref(o);
+        return NULL;
+    }
+    return o;
+}
+
+enum status load_prompts_body(void *prompts, size_t index, char **body, int *n_asked,
+                              struct err *err)
+{
+    const struct load_prompts *p = prompts;
+    uint64_t state = p->seed ^ (p->n_before + index + 1) * UINT64_C(0xd1342543de82ef95);
+    const int n_prompt = load_dist_draw(&p->prompt, &state);
+    int n_output = load_dist_draw(&p->output, &state);
+    const struct load_text text = p->texts ? load_text_at(p->texts, p->n_before + index)
+                                           : (struct load_text){.prompt = NULL};
+    char *prompt = make_prompt(p, text.prompt, n_prompt, &state);
+    json_t *o;
+
+    if (text.n_output)
+        n_output = text.n_output;
+    else if (text.answer_bytes)
+        n_output = tokens_of_bytes(p, text.answer_bytes);
+    o = prompt ? make_object(p, prompt, n_output) : NULL;
+
+    *body = o ? json_dumps(o, JSON_COMPACT) : NULL;
+    *n_asked = n_output;
+    free(prompt);
+    json_decref(o);
+    return *body ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory for a prompt");
+}
+
+bool load_prompts_calibrate(struct load_prompts *p, int words_a, int64_t tokens_a,
+                            int words_b, int64_t tokens_b)
+{
+    const double slope = (double)(tokens_b - tokens_a) / (words_b - words_a);
+    const double rest = (double)tokens_a - slope * words_a;
+
+    if (tokens_a < 0 || tokens_b < 0 || !(slope >= 0.2 && slope <= 10))
+        return false;
+    p->tokens_per_word = slope;
+    p->n_overhead = rest > 0 ? rest : 0;
+    return true;
+}
+
+double load_prompts_cold(const struct load_prompts *p)
+{
+    const double known = fmax(p->n_overhead, (double)p->n_known);
+
+    return known +
+           (p->n_prefix ? p->n_prefix / 2.0 : LOAD_UNIQUE_WORDS * p->tokens_per_word);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * texts.c - a line, an object, a prompt
+ */
+#include "harness/serve/load/texts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/infile.h"
+#include "engine/base/json_read.h"
+#include "harness/base/format.h"
+
+#define MAX_BYTES (256u << 20)
+#define MAX_LINE  (1u << 20) /* a value takes a hundred bytes of memory */
+#define MAX_TEXTS 1000000
+
+struct line {
+    char *prompt; /* malloc'ed */
+    int n_output;
+    size_t answer_bytes;
+};
+
+struct load_texts {
+    struct line *v; /* [n] */
+    size_t n, cap;
+    size_t n_long; /* of them, those that say how long an answer is */
+};
+
+size_t load_texts_count(const struct load_texts *t)
+{
+    return t->n;
+}
+
+size_t load_texts_count_lengths(const struct load_texts *t)
+{
+    return t->n_long;
+}
+
+struct load_text load_text_at(const struct load_texts *t, size_t i)
+{
+    const struct line *l = &t->v[i % t->n];
+
+    return (struct load_text){l->prompt, l->n_output, l->answer_bytes};
+}
+
+void load_texts_free(struct load_texts *t)
+{
+    if (!t)
+        return;
+    for (size_t i = 0; i < t->n; i++)
+        free(t->v[i].prompt);
+    free(t->v);
+    free(t);
+}
+
+/* A text that is not empty, or the first of an array of parts; NULL: neither. */
+static const char *text_of(const json_t *v)
+{
+    if (json_is_string(v))
+        return json_string_length(v) ? json_text(v) : NULL;
+    for (size_t i = 0; i < json_array_size(v); i++) {
+        const json_t *part = json_object_get(json_array_get(v, i), "text");
+
+        if (json_text(part) && json_string_length(part))
+            return json_text(part);
+    }
+    return NULL;
+}
+
+enum speaker { SYSTEM, MODEL, PERSON };
+
+/* As OpenAI's, ShareGPT's and other files call them; who is not named is a person. */
+static enum speaker speaker_of(const json_t *turn, const char *key)
+{
+    static const struct {
+        const char *name;
+        enum speaker is;
+    } known[] = {{"system", SYSTEM},   {"developer", SYSTEM}, {"tool", SYSTEM},
+                 {"function", SYSTEM}, {"assistant", MODEL},  {"gpt", MODEL},
+                 {"chatgpt", MODEL},   {"bing", MODEL},       {"bard", MODEL},
+                 {"model", MODEL}};
+    const char *name = json_text(json_object_get(turn, key));
+
+    for (size_t i = 0; name && i < sizeof known / sizeof known[0]; i++)
+        if (!strcmp(name, known[i].name))
+            return known[i].is;
+    return PERSON;
+}
+
+/* The first turn of a person that has a text, and the answer to it: the model's turn
+ * right behind it, but for turns of neither. False: there is none. */
+static bool first_turn(const json_t *turns, const char *who, const char *what,
+                       struct load_text *out)
+{
+    const char *prompt = NULL, *answer = NULL;
+
+    for (size_t i = 0; i < json_array_size(turns) && !answer; i++) {
+        const json_t *turn = json_array_get(turns, i);
+        const enum speaker speaker = speaker_of(turn, who);
+        const char *text = text_of(json_object_get(turn, what));
+
+        if (prompt && speaker == PERSON)
+            break;
+        if (text && speaker == PERSON)
+            prompt = text;
+        else if (text && prompt && speaker == MODEL)
+            answer = text;
+    }
+    if (prompt)
+        *out = (struct load_text){.prompt = prompt,
+                                  .answer_bytes = answer ? strlen(answer) : 0};
+    return prompt != NULL;
+}
+
+/* Whether the line has a prompt: *is_known is false where it has no place for one. */
+static bool find_prompt(const json_t *o, struct load_text *out, bool *is_known)
+{
+    const json_t *prompt = json_object_get(o, "prompt");
+    const json_t *messages = json_object_get(o, "messages");
+    const json_t *conversations = json_object_get(o, "conversations");
+
+    *is_known = json_is_array(messages) || json_is_array(conversations);
+    if (json_text(prompt) && json_string_length(prompt)) {
+        *out = (struct load_text){.prompt = json_text(prompt)};
+        return true;
+    }
+    return first_turn(messages, "role", "content", out) ||
+           first_turn(conversations, "from", "value", out);
+}
+
+static bool add(struct load_texts *t, const struct load_text *text)
+{
+    char *prompt;
+
+    if (t->n == t->cap) {
+        const size_t cap = t->cap ? 2 * t->cap : 256;
+        struct line *more = realloc(t->v, cap * sizeof *more);
+
+        if (!more)
+            return false;
+        t->v = more;
+        t->cap = cap;
+    }
+    if (!(prompt = strdup(text->prompt)))
+        return false;
+    t->v[t->n++] = (struct line){prompt, text->n_output, text->answer_bytes};
+    t->n_long += text->n_output > 0 || text->answer_bytes > 0;
+    return true;
+}
+
+/* A conversation in which nobody asks anything has no prompt, and is passed over:
+ * ShareGPT's file has such. */
+static enum status read_line(struct load_texts *t, const char *path, size_t number,
+                             const char *line, size_t len, struct err *err)
+{
+    json_t *o = json_try(line, len, (struct json_limit){MAX_LINE, MAX_LINE}, 0);
+    const json_t *output = json_object_get(o, "max_tokens");
+    int64_t n_output = 0;
+    struct load_text text = {.prompt = NULL};
+    bool is_known;
+    enum status st = ST_OK;
+
+    if (!find_prompt(o, &text, &is_known)) {
+        if (!is_known)
+            st = err_set(
+                err, ST_INPUT,
+                "%s, line %zu: no JSON object of at most 1 MiB with a \"prompt\", "
+                "\"messages\" or \"conversations\"",
+                format_path(path).text, number);
+    } else if (output && !json_is_null(output) &&
+               (!json_whole(output, &n_output) || n_output < 1 ||
+                n_output > LOAD_MAX_TOKENS)) {
+        st = err_set(err, ST_INPUT, "%s, line %zu: max_tokens is not 1..%d",
+                     format_path(path).text, number, LOAD_MAX_TOKENS);
+    } else {
+        text.n_output = (int)n_output;
+        if (!add(t, &text))
+            st = err_set(err, ST_NO_MEMORY, "no memory for the prompts of %s",
+                         format_path(path).text);
+    }
+    json_decref(o);
+    return st;
+}
+
+static bool is_blank(const char *line, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (line[i] != ' ' && line[i] != '\t' && line[i] != '\r')
+            return false;
+    return true;
+}
+
+/* Where the text begins: some editors put a byte order mark before it. */
+static const char *after_mark(const char *text)
+{
+    return strncmp(text, "\xef\xbb\xbf", 3) ? text : text + 3;
+}
+
+enum status load_texts_read(struct load_texts **out, const char *path, struct err *err)
+{
+    struct load_texts *t = calloc(1, sizeof *t);
+    size_t len, number = 1;
+    const char *line;
+    char *text = NULL;
+    enum status st = t ? infile_read(&text, &len, path, MAX_BYTES, err)
+                       : err_set(err, ST_NO_MEMORY, "no memory for prompts");
+
+    line = st ? NULL : after_mark(text);
+    for (; st == ST_OK && line < text + len; number++) {
+        const char *end = memchr(line, '\n', (size_t)(text + len - line));
+        const size_t n = (size_t)((end ? end : text + len) - line);
+
+        if (!is_blank(line, n) && t->n < MAX_TEXTS)
+            st = read_line(t, path, number, line, n, err);
+        line += n + 1;
+    }
+    if (st == ST_OK && !t->n)
+        st = err_set(err, ST_INPUT, "%s has no prompt", format_path(path).text);
+    free(text);
+    if (st == ST_OK)
+        *out = t;
+    else
+        load_texts_free(t);
+    return st;
+}

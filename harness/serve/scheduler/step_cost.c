@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * step_cost.c - medians of classes, what lies between them, and how far off they are
+ */
+#include "harness/serve/scheduler/step_cost.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Of the ratios of steps under a limit: the one that 19 of 20 do not exceed, and what
+ * counts until there are some. */
+#define MARGIN_SHARE   0.95
+#define LEAST_RATIOS   16
+#define UNKNOWN_MARGIN (1 / 0.9)
+/* Prompts go on, at half of the speed that the limit allows, however disturbed the
+ * machine is. */
+#define MOST_MARGIN 2.0
+
+double step_cost_work(double depth_cost, int n, int depth)
+{
+    return n * (1 + depth_cost * (depth + n / 2.0));
+}
+
+int step_cost_tokens(double depth_cost, double work, int depth)
+{
+    const double one = 1 + depth_cost * depth, k = depth_cost;
+
+    if (work <= 0)
+        return 0;
+    return (int)(k > 0 ? (sqrt(one * one + 2 * k * work) - one) / k : work / one);
+}
+
+static void sort(const double *values, size_t n, double *sorted)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t at = i;
+
+        for (; at > 0 && sorted[at - 1] > values[i]; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = values[i];
+    }
+}
+
+static double median(const double *values, size_t n)
+{
+    double sorted[STEP_COST_LAST];
+
+    sort(values, n, sorted);
+    return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
+
+void step_cost_add(struct step_cost *c, double work, double s)
+{
+    const double at = 2 * log2(work > 1 ? work : 1);
+    const size_t k = at < STEP_COST_CLASSES - 1 ? (size_t)at : STEP_COST_CLASSES - 1;
+    struct step_class *class = &c->classes[k];
+    size_t n;
+
+    class->work[class->n % STEP_COST_LAST] = work;
+    class->s[class->n % STEP_COST_LAST] = s;
+    class->n++;
+    class->when = ++c->n_steps;
+    n = class->n < STEP_COST_LAST ? (size_t) class->n : STEP_COST_LAST;
+    class->median_s = median(class->s, n);
+    class->mean_work = 0;
+    for (size_t i = 0; i < n; i++)
+        class->mean_work += class->work[i] / (double)n;
+}
+
+void step_cost_add_limited(struct step_cost *c, double work, double s)
+{
+    const double predicted_s = step_cost_s(c, work);
+
+    if (predicted_s > 0)
+        c->ratios[c->n_ratios++ % STEP_COST_RATIOS] = s / predicted_s;
+    step_cost_add(c, work, s);
+}
+
+double step_cost_aim_s(const struct step_cost *c, double limit_s)
+{
+    const size_t n =
+        c->n_ratios < STEP_COST_RATIOS ? (size_t)c->n_ratios : STEP_COST_RATIOS;
+    double sorted[STEP_COST_RATIOS], margin;
+
+    if (n < LEAST_RATIOS)
+        return limit_s / UNKNOWN_MARGIN;
+    sort(c->ratios, n, sorted);
+    margin = sorted[(size_t)(MARGIN_SHARE * (double)n)];
+    margin = margin < MOST_MARGIN ? margin : MOST_MARGIN;
+    return margin > 1 ? limit_s / margin : limit_s;
+}
+
+static bool is_known(const struct step_cost *c, const struct step_class *class)
+{
+    return class->n && c->n_steps - class->when < STEP_COST_EXPIRES;
+}
+
+double step_cost_s(const struct step_cost *c, double work)
+{
+    double work_below = 0, s_below = 0; /* the nearest class below; 0: none */
+
+    for (size_t k = 0; k < STEP_COST_CLASSES; k++) {
+        const struct step_class *class = &c->classes[k];
+        double s = class->median_s;
+
+        if (!is_known(c, class))
+            continue;
+        s = s > s_below ? s : s_below; /* more work never takes less */
+        if (class->mean_work >= work)
+            return s_below > 0 ? s_below + (s - s_below) * (work - work_below) /
+                                               (class->mean_work - work_below)
+                               : s;
+        work_below = class->mean_work;
+        s_below = s;
+    }
+    return work_below > 0 ? s_below * work / work_below : 0;
+}
+
+double step_cost_within(const struct step_cost *c, double limit_s, double most)
+{
+    double enough = 0, more = most;
+
+    if (step_cost_s(c, most) <= limit_s)
+        return most;
+    for (int i = 0; i < 40 && more - enough > 0.5; i++) {
+        const double middle = enough + (more - enough) / 2;
+
+        if (step_cost_s(c, middle) <= limit_s)
+            enough = middle;
+        else
+            more = middle;
+    }
+    return enough;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * html.c - texts of others in a page
+ */
+#include "harness/show/page/html.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "engine/base/utf8.h"
+
+static void put_char(FILE *f, const char *c, int n)
+{
+    switch (n == 1 ? *c : 0) {
+    case '&':
+        fputs("&amp;", f);
+        return;
+    case '<':
+        fputs("&lt;", f);
+        return;
+    case '>':
+        fputs("&gt;", f);
+        return;
+    case '"':
+        fputs("&quot;", f);
+        return;
+    case '\'':
+        fputs("&#39;", f);
+        return;
+    default:
+        fwrite(c, 1, (size_t)n, f);
+    }
+}
+
+void html_put(FILE *f, const char *text)
+{
+    for (size_t left = strlen(text); left;) {
+        const int n = utf8_char_len(text, left);
+
+        if (n <= 0)
+            fputs("\xef\xbf\xbd", f);
+        else if (utf8_control(text, n))
+            fputc(' ', f);
+        else
+            put_char(f, text, n);
+        text += n > 0 ? n : 1;
+        left -= n > 0 ? (size_t)n : 1;
+    }
+}
+
+void html_printf(FILE *f, const char *fmt, ...)
+{
+    char text[4000];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    html_put(f, text);
+}
+
+void html_put_json(FILE *f, const char *text)
+{
+    fputc('"', f);
+    for (size_t left = strlen(text); left;) {
+        const int n = utf8_char_len(text, left);
+        const unsigned control = n > 0 ? utf8_control(text, n) : 0;
+
+        if (n <= 0)
+            fputs("\\ufffd", f);
+        else if (control)
+            fprintf(f, "\\u%04x", control);
+        else if (n == 1 && strchr("\"\\<>&'/", *text))
+            fprintf(f, "\\u%04x", (unsigned)*text);
+        else
+            fwrite(text, 1, (size_t)n, f);
+        text += n > 0 ? n : 1;
+        left -= n > 0 ? (size_t)n : 1;
+    }
+    fputc('"', f);
+}
+
+void html_put_base64(FILE *f, const uint8_t *bytes, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                 "0123456789+/";
+
+    for (size_t i = 0; i < n; i += 3) {
+        const uint32_t v = (uint32_t)bytes[i] << 16 |
+                           (uint32_t)(i + 1 < n ? bytes[i + 1] : 0) << 8 |
+                           (uint32_t)(i + 2 < n ? bytes[i + 2] : 0);
+
+        for (int k = 0; k < 4; k++)
+            fputc(i + (size_t)k <= n ? digits[v >> (18 - 6 * k) & 63] : '=', f);
+    }
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * html.h - texts of others in a page: as HTML, in attributes, in data for a script
+ *
+ * Names of models, machines and files come from anybody. Whatever is written into a
+ * page that is not a literal of this program goes through these functions: none of it
+ * can end the element, the attribute or the string that it stands in.
+ *
+ * Threading: pure functions.
+ */
+#ifndef SLM_HARNESS_SHOW_PAGE_HTML_H
+#define SLM_HARNESS_SHOW_PAGE_HTML_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* As text, and as an attribute's value within double quotes. Malformed UTF-8 becomes
+ * U+FFFD, control characters become blanks. */
+void html_put(FILE *f, const char *text);
+
+/* The same of what printf makes of it, cut after 4000 bytes. */
+void html_printf(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* As a JSON string with its quotes, in a <script> whose type is application/json: what
+ * could end the element or begin a comment in it is \u and its number. */
+void html_put_json(FILE *f, const char *text);
+
+/* Base64 of bytes[n]. */
+void html_put_base64(FILE *f, const uint8_t *bytes, size_t n);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * page_machine.c - what is known of a machine, for its parts of the page
+ */
+#include "harness/show/page/page_machine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/jsonfile.h"
+#include "harness/rows/point/point_row.h"
+#include "harness/rows/order.h"
+
+static int by_point(const void *x, const void *y)
+{
+    const struct row *a = *(const struct row *const *)x;
+    const struct row *b = *(const struct row *const *)y;
+
+    ORDER_BY(strcmp(a->point, b->point));
+    ORDER_BY(order_ints(a->attempt, b->attempt));
+    return (a > b) - (a < b);
+}
+
+static enum status sort_rows(struct page_machine *m, struct err *err)
+{
+    m->by_point = malloc((m->n_rows + 1) * sizeof *m->by_point);
+    if (!m->by_point)
+        return err_set(err, ST_NO_MEMORY, "no memory to sort %zu rows", m->n_rows);
+    for (size_t i = 0; i < m->n_rows; i++)
+        m->by_point[i] = &m->rows[i];
+    qsort(m->by_point, m->n_rows, sizeof *m->by_point, by_point);
+    return ST_OK;
+}
+
+const struct row **page_launches(const struct page_machine *m, const struct row *point,
+                                 size_t *n)
+{
+    size_t low = 0, high = m->n_rows;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (strcmp(m->by_point[middle]->point, point->point) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (*n = 0;
+         low + *n < m->n_rows && !strcmp(m->by_point[low + *n]->point, point->point);)
+        ++*n;
+    return m->by_point + low;
+}
+
+static void read_facts(struct page_machine *m)
+{
+    struct err ignored = ERR_INIT;
+    struct jsonfile file;
+
+    if (m->run->dir && !jsonfile_load(&file, m->run->dir, "machine.json",
+                                      MACHINE_JSON_LIMIT, &ignored))
+        m->facts = file.root;
+}
+
+enum status page_machine_make(struct page_machine *m, const struct result_part *part,
+                              const struct recommend_params *wishes, struct err *err)
+{
+    struct recommend_params params = *wishes;
+
+    *m = (struct page_machine){.name = part->name,
+                               .run = part->run,
+                               .machine = part->run->about,
+                               .rows = part->rows,
+                               .n_rows = part->n};
+    if (sort_rows(m, err) || samples_read(&m->samples, m->run->dir, err))
+        return err->code;
+    read_facts(m);
+    if (!params.max_threads)
+        params.max_threads = m->machine.max_threads;
+    recommend_each(&m->answers, m->rows, m->n_rows, &params, &m->no_answer);
+    if (m->no_answer.code == ST_NO_MEMORY)
+        return err_set(err, ST_NO_MEMORY, "%s", m->no_answer.msg);
+    for (size_t i = 0; i < m->n_rows; i++) /* after the answers, which say why not */
+        point_row_remake_command(&m->rows[i]);
+    return report_rows_pick(&m->picked, m->rows, m->n_rows, err);
+}
+
+void page_machine_free(struct page_machine *m)
+{
+    json_decref(m->facts);
+    recommend_answers_free(&m->answers);
+    report_rows_free(&m->picked);
+    samples_free(&m->samples);
+    free(m->by_point);
+    memset(m, 0, sizeof *m);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * report.h - charts and the closing table of a sweep
+ *
+ * A point may have been measured several times; its most trusted row is used, see
+ * report_rows.h.
+ *
+ * Threading: one thread.
+ */
+#ifndef SLM_HARNESS_SHOW_REPORT_REPORT_H
+#define SLM_HARNESS_SHOW_REPORT_REPORT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "engine/base/status.h"
+#include "harness/show/report/report_chart.h"
+#include "harness/rows/report_rows.h"
+#include "harness/rows/result_set.h"
+#include "harness/rows/row.h"
+
+/* Draw every chart that the rows of the part can fill, as SVG and (with gnuplot) PNG,
+ * with the .gp file that made them, into dir. Uses the templates in plots/. again: the
+ * command that redraws them; NULL: `bench plot DIR`. Errors: ST_CHECK (no chart has a
+ * figure), ST_UNSUPPORTED (no template, or one of the user's that only gnuplot reads),
+ * ST_IO, ST_INPUT, ST_INTERRUPTED. */
+enum status report_charts(const char *dir, const char *again,
+                          const struct result_part *part, struct err *err);
+
+/* Whether none of the files of these charts in dir is one of the inputs. Errors:
+ * chart_files_check()'s. */
+enum status report_charts_check(const struct path_list *inputs, const char *dir,
+                                struct err *err);
+
+/* Fill every chart of picked rows and give it to use(); c is released afterwards, also
+ * after an error. machine may be zeroed. Errors: ST_NO_MEMORY, those of use(). */
+typedef enum status report_chart_fn(void *arg, struct chart *c, struct err *err);
+enum status report_each_chart(const struct report_rows *rows,
+                              const struct report_machine *machine,
+                              report_chart_fn *use, void *arg, struct err *err);
+
+/* The table a sweep ends with: one line per point, aligned, and on a terminal that is
+ * too narrow two; the points of chosen[n_chosen] are marked with a star. */
+void report_table(FILE *f, const struct row *rows, size_t n_rows,
+                  const struct row *const *chosen, size_t n_chosen);
+
+#endif

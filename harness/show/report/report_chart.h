@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * report_chart.h - from marks to a chart's files
+ *
+ * Model of the world: a chart is a list of marks and a few words. Its style is in
+ * plots/<form>.gp and plots/style.gp; what is written into the sweep's directory
+ * is <name>.csv (the marks, with named columns), <name>.gp (titles and ranges,
+ * followed by the two templates, so that `gnuplot <name>.gp` there draws it again)
+ * and gnuplot's output, <name>.svg and <name>.png.
+ *
+ * Threading: one thread.
+ */
+#ifndef SLM_HARNESS_SHOW_REPORT_REPORT_CHART_H
+#define SLM_HARNESS_SHOW_REPORT_REPORT_CHART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/base/status.h"
+#include "harness/rows/report_rows.h"
+
+#define CHART_MAX_SERIES 64
+#define CHART_MAX_PANELS 3
+
+enum mark_state {
+    MARK_SOLID,  /* a good figure */
+    MARK_HOLLOW, /* partial or disturbed: to be taken with care */
+    MARK_CROSS,  /* no figure */
+};
+
+struct mark {
+    int series;       /* index into chart.series */
+    int group;        /* of bars: which of a series */
+    double x;         /* threads, depth, or position of a bar */
+    double y, lo, hi; /* lo and hi NaN: no interval */
+    double other;     /* roof, or planned memory; NaN: none */
+    double extra;     /* of chart.extra_name; NaN: none */
+    double limit;     /* NaN: none */
+    enum mark_state state;
+    char note[48]; /* what happened, where the state is MARK_CROSS; of a chart with
+                      log_x the mark's label */
+    double label_x, label_y; /* middle of that label */
+    bool doubtful;           /* other is a roof of disturbed rows only */
+};
+
+struct chart {
+    const char *name;    /* of the files, without ending */
+    const char *form;    /* of its template; NULL: as name */
+    const char *again;   /* the command that redraws it; NULL: `bench plot DIR` */
+    const char *x_name;  /* columns of the CSV */
+    const char *x_title; /* of the axis; NULL: the template has one */
+    const char *y_name, *other_name;
+    const char *y_title;    /* of the axis of lines; NULL: tokens per second */
+    const char *unit;       /* of y, with y_title; NULL: tok/s */
+    const char *roof;       /* what it is; NULL: bandwidth / bytes */
+    const char *extra_name; /* a further column, also on the y axis; NULL: none */
+    char title[160], subtitle[320];
+    char series[CHART_MAX_SERIES][REPORT_NAME_MAX];
+    char legend[CHART_MAX_SERIES][REPORT_NAME_MAX]; /* the same, shorter; "": cut */
+    int n_series, n_left_out;         /* settings beyond CHART_MAX_SERIES */
+    char group[CHART_MAX_SERIES][32]; /* names of bars */
+    int n_groups;
+    bool bars;      /* x is a position, y begins at 0 and is never logarithmic */
+    bool log_x;     /* x is a quantity >= 0, and marks have labels */
+    bool may_split; /* into panels, see chart_axes.h */
+    int panel[CHART_MAX_SERIES], n_panels;
+    int max_threads; /* that the machine has for this process; 0: not known */
+    bool is_drawn;   /* set by chart_draw() */
+    struct mark *v;  /* malloc'ed */
+    size_t n, cap;
+};
+
+/* A new mark, zeroed but for its NaNs; NULL when there is no memory. */
+struct mark *chart_mark(struct chart *c);
+
+/* The next series, named after the row's setting; -1 when the chart is full: then it is
+ * counted, and the subtitle says so. */
+int chart_add_series(struct chart *c, const struct report_rows *p, const struct row *r);
+
+/* x of bars: bars of one series are side by side, 0.8 wide together. */
+void chart_place_bars(struct chart *c);
+
+/* Take speed, interval, roof and state from a row. */
+void mark_set_speed(struct mark *m, const struct row *r);
+
+/* Set the roof to that of an undisturbed machine (roof_best()), or to that of
+ * arithmetic where it is lower; a row that streams keeps its own. */
+void mark_set_best_roof(struct mark *m, const struct row *r,
+                        const struct report_rows *p);
+
+/* The least x of a mark that is greater than x; INFINITY: there is none. */
+double chart_next_x(const struct chart *c, double x);
+
+/* What the roofs of a chart of lines are. */
+const char *chart_roof(const struct chart *c);
+
+/* Write the files and run gnuplot. A chart without a single figure is not drawn,
+ * and its files of an earlier run are removed. Errors: ST_INTERRUPTED, ST_IO,
+ * ST_UNSUPPORTED (no templates). */
+enum status chart_draw(struct chart *c, const char *dir, struct err *err);
+
+void chart_free(struct chart *c);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * report_context.c - decode speed against context depth, with the roof of each setting
+ *
+ * A row's own roof is that of its minute. Drawn as it is, a neighbour's use of the
+ * memory would look like a property of the model, so each setting has one bandwidth:
+ * the best comparable one of the sweep.
+ */
+#include "harness/show/report/report_context.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/format.h"
+#include "harness/judge/recommend/recommend.h"
+
+static enum status no_memory(struct err *err)
+{
+    return err_set(err, ST_NO_MEMORY, "no memory for the marks of a chart");
+}
+
+/* ---- threads -------------------------------------------------------------------- */
+
+/* What is recommended: for each model, and of one setting by itself. */
+struct advice {
+    struct row *rows; /* [p->n], copies */
+    struct recommend_answers each;
+    struct recommend_params params;
+    struct recommendation *one;
+};
+
+static enum status advice_make(struct advice *a, const struct chart *c,
+                               const struct report_rows *p, struct err *err)
+{
+    struct err none = ERR_INIT;
+
+    *a = (struct advice){.params = {.ctx = -1, .max_threads = c->max_threads}};
+    a->rows = malloc((p->n + 1) * sizeof *a->rows);
+    a->one = malloc(sizeof *a->one);
+    if (!a->rows || !a->one)
+        return no_memory(err);
+    for (size_t i = 0; i < p->n; i++)
+        a->rows[i] = *p->v[i];
+    recommend_each(&a->each, a->rows, p->n, &a->params, &none);
+    return none.code == ST_NO_MEMORY ? no_memory(err) : ST_OK;
+}
+
+static void advice_free(struct advice *a)
+{
+    recommend_answers_free(&a->each);
+    free(a->one);
+    free(a->rows);
+}
+
+/* Of a setting for which nothing can be recommended: those that decode fastest at its
+ * least depth; -1: it has no decode point. */
+static int64_t fastest_threads(const struct report_rows *p, size_t begin, size_t end)
+{
+    int64_t depth = -1;
+
+    for (size_t i = begin; i < end; i++)
+        if (p->v[i]->kind == POINT_DECODE && p->v[i]->ctx >= 0 &&
+            (depth < 0 || p->v[i]->ctx < depth))
+            depth = p->v[i]->ctx;
+    const struct row *best = report_fastest_at(p, begin, end, depth);
+
+    return best ? best->n_threads : -1;
+}
+
+/* The number of threads for the setting [begin, end). */
+static int64_t advised_threads(struct advice *a, const struct report_rows *p,
+                               size_t begin, size_t end)
+{
+    struct err none = ERR_INIT;
+
+    for (size_t i = 0; i < a->each.n; i++)
+        if (!a->each.v[i].none.code &&
+            report_same_setting(&a->each.v[i].rec.best, p->v[begin]))
+            return a->each.v[i].rec.best.n_threads;
+    if (!recommend(a->one, a->rows + begin, end - begin, &a->params, &none))
+        return a->one->best.n_threads;
+    return fastest_threads(p, begin, end);
+}
+
+/* ---- marks ---------------------------------------------------------------------- */
+
+static enum status add_mark(struct chart *c, const struct report_rows *p,
+                            const struct row *r, int series, struct err *err)
+{
+    struct mark *m = chart_mark(c);
+
+    if (!m)
+        return no_memory(err);
+    m->series = series;
+    m->x = (double)r->ctx;
+    mark_set_speed(m, r);
+    mark_set_best_roof(m, r, p);
+    return ST_OK;
+}
+
+static enum status add_setting(struct chart *c, const struct report_rows *p,
+                               size_t begin, size_t end, int64_t n_threads, int series,
+                               struct err *err)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = begin; i < end && st == ST_OK; i++)
+        if (p->v[i]->kind == POINT_DECODE && p->v[i]->n_threads == n_threads)
+            st = add_mark(c, p, p->v[i], series, err);
+    return st;
+}
+
+static void name_threads(struct chart *c, const int64_t *threads, bool all_alike)
+{
+    if (all_alike && c->n_series) {
+        snprintf(c->title, sizeof c->title,
+                 "Decode speed by context depth, %lld thread%s (recommended)",
+                 (long long)threads[0], plural(threads[0], "s"));
+        return;
+    }
+    snprintf(c->title, sizeof c->title,
+             "Decode speed by context depth, at each setting's recommended threads");
+    for (int i = 0; i < c->n_series; i++) {
+        const char *s = plural(threads[i], "s");
+
+        text_append(c->series[i], sizeof c->series[i], ", %lld thread%s",
+                    (long long)threads[i], s);
+        text_append(c->legend[i], sizeof c->legend[i], ", %lld thread%s",
+                    (long long)threads[i], s);
+    }
+}
+
+static enum status fill(struct chart *c, const struct report_rows *p, struct advice *a,
+                        struct err *err)
+{
+    int64_t threads[CHART_MAX_SERIES];
+    bool all_alike = true;
+    enum status st = ST_OK;
+
+    for (size_t begin = 0, end; begin < p->n && st == ST_OK; begin = end) {
+        end = report_setting_end(p, begin);
+        const int64_t n = advised_threads(a, p, begin, end);
+        const int series = n < 0 ? -1 : chart_add_series(c, p, p->v[begin]);
+
+        if (series < 0)
+            continue;
+        threads[series] = n;
+        all_alike &= n == threads[0];
+        st = add_setting(c, p, begin, end, n, series, err);
+    }
+    name_threads(c, threads, all_alike);
+    return st;
+}
+
+enum status report_fill_context(struct chart *c, const struct report_rows *p,
+                                struct err *err)
+{
+    struct advice a;
+    enum status st = advice_make(&a, c, p, err);
+
+    if (st == ST_OK)
+        st = fill(c, p, &a, err);
+    advice_free(&a);
+    return st;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * report_table.c - the table of a report
+ */
+#include "harness/show/report/report.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/weights/weights.h"
+#include "harness/base/format.h"
+#include "harness/base/progress.h"
+#include "harness/rows/report_rows.h"
+
+enum { N_COLUMNS = 12, CELL_MAX = 220, INDENT = 4 };
+
+static const char *const headings[N_COLUMNS] = {
+    "setting", "point",       "threads", "tok/s", "interval",   "launches",
+    "roof",    "speculative", "memory",  "KL",    "limited by", ""};
+
+/* Text is aligned left, figures right. */
+static bool is_left(int column)
+{
+    return column == 0 || column == 1 || column >= 10;
+}
+
+typedef char cells[N_COLUMNS][CELL_MAX];
+
+/* "3", or "2 of 3" where some do not count; empty for a single one. */
+static void fill_launches(char *cell, const struct launches *l)
+{
+    if (l->n_left_out)
+        snprintf(cell, CELL_MAX, "%zu of %zu", l->n_used, l->n_used + l->n_left_out);
+    else if (l->n_used > 1)
+        snprintf(cell, CELL_MAX, "%zu", l->n_used);
+}
+
+static void fill_cells(cells to, const struct report_rows *p, size_t i)
+{
+    const struct row *r = p->v[i];
+
+    memset(to, 0, sizeof(cells));
+    report_setting_name(p, r, to[0], CELL_MAX);
+    if (r->kind == POINT_PREFILL)
+        snprintf(to[1], CELL_MAX, "prefill %lld", (long long)r->n_prompt);
+    else if (r->kind == POINT_SPECULATE)
+        snprintf(to[1], CELL_MAX, "text %s", r->spec_text);
+    else
+        snprintf(to[1], CELL_MAX, "%s at %lld", row_kind_text(r), (long long)r->ctx);
+    snprintf(to[2], CELL_MAX, "%lld", (long long)r->n_threads);
+    if (row_needed_bytes(r) > 0)
+        format_bytes(to[8], CELL_MAX, (uint64_t)row_needed_bytes(r));
+    if (isfinite(r->kl_mean))
+        snprintf(to[9], CELL_MAX, "%.4f", r->kl_mean);
+    if (row_trust(r) == ROW_FAILED) {
+        snprintf(to[3], CELL_MAX, "-");
+        snprintf(to[11], CELL_MAX, "%s", row_failure(r));
+        return;
+    }
+    const int digits = report_decimals(r->tok_per_s);
+    snprintf(to[3], CELL_MAX, "%.*f", digits, r->tok_per_s);
+    if (r->tok_per_s_lo > 0 && r->tok_per_s_hi > 0)
+        snprintf(to[4], CELL_MAX, "%.*f .. %.*f", digits, r->tok_per_s_lo, digits,
+                 r->tok_per_s_hi);
+    fill_launches(to[5], &p->launches[i]);
+    if (r->mbu > 0)
+        snprintf(to[6], CELL_MAX, "%.0f %%", 100 * r->mbu);
+    if (r->spec_speedup > 0)
+        snprintf(to[7], CELL_MAX, "x %.2f", r->spec_speedup);
+    if (r->spec_speedup > 0 && isfinite(r->spec_speedup_lo))
+        snprintf(to[7], CELL_MAX, "x %.2f (%.2f .. %.2f)", r->spec_speedup,
+                 r->spec_speedup_lo, r->spec_speedup_hi);
+    snprintf(to[10], CELL_MAX, "%s", row_limiter_text(r));
+    if (row_trust(r) == ROW_PARTIAL)
+        snprintf(to[11], CELL_MAX, "partial");
+    else if (row_trust(r) == ROW_DISTURBED)
+        snprintf(to[11], CELL_MAX, "%s", r->validity[0] ? r->validity : "doubtful");
+}
+
+/* Prints a line of cells without the blanks at its end. */
+static void end_line(FILE *f, char *line, size_t used)
+{
+    while (used && line[used - 1] == ' ')
+        used--;
+    line[used] = '\0';
+    if (used)
+        fprintf(f, "%s\n", line);
+}
+
+/* On a terminal, the cells that do not fit its columns are on further lines, indented;
+ * columns 0: one line. */
+static void print_cells(FILE *f, char lead, const char *const cell[N_COLUMNS],
+                        const int width[N_COLUMNS], int columns)
+{
+    char line[N_COLUMNS * (CELL_MAX + 2)];
+    size_t used = (size_t)snprintf(line, sizeof line, "%c", lead), begin = used;
+
+    for (int k = 0; k < N_COLUMNS; k++) {
+        const size_t shown =
+            k == N_COLUMNS - 1 ? strlen(cell[k]) : (size_t)width[k]; /* not padded */
+
+        if (!width[k])
+            continue;
+        if (columns && used > begin && used + 2 + shown >= (size_t)columns) {
+            end_line(f, line, used);
+            used = begin = (size_t)snprintf(line, sizeof line, "%*s", INDENT, "");
+        }
+        used += (size_t)snprintf(line + used, sizeof line - used, "%s%*s",
+                                 used > begin ? "  " : " ",
+                                 is_left(k) ? -width[k] : width[k], cell[k]);
+    }
+    end_line(f, line, used);
+}
+
+static void widen(int width[N_COLUMNS], const cells of)
+{
+    for (int k = 0; k < N_COLUMNS; k++)
+        if ((int)strlen(of[k]) > width[k])
+            width[k] = (int)strlen(of[k]);
+}
+
+static bool same_point(const struct row *a, const struct row *b)
+{
+    return report_same_setting(a, b) && a->kind == b->kind &&
+           a->n_threads == b->n_threads && a->ctx == b->ctx &&
+           a->n_prompt == b->n_prompt && !strcmp(a->spec_text, b->spec_text);
+}
+
+static bool is_chosen(const struct row *r, const struct row *const *chosen, size_t n)
+{
+    while (n-- > 0)
+        if (same_point(chosen[n], r))
+            return true;
+    return false;
+}
+
+static void print_rows(FILE *f, const struct report_rows *p,
+                       const struct row *const *chosen, size_t n_chosen)
+{
+    int width[N_COLUMNS] = {0};
+    const int columns = terminal_columns(f);
+    bool any_chosen = false;
+    cells c;
+
+    for (size_t i = 0; i < p->n; i++) {
+        fill_cells(c, p, i);
+        widen(width, (const char(*)[CELL_MAX])c);
+    }
+    for (int k = 0; k < N_COLUMNS; k++)
+        if (width[k] && (int)strlen(headings[k]) > width[k])
+            width[k] = (int)strlen(headings[k]);
+    print_cells(f, ' ', headings, width, columns);
+    for (size_t i = 0; i < p->n; i++) {
+        const char *cell[N_COLUMNS];
+
+        fill_cells(c, p, i);
+        for (int k = 0; k < N_COLUMNS; k++)
+            cell[k] = c[k];
+        const bool is = is_chosen(p->v[i], chosen, n_chosen);
+
+        print_cells(f, is ? '*' : ' ', cell, width, columns);
+        any_chosen |= is;
+    }
+    if (any_chosen)
+        fputs("* recommended below\n", f);
+}
+
+void report_table(FILE *f, const struct row *rows, size_t n_rows,
+                  const struct row *const *chosen, size_t n_chosen)
+{
+    struct report_rows picked;
+    struct err err = ERR_INIT;
+
+    if (n_rows && report_rows_pick(&picked, rows, n_rows, &err) == ST_OK) {
+        print_rows(f, &picked, chosen, n_chosen);
+        report_rows_free(&picked);
+    }
+}

@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_gate_report.c - the forms of a gate's result, also of one with hostile names
+ *
+ * What other programs read is read by others: XML by Python's parser, workflow commands
+ * by undoing their escapes as GitHub's runner does.
+ */
+#include "tests/support/gate_fixture.h"
+
+#include <sys/stat.h>
+
+#include "harness/decide/gate/gate_report.h"
+
+#define MOST 65536
+
+/* What write() writes, as a string. */
+static const char *text_of(void (*write)(FILE *, const struct gate_result *),
+                           const struct gate_result *r)
+{
+    static char text[MOST];
+    FILE *f = fmemopen(text, sizeof text, "w");
+
+    assert_non_null(f);
+    write(f, r);
+    fclose(f);
+    return text;
+}
+
+static size_t occurrences(const char *text, const char *what)
+{
+    size_t n = 0;
+
+    while ((text = strstr(text, what))) {
+        n++;
+        text += strlen(what);
+    }
+    return n;
+}
+
+/* Every member set to something, among it what is hard to write. */
+static struct gate_result *hostile_result(void)
+{
+    struct gate_result *r = fixture_result();
+    struct gate_metric *m;
+
+    r->verdict = GATE_FAIL;
+    r->end = GATE_END_INTERIM;
+    r->mode = GATE_MODE_AB;
+    m = fixture_metric(r, FIXTURE_HOSTILE, 0.93, 0.01, 14);
+    m->less_is_better = true;
+    assert_int_equal(m->verdict, GATE_FAIL);
+    fixture_metric(r, "decode", 1.0 / 3 + 0.67, 0.01, 20);
+    m = fixture_metric(r, "load time", 0.98, 0.3, 10);
+    assert_int_equal(m->verdict, GATE_UNCLEAR);
+    m = fixture_metric(r, "nothing", 0.98, 0.01, 2);
+    m->verdict = GATE_OPEN;
+    m->a = m->b = m->effect.ratio = m->effect.lo = m->effect.hi = NAN;
+    m->series.n_rounds[1] = 0;
+    snprintf(r->model, sizeof r->model, "%s", "m|o<d>el\xff\n");
+    snprintf(r->settings, sizeof r->settings, "%s", "]]>&amp;");
+    snprintf(r->cpu, sizeof r->cpu, "CPU \"x\" @ 2 GHz");
+    snprintf(r->side[1].name, sizeof r->side[1].name, "b'; rm -rf $HOME; '");
+    r->n_disturbed = 3;
+    snprintf(r->disturbed, sizeof r->disturbed, "steal 2, throttling 1");
+    r->injected = 0.05;
+    snprintf(r->given.prefill, sizeof r->given.prefill, "128,512");
+    snprintf(r->given.ctx, sizeof r->given.ctx, "none; ls");
+    snprintf(r->given.weights, sizeof r->given.weights, "packed");
+    r->n_counts = 3;
+    r->count = calloc(r->n_counts, sizeof *r->count);
+    assert_non_null(r->count);
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(r->count[i].name, sizeof r->count[i].name, "gemv/q4_K|%zu", i);
+        r->count[i].a = 1e9 + (double)i;
+        r->count[i].b = i == 0 ? r->count[i].a : i == 1 ? 1.25e9 : NAN;
+    }
+    snprintf(r->counted_by, sizeof r->counted_by, "callgrind");
+    return r;
+}
+
+/* ---- JSON ------------------------------------------------------------------------ */
+
+static void same_number(double a, double b)
+{
+    assert_true(isnan(a) ? isnan(b) : !memcmp(&a, &b, sizeof a));
+}
+
+static void same_metric(const struct gate_metric *a, const struct gate_metric *b)
+{
+    assert_string_equal(a->unit, b->unit);
+    assert_int_equal(a->less_is_better, b->less_is_better);
+    assert_int_equal(a->verdict, b->verdict);
+    assert_int_equal(a->n_launches, b->n_launches);
+    assert_int_equal(a->n_rounds, b->n_rounds);
+    same_number(a->a, b->a);
+    same_number(a->b, b->b);
+    same_number(a->effect.ratio, b->effect.ratio);
+    same_number(a->effect.lo, b->effect.lo);
+    same_number(a->effect.hi, b->effect.hi);
+    same_number(a->effect.p_fail, b->effect.p_fail);
+    same_number(a->effect.p_pass, b->effect.p_pass);
+    assert_int_equal(a->series.n_launches, b->series.n_launches);
+    for (size_t l = 0; l < a->series.n_launches; l++) {
+        assert_int_equal(a->series.n_rounds[l], b->series.n_rounds[l]);
+        for (size_t k = 0; k < a->series.n_rounds[l]; k++)
+            same_number(a->series.v[l][k], b->series.v[l][k]);
+    }
+}
+
+static void json_is_read_back_to_the_last_bit(void **state)
+{
+    struct gate_result *r = hostile_result(), *back = calloc(1, sizeof *back);
+    struct err err = ERR_INIT;
+    const char path[] = "test_gate_report.json";
+    const struct gate_report_paths paths = {.json = path};
+
+    (void)state;
+    assert_non_null(back);
+    assert_int_equal(gate_report_write(r, &paths, &err), ST_OK);
+    assert_int_equal(gate_json_read(back, path, &err), ST_OK);
+    unlink(path);
+    assert_int_equal(back->verdict, r->verdict);
+    assert_int_equal(back->end, r->end);
+    assert_int_equal(back->mode, r->mode);
+    assert_string_equal(back->when, r->when);
+    assert_string_equal(back->cpu, r->cpu);
+    assert_string_equal(back->model, "m|o<d>el\\xff\\x0a"); /* no text that JSON has */
+    assert_string_equal(back->settings, r->settings);
+    assert_string_equal(back->disturbed, r->disturbed);
+    assert_string_equal(back->counted_by, r->counted_by);
+    assert_string_equal(back->side[0].commit, r->side[0].commit);
+    assert_string_equal(back->side[0].compiler, r->side[0].compiler);
+    assert_string_equal(back->side[1].name, r->side[1].name);
+    same_number(back->rule.alpha_pass, r->rule.alpha_pass);
+    same_number(back->seconds, r->seconds);
+    same_number(back->injected, r->injected);
+    assert_memory_equal(&back->given, &r->given, sizeof back->given);
+    assert_int_equal(back->n_disturbed, 3);
+    assert_int_equal(back->n_metrics, r->n_metrics);
+    for (size_t i = 0; i < r->n_metrics; i++)
+        same_metric(&r->metric[i], &back->metric[i]);
+    assert_int_equal(back->n_counts, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_string_equal(back->count[i].name, r->count[i].name);
+        same_number(back->count[i].a, r->count[i].a);
+        same_number(back->count[i].b, r->count[i].b);
+    }
+    /* Once more: what was read writes the same. */
+    json_t *first = gate_json(back), *second;
+    struct gate_result *again = calloc(1, sizeof *again);
+    assert_int_equal(gate_json_parse(again, first, "memory", &err), ST_OK);
+    second = gate_json(again);
+    assert_true(json_equal(first, second));
+    json_decref(first);
+    json_decref(second);
+    fixture_free(again);
+    fixture_free(back);
+    fixture_free(r);
+}
+
+/* The result is refused, with a message that has the text, and leaves no trace. */
+static void refused(const json_t *object, const char *text)
+{
+    struct gate_result *r = calloc(1, sizeof *r), zero;
+    struct err err = ERR_INIT;
+
+    memset(&zero, 0, sizeof zero);
+    assert_int_equal(gate_json_parse(r, object, "that.json", &err), ST_INPUT);
+    if (!strstr(err.msg, text) || !strstr(err.msg, "that.json"))
+        fail_msg("\"%s\" does not say \"%s\"", err.msg, text);
+    assert_memory_equal(r, &zero, sizeof zero);
+    free(r);
+}
+
+static json_t *first_metric(json_t *object)
+{
+    return json_array_get(json_object_get(object, "metrics"), 0);
+}
+
+static void json_of_another_kind_is_refused(void **state)
+{
+    struct gate_result *r = hostile_result();
+    json_t *whole = gate_json(r), *o, *many = json_array();
+    const char *key;
+    json_t *value;
+
+    (void)state;
+    refused(many, "not the result of a gate");
+    json_object_foreach(whole, key, value)
+    { /* every member is needed but two: older files have no options */
+        if (!strcmp(key, "sentence"))
+            continue;
+        o = json_deep_copy(whole);
+        json_object_del(o, key);
+        if (strcmp(key, "options") != 0)
+            refused(o, strcmp(key, "version") ? key : "version 1");
+        json_object_set_new(o, key, json_pack("[[[[]]]]"));
+        refused(o, "that.json");
+        json_decref(o);
+    }
+    o = json_deep_copy(whole);
+    json_object_set_new(o, "version", json_integer(2));
+    refused(o, "is of version 2");
+    json_object_set_new(o, "version", json_integer(1));
+    json_object_set_new(o, "verdict", json_string("perhaps"));
+    refused(o, "\"verdict\"");
+    json_object_set_new(o, "verdict", json_string("pass"));
+    json_object_set_new(o, "n_rounds", json_integer(-1));
+    refused(o, "\"n_rounds\"");
+    json_object_set_new(o, "n_rounds", json_integer(1));
+    for (size_t i = 0; i <= GATE_MAX_LAUNCHES; i++)
+        json_array_append_new(many, json_array());
+    json_object_set(first_metric(o), "log_ratios", many);
+    refused(o, "81 elements, more than the 80");
+    json_object_set_new(first_metric(o), "log_ratios",
+                        json_pack("[[i,i,i,i,i,i,i,i,i]]", 1, 2, 3, 4, 5, 6, 7, 8, 9));
+    refused(o, "9 elements, more than the 8");
+    json_object_set_new(first_metric(o), "log_ratios", json_pack("[[s]]", "1"));
+    refused(o, "not a number");
+    json_decref(o);
+    json_decref(many);
+    json_decref(whole);
+    fixture_free(r);
+}
+
+/* ---- texts ---------------------------------------------------------------------- */
+
+/* A pipe that never speaks and a device without end are refused at once. */
+static void json_is_a_regular_file(void **state)
+{
+    struct gate_result r = {.n_metrics = 0};
+    struct err err = ERR_INIT;
+    const char path[] = "test_gate_report.pipe";
+
+    (void)state;
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(gate_json_read(&r, path, &err), ST_INPUT);
+    unlink(path);
+    err_clear(&err);
+    assert_int_equal(gate_json_read(&r, "/dev/zero", &err), ST_INPUT);
+}
+
+static void words_have_as_many_digits_as_they_need(void **state)
+{
+    const struct {
+        double ratio;
+        const char *text;
+    } changes[] = {{0.952, "-4.8 %"}, {1.0029, "+0.29 %"},   {1, "0.00 %"},
+                   {0.5, "-50.0 %"},  {3.5, "+250 %"},       {0.99996, "0.00 %"},
+                   {0.98, "-2.0 %"},  {NAN, "\xe2\x80\x93"}, {0.00001, "-100 %"}};
+    struct gate_effect e = {.ratio = 0.95, .lo = 0.941, .hi = NAN};
+    char buf[100];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++)
+        assert_string_equal(gate_change_text(buf, sizeof buf, changes[i].ratio),
+                            changes[i].text);
+    assert_string_equal(gate_interval_text(buf, sizeof buf, &e), "");
+    e.hi = 0.9634;
+    assert_string_equal(gate_interval_text(buf, sizeof buf, &e), "-5.9 to -3.7 %");
+    assert_string_equal(gate_value_text(buf, sizeof buf, 12.345, "tok/s"),
+                        "12.35 tok/s");
+    assert_string_equal(gate_value_text(buf, sizeof buf, 0.00012345, "s"),
+                        "0.000123 s");
+    assert_string_equal(gate_value_text(buf, sizeof buf, 123456, "MiB"), "123456 MiB");
+    assert_string_equal(gate_value_text(buf, sizeof buf, NAN, "MiB"), "\xe2\x80\x93");
+}
+
+static void counts_are_told_in_a_sentence(void **state)
+{
+    struct gate_result *r = hostile_result();
+    char buf[300];
+
+    (void)state;
+    assert_string_equal(gate_counts_text(buf, sizeof buf, r),
+                        "2 of 3 differ, most of all gemv/q4_K|1, by +25.0 %");
+    r->n_counts = 1;
+    assert_string_equal(gate_counts_text(buf, sizeof buf, r),
+                        "the same in both programs, in all 1 that were counted");
+    r->n_counts = 0;
+    assert_string_equal(gate_counts_text(buf, sizeof buf, r), "");
+    snprintf(r->no_counts, sizeof r->no_counts, "valgrind is missing");
+    assert_string_equal(gate_counts_text(buf, sizeof buf, r),
+                        "none were counted: valgrind is missing");
+    fixture_free(r);
+}
+
+/* Bars of a line that make cells. */
+static size_t bars(const char *line)
+{
+    size_t n = 0;
+
+    for (const char *c = line; *c && *c != '\n'; c++) {
+        if (*c == '\\' && c[1])
+            c++;
+        else
+            n += *c == '|';
+    }
+    return n;
+}
+
+static void markdown_begins_with_the_verdict(void **state)
+{
+    struct gate_result *r = hostile_result();
+    const char *text = text_of(gate_markdown_write, r), *line;
+
+    (void)state;
+    line = strstr(text, "bench gate: fail");
+    assert_true(line && line - text < 20);
+    line = strstr(text, "| metric |");
+    assert_non_null(line);
+    for (int i = 0; i < 6; i++) { /* head, rule, four metrics: seven cells each */
+        assert_int_equal(line[0], '|');
+        assert_int_equal(bars(line), 8);
+        line = strchr(line, '\n') + 1;
+    }
+    assert_int_equal(*line, '\n');
+    assert_int_equal(occurrences(text, "<b>"), 0);
+    assert_non_null(strstr(text, "@<!-- -->me"));
+    assert_non_null(strstr(text, "3 rounds left out: steal 2, throttling 1"));
+    assert_non_null(strstr(text, "slowed by 5 % on purpose"));
+    assert_non_null(strstr(text, "2 of 3 differ"));
+    /* The command to repeat it can be pasted whatever the names are. */
+    assert_non_null(strstr(text, "--b 'b'\\''; rm -rf $HOME; '\\''' -m "));
+    assert_non_null(
+        strstr(text, "--prefill 128,512 --ctx 'none; ls' --weights packed"));
+    assert_non_null(strstr(text, "--inject-slowdown 5%"));
+    fixture_free(r);
+}
+
+static void a_pass_has_no_advice(void **state)
+{
+    struct gate_result *r = fixture_result();
+    const char *text;
+
+    (void)state;
+    fixture_metric(r, "decode", 1, 0.01, 14);
+    text = text_of(gate_markdown_write, r);
+    assert_null(strstr(text, "<pre>"));
+    assert_null(strstr(text, "Instructions"));
+    r->n_metrics = 0;
+    r->verdict = GATE_UNCLEAR;
+    text = text_of(gate_markdown_write, r);
+    assert_non_null(strstr(text, "Nothing was measured."));
+    assert_non_null(strstr(text, "--budget 1200s"));
+    fixture_free(r);
+}
+
+/* As the runner reads a command: False where there is none. */
+static bool read_command(const char *line, char level[16], char title[512],
+                         char message[2048])
+{
+    return sscanf(line, "::%15[a-z] title=%511[^:]::%2047[^\n]", level, title,
+                  message) == 3;
+}
+
+static void undo_escapes(char *text)
+{
+    char *to = text;
+
+    for (const char *c = text; *c; c++) {
+        unsigned value;
+
+        if (*c == '%' && sscanf(c + 1, "%2X", &value) == 1) {
+            *to++ = (char)value;
+            c += 2;
+        } else {
+            *to++ = *c;
+        }
+    }
+    *to = '\0';
+}
+
+static void annotations_are_one_command_a_line(void **state)
+{
+    struct gate_result *r = hostile_result();
+    const char *text = text_of(gate_annotations_write, r);
+    char level[16], title[512], message[2048];
+    const char *const levels[] = {"error", "error", "warning", "warning", "notice"};
+    size_t n = 0;
+
+    (void)state;
+    for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
+        assert_true(read_command(line, level, title, message));
+        undo_escapes(title);
+        undo_escapes(message);
+        assert_string_equal(level, levels[n]);
+        if (n == 0)
+            assert_string_equal(title, "bench gate: fail");
+        if (n == 1) {
+            assert_string_equal(title, "a]]>b::%0A\"<&|`'\\x0a::error::x,y:*_\\x01\\x1b"
+                                       "[31m\\xff@me<b>: fail");
+            assert_non_null(strstr(message, " %"));
+        }
+        n++;
+    }
+    assert_int_equal(n, 5);
+    fixture_free(r);
+}
+
+/* Python's parser: number of cases, failures and skipped; the first one's name. */
+static void check_junit(const struct gate_result *r, const char *expected)
+{
+    static const char script[] =
+        "import sys, xml.etree.ElementTree as e\n"
+        "s = e.parse(sys.argv[1]).getroot().find('testsuite')\n"
+        "c = s.findall('testcase')\n"
+        "assert int(s.get('tests')) == len(c)\n"
+        "assert int(s.get('failures')) == len(s.findall('testcase/failure'))\n"
+        "assert int(s.get('skipped')) == len(s.findall('testcase/skipped'))\n"
+        "assert abs(float(s.get('time')) - sum(float(t.get('time')) for t in c)) < .1\n"
+        "assert all(ord(x) >= 32 or x == '\\n' for t in s.iter() for v in "
+        "[t.text or '', *t.attrib.values()] for x in v)\n"
+        "print(s.get('tests'), s.get('failures'), s.get('skipped'), "
+        "c[0].get('name'), sep='|', end='')\n";
+    const struct gate_report_paths paths = {.junit = "test_gate_report.xml"};
+    struct err err = ERR_INIT;
+    char said[512] = "";
+    FILE *f = fopen("test_gate_report.py", "w");
+
+    assert_non_null(f);
+    fputs(script, f);
+    fclose(f);
+    assert_int_equal(gate_report_write(r, &paths, &err), ST_OK);
+    f = popen("python3 test_gate_report.py test_gate_report.xml", "r");
+    assert_non_null(f);
+    const size_t n = fread(said, 1, sizeof said - 1, f);
+    said[n] = '\0';
+    assert_int_equal(pclose(f), 0);
+    assert_string_equal(said, expected);
+    unlink("test_gate_report.py");
+    unlink("test_gate_report.xml");
+}
+
+static void junit_is_well_formed(void **state)
+{
+    struct gate_result *r = hostile_result();
+
+    (void)state;
+    check_junit(r, "4|1|2|a]]>b::%0A\"<&|`'\\x0a::error::x,y:*_\\x01\\x1b[31m\\xff@me<"
+                   "b>");
+    snprintf(r->metric[0].name, sizeof r->metric[0].name, "\xef\xbf\xbe\xef\xbf\xbf");
+    check_junit(r, "4|1|2|\xef\xbf\xbd\xef\xbf\xbd");
+    fixture_free(r);
+}
+
+/* An interrupted gate whose metrics had all passed is no success. */
+static void junit_has_the_verdict_in_any_case(void **state)
+{
+    struct gate_result *r = fixture_result();
+
+    (void)state;
+    fixture_metric(r, "decode", 1, 0.01, 14);
+    check_junit(r, "1|0|0|decode");
+    r->verdict = GATE_UNCLEAR;
+    r->end = GATE_END_INTERRUPTED;
+    check_junit(r, "2|0|1|decode");
+    r->n_metrics = 0;
+    check_junit(r, "1|0|1|the gate as a whole");
+    fixture_free(r);
+}
+
+/* ---- the sentence --------------------------------------------------------------- */
+
+static void says(const struct gate_result *r, const char *text)
+{
+    char sentence[1024];
+
+    if (!strstr(gate_sentence(r, sentence, sizeof sentence), text))
+        fail_msg("\"%s\" does not say \"%s\"", sentence, text);
+}
+
+static void the_sentence_names_the_worst(void **state)
+{
+    struct gate_result *r = fixture_result();
+    struct gate_metric *m;
+    char sentence[1024];
+
+    (void)state;
+    r->end = GATE_END_BUDGET;
+    r->verdict = GATE_UNCLEAR;
+    says(r, "Nothing was measured");
+    assert_null(gate_worst(r));
+    fixture_metric(r, "first", 1.001, 0.001, 14);
+    m = fixture_metric(r, "second", 0.999, 0.02, 14);
+    r->verdict = GATE_PASS;
+    assert_ptr_equal(gate_worst(r), m);
+    says(r, "No metric regressed by more than the margin of 2 %; the closest of 2 "
+            "metrics is second, ");
+    m = fixture_metric(r, "third", 0.981, 0.02, 14);
+    fixture_metric(r, "fourth", 0.981, 0.02, 14)->verdict = GATE_OPEN;
+    assert_int_equal(m->verdict, GATE_UNCLEAR);
+    r->verdict = GATE_UNCLEAR;
+    says(r, "Undecided within 10:00 min; ");
+    says(r,
+         " (failing / passing), margin 2 %. 1 more metric is undecided, too. Give it "
+         "more time");
+    r->end = GATE_END_INTERRUPTED;
+    says(r, "Interrupted after 28 rounds, so there is no verdict; ");
+    r->end = GATE_END_INTERIM;
+    says(r, "Undecided after 14 launches; ");
+    fixture_metric(r, "fifth", 0.95, 0.01, 14);
+    m = fixture_metric(r, "sixth", 0.9, 0.01, 14);
+    fixture_metric(r, "seventh", 0.93, 0.01, 14);
+    r->verdict = GATE_FAIL;
+    assert_ptr_equal(gate_worst(r), m);
+    says(r, "B is worse in sixth: -");
+    says(r, "beyond the margin of 2 %. 2 more metrics failed, too. Look at the changes "
+            "from 0123456 to 89abcde.");
+    r->injected = 0.05;
+    says(r, "too. B was slowed by 5 % on purpose.");
+    assert_int_equal(strlen(gate_sentence(r, sentence, 20)), 19);
+    fixture_free(r);
+}
+
+/* ---- chart ---------------------------------------------------------------------- */
+
+static void draw(struct gate_result *r, bool is_drawn)
+{
+    struct err err = ERR_INIT;
+    size_t bytes;
+
+    if (gate_forest_draw(r, ".", &err)) {
+        if (err.code != ST_UNSUPPORTED)
+            fail_msg("%s", err.msg);
+        print_message("no chart: %s\n", err.msg);
+    } else if (is_drawn) {
+        uint8_t *png = test_read_file("gate_forest.png", &bytes);
+
+        assert_true(bytes > 8000);
+        assert_memory_equal(png + 1, "PNG", 3);
+        free(png);
+    }
+    assert_int_equal(access("gate_forest.csv", R_OK) == 0, is_drawn);
+    fixture_free(r);
+}
+
+static void a_forest_is_drawn_of_anything(void **state)
+{
+    struct gate_result *r;
+
+    (void)state;
+    draw(hostile_result(), true);
+    r = fixture_result();
+    fixture_metric(r, "decode", 1, 0.01, 14);
+    draw(r, true);
+    r = fixture_result();
+    for (int i = 0; i < GATE_MAX_METRICS; i++) /* all the same, to the last bit */
+        fixture_metric(r, "memory", 1, 0, 10);
+    draw(r, true);
+    r = fixture_result();
+    r->rule.margin = 0; /* of the metric, too */
+    fixture_metric(r, "memory", 1, 0, 10);
+    draw(r, true);
+    r = fixture_result(); /* margins of their own, one beyond the chart's edge */
+    fixture_metric(r, "decode", 1, 0.01, 14);
+    fixture_metric(r, "memory", 1, 0.01, 14)->margin = 0.03;
+    fixture_metric(r, "load", 1, 0.01, 14)->margin = 0.5;
+    draw(r, true);
+    r = fixture_result();
+    fixture_metric(r, "decode", 1, 0.01, 14)->effect.ratio = NAN;
+    draw(r, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(json_is_read_back_to_the_last_bit),
+        cmocka_unit_test(json_of_another_kind_is_refused),
+        cmocka_unit_test(json_is_a_regular_file),
+        cmocka_unit_test(words_have_as_many_digits_as_they_need),
+        cmocka_unit_test(counts_are_told_in_a_sentence),
+        cmocka_unit_test(markdown_begins_with_the_verdict),
+        cmocka_unit_test(a_pass_has_no_advice),
+        cmocka_unit_test(annotations_are_one_command_a_line),
+        cmocka_unit_test(junit_is_well_formed),
+        cmocka_unit_test(junit_has_the_verdict_in_any_case),
+        cmocka_unit_test(the_sentence_names_the_worst),
+        cmocka_unit_test(a_forest_is_drawn_of_anything),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_limiter.c - each verdict needs evidence, and the row has it
+ */
+#include "tests/support/test.h"
+
+#include <math.h>
+
+#include "harness/measure/point/point_limiter.h"
+#include "harness/measure/point/point_profile.h"
+
+/* Samples of 200 ms that read 5 GB of a roof of 30 GB/s, and compute for 24 ms. */
+static void make(struct row *row, struct point_facts *facts)
+{
+    row_init(row);
+    row->n_samples = 48;
+    row->lat_p50_ms = 200;
+    row->roof_gbps = 30;
+    row->major_faults_per_token = row->refaults_per_token = 0;
+    row->throttled_pct = 0;
+    strcpy(row->validity, "valid");
+    *facts = (struct point_facts){.tokens_per_sample = 1,
+                                  .bytes_per_sample = 5e9,
+                                  .llc_bytes = 3e7,
+                                  .profile_ms = 210,
+                                  .wait_ms = 6.3,
+                                  .arith_ms = 24};
+}
+
+static void check(struct row *row, const struct point_facts *facts, int limiter,
+                  const char *why)
+{
+    point_limit(row, facts);
+    assert_int_equal(row->limiter, limiter);
+    assert_string_equal(row->limiter_why, why);
+}
+
+static void roofs(void **state)
+{
+    struct point_facts facts;
+    struct row row;
+
+    (void)state;
+    make(&row, &facts);
+    check(&row, &facts, LIMITER_MEMORY,
+          "83 % of the bandwidth ceiling, 12 % of the arithmetic peak, 3 % waiting");
+    facts.arith_ms = 160; /* that is nearer */
+    check(&row, &facts, LIMITER_COMPUTE,
+          "83 % of the bandwidth ceiling, 80 % of the arithmetic peak, 3 % waiting");
+
+    make(&row, &facts);
+    row.roof_gbps = 60;
+    facts.arith_ms = 120;
+    check(&row, &facts, LIMITER_COMPUTE,
+          "42 % of the bandwidth ceiling, 60 % of the arithmetic peak, 3 % waiting");
+}
+
+/* What vectors unpack for tiles takes longer than the tiles' products. */
+static void tiles_have_a_peak_of_their_own(void **state)
+{
+    struct point_facts facts;
+    struct row row;
+
+    (void)state;
+    make(&row, &facts);
+    row.roof_gbps = 60;
+    row.roof_gops = 5400;
+    row.gops = 648;
+    check(&row, &facts, LIMITER_LATENCY,
+          "42 % of the bandwidth ceiling, 12 % of the arithmetic peak, 3 % waiting");
+    row.roof_vectors_gops = 864;
+    check(&row, &facts, LIMITER_COMPUTE,
+          "42 % of the bandwidth ceiling, 12 % of the AMX-INT8 peak, 75 % of that of "
+          "vectors, 3 % waiting");
+    row.roof_vectors_gops = 2000;
+    check(&row, &facts, LIMITER_LATENCY,
+          "42 % of the bandwidth ceiling, 12 % of the AMX-INT8 peak, 32 % of that of "
+          "vectors, 3 % waiting");
+}
+
+/* Where neither roof is near, it is not arithmetic that takes the time. */
+static void no_roof_is_near(void **state)
+{
+    struct point_facts facts;
+    struct row row;
+
+    (void)state;
+    make(&row, &facts);
+    row.roof_gbps = 60;
+    check(&row, &facts, LIMITER_LATENCY,
+          "42 % of the bandwidth ceiling, 12 % of the arithmetic peak, 3 % waiting");
+    facts.wait_ms = 63;
+    check(&row, &facts, LIMITER_SYNC,
+          "42 % of the bandwidth ceiling, 12 % of the arithmetic peak, 30 % waiting");
+
+    make(&row, &facts);
+    facts.bytes_per_sample = 2e7; /* a cache's bandwidth is no ceiling of memory */
+    row.roof_gbps = 0.11;
+    check(&row, &facts, LIMITER_CACHE,
+          "91 % of memory's bandwidth ceiling (the cache holds it), 12 % of the "
+          "arithmetic peak, 3 "
+          "% waiting");
+    row.roof_gbps = 0.22;
+    check(&row, &facts, LIMITER_LATENCY,
+          "45 % of memory's bandwidth ceiling (the cache holds it), 12 % of the "
+          "arithmetic peak, 3 "
+          "% waiting");
+    facts.bytes_per_sample = 5e7; /* the cache serves a part */
+    facts.llc_hi_bytes = 4e7;
+    row.roof_gbps = 0.3;
+    check(&row, &facts, LIMITER_MEMORY,
+          "83 % of the bandwidth ceiling (the cache holds part of it), 12 % of the "
+          "arithmetic peak, 3 % waiting");
+}
+
+static void nothing_is_guessed(void **state)
+{
+    struct point_facts facts;
+    struct row row;
+
+    (void)state;
+    make(&row, &facts);
+    row.roof_gbps = 60;
+    facts.arith_ms = facts.wait_ms = facts.profile_ms = 0;
+    check(&row, &facts, FIELD_NO_ENUM, ""); /* no evidence for what has no name */
+    facts.bytes_per_sample = 2e7;
+    check(&row, &facts, FIELD_NO_ENUM, "");
+    row.roof_gbps = 0.11; /* another program's ceiling is that of memory */
+    facts.stand_in_bytes = 1e9;
+    check(&row, &facts, FIELD_NO_ENUM, "");
+    facts.stand_in_bytes = 0;
+    check(&row, &facts, LIMITER_CACHE,
+          "91 % of memory's bandwidth ceiling (the cache holds it)");
+    row.roof_gbps = NAN;
+    check(&row, &facts, FIELD_NO_ENUM, "");
+    row.roof_gops = 100;
+    row.gops = 65;
+    check(&row, &facts, LIMITER_COMPUTE, "65 % of the arithmetic peak");
+}
+
+static void what_is_outside_comes_first(void **state)
+{
+    struct point_facts facts;
+    struct row row;
+
+    (void)state;
+    make(&row, &facts);
+    row.refaults_per_token = 100000;
+    check(&row, &facts, LIMITER_PAGING, "2 GB/s read from disk");
+    row.roof_disk_gbps = 2.5;
+    check(&row, &facts, LIMITER_PAGING,
+          "2 GB/s read from disk, 82 % of what the disk gives");
+
+    /* Others read from disk while a model in memory has a quota. */
+    make(&row, &facts);
+    row.refaults_per_token = 100000;
+    row.throttled_pct = 89;
+    row.residency = WEIGHTS_MEMORY;
+    check(&row, &facts, LIMITER_QUOTA, "89 % of the time stopped by the CPU quota");
+    row.mem_enforced_bytes = 1 << 30; /* with a limit they are its own group's */
+    check(&row, &facts, LIMITER_PAGING, "2 GB/s read from disk");
+
+    /* One page in a sample of a tiny model takes no time that counts. */
+    make(&row, &facts);
+    facts.bytes_per_sample = 1e6;
+    row.lat_p50_ms = 0.07;
+    row.roof_gbps = 60;
+    row.major_faults_per_token = 1;
+    point_limit(&row, &facts);
+    assert_int_not_equal(row.limiter, LIMITER_PAGING);
+    row.roof_disk_gbps = 0.2; /* of a slow disk it does */
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_PAGING);
+    row.roof_disk_gbps = NAN;
+    row.major_faults_per_token = 200;
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_PAGING);
+
+    make(&row, &facts);
+    row.throttled_pct = 34;
+    check(&row, &facts, LIMITER_QUOTA, "34 % of the time stopped by the CPU quota");
+
+    make(&row, &facts);
+    strcpy(row.validity, "disturbed: steal 4 %, others 9 %");
+    check(&row, &facts, LIMITER_NOISE, "steal 4 %, others 9 %");
+}
+
+/* Products of quantised weights at the int8 peak, others at that of f32. */
+static void a_profile_is_evidence(void **state)
+{
+    static const struct point_profile p = {
+        .n_samples = 8,
+        .n_rows = 2,
+        .sample_ms = 10,
+        .int8_gops = 1000,
+        .f32_gops = 100,
+        .rows = {{.work_ms = 6, .wait_ms = 1, .macs = 1e9, .is_int8 = true},
+                 {.work_ms = 2, .wait_ms = 0.5, .macs = 1e8}}};
+
+    (void)state;
+    assert_true(fabs(point_profile_wait_ms(&p) - 1.5) < 1e-12);
+    assert_true(fabs(point_profile_arith_ms(&p) - 4) < 1e-12);
+}
+
+/* The texts of the column, of older rows, too. */
+static void texts(void **state)
+{
+    static const char *const names[] = {
+        [LIMITER_MEMORY] = "memory",        [LIMITER_COMPUTE] = "compute",
+        [LIMITER_PAGING] = "paging",        [LIMITER_QUOTA] = "quota",
+        [LIMITER_NOISE] = "noise",          [LIMITER_LATENCY] = "latency",
+        [LIMITER_SYNC] = "synchronisation", [LIMITER_DISK] = "disk",
+        [LIMITER_CACHE] = "cache"};
+
+    (void)state;
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
+        assert_int_equal(row_enum_value(&choices_limiter, names[i]), i);
+        assert_string_equal(row_enum_text(&choices_limiter, i), names[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(roofs),
+        cmocka_unit_test(tiles_have_a_peak_of_their_own),
+        cmocka_unit_test(no_roof_is_near),
+        cmocka_unit_test(nothing_is_guessed),
+        cmocka_unit_test(what_is_outside_comes_first),
+        cmocka_unit_test(a_profile_is_evidence),
+        cmocka_unit_test(texts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

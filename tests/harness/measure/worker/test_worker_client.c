@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_worker_client.c - programs that answer, give up, die, say nothing or nonsense
+ */
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/measure/worker/worker_client.h"
+
+#define HELLO "echo '{\"turn\": 1, \"version\": \"9.9\"}'\nread line\n"
+
+struct heard {
+    double ms;
+    char phase[16];
+    int n_messages;
+};
+
+static void on_tick(void *arg, const char *what, double fraction)
+{
+    struct heard *heard = arg;
+
+    if (what && fraction > 0)
+        snprintf(heard->phase, sizeof heard->phase, "%s", what);
+}
+
+static void on_message(void *arg, const json_t *message)
+{
+    struct heard *heard = arg;
+    const json_t *list = json_object_get(message, "ms");
+
+    heard->n_messages++;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        heard->ms += json_number_value(json_array_get(list, i));
+}
+
+/* A program of these lines is asked for "point", which "done" answers, and ended. */
+static enum status play(struct worker_client *c, const char *script, bool hears,
+                        struct heard *heard, struct err *err)
+{
+    char path[] = "/tmp/test_worker_client.XXXXXX";
+    const struct worker_params p = {.who = "it",
+                                    .program = path,
+                                    .command = "worker",
+                                    .timeout_s = strstr(script, "sleep") ? 0.4 : 60,
+                                    .tick = on_tick,
+                                    .hear = hears ? on_message : NULL,
+                                    .arg = heard};
+    const int fd = mkstemp(path);
+    json_t *answer = NULL;
+    enum status st;
+
+    assert_true(fd >= 0);
+    dprintf(fd, "#!/bin/sh\n%s\n", script);
+    fchmod(fd, 0700);
+    close(fd);
+    memset(heard, 0, sizeof *heard);
+    assert_int_equal(worker_client_start(c, &p, err), ST_OK);
+    st = worker_client_greet(c, err);
+    if (st == ST_OK)
+        st = worker_client_request(c, json_pack("{s:i}", "point", 1), "done",
+                                   "being asked", &answer, err);
+    worker_client_end(c, c->end == WORKER_SILENT);
+    json_decref(answer);
+    unlink(path);
+    return st;
+}
+
+static void it_answers_and_ends(void **state)
+{
+    struct worker_client c;
+    struct heard heard;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(
+        play(&c,
+             HELLO "[ \"$line\" = '{\"point\":1}' ] && echo '{\"phase\": \"load\", "
+                   "\"fraction\": 0.5}' && echo '{\"ms\": [1.5, 2]}'\n"
+                   "echo '{\"ms\": [4]}'; echo '{\"done\": true}'; read line\nexit 7",
+             true, &heard, &err),
+        ST_OK);
+    assert_int_equal(c.end, WORKER_RUNS);
+    assert_int_equal(WEXITSTATUS(c.wstatus), 7);
+    assert_string_equal(c.version, "9.9");
+    assert_string_equal(heard.phase, "load");
+    assert_true(heard.ms == 7.5);
+    worker_client_close(&c);
+}
+
+static void it_says_why_it_gives_up(void **state)
+{
+    struct worker_client c;
+    struct heard heard;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(play(&c,
+                          HELLO "echo '{\"error\": \"out of luck\", \"code\": 2}'\n"
+                                "exit 2",
+                          true, &heard, &err),
+                     (enum status)2);
+    assert_int_equal(c.end, WORKER_GAVE_UP);
+    assert_string_equal(c.error, "out of luck");
+    assert_int_equal(c.error_status, 2);
+    assert_non_null(strstr(err.msg, "out of luck"));
+    worker_client_close(&c);
+}
+
+/* What it had measured has been heard, and its last output is known. */
+static void it_dies(void **state)
+{
+    struct worker_client c;
+    struct heard heard;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(
+        play(&c, HELLO "echo '{\"ms\": [8]}'\necho farewell >&2\nkill -SEGV $$", true,
+             &heard, &err),
+        ST_IO);
+    assert_int_equal(c.end, WORKER_DIED);
+    assert_true(WIFSIGNALED(c.wstatus));
+    assert_true(heard.ms == 8);
+    assert_non_null(strstr(err.msg, "died of signal 11"));
+    assert_non_null(strstr(err.msg, "while being asked; its last output: farewell"));
+    worker_client_close(&c);
+
+    err_clear(&err);
+    assert_int_equal(play(&c, "exit 3", true, &heard, &err), ST_CHECK);
+    assert_int_equal(c.end, WORKER_DIED);
+    assert_int_equal(WEXITSTATUS(c.wstatus), 3);
+    assert_string_equal(err.msg, "");
+    worker_client_close(&c);
+}
+
+static void it_says_nothing(void **state)
+{
+    struct worker_client c;
+    struct heard heard;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(
+        play(&c, HELLO "echo '{\"ms\": [8]}'\nexec sleep 600", true, &heard, &err),
+        ST_IO);
+    assert_int_equal(c.end, WORKER_SILENT);
+    assert_true(WIFSIGNALED(c.wstatus));
+    assert_non_null(strstr(err.msg, "has sent nothing for 0.4 s while being asked"));
+    worker_client_close(&c);
+}
+
+static void it_says_nonsense(void **state)
+{
+    static const char *const scripts[] = {HELLO "echo 'what a nice day'; read line",
+                                          HELLO "echo '{\"no\": 1}'; read line"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct worker_client c;
+        struct heard heard;
+        struct err err = ERR_INIT;
+
+        assert_int_equal(play(&c, scripts[i], false, &heard, &err), ST_IO);
+        assert_int_equal(c.end, WORKER_UNEXPECTED);
+        worker_client_close(&c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_answers_and_ends),
+        cmocka_unit_test(it_says_why_it_gives_up),
+        cmocka_unit_test(it_dies),
+        cmocka_unit_test(it_says_nothing),
+        cmocka_unit_test(it_says_nonsense),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

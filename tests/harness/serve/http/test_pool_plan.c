@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_pool_plan.c - room for all that sequences may have, or for what memory holds
+ */
+#include "tests/support/synth_file.h"
+#include "tests/support/synth_image.h"
+
+#include "harness/serve/http/pool_plan.h"
+
+static struct pool_plan plan_of(const struct synth_image *x, const struct slm_params *p,
+                                uint64_t kv_bytes)
+{
+    struct err err = ERR_INIT;
+    struct pool_plan plan;
+
+    if (pool_plan_make(&plan, x->g, p, kv_bytes, &err))
+        fail_msg("%s", err.msg);
+    return plan;
+}
+
+/* A context of each in whole pages; with a window of the cache a ring of each, however
+ * short the context is, and none is longer. */
+static void room_for_all(void **state)
+{
+    struct synth_image x = synth_image_make(&small_plain, QUANTMIX_F32, 5);
+    struct slm_params p = synth_image_params(&x, 1, 700, 64);
+
+    (void)state;
+    p.paged = true;
+    p.memory_bytes = UINT64_C(1) << 30;
+    for (int n = 1; n <= 4; n += 3) {
+        p.n_sequences = n;
+        p.n_ctx = 700;
+        p.kv_window = 0;
+        assert_int_equal(plan_of(&x, &p, 0).n_pool, n * 3 * SLM_PAGE);
+        assert_int_equal(plan_of(&x, &p, 0).n_most, n * 3 * SLM_PAGE);
+        p.kv_window = 300; /* 1024 positions to go back by, two panels more */
+        for (p.n_ctx = 200; p.n_ctx <= 3000; p.n_ctx *= 10) {
+            assert_int_equal(plan_of(&x, &p, 0).n_pool, n * 6 * SLM_PAGE);
+            assert_int_equal(plan_of(&x, &p, 0).n_most, n * 6 * SLM_PAGE);
+        }
+    }
+    synth_image_drop(&x);
+}
+
+/* Of three layers: at least a sequence of 700 positions, and a page of each other. */
+static void room_within_a_limit(void **state)
+{
+    const uint64_t page = (uint64_t)3 * SMALL_POS_BYTES * SLM_PAGE;
+    struct synth_image x = synth_image_make(&small_plain, QUANTMIX_F32, 5);
+    struct slm_params p = synth_image_params(&x, 1, 700, 64);
+    struct err err = ERR_INIT;
+    struct pool_plan plan;
+
+    (void)state;
+    p.n_sequences = 4;
+    p.memory_bytes = UINT64_C(1) << 30;
+    for (size_t n = 6; n <= 12; n++) {
+        plan = plan_of(&x, &p, n * page + page / 2);
+        assert_int_equal(plan.n_pool, n * SLM_PAGE);
+        assert_int_equal(plan.kv_bytes, n * page);
+        assert_int_equal(plan.most_bytes, 12 * page);
+    }
+    assert_int_equal(plan_of(&x, &p, 100 * page).n_pool, 12 * SLM_PAGE);
+    assert_int_equal(pool_plan_make(&plan, x.g, &p, 6 * page - 1, &err), ST_NO_MEMORY);
+    synth_image_drop(&x);
+}
+
+/* Weights that are to be streamed need room for a slot beside any pool: a pool that
+ * leaves them less does not fit, which is no reason to refuse a smaller one. */
+static void room_beside_streamed_weights(void **state)
+{
+    struct slm_params p = slm_params_default();
+    struct synth_shape shape = tiny;
+    char path[] = "/tmp/test_pool_plan.XXXXXX";
+    struct gguf *g = NULL;
+    struct err err = ERR_INIT;
+    struct pool_plan plan;
+    struct slm_info info;
+
+    (void)state;
+    make_file(path, &shape, QUANTMIX_Q8_0);
+    if (gguf_open(&g, path, &err))
+        fail_msg("%s", err.msg);
+    p.path = path;
+    p.n_batch = p.n_logits = 8;
+    p.n_ctx = 1024;
+    p.n_sequences = 4;
+    p.n_pool = 10 * SLM_PAGE;
+    assert_int_equal(slm_plan(&info, g, &p, &err), ST_OK);
+    p.residency = WEIGHTS_STREAM;
+    p.memory_bytes = info.kv_bytes + info.scratch_bytes + info.stream_least_bytes;
+    if (pool_plan_make(&plan, g, &p, 0, &err))
+        fail_msg("%s", err.msg);
+    assert_true(plan.n_pool >= 7 * SLM_PAGE && plan.n_pool <= 10 * SLM_PAGE);
+    assert_int_equal(plan.n_most, 16 * SLM_PAGE);
+    assert_int_equal(plan.most_bytes * 10, info.kv_bytes * 16);
+    gguf_close(g);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(room_for_all),
+        cmocka_unit_test(room_within_a_limit),
+        cmocka_unit_test(room_beside_streamed_weights),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

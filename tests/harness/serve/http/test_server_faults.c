@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_server_faults.c - clients that do not behave
+ */
+#include "tests/harness/serve/http/http_server.h"
+
+#include <malloc.h>
+
+static void bodies_too_large(void **state)
+{
+    static char body[150000];
+    char text[400];
+    int fd;
+
+    (void)state;
+    open_server(60, true);
+    memset(body, 'a', sizeof body - 1);
+    fd = dial(); /* all of it is sent, and then read why */
+    snprintf(text, sizeof text,
+             "POST /v1/completions HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: "
+             "%zu\r\n" JSON "\r\n",
+             sizeof body - 1);
+    say(fd, text);
+    say(fd, body);
+    assert_refused(hear(fd, "}}\n", 1), 413, "larger than 100000");
+    say(fd, "GET /health HTTP/1.1\r\nHost: 1.2.3.4\r\n\r\n"); /* which goes on */
+    assert_int_equal(status_of(hear(fd, "}\n", 1)), 200);
+    close(fd);
+    fd = dial(); /* in chunks, without a length */
+    say(fd, "POST /v1/completions HTTP/1.1\r\nHost: [::1]\r\n" JSON
+            "Transfer-Encoding: chunked\r\n\r\n");
+    snprintf(text, sizeof text, "%zx\r\n", sizeof body - 1);
+    say(fd, text);
+    say(fd, body);
+    say(fd, "\r\n0\r\n\r\n");
+    assert_refused(hear(fd, "}}\n", 1), 413, "larger than 100000");
+    close(fd);
+    fd = dial(); /* before it is sent */
+    say(fd, "POST /v1/completions HTTP/1.1\r\nHost: a.b\r\nContent-Length: "
+            "20000000\r\n" JSON "Expect: 100-continue\r\n\r\n");
+    assert_refused(hear(fd, "}}\n", 1), 403, "a.b");
+    close(fd);
+    fd = dial();
+    memset(body, 'h', 100000);
+    body[100000] = '\0';
+    say(fd, "GET /health HTTP/1.1\r\nX: ");
+    send(fd, body, 100000, MSG_NOSIGNAL);
+    assert_int_equal(status_of(hear(fd, "\r\n\r\n", 1)), 431);
+    close(fd);
+    close_server();
+}
+
+/* A request of `bytes` bytes that goes on for ever, most of which nobody reads. */
+static const char *large_request(size_t bytes)
+{
+    static char body[100001];
+    const int n =
+        snprintf(body, sizeof body,
+                 "{\"prompt\": \"a\", \"max_tokens\": 1000000, \"metadata\": \"");
+
+    memset(body + n, 'a', bytes - (size_t)n - 2);
+    snprintf(body + bytes - 2, 3, "\"}");
+    return post("/v1/completions", JSON, body);
+}
+
+/* A prompt of which no more need be known than its length: it is not cut into tokens,
+ * for which all others would wait. */
+static void prompts_that_never_fit(void **state)
+{
+    static char text[16 * 256 + 2], body[2 * sizeof text];
+
+    (void)state;
+    open_server(60, true); /* 256 positions, and tokens of up to 16 bytes */
+    memset(text, 'a', sizeof text - 1);
+    snprintf(body, sizeof body, "{\"prompt\": [\"a\", \"%s\"]}", text);
+    assert_refused(complete(body), 400, "has 4097 bytes");
+    assert_non_null(strstr(complete(body), "context_length_exceeded"));
+    text[sizeof text - 2] = '\0';
+    snprintf(body, sizeof body, "{\"prompt\": \"%s\"}", text);
+    assert_refused(complete(body), 400, "tokens");
+    snprintf(body, sizeof body,
+             "{\"messages\": [{\"role\": \"system\", \"content\": \"b\"}, {\"role\": "
+             "\"user\", \"content\": \"%s\"}]}",
+             text);
+    assert_refused(chat(body), 400, "has 4097 bytes");
+    close_server();
+}
+
+static long metric(const char *name)
+{
+    const char *at = strstr(get("/metrics", ""), name);
+
+    assert_non_null(at);
+    return atol(at + strlen(name));
+}
+
+/* Each of them is small enough; all together would take too much memory. */
+static void many_large_bodies(void **state)
+{
+    enum { N = SERVER_MOST_BODIES, BYTES = 95000 };
+    static const char bytes[] = "\nslm_http_body_bytes ";
+    const char *request = large_request(BYTES);
+    const size_t len = strlen(request);
+    const uint64_t begin = clock_ns();
+    int fd[N];
+    char *reply;
+
+    (void)state;
+    open_server(60, true);
+    fake.most = 100;
+    for (int i = 0; i < N; i++) {
+        fd[i] = dial();
+        assert_int_equal(send(fd[i], request, len - 1, MSG_NOSIGNAL), len - 1);
+    }
+    while (metric(bytes) != N * (BYTES - 1) &&
+           clock_ns() - begin < WAIT_S * UINT64_C(1000000000))
+        usleep(1000);
+    assert_int_equal(metric(bytes), N * (BYTES - 1));
+    reply = ask(large_request(BYTES));
+    assert_refused(reply, 503, "large bodies");
+    assert_non_null(strstr(reply, "Retry-After: 1\r\n"));
+    assert_int_equal(status_of(complete("{\"prompt\": \"a\"}")), 200);
+    for (int i = 0; i < N; i++)
+        say(fd[i], "}");
+    wait_alive(N);
+    assert_int_equal(metric(bytes), 0);
+    for (int i = 0; i < N; i++)
+        close(fd[i]);
+    wait_alive(0);
+    close_server();
+}
+
+static void wait_until_asked(int n)
+{
+    const uint64_t begin = clock_ns();
+
+    while (fake.n_asked < n && clock_ns() - begin < WAIT_S * UINT64_C(1000000000))
+        usleep(1000);
+    assert_int_equal(fake.n_asked, n);
+}
+
+/* Requests whose making takes long (a schema, a prompt to be cut into tokens) are made
+ * one by one: in between others' texts go on, and another client's request is next. */
+static void clients_take_turns(void **state)
+{
+    enum { N = 7, THIRD = 3 };
+    const char *request = large_request(1000);
+    const size_t len = strlen(request);
+    const uint64_t begin = clock_ns();
+    char word[32];
+    int stream, fd[N];
+
+    (void)state;
+    open_server(60, true);
+    fake.most = 100;
+    fake.pace_us = 5000;
+    fake.may_submit = 1;
+    stream = dial();
+    say(stream, post("/v1/completions", JSON,
+                     "{\"prompt\": \"a\", \"max_tokens\": 1000000, \"stream\": true}"));
+    hear(stream, "w0", 1);
+    request = large_request(1000);
+    for (int i = 0; i < N; i++) {
+        fd[i] = dial_from(i == THIRD ? "127.0.0.2" : "127.0.0.1");
+        assert_int_equal(send(fd[i], request, len - 1, MSG_NOSIGNAL), len - 1);
+    }
+    while (metric("\nslm_http_body_bytes ") != N * 999 &&
+           clock_ns() - begin < WAIT_S * UINT64_C(1000000000))
+        usleep(1000);
+    say(fd[0], "}");
+    wait_until_asked(2);
+    for (int i = 1; i < N; i++)
+        say(fd[i], "}");
+    snprintf(word, sizeof word, "w%d ", fake_n_made() + 1);
+    while (fake_n_made() < atoi(word + 1) + 2)
+        usleep(1000);
+    fake.may_submit = 3;
+    wait_until_asked(4);
+    assert_true(fake.askers[2] != fake.askers[1]);
+    assert_true(fake.askers[3] == fake.askers[1]);
+    assert_non_null(strstr(hear(stream, word, 1), word));
+    fake.may_submit = 100;
+    wait_alive(N + 1);
+    close(stream);
+    for (int i = 0; i < N; i++)
+        close(fd[i]);
+    wait_alive(0);
+    close_server();
+}
+
+/* One that leaves before its turn comes is not asked for. */
+static void clients_that_leave_before_their_turn(void **state)
+{
+    int first, second, third;
+
+    (void)state;
+    open_server(60, true);
+    fake.may_submit = 0;
+    first = dial();
+    say(first, post("/v1/completions", JSON, "{\"prompt\": \"a\", \"n\": 2}"));
+    wait_until_asked(1);
+    second = dial();
+    say(second, post("/v1/completions", JSON, "{\"prompt\": \"b\"}"));
+    third = dial();
+    say(third, post("/v1/completions", JSON, "{\"prompt\": \"c\", \"n\": 3}"));
+    close(second);
+    fake.may_submit = 100;
+    assert_int_equal(status_of(hear(first, "}}}", 1)), 200);
+    assert_int_equal(status_of(hear(third, "}}}", 1)), 200);
+    close(first);
+    close(third);
+    wait_alive(0);
+    assert_non_null(strstr(get("/metrics", ""), "slm_http_requests 1\n"));
+    close_server();
+}
+
+/* Bytes that are in use; 0: not known here. */
+static size_t memory_in_use(void)
+{
+#ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 33)
+    const struct mallinfo2 m = mallinfo2();
+
+    return m.uordblks + m.hblkhd;
+#endif
+#endif
+    return 0;
+}
+
+/* Of a request that was read its tokens are kept, and not all that came with it. */
+static void requests_that_wait_are_small(void **state)
+{
+    enum { N = 20, BYTES = 95000 };
+    size_t before, after;
+    int fd[N];
+
+    (void)state;
+    open_server(60, true);
+    fake.most = 100;
+    fake.pace_us = 10000;
+    complete("{\"prompt\": \"a\"}");
+    before = memory_in_use();
+    for (int i = 0; i < N; i++) { /* of as many bodies at once some would be refused */
+        fd[i] = dial();
+        say(fd[i], large_request(BYTES));
+        wait_alive(i + 1);
+    }
+    after = memory_in_use(); /* libmicrohttpd has 32 KiB of each connection */
+    if (after > before + N * 64000)
+        fail_msg("%d requests of %d bytes take %zu bytes", N, BYTES, after - before);
+    for (int i = 0; i < N; i++)
+        close(fd[i]);
+    wait_alive(0);
+    close_server();
+}
+
+static void clients_that_vanish(void **state)
+{
+    static const char *const bodies[] = {
+        "{\"prompt\": \"a\", \"max_tokens\": 1000000, \"stream\": true}",
+        "{\"prompt\": \"a\", \"max_tokens\": 1000000, \"n\": 2}"};
+    int fd[40];
+
+    (void)state;
+    open_server(60, true);
+    fake.most = 1000;
+    for (int i = 0; i < 40; i++) {
+        fd[i] = dial();
+        say(fd[i], post("/v1/completions", JSON, bodies[i % 2]));
+    }
+    wait_alive(60);
+    for (int i = 0; i < 40; i++) {
+        struct linger reset = {1, 0};
+
+        if (i % 3 == 0)
+            setsockopt(fd[i], SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+        close(fd[i]);
+    }
+    wait_alive(0);
+    assert_non_null(strstr(get("/metrics", ""), "slm_http_requests 1\n"));
+    close_server();
+}
+
+static void slow_readers(void **state)
+{
+    const int small = 4096;
+    int fd;
+
+    (void)state;
+    open_server(60, true);
+    fake.pace_us = 50;
+    fake.fill = 20000;
+    fd = dial();
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    say(fd, post("/v1/completions", JSON,
+                 "{\"prompt\": \"a\", \"max_tokens\": 1000000, \"stream\": true}"));
+    hear(fd, "xxxx", 1); /* it has begun, and then nobody reads */
+    wait_alive(0);
+    fake.fill = 0;
+    fake.pace_us = 200;
+    assert_int_equal(status_of(complete("{\"prompt\": \"a\"}")), 200);
+    assert_non_null(strstr(get("/metrics", ""), "slm_clients_cut_total 1\n"));
+    close(fd);
+    close_server();
+}
+
+static void requests_that_do_not_come(void **state)
+{
+    int body, header, idle;
+
+    (void)state;
+    open_server(1, true);
+    body = dial();
+    header = dial();
+    idle = dial();
+    say(body, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+              "10\r\n" JSON "\r\n{");
+    say(header, "GET /health HTTP/1.1\r\nHost: loc");
+    assert_refused(hear(body, NULL, 0), 408, "in time");
+    assert_int_equal(status_of(hear(header, NULL, 0)), 408);
+    assert_string_equal(hear(idle, NULL, 0), "");
+    close(body);
+    close(header);
+    close(idle);
+    close_server();
+}
+
+static void pipelined(void **state)
+{
+    const int fd = (open_server(60, true), dial());
+    char *reply;
+
+    (void)state;
+    say(fd, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+            "34\r\n" JSON "\r\n{\"prompt\": \"a\", \"max_tokens\": 40 }"
+            "GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+            "34\r\n" JSON "\r\n{\"prompt\": \"a\", \"max_tokens\": 30 }"
+            "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    reply = hear(fd, "HTTP/1.1 200", 4);
+    assert_non_null(strstr(reply, "w39 "));
+    reply = strstr(reply, "\"object\":\"list\"");
+    assert_non_null(reply);
+    assert_non_null(strstr(reply, "w29 "));
+    close(fd);
+    close_server();
+}
+
+/* What a proxy may read in another way than this server: one reply, and the end. */
+static void ambiguous_requests(void **state)
+{
+#define GET_IT  "GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
+#define POST_IT "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n" JSON
+    static const char *const requests[] = {
+        POST_IT "Content-Length: 15\r\nContent-Length: 69\r\n\r\n{\"prompt\": \"a\"}",
+        POST_IT "Content-Length: 15\r\nContent-Length: 15\r\n\r\n{\"prompt\": \"a\"}",
+        POST_IT "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+                "f\r\n{\"prompt\": \"a\"}\r\n0\r\n\r\n",
+        POST_IT "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n"
+                "f\r\n{\"prompt\": \"a\"}\r\n0\r\n\r\n",
+        POST_IT "Transfer-Encoding: gzip, chunked\r\n\r\n"
+                "f\r\n{\"prompt\": \"a\"}\r\n0\r\n\r\n",
+        POST_IT "Transfer-Encoding : chunked\r\nContent-Length: 15\r\n\r\n"
+                "{\"prompt\": \"a\"}",
+        POST_IT "Content-Length : 53\r\n\r\n",
+        POST_IT "Content-Length\t: 53\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n",
+        "GET /health%00x HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: localhost\r\n(x): y\r\n\r\n",
+    };
+
+    (void)state;
+    open_server(60, true);
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        const int fd = dial();
+        char text[1000];
+        const char *reply;
+
+        snprintf(text, sizeof text, "%s%s", requests[i], GET_IT);
+        say(fd, text);
+        reply = hear(fd, NULL, 0);
+        if (status_of(reply) != 400 || strstr(reply + 1, "HTTP/1.1"))
+            fail_msg("%s: %s", text, reply);
+        close(fd);
+    }
+    assert_int_equal(status_of(get("/health", "")), 200);
+    close_server();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bodies_too_large),
+        cmocka_unit_test(prompts_that_never_fit),
+        cmocka_unit_test(many_large_bodies),
+        cmocka_unit_test(clients_take_turns),
+        cmocka_unit_test(clients_that_leave_before_their_turn),
+        cmocka_unit_test(requests_that_wait_are_small),
+        cmocka_unit_test(clients_that_vanish),
+        cmocka_unit_test(slow_readers),
+        cmocka_unit_test(requests_that_do_not_come),
+        cmocka_unit_test(pipelined),
+        cmocka_unit_test(ambiguous_requests),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
