@@ -66,10 +66,9 @@ int cmd_serve(int argc, char **argv)
                    1e6),
         OPT_FLAG(0, "no-prefixes", &s.no_prefixes,
                  "do not keep prompts for later requests that begin alike"),
-        OPT_STR(
-            0, "speculate", &speculate, "HOW",
-            "speculative decoding where it pays: lookup, mtp (the model's own layer "
-            "that predicts further tokens) or off (default)"),
+        OPT_STR(0, "speculate", &speculate, "HOW",
+                "drafts where they pay: lookup, mtp (the model's own layer) or off "
+                "(default)"),
         TEXTMODEL_OPTS(s.session),
         OPT_STR(0, "api-key-file", &s.key_file, "FILE", "API keys, one per line"),
         OPT_STR(0, "cors", &s.cors, "ORIGIN", "allowed browser origin, or *"),
