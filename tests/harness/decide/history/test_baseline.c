@@ -203,7 +203,7 @@ static void only_the_past_since_the_last_change_counts(void **state)
     assert_int_equal(r->verdict, GATE_FAIL);
     assert_true(r->metric[0].effect.ratio < 0.93 && r->metric[1].effect.ratio < 0.93);
     gate_sentence(r, text, sizeof text);
-    assert_non_null(strstr(text, "changed from c29 to c31"));
+    assert_non_null(strstr(text, "changes from c29 to c31"));
 
     /* of three nights it is surer */
     for (size_t i = 0; i < fresh.n_rows; i++)
