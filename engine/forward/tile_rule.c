@@ -66,7 +66,7 @@ static size_t measure_format(enum kern_format fmt, kern_gemm_x16_fn *by_vectors,
     const size_t panel_bytes = KERN_ALIGN64(rows * kern_format_bytes(fmt, K));
     const size_t stride = kern_act_bytes(kern_format_info(fmt)->act, K);
     struct err ignored = ERR_INIT;
-    struct mem memory = {NULL};
+    struct mem memory = {.base = NULL};
     size_t from;
 
     if (mem_alloc(&memory, panel_bytes + n * stride + n * rows * sizeof(float),
