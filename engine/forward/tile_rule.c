@@ -81,8 +81,9 @@ static size_t measure_format(enum kern_format fmt, kern_gemm_x16_fn *by_vectors,
 
     fill(base, panel_bytes);
     memset(p.x, 0, n * stride);
-    for (size_t j = 0; j < n; j++)
-        fill((unsigned char *)p.x + j * stride, K);
+    fill(p.x, K);
+    for (size_t j = 1; j < n; j++)
+        memcpy((unsigned char *)p.x + j * stride, p.x, K);
     from = measure(&p, by_vectors, by_tiles);
     mem_free(&memory);
     return from;
