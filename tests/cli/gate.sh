@@ -202,7 +202,9 @@ start() { # DIR: a gate that takes long, in the background, until it has some ro
 gone() { # the children that were seen are not there any more
     for _ in $(seq 100); do
         alive=
-        for child in $children; do kill -0 "$child" 2>/dev/null && alive=$child; done
+        for child in $children; do # one that nobody has reaped yet is gone, too
+            ! grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$child/status" || alive=$child
+        done
         [ -n "$alive" ] || return 0
         sleep 0.05
     done
