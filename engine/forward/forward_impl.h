@@ -11,7 +11,6 @@
 #include "engine/base/mem.h"
 #include "engine/forward/forward.h"
 #include "engine/forward/row_chunks.h"
-#include "engine/forward/tile_rule.h"
 
 /* Positions whose scores are kept at a time: with the queries of a tile they fit into
  * the second-level cache. */
@@ -105,13 +104,13 @@ struct forward {
     struct weights *weights; /* whose layers are waited for; NULL: all are there */
     struct kern_set kern;
     uint32_t isa_mask; /* that kern was chosen from, but for products */
-    /* Products of that many columns and more, by tiles (tile_rule.h); TILES_NEVER. */
+    /* Products of that many columns and more, by tiles (tuning.h); TILES_NEVER. */
     struct fwd_tiles {
         size_t from;
         kern_gemm_fn *gemm;
         kern_gemm_x16_fn *gemm_x16;
     } tiles[KERN_N_FMT];
-    size_t tiles_from[KERN_N_FMT]; /* as measured; TILES_NEVER: not in the model */
+    size_t tiles_from[KERN_N_FMT]; /* TILES_NEVER also for formats not in the model */
     /* Attention of TUNING_TILE_QUERIES queries and more over latents, likewise. */
     kern_attn_dot_fn *dot_tiles[KERN_N_KV];
     kern_attn_mix_fn *mix_tiles[KERN_N_KV];
@@ -531,7 +530,7 @@ static inline int fwd_rope_ctx(const struct forward *f)
 void fwd_turn_sinks(struct forward *f);
 
 /* Fills in f->tiles_from for the formats of the model. */
-void fwd_measure_tiles(struct forward *f);
+void fwd_find_tiles(struct forward *f);
 
 /* Divide attention of the current pass: items and splits. */
 void fwd_plan_attention(struct forward *f);

@@ -117,18 +117,21 @@ static void add_share(void *arg, const struct forward *f, const struct matrix *w
     s->bytes[w->fmt] += used * (double)w->panel_rows * (double)w->row_bytes;
 }
 
-static void measure_tiles_of(void *arg, const struct forward *f, const struct matrix *w)
+static void find_tiles_of(void *arg, const struct forward *f, const struct matrix *w)
 {
     size_t *from = arg;
+    struct kern_set tiles;
 
-    from[w->fmt] = tile_columns(w->fmt, f->isa_mask);
+    kern_select(&tiles, f->isa_mask & TUNING_TILE_LEVELS);
+    if (tiles.gemm_x16[w->fmt] && kern_format_info(w->fmt)->act == KERN_ACT_q8_256)
+        from[w->fmt] = TUNING_TILE_COLUMNS;
 }
 
-void fwd_measure_tiles(struct forward *f)
+void fwd_find_tiles(struct forward *f)
 {
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
         f->tiles_from[fmt] = TILES_NEVER;
-    visit_matrices(f, measure_tiles_of, f->tiles_from);
+    visit_matrices(f, find_tiles_of, f->tiles_from);
 }
 
 bool forward_prefetches(const struct forward *f, enum kern_format fmt)

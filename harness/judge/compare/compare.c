@@ -42,8 +42,8 @@ static bool is_of_model(const struct row *r, const char *model)
 
 /* The deepest context of one sequence, or longest prompt, that a machine has finished.
  */
-static int64_t most_measured(const struct result_part *m, const char *model,
-                             enum point_kind kind)
+static int64_t max_measured(const struct result_part *m, const char *model,
+                            enum point_kind kind)
 {
     int64_t most = -1;
 
@@ -65,7 +65,7 @@ static int64_t common(const struct result_part *m, size_t n, const char *model,
     int64_t least = -1;
 
     for (size_t i = 0; i < n; i++) {
-        const int64_t most = most_measured(&m[i], model, kind);
+        const int64_t most = max_measured(&m[i], model, kind);
 
         if (most >= 0 && (least < 0 || most < least))
             least = most;

@@ -146,7 +146,7 @@ void users_append_capacity(const struct users_series *s, char *buf, size_t cap);
 bool users_append_times(const struct users_level *level, const char *before,
                         const char *between, char *buf, size_t cap);
 
-/* Of several servers: "slm serves 3 users who read the stream, llama 1; at 2 users slm
+/* For several servers: "slm serves 3 users who read the stream, llama 1; at 2 users slm
  * has 1.40 x the tok/s of llama [1.31, 1.49], 3 rounds." Of one: what it carries. "" of
  * none. */
 void users_answer(const struct users *u, char *buf, size_t cap);

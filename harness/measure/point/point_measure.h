@@ -65,11 +65,11 @@ struct point_facts {
 
     double disk_spread; /* of the disk probe's passes, likewise */
 
-    /* Of weights that are streamed: the largest request, and most of them at once; 0:
+    /* With streamed weights: the largest request, and the maximum at once; 0:
      * nothing is streamed. */
     double stream_request_bytes, stream_depth;
 
-    /* Of a few samples after the measured ones, or of all with a profile: */
+    /* From a few samples after the measured ones, or from all with a profile: */
     double profile_ms; /* mean sample; 0: none was profiled */
     double wait_ms;    /* of it at barriers, mean of the threads */
     double arith_ms;   /* in which its multiply-adds could be done at the peaks */

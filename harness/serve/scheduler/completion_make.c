@@ -182,7 +182,7 @@ static struct completion *make_empty(const struct scheduler *s,
     c->wake = p->wake;
     c->arg = p->arg;
     c->seq = -1;
-    c->cap_bytes = s->most_bytes;
+    c->cap_bytes = s->max_bytes;
     c->drops_blank = p->begins_text && tokenizer_adds_space(c->tok);
     c->submitted_ns = clock_ns();
     c->usage.n_prompt = (int)p->n_prompt;

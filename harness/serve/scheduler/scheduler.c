@@ -83,12 +83,12 @@ static void look_at_tokens(struct scheduler *s)
     struct chat_ends *ends = &s->ends;
     const int most = sizeof ends->id / sizeof *ends->id;
 
-    s->most_bytes = 1;
+    s->max_bytes = 1;
     ends->own = -1;
     for (int32_t id = 0; id < s->n_vocab; id++) {
         const size_t n = tokenizer_piece(tok, id, NULL, 0);
 
-        s->most_bytes = n > s->most_bytes ? n : s->most_bytes;
+        s->max_bytes = n > s->max_bytes ? n : s->max_bytes;
         if (tokenizer_is_end(tok, id))
             ends->own = id;
         else if (s->params.chat && chat_is_end(s->params.chat, tok, id) &&
