@@ -23,8 +23,8 @@
 /* The columns (tokens of a pass) from which on products are made by tiles: unpacking
  * weights for them costs as much for one column as for many. Only for formats of
  * super-blocks, whose sums need one float step for 256 weights; where each 32 have a
- * scale, tiles take about as long as vectors. Tiles round sums otherwise, so times do
- * not decide: logits would change from run to run with them. */
+ * scale, tiles take about as long as vectors. Tiles add sums in another order, so times
+ * do not decide: logits would change from run to run with them. */
 #define TUNING_TILE_COLUMNS 64
 #define TILES_NEVER         SIZE_MAX
 /* The queries from which on attention over latents multiplies by tiles: with 16 they

@@ -211,6 +211,20 @@ static void test_two_thread_counts(void **state)
 
 /* ---- sizes --------------------------------------------------------------------- */
 
+/* Tiles are taken for super-blocks, and never where 32 weights have a scale. */
+static void test_tiles_by_format(void **state)
+{
+    const bool any = isa_usable() >> KERN_ISA_amx_int8 & 1;
+    struct slm *k_quants = open_model("Q4_K_M", 1, 64, 0);
+    struct slm *blocks = open_model("MXFP4", 1, 64, 0);
+
+    (void)state;
+    assert_true(slm_tile_tokens(k_quants) == (any ? 64 : SIZE_MAX));
+    assert_true(slm_tile_tokens(blocks) == SIZE_MAX);
+    slm_close(k_quants);
+    slm_close(blocks);
+}
+
 static void test_plan_is_what_is_opened(void **state)
 {
     (void)state;
@@ -411,6 +425,7 @@ int main(void)
         cmocka_unit_test(test_bytes_per_token),
         cmocka_unit_test(test_experts_are_counted),
         cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_tiles_by_format),
         cmocka_unit_test(test_eval_refuses),
     };
 
