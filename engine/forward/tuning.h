@@ -23,7 +23,7 @@
 /* The columns (tokens of a pass) from which on products are made by tiles: unpacking
  * weights for them costs as much for one column as for many. Only for formats of
  * super-blocks, whose sums need one float step for 256 weights; where each 32 have a
- * scale, tiles take about as long as vectors. Tiles add sums in another order, so times
+ * scale, tiles are about as fast as vectors. Tiles add sums in another order, so times
  * do not decide: logits would change from run to run with them. */
 #define TUNING_TILE_COLUMNS 64
 #define TILES_NEVER         SIZE_MAX
