@@ -251,7 +251,7 @@ enum status slm_tune(struct slm *m, int n_threads, int n_threads_prefill,
 void slm_get_tuning(const struct slm *m, struct slm_tuning *tuning);
 
 /* The fewest tokens of a pass for which products of any of the model's formats are made
- * by tiles (AMX-INT8); SIZE_MAX: none are. The same in every run. */
+ * by tiles (AMX-INT8); SIZE_MAX: none are. It does not depend on times. */
 size_t slm_tile_tokens(const struct slm *m);
 
 /* Most seconds that measuring the prefetch takes, unless memory is very slow. */
