@@ -7,6 +7,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "engine/base/subnormals.h"
+
 /* Parts of a thread's share: for one column as few as leave threads of unequal speed
  * little to wait for (test_row_chunks.c), since chunks are read faster the longer they
  * are; more for several, so that what a chunk computes (of gate and up) is still in a
@@ -480,6 +482,7 @@ static void pass(void *arg, int thread, int n_threads)
 {
     struct forward *f = arg;
     struct fwd_thread *me = &f->threads[thread];
+    const uint64_t mode = subnormals_off();
 
     (void)n_threads;
     me->no_number = false;
@@ -501,6 +504,7 @@ static void pass(void *arg, int thread, int n_threads)
         fwd_pool(f, me);
     else
         output(f, me);
+    subnormals_set_mode(mode);
 }
 
 /* Tokens with their positions, those that have logits, and the part, which is put in

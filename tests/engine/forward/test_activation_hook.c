@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "engine/engine.h"
 
@@ -207,9 +208,48 @@ static void experts_hear_their_tokens(void **state)
     free(all);
 }
 
+/* Half of the smallest normal number. */
+static float half_of_min(void)
+{
+    volatile float x = 0x1p-126f;
+
+    x = x * 0.5f;
+    return x;
+}
+
+static void look_at_subnormals(void *arg, const char *name, size_t n_slices,
+                               size_t slice, const float *x, size_t n)
+{
+    atomic_int *seen = arg;
+
+    (void)name, (void)n_slices, (void)slice, (void)x, (void)n;
+    atomic_fetch_or(seen, half_of_min() > 0 ? 2 : 1);
+}
+
+/* They are slow and change nothing. The caller's own arithmetic stays as it was. */
+static void subnormals_are_zeros_within_a_pass(void **state)
+{
+    struct slm_params p = slm_params_default();
+    struct err err = ERR_INIT;
+    struct slm *m;
+    atomic_int seen = 0;
+
+    (void)state;
+    p.path = TEST_DATA "models/llama.gguf";
+    p.n_threads = 3;
+    p.n_ctx = N_TOKENS;
+    assert_int_equal(slm_open(&m, &p, &err), ST_OK);
+    slm_set_activation_hook(m, look_at_subnormals, &seen);
+    assert_int_equal(slm_eval(m, tokens, N_TOKENS, SLM_LOGITS_LAST, &err), ST_OK);
+    assert_true(half_of_min() > 0);
+    assert_int_equal(seen, 1);
+    slm_close(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(subnormals_are_zeros_within_a_pass),
         cmocka_unit_test(every_matrix_hears_every_token_once),
         cmocka_unit_test(inputs_are_what_they_should_be),
         cmocka_unit_test(experts_hear_their_tokens),
