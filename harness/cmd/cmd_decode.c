@@ -16,7 +16,7 @@
 #include "harness/machine/cache.h"
 #include "harness/machine/measuring.h"
 #include "harness/measure/point/point_options.h"
-#include "harness/measure/point/point_profile.h"
+#include "harness/measure/point/point_profile_show.h"
 #include "harness/rows/row_summary.h"
 
 struct watch {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "engine/gguf/gguf_split.h"
 #include "engine/hf/hf.h"
@@ -323,6 +324,22 @@ enum status modelref_set_quant(struct modelref *ref, const char *quant, struct e
     snprintf(ref->text + n, sizeof ref->text - n, ":%s", quantmix_name(mix));
     ref->mix = mix;
     ref->at_load = true;
+    return ST_OK;
+}
+
+enum status modelref_read_shape(struct modelref *ref, bool in_memory, struct err *err)
+{
+    struct modelref named;
+    enum status st;
+
+    ref->synthetic = ref->synthetic && (in_memory || access(ref->path, F_OK));
+    if (!ref->synthetic)
+        return ST_OK;
+    st = modelref_parse(&named, ref->text, NULL, err);
+    if (st)
+        return st;
+    ref->shape = named.shape;
+    ref->mix = named.mix;
     return ST_OK;
 }
 

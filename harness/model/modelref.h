@@ -69,6 +69,11 @@ enum status modelref_expand_list(struct str_list *list, struct err *err);
 enum status modelref_set_quant(struct modelref *ref, const char *quant,
                                struct err *err);
 
+/* A synthetic model that came from another process, without its shape: reads that where
+ * the model is made in memory or its file is not there; else the file is one like any
+ * other from then on. Errors: those of modelref_parse(). */
+enum status modelref_read_shape(struct modelref *ref, bool in_memory, struct err *err);
+
 /* The value of slm_params.quant: the name of mix, or NULL. */
 const char *modelref_quant(const struct modelref *ref);
 

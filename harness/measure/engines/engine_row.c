@@ -28,6 +28,23 @@ void engine_row_begin(struct engine_run *x)
         row->ctx_fill = CTX_FILL_PREFILL;
 }
 
+void engine_row_cpus(struct engine_run *x)
+{
+    const struct model_setup *setup = &x->r->settings.setup;
+
+    if (setup->explicit_cpus)
+        format_cpus(x->r->row->cpus, sizeof x->r->row->cpus, setup->cpus,
+                    setup->n_threads);
+}
+
+void engine_row_ceiling(struct engine_run *x)
+{
+    struct row *row = x->r->row;
+
+    if (row->roof_gbps > 0 && row->bytes_per_token > 0)
+        row->roof_tok_per_s = row->roof_gbps * 1e9 / (double)row->bytes_per_token;
+}
+
 /* ---- its end ----------------------------------------------------------------------
  */
 
@@ -136,6 +153,21 @@ void engine_row_end(struct engine_run *x, const struct engine_child *c)
     } else {
         read_figures(x, c);
     }
+}
+
+void engine_row_worker(struct engine_run *x, bool answered)
+{
+    const struct worker_client *w = &x->r->worker;
+    struct row *row = x->r->row;
+
+    if (row->status == FIELD_NO_ENUM && w->end == WORKER_INTERRUPTED)
+        row->status = ROW_STATUS_INTERRUPTED;
+    else if (row->status == FIELD_NO_ENUM && !answered)
+        engine_row_fails(x, *w->error ? w->error
+                            : w->end == WORKER_SILENT
+                                ? "the measuring process hangs: it sent nothing for "
+                                  "too long (SLMBENCH_SILENCE)"
+                                : "the measuring process ended without an answer");
 }
 
 /* ---- its figures ------------------------------------------------------------------
@@ -273,6 +305,8 @@ void engine_row_conclude(struct engine_run *x)
     } else if (x->maxrss_bytes) {
         row->mem_peak_bytes = (int64_t)x->maxrss_bytes;
     }
+    if (x->effort.n_reps)
+        row->n_wanted = x->effort.n_reps;
     row->residency = FIELD_NO_ENUM; /* the plan's, which is not its own */
     if (row->status != FIELD_NO_ENUM)
         return;

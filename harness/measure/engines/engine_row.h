@@ -32,11 +32,19 @@ struct engine_run {
 /* The columns that are known before it runs; point_describe() comes before. */
 void engine_row_begin(struct engine_run *x);
 
+/* The CPUs, once they are known; and the ceiling that the first passes give: the judge
+ * computes it from samples, and there are none yet. */
+void engine_row_cpus(struct engine_run *x);
+void engine_row_ceiling(struct engine_run *x);
+
 /* It has no figure, and why: a sentence. */
 void engine_row_fails(struct engine_run *x, const char *why);
 
 /* After its end: its figures, or why it has no figures. */
 void engine_row_end(struct engine_run *x, const struct engine_child *c);
+
+/* Why it was not measured, where the worker of the ceiling has not answered. */
+void engine_row_worker(struct engine_run *x, bool answered);
 
 /* The row, once the ceiling was probed again. */
 void engine_row_conclude(struct engine_run *x);

@@ -250,7 +250,6 @@ static enum status measure(struct engine_run *x, struct err *err)
         return err_set(err, ST_NO_MEMORY, "no memory for a command");
     x->effort = engine_effort(&x->e, &x->r->settings, x->depth,
                               x->r->row->roof_tok_per_s, x->r->fits);
-    x->r->row->n_wanted = x->effort.n_reps;
     if (!make_command(x, command)) {
         free(command);
         return ST_OK;
@@ -278,14 +277,6 @@ static enum status measure(struct engine_run *x, struct err *err)
     return st;
 }
 
-/* The ceiling that the row of the first passes gives: the judge computes it from
- * samples, and there are none yet. */
-static void fill_ceiling(struct row *row)
-{
-    if (row->roof_gbps > 0 && row->bytes_per_token > 0)
-        row->roof_tok_per_s = row->roof_gbps * 1e9 / (double)row->bytes_per_token;
-}
-
 /* p: as the caller gave it, which is what the row is of. */
 static enum status run(struct engine_run *x, const struct point *p, struct err *err)
 {
@@ -305,15 +296,13 @@ static enum status run(struct engine_run *x, const struct point *p, struct err *
         st = point_run_start(r, &goes_on, err);
     if (st)
         return st;
-    if (r->settings.setup.explicit_cpus)
-        format_cpus(r->row->cpus, sizeof r->row->cpus, r->settings.setup.cpus,
-                    r->settings.setup.n_threads);
+    engine_row_cpus(x);
     goes_on = goes_on && point_run_need(r, &st, err);
     if (st || (goes_on && !point_may_try(r)))
         return st;
     goes_on = goes_on && point_run_roof(r, &st, err);
     if (goes_on) {
-        fill_ceiling(r->row);
+        engine_row_ceiling(x);
         goes_on = find_kind(x, &st, err);
     }
     if (st == ST_OK && goes_on)
@@ -322,14 +311,7 @@ static enum status run(struct engine_run *x, const struct point *p, struct err *
         point_run_roof(r, &st, err);
     if (st)
         return st;
-    if (r->row->status == FIELD_NO_ENUM && r->worker.end == WORKER_INTERRUPTED)
-        r->row->status = ROW_STATUS_INTERRUPTED;
-    else if (r->row->status == FIELD_NO_ENUM && !goes_on)
-        engine_row_fails(x, *r->worker.error ? r->worker.error
-                            : r->worker.end == WORKER_SILENT
-                                ? "the measuring process hangs: it sent nothing for "
-                                  "too long (SLMBENCH_SILENCE)"
-                                : "the measuring process ended without an answer");
+    engine_row_worker(x, goes_on);
     worker_client_end(&r->worker, false);
     engine_row_conclude(x);
     return ST_OK;

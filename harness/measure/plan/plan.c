@@ -39,7 +39,8 @@ static void find_room(struct plan *plan, const struct topology *topo)
 static enum status request_plan(struct plan *plan, struct planner *planner,
                                 struct err *err)
 {
-    json_t *request = point_need_request(&plan->point, plan->room), *answer = NULL;
+    json_t *request = message_request("need", &plan->point, plan->room, NULL, NULL);
+    json_t *answer = NULL;
     enum status st;
 
     if (!request)

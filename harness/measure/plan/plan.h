@@ -4,7 +4,7 @@
  * fast that is: before it runs
  *
  * Model of the world: a worker opens the model behind the fence and reports what it
- * needs (point_need.h), the same answer that a point is planned with. The roofs of this
+ * needs (messages.h), the same answer that a point is planned with. The roofs of this
  * machine, measured or from a stored measurement, make a time of it (token_time.h).
  *
  * Threading: one thread.
@@ -17,7 +17,7 @@
 #include <jansson.h>
 
 #include "harness/machine/topology.h"
-#include "harness/measure/point/point_need.h"
+#include "harness/measure/worker/messages.h"
 #include "harness/rows/token_time.h"
 #include "harness/measure/worker/worker_client.h"
 

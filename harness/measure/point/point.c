@@ -18,7 +18,6 @@
 #include "harness/machine/fence.h"
 #include "harness/machine/probe.h"
 #include "harness/machine/sandbox/sandbox.h"
-#include "harness/measure/point/point_worker.h"
 #include "harness/measure/point/point_run.h"
 #include "harness/measure/point/point_tuned.h"
 #include "harness/measure/worker/worker.h"
@@ -116,7 +115,9 @@ static void on_message(void *arg, const json_t *message)
 
     watch(r);
     if ((value = json_object_get(message, "row")))
-        row_from_json(r->row, value);
+        message_take_columns(r->row, value);
+    if ((value = json_object_get(message, "slower")))
+        point_note_slower(r, value);
     if ((value = json_object_get(message, "facts")))
         point_facts_from_json(&r->facts, value);
     if ((value = json_object_get(message, "ms"))) {
@@ -158,15 +159,14 @@ bool point_run_ask(struct point_run *r, json_t *request, const char *key,
 static bool take_tuned(struct point_run *r, struct point *asked, enum status *status,
                        struct err *err)
 {
-    json_t *settings, *answer = NULL;
+    json_t *answer = NULL;
     struct tuned_key here;
 
     if (!*asked->setup.tuned)
         return true;
     tuned_key_machine(&here, r->topo, asked->setup.mem_limit);
-    settings = point_json(asked);
-    if (!point_run_ask(r, settings ? json_pack("{s:o}", "key", settings) : NULL, "key",
-                       &answer, status, err))
+    if (!point_run_ask(r, message_request("key", asked, 0, NULL, NULL), "key", &answer,
+                       status, err))
         return false;
     *status = point_key_from_json(&here, answer, err);
     json_decref(answer);
@@ -181,14 +181,30 @@ bool point_run_need(struct point_run *r, enum status *status, struct err *err)
     struct point_need need;
     json_t *answer = NULL;
 
-    if (!point_run_ask(r, point_need_request(&r->settings, point_room(r)), "need",
-                       &answer, status, err))
+    if (!point_run_ask(r,
+                       message_request("need", &r->settings, point_room(r), NULL, NULL),
+                       "need", &answer, status, err))
         return false;
     *status = point_need_from_json(&need, answer, err);
     json_decref(answer);
     if (*status == ST_OK)
         point_plan(r, &need);
     return *status == ST_OK;
+}
+
+bool point_run_roof(struct point_run *r, enum status *status, struct err *err)
+{
+    json_t *answer = NULL;
+
+    if (!point_run_ask(r,
+                       message_request("roof", &r->settings, point_room(r), r->topo,
+                                       r->roof_passes),
+                       "done", &answer, status, err))
+        return false;
+    probe_ways_take(json_object_get(answer, "ways"));
+    json_decref(r->roof_passes);
+    r->roof_passes = answer;
+    return true;
 }
 
 /* Passes over the model's file, where there is one: in a directory the probe writes
@@ -207,7 +223,7 @@ static void probe_disk_roof(struct point_run *r, uint64_t bytes,
         return;
     r->n_disk_gbps += POINT_DISK_PASSES;
     stats_summary(&s, r->disk_gbps, (size_t)r->n_disk_gbps, scratch);
-    r->row->roof_disk_gbps = s.median;
+    r->roof_disk_gbps = s.median;
     r->disk_spread = 2 * s.mad / s.median;
     if (gbps > r->disk_gbps)
         r->disk_spread =
@@ -262,13 +278,12 @@ static void probe_disk_after(struct point_run *r)
 static void measure(struct point_run *r)
 {
     struct err ignored = ERR_INIT;
-    json_t *answer = NULL, *point = point_json(&r->settings);
+    json_t *answer = NULL;
 
-    json_object_set_new(point, "room", json_integer((json_int_t)point_room(r)));
-    json_object_set_new(point, "ways", probe_ways_json());
-    json_object_set_new(point, "cache", topology_cache_json(r->topo));
-    worker_client_request(&r->worker, json_pack("{s:o}", "point", point), "done",
-                          "measuring a point", &answer, &ignored);
+    worker_client_request(
+        &r->worker,
+        message_request("point", &r->settings, point_room(r), r->topo, NULL), "done",
+        "measuring a point", &answer, &ignored);
     probe_ways_take(json_object_get(answer, "ways"));
     json_decref(answer);
 }
@@ -316,7 +331,7 @@ static void evict_streamed(struct point_run *r)
 
     if (r->settings.setup.residency == WEIGHTS_STREAM && !r->settings.setup.mem_limit &&
         modelref_evict(&r->settings.setup.model, &stayed, NULL) == ST_OK)
-        r->row->cached_bytes = r->cached_bytes = (int64_t)stayed;
+        r->cached_bytes = (int64_t)stayed;
 }
 
 /* --timeout is another program's. Where it is longer than ours the machine may be slow,
@@ -441,6 +456,7 @@ enum status point_run_begin(struct point_run **out, const struct point *p,
     r->progress_arg = arg;
     r->worker.child = (struct child)CHILD_INIT;
     r->cached_bytes = FIELD_NO_INT;
+    r->roof_disk_gbps = NAN;
     snprintf(r->phase, sizeof r->phase, "open");
     r->facts.tokens_per_sample =
         p->kind == POINT_PREFILL ? p->n_prompt : p->n_sequences;

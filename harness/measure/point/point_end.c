@@ -170,6 +170,8 @@ void point_conclude(struct point_run *r)
 {
     struct row *row = r->row;
 
+    row->cached_bytes = r->cached_bytes;
+    row->roof_disk_gbps = r->roof_disk_gbps;
     if (r->sandbox) {
         row->mem_enforced_bytes = (int64_t)r->usage.limit_bytes;
         row->mem_peak_bytes = (int64_t)r->peak_bytes;

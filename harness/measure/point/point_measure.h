@@ -21,10 +21,7 @@
 #include <jansson.h>
 
 #include "engine/base/status.h"
-#include "harness/machine/noise.h"
-#include "harness/machine/topology.h"
-#include "harness/rows/point/point.h"
-#include "harness/rows/row.h"
+#include "harness/measure/worker/messages.h"
 
 /* Fewer samples than these are `partial` where the time budget ended the point:
  * too few for an interval of the median (decode), or for any spread (prefill). */
@@ -51,29 +48,6 @@ typedef void point_progress_fn(void *arg, const char *phase, double fraction);
 enum status point_run(const struct point *p, const struct topology *topo,
                       struct row *row, struct point_samples *samples,
                       point_progress_fn *progress, void *arg, struct err *err);
-
-/* Facts of the worker that are no columns of the row. */
-struct point_facts {
-    double tokens_per_sample; /* 1, the prompt length, or those of a text */
-    double ops_per_sample;    /* two per multiply-add of a matrix */
-    double bytes_per_sample;  /* weights and KV cache read */
-    double roof_spread;       /* of the probe's passes, as a share of their median */
-    double llc_bytes;         /* last-level cache, as topology_cache() has it; 0: */
-    double llc_hi_bytes;      /* unknown; and the end of its range */
-    double stand_in_bytes;    /* of the buffer that was read instead of weights that do
-                                 not fit; 0: none */
-
-    double disk_spread; /* of the disk probe's passes, likewise */
-
-    /* With streamed weights: the largest request, and the maximum at once; 0:
-     * nothing is streamed. */
-    double stream_request_bytes, stream_depth;
-
-    /* From a few samples after the measured ones, or from all with a profile: */
-    double profile_ms; /* mean sample; 0: none was profiled */
-    double wait_ms;    /* of it at barriers, mean of the threads */
-    double arith_ms;   /* in which its multiply-adds could be done at the peaks */
-};
 
 /* Fill the columns that follow from samples and facts: n_samples, tok_per_s and
  * its interval, latencies, roof_tok_per_s, mbu, gops, validity and limiter.

@@ -3,7 +3,9 @@
  * point_run.h - one run of a point, shared by the files of its deciding side
  *
  * point_plan.c computes what is needed, point.c starts the worker and reads its
- * messages, point_end.c fills in the result.
+ * messages, point_end.c fills in the result. A row is filled in by point_plan.c before,
+ * by point_end.c, point_judge.c and point_limiter.c after, and by the worker's
+ * point_columns.c.
  *
  * Threading: one thread per run.
  */
@@ -14,7 +16,6 @@
 #include <stdint.h>
 #include <jansson.h>
 
-#include "harness/measure/point/point_need.h"
 #include "harness/measure/point/point_measure.h"
 #include "harness/machine/sandbox/sandbox.h"
 #include "harness/measure/worker/worker_client.h"
@@ -39,7 +40,8 @@ struct point_run {
 
     double disk_gbps[2 * POINT_DISK_PASSES]; /* of the model's disk */
     int n_disk_gbps;
-    double disk_spread; /* of them, as a share of their median */
+    double roof_disk_gbps, disk_spread; /* their median, NaN: none; and what they differ
+                                           by, as a share of it */
 
     json_t *roof_passes; /* of point_run_roof(), so far; NULL: none */
 
@@ -79,7 +81,7 @@ bool point_run_ask(struct point_run *r, json_t *request, const char *key,
 bool point_run_need(struct point_run *r, enum status *status, struct err *err);
 
 /* Passes of the roof over a buffer, where no model of this program is in memory
- * (point_stand_in.c); once before a measurement and once after it, into r->facts and
+ *; once before a measurement and once after it, into r->facts and
  * the row. False: as point_run_ask(). */
 bool point_run_roof(struct point_run *r, enum status *status, struct err *err);
 
@@ -89,6 +91,9 @@ void point_run_usage(struct point_run *r);
 /* Fill in the columns that are known before it runs. p: as the caller gave it,
  * with the placement that r->settings has resolved into CPUs. */
 void point_describe(struct point_run *r, const struct point *p);
+
+/* A profile that the worker does not use: the row has the default's settings. */
+void point_note_slower(struct point_run *r, const json_t *message);
 
 /* Memory that the point may have: the least of its limit, of what the limits in force
  * leave, and of what is available. */

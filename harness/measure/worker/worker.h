@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * worker.h - the process that measures, `bench worker`, and its messages
+ * worker.h - the process that measures, `bench worker`
  *
  * Model of the world: it reads requests from its standard input and writes to its
- * standard output, one JSON object per line. Between requests it sleeps, so that of two
- * such processes only one runs at a time. It sends a greeting, and then answers one
- * request after another until its standard input ends:
- *
- *     <- {"turn": 1, "worker": 1, "version": "0.1.0 (abc1234)", "commit": .., ..}
- *     -> {"NAME": ..}
- *     <- {"phase": "load", "fraction": 0.25}    how far it is
- *     <- {"ms": [12.345, ..]}                   samples, as they are taken
- *     <- {"noise": {..}}                        struct noise over the samples so far
- *     <- {"done": true}                         or the request's own answer
- *     <- {"error": "...", "code": 5}            instead, an enum status; and it ends
- *
- * Messages before the answer are sent at once: when a worker is killed, no sample is
- * lost that it had reported.
- *
- * Requests of this room are "open" and "take" (worker_open.h, in the meaning of
- * WORKER_OPEN_PROTOCOL, which `bench gate` speaks with other versions, too). Rooms
- * above add theirs.
+ * standard output, one JSON object per line; messages.h lists them. Between requests it
+ * sleeps, so that of two such processes only one runs at a time. "open" and "take" are
+ * answered here, the others by rooms above.
  *
  * Threading: the process's main thread.
  */
@@ -34,10 +19,6 @@
 #include "engine/base/status.h"
 #include "harness/machine/noise.h"
 
-/* Grows with any change that the other side has to know of; but for "open" and "take",
- * whose number is WORKER_OPEN_PROTOCOL. */
-#define WORKER_PROTOCOL 1
-
 /* One kind of request. */
 struct worker_task {
     const char *name;
@@ -47,7 +28,8 @@ struct worker_task {
 /* The process itself: returns its exit code. */
 int worker_serve(const struct worker_task *tasks, size_t n);
 
-/* ---- what it says (worker_send.c) ----------------------------------------------- */
+/* ---- what it says (worker_report.c) -----------------------------------------------
+ */
 
 /* Sends object, which it takes, as one line. */
 void worker_send(json_t *object);
@@ -78,9 +60,5 @@ void worker_heartbeat(struct worker_reports *r);
 
 /* The noise of all samples, and the samples that were not sent yet. */
 void worker_end_samples(struct worker_reports *r);
-
-/* Both sides of "noise". Missing keys leave a field as it is. */
-json_t *worker_noise_json(const struct noise *noise);
-void worker_noise_from_json(struct noise *noise, const json_t *object);
 
 #endif

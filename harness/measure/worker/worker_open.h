@@ -4,19 +4,8 @@
  * steps
  *
  * Model of the world: two workers (worker.h), each of a program of its own, have the
- * same model open, and are asked for samples alternately. Both may map the same model
- * file, whose pages are then in memory once.
- *
- *     -> {"open": {..}}                  struct worker_open
- *     <- {"phase": "load", "fraction": 0.25}
- *     <- {"ready": {..}}                 struct worker_ready
- *     -> {"take": [16, 1]}               samples of each step, 0 to leave one out
- *     <- {"s": [[0.012, ..], [0.08]], "noise": {..}, "peak_bytes": 12345}
- *
- * A gate starts its workers as `bench turn`, the name that programs of all versions
- * have for it. Both sides must mean the same by all this: the number "turn" of the
- * greeting, WORKER_OPEN_PROTOCOL, grows with any change that the other side has to know
- * of.
+ * same model open, and send samples of "open" and "take" (messages.h) alternately. Both
+ * may map the same model file, whose pages are then in memory once.
  *
  * A step is what one metric is measured by. Its state is the same at the beginning of
  * every request for samples (a gate's turn), and so are its tokens: a prefill starts
@@ -39,12 +28,12 @@
 #include "harness/machine/topology.h"
 #include "harness/rows/settings/model_setup.h"
 #include "harness/measure/worker/measured.h"
+#include "harness/measure/worker/messages.h"
 #include "kernels/kernels.h"
 
-#define WORKER_OPEN_PROTOCOL 1
-#define WORKER_MAX_STEPS     16
-#define WORKER_MAX_SAMPLES   4096 /* of a step in one request */
-#define WORKER_MAX_LOADS     9
+#define WORKER_MAX_STEPS   16
+#define WORKER_MAX_SAMPLES 4096 /* of a step in one request */
+#define WORKER_MAX_LOADS   9
 
 /* Positions that decoding goes on for before it starts again from its depth. */
 #define WORKER_DECODE_SPAN 64

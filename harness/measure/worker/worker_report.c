@@ -2,10 +2,10 @@
  *
  * worker_report.c - the messages of a measuring process
  */
-#include <stddef.h>
 #include <stdio.h>
 
 #include "engine/base/clock.h"
+#include "harness/measure/worker/messages.h"
 #include "harness/measure/worker/worker.h"
 
 #define SAMPLES_NS  50000000u   /* samples reach the other side within this */
@@ -91,67 +91,4 @@ void worker_end_samples(struct worker_reports *r)
 {
     report_noise(r);
     report_samples(r);
-}
-
-/* ---- noise ---------------------------------------------------------------------- */
-
-/* clang-format off */
-static const struct { const char *key; size_t offset; } noise_keys[] = {
-    {"wall_ns", offsetof(struct noise, wall_ns)},
-    {"steal_ns", offsetof(struct noise, steal_ns)},
-    {"our_steal_ns", offsetof(struct noise, our_steal_ns)},
-    {"our_busy_ns", offsetof(struct noise, our_busy_ns)},
-    {"busy_ns", offsetof(struct noise, busy_ns)},
-    {"self_ns", offsetof(struct noise, self_ns)},
-    {"wait_ns", offsetof(struct noise, wait_ns)},
-    {"n_involuntary", offsetof(struct noise, n_involuntary)},
-    {"n_major_faults", offsetof(struct noise, n_major_faults)},
-    {"n_minor_faults", offsetof(struct noise, n_minor_faults)},
-    {"throttled_ns", offsetof(struct noise, throttled_ns)},
-    {"n_throttled", offsetof(struct noise, n_throttled)},
-    {"n_refaults", offsetof(struct noise, n_refaults)},
-    {"pressure_ns", offsetof(struct noise, pressure_ns)},
-};
-static const struct { const char *key; size_t offset; } noise_counts[] = {
-    {"n_cpus", offsetof(struct noise, n_cpus)},
-    {"n_our_cpus", offsetof(struct noise, n_our_cpus)},
-    {"n_threads", offsetof(struct noise, n_threads)},
-};
-/* clang-format on */
-
-json_t *worker_noise_json(const struct noise *noise)
-{
-    json_t *object = json_object();
-
-    for (size_t i = 0; i < sizeof noise_keys / sizeof noise_keys[0]; i++) {
-        const void *field = (const char *)noise + noise_keys[i].offset;
-
-        json_object_set_new(object, noise_keys[i].key,
-                            json_integer((json_int_t) * (const uint64_t *)field));
-    }
-    for (size_t i = 0; i < sizeof noise_counts / sizeof noise_counts[0]; i++) {
-        const void *field = (const char *)noise + noise_counts[i].offset;
-
-        json_object_set_new(object, noise_counts[i].key,
-                            json_integer(*(const int *)field));
-    }
-    return object;
-}
-
-void worker_noise_from_json(struct noise *noise, const json_t *object)
-{
-    for (size_t i = 0; i < sizeof noise_keys / sizeof noise_keys[0]; i++) {
-        const json_t *value = json_object_get(object, noise_keys[i].key);
-        void *field = (char *)noise + noise_keys[i].offset;
-
-        if (json_is_integer(value))
-            *(uint64_t *)field = (uint64_t)json_integer_value(value);
-    }
-    for (size_t i = 0; i < sizeof noise_counts / sizeof noise_counts[0]; i++) {
-        const json_t *value = json_object_get(object, noise_counts[i].key);
-        void *field = (char *)noise + noise_counts[i].offset;
-
-        if (json_is_integer(value))
-            *(int *)field = (int)json_integer_value(value);
-    }
 }

@@ -71,6 +71,9 @@ enum status point_check_sequences(const struct point *p, struct err *err);
 /* Positions in the cache when measuring begins. */
 int point_depth(const struct point *p);
 
+/* Threads of a sample: of prefill where it has a chunk. */
+int point_step_threads(const struct point *p);
+
 /* Make it a speculate point of that text. Errors: test_prompt_find()'s, ST_USAGE (too
  * long a name). */
 enum status point_set_text(struct point *p, const char *text, struct err *err);

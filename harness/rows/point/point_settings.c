@@ -98,6 +98,12 @@ int point_depth(const struct point *p)
     return p->kind == POINT_SPECULATE && p->n_prompt > p->ctx ? p->n_prompt : p->ctx;
 }
 
+int point_step_threads(const struct point *p)
+{
+    return p->n_chunk && p->setup.n_threads_prefill ? p->setup.n_threads_prefill
+                                                    : p->setup.n_threads;
+}
+
 enum status point_set_text(struct point *p, const char *text, struct err *err)
 {
     char path[4096];
@@ -313,6 +319,7 @@ json_t *point_json(const struct point *p)
         return NULL;
     json_object_set_new(object, "kind", json_integer(p->kind));
     json_object_set_new(object, "explicit_cpus", json_boolean(p->setup.explicit_cpus));
+    json_object_set_new(object, "synthetic", json_boolean(p->setup.model.synthetic));
     json_object_set_new(object, "tuning", point_tuning_json(&p->tuning));
     for (enum setting_id id = 0; id < SETTING_N; id++)
         if (places[id].key)
@@ -339,6 +346,7 @@ static enum status read_settings(struct point *p, const json_t *object, struct e
     if (st == ST_OK && !json_is_boolean(explicit_cpus))
         st = err_set(err, ST_USAGE, "explicit_cpus is true or false");
     p->setup.explicit_cpus = json_is_true(explicit_cpus);
+    p->setup.model.synthetic = json_is_true(json_object_get(object, "synthetic"));
     return st;
 }
 

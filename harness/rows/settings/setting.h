@@ -247,30 +247,42 @@ enum status setting_load_yaml(const char *path, setting_take_fn *take, void *arg
 enum status setting_parse_int(enum setting_id id, const char *text, const char *what,
                               int *out, struct err *err);
 
-/* How a member is read: one row for each that an object must have. */
+/* A member of an object and the field that it is: one row for each. */
 struct setting_member {
     const char *key;
-    enum setting_id id;  /* SETTING_N: none */
-    size_t offset, size; /* of the field in the struct that is filled */
-    int min, max;        /* without id: an int of that range, or, both 0, a text */
+    enum setting_id id;     /* SETTING_N: none */
+    size_t offset, size;    /* of the field in the struct */
+    int min, max;           /* without id: an int of that range, or, both 0, a text */
+    enum setting_type type; /* without id: SIZE (uint64_t), REAL (double), or an int or
+                               a text as above */
 };
 
 /* Rows of tables of struct setting_member. */
-#define SETTING_SIZEOF(type, field) sizeof(((type *)NULL)->field)
-#define SETTING_FIELD(key, name, type, field)                                         \
-    {                                                                                 \
-        key, SETTING_##name, offsetof(type, field), SETTING_SIZEOF(type, field), 0, 0 \
-    }
-#define SETTING_WHOLE(key, least, most, type, field)                               \
+#define SETTING_MEMBER(key, id, type, field, ...)                                  \
     {                                                                              \
-        key, SETTING_N, offsetof(type, field), SETTING_SIZEOF(type, field), least, \
-            most                                                                   \
+        key, id, offsetof(type, field), sizeof(((type *)NULL)->field), __VA_ARGS__ \
     }
+#define SETTING_FIELD(key, name, type, field) \
+    SETTING_MEMBER(key, SETTING_##name, type, field, 0, 0, SETTING_TYPE_COUNT)
+#define SETTING_WHOLE(key, least, most, type, field) \
+    SETTING_MEMBER(key, SETTING_N, type, field, least, most, SETTING_TYPE_COUNT)
 #define SETTING_CHARS(key, type, field) SETTING_WHOLE(key, 0, 0, type, field)
+#define SETTING_BYTES(key, type, field) \
+    SETTING_MEMBER(key, SETTING_N, type, field, 0, 0, SETTING_TYPE_SIZE)
+#define SETTING_NUMBER(key, type, field) \
+    SETTING_MEMBER(key, SETTING_N, type, field, 0, 0, SETTING_TYPE_REAL)
+
+/* An object of the fields of *from; numbers that are not finite are left out. */
+json_t *setting_members_json(const void *from, const struct setting_member *members,
+                             size_t n);
 
 /* Fill the fields of *out from the members of object; on failure some may be filled. */
 enum status setting_read_members(void *out, const struct setting_member *members,
                                  size_t n, const json_t *object, struct err *err);
+
+/* The same where members may be missing or of other types: their fields stay. */
+void setting_take_members(void *out, const struct setting_member *members, size_t n,
+                          const json_t *object);
 
 /* An int in the range of id; value NULL: missing. */
 enum status setting_json_int(enum setting_id id, const json_t *value, const char *what,

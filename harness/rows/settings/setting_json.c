@@ -229,22 +229,60 @@ enum status setting_list_from_json(enum setting_id id, const json_t *value,
 
 /* ---- members --------------------------------------------------------------------- */
 
+json_t *setting_members_json(const void *from, const struct setting_member *members,
+                             size_t n)
+{
+    json_t *object = json_object();
+
+    for (const struct setting_member *m = members; m < members + n; m++) {
+        const void *field = (const char *)from + m->offset;
+
+        json_object_set_new(object, m->key,
+                            m->id != SETTING_N ? setting_json(m->id, field)
+                            : m->type == SETTING_TYPE_REAL
+                                ? json_real(*(const double *)field)
+                            : m->type == SETTING_TYPE_SIZE
+                                ? json_integer((json_int_t) * (const uint64_t *)field)
+                            : m->max ? json_integer(*(const int *)field)
+                                     : json_string(field));
+    }
+    return object;
+}
+
+static enum status read_member(void *field, const struct setting_member *m,
+                               const json_t *value, struct err *err)
+{
+    if (m->id != SETTING_N)
+        return setting_from_json(m->id, value, m->key, field, m->size, err);
+    if (m->max)
+        return setting_json_int_in(value, m->key, m->min, m->max, field, err);
+    if (m->type == SETTING_TYPE_COUNT)
+        return read_text(value, m->key, m->size, field, err);
+    if (m->type == SETTING_TYPE_REAL && json_is_number(value))
+        *(double *)field = json_number_value(value);
+    else if (m->type == SETTING_TYPE_SIZE && json_is_integer(value) &&
+             json_integer_value(value) >= 0)
+        *(uint64_t *)field = (uint64_t)json_integer_value(value);
+    else
+        return err_set(err, ST_USAGE, "%s is no %s", m->key,
+                       m->type == SETTING_TYPE_REAL ? "number" : "size");
+    return ST_OK;
+}
+
 enum status setting_read_members(void *out, const struct setting_member *members,
                                  size_t n, const json_t *object, struct err *err)
 {
     enum status st = ST_OK;
 
-    for (const struct setting_member *m = members; m < members + n && st == ST_OK;
-         m++) {
-        const json_t *value = json_object_get(object, m->key);
-        void *field = (char *)out + m->offset;
-
-        if (m->id != SETTING_N)
-            st = setting_from_json(m->id, value, m->key, field, m->size, err);
-        else if (m->max)
-            st = setting_json_int_in(value, m->key, m->min, m->max, field, err);
-        else
-            st = read_text(value, m->key, m->size, field, err);
-    }
+    for (const struct setting_member *m = members; m < members + n && st == ST_OK; m++)
+        st = read_member((char *)out + m->offset, m, json_object_get(object, m->key),
+                         err);
     return st;
+}
+
+void setting_take_members(void *out, const struct setting_member *members, size_t n,
+                          const json_t *object)
+{
+    for (const struct setting_member *m = members; m < members + n; m++)
+        read_member((char *)out + m->offset, m, json_object_get(object, m->key), NULL);
 }

@@ -7,10 +7,7 @@
 #include <math.h>
 
 #include "harness/measure/point/point_measure.h"
-#include "harness/measure/point/point_worker.h"
-#include "harness/measure/point/point_worker_impl.h"
 #include "harness/measure/point/point_options.h"
-#include "harness/measure/worker/worker.h"
 
 /* ---- judging ---------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 
 #include <limits.h>
 
-#include "harness/measure/point/point_worker.h"
+#include "harness/measure/worker/point/point_worker.h"
 #include "harness/measure/sweep/sweep.h"
 #include "harness/measure/worker/worker_open.h"
 
@@ -64,7 +64,7 @@ static void use_point(const struct point *p)
     point_command(p, text, sizeof text);
     assert_true(model_setup_threads(&p->setup) <=
                 (int)(sizeof p->setup.cpus / sizeof p->setup.cpus[0]));
-    assert_true(point_n_ctx(p) > 0);
+    assert_true(point_params(p, 0).n_ctx > 0);
     assert_true(point_depth(p) >= 0);
     object = point_json(p);
     assert_non_null(object);
@@ -197,7 +197,7 @@ static enum status take_told(const json_t *object, struct err *err)
     const enum status st = point_from_json(&p, object, err);
 
     if (st == ST_OK && p.kind != POINT_PREFILL)
-        assert_true(point_n_ctx(&p) > point_depth(&p));
+        assert_true(point_params(&p, 0).n_ctx > point_depth(&p));
     if (st == ST_OK)
         assert_true(model_setup_threads(&p.setup) <=
                     (int)(sizeof p.setup.cpus / sizeof p.setup.cpus[0]));

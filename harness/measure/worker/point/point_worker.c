@@ -9,23 +9,13 @@
  * the model is read in and after it is closed; nothing but the model is in memory while
  * measuring.
  */
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/base/clock.h"
-#include "engine/synth/synth.h"
-#include "harness/base/parse.h"
-#include "harness/machine/memory_reserve.h"
 #include "harness/machine/sandbox/sandbox.h"
-#include "kernels/units.h"
-#include "harness/measure/point/point_worker_impl.h"
-#include "harness/measure/point/point_profile.h"
-#include "harness/measure/point/point_speculate.h"
-#include "harness/measure/point/point_tuned.h"
-#include "harness/model/test_prompt.h"
-#include "harness/measure/tune/prefetch.h"
+#include "harness/measure/worker/point/point_answers.h"
+#include "harness/measure/worker/point/point_worker.h"
+#include "harness/measure/worker/point_profile.h"
 #include "harness/measure/worker/resident.h"
 #include "harness/measure/worker/worker_fence.h"
 #include "kernels/isa.h"
@@ -35,13 +25,6 @@
 #define PROFILED_MAX   8
 #define RESIDENT_NS    20000000u /* while loading it is looked at as often */
 
-/* The columns and the facts known so far. */
-static void report_row(const struct point_worker *c)
-{
-    worker_send(json_pack("{s:o}", "row", row_json(&c->row)));
-    worker_send(json_pack("{s:o}", "facts", point_facts_json(&c->facts)));
-}
-
 /* The most so far, of this process alone: the asking side adds what it knows of the
  * group and the weights that are mapped. Not while a buffer stands in for weights, and
  * not between samples. */
@@ -50,8 +33,8 @@ static void note_resident(struct point_worker *c)
     uint64_t bytes;
 
     c->resident_ns = clock_ns();
-    if (resident_read("", &bytes) && (int64_t)bytes > c->row.mem_resident_bytes)
-        c->row.mem_resident_bytes = (int64_t)bytes;
+    if (resident_read("", &bytes) && bytes > c->resident_bytes)
+        c->resident_bytes = bytes;
 }
 
 /* ---- loading ---------------------------------------------------------------- */
@@ -85,18 +68,13 @@ static enum status preload(struct point_worker *c, struct err *err)
 /* Open the model and read it in. */
 static enum status load(struct point_worker *c, struct err *err)
 {
-    struct measured_params params =
-        measured_params_of(&c->p->setup, point_memory(c->p, c->room));
+    struct measured_params params = measured_params_of(&c->p->setup, c->room);
     const uint64_t begin = clock_ns();
     uint64_t probing = 0;
     enum status status = ST_OK;
 
     worker_report_phase(&c->reports, "load", 0);
-    params.model = &c->ref;
-    params.slm.n_ctx = point_n_ctx(c->p);
-    params.slm.n_back = point_n_back(c->p);
-    params.slm.n_logits = point_n_logits(c->p);
-    params.slm.mtp = c->p->mtp;
+    params.slm = point_params(c->p, c->room);
     point_tuned_params(c->p, &params.slm);
     point_set_sequences(c->p,
                         &params.slm); /* a pass may need more than a profile has */
@@ -120,59 +98,8 @@ static enum status load(struct point_worker *c, struct err *err)
             status = preload(c, err);
         note_resident(c);
     }
-    c->row.load_s = (double)(clock_ns() - begin - probing) * 1e-9;
+    c->load_s = (double)(clock_ns() - begin - probing) * 1e-9;
     return status;
-}
-
-/* ---- facts ------------------------------------------------------------------ */
-
-void point_evaluate_facts(struct point_worker *c, const struct slm_info *info)
-{
-    const double head = (double)info->output_macs;
-    const double body = (double)info->weight_token_macs - head;
-
-    if (c->p->kind == POINT_PREFILL) {
-        c->facts.tokens_per_sample = c->p->n_prompt;
-        c->facts.ops_per_sample = 2 * (body * c->p->n_prompt + head);
-        c->facts.bytes_per_sample =
-            slm_bytes_per_prompt(info, c->p->n_prompt, c->p->setup.n_batch);
-    } else {
-        c->facts.tokens_per_sample = c->p->n_sequences;
-        c->facts.ops_per_sample = point_step_ops(c->p, info);
-        c->facts.bytes_per_sample = point_step_bytes(c->p, info);
-    }
-}
-
-static void fill_row(struct point_worker *c)
-{
-    const struct slm_info *info = slm_info(c->model);
-    struct row *row = &c->row;
-
-    row->n_params = (int64_t)info->n_params;
-    row->kv_bytes_per_token = (int64_t)info->kv_more_bytes;
-    row->kv_bytes = (int64_t)info->kv_bytes;
-    row->model_ctx = info->n_ctx_train;
-    snprintf(row->quant, sizeof row->quant, "%s", info->quant);
-    point_fill_columns(c->p, FIELD_COMPUTED, row);
-    row->pages = MEM_PAGES_4K;
-    if (c->p->setup.residency == WEIGHTS_MEMORY) {
-        row->file_bytes = (int64_t)c->image_bytes;
-        row->mem_planned_bytes =
-            (int64_t)(c->image_bytes + info->kv_bytes + info->scratch_bytes);
-    }
-    if (c->p->setup.residency != WEIGHTS_MMAP) {
-        size_t bytes;
-        const void *memory = weights_memory(slm_weights(c->model), &bytes);
-
-        if (bytes && mem_huge_bytes(memory, bytes) >= bytes / 2)
-            row->pages = MEM_PAGES_2M;
-    }
-    row->isa = row_enum_value(&choices_isa, measured_isa());
-    units_text(c->topo.unused_units, row->unused_units, sizeof row->unused_units);
-    if (c->p->kind == POINT_DECODE)
-        row->bytes_per_token =
-            (int64_t)(point_step_bytes(c->p, info) / c->p->n_sequences);
-    point_evaluate_facts(c, info);
 }
 
 /* ---- measuring -------------------------------------------------------------- */
@@ -379,12 +306,10 @@ static enum status prepare(struct point_worker *c, struct err *err)
     c->measured.progress = report_load;
     c->measured.arg = c;
     c->fits = true;
-    c->ref = p->setup.model;
     if (p->setup.residency != WEIGHTS_MEMORY)
         return modelref_bytes(&p->setup.model, &c->image_bytes, err);
-    status = modelref_parse(&c->ref, p->setup.model.text, NULL, err);
-    if (status == ST_OK)
-        status = synth_plan_make(&plan, &c->ref.shape, c->ref.mix, p->setup.seed, err);
+    status = synth_plan_make(&plan, &p->setup.model.shape, p->setup.model.mix,
+                             p->setup.seed, err);
     if (status == ST_OK)
         c->image_bytes = synth_plan_bytes(plan);
     synth_plan_free(plan);
@@ -395,9 +320,7 @@ static enum status prepare(struct point_worker *c, struct err *err)
  * pages from disk does neither. */
 static enum status choose_tuning(struct point_worker *c, struct err *err)
 {
-    struct tuned_side side = {.n_threads = c->p->setup.n_threads,
-                              .n_threads_prefill = c->p->setup.n_threads_prefill,
-                              .tuning = c->p->tuning.choices};
+    struct slm_tuning tuning = c->p->tuning.choices;
 
     if (c->p->tuning.state != TUNED_USED) {
         if (!c->fits || c->p->kind == POINT_PREFILL)
@@ -408,10 +331,10 @@ static enum status choose_tuning(struct point_worker *c, struct err *err)
     }
     worker_report_phase(&c->reports, "check", 0);
     if (c->fits)
-        return point_check_tuned(c->model, &c->own, &c->topo, &c->row, err);
-    side.tuning.n_batch = c->p->setup.n_batch;
-    return slm_tune(c->model, side.n_threads, side.n_threads_prefill, &side.tuning,
-                    err);
+        return point_check_tuned(c->model, &c->own, &c->topo, err);
+    tuning.n_batch = c->p->setup.n_batch;
+    return slm_tune(c->model, c->p->setup.n_threads, c->p->setup.n_threads_prefill,
+                    &tuning, err);
 }
 
 /* Of a model that pages, what it waits for is known; a run over a text is many passes.
@@ -430,23 +353,20 @@ static enum status run(struct point_worker *c, struct err *err)
     if ((status = load(c, err)))
         return status;
     memory_relief_begin(&c->relief, c->model);
-    fill_row(c);
+    point_evaluate_facts(c, slm_info(c->model));
+    point_note_model(c);
     if ((status = choose_tuning(c, err)) || (status = fill_context(c, err)))
         return status;
-    if (c->p->kind != POINT_PREFILL)
-        prefetch_of_model(c->model, c->row.prefetch, sizeof c->row.prefetch);
     if (c->fits) {
         worker_report_phase(&c->reports, "probe", 0);
         status = point_probe_roof(c, true, err);
     }
     note_resident(c);
-    report_row(c);
+    point_report(c);
     describe_step(c);
     if (status || (status = warm_up(c, err)) || (status = measure(c, err)))
         return status;
     note_resident(c);
-    if (c->relief.bytes)
-        c->row.reclaimed_bytes = (int64_t)c->relief.bytes;
     if (c->p->kind == POINT_SPECULATE)
         point_speculate_conclude(c);
     if (has_account(c) && (status = account(c, err)))
@@ -455,35 +375,14 @@ static enum status run(struct point_worker *c, struct err *err)
     if (!c->fits)
         make_room(c);
     status = point_probe_roof(c, c->fits, err);
-    report_row(c);
+    point_report(c);
     return status;
 }
 
-/* In the worker, which measures nothing afterwards: levels stay disabled.
+/* ---- requests ---------------------------------------------------------------------
  */
-static enum status measure_point(const struct point *p, uint64_t room,
-                                 const json_t *cache, struct err *err)
-{
-    struct point_worker *c = calloc(1, sizeof *c);
-    enum status status;
 
-    if (!c)
-        return err_set(err, ST_NO_MEMORY, "no memory to measure in");
-    isa_disable(p->setup.isa_disabled);
-    c->own = *p;
-    c->p = &c->own;
-    c->room = room;
-    c->cache = cache;
-    c->cpus = p->setup.explicit_cpus ? p->setup.cpus : NULL;
-    row_init(&c->row);
-    status = run(c, err);
-    point_speculate_close(c);
-    close_model(c);
-    free(c);
-    return status;
-}
-
-enum status point_fence(const struct point *p, struct err *err)
+static enum status fence(const struct point *p, struct err *err)
 {
     char text[4096];
     enum status status = ST_OK;
@@ -495,18 +394,60 @@ enum status point_fence(const struct point *p, struct err *err)
                                  p->kind == POINT_SPECULATE ? text : NULL, err);
 }
 
-enum status point_answer(const json_t *settings, struct err *err)
+enum status point_read_request(struct point_request *q, const json_t *request,
+                               struct err *err)
 {
-    struct point p;
-    enum status status = point_from_json(&p, settings, err);
+    struct model_setup *setup = &q->point.setup;
+    enum status status = message_read_request(q, request, err);
 
     if (status == ST_OK)
-        status = point_fence(&p, err);
-    probe_ways_take(json_object_get(settings, "ways"));
+        status = fence(&q->point, err);
+    return status ? status
+                  : modelref_read_shape(&setup->model,
+                                        setup->residency == WEIGHTS_MEMORY, err);
+}
+
+/* The process measures nothing afterwards: levels stay disabled. */
+enum status point_worker_open(struct point_worker **c, struct point_request *q,
+                              const json_t *request, struct err *err)
+{
+    struct point_worker *new = calloc(1, sizeof *new);
+    enum status status;
+
+    if (!new)
+        return err_set(err, ST_NO_MEMORY, "no memory to measure in");
+    *c = new;
+    status = point_read_request(q, request, err);
+    if (status)
+        return status;
+    isa_disable(q->point.setup.isa_disabled);
+    new->own = q->point;
+    new->p = &new->own;
+    new->room = q->room;
+    new->cache = q->cache;
+    new->cpus = new->own.setup.explicit_cpus ? new->own.setup.cpus : NULL;
+    row_init(&new->row);
+    return ST_OK;
+}
+
+void point_worker_close(struct point_worker *c)
+{
+    if (!c)
+        return;
+    point_speculate_close(c);
+    close_model(c);
+    free(c);
+}
+
+enum status point_answer(const json_t *request, struct err *err)
+{
+    struct point_worker *c = NULL;
+    struct point_request q;
+    enum status status = point_worker_open(&c, &q, request, err);
+
     if (status == ST_OK)
-        status = measure_point(
-            &p, (uint64_t)json_integer_value(json_object_get(settings, "room")),
-            json_object_get(settings, "cache"), err);
+        status = run(c, err);
+    point_worker_close(c);
     if (status == ST_OK)
         worker_send(json_pack("{s:b, s:o}", "done", 1, "ways", probe_ways_json()));
     return status;

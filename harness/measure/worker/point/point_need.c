@@ -2,23 +2,14 @@
  *
  * point_need.c - what a point needs, before it runs
  */
-#include "harness/measure/point/point_need.h"
-
-#include <limits.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "engine/engine.h"
 #include "engine/weights/residency.h"
 #include "harness/machine/memory_reserve.h"
+#include "harness/measure/worker/point/point_answers.h"
+#include "harness/measure/worker/point/point_worker.h"
 #include "harness/model/model_head.h"
 #include "harness/model/model_names.h"
-#include "harness/model/test_prompt.h"
-#include "harness/measure/point/point_worker.h"
-#include "harness/rows/settings/setting.h"
-#include "harness/measure/worker/worker.h"
 
 /* ---- finding it ------------------------------------------------------------------ */
 
@@ -158,15 +149,11 @@ static enum status need_model(struct point *p, struct point_need *need,
                               const struct gguf *g, bool image, uint64_t room,
                               struct err *err)
 {
-    struct slm_params params = model_setup_params(&p->setup, point_memory(p, room));
+    struct slm_params params = point_params(p, room);
     struct slm_info info;
     bool fits = true;
     enum status status;
 
-    params.n_ctx = point_n_ctx(p);
-    params.n_back = point_n_back(p);
-    params.n_logits = point_n_logits(p);
-    params.mtp = p->mtp;
     point_set_sequences(p, &params);
     if (image)
         params.residency = WEIGHTS_MMAP;
@@ -206,36 +193,24 @@ static enum status need_model(struct point *p, struct point_need *need,
 static enum status need_shape(struct point *p, struct point_need *need, bool image,
                               uint64_t room, struct err *err)
 {
-    struct modelref ref = p->setup.model;
+    const struct modelref *ref = &p->setup.model;
     struct synth_plan *plan = NULL;
     struct model_head head = {.g = NULL};
-    enum status status = modelref_parse(&ref, p->setup.model.text, NULL, err);
+    enum status status = need_text(p, need, NULL, (int)ref->shape.n_vocab, err);
 
     if (status == ST_OK)
-        status = need_text(p, need, NULL, (int)ref.shape.n_vocab, err);
-    if (status == ST_OK)
-        status = synth_plan_make(&plan, &ref.shape, ref.mix,
+        status = synth_plan_make(&plan, &ref->shape, ref->mix,
                                  image ? p->setup.seed : MODELREF_SEED, err);
     if (status)
         return status;
-    status = model_head_of_plan(&head, plan, ref.text, err);
+    status = model_head_of_plan(&head, plan, ref->text, err);
     if (status == ST_OK)
         status = need_model(p, need, head.g, image, room, err);
     if (status == ST_OK)
-        snprintf(need->quant, sizeof need->quant, "%s", quantmix_name(ref.mix));
+        snprintf(need->quant, sizeof need->quant, "%s", quantmix_name(ref->mix));
     model_head_close(&head);
     synth_plan_free(plan);
     return status;
-}
-
-/* A synthetic model of which there is no file yet. */
-static bool is_unmade(const struct modelref *model)
-{
-    struct modelref ref;
-    struct err ignored = ERR_INIT;
-
-    return access(model->path, F_OK) &&
-           modelref_parse(&ref, model->text, NULL, &ignored) == ST_OK && ref.synthetic;
 }
 
 /* A text is cut into the model's tokens, of which a point of that text is made. */
@@ -247,7 +222,7 @@ static enum status need_file(struct point *p, struct point_need *need, uint64_t 
     struct slm_info info;
     enum status status;
 
-    if (is_unmade(&p->setup.model))
+    if (p->setup.model.synthetic)
         return need_shape(p, need, false, room, err);
     status = modelref_open(&p->setup.model, &g, err);
     if (status)
@@ -265,168 +240,21 @@ static enum status need_file(struct point *p, struct point_need *need, uint64_t 
     return status;
 }
 
-uint64_t point_need_reserve(int residency)
-{
-    return RESERVE_OWN_BYTES + (residency == WEIGHTS_STREAM ? RESERVE_SPARE_BYTES : 0);
-}
-
-/* ---- as JSON --------------------------------------------------------------------- */
-
-static const struct {
-    const char *key;
-    size_t offset;
-} sizes[] = {
-    {"n_params", offsetof(struct point_need, n_params)},
-    {"weight_bytes", offsetof(struct point_need, weight_bytes)},
-    {"rows_bytes", offsetof(struct point_need, rows_bytes)},
-    {"map_bytes", offsetof(struct point_need, map_bytes)},
-    {"anon_bytes", offsetof(struct point_need, anon_bytes)},
-    {"kv_bytes", offsetof(struct point_need, kv_bytes)},
-    {"scratch_bytes", offsetof(struct point_need, scratch_bytes)},
-    {"weights_memory_bytes", offsetof(struct point_need, weights_memory_bytes)},
-    {"token_bytes", offsetof(struct point_need, token_bytes)},
-    {"output_bytes", offsetof(struct point_need, output_bytes)},
-    {"nextn_bytes", offsetof(struct point_need, nextn_bytes)},
-    {"token_macs", offsetof(struct point_need, token_macs)},
-    {"output_macs", offsetof(struct point_need, output_macs)},
-    {"streamed_bytes", offsetof(struct point_need, streamed_bytes)},
-    {"slot_bytes", offsetof(struct point_need, slot_bytes)},
-    {"cache_bytes", offsetof(struct point_need, cache_bytes)},
-    {"disk_bytes", offsetof(struct point_need, disk_bytes)},
-    {"identity", offsetof(struct point_need, identity)},
-};
-
-static const struct setting_member members[] = {
-    SETTING_CHARS("quant", struct point_need, quant),
-    SETTING_WHOLE("residency", WEIGHTS_AUTO, WEIGHTS_MEMORY, struct point_need,
-                  residency),
-    SETTING_WHOLE("n_layers", 0, INT_MAX, struct point_need, n_layers),
-    SETTING_WHOLE("n_streamed", 0, INT_MAX, struct point_need, n_streamed),
-    SETTING_WHOLE("n_slots", 0, INT_MAX, struct point_need, n_slots),
-    SETTING_WHOLE("n_vocab", 0, INT_MAX, struct point_need, n_vocab),
-    SETTING_WHOLE("n_ctx", 0, INT_MAX, struct point_need, n_ctx),
-    SETTING_WHOLE("packed_ctx", 0, INT_MAX, struct point_need, packed_ctx),
-    SETTING_WHOLE("model_ctx", 0, INT_MAX, struct point_need, model_ctx),
-    SETTING_WHOLE("n_prompt", 0, SETTING_MAX(prefill), struct point_need, n_prompt),
-    SETTING_WHOLE("n_answer", 0, SETTING_MAX(answer), struct point_need, n_answer),
-    SETTING_WHOLE("own_answer", 0, 1, struct point_need, own_answer),
-};
-
-#define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
-
-json_t *point_need_request(const struct point *p, uint64_t room_bytes)
-{
-    json_t *settings = point_json(p);
-
-    return settings ? json_pack("{s:{s:o, s:I}}", "need", "point", settings, "room",
-                                (json_int_t)room_bytes)
-                    : NULL;
-}
-
-enum status point_need_from_json(struct point_need *need, const json_t *object,
-                                 struct err *err)
-{
-    const json_t *values = json_object_get(object, "need");
-    struct err why = ERR_INIT;
-    enum status st = setting_read_members(need, members, LENGTH(members), values, &why);
-
-    for (size_t i = 0; !st && i < LENGTH(sizes); i++) {
-        const json_t *v = json_object_get(values, sizes[i].key);
-        void *field = (char *)need + sizes[i].offset;
-
-        if (!json_is_integer(v) || json_integer_value(v) < 0)
-            st = err_set(&why, ST_IO, "%s is no size", sizes[i].key);
-        else
-            *(uint64_t *)field = (uint64_t)json_integer_value(v);
-    }
-    if (st)
-        return err_set(err, ST_IO,
-                       "the measuring process's answer is not as expected: %s",
-                       why.msg);
-    return ST_OK;
-}
-
-static json_t *need_json(const struct point_need *n)
-{
-    json_t *object = json_object();
-
-    for (size_t i = 0; i < LENGTH(sizes); i++) {
-        const void *field = (const char *)n + sizes[i].offset;
-
-        json_object_set_new(object, sizes[i].key,
-                            json_integer((json_int_t) * (const uint64_t *)field));
-    }
-    json_object_set_new(object, "quant", json_string(n->quant));
-    for (size_t i = 0; i < LENGTH(members); i++)
-        if (members[i].max) {
-            const void *field = (const char *)n + members[i].offset;
-
-            json_object_set_new(object, members[i].key,
-                                json_integer(*(const int *)field));
-        }
-    return object;
-}
-
 enum status point_need_answer(const json_t *request, struct err *err)
 {
-    const json_t *room = json_object_get(request, "room");
     struct point_need need = {.quant = ""};
-    struct point p;
-    enum status status = point_from_json(&p, json_object_get(request, "point"), err);
+    struct point_request q;
+    enum status status = point_read_request(&q, request, err);
 
-    if (status == ST_OK)
-        status = point_fence(&p, err);
     if (status)
         return status;
-    need.residency = p.setup.residency;
-    need.n_prompt = p.n_prompt;
-    need.n_answer = p.n_answer;
-    status = p.setup.residency == WEIGHTS_MEMORY
-                 ? need_shape(&p, &need, true, (uint64_t)json_integer_value(room), err)
-                 : need_file(&p, &need, (uint64_t)json_integer_value(room), err);
+    need.residency = q.point.setup.residency;
+    need.n_prompt = q.point.n_prompt;
+    need.n_answer = q.point.n_answer;
+    status = q.point.setup.residency == WEIGHTS_MEMORY
+                 ? need_shape(&q.point, &need, true, q.room, err)
+                 : need_file(&q.point, &need, q.room, err);
     if (status == ST_OK)
-        worker_send(json_pack("{s:o}", "need", need_json(&need)));
+        worker_send(json_pack("{s:o}", "need", point_need_json(&need)));
     return status;
-}
-
-/* ---- what a profile must fit ---------------------------------------------------- */
-
-enum status point_key_answer(const json_t *settings, struct err *err)
-{
-    struct tuned_key key = {.text = {""}};
-    struct point p;
-    json_t *list;
-    enum status status = point_from_json(&p, settings, err);
-
-    if (status == ST_OK)
-        status = point_fence(&p, err);
-    if (status == ST_OK && p.setup.residency == WEIGHTS_MEMORY)
-        status = modelref_parse(&p.setup.model, p.setup.model.text, NULL, err);
-    if (status == ST_OK)
-        status = tuned_key_model(&key, &p.setup.model,
-                                 p.setup.residency == WEIGHTS_MEMORY, err);
-    if (status)
-        return status;
-    list = json_array();
-    for (int i = TUNED_MODEL; i < TUNED_N_FIELDS; i++)
-        json_array_append_new(list, json_string(key.text[i]));
-    worker_send(json_pack("{s:o}", "key", list));
-    return ST_OK;
-}
-
-enum status point_key_from_json(struct tuned_key *key, const json_t *object,
-                                struct err *err)
-{
-    const json_t *list = json_object_get(object, "key");
-
-    for (int i = TUNED_MODEL; i < TUNED_N_FIELDS; i++) {
-        const char *text =
-            json_string_value(json_array_get(list, (size_t)(i - TUNED_MODEL)));
-
-        if (!text)
-            return err_set(err, ST_IO,
-                           "the measuring process's answer is not as expected: no key");
-        snprintf(key->text[i], sizeof key->text[i], "%s", text);
-    }
-    return ST_OK;
 }

@@ -8,37 +8,13 @@
  * about drafts goes on from stretch to stretch, and begins anew with every run, as it
  * would with every question.
  */
-#include "harness/measure/point/point_speculate.h"
-
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/base/clock.h"
-#include "engine/speculate/speculate.h"
-#include "harness/base/format.h"
-#include "harness/stats/stats.h"
-#include "harness/model/test_prompt.h"
+#include "harness/measure/worker/point/point_worker.h"
 
-#define STRETCH    16   /* tokens, or a few more where a pass goes beyond */
-#define MOST_PARTS 4096 /* stretches remembered for the interval */
-#define PATIENCE   3.0  /* budgets that the first run may take */
-
-struct point_speculation {
-    struct test_prompt prompt;
-    struct sampler *sampler;
-    const int32_t *answer; /* test prompt.ids + test prompt.n_prompt */
-    int n_answer;
-    int depth;                /* of the prompt */
-    int first;                /* answer tokens in the cache before a run */
-    int stretch;              /* tokens */
-    struct stats_pair *parts; /* plain and speculative, ns; [MOST_PARTS] */
-    size_t n_parts;
-    struct speculate_stats sum;
-    double plain_ns, drafting_ns;
-    uint64_t n_runs;
-};
+#define STRETCH  16  /* tokens, or a few more where a pass goes beyond */
+#define PATIENCE 3.0 /* budgets that the first run may take */
 
 static int32_t vocabulary(const struct point_worker *c,
                           const struct point_speculation *s)
@@ -116,7 +92,7 @@ enum status point_speculate_open(struct point_worker *c, struct err *err)
     if (!s)
         return err_set(err, ST_NO_MEMORY, "no memory to speculate");
     c->speculation = s;
-    s->parts = malloc(MOST_PARTS * sizeof *s->parts);
+    s->parts = malloc(SPECULATE_MAX_PARTS * sizeof *s->parts);
     if (!s->parts)
         return err_set(err, ST_NO_MEMORY, "no memory to speculate");
     status = test_prompt_read(&s->prompt, c->p->text, slm_gguf(c->model),
@@ -139,10 +115,6 @@ enum status point_speculate_open(struct point_worker *c, struct err *err)
         s->first = 1;
     }
     c->facts.tokens_per_sample = s->n_answer - 1 - s->first;
-    c->row.spec_mode = c->p->mtp ? SPEC_MTP : SPEC_LOOKUP;
-    if (c->p->accept_hundredths)
-        c->row.spec_accept_set = c->p->accept_hundredths / 100.0;
-    c->row.spec_answer = s->prompt.n_answer ? SPEC_ANSWER_GIVEN : SPEC_ANSWER_OWN;
     return status;
 }
 
@@ -283,7 +255,7 @@ static enum status run_stretches(struct point_worker *c, struct speculator *sp,
         status = time_stretch(&of, decode_drafting, &part.b, err);
         if (status == ST_OK)
             status = time_stretch(&of, decode_plainly, &part.a, err);
-        if (status == ST_OK && s->n_parts < MOST_PARTS)
+        if (status == ST_OK && s->n_parts < SPECULATE_MAX_PARTS)
             s->parts[s->n_parts++] = part;
         s->plain_ns += part.a;
         s->drafting_ns += part.b;
@@ -326,25 +298,10 @@ enum status point_speculate_run(struct point_worker *c, uint64_t *ns, struct err
 void point_speculate_conclude(struct point_worker *c)
 {
     const struct point_speculation *s = c->speculation;
-    const double n_tokens = (double)s->sum.n_tokens, n_passes = (double)s->sum.n_passes;
-    const double n_runs = (double)s->n_runs;
-    struct row *row = &c->row;
+    const double n_passes = (double)s->sum.n_passes, n_runs = (double)s->n_runs;
 
     if (!s->n_runs || !(n_passes > 0))
         return;
-    row->spec_tokens = (int64_t)(s->sum.n_tokens / s->n_runs);
-    row->spec_guessed = (int64_t)(s->sum.n_drafted / s->n_runs);
-    if (s->sum.n_drafted)
-        row->spec_accept = (double)s->sum.n_accepted / (double)s->sum.n_drafted;
-    for (int i = 0; i < SPECULATE_MAX && s->sum.drafted_at[i]; i++)
-        text_append(row->spec_accept_at, sizeof row->spec_accept_at, "%s%.2f",
-                    i ? " " : "",
-                    (double)s->sum.accepted_at[i] / (double)s->sum.drafted_at[i]);
-    row->spec_tokens_per_pass = n_tokens / n_passes;
-    row->spec_plain_tok_per_s = n_tokens * 1e9 / s->plain_ns;
-    row->spec_speedup = s->plain_ns / s->drafting_ns;
-    stats_ratio_interval(s->parts, s->n_parts, c->p->setup.seed, &row->spec_speedup_lo,
-                         &row->spec_speedup_hi);
     /* A run's passes read the weights so often, and a pass over several tokens more
      * experts than one token takes; its columns are so many multiply-adds. */
     const struct slm_info *info = slm_info(c->model);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * point_profile.h - a token's time by operation: from the worker, as a table, a chart
+ * point_profile.h - a token's time by operation, from the worker to its parent
  *
  * The rows and what was outside of them add up to the mean sample. An operation's
  * roof is the time in which the machine could read its bytes, or do its
@@ -9,16 +9,15 @@
  *
  * Threading: none.
  */
-#ifndef SLM_HARNESS_MEASURE_POINT_POINT_PROFILE_H
-#define SLM_HARNESS_MEASURE_POINT_POINT_PROFILE_H
+#ifndef SLM_HARNESS_MEASURE_WORKER_POINT_PROFILE_H
+#define SLM_HARNESS_MEASURE_WORKER_POINT_PROFILE_H
 
-#include <stdio.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <jansson.h>
 
 #include "engine/base/status.h"
 #include "engine/forward/profile.h"
-#include "harness/machine/topology.h"
-#include "harness/rows/row.h"
 
 struct point_profile_row {
     char op[24], weights[12]; /* weights "" where there are none */
@@ -53,15 +52,5 @@ double point_profile_roof_ms(const struct point_profile *p,
  */
 double point_profile_wait_ms(const struct point_profile *p);
 double point_profile_arith_ms(const struct point_profile *p);
-
-/* The table. row: the point's. */
-void point_profile_print(FILE *f, const struct point_profile *p, const struct row *row);
-
-/* profile.csv, .gp, .svg and .png in dir, which is there; topo: of the machine that it
- * is of. Errors: of chart_files.h and
- * gnuplot_run(). */
-enum status point_profile_draw(const struct point_profile *p, const struct row *row,
-                               const struct topology *topo, const char *dir,
-                               struct err *err);
 
 #endif

@@ -4,8 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "harness/stats/stats.h"
-#include "harness/measure/point/point_worker_impl.h"
+#include "harness/measure/worker/point/point_worker.h"
 
 /* Tokens of a prompt, unless a chunk has more. */
 #define PROMPT 512
@@ -13,12 +12,6 @@
 int point_chunk_prompt(const struct point *p)
 {
     return p->n_chunk ? (PROMPT + p->n_chunk - 1) / p->n_chunk * p->n_chunk : 0;
-}
-
-int point_step_threads(const struct point *p)
-{
-    return p->n_chunk && p->setup.n_threads_prefill ? p->setup.n_threads_prefill
-                                                    : p->setup.n_threads;
 }
 
 double point_step_bytes(const struct point *p, const struct slm_info *info)
@@ -70,7 +63,7 @@ void point_chunk_sample(struct point_worker *c)
 void point_chunk_end(struct point_worker *c)
 {
     if (c->measured.takes_plain && c->n_samples)
-        c->row.step_plain_ms =
+        c->step_plain_ms =
             stats_median(c->plain_ms, c->n_samples, c->plain_ms + c->n_samples);
     c->measured.takes_plain = false;
     free(c->plain_ms);

@@ -5,7 +5,7 @@
  */
 #include "tests/support/stream_model.h"
 
-#include "harness/measure/point/point_worker_impl.h"
+#include "harness/measure/worker/point/point_worker.h"
 
 static struct point point_of(int ctx, int n_sequences, int n_chunk)
 {
@@ -28,10 +28,10 @@ static void prompts_are_whole_chunks(void **state)
         const struct point p = point_of(0, 1, cases[i][0]);
 
         assert_int_equal(point_chunk_prompt(&p), cases[i][1]);
-        assert_int_equal(point_n_ctx(&p), cases[i][1] ? cases[i][1] : 1);
+        assert_int_equal(point_params(&p, 0).n_ctx, cases[i][1] ? cases[i][1] : 1);
     }
     const struct point deep = point_of(600, 1, 200);
-    assert_int_equal(point_n_ctx(&deep), 601);
+    assert_int_equal(point_params(&deep, 0).n_ctx, 601);
 }
 
 static void threads_of_a_chunk_are_those_of_prefill(void **state)

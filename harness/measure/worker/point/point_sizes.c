@@ -1,59 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * point_wire.c - facts as JSON, and sizes both sides agree on
+ * point_sizes.c - what a point opens its model with, as planned and as measured
  */
-#include "harness/measure/point/point_worker.h"
-
-#include <stddef.h>
-
 #include "engine/speculate/speculate_rule.h"
 #include "harness/machine/memory_reserve.h"
-#include "harness/machine/probe.h"
-#include "harness/rows/settings/setting.h"
+#include "harness/measure/worker/point/point_worker.h"
 
 #define MIB (UINT64_C(1) << 20)
-
-/* clang-format off */
-static const struct { const char *key; size_t offset; } fact_keys[] = {
-    {"tokens_per_sample", offsetof(struct point_facts, tokens_per_sample)},
-    {"ops_per_sample", offsetof(struct point_facts, ops_per_sample)},
-    {"bytes_per_sample", offsetof(struct point_facts, bytes_per_sample)},
-    {"roof_spread", offsetof(struct point_facts, roof_spread)},
-    {"stand_in_bytes", offsetof(struct point_facts, stand_in_bytes)},
-    {"disk_spread", offsetof(struct point_facts, disk_spread)},
-    {"stream_request_bytes", offsetof(struct point_facts, stream_request_bytes)},
-    {"stream_depth", offsetof(struct point_facts, stream_depth)},
-    {"profile_ms", offsetof(struct point_facts, profile_ms)},
-    {"wait_ms", offsetof(struct point_facts, wait_ms)},
-    {"arith_ms", offsetof(struct point_facts, arith_ms)},
-};
-/* clang-format on */
-
-#define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
-
-json_t *point_facts_json(const struct point_facts *facts)
-{
-    json_t *object = json_object();
-
-    for (size_t i = 0; i < LENGTH(fact_keys); i++) {
-        const void *field = (const char *)facts + fact_keys[i].offset;
-
-        json_object_set_new(object, fact_keys[i].key,
-                            json_real(*(const double *)field));
-    }
-    return object;
-}
-
-void point_facts_from_json(struct point_facts *facts, const json_t *object)
-{
-    for (size_t i = 0; i < LENGTH(fact_keys); i++) {
-        const json_t *value = json_object_get(object, fact_keys[i].key);
-        void *field = (char *)facts + fact_keys[i].offset;
-
-        if (json_is_number(value))
-            *(double *)field = json_number_value(value);
-    }
-}
 
 /* Less is read faster than can be timed well; of a small model and of a small limit. */
 #define LEAST_OF_MODEL (64 * MIB)
@@ -83,17 +36,13 @@ uint64_t point_memory(const struct point *p, uint64_t room)
     return bytes ? bytes : 1; /* 0 is the machine's */
 }
 
-int point_n_logits(const struct point *p)
-{
-    return p->kind == POINT_SPECULATE ? SPECULATE_MAX + 1 : 1;
-}
-
 /* With settings in their ranges none of this overflows. */
 _Static_assert((long long)SETTING_MAX(ctx) + SETTING_MAX(answer) + 1 <= INT_MAX &&
                    (long long)SETTING_MAX(prefill) + SETTING_MAX(answer) + 1 <= INT_MAX,
                "the positions of a point do not fit into an int");
 
-int point_n_ctx(const struct point *p)
+/* Positions of the KV cache. */
+static int n_ctx(const struct point *p)
 {
     /* Every token of a decode point is measured at the same depth: it is taken
      * off again before the next one. */
@@ -117,7 +66,7 @@ static size_t pages_of(int n)
 void point_set_sequences(const struct point *p, struct slm_params *params)
 {
     const size_t shared = (size_t)p->n_shared / SLM_PAGE;
-    const size_t all = pages_of(p->kind == POINT_DECODE ? p->ctx + 1 : point_n_ctx(p));
+    const size_t all = pages_of(p->kind == POINT_DECODE ? p->ctx + 1 : n_ctx(p));
     const size_t own = all - shared + (p->setup.kv_window ? RING_PAGES : 0);
     const size_t prompt = pages_of(point_chunk_prompt(p));
     const int n_batch = p->n_sequences + p->n_chunk;
@@ -130,11 +79,36 @@ void point_set_sequences(const struct point *p, struct slm_params *params)
         params->n_batch = n_batch;
 }
 
-int point_n_back(const struct point *p)
+struct slm_params point_params(const struct point *p, uint64_t room)
 {
-    /* Speculation goes back to where an answer begins; no token may run again while it
-     * is timed. */
-    return p->kind == POINT_SPECULATE && p->n_answer >= SLM_DEFAULT_BACK
-               ? p->n_answer + 1
-               : SLM_DEFAULT_BACK;
+    struct slm_params params = model_setup_params(&p->setup, point_memory(p, room));
+
+    params.n_ctx = n_ctx(p);
+    params.n_logits = 1;
+    if (p->kind == POINT_SPECULATE) {
+        params.n_logits = SPECULATE_MAX + 1;
+        /* Speculation goes back to where an answer begins; no token may run again while
+         * it is timed. */
+        if (p->n_answer >= SLM_DEFAULT_BACK)
+            params.n_back = p->n_answer + 1;
+    }
+    params.mtp = p->mtp;
+    return params;
+}
+
+void point_evaluate_facts(struct point_worker *c, const struct slm_info *info)
+{
+    const double head = (double)info->output_macs;
+    const double body = (double)info->weight_token_macs - head;
+
+    if (c->p->kind == POINT_PREFILL) {
+        c->facts.tokens_per_sample = c->p->n_prompt;
+        c->facts.ops_per_sample = 2 * (body * c->p->n_prompt + head);
+        c->facts.bytes_per_sample =
+            slm_bytes_per_prompt(info, c->p->n_prompt, c->p->setup.n_batch);
+    } else {
+        c->facts.tokens_per_sample = c->p->n_sequences;
+        c->facts.ops_per_sample = point_step_ops(c->p, info);
+        c->facts.bytes_per_sample = point_step_bytes(c->p, info);
+    }
 }

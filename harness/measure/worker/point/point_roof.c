@@ -7,8 +7,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/mem.h"
 #include "engine/base/thread_pool.h"
-#include "harness/stats/stats.h"
-#include "harness/measure/point/point_worker_impl.h"
+#include "harness/measure/worker/point/point_worker.h"
 #include "harness/rows/roofs.h"
 #include "kernels/isa.h"
 
@@ -24,22 +23,18 @@ static void evaluate_roof(struct point_worker *c)
 {
     double scratch[sizeof c->roof_gbps / sizeof c->roof_gbps[0]];
     const int n = c->n_roof_gbps;
-    struct stats all;
 
     if (!n)
         return;
-    stats_summary(&all, c->roof_gbps, (size_t)n, scratch);
-    c->row.roof_gbps = all.median;
-    c->row.roof_gbps_lo = all.lo;
-    c->row.roof_gbps_hi = all.hi;
-    if (!(all.median > 0))
+    stats_summary(&c->roof, c->roof_gbps, (size_t)n, scratch);
+    if (!(c->roof.median > 0))
         return;
-    c->facts.roof_spread = 2 * all.mad / all.median;
+    c->facts.roof_spread = 2 * c->roof.mad / c->roof.median;
     if (n >= 2 * N_ROOF_PASSES) {
         const double *last = c->roof_gbps + n - N_ROOF_PASSES;
         const double before = stats_median(c->roof_gbps, N_ROOF_PASSES, scratch);
         const double after = stats_median(last, N_ROOF_PASSES, scratch);
-        const double apart = fabs(after - before) / all.median;
+        const double apart = fabs(after - before) / c->roof.median;
 
         if (apart > c->facts.roof_spread)
             c->facts.roof_spread = apart;
@@ -121,14 +116,10 @@ static double probe_peak(enum probe_peak which, struct thread_pool *pool)
 static void add_peak_passes(struct point_worker *c, int n, struct thread_pool *pool)
 {
     double scratch[sizeof c->roof_gops / sizeof c->roof_gops[0]];
-    struct stats all;
 
     probe_compute(int8_peak(c), isa_usable(), pool, n, c->roof_gops + c->n_roof_gops);
     c->n_roof_gops += n;
-    stats_summary(&all, c->roof_gops, (size_t)c->n_roof_gops, scratch);
-    c->row.roof_gops = all.median;
-    c->row.roof_gops_lo = all.lo;
-    c->row.roof_gops_hi = all.hi;
+    stats_summary(&c->peak, c->roof_gops, (size_t)c->n_roof_gops, scratch);
 }
 
 /* Of the buffer that is read instead of weights. While the model is open, its KV cache
@@ -197,10 +188,9 @@ static enum status probe_with(struct point_worker *c, struct thread_pool *pool,
         add_peak_passes(c, N_PEAK_PASSES, pool);
     if (has_arithmetic_roof(c->p) && int8_peak(c) == PROBE_PEAK_INT8 &&
         isa_usable() & PROBE_TILE_LEVELS)
-        c->row.roof_vectors_gops = probe_peak(PROBE_PEAK_VECTORS, pool);
+        c->vectors_gops = probe_peak(PROBE_PEAK_VECTORS, pool);
     if (needs_peaks(c, weights) && !(c->int8_gops > 0)) {
-        c->int8_gops =
-            c->n_roof_gops ? c->row.roof_gops : probe_peak(int8_peak(c), pool);
+        c->int8_gops = c->n_roof_gops ? c->peak.median : probe_peak(int8_peak(c), pool);
         c->f32_gops = probe_peak(PROBE_PEAK_F32, pool);
     }
     return ST_OK;
