@@ -330,7 +330,7 @@ static enum status write_turns(FILE *f, struct turn *turn, size_t n_turns,
     return st;
 }
 
-enum status gate_trace_record(const struct gate_trace_plan *plan, struct err *err)
+enum status gate_trace_record(struct gate_trace_plan *plan, struct err *err)
 {
     struct slm *m = NULL;
     struct turn turn = {.n_tokens = 0};

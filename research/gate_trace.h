@@ -48,6 +48,6 @@ struct gate_trace_plan {
 
 /* Records with a progress line; an interrupt leaves the turns that there are and
  * returns ST_INTERRUPTED. Errors: those of session_open() and slm_eval(), ST_IO. */
-enum status gate_trace_record(const struct gate_trace_plan *plan, struct err *err);
+enum status gate_trace_record(struct gate_trace_plan *plan, struct err *err);
 
 #endif

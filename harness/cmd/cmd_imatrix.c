@@ -188,7 +188,7 @@ static enum status collect(const struct job *job, struct slm *m, struct imatrix 
     return done < text.n_chunks ? err_set(err, ST_INTERRUPTED, "interrupted") : ST_OK;
 }
 
-static enum status check_output(const struct job *job, struct err *err)
+static enum status check_output(struct job *job, struct err *err)
 {
     struct path_list inputs = {0};
     enum status st = session_inputs(&inputs, &job->session, err);
@@ -203,7 +203,7 @@ static enum status check_output(const struct job *job, struct err *err)
     return st;
 }
 
-static enum status run(const struct job *job, struct err *err)
+static enum status run(struct job *job, struct err *err)
 {
     struct imatrix *im = NULL;
     struct slm *m = NULL;

@@ -60,8 +60,8 @@ static enum status check_tokens(const struct slm *m, const struct int_list *toke
     return ST_OK;
 }
 
-static enum status run(const struct session_params *params,
-                       const struct int_list *tokens, const char *path, struct err *err)
+static enum status run(struct session_params *params, const struct int_list *tokens,
+                       const char *path, struct err *err)
 {
     struct slm *m = NULL;
     struct path_list inputs = {0};

@@ -166,7 +166,7 @@ static enum status open_model(struct runner *r, struct err *err)
         r->n_piece = (size_t)params.setup.n_batch;
     if (r->n_piece > most)
         r->n_piece = most ? most : 1;
-    params.model = r->job->model->ref.text;
+    params.setup.model = r->job->model->ref;
     params.n_ctx = r->job->text->ctx;
     params.n_logits = (int)r->n_piece;
     r->rows = calloc(r->n_piece, r->row_bytes);

@@ -96,16 +96,27 @@ static enum status fence_server(const struct modelref *ref,
                                     err);
 }
 
-enum status session_model(struct modelref *ref, const struct session_params *params,
-                          struct err *err)
+/* Parsed once: whoever has it already hands it on. */
+static enum status name_model(struct modelref *ref, const struct session_params *params,
+                              struct err *err)
 {
     enum status st;
 
+    if (*params->setup.model.text) {
+        *ref = params->setup.model;
+        return ST_OK;
+    }
     if (!params->model)
         return err_set(err, ST_USAGE, "name the model: -m FILE");
     st = modelref_parse(ref, params->model, NULL, err);
-    if (!st)
-        st = modelref_set_quant(ref, params->quant, err);
+    return st ? st : modelref_set_quant(ref, params->quant, err);
+}
+
+enum status session_model(struct modelref *ref, const struct session_params *params,
+                          struct err *err)
+{
+    enum status st = name_model(ref, params, err);
+
     if (!st)
         st = modelref_make_file(ref, NULL, err);
     if (st)
@@ -113,15 +124,12 @@ enum status session_model(struct modelref *ref, const struct session_params *par
     return params->serves ? fence_server(ref, params, err) : fence_enter_calls(err);
 }
 
-enum status session_inputs(struct path_list *files, const struct session_params *params,
+enum status session_inputs(struct path_list *files, struct session_params *params,
                            struct err *err)
 {
-    struct modelref ref;
-    const enum status st = params->model
-                               ? modelref_parse(&ref, params->model, NULL, err)
-                               : err_set(err, ST_USAGE, "name the model: -m FILE");
+    const enum status st = name_model(&params->setup.model, params, err);
 
-    return st ? st : modelref_files(&ref, files, err);
+    return st ? st : modelref_files(&params->setup.model, files, err);
 }
 
 /* The requested profile; prints on standard error why it is not used. */

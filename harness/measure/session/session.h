@@ -18,7 +18,8 @@ struct session_params {
     const char *model; /* as modelref.h has it; NULL: ST_USAGE */
     const char *quant; /* quantise it to this while loading; or NULL */
     const char *cpus;  /* "0,2": one for each thread; excludes placement; or NULL */
-    /* Without the model and the CPUs, which are above. n_threads 0, n_batch 0 and a
+    /* Its model is the one that is opened where it is parsed already (.text), and the
+     * CPUs are above. n_threads 0, n_batch 0 and a
      * placement that is not given are the defaults. A profile does not override what is
      * set. */
     struct model_setup setup;
@@ -40,9 +41,9 @@ struct session_params {
 enum status session_model(struct modelref *ref, const struct session_params *params,
                           struct err *err);
 
-/* Adds the files that opening it reads; makes none. Errors: those of modelref_parse()
- * and modelref_files(). */
-enum status session_inputs(struct path_list *files, const struct session_params *params,
+/* Adds the files that opening it reads; makes none. The model is in setup from then on.
+ * Errors: those of modelref_parse(), modelref_set_quant() and modelref_files(). */
+enum status session_inputs(struct path_list *files, struct session_params *params,
                            struct err *err);
 
 /* Opens the model and reads its weights, if memory holds them (packed weights must

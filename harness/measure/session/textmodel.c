@@ -86,6 +86,7 @@ enum status textmodel_open(struct textmodel *t, const struct session_params *par
     struct session_params decoding = *params;
 
     decoding.decodes = true;
+    decoding.setup.model = t->ref;
     const enum status st = session_open(&t->m, &decoding, &t->n_threads, err);
 
     t->relief.tell = print_reclaimed;
