@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <iostream>
 #include <map>
 #include <set>
 #include <string>
@@ -21,7 +22,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <unistd.h>
 
 #include <benchmark/benchmark.h>
 
@@ -43,7 +43,7 @@ namespace
 
 kernel_fixture *fixture;
 bool any_error = false;
-int progress_fd = -1;
+bool prints_progress = false;
 std::map<std::string, benchmark::IterationCount> batches; /* by name of the case */
 
 void fail(benchmark::State &state, const char *why)
@@ -55,12 +55,9 @@ void fail(benchmark::State &state, const char *why)
 /* One line per run of a benchmark, for whoever shows progress: "seconds name". */
 void report_progress(double seconds, const std::string &name)
 {
-    if (progress_fd < 0)
-        return;
-    char line[KERNEL_NAME_MAX + 32];
-    const int n = std::snprintf(line, sizeof(line), "%.6f %s\n", seconds, name.c_str());
-    if (write(progress_fd, line, size_t(n)) != n)
-        progress_fd = -1; /* nobody listens any more */
+    if (prints_progress && (std::printf("%.6f %s\n", seconds, name.c_str()) < 0 ||
+                            std::fflush(stdout) != 0))
+        prints_progress = false; /* nobody reads it any more */
 }
 
 void count(benchmark::State &state, const kernel_cost &cost, double calls_per_s,
@@ -225,7 +222,7 @@ void print_help()
         "                       the machine allows)\n"
         "  --placement=P        spread, compact, smt or none (default spread)\n"
         "  --cases=FILE         only the benchmarks named in FILE, one per line\n"
-        "  --progress-fd=N      a line to this descriptor after every run\n"
+        "  --progress           print a line after every run, and no table\n"
         "\n"
         "Examples:\n"
         "  bench_kernels --benchmark_list_tests\n"
@@ -285,8 +282,9 @@ bool take_options(Settings *settings, int *argc, char **argv)
         } else if (const char *name = value_of(argv[i], "--placement")) {
             choice_parse(&choices_placement, name, "--placement", &settings->pinning,
                          &e);
-        } else if (const char *number = value_of(argv[i], "--progress-fd")) {
-            progress_fd = std::atoi(number);
+        } else if (std::strcmp(argv[i], "--progress") == 0) {
+            prints_progress = true;
+            std::cout.setstate(std::ios_base::failbit);
         } else {
             argv[kept++] = argv[i];
         }

@@ -2,22 +2,19 @@
  *
  * kernel_run.c - the child, its progress and its end
  *
- * The child gets the names of its cases and a pipe for reporting finished repetitions;
- * its standard error is kept and shown when it fails. It has its own process group, so
- * that this process handles Ctrl-C: it sends SIGTERM once, and the child writes the
- * finished repetitions.
+ * The child reads the names of its cases from its standard input and reports finished
+ * repetitions on its standard output; the end of its standard error is shown when it
+ * fails. It has its own process group, so that this process handles Ctrl-C: it sends
+ * SIGTERM once, and the child writes the finished repetitions.
  */
 #include "harness/measure/kernels/kernel_run.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,16 +22,9 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/program.h"
 #include "harness/base/progress.h"
+#include "harness/machine/child.h"
 
-#define NOT_STARTED 127
-#define MAX_ARGS    16
-
-struct child {
-    pid_t pid;
-    int cases_fd, errors_fd; /* memory files */
-    int progress_fd;         /* our end of the pipe */
-    bool is_stopped;         /* SIGTERM was sent */
-};
+#define MAX_ARGS 16
 
 static enum status find_program(char *path, size_t cap, struct err *err)
 {
@@ -67,41 +57,41 @@ static void thread_list(char *list, size_t cap, const struct kernel_plan *plan)
         text_append(list, cap, "%s%d", i ? "," : "", plan->threads[i]);
 }
 
-static bool write_cases(int fd, const struct kernel_plan *plan)
+/* A child that has ended before it read them all is judged by its end. */
+static void write_cases(struct child *c, const struct kernel_plan *plan)
 {
-    FILE *f = fdopen(dup(fd), "w");
+    struct err ignored = ERR_INIT;
 
-    if (!f)
-        return false;
     for (size_t i = 0; i < plan->n_run; i++) {
-        char name[KERNEL_NAME_MAX];
+        char name[KERNEL_NAME_MAX], line[KERNEL_NAME_MAX + 1];
 
-        fprintf(f, "%s\n", kernel_case_name(&plan->run[i], name));
+        snprintf(line, sizeof line, "%s\n", kernel_case_name(&plan->run[i], name));
+        if (child_write(c, line, &ignored))
+            break;
     }
-    return fclose(f) == 0;
+    close(c->in);
+    c->in = -1;
 }
 
-static void exec_child(const char *program, const struct kernel_run_params *p,
-                       int json_fd, const struct child *c, int progress_fd)
+static enum status start(struct child *c, const struct kernel_run_params *p,
+                         int json_fd, struct err *err)
 {
-    char arg[MAX_ARGS][4300], levels[128], threads[4096];
+    char arg[MAX_ARGS][4300], program[4096], levels[128], threads[4096];
     char *argv[MAX_ARGS + 1];
+    const struct child_params params = {
+        .program = program, .argv = argv, .talk = true, .foreign = true};
+    enum status st;
     int n = 0;
-    const int null_fd = open("/dev/null", O_RDWR);
 
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    setpgid(0, 0);
-    fcntl(json_fd, F_SETFD, 0);
-    if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 ||
-        dup2(null_fd, STDOUT_FILENO) < 0 || dup2(c->errors_fd, STDERR_FILENO) < 0)
-        _exit(NOT_STARTED);
+    if (find_program(program, sizeof program, err))
+        return err->code;
     disabled_levels(levels, sizeof levels);
     thread_list(threads, sizeof threads, p->plan);
     snprintf(arg[n++], sizeof arg[0], "%s", program);
-    snprintf(arg[n++], sizeof arg[0], "--cases=/proc/self/fd/%d", c->cases_fd);
+    snprintf(arg[n++], sizeof arg[0], "--cases=/proc/self/fd/0");
     snprintf(arg[n++], sizeof arg[0], "--threads=%s", threads);
     snprintf(arg[n++], sizeof arg[0], "--placement=%s", p->placement);
-    snprintf(arg[n++], sizeof arg[0], "--progress-fd=%d", progress_fd);
+    snprintf(arg[n++], sizeof arg[0], "--progress");
     snprintf(arg[n++], sizeof arg[0], "--benchmark_out=/proc/self/fd/%d", json_fd);
     snprintf(arg[n++], sizeof arg[0], "--benchmark_out_format=json");
     snprintf(arg[n++], sizeof arg[0], "--benchmark_enable_random_interleaving=true");
@@ -112,33 +102,12 @@ static void exec_child(const char *program, const struct kernel_run_params *p,
     for (int i = 0; i < n; i++)
         argv[i] = arg[i];
     argv[n] = NULL;
-    execv(program, argv);
-    _exit(NOT_STARTED);
-}
-
-static enum status start(struct child *c, const struct kernel_run_params *p,
-                         int json_fd, struct err *err)
-{
-    char program[4096];
-    int pipe_fd[2] = {-1, -1};
-
-    if (find_program(program, sizeof program, err))
-        return err->code;
-    c->cases_fd = memfd_create("cases", 0);
-    c->errors_fd = memfd_create("errors", 0);
-    if (c->cases_fd < 0 || c->errors_fd < 0 || !write_cases(c->cases_fd, p->plan) ||
-        pipe(pipe_fd))
-        return err_set_errno(err, ST_IO, "cannot prepare a child process");
-    lseek(c->cases_fd, 0, SEEK_SET);
-    fcntl(pipe_fd[0], F_SETFD, FD_CLOEXEC);
-    c->pid = fork();
-    if (c->pid == 0)
-        exec_child(program, p, json_fd, c, pipe_fd[1]);
-    close(pipe_fd[1]);
-    c->progress_fd = pipe_fd[0];
-    if (c->pid < 0)
-        return err_set_errno(err, ST_IO, "cannot start %.300s", program);
-    return ST_OK;
+    fcntl(json_fd, F_SETFD, 0);
+    st = child_start(c, &params, err);
+    fcntl(json_fd, F_SETFD, FD_CLOEXEC);
+    if (st == ST_OK)
+        write_cases(c, p->plan);
+    return st;
 }
 
 /* ---- progress -------------------------------------------------------------------- */
@@ -149,14 +118,16 @@ struct tally {
     const struct kernel_run_params *p;
     int *n_done; /* [plan->n_run] */
     size_t n_all_done;
-    char line[256];
-    size_t used;
 };
 
-static void count_line(struct tally *t)
+static void count_line(void *arg, const char *text, size_t len)
 {
-    char name[KERNEL_NAME_MAX], *end;
-    const double seconds = strtod(t->line, &end);
+    struct tally *t = arg;
+    char name[KERNEL_NAME_MAX], line[256], *end;
+    double seconds;
+
+    snprintf(line, sizeof line, "%.*s", (int)len, text);
+    seconds = strtod(line, &end);
 
     for (size_t i = 0; i < t->p->plan->n_run; i++) {
         if (strcmp(kernel_case_name(&t->p->plan->run[i], name), end + (*end == ' ')))
@@ -169,42 +140,22 @@ static void count_line(struct tally *t)
     }
 }
 
-static void take_bytes(struct tally *t, const char *buf, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (buf[i] == '\n') {
-            t->line[t->used] = '\0';
-            count_line(t);
-            t->used = 0;
-        } else if (t->used < sizeof t->line - 1) {
-            t->line[t->used++] = buf[i];
-        }
-    }
-}
-
 /* Until the child has closed its end. */
 static void follow(struct child *c, struct tally *t)
 {
     const double n_runs = (double)t->p->plan->n_run * t->p->n_repetitions;
     struct progress progress;
-    char buf[4096], detail[64];
-    ssize_t n = 1;
+    char detail[64];
+    bool runs = true, stopped = false;
 
     progress_begin(&progress, "kernels");
-    while (n != 0) {
-        struct pollfd ready = {c->progress_fd, POLLIN, 0};
+    while (runs) {
+        struct pollfd ready = {c->out, POLLIN, 0};
 
-        if (interrupted() && !c->is_stopped) {
-            kill(c->pid, SIGTERM);
-            c->is_stopped = true;
-        }
-        if (poll(&ready, 1, 200) > 0) {
-            n = read(c->progress_fd, buf, sizeof buf);
-            if (n > 0)
-                take_bytes(t, buf, (size_t)n);
-            else if (n < 0 && errno != EINTR)
-                break;
-        }
+        if (interrupted() && !stopped)
+            stopped = kill(c->pid, SIGTERM) == 0;
+        if (poll(&ready, 1, 200) > 0)
+            runs = child_read_lines(c, count_line, t);
         snprintf(detail, sizeof detail, "%zu row%s, %d repetition%s", t->p->plan->n_run,
                  t->p->plan->n_run == 1 ? "" : "s", t->p->n_repetitions,
                  t->p->n_repetitions == 1 ? "" : "s");
@@ -217,15 +168,12 @@ static void follow(struct child *c, struct tally *t)
  * -------------------------------------------------------------------------- */
 
 /* The last line of stderr that is not a warning. */
-static void last_words(int fd, char *to, size_t cap)
+static void last_error(const struct child *c, char *to, size_t cap)
 {
     char text[4096];
-    const off_t end = lseek(fd, 0, SEEK_END);
-    const off_t from = end > (off_t)sizeof text - 1 ? end - (off_t)sizeof text + 1 : 0;
-    const ssize_t n = pread(fd, text, sizeof text - 1, from);
 
+    stderr_tail_read(c->error_tail, text, sizeof text);
     snprintf(to, cap, "no reason given");
-    text[n > 0 ? n : 0] = '\0';
     for (char *save, *line = strtok_r(text, "\n", &save); line;
          line = strtok_r(NULL, "\n", &save))
         if (strncmp(line, "***WARNING", 10) != 0)
@@ -240,7 +188,7 @@ static enum status judge_end(const struct child *c, int rc, struct err *err)
         return err_set(err, ST_INTERRUPTED, "interrupted");
     if (WIFEXITED(rc) && WEXITSTATUS(rc) <= 1) /* 1: a row failed and is named */
         return ST_OK;
-    last_words(c->errors_fd, words, sizeof words);
+    last_error(c, words, sizeof words);
     if (WIFSIGNALED(rc))
         return err_set(err, ST_IO, "bench_kernels was ended by signal %d (%s): %s",
                        WTERMSIG(rc), strsignal(WTERMSIG(rc)), words);
@@ -249,24 +197,16 @@ static enum status judge_end(const struct child *c, int rc, struct err *err)
 
 enum status kernel_run(const struct kernel_run_params *p, int json_fd, struct err *err)
 {
-    struct child c = {-1, -1, -1, -1, false};
+    struct child c = CHILD_INIT;
     struct tally t = {.p = p, .n_done = calloc(p->plan->n_run, sizeof(int))};
     enum status st = t.n_done ? start(&c, p, json_fd, err)
                               : err_set(err, ST_NO_MEMORY, "no memory for progress");
-    int rc = 0;
 
     if (st == ST_OK) {
         follow(&c, &t);
-        while (waitpid(c.pid, &rc, 0) < 0 && errno == EINTR)
-            ;
-        st = judge_end(&c, rc, err);
+        st = judge_end(&c, child_reap(&c, INT64_MAX, NULL, NULL), err);
     }
-    if (c.progress_fd >= 0)
-        close(c.progress_fd);
-    if (c.cases_fd >= 0)
-        close(c.cases_fd);
-    if (c.errors_fd >= 0)
-        close(c.errors_fd);
+    child_close(&c);
     free(t.n_done);
     return st;
 }
