@@ -342,14 +342,18 @@ void stats_ratio_interval(const struct stats_pair *v, size_t n, uint64_t seed,
     *hi = stats_quantile_sorted(ratio, N_RESAMPLES, 0.975);
 }
 
+double stats_binomial(size_t k, size_t n, double p)
+{
+    return exp(lgamma((double)n + 1) - lgamma((double)k + 1) -
+               lgamma((double)(n - k) + 1) + (double)k * log(p) +
+               (double)(n - k) * log1p(-p));
+}
+
 /* Probability of at most k of n events of probability p > k / n: from k down the terms
  * become smaller. */
 static double binomial_below(size_t k, size_t n, double p)
 {
-    double term = exp(lgamma((double)n + 1) - lgamma((double)k + 1) -
-                      lgamma((double)(n - k) + 1) + (double)k * log(p) +
-                      (double)(n - k) * log1p(-p));
-    double sum = term;
+    double term = stats_binomial(k, n, p), sum = term;
 
     for (size_t i = k; i > 0 && term > 1e-17 * sum; i--) {
         term *= (double)i * (1 - p) / ((double)(n - i + 1) * p);

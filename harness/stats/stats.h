@@ -88,6 +88,9 @@ struct stats_pair {
 void stats_ratio_interval(const struct stats_pair *v, size_t n, uint64_t seed,
                           double *lo, double *hi);
 
+/* Probability of k of n events that have probability p each. */
+double stats_binomial(size_t k, size_t n, double p);
+
 /* Upper end of the one-sided 95 % interval of a probability that k of n events were
  * seen of (Clopper and Pearson 1934). n >= 1 */
 double stats_binomial_upper(size_t k, size_t n);

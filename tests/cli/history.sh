@@ -69,7 +69,7 @@ assert c[0]["first"]["commit"] == "commit30" and c[0]["last_before"]["commit"] =
 assert c[0]["ratio_lo"] < 0.94 < c[0]["ratio_hi"] and c[0]["p"] <= 0.01
 PY
 fi
-grep -q "^| m Q4_0, decode, 2 threads, depth 0 | commit30 | commit29 | -6" h.md || fail "$(cat h.md)"
+grep -q "^| m Q4\\\\_0, decode, 2 threads, depth 0 | commit30 | commit29 | -6" h.md || fail "$(cat h.md)"
 draws_alone alone "$BENCH" history changes h.db -o alone
 if command -v gnuplot > /dev/null; then
     # a commit's name cannot break out of the script

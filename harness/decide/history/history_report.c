@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/json_number.h"
 #include "harness/base/progress.h"
@@ -140,26 +141,6 @@ static void print_counts(FILE *f, const struct history_report *r)
     fputs(".\n", f);
 }
 
-/* Cells of a table end at a bar. */
-static const char *md_cell(char *buf, size_t cap, const char *text)
-{
-    size_t n = 0;
-
-    for (; *text && n + 8 < cap; text++) {
-        const char *as = *text == '|'   ? "\\|"
-                         : *text == '<' ? "&lt;"
-                         : *text == '&' ? "&amp;"
-                                        : NULL;
-
-        if (as)
-            n += (size_t)snprintf(buf + n, cap - n, "%s", as);
-        else
-            buf[n++] = *text;
-    }
-    buf[n] = '\0';
-    return buf;
-}
-
 /* All changes that came with one commit. */
 struct commit_changes {
     const char *commit;
@@ -205,7 +186,7 @@ static void print_commits(FILE *f, const struct history_report *r, bool markdown
     for (size_t i = 0; i < r->n; i++)
         for (size_t k = 0; k < r->v[i].n_changes; k++) {
             const struct result_run *run = run_at(r, &r->v[i], r->v[i].change[k].at.at);
-            char commit[32], cell[96];
+            char commit[32];
 
             if (!*run->commit || !is_first(r, i, k))
                 continue;
@@ -213,9 +194,13 @@ static void print_commits(FILE *f, const struct history_report *r, bool markdown
             if (all.n < 2)
                 continue;
             result_run_commit(run, commit, sizeof commit);
-            fprintf(f, "%s%s changed %zu series, by %+.1f to %+.1f %%: %zu worse.\n",
-                    markdown ? "- " : "",
-                    markdown ? md_cell(cell, sizeof cell, commit) : commit, all.n,
+            if (markdown) {
+                fputs("- ", f);
+                markdown_put(f, commit);
+            } else {
+                fputs(commit, f);
+            }
+            fprintf(f, " changed %zu series, by %+.1f to %+.1f %%: %zu worse.\n", all.n,
                     100 * (all.least - 1), 100 * (all.most - 1), all.n_worse);
         }
 }
@@ -256,9 +241,16 @@ void history_report_print(FILE *f, const struct history_report *r)
     print_counts(f, r);
 }
 
+static void print_cell(FILE *f, const char *text)
+{
+    fputs("| ", f);
+    markdown_put(f, text);
+    fputc(' ', f);
+}
+
 void history_report_markdown(FILE *f, const struct history_report *r)
 {
-    char name[256], first[64], before[64], size[64], buf[64];
+    char size[64], buf[64];
 
     print_counts(f, r);
     fputc('\n', f);
@@ -275,16 +267,14 @@ void history_report_markdown(FILE *f, const struct history_report *r)
             const struct history_change *c = &line->change[k];
             const size_t at = c->at.at;
 
-            fprintf(
-                f, "| %s | %s | %s | %s | %.3f | %.*f | %.*f %s | %s |\n",
-                md_cell(name, sizeof name, line->s->name),
-                md_cell(first, sizeof first, commit_at(r, line, at, buf, sizeof buf)),
-                md_cell(before, sizeof before,
-                        commit_at(r, line, at - 1, buf, sizeof buf)),
-                history_size_text(c, size, sizeof size), c->at.p,
-                report_decimals(c->at.before), c->at.before,
-                report_decimals(c->at.after), c->at.after, line->s->metric->unit,
-                c->worse ? "worse" : "better");
+            print_cell(f, line->s->name);
+            print_cell(f, commit_at(r, line, at, buf, sizeof buf));
+            print_cell(f, commit_at(r, line, at - 1, buf, sizeof buf));
+            fprintf(f, "| %s | %.3f | %.*f | %.*f %s | %s |\n",
+                    history_size_text(c, size, sizeof size), c->at.p,
+                    report_decimals(c->at.before), c->at.before,
+                    report_decimals(c->at.after), c->at.after, line->s->metric->unit,
+                    c->worse ? "worse" : "better");
         }
 }
 

@@ -102,8 +102,7 @@ struct engine_effort engine_effort(const struct engine *e, const struct point *p
     return (struct engine_effort){effort.n_tokens * effort.n_reps, 1};
 }
 
-/* ---- words ------------------------------------------------------------------------
- */
+/* ---- words ----------------------------------------------------------------------- */
 
 struct writing {
     struct engine_command *c;

@@ -218,8 +218,7 @@ enum status engine_read_json(struct engine_figures *f, const char *text, size_t 
     return st;
 }
 
-/* ---- regular expressions ----------------------------------------------------------
- */
+/* ---- regular expressions --------------------------------------------------------- */
 
 static enum status compile(pcre2_code **code, const char *regex, const char *what,
                            struct err *err)

@@ -45,8 +45,7 @@ void engine_row_ceiling(struct engine_run *x)
         row->roof_tok_per_s = row->roof_gbps * 1e9 / (double)row->bytes_per_token;
 }
 
-/* ---- its end ----------------------------------------------------------------------
- */
+/* ---- its end --------------------------------------------------------------------- */
 
 void engine_row_fails(struct engine_run *x, const char *why)
 {
@@ -170,8 +169,7 @@ void engine_row_worker(struct engine_run *x, bool answered)
                                 : "the measuring process ended without an answer");
 }
 
-/* ---- its figures ------------------------------------------------------------------
- */
+/* ---- its figures ----------------------------------------------------------------- */
 
 /* Repetitions in ms; for figures without samples only their mean. */
 static bool make_samples(struct engine_run *x)

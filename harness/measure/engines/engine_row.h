@@ -33,7 +33,7 @@ struct engine_run {
 void engine_row_begin(struct engine_run *x);
 
 /* The CPUs, once they are known; and the ceiling that the first passes give: the judge
- * computes it from samples, and there are none yet. */
+ * computes it from samples, which come later. */
 void engine_row_cpus(struct engine_run *x);
 void engine_row_ceiling(struct engine_run *x);
 

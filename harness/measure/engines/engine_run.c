@@ -29,8 +29,7 @@
  * prompt, and the short request that warms it up. */
 #define SPARE_WINDOW 32
 
-/* ---- what can be measured ----------------------------------------------------------
- */
+/* ---- what can be measured -------------------------------------------------------- */
 
 enum status engine_check_model(const struct modelref *model, struct err *err)
 {
@@ -67,8 +66,7 @@ enum status engine_check_point(const struct point *p, struct err *err)
     return engine_check_model(&p->setup.model, err);
 }
 
-/* ---- running -----------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------- */
 
 /* What the sandbox is charged while it runs. */
 static void look(struct engine_run *x)

@@ -64,7 +64,7 @@ struct point_request {
     const json_t
         *cache;         /* topology_cache_json(): its size, so that both sides have one;
                            borrowed from the request. NULL: as the worker reads it */
-    const json_t *roof; /* the last answer to "roof", whose passes count too; likewise.
+    const json_t *roof; /* the last answer to "roof", whose passes count too; borrowed.
                            NULL: none */
 };
 

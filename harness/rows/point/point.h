@@ -71,7 +71,7 @@ enum status point_check_sequences(const struct point *p, struct err *err);
 /* Positions in the cache when measuring begins. */
 int point_depth(const struct point *p);
 
-/* Threads of a sample: of prefill where it has a chunk. */
+/* Threads of a sample: those of prefill where it has a chunk. */
 int point_step_threads(const struct point *p);
 
 /* Make it a speculate point of that text. Errors: test_prompt_find()'s, ST_USAGE (too

@@ -85,13 +85,6 @@ size_t load_quantile_min(double q)
     return (size_t)ceil(log(0.05) / log(side) - 1e-9);
 }
 
-static double binomial_term(size_t i, size_t n, double p)
-{
-    return exp(lgamma((double)n + 1) - lgamma((double)i + 1) -
-               lgamma((double)(n - i) + 1) + (double)i * log(p) +
-               (double)(n - i) * log1p(-p));
-}
-
 /* The ends' ranks, from 1, of the 95 % interval of quantile q of n values; 0 and n + 1
  * where no value is surely below it, or above. */
 static void interval_ranks(size_t n, double q, size_t *lo, size_t *hi)
@@ -103,7 +96,7 @@ static void interval_ranks(size_t n, double q, size_t *lo, size_t *hi)
     *lo = i;
     *hi = n + 1;
     for (; i <= n; i++) {
-        below += binomial_term(i, n, q);
+        below += stats_binomial(i, n, q);
         if (below <= 0.025)
             *lo = i + 1;
         if (below >= 0.975) {

@@ -10,7 +10,7 @@
 #include "harness/measure/worker/point/point_answers.h"
 #include "harness/measure/worker/point/point_worker.h"
 
-/* Of the model's file, from its metadata. */
+/* The model's file, from its metadata. */
 static enum status read_facts(struct point_worker *c, struct err *err)
 {
     const struct slm_params params = point_params(c->p, c->room); /* mapped: it fits */

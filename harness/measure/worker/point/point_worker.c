@@ -379,8 +379,7 @@ static enum status run(struct point_worker *c, struct err *err)
     return status;
 }
 
-/* ---- requests ---------------------------------------------------------------------
- */
+/* ---- requests -------------------------------------------------------------------- */
 
 static enum status fence(const struct point *p, struct err *err)
 {

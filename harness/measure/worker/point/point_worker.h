@@ -72,7 +72,7 @@ struct point_worker {
     size_t tile_tokens; /* of the model, as slm_tile_tokens(); 0: there was none yet */
     double *plain_ms; /* [2 n_tokens] malloc'ed: steps without a chunk, and room to sort
                          them */
-    double step_plain_ms; /* their median; 0: there was none */
+    double step_plain_ms; /* their median; 0: without them */
     struct worker_reports reports;
     struct energy energy; /* of the samples */
     size_t n_samples;
@@ -114,8 +114,7 @@ bool point_beside_due(double since_s, double budget_s, double cost_s);
  * point_probe_roof() with weights. */
 void point_probe_beside(struct point_worker *c);
 
-/* ---- point_speculate.c: the kind speculate ----------------------------------------
- */
+/* ---- point_speculate.c: the kind speculate --------------------------------------- */
 
 struct point_speculation {
     struct test_prompt prompt;
@@ -154,8 +153,7 @@ enum status point_chunk_begin(struct point_worker *c, struct err *err);
 void point_chunk_sample(struct point_worker *c);
 void point_chunk_end(struct point_worker *c);
 
-/* ---- point_tune.c: a point with a profile ------------------------------------------
- */
+/* ---- point_tune.c: a point with a profile ---------------------------------------- */
 
 /* The parameters with which the model can run both ways: params has those of the point,
  * and is changed where it has a profile. */
@@ -170,13 +168,10 @@ enum status point_tuned_cpus(const struct point *p, const struct topology *topo,
 enum status point_check_tuned(struct slm *m, struct point *p,
                               const struct topology *topo, struct err *err);
 
-/* ---- point_columns.c: the worker's columns of the row -------------------------------
- */
+/* ---- point_columns.c: the worker's columns of the row ---------------------------- */
 
-/* Of the model that is open, into c->row and c->facts. */
+/* Facts of the model that is open, and of a file by its plan, into c->row. */
 void point_note_model(struct point_worker *c);
-
-/* Of a model's file, by its plan. */
 void point_note_plan(struct point_worker *c, const struct slm_info *info);
 
 /* Tokens for which weights were streamed since samples began: of samples, and of the
@@ -196,8 +191,7 @@ void point_note_energy(struct point_worker *c);
 /* Sends the columns and the facts so far. */
 void point_report(struct point_worker *c);
 
-/* ---- sizes (point_sizes.c, point_chunk.c) ------------------------------------------
- */
+/* ---- sizes (point_sizes.c, point_chunk.c) ---------------------------------------- */
 
 /* Size of the buffer that stands in for weights that do not fit, or are another
  * program's: what one pass of its threads reads, but neither more than an eighth of

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_messages.c - what a worker and its parent send each other arrives, and a worker
- * has no say in verdicts
+ * test_messages.c - what a worker and its parent send each other arrives, and verdicts
+ * of a worker are ignored
  */
 #include "tests/support/test.h"
 
