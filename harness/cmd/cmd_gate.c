@@ -38,46 +38,6 @@ static const struct opt_usage usage = {
     .no_arguments = "programs are given by --a and --b, a model by -m",
 };
 
-/* ---- what has moved ------------------------------------------------------------- */
-
-static enum status check_moved(int argc, char **argv, struct err *err)
-{
-    static const struct {
-        const char *option, *now;
-    } moved[] = {
-        {"--simulate-history", "bench-research histories"},
-        {"--simulate", "bench-research gates"},
-        {"--record-trace", "bench-research record-trace FILE -m MODEL"},
-        {"--baseline", "bench history compare RESULTS --rows NEW"},
-        {"--history", "bench history changes RESULTS"},
-        {"--record", "bench history add DB ROWS..."},
-        {"--rows", "bench history compare RESULTS --rows NEW"},
-        {"--runs", "bench history compare RESULTS -m MODEL --runs N"},
-        {"--metric", "bench history compare RESULTS --metric LIST"},
-        {"--only", "bench history changes RESULTS --only TEXT"},
-        {"--last", "bench history changes RESULTS --last N"},
-        {"--commit", "bench history add DB ROWS... --commit NAME"},
-        {"--here", "bench history add DB ROWS... --here"},
-        {"--disturbed", "bench history compare RESULTS --disturbed"},
-        {"--trace", "bench-research gates --trace FILE"},
-        {"--gates", "bench-research gates --gates N"},
-        {"--turns", "bench-research record-trace FILE --turns N"},
-        {"--note", "bench-research record-trace FILE --note TEXT"},
-    };
-
-    for (size_t i = 0; i < sizeof moved / sizeof moved[0]; i++)
-        for (int k = 1; k < argc && strcmp(argv[k], "--") != 0; k++) {
-            const size_t n = strcspn(argv[k], "=");
-
-            if (n == strlen(moved[i].option) && !strncmp(argv[k], moved[i].option, n))
-                return err_set(
-                    err, ST_USAGE,
-                    "gate has no option %s any more; the command is now `%s`",
-                    moved[i].option, moved[i].now);
-        }
-    return ST_OK;
-}
-
 /* ---- modes ---------------------------------------------------------------------- */
 
 /* Its own report stands already. */
@@ -178,10 +138,8 @@ int cmd_gate(int argc, char **argv)
     /* clang-format on */
     struct opt_args args;
     struct err err = ERR_INIT;
-    enum status st = check_moved(argc, argv, &err);
+    enum status st = opt_parse(&args, argc, argv, opts, &usage, &err);
 
-    if (st == ST_OK)
-        st = opt_parse(&args, argc, argv, opts, &usage, &err);
     if (st == ST_OK && !args.help) {
         interrupt_catch();
         if (o.exit_codes)

@@ -9,17 +9,6 @@
 
 #include "harness/base/format.h"
 
-enum status model_head_open(struct model_head *h, const struct modelref *ref,
-                            struct err *err)
-{
-    struct gguf *g = NULL;
-    const enum status st = modelref_open(ref, &g, err);
-
-    if (st == ST_OK)
-        *h = (struct model_head){.g = g};
-    return st;
-}
-
 enum status model_head_of_plan(struct model_head *h, const struct synth_plan *plan,
                                const char *name, struct err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * model_head.h - a model's metadata and table of tensors, for planning: read from a
- * file, or made for a shape without making its weights
+ * model_head.h - the metadata and table of tensors of a model's shape, for planning,
+ * without making its weights
  *
  * Threading: as gguf.h.
  */
@@ -16,10 +16,6 @@ struct model_head {
                     pages; the data of its tensors are zeros */
     uint64_t bytes;
 };
-
-/* The model's file. Errors: modelref_open()'s. */
-enum status model_head_open(struct model_head *h, const struct modelref *ref,
-                            struct err *err);
 
 /* The plan of a synthetic model with that name. Errors: ST_NO_MEMORY (no address space
  * for it), gguf_parse()'s. */

@@ -82,32 +82,32 @@ grep -q '"mbu": null' prefill.json || fail "mbu of a prefill"
 grep -q '"ttft_warm_s": [0-9]' prefill.json || fail "no time to first token"
 grep -q '"kv_bytes_per_token": [1-9]' prefill.json || fail "no bytes of a position"
 grep -q '"model_ctx": [1-9]' prefill.json || fail "no largest context"
-"$BENCH" decode -m nano:Q4_0 --in-memory -t 1 --ctx 8 --ctx-prefill -n 8 --all >memory
+"$BENCH" decode -m nano:Q4_0 --weights memory -t 1 --ctx 8 --ctx-prefill -n 8 --all >memory
 [ "$(value memory residency)" = memory ] || fail "not in memory"
 [ "$(value memory ctx_fill)" = prefill ] || fail "not prefilled"
 [ ! -e "$SLMBENCH_CACHE/nano-Q4_0.gguf" ] || fail "a file was made for a model in memory"
 
 # ---- several sequences at once: a token of each is a sample
-"$BENCH" decode -m nano:Q4_0 --in-memory -t $threads --ctx 600 --sequences 4 --shared 512 -n 12 --all >several ||
+"$BENCH" decode -m nano:Q4_0 --weights memory -t $threads --ctx 600 --sequences 4 --shared 512 -n 12 --all >several ||
     fail "exit $?"
 awk '$1 == "n_sequences" && $2 == 4 || $1 == "n_shared" && $2 == 512 || $1 == "status" && $2 == "ok" { n++ }
      $1 == "tok_per_s" { rate = $2 }
      $1 == "lat_p50_ms" { ms = $2 }
      $1 == "roof_gops" { gops = $2 }
      END { exit !(n == 3 && rate * ms > 3700 && rate * ms < 4300 && gops > 0) }' several || fail "four sequences: $(cat several)"
-"$BENCH" decode -m nano:Q4_0 --in-memory -t $threads --ctx 600 --sequences 4 --shared 512 -n 12 | tr -s ' \n' ' ' | grep -q 'depth 600.*4 sequences, the first 512 positions in common.* for each sequence' ||
+"$BENCH" decode -m nano:Q4_0 --weights memory -t $threads --ctx 600 --sequences 4 --shared 512 -n 12 | tr -s ' \n' ' ' | grep -q 'depth 600.*4 sequences, the first 512 positions in common.* for each sequence' ||
     fail "four sequences are not said"
 # a window's ring goes on in pages that were shared
-"$BENCH" decode -m nano:Q4_0 --in-memory -t 1 --ctx 1100 --sequences 2 --shared 768 --kv-window 16 -n 2 --all >ring ||
+"$BENCH" decode -m nano:Q4_0 --weights memory -t 1 --ctx 1100 --sequences 2 --shared 768 --kv-window 16 -n 2 --all >ring ||
     fail "what sequences share in a ring: $(cat ring)"
 [ "$(value ring status)" = ok ] || fail "what sequences share in a ring: $(cat ring)"
-refused 2 "leave out --prefill" decode -m nano:Q4_0 --in-memory --prefill 8 --sequences 2
-refused 2 "at most the tokens of --ctx (16)" decode -m nano:Q4_0 --in-memory --ctx 16 --sequences 2 --shared 17
-refused 2 "several --sequences (1)" decode -m nano:Q4_0 --in-memory --ctx 16 --shared 16
-refused 2 "outside 1..1024" decode -m nano:Q4_0 --in-memory --sequences 1025
+refused 2 "leave out --prefill" decode -m nano:Q4_0 --weights memory --prefill 8 --sequences 2
+refused 2 "at most the tokens of --ctx (16)" decode -m nano:Q4_0 --weights memory --ctx 16 --sequences 2 --shared 17
+refused 2 "several --sequences (1)" decode -m nano:Q4_0 --weights memory --ctx 16 --shared 16
+refused 2 "outside 1..1024" decode -m nano:Q4_0 --weights memory --sequences 1025
 
 # ---- a prompt in chunks beside them
-"$BENCH" decode -m nano:Q4_0 --in-memory -t $threads --ctx 16 --sequences 3 --chunk 200 -n 8 --all >chunks || fail "exit $?"
+"$BENCH" decode -m nano:Q4_0 --weights memory -t $threads --ctx 16 --sequences 3 --chunk 200 -n 8 --all >chunks || fail "exit $?"
 awk '$1 == "n_sequences" && $2 == 3 || $1 == "n_chunk" && $2 == 200 || $1 == "status" && $2 == "ok" { n++ }
      $1 == "tok_per_s" { rate = $2 }
      $1 == "chunk_tok_per_s" { prompt = $2 }
@@ -115,12 +115,12 @@ awk '$1 == "n_sequences" && $2 == 3 || $1 == "n_chunk" && $2 == 200 || $1 == "st
      $1 == "step_plain_ms" { plain = $2 }
      END { exit !(n == 3 && prompt * 3 > rate * 180 && prompt * 3 < rate * 220 && plain > 0 && plain < ms) }' chunks ||
     fail "chunks: $(cat chunks)"
-"$BENCH" decode -m nano:Q4_0 --in-memory -t $threads --chunk 700 -n 2 | tr -s ' \n' ' ' | grep -q 'at the same time a prompt in chunks of 700 tokens.* per step .* without it .* of the prompt at the same time' ||
+"$BENCH" decode -m nano:Q4_0 --weights memory -t $threads --chunk 700 -n 2 | tr -s ' \n' ' ' | grep -q 'at the same time a prompt in chunks of 700 tokens.* per step .* without it .* of the prompt at the same time' ||
     fail "chunks are not said"
-"$BENCH" decode -m nano:Q4_0 --in-memory -t 1 --sequences 4 -n 2 --all | grep -q '^status  *ok' ||
+"$BENCH" decode -m nano:Q4_0 --weights memory -t 1 --sequences 4 -n 2 --all | grep -q '^status  *ok' ||
     fail "four sequences that begin at depth 0"
-refused 2 "leave out --prefill" decode -m nano:Q4_0 --in-memory --prefill 8 --chunk 2
-refused 2 "at most 1023" decode -m nano:Q4_0 --in-memory --sequences 1024 --chunk 2
+refused 2 "leave out --prefill" decode -m nano:Q4_0 --weights memory --prefill 8 --chunk 2
+refused 2 "at most 1023" decode -m nano:Q4_0 --weights memory --sequences 1024 --chunk 2
 "$BENCH" decode -m nano:Q4_0 --weights memory -t 1 -n 2 --all >named
 [ "$(value named residency)" = memory ] || fail "not in memory: $(cat named)"
 built_by=$("$BENCH" --version | sed 's/.*), //')
@@ -241,17 +241,14 @@ refused 2 "nowhere.gguf" decode -m nowhere.gguf
 refused 2 "--ctx" decode -m nano:Q4_0 --ctx -1
 refused 2 "names 1 CPU for 2 threads" decode -m nano:Q4_0 --cpus 0 --threads-prefill 2
 refused 2 "names 2 CPUs for 1 thread;" decode -m nano:Q4_0 --cpus 0,1 -t 1
-refused 2 "synthetic" decode -m own.gguf --in-memory
 refused 2 "a file" decode -m own.gguf --weights memory
 refused 2 "auto, mmap, packed, stream or memory" decode -m own.gguf --weights elsewhere
-refused 2 "exclude" decode -m nano:Q4_0 --weights packed --in-memory
 refused 2 "only with --profile" decode -m nano:Q4_0 -o drawn
 refused 2 "this machine has" decode -m nano:Q4_0 --mem 900T
 head -c 1000 own.gguf >cut.gguf
 refused 2 "cut.gguf" decode -m cut.gguf
 echo '{"point": {}}' | "$BENCH" worker >out && fail "a point without settings"
 grep -q "settings are not as expected" out || fail "no error: $(cat out)"
-"$BENCH" decode --help | grep -q -- --in-memory || fail "no help"
 
 # ---- who opens the model is inside the limit, has nothing to abuse, and may write nowhere
 mkdir mine theirs

@@ -171,15 +171,6 @@ refused 2 "name two programs" gate
 refused 2 "--report and --a and --b exclude each other" gate --a "$BENCH" --report x
 refused 2 "unexpected argument 'surplus'" gate surplus
 
-# ---- what has moved is named, in one sentence
-refused 2 "gate has no option --baseline any more; the command is now \`bench history compare RESULTS" \
-    gate --rows new --baseline=results.db
-refused 2 "the command is now \`bench history add DB ROWS...\`" gate --record results.db --rows new
-refused 2 "the command is now \`bench history changes RESULTS\`" gate --history results.db -o there
-refused 2 "the command is now \`bench-research gates\`" gate --simulate --gates 3
-refused 2 "the command is now \`bench-research histories\`" gate --simulate-history
-refused 2 "the command is now \`bench-research record-trace" gate --record-trace mine.txt -m nano:Q4_0
-
 # ---- help fits a terminal
 for command in gate history "history add" "history compare" "history changes" "history gates"; do
     "$BENCH" $command --help >help || fail "$command --help"

@@ -157,7 +157,7 @@ sed -i 's/"model": "Intel.*"/"model": "Another"/' tree2/4?/machine.json
 "$BENCH" history changes tree2 | grep -q "^2 series, 1 with a change" || fail "two machines"
 
 # A row that names no machine, and one that is said to be from here.
-"$BENCH" decode -m nano:Q4_0 --in-memory -n 6 --json > row.json 2> /dev/null || fail "decode"
+"$BENCH" decode -m nano:Q4_0 --weights memory -n 6 --json > row.json 2> /dev/null || fail "decode"
 refused 2 "is not known: no machine.json" history add h.db row.json
 "$BENCH" history add h.db row.json --here --commit mine | grep -q "1 row of 1 run added" ||
     fail "a row of this machine"
@@ -165,7 +165,7 @@ refused 2 "is not known: no machine.json" history add h.db row.json
 # Measured now: too few runs first; then what is stored is measured, and can be recorded.
 refused 3 "add " history compare h.db -m nano:Q4_0
 for i in 1 2 3 4 5 6; do
-    "$BENCH" decode -m nano:Q4_0 --in-memory -n 6 --json > "row$i.json" 2> /dev/null || fail "decode"
+    "$BENCH" decode -m nano:Q4_0 --weights memory -n 6 --json > "row$i.json" 2> /dev/null || fail "decode"
     "$BENCH" history add now.db "row$i.json" --here --commit "c$i" > /dev/null || fail "record"
 done
 code=0

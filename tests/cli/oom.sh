@@ -20,7 +20,7 @@ for column in mem_peak_bytes mem_resident_bytes; do
 done
 
 code=0
-"$BENCH" decode -m nano:F32 --in-memory -t 1 -n 4 --mem 16M --all >planned || code=$?
+"$BENCH" decode -m nano:F32 --weights memory -t 1 -n 4 --mem 16M --all >planned || code=$?
 [ "$code" = 1 ] || fail "exit $code: $(cat planned)"
 grep -qE '^status +no_fit$' planned || fail "not planned: $(cat planned)"
 grep -q 'does not fit: needs' planned || fail "no reason: $(cat planned)"
@@ -34,7 +34,7 @@ grep -q 'for weights, KV cache' packed || fail "weights can be paged: $(cat pack
 grep -qE '^residency +mmap$' mapped || fail "not mapped: $(cat mapped)"
 
 code=0
-"$BENCH" decode -m nano:F32 --in-memory -t 1 -n 4 --mem 16M --force --all >killed || code=$?
+"$BENCH" decode -m nano:F32 --weights memory -t 1 -n 4 --mem 16M --force --all >killed || code=$?
 [ "$code" = 1 ] || fail "exit $code: $(cat killed)"
 grep -qE '^status +oom$' killed || fail "not killed: $(cat killed)"
 grep -q 'killed for memory' killed || fail "no reason: $(cat killed)"

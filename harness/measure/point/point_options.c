@@ -32,7 +32,6 @@ static const struct opt_usage usage = {
 struct raw {
     struct setting_request settings;
     const char *model, *quant, *cpus, *cache_dir;
-    bool in_memory;
 };
 
 /* A prefill point has only the threads of prefill; a decode point with equal counts is
@@ -53,10 +52,6 @@ static enum status check_exclusive(const struct raw *raw, struct err *err)
         return err_set(err, ST_USAGE,
                        "name the model: -m FILE.gguf or -m SHAPE:QUANT, as in "
                        "`bench decode -m tinyllama-1.1b:Q4_K_M`");
-    if (given[SETTING_weights] && raw->in_memory)
-        return err_set(err, ST_USAGE,
-                       "--weights and --in-memory, its other name for memory, exclude "
-                       "each other");
     if (raw->cpus && given[SETTING_placement])
         return err_set(err, ST_USAGE, "--cpus and --placement exclude each other");
     if (given[SETTING_speculate] && given[SETTING_prefill])
@@ -126,8 +121,6 @@ static enum status apply(struct point *p, const struct raw *raw,
                                       p->setup.n_threads_prefill, p->setup.cpus, err);
     }
     simplify_threads(p);
-    if (raw->in_memory)
-        p->setup.residency = WEIGHTS_MEMORY;
     if (status == ST_OK && p->setup.residency == WEIGHTS_MEMORY &&
         !p->setup.model.synthetic)
         status = err_set(err, ST_USAGE,
@@ -149,7 +142,6 @@ enum status point_options_parse(struct point_options *o, int argc, char **argv,
     };
     const struct opt others[] = {
         OPT_STR(0, "cpus", &raw.cpus, "LIST", "pin the threads to these CPUs, in this order"),
-        OPT_FLAG(0, "in-memory", &raw.in_memory, "the same as --weights memory"),
         OPT_STR(0, "cache-dir", &raw.cache_dir, "DIR", "where synthetic models are kept"),
         OPT_STR('o', "output", &o->chart_dir, "DIR", "draw the profile there: profile.csv, .svg and .png"),
         OPT_FLAG(0, "all", &o->all, "print every column, which `bench fields` explains"),
