@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * main.c - `bench-research`: how often gates, histories and intervals are wrong, and
- * what they find
+ * main.c - `bench-research`: how often gates, histories, intervals and predictions are
+ * wrong, and what they find
  *
  * A program of its own, built with everything else and not installed: what it finds out
  * stands in docs/research.md, and `bench` promises what is found there.
@@ -22,13 +22,14 @@ struct command {
     enum status (*run)(const struct research_options *o, struct err *err);
     struct opt_usage usage;
     const char *argument; /* what its one argument is; NULL: it has none */
+    bool takes_several;   /* of such arguments */
     const struct opt *opts;
 };
 
 static struct research_options given;
 
 /* clang-format off */
-#define TRACES OPT_STRS(0, "trace", &given.traces, "FILE", "a recorded machine, or a gate's rounds.csv; may be repeated (default: those in configs/traces)")
+#define TRACES OPT_STRS(0, "trace", &given.traces, "FILE", "a recorded machine, or a gate's rounds.csv; may be repeated (default: those in research/traces)")
 #define SEED   OPT_U64(0, "seed", &given.seed, "N", "other random numbers (default: 1)")
 
 static const struct opt gates_opts[] = {
@@ -51,6 +52,14 @@ static const struct opt histories_opts[] = {
 
 static const struct opt coverage_opts[] = {
     OPT_U64('n', "launches", &given.n, "N", "launches of a repeat (default: 3)"),
+    OPT_END
+};
+
+static const struct opt no_opts[] = {OPT_END};
+
+static const struct opt predictions_opts[] = {
+    OPT_STR(0, "shares", &given.shares, "FILE", "output of `bench-research shares` (default: configs/shares.yaml)"),
+    OPT_FLAG(0, "csv", &given.csv, "print every row as CSV"),
     OPT_END
 };
 
@@ -114,6 +123,35 @@ static const struct command commands[] = {
                    "bench sweep -m nano:Q4_K_M --launches 300 --max-launches 300 "
                    "-o long\n"
                    "bench-research coverage long"}},
+    {.name = "shares",
+     .help = "print configs/shares.yaml of measured sweeps",
+     .run = research_shares,
+     .opts = no_opts,
+     .argument = "directories of sweeps, DIR...",
+     .takes_several = true,
+     .usage = {.program = PROGRAM,
+               .synopsis = "shares DIR...",
+               .about =
+                   "Prints which shares of the machines' limits undisturbed launches "
+                   "reached, for\n"
+                   "`bench predict --shares FILE`; results/examples/*2vcpu* make "
+                   "configs/shares.yaml.",
+               .example = "bench-research shares results/examples/*2vcpu* my/sweep"}},
+    {.name = "predictions",
+     .help = "compare `bench predict` with measured sweeps",
+     .run = research_predictions,
+     .opts = predictions_opts,
+     .argument = "directories of sweeps, DIR...",
+     .takes_several = true,
+     .usage = {.program = PROGRAM,
+               .synopsis = "predictions DIR... [--shares FILE] [--csv]",
+               .about =
+                   "Predicts each row of the sweeps in DIR... from its own limits and "
+                   "from the\n"
+                   "shares of all other machines. Exit code 1 if decoding is predicted "
+                   "worse than\n"
+                   "docs/deciding.md promises.",
+               .example = "bench-research predictions results/examples/*2vcpu*"}},
     {.name = "record-trace",
      .help = "record how long equal turns take on this machine",
      .run = research_record_trace,
@@ -131,8 +169,8 @@ static const struct command commands[] = {
 
 static void print_help(FILE *f)
 {
-    fputs("bench-research - how often gates, histories and intervals are wrong, and "
-          "what\nthey find\n\n"
+    fputs("bench-research - how often gates, histories, intervals and predictions "
+          "are\nwrong, and what they find\n\n"
           "usage: bench-research COMMAND [options]\n\ncommands:\n",
           f);
     for (size_t i = 0; i < N_COMMANDS; i++)
@@ -154,10 +192,12 @@ static enum status take_argument(const struct command *c, const struct opt_args 
 {
     const int wanted = c->argument ? 1 : 0;
 
-    if (args->n > wanted)
+    if (args->n > wanted && !c->takes_several)
         return err_set(err, ST_USAGE, "unexpected argument '%s'", args->v[wanted]);
     if (args->n < wanted)
         return err_set(err, ST_USAGE, "%s needs %s", c->name, c->argument);
+    given.paths = (const char *const *)args->v;
+    given.n_paths = (size_t)args->n;
     given.path = wanted ? args->v[0] : NULL;
     return ST_OK;
 }

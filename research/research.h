@@ -14,14 +14,17 @@
 #include "harness/base/options.h"
 
 struct research_options {
-    struct str_list traces; /* recorded machines; none: those in configs/traces */
+    struct str_list traces; /* recorded machines; none: those in research/traces */
     uint64_t n;             /* gates of each kind, histories, turns to record, or
                                launches of a repeat */
     uint64_t seed;
     const char *threads, *margin;
     const char *out; /* directory; NULL: nothing is kept */
-    bool no_charts;
-    const char *path;         /* of a recording, or of a sweep's directory */
+    bool no_charts, csv;
+    const char *path;         /* of a recording, or the first of sweeps' directories */
+    const char *const *paths; /* [n_paths], of all of them */
+    size_t n_paths;
+    const char *shares;       /* NULL: those that come with the program */
     const char *model, *note; /* of a recording */
 };
 
@@ -37,6 +40,15 @@ enum status research_histories(const struct research_options *o, struct err *err
 /* How often intervals of a few launches each hold the figure of all launches of the
  * sweep in o->path. Errors: those of result_set_open(), ST_NO_MEMORY. */
 enum status research_coverage(const struct research_options *o, struct err *err);
+
+/* configs/shares.yaml from the sweeps in o->paths, on standard output. Errors: those of
+ * shares_measure(), ST_INPUT. */
+enum status research_shares(const struct research_options *o, struct err *err);
+
+/* Predictions of the rows in o->paths, each as if its machine had not been measured.
+ * Errors: ST_CHECK (they are worse than docs/deciding.md promises), those of
+ * shares_load() and check_rows(). */
+enum status research_predictions(const struct research_options *o, struct err *err);
 
 /* Times of equal turns of o->model on this machine into o->path. Errors: those of
  * gate_trace_record(), ST_USAGE. */

@@ -82,7 +82,7 @@ static const struct {
     {"sweeps", "configs/sweeps", NULL},
     {"gates", "configs/gates", NULL},
     {"texts", "configs/texts", NULL},
-    {"traces", "configs/traces", NULL},
+    {"traces", "research/traces", NULL},
     {"machines", "configs", NULL},
     {"plots", "plots", "SLMBENCH_PLOTS"},
 };

@@ -240,9 +240,9 @@ rows = list(csv.reader(text.splitlines()))
 assert text.endswith("\n") and len({len(r) for r in rows}) == 1
 END
 
-# ---- ci/gate-trials: gates of every kind as rows, and no gate twice
+# ---- research/gate-trials: gates of every kind as rows, and no gate twice
 trials() { # OUT.csv OPTIONS...
-    with_budget 2 python3 "$SRC/ci/gate-trials" "$@" -m "$model" || fail "gate-trials $*: $(cat err)"
+    with_budget 2 python3 "$SRC/research/gate-trials" "$@" -m "$model" || fail "gate-trials $*: $(cat err)"
     mv out table
 }
 trials trials.csv --bench "$BENCH" --kinds same:1,hog:1,10:1
@@ -259,7 +259,7 @@ grep -q "^same,1," slow.csv || fail "a slow machine: $(cat slow.csv)"
 not_run() { # TEXT OPTIONS...
     local text=$1
     shift
-    ! python3 "$SRC/ci/gate-trials" "$@" >table 2>err || fail "gate-trials $* ran"
+    ! python3 "$SRC/research/gate-trials" "$@" >table 2>err || fail "gate-trials $* ran"
     grep -qF -- "$text" err || fail "gate-trials $* does not say '$text': $(cat err)"
     ! grep -q Traceback err || fail "gate-trials $*: $(cat err)"
 }

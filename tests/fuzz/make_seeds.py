@@ -286,7 +286,7 @@ def layouts():
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         own_writing(scratch)
-    with open("configs/traces/xeon-hog.txt", "rb") as f:
+    with open("research/traces/xeon-hog.txt", "rb") as f:
         put("trace", "xeon.txt", b"".join(f.readlines()[:130]))
     put("safetensors", "empty.json", "{}")
     put("safetensors", "two.json", {

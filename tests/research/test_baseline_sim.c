@@ -54,7 +54,7 @@ static void few_fail_falsely_on_recorded_machines(void **state)
             struct sim_verdicts v;
             char path[512];
 
-            snprintf(path, sizeof path, SLM_SOURCE_DIR "/configs/traces/%s.txt",
+            snprintf(path, sizeof path, SLM_SOURCE_DIR "/research/traces/%s.txt",
                      names[i]);
             assert_int_equal(gate_trace_read(&trace, path, &err), ST_OK);
             assert_int_equal(sim_baseline_run(&v, &b, 400, 21, &err), ST_OK);

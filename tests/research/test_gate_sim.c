@@ -80,7 +80,7 @@ static void recorded_machines_do_not_fail_equal_builds(void **state)
         size_t verdicts[4];
         char path[512];
 
-        snprintf(path, sizeof path, SLM_SOURCE_DIR "/configs/traces/xeon-%s.txt",
+        snprintf(path, sizeof path, SLM_SOURCE_DIR "/research/traces/xeon-%s.txt",
                  names[i]);
         assert_int_equal(gate_trace_read(&t, path, &err), ST_OK);
         const struct sim_trace trace = {t.log_time, t.n};

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/format.h"
+
 /* Standard deviations of a normal distribution from its middle to the ends of what
  * holds nine tenths. */
 #define Z_90 1.645
@@ -28,6 +30,13 @@ static const double usual_sd[] = {[SHARE_DECODE] = 0.08, [SHARE_PREFILL] = 0.28}
 struct log_share {
     double mid, below, above; /* distances to the quantiles */
 };
+
+const char *share_machine_name(const struct machine_key *key, char *buf, size_t cap)
+{
+    buf[0] = '\0';
+    text_append(buf, cap, "%s; %s", key->text[MACHINE_CPU], key->text[MACHINE_CACHES]);
+    return buf;
+}
 
 enum kern_format share_format(const char *quant)
 {

@@ -21,12 +21,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include "engine/base/status.h"
 #include "engine/quantize/quantmix.h"
 #include "harness/machine/machine_key.h"
-#include "harness/rows/result_set.h"
 #include "harness/rows/row.h"
 
 #define SHARES_MACHINE_MAX 200
@@ -53,10 +51,6 @@ struct shares {
  * known. Returns buf. */
 const char *share_machine_name(const struct machine_key *key, char *buf, size_t cap);
 
-/* The same of a run. Error: ST_INPUT (its machine is not known; path is named). */
-enum status share_machine_of_run(char *buf, size_t cap, const struct result_run *run,
-                                 const char *path, struct err *err);
-
 /* Share of its roof that a row reached; NAN: it has none, failed, or was limited by a
  * disk. *kind (may be NULL) says of which. */
 double share_of_row(const struct row *r, enum share_kind *kind);
@@ -64,18 +58,10 @@ double share_of_row(const struct row *r, enum share_kind *kind);
 /* The format of most matrices of a quantisation by its name; KERN_N_FMT: not known. */
 enum kern_format share_format(const char *quant);
 
-/* Shares of the undisturbed rows at the paths, and of kernels.csv next to them in
- * directories. Errors: those of result_set_open(), ST_INPUT (a machine is not known, or
- * nothing is of use), ST_NO_MEMORY. */
-enum status shares_measure(struct shares *s, const char *const *paths, size_t n,
-                           struct err *err);
-
-/* The file that comes with the program (configs/shares.yaml), or another.
+/* The file that comes with the program (configs/shares.yaml, which `bench-research
+ * shares` prints), or another.
  * Errors: those of yaml_load_file(), ST_INPUT. */
 enum status shares_load(struct shares *s, const char *path, struct err *err);
-
-/* As such a file. */
-void shares_print(FILE *f, const struct shares *s);
 
 void shares_free(struct shares *s);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * shares_file.c - shares as YAML, and back
+ * shares_file.c - reads shares from YAML
  */
 #include "harness/decide/predict/shares.h"
 
@@ -23,8 +23,6 @@ static const char *kind_name(int kind)
 
 static const struct choices choices_kind = {"kinds of shares are", kind_name,
                                             SHARE_N_KINDS};
-
-/* ---- reading --------------------------------------------------------------------- */
 
 #define TEXT_BYTES 32
 
@@ -95,37 +93,4 @@ enum status shares_load(struct shares *s, const char *path, struct err *err)
     s->v = v;
     qsort(s->v, s->n, sizeof *s->v, by_machine);
     return ST_OK;
-}
-
-/* ---- writing --------------------------------------------------------------------- */
-
-/* YAML in single quotes, where nothing but the quote itself is special. */
-static void print_quoted(FILE *f, const char *text)
-{
-    putc('\'', f);
-    for (; *text; text++) {
-        if (*text == '\'')
-            putc('\'', f);
-        putc(*text, f);
-    }
-    putc('\'', f);
-}
-
-void shares_print(FILE *f, const struct shares *s)
-{
-    fprintf(f, "# Shares of the read bandwidth (decode) and of the peak of arithmetic "
-               "(prefill)\n# that launches reached, as quantiles 0.05, 0.5 and 0.95; "
-               "kernel: a product alone.\n# Made by `bench predict --calibrate`.\n"
-               "shares:\n");
-    for (size_t i = 0; i < s->n; i++) {
-        const struct share *v = &s->v[i];
-
-        fprintf(f, "- {machine: ");
-        print_quoted(f, v->machine);
-        fprintf(f,
-                ", kind: %s, format: %s, threads: %d, n: %d, lo: %.4f, median: "
-                "%.4f, hi: %.4f}\n",
-                kind_name((int)v->kind), kern_format_info(v->format)->name,
-                v->n_threads, v->n, v->lo, v->median, v->hi);
-    }
 }

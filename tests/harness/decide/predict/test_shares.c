@@ -8,8 +8,6 @@
 
 #include "harness/decide/predict/shares.h"
 
-#define EXAMPLES SLM_SOURCE_DIR "/results/examples/"
-
 static struct share share_of(const char *machine, enum share_kind kind,
                              enum kern_format format, int n_threads, double median)
 {
@@ -163,39 +161,6 @@ static void write_text(const char *path, const char *text)
     assert_int_equal(fclose(f), 0);
 }
 
-/* The file that comes with the program is what the examples give, to the letter. */
-static void the_file_is_that_of_the_examples(void **state)
-{
-    static const char *const dirs[] = {
-        EXAMPLES "granite-rapids-2vcpu", EXAMPLES "granite-rapids-2vcpu-busy",
-        EXAMPLES "zen5-2vcpu", EXAMPLES "zen5-2vcpu-busy"};
-    struct shares measured, stored;
-    struct err err = ERR_INIT;
-    char *printed = NULL;
-    size_t len, bytes;
-    char *file = test_read_file(SLM_SOURCE_DIR "/configs/shares.yaml", &bytes);
-    FILE *f = open_memstream(&printed, &len);
-
-    (void)state;
-    assert_int_equal(shares_measure(&measured, dirs, 4, &err), ST_OK);
-    shares_print(f, &measured);
-    fclose(f);
-    if (len != bytes || memcmp(printed, file, len) != 0)
-        fail_msg("configs/shares.yaml is old; `bench predict --calibrate "
-                 "results/examples/*2vcpu*` prints it");
-    assert_int_equal(shares_load(&stored, SLM_SOURCE_DIR "/configs/shares.yaml", &err),
-                     ST_OK);
-    assert_int_equal(stored.n, measured.n);
-    for (size_t i = 0; i < stored.n; i++) {
-        assert_string_equal(stored.v[i].machine, measured.v[i].machine);
-        assert_float_equal(stored.v[i].median, measured.v[i].median, 1e-4);
-    }
-    shares_free(&stored);
-    shares_free(&measured);
-    free(printed);
-    free(file);
-}
-
 static void broken_files_get_a_sentence(void **state)
 {
     static const struct {
@@ -240,7 +205,6 @@ int main(void)
         cmocka_unit_test(the_band_is_that_of_launches_and_machines),
         cmocka_unit_test(a_kernel_alone_stands_for_its_format),
         cmocka_unit_test(rows_have_shares_of_their_roofs),
-        cmocka_unit_test(the_file_is_that_of_the_examples),
         cmocka_unit_test(broken_files_get_a_sentence),
     };
 

@@ -2,15 +2,18 @@
  *
  * predict_check.c - errors of predictions of measured rows
  */
-#include "harness/decide/predict/predict_check.h"
+#include "research/predict_check.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/format.h"
+#include "harness/base/program.h"
 #include "harness/stats/stats.h"
 #include "harness/rows/report_rows.h"
+#include "research/research.h"
+#include "research/shares_measure.h"
 
 static const char *const kind_names[] = {[CHECK_DECODE] = "decode",
                                          [CHECK_DISTURBED] = "decode, disturbed",
@@ -185,8 +188,8 @@ bool check_holds(const struct check *check)
 {
     struct check_group g;
 
-    return check_group(check, NULL, DECODE, &g) && g.median <= CHECK_MOST_ERROR &&
-           g.inside >= CHECK_LEAST_INSIDE;
+    return check_group(check, NULL, DECODE, &g) && g.median <= CHECK_MAX_ERROR &&
+           g.inside >= CHECK_MIN_INSIDE;
 }
 
 /* ---- printing -------------------------------------------------------------------- */
@@ -244,7 +247,7 @@ void check_print(FILE *f, const struct check *check, const char *const *dirs,
             "Decoding: %s (a median error of %.0f %% at most, %.0f %% of rows inside "
             "at least).\n",
             check_holds(check) ? "as promised" : "NOT as promised",
-            100 * CHECK_MOST_ERROR, 100 * CHECK_LEAST_INSIDE);
+            100 * CHECK_MAX_ERROR, 100 * CHECK_MIN_INSIDE);
 }
 
 static const char *basis_name(enum share_basis basis)
@@ -275,30 +278,24 @@ void check_print_csv(FILE *f, const struct check *check)
     }
 }
 
-static void append_json(json_t *list, const char *name, const char *kind,
-                        const struct check *check, const char *dir, unsigned kinds)
+enum status research_predictions(const struct research_options *o, struct err *err)
 {
-    struct check_group g;
+    struct shares shares = {NULL, 0};
+    struct check check = {.v = NULL};
+    char own[4096];
+    enum status st;
 
-    if (check_group(check, dir, kinds, &g))
-        json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:f, s:f, s:f}", "sweep",
-                                              name, "kind", kind, "rows",
-                                              (json_int_t)g.n, "median_error", g.median,
-                                              "p90_error", g.p90, "inside", g.inside));
-}
-
-json_t *check_json(const struct check *check, const char *const *dirs, size_t n_dirs)
-{
-    json_t *list = json_array();
-    char name[256];
-
-    for (size_t i = 0; i < n_dirs; i++)
-        for (int k = 0; k < CHECK_N_KINDS; k++)
-            append_json(list, last_part(dirs[i], name, sizeof name), kind_names[k],
-                        check, dirs[i], 1u << k);
-    append_json(list, "all", "decode", check, NULL, DECODE);
-    append_json(list, "all", "prefill", check, NULL, 1u << CHECK_PREFILL);
-    return json_pack("{s:o, s:I, s:I, s:b}", "groups", list, "n_paging",
-                     (json_int_t)check->n_paging, "n_not_predicted",
-                     (json_int_t)check->n_failed, "holds", check_holds(check));
+    data_file_find(own, sizeof own, "machines", "shares.yaml");
+    st = shares_load(&shares, o->shares ? o->shares : own, err);
+    if (st == ST_OK)
+        st = check_rows(&check, o->paths, o->n_paths, &shares, err);
+    if (st == ST_OK && o->csv)
+        check_print_csv(stdout, &check);
+    else if (st == ST_OK)
+        check_print(stdout, &check, o->paths, o->n_paths);
+    if (st == ST_OK && !check_holds(&check))
+        st = err_set(err, ST_CHECK, "decoding is predicted worse than promised");
+    check_free(&check);
+    shares_free(&shares);
+    return st;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * shares_measure.c - shares from the rows of sweeps and from timed kernels
+ * shares_measure.c - shares from the rows of sweeps and from timed kernels, as YAML
  */
-#include "harness/decide/predict/shares.h"
+#include "research/shares_measure.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,25 +13,17 @@
 #include "harness/stats/stats.h"
 #include "harness/machine/topology.h"
 #include "harness/rows/report_rows.h"
+#include "research/research.h"
 
 /* Undisturbed launches below this many have no quantiles worth the name. */
-#define LEAST_LAUNCHES 3
-
-const char *share_machine_name(const struct machine_key *key, char *buf, size_t cap)
-{
-    buf[0] = '\0';
-    text_append(buf, cap, "%s; %s", key->text[MACHINE_CPU], key->text[MACHINE_CACHES]);
-    return buf;
-}
+#define MIN_LAUNCHES 3
 
 enum status share_machine_of_run(char *buf, size_t cap, const struct result_run *run,
                                  const char *path, struct err *err)
 {
     if (!run->has_machine)
         return err_set(err, ST_INPUT,
-                       "%s has no machine.json that says on which machine it was "
-                       "measured",
-                       path);
+                       "%s has no machine.json, so its machine is not known", path);
     share_machine_name(&run->machine, buf, cap);
     return ST_OK;
 }
@@ -60,7 +52,7 @@ static enum status add(struct values *values, const struct share *share,
     return ST_OK;
 }
 
-/* A table may say anything. */
+/* A table may hold any number. */
 static bool has_threads(const struct row *r)
 {
     return r->n_threads > 0 && r->n_threads <= TOPO_MAX_CPUS;
@@ -156,8 +148,8 @@ static bool same_group(const struct share *a, const struct share *b)
            a->format == b->format && a->n_threads == b->n_threads;
 }
 
-/* v[n] are of one group, in order of their medians. Of ISA levels of a kernel the
- * fastest counts. */
+/* v[n] are of one group, in order of their medians. A kernel's fastest ISA level
+ * counts. */
 static void summarise(struct share *out, const struct share *v, size_t n,
                       double *scratch)
 {
@@ -191,7 +183,7 @@ static enum status reduce(struct shares *s, struct values *values, struct err *e
         for (end = i + 1; end < values->n && same_group(&values->v[i], &values->v[end]);
              end++) {
         }
-        if (values->v[i].kind == SHARE_KERNEL || end - i >= LEAST_LAUNCHES)
+        if (values->v[i].kind == SHARE_KERNEL || end - i >= MIN_LAUNCHES)
             summarise(&out[n++], values->v + i, end - i, scratch);
     }
     free(scratch);
@@ -229,5 +221,55 @@ enum status shares_measure(struct shares *s, const char *const *paths, size_t n,
     if (st == ST_OK)
         st = reduce(s, &values, err);
     free(values.v);
+    return st;
+}
+
+/* ---- writing --------------------------------------------------------------------- */
+
+static const char *const kind_names[] = {
+    [SHARE_DECODE] = "decode", [SHARE_PREFILL] = "prefill", [SHARE_KERNEL] = "kernel"};
+
+/* YAML in single quotes, where nothing but the quote itself is special. */
+static void print_quoted(FILE *f, const char *text)
+{
+    putc('\'', f);
+    for (; *text; text++) {
+        if (*text == '\'')
+            putc('\'', f);
+        putc(*text, f);
+    }
+    putc('\'', f);
+}
+
+void shares_print(FILE *f, const struct shares *s)
+{
+    fprintf(f, "# Shares of the read bandwidth (decode) and of the peak of arithmetic "
+               "(prefill)\n# that launches reached, as quantiles 0.05, 0.5 and 0.95; "
+               "kernel: a product alone.\n# Made by `bench-research shares`.\n"
+               "shares:\n");
+    for (size_t i = 0; i < s->n; i++) {
+        const struct share *v = &s->v[i];
+
+        fprintf(f, "- {machine: ");
+        print_quoted(f, v->machine);
+        fprintf(f,
+                ", kind: %s, format: %s, threads: %d, n: %d, lo: %.4f, median: "
+                "%.4f, hi: %.4f}\n",
+                kind_names[v->kind], kern_format_info(v->format)->name, v->n_threads,
+                v->n, v->lo, v->median, v->hi);
+    }
+}
+
+enum status research_shares(const struct research_options *o, struct err *err)
+{
+    struct shares shares = {NULL, 0};
+    enum status st = shares_measure(&shares, o->paths, o->n_paths, err);
+
+    if (st == ST_OK && !shares.n)
+        st = err_set(err, ST_INPUT,
+                     "no format was measured in three undisturbed launches");
+    if (st == ST_OK)
+        shares_print(stdout, &shares);
+    shares_free(&shares);
     return st;
 }

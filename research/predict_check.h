@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * predict_check.h - predictions held against rows that were measured
+ * predict_check.h - predictions of `bench predict` compared with measured rows
  *
  * Model of the world: each row is predicted as if its machine had not been measured:
- * from the row's own roof (which `bench quick` or a probe would tell) and from the
+ * from the row's own roof (which `bench quick` or a probe measures) and from the
  * shares of all other machines. A row of a disk, or of a quota, has no share of these
  * roofs: a mapped file that pages is not predicted, and counted.
  *
  * Threading: one thread.
  */
-#ifndef SLM_HARNESS_DECIDE_PREDICT_PREDICT_CHECK_H
-#define SLM_HARNESS_DECIDE_PREDICT_PREDICT_CHECK_H
+#ifndef SLM_RESEARCH_PREDICT_CHECK_H
+#define SLM_RESEARCH_PREDICT_CHECK_H
 
 #include <stdio.h>
-#include <jansson.h>
 
 #include "harness/decide/predict/predict.h"
+#include "harness/decide/predict/shares.h"
 
 /* What is promised of decoding. */
-#define CHECK_MOST_ERROR                                                               \
-    0.10                        /* median of absolute errors, relative to the measured \
-                                 */
-#define CHECK_LEAST_INSIDE 0.90 /* rows within the band */
+#define CHECK_MAX_ERROR                                                              \
+    0.10                      /* median of absolute errors, relative to the measured \
+                               */
+#define CHECK_MIN_INSIDE 0.90 /* rows within the band */
 
 enum check_kind { CHECK_DECODE, CHECK_DISTURBED, CHECK_PREFILL, CHECK_N_KINDS };
 
@@ -48,7 +48,7 @@ struct check_group {
     double inside;      /* share of rows within their bands */
 };
 
-/* *check is for check_free() in any case. shares: of these machines and others. Errors:
+/* *check is for check_free() in any case. shares: these machines' and others'. Errors:
  * result_set_open()'s, ST_INPUT (no machine.json; nothing can be predicted),
  * ST_NO_MEMORY. */
 enum status check_rows(struct check *check, const char *const *dirs, size_t n_dirs,
@@ -65,6 +65,5 @@ bool check_holds(const struct check *check);
 void check_print(FILE *f, const struct check *check, const char *const *dirs,
                  size_t n_dirs);
 void check_print_csv(FILE *f, const struct check *check);
-json_t *check_json(const struct check *check, const char *const *dirs, size_t n_dirs);
 
 #endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shares_measure.h - makes configs/shares.yaml, by which `bench predict` expects other
+ * machines' speeds, from measured sweeps
+ *
+ * Threading: one thread.
+ */
+#ifndef SLM_RESEARCH_SHARES_MEASURE_H
+#define SLM_RESEARCH_SHARES_MEASURE_H
+
+#include <stdio.h>
+
+#include "harness/decide/predict/shares.h"
+#include "harness/rows/result_set.h"
+
+/* share_machine_name() of a run's machine. Error: ST_INPUT (it is not known; path is
+ * named). */
+enum status share_machine_of_run(char *buf, size_t cap, const struct result_run *run,
+                                 const char *path, struct err *err);
+
+/* Shares of the undisturbed rows at the paths, and of kernels.csv next to them in
+ * directories. Errors: those of result_set_open(), ST_INPUT (a machine is not known, or
+ * nothing is of use), ST_NO_MEMORY. */
+enum status shares_measure(struct shares *s, const char *const *paths, size_t n,
+                           struct err *err);
+
+/* As a file that shares_load() reads. */
+void shares_print(FILE *f, const struct shares *s);
+
+#endif
