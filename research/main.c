@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * main.c - `bench-research`: how often gates, histories, intervals and predictions are
- * wrong, and what they find
+ * main.c - `bench-research`: how often gates, histories and intervals are wrong, and
+ * what they find
  *
  * A program of its own, built with everything else and not installed: what it finds out
  * stands in docs/research.md, and `bench` promises what is found there.
@@ -56,12 +56,6 @@ static const struct opt coverage_opts[] = {
 };
 
 static const struct opt no_opts[] = {OPT_END};
-
-static const struct opt predictions_opts[] = {
-    OPT_STR(0, "shares", &given.shares, "FILE", "output of `bench-research shares` (default: configs/shares.yaml)"),
-    OPT_FLAG(0, "csv", &given.csv, "print every row as CSV"),
-    OPT_END
-};
 
 static const struct opt trace_opts[] = {
     OPT_STR('m', "model", &given.model, "MODEL", "GGUF file or SHAPE:QUANT"),
@@ -137,21 +131,6 @@ static const struct command commands[] = {
                    "`bench predict --shares FILE`; results/examples/*2vcpu* make "
                    "configs/shares.yaml.",
                .example = "bench-research shares results/examples/*2vcpu* my/sweep"}},
-    {.name = "predictions",
-     .help = "compare `bench predict` with measured sweeps",
-     .run = research_predictions,
-     .opts = predictions_opts,
-     .argument = "directories of sweeps, DIR...",
-     .takes_several = true,
-     .usage = {.program = PROGRAM,
-               .synopsis = "predictions DIR... [--shares FILE] [--csv]",
-               .about =
-                   "Predicts each row of the sweeps in DIR... from its own limits and "
-                   "from the\n"
-                   "shares of all other machines. Exit code 1 if decoding is predicted "
-                   "worse than\n"
-                   "docs/deciding.md promises.",
-               .example = "bench-research predictions results/examples/*2vcpu*"}},
     {.name = "record-trace",
      .help = "record how long equal turns take on this machine",
      .run = research_record_trace,
@@ -169,8 +148,8 @@ static const struct command commands[] = {
 
 static void print_help(FILE *f)
 {
-    fputs("bench-research - how often gates, histories, intervals and predictions "
-          "are\nwrong, and what they find\n\n"
+    fputs("bench-research - how often gates, histories and intervals are wrong, and "
+          "what\nthey find\n\n"
           "usage: bench-research COMMAND [options]\n\ncommands:\n",
           f);
     for (size_t i = 0; i < N_COMMANDS; i++)

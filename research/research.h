@@ -20,11 +20,10 @@ struct research_options {
     uint64_t seed;
     const char *threads, *margin;
     const char *out; /* directory; NULL: nothing is kept */
-    bool no_charts, csv;
+    bool no_charts;
     const char *path;         /* of a recording, or the first of sweeps' directories */
     const char *const *paths; /* [n_paths], of all of them */
     size_t n_paths;
-    const char *shares;       /* NULL: those that come with the program */
     const char *model, *note; /* of a recording */
 };
 
@@ -44,11 +43,6 @@ enum status research_coverage(const struct research_options *o, struct err *err)
 /* configs/shares.yaml from the sweeps in o->paths, on standard output. Errors: those of
  * shares_measure(), ST_INPUT. */
 enum status research_shares(const struct research_options *o, struct err *err);
-
-/* Predictions of the rows in o->paths, each as if its machine had not been measured.
- * Errors: ST_CHECK (they are worse than docs/deciding.md promises), those of
- * shares_load() and check_rows(). */
-enum status research_predictions(const struct research_options *o, struct err *err);
 
 /* Times of equal turns of o->model on this machine into o->path. Errors: those of
  * gate_trace_record(), ST_USAGE. */

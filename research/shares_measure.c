@@ -18,16 +18,6 @@
 /* Undisturbed launches below this many have no quantiles worth the name. */
 #define MIN_LAUNCHES 3
 
-enum status share_machine_of_run(char *buf, size_t cap, const struct result_run *run,
-                                 const char *path, struct err *err)
-{
-    if (!run->has_machine)
-        return err_set(err, ST_INPUT,
-                       "%s has no machine.json, so its machine is not known", path);
-    share_machine_name(&run->machine, buf, cap);
-    return ST_OK;
-}
-
 /* ---- values ---------------------------------------------------------------------- */
 
 /* A share of one launch or kernel; its median is all that counts. */

@@ -11,12 +11,6 @@
 #include <stdio.h>
 
 #include "harness/decide/predict/shares.h"
-#include "harness/rows/result_set.h"
-
-/* share_machine_name() of a run's machine. Error: ST_INPUT (it is not known; path is
- * named). */
-enum status share_machine_of_run(char *buf, size_t cap, const struct result_run *run,
-                                 const char *path, struct err *err);
 
 /* Shares of the undisturbed rows at the paths, and of kernels.csv next to them in
  * directories. Errors: those of result_set_open(), ST_INPUT (a machine is not known, or

@@ -14,7 +14,7 @@
 #include "harness/base/program.h"
 #include "harness/machine/measuring.h"
 #include "harness/decide/predict/claim.h"
-#include "harness/decide/predict/predict.h"
+#include "harness/decide/predict/predict_check.h"
 
 static const struct opt_usage usage = {
     .synopsis =
@@ -26,12 +26,11 @@ static const struct opt_usage usage = {
              "without these, this machine is measured in seconds. Speeds are a "
              "machine's limits (roofs) times the share of them that launches reached "
              "on measured machines (configs/shares.yaml). --claim judges a published "
-             "speed.\n"
+             "speed; --check DIR... checks predictions against the sweeps in DIR...\n"
              "\n"
-             "Exit code 1: an impossible or implausible claim.",
+             "Exit code 1: an impossible or implausible claim, or a check that fails.",
     .example = "bench predict -m qwen3-4b --gbps 38 --gops 700 --mem 8G\n"
                "bench predict --claim \"36.7 tok/s, llama-2-7b, 4.1 GB, ryzen 5900x\"",
-    .no_arguments = "models are given by -m",
 };
 
 struct settings {
@@ -39,7 +38,7 @@ struct settings {
     struct predict_params what;
     const char *quants, *kv, *claim, *shares;
     struct int_list ctx;
-    bool json, csv;
+    bool check, json, csv;
 };
 
 /* ---- options --------------------------------------------------------------------- */
@@ -113,6 +112,7 @@ static enum status parse(struct settings *s, int argc, char **argv,
         OPT_STR(0, "machine", &m->machine, "FILE", "machine.json of a sweep, or a probe's JSON"),
         OPT_STR(0, "cpu", &m->cpu, "NAME", "CPU in configs/cpus.yaml, as \"ryzen 5900x\""),
         OPT_STR(0, "claim", &s->claim, "TEXT", "speed, model, size and CPU, separated by commas"),
+        OPT_FLAG(0, "check", &s->check, "check predictions against the sweeps in DIR..."),
         OPT_STR(0, "shares", &s->shares, "FILE", "shares of other sweeps (docs/deciding.md)"),
         OPT_STR(0, "cache-dir", &s->what.cache_dir, "DIR", "where synthetic models are kept"),
         OPT_FLAG(0, "csv", &s->csv, "print CSV"),
@@ -124,20 +124,28 @@ static enum status parse(struct settings *s, int argc, char **argv,
     return opt_parse(args, argc, argv, opts, &usage, err);
 }
 
-static enum status check_usage(const struct settings *s, struct err *err)
+static enum status check_usage(const struct settings *s, const struct opt_args *args,
+                               struct err *err)
 {
     const int n_machines =
         (s->machine.gbps > 0) + (s->machine.machine != NULL) + (s->machine.cpu != NULL);
+    const int n_wanted = s->check + (s->claim != NULL) + (s->what.model != NULL);
 
-    if (s->claim && s->what.model)
-        return err_set(err, ST_USAGE, "--model and --claim exclude each other");
-    if (!s->claim && !s->what.model)
+    if (n_wanted > 1)
+        return err_set(err, ST_USAGE, "give one of --model, --claim and --check");
+    if (!n_wanted)
         return err_set(err, ST_USAGE,
                        "name a model, as in `bench predict -m qwen3-4b --mem 8G`, or "
                        "see `bench predict --help`");
     if (n_machines > 1)
         return err_set(err, ST_USAGE,
                        "--gbps, --machine and --cpu each name a machine; give one");
+    if (s->check && !args->n)
+        return err_set(err, ST_USAGE, "name directories with a sweep.csv");
+    if (!s->check && args->n)
+        return err_set(err, ST_USAGE,
+                       "unexpected argument '%.60s'; models are given by -m",
+                       args->v[0]);
     return ST_OK;
 }
 
@@ -262,12 +270,33 @@ static enum status run_claim(const struct settings *s, const struct shares *shar
     return st;
 }
 
-static enum status run(struct settings *s, int *code, struct err *err)
+static enum status run_check(const struct settings *s, const struct shares *shares,
+                             const struct opt_args *args, int *code, struct err *err)
+{
+    const char *const *dirs = (const char *const *)args->v;
+    struct check check;
+    enum status st = check_rows(&check, dirs, (size_t)args->n, shares, err);
+
+    if (st == ST_OK) {
+        *code = !check_holds(&check);
+        if (s->json)
+            st = cmd_print_json(check_json(&check, dirs, (size_t)args->n), 6, err);
+        else if (s->csv)
+            check_print_csv(stdout, &check);
+        else
+            check_print(stdout, &check, dirs, (size_t)args->n);
+    }
+    check_free(&check);
+    return st;
+}
+
+static enum status run(struct settings *s, const struct opt_args *args, int *code,
+                       struct err *err)
 {
     const char *quants[MAX_QUANTS];
     char *text = s->quants ? strdup(s->quants) : NULL;
     struct shares shares = {NULL, 0};
-    enum status st = check_usage(s, err);
+    enum status st = check_usage(s, args, err);
 
     s->what.mem_limit = s->machine.mem_bytes;
     if (st == ST_OK)
@@ -279,7 +308,9 @@ static enum status run(struct settings *s, int *code, struct err *err)
     if (st == ST_OK)
         st = load_shares(&shares, s->shares, err);
     if (st == ST_OK)
-        st = s->claim ? run_claim(s, &shares, code, err) : run_grid(s, &shares, err);
+        st = s->check   ? run_check(s, &shares, args, code, err)
+             : s->claim ? run_claim(s, &shares, code, err)
+                        : run_grid(s, &shares, err);
     shares_free(&shares);
     free(text);
     return st;
@@ -294,7 +325,7 @@ int cmd_predict(int argc, char **argv)
 
     interrupt_catch();
     if (parse(&s, argc, argv, &args, &err) == ST_OK && !args.help)
-        run(&s, &code, &err);
+        run(&s, &args, &code, &err);
     free(s.ctx.v);
     return err.code ? cmd_end(&err) : code;
 }

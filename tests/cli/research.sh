@@ -3,7 +3,7 @@
 #
 # bench-research: counts depend on the seed alone, an interrupted run continues where it
 # was, and a recorded machine is one more; change points and thresholds; shares of
-# measured sweeps, and predictions of their rows.
+# measured sweeps.
 . "$SRC/tests/cli/lib.sh"
 BENCH=${RESEARCH:?}
 export SLMBENCH_CACHE=$WORK/cache
@@ -98,46 +98,16 @@ refused 2 "gates has no option --budget; \`bench-research gates --help\` lists t
 grep -q "^| change points (ours) | [89][0-9] %\|^| change points (ours) | 100 %" sim || fail "$(cat sim)"
 [ "$(grep -c "^| .* from the " sim)" = 8 ] || fail "thresholds: $(cat sim)"
 
-# ---- predictions, without the machines of the rows; shares
+# ---- shares
 examples=("$SRC"/results/examples/*2vcpu*)
-# Predictions of rows that were measured, without their machines.
-"$RESEARCH" predictions "${examples[@]}" > check || fail "the check failed: $(cat check)"
-grep -q "^Decoding: as promised" check || fail "$(cat check)"
-[ "$(grep -c "^zen5-2vcpu " check)" = 2 ] || fail "no lines of a sweep: $(cat check)"
-"$RESEARCH" predictions "${examples[@]}" --csv > check.csv
-python3 - check.csv << 'END' || fail "the table of the check"
-import csv, statistics, sys
-rows = [r for r in csv.DictReader(open(sys.argv[1])) if r["kind"].startswith("decode")]
-assert len(rows) > 100
-assert statistics.median(abs(float(r["predicted"]) / float(r["tok_per_s"]) - 1) for r in rows) <= 0.1
-inside = [float(r["predicted_lo"]) <= float(r["tok_per_s"]) <= float(r["predicted_hi"]) for r in rows]
-assert sum(inside) / len(inside) >= 0.9
-END
 
-# Shares of other sweeps; a sweep twice as fast as its roof allows fails the check.
 "$RESEARCH" shares "${examples[@]}" > shares.yaml
 cmp shares.yaml "$SRC/configs/shares.yaml" || fail "configs/shares.yaml is not that of the examples"
-"$RESEARCH" predictions "$SRC/results/examples/zen5-2vcpu" --shares shares.yaml > again
-mkdir wrong
-cp "$SRC/results/examples/zen5-2vcpu/machine.json" wrong
-python3 - "$SRC/results/examples/zen5-2vcpu/sweep.csv" > wrong/sweep.csv << 'END'
-import csv, sys
-rows = list(csv.DictReader(open(sys.argv[1], newline="")))
-out = csv.DictWriter(sys.stdout, rows[0].keys(), lineterminator="\n")
-out.writeheader()
-for r in rows:
-    if r["roof_gbps"]:
-        r["roof_gbps"] = 2 * float(r["roof_gbps"])
-    out.writerow(r)
-END
-if "$RESEARCH" predictions wrong > wrong.txt; then fail "a wrong sweep: $(cat wrong.txt)"; fi
-grep -q "^Decoding: NOT as promised" wrong.txt || fail "$(cat wrong.txt)"
-refused 2 "predictions needs directories" predictions
 refused 2 "shares needs directories" shares
-refused 2 "cannot read nowhere" predictions nowhere
+refused 2 "cannot read nowhere" shares nowhere
 
 # ---- help fits a terminal
-for command in "" gates histories coverage shares predictions record-trace; do
+for command in "" gates histories coverage shares record-trace; do
     "$RESEARCH" $command --help >help || fail "$command --help"
     grep -q "^usage: bench-research " help || fail "$command --help: $(cat help)"
     [ "$(wc -l <help)" -le 45 ] && ! grep -q '.\{81\}' help || fail "$command --help is too large"

@@ -38,6 +38,16 @@ const char *share_machine_name(const struct machine_key *key, char *buf, size_t 
     return buf;
 }
 
+enum status share_machine_of_run(char *buf, size_t cap, const struct result_run *run,
+                                 const char *path, struct err *err)
+{
+    if (!run->has_machine)
+        return err_set(err, ST_INPUT,
+                       "%s has no machine.json, so its machine is not known", path);
+    share_machine_name(&run->machine, buf, cap);
+    return ST_OK;
+}
+
 enum kern_format share_format(const char *quant)
 {
     const enum quantmix mix = quantmix_by_name(quant);

@@ -25,6 +25,7 @@
 #include "engine/base/status.h"
 #include "engine/quantize/quantmix.h"
 #include "harness/machine/machine_key.h"
+#include "harness/rows/result_set.h"
 #include "harness/rows/row.h"
 
 #define SHARES_MACHINE_MAX 200
@@ -50,6 +51,9 @@ struct shares {
 /* CPU and caches: what tells machines apart by their speed, and no host's name. "": not
  * known. Returns buf. */
 const char *share_machine_name(const struct machine_key *key, char *buf, size_t cap);
+/* The same of a run. Error: ST_INPUT (its machine is not known; path is named). */
+enum status share_machine_of_run(char *buf, size_t cap, const struct result_run *run,
+                                 const char *path, struct err *err);
 
 /* Share of its roof that a row reached; NAN: it has none, failed, or was limited by a
  * disk. *kind (may be NULL) says of which. */

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# predict.sh - `bench predict`: tables and claims
+# predict.sh - `bench predict`: tables, claims and the check against stored sweeps
 . "$SRC/tests/cli/lib.sh"
+examples=("$SRC"/results/examples/*2vcpu*)
 
 # A machine that is not there: every line, and no figure beyond its memory.
 "$BENCH" predict -m yi-1.5-9b --gbps 38 --gops 700 --mem 6G --disk-gbps 1 > all
@@ -89,12 +90,46 @@ done
 "$BENCH" predict --claim "36.7 tok/s, 4.1 GB, 51 GB/s" --json > claim.json && fail "possible"
 grep -q '"verdict": "impossible"' claim.json || fail "$(cat claim.json)"
 
+# Predictions of rows that were measured, without their machines.
+"$BENCH" predict --check "${examples[@]}" > check || fail "the check failed: $(cat check)"
+grep -q "^Decoding: as promised" check || fail "$(cat check)"
+[ "$(grep -c "^zen5-2vcpu " check)" = 2 ] || fail "no lines of a sweep: $(cat check)"
+"$BENCH" predict --check "${examples[@]}" --csv > check.csv
+python3 - check.csv << 'END' || fail "the table of the check"
+import csv, statistics, sys
+rows = [r for r in csv.DictReader(open(sys.argv[1])) if r["kind"].startswith("decode")]
+assert len(rows) > 100
+assert statistics.median(abs(float(r["predicted"]) / float(r["tok_per_s"]) - 1) for r in rows) <= 0.1
+inside = [float(r["predicted_lo"]) <= float(r["tok_per_s"]) <= float(r["predicted_hi"]) for r in rows]
+assert sum(inside) / len(inside) >= 0.9
+END
+"$BENCH" predict --check "${examples[@]}" --json | grep -q '"holds": true' || fail "JSON"
+
+# A sweep twice as fast as its roof allows fails the check.
+"$BENCH" predict --check "$SRC/results/examples/zen5-2vcpu" --shares "$SRC/configs/shares.yaml" > again
+mkdir wrong
+cp "$SRC/results/examples/zen5-2vcpu/machine.json" wrong
+python3 - "$SRC/results/examples/zen5-2vcpu/sweep.csv" > wrong/sweep.csv << 'END'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1], newline="")))
+out = csv.DictWriter(sys.stdout, rows[0].keys(), lineterminator="\n")
+out.writeheader()
+for r in rows:
+    if r["roof_gbps"]:
+        r["roof_gbps"] = 2 * float(r["roof_gbps"])
+    out.writerow(r)
+END
+if "$BENCH" predict --check wrong > wrong.txt; then fail "a wrong sweep: $(cat wrong.txt)"; fi
+grep -q "^Decoding: NOT as promised" wrong.txt || fail "$(cat wrong.txt)"
+
 refused 2 "name a model" predict
 refused 2 "the shapes are: afm-4.5b" predict -m gpt-5 --gbps 38 --mem 8G
 refused 2 "give the memory of the machine" predict -m qwen3-4b --gbps 38
 refused 2 "each name a machine" predict -m qwen3-4b --gbps 38 --cpu epyc --mem 8G
 refused 2 "may be any of" predict -m qwen3-4b --cpu epyc --mem 8G
 refused 2 "is not known" predict -m qwen3-4b --cpu 9654 -t 4 --mem 8G
-refused 2 "exclude each other" predict -m qwen3-4b --claim "3 tok/s, 4 GB"
+refused 2 "give one of --model" predict -m qwen3-4b --claim "3 tok/s, 4 GB"
 refused 2 "unexpected argument 'x'" predict x -m qwen3-4b
+refused 2 "name directories" predict --check
+refused 2 "cannot read nowhere" predict --check nowhere
 refused 2 "Q4_9" predict -m qwen3-4b --quant Q4_9 --gbps 38 --mem 8G

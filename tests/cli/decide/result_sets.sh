@@ -61,9 +61,9 @@ refused 2 "one.db" report one.db -o one.db
 # A folder of sweeps is its machines, and predictions are checked on any of these.
 "$BENCH" compare folder "$granite" --by speed >got || fail "compare: $(cat got)"
 grep -q "^ 1 zen " got || fail "a folder's machine: $(cat got)"
-"$RESEARCH" predictions sweep --csv | cut -d, -f2- >wanted
+"$BENCH" predict --check sweep --csv | cut -d, -f2- >wanted
 "$BENCH" history add three.db sweep >/dev/null
-"$RESEARCH" predictions three.db --csv | cut -d, -f2- | sort | diff - <(sort wanted) ||
+"$BENCH" predict --check three.db --csv | cut -d, -f2- | sort | diff - <(sort wanted) ||
     fail "a database is predicted otherwise"
 
 # What cannot be.

@@ -2,18 +2,15 @@
  *
  * predict_check.c - errors of predictions of measured rows
  */
-#include "research/predict_check.h"
+#include "harness/decide/predict/predict_check.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/format.h"
-#include "harness/base/program.h"
 #include "harness/stats/stats.h"
 #include "harness/rows/report_rows.h"
-#include "research/research.h"
-#include "research/shares_measure.h"
 
 static const char *const kind_names[] = {[CHECK_DECODE] = "decode",
                                          [CHECK_DISTURBED] = "decode, disturbed",
@@ -278,24 +275,30 @@ void check_print_csv(FILE *f, const struct check *check)
     }
 }
 
-enum status research_predictions(const struct research_options *o, struct err *err)
+static void append_json(json_t *list, const char *name, const char *kind,
+                        const struct check *check, const char *dir, unsigned kinds)
 {
-    struct shares shares = {NULL, 0};
-    struct check check = {.v = NULL};
-    char own[4096];
-    enum status st;
+    struct check_group g;
 
-    data_file_find(own, sizeof own, "machines", "shares.yaml");
-    st = shares_load(&shares, o->shares ? o->shares : own, err);
-    if (st == ST_OK)
-        st = check_rows(&check, o->paths, o->n_paths, &shares, err);
-    if (st == ST_OK && o->csv)
-        check_print_csv(stdout, &check);
-    else if (st == ST_OK)
-        check_print(stdout, &check, o->paths, o->n_paths);
-    if (st == ST_OK && !check_holds(&check))
-        st = err_set(err, ST_CHECK, "decoding is predicted worse than promised");
-    check_free(&check);
-    shares_free(&shares);
-    return st;
+    if (check_group(check, dir, kinds, &g))
+        json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:f, s:f, s:f}", "sweep",
+                                              name, "kind", kind, "rows",
+                                              (json_int_t)g.n, "median_error", g.median,
+                                              "p90_error", g.p90, "inside", g.inside));
+}
+
+json_t *check_json(const struct check *check, const char *const *dirs, size_t n_dirs)
+{
+    json_t *list = json_array();
+    char name[256];
+
+    for (size_t i = 0; i < n_dirs; i++)
+        for (int k = 0; k < CHECK_N_KINDS; k++)
+            append_json(list, last_part(dirs[i], name, sizeof name), kind_names[k],
+                        check, dirs[i], 1u << k);
+    append_json(list, "all", "decode", check, NULL, DECODE);
+    append_json(list, "all", "prefill", check, NULL, 1u << CHECK_PREFILL);
+    return json_pack("{s:o, s:I, s:I, s:b}", "groups", list, "n_paging",
+                     (json_int_t)check->n_paging, "n_not_predicted",
+                     (json_int_t)check->n_failed, "holds", check_holds(check));
 }

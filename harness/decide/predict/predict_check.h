@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * predict_check.h - predictions of `bench predict` compared with measured rows
+ * predict_check.h - predictions compared with measured rows
  *
  * Model of the world: each row is predicted as if its machine had not been measured:
  * from the row's own roof (which `bench quick` or a probe measures) and from the
@@ -9,13 +9,13 @@
  *
  * Threading: one thread.
  */
-#ifndef SLM_RESEARCH_PREDICT_CHECK_H
-#define SLM_RESEARCH_PREDICT_CHECK_H
+#ifndef SLM_HARNESS_DECIDE_PREDICT_PREDICT_CHECK_H
+#define SLM_HARNESS_DECIDE_PREDICT_PREDICT_CHECK_H
 
 #include <stdio.h>
+#include <jansson.h>
 
 #include "harness/decide/predict/predict.h"
-#include "harness/decide/predict/shares.h"
 
 /* What is promised of decoding. */
 #define CHECK_MAX_ERROR                                                              \
@@ -48,7 +48,7 @@ struct check_group {
     double inside;      /* share of rows within their bands */
 };
 
-/* *check is for check_free() in any case. shares: these machines' and others'. Errors:
+/* *check is for check_free() in any case. shares: of these machines and others. Errors:
  * result_set_open()'s, ST_INPUT (no machine.json; nothing can be predicted),
  * ST_NO_MEMORY. */
 enum status check_rows(struct check *check, const char *const *dirs, size_t n_dirs,
@@ -65,5 +65,6 @@ bool check_holds(const struct check *check);
 void check_print(FILE *f, const struct check *check, const char *const *dirs,
                  size_t n_dirs);
 void check_print_csv(FILE *f, const struct check *check);
+json_t *check_json(const struct check *check, const char *const *dirs, size_t n_dirs);
 
 #endif
