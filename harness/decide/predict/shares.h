@@ -51,7 +51,8 @@ struct shares {
 /* CPU and caches: what tells machines apart by their speed, and no host's name. "": not
  * known. Returns buf. */
 const char *share_machine_name(const struct machine_key *key, char *buf, size_t cap);
-/* The same of a run. Error: ST_INPUT (its machine is not known; path is named). */
+/* share_machine_name() of a run. Error: ST_INPUT (its machine is not known; path is
+ * named). */
 enum status share_machine_of_run(char *buf, size_t cap, const struct result_run *run,
                                  const char *path, struct err *err);
 
