@@ -5,14 +5,12 @@
 #include "harness/cmd/cmd.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/engine.h"
 #include "harness/base/format.h"
-#include "harness/base/json_number.h"
 #include "harness/base/options.h"
 #include "harness/judge/recommend/deploy.h"
 #include "harness/judge/recommend/recommend.h"
@@ -52,29 +50,11 @@ static const struct opt_usage usage = {
 
 struct request {
     struct recommend_params params;
-    const char *mem, *target, *engine, *slo;
+    struct users_wish users;
+    const char *mem, *target, *engine;
     int n_sequences; /* 0: not said */
-    int n_users;     /* 0: not asked */
     bool as_json;
 };
-
-/* The rows of one program. */
-static enum status keep_engine(struct row *rows, size_t *n_rows, const char *engine,
-                               struct err *err)
-{
-    const char *wanted = strcmp(engine, "slmbench") ? engine : "";
-    size_t n = 0;
-
-    for (size_t i = 0; i < *n_rows; i++)
-        if (!strcmp(rows[i].engine, wanted))
-            rows[n++] = rows[i];
-    *n_rows = n;
-    return n ? ST_OK
-             : err_set(err, ST_USAGE,
-                       "--engine: no row of %.60s is there; `bench sweep --engine` "
-                       "measures other programs",
-                       format_path(engine).text);
-}
 
 static enum status answer(const struct request *q, const struct row *rows,
                           size_t n_rows, struct err *err)
@@ -114,9 +94,6 @@ static enum status deploy(const struct request *q, const struct row *rows,
     return st;
 }
 
-/* ---- users -------------------------------------------------------------------------
- */
-
 static bool has_kind(const struct row *rows, size_t n_rows, bool load)
 {
     for (size_t i = 0; i < n_rows; i++)
@@ -125,109 +102,23 @@ static bool has_kind(const struct row *rows, size_t n_rows, bool load)
     return false;
 }
 
-static enum status set_slo(const struct request *q, const char *dir, struct row *rows,
-                           size_t *n_rows, struct err *err)
-{
-    struct samples requests = {0};
-    struct slo slo;
-    enum status st = slo_parse(&slo, q->slo, err);
-
-    if (st == ST_OK)
-        st = requests_read(&requests, dir, err);
-    if (st == ST_OK)
-        users_set_slo(rows, n_rows, &requests, &slo);
-    samples_free(&requests);
-    return st;
-}
-
-static json_t *choice_json(const struct users_series *s, int n_users, const char *text)
-{
-    const struct users_level *at = users_level_for(s, n_users);
-    const int64_t n_threads = s->first->n_threads;
-
-    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:s}",
-                     "answer", text, "users", n_users, "slo", s->first->slo, "server",
-                     s->name, "model", s->first->model, "n_threads",
-                     n_threads > 0 ? json_integer((json_int_t)n_threads) : json_null(),
-                     "carries", s->carries, "measured_users", at->n_users, "tok_per_s",
-                     json_number(at->tok_per_s.v), "ttft_p90_s",
-                     json_number(at->ttft_p90_s.v), "tpot_p90_ms",
-                     json_number(at->tpot_p90_ms.v), "command", at->row->command);
-}
-
-/* Prints the server for --users, or that no server qualifies. */
-static enum status print_choice(const struct request *q, const struct users *u,
-                                struct err *err)
-{
-    const struct users_series *s = users_choose(u, q->n_users);
-    char text[1200];
-
-    users_append_choice(u, q->n_users, text, sizeof text);
-    if (!s)
-        return err_set(err, ST_CHECK, "%s", text);
-    if (q->as_json)
-        return cmd_print_json(choice_json(s, q->n_users, text), 6, err);
-    text_wrap(stdout, text, 0, 0, 79, false);
-    if (*users_level_for(s, q->n_users)->row->command)
-        printf("\nMeasured with:\n%s\n", users_level_for(s, q->n_users)->row->command);
-    return ST_OK;
-}
-
-/* The rows of one model, which servers name as they like. */
-static void keep_model(struct row *rows, size_t *n_rows, const char *model)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < *n_rows; i++)
-        if (!strcmp(rows[i].model, model))
-            rows[n++] = rows[i];
-    *n_rows = n;
-}
-
-/* What servers carry; under other limits than those they were measured with, too. */
-static enum status answer_users(const struct request *q, const char *dir,
-                                struct row *rows, size_t n_rows, struct err *err)
-{
-    struct users u = {0};
-    char text[1200];
-    enum status st = q->slo ? set_slo(q, dir, rows, &n_rows, err) : ST_OK;
-
-    if (q->params.model)
-        keep_model(rows, &n_rows, q->params.model);
-    if (st == ST_OK)
-        st = users_find(&u, rows, n_rows, err);
-    if (st == ST_OK && !u.n) {
-        st =
-            err_set(err, ST_CHECK, "no server was measured%s%s: `bench load` does that",
-                    q->params.model ? " with this model" : "",
-                    q->slo ? " with these limits, or with times of each request" : "");
-    } else if (st == ST_OK && q->n_users) {
-        st = print_choice(q, &u, err);
-    } else if (st == ST_OK) {
-        users_answer(&u, text, sizeof text);
-        if (q->as_json)
-            st = cmd_print_json(json_pack("{s:s}", "answer", text), 6, err);
-        else
-            text_wrap(stdout, text, 0, 0, 79, false);
-    }
-    users_free(&u);
-    return st;
-}
-
 /* Both, where a directory has both; as JSON the decision of one user. */
 static enum status answer_all(const struct request *q, const char *dir,
                               struct row *rows, size_t n_rows, struct err *err)
 {
-    const bool asks_users = q->n_users || q->slo;
+    const bool asks_users = q->users.n_users || q->users.slo;
     const bool has_load = has_kind(rows, n_rows, true);
     const bool is_of_one = !asks_users && (has_kind(rows, n_rows, false) || !has_load);
-    const enum status st = is_of_one ? answer(q, rows, n_rows, err) : ST_OK;
+    enum status st = is_of_one ? answer(q, rows, n_rows, err) : ST_OK;
+    json_t *json = NULL;
 
     if (st || (is_of_one && (!has_load || q->as_json)))
         return st;
     if (is_of_one)
         putchar('\n');
-    return answer_users(q, dir, rows, n_rows, err);
+    st = users_recommend(stdout, q->as_json ? &json : NULL, &q->users, dir, rows,
+                         n_rows, err);
+    return json ? cmd_print_json(json, 6, err) : st;
 }
 
 static enum status run(struct request *q, const char *path, struct err *err)
@@ -242,7 +133,13 @@ static enum status run(struct request *q, const char *path, struct err *err)
     if (st == ST_OK && q->target)
         st = deploy(q, part->rows, part->n, err);
     else if (st == ST_OK && q->engine)
-        st = keep_engine(part->rows, &part->n, q->engine, err);
+        part->n = rows_keep(part->rows, part->n, "engine",
+                            strcmp(q->engine, "slmbench") ? q->engine : "");
+    if (st == ST_OK && q->engine && !q->target && !part->n)
+        st = err_set(err, ST_USAGE,
+                     "--engine: no row of %.60s is there; `bench sweep --engine` "
+                     "measures other programs",
+                     format_path(q->engine).text);
     if (st == ST_OK && !q->target)
         st = answer_all(q, part->run->dir, part->rows, part->n, err);
     result_set_free(&set);
@@ -281,9 +178,9 @@ int cmd_recommend(int argc, char **argv)
                 "k8s"),
         OPT_INT(0, "sequences", &q.n_sequences, "N",
                 "with --for: concurrent answers (default: 1)", 1, SLM_MAX_SEQUENCES),
-        OPT_INT(0, "users", &q.n_users, "N",
+        OPT_INT(0, "users", &q.users.n_users, "N",
                 "choose the measured server that can serve N users", 1, 100000),
-        OPT_STR(0, "slo", &q.slo, "NAME",
+        OPT_STR(0, "slo", &q.users.slo, "NAME",
                 "latency limits: interactive, reading, batch, or 2s/200ms (default: "
                 "those measured)"),
         OPT_FLAG(0, "json", &q.as_json, "print JSON"),
@@ -305,7 +202,7 @@ int cmd_recommend(int argc, char **argv)
         err_set(&err, ST_USAGE, "--sequences needs --for with the program to deploy");
         return cmd_end(&err);
     }
-    if ((q.n_users || q.slo) && q.target) {
+    if ((q.users.n_users || q.users.slo) && q.target) {
         err_set(&err, ST_USAGE,
                 "--for prints the setting for one user: --users and --slo choose among "
                 "servers that bench load measured");
@@ -314,6 +211,7 @@ int cmd_recommend(int argc, char **argv)
     if (q.mem && setting_parse(SETTING_mem, q.mem, "--mem", &q.params.mem_limit,
                                sizeof q.params.mem_limit, &err))
         return cmd_end(&err);
+    q.users.model = q.params.model;
     run(&q, args.v[0], &err);
     return cmd_end(&err);
 }

@@ -319,3 +319,14 @@ void row_from_json(struct row *r, const json_t *object)
             *(double *)cell = json_number_value(value);
     }
 }
+
+size_t rows_keep(struct row *rows, size_t n, const char *column, const char *text)
+{
+    const struct field *f = row_field(column);
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(row_text(&rows[i], f), text))
+            rows[kept++] = rows[i];
+    return kept;
+}

@@ -165,6 +165,9 @@ const char *row_cell(const struct row *r, const struct field *field, char *buf,
  * have all. */
 void row_print(FILE *f, const struct row *r);
 
+/* Keeps the rows whose column of texts has that text, in order; how many. */
+size_t rows_keep(struct row *rows, size_t n, const char *column, const char *text);
+
 /* Whether one sequence was alone, as one user's is: several are faster together, each
  * of them is slower, and so is one beside a prompt. */
 static inline bool row_is_of_one(const struct row *r)

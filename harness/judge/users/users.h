@@ -154,6 +154,19 @@ void users_answer(const struct users *u, char *buf, size_t cap);
 /* A line for each number of users that two of the servers were measured with. */
 void users_print_pairs(FILE *f, const struct users *u);
 
+struct users_wish {
+    int n_users;       /* 0: what each server carries */
+    const char *slo;   /* limits that the rows are judged by again; NULL: their own */
+    const char *model; /* NULL: all */
+};
+
+/* The server to take, or what each carries: printed, or into *json where json is not
+ * NULL. dir has the times of requests; rows are changed. Errors: ST_CHECK (no server
+ * was measured, or none qualifies), those of slo_parse() and requests_read(). */
+enum status users_recommend(FILE *f, json_t **json, const struct users_wish *wish,
+                            const char *dir, struct row *rows, size_t n_rows,
+                            struct err *err);
+
 /* ---- charts (users_charts.c) ------------------------------------------------------
  */
 

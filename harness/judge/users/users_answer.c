@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/base/format.h"
+#include "harness/base/json_number.h"
 #include "harness/judge/users/users.h"
 
 #define LINE_WIDTH 79
@@ -233,4 +234,87 @@ void users_print_pairs(FILE *f, const struct users *u)
     for (size_t i = 0; i < u->n; i++)
         if (i != best && is_alike(&u->v[best], &u->v[i]))
             print_pairs_of(f, u, &u->v[best], &u->v[i]);
+}
+
+/* ---- a recommendation ------------------------------------------------------------ */
+
+static enum status set_slo(const struct users_wish *q, const char *dir,
+                           struct row *rows, size_t *n_rows, struct err *err)
+{
+    struct samples requests = {0};
+    struct slo slo;
+    enum status st = slo_parse(&slo, q->slo, err);
+
+    if (st == ST_OK)
+        st = requests_read(&requests, dir, err);
+    if (st == ST_OK)
+        users_set_slo(rows, n_rows, &requests, &slo);
+    samples_free(&requests);
+    return st;
+}
+
+static json_t *choice_json(const struct users_series *s, int n_users, const char *text)
+{
+    const struct users_level *at = users_level_for(s, n_users);
+    const int64_t n_threads = s->first->n_threads;
+
+    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:s}",
+                     "answer", text, "users", n_users, "slo", s->first->slo, "server",
+                     s->name, "model", s->first->model, "n_threads",
+                     n_threads > 0 ? json_integer((json_int_t)n_threads) : json_null(),
+                     "carries", s->carries, "measured_users", at->n_users, "tok_per_s",
+                     json_number(at->tok_per_s.v), "ttft_p90_s",
+                     json_number(at->ttft_p90_s.v), "tpot_p90_ms",
+                     json_number(at->tpot_p90_ms.v), "command", at->row->command);
+}
+
+/* Prints the server for --users, or that no server qualifies. */
+static enum status print_choice(FILE *f, json_t **json, const struct users_wish *q,
+                                const struct users *u, struct err *err)
+{
+    const struct users_series *s = users_choose(u, q->n_users);
+    char text[1200];
+
+    users_append_choice(u, q->n_users, text, sizeof text);
+    if (!s)
+        return err_set(err, ST_CHECK, "%s", text);
+    if (json) {
+        *json = choice_json(s, q->n_users, text);
+        return ST_OK;
+    }
+    text_wrap(f, text, 0, 0, LINE_WIDTH, false);
+    if (*users_level_for(s, q->n_users)->row->command)
+        fprintf(f, "\nMeasured with:\n%s\n",
+                users_level_for(s, q->n_users)->row->command);
+    return ST_OK;
+}
+
+enum status users_recommend(FILE *f, json_t **json, const struct users_wish *q,
+                            const char *dir, struct row *rows, size_t n_rows,
+                            struct err *err)
+{
+    struct users u = {0};
+    char text[1200];
+    enum status st = q->slo ? set_slo(q, dir, rows, &n_rows, err) : ST_OK;
+
+    if (q->model)
+        n_rows = rows_keep(rows, n_rows, "model", q->model);
+    if (st == ST_OK)
+        st = users_find(&u, rows, n_rows, err);
+    if (st == ST_OK && !u.n) {
+        st =
+            err_set(err, ST_CHECK, "no server was measured%s%s: `bench load` does that",
+                    q->model ? " with this model" : "",
+                    q->slo ? " with these limits, or with times of each request" : "");
+    } else if (st == ST_OK && q->n_users) {
+        st = print_choice(f, json, q, &u, err);
+    } else if (st == ST_OK) {
+        users_answer(&u, text, sizeof text);
+        if (json)
+            *json = json_pack("{s:s}", "answer", text);
+        else
+            text_wrap(f, text, 0, 0, LINE_WIDTH, false);
+    }
+    users_free(&u);
+    return st;
 }
