@@ -185,8 +185,8 @@ void simulation_print(FILE *f, const struct simulation *s)
 /* ---- power -------------------------------------------------------------------- */
 
 /* One line of points: mean, least and most of machines [from, to). */
-static void write_curve(FILE *f, const struct simulation *s, int series, size_t from,
-                        size_t to, double sigma)
+static void put_curve(struct plot *p, const struct simulation *s, size_t series,
+                      size_t from, size_t to, double sigma)
 {
     double slowdown[SIM_MOST_SLOWDOWNS];
     const size_t n = simulation_slowdowns(s, slowdown);
@@ -203,128 +203,185 @@ static void write_curve(FILE *f, const struct simulation *s, int series, size_t 
             lo = fmin(lo, rate);
             hi = fmax(hi, rate);
         }
-        fprintf(f, "%d", series);
-        chart_file_number(f, 100 * slowdown[i]);
-        chart_file_number(f, 100 * sum / (double)(to - from));
-        chart_file_number(f, 100 * lo);
-        chart_file_number(f, 100 * hi);
-        fputc('\n', f);
+        plot_number(p, (double)series);
+        plot_number(p, 100 * slowdown[i]);
+        plot_number(p, 100 * sum / (double)(to - from));
+        plot_number(p, 100 * lo);
+        plot_number(p, 100 * hi);
     }
 }
 
-static enum status write_power(const struct simulation *s, const char *dir,
-                               struct err *err)
+/* Curves that coincide stay visible: each later one is thinner, with smaller marks,
+ * upon the one before. */
+static void put_curve_layers(struct plot *p, const struct simulation *s)
 {
-    struct chart_file c;
-    FILE *f = chart_file_create(&c, dir, POWER, "csv", err);
+    const int n_bands = (int)N_SIGMAS, n = n_bands + (int)s->n_traces;
+    struct plot_layer l = {.form = PLOT_BAND,
+                           .x = {"slowdown_percent", 0},
+                           .y = {"least", 0},
+                           .y2 = {"most", 0},
+                           .by = "series",
+                           .n_by = n_bands,
+                           .style = {.color = PLOT_OWN, .opacity = 0.22}};
 
-    if (!f)
-        return err->code;
-    fprintf(f, "series,slowdown_percent,fail_percent,least,most\n");
-    for (size_t i = 0; i < N_SIGMAS; i++)
-        write_curve(f, s, (int)i, 0, SIM_TRACE, simulation_sigmas[i]);
-    for (size_t i = 0; i < s->n_traces; i++)
-        write_curve(f, s, (int)(N_SIGMAS + i), SIM_TRACE + i, SIM_TRACE + i + 1,
-                    SIM_SIGMA);
-    return chart_file_finish(&c, err);
+    plot_layer(p, l);
+    l.by = NULL;
+    l.y.column = "fail_percent";
+    for (int i = 0; i < n; i++) {
+        const bool is_band = i < n_bands;
+        const int upon = is_band ? n_bands - 1 - i : n - 1 - i;
+        struct plot_style style = {.color = i,
+                                   .width = is_band ? 1.8 + 2.2 * upon : 2,
+                                   .dash = is_band ? PLOT_WHOLE : PLOT_SHORT};
+
+        l.only[0] = (struct plot_only){"series", i, i};
+        l.form = PLOT_LINE;
+        l.style = style;
+        plot_layer(p, l);
+        l.form = PLOT_MARKS;
+        style.mark = PLOT_SHAPE;
+        style.size = 1.2 + (is_band ? 0.75 : 0.45) * upon;
+        l.style = style;
+        plot_layer(p, l);
+        if (is_band)
+            plot_key(
+                p, plot_printf(p, "noise of a round %g %%", 100 * simulation_sigmas[i]),
+                style);
+        else
+            plot_key(p,
+                     plot_printf(p, "%s (%.1f %%)", s->trace[i - n_bands].name,
+                                 100 * gate_trace_noise(&s->trace[i - n_bands])),
+                     style);
+    }
 }
 
-static enum status draw_power(const struct simulation *s, const char *dir,
-                              const char *again, struct err *err)
+static struct plot *power_plot(const struct simulation *s)
 {
     double slowdown[SIM_MOST_SLOWDOWNS];
     const size_t n = simulation_slowdowns(s, slowdown);
+    const double margin = 100 * s->rule.margin;
     char text[200];
-    struct chart_file c;
-    FILE *f;
+    struct plot *p;
 
-    if (write_power(s, dir, err) || !(f = chart_file_create(&c, dir, POWER, "gp", err)))
-        return err->code;
     snprintf(text, sizeof text,
              "%zu gates a point, margin %g %%, 1 metric; bands: all %d invented noises",
-             s->n_gates, 100 * s->rule.margin, (int)SIM_TRACE);
-    chart_file_head(f, POWER, "How often a gate fails a build that is slower", text);
-    fprintf(f, "n_bands = %zu\nn_series = %zu\nmargin = %.6g\narray series[%zu]\n",
-            N_SIGMAS, N_SIGMAS + s->n_traces, 100 * s->rule.margin,
-            N_SIGMAS + s->n_traces);
-    for (size_t i = 0; i < N_SIGMAS + s->n_traces; i++) {
-        if (i < N_SIGMAS)
-            snprintf(text, sizeof text, "noise of a round %g %%",
-                     100 * simulation_sigmas[i]);
-        else
-            snprintf(text, sizeof text, "%s (%.1f %%)", s->trace[i - N_SIGMAS].name,
-                     100 * gate_trace_noise(&s->trace[i - N_SIGMAS]));
-        fprintf(f, "series[%zu] = ", i + 1);
-        gnuplot_quote(f, text);
-        fputc('\n', f);
-    }
-    fprintf(f, "x_min = 0\nx_max = %.6g\ny_min = 0\ny_max = 100\nlog_y = 0\n\n",
-            100 * slowdown[n - 1]);
-    return chart_file_draw(&c, again, err);
+             s->n_gates, margin, (int)SIM_TRACE);
+    p = plot_new(POWER, "How often a gate fails a build that is slower", text);
+    if (!p)
+        return NULL;
+    plot_columns(p, "series,slowdown_percent,fail_percent,least,most");
+    for (size_t i = 0; i < N_SIGMAS; i++)
+        put_curve(p, s, i, 0, SIM_TRACE, simulation_sigmas[i]);
+    for (size_t i = 0; i < s->n_traces; i++)
+        put_curve(p, s, N_SIGMAS + i, SIM_TRACE + i, SIM_TRACE + i + 1, SIM_SIGMA);
+    struct plot_panel *a =
+        plot_panel(p, 487, -0.15, 100 * slowdown[n - 1] + 0.15, -3, 103);
+
+    a->x.title = "true slowdown of B, %";
+    a->x.no_grid = true;
+    a->y.title = "gates that fail, %";
+    struct plot_guide g = {.form = PLOT_SEGMENT,
+                           .x = {margin, false},
+                           .x2 = {margin, false},
+                           .y = {0, true},
+                           .y2 = {1, true},
+                           .style = {PLOT_GREY, 1.4, PLOT_SHORT, 0, 0, 0}};
+
+    plot_guide(p, g);
+    g.form = PLOT_TEXT;
+    g.y.v = 0.96;
+    g.dx = -6;
+    g.anchor = PLOT_RIGHT;
+    g.text = "margin";
+    plot_guide(p, g);
+    put_curve_layers(p, s);
+    return p;
 }
 
 /* ---- rivals ------------------------------------------------------------------- */
 
-static enum status write_rivals(const struct simulation *s, const char *dir,
-                                struct err *err)
+/* The last one is ours. */
+static struct plot_style rival_style(int rule)
 {
-    struct chart_file c;
-    FILE *f = chart_file_create(&c, dir, RIVALS, "csv", err);
+    return (struct plot_style){.color = rule == SIM_N_RULES - 1 ? PLOT_INK : rule,
+                               .mark =
+                                   rule == SIM_N_RULES - 1 ? PLOT_DIAMOND : PLOT_SHAPE,
+                               .size = 1.5};
+}
 
-    if (!f)
-        return err->code;
-    fprintf(f, "series,row,false_percent,seen_percent,rule,machine\n");
+static void put_rivals(struct plot *p, const struct simulation *s)
+{
+    plot_columns(p, "series,row,false_percent,seen_percent,rule,machine,place");
     for (int rule = 0; rule < SIM_N_RULES; rule++)
         for (size_t m = 0; m < simulation_machines(s); m++) {
             const struct sim_cell *equal = simulation_find(s, rule, m, SIM_SIGMA, 0, 1);
             const struct sim_cell *slower =
                 simulation_find(s, rule, m, SIM_SIGMA, SIM_DETECT, 1);
 
-            fprintf(f, "%d,%zu", rule, m);
-            chart_file_number(f, equal ? 100 * sim_cell_rate(equal) : NAN);
-            chart_file_number(f, slower ? 100 * sim_cell_rate(slower) : NAN);
-            chart_file_text(f, simulation_rule(rule));
-            chart_file_text(f, simulation_machine(s, m));
-            fputc('\n', f);
+            plot_number(p, rule);
+            plot_number(p, (double)m);
+            plot_number(p, equal ? 100 * sim_cell_rate(equal) : NAN);
+            plot_number(p, slower ? 100 * sim_cell_rate(slower) : NAN);
+            plot_string(p, simulation_rule(rule));
+            plot_string(p, simulation_machine(s, m));
+            /* rules of one row stand one above the other */
+            plot_number(p, (double)m +
+                               (rule - (SIM_N_RULES - 1) / 2.0) * 0.8 / SIM_N_RULES);
         }
-    return chart_file_finish(&c, err);
 }
 
-static enum status draw_rivals(const struct simulation *s, const char *dir,
-                               const char *again, struct err *err)
+/* Equal builds above, a slower one below. */
+static void put_rival_panel(struct plot *p, const struct simulation *s, bool is_slower)
 {
     const size_t n = simulation_machines(s);
-    char text[200];
-    struct chart_file c;
-    FILE *f;
+    const int panel = p->n_panels;
+    struct plot_panel *a = plot_panel(p, 34, -2, 102, (double)n - 0.5, -0.5);
 
-    if (write_rivals(s, dir, err) ||
-        !(f = chart_file_create(&c, dir, RIVALS, "gp", err)))
-        return err->code;
+    a->y.has_names = true;
+    a->y.title = is_slower
+                     ? plot_printf(p, "B slower by %g %%: alarms, %%", 100 * SIM_DETECT)
+                     : "equal builds: false alarms, %";
+    for (size_t m = 0; m < n; m++)
+        plot_tick(p, &a->y, (double)m, simulation_machine(s, m));
+    for (size_t m = 1; m < n; m++)
+        plot_guide(p, (struct plot_guide){.panel = panel,
+                                          .form = PLOT_SEGMENT,
+                                          .x = {0, true},
+                                          .x2 = {1, true},
+                                          .y = {(double)m - 0.5, false},
+                                          .y2 = {(double)m - 0.5, false},
+                                          .is_behind = true,
+                                          .style = {.color = PLOT_FAINT, .width = 1}});
+    for (int rule = 0; rule < SIM_N_RULES; rule++)
+        plot_layer(p, (struct plot_layer){
+                          .panel = panel,
+                          .form = PLOT_MARKS,
+                          .x = {is_slower ? "seen_percent" : "false_percent", 0},
+                          .y = {"place", 0},
+                          .only = {{"series", rule, rule}},
+                          .style = rival_style(rule)});
+}
+
+static struct plot *rivals_plot(const struct simulation *s)
+{
+    char text[200];
+    struct plot *p;
+
     snprintf(text, sizeof text,
              "%zu comparisons a point; invented noises have %g %% of a round; the "
              "others' rules see %d turns of A, then %d of B",
              s->n_gates, 100 * SIM_SIGMA, SIM_RIVAL_TURNS, SIM_RIVAL_TURNS);
-    chart_file_head(f, RIVALS,
-                    "How often each rule alarms: at equal builds, and at a slower one",
-                    text);
-    fprintf(f, "n_series = %d\narray series[%d]\n", SIM_N_RULES, SIM_N_RULES);
-    for (int rule = 0; rule < SIM_N_RULES; rule++) {
-        fprintf(f, "series[%d] = ", rule + 1);
-        gnuplot_quote(f, simulation_rule(rule));
-        fputc('\n', f);
-    }
-    fprintf(f, "n_rows = %zu\narray rows[%zu]\n", n, n);
-    for (size_t m = 0; m < n; m++) {
-        fprintf(f, "rows[%zu] = ", m + 1);
-        gnuplot_quote(f, simulation_machine(s, m));
-        fputc('\n', f);
-    }
-    fprintf(f,
-            "sharp = %.6g\nx_min = -2\nx_max = 102\ny_min = %zu.6\ny_max = -0.6\n"
-            "log_y = 0\n\n",
-            100 * SIM_DETECT, n - 1);
-    return chart_file_draw(&c, again, err);
+    p = plot_new(RIVALS,
+                 "How often each rule alarms: at equal builds, and at a slower one",
+                 text);
+    if (!p)
+        return NULL;
+    put_rivals(p, s);
+    put_rival_panel(p, s, false);
+    put_rival_panel(p, s, true);
+    for (int rule = 0; rule < SIM_N_RULES; rule++)
+        plot_key(p, simulation_rule(rule), rival_style(rule));
+    return p;
 }
 
 enum status simulation_charts(const struct simulation *s, const char *dir,
@@ -333,7 +390,7 @@ enum status simulation_charts(const struct simulation *s, const char *dir,
     char again[300];
 
     snprintf(again, sizeof again, "bench-research gates --output %.250s", dir);
-    const enum status st = draw_power(s, dir, again, err);
+    const enum status st = chart_files_draw(power_plot(s), dir, again, err);
 
-    return st ? st : draw_rivals(s, dir, again, err);
+    return st ? st : chart_files_draw(rivals_plot(s), dir, again, err);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * chart_files.c - gnuplot in a folder of its own or our own SVG, the files of a chart,
- * its templates
+ * chart_files.c - the files of a chart; gnuplot in a folder of its own, or our own SVG
  */
 #include "harness/chart/chart_files.h"
 
@@ -9,7 +8,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <locale.h>
-#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,23 +22,34 @@
 #include "harness/base/program.h"
 #include "harness/base/progress.h"
 #include "harness/base/textfile.h"
-#include "harness/chart/draw.h"
+#include "harness/chart/gnuplot.h"
+#include "harness/chart/svg.h"
 
-#define TEMPLATE_MAX_BYTES ((size_t)1 << 20)
-#define CHART_MAX_BYTES    ((size_t)1 << 28) /* of a script or its data */
+#define STYLE_MAX_BYTES ((size_t)1 << 20)
+#define NOT_STARTED     127 /* exit code of a child that could not start gnuplot */
 
-#define NOT_STARTED 127 /* exit code of a child that could not start gnuplot */
+/* A file that is being written. */
+struct chart_file {
+    struct newfile file;
+    char path[4096];
+};
 
-void gnuplot_quote(FILE *f, const char *s)
+/* dir/name.ending, which replaces what has that name; NULL with err of
+ * newfile_replace(). */
+static FILE *chart_file_create(struct chart_file *c, const char *dir, const char *name,
+                               const char *ending, struct err *err)
 {
-    fputc('\'', f);
-    for (; *s; s++) {
-        if (*s == '\'')
-            fputs("\xe2\x80\x99", f);
-        else
-            fputc((unsigned char)*s < ' ' || *s == 127 ? ' ' : *s, f);
+    if (snprintf(c->path, sizeof c->path, "%s/%s.%s", dir, name, ending) >=
+        (int)sizeof c->path) {
+        err_set(err, ST_USAGE, "the path of a chart is too long: %.60s...", dir);
+        return NULL;
     }
-    fputc('\'', f);
+    return newfile_replace(&c->file, c->path, err) ? NULL : c->file.f;
+}
+
+static enum status chart_file_finish(struct chart_file *c, struct err *err)
+{
+    return newfile_commit(&c->file, c->path, err);
 }
 
 /* ---- the folder ----------------------------------------------------------------- */
@@ -256,62 +265,30 @@ static void print_how_to_get_png(const char *dir, const char *name, const char *
     message_print(text);
 }
 
-/* A chart's file as a text that ends in 0. */
-static enum status read_beside(const char *dir, const char *name, const char *ending,
-                               char **text, struct err *err)
-{
-    char path[4096], *read = NULL;
-    size_t len = 0;
-
-    snprintf(path, sizeof path, "%s/%s.%s", dir, name, ending);
-    const enum status st = textfile_read(path, CHART_MAX_BYTES, &read, &len, err);
-    char *ended = st ? NULL : realloc(read, len + 1);
-
-    if (!ended) {
-        free(st ? NULL : read);
-        return err_set(err, st ? st : ST_NO_MEMORY, "no memory for %s", path);
-    }
-    ended[len] = '\0';
-    *text = ended;
-    return ST_OK;
-}
-
 /* dir/<name>.svg by our own writer; a PNG of an earlier run would show other data. */
-static enum status draw_alone(const char *dir, const char *name, const char *again,
+static enum status draw_alone(const struct plot *p, const char *dir, const char *again,
                               struct err *err)
 {
-    char *script = NULL, *data = NULL, png[4096];
-    struct err why = ERR_INIT;
+    char png[4096];
     struct chart_file c;
-    FILE *f = NULL;
-    enum status st = read_beside(dir, name, "gp", &script, err);
+    FILE *f = chart_file_create(&c, dir, p->name, "svg", err);
 
-    if (st == ST_OK)
-        st = read_beside(dir, name, "csv", &data, err);
-    if (st == ST_OK && !(f = chart_file_create(&c, dir, name, "svg", err)))
-        st = err->code;
-    if (f && draw_svg(script, data, f, &why)) {
-        newfile_abort(&c.file);
-        st = err_set(err, why.code == ST_INPUT ? ST_UNSUPPORTED : why.code,
-                     "gnuplot is not installed, and without it %.200s/%.100s.gp: %s",
-                     dir, name, why.msg);
-    } else if (f) {
-        st = chart_file_finish(&c, err);
-    }
-    free(script);
-    free(data);
-    if (st)
-        return st;
-    snprintf(png, sizeof png, "%s/%s.png", dir, name);
+    if (!f)
+        return err->code;
+    svg_write(f, p, &plot_look_file);
+    if (chart_file_finish(&c, err))
+        return err->code;
+    snprintf(png, sizeof png, "%s/%s.png", dir, p->name);
     unlink(png);
-    print_how_to_get_png(dir, name, again);
+    print_how_to_get_png(dir, p->name, again);
     return ST_OK;
 }
 
 /* ---- with gnuplot ------------------------------------------------------------------
  */
 
-static enum status run(const char *program, const struct scratch *s, const char *again,
+/* *is_missing is set where it cannot be started. */
+static enum status run(const char *program, const struct scratch *s, bool *is_missing,
                        struct err *err)
 {
     char message[300], script[NAME_MAX + 1];
@@ -336,8 +313,9 @@ static enum status run(const char *program, const struct scratch *s, const char 
         return ST_OK;
     if (interrupted()) /* the signal reached gnuplot, too */
         return err_set(err, ST_INTERRUPTED, "interrupted");
-    if (WIFEXITED(rc) && WEXITSTATUS(rc) == NOT_STARTED)
-        return draw_alone(s->dir_path, s->name, again, err);
+    *is_missing = WIFEXITED(rc) && WEXITSTATUS(rc) == NOT_STARTED;
+    if (*is_missing)
+        return ST_OK;
     if (WIFSIGNALED(rc))
         return err_set(err, ST_IO, "gnuplot was ended by signal %d drawing %.100s/%s",
                        WTERMSIG(rc), s->dir_path, script);
@@ -345,154 +323,98 @@ static enum status run(const char *program, const struct scratch *s, const char 
                    script, message);
 }
 
-enum status gnuplot_draw(const char *dir, const char *name, const char *again,
-                         struct err *err)
+/* dir/<name>.svg and .png of <name>.gp and <name>.csv there. */
+static enum status draw(const struct plot *p, const char *dir, const char *again,
+                        struct err *err)
 {
     char program[PATH_MAX];
+    bool is_missing = false;
     struct scratch s;
     enum status st;
 
     if (interrupted())
         return err_set(err, ST_INTERRUPTED, "interrupted");
     if (!program_find(program, sizeof program, "gnuplot"))
-        return draw_alone(dir, name, again, err);
-    st = scratch_open(&s, dir, name, err);
+        return draw_alone(p, dir, again, err);
+    st = scratch_open(&s, dir, p->name, err);
     if (st == ST_OK)
-        st = run(program, &s, again, err);
-    if (st == ST_OK)
+        st = run(program, &s, &is_missing, err);
+    if (st == ST_OK && !is_missing)
         st = take_out(&s, err);
     scratch_close(&s);
-    return st;
+    return st == ST_OK && is_missing ? draw_alone(p, dir, again, err) : st;
 }
 
-/* ---- files and templates -------------------------------------------------------- */
+/* ---- files ---------------------------------------------------------------------- */
 
-FILE *chart_file_create(struct chart_file *c, const char *dir, const char *name,
-                        const char *ending, struct err *err)
+/* plots/style.gp, as a text that ends in 0; malloc'ed. */
+static enum status read_style(char **style, struct err *err)
 {
-    c->dir = dir;
-    c->name = name;
-    c->form = name;
-    if (snprintf(c->path, sizeof c->path, "%s/%s.%s", dir, name, ending) >=
-        (int)sizeof c->path) {
-        err_set(err, ST_USAGE, "the path of a chart is too long: %.60s...", dir);
-        return NULL;
+    char path[4096], *text = NULL, *ended;
+    size_t len = 0;
+    enum status st;
+
+    if (!data_file_find(path, sizeof path, "plots", "style.gp"))
+        return err_set(err, ST_UNSUPPORTED,
+                       "there is no style.gp of charts in the folder that "
+                       "SLMBENCH_PLOTS names; name the plots directory of slmbench, or "
+                       "none");
+    st = textfile_read(path, STYLE_MAX_BYTES, &text, &len, err);
+    ended = st ? NULL : realloc(text, len + 1);
+    if (!ended) {
+        free(st ? NULL : text);
+        return st ? st : err_set(err, ST_NO_MEMORY, "no memory for %s", path);
     }
-    return newfile_replace(&c->file, c->path, err) ? NULL : c->file.f;
-}
-
-enum status chart_file_finish(struct chart_file *c, struct err *err)
-{
-    return newfile_commit(&c->file, c->path, err);
-}
-
-void chart_file_number(FILE *f, double v)
-{
-    fputc(',', f);
-    if (isfinite(v))
-        fprintf(f, "%.6g", v);
-    else
-        fputs("NaN", f);
-}
-
-void chart_file_text(FILE *f, const char *s)
-{
-    fputc(',', f);
-    for (; *s; s++)
-        fputc((unsigned char)*s < ' ' ? ' '
-              : *s == '"'             ? '\''
-              : *s == ','             ? ';'
-                                      : *s,
-              f);
-}
-
-static enum status add_template(FILE *to, const char *name, struct err *err)
-{
-    char path[4096], file[80], *text;
-    size_t len;
-
-    snprintf(file, sizeof file, "%s.gp", name);
-    if (!data_file_find(path, sizeof path, "plots", file))
-        return err_set(
-            err, ST_UNSUPPORTED,
-            "there is no chart template %s in the folder that SLMBENCH_PLOTS "
-            "names; name the plots directory of slmbench, or none",
-            file);
-    enum status st = textfile_read(path, TEMPLATE_MAX_BYTES, &text, &len, err);
-    if (st)
-        return st;
-    fwrite(text, 1, len, to);
-    free(text);
+    ended[len] = '\0';
+    *style = ended;
     return ST_OK;
 }
 
-void chart_file_head(FILE *f, const char *name, const char *title, const char *subtitle)
-{
-    fprintf(f, "# %s.gp - written by bench; draw it again with: gnuplot %s.gp\n", name,
-            name);
-    fprintf(f, "name = '%s'\ndata = '%s.csv'\ntitle_text = ", name, name);
-    gnuplot_quote(f, title);
-    fprintf(f, "\nsubtitle_text = ");
-    gnuplot_quote(f, subtitle);
-    fputc('\n', f);
-}
-
-enum status chart_file_draw(struct chart_file *c, const char *again, struct err *err)
-{
-    enum status st = add_template(c->file.f, "style", err);
-
-    if (st == ST_OK)
-        st = add_template(c->file.f, c->form, err);
-    if (st) {
-        newfile_abort(&c->file);
-        return st;
-    }
-    st = chart_file_finish(c, err);
-    return st ? st : gnuplot_draw(c->dir, c->name, again, err);
-}
-
-enum status chart_files_make(const struct chart_text *t, chart_put_fn *put_data,
-                             chart_put_fn *put_settings, const void *what,
-                             struct err *err)
+static enum status write_table(const struct plot *p, const char *dir, struct err *err)
 {
     struct chart_file c;
-    char again[256];
-    FILE *f = chart_file_create(&c, t->dir, t->name, "csv", err);
+    FILE *f = chart_file_create(&c, dir, p->name, "csv", err);
 
     if (!f)
         return err->code;
-    put_data(f, what);
-    if (chart_file_finish(&c, err))
-        return err->code;
-    f = chart_file_create(&c, t->dir, t->name, "gp", err);
-    if (!f)
-        return err->code;
-    c.form = t->form;
-    chart_file_head(f, t->name, t->title, t->subtitle);
-    put_settings(f, what);
-    snprintf(again, sizeof again, "bench plot %.200s", t->dir);
-    return chart_file_draw(&c, t->again ? t->again : again, err);
+    gnuplot_write_table(f, p);
+    return chart_file_finish(&c, err);
 }
 
-void chart_file_texts(FILE *f, const char *name, const char *const *v, int n,
-                      size_t most)
+static enum status write_script(const struct plot *p, const char *dir, struct err *err)
 {
-    char text[512];
+    char *style = NULL;
+    struct chart_file c;
+    enum status st = read_style(&style, err);
+    FILE *f = st ? NULL : chart_file_create(&c, dir, p->name, "gp", err);
 
-    fprintf(f, "n_%s = %d\narray %s[%d]\n", name, n, name, n);
-    for (int i = 0; i < n; i++) {
-        fprintf(f, "%s[%d] = ", name, i + 1);
-        gnuplot_quote(f, text_shorten(text, sizeof text, v[i], most));
-        fputc('\n', f);
-    }
+    if (f && (st = gnuplot_write(f, p, style, err)) != ST_OK)
+        newfile_abort(&c.file);
+    else
+        st = f ? chart_file_finish(&c, err) : err->code;
+    free(style);
+    return st;
 }
 
-void chart_file_ranges(FILE *f, double x_min, double x_max, double y_min, double y_max)
+enum status chart_files_draw(struct plot *p, const char *dir, const char *again,
+                             struct err *err)
 {
-    fprintf(f,
-            "x_min = %.6g\nx_max = %.6g\ny_min = %.6g\ny_max = %.6g\nlog_y = 0\n"
-            "y_ticks = ''\n",
-            x_min, x_max, y_min, y_max);
+    char own[300];
+    enum status st = p ? ST_OK : ST_NO_MEMORY;
+
+    snprintf(own, sizeof own, "bench plot %.250s", dir);
+    if (p)
+        plot_lay_out(p, &plot_look_file);
+    if (!p || p->is_incomplete)
+        st = err_set(err, ST_NO_MEMORY, "no memory for a chart in %.300s", dir);
+    if (st == ST_OK)
+        st = write_table(p, dir, err);
+    if (st == ST_OK)
+        st = write_script(p, dir, err);
+    if (st == ST_OK)
+        st = draw(p, dir, again ? again : own, err);
+    plot_free(p);
+    return st;
 }
 
 enum status chart_files_check(const struct path_list *inputs, const char *dir,

@@ -1,396 +1,337 @@
 /* SPDX-License-Identifier: MIT
  *
- * plot.c - what "plot" draws: data, functions, and entries of the key
- *
- * A plot is read twice: for its key, whose width the frame depends on, and to draw. An
- * element's expressions stay text, and are evaluated for each row.
+ * plot.c - a chart's description: building it, and what its layers draw
  */
+#include "harness/chart/plot.h"
+
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/chart/state.h"
+#include "harness/base/format.h"
 
-#define MAX_ITEMS 8
-#define CAP       4.5 /* half of the bar at an interval's end */
+#define TEXT_MAX 4000
 
-struct element {
-    const char *item[MAX_ITEMS]; /* of "using" */
-    int n_items;
-    const char *function; /* of x; NULL: data, or an entry of the key alone */
-    char form[16];
-    struct style style;
+struct plot_text {
+    struct plot_text *next;
+    char text[];
 };
 
-/* ---- rows ---------------------------------------------------------------------------
+struct plot *plot_new(const char *name, const char *title, const char *subtitle)
+{
+    struct plot *p = calloc(1, sizeof *p);
+
+    if (!p)
+        return NULL;
+    p->name = plot_keep(p, name, TEXT_MAX);
+    p->title = plot_keep(p, title, TEXT_MAX);
+    p->subtitle = plot_keep(p, subtitle, TEXT_MAX);
+    p->warning = "";
+    return p;
+}
+
+void plot_free(struct plot *p)
+{
+    struct plot_text *t = p ? p->texts : NULL;
+
+    while (t) {
+        struct plot_text *next = t->next;
+
+        free(t);
+        t = next;
+    }
+    if (!p)
+        return;
+    free(p->layer);
+    free(p->guide);
+    free(p->key);
+    free(p->note);
+    free(p->cell);
+    free(p);
+}
+
+/* v[n] with room for one more: it doubles at each power of two. */
+static bool grow(struct plot *p, void *v, size_t n, size_t size)
+{
+    void **to = v;
+    void *more = *to;
+
+    if (n & (n - 1) && n)
+        return true;
+    more = realloc(more, (n ? 2 * n : 1) * size);
+    if (more)
+        *to = more;
+    p->is_incomplete |= !more;
+    return more != NULL;
+}
+
+/* ---- texts ------------------------------------------------------------------------
  */
 
-static struct value evaluate(struct draw *d, const char *item)
+const char *plot_keep(struct plot *p, const char *text, size_t n)
 {
-    const char *p = d->p;
-    const bool is_expression = item[strspn(item, " \t\v")] == '(';
+    char buf[TEXT_MAX];
+    struct plot_text *t;
 
-    d->p = item;
-    struct value v = draw_value(d);
-
-    d->p = p;
-    return is_expression || d->err->code ? v : draw_column(d, v);
+    text_shorten(buf, sizeof buf, text, n);
+    t = malloc(sizeof *t + strlen(buf) + 1);
+    p->is_incomplete |= !t;
+    if (!t)
+        return "";
+    strcpy(t->text, buf);
+    t->next = p->texts;
+    p->texts = t;
+    return t->text;
 }
 
-static size_t count_points(const struct draw *d, const struct element *e)
+const char *plot_printf(struct plot *p, const char *fmt, ...)
 {
-    if (e->function)
-        return d->n_samples > 1 && d->n_samples <= 10000 ? (size_t)d->n_samples : 2;
-    return e->n_items ? d->n_rows : 0;
+    char buf[TEXT_MAX];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(buf, sizeof buf, fmt, ap);
+    va_end(ap);
+    return plot_keep(p, buf, TEXT_MAX);
 }
 
-/* Point i of an element: what "using" lists, or x and the function's. */
-static void read_point(struct draw *d, const struct element *e, size_t i,
-                       struct value v[MAX_ITEMS])
-{
-    for (int k = 0; k < MAX_ITEMS; k++)
-        v[k] = value_real(NAN);
-    draw_step(d, 1);
-    if (e->function) {
-        const double at = (double)i / (double)(count_points(d, e) - 1);
-        const struct axis *a = &d->x;
-        const double x = a->is_log ? a->min * pow(a->max / a->min, at)
-                                   : a->min + at * (a->max - a->min);
-        const char *p = d->p;
-
-        draw_assign(d, "x", value_real(x));
-        d->p = e->function;
-        v[0] = value_real(x);
-        v[1] = draw_value(d);
-        d->p = p;
-        return;
-    }
-    d->at_row = i;
-    d->row = d->cells + i * (size_t)d->n_columns;
-    for (int k = 0; k < e->n_items; k++)
-        v[k] = evaluate(d, e->item[k]);
-    d->row = NULL;
-}
-
-static double x_of(const struct draw *d, struct value v)
-{
-    return figure_x(d, v.kind == VALUE_TEXT ? NAN : v.v);
-}
-
-static double y_of(const struct draw *d, struct value v)
-{
-    return figure_y(d, v.kind == VALUE_TEXT ? NAN : v.v);
-}
-
-/* Points beyond the axes are not drawn, not even at their edge. */
-static bool is_inside(const struct draw *d, double x, double y)
-{
-    return x >= d->left - 0.5 && x <= d->right + 0.5 && y >= d->top - 0.5 &&
-           y <= d->bottom + 0.5;
-}
-
-/* ---- forms --------------------------------------------------------------------------
+/* ---- panels -----------------------------------------------------------------------
  */
 
-/* Lines break where a point has no place. */
-static void put_lines(struct draw *d, const struct element *e, bool is_steps)
+struct plot_panel *plot_panel(struct plot *p, double height, double x_min, double x_max,
+                              double y_min, double y_max)
 {
-    bool is_open = false, has_any = false;
-    struct value v[MAX_ITEMS];
+    struct plot_panel *a =
+        &p->panel[p->n_panels < PLOT_MAX_PANELS ? p->n_panels++ : PLOT_MAX_PANELS - 1];
 
-    for (size_t i = 0; i < count_points(d, e) && !d->err->code; i++) {
-        const struct arena_mark mark = arena_mark(&d->arena);
-
-        read_point(d, e, i, v);
-        const double x = x_of(d, v[0]), y = y_of(d, v[1]);
-
-        arena_return(&d->arena, mark);
-        if (!isfinite(x) || !isfinite(y)) {
-            is_open = false;
-            continue;
-        }
-        if (!has_any)
-            canvas_begin_path(d);
-        has_any = true;
-        if (is_open && is_steps)
-            fprintf(d->f, "H%.2fV%.2f", x, y);
-        else
-            fprintf(d->f, "%c%.2f %.2f", is_open ? 'L' : 'M', x, y);
-        is_open = true;
-    }
-    if (has_any)
-        canvas_end_path(d, &e->style);
+    *a = (struct plot_panel){.height = height,
+                             .x = {.min = x_min, .max = x_max},
+                             .y = {.min = y_min, .max = y_max}};
+    return a;
 }
 
-/* Between two curves: forth along the one, back along the other. */
-static void put_band(struct draw *d, const struct element *e)
+void plot_tick(struct plot *p, struct plot_axis *a, double at, const char *text)
 {
-    const size_t n = count_points(d, e);
-    struct value v[MAX_ITEMS];
-    bool has_any = false;
-
-    for (size_t i = 0; i < 2 * n && !d->err->code; i++) {
-        const struct arena_mark mark = arena_mark(&d->arena);
-
-        read_point(d, e, i < n ? i : 2 * n - 1 - i, v);
-        const double x = x_of(d, v[0]), y = y_of(d, v[i < n ? 1 : 2]);
-
-        arena_return(&d->arena, mark);
-        if (!isfinite(x) || !isfinite(y))
-            continue;
-        if (!has_any)
-            canvas_begin_path(d);
-        fprintf(d->f, "%c%.2f %.2f", has_any ? 'L' : 'M', x, y);
-        has_any = true;
-    }
-    if (has_any)
-        canvas_end_area(d, &e->style);
+    if (a->n < PLOT_MAX_TICKS)
+        a->v[a->n++] =
+            (struct plot_tick){at, text ? plot_keep(p, text, TEXT_MAX) : NULL};
 }
 
-static void put_interval(struct draw *d, const struct style *s, double x1, double y1,
-                         double x2, double y2)
+void plot_names(struct plot *p, struct plot_axis *a, const char *const *names, int n)
 {
-    const double across_x = y1 == y2 ? 0 : CAP, across_y = y1 == y2 ? CAP : 0;
-
-    if (!isfinite(x1 + y1 + x2 + y2))
-        return;
-    canvas_begin_path(d);
-    fprintf(d->f, "M%.2f %.2fL%.2f %.2f", x1, y1, x2, y2);
-    for (int end = 0; end < 2; end++)
-        fprintf(d->f, "M%.2f %.2fl%.2f %.2f", (end ? x2 : x1) - across_x,
-                (end ? y2 : y1) - across_y, 2 * across_x, 2 * across_y);
-    canvas_end_path(d, s);
+    a->has_names = true;
+    for (int i = 0; i < n; i++)
+        plot_tick(p, a, i, names[i]);
 }
 
-static double to_x(const struct draw *d, double x)
+void plot_layer(struct plot *p, struct plot_layer l)
 {
-    return fmin(fmax(x, d->left), d->right);
+    if (grow(p, &p->layer, p->n_layers, sizeof l))
+        p->layer[p->n_layers++] = l;
 }
 
-static double to_y(const struct draw *d, double y)
+void plot_guide(struct plot *p, struct plot_guide g)
 {
-    return fmin(fmax(y, d->top), d->bottom);
+    if (g.text)
+        g.text = plot_keep(p, g.text, TEXT_MAX);
+    if (grow(p, &p->guide, p->n_guides, sizeof g))
+        p->guide[p->n_guides++] = g;
 }
 
-/* A point with intervals of x, y or both: "points", "x|y|xyerrorbars". */
-static void put_point(struct draw *d, const struct element *e, struct value v[],
-                      const struct style *s)
+void plot_break(struct plot *p, int panel, bool is_x, double at)
 {
-    const double x = x_of(d, v[0]), y = y_of(d, v[1]);
-    const bool has_x = *e->form == 'x', has_y = e->form[has_x] == 'y';
-    const int at = has_x ? 4 : 2;
+    const double half_x = is_x ? 0.006 : 0.012, half_y = is_x ? 0.014 : 0.012;
+    const double x = is_x ? at : 0, y = is_x ? 0 : at;
+    struct plot_guide g = {.panel = panel,
+                           .form = PLOT_BOX,
+                           .x = {x - half_x, true},
+                           .x2 = {x + half_x, true},
+                           .y = {y - half_y, true},
+                           .y2 = {y + half_y, true},
+                           .style = {.color = PLOT_PAPER, .opacity = 1}};
 
-    if (!is_inside(d, x, y))
-        return;
-    if (has_x)
-        put_interval(d, s, to_x(d, x_of(d, v[2])), y, to_x(d, x_of(d, v[3])), y);
-    if (has_y && v[at].v != v[at + 1].v)
-        put_interval(d, s, x, to_y(d, y_of(d, v[at])), x, to_y(d, y_of(d, v[at + 1])));
-    canvas_mark(d, x, y, s);
-}
-
-static void put_box(struct draw *d, struct value v[], const struct style *s)
-{
-    const double x1 = x_of(d, v[2]), x2 = x_of(d, v[3]);
-    const double y1 = y_of(d, v[4]), y2 = y_of(d, v[5]);
-
-    if (isfinite(x_of(d, v[0]) + y_of(d, v[1]) + x1 + x2 + y1 + y2))
-        canvas_rectangle(d, fmin(x1, x2), fmin(y1, y2), fabs(x2 - x1), fabs(y2 - y1),
-                         s);
-}
-
-/* A box of four columns has its middle and its height's ends by a fifth and sixth. */
-static void put_vector(struct draw *d, struct value v[], const struct style *s)
-{
-    const double x1 = x_of(d, v[0]), y1 = y_of(d, v[1]);
-    const double x2 = figure_x(d, v[0].v + v[2].v), y2 = figure_y(d, v[1].v + v[3].v);
-
-    if (s->has_heads)
-        put_interval(d, s, x1, y1, x2, y2);
-    else if (isfinite(x1 + y1 + x2 + y2))
-        canvas_line(d, x1, y1, x2, y2, s);
-}
-
-static void put_label(struct draw *d, struct value v[], const struct style *s)
-{
-    const double x = x_of(d, v[0]), y = y_of(d, v[1]);
-
-    if (is_inside(d, x, y) && v[2].kind == VALUE_TEXT)
-        canvas_text(d, x + s->offset[0] * 0.7 * d->font_size,
-                    y - s->offset[1] * 1.5 * d->font_size, s, v[2].text);
-}
-
-static void put_each(struct draw *d, const struct element *e)
-{
-    struct value v[MAX_ITEMS];
-
-    for (size_t i = 0; i < count_points(d, e) && !d->err->code; i++) {
-        const struct arena_mark mark = arena_mark(&d->arena);
-        struct style s = e->style;
-
-        read_point(d, e, i, v);
-        const struct value last = v[e->n_items > 0 ? e->n_items - 1 : 0];
-
-        if (s.from == FROM_PALETTE)
-            s.color = s.text_color = draw_palette(d, last.v);
-        else if (s.from == FROM_VARIABLE)
-            s.color = s.text_color = draw_color(d, last);
-        if (d->err->code)
-            return;
-        if (!strcmp(e->form, "labels"))
-            put_label(d, v, &s);
-        else if (!strcmp(e->form, "vectors"))
-            put_vector(d, v, &s);
-        else if (!strcmp(e->form, "boxxyerror"))
-            put_box(d, v, &s);
-        else
-            put_point(d, e, v, &s);
-        arena_return(&d->arena, mark);
+    plot_guide(p, g);
+    for (int i = -1; i <= 1; i += 2) {
+        g = (struct plot_guide){.panel = panel,
+                                .form = PLOT_TEXT,
+                                .x = {x, true},
+                                .y = {y, true},
+                                .dx = is_x ? 4 * i : 0,
+                                .dy = is_x ? 0 : 4 * i,
+                                .rotate = is_x ? 0 : -45,
+                                .style = {.color = PLOT_GREY},
+                                .text = "/"};
+        plot_guide(p, g);
     }
 }
 
-static void put_element(struct draw *d, const struct element *e)
+void plot_key(struct plot *p, const char *text, struct plot_style s)
 {
-    const bool is_clipped = !strstr(e->form, "points") && !strstr(e->form, "bars") &&
-                            strcmp(e->form, "labels") != 0;
+    const struct plot_key k = {s, plot_keep(p, text, TEXT_MAX)};
 
-    if (is_clipped)
-        canvas_begin_clip(d);
-    if (!strcmp(e->form, "lines") || !strcmp(e->form, "steps"))
-        put_lines(d, e, *e->form == 's');
-    else if (!strcmp(e->form, "filledcurves"))
-        put_band(d, e);
-    else
-        put_each(d, e);
-    if (is_clipped)
-        canvas_end_clip(d);
+    if (grow(p, &p->key, p->n_keys, sizeof k))
+        p->key[p->n_keys++] = k;
 }
 
-/* ---- reading
- * ------------------------------------------------------------------------- */
-
-static void take_form(struct draw *d, struct element *e)
+void plot_note(struct plot *p, const char *text)
 {
-    static const char *const forms[] = {
-        "lines",      "points",     "linespoints",  "steps",
-        "yerrorbars", "xerrorbars", "xyerrorbars",  "boxxyerror",
-        "boxes",      "vectors",    "filledcurves", "labels",
-    };
+    const char *note = plot_keep(p, text, TEXT_MAX);
 
-    draw_expect(d, "with");
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
-        if (draw_take(d, forms[i])) {
-            snprintf(e->form, sizeof e->form, "%s", forms[i]);
-            return;
-        }
-    draw_fail(d, "a chart is drawn with an unknown style");
+    if (grow(p, &p->note, p->n_notes, sizeof note))
+        p->note[p->n_notes++] = note;
 }
 
-static void take_source(struct draw *d, struct element *e)
+void plot_heat_keys(struct plot *p)
 {
-    if (draw_take(d, "keyentry"))
-        return;
-    e->function = d->p;
-    d->skip++;
-    draw_value(d);
-    if (draw_take(d, "using")) {
-        e->function = NULL;
-        do {
-            if (e->n_items == MAX_ITEMS)
-                draw_fail(d, "a chart uses too many columns");
-            else
-                e->item[e->n_items++] = d->p;
-            draw_value(d);
-        } while (draw_take(d, ":") && !d->err->code);
-    }
-    d->skip--;
+    for (int percent = 100; percent >= 0; percent -= 25)
+        plot_key(p, plot_printf(p, "%d %%", percent),
+                 (struct plot_style){.color = PLOT_HEAT + percent, .opacity = 1});
 }
 
-static void add_entry(struct draw *d, const struct element *e)
+/* ---- the table --------------------------------------------------------------------
+ */
+
+void plot_columns(struct plot *p, const char *names)
 {
-    if (d->n_entries == DRAW_MAX_KEYS) {
-        draw_fail(d, "a key has too many entries");
-        return;
-    }
-    d->entry[d->n_entries++] = (struct key_entry){
-        .style = e->style,
-        .text = e->style.title,
-        .form = !strcmp(e->form, "boxes")                              ? 'a'
-                : !strcmp(e->form, "linespoints")                      ? 'b'
-                : strstr(e->form, "points") || strstr(e->form, "bars") ? 'p'
-                                                                       : 'l',
-    };
-}
+    while (*names && p->n_columns < PLOT_MAX_COLUMNS) {
+        const size_t n = strcspn(names, ",");
 
-static void element(struct draw *d)
-{
-    struct element e = {.style = draw_style(d)};
-
-    take_source(d, &e);
-    take_form(d, &e);
-    if (!strcmp(e.form, "labels"))
-        e.style.anchor = ANCHOR_CENTER;
-    while (!draw_ends(d) && *d->p != ',' && draw_take_style(d, &e.style))
-        ;
-    if (d->err->code || d->skip)
-        return;
-    if (!d->is_collecting)
-        put_element(d, &e);
-    else if (e.style.title)
-        add_entry(d, &e);
-}
-
-/* "for" before an element repeats it; where that is never, it is read over. */
-static void elements(struct draw *d)
-{
-    struct draw_loop l;
-    bool has_run = false;
-
-    if (!draw_take(d, "for")) {
-        element(d);
-        return;
-    }
-    draw_take_loop(d, &l);
-    const char *begin = d->p;
-
-    while (!d->skip && !d->err->code && draw_loop_next(d, &l)) {
-        d->p = begin;
-        elements(d);
-        has_run = true;
-    }
-    if (!has_run) {
-        d->skip++;
-        elements(d);
-        d->skip--;
+        p->column[p->n_columns++] = plot_printf(p, "%.*s", (int)n, names);
+        names += n + (names[n] == ',');
     }
 }
 
-static void read_plot(struct draw *d)
+static void add_cell(struct plot *p, double v, const char *text)
 {
-    do
-        elements(d);
-    while (draw_take(d, ",") && !d->err->code);
+    if (grow(p, &p->cell, p->n_cells, sizeof *p->cell))
+        p->cell[p->n_cells++] = (struct plot_cell){v, text};
 }
 
-void draw_plot(struct draw *d)
+void plot_number(struct plot *p, double v)
 {
-    const char *begin = d->p;
+    add_cell(p, v, NULL);
+}
 
-    if (!d->is_drawing) {
-        d->skip++;
-        read_plot(d);
-        d->skip--;
-        return;
+/* gnuplot splits a line at commas within quotes, too, and has no quoted quotes. */
+void plot_string(struct plot *p, const char *text)
+{
+    const bool is_written =
+        p->n_columns && *p->column[p->n_cells % p->n_columns] != '.';
+    char buf[TEXT_MAX];
+
+    text_shorten(buf, sizeof buf, text, TEXT_MAX);
+    for (char *s = buf; *s && is_written; s++)
+        *s = (unsigned char)*s < ' ' ? ' ' : *s == '"' ? '\'' : *s == ',' ? ';' : *s;
+    add_cell(p, NAN, *buf ? plot_keep(p, buf, TEXT_MAX) : "");
+}
+
+size_t plot_rows(const struct plot *p)
+{
+    return p->n_columns ? p->n_cells / p->n_columns : 0;
+}
+
+int plot_column(const struct plot *p, const char *name)
+{
+    int i = (int)p->n_columns - 1;
+
+    while (i >= 0 && strcmp(p->column[i], name) != 0)
+        i--;
+    return i;
+}
+
+double plot_value(const struct plot *p, size_t row, struct plot_place at)
+{
+    const int i = at.column ? plot_column(p, at.column) : -1;
+
+    if (!at.column)
+        return at.plus;
+    return i < 0 ? NAN : p->cell[row * p->n_columns + (size_t)i].v + at.plus;
+}
+
+const char *plot_cell_text(const struct plot *p, size_t row, const char *column)
+{
+    const int i = column ? plot_column(p, column) : -1;
+    const char *text = i < 0 ? NULL : p->cell[row * p->n_columns + (size_t)i].text;
+
+    return text ? text : "";
+}
+
+/* ---- layers -----------------------------------------------------------------------
+ */
+
+bool plot_draws(const struct plot *p, const struct plot_layer *l, int k, size_t row)
+{
+    for (int i = 0; i < 3 && l->only[i].column; i++) {
+        const double v =
+            plot_value(p, row, (struct plot_place){.column = l->only[i].column});
+
+        if (!(v >= l->only[i].low && v <= l->only[i].high))
+            return false;
     }
-    d->n_entries = 0;
-    d->is_collecting = true;
-    read_plot(d);
-    d->is_collecting = false;
-    if (d->err->code)
-        return;
-    figure_lay_out(d);
-    figure_put_back(d);
-    d->p = begin;
-    read_plot(d);
-    figure_put_front(d);
+    if (l->by && k >= 0 &&
+        plot_value(p, row, (struct plot_place){.column = l->by}) != k)
+        return false;
+    if (!isfinite(plot_value(p, row, l->x)) || !isfinite(plot_value(p, row, l->y)))
+        return false;
+    if (l->form == PLOT_TEXT)
+        return *plot_cell_text(p, row, l->text) != '\0';
+    return l->form < PLOT_INTERVAL ||
+           (isfinite(plot_value(p, row, l->x2)) && isfinite(plot_value(p, row, l->y2)));
+}
+
+bool plot_has_rows(const struct plot *p, const struct plot_layer *l, int k)
+{
+    for (size_t row = 0; row < plot_rows(p); row++)
+        if (plot_draws(p, l, k, row))
+            return true;
+    return false;
+}
+
+struct plot_style plot_style_of(const struct plot_layer *l, int k)
+{
+    struct plot_style s = l->style;
+
+    if (s.color == PLOT_OWN)
+        s.color = l->is_ordered && l->n_by > PLOT_COLORS
+                      ? PLOT_STEP + (int)(8.0 * k / (l->n_by - 1) + 0.5)
+                      : k;
+    return s;
+}
+
+/* ---- colours ----------------------------------------------------------------------
+ */
+
+/* Okabe and Ito's palette: told apart by people with any colour vision. */
+static const unsigned palette[PLOT_COLORS] = {0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7,
+                                              0xe69f00, 0x56b4e9, 0x000000};
+/* viridis */
+static const unsigned steps[] = {0x440154, 0x482878, 0x3e4a89, 0x31688e, 0x26828e,
+                                 0x1f9e89, 0x35b779, 0x6dcd59, 0xa5d935};
+static const unsigned heat[] = {0xf7fbff, 0xc6dbef, 0x6baed6, 0x2171b5, 0x08306b};
+static const unsigned named[] = {0x333333, 0x777777, 0xd8d8d8,
+                                 0xffffff, 0xb00020, 0xa86a00};
+
+static unsigned heat_rgb(double percent)
+{
+    const double at = fmin(fmax(percent, 0), 100) / 25;
+    const int i = at >= 4 ? 3 : (int)at;
+    unsigned rgb = 0;
+
+    for (int shift = 0; shift <= 16; shift += 8) {
+        const double a = heat[i] >> shift & 255, b = heat[i + 1] >> shift & 255;
+
+        rgb |= (unsigned)(a + (at - i) * (b - a) + 0.5) << shift;
+    }
+    return rgb;
+}
+
+unsigned plot_rgb(int color)
+{
+    if (color >= PLOT_HEAT)
+        return heat_rgb(color - PLOT_HEAT);
+    if (color >= PLOT_STEP)
+        return steps[(color - PLOT_STEP) % 9];
+    return color >= 0 ? palette[color % PLOT_COLORS] : named[(-1 - color) % 6];
 }

@@ -60,7 +60,7 @@ enum status cache_curve_measure(struct cache_curve *c, const struct topology *t,
                                 double budget_s, struct err *err);
 
 /* The chart "cache" in dir (topology_cache.c), with the sizes of *t. Errors: as
- * chart_files_make(). */
+ * chart_files_draw(). */
 enum status cache_curve_chart(const struct cache_curve *c, const struct topology *t,
                               const char *dir, struct err *err);
 

@@ -103,26 +103,6 @@ const char *topology_cache_text(const struct topology *t, char *buf, size_t cap)
 #define MIB      ((double)(1 << 20))
 #define MAX_TICK 65536
 
-struct picture {
-    const struct cache_curve *c;
-    const struct topology *t;
-};
-
-static void put_data(FILE *f, const void *what)
-{
-    const struct cache_curve *c = ((const struct picture *)what)->c;
-
-    fputs("line,threads,bytes,mib,again_gbps,evicted_gbps\n", f);
-    for (int k = 0; k < c->n_lines; k++)
-        for (int i = 0; i < c->line[k].n; i++) {
-            const struct cache_point *p = &c->line[k].v[i];
-
-            fprintf(f, "%d,%d,%llu,%.6g,%.6g,%.6g\n", k, c->line[k].n_threads,
-                    (unsigned long long)p->bytes, (double)p->bytes / MIB, p->again_gbps,
-                    p->evicted_gbps);
-        }
-}
-
 static double max_gbps(const struct cache_curve *c)
 {
     double most = 0;
@@ -136,61 +116,129 @@ static double max_gbps(const struct cache_curve *c)
     return most;
 }
 
-/* Powers of four, which a logarithmic axis has room for. */
-static void put_ticks(FILE *f, double most)
+static void put_points(struct plot *p, const struct cache_curve *c)
 {
-    fputs("x_ticks = '", f);
-    for (int mib = 1; mib <= most && mib <= MAX_TICK; mib *= 4)
-        fprintf(f, "%s\"%d\" %d", mib > 1 ? ", " : "", mib, mib);
-    fputs("'\n", f);
+    plot_columns(p, "line,threads,bytes,mib,again_gbps,evicted_gbps");
+    for (int k = 0; k < c->n_lines; k++)
+        for (int i = 0; i < c->line[k].n; i++) {
+            const struct cache_point *at = &c->line[k].v[i];
+
+            plot_number(p, k);
+            plot_number(p, c->line[k].n_threads);
+            plot_number(p, (double)at->bytes);
+            plot_number(p, (double)at->bytes / MIB);
+            plot_number(p, at->again_gbps);
+            plot_number(p, at->evicted_gbps);
+        }
 }
 
-/* What is measured for each line, 0: not measured; and the size that is reported. */
-static void put_sizes(FILE *f, const struct picture *p)
+static void put_lines(struct plot *p, const struct cache_curve *c)
 {
-    const int n = p->c->n_lines;
+    struct plot_layer l = {.form = PLOT_LINE,
+                           .x = {"mib", 0},
+                           .y = {"evicted_gbps", 0},
+                           .by = "line",
+                           .n_by = c->n_lines,
+                           .style = {PLOT_OWN, 1.6, PLOT_DOTTED, 0, 0, 0}};
 
-    fprintf(f, "reported = %.6g\n", (double)p->t->llc_bytes / MIB);
-    fprintf(f, "array size[%d]\narray lo[%d]\narray hi[%d]\n", n, n, n);
-    for (int k = 0; k < n; k++) {
-        const struct topo_llc *llc = k ? &p->t->llc_all : &p->t->llc_one;
+    plot_layer(p, l);
+    l.y.column = "again_gbps";
+    l.style = (struct plot_style){.color = PLOT_OWN, .width = 2};
+    plot_layer(p, l);
+    l.form = PLOT_MARKS;
+    l.style = (struct plot_style){.color = PLOT_OWN, .mark = PLOT_SHAPE, .size = 0.9};
+    plot_layer(p, l);
+    for (int is_again = 0; is_again < 2; is_again++)
+        for (int k = 0; k < c->n_lines; k++)
+            plot_key(p,
+                     plot_printf(p, "%d thread%s, %s", c->line[k].n_threads,
+                                 plural(c->line[k].n_threads, "s"),
+                                 is_again ? "read again" : "evicted before"),
+                     is_again
+                         ? (struct plot_style){k, 2, PLOT_WHOLE, PLOT_SHAPE, 0.9, 0}
+                         : (struct plot_style){k, 1.6, PLOT_DOTTED, 0, 0, 0});
+}
 
-        fprintf(f, "size[%d] = %.6g\nlo[%d] = %.6g\nhi[%d] = %.6g\n", k + 1,
-                (double)llc->bytes / MIB, k + 1, (double)llc->lo / MIB, k + 1,
-                (double)llc->hi / MIB);
+/* A size as a line from bottom to top, with its name: each has a level of its own,
+ * right of the size or, where there is no room, left of it. */
+static void put_size(struct plot *p, double mib, double level, int color, double room,
+                     const char *name)
+{
+    const struct plot_axis *x = &p->panel[0].x;
+    const bool is_left = log(mib / x->min) > room * log(x->max / x->min);
+    struct plot_guide g = {.form = PLOT_SEGMENT,
+                           .x = {mib, false},
+                           .x2 = {mib, false},
+                           .y = {0, true},
+                           .y2 = {1, true},
+                           .style = {color, 1.6, PLOT_DASHED, 0, 0, 0}};
+
+    plot_guide(p, g);
+    g.form = PLOT_TEXT;
+    g.y.v = level;
+    g.text = name;
+    g.anchor = is_left ? PLOT_RIGHT : PLOT_LEFT;
+    g.dx = is_left ? -6 : 6;
+    plot_guide(p, g);
+}
+
+/* The size that is reported, and what is measured for each line, with its range. */
+static void put_sizes(struct plot *p, const struct cache_curve *c,
+                      const struct topology *t)
+{
+    const double reported = (double)t->llc_bytes / MIB;
+
+    if (reported > 0)
+        put_size(p, reported, 0.965, PLOT_GREY, 0.82,
+                 plot_printf(p, "reported %.4g MiB", reported));
+    for (int k = 0; k < c->n_lines; k++) {
+        const struct topo_llc *llc = k ? &t->llc_all : &t->llc_one;
+        const double lo = (double)llc->lo / MIB, hi = (double)llc->hi / MIB;
+
+        if (!llc->bytes)
+            continue;
+        plot_guide(p, (struct plot_guide){.form = PLOT_BOX,
+                                          .x = {lo, false},
+                                          .x2 = {hi, false},
+                                          .y = {0, true},
+                                          .y2 = {1, true},
+                                          .is_behind = true,
+                                          .style = {.color = k, .opacity = 0.1}});
+        put_size(p, (double)llc->bytes / MIB, 0.965 - 0.055 * (c->n_lines - k), k, 0.6,
+                 plot_printf(p, "%d thread%s: measured %.3g MiB (%.3g to %.3g)",
+                             c->line[k].n_threads, plural(c->line[k].n_threads, "s"),
+                             (double)llc->bytes / MIB, lo, hi));
     }
 }
 
-static void put_settings(FILE *f, const void *what)
+static struct plot *make_plot(const struct cache_curve *c, const struct topology *t,
+                              const char *subtitle)
 {
-    const struct picture *p = what;
-    const struct cache_curve *c = p->c;
     const struct cache_line *l = &c->line[0];
     const double last = l->n ? (double)l->v[l->n - 1].bytes / MIB : 1;
-    const double most = fmax(1.25 * fmax(last, (double)p->t->llc_bytes / MIB), 2);
-    char name[2][40];
-    const char *names[2] = {name[0], name[1]};
+    const double most = fmax(1.25 * fmax(last, (double)t->llc_bytes / MIB), 2);
+    struct plot *p = plot_new("cache", "Read bandwidth by working set", subtitle);
 
-    for (int k = 0; k < c->n_lines; k++)
-        snprintf(name[k], sizeof name[k], "%d thread%s", c->line[k].n_threads,
-                 plural(c->line[k].n_threads, "s"));
-    chart_file_ranges(f, 0.8, most, 0, 1.2 * max_gbps(c));
-    chart_file_texts(f, "series", names, c->n_lines, sizeof name[0]);
-    put_ticks(f, most);
-    put_sizes(f, p);
+    if (!p)
+        return NULL;
+    put_points(p, c);
+    struct plot_panel *a = plot_panel(p, 487, 0.8, most, 0, 1.2 * max_gbps(c));
+
+    a->x.is_log = true;
+    a->x.title = "working set, MiB (logarithmic)";
+    a->x.no_grid = true;
+    a->y.title = "GB/s";
+    for (int mib = 1; mib <= most && mib <= MAX_TICK; mib *= 4)
+        plot_tick(p, &a->x, mib, NULL);
+    put_sizes(p, c, t);
+    put_lines(p, c);
+    return p;
 }
 
 enum status cache_curve_chart(const struct cache_curve *c, const struct topology *t,
                               const char *dir, struct err *err)
 {
-    const struct picture p = {c, t};
     char subtitle[200], again[300];
-    const struct chart_text chart = {.dir = dir,
-                                     .name = "cache",
-                                     .form = "cache",
-                                     .title = "Read bandwidth by working set",
-                                     .subtitle = subtitle,
-                                     .again = again};
 
     snprintf(subtitle, sizeof subtitle, "%s%s%s", t->cpu_model,
              *t->hypervisor ? "  \xc2\xb7  virtual machine" : "",
@@ -198,5 +246,5 @@ enum status cache_curve_chart(const struct cache_curve *c, const struct topology
                  ? "  \xc2\xb7  other programs used the CPUs"
                  : "");
     snprintf(again, sizeof again, "bench topo --measure -o %.250s", dir);
-    return chart_files_make(&chart, put_data, put_settings, &p, err);
+    return chart_files_draw(make_plot(c, t, subtitle), dir, again, err);
 }

@@ -150,6 +150,7 @@ rm -f same/gate_forest.*
 PATH=/nowhere "$BENCH" gate --report same >out 2>err || [ $? = 1 ] || fail "without gnuplot: $(cat err)"
 grep -q "gnuplot is not installed, so charts are SVG only" err || fail "without gnuplot: $(cat err)"
 grep -q "</svg>" same/gate_forest.svg && [ ! -e same/gate_forest.png ] || fail "no SVG: $(ls same)"
+same_as_gnuplot same gate_forest
 
 # ---- what is no result
 refused 2 "cannot open nowhere/such/gate.json" gate --report nowhere/such

@@ -25,24 +25,16 @@ refused() {
     [ ! -s out ] || fail "'$*' printed something: $(cat out)"
 }
 
-# draws_again FOLDER CHART: its script draws it once more, gnuplot has nothing to say, and
-# without gnuplot we draw the same
+# draws_again FOLDER CHART: its script draws it once more, and gnuplot prints nothing
 draws_again() {
-    local places=
-    rm "$1/$2.svg"
+    rm -f "$1/$2.svg"
     (cd "$1" && LC_ALL=C.UTF-8 gnuplot "$2.gp") >said 2>&1 || fail "$2.gp: $(cat said)"
     [ ! -s said ] || fail "gnuplot about $2.gp: $(cat said)"
     grep -q "</svg>" "$1/$2.svg" || fail "$2.svg is not whole"
-    command -v python3 >/dev/null || return 0
-    "$DRAW_CHART" "$1/$2" own.svg 2>said || fail "drawn without gnuplot: $(cat said)"
-    # gnuplot leaves blanks in a key, which move what is not placed from its top
-    ! grep -q keyentry "$1/$2.gp" || grep -q "set key at .* top" "$1/$2.gp" || places=texts
-    python3 "$SRC/tests/support/same_charts.py" own.svg "$1/$2.svg" $places >said 2>&1 ||
-        fail "drawn without gnuplot, $2: $(cat said)"
 }
 
 # draws_alone FOLDER COMMAND...: without gnuplot it draws the charts of the folder as SVG,
-# and says how to get PNG
+# prints how to get PNG, and where there is gnuplot that draws the same
 draws_alone() {
     local folder=$1 found=no code=0
     shift
@@ -54,8 +46,20 @@ draws_alone() {
     for svg in "$folder"/*.svg; do
         tail -n 1 "$svg" | grep -qx "</svg>" && [ ! -e "${svg%.svg}.png" ] || fail "$svg"
         found=yes
+        same_as_gnuplot "$folder" "$(basename "$svg" .svg)"
     done
     [ $found = yes ] || fail "$* drew nothing without gnuplot: $(ls "$folder")"
+}
+
+# same_as_gnuplot FOLDER CHART: its script, in a copy, draws the same texts at the same places
+same_as_gnuplot() {
+    command -v gnuplot >/dev/null && command -v python3 >/dev/null || return 0
+    rm -rf by_gnuplot
+    mkdir by_gnuplot
+    cp "$1/$2.csv" "$1/$2.gp" by_gnuplot
+    draws_again by_gnuplot "$2"
+    python3 "$SRC/tests/support/same_charts.py" "$1/$2.svg" "by_gnuplot/$2.svg" >said 2>&1 ||
+        fail "drawn without gnuplot, $2: $(cat said)"
 }
 
 # with_budget SECONDS COMMAND...: COMMAND with that --budget, and again with twice as much

@@ -66,6 +66,7 @@ if command -v gnuplot >/dev/null; then
     for chart in gate_power gate_rivals; do
         [ -s drawn/$chart.svg ] && [ -s drawn/$chart.png ] || fail "no chart $chart"
     done
+    draws_alone drawn "$RESEARCH" gates --gates 4 --trace "$trace" -o drawn
 fi
 
 # ---- recording

@@ -3,18 +3,22 @@
  * fuzz_report.c - a directory of results as `bench recommend` and `bench plot` read it
  *
  * The input is sweep.csv, quality.csv, machine.json, samples.csv and requests.csv, one
- * after another, with a line "%%" between them. What is read gets its names and is
- * printed, harmless.
+ * after another, with a line "%%" between them. What is read gets its names, is
+ * drawn and printed, harmless.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/chart/gnuplot.h"
+#include "harness/chart/svg.h"
 #include "harness/rows/quality_rows.h"
 #include "harness/rows/report_rows.h"
 #include "harness/rows/result_set.h"
 #include "harness/rows/samples.h"
+#include "harness/show/report/chart_plot.h"
+#include "harness/show/report/report.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 
@@ -27,6 +31,34 @@ static void check_shown(const char *text)
     for (const char *c = text; *c; c++)
         if (((unsigned char)*c < ' ' && *c != '\n') || *c == 0x7f)
             fuzz_fail("the control character %d in what is shown", *c);
+}
+
+/* As a file and in a page: places are numbers, and texts harmless. */
+static enum status draw(void *arg, struct chart *c, struct err *err)
+{
+    static const struct plot_look *const looks[] = {&plot_look_file, &plot_look_page};
+
+    (void)arg;
+    for (int i = 0; i < 2; i++) {
+        struct plot *p = chart_plot(c, looks[i]->is_page);
+        char *text = NULL;
+        size_t len;
+        FILE *f = p ? open_memstream(&text, &len) : NULL;
+
+        if (!f)
+            return ST_OK;
+        plot_lay_out(p, looks[i]);
+        svg_write(f, p, looks[i]);
+        if (i == 0)
+            fuzz_accepted(gnuplot_write(f, p, "", err), err);
+        fclose(f);
+        check_shown(text);
+        if (strstr(text, "\"nan") || strstr(text, "\"inf") || strstr(text, "Mnan"))
+            fuzz_fail("a place that is no number: %.200s", text);
+        free(text);
+        plot_free(p);
+    }
+    return ST_OK;
 }
 
 static void show(const struct row *rows, size_t n)
@@ -46,6 +78,8 @@ static void show(const struct row *rows, size_t n)
         row_ttft_warm_s(p.v[i]);
         report_fastest_at(&p, i, report_setting_end(&p, i), p.v[i]->ctx);
     }
+    fuzz_accepted(report_each_chart(&p, &(struct report_machine){0}, draw, NULL, &err),
+                  &err);
     report_rows_free(&p);
 }
 

@@ -89,48 +89,33 @@ static double scatter(size_t i)
 
 enum { KIND_METRIC, KIND_LAUNCH, KIND_BEYOND };
 
-static void write_row(FILE *f, int kind, const struct gate_metric *m, double y,
-                      double value, double lo, double hi)
+static void put_row(struct plot *p, int kind, const struct gate_metric *m, double y,
+                    double value, double lo, double hi)
 {
-    fprintf(f, "%d,%d,%.4g", kind, (int)gate_metric_verdict(m), y);
-    chart_file_number(f, value);
-    chart_file_number(f, lo);
-    chart_file_number(f, hi);
-    chart_file_text(f, m->name);
-    fputc('\n', f);
+    const double numbers[] = {kind, gate_metric_verdict(m), y, value, lo, hi};
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        plot_number(p, numbers[i]);
+    plot_string(p, m->name);
 }
 
-static void write_metric(FILE *f, const struct gate_metric *m, size_t line,
-                         const struct range *x)
+static void put_metric(struct plot *p, const struct gate_metric *m, size_t line,
+                       const struct range *x)
 {
     const struct gate_effect *e = &m->effect;
     const bool whole = isfinite(e->lo) && isfinite(e->hi);
 
-    write_row(f, KIND_METRIC, m, (double)line, percent(e->ratio),
-              percent(whole ? e->lo : e->ratio), percent(whole ? e->hi : e->ratio));
+    put_row(p, KIND_METRIC, m, (double)line, percent(e->ratio),
+            percent(whole ? e->lo : e->ratio), percent(whole ? e->hi : e->ratio));
     for (size_t l = 0; l < m->series.n_launches; l++) {
         const double v = launch_percent(&m->series, l);
         const bool beyond = v < x->lo || v > x->hi;
 
         if (isfinite(v))
-            write_row(f, beyond ? KIND_BEYOND : KIND_LAUNCH, m,
-                      (double)line + 0.3 * scatter(l), fmax(x->lo, fmin(x->hi, v)), NAN,
-                      NAN);
+            put_row(p, beyond ? KIND_BEYOND : KIND_LAUNCH, m,
+                    (double)line + 0.3 * scatter(l), fmax(x->lo, fmin(x->hi, v)), NAN,
+                    NAN);
     }
-}
-
-static enum status write_data(const struct gate_result *r, const struct range *x,
-                              const char *dir, struct err *err)
-{
-    struct chart_file c;
-    FILE *f = chart_file_create(&c, dir, NAME, "csv", err);
-
-    if (!f)
-        return err->code;
-    fputs("kind,verdict,y,percent,lo,hi,name\n", f);
-    for (size_t i = 0; i < r->n_metrics; i++)
-        write_metric(f, &r->metric[i], i, x);
-    return chart_file_finish(&c, err);
 }
 
 static void count_kinds(const struct gate_result *r, const struct range *x,
@@ -149,43 +134,150 @@ static void count_kinds(const struct gate_result *r, const struct range *x,
     }
 }
 
-static void write_text(FILE *f, const char *array, size_t i, const char *text)
+/* Colours of verdicts: a pass, a failure, neither. */
+static int color_of(enum gate_verdict v)
 {
-    fprintf(f, "%s[%zu] = ", array, i + 1);
-    gnuplot_quote(f, text);
-    fputc('\n', f);
+    return v == GATE_PASS ? 2 : v == GATE_FAIL ? 1 : PLOT_WARN;
 }
 
-/* The text next to each line, and longest_name: bytes that the left margin holds. */
-static void write_texts(FILE *f, const struct gate_result *r)
+/* ---- texts right of the lines -------------------------------------------------------
+ */
+
+/* Columns, in pixels from the panel's right edge. */
+static const struct {
+    double x;
+    enum plot_anchor anchor;
+    const char *name;
+} columns[] = {{95, PLOT_RIGHT, "change"},
+               {115, PLOT_LEFT, "95 % interval"},
+               {310, PLOT_RIGHT, "margin"},
+               {330, PLOT_LEFT, "verdict"}};
+enum { CHANGE, INTERVAL, MARGIN, VERDICT };
+#define COLUMNS_WIDTH 410
+
+static void put_text(struct plot *p, int column, struct plot_at y, double dy, int color,
+                     const char *text)
 {
-    const int n = (int)r->n_metrics;
-    size_t longest = 0;
+    plot_guide(p, (struct plot_guide){.form = PLOT_TEXT,
+                                      .x = {1, true},
+                                      .y = y,
+                                      .dx = columns[column].x,
+                                      .dy = dy,
+                                      .anchor = columns[column].anchor,
+                                      .text = text,
+                                      .style = {.color = color}});
+}
 
-    fprintf(f,
-            "array metrics[%d]\narray changes[%d]\narray intervals[%d]\narray "
-            "margins[%d]\narray words[%d]\narray verdicts[%d]\n",
-            n, n, n, n, n, n);
-    for (size_t i = 0; i < r->n_metrics; i++) {
-        const struct gate_metric *m = &r->metric[i];
-        const enum gate_verdict verdict = gate_metric_verdict(m);
-        char name[NAME_CAP], text[80];
+static void put_texts(struct plot *p, const struct gate_metric *m, size_t line)
+{
+    const struct plot_at y = {(double)line, false};
+    const enum gate_verdict verdict = gate_metric_verdict(m);
+    char text[80];
 
-        utf8_printable(name, sizeof name, m->name, strlen(m->name));
-        longest = strlen(name) > longest ? strlen(name) : longest;
-        write_text(f, "metrics", i, name);
-        write_text(f, "changes", i,
-                   gate_change_text(text, sizeof text, m->effect.ratio));
-        gate_interval_text(text, sizeof text, &m->effect);
-        write_text(f, "intervals", i,
-                   text[0]         ? text
-                   : has_effect(m) ? "no interval"
-                                   : "not measured");
-        write_text(f, "words", i, gate_verdict_word(verdict));
-        fprintf(f, "margins[%zu] = %.6g\nverdicts[%zu] = %d\n", i + 1, -100 * m->margin,
-                i + 1, (int)verdict);
+    put_text(p, CHANGE, y, 0, PLOT_INK,
+             gate_change_text(text, sizeof text, m->effect.ratio));
+    gate_interval_text(text, sizeof text, &m->effect);
+    put_text(p, INTERVAL, y, 0, PLOT_INK,
+             text[0]         ? text
+             : has_effect(m) ? "no interval"
+                             : "not measured");
+    put_text(p, MARGIN, y, 0, PLOT_INK, plot_printf(p, "%+g %%", -100 * m->margin));
+    put_text(p, VERDICT, y, 0, color_of(verdict), gate_verdict_word(verdict));
+}
+
+/* Beyond its margin a line's ground is tinted; every other line has a faint band. */
+static void put_ground(struct plot *p, const struct gate_metric *m, size_t line)
+{
+    const double margin = -100 * m->margin;
+    struct plot_guide g = {.form = PLOT_BOX,
+                           .x = {0, true},
+                           .x2 = {1, true},
+                           .y = {(double)line - 0.5, false},
+                           .y2 = {(double)line + 0.5, false},
+                           .is_behind = true,
+                           .style = {.color = PLOT_INK, .opacity = 0.04}};
+
+    if (line % 2)
+        plot_guide(p, g);
+    if (!(margin > p->panel[0].x.min))
+        return;
+    g.x2 = (struct plot_at){margin, false};
+    g.style = (struct plot_style){.color = 1, .opacity = 0.1};
+    plot_guide(p, g);
+    g.form = PLOT_SEGMENT;
+    g.x = g.x2;
+    g.style = (struct plot_style){1, 1.4, PLOT_SHORT, 0, 0, 0};
+    plot_guide(p, g);
+}
+
+/* ---- marks --------------------------------------------------------------------------
+ */
+
+static void put_layers(struct plot *p)
+{
+    static const struct {
+        int verdict;
+        enum plot_mark mark;
+        double size;
+    } marks[] = {{GATE_PASS, PLOT_DOT, 1.9},
+                 {GATE_FAIL, PLOT_DIAMOND, 2.5},
+                 {GATE_UNCLEAR, PLOT_RING, 1.9}};
+    struct plot_layer l = {
+        .form = PLOT_MARKS,
+        .x = {"percent", 0},
+        .y = {"y", 0},
+        .y2 = {"y", 0},
+        .only = {{"kind", KIND_LAUNCH, KIND_LAUNCH}},
+        .style = {.color = PLOT_GREY, .mark = PLOT_DOT, .size = 0.6}};
+
+    plot_layer(p, l);
+    l.only[0].low = l.only[0].high = KIND_BEYOND;
+    l.style = (struct plot_style){.color = PLOT_GREY, .mark = PLOT_CROSS, .size = 0.8};
+    plot_layer(p, l);
+    l.only[0].low = l.only[0].high = KIND_METRIC;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        const int color = color_of((enum gate_verdict)marks[i].verdict);
+
+        l.only[1] = (struct plot_only){"verdict", marks[i].verdict, marks[i].verdict};
+        l.form = PLOT_INTERVAL;
+        l.x.column = "lo";
+        l.x2.column = "hi";
+        l.style = (struct plot_style){.color = color, .width = 2.6};
+        plot_layer(p, l);
+        l.form = PLOT_MARKS;
+        l.x.column = "percent";
+        if (marks[i].mark == PLOT_RING) { /* its line does not show through */
+            l.style = (struct plot_style){
+                .color = PLOT_PAPER, .mark = PLOT_DOT, .size = marks[i].size};
+            plot_layer(p, l);
+        }
+        l.style = (struct plot_style){
+            .color = color, .mark = marks[i].mark, .size = marks[i].size};
+        plot_layer(p, l);
     }
-    fprintf(f, "longest_name = %zu\n", longest);
+}
+
+static void put_keys(struct plot *p, const int n_verdict[4], int n_dots, int n_beyond,
+                     bool is_stored)
+{
+    if (n_verdict[GATE_PASS])
+        plot_key(p, "pass",
+                 (struct plot_style){.color = 2, .mark = PLOT_DOT, .size = 1.9});
+    if (n_verdict[GATE_FAIL])
+        plot_key(p, "fail",
+                 (struct plot_style){.color = 1, .mark = PLOT_DIAMOND, .size = 2.5});
+    if (n_verdict[GATE_UNCLEAR])
+        plot_key(
+            p, "inconclusive",
+            (struct plot_style){.color = PLOT_WARN, .mark = PLOT_RING, .size = 1.9});
+    if (n_dots)
+        plot_key(
+            p, is_stored ? "one new run" : "one launch of both programs",
+            (struct plot_style){.color = PLOT_GREY, .mark = PLOT_DOT, .size = 0.8});
+    if (n_beyond)
+        plot_key(
+            p, is_stored ? "a run further out" : "a launch further out",
+            (struct plot_style){.color = PLOT_GREY, .mark = PLOT_CROSS, .size = 0.8});
 }
 
 static size_t n_margins(const struct gate_result *r)
@@ -219,43 +311,83 @@ static void make_title(char *buf, size_t cap, const struct gate_result *r,
                  n_verdict[GATE_UNCLEAR], r->n_metrics, plural(r->n_metrics, "s"));
 }
 
-static void write_settings(FILE *f, const struct gate_result *r, const struct range *x)
+static void describe(char *buf, size_t cap, const struct gate_result *r)
 {
-    const bool stored = r->mode == GATE_MODE_BASELINE;
-    char title[96], measured[160], model[256], subtitle[1024], shown[1024];
-    int n_verdict[4] = {0}, n_dots = 0, n_beyond = 0;
+    char measured[160], model[256], text[1024];
 
-    count_kinds(r, x, n_verdict, &n_dots, &n_beyond);
-    make_title(title, sizeof title, r, n_verdict);
-    if (stored)
+    if (r->mode == GATE_MODE_BASELINE)
         snprintf(measured, sizeof measured, "%zu new run%s against %.80s",
                  r->n_launches, plural(r->n_launches, "s"), r->settings);
     else
         snprintf(measured, sizeof measured, "%zu round%s of %zu launch%s", r->n_rounds,
                  plural(r->n_rounds, "s"), r->n_launches, plural(r->n_launches, "es"));
-    snprintf(subtitle, sizeof subtitle, "%s%s%s%s%s%s",
+    snprintf(text, sizeof text, "%s%s%s%s%s%s",
              text_shorten(model, sizeof model, r->model, MODEL_CHARACTERS),
              r->model[0] ? " \xc2\xb7 " : "", r->cpu, r->cpu[0] ? " \xc2\xb7 " : "",
              measured, r->injected > 0 ? " \xc2\xb7 B slowed on purpose" : "");
-    utf8_printable(shown, sizeof shown, subtitle, strlen(subtitle));
-    chart_file_head(f, NAME, title, shown);
-    write_texts(f, r);
-    fprintf(f, "n_lines = %zu\ndot_text = '%s'\nbeyond_text = '%s'\n", r->n_metrics,
-            stored ? "one new run" : "one launch of both programs",
-            stored ? "a run further out" : "a launch further out");
-    fprintf(f, "n_pass = %d\nn_fail = %d\nn_unclear = %d\nn_dots = %d\nn_beyond = %d\n",
-            n_verdict[GATE_PASS], n_verdict[GATE_FAIL], n_verdict[GATE_UNCLEAR], n_dots,
-            n_beyond);
-    fprintf(f,
-            "x_min = %.6g\nx_max = %.6g\ny_min = %zu.5\ny_max = -0.5\nlog_y = 0\n"
-            "y_ticks = ''\n\n",
-            x->lo, x->hi, r->n_metrics - 1);
+    utf8_printable(buf, cap, text, strlen(text));
+}
+
+/* A panel with a line for each metric, and room for the texts right of it. */
+static void put_panel(struct plot *p, const struct gate_result *r,
+                      const struct range *x)
+{
+    const double height = r->n_metrics == 1 ? 80 : r->n_metrics < 5 ? 56 : 40;
+    struct plot_panel *a =
+        plot_panel(p, height, x->lo, x->hi, (double)r->n_metrics - 0.5, -0.5);
+
+    a->top_room = 16;
+    a->right_room = COLUMNS_WIDTH;
+    a->y.has_names = true;
+    a->x.no_grid = true;
+    a->x.unit = "%";
+    a->x.title = "change of B against A (left of 0: B is worse)";
+    for (size_t i = 0; i < r->n_metrics; i++) {
+        const struct gate_metric *m = &r->metric[i];
+        char name[NAME_CAP];
+
+        plot_tick(p, &a->y, (double)i,
+                  utf8_printable(name, sizeof name, m->name, strlen(m->name)));
+        put_ground(p, m, i);
+        put_texts(p, m, i);
+        put_metric(p, m, i, x);
+    }
+    for (int i = 0; i < 4; i++)
+        put_text(p, i, (struct plot_at){1, true}, -12, i == MARGIN ? 1 : PLOT_GREY,
+                 columns[i].name);
+    plot_guide(p, (struct plot_guide){.form = PLOT_SEGMENT,
+                                      .x = {0, false},
+                                      .x2 = {0, false},
+                                      .y = {0, true},
+                                      .y2 = {1, true},
+                                      .is_behind = true,
+                                      .style = {PLOT_GREY, 1.2, PLOT_WHOLE, 0, 0, 0}});
+}
+
+static struct plot *make_plot(const struct gate_result *r)
+{
+    const struct range x = find_range(r);
+    char title[96], subtitle[1024];
+    int n_verdict[4] = {0}, n_dots = 0, n_beyond = 0;
+    struct plot *p;
+
+    count_kinds(r, &x, n_verdict, &n_dots, &n_beyond);
+    make_title(title, sizeof title, r, n_verdict);
+    describe(subtitle, sizeof subtitle, r);
+    p = plot_new(NAME, title, subtitle);
+    if (!p)
+        return NULL;
+    plot_columns(p, "kind,verdict,y,percent,lo,hi,name");
+    put_panel(p, r, &x);
+    put_layers(p);
+    put_keys(p, n_verdict, n_dots, n_beyond, r->mode == GATE_MODE_BASELINE);
+    p->keys_below = true;
+    return p;
 }
 
 enum status gate_forest_draw(const struct gate_result *r, const char *dir,
                              struct err *err)
 {
-    const struct range x = find_range(r);
     char again[300];
     bool any = false;
 
@@ -265,13 +397,6 @@ enum status gate_forest_draw(const struct gate_result *r, const char *dir,
         chart_files_remove(dir, NAME);
         return ST_OK;
     }
-    if (write_data(r, &x, dir, err))
-        return err->code;
-    struct chart_file c;
-    FILE *f = chart_file_create(&c, dir, NAME, "gp", err);
-    if (!f)
-        return err->code;
-    write_settings(f, r, &x);
     snprintf(again, sizeof again, "bench gate --report %.200s", dir);
-    return chart_file_draw(&c, again, err);
+    return chart_files_draw(make_plot(r), dir, again, err);
 }

@@ -10,7 +10,7 @@
 #include "harness/stats/stats.h"
 #include "harness/decide/history/history_report.h"
 
-#define MAX_PANELS 6
+#define MAX_PANELS PLOT_MAX_PANELS
 #define N_TICKS    9 /* commits named below a panel */
 
 /* Series with a change first. */
@@ -46,112 +46,145 @@ static double first_level(const struct history_line *line)
     return stats_median(v, line->n, scratch);
 }
 
-static void write_panel(FILE *f, const struct history_report *r,
-                        const struct history_line *line, size_t index)
+/* Columns as they are drawn: a run's step from at to its next, the change's line. */
+static void put_series(struct plot *p, const struct history_report *r,
+                       const struct history_line *line, size_t index)
 {
+    const struct plot_axis *y = &p->panel[index].y;
     double level = first_level(line);
     int nth = 0;
 
     for (size_t i = 0; i < line->n; i++) {
         const struct result_run *run = &r->h->runs[line->v[i].run];
         const struct history_change *c = change_at(line, i);
-        char label[96] = "", commit[32];
+        const bool is_left = (double)i > 0.6 * (double)(line->n - 1);
+        const char *label = "";
+        char commit[32];
 
         result_run_commit(run, commit, sizeof commit);
         if (c) {
             level = c->at.after;
             nth++;
-            snprintf(label, sizeof label, "%s %+.1f %%", commit,
-                     100 * (c->size.ratio - 1));
+            label = plot_printf(p, "%s %+.1f %%", commit, 100 * (c->size.ratio - 1));
         }
-        fprintf(f, "%zu,%zu", index, i);
-        chart_file_number(f, line->v[i].v);
-        chart_file_number(f, level);
-        fprintf(f, ",%d", !c ? 0 : c->worse ? 2 : 1);
-        chart_file_text(f, label);
-        chart_file_text(f, commit);
-        chart_file_text(f, line->v[i].utc);
-        fprintf(f, ",%d\n", nth);
+        plot_number(p, (double)index);
+        plot_number(p, (double)i);
+        plot_number(p, line->v[i].v);
+        plot_number(p, level);
+        plot_number(p, !c ? 0 : c->worse ? 2 : 1);
+        plot_string(p, label);
+        plot_string(p, commit);
+        plot_string(p, line->v[i].utc);
+        plot_number(p, nth);
+        /* labels of neighbouring changes stand on two lines */
+        plot_number(p, y->max - (0.06 + 0.09 * (nth % 2)) * (y->max - y->min));
+        plot_number(p, is_left);
     }
 }
 
-static enum status write_values(const struct history_report *r,
-                                const struct history_line *const *panel, size_t n,
-                                const char *dir, struct err *err)
+/* Space above is for the labels. An axis that does not begin at 0 is broken at its
+ * foot.
+ */
+static void put_panel(struct plot *p, const struct history_report *r,
+                      const struct history_line *line)
 {
-    struct chart_file c;
-    FILE *f = chart_file_create(&c, dir, HISTORY_CHART, "csv", err);
-
-    if (!f)
-        return err->code;
-    fprintf(f, "panel,run,value,level,change,label,commit,utc,nth\n");
-    for (size_t i = 0; i < n; i++)
-        write_panel(f, r, panel[i], i);
-    return chart_file_finish(&c, err);
-}
-
-/* Space above is for the labels. */
-static void write_range(FILE *f, const struct history_line *line, size_t index)
-{
+    const size_t step = (line->n + N_TICKS - 1) / N_TICKS;
+    const int panel = p->n_panels;
     double lo = INFINITY, hi = 0;
+    char commit[32];
 
     for (size_t i = 0; i < line->n; i++) {
         lo = fmin(lo, line->v[i].v);
         hi = fmax(hi, line->v[i].v);
     }
-    const double range = fmax(hi - lo, 0.02 * hi);
-    fprintf(f, "lo[%zu] = %.6g\nhi[%zu] = %.6g\nlast[%zu] = %zu\n", index + 1,
-            fmax(0, lo - 0.1 * range), index + 1, hi + 0.25 * range, index + 1,
-            line->n - 1);
+    const double range = fmax(hi - lo, 0.02 * hi), from = fmax(0, lo - 0.1 * range);
+    struct plot_panel *a = plot_panel(p, 240, -0.5, (double)line->n - 0.5, from,
+                                      hi > 0 ? hi + 0.25 * range : 1);
+
+    a->x.no_grid = true;
+    a->y.title = plot_printf(
+        p, "%s, %s%s", line->s->name, line->s->metric->unit,
+        from > 0 ? plot_printf(p, "   (the axis begins at %.4g)", from) : "");
+    for (size_t i = 0; i < line->n; i += step)
+        plot_tick(
+            p, &a->x, (double)i,
+            result_run_commit(&r->h->runs[line->v[i].run], commit, sizeof commit));
+    if (from > 0)
+        plot_break(p, panel, false, 0.05);
 }
 
-static void write_ticks(FILE *f, const struct history_report *r,
-                        const struct history_line *line, size_t index)
+static void put_layers(struct plot *p, int panel)
 {
-    const size_t step = (line->n + N_TICKS - 1) / N_TICKS;
+    struct plot_layer l = {.panel = panel,
+                           .form = PLOT_SEGMENT,
+                           .x = {"run", -0.5},
+                           .x2 = {"run", -0.5},
+                           .y = {NULL, p->panel[panel].y.min},
+                           .y2 = {NULL, p->panel[panel].y.max},
+                           .only = {{"panel", panel, panel}}};
 
-    for (size_t k = 0; k < N_TICKS; k++) {
-        char commit[32] = "";
-        const size_t at = k * step < line->n ? k * step : 0;
-
-        if (k * step < line->n)
-            result_run_commit(&r->h->runs[line->v[at].run], commit, sizeof commit);
-        fprintf(f, "tick_at[%zu] = %zu\ntick[%zu] = ", index * N_TICKS + k + 1, at,
-                index * N_TICKS + k + 1);
-        gnuplot_quote(f, commit);
-        fputc('\n', f);
+    for (int kind = 1; kind <= 2; kind++) {
+        l.only[1] = (struct plot_only){"change", kind, kind};
+        l.style = (struct plot_style){3 - kind, 1.5, PLOT_SHORT, 0, 0, 0};
+        plot_layer(p, l);
     }
+    l.x2.plus = 0.5;
+    l.y = l.y2 = (struct plot_place){"level", 0};
+    l.only[1].column = NULL;
+    l.style = (struct plot_style){.color = 5, .width = 2.5};
+    plot_layer(p, l);
+    l.form = PLOT_MARKS;
+    l.x.plus = 0;
+    l.y.column = "value";
+    l.style = (struct plot_style){.color = 0, .mark = PLOT_DOT, .size = 0.8};
+    plot_layer(p, l);
+    l.form = PLOT_TEXT;
+    l.x.plus = -0.5;
+    l.y.column = "label_y";
+    l.text = "label";
+    for (int kind = 1; kind <= 2; kind++)
+        for (int left = 0; left < 2; left++) {
+            l.only[1] = (struct plot_only){"change", kind, kind};
+            l.only[2] = (struct plot_only){"left", left, left};
+            l.style.color = 3 - kind;
+            l.anchor = left ? PLOT_RIGHT : PLOT_LEFT;
+            l.dx = left ? -5 : 5;
+            plot_layer(p, l);
+        }
 }
 
-static void write_settings(FILE *f, const struct history_report *r,
-                           const struct history_line *const *panel, size_t n)
+static struct plot *make_plot(const struct history_report *r,
+                              const struct history_line *const *panel, size_t n)
 {
     const struct series *first = panel[0]->s;
     char subtitle[320], machine[256];
+    struct plot *p;
 
     snprintf(subtitle, sizeof subtitle, "%s  \xc2\xb7  %zu of %zu series, %zu change%s",
              first->has_machine
                  ? machine_key_name(&first->machine, machine, sizeof machine)
                  : "machine not known",
              n, r->n, r->n_changes, plural(r->n_changes, "s"));
-    chart_file_head(f, HISTORY_CHART, "Where the history has changed", subtitle);
-    fprintf(
-        f,
-        "x_min = 0\nx_max = 1\ny_min = 0\ny_max = 1\nlog_y = 0\ny_ticks = ''\n"
-        "n_changes = %zu\nn_panels = %zu\nn_ticks = %d\narray lo[%zu]\narray hi[%zu]\n"
-        "array last[%zu]\narray titles[%zu]\narray units[%zu]\narray tick_at[%zu]\n"
-        "array tick[%zu]\n",
-        r->n_changes, n, N_TICKS, n, n, n, n, n, n * N_TICKS, n * N_TICKS);
+    p = plot_new(HISTORY_CHART, "Where the history has changed", subtitle);
+    if (!p)
+        return NULL;
+    p->keys_below = true;
+    plot_columns(p, "panel,run,value,level,change,label,commit,utc,nth,label_y,left");
     for (size_t i = 0; i < n; i++) {
-        write_range(f, panel[i], i);
-        fprintf(f, "titles[%zu] = ", i + 1);
-        gnuplot_quote(f, panel[i]->s->name);
-        fprintf(f, "\nunits[%zu] = ", i + 1);
-        gnuplot_quote(f, panel[i]->s->metric->unit);
-        fputc('\n', f);
-        write_ticks(f, r, panel[i], i);
+        put_panel(p, r, panel[i]);
+        put_series(p, r, panel[i], i);
+        put_layers(p, (int)i);
     }
-    fputc('\n', f);
+    plot_key(p, "a run",
+             (struct plot_style){.color = 0, .mark = PLOT_DOT, .size = 0.8});
+    plot_key(p, "median between changes",
+             (struct plot_style){.color = 5, .width = 2.5});
+    for (int kind = 2; kind >= 1 && r->n_changes; kind--)
+        plot_key(p,
+                 kind == 2 ? "a change for the worse, with its commit"
+                           : "a change for the better, with its commit",
+                 (struct plot_style){3 - kind, 1.5, PLOT_SHORT, 0, 0, 0});
+    return p;
 }
 
 enum status history_report_chart(const struct history_report *r, const char *dir,
@@ -159,18 +192,9 @@ enum status history_report_chart(const struct history_report *r, const char *dir
 {
     const struct history_line *panel[MAX_PANELS];
     const size_t n = choose(panel, r);
-    struct chart_file c;
-    FILE *f;
 
-    if (!n) {
-        chart_files_remove(dir, HISTORY_CHART);
-        return ST_OK;
-    }
-    if (write_values(r, panel, n, dir, err))
-        return err->code;
-    f = chart_file_create(&c, dir, HISTORY_CHART, "gp", err);
-    if (!f)
-        return err->code;
-    write_settings(f, r, panel, n);
-    return chart_file_draw(&c, again, err);
+    if (n)
+        return chart_files_draw(make_plot(r, panel, n), dir, again, err);
+    chart_files_remove(dir, HISTORY_CHART);
+    return ST_OK;
 }

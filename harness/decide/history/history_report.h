@@ -57,7 +57,7 @@ void history_report_print(FILE *f, const struct history_report *r);
 void history_report_markdown(FILE *f, const struct history_report *r);
 json_t *history_report_json(const struct history_report *r);
 
-/* history.csv, .gp, .svg and .png in dir. Errors: those of chart_file_draw(). */
+/* history.csv, .gp, .svg and .png in dir. Errors: those of chart_files_draw(). */
 enum status history_report_chart(const struct history_report *r, const char *dir,
                                  const char *again, struct err *err);
 

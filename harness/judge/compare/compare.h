@@ -89,7 +89,7 @@ void compare_print_markdown(FILE *f, const struct comparison *c);
 json_t *compare_json(const struct comparison *c);
 
 /* dir/cost_speed.csv, .gp, .svg and .png; nothing where fewer than one machine has a
- * price. again: the command that redraws it. Errors: chart_file_draw()'s. */
+ * price. again: the command that redraws it. Errors: chart_files_draw()'s. */
 #define COMPARE_CHART "cost_speed"
 enum status compare_chart(const struct comparison *c, const char *dir,
                           const char *again, bool *drawn, struct err *err);

@@ -21,6 +21,7 @@
 #include <stdio.h>
 
 #include "engine/base/status.h"
+#include "harness/chart/plot.h"
 #include "harness/rows/report_rows.h"
 #include "harness/rows/result_set.h"
 #include "harness/rows/row.h"
@@ -175,9 +176,15 @@ enum status users_recommend(FILE *f, json_t **json, const struct users_wish *wis
  * requests, users_ttft (their distribution), each as .csv, .gp, .svg and .png in dir,
  * and removes those without a figure. again: the command that redraws them; NULL:
  * `bench plot DIR`. *any is set where one was drawn. Errors: those of requests_read()
- * and chart_file_draw(); ST_NO_MEMORY. */
+ * and chart_files_draw(); ST_NO_MEMORY. */
 enum status users_charts(const char *dir, const char *again,
                          const struct result_part *part, bool *any, struct err *err);
+
+/* The first of them as a plot: both parts, the time to the first token and that of the
+ * others, or (part 0 or 1) one of them. NULL: no memory. */
+struct plot *users_latency_plot(const struct users *u, int part, const char *subtitle);
+/* Whether there is a latency to draw. */
+bool users_has_latencies(const struct users *u);
 
 /* Whether none of the files of these charts in dir is one of the inputs. Errors:
  * chart_files_check()'s. */

@@ -4,13 +4,12 @@
  * the ladder
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "harness/chart/chart_files.h"
 #include "harness/base/format.h"
 #include "harness/judge/users/users_charts_internal.h"
-#include "harness/judge/users/users_labels.h"
+
+#define HEIGHT 285.0 /* of each of two panels; one alone is higher */
 
 /* ---- two figures of each level ------------------------------------------------------
  */
@@ -56,61 +55,80 @@ struct two {
     double (*x)(const struct users_level *s);
     figure_fn *y[2];
     const char *x_title, *y_title[2];
-    bool has_limits;              /* the SLO's, and numbers of users at marks */
-    struct users_label *label[2]; /* [levels of all servers], in units of the axes */
-    double limit_x[2][USERS_MAX_SERIES]; /* where its name begins, of the width */
+    bool has_limits; /* the SLO's, and numbers of users at marks */
 };
 
-/* The limits of a part that differ, in v[USERS_MAX_SERIES]. Returns their number. */
-static int limits_of(const struct two *t, int part, double *v)
+static const struct two latency = {.x = speed_of,
+                                   .y = {ttft_of, tpot_of},
+                                   .x_title =
+                                       "tokens per second, of all users together",
+                                   .y_title = {"p90 TTFT, s", "p90 ms per token"},
+                                   .has_limits = true};
+static const struct two ladder = {.x = users_of,
+                                  .y = {all_of, each_of},
+                                  .x_title = "users",
+                                  .y_title = {"tok/s of all users", "tok/s of each"}};
+
+static bool has_figures(const struct two *t)
 {
-    int n = 0;
-
-    for (size_t i = 0; t->has_limits && i < t->u->n; i++) {
-        const double limit = users_limit_of(&t->u->v[i].slo, part);
-        bool is_new = isfinite(limit);
-
-        for (int k = 0; k < n; k++)
-            is_new &= v[k] != limit;
-        if (is_new)
-            v[n++] = limit;
-    }
-    return n;
-}
-
-static void put_figure(FILE *f, struct users_figure y)
-{
-    chart_file_number(f, y.v);
-    chart_file_number(f, isfinite(y.lo) ? y.lo : y.v);
-    chart_file_number(f, isfinite(y.hi) ? y.hi : y.v);
-}
-
-static void put_levels(FILE *f, const void *what)
-{
-    const struct two *t = what;
-    size_t at = 0;
-
-    fputs("series,n_users,x,upper,upper_lo,upper_hi,lower,lower_lo,lower_hi,state,"
-          "little,upper_label_x,upper_label_y,lower_label_x,lower_label_y,server\n",
-          f);
     for (size_t i = 0; i < t->u->n; i++)
-        for (size_t k = 0; k < t->u->v[i].n; k++) {
-            const struct users_level *s = &t->u->v[i].level[k];
-
-            fprintf(f, "%zu,%d", i, s->n_users);
-            chart_file_number(f, t->x(s));
-            put_figure(f, t->y[0](s));
-            put_figure(f, t->y[1](s));
-            fprintf(f, ",%d,%d", s->is_doubtful, s->doubts_little);
-            for (int part = 0; part < 2; part++) {
-                chart_file_number(f, t->label[part][at].label_x);
-                chart_file_number(f, t->label[part][at].label_y);
-            }
-            at++;
-            chart_file_text(f, t->u->v[i].name);
-            fputc('\n', f);
-        }
+        for (size_t k = 0; k < t->u->v[i].n; k++)
+            if (isfinite(t->y[0](&t->u->v[i].level[k]).v))
+                return true;
+    return false;
 }
+
+bool users_has_latencies(const struct users *u)
+{
+    struct two t = latency;
+
+    t.u = u;
+    return has_figures(&t);
+}
+
+/* ---- the table ----------------------------------------------------------------------
+ */
+
+static void put_figure(struct plot *p, struct users_figure y)
+{
+    plot_number(p, y.v);
+    plot_number(p, isfinite(y.lo) ? y.lo : y.v);
+    plot_number(p, isfinite(y.hi) ? y.hi : y.v);
+}
+
+static void put_level(struct plot *p, const struct two *t, size_t series,
+                      const struct users_level *s)
+{
+    plot_number(p, (double)series);
+    plot_string(p, plot_printf(p, "%d", s->n_users));
+    plot_number(p, t->x(s));
+    put_figure(p, t->y[0](s));
+    put_figure(p, t->y[1](s));
+    plot_number(p, s->is_doubtful);
+    plot_number(p, s->doubts_little);
+    for (int i = 0; i < 4; i++)
+        plot_number(p, NAN); /* places of labels */
+    plot_string(p, t->u->v[series].name);
+    plot_string(p,
+                plot_printf(p,
+                            "%s, %d user%s: %.3g tok/s, p90 TTFT %.3g s, %.3g ms "
+                            "per token",
+                            t->u->v[series].name, s->n_users, plural(s->n_users, "s"),
+                            s->tok_per_s.v, s->ttft_p90_s.v, s->tpot_p90_ms.v));
+}
+
+static void put_levels(struct plot *p, const struct two *t)
+{
+    plot_columns(p, "series,n_users,x,upper,upper_lo,upper_hi,lower,lower_lo,lower_hi,"
+                    "state,little,upper_label_x,upper_label_y,lower_label_x,"
+                    "lower_label_y,server,.hint");
+    for (size_t i = 0; i < t->u->n; i++)
+        for (size_t k = 0; k < t->u->v[i].n; k++)
+            put_level(p, t, i, &t->u->v[i].level[k]);
+}
+
+/* ---- axes ---------------------------------------------------------------------------
+ */
 
 static struct users_range y_range(const struct two *t, int part)
 {
@@ -145,124 +163,9 @@ static struct users_range x_range(const struct two *t)
     return x;
 }
 
-/* ---- numbers at marks --------------------------------------------------------------
- */
-
-/* Size of a panel in pixels; its width is without the legend (users.gp). */
-#define PANEL_WIDTH      1162.0
-#define KEY_WIDTH        10.8 /* of a character in the legend */
-#define KEY_MIN          14
-#define KEY_MAX          26 /* what else the legend may have */
-#define PANEL_HEIGHT     332.0
-#define EM               14.0
-#define LIMIT_CHARACTERS 14 /* "limit 250 ms", and room */
-
-static double panel_width(const struct users *u)
-{
-    size_t longest = KEY_MIN;
-    bool is_marked = false;
-
-    for (size_t i = 0; i < u->n; i++) {
-        const size_t n = strlen(u->v[i].name);
-
-        longest = n > longest ? n : longest;
-        for (size_t k = 0; k < u->v[i].n; k++)
-            is_marked |= u->v[i].level[k].is_doubtful || u->v[i].level[k].doubts_little;
-    }
-    if (is_marked && longest < KEY_MAX)
-        longest = KEY_MAX;
-    if (longest > USERS_NAME_CHARACTERS)
-        longest = USERS_NAME_CHARACTERS;
-    return PANEL_WIDTH - KEY_WIDTH * (double)longest;
-}
-
-static double to_pixel(double v, const struct users_range *r, double pixels)
-{
-    return r->log ? pixels * log(v / r->min) / log(r->max / r->min)
-                  : pixels * (v - r->min) / (r->max - r->min);
-}
-
-static double from_pixel(double at, const struct users_range *r, double pixels)
-{
-    return r->log ? r->min * exp(at / pixels * log(r->max / r->min))
-                  : r->min + at / pixels * (r->max - r->min);
-}
-
-/* Levels without a figure have none. */
-static enum status place_labels(struct two *t, int part, struct err *err)
-{
-    const struct users_range x = x_range(t), y = y_range(t, part);
-    const double width = panel_width(t->u);
-    struct users_label *own = calloc(USERS_MAX_LABELS, sizeof *own);
-    double limit[USERS_MAX_SERIES];
-    size_t n = 0, at = 0;
-    int n_limits;
-
-    if (!own)
-        return err_set(err, ST_NO_MEMORY, "no memory for labels");
-    for (size_t i = 0; i < t->u->n; i++)
-        for (size_t k = 0; k < t->u->v[i].n; k++) {
-            const struct users_level *s = &t->u->v[i].level[k];
-            const struct users_figure v = t->y[part](s);
-
-            if (!isfinite(v.v) || !isfinite(t->x(s)))
-                continue;
-            own[n] = (struct users_label){.x = to_pixel(t->x(s), &x, width),
-                                          .y = to_pixel(v.v, &y, PANEL_HEIGHT),
-                                          .series = (int)i,
-                                          .n_characters = s->n_users < 10    ? 1
-                                                          : s->n_users < 100 ? 2
-                                                                             : 3};
-            own[n].lo = v.lo > 0 ? to_pixel(v.lo, &y, PANEL_HEIGHT) : own[n].y;
-            own[n].hi = v.hi > 0 ? to_pixel(v.hi, &y, PANEL_HEIGHT) : own[n].y;
-            n++;
-        }
-    users_place_labels(own, n, width, PANEL_HEIGHT, EM);
-    n_limits = limits_of(t, part, limit);
-    for (int i = 0; i < n_limits; i++)
-        t->limit_x[part][i] =
-            users_place_above(own, n, width, to_pixel(limit[i], &y, PANEL_HEIGHT), 1,
-                              LIMIT_CHARACTERS, EM) /
-            width;
-    n = 0;
-    for (size_t i = 0; i < t->u->n; i++)
-        for (size_t k = 0; k < t->u->v[i].n; k++, at++) {
-            const struct users_level *s = &t->u->v[i].level[k];
-            struct users_label *l = &t->label[part][at];
-
-            *l = (struct users_label){.label_x = NAN, .label_y = NAN};
-            if (!isfinite(t->y[part](s).v) || !isfinite(t->x(s)))
-                continue;
-            l->label_x = from_pixel(own[n].label_x, &x, width);
-            l->label_y = from_pixel(own[n].label_y, &y, PANEL_HEIGHT);
-            n++;
-        }
-    free(own);
-    return ST_OK;
-}
-
-/* ---- the files ------------------------------------------------------------------ */
-
-static void put_limits(FILE *f, const struct two *t, int part)
-{
-    double v[USERS_MAX_SERIES];
-    const int n = limits_of(t, part, v);
-
-    fprintf(f, "limits_%d = '", part + 1);
-    for (int i = 0; i < n; i++)
-        fprintf(f, "%s%.6g", i ? " " : "", v[i]);
-    fprintf(f, "'\nlimits_x_%d = '", part + 1);
-    for (int i = 0; i < n; i++)
-        fprintf(f, "%s%.3f", i ? " " : "", t->limit_x[part][i]);
-    fputs("'\n", f);
-}
-
 /* Each number of users as a tick. */
-static void put_user_ticks(FILE *f, const struct users *u)
+static void put_user_ticks(struct plot *p, struct plot_axis *x, const struct users *u)
 {
-    bool any = false;
-
-    fputs("x_ticks = '", f);
     for (int n = 1; n <= 1024; n++) {
         bool is_there = false;
 
@@ -270,84 +173,162 @@ static void put_user_ticks(FILE *f, const struct users *u)
             for (size_t k = 0; k < u->v[i].n; k++)
                 is_there |= u->v[i].level[k].n_users == n;
         if (is_there)
-            fprintf(f, "%s%d", any ? ", " : "", n);
-        any |= is_there;
+            plot_tick(p, x, n, NULL);
     }
-    fputs("'\n", f);
 }
 
-static void put_settings(FILE *f, const void *what)
+/* Limits of a part that differ, each once. */
+static void put_limits(struct plot *p, const struct two *t, int part, int panel)
 {
-    const struct two *t = what;
-    const struct users_range x = x_range(t);
-    const char *names[USERS_MAX_SERIES];
-    int n_hollow = 0, n_little = 0;
+    for (size_t i = 0; t->has_limits && i < t->u->n; i++) {
+        const double limit = users_limit_of(&t->u->v[i].slo, part);
+        bool is_new = isfinite(limit);
 
-    for (size_t i = 0; i < t->u->n; i++) {
-        names[i] = t->u->v[i].name;
-        for (size_t k = 0; k < t->u->v[i].n; k++) {
-            n_hollow += t->u->v[i].level[k].is_doubtful;
-            n_little += t->u->v[i].level[k].doubts_little;
+        for (size_t k = 0; k < i; k++)
+            is_new &= users_limit_of(&t->u->v[k].slo, part) != limit;
+        if (!is_new)
+            continue;
+        struct plot_guide g = {.panel = panel,
+                               .form = PLOT_SEGMENT,
+                               .x = {0, true},
+                               .x2 = {1, true},
+                               .y = {limit, false},
+                               .y2 = {limit, false},
+                               .style = {PLOT_BAD, 1.6, PLOT_DASHED, 0, 0, 0}};
+
+        plot_guide(p, g);
+        g.form = PLOT_TEXT;
+        g.text = plot_printf(p, "limit %g %s", limit, part ? "ms" : "s");
+        g.anchor = PLOT_LEFT;
+        g.dy = -10;
+        g.is_free = true;
+        plot_guide(p, g);
+    }
+}
+
+/* ---- panels -------------------------------------------------------------------------
+ */
+
+static void put_layers(struct plot *p, const struct two *t, int part, int panel)
+{
+    const char *y = part ? "lower" : "upper";
+    const char *lo = plot_printf(p, "%s_lo", y), *hi = plot_printf(p, "%s_hi", y);
+    struct plot_layer l = {.panel = panel,
+                           .form = PLOT_LINE,
+                           .x = {"x", 0},
+                           .x2 = {"x", 0},
+                           .y = {y, 0},
+                           .by = "series",
+                           .n_by = (int)t->u->n,
+                           .style = {PLOT_OWN, 2, PLOT_WHOLE, 0, 0, 0}};
+
+    plot_layer(p, l);
+    l.form = PLOT_INTERVAL;
+    l.y.column = lo;
+    l.y2.column = hi;
+    l.style.width = 1.2;
+    plot_layer(p, l);
+    l.form = PLOT_MARKS;
+    l.y.column = y;
+    l.text = ".hint";
+    for (int state = 0; state < 2; state++) {
+        l.only[0] = (struct plot_only){"state", state, state};
+        l.style = (struct plot_style){.color = PLOT_OWN,
+                                      .mark = state ? PLOT_HOLLOW : PLOT_SHAPE,
+                                      .size = state ? 1.5 : 1.3};
+        plot_layer(p, l);
+    }
+    l.text = NULL;
+    l.by = NULL;
+    l.only[0] = (struct plot_only){"little", 1, 1};
+    l.style = (struct plot_style){.color = PLOT_INK, .mark = PLOT_RING, .size = 2.8};
+    plot_layer(p, l);
+    l = (struct plot_layer){.panel = panel,
+                            .form = PLOT_TEXT,
+                            .x = {plot_printf(p, "%s_label_x", y), 0},
+                            .y = {plot_printf(p, "%s_label_y", y), 0},
+                            .mark_x = "x",
+                            .mark_y = y,
+                            .by = "series",
+                            .n_by = (int)t->u->n,
+                            .style = {.color = PLOT_OWN},
+                            .text = "n_users"};
+    if (t->has_limits)
+        plot_layer(p, l);
+}
+
+static void put_panel(struct plot *p, const struct two *t, int part, bool is_alone)
+{
+    const bool is_last = is_alone || part == 1;
+    const struct users_range x = x_range(t), y = y_range(t, part);
+    const int panel = p->n_panels;
+    struct plot_panel *a =
+        plot_panel(p, is_alone ? 1.5 * HEIGHT : HEIGHT, x.min, x.max, y.min, y.max);
+
+    a->x.is_log = x.log;
+    a->y.is_log = y.log;
+    a->y.title = t->y_title[part];
+    a->x.no_grid = true;
+    a->x.no_figures = !is_last;
+    if (is_last)
+        a->x.title = t->x_title;
+    if (!t->has_limits)
+        put_user_ticks(p, &a->x, t->u);
+    put_limits(p, t, part, panel);
+    put_layers(p, t, part, panel);
+}
+
+static void put_keys(struct plot *p, const struct users *u)
+{
+    bool any_hollow = false, any_little = false;
+
+    for (size_t i = 0; i < u->n; i++) {
+        plot_key(p, plot_keep(p, u->v[i].name, USERS_NAME_CHARACTERS),
+                 (struct plot_style){
+                     .color = (int)i, .width = 2, .mark = PLOT_SHAPE, .size = 1.3});
+        for (size_t k = 0; k < u->v[i].n; k++) {
+            any_hollow |= u->v[i].level[k].is_doubtful;
+            any_little |= u->v[i].level[k].doubts_little;
         }
     }
-    chart_file_ranges(f, x.min, x.max, 0, 1);
-    chart_file_texts(f, "series", names, (int)t->u->n, USERS_NAME_CHARACTERS);
-    fprintf(f, "log_x = %d\nhas_limits = %d\nn_hollow = %d\nn_little = %d\nx_title = ",
-            x.log, t->has_limits, n_hollow, n_little);
-    gnuplot_quote(f, t->x_title);
-    fputc('\n', f);
-    if (t->has_limits)
-        fputs("x_ticks = ''\n", f);
-    else
-        put_user_ticks(f, t->u);
-    for (int part = 0; part < 2; part++) {
-        const struct users_range y = y_range(t, part);
-
-        fprintf(f,
-                "y_title_%d = '%s'\ny_min_%d = %.6g\ny_max_%d = %.6g\nlog_y_%d = %d\n",
-                part + 1, t->y_title[part], part + 1, y.min, part + 1, y.max, part + 1,
-                y.log);
-        put_limits(f, t, part);
-    }
+    if (any_hollow)
+        plot_key(
+            p, "partial or disturbed",
+            (struct plot_style){.color = PLOT_GREY, .mark = PLOT_HOLLOW, .size = 1.5});
+    if (any_little)
+        plot_key(
+            p, "Little's law does not hold",
+            (struct plot_style){.color = PLOT_INK, .mark = PLOT_RING, .size = 2.8});
 }
 
-static bool has_figures(const struct two *t)
+/* part: 0, 1, or -1 for both. */
+static struct plot *make(const struct two *t, int part, const char *name,
+                         const char *title, const char *subtitle)
 {
-    for (size_t i = 0; i < t->u->n; i++)
-        for (size_t k = 0; k < t->u->v[i].n; k++)
-            if (isfinite(t->y[0](&t->u->v[i].level[k]).v))
-                return true;
-    return false;
+    struct plot *p = plot_new(name, title, subtitle);
+
+    if (!p)
+        return NULL;
+    put_levels(p, t);
+    if (part != 1)
+        put_panel(p, t, 0, part == 0);
+    if (part != 0)
+        put_panel(p, t, 1, part == 1);
+    put_keys(p, t->u);
+    return p;
 }
 
-static enum status draw_two(struct two *t, const struct chart_text *to,
-                            const char *name, const char *title, bool *any,
-                            struct err *err)
+struct plot *users_latency_plot(const struct users *u, int part, const char *subtitle)
 {
-    const struct chart_text text = {.dir = to->dir,
-                                    .name = name,
-                                    .form = "users",
-                                    .title = title,
-                                    .subtitle = to->subtitle,
-                                    .again = to->again};
-    enum status st = ST_OK;
+    struct two t = latency;
 
-    if (!has_figures(t)) {
-        chart_files_remove(to->dir, name);
-        return ST_OK;
-    }
-    for (int part = 0; part < 2 && st == ST_OK; part++) {
-        t->label[part] = calloc(USERS_MAX_LABELS, sizeof *t->label[part]);
-        st = t->label[part] ? place_labels(t, part, err)
-                            : err_set(err, ST_NO_MEMORY, "no memory for labels");
-    }
-    if (st == ST_OK)
-        st = chart_files_make(&text, put_levels, put_settings, t, err);
-    *any |= st == ST_OK;
-    free(t->label[0]);
-    free(t->label[1]);
-    return st;
+    t.u = u;
+    return make(&t, part, USERS_LATENCY,
+                "Throughput against latency; numbers are users", subtitle);
 }
+
+/* ---- files --------------------------------------------------------------------------
+ */
 
 /* Adds to the line below the title whose levels have no p90, and so no mark:
  * "p90 not known: a with 1, 2 users; b with 1 user". */
@@ -379,35 +360,34 @@ static void add_unknown(char *buf, size_t cap, const struct users *u)
     }
 }
 
-enum status users_draw_levels(const struct users *u, const struct chart_text *to,
+static enum status draw(struct plot *p, const struct chart_place *to, bool *any,
+                        struct err *err)
+{
+    const enum status st = chart_files_draw(p, to->dir, to->again, err);
+
+    *any |= st == ST_OK;
+    return st;
+}
+
+enum status users_draw_levels(const struct users *u, const struct chart_place *to,
                               bool *any, struct err *err)
 {
-    struct two latency = {u,
-                          speed_of,
-                          {ttft_of, tpot_of},
-                          "tokens per second, of all users together",
-                          {"p90 TTFT, s", "p90 ms per token"},
-                          true,
-                          {NULL, NULL},
-                          {{0}}};
-    struct two ladder = {u,
-                         users_of,
-                         {all_of, each_of},
-                         "users",
-                         {"tok/s of all users", "tok/s of each"},
-                         false,
-                         {NULL, NULL},
-                         {{0}}};
+    struct two steps = ladder;
     char text[500];
-    struct chart_text below = *to;
-    enum status st;
+    enum status st = ST_OK;
 
+    steps.u = u;
     snprintf(text, sizeof text, "%s", to->subtitle);
     add_unknown(text, sizeof text, u);
-    below.subtitle = text;
-    st = draw_two(&latency, &below, USERS_LATENCY,
-                  "Throughput against latency; numbers are users", any, err);
-    return st ? st
-              : draw_two(&ladder, to, USERS_LADDER, "Throughput by number of users",
-                         any, err);
+    if (users_has_latencies(u))
+        st = draw(users_latency_plot(u, -1, text), to, any, err);
+    else
+        chart_files_remove(to->dir, USERS_LATENCY);
+    if (st == ST_OK && has_figures(&steps))
+        st = draw(make(&steps, -1, USERS_LADDER, "Throughput by number of users",
+                       to->subtitle),
+                  to, any, err);
+    else if (st == ST_OK)
+        chart_files_remove(to->dir, USERS_LADDER);
+    return st;
 }

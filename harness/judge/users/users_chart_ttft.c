@@ -93,82 +93,158 @@ static enum status add_line(struct lines *lines, const struct samples *requests,
     return ST_OK;
 }
 
-static void put_lines(FILE *f, const void *what)
+/* Its number among those of its server, the least users first. */
+static int step_of(const struct lines *lines, int i)
 {
-    const struct lines *lines = what;
+    int step = 0;
 
-    fputs("line,seconds,percent\n", f);
+    for (int k = 0; k < i; k++)
+        step += lines->v[k].series == lines->v[i].series;
+    return step;
+}
+
+static void put_row(struct plot *p, const struct lines *lines, int i, double seconds,
+                    double percent)
+{
+    plot_number(p, i);
+    plot_number(p, seconds);
+    plot_number(p, percent);
+    plot_number(p, lines->v[i].series);
+    plot_number(p, step_of(lines, i));
+}
+
+static void put_lines(struct plot *p, const struct lines *lines)
+{
+    plot_columns(p, "line,seconds,percent,server,step");
     for (int i = 0; i < lines->n; i++) {
         const struct line *l = &lines->v[i];
         const size_t n = l->n < MAX_STEPS ? l->n : MAX_STEPS;
-        double before = 0;
 
+        put_row(p, lines, i, l->ttft_s[0], 0);
         for (size_t k = 0; k < n; k++) {
             const size_t at = (k + 1) * l->n / n - 1;
-            const double share = 100 * (double)(at + 1) / (double)(l->n + l->n_failed);
 
-            fprintf(f, "%d,%.6g,%.5g\n%d,%.6g,%.5g\n", i, l->ttft_s[at], before, i,
-                    l->ttft_s[at], share);
-            before = share;
+            put_row(p, lines, i, l->ttft_s[at],
+                    100 * (double)(at + 1) / (double)(l->n + l->n_failed));
         }
     }
 }
 
-static void put_line_settings(FILE *f, const void *what)
+/* The SLO's limit, where all have the same and it is not far off; NAN: none. */
+static double limit_of(const struct lines *lines, double last)
 {
-    const struct lines *lines = what;
-    char text[MAX_LINES][REPORT_NAME_MAX + 32];
-    const char *names[MAX_LINES];
-    struct users_range x = {NAN, NAN, false};
     double limit = NAN;
-    bool one_limit = true;
 
     for (int i = 0; i < lines->n; i++) {
-        const struct line *l = &lines->v[i];
-        const double own = users_limit_of(&lines->u->v[l->series].slo, 0);
-        char name[REPORT_NAME_MAX];
+        const double own = users_limit_of(&lines->u->v[lines->v[i].series].slo, 0);
 
-        users_range_widen(&x, l->ttft_s[0]);
-        users_range_widen(&x, l->ttft_s[l->n - 1]);
-        one_limit &= !i || own == limit;
+        if (i && own != limit)
+            return NAN;
         limit = own;
-        text_shorten(name, sizeof name, lines->u->v[l->series].name,
-                     USERS_NAME_CHARACTERS);
-        snprintf(text[i], sizeof text[i], "%s%s%d user%s%s",
-                 lines->u->n > 1 ? name : "", lines->u->n > 1 ? ", " : "", l->n_users,
-                 plural(l->n_users, "s"), l->is_doubtful ? " (disturbed)" : "");
-        names[i] = text[i];
     }
-    if (one_limit && limit < 4 * x.max)
-        users_range_widen(&x, limit);
-    else
-        limit = NAN;
-    x = users_range_with_room(x, false);
-    chart_file_ranges(f, x.min, x.max, 0, 103);
-    chart_file_texts(f, "series", names, lines->n, 2 * USERS_NAME_CHARACTERS);
-    fprintf(f, "log_x = %d\nlimit = %.6g\narray server[%d]\narray step_at[%d]\n", x.log,
-            isfinite(limit) ? limit : 0, lines->n, lines->n);
-    for (int i = 0; i < lines->n; i++) {
-        int at = 0;
+    return limit < 4 * last ? limit : NAN;
+}
 
-        for (int k = 0; k < i; k++)
-            at += lines->v[k].series == lines->v[i].series;
-        fprintf(f, "server[%d] = %d\nstep_at[%d] = %d\n", i + 1, lines->v[i].series,
-                i + 1, at);
+static void put_limit(struct plot *p, double limit)
+{
+    struct plot_guide g = {.form = PLOT_SEGMENT,
+                           .x = {limit, false},
+                           .x2 = {limit, false},
+                           .y = {0, true},
+                           .y2 = {1, true},
+                           .style = {PLOT_BAD, 1.6, PLOT_DASHED, 0, 0, 0}};
+
+    if (!isfinite(limit))
+        return;
+    plot_guide(p, g);
+    g.form = PLOT_TEXT;
+    g.y.v = 0.03;
+    g.dx = 6;
+    g.anchor = PLOT_LEFT;
+    g.text = plot_printf(p, "limit %g s", limit);
+    plot_guide(p, g);
+}
+
+static void put_panel(struct plot *p, const struct lines *lines)
+{
+    struct users_range x = {NAN, NAN, false};
+    double limit;
+
+    for (int i = 0; i < lines->n; i++) {
+        users_range_widen(&x, lines->v[i].ttft_s[0]);
+        users_range_widen(&x, lines->v[i].ttft_s[lines->v[i].n - 1]);
+    }
+    limit = limit_of(lines, x.max);
+    users_range_widen(&x, limit);
+    x = users_range_with_room(x, false);
+    struct plot_panel *a = plot_panel(p, 487, x.min, x.max, 0, 103);
+
+    a->x.is_log = x.log;
+    a->x.no_grid = true;
+    a->x.title = x.log ? "seconds to the first token (logarithmic)"
+                       : "seconds to the first token";
+    a->y.title = "requests whose first token came within, %";
+    put_limit(p, limit);
+    plot_guide(p, (struct plot_guide){.form = PLOT_SEGMENT,
+                                      .x = {0, true},
+                                      .x2 = {1, true},
+                                      .y = {90, false},
+                                      .y2 = {90, false},
+                                      .style = {PLOT_GREY, 1, PLOT_DOTTED, 0, 0, 0}});
+}
+
+/* Numbers of users differ by colour, servers by dashes. */
+static void put_layers(struct plot *p, const struct lines *lines)
+{
+    struct plot_layer l = {.form = PLOT_STEPS,
+                           .x = {"seconds", 0},
+                           .y = {"percent", 0},
+                           .by = "step",
+                           .n_by = 1,
+                           .is_ordered = true,
+                           .style = {PLOT_OWN, 2, PLOT_WHOLE, 0, 0, 0}};
+
+    for (int i = 0; i < lines->n; i++)
+        if (step_of(lines, i) + 1 > l.n_by)
+            l.n_by = step_of(lines, i) + 1;
+    for (int server = 0; server < (int)lines->u->n; server++) {
+        l.only[0] = (struct plot_only){"server", server, server};
+        l.style.dash = (enum plot_dash)(server % 4);
+        plot_layer(p, l);
+    }
+    for (int i = 0; i < lines->n; i++) {
+        const struct line *own = &lines->v[i];
+        struct plot_style style = plot_style_of(&l, step_of(lines, i));
+        const char *name =
+            plot_keep(p, lines->u->v[own->series].name, USERS_NAME_CHARACTERS);
+
+        style.dash = (enum plot_dash)(own->series % 4);
+        plot_key(p,
+                 plot_printf(p, "%s%s%d user%s%s", lines->u->n > 1 ? name : "",
+                             lines->u->n > 1 ? ", " : "", own->n_users,
+                             plural(own->n_users, "s"),
+                             own->is_doubtful ? " (disturbed)" : ""),
+                 style);
     }
 }
 
-enum status users_draw_ttft(const struct users *u, const struct chart_text *to,
+static struct plot *make(const struct lines *lines, const char *subtitle)
+{
+    struct plot *p = plot_new(
+        USERS_TTFT, "Time to the first token, of each number of users", subtitle);
+
+    if (!p)
+        return NULL;
+    put_lines(p, lines);
+    put_panel(p, lines);
+    put_layers(p, lines);
+    return p;
+}
+
+enum status users_draw_ttft(const struct users *u, const struct chart_place *to,
                             const char *from, bool *any, struct err *err)
 {
     char below[500];
-    const struct chart_text text = {
-        .dir = to->dir,
-        .name = USERS_TTFT,
-        .form = USERS_TTFT,
-        .title = "Time to the first token, of each number of users",
-        .subtitle = below,
-        .again = to->again};
     struct lines *lines = calloc(1, sizeof *lines);
     struct samples requests = {0};
     enum status st = lines ? requests_read(&requests, from, err)
@@ -184,7 +260,7 @@ enum status users_draw_ttft(const struct users *u, const struct chart_text *to,
         text_append(below, sizeof below, "%s%d more numbers of users are not shown",
                     USERS_DOT, lines->n_left_out);
     if (st == ST_OK && lines->n) {
-        st = chart_files_make(&text, put_lines, put_line_settings, lines, err);
+        st = chart_files_draw(make(lines, below), to->dir, to->again, err);
         *any |= st == ST_OK;
     } else if (st == ST_OK) {
         chart_files_remove(to->dir, USERS_TTFT);

@@ -71,7 +71,7 @@ enum status users_charts(const char *dir, const char *again,
 {
     struct users u;
     char subtitle[400];
-    const struct chart_text to = {.dir = dir, .subtitle = subtitle, .again = again};
+    const struct chart_place to = {.dir = dir, .subtitle = subtitle, .again = again};
     enum status st = users_find(&u, part->rows, part->n, err);
 
     if (st == ST_OK && u.n) {

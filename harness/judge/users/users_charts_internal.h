@@ -33,9 +33,9 @@ double users_limit_of(const struct slo *slo, int part);
 /* The first two, and the last by the requests of the directory `from` (NULL: none):
  * draw them in to->dir, with its subtitle and command, or remove them where there is
  * nothing to draw; *any is set where one was drawn. Errors: as users_charts(). */
-enum status users_draw_levels(const struct users *u, const struct chart_text *to,
+enum status users_draw_levels(const struct users *u, const struct chart_place *to,
                               bool *any, struct err *err);
-enum status users_draw_ttft(const struct users *u, const struct chart_text *to,
+enum status users_draw_ttft(const struct users *u, const struct chart_place *to,
                             const char *from, bool *any, struct err *err);
 
 #endif

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/chart/chart_files.h"
 #include "harness/base/format.h"
+#include "harness/chart/chart_files.h"
+#include "harness/chart/layout.h"
 #include "harness/measure/kernels/kernel_report.h"
 
 #define ROOFLINE  "kernels_roofline"
@@ -33,17 +34,6 @@ static int index_of(struct names *names, const char *name)
     if (i == names->n)
         snprintf(names->v[names->n++], sizeof names->v[0], "%s", name);
     return i;
-}
-
-static void write_names(FILE *f, const char *variable, const struct names *names)
-{
-    fprintf(f, "n_%s = %d\narray %s[%d]\n", variable, names->n, variable,
-            names->n ? names->n : 1);
-    for (int i = 0; i < names->n; i++) {
-        fprintf(f, "%s[%d] = ", variable, i + 1);
-        gnuplot_quote(f, names->v[i]);
-        fputc('\n', f);
-    }
 }
 
 /* ---- roofline
@@ -82,31 +72,23 @@ static bool find_axes(struct axes *a, const struct kernel_report *r)
     return a->x_max > 0;
 }
 
-static enum status write_points(const struct kernel_report *r, const char *dir,
-                                struct names *groups, struct names *levels,
-                                struct err *err)
+static void put_points(struct plot *p, const struct kernel_report *r,
+                       struct names *groups, struct names *levels)
 {
-    struct chart_file c;
-    FILE *f = chart_file_create(&c, dir, ROOFLINE, "csv", err);
     char group[64], name[KERNEL_NAME_MAX];
 
-    if (!f)
-        return err->code;
-    fprintf(f, "group,level,ops_per_byte,gops,name\n");
+    plot_columns(p, "group,level,ops_per_byte,gops,name");
     for (size_t i = 0; i < r->n; i++) {
         const struct kernel_line *l = &r->v[i];
 
         if (!is_point(l))
             continue;
-        fprintf(f, "%d,%d",
-                index_of(groups, kernel_group_name(group, sizeof group, &l->c)),
-                index_of(levels, l->c.isa));
-        chart_file_number(f, l->gops.median / l->gbps.median);
-        chart_file_number(f, l->gops.median);
-        chart_file_text(f, kernel_case_name(&l->c, name));
-        fputc('\n', f);
+        plot_number(p, index_of(groups, kernel_group_name(group, sizeof group, &l->c)));
+        plot_number(p, index_of(levels, l->c.isa));
+        plot_number(p, l->gops.median / l->gbps.median);
+        plot_number(p, l->gops.median);
+        plot_string(p, kernel_case_name(&l->c, name));
     }
-    return chart_file_finish(&c, err);
 }
 
 /* Where the reading roofs end. */
@@ -120,8 +102,10 @@ static double highest_peak(const struct kernel_report *r)
     return most;
 }
 
+#define ROOFLINE_HEIGHT 515.0
+#define NAME_WIDTH      190.0
 /* Share of the axis' height that each name of a level needs: a line of text. */
-#define LINE_SHARE (18.0 / 600)
+#define LINE_SHARE (16.0 / ROOFLINE_HEIGHT)
 
 struct roofs {
     struct names names;
@@ -195,78 +179,151 @@ static void place_slope_names(struct roofs *r)
         r->side[i] = r->slope[i] == steepest ? 1.25 : 0.8;
 }
 
-static void write_roofs(FILE *f, const struct kernel_report *report,
-                        const struct axes *a)
+/* A slope is named at its lower end, where no kernel is, along it. */
+static void put_slope(struct plot *p, const struct roofs *r, int i,
+                      const struct axes *a)
+{
+    const double x = fmax(a->x_min, a->y_min / r->slope[i]);
+    const double end =
+        fmin(fmin(a->x_max, r->top[i] / r->slope[i]), a->y_max / r->slope[i]);
+    const double name_x = fmax(a->x_min * 1.15, a->y_min * 1.4 / r->slope[i]);
+    struct plot_guide g = {.form = PLOT_SEGMENT,
+                           .x = {x, false},
+                           .y = {x * r->slope[i], false},
+                           .x2 = {end, false},
+                           .y2 = {end * r->slope[i], false},
+                           .is_behind = true,
+                           .style = {PLOT_GREY, 1.4, PLOT_DASHED, 0, 0, 0}};
+
+    plot_guide(p, g);
+    g = (struct plot_guide){.form = PLOT_TEXT,
+                            .x = {name_x, false},
+                            .y = {name_x * r->slope[i] * r->side[i], false},
+                            .is_slope = true,
+                            .anchor = PLOT_LEFT,
+                            .text = r->names.v[i],
+                            .style = {.color = PLOT_GREY}};
+    plot_guide(p, g);
+}
+
+/* A level is named right of the panel, with a line from its end to its name. */
+static void put_level(struct plot *p, const struct roofs *r, int i)
+{
+    struct plot_guide g = {.form = PLOT_SEGMENT,
+                           .x = {0, true},
+                           .x2 = {1, true},
+                           .y = {r->top[i], false},
+                           .y2 = {r->top[i], false},
+                           .is_behind = true,
+                           .style = {PLOT_GREY, 1.4, PLOT_DASHED, 0, 0, 0}};
+
+    plot_guide(p, g);
+    p->panel[0].right_room = NAME_WIDTH;
+    g.x.v = 1;
+    g.x2.v = 1.03;
+    g.y2.v = r->label_y[i];
+    g.style = (struct plot_style){.color = PLOT_GREY, .width = 0.7};
+    plot_guide(p, g);
+    g.form = PLOT_TEXT;
+    g.x.v = 1.03;
+    g.y = g.y2;
+    g.dx = 5;
+    g.anchor = PLOT_LEFT;
+    g.text = r->names.v[i];
+    g.is_behind = false;
+    plot_guide(p, g);
+}
+
+/* Without memory for roofs there are points only. Returns how many roofs there are. */
+static int put_roofs(struct plot *p, const struct kernel_report *report,
+                     const struct axes *a)
 {
     struct roofs *r = malloc(sizeof *r);
-    const char *const variables[] = {"slope", "top", "label_y", "side"};
+    int n = 0;
 
-    if (!r) { /* then there are points only */
-        fprintf(f, "n_roofs = 0\n");
-        return;
-    }
+    if (!r)
+        return 0;
     find_roofs(r, report);
     place_level_names(r, a);
     place_slope_names(r);
-    write_names(f, "roofs", &r->names);
-    for (int k = 0; k < 4; k++)
-        fprintf(f, "array %s[%d]\n", variables[k], r->names.n ? r->names.n : 1);
-    for (int i = 0; i < r->names.n; i++)
-        fprintf(f,
-                "slope[%d] = %.6g\ntop[%d] = %.6g\nlabel_y[%d] = %.6g\n"
-                "side[%d] = %.6g\n",
-                i + 1, r->slope[i], i + 1, r->top[i], i + 1, r->label_y[i], i + 1,
-                r->side[i]);
+    for (; n < r->names.n; n++)
+        if (r->slope[n] > 0)
+            put_slope(p, r, n, a);
+        else
+            put_level(p, r, n);
     free(r);
+    return n;
 }
 
-/* Powers of ten; with fewer than three of them also 2 and 5 times each. */
-static void write_ticks(FILE *f, const char *variable, double min, double max)
+/* Colours are groups, marks levels; they come round after seven groups, then hollow. */
+static struct plot_style point_style(int group, int level)
 {
-    static const int factors[] = {1, 2, 5};
-    const int n = log10(max / min) < 3 ? 3 : 1;
-    const char *lead = "";
+    static const enum plot_mark marks[] = {PLOT_DOT,      PLOT_SQUARE, PLOT_DIAMOND,
+                                           PLOT_TRIANGLE, PLOT_CROSS,  PLOT_RING};
 
-    fprintf(f, "%s = \"", variable);
-    for (int e = (int)floor(log10(min)); e <= (int)floor(log10(max)); e++)
-        for (int k = 0; k < n; k++) {
-            const double tick = factors[k] * pow(10, e);
+    return (struct plot_style){.color = group % PLOT_COLORS,
+                               .mark = group % 14 >= PLOT_COLORS ? PLOT_HOLLOW
+                                                                 : marks[level % 6],
+                               .size = 1.1};
+}
 
-            if (tick < min || tick > max)
-                continue;
-            fprintf(f, "%s%.6g", lead, tick);
-            lead = ",";
-        }
-    fprintf(f, "\"\n");
+static void put_point_layers(struct plot *p, const struct names *groups,
+                             const struct names *levels, int n_roofs)
+{
+    for (int g = 0; g < groups->n; g++) {
+        for (int l = 0; l < levels->n; l++)
+            plot_layer(p,
+                       (struct plot_layer){.form = PLOT_MARKS,
+                                           .x = {"ops_per_byte", 0},
+                                           .y = {"gops", 0},
+                                           .only = {{"group", g, g}, {"level", l, l}},
+                                           .style = point_style(g, l),
+                                           .text = "name"});
+        plot_key(p, groups->v[g], point_style(g, 0));
+    }
+    for (int l = 0; l < levels->n && levels->n > 1; l++) {
+        struct plot_style style = point_style(0, l);
+
+        style.color = PLOT_GREY;
+        plot_key(p, levels->v[l], style);
+    }
+    if (n_roofs)
+        plot_key(p, "roof", (struct plot_style){PLOT_GREY, 1.4, PLOT_DASHED, 0, 0, 0});
+    plot_note(p,
+              "hot: weights in the second-level cache, so above the slopes of memory; "
+              "cold: weights from memory");
+}
+
+static struct plot *roofline_plot(const struct kernel_report *r, const struct axes *a)
+{
+    struct names *names = calloc(2, sizeof *names);
+    struct plot *p =
+        names ? plot_new(ROOFLINE, "Every kernel under the machine's roofs", r->title)
+              : NULL;
+
+    if (p) {
+        struct plot_panel *to =
+            plot_panel(p, ROOFLINE_HEIGHT, a->x_min, a->x_max, a->y_min, a->y_max);
+
+        to->x.is_log = to->y.is_log = true;
+        to->x.title = "operations per byte of weights";
+        to->y.title = "giga-operations per second";
+        put_points(p, r, &names[0], &names[1]);
+        put_point_layers(p, &names[0], &names[1], put_roofs(p, r, a));
+    }
+    free(names);
+    return p;
 }
 
 static enum status draw_roofline(const struct kernel_report *r, const char *dir,
                                  const char *again, struct err *err)
 {
-    struct names groups = {.n = 0}, levels = {.n = 0};
     struct axes a;
-    struct chart_file c;
-    FILE *f;
 
-    if (!find_axes(&a, r)) {
-        chart_files_remove(dir, ROOFLINE);
-        return ST_OK;
-    }
-    if (write_points(r, dir, &groups, &levels, err))
-        return err->code;
-    f = chart_file_create(&c, dir, ROOFLINE, "gp", err);
-    if (!f)
-        return err->code;
-    chart_file_head(f, ROOFLINE, "Every kernel under the machine's roofs", r->title);
-    write_names(f, "groups", &groups);
-    write_names(f, "levels", &levels);
-    fprintf(f, "x_min = %.6g\nx_max = %.6g\ny_min = %.6g\ny_max = %.6g\nlog_y = 1\n",
-            a.x_min, a.x_max, a.y_min, a.y_max);
-    write_ticks(f, "x_ticks", a.x_min, a.x_max);
-    write_ticks(f, "y_ticks", a.y_min, a.y_max);
-    write_roofs(f, r, &a);
-    fputc('\n', f);
-    return chart_file_draw(&c, again, err);
+    if (find_axes(&a, r))
+        return chart_files_draw(roofline_plot(r, &a), dir, again, err);
+    chart_files_remove(dir, ROOFLINE);
+    return ST_OK;
 }
 
 /* ---- heat map
@@ -280,6 +337,10 @@ static bool is_cell(const struct kernel_line *l)
     return l->group >= 0 && kernel_case_roof(&roof, &l->c) &&
            (l->state != LINE_OK || isfinite(kernel_line_of_roof(l)));
 }
+
+#define COLUMN     94.0  /* the width of one, at most */
+#define PANEL      970.0 /* and of all */
+#define GROUP_LINE 16.0  /* the height of a group's name */
 
 struct heatmap {
     struct names rows;    /* formats, or ways to read panels */
@@ -396,13 +457,13 @@ static int find_cell(struct heatmap *h, const struct kernel_line *l, int *row)
 /* The lines of group names: each on the lowest where it is clear of the one before. */
 static void place_group_names(struct heatmap *h)
 {
-    const double width = fmin(110, 1134.0 / h->columns.n); /* as in the template */
-    double end[MAX_NAMES];                                 /* of a line, in pixels */
+    const double width = fmin(COLUMN, PANEL / h->columns.n);
+    double end[MAX_NAMES]; /* of a line, in pixels */
 
     for (int g = 0; g < h->groups.n; g++) {
         const int after = g + 1 < h->groups.n ? h->first[g + 1] : h->columns.n;
         const double middle = width * (h->first[g] + after) / 2;
-        const double half = 4.3 * (double)strlen(h->groups.v[g]);
+        const double half = plot_text_width(h->groups.v[g], 12) / 2;
         int line = 0;
 
         while (line < h->n_lines && end[line] > middle - half - 10)
@@ -453,19 +514,15 @@ static void add_notes(struct heatmap *h, const struct kernel_report *r)
         index_of(&h->notes, text);
 }
 
-static enum status write_cells(struct heatmap *h, const struct kernel_report *r,
-                               const char *dir, struct err *err)
+static void put_cells(struct plot *p, struct heatmap *h, const struct kernel_report *r)
 {
     static const char *const words[] = {"", "wrong", "failed", "stopped",
                                         "\xe2\x80\x93"};
-    struct chart_file c;
-    FILE *f = chart_file_create(&c, dir, HEATMAP, "csv", err);
 
-    if (!f)
-        return err->code;
-    fprintf(f, "column,row,percent,state,note,format,group,level\n");
+    plot_columns(p, "column,row,percent,state,note,format,group,level,label");
     for (size_t i = 0; i < r->n; i++) {
         const struct kernel_line *l = &r->v[i];
+        const double percent = l->state == LINE_OK ? 100 * kernel_line_of_roof(l) : NAN;
         char name[64], way[32];
         int row = -1;
         const int column = find_cell(h, l, &row);
@@ -473,70 +530,109 @@ static enum status write_cells(struct heatmap *h, const struct kernel_report *r,
         if (column < 0)
             continue;
         h->has_skipped |= l->state == LINE_SKIPPED;
-        fprintf(f, "%d,%d", column, row);
-        chart_file_number(f, l->state == LINE_OK ? 100 * kernel_line_of_roof(l) : NAN);
-        fprintf(f, ",%d", (int)l->state);
-        chart_file_text(f, words[l->state]);
-        chart_file_text(f, heat_row(way, l));
-        chart_file_text(f, heat_group(name, l));
-        chart_file_text(f, l->c.isa);
-        fputc('\n', f);
+        plot_number(p, column);
+        plot_number(p, row);
+        plot_number(p, percent);
+        plot_number(p, l->state);
+        plot_string(p, words[l->state]);
+        plot_string(p, heat_row(way, l));
+        plot_string(p, heat_group(name, l));
+        plot_string(p, l->c.isa);
+        plot_string(p, l->state == LINE_OK ? plot_printf(p, "%.0f", percent)
+                                           : words[l->state]);
     }
-    return chart_file_finish(&c, err);
 }
 
-static void write_heatmap_settings(FILE *f, const struct heatmap *h,
-                                   const struct kernel_report *r)
+static void put_cell_layers(struct plot *p)
 {
-    struct names levels = {.n = h->columns.n};
+    struct plot_layer l = {.form = PLOT_BOX,
+                           .x = {"column", -0.48},
+                           .x2 = {"column", 0.48},
+                           .y = {"row", -0.46},
+                           .y2 = {"row", 0.46},
+                           .only = {{"state", LINE_OK, LINE_OK}},
+                           .heat = "percent"};
 
-    memset(levels.v, 0, sizeof levels.v);
+    plot_layer(p, l);
+    l.heat = NULL;
+    l.only[0] = (struct plot_only){"state", LINE_OK + 1, INFINITY};
+    l.style = (struct plot_style){.color = PLOT_FAINT, .opacity = 0.5};
+    plot_layer(p, l);
+    l = (struct plot_layer){.form = PLOT_TEXT,
+                            .x = {"column", 0},
+                            .y = {"row", 0},
+                            .heat = "percent",
+                            .text = "label"};
+    plot_layer(p, l);
+}
+
+/* Names of groups, above their columns, and lines between them. */
+static void put_groups(struct plot *p, const struct heatmap *h)
+{
+    for (int i = 0; i < h->groups.n && h->has_levels; i++) {
+        const int after = i + 1 < h->groups.n ? h->first[i + 1] : h->columns.n;
+        struct plot_guide g = {.form = PLOT_TEXT,
+                               .x = {(h->first[i] + after - 1) / 2.0, false},
+                               .y = {1, true},
+                               .dy = -10 - GROUP_LINE * h->line[i],
+                               .text = h->groups.v[i],
+                               .style = {.color = PLOT_INK}};
+
+        plot_guide(p, g);
+        if (i == 0)
+            continue;
+        g.form = PLOT_SEGMENT;
+        g.x.v = h->first[i] - 0.5;
+        g.x2 = g.x;
+        g.y2 = (struct plot_at){0, true};
+        g.text = NULL;
+        g.style = (struct plot_style){.color = PLOT_GREY, .width = 1};
+        plot_guide(p, g);
+    }
+}
+
+static struct plot *heatmap_plot(struct heatmap *h, const struct kernel_report *r)
+{
+    struct plot *p =
+        plot_new(HEATMAP, "Per cent of the roof that bounds each kernel", r->title);
+
+    if (!p)
+        return NULL;
+    put_cells(p, h, r);
+    place_group_names(h);
+    add_notes(h, r);
+    struct plot_panel *a =
+        plot_panel(p, 31, -0.5, h->columns.n - 0.5, h->rows.n - 0.5, -0.5);
+
+    a->column = COLUMN;
+    a->top_room = h->has_levels ? GROUP_LINE * h->n_lines : 0;
+    a->x.has_names = a->y.has_names = true;
+    for (int i = 0; i < h->rows.n; i++)
+        plot_tick(p, &a->y, i, h->rows.v[i]);
     for (int i = 0; i < h->columns.n; i++)
-        snprintf(levels.v[i], sizeof levels.v[i], "%s", h->level[i]);
-    chart_file_head(f, HEATMAP, "Per cent of the roof that bounds each kernel",
-                    r->title);
-    write_names(f, "formats", &h->rows);
-    write_names(f, "columns", &levels);
-    write_names(f, "groups", &h->groups);
-    write_names(f, "notes", &h->notes);
-    fprintf(f, "n_group_lines = %d\narray group_line[%d]\n", h->n_lines, h->groups.n);
-    for (int i = 0; i < h->groups.n; i++)
-        fprintf(f, "group_line[%d] = %d\n", i + 1, h->line[i]);
-    fprintf(f, "array begin[%d]\n", h->groups.n + 1);
-    for (int i = 0; i <= h->groups.n; i++)
-        fprintf(f, "begin[%d] = %d\n", i + 1,
-                i < h->groups.n ? h->first[i] : h->columns.n);
-    fprintf(f, "has_levels = %d\nlog_y = 0\ny_ticks = ''\n", h->has_levels);
-    fprintf(f, "x_min = -0.5\nx_max = %d.5\ny_min = %d.5\ny_max = -0.5\n\n",
-            h->columns.n - 1, h->rows.n - 1);
+        plot_tick(p, &a->x, i,
+                  h->has_levels ? h->level[i] : h->groups.v[i < h->groups.n ? i : 0]);
+    put_cell_layers(p);
+    put_groups(p, h);
+    plot_heat_keys(p);
+    for (int i = 0; i < h->notes.n; i++)
+        plot_note(p, h->notes.v[i]);
+    return p;
 }
 
 static enum status draw_heatmap(const struct kernel_report *r, const char *dir,
                                 const char *again, struct err *err)
 {
     struct heatmap *h = calloc(1, sizeof *h);
-    enum status st;
-    struct chart_file c;
-    FILE *f;
+    enum status st = ST_OK;
 
     if (!h)
         return err_set(err, ST_NO_MEMORY, "no memory for a chart");
     find_columns(h, r);
-    if (h->columns.n == 0) {
+    if (h->columns.n)
+        st = chart_files_draw(heatmap_plot(h, r), dir, again, err);
+    else
         chart_files_remove(dir, HEATMAP);
-        free(h);
-        return ST_OK;
-    }
-    st = write_cells(h, r, dir, err);
-    place_group_names(h);
-    add_notes(h, r);
-    f = st ? NULL : chart_file_create(&c, dir, HEATMAP, "gp", err);
-    if (f) {
-        write_heatmap_settings(f, h, r);
-        st = chart_file_draw(&c, again, err);
-    } else {
-        st = err->code;
-    }
     free(h);
     return st;
 }

@@ -68,103 +68,131 @@ void point_profile_print(FILE *f, const struct point_profile *p, const struct ro
 
 /* ---- the chart ---------------------------------------------------------------- */
 
-static enum status write_data(const struct point_profile *p, const struct row *row,
-                              const char *dir, struct err *err)
-{
-    struct chart_file c;
-    FILE *f = chart_file_create(&c, dir, CHART, "csv", err);
-
-    if (!f)
-        return err->code;
-    fprintf(f, "position,work_ms,wait_ms,roof_ms,bytes,macs,operation,weights,bound\n");
-    for (size_t i = 0; i < p->n_rows; i++) {
-        const struct point_profile_row *r = &p->rows[i];
-        const char *bound;
-        const double roof = point_profile_roof_ms(p, r, row->roof_gbps, &bound);
-
-        fprintf(f, "%zu,%.6g,%.6g,%.6g,%.9g,%.9g", i, r->work_ms, r->wait_ms, roof,
-                r->bytes, r->macs);
-        chart_file_text(f, r->op);
-        chart_file_text(f, r->weights);
-        chart_file_text(f, bound);
-        fputc('\n', f);
-    }
-    return chart_file_finish(&c, err);
-}
-
 /* Names of models and CPUs are cut beyond this, so that the line fits the picture. */
 #define NAME_CHARACTERS 48
 
-static void write_subtitle(FILE *f, const struct point_profile *p,
-                           const struct row *row, const struct topology *topo)
+/* Far below any roof it is neither memory nor arithmetic that takes the time. */
+#define LEAST_SHARE 0.05
+
+static void put_row(struct plot *plot, const struct point_profile *p, size_t i,
+                    double roof_gbps)
+{
+    const struct point_profile_row *r = &p->rows[i];
+    const char *bound;
+    const double roof = point_profile_roof_ms(p, r, roof_gbps, &bound);
+    const double ms = r->work_ms + r->wait_ms;
+    const double numbers[] = {(double)i, r->work_ms, r->wait_ms,
+                              roof,      r->bytes,   r->macs};
+
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+        plot_number(plot, numbers[k]);
+    plot_string(plot, r->op);
+    plot_string(plot, r->weights);
+    plot_string(plot, bound);
+    plot_number(plot, ms);
+    plot_string(plot, roof < LEAST_SHARE * ms || !(ms > 0)
+                          ? ""
+                          : plot_printf(plot, "%.0f %% of the %s roof", 100 * roof / ms,
+                                        bound));
+}
+
+static void put_layers(struct plot *p)
+{
+    static const struct plot_layer layers[] = {
+        {.form = PLOT_BOX,
+         .x2 = {"work_ms", 0},
+         .y = {"position", -0.36},
+         .y2 = {"position", 0.36},
+         .style = {.color = 0, .opacity = 0.85}},
+        {.form = PLOT_BOX,
+         .x = {"work_ms", 0},
+         .x2 = {"all_ms", 0},
+         .y = {"position", -0.36},
+         .y2 = {"position", 0.36},
+         .style = {.color = 4, .opacity = 0.85}},
+        {.form = PLOT_SEGMENT,
+         .x = {"roof_ms", 0},
+         .x2 = {"roof_ms", 0},
+         .y = {"position", -0.44},
+         .y2 = {"position", 0.44},
+         .style = {.color = 1, .width = 3}},
+        {.form = PLOT_TEXT,
+         .x = {"all_ms", 0},
+         .y = {"position", 0},
+         .text = "label",
+         .anchor = PLOT_LEFT,
+         .dx = 8,
+         .style = {.color = PLOT_INK}},
+    };
+
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+        plot_layer(p, layers[i]);
+    plot_key(p, "work", layers[0].style);
+    plot_key(p, "waiting for the other threads", layers[1].style);
+    plot_key(p, "what the roof allows", layers[2].style);
+}
+
+static void describe(char *buf, size_t cap, const struct point_profile *p,
+                     const struct row *row, const struct topology *topo)
 {
     const bool prefill = row->kind == POINT_PREFILL;
-    char model[256], cpu[256], text[800];
+    char model[256], cpu[256];
 
     text_shorten(model, sizeof model, row->model, NAME_CHARACTERS);
     text_shorten(cpu, sizeof cpu, topo->cpu_model, NAME_CHARACTERS);
     snprintf(
-        text, sizeof text,
+        buf, cap,
         "%s %s  \xc2\xb7  %s, %d CPU%s  \xc2\xb7  %lld thread%s, %s %lld  \xc2\xb7  "
         "roof %.1f GB/s, %.0f GOPS",
         model, row->quant, cpu, topo->n_allowed, plural(topo->n_allowed, "s"),
         (long long)row->n_threads, plural(row->n_threads, "s"),
         prefill ? "prompt of" : "context",
         (long long)(prefill ? row->n_prompt : row->ctx), row->roof_gbps, p->int8_gops);
-    fputs("\nsubtitle_text = ", f);
-    gnuplot_quote(f, text);
-    fputs("\nwarning_text = ", f);
-    gnuplot_quote(f, !strcmp(row->validity, "valid") ? "" : row->validity);
 }
 
-static void write_settings(FILE *f, const struct point_profile *p,
-                           const struct row *row, const struct topology *topo)
+static struct plot *make_plot(const struct point_profile *p, const struct row *row,
+                              const struct topology *topo)
 {
-    const bool prefill = row->kind == POINT_PREFILL;
-    char text[256];
+    char title[80], subtitle[800];
     double most = 0;
+    struct plot *plot;
 
+    snprintf(title, sizeof title, "Where the %.1f ms of a %s go", p->sample_ms,
+             row->kind == POINT_PREFILL ? "prompt" : "token");
+    describe(subtitle, sizeof subtitle, p, row, topo);
+    plot = plot_new(CHART, title, subtitle);
+    if (!plot)
+        return NULL;
+    if (strcmp(row->validity, "valid") != 0)
+        plot->warning = plot_printf(plot, "%s", row->validity);
+    plot->keys_below = true;
+    plot_columns(plot, "position,work_ms,wait_ms,roof_ms,bytes,macs,operation,weights,"
+                       "bound,all_ms,label");
     for (size_t i = 0; i < p->n_rows; i++) {
         const double ms = p->rows[i].work_ms + p->rows[i].wait_ms;
 
         most = ms > most ? ms : most;
+        put_row(plot, p, i, row->roof_gbps);
     }
-    fprintf(f, "# " CHART ".gp - written by bench; draw it again with: gnuplot " CHART
-               ".gp\nname = '" CHART "'\ndata = '" CHART ".csv'\ntitle_text = ");
-    snprintf(text, sizeof text, "Where the %.1f ms of a %s go", p->sample_ms,
-             prefill ? "prompt" : "token");
-    gnuplot_quote(f, text);
-    write_subtitle(f, p, row, topo);
-    fprintf(f, "\nn_rows = %zu\narray rows[%zu]\n", p->n_rows, p->n_rows);
-    for (size_t i = 0; i < p->n_rows; i++) {
-        snprintf(text, sizeof text, "%s%s%s", p->rows[i].op,
-                 *p->rows[i].weights ? "  " : "", p->rows[i].weights);
-        fprintf(f, "rows[%zu] = ", i + 1);
-        gnuplot_quote(f, text);
-        fputc('\n', f);
-    }
-    fprintf(f,
-            "x_min = 0\nx_max = %.6g\ny_min = %zu.5\ny_max = -0.5\nlog_y = 0\n"
-            "y_ticks = ''\n\n",
-            1.25 * most, p->n_rows - 1);
+    struct plot_panel *a = plot_panel(plot, 36, 0, most > 0 ? 1.05 * most : 1,
+                                      (double)p->n_rows - 0.5, -0.5);
+
+    a->x.title = "milliseconds";
+    a->x.has_room = a->y.has_names = true;
+    for (size_t i = 0; i < p->n_rows; i++)
+        plot_tick(plot, &a->y, (double)i,
+                  plot_printf(plot, "%s%s%s", p->rows[i].op,
+                              *p->rows[i].weights ? "  " : "", p->rows[i].weights));
+    put_layers(plot);
+    return plot;
 }
 
 enum status point_profile_draw(const struct point_profile *p, const struct row *row,
                                const struct topology *topo, const char *dir,
                                struct err *err)
 {
-    struct chart_file c;
-    enum status st;
-    FILE *f;
-
-    if (!p->n_rows) {
-        chart_files_remove(dir, CHART);
-        return ST_OK;
-    }
-    st = write_data(p, row, dir, err);
-    f = st ? NULL : chart_file_create(&c, dir, CHART, "gp", err);
-    if (!f)
-        return err->code;
-    write_settings(f, p, row, topo);
-    return chart_file_draw(&c, row->command, err);
+    if (p->n_rows)
+        return chart_files_draw(make_plot(p, row, topo), dir, row->command, err);
+    chart_files_remove(dir, CHART);
+    return ST_OK;
 }

@@ -7,15 +7,24 @@
 #include <string.h>
 
 #include "harness/base/format.h"
+#include "harness/chart/svg.h"
 #include "harness/show/page/html.h"
 #include "harness/show/page/page_machine.h"
-#include "harness/show/page/svg_chart.h"
-#include "harness/show/page/svg_tokens.h"
+#include "harness/show/report/chart_plot.h"
 #include "harness/show/report/report.h"
+#include "harness/show/report/report_token_charts.h"
 
-/* style: "", short or wide. */
-static void begin_figure(FILE *f, const char *style, const char *title, const char *sub)
+enum status page_put_plot(FILE *f, struct plot *p, const char *style, const char *title,
+                          const char *sub, struct err *err)
 {
+    const struct plot_look *look = p && p->is_wide ? &plot_look_wide : &plot_look_page;
+
+    if (p)
+        plot_lay_out(p, look);
+    if (!p || p->is_incomplete) {
+        plot_free(p);
+        return err_set(err, ST_NO_MEMORY, "no memory for the chart: %s", title);
+    }
     fprintf(f, "<figure class=\"card %s\">\n<figcaption><h3>", style);
     html_put(f, title);
     fputs("</h3>", f);
@@ -25,11 +34,11 @@ static void begin_figure(FILE *f, const char *style, const char *title, const ch
         fputs("</p>", f);
     }
     fputs("</figcaption>\n", f);
-}
-
-static void end_figure(FILE *f)
-{
-    fputs("</figure>\n", f);
+    fputs(p->is_wide ? "<div class=\"scroll\">\n" : "", f);
+    svg_write(f, p, look);
+    fputs(p->is_wide ? "</div>\n</figure>\n" : "</figure>\n", f);
+    plot_free(p);
+    return ST_OK;
 }
 
 /* ---- charts of rows ----------------------------------------------------------------
@@ -37,28 +46,15 @@ static void end_figure(FILE *f)
 
 static enum status put_chart(void *arg, struct chart *c, struct err *err)
 {
-    FILE *f = arg;
-    struct chart_axes axes;
+    struct plot *p = chart_plot(c, true);
     char left_out[64] = "";
 
-    (void)err;
-    chart_choose_panels(c);
-    if (!chart_find_axes(c, &axes))
+    if (!c->is_drawn)
         return ST_OK;
     if (c->n_left_out)
         snprintf(left_out, sizeof left_out, "%d more setting%s not shown",
                  c->n_left_out, c->n_left_out == 1 ? " is" : "s are");
-    begin_figure(f, c->bars ? "short" : "", c->title, left_out);
-    if (!strcmp(c->name, "memory"))
-        svg_chart_memory(f, c, &axes);
-    else if (c->log_x)
-        svg_chart_pareto(f, c, &axes);
-    else if (c->bars)
-        svg_chart_bars(f, c);
-    else
-        svg_chart_lines(f, c, &axes);
-    end_figure(f);
-    return ST_OK;
+    return page_put_plot(arg, p, c->bars ? "short" : "", c->title, left_out, err);
 }
 
 /* ---- charts of samples
@@ -68,19 +64,15 @@ static enum status put_times(FILE *f, const struct page_machine *m, struct err *
 {
     struct token_series_list *list = malloc(sizeof *list);
     enum status st;
-    char sub[128];
 
     if (!list)
         return err_set(err, ST_NO_MEMORY, "no memory for token times");
     st = token_series_find(list, &m->picked, m->rows, m->n_rows, &m->samples, err);
-    if (st == ST_OK && list->n) {
-        snprintf(sub, sizeof sub,
-                 "Share of tokens that took at most so long, in %%, at "
-                 "each setting's least context depth");
-        begin_figure(f, "", "Token times", sub);
-        svg_token_times(f, list);
-        end_figure(f);
-    }
+    if (st == ST_OK && list->n)
+        st = page_put_plot(f, token_times_plot(list, ""), "", "Token times",
+                           "Share of tokens that took at most that long, in %, at each "
+                           "setting's least context depth",
+                           err);
     token_series_free(list);
     free(list);
     return st;
@@ -100,9 +92,8 @@ static enum status put_run(FILE *f, const struct page_machine *m, struct err *er
         if (run.n_pauses)
             text_append(sub, sizeof sub, "; %d pause%s cut", run.n_pauses,
                         run.n_pauses == 1 ? " is" : "s are");
-        begin_figure(f, "wide", "The run: token times, and what disturbed them", sub);
-        svg_token_run(f, &run, &m->picked);
-        end_figure(f);
+        st = page_put_plot(f, token_run_plot(&run, &m->picked, ""), "wide",
+                           "The run: token times, and what disturbed them", sub, err);
     }
     token_run_free(&run);
     return st;
@@ -111,20 +102,18 @@ static enum status put_run(FILE *f, const struct page_machine *m, struct err *er
 static enum status put_map(FILE *f, const struct page_machine *m, struct err *err)
 {
     struct roof_map *map = malloc(sizeof *map);
+    enum status st = ST_OK;
 
     if (!map)
         return err_set(err, ST_NO_MEMORY, "no memory for shares of the roof");
     roof_map_fill(map, &m->picked);
-    if (map->n_settings) {
-        begin_figure(
-            f, "short", "Share of the roof",
-            "Decoding at each setting's least context depth; ? is disturbed or "
-            "partial");
-        svg_roof_map(f, map);
-        end_figure(f);
-    }
+    if (map->n_settings)
+        st = page_put_plot(
+            f, roof_share_plot(map, ""), "short", "Share of the roof",
+            "Decoding at each setting's least context depth; ? is disturbed or partial",
+            err);
     free(map);
-    return ST_OK;
+    return st;
 }
 
 enum status page_put_charts(FILE *f, const struct page_machine *m, struct err *err)

@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "engine/base/status.h"
+#include "harness/chart/plot.h"
 #include "harness/judge/recommend/recommend.h"
 #include "harness/show/report/report_tokens.h"
 #include "harness/rows/report_rows.h"
@@ -59,6 +60,11 @@ void page_put_figures(FILE *f, const struct recommendation *rec);
 /* What servers carry, of rows of bench load; nothing where there are none. Error:
  * ST_NO_MEMORY. */
 enum status page_put_users(FILE *f, const struct page_machine *m, struct err *err);
+
+/* A chart as a figure of the page, with what is below its title; p is freed. style: "",
+ * short or wide. NULL is a plot without memory. Error: ST_NO_MEMORY. */
+enum status page_put_plot(FILE *f, struct plot *p, const char *style, const char *title,
+                          const char *sub, struct err *err);
 
 /* Errors: ST_NO_MEMORY. */
 enum status page_put_charts(FILE *f, const struct page_machine *m, struct err *err);

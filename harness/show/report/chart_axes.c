@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * chart_axes.c - ranges, ticks and panels of a chart
+ * chart_axes.c - ranges and panels of a chart
  */
 #include "harness/show/report/chart_axes.h"
 
@@ -113,15 +113,6 @@ static double step_below(double v)
     const double decade = pow(10, floor(log10(v)));
 
     return v >= 5 * decade ? 5 * decade : v >= 2 * decade ? 2 * decade : decade;
-}
-
-static double step_after(double step)
-{
-    const double decade = pow(10, floor(log10(step) + 1e-9));
-
-    return step < 1.5 * decade ? 2 * decade
-           : step < 3 * decade ? 5 * decade
-                               : 10 * decade;
 }
 
 static void drop_far_roofs(struct chart *c, int panel, double most)
@@ -238,123 +229,4 @@ bool chart_find_axes(struct chart *c, struct chart_axes *a)
     if (!c->extra_name) /* its marks without a figure have their plan */
         place_crosses(c, a);
     return true;
-}
-
-/* ---- ticks --------------------------------------------------------------------- */
-
-/* Powers of ten, and where 0 stands. */
-static void write_decades(FILE *f, const struct chart_axes *a)
-{
-    const char *lead = "";
-
-    if (isfinite(a->zero_x)) {
-        fprintf(f, "'0' %.6g", a->zero_x);
-        lead = ",";
-    }
-    for (double t = pow(10, ceil(log10(a->x_min))); t <= a->x_max; t *= 10) {
-        if (isfinite(a->gap_x) && t < a->gap_x * 1.1)
-            continue;
-        fprintf(f, "%s'%.6g' %.6g", lead, t, t);
-        lead = ",";
-    }
-    fputs("\"\n", f);
-}
-
-/* Every x that occurs, less those too close to the one before. */
-static void write_x_ticks(FILE *f, const struct chart *c, const struct chart_axes *a)
-{
-    double last = -INFINITY, shown = -INFINITY;
-    const char *lead = "";
-
-    fputs("x_ticks = \"", f);
-    if (c->log_x) {
-        write_decades(f, a);
-        return;
-    }
-    for (;;) {
-        const double next = chart_next_x(c, last);
-
-        if (!isfinite(next))
-            break;
-        if (next - shown >= 0.055 * (a->x_max - a->x_min)) {
-            fprintf(f, "%s%.10g", lead, next);
-            shown = next;
-            lead = ",";
-        }
-        last = next;
-    }
-    fputs("\"\n", f);
-}
-
-/* n_wanted ticks or some less, written unless f is NULL. Returns the characters of the
- * longest. */
-static int write_y_ticks(FILE *f, const struct chart_scale *s, int n_wanted)
-{
-    const bool every_decade = s->log && 3 * log10(s->max / s->min) > 2 * n_wanted;
-    const double raw = s->max / n_wanted, below = step_below(raw);
-    const double step = below < raw ? step_after(below) : below;
-    const char *lead = "";
-    char text[40];
-    int longest = 0;
-    double t = s->log ? s->min : 0;
-
-    if (every_decade)
-        t = pow(10, ceil(log10(s->min) - 1e-9));
-    for (int i = 0; t <= s->max; i++) {
-        const int n = snprintf(text, sizeof text, "%.10g", t);
-
-        longest = n > longest ? n : longest;
-        if (f)
-            fprintf(f, "%s'%s' %.10g", lead, text, t);
-        lead = ",";
-        t = !s->log ? (i + 1) * step : every_decade ? t * 10 : step_after(t);
-    }
-    return longest;
-}
-
-static void write_panel(FILE *f, const struct chart *c, const struct chart_scale *s,
-                        int panel)
-{
-    const char *lead = "";
-
-    fprintf(f, "panel_min[%d] = %.6g\npanel_max[%d] = %.6g\npanel_log[%d] = %d\n",
-            panel + 1, s->min, panel + 1, s->max, panel + 1, s->log);
-    fprintf(f, "panel_ticks[%d] = \"", panel + 1);
-    write_y_ticks(f, s, panel ? 4 : 7);
-    fprintf(f, "\"\npanel_series[%d] = '", panel + 1);
-    for (int i = 0; i < c->n_series; i++)
-        if (c->panel[i] == panel) {
-            fprintf(f, "%s%d", lead, i);
-            lead = " ";
-        }
-    fputs("'\n", f);
-}
-
-void chart_write_axes(FILE *f, const struct chart *c, const struct chart_axes *a)
-{
-    const struct chart_scale *first = &a->y[0];
-    const int n = c->n_panels;
-    int longest = 0;
-
-    fprintf(f, "x_min = %.6g\nx_max = %.6g\ny_min = %.6g\ny_max = %.6g\nlog_y = %d\n",
-            a->x_min, a->x_max, first->min, first->max, first->log);
-    write_x_ticks(f, c, a);
-    fputs("y_ticks = \"", f);
-    for (int p = 0; p < n; p++) {
-        const int length = write_y_ticks(p ? NULL : f, &a->y[p], 7);
-
-        longest = length > longest ? length : longest;
-    }
-    fprintf(f, "\"\ny_characters = %d\n", longest);
-    if (c->log_x)
-        fprintf(f, "has_gap = %d\ngap_x = %.6g\n", isfinite(a->gap_x) != 0,
-                isfinite(a->gap_x) ? a->gap_x : 1);
-    if (!c->may_split)
-        return;
-    fprintf(f,
-            "n_panels = %d\narray panel_min[%d]\narray panel_max[%d]\n"
-            "array panel_log[%d]\narray panel_ticks[%d]\narray panel_series[%d]\n",
-            n, n, n, n, n, n);
-    for (int p = 0; p < n; p++)
-        write_panel(f, c, &a->y[p], p);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * chart_axes.h - ranges, ticks and panels of a chart
+ * chart_axes.h - ranges and panels of a chart
  *
- * Model of the world: ranges are computed here and not left to gnuplot, because points
+ * Model of the world: ranges are computed here and not left to a writer, because points
  * without a figure have to be put somewhere: on the lower edge, one above the other.
  * Series that are far slower than the others would make the axis logarithmic and press
  * both into a band of it, so they get a *panel*: axes of their own below, with the same
@@ -14,7 +14,6 @@
 #define SLM_HARNESS_SHOW_REPORT_CHART_AXES_H
 
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "harness/show/report/report_chart.h"
 
@@ -39,7 +38,7 @@ void chart_choose_panels(struct chart *c);
  * taken off, and crosses are put on the lower edge. */
 bool chart_find_axes(struct chart *c, struct chart_axes *a);
 
-/* The gnuplot variables of ranges, ticks and panels. */
+/* The gnuplot variables of ranges and panels. */
 void chart_write_axes(FILE *f, const struct chart *c, const struct chart_axes *a);
 
 #endif

@@ -130,7 +130,6 @@ static enum status fill_decode(struct chart *c, const struct report_rows *p,
     }
     if (!are_bars(c, p))
         c->n = 0;
-    chart_place_bars(c);
     snprintf(c->title, sizeof c->title,
              "Decode speed with %s, at each setting's least context depth",
              c->group[0]);
@@ -181,7 +180,6 @@ static enum status fill_prefill(struct chart *c, const struct report_rows *p,
             }
         }
     }
-    chart_place_bars(c);
     if (prompt_of_all >= 0)
         snprintf(c->title, sizeof c->title, "Prefill speed, prompt of %lld tokens",
                  (long long)prompt_of_all);
@@ -325,35 +323,34 @@ static void describe(char *buf, size_t cap, const struct report_rows *p,
 }
 
 static const struct {
-    const char *name, *x_name, *y_name, *other_name, *form, *x_title;
+    const char *name, *x_name, *y_name, *other_name, *x_title;
     bool bars, log_x;
     enum status (*fill)(struct chart *c, const struct report_rows *p, struct err *err);
 } charts[] = {
-    {"decode_threads", "n_threads", "tok_per_s", "roof_tok_per_s", "decode", "threads",
-     false, false, fill_threads},
-    {"decode_context", "ctx", "tok_per_s", "roof_tok_per_s", "decode",
-     "context depth, tokens", false, false, report_fill_context},
-    {"decode_limit", "limit_gib", "tok_per_s", "roof_tok_per_s", "decode",
-     "memory limit, GiB", false, false, report_fill_limit},
-    {"decode_sequences", "n_sequences", "tok_per_s", "roof_tok_per_s", "decode",
+    {"decode_threads", "n_threads", "tok_per_s", "roof_tok_per_s", "threads", false,
+     false, fill_threads},
+    {"decode_context", "ctx", "tok_per_s", "roof_tok_per_s", "context depth, tokens",
+     false, false, report_fill_context},
+    {"decode_limit", "limit_gib", "tok_per_s", "roof_tok_per_s", "memory limit, GiB",
+     false, false, report_fill_limit},
+    {"decode_sequences", "n_sequences", "tok_per_s", "roof_tok_per_s",
      "sequences decoded together", false, false, report_fill_sequences},
-    {"decode_each", "n_sequences", "tok_per_s_each", "roof_tok_per_s_each", "decode",
+    {"decode_each", "n_sequences", "tok_per_s_each", "roof_tok_per_s_each",
      "sequences decoded together", false, false, report_fill_each},
-    {"kv_cache", "n_sequences", "kv_mib", "none", "decode",
-     "sequences decoded together", false, false, report_fill_kv},
-    {"step_chunk", "n_chunk", "step_ms", "roof_ms", "decode",
-     "tokens of a prompt in each step", false, false, report_fill_step},
-    {"prefill_chunk", "n_chunk", "chunk_tok_per_s", "roof_chunk_tok_per_s", "decode",
+    {"kv_cache", "n_sequences", "kv_mib", "none", "sequences decoded together", false,
+     false, report_fill_kv},
+    {"step_chunk", "n_chunk", "step_ms", "roof_ms", "tokens of a prompt in each step",
+     false, false, report_fill_step},
+    {"prefill_chunk", "n_chunk", "chunk_tok_per_s", "roof_chunk_tok_per_s",
      "tokens of a prompt in each step", false, false, report_fill_chunk},
-    {"decode_speed", "position", "tok_per_s", "roof_tok_per_s", "bars",
-     "tokens per second", true, false, fill_decode},
-    {"prefill", "position", "tok_per_s", "roof_tok_per_s", "bars", "tokens per second",
-     true, false, fill_prefill},
-    {"memory", "position", "peak_gib", "planned_gib", NULL, NULL, true, false,
-     fill_memory},
-    {"speculation", "position", "speedup", "none", "bars",
-     "times as fast as plain decoding", true, false, report_fill_speculation},
-    {"pareto", "kl_mean", "tok_per_s", "frontier", NULL, NULL, false, true,
+    {"decode_speed", "position", "tok_per_s", "roof_tok_per_s", "tokens per second",
+     true, false, fill_decode},
+    {"prefill", "position", "tok_per_s", "roof_tok_per_s", "tokens per second", true,
+     false, fill_prefill},
+    {"memory", "position", "peak_gib", "planned_gib", NULL, true, false, fill_memory},
+    {"speculation", "position", "speedup", "none", "times as fast as plain decoding",
+     true, false, report_fill_speculation},
+    {"pareto", "kl_mean", "tok_per_s", "frontier", NULL, false, true,
      report_fill_pareto},
 };
 
@@ -375,7 +372,6 @@ enum status report_each_chart(const struct report_rows *rows,
         c->other_name = charts[i].other_name;
         c->bars = charts[i].bars;
         c->log_x = charts[i].log_x;
-        c->form = charts[i].form;
         c->x_title = charts[i].x_title;
         c->may_split = !c->bars && !c->log_x;
         c->max_threads = machine->max_threads;
@@ -394,7 +390,7 @@ enum status report_each_chart(const struct report_rows *rows,
     return st;
 }
 
-/* ---- files of gnuplot ------------------------------------------------------------ */
+/* ---- their files ------------------------------------------------------------ */
 
 struct drawing {
     const char *dir, *again;
@@ -418,7 +414,7 @@ static enum status draw_all(const char *dir, const char *again,
     const struct report_machine *machine = &part->run->about;
     struct drawing d = {.dir = dir, .again = again};
     char subtitle[320];
-    const struct chart_text to = {.dir = dir, .subtitle = subtitle, .again = again};
+    const struct chart_place to = {.dir = dir, .subtitle = subtitle, .again = again};
     enum status st = report_each_chart(p, machine, draw_one, &d, err);
 
     describe(subtitle, sizeof subtitle, p, machine);

@@ -11,13 +11,11 @@
 
 #include "harness/chart/chart_files.h"
 #include "harness/base/format.h"
-#include "harness/show/report/chart_axes.h"
-#include "harness/show/report/chart_labels.h"
+#include "harness/show/report/chart_plot.h"
 #include "harness/rows/roofs.h"
 
-/* Names in a legend are cut beyond this; models' names alone beyond less, as what
- * follows them tells their settings apart. */
-#define NAME_CHARACTERS  80
+/* Models' names in a legend are cut beyond this: what follows them tells their settings
+ * apart. */
 #define MODEL_CHARACTERS 36
 
 struct mark *chart_mark(struct chart *c)
@@ -61,13 +59,6 @@ int chart_add_series(struct chart *c, const struct report_rows *p, const struct 
     return c->n_series++;
 }
 
-void chart_place_bars(struct chart *c)
-{
-    for (size_t i = 0; i < c->n; i++)
-        c->v[i].x = c->v[i].series +
-                    (c->v[i].group - (c->n_groups - 1) / 2.0) * 0.8 / c->n_groups;
-}
-
 void mark_set_speed(struct mark *m, const struct row *r)
 {
     const enum row_trust trust = row_trust(r);
@@ -109,68 +100,6 @@ void chart_free(struct chart *c)
     c->n = c->cap = 0;
 }
 
-/* ---- files -------------------------------------------------------------------- */
-
-static enum status write_marks(const struct chart *c, const char *dir, struct err *err)
-{
-    struct chart_file file;
-    FILE *f = chart_file_create(&file, dir, c->name, "csv", err);
-
-    if (!f)
-        return err->code;
-    fprintf(f,
-            "series,group,%s,%s,lo,hi,%s,limit,state,name,note,label_x,label_y,"
-            "panel,doubtful%s%s\n",
-            c->x_name, c->y_name, c->other_name, c->extra_name ? "," : "",
-            c->extra_name ? c->extra_name : "");
-    for (size_t i = 0; i < c->n; i++) {
-        const struct mark *m = &c->v[i];
-
-        fprintf(f, "%d,%d,%.6g", m->series, m->group, m->x);
-        chart_file_number(f, m->y);
-        chart_file_number(f, isfinite(m->lo) ? m->lo : m->y);
-        chart_file_number(f, isfinite(m->hi) ? m->hi : m->y);
-        chart_file_number(f, m->other);
-        chart_file_number(f, m->limit);
-        fprintf(f, ",%d", (int)m->state);
-        chart_file_text(f, c->series[m->series]);
-        chart_file_text(f, m->note);
-        chart_file_number(f, m->label_x);
-        chart_file_number(f, m->label_y);
-        fprintf(f, ",%d,%d", c->panel[m->series], m->doubtful);
-        if (c->extra_name)
-            chart_file_number(f, m->extra);
-        fputc('\n', f);
-    }
-    return chart_file_finish(&file, err);
-}
-
-static void write_series(FILE *f, const struct chart *c)
-{
-    char name[REPORT_NAME_MAX];
-
-    fprintf(f, "n_series = %d\narray series[%d]\n", c->n_series, c->n_series);
-    for (int i = 0; i < c->n_series; i++) {
-        const char *legend = *c->legend[i] ? c->legend[i] : c->series[i];
-
-        fprintf(f, "series[%d] = ", i + 1);
-        gnuplot_quote(f, text_shorten(name, sizeof name, legend, NAME_CHARACTERS));
-        fputc('\n', f);
-    }
-}
-
-static void write_groups(FILE *f, const struct chart *c)
-{
-    fprintf(f, "n_groups = %d\n", c->n_groups);
-    if (c->n_groups)
-        fprintf(f, "array group[%d]\n", c->n_groups);
-    for (int i = 0; i < c->n_groups; i++) {
-        fprintf(f, "group[%d] = ", i + 1);
-        gnuplot_quote(f, c->group[i]);
-        fputc('\n', f);
-    }
-}
-
 double chart_next_x(const struct chart *c, double x)
 {
     double next = INFINITY;
@@ -186,76 +115,15 @@ const char *chart_roof(const struct chart *c)
     return c->roof ? c->roof : "bandwidth / bytes";
 }
 
-static void write_settings(FILE *f, const struct chart *c, const struct chart_axes *a)
-{
-    int n_state[3] = {0, 0, 0}, n_limits = 0, n_second = 0, n_extra = 0,
-        n_roofs[2] = {0, 0};
-
-    for (size_t i = 0; i < c->n; i++) {
-        n_state[c->v[i].state]++;
-        n_limits += isfinite(c->v[i].limit) != 0;
-        n_second += c->v[i].group == 1;
-        n_extra += isfinite(c->v[i].extra) != 0;
-        n_roofs[c->v[i].doubtful] += isfinite(c->v[i].other) != 0;
-    }
-    fprintf(f, "# %s.gp - written by bench; draw it again with: gnuplot %s.gp\n",
-            c->name, c->name);
-    fprintf(f, "name = '%s'\ndata = '%s.csv'\n", c->name, c->name);
-    fputs("title_text = ", f);
-    gnuplot_quote(f, c->title);
-    fputs("\nsubtitle_text = ", f);
-    gnuplot_quote(f, c->subtitle);
-    fprintf(f, "\nx_name = '%s'\ny_name = '%s'\nother_name = '%s'\n", c->x_name,
-            c->y_name, c->other_name);
-    fprintf(f, "y_title = '%s'\n", c->y_title ? c->y_title : "tokens per second");
-    fprintf(f, "roof_name = 'roof: %s'\n", chart_roof(c));
-    if (c->x_title)
-        fprintf(f, "x_title = '%s'\n", c->x_title);
-    write_series(f, c);
-    write_groups(f, c);
-    chart_write_axes(f, c, a);
-    fprintf(f,
-            "n_hollow = %d\nn_crosses = %d\nn_limits = %d\nn_second_group = %d\n"
-            "n_roofs = %d\nn_doubtful_roofs = %d\n",
-            n_state[MARK_HOLLOW], n_state[MARK_CROSS], n_limits, n_second, n_roofs[0],
-            n_roofs[1]);
-    if (c->extra_name)
-        fprintf(f, "n_extra = %d\n", n_extra);
-    fputc('\n', f);
-}
-
-static enum status draw(const struct chart *c, const struct chart_axes *a,
-                        const char *dir, struct err *err)
-{
-    struct chart_file file;
-    FILE *f = chart_file_create(&file, dir, c->name, "gp", err);
-    char again[256];
-
-    if (!f)
-        return err->code;
-    if (c->form)
-        file.form = c->form;
-    write_settings(f, c, a);
-    snprintf(again, sizeof again, "bench plot %.200s", dir);
-    return chart_file_draw(&file, c->again ? c->again : again, err);
-}
-
 enum status chart_draw(struct chart *c, const char *dir, struct err *err)
 {
-    struct chart_axes axes;
-    enum status st;
+    struct plot *p = chart_plot(c, false);
+    enum status st = ST_OK;
 
-    chart_choose_panels(c);
-    if (!chart_find_axes(c, &axes)) {
+    if (c->is_drawn)
+        st = chart_files_draw(p, dir, c->again, err);
+    else
         chart_files_remove(dir, c->name);
-        return ST_OK;
-    }
-    if (c->log_x)
-        chart_place_labels(c, axes.x_min, axes.x_max, axes.y[0].min, axes.y[0].max,
-                           axes.y[0].log);
-    st = write_marks(c, dir, err);
-    if (st == ST_OK)
-        st = draw(c, &axes, dir, err);
-    c->is_drawn = st == ST_OK;
+    c->is_drawn &= st == ST_OK;
     return st;
 }

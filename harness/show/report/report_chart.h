@@ -2,11 +2,8 @@
  *
  * report_chart.h - from marks to a chart's files
  *
- * Model of the world: a chart is a list of marks and a few words. Its style is in
- * plots/<form>.gp and plots/style.gp; what is written into the sweep's directory
- * is <name>.csv (the marks, with named columns), <name>.gp (titles and ranges,
- * followed by the two templates, so that `gnuplot <name>.gp` there draws it again)
- * and gnuplot's output, <name>.svg and <name>.png.
+ * Model of the world: a chart is a list of marks and a few words. chart_plot.h makes it
+ * a plot, for a page or as files (chart_files.h) in the sweep's directory.
  *
  * Threading: one thread.
  */
@@ -45,10 +42,9 @@ struct mark {
 
 struct chart {
     const char *name;    /* of the files, without ending */
-    const char *form;    /* of its template; NULL: as name */
     const char *again;   /* the command that redraws it; NULL: `bench plot DIR` */
     const char *x_name;  /* columns of the CSV */
-    const char *x_title; /* of the axis; NULL: the template has one */
+    const char *x_title; /* of the axis; NULL: memory's and divergence's own */
     const char *y_name, *other_name;
     const char *y_title;    /* of the axis of lines; NULL: tokens per second */
     const char *unit;       /* of y, with y_title; NULL: tok/s */
@@ -65,7 +61,8 @@ struct chart {
     bool may_split; /* into panels, see chart_axes.h */
     int panel[CHART_MAX_SERIES], n_panels;
     int max_threads; /* that the machine has for this process; 0: not known */
-    bool is_drawn;   /* set by chart_draw() */
+    bool is_drawn;   /* set by chart_plot(): it has a figure; by chart_draw(): it was
+                        drawn */
     struct mark *v;  /* malloc'ed */
     size_t n, cap;
 };
@@ -76,9 +73,6 @@ struct mark *chart_mark(struct chart *c);
 /* The next series, named after the row's setting; -1 when the chart is full: then it is
  * counted, and the subtitle says so. */
 int chart_add_series(struct chart *c, const struct report_rows *p, const struct row *r);
-
-/* x of bars: bars of one series are side by side, 0.8 wide together. */
-void chart_place_bars(struct chart *c);
 
 /* Take speed, interval, roof and state from a row. */
 void mark_set_speed(struct mark *m, const struct row *r);
@@ -94,9 +88,9 @@ double chart_next_x(const struct chart *c, double x);
 /* What the roofs of a chart of lines are. */
 const char *chart_roof(const struct chart *c);
 
-/* Write the files and run gnuplot. A chart without a single figure is not drawn,
- * and its files of an earlier run are removed. Errors: ST_INTERRUPTED, ST_IO,
- * ST_UNSUPPORTED (no templates). */
+/* Draw its files. A chart without a single figure is not drawn,
+ * and its files of an earlier run are removed. Errors: those of
+ * chart_files_draw(). */
 enum status chart_draw(struct chart *c, const char *dir, struct err *err);
 
 void chart_free(struct chart *c);

@@ -89,7 +89,6 @@ enum status report_fill_speculation(struct chart *c, const struct report_rows *p
                 st = add_bar(c, r, series, k, err);
         }
     }
-    chart_place_bars(c);
     snprintf(c->title, sizeof c->title,
              "Speculative decoding (prompt lookup) against plain decoding, by text");
     return st;

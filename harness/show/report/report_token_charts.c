@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * report_token_charts.c - charts of samples and of shares of the roof, for gnuplot
+ * report_token_charts.c - charts of samples and of shares of the roof
  */
 #include "harness/show/report/report_token_charts.h"
 
@@ -8,98 +8,403 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/chart/chart_files.h"
 #include "harness/base/format.h"
+#include "harness/stats/stats.h"
 
 /* Names in a legend are cut beyond this. */
 #define NAME_CHARACTERS 60
 
-/* A distribution is drawn by so many of its quantiles, a run by so many dots. */
+/* A distribution is drawn by that many of its quantiles, a run by that many dots. */
 #define MAX_STEPS 400
 #define MAX_DOTS  6000
 
-/* Beyond this ratio of times their axis is logarithmic. */
-#define LOG_RATIO 12.0
+/* Beyond these ratios an axis is logarithmic; faults are some pages or all. */
+#define LOG_RATIO   12.0
+#define FAULT_RATIO 1000.0
+
+/* More numbers of threads than this are named in the axis' title. */
+#define MAX_NAMED 5
+
+/* ---- shares of the roof -----------------------------------------------------------
+ */
+
+static bool has_share(const struct row *r)
+{
+    return r && row_trust(r) != ROW_FAILED && r->mbu > 0;
+}
+
+bool roof_map_has_share(const struct roof_map *map)
+{
+    for (int s = 0; s < map->n_settings; s++)
+        for (int t = 0; t < map->n_threads; t++)
+            if (has_share(map->cell[s][t]))
+                return true;
+    return false;
+}
+
+static void put_shares(struct plot *p, const struct roof_map *map)
+{
+    plot_columns(p, "column,row,percent,state,note,label");
+    for (int s = 0; s < map->n_settings; s++)
+        for (int t = 0; t < map->n_threads; t++) {
+            const struct row *r = map->cell[s][t];
+            const bool is_sure = r && row_trust(r) == ROW_GOOD;
+            const char *note = !r || has_share(r)           ? ""
+                               : row_trust(r) == ROW_FAILED ? row_failure(r)
+                                                            : "no roof";
+
+            if (!r)
+                continue;
+            plot_number(p, t);
+            plot_number(p, s);
+            plot_number(p, has_share(r) ? 100 * r->mbu : NAN);
+            plot_number(p, !has_share(r) ? 2 : !is_sure);
+            plot_string(p, note);
+            plot_string(p, has_share(r) ? plot_printf(p, "%.0f%s", 100 * r->mbu,
+                                                      is_sure ? "" : " ?")
+                                        : note);
+        }
+}
+
+struct plot *roof_share_plot(const struct roof_map *map, const char *subtitle)
+{
+    struct plot *p = plot_new(
+        ROOF_SHARE, "Share of the roof, decoding at each setting's least context depth",
+        subtitle);
+    struct plot_layer l = {.form = PLOT_BOX,
+                           .x = {"column", -0.48},
+                           .x2 = {"column", 0.48},
+                           .y = {"row", -0.46},
+                           .y2 = {"row", 0.46},
+                           .only = {{"state", 0, 1}},
+                           .heat = "percent"};
+
+    if (!p)
+        return NULL;
+    struct plot_panel *a =
+        plot_panel(p, 38, -0.5, map->n_threads - 0.5, map->n_settings - 0.5, -0.5);
+
+    put_shares(p, map);
+    a->column = 146;
+    a->x.has_names = a->y.has_names = true;
+    for (int s = 0; s < map->n_settings; s++)
+        plot_tick(p, &a->y, s, plot_keep(p, map->name[s], NAME_CHARACTERS));
+    for (int t = 0; t < map->n_threads; t++)
+        plot_tick(p, &a->x, t,
+                  plot_printf(p, map->n_threads > MAX_NAMED ? "%lld" : "%lld thread%s",
+                              (long long)map->threads[t],
+                              plural(map->threads[t], "s")));
+    if (map->n_threads > MAX_NAMED)
+        a->x.title = "threads";
+    plot_layer(p, l);
+    l.heat = NULL;
+    l.only[0].low = l.only[0].high = 2;
+    l.style = (struct plot_style){.color = PLOT_FAINT, .opacity = 0.5};
+    plot_layer(p, l);
+    l = (struct plot_layer){.form = PLOT_TEXT,
+                            .x = {"column", 0},
+                            .y = {"row", 0},
+                            .heat = "percent",
+                            .text = "label"};
+    plot_layer(p, l);
+    plot_heat_keys(p);
+    plot_note(p, "?: disturbed or partial");
+    return p;
+}
+
+/* ---- distributions ----------------------------------------------------------------
+ */
+
+static void put_times(struct plot *p, const struct token_series_list *list)
+{
+    plot_columns(p, "series,ms,percent,doubtful,.hint");
+    for (int i = 0; i < list->n; i++) {
+        const struct token_series *s = &list->v[i];
+        const size_t n = s->n < MAX_STEPS ? s->n : MAX_STEPS;
+        const char *hint =
+            plot_printf(p, "%s: median %.1f ms, 95 %% within %.1f ms, at most %.1f ms",
+                        s->name, stats_quantile_sorted(s->ms, s->n, 0.5),
+                        stats_quantile_sorted(s->ms, s->n, 0.95), s->ms[s->n - 1]);
+
+        for (size_t k = 0; k <= n; k++) {
+            /* the largest of each share, so that the last step is the slowest token */
+            const size_t at = k ? k * s->n / n : 0;
+
+            plot_number(p, i);
+            plot_number(p, s->ms[k ? at - 1 : 0]);
+            plot_number(p, 100 * (double)at / (double)s->n);
+            plot_number(p, s->doubtful);
+            plot_string(p, k ? "" : hint);
+        }
+    }
+}
+
+static void put_times_axes(struct plot *p, const struct token_series_list *list)
+{
+    double least = INFINITY, most = 0;
+
+    for (int i = 0; i < list->n; i++) {
+        least = fmin(least, list->v[i].ms[0]);
+        most = fmax(most, list->v[i].ms[list->v[i].n - 1]);
+    }
+    const bool is_log = most / least > LOG_RATIO;
+    const double room = 0.08 * (most - least) + 1e-9;
+    struct plot_panel *a =
+        plot_panel(p, 487, is_log ? least / 1.2 : fmax(0, least - room),
+                   is_log ? most * 1.2 : most + room, 0, 103);
+
+    a->x.is_log = is_log;
+    a->x.no_grid = true;
+    a->x.title = is_log ? "ms per token (logarithmic)" : "ms per token";
+    a->y.title = "tokens that took at most that long, %";
+}
+
+struct plot *token_times_plot(const struct token_series_list *list,
+                              const char *subtitle)
+{
+    struct plot *p = plot_new(
+        TOKEN_TIMES, "Token times, at each setting's least context depth", subtitle);
+    struct plot_layer l = {.form = PLOT_STEPS,
+                           .x = {"ms", 0},
+                           .y = {"percent", 0},
+                           .by = "series",
+                           .n_by = list->n,
+                           .is_ordered = true,
+                           .only = {{"doubtful", 0, 0}},
+                           .style = {PLOT_OWN, 2, PLOT_WHOLE, 0, 0, 0},
+                           .text = ".hint"};
+
+    if (!p)
+        return NULL;
+    put_times(p, list);
+    put_times_axes(p, list);
+    for (int i = 0; i < 2; i++) {
+        plot_layer(p, l);
+        l.only[0].low = l.only[0].high = 1;
+        l.style.dash = PLOT_DOTTED;
+    }
+    for (int i = 0; i < list->n; i++) {
+        const struct token_series *s = &list->v[i];
+        struct plot_style style = plot_style_of(&l, i);
+
+        style.dash = s->doubtful ? PLOT_DOTTED : PLOT_WHOLE;
+        plot_key(p,
+                 plot_printf(p, "%s, %lld thread%s%s",
+                             plot_keep(p, s->name, NAME_CHARACTERS - 12),
+                             (long long)s->n_threads, plural(s->n_threads, "s"),
+                             s->doubtful ? " (doubtful)" : ""),
+                 style);
+    }
+    return p;
+}
+
+/* ---- the run ----------------------------------------------------------------------
+ */
+
+static double taken(const struct row *r)
+{
+    return fmax(r->steal_pct, 0) + fmax(r->others_pct, 0); /* both pass over a NaN */
+}
+
+static double faults(const struct row *r)
+{
+    return fmax(r->major_faults_per_token, 0) + fmax(r->refaults_per_token, 0);
+}
+
+static void put_launch(struct plot *p, const struct token_launch *l, size_t every,
+                       size_t *at)
+{
+    const double numbers[] = {1,
+                              l->setting,
+                              l->begin_s / 60,
+                              l->end_s / 60,
+                              NAN,
+                              l->row->steal_pct,
+                              l->row->others_pct,
+                              faults(l->row),
+                              taken(l->row)};
+    const size_t n = sizeof numbers / sizeof *numbers;
+    double t = l->first_s;
+
+    for (size_t i = 0; i < n; i++)
+        plot_number(p, numbers[i]);
+    for (size_t k = 0; l->own && k < l->own->n; k++) {
+        t += l->own->ms[k] / 1000;
+        if ((*at)++ % every)
+            continue;
+        plot_number(p, 0);
+        plot_number(p, l->setting);
+        plot_number(p, t / 60);
+        plot_number(p, NAN);
+        plot_number(p, l->own->ms[k] / l->median_ms);
+        for (size_t i = 5; i < n; i++)
+            plot_number(p, NAN);
+    }
+}
+
+/* The panel of token times. */
+static void put_relative(struct plot *p, const struct token_run *run)
+{
+    double most = 2;
+    size_t n = 0, at = 0;
+
+    for (size_t i = 0; i < run->n; i++) {
+        const struct token_launch *l = &run->v[i];
+
+        for (size_t k = 0; l->own && k < l->own->n; k++) {
+            const double v = l->own->ms[k] / l->median_ms;
+
+            most = fmax(most, fmax(v, 1 / v) * 1.1);
+        }
+        n += l->own ? l->own->n : 0;
+    }
+    plot_columns(p, "kind,series,minutes,end,relative,steal,others,faults,taken");
+    for (size_t i = 0; i < run->n; i++)
+        put_launch(p, &run->v[i], n / MAX_DOTS + 1, &at);
+    struct plot_panel *a =
+        plot_panel(p, 360, 0, fmax(run->span_s / 60, 1e-3), 1 / most, most);
+
+    a->y.is_log = true;
+    a->y.title = "time of a token, pass or run, relative to the median of its point "
+                 "(logarithmic)";
+    for (int power = -6; power <= 6; power++)
+        if (pow(2, power) >= 1 / most && pow(2, power) <= most)
+            plot_tick(p, &a->y, pow(2, power), NULL);
+}
+
+typedef double lane_fn(const struct row *r);
+
+/* A panel of launches with what disturbed them. Returns its axis. */
+static struct plot_axis *put_lane(struct plot *p, const struct token_run *run,
+                                  lane_fn *of, const char *title)
+{
+    double most = 0, least = INFINITY;
+
+    for (size_t i = 0; i < run->n; i++) {
+        const double v = of(run->v[i].row);
+
+        most = fmax(most, v);
+        least = v > 0 ? fmin(least, v) : least;
+    }
+    const bool is_log = most / least > FAULT_RATIO;
+    struct plot_panel *a = plot_panel(p, 106, p->panel[0].x.min, p->panel[0].x.max,
+                                      is_log ? fmax(least / 2, most * 1e-5) : 0,
+                                      is_log     ? 1.5 * most
+                                      : most > 0 ? 1.1 * most
+                                                 : 1);
+
+    a->y.is_log = is_log;
+    a->y.title = title;
+    return &a->y;
+}
+
+static void put_lane_bars(struct plot *p, int panel, const struct plot_axis *y,
+                          const char *column, int color)
+{
+    plot_layer(p, (struct plot_layer){
+                      .panel = panel,
+                      .form = PLOT_BOX,
+                      .x = {"minutes", 0},
+                      .x2 = {"end", 0},
+                      .y = {NULL, y->min},
+                      .y2 = {column, 0},
+                      .only = {{"kind", 1, 1}, {column, y->min + 1e-12, INFINITY}},
+                      .style = {.color = color, .opacity = 1}});
+}
+
+static void put_pauses(struct plot *p, const struct token_run *run)
+{
+    for (size_t i = 0; i < run->n; i++) {
+        const double x = (run->v[i].begin_s - TOKEN_RUN_PAUSE_S / 2) / 60;
+
+        for (int panel = 0; panel < p->n_panels && run->v[i].after_pause; panel++)
+            plot_guide(
+                p, (struct plot_guide){.panel = panel,
+                                       .form = PLOT_SEGMENT,
+                                       .x = {x, false},
+                                       .x2 = {x, false},
+                                       .y = {0, true},
+                                       .y2 = {1, true},
+                                       .is_behind = true,
+                                       .style = {PLOT_GREY, 1, PLOT_DOTTED, 0, 0, 0}});
+    }
+}
+
+static void put_run_keys(struct plot *p, const struct report_rows *rows)
+{
+    char name[REPORT_NAME_MAX];
+    int n = 0;
+
+    for (size_t begin = 0; begin < rows->n && n < CHART_MAX_SERIES;
+         begin = report_setting_end(rows, begin)) {
+        report_setting_name(rows, rows->v[begin], name, sizeof name);
+        plot_key(p, plot_keep(p, name, NAME_CHARACTERS),
+                 (struct plot_style){.color = n++, .mark = PLOT_DOT, .size = 1.2});
+    }
+    plot_key(p, "CPU time stolen",
+             (struct plot_style){.color = PLOT_BAD, .opacity = 1});
+    plot_key(p, "CPU time of others",
+             (struct plot_style){.color = PLOT_WARN, .opacity = 1});
+    plot_key(p, "page faults and refaults",
+             (struct plot_style){.color = PLOT_GREY, .opacity = 1});
+}
+
+struct plot *token_run_plot(const struct token_run *run, const struct report_rows *rows,
+                            const char *subtitle)
+{
+    struct plot *p =
+        plot_new(TOKEN_RUN, "The run: token times, and what disturbed them", subtitle);
+    const struct plot_axis *y;
+
+    if (!p)
+        return NULL;
+    p->is_wide = p->keys_below = true;
+    put_relative(p, run);
+    plot_guide(p, (struct plot_guide){.form = PLOT_SEGMENT,
+                                      .x = {0, true},
+                                      .x2 = {1, true},
+                                      .y = {1, false},
+                                      .y2 = {1, false},
+                                      .is_behind = true,
+                                      .style = {PLOT_GREY, 1, PLOT_WHOLE, 0, 0, 0}});
+    plot_layer(p, (struct plot_layer){
+                      .form = PLOT_MARKS,
+                      .x = {"minutes", 0},
+                      .y = {"relative", 0},
+                      .by = "series",
+                      .n_by = run->n_settings < CHART_MAX_SERIES ? run->n_settings
+                                                                 : CHART_MAX_SERIES,
+                      .only = {{"kind", 0, 0}},
+                      .style = {.color = PLOT_OWN, .mark = PLOT_DOT, .size = 0.55}});
+    y = put_lane(p, run, taken, "CPU time that others took, %");
+    put_lane_bars(p, 1, y, "taken", PLOT_WARN);
+    put_lane_bars(p, 1, y, "steal", PLOT_BAD);
+    y = put_lane(p, run, faults, "page faults and refaults per token");
+    put_lane_bars(p, 2, y, "faults", PLOT_GREY);
+    for (int i = 0; i < 3; i++) {
+        p->panel[i].x.no_grid = true;
+        p->panel[i].x.no_figures = i < 2;
+    }
+    p->panel[2].x.title = "minutes since the run began";
+    put_pauses(p, run);
+    put_run_keys(p, rows);
+    return p;
+}
 
 /* ---- files ------------------------------------------------------------------------
  */
 
-static void put_texts(FILE *f, const char *name, const char *const *v, int n)
-{
-    chart_file_texts(f, name, v, n, NAME_CHARACTERS);
-}
-
-static enum status draw(const struct chart_text *to, const char *name,
-                        const char *title, chart_put_fn *put_data,
-                        chart_put_fn *put_settings, const void *what, bool *any,
+static enum status draw(const struct chart_place *to, struct plot *p, bool *any,
                         struct err *err)
 {
-    const struct chart_text text = {.dir = to->dir,
-                                    .name = name,
-                                    .form = name,
-                                    .title = title,
-                                    .subtitle = to->subtitle,
-                                    .again = to->again};
-    const enum status st = chart_files_make(&text, put_data, put_settings, what, err);
+    const enum status st = chart_files_draw(p, to->dir, to->again, err);
 
     *any |= st == ST_OK;
     return st;
 }
 
-/* ---- shares of the roof -----------------------------------------------------------
- */
-
-static void put_shares(FILE *f, const void *what)
-{
-    const struct roof_map *map = what;
-
-    fputs("column,row,percent,state,note\n", f);
-    for (int s = 0; s < map->n_settings; s++)
-        for (int t = 0; t < map->n_threads; t++) {
-            const struct row *r = map->cell[s][t];
-
-            if (!r)
-                continue;
-            const bool has = row_trust(r) != ROW_FAILED && r->mbu > 0;
-            fprintf(f, "%d,%d", t, s);
-            chart_file_number(f, has ? 100 * r->mbu : NAN);
-            fprintf(f, ",%d", !has ? 2 : row_trust(r) != ROW_GOOD);
-            chart_file_text(f, has                          ? ""
-                               : row_trust(r) == ROW_FAILED ? row_failure(r)
-                                                            : "no roof");
-            fputc('\n', f);
-        }
-}
-
-static void put_map(FILE *f, const void *what)
-{
-    const struct roof_map *map = what;
-    const char *rows[CHART_MAX_SERIES], *columns[CHART_MAX_SERIES];
-    char text[CHART_MAX_SERIES][32];
-
-    for (int s = 0; s < map->n_settings; s++)
-        rows[s] = map->name[s];
-    for (int t = 0; t < map->n_threads; t++) {
-        snprintf(text[t], sizeof text[t], "%lld thread%s", (long long)map->threads[t],
-                 plural(map->threads[t], "s"));
-        columns[t] = text[t];
-    }
-    chart_file_ranges(f, -0.5, map->n_threads - 0.5, map->n_settings - 0.5, -0.5);
-    put_texts(f, "rows", rows, map->n_settings);
-    put_texts(f, "columns", columns, map->n_threads);
-}
-
-static bool has_share(const struct roof_map *map)
-{
-    for (int s = 0; s < map->n_settings; s++)
-        for (int t = 0; t < map->n_threads; t++)
-            if (map->cell[s][t] && map->cell[s][t]->mbu > 0)
-                return true;
-    return false;
-}
-
-static enum status draw_shares(const struct chart_text *to, const struct report_rows *p,
-                               bool *any, struct err *err)
+static enum status draw_shares(const struct chart_place *to,
+                               const struct report_rows *p, bool *any, struct err *err)
 {
     struct roof_map *map = malloc(sizeof *map);
     enum status st = ST_OK;
@@ -107,68 +412,15 @@ static enum status draw_shares(const struct chart_text *to, const struct report_
     if (!map)
         return err_set(err, ST_NO_MEMORY, "no memory for shares of the roof");
     roof_map_fill(map, p);
-    if (has_share(map))
-        st = draw(to, ROOF_SHARE,
-                  "Share of the roof, decoding at each setting's least context depth",
-                  put_shares, put_map, map, any, err);
+    if (roof_map_has_share(map))
+        st = draw(to, roof_share_plot(map, to->subtitle), any, err);
     else
         chart_files_remove(to->dir, ROOF_SHARE);
     free(map);
     return st;
 }
 
-/* ---- distributions ----------------------------------------------------------------
- */
-
-static void put_times(FILE *f, const void *what)
-{
-    const struct token_series_list *list = what;
-
-    fputs("series,ms,percent\n", f);
-    for (int i = 0; i < list->n; i++) {
-        const struct token_series *s = &list->v[i];
-        const size_t n = s->n < MAX_STEPS ? s->n : MAX_STEPS;
-
-        fprintf(f, "%d,%.6g,0\n", i, s->ms[0]);
-        for (size_t k = 0; k < n; k++) {
-            const size_t at = (k + 1) * s->n / n - 1;
-
-            fprintf(f, "%d,%.6g,%.5g\n", i, s->ms[at],
-                    100 * (double)(at + 1) / (double)s->n);
-        }
-    }
-}
-
-static void put_series(FILE *f, const void *what)
-{
-    const struct token_series_list *list = what;
-    const char *names[CHART_MAX_SERIES];
-    char text[CHART_MAX_SERIES][REPORT_NAME_MAX + 48];
-    double least = INFINITY, most = 0;
-
-    for (int i = 0; i < list->n; i++) {
-        const struct token_series *s = &list->v[i];
-        char name[REPORT_NAME_MAX];
-
-        least = fmin(least, s->ms[0]);
-        most = fmax(most, s->ms[s->n - 1]);
-        snprintf(text[i], sizeof text[i], "%s, %lld thread%s",
-                 text_shorten(name, sizeof name, s->name, NAME_CHARACTERS - 12),
-                 (long long)s->n_threads, plural(s->n_threads, "s"));
-        names[i] = text[i];
-    }
-    const bool is_log = most / least > LOG_RATIO;
-    const double room = 0.08 * (most - least) + 1e-9;
-    chart_file_ranges(f, is_log ? least / 1.2 : fmax(0, least - room),
-                      is_log ? most * 1.2 : most + room, 0, 103);
-    fprintf(f, "log_x = %d\n", is_log);
-    put_texts(f, "series", names, list->n);
-    fprintf(f, "array doubtful[%d]\n", list->n);
-    for (int i = 0; i < list->n; i++)
-        fprintf(f, "doubtful[%d] = %d\n", i + 1, list->v[i].doubtful);
-}
-
-static enum status draw_times(const struct chart_text *to, const struct report_rows *p,
+static enum status draw_times(const struct chart_place *to, const struct report_rows *p,
                               const struct result_part *part,
                               const struct samples *samples, bool *any, struct err *err)
 {
@@ -179,8 +431,7 @@ static enum status draw_times(const struct chart_text *to, const struct report_r
         return err_set(err, ST_NO_MEMORY, "no memory for token times");
     st = token_series_find(list, p, part->rows, part->n, samples, err);
     if (st == ST_OK && list->n)
-        st = draw(to, TOKEN_TIMES, "Token times, at each setting's least context depth",
-                  put_times, put_series, list, any, err);
+        st = draw(to, token_times_plot(list, to->subtitle), any, err);
     else if (st == ST_OK)
         chart_files_remove(to->dir, TOKEN_TIMES);
     token_series_free(list);
@@ -188,108 +439,25 @@ static enum status draw_times(const struct chart_text *to, const struct report_r
     return st;
 }
 
-/* ---- the run ----------------------------------------------------------------------
- */
-
-struct run_chart {
-    const struct token_run *run;
-    const struct report_rows *p;
-    size_t n_samples;
-    double most; /* of token times, relative to the median */
-};
-
-static void put_launch(FILE *f, const struct token_launch *l, size_t every, size_t *at)
-{
-    double t = l->first_s;
-
-    fprintf(f, "1,%d,%.4f,%.4f,", l->setting, l->begin_s / 60, l->end_s / 60);
-    chart_file_number(f, l->row->steal_pct);
-    chart_file_number(f, l->row->others_pct);
-    chart_file_number(f, fmax(l->row->major_faults_per_token, 0) +
-                             fmax(l->row->refaults_per_token, 0));
-    fputc('\n', f);
-    for (size_t k = 0; l->own && k < l->own->n; k++) {
-        t += l->own->ms[k] / 1000;
-        if ((*at)++ % every == 0)
-            fprintf(f, "0,%d,%.4f,,%.5g,,,\n", l->setting, t / 60,
-                    l->own->ms[k] / l->median_ms);
-    }
-}
-
-static void put_run(FILE *f, const void *what)
-{
-    const struct run_chart *c = what;
-    size_t at = 0;
-
-    fputs("kind,series,minutes,end,relative,steal,others,faults\n", f);
-    for (size_t i = 0; i < c->run->n; i++)
-        put_launch(f, &c->run->v[i], c->n_samples / MAX_DOTS + 1, &at);
-}
-
-static void put_run_settings(FILE *f, const void *what)
-{
-    const struct run_chart *c = what;
-    char name[CHART_MAX_SERIES][REPORT_NAME_MAX];
-    const char *names[CHART_MAX_SERIES];
-    double most_taken = 0, most_faults = 0;
-    int n = 0;
-
-    for (size_t begin = 0; begin < c->p->n && n < CHART_MAX_SERIES;
-         begin = report_setting_end(c->p, begin)) {
-        names[n] = report_setting_name(c->p, c->p->v[begin], name[n], sizeof name[n]);
-        n++;
-    }
-    for (size_t i = 0; i < c->run->n; i++) {
-        const struct row *r = c->run->v[i].row;
-
-        most_taken = fmax(most_taken, fmax(r->steal_pct, 0) + fmax(r->others_pct, 0));
-        most_faults = fmax(most_faults, fmax(r->major_faults_per_token, 0) +
-                                            fmax(r->refaults_per_token, 0));
-    }
-    chart_file_ranges(f, 0, fmax(c->run->span_s / 60, 1e-3), 1 / c->most, c->most);
-    fprintf(f, "most_taken = %.6g\nmost_faults = %.6g\n",
-            most_taken > 0 ? 1.1 * most_taken : 1,
-            most_faults > 0 ? 1.1 * most_faults : 1);
-    put_texts(f, "series", names, n);
-}
-
-static void measure_run(struct run_chart *c)
-{
-    double most = 2;
-
-    for (size_t i = 0; i < c->run->n; i++) {
-        const struct token_launch *l = &c->run->v[i];
-
-        for (size_t k = 0; l->own && k < l->own->n; k++) {
-            const double v = l->own->ms[k] / l->median_ms;
-
-            most = fmax(most, fmax(v, 1 / v) * 1.1);
-        }
-        c->n_samples += l->own ? l->own->n : 0;
-    }
-    c->most = most;
-}
-
-static enum status draw_run(const struct chart_text *to, const struct report_rows *p,
+static enum status draw_run(const struct chart_place *to, const struct report_rows *p,
                             const struct result_part *part,
                             const struct samples *samples, bool *any, struct err *err)
 {
     struct token_run run;
-    struct run_chart c = {.run = &run, .p = p};
     enum status st = token_run_find(&run, p, part->rows, part->n, samples, err);
+    bool has_samples = false;
 
-    if (st == ST_OK)
-        measure_run(&c);
-    if (st == ST_OK && c.n_samples)
-        st = draw(to, TOKEN_RUN, "The run: token times, and what disturbed them",
-                  put_run, put_run_settings, &c, any, err);
+    for (size_t i = 0; st == ST_OK && i < run.n; i++)
+        has_samples |= run.v[i].own && run.v[i].own->n;
+    if (has_samples)
+        st = draw(to, token_run_plot(&run, p, to->subtitle), any, err);
     else if (st == ST_OK)
         chart_files_remove(to->dir, TOKEN_RUN);
     token_run_free(&run);
     return st;
 }
 
-enum status report_token_charts(const struct chart_text *to,
+enum status report_token_charts(const struct chart_place *to,
                                 const struct report_rows *p,
                                 const struct result_part *part, bool *any,
                                 struct err *err)

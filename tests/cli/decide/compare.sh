@@ -145,7 +145,7 @@ if command -v gnuplot > /dev/null; then
         [ -s "charts/cost_speed.$ending" ] || fail "no cost_speed.$ending"
     done
     draws_again charts cost_speed
-    grep -q "^1,.*,zen5-2vcpu,Q4_0$" charts/cost_speed.csv || fail "$(cat charts/cost_speed.csv)"
+    grep -q "^1,.*,zen5-2vcpu,Q4_0,0$" charts/cost_speed.csv || fail "$(cat charts/cost_speed.csv)"
     "$BENCH" compare 'a|b' -o charts > /dev/null 2> said
     grep -q "no machine has a price" said || fail "$(cat said)"
     [ ! -e charts/cost_speed.svg ] || fail "an old chart stays"

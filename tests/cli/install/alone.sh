@@ -52,7 +52,7 @@ mkdir empty
 [ "$(wc -l <swept/sweep.csv)" -gt 4 ] || fail "rows are missing: $(cat swept/sweep.csv)"
 ! grep -q '^speculate.*failed' swept/sweep.csv || fail "the text inside: $(cat swept/sweep.csv)"
 
-# Charts are drawn with the templates inside; without gnuplot as SVG, with a hint.
+# Charts are drawn with the style inside; without gnuplot as SVG, with a hint.
 if command -v gnuplot >/dev/null; then
     "$BENCH" plot swept >out 2>err || fail "plot: $(cat err)"
     ls swept/*.svg >/dev/null || fail "no chart: $(ls swept)"
@@ -103,5 +103,5 @@ SLMBENCH_SHAPES=$place/shapes "$BENCH" synth --list >list
 [ "$(grep -c '^[a-z].* [BM] ' list)" = 1 ] && grep -q '^single ' list ||
     fail "SLMBENCH_SHAPES replaces nothing: $(cat list)"
 SLMBENCH_SHAPES=$place/bin refused 2 "SLMBENCH_SHAPES names has no" synth nano Q4_0 -o x.gguf
-SLMBENCH_PLOTS=$place/bin "$BENCH" plot swept >out 2>err && fail "no template was missed"
-grep -q "no chart template style.gp" err || fail "$(cat err)"
+SLMBENCH_PLOTS=$place/bin "$BENCH" plot swept >out 2>err && fail "no style was missed"
+grep -q "no style.gp of charts" err || fail "$(cat err)"

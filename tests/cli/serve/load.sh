@@ -192,6 +192,8 @@ if command -v gnuplot >/dev/null; then
     rm ab/users_*
     "$BENCH" plot ab >out 2>err || fail "plot: $(cat err)"
     [ -s ab/users_ttft.svg ] && [ -s ab/users_ladder.svg ] || fail "not drawn again: $(ls ab)"
+    draws_alone dir "$BENCH" plot dir
+    draws_alone ab "$BENCH" plot ab
     # A distribution is as high as the share of requests that came by then: between four
     # of one second and one of nine it is 80 %.
     mkdir steps && cp ab/sweep.csv ab/machine.json steps
