@@ -3,28 +3,23 @@ name = 'cost_speed'
 data = 'cost_speed.csv'
 title_text = 'What an answer costs, and how fast it comes'
 subtitle_text = 'yi-1.5-9b  ·  context depth 4096  ·  95 % intervals  ·  machines that work 100 % of the time on one sequence'
-x_min = 0
-x_max = 11.3321
-y_min = 0
-y_max = 5.84105
-log_y = 0
-y_ticks = ''
-currency = 'USD'
-n_machines = 2
-array names[2]
-names[1] = 'zen5-2vcpu, Q4_0'
-names[2] = 'granite-rapids-2vcpu, Q4_0'
+warning_text = ''
+height = 689
+array string[5]
+string[1] = 'zen5-2vcpu, Q4_0'
+string[2] = 'granite-rapids-2vcpu, Q4_0'
+string[3] = 'tokens per second, decoding (more is better)'
+string[4] = 'USD for a million tokens of answers (less is better)'
 
 # SPDX-License-Identifier: MIT
 #
-# style.gp - what all charts share: palette, marks, fonts, frame
+# style.gp - what all charts share: colours, marks, fonts, the sizes of both pictures
 #
-# The lines above (in a sweep's directory) or bench itself set: name, data,
-# title_text, subtitle_text, series[], group[], ranges, ticks, and how many hollow
-# marks, crosses and limits there are.
+# Each chart's script (NAME.gp) is whole: the texts and the height of the chart, this
+# file, and what is drawn, so that `gnuplot NAME.gp` draws it again. A style.gp of your own,
+# in ~/.config/slmbench/plots, takes the place of this one in the scripts of new charts; the
+# SVG that is drawn where there is no gnuplot has the colours of harness/chart/plot.c.
 # Names come from model files, so nothing of theirs is read as markup (noenhanced).
-# Labels that are not wanted are empty texts and not NaN: a plot of labels without
-# a single point ends some versions of gnuplot (5.4) with a segmentation fault.
 
 set encoding utf8
 set datafile separator comma
@@ -33,69 +28,61 @@ set datafile columnheaders
 # Okabe and Ito's palette: told apart by people with any colour vision.
 colors = "#0072B2 #D55E00 #009E73 #CC79A7 #E69F00 #56B4E9 #000000"
 color(i) = word(colors, 1 + int(i) % 7)
-# Colours come round after seven, then with other shapes.
+# Colours come round after seven, then with other marks.
 shape(i) = 1 + int(i + 3 * int(i / 7)) % 6
 solid(i) = int(word("7 5 9 13 11 15", shape(i)))
 hollow(i) = int(word("6 4 8 12 10 14", shape(i)))
-# Of an ordered quantity with more steps than colours: from dark to light (viridis).
+# Steps of a quantity, from dark to light (viridis).
 steps = "#440154 #482878 #3E4A89 #31688E #26828E #1F9E89 #35B779 #6DCD59 #A5D935"
-step_color(k, n) = n <= 7 ? color(k) : word(steps, 1 + int(8.0 * k / (n - 1) + 0.5))
-figure(v) = sprintf(v >= 100 ? "%.0f" : v >= 10 ? "%.1f" : v >= 1 ? "%.2f" : "%.3f", v)
+step(i) = word(steps, 1 + int(i) % 9)
 ink = "#333333"
-faint = "#d8d8d8"
 grey = "#777777"
+faint = "#d8d8d8"
+paper = "#ffffff"
+bad = "#b00020"
+warn = "#a86a00"
 
-set border 3 lc rgb grey lw 1
-set tics out nomirror scale 0.6 textcolor rgb ink
-# Without the blank that gnuplot puts before a number, labels stand at their ticks.
-set format "%.10g"
-set xtics noenhanced
-set grid ytics lc rgb faint lw 1 lt 1
-set key outside right center vertical Left reverse noenhanced samplen 1.6 spacing 1.35 \
-    textcolor rgb ink
-# A character of a tick's label takes 0.0072 of the width; the y title stands left of it.
-set lmargin at screen (exists("y_characters") && y_characters > 4 ? 0.068 + 0.0075 * y_characters : 0.1)
+# Shares in per cent as colours, and texts on them.
+set palette defined (0 "#f7fbff", 25 "#c6dbef", 50 "#6baed6", 75 "#2171b5", 100 "#08306b")
+set cbrange [0:100]
+unset colorbox
+ink_on(percent) = percent > 55 ? 0xffffff : 0x333333
 
-# Everything has a height in pixels of the PNG (1400 wide), of which the SVG has
-# 1200 / 1400 and fonts of the same share: charts with more lines than others are higher. A template that changes
-# height or foot evaluates frame again.
-height = 800.0
-head = 128.0
-foot = 104.0
-frame = "set tmargin at screen 1 - head / height; \
-set bmargin at screen foot / height; \
-set label 1 title_text at screen 0.02, 1 - 44 / height left font ',18' textcolor rgb '#000000' noenhanced; \
-set label 2 subtitle_text at screen 0.02, 1 - 86 / height left font ',12' textcolor rgb '#555555' noenhanced; \
-output_png = sprintf(\"point = 1; set terminal pngcairo size 1400,%.0f font 'DejaVu Sans,15' lw 1.6 noenhanced; set output name.'.png'\", height); \
-output_svg = sprintf(\"point = 0.55; set terminal svg size 1200,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'\", height / 1.4 * 1.2)"
-eval frame
+set tics out nomirror textcolor rgb ink
+set xlabel textcolor rgb ink
+set border lc rgb grey lw 1
+set grid lc rgb faint lw 1 lt 1
+unset key
 
-set xrange [x_min:x_max]
-set yrange [y_min:y_max]
-if (log_y) {
-    set logscale y
-}
-if (exists("y_ticks") && strlen(y_ticks) > 0) {
-    eval "set ytics (" . y_ticks . ")"
-}
-# SPDX-License-Identifier: MIT
-#
-# cost_speed.gp - the price of a million tokens against decode speed, a mark a machine
-#
-# Right and below is better. Machines stand in the legend, since marks may lie close.
-
-height = 800.0
-eval frame
-set xlabel "tokens per second, decoding (more is better)" textcolor rgb ink
-set ylabel currency . " for a million tokens of answers (less is better)" textcolor rgb ink
-set grid xtics ytics lc rgb faint lw 1 lt 1
-
-row(i, v) = int(column(0)) == i ? v : NaN
+# The PNG is 1400 wide, the SVG 1200 and as high as `height`.
+output_png = sprintf("point = 1; set terminal pngcairo size 1400,%.0f font 'DejaVu Sans,15' lw 1.6 noenhanced; set output name.'.png'", height * 1.4 / 1.2)
+output_svg = sprintf("point = 0.55; set terminal svg size 1200,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'", height)
 
 do for [out in "output_png output_svg"] {
     eval value(out)
-    plot \
-        for [i=0:n_machines-1] data using (row(i, column("tok_per_s"))):"cost":"lo":"hi":"cost_lo":"cost_hi" \
-            with xyerrorbars lw 1.4 lc rgb color(i) pt solid(i) ps 1.7*point title names[i+1]
+    set multiplot
+    unset label; unset arrow; unset object
+    set label title_text at screen 0.02000, screen 0.94485 left font ",18" textcolor rgb '#000000' noenhanced
+    set label subtitle_text at screen 0.02000, screen 0.89550 left font ",12" textcolor rgb '#555555' noenhanced
+    set label '' at screen 0.77943, screen 0.47968 point pt solid(0) ps 1.7*point lw 1.5 lc rgb color(0)
+    set label string[1] at screen 0.79860, screen 0.47968 left font ",14" textcolor rgb ink noenhanced
+    set label '' at screen 0.77943, screen 0.44194 point pt solid(1) ps 1.7*point lw 1.5 lc rgb color(1)
+    set label string[2] at screen 0.79860, screen 0.44194 left font ",14" textcolor rgb ink noenhanced
+    set lmargin at screen 0.03723; set rmargin at screen 0.75527
+    set tmargin at screen 0.81422; set bmargin at screen 0.10740
+    unset logscale
+    set xrange [0:11.332134]; set yrange [0:5.8410457]
+    set xtics scale 0.6 noenhanced norotate font ",14" ('0' 0, '2' 2, '4' 4, '6' 6, '8' 8, '10' 10)
+    set ytics scale 0.6 noenhanced  font ",14" ('0' 0, '1' 1, '2' 2, '3' 3, '4' 4, '5' 5)
+    set border 3; set grid xtics ytics
+    set xlabel string[3]
+    set label string[4] at screen 0.03723, screen 0.83599 left font ",12" textcolor rgb ink noenhanced
+    plot data using (column("machine") == 0 ? column("lo") : NaN):(column("cost")):(column("hi") - (column("lo"))):(column("cost") - (column("cost"))) with vectors heads size screen 0.003,90 lw 1.4 lc rgb color(0) notitle, \
+         data using (column("machine") == 1 ? column("lo") : NaN):(column("cost")):(column("hi") - (column("lo"))):(column("cost") - (column("cost"))) with vectors heads size screen 0.003,90 lw 1.4 lc rgb color(1) notitle, \
+         data using (column("machine") == 0 ? column("tok_per_s") : NaN):(column("cost_lo")):(column("tok_per_s") - (column("tok_per_s"))):(column("cost_hi") - (column("cost_lo"))) with vectors heads size screen 0.003,90 lw 1.4 lc rgb color(0) notitle, \
+         data using (column("machine") == 1 ? column("tok_per_s") : NaN):(column("cost_lo")):(column("tok_per_s") - (column("tok_per_s"))):(column("cost_hi") - (column("cost_lo"))) with vectors heads size screen 0.003,90 lw 1.4 lc rgb color(1) notitle, \
+         data using (column("machine") == 0 ? column("tok_per_s") : NaN):(column("cost")) with points pt solid(0) ps 1.7*point lw 1.5 lc rgb color(0) notitle, \
+         data using (column("machine") == 1 ? column("tok_per_s") : NaN):(column("cost")) with points pt solid(1) ps 1.7*point lw 1.5 lc rgb color(1) notitle
+    unset multiplot
     set output
 }

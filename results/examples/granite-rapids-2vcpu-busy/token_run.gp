@@ -3,29 +3,29 @@ name = 'token_run'
 data = 'token_run.csv'
 title_text = 'The run: token times, and what disturbed them'
 subtitle_text = 'yi-1.5-9b  ·  Intel(R) Xeon(R) Processor, 2 CPUs  ·  memory limit 6 GiB'
-x_min = 0
-x_max = 14.9646
-y_min = 0.483474
-y_max = 2.06836
-log_y = 0
-y_ticks = ''
-most_taken = 55.176
-most_faults = 421431
-n_series = 3
-array series[3]
-series[1] = 'Q4_0 packed'
-series[2] = 'Q4_K_M packed'
-series[3] = 'Q6_K mmap'
+warning_text = ''
+height = 910
+array string[11]
+string[1] = 'Q4_0 packed'
+string[2] = 'Q4_K_M packed'
+string[3] = 'Q6_K mmap'
+string[4] = 'CPU time stolen'
+string[5] = 'CPU time of others'
+string[6] = 'page faults and refaults'
+string[7] = 'time of a token, pass or run, relative to the median of its point (logarithmic)'
+string[8] = 'CPU time that others took, %'
+string[9] = 'minutes since the run began'
+string[10] = 'page faults and refaults per token'
+
 # SPDX-License-Identifier: MIT
 #
-# style.gp - what all charts share: palette, marks, fonts, frame
+# style.gp - what all charts share: colours, marks, fonts, the sizes of both pictures
 #
-# The lines above (in a sweep's directory) or bench itself set: name, data,
-# title_text, subtitle_text, series[], group[], ranges, ticks, and how many hollow
-# marks, crosses and limits there are.
+# Each chart's script (NAME.gp) is whole: the texts and the height of the chart, this
+# file, and what is drawn, so that `gnuplot NAME.gp` draws it again. A style.gp of your own,
+# in ~/.config/slmbench/plots, takes the place of this one in the scripts of new charts; the
+# SVG that is drawn where there is no gnuplot has the colours of harness/chart/plot.c.
 # Names come from model files, so nothing of theirs is read as markup (noenhanced).
-# Labels that are not wanted are empty texts and not NaN: a plot of labels without
-# a single point ends some versions of gnuplot (5.4) with a segmentation fault.
 
 set encoding utf8
 set datafile separator comma
@@ -34,132 +34,91 @@ set datafile columnheaders
 # Okabe and Ito's palette: told apart by people with any colour vision.
 colors = "#0072B2 #D55E00 #009E73 #CC79A7 #E69F00 #56B4E9 #000000"
 color(i) = word(colors, 1 + int(i) % 7)
-# Colours come round after seven, then with other shapes.
+# Colours come round after seven, then with other marks.
 shape(i) = 1 + int(i + 3 * int(i / 7)) % 6
 solid(i) = int(word("7 5 9 13 11 15", shape(i)))
 hollow(i) = int(word("6 4 8 12 10 14", shape(i)))
-# Of an ordered quantity with more steps than colours: from dark to light (viridis).
+# Steps of a quantity, from dark to light (viridis).
 steps = "#440154 #482878 #3E4A89 #31688E #26828E #1F9E89 #35B779 #6DCD59 #A5D935"
-step_color(k, n) = n <= 7 ? color(k) : word(steps, 1 + int(8.0 * k / (n - 1) + 0.5))
-figure(v) = sprintf(v >= 100 ? "%.0f" : v >= 10 ? "%.1f" : v >= 1 ? "%.2f" : "%.3f", v)
+step(i) = word(steps, 1 + int(i) % 9)
 ink = "#333333"
-faint = "#d8d8d8"
 grey = "#777777"
+faint = "#d8d8d8"
+paper = "#ffffff"
+bad = "#b00020"
+warn = "#a86a00"
 
-set border 3 lc rgb grey lw 1
-set tics out nomirror scale 0.6 textcolor rgb ink
-# Without the blank that gnuplot puts before a number, labels stand at their ticks.
-set format "%.10g"
-set xtics noenhanced
-set grid ytics lc rgb faint lw 1 lt 1
-set key outside right center vertical Left reverse noenhanced samplen 1.6 spacing 1.35 \
-    textcolor rgb ink
-# A character of a tick's label takes 0.0072 of the width; the y title stands left of it.
-set lmargin at screen (exists("y_characters") && y_characters > 4 ? 0.068 + 0.0075 * y_characters : 0.1)
+# Shares in per cent as colours, and texts on them.
+set palette defined (0 "#f7fbff", 25 "#c6dbef", 50 "#6baed6", 75 "#2171b5", 100 "#08306b")
+set cbrange [0:100]
+unset colorbox
+ink_on(percent) = percent > 55 ? 0xffffff : 0x333333
 
-# Everything has a height in pixels of the PNG (1400 wide), of which the SVG has
-# 1200 / 1400 and fonts of the same share: charts with more lines than others are higher. A template that changes
-# height or foot evaluates frame again.
-height = 800.0
-head = 128.0
-foot = 104.0
-frame = "set tmargin at screen 1 - head / height; \
-set bmargin at screen foot / height; \
-set label 1 title_text at screen 0.02, 1 - 44 / height left font ',18' textcolor rgb '#000000' noenhanced; \
-set label 2 subtitle_text at screen 0.02, 1 - 86 / height left font ',12' textcolor rgb '#555555' noenhanced; \
-output_png = sprintf(\"point = 1; set terminal pngcairo size 1400,%.0f font 'DejaVu Sans,15' lw 1.6 noenhanced; set output name.'.png'\", height); \
-output_svg = sprintf(\"point = 0.55; set terminal svg size 1200,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'\", height / 1.4 * 1.2)"
-eval frame
-
-set xrange [x_min:x_max]
-set yrange [y_min:y_max]
-if (log_y) {
-    set logscale y
-}
-if (exists("y_ticks") && strlen(y_ticks) > 0) {
-    eval "set ytics (" . y_ticks . ")"
-}
-# SPDX-License-Identifier: MIT
-#
-# token_run.gp - token times over the run, relative to the median of their point, and
-# below them the CPU time that others took and the page faults, launch by launch
-
-longest = 0
-do for [i=1:n_series] {
-    if (strlen(series[i]) > longest) { longest = strlen(series[i]) }
-}
-legend_width = 0.04 + 0.0077 * (longest < 15 ? 15 : longest)
-n_columns = int(0.94 / legend_width) < 1 ? 1 : int(0.94 / legend_width)
-n_lines = (n_series + 2 + n_columns - 1) / n_columns
-head = 150.0
-foot = 104.0 + 29.0 * n_lines
-first = 420.0
-lane = 120.0
-gap = 44.0
-height = head + first + 2 * (gap + lane) + foot
-eval frame
+set tics out nomirror textcolor rgb ink
+set xlabel textcolor rgb ink
+set border lc rgb grey lw 1
+set grid lc rgb faint lw 1 lt 1
 unset key
-set lmargin at screen 0.09
-set rmargin at screen 0.97
-y_bottom = y_min
-y_top = y_max
-is(i) = column("kind") == 0 && column("series") == i
-x_if(condition) = condition ? column("minutes") : NaN
-left(i) = 0.02 + legend_width * ((i - 1) % n_columns)
-level(i) = (12 + 29.0 * (n_lines - 0.5 - (i - 1) / n_columns)) / height
-decade(v) = 10 ** floor(log10(v))
-tick_step(v) = v >= 3.5 * decade(v) ? 5 * decade(v) : v >= 1.5 * decade(v) ? 2 * decade(v) : decade(v)
-taken = "#b42318"
-others = "#b87a1b"
+
+# The PNG is 1400 wide, the SVG 1200 and as high as `height`.
+output_png = sprintf("point = 1; set terminal pngcairo size 1400,%.0f font 'DejaVu Sans,15' lw 1.6 noenhanced; set output name.'.png'", height * 1.4 / 1.2)
+output_svg = sprintf("point = 0.55; set terminal svg size 1200,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'", height)
 
 do for [out in "output_png output_svg"] {
     eval value(out)
     set multiplot
-    do for [i=1:n_series] {
-        set label 1000+i "" at screen left(i), screen level(i) point pt 7 ps 1.2*point lc rgb color(i-1)
-        set label 2000+i series[i] at screen left(i) + 0.012, screen level(i) left noenhanced textcolor rgb ink
-    }
-    do for [i=1:2] {
-        set label 3000+i "" at screen left(n_series + i), screen level(n_series + i) point pt 5 ps 1.2*point lc rgb (i == 1 ? taken : others)
-        who = i == 1 ? "CPU time stolen" : "of others"
-        set label 4000+i who at screen left(n_series + i) + 0.012, screen level(n_series + i) left textcolor rgb ink
-    }
-    top = height - head
-    set tmargin at screen top / height
-    set bmargin at screen (top - first) / height
-    set yrange [y_bottom:y_top]
-    set logscale y 2
-    set ytics (0.0625, 0.125, 0.25, 0.5, 1, 2, 4, 8, 16)
-    set format x ""
-    set label 3 "time of a token, pass or run, relative to the median of its point (logarithmic)" at graph 0, graph 1 offset 0,0.8 left font ",12" textcolor rgb ink
-    plot 1 with lines lw 1 lc rgb grey notitle, \
-        for [i=0:n_series-1] data using (x_if(is(i))):"relative" with points pt 7 ps 0.5*point lc rgb color(i) notitle
-    do for [i=1:n_series] { unset label 1000+i; unset label 2000+i }
-    do for [i=1:2] { unset label 3000+i; unset label 4000+i }
-    unset label 1
-    unset label 2
-    unset logscale y
-    do for [panel=1:2] {
-        top = top - (panel == 1 ? first : lane) - gap
-        set tmargin at screen top / height
-        set bmargin at screen (top - lane) / height
-        set yrange [0:(panel == 1 ? most_taken : most_faults)]
-        step = tick_step((panel == 1 ? most_taken : most_faults) / 2.2)
-        set ytics step
-        set format y "%.10g"
-        what = panel == 1 ? "CPU time that others took, %" : "page faults and refaults per token"
-        set label 3 what at graph 0, graph 1 offset 0,0.8 left font ",12" textcolor rgb ink
-        if (panel == 2) { set format x "%.10g"; set xlabel "minutes since the run began" textcolor rgb ink }
-        plot \
-            data using (x_if(column("kind") == 1)):(0):"minutes":"end":(0):(panel == 1 ? column("others") + column("steal") : column("faults")) \
-                with boxxyerror fs solid noborder lc rgb (panel == 1 ? others : grey) notitle, \
-            data using (x_if(column("kind") == 1 && panel == 1)):(0):"minutes":"end":(0):"steal" \
-                with boxxyerror fs solid noborder lc rgb taken notitle
-    }
-    unset label 3
-    unset xlabel
-    set format y "%.10g"
+    unset label; unset arrow; unset object
+    set label title_text at screen 0.02000, screen 0.95825 left font ",18" textcolor rgb '#000000' noenhanced
+    set label subtitle_text at screen 0.02000, screen 0.92089 left font ",12" textcolor rgb '#555555' noenhanced
+    set label '' at screen 0.03083, screen 0.05835 point pt 7 ps 1.2*point lw 1.5 lc rgb color(0)
+    set label string[1] at screen 0.05000, screen 0.05835 left font ",14" textcolor rgb ink noenhanced
+    set label '' at screen 0.03083, screen 0.02978 point pt 7 ps 1.2*point lw 1.5 lc rgb color(1)
+    set label string[2] at screen 0.05000, screen 0.02978 left font ",14" textcolor rgb ink noenhanced
+    set label '' at screen 0.24110, screen 0.05835 point pt 7 ps 1.2*point lw 1.5 lc rgb color(2)
+    set label string[3] at screen 0.26027, screen 0.05835 left font ",14" textcolor rgb ink noenhanced
+    set object rectangle from screen 0.23027, screen 0.02428 to screen 0.25193, screen 0.03527 fs transparent solid 1 noborder fc rgb bad
+    set label string[4] at screen 0.26027, screen 0.02978 left font ",14" textcolor rgb ink noenhanced
+    set object rectangle from screen 0.44053, screen 0.05285 to screen 0.46220, screen 0.06384 fs transparent solid 1 noborder fc rgb warn
+    set label string[5] at screen 0.47053, screen 0.05835 left font ",14" textcolor rgb ink noenhanced
+    set object rectangle from screen 0.44053, screen 0.02428 to screen 0.46220, screen 0.03527 fs transparent solid 1 noborder fc rgb grey
+    set label string[6] at screen 0.47053, screen 0.02978 left font ",14" textcolor rgb ink noenhanced
+    set lmargin at screen 0.07340; set rmargin at screen 0.98000
+    set tmargin at screen 0.85936; set bmargin at screen 0.46380
+    unset logscale
+    set logscale y
+    set xrange [0:14.964597]; set yrange [0.48347379:2.0683645]
+    set xtics scale 0.6 noenhanced norotate font ",14" ('' 0, '' 2, '' 4, '' 6, '' 8, '' 10, '' 12, '' 14)
+    set ytics scale 0.6 noenhanced  font ",14" ('0.5' 0.5, '1' 1, '2' 2)
+    set border 3; set grid noxtics ytics
+    set xlabel ''
+    set label string[7] at screen 0.07340, screen 0.87584 left font ",12" textcolor rgb ink noenhanced
+    set arrow from graph 0, first 1 to graph 1, first 1 nohead lw 1 lc rgb grey back
+    plot data using (column("series") == 0 && column("kind") == 0 ? column("minutes") : NaN):(column("relative")) with points pt 7 ps 0.55*point lw 1.5 lc rgb color(0) notitle, \
+         data using (column("series") == 1 && column("kind") == 0 ? column("minutes") : NaN):(column("relative")) with points pt 7 ps 0.55*point lw 1.5 lc rgb color(1) notitle, \
+         data using (column("series") == 2 && column("kind") == 0 ? column("minutes") : NaN):(column("relative")) with points pt 7 ps 0.55*point lw 1.5 lc rgb color(2) notitle
+    unset label; unset arrow; unset object
+    set lmargin at screen 0.07340; set rmargin at screen 0.98000
+    set tmargin at screen 0.42424; set bmargin at screen 0.30777
+    unset logscale
+    set xrange [0:14.964597]; set yrange [0:55.176]
+    set xtics scale 0.6 noenhanced norotate font ",14" ('' 0, '' 2, '' 4, '' 6, '' 8, '' 10, '' 12, '' 14)
+    set ytics scale 0.6 noenhanced  font ",14" ('0' 0, '20' 20, '40' 40)
+    set border 3; set grid noxtics ytics
+    set xlabel ''
+    set label string[8] at screen 0.07340, screen 0.44072 left font ",12" textcolor rgb ink noenhanced
+    plot data using (column("kind") == 1 && column("taken") >= 1e-12 ? column("minutes") : NaN):(0):(column("minutes")):(column("end")):(0):(column("taken")) with boxxyerror fs transparent solid 1 noborder lc rgb warn notitle, \
+         data using (column("kind") == 1 && column("steal") >= 1e-12 ? column("minutes") : NaN):(0):(column("minutes")):(column("end")):(0):(column("steal")) with boxxyerror fs transparent solid 1 noborder lc rgb bad notitle
+    unset label; unset arrow; unset object
+    set lmargin at screen 0.07340; set rmargin at screen 0.98000
+    set tmargin at screen 0.26821; set bmargin at screen 0.15174
+    unset logscale
+    set xrange [0:14.964597]; set yrange [0:421431.45]
+    set xtics scale 0.6 noenhanced norotate font ",14" ('0' 0, '2' 2, '4' 4, '6' 6, '8' 8, '10' 10, '12' 12, '14' 14)
+    set ytics scale 0.6 noenhanced  font ",14" ('0' 0, '200000' 200000, '400000' 400000)
+    set border 3; set grid noxtics ytics
+    set xlabel string[9]
+    set label string[10] at screen 0.07340, screen 0.28469 left font ",12" textcolor rgb ink noenhanced
+    plot data using (column("kind") == 1 && column("faults") >= 1e-12 ? column("minutes") : NaN):(0):(column("minutes")):(column("end")):(0):(column("faults")) with boxxyerror fs transparent solid 1 noborder lc rgb grey notitle
     unset multiplot
     set output
-    eval frame
 }

@@ -3,56 +3,27 @@ name = 'decode_context'
 data = 'decode_context.csv'
 title_text = 'Decode speed by context depth, 2 threads (recommended)'
 subtitle_text = 'yi-1.5-9b  ·  Intel(R) Xeon(R) Processor, 2 CPUs  ·  memory limit 6 GiB'
-x_name = 'ctx'
-y_name = 'tok_per_s'
-x_title = 'context depth, tokens'
-n_series = 3
-array series[3]
-series[1] = 'Q4_0 packed'
-series[2] = 'Q4_K_M packed'
-series[3] = 'Q6_K mmap'
-n_groups = 0
-x_min = -327.68
-x_max = 4423.68
-y_min = 0
-y_max = 8.79977
-log_y = 0
-x_ticks = "0,4096"
-y_ticks = "'0' 0,'2' 2,'4' 4,'6' 6,'8' 8"
-y_characters = 3
-n_panels = 2
-array panel_min[2]
-array panel_max[2]
-array panel_log[2]
-array panel_ticks[2]
-array panel_series[2]
-panel_min[1] = 0
-panel_max[1] = 8.79977
-panel_log[1] = 0
-panel_ticks[1] = "'0' 0,'2' 2,'4' 4,'6' 6,'8' 8"
-panel_series[1] = '0 1'
-panel_min[2] = 0
-panel_max[2] = 0.532725
-panel_log[2] = 0
-panel_ticks[2] = "'0' 0,'0.2' 0.2,'0.4' 0.4"
-panel_series[2] = '2'
-n_hollow = 2
-n_crosses = 0
-n_limits = 0
-n_second_group = 0
-n_roofs = 4
-n_doubtful_roofs = 0
+warning_text = ''
+height = 858
+array string[9]
+string[1] = 'Q4_0 packed'
+string[2] = 'Q4_K_M packed'
+string[3] = 'Q6_K mmap'
+string[4] = 'roof: bandwidth / bytes'
+string[5] = 'partial or disturbed'
+string[6] = 'tokens per second'
+string[7] = 'context depth, tokens'
+string[8] = 'slower series, on an axis of their own'
 
 # SPDX-License-Identifier: MIT
 #
-# style.gp - what all charts share: palette, marks, fonts, frame
+# style.gp - what all charts share: colours, marks, fonts, the sizes of both pictures
 #
-# The lines above (in a sweep's directory) or bench itself set: name, data,
-# title_text, subtitle_text, series[], group[], ranges, ticks, and how many hollow
-# marks, crosses and limits there are.
+# Each chart's script (NAME.gp) is whole: the texts and the height of the chart, this
+# file, and what is drawn, so that `gnuplot NAME.gp` draws it again. A style.gp of your own,
+# in ~/.config/slmbench/plots, takes the place of this one in the scripts of new charts; the
+# SVG that is drawn where there is no gnuplot has the colours of harness/chart/plot.c.
 # Names come from model files, so nothing of theirs is read as markup (noenhanced).
-# Labels that are not wanted are empty texts and not NaN: a plot of labels without
-# a single point ends some versions of gnuplot (5.4) with a segmentation fault.
 
 set encoding utf8
 set datafile separator comma
@@ -61,161 +32,85 @@ set datafile columnheaders
 # Okabe and Ito's palette: told apart by people with any colour vision.
 colors = "#0072B2 #D55E00 #009E73 #CC79A7 #E69F00 #56B4E9 #000000"
 color(i) = word(colors, 1 + int(i) % 7)
-# Colours come round after seven, then with other shapes.
+# Colours come round after seven, then with other marks.
 shape(i) = 1 + int(i + 3 * int(i / 7)) % 6
 solid(i) = int(word("7 5 9 13 11 15", shape(i)))
 hollow(i) = int(word("6 4 8 12 10 14", shape(i)))
-# Of an ordered quantity with more steps than colours: from dark to light (viridis).
+# Steps of a quantity, from dark to light (viridis).
 steps = "#440154 #482878 #3E4A89 #31688E #26828E #1F9E89 #35B779 #6DCD59 #A5D935"
-step_color(k, n) = n <= 7 ? color(k) : word(steps, 1 + int(8.0 * k / (n - 1) + 0.5))
-figure(v) = sprintf(v >= 100 ? "%.0f" : v >= 10 ? "%.1f" : v >= 1 ? "%.2f" : "%.3f", v)
+step(i) = word(steps, 1 + int(i) % 9)
 ink = "#333333"
-faint = "#d8d8d8"
 grey = "#777777"
+faint = "#d8d8d8"
+paper = "#ffffff"
+bad = "#b00020"
+warn = "#a86a00"
 
-set border 3 lc rgb grey lw 1
-set tics out nomirror scale 0.6 textcolor rgb ink
-# Without the blank that gnuplot puts before a number, labels stand at their ticks.
-set format "%.10g"
-set xtics noenhanced
-set grid ytics lc rgb faint lw 1 lt 1
-set key outside right center vertical Left reverse noenhanced samplen 1.6 spacing 1.35 \
-    textcolor rgb ink
-# A character of a tick's label takes 0.0072 of the width; the y title stands left of it.
-set lmargin at screen (exists("y_characters") && y_characters > 4 ? 0.068 + 0.0075 * y_characters : 0.1)
+# Shares in per cent as colours, and texts on them.
+set palette defined (0 "#f7fbff", 25 "#c6dbef", 50 "#6baed6", 75 "#2171b5", 100 "#08306b")
+set cbrange [0:100]
+unset colorbox
+ink_on(percent) = percent > 55 ? 0xffffff : 0x333333
 
-# Everything has a height in pixels of the PNG (1400 wide), of which the SVG has
-# 1200 / 1400 and fonts of the same share: charts with more lines than others are higher. A template that changes
-# height or foot evaluates frame again.
-height = 800.0
-head = 128.0
-foot = 104.0
-frame = "set tmargin at screen 1 - head / height; \
-set bmargin at screen foot / height; \
-set label 1 title_text at screen 0.02, 1 - 44 / height left font ',18' textcolor rgb '#000000' noenhanced; \
-set label 2 subtitle_text at screen 0.02, 1 - 86 / height left font ',12' textcolor rgb '#555555' noenhanced; \
-output_png = sprintf(\"point = 1; set terminal pngcairo size 1400,%.0f font 'DejaVu Sans,15' lw 1.6 noenhanced; set output name.'.png'\", height); \
-output_svg = sprintf(\"point = 0.55; set terminal svg size 1200,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'\", height / 1.4 * 1.2)"
-eval frame
-
-set xrange [x_min:x_max]
-set yrange [y_min:y_max]
-if (log_y) {
-    set logscale y
-}
-if (exists("y_ticks") && strlen(y_ticks) > 0) {
-    eval "set ytics (" . y_ticks . ")"
-}
-# SPDX-License-Identifier: MIT
-#
-# decode.gp - decode speed against threads, or against context depth with its roof
-#
-# One line for each setting.
-
-# Series that are far slower than the others have a panel of their own below.
-is(i) = column("series") == i
-x_if(condition) = condition ? column(x_name) : NaN
-y_title(p) = panel_log[p] ? "tokens per second (logarithmic)" : "tokens per second"
-
-# The legend, as labels of its own: gnuplot's has as many lines as the panel that it
-# belongs to has room for. Where it is too much beside the chart it stands below it.
-n_entries = n_series + (n_roofs > 0) + (n_doubtful_roofs > 0) + (n_hollow > 0) + (n_crosses > 0)
-array entry[n_entries]
-array entry_color[n_entries]
-array entry_point[n_entries]
-array entry_line[n_entries]
-longest = 0
-do for [i=1:n_series] {
-    entry[i] = series[i]
-    entry_color[i] = color(i-1)
-    entry_point[i] = solid(i-1)
-    entry_line[i] = 1
-}
-at = n_series
-do for [k=1:4] {
-    if (int(word(sprintf("%d %d %d %d", n_roofs, n_doubtful_roofs, n_hollow, n_crosses), k)) > 0) {
-        at = at + 1
-        entry[at] = k == 1 ? "roof: bandwidth / bytes" : k == 2 ? "roof of disturbed runs" : k == 3 ? "partial or disturbed" : "no figure"
-        entry_color[at] = grey
-        entry_point[at] = k == 3 ? 6 : k == 4 ? 2 : -1
-        entry_line[at] = k == 1 ? 2 : k == 2 ? 3 : 0
-    }
-}
-do for [i=1:n_entries] {
-    if (strlen(entry[i]) > longest) { longest = strlen(entry[i]) }
-}
-legend_width = 0.05 + 0.0077 * longest
-is_below = legend_width > 0.36 || n_entries > 20
-n_columns = !is_below || int(0.96 / legend_width) < 1 ? 1 : int(0.96 / legend_width)
-n_lines = (n_entries + n_columns - 1) / n_columns
-panels_height = n_panels == 1 ? 568.0 : n_panels == 2 ? 700.0 : 850.0
-head = n_panels == 1 ? 128.0 : 150.0
-foot = 104.0 + (is_below ? 20 + 29.0 * n_lines : 0)
-height = head + panels_height + foot
-eval frame
-legend_left = is_below ? 0.02 : 1 - legend_width
-legend_top = is_below ? 12 + 29.0 * (n_lines - 0.5) : foot + panels_height / 2 + 31.0 * (n_lines - 1) / 2
-legend_x(i) = legend_left + legend_width * ((i - 1) / n_lines) + 0.013
-legend_y(i) = (legend_top - (is_below ? 29.0 : 31.0) * ((i - 1) % n_lines)) / height
+set tics out nomirror textcolor rgb ink
+set xlabel textcolor rgb ink
+set border lc rgb grey lw 1
+set grid lc rgb faint lw 1 lt 1
 unset key
-set rmargin at screen (is_below ? 0.97 : 0.98 - legend_width)
-gap = n_panels > 1 ? 46.0 : 0.0
-first_share = n_panels == 1 ? 1.0 : n_panels == 2 ? 0.6 : 0.44
-share(p) = p == 1 ? first_share : (1 - first_share) / (n_panels - 1)
-panel_height(p) = (panels_height - gap * (n_panels - 1)) * share(p)
+
+# The PNG is 1400 wide, the SVG 1200 and as high as `height`.
+output_png = sprintf("point = 1; set terminal pngcairo size 1400,%.0f font 'DejaVu Sans,15' lw 1.6 noenhanced; set output name.'.png'", height * 1.4 / 1.2)
+output_svg = sprintf("point = 0.55; set terminal svg size 1200,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'", height)
 
 do for [out in "output_png output_svg"] {
     eval value(out)
     set multiplot
-    top = height - head
-    do for [i=1:n_entries] {
-        if (entry_line[i] == 1) { set arrow 1000+i from screen legend_x(i) - 0.011, screen legend_y(i) to screen legend_x(i) + 0.011, screen legend_y(i) nohead lw 2 lc rgb entry_color[i] }
-        if (entry_line[i] == 2) { set arrow 1000+i from screen legend_x(i) - 0.011, screen legend_y(i) to screen legend_x(i) + 0.011, screen legend_y(i) nohead lw 1.6 dt (9,6) lc rgb entry_color[i] }
-        if (entry_line[i] == 3) { set arrow 1000+i from screen legend_x(i) - 0.011, screen legend_y(i) to screen legend_x(i) + 0.011, screen legend_y(i) nohead lw 1.4 dt (2,5) lc rgb entry_color[i] }
-        set label 1000+i entry[i] at screen legend_x(i), screen legend_y(i) left offset 2.2,0 noenhanced textcolor rgb ink
-        if (entry_point[i] > 0) { set label 2000+i "" at screen legend_x(i), screen legend_y(i) point pt entry_point[i] ps 1.4*point lw 1.5 lc rgb entry_color[i] }
-    }
-    do for [p=1:n_panels] {
-        set tmargin at screen top / height
-        set bmargin at screen (top - panel_height(p)) / height
-        unset logscale y
-        if (panel_log[p]) { set logscale y }
-        set yrange [panel_min[p]:panel_max[p]]
-        eval "set ytics (" . panel_ticks[p] . ")"
-        eval "set xtics (" . x_ticks . ")"
-        set format x (p == n_panels ? "%.10g" : "")
-        if (p == n_panels) { set xlabel x_title textcolor rgb ink } else { unset xlabel }
-        if (n_panels == 1) { set ylabel y_title(p) textcolor rgb ink }
-        if (n_panels > 1) {
-            set label 3 (p == 1 ? y_title(p) : y_title(p) . ", slower series on an axis of their own") \
-                at graph 0, graph 1 offset 0, 0.8 left font ",12" textcolor rgb ink
-        }
-        plot \
-            for [s in panel_series[p]] data using (x_if(is(int(s)) && column("doubtful") == 0)):"roof_tok_per_s" \
-                with lines lw 1.6 dt (9,6) lc rgb color(int(s)) notitle, \
-            for [s in panel_series[p]] data using (x_if(is(int(s)) && column("doubtful") == 1)):"roof_tok_per_s" \
-                with lines lw 1.4 dt (2,5) lc rgb color(int(s)) notitle, \
-            for [s in panel_series[p]] data using (x_if(is(int(s)) && column("state") < 2)):"tok_per_s" \
-                with lines lw 2 lc rgb color(int(s)) notitle, \
-            for [s in panel_series[p]] data using (x_if(is(int(s)) && column("state") == 0)):"tok_per_s":"lo":"hi" \
-                with yerrorbars lw 1.2 lc rgb color(int(s)) pt solid(int(s)) ps 1.3*point notitle, \
-            for [s in panel_series[p]] data using (x_if(is(int(s)) && column("state") == 1)):"tok_per_s":"lo":"hi" \
-                with yerrorbars lw 1.2 lc rgb color(int(s)) pt hollow(int(s)) ps 1.5*point notitle, \
-            for [s in panel_series[p]] data using (x_if(is(int(s)) && column("state") == 2)):"tok_per_s" \
-                with points pt 2 ps 1.4*point lw 2 lc rgb color(int(s)) notitle, \
-            for [s in panel_series[p]] data using (column(x_name)):"tok_per_s":(is(int(s)) && column("state") == 2 ? strcol("note") : "") \
-                with labels noenhanced left offset 1,0 font ",11" textcolor rgb color(int(s)) notitle
-        unset label 1
-        unset label 2
-        unset label 3
-        do for [i=1:n_entries] {
-            unset label 1000+i
-            unset label 2000+i
-            unset arrow 1000+i
-        }
-        top = top - panel_height(p) - gap
-    }
+    unset label; unset arrow; unset object
+    set label title_text at screen 0.02000, screen 0.95571 left font ",18" textcolor rgb '#000000' noenhanced
+    set label subtitle_text at screen 0.02000, screen 0.91608 left font ",12" textcolor rgb '#555555' noenhanced
+    set arrow from screen 0.79030, screen 0.52914 to screen 0.81197, screen 0.52914 nohead lw 2 lc rgb color(0)
+    set label '' at screen 0.80113, screen 0.52914 point pt solid(0) ps 1.3*point lw 1.5 lc rgb color(0)
+    set label string[1] at screen 0.82030, screen 0.52914 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.79030, screen 0.49883 to screen 0.81197, screen 0.49883 nohead lw 2 lc rgb color(1)
+    set label '' at screen 0.80113, screen 0.49883 point pt solid(1) ps 1.3*point lw 1.5 lc rgb color(1)
+    set label string[2] at screen 0.82030, screen 0.49883 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.79030, screen 0.46853 to screen 0.81197, screen 0.46853 nohead lw 2 lc rgb color(2)
+    set label '' at screen 0.80113, screen 0.46853 point pt solid(2) ps 1.3*point lw 1.5 lc rgb color(2)
+    set label string[3] at screen 0.82030, screen 0.46853 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.79030, screen 0.43823 to screen 0.81197, screen 0.43823 nohead lw 1.6 dt (9,6) lc rgb grey
+    set label string[4] at screen 0.82030, screen 0.43823 left font ",14" textcolor rgb ink noenhanced
+    set label '' at screen 0.80113, screen 0.40793 point pt hollow(0) ps 1.4*point lw 1.5 lc rgb grey
+    set label string[5] at screen 0.82030, screen 0.40793 left font ",14" textcolor rgb ink noenhanced
+    set lmargin at screen 0.05170; set rmargin at screen 0.77697
+    set tmargin at screen 0.85082; set bmargin at screen 0.38462
+    unset logscale
+    set xrange [-327.68:4423.68]; set yrange [0:8.7997664]
+    set xtics scale 0.6 noenhanced norotate font ",14" ('' 0, '' 4096)
+    set ytics scale 0.6 noenhanced  font ",14" ('0' 0, '1' 1, '2' 2, '3' 3, '4' 4, '5' 5, '6' 6, '7' 7, '8' 8)
+    set border 3; set grid noxtics ytics
+    set xlabel ''
+    set label string[6] at screen 0.05170, screen 0.86830 left font ",12" textcolor rgb ink noenhanced
+    plot data using (column("series") == 0 && column("panel") == 0 && column("doubtful") == 0 ? column("ctx") : NaN):(column("roof_tok_per_s")) with lines lw 1.6 dt (9,6) lc rgb color(0) notitle, \
+         data using (column("series") == 1 && column("panel") == 0 && column("doubtful") == 0 ? column("ctx") : NaN):(column("roof_tok_per_s")) with lines lw 1.6 dt (9,6) lc rgb color(1) notitle, \
+         data using (column("series") == 0 && column("panel") == 0 && column("state") >= 0 && column("state") <= 1 ? column("ctx") : NaN):(column("tok_per_s")) with lines lw 2 lc rgb color(0) notitle, \
+         data using (column("series") == 1 && column("panel") == 0 && column("state") >= 0 && column("state") <= 1 ? column("ctx") : NaN):(column("tok_per_s")) with lines lw 2 lc rgb color(1) notitle, \
+         data using (column("series") == 0 && column("panel") == 0 && column("state") >= 0 && column("state") <= 1 ? column("ctx") : NaN):(column("lo")):(column("ctx") - (column("ctx"))):(column("hi") - (column("lo"))) with vectors heads size screen 0.003,90 lw 1.2 lc rgb color(0) notitle, \
+         data using (column("series") == 1 && column("panel") == 0 && column("state") >= 0 && column("state") <= 1 ? column("ctx") : NaN):(column("lo")):(column("ctx") - (column("ctx"))):(column("hi") - (column("lo"))) with vectors heads size screen 0.003,90 lw 1.2 lc rgb color(1) notitle, \
+         data using (column("series") == 0 && column("panel") == 0 && column("state") == 0 ? column("ctx") : NaN):(column("tok_per_s")) with points pt solid(0) ps 1.3*point lw 1.5 lc rgb color(0) notitle, \
+         data using (column("series") == 1 && column("panel") == 0 && column("state") == 0 ? column("ctx") : NaN):(column("tok_per_s")) with points pt solid(1) ps 1.3*point lw 1.5 lc rgb color(1) notitle
+    unset label; unset arrow; unset object
+    set lmargin at screen 0.05170; set rmargin at screen 0.77697
+    set tmargin at screen 0.34266; set bmargin at screen 0.08625
+    unset logscale
+    set xrange [-327.68:4423.68]; set yrange [0:0.53272484]
+    set xtics scale 0.6 noenhanced norotate font ",14" ('0' 0, '4096' 4096)
+    set ytics scale 0.6 noenhanced  font ",14" ('0' 0, '0.2' 0.2, '0.4' 0.4)
+    set border 3; set grid noxtics ytics
+    set xlabel string[7]
+    set label string[8] at screen 0.05170, screen 0.36014 left font ",12" textcolor rgb ink noenhanced
+    plot data using (column("series") == 2 && column("panel") == 1 && column("state") >= 0 && column("state") <= 1 ? column("ctx") : NaN):(column("tok_per_s")) with lines lw 2 lc rgb color(2) notitle, \
+         data using (column("series") == 2 && column("panel") == 1 && column("state") >= 0 && column("state") <= 1 ? column("ctx") : NaN):(column("lo")):(column("ctx") - (column("ctx"))):(column("hi") - (column("lo"))) with vectors heads size screen 0.003,90 lw 1.2 lc rgb color(2) notitle, \
+         data using (column("series") == 2 && column("panel") == 1 && column("state") == 1 ? column("ctx") : NaN):(column("tok_per_s")) with points pt hollow(2) ps 1.4*point lw 1.5 lc rgb color(2) notitle
     unset multiplot
     set output
-    eval frame
 }

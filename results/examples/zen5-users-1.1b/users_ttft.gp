@@ -3,64 +3,34 @@ name = 'users_ttft'
 data = 'users_ttft.csv'
 title_text = 'Time to the first token, of each number of users'
 subtitle_text = 'tinyllama-1.1b-Q4_K_M  ·  prompts 128, answers 64 tokens  ·  AMD EPYC, 2 CPUs'
-x_min = 0.169437
-x_max = 13.1383
-y_min = 0
-y_max = 103
-log_y = 0
-y_ticks = ''
-n_series = 12
-array series[12]
-series[1] = 'ik_llama.cpp, 1 user (disturbed)'
-series[2] = 'ik_llama.cpp, 2 users'
-series[3] = 'ik_llama.cpp, 4 users (disturbed)'
-series[4] = 'ik_llama.cpp, 8 users (disturbed)'
-series[5] = 'llama.cpp, 1 user (disturbed)'
-series[6] = 'llama.cpp, 2 users (disturbed)'
-series[7] = 'llama.cpp, 4 users (disturbed)'
-series[8] = 'llama.cpp, 8 users (disturbed)'
-series[9] = 'slmbench, 1 user (disturbed)'
-series[10] = 'slmbench, 2 users (disturbed)'
-series[11] = 'slmbench, 4 users (disturbed)'
-series[12] = 'slmbench, 8 users (disturbed)'
-log_x = 1
-limit = 5
-array server[12]
-array step_at[12]
-server[1] = 0
-step_at[1] = 0
-server[2] = 0
-step_at[2] = 1
-server[3] = 0
-step_at[3] = 2
-server[4] = 0
-step_at[4] = 3
-server[5] = 1
-step_at[5] = 0
-server[6] = 1
-step_at[6] = 1
-server[7] = 1
-step_at[7] = 2
-server[8] = 1
-step_at[8] = 3
-server[9] = 2
-step_at[9] = 0
-server[10] = 2
-step_at[10] = 1
-server[11] = 2
-step_at[11] = 2
-server[12] = 2
-step_at[12] = 3
+warning_text = ''
+height = 689
+array string[16]
+string[1] = 'ik_llama.cpp, 1 user (disturbed)'
+string[2] = 'ik_llama.cpp, 2 users'
+string[3] = 'ik_llama.cpp, 4 users (disturbed)'
+string[4] = 'ik_llama.cpp, 8 users (disturbed)'
+string[5] = 'llama.cpp, 1 user (disturbed)'
+string[6] = 'llama.cpp, 2 users (disturbed)'
+string[7] = 'llama.cpp, 4 users (disturbed)'
+string[8] = 'llama.cpp, 8 users (disturbed)'
+string[9] = 'slmbench, 1 user (disturbed)'
+string[10] = 'slmbench, 2 users (disturbed)'
+string[11] = 'slmbench, 4 users (disturbed)'
+string[12] = 'slmbench, 8 users (disturbed)'
+string[13] = 'seconds to the first token (logarithmic)'
+string[14] = 'requests whose first token came within, %'
+string[15] = 'limit 5 s'
+
 # SPDX-License-Identifier: MIT
 #
-# style.gp - what all charts share: palette, marks, fonts, frame
+# style.gp - what all charts share: colours, marks, fonts, the sizes of both pictures
 #
-# The lines above (in a sweep's directory) or bench itself set: name, data,
-# title_text, subtitle_text, series[], group[], ranges, ticks, and how many hollow
-# marks, crosses and limits there are.
+# Each chart's script (NAME.gp) is whole: the texts and the height of the chart, this
+# file, and what is drawn, so that `gnuplot NAME.gp` draws it again. A style.gp of your own,
+# in ~/.config/slmbench/plots, takes the place of this one in the scripts of new charts; the
+# SVG that is drawn where there is no gnuplot has the colours of harness/chart/plot.c.
 # Names come from model files, so nothing of theirs is read as markup (noenhanced).
-# Labels that are not wanted are empty texts and not NaN: a plot of labels without
-# a single point ends some versions of gnuplot (5.4) with a segmentation fault.
 
 set encoding utf8
 set datafile separator comma
@@ -69,92 +39,91 @@ set datafile columnheaders
 # Okabe and Ito's palette: told apart by people with any colour vision.
 colors = "#0072B2 #D55E00 #009E73 #CC79A7 #E69F00 #56B4E9 #000000"
 color(i) = word(colors, 1 + int(i) % 7)
-# Colours come round after seven, then with other shapes.
+# Colours come round after seven, then with other marks.
 shape(i) = 1 + int(i + 3 * int(i / 7)) % 6
 solid(i) = int(word("7 5 9 13 11 15", shape(i)))
 hollow(i) = int(word("6 4 8 12 10 14", shape(i)))
-# Of an ordered quantity with more steps than colours: from dark to light (viridis).
+# Steps of a quantity, from dark to light (viridis).
 steps = "#440154 #482878 #3E4A89 #31688E #26828E #1F9E89 #35B779 #6DCD59 #A5D935"
-step_color(k, n) = n <= 7 ? color(k) : word(steps, 1 + int(8.0 * k / (n - 1) + 0.5))
-figure(v) = sprintf(v >= 100 ? "%.0f" : v >= 10 ? "%.1f" : v >= 1 ? "%.2f" : "%.3f", v)
+step(i) = word(steps, 1 + int(i) % 9)
 ink = "#333333"
-faint = "#d8d8d8"
 grey = "#777777"
+faint = "#d8d8d8"
+paper = "#ffffff"
+bad = "#b00020"
+warn = "#a86a00"
 
-set border 3 lc rgb grey lw 1
-set tics out nomirror scale 0.6 textcolor rgb ink
-# Without the blank that gnuplot puts before a number, labels stand at their ticks.
-set format "%.10g"
-set xtics noenhanced
-set grid ytics lc rgb faint lw 1 lt 1
-set key outside right center vertical Left reverse noenhanced samplen 1.6 spacing 1.35 \
-    textcolor rgb ink
-# A character of a tick's label takes 0.0072 of the width; the y title stands left of it.
-set lmargin at screen (exists("y_characters") && y_characters > 4 ? 0.068 + 0.0075 * y_characters : 0.1)
+# Shares in per cent as colours, and texts on them.
+set palette defined (0 "#f7fbff", 25 "#c6dbef", 50 "#6baed6", 75 "#2171b5", 100 "#08306b")
+set cbrange [0:100]
+unset colorbox
+ink_on(percent) = percent > 55 ? 0xffffff : 0x333333
 
-# Everything has a height in pixels of the PNG (1400 wide), of which the SVG has
-# 1200 / 1400 and fonts of the same share: charts with more lines than others are higher. A template that changes
-# height or foot evaluates frame again.
-height = 800.0
-head = 128.0
-foot = 104.0
-frame = "set tmargin at screen 1 - head / height; \
-set bmargin at screen foot / height; \
-set label 1 title_text at screen 0.02, 1 - 44 / height left font ',18' textcolor rgb '#000000' noenhanced; \
-set label 2 subtitle_text at screen 0.02, 1 - 86 / height left font ',12' textcolor rgb '#555555' noenhanced; \
-output_png = sprintf(\"point = 1; set terminal pngcairo size 1400,%.0f font 'DejaVu Sans,15' lw 1.6 noenhanced; set output name.'.png'\", height); \
-output_svg = sprintf(\"point = 0.55; set terminal svg size 1200,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'\", height / 1.4 * 1.2)"
-eval frame
+set tics out nomirror textcolor rgb ink
+set xlabel textcolor rgb ink
+set border lc rgb grey lw 1
+set grid lc rgb faint lw 1 lt 1
+unset key
 
-set xrange [x_min:x_max]
-set yrange [y_min:y_max]
-if (log_y) {
-    set logscale y
-}
-if (exists("y_ticks") && strlen(y_ticks) > 0) {
-    eval "set ytics (" . y_ticks . ")"
-}
-# SPDX-License-Identifier: MIT
-#
-# users_ttft.gp - the share of requests whose first token came within so long, a line
-# for each number of users; failed requests never reach it. Servers differ by dashes.
-
-longest = 0
-do for [i=1:n_series] {
-    if (strlen(series[i]) > longest) { longest = strlen(series[i]) }
-}
-is_below = 0.05 + 0.0077 * longest > 0.36
-height = 800.0 + (is_below ? 32.0 * n_series : 0)
-foot = foot + (is_below ? 32.0 * n_series + 40 : 0)
-eval frame
-if (is_below) { set key outside below vertical maxrows n_series }
-set xlabel "seconds to the first token" . (log_x ? " (logarithmic)" : "") textcolor rgb ink
-set ylabel "requests whose first token came within, %" textcolor rgb ink
-if (log_x) {
-    set logscale x
-    set xtics ()
-    do for [power=-5:5] { do for [part in "1 2 5"] {
-        at = part * 10.0 ** power
-        if (at >= x_min && at <= x_max) { set xtics add (sprintf("%.10g", at) at) }
-    } }
-}
-if (limit > 0) {
-    set arrow 100 from limit, graph 0 to limit, graph 1 nohead dt (9,6) lw 1.6 lc rgb "#B00020"
-    set label 100 sprintf("limit %g s", limit) at limit, graph 0.03 offset 0.5,0 left font ",12" textcolor rgb "#B00020"
-}
-set arrow 101 from graph 0, first 90 to graph 1, first 90 nohead dt (2,5) lw 1 lc rgb grey
-n_steps = 1
-do for [i=1:n_series] { if (step_at[i] + 1 > n_steps) { n_steps = step_at[i] + 1 } }
-array dash[n_series]
-do for [i=1:n_series] { dash[i] = server[i] == 0 ? 1 : server[i] + 1 }
-is(i) = column("line") == i
-x_if(condition) = condition ? column("seconds") : NaN
+# The PNG is 1400 wide, the SVG 1200 and as high as `height`.
+output_png = sprintf("point = 1; set terminal pngcairo size 1400,%.0f font 'DejaVu Sans,15' lw 1.6 noenhanced; set output name.'.png'", height * 1.4 / 1.2)
+output_svg = sprintf("point = 0.55; set terminal svg size 1200,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'", height)
 
 do for [out in "output_png output_svg"] {
     eval value(out)
-    plot \
-        for [i=0:n_series-1] data using (x_if(is(i))):"percent" with lines \
-            lw 2 dt dash[i+1] lc rgb step_color(step_at[i+1], n_steps) \
-            title series[i+1]
+    set multiplot
+    unset label; unset arrow; unset object
+    set label title_text at screen 0.02000, screen 0.94485 left font ",18" textcolor rgb '#000000' noenhanced
+    set label subtitle_text at screen 0.02000, screen 0.89550 left font ",12" textcolor rgb '#555555' noenhanced
+    set arrow from screen 0.71797, screen 0.66836 to screen 0.73963, screen 0.66836 nohead lw 2 lc rgb color(0)
+    set label string[1] at screen 0.74797, screen 0.66836 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.71797, screen 0.63062 to screen 0.73963, screen 0.63062 nohead lw 2 lc rgb color(1)
+    set label string[2] at screen 0.74797, screen 0.63062 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.71797, screen 0.59289 to screen 0.73963, screen 0.59289 nohead lw 2 lc rgb color(2)
+    set label string[3] at screen 0.74797, screen 0.59289 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.71797, screen 0.55515 to screen 0.73963, screen 0.55515 nohead lw 2 lc rgb color(3)
+    set label string[4] at screen 0.74797, screen 0.55515 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.71797, screen 0.51742 to screen 0.73963, screen 0.51742 nohead lw 2 dt (9,6) lc rgb color(0)
+    set label string[5] at screen 0.74797, screen 0.51742 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.71797, screen 0.47968 to screen 0.73963, screen 0.47968 nohead lw 2 dt (9,6) lc rgb color(1)
+    set label string[6] at screen 0.74797, screen 0.47968 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.71797, screen 0.44194 to screen 0.73963, screen 0.44194 nohead lw 2 dt (9,6) lc rgb color(2)
+    set label string[7] at screen 0.74797, screen 0.44194 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.71797, screen 0.40421 to screen 0.73963, screen 0.40421 nohead lw 2 dt (9,6) lc rgb color(3)
+    set label string[8] at screen 0.74797, screen 0.40421 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.71797, screen 0.36647 to screen 0.73963, screen 0.36647 nohead lw 2 dt (2,5) lc rgb color(0)
+    set label string[9] at screen 0.74797, screen 0.36647 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.71797, screen 0.32874 to screen 0.73963, screen 0.32874 nohead lw 2 dt (2,5) lc rgb color(1)
+    set label string[10] at screen 0.74797, screen 0.32874 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.71797, screen 0.29100 to screen 0.73963, screen 0.29100 nohead lw 2 dt (2,5) lc rgb color(2)
+    set label string[11] at screen 0.74797, screen 0.29100 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.71797, screen 0.25327 to screen 0.73963, screen 0.25327 nohead lw 2 dt (2,5) lc rgb color(3)
+    set label string[12] at screen 0.74797, screen 0.25327 left font ",14" textcolor rgb ink noenhanced
+    set lmargin at screen 0.05170; set rmargin at screen 0.70463
+    set tmargin at screen 0.81422; set bmargin at screen 0.10740
+    unset logscale
+    set logscale x
+    set xrange [0.16943692:13.138299]; set yrange [0:103]
+    set xtics scale 0.6 noenhanced norotate font ",14" ('0.2' 0.2, '0.5' 0.5, '1' 1, '2' 2, '5' 5, '10' 10)
+    set ytics scale 0.6 noenhanced  font ",14" ('0' 0, '10' 10, '20' 20, '30' 30, '40' 40, '50' 50, '60' 60, '70' 70, '80' 80, '90' 90, '100' 100)
+    set border 3; set grid noxtics ytics
+    set xlabel string[13]
+    set label string[14] at screen 0.05170, screen 0.83599 left font ",12" textcolor rgb ink noenhanced
+    set arrow from first 5, graph 0 to first 5, graph 1 nohead lw 1.6 dt (9,6) lc rgb bad front
+    set label string[15] at first 5, graph 0.03 left offset 0.612,-0.000 rotate by 0.00 font ",12" textcolor rgb bad noenhanced front
+    set arrow from graph 0, first 90 to graph 1, first 90 nohead lw 1 dt (2,5) lc rgb grey front
+    plot data using (column("step") == 0 && column("server") == 0 ? column("seconds") : NaN):(column("percent")) with steps lw 2 lc rgb color(0) notitle, \
+         data using (column("step") == 1 && column("server") == 0 ? column("seconds") : NaN):(column("percent")) with steps lw 2 lc rgb color(1) notitle, \
+         data using (column("step") == 2 && column("server") == 0 ? column("seconds") : NaN):(column("percent")) with steps lw 2 lc rgb color(2) notitle, \
+         data using (column("step") == 3 && column("server") == 0 ? column("seconds") : NaN):(column("percent")) with steps lw 2 lc rgb color(3) notitle, \
+         data using (column("step") == 0 && column("server") == 1 ? column("seconds") : NaN):(column("percent")) with steps lw 2 dt (9,6) lc rgb color(0) notitle, \
+         data using (column("step") == 1 && column("server") == 1 ? column("seconds") : NaN):(column("percent")) with steps lw 2 dt (9,6) lc rgb color(1) notitle, \
+         data using (column("step") == 2 && column("server") == 1 ? column("seconds") : NaN):(column("percent")) with steps lw 2 dt (9,6) lc rgb color(2) notitle, \
+         data using (column("step") == 3 && column("server") == 1 ? column("seconds") : NaN):(column("percent")) with steps lw 2 dt (9,6) lc rgb color(3) notitle, \
+         data using (column("step") == 0 && column("server") == 2 ? column("seconds") : NaN):(column("percent")) with steps lw 2 dt (2,5) lc rgb color(0) notitle, \
+         data using (column("step") == 1 && column("server") == 2 ? column("seconds") : NaN):(column("percent")) with steps lw 2 dt (2,5) lc rgb color(1) notitle, \
+         data using (column("step") == 2 && column("server") == 2 ? column("seconds") : NaN):(column("percent")) with steps lw 2 dt (2,5) lc rgb color(2) notitle, \
+         data using (column("step") == 3 && column("server") == 2 ? column("seconds") : NaN):(column("percent")) with steps lw 2 dt (2,5) lc rgb color(3) notitle
+    unset multiplot
     set output
 }
