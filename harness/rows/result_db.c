@@ -109,7 +109,9 @@ static enum status check_journal(const char *path, struct err *err)
     struct stat st;
     bool hostile = false;
 
-    if (!real || asprintf(&name, "%s-journal", real) < 0) {
+    if (!real)
+        return err_set_errno(err, ST_INPUT, "cannot read %s", path);
+    if (asprintf(&name, "%s-journal", real) < 0) {
         free(real);
         return err_set(err, ST_NO_MEMORY, "no memory for the name of %s", path);
     }

@@ -126,6 +126,9 @@ run 0 h.db --rows same --add-to h2.db --commit today
 "$BENCH" history add h2.db same | grep -q "0 rows of 1 run added" || fail "recorded"
 "$BENCH" history gates h2.db > out || fail "the verdict is not stored"
 grep -q "  pass: .* on Intel(R) Xeon(R) Processor, 2 CPUs" out && grep -q "A h.db (commit49), B same (" out || fail "$(cat out)"
+for command in gates changes; do
+    refused 2 "cannot read none.db: No such file" history $command none.db
+done
 refused 2 "h.db has no gate; " history gates h.db
 run 7 h.db --rows same --exit-codes 7,8,9
 
