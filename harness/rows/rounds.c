@@ -11,7 +11,6 @@
 
 #include "harness/stats/ranktest.h"
 #include "harness/stats/stats.h"
-#include "harness/rows/order.h"
 #include "harness/rows/report_rows.h"
 
 #define ALPHA 0.05
@@ -23,15 +22,6 @@ struct comparing {
     double *effects; /* [2 n], scratch: a logarithm per point */
     bool is_there[ROUNDS_MAX + 1], is_found[ROUNDS_MAX + 1];
 };
-
-static int by_point(const void *x, const void *y)
-{
-    const struct row *a = *(const struct row *const *)x;
-    const struct row *b = *(const struct row *const *)y;
-
-    ORDER_BY(strcmp(a->point, b->point));
-    return order_ints(a->attempt, b->attempt);
-}
 
 static bool takes_part(const struct row *r, const struct row *like)
 {
@@ -54,7 +44,7 @@ static enum status begin(struct comparing *c, const struct row *rows, size_t n_r
             c->v[c->n++] = &rows[i];
             c->is_there[rows[i].attempt] = true;
         }
-    qsort(c->v, c->n, sizeof *c->v, by_point);
+    qsort(c->v, c->n, sizeof *c->v, row_by_point);
     return ST_OK;
 }
 

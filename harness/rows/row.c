@@ -12,6 +12,7 @@
 
 #include "harness/base/format.h"
 #include "harness/base/program.h"
+#include "harness/rows/order.h"
 
 #define FIELD_HEAD(name_, kind_) \
     .name = #name_, .kind = kind_, .offset = offsetof(struct row, name_)
@@ -329,4 +330,13 @@ size_t rows_keep(struct row *rows, size_t n, const char *column, const char *tex
         if (!strcmp(row_text(&rows[i], f), text))
             rows[kept++] = rows[i];
     return kept;
+}
+
+int row_by_point(const void *x, const void *y)
+{
+    const struct row *a = *(const struct row *const *)x;
+    const struct row *b = *(const struct row *const *)y;
+
+    ORDER_BY(strcmp(a->point, b->point));
+    return order_ints(a->attempt, b->attempt);
 }

@@ -165,6 +165,9 @@ const char *row_cell(const struct row *r, const struct field *field, char *buf,
  * have all. */
 void row_print(FILE *f, const struct row *r);
 
+/* Orders pointers to rows by point and attempt: for qsort() and bsearch(). */
+int row_by_point(const void *x, const void *y);
+
 /* Keeps the rows whose column of texts has that text, in order; how many. */
 size_t rows_keep(struct row *rows, size_t n, const char *column, const char *text);
 

@@ -188,20 +188,10 @@ void compare_print(FILE *f, const struct comparison *c)
 
 /* ---- Markdown -------------------------------------------------------------------- */
 
-/* A text of others: nothing of it is markup. */
-static void print_escaped(FILE *f, const char *text)
-{
-    for (; *text; text++) {
-        if (strchr("\\`*_{}[]<>()#+-.!|~&@", *text))
-            putc('\\', f);
-        putc(*text, f);
-    }
-}
-
 static void print_item(FILE *f, const char *text)
 {
     fputs("- ", f);
-    print_escaped(f, text);
+    markdown_put(f, text);
     putc('\n', f);
 }
 
@@ -210,7 +200,7 @@ void compare_print_markdown(FILE *f, const struct comparison *c)
     const char *currency = currency_of(c);
     char text[1000];
 
-    print_escaped(f, about(c, text, sizeof text));
+    markdown_put(f, about(c, text, sizeof text));
     fprintf(
         f,
         "\n\n| | machine | CPU | setting | tok/s (95 %% interval) | first token, s | "
@@ -224,16 +214,16 @@ void compare_print_markdown(FILE *f, const struct comparison *c)
             fprintf(f, "| %zu | ", i + 1);
         else
             fputs("| | ", f);
-        print_escaped(f, m->name);
+        markdown_put(f, m->name);
         fputs(" | ", f);
-        print_escaped(f, m->cpu);
+        markdown_put(f, m->cpu);
         fputs(" | ", f);
         if (m->none.code) {
-            print_escaped(f, m->none.msg);
+            markdown_put(f, m->none.msg);
             fputs(" | - | - | - | - | - |\n", f);
             continue;
         }
-        print_escaped(f, chosen_text(m, text, sizeof text));
+        markdown_put(f, chosen_text(m, text, sizeof text));
         fprintf(f, " | %s", figure_text(m->tok_per_s, true, text, sizeof text));
         fprintf(f, " | %s", figure_text(m->ttft_s, true, text, sizeof text));
         fprintf(f, " | %s", figure_text(m->cost_in, true, text, sizeof text));

@@ -12,7 +12,6 @@
 #include "harness/base/dirs.h"
 #include "harness/base/newfile.h"
 #include "harness/base/textfile.h"
-#include "harness/rows/order.h"
 #include "harness/rows/report_rows.h"
 #include "harness/rows/result_set.h"
 #include "harness/rows/roofs.h"
@@ -273,16 +272,6 @@ enum status sweep_dir_create(struct sweep_dir **out, const char *path, struct er
     return status;
 }
 
-/* Rows by what samples.csv says of them: their point and attempt. */
-static int by_point(const void *x, const void *y)
-{
-    const struct row *a = *(const struct row *const *)x;
-    const struct row *b = *(const struct row *const *)y;
-
-    ORDER_BY(strcmp(a->point, b->point));
-    return order_ints(a->attempt, b->attempt);
-}
-
 struct sorted_rows {
     const struct row **v;
     size_t n;
@@ -306,7 +295,7 @@ static bool sample_belongs(struct sorted_rows *rows, const char *line)
     snprintf(rows->wanted.point, sizeof rows->wanted.point, "%.*s", (int)(end - begin),
              begin);
     rows->wanted.attempt = attempt;
-    return bsearch(&wanted, rows->v, rows->n, sizeof rows->v[0], by_point);
+    return bsearch(&wanted, rows->v, rows->n, sizeof rows->v[0], row_by_point);
 }
 
 /* Samples whose row was never written are left behind by a killed sweep: the
@@ -326,7 +315,7 @@ static enum status clean_samples(struct sweep_dir *dir, struct err *err)
         rows.v[rows.n] = &dir->rows[rows.n];
         rows.n++;
     }
-    qsort(rows.v, rows.n, sizeof rows.v[0], by_point);
+    qsort(rows.v, rows.n, sizeof rows.v[0], row_by_point);
     file_path(dir, SAMPLES_CSV, path, sizeof path);
     st = open_file(dir, SAMPLES_CSV, O_RDWR, &fd, err);
     if (st == ST_OK && lseek(fd, 0, SEEK_END) > SAMPLES_MAX_BYTES) {

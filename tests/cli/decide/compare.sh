@@ -129,7 +129,7 @@ refused 1 "none has a setting" compare both --engine ollama
 
 # Markdown with nothing of others' as markup.
 "$BENCH" compare "${machines[@]}" --markdown > table.md
-grep -q '^| 1 | zen5\\-2vcpu | AMD EPYC, 2 CPUs | Q4\\_0, 2 threads | ' table.md ||
+grep -q '^| 1 | zen5-2vcpu | AMD EPYC, 2 CPUs | Q4\\_0, 2 threads | ' table.md ||
     fail "Markdown: $(cat table.md)"
 mkdir 'a|b'
 cp "${machines[0]}"/sweep.csv 'a|b'
