@@ -203,11 +203,8 @@ static void put_curve(struct plot *p, const struct simulation *s, size_t series,
             lo = fmin(lo, rate);
             hi = fmax(hi, rate);
         }
-        plot_number(p, (double)series);
-        plot_number(p, 100 * slowdown[i]);
-        plot_number(p, 100 * sum / (double)(to - from));
-        plot_number(p, 100 * lo);
-        plot_number(p, 100 * hi);
+        PLOT_NUMBERS(p, (double)series, 100 * slowdown[i],
+                     100 * sum / (double)(to - from), 100 * lo, 100 * hi);
     }
 }
 
@@ -222,7 +219,7 @@ static void put_curve_layers(struct plot *p, const struct simulation *s)
                            .y2 = {"most", 0},
                            .by = "series",
                            .n_by = n_bands,
-                           .style = {.color = PLOT_OWN, .opacity = 0.22}};
+                           .style = plot_filled(PLOT_OWN, 0.22)};
 
     plot_layer(p, l);
     l.by = NULL;
@@ -280,20 +277,9 @@ static struct plot *power_plot(const struct simulation *s)
     a->x.title = "true slowdown of B, %";
     a->x.no_grid = true;
     a->y.title = "gates that fail, %";
-    struct plot_guide g = {.form = PLOT_SEGMENT,
-                           .x = {margin, false},
-                           .x2 = {margin, false},
-                           .y = {0, true},
-                           .y2 = {1, true},
-                           .style = {PLOT_GREY, 1.4, PLOT_SHORT, 0, 0, 0}};
-
-    plot_guide(p, g);
-    g.form = PLOT_TEXT;
-    g.y.v = 0.96;
-    g.dx = -6;
-    g.anchor = PLOT_RIGHT;
-    g.text = "margin";
-    plot_guide(p, g);
+    plot_across(p, 0, true, margin, false, plot_stroke(PLOT_GREY, 1.4, PLOT_SHORT));
+    plot_words(p, 0, (struct plot_at){margin, false}, (struct plot_at){0.96, true}, -6,
+               PLOT_GREY, "margin");
     put_curve_layers(p, s);
     return p;
 }
@@ -318,10 +304,8 @@ static void put_rivals(struct plot *p, const struct simulation *s)
             const struct sim_cell *slower =
                 simulation_find(s, rule, m, SIM_SIGMA, SIM_DETECT, 1);
 
-            plot_number(p, rule);
-            plot_number(p, (double)m);
-            plot_number(p, equal ? 100 * sim_cell_rate(equal) : NAN);
-            plot_number(p, slower ? 100 * sim_cell_rate(slower) : NAN);
+            PLOT_NUMBERS(p, rule, (double)m, equal ? 100 * sim_cell_rate(equal) : NAN,
+                         slower ? 100 * sim_cell_rate(slower) : NAN);
             plot_string(p, simulation_rule(rule));
             plot_string(p, simulation_machine(s, m));
             /* rules of one row stand one above the other */
@@ -344,14 +328,8 @@ static void put_rival_panel(struct plot *p, const struct simulation *s, bool is_
     for (size_t m = 0; m < n; m++)
         plot_tick(p, &a->y, (double)m, simulation_machine(s, m));
     for (size_t m = 1; m < n; m++)
-        plot_guide(p, (struct plot_guide){.panel = panel,
-                                          .form = PLOT_SEGMENT,
-                                          .x = {0, true},
-                                          .x2 = {1, true},
-                                          .y = {(double)m - 0.5, false},
-                                          .y2 = {(double)m - 0.5, false},
-                                          .is_behind = true,
-                                          .style = {.color = PLOT_FAINT, .width = 1}});
+        plot_across(p, panel, false, (double)m - 0.5, true,
+                    plot_stroke(PLOT_FAINT, 1, PLOT_WHOLE));
     for (int rule = 0; rule < SIM_N_RULES; rule++)
         plot_layer(p, (struct plot_layer){
                           .panel = panel,

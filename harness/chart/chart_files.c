@@ -151,7 +151,7 @@ static enum status take_out(const struct scratch *s, struct err *err)
             openat(s->own, file_name(s, i, file), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         bool ok;
 
-        if (fd < 0 && errno == ENOENT) /* a template that draws another form only */
+        if (fd < 0 && errno == ENOENT) /* a style that draws one form only */
             continue;
         if (fd >= 0)
             invoker_own(fd);

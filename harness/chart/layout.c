@@ -175,13 +175,20 @@ double plot_x(const struct plot_panel *a, double v)
     return a->box.left + a->box.width * fmin(fmax(share(&a->x, v), 0), 1);
 }
 
-/* In a page the upper part of a row has its name, what is drawn the rest. */
+/* In a page the upper part of a row has its name and perhaps its text, what is drawn
+ * the rest. */
+static double names_height(const struct plot_panel *a)
+{
+    return ROW_NAME * (a->has_lines ? 2 : 1);
+}
+
 static double row_share(const struct plot_panel *a, double v)
 {
+    const double above = names_height(a);
     const double row = fmin(fmax(floor(v + 0.5), 0), a->y.n - 1);
     const double height = a->box.height / a->y.n;
 
-    return (row + (ROW_NAME + (height - ROW_NAME) * (v - row + 0.5)) / height) / a->y.n;
+    return (row + (above + (height - above) * (v - row + 0.5)) / height) / a->y.n;
 }
 
 double plot_y(const struct plot_panel *a, const struct plot_look *look, double v)
@@ -253,7 +260,8 @@ static double panel_height(const struct plot_panel *a, const struct plot_look *l
 {
     if (!a->y.has_names)
         return a->height * look->shrink;
-    return a->y.n * (look->is_page ? ROW_NAME + 10 + 0.6 * a->height : a->height);
+    return a->y.n *
+           (look->is_page ? names_height(a) + 10 + 0.6 * a->height : a->height);
 }
 
 /* Below a panel. */
@@ -291,7 +299,8 @@ static void make_room(struct plot *p, const struct plot_look *look, int panel)
     for (size_t i = 0; i < p->n_layers && a->x.has_room; i++) {
         const struct plot_layer *l = &p->layer[i];
 
-        if (l->panel != panel || l->form != PLOT_TEXT)
+        if (l->panel != panel || l->form != PLOT_TEXT ||
+            (look->is_page && a->has_lines))
             continue;
         for (size_t row = 0; row < plot_rows(p); row++) {
             const double room = l->dx + 6 +

@@ -19,6 +19,21 @@ struct plot_text {
     char text[];
 };
 
+struct plot_style plot_stroke(int color, double width, enum plot_dash dash)
+{
+    return (struct plot_style){.color = color, .width = width, .dash = dash};
+}
+
+struct plot_style plot_marked(int color, enum plot_mark mark, double size)
+{
+    return (struct plot_style){.color = color, .mark = mark, .size = size};
+}
+
+struct plot_style plot_filled(int color, double opacity)
+{
+    return (struct plot_style){.color = color, .opacity = opacity};
+}
+
 struct plot *plot_new(const char *name, const char *title, const char *subtitle)
 {
     struct plot *p = calloc(1, sizeof *p);
@@ -140,6 +155,34 @@ void plot_guide(struct plot *p, struct plot_guide g)
         p->guide[p->n_guides++] = g;
 }
 
+void plot_across(struct plot *p, int panel, bool is_x, double v, bool is_behind,
+                 struct plot_style style)
+{
+    const struct plot_at at = {v, false}, from = {0, true}, to = {1, true};
+
+    plot_guide(p, (struct plot_guide){.panel = panel,
+                                      .form = PLOT_SEGMENT,
+                                      .x = is_x ? at : from,
+                                      .x2 = is_x ? at : to,
+                                      .y = is_x ? from : at,
+                                      .y2 = is_x ? to : at,
+                                      .is_behind = is_behind,
+                                      .style = style});
+}
+
+void plot_words(struct plot *p, int panel, struct plot_at x, struct plot_at y,
+                double dx, int color, const char *text)
+{
+    plot_guide(p, (struct plot_guide){.panel = panel,
+                                      .form = PLOT_TEXT,
+                                      .x = x,
+                                      .y = y,
+                                      .dx = dx,
+                                      .anchor = dx < 0 ? PLOT_RIGHT : PLOT_LEFT,
+                                      .style = {.color = color},
+                                      .text = text});
+}
+
 void plot_break(struct plot *p, int panel, bool is_x, double at)
 {
     const double half_x = is_x ? 0.006 : 0.012, half_y = is_x ? 0.014 : 0.012;
@@ -150,7 +193,7 @@ void plot_break(struct plot *p, int panel, bool is_x, double at)
                            .x2 = {x + half_x, true},
                            .y = {y - half_y, true},
                            .y2 = {y + half_y, true},
-                           .style = {.color = PLOT_PAPER, .opacity = 1}};
+                           .style = plot_filled(PLOT_PAPER, 1)};
 
     plot_guide(p, g);
     for (int i = -1; i <= 1; i += 2) {
@@ -187,7 +230,7 @@ void plot_heat_keys(struct plot *p)
 {
     for (int percent = 100; percent >= 0; percent -= 25)
         plot_key(p, plot_printf(p, "%d %%", percent),
-                 (struct plot_style){.color = PLOT_HEAT + percent, .opacity = 1});
+                 plot_filled(PLOT_HEAT + percent, 1));
 }
 
 /* ---- the table --------------------------------------------------------------------
@@ -212,6 +255,12 @@ static void add_cell(struct plot *p, double v, const char *text)
 void plot_number(struct plot *p, double v)
 {
     add_cell(p, v, NULL);
+}
+
+void plot_numbers(struct plot *p, const double *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        plot_number(p, v[i]);
 }
 
 /* gnuplot splits a line at commas within quotes, too, and has no quoted quotes. */

@@ -65,6 +65,10 @@ struct plot_style {
     double opacity;
 };
 
+struct plot_style plot_stroke(int color, double width, enum plot_dash dash);
+struct plot_style plot_marked(int color, enum plot_mark mark, double size);
+struct plot_style plot_filled(int color, double opacity);
+
 /* ---- panels ---------------------------------------------------------------------- */
 
 struct plot_tick {
@@ -92,7 +96,8 @@ struct plot_panel {
     double height;   /* or, of names on y, that of each */
     double top_room; /* more room above and right of it, for guides */
     double right_room;
-    double column; /* of names on x: the width of each at most; 0: all there is */
+    bool has_lines; /* in a page each row has a line for its text below its name */
+    double column;  /* of names on x: the width of each at most; 0: all there is */
     struct plot_axis x, y;
     struct plot_box box; /* out, set by layout.h */
 };
@@ -228,6 +233,12 @@ void plot_names(struct plot *p, struct plot_axis *a, const char *const *names, i
 
 void plot_layer(struct plot *p, struct plot_layer l);
 void plot_guide(struct plot *p, struct plot_guide g);
+/* A guide across the panel, at v of its x axis (upright) or its y axis; and one with a
+ * text at a place right (dx > 0) or left of x, at y. */
+void plot_across(struct plot *p, int panel, bool is_x, double v, bool is_behind,
+                 struct plot_style style);
+void plot_words(struct plot *p, int panel, struct plot_at x, struct plot_at y,
+                double dx, int color, const char *text);
 /* Shows that the axis is broken there, at a share of it. */
 void plot_break(struct plot *p, int panel, bool is_x, double at);
 void plot_key(struct plot *p, const char *text, struct plot_style s);
@@ -238,6 +249,10 @@ void plot_heat_keys(struct plot *p);
 /* "a,b,c"; then cells, row after row. */
 void plot_columns(struct plot *p, const char *names);
 void plot_number(struct plot *p, double v);
+void plot_numbers(struct plot *p, const double *v, size_t n);
+#define PLOT_NUMBERS(p, ...)                       \
+    plot_numbers(p, (const double[]){__VA_ARGS__}, \
+                 sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
 /* Commas and quotes become others: gnuplot splits at commas within quotes. */
 void plot_string(struct plot *p, const char *text);
 

@@ -234,15 +234,20 @@ static void put_layer_text(const struct svg *s, const struct plot_layer *l, size
 {
     const double percent =
         l->heat ? plot_value(s->p, row, (struct plot_place){.column = l->heat}) : 0;
+    const struct plot_panel *a = &s->p->panel[l->panel];
     const struct corner at = corner_of(s, l, row, false);
-    const struct svg_text text = {.x = at.x + l->dx,
-                                  .y = at.y,
-                                  .kind = TEXT_LABEL,
-                                  .anchor = l->anchor,
-                                  .color = l->heat && percent > 55 ? PLOT_PAPER
-                                           : l->heat               ? PLOT_INK
-                                                                   : color};
+    struct svg_text text = {.x = at.x + l->dx,
+                            .y = at.y,
+                            .kind = TEXT_LABEL,
+                            .anchor = l->anchor,
+                            .color = l->heat && percent > 55 ? PLOT_PAPER
+                                     : l->heat               ? PLOT_INK
+                                                             : color};
 
+    if (a->has_lines && s->look->is_page) {
+        text.x = a->box.left;
+        text.y = plot_y(a, s->look, plot_value(s->p, row, l->y) - 0.5) - 11;
+    }
     svg_text(s, &text, plot_cell_text(s->p, row, l->text));
 }
 

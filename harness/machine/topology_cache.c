@@ -123,12 +123,8 @@ static void put_points(struct plot *p, const struct cache_curve *c)
         for (int i = 0; i < c->line[k].n; i++) {
             const struct cache_point *at = &c->line[k].v[i];
 
-            plot_number(p, k);
-            plot_number(p, c->line[k].n_threads);
-            plot_number(p, (double)at->bytes);
-            plot_number(p, (double)at->bytes / MIB);
-            plot_number(p, at->again_gbps);
-            plot_number(p, at->evicted_gbps);
+            PLOT_NUMBERS(p, k, c->line[k].n_threads, (double)at->bytes,
+                         (double)at->bytes / MIB, at->again_gbps, at->evicted_gbps);
         }
 }
 
@@ -139,14 +135,14 @@ static void put_lines(struct plot *p, const struct cache_curve *c)
                            .y = {"evicted_gbps", 0},
                            .by = "line",
                            .n_by = c->n_lines,
-                           .style = {PLOT_OWN, 1.6, PLOT_DOTTED, 0, 0, 0}};
+                           .style = plot_stroke(PLOT_OWN, 1.6, PLOT_DOTTED)};
 
     plot_layer(p, l);
     l.y.column = "again_gbps";
-    l.style = (struct plot_style){.color = PLOT_OWN, .width = 2};
+    l.style = plot_stroke(PLOT_OWN, 2, PLOT_WHOLE);
     plot_layer(p, l);
     l.form = PLOT_MARKS;
-    l.style = (struct plot_style){.color = PLOT_OWN, .mark = PLOT_SHAPE, .size = 0.9};
+    l.style = plot_marked(PLOT_OWN, PLOT_SHAPE, 0.9);
     plot_layer(p, l);
     for (int is_again = 0; is_again < 2; is_again++)
         for (int k = 0; k < c->n_lines; k++)
@@ -156,7 +152,7 @@ static void put_lines(struct plot *p, const struct cache_curve *c)
                                  is_again ? "read again" : "evicted before"),
                      is_again
                          ? (struct plot_style){k, 2, PLOT_WHOLE, PLOT_SHAPE, 0.9, 0}
-                         : (struct plot_style){k, 1.6, PLOT_DOTTED, 0, 0, 0});
+                         : plot_stroke(k, 1.6, PLOT_DOTTED));
 }
 
 /* A size as a line from bottom to top, with its name: each has a level of its own,
@@ -166,20 +162,10 @@ static void put_size(struct plot *p, double mib, double level, int color, double
 {
     const struct plot_axis *x = &p->panel[0].x;
     const bool is_left = log(mib / x->min) > room * log(x->max / x->min);
-    struct plot_guide g = {.form = PLOT_SEGMENT,
-                           .x = {mib, false},
-                           .x2 = {mib, false},
-                           .y = {0, true},
-                           .y2 = {1, true},
-                           .style = {color, 1.6, PLOT_DASHED, 0, 0, 0}};
 
-    plot_guide(p, g);
-    g.form = PLOT_TEXT;
-    g.y.v = level;
-    g.text = name;
-    g.anchor = is_left ? PLOT_RIGHT : PLOT_LEFT;
-    g.dx = is_left ? -6 : 6;
-    plot_guide(p, g);
+    plot_across(p, 0, true, mib, false, plot_stroke(color, 1.6, PLOT_DASHED));
+    plot_words(p, 0, (struct plot_at){mib, false}, (struct plot_at){level, true},
+               is_left ? -6 : 6, color, name);
 }
 
 /* The size that is reported, and what is measured for each line, with its range. */
@@ -203,7 +189,7 @@ static void put_sizes(struct plot *p, const struct cache_curve *c,
                                           .y = {0, true},
                                           .y2 = {1, true},
                                           .is_behind = true,
-                                          .style = {.color = k, .opacity = 0.1}});
+                                          .style = plot_filled(k, 0.1)});
         put_size(p, (double)llc->bytes / MIB, 0.965 - 0.055 * (c->n_lines - k), k, 0.6,
                  plot_printf(p, "%d thread%s: measured %.3g MiB (%.3g to %.3g)",
                              c->line[k].n_threads, plural(c->line[k].n_threads, "s"),

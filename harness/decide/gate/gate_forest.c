@@ -92,10 +92,8 @@ enum { KIND_METRIC, KIND_LAUNCH, KIND_BEYOND };
 static void put_row(struct plot *p, int kind, const struct gate_metric *m, double y,
                     double value, double lo, double hi)
 {
-    const double numbers[] = {kind, gate_metric_verdict(m), y, value, lo, hi};
 
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        plot_number(p, numbers[i]);
+    PLOT_NUMBERS(p, kind, gate_metric_verdict(m), y, value, lo, hi);
     plot_string(p, m->name);
 }
 
@@ -195,18 +193,18 @@ static void put_ground(struct plot *p, const struct gate_metric *m, size_t line)
                            .y = {(double)line - 0.5, false},
                            .y2 = {(double)line + 0.5, false},
                            .is_behind = true,
-                           .style = {.color = PLOT_INK, .opacity = 0.04}};
+                           .style = plot_filled(PLOT_INK, 0.04)};
 
     if (line % 2)
         plot_guide(p, g);
     if (!(margin > p->panel[0].x.min))
         return;
     g.x2 = (struct plot_at){margin, false};
-    g.style = (struct plot_style){.color = 1, .opacity = 0.1};
+    g.style = plot_filled(1, 0.1);
     plot_guide(p, g);
     g.form = PLOT_SEGMENT;
     g.x = g.x2;
-    g.style = (struct plot_style){1, 1.4, PLOT_SHORT, 0, 0, 0};
+    g.style = plot_stroke(1, 1.4, PLOT_SHORT);
     plot_guide(p, g);
 }
 
@@ -222,17 +220,16 @@ static void put_layers(struct plot *p)
     } marks[] = {{GATE_PASS, PLOT_DOT, 1.9},
                  {GATE_FAIL, PLOT_DIAMOND, 2.5},
                  {GATE_UNCLEAR, PLOT_RING, 1.9}};
-    struct plot_layer l = {
-        .form = PLOT_MARKS,
-        .x = {"percent", 0},
-        .y = {"y", 0},
-        .y2 = {"y", 0},
-        .only = {{"kind", KIND_LAUNCH, KIND_LAUNCH}},
-        .style = {.color = PLOT_GREY, .mark = PLOT_DOT, .size = 0.6}};
+    struct plot_layer l = {.form = PLOT_MARKS,
+                           .x = {"percent", 0},
+                           .y = {"y", 0},
+                           .y2 = {"y", 0},
+                           .only = {{"kind", KIND_LAUNCH, KIND_LAUNCH}},
+                           .style = plot_marked(PLOT_GREY, PLOT_DOT, 0.6)};
 
     plot_layer(p, l);
     l.only[0].low = l.only[0].high = KIND_BEYOND;
-    l.style = (struct plot_style){.color = PLOT_GREY, .mark = PLOT_CROSS, .size = 0.8};
+    l.style = plot_marked(PLOT_GREY, PLOT_CROSS, 0.8);
     plot_layer(p, l);
     l.only[0].low = l.only[0].high = KIND_METRIC;
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
@@ -242,17 +239,15 @@ static void put_layers(struct plot *p)
         l.form = PLOT_INTERVAL;
         l.x.column = "lo";
         l.x2.column = "hi";
-        l.style = (struct plot_style){.color = color, .width = 2.6};
+        l.style = plot_stroke(color, 2.6, PLOT_WHOLE);
         plot_layer(p, l);
         l.form = PLOT_MARKS;
         l.x.column = "percent";
         if (marks[i].mark == PLOT_RING) { /* its line does not show through */
-            l.style = (struct plot_style){
-                .color = PLOT_PAPER, .mark = PLOT_DOT, .size = marks[i].size};
+            l.style = plot_marked(PLOT_PAPER, PLOT_DOT, marks[i].size);
             plot_layer(p, l);
         }
-        l.style = (struct plot_style){
-            .color = color, .mark = marks[i].mark, .size = marks[i].size};
+        l.style = plot_marked(color, marks[i].mark, marks[i].size);
         plot_layer(p, l);
     }
 }
@@ -261,23 +256,17 @@ static void put_keys(struct plot *p, const int n_verdict[4], int n_dots, int n_b
                      bool is_stored)
 {
     if (n_verdict[GATE_PASS])
-        plot_key(p, "pass",
-                 (struct plot_style){.color = 2, .mark = PLOT_DOT, .size = 1.9});
+        plot_key(p, "pass", plot_marked(2, PLOT_DOT, 1.9));
     if (n_verdict[GATE_FAIL])
-        plot_key(p, "fail",
-                 (struct plot_style){.color = 1, .mark = PLOT_DIAMOND, .size = 2.5});
+        plot_key(p, "fail", plot_marked(1, PLOT_DIAMOND, 2.5));
     if (n_verdict[GATE_UNCLEAR])
-        plot_key(
-            p, "inconclusive",
-            (struct plot_style){.color = PLOT_WARN, .mark = PLOT_RING, .size = 1.9});
+        plot_key(p, "inconclusive", plot_marked(PLOT_WARN, PLOT_RING, 1.9));
     if (n_dots)
-        plot_key(
-            p, is_stored ? "one new run" : "one launch of both programs",
-            (struct plot_style){.color = PLOT_GREY, .mark = PLOT_DOT, .size = 0.8});
+        plot_key(p, is_stored ? "one new run" : "one launch of both programs",
+                 plot_marked(PLOT_GREY, PLOT_DOT, 0.8));
     if (n_beyond)
-        plot_key(
-            p, is_stored ? "a run further out" : "a launch further out",
-            (struct plot_style){.color = PLOT_GREY, .mark = PLOT_CROSS, .size = 0.8});
+        plot_key(p, is_stored ? "a run further out" : "a launch further out",
+                 plot_marked(PLOT_GREY, PLOT_CROSS, 0.8));
 }
 
 static size_t n_margins(const struct gate_result *r)
@@ -355,13 +344,7 @@ static void put_panel(struct plot *p, const struct gate_result *r,
     for (int i = 0; i < 4; i++)
         put_text(p, i, (struct plot_at){1, true}, -12, i == MARGIN ? 1 : PLOT_GREY,
                  columns[i].name);
-    plot_guide(p, (struct plot_guide){.form = PLOT_SEGMENT,
-                                      .x = {0, false},
-                                      .x2 = {0, false},
-                                      .y = {0, true},
-                                      .y2 = {1, true},
-                                      .is_behind = true,
-                                      .style = {PLOT_GREY, 1.2, PLOT_WHOLE, 0, 0, 0}});
+    plot_across(p, 0, true, 0, true, plot_stroke(PLOT_GREY, 1.2, PLOT_WHOLE));
 }
 
 static struct plot *make_plot(const struct gate_result *r)

@@ -89,7 +89,7 @@ void gate_annotations_write(FILE *f, const struct gate_result *r);
  * ----------------------------------------------------------- */
 
 /* gate_forest.csv, .gp, .svg and, with gnuplot, .png into dir; none where no metric has
- * an effect. Errors: ST_IO, ST_UNSUPPORTED (no template). */
+ * an effect. Errors: those of chart_files_draw(). */
 enum status gate_forest_draw(const struct gate_result *r, const char *dir,
                              struct err *err);
 

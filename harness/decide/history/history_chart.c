@@ -67,18 +67,17 @@ static void put_series(struct plot *p, const struct history_report *r,
             nth++;
             label = plot_printf(p, "%s %+.1f %%", commit, 100 * (c->size.ratio - 1));
         }
-        plot_number(p, (double)index);
-        plot_number(p, (double)i);
-        plot_number(p, line->v[i].v);
-        plot_number(p, level);
-        plot_number(p, !c ? 0 : c->worse ? 2 : 1);
+        PLOT_NUMBERS(p, (double)index, (double)i, line->v[i].v, level,
+                     !c         ? 0
+                     : c->worse ? 2
+                                : 1);
         plot_string(p, label);
         plot_string(p, commit);
         plot_string(p, line->v[i].utc);
         plot_number(p, nth);
         /* labels of neighbouring changes stand on two lines */
-        plot_number(p, y->max - (0.06 + 0.09 * (nth % 2)) * (y->max - y->min));
-        plot_number(p, is_left);
+        PLOT_NUMBERS(p, y->max - (0.06 + 0.09 * (nth % 2)) * (y->max - y->min),
+                     is_left);
     }
 }
 
@@ -125,18 +124,18 @@ static void put_layers(struct plot *p, int panel)
 
     for (int kind = 1; kind <= 2; kind++) {
         l.only[1] = (struct plot_only){"change", kind, kind};
-        l.style = (struct plot_style){3 - kind, 1.5, PLOT_SHORT, 0, 0, 0};
+        l.style = plot_stroke(3 - kind, 1.5, PLOT_SHORT);
         plot_layer(p, l);
     }
     l.x2.plus = 0.5;
     l.y = l.y2 = (struct plot_place){"level", 0};
     l.only[1].column = NULL;
-    l.style = (struct plot_style){.color = 5, .width = 2.5};
+    l.style = plot_stroke(5, 2.5, PLOT_WHOLE);
     plot_layer(p, l);
     l.form = PLOT_MARKS;
     l.x.plus = 0;
     l.y.column = "value";
-    l.style = (struct plot_style){.color = 0, .mark = PLOT_DOT, .size = 0.8};
+    l.style = plot_marked(0, PLOT_DOT, 0.8);
     plot_layer(p, l);
     l.form = PLOT_TEXT;
     l.x.plus = -0.5;
@@ -175,15 +174,13 @@ static struct plot *make_plot(const struct history_report *r,
         put_series(p, r, panel[i], i);
         put_layers(p, (int)i);
     }
-    plot_key(p, "a run",
-             (struct plot_style){.color = 0, .mark = PLOT_DOT, .size = 0.8});
-    plot_key(p, "median between changes",
-             (struct plot_style){.color = 5, .width = 2.5});
+    plot_key(p, "a run", plot_marked(0, PLOT_DOT, 0.8));
+    plot_key(p, "median between changes", plot_stroke(5, 2.5, PLOT_WHOLE));
     for (int kind = 2; kind >= 1 && r->n_changes; kind--)
         plot_key(p,
                  kind == 2 ? "a change for the worse, with its commit"
                            : "a change for the better, with its commit",
-                 (struct plot_style){3 - kind, 1.5, PLOT_SHORT, 0, 0, 0});
+                 plot_stroke(3 - kind, 1.5, PLOT_SHORT));
     return p;
 }
 

@@ -23,19 +23,16 @@ static const char *chosen_of(const struct row *r, char *buf, size_t cap)
 
 static void put_machine(struct plot *p, const struct compare_machine *m, size_t place)
 {
-    const double numbers[] = {(double)place,   m->tok_per_s.mid, m->tok_per_s.lo,
-                              m->tok_per_s.hi, m->cost_out.mid,  m->cost_out.lo,
-                              m->cost_out.hi,  m->p_first};
     const int color = (int)p->n_keys;
     char setting[64];
 
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        plot_number(p, numbers[i]);
+    PLOT_NUMBERS(p, (double)place, m->tok_per_s.mid, m->tok_per_s.lo, m->tok_per_s.hi,
+                 m->cost_out.mid, m->cost_out.lo, m->cost_out.hi, m->p_first);
     plot_string(p, plot_keep(p, m->name, 40));
     plot_string(p, chosen_of(&m->rec.best, setting, sizeof setting));
     plot_number(p, color);
     plot_key(p, plot_printf(p, "%s, %s", plot_keep(p, m->name, 30), setting),
-             (struct plot_style){.color = color, .mark = PLOT_SHAPE, .size = 1.7});
+             plot_marked(color, PLOT_SHAPE, 1.7));
 }
 
 static void put_layers(struct plot *p, int n)
@@ -47,7 +44,7 @@ static void put_layers(struct plot *p, int n)
                            .y2 = {"cost", 0},
                            .by = "machine",
                            .n_by = n,
-                           .style = {PLOT_OWN, 1.4, PLOT_WHOLE, 0, 0, 0}};
+                           .style = plot_stroke(PLOT_OWN, 1.4, PLOT_WHOLE)};
 
     plot_layer(p, l);
     l.x.column = l.x2.column = "tok_per_s";
@@ -56,7 +53,7 @@ static void put_layers(struct plot *p, int n)
     plot_layer(p, l);
     l.form = PLOT_MARKS;
     l.y.column = "cost";
-    l.style = (struct plot_style){.color = PLOT_OWN, .mark = PLOT_SHAPE, .size = 1.7};
+    l.style = plot_marked(PLOT_OWN, PLOT_SHAPE, 1.7);
     plot_layer(p, l);
 }
 

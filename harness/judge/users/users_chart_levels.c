@@ -91,9 +91,7 @@ bool users_has_latencies(const struct users *u)
 
 static void put_figure(struct plot *p, struct users_figure y)
 {
-    plot_number(p, y.v);
-    plot_number(p, isfinite(y.lo) ? y.lo : y.v);
-    plot_number(p, isfinite(y.hi) ? y.hi : y.v);
+    PLOT_NUMBERS(p, y.v, isfinite(y.lo) ? y.lo : y.v, isfinite(y.hi) ? y.hi : y.v);
 }
 
 static void put_level(struct plot *p, const struct two *t, size_t series,
@@ -104,8 +102,7 @@ static void put_level(struct plot *p, const struct two *t, size_t series,
     plot_number(p, t->x(s));
     put_figure(p, t->y[0](s));
     put_figure(p, t->y[1](s));
-    plot_number(p, s->is_doubtful);
-    plot_number(p, s->doubts_little);
+    PLOT_NUMBERS(p, s->is_doubtful, s->doubts_little);
     for (int i = 0; i < 4; i++)
         plot_number(p, NAN); /* places of labels */
     plot_string(p, t->u->v[series].name);
@@ -188,21 +185,17 @@ static void put_limits(struct plot *p, const struct two *t, int part, int panel)
             is_new &= users_limit_of(&t->u->v[k].slo, part) != limit;
         if (!is_new)
             continue;
-        struct plot_guide g = {.panel = panel,
-                               .form = PLOT_SEGMENT,
-                               .x = {0, true},
-                               .x2 = {1, true},
-                               .y = {limit, false},
-                               .y2 = {limit, false},
-                               .style = {PLOT_BAD, 1.6, PLOT_DASHED, 0, 0, 0}};
-
-        plot_guide(p, g);
-        g.form = PLOT_TEXT;
-        g.text = plot_printf(p, "limit %g %s", limit, part ? "ms" : "s");
-        g.anchor = PLOT_LEFT;
-        g.dy = -10;
-        g.is_free = true;
-        plot_guide(p, g);
+        plot_across(p, panel, false, limit, false,
+                    plot_stroke(PLOT_BAD, 1.6, PLOT_DASHED));
+        plot_guide(p, (struct plot_guide){.panel = panel,
+                                          .form = PLOT_TEXT,
+                                          .y = {limit, false},
+                                          .dy = -10,
+                                          .anchor = PLOT_LEFT,
+                                          .is_free = true,
+                                          .style = {.color = PLOT_BAD},
+                                          .text = plot_printf(p, "limit %g %s", limit,
+                                                              part ? "ms" : "s")});
     }
 }
 
@@ -220,7 +213,7 @@ static void put_layers(struct plot *p, const struct two *t, int part, int panel)
                            .y = {y, 0},
                            .by = "series",
                            .n_by = (int)t->u->n,
-                           .style = {PLOT_OWN, 2, PLOT_WHOLE, 0, 0, 0}};
+                           .style = plot_stroke(PLOT_OWN, 2, PLOT_WHOLE)};
 
     plot_layer(p, l);
     l.form = PLOT_INTERVAL;
@@ -233,15 +226,14 @@ static void put_layers(struct plot *p, const struct two *t, int part, int panel)
     l.text = ".hint";
     for (int state = 0; state < 2; state++) {
         l.only[0] = (struct plot_only){"state", state, state};
-        l.style = (struct plot_style){.color = PLOT_OWN,
-                                      .mark = state ? PLOT_HOLLOW : PLOT_SHAPE,
-                                      .size = state ? 1.5 : 1.3};
+        l.style =
+            plot_marked(PLOT_OWN, state ? PLOT_HOLLOW : PLOT_SHAPE, state ? 1.5 : 1.3);
         plot_layer(p, l);
     }
     l.text = NULL;
     l.by = NULL;
     l.only[0] = (struct plot_only){"little", 1, 1};
-    l.style = (struct plot_style){.color = PLOT_INK, .mark = PLOT_RING, .size = 2.8};
+    l.style = plot_marked(PLOT_INK, PLOT_RING, 2.8);
     plot_layer(p, l);
     l = (struct plot_layer){.panel = panel,
                             .form = PLOT_TEXT,
@@ -284,21 +276,17 @@ static void put_keys(struct plot *p, const struct users *u)
 
     for (size_t i = 0; i < u->n; i++) {
         plot_key(p, plot_keep(p, u->v[i].name, USERS_NAME_CHARACTERS),
-                 (struct plot_style){
-                     .color = (int)i, .width = 2, .mark = PLOT_SHAPE, .size = 1.3});
+                 (struct plot_style){(int)i, 2, PLOT_WHOLE, PLOT_SHAPE, 1.3, 0});
         for (size_t k = 0; k < u->v[i].n; k++) {
             any_hollow |= u->v[i].level[k].is_doubtful;
             any_little |= u->v[i].level[k].doubts_little;
         }
     }
     if (any_hollow)
-        plot_key(
-            p, "partial or disturbed",
-            (struct plot_style){.color = PLOT_GREY, .mark = PLOT_HOLLOW, .size = 1.5});
+        plot_key(p, "partial or disturbed", plot_marked(PLOT_GREY, PLOT_HOLLOW, 1.5));
     if (any_little)
-        plot_key(
-            p, "Little's law does not hold",
-            (struct plot_style){.color = PLOT_INK, .mark = PLOT_RING, .size = 2.8});
+        plot_key(p, "Little's law does not hold",
+                 plot_marked(PLOT_INK, PLOT_RING, 2.8));
 }
 
 /* part: 0, 1, or -1 for both. */

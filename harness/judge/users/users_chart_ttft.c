@@ -106,11 +106,7 @@ static int step_of(const struct lines *lines, int i)
 static void put_row(struct plot *p, const struct lines *lines, int i, double seconds,
                     double percent)
 {
-    plot_number(p, i);
-    plot_number(p, seconds);
-    plot_number(p, percent);
-    plot_number(p, lines->v[i].series);
-    plot_number(p, step_of(lines, i));
+    PLOT_NUMBERS(p, i, seconds, percent, lines->v[i].series, step_of(lines, i));
 }
 
 static void put_lines(struct plot *p, const struct lines *lines)
@@ -147,22 +143,11 @@ static double limit_of(const struct lines *lines, double last)
 
 static void put_limit(struct plot *p, double limit)
 {
-    struct plot_guide g = {.form = PLOT_SEGMENT,
-                           .x = {limit, false},
-                           .x2 = {limit, false},
-                           .y = {0, true},
-                           .y2 = {1, true},
-                           .style = {PLOT_BAD, 1.6, PLOT_DASHED, 0, 0, 0}};
-
     if (!isfinite(limit))
         return;
-    plot_guide(p, g);
-    g.form = PLOT_TEXT;
-    g.y.v = 0.03;
-    g.dx = 6;
-    g.anchor = PLOT_LEFT;
-    g.text = plot_printf(p, "limit %g s", limit);
-    plot_guide(p, g);
+    plot_across(p, 0, true, limit, false, plot_stroke(PLOT_BAD, 1.6, PLOT_DASHED));
+    plot_words(p, 0, (struct plot_at){limit, false}, (struct plot_at){0.03, true}, 6,
+               PLOT_BAD, plot_printf(p, "limit %g s", limit));
 }
 
 static void put_panel(struct plot *p, const struct lines *lines)
@@ -185,12 +170,7 @@ static void put_panel(struct plot *p, const struct lines *lines)
                        : "seconds to the first token";
     a->y.title = "requests whose first token came within, %";
     put_limit(p, limit);
-    plot_guide(p, (struct plot_guide){.form = PLOT_SEGMENT,
-                                      .x = {0, true},
-                                      .x2 = {1, true},
-                                      .y = {90, false},
-                                      .y2 = {90, false},
-                                      .style = {PLOT_GREY, 1, PLOT_DOTTED, 0, 0, 0}});
+    plot_across(p, 0, false, 90, false, plot_stroke(PLOT_GREY, 1, PLOT_DOTTED));
 }
 
 /* Numbers of users differ by colour, servers by dashes. */
@@ -202,7 +182,7 @@ static void put_layers(struct plot *p, const struct lines *lines)
                            .by = "step",
                            .n_by = 1,
                            .is_ordered = true,
-                           .style = {PLOT_OWN, 2, PLOT_WHOLE, 0, 0, 0}};
+                           .style = plot_stroke(PLOT_OWN, 2, PLOT_WHOLE)};
 
     for (int i = 0; i < lines->n; i++)
         if (step_of(lines, i) + 1 > l.n_by)

@@ -81,11 +81,8 @@ static void put_row(struct plot *plot, const struct point_profile *p, size_t i,
     const char *bound;
     const double roof = point_profile_roof_ms(p, r, roof_gbps, &bound);
     const double ms = r->work_ms + r->wait_ms;
-    const double numbers[] = {(double)i, r->work_ms, r->wait_ms,
-                              roof,      r->bytes,   r->macs};
 
-    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
-        plot_number(plot, numbers[k]);
+    PLOT_NUMBERS(plot, (double)i, r->work_ms, r->wait_ms, roof, r->bytes, r->macs);
     plot_string(plot, r->op);
     plot_string(plot, r->weights);
     plot_string(plot, bound);
@@ -98,24 +95,24 @@ static void put_row(struct plot *plot, const struct point_profile *p, size_t i,
 
 static void put_layers(struct plot *p)
 {
-    static const struct plot_layer layers[] = {
+    const struct plot_layer layers[] = {
         {.form = PLOT_BOX,
          .x2 = {"work_ms", 0},
          .y = {"position", -0.36},
          .y2 = {"position", 0.36},
-         .style = {.color = 0, .opacity = 0.85}},
+         .style = plot_filled(0, 0.85)},
         {.form = PLOT_BOX,
          .x = {"work_ms", 0},
          .x2 = {"all_ms", 0},
          .y = {"position", -0.36},
          .y2 = {"position", 0.36},
-         .style = {.color = 4, .opacity = 0.85}},
+         .style = plot_filled(4, 0.85)},
         {.form = PLOT_SEGMENT,
          .x = {"roof_ms", 0},
          .x2 = {"roof_ms", 0},
          .y = {"position", -0.44},
          .y2 = {"position", 0.44},
-         .style = {.color = 1, .width = 3}},
+         .style = plot_stroke(1, 3, PLOT_WHOLE)},
         {.form = PLOT_TEXT,
          .x = {"all_ms", 0},
          .y = {"position", 0},

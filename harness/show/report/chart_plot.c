@@ -96,25 +96,13 @@ static void put_marks(struct plot *p, struct chart *c, label_fn *label)
     for (size_t i = 0; i < c->n; i++) {
         struct mark *m = &c->v[i];
         const char *text = label ? label(p, c, m) : "";
-        const double numbers[] = {m->series,
-                                  m->group,
-                                  m->x,
-                                  m->y,
-                                  isfinite(m->lo) ? m->lo : m->y,
-                                  isfinite(m->hi) ? m->hi : m->y,
-                                  m->other,
-                                  m->limit,
-                                  m->state};
 
-        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
-            plot_number(p, numbers[k]);
+        PLOT_NUMBERS(p, m->series, m->group, m->x, m->y, isfinite(m->lo) ? m->lo : m->y,
+                     isfinite(m->hi) ? m->hi : m->y, m->other, m->limit, m->state);
         plot_string(p, c->series[m->series]);
         plot_string(p, m->note);
-        plot_number(p, m->label_x);
-        plot_number(p, m->label_y);
-        plot_number(p, c->panel[m->series]);
-        plot_number(p, m->doubtful);
-        plot_number(p, m->extra);
+        PLOT_NUMBERS(p, m->label_x, m->label_y, c->panel[m->series], m->doubtful,
+                     m->extra);
         plot_string(p, text);
         plot_string(p, hint_of(p, c, m));
     }
@@ -139,13 +127,12 @@ static void put_mark_layers(struct plot *p, struct plot_layer l)
     interval.y = (struct plot_place){"lo", 0};
     interval.y2 = (struct plot_place){"hi", 0};
     interval.only[at] = (struct plot_only)FIGURES;
-    interval.style = (struct plot_style){.color = PLOT_OWN, .width = 1.2};
+    interval.style = plot_stroke(PLOT_OWN, 1.2, PLOT_WHOLE);
     interval.text = NULL;
     plot_layer(p, interval);
     for (int i = 0; i < 3; i++) {
         l.only[at] = states[i].state;
-        l.style = (struct plot_style){
-            .color = PLOT_OWN, .mark = states[i].mark, .size = states[i].size};
+        l.style = plot_marked(PLOT_OWN, states[i].mark, states[i].size);
         plot_layer(p, l);
     }
 }
@@ -154,13 +141,9 @@ static void put_mark_layers(struct plot *p, struct plot_layer l)
 static void put_state_keys(struct plot *p, const struct count *n)
 {
     if (n->state[MARK_HOLLOW])
-        plot_key(
-            p, "partial or disturbed",
-            (struct plot_style){.color = PLOT_GREY, .mark = PLOT_HOLLOW, .size = 1.4});
+        plot_key(p, "partial or disturbed", plot_marked(PLOT_GREY, PLOT_HOLLOW, 1.4));
     if (n->state[MARK_CROSS] > n->too_large)
-        plot_key(
-            p, "no figure",
-            (struct plot_style){.color = PLOT_GREY, .mark = PLOT_CROSS, .size = 1.4});
+        plot_key(p, "no figure", plot_marked(PLOT_GREY, PLOT_CROSS, 1.4));
 }
 
 static void put_series_keys(struct plot *p, const struct chart *c, const char *before)
@@ -169,8 +152,7 @@ static void put_series_keys(struct plot *p, const struct chart *c, const char *b
         plot_key(p,
                  plot_printf(p, "%s%s", before,
                              plot_keep(p, series_name(c, i), NAME_CHARACTERS)),
-                 (struct plot_style){
-                     .color = i, .width = 2, .mark = PLOT_SHAPE, .size = 1.3});
+                 (struct plot_style){i, 2, PLOT_WHOLE, PLOT_SHAPE, 1.3, 0});
 }
 
 /* ---- lines ------------------------------------------------------------------------
@@ -192,7 +174,7 @@ static void put_line_panel(struct plot *p, const struct chart *c,
                            .by = "series",
                            .n_by = c->n_series,
                            .only = {here, {"doubtful", 0, 0}},
-                           .style = {PLOT_OWN, 1.6, PLOT_DASHED, 0, 0, 0}};
+                           .style = plot_stroke(PLOT_OWN, 1.6, PLOT_DASHED)};
 
     to->x.no_grid = true;
     to->y.is_log = s->log;
@@ -207,11 +189,11 @@ static void put_line_panel(struct plot *p, const struct chart *c,
         plot_tick(p, &to->x, x, NULL);
     plot_layer(p, l);
     l.only[1] = (struct plot_only){"doubtful", 1, 1};
-    l.style = (struct plot_style){PLOT_OWN, 1.4, PLOT_DOTTED, 0, 0, 0};
+    l.style = plot_stroke(PLOT_OWN, 1.4, PLOT_DOTTED);
     plot_layer(p, l);
     l.y.column = c->y_name;
     l.only[1] = (struct plot_only)FIGURES;
-    l.style = (struct plot_style){.color = PLOT_OWN, .width = 2};
+    l.style = plot_stroke(PLOT_OWN, 2, PLOT_WHOLE);
     plot_layer(p, l);
     l.form = PLOT_MARKS;
     l.only[1] = (struct plot_only){NULL, 0, 0};
@@ -235,10 +217,9 @@ static void put_lines(struct plot *p, struct chart *c, const struct chart_axes *
     put_series_keys(p, c, "");
     if (n.roofs[0])
         plot_key(p, plot_printf(p, "roof: %s", chart_roof(c)),
-                 (struct plot_style){PLOT_GREY, 1.6, PLOT_DASHED, 0, 0, 0});
+                 plot_stroke(PLOT_GREY, 1.6, PLOT_DASHED));
     if (n.roofs[1])
-        plot_key(p, "roof of disturbed runs",
-                 (struct plot_style){PLOT_GREY, 1.4, PLOT_DOTTED, 0, 0, 0});
+        plot_key(p, "roof of disturbed runs", plot_stroke(PLOT_GREY, 1.4, PLOT_DOTTED));
     put_state_keys(p, &n);
 }
 
@@ -306,7 +287,7 @@ static void put_bar_layers(struct plot *p, const struct chart *c, double half)
                            .n_by = c->n_groups,
                            .is_ordered = !is_speedup(c),
                            .only = {GOOD},
-                           .style = {.color = PLOT_OWN, .opacity = 0.85},
+                           .style = plot_filled(PLOT_OWN, 0.85),
                            .text = ".hint"};
 
     plot_layer(p, l);
@@ -317,7 +298,7 @@ static void put_bar_layers(struct plot *p, const struct chart *c, double half)
     l.x = (struct plot_place){c->y_name, 0};
     l.y.plus = 0;
     l.only[0] = (struct plot_only)NONE;
-    l.style = (struct plot_style){.color = PLOT_OWN, .mark = PLOT_CROSS, .size = 1.1};
+    l.style = plot_marked(PLOT_OWN, PLOT_CROSS, 1.1);
     plot_layer(p, l);
     l = (struct plot_layer){.form = PLOT_INTERVAL,
                             .x = {"lo", 0},
@@ -325,7 +306,7 @@ static void put_bar_layers(struct plot *p, const struct chart *c, double half)
                             .y = {c->x_name, 0},
                             .y2 = {c->x_name, 0},
                             .only = {FIGURES},
-                            .style = {.color = PLOT_INK, .width = 1.2}};
+                            .style = plot_stroke(PLOT_INK, 1.2, PLOT_WHOLE)};
     plot_layer(p, l);
     l = (struct plot_layer){.form = PLOT_TEXT,
                             .x = {"label_x", 0},
@@ -348,27 +329,18 @@ static void put_bars(struct plot *p, struct chart *c, const struct chart_axes *a
     put_marks(p, c, bar_label);
     put_bar_layers(p, c, 0.43 * size.bar / size.row);
     if (is_speedup(c))
-        plot_guide(p,
-                   (struct plot_guide){.form = PLOT_SEGMENT,
-                                       .x = {1, false},
-                                       .x2 = {1, false},
-                                       .y = {0, true},
-                                       .y2 = {1, true},
-                                       .style = {PLOT_INK, 1.2, PLOT_SHORT, 0, 0, 0}});
+        plot_across(p, 0, true, 1, false, plot_stroke(PLOT_INK, 1.2, PLOT_SHORT));
     for (int k = 0; k < c->n_groups; k++) {
         const struct plot_layer l = {.n_by = c->n_groups,
                                      .is_ordered = !is_speedup(c),
-                                     .style = {.color = PLOT_OWN, .opacity = 0.85}};
+                                     .style = plot_filled(PLOT_OWN, 0.85)};
 
         plot_key(p, c->group[k], plot_style_of(&l, k));
     }
     if (n.state[MARK_HOLLOW])
-        plot_key(p, "partial or disturbed",
-                 (struct plot_style){.color = PLOT_GREY, .opacity = -1});
+        plot_key(p, "partial or disturbed", plot_filled(PLOT_GREY, -1));
     if (n.state[MARK_CROSS])
-        plot_key(
-            p, "no figure",
-            (struct plot_style){.color = PLOT_GREY, .mark = PLOT_CROSS, .size = 1.1});
+        plot_key(p, "no figure", plot_marked(PLOT_GREY, PLOT_CROSS, 1.1));
 }
 
 /* ---- memory -----------------------------------------------------------------------
@@ -431,8 +403,7 @@ static void put_memory_layers(struct plot *p, const struct chart *c)
             l.y = (struct plot_place){c->x_name, -h};
             l.y2 = (struct plot_place){c->x_name, h};
             l.only[0] = (struct plot_only){"state", state, state};
-            l.style =
-                (struct plot_style){.color = state, .opacity = is_extra ? 1 : 0.28};
+            l.style = plot_filled(state, is_extra ? 1 : 0.28);
             plot_layer(p, l);
         }
     l = (struct plot_layer){.form = PLOT_SEGMENT,
@@ -440,12 +411,12 @@ static void put_memory_layers(struct plot *p, const struct chart *c)
                             .x2 = {"limit", 0},
                             .y = {c->x_name, -0.45},
                             .y2 = {c->x_name, 0.45},
-                            .style = {.color = PLOT_BAD, .width = 2.2}};
+                            .style = plot_stroke(PLOT_BAD, 2.2, PLOT_WHOLE)};
     plot_layer(p, l);
     l = (struct plot_layer){.form = PLOT_MARKS,
                             .x = {c->other_name, 0},
                             .y = {c->x_name, 0},
-                            .style = {.color = 4, .mark = PLOT_DIAMOND, .size = 1.4}};
+                            .style = plot_marked(4, PLOT_DIAMOND, 1.4)};
     plot_layer(p, l);
     l = (struct plot_layer){.form = PLOT_TEXT,
                             .x = {"label_x", 0},
@@ -477,21 +448,19 @@ static void put_memory(struct plot *p, struct chart *c, const struct chart_axes 
     struct plot_panel *to = put_rows(p, c, row, a->y[0].max, in_page);
 
     p->keys_below = true;
+    to->has_lines = true;
     put_memory_axis(p, &to->x);
     put_marks(p, c, in_page ? short_memory_label : memory_label);
     put_memory_layers(p, c);
     if (n.extra)
-        plot_key(p, "must stay resident",
-                 (struct plot_style){.color = 0, .opacity = 1});
+        plot_key(p, "must stay resident", plot_filled(0, 1));
     if (n.extra && n.state[MARK_HOLLOW])
-        plot_key(p, "the same, where points page or failed",
-                 (struct plot_style){.color = 1, .opacity = 1});
+        plot_key(p, "the same, where points page or failed", plot_filled(1, 1));
     plot_key(p, "charged, with page cache that can be given back",
-             (struct plot_style){.color = 0, .opacity = 0.28});
-    plot_key(p, "planned",
-             (struct plot_style){.color = 4, .mark = PLOT_DIAMOND, .size = 1.4});
+             plot_filled(0, 0.28));
+    plot_key(p, "planned", plot_marked(4, PLOT_DIAMOND, 1.4));
     if (n.limits)
-        plot_key(p, "limit", (struct plot_style){.color = PLOT_BAD, .width = 2.2});
+        plot_key(p, "limit", plot_stroke(PLOT_BAD, 2.2, PLOT_WHOLE));
 }
 
 /* ---- a frontier -------------------------------------------------------------------
@@ -500,10 +469,12 @@ static void put_memory(struct plot *p, struct chart *c, const struct chart_axes 
 /* Powers of ten, and where 0 is: a divergence of 0 has no place on a logarithmic axis,
  * and is beyond a gap in it. */
 static void put_pareto_axis(struct plot *p, struct plot_panel *to,
-                            const struct chart_axes *a)
+                            const struct chart_axes *a, bool in_page)
 {
     to->x.is_log = true;
-    to->x.title = "Kullback-Leibler divergence from the reference, nats";
+    to->x.title = in_page ? "divergence from the reference, nats"
+                          : "Kullback-Leibler divergence from the reference, nats "
+                            "(logarithmic; less is better)";
     if (isfinite(a->zero_x))
         plot_tick(p, &to->x, a->zero_x, "0");
     for (double t = pow(10, ceil(log10(a->x_min))); t > 0 && t <= a->x_max; t *= 10)
@@ -512,16 +483,11 @@ static void put_pareto_axis(struct plot *p, struct plot_panel *to,
     if (!isfinite(a->gap_x))
         return;
     plot_break(p, 0, true, log(a->gap_x / a->x_min) / log(a->x_max / a->x_min));
-    plot_guide(p, (struct plot_guide){.form = PLOT_SEGMENT,
-                                      .x = {a->gap_x, false},
-                                      .x2 = {a->gap_x, false},
-                                      .y = {0.02, true},
-                                      .y2 = {1, true},
-                                      .is_behind = true,
-                                      .style = {PLOT_GREY, 1, PLOT_DOTTED, 0, 0, 0}});
+    plot_across(p, 0, true, a->gap_x, true, plot_stroke(PLOT_GREY, 1, PLOT_DOTTED));
 }
 
-static void put_pareto(struct plot *p, struct chart *c, const struct chart_axes *a)
+static void put_pareto(struct plot *p, struct chart *c, const struct chart_axes *a,
+                       bool in_page)
 {
     const struct count n = count_of(c);
     struct plot_panel *to =
@@ -531,12 +497,12 @@ static void put_pareto(struct plot *p, struct chart *c, const struct chart_axes 
                            .y = {c->other_name, 0},
                            .by = "series",
                            .n_by = c->n_series,
-                           .style = {.color = PLOT_OWN, .width = 2}};
+                           .style = plot_stroke(PLOT_OWN, 2, PLOT_WHOLE)};
 
     to->y.is_log = a->y[0].log;
     to->x.no_grid = true;
     to->y.title = a->y[0].log ? "tokens per second (logarithmic)" : "tokens per second";
-    put_pareto_axis(p, to, a);
+    put_pareto_axis(p, to, a, in_page);
     put_marks(p, c, NULL);
     plot_layer(p, l);
     l.form = PLOT_MARKS;
@@ -545,8 +511,7 @@ static void put_pareto(struct plot *p, struct chart *c, const struct chart_axes 
     l.text = ".hint";
     put_mark_layers(p, l);
     l.only[0] = (struct plot_only){"group", 1, 1};
-    l.style =
-        (struct plot_style){.color = PLOT_OWN, .mark = PLOT_TRIANGLE, .size = 1.6};
+    l.style = plot_marked(PLOT_OWN, PLOT_TRIANGLE, 1.6);
     plot_layer(p, l);
     l = (struct plot_layer){.form = PLOT_TEXT,
                             .x = {"label_x", 0},
@@ -557,14 +522,12 @@ static void put_pareto(struct plot *p, struct chart *c, const struct chart_axes 
                             .style = {.color = PLOT_INK}};
     plot_layer(p, l);
     put_series_keys(p, c, "against ");
-    plot_key(p, "nothing better in both",
-             (struct plot_style){.color = PLOT_GREY, .width = 2});
+    plot_key(p, "nothing better in both", plot_stroke(PLOT_GREY, 2, PLOT_WHOLE));
     plot_key(p, n.limits ? "fits the memory limit" : "measured",
-             (struct plot_style){.color = PLOT_GREY, .mark = PLOT_DOT, .size = 1.3});
+             plot_marked(PLOT_GREY, PLOT_DOT, 1.3));
     if (n.too_large)
         plot_key(p, "does not fit the limit",
-                 (struct plot_style){
-                     .color = PLOT_GREY, .mark = PLOT_TRIANGLE, .size = 1.6});
+                 plot_marked(PLOT_GREY, PLOT_TRIANGLE, 1.6));
     put_state_keys(p, &n);
 }
 
@@ -590,7 +553,7 @@ struct plot *chart_plot(struct chart *c, bool in_page)
     if (c->extra_name)
         put_memory(p, c, &a, in_page);
     else if (c->log_x)
-        put_pareto(p, c, &a);
+        put_pareto(p, c, &a, in_page);
     else if (c->bars)
         put_bars(p, c, &a, in_page);
     else

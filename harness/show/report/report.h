@@ -19,11 +19,9 @@
 #include "harness/rows/result_set.h"
 #include "harness/rows/row.h"
 
-/* Draw every chart that the rows of the part can fill, as SVG and (with gnuplot) PNG,
- * with the .gp file that made them, into dir. Uses the templates in plots/. again: the
- * command that redraws them; NULL: `bench plot DIR`. Errors: ST_CHECK (no chart has a
- * figure), ST_UNSUPPORTED (no template, or one of the user's that only gnuplot reads),
- * ST_IO, ST_INPUT, ST_INTERRUPTED. */
+/* Draw every chart that the rows of the part can fill into dir, as its files
+ * (chart_files.h). again: the command that redraws them; NULL: `bench plot DIR`.
+ * Errors: ST_CHECK (no chart has a figure), ST_INPUT, those of chart_files_draw(). */
 enum status report_charts(const char *dir, const char *again,
                           const struct result_part *part, struct err *err);
 

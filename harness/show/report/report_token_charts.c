@@ -55,10 +55,8 @@ static void put_shares(struct plot *p, const struct roof_map *map)
 
             if (!r)
                 continue;
-            plot_number(p, t);
-            plot_number(p, s);
-            plot_number(p, has_share(r) ? 100 * r->mbu : NAN);
-            plot_number(p, !has_share(r) ? 2 : !is_sure);
+            PLOT_NUMBERS(p, t, s, has_share(r) ? 100 * r->mbu : NAN,
+                         !has_share(r) ? 2 : !is_sure);
             plot_string(p, note);
             plot_string(p, has_share(r) ? plot_printf(p, "%.0f%s", 100 * r->mbu,
                                                       is_sure ? "" : " ?")
@@ -99,7 +97,7 @@ struct plot *roof_share_plot(const struct roof_map *map, const char *subtitle)
     plot_layer(p, l);
     l.heat = NULL;
     l.only[0].low = l.only[0].high = 2;
-    l.style = (struct plot_style){.color = PLOT_FAINT, .opacity = 0.5};
+    l.style = plot_filled(PLOT_FAINT, 0.5);
     plot_layer(p, l);
     l = (struct plot_layer){.form = PLOT_TEXT,
                             .x = {"column", 0},
@@ -130,10 +128,8 @@ static void put_times(struct plot *p, const struct token_series_list *list)
             /* the largest of each share, so that the last step is the slowest token */
             const size_t at = k ? k * s->n / n : 0;
 
-            plot_number(p, i);
-            plot_number(p, s->ms[k ? at - 1 : 0]);
-            plot_number(p, 100 * (double)at / (double)s->n);
-            plot_number(p, s->doubtful);
+            PLOT_NUMBERS(p, i, s->ms[k ? at - 1 : 0], 100 * (double)at / (double)s->n,
+                         s->doubtful);
             plot_string(p, k ? "" : hint);
         }
     }
@@ -171,7 +167,7 @@ struct plot *token_times_plot(const struct token_series_list *list,
                            .n_by = list->n,
                            .is_ordered = true,
                            .only = {{"doubtful", 0, 0}},
-                           .style = {PLOT_OWN, 2, PLOT_WHOLE, 0, 0, 0},
+                           .style = plot_stroke(PLOT_OWN, 2, PLOT_WHOLE),
                            .text = ".hint"};
 
     if (!p)
@@ -214,31 +210,15 @@ static double faults(const struct row *r)
 static void put_launch(struct plot *p, const struct token_launch *l, size_t every,
                        size_t *at)
 {
-    const double numbers[] = {1,
-                              l->setting,
-                              l->begin_s / 60,
-                              l->end_s / 60,
-                              NAN,
-                              l->row->steal_pct,
-                              l->row->others_pct,
-                              faults(l->row),
-                              taken(l->row)};
-    const size_t n = sizeof numbers / sizeof *numbers;
     double t = l->first_s;
 
-    for (size_t i = 0; i < n; i++)
-        plot_number(p, numbers[i]);
+    PLOT_NUMBERS(p, 1, l->setting, l->begin_s / 60, l->end_s / 60, NAN,
+                 l->row->steal_pct, l->row->others_pct, faults(l->row), taken(l->row));
     for (size_t k = 0; l->own && k < l->own->n; k++) {
         t += l->own->ms[k] / 1000;
-        if ((*at)++ % every)
-            continue;
-        plot_number(p, 0);
-        plot_number(p, l->setting);
-        plot_number(p, t / 60);
-        plot_number(p, NAN);
-        plot_number(p, l->own->ms[k] / l->median_ms);
-        for (size_t i = 5; i < n; i++)
-            plot_number(p, NAN);
+        if ((*at)++ % every == 0)
+            PLOT_NUMBERS(p, 0, l->setting, t / 60, NAN, l->own->ms[k] / l->median_ms,
+                         NAN, NAN, NAN, NAN);
     }
 }
 
@@ -309,7 +289,7 @@ static void put_lane_bars(struct plot *p, int panel, const struct plot_axis *y,
                       .y = {NULL, y->min},
                       .y2 = {column, 0},
                       .only = {{"kind", 1, 1}, {column, y->min + 1e-12, INFINITY}},
-                      .style = {.color = color, .opacity = 1}});
+                      .style = plot_filled(color, 1)});
 }
 
 static void put_pauses(struct plot *p, const struct token_run *run)
@@ -318,15 +298,8 @@ static void put_pauses(struct plot *p, const struct token_run *run)
         const double x = (run->v[i].begin_s - TOKEN_RUN_PAUSE_S / 2) / 60;
 
         for (int panel = 0; panel < p->n_panels && run->v[i].after_pause; panel++)
-            plot_guide(
-                p, (struct plot_guide){.panel = panel,
-                                       .form = PLOT_SEGMENT,
-                                       .x = {x, false},
-                                       .x2 = {x, false},
-                                       .y = {0, true},
-                                       .y2 = {1, true},
-                                       .is_behind = true,
-                                       .style = {PLOT_GREY, 1, PLOT_DOTTED, 0, 0, 0}});
+            plot_across(p, panel, true, x, true,
+                        plot_stroke(PLOT_GREY, 1, PLOT_DOTTED));
     }
 }
 
@@ -339,14 +312,11 @@ static void put_run_keys(struct plot *p, const struct report_rows *rows)
          begin = report_setting_end(rows, begin)) {
         report_setting_name(rows, rows->v[begin], name, sizeof name);
         plot_key(p, plot_keep(p, name, NAME_CHARACTERS),
-                 (struct plot_style){.color = n++, .mark = PLOT_DOT, .size = 1.2});
+                 plot_marked(n++, PLOT_DOT, 1.2));
     }
-    plot_key(p, "CPU time stolen",
-             (struct plot_style){.color = PLOT_BAD, .opacity = 1});
-    plot_key(p, "CPU time of others",
-             (struct plot_style){.color = PLOT_WARN, .opacity = 1});
-    plot_key(p, "page faults and refaults",
-             (struct plot_style){.color = PLOT_GREY, .opacity = 1});
+    plot_key(p, "CPU time stolen", plot_filled(PLOT_BAD, 1));
+    plot_key(p, "CPU time of others", plot_filled(PLOT_WARN, 1));
+    plot_key(p, "page faults and refaults", plot_filled(PLOT_GREY, 1));
 }
 
 struct plot *token_run_plot(const struct token_run *run, const struct report_rows *rows,
@@ -360,22 +330,16 @@ struct plot *token_run_plot(const struct token_run *run, const struct report_row
         return NULL;
     p->is_wide = p->keys_below = true;
     put_relative(p, run);
-    plot_guide(p, (struct plot_guide){.form = PLOT_SEGMENT,
-                                      .x = {0, true},
-                                      .x2 = {1, true},
-                                      .y = {1, false},
-                                      .y2 = {1, false},
-                                      .is_behind = true,
-                                      .style = {PLOT_GREY, 1, PLOT_WHOLE, 0, 0, 0}});
-    plot_layer(p, (struct plot_layer){
-                      .form = PLOT_MARKS,
-                      .x = {"minutes", 0},
-                      .y = {"relative", 0},
-                      .by = "series",
-                      .n_by = run->n_settings < CHART_MAX_SERIES ? run->n_settings
-                                                                 : CHART_MAX_SERIES,
-                      .only = {{"kind", 0, 0}},
-                      .style = {.color = PLOT_OWN, .mark = PLOT_DOT, .size = 0.55}});
+    plot_across(p, 0, false, 1, true, plot_stroke(PLOT_GREY, 1, PLOT_WHOLE));
+    plot_layer(p, (struct plot_layer){.form = PLOT_MARKS,
+                                      .x = {"minutes", 0},
+                                      .y = {"relative", 0},
+                                      .by = "series",
+                                      .n_by = run->n_settings < CHART_MAX_SERIES
+                                                  ? run->n_settings
+                                                  : CHART_MAX_SERIES,
+                                      .only = {{"kind", 0, 0}},
+                                      .style = plot_marked(PLOT_OWN, PLOT_DOT, 0.55)});
     y = put_lane(p, run, taken, "CPU time that others took, %");
     put_lane_bars(p, 1, y, "taken", PLOT_WARN);
     put_lane_bars(p, 1, y, "steal", PLOT_BAD);
