@@ -35,9 +35,7 @@ enum status load_client_run(struct load_result *r, const struct load_target *tar
 
 #else
 
-#include <errno.h>
 #include <sched.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <unistd.h>

@@ -12,7 +12,6 @@
 #include <strings.h>
 
 #include "engine/base/json_read.h"
-#include "engine/base/utf8.h"
 #include "harness/base/format.h"
 
 #define MAX_TOKENS_REPORTED \

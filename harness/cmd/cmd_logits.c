@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/base/thread_pool.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/newfile.h"
 #include "harness/base/options.h"

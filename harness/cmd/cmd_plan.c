@@ -5,7 +5,6 @@
 #include "harness/cmd/cmd.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "harness/base/interrupt.h"
 #include "harness/machine/measuring.h"

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "engine/base/thread_pool.h"
 #include "harness/base/dirs.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"

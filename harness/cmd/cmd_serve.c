@@ -4,7 +4,6 @@
  */
 #include "harness/cmd/cmd.h"
 
-#include <limits.h>
 #include <string.h>
 
 #include "harness/base/interrupt.h"

@@ -4,11 +4,9 @@
  */
 #include "harness/cmd/cmd.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "harness/base/dirs.h"
-#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/base/progress.h"

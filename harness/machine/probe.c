@@ -4,7 +4,6 @@
  */
 #include "harness/machine/probe.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

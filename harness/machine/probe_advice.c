@@ -5,7 +5,6 @@
 #include "harness/machine/probe.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "harness/base/format.h"

@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/arch/arch_nearest.h"
 #include "engine/base/utf8.h"

@@ -4,7 +4,6 @@
  */
 #include "harness/model/quantize.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/format.h"
 #include "harness/rows/order.h"
 
 /* Above its memory roof a result is doubted where it is measured; a model that a cache

@@ -13,7 +13,6 @@
 
 #include "harness/base/dirs.h"
 #include "harness/base/format.h"
-#include "harness/base/interrupt.h"
 #include "harness/base/json_number.h"
 #include "harness/base/program.h"
 #include "harness/stats/stats.h"

@@ -4,7 +4,6 @@
  * of, on little data, and a token of a small model of the same quantisation
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "engine/engine.h"
 #include "harness/decide/gate/gate_count.h"

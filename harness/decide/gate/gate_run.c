@@ -13,7 +13,6 @@
 #include "engine/base/clock.h"
 #include "engine/base/random.h"
 #include "harness/base/format.h"
-#include "harness/base/interrupt.h"
 #include "harness/stats/stats.h"
 #include "harness/machine/cache.h"
 #include "kernels/isa.h"

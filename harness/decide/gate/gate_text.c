@@ -4,7 +4,6 @@
  * a report
  */
 #include <math.h>
-#include <string.h>
 
 #include "harness/decide/gate/gate_report.h"
 

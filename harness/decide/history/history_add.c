@@ -4,7 +4,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "harness/base/format.h"
 #include "harness/decide/history/history_db.h"

@@ -3,8 +3,6 @@
  * history_changes.c - `bench history changes`: where stored results have changed
  */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "harness/base/dirs.h"
 #include "harness/base/format.h"

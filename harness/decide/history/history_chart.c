@@ -3,7 +3,6 @@
  * history_chart.c - series over their runs, a panel each
  */
 #include <math.h>
-#include <string.h>
 
 #include "harness/chart/chart_files.h"
 #include "harness/base/format.h"

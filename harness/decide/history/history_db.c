@@ -7,7 +7,6 @@
  */
 #include "harness/decide/history/history_db.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>

@@ -12,7 +12,6 @@
 
 #include "harness/base/format.h"
 #include "harness/base/hash.h"
-#include "harness/decide/history/history_db.h"
 #include "harness/decide/history/history_db_impl.h"
 
 #define SQL_MAX 4096

@@ -5,7 +5,6 @@
 #include "harness/judge/compare/compare.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "harness/base/choice.h"
 #include "harness/base/format.h"

@@ -5,7 +5,6 @@
 #include "harness/judge/compare/prices.h"
 
 #include <fnmatch.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "harness/base/format.h"

@@ -4,7 +4,6 @@
  */
 #include "harness/judge/recommend/recommend.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "engine/weights/weights.h"

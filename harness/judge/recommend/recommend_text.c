@@ -5,7 +5,6 @@
 #include "harness/judge/recommend/recommend_choice.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "harness/base/format.h"

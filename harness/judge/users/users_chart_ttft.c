@@ -4,7 +4,6 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "harness/chart/chart_files.h"
 #include "harness/base/format.h"

@@ -3,7 +3,6 @@
  * users_charts.c - tok/s against latency, the ladder, and times to the first token
  */
 #include <math.h>
-#include <string.h>
 
 #include "harness/base/format.h"
 #include "harness/judge/users/users_charts_internal.h"

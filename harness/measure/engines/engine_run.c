@@ -4,11 +4,7 @@
  */
 #include "harness/measure/engines/engine_run.h"
 
-#include <math.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 

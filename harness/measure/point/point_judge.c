@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "harness/stats/stats.h"
 #include "harness/measure/point/point_limiter.h"

@@ -5,7 +5,6 @@
 #include "harness/measure/point/point_options.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/options.h"

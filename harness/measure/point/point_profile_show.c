@@ -4,7 +4,6 @@
  */
 #include "harness/measure/point/point_profile_show.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/format.h"

@@ -5,7 +5,6 @@
 #include "harness/measure/quality/quality.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
  */
 #include "harness/measure/session/embed.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
-#include "engine/base/thread_pool.h"
 #include "engine/speculate/speculate.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"

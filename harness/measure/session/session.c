@@ -11,7 +11,6 @@
 #include "engine/base/thread_pool.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
-#include "harness/base/parse.h"
 #include "harness/base/progress.h"
 #include "harness/machine/cache.h"
 #include "harness/machine/fence.h"

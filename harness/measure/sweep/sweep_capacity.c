@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #define DISK_SPARE (UINT64_C(64) << 20) /* the results themselves, and a margin */
 

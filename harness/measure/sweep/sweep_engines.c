@@ -4,7 +4,6 @@
  */
 #include "harness/measure/sweep/sweep.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "harness/base/format.h"

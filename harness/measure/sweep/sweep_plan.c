@@ -8,7 +8,6 @@
 #include "harness/measure/engines/engine_run.h"
 #include "harness/measure/sweep/sweep.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
  */
 #include "harness/measure/worker/count_work.h"
 
-#include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,6 @@
  * one alone, the others would go to sleep meanwhile, and to wake them would make the
  * next sample slower still.
  */
-#include <string.h>
 
 #include "engine/base/clock.h"
 #include "engine/base/random.h"

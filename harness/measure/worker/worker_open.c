@@ -5,7 +5,6 @@
 #include "harness/measure/worker/worker_open.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "harness/rows/settings/setting.h"
 

@@ -12,7 +12,6 @@
 #include <strings.h>
 
 #include "harness/base/format.h"
-#include "harness/base/parse.h"
 
 #define MAX_SAMPLES  1000
 #define MIN_BUDGET_S 0.01

@@ -8,10 +8,8 @@
 #include "harness/rows/point/point_tuning.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/parse.h"
 #include "harness/model/test_prompt.h"
 #include "harness/rows/settings/setting.h"
 

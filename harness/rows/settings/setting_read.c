@@ -5,7 +5,6 @@
  * Values are texts, and both sources use the same parsers.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/format.h"

@@ -4,7 +4,6 @@
  */
 #include "harness/serve/http/api_request.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * exchange.c - a request from its first byte to the end of its answer
  */
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 
 #include "engine/base/clock.h"

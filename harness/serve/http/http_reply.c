@@ -3,7 +3,6 @@
  * http_reply.c - replies: JSON, a stream of events, what goes with each
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

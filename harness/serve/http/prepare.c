@@ -7,8 +7,6 @@
  * waits: the thread that sends answers does not, and the other threads are for other
  * clients.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "engine/base/clock.h"
 #include "harness/serve/http/server_impl.h"

@@ -4,7 +4,6 @@
  */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "harness/base/format.h"
 #include "harness/serve/load/load.h"

@@ -4,8 +4,6 @@
  */
 #include "harness/serve/load/load_servers.h"
 
-#include <string.h>
-
 #include "harness/base/format.h"
 #include "harness/base/progress.h"
 #include "harness/serve/load/launch.h"

@@ -8,7 +8,6 @@
 #include "engine/base/mem.h"
 #include "engine/base/thread_pool.h"
 #include "harness/measure/worker/point/point_worker.h"
-#include "harness/rows/roofs.h"
 #include "kernels/isa.h"
 
 #define PLACE_UNIT       4096

@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "harness/base/format.h"
-#include "harness/measure/tune/tuned_use.h"
+#include "harness/measure/tune/tuned.h"
 #include "harness/measure/worker/point/point_answers.h"
 #include "harness/measure/worker/point/point_worker.h"
+#include "harness/measure/worker/tuned_check.h"
 
 enum status point_key_answer(const json_t *request, struct err *err)
 {
