@@ -12,7 +12,6 @@
 
 static const struct worker_task tasks[] = {{"point", point_answer},
                                            {"need", point_need_answer},
-                                           {"key", point_key_answer},
                                            {"roof", point_roof_answer}};
 
 int cmd_worker(int argc, char **argv)

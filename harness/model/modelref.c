@@ -152,7 +152,7 @@ static const char *find_cache(const char *given, const char **below)
     return home && home[0] ? home : NULL;
 }
 
-bool modelref_knows_cache(const char *cache_dir)
+static bool knows_cache(const char *cache_dir)
 {
     const char *below;
 
@@ -214,7 +214,7 @@ static enum status parse_synthetic(struct modelref *ref, const char *colon,
     snprintf(ref->name, sizeof ref->name, "%s", ref->shape.name);
     snprintf(ref->label, sizeof ref->label, "%s", ref->shape.name);
     /* Most uses need no file: whoever does asks for it with modelref_check_cache(). */
-    if (!modelref_knows_cache(cache_dir))
+    if (!knows_cache(cache_dir))
         return ST_OK;
     snprintf(file, sizeof file, "%s-%s.gguf", ref->name, quantmix_name(ref->mix));
     return modelref_cache_path(ref->path, sizeof ref->path, cache_dir, file, err);

@@ -128,7 +128,6 @@ enum status modelref_write_plan(const struct synth_plan *plan, const char *path,
 /* <cache directory>/file, as above; cache_dir may be NULL. Error: ST_USAGE. */
 enum status modelref_cache_path(char *out, size_t cap, const char *cache_dir,
                                 const char *file, struct err *err);
-bool modelref_knows_cache(const char *cache_dir);
 
 /* A quantisation mix by its name, in any case. Error: ST_USAGE (unknown; the
  * nearest one, or all of them). */

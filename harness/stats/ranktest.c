@@ -11,10 +11,8 @@
  */
 #include "harness/stats/ranktest.h"
 
-#include <assert.h>
 #include <math.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,19 +170,6 @@ static size_t cut(size_t n_a, size_t n_b)
     return k;
 }
 
-/* The value that a normal variate exceeds with probability tail, by bisection. */
-static double normal_upper(double tail)
-{
-    double lo = 0, hi = 10;
-
-    for (int i = 0; i < 60; i++) {
-        const double mid = (lo + hi) / 2;
-
-        *(erfc(mid / sqrt(2)) / 2 > tail ? &lo : &hi) = mid;
-    }
-    return lo;
-}
-
 enum status rank_ratio(struct rank_ratio *r, const double *a, size_t n_a,
                        const double *b, size_t n_b, struct err *err)
 {
@@ -236,26 +221,6 @@ static const double *untied_tails(size_t n)
 {
     pthread_once(&tails_once, fill_tails);
     return tails[n];
-}
-
-/* How many of the n (n + 1) / 2 sorted means of two to cut off at each end: the sum of
- * positive ranks is at most k - 1 with a probability of tail or less. */
-static size_t cut_paired(size_t n, double tail)
-{
-    const size_t most = n * (n + 1) / 2;
-    size_t k = 0;
-
-    if (n > EXACT_MAX) {
-        const double at = floor((double)most / 2 -
-                                normal_upper(tail) * sqrt(signs_variance((double)n)));
-
-        return at > 0 ? (size_t)at : 0;
-    }
-    const double *below = untied_tails(n);
-
-    while (k <= most && below[most - k] <= tail + ROUND_SLIP)
-        k++;
-    return k;
 }
 
 static void untied_signs(size_t n, int doubled_sum, double *above, double *below)
@@ -332,28 +297,6 @@ void rank_signs(const double *v, size_t n, double *above, double *below)
     free(rank);
 }
 
-enum status rank_paired(struct rank_ratio *r, const double *v, size_t n, double level,
-                        struct err *err)
-{
-    const size_t n_means = n * (n + 1) / 2;
-    double *mean = malloc(n_means * sizeof *mean + 1);
-    size_t at = 0;
-
-    assert(n <= RANK_MAX_PAIRS);
-    if (!mean)
-        return err_set(err, ST_NO_MEMORY, "no memory to compare %zu pairs", n);
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = i; j < n; j++)
-            mean[at++] = (v[i] + v[j]) / 2;
-    stats_sort(mean, n_means);
-    const size_t k = n ? cut_paired(n, (1 - level) / 2) : 0;
-    r->ratio = n ? exp(stats_quantile_sorted(mean, n_means, 0.5)) : 1;
-    r->lo = k ? exp(mean[k - 1]) : 0;
-    r->hi = k ? exp(mean[n_means - k]) : INFINITY;
-    free(mean);
-    return ST_OK;
-}
-
 struct place {
     double p;
     size_t at;
@@ -382,13 +325,4 @@ enum status rank_holm(double *p, size_t n, struct err *err)
     }
     free(order);
     return ST_OK;
-}
-
-const char *rank_ratio_text(const struct rank_ratio *r, char *buf, size_t cap)
-{
-    if (r->lo > 0 && isfinite(r->hi))
-        snprintf(buf, cap, "%.3f [%.3f, %.3f]", r->ratio, r->lo, r->hi);
-    else
-        snprintf(buf, cap, "%.3f", r->ratio);
-    return buf;
 }

@@ -32,14 +32,6 @@ struct rank_ratio {
 enum status rank_ratio(struct rank_ratio *r, const double *a, size_t n_a,
                        const double *b, size_t n_b, struct err *err);
 
-/* The test for pairs measured side by side: v[n] are logarithms of their quotients b /
- * a, and the interval of the given level (0.95) holds the medians that Wilcoxon's
- * signed rank test does not reject; 0 and infinity where n is too small for that level.
- * n <= RANK_MAX_PAIRS. */
-#define RANK_MAX_PAIRS 512
-enum status rank_paired(struct rank_ratio *r, const double *v, size_t n, double level,
-                        struct err *err);
-
 /* Wilcoxon's signed rank test, each side: were either sign of each v[i] as likely as
  * the other, the probability of positive ranks that sum to as much or more (*above:
  * small if v lies above 0), or to as much or less (*below). Values of 0 do not count; 1
@@ -49,8 +41,5 @@ void rank_signs(const double *v, size_t n, double *above, double *below);
 /* Holm's correction: p[i] becomes the level at which i is rejected while the chance
  * of any wrong rejection among the n stays at that level. Error: ST_NO_MEMORY. */
 enum status rank_holm(double *p, size_t n, struct err *err);
-
-/* "1.043 [1.031, 1.055]" into buf, which is returned. */
-const char *rank_ratio_text(const struct rank_ratio *r, char *buf, size_t cap);
 
 #endif

@@ -88,7 +88,6 @@ is_no_file() {
 }
 for kind in pipe zero; do
     is_no_file "$BENCH" sweep -c ./$kind.yaml -m "$model" --dry-run --no-probe --mem none
-    is_no_file "$BENCH" generate -m "$model" -p a -n 1 --tuned $kind.yaml
     is_no_file "$RESEARCH" gates --trace $kind.txt -n 10
     timeout 60 "$BENCH" probe --passes 1 --bytes 1M -t 1 --disk $kind.txt >out 2>err || fail "probe of a $kind: $? $(cat err)"
     grep -q "not measured: $kind.txt is a pipe or a device" out || fail "probe of a $kind: $(cat out)"
@@ -153,7 +152,7 @@ is_harmless 2 "$BENCH" history changes "$bad" "$bad"
 is_harmless 2 "$BENCH" recommend "$bad.nothing"
 is_harmless 0 env PATH=/nowhere "$BENCH" plot "$bad"
 is_harmless 2 "$BENCH" "$bad"
-is_harmless 2 "$BENCH" generate -m "$bad.gguf" -p a --tuned "$bad.nothing"
+is_harmless 2 "$BENCH" generate -m "$bad.nothing" -p a
 is_harmless 2 "$RESEARCH" "$bad"
 is_harmless 2 "$RESEARCH" gates --trace "$bad.nothing" -n 10
 is_harmless 0 "$RESEARCH" record-trace "$bad.trace" -m "$bad.gguf" -t 1 -n 100

@@ -181,7 +181,6 @@ for out in m.gguf ./m.gguf link.gguf hard.gguf; do
     spared logits -m m.gguf --tokens 1,2 -o "$out"
     spared imatrix -m m.gguf --text text.txt -o "$out"
     spared gguf m.gguf --tensor output_norm.weight -o "$out"
-    spared tune -m m.gguf -o "$out" --budget 1
     spared quantize m.gguf "$out" Q8_0
     spared pack m.gguf -o "$out"
 done

@@ -37,7 +37,6 @@ waits() {
 waits "$BENCH" decode -m "$model" -t 1 -n 2
 waits "$BENCH" topo --measure
 waits "$BENCH" probe --passes 1 --bytes 1M --disk none -t 1
-waits "$BENCH" tune -m "$model" --budget 1 -o profile.yaml
 waits "$BENCH" sweep -m "$model" --threads 1 --ctx 0 --prefill none --mem none --no-probe --no-charts -o waiting
 waits "$BENCH" gate --b "$BENCH" -m "$model" --budget 10s -o gate
 waits "$BENCH" gate -m "$model" --calibrate --budget 60s -o calibrated

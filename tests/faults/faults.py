@@ -57,7 +57,6 @@ COMMANDS = {  # name: (what its folder holds beforehand, arguments)
     "recommend": ("sweep", "recommend sw"),
     "plot": ("sweep", "plot sw"),
     "history": ("sweep", "history add results.db sw"),
-    "tune": ("", "tune -m m.gguf --mem 512M --budget 1 -o tuned.yaml"),
     "gate": ("", f"gate --a BENCH --b BENCH {TINY} --mem 512M --budget 4s --no-charts -o gate"),
 }
 

@@ -4,7 +4,7 @@
 
     make_seeds.py BENCH [SEED_DIR]
 
-BENCH is the program: gates, kernels, profiles, histories and importance matrices are
+BENCH is the program: gates, kernels, histories and importance matrices are
 its own writing. Those of gguf/ (but the packed one), safetensors/ and report/ are kept as
 they are. Standard library only; run from the root of the repository.
 """
@@ -59,8 +59,6 @@ def own_writing(scratch):
     kernels = json.loads(read(scratch + "/kernels/kernels.json"))
     kernels["benchmarks"] = kernels["benchmarks"][:8]
     put("kernel_results", "kernels.json", kernels)
-    bench(scratch, "tune", "-m", model, "--budget", "10", "-o", "profile.yaml")
-    put("profile", "nano.yaml", read(scratch + "/profile.yaml"))
     os.makedirs(scratch + "/sweep")
     for name in ("sweep.csv", "machine.json"):
         with open(scratch + "/sweep/" + name, "wb") as f:

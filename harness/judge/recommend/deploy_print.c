@@ -279,8 +279,6 @@ static void print_slmbench(FILE *f, const struct deploy *d)
         put_count(f, "--kv-window", (int)r->kv_window);
     if (*row_residency_text(r) && strcmp(row_residency_text(r), "memory") != 0)
         put_option(f, "--weights", row_residency_text(r));
-    if (!strcmp(row_tuning_text(r), "tuned"))
-        put_option(f, "--tuned", "auto");
     fputc('\n', f);
 }
 

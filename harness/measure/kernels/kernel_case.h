@@ -14,8 +14,8 @@
  *   gemv_x16/q4_K/avx512/rows:4096/cols:4096/cold/prefetch:T0-4096/panels:2
  *
  * prefetch and panels: how weights in panels are read (struct kern_prefetch), "off" or
- * a hint and a distance in bytes, and how many panels are interleaved; where they are
- * not said, as a model that was not tuned reads them.
+ * a hint and a distance in bytes, and how many panels are interleaved; without them
+ * as slm_tuning_default() has it.
  *
  * cold: every call takes the next matrix of a buffer, which was taken out of every
  * cache before. hot: one matrix of at most 256 KiB, which stays in the second level.

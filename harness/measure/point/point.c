@@ -19,7 +19,6 @@
 #include "harness/machine/probe.h"
 #include "harness/machine/sandbox/sandbox.h"
 #include "harness/measure/point/point_run.h"
-#include "harness/measure/point/point_tuned.h"
 #include "harness/measure/worker/worker.h"
 
 #define USAGE_NS 500000000u /* the group's peak is read twice a second */
@@ -116,8 +115,6 @@ static void on_message(void *arg, const json_t *message)
     watch(r);
     if ((value = json_object_get(message, "row")))
         message_take_columns(r->row, value);
-    if ((value = json_object_get(message, "slower")))
-        point_note_slower(r, value);
     if ((value = json_object_get(message, "facts")))
         point_facts_from_json(&r->facts, value);
     if ((value = json_object_get(message, "ms"))) {
@@ -153,27 +150,6 @@ bool point_run_ask(struct point_run *r, json_t *request, const char *key,
     if (w->end == WORKER_GAVE_UP)
         *status = err_set(err, w->error_status, "%s", w->error);
     return false;
-}
-
-/* The profile that was asked for, where it fits. False: as point_run_ask(). */
-static bool take_tuned(struct point_run *r, struct point *asked, enum status *status,
-                       struct err *err)
-{
-    json_t *answer = NULL;
-    struct tuned_key here;
-
-    if (!*asked->setup.tuned)
-        return true;
-    tuned_key_machine(&here, r->topo, asked->setup.mem_limit);
-    if (!point_run_ask(r, message_request("key", asked, 0, NULL, NULL), "key", &answer,
-                       status, err))
-        return false;
-    *status = point_key_from_json(&here, answer, err);
-    json_decref(answer);
-    if (*status == ST_OK)
-        *status =
-            point_take_tuned(asked, &here, r->tuned_note, sizeof r->tuned_note, err);
-    return *status == ST_OK;
 }
 
 bool point_run_need(struct point_run *r, enum status *status, struct err *err)
@@ -378,21 +354,6 @@ enum status point_run_start(struct point_run *r, bool *greets, struct err *err)
     return status;
 }
 
-/* Settings as they are measured, with a profile's and with CPUs by number. False: as
- * point_run_ask(). */
-static bool settle(struct point_run *r, struct point *asked, enum status *status,
-                   struct err *err)
-{
-    if (!take_tuned(r, asked, status, err))
-        return false;
-    r->settings = *asked;
-    if (asked->tuning.state == TUNED_USED && asked->setup.residency == WEIGHTS_AUTO &&
-        asked->tuning.residency == WEIGHTS_MMAP)
-        r->settings.setup.residency = WEIGHTS_MMAP;
-    *status = point_run_pin(r, err);
-    return *status == ST_OK;
-}
-
 static enum status run(struct point_run *r, struct err *err)
 {
     struct point asked = r->settings;
@@ -406,9 +367,10 @@ static enum status run(struct point_run *r, struct err *err)
                        "(use --weights packed or mmap, or name SHAPE:QUANT)",
                        asked.setup.model.text);
     status = point_run_start(r, &goes_on, err);
-    goes_on = goes_on && settle(r, &asked, &status, err);
+    if (goes_on)
+        status = point_run_pin(r, err);
     point_describe(r, &asked);
-    goes_on = goes_on && point_run_need(r, &status, err);
+    goes_on = goes_on && status == ST_OK && point_run_need(r, &status, err);
     if (status || (goes_on && !point_may_try(r)))
         return status;
     if (goes_on) {
@@ -450,7 +412,6 @@ enum status point_run_begin(struct point_run **out, const struct point *p,
         return err_set(err, ST_NO_MEMORY, "no memory to run a point in");
     *out = r;
     r->settings = *p;
-    r->settings.tuning = (struct point_tuning){.state = TUNED_NOT};
     r->row = row;
     r->progress = progress;
     r->progress_arg = arg;

@@ -77,13 +77,6 @@ static void say_no_fit(struct point_run *r)
         want, have, r->samples.n, r->samples.n == 1 ? "" : "s");
 }
 
-/* Say why a requested profile is not used. */
-static void say_untuned(struct point_run *r)
-{
-    if (!*r->row->detail)
-        snprintf(r->row->detail, sizeof r->row->detail, "%s", r->tuned_note);
-}
-
 /* More threads than CPUs are measured as requested, with a note. */
 static void doubt_threads(struct point_run *r)
 {
@@ -187,7 +180,6 @@ void point_conclude(struct point_run *r)
     if (!r->fits && r->settings.setup.residency == WEIGHTS_MMAP &&
         (row->status == ROW_STATUS_OK || row->status == ROW_STATUS_PARTIAL))
         say_no_fit(r);
-    say_untuned(r);
     doubt_threads(r);
     doubt_depth(r);
 }

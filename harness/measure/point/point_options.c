@@ -114,8 +114,6 @@ static enum status apply(struct point *p, const struct raw *raw,
         status = modelref_set_quant(&p->setup.model, raw->quant, err);
     if (status == ST_OK && raw->cpus) {
         p->setup.explicit_cpus = true;
-        p->setup.given |= SETTING_BIT(threads) | SETTING_BIT(threads_prefill) |
-                          SETTING_BIT(placement);
         status = placement_parse_cpus(raw->cpus, topo, &p->setup.n_threads,
                                       p->setup.n_threads_prefill, p->setup.cpus, err);
     }

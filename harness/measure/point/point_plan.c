@@ -142,23 +142,5 @@ void point_describe(struct point_run *r, const struct point *p)
     row->budget_s = p->budget_s;
     if (p->setup.mem_limit)
         row->mem_limit_bytes = (int64_t)p->setup.mem_limit;
-    row->tuning = (int)p->tuning.state;
-}
-
-void point_note_slower(struct point_run *r, const json_t *message)
-{
-    const struct point_tuning *t = &r->settings.tuning;
-    const char *note = json_string_value(json_object_get(message, "note"));
-    const char *cpus = json_string_value(json_object_get(message, "cpus"));
-    struct row *row = r->row;
-
-    row->n_threads = t->n_threads;
-    if (r->settings.kind == POINT_DECODE) /* the profile's may be there */
-        row->n_threads_prefill =
-            t->n_threads_prefill ? t->n_threads_prefill : t->n_threads;
-    row->placement = (int)t->placement;
-    if (cpus && *cpus)
-        snprintf(row->cpus, sizeof row->cpus, "%s", cpus);
-    row->tuning = TUNED_SLOWER;
-    snprintf(row->detail, sizeof row->detail, "%.190s", note ? note : "");
+    row->tuning = TUNED_NOT;
 }

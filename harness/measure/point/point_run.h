@@ -51,7 +51,6 @@ struct point_run {
     struct noise noise;
     bool has_noise;
     char phase[16];
-    char tuned_note[200]; /* why a profile is not used */
 
     struct sandbox_usage usage;
     uint64_t peak_bytes, resident_bytes; /* the most of its sandbox */
@@ -91,9 +90,6 @@ void point_run_usage(struct point_run *r);
 /* Fill in the columns that are known before it runs. p: as the caller gave it,
  * with the placement that r->settings has resolved into CPUs. */
 void point_describe(struct point_run *r, const struct point *p);
-
-/* A profile that the worker does not use: the row has the default's settings. */
-void point_note_slower(struct point_run *r, const json_t *message);
 
 /* Memory that the point may have: the least of its limit, of what the limits in force
  * leave, and of what is available. */

@@ -243,7 +243,6 @@ static enum status open_speculation(struct generation *g,
     if (s->draft) {
         params.model = s->draft;
         params.quant = NULL;
-        *params.setup.tuned = '\0';
         params.n_ctx = slm_info(g->model.m)->n_ctx;
         params.n_logits = 1;
         params.mtp = false;

@@ -19,9 +19,8 @@ struct session_params {
     const char *quant; /* quantise it to this while loading; or NULL */
     const char *cpus;  /* "0,2": one for each thread; excludes placement; or NULL */
     /* Its model is the one that is opened where it is parsed already (.text), and the
-     * CPUs are above. n_threads 0, n_batch 0 and a
-     * placement that is not given are the defaults. A profile does not override what is
-     * set. */
+     * CPUs are above. n_threads 0, n_batch 0 and a placement that is not given are the
+     * defaults. */
     struct model_setup setup;
     int n_ctx, n_logits, n_sequences; /* as in struct slm_params */
     bool mtp;                         /* the same */
@@ -31,7 +30,7 @@ struct session_params {
                     is the whole one, behind which nothing is written and only the
                     model and what runs it are read */
     int listener;
-    bool decodes; /* many tokens: without a profile, measure prefetch distances */
+    bool decodes; /* many tokens: measure prefetch distances */
 };
 
 /* The model that params name; a synthetic one is made where its file is missing. From
@@ -48,10 +47,8 @@ enum status session_inputs(struct path_list *files, struct session_params *param
 
 /* Opens the model and reads its weights, if memory holds them (packed weights must
  * fit), with a progress line; an interrupt ends it. Warns on standard error of more
- * threads than CPUs and of a profile that is not used. *n_threads (may be NULL): the
- * number used. Errors: as topology_read(), placement_cpus(), tuned_find(),
- * slm_open() and weights_preload().
- */
+ * threads than CPUs. *n_threads (may be NULL): the number used. Errors: as
+ * topology_read(), placement_cpus(), slm_open() and weights_preload(). */
 enum status session_open(struct slm **m, const struct session_params *params,
                          int *n_threads, struct err *err);
 

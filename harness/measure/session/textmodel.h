@@ -47,6 +47,6 @@ void textmodel_close(struct textmodel *t);
 /* Rows of a table of options that say how a model is run; s is a session_params. */
 #define TEXTMODEL_OPTS(s)                                                           \
     SESSION_OPT(s, threads), SESSION_OPT(s, threads_prefill), SESSION_OPT_PLACE(s), \
-        SESSION_OPT_HOLD(s), SESSION_OPT(s, kv_window), SESSION_OPT(s, tuned)
+        SESSION_OPT_HOLD(s), SESSION_OPT(s, kv_window)
 
 #endif

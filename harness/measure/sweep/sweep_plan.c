@@ -209,7 +209,6 @@ static enum status add_engines(struct making *m, const struct sweep_settings *s,
     enum status status =
         s->n_engines ? engine_check_model(&base.setup.model, err) : ST_OK;
 
-    base.setup.tuned[0] = '\0';
     base.setup.kv_window = 0;
     base.setup.residency = WEIGHTS_AUTO;
     for (int i = 0; i < s->n_engines && status == ST_OK; i++) {
@@ -225,9 +224,6 @@ static enum status add_model(struct making *m, const struct sweep_settings *s,
     struct point base = s->base;
     enum status status;
 
-    /* What a sweep varies is no profile's choice. */
-    base.setup.given = SETTING_BIT(threads) | SETTING_BIT(threads_prefill) |
-                       SETTING_BIT(placement) | SETTING_BIT(batch);
     base.setup.model = model->ref;
     m->max_ctx = s->ctx_usual ? model->max_ctx : 0;
     status = add_each(m, s, &base, 0, err);

@@ -9,7 +9,6 @@
 
 #include "harness/model/modelref.h"
 #include "harness/rows/quality_rows.h"
-#include "harness/measure/tune/tuned.h"
 
 #define ALL_THREADS_DENSE 8 /* up to here every count; beyond, steps of a third */
 
@@ -130,28 +129,6 @@ static enum status all_threads(struct int_list *list, const struct topology *top
     return ST_OK;
 }
 
-/* A file is named absolutely, so that --resume works from anywhere. */
-static enum status set_tuned(struct sweep_settings *s, const char *text,
-                             const char *what, struct err *err)
-{
-    const bool is_word = !strcmp(text, "auto") || !strcmp(text, "none");
-    struct err why = ERR_INIT;
-    struct tuned ignored;
-    char *path;
-    int n;
-
-    if (!is_word && tuned_load(&ignored, text, &why))
-        return err_set(err, why.code, "%s: %s", what, why.msg);
-    path = is_word ? strdup(strcmp(text, "none") ? text : "") : realpath(text, NULL);
-    if (!path)
-        return err_set_errno(err, ST_IO, "%s: cannot open %s", what, text);
-    n = snprintf(s->base.setup.tuned, sizeof s->base.setup.tuned, "%s", path);
-    free(path);
-    if (n >= (int)sizeof s->base.setup.tuned)
-        return err_set(err, ST_USAGE, "%s: %s is too long a name", what, text);
-    return ST_OK;
-}
-
 static enum status set_quality(struct sweep_settings *s, const char *text,
                                const char *what, struct err *err)
 {
@@ -193,8 +170,6 @@ enum status sweep_set(struct sweep_settings *s, enum setting_id id, const char *
         return sweep_set_texts(s, text, what, err);
     if (id == SETTING_mem)
         return sweep_set_limits(s, text, what, err);
-    if (id == SETTING_tuned)
-        return set_tuned(s, text, what, err);
     if (id == SETTING_quality)
         return set_quality(s, text, what, err);
     if (setting_row(id)->swept)

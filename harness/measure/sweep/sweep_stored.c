@@ -156,6 +156,15 @@ static enum status take(struct sweep_settings *s, enum setting_id id,
     return setting_from_json(id, value, key_of(id), field, size, err);
 }
 
+/* Earlier versions stored here which profile of `bench tune` a sweep used, "" without
+ * one. */
+static bool is_untuned(const json_t *object)
+{
+    const char *tuned = json_text(json_object_get(object, "tuned"));
+
+    return !tuned || !*tuned;
+}
+
 enum status sweep_settings_from_json(struct sweep_settings *s, const json_t *object,
                                      struct err *err)
 {
@@ -167,6 +176,9 @@ enum status sweep_settings_from_json(struct sweep_settings *s, const json_t *obj
     point_init(&out.base);
     if (!json_is_object(object))
         return err_set(err, ST_INPUT, "there are no stored settings");
+    if (!is_untuned(object))
+        return err_set(err, ST_INPUT,
+                       "tuned: this version has no profiles of `bench tune`");
     for (enum setting_id id = 0; id < SETTING_N && st == ST_OK; id++)
         if (setting_row(id)->in & SETTING_STORED)
             st = take(&out, id, json_object_get(object, key_of(id)), &why);

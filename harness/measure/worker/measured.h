@@ -2,11 +2,11 @@
  *
  * measured.h - a model that is opened to be timed, and the one loop that times it
  *
- * Model of the world: every figure about a model's speed - of a point, of a gate, of a
- * tuning, of the check of a profile - is made of samples that measured_samples() takes.
- * A *step* says what one sample is; what is done with the sample, how many there are
- * and what happens between two of them is the caller's business. Instructions are
- * counted (count_work.h) of a model opened the same way, but without a clock.
+ * Model of the world: every figure about a model's speed - of a point, of a gate - is
+ * made of samples that measured_samples() takes. A *step* says what one sample is; what
+ * is done with the sample, how many there are and what happens between two of them is
+ * the caller's business. Instructions are counted (count_work.h) of a model opened the
+ * same way, but without a clock.
  *
  * Inside the two readings of the clock is what the step names and nothing else: tokens
  * are drawn before (those of later batches of a prompt between two passes), going back
@@ -33,7 +33,6 @@ struct measured {
     struct slm *m;    /* NULL: not open */
     bool borrowed;    /* m is somebody else's */
     struct mem image; /* of a model in memory */
-    bool image_fresh; /* no model was opened from it yet */
     int32_t *tokens;  /* [as opened], of a pass */
     int batch;        /* tokens of a pass, as tuned */
     uint64_t seed;    /* of the tokens that are drawn */
@@ -76,12 +75,6 @@ enum status measured_open(struct measured *m, const struct measured_params *p,
  * Error: ST_NO_MEMORY. */
 enum status measured_borrow(struct measured *m, struct slm *model, uint64_t seed,
                             struct err *err);
-
-/* Makes the weights in memory that the next measured_open() opens, for callers that
- * need them before. Error: ST_NO_MEMORY (also: more than max_bytes; 0: no limit).
- */
-enum status measured_make_image(struct measured *m, const struct modelref *model,
-                                uint64_t seed, uint64_t max_bytes, struct err *err);
 
 /* Reads at most so many bytes of the weights. A mapped model that memory does not hold
  * is read in part: each further page would evict another one. Errors:

@@ -21,17 +21,8 @@ void measured_init(struct measured *m, uint64_t seed)
 
 /* ---- weights in memory ---------------------------------------------------------- */
 
-static enum status image_too_large(uint64_t bytes, uint64_t most, struct err *err)
-{
-    char need[24], have[24];
-
-    return err_set(err, ST_NO_MEMORY, "the model takes %s of memory, and there are %s",
-                   format_bytes(need, sizeof need, bytes),
-                   format_bytes(have, sizeof have, most));
-}
-
-enum status measured_make_image(struct measured *m, const struct modelref *model,
-                                uint64_t seed, uint64_t max_bytes, struct err *err)
+static enum status make_image(struct measured *m, const struct modelref *model,
+                              uint64_t seed, struct err *err)
 {
     struct synth_plan *plan = NULL;
     enum status st = synth_plan_make(&plan, &model->shape, model->mix, seed, err);
@@ -39,14 +30,9 @@ enum status measured_make_image(struct measured *m, const struct modelref *model
     if (st)
         return st;
     mem_free(&m->image);
-    if (max_bytes && synth_plan_bytes(plan) > max_bytes)
-        st = image_too_large(synth_plan_bytes(plan), max_bytes, err);
-    if (st == ST_OK)
-        st = mem_alloc(&m->image, synth_plan_bytes(plan), MEM_PAGES_2M, "model image",
-                       err);
+    st = mem_alloc(&m->image, synth_plan_bytes(plan), MEM_PAGES_2M, "model image", err);
     if (st == ST_OK)
         st = synth_write_memory(plan, m->image.base, m->progress, m->arg, err);
-    m->image_fresh = st == ST_OK;
     synth_plan_free(plan);
     return st;
 }
@@ -71,8 +57,7 @@ static void close_model(struct measured *m)
     if (!m->borrowed)
         slm_close(m->m);
     m->m = NULL;
-    if (!m->image_fresh)
-        mem_free(&m->image);
+    mem_free(&m->image);
 }
 
 struct measured_params measured_params_of(const struct model_setup *setup,
@@ -92,9 +77,7 @@ enum status measured_open(struct measured *m, const struct measured_params *p,
 
     close_model(m);
     if (p->residency == WEIGHTS_MEMORY) {
-        if (!m->image_fresh)
-            st = measured_make_image(m, p->model, p->image_seed, 0, err);
-        m->image_fresh = false;
+        st = make_image(m, p->model, p->image_seed, err);
         params.image = m->image.base;
         params.image_bytes = m->image.bytes;
         params.image_rewrite = true;
@@ -121,7 +104,6 @@ enum status measured_borrow(struct measured *m, struct slm *model, uint64_t seed
 
 void measured_close(struct measured *m)
 {
-    m->image_fresh = false;
     close_model(m);
     free(m->tokens);
     m->tokens = NULL;

@@ -11,7 +11,6 @@
  *
  *   requests, and what answers them             for             answered by
  *   -> {"need": REQUEST}    {"need": {..}}      struct point_need       point_need.c
- *   -> {"key": REQUEST}     {"key": [..]}       a profile's key         point_tuned.c
  *   -> {"point": REQUEST}   {"done": ..}        a measured point        point_worker.c
  *   -> {"roof": REQUEST}    {"done": .., "gbps": [..], "gops": [..]}
  *                                               ceilings of a point that another
@@ -28,7 +27,6 @@
  *   <- {"row": {..}}                            columns of MESSAGE_COLUMNS
  *   <- {"facts": {..}}                          struct point_facts
  *   <- {"profile": {..}}                        struct point_profile of the samples
- *   <- {"slower": {"note": "..", "cpus": ".."}} a profile that is not used
  *   <- {"error": "...", "code": 5}              instead of the answer, an enum status;
  *                                               and it ends
  *
@@ -158,24 +156,24 @@ void point_facts_from_json(struct point_facts *facts, const json_t *object);
  */
 #define MESSAGE_COLUMNS(COLUMN)                                                        \
     COLUMN(quant)                                                                      \
-    COLUMN(n_params) COLUMN(file_bytes) COLUMN(model_ctx) COLUMN(kv_type)              \
-        COLUMN(kv_bytes) COLUMN(kv_bytes_per_token) COLUMN(pages) COLUMN(isa) COLUMN(  \
-            unused_units) COLUMN(prefetch) COLUMN(load_s) COLUMN(bytes_per_token)      \
-            COLUMN(mem_planned_bytes) COLUMN(mem_resident_bytes)                       \
-                COLUMN(reclaimed_bytes) COLUMN(roof_gbps) COLUMN(roof_gbps_lo)         \
-                    COLUMN(roof_gbps_hi) COLUMN(roof_gops) COLUMN(roof_gops_lo)        \
-                        COLUMN(roof_gops_hi) COLUMN(roof_vectors_gops) COLUMN(         \
-                            step_plain_ms) COLUMN(disk_way) COLUMN(disk_wait_pct)      \
-                            COLUMN(disk_bytes_per_token) COLUMN(expert_hit_rate)       \
-                                COLUMN(joules_per_token) COLUMN(spec_mode)             \
-                                    COLUMN(spec_answer) COLUMN(spec_accept_set)        \
-                                        COLUMN(spec_tokens) COLUMN(spec_guessed)       \
-                                            COLUMN(spec_accept) COLUMN(spec_accept_at) \
-                                                COLUMN(spec_tokens_per_pass)           \
-                                                    COLUMN(spec_plain_tok_per_s)       \
-                                                        COLUMN(spec_speedup) COLUMN(   \
-                                                            spec_speedup_lo)           \
-                                                            COLUMN(spec_speedup_hi)
+    COLUMN(n_params)                                                                   \
+    COLUMN(file_bytes) COLUMN(model_ctx) COLUMN(kv_type) COLUMN(kv_bytes)              \
+        COLUMN(kv_bytes_per_token) COLUMN(pages) COLUMN(isa) COLUMN(unused_units)      \
+            COLUMN(prefetch) COLUMN(load_s) COLUMN(bytes_per_token) COLUMN(            \
+                mem_planned_bytes) COLUMN(mem_resident_bytes) COLUMN(reclaimed_bytes)  \
+                COLUMN(roof_gbps) COLUMN(roof_gbps_lo) COLUMN(roof_gbps_hi) COLUMN(    \
+                    roof_gops) COLUMN(roof_gops_lo) COLUMN(roof_gops_hi)               \
+                    COLUMN(roof_vectors_gops) COLUMN(step_plain_ms) COLUMN(disk_way)   \
+                        COLUMN(disk_wait_pct) COLUMN(disk_bytes_per_token)             \
+                            COLUMN(expert_hit_rate) COLUMN(joules_per_token) COLUMN(   \
+                                spec_mode) COLUMN(spec_answer) COLUMN(spec_accept_set) \
+                                COLUMN(spec_tokens) COLUMN(spec_guessed)               \
+                                    COLUMN(spec_accept) COLUMN(spec_accept_at)         \
+                                        COLUMN(spec_tokens_per_pass)                   \
+                                            COLUMN(spec_plain_tok_per_s)               \
+                                                COLUMN(spec_speedup)                   \
+                                                    COLUMN(spec_speedup_lo)            \
+                                                        COLUMN(spec_speedup_hi)
 
 /* {"row": ..}, and its columns into *row. */
 json_t *message_columns(const struct row *row);

@@ -17,10 +17,9 @@
 enum status worker_fence(const struct modelref *model, const char *text,
                          struct err *err);
 
-/* The fence of a process that also reads `also` (may be NULL) and accepts connections
- * of a socket that listens. */
-enum status worker_fence_server(const struct modelref *model, const char *also,
-                                int listener, struct err *err);
+/* The fence of a process that accepts connections of a socket that listens. */
+enum status worker_fence_server(const struct modelref *model, int listener,
+                                struct err *err);
 
 struct stream_ring;
 

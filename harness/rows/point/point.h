@@ -24,16 +24,6 @@
 #include "harness/rows/row.h"
 #include "harness/rows/settings/model_setup.h"
 
-/* A profile's choices that are no settings of a point, and the settings without the
- * profile: the worker compares the two. */
-struct point_tuning {
-    enum tuned_state state;
-    struct slm_tuning choices; /* with TUNED_USED */
-    int n_threads, n_threads_prefill, n_batch;
-    enum placement placement;
-    enum weights_residency residency; /* the profile's */
-};
-
 struct point {
     enum point_kind kind;
     struct model_setup setup; /* WEIGHTS_AUTO: the plan decides, and the row has its
@@ -58,7 +48,6 @@ struct point {
                          it, which engine_run() measures */
     bool force;       /* run it although the plan says that it does not fit */
     bool profile;     /* account for the time of each operation */
-    struct point_tuning tuning; /* the profile as used; filled in by point_run() */
 };
 
 /* Defaults of everything but the model: decode, one thread, spread, depth 0. */

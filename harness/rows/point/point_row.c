@@ -125,14 +125,17 @@ enum status point_from_row(struct point *p, const struct row *r,
                        "says where that is; `bench decode --engine %.23s=PATH` "
                        "measures it",
                        r->model, r->engine, r->engine);
+    if (r->tuning == TUNED_USED)
+        return err_set(err, ST_INPUT,
+                       "a stored row of %.60s used a profile of `bench tune`, which "
+                       "this version does not have; --only chooses other rows",
+                       r->model);
     point_init(p);
     p->setup.model = *model;
     p->setup.isa_disabled = isa_detected() & ~isa_usable();
     fill_older(&effort);
     set_effort(p, &effort);
     p->setup.mem_limit = r->mem_limit_bytes > 0 ? (uint64_t)r->mem_limit_bytes : 0;
-    if (r->tuning == TUNED_USED)
-        snprintf(p->setup.tuned, sizeof p->setup.tuned, "auto");
     p->kind = r->kind == POINT_PREFILL ? POINT_PREFILL : POINT_DECODE;
     return set_settings(p, r, topo, err);
 }

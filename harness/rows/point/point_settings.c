@@ -5,7 +5,6 @@
 #include "engine/base/utf8.h"
 #include "harness/base/format.h"
 #include "harness/rows/point/point.h"
-#include "harness/rows/point/point_tuning.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -318,7 +317,6 @@ json_t *point_json(const struct point *p)
     json_object_set_new(object, "kind", json_integer(p->kind));
     json_object_set_new(object, "explicit_cpus", json_boolean(p->setup.explicit_cpus));
     json_object_set_new(object, "synthetic", json_boolean(p->setup.model.synthetic));
-    json_object_set_new(object, "tuning", point_tuning_json(&p->tuning));
     for (enum setting_id id = 0; id < SETTING_N; id++)
         if (places[id].key)
             json_object_set_new(object, places[id].key,
@@ -356,7 +354,6 @@ enum status point_from_json(struct point *p, const json_t *object, struct err *e
     point_init(&out);
     if (model_setup_from_json(&out.setup, object, MODEL_SETUP_FIELDS, &why) ||
         read_settings(&out, object, &why) ||
-        point_tuning_from_json(&out.tuning, json_object_get(object, "tuning"), &why) ||
         model_setup_read_cpus(&out.setup, object, &why))
         return err_set(err, ST_USAGE, "the point's settings are not as expected: %s",
                        why.msg);

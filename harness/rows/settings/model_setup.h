@@ -34,9 +34,7 @@ struct model_setup {
     int quota_hundredths; /* of a CPU; 0: none */
     uint64_t seed;
     uint32_t isa_disabled;
-    char tuned[256]; /* "": none; "auto", or a profile of bench tune */
-    uint64_t given;  /* SETTING_BIT() of what the user has set: a profile does not
-                        override it */
+    uint64_t given; /* SETTING_BIT() of what the user has set */
 };
 
 /* Defaults of everything but the model. */

@@ -160,8 +160,8 @@ const char *setting_text(enum setting_id id, const void *field, char *buf, size_
 
 /* ---- from text ------------------------------------------------------------------- */
 
-enum status setting_parse_int(enum setting_id id, const char *text, const char *what,
-                              int *out, struct err *err)
+static enum status setting_parse_int(enum setting_id id, const char *text,
+                                     const char *what, int *out, struct err *err)
 {
     long long v;
 

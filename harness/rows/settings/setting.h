@@ -35,14 +35,9 @@
  * interleaved. */
 enum point_kind { POINT_DECODE, POINT_PREFILL, POINT_SPECULATE };
 
-/* What became of the setting tuned: is a profile used? */
-enum tuned_state {
-    TUNED_NOT,     /* nobody asked for a profile */
-    TUNED_USED,    /* it fits */
-    TUNED_MISSING, /* auto, and there is none for this machine and model */
-    TUNED_STALE,   /* it does not fit any more */
-    TUNED_SLOWER   /* tuned_check() found it slower */
-};
+/* The column `tuning`: whether a row used a profile of `bench tune`, a command of
+ * earlier versions. Today's rows are TUNED_NOT. */
+enum tuned_state { TUNED_NOT, TUNED_USED, TUNED_MISSING, TUNED_STALE, TUNED_SLOWER };
 extern const struct choices choices_tuned; /* "default", "tuned", ... */
 
 /* SETTING_threads and so on: rows of the table. */
@@ -243,9 +238,6 @@ enum status setting_load_yaml(const char *path, setting_take_fn *take, void *arg
                               struct err *err);
 
 /* ---- JSON that is no setting ---------------------------------------------------- */
-
-enum status setting_parse_int(enum setting_id id, const char *text, const char *what,
-                              int *out, struct err *err);
 
 /* A member of an object and the field that it is: one row for each. */
 struct setting_member {

@@ -69,7 +69,7 @@ env -i "$BENCH" predict -m nano:Q4_0 --gbps 38 --gops 700 --mem 8G >out 2>err ||
     fail "empty environment, predict: $(cat err)"
 env -i SLMBENCH_LOCK=none "$BENCH" sweep -c quick -m nano:Q4_0 --dry-run >out 2>err ||
     fail "empty environment, sweep --dry-run: $(cat err)"
-for what in "sweep -c quick -m nano:Q4_0 -o $WORK/no-home" "tune -m nano:Q4_0" "tokenize -m nano:Q4_0 x"; do
+for what in "sweep -c quick -m nano:Q4_0 -o $WORK/no-home" "tokenize -m nano:Q4_0 x"; do
     code=0
     # shellcheck disable=SC2086 # words
     env -i SLMBENCH_LOCK=none "$BENCH" $what >out 2>err </dev/null || code=$?

@@ -82,7 +82,6 @@ for command in "generate -p a" "logits --tokens 1 -o x.f32" chat "decode --token
 done
 refused 3 "bench embed" plan -m "$bert"
 refused 3 "bench embed" quality -m "$bert"
-refused 3 "bench embed" tune -m "$bert"
 "$BENCH" gguf "$bert" >gguf.txt
 grep -q "an encoder without an output matrix" gguf.txt || fail "$(cat gguf.txt)"
 

@@ -188,55 +188,6 @@ static void holm_steps_down(void **state)
     assert_int_equal(rank_holm(NULL, 0, &err), ST_OK);
 }
 
-/* Of eight pairs the interval of 95 % cuts off three means at each end (Wilcoxon's
- * table: 3 at 2.5 %), that of 99 % none, and that of 99.9 % does not exist. */
-static void paired_interval_is_that_of_the_table(void **state)
-{
-    const double v[8] = {0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8};
-    struct err err = ERR_INIT;
-    struct rank_ratio r;
-
-    (void)state;
-    assert_int_equal(rank_paired(&r, v, 8, 0.95, &err), ST_OK);
-    /* sorted means: .1 .15 .2 .25 ... */
-    assert_float_equal(log(r.lo), 0.25, 1e-12);
-    assert_float_equal(log(r.hi), (12.8 + 1.6) / 2, 1e-12);
-    assert_int_equal(rank_paired(&r, v, 8, 0.99, &err), ST_OK);
-    assert_float_equal(log(r.lo), 0.1, 1e-12);
-    assert_float_equal(log(r.hi), 12.8, 1e-12);
-    assert_int_equal(rank_paired(&r, v, 8, 0.999, &err), ST_OK);
-    assert_true(r.lo == 0 && isinf(r.hi));
-    assert_int_equal(rank_paired(&r, v, 0, 0.95, &err), ST_OK);
-    assert_true(r.ratio == 1 && r.lo == 0 && isinf(r.hi));
-}
-
-/* Differences of skewed times are symmetric, whatever the skew. */
-static void paired_interval_covers(void **state)
-{
-    uint64_t seed = 11;
-    struct err err = ERR_INIT;
-
-    (void)state;
-    for (size_t n = 6; n <= 60; n += 18) {
-        int n_missed = 0;
-
-        for (int round = 0; round < 1000; round++) {
-            double v[60];
-            struct rank_ratio r;
-
-            for (size_t i = 0; i < n; i++) {
-                const double a = exp(3 * fabs(test_random_float(&seed)));
-                const double b = exp(3 * fabs(test_random_float(&seed)));
-
-                v[i] = log(a / b) + log(1.2);
-            }
-            assert_int_equal(rank_paired(&r, v, n, 0.95, &err), ST_OK);
-            n_missed += r.lo > 1.2 || r.hi < 1.2;
-        }
-        assert_in_range(n_missed, 15, 70); /* 50 where the interval is exact */
-    }
-}
-
 static void signs_of_ranks_by_hand(void **state)
 {
     const double up[3] = {1, 2, 3}, mixed[3] = {-1, 2, 3}, tied[3] = {1, 1, -1};
@@ -275,8 +226,6 @@ int main(void)
         cmocka_unit_test(interval_and_test_agree),
         cmocka_unit_test(ratio_is_the_middle_quotient),
         cmocka_unit_test(holm_steps_down),
-        cmocka_unit_test(paired_interval_is_that_of_the_table),
-        cmocka_unit_test(paired_interval_covers),
         cmocka_unit_test(signs_of_ranks_by_hand),
     };
 

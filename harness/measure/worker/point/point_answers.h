@@ -17,7 +17,6 @@
 #include "engine/base/status.h"
 
 enum status point_need_answer(const json_t *request, struct err *err);
-enum status point_key_answer(const json_t *request, struct err *err);
 enum status point_roof_answer(const json_t *request, struct err *err);
 enum status point_answer(const json_t *request, struct err *err);
 

@@ -9,7 +9,7 @@
 
 #include "engine/base/clock.h"
 #include "harness/base/format.h"
-#include "harness/measure/tune/prefetch.h"
+#include "harness/measure/worker/prefetch.h"
 #include "harness/measure/worker/point/point_worker.h"
 #include "kernels/units.h"
 

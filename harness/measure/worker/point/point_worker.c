@@ -70,18 +70,13 @@ static enum status load(struct point_worker *c, struct err *err)
     struct measured_params params = measured_params_of(&c->p->setup, c->room);
     const uint64_t begin = clock_ns();
     uint64_t probing = 0;
-    enum status status = ST_OK;
+    enum status status;
 
     worker_report_phase(&c->reports, "load", 0);
     params.slm = point_params(c->p, c->room);
-    point_tuned_params(c->p, &params.slm);
-    point_set_sequences(c->p,
-                        &params.slm); /* a pass may need more than a profile has */
-    if (c->p->tuning.state == TUNED_USED)
-        status = point_tuned_cpus(c->p, &c->topo, c->cpu_list, &c->cpus, err);
+    point_set_sequences(c->p, &params.slm);
     params.slm.cpus = c->cpus;
-    if (status == ST_OK)
-        status = measured_open(&c->measured, &params, err);
+    status = measured_open(&c->measured, &params, err);
     c->model = c->measured.m;
     if (status == ST_OK) {
         /* Memory that cannot be paged fits, or the OOM killer ends this process. */
@@ -315,25 +310,14 @@ static enum status prepare(struct point_worker *c, struct err *err)
     return status;
 }
 
-/* Once the model is loaded: check a profile, or measure the prefetch. A model that
- * pages from disk does neither. */
-static enum status choose_tuning(struct point_worker *c, struct err *err)
+/* Once the model is loaded. A model that pages from disk waits for that. */
+static enum status choose_prefetch(struct point_worker *c, struct err *err)
 {
-    struct slm_tuning tuning = c->p->tuning.choices;
-
-    if (c->p->tuning.state != TUNED_USED) {
-        if (!c->fits || c->p->kind == POINT_PREFILL)
-            return ST_OK;
-        return slm_measure_prefetch(
-            c->model, SLM_PREFETCH_BUDGET_S,
-            topology_cache(&c->topo, c->p->setup.n_threads).bytes, err);
-    }
-    worker_report_phase(&c->reports, "check", 0);
-    if (c->fits)
-        return point_check_tuned(c->model, &c->own, &c->topo, err);
-    tuning.n_batch = c->p->setup.n_batch;
-    return slm_tune(c->model, c->p->setup.n_threads, c->p->setup.n_threads_prefill,
-                    &tuning, err);
+    if (!c->fits || c->p->kind == POINT_PREFILL)
+        return ST_OK;
+    return slm_measure_prefetch(c->model, SLM_PREFETCH_BUDGET_S,
+                                topology_cache(&c->topo, c->p->setup.n_threads).bytes,
+                                err);
 }
 
 /* Of a model that pages, what it waits for is known; a run over a text is many passes.
@@ -354,7 +338,7 @@ static enum status run(struct point_worker *c, struct err *err)
     memory_relief_begin(&c->relief, c->model);
     point_evaluate_facts(c, slm_info(c->model));
     point_note_model(c);
-    if ((status = choose_tuning(c, err)) || (status = fill_context(c, err)))
+    if ((status = choose_prefetch(c, err)) || (status = fill_context(c, err)))
         return status;
     if (c->fits) {
         worker_report_phase(&c->reports, "probe", 0);

@@ -3,9 +3,8 @@
  * point_worker.h - a point inside the fence: what the files of this room share
  *
  * point_worker.c runs a measurement, point_roof.c probes, point_speculate.c decodes
- * texts, point_chunk.c reads a prompt meanwhile, point_tune.c holds a profile against
- * the default, and point_columns.c alone fills in the row. point_need.c and
- * point_stand_in.c answer the other requests.
+ * texts, point_chunk.c reads a prompt between samples, and point_columns.c alone fills
+ * in the row. point_need.c and point_stand_in.c answer the other requests.
  *
  * Threading: the worker's main thread only; a thread pool works inside its calls.
  */
@@ -35,9 +34,8 @@
 #define SPECULATE_MAX_PARTS 4096 /* stretches remembered for the interval */
 
 struct point_worker {
-    struct point own; /* changed where a profile is slower */
+    struct point own;
     const struct point *p;
-    int cpu_list[TOPO_MAX_CPUS];
     const int *cpus; /* NULL: unpinned */
     struct topology topo;
     const json_t *cache; /* its cache as the asking side has it; NULL: as it is read */
@@ -152,21 +150,6 @@ void point_speculate_conclude(struct point_worker *c);
 enum status point_chunk_begin(struct point_worker *c, struct err *err);
 void point_chunk_sample(struct point_worker *c);
 void point_chunk_end(struct point_worker *c);
-
-/* ---- point_tune.c: a point with a profile ---------------------------------------- */
-
-/* The parameters with which the model can run both ways: params has those of the point,
- * and is changed where it has a profile. */
-void point_tuned_params(const struct point *p, struct slm_params *params);
-
-/* CPUs of as many threads: cpus [TOPO_MAX_CPUS] to fill, *chosen NULL for none. */
-enum status point_tuned_cpus(const struct point *p, const struct topology *topo,
-                             int *cpus, const int **chosen, struct err *err);
-
-/* Afterwards model and p have the side that is used; the default is reported. Errors:
- * of tuned_check(). */
-enum status point_check_tuned(struct slm *m, struct point *p,
-                              const struct topology *topo, struct err *err);
 
 /* ---- point_columns.c: the worker's columns of the row ---------------------------- */
 

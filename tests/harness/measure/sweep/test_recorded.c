@@ -107,7 +107,7 @@ static void points_travel_whole(void **state)
 /* ---- sweeps --------------------------------------------------------------------- */
 
 /* As this version writes it, and as one from before there was a choice of weights, of
- * types of KV cache, of profiles and of texts. */
+ * types of KV cache and of texts. */
 static const char *const sweeps[] = {
     "{\"models\": [\"nano:Q4_0\", \"nano:Q8_0\"], \"threads\": [1, 2],"
     " \"threads_prefill\": [3], \"ctx\": [0, 64], \"prefill\": [16],"
@@ -121,7 +121,7 @@ static const char *const sweeps[] = {
     " \"launches\": 4, \"max_launches\": 6, \"ci_pct\": 1.5,"
     " \"repeats\": 3, \"seed\": -1, \"keep_models\": true, \"ctx_usual\": true, "
     "\"cache_dir\": \"/models\","
-    " \"tuned\": \"auto\", \"isa_disabled\": 4, \"engines\": []}",
+    " \"isa_disabled\": 4, \"engines\": []}",
     "{\"models\": [\"nano:Q4_0\"], \"threads\": [1, 2], \"threads_prefill\": [],"
     " \"ctx\": [0, 64], \"prefill\": [16], \"placements\": [\"spread\"],"
     " \"mem_limit\": 0, \"tokens\": 64, \"passes\": 5, \"batch\": 512,"
@@ -185,12 +185,30 @@ static void stored_sweeps_mean_the_same(void **state)
     }
 }
 
+/* Points that a profile of `bench tune` ran cannot be measured any more. */
+static void tuned_sweeps_are_refused(void **state)
+{
+    json_t *object = json_loads(sweeps[0], 0, NULL);
+    struct sweep_settings s;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    json_object_set_new(object, "tuned", json_string("")); /* as without a profile */
+    assert_int_equal(sweep_settings_from_json(&s, object, &err), ST_OK);
+    sweep_settings_free(&s);
+    json_object_set_new(object, "tuned", json_string("auto"));
+    assert_int_equal(sweep_settings_from_json(&s, object, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "bench tune"));
+    json_decref(object);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(points_are_named_as_ever),
         cmocka_unit_test(points_travel_whole),
         cmocka_unit_test(stored_sweeps_mean_the_same),
+        cmocka_unit_test(tuned_sweeps_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,6 @@ static const struct member stored[] = {
     {"keep_models", YES_NO, ANY, "true", false},
     {"ctx_usual", YES_NO, ANY, "true", true},
     {"cache_dir", WORD, ANY, "\"/tmp\"", true},
-    {"tuned", WORD, ANY, "\"auto\"", true},
     {"engines", WORDS, ANY, "[]", true},
     {"isa_disabled", WHOLE, 0, (1 << KERN_N_ISA) - 1, "1", false},
 };
@@ -188,7 +187,6 @@ static const struct member told[] = {
     {"mtp", YES_NO, ANY, "false", false},
     {"accept_hundredths", WHOLE, 0, 100, "0", false},
     {"text", WORD, ANY, "\"word\"", true},
-    {"tuned", WORD, ANY, "\"word\"", true},
 };
 
 static enum status take_told(const json_t *object, struct err *err)
@@ -244,54 +242,6 @@ static void cpus_of_a_child_are_checked(void **state)
     err_clear(&err);
     assert_int_equal(take_told(base, &err), ST_USAGE);
     json_decref(base);
-}
-
-static const struct member profile[] = {
-    {"n_threads", WHOLE, 1, TOPO_MAX_CPUS, "1", false},
-    {"n_threads_prefill", WHOLE, 0, TOPO_MAX_CPUS, "0", false},
-    {"n_batch", WHOLE, 1, 65536, "1", false},
-    {"placement", WHOLE, PLACEMENT_SPREAD, PLACEMENT_NONE, "0", false},
-    {"chunks", WHOLE, 1, TUNING_MAX_CHUNKS, "1", false},
-    {"chunks_prefill", WHOLE, 1, TUNING_MAX_CHUNKS, "1", false},
-};
-
-static json_t *tuned_base;
-
-static enum status take_profile(const json_t *object, struct err *err)
-{
-    json_t *whole = json_deep_copy(tuned_base);
-    struct point p;
-
-    json_object_set(whole, "tuning", (json_t *)(uintptr_t)object);
-    const enum status st = point_from_json(&p, whole, err);
-    json_decref(whole);
-    return st;
-}
-
-static void a_child_s_profile_is_checked(void **state)
-{
-    static const char *const arrays[] = {"isa", "isa_prefill", "prefetch"};
-    struct point p;
-    struct err err = ERR_INIT;
-
-    (void)state;
-    point_init(&p);
-    p.tuning = (struct point_tuning){.state = TUNED_USED,
-                                     .choices = slm_tuning_default(),
-                                     .n_threads = 1,
-                                     .n_batch = 1};
-    tuned_base = point_json(&p);
-    json_t *base = json_object_get(tuned_base, "tuning");
-    assert_int_equal(take_profile(base, &err), ST_OK);
-    for (size_t i = 0; i < sizeof profile / sizeof profile[0]; i++)
-        check_all(base, &profile[i], take_profile);
-    for (size_t i = 0; i < 3; i++) {
-        const struct member m = {arrays[i], WORDS, ANY, "", false};
-
-        check_all(base, &m, take_profile);
-        check(base, &m, long_list("-1"), take_profile);
-    }
-    json_decref(tuned_base);
 }
 
 /* ---- a turn --------------------------------------------------------------------- */
@@ -501,7 +451,6 @@ int main(void)
         cmocka_unit_test(a_plan_has_a_limit),
         cmocka_unit_test(what_a_child_is_told_is_checked),
         cmocka_unit_test(cpus_of_a_child_are_checked),
-        cmocka_unit_test(a_child_s_profile_is_checked),
         cmocka_unit_test(what_a_turn_opens_is_checked),
         cmocka_unit_test(yaml_settings_are_checked),
         cmocka_unit_test(long_yaml_lists_are_refused),

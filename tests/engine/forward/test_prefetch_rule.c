@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_prefetch.c - the choice of a prefetch from invented times, and settings as text
+ * test_prefetch_rule.c - the choice of a prefetch from invented times
  */
 #include "tests/support/test.h"
 
@@ -9,7 +9,6 @@
 
 #include "engine/base/random.h"
 #include "engine/forward/prefetch_rule.h"
-#include "harness/measure/tune/prefetch.h"
 
 enum { N = 5 };
 
@@ -152,33 +151,6 @@ static void a_winner_under_noise_is_found_in_two_steps(void **state)
     assert_int_equal(n_lost, 0);
 }
 
-static void texts_read_back(void **state)
-{
-    static const char *const bad[] = {"",      "T0",      "4096",       "T0 0",
-                                      "T3 64", "T0 64 x", "T0 1048577", "NT 64",
-                                      " off",  "off 64",  "T0 -64"};
-    struct kern_prefetch p = {7, KERN_PREFETCH_T1, 0};
-    char text[24];
-
-    (void)state;
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        if (prefetch_parse(bad[i], &p) || p.distance != 7)
-            fail_msg("'%s' is taken", bad[i]);
-    for (int hint = 0; hint < KERN_N_PREFETCH; hint++) {
-        const struct kern_prefetch want = {TUNING_MAX_DISTANCE,
-                                           (enum kern_prefetch_hint)hint, 0};
-
-        assert_true(prefetch_parse(prefetch_text(want, text, sizeof text), &p));
-        assert_int_equal(p.distance, want.distance);
-        assert_int_equal(p.hint, want.hint);
-    }
-    assert_true(prefetch_parse("nta 64", &p));
-    assert_int_equal(p.hint, KERN_PREFETCH_NTA);
-    p.distance = 0;
-    assert_true(prefetch_parse(prefetch_text(p, text, sizeof text), &p));
-    assert_string_equal(text, "off");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,7 +161,6 @@ int main(void)
         cmocka_unit_test(few_rounds_change_nothing),
         cmocka_unit_test(the_fastest_come_first),
         cmocka_unit_test(a_winner_under_noise_is_found_in_two_steps),
-        cmocka_unit_test(texts_read_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
