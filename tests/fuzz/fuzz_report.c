@@ -17,7 +17,6 @@
 #include "harness/rows/report_rows.h"
 #include "harness/rows/result_set.h"
 #include "harness/rows/samples.h"
-#include "harness/show/report/chart_plot.h"
 #include "harness/show/report/report.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
@@ -34,30 +33,25 @@ static void check_shown(const char *text)
 }
 
 /* As a file and in a page: places are numbers, and texts harmless. */
-static enum status draw(void *arg, struct chart *c, struct err *err)
+static enum status draw(void *arg, const char *name, struct plot *p, struct err *err)
 {
-    static const struct plot_look *const looks[] = {&plot_look_file, &plot_look_page};
+    const struct plot_look *look = arg;
+    char *text = NULL;
+    size_t len;
+    FILE *f = p ? open_memstream(&text, &len) : NULL;
 
-    (void)arg;
-    for (int i = 0; i < 2; i++) {
-        struct plot *p = chart_plot(c, looks[i]->is_page);
-        char *text = NULL;
-        size_t len;
-        FILE *f = p ? open_memstream(&text, &len) : NULL;
-
-        if (!f)
-            return ST_OK;
-        plot_lay_out(p, looks[i]);
-        svg_write(f, p, looks[i]);
-        if (i == 0)
-            fuzz_accepted(gnuplot_write(f, p, "", err), err);
-        fclose(f);
-        check_shown(text);
-        if (strstr(text, "\"nan") || strstr(text, "\"inf") || strstr(text, "Mnan"))
-            fuzz_fail("a place that is no number: %.200s", text);
-        free(text);
-        plot_free(p);
-    }
+    if (!f)
+        return ST_OK;
+    plot_lay_out(p, look);
+    svg_write(f, p, look);
+    if (!look->is_page)
+        fuzz_accepted(gnuplot_write(f, p, "", err), err);
+    fclose(f);
+    check_shown(text);
+    if (strstr(text, "\"nan") || strstr(text, "\"inf") || strstr(text, "Mnan"))
+        fuzz_fail("a place of %s that is no number: %.200s", name, text);
+    free(text);
+    plot_free(p);
     return ST_OK;
 }
 
@@ -78,8 +72,15 @@ static void show(const struct row *rows, size_t n)
         row_ttft_warm_s(p.v[i]);
         report_fastest_at(&p, i, report_setting_end(&p, i), p.v[i]->ctx);
     }
-    fuzz_accepted(report_each_chart(&p, &(struct report_machine){0}, draw, NULL, &err),
-                  &err);
+    struct report_machine machine = {0};
+    struct samples none = {0};
+    const struct report_source from = {&p, &machine, rows, n, &none};
+
+    for (int i = 0; i < 2; i++)
+        fuzz_accepted(report_each_plot(&from, i, draw,
+                                       (void *)(i ? &plot_look_page : &plot_look_file),
+                                       &err),
+                      &err);
     report_rows_free(&p);
 }
 

@@ -308,11 +308,19 @@ static struct plot *make(const struct two *t, int part, const char *name,
 
 struct plot *users_latency_plot(const struct users *u, int part, const char *subtitle)
 {
+    static const char *const titles[] = {
+        "Throughput against latency; numbers are users",
+        "Throughput against the time to the first token",
+        "Throughput against the time of a token"};
     struct two t = latency;
+    struct plot *p;
 
     t.u = u;
-    return make(&t, part, USERS_LATENCY,
-                "Throughput against latency; numbers are users", subtitle);
+    p = make(&t, part, USERS_LATENCY, titles[part + 1], subtitle);
+    if (p && part >= 0)
+        plot_note(p, "Numbers are users; a server can serve those who are below both "
+                     "limits.");
+    return p;
 }
 
 /* ---- files --------------------------------------------------------------------------

@@ -61,10 +61,9 @@ void page_put_figures(FILE *f, const struct recommendation *rec);
  * ST_NO_MEMORY. */
 enum status page_put_users(FILE *f, const struct page_machine *m, struct err *err);
 
-/* A chart as a figure of the page, with what is below its title; p is freed. style: "",
- * short or wide. NULL is a plot without memory. Error: ST_NO_MEMORY. */
-enum status page_put_plot(FILE *f, struct plot *p, const char *style, const char *title,
-                          const char *sub, struct err *err);
+/* A chart as a figure of the page, its notes below its title; p is freed. NULL is a
+ * plot without memory. Error: ST_NO_MEMORY. */
+enum status page_put_plot(FILE *f, struct plot *p, struct err *err);
 
 /* Errors: ST_NO_MEMORY. */
 enum status page_put_charts(FILE *f, const struct page_machine *m, struct err *err);

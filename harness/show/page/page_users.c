@@ -102,17 +102,6 @@ static void put_table(FILE *f, const struct users *u)
 /* ---- all of it ----------------------------------------------------------------------
  */
 
-/* part: 0 is the time to the first token, 1 that of the others. */
-static enum status put_latency(FILE *f, const struct users *u, int part,
-                               struct err *err)
-{
-    return page_put_plot(
-        f, users_latency_plot(u, part, ""), "",
-        part ? "Throughput against the time of a token"
-             : "Throughput against the time to the first token",
-        "Numbers are users; a server can serve those who are below both limits.", err);
-}
-
 enum status page_put_users(FILE *f, const struct page_machine *m, struct err *err)
 {
     char text[1200];
@@ -134,7 +123,7 @@ enum status page_put_users(FILE *f, const struct page_machine *m, struct err *er
         if (users_has_latencies(&u)) {
             fputs("<div class=\"grid\">\n", f);
             for (int part = 0; part < 2 && st == ST_OK; part++)
-                st = put_latency(f, &u, part, err);
+                st = page_put_plot(f, users_latency_plot(&u, part, ""), err);
             fputs("</div>\n", f);
         }
     }

@@ -542,8 +542,8 @@ struct plot *chart_plot(struct chart *c, bool in_page)
     chart_choose_panels(c);
     if (c->bars && !c->extra_name)
         place_bars(c);
-    c->is_drawn = chart_find_axes(c, &a);
-    if (!c->is_drawn)
+    c->has_figure = chart_find_axes(c, &a);
+    if (!c->has_figure)
         return NULL;
     p = plot_new(c->name, c->title, c->subtitle);
     if (!p)

@@ -10,8 +10,8 @@
 #include "harness/chart/plot.h"
 #include "harness/show/report/report_chart.h"
 
-/* Finds panels and axes of c. NULL: there is no figure to draw, or (c->is_drawn) no
- * memory. in_page: texts are short, so that they fit a phone. */
+/* Finds panels and axes of c. NULL: there is no figure to draw, or
+ * (c->has_figure) no memory. in_page: texts are short, so that they fit a phone. */
 struct plot *chart_plot(struct chart *c, bool in_page);
 
 #endif

@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "harness/base/format.h"
-#include "harness/show/report/report_chart.h"
+#include "harness/chart/chart_files.h"
+#include "harness/show/report/chart_plot.h"
 #include "harness/show/report/report_context.h"
 #include "harness/show/report/report_pareto.h"
 #include "harness/show/report/report_settings.h"
@@ -354,40 +355,52 @@ static const struct {
      report_fill_pareto},
 };
 
-enum status report_each_chart(const struct report_rows *rows,
-                              const struct report_machine *machine,
-                              report_chart_fn *use, void *arg, struct err *err)
+static enum status use_chart(struct chart *c, bool in_page, report_plot_fn *use,
+                             void *arg, struct err *err)
+{
+    struct plot *p = chart_plot(c, in_page);
+
+    if (c->has_figure && !p)
+        return no_memory(err);
+    if (p && in_page && c->n_left_out)
+        plot_note(p, plot_printf(p, "%d more setting%s not shown", c->n_left_out,
+                                 c->n_left_out == 1 ? " is" : "s are"));
+    return use(arg, c->name, p, err);
+}
+
+enum status report_each_plot(const struct report_source *from, bool in_page,
+                             report_plot_fn *use, void *arg, struct err *err)
 {
     struct chart *c = malloc(sizeof *c);
-    char text[64];
+    char text[64], subtitle[sizeof c->subtitle];
     enum status st = ST_OK;
 
     if (!c)
         return no_memory(err);
+    describe(subtitle, sizeof subtitle, from->points, from->machine);
     for (size_t i = 0; i < sizeof charts / sizeof charts[0] && st == ST_OK; i++) {
-        memset(c, 0, sizeof *c);
-        c->name = charts[i].name;
-        c->x_name = charts[i].x_name;
-        c->y_name = charts[i].y_name;
-        c->other_name = charts[i].other_name;
-        c->bars = charts[i].bars;
-        c->log_x = charts[i].log_x;
-        c->x_title = charts[i].x_title;
-        c->may_split = !c->bars && !c->log_x;
-        c->max_threads = machine->max_threads;
-        describe(c->subtitle, sizeof c->subtitle, rows, machine);
-        st = charts[i].fill(c, rows, err);
+        *c = (struct chart){.name = charts[i].name,
+                            .x_name = charts[i].x_name,
+                            .y_name = charts[i].y_name,
+                            .other_name = charts[i].other_name,
+                            .bars = charts[i].bars,
+                            .log_x = charts[i].log_x,
+                            .x_title = charts[i].x_title,
+                            .may_split = !charts[i].bars && !charts[i].log_x,
+                            .max_threads = from->machine->max_threads};
+        snprintf(c->subtitle, sizeof c->subtitle, "%s", subtitle);
+        st = charts[i].fill(c, from->points, err);
         if (c->n_left_out) {
             snprintf(text, sizeof text, "%d more setting%s not shown", c->n_left_out,
                      plural(c->n_left_out, "s"));
             append_part(c->subtitle, sizeof c->subtitle, text);
         }
         if (st == ST_OK)
-            st = use(arg, c, err);
+            st = use_chart(c, in_page, use, arg, err);
         chart_free(c);
     }
     free(c);
-    return st;
+    return st ? st : report_each_token_plot(from, subtitle, use, arg, err);
 }
 
 /* ---- their files ------------------------------------------------------------ */
@@ -397,47 +410,40 @@ struct drawing {
     bool any; /* chart has a figure */
 };
 
-static enum status draw_one(void *arg, struct chart *c, struct err *err)
+static enum status draw_one(void *arg, const char *name, struct plot *p,
+                            struct err *err)
 {
     struct drawing *d = arg;
 
-    c->again = d->again;
-    const enum status st = chart_draw(c, d->dir, err);
-    d->any |= c->is_drawn;
-    return st;
-}
-
-static enum status draw_all(const char *dir, const char *again,
-                            const struct report_rows *p, const struct result_part *part,
-                            struct err *err)
-{
-    const struct report_machine *machine = &part->run->about;
-    struct drawing d = {.dir = dir, .again = again};
-    char subtitle[320];
-    const struct chart_place to = {.dir = dir, .subtitle = subtitle, .again = again};
-    enum status st = report_each_chart(p, machine, draw_one, &d, err);
-
-    describe(subtitle, sizeof subtitle, p, machine);
-    if (st == ST_OK)
-        st = report_token_charts(&to, p, part, &d.any, err);
-    return st || d.any ? st
-                       : err_set(err, ST_CHECK,
-                                 "there is nothing to draw: no point in %.300s has a "
-                                 "figure",
-                                 part->run->dir ? part->run->dir : part->name);
+    if (!p) {
+        chart_files_remove(d->dir, name);
+        return ST_OK;
+    }
+    d->any = true;
+    return chart_files_draw(p, d->dir, d->again, err);
 }
 
 enum status report_charts(const char *dir, const char *again,
                           const struct result_part *part, struct err *err)
 {
-    struct report_rows picked;
+    struct report_rows picked = {0};
+    struct samples samples = {0};
+    const struct report_source from = {&picked, &part->run->about, part->rows, part->n,
+                                       &samples};
+    struct drawing d = {.dir = dir, .again = again};
     enum status st = report_rows_pick(&picked, part->rows, part->n, err);
 
-    if (st)
-        return st;
-    st = draw_all(dir, again, &picked, part, err);
+    if (st == ST_OK)
+        st = samples_read(&samples, part->run->dir, err);
+    if (st == ST_OK)
+        st = report_each_plot(&from, false, draw_one, &d, err);
+    samples_free(&samples);
     report_rows_free(&picked);
-    return st;
+    return st || d.any ? st
+                       : err_set(err, ST_CHECK,
+                                 "there is nothing to draw: no point in %.300s has a "
+                                 "figure",
+                                 part->run->dir ? part->run->dir : part->name);
 }
 
 enum status report_charts_check(const struct path_list *inputs, const char *dir,

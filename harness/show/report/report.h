@@ -14,10 +14,11 @@
 #include <stdio.h>
 
 #include "engine/base/status.h"
-#include "harness/show/report/report_chart.h"
+#include "harness/chart/plot.h"
 #include "harness/rows/report_rows.h"
 #include "harness/rows/result_set.h"
 #include "harness/rows/row.h"
+#include "harness/rows/samples.h"
 
 /* Draw every chart that the rows of the part can fill into dir, as its files
  * (chart_files.h). again: the command that redraws them; NULL: `bench plot DIR`.
@@ -30,12 +31,22 @@ enum status report_charts(const char *dir, const char *again,
 enum status report_charts_check(const struct path_list *inputs, const char *dir,
                                 struct err *err);
 
-/* Fill every chart of picked rows and give it to use(); c is released afterwards, also
- * after an error. machine may be zeroed. Errors: ST_NO_MEMORY, those of use(). */
-typedef enum status report_chart_fn(void *arg, struct chart *c, struct err *err);
-enum status report_each_chart(const struct report_rows *rows,
-                              const struct report_machine *machine,
-                              report_chart_fn *use, void *arg, struct err *err);
+/* What charts are drawn from. */
+struct report_source {
+    const struct report_rows *points;
+    const struct report_machine *machine; /* may be zeroed */
+    const struct row *rows;               /* [n_rows], that points were picked from */
+    size_t n_rows;
+    const struct samples *samples;
+};
+
+/* Describe every chart in turn and give it to use(), which frees p; NULL: the chart of
+ * that name has no figure. in_page: texts are short. Errors: ST_NO_MEMORY, those of
+ * use(). */
+typedef enum status report_plot_fn(void *arg, const char *name, struct plot *p,
+                                   struct err *err);
+enum status report_each_plot(const struct report_source *from, bool in_page,
+                             report_plot_fn *use, void *arg, struct err *err);
 
 /* The table a sweep ends with: one line per point, aligned, and on a terminal that is
  * too narrow two; the points of chosen[n_chosen] are marked with a star. */

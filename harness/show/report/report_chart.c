@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/chart/chart_files.h"
 #include "harness/base/format.h"
-#include "harness/show/report/chart_plot.h"
 #include "harness/rows/roofs.h"
 
 /* Models' names in a legend are cut beyond this: what follows them tells their settings
@@ -113,17 +111,4 @@ double chart_next_x(const struct chart *c, double x)
 const char *chart_roof(const struct chart *c)
 {
     return c->roof ? c->roof : "bandwidth / bytes";
-}
-
-enum status chart_draw(struct chart *c, const char *dir, struct err *err)
-{
-    struct plot *p = chart_plot(c, false);
-    enum status st = ST_OK;
-
-    if (c->is_drawn)
-        st = chart_files_draw(p, dir, c->again, err);
-    else
-        chart_files_remove(dir, c->name);
-    c->is_drawn &= st == ST_OK;
-    return st;
 }

@@ -42,7 +42,6 @@ struct mark {
 
 struct chart {
     const char *name;    /* of the files, without ending */
-    const char *again;   /* the command that redraws it; NULL: `bench plot DIR` */
     const char *x_name;  /* columns of the CSV */
     const char *x_title; /* of the axis; NULL: memory's and divergence's own */
     const char *y_name, *other_name;
@@ -61,8 +60,7 @@ struct chart {
     bool may_split; /* into panels, see chart_axes.h */
     int panel[CHART_MAX_SERIES], n_panels;
     int max_threads; /* that the machine has for this process; 0: not known */
-    bool is_drawn;   /* set by chart_plot(): it has a figure; by chart_draw(): it was
-                        drawn */
+    bool has_figure; /* set by chart_plot() */
     struct mark *v;  /* malloc'ed */
     size_t n, cap;
 };
@@ -87,11 +85,6 @@ double chart_next_x(const struct chart *c, double x);
 
 /* What the roofs of a chart of lines are. */
 const char *chart_roof(const struct chart *c);
-
-/* Draw its files. A chart without a single figure is not drawn,
- * and its files of an earlier run are removed. Errors: those of
- * chart_files_draw(). */
-enum status chart_draw(struct chart *c, const char *dir, struct err *err);
 
 void chart_free(struct chart *c);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/base/format.h"
+#include "harness/show/report/report_tokens.h"
 #include "harness/stats/stats.h"
 
 /* Names in a legend are cut beyond this. */
@@ -33,7 +34,7 @@ static bool has_share(const struct row *r)
     return r && row_trust(r) != ROW_FAILED && r->mbu > 0;
 }
 
-bool roof_map_has_share(const struct roof_map *map)
+static bool map_has_share(const struct roof_map *map)
 {
     for (int s = 0; s < map->n_settings; s++)
         for (int t = 0; t < map->n_threads; t++)
@@ -64,7 +65,7 @@ static void put_shares(struct plot *p, const struct roof_map *map)
         }
 }
 
-struct plot *roof_share_plot(const struct roof_map *map, const char *subtitle)
+static struct plot *roof_share_plot(const struct roof_map *map, const char *subtitle)
 {
     struct plot *p = plot_new(
         ROOF_SHARE, "Share of the roof, decoding at each setting's least context depth",
@@ -155,8 +156,8 @@ static void put_times_axes(struct plot *p, const struct token_series_list *list)
     a->y.title = "tokens that took at most that long, %";
 }
 
-struct plot *token_times_plot(const struct token_series_list *list,
-                              const char *subtitle)
+static struct plot *token_times_plot(const struct token_series_list *list,
+                                     const char *subtitle)
 {
     struct plot *p = plot_new(
         TOKEN_TIMES, "Token times, at each setting's least context depth", subtitle);
@@ -319,8 +320,8 @@ static void put_run_keys(struct plot *p, const struct report_rows *rows)
     plot_key(p, "page faults and refaults", plot_filled(PLOT_GREY, 1));
 }
 
-struct plot *token_run_plot(const struct token_run *run, const struct report_rows *rows,
-                            const char *subtitle)
+static struct plot *token_run_plot(const struct token_run *run,
+                                   const struct report_rows *rows, const char *subtitle)
 {
     struct plot *p =
         plot_new(TOKEN_RUN, "The run: token times, and what disturbed them", subtitle);
@@ -351,90 +352,86 @@ struct plot *token_run_plot(const struct token_run *run, const struct report_row
     }
     p->panel[2].x.title = "minutes since the run began";
     put_pauses(p, run);
+    plot_note(p, plot_printf(p, "Each dot is a token, pass or run%s",
+                             run->n_pauses
+                                 ? plot_printf(p, "; %d pause%s cut", run->n_pauses,
+                                               run->n_pauses == 1 ? " is" : "s are")
+                                 : ""));
     put_run_keys(p, rows);
     return p;
 }
 
-/* ---- files ------------------------------------------------------------------------
+/* ---- all --------------------------------------------------------------------------
  */
 
-static enum status draw(const struct chart_place *to, struct plot *p, bool *any,
-                        struct err *err)
+/* has_figure: p is NULL for lack of memory only. */
+static enum status use_plot(report_plot_fn *use, void *arg, const char *name,
+                            bool has_figure, struct plot *p, struct err *err)
 {
-    const enum status st = chart_files_draw(p, to->dir, to->again, err);
-
-    *any |= st == ST_OK;
-    return st;
+    if (has_figure && !p)
+        return err_set(err, ST_NO_MEMORY, "no memory for the chart %s", name);
+    return use(arg, name, p, err);
 }
 
-static enum status draw_shares(const struct chart_place *to,
-                               const struct report_rows *p, bool *any, struct err *err)
+static enum status each_share(const struct report_source *from, const char *subtitle,
+                              report_plot_fn *use, void *arg, struct err *err)
 {
     struct roof_map *map = malloc(sizeof *map);
-    enum status st = ST_OK;
+    enum status st;
 
     if (!map)
         return err_set(err, ST_NO_MEMORY, "no memory for shares of the roof");
-    roof_map_fill(map, p);
-    if (roof_map_has_share(map))
-        st = draw(to, roof_share_plot(map, to->subtitle), any, err);
-    else
-        chart_files_remove(to->dir, ROOF_SHARE);
+    roof_map_fill(map, from->points);
+    const bool has = map_has_share(map);
+
+    st = use_plot(use, arg, ROOF_SHARE, has,
+                  has ? roof_share_plot(map, subtitle) : NULL, err);
     free(map);
     return st;
 }
 
-static enum status draw_times(const struct chart_place *to, const struct report_rows *p,
-                              const struct result_part *part,
-                              const struct samples *samples, bool *any, struct err *err)
+static enum status each_time(const struct report_source *from, const char *subtitle,
+                             report_plot_fn *use, void *arg, struct err *err)
 {
     struct token_series_list *list = malloc(sizeof *list);
     enum status st;
 
     if (!list)
         return err_set(err, ST_NO_MEMORY, "no memory for token times");
-    st = token_series_find(list, p, part->rows, part->n, samples, err);
-    if (st == ST_OK && list->n)
-        st = draw(to, token_times_plot(list, to->subtitle), any, err);
-    else if (st == ST_OK)
-        chart_files_remove(to->dir, TOKEN_TIMES);
+    st = token_series_find(list, from->points, from->rows, from->n_rows, from->samples,
+                           err);
+    if (st == ST_OK)
+        st = use_plot(use, arg, TOKEN_TIMES, list->n > 0,
+                      list->n ? token_times_plot(list, subtitle) : NULL, err);
     token_series_free(list);
     free(list);
     return st;
 }
 
-static enum status draw_run(const struct chart_place *to, const struct report_rows *p,
-                            const struct result_part *part,
-                            const struct samples *samples, bool *any, struct err *err)
+static enum status each_run(const struct report_source *from, const char *subtitle,
+                            report_plot_fn *use, void *arg, struct err *err)
 {
     struct token_run run;
-    enum status st = token_run_find(&run, p, part->rows, part->n, samples, err);
-    bool has_samples = false;
+    bool has = false;
+    enum status st = token_run_find(&run, from->points, from->rows, from->n_rows,
+                                    from->samples, err);
 
     for (size_t i = 0; st == ST_OK && i < run.n; i++)
-        has_samples |= run.v[i].own && run.v[i].own->n;
-    if (has_samples)
-        st = draw(to, token_run_plot(&run, p, to->subtitle), any, err);
-    else if (st == ST_OK)
-        chart_files_remove(to->dir, TOKEN_RUN);
+        has |= run.v[i].own && run.v[i].own->n;
+    if (st == ST_OK)
+        st = use_plot(use, arg, TOKEN_RUN, has,
+                      has ? token_run_plot(&run, from->points, subtitle) : NULL, err);
     token_run_free(&run);
     return st;
 }
 
-enum status report_token_charts(const struct chart_place *to,
-                                const struct report_rows *p,
-                                const struct result_part *part, bool *any,
-                                struct err *err)
+enum status report_each_token_plot(const struct report_source *from,
+                                   const char *subtitle, report_plot_fn *use, void *arg,
+                                   struct err *err)
 {
-    struct samples samples;
-    enum status st = samples_read(&samples, part->run->dir, err);
+    enum status st = each_share(from, subtitle, use, arg, err);
 
     if (st == ST_OK)
-        st = draw_shares(to, p, any, err);
-    if (st == ST_OK)
-        st = draw_times(to, p, part, &samples, any, err);
-    if (st == ST_OK)
-        st = draw_run(to, p, part, &samples, any, err);
-    samples_free(&samples);
-    return st;
+        st = each_time(from, subtitle, use, arg, err);
+    return st ? st : each_run(from, subtitle, use, arg, err);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "harness/base/format.h"
+#include "harness/chart/chart_files.h"
 #include "harness/chart/layout.h"
 #include "harness/show/report/chart_axes.h"
 #include "harness/show/report/chart_plot.h"
@@ -312,6 +313,11 @@ static void roofs_of_disturbed_rows_are_doubtful(void **state)
 
 /* ---- gnuplot -------------------------------------------------------------------- */
 
+static enum status draw(struct chart *c, const char *dir, struct err *err)
+{
+    return chart_files_draw(chart_plot(c, false), dir, NULL, err);
+}
+
 /* Draws and, where there is gnuplot, draws again: it must have nothing to say. And
  * where there is none we draw it. */
 static void draw_without_a_word(struct chart *c)
@@ -320,7 +326,7 @@ static void draw_without_a_word(struct chart *c)
     struct err err = ERR_INIT;
 
     assert_non_null(mkdtemp(dir));
-    if (chart_draw(c, dir, &err))
+    if (draw(c, dir, &err))
         fail_msg("%s", err.msg);
     snprintf(command, sizeof command,
              "cd %s && if command -v gnuplot >/dev/null; then LC_ALL=C.UTF-8 gnuplot "
@@ -336,7 +342,7 @@ static void draw_without_a_word(struct chart *c)
 
     assert_non_null(path);
     setenv("PATH", "/nowhere", 1);
-    if (chart_draw(c, dir, &err))
+    if (draw(c, dir, &err))
         fail_msg("without gnuplot: %s", err.msg);
     setenv("PATH", path, 1);
     free(path);
