@@ -122,25 +122,23 @@ static enum status open_kernel(struct count_work *w, const char *name, struct er
 static enum status open_model(struct count_work *w, const char *reference,
                               struct err *err)
 {
-    struct modelref ref;
-    struct measured_params p = {.model = &ref,
-                                .residency = WEIGHTS_MEMORY,
-                                .image_seed = MODELREF_SEED,
-                                .slm = slm_params_default()};
-    enum status st = modelref_parse(&ref, reference, NULL, err);
+    struct model_setup setup = {.residency = WEIGHTS_MEMORY, .seed = MODELREF_SEED};
+    struct slm_params p = slm_params_default();
+    enum status st = modelref_parse(&setup.model, reference, NULL, err);
 
     if (st)
         return st;
-    if (!ref.synthetic)
+    if (!setup.model.synthetic)
         return err_set(err, ST_USAGE,
                        "%.100s is no SHAPE:QUANT; instructions are counted of a small "
                        "synthetic model",
                        reference);
-    snprintf(ref.text, sizeof ref.text, "the model whose instructions are counted");
-    p.slm.n_ctx = 3 * COUNT_MAX_CALLS + 1;
-    p.slm.n_batch = 1;
+    snprintf(setup.model.text, sizeof setup.model.text,
+             "the model whose instructions are counted");
+    p.n_ctx = 3 * COUNT_MAX_CALLS + 1;
+    p.n_batch = 1;
     measured_init(&w->measured, 1);
-    st = measured_open(&w->measured, &p, err);
+    st = measured_open(&w->measured, &setup, &p, err);
     return st ? st : measured_preload(&w->measured, UINT64_MAX, err);
 }
 

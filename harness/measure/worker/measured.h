@@ -51,25 +51,15 @@ struct measured {
 
 /* ---- opening (measured_open.c) -------------------------------------------------- */
 
-struct measured_params {
-    const struct modelref *model;
-    enum weights_residency residency; /* WEIGHTS_MEMORY: made from the model's shape */
-    uint64_t image_seed;              /* of its weights then */
-    struct slm_params slm;            /* without the place of the weights */
-};
-
-/* As a setup says, within memory_bytes; it is borrowed. */
-struct measured_params measured_params_of(const struct model_setup *setup,
-                                          uint64_t memory_bytes);
-
 /* Closed, drawing tokens from seed. */
 void measured_init(struct measured *m, uint64_t seed);
 
-/* Opens the model; weights are not read yet, but for WEIGHTS_MEMORY made. One that was
- * open is closed first. Errors: those of slm_open(), synth_plan_make() and mem_alloc().
+/* Opens the setup's model as params have it (model_setup_params()); weights are not read
+ * yet, but for WEIGHTS_MEMORY made, with the setup's seed. One that was open is closed
+ * first. Errors: those of slm_open(), synth_plan_make() and mem_alloc().
  */
-enum status measured_open(struct measured *m, const struct measured_params *p,
-                          struct err *err);
+enum status measured_open(struct measured *m, const struct model_setup *setup,
+                          const struct slm_params *params, struct err *err);
 
 /* Time a model that somebody else has opened; its positions are left as they were.
  * Error: ST_NO_MEMORY. */

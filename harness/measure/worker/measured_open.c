@@ -8,8 +8,6 @@
 
 #include "engine/base/random.h"
 #include "engine/synth/synth.h"
-#include "harness/base/format.h"
-#include "harness/base/options.h"
 #include "harness/machine/memory_reserve.h"
 #include "harness/measure/worker/worker_fence.h"
 #include "kernels/isa.h"
@@ -60,36 +58,24 @@ static void close_model(struct measured *m)
     mem_free(&m->image);
 }
 
-struct measured_params measured_params_of(const struct model_setup *setup,
-                                          uint64_t memory_bytes)
+enum status measured_open(struct measured *m, const struct model_setup *setup,
+                          const struct slm_params *params, struct err *err)
 {
-    return (struct measured_params){.model = &setup->model,
-                                    .residency = setup->residency,
-                                    .image_seed = setup->seed,
-                                    .slm = model_setup_params(setup, memory_bytes)};
-}
-
-enum status measured_open(struct measured *m, const struct measured_params *p,
-                          struct err *err)
-{
-    struct slm_params params = p->slm;
+    struct slm_params p = *params;
     enum status st = ST_OK;
 
     close_model(m);
-    if (p->residency == WEIGHTS_MEMORY) {
-        st = make_image(m, p->model, p->image_seed, err);
-        params.image = m->image.base;
-        params.image_bytes = m->image.bytes;
-        params.image_rewrite = true;
-        params.name = p->model->text;
+    if (setup->residency == WEIGHTS_MEMORY) {
+        st = make_image(m, &setup->model, setup->seed, err);
+        p.image = m->image.base;
+        p.image_bytes = m->image.bytes;
+        p.image_rewrite = true;
+        p.name = setup->model.text;
     } else {
-        params.path = p->model->path;
-        params.quant = modelref_quant(p->model);
-        params.residency = p->residency;
-        params.ring = worker_ring();
+        p.ring = worker_ring();
     }
     if (st == ST_OK)
-        st = slm_open(&m->m, &params, err);
+        st = slm_open(&m->m, &p, err);
     return st ? st : make_buffers(m, err);
 }
 

@@ -60,12 +60,12 @@ static enum status open_model(struct server *v, struct err *err)
     const uint64_t bytes = o->setup.mem_limit ? memory_for_model(o->setup.mem_limit)
                                               : topology_model_bytes(&v->topo, 0);
     const uint64_t room = bytes ? bytes : 1; /* 0 is the machine's */
-    struct measured_params p = measured_params_of(&o->setup, room);
+    struct slm_params p = model_setup_params(&o->setup, room);
     enum status st;
 
-    p.slm.n_ctx = worker_n_ctx(o);
-    p.slm.n_logits = 1;
-    st = measured_open(&v->measured, &p, err);
+    p.n_ctx = worker_n_ctx(o);
+    p.n_logits = 1;
+    st = measured_open(&v->measured, &o->setup, &p, err);
     return st ? st : read_weights(v, room, err);
 }
 

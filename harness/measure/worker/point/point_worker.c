@@ -67,16 +67,14 @@ static enum status preload(struct point_worker *c, struct err *err)
 /* Open the model and read it in. */
 static enum status load(struct point_worker *c, struct err *err)
 {
-    struct measured_params params = measured_params_of(&c->p->setup, c->room);
+    struct slm_params params = point_params(c->p, c->room);
     const uint64_t begin = clock_ns();
     uint64_t probing = 0;
     enum status status;
 
     worker_report_phase(&c->reports, "load", 0);
-    params.slm = point_params(c->p, c->room);
-    point_set_sequences(c->p, &params.slm);
-    params.slm.cpus = c->cpus;
-    status = measured_open(&c->measured, &params, err);
+    point_set_sequences(c->p, &params);
+    status = measured_open(&c->measured, &c->p->setup, &params, err);
     c->model = c->measured.m;
     if (status == ST_OK) {
         /* Memory that cannot be paged fits, or the OOM killer ends this process. */

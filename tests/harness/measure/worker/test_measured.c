@@ -15,19 +15,16 @@ static struct measured measured;
 
 static void open_sequences(int n)
 {
-    struct modelref ref;
-    struct measured_params p = {.model = &ref,
-                                .residency = WEIGHTS_MEMORY,
-                                .image_seed = MODELREF_SEED,
-                                .slm = slm_params_default()};
+    struct model_setup setup = {.residency = WEIGHTS_MEMORY, .seed = MODELREF_SEED};
+    struct slm_params p = slm_params_default();
     struct err err = ERR_INIT;
 
-    p.slm.n_ctx = N_CTX;
-    p.slm.n_batch = 8;
-    p.slm.n_sequences = n;
+    p.n_ctx = N_CTX;
+    p.n_batch = 8;
+    p.n_sequences = n;
     measured_init(&measured, 7);
-    if (modelref_parse(&ref, "nano:Q4_0", NULL, &err) ||
-        measured_open(&measured, &p, &err) ||
+    if (modelref_parse(&setup.model, "nano:Q4_0", NULL, &err) ||
+        measured_open(&measured, &setup, &p, &err) ||
         measured_preload(&measured, UINT64_MAX, &err))
         fail_msg("%s", err.msg);
 }
