@@ -13,8 +13,8 @@
  *   -> {"need": REQUEST}    {"need": {..}}      struct point_need       point_need.c
  *   -> {"point": REQUEST}   {"done": ..}        a measured point        point_worker.c
  *   -> {"roof": REQUEST}    {"done": .., "gbps": [..], "gops": [..]}
- *                                               ceilings of a point that another
- * program measures                point_stand_in.c
+ *                                               ceilings of another program's point
+ *                                                                   point_stand_in.c
  *   -> {"open": {..}}       {"ready": {..}}     struct worker_open, struct worker_ready
  *   -> {"take": [16, 1]}    {"s": [[..], [..]], "noise": {..}, "peak_bytes": 12345}
  *                                               samples of each step    worker_serve.c
