@@ -6,11 +6,11 @@
  * the fourth is qwen3's attention, whose queries include a gate for each element of the
  * result, and in which a part of each head is rotated. With experts, as qwen3moe, there
  * is a shared expert (qwen2moe). Layers that predict further tokens ("nextn") are
- * computed on request, as drafts (loader_nextn.c). Qwen3 Next is the same with other neighbours: heads of values that share
- * one of keys follow each other, and beta and alpha are one matrix. All positions are
- * those of text, where the sections for images are equal. Sources: Yang et al. 2024
- * (arXiv 2412.06464); the models' configuration files; names and keys as in published
- * GGUF files.
+ * computed on request, as drafts (loader_nextn.c). Qwen3 Next is the same with other
+ * neighbours: heads of values that share one of keys follow each other, and beta and
+ * alpha are one matrix. All positions are those of text, where the sections for images
+ * are equal. Sources: Yang et al. 2024 (arXiv 2412.06464); the models' configuration
+ * files; names and keys as in published GGUF files.
  */
 #include "engine/arch/loader.h"
 

@@ -90,7 +90,8 @@ enum status loader_nextn_tensors(struct loader *l, struct model *m)
     m->expert_bytes = 0;
     m->weight_token_bytes = m->embd.row_bytes + matrix_slice_bytes(&m->eh_proj) +
                             matrix_slice_bytes(&m->output);
-    m->weight_token_macs = m->eh_proj.n_rows * m->eh_proj.k + m->output.n_rows * m->output.k;
+    m->weight_token_macs =
+        m->eh_proj.n_rows * m->eh_proj.k + m->output.n_rows * m->output.k;
     if (!st)
         st = loader_tensors(l, m->arch->layer, layer, &m->layers[layer]);
     if (!st)

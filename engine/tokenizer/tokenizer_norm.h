@@ -24,8 +24,8 @@ struct normalizer;
  * step, too many), ST_NO_MEMORY. */
 enum status normalizer_open(struct normalizer **z, const char *json, size_t len,
                             const char *path, struct err *err);
-/* A table of characters of a GGUF file, n 0: none; strips: one blank for several, and none at the
- * ends. */
+/* A table of characters of a GGUF file, n 0: none; strips: one blank for several, and
+ * none at the ends. */
 enum status normalizer_open_charsmap(struct normalizer **z, const void *bytes, size_t n,
                                      bool strips, const char *path, struct err *err);
 void normalizer_close(struct normalizer *z);

@@ -10,9 +10,8 @@
 #include "harness/measure/worker/point/point_answers.h"
 #include "harness/measure/worker/worker.h"
 
-static const struct worker_task tasks[] = {{"point", point_answer},
-                                           {"need", point_need_answer},
-                                           {"roof", point_roof_answer}};
+static const struct worker_task tasks[] = {
+    {"point", point_answer}, {"need", point_need_answer}, {"roof", point_roof_answer}};
 
 int cmd_worker(int argc, char **argv)
 {

@@ -54,9 +54,9 @@ struct measured {
 /* Closed, drawing tokens from seed. */
 void measured_init(struct measured *m, uint64_t seed);
 
-/* Opens the setup's model as params have it (model_setup_params()); weights are not read
- * yet, but for WEIGHTS_MEMORY made, with the setup's seed. One that was open is closed
- * first. Errors: those of slm_open(), synth_plan_make() and mem_alloc().
+/* Opens the setup's model as params have it (model_setup_params()); weights are not
+ * read yet, but for WEIGHTS_MEMORY made, with the setup's seed. One that was open is
+ * closed first. Errors: those of slm_open(), synth_plan_make() and mem_alloc().
  */
 enum status measured_open(struct measured *m, const struct model_setup *setup,
                           const struct slm_params *params, struct err *err);

@@ -127,7 +127,7 @@ struct scheduler {
     struct scheduler_params params;
     int n_vocab, n_sequences, max_step_tokens;
     int max_positions; /* of one sequence */
-    size_t max_bytes; /* of a token */
+    size_t max_bytes;  /* of a token */
     struct chat_ends ends;
     double depth_cost; /* of attention at one position, in tokens at depth 0 */
 
