@@ -158,7 +158,7 @@ static void a_change_has_commit_size_and_direction(void **state)
     f = open_memstream(&text, &len);
     history_report_markdown(f, &r);
     fclose(f);
-    assert_non_null(strstr(text, "| m&lt;1>, decode | c\\|25 | c\\|24 | -10."));
+    assert_non_null(strstr(text, "| m&lt;1\\>, decode | c\\|25 | c\\|24 | -10."));
     assert_non_null(strstr(text, "- c\\|25 changed 2 series, by -2"));
     assert_non_null(strstr(text, " %: 1 worse.\n"));
     free(text);
