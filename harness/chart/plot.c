@@ -233,6 +233,15 @@ void plot_heat_keys(struct plot *p)
                  plot_filled(PLOT_HEAT + percent, 1));
 }
 
+void plot_heat_texts(struct plot *p)
+{
+    plot_layer(p, (struct plot_layer){.form = PLOT_TEXT,
+                                      .x = {"column", 0},
+                                      .y = {"row", 0},
+                                      .heat = "percent",
+                                      .text = "label"});
+}
+
 /* ---- the table --------------------------------------------------------------------
  */
 

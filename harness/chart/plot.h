@@ -245,6 +245,8 @@ void plot_key(struct plot *p, const char *text, struct plot_style s);
 void plot_note(struct plot *p, const char *text);
 /* Entries of a heat map's colours. */
 void plot_heat_keys(struct plot *p);
+/* The texts of its boxes: column "label" at "column" and "row", by "percent". */
+void plot_heat_texts(struct plot *p);
 
 /* "a,b,c"; then cells, row after row. */
 void plot_columns(struct plot *p, const char *names);

@@ -243,12 +243,7 @@ static void put_cell_layers(struct plot *p)
     l.only[0] = (struct plot_only){"state", LINE_OK + 1, INFINITY};
     l.style = plot_filled(PLOT_FAINT, 0.5);
     plot_layer(p, l);
-    l = (struct plot_layer){.form = PLOT_TEXT,
-                            .x = {"column", 0},
-                            .y = {"row", 0},
-                            .heat = "percent",
-                            .text = "label"};
-    plot_layer(p, l);
+    plot_heat_texts(p);
 }
 
 /* Names of groups, above their columns, and lines between them. */

@@ -277,6 +277,18 @@ static struct plot_panel *put_rows(struct plot *p, const struct chart *c, double
     return to;
 }
 
+/* The texts behind bars, dx pixels from their ends. */
+static void put_bar_texts(struct plot *p, double dx)
+{
+    plot_layer(p, (struct plot_layer){.form = PLOT_TEXT,
+                                      .x = {"label_x", 0},
+                                      .y = {"label_y", 0},
+                                      .text = "label",
+                                      .anchor = PLOT_LEFT,
+                                      .dx = dx,
+                                      .style = {.color = PLOT_INK}});
+}
+
 static void put_bar_layers(struct plot *p, const struct chart *c, double half)
 {
     struct plot_layer l = {.form = PLOT_BOX,
@@ -308,14 +320,7 @@ static void put_bar_layers(struct plot *p, const struct chart *c, double half)
                             .only = {FIGURES},
                             .style = plot_stroke(PLOT_INK, 1.2, PLOT_WHOLE)};
     plot_layer(p, l);
-    l = (struct plot_layer){.form = PLOT_TEXT,
-                            .x = {"label_x", 0},
-                            .y = {"label_y", 0},
-                            .text = "label",
-                            .anchor = PLOT_LEFT,
-                            .dx = 9,
-                            .style = {.color = PLOT_INK}};
-    plot_layer(p, l);
+    put_bar_texts(p, 9);
 }
 
 static void put_bars(struct plot *p, struct chart *c, const struct chart_axes *a,
@@ -418,14 +423,7 @@ static void put_memory_layers(struct plot *p, const struct chart *c)
                             .y = {c->x_name, 0},
                             .style = plot_marked(4, PLOT_DIAMOND, 1.4)};
     plot_layer(p, l);
-    l = (struct plot_layer){.form = PLOT_TEXT,
-                            .x = {"label_x", 0},
-                            .y = {"label_y", 0},
-                            .text = "label",
-                            .anchor = PLOT_LEFT,
-                            .dx = 11,
-                            .style = {.color = PLOT_INK}};
-    plot_layer(p, l);
+    put_bar_texts(p, 11);
 }
 
 /* A small model's axis is in MiB. */

@@ -100,12 +100,7 @@ static struct plot *roof_share_plot(const struct roof_map *map, const char *subt
     l.only[0].low = l.only[0].high = 2;
     l.style = plot_filled(PLOT_FAINT, 0.5);
     plot_layer(p, l);
-    l = (struct plot_layer){.form = PLOT_TEXT,
-                            .x = {"column", 0},
-                            .y = {"row", 0},
-                            .heat = "percent",
-                            .text = "label"};
-    plot_layer(p, l);
+    plot_heat_texts(p);
     plot_heat_keys(p);
     plot_note(p, "?: disturbed or partial");
     return p;

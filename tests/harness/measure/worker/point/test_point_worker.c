@@ -25,8 +25,8 @@ static void probe_size(void **state)
     assert_int_equal(point_probe_bytes(2, 31 * mib, 5000 * mib), 0);
 }
 
-/* Of two minutes of samples with passes of that cost between them: the share that the
- * passes take, and their number. */
+/* Samples for budget_s seconds, with passes that take cost_s between them. Returns the
+ * share of time that the passes take; *n: their number. */
 static double share_beside(double sample_s, double cost_s, double budget_s, int *n)
 {
     double now = 0, last = 0, spent = 0, cost = 0;
