@@ -99,43 +99,75 @@ static bool is_answered(const struct load_result *r)
     return r->n && (r->records[0].end == LOAD_OK || r->records[0].is_empty);
 }
 
-/* Two answers of a token to prompts of a few words and of many: how many tokens a word
- * is, what the server adds, and how much of that it keeps. A server that says no usage
- * leaves a word a token. */
-static enum status calibrate(struct load_run *x, struct err *err)
+/* The tokens of a prompt of n_words words, answered by one token; number: which prompt
+ * it is, since no two may share their words. *n_tokens is negative where the server
+ * reports no usage. */
+static enum status count_tokens(struct load_run *x, int n_words, int number,
+                                int64_t *n_tokens, struct err *err)
 {
-    const double half = fmin(fmax(x->prompts.prompt.a / 2, 2 * SHORT), LONG);
-    const int n_words[2] = {SHORT + LOAD_UNIQUE_WORDS, (int)half + LOAD_UNIQUE_WORDS};
     struct load_prompts p = x->prompts;
-    int64_t tokens[2] = {-1, -1};
-    enum status st = ST_OK;
+    const struct load_work work = {
+        .n_users = 1, .n_wanted = 1, .body = load_prompts_body, .body_arg = &p};
+    struct load_result r;
+    enum status st;
 
     p.texts = NULL;
     p.n_prefix = 0;
+    p.prompt = (struct load_dist){LOAD_FIXED, n_words, n_words};
     p.output = (struct load_dist){LOAD_FIXED, 2, 2};
-    for (int i = 0; i < 2 && st == ST_OK; i++) {
-        const struct load_work work = {
-            .n_users = 1, .n_wanted = 1, .body = load_prompts_body, .body_arg = &p};
-        struct load_result r;
-
-        p.prompt = (struct load_dist){LOAD_FIXED, n_words[i], n_words[i]};
-        p.n_before = UINT32_MAX + (uint64_t)i;
-        st = load_client_run(&r, &x->target, &work, err);
-        if (st)
-            break;
-        if (r.is_interrupted)
-            st = err_set(err, ST_INTERRUPTED, "interrupted");
-        else if (!is_answered(&r))
-            st = err_set(err, ST_IO, "%s does not answer a request: %s", x->url,
-                         r.n ? r.records[0].why : "none was sent");
-        else
-            note_calibration(x, &r.records[0], &tokens[i]);
-        load_result_free(&r);
-    }
-    if (st == ST_OK)
-        load_prompts_calibrate(&x->prompts, n_words[0], tokens[0], n_words[1],
-                               tokens[1]);
+    p.n_before = UINT32_MAX + (uint64_t)number;
+    st = load_client_run(&r, &x->target, &work, err);
+    if (st)
+        return st;
+    if (r.is_interrupted)
+        st = err_set(err, ST_INTERRUPTED, "interrupted");
+    else if (!is_answered(&r))
+        st = err_set(err, ST_IO, "%s does not answer a request: %s", x->url,
+                     r.n ? r.records[0].why : "none was sent");
+    else
+        note_calibration(x, &r.records[0], n_tokens);
+    load_result_free(&r);
     return st;
+}
+
+/* Pairs of prompts of a few words and of many give the tokens of a word, what the
+ * server adds, and how much of that it keeps. Words differ in their tokens, so short
+ * prompts take more pairs, until the long ones have LONG words together; a pair that
+ * repeats the counts of the one before is the last. Without usage a word stays a token.
+ */
+static enum status calibrate(struct load_run *x, struct err *err)
+{
+    const int n_long = (int)fmin(fmax(x->prompts.prompt.a / 2, 2 * SHORT), LONG);
+    const int n_words[2] = {SHORT + LOAD_UNIQUE_WORDS, n_long + LOAD_UNIQUE_WORDS};
+    int64_t sums[2] = {0, 0}, before[2] = {0, 0};
+    int n_pairs = 0;
+    bool is_last = false;
+
+    while (!is_last) {
+        struct err why = ERR_INIT;
+        int64_t tokens[2];
+        enum status st = count_tokens(x, n_words[0], 2 * n_pairs, &tokens[0], &why);
+
+        if (st == ST_OK)
+            st = count_tokens(x, n_words[1], 2 * n_pairs + 1, &tokens[1], &why);
+        if (st && (!n_pairs || st == ST_INTERRUPTED)) {
+            *err = why;
+            return st;
+        }
+        if (st || tokens[0] < 0 || tokens[1] < 0)
+            break; /* the levels count failures */
+        n_pairs++;
+        is_last = n_pairs * n_long >= LONG ||
+                  (tokens[0] == before[0] && tokens[1] == before[1]);
+        for (int i = 0; i < 2; i++) {
+            sums[i] += tokens[i];
+            before[i] = tokens[i];
+        }
+    }
+    if (n_pairs)
+        load_prompts_calibrate(&x->prompts, n_words[0], (double)sums[0] / n_pairs,
+                               n_words[1], (double)sums[1] / n_pairs);
+    return ST_OK;
 }
 
 /* ---- being there ----------------------------------------------------------------- */

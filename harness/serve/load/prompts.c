@@ -188,16 +188,20 @@ enum status load_prompts_body(void *prompts, size_t index, char **body, int *n_a
     return *body ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory for a prompt");
 }
 
-bool load_prompts_calibrate(struct load_prompts *p, int words_a, int64_t tokens_a,
-                            int words_b, int64_t tokens_b)
+bool load_prompts_calibrate(struct load_prompts *p, int words_a, double tokens_a,
+                            int words_b, double tokens_b)
 {
-    const double slope = (double)(tokens_b - tokens_a) / (words_b - words_a);
-    const double rest = (double)tokens_a - slope * words_a;
+    double slope = (tokens_b - tokens_a) / (words_b - words_a);
+    double rest = tokens_a - slope * words_a;
 
-    if (tokens_a < 0 || tokens_b < 0 || !(slope >= 0.2 && slope <= 10))
+    if (!(slope >= 0.2 && slope <= 10))
         return false;
+    if (rest < 0) { /* a server takes no token away: the line through zero */
+        slope = (tokens_a + tokens_b) / (words_a + words_b);
+        rest = 0;
+    }
     p->tokens_per_word = slope;
-    p->n_overhead = rest > 0 ? rest : 0;
+    p->n_overhead = rest;
     return true;
 }
 

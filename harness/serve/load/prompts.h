@@ -70,10 +70,11 @@ void load_texts_free(struct load_texts *t);
 enum status load_prompts_body(void *prompts, size_t index, char **body, int *n_asked,
                               struct err *err);
 
-/* From two prompts of so many words and the tokens that `usage` gave for them. Where
- * that makes no sense, nothing changes and it returns false. */
-bool load_prompts_calibrate(struct load_prompts *p, int words_a, int64_t tokens_a,
-                            int words_b, int64_t tokens_b);
+/* From the mean tokens, by the server's `usage`, of prompts of words_a and of words_b
+ * words, words_a < words_b. Returns false, and changes nothing, where a word would have
+ * less than .2 or more than 10 tokens. */
+bool load_prompts_calibrate(struct load_prompts *p, int words_a, double tokens_a,
+                            int words_b, double tokens_b);
 
 /* Tokens of a cold prompt that a server may call cached: its template, and the few
  * words that another prompt has by chance in the same place. */

@@ -4,9 +4,9 @@
 # bench load: servers that end while they are asked, and what --launch takes.
 . "$SRC/tests/cli/serve/lib.sh"
 
-# ---- a server that is there no more: what was measured until then is said. Two requests
+# ---- a server that is there no more: what was measured until then is said. Four requests
 # are sent beforehand, and fourteen at the first level.
-serve ttft=1 gap=1 fault=exit every=17
+serve ttft=1 gap=1 fault=exit every=19
 code=0
 load --users 1,20 --requests 12 --output 2 -o rows || code=$?
 [ $code = 2 ] || fail "a server that has ended is no error: $code, $(cat err)"

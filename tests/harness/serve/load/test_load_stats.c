@@ -282,6 +282,9 @@ static void prompts_differ_and_share_their_prefix(void **state)
     assert_int_equal(load_prompts_body(&p, 0, &again, &n_asked, &err), ST_OK);
     assert_int_equal(words_in(again), 40);
     free(again);
+    /* Chance may give the short prompt fewer tokens than its words have on average. */
+    assert_true(load_prompts_calibrate(&p, 20, 30, 200, 410));
+    assert_true(fabs(p.tokens_per_word - 2) < 1e-9 && p.n_overhead == 0);
     assert_false(load_prompts_calibrate(&p, 19, -1, 211, -1));
     assert_false(load_prompts_calibrate(&p, 19, 50, 211, 50));
 }
