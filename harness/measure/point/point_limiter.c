@@ -2,25 +2,25 @@
  *
  * point_limiter.c - the limiter: the first rule that applies
  *
- *   paging   pages are read from disk while measuring: at least one per sample and 2e-5
- *            of the bytes a sample touches, and that takes at least 5 % of a sample, by
- *            what the disk gives, or, of many pages, by the usual wait for one. A model
- *            that fits has few after its warm-up, so the threshold need not be fine
- *   disk     of streamed weights: threads waited for the disk for at least 20 % of the
- *            time
- *   quota    the CPU quota stopped us for more than 2 % of the time
- *   noise    the row is marked as disturbed
- *   memory   at least 60 % of the probed read bandwidth was used
- *   cache    the same, where the last-level cache serves at least half of the bytes:
- *            the probe has read the same weights again and again, so what it found is
- *            the cache's bandwidth
- *   compute  at least 50 % of the arithmetic peak was used, or of that of vectors where
- *            tiles multiply. The multiply-adds alone are counted; a product of
- * quantised weights unpacks and scales them, too, so half of the peak is as near as 60
- * % of the bandwidth, and vectors do that for tiles. Where both are near, the one that
- * is further above its threshold synchronisation  threads waited for each other for at
- * least 20 % of the time latency  neither roof is near, and threads did not wait for
- * each other: instructions wait for loads or for each other
+ * - paging: pages are read from disk while measuring, at least one per sample and 2e-5
+ * of the bytes a sample touches, and that takes at least 5 % of a sample, by what the
+ * disk gives or, for many pages, by the usual wait for one. A model that fits has few
+ * after its warm-up, so the threshold need not be fine.
+ * - disk: threads waited for streamed weights for at least 20 % of the time.
+ * - quota: the CPU quota stopped the threads for more than 2 % of the time.
+ * - noise: the row is marked as disturbed.
+ * - memory: at least 60 % of the probed read bandwidth was used.
+ * - cache: the same, where the last-level cache serves at least half of the bytes. The
+ * probe reads the same weights again and again, so it finds the cache's bandwidth.
+ * - compute: at least 50 % of the arithmetic peak was used, or of that of vectors where
+ * tiles multiply. Where memory is near, too, the one that is further above its
+ * threshold is named. Multiply-adds alone are counted, and products of quantised
+ * weights unpack and scale them, so half of the peak is near it.
+ * - synchronisation: threads waited for each other for at least 20 % of the time.
+ * - compute, again: a pass over MANY_TOKENS and more spends at least half of its time
+ * in operations that multiply. Each weight that is loaded and unpacked meets so many
+ * tokens that instructions, not loads, take this time.
+ * - latency: none of these; instructions wait for loads or for each other.
  *
  * Where what is known leaves the limiter open, there is neither a name nor evidence.
  */
@@ -44,10 +44,13 @@
 #define CEILING_TOLERANCE 0.03
 #define WAIT_MIN_SHARE    0.2
 #define DISK_MIN_SHARE    0.2
+#define MANY_TOKENS       16.0
+#define PRODUCT_MIN_SHARE 0.5
 
 /* Of the time of a sample; NaN: not known. */
 struct shares {
     double memory, arith, vectors, wait;
+    double products;         /* of a pass over many tokens */
     enum topo_cached cached; /* of the bytes that memory is the share of */
 };
 
@@ -69,6 +72,9 @@ static struct shares shares_of(const struct row *row, const struct point_facts *
         .vectors =
             known(row->gops / row->roof_vectors_gops, row->roof_vectors_gops > 0),
         .wait = known(facts->wait_ms / facts->profile_ms, facts->profile_ms > 0),
+        .products =
+            known(facts->product_ms / facts->profile_ms,
+                  facts->profile_ms > 0 && facts->tokens_per_sample >= MANY_TOKENS),
         .cached = topology_cached(&cache, facts->bytes_per_sample),
     };
 
@@ -92,6 +98,8 @@ static int verdict(const struct shares *s)
         return LIMITER_COMPUTE;
     if (s->wait >= WAIT_MIN_SHARE)
         return LIMITER_SYNC;
+    if (s->products >= PRODUCT_MIN_SHARE)
+        return LIMITER_COMPUTE;
     return isnan(memory) || isnan(arith) ? FIELD_NO_ENUM : LIMITER_LATENCY;
 }
 
@@ -118,6 +126,7 @@ static void limit_by_roofs(struct row *row, const struct point_facts *facts)
     append_share(why, cap, s.arith,
                  isnan(s.vectors) ? "of the arithmetic peak" : "of the AMX-INT8 peak");
     append_share(why, cap, s.vectors, "of that of vectors");
+    append_share(why, cap, s.products, "of the time multiplying and unpacking");
     append_share(why, cap, s.wait, "waiting");
 }
 

@@ -106,7 +106,7 @@ static const struct setting_member fact_members[] = {
     FACT(tokens_per_sample), FACT(ops_per_sample), FACT(bytes_per_sample),
     FACT(roof_spread),       FACT(stand_in_bytes), FACT(stream_request_bytes),
     FACT(stream_depth),      FACT(profile_ms),     FACT(wait_ms),
-    FACT(arith_ms),
+    FACT(product_ms),        FACT(arith_ms),
 };
 
 json_t *point_facts_json(const struct point_facts *facts)

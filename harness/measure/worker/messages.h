@@ -145,6 +145,7 @@ struct point_facts {
     /* From a few samples after the measured ones, or from all with a profile: */
     double profile_ms; /* mean sample; 0: none was profiled */
     double wait_ms;    /* of it at barriers, mean of the threads */
+    double product_ms; /* of it in operations that multiply, mean of the threads */
     double arith_ms;   /* in which its multiply-adds could be done at the peaks */
 };
 

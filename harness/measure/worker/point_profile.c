@@ -102,6 +102,15 @@ double point_profile_wait_ms(const struct point_profile *p)
     return sum;
 }
 
+double point_profile_product_ms(const struct point_profile *p)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < p->n_rows; i++)
+        sum += p->rows[i].macs > 0 ? p->rows[i].work_ms : 0;
+    return sum;
+}
+
 double point_profile_arith_ms(const struct point_profile *p)
 {
     double sum = 0;

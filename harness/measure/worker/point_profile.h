@@ -48,9 +48,10 @@ double point_profile_roof_ms(const struct point_profile *p,
                              const struct point_profile_row *row, double roof_gbps,
                              const char **bound);
 
-/* Milliseconds of a sample: at barriers; and what its multiply-adds take at the peaks.
- */
+/* Milliseconds of a sample: at barriers; working at operations that multiply, unpacking
+ * included; and what its multiply-adds take at the peaks. */
 double point_profile_wait_ms(const struct point_profile *p);
+double point_profile_product_ms(const struct point_profile *p);
 double point_profile_arith_ms(const struct point_profile *p);
 
 #endif

@@ -55,6 +55,33 @@ static void roofs(void **state)
           "42 % of the bandwidth ceiling, 60 % of the arithmetic peak, 3 % waiting");
 }
 
+/* A pass over many tokens that multiplies and unpacks for most of its time computes,
+ * below every peak; a token's own products may wait for loads. */
+static void a_pass_that_multiplies_computes(void **state)
+{
+    struct point_facts facts;
+    struct row row;
+
+    (void)state;
+    make(&row, &facts);
+    row.roof_gbps = 300;
+    facts.product_ms = 147;
+    facts.tokens_per_sample = 15;
+    check(&row, &facts, LIMITER_LATENCY,
+          "8 % of the bandwidth ceiling, 12 % of the arithmetic peak, 3 % waiting");
+    facts.tokens_per_sample = 512;
+    check(&row, &facts, LIMITER_COMPUTE,
+          "8 % of the bandwidth ceiling, 12 % of the arithmetic peak, 70 % of the time "
+          "multiplying and unpacking, 3 % waiting");
+    facts.wait_ms = 60;
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_SYNC);
+    facts.wait_ms = 6.3;
+    facts.product_ms = 84;
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_LATENCY);
+}
+
 /* What vectors unpack for tiles takes longer than the tiles' products. */
 static void tiles_have_a_peak_of_their_own(void **state)
 {
@@ -190,15 +217,17 @@ static void a_profile_is_evidence(void **state)
 {
     static const struct point_profile p = {
         .n_samples = 8,
-        .n_rows = 2,
+        .n_rows = 3,
         .sample_ms = 10,
         .int8_gops = 1000,
         .f32_gops = 100,
         .rows = {{.work_ms = 6, .wait_ms = 1, .macs = 1e9, .is_int8 = true},
-                 {.work_ms = 2, .wait_ms = 0.5, .macs = 1e8}}};
+                 {.work_ms = 2, .wait_ms = 0.5, .macs = 1e8},
+                 {.work_ms = 0.5}}};
 
     (void)state;
     assert_true(fabs(point_profile_wait_ms(&p) - 1.5) < 1e-12);
+    assert_true(fabs(point_profile_product_ms(&p) - 8) < 1e-12);
     assert_true(fabs(point_profile_arith_ms(&p) - 4) < 1e-12);
 }
 
@@ -223,6 +252,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(roofs),
+        cmocka_unit_test(a_pass_that_multiplies_computes),
         cmocka_unit_test(tiles_have_a_peak_of_their_own),
         cmocka_unit_test(no_roof_is_near),
         cmocka_unit_test(nothing_is_guessed),
