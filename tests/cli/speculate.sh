@@ -77,6 +77,15 @@ rates = [float(x) for x in (r["spec_accept_at"] or "1").split()]  # none: nothin
 assert 1 <= len(rates) <= 7 and all(0 <= x <= 1 for x in rates)
 assert r["point"].endswith("/mtp/accept0.9") and " --mtp --accept 0.9 " in r["command"]
 EOF
+# A model with states decodes a text in one piece, and the budget ends it all the same.
+"$BENCH" decode -m "$mtp" --weights packed -t 1 --speculate copy --mtp -n 1 --budget 0.01 \
+    --json >short.json 2>err || fail "$(cat err)"
+python3 - short.json mtp.json <<'EOF' || fail "$(cat short.json)"
+import json, sys
+short, whole = (json.load(open(f)) for f in sys.argv[1:])
+assert 0 < short["spec_tokens"] < whole["spec_tokens"], whole["spec_tokens"]
+assert short["status"] == "partial" and "tokens of the text" in short["detail"]
+EOF
 "$BENCH" plan -m "$mtp" --json >plan.json 2>err || fail "$(cat err)"
 python3 -c 'import json
 d = json.load(open("plan.json"))["drafts"]

@@ -157,6 +157,15 @@ static enum status go_to(struct point_worker *c, int at, struct err *err)
     return slm_eval(c->model, &s->answer[at - 1], 1, SLM_LOGITS_NONE, err);
 }
 
+/* The first run may exceed the budget, up to PATIENCE times, since it should cover all
+ * of the text; share: of that time. */
+static bool out_of_time(const struct point_worker *c, double share)
+{
+    const double spent = (double)(clock_ns() - c->measure_begin_ns) * 1e-9;
+
+    return spent > share * PATIENCE * c->p->budget_s;
+}
+
 /* Tokens behind answer[at], decoded one way. */
 struct stretch {
     struct point_worker *c;
@@ -177,8 +186,16 @@ static enum status decode_plainly(void *arg, uint64_t *ns, struct err *err)
         status = slm_eval(m, &s->answer[of->at + i], 1, SLM_LOGITS_LAST, err);
         if (status == ST_OK)
             sampler_accept(s->sampler, sampler_next(s->sampler, slm_logits(m, 0)));
+        worker_heartbeat(&of->c->reports);
     }
     return status;
+}
+
+/* Whether drafting ends, of models with states before its stretch: half of the time is
+ * for the same tokens decoded plainly. */
+static bool stops_early(const struct stretch *of)
+{
+    return of->c->speculation->first && of->n && out_of_time(of->c, 0.5);
 }
 
 /* The same with drafts: at least a stretch, at most what is left; n: how many. */
@@ -192,12 +209,14 @@ static enum status decode_drafting(void *arg, uint64_t *ns, struct err *err)
 
     (void)ns;
     sampler_recite(s->sampler, s->answer + of->at + 1, (size_t)left);
-    for (of->n = 0; of->n < s->stretch && of->n < left && status == ST_OK;) {
+    for (of->n = 0;
+         of->n < s->stretch && of->n < left && status == ST_OK && !stops_early(of);) {
         int got = 0;
 
         status = speculate_next(of->sp, s->answer[of->at + of->n], left - of->n, out,
                                 &got, err);
         of->n += got;
+        worker_heartbeat(&of->c->reports);
     }
     return status;
 }
@@ -214,15 +233,6 @@ static enum status time_stretch(struct stretch *of, measured_call_fn *decode,
         status = measured_sample(&of->c->measured, &step, &ns, err);
     *taken_ns = (double)ns;
     return status;
-}
-
-/* The first run may exceed the budget, up to PATIENCE times, since it must cover all of
- * the text. */
-static bool out_of_time(const struct point_worker *c)
-{
-    const double spent = (double)(clock_ns() - c->measure_begin_ns) * 1e-9;
-
-    return spent > PATIENCE * c->p->budget_s;
 }
 
 static void count(struct point_speculation *s, const struct speculator *sp)
@@ -249,7 +259,7 @@ static enum status run_stretches(struct point_worker *c, struct speculator *sp,
     struct stretch of = {.c = c, .sp = sp, .at = s->first};
 
     while (of.at < s->n_answer - 1 && status == ST_OK &&
-           (of.at == s->first || !out_of_time(c))) {
+           (of.at == s->first || (!s->first && !out_of_time(c, 1)))) {
         struct stats_pair part = {0, 0};
 
         status = time_stretch(&of, decode_drafting, &part.b, err);
@@ -261,7 +271,6 @@ static enum status run_stretches(struct point_worker *c, struct speculator *sp,
         s->drafting_ns += part.b;
         *drafting_ns += part.b;
         of.at += of.n;
-        worker_heartbeat(&c->reports);
     }
     *n_done = of.at - s->first;
     return status;
