@@ -38,6 +38,10 @@
 /* Weight of the newest value in a moving mean. */
 #define NEWEST 0.1
 
+/* The same for the rate of a draft model or layer, which is tested by drafts alone: by
+ * NEWEST a few wrong guesses ended drafts that pay, for hundreds of tokens. */
+#define NEWEST_TRAINED 0.05
+
 /* The same for the plain pass that gains are computed against: a draft is chosen where
  * plain passes seem slow, so the same few passes would overstate its gain. */
 #define NEWEST_PLAIN 0.02
@@ -88,8 +92,9 @@ double speculate_rates_at(const struct speculate_rates *r, int source, int i)
 void speculate_rates_compare(struct speculate_rates *r, int source, bool accepted)
 {
     const double weight = 1.0 / (++r->n[source] + r->first_count);
+    const double newest = source ? NEWEST : NEWEST_TRAINED;
 
-    r->rate[source] += (weight > NEWEST ? weight : NEWEST) *
+    r->rate[source] += (weight > newest ? weight : newest) *
                        ((accepted ? 1.0 : 0.0) - r->rate[source]);
 }
 
