@@ -23,11 +23,10 @@
 #define TRUSTED_RATE  0.8
 #define TRUSTED_COUNT 8
 
-/* Cost of a column, in plain passes: assumed before any is measured, and the most that
- * is assumed for widths not yet tried: kernels work on several columns at a time, so
- * that an expensive second column says little about the eighth. */
-#define FIRST_SLOPE 0.1
-#define MOST_SLOPE  0.5
+/* The most that a column of a width not yet tried is assumed to cost, in plain passes:
+ * kernels work on several columns at a time, so that an expensive second column says
+ * little about the eighth. */
+#define MOST_SLOPE 0.5
 
 /* A share of waiting from which on wide passes are tried at once. */
 #define MOSTLY_STREAMED 0.5
@@ -139,7 +138,7 @@ void speculate_rule_trust(struct speculate_rule *r)
 static double extrapolate(const struct speculate_rule *r, int width)
 {
     int known = width - 1;
-    double slope = FIRST_SLOPE * (1.0 - r->streamed) * r->pass_ns[1];
+    double slope = SPECULATE_COLUMN * (1.0 - r->streamed) * r->pass_ns[1];
 
     while (known > 1 && !r->n_measured[known])
         known--;

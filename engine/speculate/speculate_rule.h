@@ -31,6 +31,9 @@
 /* A draft is chosen where it is expected to make decoding this much faster. */
 #define SPECULATE_MIN_GAIN 1.05
 
+/* Cost of a further column of a pass, in plain passes, before any is measured. */
+#define SPECULATE_COLUMN 0.1
+
 /* Sources of a draft: 1 to SPECULATE_SOURCES - 1 tokens that matched; 0: a draft model.
  */
 #define SPECULATE_SOURCES 5

@@ -273,13 +273,18 @@ static void print_time(FILE *f, const struct plan *plan)
 }
 
 /* The least acceptance rate of first guesses from which drafts of one token gain what
- * speculative decoding asks for, where a pass of two tokens waits for memory as long as
- * a pass of one, and so does one in which tokens before a wrong guess run again. */
+ * speculative decoding asks for. The pass has a column more than a plain one; where
+ * states cannot be taken back, a wrong guess adds two to the next pass: the token
+ * before it runs again, and its states are copied. */
 static double min_acceptance(const struct point_need *need)
 {
-    const double cost = 1 + (double)need->nextn_bytes / (double)need->token_bytes;
+    const double wrong = need->n_recurrent ? 2 * SPECULATE_COLUMN : 0;
+    const double right =
+        1 + SPECULATE_COLUMN + (double)need->nextn_bytes / (double)need->token_bytes;
 
-    return SPECULATE_MIN_GAIN * cost - 1;
+    /* 1 + rate = SPECULATE_MIN_GAIN * (right + (1 - rate) * wrong) */
+    return (SPECULATE_MIN_GAIN * (right + wrong) - 1) /
+           (1 + SPECULATE_MIN_GAIN * wrong);
 }
 
 static void print_drafts(FILE *f, const struct plan *plan)

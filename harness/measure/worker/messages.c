@@ -46,6 +46,7 @@ static const struct setting_member need_members[] = {
     SETTING_CHARS("quant", struct point_need, quant),
     WHOLE(residency, WEIGHTS_AUTO, WEIGHTS_MEMORY),
     WHOLE(n_layers, 0, INT_MAX),
+    WHOLE(n_recurrent, 0, INT_MAX),
     WHOLE(n_streamed, 0, INT_MAX),
     WHOLE(n_slots, 0, INT_MAX),
     WHOLE(n_vocab, 0, INT_MAX),

@@ -99,6 +99,7 @@ struct point_need {
     uint64_t identity;    /* model_identity(); 0: of a shape */
     int residency;        /* enum weights_residency: chosen, where AUTO was asked for */
     int n_layers;
+    int n_recurrent;         /* of these: have a state, which cannot be taken back */
     int n_streamed, n_slots; /* as residency.h has them; 0: nothing is streamed */
     uint64_t streamed_bytes, slot_bytes; /* the first also of cached experts: what a
                                             token is expected to miss */

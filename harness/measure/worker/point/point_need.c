@@ -176,6 +176,7 @@ static enum status need_model(struct point *p, struct point_need *need,
     need->output_macs = info.output_macs;
     need->n_params = info.n_params;
     need->n_layers = info.n_layers;
+    need->n_recurrent = info.n_recurrent;
     need->n_vocab = info.n_vocab;
     need->n_ctx = info.n_ctx;
     need->model_ctx = info.n_ctx_train;
