@@ -41,6 +41,8 @@ set(SLM_QUANTIZE_FLAGS -ffp-contract=off -Wno-psabi)
 
 set(SLM_LEVELS_OFF "" CACHE STRING
     "ISA levels whose products of quantised weights are not built (list); avx512_floats: those of floats")
+set(SLM_ROWS_OFF "" CACHE STRING
+    "Products of quantised weights that are not built either: a regular expression for <level>/<format>")
 
 # slm_kernel_rows(OUT): the rows of kernels.def, each "row(KIND,op,of,isa)".
 function(slm_kernel_rows out)
@@ -64,6 +66,7 @@ endfunction()
 # builds, one library slmkern_<level> each. <name>_simd.c is compiled for every level
 # that has rows of it and no file of its own, <name>_<level>.c.
 function(slm_kernel_sources out)
+  set(built "/* What this build has of kernels.def: for registry.c and probe.c. */\n")
   foreach(isa IN LISTS SLM_ISA_LEVELS)
     foreach(what "" _products _floats)
       set(has ${SLM_HAS_${isa}})
@@ -72,8 +75,9 @@ function(slm_kernel_sources out)
         set(has 0)
       endif()
       set(has_${isa}${what} ${has})
-      set_property(SOURCE kernels/registry.c kernels/probe/probe.c APPEND PROPERTY
-                   COMPILE_DEFINITIONS SLM_HAS_${isa}${what}=${has})
+      if(NOT what STREQUAL _products)
+        string(APPEND built "#define SLM_HAS_${isa}${what} ${has}\n")
+      endif()
     endforeach()
   endforeach()
   slm_kernel_rows(rows)
@@ -99,6 +103,13 @@ function(slm_kernel_sources out)
       endif()
       if(kind STREQUAL WEIGHT)
         set(has ${has_${isa}_products})
+        if(SLM_ROWS_OFF AND "${isa}/${of}" MATCHES "^(${SLM_ROWS_OFF})$")
+          set(has 0)
+        endif()
+        if(NOT DEFINED has_${isa}_${of})
+          set(has_${isa}_${of} ${has})
+          string(APPEND built "#define SLM_HAS_${isa}_${of} ${has}\n")
+        endif()
       else()
         set(has ${has_${isa}_floats})
       endif()
@@ -142,6 +153,7 @@ function(slm_kernel_sources out)
       list(APPEND sources_${isa} ${file})
     endif()
   endforeach()
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/kernels_built.h CONTENT "${built}" @ONLY)
   if(SLM_SANITIZE)
     set_property(SOURCE kernels/f32/f32_simd.c kernels/f16/f16_simd.c
                         kernels/bf16/bf16_simd.c kernels/vecops/attention_simd.c
@@ -154,10 +166,21 @@ function(slm_kernel_sources out)
                         kernels/vecops/attention_quants_avx512vnni.c
                  APPEND PROPERTY COMPILE_OPTIONS -O2)
   endif()
+  # Reading immintrin.h takes GCC more time than compiling many of these files. ccache does
+  # not store what a precompiled header went into.
+  get_filename_component(compiler ${CMAKE_C_COMPILER} REALPATH)
+  set(precompile 0)
+  if(SLM_ARCH STREQUAL x86 AND CMAKE_C_COMPILER_ID STREQUAL GNU AND
+     NOT "${compiler} ${CMAKE_C_COMPILER_LAUNCHER}" MATCHES ccache)
+    set(precompile 1)
+  endif()
   foreach(isa IN LISTS SLM_ISA_LEVELS)
     if(DEFINED sources_${isa})
       list(REMOVE_DUPLICATES sources_${isa})
       add_library(slmkern_${isa} OBJECT ${sources_${isa}})
+      if(precompile AND NOT isa STREQUAL scalar)
+        target_precompile_headers(slmkern_${isa} PRIVATE <immintrin.h>)
+      endif()
       target_compile_options(slmkern_${isa} PRIVATE ${SLM_ISA_FLAGS_${isa}})
       # The frames are handed to each other as constant function pointers; without
       # optimisation they would not be inlined, which they must.

@@ -2,15 +2,16 @@
  *
  * registry.c - kernels.def as data, and the choice among its rows
  *
- * The list has the rows that this build compiles; cmake/isa.cmake says which, for every
- * ISA level: SLM_HAS_<level>, SLM_HAS_<level>_products (rows of quantised weights),
- * SLM_HAS_<level>_floats, each 0 or 1.
+ * The list has the rows that this build compiles. cmake/isa.cmake writes which into
+ * kernels_built.h, for every ISA level: SLM_HAS_<level>, SLM_HAS_<level>_<format> (rows
+ * of quantised weights), SLM_HAS_<level>_floats, each 0 or 1.
  */
 #include "kernels/kernels.h"
 
 #include <strings.h>
 
 #include "kernels/activations/activations.h"
+#include "kernels_built.h"
 
 /* ---- formats and activation layouts ----------------------------------------- */
 
@@ -122,7 +123,7 @@ static const struct kern_row rows[] = {
     ROW_IF(has, {.name = name_, .op = KERN_OP_##o, .isa = KERN_ISA_##level,              \
                  .what = what_, .fn.o = function})
 #define KERN_WEIGHT_ROW(o, f, level)                                                     \
-    ROW(SLM_HAS_##level##_products, o, KERN_FMT_##f, level, #o "/" #f "/" #level,        \
+    ROW(SLM_HAS_##level##_##f, o, KERN_FMT_##f, level, #o "/" #f "/" #level,             \
         kern_##o##_##f##__##level)
 #define KERN_FLOAT_ROW(o, f, level)                                                      \
     ROW(SLM_HAS_##level##_floats, o, KERN_FMT_##f, level, #o "/" #f "/" #level,          \

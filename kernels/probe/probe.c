@@ -4,8 +4,8 @@
  */
 #include "kernels/probe/probe.h"
 
-/* SLM_HAS_<level>: whether this build has the level's rows, as in kernels/registry.c.
- */
+#include "kernels_built.h" /* SLM_HAS_<level>, as in kernels/registry.c */
+
 #define ROW_0(o, i)
 #define ROW_1(o, i) \
     {.op = PROBE_OP_##o, .isa = KERN_ISA_##i, .fn = {.o = kern_##o##__##i}},

@@ -361,6 +361,8 @@ static void for_attention_shapes(enum kern_op op, attention_fn *once)
                     if (shape++ % thin == 0)
                         once(row, n_q, depths[j], (heads[i] + unit - 1) / unit * unit,
                              &seed);
+        if (thin >= THIN_SMALL)
+            continue;
         /* the loops over panels are the same, however often they go round */
         once(row, 32, thin > 1 ? 80 : 256, 128, &seed);
         once(row, 13, thin > 1 ? 65 : 241, 64, &seed);

@@ -373,7 +373,7 @@ static void run_group(struct group *g)
     /* of quantised formats, more columns than are prepared together, and longer ones;
      * where shapes are thinned fewer rows, which the shapes above have, and one kind of
      * data */
-    if (pool->f.info->block_elems > 1 && !is_gemv(row)) {
+    if (pool->f.info->block_elems > 1 && !is_gemv(row) && thin < THIN_SMALL) {
         const struct shape s = {
             .n_rows = is_x16(row) ? (thin > 1 ? 16 : 48) : (thin > 1 ? 5 : 19),
             .k = pool->f.info->block_elems == 32 ? 75 * 32 : 2304,

@@ -16,10 +16,8 @@
 #include <unistd.h>
 
 #ifdef __x86_64__
-#include <immintrin.h>
-
 /* Read the last 16 bytes in front of a page that cannot be read. */
-__attribute__((target("avx2"))) static inline void insert_last_bytes(void)
+static inline void insert_last_bytes(void)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *p = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -29,7 +27,7 @@ __attribute__((target("avx2"))) static inline void insert_last_bytes(void)
         return;
     __asm__ volatile("vinserti128 $1, %0, %%ymm0, %%ymm0"
                      :
-                     : "m"(*(__m128i *)(p + page - 16))
+                     : "m"(*(char(*)[16])(p + page - 16))
                      : "xmm0");
 }
 
