@@ -32,8 +32,9 @@ struct cache_point {
 
 /* Measure it, in 0.3 s or less, where *t has no measured size yet; it has one then,
  * for one thread and for threads_default. That it cannot be measured (no memory for a
- * buffer, no threads) is no error: the reported size stays the answer. Error:
- * ST_INTERRUPTED. */
+ * buffer, no threads) is no error: the reported size stays the answer. Where the
+ * environment has SLMBENCH_LLC, that size is taken instead. Errors: ST_INTERRUPTED,
+ * ST_USAGE (SLMBENCH_LLC is not a size). */
 enum status cache_find(struct topology *t, struct err *err);
 
 /* The same where it decides whether a cache serves a set of that many bytes: by the

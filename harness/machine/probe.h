@@ -36,6 +36,10 @@ struct probe_buffer {
     uint64_t huge_bytes; /* of our own backed by 2 MiB pages */
 };
 
+/* SLMBENCH_PROBE=rough, for tests of what is not about roofs: passes read a sixteenth
+ * and compute a tenth of the time, and no way to read is looked for. */
+bool probe_is_rough(void);
+
 /* Bytes that one pass reads with n_threads: enough to make its start and end a small
  * part of it. */
 uint64_t probe_pass_bytes(int n_threads);

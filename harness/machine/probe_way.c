@@ -63,6 +63,8 @@ struct probe_read_way probe_read_tune(const struct probe_buffer *b,
     for (int i = 0; i < n; i++)
         c[i] =
             (struct candidate){{kernel, ways[i].n_streams, ways[i].prefetch_bytes}, 0};
+    if (probe_is_rough())
+        return c[2].way; /* as the engine's kernels prefetch */
     for (size_t r = 0; r < sizeof rounds / sizeof rounds[0]; r++) {
         for (int pass = 0; pass < rounds[r].n_passes; pass++)
             for (int i = 0; i < n && !interrupted(); i++) {

@@ -24,7 +24,7 @@ gate=(gate --a "$BENCH" --b "$BENCH" -c ./wide.yaml --no-charts)
 
 # ---- equal builds: pass, or undecided on a machine that is never quiet; never a failure
 code=0
-SLMBENCH_PROGRESS=0.01 with_budget 8 "$BENCH" "${gate[@]}" -o same --seed 7 || code=$?
+SLMBENCH_PROGRESS=0.01 with_budget 4 "$BENCH" "${gate[@]}" -o same --seed 7 || code=$?
 grep -q "^bench: gate: [0-9]* % done.*; " err || fail "no progress: $(cat err)"
 [ "$code" = 0 ] || [ "$code" = 4 ] || fail "equal builds: exit $code: $(cat out err)"
 grep -q "^decode, depth 8, 1 thread  *[0-9.]* tok/s" out || fail "no metric: $(cat out)"
@@ -86,7 +86,7 @@ refused 2 "--calibrate gives none" gate --calibrate --add-to gates.db
 refused 2 "which is read" gate --report same --add-to gates.db --json gates.db
 
 # ---- a slowdown is seen, and every output says that it was put in
-for budget in 8 25 50 100; do # the longer ones are for a machine that is very busy
+for budget in 5 15 50 100; do # the longer ones are for a machine that is very busy
     code=0
     rm -rf slow
     with_budget $budget "$BENCH" "${gate[@]}" -o slow --inject-slowdown 70 --exit-codes 0,7,4 \

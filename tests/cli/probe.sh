@@ -3,6 +3,7 @@
 #
 # probe.sh - `bench probe` on a tiny buffer: the table, the JSON, wrong input
 . "$SRC/tests/cli/lib.sh"
+unset SLMBENCH_LLC SLMBENCH_PROBE
 
 "$BENCH" probe --threads 1 --bytes 1M --passes 2 --disk none > table
 grep -q "Read bandwidth, GB/s, buffer 1.0*0 MiB" table || fail "no heading: $(cat table)"

@@ -4,6 +4,7 @@
 # bench topo on recorded machines: golden output. After a wanted change:
 #     UPDATE=1 BENCH=... SRC=... WORK=... tests/cli/topo.sh
 . "$SRC/tests/cli/lib.sh"
+unset SLMBENCH_LLC SLMBENCH_PROBE
 data=$SRC/tests/data/topo
 
 # Containers may number the CPUs that are online anew: the mask is what the kernel enforces.

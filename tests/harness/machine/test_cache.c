@@ -266,6 +266,29 @@ static void this_machine(void **state)
     free(t);
 }
 
+static void a_known_size_is_not_measured(void **state)
+{
+    struct topology *t = calloc(1, sizeof *t);
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(topology_read(t, "", &err), ST_OK);
+    setenv("SLMBENCH_LLC", "64M", 1);
+    assert_int_equal(cache_find(t, &err), ST_OK);
+    assert_int_equal(t->llc_all.bytes, 64 * MIB);
+    assert_int_equal(t->llc_one.lo, 64 * MIB);
+    assert_int_equal(t->llc_one.hi, 64 * MIB);
+    t->llc_all = t->llc_one = (struct topo_llc){0};
+    setenv("SLMBENCH_LLC", "none", 1);
+    assert_int_equal(cache_find(t, &err), ST_OK);
+    assert_int_equal(t->llc_all.bytes, 0);
+    setenv("SLMBENCH_LLC", "large", 1);
+    assert_int_equal(cache_find(t, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "SLMBENCH_LLC: 'large' is not a size"));
+    unsetenv("SLMBENCH_LLC");
+    free(t);
+}
+
 static void is_found_where_it_decides(void **state)
 {
     struct topology *t = calloc(1, sizeof *t);
@@ -291,6 +314,7 @@ int main(void)
         cmocka_unit_test(time_can_end),
         cmocka_unit_test(limits_are_answers_too),
         cmocka_unit_test(reported_sizes_are_no_bound),
+        cmocka_unit_test(a_known_size_is_not_measured),
         cmocka_unit_test(is_found_where_it_decides),
         cmocka_unit_test(measured_before_reported),
         cmocka_unit_test(is_kept_in_json),

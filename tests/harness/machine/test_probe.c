@@ -266,6 +266,10 @@ static void automatic_size_respects_the_limit(void **state)
     free(topo);
     assert_int_equal(probe_pass_bytes(2), 256 << 20);
     assert_int_equal(probe_pass_bytes(96), 96 * (16 << 20));
+    setenv("SLMBENCH_PROBE", "rough", 1);
+    assert_int_equal(probe_pass_bytes(2), 16 << 20);
+    assert_int_equal(probe_pass_bytes(96), 96 << 20);
+    unsetenv("SLMBENCH_PROBE");
 }
 
 /* Passes that a kernel was called for, by any thread. */
