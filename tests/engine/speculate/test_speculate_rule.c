@@ -87,9 +87,13 @@ static struct outcome simulate(const struct machine *m, const struct text *t, in
 }
 
 static const struct machine machines[] = {
-    {0.02, 0.0, 0.0, 0.0}, {0.10, 0.0, 0.1, 0.0}, {0.06, 0.6, 0.1, 2.0},
-    {0.30, 0.0, 0.1, 2.0}, {0.50, 0.0, 0.1, 5.0}, {1.00, 0.0, 0.1, 0.0},
-    {0.00, 0.9, 0.2, 2.0},
+    {.slope = 0.02},
+    {.slope = 0.10, .noise = 0.1},
+    {.slope = 0.06, .steps = 0.6, .noise = 0.1, .spike = 2.0},
+    {.slope = 0.30, .noise = 0.1, .spike = 2.0},
+    {.slope = 0.50, .noise = 0.1, .spike = 5.0},
+    {.slope = 1.00, .noise = 0.1},
+    {.steps = 0.9, .noise = 0.2, .spike = 2.0},
 };
 
 enum { N_MACHINES = sizeof machines / sizeof machines[0], N_SEEDS = 50 };
