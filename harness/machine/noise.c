@@ -434,7 +434,7 @@ bool noise_verdict(const struct noise *d, double drift, char *buf, int cap)
         minus(d->busy_ns, d->self_ns) > MIN_CPU_NS)
         add_cause(&v, "others %.0f %%", others * 100);
     if (waits_for_others(d))
-        add_cause(&v, "waiting %.0f %%", noise_wait_share(d) * 100);
+        add_cause(&v, "waiting %.0f %%", fmin(1, noise_wait_share(d)) * 100);
     if (throttled > MAX_THROTTLED && !d->expects_throttling)
         add_cause(&v, "throttled %.0f %%", throttled * 100);
     if (pressure > MAX_PRESSURE && d->n_refaults == 0 && d->n_major_faults == 0)

@@ -255,6 +255,9 @@ static void waiting_for_a_cpu_is_a_disturbance(void **state)
     assert_true(noise_verdict(&d, 0, text, sizeof text));
     d.wait_ns = 5000000000u; /* half of one CPU, for which all others wait */
     assert_false(noise_verdict(&d, 0, text, sizeof text));
+    d.wait_ns = 119000000000u; /* of many threads together: no more than all the time */
+    assert_false(noise_verdict(&d, 0, text, sizeof text));
+    assert_string_equal(text, "disturbed: waiting 100 %");
 }
 
 static void put_throttling(const char *root, const char *group, unsigned usec, int n)

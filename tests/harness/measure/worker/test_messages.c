@@ -10,7 +10,7 @@
 static void figures_arrive(void **state)
 {
     /* the sizes of the cache and the disk's spread are the parent's own: not sent */
-    struct point_facts facts = {1, 2.5, 3, 0.25, 0, 0, 7, 0, 9, 10, 11, 12, 13},
+    struct point_facts facts = {1, 2.5, 3, 0.25, 0, 0, 7, 0, 9, 10, 11, 12, 13, 14},
                        facts_back = {0};
     struct noise noise = {.wall_ns = 1, .steal_ns = 2, .n_refaults = 3, .n_cpus = 4};
     struct noise noise_back;
