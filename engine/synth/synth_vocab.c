@@ -10,7 +10,9 @@
  */
 #include "engine/synth/synth_parts.h"
 
+#include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "engine/gguf/gguf.h"
 
@@ -31,24 +33,24 @@ enum {
 /* Word i of all words, shorter ones first; even ones begin a word. */
 static void filler_piece(char *out, size_t cap, uint32_t i)
 {
-    const char *start = i % 2 ? "" : WORD_START;
+    const size_t start = i % 2 ? 0 : sizeof WORD_START - 1;
     uint64_t word = i / 2, n_words = N_SYLLABLES;
-    int n = 1;
-    char text[16];
+    size_t n = 1;
 
     while (word >= n_words) {
         word -= n_words;
         n_words *= N_SYLLABLES;
         n++;
     }
-    text[2 * n] = '\0';
-    for (int k = n - 1; k >= 0; k--, word /= N_SYLLABLES) {
+    assert(start + 2 * n < cap);
+    memcpy(out, WORD_START, start);
+    out[start + 2 * n] = '\0';
+    for (char *at = out + start + 2 * n; n > 0; n--, word /= N_SYLLABLES) {
         const unsigned syllable = (unsigned)(word % N_SYLLABLES);
 
-        text[2 * k] = consonants[syllable / N_VOWELS];
-        text[2 * k + 1] = vowels[syllable % N_VOWELS];
+        *--at = vowels[syllable % N_VOWELS];
+        *--at = consonants[syllable / N_VOWELS];
     }
-    snprintf(out, cap, "%s%s", start, text);
 }
 
 static void piece(char *out, size_t cap, uint32_t id)

@@ -132,8 +132,12 @@ done
 # Products with MXFP4 round their inputs: the bound is that of the file.
 zoo=$shared/golden/models/zoo
 [ -e "$zoo/architectures.csv" ] || zoo=$SRC/tests/data/models/zoo
-n_folders=0
+n_folders=0 i=0
 while IFS=, read -r file arch _ _ ids exact reference _; do
+    # ci/test takes every fourth of many, and those that are used below
+    case $file in gpt-oss* | nemotron_h_moe* | bitnet-tq2* | falcon-h1* | gpt2*) ;; *)
+        [ ! -e "$shared" ] || is_full || [ $((i++ % 4)) = 0 ] || continue ;;
+    esac
     folder "$zoo/$file" "zoo.$file" 2>err || { echo "$file: left out"; continue; }
     "$BENCH" logits -m "zoo.$file" --tokens "${ids// /,}" -o zoo.out >out 2>err ||
         fail "$file as a folder: $(cat err)"
