@@ -139,7 +139,7 @@ static inline const struct pool *pool_of(int format)
     if (pool->f.info != NULL)
         return pool;
     pool->f = format_of(format);
-    pool->n = test_thin() > 1 ? 16 : 64;
+    pool->n = test_thin() >= THIN_SMALL ? 4 : test_thin() > 1 ? 16 : 64;
     for (int kind = 0; kind < N_WEIGHT_KINDS; kind++) {
         pool->blocks[kind] = malloc(pool->n * (size_t)pool->f.info->block_bytes);
         assert_non_null(pool->blocks[kind]);

@@ -7,7 +7,7 @@
 # every step ends, that rows have a bandwidth ceiling, and that no process takes more
 # memory for it because a cache is said to be large.
 #
-# ci/test takes three of the machines, ci/full all.
+# ci/test takes two of the machines, ci/full all.
 #
 # hwloc takes caches and cores from HWLOC_SYNTHETIC; /proc/meminfo and /proc/cpuinfo are
 # described in a mount namespace, where one can be had.
@@ -93,8 +93,8 @@ one() {
 }
 
 # ---- caches
-described_as "$(one)" no-l3 $hidden 0
 if is_full; then
+    described_as "$(one)" no-l3 $hidden 0
     for mib in 4 32 480; do
         described_as "$(one $((mib * MIB)))" l3-${mib}m $hidden $((mib * MIB))
     done
