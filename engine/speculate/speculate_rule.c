@@ -37,7 +37,7 @@
 /* Weight of the newest value in a moving mean. */
 #define NEWEST 0.1
 
-/* The same for the rate of a draft model or layer, which is tested by drafts alone: by
+/* Weight for the rate of a draft model or layer, which drafts alone test: by
  * NEWEST a few wrong guesses ended drafts that pay, for hundreds of tokens. */
 #define NEWEST_TRAINED 0.05
 
