@@ -14,7 +14,7 @@ struct machine {
     double steps; /* of each further tile of four columns */
     double noise; /* times are up to so much longer */
     double spike; /* one pass in 50 takes so much longer */
-    double drift; /* for 60 passes in 120 all takes so much longer */
+    double drift; /* every other 60 passes take this much longer */
     double layer; /* a guess of a layer that was trained to be right; 0: none */
     double again; /* what a rejected guess of it costs the next pass */
 };
