@@ -18,8 +18,8 @@
  * weights unpack and scale them, so half of the peak is near it.
  * - synchronisation: threads waited for each other for at least 20 % of the time.
  * - compute, again: a pass over MANY_TOKENS and more spends at least half of its time
- * in operations that multiply. Each weight that is loaded and unpacked meets so many
- * tokens that instructions, not loads, take this time.
+ * in operations that multiply. Each weight that is loaded and unpacked meets all these
+ * tokens, so instructions take this time, not loads.
  * - latency: none of these; instructions wait for loads or for each other.
  *
  * Where what is known leaves the limiter open, there is neither a name nor evidence.
@@ -126,7 +126,7 @@ static void limit_by_roofs(struct row *row, const struct point_facts *facts)
     append_share(why, cap, s.arith,
                  isnan(s.vectors) ? "of the arithmetic peak" : "of the AMX-INT8 peak");
     append_share(why, cap, s.vectors, "of that of vectors");
-    append_share(why, cap, s.products, "of the time multiplying and unpacking");
+    append_share(why, cap, s.products, "multiplying and unpacking");
     append_share(why, cap, s.wait, "waiting");
 }
 

@@ -158,7 +158,7 @@ static enum status go_to(struct point_worker *c, int at, struct err *err)
 }
 
 /* The first run may exceed the budget, up to PATIENCE times, since it should cover all
- * of the text; share: of that time. */
+ * of the text. share: the part of that time which counts here. */
 static bool out_of_time(const struct point_worker *c, double share)
 {
     const double spent = (double)(clock_ns() - c->measure_begin_ns) * 1e-9;

@@ -71,7 +71,7 @@ static void a_pass_that_multiplies_computes(void **state)
           "8 % of the bandwidth ceiling, 12 % of the arithmetic peak, 3 % waiting");
     facts.tokens_per_sample = 512;
     check(&row, &facts, LIMITER_COMPUTE,
-          "8 % of the bandwidth ceiling, 12 % of the arithmetic peak, 70 % of the time "
+          "8 % of the bandwidth ceiling, 12 % of the arithmetic peak, 70 % "
           "multiplying and unpacking, 3 % waiting");
     facts.wait_ms = 60;
     point_limit(&row, &facts);
