@@ -12,7 +12,7 @@
 
 #include "engine/modelfile.h"
 
-/* ---- opening and closing ------------------------------------------------------ */
+/* ---- opening and closing --------------------------------------------------------- */
 
 static enum status open_weights(struct slm *m, const struct slm_params *p,
                                 struct err *err)
@@ -304,7 +304,7 @@ struct thread_pool *slm_thread_pool(struct slm *m)
     return m->pool;
 }
 
-/* ---- the sequence ------------------------------------------------------------- */
+/* ---- the sequence ---------------------------------------------------------------- */
 
 enum status engine_check_tokens(const struct slm *m, int seq, const int32_t *tokens,
                                 size_t n, struct err *err)

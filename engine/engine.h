@@ -387,8 +387,7 @@ enum status slm_embed(struct slm *m, const struct slm_text *texts, int n_texts,
  * pass. */
 const float *slm_vector(const struct slm *m, size_t i);
 
-/* ---- copies
- * ------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------- */
 
 /* Make sequence `to` a copy of `from`: pages are shared until one of them writes there.
  * They differ. */

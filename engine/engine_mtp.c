@@ -148,8 +148,7 @@ void mtp_tune(struct mtp *t, const struct slm_tuning *tuning)
     forward_tune(t->forward, tuning);
 }
 
-/* ---- pairs -------------------------------------------------------------------------
- */
+/* ---- pairs ----------------------------------------------------------------------- */
 
 static void cut_pairs(struct mtp *t, int seq, int n_pairs)
 {
@@ -223,9 +222,7 @@ static bool evaluate(struct slm *m, int seq, int n_left)
     return true;
 }
 
-/* ---- rows
- * ----------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------ */
 
 /* The last KEPT rows stay. */
 static void drop_rows(struct slm *m, int seq)
@@ -305,9 +302,7 @@ void mtp_fork(struct mtp *t, int from, int to)
     d->guess = 0;
 }
 
-/* ---- guesses
- * -------------------------------------------------------------------------
- */
+/* ---- guesses --------------------------------------------------------------------- */
 
 /* Add n rows of a sequence to a pass of t->parts. */
 static void add_part(struct mtp *t, int seq, const float *rows, const int32_t *tokens,

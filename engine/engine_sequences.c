@@ -6,8 +6,7 @@
 
 #include "engine/engine_impl.h"
 
-/* ---- one sequence ------------------------------------------------------------------
- */
+/* ---- one sequence ---------------------------------------------------------------- */
 
 int slm_seq_n_past(const struct slm *m, int seq)
 {
@@ -81,8 +80,7 @@ size_t slm_batch_pages(const struct slm *m, const struct slm_part *parts, int n_
     return kvcache_reserve_pages(&m->kv, spans, n_parts);
 }
 
-/* ---- a batch ------------------------------------------------------------------------
- */
+/* ---- a batch --------------------------------------------------------------------- */
 
 static int n_logits_of(const struct slm_part *p)
 {
@@ -227,8 +225,7 @@ const float *slm_batch_logits(const struct slm *m, int part, size_t i)
     return forward_logits(m->forward, m->logits_at[part] + i);
 }
 
-/* ---- synthetic contents -------------------------------------------------------------
- */
+/* ---- synthetic contents ---------------------------------------------------------- */
 
 struct fill {
     struct slm *m;

@@ -103,7 +103,7 @@ double sim_machine_turn(struct sim_machine *m, int side)
     return sigma * random_normal(&m->random);
 }
 
-/* ---- gates ---------------------------------------------------------------------- */
+/* ---- gates ----------------------------------------------------------------------- */
 
 /* B's speed over A's in one round. */
 static double play_round(struct sim_machine *m, double slower, uint64_t *random)

@@ -24,7 +24,7 @@
 
 const double simulation_sigmas[3] = {0.005, 0.01, SIM_SIGMA};
 
-/* ---- cells -------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------- */
 
 size_t simulation_machines(const struct simulation *s)
 {
@@ -132,7 +132,7 @@ double sim_cell_rate(const struct sim_cell *c)
     return (double)c->n_fail / (double)c->n_played;
 }
 
-/* ---- traces ------------------------------------------------------------------- */
+/* ---- traces ---------------------------------------------------------------------- */
 
 static enum status read_trace(struct simulation *s, const char *path, struct err *err)
 {
@@ -194,7 +194,7 @@ enum status simulation_read_traces(struct simulation *s, const struct str_list *
     return st;
 }
 
-/* ---- the command -------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------- */
 
 static enum status parse_options(struct simulation *s, const struct research_options *o,
                                  struct err *err)

@@ -64,7 +64,7 @@ enum status simulation_play(struct simulation *s, const char *dir, struct err *e
 
 void simulation_free(struct simulation *s);
 
-/* ---- what was found ----------------------------------------------------------- */
+/* ---- what was found -------------------------------------------------------------- */
 
 size_t simulation_machines(const struct simulation *s);
 const char *simulation_machine(const struct simulation *s, size_t machine);

@@ -25,7 +25,7 @@
 #define KEY_MAX 300
 #define FILE_OF "gate_simulation.csv"
 
-/* ---- the file ----------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------- */
 
 static const char header[] =
     "rule,machine,round_noise_percent,slowdown_percent,metrics,margin_percent,turns,"
@@ -116,7 +116,7 @@ static enum status write_cells(const struct simulation *s, const char *path,
     return newfile_commit(&n, path, err);
 }
 
-/* ---- playing ------------------------------------------------------------------ */
+/* ---- playing --------------------------------------------------------------------- */
 
 /* A cell's gates have seeds of their own, whatever else is played. */
 static uint64_t cell_seed(const struct simulation *s, const struct sim_cell *c)

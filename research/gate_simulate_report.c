@@ -15,7 +15,7 @@
 
 #define N_SIGMAS (sizeof simulation_sigmas / sizeof simulation_sigmas[0])
 
-/* ---- tables ------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------- */
 
 /* "0.03", "12.5", "99.98", "100": close to either end there are more digits. */
 static const char *percent(char buf[16], double share)
@@ -182,7 +182,7 @@ void simulation_print(FILE *f, const struct simulation *s)
     print_summary(f, s);
 }
 
-/* ---- power -------------------------------------------------------------------- */
+/* ---- power ----------------------------------------------------------------------- */
 
 /* One line of points: mean, least and most of machines [from, to). */
 static void put_curve(struct plot *p, const struct simulation *s, size_t series,
@@ -284,7 +284,7 @@ static struct plot *power_plot(const struct simulation *s)
     return p;
 }
 
-/* ---- rivals ------------------------------------------------------------------- */
+/* ---- rivals ---------------------------------------------------------------------- */
 
 /* The last one is ours. */
 static struct plot_style rival_style(int rule)

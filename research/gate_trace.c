@@ -25,7 +25,7 @@
 
 #define MAX_BYTES ((size_t)64 << 20) /* of a file that is read */
 
-/* ---- reading ------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------- */
 
 static void set_name(struct gate_trace *t, const char *path)
 {
@@ -102,7 +102,7 @@ static enum status read_lines(struct gate_trace *t, char *text, const char *path
     return ST_OK;
 }
 
-/* ---- rounds of a gate --------------------------------------------------------- */
+/* ---- rounds of a gate ------------------------------------------------------------ */
 
 struct round_line {
     char order[5], metric[128];
@@ -234,7 +234,7 @@ double gate_trace_noise(const struct gate_trace *t)
     return sqrt((squares - mean * sum) / (double)(n - 1));
 }
 
-/* ---- recording ---------------------------------------------------------------- */
+/* ---- recording ------------------------------------------------------------------- */
 
 /* A turn: so many tokens from an empty cache. */
 struct turn {

@@ -21,7 +21,7 @@
 
 static const double bands[SIM_N_BANDS + 1] = {0.01, 0.02, 0.05, 0.1};
 
-/* ---- histories ------------------------------------------------------------------ */
+/* ---- histories ------------------------------------------------------------------- */
 
 static const char *const noise_names[HISTORY_N_NOISES] = {
     [HISTORY_GAUSSIAN] = "gaussian",
@@ -93,7 +93,7 @@ void sim_history_make(struct sim_history *h, enum history_noise noise, size_t n_
     }
 }
 
-/* ---- finders -------------------------------------------------------------------- */
+/* ---- finders --------------------------------------------------------------------- */
 
 size_t sim_threshold_alarms(size_t *at, const double *v, size_t n, double threshold,
                             size_t n_mean)
@@ -148,7 +148,7 @@ static enum status find(size_t *at, size_t *n_alarms, size_t finder,
     return st;
 }
 
-/* ---- scores --------------------------------------------------------------------- */
+/* ---- scores ---------------------------------------------------------------------- */
 
 static bool near(size_t a, size_t b)
 {
@@ -223,8 +223,7 @@ enum status sim_histories_run(struct sim_histories *s, size_t n, uint64_t seed,
     return st;
 }
 
-/* ---- as a table
- * ---------------------------------------------------------------------- */
+/* ---- as a table ------------------------------------------------------------------ */
 
 static double percent(size_t k, size_t n)
 {

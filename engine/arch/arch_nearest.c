@@ -163,7 +163,7 @@ static enum status compare(struct stems *s, const struct arch *a, size_t *distan
     return st;
 }
 
-/* ---- metadata ---------------------------------------------------------------- */
+/* ---- metadata -------------------------------------------------------------------- */
 
 /* Keys "<architecture>.<key>" of the file that an architecture does not read: by
  * reading the file's hyperparameters as its own, as far as that goes. */

@@ -22,7 +22,7 @@ enum status loader_fail(struct loader *l, enum status code, const char *fmt, ...
     return err_set(l->err, code, "%s: %s", gguf_path(l->g), text);
 }
 
-/* ---- single values ---------------------------------------------------------- */
+/* ---- single values --------------------------------------------------------------- */
 
 const struct gguf_kv *loader_key(const struct loader *l, const char *key, char *full,
                                  size_t cap)
@@ -152,7 +152,7 @@ bool loader_str(const struct loader *l, const char *key, struct gguf_str *out)
     return loader_key(l, key, full, sizeof full) && gguf_get_str(l->g, full, out);
 }
 
-/* ---- what all architectures have ---------------------------------------------- */
+/* ---- what all architectures have ------------------------------------------------- */
 
 static enum status load_attention_sizes(struct loader *l, struct model *m)
 {
@@ -315,7 +315,7 @@ void loader_no_rope(struct model *m)
         m->layers[i].rope = ROPE_NONE;
 }
 
-/* ---- experts ------------------------------------------------------------------- */
+/* ---- experts --------------------------------------------------------------------- */
 
 enum status loader_experts(struct loader *l, struct model *m)
 {

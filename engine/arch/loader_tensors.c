@@ -36,7 +36,7 @@ const struct tensor_rule tensors_ends_layernorm[] = {
     {0},
 };
 
-/* ---- one tensor ---------------------------------------------------------------- */
+/* ---- one tensor ------------------------------------------------------------------ */
 
 static void tensor_name(char *full, size_t cap, int layer, const char *name)
 {
@@ -126,7 +126,7 @@ enum status loader_vector(struct loader *l, const float **out, int layer,
     return st ? st : loader_fetch(l, out, t, n);
 }
 
-/* ---- rules --------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------- */
 
 static bool has_part(const struct tensor_rule *r, int i)
 {

@@ -33,7 +33,7 @@ struct recipe {
 
 static const double pi = 3.14159265358979323846;
 
-/* ---- metadata ------------------------------------------------------------------ */
+/* ---- metadata -------------------------------------------------------------------- */
 
 static enum status load_scaling(struct loader *l, enum scaling *scaling)
 {
@@ -129,7 +129,7 @@ static enum status load_recipe(struct loader *l, struct recipe *r)
     return st;
 }
 
-/* ---- steps --------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------- */
 
 static double limit(double x, double min, double max)
 {

@@ -45,7 +45,7 @@ static enum status failed(const char *doing, const char *part, int error,
     return err_set_errno(err, code_of(error), "cannot %s %s", doing, part);
 }
 
-/* ---- opening ----------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------- */
 
 static int lock(int fd)
 {
@@ -153,7 +153,7 @@ enum status outfile_open(struct outfile **out, const char *path, uint64_t bytes,
     return st;
 }
 
-/* ---- writing ------------------------------------------------------------------ */
+/* ---- writing --------------------------------------------------------------------- */
 
 /* Start write-back of the bytes written since the last call; wait for that of the last
  * call and drop its pages. Files are written from front to back. */

@@ -110,7 +110,7 @@ static inline void cpu_relax(void)
 #endif
 }
 
-/* ---- waiting ------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------- */
 
 /* Whether one of the first n threads that has not arrived in this generation was last
  * on this CPU, so that it cannot be running. Not asked of pinned ones, which have CPUs
@@ -174,7 +174,7 @@ static int calibrate_spins(void)
     return spins < 100 ? 100 : spins > 50000 ? 50000 : (int)spins;
 }
 
-/* ---- running ------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------- */
 
 static void note_arrival(const struct thread_pool *t, unsigned generation)
 {
@@ -304,7 +304,7 @@ void thread_pool_share(size_t n, size_t unit, int thread, int n_threads, size_t 
     *end = last * unit < n ? last * unit : n;
 }
 
-/* ---- starting and stopping ------------------------------------------------ */
+/* ---- starting and stopping ------------------------------------------------------- */
 
 /* The calling thread's affinity mask, however many CPUs the kernel knows. */
 static cpu_set_t *current_mask(size_t *bytes)

@@ -55,8 +55,7 @@ static struct {
     uint8_t new[UNICODE_END / 8]; /* bits: it has a stand-in */
 } t;
 
-/* ---- unpacking --------------------------------------------------------------------
- */
+/* ---- unpacking ------------------------------------------------------------------- */
 
 static uint32_t digit(char c)
 {
@@ -261,8 +260,7 @@ void unicode_load(void)
     pthread_once(&once, load);
 }
 
-/* ---- queries ----------------------------------------------------------------------
- */
+/* ---- queries --------------------------------------------------------------------- */
 
 enum unicode_category unicode_category(uint32_t c)
 {

@@ -58,8 +58,7 @@ static void put_bytes(struct normalizer *z, const char *text, size_t n)
     z->n_out += n;
 }
 
-/* ---- segments ---------------------------------------------------------------------
- */
+/* ---- segments -------------------------------------------------------------------- */
 
 static void order_few(uint32_t *v, size_t begin, size_t end)
 {

@@ -158,7 +158,7 @@ void forward_get_tuning(const struct forward *f, struct slm_tuning *tuning)
     *tuning = f->tuning;
 }
 
-/* ---- stages ---------------------------------------------------------------- */
+/* ---- stages ---------------------------------------------------------------------- */
 
 void fwd_look_up(struct forward *f, struct fwd_thread *me, const struct matrix *w,
                  size_t i, float *x)

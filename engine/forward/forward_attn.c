@@ -135,7 +135,7 @@ static void scale_by(float *x, size_t n, float factor)
         x[i] *= factor;
 }
 
-/* ---- what a query sees ------------------------------------------------------- */
+/* ---- what a query sees ----------------------------------------------------------- */
 
 /* The last positions up to its own that it sees in a layer, and the first; window 0:
  * all. And how many it sees ahead. */
@@ -177,7 +177,7 @@ static size_t end_seen(const struct view *v, size_t pos, size_t end)
     return pos >= end || v->n_ahead >= end - pos - 1 ? end : pos + 1 + v->n_ahead;
 }
 
-/* ---- rotations --------------------------------------------------------------- */
+/* ---- rotations ------------------------------------------------------------------- */
 
 void fwd_turn_sinks(struct forward *f)
 {
@@ -446,7 +446,7 @@ static void attend_tile(struct forward *f, struct fwd_thread *me,
            with_sinks ? SCAN_OTHERS : SCAN_ALL);
 }
 
-/* ---- work items: heads, or parts of heads, of a token; tiles of several ------- */
+/* ---- work items: heads, or parts of heads, of a token; tiles of several ---------- */
 
 /* A single token's head, or part `split` of its positions. */
 static void attend_one(struct forward *f, struct fwd_thread *me,

@@ -222,7 +222,7 @@ static inline uint32_t act_bit(const struct matrix *w)
     return w->n_rows ? 1u << w->act : 0;
 }
 
-/* ---- the profile: only a comparison where there is none ------------------------ */
+/* ---- the profile: only a comparison where there is none -------------------------- */
 
 void fwd_lap_take(struct fwd_laps *laps, enum slm_op op, enum kern_format fmt,
                   bool waited);

@@ -82,7 +82,7 @@ struct measuring {
     size_t n_run; /* pieces from walk->at on */
 };
 
-/* ---- the matrices of a pass ------------------------------------------------- */
+/* ---- the matrices of a pass ------------------------------------------------------ */
 
 typedef void visit_fn(void *arg, const struct forward *f, const struct matrix *w);
 
@@ -143,7 +143,7 @@ bool forward_prefetches(const struct forward *f, enum kern_format fmt)
            s.bytes[fmt] >= NOTABLE_SHARE * (double)f->m->weight_token_bytes;
 }
 
-/* ---- a format's walk -------------------------------------------------------- */
+/* ---- a format's walk ------------------------------------------------------------- */
 
 /* The panels among rows begin..end-1 of slice s. pieces NULL: only count them. */
 static void add_piece(struct walk *to, const struct matrix *w, size_t s, size_t begin,
@@ -298,7 +298,7 @@ static enum status open_scratch(struct measuring *g, struct err *err)
     return ST_OK;
 }
 
-/* ---- runs ------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------ */
 
 static size_t piece_bytes(const struct walk *w, const struct piece *p)
 {

@@ -287,7 +287,7 @@ const struct gguf_kv *gguf_kv_find(const struct gguf *g, const char *key)
     return i == STRTAB_NONE ? NULL : &g->kvs[i];
 }
 
-/* ---- reading ------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------- */
 
 enum status gguf_read_bytes(const struct gguf *g, void *dst, size_t n, uint64_t offset,
                             struct err *err)

@@ -40,7 +40,7 @@ bool gguf_has_panels(enum kern_format fmt)
     return false;
 }
 
-/* ---- parsing ------------------------------------------------------------------- */
+/* ---- parsing --------------------------------------------------------------------- */
 
 enum status gguf_read_layout(struct gguf_cursor *c, uint64_t n_tensors)
 {
@@ -131,7 +131,7 @@ enum status gguf_check_layout(struct gguf_cursor *c)
     return ST_OK;
 }
 
-/* ---- rows ---------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------ */
 
 static enum status read_at(const struct gguf *g, void *dst, size_t n, uint64_t offset,
                            struct err *err)

@@ -25,7 +25,7 @@
 #define MIN_KV_BYTES      14 /* key of one byte, type, value of one byte */
 #define MIN_TENSOR_BYTES  33 /* name of one byte, one dimension */
 
-/* ---- header ------------------------------------------------------------- */
+/* ---- header ---------------------------------------------------------------------- */
 
 /* Other files that users pass as GGUF files, by their first bytes. */
 static const struct {
@@ -111,7 +111,7 @@ static enum status read_header(struct gguf_cursor *c, uint64_t *n_tensors,
     return ST_OK;
 }
 
-/* ---- metadata ----------------------------------------------------------- */
+/* ---- metadata -------------------------------------------------------------------- */
 
 static enum status check_bools(struct gguf_cursor *c, const struct gguf_kv *kv)
 {

@@ -134,7 +134,7 @@ void gguf_kv_copy(struct gguf_kvs *k, const struct gguf *g, const struct gguf_kv
     k->n++;
 }
 
-/* ---- the head ------------------------------------------------------------------ */
+/* ---- the head -------------------------------------------------------------------- */
 
 void gguf_put_head(struct gguf_bytes *b, uint64_t n_tensors, const struct gguf_kvs *k)
 {

@@ -21,7 +21,7 @@ struct split {
     int n;
 };
 
-/* ---- names ------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------- */
 
 static bool five_digits(const char *s, int *out)
 {
@@ -73,7 +73,7 @@ bool gguf_split_path(char *out, size_t cap, const char *path, int i)
                     count) < (int)cap;
 }
 
-/* ---- parts ------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------- */
 
 static uint64_t number_of(const struct gguf *g, const char *key)
 {
@@ -156,7 +156,7 @@ static enum status open_parts(struct split *s, const char *path, struct err *err
     return st;
 }
 
-/* ---- the assembled gguf ------------------------------------------------------ */
+/* ---- the assembled gguf ---------------------------------------------------------- */
 
 static void put_metadata(struct gguf_kvs *kvs, const struct gguf *g)
 {

@@ -43,7 +43,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction before;
 static uintptr_t page_bytes;
 
-/* ---- the handler ---------------------------------------------------------------- */
+/* ---- the handler ----------------------------------------------------------------- */
 
 static void note(struct mapguard *guard, enum loss loss)
 {
@@ -124,7 +124,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
         raise(sig);
 }
 
-/* ---- guarding ------------------------------------------------------------------- */
+/* ---- guarding -------------------------------------------------------------------- */
 
 /* Within the lock. A guard that is in use by nobody, or a new one in the list. */
 static struct mapguard *take(void)

@@ -207,7 +207,7 @@ uint32_t build_rule(struct automaton *a)
     return a->n_rules++;
 }
 
-/* ---- one of several texts ----------------------------------------------- */
+/* ---- one of several texts -------------------------------------------------------- */
 
 static int compare_texts(const void *x, const void *y)
 {

@@ -31,7 +31,7 @@ static void find_classes(struct automaton *a)
     a->n_classes = n;
 }
 
-/* ---- ranks -------------------------------------------------------------- */
+/* ---- ranks ----------------------------------------------------------------------- */
 
 /* The nodes reached from a rule's start without a byte, and the rules called there. A
  * depth-first search with its own stack: rules may call each other in long chains. */
@@ -147,7 +147,7 @@ static void find_ranks(struct automaton *a)
     free(s.stack);
 }
 
-/* ---- which nodes lead to an end ----------------------------------------- */
+/* ---- which nodes lead to an end -------------------------------------------------- */
 
 static uint16_t larger(uint16_t x, uint16_t y)
 {

@@ -59,7 +59,7 @@ struct char_range {
 uint32_t build_chars(struct automaton *a, const struct char_range *ranges, size_t n,
                      uint32_t to);
 
-/* ---- values.c: any value of a type --------------------------------------- */
+/* ---- values.c: any value of a type ----------------------------------------------- */
 
 /* White space that may be there: nothing, a blank, or a line break with blanks or tabs;
  * after a colon, nothing or a blank. */
@@ -75,7 +75,7 @@ uint32_t build_integer(struct build *b, uint32_t to);
 uint32_t build_any(struct build *b, uint8_t nest, uint32_t to);
 uint32_t build_any_object(struct build *b, uint8_t nest, uint32_t to);
 
-/* ---- schema.c ------------------------------------------------------------ */
+/* ---- schema.c -------------------------------------------------------------------- */
 
 /* The text of b->root's schema. Errors are in b->a. */
 uint32_t build_schema_text(struct build *b, uint32_t to);
@@ -103,7 +103,7 @@ void build_get_count(struct build *b, const json_t *schema, const char *key,
 /* The schema that a local $ref names; NULL after an error. */
 const json_t *build_resolve(struct build *b, const json_t *ref);
 
-/* ---- schema_object.c, schema_array.c, schema_number.c, schema_string.c, ... ----- */
+/* ---- schema_object.c, schema_array.c, schema_number.c, schema_string.c, ... ------ */
 
 enum schema_type {
     TYPE_NULL = 1,

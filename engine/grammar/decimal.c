@@ -22,7 +22,7 @@ const char *decimal_shortest(char *buf, double x)
     return buf;
 }
 
-/* ---- reading ------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------- */
 
 /* Digits of a text, whose last has the place 10^power; zeros that lead or trail are
  * left out. */
@@ -89,7 +89,7 @@ bool decimal_read(struct decimal *d, const json_t *value)
                                 : decimal_shortest(text, json_real_value(value)));
 }
 
-/* ---- comparing ------------------------------------------------------------ */
+/* ---- comparing ------------------------------------------------------------------- */
 
 static int compare_sizes(const struct decimal *x, const struct decimal *y)
 {
@@ -110,7 +110,7 @@ int decimal_compare(const struct decimal *x, const struct decimal *y)
     return x->negative ? compare_sizes(y, x) : compare_sizes(x, y);
 }
 
-/* ---- listed values -------------------------------------------------------- */
+/* ---- listed values --------------------------------------------------------------- */
 
 /* Lists of values are compared each with each, so this is cheap: an integer and a real
  * beyond 2^63 count as equal where their doubles are. */

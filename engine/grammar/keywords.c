@@ -124,7 +124,7 @@ const char *schema_other(const json_t *schema, const char *const *but)
     return NULL;
 }
 
-/* ---- types -------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------- */
 
 static unsigned type_named(struct build *b, const json_t *name)
 {
@@ -169,7 +169,7 @@ unsigned schema_types(struct build *b, const json_t *schema)
     return type || types ? types : TYPE_ANY & ~(unsigned)TYPE_INTEGER;
 }
 
-/* ---- listed values ------------------------------------------------------ */
+/* ---- listed values --------------------------------------------------------------- */
 
 unsigned schema_type_of(const json_t *value)
 {

@@ -19,7 +19,7 @@
 #define MAX_WORK       ((uint64_t)1 << 20)
 #define MAX_IDLE_BYTES ((size_t)8 << 20) /* of one that nobody uses, to be kept */
 
-/* ---- the tables --------------------------------------------------------- */
+/* ---- the tables ------------------------------------------------------------------ */
 
 static void drop_masks(struct machine *m)
 {
@@ -90,7 +90,7 @@ size_t machine_bytes(const struct machine *m)
            (m->frame_table.n_slots + m->position_table.n_slots) * sizeof(uint32_t);
 }
 
-/* ---- making room -------------------------------------------------------- */
+/* ---- making room ----------------------------------------------------------------- */
 
 /* A frame of the tables `from` in those of m; done[] are those already there. */
 static uint32_t copy_frame(struct machine *m, const struct machine *from, uint32_t old,
@@ -172,7 +172,7 @@ void machine_make_room(struct machine *m)
         forget(m);
 }
 
-/* ---- steps -------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------- */
 
 uint32_t machine_start(struct machine *m)
 {
@@ -224,7 +224,7 @@ uint32_t machine_return(struct machine *m, uint32_t frame)
     return set_close(m);
 }
 
-/* ---- views -------------------------------------------------------------- */
+/* ---- views ----------------------------------------------------------------------- */
 
 /* More turns than a token can take are as good as any number of them. */
 static uint32_t view_frame(struct machine *m, uint32_t number)
@@ -318,7 +318,7 @@ uint32_t machine_local(struct machine *m, struct config c, uint32_t *call)
     return machine_single(m, (struct config){c.node, local_frame(m, c.frame)});
 }
 
-/* ---- the vocabulary's machines ------------------------------------------- */
+/* ---- the vocabulary's machines --------------------------------------------------- */
 
 static void machine_free(struct machine *m)
 {

@@ -171,7 +171,7 @@ uint32_t machine_view(struct machine *m, uint32_t position);
 uint32_t machine_local(struct machine *m, struct config c, uint32_t *call);
 uint32_t machine_single(struct machine *m, struct config c);
 
-/* ---- machine_set.c -------------------------------------------------------- */
+/* ---- machine_set.c --------------------------------------------------------------- */
 
 /* A set of configurations is made by opening it, entering nodes, and closing it. */
 void set_open(struct machine *m);
@@ -187,14 +187,14 @@ void number_table_free(struct number_table *t);
 bool machine_grow(struct machine *m, void **array, uint32_t n, uint32_t more,
                   uint32_t *cap, size_t size);
 
-/* ---- mask.c --------------------------------------------------------------- */
+/* ---- mask.c ---------------------------------------------------------------------- */
 
 /* Tokens that may come next at a position, end tokens not among them; NULL: out of
  * memory. */
 const struct token_set *machine_mask(struct machine *m, uint32_t position);
 void token_set_free(struct token_set *t);
 
-/* ---- state.c -------------------------------------------------------------- */
+/* ---- state.c --------------------------------------------------------------------- */
 
 struct grammar_state {
     struct machine *m;

@@ -45,7 +45,7 @@ static uint32_t mix(uint32_t hash, uint32_t x)
     return (uint32_t)(z >> 32) ^ (uint32_t)z;
 }
 
-/* ---- tables of numbers -------------------------------------------------- */
+/* ---- tables of numbers ----------------------------------------------------------- */
 
 void number_table_free(struct number_table *t)
 {
@@ -83,7 +83,7 @@ static bool table_room(struct machine *m, struct number_table *t,
     return true;
 }
 
-/* ---- frames ------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------- */
 
 static uint32_t frame_hash(const struct machine *m, uint32_t number)
 {
@@ -129,7 +129,7 @@ uint32_t frame_number(struct machine *m, struct frame f, const struct link *link
     return m->n_frames++;
 }
 
-/* ---- positions ---------------------------------------------------------- */
+/* ---- positions ------------------------------------------------------------------- */
 
 static uint32_t position_hash(const struct machine *m, uint32_t number)
 {
@@ -217,7 +217,7 @@ uint32_t position_number(struct machine *m, struct config *configs, uint32_t n,
     return m->n_positions++;
 }
 
-/* ---- sets --------------------------------------------------------------- */
+/* ---- sets ------------------------------------------------------------------------ */
 
 static bool seen_room(struct machine *m)
 {

@@ -65,8 +65,7 @@ static void mark_all(struct machine *m)
     m->n_marked = (uint32_t)n_words(m) + 1;
 }
 
-/* ---- walks ----------------------------------------------------------------
- */
+/* ---- walks ----------------------------------------------------------------------- */
 
 /* Add the tokens below a node (first .. end are the nodes below it, whose depth is
  * `depth`) that can be taken from a position, those of at most `shorter` bytes left

@@ -20,7 +20,7 @@ static bool failed(const struct pattern *p)
     return p->b->a->st != ST_OK;
 }
 
-/* ---- parts -------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------- */
 
 static bool room(struct pattern *p, void **array, uint32_t n, uint32_t *cap,
                  size_t size)
@@ -109,7 +109,7 @@ static uint32_t chars_part(struct pattern *p, uint32_t first)
                                              .y = p->n_ranges - first});
 }
 
-/* ---- characters and classes --------------------------------------------- */
+/* ---- characters and classes ------------------------------------------------------ */
 
 /* \d, \w, \s and their negations. */
 static void add_class(struct pattern *p, char name)
@@ -250,7 +250,7 @@ static uint32_t bracket_class(struct pattern *p)
     return chars_part(p, first);
 }
 
-/* ---- expressions -------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------- */
 
 static uint32_t alternatives(struct pattern *p, bool outermost);
 

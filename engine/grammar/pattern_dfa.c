@@ -21,7 +21,7 @@
 #define MAX_WORK   ((uint64_t)16 << 20) /* edges looked at for one schema */
 #define NO_STATE   0                    /* the empty set */
 
-/* ---- the expression's automaton ----------------------------------------- */
+/* ---- the expression's automaton -------------------------------------------------- */
 
 static uint32_t build_part(const struct pattern *p, struct automaton *a, uint32_t i,
                            uint32_t to)
@@ -66,7 +66,7 @@ static uint32_t build_part(const struct pattern *p, struct automaton *a, uint32_
     return node;
 }
 
-/* ---- sets of nodes ------------------------------------------------------ */
+/* ---- sets of nodes --------------------------------------------------------------- */
 
 struct state {
     uint32_t set, n; /* nodes with bytes: sets[set] .. [set + n] */
@@ -220,7 +220,7 @@ static void find_states(struct dfa *d)
     }
 }
 
-/* ---- numbers of characters ---------------------------------------------- */
+/* ---- numbers of characters ------------------------------------------------------- */
 
 /* Characters of the shortest text: states by their distance, those between the same two
  * characters at once. now and later are stacks of all states. */
@@ -315,7 +315,7 @@ static void find_lengths(const struct dfa *d, uint32_t *shortest, uint32_t *long
     free(done);
 }
 
-/* ---- into the schema's automaton ----------------------------------------- */
+/* ---- into the schema's automaton ------------------------------------------------- */
 
 /* Bytes of a state, where `open` are the nodes of the states that come next. */
 static uint32_t put_state(struct dfa *d, struct automaton *to, uint32_t i,

@@ -11,7 +11,7 @@
 
 #define MAX_DEPTH 64 /* schemas within schemas; references begin again at 0 */
 
-/* ---- where we are ------------------------------------------------------- */
+/* ---- where we are ---------------------------------------------------------------- */
 
 size_t build_enter(struct build *b, const char *key)
 {
@@ -69,7 +69,7 @@ void build_get_count(struct build *b, const json_t *schema, const char *key,
     *out = n < 2147483648.0 ? (uint32_t)n : (uint32_t)1 << 31;
 }
 
-/* ---- references --------------------------------------------------------- */
+/* ---- references ------------------------------------------------------------------ */
 
 static int hex_digit(char c)
 {
@@ -194,7 +194,7 @@ static uint32_t reference(struct build *b, const json_t *schema, uint8_t nest,
     return node;
 }
 
-/* ---- alternatives ------------------------------------------------------- */
+/* ---- alternatives ---------------------------------------------------------------- */
 
 static uint32_t alternatives(struct build *b, const json_t *schema, const char *key,
                              uint8_t nest, uint32_t to)
@@ -220,7 +220,7 @@ static uint32_t alternatives(struct build *b, const json_t *schema, const char *
     return node;
 }
 
-/* ---- types -------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------- */
 
 static uint32_t by_type(struct build *b, const json_t *schema, uint8_t nest,
                         uint32_t to)

@@ -43,7 +43,7 @@ static bool may_compare(struct build *b, size_t n)
     return !b->a->st;
 }
 
-/* ---- keywords ----------------------------------------------------------- */
+/* ---- keywords -------------------------------------------------------------------- */
 
 static json_t *type_names(unsigned types)
 {
@@ -256,7 +256,7 @@ static unsigned allowed_types(struct build *b, const json_t *schema)
     return types & TYPE_NUMBER ? types | TYPE_INTEGER : types;
 }
 
-/* ---- schemas in place of themselves --------------------------------------- */
+/* ---- schemas in place of themselves ---------------------------------------------- */
 
 /* parts: a list that grows by what $ref and allOf of its elements say; acc: all else;
  * *ways: the first alternatives; those after it go to rest; ones: those of oneOf. */
@@ -329,7 +329,7 @@ const json_t *schema_combine(struct build *b, const json_t *schema)
     return b->a->st ? NULL : result;
 }
 
-/* ---- schemas without a common value --------------------------------------- */
+/* ---- schemas without a common value ---------------------------------------------- */
 
 static bool apart(struct build *b, const json_t *x, const json_t *y, unsigned types,
                   int depth);

@@ -24,7 +24,7 @@
 #define MAX_FACTOR      999 /* of multipleOf, without its zeros */
 #define MAX_PLACES      ((size_t)1 << 20)
 
-/* ---- limits -------------------------------------------------------------- */
+/* ---- limits ---------------------------------------------------------------------- */
 
 struct limit {
     struct decimal at;
@@ -166,7 +166,7 @@ static void read_limits(struct build *b, const json_t *schema, struct limits *l)
     }
 }
 
-/* ---- digits --------------------------------------------------------------- */
+/* ---- digits ---------------------------------------------------------------------- */
 
 /* Sizes of numbers from lo to hi, of n digits, n_whole before the point. */
 struct digits {
@@ -297,7 +297,7 @@ static uint32_t from_place(struct digits *d, struct place p)
     return d->a->st ? NODE_DEAD : d->known[i] - 1;
 }
 
-/* ---- sizes ----------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------- */
 
 /* Whether all numbers above a limit may have more digits than it. */
 static bool is_all_nines(const struct limit *l)

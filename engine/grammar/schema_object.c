@@ -81,7 +81,7 @@ static void read_members(struct build *b, const json_t *schema, struct members *
     read_required(b, schema, m);
 }
 
-/* ---- names -------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------- */
 
 /* The name as a JSON string with quotes and what follows. */
 static uint32_t name_text(struct build *b, const char *name, uint32_t to)
@@ -263,7 +263,7 @@ static uint32_t undeclared(struct build *b, const struct members *m, uint32_t to
     return node;
 }
 
-/* ---- the object --------------------------------------------------------- */
+/* ---- the object ------------------------------------------------------------------ */
 
 static uint32_t member_value(struct build *b, const struct member *m, uint8_t nest,
                              uint32_t to)

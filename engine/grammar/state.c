@@ -188,7 +188,7 @@ bool grammar_state_ended(const struct grammar_state *s)
     return ended;
 }
 
-/* ---- forced tokens ------------------------------------------------------ */
+/* ---- forced tokens --------------------------------------------------------------- */
 
 /* The only byte that can follow, or -1. */
 static int only_byte(const struct machine *m, uint32_t position)

@@ -33,7 +33,7 @@ uint32_t build_colon(struct automaton *a, uint32_t to)
     return build_text(a, ":", 1, build_either(a, to, build_text(a, " ", 1, to)));
 }
 
-/* ---- strings ------------------------------------------------------------ */
+/* ---- strings --------------------------------------------------------------------- */
 
 static const struct char_range hex[] = {{'0', '9'}, {'A', 'F'}, {'a', 'f'}};
 
@@ -113,7 +113,7 @@ uint32_t build_string(struct build *b, uint32_t min, uint32_t max, uint32_t to)
     return build_text(a, "\"", 1, build_call_repeat(a, string_rule(b), min, max, to));
 }
 
-/* ---- numbers ------------------------------------------------------------ */
+/* ---- numbers --------------------------------------------------------------------- */
 
 static uint32_t digits(struct automaton *a, uint32_t min, uint32_t max, uint32_t to)
 {
@@ -167,7 +167,7 @@ uint32_t build_number(struct build *b, uint32_t to)
     return build_call(a, b->number, 0, to);
 }
 
-/* ---- any value ---------------------------------------------------------- */
+/* ---- any value ------------------------------------------------------------------- */
 
 uint32_t build_any_object(struct build *b, uint8_t nest, uint32_t to)
 {

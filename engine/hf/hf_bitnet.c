@@ -36,7 +36,7 @@ const struct hf_name hf_names_bitnet[] = {
     {NULL, NULL, HF_SKIP},
 };
 
-/* ---- config.json --------------------------------------------------------------- */
+/* ---- config.json ----------------------------------------------------------------- */
 
 enum status hf_bitnet_kind(struct hf_config *c, const struct hf_arch *bitnet,
                            struct err *err)

@@ -14,7 +14,7 @@
 
 static const struct json_limit max_config = {(size_t)16 << 20, (size_t)1 << 18};
 
-/* ---- pairs ------------------------------------------------------------------- */
+/* ---- pairs ----------------------------------------------------------------------- */
 
 static const char *full_key(char *buf, size_t cap, const struct hf_config *c,
                             const char *key)
@@ -65,7 +65,7 @@ void hf_put_i32s(struct hf_config *c, const char *key, const int32_t *v, size_t 
         gguf_put_u32(&c->kvs->bytes, (uint32_t)v[i]);
 }
 
-/* ---- members ----------------------------------------------------------------- */
+/* ---- members --------------------------------------------------------------------- */
 
 enum status hf_get_number(const struct hf_config *c, const char *key, int64_t min,
                           int64_t max, int64_t *out, struct err *err)
@@ -129,7 +129,7 @@ enum status hf_must_be_bool(const struct hf_config *c, const char *key, bool wan
     return st;
 }
 
-/* ---- members of all kinds ---------------------------------------------------- */
+/* ---- members of all kinds -------------------------------------------------------- */
 
 enum status hf_get_sizes(struct hf_config *c, struct err *err)
 {
@@ -185,7 +185,7 @@ enum status hf_put_sizes(struct hf_config *c, struct err *err)
     return ST_OK;
 }
 
-/* ---- the folder -------------------------------------------------------------- */
+/* ---- the folder ------------------------------------------------------------------ */
 
 static const struct hf_arch *arch_called(const char *type)
 {

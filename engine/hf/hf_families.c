@@ -87,7 +87,7 @@ static enum status check_layout(const struct hf_config *c, const char *key, size
                    c->file.path, key, first, first + n, c->arch->model_type);
 }
 
-/* ---- dense models ------------------------------------------------------------ */
+/* ---- dense models ---------------------------------------------------------------- */
 
 enum status hf_smollm3(struct hf_config *c, struct err *err)
 {
@@ -250,7 +250,7 @@ enum status hf_nemotron(struct hf_config *c, struct err *err)
     return plain_layernorm(c, "relu2", "norm_eps", 10000.0, err);
 }
 
-/* ---- models with experts ----------------------------------------------------- */
+/* ---- models with experts --------------------------------------------------------- */
 
 /* Experts, of which a token takes `used`, and their width. */
 enum status hf_put_routed(struct hf_config *c, const char *count, const char *used,

@@ -99,7 +99,7 @@ const char *hf_plain_name(const char *name, char *buf, size_t cap);
 const struct hf_name *hf_name_find(const struct hf_name *const *lists, const char *name,
                                    int nth, char *out, size_t cap, unsigned *part);
 
-/* ---- config.json ------------------------------------------------------------- */
+/* ---- config.json ----------------------------------------------------------------- */
 
 /* Larger numbers are not a model's. */
 enum {
@@ -329,7 +329,7 @@ extern const struct hf_name hf_names_common[], hf_names_llama[], hf_names_gemma[
     hf_names_nemotron_h[], hf_names_qwen3_next[], hf_names_per_layer[], hf_names_bert[],
     hf_names_roberta[], hf_names_nomic[], hf_names_dense[], hf_names_bitnet[];
 
-/* ---- tensors ----------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------- */
 
 struct hf_tensors;
 
@@ -352,7 +352,7 @@ void hf_tensors_put(const struct hf_tensors *t, struct gguf_bytes *head);
 enum status hf_tensors_read(void *t, const struct gguf_tensor *what, uint64_t row,
                             uint64_t n_rows, bool drop, void *dst, struct err *err);
 
-/* ---- pre-tokenizer ----------------------------------------------------------- */
+/* ---- pre-tokenizer --------------------------------------------------------------- */
 
 struct hf_pretok {
     bool byte_level;                         /* the byte alphabet of GPT-2 */
@@ -370,7 +370,7 @@ enum status hf_pretok_read(struct hf_pretok *p, const struct jsonfile *f,
                            struct err *err);
 void hf_pretok_free(struct hf_pretok *p);
 
-/* ---- tokenizer --------------------------------------------------------------- */
+/* ---- tokenizer ------------------------------------------------------------------- */
 
 /* The tokenizer.* pairs of a folder; none without a tokenizer.json. n_vocab: rows of
  * the embedding, which may be more than the tokens. */

@@ -65,7 +65,7 @@ enum status hf_check_layers(const struct hf_config *c, int64_t n, const char *ot
     return ST_OK;
 }
 
-/* ---- kinds of model ---------------------------------------------------------- */
+/* ---- kinds of model -------------------------------------------------------------- */
 
 enum status hf_llama(struct hf_config *c, struct err *err)
 {
@@ -454,7 +454,7 @@ static enum status chatglm(struct hf_config *c, struct err *err)
     return hf_rope(c, 10000.0 * ratio, err);
 }
 
-/* ---- the table --------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------- */
 
 const struct hf_arch hf_archs[] = {
     {"llama", "llama", {hf_names_llama, hf_names_common}, hf_llama},

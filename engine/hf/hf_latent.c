@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- names ------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------- */
 
 const struct hf_name hf_names_latent[] = {
     {"model.layers.#.self_attn.q_a_proj.weight", "blk.#.attn_q_a.weight", HF_AS_IS},
@@ -38,7 +38,7 @@ const struct hf_name hf_names_minicpm3[] = {
     {NULL, NULL, HF_SKIP},
 };
 
-/* ---- config.json ------------------------------------------------------------- */
+/* ---- config.json ----------------------------------------------------------------- */
 
 /* Sizes of the attention. GGUF files of DeepSeek have the matrices of keys and values
  * of each head apart and describe attention over latents; those of MiniCPM 3 have both
@@ -99,7 +99,7 @@ static enum status put_common(struct hf_config *c, bool joint, double eps,
     return ST_OK;
 }
 
-/* ---- DeepSeek ---------------------------------------------------------------- */
+/* ---- DeepSeek -------------------------------------------------------------------- */
 
 /* V3 takes experts from the groups whose two best are best. V2's rule, by the best of a
  * group, is another one. */
@@ -182,7 +182,7 @@ enum status hf_deepseek(struct hf_config *c, struct err *err)
     return st ? st : hf_rope(c, 10000.0, err);
 }
 
-/* ---- MiniCPM 3 --------------------------------------------------------------- */
+/* ---- MiniCPM 3 ------------------------------------------------------------------- */
 
 /* Scales for which GGUF has no keys. */
 static enum status check_scale(const struct hf_config *c, const char *key, double want,

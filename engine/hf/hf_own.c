@@ -160,7 +160,7 @@ enum status hf_own_put_kind(struct gguf_kvs *k, const struct hf_vocab *v,
                     err);
 }
 
-/* ---- merges ------------------------------------------------------------------ */
+/* ---- merges ---------------------------------------------------------------------- */
 
 /* The ids of a merge, "a b" or ["a", "b"]. */
 static bool find_pair(const struct strtab *ids, const json_t *merge, uint32_t id[2])

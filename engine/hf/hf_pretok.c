@@ -68,7 +68,7 @@ static enum status each(struct reading *r, const json_t *step, const char *list,
     return st;
 }
 
-/* ---- patterns ---------------------------------------------------------------- */
+/* ---- patterns -------------------------------------------------------------------- */
 
 static enum status add_spelt(struct reading *r, const char *pattern)
 {
@@ -118,7 +118,7 @@ static enum status add_split(struct reading *r, const json_t *step)
     return text ? add_literal(r, text) : unknown(r, "pre_tokenizer", "Split");
 }
 
-/* ---- steps ------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------- */
 
 static enum status byte_level_step(struct reading *r, const json_t *step)
 {

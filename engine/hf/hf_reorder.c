@@ -32,7 +32,7 @@ static enum status no_shape(const struct hf_entry *e, const char *dir, const cha
                    utf8_printable(shown, sizeof shown, name, strlen(name)), what);
 }
 
-/* ---- columns ----------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------- */
 
 bool hf_is_transposed(const struct hf_entry *e)
 {
@@ -86,7 +86,7 @@ enum status hf_read_transposed(const struct hf_tensors *h, const struct hf_entry
     return st;
 }
 
-/* ---- MXFP4 ------------------------------------------------------------------- */
+/* ---- MXFP4 ----------------------------------------------------------------------- */
 
 bool hf_is_mx(const struct hf_entry *e)
 {

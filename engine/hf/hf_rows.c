@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- order of rows ----------------------------------------------------------- */
+/* ---- order of rows --------------------------------------------------------------- */
 
 /* Neighbouring pairs of the gguf are in the folder row i and row i + n/2 of a head. */
 static uint64_t unpaired(const struct hf_entry *e, uint64_t rows, uint64_t r)
@@ -63,7 +63,7 @@ static uint64_t row_in_folder(const struct hf_entry *e, uint64_t rows, uint64_t 
     }
 }
 
-/* ---- reading ----------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------- */
 
 /* Vectors and what else is F32 in GGUF files: n_rows rows of all, or a whole vector. */
 static enum status read_flat(const struct hf_tensors *h, const struct hf_entry *e,

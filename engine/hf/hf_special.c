@@ -107,7 +107,7 @@ static void find_ends(struct special *s)
     json_array_foreach(list, i, one) add_end(s, number_of(s->v, one));
 }
 
-/* ---- templates --------------------------------------------------------------- */
+/* ---- templates ------------------------------------------------------------------- */
 
 /* The special tokens around the text in a template, at most one on each side; more
  * belong to chats, whose template has them. */
@@ -179,7 +179,7 @@ static void read_processors(struct special *s, const json_t *processor)
         read_processor(s, one);
 }
 
-/* ---- pairs ------------------------------------------------------------------- */
+/* ---- pairs ----------------------------------------------------------------------- */
 
 static void put_id(struct gguf_kvs *k, const char *key, int64_t id)
 {

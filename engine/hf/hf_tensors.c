@@ -16,7 +16,7 @@
 #include "engine/base/utf8.h"
 #include "engine/quantize/quantmix.h"
 
-/* ---- from names to entries --------------------------------------------------- */
+/* ---- from names to entries ------------------------------------------------------- */
 
 #define MAX_BECOMES 3 /* tensors made of one */
 
@@ -131,7 +131,7 @@ static enum status check_parts(const struct item *items, size_t n, const char *d
     return ST_OK;
 }
 
-/* ---- shapes ------------------------------------------------------------------ */
+/* ---- shapes ---------------------------------------------------------------------- */
 
 /* Stacks of matrices, whole or halved; or one that is halved. */
 static enum status set_slices(struct hf_entry *e, const char *dir, struct err *err)
@@ -331,7 +331,7 @@ static enum status set_heads(struct hf_entry *e, const struct hf_config *c,
     }
 }
 
-/* ---- the list ---------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------- */
 
 static enum status make_entries(struct hf_tensors *h, const struct hf_config *c,
                                 const struct item *items, size_t n, const char *dir,

@@ -25,7 +25,7 @@
 /* The largest published ones have two million values in 35 MB. */
 static const struct json_limit max_json = {(size_t)128 << 20, (size_t)1 << 22};
 
-/* ---- the vocabulary ---------------------------------------------------------- */
+/* ---- the vocabulary -------------------------------------------------------------- */
 
 static enum status name_token(struct hf_vocab *v, const char *text, int64_t id,
                               enum token_type type, struct err *err)
@@ -250,7 +250,7 @@ static void put_tokens(struct gguf_kvs *k, const struct hf_vocab *v)
     }
 }
 
-/* ---- merges ------------------------------------------------------------------ */
+/* ---- merges ---------------------------------------------------------------------- */
 
 /* A merge, "a b" or ["a", "b"], in the form "a b". */
 static bool spell_merge(const json_t *merge, char *out, size_t cap)
@@ -400,7 +400,7 @@ static enum status put_merges(struct gguf_kvs *k, const struct hf_vocab *v,
     return st;
 }
 
-/* ---- the kind of tokenizer --------------------------------------------------- */
+/* ---- the kind of tokenizer ------------------------------------------------------- */
 
 /* Whether a merge makes a token with U+2581 behind its first character. */
 static bool merges_cross_blanks(const struct hf_vocab *v)

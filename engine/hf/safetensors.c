@@ -20,7 +20,7 @@
 static const char one_file[] = "model.safetensors";
 static const char index_file[] = "model.safetensors.index.json";
 
-/* ---- files --------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------- */
 
 /* The header of the file f, from its descriptor. */
 static enum status read_head(struct safetensors *s, uint32_t f, struct err *err)
@@ -90,7 +90,7 @@ static enum status add_shard(struct safetensors *s, const char *dir, const char 
 
 static const struct json_limit max_index = {(size_t)64 << 20, (size_t)1 << 20};
 
-/* ---- the index ----------------------------------------------------------------- */
+/* ---- the index ------------------------------------------------------------------- */
 
 static int compare_text(const void *a, const void *b)
 {

@@ -87,7 +87,7 @@ const struct jv *jinja_need_string(struct run *r, const char *of, const struct a
     return v;
 }
 
-/* ---- global functions  ---- */
+/* ---- global functions ------------------------------------------------------------ */
 
 #define GLOBAL(name) \
     static struct jv name(struct run *r, const struct jv *self, const struct args *a)

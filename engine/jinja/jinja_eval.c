@@ -9,8 +9,7 @@
 
 #include "engine/jinja/jinja_impl.h"
 
-/* ---- names, members, elements
- * ---------------------------------------------------------- */
+/* ---- names, members, elements ---------------------------------------------------- */
 
 static struct jv lookup(struct run *r, const char *name)
 {
@@ -77,8 +76,7 @@ struct jv jinja_get_item(struct run *r, const struct jv *of, const struct jv *ke
     return jv_undefined("element", 7);
 }
 
-/* ---- slices
- * ---------------------------------------------------------------------------------- */
+/* ---- slices ---------------------------------------------------------------------- */
 
 struct range {
     int64_t begin, end, step;
@@ -170,7 +168,7 @@ static struct jv eval_slice(struct run *r, const struct node *n)
     return list;
 }
 
-/* ---- operators: jinja_operators.c ---- */
+/* ---- operators: jinja_operators.c ------------------------------------------------ */
 
 static struct jv eval_compare(struct run *r, const struct node *n)
 {
@@ -200,9 +198,7 @@ static struct jv eval_unary(struct run *r, const struct node *n)
     return jinja_binary(r, n->op == '-' ? OP_SUBTRACT : OP_ADD, &zero, &v);
 }
 
-/* ---- calls
- * ---------------------------------------------------------------------------------------
- */
+/* ---- calls ----------------------------------------------------------------------- */
 
 struct arg_list {
     struct jv list;
@@ -294,9 +290,7 @@ static struct jv eval_test(struct run *r, const struct node *n)
     return jv_bool(test->call(r, &v, &l.args));
 }
 
-/* ---- the rest
- * ---------------------------------------------------------------------------------------
- */
+/* ---- the rest -------------------------------------------------------------------- */
 
 static struct jv eval_list(struct run *r, const struct node *n)
 {

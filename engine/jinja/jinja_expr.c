@@ -22,8 +22,7 @@ static struct node *binary(struct parser *p, enum node_kind kind, int op,
 
 static struct node *parse_unary(struct parser *p, bool with_filters);
 
-/* ---- what stands for itself
- * -------------------------------------------------------------- */
+/* ---- what stands for itself ------------------------------------------------------ */
 
 static struct node *constant(struct parser *p, struct jv value)
 {
@@ -143,8 +142,7 @@ struct node *jinja_parse_primary(struct parser *p)
     jinja_parse_fail(p, "an expression");
 }
 
-/* ---- behind a value
- * ------------------------------------------------------------------------ */
+/* ---- behind a value -------------------------------------------------------------- */
 
 struct node *jinja_parse_arguments(struct parser *p)
 {
@@ -302,8 +300,7 @@ struct node *jinja_parse_filters(struct parser *p, struct node *of)
     }
 }
 
-/* ---- operators
- * ---------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------- */
 
 static struct node *parse_unary(struct parser *p, bool with_filters)
 {

@@ -218,8 +218,7 @@ FILTER(filter_urlencode)
     return jinja_built(&b);
 }
 
-/* ---- numbers
- * ----------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------- */
 
 /* The number that a whole text is, in C's and Python's common form. */
 static bool read_number(const struct jv *v, double *f)
@@ -309,8 +308,7 @@ FILTER(filter_round)
     return jv_float(f / scale);
 }
 
-/* ---- others
- * -------------------------------------------------------------------------------- */
+/* ---- others ---------------------------------------------------------------------- */
 
 FILTER(filter_default)
 {

@@ -15,7 +15,7 @@
 
 #include "engine/jinja/jinja.h"
 
-/* ---- arena and failure (jinja_arena.c) ------------------------------------------ */
+/* ---- arena and failure (jinja_arena.c) ------------------------------------------- */
 
 struct arena_block;
 
@@ -205,8 +205,7 @@ struct jv jinja_string_case(struct run *r, const struct jv *s, enum letter_case 
 struct jv jinja_string_percent(struct run *r, const struct jv *format,
                                const struct jv *values);
 
-/* ---- JSON (jinja_json.c) ----------------------------------------------------------
- */
+/* ---- JSON (jinja_json.c) --------------------------------------------------------- */
 
 /* As Python's json.dumps(ensure_ascii=False). indent < 0: one line. */
 struct jv jinja_json_dump(struct run *r, const struct jv *v, int indent,
@@ -214,8 +213,7 @@ struct jv jinja_json_dump(struct run *r, const struct jv *v, int indent,
                           const struct jv *key_separator, bool sort_keys,
                           bool ensure_ascii);
 
-/* ---- syntax tree (jinja_parse.c, jinja_expr.c) ------------------------------------
- */
+/* ---- syntax tree (jinja_parse.c, jinja_expr.c) ----------------------------------- */
 
 enum node_kind {
     /* expressions */
@@ -306,8 +304,7 @@ struct jinja {
 
 #define JINJA_MAX_DEPTH 200 /* nested expressions and tags */
 
-/* ---- tokens (jinja_lex.c) ----------------------------------------------------------
- */
+/* ---- tokens (jinja_lex.c) -------------------------------------------------------- */
 
 enum token_kind {
     TOKEN_END,
@@ -367,8 +364,7 @@ struct node *jinja_parse_filters(struct parser *p, struct node *of);
 struct node *jinja_parse_postfix(struct parser *p, struct node *of);
 struct node *jinja_parse_primary(struct parser *p);
 
-/* ---- running (jinja_run.c, jinja_eval.c) --------------------------------------------
- */
+/* ---- running (jinja_run.c, jinja_eval.c) ----------------------------------------- */
 
 struct binding {
     const char *name; /* interned, or static text of a rendering's variables */
@@ -446,8 +442,7 @@ const struct jv *jinja_arg_string(struct run *r, const char *of, const struct ar
 const struct jv *jinja_need_string(struct run *r, const char *of, const struct args *a,
                                    size_t i);
 
-/* ---- filters and tests (jinja_filters.c, jinja_lists.c, jinja_tests.c) --------------
- */
+/* ---- filters and tests (jinja_filters.c, jinja_lists.c, jinja_tests.c) ----------- */
 
 struct filter {
     const char *name;

@@ -214,8 +214,7 @@ static bool lex_tag_end(struct lexer *l)
     return true;
 }
 
-/* ---- inside a tag
- * ---------------------------------------------------------------------- */
+/* ---- inside a tag ---------------------------------------------------------------- */
 
 static char *put_code(char *out, unsigned c)
 {

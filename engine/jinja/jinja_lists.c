@@ -10,8 +10,7 @@
 #define FILTER(name) \
     static struct jv name(struct run *r, const struct jv *v, const struct args *a)
 
-/* ---- what a filter looks at: the element, or a member "a.b" of it
- * ------------------------- */
+/* ---- what a filter looks at: the element, or a member "a.b" of it ---------------- */
 
 static struct jv member(struct run *r, const struct jv *of, const struct jv *path)
 {
@@ -37,9 +36,7 @@ static struct jv folded(struct run *r, struct jv v, bool case_sensitive)
                                                   : v;
 }
 
-/* ---- order
- * ------------------------------------------------------------------------------------
- */
+/* ---- order ----------------------------------------------------------------------- */
 
 struct keyed {
     struct jv key, value;
@@ -188,9 +185,7 @@ FILTER(filter_unique)
     return list;
 }
 
-/* ---- parts
- * --------------------------------------------------------------------------------------
- */
+/* ---- parts ----------------------------------------------------------------------- */
 
 FILTER(filter_list)
 {
@@ -270,8 +265,7 @@ FILTER(filter_slice)
     return list;
 }
 
-/* ---- one value of many
- * ---------------------------------------------------------------------------- */
+/* ---- one value of many ----------------------------------------------------------- */
 
 FILTER(filter_join)
 {
@@ -316,8 +310,7 @@ FILTER(filter_sum)
     return is_whole ? jv_int(i) : jv_float(f);
 }
 
-/* ---- map, select, reject
- * ---------------------------------------------------------------------------- */
+/* ---- map, select, reject --------------------------------------------------------- */
 
 static struct args behind(const struct args *a, size_t n)
 {

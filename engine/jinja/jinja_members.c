@@ -9,7 +9,7 @@
 #define METHOD(name) \
     static struct jv name(struct run *r, const struct jv *s, const struct args *a)
 
-/* ---- lists, dicts  ---- */
+/* ---- lists, dicts ---------------------------------------------------------------- */
 
 METHOD(list_index)
 {
@@ -104,7 +104,7 @@ METHOD(dict_copy)
     return dict;
 }
 
-/* ---- loops  ---- */
+/* ---- loops ----------------------------------------------------------------------- */
 
 METHOD(loop_cycle)
 {

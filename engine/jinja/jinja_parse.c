@@ -12,8 +12,7 @@
 #define COMPILE_BYTES ((size_t)8 << 20)
 #define TEXT_BYTES    ((size_t)2 << 20)
 
-/* ---- helpers of the parser
- * ------------------------------------------------------------------ */
+/* ---- helpers of the parser ------------------------------------------------------- */
 
 struct node *jinja_parse_node(struct parser *p, enum node_kind kind)
 {
@@ -143,9 +142,7 @@ static void end_tag(struct parser *p)
     jinja_lex_next(&p->lex);
 }
 
-/* ---- bodies
- * -----------------------------------------------------------------------------------
- */
+/* ---- bodies ---------------------------------------------------------------------- */
 
 static struct node *parse_tag(struct parser *p);
 
@@ -219,9 +216,7 @@ static struct node *parse_whole(struct parser *p, const char *end)
     return body;
 }
 
-/* ---- tags
- * ------------------------------------------------------------------------------------
- */
+/* ---- tags ------------------------------------------------------------------------ */
 
 static struct node *parse_if(struct parser *p)
 {
@@ -448,8 +443,7 @@ static void intern_known(struct parser *p)
     p->j->kwargs = jinja_parse_intern(p, "kwargs", 6);
 }
 
-/* ---- compiling
- * --------------------------------------------------------------------------------- */
+/* ---- compiling ------------------------------------------------------------------- */
 
 static enum status check_text(const char *text, size_t len, struct err *err)
 {

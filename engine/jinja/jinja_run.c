@@ -43,9 +43,7 @@ void jinja_run_enter(struct run *r)
                        RUN_MAX_DEPTH);
 }
 
-/* ---- scopes
- * ----------------------------------------------------------------------------------------
- */
+/* ---- scopes ---------------------------------------------------------------------- */
 
 static struct scope *scope_new(struct run *r, struct scope *parent)
 {
@@ -106,9 +104,7 @@ void jinja_assign(struct run *r, const struct node *target, struct jv value)
     }
 }
 
-/* ---- loops
- * ---------------------------------------------------------------------------------------------
- */
+/* ---- loops ----------------------------------------------------------------------- */
 
 struct loop {
     struct run *r;
@@ -225,9 +221,7 @@ static struct jv call_loop(struct run *r, const struct jv *self, const struct ar
     return jinja_built(&b);
 }
 
-/* ---- macros
- * ----------------------------------------------------------------------------------------------
- */
+/* ---- macros ---------------------------------------------------------------------- */
 
 static struct jv macro_value(struct run *r, const struct node *n)
 {
@@ -316,9 +310,7 @@ static void exec_call_block(struct run *r, const struct node *n)
     jinja_put_string(r->out, &text);
 }
 
-/* ---- statements
- * --------------------------------------------------------------------------------------------
- */
+/* ---- statements ------------------------------------------------------------------ */
 
 /* A body in a scope of its own. */
 static void exec_inside(struct run *r, const struct node *sets, const struct node *body)
@@ -445,9 +437,7 @@ void jinja_exec(struct run *r, const struct node *list)
     r->depth--;
 }
 
-/* ---- rendering
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- rendering ------------------------------------------------------------------- */
 
 /* The more there is to write, the more it may take. */
 static void add_limits(struct run *r, const json_t *j)

@@ -15,8 +15,7 @@
 #include "engine/base/utf8.h"
 #include "engine/jinja/jinja_impl.h"
 
-/* ---- building -----------------------------------------------------------------------
- */
+/* ---- building -------------------------------------------------------------------- */
 
 static void reserve(struct builder *b, size_t more)
 {
@@ -71,8 +70,7 @@ bool jinja_string_mark(const struct jv *s, size_t i)
     return s->s.mark ? s->s.mark[i] : s->input;
 }
 
-/* ---- as Python prints
- * ----------------------------------------------------------------- */
+/* ---- as Python prints ------------------------------------------------------------ */
 
 /* The shortest digits that read back as the same number; an exponent below 1e-4 and
  * from 1e16 on. */
@@ -203,8 +201,7 @@ struct jv jv_str(struct run *r, const struct jv *v)
     return jinja_built(&b);
 }
 
-/* ---- characters
- * ------------------------------------------------------------------------ */
+/* ---- characters ------------------------------------------------------------------ */
 
 /* The code of the character at p, n >= 1; a byte that begins none is one of its own. */
 unsigned jinja_char_code(const char *p, size_t n, int *len)
@@ -361,8 +358,7 @@ struct jv jinja_string_repeat(struct run *r, const struct jv *s, int64_t n)
     return jinja_built(&b);
 }
 
-/* ---- letters
- * --------------------------------------------------------------------------- */
+/* ---- letters --------------------------------------------------------------------- */
 
 static bool is_cased(uint32_t c)
 {

@@ -302,8 +302,7 @@ struct jv_list *jv_iterate(struct run *r, const struct jv *v)
     }
 }
 
-/* ---- from JSON --------------------------------------------------------------------
- */
+/* ---- from JSON ------------------------------------------------------------------- */
 
 static struct jv from_array(struct run *r, const json_t *j, bool input)
 {

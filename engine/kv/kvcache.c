@@ -20,7 +20,7 @@ static size_t round_up(size_t n, size_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
-/* ---- sizes -------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------- */
 
 size_t kvcache_key_dim(enum kern_kv type, int head_dim)
 {
@@ -212,7 +212,7 @@ void kvcache_close(struct kvcache *kv)
     kv->pages = NULL;
 }
 
-/* ---- states --------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------- */
 
 void kvcache_save_states(struct kvcache *kv, int seq)
 {
@@ -231,8 +231,7 @@ void kvcache_clear_states(struct kvcache *kv, int seq)
     memset(kvcache_state(kv, seq, 0), 0, kvcache_state_bytes(&kv->shape));
 }
 
-/* ---- room of several sequences ----------------------------------------------------
- */
+/* ---- room of several sequences --------------------------------------------------- */
 
 /* Call visit(.., entry) once for each page of positions begin .. end-1, in this order.
  * A ring that goes round comes back to the page where it began. False: a visit was. */
@@ -360,7 +359,7 @@ void kvcache_fork(struct kvcache *kv, int from, int to, size_t n_past)
                2 * kvcache_state_bytes(&kv->shape));
 }
 
-/* ---- writing ------------------------------------------------------------------ */
+/* ---- writing --------------------------------------------------------------------- */
 
 /* Elements i .. i + CHUNK - 1 of the n at src, zeros behind them. */
 static void take_chunk(float *chunk, const float *src, size_t i, size_t n)
@@ -460,7 +459,7 @@ void kvcache_store(struct kvcache *kv, const struct kern_set *kern, int seq, int
                      lane, k, v);
 }
 
-/* ---- reading ------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------- */
 
 static void read_quantised(const struct kvcache *kv, const struct kvcache_heads *h,
                            const struct kern_set *kern, const unsigned char *key,
@@ -511,7 +510,7 @@ void kvcache_read(const struct kvcache *kv, const struct kern_set *kern, int seq
     }
 }
 
-/* ---- synthetic contents ------------------------------------------------------- */
+/* ---- synthetic contents ---------------------------------------------------------- */
 
 /* Sign and mantissa at random, exponent 12..15 (2^-3 to below 2): uniform over
  * halves of that range, about 0.6 in the mean. Rotated keys and values of trained

@@ -20,7 +20,7 @@ static uint64_t aligned(uint64_t bytes)
     return (bytes + GGUF_PANEL_ALIGN - 1) / GGUF_PANEL_ALIGN * GGUF_PANEL_ALIGN;
 }
 
-/* ---- the plan ------------------------------------------------------------------ */
+/* ---- the plan -------------------------------------------------------------------- */
 
 /* By layer, then in the order of the source. */
 static int by_layer(const void *a, const void *b)
@@ -91,7 +91,7 @@ void pack_plan_free(struct pack_plan *plan)
     plan->tensors = NULL;
 }
 
-/* ---- the head ------------------------------------------------------------------ */
+/* ---- the head -------------------------------------------------------------------- */
 
 uint64_t pack_head_checksum(unsigned char *head, size_t n, size_t at)
 {

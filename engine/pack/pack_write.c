@@ -45,7 +45,7 @@ struct job {
     struct err err; /* the first, under lock */
 };
 
-/* ---- units --------------------------------------------------------------------- */
+/* ---- units ----------------------------------------------------------------------- */
 
 static uint64_t units_of_slice(const struct gguf_tensor *t)
 {
@@ -86,7 +86,7 @@ static uint64_t units_in(const struct gguf_tensor *t, size_t bytes)
     return n ? n : 1;
 }
 
-/* ---- making -------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------- */
 
 static void keep_error(struct job *j, const struct err *err)
 {
@@ -161,7 +161,7 @@ static void make_chunk(void *arg, int thread, int n_threads)
     keep_error(j, &err);
 }
 
-/* ---- the file ------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------- */
 
 /* The next chunk is made, and the one before written. */
 static enum status step(struct job *j, const struct chunk *next, struct err *err)

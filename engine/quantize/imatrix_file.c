@@ -30,7 +30,7 @@ static enum status damaged(const char *path, const char *what, struct err *err)
     return err_set(err, ST_INPUT, "%s is no sound importance matrix: %s", path, what);
 }
 
-/* ---- GGUF, reading ------------------------------------------------------------- */
+/* ---- GGUF, reading --------------------------------------------------------------- */
 
 static float float_at(const struct gguf *g, const struct gguf_tensor *t, uint64_t i)
 {
@@ -123,7 +123,7 @@ static enum status read_gguf(struct imatrix *im, const char *path, struct err *e
     return st;
 }
 
-/* ---- the older form ------------------------------------------------------------ */
+/* ---- the older form -------------------------------------------------------------- */
 
 /* A whole number lo..hi. */
 static bool read_int(FILE *f, int32_t lo, int32_t hi, int32_t *out)
@@ -205,7 +205,7 @@ enum status imatrix_read(struct imatrix **out, const char *path, struct err *err
     return st;
 }
 
-/* ---- GGUF, writing -------------------------------------------------------------- */
+/* ---- GGUF, writing --------------------------------------------------------------- */
 
 static void put_floats(struct gguf_bytes *b, const double *v, uint64_t n)
 {

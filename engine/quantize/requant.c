@@ -131,7 +131,7 @@ static enum status no_number(const struct requant *q, const struct gguf_tensor *
                    (unsigned long long)(row + n_rows - 1));
 }
 
-/* ---- rows -------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------ */
 
 /* The weights of n_rows rows from `row` on, as the model has them. */
 static enum status read_floats(struct requant *q, struct work *k, uint64_t row,
@@ -229,8 +229,7 @@ static enum status work_open(struct work *k, const struct requant *q,
     return err->code;
 }
 
-/* ---- scales of the result ----------------------------------------------------------
- */
+/* ---- scales of the result -------------------------------------------------------- */
 
 /* The largest finite magnitude of each slice. */
 static enum status find_largest(struct requant *q, const struct gguf_tensor *from,

@@ -205,7 +205,7 @@ enum status speculate_begin(struct speculator *sp, const int32_t *tokens, size_t
     return eval_draft(sp, tokens, n, SLM_LOGITS_NONE, err);
 }
 
-/* ---- drafting ------------------------------------------------------------------- */
+/* ---- drafting -------------------------------------------------------------------- */
 
 /* Where the last n tokens of the text last occurred before, or -1. */
 static int find_before(const int32_t *text, int n_text, int n)
@@ -278,7 +278,7 @@ static void draft_from_mtp(struct speculator *sp, int n_most, int32_t *draft, in
     }
 }
 
-/* ---- a step --------------------------------------------------------------------- */
+/* ---- a step ---------------------------------------------------------------------- */
 
 static void learn(struct speculator *sp, const struct speculate_step *s,
                   int32_t drafted, int32_t drawn)

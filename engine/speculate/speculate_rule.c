@@ -54,8 +54,7 @@
 /* Passes that measure the cost of plain decoding before drafts are tried. */
 #define N_PLAIN 3
 
-/* ---- acceptance -------------------------------------------------------------------
- */
+/* ---- acceptance ------------------------------------------------------------------ */
 
 void speculate_rates_begin(struct speculate_rates *r, bool trusted)
 {
@@ -219,7 +218,7 @@ int speculate_rule_length(const struct speculate_rule *r, int source, int n_most
     return best;
 }
 
-/* ---- learning ------------------------------------------------------------------- */
+/* ---- learning -------------------------------------------------------------------- */
 
 /* The median of the last SPECULATE_RECENT; of two the lesser, since the first pass of a
  * width meets cold caches. */

@@ -15,7 +15,7 @@
 #define KEY_SEED "slmbench.seed"
 #define KEY_SKEW "slmbench.router_skew"
 
-/* ---- header --------------------------------------------------------------- */
+/* ---- header ---------------------------------------------------------------------- */
 
 void synth_put_u32(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
                    uint32_t v)
@@ -150,7 +150,7 @@ static enum status make_header(struct synth_plan *p, struct err *err)
                   : ST_OK;
 }
 
-/* ---- the interface -------------------------------------------------------- */
+/* ---- the interface --------------------------------------------------------------- */
 
 enum status synth_plan_make(struct synth_plan **plan, const struct synth_shape *shape,
                             enum quantmix mix, uint64_t seed, struct err *err)

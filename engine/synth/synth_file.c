@@ -47,7 +47,7 @@ enum status synth_write_memory(const struct synth_plan *plan, void *image,
     return ST_OK;
 }
 
-/* ---- the writer thread ----------------------------------------------------- */
+/* ---- the writer thread ----------------------------------------------------------- */
 
 struct writer {
     struct outfile *file;
@@ -181,7 +181,7 @@ out:
     return st;
 }
 
-/* ---- the file -------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------- */
 
 enum status synth_write_file(const struct synth_plan *plan, const char *path,
                              synth_progress_fn *progress, void *arg, struct err *err)

@@ -55,7 +55,7 @@ bool synth_is_plain(const char *name)
            strstr(name, "per_layer_model_proj");
 }
 
-/* ---- keys ----------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------ */
 
 /* A number of each layer: what synth_layer() has at `field`. */
 static void put_layers(struct gguf_kvs *k, const struct synth_shape *s, const char *key,
@@ -115,7 +115,7 @@ void synth_put_kinds(struct gguf_kvs *k, const struct synth_shape *s)
         put_streams(k, s);
 }
 
-/* ---- checks --------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------- */
 
 static bool has_streams(const struct arch *arch)
 {

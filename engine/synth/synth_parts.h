@@ -95,7 +95,7 @@ void synth_put_array(struct gguf_kvs *k, const struct synth_shape *s, const char
 /* Errors: those of synth_plan_make() that a shape can cause. */
 enum status synth_check_shape(const struct synth_shape *s, struct err *err);
 
-/* ---- the plan ------------------------------------------------------------ */
+/* ---- the plan -------------------------------------------------------------------- */
 
 enum synth_content {
     SYNTH_GAUSS,      /* mean + sigma * N(0, 1) */
@@ -150,7 +150,7 @@ struct synth_plan {
     uint64_t n_params;
 };
 
-/* ---- embedding models ----------------------------------------------------- */
+/* ---- embedding models ------------------------------------------------------------ */
 
 /* Keys of pooling, and of the matrices behind it. */
 void synth_put_pooling(struct gguf_kvs *k, const struct synth_shape *s,
@@ -160,7 +160,7 @@ void synth_put_pooling(struct gguf_kvs *k, const struct synth_shape *s,
 enum status synth_check_pooling(const struct synth_shape *s, const struct arch *arch,
                                 struct err *err);
 
-/* ---- routers ------------------------------------------------------------- */
+/* ---- routers --------------------------------------------------------------------- */
 
 #define SYNTH_MAX_EXPERTS 1024
 
@@ -186,7 +186,7 @@ struct synth_router {
 void synth_router_open(struct synth_router *r, const struct synth_shape *s, int layer,
                        uint64_t random);
 
-/* ---- the image as a stream ------------------------------------------------ */
+/* ---- the image as a stream ------------------------------------------------------- */
 
 struct synth_stream; /* pools and a position in the image */
 

@@ -14,8 +14,7 @@
 /* A text that no template writes, to find messages in prompts. */
 #define MARK "\x7fslmbench-1\x7f"
 
-/* ---- opening ------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------- */
 
 bool chat_template_exists(const struct gguf *g)
 {
@@ -70,8 +69,7 @@ static enum status read_tokens(struct chat_template *c, const struct gguf *g,
     return ST_OK;
 }
 
-/* ---- rendering ----------------------------------------------------------------------
- */
+/* ---- rendering ------------------------------------------------------------------- */
 
 json_t *chat_conversation(const struct chat_message *m, size_t n)
 {
@@ -99,8 +97,7 @@ enum status chat_render(const struct chat_template *c, const json_t *conversatio
               : jinja_render(v->program, c->own, conversation, time(NULL), out, err);
 }
 
-/* ---- tokens
- * ----------------------------------------------------------------------------- */
+/* ---- tokens ---------------------------------------------------------------------- */
 
 enum status chat_tokens(const struct chat_template *c, const struct tokenizer *tok,
                         const struct jinja_text *t, size_t from, int32_t **ids,
@@ -164,8 +161,7 @@ bool chat_is_end(const struct chat_template *c, const struct tokenizer *tok, int
     return tokenizer_is_end(tok, id) || (c->end >= 0 && id == c->end);
 }
 
-/* ---- what a template does
- * ------------------------------------------------------------------ */
+/* ---- what a template does -------------------------------------------------------- */
 
 static bool is_blank(char ch)
 {

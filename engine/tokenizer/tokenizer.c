@@ -147,7 +147,7 @@ const char *tokenizer_text(const struct tokenizer *t, int32_t id, size_t *len)
     return token_text(t, id, len);
 }
 
-/* ---- encoding ----------------------------------------------------------- */
+/* ---- encoding -------------------------------------------------------------------- */
 
 enum status id_list_add(struct id_list *list, int32_t id, struct err *err)
 {
@@ -479,7 +479,7 @@ enum status tokenizer_encode_marked(const struct tokenizer *t, const char *text,
     return encode(t, text, len, with_bos, &search, ids, n_ids, err);
 }
 
-/* ---- decoding ----------------------------------------------------------- */
+/* ---- decoding -------------------------------------------------------------------- */
 
 bool tokenizer_is_special(const struct tokenizer *t, int32_t id)
 {

@@ -29,7 +29,7 @@ static const char *token_bytes(const struct tokenizer *t, int32_t id, size_t *le
     return t->bpe->bytes + t->bpe->at[id];
 }
 
-/* ---- the algorithm ------------------------------------------------------ */
+/* ---- the algorithm --------------------------------------------------------------- */
 
 struct symbol {
     int32_t id;         /* -1: a byte without a token, or joined to its left */

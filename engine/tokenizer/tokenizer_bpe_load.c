@@ -29,7 +29,7 @@ static bool decode(const char *text, size_t len, char *out, size_t *n_out)
     return true;
 }
 
-/* ---- loading ------------------------------------------------------------ */
+/* ---- loading --------------------------------------------------------------------- */
 
 static enum status no_memory(const struct tokenizer *t, struct err *err)
 {

@@ -100,8 +100,7 @@ void charsmap_close(struct charsmap *m)
     free(m);
 }
 
-/* ---- lookups ----------------------------------------------------------------------
- */
+/* ---- lookups --------------------------------------------------------------------- */
 
 static uint32_t offset_of(uint32_t unit)
 {
@@ -133,8 +132,7 @@ static const char *find(const struct charsmap *m, const char *text, size_t n)
     return NULL;
 }
 
-/* ---- characters that belong together ----------------------------------------------
- */
+/* ---- characters that belong together --------------------------------------------- */
 
 static bool is_in(uint32_t c, const uint32_t (*ranges)[2], size_t n)
 {

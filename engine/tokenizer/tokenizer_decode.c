@@ -86,8 +86,7 @@ static bool has_at(const struct spelt *t, size_t at, const char *text, size_t n)
     return n <= t->now.n - at && !memcmp(t->now.v + at, text, n);
 }
 
-/* ---- steps ------------------------------------------------------------------------
- */
+/* ---- steps ----------------------------------------------------------------------- */
 
 static void replace(const struct step *s, struct spelt *t)
 {
@@ -175,8 +174,7 @@ static void byte_level(const struct step *s, struct spelt *t)
     t->now.n = n_out;
 }
 
-/* ---- reading ----------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 static bool add(struct decoder *d, struct step s)
 {

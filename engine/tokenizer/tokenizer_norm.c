@@ -49,8 +49,7 @@ struct normalizer {
     int n_steps;
 };
 
-/* ---- texts ------------------------------------------------------------------------
- */
+/* ---- texts ----------------------------------------------------------------------- */
 
 static void put(struct text *t, const char *bytes, size_t n)
 {
@@ -77,8 +76,7 @@ static void put_code(struct text *t, uint32_t c)
     put(t, bytes, unicode_put(c, bytes));
 }
 
-/* ---- steps ------------------------------------------------------------------------
- */
+/* ---- steps ----------------------------------------------------------------------- */
 
 static void put_lower(struct text *out, uint32_t c)
 {
@@ -270,8 +268,7 @@ static void clean(const struct step *s, const char *text, size_t len, struct tex
     }
 }
 
-/* ---- reading ----------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 struct reading {
     struct normalizer *z;
@@ -482,8 +479,7 @@ void normalizer_close(struct normalizer *z)
     free(z);
 }
 
-/* ---- applying ---------------------------------------------------------------------
- */
+/* ---- applying -------------------------------------------------------------------- */
 
 bool normalizer_keeps(const struct normalizer *z, const char *text, size_t len)
 {

@@ -29,8 +29,7 @@ struct run {
 
 static enum status run(struct run *r, int k, const char *text, size_t len, bool first);
 
-/* ---- GPT-2's characters -----------------------------------------------------------
- */
+/* ---- GPT-2's characters ---------------------------------------------------------- */
 
 int byte_alphabet_byte(uint32_t c)
 {
@@ -53,8 +52,7 @@ uint32_t byte_alphabet_char(unsigned char byte)
     return byte == 0xad ? 0x143 : byte;
 }
 
-/* ---- matches and what lies between them -------------------------------------------
- */
+/* ---- matches and what lies between them ------------------------------------------ */
 
 /* A piece that is not yet handed on, as its neighbour may join it. */
 struct cut {
@@ -119,8 +117,7 @@ static enum status part(struct cut *c, size_t begin, size_t end, bool is_match)
     return st;
 }
 
-/* ---- steps that cut, well-formed text[begin .. end) -------------------------------
- */
+/* ---- steps that cut, well-formed text[begin .. end) ------------------------------ */
 
 static enum status by_regex(struct cut *c, size_t begin, size_t end)
 {
@@ -254,8 +251,7 @@ static enum status cut(struct run *r, int k, const char *text, size_t len, bool 
     return st ? st : flush(&c);
 }
 
-/* ---- steps that change a piece ----------------------------------------------------
- */
+/* ---- steps that change a piece --------------------------------------------------- */
 
 /* Room for n bytes in the buffer of step k. */
 static char *room(struct run *r, int k, size_t n)

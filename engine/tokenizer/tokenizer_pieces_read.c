@@ -45,8 +45,7 @@ static bool is(const json_t *value, const char *text)
     return have && !strcmp(have, text);
 }
 
-/* ---- classes ----------------------------------------------------------------------
- */
+/* ---- classes --------------------------------------------------------------------- */
 
 static bool is_number(uint32_t c)
 {
@@ -65,8 +64,7 @@ static bool is_punctuation(uint32_t c)
     return is >= UNICODE_Pc && is <= UNICODE_Ps;
 }
 
-/* ---- adding -----------------------------------------------------------------------
- */
+/* ---- adding ---------------------------------------------------------------------- */
 
 /* NULL: too many; *s is copied. */
 static struct piece_step *add(struct reading *r, const struct piece_step *s)
@@ -114,8 +112,7 @@ static enum status add_regex(struct reading *r, const char *type, struct piece_s
     return regex_open(&to->regex, regex, strlen(regex), foreign, r->path, r->err);
 }
 
-/* ---- steps of the file ------------------------------------------------------------
- */
+/* ---- steps of the file ----------------------------------------------------------- */
 
 static bool read_behavior(const json_t *value, enum piece_behavior *out)
 {

@@ -19,7 +19,7 @@
 
 #define MAX_PATTERNS PRE_MAX_PATTERNS
 
-/* ---- patterns ----------------------------------------------------------- */
+/* ---- patterns -------------------------------------------------------------------- */
 
 #define WS       REGEX_WS
 #define BLANK    "[" WS "]"
@@ -154,7 +154,7 @@ static const struct family families[] = {
 };
 #define N_FAMILIES (sizeof families / sizeof families[0])
 
-/* ---- opening ------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------- */
 
 struct pre_tokenizer {
     struct pre_rules rules;
@@ -266,7 +266,7 @@ const struct pre_rules *pre_tokenizer_rules(const struct pre_tokenizer *p)
     return &p->rules;
 }
 
-/* ---- patterns of a tokenizer.json ----------------------------------------- */
+/* ---- patterns of a tokenizer.json ------------------------------------------------ */
 
 const char *pre_tokenizer_gpt2(void)
 {
@@ -292,7 +292,7 @@ bool pre_tokenizer_known(const char *const *patterns, size_t n, bool whole_words
     return false;
 }
 
-/* ---- cutting ------------------------------------------------------------ */
+/* ---- cutting --------------------------------------------------------------------- */
 
 struct cut {
     const struct pre_tokenizer *p;

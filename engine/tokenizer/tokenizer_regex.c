@@ -34,8 +34,7 @@ struct regex {
     pcre2_code *code;
 };
 
-/* ---- opening ----------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------- */
 
 static enum status refused(const char *pattern, size_t at, int why, bool foreign,
                            const char *path, struct err *err)
@@ -92,8 +91,7 @@ void regex_close(struct regex *r)
     free(r);
 }
 
-/* ---- spelling ---------------------------------------------------------------------
- */
+/* ---- spelling -------------------------------------------------------------------- */
 
 /* Characters of words, as Oniguruma has them, for use inside of brackets; outside of a
  * set it takes all numbers of Latin-1 for some. */
@@ -307,8 +305,7 @@ bool regex_spell(const char *regex, char *out, size_t cap)
     return true;
 }
 
-/* ---- searching --------------------------------------------------------------------
- */
+/* ---- searching ------------------------------------------------------------------- */
 
 static uint64_t cpu_ns(void)
 {

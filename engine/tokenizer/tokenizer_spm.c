@@ -47,7 +47,7 @@ struct spm {
     size_t n_pairs;
 };
 
-/* ---- heap --------------------------------------------------------------- */
+/* ---- heap ------------------------------------------------------------------------ */
 
 static bool before(const struct pair *a, const struct pair *b)
 {
@@ -80,7 +80,7 @@ static struct pair heap_pop(struct spm *s)
     return top;
 }
 
-/* ---- the algorithm ------------------------------------------------------ */
+/* ---- the algorithm --------------------------------------------------------------- */
 
 /* Replace the blanks of the text and put one before it if the vocabulary has
  * adds_space. Returns the length. */
@@ -258,7 +258,7 @@ size_t tokenizer_blank_piece(const struct tokenizer *t, int32_t id, char *buf,
     return n;
 }
 
-/* ---- loading ------------------------------------------------------------ */
+/* ---- loading --------------------------------------------------------------------- */
 
 /* User-defined tokens are recognised in the text before; only U+2581, which texts do
  * not contain, may still complete such a token. */

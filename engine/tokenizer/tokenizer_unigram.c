@@ -42,8 +42,7 @@ struct step {
     int32_t id; /* -1: unknown */
 };
 
-/* ---- the algorithm ----------------------------------------------------------------
- */
+/* ---- the algorithm --------------------------------------------------------------- */
 
 static void reach(struct step *to, size_t from, double score, int32_t id)
 {
@@ -182,8 +181,7 @@ static enum status encode(const struct tokenizer *t, const char *text, size_t le
     return st;
 }
 
-/* ---- loading ----------------------------------------------------------------------
- */
+/* ---- loading --------------------------------------------------------------------- */
 
 /* As doubles where the file has them so: sums of floats are equal more often. */
 static enum status load_scores(struct tokenizer *t, const struct gguf *g,

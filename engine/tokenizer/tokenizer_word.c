@@ -94,8 +94,7 @@ static enum status encode(const struct tokenizer *t, const char *text, size_t le
                       t->words ? take_apart : whole, &w, err);
 }
 
-/* ---- loading ----------------------------------------------------------------------
- */
+/* ---- loading --------------------------------------------------------------------- */
 
 static bool is_text(const struct tokenizer *t, int32_t id)
 {

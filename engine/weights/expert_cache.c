@@ -50,7 +50,7 @@ struct expert_cache {
     uint64_t hits, uses;
 };
 
-/* ---- opening ------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------- */
 
 /* Sort layers into classes. */
 static int classify(struct size_class *classes, int *class_of, int n_layers,
@@ -242,7 +242,7 @@ void expert_cache_shrink(struct expert_cache *c, uint64_t room_bytes,
     }
 }
 
-/* ---- slots -------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------- */
 
 uint64_t expert_cache_bytes(const struct expert_cache *c)
 {
@@ -314,7 +314,7 @@ static int least_likely(const struct expert_cache *c, const struct size_class *k
     return least;
 }
 
-/* ---- passes ------------------------------------------------------------------- */
+/* ---- passes ---------------------------------------------------------------------- */
 
 static void rescale(struct expert_cache *c)
 {

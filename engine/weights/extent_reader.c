@@ -69,7 +69,7 @@ struct extent_reader {
     atomic_uint_least64_t bytes_read, n_reads;
 };
 
-/* ---- failing -------------------------------------------------------------------- */
+/* ---- failing --------------------------------------------------------------------- */
 
 static void fail(struct extent_reader *r, const struct err *why)
 {
@@ -141,7 +141,7 @@ static bool check_file(struct extent_reader *r, const struct read_extent *e)
     return false;
 }
 
-/* ---- what is read next ---------------------------------------------------------- */
+/* ---- what is read next ----------------------------------------------------------- */
 
 /* Begin the source's next extent; false: it has none for now. */
 static bool begin_extent(struct extent_reader *r)
@@ -181,7 +181,7 @@ static bool next_request(struct extent_reader *r, struct request *q)
     return true;
 }
 
-/* ---- requests ------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------- */
 
 /* A direct read is of whole blocks, beyond the file's end if it must. */
 static bool submit(struct extent_reader *r, int i)
@@ -330,7 +330,7 @@ static void *reader_thread(void *arg)
     }
 }
 
-/* ---- opening and closing -------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------- */
 
 static enum status start_thread(struct extent_reader *r, struct err *err)
 {
@@ -404,7 +404,7 @@ void extent_reader_close(struct extent_reader *r)
     free(r);
 }
 
-/* ---- for users and sources ------------------------------------------------------ */
+/* ---- for users and sources ------------------------------------------------------- */
 
 void extent_reader_wake(struct extent_reader *r)
 {

@@ -18,7 +18,7 @@ static uint64_t round_up(uint64_t n, uint64_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
-/* ---- tensors -------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------- */
 
 int residency_layer(const char *name)
 {
@@ -99,7 +99,7 @@ uint64_t residency_kept_bytes(const struct gguf *g, const struct gguf_tensor *t)
     return round_up(t->bytes, gguf_is_packed(g) ? gguf_alignment(g) : LINE);
 }
 
-/* ---- extents -------------------------------------------------------------------- */
+/* ---- extents --------------------------------------------------------------------- */
 
 struct bytes {
     uint64_t begin, end;

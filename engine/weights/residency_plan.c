@@ -15,8 +15,7 @@ static uint64_t round_up(uint64_t n, uint64_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
-/* ---- which layers are streamed ----------------------------------------------------
- */
+/* ---- which layers are streamed --------------------------------------------------- */
 
 static bool is_streamed(const struct residency_plan *plan, int layer)
 {
@@ -73,7 +72,7 @@ int residency_streamed_index(const struct residency_plan *plan, int layer)
            count_bits(plan->streamed[layer / 64] & ((UINT64_C(1) << layer % 64) - 1));
 }
 
-/* ---- the plan ------------------------------------------------------------------- */
+/* ---- the plan -------------------------------------------------------------------- */
 
 /* The sizes of a plan whose streamed layers are known. kept[n_layers]: bytes of memory
  * of each layer's tensors; ends: those of the others that are kept. */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* ---- threads -------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------- */
 
 struct pool {
     int fd, depth, n_started;
@@ -143,7 +143,7 @@ enum status stream_io_open_pread(struct stream_io *io, int fd, int depth,
     return ST_OK;
 }
 
-/* ---- either --------------------------------------------------------------------- */
+/* ---- either ---------------------------------------------------------------------- */
 
 enum status stream_io_open(struct stream_io *io, int fd, int depth,
                            struct stream_ring *ring, struct err *err)

@@ -23,7 +23,7 @@ struct stream_reader {
     struct extent_reader *reader;
 };
 
-/* ---- the source, in the reader's thread ----------------------------------------- */
+/* ---- the source, in the reader's thread ------------------------------------------ */
 
 /* The part that had this one's place before has been given back. */
 static bool place_is_empty(struct stream_reader *r, int part)
@@ -64,7 +64,7 @@ static void has_read(void *arg, int part)
     extent_reader_announce(r->reader);
 }
 
-/* ---- opening and closing -------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------- */
 
 enum status stream_reader_open(struct stream_reader **out,
                                const struct extent_reader_params *params,
@@ -116,7 +116,7 @@ void stream_reader_close(struct stream_reader *r)
     free(r);
 }
 
-/* ---- for users ------------------------------------------------------------------ */
+/* ---- for users ------------------------------------------------------------------- */
 
 static bool is_full(void *arg, int i)
 {

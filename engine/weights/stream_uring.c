@@ -25,7 +25,7 @@ struct uring {
     int fd, n_in_flight;
 };
 
-/* ---- reading -------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------- */
 
 static int uring_submit(void *state, const struct stream_read *r)
 {
@@ -115,7 +115,7 @@ enum status stream_io_open_uring(struct stream_io *io, int fd, int depth,
     return ST_OK;
 }
 
-/* ---- a ring that only reads ----------------------------------------------------- */
+/* ---- a ring that only reads ------------------------------------------------------ */
 
 /* Some versions of liburing have no symbol for these two. */
 static int change_ring(const struct io_uring *ring, unsigned op, void *arg, unsigned n)

@@ -243,8 +243,7 @@ bool weights_stream_read(const struct weights *w, struct slm_stream *out)
     return true;
 }
 
-/* ---- giving memory back ------------------------------------------------------------
- */
+/* ---- giving memory back ---------------------------------------------------------- */
 
 void weights_release(void *at, size_t bytes)
 {

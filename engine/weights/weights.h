@@ -123,7 +123,7 @@ void weights_done(struct weights *w, int layer, enum residency_part part);
  * was opened, so that what has been computed with them is void. Stays so. */
 enum status weights_check(const struct weights *w, struct err *err);
 
-/* ---- experts that are cached ---------------------------------------------------- */
+/* ---- experts that are cached ----------------------------------------------------- */
 
 /* Where the slices [ne[2]] of a tensor are at the moment; an entry is valid from
  * weights_wait_expert() until the layer is done. NULL: the tensor is not cached, and
@@ -143,8 +143,7 @@ void weights_take_experts(struct weights *w, int layer, const int *experts,
 /* Wait until an expert that has been taken is in memory; as weights_wait(). */
 void weights_wait_expert(struct weights *w, int layer, int expert, int thread);
 
-/* ---- giving memory back ------------------------------------------------------------
- */
+/* ---- giving memory back ---------------------------------------------------------- */
 
 /* Have `bytes` less of memory in use: layers that were kept are streamed from now on,
  * or fewer experts cached; embeddings go first where the weights were packed. *freed is
@@ -163,7 +162,7 @@ const struct residency_plan *weights_plan(const struct weights *w);
 /* From now on weights_check() fails with *why: what holds the places is out of date. */
 void weights_break(struct weights *w, const struct err *why);
 
-/* ---- what has been read --------------------------------------------------------- */
+/* ---- what has been read ---------------------------------------------------------- */
 
 /* Counts of streamed layers and cached experts, since the model was opened. */
 struct slm_stream {

@@ -46,7 +46,7 @@ struct copy {
     struct err why;
 };
 
-/* ---- chunks ------------------------------------------------------------------- */
+/* ---- chunks ---------------------------------------------------------------------- */
 
 struct chunk {
     size_t run, number;
@@ -77,7 +77,7 @@ static bool next_chunk(const struct copy_job *job, struct chunk *c)
     return true;
 }
 
-/* ---- a thread ------------------------------------------------------------------- */
+/* ---- a thread -------------------------------------------------------------------- */
 
 struct reader {
     struct copy *copy;
@@ -234,7 +234,7 @@ static bool request(struct reader *r, const struct chunk *c)
     return true;
 }
 
-/* ---- work ---------------------------------------------------------------------- */
+/* ---- work ------------------------------------------------------------------------ */
 
 static void take(struct reader *r, const struct chunk *c)
 {

@@ -63,7 +63,7 @@ static int number_of(const struct experts *x, int layer, int expert)
     return layer * x->n_experts + expert;
 }
 
-/* ---- the source, in the reader's thread ----------------------------------------- */
+/* ---- the source, in the reader's thread ------------------------------------------ */
 
 /* The blocks of an expert's slice of tensor k, and where they go. */
 static struct read_extent extent_of(const struct experts *x, int number, int k)
@@ -111,7 +111,7 @@ static void has_read(void *arg, int number)
     extent_reader_announce(x->reader);
 }
 
-/* ---- opening and closing -------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------- */
 
 /* The layers' tensors, and a table of places for each. */
 static enum status find_tensors(struct experts *x, struct err *err)
@@ -260,7 +260,7 @@ const void *const *experts_slices(const struct experts *x, const struct gguf_ten
     return NULL;
 }
 
-/* ---- asking --------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------- */
 
 /* An expert has been given a slot: where its slices will be. */
 static void place(struct experts *x, int number)
@@ -364,9 +364,7 @@ void experts_stats(const struct experts *x, struct slm_stream *out)
     expert_cache_uses(x->cache, &out->expert_hits, &out->expert_uses);
 }
 
-/* ---- preloading
- * ----------------------------------------------------------------------
- */
+/* ---- preloading ------------------------------------------------------------------ */
 
 /* Experts asked for ahead of the one that is waited for: the disk is never idle. */
 #define AHEAD 16

@@ -58,7 +58,7 @@ void packed_reclaim(struct packed *p, const struct residency_plan *plan);
 /* Give the whole pages of memory back to the system. */
 void weights_release(void *at, size_t bytes);
 
-/* ---- weights_stream.c: layers in a slot ----------------------------------------- */
+/* ---- weights_stream.c: layers in a slot ------------------------------------------ */
 
 /* plan, which must outlive it, has streamed layers. Errors: ST_IO, ST_NO_MEMORY. */
 enum status stream_open(struct stream **s, const struct gguf *g,
@@ -75,7 +75,7 @@ void stream_done(struct stream *s, int layer, enum residency_part part);
 enum status stream_check(const struct stream *s, struct err *err);
 void stream_stats(const struct stream *s, struct slm_stream *out);
 
-/* ---- weights_experts.c: experts in slots as they are used ----------------------- */
+/* ---- weights_experts.c: experts in slots as they are used ------------------------ */
 
 /* plan, which must outlive it, has cached experts. Errors: ST_IO, ST_NO_MEMORY,
  * ST_UNSUPPORTED (tensors that differ from layer to layer). */

@@ -12,7 +12,7 @@
 
 #include "engine/gguf/gguf_panels.h"
 
-/* ---- opening ------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------- */
 
 /* Lay out anonymous memory. Tensors do not overlap in the file, so the sum is bounded
  * by its size and a cache line for each. */
@@ -107,7 +107,7 @@ void packed_reclaim(struct packed *p, const struct residency_plan *plan)
     weights_release(p->base + begin, end - begin);
 }
 
-/* ---- the tensors -------------------------------------------------------------- */
+/* ---- the tensors ----------------------------------------------------------------- */
 
 /* The longest run of places between those that were given back. */
 static const void *longest_run(const struct packed *p, size_t *bytes)

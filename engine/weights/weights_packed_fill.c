@@ -44,7 +44,7 @@
 #define AHEAD       (2 * STEP)
 #define MAX_WORKERS 16 /* each with a buffer of a few MiB; more do not read faster */
 
-/* ---- pieces ------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------- */
 
 /* Types without kernels are read as one row; no kernel uses it. */
 static size_t row_bytes(const struct gguf_tensor *t)
@@ -119,7 +119,7 @@ static bool next_piece(const struct packed *p, struct piece *piece)
     return true;
 }
 
-/* ---- filling ------------------------------------------------------------------ */
+/* ---- filling --------------------------------------------------------------------- */
 
 struct fill {
     struct packed *p;

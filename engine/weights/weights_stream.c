@@ -32,7 +32,7 @@ struct stream {
     atomic_uint_least64_t wait_ns;
 };
 
-/* ---- opening and closing -------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------- */
 
 /* Extents of part k of the map, to `extents`; their number. */
 static int place_extents(const struct stream *s, size_t k, enum residency_part part,
@@ -141,7 +141,7 @@ void stream_close(struct stream *s)
     free(s);
 }
 
-/* ---- in use --------------------------------------------------------------------- */
+/* ---- in use ---------------------------------------------------------------------- */
 
 const void *stream_data(const struct stream *s, const struct gguf_tensor *t)
 {
@@ -198,7 +198,7 @@ void stream_stats(const struct stream *s, struct slm_stream *out)
     };
 }
 
-/* ---- preloading ----------------------------------------------------------------- */
+/* ---- preloading ------------------------------------------------------------------ */
 
 /* Embeddings are looked up in the mapping: a page or two for a token, and no others. */
 void stream_advise_lookups(const struct weights *w)

@@ -46,7 +46,7 @@ static int count(const struct opt *opts)
     return n;
 }
 
-/* ---- --help ------------------------------------------------------------------ */
+/* ---- --help ---------------------------------------------------------------------- */
 
 /* "-m, --model FILE"; returns its length. */
 static int left_of(char *buf, size_t cap, const struct opt *o)
@@ -118,7 +118,7 @@ static void print_help(FILE *f, const struct opt *opts, const struct opt_usage *
         print_examples(f, u->example);
 }
 
-/* ---- parsing ----------------------------------------------------------------- */
+/* ---- parsing --------------------------------------------------------------------- */
 
 static enum status append_string(struct str_list *list, const char *text,
                                  struct err *err)

@@ -72,7 +72,7 @@ bool program_find(char *buf, size_t cap, const char *name)
     return false;
 }
 
-/* ---- files ---------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------- */
 
 static const struct {
     const char *name, *folder; /* in the source tree */
@@ -223,7 +223,7 @@ enum status data_dirs_add(struct path_list *list, const char *kind, struct err *
     return st;
 }
 
-/* ---- names of files ------------------------------------------------------------- */
+/* ---- names of files -------------------------------------------------------------- */
 
 static int compare_names(const void *a, const void *b)
 {

@@ -150,7 +150,7 @@ void yaml_free_data(const cyaml_schema_value_t *schema, void *data)
     cyaml_free(&config, schema, data, 0);
 }
 
-/* ---- a list of entries ---------------------------------------------------------- */
+/* ---- a list of entries ----------------------------------------------------------- */
 
 /* As libcyaml fills it; v is of texts [v_count]. */
 struct list_file {
@@ -210,7 +210,7 @@ enum status yaml_load_list(void **v, size_t *n, const char *path,
     return st;
 }
 
-/* ---- keys of texts -------------------------------------------------------------- */
+/* ---- keys of texts --------------------------------------------------------------- */
 
 #define MAX_LIST 256 /* items */
 

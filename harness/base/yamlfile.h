@@ -28,7 +28,7 @@ enum status yaml_load_file(const char *path, const cyaml_schema_value_t *schema,
                            void **data, struct err *err);
 void yaml_free_data(const cyaml_schema_value_t *schema, void *data);
 
-/* ---- a list of entries ---------------------------------------------------------- */
+/* ---- a list of entries ----------------------------------------------------------- */
 
 /* A file with one key, whose value is a list of mappings of texts. */
 struct yaml_list {
@@ -48,7 +48,7 @@ struct yaml_list {
 enum status yaml_load_list(void **v, size_t *n, const char *path,
                            const struct yaml_list *list, struct err *err);
 
-/* ---- keys of texts -------------------------------------------------------------- */
+/* ---- keys of texts --------------------------------------------------------------- */
 
 /* A key that a file may have: a text, or a list of texts; with or_text a text is a list
  * of one, too, in a file in which all such keys are. */

@@ -52,7 +52,7 @@ static enum status chart_file_finish(struct chart_file *c, struct err *err)
     return newfile_commit(&c->file, c->path, err);
 }
 
-/* ---- the folder ----------------------------------------------------------------- */
+/* ---- the folder ------------------------------------------------------------------ */
 
 struct scratch {
     int dir, own; /* descriptors: the folder of the results, and the one in it */
@@ -180,7 +180,7 @@ static void scratch_close(struct scratch *s)
         close(s->dir);
 }
 
-/* ---- the process ---------------------------------------------------------------- */
+/* ---- the process ----------------------------------------------------------------- */
 
 /* Labels are UTF-8 and numbers have points, whatever the user's locale: containers,
  * cron and ssh often have none. Where the system has neither locale, gnuplot keeps the
@@ -239,8 +239,7 @@ static void read_message(int fd, char *buf, size_t cap)
     }
 }
 
-/* ---- without gnuplot ---------------------------------------------------------------
- */
+/* ---- without gnuplot ------------------------------------------------------------- */
 
 /* Once for all charts of a process: where apt is gnuplot can be had, elsewhere (an
  * image, a root of the static program alone) the folder goes to where it is. */
@@ -284,8 +283,7 @@ static enum status draw_alone(const struct plot *p, const char *dir, const char 
     return ST_OK;
 }
 
-/* ---- with gnuplot ------------------------------------------------------------------
- */
+/* ---- with gnuplot ---------------------------------------------------------------- */
 
 /* *is_missing is set where it cannot be started. */
 static enum status run(const char *program, const struct scratch *s, bool *is_missing,
@@ -345,7 +343,7 @@ static enum status draw(const struct plot *p, const char *dir, const char *again
     return st == ST_OK && is_missing ? draw_alone(p, dir, again, err) : st;
 }
 
-/* ---- files ---------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------- */
 
 /* plots/style.gp, as a text that ends in 0; malloc'ed. */
 static enum status read_style(char **style, struct err *err)

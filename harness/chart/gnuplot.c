@@ -24,8 +24,7 @@ struct script {
     int n_texts;
 };
 
-/* ---- the table --------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------- */
 
 static void put_cell(FILE *f, const struct plot_cell *c)
 {
@@ -59,8 +58,7 @@ void gnuplot_write_table(FILE *f, const struct plot *p)
     }
 }
 
-/* ---- texts, colours, styles -------------------------------------------------------
- */
+/* ---- texts, colours, styles ------------------------------------------------------ */
 
 /* In single quotes nothing but the quote itself is special. It becomes U+2019: gnuplot
  * takes a doubled one for the end of the text where that comes first, or behind
@@ -144,8 +142,7 @@ static const char *anchor_name(enum plot_anchor a)
     return a == PLOT_LEFT ? "left" : a == PLOT_RIGHT ? "right" : "center";
 }
 
-/* ---- places -----------------------------------------------------------------------
- */
+/* ---- places ---------------------------------------------------------------------- */
 
 static double screen_x(const struct script *s, double x)
 {
@@ -168,8 +165,7 @@ static void put_at(FILE *f, struct plot_at x, struct plot_at y)
             y.is_share ? "graph" : "first", y.v);
 }
 
-/* ---- axes -------------------------------------------------------------------------
- */
+/* ---- axes ------------------------------------------------------------------------ */
 
 static void put_ticks(struct script *s, const struct plot_panel *a, bool is_x)
 {
@@ -232,8 +228,7 @@ static void put_axes(struct script *s, const struct plot_panel *a)
     }
 }
 
-/* ---- guides -----------------------------------------------------------------------
- */
+/* ---- guides ---------------------------------------------------------------------- */
 
 static void put_guide(struct script *s, const struct plot_guide *g)
 {
@@ -264,8 +259,7 @@ static void put_guide(struct script *s, const struct plot_guide *g)
                                                 : "front");
 }
 
-/* ---- layers -----------------------------------------------------------------------
- */
+/* ---- layers ---------------------------------------------------------------------- */
 
 /* The column's figure as an expression. */
 static void put_figure(FILE *f, struct plot_place at)
@@ -435,8 +429,7 @@ static void put_layers(struct script *s, int panel)
     fputc('\n', s->f);
 }
 
-/* ---- around the panels ------------------------------------------------------------
- */
+/* ---- around the panels ----------------------------------------------------------- */
 
 static void put_key(struct script *s, size_t i)
 {

@@ -39,8 +39,7 @@ double plot_text_width(const char *text, double size)
     return CHARACTER * size * n;
 }
 
-/* ---- ticks ------------------------------------------------------------------------
- */
+/* ---- ticks ----------------------------------------------------------------------- */
 
 static int find_linear(double min, double max, int n_wanted, double *v)
 {
@@ -148,8 +147,7 @@ bool plot_is_turned(const struct plot_panel *a, const struct plot_look *look)
            longest_tick(&a->x, look->size[TEXT_LABEL]) + 6 > a->box.width / a->x.n;
 }
 
-/* ---- places -----------------------------------------------------------------------
- */
+/* ---- places ---------------------------------------------------------------------- */
 
 static double share(const struct plot_axis *a, double v)
 {
@@ -219,8 +217,7 @@ void plot_key_place(const struct plot *p, size_t i, double *x, double *y)
     *y = p->keys.top + KEY_HEIGHT * ((double)(i % n_lines) + 0.5);
 }
 
-/* ---- sizes ------------------------------------------------------------------------
- */
+/* ---- sizes ----------------------------------------------------------------------- */
 
 /* The legend is next to the panels, or below them where that would take too much. The
  * room that it takes on the right. */
@@ -369,8 +366,7 @@ static void lay_out_foot(struct plot *p, const struct plot_look *look)
     p->height += NOTE_ROOM * (double)p->n_notes + 6;
 }
 
-/* ---- labels -----------------------------------------------------------------------
- */
+/* ---- labels ---------------------------------------------------------------------- */
 
 struct gathered {
     struct plot_label *label, *mark; /* [2 * rows] */

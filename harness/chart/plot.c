@@ -82,8 +82,7 @@ static bool grow(struct plot *p, void *v, size_t n, size_t size)
     return more != NULL;
 }
 
-/* ---- texts ------------------------------------------------------------------------
- */
+/* ---- texts ----------------------------------------------------------------------- */
 
 const char *plot_keep(struct plot *p, const char *text, size_t n)
 {
@@ -112,8 +111,7 @@ const char *plot_printf(struct plot *p, const char *fmt, ...)
     return plot_keep(p, buf, TEXT_MAX);
 }
 
-/* ---- panels -----------------------------------------------------------------------
- */
+/* ---- panels ---------------------------------------------------------------------- */
 
 struct plot_panel *plot_panel(struct plot *p, double height, double x_min, double x_max,
                               double y_min, double y_max)
@@ -242,8 +240,7 @@ void plot_heat_texts(struct plot *p)
                                       .text = "label"});
 }
 
-/* ---- the table --------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------- */
 
 void plot_columns(struct plot *p, const char *names)
 {
@@ -316,8 +313,7 @@ const char *plot_cell_text(const struct plot *p, size_t row, const char *column)
     return text ? text : "";
 }
 
-/* ---- layers -----------------------------------------------------------------------
- */
+/* ---- layers ---------------------------------------------------------------------- */
 
 bool plot_draws(const struct plot *p, const struct plot_layer *l, int k, size_t row)
 {
@@ -358,8 +354,7 @@ struct plot_style plot_style_of(const struct plot_layer *l, int k)
     return s;
 }
 
-/* ---- colours ----------------------------------------------------------------------
- */
+/* ---- colours --------------------------------------------------------------------- */
 
 /* Okabe and Ito's palette: told apart by people with any colour vision. */
 static const unsigned palette[PLOT_COLORS] = {0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7,

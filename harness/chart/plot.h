@@ -102,8 +102,7 @@ struct plot_panel {
     struct plot_box box; /* out, set by layout.h */
 };
 
-/* ---- layers -----------------------------------------------------------------------
- */
+/* ---- layers ---------------------------------------------------------------------- */
 
 /* A figure of a row, and what is added to it; column NULL: `plus` alone. */
 struct plot_place {
@@ -169,16 +168,14 @@ struct plot_guide {
     bool is_free;  /* a text above the line y: x is where it covers least */
 };
 
-/* ---- the legend -------------------------------------------------------------------
- */
+/* ---- the legend ------------------------------------------------------------------ */
 
 struct plot_key {
     struct plot_style style;
     const char *text;
 };
 
-/* ---- all of it --------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------- */
 
 struct plot_text; /* a copied text */
 
@@ -258,8 +255,7 @@ void plot_numbers(struct plot *p, const double *v, size_t n);
 /* Commas and quotes become others: gnuplot splits at commas within quotes. */
 void plot_string(struct plot *p, const char *text);
 
-/* ---- reading it -------------------------------------------------------------------
- */
+/* ---- reading it ------------------------------------------------------------------ */
 
 size_t plot_rows(const struct plot *p);
 int plot_column(const struct plot *p, const char *name); /* -1: there is none */

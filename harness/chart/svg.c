@@ -10,8 +10,7 @@
 
 #define TICK 6.3 /* gnuplot's, of scale 0.6 */
 
-/* ---- axes -------------------------------------------------------------------------
- */
+/* ---- axes ------------------------------------------------------------------------ */
 
 static void put_x_tick(const struct svg *s, const struct plot_panel *a,
                        const struct plot_tick *t)
@@ -107,8 +106,7 @@ static void put_axes(const struct svg *s, const struct plot_panel *a)
         svg_text(s, &text, a->x.title);
 }
 
-/* ---- guides -----------------------------------------------------------------------
- */
+/* ---- guides ---------------------------------------------------------------------- */
 
 static void put_guide(const struct svg *s, const struct plot_guide *g)
 {
@@ -137,8 +135,7 @@ static void put_guides(const struct svg *s, int panel, bool is_behind)
             put_guide(s, &s->p->guide[i]);
 }
 
-/* ---- layers -----------------------------------------------------------------------
- */
+/* ---- layers ---------------------------------------------------------------------- */
 
 struct corner {
     double x, y;
@@ -357,8 +354,7 @@ static void put_panel(const struct svg *s, int panel)
     put_guides(s, panel, false);
 }
 
-/* ---- around the panels ------------------------------------------------------------
- */
+/* ---- around the panels ----------------------------------------------------------- */
 
 static void put_sample(const struct svg *s, const struct plot_key *k, double x,
                        double y)

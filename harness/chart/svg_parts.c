@@ -14,8 +14,7 @@
 const struct plot_style svg_frame = {.color = PLOT_GREY, .width = 1};
 const struct plot_style svg_grid = {.color = PLOT_FAINT, .width = 1};
 
-/* ---- texts ------------------------------------------------------------------------
- */
+/* ---- texts ----------------------------------------------------------------------- */
 
 void svg_put_escaped(FILE *f, const char *text)
 {
@@ -79,8 +78,7 @@ void svg_text(const struct svg *s, const struct svg_text *at, const char *text)
     fputs("</text>\n", s->f);
 }
 
-/* ---- lines and areas --------------------------------------------------------------
- */
+/* ---- lines and areas ------------------------------------------------------------- */
 
 /* is_full: what lies below does not show through. */
 static void put_stroke(const struct svg *s, int color, double width, bool is_full)
@@ -149,8 +147,7 @@ void svg_box(const struct svg *s, double x1, double y1, double x2, double y2,
     svg_end_area(s, style);
 }
 
-/* ---- marks ------------------------------------------------------------------------
- */
+/* ---- marks ----------------------------------------------------------------------- */
 
 enum { CIRCLE, SQUARE, TRIANGLE, DIAMOND, TIP, PENTAGON, N_SHAPES };
 
@@ -229,8 +226,7 @@ void svg_mark(const struct svg *s, double x, double y, const struct plot_style *
     fputs("/>\n", s->f);
 }
 
-/* ---- the picture ------------------------------------------------------------------
- */
+/* ---- the picture ----------------------------------------------------------------- */
 
 void svg_begin(const struct svg *s)
 {

@@ -53,7 +53,7 @@ struct chat {
     struct lineedit *lines;
 };
 
-/* ---- lines -------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------- */
 
 /* A question, of as many lines as end in a backslash; malloc'ed into *text. */
 static enum status read_question(struct chat *c, char **text, bool *end,
@@ -101,7 +101,7 @@ static enum status ask_user(struct chat *c, char **text, bool *end, struct err *
     }
 }
 
-/* ---- commands ----------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------- */
 
 static double per_second(size_t n, uint64_t ns)
 {

@@ -38,7 +38,7 @@ static const struct opt_usage usage = {
     .no_arguments = "programs are given by --a and --b, a model by -m",
 };
 
-/* ---- modes ---------------------------------------------------------------------- */
+/* ---- modes ----------------------------------------------------------------------- */
 
 /* Its own report stands already. */
 static enum status add_to_database(const struct gate_result *r, const char *path,

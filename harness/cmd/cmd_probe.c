@@ -47,7 +47,7 @@ static void show_progress(void *arg, double fraction, const char *what)
     progress_update(arg, fraction, what);
 }
 
-/* ---- text output ---------------------------------------------------------- */
+/* ---- text output ----------------------------------------------------------------- */
 
 /* "" where there were too few passes for one; returns buf. */
 static const char *interval(char *buf, size_t cap, const struct stats *s)

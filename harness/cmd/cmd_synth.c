@@ -26,7 +26,7 @@ static const char *format_params(char *buf, size_t cap, uint64_t n)
     return buf;
 }
 
-/* ---- --list ------------------------------------------------------------------ */
+/* ---- --list ---------------------------------------------------------------------- */
 
 struct listed {
     struct synth_shape shape;

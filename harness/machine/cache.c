@@ -47,8 +47,7 @@ struct lab {
     uint64_t end_ns; /* no set is begun after it */
 };
 
-/* ---- the buffer -------------------------------------------------------------------
- */
+/* ---- the buffer ------------------------------------------------------------------ */
 
 struct range {
     char *base;
@@ -91,8 +90,7 @@ static void with_all(struct lab *lab, thread_pool_fn *fn, size_t from, size_t to
     thread_pool_use(lab->pool, n);
 }
 
-/* ---- one size ---------------------------------------------------------------------
- */
+/* ---- one size -------------------------------------------------------------------- */
 
 /* A set comes to stay in the cache within a few passes: caches that protect themselves
  * against sets which do not fit keep a part of one at first. */
@@ -125,8 +123,7 @@ static bool read_size(void *arg, uint64_t bytes, struct cache_point *p)
     return true;
 }
 
-/* ---- sizes ------------------------------------------------------------------------
- */
+/* ---- sizes ----------------------------------------------------------------------- */
 
 /* What the levels below the last hold, of the cores of n threads. */
 static uint64_t inner_bytes(const struct topology *t, int n_threads)
@@ -195,8 +192,7 @@ static void lab_close(struct lab *lab)
     mem_free(&lab->mem);
 }
 
-/* ---- the quick answer -------------------------------------------------------------
- */
+/* ---- the quick answer ------------------------------------------------------------ */
 
 static struct topo_llc search(struct lab *lab, const struct topology *t, int n_threads,
                               uint64_t from)
@@ -270,8 +266,7 @@ enum status cache_find(struct topology *t, struct err *err)
     return interrupted() ? err_set(err, ST_INTERRUPTED, "interrupted") : ST_OK;
 }
 
-/* ---- the curve --------------------------------------------------------------------
- */
+/* ---- the curve ------------------------------------------------------------------- */
 
 #define CURVE_STEP    1.4142135623730951
 #define POINT_NS      (UINT64_C(20) * 1000000)
@@ -343,8 +338,7 @@ enum status cache_curve_measure(struct cache_curve *c, const struct topology *t,
                                         : st;
 }
 
-/* ---- one question -----------------------------------------------------------------
- */
+/* ---- one question ---------------------------------------------------------------- */
 
 enum status cache_find_for(struct topology *t, uint64_t bytes, struct err *err)
 {

@@ -22,7 +22,7 @@
 /* Shells give descriptors of their user's below. */
 #define INHERITED_MAX 256
 
-/* ---- starting ------------------------------------------------------------------- */
+/* ---- starting -------------------------------------------------------------------- */
 
 struct ends {
     int go[2], in[2], out[2];
@@ -146,7 +146,7 @@ enum status child_start(struct child *c, const struct child_params *p, struct er
     return st;
 }
 
-/* ---- talking -------------------------------------------------------------------- */
+/* ---- talking --------------------------------------------------------------------- */
 
 static bool make_room(struct child *c)
 {
@@ -217,7 +217,7 @@ const char *child_rest(const struct child *c, size_t *len)
     return c->line;
 }
 
-/* ---- ending --------------------------------------------------------------------- */
+/* ---- ending ---------------------------------------------------------------------- */
 
 static void kill_all(const struct child *c)
 {

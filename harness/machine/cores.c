@@ -16,7 +16,7 @@
 
 #define N_RESAMPLES 2000
 
-/* ---- one pair ---------------------------------------------------------------- */
+/* ---- one pair -------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -85,7 +85,7 @@ void cores_pair_text(const struct cores_pair *p, char *buf, size_t cap)
                  p->sure > 0.999 ? 99.9 : 100 * p->sure, p->ratio, p->lo, p->hi);
 }
 
-/* ---- many CPUs ---------------------------------------------------------------- */
+/* ---- many CPUs ------------------------------------------------------------------- */
 
 struct sorting {
     struct cores_map *map;
@@ -258,7 +258,7 @@ enum status cores_sort(struct cores_map *map, const int *cpus, int n, double bud
     return st;
 }
 
-/* ---- printing ----------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------- */
 
 json_t *cores_json(const struct cores_map *map)
 {

@@ -23,7 +23,7 @@
 
 #define NOBODY 65534
 
-/* ---- user ----------------------------------------------------------------------- */
+/* ---- user ------------------------------------------------------------------------ */
 
 /* Whether the effective user may read the file, or the folder and all in it. */
 static bool may_read(const char *path)

@@ -23,7 +23,7 @@ static const char *const names[MACHINE_N_FIELDS] = {
     [MACHINE_MEMORY] = "memory",  [MACHINE_PAGES] = "huge pages",
 };
 
-/* ---- from a topology ------------------------------------------------------------ */
+/* ---- from a topology ------------------------------------------------------------- */
 
 /* The text ends in tables and error messages. */
 static void put(struct machine_key *key, enum machine_field field, const char *text)

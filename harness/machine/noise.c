@@ -24,7 +24,7 @@
 
 #define NS_PER_S 1000000000u
 
-/* ---- thresholds ------------------------------------------------------------ */
+/* ---- thresholds ------------------------------------------------------------------ */
 
 /* Threads of a pool wait for the slowest, so a stolen slice of one costs all of
  * them: 2 % of all CPUs' time is 4 % of the run on two CPUs. Below that a median
@@ -49,7 +49,7 @@
  * nothing. */
 #define MIN_CPU_NS 50000000u
 
-/* ---- reading ---------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------- */
 
 /* "cpuN user nice system idle iowait irq softirq steal ...", in ticks; user includes
  * guests. Adds to both. */
@@ -294,7 +294,7 @@ void noise_since(struct noise *d, const struct noise *a, const char *root)
     noise_diff(d, a, &now);
 }
 
-/* ---- interpretation ------------------------------------------------------------ */
+/* ---- interpretation -------------------------------------------------------------- */
 
 /* Counters can step back: steal after a live migration, a group that was moved. */
 static uint64_t minus(uint64_t b, uint64_t a)

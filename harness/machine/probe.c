@@ -62,7 +62,7 @@ static enum status start_pool(struct thread_pool **pool, const struct probe_para
                              p->placement != PLACEMENT_NONE ? cpus : NULL, err);
 }
 
-/* ---- reading -------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------- */
 
 static int next_count(int n, int max)
 {
@@ -171,7 +171,7 @@ out:
     return st;
 }
 
-/* ---- arithmetic, disk ------------------------------------------------------ */
+/* ---- arithmetic, disk ------------------------------------------------------------ */
 
 static enum status compute_all(struct probe_report *r, struct run *run, struct err *err)
 {
@@ -269,7 +269,7 @@ void probe_report_free(struct probe_report *r)
     memset(r, 0, sizeof *r);
 }
 
-/* ---- JSON ------------------------------------------------------------------ */
+/* ---- JSON ------------------------------------------------------------------------ */
 
 static json_t *stats_json(const struct stats *s)
 {

@@ -23,7 +23,7 @@
 #include "harness/machine/sandbox/cgroup.h"
 #include "harness/machine/topology_internal.h"
 
-/* ---- sockets, cores, caches: hwloc ------------------------------------------- */
+/* ---- sockets, cores, caches: hwloc ----------------------------------------------- */
 
 /* The x86 component would bind this thread to every CPU in turn, and knows nothing of a
  * recorded tree. A hwloc that was built for another CPU does not have it, and refuses
@@ -250,7 +250,7 @@ static bool query_hwloc(struct topology *t, const char *root)
     return known;
 }
 
-/* ---- CPUs and caches, whoever knows them ---------------------------------------- */
+/* ---- CPUs and caches, whoever knows them ----------------------------------------- */
 
 /* The CPUs of this process's affinity mask, mine[TOPO_MAX_CPUS]; returns how many. The
  * mask is large enough for any machine: the kernel refuses one that is smaller than its
@@ -320,7 +320,7 @@ static enum status read_shape(struct topology *t, const char *root, struct err *
     return ST_OK;
 }
 
-/* ---- which CPUs are ours ------------------------------------------------------ */
+/* ---- which CPUs are ours --------------------------------------------------------- */
 
 static struct topo_cpu *find_cpu(struct topology *t, int os_id)
 {
@@ -448,7 +448,7 @@ static void read_allowed(struct topology *t, const char *root, const char *cpuse
     count_allowed_cores(t);
 }
 
-/* ---- advice ------------------------------------------------------------- */
+/* ---- advice ---------------------------------------------------------------------- */
 
 static void choose_threads(struct topology *t)
 {

@@ -97,8 +97,7 @@ const char *topology_cache_text(const struct topology *t, char *buf, size_t cap)
     return buf;
 }
 
-/* ---- the chart --------------------------------------------------------------------
- */
+/* ---- the chart ------------------------------------------------------------------- */
 
 #define MIB      ((double)(1 << 20))
 #define MAX_TICK 65536

@@ -18,7 +18,7 @@
 #include "harness/base/sysfile.h"
 #include "kernels/units.h"
 
-/* ---- /proc/cpuinfo -------------------------------------------------------------- */
+/* ---- /proc/cpuinfo --------------------------------------------------------------- */
 
 /* The value of the first line "key\t: value", copied; false if there is none. */
 static bool cpuinfo_value(const char *text, const char *key, char *buf, size_t cap)
@@ -68,7 +68,7 @@ static void name_arm_core(struct topology *t, const char *text)
     }
 }
 
-/* ---- ISA levels ----------------------------------------------------------------- */
+/* ---- ISA levels ------------------------------------------------------------------ */
 
 /* The kernel lists a flag only where it has the registers saved, so these stand for
  * CPUID and XCR0 together. */
@@ -339,7 +339,7 @@ void topology_read_kernel(struct topology *t, const char *root)
         sscanf(text, "Linux version %95s", t->kernel);
 }
 
-/* ---- kinds of core -------------------------------------------------------------- *
+/* ---- kinds of core ------------------------------------------------------------------
  *
  * The kernel reports how fast a CPU is in one of two ways: cpu_capacity, which is of
  * instructions and frequency; or the highest frequency together with the lists cpu_core

@@ -15,8 +15,7 @@
 #include "harness/base/format.h"
 #include "harness/base/hash.h"
 
-/* ---- identity -----------------------------------------------------------------------
- */
+/* ---- identity -------------------------------------------------------------------- */
 
 static uint64_t add_name(uint64_t h, struct gguf_str s)
 {
@@ -72,8 +71,7 @@ uint64_t model_identity(const struct gguf *g)
     return sum ? sum : 1;
 }
 
-/* ---- names --------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------- */
 
 const char *model_label(char *out, size_t cap, const char *name)
 {
@@ -171,8 +169,7 @@ void model_names_part(struct modelref *const *refs, size_t n)
     }
 }
 
-/* ---- labels -------------------------------------------------------------------------
- */
+/* ---- labels ---------------------------------------------------------------------- */
 
 /* The first with the identity of refs[i]. */
 static size_t first_of(const uint64_t *identity, size_t i)
@@ -225,8 +222,7 @@ void model_labels_choose(struct modelref *const *refs, const uint64_t *identity,
                    sizeof refs[i]->label);
 }
 
-/* ---- paths --------------------------------------------------------------------------
- */
+/* ---- paths ----------------------------------------------------------------------- */
 
 char *model_absolute(const char *text)
 {

@@ -27,7 +27,7 @@
 
 #define MAX_TRIES 3 /* to make a file that others remove meanwhile */
 
-/* ---- names ----------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------- */
 
 #define MIX_LIST_MAX \
     320 /* of all names; fits an error's message together with a sentence */
@@ -132,7 +132,7 @@ static enum status not_a_model(const char *text, struct err *err)
                    text, shapes);
 }
 
-/* ---- the cache directory ---------------------------------------------------- */
+/* ---- the cache directory --------------------------------------------------------- */
 
 /* The directory is the returned one and what is below it; NULL: none is known. */
 static const char *find_cache(const char *given, const char **below)
@@ -196,7 +196,7 @@ static enum status make_parents(const char *path, struct err *err)
               : ST_OK;
 }
 
-/* ---- the interface ----------------------------------------------------------- */
+/* ---- the interface --------------------------------------------------------------- */
 
 static enum status parse_synthetic(struct modelref *ref, const char *colon,
                                    const char *cache_dir, struct err *err)

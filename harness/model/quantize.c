@@ -27,7 +27,7 @@ struct work {
     struct gguf *made; /* the result */
 };
 
-/* ---- the request ----------------------------------------------------------- */
+/* ---- the request ----------------------------------------------------------------- */
 
 static enum status parse_type(struct work *w, struct err *err)
 {

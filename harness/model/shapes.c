@@ -94,7 +94,7 @@ static const cyaml_schema_field_t fields[] = {
 static const cyaml_schema_value_t schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct shape_text, fields)};
 
-/* ---- from text to values --------------------------------------------------- */
+/* ---- from text to values --------------------------------------------------------- */
 
 static enum status to_word(const char *text, const char *what, char (*out)[TEXT_BYTES],
                            struct err *err)
@@ -233,7 +233,7 @@ static enum status load_file(const char *path, struct synth_shape *shape,
     return st;
 }
 
-/* ---- where shapes are ------------------------------------------------------ */
+/* ---- where shapes are ------------------------------------------------------------ */
 
 static bool has_suffix(const char *name)
 {

@@ -18,7 +18,7 @@
 #define MAX_LETTERS 8
 #define MAX_FIGURES 3
 
-/* ---- the file ------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------- */
 
 /* The names of all texts, "copy, free", into buf. */
 static const char *list_texts(char *buf, size_t cap)

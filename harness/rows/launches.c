@@ -67,7 +67,7 @@ static size_t count_used(const struct launch_group *g)
     return n;
 }
 
-/* ---- one figure of one point ---------------------------------------------------- */
+/* ---- one figure of one point ----------------------------------------------------- */
 
 struct scatter {
     double median;       /* of the logarithms */
@@ -154,7 +154,7 @@ static void set_figure(struct row *r, const struct figure *f, double median,
     set(r, f->hi, is_single ? fmax(hi, exp(median + half)) : exp(median + half));
 }
 
-/* ---- all points ----------------------------------------------------------------- */
+/* ---- all points ------------------------------------------------------------------ */
 
 struct combining {
     struct launches *out;

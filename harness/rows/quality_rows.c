@@ -76,7 +76,7 @@ enum status quality_rows_write(const char *dir, const struct row *rows, size_t n
     return st;
 }
 
-/* ---- joining -------------------------------------------------------------------- */
+/* ---- joining --------------------------------------------------------------------- */
 
 /* Models in some order; the latest measurement of each comes last. */
 static int by_model(const struct row *a, const struct row *b)
@@ -192,7 +192,7 @@ enum status quality_rows_copy(const char *from, const char *dir, struct err *err
     return st;
 }
 
-/* ---- for a person --------------------------------------------------------------- */
+/* ---- for a person ---------------------------------------------------------------- */
 
 /* Two digits of the error, but at least three decimals; tiny ones as powers of ten. */
 static void with_error(char *buf, size_t cap, double v, double se)

@@ -32,7 +32,7 @@ bool result_db_is(const char *start)
     return !strncmp(start, "SQLite format 3", 15);
 }
 
-/* ---- errors, and statements ----------------------------------------------------- */
+/* ---- errors, and statements ------------------------------------------------------ */
 
 enum status result_db_fail(sqlite3 *db, const char *path, struct err *err)
 {
@@ -95,7 +95,7 @@ void result_db_text(sqlite3_stmt *s, int at, char *buf, size_t cap)
     text_harmless(buf, cap, text);
 }
 
-/* ---- opening -------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------- */
 
 /* SQLite undoes what a killed program has left in the journal beside a database. A
  * journal of several databases ends with the name of a further file, which SQLite then

@@ -33,7 +33,7 @@ static enum status add_part(struct result_set *set, const struct result_run *run
                : err_set(err, ST_NO_MEMORY, "no memory for %zu rows", n_rows);
 }
 
-/* ---- by run --------------------------------------------------------------------- */
+/* ---- by run ---------------------------------------------------------------------- */
 
 static void name_run(struct result_part *part)
 {

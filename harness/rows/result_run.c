@@ -50,7 +50,7 @@ void result_dir_name(char *name, size_t cap, const char *path)
     text_harmless(name, cap, slash && slash[1] ? slash + 1 : own);
 }
 
-/* ---- machines ------------------------------------------------------------------- */
+/* ---- machines -------------------------------------------------------------------- */
 
 /* What threads there are, of the CPUs and the quota. */
 static void find_threads(struct report_machine *m)
@@ -100,7 +100,7 @@ void result_run_set_here(struct result_run *run, const struct machine_key *here)
     about_profile(run);
 }
 
-/* ---- machine.json --------------------------------------------------------------- */
+/* ---- machine.json ---------------------------------------------------------------- */
 
 static const char *text_of(const json_t *object, const char *key)
 {

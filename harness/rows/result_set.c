@@ -36,7 +36,7 @@ void result_set_free(struct result_set *set)
     memset(set, 0, sizeof *set);
 }
 
-/* ---- growing -------------------------------------------------------------------- */
+/* ---- growing --------------------------------------------------------------------- */
 
 enum status result_set_add_run(struct result_set *set, const char *path,
                                struct result_run **run, struct err *err)
@@ -97,7 +97,7 @@ enum status result_set_add_row(struct result_set *set, const char *path,
     return ST_OK;
 }
 
-/* ---- checking ------------------------------------------------------------------- */
+/* ---- checking -------------------------------------------------------------------- */
 
 /* What cannot be is reported: nobody may look at rows that have failed. */
 static void report_check(const struct row_check *c, size_t n_rows, const char *path)
@@ -151,7 +151,7 @@ enum status result_set_settle(struct result_set *set, const char *path, size_t f
     return ST_OK;
 }
 
-/* ---- single rows ---------------------------------------------------------------- */
+/* ---- single rows ----------------------------------------------------------------- */
 
 static enum status read_json(struct result_set *set, const char *path,
                              const struct machine_key *here, struct err *err)
@@ -175,7 +175,7 @@ static enum status read_json(struct result_set *set, const char *path,
     return st ? st : result_set_settle(set, path, set->n_rows - 1, err);
 }
 
-/* ---- directories ---------------------------------------------------------------- */
+/* ---- directories ----------------------------------------------------------------- */
 
 static enum status read_tree(struct result_set *set, const char *path, int depth,
                              const struct machine_key *here, struct err *err);
@@ -248,7 +248,7 @@ static enum status read_dir(struct result_set *set, const char *path,
                          path);
 }
 
-/* ---- anything ------------------------------------------------------------------- */
+/* ---- anything -------------------------------------------------------------------- */
 
 /* The first bytes of a file, zero-terminated. */
 static enum status read_start(const char *path, char *buf, size_t cap, struct err *err)

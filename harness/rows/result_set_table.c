@@ -16,8 +16,7 @@
 #include "harness/rows/result_set_impl.h"
 #include "harness/rows/samples.h"
 
-/* ---- rows without an identity -----------------------------------------------------
- */
+/* ---- rows without an identity ---------------------------------------------------- */
 
 /* A run that only its rows describe: the contents of the first row distinguish it from
  * other runs of the same second. */
@@ -120,8 +119,7 @@ enum status result_set_add_rows(struct result_set *set, const char *path,
     return st;
 }
 
-/* ---- rows that name their run -----------------------------------------------------
- */
+/* ---- rows that name their run ---------------------------------------------------- */
 
 /* The profile stands in a row itself. */
 enum { PROFILE = RESULT_RUN_COLUMNS, N_COLUMNS };
@@ -213,8 +211,7 @@ static enum status add_identified(struct result_set *set, const char *path,
     return st;
 }
 
-/* ---- the table and what stands next to it ------------------------------------------
- */
+/* ---- the table and what stands next to it ---------------------------------------- */
 
 /* The run that machine.json describes; why one could not be read is kept in
  * set->unread. *found: it is there. */

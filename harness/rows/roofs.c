@@ -91,7 +91,7 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* ---- one row ------------------------------------------------------------------ */
+/* ---- one row --------------------------------------------------------------------- */
 
 /* The reference for r beside rows[n_rows]; 0: no memory to tell. */
 static double reference_for(const struct row *r, const struct row *rows, size_t n_rows)
@@ -187,7 +187,7 @@ void roof_mark(struct row *r, const struct row *rows, size_t n_rows)
         mark(r, reference);
 }
 
-/* ---- all rows ----------------------------------------------------------------- */
+/* ---- all rows -------------------------------------------------------------------- */
 
 /* Rows that are read in the same way are together, those with the most bytes first. */
 static int by_reading(const void *x, const void *y)

@@ -14,7 +14,7 @@
 #define LABEL_WIDTH 14 /* of the labels below; their texts begin two columns later */
 #define TEXT_COLUMN (LABEL_WIDTH + 4)
 
-/* ---- figures ------------------------------------------------------------------- */
+/* ---- figures --------------------------------------------------------------------- */
 
 static double half_of(double lo, double hi)
 {
@@ -156,7 +156,7 @@ const char *row_headline(const struct row *r, char *buf, size_t cap)
     return buf;
 }
 
-/* ---- groups of lines ------------------------------------------------------------ */
+/* ---- groups of lines ------------------------------------------------------------- */
 
 struct lines {
     FILE *f;

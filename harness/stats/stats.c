@@ -212,7 +212,7 @@ void stats_series_interval(const double *v, size_t n, double *scratch, double *l
     *hi = at_rank(scratch, n, (double)(m - 1 - r), (double)m);
 }
 
-/* ---- Student's t ---------------------------------------------------------------- */
+/* ---- Student's t ----------------------------------------------------------------- */
 
 #define T_STEPS 512 /* of Simpson's rule: an error below 1e-6 from df = 1 on */
 #define T_LARGE 1e4 /* degrees of freedom that are as good as infinitely many */

@@ -47,7 +47,7 @@ static void eval_all(struct slm *m, const int32_t *tokens, size_t n, size_t step
     }
 }
 
-/* ---- values -------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------- */
 
 static void test_golden_logits(void **state)
 {
@@ -209,7 +209,7 @@ static void test_two_thread_counts(void **state)
     }
 }
 
-/* ---- sizes --------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------- */
 
 /* Whether the build has products by tiles and this machine can run them. */
 static bool has_tiles(void)
@@ -396,7 +396,7 @@ static void test_profile(void **state)
     }
 }
 
-/* ---- refusals ------------------------------------------------------------------ */
+/* ---- refusals -------------------------------------------------------------------- */
 
 static void test_eval_refuses(void **state)
 {

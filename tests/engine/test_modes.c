@@ -69,8 +69,7 @@ static void find_files(void)
     }
 }
 
-/* ---- modes ------------------------------------------------------------------------
- */
+/* ---- modes ----------------------------------------------------------------------- */
 
 static struct slm_params params_of(size_t arch)
 {
@@ -165,8 +164,7 @@ static const char *kv_cell(size_t arch, const struct slm_info *info)
     return n == KERN_N_KV ? "all" : "some";
 }
 
-/* ---- drafts of a model's own layer --------------------------------------------------
- */
+/* ---- drafts of a model's own layer ----------------------------------------------- */
 
 /* Architectures whose files are known to have such a layer, but for the file that is
  * tried. */
@@ -256,8 +254,7 @@ static void make_row(size_t arch, char row[ROW_BYTES])
              cell(has_folder(arch_at(arch)->name)));
 }
 
-/* ---- the document -------------------------------------------------------------------
- */
+/* ---- the document ---------------------------------------------------------------- */
 
 /* The place of an architecture's row in the text, or NULL. */
 static char *row_in(char *text, const char *arch)

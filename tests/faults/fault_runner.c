@@ -46,7 +46,7 @@
 #define MAX_TASKS  4096
 #define PATIENCE_S 3.0 /* for what the program has left to end by itself */
 
-/* ---- calls ---------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------- */
 
 enum kind {
     OPEN,
@@ -141,7 +141,7 @@ static const struct {
               {"EAGAIN", EAGAIN}, {"EACCES", EACCES}, {"EBUSY", EBUSY},
               {"EPERM", EPERM},   {"ENOLCK", ENOLCK}, {"EROFS", EROFS}};
 
-/* ---- the run -------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------- */
 
 struct task {
     pid_t tid;
@@ -343,7 +343,7 @@ static void on_stop(pid_t tid, int status)
     ptrace(PTRACE_CONT, tid, NULL, (void *)(intptr_t)sig);
 }
 
-/* ---- starting and following ----------------------------------------------------- */
+/* ---- starting and following ------------------------------------------------------ */
 
 static int install_filter(void)
 {
@@ -446,7 +446,7 @@ static void follow(double limit_s)
     }
 }
 
-/* ---- report --------------------------------------------------------------------- */
+/* ---- report ---------------------------------------------------------------------- */
 
 static bool report(const char *path)
 {

@@ -31,7 +31,7 @@ static void use_image(const void *data, size_t size)
     free(image);
 }
 
-/* ---- well-formed heads ---------------------------------------------------------- */
+/* ---- well-formed heads ----------------------------------------------------------- */
 
 static const char *const keys[] = {"general.architecture",
                                    "general.alignment",
@@ -100,7 +100,7 @@ static void put_tensor(struct gguf_bytes *out, struct bytes *b, uint64_t *at)
     *at += gguf_put_aligned(bytes_below(b, 4096));
 }
 
-/* ---- packed files --------------------------------------------------------------- */
+/* ---- packed files ---------------------------------------------------------------- */
 
 static void put_zeros(struct gguf_bytes *out, uint64_t end)
 {

@@ -40,7 +40,7 @@ static void use_matrix(const char *path)
     imatrix_free(im);
 }
 
-/* ---- files made ----------------------------------------------------------------- */
+/* ---- files made ------------------------------------------------------------------ */
 
 static void put_values(struct gguf_bytes *out, struct bytes *b, uint32_t n)
 {

@@ -10,7 +10,7 @@
 #include <float.h>
 #include <math.h>
 
-/* ---- activation quantisation ---------------------------------------------------- */
+/* ---- activation quantisation ----------------------------------------------------- */
 
 /* Where the arrays of a layout lie and how many bytes of each are data. */
 static void compare_columns(int act, size_t k, const char *a, const char *b)
@@ -150,7 +150,7 @@ static void quantize_act_row(void **state)
     }
 }
 
-/* ---- one test per row ------------------------------------------------------- */
+/* ---- one test per row ------------------------------------------------------------ */
 
 int main(void)
 {

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* ---- conv_silu ------------------------------------------------------------------ */
+/* ---- conv_silu ------------------------------------------------------------------- */
 
 /* A sum of n_taps products, and SiLU, whose slope is below 1.1 and which takes a few
  * roundings. */
@@ -71,7 +71,7 @@ static void conv_silu(void **state)
             }
 }
 
-/* ---- short_conv ----------------------------------------------------------------- */
+/* ---- short_conv ------------------------------------------------------------------ */
 
 /* Products stay where their first factors were; each takes one rounding more. */
 static void short_once(const struct kern_row *row, size_t n, size_t n_taps,
@@ -143,7 +143,7 @@ static void short_conv(void **state)
                     short_once(row, sizes[s], n_taps, n_cols, &seed);
 }
 
-/* ---- delta_rule ----------------------------------------------------------------- */
+/* ---- delta_rule ------------------------------------------------------------------ */
 
 /* How much of the state tokens keep. */
 enum decay { KEEPS_ALL, KEEPS_MOST, KEEPS_SOME, KEEPS_NOTHING, N_DECAYS };
@@ -283,7 +283,7 @@ static void delta_rule(void **state)
                 }
 }
 
-/* ---- ssm_scan ------------------------------------------------------------------- */
+/* ---- ssm_scan -------------------------------------------------------------------- */
 
 /* The state and each output against sums in double precision; an element of the state
  * takes a rounding for each token, and an output those of d_key products. */

@@ -27,7 +27,7 @@
 #include "tests/support/traps/amx_trap.h"
 #endif
 
-/* ---- products ----------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------- */
 
 struct shape {
     size_t n_rows, k, n_cols;
@@ -426,7 +426,7 @@ static void product_row(void **state)
             fail_msg("%s", g->wrong[r]);
 }
 
-/* ---- one test per row ------------------------------------------------------- */
+/* ---- one test per row ------------------------------------------------------------ */
 
 /* Why SLM_TEST_TRAP is of no use here, or NULL. */
 static const char *trap_refused(void)

@@ -24,7 +24,7 @@ static void every_operation_has_rows(void **state)
     }
 }
 
-/* ---- rmsnorm ------------------------------------------------------------------- */
+/* ---- rmsnorm --------------------------------------------------------------------- */
 
 /* n additions, the root and the products: n/8 + 8 roundings on the way of a term
  * at worst in a variant that keeps eight sums or more. */
@@ -68,7 +68,7 @@ static void rmsnorm(void **state)
     }
 }
 
-/* ---- layernorm ------------------------------------------------------------------ */
+/* ---- layernorm ------------------------------------------------------------------- */
 
 /* A mean that is far from zero costs digits: the bound counts the largest |x|. */
 static void layernorm_once(const struct kern_row *row, size_t n, float size, float mean,
@@ -124,7 +124,7 @@ static void layernorm(void **state)
     }
 }
 
-/* ---- rope, add ------------------------------------------------------------------ */
+/* ---- rope, add ------------------------------------------------------------------- */
 
 static void rope(void **state)
 {
@@ -238,7 +238,7 @@ static void add_scaled(void **state)
         }
 }
 
-/* ---- l2norm --------------------------------------------------------------------- */
+/* ---- l2norm ---------------------------------------------------------------------- */
 
 static void l2norm_once(const struct kern_row *row, size_t n, float size, float length,
                         float eps, uint64_t *seed)
@@ -274,7 +274,7 @@ static void l2norm(void **state)
         }
 }
 
-/* ---- silu_mul ------------------------------------------------------------------- */
+/* ---- silu_mul -------------------------------------------------------------------- */
 
 static void silu_check(const struct kern_row *row, const float *g, const float *u,
                        size_t n, int alias)
@@ -320,7 +320,7 @@ static void silu_mul(void **state)
     }
 }
 
-/* ---- gelu, softcap -------------------------------------------------------------- */
+/* ---- gelu, softcap --------------------------------------------------------------- */
 
 static double gelu_of(double x)
 {
@@ -380,8 +380,7 @@ static void gelu(void **state)
     }
 }
 
-/* ---- relu_squared, xielu ----------------------------------------------------------
- */
+/* ---- relu_squared, xielu --------------------------------------------------------- */
 
 static void relu_squared_once(const struct kern_row *row, const float *values, size_t n)
 {

@@ -97,8 +97,7 @@ static void change_points_are_calm_and_find_most(void **state)
     assert_memory_equal(&s, &again, sizeof s);
 }
 
-/* ---- reports of a real history's form
- * -------------------------------------------------- */
+/* ---- reports of a real history's form -------------------------------------------- */
 
 #define N 40
 

@@ -20,7 +20,7 @@ enum act_kind {
     N_ACT_KINDS
 };
 
-/* ---- buffers ------------------------------------------------------------------ */
+/* ---- buffers --------------------------------------------------------------------- */
 
 struct buffer {
     void *p;
@@ -45,7 +45,7 @@ static inline float *floats_new(size_t n)
     return p;
 }
 
-/* ---- activations -------------------------------------------------------------- */
+/* ---- activations ----------------------------------------------------------------- */
 
 static inline void fill_column(enum act_kind kind, float *x, size_t k, uint64_t *seed)
 {

@@ -276,9 +276,7 @@ void completion_close(struct completion *c)
     fake.n_alive--;
 }
 
-/* ---- grammars
- * --------------------------------------------------------------------------
- */
+/* ---- grammars -------------------------------------------------------------------- */
 
 struct grammar {
     int ignored;

@@ -88,7 +88,7 @@ static inline size_t random_text(char *out)
     return len;
 }
 
-/* ---- vocabularies ---- */
+/* ---- vocabularies ---------------------------------------------------------------- */
 
 #define MAX_TOKENS 1200
 #define MAX_TEXT   64
@@ -213,7 +213,7 @@ static inline struct vocab *spm_vocab(bool chains)
     return v;
 }
 
-/* ---- the two files ---- */
+/* ---- the two files --------------------------------------------------------------- */
 
 /* The pairs as a gguf over *image; free it after the gguf. */
 static inline struct gguf *gguf_of_kvs(void **image, struct gguf_kvs *k,

@@ -99,7 +99,7 @@ static const float *tensor(const struct gguf *g, int layer, const char *suffix)
     return kept[i].f;
 }
 
-/* ---- opening -------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------- */
 
 static const char *reference_key(const struct reference *r, const char *key)
 {
@@ -145,7 +145,7 @@ static void reference_close(struct reference *r)
     free(r->v);
 }
 
-/* ---- pieces --------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------- */
 
 /* The two loops that take all the time. They are not what sanitizers are after. */
 #define PLAIN __attribute__((noinline, no_sanitize("address", "thread", "undefined")))
@@ -530,7 +530,7 @@ static void experts(const struct reference *r, int layer, const double *weight,
         out[i] += y[i];
 }
 
-/* ---- one more token; logits NULL where they are not wanted ---------------------- */
+/* ---- one more token; logits NULL where they are not wanted ----------------------- */
 
 static void add_block(const struct reference *r, double *x, const double *y)
 {

@@ -33,7 +33,7 @@ struct member {
 
 #define ANY 1, 0
 
-/* ---- values -------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------- */
 
 /* clang-format off */
 static const char *const numbers[] = {
@@ -142,7 +142,7 @@ static bool is_right(const struct member *m, const json_t *v)
     return false;
 }
 
-/* ---- all values for all members ------------------------------------------------- */
+/* ---- all values for all members -------------------------------------------------- */
 
 typedef enum status take_fn(const json_t *object, struct err *err);
 

@@ -51,7 +51,7 @@ struct calibration {
     int advice;    /* the budget that does; -1: none is enough */
 };
 
-/* ---- measuring ------------------------------------------------------------------ */
+/* ---- measuring ------------------------------------------------------------------- */
 
 static bool is_speed(const struct gate_metric *m)
 {
@@ -126,7 +126,7 @@ static enum status record(struct calibration *c, struct calibrated *at,
     return st ? err_set(err, st, "%s", why.msg) : ST_OK;
 }
 
-/* ---- what follows --------------------------------------------------------------- */
+/* ---- what follows ---------------------------------------------------------------- */
 
 static enum status work_out(struct calibrated *at, uint64_t seed, struct err *err)
 {
@@ -158,7 +158,7 @@ static void choose(struct calibration *c)
             c->advice = i;
 }
 
-/* ---- printing ------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------- */
 
 static const char *percent(char *buf, size_t cap, double share)
 {
@@ -316,7 +316,7 @@ static json_t *to_json(const struct calibration *c, const struct gate_settings *
         "budgets", budgets);
 }
 
-/* ---- all ------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------- */
 
 static enum status measure(struct calibration *c, const struct gate_options *o,
                            const struct gate_settings *s, struct topology *topo,

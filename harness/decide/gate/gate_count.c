@@ -41,7 +41,7 @@ struct job {
     bool running;
 };
 
-/* ---- one run -------------------------------------------------------------------- */
+/* ---- one run --------------------------------------------------------------------- */
 
 static void read_number(void *arg, const char *line, size_t len)
 {
@@ -171,7 +171,7 @@ static enum status run_jobs(struct job *jobs, int n, const struct counter *c,
     return st;
 }
 
-/* ---- one name ------------------------------------------------------------------- */
+/* ---- one name -------------------------------------------------------------------- */
 
 /* Into count, NAN where a side has none; why has the reason of each side. */
 static enum status count_name(struct gate_count *count, char why[N_SIDES][WHY_CAP],
@@ -202,7 +202,7 @@ static enum status count_name(struct gate_count *count, char why[N_SIDES][WHY_CA
     return ST_OK;
 }
 
-/* ---- the counter ---------------------------------------------------------------- */
+/* ---- the counter ----------------------------------------------------------------- */
 
 static void read_line(void *arg, const char *line, size_t len)
 {
@@ -322,8 +322,7 @@ static enum status choose_counter(struct counter *c, uint32_t *levels,
     return ST_OK;
 }
 
-/* ---- all names
- * ----------------------------------------------------------------------- */
+/* ---- all names ------------------------------------------------------------------- */
 
 static bool any(const struct gate_result *r, int side)
 {

@@ -138,8 +138,7 @@ static int color_of(enum gate_verdict v)
     return v == GATE_PASS ? 2 : v == GATE_FAIL ? 1 : PLOT_WARN;
 }
 
-/* ---- texts right of the lines -------------------------------------------------------
- */
+/* ---- texts right of the lines ---------------------------------------------------- */
 
 /* Columns, in pixels from the panel's right edge. */
 static const struct {
@@ -208,8 +207,7 @@ static void put_ground(struct plot *p, const struct gate_metric *m, size_t line)
     plot_guide(p, g);
 }
 
-/* ---- marks --------------------------------------------------------------------------
- */
+/* ---- marks ----------------------------------------------------------------------- */
 
 static void put_layers(struct plot *p)
 {

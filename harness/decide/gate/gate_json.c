@@ -116,7 +116,7 @@ static const struct member count_members[] = {
     MEMBER(NUMBER, gate_count, b),
 };
 
-/* ---- writing -------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------- */
 
 /* Any bytes: what is no UTF-8 is written as \xNN. */
 static json_t *text_json(const char *s)
@@ -240,8 +240,7 @@ json_t *gate_json(const struct gate_result *r)
     return NULL;
 }
 
-/* ---- reading
- * -------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------- */
 
 struct reader {
     const char *where; /* "results/x/gate.json" */

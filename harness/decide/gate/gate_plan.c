@@ -24,7 +24,7 @@
 #define SPARE       0.03  /* share of the budget kept in reserve */
 #define HOPE        3     /* most speed-up over the first timing */
 
-/* ---- steps and metrics ---------------------------------------------------------- */
+/* ---- steps and metrics ----------------------------------------------------------- */
 
 static void add_step(struct gate_plan *p, enum worker_step_kind kind, int n_threads,
                      int n)
@@ -111,7 +111,7 @@ double gate_plan_speed(const struct worker_step *step, double seconds)
     return (step->kind == WORKER_PREFILL ? step->n : 1) / seconds;
 }
 
-/* ---- lengths -------------------------------------------------------------------- */
+/* ---- lengths --------------------------------------------------------------------- */
 
 size_t gate_plan_fewest(const struct gate_rule *rule, size_t n_metrics)
 {

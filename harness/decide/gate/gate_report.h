@@ -63,7 +63,7 @@ enum status gate_outputs_check(const struct gate_outputs *o, const char *dir,
 /* codes[3]: for pass, fail, inconclusive. */
 int gate_exit_code(const struct gate_result *r, const int codes[3]);
 
-/* ---- JSON (gate_json.c) --------------------------------------------------------- */
+/* ---- JSON (gate_json.c) ---------------------------------------------------------- */
 
 #define GATE_JSON_VERSION 1
 
@@ -77,7 +77,7 @@ enum status gate_json_parse(struct gate_result *r, const json_t *object,
 /* Errors: those, and ST_IO. */
 enum status gate_json_read(struct gate_result *r, const char *path, struct err *err);
 
-/* ---- texts ---------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------- */
 
 void gate_markdown_write(FILE *f, const struct gate_result *r);
 void gate_junit_write(FILE *f, const struct gate_result *r);
@@ -85,16 +85,14 @@ void gate_junit_write(FILE *f, const struct gate_result *r);
 /* One line each, the largest loss first; GitHub shows ten of a kind. */
 void gate_annotations_write(FILE *f, const struct gate_result *r);
 
-/* ---- chart (gate_forest.c)
- * ----------------------------------------------------------- */
+/* ---- chart (gate_forest.c) ------------------------------------------------------- */
 
 /* gate_forest.csv, .gp, .svg and, with gnuplot, .png into dir; none where no metric has
  * an effect. Errors: those of chart_files_draw(). */
 enum status gate_forest_draw(const struct gate_result *r, const char *dir,
                              struct err *err);
 
-/* ---- words that they share
- * ------------------------------------------------------------ */
+/* ---- words that they share ------------------------------------------------------- */
 
 /* "-4.8 %" for a ratio of 0.952; an en dash where there is none. Returns buf. */
 const char *gate_change_text(char *buf, size_t cap, double ratio);

@@ -77,7 +77,7 @@ void gate_test(const struct gate_series *s, const struct gate_rule *rule,
     rank_signs(v, n, p_pass, p_fail);
 }
 
-/* ---- the effect ---------------------------------------------------------------- */
+/* ---- the effect ------------------------------------------------------------------ */
 
 /* Median of all means of two, each with itself, too. */
 static double hodges_lehmann(const double *v, size_t n, double *scratch)
@@ -151,7 +151,7 @@ enum status gate_effect(struct gate_effect *e, const struct gate_series *s,
     return n_boot ? bootstrap(e, s, n_boot, seed, err) : ST_OK;
 }
 
-/* ---- the verdict --------------------------------------------------------------- */
+/* ---- the verdict ----------------------------------------------------------------- */
 
 enum status gate_decide(enum gate_verdict *verdict, const struct gate_rule *rule,
                         const double *p_fail, const double *p_pass, size_t n,

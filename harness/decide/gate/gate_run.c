@@ -21,7 +21,7 @@
 #define PILOT_MAX      50
 #define MIN_TO_DESPAIR 8 /* rounds, before a machine counts as always disturbed */
 
-/* ---- watching ------------------------------------------------------------------- */
+/* ---- watching -------------------------------------------------------------------- */
 
 double gate_run_seconds(const struct gate_run *run)
 {
@@ -65,7 +65,7 @@ static void on_tick(void *arg, const char *what, double fraction)
     progress_update(&run->progress, gate_run_seconds(run) / run->s->budget_s, detail);
 }
 
-/* ---- before it starts ----------------------------------------------------------- */
+/* ---- before it starts ------------------------------------------------------------ */
 
 static enum status choose_cpus(struct gate_run *run, struct worker_open *o,
                                struct err *err)
@@ -155,7 +155,7 @@ static enum status prepare_model(struct gate_run *run, struct err *err)
     return st;
 }
 
-/* ---- launches ------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------- */
 
 /* An uncounted turn: it touches pages first, and gives an injected slowdown its usual
  * sample. A prefill that is known to be long needs none. The times of its samples into
@@ -306,7 +306,7 @@ void gate_run_close(struct gate_run *run)
     run->csv = -1;
 }
 
-/* ---- rounds --------------------------------------------------------------------- */
+/* ---- rounds ---------------------------------------------------------------------- */
 
 struct round {
     int side[4];

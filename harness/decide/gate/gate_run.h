@@ -75,7 +75,7 @@ void gate_run_sum_up(struct gate_run *run);
 
 void gate_run_close(struct gate_run *run);
 
-/* ---- inside (gate_rounds.c) ----------------------------------------------------- */
+/* ---- inside (gate_rounds.c) ------------------------------------------------------ */
 
 /* rounds.csv in a directory that is there. Error: ST_IO. */
 enum status gate_rounds_open(int *fd, const char *dir, struct err *err);

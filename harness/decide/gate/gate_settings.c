@@ -20,7 +20,7 @@
 #include "harness/rows/settings/setting.h"
 #include "harness/measure/sweep/sweep.h"
 
-/* ---- keys of a gate alone ------------------------------------------------------- */
+/* ---- keys of a gate alone -------------------------------------------------------- */
 
 struct gate_key;
 
@@ -154,7 +154,7 @@ static const struct gate_key keys[] = {
 /* clang-format on */
 #define N_KEYS (sizeof keys / sizeof keys[0])
 
-/* ---- keys of settings.def ------------------------------------------------------- */
+/* ---- keys of settings.def -------------------------------------------------------- */
 
 static enum status set_list(struct int_list *list, enum setting_id id, const char *text,
                             const struct topology *topo, const char *what,

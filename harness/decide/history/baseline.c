@@ -42,8 +42,7 @@ static double log_speed(const struct series *s, double v)
     return s->metric->less_is_better ? -log(v) : log(v);
 }
 
-/* ---- the past that counts
- * -------------------------------------------------------------- */
+/* ---- the past that counts -------------------------------------------------------- */
 
 static bool is_fresh_run(const struct judging *j, const struct result_run *run)
 {
@@ -112,8 +111,7 @@ static enum status find_past(struct past *p, const struct judging *j,
     return st;
 }
 
-/* ---- why not
- * ---------------------------------------------------------------------------- */
+/* ---- why not --------------------------------------------------------------------- */
 
 __attribute__((format(printf, 3, 4))) static void
 refuse(struct judging *j, const struct series *fresh, const char *format, ...)
@@ -201,8 +199,7 @@ static void refuse_thin(struct judging *j, const struct series *fresh,
                               : "");
 }
 
-/* ---- a metric
- * --------------------------------------------------------------------------- */
+/* ---- a metric -------------------------------------------------------------------- */
 
 static double median_of(const double *v, size_t n)
 {
@@ -318,8 +315,7 @@ static enum status judge_series(struct judging *j, const struct series *fresh,
     return ST_OK;
 }
 
-/* ---- words
- * ------------------------------------------------------------------------------ */
+/* ---- words ----------------------------------------------------------------------- */
 
 static void describe(struct judging *j, const struct series *any)
 {
@@ -405,8 +401,7 @@ static void write_advice(struct judging *j)
             100 * spread, 100 * worst);
 }
 
-/* ---- all of it
- * -------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------- */
 
 static enum status judge_all(struct judging *j, struct err *err)
 {

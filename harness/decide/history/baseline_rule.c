@@ -16,8 +16,7 @@
 #define TRIMMED      6     /* one value in so many is trimmed, on each side */
 #define LEAST_SPREAD 0.001 /* no figure of a run means more than this */
 
-/* ---- Student's t
- * ----------------------------------------------------------------------- */
+/* ---- Student's t ----------------------------------------------------------------- */
 
 /* The sums of Abramowitz and Stegun 1964, 26.7.3 and 26.7.4: finite, as df is whole. */
 double student_below(double t, size_t df)
@@ -46,8 +45,7 @@ double student_quantile(double p, size_t df)
     return hi;
 }
 
-/* ---- the rule
- * -------------------------------------------------------------------------- */
+/* ---- the rule -------------------------------------------------------------------- */
 
 struct past {
     double middle, spread;

@@ -14,8 +14,7 @@
 
 #define LAST_RUNS 500
 
-/* ---- what comes out
- * -------------------------------------------------------------------- */
+/* ---- what comes out -------------------------------------------------------------- */
 
 #define JSON_FORM (JSON_INDENT(1) | JSON_REAL_PRECISION(9))
 
@@ -61,8 +60,7 @@ static enum status write_all(const struct history_report *r,
     return st;
 }
 
-/* ---- the command
- * -------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------- */
 
 static enum status check_outputs(const struct result_set *h,
                                  const struct history_options *o, struct err *err)

@@ -24,7 +24,7 @@
  * columns of fields.def. */
 enum { COMMIT = 3, MACHINE = RESULT_RUN_COLUMNS + 1 };
 
-/* ---- the schema ----------------------------------------------------------------- */
+/* ---- the schema ------------------------------------------------------------------ */
 
 static const char *sql_type(const struct field *f)
 {
@@ -79,7 +79,7 @@ static enum status add_columns(sqlite3 *db, const char *path, struct err *err)
     return st;
 }
 
-/* ---- writing -------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------- */
 
 static void bind_text(sqlite3_stmt *s, int at, const char *text)
 {

@@ -63,8 +63,7 @@ const struct history_gate_column history_gate_columns[] = {
 #define N_COLUMNS (sizeof history_gate_columns / sizeof history_gate_columns[0])
 const size_t history_n_gate_columns = N_COLUMNS;
 
-/* ---- a result as rows -------------------------------------------------------------
- */
+/* ---- a result as rows ------------------------------------------------------------ */
 
 static void copy(char *buf, size_t cap, const char *text)
 {
@@ -132,8 +131,7 @@ static void take_metric(struct history_gate *g, const struct gate_metric *m)
     g->n_rounds = (double)m->n_rounds;
 }
 
-/* ---- writing ----------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------- */
 
 static const char *text_of(const struct history_gate *g,
                            const struct history_gate_column *c)
@@ -241,8 +239,7 @@ enum status history_gates_add(const char *path, const struct gate_result *r,
     return st;
 }
 
-/* ---- reading ----------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 static enum status read_cell(sqlite3_stmt *s, int at, const char *path,
                              struct history_gate *g,

@@ -55,8 +55,7 @@ enum status history_gates_read(struct history_gates *gates, const char *path,
                                struct err *err);
 void history_gates_free(struct history_gates *gates);
 
-/* ---- history_gates_print.c --------------------------------------------------------
- */
+/* ---- history_gates_print.c ------------------------------------------------------- */
 
 /* The latest gates (0: all) that have a measure, a model or a machine named like only
  * (NULL: any), the oldest first. Returns how many. */
@@ -65,8 +64,7 @@ size_t history_gates_print(FILE *f, const struct history_gates *gates, const cha
 json_t *history_gates_json(const struct history_gates *gates, const char *only,
                            uint64_t last);
 
-/* ---- the columns ------------------------------------------------------------------
- */
+/* ---- the columns ----------------------------------------------------------------- */
 
 struct history_gate_column {
     const char *name;

@@ -12,8 +12,7 @@
 #include "harness/decide/history/history_gates.h"
 #include "harness/decide/history/history_options.h"
 
-/* ---- which ------------------------------------------------------------------------
- */
+/* ---- which ----------------------------------------------------------------------- */
 
 static size_t end_of(const struct history_gates *gates, size_t begin)
 {
@@ -59,8 +58,7 @@ static size_t each(const struct history_gates *gates, const char *only, uint64_t
     return n;
 }
 
-/* ---- for people -------------------------------------------------------------------
- */
+/* ---- for people ------------------------------------------------------------------ */
 
 /* "old/bench (0123456789)" */
 static const char *side_text(char *buf, size_t cap, const char *name,
@@ -109,8 +107,7 @@ size_t history_gates_print(FILE *f, const struct history_gates *gates, const cha
     return each(gates, only, last, print_gate, f);
 }
 
-/* ---- for programs -----------------------------------------------------------------
- */
+/* ---- for programs ---------------------------------------------------------------- */
 
 static json_t *row_json(const struct history_gate *g)
 {
@@ -146,8 +143,7 @@ json_t *history_gates_json(const struct history_gates *gates, const char *only,
     return list;
 }
 
-/* ---- the command ------------------------------------------------------------------
- */
+/* ---- the command ----------------------------------------------------------------- */
 
 static enum status write_json(const struct history_gates *gates,
                               const struct history_options *o, struct err *err)

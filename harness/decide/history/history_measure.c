@@ -39,8 +39,7 @@ struct now {
     size_t n_done, n_planned;
 };
 
-/* ---- which of them
- * -------------------------------------------------------------------- */
+/* ---- which of them --------------------------------------------------------------- */
 
 static bool is_model(const struct row *r, const struct modelref *m)
 {
@@ -123,8 +122,7 @@ static enum status choose(struct now *now, const struct series_set *set,
     return st;
 }
 
-/* ---- measuring
- * ------------------------------------------------------------------------ */
+/* ---- measuring ------------------------------------------------------------------- */
 
 static void on_progress(void *arg, const char *phase, double fraction)
 {

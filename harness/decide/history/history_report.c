@@ -18,8 +18,7 @@
 
 #define SEED 1 /* of the shuffles: the same history has the same changes */
 
-/* ---- finding
- * ------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------- */
 
 /* v[n] in the unit; edges are where the segments beside change i end. */
 static enum status measure(struct history_line *line, const double *v, size_t i,
@@ -100,8 +99,7 @@ void history_report_free(struct history_report *r)
     memset(r, 0, sizeof *r);
 }
 
-/* ---- words
- * ----------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------- */
 
 const char *history_size_text(const struct history_change *c, char *buf, size_t cap)
 {
@@ -278,8 +276,7 @@ void history_report_markdown(FILE *f, const struct history_report *r)
         }
 }
 
-/* ---- JSON
- * -------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------ */
 
 static json_t *text(const char *s)
 {

@@ -51,7 +51,7 @@ enum status series_metric_find(const struct series_metric **m, const char *colum
                    all);
 }
 
-/* ---- settings ------------------------------------------------------------------- */
+/* ---- settings -------------------------------------------------------------------- */
 
 /* A series is of one model and setting. Profiles that were not used leave the defaults,
  * for whatever reason. */
@@ -91,7 +91,7 @@ bool series_same_setting(const struct row *there, const struct row *here,
     return n == 0;
 }
 
-/* ---- names ---------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------- */
 
 static void name_series(struct series *s)
 {
@@ -143,8 +143,7 @@ static void distinguish(struct series_set *set)
         }
 }
 
-/* ---- grouping
- * ------------------------------------------------------------------------ */
+/* ---- grouping -------------------------------------------------------------------- */
 
 struct item {
     size_t machine; /* class of machines */
@@ -204,8 +203,7 @@ static enum status classify(size_t *class, const struct result_set *h, struct er
     return ST_OK;
 }
 
-/* ---- values
- * --------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------- */
 
 static double row_value(const struct row *r, const struct series_metric *m)
 {

@@ -42,8 +42,7 @@ static double elapsed(const struct run *r)
     return (double)(clock_ns() - r->begin_ns) * 1e-9;
 }
 
-/* ---- progress
- * ------------------------------------------------------------------------ */
+/* ---- progress -------------------------------------------------------------------- */
 
 /* By time, which is what is given. */
 static void on_progress(void *arg, const char *phase, double fraction)
@@ -56,8 +55,7 @@ static void on_progress(void *arg, const char *phase, double fraction)
     progress_update(&r->progress, fmin(elapsed(r) / r->s->seconds, 0.99), text);
 }
 
-/* ---- one launch
- * ---------------------------------------------------------------------- */
+/* ---- one launch ------------------------------------------------------------------ */
 
 /* What a quota does is no disturbance: all models here have it. */
 static bool is_valid(const struct row *row)
@@ -110,8 +108,7 @@ static enum status measure(struct run *r, const struct point *p,
     return st;
 }
 
-/* ---- the two points of a model
- * ------------------------------------------------------- */
+/* ---- the two points of a model --------------------------------------------------- */
 
 /* The smaller the model, the sooner its median holds still. */
 static struct point decode_point(const struct run *r, size_t i)
@@ -182,8 +179,7 @@ static enum status measure_model(struct run *r, size_t i, bool prefill_first,
     return st;
 }
 
-/* ---- rounds
- * -------------------------------------------------------------------------- */
+/* ---- rounds ---------------------------------------------------------------------- */
 
 /* Every other one backwards. */
 static enum status measure_round(struct run *r, int round, struct err *err)
@@ -219,8 +215,7 @@ static enum status measure_rounds(struct run *r, struct err *err)
     return st;
 }
 
-/* ---- all of it
- * ----------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------- */
 
 static enum status find_machine(struct run *r, struct topology *topo, struct err *err)
 {

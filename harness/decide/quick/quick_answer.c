@@ -41,8 +41,7 @@ struct quick_figures quick_figures_of(const struct quick_point *p)
     };
 }
 
-/* ---- between measured models ------------------------------------------------------
- */
+/* ---- between measured models ----------------------------------------------------- */
 
 /* A property of measured models, by the logarithm of their size. */
 struct curve {

@@ -148,8 +148,7 @@ static enum status add_shapes(struct planning *g, const char *quant, struct err 
     return st;
 }
 
-/* ---- which are measured
- * -------------------------------------------------------------- */
+/* ---- which are measured ---------------------------------------------------------- */
 
 static struct quick_model *find(const struct planning *g, const char *shape)
 {

@@ -36,8 +36,7 @@ __attribute__((format(printf, 2, 3))) static void add_line(struct list *l,
     l->n++;
 }
 
-/* ---- figures as one says them ------------------------------------------------------
- */
+/* ---- figures as one says them ---------------------------------------------------- */
 
 const char *quick_round(char *buf, size_t cap, double v)
 {
@@ -129,8 +128,7 @@ static const char *subject(const struct quick_answer *a, const struct quick_mode
     return buf;
 }
 
-/* ---- the answer --------------------------------------------------------------------
- */
+/* ---- the answer ------------------------------------------------------------------ */
 
 static void add_measured(struct list *l, const struct quick_answer *a,
                          const struct quick_model *m)
@@ -201,8 +199,7 @@ static void add_what_does_not_fit(struct list *l, const struct quick_answer *a)
     }
 }
 
-/* ---- what disturbed it --------------------------------------------------------------
- */
+/* ---- what disturbed it ----------------------------------------------------------- */
 
 /* Sums over launches, of all measured models. */
 struct disturbance {
@@ -317,8 +314,7 @@ int quick_sentences(const struct quick_answer *a, struct quick_sentence *out)
     return l.n;
 }
 
-/* ---- JSON --------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------ */
 
 static json_t *launches(const struct quick_point *p)
 {

@@ -94,7 +94,7 @@ json_t *compare_json(const struct comparison *c);
 enum status compare_chart(const struct comparison *c, const char *dir,
                           const char *again, bool *drawn, struct err *err);
 
-/* ---- compare_notes.c ---------------------------------------------------------- */
+/* ---- compare_notes.c ------------------------------------------------------------- */
 
 /* Fill in what would change the ranking, and what is not alike. */
 void compare_note(struct comparison *c);

@@ -33,8 +33,7 @@ static const char *target_name(int target)
 
 const struct choices choices_deploy = {"targets are", target_name, DEPLOY_N};
 
-/* ---- whose rows -------------------------------------------------------------------
- */
+/* ---- whose rows ------------------------------------------------------------------ */
 
 static size_t count_of(const struct row *rows, size_t n_rows, const char *engine)
 {
@@ -65,8 +64,7 @@ static bool is_carried(enum deploy_target target, const char *source, bool named
     return !*source || (!named && strcmp(source, "llama.cpp") != 0);
 }
 
-/* ---- where the model is
- * -------------------------------------------------------------- */
+/* ---- where the model is ---------------------------------------------------------- */
 
 static bool is_gguf(const char *path)
 {
@@ -216,8 +214,7 @@ static enum status check_memory(struct deploy *d, struct err *err)
     return ST_OK;
 }
 
-/* ---- several sequences
- * --------------------------------------------------------------- */
+/* ---- several sequences ----------------------------------------------------------- */
 
 /* The same point, but for how many sequences were decoded together. */
 static bool is_same_but_sequences(const struct row *a, const struct row *b)
@@ -267,8 +264,7 @@ static void take_settings(struct deploy *d, const struct recommend_params *param
     take_memory(d, params);
 }
 
-/* ---- all ----------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------- */
 
 static enum status recommend_one(struct deploy *d, const struct row *rows, size_t n,
                                  const struct recommend_params *params, struct err *err)

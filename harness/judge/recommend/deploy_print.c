@@ -372,8 +372,7 @@ static enum status print_docker(FILE *f, const struct deploy *d, struct err *err
     return ST_OK;
 }
 
-/* ---- Kubernetes ---------------------------------------------------------------------
- */
+/* ---- Kubernetes ------------------------------------------------------------------ */
 
 /* A JSON string is a YAML string. */
 static void put_string(FILE *f, const char *before, const char *text)

@@ -181,7 +181,7 @@ static bool nothing_left(const struct chooser *c)
     return !c->n[QUALIFIES] && !c->n[ESTIMATED] && !c->n[DISTURBED];
 }
 
-/* ---- choosing --------------------------------------------------------------- */
+/* ---- choosing -------------------------------------------------------------------- */
 
 bool recommend_is_equal(const struct chooser *c, size_t i)
 {

@@ -135,7 +135,7 @@ void recommend_print(FILE *f, const struct recommendation *rec);
 /* An object; docs/recommend.md lists its members. NULL: no memory. */
 json_t *recommend_json(const struct recommendation *rec);
 
-/* ---- several models ----------------------------------------------------------- */
+/* ---- several models -------------------------------------------------------------- */
 
 /* More are not answered at once. */
 #define RECOMMEND_MAX_MODELS 16

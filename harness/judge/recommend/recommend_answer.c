@@ -20,7 +20,7 @@ static void say_percent(double p, char *buf, size_t cap)
         text_append(buf, cap, "%.*f %%", p < 0.01 || p >= 0.99, 100 * p);
 }
 
-/* ---- speed ------------------------------------------------------------------ */
+/* ---- speed ----------------------------------------------------------------------- */
 
 static bool has_rivals(const struct chooser *c)
 {
@@ -95,7 +95,7 @@ static void say_probability(const struct chooser *c, char *buf, size_t cap)
     text_append(buf, cap, ".");
 }
 
-/* ---- prompt, memory, quality ------------------------------------------------ */
+/* ---- prompt, memory, quality ----------------------------------------------------- */
 
 static void say_prompt(const struct recommend_prompt *p, char *buf, size_t cap)
 {
@@ -157,7 +157,7 @@ static void say_quality(const struct chooser *c, char *buf, size_t cap)
             r->quant[0] ? r->quant : "this file");
 }
 
-/* ---- steps ------------------------------------------------------------------ */
+/* ---- steps ----------------------------------------------------------------------- */
 
 static void say_divergence(const struct chooser *c, const struct row *r, char *buf,
                            size_t cap)

@@ -113,7 +113,7 @@ bool recommend_is_equal(const struct chooser *c, size_t i);
 void recommend_name(const struct chooser *c, const struct row *r, char *buf,
                     size_t cap);
 
-/* ---- recommend_quality.c ------------------------------------------------------ */
+/* ---- recommend_quality.c --------------------------------------------------------- */
 
 /* What is known of divergences among the candidates. */
 void quality_learn(struct chooser *c);
@@ -149,7 +149,7 @@ void quality_restrict(struct chooser *c, size_t i);
  * choice, better ones first. */
 void quality_steps(struct recommendation *rec, const struct chooser *c);
 
-/* ---- recommend_prompt.c and recommend_memory.c -------------------------------- */
+/* ---- recommend_prompt.c and recommend_memory.c ----------------------------------- */
 
 /* The length of the prompt to answer for; 0: none was measured. */
 int64_t prompt_wanted(const struct chooser *c);
@@ -171,7 +171,7 @@ int64_t memory_least_limit(const struct row *r);
  * larger, or memory_least_limit() is not. */
 bool memory_fits(const struct row *r, int64_t limit);
 
-/* ---- texts -------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------- */
 
 /* Fill in why, excluded and n_excluded. */
 void recommend_say(struct recommendation *rec, const struct chooser *c);

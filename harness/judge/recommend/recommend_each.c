@@ -77,8 +77,7 @@ static enum status answer_all(struct recommend_answers *a, const struct row *row
                                a->v[0].none.msg);
 }
 
-/* ---- quotas ------------------------------------------------------------------------
- */
+/* ---- quotas ---------------------------------------------------------------------- */
 
 static double quota_of(const struct row *r)
 {

@@ -121,7 +121,7 @@ void recommend_print_each(FILE *f, const struct recommend_answers *answers)
     }
 }
 
-/* ---- JSON ------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------ */
 
 /* The same for what cannot be negative. */
 static json_t *count(int64_t n)

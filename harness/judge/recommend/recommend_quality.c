@@ -19,7 +19,7 @@
 /* Quantisations of one model; a sweep has some ten. */
 #define MAX_GROUPS 64
 
-/* ---- order ------------------------------------------------------------------ */
+/* ---- order ----------------------------------------------------------------------- */
 
 bool quality_is_known(const struct chooser *c, const struct row *r)
 {
@@ -64,7 +64,7 @@ int quality_compare(const struct chooser *c, const struct row *a, const struct r
     return order_ints(b->file_bytes, a->file_bytes);
 }
 
-/* ---- candidates ------------------------------------------------------------- */
+/* ---- candidates ------------------------------------------------------------------ */
 
 void quality_drop_few_bits(struct chooser *c)
 {
@@ -150,7 +150,7 @@ void quality_restrict(struct chooser *c, size_t i)
             is_candidate(c, k) && !equal_quality(c, c->rows.v[i], c->rows.v[k]);
 }
 
-/* ---- the Pareto frontier ---------------------------------------------------- */
+/* ---- the Pareto frontier --------------------------------------------------------- */
 
 struct groups {
     size_t v[MAX_GROUPS]; /* the fastest row of each quantisation, the fastest first */

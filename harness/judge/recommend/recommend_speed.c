@@ -18,7 +18,7 @@
  * the spread. */
 #define N_DRAWS 10000
 
-/* ---- one row ---------------------------------------------------------------- */
+/* ---- one row --------------------------------------------------------------------- */
 
 static double spread(double nearer, double farther)
 {
@@ -55,7 +55,7 @@ double speed_reaches(const struct speed *s, double tok_per_s)
     return sigma > 0 ? erfc(d / sigma * M_SQRT1_2) / 2 : d <= 0;
 }
 
-/* ---- from one depth to another ---------------------------------------------- */
+/* ---- from one depth to another --------------------------------------------------- */
 
 /* Paging, streaming and a quota are limits of the setting itself: it does not fit at
  * that depth, and other depths do not show what that costs. */
@@ -213,7 +213,7 @@ bool speed_estimate(struct speed *speed, const struct report_rows *rows, size_t 
     return true;
 }
 
-/* ---- comparison ------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------ */
 
 /* Box and Muller 1958, "A note on the generation of random normal deviates". */
 static double draw_normal(uint64_t *state)

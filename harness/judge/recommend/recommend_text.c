@@ -39,7 +39,7 @@ static const char *disturbed_by(const struct row *r)
     return !strncmp(r->validity, "disturbed: ", 11) ? r->validity + 11 : "unknown";
 }
 
-/* ---- the choice ------------------------------------------------------------- */
+/* ---- the choice ------------------------------------------------------------------ */
 
 static void say_memory(const struct chooser *c, const struct row *r, char *why,
                        size_t cap)
@@ -136,7 +136,7 @@ static void say_doubts(const struct chooser *c, char *why, size_t cap)
                     RECOMMEND_MAX_KL);
 }
 
-/* ---- the others ------------------------------------------------------------- */
+/* ---- the others ------------------------------------------------------------------ */
 
 /* What was given up for quality. */
 static void say_replaced(const struct chooser *c, char *why, size_t cap)
@@ -280,7 +280,7 @@ void recommend_say(struct recommendation *rec, const struct chooser *c)
     say_excluded(rec, c);
 }
 
-/* ---- no point qualifies ------------------------------------------------------- */
+/* ---- no point qualifies ---------------------------------------------------------- */
 
 /* Lower end of the interval, or of what a row without one is known to. */
 static double row_least(const struct row *r)

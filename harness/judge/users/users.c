@@ -105,8 +105,7 @@ static int by_name(const void *x, const void *y)
     return strcmp(a->name, b->name);
 }
 
-/* ---- levels -----------------------------------------------------------------------
- */
+/* ---- levels ---------------------------------------------------------------------- */
 
 struct users_level *users_level_make(struct users_series *s, int n_users)
 {

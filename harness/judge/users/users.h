@@ -92,8 +92,7 @@ void users_find_ends(struct users_series *s);
  * what the ends of the window can do. A row with failed requests is not checked. */
 bool users_doubts_little(const struct row *row);
 
-/* ---- two servers (users_pairs.c) --------------------------------------------------
- */
+/* ---- two servers (users_pairs.c) ------------------------------------------------- */
 
 struct users_pair {
     int n_users;
@@ -115,8 +114,7 @@ int users_compare_at(const struct users_series *a, const struct users_series *b)
 /* Whether a carries more than b, or as many with more tokens a second. */
 bool users_is_better(const struct users_series *a, const struct users_series *b);
 
-/* ---- a number of users (users_choice.c) --------------------------------------------
- */
+/* ---- a number of users (users_choice.c) ------------------------------------------ */
 
 /* Judges the rows of bench load that were measured under other limits by those of slo,
  * from the times of their requests; of *n_rows rows those without such times are left
@@ -135,8 +133,7 @@ const struct users_series *users_choose(const struct users *u, int n_users);
  * the clause of an error. buf: 480 bytes or so; "" where u has no server. */
 void users_append_choice(const struct users *u, int n_users, char *buf, size_t cap);
 
-/* ---- in words (users_answer.c) ----------------------------------------------------
- */
+/* ---- in words (users_answer.c) --------------------------------------------------- */
 
 /* "Serves 3 users who read the stream (p90 TTFT 4.1 s, 210 ms a token); the 4th waits."
  * Appended to buf. */
@@ -168,8 +165,7 @@ enum status users_recommend(FILE *f, json_t **json, const struct users_wish *wis
                             const char *dir, struct row *rows, size_t n_rows,
                             struct err *err);
 
-/* ---- charts (users_charts.c) ------------------------------------------------------
- */
+/* ---- charts (users_charts.c) ----------------------------------------------------- */
 
 /* Draws users_latency (tok/s against p90 TTFT and TPOT, with the SLO), users_ladder
  * (users against tok/s of all and of each) and, where its directory has the times of

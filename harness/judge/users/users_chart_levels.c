@@ -11,8 +11,7 @@
 
 #define HEIGHT 285.0 /* of each of two panels; one alone is higher */
 
-/* ---- two figures of each level ------------------------------------------------------
- */
+/* ---- two figures of each level --------------------------------------------------- */
 
 /* A figure that one of the two parts of a chart shows; NAN: none. */
 typedef struct users_figure figure_fn(const struct users_level *s);
@@ -86,8 +85,7 @@ bool users_has_latencies(const struct users *u)
     return has_figures(&t);
 }
 
-/* ---- the table ----------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------- */
 
 static void put_figure(struct plot *p, struct users_figure y)
 {
@@ -124,8 +122,7 @@ static void put_levels(struct plot *p, const struct two *t)
             put_level(p, t, i, &t->u->v[i].level[k]);
 }
 
-/* ---- axes ---------------------------------------------------------------------------
- */
+/* ---- axes ------------------------------------------------------------------------ */
 
 static struct users_range y_range(const struct two *t, int part)
 {
@@ -199,8 +196,7 @@ static void put_limits(struct plot *p, const struct two *t, int part, int panel)
     }
 }
 
-/* ---- panels -------------------------------------------------------------------------
- */
+/* ---- panels ---------------------------------------------------------------------- */
 
 static void put_layers(struct plot *p, const struct two *t, int part, int panel)
 {
@@ -323,8 +319,7 @@ struct plot *users_latency_plot(const struct users *u, int part, const char *sub
     return p;
 }
 
-/* ---- files --------------------------------------------------------------------------
- */
+/* ---- files ----------------------------------------------------------------------- */
 
 /* Adds to the line below the title whose levels have no p90, and so no mark:
  * "p90 not known: a with 1, 2 users; b with 1 user". */

@@ -10,8 +10,7 @@
 #define TEXT_CHARACTERS 60   /* of a CPU in the line below the title */
 #define LOG_RATIO       12.0 /* beyond it an axis is logarithmic */
 
-/* ---- axes -------------------------------------------------------------------------
- */
+/* ---- axes ------------------------------------------------------------------------ */
 
 void users_range_widen(struct users_range *r, double v)
 {
@@ -41,8 +40,7 @@ double users_limit_of(const struct slo *slo, int part)
     return v > 0 ? v : NAN;
 }
 
-/* ---- words ------------------------------------------------------------------------
- */
+/* ---- words ----------------------------------------------------------------------- */
 
 /* "yi-1.5-9b · 512 + 128 tokens · AMD EPYC, 2 CPUs", as far as it holds for all. */
 static void describe(char *buf, size_t cap, const struct users *u,
@@ -62,8 +60,7 @@ static void describe(char *buf, size_t cap, const struct users *u,
         text_append(buf, cap, "%smore servers are not shown", USERS_DOT);
 }
 
-/* ---- all of them -------------------------------------------------------------------
- */
+/* ---- all of them ----------------------------------------------------------------- */
 
 enum status users_charts(const char *dir, const char *again,
                          const struct result_part *part, bool *any, struct err *err)

@@ -8,8 +8,7 @@
 #include "harness/base/format.h"
 #include "harness/judge/users/users.h"
 
-/* ---- other limits ------------------------------------------------------------------
- */
+/* ---- other limits ---------------------------------------------------------------- */
 
 /* A failed request has no times; an answer of one token has no time per token. */
 static void judge(struct row *r, const struct launch_samples *requests,
@@ -58,7 +57,7 @@ void users_set_slo(struct row *rows, size_t *n_rows, const struct samples *reque
     *n_rows = n;
 }
 
-/* ---- the choice ----------------------------------------------------------------- */
+/* ---- the choice ------------------------------------------------------------------ */
 
 const struct users_level *users_level_for(const struct users_series *s, int n_users)
 {

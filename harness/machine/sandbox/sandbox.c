@@ -25,7 +25,7 @@ static void gib(char *buf, size_t cap, uint64_t bytes)
         snprintf(buf, cap, "%.4g MiB", (double)bytes / (double)(UINT64_C(1) << 20));
 }
 
-/* ---- making one ---------------------------------------------------------------- */
+/* ---- making one ------------------------------------------------------------------ */
 
 static enum status check_limit(const char *root, uint64_t limit, struct err *err)
 {

@@ -17,7 +17,7 @@
 
 #include "harness/base/sysfile.h"
 
-/* ---- names ------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------- */
 
 /* Field 22 of /proc/<pid>/stat, counted behind the name's closing parenthesis (the
  * name may hold blanks and parentheses); 0 when there is no such process. */
@@ -91,7 +91,7 @@ bool maker_may_live(const struct maker *m, const char *root)
     return start != 0 && (m->start == 0 || start == m->start);
 }
 
-/* ---- directories and files ---------------------------------------------------- */
+/* ---- directories and files ------------------------------------------------------- */
 
 int group_write(const char *root, const char *dir, const char *file, const char *text,
                 bool append)

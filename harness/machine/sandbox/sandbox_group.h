@@ -13,7 +13,7 @@
 #include "engine/base/status.h"
 #include "harness/machine/sandbox/cgroup.h"
 
-/* ---- names ------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------- */
 
 /* Who made a group: enough to know him again. */
 struct maker {
@@ -33,7 +33,7 @@ bool group_parse(const char *name, struct maker *m, bool *is_self);
 /* Is the process still there (or not for us to judge: another pid namespace)? */
 bool maker_may_live(const struct maker *m, const char *root);
 
-/* ---- directories and files ---------------------------------------------------- */
+/* ---- directories and files ------------------------------------------------------- */
 
 /* Write text to dir/file; 0, or -1 with errno. In a recorded tree the file is made,
  * and append adds to it (a kernel's file takes one pid at a time and keeps all). */
@@ -56,7 +56,7 @@ int group_move_all(const char *root, const char *from, const char *to);
 /* Does dir hold processes itself? */
 bool group_has_processes(const char *root, const char *dir);
 
-/* ---- where a sandbox may be made ------------------------------------------------ */
+/* ---- where a sandbox may be made ------------------------------------------------- */
 
 /* Controllers that a group is made for: bits, 1u << CGROUP_MEMORY and so on. */
 #define GROUP_MEMORY (1u << CGROUP_MEMORY)

@@ -33,8 +33,7 @@ struct sandbox {
 /* sandbox_read.c: the memory limit in force; 0: none. */
 uint64_t sandbox_read_limit(const struct sandbox *s, char *source, size_t cap);
 
-/* ---- sandbox_quota.c ---------------------------------------------------------------
- */
+/* ---- sandbox_quota.c ------------------------------------------------------------- */
 
 /* Find the CPU controller: is this a quota that a group below ours can have? Errors:
  * sandbox_create_with()'s. */

@@ -273,7 +273,7 @@ enum status engine_make_command(struct engine_command *c, const struct engine *e
     return st;
 }
 
-/* ---- servers ------------------------------------------------------------------- */
+/* ---- servers --------------------------------------------------------------------- */
 
 /* One sequence, and no prompts kept in addition, which no figure would account for. */
 static void put_llama_server(struct writing *w, const struct engine *e,

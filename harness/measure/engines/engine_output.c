@@ -24,7 +24,7 @@ static bool is_speed(double v)
     return isfinite(v) && v > 0 && v <= MAX_TOK_PER_S;
 }
 
-/* ---- JSON ---------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------ */
 
 /* The next value in text[len] from *at on that is an object or a list; NULL: none. A
  * bracket that begins no value is passed over, a number of times only: each costs what

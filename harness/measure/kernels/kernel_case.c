@@ -66,7 +66,7 @@ bool kernel_case_is_roof(const struct kernel_case *c)
     return !strcmp(c->op, "roof");
 }
 
-/* ---- names ------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------- */
 
 const char *kernel_prefetch_name(struct kern_prefetch prefetch, char *buf, size_t cap)
 {
@@ -225,7 +225,7 @@ const struct kern_entry *kernel_case_entry(const struct kernel_case *c)
     return NULL;
 }
 
-/* ---- roofs ------------------------------------------------------------------ */
+/* ---- roofs ----------------------------------------------------------------------- */
 
 static void set_roof(struct kernel_case *roof, const char *what, enum kern_isa isa,
                      int n_threads)
@@ -279,7 +279,7 @@ bool kernel_case_roof(struct kernel_case *roof, const struct kernel_case *c)
     return kernel_case_peak(roof, c);
 }
 
-/* ---- all of them --------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------- */
 
 struct list {
     struct kernel_case *v;

@@ -101,7 +101,7 @@ enum status fixture_pool(struct thread_pool **pool,
     return st ? st : thread_pool_start(pool, n_threads, cpus, err);
 }
 
-/* ---- weights ------------------------------------------------------------------ */
+/* ---- weights --------------------------------------------------------------------- */
 
 const void *fixture_pattern(struct kernel_fixture *fixture, enum kern_format format,
                             bool packed)

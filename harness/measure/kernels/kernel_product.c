@@ -122,7 +122,7 @@ void parts_product(const struct product_call *p, const void *w, size_t begin,
     }
 }
 
-/* ---- the oracle -------------------------------------------------------------- */
+/* ---- the oracle ------------------------------------------------------------------ */
 
 /* Value i of a column; layouts as in activations.h. */
 static double act_value(enum kern_act act, const uint8_t *column, size_t k, size_t i)

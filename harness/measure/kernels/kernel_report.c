@@ -11,7 +11,7 @@
 #include "harness/base/format.h"
 #include "harness/base/newfile.h"
 
-/* ---- roofs ---------------------------------------------------------------------- */
+/* ---- roofs ----------------------------------------------------------------------- */
 
 static const struct kernel_line *roof_line(const struct kernel_report *r,
                                            const struct kernel_case *roof)
@@ -105,8 +105,7 @@ static bool fill_line(struct kernel_line *l, const struct kernel_result *r)
     return true;
 }
 
-/* ---- groups and order
- * ---------------------------------------------------------------- */
+/* ---- groups and order ------------------------------------------------------------ */
 
 /* Position in the registry; unknown names come last. */
 static int op_place(const char *op)
@@ -267,8 +266,7 @@ bool kernel_report_has_failure(const struct kernel_report *report)
     return false;
 }
 
-/* ---- CSV
- * ------------------------------------------------------------------------------- */
+/* ---- CSV ------------------------------------------------------------------------- */
 
 static void write_number(FILE *f, double v)
 {

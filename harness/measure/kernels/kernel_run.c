@@ -164,8 +164,7 @@ static void follow(struct child *c, struct tally *t)
     progress_end(&progress);
 }
 
-/* ---- its end
- * -------------------------------------------------------------------------- */
+/* ---- its end --------------------------------------------------------------------- */
 
 /* The last line of stderr that is not a warning. */
 static void last_error(const struct child *c, char *to, size_t cap)

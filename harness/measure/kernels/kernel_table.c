@@ -75,7 +75,7 @@ static void put(struct grid *g, const char *heading, const struct kernel_line *l
         g->cell[row][column] = l;
 }
 
-/* ---- cells ---------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------- */
 
 enum unit {
     UNIT_OF_READ_ROOF,

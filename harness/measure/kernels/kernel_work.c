@@ -56,7 +56,7 @@ static enum status no_memory(const struct kernel_case *c, struct err *err)
     return err_set(err, ST_NO_MEMORY, "no memory for %s", kernel_case_name(c, name));
 }
 
-/* ---- products ------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------- */
 
 /* A hot matrix: the pattern, repeated. */
 static uint8_t *hot_matrix(struct kernel_fixture *fixture, enum kern_format format,

@@ -41,7 +41,7 @@ enum status point_run_pin(struct point_run *r, struct err *err)
                           p->setup.cpus, err);
 }
 
-/* ---- hearing it -------------------------------------------------------------- */
+/* ---- hearing it ------------------------------------------------------------------ */
 
 static void add_samples(struct point_run *r, const json_t *list)
 {
@@ -131,7 +131,7 @@ static void on_message(void *arg, const json_t *message)
     }
 }
 
-/* ---- running it --------------------------------------------------------------- */
+/* ---- running it ------------------------------------------------------------------ */
 
 bool point_run_ask(struct point_run *r, json_t *request, const char *key,
                    json_t **answer, enum status *status, struct err *err)

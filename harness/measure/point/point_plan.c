@@ -11,7 +11,7 @@
 #include "harness/base/format.h"
 #include "harness/machine/memory_reserve.h"
 
-/* ---- plan ------------------------------------------------------------------- */
+/* ---- plan ------------------------------------------------------------------------ */
 
 uint64_t point_room(const struct point_run *r)
 {
@@ -88,7 +88,7 @@ bool point_may_try(struct point_run *r)
     return false;
 }
 
-/* ---- the row before it runs ------------------------------------------------- */
+/* ---- the row before it runs ------------------------------------------------------ */
 
 void point_describe(struct point_run *r, const struct point *p)
 {

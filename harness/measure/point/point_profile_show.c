@@ -11,7 +11,7 @@
 
 #define CHART "profile"
 
-/* ---- the table ---------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------- */
 
 static void print_line(FILE *f, const struct point_profile *p, const char *op,
                        const char *weights, double work_ms, double wait_ms)
@@ -65,7 +65,7 @@ void point_profile_print(FILE *f, const struct point_profile *p, const struct ro
     print_figures(f, p->sample_ms, bytes, macs, roof_ms, "its roofs");
 }
 
-/* ---- the chart ---------------------------------------------------------------- */
+/* ---- the chart ------------------------------------------------------------------- */
 
 /* Names of models and CPUs are cut beyond this, so that the line fits the picture. */
 #define NAME_CHARACTERS 48

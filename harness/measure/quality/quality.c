@@ -40,7 +40,7 @@ struct plan {
     double work_done;
 };
 
-/* ---- models and text ------------------------------------------------------------ */
+/* ---- models and text ------------------------------------------------------------- */
 
 /* As given: floats before others, then the larger file. */
 static bool better_reference(const struct quality_model *a,
@@ -139,7 +139,7 @@ static enum status read_text(struct plan *p, struct err *err)
     return st;
 }
 
-/* ---- jobs ----------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------ */
 
 const enum setting_id quality_settings[QUALITY_N_SETTINGS] = {
     [QUALITY_KV_TYPE] = SETTING_kv_type,
@@ -270,7 +270,7 @@ static enum status open_all_scores(struct plan *p, struct err *err)
     return st;
 }
 
-/* ---- the reference's rows ------------------------------------------------------- */
+/* ---- the reference's rows -------------------------------------------------------- */
 
 static enum status check_disk(const struct plan *p, const char *dir, struct err *err)
 {
@@ -326,7 +326,7 @@ static enum status open_rows(struct plan *p, struct err *err)
     return st;
 }
 
-/* ---- running -------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------- */
 
 /* Parameters times chunks: the cost of prefill with any quantisation. */
 static double work_of(const struct plan *p)
@@ -366,7 +366,7 @@ static enum status run_jobs(struct plan *p, struct err *err)
     return st;
 }
 
-/* ---- rows ----------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------ */
 
 static enum status summarise(const struct quality_job *job, struct quality_summary *sum,
                              struct err *err)

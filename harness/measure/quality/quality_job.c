@@ -36,7 +36,7 @@ static struct quality_row *row_at(const struct runner *r, size_t i)
     return (struct quality_row *)(void *)(r->rows + i * r->row_bytes);
 }
 
-/* ---- one piece ------------------------------------------------------------------ */
+/* ---- one piece ------------------------------------------------------------------- */
 
 static bool score_one(const struct runner *r, size_t i)
 {
@@ -104,7 +104,7 @@ static enum status run_piece(struct runner *r, const int32_t *ids, size_t n,
     return r->make ? append_rows(r, err) : ST_OK;
 }
 
-/* ---- one chunk ------------------------------------------------------------------ */
+/* ---- one chunk ------------------------------------------------------------------- */
 
 static enum status stop_if_interrupted(struct err *err)
 {
@@ -151,7 +151,7 @@ static enum status run_chunk(struct runner *r, size_t chunk, struct err *err)
     return st ? st : stop_if_interrupted(err);
 }
 
-/* ---- all of them ---------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------- */
 
 static enum status open_model(struct runner *r, struct err *err)
 {

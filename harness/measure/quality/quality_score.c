@@ -114,7 +114,7 @@ bool quality_score_against(struct quality_score *score, const struct quality_row
     return true;
 }
 
-/* ---- summary ------------------------------------------------------------------- */
+/* ---- summary --------------------------------------------------------------------- */
 
 /* Mean of v[n] and its standard error. */
 static void mean_of(const double *v, size_t n, double *mean, double *se)

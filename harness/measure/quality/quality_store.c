@@ -71,7 +71,7 @@ void quality_store_close(struct quality_store *s)
     free(s);
 }
 
-/* ---- reading and writing whole pieces ------------------------------------------- */
+/* ---- reading and writing whole pieces -------------------------------------------- */
 
 static bool write_all(int fd, const void *data, size_t n, off_t at)
 {
@@ -163,7 +163,7 @@ enum status quality_store_read(struct quality_store *s, size_t i, void *record,
     return ST_OK;
 }
 
-/* ---- opening -------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------- */
 
 /* How many whole records follow the header, or a new header and none. */
 static enum status find_records(struct quality_store *s, struct err *err)

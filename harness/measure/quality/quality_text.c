@@ -21,7 +21,7 @@
 #include "harness/model/model_names.h"
 #include "kernels/isa.h"
 
-/* ---- models --------------------------------------------------------------------- */
+/* ---- models ---------------------------------------------------------------------- */
 
 /* Size and time of change; for a folder, those of its files, in any order. */
 static uint64_t key_of_files(const char *path)
@@ -127,7 +127,7 @@ bool quality_model_is_float(const struct quality_model *m)
            !strcasecmp(m->quant, "BF16");
 }
 
-/* ---- the text ------------------------------------------------------------------- */
+/* ---- the text -------------------------------------------------------------------- */
 
 /* "dir/book.txt" -> "book" */
 static void name_text(struct quality_text *t, const char *path)

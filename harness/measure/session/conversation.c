@@ -201,7 +201,7 @@ static enum status add_message(struct conversation *c, enum chat_role role, char
     return ST_OK;
 }
 
-/* ---- the question --------------------------------------------------------------- */
+/* ---- the question ---------------------------------------------------------------- */
 
 /* A prompt, and those of its tokens that are to be evaluated behind the first *n_past
  * of the context. */
@@ -361,7 +361,7 @@ static enum status prefill(struct conversation *c, const struct reading *r,
     return st;
 }
 
-/* ---- the answer ----------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------ */
 
 /* Evaluates id and samples the following tokens into out. */
 static enum status next_tokens(struct conversation *c, int32_t id, int32_t *out, int *n,

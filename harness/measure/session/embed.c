@@ -14,7 +14,7 @@
 #include "harness/base/textfile.h"
 #include "harness/model/modelref.h"
 
-/* ---- the model ------------------------------------------------------------------ */
+/* ---- the model ------------------------------------------------------------------- */
 
 enum status embed_look(struct embed_model *e, const struct session_params *params,
                        struct err *err)
@@ -70,7 +70,7 @@ enum status embed_pooling(enum slm_pooling *pooling, const struct slm_info *info
     return ST_OK;
 }
 
-/* ---- texts ---------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------- */
 
 static enum status make_room(struct embed_texts *t, struct err *err)
 {
@@ -179,7 +179,7 @@ void embed_texts_free(struct embed_texts *t)
     *t = (struct embed_texts){0};
 }
 
-/* ---- passes --------------------------------------------------------------------- */
+/* ---- passes ---------------------------------------------------------------------- */
 
 /* How many texts from the first on are in a pass. */
 static int pass_texts(const struct embed_texts *t, size_t first, int n_batch)

@@ -36,7 +36,7 @@ struct generation {
     struct noise noise; /* when the prompt was begun */
 };
 
-/* ---- printing ----------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------- */
 
 static double per_second(double n, uint64_t ns)
 {

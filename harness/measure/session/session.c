@@ -63,7 +63,7 @@ static enum status preload(struct slm *m, const struct topology *topo, struct er
     return st;
 }
 
-/* ---- opening ------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------- */
 
 struct opening {
     const struct session_params *asked;

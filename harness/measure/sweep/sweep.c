@@ -67,7 +67,7 @@ static size_t model_at(const struct sweep_plan *plan, size_t point)
     return m;
 }
 
-/* ---- progress --------------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------------------- */
 
 static void on_progress(void *arg, const char *phase, double fraction)
 {
@@ -114,7 +114,7 @@ static void print_told(struct sweep *sweep, size_t m)
     e->n_more = 0;
 }
 
-/* ---- one point -------------------------------------------------------------- */
+/* ---- one point ------------------------------------------------------------------- */
 
 /* What fails before it was ever measured fails for a reason that stays: a file that is
  * no model, say. */
@@ -217,7 +217,7 @@ static enum status run_point(struct sweep *sweep, size_t i, int launch, struct e
     return status;
 }
 
-/* ---- one model -------------------------------------------------------------- */
+/* ---- one model ------------------------------------------------------------------- */
 
 static bool exists(const char *path)
 {
@@ -280,7 +280,7 @@ static void remove_models(struct sweep *sweep, size_t first, size_t end)
             remove_model(sweep, model_of(sweep, m));
 }
 
-/* ---- rounds ----------------------------------------------------------------- */
+/* ---- rounds ---------------------------------------------------------------------- */
 
 /* The least launch that is due of models [first, end); 0: none. */
 static int next_round(const struct sweep *sweep, size_t first, size_t end)
@@ -334,7 +334,7 @@ static enum status run_models(struct sweep *sweep, size_t first, size_t end,
     return status;
 }
 
-/* ---- all -------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------- */
 
 static void estimate(struct sweep *sweep)
 {

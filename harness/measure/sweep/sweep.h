@@ -69,7 +69,7 @@ struct sweep_settings {
                             when the sweep begins, so no part of what is resumed */
 };
 
-/* ---- settings (sweep_config.c, sweep_settings.c) ---------------------------- */
+/* ---- settings (sweep_config.c, sweep_settings.c) --------------------------------- */
 
 /* Defaults of everything but the models. */
 enum status sweep_settings_init(struct sweep_settings *s, const struct topology *topo,
@@ -137,7 +137,7 @@ json_t *sweep_settings_json(const struct sweep_settings *s);
 enum status sweep_settings_from_json(struct sweep_settings *s, const json_t *object,
                                      struct err *err);
 
-/* ---- models (sweep_models.c) ------------------------------------------------ */
+/* ---- models (sweep_models.c) ----------------------------------------------------- */
 
 struct sweep_model {
     struct modelref ref;
@@ -168,7 +168,7 @@ enum status sweep_models_look(struct sweep_models *models,
 enum status sweep_engines_look(const struct sweep_settings *s, bool start_them,
                                struct err *err);
 
-/* ---- points (sweep_plan.c) -------------------------------------------------- */
+/* ---- points (sweep_plan.c) ------------------------------------------------------- */
 
 struct sweep_plan {
     struct point *points; /* malloc'ed; models in the order given */
@@ -192,7 +192,7 @@ void sweep_plan_free(struct sweep_plan *plan);
 void sweep_round_order(const struct sweep_plan *plan, uint64_t seed, int round,
                        size_t *order);
 
-/* ---- what is due (sweep_due.c) ------------------------------------------------- */
+/* ---- what is due (sweep_due.c) --------------------------------------------------- */
 
 /* The launches of one point so far; all zero: none. */
 struct sweep_tally {
@@ -224,7 +224,7 @@ int sweep_tally_left(const struct sweep_tally *t, const struct sweep_settings *s
 enum status sweep_tally_all(struct sweep_tally *tally, const struct sweep_plan *plan,
                             const struct row *rows, size_t n_rows, struct err *err);
 
-/* ---- before it starts (sweep_capacity.c) ---------------------------------------- */
+/* ---- before it starts (sweep_capacity.c) ----------------------------------------- */
 
 /* Is there memory for the limit, and disk for all model files that will be made, or at
  * least (without keep_models) for the largest of them: *one_at_a_time then? Error:
@@ -234,7 +234,7 @@ enum status sweep_check_capacity(const struct sweep_settings *s,
                                  const struct topology *topo, bool *one_at_a_time,
                                  struct err *err);
 
-/* ---- the directory (sweep_dir.c) -------------------------------------------- */
+/* ---- the directory (sweep_dir.c) ------------------------------------------------- */
 
 struct sweep_dir;
 
@@ -277,7 +277,7 @@ enum status sweep_dir_will_make(struct sweep_dir *dir, const char *path,
                                 struct err *err);
 bool sweep_dir_has_made(const struct sweep_dir *dir, const char *path);
 
-/* ---- running it (sweep_machine.c, sweep.c) ---------------------------------- */
+/* ---- running it (sweep_machine.c, sweep.c) --------------------------------------- */
 
 /* Everything known about this machine and build. probe may be NULL. */
 json_t *sweep_machine_json(const struct topology *topo,

@@ -98,7 +98,7 @@ void sweep_dir_discard(struct sweep_dir *dir)
     sweep_dir_close(dir);
 }
 
-/* ---- writing ---------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------- */
 
 /* All of text, on disk, or none of it. */
 static enum status append_text(const struct sweep_dir *dir, int fd, const char *name,
@@ -217,7 +217,7 @@ enum status sweep_dir_append(struct sweep_dir *dir, const struct row *row,
     return status;
 }
 
-/* ---- making and resuming ---------------------------------------------------- */
+/* ---- making and resuming --------------------------------------------------------- */
 
 static enum status take_lock(struct sweep_dir *dir, struct err *err)
 {
@@ -426,7 +426,7 @@ enum status sweep_dir_resume(struct sweep_dir **out, const char *path, struct er
     return status;
 }
 
-/* ---- machine.json and models made ------------------------------------------- */
+/* ---- machine.json and models made ------------------------------------------------ */
 
 enum status sweep_dir_write_machine(struct sweep_dir *dir, json_t *machine,
                                     struct err *err)

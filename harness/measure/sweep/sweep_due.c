@@ -57,7 +57,7 @@ int sweep_tally_due(const struct sweep_tally *t, const struct sweep_settings *s)
     return sweep_tally_left(t, s) ? t->n_rows + 1 : 0;
 }
 
-/* ---- all points ----------------------------------------------------------------- */
+/* ---- all points ------------------------------------------------------------------ */
 
 struct counting {
     struct sweep_tally *tally;

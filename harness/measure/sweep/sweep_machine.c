@@ -56,7 +56,7 @@ json_t *sweep_machine_json(const struct topology *topo,
                      sweep_settings_json(s));
 }
 
-/* ---- going on ------------------------------------------------------------------- */
+/* ---- going on -------------------------------------------------------------------- */
 
 /* The machine's profile as it shows itself: which CPUs share a core, where that was
  * measured, is of the moment, and the next measurement may be undecided. */

@@ -291,7 +291,7 @@ void sweep_plan_free(struct sweep_plan *plan)
     memset(plan, 0, sizeof *plan);
 }
 
-/* ---- order of a round ----------------------------------------------------------- */
+/* ---- order of a round ------------------------------------------------------------ */
 
 /* Seeds that differ in one bit start unrelated series; any odd constant does. */
 #define NEXT_ROUND 0x9e3779b97f4a7c15u

@@ -66,8 +66,7 @@ void sweep_print_row(FILE *f, const struct row *row, size_t n_finished, size_t n
     fflush(f);
 }
 
-/* ---- the first line -----------------------------------------------------------------
- */
+/* ---- the first line -------------------------------------------------------------- */
 
 static void append_limits(char *buf, size_t cap, const struct sweep_settings *s)
 {
@@ -101,8 +100,7 @@ void sweep_print_memory(FILE *f, const struct sweep_settings *s,
     fflush(f);
 }
 
-/* ---- the plan -----------------------------------------------------------------------
- */
+/* ---- the plan -------------------------------------------------------------------- */
 
 /* Print each doubt about a thread count on these CPUs once. */
 static void print_doubts(const struct sweep_plan *plan, const struct topology *topo)

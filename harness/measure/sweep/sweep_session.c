@@ -28,7 +28,7 @@
 #define MODELS_INTERLEAVED "interleaved"
 #define MODELS_ONE_BY_ONE  "one after the other"
 
-/* ---- settings --------------------------------------------------------------- */
+/* ---- settings -------------------------------------------------------------------- */
 
 static enum status apply_options(struct sweep_settings *s,
                                  const struct sweep_request *q,
@@ -126,7 +126,7 @@ static enum status settings_from_request(struct sweep_settings *s,
     return status ? status : absolute_models(s, err);
 }
 
-/* ---- before and after ------------------------------------------------------- */
+/* ---- before and after ------------------------------------------------------------ */
 
 /* What earlier runs that were killed have left behind: memory groups with their
  * processes, and half-written models in the directories this sweep uses. */
@@ -193,7 +193,7 @@ static enum status write_machine(struct sweep_session *x, const struct sweep_req
     return status;
 }
 
-/* ---- new, or continued ------------------------------------------------------- */
+/* ---- new, or continued ----------------------------------------------------------- */
 
 /* Placements and threads rest on which CPUs share a core, verdicts on the cache. */
 static enum status find_cores(struct topology *topo, const struct sweep_request *q,

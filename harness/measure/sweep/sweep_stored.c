@@ -21,7 +21,7 @@ static bool is_text_list(enum setting_id id)
     return id == SETTING_models || id == SETTING_speculate || id == SETTING_engines;
 }
 
-/* ---- to JSON ------------------------------------------------------------------- */
+/* ---- to JSON --------------------------------------------------------------------- */
 
 static json_t *text_list_json(const struct sweep_settings *s, enum setting_id id)
 {
@@ -56,7 +56,7 @@ json_t *sweep_settings_json(const struct sweep_settings *s)
     return object;
 }
 
-/* ---- from JSON ----------------------------------------------------------------- */
+/* ---- from JSON ------------------------------------------------------------------- */
 
 /* The words of an array, at most max of them. Error: ST_USAGE. */
 static enum status read_words(const json_t *array, const char *what, size_t min,

@@ -33,7 +33,7 @@ struct count_work {
     struct measured measured;
 };
 
-/* ---- kernels -------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------- */
 
 /* The sizes fit the kernel, and one call is short. */
 static enum status check_sizes(const struct kern_row *row, const struct kernel_case *c,
@@ -117,7 +117,7 @@ static enum status open_kernel(struct count_work *w, const char *name, struct er
     return ST_OK;
 }
 
-/* ---- a model -------------------------------------------------------------------- */
+/* ---- a model --------------------------------------------------------------------- */
 
 static enum status open_model(struct count_work *w, const char *reference,
                               struct err *err)
@@ -142,7 +142,7 @@ static enum status open_model(struct count_work *w, const char *reference,
     return st ? st : measured_preload(&w->measured, UINT64_MAX, err);
 }
 
-/* ---- both ----------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------ */
 
 static enum status make_calls(struct count_work *w, size_t calls, struct err *err)
 {

@@ -49,7 +49,7 @@ struct measured {
     void *arg;                /* of both */
 };
 
-/* ---- opening (measured_open.c) -------------------------------------------------- */
+/* ---- opening (measured_open.c) --------------------------------------------------- */
 
 /* Closed, drawing tokens from seed. */
 void measured_init(struct measured *m, uint64_t seed);
@@ -87,7 +87,7 @@ bool measured_fits(const struct measured *m, uint64_t room_bytes);
 /* The highest ISA level that kernels may be of: "avx512vnni". */
 const char *measured_isa(void);
 
-/* ---- timing (measured_samples.c) ------------------------------------------------ */
+/* ---- timing (measured_samples.c) ------------------------------------------------- */
 
 enum measured_kind {
     MEASURED_DECODE,  /* one token of each sequence, and a chunk of a prompt */

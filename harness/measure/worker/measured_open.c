@@ -17,7 +17,7 @@ void measured_init(struct measured *m, uint64_t seed)
     *m = (struct measured){.seed = seed ? seed : 1, .random = seed ? seed : 1};
 }
 
-/* ---- weights in memory ---------------------------------------------------------- */
+/* ---- weights in memory ----------------------------------------------------------- */
 
 static enum status make_image(struct measured *m, const struct modelref *model,
                               uint64_t seed, struct err *err)
@@ -35,7 +35,7 @@ static enum status make_image(struct measured *m, const struct modelref *model,
     return st;
 }
 
-/* ---- opening -------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------- */
 
 static enum status make_buffers(struct measured *m, struct err *err)
 {
@@ -95,7 +95,7 @@ void measured_close(struct measured *m)
     m->tokens = NULL;
 }
 
-/* ---- reading in ----------------------------------------------------------------- */
+/* ---- reading in ------------------------------------------------------------------ */
 
 struct preload {
     const struct measured *m;

@@ -14,7 +14,7 @@
 #include "harness/stats/stats.h"
 #include "harness/measure/worker/measured.h"
 
-/* ---- passes --------------------------------------------------------------------- */
+/* ---- passes ---------------------------------------------------------------------- */
 
 /* Which token it is does not change the cost, so they are drawn. */
 static void draw(struct measured *m, int n)
@@ -60,7 +60,7 @@ static enum status eval(struct measured *m, int n, struct err *err)
     return st;
 }
 
-/* ---- sequences ------------------------------------------------------------------ */
+/* ---- sequences ------------------------------------------------------------------- */
 
 /* That are decoded; with chunks of a prompt another one is the last. */
 static int n_sequences(const struct measured *m)
@@ -178,7 +178,7 @@ enum status measured_wake(struct measured *m, uint64_t *ns, struct err *err)
     return st;
 }
 
-/* ---- before a sample ------------------------------------------------------------ */
+/* ---- before a sample ------------------------------------------------------------- */
 
 /* Back at the step's depth. */
 static enum status go_back(struct measured *m, const struct measured_step *s,
@@ -228,7 +228,7 @@ static enum status prepare(struct measured *m, const struct measured_step *s,
     return st;
 }
 
-/* ---- a sample ------------------------------------------------------------------- */
+/* ---- a sample -------------------------------------------------------------------- */
 
 /* The time of a sample without a slowdown: the lower quartile of the last ones, as a
  * gate takes it. */

@@ -17,7 +17,7 @@
 #define TICK_MS   200
 #define VERSION_S 5.0
 
-/* ---- starting ------------------------------------------------------------------- */
+/* ---- starting -------------------------------------------------------------------- */
 
 /* First line of `PROGRAM --version`. */
 static void read_first(void *arg, const char *line, size_t len)
@@ -137,7 +137,7 @@ enum status model_worker_start(struct model_worker *c,
     return st;
 }
 
-/* ---- samples -------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------- */
 
 double worker_quartile(double *v, size_t n)
 {

@@ -24,7 +24,7 @@
 #define PATIENCE_NS 5000000000u /* from the end of its input to its exit */
 #define SILENCE_S   120.0
 
-/* ---- ending --------------------------------------------------------------------- */
+/* ---- ending ---------------------------------------------------------------------- */
 
 static void ended(struct worker_client *c, enum worker_end how)
 {
@@ -103,7 +103,7 @@ static enum status has_died(struct worker_client *c, const char *doing, struct e
                    *words ? "; its last output: " : "", words);
 }
 
-/* ---- hearing -------------------------------------------------------------------- */
+/* ---- hearing --------------------------------------------------------------------- */
 
 static void read_line(void *arg, const char *line, size_t len)
 {
@@ -167,7 +167,7 @@ static enum status wait_answer(struct worker_client *c, double timeout_s,
     return ST_OK;
 }
 
-/* ---- asking --------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------- */
 
 /* The program's own error becomes ours. */
 static enum status gave_up(struct worker_client *c, const json_t *answer,
@@ -241,7 +241,7 @@ enum status worker_client_request(struct worker_client *c, json_t *request,
     return st;
 }
 
-/* ---- its life ------------------------------------------------------------------- */
+/* ---- its life -------------------------------------------------------------------- */
 
 double worker_silence_s(void)
 {

@@ -85,7 +85,7 @@ double worker_kernel_bytes(enum kern_format format);
 int worker_n_threads(const struct worker_open *o);
 int worker_n_ctx(const struct worker_open *o);
 
-/* ---- inside (worker_kernel.c) --------------------------------------------------- */
+/* ---- inside (worker_kernel.c) ---------------------------------------------------- */
 
 struct kernel_fixture;
 struct kernel_work;

@@ -37,7 +37,7 @@ void worker_report_progress(struct worker_reports *r, const char *phase,
         worker_report_phase(r, phase, fraction);
 }
 
-/* ---- samples -------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------- */
 
 void worker_begin_samples(struct worker_reports *r)
 {

@@ -33,7 +33,7 @@ struct server {
     struct worker_reports reports;
 };
 
-/* ---- opening -------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------- */
 
 static int on_load(void *arg, uint64_t done, uint64_t total)
 {
@@ -170,7 +170,7 @@ static enum status answer_open(struct server *v, const json_t *object, struct er
     return ST_OK;
 }
 
-/* ---- samples -------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------- */
 
 struct kept {
     double *s;
@@ -327,7 +327,7 @@ static enum status answer_take(struct server *v, const json_t *counts, struct er
     return st;
 }
 
-/* ---- serving -------------------------------------------------------------------- */
+/* ---- serving --------------------------------------------------------------------- */
 
 static enum status answer(struct server *v, const struct worker_task *tasks, size_t n,
                           const char *line, struct err *err)

@@ -140,7 +140,7 @@ enum status point_from_row(struct point *p, const struct row *r,
     return set_settings(p, r, topo, err);
 }
 
-/* ---- its command ---------------------------------------------------------------- */
+/* ---- its command ----------------------------------------------------------------- */
 
 /* The character that \xNN stands for; 0: none. */
 static char escaped_char(const char *text)

@@ -306,7 +306,7 @@ void point_command(const struct point *p, char *buf, size_t cap)
         buf[0] = '\0';
 }
 
-/* ---- to the worker, and back ---------------------------------------------------- */
+/* ---- to the worker, and back ----------------------------------------------------- */
 
 json_t *point_json(const struct point *p)
 {

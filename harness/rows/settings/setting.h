@@ -237,7 +237,7 @@ typedef enum status setting_take_fn(void *arg, enum setting_id id, const char *t
 enum status setting_load_yaml(const char *path, setting_take_fn *take, void *arg,
                               struct err *err);
 
-/* ---- JSON that is no setting ---------------------------------------------------- */
+/* ---- JSON that is no setting ----------------------------------------------------- */
 
 /* A member of an object and the field that it is: one row for each. */
 struct setting_member {

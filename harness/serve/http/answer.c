@@ -25,8 +25,7 @@ static uint64_t random_number(void)
     return v;
 }
 
-/* ---- prompts as tokens -------------------------------------------------------------
- */
+/* ---- prompts as tokens ----------------------------------------------------------- */
 
 /* A text that is too long even if all its tokens were the longest is not cut into
  * tokens: that would take a second of the thread that sends everybody's answers. */
@@ -156,8 +155,7 @@ static bool encode(struct answer *a, struct refusal *refusal)
     return true;
 }
 
-/* ---- beginning ----------------------------------------------------------------------
- */
+/* ---- beginning ------------------------------------------------------------------- */
 
 static bool make_grammar(const struct api_request *r, struct grammar **g,
                          struct refusal *refusal)
@@ -387,8 +385,7 @@ void answer_close(struct answer *a)
     free(a);
 }
 
-/* ---- reading ------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 /* When text came: to the request's first, and between a choice's own. */
 static void note_text(struct answer *a, struct choice *c, struct metrics *m)

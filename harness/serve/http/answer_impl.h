@@ -42,7 +42,7 @@ struct answer {
 bool answer_refuse_submit(struct refusal *refusal, const struct err *err, bool full,
                           double retry_s);
 
-/* ---- answer_embed.c: vectors of texts ------------------------------------------- */
+/* ---- answer_embed.c: vectors of texts -------------------------------------------- */
 
 /* The bytes of its texts' vectors. */
 static inline uint64_t answer_vector_bytes(const struct answer *a)

@@ -8,8 +8,7 @@
 #include "engine/base/json_read.h"
 #include "harness/serve/http/api_request.h"
 
-/* ---- prompts ----------------------------------------------------------------------
- */
+/* ---- prompts --------------------------------------------------------------------- */
 
 static bool read_ids(struct api_prompt *p, const json_t *list, int n_vocab,
                      const char *key, struct refusal *refusal)
@@ -75,8 +74,7 @@ bool api_read_prompts(struct api_request *r, int n_vocab, struct refusal *refusa
     return true;
 }
 
-/* ---- what is not supported ----------------------------------------------------------
- */
+/* ---- what is not supported ------------------------------------------------------- */
 
 /* Whether a field's value asks for nothing. */
 static bool asks_nothing(const json_t *value)

@@ -17,8 +17,7 @@ const char *reply_reason(enum completion_end end)
     return end == COMPLETION_STOP ? "stop" : "length";
 }
 
-/* ---- log-probabilities -------------------------------------------------------------
- */
+/* ---- log-probabilities ----------------------------------------------------------- */
 
 struct token_text {
     char bytes[MAX_TOKEN];
@@ -202,8 +201,7 @@ static void empty(struct reply_logprobs *l)
     textbuf_clear(&l->offsets);
 }
 
-/* ---- parts of an object -------------------------------------------------------------
- */
+/* ---- parts of an object ---------------------------------------------------------- */
 
 static void put_head(struct textbuf *out, const struct reply_head *head)
 {
@@ -238,8 +236,7 @@ static void put_usage(struct textbuf *out, const struct reply_usage *u)
                        u->n_drafted, u->n_accepted);
 }
 
-/* ---- a whole answer ----------------------------------------------------------------
- */
+/* ---- a whole answer -------------------------------------------------------------- */
 
 void reply_begin(struct textbuf *out, const struct reply_head *head)
 {
@@ -268,8 +265,7 @@ void reply_end(struct textbuf *out, const struct reply_usage *usage)
     textbuf_puts(out, "}\n");
 }
 
-/* ---- a stream ----------------------------------------------------------------------
- */
+/* ---- a stream -------------------------------------------------------------------- */
 
 static void put_delta(struct textbuf *out, bool first, const char *text, size_t len)
 {

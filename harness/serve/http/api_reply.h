@@ -47,8 +47,7 @@ size_t reply_logprobs_bytes(const struct reply_logprobs *l);
 /* "stop" or "length". */
 const char *reply_reason(enum completion_end end);
 
-/* ---- a whole answer: begin, a choice for each, end --------------------------------
- */
+/* ---- a whole answer: begin, a choice for each, end ------------------------------- */
 
 void reply_begin(struct textbuf *out, const struct reply_head *head);
 void reply_choice(struct textbuf *out, const struct reply_head *head, int index,
@@ -56,8 +55,7 @@ void reply_choice(struct textbuf *out, const struct reply_head *head, int index,
                   enum completion_end end);
 void reply_end(struct textbuf *out, const struct reply_usage *usage);
 
-/* ---- a stream ---------------------------------------------------------------------
- */
+/* ---- a stream -------------------------------------------------------------------- */
 
 /* An event with text[len] of a choice; the first one of a chat's choice says who
  * speaks. l is emptied. end is COMPLETION_RUNS, or how the choice has ended. */

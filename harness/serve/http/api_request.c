@@ -68,8 +68,7 @@ static bool read_bool(const json_t *object, const char *key, bool *out,
     return true;
 }
 
-/* ---- how tokens are drawn ---------------------------------------------------------
- */
+/* ---- how tokens are drawn -------------------------------------------------------- */
 
 static bool read_sampling(struct api_request *r, struct refusal *refusal)
 {
@@ -161,8 +160,7 @@ static bool read_logprobs(struct api_request *r, struct refusal *refusal)
     return true;
 }
 
-/* ---- where a text ends -------------------------------------------------------------
- */
+/* ---- where a text ends ----------------------------------------------------------- */
 
 static bool add_stop(struct api_request *r, const json_t *value,
                      struct refusal *refusal)
@@ -251,8 +249,7 @@ static bool read_format(struct api_request *r, struct refusal *refusal)
     return true;
 }
 
-/* ---- the whole ---------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------- */
 
 static bool read_stream(struct api_request *r, struct refusal *refusal)
 {

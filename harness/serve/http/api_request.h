@@ -76,8 +76,7 @@ bool api_request_read(struct api_request *r, enum api_kind kind, const char *bod
                       size_t len, int n_vocab, struct refusal *refusal);
 void api_request_free(struct api_request *r);
 
-/* ---- parts, for api_request.c -----------------------------------------------------
- */
+/* ---- parts, for api_request.c ---------------------------------------------------- */
 
 /* The member, unless it is missing or null. */
 json_t *api_member(const json_t *object, const char *key);

@@ -97,8 +97,7 @@ void exchange_wake(void *arg)
         server_notify(s);
 }
 
-/* ---- pending
- * ----------------------------------------------------------------------------- */
+/* ---- pending --------------------------------------------------------------------- */
 
 bool exchange_enqueue(struct exchange *x)
 {
@@ -113,8 +112,7 @@ bool exchange_enqueue(struct exchange *x)
     return true;
 }
 
-/* ---- suspended
- * ----------------------------------------------------------------------- */
+/* ---- suspended ------------------------------------------------------------------- */
 
 void exchange_suspend(struct exchange *x)
 {

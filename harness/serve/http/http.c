@@ -20,9 +20,7 @@
 /* The same where there is no memory for another body. */
 #define RETRY_BODIES_S 1
 
-/* ---- connections
- * ----------------------------------------------------------------------
- */
+/* ---- connections ----------------------------------------------------------------- */
 
 static void find_peer(struct client *c, struct MHD_Connection *connection)
 {
@@ -107,9 +105,7 @@ void http_completed(void *server, struct MHD_Connection *connection, void **cont
     *context = NULL;
 }
 
-/* ---- what is refused by its headers
- * -----------------------------------------------------
- */
+/* ---- what is refused by its headers ---------------------------------------------- */
 
 static const char *header(const struct exchange *x, const char *name)
 {
@@ -240,9 +236,7 @@ static enum MHD_Result look_at_headers(struct exchange *x, const char *url,
     return MHD_YES;
 }
 
-/* ---- the body, and the answer
- * ------------------------------------------------------------
- */
+/* ---- the body, and the answer ---------------------------------------------------- */
 
 /* Memory for one body there is; for as many as there are connections there is not. */
 static bool check_bodies(struct exchange *x, size_t n)

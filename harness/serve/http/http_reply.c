@@ -115,8 +115,7 @@ enum MHD_Result http_reply_refusal(struct exchange *x)
     return http_reply(x, x->refusal.http, "application/json", &body);
 }
 
-/* ---- answers
- * ------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------- */
 
 /* libmicrohttpd asks for up to max bytes of the stream. */
 static ssize_t read_stream(void *exchange, uint64_t pos, char *out, size_t max)
@@ -160,9 +159,7 @@ enum MHD_Result http_reply_answer(struct exchange *x)
     return http_reply_refusal(x);
 }
 
-/* ---- the other routes
- * ------------------------------------------------------------------
- */
+/* ---- the other routes ------------------------------------------------------------ */
 
 enum MHD_Result http_reply_health(struct exchange *x)
 {
@@ -215,8 +212,7 @@ enum MHD_Result http_reply_metrics(struct exchange *x)
                       &body);
 }
 
-/* ---- the log
- * --------------------------------------------------------------------------- */
+/* ---- the log --------------------------------------------------------------------- */
 
 void http_log(const struct exchange *x, bool complete)
 {

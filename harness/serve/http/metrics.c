@@ -151,8 +151,7 @@ static void put_scheduler(struct textbuf *out, const struct scheduler_stats *s)
     put_drafts(out, s);
 }
 
-/* ---- this process ------------------------------------------------------------------
- */
+/* ---- this process ---------------------------------------------------------------- */
 
 static double resident_bytes(void)
 {

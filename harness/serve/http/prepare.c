@@ -11,8 +11,7 @@
 #include "engine/base/clock.h"
 #include "harness/serve/http/server_impl.h"
 
-/* ---- on a preparing thread --------------------------------------------------------
- */
+/* ---- on a preparing thread ------------------------------------------------------- */
 
 static void prepare(struct exchange *x)
 {
@@ -56,8 +55,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* ---- on the server's thread -------------------------------------------------------
- */
+/* ---- on the server's thread ------------------------------------------------------ */
 
 static bool is_busy(const struct server *s, uint64_t client)
 {

@@ -37,8 +37,7 @@ struct serving {
     enum slm_pooling pooling;
 };
 
-/* ---- before the model
- * ----------------------------------------------------------------- */
+/* ---- before the model ------------------------------------------------------------ */
 
 /* As many descriptors as connections may need, where the system lets it. */
 static void raise_files(int n_connections)
@@ -145,9 +144,7 @@ static enum status plan(struct serving *v, struct err *err)
     return st;
 }
 
-/* ---- the server
- * --------------------------------------------------------------------------
- */
+/* ---- the server ------------------------------------------------------------------ */
 
 static const char *model_name(const struct serving *v)
 {

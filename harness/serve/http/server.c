@@ -46,8 +46,7 @@ void server_notify(struct server *s)
         return; /* it counts as far as it can already: the thread will wake */
 }
 
-/* ---- time
- * ---------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------ */
 
 static void say_timeout(struct client *c)
 {
@@ -139,8 +138,7 @@ static void sweep(struct server *s)
     give_memory_back(s);
 }
 
-/* ---- stopping
- * ------------------------------------------------------------------------- */
+/* ---- stopping -------------------------------------------------------------------- */
 
 static void cancel(struct server *s)
 {
@@ -205,8 +203,7 @@ static bool is_over(const struct server *s)
     return s->end_ns && (!s->metrics.n_requests || clock_ns() > s->end_ns);
 }
 
-/* ---- the loop
- * -------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------- */
 
 /* -1: without end. What ends that wait is in epoll: another thread's event, a
  * connection to accept. */
@@ -278,9 +275,7 @@ static void *serve(void *server)
     return NULL;
 }
 
-/* ---- opening and closing
- * ----------------------------------------------------------------
- */
+/* ---- opening and closing --------------------------------------------------------- */
 
 static enum status add_to_epoll(struct server *s, int fd, void *what, struct err *err)
 {

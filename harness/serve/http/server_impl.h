@@ -105,8 +105,7 @@ struct server {
     pthread_cond_t work; /* for preparing threads */
 };
 
-/* ---- exchange.c: the life of a request
- * ----------------------------------------------- */
+/* ---- exchange.c: the life of a request ------------------------------------------- */
 
 struct exchange *exchange_new(struct server *s, struct MHD_Connection *connection);
 
@@ -140,9 +139,7 @@ void exchange_drop(struct exchange *x, bool cut);
 /* Those for which there is something to read. */
 void exchange_advance_all(struct server *s);
 
-/* ---- prepare.c: requests become completions
- * --------------------------------------------------------------------------
- */
+/* ---- prepare.c: requests become completions -------------------------------------- */
 
 /* Free threads begin with what is pending, round-robin by client. */
 void prepare_begin(struct server *s);
@@ -158,9 +155,7 @@ void prepare_close(struct server *s);
 /* Wakes the server's thread. */
 void server_notify(struct server *s);
 
-/* ---- server_accept.c: connections
- * --------------------------------------------------------------------------
- */
+/* ---- server_accept.c: connections ------------------------------------------------ */
 
 /* Before each wait: epoll waits for connections where there is room for one. Returns
  * after how many ms that may change though nothing happens; -1: never. */
@@ -169,9 +164,7 @@ int server_listen(struct server *s);
 /* Accepts some of those that wait. */
 void server_accept(struct server *s);
 
-/* ---- http.c: requests and replies, as libmicrohttpd calls
- * ------------------------------
- */
+/* ---- http.c: requests and replies, as libmicrohttpd calls ------------------------ */
 
 enum MHD_Result http_request(void *server, struct MHD_Connection *connection,
                              const char *url, const char *method, const char *version,
@@ -182,16 +175,12 @@ void http_completed(void *server, struct MHD_Connection *connection, void **cont
 void http_connection(void *server, struct MHD_Connection *connection, void **context,
                      enum MHD_ConnectionNotificationCode what);
 
-/* ---- http_framing.c
- * --------------------------------------------------------------------
- */
+/* ---- http_framing.c -------------------------------------------------------------- */
 
 /* Whether the request, whose headers are there, can be read in one way only. */
 bool http_check_framing(struct exchange *x, const char *version);
 
-/* ---- http_reply.c
- * ----------------------------------------------------------------------
- */
+/* ---- http_reply.c ---------------------------------------------------------------- */
 
 /* Each sends the reply to x; MHD_NO: libmicrohttpd could not, and closes. */
 enum MHD_Result http_reply(struct exchange *x, int status, const char *type,

@@ -13,8 +13,7 @@
 #define N_PARTS    10
 #define MANY_TIMES 2 /* as long as a request is a window that says what came in it */
 
-/* ---- times of a request, INFINITY of one that failed ------------------------------
- */
+/* ---- times of a request, INFINITY of one that failed ----------------------------- */
 
 static double since(const struct load_record *r, uint64_t at_ns)
 {

@@ -9,8 +9,7 @@
 #include "engine/base/clock.h"
 #include "harness/serve/scheduler/scheduler_impl.h"
 
-/* ---- the scheduler's side ---------------------------------------------------------
- */
+/* ---- the scheduler's side -------------------------------------------------------- */
 
 enum status completion_say(struct completion *c, const struct completion_piece *piece,
                            struct err *err)
@@ -80,8 +79,7 @@ void completion_wake(struct completion *c)
     pthread_mutex_unlock(&c->mu);
 }
 
-/* ---- the reader's side ------------------------------------------------------------
- */
+/* ---- the reader's side ----------------------------------------------------------- */
 
 bool completion_read(struct completion *c, struct completion_piece *out)
 {

@@ -16,8 +16,7 @@ struct fair_client {
     struct fair_list waiting;
 };
 
-/* ---- lists ------------------------------------------------------------------------
- */
+/* ---- lists ----------------------------------------------------------------------- */
 
 static void list_remove(struct fair_list *l, struct fair_item *item)
 {
@@ -48,8 +47,7 @@ static void list_insert(struct fair_list *l, struct fair_item *after,
         l->last = item;
 }
 
-/* ---- clients ----------------------------------------------------------------------
- */
+/* ---- clients --------------------------------------------------------------------- */
 
 /* The lowest counter of clients with something to do; false: there is none. */
 static bool lowest(const struct fair_queue *q, double *service)
@@ -106,8 +104,7 @@ void fair_queue_close(struct fair_queue *q)
     }
 }
 
-/* ---- the queue --------------------------------------------------------------------
- */
+/* ---- the queue ------------------------------------------------------------------- */
 
 enum status fair_queue_add(struct fair_queue *q, struct fair_item *item,
                            uint64_t client, struct err *err)

@@ -16,8 +16,7 @@
 /* This part of the queue is for clients of whom nothing waits. */
 #define KEPT_PART 8
 
-/* ---- open and close ---------------------------------------------------------------
- */
+/* ---- open and close -------------------------------------------------------------- */
 
 static enum status check_model(const struct scheduler_params *p, struct err *err)
 {
@@ -182,8 +181,7 @@ void scheduler_close(struct scheduler *s)
     free(s);
 }
 
-/* ---- requests ---------------------------------------------------------------------
- */
+/* ---- requests -------------------------------------------------------------------- */
 
 /* Seconds until a place is free in a full queue: one that runs ends. */
 static double expected_s(const struct scheduler *s)
@@ -280,8 +278,7 @@ void scheduler_stop(struct scheduler *s, bool finish)
     pthread_mutex_unlock(&s->mu);
 }
 
-/* ---- the loop ---------------------------------------------------------------------
- */
+/* ---- the loop -------------------------------------------------------------------- */
 
 /* Between two steps, with mu held: what was closed goes, what waits comes. */
 static void change_running(struct scheduler *s)

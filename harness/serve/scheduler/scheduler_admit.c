@@ -11,8 +11,7 @@
 /* Completions that end weigh an eighth in what they take on average. */
 #define MEAN_SHARE 0.125
 
-/* ---- the end of a completion ------------------------------------------------------
- */
+/* ---- the end of a completion ----------------------------------------------------- */
 
 /* It is in no queue and has no sequence: the reader is told by the loop. */
 static void set_over(struct scheduler *s, struct completion *c)
@@ -110,8 +109,7 @@ void scheduler_count(struct scheduler *s)
     slm_prefix_pages(s->params.m, &s->stats.n_pages_kept, NULL);
 }
 
-/* ---- sequences --------------------------------------------------------------------
- */
+/* ---- sequences ------------------------------------------------------------------- */
 
 /* Pages of what it has to compute, and of the first page that it may generate. */
 static size_t pages_wanted(const struct scheduler *s, const struct completion *c)

@@ -54,8 +54,7 @@ void scheduler_close_drafts(struct scheduler *s)
     free(s->guesses);
 }
 
-/* ---- how many ---------------------------------------------------------------------
- */
+/* ---- how many -------------------------------------------------------------------- */
 
 /* The most tokens that part i may draft; a draft by lookup is there then. */
 static int find_most(struct scheduler *s, int i)
@@ -188,8 +187,7 @@ void scheduler_plan_drafts(struct scheduler *s, double plain_work)
     }
 }
 
-/* ---- guesses ----------------------------------------------------------------------
- */
+/* ---- guesses --------------------------------------------------------------------- */
 
 /* The part has as many tokens as its draft is long. */
 static void set_part(struct scheduler *s, int i)
@@ -270,8 +268,7 @@ double scheduler_make_drafts(struct scheduler *s)
     return scheduler_seconds(begin_ns, clock_ns());
 }
 
-/* ---- what became of them ----------------------------------------------------------
- */
+/* ---- what became of them --------------------------------------------------------- */
 
 /* Tokens of the draft that were drawn. */
 static int n_accepted(const struct completion *c)

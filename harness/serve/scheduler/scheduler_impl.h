@@ -168,7 +168,7 @@ struct scheduler {
     struct mtp_guess *guesses;    /* [n_sequences] */
 };
 
-/* ---- scheduler_embed.c */
+/* ---- scheduler_embed.c ----------------------------------------------------------- */
 
 /* What a completion needs for its vectors, before its first text. Error: ST_NO_MEMORY.
  */
@@ -179,7 +179,7 @@ enum status completion_begin_vectors(struct completion *c, int n_vector,
  */
 enum status scheduler_embed(struct scheduler *s, struct err *err);
 
-/* ---- completion_make.c */
+/* ---- completion_make.c ----------------------------------------------------------- */
 
 /* Errors: those of scheduler_submit() but for a full queue. */
 enum status completion_make(struct completion **c, struct scheduler *s,
@@ -188,7 +188,7 @@ enum status completion_make(struct completion **c, struct scheduler *s,
 /* One owner less. */
 void completion_release(struct completion *c);
 
-/* ---- completion_choice.c */
+/* ---- completion_choice.c --------------------------------------------------------- */
 
 /* The token after the last one, from its logits[n_vocab]; scratch has as many. With
  * logprobs piece has them. False: the grammar allows none. */
@@ -198,7 +198,7 @@ bool completion_choose(struct completion *c, const float *logits, int n_vocab,
 /* It was generated, and becomes less likely. Error: ST_NO_MEMORY. */
 enum status completion_count(struct completion *c, int32_t id, struct err *err);
 
-/* ---- completion_token.c */
+/* ---- completion_token.c ---------------------------------------------------------- */
 
 /* Opens what generating takes, before the first sequence; guesses: with a sampler of
  * its own for drafts. Errors: those of sampler_open(). */
@@ -216,7 +216,7 @@ int completion_left(const struct completion *c);
 void completion_step(struct completion *c, const float *logits, int n_vocab,
                      float *scratch);
 
-/* ---- completion.c */
+/* ---- completion.c ---------------------------------------------------------------- */
 
 /* A piece for the reader. top: of n_top. Error: ST_NO_MEMORY. */
 enum status completion_say(struct completion *c, const struct completion_piece *piece,
@@ -229,7 +229,7 @@ void completion_finish(struct completion *c, enum completion_end end,
 /* Tell the reader. */
 void completion_wake(struct completion *c);
 
-/* ---- scheduler_admit.c; all with mu held */
+/* ---- scheduler_admit.c; all with mu held ----------------------------------------- */
 
 /* Give sequences to those that wait, as far as they and the pages go. */
 void scheduler_admit(struct scheduler *s);
@@ -250,13 +250,13 @@ void scheduler_end_all(struct scheduler *s, enum completion_end end,
 /* How many tokens and pages there are now, for scheduler_read_stats(). */
 void scheduler_count(struct scheduler *s);
 
-/* ---- scheduler_share.c */
+/* ---- scheduler_share.c ----------------------------------------------------------- */
 
 /* If another one that runs has computed more of what c begins with, c has it, too.
  * True: another one is about to, so c should wait. */
 bool scheduler_share(struct scheduler *s, struct completion *c);
 
-/* ---- scheduler_draft.c */
+/* ---- scheduler_draft.c ----------------------------------------------------------- */
 
 /* Error: ST_NO_MEMORY. */
 enum status scheduler_open_drafts(struct scheduler *s, struct err *err);
@@ -279,7 +279,7 @@ void scheduler_learn_drafts(struct scheduler *s);
 /* Tokens of part i that stay, after they were drawn. */
 int scheduler_kept(const struct scheduler *s, int i);
 
-/* ---- scheduler_step.c */
+/* ---- scheduler_step.c ------------------------------------------------------------ */
 
 /* Error: ST_IO, after which no step can succeed. */
 enum status scheduler_step(struct scheduler *s, struct err *err);

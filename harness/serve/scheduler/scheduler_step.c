@@ -17,8 +17,7 @@ enum {
     SHARED_LOGITS = 1 << 16,
 };
 
-/* ---- what is computed -------------------------------------------------------------
- */
+/* ---- what is computed ------------------------------------------------------------ */
 
 static double work_of(const struct scheduler *s, int n, int depth)
 {
@@ -228,8 +227,7 @@ static void plan_with_pages(struct scheduler *s)
         has_pages(s);
 }
 
-/* ---- tokens -----------------------------------------------------------------------
- */
+/* ---- tokens ---------------------------------------------------------------------- */
 
 /* Those whose logits the step gives; a mask may not be there at once, so those that
  * have a grammar are last. Their masks are computed meanwhile. */
@@ -292,8 +290,7 @@ static void draw_all(struct scheduler *s)
     mask_worker_post(s->masks, NULL, 0);
 }
 
-/* ---- the step ---------------------------------------------------------------------
- */
+/* ---- the step -------------------------------------------------------------------- */
 
 /* Everybody whose tokens it was to compute; their sequences are as before. */
 static void fail_parts(struct scheduler *s, const struct err *err)

@@ -66,7 +66,7 @@ static enum status add_launch(struct test *t, const struct samples *samples,
     return r->kind == POINT_PREFILL || st ? st : add_sample(t, sum, err);
 }
 
-/* ---- one line ------------------------------------------------------------------- */
+/* ---- one line -------------------------------------------------------------------- */
 
 struct moments {
     double mean, deviation; /* of a sample of that size; 0 of one */
@@ -193,7 +193,7 @@ static enum status put_test(FILE *f, const struct test *t, const char *cpu,
     return failed ? err_set(err, ST_NO_MEMORY, "no memory for a test as JSON") : ST_OK;
 }
 
-/* ---- rows as tests -------------------------------------------------------------- */
+/* ---- rows as tests --------------------------------------------------------------- */
 
 static int64_t tokens_of(const struct row *r)
 {

@@ -30,7 +30,7 @@ struct item {
     const char *source;               /* NULL: there is only one */
 };
 
-/* ---- Markdown ------------------------------------------------------------------- */
+/* ---- Markdown -------------------------------------------------------------------- */
 
 static const char markdown_head[] = " model | setting | point | threads | tok/s | 95 % "
                                     "interval | of roof | first token "
@@ -145,7 +145,7 @@ static void put_markdown_item(FILE *f, const struct export_params *p,
     fputc('\n', f);
 }
 
-/* ---- CSV ------------------------------------------------------------------------ */
+/* ---- CSV ------------------------------------------------------------------------- */
 
 static void put_csv_head(FILE *f, const struct export_params *p, bool sources)
 {
@@ -175,7 +175,7 @@ static void put_csv_item(FILE *f, const struct export_params *p,
     }
 }
 
-/* ---- JSON Lines ----------------------------------------------------------------- */
+/* ---- JSON Lines ------------------------------------------------------------------ */
 
 static enum status put_json_item(FILE *f, const struct export_params *p,
                                  const struct item *item, struct err *err)
@@ -199,7 +199,7 @@ static enum status put_json_item(FILE *f, const struct export_params *p,
     return failed ? err_set(err, ST_NO_MEMORY, "no memory for a row as JSON") : ST_OK;
 }
 
-/* ---- all ------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------- */
 
 static void put_head(FILE *f, const struct export_params *p, bool sources)
 {

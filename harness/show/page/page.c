@@ -145,8 +145,7 @@ static enum status put_page(FILE *f, const struct page *page, struct err *err)
     return st;
 }
 
-/* ---- files ------------------------------------------------------------------------
- */
+/* ---- files ----------------------------------------------------------------------- */
 
 static enum status add_machines(struct page *page, const struct result_set *set,
                                 struct err *err)

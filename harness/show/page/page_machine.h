@@ -44,8 +44,7 @@ void page_machine_free(struct page_machine *m);
 const struct row **page_launches(const struct page_machine *m, const struct row *point,
                                  size_t *n);
 
-/* ---- parts of the page --------------------------------------------------------------
- */
+/* ---- parts of the page ----------------------------------------------------------- */
 
 /* "AMD EPYC, 2 CPUs · memory limit 6 GiB · 60 launches of 18 points". */
 void page_put_summary(FILE *f, const struct page_machine *m);

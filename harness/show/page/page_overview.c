@@ -18,8 +18,7 @@
 
 #define MOST_POINTS 2000 /* of the table */
 
-/* ---- what is recommended -----------------------------------------------------------
- */
+/* ---- what is recommended --------------------------------------------------------- */
 
 /* *any: it has said something. Error: ST_NO_MEMORY. */
 static enum status put_carried(FILE *f, const struct page_machine *m, bool *any,
@@ -70,8 +69,7 @@ static enum status put_card(FILE *f, const struct page_machine *m, struct err *e
     return st;
 }
 
-/* ---- the same points ---------------------------------------------------------------
- */
+/* ---- the same points ------------------------------------------------------------- */
 
 static bool is_speed(const struct row *r)
 {

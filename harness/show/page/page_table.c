@@ -15,7 +15,7 @@
 
 #define N_COLUMNS 9
 
-/* ---- cells ---------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------- */
 
 /* A cell that is sorted by v; NAN: it comes last. */
 static void put_number(FILE *f, double v, const char *text, const char *small)
@@ -103,7 +103,7 @@ static void point_text(char *buf, size_t cap, const struct row *r)
                  (long long)(r->ctx > 0 ? r->ctx : 0));
 }
 
-/* ---- rows ----------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------ */
 
 static bool is_chosen(const struct page_machine *m, const struct row *r)
 {
@@ -169,7 +169,7 @@ static void put_point(FILE *f, const struct page_machine *m, size_t i)
     put_detail(f, m, i);
 }
 
-/* ---- data of the details -------------------------------------------------------- */
+/* ---- data of the details --------------------------------------------------------- */
 
 static bool is_used(const struct page_machine *m, const struct field *field)
 {

@@ -11,8 +11,7 @@
 #include "harness/show/page/page_machine.h"
 #include "harness/judge/users/users.h"
 
-/* ---- the table ---------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------- */
 
 static void put_figure(FILE *f, struct users_figure v)
 {
@@ -99,8 +98,7 @@ static void put_table(FILE *f, const struct users *u)
     fputs("</tbody></table></div>\n", f);
 }
 
-/* ---- all of it ----------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------- */
 
 enum status page_put_users(FILE *f, const struct page_machine *m, struct err *err)
 {

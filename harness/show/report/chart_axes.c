@@ -23,7 +23,7 @@ static void include(double *min, double *max, double value)
     *max = fmax(*max, value);
 }
 
-/* ---- panels -------------------------------------------------------------------- */
+/* ---- panels ---------------------------------------------------------------------- */
 
 /* Range of a series' figures; most 0: it has none. */
 struct level {
@@ -105,7 +105,7 @@ void chart_choose_panels(struct chart *c)
             c->panel[v[i].series] = p;
 }
 
-/* ---- ranges -------------------------------------------------------------------- */
+/* ---- ranges ---------------------------------------------------------------------- */
 
 /* The largest of 1, 2, 5 x 10^n that is not above v; v > 0. */
 static double step_below(double v)

@@ -66,8 +66,7 @@ static const char *unit_of(const struct chart *c)
     return c->unit ? c->unit : "tok/s";
 }
 
-/* ---- the table --------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------- */
 
 static const char *hint_of(struct plot *p, const struct chart *c, const struct mark *m)
 {
@@ -155,8 +154,7 @@ static void put_series_keys(struct plot *p, const struct chart *c, const char *b
                  (struct plot_style){i, 2, PLOT_WHOLE, PLOT_SHAPE, 1.3, 0});
 }
 
-/* ---- lines ------------------------------------------------------------------------
- */
+/* ---- lines ----------------------------------------------------------------------- */
 
 static void put_line_panel(struct plot *p, const struct chart *c,
                            const struct chart_axes *a, int panel)
@@ -223,8 +221,7 @@ static void put_lines(struct plot *p, struct chart *c, const struct chart_axes *
     put_state_keys(p, &n);
 }
 
-/* ---- bars -------------------------------------------------------------------------
- */
+/* ---- bars ------------------------------------------------------------------------ */
 
 struct bar_size {
     double bar, row; /* pixels */
@@ -348,8 +345,7 @@ static void put_bars(struct plot *p, struct chart *c, const struct chart_axes *a
         plot_key(p, "no figure", plot_marked(PLOT_GREY, PLOT_CROSS, 1.1));
 }
 
-/* ---- memory -----------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------- */
 
 static double figure_or_0(double v)
 {
@@ -461,8 +457,7 @@ static void put_memory(struct plot *p, struct chart *c, const struct chart_axes 
         plot_key(p, "limit", plot_stroke(PLOT_BAD, 2.2, PLOT_WHOLE));
 }
 
-/* ---- a frontier -------------------------------------------------------------------
- */
+/* ---- a frontier ------------------------------------------------------------------ */
 
 /* Powers of ten, and where 0 is: a divergence of 0 has no place on a logarithmic axis,
  * and is beyond a gap in it. */
@@ -529,8 +524,7 @@ static void put_pareto(struct plot *p, struct chart *c, const struct chart_axes 
     put_state_keys(p, &n);
 }
 
-/* ---- all --------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------- */
 
 struct plot *chart_plot(struct chart *c, bool in_page)
 {

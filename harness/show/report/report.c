@@ -56,7 +56,7 @@ static int thread_counts(struct chart *c, const struct report_rows *p,
     return n;
 }
 
-/* ---- decode speed against threads ---------------------------------------------- */
+/* ---- decode speed against threads ------------------------------------------------ */
 
 /* Whether settings are compared side by side, since there is nothing to see along an
  * axis of threads. */
@@ -108,7 +108,7 @@ static enum status fill_threads(struct chart *c, const struct report_rows *p,
     return ST_OK;
 }
 
-/* ---- decode speed of settings with as many threads ------------------------------ */
+/* ---- decode speed of settings with as many threads ------------------------------- */
 
 static enum status fill_decode(struct chart *c, const struct report_rows *p,
                                struct err *err)
@@ -190,7 +190,7 @@ static enum status fill_prefill(struct chart *c, const struct report_rows *p,
     return ST_OK;
 }
 
-/* ---- memory --------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------- */
 
 static double larger(double a, int64_t b)
 {
@@ -266,8 +266,7 @@ static enum status fill_memory(struct chart *c, const struct report_rows *p,
     return ST_OK;
 }
 
-/* ---- all of them
- * ---------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------- */
 
 static void append_part(char *buf, size_t cap, const char *text)
 {
@@ -403,7 +402,7 @@ enum status report_each_plot(const struct report_source *from, bool in_page,
     return st ? st : report_each_token_plot(from, subtitle, use, arg, err);
 }
 
-/* ---- their files ------------------------------------------------------------ */
+/* ---- their files ----------------------------------------------------------------- */
 
 struct drawing {
     const char *dir, *again;

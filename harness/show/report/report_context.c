@@ -20,7 +20,7 @@ static enum status no_memory(struct err *err)
     return err_set(err, ST_NO_MEMORY, "no memory for the marks of a chart");
 }
 
-/* ---- threads -------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------- */
 
 /* What is recommended: for each model, and of one setting by itself. */
 struct advice {
@@ -83,7 +83,7 @@ static int64_t advised_threads(struct advice *a, const struct report_rows *p,
     return fastest_threads(p, begin, end);
 }
 
-/* ---- marks ---------------------------------------------------------------------- */
+/* ---- marks ----------------------------------------------------------------------- */
 
 static enum status add_mark(struct chart *c, const struct report_rows *p,
                             const struct row *r, int series, struct err *err)

@@ -22,9 +22,7 @@ static enum status no_memory(struct err *err)
     return err_set(err, ST_NO_MEMORY, "no memory for the marks of a chart");
 }
 
-/* ---- where a chart is drawn
- * ----------------------------------------------------------
- */
+/* ---- where a chart is drawn ------------------------------------------------------ */
 
 /* A row's value of the setting that is the axis; 0: it has no place in the chart. */
 typedef int64_t value_fn(const struct row *r);
@@ -195,8 +193,7 @@ enum status report_fill_limit(struct chart *c, const struct report_rows *p,
     return st;
 }
 
-/* ---- sequences, and a prompt beside them --------------------------------------------
- */
+/* ---- sequences, and a prompt beside them ----------------------------------------- */
 
 /* A row's figure into m; false: it has no place in the chart. */
 typedef bool set_fn(struct mark *m, const struct report_rows *p, const struct row *r);

@@ -62,7 +62,7 @@ static void print_failures(FILE *out, const struct failures *f)
     fputc('\n', out);
 }
 
-/* ---- rounds --------------------------------------------------------------------- */
+/* ---- rounds ---------------------------------------------------------------------- */
 
 /* like: a row of the model whose rounds they are; NULL: of all. */
 static void print_rounds(FILE *f, const struct row *rows, size_t n_rows,
@@ -104,7 +104,7 @@ static void print_rounds_by_model(FILE *f, const struct row *rows, size_t n_rows
     }
 }
 
-/* ---- all ------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------- */
 
 /* The table, with the choice for each model marked. */
 static void print_table(FILE *f, const struct row *rows, size_t n,

@@ -26,8 +26,7 @@
 /* More numbers of threads than this are named in the axis' title. */
 #define MAX_NAMED 5
 
-/* ---- shares of the roof -----------------------------------------------------------
- */
+/* ---- shares of the roof ---------------------------------------------------------- */
 
 static bool has_share(const struct row *r)
 {
@@ -106,8 +105,7 @@ static struct plot *roof_share_plot(const struct roof_map *map, const char *subt
     return p;
 }
 
-/* ---- distributions ----------------------------------------------------------------
- */
+/* ---- distributions --------------------------------------------------------------- */
 
 static void put_times(struct plot *p, const struct token_series_list *list)
 {
@@ -190,8 +188,7 @@ static struct plot *token_times_plot(const struct token_series_list *list,
     return p;
 }
 
-/* ---- the run ----------------------------------------------------------------------
- */
+/* ---- the run --------------------------------------------------------------------- */
 
 static double taken(const struct row *r)
 {
@@ -356,8 +353,7 @@ static struct plot *token_run_plot(const struct token_run *run,
     return p;
 }
 
-/* ---- all --------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------- */
 
 /* has_figure: p is NULL for lack of memory only. */
 static enum status use_plot(report_plot_fn *use, void *arg, const char *name,

@@ -12,8 +12,7 @@
 #include "harness/stats/stats.h"
 #include "harness/rows/order.h"
 
-/* ---- distributions ----------------------------------------------------------------
- */
+/* ---- distributions --------------------------------------------------------------- */
 
 /* Appends the samples of the point's launches that are trusted as much as its row. */
 static enum status add_samples(struct token_series *to, const struct row *point,
@@ -79,8 +78,7 @@ void token_series_free(struct token_series_list *list)
     list->n = 0;
 }
 
-/* ---- the run ----------------------------------------------------------------------
- */
+/* ---- the run --------------------------------------------------------------------- */
 
 /* Seconds of "2026-11-23T12:54:10Z"; -1: it is no time. */
 static double seconds_of(const char *utc)
@@ -235,8 +233,7 @@ void token_run_free(struct token_run *run)
     memset(run, 0, sizeof *run);
 }
 
-/* ---- shares of the roof -----------------------------------------------------------
- */
+/* ---- shares of the roof ---------------------------------------------------------- */
 
 /* The column of that number of threads, made in its place if it is new; -1: no room. */
 static int column_of(struct roof_map *map, int64_t threads)

@@ -12,7 +12,7 @@
 #include "engine/synth/synth.h"
 #include "tests/support/golden.h"
 
-/* ---- recorded logits ------------------------------------------------------------ */
+/* ---- recorded logits ------------------------------------------------------------- */
 
 static const struct golden GOLDEN[] = {
     {"qwen2", 1.2 * 2.232e-4},        {"qwen3", 1.2 * 2.765e-4},
@@ -84,7 +84,7 @@ static void test_recorded_logits(void **state)
     }
 }
 
-/* ---- the comparison ------------------------------------------------------------ */
+/* ---- the comparison -------------------------------------------------------------- */
 
 static void reference_logits(const void *image, size_t bytes, const struct layout *y,
                              const int32_t *tokens, float *out)
@@ -213,7 +213,7 @@ static void test_quantised_weights(void **state)
     check_all(2, KERN_FMT_q4_0, KERN_KV_q8_0, 6e-3);
 }
 
-/* ---- synthetic models ----------------------------------------------------------- */
+/* ---- synthetic models ------------------------------------------------------------ */
 
 /* A synthetic model has the tensors and keys its architecture asks for, and sane
  * activations. */

@@ -55,8 +55,7 @@ enum { N_KINDS = sizeof KINDS / sizeof KINDS[0] };
 
 static const int lengths[MAX_TEXTS] = {1, 2, 15, 16, 17, 40, 300, 601};
 
-/* ---- models -----------------------------------------------------------------------
- */
+/* ---- models ---------------------------------------------------------------------- */
 
 static void put_norm(struct tiny *t, const struct kind *k, int layer, const char *name,
                      uint64_t n)
@@ -147,8 +146,7 @@ static void *make_model(const struct kind *k, size_t *bytes)
     return tiny_image(&t, bytes);
 }
 
-/* ---- the encoder ------------------------------------------------------------------
- */
+/* ---- the encoder ----------------------------------------------------------------- */
 
 /* What all tokens' queries see of a layer, to out [n][n_heads * dim]. */
 static void see(struct reference *r, int l, const double *in, int n, double *out)
@@ -261,8 +259,7 @@ static int pool(const struct reference *r, const double *x, int n,
     return n_out;
 }
 
-/* ---- tests ------------------------------------------------------------------------
- */
+/* ---- tests ----------------------------------------------------------------------- */
 
 struct fixture {
     struct kind kind;

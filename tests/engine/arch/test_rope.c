@@ -63,7 +63,7 @@ static void add_model(struct tiny *t, float q_k_scale)
     tiny_layer(t, 0, "ffn_down.weight", KERN_FMT_f32, N_FF, N_EMBD, 0, 0, in);
 }
 
-/* ---- what must come out -------------------------------------------------------- */
+/* ---- what must come out ---------------------------------------------------------- */
 
 struct expected {
     double step[N_PAIRS], step_long[N_PAIRS];
@@ -104,7 +104,7 @@ static void expect_yarn(struct expected *e, double base, double factor, double n
     }
 }
 
-/* ---- the cases ----------------------------------------------------------------- */
+/* ---- the cases ------------------------------------------------------------------- */
 
 typedef void case_fn(struct tiny *t, struct expected *e);
 
@@ -235,7 +235,7 @@ static const struct {
 
 #define N_CASES (sizeof CASES / sizeof CASES[0])
 
-/* ---- tests --------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------- */
 
 static void check_turns(const char *name, const struct rope *r, int n_ctx,
                         const double *step, double scale)
@@ -354,7 +354,7 @@ static void test_forward_pass(void **state)
     }
 }
 
-/* ---- files that make no sense --------------------------------------------------- */
+/* ---- files that make no sense ---------------------------------------------------- */
 
 static void bad_type(struct tiny *t, struct expected *e)
 {

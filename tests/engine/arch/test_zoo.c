@@ -25,7 +25,7 @@ struct entry {
     double bound;
 };
 
-/* ---- the index ------------------------------------------------------------------ */
+/* ---- the index ------------------------------------------------------------------- */
 
 /* The fields of a line up to the notes: file, architecture, n_tokens, n_vocab, tokens,
  * exact_logits_file, nmse_reference_engine. */

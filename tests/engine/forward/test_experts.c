@@ -121,7 +121,7 @@ static void *make_model(const struct variant *v, size_t *bytes)
     return tiny_image(&t, bytes);
 }
 
-/* ---- the reference -------------------------------------------------------------- */
+/* ---- the reference --------------------------------------------------------------- */
 
 enum { MAX = 1024 };
 

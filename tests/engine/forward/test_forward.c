@@ -13,7 +13,7 @@
 
 #define MODELS TEST_DATA "models/"
 
-/* ---- the tests ------------------------------------------------------------------ */
+/* ---- the tests ------------------------------------------------------------------- */
 
 enum { N_TOKENS = 770 }; /* three blocks of positions and a bit */
 

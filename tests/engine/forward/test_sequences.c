@@ -42,8 +42,7 @@ static struct synth_shape small_experts(void)
     return s;
 }
 
-/* ---- operations --------------------------------------------------------------------
- */
+/* ---- operations ------------------------------------------------------------------ */
 
 static void batch(struct world *w)
 {
@@ -205,8 +204,7 @@ static void experts(void **state)
     check_random_operations(small_experts(), 2, KERN_KV_f16, 0, FEWER);
 }
 
-/* ---- room --------------------------------------------------------------------------
- */
+/* ---- room ------------------------------------------------------------------------ */
 
 static void copies_take_no_room(void **state)
 {

@@ -286,7 +286,7 @@ static void random_damage(void **state)
     free(good.data);
 }
 
-/* ---- one lie at a time -------------------------------------------------- */
+/* ---- one lie at a time ----------------------------------------------------------- */
 
 static void expect(struct build *b, const char *fragment)
 {
@@ -493,7 +493,7 @@ static void version_2_and_empty_lists(void **state)
     build_free(&b);
 }
 
-/* ---- files -------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------- */
 
 static void open_refuses(const char *path, const char *fragment)
 {

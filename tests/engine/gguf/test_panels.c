@@ -134,7 +134,7 @@ static void rows_come_out_of_panels(void **state)
     build_free(&b);
 }
 
-/* ---- what is refused ----------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------- */
 
 static void refuse(const struct lie *lie, const char *text)
 {

@@ -383,7 +383,7 @@ static void truncated(void **state)
     grammar_unref(grammar_of(schema));
 }
 
-/* ---- states ------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------- */
 
 static int id_of(const char *piece)
 {

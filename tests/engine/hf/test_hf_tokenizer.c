@@ -52,7 +52,7 @@ static void round_trip(const struct tokenizer *t)
     }
 }
 
-/* ---- byte-level ---- */
+/* ---- byte-level ------------------------------------------------------------------ */
 
 #define LLAMA3_SPLIT                                                                   \
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|"            \
@@ -153,7 +153,7 @@ static void unknown_patterns_cut(void **state)
     free(v);
 }
 
-/* ---- blanks as U+2581 ---- */
+/* ---- blanks as U+2581 ------------------------------------------------------------ */
 
 #define LEGACY                                                                       \
     "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":"     \
@@ -347,7 +347,7 @@ static void blanks_in_front(void **state)
     free(v);
 }
 
-/* ---- special tokens ---- */
+/* ---- special tokens -------------------------------------------------------------- */
 
 static void templates_say_what_is_put_around(void **state)
 {

@@ -190,7 +190,7 @@ static void damage_is_survived(void **state)
     free(f.bytes);
 }
 
-/* ---- folders -------------------------------------------------------------------- */
+/* ---- folders --------------------------------------------------------------------- */
 
 static void write_text(const char *dir, const char *name, const char *text)
 {

@@ -486,7 +486,7 @@ static void refuses_what_is_no_text(void **state)
     assert_int_equal(jinja_compile(&j, "a\0b", 3, &err), ST_INPUT);
 }
 
-/* ---- published templates, where the reference data is --------------------------- */
+/* ---- published templates, where the reference data is ---------------------------- */
 
 static int check_template(const json_t *t, const json_t *cases, time_t now)
 {

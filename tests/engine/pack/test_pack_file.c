@@ -6,7 +6,7 @@
 #include "tests/support/packed_file.h"
 #include "tests/support/preload_calls.h"
 
-/* ---- where bytes are ------------------------------------------------------------ */
+/* ---- where bytes are ------------------------------------------------------------- */
 
 static int layer_of(const struct gguf_tensor *t)
 {
@@ -85,7 +85,7 @@ static void same_file_whoever_makes_it(void **state)
     assert_int_equal(files_remove(&f), 3);
 }
 
-/* ---- loading -------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------- */
 
 /* Some 40 MB: several chunks, each for another thread. */
 static void make_large(const struct files *f)
@@ -189,7 +189,7 @@ static void shrunk_before_it_is_loaded(void **state)
     files_remove(&f);
 }
 
-/* ---- verifying ------------------------------------------------------------------ */
+/* ---- verifying ------------------------------------------------------------------- */
 
 static enum status verify(const char *path, struct err *err)
 {
@@ -264,7 +264,7 @@ static void a_flipped_bit_is_found(void **state)
     files_remove(&f);
 }
 
-/* ---- refusals ------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------- */
 
 static bool stop(void *arg, uint64_t done, uint64_t total)
 {

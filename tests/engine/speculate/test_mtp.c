@@ -51,8 +51,7 @@ static struct slm_params of_file(enum weights_residency residency)
     return p;
 }
 
-/* ---- the text ---------------------------------------------------------------------
- */
+/* ---- the text -------------------------------------------------------------------- */
 
 /* A sampler, and the prompt evaluated: text[0]. */
 static struct sampler *begin(struct slm *m, double temperature, int32_t text[N_TEXT])
@@ -148,8 +147,7 @@ static void test_the_text_is_the_same(void **state)
         }
 }
 
-/* ---- guesses ----------------------------------------------------------------------
- */
+/* ---- guesses --------------------------------------------------------------------- */
 
 /* What is guessed after the prompt and `id`, evaluated in steps, then the next. */
 static void guesses(struct slm *m, int step, int detour, float *first, float *second)
@@ -221,8 +219,7 @@ static void test_guesses_do_not_depend_on_the_way(void **state)
     slm_close(m);
 }
 
-/* ---- several sequences -------------------------------------------------------------
- */
+/* ---- several sequences ----------------------------------------------------------- */
 
 enum { N_SEQUENCES = 3, N_LONG = 200 };
 
@@ -335,8 +332,7 @@ static void test_several_sequences(void **state)
     slm_close(m);
 }
 
-/* ---- a layer that cannot err -------------------------------------------------------
- */
+/* ---- a layer that cannot err ----------------------------------------------------- */
 
 static double acceptance(size_t skip)
 {
@@ -361,8 +357,7 @@ static void test_a_layer_that_cannot_err(void **state)
     assert_true(acceptance(64) < 0.5);
 }
 
-/* ---- what a guess is ---------------------------------------------------------------
- */
+/* ---- what a guess is ------------------------------------------------------------- */
 
 enum { WIDTH = 64 };
 
@@ -465,8 +460,7 @@ static void test_guesses_are_what_the_equations_give(void **state)
     free(image);
 }
 
-/* ---- acceptance that is set
- * ---------------------------------------------------------- */
+/* ---- acceptance that is set ------------------------------------------------------ */
 
 static void test_set_acceptance(void **state)
 {
@@ -491,8 +485,7 @@ static void test_set_acceptance(void **state)
     slm_close(m);
 }
 
-/* ---- refusals
- * ------------------------------------------------------------------------ */
+/* ---- refusals -------------------------------------------------------------------- */
 
 static void test_refusals(void **state)
 {

@@ -46,7 +46,7 @@ static double half_of(const struct synth_shape *s)
     return sum / s->n_experts_used;
 }
 
-/* ---- shares --------------------------------------------------------------------- */
+/* ---- shares ---------------------------------------------------------------------- */
 
 /* They add up, fall with the rank by the exponent, and none is over 0.95; the default
  * is what was measured of OLMoE-1B-7B: 8 of 64 experts, 0.752 in the more popular half.
@@ -77,7 +77,7 @@ static void shares_are_as_documented(void **state)
     assert_true(fabs(half_of(&olmoe) - 0.752) < 0.015);
 }
 
-/* ---- what is taken -------------------------------------------------------------- */
+/* ---- what is taken --------------------------------------------------------------- */
 
 static struct {
     bool now[N_LAYERS][MOST_EXPERTS], last[N_LAYERS][MOST_EXPERTS];
@@ -205,7 +205,7 @@ static void without_a_skew_there_are_no_favourites(void **state)
     }
 }
 
-/* ---- the file ------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------- */
 
 static void files_say_it(void **state)
 {

@@ -20,7 +20,7 @@ static uint64_t hash(const uint8_t *p, size_t n)
     return h;
 }
 
-/* ---- structure ------------------------------------------------------------- */
+/* ---- structure ------------------------------------------------------------------- */
 
 static void every_mix_is_a_whole_gguf_file(void **state)
 {
@@ -190,7 +190,7 @@ static void odd_sizes_fall_back(void **state)
     synth_image_drop(&m);
 }
 
-/* ---- the weights ------------------------------------------------------------ */
+/* ---- the weights ----------------------------------------------------------------- */
 
 static void assert_spread(const struct synth_image *m, const char *name, double mean,
                           double sigma)
@@ -283,7 +283,7 @@ static void pieces_of_any_size_give_the_same_image(void **state)
     synth_image_drop(&m);
 }
 
-/* ---- the vocabulary ---------------------------------------------------------- */
+/* ---- the vocabulary -------------------------------------------------------------- */
 
 static int compare_str(const void *a, const void *b)
 {
@@ -338,7 +338,7 @@ static void vocabularies_of_any_size_have_unique_pieces(void **state)
     check_vocabulary(128256);
 }
 
-/* ---- refusals ---------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------- */
 
 /* A token reads the experts it takes, and the model runs. */
 static void experts_are_matrices_one_after_another(void **state)

@@ -12,7 +12,7 @@
 #include "engine/gguf/gguf.h"
 #include "engine/synth/synth_parts.h"
 
-/* ---- files ------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------- */
 
 static char dir[] = "/tmp/slm_synth_XXXXXX";
 

@@ -83,7 +83,7 @@ static struct build vocab(const char *chat_template)
     return vocab_named(&one, chat_template != NULL);
 }
 
-/* ---- opening ------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------- */
 
 static struct tokenizer *open_vocab(void)
 {
@@ -193,7 +193,7 @@ static void tells_what_a_template_can(void **state)
     tokenizer_close(tok);
 }
 
-/* ---- templates by name --------------------------------------------------------- */
+/* ---- templates by name ----------------------------------------------------------- */
 
 struct several {
     struct build b;
@@ -320,7 +320,7 @@ static void opens_what_there_is_of_several(void **state)
     close_several(&s);
 }
 
-/* ---- texts -------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------- */
 
 static const struct chat_message talk[] = {
     {CHAT_SYSTEM, "Be brief."},
@@ -373,7 +373,7 @@ static void writes_conversations(void **state)
     tokenizer_close(tok);
 }
 
-/* ---- tokens ------------------------------------------------------------------- */
+/* ---- tokens ---------------------------------------------------------------------- */
 
 static int count(const int32_t *ids, size_t n, int32_t id)
 {

@@ -362,7 +362,7 @@ static void wrong_metadata(void **state)
     tokenizer_close(untyped);
 }
 
-/* ---- UTF-8 -------------------------------------------------------------- */
+/* ---- UTF-8 ----------------------------------------------------------------------- */
 
 static void stream_whole_characters(void **state)
 {
@@ -409,7 +409,7 @@ static void printable(void **state)
     assert_int_equal(utf8_char_len("\xe2\x82", 2), -1);
 }
 
-/* ---- published vectors -------------------------------------------------- */
+/* ---- published vectors ----------------------------------------------------------- */
 
 static void vectors_llama_spm(void **state)
 {

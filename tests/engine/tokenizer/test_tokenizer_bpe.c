@@ -8,7 +8,7 @@
 
 #include "engine/base/utf8.h"
 
-/* ---- a small vocabulary ------------------------------------------------- */
+/* ---- a small vocabulary ---------------------------------------------------------- */
 
 /* Merges by rank; each result is a token, from id 256 on, unless it is there. */
 static const char *const merges[][2] = {
@@ -261,7 +261,7 @@ static void pieces(void **state)
     tokenizer_close(t);
 }
 
-/* ---- there and back ----------------------------------------------------- */
+/* ---- there and back -------------------------------------------------------------- */
 
 static size_t put_utf8(char *out, uint32_t c)
 {
@@ -393,7 +393,7 @@ static void published_qwen2(void **state)
     check_published("qwen2");
 }
 
-/* ---- hostile metadata --------------------------------------------------- */
+/* ---- hostile metadata ------------------------------------------------------------ */
 
 static void refuses(struct options o, enum status want, const char *fragment)
 {

@@ -229,7 +229,7 @@ static void slots_are_taken_away(void **state)
     expert_cache_close(c);
 }
 
-/* ---- hit rates ---------------------------------------------------------------- */
+/* ---- hit rates ------------------------------------------------------------------- */
 
 /* Popularities of a layer's experts, 1 / rank^exponent in an order of its own. */
 struct router {

@@ -72,7 +72,7 @@ static void same_logits_with_experts_and_tied_weights(void **state)
     }
 }
 
-/* ---- panels ------------------------------------------------------------------- */
+/* ---- panels ---------------------------------------------------------------------- */
 
 /* What must be where: the embedding as in the file, k and v with 32 of 40 rows in
  * panels that pack() would make and 8 rows as in the file. */
@@ -174,7 +174,7 @@ static void tied_table_is_in_panels(void **state)
     unlink(path);
 }
 
-/* ---- filling ------------------------------------------------------------------ */
+/* ---- filling --------------------------------------------------------------------- */
 
 /* Huge pages enough for several turns of each member. */
 static void same_bytes_whoever_fills_them(void **state)

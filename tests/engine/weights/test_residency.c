@@ -79,7 +79,7 @@ static void free_file(struct file *f)
     free(f->image);
 }
 
-/* ---- which layers --------------------------------------------------------------- */
+/* ---- which layers ---------------------------------------------------------------- */
 
 static void streamed_layers_are_spread(void **state)
 {
@@ -148,7 +148,7 @@ static void parts_of_names(void **state)
         assert_int_equal(residency_part(names[i].name), names[i].part);
 }
 
-/* ---- plans ---------------------------------------------------------------------- */
+/* ---- plans ----------------------------------------------------------------------- */
 
 /* What the plan says, added up again from the tensors. */
 static void check_plan(const struct file *f, const struct residency_plan *plan,

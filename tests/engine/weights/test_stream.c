@@ -18,7 +18,7 @@
  * random model. A layer in the wrong place leaves nothing of the logits. */
 #define PANELS_NMSE 1e-3
 
-/* ---- the same logits ------------------------------------------------------------ */
+/* ---- the same logits ------------------------------------------------------------- */
 
 /* Slots are filled once; then experts are read that were not in memory, in blocks. */
 static void check_experts(const struct slm_info *info, const struct slm_stream *s)

@@ -22,7 +22,7 @@
 /* A last block that is not whole. */
 #define FILE_BYTES ((size_t)N_PARTS * PLACE_BYTES + 3 * BLOCK - 100)
 
-/* ---- reads that go wrong -------------------------------------------------------- */
+/* ---- reads that go wrong --------------------------------------------------------- */
 
 /* Over the threads that call pread(): results of later reads come first, reads are
  * short or have to be made again, and one fails. */
@@ -82,7 +82,7 @@ static void bad_close(void *state)
 static const struct stream_io_class class_bad = {"bad", bad_submit, bad_wait,
                                                  bad_close};
 
-/* ---- a file, and a reader of it ------------------------------------------------- */
+/* ---- a file, and a reader of it -------------------------------------------------- */
 
 enum way { BY_URING, BY_RING, BY_PREAD, BADLY, N_WAYS };
 
@@ -225,7 +225,7 @@ static int use(struct fixture *f, int n_rounds)
     return users[0].n_wrong + users[1].n_wrong;
 }
 
-/* ---- tests ---------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------- */
 
 static uint64_t bytes_of_round(const struct fixture *f)
 {

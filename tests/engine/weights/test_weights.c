@@ -109,7 +109,7 @@ static void in_memory(void **state)
     build_free(&b);
 }
 
-/* ---- census ------------------------------------------------------------- */
+/* ---- census ---------------------------------------------------------------------- */
 
 static void census_of_experts_and_tables(void **state)
 {
@@ -172,7 +172,7 @@ static void census_of_a_tied_model(void **state)
     gguf_close(g);
 }
 
-/* ---- dequantising ------------------------------------------------------- */
+/* ---- dequantising ---------------------------------------------------------------- */
 
 struct collected {
     float v[200000];

@@ -24,7 +24,7 @@ struct slot {
     json_t *value;
 };
 
-/* ---- finding ------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------- */
 
 /* One value of the document, each with the same chance: the k-th replaces the one
  * chosen before with chance 1 / k. */

@@ -39,7 +39,7 @@ _Noreturn void fuzz_fail(const char *fmt, ...)
     abort();
 }
 
-/* ---- memory -------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------- */
 
 static void allocated(const volatile void *p, size_t n)
 {

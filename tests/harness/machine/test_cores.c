@@ -23,7 +23,7 @@ static double normal(void)
     return sqrt(-2 * log(1 - uniform())) * cos(6.283185307179586 * uniform());
 }
 
-/* ---- verdicts ------------------------------------------------------------------ */
+/* ---- verdicts -------------------------------------------------------------------- */
 
 static struct cores_pair judge(double mean, double sigma, int n)
 {
@@ -247,7 +247,7 @@ static void budget_ends_it(void **state)
     assert_int_equal(cores_sort(&map, cpus, 1, 0, simulate, &m, &err), ST_USAGE);
 }
 
-/* ---- into a topology ------------------------------------------------------------ */
+/* ---- into a topology ------------------------------------------------------------- */
 
 static struct topology topo;
 

@@ -263,8 +263,7 @@ static void root_stays_where_nobody_may_read(void **state)
     assert_int_equal(f.linked, 0);
 }
 
-/* ---- connections of a socket that listens
- * --------------------------------------------- */
+/* ---- connections of a socket that listens ---------------------------------------- */
 
 struct found_server {
     enum status status;
@@ -346,7 +345,7 @@ static void a_server_accepts_at_its_socket_alone(void **state)
     assert_int_equal(f.connects, EPERM);
 }
 
-/* ---- a ring that was made before ------------------------------------------------ */
+/* ---- a ring that was made before ------------------------------------------------- */
 
 #define N_OPS 64
 

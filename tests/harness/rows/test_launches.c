@@ -12,8 +12,7 @@
 #include "harness/stats/stats.h"
 #include "harness/rows/report_rows.h"
 
-/* ---- simulated sweeps
- * ---------------------------------------------------------------- */
+/* ---- simulated sweeps ------------------------------------------------------------ */
 
 enum { N_SAMPLES = 48, MAX_POINTS = 24, MAX_LAUNCHES = 5 };
 
@@ -143,8 +142,7 @@ static void intervals_hold_the_truth(void **state)
     }
 }
 
-/* ---- which launches count
- * ------------------------------------------------------------ */
+/* ---- which launches count -------------------------------------------------------- */
 
 static struct row a_row(int attempt, double tps, const char *validity)
 {

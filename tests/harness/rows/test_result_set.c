@@ -140,8 +140,7 @@ static void names_are_the_last_part(void **state)
     assert_string_equal(cut, "gran...");
 }
 
-/* ---- files of a sweep --------------------------------------------------------------
- */
+/* ---- files of a sweep ------------------------------------------------------------ */
 
 /* The directory `name` of the scratch one, empty. */
 static const char *dir_of(const char *name, char *buf)
@@ -310,8 +309,7 @@ static void cut_files_are_read_or_refused(void **state)
     assert_true(n_refused > 50 && n_read > 200);
 }
 
-/* ---- databases, and machines -------------------------------------------------------
- */
+/* ---- databases, and machines ----------------------------------------------------- */
 
 /* Three runs: two of one machine, the later without point b; one of another. */
 static void make_db(const char *path)

@@ -172,7 +172,7 @@ static void vnni_execute(const struct vnni_frame *f, const struct vnni_instructi
     vnni_write(f, i->dst, dst);
 }
 
-/* ---- twins ---------------------------------------------------------------------- */
+/* ---- twins ----------------------------------------------------------------------- */
 
 enum { VNNI_TWINS_BYTES = 1 << 20 };
 
@@ -253,7 +253,7 @@ static void vnni_open_twins(void)
     vnni_twins.end = got + VNNI_TWINS_BYTES;
 }
 
-/* ---- the handler ---------------------------------------------------------------- */
+/* ---- the handler ----------------------------------------------------------------- */
 
 static void vnni_on_signal(int signum, siginfo_t *info, void *context)
 {

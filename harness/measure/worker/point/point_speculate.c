@@ -144,7 +144,7 @@ enum status point_speculate_warm(struct point_worker *c, struct err *err)
     return status;
 }
 
-/* ---- a run ---------------------------------------------------------------------- */
+/* ---- a run ----------------------------------------------------------------------- */
 
 /* Take the sequence back to where answer[at] comes next. */
 static enum status go_to(struct point_worker *c, int at, struct err *err)
@@ -302,7 +302,7 @@ enum status point_speculate_run(struct point_worker *c, uint64_t *ns, struct err
     return status;
 }
 
-/* ---- what came of it ------------------------------------------------------------ */
+/* ---- what came of it ------------------------------------------------------------- */
 
 void point_speculate_conclude(struct point_worker *c)
 {

@@ -36,7 +36,7 @@ static void note_resident(struct point_worker *c)
         c->resident_bytes = bytes;
 }
 
-/* ---- loading ---------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------- */
 
 static int report_load(void *arg, uint64_t done, uint64_t total)
 {
@@ -94,7 +94,7 @@ static enum status load(struct point_worker *c, struct err *err)
     return status;
 }
 
-/* ---- measuring -------------------------------------------------------------- */
+/* ---- measuring ------------------------------------------------------------------- */
 
 static int report_fill(void *arg, uint64_t done, uint64_t total)
 {

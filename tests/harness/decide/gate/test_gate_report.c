@@ -223,7 +223,7 @@ static void json_of_another_kind_is_refused(void **state)
     fixture_free(r);
 }
 
-/* ---- texts ---------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------- */
 
 /* A pipe that never speaks and a device without end are refused at once. */
 static void json_is_a_regular_file(void **state)
@@ -461,7 +461,7 @@ static void junit_has_the_verdict_in_any_case(void **state)
     fixture_free(r);
 }
 
-/* ---- the sentence --------------------------------------------------------------- */
+/* ---- the sentence ---------------------------------------------------------------- */
 
 static void says(const struct gate_result *r, const char *text)
 {
@@ -514,7 +514,7 @@ static void the_sentence_names_the_worst(void **state)
     fixture_free(r);
 }
 
-/* ---- chart ---------------------------------------------------------------------- */
+/* ---- chart ----------------------------------------------------------------------- */
 
 static void draw(struct gate_result *r, bool is_drawn)
 {

@@ -55,7 +55,7 @@ static struct gate_settings some_settings(void)
     return s;
 }
 
-/* ---- settings ------------------------------------------------------------------- */
+/* ---- settings -------------------------------------------------------------------- */
 
 static void keys_are_parsed_and_refused(void **state)
 {
@@ -97,7 +97,7 @@ static void keys_are_parsed_and_refused(void **state)
     refuses("model_", "x", "no such key");
 }
 
-/* ---- the plan ------------------------------------------------------------------- */
+/* ---- the plan -------------------------------------------------------------------- */
 
 static void metrics_follow_from_settings(void **state)
 {
@@ -255,7 +255,7 @@ static void a_busier_machine_shortens_turns(void **state)
     gate_settings_free(&s);
 }
 
-/* ---- the wire ------------------------------------------------------------------- */
+/* ---- the wire -------------------------------------------------------------------- */
 
 static struct worker_open some_opening(void)
 {
@@ -403,7 +403,7 @@ static void what_is_not_sensible_is_refused(void **state)
     }
 }
 
-/* ---- rounds.csv ----------------------------------------------------------------- */
+/* ---- rounds.csv ------------------------------------------------------------------ */
 
 static void rounds_are_whole_lines(void **state)
 {

@@ -106,7 +106,7 @@ static void failing_needs_three(void **state)
     assert_int_equal(verdict, GATE_PASS);
 }
 
-/* ---- histories ------------------------------------------------------------------ */
+/* ---- histories ------------------------------------------------------------------- */
 
 static struct machine_key key(const char *cpu)
 {

@@ -17,7 +17,7 @@
 #include "harness/machine/sandbox/sandbox.h"
 #include "harness/machine/sandbox/sandbox_group.h"
 
-/* ---- leftovers ------------------------------------------------------------------ */
+/* ---- leftovers ------------------------------------------------------------------- */
 
 static void names_tell_the_maker(void **state)
 {
@@ -72,7 +72,7 @@ static void removes_only_the_dead(void **state)
     assert_int_equal(sandbox_clean_leftovers(root), 0);
 }
 
-/* ---- real groups ---------------------------------------------------------------- */
+/* ---- real groups ----------------------------------------------------------------- */
 
 static void need_groups(void)
 {

@@ -10,8 +10,7 @@
 #include "harness/machine/sandbox/sandbox.h"
 #include "harness/machine/sandbox/sandbox_group.h"
 
-/* ---- CPU quotas -------------------------------------------------------------------
- */
+/* ---- CPU quotas ------------------------------------------------------------------ */
 
 static const char *in_quota_group(const struct sandbox *s, const char *file)
 {

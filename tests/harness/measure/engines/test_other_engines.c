@@ -30,7 +30,7 @@ static struct engine parsed(const char *text)
     return e;
 }
 
-/* ---- names and commands -------------------------------------------------------- */
+/* ---- names and commands ---------------------------------------------------------- */
 
 static void names_and_words(void **state)
 {
@@ -128,7 +128,7 @@ static void programs_are_found(void **state)
     assert_string_equal(text, "x=sh -a");
 }
 
-/* ---- commands made ------------------------------------------------------------- */
+/* ---- commands made --------------------------------------------------------------- */
 
 static struct point decode_point(void)
 {
@@ -261,7 +261,7 @@ static void helps(void **state)
     assert_int_equal(engine_read_help(&depth, &e, "usage: ls", 9, &err), ST_INPUT);
 }
 
-/* ---- outputs -------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------- */
 
 /* As llama-bench prints it, two of three members that matter to us changed. */
 #define TEST(n_gen, samples)                                                     \
@@ -385,8 +385,7 @@ static void figures_of_others(void **state)
     assert_int_equal(engine_read_json(&f, json, strlen(json), "runs", &err), ST_INPUT);
 }
 
-/* ---- what it can be asked for ------------------------------------------------------
- */
+/* ---- what it can be asked for ---------------------------------------------------- */
 
 static void points_and_models(void **state)
 {

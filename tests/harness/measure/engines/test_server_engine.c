@@ -36,8 +36,7 @@ static void kinds(void **state)
     assert_true(engine_prints(&prints));
 }
 
-/* ---- commands ----------------------------------------------------------------------
- */
+/* ---- commands -------------------------------------------------------------------- */
 
 static const char *made(const struct engine *e, const struct point *p,
                         const struct engine_serving *s)
@@ -150,8 +149,7 @@ static void efforts(void **state)
     assert_int_equal(f.n_reps, 5);
 }
 
-/* ---- what it is asked --------------------------------------------------------------
- */
+/* ---- what it is asked ------------------------------------------------------------ */
 
 static void prompts(void **state)
 {
@@ -183,8 +181,7 @@ static void prompts(void **state)
     free(b);
 }
 
-/* ---- times -------------------------------------------------------------------------
- */
+/* ---- times ----------------------------------------------------------------------- */
 
 static struct engine_figures figures;
 
@@ -248,8 +245,7 @@ static void no_times(void **state)
     assert_non_null(strstr(err.msg, "no time of a token"));
 }
 
-/* ---- versions ----------------------------------------------------------------------
- */
+/* ---- versions -------------------------------------------------------------------- */
 
 static const char *version(const char *text)
 {

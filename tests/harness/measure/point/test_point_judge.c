@@ -9,7 +9,7 @@
 #include "harness/measure/point/point_measure.h"
 #include "harness/measure/point/point_options.h"
 
-/* ---- judging ---------------------------------------------------------------- */
+/* ---- judging --------------------------------------------------------------------- */
 
 /* Ten samples around 200 ms of a 5 GB model: 25 GB/s. */
 static double ms[] = {200, 201, 199, 200, 200, 202, 198, 200, 200, 200};

@@ -34,7 +34,7 @@ static struct quality_row *new_row(size_t n_vocab)
     return row;
 }
 
-/* ---- scores --------------------------------------------------------------------- */
+/* ---- scores ---------------------------------------------------------------------- */
 
 /* softmax(c, c + ln 2, c + ln 4) = (1, 2, 4) / 7 */
 static const float sevenths[3] = {-3.0f, -3.0f + 0.69314718f, -3.0f + 1.38629436f};
@@ -162,7 +162,7 @@ static void summaries_are_as_worked_out(void **state)
     assert_true(fabs(s.same_se - sqrt(0.75 * 0.25 / 3)) < 1e-12);
 }
 
-/* ---- records -------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------- */
 
 static void damage(const char *path, long at)
 {
@@ -225,7 +225,7 @@ static void records_outlive_their_writer(void **state)
     unlink(path);
 }
 
-/* ---- text ----------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------ */
 
 static void text_is_cut_into_chunks(void **state)
 {
@@ -299,7 +299,7 @@ static void texts_that_cannot_serve_are_refused(void **state)
     assert_non_null(strstr(err.msg, "synthetic"));
 }
 
-/* ---- rows ----------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------ */
 
 static struct row quality_of(const char *model, const char *kv, double kl)
 {

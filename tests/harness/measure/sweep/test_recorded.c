@@ -12,7 +12,7 @@
 
 #define GIB (UINT64_C(1) << 30)
 
-/* ---- points --------------------------------------------------------------------- */
+/* ---- points ---------------------------------------------------------------------- */
 
 /* clang-format off */
 static const struct recorded {
@@ -104,7 +104,7 @@ static void points_travel_whole(void **state)
     }
 }
 
-/* ---- sweeps --------------------------------------------------------------------- */
+/* ---- sweeps ---------------------------------------------------------------------- */
 
 /* As this version writes it, and as one from before there was a choice of weights, of
  * types of KV cache and of texts. */

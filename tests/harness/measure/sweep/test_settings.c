@@ -15,7 +15,7 @@
 #include "harness/measure/sweep/sweep.h"
 #include "harness/measure/worker/worker_open.h"
 
-/* ---- a stored sweep ------------------------------------------------------------- */
+/* ---- a stored sweep -------------------------------------------------------------- */
 
 static const struct member stored[] = {
     {"models", WORDS, ANY, "", false},
@@ -155,7 +155,7 @@ static void a_plan_has_a_limit(void **state)
     sweep_settings_free(&s);
 }
 
-/* ---- what a child is told ------------------------------------------------------- */
+/* ---- what a child is told -------------------------------------------------------- */
 
 static const struct member told[] = {
     {"kind", WHOLE, POINT_DECODE, POINT_SPECULATE, "0", false},
@@ -244,7 +244,7 @@ static void cpus_of_a_child_are_checked(void **state)
     json_decref(base);
 }
 
-/* ---- a turn --------------------------------------------------------------------- */
+/* ---- a turn ---------------------------------------------------------------------- */
 
 static enum status take_turn(const json_t *object, struct err *err)
 {
@@ -302,7 +302,7 @@ static void what_a_turn_opens_is_checked(void **state)
     json_decref(base);
 }
 
-/* ---- YAML ----------------------------------------------------------------------- */
+/* ---- YAML ------------------------------------------------------------------------ */
 
 static const struct member keys[] = {
     {"threads", LIST, 1, TOPO_MAX_CPUS, "", false},
@@ -377,7 +377,7 @@ static void long_yaml_lists_are_refused(void **state)
     }
 }
 
-/* ---- the table ------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------------------- */
 
 /* A row says all that its kind needs, and nothing that another says, too. */
 static void rows_are_whole(void **state)

@@ -34,7 +34,7 @@ static char *get(const char *path)
     return text;
 }
 
-/* ---- configuration ---------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------- */
 
 static void shipped_configs_load(void **state)
 {
@@ -253,7 +253,7 @@ static void all_threads_are_thinned(void **state)
     sweep_settings_free(&s);
 }
 
-/* ---- disk ---------------------------------------------------------------------- */
+/* ---- disk ------------------------------------------------------------------------ */
 
 static enum status capacity(struct sweep_settings *s, const struct sweep_plan *plan,
                             uint64_t available, bool *one_at_a_time)
@@ -298,7 +298,7 @@ static void a_small_disk_holds_one_model_at_a_time(void **state)
     sweep_settings_free(&s);
 }
 
-/* ---- directory -------------------------------------------------------------- */
+/* ---- directory ------------------------------------------------------------------- */
 
 static void append_text(const char *path, const char *text)
 {

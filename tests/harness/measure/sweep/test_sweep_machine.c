@@ -18,7 +18,7 @@ static void read_machine(struct topology *t, const char *name)
     tree_remove(root);
 }
 
-/* ---- thread counts ------------------------------------------------------------ */
+/* ---- thread counts --------------------------------------------------------------- */
 
 /* One more count where there are second hyperthreads that a quota lets run: all CPUs,
  * which placements put there last. For decode and prefill alike. */
@@ -94,7 +94,7 @@ static void all_threads_have_measured_siblings(void **state)
     free(t);
 }
 
-/* ---- where a sweep may go on -------------------------------------------------- */
+/* ---- where a sweep may go on ----------------------------------------------------- */
 
 static enum status may_go_on(const struct topology *then, const struct topology *now,
                              struct err *err)

@@ -6,7 +6,7 @@
 
 #include "harness/measure/sweep/sweep.h"
 
-/* ---- plan ------------------------------------------------------------------- */
+/* ---- plan ------------------------------------------------------------------------ */
 
 static void plan_ids(const char *yaml, char ids[][96], size_t *n, uint64_t seed)
 {

@@ -39,8 +39,7 @@ static const char *model_name = "stories";
 static int most_connections = 300;
 static double keep_alive_s = 60;
 
-/* ---- server
- * ---------------------------------------------------------------------------- */
+/* ---- server ---------------------------------------------------------------------- */
 
 static inline void *run_scheduler(void *arg)
 {
@@ -134,8 +133,7 @@ static inline int teardown(void **state)
     return 0;
 }
 
-/* ---- clients
- * --------------------------------------------------------------------------- */
+/* ---- clients --------------------------------------------------------------------- */
 
 /* From an address of this machine's own. */
 static inline int dial_from(const char *address)

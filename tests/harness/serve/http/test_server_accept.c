@@ -87,8 +87,7 @@ static void many_at_once(void **state)
     close_server();
 }
 
-/* ---- no descriptor is left
- * -------------------------------------------------------------------- */
+/* ---- no descriptor is left ------------------------------------------------------- */
 
 /* From now on no descriptor can be had; the limit before. */
 static struct rlimit take_descriptors(void)

@@ -197,8 +197,7 @@ static void arrivals_are_poisson(void **state)
     assert_true(fabs(sqrt(squares / (N - 1) - mean * mean) - 0.25) < 0.25 * 0.05);
 }
 
-/* ---- lengths and prompts ----------------------------------------------------------
- */
+/* ---- lengths and prompts --------------------------------------------------------- */
 
 static void lengths_are_as_asked(void **state)
 {

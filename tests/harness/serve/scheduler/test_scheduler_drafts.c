@@ -13,8 +13,7 @@
 
 enum { N_USERS = 4, N_SEQUENCES = 3, N_CTX = 1000, N_TEXT = 60 };
 
-/* ---- a run ------------------------------------------------------------------------
- */
+/* ---- a run ----------------------------------------------------------------------- */
 
 struct setting {
     const char *path;
@@ -150,8 +149,7 @@ static void run(const struct setting *set, struct outcome *out)
     slm_close(d.m);
 }
 
-/* ---- texts ------------------------------------------------------------------------
- */
+/* ---- texts ----------------------------------------------------------------------- */
 
 static void check_counts(const struct outcome *o, int n_users)
 {
@@ -319,8 +317,7 @@ static void test_grammar(void **state)
     grammar_unref(set.grammar);
 }
 
-/* ---- what they save ---------------------------------------------------------------
- */
+/* ---- what they save -------------------------------------------------------------- */
 
 /* Steps for one token with drafts of a layer that cannot err, and one that does. */
 static double steps_per_token(size_t skip, int n_users)
@@ -349,8 +346,7 @@ static void test_right_drafts_save_steps(void **state)
     assert_true(steps_per_token(64, N_SEQUENCES) > 0.2);
 }
 
-/* ---- whether they pay -------------------------------------------------------------
- */
+/* ---- whether they pay ------------------------------------------------------------ */
 
 /* Tokens that n users draft in a step, where n tokens take 1 s, and one more takes
  * more_s of that. */

@@ -17,8 +17,7 @@ static struct served_text *text_of(struct completion *c)
     return &t;
 }
 
-/* ---- too few pages ----------------------------------------------------------------
- */
+/* ---- too few pages --------------------------------------------------------------- */
 
 /* Under a sanitizer every access is checked, and takes long. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
@@ -127,8 +126,7 @@ static void one_fills_all_pages(void **state)
     served_close(&d);
 }
 
-/* ---- what is kept -----------------------------------------------------------------
- */
+/* ---- what is kept ---------------------------------------------------------------- */
 
 /* Submits the next turn when the first one is over; in the scheduler's thread. */
 struct talk {
@@ -212,8 +210,7 @@ static void turns_compute_what_is_new(void **state)
     served_close(&d);
 }
 
-/* ---- models that keep nothing -----------------------------------------------------
- */
+/* ---- models that keep nothing ---------------------------------------------------- */
 
 static const struct synth_shape WINDOWS = {.name = "windows",
                                            .arch = "gemma3",
@@ -287,8 +284,7 @@ static void states(void **state)
     check_keeps_nothing(&STATES);
 }
 
-/* ---- steps that fail --------------------------------------------------------------
- */
+/* ---- steps that fail ------------------------------------------------------------- */
 
 struct thief {
     struct served *d;

@@ -7,8 +7,7 @@
 
 #include "engine/base/clock.h"
 
-/* ---- who is next ------------------------------------------------------------------
- */
+/* ---- who is next ----------------------------------------------------------------- */
 
 static void clients_in_turn(void **state)
 {
@@ -227,8 +226,7 @@ static void whose_prompt_is_next(void **state)
     }
 }
 
-/* ---- what is refused --------------------------------------------------------------
- */
+/* ---- what is refused ------------------------------------------------------------- */
 
 static void full_queue(void **state)
 {

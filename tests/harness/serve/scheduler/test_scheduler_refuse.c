@@ -8,8 +8,7 @@
 #include "engine/base/clock.h"
 #include "harness/serve/scheduler/scheduler_impl.h"
 
-/* ---- places -----------------------------------------------------------------------
- */
+/* ---- places ---------------------------------------------------------------------- */
 
 /* Seconds until there is a place for one more of a client; 0: there was one, and *c has
  * it. */
@@ -191,8 +190,7 @@ static void how_long_they_take(void **state)
     scheduler_close(p.s);
 }
 
-/* ---- the model --------------------------------------------------------------------
- */
+/* ---- the model ------------------------------------------------------------------- */
 
 static void refuses(const struct scheduler_params *params, const char *word)
 {
@@ -304,8 +302,7 @@ static void tuned_batches(void **state)
     assert_int_equal(slm_tune(model.m, 2, 0, &tuning, &err), ST_OK);
 }
 
-/* ---- the end ----------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------- */
 
 /* Who was told that everything is cancelled cannot be told otherwise. */
 static void cancelled_for_good(void **state)

@@ -217,7 +217,7 @@ static void zero_is_beyond_a_gap(void **state)
     free_chart(c);
 }
 
-/* ---- the chart of depths -------------------------------------------------------- */
+/* ---- the chart of depths --------------------------------------------------------- */
 
 static struct row point(const char *quant, int threads, int ctx, double tps,
                         double roof_gbps)
@@ -311,7 +311,7 @@ static void roofs_of_disturbed_rows_are_doubtful(void **state)
     free_chart(c);
 }
 
-/* ---- gnuplot -------------------------------------------------------------------- */
+/* ---- gnuplot --------------------------------------------------------------------- */
 
 static enum status draw(struct chart *c, const char *dir, struct err *err)
 {
