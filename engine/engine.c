@@ -538,9 +538,9 @@ void slm_truncate(struct slm *m, int n_past)
     slm_seq_truncate(m, 0, n_past);
 }
 
-int slm_least_past(const struct slm *m)
+int slm_min_past(const struct slm *m)
 {
-    return slm_seq_least_past(m, 0);
+    return slm_seq_min_past(m, 0);
 }
 
 int slm_n_free(const struct slm *m)

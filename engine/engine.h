@@ -166,8 +166,8 @@ struct slm_info {
     uint64_t weights_memory_bytes; /* allocated for weights: packed: all of them;
                                       stream: what is kept, and the slot; mmap,
                                       memory: 0 */
-    uint64_t stream_least_bytes;   /* the same with all layers streamed; 0: they cannot
-                                      be streamed */
+    uint64_t stream_min_bytes;     /* the same with all layers streamed; 0: they cannot
+                                        be streamed */
     uint64_t stream_kept_bytes;    /* the same with none streamed */
     uint64_t map_bytes; /* of memory for a mapped file: what passes read again and
                            again, and page tables */
@@ -313,7 +313,7 @@ enum status slm_reclaim(struct slm *m, uint64_t bytes, uint64_t *freed,
 typedef void slm_eval_hook_fn(void *arg);
 void slm_set_eval_hook(struct slm *m, slm_eval_hook_fn *hook, void *arg);
 
-/* Forget positions from n_past on: 0, or slm_least_past() <= n_past <= slm_n_past().
+/* Forget positions from n_past on: 0, or slm_min_past() <= n_past <= slm_n_past().
  * Where layers keep states, those of n_past return at once if there is a copy of them,
  * which is kept before a pass of several tokens, and before the first of one token
  * after it; else the next slm_eval() runs tokens again from before n_past. Where layers
@@ -327,7 +327,7 @@ void slm_truncate(struct slm *m, int n_past);
  * beginning, which may have to run again, are forgotten; at least n_back positions can
  * still be taken off, and where layers keep states, those since the last pass of
  * several tokens or the first of one token after it. */
-int slm_least_past(const struct slm *m);
+int slm_min_past(const struct slm *m);
 
 /* ---- several sequences
  * ---------------------------------------------------------------
@@ -357,13 +357,13 @@ enum status slm_batch(struct slm *m, const struct slm_part *parts, int n_parts,
  * i-th with ALL. Valid until the next one, or slm_eval(). */
 const float *slm_batch_logits(const struct slm *m, int part, size_t i);
 
-/* slm_n_past(), slm_n_free(), slm_truncate() and slm_least_past() of any sequence. What
+/* slm_n_past(), slm_n_free(), slm_truncate() and slm_min_past() of any sequence. What
  * is behind n_past gives its pages up; with a kv_window, whose ring goes round in them,
  * only where n_past is 0. */
 int slm_seq_n_past(const struct slm *m, int seq);
 int slm_seq_n_free(const struct slm *m, int seq);
 void slm_seq_truncate(struct slm *m, int seq, int n_past);
-int slm_seq_least_past(const struct slm *m, int seq);
+int slm_seq_min_past(const struct slm *m, int seq);
 
 /* ---- vectors of texts
  * ---------------------------------------------------------------

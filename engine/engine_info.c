@@ -347,7 +347,7 @@ enum status slm_plan_as_file(struct slm_info *info, const struct gguf *g,
 
     if (st)
         return st;
-    info->stream_least_bytes = bounds.min_bytes;
+    info->stream_min_bytes = bounds.min_bytes;
     info->stream_kept_bytes = bounds.kept_bytes;
     info->map_bytes = info->weight_bytes - bounds.disk_bytes;
     info->map_bytes += info->map_bytes / PAGES_PER_TABLE;
@@ -427,7 +427,7 @@ static bool fits_packed(const struct slm_info *info, uint64_t room)
 
 static bool fits_but_embeddings(const struct slm_info *info, uint64_t room)
 {
-    return info->stream_least_bytes && info->stream_kept_bytes <= room;
+    return info->stream_min_bytes && info->stream_kept_bytes <= room;
 }
 
 /* A pass reads the weights from first to last, and the page that it needs next is the
@@ -448,8 +448,8 @@ enum weights_residency slm_choose_residency(const struct slm_info *info,
         return WEIGHTS_STREAM;
     if (fits_mapped(info, room, spare_bytes))
         return WEIGHTS_MMAP;
-    return info->stream_least_bytes && info->stream_least_bytes <= room ? WEIGHTS_STREAM
-                                                                        : WEIGHTS_MMAP;
+    return info->stream_min_bytes && info->stream_min_bytes <= room ? WEIGHTS_STREAM
+                                                                    : WEIGHTS_MMAP;
 }
 
 bool slm_fits_memory(const struct slm_info *info, uint64_t memory_bytes,

@@ -24,7 +24,7 @@ void slm_seq_truncate(struct slm *m, int seq, int n_past)
     struct sequence *s = &m->seqs[seq];
 
     assert(n_past >= 0 && n_past <= s->n_past);
-    assert(n_past == 0 || n_past >= slm_seq_least_past(m, seq));
+    assert(n_past == 0 || n_past >= slm_seq_min_past(m, seq));
     s->n_past = n_past;
     kvcache_cut(&m->kv, seq, (size_t)n_past);
     /* States of which there is a copy return here, and not in the time of the next
@@ -35,7 +35,7 @@ void slm_seq_truncate(struct slm *m, int seq, int n_past)
         mtp_cut(m->mtp, seq, n_past);
 }
 
-int slm_seq_least_past(const struct slm *m, int seq)
+int slm_seq_min_past(const struct slm *m, int seq)
 {
     return rewind_min(&m->seqs[seq].rewind, &m->kv, m->seqs[seq].n_past);
 }

@@ -14,9 +14,9 @@
 #include "harness/decide/history/baseline_rule.h"
 #include "harness/decide/history/change.h"
 
-#define MOST_CHANGES 8
-#define LEVEL        0.01
-#define SIGMA        0.01
+#define MAX_CHANGES 8
+#define LEVEL       0.01
+#define SIGMA       0.01
 
 /* The part of a run's noise that is its session's. */
 static double draw_session(const struct sim_baseline *b, uint64_t *random)
@@ -73,7 +73,7 @@ static enum status play(enum gate_verdict *verdict, const struct sim_baseline *b
     const struct gate_rule rule = gate_rule_default();
     const size_t n_fresh = BASELINE_FRESH;
     double v[SIM_MAX_PAST], fresh[BASELINE_FRESH], scratch[BASELINE_FRESH];
-    struct change c[MOST_CHANGES];
+    struct change c[MAX_CHANGES];
     struct baseline_effect e;
     enum gate_verdict of_metric;
     size_t n_changes;
@@ -81,11 +81,11 @@ static enum status play(enum gate_verdict *verdict, const struct sim_baseline *b
     (b->trace ? draw_traced : draw)(b, v, fresh, n_fresh, &seed);
     for (size_t i = 0; i < n_fresh; i++)
         fresh[i] += log1p(-b->slowdown);
-    if (change_points(c, MOST_CHANGES, &n_changes, v, b->n_past, LEVEL, seed, err))
+    if (change_points(c, MAX_CHANGES, &n_changes, v, b->n_past, LEVEL, seed, err))
         return err->code;
     const size_t from = n_changes ? c[n_changes - 1].at : 0;
     *verdict = GATE_UNCLEAR;
-    if (b->n_past - from < BASELINE_LEAST)
+    if (b->n_past - from < BASELINE_MIN_RUNS)
         return ST_OK;
     if (!b->apart)
         fresh[0] = stats_median(fresh, n_fresh, scratch);
@@ -97,7 +97,7 @@ static enum status play(enum gate_verdict *verdict, const struct sim_baseline *b
 enum status sim_baseline_run(struct sim_verdicts *v, const struct sim_baseline *b,
                              size_t n, uint64_t seed, struct err *err)
 {
-    assert(b->n_past >= BASELINE_LEAST && b->n_past <= SIM_MAX_PAST);
+    assert(b->n_past >= BASELINE_MIN_RUNS && b->n_past <= SIM_MAX_PAST);
     *v = (struct sim_verdicts){0};
     for (; v->n < n; v->n++) {
         enum gate_verdict verdict;
@@ -146,7 +146,7 @@ enum status sim_baselines_print(FILE *f, const struct gate_trace *traces,
                                 size_t n_traces, size_t n, uint64_t seed,
                                 struct err *err)
 {
-    static const size_t pasts[] = {BASELINE_LEAST, 10, 20, 40};
+    static const size_t pasts[] = {BASELINE_MIN_RUNS, 10, 20, 40};
     const size_t n_pasts = sizeof pasts / sizeof pasts[0];
     const size_t n_rows = (HISTORY_N_NOISES + 1 + n_traces) * n_pasts;
     struct progress progress;

@@ -32,7 +32,7 @@ struct sim_baseline {
     bool apart; /* each new run is a session of its own, and judged so */
     double sigma;
     const struct gate_trace *trace; /* NULL: none; noise and sigma then do not count */
-    size_t n_past;                  /* BASELINE_LEAST to SIM_MAX_PAST */
+    size_t n_past;                  /* BASELINE_MIN_RUNS to SIM_MAX_PAST */
     double slowdown;                /* of the new runs: 0.05 */
 };
 

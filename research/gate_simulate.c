@@ -48,7 +48,7 @@ const char *simulation_rule(int rule)
     return rule == SIM_OURS ? "bench gate" : rival_name((enum rival)rule);
 }
 
-size_t simulation_slowdowns(const struct simulation *s, double v[SIM_MOST_SLOWDOWNS])
+size_t simulation_slowdowns(const struct simulation *s, double v[SIM_MAX_SLOWDOWNS])
 {
     static const double all[] = {0, 0.01, 0.02, 0.025, 0.03, 0.04, 0.05, 0.07, 0.1};
     const size_t n_all = sizeof all / sizeof all[0];
@@ -69,7 +69,7 @@ size_t simulation_slowdowns(const struct simulation *s, double v[SIM_MOST_SLOWDO
 static void add_cells(struct simulation *s, int rule, size_t machine, double sigma,
                       size_t n_metrics)
 {
-    double slowdown[SIM_MOST_SLOWDOWNS];
+    double slowdown[SIM_MAX_SLOWDOWNS];
     const size_t n = simulation_slowdowns(s, slowdown);
 
     for (size_t i = 0; i < n; i++)
@@ -88,7 +88,7 @@ enum status simulation_plan(struct simulation *s, struct err *err)
     const size_t n_sigmas = sizeof simulation_sigmas / sizeof simulation_sigmas[0];
 
     s->n_cells = 0;
-    s->cell = malloc(n_machines * (n_sigmas + 1 + RIVAL_N) * SIM_MOST_SLOWDOWNS *
+    s->cell = malloc(n_machines * (n_sigmas + 1 + RIVAL_N) * SIM_MAX_SLOWDOWNS *
                      sizeof *s->cell);
     if (!s->cell)
         return err_set(err, ST_NO_MEMORY, "no memory for a simulation");

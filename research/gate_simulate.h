@@ -81,8 +81,8 @@ const struct sim_cell *simulation_find(const struct simulation *s, int rule,
                                        size_t n_metrics);
 
 /* True slowdowns that are played, ascending, 0 first; the margin is one of them. */
-#define SIM_MOST_SLOWDOWNS 10
-size_t simulation_slowdowns(const struct simulation *s, double v[SIM_MOST_SLOWDOWNS]);
+#define SIM_MAX_SLOWDOWNS 10
+size_t simulation_slowdowns(const struct simulation *s, double v[SIM_MAX_SLOWDOWNS]);
 
 /* Noises of rounds that are invented, ascending. */
 extern const double simulation_sigmas[3];

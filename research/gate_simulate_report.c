@@ -57,7 +57,7 @@ static void print_false_positives(FILE *f, const struct simulation *s, size_t n_
 static void print_power_row(FILE *f, const struct simulation *s, size_t machine,
                             double sigma, size_t n_metrics)
 {
-    double slowdown[SIM_MOST_SLOWDOWNS];
+    double slowdown[SIM_MAX_SLOWDOWNS];
     const size_t n = simulation_slowdowns(s, slowdown);
     const struct sim_cell *slower =
         simulation_find(s, SIM_OURS, machine, sigma, SIM_DETECT, n_metrics);
@@ -78,7 +78,7 @@ static void print_power_row(FILE *f, const struct simulation *s, size_t machine,
 
 static void print_power(FILE *f, const struct simulation *s)
 {
-    double slowdown[SIM_MOST_SLOWDOWNS];
+    double slowdown[SIM_MAX_SLOWDOWNS];
     const size_t n = simulation_slowdowns(s, slowdown);
 
     fprintf(f,
@@ -188,7 +188,7 @@ void simulation_print(FILE *f, const struct simulation *s)
 static void put_curve(struct plot *p, const struct simulation *s, size_t series,
                       size_t from, size_t to, double sigma)
 {
-    double slowdown[SIM_MOST_SLOWDOWNS];
+    double slowdown[SIM_MAX_SLOWDOWNS];
     const size_t n = simulation_slowdowns(s, slowdown);
 
     for (size_t i = 0; i < n; i++) {
@@ -254,7 +254,7 @@ static void put_curve_layers(struct plot *p, const struct simulation *s)
 
 static struct plot *power_plot(const struct simulation *s)
 {
-    double slowdown[SIM_MOST_SLOWDOWNS];
+    double slowdown[SIM_MAX_SLOWDOWNS];
     const size_t n = simulation_slowdowns(s, slowdown);
     const double margin = 100 * s->rule.margin;
     char text[200];

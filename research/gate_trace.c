@@ -58,9 +58,9 @@ static void set_name(struct gate_trace *t, const char *path)
 static enum status add_turn(struct gate_trace *t, size_t *cap, double ms,
                             const char *path, struct err *err)
 {
-    if (t->n == GATE_TRACE_MOST)
+    if (t->n == GATE_TRACE_MAX)
         return err_set(err, ST_INPUT, "%.400s has more than %d turns", path,
-                       GATE_TRACE_MOST);
+                       GATE_TRACE_MAX);
     if (t->n == *cap) {
         const size_t more = *cap ? 2 * *cap : 4096;
         double *v = realloc(t->log_time, more * sizeof *v);
@@ -200,11 +200,11 @@ enum status gate_trace_read(struct gate_trace *t, const char *path, struct err *
     else
         st = rounds ? read_rounds(t, whole + n_header, path, err)
                     : read_lines(t, whole, path, err);
-    if (st == ST_OK && t->n < GATE_TRACE_LEAST)
+    if (st == ST_OK && t->n < GATE_TRACE_MIN)
         st = err_set(err, ST_INPUT,
                      "%.500s has %zu turns, and a trace is at least %d; "
                      "`bench-research record-trace FILE -m MODEL` records one",
-                     path, t->n, GATE_TRACE_LEAST);
+                     path, t->n, GATE_TRACE_MIN);
     free(whole);
     if (st)
         gate_trace_free(t);
@@ -379,9 +379,9 @@ enum status research_record_trace(const struct research_options *o, struct err *
     long long n_threads = 0;
     enum status st = ST_OK;
 
-    if (plan.n_turns < GATE_TRACE_LEAST || plan.n_turns > GATE_TRACE_MOST)
+    if (plan.n_turns < GATE_TRACE_MIN || plan.n_turns > GATE_TRACE_MAX)
         return err_set(err, ST_USAGE, "--turns %zu is outside %d..%d", plan.n_turns,
-                       GATE_TRACE_LEAST, GATE_TRACE_MOST);
+                       GATE_TRACE_MIN, GATE_TRACE_MAX);
     if (o->threads)
         st =
             parse_integer(o->threads, "--threads", 1, THREAD_POOL_MAX, &n_threads, err);

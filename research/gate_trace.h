@@ -19,8 +19,8 @@
 #include "engine/base/status.h"
 #include "harness/measure/session/session.h"
 
-#define GATE_TRACE_LEAST 100 /* turns that a trace must have */
-#define GATE_TRACE_MOST  1000000
+#define GATE_TRACE_MIN 100 /* turns that a trace must have */
+#define GATE_TRACE_MAX 1000000
 
 struct gate_trace {
     char name[64];    /* of the file without ending; of a gate, its directory's */

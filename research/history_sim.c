@@ -14,10 +14,10 @@
 #include "harness/decide/history/change.h"
 #include "research/variates.h"
 
-#define LEAST_RUNS 60
-#define EDGE       10 /* runs between change points, and before the first */
-#define LEVEL      0.01
-#define MOST_FOUND 12
+#define MIN_RUNS  60
+#define EDGE      10 /* runs between change points, and before the first */
+#define LEVEL     0.01
+#define MAX_FOUND 12
 
 static const double bands[SIM_N_BANDS + 1] = {0.01, 0.02, 0.05, 0.1};
 
@@ -78,7 +78,7 @@ void sim_history_make(struct sim_history *h, enum history_noise noise, size_t n_
     double level = log(10 + 20 * random_uniform(&seed));
 
     assert(n_changes <= SIM_MAX_CHANGES);
-    h->n = LEAST_RUNS + random_bits(&seed) % (SIM_MAX_RUNS - LEAST_RUNS + 1);
+    h->n = MIN_RUNS + random_bits(&seed) % (SIM_MAX_RUNS - MIN_RUNS + 1);
     h->n_changes = n_changes;
     draw_places(h, &seed);
     for (size_t i = 0; i < n_changes; i++) {
@@ -131,7 +131,7 @@ const char *sim_finder_name(size_t i)
 static enum status find(size_t *at, size_t *n_alarms, size_t finder,
                         const struct sim_history *h, uint64_t seed, struct err *err)
 {
-    struct change c[MOST_FOUND];
+    struct change c[MAX_FOUND];
     double logs[SIM_MAX_RUNS];
     enum status st;
 
@@ -142,7 +142,7 @@ static enum status find(size_t *at, size_t *n_alarms, size_t finder,
     }
     for (size_t i = 0; i < h->n; i++)
         logs[i] = log(h->v[i]);
-    st = change_points(c, MOST_FOUND, n_alarms, logs, h->n, LEVEL, seed, err);
+    st = change_points(c, MAX_FOUND, n_alarms, logs, h->n, LEVEL, seed, err);
     for (size_t i = 0; st == ST_OK && i < *n_alarms; i++)
         at[i] = c[i].at;
     return st;

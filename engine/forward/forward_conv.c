@@ -11,7 +11,7 @@
 
 /* A thread's channels at a time: whole cache lines, and not so few that taking them
  * costs more than computing them. */
-#define LEAST_CHANNELS   ((size_t)64)
+#define MIN_CHANNELS     ((size_t)64)
 #define ITEMS_PER_THREAD ((size_t)4)
 
 static size_t channels_of_item(const struct forward *f, size_t n)
@@ -19,7 +19,7 @@ static size_t channels_of_item(const struct forward *f, size_t n)
     const size_t n_items = ITEMS_PER_THREAD * (size_t)thread_pool_size(f->pool);
     const size_t even = (n + n_items - 1) / n_items;
 
-    return (even + LEAST_CHANNELS - 1) / LEAST_CHANNELS * LEAST_CHANNELS;
+    return (even + MIN_CHANNELS - 1) / MIN_CHANNELS * MIN_CHANNELS;
 }
 
 static void run_channels(struct forward *f, const struct fwd_part *p,

@@ -66,7 +66,7 @@ enum status hf_bitnet(struct hf_config *c, struct err *err)
 
 /* ---- ternary matrices ------------------------------------------------------------ */
 
-#define LEAST_SCALE 1e-5
+#define MIN_SCALE   1e-5
 #define READ_FLOATS ((uint64_t)1 << 18)
 
 /* Sum of the magnitudes of n rows from row on; raw and v hold them. */
@@ -103,7 +103,7 @@ static enum status find_scale(const struct hf_tensors *h, struct hf_entry *e,
         st = add_rows(h, e, row, most < rows - row ? most : rows - row, raw, v, &sum,
                       err);
     if (!st)
-        e->scale = (float)fmax(sum / (double)(rows * e->ne[0]), LEAST_SCALE);
+        e->scale = (float)fmax(sum / (double)(rows * e->ne[0]), MIN_SCALE);
     free(v);
     free(raw);
     return st;

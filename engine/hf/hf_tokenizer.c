@@ -154,7 +154,7 @@ static enum status read_added(struct hf_vocab *v, struct err *err)
 }
 
 /* A file of few tokens with a large number would take a table of that size. */
-static int64_t most_tokens(const struct hf_vocab *v)
+static int64_t max_tokens(const struct hf_vocab *v)
 {
     const json_t *vocab = json_member(v->model, "vocab");
     const size_t n = json_object_size(vocab) + json_array_size(vocab) +
@@ -530,7 +530,7 @@ static enum status put_all(struct gguf_kvs *k, struct hf_vocab *v, const char *d
     enum status st;
 
     v->model = json_member(v->file.root, "model");
-    v->max_tokens = most_tokens(v);
+    v->max_tokens = max_tokens(v);
     if ((st = find_kind(v, err)) || (st = read_vocab(v, err)) ||
         (st = read_added(v, err)))
         return st;

@@ -13,8 +13,8 @@
 #include "engine/mtp.h"
 
 /* Length of the n-grams whose earlier occurrence gives a draft. */
-#define NGRAM_MOST  (SPECULATE_SOURCES - 1)
-#define NGRAM_LEAST 2
+#define NGRAM_MAX (SPECULATE_SOURCES - 1)
+#define NGRAM_MIN 2
 
 struct speculator {
     struct slm *m, *draft;
@@ -23,7 +23,7 @@ struct speculator {
     bool always, mtp;
     double accept;      /* > 0: instead of what is drawn */
     uint64_t rng_state; /* of that */
-    int n_most;
+    int n_max;
     int32_t n_shared; /* ids that the draft model knows, too; those above are padding */
 
     int32_t *text; /* [text_capacity()] what m's cache holds, and the next token; of a
@@ -137,9 +137,9 @@ enum status speculate_open(struct speculator **out, struct slm *m, struct sample
     struct speculator *sp;
     enum status st = ST_OK;
 
-    if (p->n_most < 0 || p->n_most > SPECULATE_MAX)
+    if (p->n_max < 0 || p->n_max > SPECULATE_MAX)
         return err_set(err, ST_USAGE, "drafts of %d tokens: 1 to %d are possible",
-                       p->n_most, SPECULATE_MAX);
+                       p->n_max, SPECULATE_MAX);
     sp = calloc(1, sizeof *sp);
     if (sp)
         sp->text = malloc((size_t)text_capacity(m) * sizeof *sp->text);
@@ -154,9 +154,9 @@ enum status speculate_open(struct speculator **out, struct slm *m, struct sample
     sp->always = p->always;
     sp->mtp = p->mtp && !p->draft;
     sp->accept = p->accept;
-    sp->n_most = p->n_most ? p->n_most : SPECULATE_MAX;
-    if (sp->n_most > width - 1)
-        sp->n_most = width - 1;
+    sp->n_max = p->n_max ? p->n_max : SPECULATE_MAX;
+    if (sp->n_max > width - 1)
+        sp->n_max = width - 1;
     speculate_rule_begin(&sp->rule, streamed_share(slm_info(m)));
     if (sp->draft) {
         st = check_draft(sp, p->draft_tok, err);
@@ -219,28 +219,28 @@ static int find_before(const int32_t *text, int n_text, int n)
     return -1;
 }
 
-int speculate_lookup(const int32_t *text, int n_text, int n_most, int32_t *draft,
+int speculate_lookup(const int32_t *text, int n_text, int n_max, int32_t *draft,
                      int *source)
 {
-    for (int n = NGRAM_MOST; n >= NGRAM_LEAST; n--) {
+    for (int n = NGRAM_MAX; n >= NGRAM_MIN; n--) {
         const int at = n_text > n ? find_before(text, n_text, n) : -1;
 
         if (at < 0)
             continue;
-        for (int i = 0; i < n_most; i++) {
+        for (int i = 0; i < n_max; i++) {
             const int from = at + n + i;
 
             draft[i] = from < n_text ? text[from] : draft[from - n_text];
         }
         *source = n;
-        return n_most;
+        return n_max;
     }
     *source = 0;
     return 0;
 }
 
 /* What the draft model draws, with the random numbers that the sampler will use. */
-static enum status draft_from_model(struct speculator *sp, int n_most, int32_t *draft,
+static enum status draft_from_model(struct speculator *sp, int n_max, int32_t *draft,
                                     int *n, struct err *err)
 {
     const int known = slm_n_past(sp->draft) - sp->n_forgotten;
@@ -248,14 +248,14 @@ static enum status draft_from_model(struct speculator *sp, int n_most, int32_t *
                                 SLM_LOGITS_LAST, err);
 
     sampler_follow(sp->draft_s, sp->s);
-    for (*n = 0; !st && *n < n_most;) {
+    for (*n = 0; !st && *n < n_max;) {
         const int32_t id = sampler_next(sp->draft_s, slm_logits(sp->draft, 0));
 
         draft[(*n)++] = id;
         sampler_accept(sp->draft_s, id);
         if (tokenizer_is_end(sp->tok, id))
             break;
-        if (*n < n_most)
+        if (*n < n_max)
             st = slm_eval(sp->draft, &id, 1, SLM_LOGITS_LAST, err);
     }
     return st;
@@ -263,7 +263,7 @@ static enum status draft_from_model(struct speculator *sp, int n_most, int32_t *
 
 /* What the model's own layer that predicts further tokens draws; text ends with the
  * token that has not been evaluated. */
-static void draft_from_mtp(struct speculator *sp, int n_most, int32_t *draft, int *n)
+static void draft_from_mtp(struct speculator *sp, int n_max, int32_t *draft, int *n)
 {
     struct mtp_guess g = {.id = sp->text[sp->n_text - 1]};
 
@@ -272,7 +272,7 @@ static void draft_from_mtp(struct speculator *sp, int n_most, int32_t *draft, in
     for (*n = 0; g.logits;) {
         g.id = draft[(*n)++] = sampler_next(sp->draft_s, g.logits);
         sampler_accept(sp->draft_s, g.id);
-        if (*n == n_most || (sp->tok && tokenizer_is_end(sp->tok, g.id)))
+        if (*n == n_max || (sp->tok && tokenizer_is_end(sp->tok, g.id)))
             break;
         mtp_next(sp->m, &g, 1);
     }
@@ -331,24 +331,24 @@ static int draw(struct speculator *sp, const int32_t *draft, int n_drafted,
     }
 }
 
-/* Draft at most n_most tokens that continue the text. */
-static enum status make_draft(struct speculator *sp, int n_most, int32_t *draft, int *n,
+/* Draft at most n_max tokens that continue the text. */
+static enum status make_draft(struct speculator *sp, int n_max, int32_t *draft, int *n,
                               int *source, struct err *err)
 {
     *n = *source = 0;
-    if (n_most <= 0)
+    if (n_max <= 0)
         return ST_OK;
     if (sp->draft) {
-        n_most = sp->always ? n_most : speculate_rule_length(&sp->rule, 0, n_most);
-        return n_most ? draft_from_model(sp, n_most, draft, n, err) : ST_OK;
+        n_max = sp->always ? n_max : speculate_rule_length(&sp->rule, 0, n_max);
+        return n_max ? draft_from_model(sp, n_max, draft, n, err) : ST_OK;
     }
     if (sp->mtp) {
-        n_most = sp->always ? n_most : speculate_rule_length(&sp->rule, 0, n_most);
-        if (n_most)
-            draft_from_mtp(sp, n_most, draft, n);
+        n_max = sp->always ? n_max : speculate_rule_length(&sp->rule, 0, n_max);
+        if (n_max)
+            draft_from_mtp(sp, n_max, draft, n);
         return ST_OK;
     }
-    *n = speculate_lookup(sp->text, sp->n_text, n_most, draft, source);
+    *n = speculate_lookup(sp->text, sp->n_text, n_max, draft, source);
     if (*n && !sp->always)
         *n = speculate_rule_length(&sp->rule, *source, *n);
     return ST_OK;
@@ -384,7 +384,7 @@ static void cut_draft(struct speculator *sp)
 
     if (slm_n_past(sp->draft) <= end)
         return;
-    if (end >= slm_least_past(sp->draft)) {
+    if (end >= slm_min_past(sp->draft)) {
         slm_truncate(sp->draft, end);
     } else {
         slm_truncate(sp->draft, 0);
@@ -392,19 +392,19 @@ static void cut_draft(struct speculator *sp)
     }
 }
 
-enum status speculate_next(struct speculator *sp, int32_t id, int n_most,
+enum status speculate_next(struct speculator *sp, int32_t id, int n_max,
                            int32_t out[SPECULATE_MAX + 1], int *n_out, struct err *err)
 {
     const int n_past = slm_n_past(sp->m), room = slm_n_free(sp->m) - 1;
     struct speculate_step step = {.again = sp->cut && slm_info(sp->m)->n_recurrent > 0};
     int32_t pass[SPECULATE_MAX + 1];
-    int n = sp->n_most;
+    int n = sp->n_max;
     uint64_t begin_ns = clock_ns(), pass_ns;
     enum status st;
 
     if (room < 0) /* slm_eval() reports the full context */
         return slm_eval(sp->m, &id, 1, SLM_LOGITS_LAST, err);
-    n = n < n_most - 1 ? n : n_most - 1;
+    n = n < n_max - 1 ? n : n_max - 1;
     n = n < room ? n : room;
     if (sp->n_text + n + 1 > text_capacity(sp->m)) {
         if (!slm_info(sp->m)->kv_window)

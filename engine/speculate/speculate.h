@@ -43,8 +43,8 @@ struct speculate_params {
                           it was opened with */
     const struct tokenizer *draft_tok;     /* its vocabulary */
     const struct sampler_params *sampling; /* the sampler's; for a draft */
-    int n_most;                            /* tokens of a draft; 0: SPECULATE_MAX, the
-                                              maximum */
+    int n_max;                             /* tokens of a draft; 0: SPECULATE_MAX, the
+                                               maximum */
     bool always;                           /* draft whether it pays or not */
     double accept; /* to measure what an acceptance rate gains: a drafted token is
                       accepted with this probability, whatever the model computes, so
@@ -65,7 +65,7 @@ struct speculate_stats {
  * then no token ends a text. m is opened with n_logits and n_batch of at least
  * SPECULATE_MAX + 1; with less, drafts are shorter. Errors: ST_USAGE (draft model:
  * another vocabulary, but for ids that are no text; a shorter context or no window
- * where m has one; n_most), ST_NO_MEMORY. */
+ * where m has one; n_max), ST_NO_MEMORY. */
 enum status speculate_open(struct speculator **sp, struct slm *m, struct sampler *s,
                            const struct tokenizer *tok,
                            const struct speculate_params *params, struct err *err);
@@ -79,17 +79,17 @@ enum status speculate_begin(struct speculator *sp, const int32_t *tokens, size_t
 
 /* slm_eval(m, &id, 1, SLM_LOGITS_LAST) and sampler_next() for several tokens: evaluates
  * id, the token that was drawn and accepted last, and draws out[*n_out], 1 to
- * SPECULATE_MAX + 1 tokens and at most n_most. All but the last are in m's cache, and s
+ * SPECULATE_MAX + 1 tokens and at most n_max. All but the last are in m's cache, and s
  * has accepted all. A token that ends a text is the last of them. Errors: those of
  * slm_eval(). */
-enum status speculate_next(struct speculator *sp, int32_t id, int n_most,
+enum status speculate_next(struct speculator *sp, int32_t id, int n_max,
                            int32_t out[SPECULATE_MAX + 1], int *n_out, struct err *err);
 
-/* A draft from a text: the n_most tokens after the last earlier occurrence of its
- * longest ending that has one, to draft[n_most]; where they reach the end of the text,
+/* A draft from a text: the n_max tokens after the last earlier occurrence of its
+ * longest ending that has one, to draft[n_max]; where they reach the end of the text,
  * it continues with its own tokens. *source is the length of that ending, on which the
- * acceptance rate depends. Returns n_most; 0: no draft. */
-int speculate_lookup(const int32_t *text, int n_text, int n_most, int32_t *draft,
+ * acceptance rate depends. Returns n_max; 0: no draft. */
+int speculate_lookup(const int32_t *text, int n_text, int n_max, int32_t *draft,
                      int *source);
 
 void speculate_read_stats(const struct speculator *sp, struct speculate_stats *out);

@@ -26,13 +26,13 @@
 /* The most that a column of a width not yet tried is assumed to cost, in plain passes:
  * kernels work on several columns at a time, so that an expensive second column says
  * little about the eighth. */
-#define MOST_SLOPE 0.5
+#define MAX_SLOPE 0.5
 
 /* A share of waiting from which on wide passes are tried at once. */
 #define MOSTLY_STREAMED 0.5
 
 /* The least cost of a column, whatever single passes measure. */
-#define LEAST_SLOPE 0.01
+#define MIN_SLOPE 0.01
 
 /* Weight of the newest value in a moving mean. */
 #define NEWEST 0.1
@@ -143,8 +143,8 @@ static double extrapolate(const struct speculate_rule *r, int width)
         known--;
     if (known > 1)
         slope = (r->pass_ns[known] - r->pass_ns[1]) / (known - 1);
-    if (slope > MOST_SLOPE * r->pass_ns[1])
-        slope = MOST_SLOPE * r->pass_ns[1];
+    if (slope > MAX_SLOPE * r->pass_ns[1])
+        slope = MAX_SLOPE * r->pass_ns[1];
     if (slope < 0.0)
         slope = 0.0;
     return r->pass_ns[known] + slope * (width - known);
@@ -163,7 +163,7 @@ static double pass_cost(const struct speculate_rule *r, int width)
         line = extrapolate(r, width);
         cost = r->n_measured[width] && measured < line ? measured : line;
     }
-    line = (1.0 + LEAST_SLOPE * (width - 1)) * r->pass_ns[1];
+    line = (1.0 + MIN_SLOPE * (width - 1)) * r->pass_ns[1];
     return cost > line ? cost : line;
 }
 
@@ -193,7 +193,7 @@ static int widest_to_try(const struct speculate_rule *r)
     return 2 * width;
 }
 
-int speculate_rule_length(const struct speculate_rule *r, int source, int n_most)
+int speculate_rule_length(const struct speculate_rule *r, int source, int n_max)
 {
     const double allowance = r->loss_passes * r->pass_ns[1] + LOSS_SHARE * r->all_ns;
     const int most = widest_to_try(r) - 1;
@@ -202,7 +202,7 @@ int speculate_rule_length(const struct speculate_rule *r, int source, int n_most
 
     if (r->n_measured[1] < N_PLAIN)
         return 0;
-    for (int n = 1; n <= n_most && n <= most; n++) {
+    for (int n = 1; n <= n_max && n <= most; n++) {
         double all;
         const double tokens = expected(r, source, n, &all);
         const double pass = pass_cost(r, n + 1) + n * r->draft_ns;
@@ -253,7 +253,7 @@ static void learn_draft(struct speculate_rule *r, const struct speculate_step *s
 /* Time above this was an interruption by the machine, not a cost of the draft. */
 static double without_interruption(const struct speculate_rule *r, int width, double ns)
 {
-    const double line = (1.0 + MOST_SLOPE * (width - 1)) * r->pass_ns[1];
+    const double line = (1.0 + MAX_SLOPE * (width - 1)) * r->pass_ns[1];
     double most = r->pass_ns[width];
 
     if (r->n_measured[width] < 3 && line > 0.0 && line < most)

@@ -101,8 +101,8 @@ void speculate_rule_begin(struct speculate_rule *r, double streamed);
  * may lose several passes before it is given up, as one rejected draft says little. */
 void speculate_rule_trust(struct speculate_rule *r);
 
-/* Length of the next draft from that source, at most n_most; 0: decode plainly. */
-int speculate_rule_length(const struct speculate_rule *r, int source, int n_most);
+/* Length of the next draft from that source, at most n_max; 0: decode plainly. */
+int speculate_rule_length(const struct speculate_rule *r, int source, int n_max);
 
 void speculate_rule_learn(struct speculate_rule *r, const struct speculate_step *step);
 

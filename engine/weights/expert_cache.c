@@ -39,7 +39,7 @@ struct expert_cache {
     int *class_of;              /* [n_layers]; -1: a layer without experts */
     struct expert *experts;     /* [n_layers][n_experts] */
     uint64_t bytes;
-    uint64_t least, most; /* bytes: as expert_cache_min_bytes() and _most_bytes() */
+    uint64_t least, most; /* bytes: as expert_cache_min_bytes() and _max_bytes() */
     int n_tokens;         /* of the present pass */
     double weight;        /* of the last token */
     double per_token; /* of the pass: weight of each as their mean, relative to that */

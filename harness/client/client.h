@@ -47,7 +47,7 @@ struct load_target {
 
 /* The body of request number index, malloc'ed, and the maximum of tokens that it
  * requests. */
-typedef enum status load_body_fn(void *arg, size_t index, char **body, int *n_asked,
+typedef enum status load_body_fn(void *arg, size_t index, char **body, int *n_requested,
                                  struct err *err);
 
 struct load_work {

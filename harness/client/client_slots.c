@@ -111,8 +111,8 @@ enum status client_start(struct client *c, struct slot *s, uint64_t scheduled_ns
     s->body = NULL;
     s->record = (struct load_record){
         .index = c->n_started, .n_prompt = -1, .n_tokens = -1, .n_cached = -1};
-    st = c->work->body(c->work->body_arg, s->record.index, &s->body, &s->record.n_asked,
-                       err);
+    st = c->work->body(c->work->body_arg, s->record.index, &s->body,
+                       &s->record.n_requested, err);
     if (st == ST_OK)
         st = renew(s, c->target->url, err);
     if (st)

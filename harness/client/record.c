@@ -126,9 +126,9 @@ static void take_piece(struct load_reply *p)
     struct load_record *r = p->r;
     const int n_tokens = tokens_of_piece(p);
 
-    if (r->n_pieces >= LOAD_PIECES_MAX(r->n_asked)) {
+    if (r->n_pieces >= LOAD_PIECES_MAX(r->n_requested)) {
         load_record_fail(r, "sent %d pieces of text for %d requested tokens",
-                         r->n_pieces + 1, r->n_asked);
+                         r->n_pieces + 1, r->n_requested);
         return;
     }
     if (!r->n_pieces)

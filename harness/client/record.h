@@ -32,7 +32,7 @@ struct load_record {
     uint64_t scheduled_ns; /* when it was due: the clock of open-loop latencies */
     uint64_t sent_ns;      /* handed to libcurl, connecting included */
     uint64_t first_ns, last_ns, done_ns; /* first and last piece, end; 0: never */
-    int n_asked;                         /* maximum of tokens requested */
+    int n_requested;                     /* maximum of tokens requested */
     int n_again; /* times that it was sent again, as its connection had ended */
     int n_pieces;
     float *gap_ms;   /* [n_pieces - 1] between pieces; malloc'ed, or NULL */

@@ -86,7 +86,8 @@ static enum status read_question(struct chat *c, char **text, bool *end,
 }
 
 /* The first Ctrl-C at the prompt prints how to leave; the second leaves. */
-static enum status ask_user(struct chat *c, char **text, bool *end, struct err *err)
+static enum status next_question(struct chat *c, char **text, bool *end,
+                                 struct err *err)
 {
     for (bool warned = false;; warned = true) {
         struct err why = ERR_INIT;
@@ -223,7 +224,7 @@ static enum status talk(struct chat *c, struct err *err)
         int n_dropped = 0;
         char *text = NULL;
 
-        st = ask_user(c, &text, &end, err);
+        st = next_question(c, &text, &end, err);
         if (!st && !end && text[0] == '/') {
             run_command(c, text, &end);
         } else if (!st && !end && text[strspn(text, " \t\n")]) {
@@ -282,7 +283,7 @@ static enum status show_prompts(struct chat *c, const struct settings *s,
         json_t *conversation;
         char *text = NULL;
 
-        st = ask_user(c, &text, &end, err);
+        st = next_question(c, &text, &end, err);
         m[1] = (struct chat_message){CHAT_USER, text};
         if (!st && !end) {
             conversation = chat_conversation(m + !s->system, 2 - (size_t)!s->system);

@@ -73,7 +73,7 @@ static enum status compare(const struct settings *s, char **paths, int *code,
     else if (st == ST_OK)
         kernel_compare_print(stdout, &c);
     *code = c.n_verdict[KERNEL_SLOWER] || c.n_broken ? 1
-            : kernel_compare_says_nothing(&c)        ? EXIT_UNDECIDED
+            : kernel_compare_is_empty(&c)            ? EXIT_UNDECIDED
                                                      : 0;
     kernel_compare_free(&c);
     kernel_results_free(&old);

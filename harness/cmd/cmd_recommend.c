@@ -106,9 +106,10 @@ static bool has_kind(const struct row *rows, size_t n_rows, bool load)
 static enum status answer_all(const struct request *q, const char *dir,
                               struct row *rows, size_t n_rows, struct err *err)
 {
-    const bool asks_users = q->users.n_users || q->users.slo;
+    const bool is_about_users = q->users.n_users || q->users.slo;
     const bool has_load = has_kind(rows, n_rows, true);
-    const bool is_of_one = !asks_users && (has_kind(rows, n_rows, false) || !has_load);
+    const bool is_of_one =
+        !is_about_users && (has_kind(rows, n_rows, false) || !has_load);
     enum status st = is_of_one ? answer(q, rows, n_rows, err) : ST_OK;
     json_t *json = NULL;
 

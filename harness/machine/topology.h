@@ -106,7 +106,7 @@ struct topology {
 
 /* Threads that can run at once, one per allowed CPU within the quota: more than
  * threads_default where cores have second hyperthreads. */
-int topology_most_threads(const struct topology *t);
+int topology_max_threads(const struct topology *t);
 
 /* root: "" for this machine, or the top of a recorded tree. Errors: ST_IO,
  * ST_INPUT (a tree without the files that matter, named). */

@@ -58,7 +58,7 @@ uint64_t topology_model_bytes(const struct topology *t, uint64_t limit)
 }
 
 /* A quota of 1.5 CPUs lets one thread run all the time. */
-int topology_most_threads(const struct topology *t)
+int topology_max_threads(const struct topology *t)
 {
     const int whole =
         t->quota_cpus > 0 ? (int)floor(t->quota_cpus + 1e-3) : t->n_allowed;

@@ -131,7 +131,7 @@ static double t_quantile(struct quantile *last, double df)
 static double half_width(const struct scatter *s, size_t n,
                          const struct variance_prior *prior, struct quantile *last)
 {
-    const bool is_alone = n == 1 && prior->sum_df < LAUNCHES_LEAST_DF;
+    const bool is_alone = n == 1 && prior->sum_df < LAUNCHES_MIN_DF;
     const struct variance v = variance_moderate(prior, s->own);
     const double scale = median_error(n) / sqrt((double)n);
     const double within = Z_95 * scale * sqrt(s->within);
@@ -256,7 +256,7 @@ static bool is_combined(const struct combining *c, size_t i)
     if (c->out[i].n_used > 1)
         return true;
     return row_trust(r) == ROW_GOOD && has_kind(r) &&
-           c->prior[0][r->kind][CLASS_GOOD].sum_df >= LAUNCHES_LEAST_DF;
+           c->prior[0][r->kind][CLASS_GOOD].sum_df >= LAUNCHES_MIN_DF;
 }
 
 static enum status combine(struct combining *c, size_t i, struct err *err)

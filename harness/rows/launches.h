@@ -25,7 +25,7 @@
 
 /* The scatter of launches is known from so many degrees of freedom on: of fewer the
  * interval of a point with a single launch would follow from next to nothing. */
-#define LAUNCHES_LEAST_DF 4
+#define LAUNCHES_MIN_DF 4
 
 /* All rows of one point, those that represent it best first (report_rows.h). n >= 1 */
 struct launch_group {

@@ -8,7 +8,7 @@
 
 /* A variance below this share of the mean is equality by rounding; its logarithm would
  * outweigh all others. */
-#define LEAST_SHARE 1e-4
+#define MIN_SHARE 1e-4
 
 /* Few groups cannot tell whether they scatter alike: the prior is worth no more than so
  * many of the degrees of freedom that it comes from. Where that is all of them, four
@@ -78,7 +78,7 @@ static double pooled(const struct variance *v, size_t n, double *sum_df,
  */
 static double log_variance(const struct variance *v, double mean)
 {
-    const double var = fmax(v->var, LEAST_SHARE * mean);
+    const double var = fmax(v->var, MIN_SHARE * mean);
 
     return log(var) - digamma(v->df / 2) + log(v->df / 2);
 }

@@ -275,7 +275,7 @@ size_t report_setting_end(const struct report_rows *p, size_t begin)
     return end;
 }
 
-int64_t report_least_depth(const struct report_rows *p, size_t begin, size_t end)
+int64_t report_min_depth(const struct report_rows *p, size_t begin, size_t end)
 {
     int64_t least = -1;
 

@@ -93,7 +93,7 @@ const char *report_setting_label(const struct report_rows *p, const struct row *
                                  char *buf, size_t cap);
 
 /* Least depth of the decode points of the setting [begin, end); -1: it has none. */
-int64_t report_least_depth(const struct report_rows *p, size_t begin, size_t end);
+int64_t report_min_depth(const struct report_rows *p, size_t begin, size_t end);
 
 /* Of the setting [begin, end), the decode row at that depth with the fastest thread
  * count; if no row has a figure, the one with the most threads. NULL: there is none. */

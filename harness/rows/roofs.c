@@ -40,8 +40,8 @@ static double roof_value(const struct row *r, enum roof roof)
 static int64_t probed_bytes(const struct row *r, enum roof roof)
 {
     return roof != ROOF_MEMORY || r->kind == ROW_LOAD ? 0
-           : r->file_bytes < ROOF_MOST_BYTES          ? r->file_bytes
-                                                      : ROOF_MOST_BYTES;
+           : r->file_bytes < ROOF_MAX_BYTES           ? r->file_bytes
+                                                      : ROOF_MAX_BYTES;
 }
 
 static bool is_valid(const struct row *r)

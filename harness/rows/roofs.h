@@ -33,7 +33,7 @@
 
 /* So much of the weights, at most, was read for a roof when it was not taken out of the
  * caches before: a small model's roof could be the cache's. */
-#define ROOF_MOST_BYTES ((int64_t)1 << 30)
+#define ROOF_MAX_BYTES ((int64_t)1 << 30)
 
 /* Whether r, a decode row that fits its limit, a prefill row or one of load, has a low
  * roof beside rows[n_rows] (r may be one of them; its roof counts once). *reference

@@ -104,7 +104,7 @@ static bool find(const struct comparing *c, struct round_effect *found)
         const bool is_largest =
             size > largest + 1e-9 || (size > largest - 1e-9 && e.share < found->share);
 
-        if (p < ALPHA / n_rounds && fabs(e.share - 1) >= ROUND_LEAST_EFFECT &&
+        if (p < ALPHA / n_rounds && fabs(e.share - 1) >= ROUND_MIN_EFFECT &&
             is_largest) {
             largest = size;
             *found = e;

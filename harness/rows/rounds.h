@@ -6,7 +6,7 @@
  * So the rounds are the reference that comes back: the effect of a round is the median,
  * over the points, of a launch's speed over the median of the same point's launches in
  * other rounds. It counts where Wilcoxon's signed rank test over the points finds it,
- * at 5 % for all rounds together, and where it is as large as ROUND_LEAST_EFFECT. Of
+ * at 5 % for all rounds together, and where it is as large as ROUND_MIN_EFFECT. Of
  * several the largest is found first, and left out when the rest is compared.
  *
  * Speeds are not corrected by it. Every point is in every round, so that a slow round
@@ -24,8 +24,8 @@
 #include "engine/base/status.h"
 #include "harness/rows/row.h"
 
-#define ROUNDS_MAX         256  /* of those after it nothing is found */
-#define ROUND_LEAST_EFFECT 0.02 /* share of the speed: less changes no decision */
+#define ROUNDS_MAX       256  /* of those after it nothing is found */
+#define ROUND_MIN_EFFECT 0.02 /* share of the speed: less changes no decision */
 
 struct round_effect {
     int round;

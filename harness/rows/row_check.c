@@ -13,11 +13,11 @@
 
 /* Above its memory roof a result is doubted where it is measured; a model that a cache
  * holds is above it, but not by this much. */
-#define MOST_OF_ROOF 20
+#define MAX_OF_ROOF 20
 
 /* tok_per_s, roof_tok_per_s and mbu are three columns of two figures. What is edited
  * may differ; this much is another unit. */
-#define MOST_APART 10
+#define MAX_APART 10
 
 /* A setting's value as settings.def counts it; false: there is none, or no range. */
 static bool read_value(const struct row *r, const struct field *f, double *v)
@@ -61,13 +61,13 @@ static bool check_roof(const struct row *r, char *why, size_t cap)
 
     if (!(r->tok_per_s > 0) || !(r->roof_tok_per_s > 0))
         return true;
-    if (share > MOST_OF_ROOF) {
+    if (share > MAX_OF_ROOF) {
         snprintf(why, cap,
                  "%.4g tok/s cannot be: it is %.3g times its roof of %.4g tok/s",
                  r->tok_per_s, share, r->roof_tok_per_s);
         return false;
     }
-    if (!(r->mbu > 0) || (share < MOST_APART * r->mbu && r->mbu < MOST_APART * share))
+    if (!(r->mbu > 0) || (share < MAX_APART * r->mbu && r->mbu < MAX_APART * share))
         return true;
     snprintf(why, cap,
              "%.4g tok/s cannot be: of a roof of %.4g tok/s it is a share of %.3g, and "

@@ -32,7 +32,7 @@ struct csv {
     size_t len, pos;
     size_t line; /* of the record last read, from 1 */
     size_t next_line;
-    size_t most_rows;
+    size_t max_rows;
     char *cell[CSV_MAX_COLUMNS];
     size_t n_cells;
 };
@@ -180,17 +180,17 @@ static enum status copy_extra(const struct csv *csv, struct row_extra *extra,
 static enum status grow(const struct csv *csv, struct row **rows, size_t *cap,
                         struct row_extra *extra, struct err *err)
 {
-    const size_t want = !*cap                       ? 64
-                        : *cap < csv->most_rows / 2 ? *cap * 2
-                                                    : csv->most_rows;
+    const size_t want = !*cap                      ? 64
+                        : *cap < csv->max_rows / 2 ? *cap * 2
+                                                   : csv->max_rows;
     struct row *grown;
     char **cells = NULL;
 
-    if (*cap == csv->most_rows)
+    if (*cap == csv->max_rows)
         return err_set(err, ST_INPUT,
                        "%s:%zu: more than %zu rows are not read of one file%s",
-                       csv->path, csv->line, csv->most_rows,
-                       csv->most_rows < ROW_CSV_MAX_ROWS ? " of its size" : "");
+                       csv->path, csv->line, csv->max_rows,
+                       csv->max_rows < ROW_CSV_MAX_ROWS ? " of its size" : "");
     grown = realloc(*rows, want * sizeof **rows);
     if (grown)
         *rows = grown;
@@ -259,9 +259,9 @@ enum status row_csv_read_extra(const char *path, struct row **rows, size_t *n_ro
     csv->path = path;
     csv->next_line = 1;
     status = infile_read(&csv->text, &csv->len, path, CSV_MAX_BYTES, err);
-    csv->most_rows = CSV_FREE_ROWS + csv->len / CSV_BYTES_PER_ROW;
-    if (csv->most_rows > ROW_CSV_MAX_ROWS)
-        csv->most_rows = ROW_CSV_MAX_ROWS;
+    csv->max_rows = CSV_FREE_ROWS + csv->len / CSV_BYTES_PER_ROW;
+    if (csv->max_rows > ROW_CSV_MAX_ROWS)
+        csv->max_rows = ROW_CSV_MAX_ROWS;
     if (status == ST_OK)
         status = read_rows(csv, &found, &n_found, extra, err);
     if (status == ST_OK) {

@@ -56,8 +56,8 @@ struct token_time token_time_at(const struct token_work *w, const struct token_r
     return t;
 }
 
-struct token_time token_time_least(const struct token_work *w,
-                                   const struct token_roofs *r)
+struct token_time token_time_min(const struct token_work *w,
+                                 const struct token_roofs *r)
 {
     struct token_work whole = *w;
 

@@ -72,8 +72,8 @@ struct token_time token_time_at(const struct token_work *w, const struct token_r
 
 /* The least time: all of the roof of memory, nothing between products, and reading and
  * computing as if they overlapped as a whole. */
-struct token_time token_time_least(const struct token_work *w,
-                                   const struct token_roofs *r);
+struct token_time token_time_min(const struct token_work *w,
+                                 const struct token_roofs *r);
 
 /* What to expect: TOKEN_TIME_USUAL_SHARE. */
 struct token_time token_time_predict(const struct token_work *w,

@@ -241,9 +241,8 @@ static void make_row(size_t arch, char row[ROW_BYTES])
     p.residency = WEIGHTS_MMAP;
     mapped = runs(&p);
     p.residency = WEIGHTS_STREAM;
-    p.memory_bytes =
-        info.kv_bytes + info.scratch_bytes + info.stream_least_bytes + 4096;
-    streams = info.stream_least_bytes && runs(&p);
+    p.memory_bytes = info.kv_bytes + info.scratch_bytes + info.stream_min_bytes + 4096;
+    streams = info.stream_min_bytes && runs(&p);
     p = params_of(arch);
     p.n_sequences = 2;
     sequences = runs(&p);

@@ -25,7 +25,7 @@ static void reply(struct load_record *r, const uint8_t *data, size_t size, size_
     if (!p)
         return;
     *r = (struct load_record){
-        .n_asked = 100, .n_prompt = -1, .n_tokens = -1, .n_cached = -1};
+        .n_requested = 100, .n_prompt = -1, .n_tokens = -1, .n_cached = -1};
     load_reply_begin(p, r);
     load_reply_header(p, status, sizeof status - 1);
     load_reply_header(p, type, sizeof type - 1);

@@ -10,7 +10,7 @@
 #include "tests/fuzz/support/bytes.h"
 #include "tests/fuzz/support/model_file.h"
 
-#define MOST_PARTS 4
+#define MAX_PARTS 4
 
 static const char *const names[] = {"a", "b", "c", "d", "token_embd.weight",
                                     "",  "e", "f"};
@@ -99,7 +99,7 @@ static void open_part(const char *path)
 static void read_split(const uint8_t *data, size_t size)
 {
     struct bytes b = {data, size};
-    const uint32_t n = 1 + bytes_below(&b, MOST_PARTS), wanted = bytes_below(&b, n);
+    const uint32_t n = 1 + bytes_below(&b, MAX_PARTS), wanted = bytes_below(&b, n);
     const char *path = NULL;
 
     for (uint32_t i = 0; i < n; i++) {

@@ -109,7 +109,7 @@ static void any_cut_is_safe(void **state)
 
         write_text(text, cut);
         if (gate_trace_read(&t, path, &err) == ST_OK)
-            assert_in_range(t.n, GATE_TRACE_LEAST, N);
+            assert_in_range(t.n, GATE_TRACE_MIN, N);
         for (size_t i = 0; i < t.n; i++)
             assert_true(fabs(t.log_time[i] - log(i % 4 < 2 ? 0.02 : 0.03)) < 1e-12);
         gate_trace_free(&t);

@@ -29,7 +29,7 @@ static struct {
     atomic_int n_submitted;
     atomic_bool holds;             /* no tokens for the time being */
     atomic_int may_submit;         /* who comes after so many waits; */
-    atomic_int n_asked;            /* who has come, */
+    atomic_int n_requested;        /* who has come, */
     uint64_t askers[64];           /* and of which client */
     struct completion_params last; /* of the last one that was submitted */
     int32_t last_prompt[64];
@@ -61,7 +61,7 @@ static inline void fake_reset(void)
     fake.pace_us = 200;
     fake.most = 16;
     fake.fill = fake.fails_at = 0;
-    fake.n_asked = 0;
+    fake.n_requested = 0;
     fake.holds = false;
     fake.may_submit = 1000000;
 }
@@ -148,10 +148,10 @@ enum status scheduler_submit(struct scheduler *s,
 {
     struct completion *new;
 
-    if (fake.n_asked < 64)
-        fake.askers[fake.n_asked] = params->client;
-    fake.n_asked++;
-    while (fake.n_asked > fake.may_submit)
+    if (fake.n_requested < 64)
+        fake.askers[fake.n_requested] = params->client;
+    fake.n_requested++;
+    while (fake.n_requested > fake.may_submit)
         usleep(1000);
     pthread_mutex_lock(&s->mutex);
     *full = s->stops || fake.n_alive >= fake.most;
@@ -180,7 +180,7 @@ enum status scheduler_submit(struct scheduler *s,
     return ST_OK;
 }
 
-int scheduler_most(const struct scheduler *s)
+int scheduler_max_running(const struct scheduler *s)
 {
     (void)s;
     return fake.most;

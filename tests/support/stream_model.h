@@ -87,8 +87,8 @@ static inline void limits_of(const struct slm_params *params, uint64_t *least,
     struct slm_info info;
 
     info_of(params, &info);
-    assert_true(info.stream_least_bytes > 0);
-    *least = info.kv_bytes + info.scratch_bytes + info.stream_least_bytes;
+    assert_true(info.stream_min_bytes > 0);
+    *least = info.kv_bytes + info.scratch_bytes + info.stream_min_bytes;
     *all = info.kv_bytes + info.scratch_bytes + info.weight_bytes;
     assert_true(*least < *all);
 }

@@ -16,10 +16,10 @@
 
 /* What a new series is judged by. */
 struct past {
-    size_t n;                /* values that count */
-    double v[BASELINE_MOST]; /* logarithms of speeds */
-    double unit[BASELINE_MOST];
-    size_t run[BASELINE_MOST]; /* indices into the history's */
+    size_t n;                    /* values that count */
+    double v[BASELINE_MAX_RUNS]; /* logarithms of speeds */
+    double unit[BASELINE_MAX_RUNS];
+    size_t run[BASELINE_MAX_RUNS]; /* indices into the history's */
     char first_utc[24], last_utc[24];
     bool changed; /* the series has a change before them */
 };
@@ -74,7 +74,7 @@ static void take_segment(struct past *p, const struct series *s,
                          const struct series_value *v, size_t from, size_t n)
 {
     p->changed = from > 0;
-    from = n - from > BASELINE_MOST ? n - BASELINE_MOST : from;
+    from = n - from > BASELINE_MAX_RUNS ? n - BASELINE_MAX_RUNS : from;
     for (size_t i = from; i < n; i++) {
         p->unit[p->n] = v[i].v;
         p->run[p->n] = v[i].run;
@@ -185,7 +185,7 @@ static const struct series *find_series(struct judging *j, const struct series *
 static void refuse_thin(struct judging *j, const struct series *fresh,
                         const struct series *old, const struct past *p)
 {
-    const size_t missing = BASELINE_LEAST - p->n;
+    const size_t missing = BASELINE_MIN_RUNS - p->n;
     char commit[32] = "";
 
     if (p->changed && p->n)
@@ -222,7 +222,7 @@ static size_t session_values(double *out, const struct series *s, size_t from,
         for (end = i + 1; end < n; end++)
             if (!(series_seconds(s->v[from + end].utc) - begin < SERIES_SESSION_S))
                 break;
-        if (n_sessions < BASELINE_MOST)
+        if (n_sessions < BASELINE_MAX_RUNS)
             out[n_sessions++] = median_of(v + i, end - i);
     }
     if (n_sessions >= BASELINE_FRESH)
@@ -235,7 +235,7 @@ static void fill_metric(struct gate_metric *m, const struct series *fresh,
                         const struct past *p, const struct gate_rule *rule,
                         struct baseline_effect *e, size_t *n_fresh)
 {
-    double v[GATE_MAX_LAUNCHES], unit[GATE_MAX_LAUNCHES], session[BASELINE_MOST];
+    double v[GATE_MAX_LAUNCHES], unit[GATE_MAX_LAUNCHES], session[BASELINE_MAX_RUNS];
     const size_t n = fresh->n < GATE_MAX_LAUNCHES ? fresh->n : GATE_MAX_LAUNCHES;
 
     memset(m, 0, sizeof *m);
@@ -290,7 +290,7 @@ static enum status judge_series(struct judging *j, const struct series *fresh,
         return ST_OK;
     if (find_past(&p, j, old, fresh->v[0].utc, err))
         return err->code;
-    if (p.n < BASELINE_LEAST) {
+    if (p.n < BASELINE_MIN_RUNS) {
         refuse_thin(j, fresh, old, &p);
         return ST_OK;
     }
@@ -377,8 +377,8 @@ static void write_advice(struct judging *j)
             once |= j->n_fresh[i] < BASELINE_FRESH;
             one_session |= j->one_session[i];
         }
-        if (e->least_margin > worst) {
-            worst = e->least_margin;
+        if (e->min_margin > worst) {
+            worst = e->min_margin;
             spread = e->spread;
         }
     }

@@ -11,10 +11,10 @@
 #include "harness/stats/ranktest.h"
 #include "harness/stats/stats.h"
 
-#define PI           3.14159265358979323846
-#define TRIM_FROM    8     /* fewer values are taken as they are */
-#define TRIMMED      6     /* one value in so many is trimmed, on each side */
-#define LEAST_SPREAD 0.001 /* no figure of a run means more than this */
+#define PI         3.14159265358979323846
+#define TRIM_FROM  8     /* fewer values are taken as they are */
+#define TRIMMED    6     /* one value in so many is trimmed, on each side */
+#define MIN_SPREAD 0.001 /* no figure of a run means more than this */
 
 /* ---- Student's t ----------------------------------------------------------------- */
 
@@ -73,7 +73,7 @@ static struct past summarise(double *v, size_t n)
     const double winsorised = sqrt(squares / (double)(n - 1));
     return (struct past){
         .middle = sum / (double)kept,
-        .spread = fmax(LEAST_SPREAD, winsorised * (double)n / (double)kept),
+        .spread = fmax(MIN_SPREAD, winsorised * (double)n / (double)kept),
         .df = kept - 1,
         .n = n,
     };
@@ -90,10 +90,11 @@ void baseline_judge(struct baseline_effect *e, const double *old, size_t n_old,
                     const double *fresh, size_t n_sessions,
                     const struct gate_rule *rule)
 {
-    const size_t n = n_old < BASELINE_MOST ? n_old : BASELINE_MOST;
-    double v[BASELINE_MOST], scratch[BASELINE_MOST];
+    const size_t n = n_old < BASELINE_MAX_RUNS ? n_old : BASELINE_MAX_RUNS;
+    double v[BASELINE_MAX_RUNS], scratch[BASELINE_MAX_RUNS];
 
-    assert(n >= BASELINE_LEAST && n_sessions >= 1 && n_sessions <= BASELINE_MOST);
+    assert(n >= BASELINE_MIN_RUNS && n_sessions >= 1 &&
+           n_sessions <= BASELINE_MAX_RUNS);
     memcpy(v, old + n_old - n, n * sizeof *v);
     stats_sort(v, n);
     const struct past p = summarise(v, n);
@@ -109,7 +110,7 @@ void baseline_judge(struct baseline_effect *e, const double *old, size_t n_old,
         .p_pass = student_below(-t, p.df),
     };
     e->spread = p.spread;
-    e->least_margin = -expm1(-scale * student_quantile(1 - rule->alpha_pass, p.df));
+    e->min_margin = -expm1(-scale * student_quantile(1 - rule->alpha_pass, p.df));
 }
 
 enum status baseline_decide(enum gate_verdict *verdict, enum gate_verdict *verdicts,

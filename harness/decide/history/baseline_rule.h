@@ -25,20 +25,20 @@
 
 #include "harness/decide/gate/gate_rule.h"
 
-#define BASELINE_LEAST 5  /* past runs; fewer do not say how far runs scatter */
-#define BASELINE_MOST  60 /* the latest that count */
-#define BASELINE_FRESH 3  /* new values without which nothing fails */
+#define BASELINE_MIN_RUNS 5  /* past runs; fewer do not say how far runs scatter */
+#define BASELINE_MAX_RUNS 60 /* the latest that count */
+#define BASELINE_FRESH    3  /* new values without which nothing fails */
 
 struct baseline_effect {
     struct gate_effect effect; /* its interval is the prediction interval's: 95 % */
     double spread;             /* of one run, as a share: 0.012 */
     /* A new run that is as fast as the old ones passes at this margin, and not at a
      * smaller one. */
-    double least_margin;
+    double min_margin;
 };
 
-/* Past values old[n_old], the oldest first, BASELINE_LEAST at least, and new ones, one
- * of each session, BASELINE_MOST at most: logarithms of speeds. Both one-sided
+/* Past values old[n_old], the oldest first, BASELINE_MIN_RUNS at least, and new ones,
+ * one of each session, BASELINE_MAX_RUNS at most: logarithms of speeds. Both one-sided
  * probabilities are about the rule's margin. */
 void baseline_judge(struct baseline_effect *e, const double *old, size_t n_old,
                     const double *fresh, size_t n_sessions,

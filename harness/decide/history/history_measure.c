@@ -31,7 +31,7 @@ struct now {
     int n_tries[MAX_POINTS];
     size_t n;
     size_t runs;
-    enum row_trust least_trust; /* of a row that counts */
+    enum row_trust min_trust; /* of a row that counts */
     struct topology topo;
     struct modelref model;
     struct sweep_dir *dir;
@@ -72,7 +72,7 @@ static enum status refuse(const struct series_set *set, const struct now *now,
             "%zu within three hours of one of the same commit) do not say how "
             "far runs scatter; add %zu more",
             thin->n, thin->n == 1 ? "" : "s", thin->name, thin->n_disturbed,
-            thin->n_joined, BASELINE_LEAST - thin->n);
+            thin->n_joined, BASELINE_MIN_RUNS - thin->n);
     if (other)
         return err_set(err, ST_UNSUPPORTED,
                        "no stored run is of %s; there is %s %s on this machine",
@@ -105,8 +105,8 @@ static enum status choose(struct now *now, const struct series_set *set,
             continue;
         for (size_t k = 0; k < now->n; k++)
             again |= series_same_setting(known[k], &s->like, NULL, NULL, 0);
-        thin = s->n < BASELINE_LEAST ? s : thin;
-        if (again || s->n < BASELINE_LEAST)
+        thin = s->n < BASELINE_MIN_RUNS ? s : thin;
+        if (again || s->n < BASELINE_MIN_RUNS)
             continue;
         if (now->n == MAX_POINTS)
             return err_set(err, ST_USAGE,
@@ -151,7 +151,7 @@ static enum status measure(struct now *now, size_t i, struct err *err)
         row.attempt = ++now->n_tries[i];
         rows = sweep_dir_rows(now->dir, &n_rows);
         roof_mark(&row, rows, n_rows);
-        now->n_good[i] += row_trust(&row) >= now->least_trust;
+        now->n_good[i] += row_trust(&row) >= now->min_trust;
         st = sweep_dir_append(now->dir, &row, &samples, err);
     }
     if (st == ST_OK && row_trust(&row) == ROW_FAILED)
@@ -248,7 +248,7 @@ enum status history_measure(const struct result_set *old,
     if (!now)
         return err_set(err, ST_NO_MEMORY, "no memory to measure");
     now->runs = o->runs > 0 && o->runs <= MAX_RUNS ? o->runs : HISTORY_MEASURE_RUNS;
-    now->least_trust = choice->disturbed ? ROW_DISTURBED : ROW_GOOD;
+    now->min_trust = choice->disturbed ? ROW_DISTURBED : ROW_GOOD;
     st = history_machine_here(&here, &now->topo, err);
     if (st == ST_OK)
         st = modelref_parse(&now->model, o->model, NULL, err);

@@ -14,7 +14,7 @@
 #include "harness/base/progress.h"
 #include "harness/rows/report_rows.h"
 
-#define MOST_GATHERED 1000 /* changes that are searched for equal commits */
+#define MAX_GATHERED 1000 /* changes that are searched for equal commits */
 
 #define SEED 1 /* of the shuffles: the same history has the same changes */
 
@@ -35,7 +35,7 @@ static enum status measure(struct history_line *line, const double *v, size_t i,
 
 enum status history_line_find(struct history_line *line, struct err *err)
 {
-    struct change found[HISTORY_MOST_CHANGES];
+    struct change found[HISTORY_MAX_CHANGES];
     double *v = malloc(2 * line->n * sizeof *v + 1), *logs = v + line->n;
     enum status st;
 
@@ -46,7 +46,7 @@ enum status history_line_find(struct history_line *line, struct err *err)
         v[i] = line->v[i].v;
         logs[i] = log(v[i]);
     }
-    st = change_points(found, HISTORY_MOST_CHANGES, &line->n_changes, logs, line->n,
+    st = change_points(found, HISTORY_MAX_CHANGES, &line->n_changes, logs, line->n,
                        HISTORY_LEVEL, SEED, err);
     for (size_t i = 0; i < line->n_changes && st == ST_OK; i++) {
         line->change[i].at = found[i];
@@ -179,7 +179,7 @@ static bool is_first(const struct history_report *r, size_t i, size_t k)
 /* Commits with which more than one series has changed. */
 static void print_commits(FILE *f, const struct history_report *r, bool markdown)
 {
-    if (r->n_changes > MOST_GATHERED)
+    if (r->n_changes > MAX_GATHERED)
         return;
     for (size_t i = 0; i < r->n; i++)
         for (size_t k = 0; k < r->v[i].n_changes; k++) {

@@ -14,8 +14,8 @@
 #include "harness/decide/history/change.h"
 #include "harness/decide/history/series.h"
 
-#define HISTORY_MOST_CHANGES 20
-#define HISTORY_LEVEL        0.01
+#define HISTORY_MAX_CHANGES 20
+#define HISTORY_LEVEL       0.01
 
 #define HISTORY_CHART "history" /* name of the chart's files */
 
@@ -31,7 +31,7 @@ struct history_line {
     const struct series *s;
     const struct series_value *v; /* the values that count: the latest of s */
     size_t n;
-    struct history_change change[HISTORY_MOST_CHANGES];
+    struct history_change change[HISTORY_MAX_CHANGES];
     size_t n_changes;
 };
 

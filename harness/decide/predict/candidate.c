@@ -34,7 +34,7 @@ static enum status by_figures(struct candidate *c, const struct candidate_params
 {
     snprintf(c->name, sizeof c->name, "a machine that reads %g GB/s", p->gbps);
     snprintf(c->from, sizeof c->from, "as given");
-    c->roofs.read_gbps = c->most_gbps = p->gbps;
+    c->roofs.read_gbps = c->max_gbps = p->gbps;
     c->peak_gops = p->gops;
     return need_memory(c, p, err);
 }
@@ -60,10 +60,10 @@ static enum status by_cpu(struct candidate *c, const struct candidate_params *p,
         snprintf(c->from, sizeof c->from, "%s, %g GB/s at most; %s, %s", cpu->memory,
                  cpu->peak_gbps, cpu->source, cpu->date);
         c->by_data_sheet = true;
-        c->most_gbps = cpu->peak_gbps;
+        c->max_gbps = cpu->peak_gbps;
         c->roofs.read_gbps = cpu_read_gbps(cpu, c->n_threads);
-        c->roof_lo = CPU_LEAST_SHARE / CPU_USUAL_SHARE;
-        c->roof_hi = CPU_MOST_SHARE / CPU_USUAL_SHARE;
+        c->roof_lo = CPU_MIN_SHARE / CPU_USUAL_SHARE;
+        c->roof_hi = CPU_MAX_SHARE / CPU_USUAL_SHARE;
         c->peak_gops = p->gops > 0 ? p->gops : cpu->gops * share;
         c->topo.llc_bytes = cpu->llc_bytes;
         if (!(c->roofs.read_gbps > 0))
@@ -150,7 +150,7 @@ static enum status read_roofs(struct candidate *c, const char *path, struct err 
         st = plan_read_roofs(plan, path, err);
     }
     c->roofs = plan->roofs.gbps;
-    c->most_gbps = c->roofs.read_gbps;
+    c->max_gbps = c->roofs.read_gbps;
     snprintf(c->from, sizeof c->from, "%s", plan->roofs.from);
     free(plan);
     return st;
@@ -250,7 +250,7 @@ enum status candidate_measure(struct candidate *c, bool disk_too, struct err *er
     plan_for_roofs(plan, c, disk_too && !(disk_gbps > 0));
     st = plan_measure_roofs(plan, &c->topo, err);
     c->roofs = plan->roofs.gbps;
-    c->most_gbps = c->roofs.read_gbps;
+    c->max_gbps = c->roofs.read_gbps;
     if (disk_gbps > 0)
         c->roofs.disk_gbps = disk_gbps;
     snprintf(c->from, sizeof c->from, "%s", plan->roofs.from);

@@ -36,8 +36,8 @@ struct candidate {
     struct token_roofs roofs;         /* 0: not known */
     double roof_lo, roof_hi; /* factors between which read_gbps is expected; 1, 1 where
                                 it was measured */
-    double most_gbps;        /* that nothing can read more than: of a data sheet; else
-                                read_gbps */
+    double max_gbps;         /* that nothing can read more than: of a data sheet; else
+                                 read_gbps */
     double peak_gops;        /* of n_threads; 0: not known */
     struct row *rows;        /* malloc'ed [n_rows]: its own sweep; NULL: none */
     size_t n_rows;

@@ -15,7 +15,7 @@
 /* Of a model of which only the size is known a token reads at least so much: models
  * with an output matrix of their own have up to a tenth in the embedding, of which a
  * token needs a row. A mixture of experts must be named. */
-#define LEAST_SHARE 0.9
+#define MIN_SHARE 0.9
 
 /* Bits of a weight in files, from IQ1_S to F32 with what goes with it. */
 #define MIN_BITS 1.0
@@ -294,12 +294,12 @@ static enum status check_size(struct claim *claim, const struct point_need *need
     return ST_OK;
 }
 
-enum status claim_size(struct claim *claim, double *least_share, struct err *err)
+enum status claim_size(struct claim *claim, double *min_share, struct err *err)
 {
     struct predictions plans = {NULL, 0, 0};
     enum status st;
 
-    *least_share = LEAST_SHARE;
+    *min_share = MIN_SHARE;
     if (!claim->model[0])
         return ST_OK;
     st = plan_shape(&plans, claim, err);
@@ -308,15 +308,15 @@ enum status claim_size(struct claim *claim, double *least_share, struct err *err
         const double weights = (double)need->weight_bytes;
         const double share = fmin(1, (double)need->token_bytes / weights);
 
-        *least_share = share;
+        *min_share = share;
         if (claim->bytes > 0)
             st = check_size(claim, need, err);
         else
             claim->bytes = weights;
         /* of a mixture of experts a token reads a part, whatever the quantisation */
-        if (!(claim->file_bytes > 0) || share < LEAST_SHARE) {
+        if (!(claim->file_bytes > 0) || share < MIN_SHARE) {
             claim->bytes *= share;
-            *least_share = 1;
+            *min_share = 1;
         }
     }
     predictions_free(&plans);
@@ -337,15 +337,15 @@ static const char *verdict_name(enum claim_verdict verdict)
 }
 
 static enum claim_verdict judge(const struct claim_answer *a, const struct claim *claim,
-                                double least_share, const struct candidate *c)
+                                double min_share, const struct candidate *c)
 {
     const struct topo_llc cache = topology_cache(&c->topo, c->n_threads);
 
-    if (topology_cached(&cache, claim->bytes * least_share) == TOPO_CACHED)
+    if (topology_cached(&cache, claim->bytes * min_share) == TOPO_CACHED)
         return CLAIM_IN_CACHE;
-    if (a->need_gbps * least_share > a->most_gbps)
+    if (a->need_gbps * min_share > a->max_gbps)
         return CLAIM_IMPOSSIBLE;
-    if (claim->tok_per_s * least_share > a->decode.hi)
+    if (claim->tok_per_s * min_share > a->decode.hi)
         return CLAIM_IMPLAUSIBLE;
     return claim->tok_per_s < a->decode.lo ? CLAIM_SLOW : CLAIM_PLAUSIBLE;
 }
@@ -365,7 +365,7 @@ static void say(struct claim_answer *a, const struct claim *claim,
     text_append(buf, cap, "%s: needs ", verdict_name(a->verdict));
     append_speed(buf, cap, a->need_gbps);
     text_append(buf, cap, " GB/s of ");
-    append_speed(buf, cap, a->most_gbps);
+    append_speed(buf, cap, a->max_gbps);
     text_append(buf, cap, " (%g tok/s times %.3g GB; %s, %s).", claim->tok_per_s,
                 claim->bytes * 1e-9, c->name, c->from);
     if (a->verdict == CLAIM_IN_CACHE)
@@ -382,16 +382,16 @@ static void say(struct claim_answer *a, const struct claim *claim,
 }
 
 void claim_judge(struct claim_answer *answer, const struct claim *claim,
-                 double least_share, const struct candidate *c,
+                 double min_share, const struct candidate *c,
                  const struct share_band *share)
 {
     const struct token_work work = {.memory_bytes = claim->bytes};
 
     *answer = (struct claim_answer){
         .need_gbps = claim->tok_per_s * claim->bytes * 1e-9,
-        .most_gbps = c->most_gbps,
+        .max_gbps = c->max_gbps,
         .decode = predict_decode(&work, &c->roofs, c->roof_lo, c->roof_hi, share)};
-    answer->verdict = judge(answer, claim, least_share, c);
+    answer->verdict = judge(answer, claim, min_share, c);
     say(answer, claim, c);
 }
 
@@ -401,7 +401,7 @@ json_t *claim_json(const struct claim *claim, const struct claim_answer *a,
     return json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:s}",
                      "verdict", verdict_name(a->verdict), "sentence", a->sentence,
                      "tok_per_s", claim->tok_per_s, "bytes", claim->bytes, "need_gbps",
-                     a->need_gbps, "most_gbps", a->most_gbps, "expected_tok_per_s",
+                     a->need_gbps, "most_gbps", a->max_gbps, "expected_tok_per_s",
                      a->decode.mid, "expected_lo", a->decode.lo, "expected_hi",
                      a->decode.hi, "machine", c->name, "from", c->from);
 }

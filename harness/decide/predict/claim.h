@@ -48,19 +48,19 @@ enum claim_verdict {
 struct claim_answer {
     enum claim_verdict verdict;
     double need_gbps;    /* speed times what a token reads */
-    double most_gbps;    /* that the machine's memory can give */
+    double max_gbps;     /* that the machine's memory can give */
     struct range decode; /* expected, tok/s */
     char sentence[800];
 };
 
-/* least_share: of the file's bytes what a token reads at least. */
+/* min_share: of the file's bytes what a token reads at least. */
 void claim_judge(struct claim_answer *answer, const struct claim *claim,
-                 double least_share, const struct candidate *c,
+                 double min_share, const struct candidate *c,
                  const struct share_band *share);
 
 /* Bytes and least share from the claim's shape, where it has one. Errors: of planning
  * it; ST_USAGE (the shape cannot have that size). */
-enum status claim_size(struct claim *claim, double *least_share, struct err *err);
+enum status claim_size(struct claim *claim, double *min_share, struct err *err);
 
 json_t *claim_json(const struct claim *claim, const struct claim_answer *answer,
                    const struct candidate *c);

@@ -50,8 +50,8 @@ enum status cpus_find(const struct cpus *cpus, const char *name,
 /* Of a data sheet's bandwidth what a read probe is expected to measure, and between
  * what. The usual results of stream benchmarks; no figure of this project. */
 #define CPU_USUAL_SHARE 0.80
-#define CPU_LEAST_SHARE 0.65
-#define CPU_MOST_SHARE  0.92
+#define CPU_MIN_SHARE   0.65
+#define CPU_MAX_SHARE   0.92
 
 /* What n_threads (0: one per core) are expected to read, GB/s: the usual share of the
  * peak, or less where one core's bandwidth is known. 0: few threads of a server, and

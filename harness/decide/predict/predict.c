@@ -15,7 +15,7 @@
 #include "harness/rows/report_rows.h"
 
 /* Standard deviation of the logarithm of a share that reading less than
- * PREDICT_LEAST_BYTES adds, times that of a band's end: barriers between layers then
+ * PREDICT_MIN_BYTES adds, times that of a band's end: barriers between layers then
  * take a part of the time that was not measured. */
 #define SMALL_BAND 0.20
 
@@ -245,7 +245,7 @@ static void predict_one(struct prediction *one, const struct candidate *c,
 {
     const double ops = 2.0 * (double)one->need.token_macs;
     const double body = 2.0 * (double)(one->need.token_macs - one->need.output_macs);
-    const bool small = one->work.memory_bytes < PREDICT_LEAST_BYTES;
+    const bool small = one->work.memory_bytes < PREDICT_MIN_BYTES;
     struct share_want want = {.kind = SHARE_PREFILL,
                               .format = share_format(one->quant),
                               .n_threads = c->n_threads,

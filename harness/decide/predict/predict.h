@@ -39,7 +39,7 @@ const char *predict_label_name(enum predict_label label);
 
 /* Rows that shares were measured with read 4.9 to 5.6 GB for a token; what reads less
  * than this is estimated. */
-#define PREDICT_LEAST_BYTES 1e9
+#define PREDICT_MIN_BYTES 1e9
 
 #define PREDICT_MAX_CTX 8
 

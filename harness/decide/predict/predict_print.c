@@ -69,7 +69,7 @@ static bool same_line(const struct prediction *a, const struct prediction *b)
 }
 
 /* The largest context that memory holds without streaming. */
-static void print_most_context(FILE *f, const struct prediction *one)
+static void print_max_context(FILE *f, const struct prediction *one)
 {
     char text[24] = "none";
 
@@ -120,7 +120,7 @@ static void print_line(FILE *f, const struct predictions *p, size_t begin, size_
     fprintf(f, "%-7s %9s %-4s", one->quant,
             format_bytes(text, sizeof text, one->need.weight_bytes),
             choices_kv.name((int)one->kv_type));
-    print_most_context(f, one);
+    print_max_context(f, one);
     print_prompt(f, one);
     for (size_t i = begin; i < end; i++)
         fprintf(f, " %*s", CELL_WIDTH, cell(&p->v[i], text, sizeof text));

@@ -217,7 +217,7 @@ static void combine(const struct log_share *v, int m, const struct share_want *w
     };
 }
 
-#define MOST_MACHINES 64
+#define MAX_MACHINES 64
 
 /* Of all machines that have this format; KERN_N_FMT: of any. */
 static int collect(const struct shares *s, const struct share_want *want,
@@ -225,7 +225,7 @@ static int collect(const struct shares *s, const struct share_want *want,
 {
     int m = 0;
 
-    for (size_t i = 0; i < s->n && m < MOST_MACHINES; i++)
+    for (size_t i = 0; i < s->n && m < MAX_MACHINES; i++)
         if (begins_machine(s, i) && is_wanted(want, s->v[i].machine) &&
             of_machine(s, s->v[i].machine, want, format, &v[m]))
             m++;
@@ -235,7 +235,7 @@ static int collect(const struct shares *s, const struct share_want *want,
 bool shares_expect(const struct shares *s, const struct share_want *want,
                    struct share_band *band)
 {
-    struct log_share v[MOST_MACHINES];
+    struct log_share v[MAX_MACHINES];
     int m;
 
     if (want->format != KERN_N_FMT && !want->leave_out && want->machine[0] &&

@@ -39,7 +39,7 @@ static const cyaml_schema_field_t share_fields[] = {
     TEXT(lo),      TEXT(median), TEXT(hi),     CYAML_FIELD_END};
 
 /* A kernel alone may be faster than the whole probe, never far. */
-#define MOST_SHARE 4.0
+#define MAX_SHARE 4.0
 
 static enum status convert(void *to, const void *from, const char *what,
                            struct err *err)
@@ -59,11 +59,11 @@ static enum status convert(void *to, const void *from, const char *what,
     if (st == ST_OK)
         st = parse_integer(text->n, what, 1, 1 << 20, &n, err);
     if (st == ST_OK)
-        st = parse_double(text->lo, what, 1e-6, MOST_SHARE, &s->lo, err);
+        st = parse_double(text->lo, what, 1e-6, MAX_SHARE, &s->lo, err);
     if (st == ST_OK)
-        st = parse_double(text->median, what, s->lo, MOST_SHARE, &s->median, err);
+        st = parse_double(text->median, what, s->lo, MAX_SHARE, &s->median, err);
     if (st == ST_OK)
-        st = parse_double(text->hi, what, s->median, MOST_SHARE, &s->hi, err);
+        st = parse_double(text->hi, what, s->median, MAX_SHARE, &s->hi, err);
     s->n_threads = (int)n_threads;
     s->n = (int)n;
     return st;

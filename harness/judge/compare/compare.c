@@ -200,7 +200,7 @@ static enum status judge(struct compare_machine *m, const struct result_part *ro
     m->tok_per_s = figure_of(&m->speed);
     m->cost_out = cost_of(&m->price, m->tok_per_s, p->utilisation);
     set_prompt(m, p->utilisation);
-    m->most_floor = find_floor(rows, &own);
+    m->max_floor = find_floor(rows, &own);
     return ST_OK;
 }
 

@@ -53,10 +53,10 @@ struct compare_machine {
     struct price price; /* per_hour 0: not known */
     struct speed speed; /* decode */
     struct compare_figure tok_per_s, ttft_s, cost_in,
-        cost_out;      /* costs: of a million */
-    double most_floor; /* highest floor of decode speed that a setting is known to
+        cost_out;     /* costs: of a million */
+    double max_floor; /* highest floor of decode speed that a setting is known to
                           reach, tok/s */
-    double score;      /* what is ranked by, the higher the better; 0: not ranked */
+    double score;     /* what is ranked by, the higher the better; 0: not ranked */
     double p_first;
 };
 

@@ -80,7 +80,7 @@ static const struct compare_machine *next_above(const struct comparison *c,
                                                 double floor)
 {
     for (size_t i = 0; i < n_ranked(c); i++)
-        if (c->v[i].most_floor > floor * JUST_ABOVE)
+        if (c->v[i].max_floor > floor * JUST_ABOVE)
             return &c->v[i];
     return NULL;
 }
@@ -92,7 +92,7 @@ static double others_floor(const struct comparison *c, const struct compare_mach
 
     for (size_t i = 0; i < n_ranked(c); i++)
         if (&c->v[i] != m)
-            most = fmax(most, c->v[i].most_floor);
+            most = fmax(most, c->v[i].max_floor);
     return most;
 }
 
@@ -111,18 +111,18 @@ static void note_floors(struct comparison *c)
 
     if (n_ranked(c) < 2)
         return;
-    while ((next = next_above(c, at->most_floor)) != NULL) {
+    while ((next = next_above(c, at->max_floor)) != NULL) {
         add_change(c,
                    "With a floor above %s tok/s %s no longer qualifies, and %s is "
                    "first.",
-                   floor_text(at->most_floor, floor), at->name, next->name);
+                   floor_text(at->max_floor, floor), at->name, next->name);
         at = next;
     }
-    if (others_floor(c, at) < at->most_floor / JUST_ABOVE)
+    if (others_floor(c, at) < at->max_floor / JUST_ABOVE)
         add_change(c, "With a floor above %s tok/s only %s qualifies.",
                    floor_text(others_floor(c, at), floor), at->name);
     add_change(c, "No machine is known to reach a floor above %s tok/s.",
-               floor_text(at->most_floor, floor));
+               floor_text(at->max_floor, floor));
 }
 
 static void note_doubt(struct comparison *c)

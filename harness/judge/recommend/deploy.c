@@ -15,13 +15,13 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-#define USUAL_CTX      4096        /* where only an empty context was measured */
-#define SPARE_BYTES    (256 * MIB) /* of a server beside what was measured */
-#define CARRIED_BYTES  (512 * MIB) /* the same where another program was measured */
-#define MOST_CACHE_MIB 8192
-#define MOST_BYTES     1e15       /* a table may be anybody's */
-#define LIMIT_STEP     (64 * MIB) /* a limit that is proposed is a multiple of it */
-#define LIMIT_MORE     1.1        /* and so much more than what is needed */
+#define USUAL_CTX     4096        /* where only an empty context was measured */
+#define SPARE_BYTES   (256 * MIB) /* of a server beside what was measured */
+#define CARRIED_BYTES (512 * MIB) /* the same where another program was measured */
+#define MAX_CACHE_MIB 8192
+#define MAX_BYTES     1e15       /* a table may be anybody's */
+#define LIMIT_STEP    (64 * MIB) /* a limit that is proposed is a multiple of it */
+#define LIMIT_MORE    1.1        /* and so much more than what is needed */
 
 static const char *target_name(int target)
 {
@@ -171,7 +171,7 @@ static uint64_t needed_bytes(const struct deploy *d)
         r->kv_bytes > 0 ? (double)r->kv_bytes + grown : of_one * d->ctx;
     const double all = (double)needed + grown + cache * (d->n_sequences - 1);
 
-    return needed <= 0 || all > MOST_BYTES ? 0 : (uint64_t)all;
+    return needed <= 0 || all > MAX_BYTES ? 0 : (uint64_t)all;
 }
 
 static void take_memory(struct deploy *d, const struct recommend_params *params)
@@ -192,7 +192,7 @@ static void take_memory(struct deploy *d, const struct recommend_params *params)
     d->mem_limit = limit;
     left = needed && limit > needed + spare ? limit - needed - spare : 0;
     d->cache_mib =
-        (int)(left / 2 / MIB < MOST_CACHE_MIB ? left / 2 / MIB : MOST_CACHE_MIB);
+        (int)(left / 2 / MIB < MAX_CACHE_MIB ? left / 2 / MIB : MAX_CACHE_MIB);
 }
 
 /* A server whose sequences share one KV cache holds up the latest of them where it is
@@ -245,7 +245,7 @@ static enum status take_together(struct deploy *d, const struct row *rows,
             !is_same_but_sequences(r, &d->rec.best))
             continue;
         d->together_tok_per_s = r->tok_per_s;
-        d->together_is_least = row_trust(r) == ROW_DISTURBED;
+        d->together_is_lower_bound = row_trust(r) == ROW_DISTURBED;
     }
     if (st == ST_OK)
         report_rows_free(&picked);

@@ -51,11 +51,11 @@ struct deploy {
     int ctx;                   /* of each sequence */
     int n_sequences;           /* answers at once */
     double together_tok_per_s; /* of so many, as a row has it; 0: none was measured */
-    bool together_is_least;    /* something disturbed that */
-    uint64_t needed_bytes;     /* by all sequences; 0: not known */
-    uint64_t mem_limit;        /* bytes */
-    bool is_short;             /* it is less than that: sequences share what there is */
-    int cache_mib;             /* of prompts */
+    bool together_is_lower_bound; /* something disturbed that */
+    uint64_t needed_bytes;        /* by all sequences; 0: not known */
+    uint64_t mem_limit;           /* bytes */
+    bool is_short; /* it is less than that: sequences share what there is */
+    int cache_mib; /* of prompts */
 };
 
 struct deploy_wish {

@@ -107,7 +107,7 @@ static void put_together(FILE *f, const struct deploy *d)
         snprintf(text, sizeof text,
                  "%d sequences decoded %s%.*f tok/s together there, %.*f each; `bench "
                  "load URL` measures how many users it can serve",
-                 d->n_sequences, d->together_is_least ? "at least " : "",
+                 d->n_sequences, d->together_is_lower_bound ? "at least " : "",
                  report_decimals(all), all, report_decimals(each), each);
     else
         snprintf(text, sizeof text,

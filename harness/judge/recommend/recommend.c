@@ -401,14 +401,14 @@ static enum status choose(struct recommendation *rec, struct chooser *c,
     judge_for(c);
     take_one_model(c);
     if (nothing_left(c))
-        return recommend_say_nothing(c, err);
+        return recommend_write_nothing(c, err);
     st = choose_best(c, err);
     if (st)
         return st;
     find_runner_up(c);
     hand_over(rec, c);
-    recommend_say(rec, c);
-    recommend_say_answer(rec, c);
+    recommend_write(rec, c);
+    recommend_write_answer(rec, c);
     return ST_OK;
 }
 

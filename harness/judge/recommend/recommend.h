@@ -77,8 +77,8 @@ struct recommend_prompt {
 struct recommend_memory {
     int64_t limit_bytes; /* 0: none */
     int64_t left_bytes;  /* at the recommended depth; -1: not known */
-    bool is_least;       /* that is counted with the page cache charged, as the row does
-                            not say what it needs without: more may be left */
+    bool is_lower_bound; /* that is counted with the page cache charged, as the row does
+                      not say what it needs without: more may be left */
     int64_t max_ctx;     /* largest context that fits; -1: not known */
     bool by_model;       /* more would fit, but the model was made for no more */
 };

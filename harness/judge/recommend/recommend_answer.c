@@ -10,7 +10,7 @@
 #include "harness/rows/point/point_row.h"
 
 /* "more than 99.9 %". */
-static void say_percent(double p, char *buf, size_t cap)
+static void write_percent(double p, char *buf, size_t cap)
 {
     if (p >= 0.999)
         text_append(buf, cap, "more than 99.9 %%");
@@ -31,8 +31,8 @@ static bool has_rivals(const struct chooser *c)
     return n > 1;
 }
 
-static void say_speed(const struct recommendation *rec, const struct chooser *c,
-                      char *buf, size_t cap)
+static void write_speed(const struct recommendation *rec, const struct chooser *c,
+                        char *buf, size_t cap)
 {
     const struct speed *s = &c->speed[c->best];
 
@@ -42,7 +42,7 @@ static void say_speed(const struct recommendation *rec, const struct chooser *c,
 }
 
 /* What it was chosen for. */
-static void say_reason(const struct chooser *c, char *buf, size_t cap)
+static void write_reason(const struct chooser *c, char *buf, size_t cap)
 {
     const struct recommend_params *want = c->params;
 
@@ -66,16 +66,16 @@ static void say_reason(const struct chooser *c, char *buf, size_t cap)
     }
 }
 
-static void say_floor(const struct recommendation *rec, char *buf, size_t cap)
+static void write_floor(const struct recommendation *rec, char *buf, size_t cap)
 {
     if (!isfinite(rec->p_floor))
         return;
     text_append(buf, cap, " It does so with a probability of ");
-    say_percent(rec->p_floor, buf, cap);
+    write_percent(rec->p_floor, buf, cap);
     text_append(buf, cap, ".");
 }
 
-static void say_probability(const struct chooser *c, char *buf, size_t cap)
+static void write_probability(const struct chooser *c, char *buf, size_t cap)
 {
     const struct speed *s = &c->speed[c->best];
 
@@ -83,7 +83,7 @@ static void say_probability(const struct chooser *c, char *buf, size_t cap)
         return;
     text_append(buf, cap, " The probability that this setting is the fastest%s is ",
                 has_floor(c) || c->replaced != NO_ROW ? " of its quality" : "");
-    say_percent(s->p_best, buf, cap);
+    write_percent(s->p_best, buf, cap);
     if (c->n[DISTURBED] > (c->why[c->best] == DISTURBED))
         text_append(buf, cap, ", if no disturbed point is faster than it was measured");
     if (s->regret > RECOMMEND_MAX_REGRET)
@@ -97,7 +97,7 @@ static void say_probability(const struct chooser *c, char *buf, size_t cap)
 
 /* ---- prompt, memory, quality ----------------------------------------------------- */
 
-static void say_prompt(const struct recommend_prompt *p, char *buf, size_t cap)
+static void write_prompt(const struct recommend_prompt *p, char *buf, size_t cap)
 {
     if (!p->n_prompt)
         return;
@@ -119,14 +119,14 @@ static void say_prompt(const struct recommend_prompt *p, char *buf, size_t cap)
                 p->disturbed ? ", disturbed when measured, so it may be faster" : "");
 }
 
-static void say_memory(const struct recommendation *rec, char *buf, size_t cap)
+static void write_memory(const struct recommendation *rec, char *buf, size_t cap)
 {
     const struct recommend_memory *m = &rec->memory;
     char left[32], limit[32];
 
     if (m->left_bytes >= 0)
         text_append(buf, cap, " At this depth %s%s of %s of memory are left.",
-                    m->is_least ? "at least " : "",
+                    m->is_lower_bound ? "at least " : "",
                     format_bytes(left, sizeof left, (uint64_t)m->left_bytes),
                     format_bytes(limit, sizeof limit, (uint64_t)m->limit_bytes));
     if (m->max_ctx > 0)
@@ -139,7 +139,7 @@ static void say_memory(const struct recommendation *rec, char *buf, size_t cap)
                     (long long)rec->prompt.n_prompt);
 }
 
-static void say_quality(const struct chooser *c, char *buf, size_t cap)
+static void write_quality(const struct chooser *c, char *buf, size_t cap)
 {
     const struct row *r = c->rows.v[c->best];
 
@@ -159,8 +159,8 @@ static void say_quality(const struct chooser *c, char *buf, size_t cap)
 
 /* ---- steps ----------------------------------------------------------------------- */
 
-static void say_divergence(const struct chooser *c, const struct row *r, char *buf,
-                           size_t cap)
+static void write_divergence(const struct chooser *c, const struct row *r, char *buf,
+                             size_t cap)
 {
     const struct row *best = c->rows.v[c->best];
 
@@ -173,7 +173,7 @@ static void say_divergence(const struct chooser *c, const struct row *r, char *b
                     quality_compare(c, r, best) < 0 ? "better" : "less");
 }
 
-static void say_step(struct recommend_step *s, const struct chooser *c)
+static void write_step(struct recommend_step *s, const struct chooser *c)
 {
     const double share = s->tok_per_s / c->speed[c->best].median;
     const size_t cap = sizeof s->text;
@@ -183,22 +183,22 @@ static void say_step(struct recommend_step *s, const struct chooser *c)
     text_append(s->text, cap, ": %s%.*f tok/s, %.0f %% %s",
                 s->from_ctx >= 0 ? "about " : "", report_decimals(s->tok_per_s),
                 s->tok_per_s, 100 * fabs(1 - share), share < 1 ? "slower" : "faster");
-    say_divergence(c, &s->row, s->text, cap);
+    write_divergence(c, &s->row, s->text, cap);
 }
 
-void recommend_say_answer(struct recommendation *rec, const struct chooser *c)
+void recommend_write_answer(struct recommendation *rec, const struct chooser *c)
 {
     char *buf = rec->answer;
     const size_t cap = sizeof rec->answer;
 
     buf[0] = '\0';
-    say_speed(rec, c, buf, cap);
-    say_reason(c, buf, cap);
-    say_floor(rec, buf, cap);
-    say_probability(c, buf, cap);
-    say_prompt(&rec->prompt, buf, cap);
-    say_memory(rec, buf, cap);
-    say_quality(c, buf, cap);
+    write_speed(rec, c, buf, cap);
+    write_reason(c, buf, cap);
+    write_floor(rec, buf, cap);
+    write_probability(c, buf, cap);
+    write_prompt(&rec->prompt, buf, cap);
+    write_memory(rec, buf, cap);
+    write_quality(c, buf, cap);
     for (int i = 0; i < rec->n_steps; i++)
-        say_step(&rec->steps[i], c);
+        write_step(&rec->steps[i], c);
 }

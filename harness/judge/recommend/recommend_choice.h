@@ -63,8 +63,8 @@ struct chooser {
     struct recommend_prompt earliest; /* of those that are too late, and one of them */
     size_t earliest_row;
 
-    const char *reference; /* that divergences are from; NULL: none is known */
-    double least_kl[QUALITY_N_RANKS]; /* largest divergence known of this rank and
+    const char *reference;          /* that divergences are from; NULL: none is known */
+    double min_kl[QUALITY_N_RANKS]; /* largest divergence known of this rank and
                                          better ones */
 
     /* Indices of rows; NO_ROW: none. */
@@ -165,22 +165,22 @@ void memory_of(struct recommend_memory *m, const struct chooser *c, size_t i);
 /* The least limit with which the point would be tried, and would have what it needs:
  * the larger of what was planned, with the process, and row_needed_bytes(). 0: not
  * known. */
-int64_t memory_least_limit(const struct row *r);
+int64_t memory_min_limit(const struct row *r);
 
 /* Whether the point fits that limit (0: none): it was measured under one that was no
- * larger, or memory_least_limit() is not. */
+ * larger, or memory_min_limit() is not. */
 bool memory_fits(const struct row *r, int64_t limit);
 
 /* ---- texts ----------------------------------------------------------------------- */
 
 /* Fill in why, excluded and n_excluded. */
-void recommend_say(struct recommendation *rec, const struct chooser *c);
+void recommend_write(struct recommendation *rec, const struct chooser *c);
 
 /* Fill in answer and the texts of steps; the rest of rec is complete. */
-void recommend_say_answer(struct recommendation *rec, const struct chooser *c);
+void recommend_write_answer(struct recommendation *rec, const struct chooser *c);
 
 /* The closest point, and the check it fails. Returns ST_CHECK. */
-enum status recommend_say_nothing(const struct chooser *c, struct err *err);
+enum status recommend_write_nothing(const struct chooser *c, struct err *err);
 
 /* Appends " Speculative decoding ...": its speed-up for the setting with its threads,
  * by text, as far as the interval and accepted drafts support one. Appends nothing

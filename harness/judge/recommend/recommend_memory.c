@@ -31,7 +31,7 @@ static int64_t position_bytes(const struct chooser *c, size_t i)
     return -1;
 }
 
-int64_t memory_least_limit(const struct row *r)
+int64_t memory_min_limit(const struct row *r)
 {
     const int64_t own = (int64_t)RESERVE_OWN_BYTES, needed = row_needed_bytes(r);
     int64_t planned = 0;
@@ -50,13 +50,13 @@ static bool is_within(int64_t bytes, int64_t limit)
 bool memory_fits(const struct row *r, int64_t limit)
 {
     return limit <= 0 || is_within(r->mem_limit_bytes, limit) ||
-           is_within(r->mem_enforced_bytes, limit) || memory_least_limit(r) <= limit;
+           is_within(r->mem_enforced_bytes, limit) || memory_min_limit(r) <= limit;
 }
 
 /* What is left of the limit, as a point needs it to be tried. */
 static int64_t room(const struct row *r, int64_t limit)
 {
-    const int64_t least = memory_least_limit(r);
+    const int64_t least = memory_min_limit(r);
 
     return least < limit ? limit - least : 0;
 }
@@ -71,13 +71,13 @@ void memory_of(struct recommend_memory *m, const struct chooser *c, size_t i)
         .limit_bytes = limit, .left_bytes = -1, .max_ctx = -1};
     if (limit <= 0)
         return;
-    m->is_least = needed > 0 && !(r->mem_resident_bytes > 0);
+    m->is_lower_bound = needed > 0 && !(r->mem_resident_bytes > 0);
     if (needed > 0)
         m->left_bytes = needed < limit ? limit - needed : 0;
     if (r->residency == WEIGHTS_STREAM)
         return; /* a longer context takes memory from weights, which are then streamed
                  */
-    if (per >= 0 && r->ctx >= 0 && r->ctx <= INT_MAX && memory_least_limit(r) > 0) {
+    if (per >= 0 && r->ctx >= 0 && r->ctx <= INT_MAX && memory_min_limit(r) > 0) {
         /* 0: every layer has a sliding window, and holds it already */
         const int64_t more = per ? room(r, limit) / per : INT_MAX;
 

@@ -145,8 +145,8 @@ static json_t *memory_json(const struct recommend_memory *m)
 {
     return json_pack("{s:o, s:o, s:b, s:o, s:b}", "limit_bytes",
                      count(m->limit_bytes > 0 ? m->limit_bytes : -1), "left_bytes",
-                     count(m->left_bytes), "left_is_least", m->is_least, "max_ctx",
-                     count(m->max_ctx), "max_ctx_by_model", m->by_model);
+                     count(m->left_bytes), "left_is_least", m->is_lower_bound,
+                     "max_ctx", count(m->max_ctx), "max_ctx_by_model", m->by_model);
 }
 
 static json_t *steps_json(const struct recommendation *rec)

@@ -32,7 +32,7 @@ void quality_learn(struct chooser *c)
 
     c->reference = NULL;
     for (int i = 0; i < QUALITY_N_RANKS; i++)
-        c->least_kl[i] = 0;
+        c->min_kl[i] = 0;
     for (size_t i = 0; i < c->rows.n; i++) {
         const struct row *r = c->rows.v[i];
 
@@ -41,18 +41,18 @@ void quality_learn(struct chooser *c)
         if (!c->reference)
             c->reference = r->reference;
         if (quality_is_known(c, r)) {
-            double *kl = &c->least_kl[quality_rank(r)];
+            double *kl = &c->min_kl[quality_rank(r)];
 
             *kl = fmax(*kl, r->kl_mean);
         }
     }
     for (int i = 0; i < QUALITY_N_RANKS; i++)
-        c->least_kl[i] = most = fmax(most, c->least_kl[i]);
+        c->min_kl[i] = most = fmax(most, c->min_kl[i]);
 }
 
 static double divergence(const struct chooser *c, const struct row *r)
 {
-    return quality_is_known(c, r) ? r->kl_mean : c->least_kl[quality_rank(r)];
+    return quality_is_known(c, r) ? r->kl_mean : c->min_kl[quality_rank(r)];
 }
 
 int quality_compare(const struct chooser *c, const struct row *a, const struct row *b)

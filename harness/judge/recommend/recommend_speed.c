@@ -134,8 +134,8 @@ static double median_share(const struct report_rows *p, const struct row *r,
 
 /* For a depth `to` at which all settings were disturbed: the largest such ratio of any
  * other setting, a lower bound; 0: there is none. */
-static double least_share(const struct report_rows *p, const struct row *r,
-                          int64_t from, int64_t to)
+static double min_share(const struct report_rows *p, const struct row *r, int64_t from,
+                        int64_t to)
 {
     double most = 0;
 
@@ -168,7 +168,7 @@ static struct speed carry_over(const struct report_rows *p, const struct row *r,
         share = median_share(p, r, from->ctx, r->ctx, false, scratch);
     *grounds = share ? OTHERS_QUIET : OTHERS_DISTURBED;
     if (!share)
-        share = least_share(p, r, from->ctx, r->ctx);
+        share = min_share(p, r, from->ctx, r->ctx);
     if (!share)
         *grounds = DEPTH_SLOWS;
     if (*grounds != OTHERS_QUIET && from->ctx > r->ctx)
@@ -241,18 +241,18 @@ static bool takes_part(const struct speed *s)
 static double play(struct speed *v, size_t n, double *x, uint64_t *state)
 {
     double most = 0;
-    int n_most = 0;
+    int n_max = 0;
 
     for (size_t i = 0; i < n; i++) {
         x[i] = takes_part(&v[i]) ? draw(&v[i], state) : 0;
         most = fmax(most, x[i]);
     }
     for (size_t i = 0; i < n; i++)
-        n_most += x[i] == most;
+        n_max += x[i] == most;
     for (size_t i = 0; i < n; i++) {
         if (!takes_part(&v[i]))
             continue;
-        v[i].p_best += x[i] == most ? 1.0 / n_most : 0;
+        v[i].p_best += x[i] == most ? 1.0 / n_max : 0;
         v[i].regret += most - x[i];
     }
     return most;

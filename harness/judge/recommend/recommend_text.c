@@ -41,8 +41,8 @@ static const char *disturbed_by(const struct row *r)
 
 /* ---- the choice ------------------------------------------------------------------ */
 
-static void say_memory(const struct chooser *c, const struct row *r, char *why,
-                       size_t cap)
+static void write_memory(const struct chooser *c, const struct row *r, char *why,
+                         size_t cap)
 {
     const uint64_t limit = recommend_limit(c, r);
     const uint64_t needed = (uint64_t)row_needed_bytes(r);
@@ -64,7 +64,7 @@ static void say_memory(const struct chooser *c, const struct row *r, char *why,
                                                    : ", so it may page from disk");
 }
 
-static void say_speed(const struct chooser *c, char *why, size_t cap)
+static void write_speed(const struct chooser *c, char *why, size_t cap)
 {
     const struct row *r = c->rows.v[c->best];
     const struct speed *s = &c->speed[c->best];
@@ -92,7 +92,7 @@ static void say_speed(const struct chooser *c, char *why, size_t cap)
                     digits, s->median, (long long)r->ctx);
     if (r->mbu > 0 && s->from_ctx < 0)
         text_append(why, cap, ", %.0f %% of its roof", 100 * r->mbu);
-    say_memory(c, r, why, cap);
+    write_memory(c, r, why, cap);
     text_append(why, cap, ".");
     if (isfinite(r->kl_mean))
         text_append(why, cap,
@@ -111,7 +111,7 @@ static bool shown_fastest(const struct chooser *c)
     return true;
 }
 
-static void say_doubts(const struct chooser *c, char *why, size_t cap)
+static void write_doubts(const struct chooser *c, char *why, size_t cap)
 {
     const struct row *r = c->rows.v[c->best];
 
@@ -139,7 +139,7 @@ static void say_doubts(const struct chooser *c, char *why, size_t cap)
 /* ---- the others ------------------------------------------------------------------ */
 
 /* What was given up for quality. */
-static void say_replaced(const struct chooser *c, char *why, size_t cap)
+static void write_replaced(const struct chooser *c, char *why, size_t cap)
 {
     const struct row *r = c->rows.v[c->replaced], *best = c->rows.v[c->best];
     const double more = c->speed[c->replaced].median / c->speed[c->best].median - 1;
@@ -180,7 +180,7 @@ static size_t best_equal(const struct chooser *c)
     return other;
 }
 
-static void say_tie(const struct chooser *c, char *why, size_t cap)
+static void write_tie(const struct chooser *c, char *why, size_t cap)
 {
     const struct row *best = c->rows.v[c->best], *top = c->rows.v[c->top];
     const double limit_pct = 100 * RECOMMEND_MAX_REGRET;
@@ -216,7 +216,7 @@ static void say_tie(const struct chooser *c, char *why, size_t cap)
         100 * c->speed[c->best].regret, limit_pct);
 }
 
-static void say_runner_up(const struct chooser *c, char *why, size_t cap)
+static void write_runner_up(const struct chooser *c, char *why, size_t cap)
 {
     const struct row *r = c->rows.v[c->runner_up];
     const struct speed *s = &c->speed[c->runner_up];
@@ -245,7 +245,7 @@ static void say_runner_up(const struct chooser *c, char *why, size_t cap)
     text_append(why, cap, ".");
 }
 
-static void say_excluded(struct recommendation *rec, const struct chooser *c)
+static void write_excluded(struct recommendation *rec, const struct chooser *c)
 {
     char *text = rec->excluded;
 
@@ -260,30 +260,30 @@ static void say_excluded(struct recommendation *rec, const struct chooser *c)
     }
 }
 
-void recommend_say(struct recommendation *rec, const struct chooser *c)
+void recommend_write(struct recommendation *rec, const struct chooser *c)
 {
     char *why = rec->why;
     const size_t cap = sizeof rec->why;
 
     why[0] = rec->excluded[0] = '\0';
     rec->n_excluded = 0;
-    say_speed(c, why, cap);
-    say_doubts(c, why, cap);
+    write_speed(c, why, cap);
+    write_doubts(c, why, cap);
     if (rec->tie)
-        say_tie(c, why, cap);
+        write_tie(c, why, cap);
     if (c->replaced != NO_ROW)
-        say_replaced(c, why, cap);
+        write_replaced(c, why, cap);
     if (rec->has_runner_up && !recommend_is_equal(c, c->runner_up) &&
         c->runner_up != c->replaced)
-        say_runner_up(c, why, cap);
+        write_runner_up(c, why, cap);
     recommend_add_speculation(&c->rows, c->rows.v[c->best], why, cap);
-    say_excluded(rec, c);
+    write_excluded(rec, c);
 }
 
 /* ---- no point qualifies ---------------------------------------------------------- */
 
 /* Lower end of the interval, or of what a row without one is known to. */
-static double row_least(const struct row *r)
+static double lowest_speed(const struct row *r)
 {
     const struct speed s = speed_measured(r);
 
@@ -295,8 +295,8 @@ static bool closer(enum reason why, const struct row *a, const struct row *b)
 {
     if (why == TOO_SHALLOW && row_context(a) != row_context(b))
         return row_context(a) > row_context(b);
-    if (why == TOO_LARGE && memory_least_limit(a) != memory_least_limit(b))
-        return memory_least_limit(a) < memory_least_limit(b);
+    if (why == TOO_LARGE && memory_min_limit(a) != memory_min_limit(b))
+        return memory_min_limit(a) < memory_min_limit(b);
     if (why == TOO_MANY_THREADS && a->n_threads != b->n_threads)
         return a->n_threads < b->n_threads;
     if (why == TOO_LOSSY && a->kl_mean != b->kl_mean)
@@ -321,7 +321,7 @@ static const struct row *closest(const struct chooser *c, enum reason *why)
     return best;
 }
 
-static void say_late(const struct chooser *c, char *text, size_t cap)
+static void write_late(const struct chooser *c, char *text, size_t cap)
 {
     const struct recommend_prompt *p = &c->earliest;
 
@@ -338,10 +338,10 @@ static void say_late(const struct chooser *c, char *text, size_t cap)
 }
 
 /* What was charged is the most that it may need. */
-static void say_large(const struct chooser *c, const struct row *r, char *text,
-                      size_t cap)
+static void write_large(const struct chooser *c, const struct row *r, char *text,
+                        size_t cap)
 {
-    const int64_t least = memory_least_limit(r);
+    const int64_t least = memory_min_limit(r);
     const bool charged = least == r->mem_peak_bytes && !(r->mem_resident_bytes > 0);
     char need[32], limit[32];
 
@@ -360,7 +360,7 @@ static bool decoded_together(const struct chooser *c)
     return false;
 }
 
-enum status recommend_say_nothing(const struct chooser *c, struct err *err)
+enum status recommend_write_nothing(const struct chooser *c, struct err *err)
 {
     char name[REPORT_NAME_MAX + 32], text[160] = "";
     enum reason why = OTHER_MODEL;
@@ -391,9 +391,9 @@ enum status recommend_say_nothing(const struct chooser *c, struct err *err)
                     r->status == FIELD_NO_ENUM ? "unknown" : row_status_text(r),
                     (long long)r->ctx, *r->detail ? ": " : "", r->detail);
     else if (why == TOO_LARGE)
-        say_large(c, r, text, sizeof text);
+        write_large(c, r, text, sizeof text);
     else if (why == TOO_LATE)
-        say_late(c, text, sizeof text);
+        write_late(c, text, sizeof text);
     else if (why == ABOVE_ROOF && isnan(r->mbu))
         text_append(text, sizeof text,
                     "it is faster than its roof, so one of the two is wrong");
@@ -413,7 +413,8 @@ enum status recommend_say_nothing(const struct chooser *c, struct err *err)
         text_append(text, sizeof text,
                     "%.*f tok/s at depth %lld (shown: at least %.*f), below %g",
                     report_decimals(r->tok_per_s), r->tok_per_s, (long long)r->ctx,
-                    report_decimals(row_least(r)), row_least(r), c->params->min_tps);
+                    report_decimals(lowest_speed(r)), lowest_speed(r),
+                    c->params->min_tps);
     return err_set(err, ST_CHECK,
                    "no measured setting qualifies; the closest is %.150s: %s", name,
                    text);

@@ -48,13 +48,13 @@ static void on_progress(void *arg, size_t n_ended, double seconds)
     tick(arg);
 }
 
-static enum status make_body(void *arg, size_t index, char **body, int *n_asked,
+static enum status make_body(void *arg, size_t index, char **body, int *n_requested,
                              struct err *err)
 {
     struct talking *x = arg;
 
     (void)index;
-    *n_asked = x->n_output;
+    *n_requested = x->n_output;
     *body = engine_talk_body(x->n_prompt, x->n_output, x->t->n_vocab,
                              x->t->seed + x->n_sent++);
     return *body ? ST_OK

@@ -95,7 +95,7 @@ const char *kernel_case_name(const struct kernel_case *c, char name[KERNEL_NAME_
         append_key(name, "n_x", c->n_x);
     if (c->n)
         append_key(name, "n", c->n);
-    if (c->cache != KERNEL_UNSAID)
+    if (c->cache != KERNEL_ANY_CACHE)
         strcat(name, c->cache == KERNEL_COLD ? "/cold" : "/hot");
     if (c->prefetch.n_panels) {
         char prefetch[24];

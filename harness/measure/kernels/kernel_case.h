@@ -37,7 +37,7 @@
 /* From this many columns on a product is bound by arithmetic, not by memory. */
 #define KERNEL_MANY_COLUMNS 64
 
-enum kernel_cache { KERNEL_UNSAID, KERNEL_HOT, KERNEL_COLD };
+enum kernel_cache { KERNEL_ANY_CACHE, KERNEL_HOT, KERNEL_COLD };
 
 /* Words as in the name: a file of results may come from a build that has other
  * formats and levels. */

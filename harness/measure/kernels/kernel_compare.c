@@ -337,7 +337,7 @@ static void print_no_figure(FILE *f, const struct kernel_comparison *c)
     }
 }
 
-bool kernel_compare_says_nothing(const struct kernel_comparison *c)
+bool kernel_compare_is_empty(const struct kernel_comparison *c)
 {
     size_t n_decided = 0;
 

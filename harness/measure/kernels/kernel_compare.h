@@ -59,7 +59,7 @@ enum status kernel_compare(struct kernel_comparison *c,
 void kernel_compare_free(struct kernel_comparison *c);
 
 /* Whether all rows are undecided. */
-bool kernel_compare_says_nothing(const struct kernel_comparison *c);
+bool kernel_compare_is_empty(const struct kernel_comparison *c);
 
 /* The rows that changed, and a summary. */
 void kernel_compare_print(FILE *f, const struct kernel_comparison *c);

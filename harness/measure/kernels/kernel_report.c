@@ -296,7 +296,7 @@ static void write_command(FILE *f, const struct kernel_line *l)
         fprintf(f, " --formats %s", l->c.what);
     if (l->c.n_x > 1)
         fprintf(f, " --columns %d", l->c.n_x);
-    if (l->c.cache != KERNEL_UNSAID)
+    if (l->c.cache != KERNEL_ANY_CACHE)
         fprintf(f, " --weights %s", l->c.cache == KERNEL_HOT ? "hot" : "cold");
     if (l->c.cache == KERNEL_COLD)
         fprintf(f, " --threads %d", l->c.n_threads);

@@ -26,9 +26,9 @@
 #define DISK_BYTES (UINT64_C(256) << 20) /* of the model's file, per pass at most */
 
 /* Of a model that streams. Depth and size are what the worker has said. */
-#define MOST_DISK_BYTES   0x1p30
-#define MOST_DISK_DEPTH   256
-#define MOST_DISK_REQUEST (UINT64_C(64) << 20)
+#define MAX_DISK_BYTES   0x1p30
+#define MAX_DISK_DEPTH   256
+#define MAX_DISK_REQUEST (UINT64_C(64) << 20)
 
 enum status point_run_pin(struct point_run *r, struct err *err)
 {
@@ -215,7 +215,7 @@ static uint64_t streamed_probe_bytes(const struct point_run *r)
 {
     const double bytes = (double)r->row->streamed_bytes;
 
-    return bytes > DISK_BYTES ? (uint64_t)fmin(bytes, MOST_DISK_BYTES) : DISK_BYTES;
+    return bytes > DISK_BYTES ? (uint64_t)fmin(bytes, MAX_DISK_BYTES) : DISK_BYTES;
 }
 
 /* Before a mapped model that does not fit pages from its disk, or a streamed one is
@@ -238,9 +238,9 @@ static void probe_disk_after(struct point_run *r)
                                            (uint64_t)r->facts.stream_request_bytes,
                                        .depth = (int)r->facts.stream_depth};
 
-    if (r->worker.end != WORKER_RUNS || way.depth < 1 || way.depth > MOST_DISK_DEPTH ||
+    if (r->worker.end != WORKER_RUNS || way.depth < 1 || way.depth > MAX_DISK_DEPTH ||
         way.request_bytes < 4096 || way.request_bytes % 4096 ||
-        way.request_bytes > MOST_DISK_REQUEST)
+        way.request_bytes > MAX_DISK_REQUEST)
         return;
     if (way.depth != probe_disk_streaming.depth ||
         way.request_bytes != probe_disk_streaming.request_bytes)

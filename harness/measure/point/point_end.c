@@ -63,7 +63,7 @@ static void judge_completed(struct point_run *r)
 }
 
 /* A point that runs although it does not fit gets a note. */
-static void say_no_fit(struct point_run *r)
+static void report_no_fit(struct point_run *r)
 {
     char have[24], want[24];
 
@@ -179,7 +179,7 @@ void point_conclude(struct point_run *r)
     note_resident(r);
     if (!r->fits && r->settings.setup.residency == WEIGHTS_MMAP &&
         (row->status == ROW_STATUS_OK || row->status == ROW_STATUS_PARTIAL))
-        say_no_fit(r);
+        report_no_fit(r);
     doubt_threads(r);
     doubt_depth(r);
 }

@@ -71,7 +71,7 @@ void point_profile_print(FILE *f, const struct point_profile *p, const struct ro
 #define NAME_CHARACTERS 48
 
 /* Far below any roof it is neither memory nor arithmetic that takes the time. */
-#define LEAST_SHARE 0.05
+#define MIN_SHARE 0.05
 
 static void put_row(struct plot *plot, const struct point_profile *p, size_t i,
                     double roof_gbps)
@@ -86,7 +86,7 @@ static void put_row(struct plot *plot, const struct point_profile *p, size_t i,
     plot_string(plot, r->weights);
     plot_string(plot, bound);
     plot_number(plot, ms);
-    plot_string(plot, roof < LEAST_SHARE * ms || !(ms > 0)
+    plot_string(plot, roof < MIN_SHARE * ms || !(ms > 0)
                           ? ""
                           : plot_printf(plot, "%.0f %% of the %s roof", 100 * roof / ms,
                                         bound));

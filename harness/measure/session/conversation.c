@@ -98,7 +98,7 @@ static void cut_back(struct conversation *c, int n_past)
 {
     struct slm *m = c->model->m;
 
-    if (n_past < slm_least_past(m)) {
+    if (n_past < slm_min_past(m)) {
         n_past = 0;
         forget_context(c);
     }
@@ -246,7 +246,7 @@ static enum status read_again(struct conversation *c, struct reading *r,
     while (!c->n_gone && same < n_past && same + 1 < r->n &&
            r->ids[same] == c->context[same])
         same++;
-    if (same < (size_t)slm_least_past(c->model->m))
+    if (same < (size_t)slm_min_past(c->model->m))
         same = 0;
     r->n -= same;
     memmove(r->ids, r->ids + same, r->n * sizeof *r->ids);

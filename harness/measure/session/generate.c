@@ -117,14 +117,14 @@ static enum status prefill(struct generation *g, struct err *err)
     return ST_OK;
 }
 
-/* Evaluates id and samples the following tokens, at most n_most, into out. */
-static enum status next_tokens(struct generation *g, int32_t id, int n_most,
+/* Evaluates id and samples the following tokens, at most n_max, into out. */
+static enum status next_tokens(struct generation *g, int32_t id, int n_max,
                                int32_t *out, int *n, struct err *err)
 {
     enum status st;
 
     if (g->speculator)
-        return speculate_next(g->speculator, id, n_most, out, n, err);
+        return speculate_next(g->speculator, id, n_max, out, n, err);
     st = slm_eval(g->model.m, &id, 1, SLM_LOGITS_LAST, err);
     if (!st) {
         out[0] = sampler_next(g->sampler, slm_logits(g->model.m, 0));

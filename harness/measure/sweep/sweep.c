@@ -88,7 +88,7 @@ static void on_progress(void *arg, const char *phase, double fraction)
 }
 
 /* Whether the row is the same error as that of an earlier point of model m. */
-static bool is_told(struct sweep *sweep, size_t m, const struct row *row)
+static bool is_announced(struct sweep *sweep, size_t m, const struct row *row)
 {
     struct model_error *e = &sweep->errors[m];
 
@@ -102,7 +102,7 @@ static bool is_told(struct sweep *sweep, size_t m, const struct row *row)
     return false;
 }
 
-static void print_told(struct sweep *sweep, size_t m)
+static void print_announced(struct sweep *sweep, size_t m)
 {
     struct model_error *e = &sweep->errors[m];
 
@@ -211,7 +211,7 @@ static enum status run_point(struct sweep *sweep, size_t i, int launch, struct e
     if (status == ST_OK)
         status = count_finished(sweep, i, row_trust(&row) == ROW_FAILED, err);
     progress_end(&sweep->progress);
-    if (status == ST_OK && !is_told(sweep, model_at(sweep->plan, i), &row))
+    if (status == ST_OK && !is_announced(sweep, model_at(sweep->plan, i), &row))
         sweep_print_row(stdout, &row, sweep->n_finished, sweep->n_due,
                         terminal_columns(stdout));
     return status;
@@ -328,7 +328,7 @@ static enum status run_models(struct sweep *sweep, size_t first, size_t end,
     }
     progress_end(&sweep->progress);
     for (size_t m = first; m < end; m++)
-        print_told(sweep, m);
+        print_announced(sweep, m);
     if (status != ST_INTERRUPTED)
         remove_models(sweep, first, end);
     return status;

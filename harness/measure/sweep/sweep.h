@@ -82,7 +82,7 @@ void *sweep_field(struct sweep_settings *s, enum setting_id id, size_t *size);
 
 /* One setting from its text, which replaces a whole list; what names the option or key
  * in messages. Thread counts "all": 1, 2, 3 ... to the recommended number, thinned out
- * above 8, and topology_most_threads(). A profile, results of bench quality and texts
+ * above 8, and topology_max_threads(). A profile, results of bench quality and texts
  * ("none": none) are read to see that they are there. Errors: ST_USAGE, ST_IO,
  * ST_NO_MEMORY. */
 enum status sweep_set(struct sweep_settings *s, enum setting_id id, const char *text,
@@ -123,7 +123,7 @@ enum status sweep_set_limits(struct sweep_settings *s, const char *text,
                              const char *what, struct err *err);
 
 /* The largest; 0: points have none. */
-uint64_t sweep_most_memory(const struct sweep_settings *s);
+uint64_t sweep_max_memory(const struct sweep_settings *s);
 
 /* In machine.json: a number, or a list of several. Errors: ST_USAGE. */
 json_t *sweep_limits_json(const struct sweep_settings *s);

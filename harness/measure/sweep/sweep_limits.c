@@ -45,7 +45,7 @@ enum status sweep_set_limits(struct sweep_settings *s, const char *text,
     return status;
 }
 
-uint64_t sweep_most_memory(const struct sweep_settings *s)
+uint64_t sweep_max_memory(const struct sweep_settings *s)
 {
     uint64_t most = 0;
 

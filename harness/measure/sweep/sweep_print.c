@@ -86,7 +86,7 @@ void sweep_print_memory(FILE *f, const struct sweep_settings *s,
 {
     char bytes[24], text[512] = "";
 
-    if (sweep_most_memory(s)) {
+    if (sweep_max_memory(s)) {
         append_limits(text, sizeof text, s);
         fprintf(f, "memory limit of each point: %s\n", text);
     } else if (topology_is_limited(topo)) {

@@ -161,7 +161,7 @@ static enum status write_machine(struct sweep_session *x, const struct sweep_req
     const struct probe_params params = {
         .topo = topo,
         .placement = (enum placement)s->list[SETTING_placement].v[0],
-        .max_threads = topology_most_threads(topo),
+        .max_threads = topology_max_threads(topo),
         .n_passes = PROBE_PASSES,
         .disk_dir = sweep_dir_path(x->dir),
         .disk_bytes = PROBE_DISK_BYTES,

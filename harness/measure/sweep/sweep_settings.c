@@ -112,7 +112,7 @@ enum status sweep_set_models(struct sweep_settings *s, const char *const *texts,
 static enum status all_threads(struct int_list *list, const struct topology *topo,
                                struct err *err)
 {
-    const int n = topo->threads_default, most = topology_most_threads(topo);
+    const int n = topo->threads_default, most = topology_max_threads(topo);
     int *v = malloc((size_t)(n + 1) * sizeof *v);
     size_t n_v = 0;
 

@@ -222,7 +222,7 @@ bool point_row_names(const struct row *r, const char *text)
 }
 
 /* What no column says: the seed, and the levels of instructions left out. */
-static void take_unsaid(struct point *p, const struct row *r)
+static void take_unshown(struct point *p, const struct row *r)
 {
     static const struct {
         const char *option;
@@ -282,7 +282,7 @@ enum status point_row_command(const struct row *r, char *buf, size_t cap,
     st = point_from_row(&p, r, &model, NULL, err);
     if (st)
         return st;
-    take_unsaid(&p, r);
+    take_unshown(&p, r);
     point_command(&p, buf, cap);
     return strlen(buf) + 1 < cap
                ? ST_OK

@@ -213,7 +213,7 @@ static void id_kind(const struct point *p, char *buf, size_t cap)
 
 /* Whether this kind of point has a setting with a value that its identity or command
  * names. */
-static bool is_said(const struct point *p, enum setting_id id)
+static bool is_shown(const struct point *p, enum setting_id id)
 {
     const struct setting *s = setting_row(id);
 
@@ -262,7 +262,7 @@ void point_id(const struct point *p, char *buf, size_t cap)
             id_kind(p, buf, cap);
         if (id == SETTING_placement && p->setup.explicit_cpus)
             id_cpus(p, buf, cap);
-        else if (is_said(p, id) && !is_unset)
+        else if (is_shown(p, id) && !is_unset)
             id_part(p, id, buf, cap);
     }
 }
@@ -294,7 +294,7 @@ void point_command(const struct point *p, char *buf, size_t cap)
             format_cpus(text, sizeof text, p->setup.cpus,
                         model_setup_threads(&p->setup));
             text_append(buf, cap, " --cpus %s", text);
-        } else if (setting_row(id)->in & SETTING_DECODE && is_said(p, id)) {
+        } else if (setting_row(id)->in & SETTING_DECODE && is_shown(p, id)) {
             append_option(p, id, buf, cap);
         }
     }

@@ -14,7 +14,7 @@
 #include "engine/base/json_read.h"
 
 /* Pieces that are read of a completion before others have their turn. */
-#define MOST_PIECES 64
+#define MAX_PIECES 64
 
 static uint64_t random_number(void)
 {
@@ -178,7 +178,7 @@ static bool keep_schema(struct answer *a, const struct grammar *g,
     const uint64_t bytes = g ? grammar_bytes(g) : 0;
 
     if (__atomic_add_fetch(a->model->schema_bytes, bytes, __ATOMIC_RELAXED) >
-        ANSWERS_MOST_SCHEMA_BYTES) {
+        ANSWERS_MAX_SCHEMA_BYTES) {
         __atomic_sub_fetch(a->model->schema_bytes, bytes, __ATOMIC_RELAXED);
         refusal->retry_after_s = 1;
         return refuse(refusal, 503, "overloaded", "response_format",
@@ -206,7 +206,7 @@ bool answer_refuse_submit(struct refusal *refusal, const struct err *err, bool f
     return refuse(refusal, 429, "queue_full", NULL, "%s", err->msg);
 }
 
-static bool submit_all(struct answer *a, const struct answer_asked *asked,
+static bool submit_all(struct answer *a, const struct answer_request *asked,
                        struct grammar *grammar, struct refusal *refusal)
 {
     const struct api_request *r = &a->request;
@@ -268,7 +268,7 @@ static bool check_possible(const struct answer *a, struct refusal *refusal)
 {
     const struct api_request *r = &a->request;
     const size_t n = (r->kind == API_COMPLETION ? r->n_prompts : 1) * (size_t)r->n;
-    const int most = scheduler_most(a->model->scheduler);
+    const int most = scheduler_max_running(a->model->scheduler);
 
     if (r->model && strcmp(r->model, a->model->name))
         return refuse(refusal, 404, "model_not_found", "model",
@@ -293,7 +293,7 @@ static bool check_kind(const struct answer_model *m, enum api_kind kind,
                   m->name);
 }
 
-static bool begin(struct answer *a, const struct answer_asked *asked,
+static bool begin(struct answer *a, const struct answer_request *asked,
                   struct refusal *refusal)
 {
     struct api_request *r = &a->request;
@@ -333,7 +333,7 @@ static bool begin(struct answer *a, const struct answer_asked *asked,
 }
 
 bool answer_begin(struct answer **a, const struct answer_model *model,
-                  const struct answer_asked *asked, struct refusal *refusal)
+                  const struct answer_request *asked, struct refusal *refusal)
 {
     struct answer *new = calloc(1, sizeof *new);
 
@@ -481,7 +481,7 @@ static void read_choice(struct answer *a, struct choice *c, struct metrics *m)
         take_piece(a, c, &piece, m);
         if (!c->c)
             return;
-        if (n == MOST_PIECES) {
+        if (n == MAX_PIECES) {
             a->wake(a->arg);
             return;
         }

@@ -20,7 +20,7 @@
 struct answer;
 
 /* Of the schemas of all answers together; more are refused. */
-#define ANSWERS_MOST_SCHEMA_BYTES ((uint64_t)128 << 20)
+#define ANSWERS_MAX_SCHEMA_BYTES ((uint64_t)128 << 20)
 
 /* Limits of the text and log-probabilities of an answer that does not stream, and of
  * all such answers together. One that grows beyond that fails: a stream has no such
@@ -43,7 +43,7 @@ struct answer_model {
     uint64_t *whole_bytes;  /* of all answers that do not stream */
 };
 
-struct answer_asked {
+struct answer_request {
     enum api_kind kind;
     const char *body; /* [len], not kept */
     size_t len;
@@ -61,7 +61,7 @@ struct answer_facts {
 
 /* False: *refusal says why, and nothing runs. */
 bool answer_begin(struct answer **a, const struct answer_model *model,
-                  const struct answer_asked *asked, struct refusal *refusal);
+                  const struct answer_request *asked, struct refusal *refusal);
 
 /* The prompt of a chat's body as {"prompt": text}, without an answer. */
 bool answer_template(const struct answer_model *model, const char *body, size_t len,

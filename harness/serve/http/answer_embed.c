@@ -59,7 +59,7 @@ static bool join(const struct api_request *r, int32_t **ids, size_t *n, int **le
     return true;
 }
 
-static bool submit(struct answer *a, const struct answer_asked *asked,
+static bool submit(struct answer *a, const struct answer_request *asked,
                    const int32_t *ids, size_t n, const int *lengths,
                    struct refusal *refusal)
 {
@@ -82,7 +82,7 @@ static bool submit(struct answer *a, const struct answer_asked *asked,
     return true;
 }
 
-bool answer_begin_vectors(struct answer *a, const struct answer_asked *asked,
+bool answer_begin_vectors(struct answer *a, const struct answer_request *asked,
                           struct refusal *refusal)
 {
     const struct api_request *r = &a->request;

@@ -51,7 +51,7 @@ static inline uint64_t answer_vector_bytes(const struct answer *a)
 }
 
 /* Submit the texts of a->request as one completion. */
-bool answer_begin_vectors(struct answer *a, const struct answer_asked *asked,
+bool answer_begin_vectors(struct answer *a, const struct answer_request *asked,
                           struct refusal *refusal);
 
 /* The whole answer. False: it has not become one. */

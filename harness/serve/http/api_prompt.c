@@ -77,7 +77,7 @@ bool api_read_prompts(struct api_request *r, int n_vocab, struct refusal *refusa
 /* ---- what is not supported ------------------------------------------------------- */
 
 /* Whether a field's value asks for nothing. */
-static bool asks_nothing(const json_t *value)
+static bool is_empty_value(const json_t *value)
 {
     const char *text = json_text(value);
 
@@ -155,7 +155,7 @@ bool api_check_unsupported(const struct api_request *r, struct refusal *refusal)
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         const json_t *value = api_member(r->root, fields[i].name);
 
-        if (!asks_nothing(value) && !(fields[i].one && is_one(value)))
+        if (!is_empty_value(value) && !(fields[i].one && is_one(value)))
             return unsupported(fields[i].name, refusal);
     }
     if (asks && !json_is_true(asks))

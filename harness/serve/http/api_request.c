@@ -194,7 +194,7 @@ static bool read_stops(struct api_request *r, struct refusal *refusal)
 
 /* -1 is "no limit" for clients of servers that run models, and no number for the API.
  */
-static bool read_most(struct api_request *r, const char *key, struct refusal *refusal)
+static bool read_max(struct api_request *r, const char *key, struct refusal *refusal)
 {
     const json_t *value = api_member(r->root, key);
 
@@ -208,9 +208,9 @@ static bool read_length(struct api_request *r, struct refusal *refusal)
 {
     /* What the API has for completions that do not say it. */
     r->max_tokens = r->kind == API_COMPLETION ? 16 : 0;
-    return read_most(r, "max_tokens", refusal) &&
+    return read_max(r, "max_tokens", refusal) &&
            (r->kind == API_COMPLETION ||
-            read_most(r, "max_completion_tokens", refusal)) &&
+            read_max(r, "max_completion_tokens", refusal)) &&
            read_bool(r->root, "ignore_eos", &r->ignore_end, refusal);
 }
 

@@ -16,7 +16,7 @@
 struct apikeys {
     int n;
     /* Padded with zeros. */
-    unsigned char key[APIKEYS_MAX][APIKEYS_MOST_CHAR + 1];
+    unsigned char key[APIKEYS_MAX][APIKEYS_MAX_CHAR + 1];
 };
 
 static enum status add_line(struct apikeys *k, const char *path, const char *line,
@@ -26,11 +26,11 @@ static enum status add_line(struct apikeys *k, const char *path, const char *lin
         len--;
     if (!len || line[0] == '#')
         return ST_OK;
-    if (len < APIKEYS_LEAST_CHAR || len > APIKEYS_MOST_CHAR)
+    if (len < APIKEYS_MIN_CHAR || len > APIKEYS_MAX_CHAR)
         return err_set(err, ST_INPUT,
                        "%s: the key in line %d has %zu characters, not %d "
                        "to %d",
-                       path, number, len, APIKEYS_LEAST_CHAR, APIKEYS_MOST_CHAR);
+                       path, number, len, APIKEYS_MIN_CHAR, APIKEYS_MAX_CHAR);
     for (size_t i = 0; i < len; i++)
         if (line[i] <= ' ' || line[i] > '~')
             return err_set(err, ST_INPUT,
@@ -90,7 +90,7 @@ static bool is_equal(const unsigned char *a, const unsigned char *b)
 {
     unsigned differ = 0;
 
-    for (size_t i = 0; i <= APIKEYS_MOST_CHAR; i++)
+    for (size_t i = 0; i <= APIKEYS_MAX_CHAR; i++)
         differ |= (unsigned)(a[i] ^ b[i]);
     return !differ;
 }
@@ -98,7 +98,7 @@ static bool is_equal(const unsigned char *a, const unsigned char *b)
 int apikeys_find(const struct apikeys *k, const char *header)
 {
     static const char scheme[] = "Bearer ";
-    unsigned char given[APIKEYS_MOST_CHAR + 1] = {0};
+    unsigned char given[APIKEYS_MAX_CHAR + 1] = {0};
     int found = -1;
     size_t len;
 
@@ -107,7 +107,7 @@ int apikeys_find(const struct apikeys *k, const char *header)
     header += strlen(scheme);
     header += strspn(header, " ");
     len = strlen(header);
-    if (!len || len > APIKEYS_MOST_CHAR)
+    if (!len || len > APIKEYS_MAX_CHAR)
         return -1;
     memcpy(given, header, len);
     for (int i = 0; i < k->n; i++)

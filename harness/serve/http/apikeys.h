@@ -14,9 +14,9 @@
 
 #include "engine/base/status.h"
 
-#define APIKEYS_MAX        1024
-#define APIKEYS_LEAST_CHAR 16
-#define APIKEYS_MOST_CHAR  255
+#define APIKEYS_MAX      1024
+#define APIKEYS_MIN_CHAR 16
+#define APIKEYS_MAX_CHAR 255
 
 struct apikeys;
 

@@ -138,7 +138,7 @@ void exchange_resume(struct exchange *x)
 void exchange_keep_alive(struct exchange *x)
 {
     textbuf_puts(answer_events(x->answer), ": keep-alive\n\n");
-    x->said_ns = clock_ns();
+    x->sent_ns = clock_ns();
     exchange_resume(x);
 }
 
@@ -172,7 +172,7 @@ void exchange_advance(struct exchange *x)
         return;
     }
     events = answer_events(x->answer);
-    if (events->failed || textbuf_left(events) > SERVER_MOST_UNREAD)
+    if (events->failed || textbuf_left(events) > SERVER_MAX_UNREAD)
         exchange_drop(x, true);
     else if (textbuf_left(events) || answer_ended(x->answer))
         exchange_resume(x);

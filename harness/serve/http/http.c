@@ -231,7 +231,7 @@ static enum MHD_Result look_at_headers(struct exchange *x, const char *url,
         return MHD_YES;
     length = header(x, MHD_HTTP_HEADER_CONTENT_LENGTH);
     expect = header(x, MHD_HTTP_HEADER_EXPECT);
-    if (expect || (length && strtoull(length, NULL, 10) > SERVER_MOST_DROPPED))
+    if (expect || (length && strtoull(length, NULL, 10) > SERVER_MAX_DROPPED))
         return http_reply_refusal(x);
     return MHD_YES;
 }
@@ -243,7 +243,7 @@ static bool check_bodies(struct exchange *x, size_t n)
 {
     const struct server *s = x->s;
 
-    if (s->metrics.body_bytes + n <= s->params.max_body * SERVER_MOST_BODIES)
+    if (s->metrics.body_bytes + n <= s->params.max_body * SERVER_MAX_BODIES)
         return true;
     x->refusal.retry_after_s = RETRY_BODIES_S;
     return refuse(&x->refusal, 503, NULL, NULL,
@@ -259,7 +259,7 @@ static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t n
     if (x->refusal.http || x->route > ROUTE_TEMPLATE) {
         exchange_drop_body(x);
         x->n_dropped += n;
-        return x->n_dropped > SERVER_MOST_DROPPED ? MHD_NO : MHD_YES;
+        return x->n_dropped > SERVER_MAX_DROPPED ? MHD_NO : MHD_YES;
     }
     exchange_add_body(x, bytes, n);
     if (x->body.failed)

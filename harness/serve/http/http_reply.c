@@ -14,7 +14,7 @@
 #define STREAM_BLOCK 4096
 
 /* Of the names of headers that a page wants to send. */
-#define MOST_WANTED 1000
+#define MAX_WANTED 1000
 
 /* What a browser asks before a page of another origin may: any header may be sent, as
  * clients have some of their own. */
@@ -25,7 +25,7 @@ static void add_preflight(const struct exchange *x, struct MHD_Response *respons
 
     MHD_add_response_header(response, "Access-Control-Allow-Methods", "GET, POST");
     MHD_add_response_header(response, "Access-Control-Allow-Headers",
-                            wanted && strlen(wanted) <= MOST_WANTED
+                            wanted && strlen(wanted) <= MAX_WANTED
                                 ? wanted
                                 : "Authorization, Content-Type");
     MHD_add_response_header(response, "Access-Control-Max-Age", "3600");
@@ -127,7 +127,7 @@ static ssize_t read_stream(void *exchange, uint64_t pos, char *out, size_t max)
     if (x->cut || !x->answer)
         return MHD_CONTENT_READER_END_WITH_ERROR;
     events = answer_events(x->answer);
-    x->said_ns = clock_ns();
+    x->sent_ns = clock_ns();
     if (textbuf_left(events))
         return (ssize_t)textbuf_take(events, out, max);
     if (answer_ended(x->answer))

@@ -63,7 +63,7 @@ static bool is_possible(struct search *s, size_t n_pages)
 }
 
 /* Of pages: `least` is taken, whether it fits or not. */
-static size_t find_most(struct search *s, size_t least, size_t most)
+static size_t find_max(struct search *s, size_t least, size_t most)
 {
     if (is_possible(s, most))
         return most;
@@ -103,14 +103,14 @@ enum status pool_plan_make(struct pool_plan *plan, const struct gguf *g,
                        format_bytes(has, sizeof has, kv_bytes));
     if (st)
         return st;
-    n_pages = find_most(&s, of_one + n - 1, n * of_one);
+    n_pages = find_max(&s, of_one + n - 1, n * of_one);
     st = plan_pages(&info, &s, n_pages, err);
     if (st)
         return st;
     *plan = (struct pool_plan){.n_pool = n_pages * SLM_PAGE,
-                               .n_most = n * of_one * SLM_PAGE,
+                               .n_max = n * of_one * SLM_PAGE,
                                .kv_bytes = info.kv_bytes,
-                               .most_bytes = all.kv_bytes,
+                               .max_bytes = all.kv_bytes,
                                .weights_bytes = held_bytes(&info),
                                .scratch_bytes = info.scratch_bytes,
                                .memory_bytes = s.params.memory_bytes};

@@ -10,8 +10,8 @@
 #include "engine/engine.h"
 
 struct pool_plan {
-    size_t n_pool, n_most; /* positions; n_most: all that sequences may have */
-    uint64_t kv_bytes, most_bytes;
+    size_t n_pool, n_max; /* positions; n_max: all that sequences may have */
+    uint64_t kv_bytes, max_bytes;
     uint64_t weights_bytes, scratch_bytes;
     uint64_t memory_bytes; /* that all of it is planned in */
 };

@@ -16,16 +16,16 @@
 static void prepare(struct exchange *x)
 {
     const char *body = x->body.text ? x->body.text : "";
-    const struct answer_asked asked = {.kind = x->route == ROUTE_CHAT ? API_CHAT
-                                               : x->route == ROUTE_EMBEDDINGS
-                                                   ? API_EMBEDDING
-                                                   : API_COMPLETION,
-                                       .body = body,
-                                       .len = x->body.len,
-                                       .client = x->client_key,
-                                       .begin_ns = x->begin_ns,
-                                       .wake = exchange_wake,
-                                       .arg = x};
+    const struct answer_request asked = {.kind = x->route == ROUTE_CHAT ? API_CHAT
+                                                 : x->route == ROUTE_EMBEDDINGS
+                                                     ? API_EMBEDDING
+                                                     : API_COMPLETION,
+                                         .body = body,
+                                         .len = x->body.len,
+                                         .client = x->client_key,
+                                         .begin_ns = x->begin_ns,
+                                         .wake = exchange_wake,
+                                         .arg = x};
 
     if (x->route == ROUTE_TEMPLATE)
         answer_template(&x->s->model, body, x->body.len, &x->made.text,

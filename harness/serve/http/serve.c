@@ -188,7 +188,7 @@ static enum status start_scheduler(struct serving *v, struct err *err)
     return scheduler_open(&v->scheduler, &params, err);
 }
 
-static void say_ready(const struct serving *v)
+static void print_ready(const struct serving *v)
 {
     const struct slm_info *info = slm_info(v->model.m);
     char kv[24], most[24];
@@ -197,9 +197,9 @@ static void say_ready(const struct serving *v)
     printf("Serves %s on http://%s, %d sequence%s of %d positions, KV cache %s",
            model_name(v), v->at.text, info->n_sequences, plural(info->n_sequences, "s"),
            info->n_ctx, kv);
-    if (!v->embeds && v->plan.n_pool < v->plan.n_most)
+    if (!v->embeds && v->plan.n_pool < v->plan.n_max)
         printf(" for %zu positions together (for all, it would take %s)",
-               v->plan.n_pool, format_bytes(most, sizeof most, v->plan.most_bytes));
+               v->plan.n_pool, format_bytes(most, sizeof most, v->plan.max_bytes));
     if (v->embeds)
         printf(", vectors of %d numbers", info->n_vector);
     if (v->set->drafts != SCHEDULER_PLAIN)
@@ -249,7 +249,7 @@ static enum status run(struct serving *v, struct err *err)
                                        .longest_token = longest_token(v->model.tok)};
 
     server_ready(v->server, &model);
-    say_ready(v);
+    print_ready(v);
     return scheduler_run(v->scheduler, err);
 }
 

@@ -48,7 +48,7 @@ void server_notify(struct server *s)
 
 /* ---- time ------------------------------------------------------------------------ */
 
-static void say_timeout(struct client *c)
+static void answer_timeout(struct client *c)
 {
     static const char body[] =
         "{\"error\":{\"message\":\"the request did not come in time\",\"type\":"
@@ -81,7 +81,7 @@ static bool is_silent(const struct client *c, uint64_t now, uint64_t limit_ns)
     const struct exchange *x = c->x;
 
     return x && x->state == EXCHANGE_STREAMS && x->suspended && x->answer &&
-           now - x->said_ns > limit_ns;
+           now - x->sent_ns > limit_ns;
 }
 
 /* Whether a client has ended its side while its request was not whole. libmicrohttpd
@@ -127,7 +127,7 @@ static void sweep(struct server *s)
         const bool late = is_late(c, now, limit_ns);
 
         if (late && c->x && c->x->state == EXCHANGE_COMES && !c->x->status)
-            say_timeout(c);
+            answer_timeout(c);
         else if (late && c->x)
             exchange_drop(c->x, true);
         if (late || has_ended(c))
@@ -299,7 +299,7 @@ static enum status start_daemon(struct server *s, struct err *err)
         MHD_OPTION_NOTIFY_COMPLETED, http_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
         http_connection, s, MHD_OPTION_CONNECTION_LIMIT, (unsigned)p->n_connections,
         MHD_OPTION_CONNECTION_TIMEOUT, timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)SERVER_MOST_HEADER, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        (size_t)SERVER_MAX_HEADER, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     info = s->daemon ? MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (!info)
         return err_set(err, ST_IO, "libmicrohttpd cannot serve at %s", p->at->text);

@@ -16,7 +16,7 @@
  * Limits: bytes of a body, of all bodies and of headers, connections, and time: a
  * request must have come within timeout_s of its connection's beginning or of the last
  * answer's end, and an answer be taken within timeout_s of its end. Of a stream that
- * its client reads too slowly, SERVER_MOST_UNREAD bytes are kept beside what the kernel
+ * its client reads too slowly, SERVER_MAX_UNREAD bytes are kept beside what the kernel
  * holds; with more it is cut off, and its completions are cancelled. So a slow reader
  * holds up nobody.
  *
@@ -36,16 +36,16 @@
 
 struct server;
 
-#define SERVER_MOST_UNREAD (1u << 20)
-#define SERVER_MOST_HEADER                                    \
+#define SERVER_MAX_UNREAD (1u << 20)
+#define SERVER_MAX_HEADER                                     \
     (32u << 10) /* bytes of a connection, headers and buffers \
                  */
 
 /* All bodies that come at one time, in bodies of the largest size. */
-#define SERVER_MOST_BODIES 16
+#define SERVER_MAX_BODIES 16
 
 /* More of a body that is too large is not read: the connection ends. */
-#define SERVER_MOST_DROPPED (256u << 20)
+#define SERVER_MAX_DROPPED (256u << 20)
 
 struct server_params {
     const struct listening *at; /* what is kept of it: fd and loopback */

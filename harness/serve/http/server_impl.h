@@ -45,7 +45,7 @@ struct exchange {
     bool has_zero;     /* the path, as %00 */
     bool closes;       /* the connection, with the reply */
     uint64_t begin_ns, end_ns; /* end_ns: all that it is answered with was there */
-    uint64_t said_ns;          /* a stream has sent something, or begun */
+    uint64_t sent_ns;          /* a stream has sent something, or begun */
     uint64_t client_key;       /* the client that it is of, in queues */
 
     char method[12], path[320]; /* a model's name may be that of a file */

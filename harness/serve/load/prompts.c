@@ -144,14 +144,14 @@ static char *make_prompt(const struct load_prompts *p, const char *text, int n_t
 }
 
 static json_t *make_object(const struct load_prompts *p, const char *prompt,
-                           int n_asked)
+                           int n_requested)
 {
     json_t *o = p->is_chat
                     ? json_pack("{s:s?, s:[{s:s, s:s}]}", "model", p->model, "messages",
                                 "role", "user", "content", prompt)
                     : json_pack("{s:s?, s:s}", "model", p->model, "prompt", prompt);
 
-    if (!o || json_object_set_new(o, "max_tokens", json_integer(n_asked)) ||
+    if (!o || json_object_set_new(o, "max_tokens", json_integer(n_requested)) ||
         json_object_set_new(o, "stream", json_true()) ||
         json_object_set_new(o, "stream_options",
                             json_pack("{s:b}", "include_usage", 1)) ||
@@ -163,8 +163,8 @@ static json_t *make_object(const struct load_prompts *p, const char *prompt,
     return o;
 }
 
-enum status load_prompts_body(void *prompts, size_t index, char **body, int *n_asked,
-                              struct err *err)
+enum status load_prompts_body(void *prompts, size_t index, char **body,
+                              int *n_requested, struct err *err)
 {
     const struct load_prompts *p = prompts;
     uint64_t state = p->seed ^ (p->n_before + index + 1) * UINT64_C(0xd1342543de82ef95);
@@ -182,7 +182,7 @@ enum status load_prompts_body(void *prompts, size_t index, char **body, int *n_a
     o = prompt ? make_object(p, prompt, n_output) : NULL;
 
     *body = o ? json_dumps(o, JSON_COMPACT) : NULL;
-    *n_asked = n_output;
+    *n_requested = n_output;
     free(prompt);
     json_decref(o);
     return *body ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory for a prompt");

@@ -67,8 +67,8 @@ size_t load_texts_count_lengths(const struct load_texts *t);
 void load_texts_free(struct load_texts *t);
 
 /* load_body_fn of a struct load_prompts. */
-enum status load_prompts_body(void *prompts, size_t index, char **body, int *n_asked,
-                              struct err *err);
+enum status load_prompts_body(void *prompts, size_t index, char **body,
+                              int *n_requested, struct err *err);
 
 /* From the mean tokens, by the server's `usage`, of prompts of words_a and of words_b
  * words, words_a < words_b. Returns false, and changes nothing, where a word would have

@@ -11,8 +11,8 @@
 
 /* ---- the scheduler's side -------------------------------------------------------- */
 
-enum status completion_say(struct completion *c, const struct completion_piece *piece,
-                           struct err *err)
+enum status completion_send(struct completion *c, const struct completion_piece *piece,
+                            struct err *err)
 {
     const size_t top_bytes = (size_t)piece->n_top * sizeof *piece->top;
     struct stored_piece *p = malloc(sizeof *p + top_bytes + piece->len + 1);

@@ -9,7 +9,7 @@
 #include "engine/base/clock.h"
 #include "harness/serve/scheduler/scheduler_impl.h"
 
-#define MOST_BIAS 1e9F
+#define MAX_BIAS 1e9F
 
 static enum status check_prompt(const struct scheduler *s,
                                 const struct completion_params *p, struct err *err)
@@ -70,7 +70,7 @@ static enum status check_choice(const struct scheduler *s,
             st = err_set(err, ST_USAGE,
                          "a bias for token %d: the vocabulary has %d tokens",
                          (int)p->biases[i].id, s->n_vocab);
-        else if (!(fabsf(p->biases[i].bias) <= MOST_BIAS))
+        else if (!(fabsf(p->biases[i].bias) <= MAX_BIAS))
             st = err_set(err, ST_USAGE, "a bias of %g: it must be a finite number",
                          (double)p->biases[i].bias);
     /* Opened again with the sequence, so that what waits takes little memory. */
@@ -105,7 +105,7 @@ static enum status check_params(const struct scheduler *s,
 }
 
 /* Tokens that may be generated: the last one takes no position. */
-static int most_tokens(const struct scheduler *s, const struct completion_params *p)
+static int max_tokens(const struct scheduler *s, const struct completion_params *p)
 {
     const struct slm_info *info = slm_info(s->params.m);
     const int room = s->max_positions - (int)p->n_prompt + 1;
@@ -132,7 +132,7 @@ static enum status copy(struct completion *c, const struct completion_params *p,
         return err_set(err, ST_NO_MEMORY, "no memory for a prompt of %zu tokens",
                        p->n_prompt);
     memcpy(c->tokens, p->prompt, p->n_prompt * sizeof *c->tokens);
-    c->n = c->n_prompt = c->n_said = c->n_counted = (int)p->n_prompt;
+    c->n = c->n_prompt = c->n_sent = c->n_counted = (int)p->n_prompt;
     if (p->n_biases)
         memcpy(c->biases, p->biases, (size_t)p->n_biases * sizeof *c->biases);
     c->n_biases = p->n_biases;
@@ -178,7 +178,7 @@ static struct completion *make_empty(const struct scheduler *s,
     c->n_logprobs = p->n_logprobs;
     c->ignore_end = p->ignore_end;
     c->client = p->client;
-    c->n_most = most_tokens(s, p);
+    c->n_max = max_tokens(s, p);
     c->wake = p->wake;
     c->arg = p->arg;
     c->seq = -1;

@@ -10,7 +10,7 @@
 #include "harness/serve/scheduler/scheduler_impl.h"
 
 /* Tokens that a grammar forces at once. */
-enum { MOST_FORCED = 64 };
+enum { MAX_FORCED = 64 };
 
 enum status completion_reserve(struct completion *c, int cap, struct err *err)
 {
@@ -38,7 +38,7 @@ static enum status append(struct completion *c, int32_t id, struct err *err)
 
 int completion_left(const struct completion *c)
 {
-    return c->n_most - (c->n - c->n_prompt);
+    return c->n_max - (c->n - c->n_prompt);
 }
 
 static bool is_end(const struct completion *c, int32_t id)
@@ -54,15 +54,15 @@ static bool is_end(const struct completion *c, int32_t id)
  * be written in pieces. */
 static enum status append_forced(struct completion *c, struct err *err)
 {
-    int32_t ids[MOST_FORCED];
+    int32_t ids[MAX_FORCED];
     enum status st = ST_OK;
     int n = 0;
 
     if (!c->state || completion_left(c) <= 0)
         return ST_OK;
     n = grammar_state_forced(c->state, ids,
-                             completion_left(c) < MOST_FORCED ? completion_left(c)
-                                                              : MOST_FORCED);
+                             completion_left(c) < MAX_FORCED ? completion_left(c)
+                                                             : MAX_FORCED);
     for (int i = 0; !st && i < n; i++) {
         if (is_end(c, ids[i])) {
             n = i;
@@ -108,12 +108,12 @@ static enum status add_text(struct completion *c, int32_t id, struct err *err)
     return completion_text_add(&c->text, c->bytes + skip, n - skip, err);
 }
 
-/* The token at c->n_said goes to the reader; piece has its log-probabilities. */
+/* The token at c->n_sent goes to the reader; piece has its log-probabilities. */
 static enum status say(struct completion *c, struct completion_piece *piece,
                        struct err *err)
 {
-    const int32_t id = c->tokens[c->n_said];
-    const bool ends = is_end(c, id), is_last = c->n_said + 1 == c->n;
+    const int32_t id = c->tokens[c->n_sent];
+    const bool ends = is_end(c, id), is_last = c->n_sent + 1 == c->n;
     enum completion_end end = COMPLETION_RUNS;
     enum status st;
 
@@ -124,33 +124,33 @@ static enum status say(struct completion *c, struct completion_piece *piece,
     if (ends || c->text.stopped ||
         (is_last && c->state && grammar_state_ended(c->state)))
         end = COMPLETION_STOP;
-    else if (c->n_said + 1 - c->n_prompt == c->n_most)
+    else if (c->n_sent + 1 - c->n_prompt == c->n_max)
         end = COMPLETION_LENGTH;
     if (end) {
         completion_text_end(&c->text);
         if (c->text.stopped)
             end = COMPLETION_STOP;
     }
-    c->n_said++;
+    c->n_sent++;
     piece->token = id;
     piece->text = c->text.out;
     piece->len = c->text.n_out;
-    st = completion_say(c, piece, err);
+    st = completion_send(c, piece, err);
     if (!st && end)
         completion_finish(c, end, NULL);
     return st;
 }
 
-/* Tokens behind n_said that are not the last one drawn were forced. */
-static enum status say_all(struct completion *c, int drawn,
-                           struct completion_piece *piece, struct err *err)
+/* Tokens behind n_sent that are not the last one drawn were forced. */
+static enum status send_all(struct completion *c, int drawn,
+                            struct completion_piece *piece, struct err *err)
 {
     enum status st = ST_OK;
 
-    while (!st && !c->ending && c->n_said < c->n) {
+    while (!st && !c->ending && c->n_sent < c->n) {
         struct completion_piece forced = {.n_top = 0};
 
-        st = say(c, c->n_said == drawn ? piece : &forced, err);
+        st = say(c, c->n_sent == drawn ? piece : &forced, err);
     }
     return st;
 }
@@ -164,7 +164,7 @@ static enum status draw(struct completion *c, const float *logits, int n_vocab,
     int32_t id;
 
     /* Forced from the beginning, and now computed. */
-    st = say_all(c, -1, NULL, err);
+    st = send_all(c, -1, NULL, err);
     if (st || c->ending)
         return st;
     if (!completion_choose(c, logits, n_vocab, scratch, &id, &piece))
@@ -176,7 +176,7 @@ static enum status draw(struct completion *c, const float *logits, int n_vocab,
             return err_set(err, ST_CHECK, "the grammar allows a token and refuses it");
         st = append_forced(c, err);
     }
-    return st ? st : say_all(c, drawn, &piece, err);
+    return st ? st : send_all(c, drawn, &piece, err);
 }
 
 void completion_step(struct completion *c, const float *logits, int n_vocab,

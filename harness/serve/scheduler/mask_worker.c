@@ -48,17 +48,17 @@ static void *work(void *arg)
     return NULL;
 }
 
-enum status mask_worker_open(struct mask_worker **w, int most_jobs, struct err *err)
+enum status mask_worker_open(struct mask_worker **w, int max_jobs, struct err *err)
 {
     struct mask_worker *new = calloc(1, sizeof *new);
 
     if (new)
-        new->jobs = calloc((size_t)most_jobs, sizeof *new->jobs);
+        new->jobs = calloc((size_t)max_jobs, sizeof *new->jobs);
     if (!new || !new->jobs) {
         free(new);
         return err_set(err, ST_NO_MEMORY, "no memory for the masks of grammars");
     }
-    new->cap = most_jobs;
+    new->cap = max_jobs;
     pthread_mutex_init(&new->mu, NULL);
     pthread_cond_init(&new->posted, NULL);
     pthread_cond_init(&new->done, NULL);

@@ -26,7 +26,7 @@ struct mask_job {
 struct mask_worker;
 
 /* Where no thread can be started it goes without. Error: ST_NO_MEMORY. */
-enum status mask_worker_open(struct mask_worker **w, int most_jobs, struct err *err);
+enum status mask_worker_open(struct mask_worker **w, int max_jobs, struct err *err);
 void mask_worker_close(struct mask_worker *w);
 
 /* Jobs jobs[n], from the first on; each must be finished, and stays where it is until

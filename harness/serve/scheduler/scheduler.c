@@ -204,7 +204,7 @@ static int room_for(const struct scheduler *s, uint64_t client)
     return n_queue - kept + s->n_sequences - s->stats.n_running;
 }
 
-int scheduler_most(const struct scheduler *s)
+int scheduler_max_running(const struct scheduler *s)
 {
     return s->n_sequences + s->params.n_queue - s->params.n_queue / KEPT_PART;
 }

@@ -189,7 +189,7 @@ enum status scheduler_submit(struct scheduler *s,
                              struct err *err);
 
 /* Completions that a client can have submitted at once, if there are no others. */
-int scheduler_most(const struct scheduler *s);
+int scheduler_max_running(const struct scheduler *s);
 
 void scheduler_read_stats(struct scheduler *s, struct scheduler_stats *out);
 

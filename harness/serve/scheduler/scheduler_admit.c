@@ -114,7 +114,7 @@ void scheduler_count(struct scheduler *s)
 /* Pages of what it has to compute, and of the first page that it may generate. */
 static size_t pages_wanted(const struct scheduler *s, const struct completion *c)
 {
-    const int left = c->n_most - (c->n - c->n_prompt) - 1;
+    const int left = c->n_max - (c->n - c->n_prompt) - 1;
     const int more = left < SLM_PAGE ? left : SLM_PAGE;
 
     return slm_seq_pages(s->params.m, c->seq, c->n - c->n_done + (more > 0 ? more : 0));

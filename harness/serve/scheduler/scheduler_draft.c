@@ -57,7 +57,7 @@ void scheduler_close_drafts(struct scheduler *s)
 /* ---- how many -------------------------------------------------------------------- */
 
 /* The most tokens that part i may draft; a draft by lookup is there then. */
-static int find_most(struct scheduler *s, int i)
+static int find_max(struct scheduler *s, int i)
 {
     struct completion *c = s->part_of[i];
     struct err ignored = ERR_INIT;
@@ -90,7 +90,7 @@ static int list_drafters(struct scheduler *s)
     for (int i = 0; i < s->n_parts; i++) {
         struct drafter *d = &s->drafters[n];
 
-        *d = (struct drafter){.part = i, .most = find_most(s, i), .all = 1};
+        *d = (struct drafter){.part = i, .most = find_max(s, i), .all = 1};
         add_next(s, d);
         n += d->most > 0;
     }

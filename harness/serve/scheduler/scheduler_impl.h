@@ -71,7 +71,7 @@ struct completion {
     int n_biases, n_logprobs;
     bool ignore_end;
     uint64_t client;
-    int n_prompt, n_most; /* tokens that may be generated, >= 1 */
+    int n_prompt, n_max; /* tokens that may be generated, >= 1 */
     void (*wake)(void *arg);
     void *arg;
 
@@ -82,8 +82,8 @@ struct completion {
 
     /* generation */
     int32_t *tokens; /* [n] */
-    int n, cap, n_done, n_said;
-    int n_counted; /* n_said in the scheduler's statistics */
+    int n, cap, n_done, n_sent;
+    int n_counted; /* n_sent in the scheduler's statistics */
     int n_charged; /* of tokens[n_done], what its client has been charged for */
     bool planned;  /* it has its part of the step */
     int n_prefill; /* tokens[n_prefill] count as a prompt: what there was when it got
@@ -219,8 +219,8 @@ void completion_step(struct completion *c, const float *logits, int n_vocab,
 /* ---- completion.c ---------------------------------------------------------------- */
 
 /* A piece for the reader. top: of n_top. Error: ST_NO_MEMORY. */
-enum status completion_say(struct completion *c, const struct completion_piece *piece,
-                           struct err *err);
+enum status completion_send(struct completion *c, const struct completion_piece *piece,
+                            struct err *err);
 
 /* It is over: ending, and an error's message or NULL. */
 void completion_finish(struct completion *c, enum completion_end end,

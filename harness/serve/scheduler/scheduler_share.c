@@ -8,7 +8,7 @@
 #include "harness/serve/scheduler/scheduler_impl.h"
 
 /* Fewer tokens are computed at once with the rest. */
-#define LEAST_SHARED 32
+#define MIN_SHARED 32
 
 static int common(const struct completion *a, const struct completion *b, int most)
 {
@@ -58,14 +58,14 @@ bool scheduler_share(struct scheduler *s, struct completion *c)
         if (!other)
             continue;
         n = common(c, other, least(c->n - 1, other->n));
-        if (least(n, other->n_done) >= now + (from ? 1 : LEAST_SHARED)) {
+        if (least(n, other->n_done) >= now + (from ? 1 : MIN_SHARED)) {
             now = least(n, other->n_done);
             from = other;
         }
         if (other->item.ticket < c->item.ticket && least(n, other->n_prefill) > soon)
             soon = least(n, other->n_prefill);
     }
-    if (soon >= now + LEAST_SHARED)
+    if (soon >= now + MIN_SHARED)
         return true;
     if (from)
         take_over(s, c, from, now);

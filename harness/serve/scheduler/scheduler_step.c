@@ -11,7 +11,7 @@
 enum {
     /* Tokens of prompts in every step, whatever the limit: else a step that takes too
      * long without them would hold them up for ever. */
-    LEAST_PROMPT = 8,
+    MIN_PROMPT = 8,
     /* Logits from which on threads draw together: waking them takes as long as one
      * looks at some thousands. */
     SHARED_LOGITS = 1 << 16,
@@ -76,7 +76,7 @@ static struct room find_room(const struct scheduler *s)
     const double aim_s = step_cost_aim_s(&s->cost, s->params.max_itl_s);
     struct room r = {.n = s->max_step_tokens,
                      .limited = s->n_parts > 0 && s->params.max_itl_s > 0,
-                     .least = LEAST_PROMPT};
+                     .least = MIN_PROMPT};
 
     for (int i = 0; i < s->n_parts; i++)
         r.n -= s->parts[i].n;
@@ -310,7 +310,7 @@ static double soonest_end_s(const struct scheduler *s, double step_s)
 
     for (int seq = 0; seq < s->n_sequences; seq++) {
         const struct completion *c = s->running[seq];
-        const double left = c ? (c->n_most - (c->n - c->n_prompt)) * step_s : 0;
+        const double left = c ? (c->n_max - (c->n - c->n_prompt)) * step_s : 0;
 
         if (c && (!(soonest > 0) || left < soonest))
             soonest = left;
@@ -348,8 +348,8 @@ static void count_tokens(struct scheduler *s)
             fair_queue_charge(&c->item, c->n_done - c->n_charged);
             c->n_charged = c->n_done;
         }
-        s->stats.n_generated += (uint64_t)(c->n_said - c->n_counted);
-        c->n_counted = c->n_said;
+        s->stats.n_generated += (uint64_t)(c->n_sent - c->n_counted);
+        c->n_counted = c->n_sent;
     }
 }
 

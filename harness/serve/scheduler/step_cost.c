@@ -11,11 +11,11 @@
 /* Of the ratios of steps under a limit: the one that 19 of 20 do not exceed, and what
  * counts until there are some. */
 #define MARGIN_SHARE   0.95
-#define LEAST_RATIOS   16
+#define MIN_RATIOS     16
 #define UNKNOWN_MARGIN (1 / 0.9)
 /* Prompts go on, at half of the speed that the limit allows, however disturbed the
  * machine is. */
-#define MOST_MARGIN 2.0
+#define MAX_MARGIN 2.0
 
 double step_cost_work(double depth_cost, int n, int depth)
 {
@@ -83,11 +83,11 @@ double step_cost_aim_s(const struct step_cost *c, double limit_s)
         c->n_ratios < STEP_COST_RATIOS ? (size_t)c->n_ratios : STEP_COST_RATIOS;
     double sorted[STEP_COST_RATIOS], margin;
 
-    if (n < LEAST_RATIOS)
+    if (n < MIN_RATIOS)
         return limit_s / UNKNOWN_MARGIN;
     sort(c->ratios, n, sorted);
     margin = sorted[(size_t)(MARGIN_SHARE * (double)n)];
-    margin = margin < MOST_MARGIN ? margin : MOST_MARGIN;
+    margin = margin < MAX_MARGIN ? margin : MAX_MARGIN;
     return margin > 1 ? limit_s / margin : limit_s;
 }
 

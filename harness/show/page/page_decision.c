@@ -59,7 +59,7 @@ void page_put_figures(FILE *f, const struct recommendation *rec)
         snprintf(figure, sizeof figure, "%.2f",
                  (double)rec->memory.left_bytes / (1 << 30));
         snprintf(what, sizeof what, "%sleft of %s",
-                 rec->memory.is_least ? "at least " : "",
+                 rec->memory.is_lower_bound ? "at least " : "",
                  format_bytes(size, sizeof size, (uint64_t)rec->memory.limit_bytes));
         put_figure(f, figure, "GiB", what);
     }

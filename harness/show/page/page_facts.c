@@ -14,7 +14,7 @@
 #include "harness/show/page/html.h"
 #include "harness/show/page/page_machine.h"
 
-#define MOST_ADVICE 16
+#define MAX_ADVICE 16
 
 /* The member that a path of keys, ended by NULL, leads to; NULL: there is none. */
 static const json_t *find(const json_t *object, ...)
@@ -200,7 +200,7 @@ static void put_advice(FILE *f, const struct page_machine *m)
     if (!json_array_size(advice))
         return;
     fputs("<details><summary>Advice about this machine</summary>\n<ul>\n", f);
-    json_array_foreach(advice, i, one) if (i < MOST_ADVICE)
+    json_array_foreach(advice, i, one) if (i < MAX_ADVICE)
     {
         fputs("<li>", f);
         html_put(f, text_of(one, text, sizeof text));

@@ -16,7 +16,7 @@
 #include "harness/rows/order.h"
 #include "harness/judge/users/users.h"
 
-#define MOST_POINTS 2000 /* of the table */
+#define MAX_POINTS 2000 /* of the table */
 
 /* ---- what is recommended --------------------------------------------------------- */
 
@@ -79,7 +79,7 @@ static bool is_speed(const struct row *r)
 /* A machine of which only users were measured has none. */
 static bool has_points(const struct page_machine *m)
 {
-    for (size_t i = 0; i < m->picked.n && i < MOST_POINTS; i++)
+    for (size_t i = 0; i < m->picked.n && i < MAX_POINTS; i++)
         if (is_speed(m->picked.v[i]))
             return true;
     return false;
@@ -188,12 +188,12 @@ static enum status put_table(FILE *f, const struct page_machine *v, size_t n,
     size_t n_all = 0, n_entries = 0;
 
     for (size_t i = 0; i < n; i++)
-        n_all += v[i].picked.n < MOST_POINTS ? v[i].picked.n : MOST_POINTS;
+        n_all += v[i].picked.n < MAX_POINTS ? v[i].picked.n : MAX_POINTS;
     entries = malloc((n_all + 1) * sizeof *entries);
     if (!entries)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu points", n_all);
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < v[i].picked.n && k < MOST_POINTS; k++) {
+        for (size_t k = 0; k < v[i].picked.n && k < MAX_POINTS; k++) {
             const struct row *r = v[i].picked.v[k];
             struct entry *e = &entries[n_entries];
 

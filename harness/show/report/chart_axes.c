@@ -52,7 +52,7 @@ static int find_levels(const struct chart *c, struct level *v)
     return n;
 }
 
-static double least_of(const struct level *v, int begin, int end)
+static double lowest_of(const struct level *v, int begin, int end)
 {
     double least = INFINITY;
 
@@ -67,10 +67,10 @@ static int find_split(const struct level *v, int begin, int end)
     double widest = PANEL_GAP;
     int split = 0;
 
-    if (end - begin < 2 || v[begin].most / least_of(v, begin, end) <= LOG_RATIO)
+    if (end - begin < 2 || v[begin].most / lowest_of(v, begin, end) <= LOG_RATIO)
         return 0;
     for (int i = begin + 1; i < end; i++) {
-        const double gap = least_of(v, begin, i) / v[i].most;
+        const double gap = lowest_of(v, begin, i) / v[i].most;
 
         if (gap >= widest) {
             widest = gap;
@@ -124,7 +124,7 @@ static void drop_far_roofs(struct chart *c, int panel, double most)
 
 static void find_scale(struct chart *c, int panel, struct chart_scale *s)
 {
-    double least = INFINITY, most = -INFINITY, least_end = INFINITY;
+    double least = INFINITY, most = -INFINITY, min_end = INFINITY;
 
     for (size_t i = 0; i < c->n; i++) {
         const struct mark *m = &c->v[i];
@@ -132,8 +132,8 @@ static void find_scale(struct chart *c, int panel, struct chart_scale *s)
         if (c->panel[m->series] != panel)
             continue;
         include(&least, &most, m->y);
-        include(&least_end, &most, m->lo);
-        include(&least_end, &most, m->hi);
+        include(&min_end, &most, m->lo);
+        include(&min_end, &most, m->hi);
     }
     if (c->n_panels > 1)
         drop_far_roofs(c, panel, most);
@@ -147,7 +147,7 @@ static void find_scale(struct chart *c, int panel, struct chart_scale *s)
     }
     /* an interval that reaches far down is as well seen on a linear axis */
     s->log = !c->bars && least > 0 && most / least > LOG_RATIO;
-    least = fmin(least, least_end);
+    least = fmin(least, min_end);
     if (!(least > 0))
         least = most / LOG_RATIO;
     s->min = s->log ? step_below(least / 1.5) : 0;

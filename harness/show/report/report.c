@@ -75,7 +75,7 @@ static enum status fill_threads(struct chart *c, const struct report_rows *p,
 
     for (size_t begin = 0, end; begin < p->n; begin = end) {
         end = report_setting_end(p, begin);
-        const int64_t depth = report_least_depth(p, begin, end);
+        const int64_t depth = report_min_depth(p, begin, end);
         const int series = depth < 0 ? -1 : chart_add_series(c, p, p->v[begin]);
 
         if (series < 0)
@@ -115,7 +115,7 @@ static enum status fill_decode(struct chart *c, const struct report_rows *p,
 {
     for (size_t begin = 0, end; begin < p->n; begin = end) {
         end = report_setting_end(p, begin);
-        const int64_t depth = report_least_depth(p, begin, end);
+        const int64_t depth = report_min_depth(p, begin, end);
         const int series = depth < 0 ? -1 : chart_add_series(c, p, p->v[begin]);
 
         for (size_t i = begin; series >= 0 && i < end; i++) {

@@ -128,8 +128,8 @@ static enum status add_limit(struct chart *c, const struct row *r, int series,
 }
 
 /* Rows as they were asked for: what auto chose is no other line. */
-static enum status pick_asked(struct report_rows *p, struct row **rows,
-                              const struct report_rows *from, struct err *err)
+static enum status pick_chosen(struct report_rows *p, struct row **rows,
+                               const struct report_rows *from, struct err *err)
 {
     size_t n = 0;
 
@@ -182,7 +182,7 @@ enum status report_fill_limit(struct chart *c, const struct report_rows *p,
 {
     struct report_rows asked = {.v = NULL};
     struct row *rows = NULL;
-    enum status st = pick_asked(&asked, &rows, p, err);
+    enum status st = pick_chosen(&asked, &rows, p, err);
 
     if (st == ST_OK) {
         report_rows_ignore(&asked, "mem_limit_bytes");

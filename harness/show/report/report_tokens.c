@@ -47,7 +47,7 @@ enum status token_series_find(struct token_series_list *list,
     for (size_t begin = 0, end; begin < p->n && list->n < CHART_MAX_SERIES;
          begin = end) {
         end = report_setting_end(p, begin);
-        const int64_t depth = report_least_depth(p, begin, end);
+        const int64_t depth = report_min_depth(p, begin, end);
         const struct row *point =
             depth < 0 ? NULL : report_fastest_at(p, begin, end, depth);
         struct token_series *s = &list->v[list->n];
@@ -264,7 +264,7 @@ void roof_map_fill(struct roof_map *map, const struct report_rows *p)
     for (size_t begin = 0, end; begin < p->n && map->n_settings < CHART_MAX_SERIES;
          begin = end) {
         end = report_setting_end(p, begin);
-        const int64_t depth = report_least_depth(p, begin, end);
+        const int64_t depth = report_min_depth(p, begin, end);
         bool any = false;
 
         for (size_t i = begin; i < end; i++) {

@@ -144,7 +144,7 @@ static void check_residencies(const struct entry *e)
     gguf_close(g);
     p.residency = WEIGHTS_STREAM;
     p.memory_bytes = info.kv_bytes + info.scratch_bytes +
-                     (info.stream_least_bytes + info.weight_bytes) / 2;
+                     (info.stream_min_bytes + info.weight_bytes) / 2;
     run(e, &p, e->bound, "streamed");
 }
 

@@ -195,11 +195,11 @@ static void check_streamed(const struct entry *e)
     if (gguf_open(&g, p.path, &err) || slm_plan(&info, g, &p, &err))
         fail_msg("%s", err.msg);
     gguf_close(g);
-    if (!info.stream_least_bytes || info.stream_least_bytes >= info.weight_bytes)
+    if (!info.stream_min_bytes || info.stream_min_bytes >= info.weight_bytes)
         return;
     p.residency = WEIGHTS_STREAM;
     p.memory_bytes = info.kv_bytes + info.scratch_bytes +
-                     (info.stream_least_bytes + info.weight_bytes) / 2;
+                     (info.stream_min_bytes + info.weight_bytes) / 2;
     run(e, &p, 9, e->bound, "streamed");
     run(e, &p, 1, e->bound, "streamed, token by token");
 }

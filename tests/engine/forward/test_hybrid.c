@@ -72,7 +72,7 @@ static struct slm *open_streamed(const struct fixture *x, char *path, int n_sequ
         fail_msg("%s", err.msg);
     gguf_close(g);
     p.residency = WEIGHTS_STREAM;
-    p.memory_bytes = info.kv_bytes + info.scratch_bytes + info.stream_least_bytes;
+    p.memory_bytes = info.kv_bytes + info.scratch_bytes + info.stream_min_bytes;
     if (slm_open(&m, &p, &err) ||
         weights_preload(slm_weights(m), slm_thread_pool(m), NULL, NULL, &err))
         fail_msg("%s", err.msg);
@@ -299,10 +299,10 @@ static void test_kv_window(void **state)
     assert_int_equal(slm_open(&m, &p, &err), ST_OK);
     check_to(m, &x, 31, 13);
     check_to(m, &x, 34, 3);
-    assert_int_equal(slm_least_past(m), 31);
+    assert_int_equal(slm_min_past(m), 31);
     slm_truncate(m, 32);
     check_to(m, &x, 36, 1);
-    slm_truncate(m, slm_least_past(m));
+    slm_truncate(m, slm_min_past(m));
     check_to(m, &x, N_TOKENS, 5);
     slm_truncate(m, 0);
     check_to(m, &x, N_TOKENS, 13);

@@ -235,11 +235,11 @@ static void test_cut_back(void **state)
         p.n_back = BACK;
         struct slm *m = open_model(&p);
         check_to(m, x, 150, BATCH);
-        assert_true(slm_least_past(m) > 0);
+        assert_true(slm_min_past(m) > 0);
         assert_int_equal(slm_profile_start(m, &err), ST_OK);
         for (int end = 151; end < 300; end += 5) {
             check_to(m, x, end, end % 3 ? BATCH : 1);
-            assert_true(slm_least_past(m) <= end - BACK);
+            assert_true(slm_min_past(m) <= end - BACK);
             slm_truncate(m, end - end % 7);
             slm_truncate(m, end - BACK);
             before = n_passes(m);
@@ -252,7 +252,7 @@ static void test_cut_back(void **state)
             assert_int_equal(n_passes(m), before + 1);
         }
         slm_truncate(m, 0);
-        assert_int_equal(slm_least_past(m), 0);
+        assert_int_equal(slm_min_past(m), 0);
         check_to(m, x, N_TOKENS, 11);
         slm_close(m);
         close_fixture(x);
@@ -273,7 +273,7 @@ static void test_least_past(void **state)
         struct slm *m = open_model(&p);
 
         check_to(m, x, N_CTX, BATCH);
-        assert_int_equal(slm_least_past(m), 0);
+        assert_int_equal(slm_min_past(m), 0);
         slm_truncate(m, end);
         assert_int_equal(slm_profile_start(m, &err), ST_OK);
         check_to(m, x, end + 1, 1);
@@ -286,8 +286,8 @@ static void test_least_past(void **state)
     struct slm *m = open_model(&p);
 
     check_to(m, x, N_CTX + 1, BATCH);
-    assert_int_equal(slm_least_past(m), N_CTX + 1 - 64 + 19);
-    slm_truncate(m, slm_least_past(m));
+    assert_int_equal(slm_min_past(m), N_CTX + 1 - 64 + 19);
+    slm_truncate(m, slm_min_past(m));
     check_to(m, x, N_TOKENS, BATCH);
     slm_close(m);
     close_fixture(x);

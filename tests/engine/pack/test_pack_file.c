@@ -97,7 +97,7 @@ static void make_large(const struct files *f)
     pack_file(f->from, f->to, 2);
 }
 
-static void ask_for_panels(struct weights *w, const struct gguf *g)
+static void request_panels(struct weights *w, const struct gguf *g)
 {
     for (size_t i = 0; i < gguf_n_tensors(g); i++) {
         const struct gguf_tensor *t = gguf_tensor_at(g, i);
@@ -141,7 +141,7 @@ static void copied_as_it_is(void **state)
 
         posix_fadvise(gguf_fd(g), 0, i < 4 ? 1 : dropped, POSIX_FADV_DONTNEED);
         assert_int_equal(weights_open(&w, g, &how, &err), ST_OK);
-        ask_for_panels(w, g);
+        request_panels(w, g);
         if (calls.stop_at) {
             assert_int_equal(weights_preload(w, pool, note, &calls, &err),
                              ST_INTERRUPTED);
@@ -179,7 +179,7 @@ static void shrunk_before_it_is_loaded(void **state)
 
         err_clear(&err);
         assert_int_equal(weights_open(&w, g, &how, &err), ST_OK);
-        ask_for_panels(w, g);
+        request_panels(w, g);
         assert_int_equal(weights_preload(w, NULL, NULL, NULL, &err), ST_IO);
         assert_non_null(strstr(err.msg, "did it shrink?"));
         assert_false(weights_ready(w));

@@ -163,13 +163,13 @@ static void lookup_says_the_same(void **state)
     (void)state;
     open_fixture(&b, copied);
     for (int n = 1; n <= SPECULATE_MAX; n += 2) {
-        const struct speculate_params how = {.n_most = n, .always = true};
+        const struct speculate_params how = {.n_max = n, .always = true};
 
         stats = check_same(&b, &greedy, how);
         assert_true(stats.n_accepted > 0 && stats.n_accepted < stats.n_drafted);
         check_same(&b, &drawn, how);
     }
-    check_same(&b, &greedy, (struct speculate_params){.n_most = 0});
+    check_same(&b, &greedy, (struct speculate_params){.n_max = 0});
     close_fixture(&b);
 }
 
@@ -350,7 +350,7 @@ static void refuses_other_vocabularies(void **state)
     err_clear(&err);
     assert_int_equal(speculate_open(&sp, b.m, s, b.tok, &how, &err), ST_USAGE);
     assert_non_null(strstr(err.msg, "64 positions"));
-    how = (struct speculate_params){.n_most = SPECULATE_MAX + 1};
+    how = (struct speculate_params){.n_max = SPECULATE_MAX + 1};
     err_clear(&err);
     assert_int_equal(speculate_open(&sp, b.m, s, b.tok, &how, &err), ST_USAGE);
     assert_null(sp);

@@ -10,7 +10,7 @@
 #include "engine/engine.h"
 #include "engine/synth/synth.h"
 
-enum { N_LAYERS = 4, MOST_EXPERTS = 64, N_TOKENS = 1500, N_VOCAB = 2048 };
+enum { N_LAYERS = 4, MAX_EXPERTS = 64, N_TOKENS = 1500, N_VOCAB = 2048 };
 
 static struct synth_shape shape_of(const char *arch, uint32_t n, uint32_t n_used,
                                    float skew)
@@ -80,8 +80,8 @@ static void shares_are_as_documented(void **state)
 /* ---- what is taken --------------------------------------------------------------- */
 
 static struct {
-    bool now[N_LAYERS][MOST_EXPERTS], last[N_LAYERS][MOST_EXPERTS];
-    int taken[N_LAYERS][MOST_EXPERTS];
+    bool now[N_LAYERS][MAX_EXPERTS], last[N_LAYERS][MAX_EXPERTS];
+    int taken[N_LAYERS][MAX_EXPERTS];
     int n_again[N_LAYERS];
 } seen;
 
@@ -112,7 +112,7 @@ static void run(const struct synth_shape *s)
 
         assert_int_equal(slm_eval(m, &id, 1, SLM_LOGITS_NONE, &err), ST_OK);
         for (int l = 0; l < N_LAYERS; l++)
-            for (int e = 0; e < MOST_EXPERTS; e++) {
+            for (int e = 0; e < MAX_EXPERTS; e++) {
                 seen.taken[l][e] += seen.now[l][e];
                 seen.n_again[l] += seen.now[l][e] && seen.last[l][e];
             }
@@ -139,12 +139,12 @@ static struct figures figures_of(const struct synth_shape *s, int layer)
 {
     const double n = (double)N_TOKENS * s->n_experts_used;
     struct figures f = {.again = seen.n_again[layer] / n};
-    int sorted[MOST_EXPERTS];
+    int sorted[MAX_EXPERTS];
 
     memcpy(sorted, seen.taken[layer], sizeof sorted);
-    qsort(sorted, MOST_EXPERTS, sizeof sorted[0], descending);
+    qsort(sorted, MAX_EXPERTS, sizeof sorted[0], descending);
     f.most = (double)sorted[0] / N_TOKENS;
-    for (int e = 0; e < MOST_EXPERTS; e++) {
+    for (int e = 0; e < MAX_EXPERTS; e++) {
         f.half += e < (int)s->n_experts / 2 ? sorted[e] / n : 0;
         f.luck += (double)sorted[e] * sorted[e] / N_TOKENS / n;
     }
@@ -182,7 +182,7 @@ static void trained_routers_are_resembled(void **state)
                          s.arch, s.n_experts, (double)s.router_skew, l, f.most, most,
                          f.half, half, f.again, f.luck);
             favourite[l] = 0;
-            for (int e = 1; e < MOST_EXPERTS; e++)
+            for (int e = 1; e < MAX_EXPERTS; e++)
                 if (seen.taken[l][e] > seen.taken[l][favourite[l]])
                     favourite[l] = e;
             n_same += l > 0 && favourite[l] == favourite[0];

@@ -9,8 +9,8 @@
 #include "engine/weights/residency.h"
 #include "tests/support/gguf_build.h"
 
-#define MOST_TENSORS 512
-#define I8           24
+#define MAX_TENSORS 512
+#define I8          24
 
 struct file {
     unsigned char *image;
@@ -27,7 +27,7 @@ static struct file make_file(uint64_t *random, int n_layers, bool tied)
     struct {
         char name[48];
         uint64_t bytes;
-    } t[MOST_TENSORS];
+    } t[MAX_TENSORS];
     struct err err = ERR_INIT;
     uint64_t at = 0;
     int n = 0;

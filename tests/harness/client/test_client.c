@@ -104,12 +104,12 @@ static int open_server(void **state)
     return 0;
 }
 
-static enum status body(void *arg, size_t index, char **text, int *n_asked,
+static enum status body(void *arg, size_t index, char **text, int *n_requested,
                         struct err *err)
 {
     (void)arg, (void)index, (void)err;
     *text = strdup("{\"prompt\":\"a\"}");
-    *n_asked = 1;
+    *n_requested = 1;
     return ST_OK;
 }
 

@@ -42,7 +42,7 @@ static void read_reply(const char *status, const char *type, const char *body,
 
     load_record_free(&record);
     record = (struct load_record){
-        .n_asked = 8, .n_prompt = -1, .n_tokens = -1, .n_cached = -1};
+        .n_requested = 8, .n_prompt = -1, .n_tokens = -1, .n_cached = -1};
     load_reply_begin(reply, &record);
     load_reply_header(reply, status, strlen(status));
     load_reply_header(reply, type, strlen(type));

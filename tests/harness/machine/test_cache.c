@@ -18,7 +18,7 @@ struct machine {
     uint64_t reported;
     uint64_t room;          /* bytes that can be read at all */
     int n_reads, max_reads; /* 0: any */
-    uint64_t most_read;
+    uint64_t max_read;
     unsigned random;
 };
 
@@ -37,7 +37,7 @@ static bool read_set(void *arg, uint64_t bytes, struct cache_point *p)
     if (bytes > m->room || (m->max_reads && m->n_reads == m->max_reads))
         return false;
     m->n_reads++;
-    m->most_read = bytes > m->most_read ? bytes : m->most_read;
+    m->max_read = bytes > m->max_read ? bytes : m->max_read;
     p->again_gbps = 1 / ns(m, fmax(0, fmin(1, (1.6 - of) / 0.8)));
     p->evicted_gbps = 1 / ns(m, 0);
     return true;
@@ -74,7 +74,7 @@ static void finds_caches_of_all_sizes(void **state)
             assert_true(llc.hi < 2 * m.cache_bytes);
             /* neither more is read nor touched than the cache needs */
             assert_in_range(m.n_reads, 1, 32);
-            assert_true((double)m.most_read <= 2.5 * m.cache_bytes);
+            assert_true((double)m.max_read <= 2.5 * m.cache_bytes);
         }
 }
 

@@ -70,7 +70,7 @@ static void layers_take_their_own_time(void **state)
         assert_float_equal(t.token_s * 1e3, described[i].token_ms, 2e-3);
         assert_float_equal(t.compute_s, t.token_s, 1e-15);
         assert_true(t.own_s > 0 && t.own_s < 0.15 * t.token_s);
-        share[i] = token_time_least(&w, &r).token_s / t.token_s;
+        share[i] = token_time_min(&w, &r).token_s / t.token_s;
     }
     /* a small model, the same with one thread, and a large one */
     assert_true(share[0] < share[1] && share[1] < share[4]);
@@ -102,8 +102,8 @@ static void layers_are_read_one_by_one(void **state)
     (void)state;
     assert_float_equal(t.token_s, 0.05 + 0.05 + 14 * 0.15 / 40, 1e-12);
     assert_float_equal(t.alone_s, t.token_s - 0.15, 1e-8);
-    assert_float_equal(token_time_least(&uneven, &roofs).token_s, 0.15, 1e-12);
-    assert_float_equal(token_time_least(&uneven, &roofs).alone_s, 0, 0);
+    assert_float_equal(token_time_min(&uneven, &roofs).token_s, 0.15, 1e-12);
+    assert_float_equal(token_time_min(&uneven, &roofs).alone_s, 0, 0);
 
     /* 10 layers each; after the last one a sixth of all is output */
     w.output_bytes = 1e9;
@@ -119,7 +119,7 @@ static void experts_overlap_with_nothing(void **state)
     (void)state;
     w.on_demand = true;
     assert_float_equal(token_time_at(&w, &roofs, 1).token_s, 0.25, 1e-8);
-    assert_float_equal(token_time_least(&w, &roofs).token_s, 0.15, 1e-8);
+    assert_float_equal(token_time_min(&w, &roofs).token_s, 0.15, 1e-8);
 }
 
 static void an_unknown_roof_is_no_time(void **state)

@@ -60,7 +60,7 @@ static enum status plan_as_file(struct slm_info *info, const struct gguf *g,
 
     if (!status)
         status = slm_check_predicts(info, err);
-    if (status || info->stream_least_bytes || gguf_is_assembled(g))
+    if (status || info->stream_min_bytes || gguf_is_assembled(g))
         return status;
     return slm_plan_as_file(info, g, err);
 }
@@ -82,11 +82,11 @@ static enum status plan_engine(struct slm_info *info, bool *fits, const struct g
         asked == WEIGHTS_AUTO
             ? slm_choose_residency(info, params->memory_bytes, params->spare_bytes)
             : asked;
-    if (params->residency == WEIGHTS_STREAM && info->stream_least_bytes) {
+    if (params->residency == WEIGHTS_STREAM && info->stream_min_bytes) {
         const uint64_t rest = info->kv_bytes + info->scratch_bytes;
 
         *fits = rest <= params->memory_bytes &&
-                info->stream_least_bytes <= params->memory_bytes - rest;
+                info->stream_min_bytes <= params->memory_bytes - rest;
         if (!*fits)
             return ST_OK;
     }
@@ -167,7 +167,7 @@ static enum status need_model(struct point *p, struct point_need *need,
     need->scratch_bytes = info.scratch_bytes;
     need->weights_memory_bytes = image  ? need->weight_bytes
                                  : fits ? info.weights_memory_bytes
-                                        : info.stream_least_bytes;
+                                        : info.stream_min_bytes;
     need->anon_bytes = info.kv_bytes + info.scratch_bytes + need->weights_memory_bytes;
     need->token_bytes = (uint64_t)(point_step_bytes(p, &info) / p->n_sequences);
     need->output_bytes = info.output_bytes;

@@ -14,7 +14,7 @@
 #define BESIDE_S         0.5 /* of samples for one pass, at least */
 #define BESIDE_MAX_SHARE 0.1 /* of the time, for passes */
 #define TILES_OF_OTHERS  64  /* tokens of a step of other programs that may use them */
-#define LEAST_PLACE      ((size_t)16 << 20) /* less is read faster than can be timed */
+#define MIN_PLACE        ((size_t)16 << 20) /* less is read faster than can be timed */
 
 /* Median of all passes, if there are any; the spread is their difference, and that
  * between the passes before and after the measurement. */
@@ -68,7 +68,7 @@ static void choose_places(struct point_worker *c, struct thread_pool *pool)
 
     c->n_reclaimed = c->relief.n;
     c->n_places = 0;
-    if (c->n_reclaimed && bytes < LEAST_PLACE)
+    if (c->n_reclaimed && bytes < MIN_PLACE)
         return;
     c->n_places = n < 1 ? 1 : n > N_ROOF_PLACES ? N_ROOF_PLACES : (int)n;
     const size_t apart = bytes / (size_t)c->n_places / PLACE_UNIT * PLACE_UNIT;

@@ -9,21 +9,20 @@
 #define MIB (UINT64_C(1) << 20)
 
 /* Less is read faster than can be timed well; of a small model and of a small limit. */
-#define LEAST_OF_MODEL (64 * MIB)
-#define LEAST_OF_LIMIT (16 * MIB)
+#define MIN_OF_MODEL (64 * MIB)
+#define MIN_OF_LIMIT (16 * MIB)
 
 uint64_t point_probe_bytes(int n_threads, uint64_t mem_limit, uint64_t weight_bytes)
 {
-    const uint64_t of_model =
-        weight_bytes > LEAST_OF_MODEL ? weight_bytes : LEAST_OF_MODEL;
+    const uint64_t of_model = weight_bytes > MIN_OF_MODEL ? weight_bytes : MIN_OF_MODEL;
     uint64_t bytes = probe_pass_bytes(n_threads);
 
     if (bytes > of_model)
         bytes = of_model;
     if (mem_limit && bytes > mem_limit / 8)
         bytes = mem_limit / 8;
-    if (bytes < LEAST_OF_LIMIT)
-        bytes = LEAST_OF_LIMIT <= mem_limit / 2 ? LEAST_OF_LIMIT : 0;
+    if (bytes < MIN_OF_LIMIT)
+        bytes = MIN_OF_LIMIT <= mem_limit / 2 ? MIN_OF_LIMIT : 0;
     return bytes / (2 * MIB) * (2 * MIB);
 }
 

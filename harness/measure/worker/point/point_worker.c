@@ -212,15 +212,15 @@ static enum status measure(struct point_worker *c, struct err *err)
 static enum status take_profiled(struct point_worker *c, size_t *n, double *ms,
                                  struct err *err)
 {
-    const double most_ms = PROFILED_SHARE * c->p->budget_s * 1e3;
+    const double max_ms = PROFILED_SHARE * c->p->budget_s * 1e3;
     enum status status = ST_OK;
 
     *n = 0;
     *ms = 0;
-    if (!c->n_samples || c->sum_ms / (double)c->n_samples > most_ms)
+    if (!c->n_samples || c->sum_ms / (double)c->n_samples > max_ms)
         return ST_OK;
     status = slm_profile_start(c->model, err);
-    while (status == ST_OK && *n < PROFILED_MAX && *ms <= most_ms) {
+    while (status == ST_OK && *n < PROFILED_MAX && *ms <= max_ms) {
         uint64_t ns;
 
         status = measured_sample(&c->measured, &c->step, &ns, err);

@@ -48,7 +48,7 @@ static void an_interval_is_as_by_hand(void **state)
     const double t = (-0.07 - log(0.98)) / scale;
     assert_true(fabs(e.effect.p_fail - student_below(t, 4)) < 1e-4);
     assert_true(fabs(e.effect.p_fail + e.effect.p_pass - 1) < 1e-9);
-    assert_true(fabs(-log(1 - e.least_margin) - 2.132 * scale) < 1e-4);
+    assert_true(fabs(-log(1 - e.min_margin) - 2.132 * scale) < 1e-4);
 }
 
 /* Two outliers of twelve change next to nothing; figures without scatter are no reason

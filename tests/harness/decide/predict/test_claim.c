@@ -140,7 +140,7 @@ static struct claim_answer judge(double tok_per_s, double llc_bytes)
     snprintf(c.from, sizeof c.from, "a sheet");
     c.roofs.read_gbps = 40;
     c.roof_lo = c.roof_hi = 1;
-    c.most_gbps = 50;
+    c.max_gbps = 50;
     c.topo.llc_bytes = (uint64_t)llc_bytes;
     claim_judge(&answer, &claim, 1, &c, &share);
     return answer;

@@ -235,7 +235,7 @@ static void memory_needed_is_not_memory_charged(void **state)
     assert_non_null(
         strstr(rec.why, "it needs 2.00 GiB of memory, within the limit of 3.00 GiB."));
     assert_int_equal(rec.memory.left_bytes, GIB);
-    assert_false(rec.memory.is_least);
+    assert_false(rec.memory.is_lower_bound);
 
     const struct recommend_params two = {.ctx = 0, .mem_limit = 2 * (uint64_t)GIB};
     assert_int_equal(choose(&r, 1, two), ST_CHECK); /* bench would not try it */

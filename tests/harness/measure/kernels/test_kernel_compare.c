@@ -237,7 +237,7 @@ static void too_few_repetitions_are_said(void **state)
     assert_int_equal(p.c.n_verdict[KERNEL_SLOWER], 0);
     assert_int_equal(p.c.n_verdict[KERNEL_SAME], 0);
     assert_int_equal(p.c.n_verdict[KERNEL_UNDECIDED], N_ROWS);
-    assert_true(kernel_compare_says_nothing(&p.c));
+    assert_true(kernel_compare_is_empty(&p.c));
     assert_int_equal(p.c.n_warnings, 1);
     assert_non_null(strstr(p.c.warning[0], "too few repetitions"));
     /* 40 * 2 / C(2n, n) <= 0.05 from n = 7 on */

@@ -189,7 +189,7 @@ static const struct member told[] = {
     {"text", WORD, ANY, "\"word\"", true},
 };
 
-static enum status take_told(const json_t *object, struct err *err)
+static enum status take_announced(const json_t *object, struct err *err)
 {
     struct point p;
     const enum status st = point_from_json(&p, object, err);
@@ -213,7 +213,7 @@ static void what_a_child_is_told_is_checked(void **state)
     strcpy(p.setup.model.path, "/x");
     base = point_json(&p);
     for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
-        check_all(base, &told[i], take_told);
+        check_all(base, &told[i], take_announced);
     json_decref(base);
 }
 
@@ -231,16 +231,16 @@ static void cpus_of_a_child_are_checked(void **state)
     point_init(&p);
     p.setup.explicit_cpus = true;
     base = point_json(&p);
-    assert_int_equal(take_told(base, &err), ST_OK);
+    assert_int_equal(take_announced(base, &err), ST_OK);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         err_clear(&err);
         json_object_set_new(base, "cpus", value_of(bad[i]));
-        if (take_told(base, &err) != ST_USAGE || !strstr(err.msg, "CPU"))
+        if (take_announced(base, &err) != ST_USAGE || !strstr(err.msg, "CPU"))
             fail_msg("the CPUs %s were taken, or say: %s", bad[i], err.msg);
     }
     json_object_set_new(base, "cpus", long_list("1"));
     err_clear(&err);
-    assert_int_equal(take_told(base, &err), ST_USAGE);
+    assert_int_equal(take_announced(base, &err), ST_USAGE);
     json_decref(base);
 }
 

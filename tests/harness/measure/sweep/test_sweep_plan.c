@@ -131,7 +131,7 @@ static void each_memory_limit_is_a_point(void **state)
 
     assert_int_equal(load(&s, yaml, &err), ST_OK);
     assert_int_equal(s.n_mem_limits, 3); /* the second 4 GiB is left out */
-    assert_true(sweep_most_memory(&s) == UINT64_C(4608) << 20);
+    assert_true(sweep_max_memory(&s) == UINT64_C(4608) << 20);
     json_t *stored = sweep_settings_json(&s);
     assert_int_equal(sweep_settings_from_json(&back, stored, &err), ST_OK);
     assert_int_equal(back.n_mem_limits, 3);

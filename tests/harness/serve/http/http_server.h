@@ -36,7 +36,7 @@ struct fixture {
 
 static struct fixture f;
 static const char *model_name = "stories";
-static int most_connections = 300;
+static int max_connections = 300;
 static double keep_alive_s = 60;
 
 /* ---- server ---------------------------------------------------------------------- */
@@ -83,7 +83,7 @@ static inline void open_server(double timeout_s, bool ready)
                                          .timeout_s = timeout_s,
                                          .grace_s = 600,
                                          .keep_alive_s = keep_alive_s,
-                                         .n_connections = most_connections};
+                                         .n_connections = max_connections};
     struct err err = ERR_INIT;
 
     fake_reset();

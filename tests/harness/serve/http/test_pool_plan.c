@@ -33,11 +33,11 @@ static void room_for_all(void **state)
         p.n_ctx = 700;
         p.kv_window = 0;
         assert_int_equal(plan_of(&x, &p, 0).n_pool, n * 3 * SLM_PAGE);
-        assert_int_equal(plan_of(&x, &p, 0).n_most, n * 3 * SLM_PAGE);
+        assert_int_equal(plan_of(&x, &p, 0).n_max, n * 3 * SLM_PAGE);
         p.kv_window = 300; /* 1024 positions to go back by, two panels more */
         for (p.n_ctx = 200; p.n_ctx <= 3000; p.n_ctx *= 10) {
             assert_int_equal(plan_of(&x, &p, 0).n_pool, n * 6 * SLM_PAGE);
-            assert_int_equal(plan_of(&x, &p, 0).n_most, n * 6 * SLM_PAGE);
+            assert_int_equal(plan_of(&x, &p, 0).n_max, n * 6 * SLM_PAGE);
         }
     }
     synth_image_drop(&x);
@@ -59,7 +59,7 @@ static void room_within_a_limit(void **state)
         plan = plan_of(&x, &p, n * page + page / 2);
         assert_int_equal(plan.n_pool, n * SLM_PAGE);
         assert_int_equal(plan.kv_bytes, n * page);
-        assert_int_equal(plan.most_bytes, 12 * page);
+        assert_int_equal(plan.max_bytes, 12 * page);
     }
     assert_int_equal(plan_of(&x, &p, 100 * page).n_pool, 12 * SLM_PAGE);
     assert_int_equal(pool_plan_make(&plan, x.g, &p, 6 * page - 1, &err), ST_NO_MEMORY);
@@ -89,12 +89,12 @@ static void room_beside_streamed_weights(void **state)
     p.n_pool = 10 * SLM_PAGE;
     assert_int_equal(slm_plan(&info, g, &p, &err), ST_OK);
     p.residency = WEIGHTS_STREAM;
-    p.memory_bytes = info.kv_bytes + info.scratch_bytes + info.stream_least_bytes;
+    p.memory_bytes = info.kv_bytes + info.scratch_bytes + info.stream_min_bytes;
     if (pool_plan_make(&plan, g, &p, 0, &err))
         fail_msg("%s", err.msg);
     assert_true(plan.n_pool >= 7 * SLM_PAGE && plan.n_pool <= 10 * SLM_PAGE);
-    assert_int_equal(plan.n_most, 16 * SLM_PAGE);
-    assert_int_equal(plan.most_bytes * 10, info.kv_bytes * 16);
+    assert_int_equal(plan.n_max, 16 * SLM_PAGE);
+    assert_int_equal(plan.max_bytes * 10, info.kv_bytes * 16);
     gguf_close(g);
     unlink(path);
 }

@@ -13,9 +13,9 @@ static const char health[] = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 static void open_small_server(int n_connections)
 {
-    most_connections = n_connections;
+    max_connections = n_connections;
     open_server(60, true);
-    most_connections = 300;
+    max_connections = 300;
 }
 
 /* One more than there may be is not answered until another one has ended. */

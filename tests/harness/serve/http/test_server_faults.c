@@ -106,7 +106,7 @@ static void wait_metric(const char *name, long value)
 /* Each of them is small enough; all together would take too much memory. */
 static void many_large_bodies(void **state)
 {
-    enum { N = SERVER_MOST_BODIES, BYTES = 95000 };
+    enum { N = SERVER_MAX_BODIES, BYTES = 95000 };
     static const char bytes[] = "\nslm_http_body_bytes ";
     const char *request = large_request(BYTES);
     const size_t len = strlen(request);
@@ -135,13 +135,13 @@ static void many_large_bodies(void **state)
     close_server();
 }
 
-static void wait_until_asked(int n)
+static void wait_for_request(int n)
 {
     const uint64_t begin = clock_ns();
 
-    while (fake.n_asked < n && clock_ns() - begin < WAIT_S * UINT64_C(1000000000))
+    while (fake.n_requested < n && clock_ns() - begin < WAIT_S * UINT64_C(1000000000))
         usleep(1000);
-    assert_int_equal(fake.n_asked, n);
+    assert_int_equal(fake.n_requested, n);
 }
 
 /* Requests whose making takes long (a schema, a prompt to be cut into tokens) are made
@@ -173,14 +173,14 @@ static void clients_take_turns(void **state)
            clock_ns() - begin < WAIT_S * UINT64_C(1000000000))
         usleep(1000);
     say(fd[0], "}");
-    wait_until_asked(2);
+    wait_for_request(2);
     for (int i = 1; i < N; i++)
         say(fd[i], "}");
     snprintf(word, sizeof word, "w%d ", fake_n_made() + 1);
     while (fake_n_made() < atoi(word + 1) + 2)
         usleep(1000);
     fake.may_submit = 3;
-    wait_until_asked(4);
+    wait_for_request(4);
     assert_true(fake.askers[2] != fake.askers[1]);
     assert_true(fake.askers[3] == fake.askers[1]);
     assert_non_null(strstr(hear(stream, word, 1), word));
@@ -203,7 +203,7 @@ static void clients_that_leave_before_their_turn(void **state)
     fake.may_submit = 0;
     first = dial();
     say(first, post("/v1/completions", JSON, "{\"prompt\": \"a\", \"n\": 2}"));
-    wait_until_asked(1);
+    wait_for_request(1);
     second = dial();
     say(second, post("/v1/completions", JSON, "{\"prompt\": \"b\"}"));
     third = dial();

@@ -29,7 +29,7 @@ static struct load_record make_record(double sent_s, double slower)
                             .first_ns = ns_of(sent_s + TTFT_S),
                             .last_ns = ns_of(sent_s + E2E_S * slower),
                             .done_ns = ns_of(sent_s + E2E_S * slower),
-                            .n_asked = N_TOKENS,
+                            .n_requested = N_TOKENS,
                             .n_pieces = N_TOKENS,
                             .n_prompt = 128,
                             .n_tokens = N_TOKENS,

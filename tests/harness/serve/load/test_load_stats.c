@@ -252,15 +252,15 @@ static void prompts_differ_and_share_their_prefix(void **state)
                              .tokens_per_word = 1};
     struct err err = ERR_INIT;
     char *body[50], *again;
-    int n_asked;
+    int n_requested;
 
     (void)state;
     for (size_t i = 0; i < 50; i++) {
         const char *text;
         size_t n = 0;
 
-        assert_int_equal(load_prompts_body(&p, i, &body[i], &n_asked, &err), ST_OK);
-        assert_in_range(n_asked, 5, 9);
+        assert_int_equal(load_prompts_body(&p, i, &body[i], &n_requested, &err), ST_OK);
+        assert_in_range(n_requested, 5, 9);
         assert_int_equal(words_in(body[i]), 100);
         for (size_t k = 0; k < i; k++)
             assert_string_not_equal(body[i], body[k]);
@@ -269,7 +269,7 @@ static void prompts_differ_and_share_their_prefix(void **state)
             words += text[n] == ' ';
         assert_memory_equal(text, strstr(body[0], "\"content\":\""), n);
     }
-    assert_int_equal(load_prompts_body(&p, 7, &again, &n_asked, &err), ST_OK);
+    assert_int_equal(load_prompts_body(&p, 7, &again, &n_requested, &err), ST_OK);
     assert_string_equal(again, body[7]);
     free(again);
     for (size_t i = 0; i < 50; i++)
@@ -278,7 +278,7 @@ static void prompts_differ_and_share_their_prefix(void **state)
     /* Two tokens a word, and 20 for the server's template. */
     p.n_prefix = 0;
     assert_true(load_prompts_calibrate(&p, 19, 58, 211, 442));
-    assert_int_equal(load_prompts_body(&p, 0, &again, &n_asked, &err), ST_OK);
+    assert_int_equal(load_prompts_body(&p, 0, &again, &n_requested, &err), ST_OK);
     assert_int_equal(words_in(again), 40);
     free(again);
     /* Chance may give the short prompt fewer tokens than its words have on average. */
@@ -304,14 +304,14 @@ static void runs_share_no_prompt(void **state)
     for (p.n_prefix = 0; p.n_prefix <= 30; p.n_prefix += 30)
         for (size_t i = 0; i < 20; i++) {
             char *body[2];
-            int n_asked[2];
+            int n_requested[2];
 
             for (int k = 0; k < 2; k++) {
                 p.salt = k ? UINT64_C(0x123456789abcdef) : 0;
-                assert_int_equal(load_prompts_body(&p, i, &body[k], &n_asked[k], &err),
-                                 ST_OK);
+                assert_int_equal(
+                    load_prompts_body(&p, i, &body[k], &n_requested[k], &err), ST_OK);
             }
-            assert_int_equal(n_asked[0], n_asked[1]);
+            assert_int_equal(n_requested[0], n_requested[1]);
             assert_int_equal(words_in(body[0]), words_in(body[1]));
             /* eleven words or the prefix: 20 bytes are six words at most */
             assert_true(strncmp(strstr(body[0], "\"content\":\""),

@@ -136,11 +136,12 @@ static void answers_become_lengths(void **state)
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < 4; i++) {
             char *body;
-            int n_asked;
+            int n_requested;
 
             p.tokens_per_word = k + 1;
-            assert_int_equal(load_prompts_body(&p, i, &body, &n_asked, &err), ST_OK);
-            assert_int_equal(n_asked, expected[k][i]);
+            assert_int_equal(load_prompts_body(&p, i, &body, &n_requested, &err),
+                             ST_OK);
+            assert_int_equal(n_requested, expected[k][i]);
             assert_non_null(strstr(body, " q\""));
             free(body);
         }

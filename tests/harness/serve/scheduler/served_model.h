@@ -13,7 +13,7 @@
 #include "harness/serve/scheduler/scheduler.h"
 #include "tests/support/synth_image.h"
 
-enum { SERVED_VOCAB = 400, SERVED_MOST = 2048 };
+enum { SERVED_VOCAB = 400, SERVED_MAX = 2048 };
 
 struct served {
     struct synth_image image;
@@ -30,7 +30,7 @@ static const struct synth_shape SERVED_PLAIN = {.name = "plain",
                                                 .n_kv_heads = 2,
                                                 .head_dim = 32,
                                                 .n_vocab = SERVED_VOCAB,
-                                                .n_ctx_train = SERVED_MOST,
+                                                .n_ctx_train = SERVED_MAX,
                                                 .rope_base = 10000,
                                                 .norm_eps = 1e-5F};
 
@@ -123,9 +123,9 @@ static inline void served_run(struct scheduler *s)
 
 /* All that a completion has said. */
 struct served_text {
-    int32_t tokens[SERVED_MOST];
+    int32_t tokens[SERVED_MAX];
     int n;
-    char text[8 * SERVED_MOST];
+    char text[8 * SERVED_MAX];
     size_t len;
     enum completion_end end;
     struct completion_usage usage;
@@ -138,7 +138,7 @@ static inline void served_read(struct completion *c, struct served_text *t)
     t->n = 0;
     t->len = 0;
     while (completion_read(c, &piece)) {
-        assert_true(t->n < SERVED_MOST && t->len + piece.len < sizeof t->text);
+        assert_true(t->n < SERVED_MAX && t->len + piece.len < sizeof t->text);
         assert_int_equal(piece.text[piece.len], '\0');
         t->tokens[t->n++] = piece.token;
         memcpy(t->text + t->len, piece.text, piece.len);

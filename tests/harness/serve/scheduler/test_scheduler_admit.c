@@ -4,7 +4,7 @@
  */
 #include "tests/harness/serve/scheduler/served_check.h"
 
-enum { N_CTX = 900, MOST_REQUESTS = 7 };
+enum { N_CTX = 900, MAX_REQUESTS = 7 };
 
 struct scene {
     const char *what;
@@ -16,10 +16,10 @@ struct scene {
         uint64_t client;
         int step;      /* in which it comes */
         uint64_t text; /* prompts of equal ones are equal; 0: its own */
-    } requests[MOST_REQUESTS];
+    } requests[MAX_REQUESTS];
     int n_together; /* that ran in one step, at most */
     int n_dropped;
-    int order[MOST_REQUESTS]; /* in which they end */
+    int order[MAX_REQUESTS]; /* in which they end */
 };
 
 static const struct scene SCENES[] = {
@@ -115,11 +115,11 @@ struct play {
     const struct scene *scene;
     struct served d;
     struct scheduler *s;
-    struct completion *c[MOST_REQUESTS];
-    int32_t prompts[MOST_REQUESTS][N_CTX];
+    struct completion *c[MAX_REQUESTS];
+    int32_t prompts[MAX_REQUESTS][N_CTX];
     int n_requests, n_steps, n_together, n_over;
-    bool over[MOST_REQUESTS];
-    int order[MOST_REQUESTS];
+    bool over[MAX_REQUESTS];
+    int order[MAX_REQUESTS];
 };
 
 static void note_ends(struct play *play)
@@ -178,11 +178,11 @@ static void check_scene(const struct scene *scene)
     struct scheduler_stats stats;
     struct err err = ERR_INIT;
 
-    while (play.n_requests < MOST_REQUESTS &&
+    while (play.n_requests < MAX_REQUESTS &&
            scene->requests[play.n_requests].n_prompt > 0)
         play.n_requests++;
     served_open(&play.d, &SERVED_PLAIN, scene->n_sequences, N_CTX, scene->n_pages);
-    play.s = served_scheduler(&play.d, MOST_REQUESTS, scene->keeps);
+    play.s = served_scheduler(&play.d, MAX_REQUESTS, scene->keeps);
     play.s->params.max_itl_s = scene->max_itl_s;
     come(&play, 0);
     slm_set_eval_hook(play.d.m, step, &play);

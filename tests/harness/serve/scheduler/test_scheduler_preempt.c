@@ -8,18 +8,12 @@
  */
 #include "tests/harness/serve/scheduler/served_check.h"
 
-enum {
-    N_CLIENTS = 4,
-    N_CTX = 1000,
-    MOST_PROMPT = 250,
-    N_FAMILIES = 3,
-    N_REQUESTS = 40
-};
+enum { N_CLIENTS = 4, N_CTX = 1000, MAX_PROMPT = 250, N_FAMILIES = 3, N_REQUESTS = 40 };
 
 struct request {
     struct crowd *crowd;
     struct completion_params p;
-    int32_t prompt[MOST_PROMPT];
+    int32_t prompt[MAX_PROMPT];
     int32_t tokens[N_CTX]; /* that were read */
     int n, n_preempted, n_charged, n_cached;
     struct completion *c;

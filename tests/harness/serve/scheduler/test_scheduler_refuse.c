@@ -36,7 +36,7 @@ static void others_find_a_place(void **state)
     int n = 0;
 
     (void)state;
-    assert_int_equal(scheduler_most(s), 17); /* three run, 14 of 16 wait */
+    assert_int_equal(scheduler_max_running(s), 17); /* three run, 14 of 16 wait */
     while (n < 24 && !(ask(s, 1, &c[n]) > 0))
         n++;
     assert_int_equal(n, 17);
