@@ -176,23 +176,6 @@ bool slm_prefetches(const struct slm *m, enum kern_format fmt)
     return forward_prefetches(m->forward, fmt);
 }
 
-enum status slm_place(struct slm *m, const int *cpus, struct err *err)
-{
-    const int n = thread_pool_capacity(m->pool);
-    struct err ignored = ERR_INIT;
-    enum status st;
-
-    thread_pool_stop(m->pool);
-    m->pool = NULL;
-    st = thread_pool_start(&m->pool, n, cpus, err);
-    if (st && thread_pool_start(&m->pool, n, NULL, &ignored))
-        m->pool = NULL;
-    forward_set_pool(m->forward, m->pool);
-    if (m->mtp)
-        mtp_set_pool(m->mtp, m->pool);
-    return st;
-}
-
 static enum status open_sequences(struct slm *m, struct err *err)
 {
     const size_t n = (size_t)m->info.n_sequences;

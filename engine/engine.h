@@ -276,10 +276,6 @@ enum status slm_measure_prefetch(struct slm *m, double budget_s, uint64_t cache_
  * they are read to matter. */
 bool slm_prefetches(const struct slm *m, enum kern_format fmt);
 
-/* Another placement of the pool: cpus[slm_params_threads()] as in slm_params, or NULL.
- * On an error (of thread_pool_start()) the model runs unpinned. */
-enum status slm_place(struct slm *m, const int *cpus, struct err *err);
-
 /* Profile every slm_eval() from here on, which reads the clock once per operation and
  * layer. Error: ST_NO_MEMORY. */
 enum status slm_profile_start(struct slm *m, struct err *err);

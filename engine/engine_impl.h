@@ -86,7 +86,6 @@ uint64_t mtp_bytes(const struct model *m, const struct slm_params *p,
 
 /* model_rebind() of it. */
 enum status mtp_rebind(struct mtp *t, struct slm *m, struct err *err);
-void mtp_set_pool(struct mtp *t, struct thread_pool *pool);
 void mtp_tune(struct mtp *t, const struct slm_tuning *tuning);
 
 /* After each pass of the model. */

@@ -138,11 +138,6 @@ enum status mtp_rebind(struct mtp *t, struct slm *m, struct err *err)
     return ST_OK;
 }
 
-void mtp_set_pool(struct mtp *t, struct thread_pool *pool)
-{
-    forward_set_pool(t->forward, pool);
-}
-
 void mtp_tune(struct mtp *t, const struct slm_tuning *tuning)
 {
     forward_tune(t->forward, tuning);

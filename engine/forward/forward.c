@@ -33,11 +33,6 @@ struct slm_tuning slm_tuning_default(void)
     return t;
 }
 
-void forward_set_pool(struct forward *f, struct thread_pool *pool)
-{
-    f->pool = pool;
-}
-
 /* What a stage multiplies with is in the part that it waits for. */
 static void check_part(const struct matrix *w, enum residency_part part)
 {

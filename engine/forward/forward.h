@@ -67,9 +67,6 @@ void forward_embed(struct forward *f, const struct forward_part *parts, int n_pa
 /* The i-th of them: [model_vector()]; of a token [n_embd]. */
 const float *forward_vector(const struct forward *f, size_t i);
 
-/* Another pool of the same capacity; NULL: none until the next call. */
-void forward_set_pool(struct forward *f, struct thread_pool *pool);
-
 /* Wait for the parts of each layer of these weights before using them, and give them
  * back afterwards; first: all are always there. */
 void forward_set_weights(struct forward *f, struct weights *w);

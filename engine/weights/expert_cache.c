@@ -384,19 +384,6 @@ void expert_cache_give_back(struct expert_cache *c, int layer)
     }
 }
 
-void expert_cache_forget(struct expert_cache *c, int layer, int expert)
-{
-    struct size_class *k = class_of(c, layer);
-    struct expert *e = expert_of(c, layer, expert);
-
-    if (e->slot < 0)
-        return;
-    k->holds[e->slot] = -1;
-    k->free_slots[k->n_free++] = e->slot;
-    e->slot = -1;
-    e->taken = false;
-}
-
 int expert_cache_fill(struct expert_cache *c)
 {
     while (c->next_fill < c->n_layers * c->n_experts) {

@@ -82,9 +82,6 @@ bool expert_cache_take(struct expert_cache *c, int layer, int expert, int n_uses
 /* All experts of the layer that were taken are given back. */
 void expert_cache_give_back(struct expert_cache *c, int layer);
 
-/* An expert that was to be read could not be: it has no slot any more. */
-void expert_cache_forget(struct expert_cache *c, int layer, int expert);
-
 /* The next expert to fill a free slot with before anything is known of their use, as
  * layer * n_experts + expert; -1: no slot is free, or all experts have one. Layers get
  * equal numbers. The expert has a slot then. */

@@ -127,22 +127,6 @@ static void what_is_taken_keeps_its_slot(void **state)
     expert_cache_close(c);
 }
 
-static void what_could_not_be_read_is_not_there(void **state)
-{
-    struct expert_cache *c = open_cache(2, 4, equal, 4 * 100);
-    int evicted;
-
-    (void)state;
-    expert_cache_begin(c, 1);
-    assert_true(expert_cache_take(c, 1, 2, 1, &evicted));
-    expert_cache_forget(c, 1, 2);
-    expert_cache_forget(c, 1, 2);
-    assert_int_equal(expert_cache_at(c, 1, 2), -1);
-    assert_true(expert_cache_take(c, 1, 2, 1, &evicted));
-    assert_int_equal(evicted, -1);
-    expert_cache_close(c);
-}
-
 static void free_slots_are_filled_evenly(void **state)
 {
     const uint64_t bytes[] = {100, 0, 100, 100, 140};
@@ -381,7 +365,6 @@ int main(void)
         cmocka_unit_test(too_little_room_is_refused),
         cmocka_unit_test(where_all_fit_all_are_read_once),
         cmocka_unit_test(what_is_taken_keeps_its_slot),
-        cmocka_unit_test(what_could_not_be_read_is_not_there),
         cmocka_unit_test(free_slots_are_filled_evenly),
         cmocka_unit_test(slots_are_taken_away),
         cmocka_unit_test(hit_rates_follow_popularity_and_locality),
