@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine/base/utf8.h"
 
@@ -24,6 +25,16 @@ void text_append(char *buf, size_t cap, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(buf + used, cap - used, fmt, ap);
     va_end(ap);
+}
+
+const char *format_now(char *buf, size_t cap)
+{
+    const time_t now = time(NULL);
+    struct tm utc;
+
+    gmtime_r(&now, &utc);
+    strftime(buf, cap, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return buf;
 }
 
 void format_size(char *buf, size_t cap, uint64_t bytes)

@@ -35,6 +35,9 @@ const char *format_bytes(char *buf, size_t cap, uint64_t bytes);
 /* "2.4 s", "1:05 min", "1 h 12 min"; returns buf. */
 const char *format_duration(char *buf, size_t cap, double seconds);
 
+/* The present in UTC, "2026-11-27T13:05:00Z"; returns buf. */
+const char *format_now(char *buf, size_t cap);
+
 /* 6442450944 as "6G": the shortest text that parse_bytes() reads back. */
 void format_size(char *buf, size_t cap, uint64_t bytes);
 

@@ -24,7 +24,7 @@ enum status parse_integer(const char *text, const char *what, long long min,
  * outside 1..1024"; "": none. */
 enum status parse_count(const char *text, const char *what, const char *unit,
                         long long min, long long max, long long *out, struct err *err);
-/* Likewise parse_ints(). */
+/* parse_ints() has the form of lists. */
 enum status parse_counts(const char *text, const char *what, const char *unit, int min,
                          int max, struct int_list *out, struct err *err);
 enum status parse_u64(const char *text, const char *what, uint64_t *out,

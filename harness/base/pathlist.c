@@ -14,21 +14,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/base/array.h"
+
 enum status path_list_add(struct path_list *list, const char *path, struct err *err)
 {
+    char **grown;
+
     if (!path)
         return ST_OK;
-    if (list->n == list->cap) {
-        const size_t cap = list->cap ? 2 * list->cap : 8;
-        char **grown = realloc(list->path, cap * sizeof *grown);
-
-        if (!grown)
-            return err_set(err, ST_NO_MEMORY, "no memory for a list of files");
+    grown = array_grow(list->path, list->n, &list->cap, sizeof *grown);
+    if (grown)
         list->path = grown;
-        list->cap = cap;
-    }
-    list->path[list->n] = strdup(path);
-    if (!list->path[list->n])
+    if (!grown || !(grown[list->n] = strdup(path)))
         return err_set(err, ST_NO_MEMORY, "no memory for a list of files");
     list->n++;
     return ST_OK;

@@ -96,7 +96,7 @@ struct dirs {
     bool only; /* the environment has named it: nothing else is searched */
 };
 
-/* Configurations say what is run, and the charts' style is a program of gnuplot's:
+/* Configurations control what is run, and the charts' style is a program of gnuplot's:
  * those of directories that others may write into are not this user's choice. */
 static bool is_trusted(const char *path)
 {

@@ -38,9 +38,8 @@ const char *self_path(void);
 /* Its directory. */
 const char *self_dir(void);
 
-/* The path of a program by $PATH, of which only absolute folders count: what lies where
- * the program is started, or where it goes, is nobody's choice. Where there is none,
- * buf is empty. */
+/* The path of a program by $PATH's absolute folders: what lies where the program is
+ * started, or where it goes, is nobody's choice. "": not found. */
 bool program_find(char *buf, size_t cap, const char *name);
 
 /* ---- files ----------------------------------------------------------------------
@@ -50,8 +49,8 @@ bool program_find(char *buf, size_t cap, const char *name);
 
 #define DATA_INSIDE "inside:" /* and then kind/name */
 
-/* The path of a file that can be read, which may be inside the program; NULL: there is
- * none. Returns buf. */
+/* The path of a file that can be read, which may be inside the program; NULL: not
+ * found. Returns buf. */
 const char *data_file_find(char *buf, size_t cap, const char *kind, const char *name);
 
 /* The configuration that a name means: a path, or the name of a .yaml file of that kind

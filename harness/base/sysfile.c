@@ -162,7 +162,7 @@ bool text_has_word(const char *list, const char *word)
     return false;
 }
 
-/* A CPU number at *text, which is moved behind it; -1 if there is none. */
+/* A CPU number at *text, which is moved behind it; -1: no number. */
 static int parse_cpu(const char **text)
 {
     long v = 0;

@@ -29,7 +29,7 @@ long sysfile_read(const char *root, const char *path, char *buf, size_t cap);
  * malloc'ed string, at most 16 MiB of the file, or NULL. */
 char *sysfile_read_all(const char *root, const char *path);
 
-/* A decimal number at the start of the file; false if there is none. "max" and
+/* A decimal number at the start of the file; false: no number. "max" and
  * numbers too large for 64 bits read as UINT64_MAX. */
 bool sysfile_u64(const char *root, const char *path, uint64_t *value);
 

@@ -14,7 +14,7 @@
 #include "harness/base/newfile.h"
 #include "harness/base/program.h"
 
-/* Room for more than cap bytes, of which max + 1 are ever needed. */
+/* Room for more than cap bytes; max + 1 are enough. */
 static enum status grow(char **buf, size_t *cap, size_t max, const char *path,
                         struct err *err)
 {
@@ -111,7 +111,7 @@ enum status textfile_write(const char *path, void (*write)(FILE *f, const void *
 }
 
 /* What controls a terminal or a CI system can only be in the strings of a JSON text,
- * where its number says the same. */
+ * where its number is the same character. */
 static int put_harmless(FILE *f, const char *piece, size_t len)
 {
     for (size_t i = 0; i < len;) {

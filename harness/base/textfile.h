@@ -22,12 +22,12 @@ enum status textfile_read(const char *path, size_t max, char **text, size_t *len
                           struct err *err);
 
 /* What write() makes of arg to path; "-" is standard output, and the page that GitHub
- * collects from all steps of a job ($GITHUB_STEP_SUMMARY) is added to, not begun anew.
+ * collects from all steps of a job ($GITHUB_STEP_SUMMARY) is appended to, not replaced.
  * Errors: those of newfile_open() and newfile_commit(). */
 enum status textfile_write(const char *path, void (*write)(FILE *f, const void *arg),
                            const void *arg, struct err *err);
 
-/* The same of a JSON object, which is released; flags are json_dumpf()'s, NULL: there
+/* Writes a JSON object, which is released; flags are json_dumpf()'s, NULL: there
  * was no memory to make it. Errors: the same, ST_NO_MEMORY. */
 enum status textfile_write_json(const char *path, json_t *object, size_t flags,
                                 struct err *err);

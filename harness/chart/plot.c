@@ -356,7 +356,7 @@ struct plot_style plot_style_of(const struct plot_layer *l, int k)
 
 /* ---- colours --------------------------------------------------------------------- */
 
-/* Okabe and Ito's palette: told apart by people with any colour vision. */
+/* Okabe and Ito's palette: people with any colour vision can distinguish it. */
 static const unsigned palette[PLOT_COLORS] = {0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7,
                                               0xe69f00, 0x56b4e9, 0x000000};
 /* viridis */

@@ -215,7 +215,7 @@ struct plot {
 struct plot *plot_new(const char *name, const char *title, const char *subtitle);
 void plot_free(struct plot *p);
 
-/* A copy that lives as long as the plot; cut in its middle beyond n characters. */
+/* A copy that the plot owns; cut in its middle beyond n characters. */
 const char *plot_keep(struct plot *p, const char *text, size_t n);
 const char *plot_printf(struct plot *p, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -258,7 +258,7 @@ void plot_string(struct plot *p, const char *text);
 /* ---- reading it ------------------------------------------------------------------ */
 
 size_t plot_rows(const struct plot *p);
-int plot_column(const struct plot *p, const char *name); /* -1: there is none */
+int plot_column(const struct plot *p, const char *name); /* -1: no such column */
 double plot_value(const struct plot *p, size_t row, struct plot_place at);
 const char *plot_cell_text(const struct plot *p, size_t row, const char *column);
 

@@ -3,7 +3,7 @@
  * client.h - requests to a server, and when each piece of their answers came
  *
  * Model of the world: one thread drives all connections (libcurl's multi interface) and
- * sleeps when there is nothing to do. Closed loop: N users, each of whom sends
+ * sleeps when there is nothing to do. Closed loop: N users; each sends
  * the next request when the last has ended. Open loop: requests are sent at given
  * times, whatever the server does with those before. The load is kept up until the
  * last request that counts has ended, so that none of them runs in an emptier server;

@@ -4,10 +4,10 @@
  *
  * Model of the world: times are clock_ns() of this machine, taken when bytes of the
  * reply are handed to us. A piece is an event with text that is not empty; a server
- * usually sends a token in each, but need not: how many tokens there were is what its
- * `usage` says, and the number of pieces is kept next to it. Nothing that a server
- * sends is trusted: sizes, numbers and the form of each event are checked, and what is
- * wrong with a reply is one sentence in its record.
+ * usually sends a token in each, but need not: its `usage` reports how many tokens
+ * there were, and the number of pieces is kept next to it. Nothing that a server sends
+ * is trusted: sizes, numbers and the form of each event are checked, and what is wrong
+ * with a reply is one sentence in its record.
  *
  * Threading: data; one thread per reply.
  */
@@ -36,7 +36,7 @@ struct load_record {
     int n_again; /* times that it was sent again, as its connection had ended */
     int n_pieces;
     float *gap_ms;   /* [n_pieces - 1] between pieces; malloc'ed, or NULL */
-    int *gap_tokens; /* [n_pieces - 1] tokens of the piece that ends it, likewise */
+    int *gap_tokens; /* [n_pieces - 1] tokens of the piece that ends it; malloc'ed */
     size_t gap_cap;
     int n_first_tokens; /* in the first piece; 1 if the server does not report it */
     int64_t n_counted; /* tokens so far, by llama-server's `timings`; 0: not reported */

@@ -2,9 +2,9 @@
  *
  * server_ready.h - a server that was started here: its port, and waiting for it
  *
- * Model of the world: it listens at 127.0.0.1, at a port that was free just before. It
- * is asked for /health ten times a second, or for /v1/models where it has no /health,
- * until the answer is 200, or that it wants a key.
+ * Model of the world: it listens at 127.0.0.1, at a port that was free just before.
+ * /health is requested ten times a second, or /v1/models where it has no /health, until
+ * the answer is 200, or that it wants a key.
  *
  * Threading: one thread.
  */

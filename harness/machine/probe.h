@@ -100,7 +100,7 @@ struct probe_read_way probe_way_find(const struct probe_buffer *b,
 json_t *probe_ways_json(void);
 void probe_ways_take(const json_t *object);
 
-/* PROBE_PEAK_VECTORS: of bytes, too, by vectors, where PROBE_PEAK_INT8 is by tiles if
+/* PROBE_PEAK_VECTORS: bytes, too, by vectors, where PROBE_PEAK_INT8 is by tiles if
  * there are any; products of few columns are not made by tiles (tuning.h). */
 enum probe_peak { PROBE_PEAK_INT8, PROBE_PEAK_VECTORS, PROBE_PEAK_F32 };
 
@@ -119,7 +119,7 @@ struct probe_disk_way {
 extern const struct probe_disk_way probe_disk_usual; /* 16 of 1 MiB */
 
 /* As the engine streams weights (engine/weights/weights_stream.c), where it has not
- * said yet how it does. */
+ * reported yet how it does. */
 extern const struct probe_disk_way probe_disk_streaming; /* 8 of 2 MiB */
 
 /* Sequential read of path with O_DIRECT through io_uring, in this way (NULL: the usual

@@ -13,7 +13,7 @@
 #define SHARE_BYTES ((size_t)8 << 20)  /* of a thread's share, for a comparison */
 #define PART_BYTES  ((size_t)32 << 20) /* of few threads, together */
 #define KEPT_BYTES \
-    ((size_t)16 << 20) /* fewer, of a tiny model, tell nothing of others */
+    ((size_t)16 << 20) /* fewer, of a tiny model, show nothing of others */
 
 /* Streams side by side help where one does not keep enough misses in flight,
  * prefetching (beyond the page) where the hardware's prefetcher stops at 4 KiB. */

@@ -49,7 +49,7 @@ static hwloc_topology_t load_hwloc(void)
     return hw;
 }
 
-/* Logical index of the ancestor of that type; -1 if there is none. */
+/* Logical index of the ancestor of that type; -1: no ancestor. */
 static int ancestor_index(hwloc_topology_t hw, hwloc_obj_t pu, hwloc_obj_type_t type)
 {
     hwloc_obj_t a = hwloc_get_ancestor_obj_by_type(hw, type, pu);
@@ -337,7 +337,7 @@ static void allow_cpu(void *arg, int os_id)
         cpu->allowed = true;
 }
 
-struct asked {
+struct allowing {
     struct topology *t;
     const char *root;
     int core; /* of the last sibling that is known; -1: none */
@@ -345,7 +345,7 @@ struct asked {
 
 static void sibling(void *arg, int os_id)
 {
-    struct asked *a = arg;
+    struct allowing *a = arg;
     const struct topo_cpu *cpu = find_cpu(a->t, os_id);
 
     if (cpu)
@@ -353,9 +353,8 @@ static void sibling(void *arg, int os_id)
 }
 
 /* A CPU that the mask allows and the list of CPUs that are online lacks: containers
- * with a /sys of their own (lxcfs) number them anew, and the kernel goes by the mask.
- */
-static void add_cpu(struct asked *a, int os_id)
+ * with a /sys of their own (lxcfs) renumber them, and the kernel uses the mask. */
+static void add_cpu(struct allowing *a, int os_id)
 {
     struct topology *t = a->t;
     char path[96], list[SYSFILE_PATH_MAX];
@@ -375,7 +374,7 @@ static void add_cpu(struct asked *a, int os_id)
 
 static void allow_by_mask(void *arg, int os_id)
 {
-    struct asked *a = arg;
+    struct allowing *a = arg;
 
     if (find_cpu(a->t, os_id))
         allow_cpu(a->t, os_id);
@@ -383,7 +382,7 @@ static void allow_by_mask(void *arg, int os_id)
         add_cpu(a, os_id);
 }
 
-static bool allow_by_affinity(struct asked *a)
+static bool allow_by_affinity(struct allowing *a)
 {
     int mine[TOPO_MAX_CPUS];
     const int n = affinity_list(mine);
@@ -394,7 +393,7 @@ static bool allow_by_affinity(struct asked *a)
 }
 
 /* "Cpus_allowed_list:\t0-3" of a recorded /proc/self/status. */
-static bool allow_by_status(struct asked *a)
+static bool allow_by_status(struct allowing *a)
 {
     char *text = sysfile_read_all(a->root, "/proc/self/status");
     const char *line = text ? strstr(text, "\nCpus_allowed_list:") : NULL;
@@ -424,8 +423,8 @@ static void count_allowed_cores(struct topology *t)
 
 static void read_allowed(struct topology *t, const char *root, const char *cpuset)
 {
-    struct asked asked = {.t = t, .root = root};
-    const bool known = root[0] ? allow_by_status(&asked) : allow_by_affinity(&asked);
+    struct allowing who = {.t = t, .root = root};
+    const bool known = root[0] ? allow_by_status(&who) : allow_by_affinity(&who);
     bool before[TOPO_MAX_CPUS];
     int n_both = 0;
 
@@ -516,12 +515,13 @@ enum status topology_refresh_memory(struct topology *t, const char *root,
     return ST_OK;
 }
 
-enum status topology_read(struct topology *out, const char *root, struct err *err)
+enum status topology_open(struct topology **out, const char *root, struct err *err)
 {
     struct cgroup_limits limits;
     struct topology *t = calloc(1, sizeof *t);
     enum status st;
 
+    *out = NULL;
     if (!t)
         return err_set(err, ST_NO_MEMORY,
                        "no memory for the description of the machine");
@@ -540,8 +540,20 @@ enum status topology_read(struct topology *out, const char *root, struct err *er
         read_allowed(t, root, limits.cpus);
         topology_read_kernel(t, root);
         choose_threads(t);
-        *out = *t;
+        *out = t;
+    } else {
+        free(t);
     }
+    return st;
+}
+
+enum status topology_read(struct topology *out, const char *root, struct err *err)
+{
+    struct topology *t;
+    const enum status st = topology_open(&t, root, err);
+
+    if (st == ST_OK)
+        *out = *t;
     free(t);
     return st;
 }

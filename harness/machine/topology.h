@@ -34,7 +34,7 @@ struct topo_cpu {
     int llc;      /* instance of the last-level cache it reads through, 0.. */
     int sibling;  /* 0 for the first hyperthread of its core, 1 for the second */
     int kind;     /* of its core: 0 the fastest */
-    double speed; /* of the machine's fastest core, as far as /sys tells; 0..1 */
+    double speed; /* of the machine's fastest core, as far as /sys shows; 0..1 */
     bool allowed; /* in this process's affinity mask and cpuset */
 };
 
@@ -52,7 +52,7 @@ struct topo_llc {
 };
 
 enum topo_smt {
-    TOPO_SMT_NONE,   /* one CPU per core, as far as the machine tells */
+    TOPO_SMT_NONE,   /* one CPU per core, as far as the machine shows */
     TOPO_SMT_SHOWN,  /* siblings are visible */
     TOPO_SMT_HIDDEN, /* a virtual machine that shows no siblings: a vCPU may be a
                         hyperthread or a core, which only a measurement shows */
@@ -75,7 +75,7 @@ struct topology {
                            large the cache is: topology_cache() */
     struct topo_llc llc_one, llc_all; /* measured, with one thread and with */
     int llc_threads;                  /* this many */
-    bool llc_disturbed; /* others used the CPUs meanwhile: it may be more */
+    bool llc_disturbed;               /* others used the CPUs then: it may be more */
     enum topo_smt smt;
     char smt_measured[200]; /* the sentence of cores_apply(); "": not measured */
     char shape_doubt[160];  /* why hwloc could not read cores, caches and NUMA
@@ -111,6 +111,8 @@ int topology_max_threads(const struct topology *t);
 /* root: "" for this machine, or the top of a recorded tree. Errors: ST_IO,
  * ST_INPUT (a tree without the files that matter, named). */
 enum status topology_read(struct topology *t, const char *root, struct err *err);
+/* Into *t, malloc'ed: it is large. Errors: also ST_NO_MEMORY; *t is NULL then. */
+enum status topology_open(struct topology **t, const char *root, struct err *err);
 
 /* The fields of memory once more, limits included: neighbours come and go. Errors: as
  * topology_read(). */

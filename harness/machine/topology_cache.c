@@ -60,7 +60,7 @@ static void append_range(char *buf, size_t cap, const struct topo_llc *llc)
     append_mib(buf, cap, llc->hi, "");
 }
 
-/* A set of which the caches serve a half can be larger than the last of them. */
+/* A set that the caches serve half can be larger than the last of them. */
 static void append_share(char *buf, size_t cap, const struct topology *t)
 {
     const char *about = t->llc_disturbed ? "at least" : "about";

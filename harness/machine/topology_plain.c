@@ -62,8 +62,8 @@ static int by_os_id(const void *a, const void *b)
     return (x->os_id > y->os_id) - (x->os_id < y->os_id);
 }
 
-/* The index of the first CPU of the same core (or package) as cpu[i]. Where cores are
- * not told each CPU is one. */
+/* The index of the first CPU of the same core (or package) as cpu[i]. Without cores
+ * each CPU is one. */
 static int first_of_core(const struct plain_cpu *cpu, int i)
 {
     int j = 0;

@@ -20,7 +20,7 @@
 
 /* ---- /proc/cpuinfo --------------------------------------------------------------- */
 
-/* The value of the first line "key\t: value", copied; false if there is none. */
+/* The value of the first line "key\t: value", copied; false: no such line. */
 static bool cpuinfo_value(const char *text, const char *key, char *buf, size_t cap)
 {
     const size_t len = strlen(key);

@@ -4,8 +4,8 @@
  *
  * Before each evaluation the signs are looked at (memory_watch.h). What is lacking is
  * taken from the weights: layers that were kept are streamed from then on, or fewer
- * experts cached (slm_reclaim()). A model whose weights cannot be streamed, or of which
- * nothing is left to give, goes on as it is.
+ * experts cached (slm_reclaim()). A model whose weights cannot be streamed, or with
+ * nothing left to give, stays as it is.
  *
  * Threading: the thread that evaluates the model.
  */

@@ -115,7 +115,7 @@ static bool with_folders(char *out, const struct modelref *ref, const char *own,
     return true;
 }
 
-/* Where folders do not tell. */
+/* Where folders do not distinguish them. */
 static void with_hash(char *out, const struct modelref *ref, const char *own)
 {
     const uint64_t h = hash_add(HASH_BEGIN, ref->path, strlen(ref->path));

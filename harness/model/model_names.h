@@ -33,8 +33,8 @@ const char *model_label(char *out, size_t cap, const char *name);
  * numbers. */
 char *model_absolute(const char *text);
 
-/* Names of their own for files that share one: with as many of their folders as tell
- * them apart. A file that is given twice, and a shape, keep theirs. */
+/* Names of their own for files that share one: with as many of their folders as
+ * distinguish them. A file that is given twice, and a shape, keep theirs. */
 void model_names_part(struct modelref *const *refs, size_t n);
 
 /* One label for all of one identity, and different ones for others. identity[n]; 0: not

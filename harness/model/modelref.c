@@ -25,7 +25,7 @@
 #include "harness/model/model_names.h"
 #include "harness/model/model_use.h"
 
-#define MAX_TRIES 3 /* to make a file that others remove meanwhile */
+#define MAX_TRIES 3 /* to make a file that others remove */
 
 /* ---- names ----------------------------------------------------------------------- */
 
@@ -213,7 +213,7 @@ static enum status parse_synthetic(struct modelref *ref, const char *colon,
     ref->synthetic = true;
     snprintf(ref->name, sizeof ref->name, "%s", ref->shape.name);
     snprintf(ref->label, sizeof ref->label, "%s", ref->shape.name);
-    /* Most uses need no file: whoever does asks for it with modelref_check_cache(). */
+    /* Most uses need no file: the others call modelref_check_cache(). */
     if (!knows_cache(cache_dir))
         return ST_OK;
     snprintf(file, sizeof file, "%s-%s.gguf", ref->name, quantmix_name(ref->mix));

@@ -64,8 +64,8 @@ enum status modelref_expand(const char *const *texts, size_t n, struct str_list 
 /* Expands an option's list in place. */
 enum status modelref_expand_list(struct str_list *list, struct err *err);
 
-/* Quantise it while loading, as --quant asks: text becomes PATH:QUANT. quant NULL
- * changes nothing. Error: ST_USAGE (unknown, or the name says one already). */
+/* Quantise it while loading, as with --quant: text becomes PATH:QUANT. quant NULL
+ * changes nothing. Error: ST_USAGE (unknown, or the name has one already). */
 enum status modelref_set_quant(struct modelref *ref, const char *quant,
                                struct err *err);
 
@@ -97,7 +97,7 @@ enum status modelref_evict(const struct modelref *ref, uint64_t *stayed_bytes,
                            struct err *err);
 
 /* Make the file if it is synthetic and not there yet, or there with another
- * content than this version makes; *made (may be NULL) says whether. Shows
+ * content than this version makes; *made (may be NULL): it was made. Shows
  * progress. A synthetic file is in use from then on, until this process ends or
  * modelref_remove(): other processes see that by a lock. Errors: as
  * synth_write_file(). */

@@ -9,7 +9,7 @@
  * answers.
  *
  * The model's own vocabulary splits the text. A synthetic model's vocabulary has no
- * words of any language; there, and where there is none, a token is a word of up to
+ * words of any language; there, and without a vocabulary, a token is a word of up to
  * eight letters with the blank before it, up to three figures, or one other character;
  * in a longer word, each further eight letters. That is about as many tokens as
  * vocabularies of 32000 and more have for English.

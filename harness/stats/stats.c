@@ -256,7 +256,7 @@ static size_t thin(double *picked, const double *v, size_t n)
     return m;
 }
 
-/* Theil-Sen slope per sample of v[n], of which v[m] were picked. */
+/* Theil-Sen slope per sample of v[n], from the picked[m] of them. */
 static double slope(const double *picked, size_t m, size_t n, double *scratch)
 {
     size_t n_slopes = 0;

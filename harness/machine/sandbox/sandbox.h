@@ -22,7 +22,7 @@
  * A CPU quota limits the child's CPU time in every 100 ms, as `docker run --cpus`
  * does: its threads run until that is used up, and are then stopped together for the
  * rest. In version 2 the same group has it; in version 1 one of the CPU controller's
- * hierarchy, below the group this process is in there. It is read back likewise.
+ * hierarchy, below the group this process is in there. It is read back, too.
  *
  * In a recorded tree (root not "") files are plain files and nothing is killed.
  *
@@ -111,7 +111,7 @@ void sandbox_destroy(struct sandbox *s);
  * with whatever limit. Errors: sandbox_create()'s. */
 enum status sandbox_check(const char *root, uint64_t limit_bytes, struct err *err);
 
-/* The same of these limits. */
+/* Checks these limits. */
 enum status sandbox_check_with(const char *root, const struct sandbox_limits *limits,
                                struct err *err);
 
