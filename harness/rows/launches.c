@@ -248,7 +248,7 @@ static void set_plain(struct row *r, const struct row *const *v, size_t n,
     }
 }
 
-/* Whether other launches say anything about the point's figure. */
+/* Whether other launches contribute to the point's figure. */
 static bool is_combined(const struct combining *c, size_t i)
 {
     const struct row *r = c->points[i].v[0];

@@ -7,7 +7,7 @@
  * launch show, so a point's figure is the median of its launches' medians, and its 95 %
  * interval comes from how launches scatter: Student's t on the logarithm, with a
  * variance moderated by that of all points of the same kind (moderate.h), since three
- * launches of one point alone say little. It is never narrower than the launches' own
+ * launches of one point alone show little. It is never narrower than the launches' own
  * intervals make it. A point with a single launch is judged by the scatter of the
  * others', where enough is known of it. Disturbed launches count only where there is no
  * undisturbed one; then the least disturbed one alone stands for the point, with its
@@ -23,7 +23,7 @@
 #include "engine/base/status.h"
 #include "harness/rows/row.h"
 
-/* The scatter of launches is known from so many degrees of freedom on: of fewer the
+/* Degrees of freedom from which on the scatter of launches is known: with fewer the
  * interval of a point with a single launch would follow from next to nothing. */
 #define LAUNCHES_MIN_DF 4
 

@@ -10,10 +10,10 @@
  * outweigh all others. */
 #define MIN_SHARE 1e-4
 
-/* Few groups cannot tell whether they scatter alike: the prior is worth no more than so
- * many of the degrees of freedom that it comes from. Where that is all of them, four
- * points of which one scatters twice as much as the others have intervals that hold the
- * truth of that one 86 times in 100. */
+/* Few groups cannot show whether they scatter alike: the prior is worth no more than
+ * this share of the degrees of freedom that it comes from. With all of them, four
+ * points, one with twice the scatter of the others, have intervals that hold the truth
+ * of that one 86 times in 100. */
 #define KNOWN_SHARE 0.25
 
 /* Derivatives of log gamma: recurrence up to where the asymptotic series (Abramowitz
@@ -83,7 +83,7 @@ static double log_variance(const struct variance *v, double mean)
     return log(var) - digamma(v->df / 2) + log(v->df / 2);
 }
 
-/* Mean and variance of these logarithms say location and width of the prior: the part
+/* Mean and variance of these logarithms give location and width of the prior: the part
  * of their variance that degrees of freedom do not explain is trigamma(df / 2). */
 struct variance_prior variance_prior_fit(const struct variance *v, size_t n)
 {

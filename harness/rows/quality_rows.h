@@ -5,7 +5,7 @@
  * Model of the world: <dir>/quality.csv has a sweep's columns, one row per model, type
  * of KV cache, text, chunk length, number of positions and reference. A row of a sweep
  * belongs to the row whose model, quantisation, file size and type of KV cache are its
- * own; of several the latest.
+ * own; the latest if there are several.
  *
  * Threading: one thread.
  */
@@ -24,7 +24,7 @@
 enum status quality_rows_write(const char *dir, const struct row *rows, size_t n,
                                struct err *err);
 
-/* The rows of dir/quality.csv, malloc'ed; *rows NULL and *n 0 where there is none.
+/* The rows of dir/quality.csv, malloc'ed; *rows NULL and *n 0 without that file.
  * Errors: as row_csv_read(). */
 enum status quality_rows_read(const char *dir, struct row **rows, size_t *n,
                               struct err *err);

@@ -15,7 +15,7 @@
 #include "harness/rows/settings/setting.h"
 
 /* What differs between the settings of a sweep; VARIES_FILE: files of one model and one
- * quantisation, which only their names tell apart. The bit of the first column that has
+ * quantisation, which differ only in their names. The bit of the first column that has
  * a label is VARIES_COLUMN. */
 enum { VARIES_MODEL = 1, VARIES_LIMIT = 2, VARIES_FILE = 4, VARIES_COLUMN = 8 };
 
@@ -116,7 +116,7 @@ static int compare_disturbance(const struct row *a, const struct row *b)
     return (a->tok_per_s < b->tok_per_s) - (a->tok_per_s > b->tok_per_s);
 }
 
-/* Of rows of one point the most trusted comes first; of disturbed ones the least
+/* Among rows of one point the most trusted comes first; among disturbed ones the least
  * disturbed; then the latest. Rows are in one array, in the order they were
  * measured. */
 static int compare(const void *x, const void *y)
@@ -143,7 +143,7 @@ bool report_same_line(const struct row *a, const struct row *b)
 }
 
 /* An empty cell is that of a point which failed before its value was known, or a number
- * or name that goes unsaid at its default. */
+ * or name that is not printed at its default. */
 static bool differs(const struct report_rows *p, const struct field *f)
 {
     const bool empty_counts = f->kind != FIELD_KIND_ENUM && f->is_set &&
@@ -186,7 +186,7 @@ static unsigned differences(const struct report_rows *p)
     return varies;
 }
 
-/* The rows of each point: sorted[n] has them beside each other. */
+/* The rows of each point: sorted[n] has them next to each other. */
 static size_t group(struct launch_group *groups, const struct row **sorted, size_t n)
 {
     size_t n_groups = 0;

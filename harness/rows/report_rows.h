@@ -50,7 +50,7 @@ int64_t row_context(const struct row *r);
  * figures is wrong then. */
 bool row_above_roof(const struct row *r);
 
-/* Time to first token of a prefill row with the model loaded; of a row of versions
+/* Time to first token of a prefill row with the model loaded; for a row of versions
  * without that column from the time with loading. NAN: not known. */
 double row_ttft_warm_s(const struct row *r);
 
@@ -73,12 +73,12 @@ void report_rows_ignore(struct report_rows *p, const char *column);
 bool report_same_setting(const struct row *a, const struct row *b);
 
 /* The same setting, kind and number of threads: they differ in depth or prompt, and
- * stand beside each other in report_rows. */
+ * stand next to each other in report_rows. */
 bool report_same_line(const struct row *a, const struct row *b);
 
-/* The model's label; of rows of versions without that column its name, and of files
- * called "m-Q4_K_M" or "m.q4_k_m" just "m" where that is their quantisation, which
- * stands beside it anyway. Returns buf. */
+/* The model's label; in rows of versions without that column its name, for files called
+ * "m-Q4_K_M" or "m.q4_k_m" just "m" where that is their quantisation, which stands next
+ * to it anyway. Returns buf. */
 const char *report_model_name(const struct row *r, char *buf, size_t cap);
 
 /* "Q4_K_M", or "yi-1.5-9b Q4_K_M compact" where models and placements differ.
@@ -86,17 +86,17 @@ const char *report_model_name(const struct row *r, char *buf, size_t cap);
 const char *report_setting_name(const struct report_rows *p, const struct row *r,
                                 char *buf, size_t cap);
 
-/* The same without the model: the columns that differ and are known. The name of the
- * model stands for a quantisation that is not known, of a file that cannot be read.
- * Returns buf. */
+/* The setting's name without the model: the columns that differ and are known. The name
+ * of the model stands for a quantisation that is not known, of a file that cannot be
+ * read. Returns buf. */
 const char *report_setting_label(const struct report_rows *p, const struct row *r,
                                  char *buf, size_t cap);
 
 /* Least depth of the decode points of the setting [begin, end); -1: it has none. */
 int64_t report_min_depth(const struct report_rows *p, size_t begin, size_t end);
 
-/* Of the setting [begin, end), the decode row at that depth with the fastest thread
- * count; if no row has a figure, the one with the most threads. NULL: there is none. */
+/* The setting's ([begin, end)) decode row at that depth with the fastest thread count;
+ * if no row has a figure, the one with the most threads. NULL: no row. */
 const struct row *report_fastest_at(const struct report_rows *p, size_t begin,
                                     size_t end, int64_t depth);
 

@@ -97,7 +97,7 @@ void result_db_text(sqlite3_stmt *s, int at, char *buf, size_t cap)
 
 /* ---- opening --------------------------------------------------------------------- */
 
-/* SQLite undoes what a killed program has left in the journal beside a database. A
+/* SQLite undoes what a killed program has left in the journal next to a database. A
  * journal of several databases ends with the name of a further file, which SQLite then
  * deletes, whatever it is; this program writes none. A pipe would be waited for. */
 static enum status check_journal(const char *path, struct err *err)
@@ -195,7 +195,7 @@ enum status result_db_open(sqlite3 **db, const char *path, int flags, struct err
     return st;
 }
 
-/* Of what a check says, the first line after one that names the database. */
+/* The first line of a check's result after one that names the database. */
 static const char *first_problem(sqlite3_stmt *s, int *len)
 {
     const char *text = (const char *)sqlite3_column_text(s, 0);
@@ -248,7 +248,7 @@ enum status result_db_check(sqlite3 *db, const char *path, struct err *err)
             "%s is a database of another program; `bench history add %s DIR` "
             "makes one of results",
             path, path);
-    /* A table is what its SQL makes, whatever the other columns say: a virtual one's
+    /* A table is what its SQL makes, whatever is in the other columns: a virtual one's
      * module would run as soon as its columns are looked at. */
     if (result_db_number(
             db,

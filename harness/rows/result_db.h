@@ -42,8 +42,8 @@ enum status result_db_open(sqlite3 **db, const char *path, int flags, struct err
  * program's, damaged, or with tables that compute). */
 enum status result_db_check(sqlite3 *db, const char *path, struct err *err);
 
-/* What follows needs no bound of work: result_db_check() did not say so, as the file
- * of this thread is new. */
+/* The file is this thread's new one, which needs neither result_db_check() nor a bound
+ * of work. */
 void result_db_is_checked(void);
 
 #endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "engine/base/jsonfile.h"
+#include "harness/base/array.h"
 #include "harness/base/format.h"
 #include "harness/base/progress.h"
 #include "harness/rows/result_db.h"
@@ -44,16 +45,10 @@ enum status result_set_add_run(struct result_set *set, const char *path,
     if (set->n_runs >= RESULT_SET_MAX_RUNS)
         return err_set(err, ST_INPUT, "%s: more than %d runs are too many", path,
                        RESULT_SET_MAX_RUNS);
-    if (set->n_runs == set->cap_runs) {
-        const size_t want = set->cap_runs ? 2 * set->cap_runs : 16;
-        struct result_run *grown = realloc(set->runs, want * sizeof *grown);
-
-        if (!grown)
-            return err_set(err, ST_NO_MEMORY, "no memory for %zu runs of %s", want,
-                           path);
-        set->runs = grown;
-        set->cap_runs = want;
-    }
+    *run = array_grow(set->runs, set->n_runs, &set->cap_runs, sizeof **run);
+    if (!*run)
+        return err_set(err, ST_NO_MEMORY, "no memory for the runs of %s", path);
+    set->runs = *run;
     *run = &set->runs[set->n_runs++];
     memset(*run, 0, sizeof **run);
     return ST_OK;

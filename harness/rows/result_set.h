@@ -82,7 +82,7 @@ struct result_set {
 /* Add what is at path to set, which begins zeroed: a directory (its sweep.csv, or all
  * that are below it, links not followed), a database, a CSV, or one row as `bench
  * decode --json` prints it. machine.json next to a CSV describes the machine of its
- * rows; where there is none, here is taken, which may be NULL: not known. Errors:
+ * rows; without it, here is taken, which may be NULL: not known. Errors:
  * ST_IO, ST_INPUT (not such a file, damaged, no row in a directory, too many rows),
  * ST_NO_MEMORY, ST_INTERRUPTED. */
 enum status result_set_read(struct result_set *set, const char *path,

@@ -65,8 +65,7 @@ static enum status read_cell(const struct reader *r, struct row *row,
     return ST_OK;
 }
 
-/* The profile of the run's machine; none if the database has none, or one that is none.
- */
+/* The profile of the run's machine, if the database has a valid one. */
 static void read_machine(const struct reader *r, struct result_run *run)
 {
     sqlite3_stmt *s = NULL;

@@ -215,25 +215,25 @@ static enum status add_identified(struct result_set *set, const char *path,
 
 /* The run that machine.json describes; why one could not be read is kept in
  * set->unread. *found: it is there. */
-static enum status read_beside(struct result_run *run, bool *found,
-                               struct result_set *set, const char *path,
-                               struct err *err)
+static enum status read_machine_json(struct result_run *run, bool *found,
+                                     struct result_set *set, const char *path,
+                                     struct err *err)
 {
     const char *slash = strrchr(path, '/');
     struct err why = ERR_INIT;
     struct jsonfile f;
-    char beside[4200];
+    char machine_json[4200];
     enum status st;
 
     *found = false;
-    snprintf(beside, sizeof beside, "%.*smachine.json",
+    snprintf(machine_json, sizeof machine_json, "%.*smachine.json",
              slash ? (int)(slash - path) + 1 : 0, path);
-    if (access(beside, F_OK))
+    if (access(machine_json, F_OK))
         return ST_OK;
-    st = path_list_add(&set->files, beside, err);
+    st = path_list_add(&set->files, machine_json, err);
     if (st)
         return st;
-    st = jsonfile_read(&f, beside, MACHINE_JSON_LIMIT, &why);
+    st = jsonfile_read(&f, machine_json, MACHINE_JSON_LIMIT, &why);
     if (st == ST_NO_MEMORY)
         return err_set(err, st, "%s", why.msg);
     if (st) {
@@ -284,7 +284,7 @@ static enum status add_plain(struct result_set *set, const char *path, const cha
 {
     struct result_run run = {.has_machine = false};
     bool found = false;
-    enum status st = read_beside(&run, &found, set, path, err);
+    enum status st = read_machine_json(&run, &found, set, path, err);
 
     if (st || !n)
         return st;

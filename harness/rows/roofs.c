@@ -35,8 +35,8 @@ static double roof_value(const struct row *r, enum roof roof)
     return roof != ROOF_NONE && roof_of(r) == roof && value > 0 ? value : 0;
 }
 
-/* The peak of arithmetic is that of registers: it has no bytes. Of a server a buffer is
- * read, whatever its model. */
+/* The peak of arithmetic is that of registers: it has no bytes. For a server a buffer
+ * is read, whatever its model. */
 static int64_t probed_bytes(const struct row *r, enum roof roof)
 {
     return roof != ROOF_MEMORY || r->kind == ROW_LOAD ? 0
@@ -75,8 +75,8 @@ static bool holds_for(const struct row *a, const struct row *b, enum roof roof)
            roof_value(b, roof) > 0;
 }
 
-/* Rank (from 0, ascending) of the reference among n roofs: the upper quartile; of three
- * and more not the highest. */
+/* Rank (from 0, ascending) of the reference among n roofs: the upper quartile; with
+ * three and more not the highest. */
 static size_t reference_rank(size_t n)
 {
     const size_t quartile = (3 * n + 3) / 4;
@@ -93,7 +93,7 @@ static int by_value(const void *x, const void *y)
 
 /* ---- one row --------------------------------------------------------------------- */
 
-/* The reference for r beside rows[n_rows]; 0: no memory to tell. */
+/* The reference for r among rows[n_rows]; 0: no memory. */
 static double reference_for(const struct row *r, const struct row *rows, size_t n_rows)
 {
     const enum roof roof = roof_of(r);
@@ -127,8 +127,8 @@ bool roof_is_low(const struct row *r, const struct row *rows, size_t n_rows,
     return own < ROOF_LOW_SHARE * usual;
 }
 
-/* The best of v[n > 0], ascending: the highest beside which the reference is not low.
- */
+/* The best of v[n > 0], ascending: the highest compared with which the reference
+ * is not low. */
 static double best_of(const double *v, size_t n)
 {
     const double reference = v[reference_rank(n)];

@@ -14,7 +14,7 @@
  * The reference is the upper quartile of the comparable roofs (the roof of that rank),
  * but of three and more never the highest. So one row that had the machine for itself
  * marks no other, and up to three quarters of the rows may be disturbed and are found.
- * Of two the higher is the reference: measuring the lower one again tells which was
+ * With two the higher is the reference: measuring the lower one again shows which was
  * unusual.
  *
  * Threading: pure functions.
@@ -31,27 +31,28 @@
  * few per cent. */
 #define ROOF_LOW_SHARE 0.85
 
-/* So much of the weights, at most, was read for a roof when it was not taken out of the
+/* The most of the weights that was read for a roof when it was not taken out of the
  * caches before: a small model's roof could be the cache's. */
 #define ROOF_MAX_BYTES ((int64_t)1 << 30)
 
 /* Whether r, a decode row that fits its limit, a prefill row or one of load, has a low
- * roof beside rows[n_rows] (r may be one of them; its roof counts once). *reference
+ * roof among rows[n_rows] (r may be one of them; its roof counts once). *reference
  * (may be NULL) is in GB/s or GOPS. */
 bool roof_is_low(const struct row *r, const struct row *rows, size_t n_rows,
                  double *reference);
 
-/* The roof that r would have had on an undisturbed machine, in GB/s or GOPS: of those
- * of rows[n] that hold for it (read in the same way, of no fewer bytes) the highest
- * beside which the reference is not low; of undisturbed rows where there is one.
- * *doubtful: there is none. NAN: no roof holds, as where r pages, or no memory. */
+/* The roof that r would have had on an undisturbed machine, in GB/s or GOPS: the
+ * highest one of rows[n] that holds for it (read in the same way, of no fewer bytes)
+ * and compared with which the reference is not low, among undisturbed rows if possible.
+ * *doubtful: no row was undisturbed. NAN: no roof holds, as where r pages, or no
+ * memory. */
 double roof_best(const struct row *r, const struct row *const *rows, size_t n,
                  bool *doubtful);
 
 /* Mark r as disturbed, and by what, if it is valid and its roof is low. */
 void roof_mark(struct row *r, const struct row *rows, size_t n_rows);
 
-/* The same for all rows of a table, in n log n. Error: ST_NO_MEMORY. */
+/* Marks low roofs of all rows of a table, in n log n. Error: ST_NO_MEMORY. */
 enum status roof_mark_all(struct row *rows, size_t n_rows, struct err *err);
 
 #endif

@@ -85,8 +85,8 @@ static struct round_effect round_effect(const struct comparing *c, int round, do
                                  exp(stats_median(c->effects, n, c->effects + n)), n};
 }
 
-/* Of the rounds that are left, the one that differs most; of two that differ alike the
- * slower one. False: none. */
+/* The round that differs most among those that are left; the slower one of two that
+ * differ alike. False: none. */
 static bool find(const struct comparing *c, struct round_effect *found)
 {
     double largest = 0;

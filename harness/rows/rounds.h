@@ -6,8 +6,9 @@
  * So the rounds are the reference that comes back: the effect of a round is the median,
  * over the points, of a launch's speed over the median of the same point's launches in
  * other rounds. It counts where Wilcoxon's signed rank test over the points finds it,
- * at 5 % for all rounds together, and where it is as large as ROUND_MIN_EFFECT. Of
- * several the largest is found first, and left out when the rest is compared.
+ * at 5 % for all rounds together, and where it is as large as ROUND_MIN_EFFECT. If
+ * there are several, the largest is found first, and left out when the rest is
+ * compared.
  *
  * Speeds are not corrected by it. Every point is in every round, so that a slow round
  * favours no setting, and the median of a point's launches leaves a slow one out; a

@@ -41,7 +41,7 @@ struct row {
 
 enum field_kind { FIELD_KIND_STR, FIELD_KIND_ENUM, FIELD_KIND_INT, FIELD_KIND_NUM };
 
-/* What a column says; bits. Rows of one series agree in all of FIELD_MODEL and of
+/* Kinds of columns; bits. Rows of one series agree in all of FIELD_MODEL and of
  * FIELD_SETTING. */
 enum {
     FIELD_MODEL = 1,    /* which model was measured */
@@ -57,12 +57,12 @@ struct field {
     const char *group; /* its heading */
     const char *unit, *doc;
     int digits;
-    size_t offset, cap;            /* cap: of a STR */
+    size_t offset, cap;            /* cap: a STR's */
     const struct choices *choices; /* of an ENUM */
 
     unsigned is;       /* FIELD_MODEL, ... */
     const char *label; /* before its value where settings are distinguished: "KV";
-                          "": the value says it; NULL: never there */
+                          "": the value is enough; NULL: never there */
     const char *empty; /* what is there where the cell is empty; NULL: nothing */
     bool is_set;       /* it is the value of a setting: */
     enum setting_id setting;
@@ -83,7 +83,7 @@ const struct field *row_field_of(enum setting_id setting);
  * Texts are ordered by the alphabet, those of closed sets too. */
 int row_compare(const struct row *a, const struct row *b, unsigned is);
 
-/* The same by one column. */
+/* Compares one column. */
 int row_compare_cell(const struct row *a, const struct row *b, const struct field *f);
 
 /* Appends ", compact, KV q8_0" to buf: columns with all of these bits that have another
@@ -110,8 +110,8 @@ void row_csv_cell(FILE *f, const char *text, bool is_text);
  * apostrophes: those that are written with one more. */
 bool row_csv_is_formula(const char *text);
 
-/* A row in memory is large, however short its line is: so many of one file, at most,
- * and fewer of a small file. */
+/* A row in memory is large, however short its line is: the maximum of one file; a small
+ * file has a lower one. */
 #define ROW_CSV_MAX_ROWS 200000
 
 /* Read a sweep.csv: columns are matched by name, unknown ones skipped, missing
@@ -152,8 +152,8 @@ void row_from_json(struct row *r, const json_t *object);
 const char *row_text(const struct row *r, const struct field *field);
 void row_set_text(struct row *r, const struct field *field, const char *text);
 
-/* Makes every text of the row harmless: a row that is measured has names of files and
- * what a worker said. */
+/* Makes every text of the row harmless: a measured row has names of files and
+ * texts of a worker. */
 void row_disarm(struct row *r);
 
 /* The cell as the CSV has it, unquoted: "" when empty. Returns buf. */
@@ -172,7 +172,7 @@ int row_by_point(const void *x, const void *y);
 size_t rows_keep(struct row *rows, size_t n, const char *column, const char *text);
 
 /* Whether one sequence was alone, as one user's is: several are faster together, each
- * of them is slower, and so is one beside a prompt. */
+ * of them is slower, and so is one while a prompt is read. */
 static inline bool row_is_of_one(const struct row *r)
 {
     return r->n_sequences == FIELD_NO_INT && r->n_chunk == FIELD_NO_INT;
@@ -192,8 +192,8 @@ static inline double row_vectors_gops(const struct row *r)
     return r->roof_vectors_gops > 0 ? r->roof_vectors_gops : r->roof_gops;
 }
 
-/* tok_per_s of which the arithmetic would be the peak that was probed, of steps of
- * several tokens; NaN: of others, whose weights are read for one token alone. */
+/* The tok_per_s at which arithmetic would be at its probed peak, for steps of several
+ * tokens; NaN for others, whose weights are read for one token alone. */
 static inline double row_arithmetic_roof(const struct row *r)
 {
     return (r->n_sequences > 1 || r->n_chunk > 0) && r->roof_gops > 0 && r->gops > 0

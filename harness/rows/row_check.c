@@ -19,7 +19,7 @@
  * may differ; this much is another unit. */
 #define MAX_APART 10
 
-/* A setting's value as settings.def counts it; false: there is none, or no range. */
+/* A setting's value as settings.def counts it; false: no value, or no range. */
 static bool read_value(const struct row *r, const struct field *f, double *v)
 {
     const void *cell = (const char *)r + f->offset;

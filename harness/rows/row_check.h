@@ -20,8 +20,9 @@ struct row_check {
     char first[200]; /* why the first one cannot be; "" */
 };
 
-/* Rows that cannot be become failed ones, their detail says why. Copies are taken out:
- * rows[*n] keep their order, and each launch its first row. Error: ST_NO_MEMORY. */
+/* Rows that cannot be become failed ones, with the reason as their detail. Copies are
+ * taken out: rows[*n] keep their order, and each launch its first row. Error:
+ * ST_NO_MEMORY. */
 enum status row_check_all(struct row_check *c, struct row *rows, size_t *n,
                           struct err *err);
 

@@ -58,7 +58,7 @@ const struct choices choices_ctx_fill = {"depths are", ctx_fill_name,
 
 /* ---- unknown texts --------------------------------------------------------------- */
 
-#define FIRST_UNKNOWN 1000 /* no table has so many values */
+#define FIRST_UNKNOWN 1000 /* more than any table has */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char unknown[ROW_ENUM_MAX_UNKNOWN + 1][ROW_ENUM_CAP] = {[ROW_ENUM_MAX_UNKNOWN] =

@@ -23,7 +23,7 @@
  * harmless (text_harmless()) and cut there. */
 #define ROW_ENUM_CAP 16
 
-/* So many different unknown texts are kept apart; all further ones become "unknown". */
+/* Different unknown texts that are kept; all further ones become "unknown". */
 #define ROW_ENUM_MAX_UNKNOWN 64
 
 /* Kinds of rows: enum point_kind, those of quality.csv, and those of bench load. */

@@ -44,7 +44,7 @@ static void append_interval(char *buf, size_t cap, const char *before, double lo
     append_figure(buf, cap, hi, lo, hi);
 }
 
-/* Bytes beside a bandwidth: in its powers of ten, three digits. */
+/* Bytes next to a bandwidth: in its powers of ten, three digits. */
 static void append_decimal_bytes(char *buf, size_t cap, double bytes)
 {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};

@@ -2,7 +2,7 @@
  *
  * row_summary.h - a row as a person reads it: one sentence, then groups of lines
  *
- * What a figure is worth stands beside it: its interval, its share of the roof, what
+ * What a figure is worth stands next to it: its interval, its share of the roof, what
  * disturbed it. Figures have the digits that their intervals support, three without an
  * interval; sizes and times have units. A row has more columns than are shown here:
  * row_print() prints all.

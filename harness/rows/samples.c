@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "engine/base/infile.h"
+#include "harness/base/array.h"
 #include "harness/rows/order.h"
 
 /* One line as its cells. */
@@ -92,7 +93,7 @@ static int by_launch_and_line(const void *x, const void *y)
     return (a->line > b->line) - (a->line < b->line);
 }
 
-/* The lines of s->text; n_lines: at most so many. */
+/* The lines of s->text, at most n_lines. */
 static enum status cut_text(struct samples *s, size_t n_lines, int n_cells,
                             struct err *err)
 {
@@ -118,14 +119,11 @@ static enum status cut_text(struct samples *s, size_t n_lines, int n_cells,
             last->n++;
             continue;
         }
-        if (s->n == cap) {
-            cap = cap ? 2 * cap : 64;
-            struct launch_samples *grown = realloc(s->v, cap * sizeof *grown);
+        struct launch_samples *grown = array_grow(s->v, s->n, &cap, sizeof *grown);
 
-            if (!grown)
-                return err_set(err, ST_NO_MEMORY, "no memory for %zu launches", cap);
-            s->v = grown;
-        }
+        if (!grown)
+            return err_set(err, ST_NO_MEMORY, "no memory for %zu launches", s->n + 1);
+        s->v = grown;
         s->v[s->n++] =
             (struct launch_samples){l.point, l.attempt, s->ms + n_ms - n_cells, 1, at};
     }

@@ -4,9 +4,8 @@
  * requests.csv: the times of each request of bench load
  *
  * Model of the world: a sweep writes the samples of a launch, a line each, before the
- * row that they belong to. A launch is known by its point and attempt; of one that
- * stands there twice the later counts. The file may be foreign: lines that are none are
- * passed over.
+ * row that they belong to. A launch is known by its point and attempt; of
+ * duplicates the last one counts. The file may be foreign: invalid lines are skipped.
  *
  * Threading: one thread per object.
  */
@@ -23,8 +22,8 @@
 #define SAMPLES_HEADER    "point,attempt,index,ms\n"
 #define SAMPLES_MAX_BYTES (1 << 30)
 
-/* Of requests that count; a failed one has no times, an answer of one token no TPOT,
- * and what the server does not say of its cache is empty, too. */
+/* Requests that count: a failed one has no times, an answer of one token no TPOT; what
+ * the server does not report about its cache is empty, too. */
 #define REQUESTS_CSV    "requests.csv"
 #define REQUESTS_HEADER "point,attempt,index,ttft_s,tpot_ms,e2e_s,cached_tokens\n"
 enum {
@@ -38,9 +37,9 @@ enum {
 struct launch_samples {
     const char *point; /* within samples.text */
     int64_t attempt;
-    const double *ms; /* [n], in the order they were measured; within samples.ms. Of
-                         requests [n][REQUEST_CELLS], NAN where a cell is empty */
-    size_t n, line;   /* line: of the file, where they begin */
+    const double *ms; /* [n], in the order they were measured; within samples.ms.
+                         Requests: [n][REQUEST_CELLS], NAN where a cell is empty */
+    size_t n, line;   /* line: where they begin in the file */
 };
 
 struct samples {
@@ -54,7 +53,7 @@ struct samples {
  * ST_IO, ST_INPUT (no regular file, or too large), ST_NO_MEMORY. */
 enum status samples_read(struct samples *s, const char *dir, struct err *err);
 
-/* The same of dir/requests.csv. */
+/* Reads dir/requests.csv. */
 enum status requests_read(struct samples *s, const char *dir, struct err *err);
 
 void samples_free(struct samples *s);

@@ -7,11 +7,11 @@
  * products reads nothing that counts and takes its own time: norms, activations brought
  * into the kernels' layouts, attention to few positions, threads that meet, and the
  * first panels of each product, which no prefetch came before. A small model has nearly
- * as many layers as a large one, so this is a larger share of its tokens. Meanwhile a
- * thread reads the weights that are not kept in memory from disk, at the roof of the
- * disk, one layer after another. Both go on at once, also from one token to the next,
- * but nearly a layer is read ahead and no more: reading a streamed layer overlaps with
- * computing those since the last streamed one. So a token takes, for each streamed
+ * as many layers as a large one, so this is a larger share of its tokens. At the same
+ * time a thread reads the weights that are not kept in memory from disk, at the roof of
+ * the disk, one layer after another. Both continue at once, also from one token to the
+ * next, but nearly a layer is read ahead and no more: reading a streamed layer overlaps
+ * with computing those since the last streamed one. So a token takes, for each streamed
  * layer, the longer of the two; where distances between streamed layers differ, that is
  * more than the longer of all reading and all computing. Experts that are read once a
  * router has chosen them overlap with nothing.

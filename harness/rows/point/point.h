@@ -34,8 +34,8 @@ struct point {
     int n_shared;     /* positions that they have in common, at most ctx */
     int n_chunk;      /* tokens of another sequence's prompt in each sample; 0: none */
     bool ctx_prefill; /* reach it by real prefill */
-    int n_prompt;     /* tokens of a prefill point; of the text of a speculate point */
-    int n_answer;     /* likewise, at most; both filled in by point_run() */
+    int n_prompt;     /* tokens of a prefill point or of a speculate point's text */
+    int n_answer;     /* tokens of its answer, at most; both filled in by point_run() */
     char text[256];   /* of a speculate point, as test_prompt_find() takes it */
     bool mtp;         /* of one: drafts by the model's own layer (engine/mtp.h) */
     int accept_hundredths; /* of one: the rate at which drafts are accepted, whatever
@@ -53,8 +53,8 @@ struct point {
 /* Defaults of everything but the model: decode, one thread, spread, depth 0. */
 void point_init(struct point *p);
 
-/* Whether its sequences, what they share and a prompt beside them go together, and with
- * the kind of point. Error: ST_USAGE. */
+/* Whether its sequences, what they share and a prompt read with them go together, and
+ * with the kind of point. Error: ST_USAGE. */
 enum status point_check_sequences(const struct point *p, struct err *err);
 
 /* Positions in the cache when measuring begins. */
@@ -69,9 +69,6 @@ enum status point_set_text(struct point *p, const char *text, struct err *err);
 
 /* A speculate point's text without its directory and ".txt". */
 void point_text_name(const struct point *p, char *buf, size_t cap);
-
-/* NAME of the program that is measured; "": this one. */
-void point_engine_name(const struct point *p, char *buf, size_t cap);
 
 /* A setting's field; *size (may be NULL) is the field's. NULL: a point has none. */
 void *point_field(struct point *p, enum setting_id id, size_t *size);

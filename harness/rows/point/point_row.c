@@ -23,7 +23,7 @@ static bool has_setting(const struct point *p, const struct setting *s)
 }
 
 /* A column into the setting whose value it is. An empty cell leaves the default of a
- * setting that goes unsaid; others must be there. */
+ * setting that is not printed then; others must be there. */
 static enum status set_setting(struct point *p, const struct row *r,
                                const struct field *f, struct err *err)
 {
@@ -80,8 +80,8 @@ static enum status set_settings(struct point *p, const struct row *r,
                                       p->setup.n_threads_prefill, p->setup.cpus, err);
 }
 
-/* Rows of versions without n_wanted, n_batch and budget_s: what of it the command says
- * that reproduces the point, and as many samples as there were. */
+/* Rows of versions without n_wanted, n_batch and budget_s: what the command that
+ * reproduces the point has of them, and the number of samples. */
 static void fill_older(struct row *r)
 {
     const char *batch = strstr(r->command, " --batch ");
@@ -221,25 +221,25 @@ bool point_row_names(const struct row *r, const char *text)
     return names_model(text, r);
 }
 
-/* What no column says: the seed, and the levels of instructions left out. */
+/* Takes what no column has: the seed, and the levels of instructions left out. */
 static void take_unshown(struct point *p, const struct row *r)
 {
     static const struct {
         const char *option;
         enum setting_id id;
-    } unsaid[] = {{" --seed ", SETTING_seed},
-                  {" --isa-disable=", SETTING_isa_disabled}};
+    } unshown[] = {{" --seed ", SETTING_seed},
+                   {" --isa-disable=", SETTING_isa_disabled}};
     struct err ignored = ERR_INIT;
 
     p->setup.isa_disabled = 0;
-    for (size_t i = 0; i < sizeof unsaid / sizeof unsaid[0]; i++) {
-        const char *at = strstr(r->command, unsaid[i].option);
+    for (size_t i = 0; i < sizeof unshown / sizeof unshown[0]; i++) {
+        const char *at = strstr(r->command, unshown[i].option);
         char word[80];
         size_t size;
-        void *field = point_field(p, unsaid[i].id, &size);
+        void *field = point_field(p, unshown[i].id, &size);
 
-        if (at && read_word(at + strlen(unsaid[i].option), word, sizeof word))
-            (void)setting_parse(unsaid[i].id, word, unsaid[i].option, field, size,
+        if (at && read_word(at + strlen(unshown[i].option), word, sizeof word))
+            (void)setting_parse(unshown[i].id, word, unshown[i].option, field, size,
                                 &ignored);
     }
 }

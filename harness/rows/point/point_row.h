@@ -16,7 +16,7 @@
 /* The settings of r's point into *p, to be measured with this model on this machine;
  * topo NULL: on the machine that it was measured on, whose CPUs are not known here.
  * Errors: ST_INPUT, ST_USAGE (a column is out of range, or the machine lacks what it
- * names; says which). */
+ * names; with which). */
 enum status point_from_row(struct point *p, const struct row *r,
                            const struct modelref *model, const struct topology *topo,
                            struct err *err);
@@ -30,7 +30,7 @@ enum status point_row_command(const struct row *r, char *buf, size_t cap,
                               struct err *err);
 
 /* The model of the stored command into word, where it is one that r's model would have
- * been named by; false: there is none. */
+ * been named by; false: no such word. */
 bool point_row_model(const struct row *r, char *word, size_t cap);
 
 /* Whether r's model would have been named so on a command line, if its name has folders

@@ -125,7 +125,8 @@ void point_text_name(const struct point *p, char *buf, size_t cap)
         *dot = '\0';
 }
 
-void point_engine_name(const struct point *p, char *buf, size_t cap)
+/* NAME of the program that is measured; "": this one. */
+static void engine_name(const struct point *p, char *buf, size_t cap)
 {
     snprintf(buf, cap, "%.*s", (int)strcspn(p->engine, "="), p->engine);
 }
@@ -230,13 +231,13 @@ static void id_part(const struct point *p, enum setting_id id, char *buf, size_t
     char text[40] = "";
 
     if (id == SETTING_engines)
-        point_engine_name(p, text, sizeof text);
+        engine_name(p, text, sizeof text);
     text_append(buf, cap, "%s%s", s->id,
                 has_value ? setting_text(id, field_of(p, id), text, sizeof text)
                           : text);
 }
 
-/* The setting that comes at a place of identities; SETTING_N: there is none. */
+/* The setting that comes at a place of identities; SETTING_N: no setting. */
 static enum setting_id id_at(int order)
 {
     enum setting_id id = 0;
@@ -253,7 +254,7 @@ void point_id(const struct point *p, char *buf, size_t cap)
 
     id_model(p, buf, cap < 64 ? cap : 64);
     for (int order = 1; (id = id_at(order)) < SETTING_N; order++) {
-        /* a text has a depth of its own; without a limit there is none to name */
+        /* a text has a depth of its own; without a limit nothing is named */
         const bool is_depth = id == SETTING_ctx || id == SETTING_ctx_fill;
         const bool is_unset = (is_depth && p->kind == POINT_SPECULATE && !p->ctx) ||
                               (id == SETTING_mem && !p->setup.mem_limit);

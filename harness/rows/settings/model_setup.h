@@ -57,7 +57,7 @@ enum status model_setup_set(struct model_setup *s, enum setting_id id, const cha
 /* The same as an option of a command that runs a model for a person. */
 struct opt model_setup_option(enum setting_id id, struct model_setup *s);
 
-/* What the engine opens: files, threads, CPUs, batch and KV cache as *s says, within
+/* What the engine opens: files, threads, CPUs, batch and KV cache as in *s, within
  * memory_bytes. Context, logits, tuning and an image in memory are the caller's. It
  * borrows from *s. */
 struct slm_params model_setup_params(const struct model_setup *s,
@@ -80,7 +80,7 @@ json_t *model_setup_json(const struct model_setup *s, enum model_setup_keys keys
 json_t *model_setup_optional_keys(void);
 
 /* The first of them that *s sets and such a list (NULL: a program without one)
- * does not name; NULL: there is none. */
+ * does not name; NULL: no such key. */
 const char *model_setup_unknown_key(const struct model_setup *s, const json_t *known);
 
 /* Reads all but the CPUs. Settings without such a key are left as they are; on failure

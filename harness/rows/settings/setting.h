@@ -118,7 +118,7 @@ struct setting {
     const char *arg;    /* what --help calls its value */
     const char *help;   /* one clause, */
     const char *one, *many,
-        *run; /* and how it goes on where one value is meant, in a
+        *run; /* and how it continues where one value is meant, in a
                  sweep, and in a command that runs a model for a
                  person; NULL: with the default, not at all, as one */
     enum setting_swept swept;
@@ -133,9 +133,10 @@ struct setting {
 
     unsigned kinds; /* 1u << POINT_DECODE, ...: points that have it; 0: all */
     enum setting_shown shown;
-    const char *id; /* in identities, before the value; NULL: not there. Values of flags
-                       and texts are left out, and so are defaults that go unsaid */
-    int id_order;   /* from 1 */
+    const char
+        *id;      /* in identities, before the value; NULL: not there. Values of flags
+                     and texts are left out, and so are defaults that are not printed */
+    int id_order; /* from 1 */
 };
 
 /* The table's row. */
@@ -211,7 +212,7 @@ struct setting_request {
 };
 
 /* Options of all settings that command (SETTING_DECODE or SETTING_OPTION_SWEEP) has,
- * into opts, of which there are SETTING_N + 1 at least: OPT_END comes last. They fill
+ * into opts[SETTING_N + 1]: OPT_END comes last. They fill
  * *r. Returns how many. */
 size_t setting_options(struct opt *opts, struct setting_request *r, unsigned command);
 

@@ -13,7 +13,7 @@
 
 /* ---- options --------------------------------------------------------------------- */
 
-/* " (default 512)" where that says something. */
+/* " (default 512)" where that is informative. */
 static void append_default(enum setting_id id, char *help, size_t cap)
 {
     const struct setting *s = setting_row(id);
