@@ -294,10 +294,9 @@ static enum status choose_tokens(struct turn *turn, double turn_s, struct err *e
 static enum status write_head(FILE *f, const struct gate_trace_plan *plan,
                               int n_threads, int n_tokens, struct err *err)
 {
-    struct topology *topo = calloc(1, sizeof *topo);
+    struct topology *topo = NULL;
     char note[512];
-    enum status st = topo ? topology_read(topo, "", err)
-                          : err_set(err, ST_NO_MEMORY, "no memory for the topology");
+    enum status st = topology_open(&topo, "", err);
 
     if (st == ST_OK)
         fprintf(f,

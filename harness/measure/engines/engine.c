@@ -48,7 +48,7 @@ static const char *last_of(const char *text, const char *separator)
     return found;
 }
 
-/* Cuts the figure off the command, of which *n characters are left. */
+/* Cuts the figure off the command, which then has *n characters. */
 static void take_figure(struct engine *e, const char *command, size_t *n)
 {
     const char *regex = last_of(command, BY_REGEX), *json = last_of(command, BY_JSON);

@@ -37,10 +37,10 @@
 enum engine_kind {
     ENGINE_LLAMA,        /* llama-bench or llama-server: not known before it is run */
     ENGINE_LLAMA_BENCH,  /* as its --help shows, */
-    ENGINE_LLAMA_SERVER, /* likewise */
+    ENGINE_LLAMA_SERVER, /* as its --help shows */
     ENGINE_SERVER,       /* of any program */
     ENGINE_BY_REGEX,     /* of any program, each match being a figure */
-    ENGINE_BY_JSON,      /* likewise, a number or a list of numbers */
+    ENGINE_BY_JSON,      /* of any program, a number or a list of numbers */
 };
 
 struct engine {
@@ -82,7 +82,7 @@ enum status engine_absolute(const char *text, char *out, size_t cap, const char 
                             struct err *err);
 
 /* The file of its program, found in $PATH where it has no '/'. Returns path. Error:
- * ST_INPUT (there is none, or it cannot be run). */
+ * ST_INPUT (not found, or it cannot be run). */
 enum status engine_find(const struct engine *e, char *path, size_t cap,
                         struct err *err);
 

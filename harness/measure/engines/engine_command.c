@@ -72,7 +72,7 @@ static struct engine_effort decode_effort(const struct point *p,
     return (struct engine_effort){at_least(n / reps, 1), reps};
 }
 
-/* A pass over a prompt takes as long as a token at least. */
+/* A pass over a prompt takes no less time than a token. */
 static struct engine_effort prefill_effort(const struct point *p, double roof_tok_per_s,
                                            bool fits)
 {

@@ -67,7 +67,7 @@ enum status engine_make_command(struct engine_command *c, const struct engine *e
                                 const struct point *p, enum engine_depth depth,
                                 const struct engine_effort *effort, struct err *err);
 
-/* Likewise of a server. */
+/* The command of a server; otherwise as above. */
 enum status engine_make_server(struct engine_command *c, const struct engine *e,
                                const struct point *p,
                                const struct engine_effort *effort,

@@ -48,8 +48,8 @@ static json_t *next_value(const char *text, size_t len, size_t *at)
     return NULL;
 }
 
-/* The last test of the output, which is the caller's: llama-bench says the same of each
- * in a list, or as lines. */
+/* The last test of the output, which becomes the caller's: llama-bench prints tests as
+ * a list or as lines. */
 static json_t *last_test(const char *text, size_t len)
 {
     json_t *found = NULL, *value;

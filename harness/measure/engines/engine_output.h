@@ -32,9 +32,9 @@ struct engine_requested {
     int n_prompt, n_gen, n_threads;
 };
 
-/* The JSON of llama-bench, a list or a line for each test, of which the last one
- * counts; what comes before it is passed over. Errors: ST_INPUT (no JSON, it measured
- * something else, no figure). */
+/* The JSON of llama-bench, a list or a line for each test; the last one counts, and
+ * what comes before it is passed over. Errors: ST_INPUT (no JSON, it measured something
+ * else, no figure). */
 enum status engine_read_llama_bench(struct engine_figures *f, const char *text,
                                     size_t len,
                                     const struct engine_requested *requested,

@@ -3,11 +3,11 @@
  * engine_run.h - measure a point with another program
  *
  * Model of the world: the same sandbox, CPUs, eviction of the model's file and ceiling
- * as for a point of this program (harness/measure/point/point.h). The worker says what
- * the model needs and probes the ceiling before and after; in between the other program
- * runs in the same memory group, as a child of this process, and sleeps nobody else. It
- * is not behind the fence: it is trusted as far as who named it trusts it. Its output
- * is not.
+ * as for a point of this program (harness/measure/point/point.h). The worker reports
+ * what the model needs and probes the ceiling before and after; in between the other
+ * program runs in the same memory group, as a child of this process, and sleeps nobody
+ * else. It is not behind the fence: it is trusted as far as who named it trusts it. Its
+ * output is not.
  *
  * Samples are its repetitions, each as the mean time of a token (decode) or a pass
  * (prefill). Whatever becomes of the program - it is missing, fails, hangs, is killed

@@ -2,12 +2,12 @@
  *
  * engine_talk.h - a server from its start to its end, and what it answered in between
  *
- * Model of the world: the server is started as any other program is, and asked for
- * /health until it is ready. A short request warms it up; then come those that count,
+ * Model of the world: the server is started as any other program is; /health is
+ * requested until it is ready. A short request warms it up; then come those that count,
  * one after the other: POST /v1/completions with a prompt of token ids that no earlier
  * request began with, streamed, without an end of its own. Times are ours: from sending
- * to the first piece of text (prefill), and between pieces (decode). Then it is told to
- * end (SIGTERM), with all it has started.
+ * to the first piece of text (prefill), and between pieces (decode). Then it is
+ * ended (SIGTERM), with all it has started.
  *
  * What it sends is not trusted: client/record.h reads it.
  *

@@ -80,7 +80,7 @@ void count(benchmark::State &state, const kernel_cost &cost, double calls_per_s,
 
 /* Runs of the same benchmark must have the same number of iterations, or
  * google-benchmark ends the program; so one that was interrupted does no work, but in
- * as many steps, and says so. */
+ * as many steps, and reports it. */
 void run_nothing(benchmark::State &state, const std::string &name)
 {
     const auto known = batches.find(name);
@@ -150,7 +150,7 @@ bool is_usable(const kernel_case &c)
     return false;
 }
 
-/* False: said why. */
+/* False: the reason was printed. */
 bool register_cases(const Settings &settings, const topology *topo)
 {
     std::vector<int> threads = settings.threads;
@@ -260,7 +260,7 @@ const char *value_of(const char *arg, const char *name)
                                                                 : nullptr;
 }
 
-/* Takes our options out of argv. False: said why. */
+/* Takes our options out of argv. False: the reason was printed. */
 bool take_options(Settings *settings, int *argc, char **argv)
 {
     int kept = 1;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/format.h"
 #include "kernels/probe/probe.h"
 
@@ -289,17 +290,12 @@ struct list {
 
 static void add(struct list *l, const struct kernel_case *c)
 {
-    if (l->n == l->cap) {
-        const size_t cap = l->cap ? 2 * l->cap : 512;
-        struct kernel_case *v = realloc(l->v, cap * sizeof *v);
+    struct kernel_case *v = array_grow(l->v, l->n, &l->cap, sizeof *v);
 
-        if (!v) {
-            l->failed = true;
-            return;
-        }
-        l->v = v;
-        l->cap = cap;
-    }
+    l->failed |= !v;
+    if (!v)
+        return;
+    l->v = v;
     l->v[l->n++] = *c;
 }
 

@@ -44,14 +44,14 @@ enum kernel_cache { KERNEL_ANY_CACHE, KERNEL_HOT, KERNEL_COLD };
 struct kernel_case {
     char op[24];   /* "gemv", "rmsnorm", "roof" */
     char what[24]; /* format or activation layout; for a roof "read", "int8", "f32";
-                      "" where there is none */
+                      "": neither */
     char isa[16];
     int rows, cols; /* of a matrix; 0: not a product */
-    int n_x;        /* columns of activations; 1 where not said */
+    int n_x;        /* columns of activations; default 1 */
     int n;          /* elements of a vector; 0: not one */
     enum kernel_cache cache;
-    int n_threads;                 /* 1 where not said */
-    struct kern_prefetch prefetch; /* n_panels 0: not said */
+    int n_threads;                 /* default 1 */
+    struct kern_prefetch prefetch; /* n_panels 0: default */
 };
 
 /* How an operation is a product of a weight matrix and activations. */
@@ -68,7 +68,7 @@ const struct kernel_product *kernel_product(enum kern_op op);
 const int *kernel_columns(size_t *n);
 
 /* The ways of reading that cold products of one column are timed with, where they are
- * asked for: no prefetch and every hint at every distance, with every number of
+ * requested: no prefetch and every hint at every distance, with every number of
  * panels. */
 const struct kern_prefetch *kernel_prefetches(size_t *n);
 

@@ -35,7 +35,7 @@ struct kernel_change {
     struct rank_ratio speed; /* new over old: below 1 is slower */
     double roof;             /* the ratio of its roofs; 1 without a roof */
     double p;                /* corrected */
-    bool is_roof;            /* of the machine: tells, but is not judged */
+    bool is_roof;            /* of the machine: shown, but not judged */
     enum kernel_verdict verdict;
 };
 

@@ -14,7 +14,7 @@
 /* Rows of KERNEL_COLS weights that are quantised; larger matrices repeat them. */
 #define FIXTURE_PATTERN_ROWS 64
 
-/* A pool of the case's size, pinned as the fixture says. */
+/* A pool of the case's size, pinned as in the fixture. */
 enum status fixture_pool(struct thread_pool **pool,
                          const struct kernel_fixture *fixture, int n_threads,
                          struct err *err);

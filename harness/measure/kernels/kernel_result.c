@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine/base/jsonfile.h"
+#include "harness/base/array.h"
 #include "harness/base/format.h"
 
 #define MAX_RESULTS 500000
@@ -55,15 +56,11 @@ const struct kernel_result *kernel_results_find(const struct kernel_results *r,
 
 static struct kernel_result *add_row(struct kernel_results *r, const char *name)
 {
-    const size_t cap = r->n < r->cap ? r->cap : 2 * r->cap + 16;
-    struct kernel_result *v = r->v;
+    struct kernel_result *v = array_grow(r->v, r->n, &r->cap, sizeof *v);
 
-    if (cap > r->cap)
-        v = realloc(v, cap * sizeof *v);
     if (!v)
         return NULL;
     r->v = v;
-    r->cap = cap;
     v[r->n] = (struct kernel_result){.name = strdup(name), .huge_share = NAN};
     if (!v[r->n].name)
         return NULL;

@@ -3,7 +3,7 @@
  * kernel_result.h - a google-benchmark JSON file as rows with their repetitions
  *
  * The file may come from `bench kernels`, from bench_kernels or from any other
- * google-benchmark: what a row lacks (a counter, a name built as kernel_case.h says)
+ * google-benchmark: what a row lacks (a counter, a name built as in kernel_case.h)
  * is missing and no error.
  *
  * Threading: one thread per object.
@@ -32,7 +32,7 @@ struct kernel_results {
     struct kernel_result *v; /* in the order of the file */
     size_t n, cap;
     struct strtab index; /* of their names */
-    /* of the file's context; "" where it does not tell */
+    /* of the file's context; "": not known */
     char cpu_model[96], host[72], date[40], version[64], compiler[96], kernel[96];
     int n_cpus;
 };
@@ -42,7 +42,7 @@ enum status kernel_results_read(struct kernel_results *r, const char *path,
                                 struct err *err);
 void kernel_results_free(struct kernel_results *r);
 
-/* NULL when there is none. */
+/* NULL: no such result. */
 const struct kernel_result *kernel_results_find(const struct kernel_results *r,
                                                 const char *name);
 

@@ -304,7 +304,7 @@ static void print_roofs(FILE *f, const struct kernel_report *r)
     }
 }
 
-/* How many lines are skipped for the level of v[i]; 0 when an earlier line said so. */
+/* How many lines are skipped for the level of v[i]; 0 when an earlier line had it. */
 static size_t count_skipped(const struct kernel_report *r, size_t i)
 {
     size_t n = 0;

@@ -8,7 +8,7 @@
  * does nothing but call the kernel. A case with several threads, and every product
  * and roof with one, runs on pinned threads, each on its own part of the rows.
  *
- * Threading: one thread uses a fixture and its works, of which one is open at a time.
+ * Threading: one thread uses a fixture and its works; one is open at a time.
  */
 #ifndef SLM_HARNESS_MEASURE_KERNELS_KERNEL_WORK_H
 #define SLM_HARNESS_MEASURE_KERNELS_KERNEL_WORK_H
@@ -31,8 +31,8 @@ size_t kernel_fixture_cold_bytes(const struct kernel_fixture *fixture);
 /* Share of the buffer in 2 MiB pages, 0..1; 0 before anything cold was opened. */
 double kernel_fixture_huge_share(const struct kernel_fixture *fixture);
 
-/* Result of a roof case, in GB/s or GOPS: the median of a few passes, measured when
- * first asked for; 0 where it cannot be. For a quick estimate while a row is timed:
+/* Result of a roof case, in GB/s or GOPS: the median of a few passes, measured
+ * at the first call; 0: it cannot be. For a quick estimate while a row is timed:
  * results are compared with roofs timed as rows, interleaved with the others. */
 double kernel_fixture_roof(struct kernel_fixture *fixture,
                            const struct kernel_case *roof);

@@ -18,13 +18,13 @@
 /* In the words of `bench topo`. */
 static void find_room(struct plan *plan, const struct topology *topo)
 {
-    const uint64_t asked = plan->point.setup.mem_limit;
-    const uint64_t room = topology_usable_bytes(topo, asked);
+    const uint64_t limit = plan->point.setup.mem_limit;
+    const uint64_t room = topology_usable_bytes(topo, limit);
     char *from = plan->room_from;
     const size_t cap = sizeof plan->room_from;
 
     plan->room = room;
-    if (room == asked)
+    if (room == limit)
         snprintf(from, cap, "--mem");
     else if (room == topo->mem_limit)
         snprintf(from, cap, "the limit of %s", topo->mem_limit_source);
@@ -98,7 +98,7 @@ enum status planner_make(struct planner *planner, struct plan *plan,
 
     memset(plan, 0, sizeof *plan);
     plan->point = *p;
-    plan->asked = p->setup.residency;
+    plan->wanted = p->setup.residency;
     plan->time.token_s = NAN;
     find_room(plan, topo);
     st = request_plan(plan, planner, err);
@@ -141,7 +141,9 @@ enum topo_cached plan_cached(const struct plan *plan)
     return topology_cached(&plan->cache, (double)plan->need.token_bytes);
 }
 
-bool plan_has_time(const struct plan *plan)
+/* Whether roofs make a time of it: not of a mapped file that memory does not hold, nor
+ * of what the last-level cache holds. */
+static bool has_time(const struct plan *plan)
 {
     return plan->verdict != PLAN_PAGES && plan->verdict != PLAN_NO_FIT &&
            plan_cached(plan) != TOPO_CACHED;
@@ -153,6 +155,6 @@ void plan_predict(struct plan *plan)
 
     work.layer_s = token_time_layer_s(plan->point.setup.n_threads);
     plan->time = token_time_predict(&work, &plan->roofs.gbps);
-    if (!plan_has_time(plan))
+    if (!has_time(plan))
         plan->time.token_s = NAN;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * plan.h - what of a model stays in memory, what is read again for every token, and how
- * fast that is: before it runs
+ * plan.h - before a model runs: what stays in memory, what is read again for every
+ * token, and how fast that is
  *
  * Model of the world: a worker opens the model behind the fence and reports what it
  * needs (messages.h), the same answer that a point is planned with. The roofs of this
@@ -39,7 +39,7 @@ struct plan_roofs {
 
 struct plan {
     struct point point; /* a decode point; its residency is the one chosen */
-    enum weights_residency asked;
+    enum weights_residency wanted;
     struct point_need need;
     uint64_t room;         /* memory for everything */
     char room_from[320];   /* whose limit that is */
@@ -78,10 +78,6 @@ struct token_work plan_work(const struct plan *plan);
 
 /* How much of what a token reads the last-level cache holds. */
 enum topo_cached plan_cached(const struct plan *plan);
-
-/* Whether roofs make a time of it: not of a mapped file that memory does not hold, nor
- * of what the last-level cache holds. */
-bool plan_has_time(const struct plan *plan);
 
 /* Fill in the time from roofs and need. */
 void plan_predict(struct plan *plan);

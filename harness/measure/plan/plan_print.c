@@ -273,7 +273,7 @@ static void print_time(FILE *f, const struct plan *plan)
 }
 
 /* The least acceptance rate of first guesses from which drafts of one token gain what
- * speculative decoding asks for. The pass has a column more than a plain one; where
+ * speculative decoding requires. The pass has a column more than a plain one; where
  * states cannot be taken back, a wrong guess adds two to the next pass: the token
  * before it runs again, and its states are copied. */
 static double min_acceptance(const struct point_need *need)
@@ -395,7 +395,7 @@ json_t *plan_json(const struct plan *plan)
                      "verdict", verdicts[plan->verdict], "sentence",
                      plan_sentence(plan, sentence, sizeof sentence), "weights",
                      weights_residency_name((enum weights_residency)need->residency),
-                     "weights_asked", weights_residency_name(plan->asked), "n_layers",
+                     "weights_asked", weights_residency_name(plan->wanted), "n_layers",
                      need->n_layers, "n_streamed", need->n_streamed, "n_slots",
                      need->n_slots, "n_ctx", need->n_ctx, "packed_ctx",
                      need->packed_ctx, "model_ctx", need->model_ctx, "memory", memory,

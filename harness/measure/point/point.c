@@ -25,7 +25,7 @@
 
 #define DISK_BYTES (UINT64_C(256) << 20) /* of the model's file, per pass at most */
 
-/* Of a model that streams. Depth and size are what the worker has said. */
+/* Limits for a model that streams. Depth and size are the worker's. */
 #define MAX_DISK_BYTES   0x1p30
 #define MAX_DISK_DEPTH   256
 #define MAX_DISK_REQUEST (UINT64_C(64) << 20)
@@ -41,7 +41,7 @@ enum status point_run_pin(struct point_run *r, struct err *err)
                           p->setup.cpus, err);
 }
 
-/* ---- hearing it ------------------------------------------------------------------ */
+/* ---- messages of the worker ------------------------------------------------------ */
 
 static void add_samples(struct point_run *r, const json_t *list)
 {
@@ -52,7 +52,7 @@ static void add_samples(struct point_run *r, const json_t *list)
         double *grown = realloc(r->samples.ms, want * sizeof *grown);
 
         if (!grown)
-            return; /* fewer samples, and the row says how many */
+            return; /* fewer samples, and the row has their number */
         r->samples.ms = grown;
         r->samples_cap = want;
     }
@@ -133,8 +133,10 @@ static void on_message(void *arg, const json_t *message)
 
 /* ---- running it ------------------------------------------------------------------ */
 
-bool point_run_ask(struct point_run *r, json_t *request, const char *key,
-                   json_t **answer, enum status *status, struct err *err)
+/* One request that is answered before anything is measured. False: there is no answer,
+ * for a reason that is an error of the whole run, into *status, or one for the row. */
+static bool get_answer(struct point_run *r, json_t *request, const char *key,
+                       json_t **answer, enum status *status, struct err *err)
 {
     struct err ignored = ERR_INIT; /* w->end has what the row needs to know */
     struct worker_client *w = &r->worker;
@@ -157,9 +159,8 @@ bool point_run_need(struct point_run *r, enum status *status, struct err *err)
     struct point_need need;
     json_t *answer = NULL;
 
-    if (!point_run_ask(r,
-                       message_request("need", &r->settings, point_room(r), NULL, NULL),
-                       "need", &answer, status, err))
+    if (!get_answer(r, message_request("need", &r->settings, point_room(r), NULL, NULL),
+                    "need", &answer, status, err))
         return false;
     *status = point_need_from_json(&need, answer, err);
     json_decref(answer);
@@ -172,10 +173,10 @@ bool point_run_roof(struct point_run *r, enum status *status, struct err *err)
 {
     json_t *answer = NULL;
 
-    if (!point_run_ask(r,
-                       message_request("roof", &r->settings, point_room(r), r->topo,
-                                       r->roof_passes),
-                       "done", &answer, status, err))
+    if (!get_answer(r,
+                    message_request("roof", &r->settings, point_room(r), r->topo,
+                                    r->roof_passes),
+                    "done", &answer, status, err))
         return false;
     probe_ways_take(json_object_get(answer, "ways"));
     json_decref(r->roof_passes);
@@ -300,7 +301,7 @@ static void note_missing(void)
 }
 
 /* Streamed weights are read from the disk, not from a cache that the model happens to
- * be in: of a point with a limit that was seen to before. */
+ * be in. With a limit that was done before. */
 static void evict_streamed(struct point_run *r)
 {
     uint64_t stayed;

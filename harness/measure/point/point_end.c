@@ -88,7 +88,7 @@ static void doubt_threads(struct point_run *r)
                                 r->row->detail, sizeof r->row->detail);
 }
 
-/* The model is not asked whether it can go so deep: only its speed is measured. */
+/* Only the speed is measured, not whether the model was made for this depth. */
 static void doubt_depth(struct point_run *r)
 {
     struct row *row = r->row;
@@ -137,10 +137,10 @@ static void judge_end(struct point_run *r)
     }
 }
 
-/* What must stay resident: of the worker itself, as it has reported, or of its group,
- * where no other process and no buffer but the model's was in that, whichever saw more;
- * and the weights that are mapped, which a token reads again and again. Not known of a
- * point that was not measured. */
+/* What must stay resident: that of the worker itself, as it has reported, or of its
+ * group, where no other process and no buffer but the model's was in that, whichever
+ * saw more; and the weights that are mapped, which a token reads again and again. Not
+ * known of a point that was not measured. */
 static void note_resident(struct point_run *r)
 {
     struct row *row = r->row;

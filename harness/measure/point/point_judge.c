@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * point_judge.c - figures from samples; point_limiter.c says what limits them
+ * point_judge.c - figures from samples; point_limiter.c finds what limits them
  */
 #include "harness/measure/point/point_measure.h"
 
@@ -26,8 +26,8 @@ static double per(double amount, double n)
     return n > 0 ? amount / n : NAN;
 }
 
-/* The lower of the roofs of memory and disk; of weights that are streamed from a disk
- * that could not be probed NaN. *is_disk: it is that of the disk. */
+/* The lower of the roofs of memory and disk; NaN for weights that are streamed from a
+ * disk that could not be probed. *is_disk: it is that of the disk. */
 static double roof_of(const struct row *row, bool *is_disk)
 {
     const double streamed = fmax(0, (double)row->disk_bytes_per_token);
@@ -63,7 +63,7 @@ static void fill_share(struct row *row)
 
 /* A quota stops all threads for the rest of a period, so that few of many short samples
  * have all the stops, and a median of samples has none. Samples are therefore taken
- * together until they are as long as several periods; the rest at the end is left out.
+ * together until they last several periods; the rest at the end is left out.
  */
 #define BLOCK_MS        500
 #define THROTTLED_SHARE 0.02
@@ -85,7 +85,7 @@ static size_t make_blocks(const struct point_samples *samples, double *blocks)
     return n;
 }
 
-/* scratch is twice as long as there are samples. */
+/* scratch has room for twice the samples. */
 static void fill_speed(struct row *row, const struct point_samples *samples,
                        const struct point_facts *facts, bool throttled, double *scratch)
 {

@@ -35,9 +35,9 @@
 #define PAGE_BYTES        4096.0
 #define PAGING_MIN_SHARE  2e-5
 #define PAGING_MIN_TIME   0.05
-#define USUAL_DISK_GBPS   2.0  /* where it was not probed */
-#define MANY_PAGES        64.0 /* a few may be anybody's, one after a pause, say */
-#define USUAL_FAULT_MS    0.1  /* of a page that a thread waits for */
+#define USUAL_DISK_GBPS   2.0 /* where it was not probed */
+#define MANY_PAGES        64.0 /* a few may be anybody's, one after a pause for example */
+#define USUAL_FAULT_MS    0.1 /* of a page that a thread waits for */
 #define QUOTA_MIN_SHARE   0.02
 #define MEMORY_MIN_SHARE  0.6
 #define COMPUTE_MIN_SHARE 0.5
@@ -47,7 +47,7 @@
 #define MANY_TOKENS       16.0
 #define PRODUCT_MIN_SHARE 0.5
 
-/* Of the time of a sample; NaN: not known. */
+/* Shares of the time of a sample; NaN: not known. */
 struct shares {
     double memory, arith, vectors, wait;
     double products;         /* of a pass over many tokens */

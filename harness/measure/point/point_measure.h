@@ -32,7 +32,7 @@
 struct point_samples {
     double *ms; /* per token, or per prefill pass; malloc'ed */
     size_t n;
-    json_t *profile; /* a struct point_profile, where the settings ask for one */
+    json_t *profile; /* a struct point_profile, where the settings want one */
 };
 
 void point_samples_free(struct point_samples *samples);
@@ -42,7 +42,7 @@ void point_samples_free(struct point_samples *samples);
 typedef void point_progress_fn(void *arg, const char *phase, double fraction);
 
 /* Measure. *row is always filled, also on failure of the point itself (ST_OK, and
- * row->status says so); an error status is returned only when nothing could be tried:
+ * row->status has it); an error status is returned only when nothing could be tried:
  * no permission for cgroups, no model, interrupted before the worker
  * started. samples may be NULL; it is for point_samples_free(). */
 enum status point_run(const struct point *p, const struct topology *topo,

@@ -88,7 +88,7 @@ static enum status apply_settings(struct point *p, const struct setting_request 
     return st ? st : point_check_sequences(p, err);
 }
 
-/* Within the quota that was asked for, too. */
+/* Within the requested quota, too. */
 static int usual_threads(const struct point *p, const struct topology *topo)
 {
     const int quota = p->setup.quota_hundredths, whole = quota < 100 ? 1 : quota / 100;

@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "harness/base/format.h"
 #include "harness/machine/memory_reserve.h"
@@ -18,7 +17,8 @@ uint64_t point_room(const struct point_run *r)
     return topology_usable_bytes(r->topo, r->settings.setup.mem_limit);
 }
 
-const char *point_available_text(const struct point_run *r, char *buf, size_t cap)
+/* In words, for behind a need: "the limit is 6.00 GiB". */
+static const char *available_text(const struct point_run *r, char *buf, size_t cap)
 {
     const uint64_t room = point_room(r);
     char have[24];
@@ -83,8 +83,7 @@ bool point_may_try(struct point_run *r)
     format_bytes(need, sizeof need, bytes);
     r->row->status = ROW_STATUS_NO_FIT;
     snprintf(r->row->detail, sizeof r->row->detail, "does not fit: needs %s for %s, %s",
-             need, needed[p->setup.residency],
-             point_available_text(r, have, sizeof have));
+             need, needed[p->setup.residency], available_text(r, have, sizeof have));
     return false;
 }
 
@@ -93,12 +92,9 @@ bool point_may_try(struct point_run *r)
 void point_describe(struct point_run *r, const struct point *p)
 {
     struct row *row = r->row;
-    const time_t now = time(NULL);
-    struct tm utc;
 
     row_init(row);
-    gmtime_r(&now, &utc);
-    strftime(row->utc, sizeof row->utc, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    format_now(row->utc, sizeof row->utc);
     row_name_build(row);
     point_id(p, row->point, sizeof row->point);
     point_command(p, row->command, sizeof row->command);

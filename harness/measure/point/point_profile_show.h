@@ -16,9 +16,8 @@
 /* The table. row: the point's. */
 void point_profile_print(FILE *f, const struct point_profile *p, const struct row *row);
 
-/* profile.csv, .gp, .svg and .png in dir, which is there; topo: of the machine that it
- * is of. Errors: of chart_files.h and
- * gnuplot_run(). */
+/* profile.csv, .gp, .svg and .png in dir, which is there; topo: that of the
+ * profiled machine. Errors: those of chart_files.h. */
 enum status point_profile_draw(const struct point_profile *p, const struct row *row,
                                const struct topology *topo, const char *dir,
                                struct err *err);

@@ -65,23 +65,20 @@ enum status point_run_begin(struct point_run **out, const struct point *p,
                             point_progress_fn *progress, void *arg, struct err *err);
 void point_run_end(struct point_run *r, struct point_samples *samples, bool keeps);
 
-/* Sandbox and worker, which greets. *greets false: it has not, and the row says why. */
+/* Sandbox and worker, which greets. *greets false: it has not; the row has the reason.
+ */
 enum status point_run_start(struct point_run *r, bool *greets, struct err *err);
 
 /* CPUs by number, so that all sides use the same ones. */
 enum status point_run_pin(struct point_run *r, struct err *err);
 
-/* One request that is answered before anything is measured. False: there is no answer,
- * for a reason that is an error of the whole run, into *status, or one for the row. */
-bool point_run_ask(struct point_run *r, json_t *request, const char *key,
-                   json_t **answer, enum status *status, struct err *err);
-
-/* What the point needs, into r and the row. False: as point_run_ask(). */
+/* What the point needs, into r and the row. False: there is no answer; an error of the
+ * whole run is in *status, one of the point in the row. */
 bool point_run_need(struct point_run *r, enum status *status, struct err *err);
 
-/* Passes of the roof over a buffer, where no model of this program is in memory
- *; once before a measurement and once after it, into r->facts and
- * the row. False: as point_run_ask(). */
+/* Passes of the roof over a buffer, where no model of this program is in memory, once
+ * before a measurement and once after it, into r->facts and the row. False: as
+ * point_run_need(). */
 bool point_run_roof(struct point_run *r, enum status *status, struct err *err);
 
 /* Look at what the sandbox is charged. */
@@ -95,13 +92,10 @@ void point_describe(struct point_run *r, const struct point *p);
  * leave, and of what is available. */
 uint64_t point_room(const struct point_run *r);
 
-/* In words, for behind a need: "the limit is 6.00 GiB". */
-const char *point_available_text(const struct point_run *r, char *buf, size_t cap);
-
 /* What it needs, into r and the row. */
 void point_plan(struct point_run *r, const struct point_need *need);
 
-/* Whether it may be tried; if not, the row says why. */
+/* Whether it may be tried; if not, the row has the reason. */
 bool point_may_try(struct point_run *r);
 
 /* The row's status, detail, peak and figures, once the worker has ended. */

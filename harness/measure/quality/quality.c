@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <time.h>
 
 #include "engine/engine.h"
 #include "harness/base/choice.h"
@@ -439,16 +438,13 @@ static enum status make_row(const struct plan *p, const struct quality_job *job,
                             struct row *r, struct err *err)
 {
     struct quality_summary sum;
-    const time_t now = time(NULL);
     char values[16];
-    struct tm utc;
     const enum status st = summarise(job, &sum, err);
 
     if (st)
         return st;
     row_init(r);
-    gmtime_r(&now, &utc);
-    strftime(r->utc, sizeof r->utc, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    format_now(r->utc, sizeof r->utc);
     snprintf(r->point, sizeof r->point, "%.48s/quality/kv-%.15s/%.16s",
              job->model->name, name_values(job, values, sizeof values), p->text.name);
     row_name_build(r);

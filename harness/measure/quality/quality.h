@@ -60,7 +60,7 @@ struct quality_report {
 /* Score every job that is not scored yet, under a progress line, and put all into
  * quality.csv. Errors: those of reading models and text; ST_USAGE (models that cannot
  * be compared, another run in the same place); ST_NO_MEMORY (the reference's
- * predictions do not fit the disk: says how much they need); ST_INPUT (a model that
+ * predictions do not fit the disk; with what they need); ST_INPUT (a model that
  * gives no numbers); ST_INTERRUPTED (all whole chunks are kept). */
 enum status quality_run(struct quality_report *report,
                         const struct quality_settings *settings, struct err *err);

@@ -5,7 +5,7 @@
  * Model of the world: a header that identifies the records (a key and their
  * size), then records, each followed by a checksum. A record is there when all of it
  * is: opening the file cuts off the incomplete record of a killed writer. A
- * file with another key or size belongs to other data and begins anew.
+ * file with another key or size belongs to other data and is replaced.
  *
  * Threading: one thread per store; one process per file, by flock.
  */
@@ -33,8 +33,8 @@ size_t quality_store_n(const struct quality_store *s);
 /* Bytes of a file of n records. */
 uint64_t quality_store_bytes(size_t record_bytes, size_t n);
 
-/* One more record [record_bytes]. Error: ST_IO (a full disk, say); the file then ends
- * with the record before. */
+/* One more record [record_bytes]. Error: ST_IO (a full disk, for example); the file
+ * then ends with the record before. */
 enum status quality_store_append(struct quality_store *s, const void *record,
                                  struct err *err);
 

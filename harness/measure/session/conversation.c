@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
+#include "harness/base/array.h"
 #include "harness/base/interrupt.h"
 #include "harness/measure/session/textout.h"
 
@@ -183,20 +184,14 @@ void conversation_read_stats(const struct conversation *c,
 static enum status add_message(struct conversation *c, enum chat_role role, char *text,
                                struct err *err)
 {
-    if (text && c->n == c->cap) {
-        struct chat_message *more =
-            realloc(c->messages, 2 * c->cap * sizeof *c->messages);
+    struct chat_message *more = array_grow(c->messages, c->n, &c->cap, sizeof *more);
 
-        if (!more) {
-            free(text);
-            text = NULL;
-        } else {
-            c->messages = more;
-            c->cap *= 2;
-        }
-    }
-    if (!text)
+    if (more)
+        c->messages = more;
+    if (!more || !text) {
+        free(text);
         return err_set(err, ST_NO_MEMORY, "no memory for a message");
+    }
     c->messages[c->n++] = (struct chat_message){role, text};
     return ST_OK;
 }
@@ -274,8 +269,8 @@ static enum status read_rest(struct conversation *c, struct reading *r, struct e
     return ST_OK;
 }
 
-/* A template may write what has been said otherwise now: without its thinking, say.
- * Then the prompt is read from where it differs. */
+/* A template may now write earlier messages differently, without their thinking for
+ * example. Then the prompt is read from where it differs. */
 static enum status read_on(struct conversation *c, struct reading *r, struct err *err)
 {
     enum status st;
@@ -383,15 +378,12 @@ static enum status next_tokens(struct conversation *c, int32_t id, int32_t *out,
 
 static enum status add_to_answer(struct conversation *c, int32_t id, struct err *err)
 {
-    if (c->n_answer == c->cap_answer) {
-        int32_t *more = realloc(c->answer, 2 * c->cap_answer * sizeof *more);
+    int32_t *more = array_grow(c->answer, c->n_answer, &c->cap_answer, sizeof *more);
 
-        if (!more)
-            return err_set(err, ST_NO_MEMORY, "no memory for an answer of %zu tokens",
-                           2 * c->cap_answer);
-        c->answer = more;
-        c->cap_answer *= 2;
-    }
+    if (!more)
+        return err_set(err, ST_NO_MEMORY, "no memory for an answer of %zu tokens",
+                       c->n_answer + 1);
+    c->answer = more;
     c->answer[c->n_answer++] = c->pending = id;
     return ST_OK;
 }
@@ -407,10 +399,11 @@ static bool is_full(const struct conversation *c, int pos)
     return is_endless(c) ? c->n_answer == (size_t)n_ctx : pos == n_ctx;
 }
 
-/* Print ids[n], the first of which is for position pos, and record them. *over: the
+/* Print ids[n], the first for position pos, and record them. *over: the
  * answer ends with one of them; then the cache holds the positions before it. */
-static enum status say(struct conversation *c, const int32_t *ids, int n, int pos,
-                       enum conversation_end *end, bool *over, struct err *err)
+static enum status print_tokens(struct conversation *c, const int32_t *ids, int n,
+                                int pos, enum conversation_end *end, bool *over,
+                                struct err *err)
 {
     enum status st = ST_OK;
 
@@ -455,7 +448,7 @@ static enum status answer(struct conversation *c, enum conversation_end *end,
     ids[0] = sampler_next(c->sampler, slm_logits(m, 0));
     sampler_accept(c->sampler, ids[0]);
     c->stats.first_ns = clock_ns() - c->question_ns;
-    while (!st && !(st = say(c, ids, n, pos, end, &over, err)) && !over) {
+    while (!st && !(st = print_tokens(c, ids, n, pos, end, &over, err)) && !over) {
         pos += n;
         st = next_tokens(c, ids[n - 1], ids, &n, err);
         c->stats.n_decode += st ? 0 : (size_t)n;
@@ -520,8 +513,9 @@ static enum status remember_text(struct conversation *c, const struct reading *r
     return ST_OK;
 }
 
-static enum status ask(struct conversation *c, struct reading *r,
-                       enum conversation_end *end, int *n_dropped, struct err *err)
+static enum status read_and_answer(struct conversation *c, struct reading *r,
+                                   enum conversation_end *end, int *n_dropped,
+                                   struct err *err)
 {
     bool too_long = false;
     enum status st = fit(c, r, n_dropped, &too_long, err);
@@ -560,7 +554,7 @@ enum status conversation_answer(struct conversation *c, const char *question,
     if (c->speculator)
         speculate_read_stats(c->speculator, &c->speculated);
     if (!st)
-        st = ask(c, &r, end, n_dropped, err);
+        st = read_and_answer(c, &r, end, n_dropped, err);
     add_up(&c->stats);
     reading_free(&r);
     return st;

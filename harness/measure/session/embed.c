@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
 #include "harness/base/textfile.h"
@@ -74,16 +75,11 @@ enum status embed_pooling(enum slm_pooling *pooling, const struct slm_info *info
 
 static enum status make_room(struct embed_texts *t, struct err *err)
 {
-    const size_t cap = t->cap ? 2 * t->cap : 64;
-    struct slm_text *v;
+    struct slm_text *v = array_grow(t->v, t->n, &t->cap, sizeof *v);
 
-    if (t->n < t->cap)
-        return ST_OK;
-    v = realloc(t->v, cap * sizeof *v);
     if (!v)
-        return err_set(err, ST_NO_MEMORY, "no memory for %zu texts", cap);
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu texts", t->n + 1);
     t->v = v;
-    t->cap = cap;
     return ST_OK;
 }
 

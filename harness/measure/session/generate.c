@@ -19,7 +19,7 @@
 #include "harness/measure/session/textmodel.h"
 #include "harness/measure/session/textout.h"
 
-/* Share of the time in which a thread may be without a CPU before that is said. */
+/* Share of the time in which a thread may be without a CPU before a warning. */
 #define CONTENDED 0.1
 
 struct generation {

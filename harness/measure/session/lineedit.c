@@ -21,11 +21,11 @@
 #define HISTORY_LINES 1000
 
 struct lineedit {
-    bool prompts;      /* standard input is a terminal */
-    EditLine *el;      /* NULL: lines as they are */
-    History *history;  /* of el */
-    const char *asked; /* prompt of the line that is read */
-    char *line;        /* getline()'s; without el */
+    bool prompts;       /* standard input is a terminal */
+    EditLine *el;       /* NULL: lines as they are */
+    History *history;   /* of el */
+    const char *prompt; /* of the line that is read */
+    char *line;         /* getline()'s; without el */
     size_t cap;
 };
 
@@ -34,7 +34,7 @@ static char *prompt_of(EditLine *el)
     struct lineedit *l = NULL;
 
     el_get(el, EL_CLIENTDATA, (void **)&l);
-    return (char *)(uintptr_t)l->asked;
+    return (char *)(uintptr_t)l->prompt;
 }
 
 /* The character that bytes[*n] are in the locale, 1; invalid bytes are
@@ -58,7 +58,7 @@ static int decode(char *bytes, size_t *n, wchar_t *out)
     }
 }
 
-/* libedit's own function goes on after the first signal. */
+/* libedit's own function continues after the first signal. */
 static int read_char(EditLine *el, wchar_t *out)
 {
     char bytes[MB_LEN_MAX];
@@ -82,7 +82,7 @@ static int read_char(EditLine *el, wchar_t *out)
     }
 }
 
-/* Characters of more than one byte are what the locale says; where it knows none, as in
+/* Characters of more than one byte are those of the locale; where it knows none, as in
  * most containers, they are UTF-8. */
 static void choose_locale(void)
 {
@@ -192,7 +192,7 @@ enum status lineedit_read(struct lineedit *l, const char *prompt, const char **l
     enum status st = ST_OK;
     size_t n;
 
-    l->asked = prompt;
+    l->prompt = prompt;
     if (l->el) {
         st = edit(l, end, err);
     } else {

@@ -25,7 +25,7 @@ enum status lineedit_open(struct lineedit **l, struct err *err);
 void lineedit_close(struct lineedit *l); /* may be NULL */
 
 /* *line is one line without its end, for reading until the next call; *end (false
- * before): there is none any more. The prompt is shown at a terminal only. Errors:
+ * before): the input has ended. The prompt is shown at a terminal only. Errors:
  * ST_INTERRUPTED, ST_IO, ST_NO_MEMORY. */
 enum status lineedit_read(struct lineedit *l, const char *prompt, const char **line,
                           bool *end, struct err *err);

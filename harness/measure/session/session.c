@@ -66,7 +66,7 @@ static enum status preload(struct slm *m, const struct topology *topo, struct er
 /* ---- opening --------------------------------------------------------------------- */
 
 struct opening {
-    const struct session_params *asked;
+    const struct session_params *params;
     struct model_setup setup; /* of the parameters, with the model */
     struct topology topo;
     struct slm_params p;
@@ -118,15 +118,15 @@ static enum status choose_threads(struct opening *o, struct err *err)
     const bool placed = s->given & SETTING_BIT(placement);
     enum status st = ST_OK;
 
-    if (o->asked->cpus && placed)
+    if (o->params->cpus && placed)
         return err_set(err, ST_USAGE, "--cpus and --placement exclude each other");
-    if (o->asked->cpus)
-        st = placement_parse_cpus(o->asked->cpus, &o->topo, &s->n_threads,
+    if (o->params->cpus)
+        st = placement_parse_cpus(o->params->cpus, &o->topo, &s->n_threads,
                                   s->n_threads_prefill, s->cpus, err);
     else if (!s->n_threads)
         s->n_threads = o->topo.threads_default;
-    s->explicit_cpus = o->asked->cpus || (placed && s->placement != PLACEMENT_NONE);
-    if (st == ST_OK && s->explicit_cpus && !o->asked->cpus)
+    s->explicit_cpus = o->params->cpus || (placed && s->placement != PLACEMENT_NONE);
+    if (st == ST_OK && s->explicit_cpus && !o->params->cpus)
         st = placement_cpus(&o->topo, s->placement, model_setup_threads(s), s->cpus,
                             err);
     if (!s->n_batch)
@@ -141,7 +141,8 @@ static enum status find_cache(struct opening *o, struct err *err)
     uint64_t bytes;
     enum status st = ST_OK;
 
-    if (o->asked->decodes && modelref_bytes(&o->setup.model, &bytes, &ignored) == ST_OK)
+    if (o->params->decodes &&
+        modelref_bytes(&o->setup.model, &bytes, &ignored) == ST_OK)
         st = cache_find_for(&o->topo, bytes, err);
     o->cache_bytes = topology_cache(&o->topo, o->setup.n_threads).bytes;
     return st;
@@ -149,7 +150,7 @@ static enum status find_cache(struct opening *o, struct err *err)
 
 static void fill_params(struct opening *o)
 {
-    const struct session_params *a = o->asked;
+    const struct session_params *a = o->params;
     char doubt[200];
 
     o->p = model_setup_params(&o->setup, topology_model_bytes(&o->topo, 0));
@@ -171,8 +172,8 @@ static enum status open_with(struct opening *o, struct slm **m, int *n_threads,
     struct slm *new = NULL;
     enum status st;
 
-    o->setup = o->asked->setup;
-    st = session_model(&o->setup.model, o->asked, err);
+    o->setup = o->params->setup;
+    st = session_model(&o->setup.model, o->params, err);
     if (st == ST_OK && o->setup.residency == WEIGHTS_MEMORY)
         st = err_set(err, ST_USAGE,
                      "--weights memory is for synthetic models of bench decode; "
@@ -189,7 +190,7 @@ static enum status open_with(struct opening *o, struct slm **m, int *n_threads,
     st = slm_open(&new, &o->p, err);
     if (st == ST_OK)
         st = preload(new, &o->topo, err);
-    if (st == ST_OK && o->asked->decodes)
+    if (st == ST_OK && o->params->decodes)
         st = slm_measure_prefetch(new, SLM_PREFETCH_BUDGET_S, o->cache_bytes, err);
     if (n_threads)
         *n_threads = o->setup.n_threads;
@@ -208,7 +209,7 @@ enum status session_open(struct slm **m, const struct session_params *params,
 
     if (!o)
         return err_set(err, ST_NO_MEMORY, "no memory to describe the machine");
-    o->asked = params;
+    o->params = params;
     st = open_with(o, m, n_threads, err);
     free(o);
     return st;

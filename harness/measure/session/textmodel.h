@@ -36,15 +36,15 @@ struct textmodel {
 enum status textmodel_look(struct textmodel *t, const struct session_params *params,
                            const char *chat_template, struct err *err);
 
-/* Then the model gives memory back when it is lacking, and says so on standard error.
- * Errors: those of session_open(). */
+/* Then the model gives memory back when it is lacking, and reports that on standard
+ * error. Errors: those of session_open(). */
 enum status textmodel_open(struct textmodel *t, const struct session_params *params,
                            struct err *err);
 
 /* After any of the two, failed or not. */
 void textmodel_close(struct textmodel *t);
 
-/* Rows of a table of options that say how a model is run; s is a session_params. */
+/* Rows of a table of options for how a model is run; s is a session_params. */
 #define TEXTMODEL_OPTS(s)                                                           \
     SESSION_OPT(s, threads), SESSION_OPT(s, threads_prefill), SESSION_OPT_PLACE(s), \
         SESSION_OPT_HOLD(s), SESSION_OPT(s, kv_window)

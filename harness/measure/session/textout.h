@@ -35,7 +35,7 @@ void textout_begin(struct textout *t, bool drops_space);
 /* Error, of this and the next: ST_IO. */
 enum status textout_token(struct textout *t, int32_t id, struct err *err);
 
-/* Prints the rest of an unfinished character, and a line's end if there is none. */
+/* Prints the rest of an unfinished character, and a missing line end. */
 enum status textout_end(struct textout *t, struct err *err);
 
 #endif

@@ -116,8 +116,8 @@ static void print_announced(struct sweep *sweep, size_t m)
 
 /* ---- one point ------------------------------------------------------------------- */
 
-/* What fails before it was ever measured fails for a reason that stays: a file that is
- * no model, say. */
+/* A point that fails before it was ever measured fails for a lasting reason, such as a
+ * file that is no model. */
 static bool is_given_up(const struct sweep *sweep, size_t i)
 {
     const struct sweep_tally *t = &sweep->tally[i];
@@ -132,7 +132,7 @@ static int launch_due(const struct sweep *sweep, size_t i)
     return is_given_up(sweep, i) ? 0 : sweep_tally_due(&sweep->tally[i], sweep->s);
 }
 
-/* Of point i, at least. */
+/* Launches that point i still needs, at least. */
 static int launches_left(const struct sweep *sweep, size_t i)
 {
     return launch_due(sweep, i) ? sweep_tally_left(&sweep->tally[i], sweep->s) : 0;

@@ -43,7 +43,7 @@ struct sweep_settings {
     char *models[SWEEP_MAX_MODELS]; /* as modelref_parse() takes them, malloc'ed */
     size_t n_models;
     struct int_list list[SETTING_N];  /* values of swept settings, but for texts;
-                                         threads_prefill: of prefill points, empty:
+                                         threads_prefill: those of prefill points, empty:
                                          threads */
     char texts[SWEEP_MAX_TEXTS][256]; /* of speculate points, as test_prompt_find()
                                          takes them */
@@ -55,7 +55,7 @@ struct sweep_settings {
     uint64_t mem_limits[SWEEP_MAX_LIMITS]; /* bytes; 0: none */
     int n_mem_limits;                      /* one at least */
     struct point base; /* what all points have alike. seed: for the order, too; 0: the
-                          current time. n_tokens: of decode points */
+                          current time. n_tokens: for decode points */
     int n_passes;      /* most passes of a prefill point, runs of a speculate point */
     int n_launches;    /* of each point */
     int max_launches;  /* of a point whose interval is too wide; fewer than n_launches:
@@ -157,7 +157,7 @@ enum status sweep_models_read(struct sweep_models *models,
 void sweep_models_free(struct sweep_models *models);
 
 /* Opens each of them that is a file, in a fenced process, and learns which are one
- * model, and its context. Errors: of opening a model, or of what engines cannot open.
+ * model, and its context. Errors: those of opening a model; what engines cannot open.
  */
 enum status sweep_models_look(struct sweep_models *models,
                               const struct sweep_settings *s,
@@ -182,13 +182,13 @@ struct sweep_plan {
  * modelref_parse(). */
 enum status sweep_plan_make(struct sweep_plan *plan, const struct sweep_settings *s,
                             struct err *err);
-/* The same with what is known of the models. */
+/* sweep_plan_make() with what is known of the models. */
 enum status sweep_plan_of(struct sweep_plan *plan, const struct sweep_settings *s,
                           const struct sweep_models *models, struct err *err);
 void sweep_plan_free(struct sweep_plan *plan);
 
 /* Order of a round, from 1: order[n_points] receives indices of points, those of a
- * model beside each other. The first round has the plan's order within a model. */
+ * model next to each other. The first round has the plan's order within a model. */
 void sweep_round_order(const struct sweep_plan *plan, uint64_t seed, int round,
                        size_t *order);
 
@@ -272,7 +272,7 @@ enum status sweep_dir_read_machine(struct sweep_dir *dir, json_t **machine,
                                    struct err *err);
 
 /* Remember that this sweep makes a model file; whether it did. .made comes with the
- * directory, which may be foreign: who removes asks modelref_remove(), too. */
+ * directory, which may be foreign: who removes calls modelref_remove(), too. */
 enum status sweep_dir_will_make(struct sweep_dir *dir, const char *path,
                                 struct err *err);
 bool sweep_dir_has_made(const struct sweep_dir *dir, const char *path);
@@ -291,13 +291,13 @@ json_t *sweep_machine_json(const struct topology *topo,
 enum status sweep_machine_check(const json_t *machine, const struct topology *topo,
                                 const char *dir, struct err *err);
 
-/* The line of a launch that is done, the n_finished-th of n_due: on a terminal of so
- * many columns, where it does not fit, several, indented; 0: no terminal, one line
+/* The line of a launch that is done, the n_finished-th of n_due: on a terminal of
+ * `columns` columns, where it does not fit, several, indented; 0: no terminal, one line
  * (sweep_print.c). */
 void sweep_print_row(FILE *f, const struct row *row, size_t n_finished, size_t n_due,
                      int columns);
 
-/* The points in their order, and what --dry-run says besides. Error: ST_NO_MEMORY. */
+/* The points in their order, and the rest of --dry-run. Error: ST_NO_MEMORY. */
 enum status sweep_print_plan(const struct sweep_settings *s,
                              const struct sweep_plan *plan, const struct topology *topo,
                              struct err *err);

@@ -41,7 +41,7 @@ static bool exists(const char *path)
     return stat(path, &st) == 0;
 }
 
-/* Of the known shapes, the largest whose file in this mix is at most max bytes:
+/* The largest known shape whose file in this mix is at most max bytes:
  * " -m NAME:MIX" into buf, or nothing. */
 static void smaller_shape(const struct modelref *ref, uint64_t max, char *buf,
                           size_t cap)
@@ -76,7 +76,7 @@ static void smaller_shape(const struct modelref *ref, uint64_t max, char *buf,
 /* Bytes of the model files that are yet to be made. */
 struct to_make {
     uint64_t all, largest;
-    const struct modelref *where; /* of the largest; NULL: there is none */
+    const struct modelref *where; /* of the largest; NULL: no model */
 };
 
 static enum status add_up(struct to_make *t, const struct sweep_plan *plan,

@@ -27,7 +27,7 @@ void sweep_tally_add(struct sweep_tally *t, const struct row *r)
     t->n_paging += r->limiter == LIMITER_PAGING;
 }
 
-/* Of a point that pages, which is slow to measure and the same each time. */
+/* A point that pages is slow to measure and repeats itself. */
 static int left_paging(const struct sweep_tally *t, const struct sweep_settings *s)
 {
     const int wanted = s->n_launches < MAX_PAGING ? s->n_launches : MAX_PAGING;

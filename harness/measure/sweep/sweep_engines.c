@@ -57,15 +57,15 @@ enum status sweep_check_engines(const struct sweep_settings *stored,
                                 const char *const *given, size_t n_given,
                                 const char *dir, struct err *err)
 {
-    struct sweep_settings asked = {.n_models = 0};
+    struct sweep_settings given_settings = {.n_models = 0};
     char options[900] = "";
     bool same;
 
-    if (sweep_set_engines(&asked, given, n_given, "--engine", err))
+    if (sweep_set_engines(&given_settings, given, n_given, "--engine", err))
         return ST_USAGE;
-    same = asked.n_engines == stored->n_engines;
+    same = given_settings.n_engines == stored->n_engines;
     for (int i = 0; i < stored->n_engines; i++) {
-        same = same && !strcmp(asked.engines[i], stored->engines[i]);
+        same = same && !strcmp(given_settings.engines[i], stored->engines[i]);
         text_append(options, sizeof options, " --engine");
         shell_word_append(options, sizeof options, stored->engines[i]);
     }

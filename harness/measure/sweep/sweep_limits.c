@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sweep_limits.c - the memory limits of a sweep, each of which every point is measured
- * with
+ * sweep_limits.c - the memory limits of a sweep; every point is measured with each
  */
 #include "harness/measure/sweep/sweep.h"
 

@@ -8,7 +8,6 @@
 #include <gnu/libc-version.h>
 #include <hwloc.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness/base/format.h"
@@ -41,22 +40,18 @@ json_t *sweep_machine_json(const struct topology *topo,
                            const struct probe_report *probe,
                            const struct sweep_settings *s, int argc, char **argv)
 {
-    const time_t now = time(NULL);
     char host[65] = "", utc[32];
-    struct tm tm;
 
     gethostname(host, sizeof host - 1);
-    gmtime_r(&now, &tm);
-    strftime(utc, sizeof utc, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    return json_pack("{s:s, s:s, s:o, s:o, s:I, s:o, s:o, s:o}", "utc", utc, "host",
-                     host, "versions", versions(), "command", command_line(argc, argv),
-                     "seed", (json_int_t)s->base.setup.seed, "topology",
-                     topology_json(topo), "probe",
-                     probe ? probe_report_json(probe) : json_null(), "sweep",
+    return json_pack("{s:s, s:s, s:o, s:o, s:I, s:o, s:o, s:o}", "utc",
+                     format_now(utc, sizeof utc), "host", host, "versions", versions(),
+                     "command", command_line(argc, argv), "seed",
+                     (json_int_t)s->base.setup.seed, "topology", topology_json(topo),
+                     "probe", probe ? probe_report_json(probe) : json_null(), "sweep",
                      sweep_settings_json(s));
 }
 
-/* ---- going on -------------------------------------------------------------------- */
+/* ---- resuming -------------------------------------------------------------------- */
 
 /* The machine's profile as it shows itself: which CPUs share a core, where that was
  * measured, is of the moment, and the next measurement may be undecided. */

@@ -4,6 +4,7 @@
  */
 #include "engine/base/random.h"
 #include "engine/base/strtab.h"
+#include "harness/base/array.h"
 #include "harness/measure/engines/engine.h"
 #include "harness/measure/engines/engine_run.h"
 #include "harness/measure/sweep/sweep.h"
@@ -35,22 +36,11 @@ static void end(struct making *m)
     free(m->ids);
 }
 
-static enum status grow(struct making *m, struct err *err)
-{
-    const size_t cap = m->cap ? 2 * m->cap : 64;
-    struct point *points = realloc(m->plan.points, cap * sizeof *points);
-
-    if (!points)
-        return err_set(err, ST_NO_MEMORY, "no memory for %zu points", cap);
-    m->plan.points = points;
-    m->cap = cap;
-    return ST_OK;
-}
-
 static enum status add(struct making *m, const struct point *p, struct err *err)
 {
     const uint32_t n = (uint32_t)m->plan.n_points;
     char id[sizeof *m->ids];
+    struct point *grown;
 
     point_id(p, id, sizeof id);
     if (strtab_find(&m->known, id, strlen(id)) != STRTAB_NONE)
@@ -60,8 +50,10 @@ static enum status add(struct making *m, const struct point *p, struct err *err)
                        "the settings make more than %d points, the maximum of a sweep: "
                        "leave out values of a list, or measure the models one by one",
                        SWEEP_MAX_POINTS);
-    if (m->plan.n_points == m->cap && grow(m, err))
-        return ST_NO_MEMORY;
+    grown = array_grow(m->plan.points, n, &m->cap, sizeof *grown);
+    if (!grown)
+        return err_set(err, ST_NO_MEMORY, "no memory for %u points", n + 1);
+    m->plan.points = grown;
     memcpy(m->ids[n], id, sizeof id);
     strtab_put(&m->known, m->ids[n], (uint32_t)strlen(id), n);
     m->plan.points[m->plan.n_points++] = *p;
@@ -83,7 +75,7 @@ static enum status add_depths(struct making *m, const struct sweep_settings *s,
         if (m->max_ctx && p.ctx > m->max_ctx && !p.setup.kv_window)
             p.ctx = m->max_ctx;
         if (p.n_sequences == 1)
-            p.n_shared = 0; /* with whom? */
+            p.n_shared = 0; /* nobody shares */
         if (p.n_shared > p.ctx)
             continue;
         status = point_check_sequences(&p, err);
@@ -93,7 +85,7 @@ static enum status add_depths(struct making *m, const struct sweep_settings *s,
     return status;
 }
 
-/* Every prompt length, likewise. */
+/* Every prompt length. */
 static enum status add_prompts(struct making *m, const struct sweep_settings *s,
                                const struct point *base, struct err *err)
 {
@@ -114,7 +106,7 @@ static enum status add_prompts(struct making *m, const struct sweep_settings *s,
     return status;
 }
 
-/* Every text, likewise; it is as deep as its prompt. */
+/* Every text; its depth is that of its prompt. */
 static enum status add_texts(struct making *m, const struct sweep_settings *s,
                              const struct point *base, struct err *err)
 {

@@ -10,7 +10,7 @@
 #include "harness/base/format.h"
 #include "harness/rows/report_rows.h"
 
-#define INDENT 4 /* of what does not fit beside a point's name */
+#define INDENT 4 /* of what does not fit after a point's name */
 
 /* "24.5 tok/s [23.5, 25.8]", in digits that the interval supports. */
 static void append_speed(char *buf, size_t cap, const struct row *row)

@@ -86,7 +86,7 @@ static enum status absolute_cache_dir(struct sweep_settings *s, const char *dir,
 }
 
 /* The directory that the environment has chosen: a resumed sweep must find its
- * models where they are, whatever the environment says then. */
+ * models where they are, whatever the environment is then. */
 static enum status fix_cache_dir(struct sweep_settings *s,
                                  const struct sweep_plan *plan, struct err *err)
 {
@@ -208,8 +208,8 @@ static enum status find_cores(struct topology *topo, const struct sweep_request 
     return cache_find(topo, err);
 }
 
-/* A sweep that measures one model after the other goes on so: its rounds are of one
- * model each. */
+/* A sweep that measures one model after the other continues that way: its rounds are of
+ * one model each. */
 static enum status check_capacity(struct sweep_session *x, struct err *err)
 {
     bool one_at_a_time = false;

@@ -3,7 +3,7 @@
  * count_work.h - a piece of work that is done an exact number of times, to have its
  * instructions counted
  *
- * Its name says all that its instructions depend on:
+ * Its name has all that its instructions depend on:
  *
  *   gemv/q4_K/avx2/rows:16/cols:512          a case as kernel_case.h has it, hot, of
  *   gemm/q4_K/avx2/rows:16/cols:512/n_x:8    one thread
@@ -41,10 +41,10 @@ enum status count_work_run(struct count_work *w, size_t calls, struct err *err);
 
 void count_work_close(struct count_work *w);
 
-/* The instructions of so many calls, counted by the CPU, in user mode. Three times as
+/* The instructions of `calls` calls, counted by the CPU, in user mode. Three times as
  * many are made, the first third separately, so that the cost of switching the counter
  * cancels. Errors: those of count_work_run(), and ST_UNSUPPORTED (no counter of
- * instructions, or no permission; says why). */
+ * instructions, or no permission; with the reason). */
 enum status count_work_pmu(struct count_work *w, size_t calls, uint64_t *instructions,
                            struct err *err);
 

@@ -3,7 +3,7 @@
  * measured.h - a model that is opened to be timed, and the one loop that times it
  *
  * Model of the world: every figure about a model's speed - of a point, of a gate - is
- * made of samples that measured_samples() takes. A *step* says what one sample is; what
+ * made of samples that measured_samples() takes. A *step* defines one sample; what
  * is done with the sample, how many there are and what happens between two of them is
  * the caller's business. Instructions are counted (count_work.h) of a model opened the
  * same way, but without a clock.
@@ -66,7 +66,7 @@ enum status measured_open(struct measured *m, const struct model_setup *setup,
 enum status measured_borrow(struct measured *m, struct slm *model, uint64_t seed,
                             struct err *err);
 
-/* Reads at most so many bytes of the weights. A mapped model that memory does not hold
+/* Reads at most max_bytes of the weights. A mapped model that memory does not hold
  * is read in part: each further page would evict another one. Errors:
  * those of weights_preload().
  */
@@ -81,7 +81,7 @@ enum status measured_fill(struct measured *m, int depth, int shared, bool comput
 /* Closes the model, unless it was borrowed, and frees an image in memory. */
 void measured_close(struct measured *m);
 
-/* Whether weights, KV cache and scratch memory fit so many bytes. */
+/* Whether weights, KV cache and scratch memory fit into room_bytes. */
 bool measured_fits(const struct measured *m, uint64_t room_bytes);
 
 /* The highest ISA level that kernels may be of: "avx512vnni". */
@@ -95,11 +95,11 @@ enum measured_kind {
     MEASURED_CALL     /* what a function does */
 };
 
-/* No uncounted token is decoded before samples as long as this: what waking the threads
- * takes is small compared with them. */
+/* No uncounted token is decoded before samples of this length or more: waking the
+ * threads takes little time compared with them. */
 #define MEASURED_LONG_NS 50000000u
 
-#define MEASURED_REMEMBERED 15 /* samples of which the usual time is taken */
+#define MEASURED_REMEMBERED 15 /* samples that give the usual time */
 
 /* What a MEASURED_CALL does. *ns is 0 before; a function that sets it has samples of
  * its own, whose sum it is. */
@@ -110,11 +110,11 @@ struct measured_step {
     int depth;    /* positions before a sample */
     int n_tokens; /* MEASURED_PREFILL: tokens of the prompt */
     bool again;   /* the same tokens after every start, or else new ones */
-    /* After every start an uncounted token is decoded, as long as samples are short: it
+    /* After every start an uncounted token is decoded, while samples are short: it
      * wakes the threads, and does the work that going back has deferred. Without it
      * every sample leaves the positions as they were. */
     bool wakes;
-    int span; /* with wakes: positions that a decode goes on for before it starts
+    int span; /* with wakes: positions that a decode continues for before it starts
                  again from its depth */
     measured_call_fn *call; /* MEASURED_CALL */
     void *call_arg;

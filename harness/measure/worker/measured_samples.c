@@ -2,10 +2,10 @@
  *
  * measured_samples.c - the loop that times, and the work around a sample
  *
- * A requested slowdown is added after each sample: all threads of the model spin for as
- * long as the step's usual sample takes longer at that loss of speed. Were it the first
- * one alone, the others would go to sleep meanwhile, and to wake them would make the
- * next sample slower still.
+ * A requested slowdown is added after each sample: all threads of the model spin for
+ * the time by which that loss of speed lengthens the step's usual sample. If only the
+ * first thread did, the others would go to sleep, and waking them would slow down the
+ * next sample further.
  */
 
 #include "engine/base/clock.h"
@@ -80,7 +80,7 @@ static void draw_step(struct measured *m)
     draw(m, n_sequences(m) + m->n_chunk);
 }
 
-/* The next chunk of the prompt, of which only the last one has logits. */
+/* The next chunk of the prompt; only the last one has logits. */
 static struct slm_part next_chunk(struct measured *m)
 {
     const int seq = n_sequences(m);
@@ -202,8 +202,8 @@ static enum status start(struct measured *m, const struct measured_step *s,
     return decode(m, false, err);
 }
 
-/* Long samples of a decode go on where the last ones ended; a prompt always starts
- * anew. */
+/* Long samples of a decode continue where the last ones ended; a prompt always starts
+ * again. */
 static bool goes_on(const struct measured *m, const struct measured_step *s)
 {
     return s->wakes && s->last_ns >= MEASURED_LONG_NS &&

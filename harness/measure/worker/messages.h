@@ -86,8 +86,8 @@ struct point_need {
                               of for each token */
     uint64_t map_bytes;    /* of memory, if the file is mapped: what passes read again
                               and again, and page tables; 0: it cannot be mapped */
-    uint64_t anon_bytes;   /* that cannot be paged out: the next three. Of stream that
-                              memory does not hold, the least */
+    uint64_t anon_bytes;   /* that cannot be paged out: the next three. Streamed weights
+                              that memory does not hold: the minimum */
     uint64_t kv_bytes, scratch_bytes;
     uint64_t weights_memory_bytes; /* allocated for weights */
     uint64_t token_bytes;          /* read to decode one token at the point's depth */
@@ -95,15 +95,15 @@ struct point_need {
     uint64_t nextn_bytes; /* read for a token that the model's own layer guesses; 0: it
                              has none */
     uint64_t token_macs;  /* multiply-adds with matrices for one token */
-    uint64_t output_macs; /* of these the output matrix */
-    uint64_t identity;    /* model_identity(); 0: of a shape */
-    int residency;        /* enum weights_residency: chosen, where AUTO was asked for */
+    uint64_t output_macs; /* those of the output matrix */
+    uint64_t identity;    /* model_identity(); 0: a shape's */
+    int residency;        /* enum weights_residency; AUTO is resolved */
     int n_layers;
     int n_recurrent;         /* of these: have a state, which cannot be taken back */
     int n_streamed, n_slots; /* as residency.h has them; 0: nothing is streamed */
     uint64_t streamed_bytes, slot_bytes; /* the first also of cached experts: what a
                                             token is expected to miss */
-    uint64_t cache_bytes;   /* of weights_memory_bytes: of cached experts; 0: none */
+    uint64_t cache_bytes;   /* part of weights_memory_bytes: cached experts */
     uint64_t disk_bytes;    /* of tensors that stay in the file */
     int n_vocab;            /* tokens that there are */
     int n_ctx;              /* positions of the KV cache */
@@ -120,8 +120,8 @@ json_t *point_need_json(const struct point_need *need);
 enum status point_need_from_json(struct point_need *need, const json_t *object,
                                  struct err *err);
 
-/* Memory beside anon_bytes without which a point is not tried. What is streamed is as
- * much as memory leaves, so that all of the reserve must be left. */
+/* Memory in addition to anon_bytes without which a point is not tried. Streaming takes
+ * what memory leaves, so all of the reserve must be left. */
 uint64_t point_need_reserve(int residency);
 
 /* ---- what a point has measured --------------------------------------------------- */
@@ -137,7 +137,7 @@ struct point_facts {
     double stand_in_bytes;    /* of the buffer that was read instead of weights that do
                                  not fit; 0: none */
 
-    double disk_spread; /* of the disk probe's passes, likewise: the parent's own */
+    double disk_spread; /* of the disk probe's passes: the parent's own, too */
 
     /* With streamed weights: the largest request, and the maximum at once; 0:
      * nothing is streamed. */

@@ -32,13 +32,13 @@ enum status worker_check_program(const char *who, const char *program, struct er
 
 /* Starts the program and lets it open the model. *c is for model_worker_close()
  * afterwards in any case. Errors: ST_USAGE (no such program, or one that has no
- * such worker), ST_IO (it died, or says nothing), ST_INTERRUPTED, those of the program
+ * such worker), ST_IO (it died, or is silent), ST_INTERRUPTED, those of the program
  * itself, and of sandbox_add(). */
 enum status model_worker_start(struct model_worker *c,
                                const struct model_worker_params *p,
                                const struct worker_open *open, struct err *err);
 
-/* The lower quartile of several times, 0 if there are none; v is sorted. A machine's
+/* The lower quartile of n times, 0 if n is 0; v is sorted. A machine's
  * disturbances only add time, so the shorter samples are those of the program alone
  * (Chen and Revels 2016, arXiv 1608.04295). A change that makes fewer than three
  * quarters of the samples longer is not detected. */

@@ -20,20 +20,20 @@
 #include "engine/forward/profile.h"
 
 struct point_profile_row {
-    char op[24], weights[12]; /* weights "" where there are none */
+    char op[24], weights[12]; /* weights "": without weights */
     double work_ms, wait_ms;  /* per sample, mean of the threads */
     double bytes, macs;       /* per sample, all threads */
     bool is_int8;             /* the peak that its multiply-adds have */
 };
 
 struct point_profile {
-    size_t n_samples, n_rows; /* n_rows 0: there is none */
+    size_t n_samples, n_rows; /* n_rows 0: no profile */
     double sample_ms;         /* mean */
     double int8_gops, f32_gops;
     struct point_profile_row rows[SLM_PROFILE_ROWS];
 };
 
-/* What a profile of n_samples samples, sample_ms long in the mean, says. */
+/* Summarises a profile of n_samples samples, sample_ms long in the mean. */
 void point_profile_make(struct point_profile *p, const struct slm_profile *from,
                         size_t n_samples, double sample_ms, double int8_gops,
                         double f32_gops);

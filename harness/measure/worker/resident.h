@@ -17,7 +17,7 @@
 /* Anonymous memory (huge pages included) and page tables now, by /proc/self/status
  * below root ("": this machine). Shared memory is left out: a file in memory is mapped
  * as that. Some kernels are off by a few dozen pages for each CPU. False: the kernel
- * does not tell (before Linux 4.5). */
+ * does not report it (before Linux 4.5). */
 bool resident_read(const char *root, uint64_t *bytes);
 
 #endif

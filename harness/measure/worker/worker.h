@@ -28,7 +28,7 @@ struct worker_task {
 /* The process itself: returns its exit code. */
 int worker_serve(const struct worker_task *tasks, size_t n);
 
-/* ---- what it says (worker_report.c) ---------------------------------------------- */
+/* ---- what it sends (worker_report.c) --------------------------------------------- */
 
 /* Sends object, which it takes, as one line. */
 void worker_send(json_t *object);

@@ -103,7 +103,7 @@ static enum status has_died(struct worker_client *c, const char *doing, struct e
                    *words ? "; its last output: " : "", words);
 }
 
-/* ---- hearing --------------------------------------------------------------------- */
+/* ---- receiving ------------------------------------------------------------------- */
 
 static void read_line(void *arg, const char *line, size_t len)
 {
@@ -130,12 +130,12 @@ static void read_line(void *arg, const char *line, size_t len)
     }
 }
 
-/* The next answer, which becomes the caller's. ST_CHECK: there is none, because the
+/* The next answer, which becomes the caller's. ST_CHECK: no answer, because the
  * worker is dead or has sent something else; *err is not set then. */
 static enum status wait_answer(struct worker_client *c, double timeout_s,
                                json_t **answer, const char *doing, struct err *err)
 {
-    uint64_t heard = clock_ns();
+    uint64_t received = clock_ns();
     struct pollfd pfd = {.fd = c->child.out, .events = POLLIN};
     bool alive = true;
 
@@ -152,11 +152,11 @@ static enum status wait_answer(struct worker_client *c, double timeout_s,
         }
         if (ready > 0) {
             alive = child_read_lines(&c->child, read_line, c);
-            heard = clock_ns();
+            received = clock_ns();
         } else if (c->p.tick) {
             c->p.tick(c->p.arg, NULL, 0);
         }
-        if ((double)(clock_ns() - heard) * 1e-9 > timeout_s) {
+        if ((double)(clock_ns() - received) * 1e-9 > timeout_s) {
             ended(c, WORKER_SILENT);
             return err_set(err, ST_IO, "%s, %.200s, has sent nothing for %g s while %s",
                            c->p.who, c->p.program, timeout_s, doing);
@@ -167,7 +167,7 @@ static enum status wait_answer(struct worker_client *c, double timeout_s,
     return ST_OK;
 }
 
-/* ---- asking ---------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------- */
 
 /* The program's own error becomes ours. */
 static enum status gave_up(struct worker_client *c, const json_t *answer,

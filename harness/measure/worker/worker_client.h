@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * worker_client.h - the asking side of worker.h: a process that is started, sent
+ * worker_client.h - the parent's side of worker.h: a process that is started, sent
  * requests, and ended
  *
  * An error is one sentence with the program, its version and its last output; enum
@@ -54,7 +54,7 @@ struct worker_client {
     enum status error_status; /* and its status */
     bool reaped;
     int wstatus;         /* once it is reaped, as waitpid() has it */
-    struct rusage usage; /* likewise */
+    struct rusage usage; /* once it is reaped */
     struct sandbox *own; /* the group it is in where it has no sandbox; may be NULL */
     json_t *answer;      /* not read yet */
     int n_bad;           /* lines that were no answer */
@@ -86,7 +86,7 @@ enum status worker_client_request(struct worker_client *c, json_t *request,
  * limit is the one in force here. Zeros where there is no such group. */
 void worker_client_usage(const struct worker_client *c, struct sandbox_usage *usage);
 
-/* Was it killed by the kernel for memory, as its group's counter says? *usage has the
+/* Whether the kernel killed it for memory, by its group's counter. *usage has the
  * limit. */
 bool worker_client_was_oom(const struct worker_client *c, struct sandbox_usage *usage);
 

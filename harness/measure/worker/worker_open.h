@@ -10,7 +10,7 @@
  * A step is what one metric is measured by. Its state is the same at the beginning of
  * every request for samples (a gate's turn), and so are its tokens: a prefill starts
  * from an empty cache, a decode from a cache filled to its depth with seeded keys and
- * values. Where samples are long, a decode goes on from one request to the next until
+ * values. Where samples are long, a decode continues from one request to the next until
  * another step is taken or WORKER_DECODE_SPAN is over. A kernel is the best gemv of a
  * format that the program has for this machine, on a matrix in the cache.
  *
@@ -35,10 +35,10 @@
 #define WORKER_MAX_SAMPLES 4096 /* of a step in one request */
 #define WORKER_MAX_LOADS   9
 
-/* Positions that decoding goes on for before it starts again from its depth. */
+/* Positions that decoding continues for before it starts again from its depth. */
 #define WORKER_DECODE_SPAN 64
 
-/* Samples as long as this one are taken singly, those of both sides interleaved, so
+/* Samples of this length or more are taken singly, those of both sides interleaved, so
  * that both meet a neighbour's burst, which lasts seconds. No uncounted token comes
  * before them: what waking the thread pool takes is small compared with them. */
 #define WORKER_LONG_S (MEASURED_LONG_NS * 1e-9)
@@ -57,7 +57,7 @@ struct worker_open {
                                     the same one; NULL: what each reads */
     struct model_setup setup;    /* threads: those of the steps */
     double slower; /* times are stretched so that this share of speed is lost: 0.05 */
-    int n_loads;   /* most loads of the model, as long as they are quick */
+    int n_loads;   /* most loads of the model, while they are quick */
     struct worker_step step[WORKER_MAX_STEPS];
     int n_steps;
 };

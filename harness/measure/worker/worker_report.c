@@ -12,7 +12,7 @@
 #define NOISE_NS    2000000000u /* noise so far is reported as often */
 #define PROGRESS_NS 100000000u
 
-/* Once a message is lost none follows: the other side would take what it hears for all
+/* After a lost message none is sent: the parent would take what it receives for all
  * there is. */
 void worker_send(json_t *object)
 {

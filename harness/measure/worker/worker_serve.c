@@ -69,7 +69,7 @@ static enum status open_model(struct server *v, struct err *err)
     return st ? st : read_weights(v, room, err);
 }
 
-/* Loads again as long as that is quick: a short time varies more. */
+/* Loads again while that is quick: a short time varies more. */
 static enum status load(struct server *v, struct worker_ready *r, struct err *err)
 {
     const uint64_t begin = clock_ns();
@@ -185,7 +185,7 @@ static bool keep_sample(void *arg, uint64_t ns)
     return true;
 }
 
-/* The work is opened anew each time: between two requests nothing of it may be left,
+/* The work is opened again each time: between two requests nothing of it may be left,
  * since its thread is the model's first. */
 static enum status take_kernel(struct server *v, int step, int n, struct kept *kept,
                                struct err *err)
@@ -378,7 +378,7 @@ int worker_serve(const struct worker_task *tasks, size_t n)
                           WORKER_OPEN_PROTOCOL, "opens", model_setup_optional_keys(),
                           "worker", WORKER_PROTOCOL, "version", build_version(),
                           "commit", build_commit(), "compiler", build_compiler()));
-    /* Who waits for an answer that could not be written hears of it by this end. */
+    /* If standard output failed, this end tells the parent. */
     while (st == ST_OK && !ferror(stdout) && getline(&line, &cap, stdin) > 0)
         st = answer(v, tasks, n, line, &err);
     if (st == ST_OK && ferror(stdout))

@@ -66,22 +66,22 @@ static enum status plan_as_file(struct slm_info *info, const struct gguf *g,
 }
 
 /* What the engine makes of the model: with auto resolved, and *fits false where stream
- * was asked for and memory holds not even the slots. */
+ * was requested and memory does not even hold the slots. */
 static enum status plan_engine(struct slm_info *info, bool *fits, const struct gguf *g,
                                struct slm_params *params, struct err *err)
 {
-    const enum weights_residency asked = params->residency;
+    const enum weights_residency wanted = params->residency;
     enum status status;
 
     params->residency = WEIGHTS_MMAP; /* always fits */
     status = plan_as_file(info, g, params, err);
     *fits = true;
-    if (status || asked == WEIGHTS_MMAP)
+    if (status || wanted == WEIGHTS_MMAP)
         return status;
     params->residency =
-        asked == WEIGHTS_AUTO
+        wanted == WEIGHTS_AUTO
             ? slm_choose_residency(info, params->memory_bytes, params->spare_bytes)
-            : asked;
+            : wanted;
     if (params->residency == WEIGHTS_STREAM && info->stream_min_bytes) {
         const uint64_t rest = info->kv_bytes + info->scratch_bytes;
 
@@ -93,7 +93,7 @@ static enum status plan_engine(struct slm_info *info, bool *fits, const struct g
     return slm_plan(info, g, params, err);
 }
 
-/* How a streamed model is divided, by the engine's own plan for so much memory. */
+/* How the engine's own plan divides a streamed model for this memory. */
 static enum status divide(struct point_need *need, const struct gguf *g,
                           const struct slm_info *info, struct err *err)
 {
@@ -144,7 +144,7 @@ static enum status find_packed_ctx(struct point_need *need, const struct gguf *g
     return status;
 }
 
-/* The sizes of an opened model, of which image says that it is in memory as it is. */
+/* The sizes of an opened model; image: it is in memory as it is. */
 static enum status need_model(struct point *p, struct point_need *need,
                               const struct gguf *g, bool image, uint64_t room,
                               struct err *err)
@@ -214,7 +214,7 @@ static enum status need_shape(struct point *p, struct point_need *need, bool ima
     return status;
 }
 
-/* A text is cut into the model's tokens, of which a point of that text is made. */
+/* A text is cut into the model's tokens, which make a point of that text. */
 static enum status need_file(struct point *p, struct point_need *need, uint64_t room,
                              struct err *err)
 {

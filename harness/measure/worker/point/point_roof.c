@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * point_roof.c - the bandwidth ceiling of a point, probed beside its measurement
+ * point_roof.c - the bandwidth ceiling of a point, probed during its measurement
  */
 #include <math.h>
 
@@ -78,8 +78,8 @@ static void choose_places(struct point_worker *c, struct thread_pool *pool)
                             bytes < pass ? bytes : pass, pages_of(c));
 }
 
-/* What has been given back since places were chosen may have been theirs. NULL: there
- * is none any more. */
+/* What has been given back since places were chosen may have been theirs. NULL: no
+ * place is left. */
 static const struct probe_buffer *next_place(struct point_worker *c,
                                              struct thread_pool *pool)
 {
@@ -121,8 +121,9 @@ static void add_peak_passes(struct point_worker *c, int n, struct thread_pool *p
     stats_summary(&c->peak, c->roof_gops, (size_t)c->n_roof_gops, scratch);
 }
 
-/* Of the buffer that is read instead of weights. While the model is open, its KV cache
- * and scratch memory leave that much less of the room. Afterwards the size stays. */
+/* Size of the buffer that is read instead of weights. While the model is open, its KV
+ * cache and scratch memory leave that much less of the room. Afterwards the size stays.
+ */
 static uint64_t stand_in_bytes(struct point_worker *c)
 {
     if (c->model) {
@@ -160,7 +161,7 @@ static enum status read_passes(struct point_worker *c, struct thread_pool *pool,
     return ST_OK;
 }
 
-/* Peaks are evidence for the limiter. Of more threads than CPUs they would be the
+/* Peaks are evidence for the limiter. With more threads than CPUs they would be the
  * scheduler's, and a pass of a thousand threads takes half a minute. */
 static bool needs_peaks(const struct point_worker *c, bool weights)
 {

@@ -8,7 +8,8 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* Less is read faster than can be timed well; of a small model and of a small limit. */
+/* Less is read faster than can be timed well: minima for a small model and a small
+ * limit. */
 #define MIN_OF_MODEL (64 * MIB)
 #define MIN_OF_LIMIT (16 * MIB)
 
@@ -26,7 +27,9 @@ uint64_t point_probe_bytes(int n_threads, uint64_t mem_limit, uint64_t weight_by
     return bytes / (2 * MIB) * (2 * MIB);
 }
 
-uint64_t point_memory(const struct point *p, uint64_t room)
+/* Memory that the engine may use of the point's room. It decides how many layers are
+ * streamed, so it is the amount that the plan has counted with. */
+static uint64_t memory_for(const struct point *p, uint64_t room)
 {
     const uint64_t bytes = memory_for_model(room);
 
@@ -57,8 +60,8 @@ static size_t pages_of(int n)
     return ((size_t)n + SLM_PAGE - 1) / SLM_PAGE;
 }
 
-/* Positions of a window are in a ring: they may begin and end within pages, and go on
- * at its beginning. */
+/* Positions of a window are in a ring: they may begin and end within pages, and
+ * continue at its beginning. */
 #define RING_PAGES 2
 
 /* Whole pages are shared; the one in which sequences part is each one's own. */
@@ -80,7 +83,7 @@ void point_set_sequences(const struct point *p, struct slm_params *params)
 
 struct slm_params point_params(const struct point *p, uint64_t room)
 {
-    struct slm_params params = model_setup_params(&p->setup, point_memory(p, room));
+    struct slm_params params = model_setup_params(&p->setup, memory_for(p, room));
 
     params.n_ctx = n_ctx(p);
     params.n_logits = 1;

@@ -5,8 +5,8 @@
  * A run goes over the text's answer once, in stretches: each is decoded with drafts,
  * taken back, and decoded plainly. So both meet the same tokens at the same depth
  * within a second or so, and slow drift is no difference between them. What is learned
- * about drafts goes on from stretch to stretch, and begins anew with every run, as it
- * would with every question.
+ * about drafts is kept from stretch to stretch, and forgotten with every run, as it
+ * would be with every question.
  */
 #include <stdlib.h>
 
@@ -198,7 +198,7 @@ static bool stops_early(const struct stretch *of)
     return of->c->speculation->first && of->n && out_of_time(of->c, 0.5);
 }
 
-/* The same with drafts: at least a stretch, at most what is left; n: how many. */
+/* Decodes with drafts: at least a stretch, at most what is left; n: how many. */
 static enum status decode_drafting(void *arg, uint64_t *ns, struct err *err)
 {
     struct stretch *of = arg;
@@ -311,8 +311,8 @@ void point_speculate_conclude(struct point_worker *c)
 
     if (!s->n_runs || !(n_passes > 0))
         return;
-    /* A run's passes read the weights so often, and a pass over several tokens more
-     * experts than one token takes; its columns are so many multiply-adds. */
+    /* Each pass of a run reads the weights, and a pass over several tokens more experts
+     * than one token takes; its columns give the multiply-adds. */
     const struct slm_info *info = slm_info(c->model);
     const double n_columns = n_passes + (double)s->sum.n_drafted;
     const double more_experts = slm_bytes_per_pass(info, n_columns / n_passes) -

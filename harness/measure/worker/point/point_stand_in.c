@@ -5,7 +5,7 @@
  * The worker has no model in memory then, so a buffer stands in for the weights, as
  * for those that do not fit (point_roof.c), with the same threads on the same CPUs, in
  * pages of 2 MiB: a ceiling is the machine's, and pages of 4 KiB are the program's own
- * choice. Before and after the other program runs, and never beside it.
+ * choice. It is probed before and after the other program runs, never while it does.
  */
 #include "harness/measure/worker/point/point_answers.h"
 #include "harness/measure/worker/point/point_worker.h"

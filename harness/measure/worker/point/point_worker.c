@@ -24,7 +24,7 @@
 #define PROFILED_MAX   8
 #define RESIDENT_NS    20000000u /* while loading it is looked at as often */
 
-/* The most so far, of this process alone: the asking side adds what it knows of the
+/* The most so far, of this process alone: the parent adds what it knows of the
  * group and the weights that are mapped. Not while a buffer stands in for weights, and
  * not between samples. */
 static void note_resident(struct point_worker *c)
@@ -319,8 +319,7 @@ static enum status choose_prefetch(struct point_worker *c, struct err *err)
                                 err);
 }
 
-/* Of a model that pages, what it waits for is known; a run over a text is many passes.
- */
+/* If a model pages, what it waits for is known; a run over a text is many passes. */
 static bool has_account(const struct point_worker *c)
 {
     return c->p->profile || (c->fits && c->p->kind != POINT_SPECULATE);

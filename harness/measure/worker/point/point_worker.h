@@ -38,8 +38,8 @@ struct point_worker {
     const struct point *p;
     const int *cpus; /* NULL: unpinned */
     struct topology topo;
-    const json_t *cache; /* its cache as the asking side has it; NULL: as it is read */
-    uint64_t room;       /* memory it may have, as the asking side has planned */
+    const json_t *cache; /* its cache as the parent has it; NULL: as it is read */
+    uint64_t room;       /* memory it may have, as the parent has planned */
     struct slm *model;
     struct measured measured; /* model is its */
     struct measured_step step;
@@ -67,7 +67,7 @@ struct point_worker {
     size_t n_woken;          /* such tokens, and their time */
     double woken_ms;
     double int8_gops, f32_gops; /* where samples are profiled */
-    size_t tile_tokens; /* of the model, as slm_tile_tokens(); 0: there was none yet */
+    size_t tile_tokens; /* of the model, as slm_tile_tokens(); 0: not opened yet */
     double *plain_ms; /* [2 n_tokens] malloc'ed: steps without a chunk, and room to sort
                          them */
     double step_plain_ms; /* their median; 0: without them */
@@ -97,12 +97,12 @@ void point_worker_close(struct point_worker *c);
 /* Passes of the roof and, where the point needs them, the peaks of arithmetic, into *c.
  * With the model's own threads while there is a model, as many as are
  * measured. weights: read the model's own, else a buffer of the same page
- * size. Errors: of thread_pool_start() and probe_buffer_open(). */
+ * size. Errors: those of thread_pool_start() and probe_buffer_open(). */
 enum status point_probe_roof(struct point_worker *c, bool weights, struct err *err);
 
 /* Whether it is time for a pass between two samples: since_s after the last one, which
- * took cost_s (0: there was none). Passes take a tenth of the time at most, and are so
- * many of a budget that N_ROOF_BESIDE of them suffice. */
+ * took cost_s (0: no pass yet). Passes take a tenth of the time at most;
+ * N_ROOF_BESIDE of them suffice in a budget. */
 bool point_beside_due(double since_s, double budget_s, double cost_s);
 
 /* Between two samples, where it is due: one pass over another part of the weights, or
@@ -130,13 +130,13 @@ struct point_speculation {
 };
 
 /* Reads the text, fills the context with its prompt and, where the text has no answer,
- * lets the model make one. Errors: of test_prompt_read() and slm_eval(). */
+ * lets the model make one. Errors: those of test_prompt_read() and slm_eval(). */
 enum status point_speculate_open(struct point_worker *c, struct err *err);
 void point_speculate_close(struct point_worker *c);
 
 enum status point_speculate_warm(struct point_worker *c, struct err *err);
 
-/* Over the text once; *ns: of speculative decoding. If the time is over within the
+/* Over the text once; *ns: time of speculative decoding. If the time is over within the
  * first run, *ns is extrapolated at the same speed. */
 enum status point_speculate_run(struct point_worker *c, uint64_t *ns, struct err *err);
 
@@ -157,8 +157,8 @@ void point_chunk_end(struct point_worker *c);
 void point_note_model(struct point_worker *c);
 void point_note_plan(struct point_worker *c, const struct slm_info *info);
 
-/* Tokens for which weights were streamed since samples began: of samples, and of the
- * steps between them. */
+/* Tokens for which weights were streamed since samples began: those of samples and of
+ * the steps between them. */
 double point_tokens_read(const struct point_worker *c);
 
 /* What was streamed for a token, and how, into c->row and c->facts; nothing of weights
@@ -178,15 +178,11 @@ void point_report(struct point_worker *c);
 
 /* Size of the buffer that stands in for weights that do not fit, or are another
  * program's: what one pass of its threads reads, but neither more than an eighth of
- * the limit (what the point may use beside KV cache and scratch memory; 0: any) nor
+ * the limit (what the point may use without KV cache and scratch memory; 0: any) nor
  * than the weights, and 16 MiB at least. 0: those are more than half of the limit, and
  * nothing is probed. The model fills its limit, so that a buffer of half of it is never
  * the peak of the point. */
 uint64_t point_probe_bytes(int n_threads, uint64_t mem_limit, uint64_t weight_bytes);
-
-/* Memory that the engine may use of the point's room: of streamed weights it decides
- * how many layers are streamed, so it is what the plan has counted with. */
-uint64_t point_memory(const struct point *p, uint64_t room);
 
 /* How the engine opens the point's model within its room, as plan and measurement have
  * it: context, logits, positions that it is cut back by without tokens running again,
@@ -196,7 +192,8 @@ struct slm_params point_params(const struct point *p, uint64_t room);
 /* The sequences, their room, and logits of a token of each. */
 void point_set_sequences(const struct point *p, struct slm_params *params);
 
-/* Tokens of the prompt that is read in chunks, a multiple of them; 0: there is none. */
+/* Tokens of the prompt that is read in chunks, a multiple of the chunk; 0: no prompt.
+ */
 int point_chunk_prompt(const struct point *p);
 
 /* What a sample of a decode point reads of weights and KV cache, and its operations,
