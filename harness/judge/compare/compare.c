@@ -97,7 +97,7 @@ static enum status find_model(struct comparison *c, const struct result_part *m,
     return ST_OK;
 }
 
-/* Keeps the rows that bench recommend would choose from: of the program, and with one
+/* Keeps the rows that bench recommend would choose from: those of one program and one
  * quota. */
 static void keep_rows(struct result_part *m, const struct compare_params *p)
 {

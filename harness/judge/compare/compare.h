@@ -32,7 +32,7 @@ extern const struct choices choices_compare_by;
 
 struct compare_params {
     struct recommend_params wishes; /* ctx -1, n_prompt 0: the most that all measured */
-    const char *engine;             /* only rows of this program; NULL: of any */
+    const char *engine;             /* only rows of this program; NULL: any */
     enum compare_by by;
     bool by_given;      /* else by cost, or by speed where a price is not known */
     double utilisation; /* share of the time in which a machine works, 0 to 1 */
@@ -52,8 +52,7 @@ struct compare_machine {
     struct recommendation rec;
     struct price price; /* per_hour 0: not known */
     struct speed speed; /* decode */
-    struct compare_figure tok_per_s, ttft_s, cost_in,
-        cost_out;     /* costs: of a million */
+    struct compare_figure tok_per_s, ttft_s, cost_in, cost_out; /* costs: per million */
     double max_floor; /* highest floor of decode speed that a setting is known to
                           reach, tok/s */
     double score;     /* what is ranked by, the higher the better; 0: not ranked */
@@ -78,7 +77,7 @@ struct comparison {
 
 /* *c is for compare_free() in any case. Errors: result_set_open()'s; ST_CHECK (no
  * machine has a setting), ST_INPUT (several models and none chosen; a price is missing
- * or in another currency where costs are asked for), ST_USAGE (too many machines),
+ * or in another currency where costs are requested), ST_USAGE (too many machines),
  * ST_NO_MEMORY. */
 enum status compare_make(struct comparison *c, const char *const *paths, size_t n,
                          const struct compare_params *p, struct err *err);

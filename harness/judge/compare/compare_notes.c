@@ -139,7 +139,7 @@ static void note_doubt(struct comparison *c)
 
 /* ---- what is not alike ----------------------------------------------------------- */
 
-/* Columns of the chosen rows, in the words of a reader, and what none there says. */
+/* Columns of the chosen rows, in a reader's words, and the word for an empty cell. */
 static const struct {
     const char *field, *words, *none;
 } compared[] = {

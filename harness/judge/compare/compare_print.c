@@ -40,7 +40,7 @@ static const char *figure_text(struct compare_figure v, bool range, char *buf,
     return buf;
 }
 
-/* "Q4_0, 2 threads"; of another program with its name, and a quota of the sandbox */
+/* "Q4_0, 2 threads"; with another program's name, and a quota of the sandbox */
 static const char *chosen_text(const struct compare_machine *m, char *buf, size_t cap)
 {
     const struct row *r = &m->rec.best;

@@ -32,7 +32,7 @@ void prices_free(struct prices *prices);
 /* The first that fits the name of a directory (its last part); NULL: none does. */
 const struct price *prices_find(const struct prices *prices, const char *name);
 
-/* Price of a million tokens on a machine that works so much of the time (0 to 1) at
+/* Price of a million tokens on a machine that works that share of the time (0 to 1) at
  * that speed. */
 double price_of_million(double per_hour, double tok_per_s, double utilisation);
 

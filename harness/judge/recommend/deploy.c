@@ -16,12 +16,12 @@
 #define MIB (UINT64_C(1) << 20)
 
 #define USUAL_CTX     4096        /* where only an empty context was measured */
-#define SPARE_BYTES   (256 * MIB) /* of a server beside what was measured */
-#define CARRIED_BYTES (512 * MIB) /* the same where another program was measured */
+#define SPARE_BYTES   (256 * MIB) /* of a server in addition to what was measured */
+#define CARRIED_BYTES (512 * MIB) /* where another program was measured */
 #define MAX_CACHE_MIB 8192
 #define MAX_BYTES     1e15       /* a table may be anybody's */
 #define LIMIT_STEP    (64 * MIB) /* a limit that is proposed is a multiple of it */
-#define LIMIT_MORE    1.1        /* and so much more than what is needed */
+#define LIMIT_MORE    1.1        /* and this multiple of what is needed */
 
 static const char *target_name(int target)
 {

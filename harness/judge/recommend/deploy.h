@@ -4,8 +4,8 @@
  *
  * Model of the world: a recommendation comes of the rows of one program. For a program
  * that was measured it comes of its own rows; for one that was not, of another's, and
- * says so: settings are carried over, speed is not promised. Sizes are of the context
- * that is served, for each of so many users at once: slmbench's sequences,
+ * that is printed: settings are carried over, speed is not promised. Sizes are of the
+ * context that is served, for each of several users at once: slmbench's sequences,
  * llama-server's slots.
  *
  * llama-server keeps prompts of its slots in memory besides its KV cache, 8 GiB by
@@ -48,9 +48,9 @@ struct deploy {
     char note[400];            /* what is to be done about the file before; "" */
     char cpus[64];             /* "0,2"; "": any */
     int n_threads, n_threads_batch, n_batch;
-    int ctx;                   /* of each sequence */
-    int n_sequences;           /* answers at once */
-    double together_tok_per_s; /* of so many, as a row has it; 0: none was measured */
+    int ctx;                      /* of each sequence */
+    int n_sequences;              /* answers at once */
+    double together_tok_per_s;    /* of n_sequences, as a row has it; 0: not measured */
     bool together_is_lower_bound; /* something disturbed that */
     uint64_t needed_bytes;        /* by all sequences; 0: not known */
     uint64_t mem_limit;           /* bytes */

@@ -10,7 +10,7 @@
  *   - K-quants before the legacy types of as many bits: a scale per 16 or 32 weights
  *     within a super-block spends fewer bits on scales than one F16 per 32 weights
  *   - a type that is good only with an importance matrix comes after one of about the
- * same divergence that needs none: a file does not say how it was made
+ * same divergence that needs none: a file does not show how it was made
  */
 #include "harness/judge/recommend/quality_order.h"
 
@@ -75,7 +75,7 @@ static int rank_of(enum quantmix mix)
     return QUANTMIX_N;
 }
 
-/* Of most of its weights. */
+/* Bits of most of its weights. */
 static double mix_bits(enum quantmix mix)
 {
     const struct kern_format_info *f = kern_format_info(quantmix_base(mix));

@@ -11,7 +11,7 @@
  * (recommend_quality.c); then the one with fewer threads, which leaves more of the
  * machine. The quantisation of the KV cache counts like that of the weights.
  *
- * Speed alone would choose the smallest file, so quality has its say in three ways. A
+ * Speed alone would choose the smallest file, so quality counts in three ways. A
  * setting that is known to diverge by more than a limit is left out; if the user set no
  * limit, it is used, and named, where nothing else qualifies. Below the limit
  * divergence has a price in speed (RECOMMEND_KL_PRICE). And with a floor of speed or
@@ -20,7 +20,7 @@
  *
  * A disturbance slows a point down. A disturbed point therefore competes with the speed
  * estimated from its setting's other depths, or else with its own speed, which is a
- * lower bound; the recommendation says so.
+ * lower bound; the recommendation states that.
  */
 #include "harness/judge/recommend/recommend.h"
 
@@ -258,8 +258,8 @@ static enum status choose_best(struct chooser *c, struct err *err)
     return choose_by_speed(c, err);
 }
 
-/* Whether row i is a better second to the choice than row k: of the better quality
- * above a floor, else faster. */
+/* Whether row i is a better second to the choice than row k: with a floor, the one of
+ * better quality; else the faster one. */
 static bool second_before(const struct chooser *c, size_t i, size_t k)
 {
     const int order = has_floor(c) ? quality_compare(c, c->rows.v[i], c->rows.v[k]) : 0;
@@ -268,8 +268,8 @@ static bool second_before(const struct chooser *c, size_t i, size_t k)
 }
 
 /* The best setting of another quantisation, or of another program, is more useful to a
- * user than the same weights with one thread less. A setting of which only a lower
- * bound is known comes second only if the first is known no better. */
+ * user than the same weights with one thread less. A setting with only a lower
+ * bound comes second only if the first is known no better. */
 static void find_runner_up(struct chooser *c)
 {
     const struct row *best = c->rows.v[c->best];
@@ -322,7 +322,7 @@ static void make_command(struct row *r, int64_t n_threads_prefill, char *why,
     snprintf(r->command, sizeof r->command, "%s", had_one ? text : "");
 }
 
-/* Of speed and latency as if they were independent. */
+/* Probability for speed and latency, as if they were independent. */
 static double floor_probability(const struct chooser *c,
                                 const struct recommendation *rec)
 {

@@ -24,21 +24,21 @@
 struct recommend_params {
     double min_tps;     /* floor of the decode speed; 0: none */
     double max_ttft_s;  /* of the time to first token, model loaded; 0: none */
-    int n_prompt;       /* of so many tokens; 0: the longest prompt measured */
+    int n_prompt;       /* tokens of the prompt; 0: the longest measured */
     int ctx;            /* depth that must be served; the measured depths at or above
                            it count; -1: the deepest measured */
     uint64_t mem_limit; /* 0: the rows' own limit */
     int max_threads;    /* quota and affinity of where it will run; 0: any */
-    double quota_cpus; /* rows measured with this quota; 0: those without one, or, where
-                          there are none, those with the largest */
-    const char *model; /* as in the rows, or without its quantisation; NULL: of several
-                          that with the fastest setting */
-    double max_kl;     /* most divergence from the reference, nats; points without a
-                          known one are left out; 0: RECOMMEND_MAX_KL for those with
-                          one, unless nothing else qualifies */
+    double quota_cpus;  /* rows measured with this quota; 0: those without one, or, if
+                           all have one, those with the largest */
+    const char *model;  /* as in the rows, or without its quantisation; NULL: the
+                           one with the fastest setting */
+    double max_kl;      /* most divergence from the reference, nats; points without a
+                           known one are left out; 0: RECOMMEND_MAX_KL for those with
+                           one, unless nothing else qualifies */
 };
 
-/* By default a quantisation may lose so much, nats. A token's likelihood is then off
+/* Default limit of a quantisation's loss, nats. A token's likelihood is then off
  * by a third or so now and then (sqrt(2 KL) is a typical error of its logarithm). */
 #define RECOMMEND_MAX_KL 0.05
 
@@ -64,7 +64,7 @@ struct recommend_step {
 /* A prompt, by the rows of prefill of a setting. */
 struct recommend_prompt {
     int64_t n_prompt;          /* tokens; 0: no prefill was measured */
-    int64_t n_measured;        /* the speed is that of a prompt of so many */
+    int64_t n_measured;        /* the speed is that of a prompt of this length */
     int64_t n_threads;         /* of prefill; may differ from those of decode */
     double tok_per_s;          /* of prefill */
     double warm_s, warm_max_s; /* to the first token, model loaded; upper end of its 95
@@ -78,7 +78,7 @@ struct recommend_memory {
     int64_t limit_bytes; /* 0: none */
     int64_t left_bytes;  /* at the recommended depth; -1: not known */
     bool is_lower_bound; /* that is counted with the page cache charged, as the row does
-                      not say what it needs without: more may be left */
+                      not have what it needs without: more may be left */
     int64_t max_ctx;     /* largest context that fits; -1: not known */
     bool by_model;       /* more would fit, but the model was made for no more */
 };
@@ -90,8 +90,8 @@ struct recommendation {
     char no_command[256]; /* why best has none although its row had; "": it has, or its
                              row had none */
     int has_runner_up;
-    double best_tok_per_s, runner_up_tok_per_s; /* as judged: of a row that was
-                                                   disturbed it may be estimated */
+    double best_tok_per_s, runner_up_tok_per_s; /* as judged: for a disturbed
+                                                   row it may be estimated */
     int64_t best_from_ctx, runner_up_from_ctx;  /* from that depth; -1: measured */
     double p_best;  /* probability that best is the fastest: of all that qualify, or, if
                        it  was chosen for its quality, of those with its quality */
@@ -117,10 +117,10 @@ struct recommendation {
  * reach the floor (by the lower end of the 95 % interval), then the speed.
  * A setting is judged at its least measured depth that serves ctx. A row that was
  * disturbed there competes with an estimate from the setting's other depths, else with
- * its own speed, a lower bound, and rec->why says so; points above their roof never.
+ * its own speed, a lower bound, as rec->why states; points above their roof never.
  * Types of few bits and unknown quality are left out where there is something else.
  * The runner-up has another quantisation of weights or KV cache, where there is one.
- * Errors: ST_CHECK when nothing qualifies (says what came closest), ST_NO_MEMORY. */
+ * Errors: ST_CHECK when nothing qualifies (with what came closest), ST_NO_MEMORY. */
 enum status recommend(struct recommendation *rec, const struct row *rows, size_t n_rows,
                       const struct recommend_params *params, struct err *err);
 
@@ -128,9 +128,6 @@ enum status recommend(struct recommendation *rec, const struct row *rows, size_t
  * default placement. Returns buf. */
 #define RECOMMEND_CHOICE_MAX 512
 const char *recommend_choice_text(const struct row *r, char *buf, size_t cap);
-
-/* For a person. */
-void recommend_print(FILE *f, const struct recommendation *rec);
 
 /* An object; docs/recommend.md lists its members. NULL: no memory. */
 json_t *recommend_json(const struct recommendation *rec);
@@ -151,9 +148,9 @@ struct recommend_answers {
     size_t n;
 };
 
-/* The quota that recommend_each() chooses rows by, where asked is params->quota_cpus;
+/* The quota that recommend_each() chooses rows by, where wanted is params->quota_cpus;
  * 0: rows without one. */
-double recommend_quota(const struct row *rows, size_t n_rows, double asked);
+double recommend_quota(const struct row *rows, size_t n_rows, double wanted);
 bool recommend_is_of_quota(const struct row *r, double quota);
 
 /* One answer for each model, or for params->model. Errors: ST_CHECK when nothing

@@ -81,13 +81,13 @@ struct chooser {
 double row_lo(const struct row *r);
 double row_hi(const struct row *r);
 
-/* Whether it is of the model that is asked for. */
+/* Whether it is of the requested model. */
 bool recommend_is_model(const struct chooser *c, const struct row *r);
 
 /* Memory limit of that row; 0: none. */
 uint64_t recommend_limit(const struct chooser *c, const struct row *r);
 
-/* Whether row i qualifies, be it only by a lower bound of its speed. */
+/* Whether row i qualifies, even if only a lower bound of its speed is known. */
 static inline bool is_candidate(const struct chooser *c, size_t i)
 {
     return c->why[i] >= DISTURBED;
@@ -133,8 +133,8 @@ void quality_drop_few_bits(struct chooser *c);
 /* The candidate with the best quality; NO_ROW: none. */
 size_t quality_best(const struct chooser *c);
 
-/* The candidate that diverges so much less than the choice that its speed is no reason
- * against it; NO_ROW: none. */
+/* The candidate whose divergence is enough below the choice's to outweigh its speed;
+ * NO_ROW: none. */
 size_t quality_worth_more(const struct chooser *c);
 
 /* Speed that the choice must be faster by, as a factor, than one with another
@@ -145,8 +145,8 @@ double quality_price(const struct chooser *c, double kl_more, double kl_less);
  * in divergence but for its standard errors. */
 void quality_restrict(struct chooser *c, size_t i);
 
-/* Fill in rec->steps: of the Pareto frontier of quality and speed those next to the
- * choice, better ones first. */
+/* Fill in rec->steps: the settings next to the choice on the Pareto frontier of quality
+ * and speed, better ones first. */
 void quality_steps(struct recommendation *rec, const struct chooser *c);
 
 /* ---- recommend_prompt.c and recommend_memory.c ----------------------------------- */
@@ -157,7 +157,7 @@ int64_t prompt_wanted(const struct chooser *c);
 /* By the prefill rows of the setting of row i. */
 void prompt_of(struct recommend_prompt *p, const struct chooser *c, size_t i);
 
-/* Probability that the first token comes within so many seconds. */
+/* Probability that the first token comes within max_s seconds. */
 double prompt_in_time(const struct recommend_prompt *p, double max_s);
 
 void memory_of(struct recommend_memory *m, const struct chooser *c, size_t i);

@@ -84,16 +84,16 @@ static double quota_of(const struct row *r)
     return r->cpus_quota > 0 ? r->cpus_quota : 0;
 }
 
-double recommend_quota(const struct row *rows, size_t n_rows, double asked)
+double recommend_quota(const struct row *rows, size_t n_rows, double wanted)
 {
     double most = 0;
 
-    for (size_t i = 0; i < n_rows && !(asked > 0); i++) {
+    for (size_t i = 0; i < n_rows && !(wanted > 0); i++) {
         if (!(quota_of(&rows[i]) > 0))
             return 0;
         most = fmax(most, quota_of(&rows[i]));
     }
-    return asked > 0 ? asked : most;
+    return wanted > 0 ? wanted : most;
 }
 
 bool recommend_is_of_quota(const struct row *r, double quota)
@@ -104,10 +104,10 @@ bool recommend_is_of_quota(const struct row *r, double quota)
 /* Rows with one quota are those of one machine: *chosen is malloc'ed, or NULL where all
  * rows are. */
 static enum status choose_quota(struct row **chosen, size_t *n_chosen,
-                                const struct row *rows, size_t n_rows, double asked,
+                                const struct row *rows, size_t n_rows, double wanted,
                                 struct err *err)
 {
-    const double quota = recommend_quota(rows, n_rows, asked);
+    const double quota = recommend_quota(rows, n_rows, wanted);
     size_t n = 0;
 
     *chosen = NULL;

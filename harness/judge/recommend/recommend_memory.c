@@ -9,7 +9,7 @@
 
 #include "harness/machine/memory_reserve.h"
 
-/* What the plan said of two depths of one setting gives what a position needs, in rows
+/* The planned memory of two depths of one setting gives what a position needs, in rows
  * without the column. Negative: not known. */
 static int64_t position_bytes(const struct chooser *c, size_t i)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * recommend_print.c - recommendations for a person, and as JSON
+ * print_recommendation.c - recommendations for a person, and as JSON
  */
 #include "harness/judge/recommend/recommend.h"
 
@@ -69,7 +69,8 @@ static void print_steps(FILE *f, const struct recommendation *rec)
         print_wrapped(f, rec->steps[i].text, 2);
 }
 
-void recommend_print(FILE *f, const struct recommendation *rec)
+/* For a person. */
+static void print_recommendation(FILE *f, const struct recommendation *rec)
 {
     const struct row *b = &rec->best;
 
@@ -117,13 +118,13 @@ void recommend_print_each(FILE *f, const struct recommend_answers *answers)
         if (a->none.code)
             fprintf(f, "No recommendation for %s: %s\n", a->model, a->none.msg);
         else
-            recommend_print(f, &a->rec);
+            print_recommendation(f, &a->rec);
     }
 }
 
 /* ---- JSON ------------------------------------------------------------------------ */
 
-/* The same for what cannot be negative. */
+/* A count; negative is unknown. */
 static json_t *count(int64_t n)
 {
     return n >= 0 ? json_integer(n) : json_null();

@@ -2,8 +2,8 @@
  *
  * recommend_prompt.c - how long a prompt takes with a setting
  *
- * The prefill rows of the setting tell, with whatever number of threads is fastest: it
- * need not be that of decode. A prompt of another length is taken to be processed at
+ * The prefill rows of the setting decide, with whatever number of threads is fastest:
+ * it need not be that of decode. A prompt of another length is taken to be processed at
  * the speed of the nearest one measured: the shortest that is longer, whose speed is no
  * higher, or else the longest. Attention makes a longer prompt slower per token, so
  * beyond the longest one the time is too short.

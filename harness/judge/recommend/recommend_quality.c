@@ -3,7 +3,7 @@
  * recommend_quality.c - what the choice among settings gives for quality
  *
  * Quality is a divergence that was measured, or else the rank of a type, which is an
- * order only. Both are in one order by what a rank says for certain: a type diverges at
+ * order only. Both are in one order by what a rank guarantees: a type diverges at
  * least as much as those that rank no worse.
  */
 #include "harness/judge/recommend/recommend_choice.h"

@@ -133,7 +133,7 @@ static double median_share(const struct report_rows *p, const struct row *r,
 }
 
 /* For a depth `to` at which all settings were disturbed: the largest such ratio of any
- * other setting, a lower bound; 0: there is none. */
+ * other setting, a lower bound; 0: unknown. */
 static double min_share(const struct report_rows *p, const struct row *r, int64_t from,
                         int64_t to)
 {
@@ -156,7 +156,7 @@ static double min_share(const struct report_rows *p, const struct row *r, int64_
 enum grounds { DEPTH_SLOWS, OTHERS_DISTURBED, OTHERS_QUIET };
 
 /* Estimate of the speed of r from its undisturbed row at another depth, and what the
- * estimate is based on; median 0: there is none. */
+ * estimate is based on; median 0: no estimate. */
 static struct speed carry_over(const struct report_rows *p, const struct row *r,
                                const struct row *from, double *scratch,
                                enum grounds *grounds)

@@ -166,7 +166,7 @@ static void write_replaced(const struct chooser *c, char *why, size_t cap)
                 isfinite(c->max_kl) ? c->max_kl : RECOMMEND_MAX_KL);
 }
 
-/* Of those that equal the choice, the top where it is another, else the next. */
+/* Among the settings equal to the choice the top where it is another, else the next. */
 static size_t best_equal(const struct chooser *c)
 {
     size_t other = NO_ROW;
@@ -290,7 +290,7 @@ static double lowest_speed(const struct row *r)
     return speed_lo(&s);
 }
 
-/* Of two points that fail the same check, the one closer to passing. */
+/* Whether a is closer to passing the check that both fail. */
 static bool closer(enum reason why, const struct row *a, const struct row *b)
 {
     if (why == TOO_SHALLOW && row_context(a) != row_context(b))
@@ -351,7 +351,8 @@ static void write_large(const struct chooser *c, const struct row *r, char *text
                 charged ? " (as charged, page cache included)" : "");
 }
 
-/* Whether several sequences of the model were decoded, or one beside a prompt. */
+/* Whether several sequences of the model were decoded, or one while a prompt was read.
+ */
 static bool decoded_together(const struct chooser *c)
 {
     for (size_t i = 0; i < c->rows.n; i++)

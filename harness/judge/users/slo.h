@@ -29,7 +29,7 @@ enum status slo_parse(struct slo *slo, const char *text, struct err *err);
 const char *slo_users(const struct slo *slo, int n);
 
 /* Ends of the one-sided 95 % intervals of a probability that k of n events were seen
- * of: the truth is below lo with 5 % probability, and above hi likewise. n 0: 0 and 1.
+ * of: the truth is below lo with 5 % probability, and above hi with 5 %. n 0: 0 and 1.
  */
 void slo_binomial(size_t k, size_t n, double *lo, double *hi);
 

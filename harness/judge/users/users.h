@@ -9,7 +9,7 @@
  * are any, between the lowest and the highest end of their intervals; whether it meets
  * the SLO is judged from all their requests together. A row whose requests all failed
  * has no figures, and misses it. Two servers are compared row by row, as the same round
- * asked both, one right after the other.
+ * measured both, one right after the other.
  *
  * Threading: pure functions.
  */
@@ -73,7 +73,7 @@ enum status users_find(struct users *u, const struct row *rows, size_t n_rows,
                        struct err *err);
 void users_free(struct users *u);
 
-/* The level with n_users, added behind the others if there is none yet; NULL: there is
+/* The level with n_users, added behind the others if it is new; NULL: there is
  * no room for more. */
 struct users_level *users_level_make(struct users_series *s, int n_users);
 
@@ -84,9 +84,6 @@ void users_describe(const struct users *u, char *buf, size_t cap);
 
 /* Whether the row belongs to the series. */
 bool users_is_of(const struct users_series *s, const struct row *row);
-
-/* carries, misses and undecided of s from its levels. */
-void users_find_ends(struct users_series *s);
 
 /* Whether requests a second times their mean time is not the number in flight, beyond
  * what the ends of the window can do. A row with failed requests is not checked. */
@@ -123,7 +120,7 @@ void users_set_slo(struct row *rows, size_t *n_rows, const struct samples *reque
                    const struct slo *slo);
 
 /* The level that shows that the server carries n_users: the first with as many or more
- * that meets the SLO, with none below it that misses; NULL: there is none. */
+ * that meets the SLO, with none below it that misses; NULL: no such level. */
 const struct users_level *users_level_for(const struct users_series *s, int n_users);
 
 /* The best of the servers that can serve n_users; NULL: no server can. */
@@ -145,8 +142,8 @@ bool users_append_times(const struct users_level *level, const char *before,
                         const char *between, char *buf, size_t cap);
 
 /* For several servers: "slm serves 3 users who read the stream, llama 1; at 2 users slm
- * has 1.40 x the tok/s of llama [1.31, 1.49], 3 rounds." Of one: what it carries. "" of
- * none. */
+ * has 1.40 x the tok/s of llama [1.31, 1.49], 3 rounds." For one: what it carries. ""
+ * of none. */
 void users_answer(const struct users *u, char *buf, size_t cap);
 
 /* A line for each number of users that two of the servers were measured with. */

@@ -31,7 +31,7 @@ enum export_format {
 };
 extern const struct choices choices_export;
 
-/* More columns cannot be asked for. */
+/* More columns cannot be requested. */
 #define EXPORT_MAX_COLUMNS 256
 
 struct export_params {

@@ -7,6 +7,7 @@
  * is the mean of samples_ts (not the median that tok_per_s is). What a CPU run of
  * llama-bench always says is said here, too.
  */
+#include "harness/base/array.h"
 #include "harness/show/export/export.h"
 
 #include <math.h>
@@ -29,20 +30,16 @@ struct test {
 
 static enum status add_sample(struct test *t, double ms, struct err *err)
 {
-    if (t->n == t->cap) {
-        const size_t cap = t->cap ? 2 * t->cap : 16;
-        double *grown = realloc(t->ns, cap * sizeof *grown);
+    double *grown = array_grow(t->ns, t->n, &t->cap, sizeof *grown);
 
-        if (!grown)
-            return err_set(err, ST_NO_MEMORY, "no memory for %zu samples", cap);
-        t->ns = grown;
-        t->cap = cap;
-    }
+    if (!grown)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu samples", t->n + 1);
+    t->ns = grown;
     t->ns[t->n++] = 1e6 * ms;
     return ST_OK;
 }
 
-/* A launch as repetitions: of a prompt each pass, of decoding all of its tokens. Where
+/* A launch as repetitions: each pass over a prompt, all tokens of decoding. Where
  * its samples are not known their median stands for them. */
 static enum status add_launch(struct test *t, const struct samples *samples,
                               const struct row *r, struct err *err)
@@ -86,7 +83,7 @@ static struct moments moments_of(const double *v, size_t n)
     return m;
 }
 
-/* Of this program what "0.1.0 (792f2ee1a2)" has in brackets. Of another one its
+/* For this program what "0.1.0 (792f2ee1a2)" has in brackets. For another one its
  * version, "abc1234 (build 7)", or its name where it said none: it tells their lines
  * apart. */
 static void commit_of(const struct row *r, char *buf, size_t cap, int *number)

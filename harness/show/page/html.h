@@ -19,7 +19,7 @@
  * U+FFFD, control characters become blanks. */
 void html_put(FILE *f, const char *text);
 
-/* The same of what printf makes of it, cut after 4000 bytes. */
+/* html_put() of what printf() makes of it, cut after 4000 bytes. */
 void html_printf(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* As a JSON string with its quotes, in a <script> whose type is application/json: what

@@ -16,7 +16,7 @@
 
 #define MAX_ADVICE 16
 
-/* The member that a path of keys, ended by NULL, leads to; NULL: there is none. */
+/* The member that a path of keys, ended by NULL, leads to; NULL: no such member. */
 static const json_t *find(const json_t *object, ...)
 {
     va_list ap;
@@ -86,7 +86,7 @@ static void put_levels(FILE *f, const struct page_machine *m)
     put_fact(f, "Kernels", text);
 }
 
-/* Reported, and what of it serves the machine. */
+/* The reported size, and the part that serves the machine. */
 static void put_cache(FILE *f, const json_t *cpu)
 {
     struct topology *topo = calloc(1, sizeof *topo);

@@ -79,7 +79,8 @@ enum status page_machine_make(struct page_machine *m, const struct result_part *
     recommend_each(&m->answers, m->rows, m->n_rows, &params, &m->no_answer);
     if (m->no_answer.code == ST_NO_MEMORY)
         return err_set(err, ST_NO_MEMORY, "%s", m->no_answer.msg);
-    for (size_t i = 0; i < m->n_rows; i++) /* after the answers, which say why not */
+    for (size_t i = 0; i < m->n_rows;
+         i++) /* after the answers, which explain refusals */
         point_row_remake_command(&m->rows[i]);
     return report_rows_pick(&m->picked, m->rows, m->n_rows, err);
 }

@@ -31,7 +31,7 @@ struct page_machine {
     struct report_rows picked;
     struct samples samples;
     struct recommend_answers answers;
-    struct err no_answer; /* why there is none; ST_OK: there is */
+    struct err no_answer; /* why there is no answer; ST_OK: there is one */
 };
 
 /* The machine of a part, which must live as long and whose commands are made again. m
@@ -56,7 +56,7 @@ void page_put_facts(FILE *f, const struct page_machine *m);
 /* The figures of an answer, for the decision and for the overview. */
 void page_put_figures(FILE *f, const struct recommendation *rec);
 
-/* What servers carry, of rows of bench load; nothing where there are none. Error:
+/* What servers carry, by rows of bench load; nothing without such rows. Error:
  * ST_NO_MEMORY. */
 enum status page_put_users(FILE *f, const struct page_machine *m, struct err *err);
 

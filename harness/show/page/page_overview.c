@@ -20,7 +20,7 @@
 
 /* ---- what is recommended --------------------------------------------------------- */
 
-/* *any: it has said something. Error: ST_NO_MEMORY. */
+/* *any: something was written. Error: ST_NO_MEMORY. */
 static enum status put_carried(FILE *f, const struct page_machine *m, bool *any,
                                struct err *err)
 {
@@ -76,7 +76,7 @@ static bool is_speed(const struct row *r)
     return r->kind == POINT_DECODE || r->kind == POINT_PREFILL;
 }
 
-/* A machine of which only users were measured has none. */
+/* A machine with measured users only has no points. */
 static bool has_points(const struct page_machine *m)
 {
     for (size_t i = 0; i < m->picked.n && i < MAX_POINTS; i++)

@@ -9,25 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/format.h"
 #include "harness/rows/roofs.h"
 
-/* Models' names in a legend are cut beyond this: what follows them tells their settings
- * apart. */
+/* Models' names in a legend are cut beyond this: what follows them distinguishes their
+ * settings. */
 #define MODEL_CHARACTERS 36
 
 struct mark *chart_mark(struct chart *c)
 {
-    if (c->n == c->cap) {
-        const size_t cap = c->cap ? 2 * c->cap : 32;
-        struct mark *v = realloc(c->v, cap * sizeof *v);
+    struct mark *v = array_grow(c->v, c->n, &c->cap, sizeof *v), *m;
 
-        if (!v)
-            return NULL;
-        c->v = v;
-        c->cap = cap;
-    }
-    struct mark *m = &c->v[c->n++];
+    if (!v)
+        return NULL;
+    c->v = v;
+    m = &c->v[c->n++];
     memset(m, 0, sizeof *m);
     m->y = m->lo = m->hi = m->other = m->extra = m->limit = NAN;
     return m;

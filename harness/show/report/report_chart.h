@@ -69,7 +69,7 @@ struct chart {
 struct mark *chart_mark(struct chart *c);
 
 /* The next series, named after the row's setting; -1 when the chart is full: then it is
- * counted, and the subtitle says so. */
+ * counted, and the subtitle has the number. */
 int chart_add_series(struct chart *c, const struct report_rows *p, const struct row *r);
 
 /* Take speed, interval, roof and state from a row. */
@@ -80,7 +80,7 @@ void mark_set_speed(struct mark *m, const struct row *r);
 void mark_set_best_roof(struct mark *m, const struct row *r,
                         const struct report_rows *p);
 
-/* The least x of a mark that is greater than x; INFINITY: there is none. */
+/* The least x of a mark that is greater than x; INFINITY: no such mark. */
 double chart_next_x(const struct chart *c, double x);
 
 /* What the roofs of a chart of lines are. */

@@ -53,8 +53,8 @@ static void advice_free(struct advice *a)
     free(a->rows);
 }
 
-/* Of a setting for which nothing can be recommended: those that decode fastest at its
- * least depth; -1: it has no decode point. */
+/* Threads of a setting for which nothing can be recommended: those that decode fastest
+ * at its least depth; -1: it has no decode point. */
 static int64_t fastest_threads(const struct report_rows *p, size_t begin, size_t end)
 {
     int64_t depth = -1;

@@ -11,8 +11,8 @@
 #include "harness/rows/report_rows.h"
 
 /* A series per setting, at the number of threads that is recommended for it (with at
- * most c->max_threads); other is the roof of an undisturbed machine (roof_best()), of
- * which a setting that pages has none. Error: ST_NO_MEMORY. */
+ * most c->max_threads); other is the roof of an undisturbed machine (roof_best());
+ * a setting that pages has none. Error: ST_NO_MEMORY. */
 enum status report_fill_context(struct chart *c, const struct report_rows *p,
                                 struct err *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * report_settings.c - decode speed against the memory limit, the number of sequences,
- *                     and the chunk of a prompt beside them
+ *                     and the chunk of a prompt read with them
  */
 #include "harness/show/report/report_settings.h"
 
@@ -69,8 +69,8 @@ static int by_place(const void *x, const void *y)
     return order_ints(a->value, b->value);
 }
 
-/* A point of the threads and depth with the most values into *at; NULL: there is none
- * with two. */
+/* A point of the threads and depth with the most values into *at; NULL: no point has
+ * two. */
 static enum status choose_place(const struct row **at, const struct report_rows *p,
                                 value_fn *value_of, struct err *err)
 {
@@ -127,7 +127,7 @@ static enum status add_limit(struct chart *c, const struct row *r, int series,
     return ST_OK;
 }
 
-/* Rows as they were asked for: what auto chose is no other line. */
+/* Rows as they were requested: what auto chose is no other line. */
 static enum status pick_chosen(struct report_rows *p, struct row **rows,
                                const struct report_rows *from, struct err *err)
 {
@@ -180,20 +180,20 @@ static enum status fill_limit(struct chart *c, const struct report_rows *p,
 enum status report_fill_limit(struct chart *c, const struct report_rows *p,
                               struct err *err)
 {
-    struct report_rows asked = {.v = NULL};
+    struct report_rows chosen = {.v = NULL};
     struct row *rows = NULL;
-    enum status st = pick_chosen(&asked, &rows, p, err);
+    enum status st = pick_chosen(&chosen, &rows, p, err);
 
     if (st == ST_OK) {
-        report_rows_ignore(&asked, "mem_limit_bytes");
-        st = fill_limit(c, &asked, err);
-        report_rows_free(&asked);
+        report_rows_ignore(&chosen, "mem_limit_bytes");
+        st = fill_limit(c, &chosen, err);
+        report_rows_free(&chosen);
     }
     free(rows);
     return st;
 }
 
-/* ---- sequences, and a prompt beside them ----------------------------------------- */
+/* ---- sequences, and a prompt read with them -------------------------------------- */
 
 /* A row's figure into m; false: it has no place in the chart. */
 typedef bool set_fn(struct mark *m, const struct report_rows *p, const struct row *r);
@@ -217,7 +217,8 @@ static bool set_each(struct mark *m, const struct report_rows *p, const struct r
     return true;
 }
 
-/* Other programs do not say what theirs takes, nor do rows of older versions. */
+/* Other programs do not report what theirs takes, and rows of older versions lack it.
+ */
 static bool set_kv(struct mark *m, const struct report_rows *p, const struct row *r)
 {
     const bool known = r->kv_bytes > 0, failed = row_trust(r) == ROW_FAILED;
@@ -248,7 +249,7 @@ static bool set_step(struct mark *m, const struct report_rows *p, const struct r
     return true;
 }
 
-/* Tokens of the prompt that is read meanwhile. */
+/* Tokens of the prompt that is read at the same time. */
 static bool set_prompt(struct mark *m, const struct report_rows *p, const struct row *r)
 {
     const double times = (double)r->n_chunk / (double)sequences_of(r);

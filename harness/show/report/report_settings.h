@@ -15,15 +15,15 @@
 #include "harness/show/report/report_chart.h"
 
 /* Decode speed by memory limit: a line for each quantisation and each way to hold
- * weights that was asked for; with auto, points of one line may differ in what was
+ * weights that was requested; with auto, points of one line may differ in what was
  * chosen. Error: ST_NO_MEMORY. */
 enum status report_fill_limit(struct chart *c, const struct report_rows *p,
                               struct err *err);
 
 /* Decode speed by number of sequences, with the roof of an undisturbed machine
- * (roof_best()): of all together, of each, and the size of the KV cache. A line for
- * each setting, and for each number of tokens that sequences begin with. Error:
- * ST_NO_MEMORY. */
+ * (roof_best()): the speed of all together and of each, and the size of the KV cache. A
+ * line for each setting, and for each number of tokens that sequences begin with.
+ * Error: ST_NO_MEMORY. */
 enum status report_fill_sequences(struct chart *c, const struct report_rows *p,
                                   struct err *err);
 enum status report_fill_each(struct chart *c, const struct report_rows *p,
@@ -31,7 +31,7 @@ enum status report_fill_each(struct chart *c, const struct report_rows *p,
 enum status report_fill_kv(struct chart *c, const struct report_rows *p,
                            struct err *err);
 
-/* Of steps that read a prompt in chunks, by tokens of a chunk: the time that each
+/* Steps that read a prompt in chunks, by tokens of a chunk: the time that each
  * sequence waits for its token, with that of a step without a chunk and the least that
  * the roofs allow; and the tokens per second of the prompt. Error: ST_NO_MEMORY. */
 enum status report_fill_step(struct chart *c, const struct report_rows *p,

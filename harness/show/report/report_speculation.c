@@ -15,7 +15,7 @@ static bool is_point(const struct row *r)
     return r->kind == POINT_SPECULATE && r->spec_text[0];
 }
 
-/* Index of the text's bar, a new one if there is none; -1: too many. */
+/* Index of the text's bar, a new one for a new text; -1: too many. */
 static int group_of(struct chart *c, const struct row *r)
 {
     for (int i = 0; i < c->n_groups; i++)

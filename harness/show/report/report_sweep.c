@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * report_sweep.c - what a sweep says when it ends
+ * report_sweep.c - what a sweep prints when it ends
  */
 #include "harness/show/report/report_sweep.h"
 
@@ -15,7 +15,7 @@
 
 #define MAX_MODELS 64 /* whose rounds are compared; no sweep has more */
 
-/* Points of which no launch has a figure. */
+/* Points without a figure in any launch. */
 struct failures {
     size_t n_points, n_failed, n_no_memory; /* no_fit or oom, of those that failed */
     const struct row *first, *first_error;  /* status error: not for lack of memory */
@@ -64,7 +64,7 @@ static void print_failures(FILE *out, const struct failures *f)
 
 /* ---- rounds ---------------------------------------------------------------------- */
 
-/* like: a row of the model whose rounds they are; NULL: of all. */
+/* like: a row of the model whose rounds they are; NULL: all models. */
 static void print_rounds(FILE *f, const struct row *rows, size_t n_rows,
                          const struct row *like)
 {
@@ -157,7 +157,7 @@ enum status report_sweep(FILE *f, const struct result_part *part, bool one_by_on
     st = count_failures(&failures, &picked, err);
     report_rows_free(&picked);
     if (charts && report_charts(dir, NULL, part, &why) && why.code != ST_INTERRUPTED &&
-        !(st && why.code == ST_CHECK)) /* that there is no figure is said anyway */
+        !(st && why.code == ST_CHECK)) /* a missing figure is printed anyway */
         fprintf(f, "%s\n", why.msg);
     fprintf(f, "results: %s\n", format_path(dir).text);
     print_failures(f, &failures);

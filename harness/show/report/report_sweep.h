@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * report_sweep.h - what a sweep says when it ends
+ * report_sweep.h - what a sweep prints when it ends
  *
  * Table, recommendation, rounds in which the machine was slower, charts, and what could
  * not be measured. That some of it cannot be made does not make the rows worth less.

@@ -97,7 +97,7 @@ static int by_begin(const void *x, const void *y)
     return (a->row > b->row) - (a->row < b->row);
 }
 
-/* Launches of one point beside each other. */
+/* Launches of one point next to each other. */
 static int by_point(const void *x, const void *y)
 {
     const struct token_launch *a = *(const struct token_launch *const *)x;

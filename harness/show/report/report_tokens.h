@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * report_tokens.h - what the samples of a sweep say: how token times are distributed,
+ * report_tokens.h - what the samples of a sweep show: how token times are distributed,
  * how they went over the run, and which share of its roof each setting reached
  *
  * Model of the world: a row is a median, and hides what its samples show: a slow token
