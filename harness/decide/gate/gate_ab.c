@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness/base/dirs.h"
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/program.h"
 #include "harness/decide/gate/gate_count.h"
@@ -114,8 +114,6 @@ static void describe(struct gate_result *r, const struct gate_options *o,
                      const struct gate_settings *s, const struct topology *topo)
 {
     struct gate_given *g = &r->given;
-    const time_t now = time(NULL);
-    struct tm tm;
 
     r->mode = GATE_MODE_AB;
     r->rule = s->rule;
@@ -132,8 +130,7 @@ static void describe(struct gate_result *r, const struct gate_options *o,
     copy(g->ctx, sizeof g->ctx, o->ctx);
     copy(g->weights, sizeof g->weights, o->weights);
     copy(g->mem, sizeof g->mem, o->mem);
-    gmtime_r(&now, &tm);
-    strftime(r->when, sizeof r->when, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    format_now(r->when, sizeof r->when);
 }
 
 /* Checked before anything takes time; the directory is made when there is something to
@@ -220,15 +217,12 @@ static enum status compare(const struct gate_options *o, struct gate_run *run,
 enum status gate_ab(const struct gate_options *o, struct gate_result *r,
                     struct err *err)
 {
-    struct topology *topo = calloc(1, sizeof *topo);
+    struct topology *topo = NULL;
     struct gate_run *run = calloc(1, sizeof *run);
     struct gate_settings s = {0};
-    enum status st;
+    enum status st = run ? topology_open(&topo, "", err)
+                         : err_set(err, ST_NO_MEMORY, "no memory for a gate");
 
-    if (!topo || !run)
-        st = err_set(err, ST_NO_MEMORY, "no memory for a gate");
-    else
-        st = topology_read(topo, "", err);
     if (st == ST_OK)
         st = gate_settings_make(&s, o, topo, err);
     if (st == ST_OK)

@@ -3,7 +3,7 @@
  * gate_calibrate.c - `bench gate --calibrate`: what a gate can do on this machine
  *
  * Equal builds are compared with an eighth, a quarter and a half of the budget, each
- * with turns as long as a gate of that budget has them and to its end; their launches
+ * with the turns of a gate of that budget and to its end; their launches
  * are then drawn again (gate_resample.h).
  */
 #include <math.h>
@@ -380,12 +380,12 @@ static enum status calibrate(struct calibration *c, const struct gate_options *o
 
 enum status gate_calibrate(const struct gate_options *o, struct err *err)
 {
-    struct topology *topo = calloc(1, sizeof *topo);
+    struct topology *topo = NULL;
     struct calibration *c = calloc(1, sizeof *c);
     struct gate_settings s = {0};
     enum status st;
 
-    if (!topo || !c)
+    if (!c)
         st = err_set(err, ST_NO_MEMORY, "no memory to calibrate");
     else if (o->b || o->inject)
         st = err_set(err, ST_USAGE,
@@ -394,7 +394,7 @@ enum status gate_calibrate(const struct gate_options *o, struct err *err)
     else if (o->out && strlen(o->out) >= sizeof c->dir)
         st = err_set(err, ST_USAGE, "--output: the name of the directory is too long");
     else
-        st = topology_read(topo, "", err);
+        st = topology_open(&topo, "", err);
     if (st == ST_OK)
         st = gate_settings_make(&s, o, topo, err);
     if (st == ST_OK)

@@ -11,8 +11,8 @@
 #include "engine/base/utf8.h"
 #include "harness/decide/gate/gate_report.h"
 
-/* Text or attribute: without control characters and with well-formed characters only,
- * of which XML refuses two more. */
+/* Text or attribute: without control characters and with well-formed characters only;
+ * XML refuses two more. */
 static void put(FILE *f, const char *s)
 {
     char line[2048];

@@ -178,7 +178,7 @@ static size_t launches_in(const struct gate_plan *p, double left_s)
     return n > GATE_MAX_LAUNCHES ? GATE_MAX_LAUNCHES : n > 0 ? (size_t)n : 0;
 }
 
-/* The longest turns of which left_s holds so many launches, or the shortest. */
+/* The longest turns with which left_s holds the launches, or the shortest. */
 static void stretch(struct gate_plan *p, const struct gate_timing *t, double left_s,
                     size_t wanted)
 {

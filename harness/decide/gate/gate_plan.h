@@ -22,7 +22,7 @@ struct gate_plan {
     int n_samples[WORKER_MAX_STEPS]; /* of a turn that counts */
     int n_passes[WORKER_MAX_STEPS]; /* ABBA so often, each with its part of the samples:
                                      one sample where these are long, else once all */
-    size_t n_rounds[WORKER_MAX_STEPS]; /* of a launch, the first so many */
+    size_t n_rounds[WORKER_MAX_STEPS]; /* of a launch */
     size_t max_launches;
     double round_s[WORKER_MAX_STEPS]; /* expected: a step's part of a round; */
     double launch_s;                  /* one launch with all of it */
@@ -40,15 +40,14 @@ struct gate_timing {
 enum status gate_plan_steps(struct gate_plan *p, const struct gate_settings *s,
                             struct err *err);
 
-/* The rest, for left_s seconds. Error: ST_USAGE (far too short for this model; says how
- * long would do). A budget that is a little too short is accepted: the machine may
+/* The rest, for left_s seconds. Error: ST_USAGE (far too short for this model, with
+ * what would do). A budget that is a little too short is accepted: the machine may
  * become quieter. */
 enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,
                           const struct gate_timing *t, double left_s, struct err *err);
 
-/* Where everything turns out to take slower times as long as in *t, which becomes what
- * it takes now: shorter turns, and fewer rounds, until left_s holds so many launches,
- * as far as that goes. */
+/* If everything takes `slower` times what is in *t, which is updated: shorter turns and
+ * fewer rounds, until left_s holds the launches, as far as possible. */
 void gate_plan_shorten(struct gate_plan *p, struct gate_timing *t, double slower,
                        double left_s, size_t wanted);
 
@@ -58,7 +57,7 @@ size_t gate_plan_rounds(const struct gate_plan *p);
 /* Metrics: one for each step, peak memory, load time. */
 size_t gate_plan_n_metrics(const struct gate_plan *p, const struct gate_settings *s);
 
-/* The fewest launches after which so many metrics can fail: all launches agree. */
+/* The fewest launches after which n_metrics metrics can fail: all launches agree. */
 size_t gate_plan_fewest(const struct gate_rule *rule, size_t n_metrics);
 
 /* Name, unit, sense and margin of metric i. */

@@ -47,8 +47,9 @@ enum status gate_report_write(const struct gate_result *r,
     return st;
 }
 
-enum status gate_report_dir(const struct gate_result *r, const char *dir, bool chart,
-                            struct err *err)
+/* All forms, under the names above, into a directory that is there. Errors as above. */
+static enum status write_dir(const struct gate_result *r, const char *dir, bool chart,
+                             struct err *err)
 {
     char json[4096], markdown[4096], junit[4096], annotations[4096];
     const struct gate_report_paths paths = {json, markdown, junit, annotations,
@@ -77,7 +78,7 @@ enum status gate_report_all(const struct gate_result *r, const struct gate_outpu
 
     gate_print(stdout, r);
     if (*r->dir)
-        st = gate_report_dir(r, r->dir, false, err);
+        st = write_dir(r, r->dir, false, err);
     if (st == ST_OK)
         st = gate_report_write(r, &paths, err);
     /* A missing chart does not invalidate the verdict. */

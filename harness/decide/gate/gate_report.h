@@ -39,10 +39,6 @@ enum status gate_report_write(const struct gate_result *r,
 
 #define GATE_JSON_NAME "gate.json"
 
-/* All forms, under the names above, into a directory that is there. Errors as above. */
-enum status gate_report_dir(const struct gate_result *r, const char *dir, bool chart,
-                            struct err *err);
-
 /* The outputs that a command line requests in addition to the directory. */
 struct gate_outputs {
     const char *json, *markdown, *junit; /* files; NULL: not there */
@@ -51,12 +47,12 @@ struct gate_outputs {
 };
 
 /* Print r, and write all its forms into r->dir, which is there ("": it has none), and
- * to where o says. A chart that cannot be drawn is no error. Errors as above. */
+ * where o names files. A chart that cannot be drawn is no error. Errors as above. */
 enum status gate_report_all(const struct gate_result *r, const struct gate_outputs *o,
                             struct err *err);
 
-/* Whether none of what gate_report_all() would write, into dir (may be NULL) or where o
- * says, is one of the files. Error: ST_USAGE. */
+/* Whether none of what gate_report_all() would write, into dir (may be NULL) or to o's
+ * files, is one of the files. Error: ST_USAGE. */
 enum status gate_outputs_check(const struct gate_outputs *o, const char *dir,
                                const struct path_list *inputs, struct err *err);
 
@@ -71,7 +67,7 @@ int gate_exit_code(const struct gate_result *r, const int codes[3]);
 json_t *gate_json(const struct gate_result *r);
 
 /* Reads it back, to the last bit; *r is for gate_result_free(). Errors: ST_INPUT (names
- * what is wrong where; where says what it was read from), ST_NO_MEMORY. */
+ * what is wrong; where names what it was read from), ST_NO_MEMORY. */
 enum status gate_json_parse(struct gate_result *r, const json_t *object,
                             const char *where, struct err *err);
 /* Errors: those, and ST_IO. */
@@ -94,9 +90,9 @@ enum status gate_forest_draw(const struct gate_result *r, const char *dir,
 
 /* ---- words that they share ------------------------------------------------------- */
 
-/* "-4.8 %" for a ratio of 0.952; an en dash where there is none. Returns buf. */
+/* "-4.8 %" for a ratio of 0.952; an en dash for NAN. Returns buf. */
 const char *gate_change_text(char *buf, size_t cap, double ratio);
-/* "-5.9 to -3.7 %"; "" where there is none. */
+/* "-5.9 to -3.7 %"; "" without an interval. */
 const char *gate_interval_text(char *buf, size_t cap, const struct gate_effect *e);
 /* "12.34 tok/s" */
 const char *gate_value_text(char *buf, size_t cap, double value, const char *unit);

@@ -65,7 +65,7 @@ struct gate_result {
     struct gate_rule rule;
     struct gate_side side[2]; /* A (the old one), B (the new one) */
     char cpu[128], model[256], settings[256];
-    bool has_machine; /* older files do not say where they were measured */
+    bool has_machine; /* older files have no machine */
     struct machine_key machine;
     char host[65];
     struct gate_given given;
@@ -80,8 +80,8 @@ struct gate_result {
     double injected;          /* slowdown put into B: 0.05; 0: none */
     struct gate_count *count; /* owned */
     size_t n_counts;
-    char counted_by[64]; /* "callgrind (valgrind-3.19.0), AVX2"; "": nobody */
-    char no_counts[256]; /* why there are none; "": nobody asked */
+    char counted_by[64]; /* "callgrind (valgrind-3.19.0), AVX2"; "": not counted */
+    char no_counts[256]; /* why they failed; "": not requested */
     char notes[640];     /* what the verdict leaves out; "": nothing */
     char advice[320];    /* what to do where it is unclear; "": the usual */
 };
@@ -92,7 +92,7 @@ void gate_result_free(struct gate_result *r);
 const char *gate_verdict_word(enum gate_verdict verdict);
 
 /* The metric that decides the verdict: the slowest failed one, else the one
- * that is furthest from being decided; NULL when there are none. */
+ * that is furthest from being decided; NULL without metrics. */
 const struct gate_metric *gate_worst(const struct gate_result *r);
 
 /* The verdict in a sentence or two: effect, interval, probability, and what to do.

@@ -15,8 +15,8 @@
 #include "harness/stats/stats.h"
 
 /* So that the first interim analysis can reach its share of alpha: 2^-10 < 0.01 / 7.
- * Numbers grow by 1.4, so a gate that could have ended goes on for two fifths of its
- * length at most. */
+ * Numbers grow by 1.4, so a gate that could have ended continues for two fifths of
+ * its length at most. */
 static const size_t interim[] = {10, 14, 20, 28, 40, 56, GATE_MAX_LAUNCHES};
 
 #define N_INTERIM (sizeof interim / sizeof interim[0])

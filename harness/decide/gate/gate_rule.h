@@ -72,11 +72,12 @@ struct gate_effect {
     /* 95 % interval: bootstrap of launches, then of their rounds; NAN with fewer than
      * GATE_MIN_INTERVAL launches, which cannot support one */
     double lo, hi;
-    double p_fail; /* of so slow a B, or slower, if it lost just the margin */
-    double p_pass; /* of so fast a B, or faster, likewise */
+    double p_fail; /* of a B this slow or slower, if it lost exactly the margin */
+    double p_pass; /* of a B this fast or faster, if it lost exactly the margin */
 };
 
-/* Interim analyses of a gate of so many launches: those before its end, and the end. */
+/* Interim analyses of a gate with that many launches at most: those before its end, and
+ * the end. */
 size_t gate_n_interim(size_t max_launches);
 
 /* How many launches there are at interim analysis i of n_interim; at the last one, as
@@ -94,7 +95,7 @@ void gate_test(const struct gate_series *s, const struct gate_rule *rule,
                double *p_fail, double *p_pass);
 
 /* The verdict of an interim analysis of n metrics, given each one's probabilities:
- * GATE_OPEN if neither is shown. failed[i], if not NULL, says which metrics did. Error:
+ * GATE_OPEN if neither is shown. failed[i], if not NULL: metric i failed. Error:
  * ST_NO_MEMORY. */
 enum status gate_decide(enum gate_verdict *verdict, const struct gate_rule *rule,
                         const double *p_fail, const double *p_pass, size_t n,

@@ -23,21 +23,21 @@
 
 /* ---- watching -------------------------------------------------------------------- */
 
-double gate_run_seconds(const struct gate_run *run)
+static double seconds_so_far(const struct gate_run *run)
 {
     return (double)(clock_ns() - run->begin_ns) * 1e-9;
 }
 
 bool gate_run_has_time(const struct gate_run *run)
 {
-    return gate_run_seconds(run) + run->next_launch_s <= run->s->budget_s;
+    return seconds_so_far(run) + run->next_launch_s <= run->s->budget_s;
 }
 
 /* How long the next launch may take. Where the machine has become busier than it was
  * when the plan was made, turns get shorter: a slowdown must still be able to show. */
 static void keep_in_budget(struct gate_run *run, double last_s)
 {
-    const double left = run->s->budget_s - gate_run_seconds(run);
+    const double left = run->s->budget_s - seconds_so_far(run);
     const double slower = last_s / run->plan.launch_s;
     const size_t fewest = gate_plan_fewest(&run->s->rule, run->r->n_metrics);
     const size_t n = run->r->n_launches;
@@ -62,7 +62,7 @@ static void on_tick(void *arg, const char *what, double fraction)
                  100 * fraction);
     else
         snprintf(detail, sizeof detail, "%s", run->doing);
-    progress_update(&run->progress, gate_run_seconds(run) / run->s->budget_s, detail);
+    progress_update(&run->progress, seconds_so_far(run) / run->s->budget_s, detail);
 }
 
 /* ---- before it starts ------------------------------------------------------------ */
@@ -290,7 +290,7 @@ enum status gate_run_open(struct gate_run *run, const struct gate_settings *s,
     st = pilot(run, &run->timing, err);
     return st ? st
               : gate_plan_fit(&run->plan, s, &run->timing,
-                              s->budget_s - gate_run_seconds(run), err);
+                              s->budget_s - seconds_so_far(run), err);
 }
 
 void gate_run_close(struct gate_run *run)
@@ -535,7 +535,7 @@ static enum status count_launch(struct gate_run *run, struct err *err)
 
 enum status gate_run_launch(struct gate_run *run, struct err *err)
 {
-    const double begin = gate_run_seconds(run);
+    const double begin = seconds_so_far(run);
     double ignored[WORKER_MAX_STEPS];
     enum status st;
 
@@ -555,7 +555,7 @@ enum status gate_run_launch(struct gate_run *run, struct err *err)
     end(run);
     if (st == ST_OK) {
         run->r->n_launches++;
-        keep_in_budget(run, gate_run_seconds(run) - begin);
+        keep_in_budget(run, seconds_so_far(run) - begin);
     }
     return st;
 }
@@ -565,7 +565,7 @@ void gate_run_sum_up(struct gate_run *run)
     struct gate_result *r = run->r;
     double *scratch = malloc(sizeof run->values->v[0]);
 
-    r->seconds = gate_run_seconds(run);
+    r->seconds = seconds_so_far(run);
     disturbances_text(&run->troubles, r->disturbed, sizeof r->disturbed);
     for (size_t i = 0; i < r->n_metrics; i++) {
         struct gate_metric *m = &r->metric[i];

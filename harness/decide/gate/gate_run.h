@@ -65,8 +65,6 @@ enum status gate_run_open(struct gate_run *run, const struct gate_settings *s,
  * stay. */
 enum status gate_run_launch(struct gate_run *run, struct err *err);
 
-double gate_run_seconds(const struct gate_run *run); /* since gate_run_open() */
-
 /* Does the budget hold one more launch like those so far? */
 bool gate_run_has_time(const struct gate_run *run);
 

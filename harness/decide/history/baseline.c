@@ -86,7 +86,7 @@ static void take_segment(struct past *p, const struct series *s,
     }
 }
 
-/* What of s counts for new values that begin at first_utc. */
+/* The part of s that counts for new values that begin at first_utc. */
 static enum status find_past(struct past *p, const struct judging *j,
                              const struct series *s, const char *first_utc,
                              struct err *err)
@@ -133,8 +133,8 @@ static bool same_machine(const struct series *a, const struct series *b)
            machine_key_same(&a->machine, &b->machine, NULL, 0);
 }
 
-/* The stored series of the same machine and setting; if there is none the reason is
- * kept, from the one that comes nearest. */
+/* The stored series of the same machine and setting; without one the reason is
+ * kept, from the closest one. */
 static const struct series *find_series(struct judging *j, const struct series *fresh)
 {
     const struct series *elsewhere = NULL, *nearest = NULL;

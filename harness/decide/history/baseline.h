@@ -16,7 +16,7 @@
 
 /* Margins of columns that have one of their own; the others have the rule's. */
 struct baseline_margins {
-    double memory, load; /* of columns mem_*; of load_s and ttft_s */
+    double memory, load; /* for columns mem_*; for load_s and ttft_s */
 };
 
 /* Judge every series of fresh that the history old knows, and fill in of *r: verdict,

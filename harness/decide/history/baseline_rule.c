@@ -13,7 +13,7 @@
 
 #define PI         3.14159265358979323846
 #define TRIM_FROM  8     /* fewer values are taken as they are */
-#define TRIMMED    6     /* one value in so many is trimmed, on each side */
+#define TRIMMED    6     /* one value in 6 is trimmed, on each side */
 #define MIN_SPREAD 0.001 /* no figure of a run means more than this */
 
 /* ---- Student's t ----------------------------------------------------------------- */

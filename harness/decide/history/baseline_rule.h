@@ -5,14 +5,14 @@
  * Model of the world: values of past runs, as logarithms of speeds, scatter about a
  * middle; a new one comes from the same distribution, or lies lower. The range of one
  * more run is Student's prediction interval: with n runs the new one's distance from
- * their middle, in units of their scatter times sqrt(1 + 1 / n), follows t. Of 8 or
+ * their middle, in units of their scatter times sqrt(1 + 1 / n), follows t. With 8 or
  * more runs the lowest and the highest sixth (at least one each) are replaced by their
  * neighbours (trimmed mean and winsorised variance, Tukey and McLaughlin 1963), so that
  * a few disturbed runs neither move the middle nor widen the interval.
  *
  * New values of one session may all be slow for a reason outside the program: they
  * count as one run, by their median, however many they are. Values of several sessions
- * count as one run each: of three or more the median is judged, whose scatter is
+ * count as one run each: with three or more the median is judged, whose scatter is
  * smaller. A single disturbed run cannot be distinguished from a regression, so failing
  * needs BASELINE_FRESH new values.
  *
@@ -25,7 +25,7 @@
 
 #include "harness/decide/gate/gate_rule.h"
 
-#define BASELINE_MIN_RUNS 5  /* past runs; fewer do not say how far runs scatter */
+#define BASELINE_MIN_RUNS 5  /* past runs; fewer do not show how far runs scatter */
 #define BASELINE_MAX_RUNS 60 /* the latest that count */
 #define BASELINE_FRESH    3  /* new values without which nothing fails */
 

@@ -4,7 +4,7 @@
  *
  * E-divisive (Matteson and James 2014, "A nonparametric approach for multiple change
  * point analysis of multivariate data"): the series is cut where the energy distance
- * between what lies before and after, within its segment, is largest, as long as
+ * between what lies before and after, within its segment, is largest, while
  * shuffling the segments rarely gives a cut as good.
  *
  * Threading: pure functions.

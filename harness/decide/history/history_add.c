@@ -12,13 +12,11 @@
 enum status history_machine_here(struct machine_key *key, struct topology *topo,
                                  struct err *err)
 {
-    struct topology *own = topo ? NULL : calloc(1, sizeof *own);
-    struct topology *t = topo ? topo : own;
-    enum status st = t ? topology_read(t, "", err)
-                       : err_set(err, ST_NO_MEMORY, "no memory for a topology");
+    struct topology *own = NULL;
+    enum status st = topo ? topology_read(topo, "", err) : topology_open(&own, "", err);
 
     if (st == ST_OK) {
-        json_t *object = topology_json(t);
+        json_t *object = topology_json(topo ? topo : own);
 
         if (!machine_key_read(key, object))
             st = err_set(err, ST_NO_MEMORY, "no memory for this machine's profile");

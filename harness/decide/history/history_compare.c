@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "harness/base/dirs.h"
+#include "harness/base/format.h"
 #include "harness/decide/gate/gate_settings.h"
 #include "harness/decide/history/baseline.h"
 #include "harness/decide/history/history_db.h"
@@ -19,10 +20,9 @@
 static enum status read_rule(struct gate_rule *rule, struct baseline_margins *margins,
                              const struct history_options *o, struct err *err)
 {
-    struct topology *topo = calloc(1, sizeof *topo);
+    struct topology *topo = NULL;
     struct gate_settings s = {0};
-    enum status st = topo ? topology_read(topo, "", err)
-                          : err_set(err, ST_NO_MEMORY, "no memory for a topology");
+    enum status st = topology_open(&topo, "", err);
 
     if (st == ST_OK)
         st =
@@ -103,7 +103,7 @@ static enum status compare(struct gate_result *r, struct result_set *old,
     return st;
 }
 
-/* Of the machine that the new rows are from, as all of them are. */
+/* The verdict belongs to the machine of the new rows, which is one. */
 static enum status add_verdict(struct gate_result *r, const struct result_set *fresh,
                                const struct history_options *o, struct err *err)
 {
@@ -123,11 +123,9 @@ enum status history_compare(const struct history_options *o, struct gate_result 
     struct result_set old = {0}, fresh = {0};
     struct baseline_margins margins;
     const time_t now = time(NULL);
-    struct tm tm;
     enum status st = read_rule(&r->rule, &margins, o, err);
 
-    gmtime_r(&now, &tm);
-    strftime(r->when, sizeof r->when, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    format_now(r->when, sizeof r->when);
     if (st == ST_OK && o->out && strlen(o->out) >= sizeof r->dir)
         st = err_set(err, ST_USAGE, "--output: the name of the directory is too long");
     if (st == ST_OK)

@@ -263,8 +263,8 @@ static enum status make_file(const char *path, bool *is_new, struct err *err)
     return ST_OK;
 }
 
-/* A file that was made for rows that cannot be stored; not one that another program has
- * added rows to meanwhile. */
+/* Removes a file that was made for rows that cannot be stored, unless another program
+ * has added rows by now. */
 static void remove_empty(const char *path)
 {
     struct stat there;

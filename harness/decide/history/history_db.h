@@ -22,7 +22,7 @@
 #include "harness/rows/result_set.h"
 
 /* Whether history_db_record() can store rows there, or history_gates_add() a gate, as
- * far as that can be said before there are any. Errors: its own. */
+ * far as that can be checked in advance. Errors: its own. */
 enum status history_db_check_output(const char *path, struct err *err);
 
 /* Store all of h in the database at path, which is made if it is not there: all of it,

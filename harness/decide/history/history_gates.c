@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/format.h"
 #include "harness/base/hash.h"
 #include "harness/decide/history/history_db_impl.h"
@@ -281,20 +282,13 @@ static sqlite3_stmt *prepare_select(sqlite3 *db)
 static enum status add_row(struct history_gates *gates, size_t *cap, sqlite3_stmt *s,
                            const char *path, struct err *err)
 {
-    struct history_gate *g;
+    struct history_gate *g = array_grow(gates->v, gates->n, cap, sizeof *g);
     enum status st = ST_OK;
 
-    if (gates->n == *cap) {
-        const size_t more = *cap ? 2 * *cap : 64;
-
-        g = realloc(gates->v, more * sizeof *g);
-        if (!g)
-            return err_set(err, ST_NO_MEMORY, "no memory for the gates of %.300s",
-                           path);
-        gates->v = g;
-        *cap = more;
-    }
-    g = &gates->v[gates->n];
+    if (!g)
+        return err_set(err, ST_NO_MEMORY, "no memory for the gates of %.300s", path);
+    gates->v = g;
+    g += gates->n;
     memset(g, 0, sizeof *g);
     for (size_t i = 0; i < N_COLUMNS && st == ST_OK; i++)
         st = read_cell(s, (int)i, path, g, &history_gate_columns[i], err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * history_gates.h - verdicts of gates, kept beside the rows of sweeps
+ * history_gates.h - verdicts of gates, kept in the database of the rows of sweeps
  *
  * Table `gates` of a database (history_db.h): a row for each measure of a gate, with
  * the gate's own columns in each. A gate is known by its time, machine, model and
@@ -20,7 +20,7 @@
 #include "engine/base/status.h"
 #include "harness/decide/gate/gate_result.h"
 
-/* A row of the table; numbers that are none are NAN, texts that are not known "". */
+/* A row of the table; unknown numbers are NAN, unknown texts "". */
 struct history_gate {
     char gate[24], utc[32], mode[16], end[16], verdict[16]; /* of the whole gate */
     char machine[24], host[65], model[256], settings[256];
@@ -69,7 +69,7 @@ json_t *history_gates_json(const struct history_gates *gates, const char *only,
 struct history_gate_column {
     const char *name;
     bool is_text;
-    size_t offset, cap; /* cap: of a text */
+    size_t offset, cap; /* cap: a text's */
 };
 extern const struct history_gate_column history_gate_columns[];
 extern const size_t history_n_gate_columns;

@@ -17,7 +17,7 @@
 #define HISTORY_MEASURE_RUNS 3
 
 /* Into o->out or a directory of its own, whose name goes to r->dir. Errors:
- * ST_UNSUPPORTED (the history has nothing of this machine and model: says what
+ * ST_UNSUPPORTED (the history has nothing of this machine and model; with what
  * differs), ST_INTERRUPTED, those of point_run() and sweep_dir_create(). */
 enum status history_measure(const struct result_set *old,
                             const struct series_choice *choice,

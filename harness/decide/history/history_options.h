@@ -3,7 +3,7 @@
  * history_options.h - the options of `bench history`, and its commands
  *
  * cmd_history.c parses; every command is one function below, which reads what it needs.
- * An option that was not given is NULL, 0 or false; its default is named beside it.
+ * An option that was not given is NULL, 0 or false; its default is named next to it.
  *
  * Threading: one thread.
  */
@@ -21,14 +21,14 @@ struct history_options {
     const char *path;     /* the history: database, directory, or CSV of many runs */
     struct str_list rows; /* the new rows: directories, CSV or JSON files */
     bool here;            /* rows without a machine are this one's */
-    const char *commit;   /* name for what was measured; NULL: as the rows say */
+    const char *commit;   /* name for what was measured; NULL: that of the rows */
 
     /* which values */
     const char *metrics; /* columns, separated by commas; NULL: tok_per_s */
     const char *only;    /* series whose name has this text */
     bool disturbed;      /* disturbed rows count, too */
-    uint64_t last;       /* latest runs of a series that count; 0: 500. Of gates:
-                            that are listed; 0: all */
+    uint64_t last;       /* latest runs of a series that count; 0: 500. For
+                            gates: those listed; 0: all */
 
     /* of a comparison */
     const char *model;  /* to be measured now, instead of rows */
@@ -53,8 +53,8 @@ struct history_options {
 enum status history_add(const struct history_options *o, struct err *err);
 
 /* New rows against the stored ones; fills *r (zeroed before). Errors: ST_UNSUPPORTED
- * (nothing can be compared: says why), those of result_set_read(), baseline_compare()
- * and history_measure(). */
+ * (nothing can be compared, with the reason), those of result_set_read(),
+ * baseline_compare() and history_measure(). */
 enum status history_compare(const struct history_options *o, struct gate_result *r,
                             struct err *err);
 
@@ -62,8 +62,8 @@ enum status history_compare(const struct history_options *o, struct gate_result 
  * ST_INPUT (no such series), ST_IO, ST_NO_MEMORY. */
 enum status history_changes(const struct history_options *o, struct err *err);
 
-/* The gates of o->path, printed, and as JSON where o asks for it. Errors: those of
- * history_gates_read(), ST_INPUT (there is none). */
+/* The gates of o->path, printed, and as JSON with o->json. Errors: those of
+ * history_gates_read(), ST_INPUT (no gate). */
 enum status history_list_gates(const struct history_options *o, struct err *err);
 
 #endif

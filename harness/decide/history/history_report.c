@@ -20,7 +20,7 @@
 
 /* ---- finding --------------------------------------------------------------------- */
 
-/* v[n] in the unit; edges are where the segments beside change i end. */
+/* v[n] in the unit; edges are the ends of the segments around change i. */
 static enum status measure(struct history_line *line, const double *v, size_t i,
                            size_t from, size_t to, struct err *err)
 {
@@ -101,7 +101,8 @@ void history_report_free(struct history_report *r)
 
 /* ---- words ----------------------------------------------------------------------- */
 
-const char *history_size_text(const struct history_change *c, char *buf, size_t cap)
+/* "-5.1 % (-5.6 to -4.5)"; a series too short for an interval has none. Returns buf. */
+static const char *size_text(const struct history_change *c, char *buf, size_t cap)
 {
     const double percent = 100 * (c->size.ratio - 1);
 
@@ -224,8 +225,8 @@ static void print_line(FILE *f, const struct history_report *r,
         fprintf(f, "  %-11s %-11s %-26s %-6s %-7.3f %-16s %s\n",
                 commit_at(r, line, at, first, sizeof first),
                 commit_at(r, line, at - 1, before, sizeof before),
-                history_size_text(c, size, sizeof size), c->worse ? "worse" : "better",
-                c->at.p, values, line->v[at].utc);
+                size_text(c, size, sizeof size), c->worse ? "worse" : "better", c->at.p,
+                values, line->v[at].utc);
     }
     fputc('\n', f);
 }
@@ -269,7 +270,7 @@ void history_report_markdown(FILE *f, const struct history_report *r)
             print_cell(f, commit_at(r, line, at, buf, sizeof buf));
             print_cell(f, commit_at(r, line, at - 1, buf, sizeof buf));
             fprintf(f, "| %s | %.3f | %.*f | %.*f %s | %s |\n",
-                    history_size_text(c, size, sizeof size), c->at.p,
+                    size_text(c, size, sizeof size), c->at.p,
                     report_decimals(c->at.before), c->at.before,
                     report_decimals(c->at.after), c->at.after, line->s->metric->unit,
                     c->worse ? "worse" : "better");

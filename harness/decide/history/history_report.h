@@ -61,7 +61,4 @@ json_t *history_report_json(const struct history_report *r);
 enum status history_report_chart(const struct history_report *r, const char *dir,
                                  const char *again, struct err *err);
 
-/* "-5.1 % (-5.6 to -4.5)"; a series too short for an interval has none. Returns buf. */
-const char *history_size_text(const struct history_change *c, char *buf, size_t cap);
-
 #endif

@@ -31,7 +31,8 @@ static const struct series_metric metrics[] = {
 };
 #define N_METRICS (sizeof metrics / sizeof metrics[0])
 
-enum status series_metric_find(const struct series_metric **m, const char *column,
+/* One by its name. Error: ST_USAGE (unknown; lists those there are). */
+static enum status find_metric(const struct series_metric **m, const char *column,
                                struct err *err)
 {
     char all[256] = "";
@@ -121,7 +122,7 @@ static void name_series(struct series *s)
             *p = ' ';
 }
 
-/* Series with equal names get a suffix that says in what they differ. */
+/* Series with equal names get a suffix with the columns that differ. */
 static void distinguish(struct series_set *set)
 {
     for (size_t i = 1; i < set->n; i++)
@@ -354,8 +355,8 @@ static enum status add_metric(struct series_set *set, const struct result_set *h
                               const struct item *items, const char *column,
                               const struct series_choice *choice, struct err *err)
 {
-    const struct series_metric *m;
-    enum status st = series_metric_find(&m, column, err);
+    const struct series_metric *m = NULL;
+    enum status st = find_metric(&m, column, err);
 
     for (size_t i = 0, end; i < h->n_rows && st == ST_OK; i = end) {
         for (end = i + 1; end < h->n_rows && items[end].machine == items[i].machine &&

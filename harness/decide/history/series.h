@@ -31,10 +31,6 @@ struct series_metric {
     double scale; /* of the column's value into unit */
 };
 
-/* One by its name. Error: ST_USAGE (unknown; lists those there are). */
-enum status series_metric_find(const struct series_metric **m, const char *column,
-                               struct err *err);
-
 struct series_value {
     double v;   /* in the metric's unit, above 0 */
     size_t run; /* index into the history's */
@@ -74,7 +70,7 @@ void series_free(struct series_set *set);
 /* Seconds since 1970 of a text as "2026-01-15T10:15:00Z"; NAN if it is none. */
 double series_seconds(const char *utc);
 
-/* Whether two rows are of one model and setting. If not, why (may be NULL) says what
+/* Whether two rows are of one model and setting. If not, why (may be NULL) is what
  * differs: "placement is 'spread', here 'compact'"; *n_differ (may be NULL), in how
  * many columns. */
 bool series_same_setting(const struct row *there, const struct row *here,

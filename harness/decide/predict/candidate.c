@@ -39,7 +39,7 @@ static enum status by_figures(struct candidate *c, const struct candidate_params
     return need_memory(c, p, err);
 }
 
-/* What is given beside the name replaces the data sheet's. */
+/* What is given in addition to the name replaces the data sheet's. */
 static enum status by_cpu(struct candidate *c, const struct candidate_params *p,
                           struct err *err)
 {
@@ -94,7 +94,7 @@ static double median_of(const json_t *stats)
     return json_number_value(json_member(stats, "median"));
 }
 
-/* The peak of n threads between that of one and of all: of vectors, as shares are. */
+/* The peak of n threads between that of one and of all, for vectors as shares are. */
 static double read_peak(const json_t *probe, int n_threads)
 {
     const json_t *vectors = json_member(probe, "int8_vectors");

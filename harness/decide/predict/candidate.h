@@ -17,12 +17,12 @@
 #include "harness/rows/row.h"
 #include "harness/rows/token_time.h"
 
-/* What is asked for; 0 and NULL: not given. */
+/* The request; 0 and NULL: not given. */
 struct candidate_params {
     double gbps, gops, disk_gbps;
     const char *machine; /* a file: machine.json, or of `bench probe --json` */
     const char *cpu;     /* a name of cpus.yaml */
-    uint64_t mem_bytes;  /* limit of memory; of gbps and cpu: all there is */
+    uint64_t mem_bytes;  /* limit of memory; with gbps and cpu: all there is */
     int n_threads;
 };
 
@@ -36,7 +36,7 @@ struct candidate {
     struct token_roofs roofs;         /* 0: not known */
     double roof_lo, roof_hi; /* factors between which read_gbps is expected; 1, 1 where
                                 it was measured */
-    double max_gbps;         /* that nothing can read more than: of a data sheet; else
+    double max_gbps;         /* upper limit of reading: that of a data sheet, else
                                  read_gbps */
     double peak_gops;        /* of n_threads; 0: not known */
     struct row *rows;        /* malloc'ed [n_rows]: its own sweep; NULL: none */
@@ -46,8 +46,8 @@ struct candidate {
 };
 
 /* *c is for candidate_free() in any case. Errors: topology_read()'s, jsonfile_read()'s,
- * cpus_find()'s; ST_USAGE (no memory given, few threads of a server of which nothing is
- * known), ST_INPUT (a file without roofs). */
+ * cpus_find()'s; ST_USAGE (no memory given, few threads of an unknown server), ST_INPUT
+ * (a file without roofs). */
 enum status candidate_open(struct candidate *c, const struct candidate_params *p,
                            struct err *err);
 

@@ -12,9 +12,9 @@
 
 #include "harness/base/format.h"
 
-/* Of a model of which only the size is known a token reads at least so much: models
- * with an output matrix of their own have up to a tenth in the embedding, of which a
- * token needs a row. A mixture of experts must be named. */
+/* Share of the size that a token reads at least, if only the size is known: models with
+ * an output matrix of their own have up to a tenth in the embedding, and a token needs
+ * a row of it. A mixture of experts must be named. */
 #define MIN_SHARE 0.9
 
 /* Bits of a weight in files, from IQ1_S to F32 with what goes with it. */
@@ -25,15 +25,15 @@
  * mixes. */
 #define MAX_OFF 1.3
 
-/* Where a shape's size was said and its quantisation was not. */
+/* For a shape with a size and without a quantisation. */
 #define USUAL_QUANT "Q4_0"
 
 /* ---- reading --------------------------------------------------------------------- */
 
 enum quantity { SPEED, SIZE, BANDWIDTH, THREADS, CONTEXT };
 
-/* A b is a bit and a B a byte where somebody tells them apart; small letters alone are
- * how people type bytes. */
+/* A b is a bit and a B a byte where both cases occur; small letters alone are how
+ * people type bytes. */
 static const struct {
     const char *unit;
     enum quantity of;
@@ -88,7 +88,7 @@ static bool set(double *to, double v)
     return is_new;
 }
 
-/* False: said before, or beyond what can be. */
+/* False: given before, or beyond what is possible. */
 static bool take_quantity(struct claim *claim, double v, enum quantity of)
 {
     double whole = 0;
@@ -203,8 +203,8 @@ static enum status take_part(struct claim *claim, const char *part, struct err *
     return ST_OK;
 }
 
-/* The part that begins at *rest, which goes on behind its comma: one between two digits
- * is within a number. */
+/* The part that begins at *rest, which moves behind its comma; a comma between two
+ * digits is within a number. */
 static char *next_part(char **rest)
 {
     char *part = *rest, *end = part;
@@ -275,22 +275,22 @@ static enum status check_size(struct claim *claim, const struct point_need *need
 {
     const double bits = 8 * claim->bytes / (double)need->n_params;
     const double share = claim->bytes / (double)need->weight_bytes;
-    char said[24], planned[24];
+    char claimed[24], planned[24];
 
     claim->file_bytes = claim->bytes;
-    format_bytes(said, sizeof said, (uint64_t)claim->bytes);
+    format_bytes(claimed, sizeof claimed, (uint64_t)claim->bytes);
     format_bytes(planned, sizeof planned, need->weight_bytes);
     if (bits < MIN_BITS || bits > MAX_BITS)
         return err_set(err, ST_USAGE,
                        "--claim: %s for the %.3g billion weights of %s are %.2g bits "
                        "each; files have %g to %g, so its unit may be another",
-                       said, (double)need->n_params * 1e-9, claim->model, bits,
+                       claimed, (double)need->n_params * 1e-9, claim->model, bits,
                        MIN_BITS, MAX_BITS);
     if (claim->quant[0] && (share < 1 / MAX_OFF || share > MAX_OFF))
         return err_set(err, ST_USAGE,
                        "--claim: %s:%s has %s, and not %s; leave out the size or the "
                        "quantisation",
-                       claim->model, claim->quant, planned, said);
+                       claim->model, claim->quant, planned, claimed);
     return ST_OK;
 }
 
@@ -355,8 +355,8 @@ static void append_speed(char *buf, size_t cap, double v)
     text_append(buf, cap, "%.*f", v < 10 ? 1 : 0, v);
 }
 
-static void say(struct claim_answer *a, const struct claim *claim,
-                const struct candidate *c)
+static void explain(struct claim_answer *a, const struct claim *claim,
+                    const struct candidate *c)
 {
     char *buf = a->sentence;
     const size_t cap = sizeof a->sentence;
@@ -392,7 +392,7 @@ void claim_judge(struct claim_answer *answer, const struct claim *claim,
         .max_gbps = c->max_gbps,
         .decode = predict_decode(&work, &c->roofs, c->roof_lo, c->roof_hi, share)};
     answer->verdict = judge(answer, claim, min_share, c);
-    say(answer, claim, c);
+    explain(answer, claim, c);
 }
 
 json_t *claim_json(const struct claim *claim, const struct claim_answer *a,

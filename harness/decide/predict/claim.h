@@ -20,12 +20,12 @@
 #include "harness/decide/predict/predict.h"
 
 /* Parts of a claim, between commas (one between two digits is a decimal comma); 0 and
- * "": not said. */
+ * "": not given. */
 struct claim {
     double tok_per_s;
     double bytes; /* of the model's file; after claim_size() what a token reads of it,
                      where that is known to be less */
-    double file_bytes; /* claim_size(): as it was said; 0: it was not */
+    double file_bytes; /* claim_size(): as it was given; 0: not given */
     double gbps;       /* of the machine */
     int n_threads, ctx;
     char model[64]; /* a shape */
@@ -33,7 +33,7 @@ struct claim {
     char cpu[64];
 };
 
-/* Errors: ST_USAGE (a part that is nothing of these or is said twice, a number that can
+/* Errors: ST_USAGE (a part that is nothing of these or occurs twice, a number that can
  * be read in two ways, no speed, no size and no shape with a quantisation). */
 enum status claim_parse(struct claim *claim, const char *text, struct err *err);
 
@@ -53,13 +53,13 @@ struct claim_answer {
     char sentence[800];
 };
 
-/* min_share: of the file's bytes what a token reads at least. */
+/* min_share: share of the file's bytes that a token reads at least. */
 void claim_judge(struct claim_answer *answer, const struct claim *claim,
                  double min_share, const struct candidate *c,
                  const struct share_band *share);
 
-/* Bytes and least share from the claim's shape, where it has one. Errors: of planning
- * it; ST_USAGE (the shape cannot have that size). */
+/* Bytes and least share from the claim's shape, where it has one. Errors: those of
+ * planning it; ST_USAGE (the shape cannot have that size). */
 enum status claim_size(struct claim *claim, double *min_share, struct err *err);
 
 json_t *claim_json(const struct claim *claim, const struct claim_answer *answer,

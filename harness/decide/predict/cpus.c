@@ -14,8 +14,8 @@
 #include "harness/base/parse.h"
 #include "harness/base/yamlfile.h"
 
-/* Of a CPU with no more cores a few can read all that its memory gives; of a larger one
- * half of them. */
+/* Up to this number of cores a few can read all that the memory gives; in a larger CPU
+ * half of the cores can. */
 #define DESKTOP_CORES 16
 
 /* ---- reading --------------------------------------------------------------------- */

@@ -47,8 +47,8 @@ void cpus_free(struct cpus *cpus);
 enum status cpus_find(const struct cpus *cpus, const char *name,
                       const struct cpu **found, struct err *err);
 
-/* Of a data sheet's bandwidth what a read probe is expected to measure, and between
- * what. The usual results of stream benchmarks; no figure of this project. */
+/* Share of a data sheet's bandwidth that a read probe is expected to measure, and its
+ * range. The usual results of stream benchmarks; no figure of this project. */
 #define CPU_USUAL_SHARE 0.80
 #define CPU_MIN_SHARE   0.65
 #define CPU_MAX_SHARE   0.92

@@ -2,8 +2,8 @@
  *
  * predict.h - what models do on a machine before they run there
  *
- * Model of the world: `bench plan`'s planner says for each quantisation, type of KV
- * cache and context depth what fits the machine's memory and what is streamed
+ * Model of the world: `bench plan`'s planner finds for each quantisation, type of
+ * KV cache and context depth what fits the machine's memory and what is streamed
  * (harness/measure/plan); the time of a token is token_time.h's with the shares of the
  * roof that measured machines reach (shares.h). Decoding is also no faster than the
  * arithmetic of prefill. Nothing is predicted of what the last-level cache holds, nor
@@ -95,8 +95,8 @@ void predict_speeds(struct predictions *p, const struct candidate *c,
 
 void predictions_free(struct predictions *p);
 
-/* Speed of decoding with such shares of the roof of memory, each end by itself; of what
- * is streamed the disk may be off by TOKEN_TIME_BAND, too. */
+/* Speed of decoding with these shares of the roof of memory, each end by itself; with
+ * streamed weights the disk may be off by TOKEN_TIME_BAND, too. */
 struct range predict_decode(const struct token_work *work,
                             const struct token_roofs *roofs, double roof_lo,
                             double roof_hi, const struct share_band *share);

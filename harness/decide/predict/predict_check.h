@@ -48,8 +48,8 @@ struct check_group {
     double inside;      /* share of rows within their bands */
 };
 
-/* *check is for check_free() in any case. shares: of these machines and others. Errors:
- * result_set_open()'s, ST_INPUT (no machine.json; nothing can be predicted),
+/* *check is for check_free() in any case. shares: those of these machines and others.
+ * Errors: result_set_open()'s, ST_INPUT (no machine.json; nothing can be predicted),
  * ST_NO_MEMORY. */
 enum status check_rows(struct check *check, const char *const *dirs, size_t n_dirs,
                        const struct shares *shares, struct err *err);

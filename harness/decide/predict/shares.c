@@ -15,14 +15,14 @@
 #define Z_90 1.645
 
 /* How logarithms of the shares of different machines scatter where little is known of
- * it, as a standard deviation, with the weight of so many machines. In
+ * it, as a standard deviation, with the weight of that many machines. In
  * results/examples the medians of two machines differ by 4 to 12 % of the bandwidth and
  * by 29 to 40 % of the peak, that is with 0.03 to 0.08 and 0.20 to 0.28. */
 static const double usual_sd[] = {[SHARE_DECODE] = 0.08, [SHARE_PREFILL] = 0.28};
 #define USUAL_DF 2
 
-/* The same for another virtual machine with the same CPU, and for a format that no
- * sweep has measured. */
+/* Scatter for another virtual machine with the same CPU, and for a format that no sweep
+ * has measured. */
 #define SAME_CPU_SD     0.03
 #define OTHER_FORMAT_SD 0.12
 
@@ -103,7 +103,7 @@ static const struct share *nearest(const struct shares *s, const char *machine,
 }
 
 /* The machine's figure of that format, or of all its formats: the mean of their
- * medians, and all that their quantiles span. False: there is none. */
+ * medians, and all that their quantiles span. False: no figure. */
 static bool of_machine(const struct shares *s, const char *machine,
                        const struct share_want *want, enum kern_format format,
                        struct log_share *out)
@@ -145,7 +145,7 @@ static bool is_wanted(const struct share_want *want, const char *machine)
     return !want->leave_out || strcmp(machine, want->machine) != 0;
 }
 
-/* Speed of a kernel of this format beside the median one of those that sweeps have
+/* Speed of a kernel of this format relative to the median of those that sweeps have
  * measured, on a machine where both were timed, at most 1: what is faster than others
  * alone waits for memory like all in a whole model. 1: not known. */
 static double kernel_ratio(const struct shares *s, const struct share_want *want)
@@ -219,7 +219,7 @@ static void combine(const struct log_share *v, int m, const struct share_want *w
 
 #define MAX_MACHINES 64
 
-/* Of all machines that have this format; KERN_N_FMT: of any. */
+/* Figures of all machines with this format; KERN_N_FMT: any format. */
 static int collect(const struct shares *s, const struct share_want *want,
                    enum kern_format format, struct log_share *v)
 {

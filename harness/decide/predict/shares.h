@@ -8,11 +8,11 @@
  * and number of threads, as a median and the quantiles that nine tenths of the launches
  * lie between. What another machine will reach is expected at the mean of the machines'
  * medians (of logarithms), in a band of two parts: how launches of one machine scatter,
- * and how medians of machines do. Few machines tell little of the second, so its
+ * and how medians of machines do. Few machines show little of the second, so its
  * variance is moderated by a usual one, as in moderate.h.
  *
  * Kernels timed on weights outside the caches (`bench kernels`, kernels.csv) stand for
- * formats of which there is no sweep: how fast they are beside those of which there is.
+ * formats without a sweep: their speed relative to formats with one.
  *
  * Threading: data; pure functions.
  */
@@ -48,8 +48,8 @@ struct shares {
     size_t n;
 };
 
-/* CPU and caches: what tells machines apart by their speed, and no host's name. "": not
- * known. Returns buf. */
+/* CPU and caches: what distinguishes machines by their speed, and no host's name. "":
+ * not known. Returns buf. */
 const char *share_machine_name(const struct machine_key *key, char *buf, size_t cap);
 /* share_machine_name() of a run. Error: ST_INPUT (its machine is not known; path is
  * named). */
@@ -57,7 +57,7 @@ enum status share_machine_of_run(char *buf, size_t cap, const struct result_run 
                                  const char *path, struct err *err);
 
 /* Share of its roof that a row reached; NAN: it has none, failed, or was limited by a
- * disk. *kind (may be NULL) says of which. */
+ * disk. *kind (may be NULL): that of the roof. */
 double share_of_row(const struct row *r, enum share_kind *kind);
 
 /* The format of most matrices of a quantisation by its name; KERN_N_FMT: not known. */

@@ -6,8 +6,8 @@
  * smallest usual one and the largest of the usual ones that fits are measured. They are
  * synthetic and made in memory, so nothing is downloaded or written. In each round
  * every model is decoded and prefilled once, each in a worker of its own
- * (harness/measure/point), in the other order than the round before; rounds go on while
- * time is left, so that what the machine does in one of them does not decide.
+ * (harness/measure/point), in the other order than the round before; rounds continue
+ * while time is left, so that what the machine does in one of them does not decide.
  *
  * Threading: one at a time; the main thread.
  */

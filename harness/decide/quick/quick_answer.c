@@ -58,7 +58,7 @@ static void put(struct curve *c, double x, double y)
 }
 
 /* Between the nearest two points a straight line, beyond the last ones their value.
- * Points come in the order of x. NaN: there is none. */
+ * Points come in the order of x. NaN: no point. */
 static double at(const struct curve *c, double x)
 {
     const double lx = log(x);

@@ -32,7 +32,7 @@
 struct quick_launch {
     double tok_per_s;
     double roof_gbps;  /* probed in this launch; NaN: a prefill point */
-    double mbu;        /* share of that roof; likewise */
+    double mbu;        /* share of that roof; NaN: a prefill point */
     double others_pct; /* CPU time that other processes took */
     double steal_pct;  /* and the hypervisor */
     double throttled;  /* share of the time that a CPU quota stopped the threads */
@@ -68,7 +68,7 @@ struct quick_model {
 
     /* quick_conclude() fills in: */
     double tok_per_s; /* NaN: not known */
-    double prompt_s;  /* n_prompt tokens; likewise */
+    double prompt_s;  /* n_prompt tokens; NaN: not known */
     double share;     /* of the roof that is expected or was reached; NaN: none */
 };
 
@@ -100,7 +100,7 @@ struct quick_sentence {
 /* The answer, most important first; returns how many. After quick_conclude(). */
 int quick_sentences(const struct quick_answer *a, struct quick_sentence *out);
 
-/* A round figure, in steps of about a tenth, as one says it: 10, 11, 12, .. 15, 16, 18,
+/* A round figure, in steps of about a tenth: 10, 11, 12, .. 15, 16, 18,
  * 20, 22, 25, 30, .. Into buf, which is returned. */
 const char *quick_round(char *buf, size_t cap, double v);
 

@@ -191,7 +191,7 @@ static enum status choose(struct planning *g, struct err *err)
     return ST_OK;
 }
 
-/* Those that were named, all of which must fit. */
+/* The models that were named; all must fit. */
 static enum status add_named(struct planning *g, struct err *err)
 {
     enum status st = ST_OK;

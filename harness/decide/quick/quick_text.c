@@ -36,7 +36,7 @@ __attribute__((format(printf, 2, 3))) static void add_line(struct list *l,
     l->n++;
 }
 
-/* ---- figures as one says them ---------------------------------------------------- */
+/* ---- round figures --------------------------------------------------------------- */
 
 const char *quick_round(char *buf, size_t cap, double v)
 {
@@ -149,7 +149,7 @@ static bool is_fast(const struct quick_answer *a, const struct quick_model *m)
 }
 
 /* The largest model that is fast enough, where the smallest that is not is larger: a
- * model that the last-level cache holds says nothing about others. */
+ * model that the last-level cache holds is no evidence about others. */
 static void add_size_for_speed(struct list *l, const struct quick_answer *a)
 {
     const struct quick_model *fast = NULL, *slow = NULL;
@@ -203,7 +203,7 @@ static void add_what_does_not_fit(struct list *l, const struct quick_answer *a)
 
 /* Sums over launches, of all measured models. */
 struct disturbance {
-    int n, n_disturbed, n_without; /* points all of whose launches were disturbed */
+    int n, n_disturbed, n_without;           /* points with disturbed launches only */
     double others_pct, steal_pct, throttled; /* means over disturbed launches if some
                                                 figure rests on those, else of all */
     double roof_lo, roof_hi;
