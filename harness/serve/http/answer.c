@@ -171,7 +171,7 @@ static bool make_grammar(const struct api_request *r, struct grammar **g,
 }
 
 /* A schema of some KiB may become a grammar of 20 MiB, which a request keeps while it
- * waits: of the memory plan all of them together are a small part. */
+waits. All of them together are a small part of the memory plan. */
 static bool keep_schema(struct answer *a, const struct grammar *g,
                         struct refusal *refusal)
 {
@@ -206,7 +206,7 @@ bool answer_refuse_submit(struct refusal *refusal, const struct err *err, bool f
     return refuse(refusal, 429, "queue_full", NULL, "%s", err->msg);
 }
 
-static bool submit_all(struct answer *a, const struct answer_request *asked,
+static bool submit_all(struct answer *a, const struct answer_request *req,
                        struct grammar *grammar, struct refusal *refusal)
 {
     const struct api_request *r = &a->request;
@@ -223,9 +223,9 @@ static bool submit_all(struct answer *a, const struct answer_request *asked,
         .n_stops = r->n_stops,
         .ignore_end = r->ignore_end,
         .grammar = grammar,
-        .client = asked->client,
-        .wake = asked->wake,
-        .arg = asked->arg,
+        .client = req->client,
+        .wake = req->wake,
+        .arg = req->arg,
     };
 
     for (int i = 0; i < a->n; i++) {
@@ -239,7 +239,7 @@ static bool submit_all(struct answer *a, const struct answer_request *asked,
         params.prompt = p->ids;
         params.n_prompt = p->n_ids;
         params.begins_text = r->kind == API_CHAT || (p->text && !p->len);
-        /* Choices differ, each the same whenever it is asked for again. */
+        /* Choices differ, and each is repeatable with its seed. */
         params.sampling.seed = seed + (uint64_t)i;
         if (scheduler_submit(a->model->scheduler, &params, &a->choices[i].c, &full,
                              &retry_s, &err))
@@ -293,22 +293,22 @@ static bool check_kind(const struct answer_model *m, enum api_kind kind,
                   m->name);
 }
 
-static bool begin(struct answer *a, const struct answer_request *asked,
+static bool begin(struct answer *a, const struct answer_request *req,
                   struct refusal *refusal)
 {
     struct api_request *r = &a->request;
     struct grammar *grammar = NULL;
     bool ok;
 
-    if (!check_kind(a->model, asked->kind, refusal) ||
-        !api_request_read(r, asked->kind, asked->body, asked->len, a->model->n_vocab,
+    if (!check_kind(a->model, req->kind, refusal) ||
+        !api_request_read(r, req->kind, req->body, req->len, a->model->n_vocab,
                           refusal))
         return false;
     if (!check_possible(a, refusal))
         return false;
     if (r->kind == API_EMBEDDING) {
         make_head(a);
-        ok = answer_begin_vectors(a, asked, refusal);
+        ok = answer_begin_vectors(a, req, refusal);
         api_request_free(r);
         return ok;
     }
@@ -323,7 +323,7 @@ static bool begin(struct answer *a, const struct answer_request *asked,
     a->choices = calloc(r->n_prompts * (size_t)r->n, sizeof *a->choices);
     if (a->choices) {
         a->n = (int)r->n_prompts * r->n;
-        ok = submit_all(a, asked, grammar, refusal);
+        ok = submit_all(a, req, grammar, refusal);
     } else {
         ok = refuse(refusal, 503, NULL, NULL, "no memory for %d choices", r->n);
     }
@@ -333,17 +333,17 @@ static bool begin(struct answer *a, const struct answer_request *asked,
 }
 
 bool answer_begin(struct answer **a, const struct answer_model *model,
-                  const struct answer_request *asked, struct refusal *refusal)
+                  const struct answer_request *req, struct refusal *refusal)
 {
     struct answer *new = calloc(1, sizeof *new);
 
     if (!new)
         return refuse(refusal, 503, NULL, NULL, "no memory for an answer");
     new->model = model;
-    new->begin_ns = asked->begin_ns;
-    new->wake = asked->wake;
-    new->arg = asked->arg;
-    if (!begin(new, asked, refusal)) {
+    new->begin_ns = req->begin_ns;
+    new->wake = req->wake;
+    new->arg = req->arg;
+    if (!begin(new, req, refusal)) {
         answer_close(new);
         return false;
     }

@@ -19,7 +19,7 @@
 
 struct answer;
 
-/* Of the schemas of all answers together; more are refused. */
+/* Limit of the schemas of all answers together; more are refused. */
 #define ANSWERS_MAX_SCHEMA_BYTES ((uint64_t)128 << 20)
 
 /* Limits of the text and log-probabilities of an answer that does not stream, and of
@@ -59,9 +59,9 @@ struct answer_facts {
     const char *reason;
 };
 
-/* False: *refusal says why, and nothing runs. */
+/* False: the reason is in *refusal, and nothing runs. */
 bool answer_begin(struct answer **a, const struct answer_model *model,
-                  const struct answer_request *asked, struct refusal *refusal);
+                  const struct answer_request *req, struct refusal *refusal);
 
 /* The prompt of a chat's body as {"prompt": text}, without an answer. */
 bool answer_template(const struct answer_model *model, const char *body, size_t len,

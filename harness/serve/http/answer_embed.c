@@ -59,7 +59,7 @@ static bool join(const struct api_request *r, int32_t **ids, size_t *n, int **le
     return true;
 }
 
-static bool submit(struct answer *a, const struct answer_request *asked,
+static bool submit(struct answer *a, const struct answer_request *req,
                    const int32_t *ids, size_t n, const int *lengths,
                    struct refusal *refusal)
 {
@@ -68,9 +68,9 @@ static bool submit(struct answer *a, const struct answer_request *asked,
                                              .lengths = lengths,
                                              .n_texts = a->n_texts,
                                              .n_logprobs = -1,
-                                             .client = asked->client,
-                                             .wake = asked->wake,
-                                             .arg = asked->arg};
+                                             .client = req->client,
+                                             .wake = req->wake,
+                                             .arg = req->arg};
     struct err err = ERR_INIT;
     double retry_s = 0;
     bool full = false;
@@ -82,7 +82,7 @@ static bool submit(struct answer *a, const struct answer_request *asked,
     return true;
 }
 
-bool answer_begin_vectors(struct answer *a, const struct answer_request *asked,
+bool answer_begin_vectors(struct answer *a, const struct answer_request *req,
                           struct refusal *refusal)
 {
     const struct api_request *r = &a->request;
@@ -112,7 +112,7 @@ bool answer_begin_vectors(struct answer *a, const struct answer_request *asked,
     for (size_t i = 0; ok && i < r->n_prompts; i++)
         ok = encode(a->model, &r->prompts[i], i, refusal);
     ok = ok && join(r, &ids, &n, &lengths, refusal) &&
-         submit(a, asked, ids, n, lengths, refusal);
+         submit(a, req, ids, n, lengths, refusal);
     free(ids);
     free(lengths);
     return ok;

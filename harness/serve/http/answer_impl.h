@@ -24,7 +24,7 @@ struct answer {
     struct api_request request; /* empty once it was submitted */
     struct reply_head head;
     struct choice *choices; /* [n] */
-    int n, n_open, n_each;  /* n_each: of a prompt */
+    int n, n_open, n_each;  /* n_each: choices of one prompt */
     struct textbuf events;
     struct refusal failure; /* of a completion */
     uint64_t begin_ns;
@@ -51,7 +51,7 @@ static inline uint64_t answer_vector_bytes(const struct answer *a)
 }
 
 /* Submit the texts of a->request as one completion. */
-bool answer_begin_vectors(struct answer *a, const struct answer_request *asked,
+bool answer_begin_vectors(struct answer *a, const struct answer_request *req,
                           struct refusal *refusal);
 
 /* The whole answer. False: it has not become one. */

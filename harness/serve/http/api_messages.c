@@ -169,7 +169,7 @@ static bool read_variables(struct api_request *r, struct refusal *refusal)
     static const char *const passed[] = {"documents", "enable_thinking",
                                          "reasoning_effort", "tools"};
     const json_t *own = api_member(r->root, "chat_template_kwargs");
-    const json_t *asks = api_member(r->root, "add_generation_prompt");
+    const json_t *generates = api_member(r->root, "add_generation_prompt");
 
     if (own && !json_is_object(own))
         return refuse(refusal, 400, NULL, "chat_template_kwargs",
@@ -183,7 +183,7 @@ static bool read_variables(struct api_request *r, struct refusal *refusal)
     json_object_update(r->conversation, (json_t *)own);
     json_object_del(r->conversation, "chat_template");
     json_object_set_new(r->conversation, "add_generation_prompt",
-                        json_boolean(!json_is_false(asks)));
+                        json_boolean(!json_is_false(generates)));
     return true;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * api_prompt.c - prompts of a request, and what it may not ask for
+ * api_prompt.c - prompts of a request, and fields that are not supported
  */
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +76,7 @@ bool api_read_prompts(struct api_request *r, int n_vocab, struct refusal *refusa
 
 /* ---- what is not supported ------------------------------------------------------- */
 
-/* Whether a field's value asks for nothing. */
+/* Whether a field's value changes nothing. */
 static bool is_empty_value(const json_t *value)
 {
     const char *text = json_text(value);
@@ -90,7 +90,7 @@ static bool is_empty_value(const json_t *value)
            (json_is_integer(value) && json_integer_value(value) == 0);
 }
 
-/* The same of penalties that 1 leaves out. */
+/* Penalties of 1 change nothing. */
 static bool is_one(const json_t *value)
 {
     return json_number_value(value) >= 1.0 && json_number_value(value) <= 1.0;
@@ -120,7 +120,7 @@ bool api_check_unsupported(const struct api_request *r, struct refusal *refusal)
 {
     static const struct {
         const char *name;
-        bool one; /* 1 asks for nothing, too */
+        bool one; /* 1 changes nothing, too */
     } fields[] = {
         {"tools", false},
         {"functions", false},
@@ -149,8 +149,8 @@ bool api_check_unsupported(const struct api_request *r, struct refusal *refusal)
         {"use_beam_search", false},
         {"continue_final_message", false},
     };
-    static const char asks_answer[] = "add_generation_prompt";
-    const json_t *asks = api_member(r->root, asks_answer);
+    static const char prompt_key[] = "add_generation_prompt";
+    const json_t *generates = api_member(r->root, prompt_key);
 
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         const json_t *value = api_member(r->root, fields[i].name);
@@ -158,8 +158,8 @@ bool api_check_unsupported(const struct api_request *r, struct refusal *refusal)
         if (!is_empty_value(value) && !(fields[i].one && is_one(value)))
             return unsupported(fields[i].name, refusal);
     }
-    if (asks && !json_is_true(asks))
-        return unsupported(asks_answer, refusal);
+    if (generates && !json_is_true(generates))
+        return unsupported(prompt_key, refusal);
     const json_t *several = api_member(r->root, "best_of");
     int64_t best_of = 0, n = 0;
 

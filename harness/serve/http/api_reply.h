@@ -17,7 +17,7 @@
 /* What all objects of one answer begin with. */
 struct reply_head {
     enum api_kind kind;
-    bool stream, usage_follows; /* other events say that they have no usage */
+    bool stream, usage_follows; /* other events have "usage": null */
     char id[40];
     long long created; /* Unix time */
     const char *model;
@@ -28,7 +28,7 @@ struct reply_logprobs {
     bool wanted;
     int n;
     struct textbuf list;               /* chat: of "content" */
-    struct textbuf tokens, each, tops; /* completions: of the arrays of that name */
+    struct textbuf tokens, each, tops; /* completions: the arrays of that name */
     struct textbuf offsets;
 };
 
@@ -57,8 +57,8 @@ void reply_end(struct textbuf *out, const struct reply_usage *usage);
 
 /* ---- a stream -------------------------------------------------------------------- */
 
-/* An event with text[len] of a choice; the first one of a chat's choice says who
- * speaks. l is emptied. end is COMPLETION_RUNS, or how the choice has ended. */
+/* An event with text[len] of a choice; the first one of a chat's choice has the
+ * role. l is emptied. end is COMPLETION_RUNS, or how the choice has ended. */
 void reply_event(struct textbuf *out, const struct reply_head *head, int index,
                  bool first, const char *text, size_t len, struct reply_logprobs *l,
                  enum completion_end end);

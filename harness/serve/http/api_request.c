@@ -206,7 +206,7 @@ static bool read_max(struct api_request *r, const char *key, struct refusal *ref
 
 static bool read_length(struct api_request *r, struct refusal *refusal)
 {
-    /* What the API has for completions that do not say it. */
+    /* The API's default for completions. */
     r->max_tokens = r->kind == API_COMPLETION ? 16 : 0;
     return read_max(r, "max_tokens", refusal) &&
            (r->kind == API_COMPLETION ||
@@ -232,15 +232,15 @@ static bool read_format(struct api_request *r, struct refusal *refusal)
     const json_t *format = api_member(r->root, "response_format");
     const char *type = json_text(api_member(format, "type"));
     const json_t *schema = api_member(api_member(format, "json_schema"), "schema");
-    /* Where llama.cpp's server has it, also of a json_object. */
-    const json_t *beside = api_member(format, "schema");
+    /* As llama.cpp's server accepts it, also with json_object. */
+    const json_t *direct = api_member(format, "schema");
 
     if (!format)
         return true;
     if (type && !strcmp(type, "json_schema"))
-        return read_schema(r, schema ? schema : beside, refusal);
-    if (type && !strcmp(type, "json_object") && beside)
-        return read_schema(r, beside, refusal);
+        return read_schema(r, schema ? schema : direct, refusal);
+    if (type && !strcmp(type, "json_object") && direct)
+        return read_schema(r, direct, refusal);
     if (type && !strcmp(type, "json_object"))
         r->format = API_JSON;
     else if (!type || strcmp(type, "text"))

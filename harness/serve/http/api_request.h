@@ -5,7 +5,7 @@
  *
  * Model of the world: a field that this server does not know is ignored, as servers of
  * this API do; one that would change the answer and is not supported is refused, unless
- * its value asks for nothing. Every number has a range.
+ * its value changes nothing. Every number has a range.
  *
  * Threading: data.
  */
@@ -32,7 +32,7 @@ enum api_format { API_TEXT, API_JSON, API_SCHEMA };
 #define API_MAX_STOP     256 /* bytes of a stop string */
 #define API_MAX_MESSAGES 4096
 
-/* Values of JSON in a body, each of which takes up to a hundred bytes of memory. */
+/* Values of JSON in a body, each takes up to a hundred bytes of memory. */
 #define API_MAX_VALUES (256 * 1024)
 
 struct api_prompt {
@@ -70,8 +70,8 @@ struct api_request {
     char *schema; /* owned, of API_SCHEMA: JSON */
 };
 
-/* Reads body[len]. Token ids are below n_vocab. On failure *refusal says why, and *r is
- * empty. */
+/* Reads body[len]. Token ids are below n_vocab. On failure the reason is in *refusal,
+ * and *r is empty. */
 bool api_request_read(struct api_request *r, enum api_kind kind, const char *body,
                       size_t len, int n_vocab, struct refusal *refusal);
 void api_request_free(struct api_request *r);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * apikeys.h - who may ask: keys of a file, one a line
+ * apikeys.h - API keys from a file, one a line
  *
  * A key is 16 to 255 printable characters without blanks. Lines that are empty or begin
- * with # are none.
+ * with # are ignored.
  *
  * Threading: immutable after apikeys_read().
  */

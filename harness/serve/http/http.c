@@ -14,10 +14,10 @@
 #include "engine/base/clock.h"
 #include "harness/serve/http/server_impl.h"
 
-/* Seconds after which a model that is being loaded is asked again. */
+/* Retry-After in seconds while the model is being loaded. */
 #define RETRY_LOADING_S 5
 
-/* The same where there is no memory for another body. */
+/* Retry-After in seconds when there is no memory for another body. */
 #define RETRY_BODIES_S 1
 
 /* ---- connections ----------------------------------------------------------------- */
@@ -147,7 +147,7 @@ static bool check_route(struct exchange *x)
     return true;
 }
 
-/* Whether the client may ask; and which one it is, for queues. */
+/* Whether the client has access; and which one it is, for queues. */
 static bool check_client(struct exchange *x)
 {
     const struct server_params *p = &x->s->params;
@@ -207,7 +207,7 @@ static bool check_body(struct exchange *x)
     return true;
 }
 
-/* "OPTIONS" is what a browser asks before a page of another origin may. */
+/* A browser sends "OPTIONS" before a page of another origin sends a request. */
 static bool is_preflight(const struct exchange *x)
 {
     return x->s->params.cors && is_method(x, MHD_HTTP_METHOD_OPTIONS);
@@ -277,7 +277,7 @@ static bool check_state(struct exchange *x)
     return refuse(&x->refusal, 503, "loading", NULL, "the model is being loaded");
 }
 
-static enum MHD_Result ask(struct exchange *x)
+static enum MHD_Result enqueue(struct exchange *x)
 {
     if (!check_state(x))
         return http_reply_refusal(x);
@@ -305,7 +305,7 @@ static enum MHD_Result answer(struct exchange *x)
     case ROUTE_CHAT:
     case ROUTE_EMBEDDINGS:
     case ROUTE_TEMPLATE:
-        return ask(x);
+        return enqueue(x);
     case ROUTE_MODELS:
         return http_reply_models(x, strlen(x->path) >= n ? x->path + n : NULL);
     case ROUTE_METRICS:
@@ -315,7 +315,7 @@ static enum MHD_Result answer(struct exchange *x)
     }
 }
 
-/* It was suspended, and there is something to say. */
+/* The exchange was suspended, and there is something to send. */
 static enum MHD_Result go_on(struct exchange *x)
 {
     if (x->refusal.http)

@@ -2,7 +2,7 @@
  *
  * http_framing.c - requests whose end or host could be read in two ways
  *
- * libmicrohttpd takes one of the ways and goes on with what follows as the next
+ * libmicrohttpd takes one of the ways and treats what follows as the next
  * request. A proxy in front that takes the other one, and shares connections between
  * clients, would have one client's body read as another's request. So they are refused,
  * and the connection ends.

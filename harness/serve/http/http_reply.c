@@ -4,20 +4,19 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine/base/clock.h"
 #include "harness/base/format.h"
 #include "harness/serve/http/server_impl.h"
 
-/* Bytes of a stream that libmicrohttpd asks for at once. */
+/* Bytes of a stream that libmicrohttpd reads at once. */
 #define STREAM_BLOCK 4096
 
-/* Of the names of headers that a page wants to send. */
+/* Length limit of the header names that a page wants to send. */
 #define MAX_WANTED 1000
 
-/* What a browser asks before a page of another origin may: any header may be sent, as
- * clients have some of their own. */
+/* The reply to a preflight request: any header may be sent, as clients have some of
+ * their own. */
 static void add_preflight(const struct exchange *x, struct MHD_Response *response)
 {
     const char *wanted = MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND,
@@ -117,7 +116,7 @@ enum MHD_Result http_reply_refusal(struct exchange *x)
 
 /* ---- answers --------------------------------------------------------------------- */
 
-/* libmicrohttpd asks for up to max bytes of the stream. */
+/* libmicrohttpd reads up to max bytes of the stream. */
 static ssize_t read_stream(void *exchange, uint64_t pos, char *out, size_t max)
 {
     struct exchange *x = exchange;
@@ -217,13 +216,9 @@ enum MHD_Result http_reply_metrics(struct exchange *x)
 void http_log(const struct exchange *x, bool complete)
 {
     char method[48], path[120], when[32], line[400];
-    const time_t now = time(NULL);
     struct answer_facts facts;
-    struct tm utc;
 
-    gmtime_r(&now, &utc);
-    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    snprintf(line, sizeof line, "%s %s %s %s %d %.3f s", when,
+    snprintf(line, sizeof line, "%s %s %s %s %d %.3f s", format_now(when, sizeof when),
              x->client ? x->client->peer.text : "-",
              text_harmless(method, sizeof method, x->method),
              text_harmless(path, sizeof path, x->path), x->status,

@@ -22,7 +22,7 @@ struct listening {
 /* where: "HOST:PORT", "HOST", ":PORT" or "[ADDRESS]:PORT"; HOST is an address,
  * localhost or * (all addresses). port, unless it is -1, is the port. Without one of
  * both the host is 127.0.0.1 and the port 8080; port 0 takes a free one. Errors:
- * ST_USAGE (no address), ST_IO (cannot listen there; the message says why). */
+ * ST_USAGE (no address), ST_IO (cannot listen there; the message has the reason). */
 enum status listen_open(struct listening *l, const char *where, int port,
                         struct err *err);
 void listen_close(struct listening *l);
@@ -30,16 +30,16 @@ void listen_close(struct listening *l);
 /* Who is at the other end of a connection. */
 struct listen_peer {
     char text[48]; /* its address; "-": unknown */
-    uint64_t key;  /* equal for one client: of its address, of IPv6 the network, since a
-                      host has all of one */
+    uint64_t key;  /* equal for one client: its IPv4 address, or its IPv6 network, since
+                      a host may use every address of it */
 };
 
 /* An IPv4 address that came to a socket of IPv6 is one of IPv4. a may be NULL. */
 void listen_name_peer(struct listen_peer *p, const struct sockaddr *a);
 
 /* Whether a request that names this host is meant for a server on the loopback: an
- * address, or localhost. Any other name may be a page's in a browser, whose name server
- * says that it is this machine (DNS rebinding). NULL: none was named. */
+ * address, or localhost. Any other name may come from a page in a browser whose name
+ * server resolves it to this machine (DNS rebinding). NULL: no host was named. */
 bool listen_is_own_name(const char *host);
 
 #endif

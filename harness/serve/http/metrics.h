@@ -50,7 +50,7 @@ const char *metrics_route_name(enum metrics_route route);
 void metrics_reply(struct metrics *m, enum metrics_route route, int status);
 void histogram_add(struct histogram *h, double seconds);
 
-/* Counters of m, of the scheduler (NULL: there is none yet), and of this process. */
+/* Counters of m, of the scheduler (NULL: not started yet), and of this process. */
 void metrics_put(struct textbuf *out, const struct metrics *m,
                  const struct scheduler_stats *s);
 

@@ -13,7 +13,7 @@ struct search {
     struct slm_info least; /* of the smallest pool */
 };
 
-/* Of weights; opening packed ones asks for as much as the file has. */
+/* Memory for the weights; opening packed ones takes as much as the file has. */
 static uint64_t held_bytes(const struct slm_info *info)
 {
     const bool whole = info->residency == WEIGHTS_MMAP ||
@@ -30,7 +30,7 @@ static enum status plan_pages(struct slm_info *info, struct search *s, size_t n_
     return slm_plan(info, s->g, &s->params, err);
 }
 
-/* Streamed layers take what the KV cache leaves, so that their number is what tells. */
+/* Streamed layers take what the KV cache leaves, so their number must not change. */
 static bool fits(const struct search *s, const struct slm_info *info)
 {
     if (s->kv_limit && info->kv_bytes > s->kv_limit)
@@ -42,7 +42,7 @@ static bool fits(const struct search *s, const struct slm_info *info)
                s->params.memory_bytes;
 }
 
-/* All that sequences may have; of weights that always fit. */
+/* All positions that sequences may have, with weights that always fit. */
 static enum status plan_all(struct slm_info *info, const struct search *s,
                             struct err *err)
 {
@@ -53,7 +53,7 @@ static enum status plan_all(struct slm_info *info, const struct search *s,
     return slm_plan(info, s->g, &params, err);
 }
 
-/* A pool beside which weights cannot even be streamed does not fit either. */
+/* A pool that leaves no memory even for streamed weights does not fit either. */
 static bool is_possible(struct search *s, size_t n_pages)
 {
     struct err ignored = ERR_INIT;
@@ -62,7 +62,7 @@ static bool is_possible(struct search *s, size_t n_pages)
     return !plan_pages(&info, s, n_pages, &ignored) && fits(s, &info);
 }
 
-/* Of pages: `least` is taken, whether it fits or not. */
+/* The largest number of pages that fits; `least`, even if it does not fit. */
 static size_t find_max(struct search *s, size_t least, size_t most)
 {
     if (is_possible(s, most))

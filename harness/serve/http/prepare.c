@@ -16,22 +16,22 @@
 static void prepare(struct exchange *x)
 {
     const char *body = x->body.text ? x->body.text : "";
-    const struct answer_request asked = {.kind = x->route == ROUTE_CHAT ? API_CHAT
-                                                 : x->route == ROUTE_EMBEDDINGS
-                                                     ? API_EMBEDDING
-                                                     : API_COMPLETION,
-                                         .body = body,
-                                         .len = x->body.len,
-                                         .client = x->client_key,
-                                         .begin_ns = x->begin_ns,
-                                         .wake = exchange_wake,
-                                         .arg = x};
+    const struct answer_request req = {.kind = x->route == ROUTE_CHAT ? API_CHAT
+                                               : x->route == ROUTE_EMBEDDINGS
+                                                   ? API_EMBEDDING
+                                                   : API_COMPLETION,
+                                       .body = body,
+                                       .len = x->body.len,
+                                       .client = x->client_key,
+                                       .begin_ns = x->begin_ns,
+                                       .wake = exchange_wake,
+                                       .arg = x};
 
     if (x->route == ROUTE_TEMPLATE)
         answer_template(&x->s->model, body, x->body.len, &x->made.text,
                         &x->made.refusal);
     else
-        answer_begin(&x->made.answer, &x->s->model, &asked, &x->made.refusal);
+        answer_begin(&x->made.answer, &x->s->model, &req, &x->made.refusal);
 }
 
 static void *work(void *arg)
@@ -65,8 +65,8 @@ static bool is_busy(const struct server *s, uint64_t client)
     return false;
 }
 
-/* The next request whose client has none on another thread: the client for whom the
- * least was done is first, and then the request that came first. */
+/* The next request of a client without one on another thread: the client with the least
+ * service first, then the request that came first. */
 static struct exchange *next_pending(const struct server *s)
 {
     struct exchange *next = NULL;

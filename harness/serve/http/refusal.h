@@ -13,11 +13,11 @@
 #include "harness/serve/http/textbuf.h"
 
 struct refusal {
-    int http;         /* status; 0: there is none */
+    int http;         /* status; 0: not refused */
     const char *code; /* a word for programs, static; or NULL */
     char param[48];   /* the field of the request; "": none */
     char message[512];
-    int retry_after_s; /* of 429 and 503; 0: not said */
+    int retry_after_s; /* with 429 and 503; 0: unknown */
 };
 
 /* Fills *r, unless it is filled, and returns false. code and param may be NULL. What
@@ -25,7 +25,7 @@ struct refusal {
 bool refuse(struct refusal *r, int http, const char *code, const char *param,
             const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-/* The same for an error of this program: 400 for ST_USAGE and ST_INPUT, 503 for
+/* Fills *r with an error of this program: 400 for ST_USAGE and ST_INPUT, 503 for
  * ST_NO_MEMORY, else 500. */
 bool refuse_err(struct refusal *r, const struct err *err, const char *param);
 

@@ -21,7 +21,7 @@
 /* Proxies close a stream without output after a minute, some after half of one. */
 #define KEEP_ALIVE_S 15
 
-/* Descriptors beside those of connections. */
+/* Descriptors in addition to those of connections. */
 #define OTHER_FILES 128
 
 struct serving {
@@ -51,8 +51,8 @@ static void raise_files(int n_connections)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* A model's own template that cannot be used leaves completions; one that was asked for
- * must work. */
+/* Without a usable template of the model's own, completions remain; a template that was
+ * named must work. */
 static enum status check_chat(const struct serving *v, struct err *err)
 {
     const struct err *why = &v->model.why_no_chat;
@@ -105,13 +105,13 @@ static enum status choose_vectors(struct serving *v, struct err *err)
     return ST_OK;
 }
 
-/* Where topology.h is large. */
-static enum status plan_with(struct serving *v, struct topology *topo, struct err *err)
+static enum status plan(struct serving *v, struct err *err)
 {
     struct model_setup setup = v->session.setup;
+    struct topology *topo;
     struct slm_params params;
     struct gguf *g = NULL;
-    enum status st = topology_read(topo, "", err);
+    enum status st = topology_open(&topo, "", err);
 
     if (st)
         return st;
@@ -128,16 +128,6 @@ static enum status plan_with(struct serving *v, struct topology *topo, struct er
     if (!st)
         st = pool_plan_make(&v->plan, g, &params, v->set->kv_bytes, err);
     gguf_close(g);
-    return st;
-}
-
-static enum status plan(struct serving *v, struct err *err)
-{
-    struct topology *topo = calloc(1, sizeof *topo);
-    const enum status st =
-        topo ? plan_with(v, topo, err)
-             : err_set(err, ST_NO_MEMORY, "no memory to describe the machine");
-
     free(topo);
     if (!st)
         v->session.n_pool = v->plan.n_pool;

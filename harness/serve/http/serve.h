@@ -13,9 +13,9 @@
 struct serve_settings {
     struct session_params session;
     const char *chat_template; /* NULL: that of the file */
-    const char *name;          /* under which it is asked for; NULL: the model's */
+    const char *name;          /* the model's name in requests; NULL: its own */
     const char *listen;        /* as listen.h has it; NULL: 127.0.0.1:8080 */
-    int port;                  /* -1: as listen says */
+    int port;                  /* -1: that of listen */
     const char *key_file, *cors;
     int n_queue, n_connections;
     double max_itl_ms, timeout_s, grace_s;

@@ -105,7 +105,7 @@ static void keep_little_memory(void)
 #endif
 }
 
-/* Memory that requests have taken goes back to the system when there is none. */
+/* Memory of requests goes back to the system when no request is left. */
 static void give_memory_back(struct server *s)
 {
     if (s->metrics.n_requests || !s->has_served)
@@ -179,7 +179,7 @@ static void look_at_signals(struct server *s)
         cancel(s);
 }
 
-/* What other threads have said. */
+/* Events from other threads. */
 static void look_at_others(struct server *s)
 {
     bool ends;
@@ -267,7 +267,7 @@ static void *serve(void *server)
             sweep(s);
             swept_ns = clock_ns();
         }
-        MHD_run(s->daemon); /* last: it goes on with what was resumed above */
+        MHD_run(s->daemon); /* last: it continues what was resumed above */
         s->n_accepted = 0;  /* all have begun by now */
     }
     drop_all(s);

@@ -7,7 +7,7 @@
  * answer is not there yet is suspended: libmicrohttpd does not look at its socket any
  * more, so this server watches it, and cancels the completions of a client that has
  * closed it (its sending half is enough). Scheduler and server meet at one list under
- * a mutex: of requests for which there is something to read.
+ * a mutex: the requests for which there is something to read.
  *
  * Requests are parsed, tokenised and submitted to the scheduler by two threads of their
  * own, round-robin by client, and one at a time of each client. So requests, however
@@ -15,8 +15,8 @@
  *
  * Limits: bytes of a body, of all bodies and of headers, connections, and time: a
  * request must have come within timeout_s of its connection's beginning or of the last
- * answer's end, and an answer be taken within timeout_s of its end. Of a stream that
- * its client reads too slowly, SERVER_MAX_UNREAD bytes are kept beside what the kernel
+ * answer's end, and an answer be taken within timeout_s of its end. If a client reads a
+ * stream too slowly, SERVER_MAX_UNREAD bytes are kept in addition to what the kernel
  * holds; with more it is cut off, and its completions are cancelled. So a slow reader
  * holds up nobody.
  *
@@ -25,7 +25,7 @@
  * The first finishes what runs, within grace_s; the second cancels it; the third ends
  * the process. Until it is ready, they are the caller's (interrupted()).
  *
- * Threading: as said of each function.
+ * Threading: as each function states.
  */
 #ifndef SLM_HARNESS_SERVE_HTTP_SERVER_H
 #define SLM_HARNESS_SERVE_HTTP_SERVER_H
@@ -50,8 +50,8 @@ struct server;
 struct server_params {
     const struct listening *at; /* what is kept of it: fd and loopback */
     const char *name;           /* of the model */
-    const struct apikeys *keys; /* or NULL: anybody may ask */
-    const char *cors;           /* origin whose pages may ask; or NULL */
+    const struct apikeys *keys; /* or NULL: everybody has access */
+    const char *cors;           /* allowed browser origin; or NULL */
     uint64_t max_body;          /* bytes */
     double timeout_s, grace_s;
     double keep_alive_s; /* a stream without output for so long gets a comment */
@@ -62,12 +62,12 @@ struct server_params {
 /* Blocks the three signals in the calling thread and those that it starts. */
 void server_block_signals(void);
 
-/* Starts the thread; /health says 503 from now on. The strings of params live longer.
- * Errors: ST_NO_MEMORY, ST_IO. */
+/* Starts the thread; /health answers 503 from now on. The strings of params live
+ * longer. Errors: ST_NO_MEMORY, ST_IO. */
 enum status server_open(struct server **s, const struct server_params *params,
                         struct err *err);
 
-/* The model can be asked. model is copied; what it points to lives longer than the
+/* The model is ready. model is copied; what it points to lives longer than the
  * server. Another thread than the server's. */
 void server_ready(struct server *s, const struct answer_model *model);
 

@@ -28,7 +28,7 @@ enum exchange_state {
     EXCHANGE_COMES,    /* headers and body are being received */
     EXCHANGE_PENDING,  /* suspended: whole, and not submitted yet */
     EXCHANGE_WAITS,    /* suspended: the answer comes as a whole */
-    EXCHANGE_STREAMS,  /* events are sent; suspended while there is none */
+    EXCHANGE_STREAMS,  /* events are sent; suspended while there are no events */
     EXCHANGE_ANSWERED, /* all of the answer is libmicrohttpd's */
 };
 
@@ -40,10 +40,10 @@ struct exchange {
     struct client *client;
     enum exchange_state state;
     bool suspended, seen, cut, is_pending;
-    bool is_preparing; /* body and made belong to a preparing thread; */
-    bool is_gone;      /* and libmicrohttpd has forgotten the request meanwhile */
-    bool has_zero;     /* the path, as %00 */
-    bool closes;       /* the connection, with the reply */
+    bool is_preparing;         /* body and made belong to a preparing thread; */
+    bool is_gone;              /* and libmicrohttpd has forgotten the request by now */
+    bool has_zero;             /* the path, as %00 */
+    bool closes;               /* the connection, with the reply */
     uint64_t begin_ns, end_ns; /* end_ns: all that it is answered with was there */
     uint64_t sent_ns;          /* a stream has sent something, or begun */
     uint64_t client_key;       /* the client that it is of, in queues */
@@ -116,8 +116,8 @@ void exchange_free(struct exchange *x);
 void exchange_add_body(struct exchange *x, const char *bytes, size_t n);
 void exchange_drop_body(struct exchange *x);
 
-/* Put it into the queue of its client, to be prepared (prepare.c). False: x->refusal
- * says why. */
+/* Put it into the queue of its client, to be prepared (prepare.c). False: the reason
+ * is in x->refusal. */
 bool exchange_enqueue(struct exchange *x);
 
 /* There is something to read of an exchange's answer. Any thread. */
@@ -127,7 +127,7 @@ void exchange_wake(void *x);
 void exchange_suspend(struct exchange *x);
 void exchange_resume(struct exchange *x);
 
-/* Reads what its completions have, and goes on with it. */
+/* Reads what its completions have, and continues the reply. */
 void exchange_advance(struct exchange *x);
 
 /* Send a comment, as a stream's keep-alive. */

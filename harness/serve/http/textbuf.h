@@ -2,8 +2,8 @@
  *
  * textbuf.h - bytes that are written at one end and taken off at the other
  *
- * What is put in after memory has run out is dropped, and textbuf_failed() says so: its
- * writers need not look at each call.
+ * What is put in after memory has run out is dropped, and `failed` is set: writers need
+ * not check each call.
  *
  * Threading: data.
  */
@@ -29,8 +29,8 @@ void textbuf_printf(struct textbuf *b, const char *fmt, ...)
 /* bytes[n] as a JSON string with its quotes; malformed UTF-8 becomes U+FFFD. */
 void textbuf_put_json(struct textbuf *b, const char *bytes, size_t n);
 
-/* The same for a number that JSON can hold; what is not finite becomes the most
- * negative number of the kind that readers expect of a logarithm, -9999. */
+/* v as a JSON number. What is not finite becomes -9999, which readers of logarithms
+ * expect. */
 void textbuf_put_number(struct textbuf *b, double v);
 
 /* Bytes that are in it. */

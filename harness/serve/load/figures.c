@@ -11,7 +11,7 @@
 #include "harness/stats/stats.h"
 
 #define N_PARTS    10
-#define MANY_TIMES 2 /* as long as a request is a window that says what came in it */
+#define MANY_TIMES 2 /* a window of this many requests' time gives the throughput */
 
 /* ---- times of a request, INFINITY of one that failed ----------------------------- */
 
@@ -181,10 +181,10 @@ static double seconds_within(const struct load_record *q, uint64_t from, uint64_
     return b > a ? (double)(b - a) * 1e-9 : 0;
 }
 
-/* What the times of requests say, in a closed loop: by Little's law n_users requests
- * are sent in the mean time from one of a user's to the next. For levels of so few
- * requests that hardly any time is between the first that counts and the last that was
- * sent. The interval is that of a ratio, tokens over time, of which an answer has both.
+/* Throughput from the times of requests, in a closed loop: by Little's law n_users
+ * requests are sent in the mean time from one of a user's to the next. For levels of so
+ * few requests that hardly any time is between the first that counts and the last that
+ * was sent. The interval is that of a ratio: each answer has tokens and a time.
  */
 static void throughput_of_times(struct load_figures *f, const struct work *w,
                                 int n_users, double mean_s)

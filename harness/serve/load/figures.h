@@ -33,9 +33,9 @@ struct load_figures {
     double sent_late_ms; /* how late they were sent: 99th percentile; 0: no open loop */
     double drift, drift_p; /* of the end-to-end times (stats_drift_test()) */
     double window_s;       /* from the first that counts to the last that was sent */
-    double tok_per_s;      /* of all users: tokens that came in the window; of one that
-                              is short compared with a request, those of the users' requests
-                              over their mean time */
+    double tok_per_s; /* of all users: tokens that came in the window; where that is
+                         short compared with a request, the tokens of the users'
+                         requests over their mean time */
     double tok_per_s_lo, tok_per_s_hi; /* from means of ten parts of the window, or from
                                           the times of the requests */
     double req_per_s;                  /* sent in the window */
@@ -45,19 +45,18 @@ struct load_figures {
     struct load_three ttft_s, tpot_ms, itl_ms, e2e_s;
     double ttft_cold_s, ttft_cached_s; /* medians of cold and of cached prompts; NAN */
     size_t n_cached;                   /* requests with a cached prompt */
-    int64_t prompt_tokens, tokens, pieces, cached_tokens; /* sums; -1: never said */
+    int64_t prompt_tokens, tokens, pieces, cached_tokens; /* sums; -1: never reported */
     double prompt_mean, output_mean;
     size_t n_ttft_met, n_tpot_met, n_met; /* of the SLO: each, and both */
     enum row_slo_verdict verdict;
     const char *why; /* of the first failure; within the records; NULL: none */
 };
 
-/* What requests.csv says of a request that has ended, NAN where there is nothing to say
- * (samples.h). */
+/* The cells of requests.csv for a request that has ended; NAN: unknown (samples.h). */
 void load_request_cells(const struct load_record *r, double cells[REQUEST_CELLS]);
 
-/* n_users 0: an open loop. slo may be NULL. cold_tokens: a prompt of which the server
- * calls no more cached is cold: every one begins with the server's template
+/* n_users 0: an open loop. slo may be NULL. cold_tokens: a prompt with no more cached
+ * tokens is cold, since each begins with the server's template
  * (load_prompts_cold()). Errors: ST_NO_MEMORY. */
 enum status load_figures_make(struct load_figures *f, const struct load_result *r,
                               int n_users, const struct slo *slo, double cold_tokens,

@@ -4,9 +4,9 @@
  *
  * Model of the world: the command is a shell's, of one program, with {port} where a
  * free port of this machine belongs. It runs in a sandbox where a limit of memory or a
- * CPU quota is asked for; with a limit the model that its -m or --model names leaves
- * the page cache before, so that it is charged for it. It is asked for /health until it
- * is ready, and ends with all it has started. Where it runs is launch_place.h's.
+ * CPU quota is given; with a limit the model that its -m or --model names leaves the
+ * page cache before, so that it is charged for it. /health is requested until it is
+ * ready, and ends with all it has started. Where it runs is launch_place.h's.
  *
  * Threading: one thread.
  */
@@ -42,7 +42,8 @@ enum status launch_parse(const char *text, char *name, const char **command,
 
 /* Starts it and waits until it is ready. *l is for launch_stop() in any case. cpus: its
  * CPUs, as "0,2-3"; NULL: launch_place_find()'s. Errors: ST_USAGE, ST_IO (it ended, or
- * is not ready within wait_s; its last words), ST_INTERRUPTED, and the sandbox's. */
+ * is not ready within wait_s; with the tail of its stderr), ST_INTERRUPTED, and the
+ * sandbox's. */
 enum status launch_start(struct launch *l, const char *text,
                          const struct sandbox_limits *limits, const char *cpus,
                          double wait_s, const struct topology *topo, struct err *err);

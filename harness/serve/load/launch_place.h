@@ -2,10 +2,10 @@
  *
  * launch_place.h - where a server that bench load starts runs, and where we do
  *
- * Model of the world: what the server needs is what its command says, -t or --threads
- * of llama.cpp and of bench serve. Where that is fewer threads than there are cores,
- * the client keeps one core to itself, the last, and the server gets all others;
- * otherwise they share all CPUs.
+ * Model of the world: the server needs the threads that its command names with -t or
+ * --threads, as llama.cpp and bench serve have them. Where that is fewer threads than
+ * there are cores, the client keeps one core to itself, the last, and the server gets
+ * all others; otherwise they share all CPUs.
  *
  * Threading: the main thread.
  */
@@ -19,7 +19,7 @@
 #include "harness/machine/topology.h"
 
 struct launch_place {
-    int n_threads;             /* that the command asks for; 0: it does not say */
+    int n_threads;             /* that the command names; 0: none */
     bool is_pinned;            /* the server: to server[] */
     bool is_apart;             /* client[] are CPUs that it does not have */
     int server[TOPO_MAX_CPUS]; /* [n_server] */

@@ -13,7 +13,7 @@
 #define GAIN       1.05 /* throughput that grows less has stopped */
 #define MAX_MODELS (256u << 10)
 #define SHORT      8   /* words of the prompts that calibrate */
-#define LONG       200 /* at most: they fit where the prompts asked for do */
+#define LONG       200 /* at most: they fit where the requested prompts do */
 
 /* ---- the server ------------------------------------------------------------------ */
 
@@ -172,7 +172,7 @@ static enum status calibrate(struct load_run *x, struct err *err)
 
 /* ---- being there ----------------------------------------------------------------- */
 
-/* Levels that are there were taken without asking the server, which may have another
+/* Stored levels were taken without a request to the server, which may have another
  * model by now. */
 static enum status check_model(const struct load_run *x, struct err *err)
 {

@@ -4,12 +4,12 @@
  *
  * Model of the world: requests at one load are a (load) level, and become a row. The
  * ladder takes 1, 2, 4 ... users until throughput stops growing and the limits are
- * missed. The capacity is the
- * most users of whose requests 90 % meet each limit of the SLO: levels between one that
- * meets it and one that misses it, halving the distance; where the number of requests
- * decides neither, the level is repeated with three times as many, and may stay
- * undecided. The open loop then sends requests at random times, at shares of the rate
- * of that many users. docs/serving.md has the protocol.
+ * missed. The capacity is the largest number of users for which 90 % of requests meet
+ * each limit of the SLO: levels between one that meets it and one that misses it,
+ * halving the distance; where the number of requests decides neither, the level is
+ * repeated with three times as many, and may stay undecided. The open loop then sends
+ * requests at random times, at shares of the rate of that many users. docs/serving.md
+ * has the protocol.
  *
  * Threading: the main thread.
  */
@@ -31,7 +31,7 @@
 
 #define LOAD_MAX_LEVELS 64 /* of a ladder and the search for a capacity */
 
-/* What is not asked for otherwise. */
+/* Defaults. */
 #define LOAD_LEVEL_S   300.0
 #define LOAD_SILENCE_S 120.0
 #define LOAD_SEED      1
@@ -73,7 +73,7 @@ struct load_level {
     struct row row;
     int n_users;                      /* 0: open loop */
     size_t n, n_ttft_met, n_tpot_met; /* all tries together */
-    double ttft_p90_s, tpot_p90_ms;   /* likewise; NAN: too few requests */
+    double ttft_p90_s, tpot_p90_ms;   /* all tries; NAN: too few requests */
     enum row_slo_verdict verdict;
 };
 
@@ -83,7 +83,7 @@ struct load_answer {
     int carries;    /* the most users that meet the SLO; 0: not one for sure */
     int misses;     /* the fewest that miss it; 0: none did */
     bool undecided; /* there are numbers of users between them that were undecided */
-    bool by_ladder; /* the capacity was asked for */
+    bool by_ladder; /* the capacity was requested */
     double rate;    /* requests a second of that many users */
     int best;       /* the level with the most tokens a second; -1: none */
 };
@@ -119,11 +119,11 @@ void load_answer_find(struct load_answer *a);
 enum status load_answer_join(struct load_answer *a, const struct load_answer *b,
                              struct err *err);
 
-/* The middle of the longest stretch between carries and misses that nobody tried; 0:
- * there is none. */
+/* The middle of the longest stretch between carries and misses without a level; 0: all
+ * have one. */
 int load_answer_next(const struct load_answer *a);
 
-/* What a row says of a level (load_row.c). */
+/* Fills the row of a level (load_row.c). */
 void load_row_fill(struct row *row, const struct load_settings *s,
                    const struct load_figures *f, const struct load_result *r,
                    const struct noise *noise);

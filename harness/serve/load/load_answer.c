@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * load_answer.c - what levels say together: how many users meet the limits
+ * load_answer.c - all levels together: how many users meet the limits
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/serve/load/load.h"
 
 void load_answer_free(struct load_answer *a)
@@ -17,15 +18,11 @@ void load_answer_free(struct load_answer *a)
 
 struct load_level *load_answer_add(struct load_answer *a)
 {
-    if (a->n_levels == a->cap) {
-        const size_t cap = a->cap ? 2 * a->cap : 8;
-        struct load_level *more = realloc(a->level, cap * sizeof *more);
+    struct load_level *more = array_grow(a->level, a->n_levels, &a->cap, sizeof *more);
 
-        if (!more)
-            return NULL;
-        a->level = more;
-        a->cap = cap;
-    }
+    if (!more)
+        return NULL;
+    a->level = more;
     memset(&a->level[a->n_levels], 0, sizeof a->level[0]);
     return &a->level[a->n_levels++];
 }

@@ -3,11 +3,11 @@
  * load_idle.h - when a server has stopped computing
  *
  * Model of the world: requests that are cut off at the end of a run are computed on for
- * a while by some servers, and no interface says until when. CPU time does: a server
- * idles when in a window of LOAD_IDLE_WINDOW_S it takes no more of it than before the
- * first request, and LOAD_IDLE_CPUS. For a server that we started it is the time of its
- * process group and of what descends from it; for another one the time of all other
- * processes of this machine, since it may run in a container.
+ * a while by some servers, and no interface reports when that ends. CPU time does: a
+ * server idles when in a window of LOAD_IDLE_WINDOW_S it takes no more of it than
+ * before the first request, and LOAD_IDLE_CPUS. For a server that we started it is the
+ * time of its process group and of what descends from it; for another one the time of
+ * all other processes of this machine, since it may run in a container.
  *
  * Threading: stateless.
  */
@@ -22,8 +22,7 @@
 #define LOAD_IDLE_CPUS     0.05 /* a tick of the kernel's clock in such a window */
 
 /* CPU time so far of the process group and its descendants, those included that have
- * ended and were waited for. root: "" or the top of a recorded tree. 0: there are none.
- */
+ * ended and were waited for. root: "" or the top of a recorded tree. 0: no process. */
 uint64_t load_idle_group_ns(const char *root, pid_t group);
 
 /* CPUs that the server takes in one window. group 0: all other processes. */

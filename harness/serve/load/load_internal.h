@@ -22,7 +22,7 @@ struct load_run {
     struct load_prompts prompts;
     struct load_target target;
     char url[600], base[560];
-    char *model; /* that requests name; malloc'ed. NULL: the server was not asked yet */
+    char *model; /* that requests name; malloc'ed. NULL: not known yet */
     struct progress progress;
     char doing[80];
     size_t n_wanted;
@@ -32,7 +32,7 @@ struct load_run {
 };
 
 /* The server is there from now on, its model is known, and how many tokens it makes of
- * a word; whoever wants to send a request says so, and once it does something. Errors:
+ * a word. Each user of the server calls it; the first call connects. Errors:
  * those of load_run(). */
 enum status load_connect(struct load_run *x, struct err *err);
 
@@ -41,8 +41,8 @@ enum status load_connect(struct load_run *x, struct err *err);
 enum status load_level_users(struct load_run *x, int n_users, struct load_level **out,
                              struct err *err);
 
-/* An open loop of `rate` requests a second; share: of the capacity's rate, 0 if that
- * was not requested. Errors: those of load_run(). */
+/* An open loop of `rate` requests a second; share is that of the
+ * capacity's rate, 0 if it was not requested. Errors: those of load_run(). */
 enum status load_level_open(struct load_run *x, double rate, double share,
                             struct err *err);
 

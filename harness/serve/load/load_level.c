@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "harness/base/format.h"
 #include "harness/stats/stats.h"
@@ -80,12 +79,9 @@ static void describe(const struct load_run *x, int n_users, double rate, double 
                      struct row *row)
 {
     const struct load_settings *s = x->s;
-    const time_t now = time(NULL);
-    struct tm tm;
 
     row_init(row);
-    gmtime_r(&now, &tm);
-    strftime(row->utc, sizeof row->utc, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    format_now(row->utc, sizeof row->utc);
     row->kind = ROW_LOAD;
     row->attempt = first_attempt(x);
     row->round = round_of(x);
@@ -214,7 +210,7 @@ static enum status measure(struct load_run *x, struct load_level *level,
         if (x->s->roof)
             load_roof_note(x->s->roof, &level->row);
         add_up(level, &f);
-        /* requests that an interrupt cut off say nothing of the limits */
+        /* requests that an interrupt cut off decide nothing about the limits */
         level->row.slo_verdict =
             (int)(r.is_interrupted ? SLO_UNDECIDED : level->verdict);
         st = make_samples(&samples, &r, f.n_warm_up, err);
@@ -244,9 +240,9 @@ static const char *load_of(const struct row *row)
     return slash ? slash + 1 : row->point;
 }
 
-/* Whether a row that is known is of the level that *row describes. Until the server was
- * asked its model is whatever the row says; and a share of the capacity's rate is the
- * same as far as the figures of a row are not rounded. */
+/* Whether a known row is of the level that *row describes. While the server's model is
+ * unknown, any model matches; shares of the capacity's rate are compared with the
+ * precision of a row's figures. */
 static bool is_of_level(const struct load_run *x, const struct row *known,
                         const struct row *row)
 {
@@ -311,7 +307,7 @@ static struct load_level *new_level(struct load_run *x, struct err *err)
     return level;
 }
 
-/* One of which nothing was measured is none. */
+/* A level without a measurement is dropped. */
 static void drop_empty(struct load_run *x, const struct load_level *level)
 {
     x->a->n_levels -= !level->n;

@@ -91,16 +91,15 @@ static void read_passes(struct load_roof_end *end, const struct probe_buffer *bu
         end->gbps[end->n++] = probe_read_pass(buffer, pool, &way);
 }
 
-/* The machine is looked at anew: the server has taken memory since. */
+/* Reads the machine again: the server has taken memory since. */
 static enum status read_memory(struct load_roof *r, struct load_roof_end *end,
                                struct err *err)
 {
-    struct topology *topo = calloc(1, sizeof *topo);
+    struct topology *topo = NULL;
     struct probe_buffer buffer = {.base = NULL};
     struct thread_pool *pool = NULL;
     uint64_t bytes = 0;
-    enum status st = topo ? topology_read(topo, "", err)
-                          : err_set(err, ST_NO_MEMORY, "no memory for the machine");
+    enum status st = topology_open(&topo, "", err);
 
     if (st == ST_OK && !(bytes = find_bytes(topo, r->n_threads)))
         st = err_set(err, ST_NO_MEMORY, "memory is short");

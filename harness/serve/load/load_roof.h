@@ -12,7 +12,7 @@
  * end than at the other, is disturbed (harness/rows/roofs.h).
  *
  * It waits until the server idles (load_idle.h). Where it does not, or memory is short,
- * there is no figure, and the row says why.
+ * there is no figure, and the row has the reason.
  *
  * Threading: one thread, which has threads of its own while it reads.
  */
@@ -42,7 +42,7 @@ struct load_roof_end {
 struct load_roof {
     pid_t group;                /* the server's processes; 0: they are not ours */
     struct launch_place *place; /* NULL: nothing is known */
-    int n_server_threads;       /* as its command says; 0: it does not */
+    int n_server_threads;       /* as its command names them; 0: unknown */
     int n_threads, cpus[TOPO_MAX_CPUS]; /* that read */
     double usual;                       /* CPUs that the server takes when idle */
     struct load_roof_end before, after;
@@ -51,7 +51,7 @@ struct load_roof {
 /* Whether the server at url runs on this machine, by a loopback address. */
 bool load_roof_is_here(const char *url);
 
-/* Where a server runs: as place says, which must live as long, or on all CPUs of topo
+/* Where a server runs: at `place`, which must outlive *r, or on all CPUs of topo
  * (NULL: nothing is known). *r is zeros or of another server. Errors: those of
  * placement_cpus(). */
 enum status load_roof_place(struct load_roof *r, const struct topology *topo,
@@ -66,7 +66,7 @@ void load_roof_before(struct load_roof *r);
 /* After them. */
 void load_roof_after(struct load_roof *r);
 
-/* What both say, into a row that has its validity already. */
+/* Adds both figures to a row that has its validity already. */
 void load_roof_note(const struct load_roof *r, struct row *row);
 
 #endif

@@ -94,8 +94,8 @@ static void fill_validity(struct row *row, const struct load_settings *s,
              *why ? "disturbed: " : "valid", *why ? why + 2 : "");
 }
 
-/* A server that closes a kept connection is not told from one that reads a request and
- * drops it: who reads the row decides. */
+/* A server that closes a kept connection looks like one that reads a request and drops
+ * it: the reader of the row decides. */
 static void add_again(struct row *row, const struct load_result *r)
 {
     size_t n = 0;

@@ -24,7 +24,7 @@ struct run {
     struct row *done;      /* [n_done], of a run that ended early */
     size_t n_done;
     struct launch *running; /* NULL: the server at a URL */
-    const char *text;       /* of its --launch; NULL likewise */
+    const char *text;       /* of its --launch; NULL: at a URL */
     uint64_t salt;
     struct topology *topo; /* NULL: nothing of it is needed */
     struct load_roof roof;
@@ -188,16 +188,16 @@ static enum status on_row(void *arg, struct row *row,
 static enum status open_dir(struct run *x, struct err *err)
 {
     const struct load_plan *p = x->plan;
-    struct topology *topo = calloc(1, sizeof *topo);
+    struct topology *topo = NULL;
     struct sweep_settings *settings = calloc(1, sizeof *settings);
     json_t *machine = NULL;
-    enum status st = topo && settings ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory");
+    enum status st = settings ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory");
 
     if (st == ST_OK)
         st = (p->resume ? sweep_dir_resume : sweep_dir_create)(&x->dir, p->dir_path,
                                                                err);
     if (st == ST_OK)
-        st = topology_read(topo, "", err);
+        st = topology_open(&topo, "", err);
     if (st == ST_OK && p->resume) {
         st = sweep_dir_read_machine(x->dir, &machine, err);
         if (st == ST_OK)
@@ -243,9 +243,7 @@ static enum status read_machine(struct run *x, struct err *err)
 
     if (!p->launches.n && (p->no_roof || !load_roof_is_here(p->s.url)))
         return ST_OK;
-    x->topo = calloc(1, sizeof *x->topo);
-    return x->topo ? topology_read(x->topo, "", err)
-                   : err_set(err, ST_NO_MEMORY, "no memory for the machine");
+    return topology_open(&x->topo, "", err);
 }
 
 static enum status run_url(struct run *x, struct err *err)
@@ -309,8 +307,8 @@ static enum status run_launch(struct run *x, const char *text,
     return st;
 }
 
-/* One turn: each server is asked for the levels of s, or, behind all numbers of users
- * of a round, in open loops at shares of what it carries. */
+/* One turn: each server runs the levels of s, or, after all numbers of users of a
+ * round, open loops at shares of its capacity. */
 static enum status run_turn(struct run *x, const struct load_settings *s,
                             bool at_capacity, uint64_t *random, struct err *err)
 {
@@ -335,7 +333,7 @@ static enum status run_turn(struct run *x, const struct load_settings *s,
     return st;
 }
 
-/* Without numbers of users each is asked for its capacity in turn. */
+/* Without numbers of users the capacity of each is searched in turn. */
 static enum status run_launches(struct run *x, struct err *err)
 {
     const struct load_plan *p = x->plan;
@@ -350,7 +348,7 @@ static enum status run_launches(struct run *x, struct err *err)
         for (size_t i = 0; i < n_levels && st == ST_OK; i++) {
             if (p->s.users.n) {
                 s.users = (struct int_list){p->s.users.v + i, 1};
-                s.open_loop = false; /* until all of them were asked */
+                s.open_loop = false; /* until all of them have run */
             }
             st = run_turn(x, &s, false, &random, err);
         }
@@ -392,7 +390,7 @@ static enum status conclude(struct load_found *f, bool is_interrupted, struct er
     return st;
 }
 
-/* Two runs that ask for the same words are not to meet in a server's cache. */
+/* So that two runs with equal words do not share a server's cache. */
 static uint64_t new_salt(void)
 {
     uint64_t v;
@@ -412,7 +410,7 @@ enum status load_servers_run(struct load_found *out, const struct load_plan *pla
     if (!out->a)
         st = err_set(err, ST_NO_MEMORY, "no memory for answers");
     for (size_t i = 0; out->a && i < out->n; i++)
-        load_answer_find(&out->a[i]); /* there is none yet */
+        load_answer_find(&out->a[i]); /* nothing yet */
     if (st == ST_OK)
         st = read_done(&x, err);
     if (st == ST_OK)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * load_servers.h - one server asked, or several that are started, in turn
+ * load_servers.h - load on one server, or on several that are started, in turn
  *
- * Model of the world: without launches the server at a URL is asked (load.h). With
- * them, each is started, asked and ended: round by round and, where numbers of users
- * are given, level by level, in an order drawn for each. Rows go to a directory, with
- * the times of their requests, and a run that ended early can be gone on with.
+ * Model of the world: without launches the server at a URL is measured (load.h).
+ * With them, each is started, measured and ended: round by round and, where numbers of
+ * users are given, level by level, in an order drawn for each. Rows go to a directory,
+ * with the times of their requests, and a run that ended early can be continued.
  *
  * Threading: the main thread.
  */

@@ -28,8 +28,8 @@ size_t load_mser5(const double *v, size_t n, bool *settled);
 size_t load_quantile_min(double q);
 
 /* Quantile q of v[n], sorted, and its 95 % interval from order statistics; values that
- * are INFINITY are failures. NAN where n supports it not, or where it is a failure; the
- * interval's ends likewise. */
+ * are INFINITY are failures. The quantile and the ends of
+ * its interval are NAN where n does not support them, or where they are failures. */
 struct load_quantile {
     double value, lo, hi;
 };

@@ -4,11 +4,11 @@
  *
  * Model of the world: a prompt is a shared prefix, if one is requested, then
  * LOAD_UNIQUE_WORDS words that spell a number of 64 bits that no other request has,
- * then words at random. Words are short and common, about a token each; how many tokens
- * they really are a server says in `usage`, and load_prompts_calibrate() takes that
- * into account. Lengths and random words depend on seed and index alone, the prefix and
- * the number on the run's salt, too: what a server was asked by an earlier run it may
- * have kept. The servers of one run are asked the same.
+ * then words at random. Words are short and common, about a token each; the server
+ * reports the exact number of tokens in `usage`, and load_prompts_calibrate() takes
+ * that into account. Lengths and random words depend on seed and index alone, the
+ * prefix and the number on the run's salt, too: a server may have kept the prompts of
+ * an earlier run. All servers of one run get equal prompts.
  *
  * Threading: one thread.
  */
@@ -48,7 +48,7 @@ struct load_prompts {
     bool ignore_eos; /* request whole outputs, by an extension of llama.cpp and vLLM */
     const char *model;
     uint64_t seed, salt;
-    uint64_t n_before; /* requests of earlier levels: indices go on from there */
+    uint64_t n_before; /* requests of earlier levels: indices continue from there */
     double tokens_per_word, n_overhead; /* 1 and 0 until calibrated */
     int64_t
         n_known; /* tokens that the server had cached of prompts it could not know */
@@ -56,10 +56,10 @@ struct load_prompts {
 };
 
 /* Prompts of a JSONL file: objects with "prompt", "messages" or "conversations"
- * (ShareGPT's), of which the first text of a person is the prompt, or the first part of
- * it with a text. How long the answer is to be says "max_tokens", or else the answer
- * that the model has given there. Blank lines and conversations in which nobody asks
- * are passed over. Errors: ST_IO, ST_INPUT (line named; none at all), ST_NO_MEMORY. */
+ * (ShareGPT's). The first text of a person is the prompt, or its first part with a
+ * text. The answer's length comes from "max_tokens", or else from the model's answer in
+ * the file. Blank lines and conversations without a person's text are skipped. Errors:
+ * ST_IO, ST_INPUT (line named; none at all), ST_NO_MEMORY. */
 enum status load_texts_read(struct load_texts **t, const char *path, struct err *err);
 size_t load_texts_count(const struct load_texts *t);
 /* The number of texts that have the length of their answer. */

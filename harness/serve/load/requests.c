@@ -14,8 +14,8 @@
 
 #include "engine/base/invoker.h"
 
-/* before: of the file, which begins with a header, and whose last line a killed program
- * may have left torn: a line end ends that. */
+/* before: size of the file, which begins with a header. A killed program may have left
+ * its last line torn: a line end completes it. */
 static char *make_text(const struct row *row, const double *v, size_t n, off_t before,
                        bool is_torn, size_t *len)
 {

@@ -9,6 +9,7 @@
 
 #include "engine/base/infile.h"
 #include "engine/base/json_read.h"
+#include "harness/base/array.h"
 #include "harness/base/format.h"
 
 #define MAX_BYTES (256u << 20)
@@ -24,7 +25,7 @@ struct line {
 struct load_texts {
     struct line *v; /* [n] */
     size_t n, cap;
-    size_t n_long; /* of them, those that say how long an answer is */
+    size_t n_long; /* those with an answer's length */
 };
 
 size_t load_texts_count(const struct load_texts *t)
@@ -89,7 +90,7 @@ static enum speaker speaker_of(const json_t *turn, const char *key)
 }
 
 /* The first turn of a person that has a text, and the answer to it: the model's turn
- * right behind it, but for turns of neither. False: there is none. */
+ * right behind it, but for turns of neither. False: not found. */
 static bool first_turn(const json_t *turns, const char *who, const char *what,
                        struct load_text *out)
 {
@@ -131,26 +132,20 @@ static bool find_prompt(const json_t *o, struct load_text *out, bool *is_known)
 
 static bool add(struct load_texts *t, const struct load_text *text)
 {
+    struct line *more = array_grow(t->v, t->n, &t->cap, sizeof *more);
     char *prompt;
 
-    if (t->n == t->cap) {
-        const size_t cap = t->cap ? 2 * t->cap : 256;
-        struct line *more = realloc(t->v, cap * sizeof *more);
-
-        if (!more)
-            return false;
+    if (more)
         t->v = more;
-        t->cap = cap;
-    }
-    if (!(prompt = strdup(text->prompt)))
+    if (!more || !(prompt = strdup(text->prompt)))
         return false;
     t->v[t->n++] = (struct line){prompt, text->n_output, text->answer_bytes};
     t->n_long += text->n_output > 0 || text->answer_bytes > 0;
     return true;
 }
 
-/* A conversation in which nobody asks anything has no prompt, and is passed over:
- * ShareGPT's file has such. */
+/* A conversation without a person's text has no prompt and is skipped: ShareGPT's file
+ * has some. */
 static enum status read_line(struct load_texts *t, const char *path, size_t number,
                              const char *line, size_t len, struct err *err)
 {

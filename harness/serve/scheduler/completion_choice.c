@@ -7,10 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/serve/scheduler/scheduler_impl.h"
 
 enum status completion_count(struct completion *c, int32_t id, struct err *err)
 {
+    struct token_count *more;
+
     if (!(fabsf(c->presence_penalty) > 0) && !(fabsf(c->frequency_penalty) > 0))
         return ST_OK;
     for (int i = 0; i < c->n_counts; i++)
@@ -18,16 +21,11 @@ enum status completion_count(struct completion *c, int32_t id, struct err *err)
             c->counts[i].n++;
             return ST_OK;
         }
-    if (c->n_counts == c->cap_counts) {
-        const int cap = c->cap_counts ? 2 * c->cap_counts : 64;
-        struct token_count *more = realloc(c->counts, (size_t)cap * sizeof *c->counts);
-
-        if (!more)
-            return err_set(err, ST_NO_MEMORY, "no memory for penalties of %d tokens",
-                           cap);
-        c->counts = more;
-        c->cap_counts = cap;
-    }
+    more = array_grow(c->counts, (size_t)c->n_counts, &c->cap_counts, sizeof *more);
+    if (!more)
+        return err_set(err, ST_NO_MEMORY, "no memory for penalties of %d tokens",
+                       c->n_counts + 1);
+    c->counts = more;
     c->counts[c->n_counts++] = (struct token_count){id, 1};
     return ST_OK;
 }
@@ -39,8 +37,8 @@ static void set_bit(uint32_t *mask, int32_t id, bool on)
     mask[id / 32] = on ? mask[id / 32] | bit : mask[id / 32] & ~bit;
 }
 
-/* What ends a chat's answer is no text of a grammar, whatever the vocabulary says of
- * it; it may come where the text may end. */
+/* Tokens that end a chat's answer are no text of a grammar, whatever their type in the
+ * vocabulary; they may come where the text may end. */
 static void mask_chat_ends(struct completion *c)
 {
     uint32_t *mask = c->mask.mask;

@@ -49,7 +49,7 @@ static bool is_end(const struct completion *c, int32_t id)
            (c->chat && chat_is_end(c->chat, c->tok, id));
 }
 
-/* Append the tokens that must come next. They are said with the next token that is
+/* Append the tokens that must come next. They are sent with the next token that is
  * drawn, or at once (completion_step()). One that would end a chat's answer is left to
  * be written in pieces. */
 static enum status append_forced(struct completion *c, struct err *err)
@@ -109,8 +109,8 @@ static enum status add_text(struct completion *c, int32_t id, struct err *err)
 }
 
 /* The token at c->n_sent goes to the reader; piece has its log-probabilities. */
-static enum status say(struct completion *c, struct completion_piece *piece,
-                       struct err *err)
+static enum status send_token(struct completion *c, struct completion_piece *piece,
+                              struct err *err)
 {
     const int32_t id = c->tokens[c->n_sent];
     const bool ends = is_end(c, id), is_last = c->n_sent + 1 == c->n;
@@ -150,7 +150,7 @@ static enum status send_all(struct completion *c, int drawn,
     while (!st && !c->ending && c->n_sent < c->n) {
         struct completion_piece forced = {.n_top = 0};
 
-        st = say(c, c->n_sent == drawn ? piece : &forced, err);
+        st = send_token(c, c->n_sent == drawn ? piece : &forced, err);
     }
     return st;
 }

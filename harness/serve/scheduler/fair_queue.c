@@ -49,7 +49,7 @@ static void list_insert(struct fair_list *l, struct fair_item *after,
 
 /* ---- clients --------------------------------------------------------------------- */
 
-/* The lowest counter of clients with something to do; false: there is none. */
+/* The lowest counter of clients with something to do; false: no such client. */
 static bool lowest(const struct fair_queue *q, double *service)
 {
     bool any = false;
@@ -62,7 +62,7 @@ static bool lowest(const struct fair_queue *q, double *service)
     return any;
 }
 
-/* Clients without anything to do whose counters say nothing any more. */
+/* Forgets idle clients whose counters are at or below the lowest. */
 static void forget_clients(struct fair_queue *q)
 {
     double least = 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * fair_queue.h - whose request is next: the client's for whom the least was done
+ * fair_queue.h - which client's request is next: that of the client with least service
  *
  * Model of the world: each client has a queue, first come, first served, and a counter
  * of the tokens that were computed for it. The next request is of the waiting client
- * with the lowest counter; of equal ones in turn. How long a text becomes is not known
- * before, so requests are not weighed when they come, but as they run. A client that
- * had nothing to do begins at the lowest counter of those that have: it can neither
- * save up what it did not use nor begin anew by leaving for a moment. This is the
- * virtual token counter of Sheng et al. 2024 (arXiv 2401.00588).
+ * with the lowest counter; clients with equal counters take turns. How long a text
+ * becomes is not known before, so requests are not weighed when they come, but as they
+ * run. A client that had nothing to do begins at the lowest counter of those that have:
+ * it can neither save up what it did not use nor start again by leaving for a moment.
+ * This is the virtual token counter of Sheng et al. 2024 (arXiv 2401.00588).
  *
  * An item that was put back waits before all others, in the order of tickets.
  *

@@ -14,11 +14,11 @@ struct mask_worker {
     pthread_cond_t posted, done;
     pthread_t thread;
     bool has_thread, ends;
-    struct mask_job **jobs; /* [n], of which the thread looks at `at` next */
+    struct mask_job **jobs; /* [n]; the thread looks at `at` next */
     int n, at, cap;
 };
 
-/* With the mutex held, which is released meanwhile. */
+/* With the mutex held, which is released during the computation. */
 static void compute(struct mask_worker *w, struct mask_job *job)
 {
     job->stage = MASK_BEGUN;

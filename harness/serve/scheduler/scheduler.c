@@ -10,10 +10,10 @@
 #include "engine/text/chat.h"
 #include "harness/serve/scheduler/scheduler_impl.h"
 
-/* What is said of a place in the queue while nothing has been measured. */
+/* Expected wait for a place in the queue before anything has been measured. */
 #define UNKNOWN_S 1.0
 
-/* This part of the queue is for clients of whom nothing waits. */
+/* This part of the queue is for clients without a waiting request. */
 #define KEPT_PART 8
 
 /* ---- open and close -------------------------------------------------------------- */
@@ -42,8 +42,8 @@ static enum status check_model(const struct scheduler_params *p, struct err *err
 }
 
 /* Attention reads a position of layers that keep all of them for as many
- * multiplications as its queries and its mixed values have; beside those of a token's
- * matrices. */
+ * multiplications as its queries and its mixed values have, compared with those of a
+ * token's matrices. */
 static double depth_cost(const struct slm_info *info)
 {
     const int n_layers = info->n_attends - info->n_window_layers;
@@ -69,8 +69,8 @@ static void measure_model(struct scheduler *s)
     if (s->max_step_tokens < s->n_sequences)
         s->max_step_tokens = s->n_sequences;
     s->max_positions = info->kv_window ? SLM_MAX_POSITIONS : info->n_ctx;
-    /* With all pages that it may take a sequence is as long as it may be: a ring of the
-     * last positions goes round in them. */
+    /* With all pages that it may take a sequence is as long as it may be: they are a
+     * ring of the last positions. */
     if (n_pages < (size_t)info->n_seq_pages)
         s->max_positions = (int)(n_pages * SLM_PAGE);
     s->depth_cost = depth_cost(info);
@@ -298,7 +298,7 @@ static void change_running(struct scheduler *s)
     scheduler_count(s);
 }
 
-/* False: there is none, and there will be none. */
+/* False: no work is left, and none will come. */
 static bool wait_for_work(struct scheduler *s)
 {
     bool works = false, ends = false;

@@ -7,15 +7,15 @@
  * requests in, gives each a sequence and pages, and ends what is complete or cancelled.
  *
  * Requests wait in a queue of each client (fair_queue.h): the next one is of the client
- * for whom the fewest tokens were computed, so that a client with many requests, or
+ * with the fewest computed tokens, so that a client with many requests, or
  * long ones, does not hold up the others; within one first come, first served. A
  * request is admitted when a sequence is free, and the pages of its prompt and of the
  * first page that it generates; until then those behind it wait, too, so that small
  * ones cannot keep it waiting for ever. Where pages run out while sequences grow, kept
  * prefixes are forgotten first; then the sequence that came last is dropped: it waits
  * ahead of all that have not begun, and its prompt and what it has generated are
- * computed again, so that its text goes on where it was. Prompts share the steps in the
- * same way: who has a short one need not wait for all of another client's long one.
+ * computed again, so that its text continues where it was. Prompts share the steps in
+ * the same way: who has a short one need not wait for all of another client's long one.
  *
  * With drafts, a completion that decodes may bring further tokens to a step, guessed by
  * a lookup in its own text or by the model's layer that predicts further tokens
@@ -92,12 +92,13 @@ struct completion_params {
                                                   for each time */
     const struct completion_bias *biases;      /* [n_biases], copied */
     int n_biases;
-    int n_logprobs; /* alternatives beside each token's own; -1: no log-probabilities */
+    int n_logprobs; /* alternatives in addition to each token; -1: no log-probabilities
+                     */
     const char *const *stops; /* [n_stops] strings, copied; text ends before one */
     int n_stops;
     bool begins_text; /* an answer in a chat, or a prompt without text: the blank that
                          SentencePiece puts before a text's first word is dropped; else
-                         the text goes on after the prompt's, with every blank */
+                         the text continues the prompt's, with every blank */
     bool ignore_end;  /* end tokens do not end it, but for that of a grammar's text: for
                          measuring */
     struct grammar *grammar; /* what the text must be (a reference is taken), or NULL */
@@ -181,8 +182,8 @@ void scheduler_stop(struct scheduler *s, bool finish);
  * than the context or empty, a token outside the vocabulary, a parameter outside its
  * range), ST_NO_MEMORY; *full, where the queue is full or the scheduler stops (then the
  * error is ST_UNSUPPORTED), and *retry_after_s is when a place is expected; 0: never,
- * it stops. The last eighth of the queue is for clients of whom nothing waits, so that
- * one with many requests does not keep the others out. */
+ * it stops. The last eighth of the queue is for clients without a waiting request, so
+ * that one with many requests does not keep the others out. */
 enum status scheduler_submit(struct scheduler *s,
                              const struct completion_params *params,
                              struct completion **c, bool *full, double *retry_after_s,
@@ -193,7 +194,7 @@ int scheduler_max_running(const struct scheduler *s);
 
 void scheduler_read_stats(struct scheduler *s, struct scheduler_stats *out);
 
-/* The next piece, if there is one. Without one, completion_end() says whether there
+/* The next piece, if there is one. Without one, completion_end() returns whether there
  * will be more. */
 bool completion_read(struct completion *c, struct completion_piece *out);
 

@@ -13,7 +13,7 @@
 
 /* ---- the end of a completion ----------------------------------------------------- */
 
-/* It is in no queue and has no sequence: the reader is told by the loop. */
+/* It is in no queue and has no sequence: the loop wakes its reader. */
 static void set_over(struct scheduler *s, struct completion *c)
 {
     switch (c->ending) {

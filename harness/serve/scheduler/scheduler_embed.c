@@ -2,9 +2,9 @@
  *
  * scheduler_embed.c - steps of a scheduler that embeds: passes over texts
  *
- * A completion has several texts. A pass takes texts of those that run, first of the
- * client for whom the fewest tokens were computed, as many as fit; so a request with
- * many texts shares the passes with all others.
+ * A completion has several texts. A pass takes as many texts of those that run as
+ * fit, first of the client with the fewest computed tokens; so a request with many
+ * texts shares the passes with all others.
  */
 #include "harness/serve/scheduler/scheduler_impl.h"
 

@@ -13,13 +13,13 @@
  * completion_token.c  what a token means: text, ends, forced tokens
  * completion.c        the reader's side
  *
- * A completion has its tokens, those of the prompt first, of which the first n_done are
- * in its sequence. A step computes some of the others; when none is left, the logits of
+ * A completion has its tokens, those of the prompt first; the first n_done are in its
+ * sequence. A step computes some of the others; when none is left, the logits of
  * the last one give one token more. So a prompt, a token that was drawn, tokens that a
  * grammar forces, and a text that was dropped are all the same.
  *
  * Two owners: the reader, and the scheduler until the completion is over. What is not
- * said to be under mu belongs to the scheduler's thread, or while a step's tokens are
+ * marked as under mu belongs to the scheduler's thread, or while a step's tokens are
  * drawn to the thread of the pool that has the completion.
  */
 #ifndef SLM_HARNESS_SERVE_SCHEDULER_SCHEDULER_IMPL_H
@@ -75,7 +75,7 @@ struct completion {
     void (*wake)(void *arg);
     void *arg;
 
-    /* vectors: of the first n_embedded texts, whose tokens are those before n_done */
+    /* embedding: the first n_embedded texts have vectors; their tokens end at n_done */
     int *lengths; /* [n_texts]; NULL: it generates */
     int n_texts, n_embedded;
     float *vectors; /* [n_texts][n_vector], once it has had a sequence */
@@ -99,7 +99,8 @@ struct completion {
     struct speculate_rates rates;  /* of its drafts */
     struct sampler *draft_sampler; /* of SCHEDULER_MTP */
     struct token_count *counts;
-    int n_counts, cap_counts;
+    int n_counts;
+    size_t cap_counts;
     struct completion_text text;
     char *bytes; /* of a token */
     size_t cap_bytes;
@@ -152,7 +153,7 @@ struct scheduler {
     struct slm_part *parts;  /* [n_parts] of the step */
     struct completion **part_of;
     int n_parts;
-    bool limited; /* its chunks of prompts are as long as its limit allows */
+    bool limited; /* its chunks of prompts have the length that its limit allows */
     struct completion **drawing; /* [n_drawing] whose token the step gives; those with a
                                     grammar last */
     int *drawing_part;
@@ -211,14 +212,14 @@ enum status completion_reserve(struct completion *c, int cap, struct err *err);
 /* Tokens that may still be generated. */
 int completion_left(const struct completion *c);
 
-/* Draw the next token and take it in, with those that it forces; ending says whether
+/* Draw the next token and take it in, with those that it forces; *ending: whether
  * that was the last one. Any thread. */
 void completion_step(struct completion *c, const float *logits, int n_vocab,
                      float *scratch);
 
 /* ---- completion.c ---------------------------------------------------------------- */
 
-/* A piece for the reader. top: of n_top. Error: ST_NO_MEMORY. */
+/* Hands a piece with its n_top alternatives to the reader. Error: ST_NO_MEMORY. */
 enum status completion_send(struct completion *c, const struct completion_piece *piece,
                             struct err *err);
 
@@ -263,7 +264,7 @@ enum status scheduler_open_drafts(struct scheduler *s, struct err *err);
 void scheduler_close_drafts(struct scheduler *s);
 
 /* The parts of one token each that are planned get room for drafts, where drafts pay.
- * plain_work: of the step without them. */
+ * plain_work: the step's work without them. */
 void scheduler_plan_drafts(struct scheduler *s, double plain_work);
 
 /* Fill the drafts that are planned; some become shorter. Seconds that it took. */
@@ -272,8 +273,8 @@ double scheduler_make_drafts(struct scheduler *s);
 /* Whether the logits of a part's next row continue what has been drawn; *row: which. */
 bool completion_follows_draft(const struct completion *c, int *row);
 
-/* After all are drawn: which tokens of a part stay in its sequence, what that says of
- * drafts. With mu held. */
+/* After all are drawn: which tokens of a part stay in its sequence, and the
+ * acceptance of drafts. With mu held. */
 void scheduler_learn_drafts(struct scheduler *s);
 
 /* Tokens of part i that stay, after they were drawn. */

@@ -24,7 +24,7 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-/* c goes on behind the first n positions of another one's sequence. */
+/* c continues behind the first n positions of another one's sequence. */
 static void take_over(struct scheduler *s, struct completion *c,
                       const struct completion *from, int n)
 {

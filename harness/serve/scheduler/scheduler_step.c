@@ -12,8 +12,8 @@ enum {
     /* Tokens of prompts in every step, whatever the limit: else a step that takes too
      * long without them would hold them up for ever. */
     MIN_PROMPT = 8,
-    /* Logits from which on threads draw together: waking them takes as long as one
-     * looks at some thousands. */
+    /* Logits from which on threads draw together: waking them takes the
+     * time in which one looks at some thousands. */
     SHARED_LOGITS = 1 << 16,
 };
 
@@ -61,7 +61,7 @@ static double planned_work(const struct scheduler *s)
     return work;
 }
 
-/* What a step may have beside a token of each that generates. */
+/* What a step may have in addition to a token of each that generates. */
 struct room {
     int n;        /* tokens */
     bool limited; /* somebody waits for a next token, so: */
@@ -150,8 +150,8 @@ static bool goes_before(const struct completion *a, const struct completion *b)
     return left_a < left_b || (left_a == left_b && a->item.ticket < b->item.ticket);
 }
 
-/* The next prompt of those that have no part yet: of the client for whom the least was
- * computed, so that nobody waits for all of a long one; of equal ones the shorter. */
+/* The next prompt without a part: that of the client with the fewest computed tokens,
+ * so that nobody waits for all of a long one; among equal ones the shorter. */
 static struct completion *next_prompt(const struct scheduler *s)
 {
     struct completion *next = NULL;
@@ -229,8 +229,8 @@ static void plan_with_pages(struct scheduler *s)
 
 /* ---- tokens ---------------------------------------------------------------------- */
 
-/* Those whose logits the step gives; a mask may not be there at once, so those that
- * have a grammar are last. Their masks are computed meanwhile. */
+/* Those whose logits the step gives; a mask may not be there at once, so those
+ * with a grammar are last, while their masks are computed. */
 static void list_drawing(struct scheduler *s)
 {
     int n_jobs = 0;

@@ -8,12 +8,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Of the ratios of steps under a limit: the one that 19 of 20 do not exceed, and what
- * counts until there are some. */
+/* The ratio that 19 of 20 steps under a limit do not exceed, and what counts until
+ * there are some. */
 #define MARGIN_SHARE   0.95
 #define MIN_RATIOS     16
 #define UNKNOWN_MARGIN (1 / 0.9)
-/* Prompts go on, at half of the speed that the limit allows, however disturbed the
+/* Prompts continue, at half of the speed that the limit allows, however disturbed the
  * machine is. */
 #define MAX_MARGIN 2.0
 

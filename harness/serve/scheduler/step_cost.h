@@ -12,8 +12,8 @@
  * that was not seen for STEP_COST_EXPIRES steps is forgotten, so that what was slow is
  * tried again.
  *
- * Half of the steps take longer than a median says. So what is aimed at lies below a
- * limit by as much as the last steps under a limit took longer than was predicted, 19
+ * Half of the steps take longer than the median. So the target lies below a limit by as
+ * much as the last steps under a limit took longer than was predicted, 19
  * of 20 of them.
  *
  * Threading: no locking.
@@ -52,7 +52,7 @@ int step_cost_tokens(double depth_cost, double work, int depth);
 /* A step of this work, at least 1, took s seconds. Begin with zeros. */
 void step_cost_add(struct step_cost *c, double work, double s);
 
-/* The same of a step that was to keep a limit. */
+/* Adds a step that was to keep a limit. */
 void step_cost_add_limited(struct step_cost *c, double work, double s);
 
 /* What a step may be predicted to take, so that 19 of 20 steps keep limit_s: between
