@@ -23,7 +23,7 @@
 #define HIDDEN_COMMAND(name) int cmd_##name(int argc, char **argv);
 #include "harness/cmd/commands.def"
 
-/* Print an object, which is released, on standard output, its numbers with so many
+/* Print an object, which is released, on standard output, its numbers with `digits`
  * digits. Errors: ST_IO; ST_NO_MEMORY (object is NULL). */
 enum status cmd_print_json(json_t *object, int digits, struct err *err);
 

@@ -24,7 +24,7 @@ struct watch {
     char phase[32];
 };
 
-/* Fractions are of a phase: how long loading took says nothing about measuring. */
+/* Fractions are of a phase: the time of loading is no measure for measuring. */
 static void on_progress(void *arg, const char *phase, double fraction)
 {
     struct watch *w = arg;
@@ -114,17 +114,14 @@ static int exit_code(const struct row *row)
 int cmd_decode(int argc, char **argv)
 {
     struct err err = ERR_INIT;
-    struct topology *topo = calloc(1, sizeof *topo);
+    struct topology *topo = NULL;
     struct point_options *o = calloc(1, sizeof *o);
     struct point_samples samples = {0};
     struct row row;
-    enum status status;
+    enum status status =
+        o ? topology_open(&topo, "", &err) : err_set(&err, ST_NO_MEMORY, "no memory");
     int code = 0;
 
-    if (!topo || !o)
-        status = err_set(&err, ST_NO_MEMORY, "no memory");
-    else
-        status = topology_read(topo, "", &err);
     if (status == ST_OK)
         status = point_options_parse(o, argc, argv, topo, &err);
     if (status == ST_OK && !o->help) {

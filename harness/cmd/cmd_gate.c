@@ -53,7 +53,7 @@ static enum status add_to_database(const struct gate_result *r, const char *path
     return st;
 }
 
-/* Prints, writes, and says with which code to exit. */
+/* Prints and writes; *code is the exit code. */
 static enum status judge(enum status (*mode)(const struct gate_options *o,
                                              struct gate_result *r, struct err *err),
                          const struct gate_options *o, int *code, struct err *err)

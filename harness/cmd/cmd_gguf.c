@@ -206,7 +206,7 @@ int cmd_gguf(int argc, char **argv)
     } else if (rmse) {
         compare(g, &reference, tensors, &err);
     } else {
-        const bool both = metadata == tensors; /* neither asked for: all */
+        const bool both = metadata == tensors; /* neither requested: all */
         const struct gguf_report_parts parts = {.metadata = both || metadata,
                                                 .tensors = both || tensors};
 

@@ -239,7 +239,7 @@ static enum status run_command(const struct settings *s, const struct opt_args *
                                int *code, struct err *err)
 {
     bool is_bad = false;
-    struct topology *topo;
+    struct topology *topo = NULL;
     enum status st = check_arguments(s, args, err);
 
     if (st)
@@ -255,11 +255,8 @@ static enum status run_command(const struct settings *s, const struct opt_args *
         *code = is_bad;
         return st;
     }
-    topo = calloc(1, sizeof *topo);
-    if (!topo)
-        return err_set(err, ST_NO_MEMORY, "no memory for the topology");
     interrupt_catch();
-    st = topology_read(topo, "", err);
+    st = topology_open(&topo, "", err);
     if (st == ST_OK)
         st = measure(s, topo, &is_bad, err);
     *code = is_bad;

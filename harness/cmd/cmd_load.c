@@ -106,7 +106,7 @@ static bool has_levels(const struct load_found *f)
     return false;
 }
 
-/* What was measured, also by a run that was ended or whose server did not go on. */
+/* What was measured, also by a run that was ended or whose server stopped answering. */
 static enum status print(const struct request *q, const struct load_found *f,
                          struct err *err)
 {

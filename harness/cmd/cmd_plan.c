@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmd_plan.c - `bench plan`: what of a model fits into memory, and how fast the rest is
+ * cmd_plan.c - `bench plan`: memory use and speed before loading a model
  */
 #include "harness/cmd/cmd.h"
 
@@ -107,14 +107,11 @@ static enum status make(struct plan *plan, struct settings *s, struct topology *
 
 static enum status run(struct settings *s, int *code, struct err *err)
 {
-    struct topology *topo = calloc(1, sizeof *topo);
+    struct topology *topo = NULL;
     struct plan *plan = calloc(1, sizeof *plan);
-    enum status st;
+    enum status st = plan ? topology_open(&topo, "", err)
+                          : err_set(err, ST_NO_MEMORY, "no memory for a plan");
 
-    if (!topo || !plan)
-        st = err_set(err, ST_NO_MEMORY, "no memory for a plan");
-    else
-        st = topology_read(topo, "", err);
     if (st == ST_OK)
         st = make(plan, s, topo, err);
     if (st == ST_OK && s->json)

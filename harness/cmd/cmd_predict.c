@@ -149,7 +149,7 @@ static enum status check_usage(const struct settings *s, const struct opt_args *
     return ST_OK;
 }
 
-/* ---- what is asked --------------------------------------------------------------- */
+/* ---- the request ----------------------------------------------------------------- */
 
 static enum status load_shares(struct shares *shares, const char *path, struct err *err)
 {
@@ -212,7 +212,7 @@ static enum status find_machine(struct candidate *c, const struct settings *s,
     if (claim->cpu[0] && !(m.gbps > 0) && !m.machine)
         m.cpu = claim->cpu;
     if (!m.mem_bytes)
-        m.mem_bytes = UINT64_C(1) << 50; /* a claim says that it fits */
+        m.mem_bytes = UINT64_C(1) << 50; /* a claim implies that it fits */
     if (m.cpu)
         m.n_threads = 0; /* the memory's limit is that of the whole CPU */
     else if (claim->n_threads)

@@ -132,7 +132,7 @@ static void print_report(const struct probe_report *r, const struct topology *to
 
 /* ---------------------------------------------------------------------------- */
 
-/* Below, starting a pass takes as long as reading. */
+/* Below, starting a pass takes no less time than reading. */
 #define MIN_BYTES (UINT64_C(1) << 20)
 
 /* Reads of two buffers, one of small and one of large pages, are interleaved. */
@@ -208,15 +208,12 @@ int cmd_probe(int argc, char **argv)
     struct err err = ERR_INIT;
     struct opt_args args;
     struct probe_report report;
+    struct topology *topo;
 
     if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
         return cmd_end(&err);
-    struct topology *topo = calloc(1, sizeof *topo);
-    if (!topo)
-        return cmd_end(
-            (err_set(&err, ST_NO_MEMORY, "no memory for the topology"), &err));
     interrupt_catch();
-    if (topology_read(topo, "", &err) || measure(&report, topo, &s, &err)) {
+    if (topology_open(&topo, "", &err) || measure(&report, topo, &s, &err)) {
         free(topo);
         return cmd_end(&err);
     }

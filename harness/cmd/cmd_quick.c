@@ -44,10 +44,9 @@ static enum status print(const struct quick_answer *a, const struct topology *to
 
 static enum status run(const struct quick_settings *s, bool json, struct err *err)
 {
-    struct topology *topo = calloc(1, sizeof *topo);
+    struct topology *topo = NULL;
     struct quick_answer a = {.models = NULL};
-    enum status st = topo ? topology_read(topo, "", err)
-                          : err_set(err, ST_NO_MEMORY, "no memory for a machine");
+    enum status st = topology_open(&topo, "", err);
 
     if (st == ST_OK)
         st = quick_run(&a, s, topo, err);

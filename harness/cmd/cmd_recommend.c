@@ -52,7 +52,7 @@ struct request {
     struct recommend_params params;
     struct users_wish users;
     const char *mem, *target, *engine;
-    int n_sequences; /* 0: not said */
+    int n_sequences; /* 0: not given */
     bool as_json;
 };
 

@@ -30,7 +30,7 @@ static const struct opt_usage usage = {
     .no_arguments = "models are given by -m, a configuration by -c",
 };
 
-/* From the rows as they are stored, so that `recommend` and `plot` say the same later:
+/* From the rows as they are stored, so that `recommend` and `plot` agree later:
  * roofs that were low compared with an earlier round need not be low compared with all.
  * Where they or their side files cannot be read, that is printed and those in memory
  * are used. Error: where no point has a figure. */
@@ -79,7 +79,7 @@ static void print_how_to_continue(const struct sweep_session *x,
     fprintf(stderr, "bench: to continue: %s\n", again);
 }
 
-/* The rows, also those of a sweep of which no point has a figure. */
+/* The rows, also those of a sweep without a figure. */
 static void add_to_database(const struct sweep_session *x, const char *path,
                             struct err *err)
 {

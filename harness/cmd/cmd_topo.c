@@ -86,14 +86,10 @@ static enum status measure(struct topology *t, const struct wanted *w,
 
 static enum status show(const struct wanted *w, struct err *err)
 {
-    struct topology *t = calloc(1, sizeof *t);
+    struct topology *t = NULL;
     struct cores_map *map = NULL;
-    enum status st;
+    enum status st = topology_open(&t, w->root, err);
 
-    if (!t)
-        st = err_set(err, ST_NO_MEMORY, "no memory for the description of the machine");
-    else
-        st = topology_read(t, w->root, err);
     if (st == ST_OK)
         st = measure(t, w, &map, err);
     if (st == ST_OK && w->json)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * static.c - what the libraries in a program built with SLM_STATIC ask for and do not
+ * static.c - what the libraries in a program built with SLM_STATIC request and do not
  * get
  *
- * hwloc opens plugins and asks udev for the serial numbers of disks, SQLite can load
+ * hwloc opens plugins and reads the serial numbers of disks from udev, SQLite can load
  * extensions. A program without shared libraries cannot open one safely: it would bring
  * another glibc into the process. So dlopen() fails, which both take for an answer, and
- * there is no udev, as in most containers; `bench` asks hwloc for no disks.
+ * there is no udev, as in most containers; `bench` reads no disks by hwloc.
  *
  * Threading: no state.
  */
 #include <stddef.h>
 
-/* Calls of dlopen() come here: cmake/static.cmake says --wrap. */
+/* Calls of dlopen() come here: cmake/static.cmake has --wrap. */
 void *__wrap_dlopen(const char *file, int mode);
 
 void *__wrap_dlopen(const char *file, int mode)
@@ -37,7 +37,7 @@ struct udev_device *udev_device_unref(struct udev_device *dev);
 
 struct udev *udev_new(void)
 {
-    return NULL; /* hwloc goes on without */
+    return NULL; /* hwloc continues without */
 }
 
 struct udev *udev_unref(struct udev *udev)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * static_tls.c - what libmicrohttpd asks of GnuTLS in a program built with SLM_STATIC
+ * static_tls.c - what libmicrohttpd calls of GnuTLS in a program built with SLM_STATIC
  *
  * GnuTLS has no archive in Debian that could be linked whole (p11-kit loads modules).
  * libmicrohttpd calls it for daemons that speak TLS, and `bench serve` is none: it only
