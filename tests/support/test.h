@@ -6,6 +6,7 @@
 #define SLM_TESTS_TEST_H
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,12 +14,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "tests/support/traps/wide_reads.h"
 
 #define TEST_DATA SLM_SOURCE_DIR "/tests/data/"
+
+/* A child that ends with this process: a test that fails leaves none behind, for whose
+ * output ctest would wait. */
+static inline pid_t test_fork(void)
+{
+    const pid_t pid = fork();
+
+    if (!pid)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return pid;
+}
 
 /* n bytes that end exactly at an unreadable page: reading or writing one byte
  * further faults; on an emulator that reads too much, only writing does. Release with

@@ -40,7 +40,7 @@ static pid_t begin(int *measures, int *complaints)
 
     assert_int_equal(pipe(said), 0);
     assert_int_equal(pipe(words), 0);
-    pid = fork();
+    pid = test_fork();
     if (!pid) {
         struct err err = ERR_INIT;
 

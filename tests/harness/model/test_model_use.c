@@ -36,7 +36,7 @@ static pid_t another_user(void)
     pid_t pid;
 
     assert_int_equal(pipe(ready), 0);
-    pid = fork();
+    pid = test_fork();
     if (!pid) {
         byte = model_use(path) ? 'y' : 'n';
         if (write(ready[1], &byte, 1) != 1)

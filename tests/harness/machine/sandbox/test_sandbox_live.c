@@ -90,7 +90,7 @@ static pid_t start_eater(size_t n, int *gate)
     int ends[2];
 
     assert_int_equal(pipe(ends), 0);
-    const pid_t pid = fork();
+    const pid_t pid = test_fork();
     assert_true(pid >= 0);
     if (!pid) {
         char c;
@@ -151,7 +151,7 @@ static void live_quota_throttles(void **state)
     }
     assert_int_equal(sandbox_create_with(&s, "", &limits, &err), ST_OK);
     assert_int_equal(pipe(ends), 0);
-    const pid_t pid = fork();
+    const pid_t pid = test_fork();
     if (!pid) {
         char c;
 
@@ -214,7 +214,7 @@ static void live_leftovers_go(void **state)
     need_groups();
     assert_int_equal(sandbox_create(&mine, "", 64 * MIB, &err), ST_OK);
     assert_int_equal(pipe(report), 0);
-    const pid_t run = fork();
+    const pid_t run = test_fork();
     if (!run) {
         struct sandbox *s = NULL;
         int gate;
