@@ -42,9 +42,9 @@ static void print_help(FILE *f)
             fprintf(f, "  %-10s %s\n", c->name, c->help);
     }
     fputs("\n"
-          "`bench COMMAND --help` explains a command; `bench --version` prints the\n"
+          "`bench help COMMAND` explains a command; `bench --version` prints the\n"
           "version. Begin with:\n"
-          "  bench topo\n"
+          "  bench quick\n"
           "  bench sweep -m yi-1.5-9b:Q4_K_M --mem 6G\n"
           "\n"
           "exit codes: 0 ok, 1 the check failed, 2 bad usage or input, 3 not possible "
@@ -73,26 +73,40 @@ static int unknown_command(const char *name)
     return 2;
 }
 
+static int run_command(int argc, char **argv)
+{
+    for (const struct command *c = commands; c->name; c++) {
+        if (!strcmp(argv[0], c->name))
+            return c->run(argc, argv);
+    }
+    return unknown_command(argv[0]);
+}
+
+static bool is_one_of(const char *word, const char *a, const char *b, const char *c)
+{
+    return !strcmp(word, a) || !strcmp(word, b) || !strcmp(word, c);
+}
+
 static int run(int argc, char **argv)
 {
     if (argc < 2) {
         print_help(stderr);
         return 2;
     }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
-        !strcmp(argv[1], "help")) {
+    if (!strcmp(argv[1], "help") && argc > 2) {
+        char option[] = "--help", *words[] = {argv[2], option, NULL};
+
+        return run_command(2, words);
+    }
+    if (is_one_of(argv[1], "--help", "-h", "help")) {
         print_help(stdout);
         return 0;
     }
-    if (!strcmp(argv[1], "--version")) {
+    if (is_one_of(argv[1], "--version", "-V", "version")) {
         printf("bench %s, %s\n", build_version(), build_compiler());
         return 0;
     }
-    for (const struct command *c = commands; c->name; c++) {
-        if (!strcmp(argv[1], c->name))
-            return c->run(argc - 1, argv + 1);
-    }
-    return unknown_command(argv[1]);
+    return run_command(argc - 1, argv + 1);
 }
 
 /* A descriptor that the caller has closed would become that of the next file that is

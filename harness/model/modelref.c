@@ -109,14 +109,13 @@ static void name_of_path(char *out, size_t cap, const char *path)
 
 static enum status not_a_model(const char *text, struct err *err)
 {
-    char **names, shapes[256] = "", list[MIX_LIST_MAX];
+    char **names, near[200], list[MIX_LIST_MAX];
     int n = 0;
     bool is_shape = false;
 
     if (shape_list(&names, &n, err))
         return ST_NO_MEMORY;
     for (int i = 0; i < n; i++) {
-        text_append(shapes, sizeof shapes, "%s%s", i ? ", " : "", names[i]);
         is_shape |= !strcmp(names[i], text);
         free(names[i]);
     }
@@ -126,10 +125,14 @@ static enum status not_a_model(const char *text, struct err *err)
                        "the shape '%s' needs a quantisation: %s:Q4_K_M, for instance; "
                        "there are: %s",
                        text, text, mix_list(list, sizeof list));
-    return err_set(err, ST_USAGE,
-                   "'%.120s' is neither a GGUF file, a Hugging Face folder nor "
-                   "SHAPE:QUANT, such as yi-1.5-9b:Q4_K_M; the shapes are: %s",
-                   text, shapes);
+    if (!shape_near(text, near, sizeof near))
+        snprintf(near, sizeof near, "yi-1.5-9b");
+    return err_set(
+        err, ST_USAGE,
+        "'%.120s' is neither a GGUF file, a Hugging Face folder nor "
+        "SHAPE:QUANT: download the model and give its path, or take a shape "
+        "with random weights, like %.*s:Q4_K_M (`bench synth --list` has all)",
+        text, (int)strcspn(near, ","), near);
 }
 
 /* ---- the cache directory --------------------------------------------------------- */

@@ -135,9 +135,13 @@ enum status mix_parse(enum quantmix *mix, const char *name, struct err *err);
 
 /* A shape description: the name of one that comes with the program (kind "models" of
  * harness/base/program.h), or a path that ends in .yaml. Errors: ST_USAGE (unknown;
- * lists those found), ST_INPUT. */
+ * names those near it), ST_INPUT. */
 enum status shape_load(struct synth_shape *shape, const char *name, struct err *err);
 /* Names found, sorted; malloc'ed array of malloc'ed strings. */
 enum status shape_list(char ***names, int *n, struct err *err);
+
+/* Into near the shapes, at most three, that share most with a name as people type it
+ * (llama3:8b, Qwen/Qwen2.5-7B-Instruct), with commas between; returns how many. */
+int shape_near(const char *name, char *near, size_t cap);
 
 #endif

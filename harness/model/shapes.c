@@ -7,6 +7,7 @@
  */
 #include "harness/model/modelref.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -253,22 +254,102 @@ enum status shape_list(char ***names, int *n, struct err *err)
     return ST_OK;
 }
 
+/* ---- names that people type --------------------------------------------------------
+ */
+
+#define MAX_PLAIN   64
+#define MIN_COMMON  3 /* characters that names of one family begin with */
+#define SIZE_WEIGHT 4 /* characters that a name's size counts as */
+#define MAX_NEAR    3
+
+/* meta-llama/Llama-3.1-8B-Instruct -> llama318binstruct and 8b */
+struct plain_name {
+    char text[MAX_PLAIN], size[8]; /* size: may be "" */
+};
+
+static bool is_size(const char *word, size_t n)
+{
+    return n >= 2 && n < sizeof((struct plain_name *)0)->size &&
+           strspn(word, "0123456789.") == n - 1 &&
+           (word[n - 1] == 'b' || word[n - 1] == 'm');
+}
+
+static void make_plain(struct plain_name *out, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    char lower[MAX_PLAIN];
+    size_t n = 0;
+
+    snprintf(lower, sizeof lower, "%s", slash ? slash + 1 : name);
+    *out = (struct plain_name){.text = ""};
+    for (char *c = lower; *c; c++) {
+        *c = (char)tolower((unsigned char)*c);
+        if (isalnum((unsigned char)*c))
+            out->text[n++] = *c;
+    }
+    for (const char *word = lower; *word;) {
+        const size_t len = strcspn(word, "-_: ");
+
+        if (is_size(word, len))
+            snprintf(out->size, sizeof out->size, "%.*s", (int)len, word);
+        word += len + (word[len] != '\0');
+    }
+}
+
+static int likeness(const struct plain_name *a, const char *name)
+{
+    struct plain_name b;
+    int n = 0;
+
+    make_plain(&b, name);
+    while (a->text[n] && a->text[n] == b.text[n])
+        n++;
+    if (n < MIN_COMMON)
+        return 0;
+    return n + (*a->size && !strcmp(a->size, b.size) ? SIZE_WEIGHT : 0);
+}
+
+int shape_near(const char *name, char *near, size_t cap)
+{
+    struct path_list names;
+    struct plain_name plain;
+    int best = 1, n = 0;
+
+    *near = '\0';
+    if (data_names(&names, "models", SUFFIX, NULL))
+        return 0;
+    make_plain(&plain, name);
+    for (size_t i = 0; i < names.n; i++) {
+        const int like = likeness(&plain, names.path[i]);
+
+        best = like > best ? like : best;
+    }
+    for (size_t i = 0; i < names.n && n < MAX_NEAR; i++)
+        if (likeness(&plain, names.path[i]) == best)
+            text_append(near, cap, "%s%s", n++ ? ", " : "", names.path[i]);
+    path_list_free(&names);
+    return n;
+}
+
 static enum status unknown_shape(const char *name, struct err *err)
 {
     struct path_list names;
-    char list[440] = "";
+    char list[200] = "";
 
     if (data_names(&names, "models", SUFFIX, err))
         return ST_NO_MEMORY;
-    for (size_t i = 0; i < names.n; i++)
-        text_append(list, sizeof list, "%s%s", i ? ", " : "", names.path[i]);
     const char *near = suggest(name, (const char *const *)names.path, (int)names.n);
 
     if (near)
         err_set(err, ST_USAGE, "there is no shape '%.80s'; did you mean '%s'?", name,
                 near);
+    else if (shape_near(name, list, sizeof list))
+        err_set(err, ST_USAGE,
+                "there is no shape '%.80s'; near it: %s (`bench synth --list` has all)",
+                name, list);
     else if (names.n)
-        err_set(err, ST_USAGE, "there is no shape '%.80s'; there are: %s", name, list);
+        err_set(err, ST_USAGE,
+                "there is no shape '%.80s'; `bench synth --list` lists them", name);
     else
         err_set(err, ST_USAGE,
                 "there is no shape '%.80s': the folder that SLMBENCH_SHAPES names has "

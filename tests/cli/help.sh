@@ -29,6 +29,12 @@ for command in $commands count; do
     ! grep -E ' $' help.$command || fail "help of $command: blanks at a line's end"
 done
 
+"$BENCH" help topo | cmp - help.topo || fail "bench help topo is not bench topo --help"
+refused 2 "there is no command 'nothing'" help nothing
+for word in version -V --version; do
+    "$BENCH" $word | grep -q '^bench [0-9]' || fail "no version: bench $word"
+done
+
 # Only commands that run kernels know --isa-disable.
 grep -q -- --isa-disable help.generate || fail "generate runs kernels"
 ! grep -q -- --isa-disable help.plot help.fields || fail "plot and fields run none"

@@ -60,7 +60,7 @@ assert shapes["nano"]["file_bytes"]["Q4_K_M"] == int(sys.argv[1])
 
 # ---- refusals
 refused 2 "did you mean 'yi-1.5-9b'?" synth yi-1.5-9 Q4_K_M -o c.gguf
-refused 2 "there are: afm-4.5b, all-minilm-l6-v2" synth gpt-5 Q4_K_M -o c.gguf
+refused 2 "near it: gpt-oss-20b, gpt2" synth gpt-5 Q4_K_M -o c.gguf
 refused 2 "did you mean Q4_K_M?" synth nano q4_km -o c.gguf
 refused 2 "F32, F16, BF16, Q4_0" synth nano best -o c.gguf
 refused 2 "-o FILE" synth nano Q4_K_M

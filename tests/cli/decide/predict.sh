@@ -123,7 +123,7 @@ if "$BENCH" predict --check wrong > wrong.txt; then fail "a wrong sweep: $(cat w
 grep -q "^Decoding: NOT as promised" wrong.txt || fail "$(cat wrong.txt)"
 
 refused 2 "name a model" predict
-refused 2 "the shapes are: afm-4.5b" predict -m gpt-5 --gbps 38 --mem 8G
+refused 2 "like gpt-oss-20b:Q4_K_M" predict -m gpt-5 --gbps 38 --mem 8G
 refused 2 "give the memory of the machine" predict -m qwen3-4b --gbps 38
 refused 2 "each name a machine" predict -m qwen3-4b --gbps 38 --cpu epyc --mem 8G
 refused 2 "may be any of" predict -m qwen3-4b --cpu epyc --mem 8G

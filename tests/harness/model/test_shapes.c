@@ -268,6 +268,30 @@ static void hostile_yaml_is_refused(void **state)
     free(large);
 }
 
+static void names_as_people_type_them(void **state)
+{
+    static const struct {
+        const char *name, *near;
+    } cases[] = {
+        {"llama-3-8b", "llama-3.1-8b"},
+        {"llama3:8b", "llama-3.1-8b"},
+        {"llama3", "llama-3.1-8b, llama-3.2-1b, llama-3.2-3b"},
+        {"Qwen/Qwen2.5-7B-Instruct", "qwen2.5-7b"},
+        {"meta-llama/Llama-3.2-3B-Instruct", "llama-3.2-3b"},
+        {"mistral-7b-instruct-v0.3", "mistral-7b"},
+        {"/tmp/some/model.gguf", ""},
+        {"", ""},
+    };
+    char near[200];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(shape_near(cases[i].name, near, sizeof near) > 0,
+                         *cases[i].near != '\0');
+        assert_string_equal(near, cases[i].near);
+    }
+}
+
 static void unknown_shapes_are_named(void **state)
 {
     struct synth_shape s;
@@ -278,7 +302,10 @@ static void unknown_shapes_are_named(void **state)
     assert_non_null(strstr(err.msg, "did you mean 'yi-1.5-9b'?"));
     err_clear(&err);
     assert_int_equal(shape_load(&s, "gpt-5", &err), ST_USAGE);
-    assert_non_null(strstr(err.msg, "there are: afm-4.5b, all-minilm-l6-v2"));
+    assert_non_null(strstr(err.msg, "near it: gpt-oss-20b, gpt2"));
+    err_clear(&err);
+    assert_int_equal(shape_load(&s, "xyzzy", &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "`bench synth --list` lists them"));
     err_clear(&err);
     assert_int_equal(shape_load(&s, "", &err), ST_USAGE);
     err_clear(&err);
@@ -317,6 +344,7 @@ int main(void)
         cmocka_unit_test(broken_files_get_a_sentence_with_file_and_key),
         cmocka_unit_test(damaged_files_never_crash),
         cmocka_unit_test(hostile_yaml_is_refused),
+        cmocka_unit_test(names_as_people_type_them),
         cmocka_unit_test(unknown_shapes_are_named),
         cmocka_unit_test(environment_replaces_the_directory),
     };
