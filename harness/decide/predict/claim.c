@@ -401,7 +401,7 @@ json_t *claim_json(const struct claim *claim, const struct claim_answer *a,
     return json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:s}",
                      "verdict", verdict_name(a->verdict), "sentence", a->sentence,
                      "tok_per_s", claim->tok_per_s, "bytes", claim->bytes, "need_gbps",
-                     a->need_gbps, "most_gbps", a->max_gbps, "expected_tok_per_s",
+                     a->need_gbps, "max_gbps", a->max_gbps, "expected_tok_per_s",
                      a->decode.mid, "expected_lo", a->decode.lo, "expected_hi",
                      a->decode.hi, "machine", c->name, "from", c->from);
 }

@@ -259,8 +259,7 @@ static json_t *machine_json(const struct compare_machine *m, size_t place)
         m->score > 0 ? json_real(m->p_first) : json_null(), "tok_per_s",
         figure_json(m->tok_per_s), "ttft_s", figure_json(m->ttft_s),
         "cost_in_per_million", figure_json(m->cost_in), "cost_out_per_million",
-        figure_json(m->cost_out), "most_floor_tok_per_s", m->max_floor,
-        "price_per_hour",
+        figure_json(m->cost_out), "max_floor_tok_per_s", m->max_floor, "price_per_hour",
         m->price.per_hour > 0 ? json_real(m->price.per_hour) : json_null(), "currency",
         m->price.currency, "price_of", m->price.what, "recommendation",
         recommend_json(&m->rec));

@@ -20,8 +20,8 @@
 /* Rank of the row's weights and KV cache together. */
 int quality_rank(const struct row *r);
 
-/* Whether most weights have fewer than 4 bits: such types cost so much quality
- * that speed alone is no reason to choose one. */
+/* Whether most weights have fewer than 4 bits. Such types lose too much quality to be
+ * chosen for speed alone. */
 bool quality_has_few_bits(const struct row *r);
 
 #endif
