@@ -209,6 +209,12 @@ function(slm_kernel_sources out)
           target_compile_options(slmkern_${isa} PRIVATE -fno-tree-forwprop)
         endif()
       endif()
+      # clang gives up unrolling a loop beyond 16,384 of its units, whatever the pragma says;
+      # a super-block's steps with what they prefetch are more.
+      if(CMAKE_C_COMPILER_ID STREQUAL Clang)
+        target_compile_options(slmkern_${isa}
+                               PRIVATE "SHELL:-mllvm -pragma-unroll-threshold=200000")
+      endif()
       # For Arm, GCC orders instructions before it has given out registers, which
       # brings the loads of an unrolled block to its front and spills them.
       if(SLM_ARCH STREQUAL arm AND CMAKE_C_COMPILER_ID STREQUAL GNU)

@@ -77,9 +77,9 @@
  *                           they are used. Dot products and FMAs broadcast an operand
  *                           from memory at no cost, where GCC would shuffle it out of
  *                           registers
- *   v_after(p, v)           (vec.h) address p, which depends on vector v: what is done
- *                           with p, a prefetch, stays behind the instructions that
- *                           make v
+ *   v_made(v)               (vec.h) a volatile statement that takes vector v: the
+ *                           volatile statements behind it, prefetches, stay behind the
+ *                           instructions that make v
  *
  * Without them the results are the same. Elsewhere asm spells out an instruction that
  * GCC has no pattern for; the reason is there: load_index() below, v_dot_u() and

@@ -23,7 +23,7 @@
  *                     whose numbers are in memory
  *   v_words_256, v_words_512  words of a table in registers, where V_WORDS is defined
  *   v_minus_where     bytes subtracted from another where a sign bit is set
- *   v_keep, v_after   "steering the compiler" in simd.h
+ *   v_keep, v_made    "steering the compiler" in simd.h
  *   v_dot_u, v_dot_s  dot products of 4 bytes per lane, see below
  *   v_fma(a, b, c)    a * b + c; v_fnma: c - a * b
  *   v_rows_16(p, ...) 16 bytes of V_LANES rows as four vectors: v[j] has dword j

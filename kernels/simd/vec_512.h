@@ -183,10 +183,14 @@ SIMD_INLINE vi v_dot_s(vi part, vi w, const void *x)
 
 /* ---- floats ------------------------------------------------------------------- */
 
-/* The lower halves of the lanes. */
+/* The lower halves of the lanes. Opaque: clang 14 would convert them where they are
+ * used, and carry sixteen halves there one by one. */
 SIMD_INLINE vf v_half_low(vi v)
 {
-    return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(v));
+    vf f = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(v));
+
+    SIMD_OPAQUE(f);
+    return f;
 }
 
 /* The first n <= V_LANES lanes. */

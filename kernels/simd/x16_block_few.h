@@ -128,7 +128,7 @@ SIMD_INLINE void x16_block_step(const struct x16_block_format *f, const int n_s,
                 f->weights(body[t], step, x16_block_emit, sink);
         }
         if (lines != 0)
-            later.at = v_after(later.at, sums.last);
+            v_made(sums.last);
     }
     SIMD_UNROLL
     for (int t = 0; t < n_s; t++) {

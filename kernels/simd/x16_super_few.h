@@ -25,31 +25,35 @@ struct x16_sink {
     const struct x16_column *column;
     uint64_t shifts;
     struct x16_sums *to;
-    const vf *factor;      /* of a sub-block's products, for x16_in_floats() */
-    const uint8_t **later; /* to be used later: X16_INTERLEAVED times n_lines lines */
-    size_t n_lines;        /* 0: nothing */
+    const vf *factor; /* of a sub-block's products, for x16_in_floats() */
+    /* To be used later: X16_INTERLEAVED times n_lines lines; n_lines 0: nothing. */
+    const uint8_t *const *later;
+    size_t n_lines;
     enum kern_prefetch_hint hint;
     vi *tile; /* or weights are kept here */
 };
 
 /* The first strand prefetches part `part` of n_parts of what is to be used later, each
- * part behind the product `made` in the part before (v_after()): compilers would move
+ * part behind the product `made` in the part before (v_made()): compilers would move
  * all prefetches to the front, where many at once delay the loads behind them. */
 SIMD_INLINE void x16_prefetch_later(const struct x16_sink sink, int part, int n_parts,
                                     vi made)
 {
     const size_t lines = X16_INTERLEAVED * sink.n_lines;
+    const size_t first = lines * (size_t)part / (size_t)n_parts;
     const size_t end = lines * (size_t)(part + 1) / (size_t)n_parts;
+    const size_t max = (lines + (size_t)n_parts - 1) / (size_t)n_parts;
 
     if (sink.strand > 0)
         return;
     SIMD_UNROLL
-    for (size_t i = lines * (size_t)part / (size_t)n_parts; i < end; i++) {
-        const uint8_t **later = &sink.later[i / sink.n_lines];
-
+    for (size_t i = first; i < first + max; i++) {
+        if (i >= end)
+            continue;
         if (part > 0)
-            *later = v_after(*later, made);
-        x16_prefetch_line(*later + 64 * (i % sink.n_lines), sink.hint);
+            v_made(made);
+        x16_prefetch_line(sink.later[i / sink.n_lines] + 64 * (i % sink.n_lines),
+                          sink.hint);
     }
 }
 
