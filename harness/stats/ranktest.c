@@ -297,6 +297,47 @@ void rank_signs(const double *v, size_t n, double *above, double *below)
     free(rank);
 }
 
+/* The smallest sum of positive ranks that n values have with a probability of 2.5 % or
+ * less; one more than the largest sum: none. */
+static size_t signs_cut(size_t n)
+{
+    const size_t largest = n * (n + 1) / 2;
+    size_t sum = (largest + 1) / 2;
+
+    for (; sum <= largest; sum++) {
+        double above, below;
+
+        if (n <= EXACT_MAX)
+            above = untied_tails(n)[sum];
+        else
+            normal_signs((double)n, 0, (double)sum, &above, &below);
+        if (above <= TAIL_95 + ROUND_SLIP)
+            break;
+    }
+    return sum;
+}
+
+enum status rank_middle(struct rank_middle *r, const double *v, size_t n,
+                        struct err *err)
+{
+    const size_t n_means = n * (n + 1) / 2, cut = signs_cut(n);
+    double *mean = malloc(n_means * sizeof *mean);
+    size_t at = 0;
+
+    if (!mean)
+        return err_set(err, ST_NO_MEMORY, "no memory to compare %zu launches", n);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i; j < n; j++)
+            mean[at++] = (v[i] + v[j]) / 2;
+    stats_sort(mean, n_means);
+    /* About a value, as many means of two lie above it as the positive ranks sum to. */
+    r->middle = stats_quantile_sorted(mean, n_means, 0.5);
+    r->lo = cut <= n_means ? mean[n_means - cut] : NAN;
+    r->hi = cut <= n_means ? mean[cut - 1] : NAN;
+    free(mean);
+    return ST_OK;
+}
+
 struct place {
     double p;
     size_t at;

@@ -38,6 +38,21 @@ enum status rank_ratio(struct rank_ratio *r, const double *a, size_t n_a,
  * where none is left. Exact up to 40 values. */
 void rank_signs(const double *v, size_t n, double *above, double *below);
 
+/* The middle of v[n]: the median of all means of two, each with itself, too, and its
+ * 95 % interval: the values about which rank_signs() rejects neither side at 2.5 %. */
+struct rank_middle {
+    double middle;
+    double lo, hi; /* NAN with fewer values than RANK_MIN_INTERVAL */
+};
+
+/* All of n values on one side have a probability of 2^-n, which is 2.5 % or less from 6
+ * on. */
+#define RANK_MIN_INTERVAL 6
+
+/* n >= 1, order is free. Error: ST_NO_MEMORY. */
+enum status rank_middle(struct rank_middle *r, const double *v, size_t n,
+                        struct err *err);
+
 /* Holm's correction: p[i] becomes the level at which i is rejected while the chance
  * of any wrong rejection among the n stays at that level. Error: ST_NO_MEMORY. */
 enum status rank_holm(double *p, size_t n, struct err *err);

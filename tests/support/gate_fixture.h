@@ -46,7 +46,7 @@ static inline struct gate_metric *fixture_metric(struct gate_result *r,
     m->a = 12.5;
     m->b = 12.5 * ratio;
     fixture_series(m, ratio, sigma, n_launches, r->n_metrics);
-    assert_int_equal(gate_effect(&m->effect, &m->series, &r->rule, 400, 1, &err),
+    assert_int_equal(gate_effect(&m->effect, &m->series, &r->rule, &err),
                      ST_OK);
     m->verdict = m->effect.p_fail < 0.001  ? GATE_FAIL
                  : m->effect.p_pass < 0.01 ? GATE_PASS

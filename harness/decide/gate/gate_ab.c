@@ -17,8 +17,6 @@
 #include "harness/decide/gate/gate_run.h"
 #include "harness/machine/measuring.h"
 
-#define N_BOOT 2000
-
 /* The verdict at the launches there are, and which metrics have failed. */
 static enum status analyse(struct gate_result *r, bool failed[GATE_MAX_METRICS],
                            struct err *err)
@@ -68,8 +66,7 @@ static enum status play(struct gate_run *run, bool failed[GATE_MAX_METRICS],
 }
 
 /* Effects of all metrics that have rounds, and each one's verdict. */
-static enum status judge(struct gate_result *r, uint64_t seed, const bool *failed,
-                         struct err *err)
+static enum status judge(struct gate_result *r, const bool *failed, struct err *err)
 {
     const double pass = r->rule.alpha_pass / (double)r->rule.n_interim;
 
@@ -83,7 +80,7 @@ static enum status judge(struct gate_result *r, uint64_t seed, const bool *faile
         if (!m->n_rounds)
             continue;
         rule.margin = m->margin;
-        st = gate_effect(&m->effect, &m->series, &rule, N_BOOT, seed, err);
+        st = gate_effect(&m->effect, &m->series, &rule, err);
         if (st)
             return st;
         if (r->end != GATE_END_INTERRUPTED)
@@ -208,7 +205,7 @@ static enum status compare(const struct gate_options *o, struct gate_run *run,
         r->end = GATE_END_INTERRUPTED;
     }
     gate_run_sum_up(run);
-    st = judge(r, s->setup.seed, failed, err);
+    st = judge(r, failed, err);
     if (st == ST_OK && o->counts)
         st = count(r, program, s, err);
     return st;

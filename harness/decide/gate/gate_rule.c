@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gate_rule.c - sign flips about the margin, interim analyses, Holm, and a bootstrap
- * interval
+ * gate_rule.c - sign flips about the margin, interim analyses, Holm
  */
 #include "harness/decide/gate/gate_rule.h"
 
@@ -10,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/random.h"
 #include "harness/stats/ranktest.h"
 #include "harness/stats/stats.h"
 
@@ -79,76 +77,22 @@ void gate_test(const struct gate_series *s, const struct gate_rule *rule,
 
 /* ---- the effect ------------------------------------------------------------------ */
 
-/* Median of all means of two, each with itself, too. */
-static double hodges_lehmann(const double *v, size_t n, double *scratch)
-{
-    size_t at = 0;
-
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = i; j < n; j++)
-            scratch[at++] = (v[i] + v[j]) / 2;
-    stats_sort(scratch, at);
-    return stats_quantile_sorted(scratch, at, 0.5);
-}
-
-/* One launch drawn with its rounds drawn again. */
-static double drawn_launch(const struct gate_series *s, const size_t *with, size_t n,
-                           uint64_t *random)
-{
-    const size_t i = with[random_bits(random) % n], rounds = s->n_rounds[i];
-    double drawn[GATE_MAX_ROUNDS];
-
-    for (size_t k = 0; k < rounds; k++)
-        drawn[k] = s->v[i][random_bits(random) % rounds];
-    return gate_middle(drawn, rounds);
-}
-
-/* The interval's ends are quantiles of the median of drawn launches. */
-static enum status bootstrap(struct gate_effect *e, const struct gate_series *s,
-                             size_t n_boot, uint64_t seed, struct err *err)
-{
-    double *middle = malloc(n_boot * sizeof *middle), v[GATE_MAX_LAUNCHES];
-    double scratch[GATE_MAX_LAUNCHES];
-    size_t with[GATE_MAX_LAUNCHES], n = 0;
-
-    if (!middle)
-        return err_set(err, ST_NO_MEMORY, "no memory for an interval of %zu rounds",
-                       n_boot);
-    for (size_t i = 0; i < s->n_launches; i++)
-        if (s->n_rounds[i])
-            with[n++] = i;
-    for (size_t b = 0; b < n_boot; b++) {
-        for (size_t i = 0; i < n; i++)
-            v[i] = drawn_launch(s, with, n, &seed);
-        middle[b] = stats_median(v, n, scratch);
-    }
-    stats_sort(middle, n_boot);
-    e->lo = exp(stats_quantile_sorted(middle, n_boot, 0.025));
-    e->hi = exp(stats_quantile_sorted(middle, n_boot, 0.975));
-    free(middle);
-    return ST_OK;
-}
-
 enum status gate_effect(struct gate_effect *e, const struct gate_series *s,
-                        const struct gate_rule *rule, size_t n_boot, uint64_t seed,
-                        struct err *err)
+                        const struct gate_rule *rule, struct err *err)
 {
     double v[GATE_MAX_LAUNCHES];
     const size_t n = launch_values(s, v);
-    double *scratch = malloc(n * (n + 1) / 2 * sizeof *scratch + 1);
+    struct rank_middle middle;
 
     assert(n > 0);
-    if (!scratch)
-        return err_set(err, ST_NO_MEMORY, "no memory to compare %zu launches", n);
-    *e = (struct gate_effect){.ratio = exp(hodges_lehmann(v, n, scratch)),
-                              .hi = INFINITY};
-    free(scratch);
+    const enum status st = rank_middle(&middle, v, n, err);
+    if (st)
+        return st;
+    e->ratio = exp(middle.middle);
+    e->lo = exp(middle.lo);
+    e->hi = exp(middle.hi);
     gate_test(s, rule, &e->p_fail, &e->p_pass);
-    if (n_boot && n < GATE_MIN_INTERVAL) {
-        e->lo = e->hi = NAN;
-        return ST_OK;
-    }
-    return n_boot ? bootstrap(e, s, n_boot, seed, err) : ST_OK;
+    return ST_OK;
 }
 
 /* ---- the verdict ----------------------------------------------------------------- */

@@ -63,14 +63,11 @@ struct gate_series {
  * 1..GATE_MAX_ROUNDS. */
 double gate_middle(const double *v, size_t n);
 
-/* From 6 launches on can all of them on one side of a value, 2 in 2^6, exclude it from
- * a 95 % interval. */
-#define GATE_MIN_INTERVAL 6
-
 struct gate_effect {
     double ratio; /* B's speed over A's: Hodges and Lehmann's estimate */
-    /* 95 % interval: bootstrap of launches, then of their rounds; NAN with fewer than
-     * GATE_MIN_INTERVAL launches, which cannot support one */
+    /* 95 % interval: the slowdowns that the same test of the launches does not reject
+     * at 2.5 % on either side, so that a metric that passed in one of several analyses
+     * has its margin outside; NAN with fewer launches than RANK_MIN_INTERVAL */
     double lo, hi;
     double p_fail; /* of a B this slow or slower, if it lost exactly the margin */
     double p_pass; /* of a B this fast or faster, if it lost exactly the margin */
@@ -84,11 +81,9 @@ size_t gate_n_interim(size_t max_launches);
  * many as a gate can have, or as it has when its budget is over. 0 after that. */
 size_t gate_interim_at(size_t i, size_t n_interim);
 
-/* The series' effect; seed draws the bootstrap, n_boot times (0: no interval). At least
- * one launch with a round. Error: ST_NO_MEMORY. */
+/* The series' effect. At least one launch with a round. Error: ST_NO_MEMORY. */
 enum status gate_effect(struct gate_effect *e, const struct gate_series *s,
-                        const struct gate_rule *rule, size_t n_boot, uint64_t seed,
-                        struct err *err);
+                        const struct gate_rule *rule, struct err *err);
 
 /* The two probabilities alone; launches without a round do not count. */
 void gate_test(const struct gate_series *s, const struct gate_rule *rule,

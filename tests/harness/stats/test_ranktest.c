@@ -216,6 +216,50 @@ static void signs_of_ranks_by_hand(void **state)
     assert_true(fabs(above - exact) < 0.05 && fabs(above + below - 1) < 0.02);
 }
 
+/* About a value just inside the interval neither side is rejected, about one just
+ * outside one is. */
+static void an_interval_holds_what_signs_do_not_reject(void **state)
+{
+    static const size_t lengths[] = {6, 7, 9, 20, 40, 41, 80};
+    uint64_t seed = 3;
+
+    (void)state;
+    for (size_t at = 0; at < sizeof lengths / sizeof *lengths; at++) {
+        const size_t n = lengths[at];
+        struct rank_middle r;
+        struct err err = ERR_INIT;
+        double v[80], about[80], above, below;
+
+        for (size_t i = 0; i < n; i++)
+            v[i] = (double)test_random_float(&seed);
+        assert_int_equal(rank_middle(&r, v, n, &err), ST_OK);
+        assert_true(r.lo < r.middle && r.middle < r.hi);
+        for (int end = 0; end < 2; end++)
+            for (int inside = 0; inside < 2; inside++) {
+                const double slip = inside == end ? -1e-9 : 1e-9;
+
+                for (size_t i = 0; i < n; i++)
+                    about[i] = v[i] - (end ? r.hi : r.lo) - slip;
+                rank_signs(about, n, &above, &below);
+                assert_int_equal(fmin(above, below) > 0.025, inside);
+            }
+    }
+}
+
+static void few_values_have_a_middle_alone(void **state)
+{
+    const double v[5] = {3, 1, 2, 9, 4};
+    struct rank_middle r;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    for (size_t n = 1; n < RANK_MIN_INTERVAL; n++) {
+        assert_int_equal(rank_middle(&r, v, n, &err), ST_OK);
+        assert_true(isnan(r.lo) && isnan(r.hi));
+    }
+    assert_float_equal(r.middle, 3, 0); /* the eighth of 15 means */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +271,8 @@ int main(void)
         cmocka_unit_test(ratio_is_the_middle_quotient),
         cmocka_unit_test(holm_steps_down),
         cmocka_unit_test(signs_of_ranks_by_hand),
+        cmocka_unit_test(an_interval_holds_what_signs_do_not_reject),
+        cmocka_unit_test(few_values_have_a_middle_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "harness/decide/gate/gate_rule.h"
+#include "harness/stats/ranktest.h"
 
 static void interim_analyses_ascend_and_the_first_can_fail(void **state)
 {
@@ -93,12 +94,41 @@ static void an_effect_has_its_interval(void **state)
                 s.v[l][r] =
                     log(0.97) + offset + 0.01 * (double)test_random_float(&seed);
         }
-        assert_int_equal(gate_effect(&e, &s, &rule, 400, (uint64_t)i, &err), ST_OK);
+        assert_int_equal(gate_effect(&e, &s, &rule, &err), ST_OK);
         assert_true(e.lo <= e.ratio && e.ratio <= e.hi);
         assert_true(fabs(e.ratio - 0.97) < 0.02);
         n_inside += e.lo <= 0.97 && 0.97 <= e.hi;
     }
     assert_in_range(n_inside, 178, 199);
+}
+
+/* What passed has its margin outside its interval, however its rounds scatter. */
+static void verdict_and_interval_agree(void **state)
+{
+    const struct gate_rule rule = gate_rule_default();
+    struct gate_series s;
+    struct gate_effect e;
+    struct err err = ERR_INIT;
+    uint64_t seed = 7;
+    int n_passed = 0;
+
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        s.n_launches = 10;
+        for (size_t l = 0; l < 10; l++) {
+            const double middle = 0.05 + 0.06 * (double)test_random_float(&seed);
+
+            s.n_rounds[l] = 4;
+            for (int r = 0; r < 4; r++)
+                s.v[l][r] = middle + 0.3 * (double)test_random_float(&seed);
+        }
+        assert_int_equal(gate_effect(&e, &s, &rule, &err), ST_OK);
+        if (e.p_pass > rule.alpha_pass / (double)rule.n_interim)
+            continue;
+        n_passed++;
+        assert_true(e.lo > 1 - rule.margin);
+    }
+    assert_in_range(n_passed, 5, 195);
 }
 
 static void few_launches_have_no_interval(void **state)
@@ -109,15 +139,15 @@ static void few_launches_have_no_interval(void **state)
     struct err err = ERR_INIT;
 
     (void)state;
-    while (s.n_launches < GATE_MIN_INTERVAL) {
+    while (s.n_launches < RANK_MIN_INTERVAL) {
         s.n_rounds[s.n_launches] = 4;
         for (int r = 0; r < 4; r++)
             s.v[s.n_launches][r] = 0.01 * r;
         s.n_launches++;
-        assert_int_equal(gate_effect(&e, &s, &rule, 100, 1, &err), ST_OK);
+        assert_int_equal(gate_effect(&e, &s, &rule, &err), ST_OK);
         assert_true(isfinite(e.ratio));
-        assert_int_equal(isfinite(e.lo) != 0, s.n_launches == GATE_MIN_INTERVAL);
-        assert_int_equal(isfinite(e.hi) != 0, s.n_launches == GATE_MIN_INTERVAL);
+        assert_int_equal(isfinite(e.lo) != 0, s.n_launches == RANK_MIN_INTERVAL);
+        assert_int_equal(isfinite(e.hi) != 0, s.n_launches == RANK_MIN_INTERVAL);
     }
 }
 
@@ -152,6 +182,7 @@ int main(void)
         cmocka_unit_test(one_sign_gives_the_least_probability),
         cmocka_unit_test(a_disturbed_round_does_not_spoil_its_launch),
         cmocka_unit_test(an_effect_has_its_interval),
+        cmocka_unit_test(verdict_and_interval_agree),
         cmocka_unit_test(few_launches_have_no_interval),
         cmocka_unit_test(metrics_share_an_interim_analysis),
     };
