@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * choose.h - `bench choose`: from one model file to the setting to deploy
+ *
+ * Model of the world: quantising a model costs divergence from it, and each group of
+ * its matrices has a price of its own. One pass measures them: every group is quantised
+ * alone to one type, and the divergence is measured (harness/measure/quality). In
+ * another type the group diverges in proportion to the square error of its weights,
+ * which is found by quantising, without the model. mix_search.h makes mixes of them for
+ * several sizes; each is written as a file and measured, as the usual mixes of that
+ * size are. What is reported is what was measured; what the search expected is shown
+ * next to it.
+ *
+ * Everything is in one directory. choose.json has each finished step, so a run that was
+ * killed continues with its unfinished one, and a run with another budget measures only
+ * what it lacks.
+ *
+ * Threading: one at a time; the main thread.
+ */
+#ifndef SLM_HARNESS_DECIDE_CHOOSE_CHOOSE_H
+#define SLM_HARNESS_DECIDE_CHOOSE_CHOOSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/status.h"
+#include "harness/measure/session/session.h"
+
+#define CHOOSE_MAX_TYPES  24
+#define CHOOSE_MAX_GROUPS 1024
+#define CHOOSE_MAX_MIXES  12 /* that are written and measured */
+#define CHOOSE_JSON       "choose.json"
+
+struct choose_settings {
+    const char *model;   /* F32, F16, BF16 or Q8_0: a file or folder */
+    const char *text;    /* that divergence is measured with; NULL: the usual one */
+    const char *imatrix; /* importance matrix, a file; NULL: none */
+    const char *types;   /* "q6_K,q4_K"; NULL: the usual ones */
+    const char *out;     /* directory */
+    uint64_t max_file;   /* bytes of the largest file; 0: the model's own */
+    int ctx, n_chunks;   /* of the text, as in quality.h; 0: the usual ones */
+    int n_sense_chunks;  /* of these for the pass over the groups */
+    int n_groups;        /* at most */
+    int n_mixes;         /* at most */
+    struct session_params session; /* threads */
+};
+
+/* A file and its figures. */
+struct choose_file {
+    char name[160];   /* "Q4_K_M", or of a mix "4.500 bits" */
+    char path[4096];  /* of a mix, or the model's own; "": it is not kept */
+    uint64_t bytes;   /* of the file */
+    double promised;  /* divergence that the search expected, nats; NAN: none was */
+    double kl, kl_se; /* measured */
+    double top1_pct;  /* same token most likely */
+};
+
+struct choose_result {
+    char model[128], quant[24]; /* the source */
+    uint64_t bytes, n_params;
+    size_t n_groups, n_scored; /* positions of the text */
+    double seconds;            /* that all its measurements have taken, in all runs */
+    struct choose_file mixes[CHOOSE_MAX_MIXES], usual[CHOOSE_MAX_MIXES];
+    size_t n_mixes, n_usual; /* the largest first */
+};
+
+/* Make and measure the files, printing each step. It reads the model in this process,
+ * which enters the fence. Errors: ST_CHECK (no mix is as small as max_file: with the
+ * smallest), ST_USAGE (a model that is quantised already; the directory has another
+ * choice's steps), ST_INTERRUPTED, those of quality_run() and gguf_save(). */
+enum status choose_files(struct choose_result *r, const struct choose_settings *s,
+                         struct err *err);
+
+/* The table of divergence against bytes. */
+void choose_print_files(const struct choose_result *r);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * choose_impl.h - the state of a choice, for choose*.c only
+ */
+#ifndef SLM_HARNESS_DECIDE_CHOOSE_CHOOSE_IMPL_H
+#define SLM_HARNESS_DECIDE_CHOOSE_CHOOSE_IMPL_H
+
+#include "engine/quantize/requant.h"
+#include "harness/decide/choose/choose.h"
+#include "harness/decide/choose/choose_state.h"
+#include "harness/decide/choose/mix_search.h"
+#include "harness/model/modelref.h"
+
+/* Matrices of one kind in neighbouring layers: "ffn_down of layers 4 to 7". */
+struct choose_group {
+    char name[96];  /* "blk.4-7.ffn_down.weight" */
+    size_t *tensor; /* [n] in the source, malloc'ed */
+    size_t n;
+    uint64_t n_elems;
+};
+
+struct choose {
+    const struct choose_settings *s;
+    struct choose_state state;
+    struct modelref ref;
+    struct gguf *source;
+    enum quantmix source_mix; /* F32, F16, BF16 or Q8_0 */
+    char quant[24];
+    uint64_t n_params;
+    struct imatrix *imatrix;
+
+    struct choose_group *groups; /* malloc'ed, [n_groups] */
+    size_t n_groups;
+    /* Types that a group may take; the last one, KERN_N_FMT, is that of the source. */
+    enum kern_format types[CHOOSE_MAX_TYPES + 1];
+    size_t n_types; /* with the source's */
+    size_t probed;  /* type that groups are measured in */
+    double *error;  /* [n_groups][n_types] relative square error of weights */
+    double *kl;     /* [n_groups] divergence with one group in the probed type */
+    struct mix_option *option; /* [n_groups][n_types] */
+    uint64_t fixed_bytes;      /* of a file, besides its groups */
+    size_t n_scored;
+
+    size_t n_steps, n_done; /* that measure a divergence; for the time left */
+    double spent_s;         /* in this run's steps */
+    size_t n_spent;
+    double seconds; /* of all finished steps, in all runs */
+};
+
+/* A file of the source: with type[g] of each group, or, type NULL, of a usual mix. */
+struct choose_recipe {
+    const uint8_t *type;
+    enum quantmix mix;
+};
+
+/* ---- choose_source.c ------------------------------------------------------------- */
+
+/* Open the source, part it into groups, read the types' names. Errors: ST_USAGE (it is
+ * quantised already; types), those of modelref_open() and imatrix_read(). */
+enum status choose_open(struct choose *c, struct err *err);
+void choose_close(struct choose *c);
+
+/* The format of tensor t in type k of c->types. */
+enum kern_format choose_format(const struct choose *c, const struct gguf_tensor *t,
+                               size_t k);
+
+/* "q4_K", or of the source's "f16 as it is". */
+const char *choose_type_name(const struct choose *c, size_t k);
+
+/* ---- choose_error.c -------------------------------------------------------------- */
+
+/* Fill in c->error by a sample of each tensor's rows, in every type. Errors: those of
+ * requant_open() and gguf_read_rows(), ST_INTERRUPTED. */
+enum status choose_errors(struct choose *c, struct err *err);
+
+/* ---- choose_measure.c ------------------------------------------------------------ */
+
+/* The source as another gguf, which is the caller's. */
+enum status choose_make(const struct choose *c, struct gguf **made,
+                        const struct choose_recipe *recipe, struct err *err);
+
+/* Write the file at path and measure its divergence from the source in n_chunks chunks,
+ * as a step of that name; a finished step is read. A file that is kept is not written
+ * again where it is there with as many bytes, and f->path is path; another one is
+ * removed. f->name is printed. Errors: those of gguf_save() and quality_run(). */
+enum status choose_measure(struct choose *c, struct choose_file *f, const char *step,
+                           const struct choose_recipe *recipe, const char *path,
+                           bool keep, int n_chunks, struct err *err);
+
+#endif
