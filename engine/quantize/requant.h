@@ -42,7 +42,9 @@ struct requant_params {
     enum quantmix mix;
     bool pure; /* every matrix in the mix's base format */
     bool keep_output;
-    bool requantise;                  /* also from quantised types */
+    bool no_file_type; /* rules give types that are no mix's: general.file_type is left
+                          out, and readers take the type of most weights */
+    bool requantise;   /* also from quantised types */
     const struct requant_rule *rules; /* the first that matches wins */
     size_t n_rules;
     const struct imatrix *imatrix; /* NULL: all columns alike; must outlive the gguf */

@@ -218,7 +218,8 @@ static void put_metadata(struct gguf_kvs *kvs, const struct gguf *g,
             !is_key(kv, "general.quantization_version") && !gguf_is_layout_key(kv))
             gguf_kv_copy(kvs, g, kv);
     }
-    gguf_kv_u32(kvs, "general.file_type", quantmix_file_type(p->mix));
+    if (!p->no_file_type)
+        gguf_kv_u32(kvs, "general.file_type", quantmix_file_type(p->mix));
     gguf_kv_u32(kvs, "general.quantization_version", 2);
     if (!p->imatrix)
         return;

@@ -178,6 +178,16 @@ static enum status find_wanted(struct choose *c, struct sizes *w, struct err *er
     *w = (struct sizes){.max = own};
     if (c->s->max_file && c->s->max_file < own)
         w->max = c->s->max_file;
+    if (c->s->room && min + c->s->others > c->s->room)
+        return err_set(
+            err, ST_CHECK,
+            "%s does not fit %s of memory: its smallest mix of these types needs "
+            "%s; take --mem of that size, a smaller --ctx, smaller types "
+            "with --types, or a smaller model",
+            c->ref.name, format_bytes(most, sizeof most, c->s->room),
+            format_bytes(least, sizeof least, min + c->s->others));
+    if (c->s->room && c->s->room - c->s->others < w->max)
+        w->max = c->s->room - c->s->others;
     if (min > w->max)
         return err_set(err, ST_CHECK,
                        "no mix of these types is as small as %s: the smallest file of "

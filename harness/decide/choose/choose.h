@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "engine/base/status.h"
+#include "harness/machine/topology.h"
 #include "harness/measure/session/session.h"
 
 #define CHOOSE_MAX_TYPES  24
@@ -33,16 +34,17 @@
 #define CHOOSE_JSON       "choose.json"
 
 struct choose_settings {
-    const char *model;   /* F32, F16, BF16 or Q8_0: a file or folder */
-    const char *text;    /* that divergence is measured with; NULL: the usual one */
-    const char *imatrix; /* importance matrix, a file; NULL: none */
-    const char *types;   /* "q6_K,q4_K"; NULL: the usual ones */
-    const char *out;     /* directory */
-    uint64_t max_file;   /* bytes of the largest file; 0: the model's own */
-    int ctx, n_chunks;   /* of the text, as in quality.h; 0: the usual ones */
-    int n_sense_chunks;  /* of these for the pass over the groups */
-    int n_groups;        /* at most */
-    int n_mixes;         /* at most */
+    const char *model;     /* F32, F16, BF16 or Q8_0: a file or folder */
+    const char *text;      /* that divergence is measured with; NULL: the usual one */
+    const char *imatrix;   /* importance matrix, a file; NULL: none */
+    const char *types;     /* "q6_K,q4_K"; NULL: the usual ones */
+    const char *out;       /* directory */
+    uint64_t room, others; /* memory that there is, and what is no weights; 0: any */
+    uint64_t max_file;     /* bytes of the largest file; 0: the model's own */
+    int ctx, n_chunks;     /* of the text, as in quality.h; 0: the usual ones */
+    int n_sense_chunks;    /* of these for the pass over the groups */
+    int n_groups;          /* at most */
+    int n_mixes;           /* at most */
     struct session_params session; /* threads */
 };
 
@@ -74,5 +76,45 @@ enum status choose_files(struct choose_result *r, const struct choose_settings *
 
 /* The table of divergence against bytes. */
 void choose_print_files(const struct choose_result *r);
+
+/* The usual mix of the least divergence that is no larger (by 0.5 % at most); NULL:
+ * none was measured. */
+const struct choose_file *choose_rival(const struct choose_result *r,
+                                       const struct choose_file *mix);
+
+/* ---- speed, and the decision ----------------------------------------------------- */
+
+/* Where it is to run, and what it must reach. */
+struct choose_wish {
+    double min_tps, max_ttft_s; /* 0: none */
+    int ctx, n_prompt, n_threads;
+    const char *mem;               /* as --mem has it; NULL: none */
+    uint64_t mem_limit;            /* the same in bytes; 0: none */
+    double price;                  /* of the machine, an hour; 0: not known */
+    int target;                    /* enum deploy_target */
+    const char *budget, *launches; /* of the sweep; NULL: the usual ones */
+    bool no_probe;
+    int argc; /* the command line, for machine.json */
+    char **argv;
+};
+
+/* Memory for everything under the limit, and the part of it that is no weights: KV
+ * cache of ctx positions, buffers, the process. Depth and prompt become those that the
+ * model was made for, at most. Errors: those of plan_make(). */
+enum status choose_room(uint64_t *room, uint64_t *others, struct choose_wish *w,
+                        const char *model, const struct topology *topo,
+                        struct err *err);
+
+/* Sweep the mixes into a directory in out, whose name is dir from then on; one that was
+ * begun for these files and wishes is continued. Errors: those of
+ * sweep_session_run(). */
+enum status choose_sweep(char *dir, size_t cap, const struct choose_result *r,
+                         const struct choose_wish *w, const char *out, struct err *err);
+
+/* Print the decision from the rows in dir, and the command that deploys it. Errors:
+ * ST_CHECK (nothing reaches what is wanted: what comes closest), those of
+ * deploy_make(). */
+enum status choose_decide(const struct choose_result *r, const char *dir,
+                          const struct choose_wish *w, struct err *err);
 
 #endif

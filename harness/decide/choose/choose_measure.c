@@ -25,7 +25,6 @@ struct rules {
     struct requant_rule *rule;
     char (*pattern)[128];
     size_t n;
-    enum kern_format most; /* that most bytes are in */
 };
 
 static void free_rules(struct rules *r)
@@ -38,7 +37,6 @@ static enum status make_rules(struct rules *r, const struct choose *c,
                               const uint8_t *type, struct err *err)
 {
     const size_t n = gguf_n_tensors(c->source);
-    uint64_t bytes[KERN_N_FMT] = {0}, most = 0;
 
     *r = (struct rules){.rule = calloc(n, sizeof *r->rule),
                         .pattern = calloc(n, sizeof *r->pattern)};
@@ -57,12 +55,6 @@ static enum status make_rules(struct rules *r, const struct choose *c,
             /* Brackets make it the pattern of a whole name. */
             snprintf(pattern, sizeof *r->pattern, "[%c]%s", t->name[0], t->name + 1);
             r->rule[r->n++] = (struct requant_rule){pattern, fmt};
-            bytes[fmt] += kern_format_bytes(fmt, (size_t)t->n_elems);
-        }
-    for (int f = 0; f < KERN_N_FMT; f++)
-        if (bytes[f] > most) {
-            most = bytes[f];
-            r->most = (enum kern_format)f;
         }
     return ST_OK;
 }
@@ -89,7 +81,8 @@ enum status choose_make(const struct choose *c, struct gguf **made,
         st = make_rules(&rules, c, recipe->type, err);
         p.rules = rules.rule;
         p.n_rules = rules.n;
-        p.mix = quantmix_by_base(rules.most);
+        p.mix = c->source_mix;
+        p.no_file_type = true;
     }
     if (!st)
         st = modelref_open(&c->ref, &source, err);

@@ -19,9 +19,8 @@ static void print_file(const struct choose_file *f, const char *kind)
     printf("  %6.2f  %s\n", f->top1_pct, kind);
 }
 
-/* The least divergence among the usual mixes that are no larger. */
-static const struct choose_file *rival_of(const struct choose_result *r,
-                                          const struct choose_file *mix)
+const struct choose_file *choose_rival(const struct choose_result *r,
+                                       const struct choose_file *mix)
 {
     const struct choose_file *best = NULL;
 
@@ -42,7 +41,8 @@ void choose_print_files(const struct choose_result *r)
         if (i < r->n_mixes &&
             (u == r->n_usual || r->mixes[i].bytes >= r->usual[u].bytes ||
              r->mixes[i].bytes + r->mixes[i].bytes / 200 >= r->usual[u].bytes)) {
-            const struct choose_file *mix = &r->mixes[i++], *rival = rival_of(r, mix);
+            const struct choose_file *mix = &r->mixes[i++],
+                                     *rival = choose_rival(r, mix);
             char kind[240] = "searched";
 
             if (rival && rival->kl > 0 && mix->kl > 0)

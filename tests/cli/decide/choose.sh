@@ -7,8 +7,8 @@
 . "$SRC/tests/cli/lib.sh"
 model=$SRC/tests/data/models/shakespeare3M-f16.gguf
 export SLMBENCH_CACHE=$WORK/cache
-small=(choose -m "$model" --types q6_K,q4_K,q3_K --groups 16 --ctx 64 --chunks 8
-    --sense-chunks 4 --max-file 2.2M --mixes 2 -o some)
+small=(choose -m "$model" --types q6_K,q4_K,q3_K --groups 10 --chunk-tokens 64 --chunks 8
+    --sense-chunks 4 --max-file 2.2M --mixes 2 -o some --files-only)
 
 # ---- killed between steps, and continued: no step twice, and the same result
 "$BENCH" "${small[@]}" >first 2>err &
@@ -47,13 +47,37 @@ PY
 [ "$(grep -cE "^  q[0-9]_K " types)" -ge 2 ] || fail "one type alone: $(cat types)"
 "$BENCH" generate -m "$file" -p "To be" -n 3 >out 2>err || fail "it does not run: $(cat err)"
 
+# ---- the decision: one file, its figures and the command; none that is fast enough
+decide=(choose -m "$model" --types q6_K,q3_K --groups 4 --chunk-tokens 64 --chunks 4 --sense-chunks 1
+    --max-file 1.9M --mixes 2 --budget 0.05 --launches 1 --no-probe --ctx 60 -o decided -t 1)
+"$BENCH" "${decide[@]}" --min-tps 0.1 --max-ttft 1000s@50 --price 0.08 --for llama.cpp >out 2>err ||
+    fail "exit $?: $(cat out err)"
+best=$(sed -n 's/^Decision: \([^, ]*\)[, ].*/\1/p' out)
+[ -f "decided/$best.gguf" ] || fail "no file of the decision '$best': $(cat out)"
+for line in 'sure that it reaches the limits' '  speed  .* tok/s at depth 60 (0.1 are wanted)' \
+    '  first token  .* s for 50 tokens.*(1000 s are allowed)' '  memory  .* MiB' \
+    '  divergence   KL 0\.[0-9]* +- .* from F16' '  price  .* per million tokens, at 0.08 an hour' \
+    "  file  .*decided/$best.gguf" 'llama-server'; do
+    grep -q -- "$line" out || fail "no '$line': $(cat out)"
+done
+rows=$(cat decided/speed-*/sweep.csv | wc -l)
+"$BENCH" "${decide[@]}" --min-tps 1e8 --max-ttft 1000s@50 >out 2>err && fail "1e8 tok/s were reached"
+grep -q "^bench: .*tok/s" err || fail "nothing came closest: $(cat err)"
+[ "$(cat decided/speed-*/sweep.csv | wc -l)" = "$rows" ] || fail "speeds were measured again"
+
 # ---- what it refuses, each in one sentence
 refused 1 "the smallest file of shakespeare3M-f16 has 1.4" choose -m "$model" \
-    --types q6_K,q4_K,q3_K --groups 16 --ctx 64 --chunks 8 --sense-chunks 4 --max-file 1M -o some
-refused 2 "some has the steps of another choice: groups is 16 there, and 9 now" choose -m "$model" \
-    --types q6_K,q4_K,q3_K --groups 10 --ctx 64 --chunks 8 --sense-chunks 4 -o some
+    --types q6_K,q4_K,q3_K --groups 10 --chunk-tokens 64 --chunks 8 --sense-chunks 4 --max-file 1M -o some --files-only
+refused 2 "some has the steps of another choice: groups is 9 there, and 30 now" choose -m "$model" \
+    --types q6_K,q4_K,q3_K --chunk-tokens 64 --chunks 8 --sense-chunks 4 -o some --files-only
 refused 2 "is Q4_K_M already; choose begins with" choose -m "$SRC/tests/data/models/Q4_K_M.gguf" -o other
 refused 2 "is no file; choose begins with" choose -m nano:Q4_K_M -o other
 refused 2 "there is no type 'q9'" choose -m "$model" --types q8_0,q9 -o other
 refused 2 "name the model: -m FILE" choose
+refused 2 "--max-ttft: 0 tokens" choose -m "$model" --max-ttft 3s@0
+refused 2 "--max-ttft" choose -m "$model" --max-ttft soon
+[ "$(id -u)" != 0 ] || "$BENCH" choose -m "$model" --mem 26M -o other --types q6_K,q3_K 2>err >out ||
+    grep -Eq "does not fit 26.0 MiB of memory: its smallest mix of these types needs [0-9.]* MiB|cgroup|sandbox|memory" err ||
+    fail "too little memory: $(cat err)"
+rm -rf other
 [ ! -e other ] || fail "a directory was made for nothing"
