@@ -16,6 +16,7 @@
 #include "harness/base/options.h"
 #include "harness/base/parse.h"
 #include "harness/decide/choose/choose.h"
+#include "harness/decide/choose/tasks.h"
 #include "harness/judge/recommend/deploy.h"
 #include "harness/rows/settings/setting.h"
 
@@ -61,6 +62,16 @@ static enum status take_ttft(struct choose_wish *w, const char *text, struct err
     return st;
 }
 
+/* Before anything is measured. */
+static enum status check_tasks(const char *path, struct err *err)
+{
+    struct tasks tasks;
+    const enum status st = tasks_read(&tasks, path, err);
+
+    tasks_free(&tasks);
+    return st;
+}
+
 static enum status take_wishes(struct request *q, struct err *err)
 {
     struct choose_wish *w = &q->wish;
@@ -73,6 +84,8 @@ static enum status take_wishes(struct request *q, struct err *err)
     if (!st && w->mem)
         st = setting_parse(SETTING_mem, w->mem, "--mem", &w->mem_limit,
                            sizeof w->mem_limit, err);
+    if (!st && q->files.tasks)
+        st = check_tasks(q->files.tasks, err);
     if (!st && q->target)
         st = choice_parse(&choices_deploy, q->target, "--for", &w->target, err);
     return st;
@@ -91,7 +104,7 @@ static enum status speed(const struct request *q, const struct choose_result *r,
 
     if (!st)
         choose_print_files(r);
-    return st ? st : choose_decide(r, dir, &q->wish, err);
+    return st ? st : choose_decide(r, dir, &q->files, &q->wish, err);
 }
 
 static enum status run(struct request *q, struct err *err)
@@ -137,6 +150,7 @@ int cmd_choose(int argc, char **argv)
         OPT_DOUBLE(0, "min-tps", &q.wish.min_tps, "X", "minimum tokens per second", 0, 1e9),
         OPT_STR(0, "max-ttft", &q.ttft, "S@N", "maximum time to the first token of a prompt of N tokens, as 3s@1000"),
         OPT_INT(0, "ctx", &q.wish.ctx, "N", "context depth that is served (default: 2048)", 0, SETTING_MAX(ctx)),
+        OPT_STR(0, "tasks", &s->tasks, "FILE", "questions with accepted answers, one JSON object a line"),
         OPT_DOUBLE(0, "price", &q.wish.price, "X", "price of this machine an hour", 0, 1e9),
         OPT_STR(0, "for", &q.target, "TARGET", "deploy with slmbench (default), llama.cpp, ollama, docker or k8s"),
         OPT_FLAG(0, "files-only", &q.files_only, "write and measure the files, measure no speed"),

@@ -36,6 +36,7 @@
 struct choose_settings {
     const char *model;     /* F32, F16, BF16 or Q8_0: a file or folder */
     const char *text;      /* that divergence is measured with; NULL: the usual one */
+    const char *tasks;     /* that the choice answers, a file of tasks.h; NULL: none */
     const char *imatrix;   /* importance matrix, a file; NULL: none */
     const char *types;     /* "q6_K,q4_K"; NULL: the usual ones */
     const char *out;       /* directory */
@@ -111,10 +112,24 @@ enum status choose_room(uint64_t *room, uint64_t *others, struct choose_wish *w,
 enum status choose_sweep(char *dir, size_t cap, const struct choose_result *r,
                          const struct choose_wish *w, const char *out, struct err *err);
 
+/* Tasks answered rightly. */
+struct choose_score {
+    size_t n, n_right;
+    double lo, hi; /* of the share: 90 % of such intervals hold it */
+};
+
+/* Let the file answer the tasks that it has not answered yet; one step each, in a
+ * directory of their own in s->out. It reads the model in this process. Errors: those
+ * of tasks_read(), textmodel_look() and textmodel_open(), ST_INPUT (a prompt that is
+ * longer than the model's context). */
+enum status choose_answer(struct choose_score *score, const struct choose_file *f,
+                          const struct choose_settings *s, struct err *err);
+
 /* Print the decision from the rows in dir, and the command that deploys it. Errors:
  * ST_CHECK (nothing reaches what is wanted: what comes closest), those of
- * deploy_make(). */
+ * deploy_make() and choose_answer(), which the choice and the model itself do apart. */
 enum status choose_decide(const struct choose_result *r, const char *dir,
-                          const struct choose_wish *w, struct err *err);
+                          const struct choose_settings *s, const struct choose_wish *w,
+                          struct err *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/apart.h"
 #include "harness/base/format.h"
 #include "harness/decide/choose/choose.h"
 #include "harness/judge/compare/prices.h"
@@ -81,6 +82,49 @@ static void print_memory(const struct recommendation *rec)
     putchar('\n');
 }
 
+/* ---- tasks ----------------------------------------------------------------------- */
+
+struct answering {
+    const struct choose_file *file;
+    const struct choose_settings *s;
+};
+
+static enum status answer(void *result, const void *arg, struct err *err)
+{
+    const struct answering *a = arg;
+
+    return choose_answer(result, a->file, a->s, err);
+}
+
+/* score[0] of the choice, score[1] of the model itself. */
+static enum status answer_tasks(struct choose_score score[2],
+                                const struct choose_file *f,
+                                const struct choose_result *r,
+                                const struct choose_settings *s, struct err *err)
+{
+    struct choose_file own = {.bytes = r->bytes};
+    enum status st;
+
+    snprintf(own.path, sizeof own.path, "%s", s->model);
+    st = apart_run(answer, &score[0], sizeof score[0], &(struct answering){f, s}, err);
+    return st ? st
+              : apart_run(answer, &score[1], sizeof score[1],
+                          &(struct answering){&own, s}, err);
+}
+
+static void print_tasks(const struct choose_score score[2],
+                        const struct choose_result *r)
+{
+    if (score->n)
+        printf("  tasks        %zu of %zu right, %.0f %% (90 %% interval: %.0f to %.0f "
+               "%%); %s: %zu\n",
+               score->n_right, score->n,
+               100 * (double)score->n_right / (double)score->n, 100 * score->lo,
+               100 * score->hi, r->quant, score[1].n_right);
+}
+
+/* ---- all ------------------------------------------------------------------------- */
+
 static void print_file(const struct choose_result *r, const struct choose_file *f,
                        const struct choose_wish *w, const struct recommendation *rec)
 {
@@ -99,8 +143,29 @@ static void print_file(const struct choose_result *r, const struct choose_file *
            format_bytes(size, sizeof size, f->bytes));
 }
 
+static enum status print_decision(const struct choose_result *r, const struct deploy *d,
+                                  const struct choose_settings *s,
+                                  const struct choose_wish *w, struct err *err)
+{
+    const struct choose_file *f = file_of(r, &d->rec.best);
+    struct choose_score score[2] = {{.n = 0}};
+    enum status st = s->tasks && f ? answer_tasks(score, f, r, s, err) : ST_OK;
+
+    if (st)
+        return st;
+    print_choice(&d->rec, w);
+    print_speed(&d->rec, w);
+    print_memory(&d->rec);
+    print_tasks(score, r);
+    if (f)
+        print_file(r, f, w, &d->rec);
+    printf("\nDeploy it:\n");
+    return deploy_print(stdout, d, err);
+}
+
 enum status choose_decide(const struct choose_result *r, const char *dir,
-                          const struct choose_wish *w, struct err *err)
+                          const struct choose_settings *s, const struct choose_wish *w,
+                          struct err *err)
 {
     const struct deploy_wish target = {.target = (enum deploy_target)w->target,
                                        .n_sequences = 1};
@@ -110,7 +175,6 @@ enum status choose_decide(const struct choose_result *r, const char *dir,
                                       .ctx = w->ctx};
     struct deploy *d = malloc(sizeof *d);
     struct result_set set = {.n_parts = 0};
-    const struct choose_file *f;
     enum status st = d ? result_set_open(&set, dir, RESULT_LAST, err)
                        : err_set(err, ST_NO_MEMORY, "no memory for a decision");
 
@@ -118,16 +182,8 @@ enum status choose_decide(const struct choose_result *r, const char *dir,
         params.max_threads = set.parts->run->about.max_threads;
         st = deploy_make(d, &target, set.parts->rows, set.parts->n, &params, err);
     }
-    if (!st) {
-        f = file_of(r, &d->rec.best);
-        print_choice(&d->rec, w);
-        print_speed(&d->rec, w);
-        print_memory(&d->rec);
-        if (f)
-            print_file(r, f, w, &d->rec);
-        printf("\nDeploy it:\n");
-        st = deploy_print(stdout, d, err);
-    }
+    if (!st)
+        st = print_decision(r, d, s, w, err);
     if (!st)
         printf("\nthe reasons: bench recommend %s\n", format_path(dir).text);
     result_set_free(&set);

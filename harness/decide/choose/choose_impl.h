@@ -31,7 +31,8 @@ struct choose {
 
     struct choose_group *groups; /* malloc'ed, [n_groups] */
     size_t n_groups;
-    /* Types that a group may take; the last one, KERN_N_FMT, is that of the source. */
+    /* Types that a group may take; the last one, KERN_N_FMT, is that of the source,
+     * F16 for F32. */
     enum kern_format types[CHOOSE_MAX_TYPES + 1];
     size_t n_types; /* with the source's */
     size_t probed;  /* type that groups are measured in */
@@ -64,7 +65,7 @@ void choose_close(struct choose *c);
 enum kern_format choose_format(const struct choose *c, const struct gguf_tensor *t,
                                size_t k);
 
-/* "q4_K", or of the source's "f16 as it is". */
+/* "q4_K"; "as it is". */
 const char *choose_type_name(const struct choose *c, size_t k);
 
 /* ---- choose_error.c -------------------------------------------------------------- */

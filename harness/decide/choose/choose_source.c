@@ -58,8 +58,9 @@ const char *choose_type_name(const struct choose *c, size_t k)
 enum kern_format choose_format(const struct choose *c, const struct gguf_tensor *t,
                                size_t k)
 {
-    return c->types[k] == KERN_N_FMT ? quantmix_written(t->fmt)
-                                     : quantmix_fit_row(c->types[k], t->ne[0]);
+    if (c->types[k] != KERN_N_FMT)
+        return quantmix_fit_row(c->types[k], t->ne[0]);
+    return t->fmt == KERN_FMT_f32 ? KERN_FMT_f16 : quantmix_written(t->fmt);
 }
 
 /* ---- groups ---------------------------------------------------------------------- */

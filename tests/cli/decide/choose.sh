@@ -48,15 +48,23 @@ PY
 "$BENCH" generate -m "$file" -p "To be" -n 3 >out 2>err || fail "it does not run: $(cat err)"
 
 # ---- the decision: one file, its figures and the command; none that is fast enough
-decide=(choose -m "$model" --types q6_K,q3_K --groups 4 --chunk-tokens 64 --chunks 4 --sense-chunks 1
-    --max-file 1.9M --mixes 2 --budget 0.05 --launches 1 --no-probe --ctx 60 -o decided -t 1)
-"$BENCH" "${decide[@]}" --min-tps 0.1 --max-ttft 1000s@50 --price 0.08 --for llama.cpp >out 2>err ||
-    fail "exit $?: $(cat out err)"
+stories=$SRC/tests/data/models/stories260K-f32.gguf
+cat >tasks.jsonl <<'JSON'
+{"prompt": "Lily shouted,", "schema": {"type": "string"}, "max_tokens": 80}
+
+{"prompt": "Once upon a time, there was a little girl named", "answers": ["Tom", "lily"], "max_tokens": 3}
+{"prompt": "Lily shouted,", "schema": {"type": "integer"}}
+JSON
+decide=(choose -m "$stories" --types q8_0,q4_0 --groups 8 --chunk-tokens 64 --chunks 4 --sense-chunks 1
+    --max-file 400K --mixes 2 --budget 0.05 --launches 1 --no-probe --ctx 60 -o decided -t 1)
+"$BENCH" "${decide[@]}" --min-tps 0.1 --max-ttft 1000s@50 --price 0.08 --for llama.cpp \
+    --tasks tasks.jsonl >out 2>err || fail "exit $?: $(cat out err)"
 best=$(sed -n 's/^Decision: \([^, ]*\)[, ].*/\1/p' out)
 [ -f "decided/$best.gguf" ] || fail "no file of the decision '$best': $(cat out)"
 for line in 'sure that it reaches the limits' '  speed  .* tok/s at depth 60 (0.1 are wanted)' \
     '  first token  .* s for 50 tokens.*(1000 s are allowed)' '  memory  .* MiB' \
-    '  divergence   KL 0\.[0-9]* +- .* from F16' '  price  .* per million tokens, at 0.08 an hour' \
+    '  tasks        2 of 3 right, 67 % (90 % interval: 14 to 98 %); [fF]32: 2' \
+    '  divergence   KL 0\.[0-9]* +- .* from [fF]32' '  price  .* per million tokens, at 0.08 an hour' \
     "  file  .*decided/$best.gguf" 'llama-server'; do
     grep -q -- "$line" out || fail "no '$line': $(cat out)"
 done
@@ -64,6 +72,10 @@ rows=$(cat decided/speed-*/sweep.csv | wc -l)
 "$BENCH" "${decide[@]}" --min-tps 1e8 --max-ttft 1000s@50 >out 2>err && fail "1e8 tok/s were reached"
 grep -q "^bench: .*tok/s" err || fail "nothing came closest: $(cat err)"
 [ "$(cat decided/speed-*/sweep.csv | wc -l)" = "$rows" ] || fail "speeds were measured again"
+# tasks that are answered are not answered again: a changed answer stays
+sed -i 's/: true/: false/' decided/tasks-*/choose.json
+"$BENCH" "${decide[@]}" --min-tps 0.1 --max-ttft 1000s@50 --tasks tasks.jsonl >out
+grep -q "  tasks        0 of 3 right" out || fail "tasks were answered again: $(cat out)"
 
 # ---- what it refuses, each in one sentence
 refused 1 "the smallest file of shakespeare3M-f16 has 1.4" choose -m "$model" \
@@ -74,6 +86,8 @@ refused 2 "is Q4_K_M already; choose begins with" choose -m "$SRC/tests/data/mod
 refused 2 "is no file; choose begins with" choose -m nano:Q4_K_M -o other
 refused 2 "there is no type 'q9'" choose -m "$model" --types q8_0,q9 -o other
 refused 2 "name the model: -m FILE" choose
+echo '{"prompt": "x"}' >bad.jsonl
+refused 2 "bad.jsonl, line 1: a task has a list 'answers' or a 'schema'" choose -m "$model" --tasks bad.jsonl -o other
 refused 2 "--max-ttft: 0 tokens" choose -m "$model" --max-ttft 3s@0
 refused 2 "--max-ttft" choose -m "$model" --max-ttft soon
 [ "$(id -u)" != 0 ] || "$BENCH" choose -m "$model" --mem 26M -o other --types q6_K,q3_K 2>err >out ||
