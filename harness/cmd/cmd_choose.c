@@ -79,6 +79,8 @@ static enum status take_wishes(struct request *q, struct err *err)
 
     if (!q->files.model)
         st = err_set(err, ST_USAGE, "name the model: -m FILE");
+    if (!st && q->files.imatrix && q->files.calibration)
+        st = err_set(err, ST_USAGE, "--imatrix and --calibration exclude each other");
     if (!st && q->ttft)
         st = take_ttft(w, q->ttft, err);
     if (!st && w->mem)
@@ -156,6 +158,7 @@ int cmd_choose(int argc, char **argv)
         OPT_FLAG(0, "files-only", &q.files_only, "write and measure the files, measure no speed"),
         OPT_BYTES(0, "max-file", &s->max_file, "SIZE", "largest file (default: what memory holds)"),
         OPT_STR(0, "imatrix", &s->imatrix, "FILE", "importance matrix of `bench imatrix`"),
+        OPT_STR(0, "calibration", &s->calibration, "FILE", "a text to make one of"),
         OPT_STR(0, "text", &s->text, "FILE", "text for the divergence, UTF-8 (default: a piece of Shakespeare)"),
         OPT_INT(0, "chunk-tokens", &s->ctx, "N", "tokens of a chunk of it (default: 512, or the model's context)", 1, 1 << 20),
         OPT_INT(0, "chunks", &s->n_chunks, "N", "maximum number of chunks (default: all)", 1, 1 << 30),

@@ -35,14 +35,15 @@ static enum status open_state(struct choose *c, struct err *err)
     snprintf(key, sizeof key, "%016llx", (unsigned long long)m.key);
     for (size_t k = 0; k + 1 < c->n_types; k++)
         text_append(types, sizeof types, "%s%s", k ? "," : "", choose_type_name(c, k));
-    return choose_state_open(&c->state, s->out,
-                             json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:s, s:i}",
-                                       "model", c->ref.name, "files and version", key,
-                                       "imatrix", s->imatrix ? s->imatrix : "", "text",
-                                       s->text ? s->text : "", "ctx", s->ctx, "chunks",
-                                       s->n_chunks, "sense-chunks", s->n_sense_chunks,
-                                       "types", types, "groups", (int)c->n_groups),
-                             err);
+    return choose_state_open(
+        &c->state, s->out,
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:s, s:i}", "model",
+                  c->ref.name, "files and version", key, "imatrix",
+                  s->imatrix ? s->imatrix : "", "calibration",
+                  s->calibration ? s->calibration : "", "text", s->text ? s->text : "",
+                  "ctx", s->ctx, "chunks", s->n_chunks, "sense-chunks",
+                  s->n_sense_chunks, "types", types, "groups", (int)c->n_groups),
+        err);
 }
 
 /* ---- the pass over the groups ---------------------------------------------------- */
@@ -247,10 +248,18 @@ static enum status run(struct choose *c, struct choose_result *r, struct err *er
 enum status choose_files(struct choose_result *r, const struct choose_settings *s,
                          struct err *err)
 {
-    struct choose c = {.s = s, .state = {.lock = -1}};
-    enum status st = choose_open(&c, err);
+    struct choose_settings own = *s;
+    struct choose c = {.s = &own, .state = {.lock = -1}};
+    char imatrix[3100];
+    enum status st = ST_OK;
 
     *r = (struct choose_result){.n_mixes = 0};
+    if (s->calibration) {
+        st = choose_importance(imatrix, sizeof imatrix, s, err);
+        own.imatrix = imatrix;
+    }
+    if (!st)
+        st = choose_open(&c, err);
     if (!st)
         st = open_state(&c, err);
     if (!st)

@@ -34,18 +34,19 @@
 #define CHOOSE_JSON       "choose.json"
 
 struct choose_settings {
-    const char *model;     /* F32, F16, BF16 or Q8_0: a file or folder */
-    const char *text;      /* that divergence is measured with; NULL: the usual one */
-    const char *tasks;     /* that the choice answers, a file of tasks.h; NULL: none */
-    const char *imatrix;   /* importance matrix, a file; NULL: none */
-    const char *types;     /* "q6_K,q4_K"; NULL: the usual ones */
-    const char *out;       /* directory */
-    uint64_t room, others; /* memory that there is, and what is no weights; 0: any */
-    uint64_t max_file;     /* bytes of the largest file; 0: the model's own */
-    int ctx, n_chunks;     /* of the text, as in quality.h; 0: the usual ones */
-    int n_sense_chunks;    /* of these for the pass over the groups */
-    int n_groups;          /* at most */
-    int n_mixes;           /* at most */
+    const char *model;   /* F32, F16, BF16 or Q8_0: a file or folder */
+    const char *text;    /* that divergence is measured with; NULL: the usual one */
+    const char *tasks;   /* that the choice answers, a file of tasks.h; NULL: none */
+    const char *imatrix; /* importance matrix, a file; NULL: none */
+    const char *calibration; /* a text, to make one of; NULL: none */
+    const char *types;       /* "q6_K,q4_K"; NULL: the usual ones */
+    const char *out;         /* directory */
+    uint64_t room, others;   /* memory that there is, and what is no weights; 0: any */
+    uint64_t max_file;       /* bytes of the largest file; 0: the model's own */
+    int ctx, n_chunks;       /* of the text, as in quality.h; 0: the usual ones */
+    int n_sense_chunks;      /* of these for the pass over the groups */
+    int n_groups;            /* at most */
+    int n_mixes;             /* at most */
     struct session_params session; /* threads */
 };
 

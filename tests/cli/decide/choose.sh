@@ -55,7 +55,8 @@ cat >tasks.jsonl <<'JSON'
 {"prompt": "Once upon a time, there was a little girl named", "answers": ["Tom", "lily"], "max_tokens": 3}
 {"prompt": "Lily shouted,", "schema": {"type": "integer"}}
 JSON
-decide=(choose -m "$stories" --types q8_0,q4_0 --groups 8 --chunk-tokens 64 --chunks 4 --sense-chunks 1
+head -c 9000 "$SRC/configs/texts/shakespeare-heldout.txt" >calibration.txt
+decide=(choose -m "$stories" --calibration calibration.txt --types q8_0,q4_0 --groups 8 --chunk-tokens 64 --chunks 4 --sense-chunks 1
     --max-file 400K --mixes 2 --budget 0.05 --launches 1 --no-probe --ctx 60 -o decided -t 1)
 "$BENCH" "${decide[@]}" --min-tps 0.1 --max-ttft 1000s@50 --price 0.08 --for llama.cpp \
     --tasks tasks.jsonl >out 2>err || fail "exit $?: $(cat out err)"
@@ -72,6 +73,8 @@ rows=$(cat decided/speed-*/sweep.csv | wc -l)
 "$BENCH" "${decide[@]}" --min-tps 1e8 --max-ttft 1000s@50 >out 2>err && fail "1e8 tok/s were reached"
 grep -q "^bench: .*tok/s" err || fail "nothing came closest: $(cat err)"
 [ "$(cat decided/speed-*/sweep.csv | wc -l)" = "$rows" ] || fail "speeds were measured again"
+"$BENCH" gguf "decided/$best.gguf" | grep -q 'quantize.imatrix.file *"imatrix.gguf"' || fail "no importances"
+[ ! -e decided/imatrix-part.gguf ] || fail "a part of an importance matrix was left"
 # tasks that are answered are not answered again: a changed answer stays
 sed -i 's/: true/: false/' decided/tasks-*/choose.json
 "$BENCH" "${decide[@]}" --min-tps 0.1 --max-ttft 1000s@50 --tasks tasks.jsonl >out
@@ -89,6 +92,7 @@ refused 2 "name the model: -m FILE" choose
 echo '{"prompt": "x"}' >bad.jsonl
 refused 2 "bad.jsonl, line 1: a task has a list 'answers' or a 'schema'" choose -m "$model" --tasks bad.jsonl -o other
 refused 2 "--max-ttft: 0 tokens" choose -m "$model" --max-ttft 3s@0
+refused 2 "exclude each other" choose -m "$model" --imatrix a --calibration b
 refused 2 "--max-ttft" choose -m "$model" --max-ttft soon
 [ "$(id -u)" != 0 ] || "$BENCH" choose -m "$model" --mem 26M -o other --types q6_K,q3_K 2>err >out ||
     grep -Eq "does not fit 26.0 MiB of memory: its smallest mix of these types needs [0-9.]* MiB|cgroup|sandbox|memory" err ||
