@@ -49,9 +49,10 @@ static enum status open_file(struct slm *m, const struct slm_params *p, struct e
 
     if (!p->path == !p->image)
         return err_set(err, ST_USAGE, "a model is either a file or an image in memory");
-    st = p->path ? modelfile_open(&m->g, p->path, p->quant, err)
-                 : gguf_parse(&m->g, p->image, p->image_bytes,
-                              p->name ? p->name : "the model in memory", err);
+    st = p->path && p->requant ? modelfile_requant(&m->g, p->path, p->requant, err)
+         : p->path             ? modelfile_open(&m->g, p->path, p->quant, err)
+                               : gguf_parse(&m->g, p->image, p->image_bytes,
+                                p->name ? p->name : "the model in memory", err);
     return st ? st : open_weights(m, p, err);
 }
 

@@ -56,11 +56,15 @@ struct slm;
 
 #define SLM_MAX_SEQUENCES 1024
 
+struct requant_params;
+
 struct slm_params {
     const char *path;  /* a GGUF file or a Hugging Face folder, or NULL with image */
     const char *quant; /* with a path: quantise an F32, F16 or BF16 model to this mix
                           ("Q4_K_M") while loading it; or NULL. Such weights can only
                           be packed */
+    const struct requant_params *requant; /* the same by rules (requant.h), kept by the
+                                             caller; or NULL */
     const void *image; /* a GGUF image in memory, kept by the caller */
     size_t image_bytes;
     bool image_rewrite; /* weights_preload() may rewrite it into panels, so that it

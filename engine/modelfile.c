@@ -27,3 +27,12 @@ enum status modelfile_open(struct gguf **g, const char *path, const char *quant,
         *g = file;
     return st;
 }
+
+enum status modelfile_requant(struct gguf **g, const char *path,
+                              const struct requant_params *params, struct err *err)
+{
+    struct gguf *file = NULL;
+    const enum status st = modelfile_open(&file, path, NULL, err);
+
+    return st ? st : requant_open(g, file, params, err);
+}

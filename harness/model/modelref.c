@@ -352,7 +352,8 @@ const char *modelref_quant(const struct modelref *ref)
 
 enum status modelref_open(const struct modelref *ref, struct gguf **g, struct err *err)
 {
-    return modelfile_open(g, ref->path, modelref_quant(ref), err);
+    return ref->requant ? modelfile_requant(g, ref->path, ref->requant, err)
+                        : modelfile_open(g, ref->path, modelref_quant(ref), err);
 }
 
 /* The file, or all parts of it. */

@@ -41,6 +41,8 @@ struct modelref {
                                       the files of one model have alike */
     struct synth_shape shape;      /* synthetic only */
     enum quantmix mix;             /* synthetic or at_load; else QUANTMIX_N */
+    const struct requant_params *requant; /* at_load, in this process alone: by these
+                                             rules, which live longer; or NULL */
 };
 
 /* One model. Errors: ST_USAGE (neither a file nor a known SHAPE:QUANT; lists the shapes

@@ -28,7 +28,7 @@ static enum status open_state(struct choose *c, struct err *err)
     const struct choose_settings *s = c->s;
     struct quality_model m;
     char key[20], types[400] = "";
-    enum status st = quality_model_read(&m, s->model, err);
+    enum status st = quality_model_read(&m, s->model, NULL, err);
 
     if (st)
         return st;
@@ -118,6 +118,8 @@ static enum status add_mix(struct choose *c, struct choose_result *r,
     struct mix_option sum = {.bytes = 0};
     enum status st;
 
+    if (max_bytes >= gguf_image_bytes(c->source) && r->n_mixes)
+        return ST_OK;
     if (max_bytes >= gguf_image_bytes(c->source)) {
         *f = (struct choose_file){
             .bytes = gguf_image_bytes(c->source), .promised = 0, .top1_pct = 100};

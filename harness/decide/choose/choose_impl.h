@@ -27,6 +27,7 @@ struct choose {
     enum quantmix source_mix; /* F32, F16, BF16 or Q8_0 */
     char quant[24];
     uint64_t n_params;
+    uint64_t memory_bytes; /* that a model may have here */
     struct imatrix *imatrix;
 
     struct choose_group *groups; /* malloc'ed, [n_groups] */
@@ -87,10 +88,11 @@ enum status choose_errors(struct choose *c, struct err *err);
 enum status choose_make(const struct choose *c, struct gguf **made,
                         const struct choose_recipe *recipe, struct err *err);
 
-/* Write the file at path and measure its divergence from the source in n_chunks chunks,
- * as a step of that name; a finished step is read. A file that is kept is not written
- * again where it is there with as many bytes, and f->path is path; another one is
- * removed. f->name is printed. Errors: those of gguf_save() and quality_run(). */
+/* Measure a recipe's divergence from the source in n_chunks chunks, as a step of that
+ * name; a finished step is read. With keep it is the file at path, and f->path is path;
+ * a file that is there with as many bytes is not written again. Else the recipe is
+ * quantised into memory, or into a file at path that is removed. f->name is printed.
+ * Errors: those of gguf_save() and quality_run(). */
 enum status choose_measure(struct choose *c, struct choose_file *f, const char *step,
                            const struct choose_recipe *recipe, const char *path,
                            bool keep, int n_chunks, struct err *err);

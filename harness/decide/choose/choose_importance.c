@@ -22,7 +22,7 @@ enum status choose_importance(char *path, size_t cap, const struct choose_settin
     struct calibration_result r;
     struct quality_model m;
     struct imatrix *im = NULL;
-    enum status st = quality_model_read(&m, s->model, err);
+    enum status st = quality_model_read(&m, s->model, NULL, err);
 
     snprintf(path, cap, "%.3000s/imatrix.gguf", s->out);
     snprintf(part, sizeof part, "%.3000s/imatrix-part.gguf", s->out);

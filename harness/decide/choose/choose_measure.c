@@ -18,6 +18,8 @@
 #include "harness/measure/quality/quality.h"
 #include "harness/model/filework.h"
 
+#define HELD_SPARE (UINT64_C(256) << 20) /* KV cache, buffers */
+
 /* ---- making it ------------------------------------------------------------------- */
 
 /* A rule for each matrix: its name as a pattern that matches nothing else. */
@@ -66,24 +68,36 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* rules is for free_rules() in any case. */
+static enum status set_params(struct requant_params *p, struct rules *rules,
+                              const struct choose *c,
+                              const struct choose_recipe *recipe, struct err *err)
+{
+    enum status st = ST_OK;
+
+    *rules = (struct rules){.n = 0};
+    *p = (struct requant_params){.mix = recipe->mix,
+                                 .requantise = true,
+                                 .imatrix = c->imatrix,
+                                 .imatrix_name = base_name(c->s->imatrix)};
+    if (!recipe->type)
+        return ST_OK;
+    st = make_rules(rules, c, recipe->type, err);
+    p->rules = rules->rule;
+    p->n_rules = rules->n;
+    p->mix = c->source_mix;
+    p->no_file_type = true;
+    return st;
+}
+
 enum status choose_make(const struct choose *c, struct gguf **made,
                         const struct choose_recipe *recipe, struct err *err)
 {
-    struct requant_params p = {.mix = recipe->mix,
-                               .requantise = true,
-                               .imatrix = c->imatrix,
-                               .imatrix_name = base_name(c->s->imatrix)};
-    struct rules rules = {.n = 0};
+    struct requant_params p;
+    struct rules rules;
     struct gguf *source = NULL;
-    enum status st = ST_OK;
+    enum status st = set_params(&p, &rules, c, recipe, err);
 
-    if (recipe->type) {
-        st = make_rules(&rules, c, recipe->type, err);
-        p.rules = rules.rule;
-        p.n_rules = rules.n;
-        p.mix = c->source_mix;
-        p.no_file_type = true;
-    }
     if (!st)
         st = modelref_open(&c->ref, &source, err);
     if (!st)
@@ -120,15 +134,17 @@ static enum status write_file(const struct choose *c, const char *path,
 
 /* ---- measuring it ---------------------------------------------------------------- */
 
-static enum status measure_file(struct choose *c, struct choose_file *f,
-                                const char *path, bool keep, int n_chunks,
-                                struct err *err)
+/* The file at path, or, with requant, the source quantised while it is loaded. */
+static enum status measure(struct choose *c, struct choose_file *f, const char *path,
+                           const struct requant_params *requant, bool keep,
+                           int n_chunks, struct err *err)
 {
     int value[QUALITY_N_SETTINGS];
     char out[sizeof c->state.dir + 16], cache[sizeof c->state.dir + 16];
     struct quality_report report = {.rows = NULL};
     struct quality_settings q = {.models = &path,
                                  .n_models = 1,
+                                 .requant = requant,
                                  .reference = c->s->model,
                                  .text = c->s->text,
                                  .ctx = c->s->ctx,
@@ -155,6 +171,41 @@ static enum status measure_file(struct choose *c, struct choose_file *f,
     c->n_scored = report.n_scored;
     quality_report_free(&report);
     return ST_OK;
+}
+
+/* Whether memory holds the quantised model, which cannot be paged then. */
+static bool is_held(const struct choose *c, uint64_t bytes)
+{
+    return bytes + bytes / 8 + HELD_SPARE < c->memory_bytes;
+}
+
+/* What is not kept is quantised into memory, where it fits: a file for each group would
+ * write a large model a hundred times. */
+static enum status try_recipe(struct choose *c, struct choose_file *f,
+                              const struct choose_recipe *recipe, const char *path,
+                              int n_chunks, struct err *err)
+{
+    struct gguf *made = NULL;
+    struct requant_params p;
+    struct rules rules;
+    enum status st = choose_make(c, &made, recipe, err);
+
+    if (st)
+        return st;
+    f->bytes = gguf_image_bytes(made);
+    gguf_close(made);
+    if (is_held(c, f->bytes)) {
+        st = set_params(&p, &rules, c, recipe, err);
+        if (!st)
+            st = measure(c, f, c->s->model, &p, false, n_chunks, err);
+        free_rules(&rules);
+        return st;
+    }
+    st = write_file(c, path, recipe, false, &f->bytes, err);
+    if (!st)
+        st = measure(c, f, path, NULL, false, n_chunks, err);
+    unlink(path);
+    return st;
 }
 
 /* ---- as a step ------------------------------------------------------------------- */
@@ -213,10 +264,11 @@ enum status choose_measure(struct choose *c, struct choose_file *f, const char *
     const bool is_done = read_step(c, step, f);
     enum status st = ST_OK;
 
-    if (!is_done || keep)
-        st = write_file(c, path, recipe, keep, &f->bytes, err);
+    if (keep)
+        st = write_file(c, path, recipe, true, &f->bytes, err);
     if (!st && !is_done)
-        st = measure_file(c, f, path, keep, n_chunks, err);
+        st = keep ? measure(c, f, path, NULL, true, n_chunks, err)
+                  : try_recipe(c, f, recipe, path, n_chunks, err);
     if (st)
         return st;
     c->n_done++;
@@ -226,7 +278,5 @@ enum status choose_measure(struct choose *c, struct choose_file *f, const char *
         print_step(c, f);
     if (keep)
         snprintf(f->path, sizeof f->path, "%s", path);
-    else
-        unlink(path);
     return st;
 }

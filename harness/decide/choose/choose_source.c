@@ -258,9 +258,24 @@ static enum status check_source(struct choose *c, struct err *err)
                    c->ref.text, info.quant);
 }
 
+/* Memory is looked at before the model has any. */
+static enum status look_at_memory(struct choose *c, struct err *err)
+{
+    struct topology *topo = NULL;
+    const enum status st = topology_open(&topo, "", err);
+
+    if (!st)
+        c->memory_bytes = topology_model_bytes(topo, 0);
+    free(topo);
+    return st;
+}
+
 enum status choose_open(struct choose *c, struct err *err)
 {
     enum status st = modelref_parse(&c->ref, c->s->model, NULL, err);
+
+    if (!st)
+        st = look_at_memory(c, err);
 
     if (!st && (c->ref.synthetic || c->ref.at_load))
         st = err_set(err, ST_USAGE,

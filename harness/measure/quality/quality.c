@@ -72,7 +72,8 @@ static enum status read_models(struct plan *p, struct err *err)
         size_t k = 0;
 
         if (quality_model_read(&p->models[p->n_models],
-                               is_reference ? s->reference : s->models[i], err))
+                               is_reference ? s->reference : s->models[i],
+                               is_reference ? NULL : s->requant, err))
             return err->code;
         while (k < p->n_models && !same_file(&p->models[k], &p->models[p->n_models]))
             k++;

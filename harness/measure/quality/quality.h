@@ -35,6 +35,8 @@
 struct quality_settings {
     const char *const *models; /* [n_models], n_models >= 1 */
     size_t n_models;
+    const struct requant_params *requant; /* of the models, not of the reference: as in
+                                             struct modelref; or NULL */
     const char *reference; /* NULL: the F32, F16 or BF16 model, else the largest */
     const char *text;      /* NULL: the one that comes with the program */
     int ctx;               /* tokens of a chunk; 0: QUALITY_DEFAULT_CTX, or the least

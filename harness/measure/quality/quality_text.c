@@ -15,6 +15,7 @@
 
 #include "engine/base/utf8.h"
 #include "engine/engine.h"
+#include "engine/quantize/requant.h"
 #include "harness/base/hash.h"
 #include "harness/base/program.h"
 #include "harness/base/textfile.h"
@@ -83,7 +84,7 @@ void quality_models_name(struct quality_model *models, size_t n)
 }
 
 enum status quality_model_read(struct quality_model *m, const char *text,
-                               struct err *err)
+                               const struct requant_params *requant, struct err *err)
 {
     struct slm_params params = slm_params_default();
     struct modelref ref;
@@ -98,6 +99,11 @@ enum status quality_model_read(struct quality_model *m, const char *text,
                        "%s is synthetic, and random weights have no quality to lose; "
                        "name a GGUF file or a folder",
                        text);
+    if (requant) {
+        ref.at_load = true;
+        ref.mix = requant->mix;
+        ref.requant = requant;
+    }
     st = modelref_open(&ref, &g, err);
     if (st)
         return st;

@@ -34,10 +34,11 @@ struct quality_model {
     uint64_t identity; /* model_identity() */
 };
 
-/* From the file's metadata alone. Errors: as modelref_parse(), modelref_open() and
- * slm_plan(); ST_USAGE (a synthetic model: it has learned nothing). */
+/* From the file's metadata alone; requant as in struct modelref, or NULL. Errors: as
+ * modelref_parse(), modelref_open() and slm_plan(); ST_USAGE (a synthetic model: it has
+ * learned nothing). */
 enum status quality_model_read(struct quality_model *m, const char *text,
-                               struct err *err);
+                               const struct requant_params *requant, struct err *err);
 
 /* Names and labels of their own for several (model_names.h). */
 void quality_models_name(struct quality_model *models, size_t n);

@@ -74,6 +74,7 @@ struct slm_params model_setup_params(const struct model_setup *s, uint64_t memor
     if (s->residency != WEIGHTS_MEMORY) {
         p.path = s->model.path;
         p.quant = modelref_quant(&s->model);
+        p.requant = s->model.requant;
         p.residency = s->residency;
     }
     p.memory_bytes = memory_bytes;

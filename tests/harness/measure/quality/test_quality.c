@@ -234,7 +234,7 @@ static void text_is_cut_into_chunks(void **state)
     struct err err = ERR_INIT;
 
     (void)state;
-    assert_int_equal(quality_model_read(&m, SHAKESPEARE, &err), ST_OK);
+    assert_int_equal(quality_model_read(&m, SHAKESPEARE, NULL, &err), ST_OK);
     assert_string_equal(m.name, "shakespeare3M-f16");
     assert_true(quality_model_is_float(&m));
     assert_int_equal(m.n_vocab, 512);
@@ -258,7 +258,7 @@ static void text_is_cut_into_chunks(void **state)
     quality_text_free(&shorter);
 
     assert_int_equal(quality_text_check(&t, &m, &m, &err), ST_OK);
-    assert_int_equal(quality_model_read(&other, OTHER, &err), ST_OK);
+    assert_int_equal(quality_model_read(&other, OTHER, NULL, &err), ST_OK);
     assert_false(quality_model_is_float(&other));
     assert_int_equal(quality_text_check(&t, &m, &other, &err), ST_USAGE);
     assert_non_null(strstr(err.msg, "vocabulary"));
@@ -277,7 +277,7 @@ static void refuse_text(const char *text, size_t len, int ctx, enum status st,
     assert_non_null(f);
     fwrite(text, 1, len, f);
     fclose(f);
-    assert_int_equal(quality_model_read(&m, SHAKESPEARE, &err), ST_OK);
+    assert_int_equal(quality_model_read(&m, SHAKESPEARE, NULL, &err), ST_OK);
     assert_int_equal(quality_text_read(&t, &m, path, ctx, 0, &err), st);
     assert_non_null(strstr(err.msg, word));
     unlink(path);
@@ -295,7 +295,7 @@ static void texts_that_cannot_serve_are_refused(void **state)
     refuse_text("cut \303", 5, 64, ST_INPUT, "byte 4");
     refuse_text("long enough", 11, 257, ST_USAGE, "256");
     refuse_text("long enough", 11, 7, ST_USAGE, "--ctx 7");
-    assert_int_equal(quality_model_read(&m, "nano:Q4_0", &err), ST_USAGE);
+    assert_int_equal(quality_model_read(&m, "nano:Q4_0", NULL, &err), ST_USAGE);
     assert_non_null(strstr(err.msg, "synthetic"));
 }
 
