@@ -122,10 +122,12 @@ def is_tie(p, a, b):
 def one_type(model, kind):
     bench = os.path.dirname(PROGRAMS) + "/bench"
     tokens = ",".join(run(bench, "tokenize", "-m", model, "--bos", VERSE).split()[:64])
-    run(bench, "quantize", model, "type.gguf", kind)
-    run(bench, "logits", "-m", "type.gguf", "--tokens", tokens, "-o", "type.f32")
+    path = kind if kind.endswith(".gguf") else "type.gguf"
+    if path != kind:
+        run(bench, "quantize", model, path, kind)
+    run(bench, "logits", "-m", path, "--tokens", tokens, "-o", "type.f32")
     ours = array.array("f", open("type.f32", "rb").read())
-    theirs = reference("shares", "type.gguf", tokens)
+    theirs = reference("shares", path, tokens)
     n = len(ours) // len(theirs)
     same, ties, kl = 0, 0, 0.0
     for i, pairs in enumerate(theirs):
