@@ -141,6 +141,8 @@ is_harmless 0 "$BENCH" quality -m "$bad.gguf:Q4_0" --reference "$bad.gguf" --tex
     --cache-dir "$bad.cache" -o "$bad.quality"
 is_harmless 0 "$BENCH" quality -m "$bad.gguf:Q4_0" --reference "$bad.gguf" --text "$bad.txt" --ctx 64 --chunks 2 \
     --cache-dir "$bad.cache" -o "$bad.quality" --json
+is_harmless 0 "$BENCH" choose -m "$bad.gguf" --calibration "$bad.txt" --types q8_0,q4_0 --groups 8 --chunks 2 \
+    --sense-chunks 1 --mixes 1 --max-file 1M --no-probe --launches 1 --budget 0.05 -t 1 -o "$bad.choice"
 is_harmless 0 "$BENCH" decode -m "$bad.gguf" -t 1 -n 2 --budget 0.05
 is_harmless 0 "$BENCH" decode -m "$bad.gguf" -t 1 -n 1 --budget 0.05 --speculate "$bad.txt"
 is_harmless 0 "$BENCH" decode -m "$bad.gguf" -t 1 -n 2 --budget 0.05 --json

@@ -22,12 +22,19 @@ static const enum quantmix usual_mixes[] = {
 
 /* ---- the directory --------------------------------------------------------------- */
 
+/* A path as a text of JSON; NULL: "". */
+static struct shown_path shown(const char *path)
+{
+    return format_path(path ? path : "");
+}
+
 /* What every step depends on. */
 static enum status open_state(struct choose *c, struct err *err)
 {
     const struct choose_settings *s = c->s;
     struct quality_model m;
     char key[20], types[400] = "";
+    json_t *settings;
     enum status st = quality_model_read(&m, s->model, NULL, err);
 
     if (st)
@@ -35,15 +42,13 @@ static enum status open_state(struct choose *c, struct err *err)
     snprintf(key, sizeof key, "%016llx", (unsigned long long)m.key);
     for (size_t k = 0; k + 1 < c->n_types; k++)
         text_append(types, sizeof types, "%s%s", k ? "," : "", choose_type_name(c, k));
-    return choose_state_open(
-        &c->state, s->out,
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:s, s:i}", "model",
-                  c->ref.name, "files and version", key, "imatrix",
-                  s->imatrix ? s->imatrix : "", "calibration",
-                  s->calibration ? s->calibration : "", "text", s->text ? s->text : "",
-                  "ctx", s->ctx, "chunks", s->n_chunks, "sense-chunks",
-                  s->n_sense_chunks, "types", types, "groups", (int)c->n_groups),
-        err);
+    settings = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:s, s:i}", "model",
+                         c->ref.name, "files and version", key, "imatrix",
+                         shown(s->imatrix).text, "calibration",
+                         shown(s->calibration).text, "text", shown(s->text).text, "ctx",
+                         s->ctx, "chunks", s->n_chunks, "sense-chunks",
+                         s->n_sense_chunks, "types", types, "groups", (int)c->n_groups);
+    return choose_state_open(&c->state, s->out, settings, err);
 }
 
 /* ---- the pass over the groups ---------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "harness/base/dirs.h"
+#include "harness/base/format.h"
 #include "harness/decide/choose/choose_impl.h"
 #include "harness/measure/quality/quality_text.h"
 #include "harness/measure/session/calibration.h"
@@ -39,7 +40,8 @@ enum status choose_importance(char *path, size_t cap, const struct choose_settin
     if (!st && rename(part, path))
         st = err_set_errno(err, ST_IO, "cannot rename %s", part);
     if (!st)
-        printf("importance matrix: %zu chunks of %s\n", r.done, s->calibration);
+        printf("importance matrix: %zu chunks of %s\n", r.done,
+               format_path(s->calibration).text);
     imatrix_free(im);
     unlink(part);
     return st;

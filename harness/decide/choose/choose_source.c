@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/engine.h"
+#include "harness/base/format.h"
 #include "harness/machine/fence.h"
 
 /* What published files are made of and CPUs decode well, the finest first. Two bits
@@ -142,7 +143,8 @@ static void free_groups(struct choose *c)
     c->n_groups = 0;
 }
 
-/* All groups, with the layers in n_bands bands. */
+/* All groups, with the layers in n_bands bands; more than are wanted are not all made.
+ */
 static enum status make_groups(struct choose *c, int n_layers, int n_bands,
                                struct err *err)
 {
@@ -153,15 +155,16 @@ static enum status make_groups(struct choose *c, int n_layers, int n_bands,
     c->groups = calloc(n + 1, sizeof *c->groups);
     if (!c->groups)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu matrices", n);
-    for (size_t i = 0; i < n && !st; i++) {
+    for (size_t i = 0; i < n && !st && c->n_groups <= (size_t)c->s->n_groups; i++) {
         const struct gguf_tensor *t = gguf_tensor_at(c->source, i);
-        char name[sizeof c->groups->name];
+        char name[sizeof c->groups->name], raw[sizeof c->groups->name];
         const char *kind;
         const int layer = layer_of(t, &kind);
 
         if (!is_matrix(c, t))
             continue;
-        name_group(name, sizeof name, layer, n_layers, n_bands, kind);
+        name_group(raw, sizeof raw, layer, n_layers, n_bands, kind);
+        text_harmless(name, sizeof name, raw);
         st = add_to_group(c, i, name, err);
     }
     return st;
@@ -180,11 +183,16 @@ static enum status part(struct choose *c, struct err *err)
 
         n_layers = layer < 100000 && layer >= n_layers ? layer + 1 : n_layers;
     }
-    for (int n_bands = n_layers; n_bands >= 1 && !st; n_bands--) {
+    for (int n_bands = n_layers < c->s->n_groups ? n_layers : c->s->n_groups;
+         n_bands >= 1 && !st; n_bands--) {
         st = make_groups(c, n_layers, n_bands, err);
         if (st || c->n_groups <= most)
             break;
     }
+    if (!st && c->n_groups > most)
+        st = err_set(err, ST_USAGE,
+                     "--groups %zu: %s has more kinds of matrices; give more", most,
+                     c->ref.name);
     if (!st && !c->n_groups)
         st = err_set(err, ST_USAGE, "%s has no matrices to quantise", c->ref.text);
     return st;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/grammar/grammar.h"
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
 #include "harness/decide/choose/choose.h"
@@ -247,7 +248,8 @@ static void name_model(char *name, size_t cap, const struct choose_file *f)
 {
     const char *slash = strrchr(f->path, '/');
 
-    snprintf(name, cap, "%.200s of %llu bytes, KL %.9f", slash ? slash + 1 : f->path,
+    snprintf(name, cap, "%.200s of %llu bytes, KL %.9f",
+             format_path(slash ? slash + 1 : f->path).text,
              (unsigned long long)f->bytes, f->kl);
 }
 

@@ -92,6 +92,7 @@ refused 2 "name the model: -m FILE" choose
 echo '{"prompt": "x"}' >bad.jsonl
 refused 2 "bad.jsonl, line 1: a task has a list 'answers' or a 'schema'" choose -m "$model" --tasks bad.jsonl -o other
 refused 2 "--max-ttft: 0 tokens" choose -m "$model" --max-ttft 3s@0
+refused 2 "--groups 3: shakespeare3M-f16 has more kinds of matrices" choose -m "$model" --groups 3 -o other --files-only
 refused 2 "exclude each other" choose -m "$model" --imatrix a --calibration b
 refused 2 "--max-ttft" choose -m "$model" --max-ttft soon
 [ "$(id -u)" != 0 ] || "$BENCH" choose -m "$model" --mem 26M -o other --types q6_K,q3_K 2>err >out ||
@@ -99,3 +100,26 @@ refused 2 "--max-ttft" choose -m "$model" --max-ttft soon
     fail "too little memory: $(cat err)"
 rm -rf other
 [ ! -e other ] || fail "a directory was made for nothing"
+
+# ---- all of the text and each matrix by itself; a sweep that Ctrl-C stops
+is_full || exit 0
+all=(choose -m "$model" -o all --mixes 9 --budget 0.2 --launches 1 --no-probe --ctx 200)
+"$BENCH" "${all[@]}" --files-only >out
+awk '/searched: [0-9]+ % less/ { n += $8 >= 15 } END { exit n < 6 }' out ||
+    fail "not 15 % less at six sizes: $(cat out)"
+"$BENCH" "${all[@]}" >first 2>err &
+pid=$!
+until grep -q "^\[2/" first; do
+    kill -0 $pid 2>/dev/null || fail "it ended: $(cat first err)"
+    sleep 0.05
+done
+kill -TERM $pid
+code=0
+wait $pid || code=$?
+[ $code = 130 ] || fail "a stopped sweep ended with $code: $(cat err)"
+grep -q "finished steps are kept in all" err || fail "no way to continue: $(cat err)"
+rows=$(cat all/speed-*/sweep.csv | wc -l)
+"$BENCH" "${all[@]}" >second || fail "exit $?"
+[ "$(grep -c "^\[" second)" -le $(($(cat all/speed-*/sweep.csv | wc -l) - rows)) ] ||
+    fail "rows were measured again: $(cat second)"
+grep -q "^Decision: shakespeare3M" second || fail "no decision: $(cat second)"
