@@ -39,7 +39,7 @@ static void print_choice(const struct recommendation *rec, const struct choose_w
 
     printf("\nDecision: %s\n  ", recommend_choice_text(&rec->best, text, sizeof text));
     if (row_trust(&rec->best) == ROW_DISTURBED)
-        printf("other programs ran while it was measured, so it may be faster; ");
+        printf("other programs ran while it was measured, so it may be faster\n  ");
     if (p > 0.999)
         printf("more than 99.9 %%");
     else
