@@ -70,23 +70,15 @@ static enum status judge(enum status (*mode)(const struct gate_options *o,
         st = add_to_database(r, o->add_to, err);
     if (st == ST_OK && r->end == GATE_END_INTERRUPTED)
         fprintf(stderr, "bench: interrupted\n");
-    if (r)
-        gate_result_free(r);
     free(r);
     return st;
 }
 
 static enum status run(const struct gate_options *o, int *code, struct err *err)
 {
-    const char *other = o->calibrate ? "--calibrate" : "--report";
-
     if (o->report && (o->calibrate || o->a || o->b))
         return err_set(err, ST_USAGE, "--report and %s exclude each other",
                        o->calibrate ? "--calibrate" : "--a and --b");
-    if (o->counts && (o->report || o->calibrate))
-        return err_set(err, ST_USAGE,
-                       "--counts needs two programs, --a and --b, and excludes %s",
-                       other);
     if (o->add_to && o->calibrate)
         return err_set(err, ST_USAGE,
                        "--add-to stores verdicts, and --calibrate gives none");
@@ -123,7 +115,6 @@ int cmd_gate(int argc, char **argv)
         OPT_STR(0, "budget", &o.budget, "TIME", "longest time: 90s, 10m (default), 1h"),
         OPT_STR(0, "margin", &o.margin, "P", "accepted slowdown, percent (default: 2)"),
         OPT_STR(0, "inject-slowdown", &o.inject, "P", "slow B down by P percent, as a test"),
-        OPT_FLAG(0, "counts", &o.counts, "also count the instructions of both programs"),
         OPT_U64(0, "seed", &o.seed, "N", "random seed (default: current time)"),
         OPT_STR('o', "output", &o.out, "DIR", "default: results/gate-<host>-<utc>"),
         OPT_STR(0, "add-to", &o.add_to, "DB", "add the verdicts to this database of `bench history`"),

@@ -89,8 +89,6 @@ static enum status run_compare(const struct history_options *opt, int *code,
         st = gate_report_all(r, &opt->outputs, err);
     if (st == ST_OK)
         *code = gate_exit_code(r, opt->codes);
-    if (r)
-        gate_result_free(r);
     free(r);
     return st;
 }

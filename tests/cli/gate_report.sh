@@ -1,9 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# bench gate --counts and --report: instructions of two programs, which are the same or
-# not, and who cannot be counted; every output written again from gate.json, whatever the
-# names in it
+# bench gate --report: every output written again from gate.json, whatever the names in it
 . "$SRC/tests/cli/lib.sh"
 command -v python3 >/dev/null || { echo "needs python3"; exit 77; }
 export SLMBENCH_CACHE=$WORK/cache
@@ -30,85 +28,7 @@ gate() {
     esac
 }
 
-# said KEY DIR: a member of gate.json
-said() {
-    python3 -c 'import json, sys; print(json.load(open(sys.argv[2] + "/gate.json"))[sys.argv[1]])' "$@"
-}
-
-cat >counts <<END
-#!/bin/sh
-case "\$1 \$4" in
-"count --pmu") echo \$((50 * \$3 + \${COUNT_NOISE:-0} * \$\$)) ;;
-*) exec "$BENCH" "\$@" ;;
-esac
-END
-chmod +x counts
-
-# ---- what is counted is the same where the program is, wherever it lies; counting with
-# valgrind takes half a minute, which is ci/full's
-if is_full; then
-    cp "$BENCH" "another place for bench"
-    gate "./another place for bench" same --counts
-else
-    gate ./counts same --counts --b ./counts
-fi
-if ! is_full; then
-    echo "instructions are not counted by valgrind: SLM_TEST_LONG=1 does it"
-elif [ -n "$(said no_counts same)" ] && ! valgrind --tool=none "$BENCH" fields >/dev/null 2>&1; then
-    echo "counts are not tested, since valgrind cannot run bench: $(said no_counts same)"
-else
-    python3 - same <<'END' || fail "counts: $(cat out; said counts same)"
-import json, sys
-r = json.load(open(sys.argv[1] + "/gate.json"))
-assert r["counted_by"] and r["no_counts"] == "", r["no_counts"]
-names = [c["name"].split("/")[0] for c in r["counts"]]
-assert {"gemv", "gemm", "attn_dot", "decode"} <= set(names), names
-for c in r["counts"]:
-    assert c["a"] == c["b"] and c["a"] > 1000, c
-END
-    grep -q "not part of the verdict: the same in both programs, in all" out || fail "text: $(cat out)"
-    grep -q "^| decode/nano:.* | same |$" same/gate.md || fail "no table: $(cat same/gate.md)"
-
-    # A program without its symbols, and one from before there were counts
-    if command -v strip >/dev/null && said counted_by same | grep -q callgrind; then
-        strip -o stripped "$BENCH"
-        gate ./stripped stripped.out --counts
-        said no_counts stripped.out | grep -q "A cannot be counted: it has no symbols" ||
-            fail "stripped: $(said no_counts stripped.out)"
-    fi
-    PATH=/nowhere with_budget 2 "$BENCH" gate --a "$BENCH" -c ./gate.yaml --no-charts -o nowhere --counts || true
-    said counted_by same | grep -q callgrind && { grep -q "apt-get install valgrind" out ||
-        fail "without valgrind: $(cat out err)"; }
-fi
-cat >old <<END
-#!/bin/sh
-[ "\$1" != count ] || { echo "bench: what is count?" >&2; exit 2; }
-exec "$BENCH" "\$@"
-END
-chmod +x old
-gate ./old old.out --counts
-said no_counts old.out | grep -q "A (./old) has no .bench count." || fail "old: $(said no_counts old.out)"
-[ "$(said counts old.out)" = "[]" ] || fail "an old program was counted"
-
-refused 2 "--counts needs two programs" gate --report same --counts
-
-# ---- a CPU that counts is believed where it says the same every time
-gate ./counts pmu --counts --b ./counts
-[ "$(said counted_by pmu)" = "the CPU's own counter" ] || fail "counted by: $(said counted_by pmu)"
-[ "$(said counts pmu | tr -d ' ' | grep -o "'a':50.0,'b':50.0" | wc -l)" -ge 5 ] || fail "counts: $(said counts pmu)"
-export COUNT_NOISE=1
-PATH=/nowhere gate ./counts noisy --counts --b ./counts
-unset COUNT_NOISE
-! grep -q "the CPU's own counter" noisy/gate.json || fail "a CPU that counts differently each time was believed"
-
-# ---- what is counted, by hand
-"$BENCH" count gemv/q4_K/scalar/rows:16/cols:256 3 >out || fail "count"
-[ ! -s out ] || fail "count printed something"
-refused 2 "such as gemv/q4_K/avx2/rows:16/cols:512" count nonsense 3
-refused 2 "add the size" count gemv/q4_K/scalar/rows:17/cols:256 3
-refused 2 "the number of calls" count gemv/q4_K/scalar/rows:16/cols:256 1001
-refused 3 "has no kernel gemv/q4_K/mmx" count gemv/q4_K/mmx/rows:16/cols:256 3
-refused 2 "is no SHAPE:QUANT" count "decode/$SRC/tests/data/models/stories260K-f32.gguf" 3
+gate "$BENCH" same
 
 # ---- all outputs again, with names that nobody would give
 python3 - same <<'END'
@@ -117,7 +37,7 @@ p = sys.argv[1] + "/gate.json"
 r = json.load(open(p))
 h = "a]]>b::%0A\"<&|`'\n::error::x\x01\x1b[31m"
 r["verdict"], r["end"], r["model"] = "fail", "clear", h
-r["a"]["name"] = r["settings"] = r["counted_by"] = r["disturbed"] = h
+r["a"]["name"] = r["settings"] = r["disturbed"] = h
 r["notes"] = "\n ::add-mask::x"
 m = r["metrics"][0]
 m.update(name=h, verdict="fail", effect=dict(ratio=.9, lo=.88, hi=.91, p_fail=.0001, p_pass=1))

@@ -22,7 +22,7 @@ $(awk -v n=$columns 'length > n { print; exit }' "$2")"
 fits bench help
 commands=$(sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' help)
 [ "$(wc -w <<<"$commands")" -ge 19 ] || fail "no list of commands: $(cat help)"
-for command in $commands count; do
+for command in $commands; do
     "$BENCH" "$command" --help >help.$command || fail "no help of $command"
     grep -q "^usage: bench $command" help.$command || fail "$command: no usage"
     fits "$command" help.$command

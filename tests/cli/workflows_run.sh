@@ -47,7 +47,7 @@ END
 short() { # FILE
     sed "s|--budget 5m|-c $WORK/small.yaml --margin 50% --budget 20s|
          s|-m \"\$MODEL\" --margin|-c $WORK/small.yaml --margin|
-         s/ --counts//; s/BUDGET: 10m/BUDGET: 20s/; s/MARGIN: 3%/MARGIN: 50%/
+         s/BUDGET: 10m/BUDGET: 20s/; s/MARGIN: 3%/MARGIN: 50%/
          s/MODEL: [^ ]*/MODEL: nano:Q4_K_M/; s|/var/lib/slmbench/||" "$1"
 }
 before=$(git -C origin rev-parse HEAD^)

@@ -12,7 +12,6 @@
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/program.h"
-#include "harness/decide/gate/gate_count.h"
 #include "harness/decide/gate/gate_options.h"
 #include "harness/decide/gate/gate_run.h"
 #include "harness/machine/measuring.h"
@@ -158,24 +157,6 @@ static enum status make_dir(struct gate_run *run, struct err *err)
     return st ? st : gate_rounds_open(&run->csv, run->r->dir, err);
 }
 
-/* After the verdict, and no part of it: counting takes time beyond the budget, and an
- * interrupt ends only the counting. */
-static enum status count(struct gate_result *r, const char *const program[2],
-                         const struct gate_settings *s, struct err *err)
-{
-    struct err why = ERR_INIT;
-    enum status st;
-
-    if (r->end == GATE_END_INTERRUPTED)
-        return ST_OK;
-    st = gate_count_run(r, program[0], program[1], &s->setup.model, &why);
-    if (st == ST_INTERRUPTED) {
-        snprintf(r->no_counts, sizeof r->no_counts, "the counting was interrupted");
-        return ST_OK;
-    }
-    return st ? err_set(err, st, "%s", why.msg) : ST_OK;
-}
-
 static enum status compare(const struct gate_options *o, struct gate_run *run,
                            const struct gate_settings *s, struct topology *topo,
                            struct gate_result *r, struct err *err)
@@ -205,10 +186,7 @@ static enum status compare(const struct gate_options *o, struct gate_run *run,
         r->end = GATE_END_INTERRUPTED;
     }
     gate_run_sum_up(run);
-    st = judge(r, failed, err);
-    if (st == ST_OK && o->counts)
-        st = count(r, program, s, err);
-    return st;
+    return judge(r, failed, err);
 }
 
 enum status gate_ab(const struct gate_options *o, struct gate_result *r,

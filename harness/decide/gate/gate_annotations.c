@@ -76,7 +76,4 @@ void gate_annotations_write(FILE *f, const struct gate_result *r)
     put_line(f, r->verdict, title, gate_sentence(r, text, sizeof text));
     put_metrics(f, r, GATE_FAIL);
     put_metrics(f, r, GATE_UNCLEAR);
-    if (r->n_counts)
-        put_line(f, GATE_PASS, "bench gate: instructions",
-                 gate_counts_text(text, sizeof text, r));
 }

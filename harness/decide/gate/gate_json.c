@@ -16,12 +16,10 @@
 #include "harness/base/json_number.h"
 #include "harness/decide/gate/gate_report.h"
 
-#define FORMAT     "slmbench gate"
-#define MAX_COUNTS 1024
-/* twice as many rounds as there can be, and counts */
-#define MAX_VALUES \
-    (2 * (GATE_MAX_METRICS * GATE_MAX_LAUNCHES * GATE_MAX_ROUNDS + 8 * MAX_COUNTS))
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
+#define FORMAT "slmbench gate"
+/* twice as many rounds as there can be, and the rest */
+#define MAX_VALUES (2 * (GATE_MAX_METRICS * GATE_MAX_LAUNCHES * GATE_MAX_ROUNDS + 8192))
+#define COUNT(a)   (sizeof(a) / sizeof(a)[0])
 
 enum kind { TEXT, NUMBER, SIZE, BOOL, WORD };
 
@@ -67,8 +65,6 @@ static const struct member result_members[] = {
     MEMBER(NUMBER, gate_result, seconds),
     MEMBER(NUMBER, gate_result, budget_s),
     MEMBER(NUMBER, gate_result, injected),
-    MEMBER_TEXT(gate_result, counted_by),
-    MEMBER_TEXT(gate_result, no_counts),
     MEMBER_TEXT(gate_result, notes),
     MEMBER_TEXT(gate_result, advice),
 };
@@ -108,12 +104,6 @@ static const struct member effect_members[] = {
     MEMBER(NUMBER, gate_effect, ratio),  MEMBER(NUMBER, gate_effect, lo),
     MEMBER(NUMBER, gate_effect, hi),     MEMBER(NUMBER, gate_effect, p_fail),
     MEMBER(NUMBER, gate_effect, p_pass),
-};
-
-static const struct member count_members[] = {
-    MEMBER_TEXT(gate_count, name),
-    MEMBER(NUMBER, gate_count, a),
-    MEMBER(NUMBER, gate_count, b),
 };
 
 /* ---- writing --------------------------------------------------------------------- */
@@ -205,15 +195,12 @@ static bool write_machine(json_t *object, const struct gate_result *r)
 
 json_t *gate_json(const struct gate_result *r)
 {
-    json_t *object = json_object(), *metrics = json_array(), *counts = json_array();
+    json_t *object = json_object(), *metrics = json_array();
     char sentence[1024];
-    bool ok = object && metrics && counts;
+    bool ok = object && metrics;
 
     for (size_t i = 0; ok && i < r->n_metrics; i++)
         ok = !json_array_append_new(metrics, metric_json(&r->metric[i]));
-    for (size_t i = 0; ok && i < r->n_counts; i++)
-        ok = !json_array_append_new(
-            counts, object_json(count_members, COUNT(count_members), &r->count[i]));
     ok =
         ok && !json_object_set_new(object, "format", json_string(FORMAT)) &&
         !json_object_set_new(object, "version", json_integer(GATE_JSON_VERSION)) &&
@@ -230,10 +217,8 @@ json_t *gate_json(const struct gate_result *r)
             object, "a", object_json(side_members, COUNT(side_members), &r->side[0])) &&
         !json_object_set_new(
             object, "b", object_json(side_members, COUNT(side_members), &r->side[1])) &&
-        !json_object_set(object, "metrics", metrics) &&
-        !json_object_set(object, "counts", counts);
+        !json_object_set(object, "metrics", metrics);
     json_decref(metrics);
-    json_decref(counts);
     if (ok)
         return object;
     json_decref(object);
@@ -375,26 +360,6 @@ static enum status read_metrics(const struct reader *in, const json_t *metrics,
     return ST_OK;
 }
 
-static enum status read_counts(const struct reader *in, const json_t *counts,
-                               struct gate_result *r)
-{
-    size_t n = 0;
-
-    if (read_array(in, counts, "counts", MAX_COUNTS, &n))
-        return in->err->code;
-    if (n == 0)
-        return ST_OK;
-    r->count = calloc(n, sizeof *r->count);
-    if (!r->count)
-        return err_set(in->err, ST_NO_MEMORY, "no memory for %zu counts", n);
-    r->n_counts = n;
-    for (size_t i = 0; i < n; i++)
-        if (read_object(in, json_array_get(counts, i), "counts", count_members,
-                        COUNT(count_members), &r->count[i]))
-            return in->err->code;
-    return ST_OK;
-}
-
 /* Older files have none. */
 static enum status read_machine(const struct reader *in, const json_t *object,
                                 struct gate_result *r)
@@ -458,11 +423,7 @@ enum status gate_json_parse(struct gate_result *r, const json_t *object,
     if (st == ST_OK)
         st = read_metrics(&in, json_object_get(object, "metrics"), read);
     if (st == ST_OK)
-        st = read_counts(&in, json_object_get(object, "counts"), read);
-    if (st == ST_OK)
         *r = *read;
-    else
-        gate_result_free(read);
     free(read);
     return st;
 }

@@ -65,7 +65,6 @@ static void put_properties(FILE *f, const struct gate_result *r)
 {
     static const char *const names[2][3] = {{"a", "a.commit", "a.compiler"},
                                             {"b", "b.commit", "b.compiler"}};
-    char text[600];
 
     fputs("    <properties>\n", f);
     put_property(f, "verdict", gate_verdict_word(r->verdict));
@@ -79,7 +78,6 @@ static void put_properties(FILE *f, const struct gate_result *r)
     }
     put_property(f, "disturbed", r->disturbed);
     put_property(f, "not covered", r->notes);
-    put_property(f, "instructions", gate_counts_text(text, sizeof text, r));
     fputs("    </properties>\n", f);
 }
 

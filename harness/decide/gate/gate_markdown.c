@@ -109,50 +109,6 @@ static void put_facts(FILE *f, const struct gate_result *r)
     fputc('\n', f);
 }
 
-static void put_cell(FILE *f, double instructions)
-{
-    if (isfinite(instructions))
-        fprintf(f, " | %.0f", instructions);
-    else
-        fputs(" | \xe2\x80\x93", f);
-}
-
-static void put_count(FILE *f, const struct gate_count *c)
-{
-    char change[48];
-
-    fputs("| ", f);
-    markdown_put(f, c->name);
-    put_cell(f, c->a);
-    put_cell(f, c->b);
-    fprintf(f, " | %s |\n",
-            c->a == c->b ? "same"
-                         : gate_change_text(change, sizeof change, c->b / c->a));
-}
-
-/* Not part of the verdict: one more instruction need not take longer. */
-static void put_counts(FILE *f, const struct gate_result *r)
-{
-    char text[600];
-
-    if (!gate_counts_text(text, sizeof text, r)[0])
-        return;
-    fputs("Instructions (they do not change the verdict): ", f);
-    markdown_put(f, text);
-    fputs(".\n\n", f);
-    if (!r->n_counts)
-        return;
-    fputs("<details><summary>Instructions of one call", f);
-    if (r->counted_by[0]) {
-        fputs(", counted by ", f);
-        markdown_put(f, r->counted_by);
-    }
-    fputs("</summary>\n\n| what | A | B | change |\n|:--|--:|--:|--:|\n", f);
-    for (size_t i = 0; i < r->n_counts; i++)
-        put_count(f, &r->count[i]);
-    fputs("\n</details>\n\n", f);
-}
-
 /* HTML, where nothing of Markdown counts until a blank line. */
 static void put_command(FILE *f, const char *command)
 {
@@ -201,8 +157,7 @@ static void put_advice(FILE *f, const struct gate_result *r, enum gate_verdict v
              r->budget_s * (verdict == GATE_UNCLEAR ? 2 : 1));
     add_option(command, sizeof command, "--budget", text);
     fputs(verdict == GATE_UNCLEAR ? "To decide it, double the budget:\n\n"
-                                  : "To repeat it on a quiet machine; `--counts` also "
-                                    "compares the kernels' instructions:\n\n",
+                                  : "To repeat it on a quiet machine:\n\n",
           f);
     put_command(f, command);
 }
@@ -218,6 +173,5 @@ void gate_markdown_write(FILE *f, const struct gate_result *r)
     fputs("\n\n", f);
     put_table(f, r);
     put_facts(f, r);
-    put_counts(f, r);
     put_advice(f, r, verdict);
 }

@@ -27,7 +27,6 @@ struct gate_options {
     const char *config, *model, *threads, *prefill, *ctx, *weights, *mem;
     const char *budget, *margin, *inject;
     uint64_t seed; /* 0: the current time */
-    bool counts;   /* instructions of both programs, too */
 
     /* outputs */
     const char *out; /* directory; NULL: results/gate-<host>-<utc> */

@@ -114,9 +114,6 @@ void gate_print(FILE *f, const struct gate_result *r)
                *r->disturbed ? ")" : "");
     if (*r->notes)
         print_line(f, "Not covered: %s", r->notes);
-    if (*gate_counts_text(sentence, sizeof sentence, r))
-        print_line(f, "instructions%s%s, not part of the verdict: %s",
-                   *r->counted_by ? " by " : "", r->counted_by, sentence);
     print_line(f, "%s: %s", gate_verdict_word(r->verdict),
                gate_sentence(r, sentence, sizeof sentence));
 }

@@ -66,8 +66,8 @@ int gate_exit_code(const struct gate_result *r, const int codes[3]);
 /* NULL: no memory. NaN becomes null. */
 json_t *gate_json(const struct gate_result *r);
 
-/* Reads it back, to the last bit; *r is for gate_result_free(). Errors: ST_INPUT (names
- * what is wrong; where names what it was read from), ST_NO_MEMORY. */
+/* Reads it back, to the last bit. Errors: ST_INPUT (names what is wrong; where names
+ * what it was read from), ST_NO_MEMORY. */
 enum status gate_json_parse(struct gate_result *r, const json_t *object,
                             const char *where, struct err *err);
 /* Errors: those, and ST_IO. */
@@ -106,9 +106,5 @@ enum gate_verdict gate_metric_verdict(const struct gate_metric *m);
 
 /* The gate's verdict does not come from its metrics: interrupted, or no metric. */
 bool gate_stands_alone(const struct gate_result *r);
-
-/* The counts, which are not times: how many rows differ, and which one most; "" if
- * nothing was counted or requested. */
-const char *gate_counts_text(char *buf, size_t cap, const struct gate_result *r);
 
 #endif

@@ -13,13 +13,6 @@
 #include "harness/base/format.h"
 #include "harness/decide/gate/gate_report.h"
 
-void gate_result_free(struct gate_result *r)
-{
-    free(r->count);
-    r->count = NULL;
-    r->n_counts = 0;
-}
-
 const char *gate_verdict_word(enum gate_verdict verdict)
 {
     static const char *const words[] = {"inconclusive", "pass", "fail", "inconclusive"};

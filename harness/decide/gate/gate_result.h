@@ -47,12 +47,6 @@ struct gate_metric {
     struct gate_series series; /* from which the effect was estimated */
 };
 
-/* Instructions of one kernel or program phase, counted, not timed. */
-struct gate_count {
-    char name[128];
-    double a, b; /* instructions of one call; NAN: that program has no such kernel */
-};
-
 /* Options of the command line, as they were given; "": not. */
 struct gate_given {
     char config[512], threads[128], prefill[128], ctx[128], weights[16], mem[32];
@@ -76,17 +70,11 @@ struct gate_result {
     size_t n_disturbed;  /* rounds left out, by rules fixed beforehand */
     char disturbed[256]; /* what disturbed them, and how often: "" if none were */
     double seconds, budget_s;
-    char dir[512];            /* where its files are; "": it has none */
-    double injected;          /* slowdown put into B: 0.05; 0: none */
-    struct gate_count *count; /* owned */
-    size_t n_counts;
-    char counted_by[64]; /* "callgrind (valgrind-3.19.0), AVX2"; "": not counted */
-    char no_counts[256]; /* why they failed; "": not requested */
-    char notes[640];     /* what the verdict leaves out; "": nothing */
-    char advice[320];    /* what to do where it is unclear; "": the usual */
+    char dir[512];    /* where its files are; "": it has none */
+    double injected;  /* slowdown put into B: 0.05; 0: none */
+    char notes[640];  /* what the verdict leaves out; "": nothing */
+    char advice[320]; /* what to do where it is unclear; "": the usual */
 };
-
-void gate_result_free(struct gate_result *r);
 
 /* "pass", "fail", "inconclusive" */
 const char *gate_verdict_word(enum gate_verdict verdict);

@@ -120,33 +120,3 @@ bool gate_stands_alone(const struct gate_result *r)
             return false;
     return true;
 }
-
-const char *gate_counts_text(char *buf, size_t cap, const struct gate_result *r)
-{
-    const struct gate_count *worst = NULL;
-    size_t n_differ = 0;
-    char change[48];
-
-    buf[0] = '\0';
-    for (size_t i = 0; i < r->n_counts; i++) {
-        const struct gate_count *c = &r->count[i];
-
-        n_differ += c->a != c->b; /* also where one has none */
-        if (c->a > 0 && c->b > 0 && c->a != c->b &&
-            (!worst || fabs(log(c->b / c->a)) > fabs(log(worst->b / worst->a))))
-            worst = c;
-    }
-    if (r->n_counts == 0 && r->no_counts[0])
-        snprintf(buf, cap, "none were counted: %s", r->no_counts);
-    else if (r->n_counts && n_differ == 0)
-        snprintf(buf, cap, "the same in both programs, in all %zu that were counted",
-                 r->n_counts);
-    else if (worst)
-        snprintf(buf, cap, "%zu of %zu differ, most of all %s, by %s", n_differ,
-                 r->n_counts, worst->name,
-                 gate_change_text(change, sizeof change, worst->b / worst->a));
-    else if (n_differ)
-        snprintf(buf, cap, "%zu of %zu are in one of the programs only", n_differ,
-                 r->n_counts);
-    return buf;
-}

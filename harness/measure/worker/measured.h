@@ -5,8 +5,7 @@
  * Model of the world: every figure about a model's speed - of a point, of a gate - is
  * made of samples that measured_samples() takes. A *step* defines one sample; what
  * is done with the sample, how many there are and what happens between two of them is
- * the caller's business. Instructions are counted (count_work.h) of a model opened the
- * same way, but without a clock.
+ * the caller's business.
  *
  * Inside the two readings of the clock is what the step names and nothing else: tokens
  * are drawn before (those of later batches of a prompt between two passes), going back

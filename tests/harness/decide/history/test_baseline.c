@@ -224,7 +224,6 @@ static void only_the_past_since_the_last_change_counts(void **state)
     assert_non_null(strstr(gate_sentence(r, text, sizeof text), "measure 3 times"));
     result_set_free(&old);
     result_set_free(&fresh);
-    gate_result_free(r);
     free(r);
 }
 

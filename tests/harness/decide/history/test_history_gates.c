@@ -59,7 +59,6 @@ static size_t add(const char *when, const char *name)
         snprintf(r->side[1].name, sizeof r->side[1].name, "%s", name);
     if (history_gates_add(path, r, &n_new, &err))
         fail_msg("%s", err.msg);
-    gate_result_free(r);
     free(r);
     return n_new;
 }
@@ -108,7 +107,6 @@ static void a_gate_comes_back_as_it_was(void **state)
     }
     assert_true(isnan(gates.v[3].b));
     history_gates_free(&gates);
-    gate_result_free(r);
     free(r);
 }
 
@@ -203,7 +201,6 @@ static void refused(const char *sql, const char *says, bool in_reading)
         assert_int_equal(history_gates_add(path, r, NULL, &err), ST_INPUT);
     }
     assert_non_null(strstr(err.msg, says));
-    gate_result_free(r);
     free(r);
 }
 
