@@ -30,7 +30,7 @@ static const struct opt_usage usage = {
         "and cold (from memory; one thread and all), gemm with 512 columns, every "
         "format at the best level. Each row is checked before it is timed; rows and "
         "the machine's roofs are interleaved in random order.\n\nDIR receives "
-        "kernels.json, kernels.csv and two charts. --compare tests by rank which rows "
+        "kernels.json, kernels.csv and a roofline chart. --compare tests by rank which rows "
         "differ. Exit code 1: a row became slower or fails; 4: no row could be "
         "decided.",
     .example = "bench kernels\n"
@@ -118,7 +118,7 @@ static enum status report(const struct settings *s, const char *dir,
     if (st == ST_OK && dir && !s->no_charts) {
         struct err why = ERR_INIT;
 
-        if (kernel_report_charts(&r, dir, again, &why))
+        if (kernel_report_chart(&r, dir, again, &why))
             message_print(why.msg);
     }
     if (st == ST_OK && dir)
@@ -285,7 +285,7 @@ int cmd_kernels(int argc, char **argv)
         OPT_FLAG(0, "quick", &s.quick, "3 repetitions of 0.02 s: too few to compare"),
         OPT_FLAG(0, "list", &s.list, "list the rows, measure nothing"),
         OPT_STR('o', "output", &s.out, "DIR", "output (default: results/kernels-<host>-<utc>)"),
-        OPT_FLAG(0, "no-charts", &s.no_charts, "draw no charts"),
+        OPT_FLAG(0, "no-charts", &s.no_charts, "draw no chart"),
         OPT_STR(0, "from", &s.from, "FILE", "report an earlier kernels.json; -o: CSV and charts"),
         OPT_FLAG(0, "compare", &s.compare, "compare two files, OLD.json NEW.json"),
         OPT_DOUBLE(0, "least-change", &s.min_change, "PCT", "smallest change that --compare reports (default 2)", 0, 100),

@@ -54,10 +54,8 @@ assert len([b for b in j["benchmarks"] if b["run_type"] == "iteration"]) == 18
 assert j["context"]["cpu_model"] and j["context"]["slmbench_version"]
 PY
 if command -v gnuplot >/dev/null; then
-    for chart in kernels_roofline kernels_heatmap; do
-        [ -s one/$chart.svg ] && [ -s one/$chart.png ] || fail "no $chart"
-        draws_again one $chart
-    done
+    [ -s one/kernels_roofline.svg ] && [ -s one/kernels_roofline.png ] || fail "no chart"
+    draws_again one kernels_roofline
 fi
 
 # ---- ways of reading panels
@@ -76,17 +74,13 @@ if "$BENCH" kernels --list --formats q4_K --ops gemv_x16 >list 2>err; then
     done
     grep -q ",NTA-2048,2,ok,.*--prefetch NTA-2048 --panels 2$" ways/kernels.csv ||
         fail "$(cat ways/kernels.csv)"
-    if command -v gnuplot >/dev/null; then # ways are the rows of the heat map
-        grep -q ",NTA-2048 x2,q4_K" ways/kernels_heatmap.csv ||
-            fail "$(cat ways/kernels_heatmap.csv)"
-    fi
     ! "$BENCH" kernels --list --prefetch T9-64 >said 2>err || fail "takes an unknown way"
     grep -q "T9-64" err || fail "$(cat err)"
     ! "$BENCH" kernels --list --panels 2 >said 2>err || fail "takes panels alone"
     grep -q -- "--prefetch" err || fail "$(cat err)"
 fi
 
-# ---- charts of one kernel, and of more groups, levels and roofs than there are colours
+# ---- the chart of one kernel, and of more groups, levels and roofs than there are colours
 for size in least most; do
     python3 - $size >$size.json <<'PY'
 import json, sys
@@ -115,11 +109,9 @@ PY
     draws_alone $size "$BENCH" kernels --from $size.json -o $size
     "$BENCH" kernels --from $size.json -o $size >said || fail "$size: $(cat said)"
     command -v gnuplot >/dev/null || continue
-    for chart in kernels_roofline kernels_heatmap; do
-        grep -q "^subtitle_text = 'AMD EPYC 9R14, 2 CPUs'$" $size/$chart.gp || fail "$size $chart"
-        draws_again $size $chart
-    done
-    python3 - $size <<'PY' || fail "charts of $size"
+    grep -q "^subtitle_text = 'AMD EPYC 9R14, 2 CPUs'$" $size/kernels_roofline.gp || fail "$size"
+    draws_again $size kernels_roofline
+    python3 - $size <<'PY' || fail "the chart of $size"
 import re, sys
 most = sys.argv[1] == "most"
 def texts(chart):
@@ -130,11 +122,6 @@ names = sorted(y for y, t in texts("kernels_roofline") if " GOPS" in t)
 assert len(names) == (8 if most else 0), texts("kernels_roofline")
 for a, b in zip(names, names[1:]):
     assert b - a > 15, ("names of levels overlap", names)
-lines = {y for y, t in texts("kernels_heatmap") if t.startswith("gemv")}
-assert len(lines) == (3 if most else 1), ("names of groups overlap", texts("kernels_heatmap"))
-heatmap = open(sys.argv[1] + "/kernels_heatmap.gp").read()
-assert ("hot: weights in the second-level cache" in heatmap) == most
-assert "cold: weights from memory" in heatmap
 PY
 done
 [ -z "$(find one -name '.*' -type f)" ] || fail "scratch files were left"

@@ -2,24 +2,31 @@
  *
  * kernel_chart.c - the roofline with every kernel as a point
  */
-#include "harness/measure/kernels/kernel_charts.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/format.h"
 #include "harness/chart/chart_files.h"
+#include "harness/measure/kernels/kernel_report.h"
 
-#define ROOFLINE "kernels_roofline"
+#define ROOFLINE  "kernels_roofline"
+#define MAX_NAMES 256
 
-int kernel_name_index(struct kernel_names *names, const char *name)
+/* Distinct names in the order they come; an index for each. */
+struct names {
+    char v[MAX_NAMES][96];
+    int n;
+};
+
+/* The index of the name, which is added if it is new; -1: the list is full. */
+static int name_index(struct names *names, const char *name)
 {
     int i = 0;
 
     while (i < names->n && strcmp(names->v[i], name) != 0)
         i++;
-    if (i == KERNEL_MAX_NAMES)
+    if (i == MAX_NAMES)
         return -1;
     if (i == names->n)
         snprintf(names->v[names->n++], sizeof names->v[0], "%s", name);
@@ -60,7 +67,7 @@ static bool find_axes(struct axes *a, const struct kernel_report *r)
 }
 
 static void put_points(struct plot *p, const struct kernel_report *r,
-                       struct kernel_names *groups, struct kernel_names *levels)
+                       struct names *groups, struct names *levels)
 {
     char group[64], name[KERNEL_NAME_MAX];
 
@@ -70,10 +77,10 @@ static void put_points(struct plot *p, const struct kernel_report *r,
 
         if (!is_point(l))
             continue;
-        PLOT_NUMBERS(
-            p, kernel_name_index(groups, kernel_group_name(group, sizeof group, &l->c)),
-            kernel_name_index(levels, l->c.isa), l->gops.median / l->gbps.median,
-            l->gops.median);
+        PLOT_NUMBERS(p,
+                     name_index(groups, kernel_group_name(group, sizeof group, &l->c)),
+                     name_index(levels, l->c.isa), l->gops.median / l->gbps.median,
+                     l->gops.median);
         plot_string(p, kernel_case_name(&l->c, name));
     }
 }
@@ -95,11 +102,11 @@ static double highest_peak(const struct kernel_report *r)
 #define LINE_SHARE (16.0 / ROOFLINE_HEIGHT)
 
 struct roofs {
-    struct kernel_names names;
-    double slope[KERNEL_MAX_NAMES];   /* GB/s; 0: a level */
-    double top[KERNEL_MAX_NAMES];     /* GOPS of a level, or where a slope ends */
-    double label_y[KERNEL_MAX_NAMES]; /* of a level's name */
-    double side[KERNEL_MAX_NAMES];    /* of a slope's name: factor on its height */
+    struct names names;
+    double slope[MAX_NAMES];   /* GB/s; 0: a level */
+    double top[MAX_NAMES];     /* GOPS of a level, or where a slope ends */
+    double label_y[MAX_NAMES]; /* of a level's name */
+    double side[MAX_NAMES];    /* of a slope's name: factor on its height */
 };
 
 static void find_roofs(struct roofs *to, const struct kernel_report *r)
@@ -107,7 +114,7 @@ static void find_roofs(struct roofs *to, const struct kernel_report *r)
     const double highest = highest_peak(r);
 
     memset(to, 0, sizeof *to);
-    for (size_t i = 0; i < r->n && to->names.n < KERNEL_MAX_NAMES; i++) {
+    for (size_t i = 0; i < r->n && to->names.n < MAX_NAMES; i++) {
         const struct kernel_line *l = &r->v[i];
         const bool is_read = !strcmp(l->c.what, "read");
         char name[96], threads[32] = "";
@@ -122,7 +129,7 @@ static void find_roofs(struct roofs *to, const struct kernel_report *r)
             snprintf(name, sizeof name, "%s %s %.0f GOPS%s", l->c.what, l->c.isa,
                      l->gops.median, threads);
         const int k = to->names.n;
-        if (kernel_name_index(&to->names, name) != k)
+        if (name_index(&to->names, name) != k)
             continue; /* the same again */
         to->slope[k] = is_read ? l->gbps.median : 0;
         to->top[k] = !is_read ? l->gops.median : highest > 0 ? highest : 1e9;
@@ -134,7 +141,7 @@ static void find_roofs(struct roofs *to, const struct kernel_report *r)
 static void place_level_names(struct roofs *r, const struct axes *a)
 {
     const double line = pow(a->y_max / a->y_min, LINE_SHARE);
-    int order[KERNEL_MAX_NAMES], n = 0;
+    int order[MAX_NAMES], n = 0;
 
     for (int i = 0; i < r->names.n; i++) {
         int at = n;
@@ -240,8 +247,8 @@ static struct plot_style point_style(int group, int level)
                        group % 14 >= PLOT_COLORS ? PLOT_HOLLOW : marks[level % 6], 1.1);
 }
 
-static void put_point_layers(struct plot *p, const struct kernel_names *groups,
-                             const struct kernel_names *levels, int n_roofs)
+static void put_point_layers(struct plot *p, const struct names *groups,
+                             const struct names *levels, int n_roofs)
 {
     for (int g = 0; g < groups->n; g++) {
         for (int l = 0; l < levels->n; l++)
@@ -269,7 +276,7 @@ static void put_point_layers(struct plot *p, const struct kernel_names *groups,
 
 static struct plot *roofline_plot(const struct kernel_report *r, const struct axes *a)
 {
-    struct kernel_names *names = calloc(2, sizeof *names);
+    struct names *names = calloc(2, sizeof *names);
     struct plot *p =
         names ? plot_new(ROOFLINE, "Every kernel under the machine's roofs", r->title)
               : NULL;
@@ -288,21 +295,13 @@ static struct plot *roofline_plot(const struct kernel_report *r, const struct ax
     return p;
 }
 
-static enum status draw_roofline(const struct kernel_report *r, const char *dir,
-                                 const char *again, struct err *err)
+enum status kernel_report_chart(const struct kernel_report *report, const char *dir,
+                                const char *again, struct err *err)
 {
     struct axes a;
 
-    if (find_axes(&a, r))
-        return chart_files_draw(roofline_plot(r, &a), dir, again, err);
+    if (find_axes(&a, report))
+        return chart_files_draw(roofline_plot(report, &a), dir, again, err);
     chart_files_remove(dir, ROOFLINE);
     return ST_OK;
-}
-
-enum status kernel_report_charts(const struct kernel_report *report, const char *dir,
-                                 const char *again, struct err *err)
-{
-    const enum status st = draw_roofline(report, dir, again, err);
-
-    return st ? st : kernel_heatmap_draw(report, dir, again, err);
 }

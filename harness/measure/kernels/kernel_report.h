@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * kernel_report.h - a run of the kernels as tables, CSV and charts
+ * kernel_report.h - a run of the kernels as tables, CSV and a chart
  *
  * Model of the world: a *line* is a case with its results: medians and intervals
  * over the repetitions, fractions of the roofs that were timed as rows of the same
@@ -62,9 +62,9 @@ void kernel_report_print(FILE *f, const struct kernel_report *report);
 enum status kernel_report_csv(const struct kernel_report *report, const char *path,
                               struct err *err);
 
-/* kernels_roofline and kernels_heatmap, as report_charts() does it, into dir. again:
- * the command that draws them again. Errors: as report_charts(). */
-enum status kernel_report_charts(const struct kernel_report *report, const char *dir,
-                                 const char *again, struct err *err);
+/* kernels_roofline, as chart_files_draw() does it, into dir. again: the command that
+ * draws it again. Errors: as chart_files_draw(). */
+enum status kernel_report_chart(const struct kernel_report *report, const char *dir,
+                                const char *again, struct err *err);
 
 #endif
