@@ -40,9 +40,6 @@ static const struct opt add_opts[] = {COMMIT, HERE, OPT_END};
 
 static const struct opt compare_opts[] = {
     OPT_STRS(0, "rows", &o.rows, "FILE|DIR", "the new rows; may be repeated"),
-    OPT_STR('m', "model", &o.model, "MODEL", "instead of --rows: measure the stored points of MODEL now"),
-    OPT_U64(0, "runs", &o.runs, "N", "measurements of each point (default: 3)"),
-    OPT_U64(0, "seed", &o.seed, "N", "seed for the order of points (default: 1)"),
     OPT_STR(0, "add-to", &o.add_to, "DB", "add the new rows and the verdict to this database"),
     COMMIT, HERE, METRIC, ONLY, DISTURBED,
     OPT_STR('c', "config", &o.config, "CONFIG", "YAML file, or a name in configs/gates"),
@@ -129,7 +126,7 @@ static const struct verb verbs[] = {
      .run = run_compare,
      .opts = compare_opts,
      .usage =
-         {.synopsis = "history compare RESULTS --rows NEW | -m MODEL",
+         {.synopsis = "history compare RESULTS --rows NEW",
           .about =
               "Checks whether new rows are slower than stored runs of the same "
               "machine, "
@@ -142,9 +139,7 @@ static const struct verb verbs[] = {
               "(too few stored runs, or none that can be compared), 2 (wrong input). "
               "docs/history.md\n"
               "explains the rule.",
-          .example = "bench history compare results.db --rows new --margin 5%\n"
-                     "bench history compare results.db -m model.gguf --add-to "
-                     "results.db"}},
+          .example = "bench history compare results.db --rows new --margin 5%"}},
     {.name = "changes",
      .help = "find the commits at which a series changed",
      .run = run_changes,
@@ -236,8 +231,6 @@ static enum status run_verb(const struct verb *verb, int argc, char **argv, int 
     struct opt_args args;
 
     snprintf(name, sizeof name, "history %s", verb->name);
-    o.argc = argc + 1;
-    o.argv = argv - 1;
     argv[0] = name; /* in messages about options */
     enum status st = opt_parse(&args, argc, argv, verb->opts, &verb->usage, err);
     argv[0] = (char *)(uintptr_t)verb->name;

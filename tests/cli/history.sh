@@ -144,7 +144,6 @@ rm machine.json
 refused 3 "the machine of the new rows is not known" history compare h.db --rows changed.csv
 refused 3 "2 stored runs do not say how far runs scatter; add 3 more" \
     history compare h.db --rows tree/12
-refused 2 "--rows and -m exclude each other" history compare h.db --rows slow -m nano:Q4_0
 refused 2 "no new rows to compare with h.db" history compare h.db
 
 refused 2 "history needs a command, add, compare, changes or gates;" history
@@ -164,21 +163,6 @@ sed -i 's/"model": "Intel.*"/"model": "Another"/' tree2/4?/machine.json
 refused 2 "is not known: no machine.json" history add h.db row.json
 "$BENCH" history add h.db row.json --here --commit mine | grep -q "1 row of 1 run added" ||
     fail "a row of this machine"
-
-# Measured now: too few runs first; then what is stored is measured, and can be recorded.
-refused 3 "add " history compare h.db -m nano:Q4_0
-for i in 1 2 3 4 5 6; do
-    "$BENCH" decode -m nano:Q4_0 --weights memory -n 6 --json > "row$i.json" 2> /dev/null || fail "decode"
-    "$BENCH" history add now.db "row$i.json" --here --commit "c$i" > /dev/null || fail "record"
-done
-code=0
-"$BENCH" history compare now.db -m nano:Q4_0 --disturbed --runs 2 -o now --no-charts --add-to now.db > out || code=$?
-case $code in 0 | 4) ;; *) fail "measured now: $code: $(cat out)" ;; esac # one session: never 1
-grep -q "^nano Q4_0, 6 stored runs" out || fail "$(cat out)"
-[ "$(grep -c ",decode,nano,Q4_0," now/sweep.csv)" = 2 ] || fail "$(cat now/sweep.csv)"
-"$BENCH" history add now.db now | grep -q "0 rows of 1 run added" || fail "not recorded"
-refused 3 "no stored run is of nano:Q8_0; there is nano Q4_0" history compare now.db -m nano:Q8_0 --disturbed
-refused 3 "no stored run is from this machine" history compare tree2 -m nano:Q4_0
 
 # Foreign and damaged files.
 refused 2 "cannot read nowhere" history changes nowhere

@@ -8,21 +8,22 @@
 #include "harness/base/format.h"
 #include "harness/decide/history/history_db.h"
 #include "harness/decide/history/history_rows.h"
+#include "harness/machine/topology.h"
 
-enum status history_machine_here(struct machine_key *key, struct topology *topo,
-                                 struct err *err)
+/* This machine's profile. */
+static enum status read_machine_here(struct machine_key *key, struct err *err)
 {
-    struct topology *own = NULL;
-    enum status st = topo ? topology_read(topo, "", err) : topology_open(&own, "", err);
+    struct topology *topo;
+    enum status st = topology_open(&topo, "", err);
 
     if (st == ST_OK) {
-        json_t *object = topology_json(topo ? topo : own);
+        json_t *object = topology_json(topo);
 
         if (!machine_key_read(key, object))
             st = err_set(err, ST_NO_MEMORY, "no memory for this machine's profile");
         json_decref(object);
     }
-    free(own);
+    free(topo);
     return st;
 }
 
@@ -33,7 +34,7 @@ enum status history_path_read(struct result_set *h, const struct history_options
     enum status st = ST_OK;
 
     if (o->here)
-        st = history_machine_here(&here, NULL, err);
+        st = read_machine_here(&here, err);
     if (st == ST_OK)
         st = result_set_read(h, path, o->here ? &here : NULL, err);
     return st || !h->unread.code ? st

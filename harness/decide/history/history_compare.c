@@ -13,7 +13,6 @@
 #include "harness/decide/history/baseline.h"
 #include "harness/decide/history/history_db.h"
 #include "harness/decide/history/history_gates.h"
-#include "harness/decide/history/history_measure.h"
 #include "harness/decide/history/history_rows.h"
 
 /* Margin and probabilities, and exit codes, from --config and the options. */
@@ -37,39 +36,26 @@ static enum status read_rule(struct gate_rule *rule, struct baseline_margins *ma
     return st;
 }
 
-/* The new rows: given, or measured now into r->dir. */
-static enum status find_rows(struct result_set *fresh, const struct result_set *old,
-                             const struct series_choice *choice,
-                             const struct history_options *o, struct gate_result *r,
-                             struct err *err)
+static enum status find_rows(struct result_set *fresh, const struct history_options *o,
+                             struct gate_result *r, struct err *err)
 {
-    if (o->rows.n && o->model)
-        return err_set(
-            err, ST_USAGE,
-            "--rows and -m exclude each other: --rows names measured rows, -m "
-            "a model to be measured now");
-    if (!o->rows.n && !o->model)
+    if (!o->rows.n)
         return err_set(err, ST_USAGE,
-                       "no new rows to compare with %s; name them with --rows DIR, or "
-                       "measure the stored points of a model again with -m MODEL",
+                       "no new rows to compare with %s; measure with `bench sweep -o "
+                       "DIR` and name them with --rows DIR",
                        o->path);
-    if (o->rows.n) {
-        if (o->out)
-            snprintf(r->dir, sizeof r->dir, "%s", o->out);
-        return o->out && dirs_make(o->out, err) ? err->code
-                                                : history_rows_read(fresh, o, err);
-    }
-    const enum status st = history_measure(old, choice, o, r, err);
-    return st ? st : result_set_read(fresh, r->dir, NULL, err);
+    if (o->out)
+        snprintf(r->dir, sizeof r->dir, "%s", o->out);
+    return o->out && dirs_make(o->out, err) ? err->code
+                                            : history_rows_read(fresh, o, err);
 }
 
 static void name_sides(struct gate_result *r, const struct history_options *o)
 {
-    const char *fresh = o->rows.n ? o->rows.v[0] : r->dir;
-
     snprintf(r->side[0].name, sizeof r->side[0].name, "%s", o->path);
-    snprintf(r->side[1].name, sizeof r->side[1].name, "%.480s%s", fresh,
-             o->rows.n > 1 ? " and others" : "");
+    if (o->rows.n)
+        snprintf(r->side[1].name, sizeof r->side[1].name, "%.480s%s", o->rows.v[0],
+                 o->rows.n > 1 ? " and others" : "");
 }
 
 static enum status compare(struct gate_result *r, struct result_set *old,
@@ -91,10 +77,9 @@ static enum status compare(struct gate_result *r, struct result_set *old,
     if (st == ST_OK)
         st = gate_outputs_check(&o->outputs, o->out, &old->files, err);
     if (st == ST_OK)
-        st = find_rows(fresh, old, &choice, o, r, err);
+        st = find_rows(fresh, o, r, err);
     if (st == ST_OK)
-        st = gate_outputs_check(&o->outputs, o->rows.n ? o->out : NULL, &fresh->files,
-                                err);
+        st = gate_outputs_check(&o->outputs, o->out, &fresh->files, err);
     if (st == ST_OK)
         st = baseline_compare(r, old, fresh, &choice, margins, err);
     /* afterwards: what is added is the next comparison's history, not this one's */

@@ -31,9 +31,6 @@ struct history_options {
                             gates: those listed; 0: all */
 
     /* of a comparison */
-    const char *model;  /* to be measured now, instead of rows */
-    uint64_t runs;      /* of each point; 0: HISTORY_MEASURE_RUNS */
-    uint64_t seed;      /* for the order of points; 0: 1 */
     const char *add_to; /* database that the new rows are added to afterwards */
     const char *config, *margin;
     const char *exit_codes; /* "0,1,4" */
@@ -41,11 +38,8 @@ struct history_options {
                    others they are put here */
 
     /* what comes out */
-    const char *out; /* directory; NULL: none, but for what is measured now */
+    const char *out; /* directory; NULL: none */
     struct gate_outputs outputs;
-
-    int argc; /* the command line, for the record */
-    char **argv;
 };
 
 /* o->rows into the database o->path. Errors: those of result_set_read() and
@@ -53,8 +47,8 @@ struct history_options {
 enum status history_add(const struct history_options *o, struct err *err);
 
 /* New rows against the stored ones; fills *r (zeroed before). Errors: ST_UNSUPPORTED
- * (nothing can be compared, with the reason), those of result_set_read(),
- * baseline_compare() and history_measure(). */
+ * (nothing can be compared, with the reason), those of result_set_read() and
+ * baseline_compare(). */
 enum status history_compare(const struct history_options *o, struct gate_result *r,
                             struct err *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * history_rows.h - the rows that a command is given, and this machine
+ * history_rows.h - the rows that a command is given
  *
  * Threading: one thread.
  */
@@ -9,13 +9,7 @@
 
 #include "engine/base/status.h"
 #include "harness/decide/history/history_options.h"
-#include "harness/machine/topology.h"
 #include "harness/rows/result_set.h"
-
-/* This machine's profile. topo (may be NULL) gets its topology. Errors: those of
- * topology_read(). */
-enum status history_machine_here(struct machine_key *key, struct topology *topo,
-                                 struct err *err);
 
 /* o->rows, into h (zeroed before). Errors: result_set_read()'s; ST_USAGE
  * (nothing is named). */

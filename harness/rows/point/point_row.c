@@ -43,7 +43,7 @@ static enum status set_setting(struct point *p, const struct row *r,
                : ST_OK;
 }
 
-/* The CPUs of another machine: as many as threads. */
+/* The CPUs of the machine that it was measured on: as many as threads. */
 static enum status take_cpus(struct point *p, const struct row *r, struct err *err)
 {
     struct int_list list = {NULL, 0};
@@ -60,8 +60,7 @@ static enum status take_cpus(struct point *p, const struct row *r, struct err *e
     return st;
 }
 
-static enum status set_settings(struct point *p, const struct row *r,
-                                const struct topology *topo, struct err *err)
+static enum status set_settings(struct point *p, const struct row *r, struct err *err)
 {
     size_t n;
     const struct field *f = row_fields(&n);
@@ -72,12 +71,7 @@ static enum status set_settings(struct point *p, const struct row *r,
         if (f[i].is_set &&
             !(f[i].setting == SETTING_placement && p->setup.explicit_cpus))
             st = set_setting(p, r, &f[i], err);
-    if (st == ST_OK && p->setup.explicit_cpus && !topo)
-        return take_cpus(p, r, err);
-    return st || !p->setup.explicit_cpus
-               ? st
-               : placement_parse_cpus(r->cpus, topo, &p->setup.n_threads,
-                                      p->setup.n_threads_prefill, p->setup.cpus, err);
+    return st || !p->setup.explicit_cpus ? st : take_cpus(p, r, err);
 }
 
 /* Rows of versions without n_wanted, n_batch and budget_s: what the command that
@@ -108,8 +102,7 @@ static void set_effort(struct point *p, const struct row *r)
 }
 
 enum status point_from_row(struct point *p, const struct row *r,
-                           const struct modelref *model, const struct topology *topo,
-                           struct err *err)
+                           const struct modelref *model, struct err *err)
 {
     struct row effort = *r;
 
@@ -117,7 +110,7 @@ enum status point_from_row(struct point *p, const struct row *r,
         return err_set(err, ST_INPUT,
                        "a stored row of %.60s is of speculative decoding on the text "
                        "%.40s, and no column says where that text is; `bench decode "
-                       "--speculate` measures it, and --only chooses other rows",
+                       "--speculate` measures it",
                        r->model, r->spec_text);
     if (*r->engine)
         return err_set(err, ST_INPUT,
@@ -128,7 +121,7 @@ enum status point_from_row(struct point *p, const struct row *r,
     if (r->tuning == TUNED_USED)
         return err_set(err, ST_INPUT,
                        "a stored row of %.60s used a profile of `bench tune`, which "
-                       "this version does not have; --only chooses other rows",
+                       "this version does not have",
                        r->model);
     point_init(p);
     p->setup.model = *model;
@@ -137,7 +130,7 @@ enum status point_from_row(struct point *p, const struct row *r,
     set_effort(p, &effort);
     p->setup.mem_limit = r->mem_limit_bytes > 0 ? (uint64_t)r->mem_limit_bytes : 0;
     p->kind = r->kind == POINT_PREFILL ? POINT_PREFILL : POINT_DECODE;
-    return set_settings(p, r, topo, err);
+    return set_settings(p, r, err);
 }
 
 /* ---- its command ----------------------------------------------------------------- */
@@ -216,11 +209,6 @@ static bool names_model(const char *word, const struct row *r)
            (*rest == ':' && r->quant[0] && !strcasecmp(rest + 1, r->quant));
 }
 
-bool point_row_names(const struct row *r, const char *text)
-{
-    return names_model(text, r);
-}
-
 /* Takes what no column has: the seed, and the levels of instructions left out. */
 static void take_unshown(struct point *p, const struct row *r)
 {
@@ -279,7 +267,7 @@ enum status point_row_command(const struct row *r, char *buf, size_t cap,
     if (!point_row_model(r, model.text, sizeof model.text))
         return err_set(err, ST_INPUT, "the row does not say where the model %.60s is",
                        r->model);
-    st = point_from_row(&p, r, &model, NULL, err);
+    st = point_from_row(&p, r, &model, err);
     if (st)
         return st;
     take_unshown(&p, r);

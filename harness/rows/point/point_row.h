@@ -13,13 +13,10 @@
 
 #include "harness/rows/point/point.h"
 
-/* The settings of r's point into *p, to be measured with this model on this machine;
- * topo NULL: on the machine that it was measured on, whose CPUs are not known here.
- * Errors: ST_INPUT, ST_USAGE (a column is out of range, or the machine lacks what it
- * names; with which). */
+/* The settings of r's point into *p, with this model, on the machine that it was
+ * measured on. Error: ST_INPUT (a column is out of range; with which). */
 enum status point_from_row(struct point *p, const struct row *r,
-                           const struct modelref *model, const struct topology *topo,
-                           struct err *err);
+                           const struct modelref *model, struct err *err);
 
 /* The command that measures r again. Nothing of it is a text of the row as found: the
  * options are the columns' settings, and the model is the stored command's where it is
@@ -32,10 +29,6 @@ enum status point_row_command(const struct row *r, char *buf, size_t cap,
 /* The model of the stored command into word, where it is one that r's model would have
  * been named by; false: no such word. */
 bool point_row_model(const struct row *r, char *word, size_t cap);
-
-/* Whether r's model would have been named so on a command line, if its name has folders
- * by a path with these at its end. */
-bool point_row_names(const struct row *r, const char *text);
 
 /* Whether r's model is a synthetic one, SHAPE:QUANT of a shape that is known here, by
  * the stored command. */
