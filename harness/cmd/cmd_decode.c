@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/dirs.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
 #include "harness/measure/engines/engine_run.h"
@@ -16,7 +15,7 @@
 #include "harness/machine/cache.h"
 #include "harness/machine/measuring.h"
 #include "harness/measure/point/point_options.h"
-#include "harness/measure/point/point_profile_show.h"
+#include "harness/measure/point/point_profile_print.h"
 #include "harness/rows/row_summary.h"
 
 struct watch {
@@ -63,26 +62,17 @@ static enum status measure(const struct point *p, const struct topology *topo,
     return status;
 }
 
-/* The profile as a table and, where it is wanted, as a chart. */
-static enum status show_profile(const struct point_options *o, const struct row *row,
-                                const struct topology *topo, const json_t *profile,
-                                struct err *err)
+static enum status print_profile(const struct row *row, const json_t *profile,
+                                 struct err *err)
 {
     struct point_profile *p = malloc(sizeof *p);
-    enum status status = ST_OK;
 
     if (!p)
         return err_set(err, ST_NO_MEMORY, "no memory for a profile");
     point_profile_from_json(p, profile);
-    if (!o->json)
-        point_profile_print(stdout, p, row);
-    if (o->chart_dir) {
-        status = dirs_make(o->chart_dir, err);
-        if (status == ST_OK)
-            status = point_profile_draw(p, row, topo, o->chart_dir, err);
-    }
+    point_profile_print(stdout, p, row);
     free(p);
-    return status;
+    return ST_OK;
 }
 
 static enum status print_row(const struct row *row, const json_t *profile,
@@ -133,8 +123,8 @@ int cmd_decode(int argc, char **argv)
             status = measure(&o->point, topo, &row, &samples, &err);
         if (status == ST_OK)
             status = print_row(&row, samples.profile, o, &err);
-        if (status == ST_OK && samples.profile)
-            status = show_profile(o, &row, topo, samples.profile, &err);
+        if (status == ST_OK && samples.profile && !o->json)
+            status = print_profile(&row, samples.profile, &err);
         if (status == ST_OK)
             code = exit_code(&row);
     }

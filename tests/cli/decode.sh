@@ -183,21 +183,6 @@ row = json.load(open("passes.json"))
 n_more = row["profile"]["n_samples"] - row["n_samples"]
 assert 1 <= n_more <= 4, n_more
 EOF
-"$BENCH" decode -m nano:Q4_K_M -t 1 -n 4 --profile -o drawn/here >/dev/null 2>err ||
-    grep -q gnuplot err || fail "chart: $(cat err)"
-[ -s drawn/here/profile.csv ] || fail "no chart's data"
-if command -v gnuplot >/dev/null && command -v python3 >/dev/null; then
-    draws_again drawn/here profile
-    "$BENCH" decode -m nano:Q4_K_M -t 1 -n 4 --profile --json -o drawn/here >drawn.json
-    python3 - <<'EOF' || fail "the chart does not say how its row is: $(cat drawn.json)"
-import json, re
-validity = json.load(open("drawn.json"))["validity"]
-gp = open("drawn/here/profile.gp").read()
-warning = re.search("^warning_text = '(.*)'$", gp, re.M)[1]
-assert warning == ("" if validity == "valid" else validity.replace("'", "\u2019")), warning
-assert re.search("^subtitle_text = 'nano Q4_K_M .* CPUs? .* 1 thread, context 0 ", gp, re.M)
-EOF
-fi
 
 # ---- of four experts a token takes two, and only they are multiplied with
 moe=$SRC/tests/data/models/llama-moe.gguf
@@ -243,7 +228,6 @@ refused 2 "names 1 CPU for 2 threads" decode -m nano:Q4_0 --cpus 0 --threads-pre
 refused 2 "names 2 CPUs for 1 thread;" decode -m nano:Q4_0 --cpus 0,1 -t 1
 refused 2 "a file" decode -m own.gguf --weights memory
 refused 2 "auto, mmap, packed, stream or memory" decode -m own.gguf --weights elsewhere
-refused 2 "only with --profile" decode -m nano:Q4_0 -o drawn
 refused 2 "this machine has" decode -m nano:Q4_0 --mem 900T
 head -c 1000 own.gguf >cut.gguf
 refused 2 "cut.gguf" decode -m cut.gguf

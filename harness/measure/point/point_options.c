@@ -140,7 +140,6 @@ enum status point_options_parse(struct point_options *o, int argc, char **argv,
     const struct opt others[] = {
         OPT_STR(0, "cpus", &raw.cpus, "LIST", "pin the threads to these CPUs, in this order"),
         OPT_STR(0, "cache-dir", &raw.cache_dir, "DIR", "where synthetic models are kept"),
-        OPT_STR('o', "output", &o->chart_dir, "DIR", "draw the profile there: profile.csv, .svg and .png"),
         OPT_FLAG(0, "all", &o->all, "print every column, which `bench fields` explains"),
         OPT_FLAG(0, "json", &o->json, "print every column as JSON"),
         OPT_END
@@ -160,9 +159,5 @@ enum status point_options_parse(struct point_options *o, int argc, char **argv,
     o->help = status == ST_OK && args.help;
     if (status || o->help)
         return status;
-    if (o->chart_dir && !raw.settings.flag[SETTING_profile])
-        return err_set(err, ST_USAGE,
-                       "-o %s: there is a chart to draw only with --profile",
-                       o->chart_dir);
     return apply(p, &raw, topo, err);
 }

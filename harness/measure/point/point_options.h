@@ -15,9 +15,8 @@
 
 struct point_options {
     struct point point;
-    bool json, all;        /* how the row is printed; neither: what people need of it */
-    const char *chart_dir; /* for the profile's chart; NULL: none */
-    bool help;             /* --help was printed: nothing to do */
+    bool json, all; /* how the row is printed; neither: what people need of it */
+    bool help;      /* --help was printed: nothing to do */
 };
 
 /* Parse argv (argv[0] is the command's name). Errors: ST_USAGE, and those of
