@@ -90,9 +90,7 @@ static void put_color(FILE *f, int color)
 {
     static const char *const names[] = {"ink", "grey", "faint", "paper", "bad", "warn"};
 
-    if (color >= PLOT_HEAT)
-        fprintf(f, "\"#%06x\"", plot_rgb(color));
-    else if (color >= PLOT_STEP)
+    if (color >= PLOT_STEP)
         fprintf(f, "step(%d)", color - PLOT_STEP);
     else if (color >= 0)
         fprintf(f, "color(%d)", color);
@@ -345,10 +343,6 @@ static void put_box(FILE *f, const struct plot_layer *l, const struct plot_style
         put_figure(f, at[i]);
         fputc(')', f);
     }
-    if (l->heat) {
-        fprintf(f, ":\"%s\" with boxxyerror fs solid 1 noborder lc palette", l->heat);
-        return;
-    }
     fputs(" with boxxyerror", f);
     put_area_style(f, style, "lc");
 }
@@ -363,14 +357,9 @@ static void put_text(FILE *f, const struct plot_layer *l, int k,
     } else {
         fprintf(f, "strcol(\"%s\"))", l->text);
     }
-    if (l->heat)
-        fprintf(f, ":(ink_on(column(\"%s\")))", l->heat);
     fprintf(f, " with labels noenhanced %s offset %.3f,0 font \",%g\" textcolor rgb ",
             anchor_name(l->anchor), l->dx / CHARACTER, plot_look_file.size[TEXT_LABEL]);
-    if (l->heat)
-        fputs("variable", f);
-    else
-        put_color(f, style->color);
+    put_color(f, style->color);
 }
 
 static void put_layer(FILE *f, const struct plot_layer *l, int k)

@@ -330,8 +330,6 @@ static void lay_out_panels(struct plot *p, const struct plot_look *look, double 
 
         a->box.left = left;
         a->box.width = look->width - left - right - extra;
-        if (a->column > 0 && a->x.has_names && !look->is_page)
-            a->box.width = fmin(a->box.width, a->column * a->x.n);
         make_room(p, look, i);
         find_ticks(&a->x, a->box.width, look->apart_x);
         if (!a->x.has_names)
@@ -358,8 +356,6 @@ static void lay_out_foot(struct plot *p, const struct plot_look *look)
         p->height += p->keys.height + 12;
     } else if (p->keys.height > 0) {
         p->keys.top = fmax(HEAD, middle - p->keys.height / 2);
-        if (last->column > 0) /* it may be narrower than its room */
-            p->keys.left = last->box.left + last->box.width + RIM;
         p->height = fmax(p->height, p->keys.top + p->keys.height);
     }
     p->foot = p->height;

@@ -224,22 +224,6 @@ void plot_note(struct plot *p, const char *text)
         p->note[p->n_notes++] = note;
 }
 
-void plot_heat_keys(struct plot *p)
-{
-    for (int percent = 100; percent >= 0; percent -= 25)
-        plot_key(p, plot_printf(p, "%d %%", percent),
-                 plot_filled(PLOT_HEAT + percent, 1));
-}
-
-void plot_heat_texts(struct plot *p)
-{
-    plot_layer(p, (struct plot_layer){.form = PLOT_TEXT,
-                                      .x = {"column", 0},
-                                      .y = {"row", 0},
-                                      .heat = "percent",
-                                      .text = "label"});
-}
-
 /* ---- the table ------------------------------------------------------------------- */
 
 void plot_columns(struct plot *p, const char *names)
@@ -362,28 +346,11 @@ static const unsigned palette[PLOT_COLORS] = {0x0072b2, 0xd55e00, 0x009e73, 0xcc
 /* viridis */
 static const unsigned steps[] = {0x440154, 0x482878, 0x3e4a89, 0x31688e, 0x26828e,
                                  0x1f9e89, 0x35b779, 0x6dcd59, 0xa5d935};
-static const unsigned heat[] = {0xf7fbff, 0xc6dbef, 0x6baed6, 0x2171b5, 0x08306b};
 static const unsigned named[] = {0x333333, 0x777777, 0xd8d8d8,
                                  0xffffff, 0xb00020, 0xa86a00};
 
-static unsigned heat_rgb(double percent)
-{
-    const double at = fmin(fmax(percent, 0), 100) / 25;
-    const int i = at >= 4 ? 3 : (int)at;
-    unsigned rgb = 0;
-
-    for (int shift = 0; shift <= 16; shift += 8) {
-        const double a = heat[i] >> shift & 255, b = heat[i + 1] >> shift & 255;
-
-        rgb |= (unsigned)(a + (at - i) * (b - a) + 0.5) << shift;
-    }
-    return rgb;
-}
-
 unsigned plot_rgb(int color)
 {
-    if (color >= PLOT_HEAT)
-        return heat_rgb(color - PLOT_HEAT);
     if (color >= PLOT_STEP)
         return steps[(color - PLOT_STEP) % 9];
     return color >= 0 ? palette[color % PLOT_COLORS] : named[(-1 - color) % 6];

@@ -38,7 +38,6 @@ enum plot_color {
     PLOT_WARN = -6,
     PLOT_OWN = -10,   /* that of the row's value of plot_layer.by */
     PLOT_STEP = 1000, /* + 0 to 8: a quantity's steps from dark to light */
-    PLOT_HEAT = 2000, /* + 0 to 100: per cent, from light to dark */
 };
 
 enum plot_dash { PLOT_WHOLE, PLOT_DASHED, PLOT_DOTTED, PLOT_SHORT };
@@ -97,7 +96,6 @@ struct plot_panel {
     double top_room; /* more room above and right of it, for guides */
     double right_room;
     bool has_lines; /* in a page each row has a line for its text below its name */
-    double column;  /* of names on x: the width of each at most; 0: all there is */
     struct plot_axis x, y;
     struct plot_box box; /* out, set by layout.h */
 };
@@ -138,7 +136,6 @@ struct plot_layer {
     bool is_ordered; /* of a quantity: more values than colours have PLOT_STEP */
     struct plot_only only[3];
     struct plot_style style;
-    const char *heat; /* column: per cent, the colour of a box and of the text on it */
     const char *text; /* column; but for PLOT_TEXT what a pointer over it shows */
     enum plot_anchor anchor;
     double dx; /* of a text, to the right */
@@ -240,10 +237,6 @@ void plot_words(struct plot *p, int panel, struct plot_at x, struct plot_at y,
 void plot_break(struct plot *p, int panel, bool is_x, double at);
 void plot_key(struct plot *p, const char *text, struct plot_style s);
 void plot_note(struct plot *p, const char *text);
-/* Entries of a heat map's colours. */
-void plot_heat_keys(struct plot *p);
-/* The texts of its boxes: column "label" at "column" and "row", by "percent". */
-void plot_heat_texts(struct plot *p);
 
 /* "a,b,c"; then cells, row after row. */
 void plot_columns(struct plot *p, const char *names);

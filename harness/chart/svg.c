@@ -229,17 +229,13 @@ static void put_interval(const struct svg *s, struct corner a, struct corner b,
 static void put_layer_text(const struct svg *s, const struct plot_layer *l, size_t row,
                            int color)
 {
-    const double percent =
-        l->heat ? plot_value(s->p, row, (struct plot_place){.column = l->heat}) : 0;
     const struct plot_panel *a = &s->p->panel[l->panel];
     const struct corner at = corner_of(s, l, row, false);
     struct svg_text text = {.x = at.x + l->dx,
                             .y = at.y,
                             .kind = TEXT_LABEL,
                             .anchor = l->anchor,
-                            .color = l->heat && percent > 55 ? PLOT_PAPER
-                                     : l->heat               ? PLOT_INK
-                                                             : color};
+                            .color = color};
 
     if (a->has_lines && s->look->is_page) {
         text.x = a->box.left;
@@ -255,14 +251,6 @@ static void put_row(const struct svg *s, const struct plot_layer *l, size_t row,
     const struct corner at = corner_of(s, l, row, false);
     const struct corner to = l->form < PLOT_INTERVAL ? at : corner_of(s, l, row, true);
 
-    if (l->heat && l->form == PLOT_BOX)
-        style = (struct plot_style){
-            .color = PLOT_HEAT +
-                     (int)fmin(fmax(plot_value(s->p, row,
-                                               (struct plot_place){.column = l->heat}),
-                                    0),
-                               100),
-            .opacity = 1};
     if (!plot_is_within(&a->x, plot_value(s->p, row, l->x)) ||
         !plot_is_within(&a->y, plot_value(s->p, row, l->y))) {
         if (l->form == PLOT_MARKS || l->form == PLOT_TEXT)
@@ -371,8 +359,6 @@ static void put_page_keys(const struct svg *s)
 {
     fputs("<ul class=\"legend\">\n", s->f);
     for (size_t i = 0; i < s->p->n_keys; i++) {
-        if (s->p->key[i].style.color >= PLOT_HEAT)
-            continue; /* its figures are in the cells */
         fputs("<li><svg viewBox=\"0 0 26 14\" class=\"key\" aria-hidden=\"true\">",
               s->f);
         put_sample(s, &s->p->key[i], 0, 7);

@@ -3,7 +3,7 @@
  * svg.h - a plot as SVG: a file, or a part of a page
  *
  * A file has its colours in it. In a page colours are classes of page.css (s0 to s6 for
- * series, ink, dim, rule, paper, bad, warn, heat), light and dark, and the legend is a
+ * series, ink, dim, rule, paper, bad, warn), light and dark, and the legend is a
  * list of HTML before the picture, so that it wraps on a phone. Sizes and distances of
  * a file are those of gnuplot's own SVG, within a few pixels;
  * tests/support/same_charts.py compares texts and places of both.

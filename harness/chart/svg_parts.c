@@ -46,8 +46,6 @@ static const char *class_of(int color, char buf[8])
 {
     static const char *const names[] = {"ink", "dim", "rule", "paper", "bad", "warn"};
 
-    if (color >= PLOT_HEAT)
-        return "heat";
     if (color < 0)
         return names[(-1 - color) % 6];
     snprintf(buf, 8, "s%d", color % PLOT_STEP % PLOT_COLORS);
@@ -102,8 +100,6 @@ static void put_fill(const struct svg *s, int color, double opacity)
         fprintf(s->f, " fill=\"#%06x\"", plot_rgb(color));
     else
         fprintf(s->f, " class=\"area %s\"", class_of(color, buf));
-    if (s->look->is_page && color >= PLOT_HEAT)
-        opacity = 0.08 + 0.0092 * (color - PLOT_HEAT);
     if (opacity < 1)
         fprintf(s->f, " fill-opacity=\"%.2f\"", opacity);
 }

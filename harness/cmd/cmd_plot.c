@@ -23,7 +23,7 @@ static const struct opt_usage usage = {
         "DIR: decode speed against threads, context depth and the number of sequences "
         "with its roof, prefill "
         "speed, the "
-        "memory needed and charged with its limit, the share of the roof by threads, "
+        "memory needed and charged with its limit, "
         "token times and their course over the run if there is a samples.csv and, with "
         "a quality.csv "
         "(`bench quality -o "

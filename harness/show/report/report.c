@@ -449,8 +449,7 @@ enum status report_charts_check(const struct path_list *inputs, const char *dir,
                                 struct err *err)
 {
     enum { N = sizeof charts / sizeof charts[0] };
-    const char *names[N + 4] = {
-        [N] = ROOF_SHARE, [N + 1] = TOKEN_TIMES, [N + 2] = TOKEN_RUN};
+    const char *names[N + 3] = {[N] = TOKEN_TIMES, [N + 1] = TOKEN_RUN};
 
     for (size_t i = 0; i < N; i++)
         names[i] = charts[i].name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * report_token_charts.c - charts of samples and of shares of the roof
+ * report_token_charts.c - charts of samples
  */
 #include "harness/show/report/report_token_charts.h"
 
@@ -22,88 +22,6 @@
 /* Beyond these ratios an axis is logarithmic; faults are some pages or all. */
 #define LOG_RATIO   12.0
 #define FAULT_RATIO 1000.0
-
-/* More numbers of threads than this are named in the axis' title. */
-#define MAX_NAMED 5
-
-/* ---- shares of the roof ---------------------------------------------------------- */
-
-static bool has_share(const struct row *r)
-{
-    return r && row_trust(r) != ROW_FAILED && r->mbu > 0;
-}
-
-static bool map_has_share(const struct roof_map *map)
-{
-    for (int s = 0; s < map->n_settings; s++)
-        for (int t = 0; t < map->n_threads; t++)
-            if (has_share(map->cell[s][t]))
-                return true;
-    return false;
-}
-
-static void put_shares(struct plot *p, const struct roof_map *map)
-{
-    plot_columns(p, "column,row,percent,state,note,label");
-    for (int s = 0; s < map->n_settings; s++)
-        for (int t = 0; t < map->n_threads; t++) {
-            const struct row *r = map->cell[s][t];
-            const bool is_sure = r && row_trust(r) == ROW_GOOD;
-            const char *note = !r || has_share(r)           ? ""
-                               : row_trust(r) == ROW_FAILED ? row_failure(r)
-                                                            : "no roof";
-
-            if (!r)
-                continue;
-            PLOT_NUMBERS(p, t, s, has_share(r) ? 100 * r->mbu : NAN,
-                         !has_share(r) ? 2 : !is_sure);
-            plot_string(p, note);
-            plot_string(p, has_share(r) ? plot_printf(p, "%.0f%s", 100 * r->mbu,
-                                                      is_sure ? "" : " ?")
-                                        : note);
-        }
-}
-
-static struct plot *roof_share_plot(const struct roof_map *map, const char *subtitle)
-{
-    struct plot *p = plot_new(
-        ROOF_SHARE, "Share of the roof, decoding at each setting's least context depth",
-        subtitle);
-    struct plot_layer l = {.form = PLOT_BOX,
-                           .x = {"column", -0.48},
-                           .x2 = {"column", 0.48},
-                           .y = {"row", -0.46},
-                           .y2 = {"row", 0.46},
-                           .only = {{"state", 0, 1}},
-                           .heat = "percent"};
-
-    if (!p)
-        return NULL;
-    struct plot_panel *a =
-        plot_panel(p, 38, -0.5, map->n_threads - 0.5, map->n_settings - 0.5, -0.5);
-
-    put_shares(p, map);
-    a->column = 146;
-    a->x.has_names = a->y.has_names = true;
-    for (int s = 0; s < map->n_settings; s++)
-        plot_tick(p, &a->y, s, plot_keep(p, map->name[s], NAME_CHARACTERS));
-    for (int t = 0; t < map->n_threads; t++)
-        plot_tick(p, &a->x, t,
-                  plot_printf(p, map->n_threads > MAX_NAMED ? "%lld" : "%lld thread%s",
-                              (long long)map->threads[t],
-                              plural(map->threads[t], "s")));
-    if (map->n_threads > MAX_NAMED)
-        a->x.title = "threads";
-    plot_layer(p, l);
-    l.heat = NULL;
-    l.only[0].low = l.only[0].high = 2;
-    l.style = plot_filled(PLOT_FAINT, 0.5);
-    plot_layer(p, l);
-    plot_heat_texts(p);
-    plot_heat_keys(p);
-    plot_note(p, "?: disturbed or partial");
-    return p;
-}
 
 /* ---- distributions --------------------------------------------------------------- */
 
@@ -364,23 +282,6 @@ static enum status use_plot(report_plot_fn *use, void *arg, const char *name,
     return use(arg, name, p, err);
 }
 
-static enum status each_share(const struct report_source *from, const char *subtitle,
-                              report_plot_fn *use, void *arg, struct err *err)
-{
-    struct roof_map *map = malloc(sizeof *map);
-    enum status st;
-
-    if (!map)
-        return err_set(err, ST_NO_MEMORY, "no memory for shares of the roof");
-    roof_map_fill(map, from->points);
-    const bool has = map_has_share(map);
-
-    st = use_plot(use, arg, ROOF_SHARE, has,
-                  has ? roof_share_plot(map, subtitle) : NULL, err);
-    free(map);
-    return st;
-}
-
 static enum status each_time(const struct report_source *from, const char *subtitle,
                              report_plot_fn *use, void *arg, struct err *err)
 {
@@ -420,9 +321,7 @@ enum status report_each_token_plot(const struct report_source *from,
                                    const char *subtitle, report_plot_fn *use, void *arg,
                                    struct err *err)
 {
-    enum status st = each_share(from, subtitle, use, arg, err);
+    const enum status st = each_time(from, subtitle, use, arg, err);
 
-    if (st == ST_OK)
-        st = each_time(from, subtitle, use, arg, err);
     return st ? st : each_run(from, subtitle, use, arg, err);
 }

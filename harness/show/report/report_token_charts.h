@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * report_token_charts.h - charts of samples and of shares of the roof
+ * report_token_charts.h - charts of samples
  *
  * Threading: one thread.
  */
@@ -9,11 +9,10 @@
 
 #include "harness/show/report/report.h"
 
-#define ROOF_SHARE  "roof_share"
 #define TOKEN_TIMES "token_times"
 #define TOKEN_RUN   "token_run"
 
-/* As report_each_plot(): all three. Their times are those of samples. */
+/* As report_each_plot(): both. Their times are those of samples. */
 enum status report_each_token_plot(const struct report_source *from,
                                    const char *subtitle, report_plot_fn *use, void *arg,
                                    struct err *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * report_tokens.c - distributions and times of samples, and shares of the roof
+ * report_tokens.c - distributions and times of samples
  */
 #include "harness/show/report/report_tokens.h"
 
@@ -231,54 +231,4 @@ void token_run_free(struct token_run *run)
 {
     free(run->v);
     memset(run, 0, sizeof *run);
-}
-
-/* ---- shares of the roof ---------------------------------------------------------- */
-
-/* The column of that number of threads, made in its place if it is new; -1: no room. */
-static int column_of(struct roof_map *map, int64_t threads)
-{
-    int at = 0;
-
-    while (at < map->n_threads && map->threads[at] < threads)
-        at++;
-    if (at < map->n_threads && map->threads[at] == threads)
-        return at;
-    if (map->n_threads == CHART_MAX_SERIES)
-        return -1;
-    for (int k = map->n_threads; k > at; k--) {
-        map->threads[k] = map->threads[k - 1];
-        for (int s = 0; s < CHART_MAX_SERIES; s++)
-            map->cell[s][k] = map->cell[s][k - 1];
-    }
-    for (int s = 0; s < CHART_MAX_SERIES; s++)
-        map->cell[s][at] = NULL;
-    map->threads[at] = threads;
-    map->n_threads++;
-    return at;
-}
-
-void roof_map_fill(struct roof_map *map, const struct report_rows *p)
-{
-    memset(map, 0, sizeof *map);
-    for (size_t begin = 0, end; begin < p->n && map->n_settings < CHART_MAX_SERIES;
-         begin = end) {
-        end = report_setting_end(p, begin);
-        const int64_t depth = report_min_depth(p, begin, end);
-        bool any = false;
-
-        for (size_t i = begin; i < end; i++) {
-            const struct row *r = p->v[i];
-            const int column = r->kind == POINT_DECODE && r->ctx == depth
-                                   ? column_of(map, r->n_threads)
-                                   : -1;
-
-            if (column >= 0)
-                map->cell[map->n_settings][column] = r;
-            any |= column >= 0;
-        }
-        if (any)
-            report_setting_name(p, p->v[begin], map->name[map->n_settings++],
-                                REPORT_NAME_MAX);
-    }
 }

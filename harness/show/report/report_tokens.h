@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * report_tokens.h - what the samples of a sweep show: how token times are distributed,
- * how they went over the run, and which share of its roof each setting reached
+ * report_tokens.h - what the samples of a sweep show: how token times are
+ * distributed, and how they went over the run
  *
  * Model of the world: a row is a median, and hides what its samples show: a slow token
  * in a hundred, two launches that differ, an hour in which another machine was busy.
@@ -68,14 +68,5 @@ enum status token_run_find(struct token_run *run, const struct report_rows *p,
                            const struct row *rows, size_t n_rows,
                            const struct samples *samples, struct err *err);
 void token_run_free(struct token_run *run);
-
-/* Share of the roof by setting and number of threads, at each setting's least depth. */
-struct roof_map {
-    char name[CHART_MAX_SERIES][REPORT_NAME_MAX];
-    int64_t threads[CHART_MAX_SERIES];                          /* ascending */
-    const struct row *cell[CHART_MAX_SERIES][CHART_MAX_SERIES]; /* NULL: not measured */
-    int n_settings, n_threads;
-};
-void roof_map_fill(struct roof_map *map, const struct report_rows *p);
 
 #endif

@@ -94,7 +94,7 @@ mkdir single && mv single.csv single/sweep.csv
 if command -v gnuplot >/dev/null; then
     cp -r "$examples/zen5-2vcpu" plotted
     "$BENCH" plot plotted >/dev/null || fail "the charts are not drawn"
-    for chart in token_times token_run roof_share; do draws_again plotted $chart; done
+    for chart in token_times token_run; do draws_again plotted $chart; done
     draws_alone plotted "$BENCH" plot plotted
     [ "$(grep -c '^0,' plotted/token_run.csv)" = "$(($(wc -l <plotted/samples.csv) - 1))" ] ||
         fail "not every sample is a dot"

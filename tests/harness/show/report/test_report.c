@@ -214,7 +214,7 @@ static void copy_sweep(const char *dir)
 static void charts_are_drawn(void **state)
 {
     static const char *const names[] = {"decode_threads", "decode_context", "prefill",
-                                        "memory", "roof_share"};
+                                        "memory"};
     static const char *const endings[] = {"csv", "gp", "svg", "png"};
     const bool has_gnuplot = !system("command -v gnuplot >/dev/null");
     char dir[] = "report-test-XXXXXX", path[128], *text;

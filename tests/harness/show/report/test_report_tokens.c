@@ -119,41 +119,11 @@ static void run_of_launches(void **state)
     samples_free(&samples);
 }
 
-/* Columns are thread counts in order, whichever setting has them first. */
-static void shares(void **state)
-{
-    struct row rows[] = {make_row("Q4_0", 4, 0, 1, ""), make_row("Q4_0", 1, 0, 1, ""),
-                         make_row("Q8_0", 2, 0, 1, ""), make_row("Q8_0", 4, 0, 1, ""),
-                         make_row("Q8_0", 4, 64, 1, "")};
-    struct roof_map *map = malloc(sizeof *map);
-    struct report_rows p;
-    struct err err = ERR_INIT;
-
-    (void)state;
-    assert_int_equal(report_rows_pick(&p, rows, 5, &err), ST_OK);
-    roof_map_fill(map, &p);
-    assert_int_equal(map->n_settings, 2);
-    assert_int_equal(map->n_threads, 3);
-    assert_true(map->threads[0] == 1 && map->threads[1] == 2 && map->threads[2] == 4);
-    for (int s = 0; s < 2; s++)
-        for (int t = 0; t < 3; t++) {
-            const struct row *r = map->cell[s][t];
-            const bool is_q4 = !strcmp(map->name[s], "Q4_0");
-
-            assert_true((r == NULL) == (is_q4 ? t == 1 : t == 0));
-            if (r)
-                assert_true(r->n_threads == map->threads[t] && r->ctx == 0);
-        }
-    report_rows_free(&p);
-    free(map);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(distribution),
         cmocka_unit_test(run_of_launches),
-        cmocka_unit_test(shares),
     };
 
     return cmocka_run_group_tests(tests, make_root, remove_root);
