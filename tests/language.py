@@ -3,10 +3,11 @@
 #
 # language.py - plain English: habits that are counted, and whose counts may only fall
 #
-# usage: language.py [--lower]
+# usage: language.py [--lower | --texts FILE...]
 # Counts each habit below in each part of the tree and compares the counts with the
 # limits in tests/language.txt. More than a limit fails, and the new lines are printed.
 # Fewer fails too, so that no limit stays too high: --lower writes the lower counts.
+# With --texts each habit in the files fails: cli/help.sh checks every --help.
 import collections
 import os
 import re
@@ -59,12 +60,12 @@ def files():
                 yield part, path
 
 
-def find():
-    """{(habit, part): [(path, first line, last line, text)]}"""
+def find(files):
+    """{(habit, part): [(path, first line, last line, text)]} of (part, path)"""
     found = collections.defaultdict(list)
     patterns = [(h, re.compile(p.replace(" ", r"(?:[ \t]|\"?\n[ \t]*(?:\*|//|\#|\")?[ \t]*)+")))
                 for h, p, _ in HABITS]
-    for part, path in sorted(files()):
+    for part, path in files:
         with open(path, encoding="utf-8", errors="replace") as f:
             text = f.read()
         lines = text.splitlines()
@@ -103,11 +104,17 @@ def print_new(hits, limit):
             print(f"  {path}: {n}")
 
 
+if "--texts" in sys.argv:
+    hits = find(("", path) for path in sys.argv[2:])
+    for (habit, _), places in hits.items():
+        for path, line, _, text in places:
+            print(f"{habit}: {os.path.basename(path)}:{line}: {text}")
+    sys.exit(bool(hits))
 limits = {}
 for line in open(LIMITS, encoding="utf-8"):
     habit, part, limit = line.split()
     limits[habit, part] = int(limit)
-found = find()
+found = find(sorted(files()))
 if "--list" in sys.argv:  # every place: --list HABIT [PATH]
     start = (sys.argv + [""])[3]
     for (habit, part), hits in found.items():

@@ -120,7 +120,8 @@ static const struct verb verbs[] = {
               "above several, a\n"
               "sweep.csv, or a row of `bench decode --json`. Rows that DB already has "
               "are skipped.",
-          .example = "bench history add results.db new"}},
+          .example = "bench history add results.db new",
+          .no_kernels = true}},
     {.name = "compare",
      .help = "check whether new rows are slower than the stored ones",
      .run = run_compare,
@@ -139,7 +140,8 @@ static const struct verb verbs[] = {
               "(too few stored runs, or none that can be compared), 2 (wrong input). "
               "docs/history.md\n"
               "explains the rule.",
-          .example = "bench history compare results.db --rows new --margin 5%"}},
+          .example = "bench history compare results.db --rows new --margin 5%",
+          .no_kernels = true}},
     {.name = "changes",
      .help = "find the commits at which a series changed",
      .run = run_changes,
@@ -149,7 +151,8 @@ static const struct verb verbs[] = {
                         "database, a directory with\n"
                         "sweeps, or a CSV): commit, size with its 95 % interval, and "
                         "the commit before.",
-               .example = "bench history changes results.db -o history"}},
+               .example = "bench history changes results.db -o history",
+               .no_kernels = true}},
     {.name = "gates",
      .help = "list the stored verdicts of gates",
      .run = run_gates,
@@ -160,7 +163,8 @@ static const struct verb verbs[] = {
                         "`bench history compare --add-to`, with each measure's effect, "
                         "its 95 % interval\n"
                         "and verdict.",
-               .example = "bench history gates results.db --last 10"}},
+               .example = "bench history gates results.db --last 10",
+               .no_kernels = true}},
 };
 #define N_VERBS ((int)(sizeof verbs / sizeof verbs[0]))
 

@@ -17,23 +17,19 @@
 static const struct opt_usage usage = {
     .synopsis = "plot PATH [-o DIR]",
     .about =
-        "Draws the charts of the rows at PATH, a directory of `bench sweep`, into it; "
-        "of a "
-        "folder of such directories, a database of `bench history` or a CSV into -o "
-        "DIR: decode speed against threads, context depth and the number of sequences "
-        "with its roof, prefill "
-        "speed, the "
-        "memory needed and charged with its limit, "
-        "token times and their course over the run if there is a samples.csv and, with "
-        "a quality.csv "
-        "(`bench quality -o "
-        "DIR`), speed against divergence from the reference. From results of `bench "
-        "load -o DIR`: throughput against latency, throughput by number of users, and "
-        "times to the "
-        "first token. Each chart is an SVG "
-        "and a PNG next to its CSV and gnuplot script; `gnuplot decode_context.gp` "
-        "in DIR redraws it after an edit. Without gnuplot the same charts are drawn "
-        "as SVG only.",
+        "Draws the charts of the rows at PATH. PATH is a directory of `bench sweep`, "
+        "which receives them, or a folder of such directories, a database of `bench "
+        "history` or a CSV, with -o DIR.\n\n"
+        "A sweep has charts of decode speed against threads, context depth, number of "
+        "sequences and memory limit with its roof, of prefill speed, and of the memory "
+        "needed and charged. With a samples.csv there are token times and their course "
+        "over the run; with a quality.csv (`bench quality -o DIR`), speed against "
+        "divergence from the reference. Results of `bench load -o DIR` have throughput "
+        "against latency, throughput by number of users, and times to the first "
+        "token.\n\n"
+        "Each chart is an SVG and a PNG next to its CSV and gnuplot script; `gnuplot "
+        "decode_context.gp` in DIR redraws it after an edit. Without gnuplot the same "
+        "charts are drawn as SVG only.",
     .example = "bench plot results/myhost-20260115T101500Z\n"
                "bench plot results.db -o charts",
     .no_kernels = true,

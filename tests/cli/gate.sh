@@ -171,11 +171,6 @@ refused 2 "name two programs" gate
 refused 2 "--report and --a and --b exclude each other" gate --a "$BENCH" --report x
 refused 2 "unexpected argument 'surplus'" gate surplus
 
-# ---- help fits a terminal
-for command in gate history "history add" "history compare" "history changes" "history gates"; do
-    "$BENCH" $command --help >help || fail "$command --help"
-    [ "$(wc -l <help)" -le 45 ] && ! grep -q '.\{81\}' help || fail "$command --help is too large: $(cat help)"
-done
 printf 'modell: nano:Q4_0\n' >bad.yaml
 refused 2 "modell" gate --a "$BENCH" -c ./bad.yaml
 

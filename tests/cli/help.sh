@@ -29,6 +29,15 @@ for command in $commands; do
     ! grep -E ' $' help.$command || fail "help of $command: blanks at a line's end"
 done
 
+# ---- plain English
+for verb in add compare changes gates; do
+    "$BENCH" history $verb --help >help.history_$verb || fail "no help of history $verb"
+    fits "history $verb" help.history_$verb
+done
+if command -v python3 >/dev/null; then
+    python3 "$SRC/tests/language.py" --texts "$PWD"/help* || fail "words that help does not use"
+fi
+
 "$BENCH" help topo | cmp - help.topo || fail "bench help topo is not bench topo --help"
 refused 2 "there is no command 'nothing'" help nothing
 for word in version -V --version; do
