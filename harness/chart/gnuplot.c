@@ -362,6 +362,21 @@ static void put_text(FILE *f, const struct plot_layer *l, int k,
     put_color(f, style->color);
 }
 
+/* What lies below a hollow mark does not show through it: its shape in the colour of
+ * paper comes first. */
+static void put_marks(FILE *f, const struct plot_layer *l, int k,
+                      const struct plot_style *style)
+{
+    fputs(" with points", f);
+    if (style->mark == PLOT_HOLLOW) {
+        fprintf(f, " pt solid(%d) ps %.3g*point lc rgb paper notitle, \\\n         ",
+                style->color >= 0 ? style->color : 0, style->size);
+        put_using(f, l, k);
+        fputs(" with points", f);
+    }
+    put_mark_style(f, style);
+}
+
 static void put_layer(FILE *f, const struct plot_layer *l, int k)
 {
     const struct plot_style style = plot_style_of(l, k);
@@ -374,8 +389,7 @@ static void put_layer(FILE *f, const struct plot_layer *l, int k)
         put_line_style(f, &style);
         break;
     case PLOT_MARKS:
-        fputs(" with points", f);
-        put_mark_style(f, &style);
+        put_marks(f, l, k, &style);
         break;
     case PLOT_INTERVAL:
     case PLOT_SEGMENT:

@@ -45,12 +45,6 @@ paper = "#ffffff"
 bad = "#b00020"
 warn = "#a86a00"
 
-# Shares in per cent as colours, and texts on them.
-set palette defined (0 "#f7fbff", 25 "#c6dbef", 50 "#6baed6", 75 "#2171b5", 100 "#08306b")
-set cbrange [0:100]
-unset colorbox
-ink_on(percent) = percent > 55 ? 0xffffff : 0x333333
-
 set tics out nomirror textcolor rgb ink
 set xlabel textcolor rgb ink
 set border lc rgb grey lw 1

@@ -45,12 +45,6 @@ paper = "#ffffff"
 bad = "#b00020"
 warn = "#a86a00"
 
-# Shares in per cent as colours, and texts on them.
-set palette defined (0 "#f7fbff", 25 "#c6dbef", 50 "#6baed6", 75 "#2171b5", 100 "#08306b")
-set cbrange [0:100]
-unset colorbox
-ink_on(percent) = percent > 55 ? 0xffffff : 0x333333
-
 set tics out nomirror textcolor rgb ink
 set xlabel textcolor rgb ink
 set border lc rgb grey lw 1
@@ -105,6 +99,7 @@ do for [out in "output_png output_svg"] {
     set label string[7] at screen 0.05170, screen 0.36014 left font ",12" textcolor rgb ink noenhanced
     plot data using (column("series") == 2 && column("panel") == 1 && column("state") >= 0 && column("state") <= 1 ? column("n_threads") : NaN):(column("tok_per_s")) with lines lw 2 lc rgb color(2) notitle, \
          data using (column("series") == 2 && column("panel") == 1 && column("state") >= 0 && column("state") <= 1 ? column("n_threads") : NaN):(column("lo")):(column("n_threads") - (column("n_threads"))):(column("hi") - (column("lo"))) with vectors heads size screen 0.003,90 lw 1.2 lc rgb color(2) notitle, \
+         data using (column("series") == 2 && column("panel") == 1 && column("state") == 1 ? column("n_threads") : NaN):(column("tok_per_s")) with points pt solid(2) ps 1.4*point lc rgb paper notitle, \
          data using (column("series") == 2 && column("panel") == 1 && column("state") == 1 ? column("n_threads") : NaN):(column("tok_per_s")) with points pt hollow(2) ps 1.4*point lw 1.5 lc rgb color(2) notitle
     unset multiplot
     set output

@@ -46,12 +46,6 @@ paper = "#ffffff"
 bad = "#b00020"
 warn = "#a86a00"
 
-# Shares in per cent as colours, and texts on them.
-set palette defined (0 "#f7fbff", 25 "#c6dbef", 50 "#6baed6", 75 "#2171b5", 100 "#08306b")
-set cbrange [0:100]
-unset colorbox
-ink_on(percent) = percent > 55 ? 0xffffff : 0x333333
-
 set tics out nomirror textcolor rgb ink
 set xlabel textcolor rgb ink
 set border lc rgb grey lw 1
@@ -110,7 +104,9 @@ do for [out in "output_png output_svg"] {
          data using (column("series") == 1 && column("panel") == 0 && column("state") == 0 ? column("limit_gib") : NaN):(column("tok_per_s")) with points pt solid(1) ps 1.3*point lw 1.5 lc rgb color(1) notitle, \
          data using (column("series") == 2 && column("panel") == 0 && column("state") == 0 ? column("limit_gib") : NaN):(column("tok_per_s")) with points pt solid(2) ps 1.3*point lw 1.5 lc rgb color(2) notitle, \
          data using (column("series") == 3 && column("panel") == 0 && column("state") == 0 ? column("limit_gib") : NaN):(column("tok_per_s")) with points pt solid(3) ps 1.3*point lw 1.5 lc rgb color(3) notitle, \
+         data using (column("series") == 1 && column("panel") == 0 && column("state") == 1 ? column("limit_gib") : NaN):(column("tok_per_s")) with points pt solid(1) ps 1.4*point lc rgb paper notitle, \
          data using (column("series") == 1 && column("panel") == 0 && column("state") == 1 ? column("limit_gib") : NaN):(column("tok_per_s")) with points pt hollow(1) ps 1.4*point lw 1.5 lc rgb color(1) notitle, \
+         data using (column("series") == 3 && column("panel") == 0 && column("state") == 1 ? column("limit_gib") : NaN):(column("tok_per_s")) with points pt solid(3) ps 1.4*point lc rgb paper notitle, \
          data using (column("series") == 3 && column("panel") == 0 && column("state") == 1 ? column("limit_gib") : NaN):(column("tok_per_s")) with points pt hollow(3) ps 1.4*point lw 1.5 lc rgb color(3) notitle
     unset multiplot
     set output

@@ -44,12 +44,6 @@ paper = "#ffffff"
 bad = "#b00020"
 warn = "#a86a00"
 
-# Shares in per cent as colours, and texts on them.
-set palette defined (0 "#f7fbff", 25 "#c6dbef", 50 "#6baed6", 75 "#2171b5", 100 "#08306b")
-set cbrange [0:100]
-unset colorbox
-ink_on(percent) = percent > 55 ? 0xffffff : 0x333333
-
 set tics out nomirror textcolor rgb ink
 set xlabel textcolor rgb ink
 set border lc rgb grey lw 1
@@ -87,7 +81,9 @@ do for [out in "output_png output_svg"] {
          data using (column("series") == 1 ? column("x") : NaN):(column("upper")) with lines lw 2 lc rgb color(1) notitle, \
          data using (column("series") == 0 ? column("x") : NaN):(column("upper_lo")):(column("x") - (column("x"))):(column("upper_hi") - (column("upper_lo"))) with vectors heads size screen 0.003,90 lw 1.2 lc rgb color(0) notitle, \
          data using (column("series") == 1 ? column("x") : NaN):(column("upper_lo")):(column("x") - (column("x"))):(column("upper_hi") - (column("upper_lo"))) with vectors heads size screen 0.003,90 lw 1.2 lc rgb color(1) notitle, \
+         data using (column("series") == 0 && column("state") == 1 ? column("x") : NaN):(column("upper")) with points pt solid(0) ps 1.5*point lc rgb paper notitle, \
          data using (column("series") == 0 && column("state") == 1 ? column("x") : NaN):(column("upper")) with points pt hollow(0) ps 1.5*point lw 1.5 lc rgb color(0) notitle, \
+         data using (column("series") == 1 && column("state") == 1 ? column("x") : NaN):(column("upper")) with points pt solid(1) ps 1.5*point lc rgb paper notitle, \
          data using (column("series") == 1 && column("state") == 1 ? column("x") : NaN):(column("upper")) with points pt hollow(1) ps 1.5*point lw 1.5 lc rgb color(1) notitle
     unset label; unset arrow; unset object
     set lmargin at screen 0.04447; set rmargin at screen 0.79867
@@ -103,7 +99,9 @@ do for [out in "output_png output_svg"] {
          data using (column("series") == 1 ? column("x") : NaN):(column("lower")) with lines lw 2 lc rgb color(1) notitle, \
          data using (column("series") == 0 ? column("x") : NaN):(column("lower_lo")):(column("x") - (column("x"))):(column("lower_hi") - (column("lower_lo"))) with vectors heads size screen 0.003,90 lw 1.2 lc rgb color(0) notitle, \
          data using (column("series") == 1 ? column("x") : NaN):(column("lower_lo")):(column("x") - (column("x"))):(column("lower_hi") - (column("lower_lo"))) with vectors heads size screen 0.003,90 lw 1.2 lc rgb color(1) notitle, \
+         data using (column("series") == 0 && column("state") == 1 ? column("x") : NaN):(column("lower")) with points pt solid(0) ps 1.5*point lc rgb paper notitle, \
          data using (column("series") == 0 && column("state") == 1 ? column("x") : NaN):(column("lower")) with points pt hollow(0) ps 1.5*point lw 1.5 lc rgb color(0) notitle, \
+         data using (column("series") == 1 && column("state") == 1 ? column("x") : NaN):(column("lower")) with points pt solid(1) ps 1.5*point lc rgb paper notitle, \
          data using (column("series") == 1 && column("state") == 1 ? column("x") : NaN):(column("lower")) with points pt hollow(1) ps 1.5*point lw 1.5 lc rgb color(1) notitle
     unset multiplot
     set output

@@ -132,6 +132,27 @@ static void both_writers_draw_the_rows(void **state)
 }
 
 /* In a page colours are classes and the legend is HTML; no attribute is a style. */
+static void lines_do_not_show_through_hollow_marks(void **state)
+{
+    struct plot *p = new_plot();
+    char *script, *picture;
+
+    (void)state;
+    plot_layer(p, (struct plot_layer){.form = PLOT_MARKS,
+                                      .x = {"x", 0},
+                                      .y = {"hi", 0},
+                                      .style = plot_marked(3, PLOT_HOLLOW, 1.4)});
+    plot_lay_out(p, &plot_look_file);
+    script = written(write_script, p);
+    picture = written(write_picture, p);
+    assert_non_null(strstr(script, " pt solid(3) ps 1.4*point lc rgb paper notitle, "));
+    assert_non_null(strstr(script, " pt hollow(3) ps 1.4*point"));
+    assert_non_null(strstr(picture, "fill=\"#ffffff\" stroke=\"#cc79a7\""));
+    free(script);
+    free(picture);
+    plot_free(p);
+}
+
 static void a_page_has_classes(void **state)
 {
     struct plot *p = new_plot();
@@ -247,6 +268,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ticks_are_round),
         cmocka_unit_test(both_writers_draw_the_rows),
+        cmocka_unit_test(lines_do_not_show_through_hollow_marks),
         cmocka_unit_test(a_page_has_classes),
         cmocka_unit_test(the_legend_finds_room),
         cmocka_unit_test(rows_have_room),
