@@ -209,7 +209,7 @@ function(slm_kernel_sources out)
           target_compile_options(slmkern_${isa} PRIVATE -fno-tree-forwprop)
         endif()
       endif()
-      # clang gives up unrolling a loop beyond 16,384 of its units, whatever the pragma says;
+      # clang gives up unrolling a loop beyond 16,384 of its units, whatever the pragma is;
       # a super-block's steps with what they prefetch are more.
       if(CMAKE_C_COMPILER_ID STREQUAL Clang)
         target_compile_options(slmkern_${isa}
