@@ -16,6 +16,7 @@
 #define OVER_MARK  8.0
 #define NEARER     6.0 /* to another mark than to its own */
 #define OVER_LINE  3.0
+#define CLEAR      2.0 /* of a line, which is drawn some pixels wide */
 #define OUTSIDE    50.0
 #define N_ALONG    50 /* places along a level that are tried */
 
@@ -76,6 +77,8 @@ static bool crosses(const struct rect *b, const struct plot_line *l)
 static double cost_over(const struct rect *r, const struct plot_around *a)
 {
     const struct plot_box *box = &a->box;
+    const struct rect near = {r->left - CLEAR, r->right + CLEAR, r->top - CLEAR,
+                              r->bottom + CLEAR};
     double cost = 0;
 
     if (r->left < box->left || r->right > box->left + box->width || r->top < box->top ||
@@ -87,7 +90,7 @@ static double cost_over(const struct rect *r, const struct plot_around *a)
         cost += OVER_MARK * overlap(r, &mark);
     }
     for (size_t i = 0; i < a->n_lines; i++)
-        cost += OVER_LINE * crosses(r, &a->line[i]);
+        cost += OVER_LINE * crosses(&near, &a->line[i]);
     return cost;
 }
 

@@ -91,12 +91,25 @@ static void above_a_line(void **state)
         assert_true(x > v[i].x + 4 || x + 70 < v[i].x - 4 || v[i].y > LIMIT);
 }
 
+/* A limit through the mark is as wide as the pen: its label does not touch it. */
+static void clear_of_a_line(void **state)
+{
+    struct plot_label v = mark(400, 150, 1);
+    struct plot_line limit = {0, 150, WIDTH, 150};
+    const struct plot_around around = {panel, &v, 1, &limit, 1};
+
+    (void)state;
+    plot_place_labels(&v, 1, &around);
+    assert_true(fabs(v.at_y - v.y) >= v.half_y + 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_next_to_each_other),
         cmocka_unit_test(alone_and_at_the_edge),
         cmocka_unit_test(above_a_line),
+        cmocka_unit_test(clear_of_a_line),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
