@@ -168,17 +168,11 @@ static void put_at(FILE *f, struct plot_at x, struct plot_at y)
 static void put_ticks(struct script *s, const struct plot_panel *a, bool is_x)
 {
     const struct plot_axis *axis = is_x ? &a->x : &a->y;
-    const bool is_turned = is_x && plot_is_turned(a, &plot_look_file);
     char buf[40];
 
     fprintf(s->f, "    set %ctics scale %s noenhanced %s font \",%g\" (",
-            is_x ? 'x' : 'y', axis->has_names ? "0" : "0.6",
-            is_turned ? "rotate by 40 right"
-            : is_x    ? "norotate"
-                      : "",
-            plot_look_file.size[!axis->has_names ? TEXT_TICK
-                                : is_x           ? TEXT_LABEL
-                                                 : TEXT_ROW]);
+            is_x ? 'x' : 'y', axis->has_names ? "0" : "0.6", is_x ? "norotate" : "",
+            plot_look_file.size[axis->has_names ? TEXT_ROW : TEXT_TICK]);
     for (int i = 0; i < axis->n; i++) {
         fputs(i ? ", " : "", s->f);
         if (axis->no_figures)
@@ -209,9 +203,8 @@ static void put_axes(struct script *s, const struct plot_panel *a)
             a->x.max, a->y.min, a->y.max);
     put_ticks(s, a, true);
     put_ticks(s, a, false);
-    fprintf(s->f, "    set border %d; set grid %sxtics %sytics\n",
-            a->x.has_names ? 0 : 3, a->x.has_names || a->x.no_grid ? "no" : "",
-            a->y.has_names || a->y.no_grid ? "no" : "");
+    fprintf(s->f, "    set border 3; set grid %sxtics %sytics\n",
+            a->x.no_grid ? "no" : "", a->y.has_names || a->y.no_grid ? "no" : "");
     fprintf(s->f, "    set xlabel ");
     if (a->x.title)
         fprintf(s->f, "string[%d]\n", text_number(s, a->x.title, false));

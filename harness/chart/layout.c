@@ -141,12 +141,6 @@ static double longest_tick(const struct plot_axis *a, double size)
     return longest;
 }
 
-bool plot_is_turned(const struct plot_panel *a, const struct plot_look *look)
-{
-    return a->x.has_names && a->x.n > 0 &&
-           longest_tick(&a->x, look->size[TEXT_LABEL]) + 6 > a->box.width / a->x.n;
-}
-
 /* ---- places ---------------------------------------------------------------------- */
 
 static double share(const struct plot_axis *a, double v)
@@ -264,11 +258,8 @@ static double panel_height(const struct plot_panel *a, const struct plot_look *l
 /* Below a panel. */
 static double room_below(const struct plot_panel *a, const struct plot_look *look)
 {
-    const double names = longest_tick(&a->x, look->size[TEXT_LABEL]);
-    double room = a->x.no_figures ? 8 : look->is_page ? 24 : TICK_ROOM;
+    const double room = a->x.no_figures ? 8 : look->is_page ? 24 : TICK_ROOM;
 
-    if (plot_is_turned(a, look))
-        room = 20 + 0.66 * names;
     return room + (a->x.title ? look->is_page ? 20 : TITLE_ROOM : 0);
 }
 
@@ -332,10 +323,8 @@ static void lay_out_panels(struct plot *p, const struct plot_look *look, double 
         a->box.width = look->width - left - right - extra;
         make_room(p, look, i);
         find_ticks(&a->x, a->box.width, look->apart_x);
-        if (!a->x.has_names)
-            thin_ticks(a, &a->x, look->size[TEXT_TICK]);
-        top += (a->y.title ? look->is_page ? 20 : 28 : 10) +
-               (a->x.has_names && look->is_page ? 14 : a->top_room);
+        thin_ticks(a, &a->x, look->size[TEXT_TICK]);
+        top += (a->y.title ? look->is_page ? 20 : 28 : 10) + a->top_room;
         a->box.top = top;
         top += a->box.height + room_below(a, look);
     }

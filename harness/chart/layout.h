@@ -47,8 +47,6 @@ bool plot_is_within(const struct plot_axis *a, double v);
 /* The tick's text, in buf or not. */
 const char *plot_tick_text(const struct plot_axis *a, const struct plot_tick *t,
                            char buf[40]);
-/* Names below a panel that are too long to stand side by side are turned. */
-bool plot_is_turned(const struct plot_panel *a, const struct plot_look *look);
 
 double plot_text_width(const char *text, double size);
 /* Where entry i of the legend begins, and its middle. */

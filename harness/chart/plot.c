@@ -132,13 +132,6 @@ void plot_tick(struct plot *p, struct plot_axis *a, double at, const char *text)
             (struct plot_tick){at, text ? plot_keep(p, text, TEXT_MAX) : NULL};
 }
 
-void plot_names(struct plot *p, struct plot_axis *a, const char *const *names, int n)
-{
-    a->has_names = true;
-    for (int i = 0; i < n; i++)
-        plot_tick(p, a, i, names[i]);
-}
-
 void plot_layer(struct plot *p, struct plot_layer l)
 {
     if (grow(p, &p->layer, p->n_layers, sizeof l))

@@ -78,7 +78,7 @@ struct plot_tick {
 struct plot_axis {
     double min, max; /* max < min: the other way round */
     bool is_log;
-    bool has_names; /* ticks are names of 0, 1, 2, ...; none is left out */
+    bool has_names; /* y: ticks are names of 0, 1, 2, ... from the top */
     bool has_room;  /* max grows so that texts behind bars fit; linear from 0 */
     bool no_grid, no_figures;
     const char *title; /* y: above the panel */
@@ -222,8 +222,6 @@ struct plot_panel *plot_panel(struct plot *p, double height, double x_min, doubl
                               double y_min, double y_max);
 /* One more tick; text NULL: the figure. Beyond PLOT_MAX_TICKS there is no more. */
 void plot_tick(struct plot *p, struct plot_axis *a, double at, const char *text);
-/* Names of 0, 1, 2, ... on an axis; on y from the top. */
-void plot_names(struct plot *p, struct plot_axis *a, const char *const *names, int n);
 
 void plot_layer(struct plot *p, struct plot_layer l);
 void plot_guide(struct plot *p, struct plot_guide g);

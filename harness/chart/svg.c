@@ -15,24 +15,17 @@
 static void put_x_tick(const struct svg *s, const struct plot_panel *a,
                        const struct plot_tick *t)
 {
-    const bool is_page = s->look->is_page, is_turned = plot_is_turned(a, s->look);
+    const bool is_page = s->look->is_page;
     const double x = plot_x(a, t->at), bottom = a->box.top + a->box.height;
-    const double length = a->x.has_names || is_page ? 0 : TICK;
+    const double length = is_page ? 0 : TICK;
     struct svg_text text = {.x = x,
                             .y = bottom + length + (is_page ? 13 : 21),
-                            .kind = a->x.has_names ? TEXT_LABEL : TEXT_TICK,
+                            .kind = TEXT_TICK,
                             .color = is_page ? PLOT_GREY : PLOT_INK};
     char buf[40];
 
     if (length > 0)
         svg_line(s, x, bottom, x, bottom + length, &svg_frame);
-    if (a->x.has_names && is_page) {
-        text.y = a->box.top - 10;
-    } else if (is_turned) {
-        text.y = bottom + 12.6;
-        text.rotate = 40;
-        text.anchor = PLOT_RIGHT;
-    }
     if (!a->x.no_figures)
         svg_text(s, &text, plot_tick_text(&a->x, t, buf));
 }
@@ -64,7 +57,7 @@ static void put_grid(const struct svg *s, const struct plot_panel *a)
 {
     const struct plot_box *b = &a->box;
 
-    for (int i = 0; i < a->x.n && !a->x.has_names && !a->x.no_grid; i++) {
+    for (int i = 0; i < a->x.n && !a->x.no_grid; i++) {
         const double x = plot_x(a, a->x.v[i].at);
 
         svg_line(s, x, b->top, x, b->top + b->height, &svg_grid);
@@ -87,11 +80,9 @@ static void put_axes(const struct svg *s, const struct plot_panel *a)
                             .anchor = PLOT_LEFT,
                             .color = is_page ? PLOT_GREY : PLOT_INK};
 
-    if (!a->x.has_names) {
-        svg_line(s, b->left, bottom, b->left + b->width, bottom, &svg_frame);
-        if (!is_page)
-            svg_line(s, b->left, b->top, b->left, bottom, &svg_frame);
-    }
+    svg_line(s, b->left, bottom, b->left + b->width, bottom, &svg_frame);
+    if (!is_page)
+        svg_line(s, b->left, b->top, b->left, bottom, &svg_frame);
     for (int i = 0; i < a->x.n; i++)
         put_x_tick(s, a, &a->x.v[i]);
     for (int i = 0; i < a->y.n; i++)
