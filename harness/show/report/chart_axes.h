@@ -38,7 +38,4 @@ void chart_choose_panels(struct chart *c);
  * taken off, and crosses are put on the lower edge. */
 bool chart_find_axes(struct chart *c, struct chart_axes *a);
 
-/* The gnuplot variables of ranges and panels. */
-void chart_write_axes(FILE *f, const struct chart *c, const struct chart_axes *a);
-
 #endif
