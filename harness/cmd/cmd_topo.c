@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "harness/base/dirs.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
 #include "harness/base/progress.h"
@@ -48,8 +49,26 @@ static enum status find_cache(struct topology *t, struct err *err)
     return measuring_try() ? cache_find(t, err) : ST_OK;
 }
 
+/* The curve of the caches in dir, which is made; "": none. */
+static enum status draw_cache(const struct topology *t, const char *dir,
+                              struct err *err)
+{
+    struct cache_curve c;
+    struct err why = ERR_INIT;
+    enum status st;
+
+    if (!*dir)
+        return ST_OK;
+    st = dirs_make(dir, err);
+    if (st == ST_OK)
+        st = cache_curve_measure(&c, t, MEASURE_BUDGET_S, err);
+    if (st == ST_OK && cache_curve_chart(&c, t, dir, &why))
+        message_print(why.msg);
+    return st;
+}
+
 struct wanted {
-    const char *root;
+    const char *root, *dir;
     bool measured, json;
 };
 
@@ -62,7 +81,7 @@ static enum status measure(struct topology *t, const struct wanted *w,
         st = measure_cores(map, t, err);
     if (st == ST_OK && !*w->root)
         st = find_cache(t, err);
-    return st;
+    return st ? st : draw_cache(t, w->dir, err);
 }
 
 static enum status show(const struct wanted *w, struct err *err)
@@ -76,7 +95,7 @@ static enum status show(const struct wanted *w, struct err *err)
     if (st == ST_OK && w->json)
         st = print_json(t, map, err);
     else if (st == ST_OK)
-        report_machine(t, map, w->measured);
+        report_machine(t, map, w->measured, w->dir);
     free(map);
     free(t);
     return st;
@@ -84,16 +103,18 @@ static enum status show(const struct wanted *w, struct err *err)
 
 int cmd_topo(int argc, char **argv)
 {
-    struct wanted w = {.root = ""};
+    struct wanted w = {.root = "", .dir = ""};
     const struct opt opts[] = {
         OPT_FLAG(0, "json", &w.json, "print JSON"),
         OPT_FLAG(0, "measure", &w.measured,
                  "measure which CPUs share a core; takes seconds"),
+        OPT_STR('o', "output", &w.dir, "DIR",
+                "with --measure: bandwidth by working set as CSV and chart"),
         OPT_STR(0, "root", &w.root, "DIR", "directory with recorded proc/ and sys/"),
         OPT_END,
     };
     const struct opt_usage usage = {
-        .synopsis = "topo [--measure] [--json] [--root DIR]",
+        .synopsis = "topo [--measure [-o DIR]] [--json] [--root DIR]",
         .about =
             "Prints sockets, cores, hyperthreads, caches, usable instruction sets, "
             "memory and limits, and what they mean for running a model. How much of "
@@ -102,9 +123,13 @@ int cmd_topo(int argc, char **argv)
             "hyperthreads as "
             "cores. --measure runs arithmetic on "
             "one CPU, on another and on both: two cores do twice the work, two "
-            "hyperthreads of one core little more than one.\n\n--root reads a copy of "
+            "hyperthreads of one core little more than one. With -o it also reads "
+            "working sets of 1 MiB and more again and again, and after they were "
+            "evicted, with one thread and all: DIR receives the bandwidths and a chart "
+            "with the reported and the measured size of the cache (cache.csv, .svg, "
+            ".png).\n\n--root reads a copy of "
             "another machine's /proc and /sys.",
-        .example = "bench topo\nbench topo --measure\nbench topo --json | jq "
+        .example = "bench topo\nbench topo --measure -o caches\nbench topo --json | jq "
                    ".threads_default",
         .no_arguments = "see `bench topo --help`",
     };
@@ -113,6 +138,11 @@ int cmd_topo(int argc, char **argv)
 
     if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
         return cmd_end(&err);
+    if (*w.dir && !w.measured) {
+        err_set(&err, ST_USAGE,
+                "-o %s is for what --measure reads; give both, or neither", w.dir);
+        return cmd_end(&err);
+    }
     if (w.measured && *w.root) {
         err_set(&err, ST_USAGE,
                 "--measure runs on this machine, and --root %s is the record of "

@@ -13,6 +13,7 @@
 #include "engine/base/thread_pool.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
+#include "harness/stats/stats.h"
 #include "harness/machine/noise.h"
 #include "harness/machine/probe.h"
 #include "kernels/probe/evict.h"
@@ -263,6 +264,78 @@ enum status cache_find(struct topology *t, struct err *err)
     }
     lab_close(&lab);
     return interrupted() ? err_set(err, ST_INTERRUPTED, "interrupted") : ST_OK;
+}
+
+/* ---- the curve ------------------------------------------------------------------- */
+
+#define CURVE_STEP    1.4142135623730951
+#define POINT_NS      (UINT64_C(20) * 1000000)
+#define POINT_REPEATS 5
+
+/* Medians of several readings, as far as the time of a point allows them. */
+static bool read_point(struct lab *lab, int n_threads, uint64_t bytes,
+                       struct cache_point *p)
+{
+    double again[POINT_REPEATS], evicted[POINT_REPEATS], scratch[POINT_REPEATS];
+    const uint64_t begin = clock_ns();
+    size_t n = 0;
+
+    thread_pool_use(lab->pool, n_threads);
+    while (n < POINT_REPEATS && (!n || clock_ns() - begin < POINT_NS)) {
+        if (!read_size(lab, bytes, p))
+            return false;
+        again[n] = p->again_gbps;
+        evicted[n++] = p->evicted_gbps;
+    }
+    p->again_gbps = stats_median(again, n, scratch);
+    p->evicted_gbps = stats_median(evicted, n, scratch);
+    return true;
+}
+
+static double curve_end(const struct topology *t)
+{
+    return fmax(1.5 * (double)t->llc_bytes, 4 * (double)t->llc_all.hi);
+}
+
+/* Thread counts alternate, so that drift is no difference between them. */
+static void read_curve(struct cache_curve *c, struct lab *lab, double end)
+{
+    double bytes = MIN_START;
+
+    for (int i = 0; i < CACHE_MAX_SIZES; i++, bytes *= CURVE_STEP) {
+        for (int k = 0; k < c->n_lines; k++) {
+            struct cache_line *l = &c->line[k];
+
+            if (!read_point(lab, l->n_threads,
+                            (uint64_t)bytes / PAGE_BYTES * PAGE_BYTES, &l->v[i]))
+                return;
+            l->n = i + 1;
+        }
+        if (bytes >= end)
+            return;
+    }
+}
+
+enum status cache_curve_measure(struct cache_curve *c, const struct topology *t,
+                                double budget_s, struct err *err)
+{
+    struct lab lab = {.end_ns = clock_ns() + (uint64_t)(budget_s * 1e9)};
+    struct noise before;
+    enum status st;
+
+    memset(c, 0, sizeof *c);
+    c->line[c->n_lines++].n_threads = 1;
+    if (t->threads_default > 1)
+        c->line[c->n_lines++].n_threads = t->threads_default;
+    noise_read(&before, "");
+    st = lab_open(&lab, t, err);
+    if (st == ST_OK) {
+        read_curve(c, &lab, curve_end(t));
+        c->disturbed = was_disturbed(&before);
+    }
+    lab_close(&lab);
+    return st == ST_OK && interrupted() ? err_set(err, ST_INTERRUPTED, "interrupted")
+                                        : st;
 }
 
 /* ---- one question ---------------------------------------------------------------- */

@@ -41,6 +41,30 @@ enum status cache_find(struct topology *t, struct err *err);
  * reported sizes the last level would, and those before it would not. */
 enum status cache_find_for(struct topology *t, uint64_t bytes, struct err *err);
 
+/* Speeds of one thread, and of all where there are several, by working set: from 1 MiB
+ * to beyond the reported and the measured size (within a quarter of the memory), steps
+ * of 2^(1/2). */
+#define CACHE_MAX_SIZES 28
+struct cache_curve {
+    int n_lines; /* 1 or 2 */
+    struct cache_line {
+        int n_threads;
+        int n;
+        struct cache_point v[CACHE_MAX_SIZES];
+    } line[2];
+    bool disturbed; /* others used the CPUs meanwhile */
+};
+
+/* Measure it in a few seconds: no set is begun after budget_s. Errors: ST_NO_MEMORY,
+ * ST_INTERRUPTED, those of thread_pool_start(). */
+enum status cache_curve_measure(struct cache_curve *c, const struct topology *t,
+                                double budget_s, struct err *err);
+
+/* The chart "cache" in dir (topology_cache.c), with the sizes of *t. Errors: as
+ * chart_files_draw(). */
+enum status cache_curve_chart(const struct cache_curve *c, const struct topology *t,
+                              const char *dir, struct err *err);
+
 /* The search alone, for tests. read: fill in both speeds of a set of that size;
  * false where it could not be read (no memory, time is over). Where no set from start
  * on is faster than memory, the answer is start / 2. Where all that could be read are

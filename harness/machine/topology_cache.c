@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * topology_cache.c - how large the last-level cache is, measured or reported: as an
- * answer and as a text
+ * answer, as a text, and in the chart of cache.h's curve
  */
 #include "harness/machine/topology.h"
 
+#include <math.h>
 #include <stdio.h>
 
+#include "harness/chart/chart_files.h"
 #include "harness/base/format.h"
 #include "harness/machine/cache.h"
 
@@ -93,4 +95,141 @@ const char *topology_cache_text(const struct topology *t, char *buf, size_t cap)
     text_append(buf, cap, "%s)",
                 t->llc_disturbed ? "; other programs used the CPUs" : "");
     return buf;
+}
+
+/* ---- the chart ------------------------------------------------------------------- */
+
+#define MIB      ((double)(1 << 20))
+#define MAX_TICK 65536
+
+static double max_gbps(const struct cache_curve *c)
+{
+    double most = 0;
+
+    for (int k = 0; k < c->n_lines; k++)
+        for (int i = 0; i < c->line[k].n; i++) {
+            const struct cache_point *p = &c->line[k].v[i];
+
+            most = fmax(most, fmax(p->again_gbps, p->evicted_gbps));
+        }
+    return most;
+}
+
+static void put_points(struct plot *p, const struct cache_curve *c)
+{
+    plot_columns(p, "line,threads,bytes,mib,again_gbps,evicted_gbps");
+    for (int k = 0; k < c->n_lines; k++)
+        for (int i = 0; i < c->line[k].n; i++) {
+            const struct cache_point *at = &c->line[k].v[i];
+
+            PLOT_NUMBERS(p, k, c->line[k].n_threads, (double)at->bytes,
+                         (double)at->bytes / MIB, at->again_gbps, at->evicted_gbps);
+        }
+}
+
+static void put_lines(struct plot *p, const struct cache_curve *c)
+{
+    struct plot_layer l = {.form = PLOT_LINE,
+                           .x = {"mib", 0},
+                           .y = {"evicted_gbps", 0},
+                           .by = "line",
+                           .n_by = c->n_lines,
+                           .style = plot_stroke(PLOT_OWN, 1.6, PLOT_DOTTED)};
+
+    plot_layer(p, l);
+    l.y.column = "again_gbps";
+    l.style = plot_stroke(PLOT_OWN, 2, PLOT_WHOLE);
+    plot_layer(p, l);
+    l.form = PLOT_MARKS;
+    l.style = plot_marked(PLOT_OWN, PLOT_SHAPE, 0.9);
+    plot_layer(p, l);
+    for (int is_again = 0; is_again < 2; is_again++)
+        for (int k = 0; k < c->n_lines; k++)
+            plot_key(p,
+                     plot_printf(p, "%d thread%s, %s", c->line[k].n_threads,
+                                 plural(c->line[k].n_threads, "s"),
+                                 is_again ? "read again" : "evicted before"),
+                     is_again
+                         ? (struct plot_style){k, 2, PLOT_WHOLE, PLOT_SHAPE, 0.9, 0}
+                         : plot_stroke(k, 1.6, PLOT_DOTTED));
+}
+
+/* A size as a line from bottom to top, with its name: each has a level of its own,
+ * right of the size or, where there is no room, left of it. */
+static void put_size(struct plot *p, double mib, double level, int color, double room,
+                     const char *name)
+{
+    const struct plot_axis *x = &p->panel[0].x;
+    const bool is_left = log(mib / x->min) > room * log(x->max / x->min);
+
+    plot_across(p, 0, true, mib, false, plot_stroke(color, 1.6, PLOT_DASHED));
+    plot_words(p, 0, (struct plot_at){mib, false}, (struct plot_at){level, true},
+               is_left ? -6 : 6, color, name);
+}
+
+/* The size that is reported, and what is measured for each line, with its range. */
+static void put_sizes(struct plot *p, const struct cache_curve *c,
+                      const struct topology *t)
+{
+    const double reported = (double)t->llc_bytes / MIB;
+
+    if (reported > 0)
+        put_size(p, reported, 0.965, PLOT_GREY, 0.82,
+                 plot_printf(p, "reported %.4g MiB", reported));
+    for (int k = 0; k < c->n_lines; k++) {
+        const struct topo_llc *llc = k ? &t->llc_all : &t->llc_one;
+        const double lo = (double)llc->lo / MIB, hi = (double)llc->hi / MIB;
+
+        if (!llc->bytes)
+            continue;
+        plot_guide(p, (struct plot_guide){.form = PLOT_BOX,
+                                          .x = {lo, false},
+                                          .x2 = {hi, false},
+                                          .y = {0, true},
+                                          .y2 = {1, true},
+                                          .is_behind = true,
+                                          .style = plot_filled(k, 0.1)});
+        put_size(p, (double)llc->bytes / MIB, 0.965 - 0.055 * (c->n_lines - k), k, 0.6,
+                 plot_printf(p, "%d thread%s: measured %.3g MiB (%.3g to %.3g)",
+                             c->line[k].n_threads, plural(c->line[k].n_threads, "s"),
+                             (double)llc->bytes / MIB, lo, hi));
+    }
+}
+
+static struct plot *make_plot(const struct cache_curve *c, const struct topology *t,
+                              const char *subtitle)
+{
+    const struct cache_line *l = &c->line[0];
+    const double last = l->n ? (double)l->v[l->n - 1].bytes / MIB : 1;
+    const double most = fmax(1.25 * fmax(last, (double)t->llc_bytes / MIB), 2);
+    struct plot *p = plot_new("cache", "Read bandwidth by working set", subtitle);
+
+    if (!p)
+        return NULL;
+    put_points(p, c);
+    struct plot_panel *a = plot_panel(p, 487, 0.8, most, 0, 1.2 * max_gbps(c));
+
+    a->x.is_log = true;
+    a->x.title = "working set, MiB (logarithmic)";
+    a->x.no_grid = true;
+    a->y.title = "GB/s";
+    for (int mib = 1; mib <= most && mib <= MAX_TICK; mib *= 4)
+        plot_tick(p, &a->x, mib, NULL);
+    put_sizes(p, c, t);
+    put_lines(p, c);
+    return p;
+}
+
+enum status cache_curve_chart(const struct cache_curve *c, const struct topology *t,
+                              const char *dir, struct err *err)
+{
+    char subtitle[200], again[300];
+
+    snprintf(subtitle, sizeof subtitle, "%s%s%s", t->cpu_model,
+             *t->hypervisor ? "  \xc2\xb7  virtual machine" : "",
+             c->disturbed || t->llc_disturbed
+                 ? "  \xc2\xb7  other programs used the CPUs"
+                 : "");
+    snprintf(again, sizeof again, "bench topo --measure -o %.250s", dir);
+    return chart_files_draw(make_plot(c, t, subtitle), dir, again, err);
 }

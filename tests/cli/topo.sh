@@ -46,6 +46,7 @@ refused 2 "proc/cpuinfo" topo --root "$WORK/nowhere"
 refused 2 "did you mean" topo --rooot
 refused 2 "unexpected argument 'extra'" topo extra
 refused 2 "leave one out" topo --measure --root "$WORK/vm-hidden"
+refused 2 "is for what --measure reads" topo -o "$WORK/caches"
 
 # which CPUs share a core: measured here, whatever comes out
 if [ "$("$BENCH" topo --json | sed -n 's/.*"cpus_allowed": \([0-9]*\).*/\1/p')" -ge 2 ]; then
@@ -60,4 +61,15 @@ taskset -c "$one" "$BENCH" topo --measure >one
 grep -q "there are no two to compare" one || fail "one CPU: $(cat one)"
 taskset -c "$one" "$BENCH" topo --measure --json | grep -q '"cores_measured": null'
 
+# the curve of the caches: a line for one thread and one for all, the same chart with
+# gnuplot and without
+"$BENCH" topo --measure -o caches >out
+grep -q "is in caches: cache.csv and its chart" out || fail "$(cat out)"
+[ "$(head -n 1 caches/cache.csv)" = line,threads,bytes,mib,again_gbps,evicted_gbps ] || fail "$(cat caches/cache.csv)"
+awk -F, 'NR > 1 && !($2 >= 1 && $3 > 0 && $5 > 0 && $6 > 0) { exit 1 }' caches/cache.csv || fail "$(cat caches/cache.csv)"
+if command -v gnuplot >/dev/null; then
+    [ -s caches/cache.png ] || fail "$(ls caches)"
+    draws_again caches cache
+fi
+draws_alone caches "$BENCH" topo --measure -o caches
 "$BENCH" topo --help | grep -q -- "--root DIR"

@@ -256,11 +256,14 @@ static void print_one_cpu(void)
 }
 
 void report_machine(const struct topology *t, const struct cores_map *map,
-                    bool measured)
+                    bool measured, const char *dir)
 {
     print_all(t);
     if (map)
         print_pairs(map);
     else if (measured)
         print_one_cpu();
+    if (*dir)
+        printf("\nThe bandwidth by working set is in %s: cache.csv and its chart\n",
+               format_path(dir).text);
 }

@@ -13,8 +13,9 @@
 #include "harness/machine/topology.h"
 
 /* Prints it to standard output. map: which CPUs share a core, as measured; NULL: they
- * were not compared, with measured because there is one. */
+ * were not compared, with measured because there is one. dir: where the curve of the
+ * caches is; "": nowhere. */
 void report_machine(const struct topology *t, const struct cores_map *map,
-                    bool measured);
+                    bool measured, const char *dir);
 
 #endif
