@@ -34,7 +34,8 @@ static const struct opt_usage usage = {
              "also `bench\n"
              "history`.",
     .example = "bench gate --a old/bench --b new/bench -m model.gguf --budget 5m\n"
-               "bench gate --calibrate -m model.gguf",
+               "bench gate --a old/llama-bench --b new/llama-bench -m model.gguf\n"
+               "bench gate -m model-q8_0.gguf --b-model model-q4_k_m.gguf",
     .no_arguments = "programs are given by --a and --b, a model by -m",
 };
 
@@ -84,14 +85,19 @@ static enum status run(const struct gate_options *o, int *code, struct err *err)
                        "--add-to stores verdicts, and --calibrate gives none");
     if (o->add_to && history_db_check_output(o->add_to, err))
         return err->code;
+    if (o->b_model && (o->report || o->calibrate))
+        return err_set(err, ST_USAGE, "--b-model and %s exclude each other", other);
+    if (o->counts && o->b_model)
+        return err_set(err, ST_USAGE, "--counts compares two programs with one model");
     if (o->calibrate)
         return gate_calibrate(o, err);
     if (o->report)
         return judge(gate_report, o, code, err);
-    if (!o->a && !o->b)
+    if (!o->a && !o->b && !o->b_model)
         return err_set(err, ST_USAGE,
-                       "name two programs with --a OLD/bench and --b NEW/bench; `bench "
-                       "history compare` compares with stored results");
+                       "name two programs with --a OLD/bench and --b NEW/bench, or two "
+                       "models with -m and --b-model; `bench history compare` compares "
+                       "with stored results");
     return judge(gate_ab, o, code, err);
 }
 
@@ -101,12 +107,13 @@ int cmd_gate(int argc, char **argv)
     struct gate_options o = {.codes = codes};
     /* clang-format off */
     const struct opt opts[] = {
-        OPT_STR('a', "a", &o.a, "PROGRAM", "the old build's `bench` (default: this one)"),
-        OPT_STR('b', "b", &o.b, "PROGRAM", "the new build's `bench` (default: this one)"),
+        OPT_STR('a', "a", &o.a, "PROGRAM", "old `bench` (default: this one), or a command"),
+        OPT_STR('b', "b", &o.b, "PROGRAM", "the new one, of the same kind"),
         OPT_FLAG(0, "calibrate", &o.calibrate, "compare A with itself to find which slowdowns a budget can detect"),
         OPT_STR(0, "report", &o.report, "DIR", "rewrite the reports of a finished gate in DIR"),
         OPT_STR('c', "config", &o.config, "CONFIG", "YAML file, or a name in configs/gates"),
         OPT_STR('m', "model", &o.model, "MODEL", "GGUF file or SHAPE:QUANT"),
+        OPT_STR(0, "b-model", &o.b_model, "MODEL", "another model for B: the program with two models"),
         OPT_STR('t', "threads", &o.threads, "LIST", "thread counts"),
         OPT_STR(0, "prefill", &o.prefill, "LIST", "prompt lengths, or none"),
         OPT_STR(0, "ctx", &o.ctx, "LIST", "context depths of decoding, or none"),

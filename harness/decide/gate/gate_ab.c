@@ -106,6 +106,16 @@ static void name_machine(struct gate_result *r, const struct topology *topo)
     gethostname(r->host, sizeof r->host - 1);
 }
 
+static void note_quality(struct gate_result *r)
+{
+    const size_t n = strlen(r->notes);
+
+    snprintf(r->notes + n, sizeof r->notes - n,
+             "%swhether the models answer alike: `bench quality` measures how far they "
+             "diverge",
+             n ? "; " : "");
+}
+
 static void describe(struct gate_result *r, const struct gate_options *o,
                      const struct gate_settings *s, const struct topology *topo)
 {
@@ -117,7 +127,11 @@ static void describe(struct gate_result *r, const struct gate_options *o,
     r->injected = s->slower;
     if (strcmp(topo->cpu_model, "unknown") != 0)
         snprintf(r->cpu, sizeof r->cpu, "%s", topo->cpu_model);
-    snprintf(r->model, sizeof r->model, "%.255s", s->setup.model.text);
+    if (s->has_b_model)
+        snprintf(r->model, sizeof r->model, "%.120s, B with %.120s",
+                 s->setup.model.text, s->b_model.text);
+    else
+        snprintf(r->model, sizeof r->model, "%.255s", s->setup.model.text);
     gate_settings_text(s, r->settings, sizeof r->settings);
     name_machine(r, topo);
     copy(g->config, sizeof g->config, o->config);
@@ -173,6 +187,10 @@ static enum status compare(const struct gate_options *o, struct gate_run *run,
         st = measuring_begin(err);
     if (st == ST_OK)
         st = gate_run_open(run, s, topo, program, r, err);
+    if (st == ST_OK && o->counts && run->of_engines)
+        st = err_set(err, ST_USAGE, "--counts needs two builds of bench");
+    if (st == ST_OK && s->has_b_model)
+        note_quality(r);
     if (st == ST_OK)
         st = make_dir(run, err);
     if (st)
@@ -202,6 +220,8 @@ enum status gate_ab(const struct gate_options *o, struct gate_result *r,
         st = gate_settings_make(&s, o, topo, err);
     if (st == ST_OK)
         st = gate_options_check_outputs(o, &s.setup.model, err);
+    if (st == ST_OK && s.has_b_model)
+        st = gate_options_check_outputs(o, &s.b_model, err);
     if (st == ST_OK) {
         memcpy(o->codes, s.exit_code, sizeof s.exit_code);
         st = compare(o, run, &s, topo, r, err);

@@ -24,7 +24,7 @@ struct gate_options {
     const char *report; /* directory of a gate that has run: its outputs again */
 
     /* how it measures; texts, which override the configuration */
-    const char *config, *model, *threads, *prefill, *ctx, *weights, *mem;
+    const char *config, *model, *b_model, *threads, *prefill, *ctx, *weights, *mem;
     const char *budget, *margin, *inject;
     uint64_t seed; /* 0: the current time */
 

@@ -244,17 +244,13 @@ void gate_plan_shorten(struct gate_plan *p, struct gate_timing *t, double slower
     fit(p, t, left_s, wanted, wanted);
 }
 
-enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,
-                          const struct gate_timing *t, double left_s, struct err *err)
+/* How many launches left_s holds, and whether they are enough. */
+static enum status count_launches(struct gate_plan *p, const struct gate_settings *s,
+                                  double left_s, struct err *err)
 {
     const size_t fewest = gate_plan_fewest(&s->rule, gate_plan_n_metrics(p, s));
-    const double usable = left_s - SPARE * s->budget_s;
 
-    for (int i = 0; i < p->n_steps; i++)
-        p->n_rounds[i] = (size_t)s->n_rounds;
-    /* Launches count for more than their rounds. */
-    fit(p, t, usable, WANTED_LAUNCHES, WANTED_LAUNCHES / 2);
-    p->max_launches = launches_in(p, usable);
+    p->max_launches = launches_in(p, left_s - SPARE * s->budget_s);
     p->need_s =
         (s->budget_s - left_s + (double)fewest * p->launch_s) / (1 - SPARE) * 1.1;
     if (HOPE * p->max_launches >= fewest)
@@ -268,4 +264,32 @@ enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,
                    "smaller model, or a shorter prefill",
                    format_duration(text, sizeof text, s->budget_s), p->max_launches,
                    fewest, ceil(p->need_s / 60));
+}
+
+enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,
+                          const struct gate_timing *t, double left_s, struct err *err)
+{
+    for (int i = 0; i < p->n_steps; i++)
+        p->n_rounds[i] = (size_t)s->n_rounds;
+    /* Launches count for more than their rounds. */
+    fit(p, t, left_s - SPARE * s->budget_s, WANTED_LAUNCHES, WANTED_LAUNCHES / 2);
+    return count_launches(p, s, left_s, err);
+}
+
+double gate_plan_turn_s(const struct gate_plan *p, const struct gate_settings *s)
+{
+    return s->budget_s / (4 * p->n_steps * WANTED_LAUNCHES);
+}
+
+enum status gate_plan_fixed(struct gate_plan *p, const struct gate_settings *s,
+                            const double *turn_s, double left_s, struct err *err)
+{
+    p->launch_s = 0;
+    for (int i = 0; i < p->n_steps; i++) {
+        p->n_rounds[i] = 1;
+        p->n_passes[i] = p->n_samples[i] = 1;
+        p->round_s[i] = 4 * turn_s[i];
+        p->launch_s += p->round_s[i];
+    }
+    return count_launches(p, s, left_s, err);
 }

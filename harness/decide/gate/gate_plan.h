@@ -46,6 +46,13 @@ enum status gate_plan_steps(struct gate_plan *p, const struct gate_settings *s,
 enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,
                           const struct gate_timing *t, double left_s, struct err *err);
 
+/* Where each turn starts its program: how long it may measure, so that the budget
+ * holds the launches that a gate wants; and the plan, given what whole turns took: a
+ * launch is one round of each step. Error: as gate_plan_fit(). */
+double gate_plan_turn_s(const struct gate_plan *p, const struct gate_settings *s);
+enum status gate_plan_fixed(struct gate_plan *p, const struct gate_settings *s,
+                            const double *turn_s, double left_s, struct err *err);
+
 /* If everything takes `slower` times what is in *t, which is updated: shorter turns and
  * fewer rounds, until left_s holds the launches, as far as possible. */
 void gate_plan_shorten(struct gate_plan *p, struct gate_timing *t, double slower,

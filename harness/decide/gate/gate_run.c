@@ -13,6 +13,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/random.h"
 #include "harness/base/format.h"
+#include "harness/decide/gate/gate_engine.h"
 #include "harness/stats/stats.h"
 #include "harness/machine/cache.h"
 #include "kernels/isa.h"
@@ -46,7 +47,8 @@ static void keep_in_budget(struct gate_run *run, double last_s)
     run->launches_s += last_s;
     run->next_launch_s =
         fmax(run->plan.launch_s, fmin(last_s, 2 * run->launches_s / (double)n));
-    if (slower > 1 && n < fewest && left / last_s < (double)(fewest - n)) {
+    if (!run->of_engines && slower > 1 && n < fewest &&
+        left / last_s < (double)(fewest - n)) {
         gate_plan_shorten(&run->plan, &run->timing, slower, left, fewest - n);
         run->next_launch_s = run->plan.launch_s;
     }
@@ -96,63 +98,80 @@ static enum status describe_opening(struct gate_run *run, struct err *err)
     const enum status st = choose_cpus(run, o, err);
     run->open[1] = *o;
     run->open[1].slower = s->slower;
+    if (s->has_b_model)
+        run->open[1].setup.model = s->b_model;
     return st;
 }
 
-/* Twice the weights, where each program has its own. */
-static enum status check_room(const struct gate_run *run, struct err *err)
+/* Bytes of both models' weights. */
+static enum status weights_of_both(const struct gate_run *run, uint64_t bytes[2],
+                                   struct err *err)
+{
+    enum status st = ST_OK;
+
+    for (int side = 0; side < 2 && st == ST_OK; side++)
+        st = modelref_bytes(&run->open[side].setup.model, &bytes[side], err);
+    return st;
+}
+
+/* All weights, where each program has its own. */
+static enum status check_room(const struct gate_run *run, const uint64_t bytes[2],
+                              struct err *err)
 {
     const struct gate_settings *s = run->s;
     const uint64_t room = topology_model_bytes(run->topo, s->setup.mem_limit);
     char need[24], have[24];
-    uint64_t bytes;
 
-    if (s->setup.residency != WEIGHTS_PACKED)
-        return ST_OK;
-    if (modelref_bytes(&s->setup.model, &bytes, err))
-        return err->code;
-    if (2 * bytes <= room)
+    if (s->setup.residency != WEIGHTS_PACKED || bytes[0] + bytes[1] <= room)
         return ST_OK;
     return err_set(err, ST_NO_MEMORY,
                    "packed weights of both programs take %s, and there are %s; "
                    "--weights mmap has them in memory once",
-                   format_bytes(need, sizeof need, 2 * bytes),
+                   format_bytes(need, sizeof need, bytes[0] + bytes[1]),
                    format_bytes(have, sizeof have, room));
 }
 
-/* Both sides have the same answer, and read the model the same way for it. */
-static enum status find_cache(struct gate_run *run, struct err *err)
+static enum status make_files(const struct gate_run *run, struct err *err)
 {
-    uint64_t bytes;
+    enum status st = ST_OK;
 
-    return modelref_bytes(&run->s->setup.model, &bytes, err)
-               ? err->code
-               : cache_find_for(run->topo, bytes, err);
+    for (int side = 0; side < 2 && st == ST_OK; side++) {
+        const struct model_setup *setup = &run->open[side].setup;
+
+        if (setup->model.at_load && setup->residency != WEIGHTS_PACKED)
+            return err_set(err, ST_USAGE,
+                           "%s is quantised while it is loaded, which needs "
+                           "--weights packed",
+                           setup->model.text);
+        st = modelref_make_file(&setup->model, NULL, err);
+    }
+    return st;
 }
 
 static enum status prepare_model(struct gate_run *run, struct err *err)
 {
     const struct gate_settings *s = run->s;
-    enum status st;
+    uint64_t bytes[2];
+    enum status st = make_files(run, err);
 
-    if (s->setup.model.at_load && s->setup.residency != WEIGHTS_PACKED)
-        return err_set(err, ST_USAGE,
-                       "%s is quantised while it is loaded, which needs "
-                       "--weights packed",
-                       s->setup.model.text);
-    st = modelref_make_file(&s->setup.model, NULL, err);
     if (st == ST_OK)
-        st = find_cache(run, err);
+        st = weights_of_both(run, bytes, err);
+    /* Both sides have the same answer, and read the model the same way for it. */
     if (st == ST_OK)
-        st = check_room(run, err);
-    if (st == ST_OK && s->setup.mem_limit) {
+        st = cache_find_for(run->topo, bytes[0] > bytes[1] ? bytes[0] : bytes[1], err);
+    if (st == ST_OK)
+        st = check_room(run, bytes, err);
+    if (st || !s->setup.mem_limit)
+        return st;
+    for (int side = 0; side < 2; side++) {
         uint64_t stayed;
 
         /* Cached pages were charged to another group. */
-        modelref_evict(&s->setup.model, &stayed, NULL);
-        st = sandbox_create(&run->sandbox, "", s->setup.mem_limit, err);
+        modelref_evict(&run->open[side].setup.model, &stayed, NULL);
     }
-    return st;
+    /* Each turn of another program has a sandbox of its own. */
+    return run->of_engines ? ST_OK
+                           : sandbox_create(&run->sandbox, "", s->setup.mem_limit, err);
 }
 
 /* ---- launches -------------------------------------------------------------------- */
@@ -272,8 +291,11 @@ enum status gate_run_open(struct gate_run *run, const struct gate_settings *s,
     run->values = calloc(GATE_MAX_METRICS, sizeof *run->values);
     if (!run->values)
         return err_set(err, ST_NO_MEMORY, "no memory for a gate");
-    st = gate_plan_steps(&run->plan, s, err);
-    for (int side = 0; side < 2 && st == ST_OK; side++)
+    st = gate_engines_open(run, err);
+    s = run->s;
+    if (st == ST_OK)
+        st = gate_plan_steps(&run->plan, s, err);
+    for (int side = 0; side < 2 && st == ST_OK && !run->of_engines; side++)
         st = worker_check_program(side ? "B" : "A", program[side], err);
     if (st == ST_OK)
         st = describe_opening(run, err);
@@ -287,6 +309,8 @@ enum status gate_run_open(struct gate_run *run, const struct gate_settings *s,
     run->begin_ns = clock_ns();
     progress_begin(&run->progress, "gate");
     run->progress.is_bound = true; /* it ends as soon as the verdict is clear */
+    if (run->of_engines)
+        return gate_engines_pilot(run, err);
     st = pilot(run, &run->timing, err);
     return st ? st
               : gate_plan_fit(&run->plan, s, &run->timing,
@@ -298,6 +322,7 @@ void gate_run_close(struct gate_run *run)
     progress_end(&run->progress);
     end(run);
     sandbox_destroy(run->sandbox);
+    gate_engines_close(run);
     if (run->csv >= 0)
         close(run->csv);
     free(run->values);
@@ -351,7 +376,15 @@ static enum status play_pass(struct gate_run *run, struct round *round, int step
     int n[WORKER_MAX_STEPS] = {0};
 
     n[step] = run->plan.n_samples[step] / run->plan.n_passes[step];
-    for (int turn = 0; turn < 4; turn++) {
+    for (int turn = 0; turn < 4 && run->of_engines; turn++) {
+        const enum status st =
+            gate_engines_turn(run, round->side[turn], step, &seconds[turn], round->why,
+                              sizeof round->why, err);
+
+        if (st)
+            return st;
+    }
+    for (int turn = 0; turn < 4 && !run->of_engines; turn++) {
         double all[WORKER_MAX_STEPS];
         struct noise noise;
         const enum status st = model_worker_sample(&run->client[round->side[turn]], n,
@@ -404,7 +437,9 @@ static enum status play_round(struct gate_run *run, struct round *round,
             return st;
     }
     run->n_played++;
-    round->disturbed = noise_disturbed(&round->noise, round->why, sizeof round->why);
+    round->disturbed =
+        run->of_engines ? *round->why != '\0'
+                        : noise_disturbed(&round->noise, round->why, sizeof round->why);
     return ST_OK;
 }
 
@@ -520,11 +555,12 @@ static enum status count_launch(struct gate_run *run, struct err *err)
         memory[side] = (double)c->peak_bytes / (1 << 20);
         load[side] = worker_quartile(c->ready.load_s, (size_t)c->ready.n_loads);
     }
-    if (run->s->memory) {
+    if (run->s->memory && memory[0] > 0 && memory[1] > 0) {
         line.value[at] = memory;
         line.log_ratio[at] = log(memory[0] / memory[1]);
-        count_once(run, at++, memory);
+        count_once(run, at, memory);
     }
+    at += run->s->memory;
     if (run->s->load) {
         line.value[at] = load;
         line.log_ratio[at] = log(load[0] / load[1]);
@@ -541,7 +577,8 @@ enum status gate_run_launch(struct gate_run *run, struct err *err)
 
     snprintf(run->doing, sizeof run->doing, "launch %zu, %zu fit the budget",
              run->r->n_launches + 1, run->plan.max_launches);
-    st = start_both(run, ignored, err);
+    run->client[0].peak_bytes = run->client[1].peak_bytes = 0;
+    st = run->of_engines ? ST_OK : start_both(run, ignored, err);
     if (st == ST_OK) {
         for (size_t i = 0; i < run->r->n_metrics; i++) {
             struct gate_series *s = &run->r->metric[i].series;

@@ -11,6 +11,9 @@
  * it has, and then counts what there is. Where more than half of all rounds are
  * disturbed, the machine is always disturbed, and none is repeated any more.
  *
+ * Sides that are other programs (gate_engine.h) stay for a turn alone: a launch of
+ * theirs is one round of each step, and each turn starts its program.
+ *
  * Every round goes into rounds.csv at once, in whole lines, whether it counts or not.
  *
  * Threading: one thread.
@@ -35,6 +38,8 @@ struct gate_values {
 
 struct gate_run {
     const struct gate_settings *s;
+    bool of_engines; /* both sides are other programs: gate_engine.h */
+    struct gate_engines *engines;
     struct topology *topo;
     struct gate_result *r; /* its metrics' series grow */
     const char *program[2];

@@ -331,7 +331,12 @@ enum status gate_settings_make(struct gate_settings *s, const struct gate_option
         st = err_set(err, ST_USAGE,
                      "name the model: -m FILE.gguf, -m SHAPE:QUANT, or a configuration "
                      "that names one");
-    return st ? st : modelref_parse(&s->setup.model, s->model_text, NULL, err);
+    if (st == ST_OK)
+        st = modelref_parse(&s->setup.model, s->model_text, NULL, err);
+    s->has_b_model = o->b_model != NULL;
+    if (st == ST_OK && o->b_model)
+        st = modelref_parse(&s->b_model, o->b_model, NULL, err);
+    return st;
 }
 
 enum status gate_settings_make_rule(struct gate_settings *s, const char *config,

@@ -28,6 +28,8 @@ struct gate_settings {
     char model_text[256];
     struct model_setup setup; /* mem_limit: around both programs together; seed: for
                                  orders, too, never 0; threads: from the lists */
+    struct modelref b_model;  /* B's, where has_b_model: else both have the setup's */
+    bool has_b_model;
     struct int_list threads, prefill, ctx;
     struct gate_kernels kernels; /* formats whose gemv is timed, too */
     double budget_s, timeout_s;
