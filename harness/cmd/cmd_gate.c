@@ -86,9 +86,8 @@ static enum status run(const struct gate_options *o, int *code, struct err *err)
     if (o->add_to && history_db_check_output(o->add_to, err))
         return err->code;
     if (o->b_model && (o->report || o->calibrate))
-        return err_set(err, ST_USAGE, "--b-model and %s exclude each other", other);
-    if (o->counts && o->b_model)
-        return err_set(err, ST_USAGE, "--counts compares two programs with one model");
+        return err_set(err, ST_USAGE, "--b-model and %s exclude each other",
+                       o->calibrate ? "--calibrate" : "--report");
     if (o->calibrate)
         return gate_calibrate(o, err);
     if (o->report)

@@ -49,7 +49,6 @@ fi
 refused 2 "A is a build of bench and B another program" "${gate[@]}" --a "$BENCH" --b "new/run 60 $figure"
 refused 2 "nowhere/run: No such file" "${gate[@]}" --a "nowhere/run 1 $figure" --b "new/run 60 $figure"
 refused 2 "A: the regular expression finds nothing" "${gate[@]}" --a "old/silent $figure" --b "new/run 60 $figure" -o none
-refused 2 "needs two builds" "${gate[@]}" --a "old/run 1 $figure" --b "new/run 60 $figure" --counts -o counts
 refused 2 "is a setting of slmbench alone" "${gate[@]}" --a "old/run 1 $figure" --b "new/run 60 $figure" --weights packed
 refused 2 "nothere.gguf" "${gate[@]}" --b-model nothere.gguf
 refused 2 "exclude each other" gate --calibrate --b-model nano:Q8_0

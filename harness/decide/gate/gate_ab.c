@@ -187,8 +187,6 @@ static enum status compare(const struct gate_options *o, struct gate_run *run,
         st = measuring_begin(err);
     if (st == ST_OK)
         st = gate_run_open(run, s, topo, program, r, err);
-    if (st == ST_OK && o->counts && run->of_engines)
-        st = err_set(err, ST_USAGE, "--counts needs two builds of bench");
     if (st == ST_OK && s->has_b_model)
         note_quality(r);
     if (st == ST_OK)
