@@ -193,6 +193,8 @@ static enum status judge(struct compare_machine *m, const struct result_part *ro
         return err_set(err, st, "%s", m->none.msg);
     m->speed = speed_measured(&m->rec.best);
     m->speed.median = m->rec.best_tok_per_s;
+    m->speed_is_bound =
+        row_trust(&m->rec.best) == ROW_DISTURBED && m->rec.best_from_ctx < 0;
     if (m->rec.best_from_ctx >= 0) {
         m->speed.sigma_lo = hypot(m->speed.sigma_lo, SPEED_ESTIMATE_SPREAD);
         m->speed.sigma_hi = hypot(m->speed.sigma_hi, SPEED_ESTIMATE_SPREAD);
@@ -272,6 +274,7 @@ static int compare_machines(const void *x, const void *y)
 static enum status rank(struct comparison *c, struct err *err)
 {
     struct speed *v = calloc(c->n + 1, sizeof *v);
+    bool bounds = false;
     enum status st;
 
     if (!v)
@@ -281,8 +284,13 @@ static enum status rank(struct comparison *c, struct err *err)
     st = speed_compare(v, c->n, err);
     for (size_t i = 0; i < c->n && st == ST_OK; i++) {
         c->v[i].score = v[i].out ? 0 : v[i].median;
-        c->v[i].p_first = c->v[i].score > 0 ? v[i].p_best : 0;
+        c->v[i].is_bound =
+            c->v[i].score > 0 && (c->by == COMPARE_TTFT ? c->v[i].rec.prompt.disturbed
+                                                        : c->v[i].speed_is_bound);
+        bounds |= c->v[i].is_bound;
     }
+    for (size_t i = 0; i < c->n && st == ST_OK; i++)
+        c->v[i].p_first = bounds ? NAN : c->v[i].score > 0 ? v[i].p_best : 0;
     free(v);
     if (st == ST_OK)
         qsort(c->v, c->n, sizeof *c->v, compare_machines);

@@ -8,7 +8,8 @@
  * the recommendation's rule (recommend.h) chooses the setting of each; what is compared
  * is that setting's speed, time to the first token, and price of tokens. Speeds have
  * the distributions that recommendations are made with (recommend_speed.h), so a rank
- * has the probability that nothing else is first. A price of tokens is that of a
+ * has the probability that nothing else is first, unless a machine in it has only
+ * disturbed rows: their speeds are lower bounds. A price of tokens is that of a
  * machine's hour over the tokens of it, of one sequence at a time, for the share of the
  * time in which it works.
  *
@@ -50,13 +51,15 @@ struct compare_machine {
     char cpu[160];   /* "AMD EPYC, 2 CPUs" */
     struct err none; /* why it has no setting; ST_OK: it has one */
     struct recommendation rec;
-    struct price price; /* per_hour 0: not known */
-    struct speed speed; /* decode */
+    struct price price;  /* per_hour 0: not known */
+    struct speed speed;  /* decode */
+    bool speed_is_bound; /* a lower one: all its rows were disturbed */
     struct compare_figure tok_per_s, ttft_s, cost_in, cost_out; /* costs: per million */
     double max_floor; /* highest floor of decode speed that a setting is known to
                           reach, tok/s */
     double score;     /* what is ranked by, the higher the better; 0: not ranked */
-    double p_first;
+    bool is_bound;    /* so is the score: only disturbed rows are behind it */
+    double p_first;   /* NAN: not known, as the score of a ranked machine is a bound */
 };
 
 #define COMPARE_MAX_NOTES 24

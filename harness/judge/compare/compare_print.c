@@ -40,6 +40,17 @@ static const char *figure_text(struct compare_figure v, bool range, char *buf,
     return buf;
 }
 
+/* The speed in a table; "at least 8.15" of disturbed rows. */
+static const char *speed_text(const struct compare_machine *m, char *buf, size_t cap)
+{
+    *buf = '\0';
+    if (!m->speed_is_bound)
+        return figure_text(m->tok_per_s, true, buf, cap);
+    text_append(buf, cap, "at least ");
+    append_number(buf, cap, m->tok_per_s.mid);
+    return buf;
+}
+
 /* "Q4_0, 2 threads"; with another program's name, and a quota of the sandbox */
 static const char *chosen_text(const struct compare_machine *m, char *buf, size_t cap)
 {
@@ -56,7 +67,7 @@ static const char *chosen_text(const struct compare_machine *m, char *buf, size_
 
 static const char *percent_text(const struct compare_machine *m, char *buf, size_t cap)
 {
-    if (!(m->score > 0))
+    if (!(m->score > 0) || isnan(m->p_first))
         snprintf(buf, cap, "-");
     else if (m->p_first > 0.999)
         snprintf(buf, cap, ">99.9 %%");
@@ -78,7 +89,23 @@ static const char *by_text(enum compare_by by)
     return texts[by];
 }
 
-/* What the table is about, in one sentence. */
+/* Why the ranks have no probability, where they have none. */
+static void append_doubt(char *buf, size_t cap, const struct comparison *c)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < c->n; i++)
+        if (c->v[i].is_bound)
+            text_append(buf, cap, "%s%.60s", n++ ? ", " : " All rows that count of ",
+                        c->v[i].name);
+    if (n)
+        text_append(buf, cap,
+                    " were disturbed: %s may be faster than measured, so ranks have no "
+                    "probability. Measure again on a quiet machine.",
+                    n > 1 ? "these machines" : "this machine");
+}
+
+/* What the table is about, and how far its ranks can be trusted. */
 static const char *about(const struct comparison *c, char *buf, size_t cap)
 {
     bool priced = false;
@@ -94,6 +121,7 @@ static const char *about(const struct comparison *c, char *buf, size_t cap)
                     " Prices are from %s, of machines that work %.3g %% of the time on "
                     "one sequence.",
                     c->prices_from, 100 * c->utilisation);
+    append_doubt(buf, cap, c);
     return buf;
 }
 
@@ -133,7 +161,7 @@ static void print_line(FILE *f, const struct compare_machine *m, size_t place)
     else
         fputs("   ", f);
     fprintf(f, "%-*s %-17s %7s %8s %8s %7s\n", NAME_WIDTH, name,
-            figure_text(m->tok_per_s, true, speed, sizeof speed),
+            speed_text(m, speed, sizeof speed),
             figure_text(m->ttft_s, false, ttft, sizeof ttft),
             figure_text(m->cost_in, false, in, sizeof in),
             figure_text(m->cost_out, false, out, sizeof out),
@@ -223,7 +251,7 @@ void compare_print_markdown(FILE *f, const struct comparison *c)
             continue;
         }
         markdown_put(f, chosen_text(m, text, sizeof text));
-        fprintf(f, " | %s", figure_text(m->tok_per_s, true, text, sizeof text));
+        fprintf(f, " | %s", speed_text(m, text, sizeof text));
         fprintf(f, " | %s", figure_text(m->ttft_s, true, text, sizeof text));
         fprintf(f, " | %s", figure_text(m->cost_in, true, text, sizeof text));
         fprintf(f, " | %s", figure_text(m->cost_out, true, text, sizeof text));
@@ -253,13 +281,14 @@ static json_t *machine_json(const struct compare_machine *m, size_t place)
         return json_pack("{s:s, s:s, s:s}", "machine", m->name, "cpu", m->cpu, "none",
                          m->none.msg);
     return json_pack(
-        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:o, s:s, s:s, s:o}", "machine",
-        m->name, "cpu", m->cpu, "place",
+        "{s:s, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:f, s:o, s:s, s:s, s:o}",
+        "machine", m->name, "cpu", m->cpu, "place",
         m->score > 0 ? json_integer((json_int_t)place) : json_null(), "p_first",
-        m->score > 0 ? json_real(m->p_first) : json_null(), "tok_per_s",
-        figure_json(m->tok_per_s), "ttft_s", figure_json(m->ttft_s),
-        "cost_in_per_million", figure_json(m->cost_in), "cost_out_per_million",
-        figure_json(m->cost_out), "max_floor_tok_per_s", m->max_floor, "price_per_hour",
+        m->score > 0 ? json_number(m->p_first) : json_null(), "is_lower_bound",
+        m->speed_is_bound, "tok_per_s", figure_json(m->tok_per_s), "ttft_s",
+        figure_json(m->ttft_s), "cost_in_per_million", figure_json(m->cost_in),
+        "cost_out_per_million", figure_json(m->cost_out), "max_floor_tok_per_s",
+        m->max_floor, "price_per_hour",
         m->price.per_hour > 0 ? json_real(m->price.per_hour) : json_null(), "currency",
         m->price.currency, "price_of", m->price.what, "recommendation",
         recommend_json(&m->rec));

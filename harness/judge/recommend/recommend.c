@@ -342,7 +342,7 @@ static void hand_over(struct recommendation *rec, const struct chooser *c)
 
     memset(rec, 0, sizeof *rec);
     rec->best = *c->rows.v[c->best];
-    rec->p_best = best->p_best;
+    rec->p_best = c->n[QUALIFIES] + c->n[ESTIMATED] ? best->p_best : NAN;
     rec->regret = best->regret;
     rec->best_tok_per_s = best->median;
     rec->best_from_ctx = best->from_ctx;

@@ -94,7 +94,8 @@ struct recommendation {
                                                    row it may be estimated */
     int64_t best_from_ctx, runner_up_from_ctx;  /* from that depth; -1: measured */
     double p_best;  /* probability that best is the fastest: of all that qualify, or, if
-                       it  was chosen for its quality, of those with its quality */
+                       it was chosen for its quality, of those with its quality; NAN:
+                       not known, as only disturbed rows qualify */
     double regret;  /* expected loss against that, as a share of the speed */
     double p_floor; /* probability that best reaches the floor; NAN: none was given */
     bool by_quality; /* chosen for its quality: not the fastest that qualifies */

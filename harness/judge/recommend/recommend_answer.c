@@ -37,8 +37,10 @@ static void write_speed(const struct recommendation *rec, const struct chooser *
     const struct speed *s = &c->speed[c->best];
 
     text_append(buf, cap, "It decodes %s%.*f tok/s at context depth %lld.",
-                s->from_ctx >= 0 ? "about " : "", report_decimals(s->median), s->median,
-                (long long)rec->best.ctx);
+                c->why[c->best] == DISTURBED ? "at least "
+                : s->from_ctx >= 0           ? "about "
+                                             : "",
+                report_decimals(s->median), s->median, (long long)rec->best.ctx);
 }
 
 /* What it was chosen for. */
@@ -75,12 +77,19 @@ static void write_floor(const struct recommendation *rec, char *buf, size_t cap)
     text_append(buf, cap, ".");
 }
 
-static void write_probability(const struct chooser *c, char *buf, size_t cap)
+static void write_probability(const struct recommendation *rec, const struct chooser *c,
+                              char *buf, size_t cap)
 {
     const struct speed *s = &c->speed[c->best];
 
     if (!has_rivals(c))
         return;
+    if (isnan(rec->p_best)) {
+        text_append(buf, cap,
+                    " All points that qualify were disturbed, so which setting is the "
+                    "fastest is not known: measure again on a quiet machine.");
+        return;
+    }
     text_append(buf, cap, " The probability that this setting is the fastest%s is ",
                 has_floor(c) || c->replaced != NO_ROW ? " of its quality" : "");
     write_percent(s->p_best, buf, cap);
@@ -195,7 +204,7 @@ void recommend_write_answer(struct recommendation *rec, const struct chooser *c)
     write_speed(rec, c, buf, cap);
     write_reason(c, buf, cap);
     write_floor(rec, buf, cap);
-    write_probability(c, buf, cap);
+    write_probability(rec, c, buf, cap);
     write_prompt(&rec->prompt, buf, cap);
     write_memory(rec, buf, cap);
     write_quality(c, buf, cap);

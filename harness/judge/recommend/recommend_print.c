@@ -173,19 +173,19 @@ json_t *recommend_json(const struct recommendation *rec)
     const bool second = rec->has_runner_up;
 
     return json_pack(
-        "{s:o, s:o, s:f, s:o, s:o, s:o, s:f, s:f, s:o, s:b, s:b, s:o, s:o, s:o, s:s, "
+        "{s:o, s:o, s:f, s:o, s:o, s:o, s:o, s:f, s:o, s:b, s:b, s:o, s:o, s:o, s:s, "
         "s:s, s:i, s:s}",
         "best", row_json(&rec->best), "runner_up",
         second ? row_json(&rec->runner_up) : json_null(), "best_tok_per_s",
         rec->best_tok_per_s, "runner_up_tok_per_s",
         second ? json_real(rec->runner_up_tok_per_s) : json_null(), "best_from_ctx",
         count(rec->best_from_ctx), "runner_up_from_ctx",
-        count(second ? rec->runner_up_from_ctx : -1), "p_best", rec->p_best, "regret",
-        rec->regret, "p_floor", json_number(rec->p_floor), "by_quality",
-        rec->by_quality, "tie", rec->tie, "prefill", prompt_json(&rec->prompt),
-        "memory", memory_json(&rec->memory), "steps", steps_json(rec), "answer",
-        rec->answer, "why", rec->why, "n_excluded", rec->n_excluded, "excluded",
-        rec->excluded);
+        count(second ? rec->runner_up_from_ctx : -1), "p_best",
+        json_number(rec->p_best), "regret", rec->regret, "p_floor",
+        json_number(rec->p_floor), "by_quality", rec->by_quality, "tie", rec->tie,
+        "prefill", prompt_json(&rec->prompt), "memory", memory_json(&rec->memory),
+        "steps", steps_json(rec), "answer", rec->answer, "why", rec->why, "n_excluded",
+        rec->n_excluded, "excluded", rec->excluded);
 }
 
 static json_t *answer_json(const struct recommend_answer *a)

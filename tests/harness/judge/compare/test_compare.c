@@ -185,6 +185,49 @@ static void a_rank_has_a_probability(void **state)
     compare_free(&c);
 }
 
+/* A disturbance hides how fast a machine is: whoever is first, that is no rank. */
+static void disturbed_rows_give_no_probability(void **state)
+{
+    const struct row slow[] = {point("Q4_0", 50, 2, 0, 10), prompt(100)};
+    struct row fast[] = {point("Q4_0", 50, 2, 0, 40), prompt(200)};
+    struct compare_params by_ttft = usual;
+    struct comparison c;
+    char *text;
+    size_t size;
+    FILE *f;
+
+    (void)state;
+    write_machine("slow", slow, 2, "");
+    fast[0] = disturbed(fast[0], "others 70 %");
+    write_machine("fast", fast, 2, "");
+    assert_int_equal(compare_two(&c, NULL, 0, usual), ST_OK);
+    assert_string_equal(c.v[0].name, "fast");
+    assert_true(c.v[0].speed_is_bound && !c.v[1].speed_is_bound);
+    assert_true(isnan(c.v[0].p_first) && isnan(c.v[1].p_first));
+    assert_false(says(&c, "with a probability"));
+    f = open_memstream(&text, &size);
+    compare_print(f, &c);
+    assert_int_equal(fclose(f), 0);
+    for (char *p = text; (p = strchr(p, '\n')) != NULL;)
+        *p = ' ';
+    assert_non_null(strstr(text, "All rows that count of fast were disturbed"));
+    assert_non_null(strstr(text, "at least 40.0"));
+    assert_null(strstr(text, "99.9 %"));
+    free(text);
+    compare_free(&c);
+
+    by_ttft.by_given = true;
+    by_ttft.by = COMPARE_TTFT;
+    assert_int_equal(compare_two(&c, NULL, 0, by_ttft), ST_OK);
+    assert_true(c.v[0].p_first > 0.999); /* prompts were not disturbed */
+    compare_free(&c);
+    fast[1] = disturbed(fast[1], "others 70 %");
+    write_machine("fast", fast, 2, "");
+    assert_int_equal(compare_two(&c, NULL, 0, by_ttft), ST_OK);
+    assert_true(isnan(c.v[0].p_first));
+    compare_free(&c);
+}
+
 static void without_prices_speed_counts(void **state)
 {
     const struct price one[] = {price_of("slow", 0.36, "EUR")};
@@ -337,6 +380,7 @@ int main(void)
         cmocka_unit_test(floors_of_small_models_have_all_digits),
         cmocka_unit_test(prices_are_those_of_a_hand_calculation),
         cmocka_unit_test(a_rank_has_a_probability),
+        cmocka_unit_test(disturbed_rows_give_no_probability),
         cmocka_unit_test(without_prices_speed_counts),
         cmocka_unit_test(depths_are_those_of_one_sequence),
         cmocka_unit_test(wishes_are_the_recommendations),

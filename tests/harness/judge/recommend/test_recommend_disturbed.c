@@ -43,7 +43,15 @@ static void disturbed_points_are_named(void **state)
     assert_int_equal(choose(rows, 1, (struct recommend_params){.ctx = 0}), ST_OK);
     assert_int_equal(rec.best.n_threads, 2);
     assert_non_null(strstr(rec.why, "every point that qualifies was disturbed"));
+    assert_non_null(strstr(rec.answer, "decodes at least "));
     assert_string_equal(rec.excluded, "");
+
+    /* of two lower bounds neither is known to be the faster */
+    rows[1] = disturbed(rows[1], "steal 4 %");
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_true(isnan(rec.p_best));
+    assert_null(strstr(rec.answer, "probability that"));
+    assert_non_null(strstr(rec.answer, "which setting is the fastest is not known"));
 }
 
 static void above_the_roof_is_never_used(void **state)
