@@ -11,13 +11,25 @@
 
 #include "harness/rows/order.h"
 
-/* Above its memory roof a result is doubted where it is measured; a model that a cache
- * holds is above it, but not by this much. */
-#define MAX_OF_ROOF 20
+/* Above its memory roof a result is doubted where it is measured, beyond the scatter of
+ * the probe; a model that a cache holds is above it, as the row's detail tells, but not
+ * by this much. A row in which a quota stopped the probe has no roof. */
+#define MAX_OF_ROOF      20
+#define DOUBTED_OF_ROOF  1.25
+#define THROTTLED_PCT    2
+#define MIN_MEMORY_BYTES ((int64_t)64 << 20) /* of a token: less may be a cache's */
 
 /* tok_per_s, roof_tok_per_s and mbu are three columns of two figures. What is edited
  * may differ; this much is another unit. */
 #define MAX_APART 10
+
+/* The same for tokens and their times, which a quota also sets apart: the usual token
+ * is measured between its stops. */
+#define MAX_TIME_APART 100
+
+/* An interval's ends have been rounded, and times. */
+#define ROUNDING   1e-3
+#define ROUNDING_S 1e-3
 
 /* A setting's value as settings.def counts it; false: no value, or no range. */
 static bool read_value(const struct row *r, const struct field *f, double *v)
@@ -74,6 +86,46 @@ static bool check_roof(const struct row *r, char *why, size_t cap)
              "mbu is %.3g",
              r->tok_per_s, r->roof_tok_per_s, share, r->mbu);
     return false;
+}
+
+static bool check_interval(const struct row *r, char *why, size_t cap)
+{
+    if (!(r->tok_per_s_lo > r->tok_per_s * (1 + ROUNDING)) &&
+        !(r->tok_per_s_hi < r->tok_per_s * (1 - ROUNDING)))
+        return true;
+    snprintf(why, cap, "%.4g tok/s cannot be: their interval is %.4g to %.4g",
+             r->tok_per_s, r->tok_per_s_lo, r->tok_per_s_hi);
+    return false;
+}
+
+/* Speeds against times: of a token, or of a prompt. */
+static bool check_times(const struct row *r, char *why, size_t cap)
+{
+    const bool is_prompt = r->kind == POINT_PREFILL && r->n_prompt > 0;
+    const double s = is_prompt ? r->ttft_warm_s : r->lat_p50_ms / 1e3;
+    const double n = is_prompt ? (double)r->n_prompt : 1;
+    const double apart = r->tok_per_s * (s < ROUNDING_S ? ROUNDING_S : s) / n;
+
+    if (!(apart > MAX_TIME_APART || apart < 1.0 / MAX_TIME_APART) ||
+        (!is_prompt && (r->kind != POINT_DECODE || !row_is_of_one(r))))
+        return true;
+    snprintf(why, cap, "%.4g tok/s cannot be: a %s takes %.3g s", r->tok_per_s,
+             is_prompt ? "prompt" : "token", s);
+    return false;
+}
+
+/* A figure above its roof that has no explanation is marked as where it is measured. */
+static void doubt_roof(struct row *r)
+{
+    const double share = r->tok_per_s / r->roof_tok_per_s;
+
+    if (!(share > DOUBTED_OF_ROOF) || r->throttled_pct > THROTTLED_PCT ||
+        r->bytes_per_token < MIN_MEMORY_BYTES ||
+        strncmp(r->validity, "valid", 5) != 0 ||
+        strstr(r->detail, "above the memory roof"))
+        return;
+    snprintf(r->validity, sizeof r->validity, "disturbed: %.0f %% above its roof",
+             100 * (share - 1));
 }
 
 static int compare_keys(const struct row *a, const struct row *b)
@@ -136,8 +188,11 @@ enum status row_check_all(struct row_check *c, struct row *rows, size_t *n,
         struct row *r = &rows[i];
         char why[160];
 
-        if (check_settings(r, why, sizeof why) && check_roof(r, why, sizeof why))
+        if (check_settings(r, why, sizeof why) && check_roof(r, why, sizeof why) &&
+            check_interval(r, why, sizeof why) && check_times(r, why, sizeof why)) {
+            doubt_roof(r);
             continue;
+        }
         r->status = ROW_STATUS_ERROR;
         r->tok_per_s = NAN;
         snprintf(r->detail, sizeof r->detail, "%s", why);

@@ -112,7 +112,7 @@ rows = list(csv.DictReader(open(sys.argv[1])))
 out = csv.DictWriter(open(sys.argv[2], "w"), rows[0] | {"engine": "", "cpus_quota": ""})
 out.writeheader()
 def faster(r, by):
-    return {k: str(float(r[k]) * by) for k in ("tok_per_s", "tok_per_s_lo", "tok_per_s_hi") if r[k]}
+    return {k: str(float(r[k]) * by) for k in ("tok_per_s", "tok_per_s_lo", "tok_per_s_hi", "roof_tok_per_s") if r[k]}
 for r in rows:
     out.writerow(r | {"engine": "", "cpus_quota": ""})
     out.writerow(r | faster(r, 2) | {"engine": "llama.cpp", "cpus_quota": "", "point": r["point"] + "/llama"})

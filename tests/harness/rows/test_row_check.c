@@ -78,6 +78,70 @@ static void impossible_rows_have_failed(void **state)
     r.tok_per_s = 40; /* of a cache */
     r.mbu = 5;
     check(&r, NULL);
+    r = row(1);
+    r.tok_per_s_lo = 900;
+    r.tok_per_s_hi = 910;
+    check(&r, "their interval is 900 to 910");
+    r.tok_per_s_lo = 6.5;
+    r.tok_per_s_hi = 6.8;
+    check(&r, "their interval is 6.5 to 6.8");
+    r.tok_per_s_hi = 7.5;
+    r.lat_p50_ms = 1e3 / 7;
+    check(&r, NULL);
+    r.lat_p50_ms = 1.0 / 7; /* s */
+    check(&r, "a token takes 0.000143 s");
+    r.n_sequences = 4; /* a step has several */
+    check(&r, NULL);
+    r = row(1);
+    r.kind = POINT_PREFILL;
+    r.n_prompt = 512;
+    r.roof_tok_per_s = r.mbu = NAN;
+    r.ttft_warm_s = 512.0 / 7;
+    check(&r, NULL);
+    r.tok_per_s = 512e3;
+    r.ttft_warm_s = 0; /* rounded */
+    check(&r, NULL);
+    r.tok_per_s = 7;
+    r.ttft_warm_s = 0.512 / 7;
+    check(&r, "a prompt takes 0.0731 s");
+}
+
+/* Faster than memory allows, and nothing in the row explains it. */
+static void speeds_above_their_roof_are_doubted(void **state)
+{
+    static const struct {
+        double tok_per_s, throttled_pct;
+        int64_t bytes;
+        const char *detail;
+        bool is_doubted;
+    } cases[] = {
+        {8.5, NAN, INT64_C(5) << 30, "", false}, /* roofs scatter */
+        {12, NAN, INT64_C(5) << 30, "", true},
+        {24, NAN, INT64_C(5) << 30, "", true},
+        {12, 60, INT64_C(5) << 30, "", false}, /* a quota stopped the probe as well */
+        {12, NAN, 1 << 20, "", false},
+        {12, NAN, INT64_C(1) << 30,
+         "above the memory roof: the 1.0 MB of a token fit the last-level cache",
+         false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct row r = row(1);
+        struct row_check c;
+        struct err err = ERR_INIT;
+        size_t n = 1;
+
+        r.tok_per_s = cases[i].tok_per_s;
+        r.mbu = r.tok_per_s / r.roof_tok_per_s;
+        r.throttled_pct = cases[i].throttled_pct;
+        r.bytes_per_token = cases[i].bytes;
+        snprintf(r.detail, sizeof r.detail, "%s", cases[i].detail);
+        assert_int_equal(row_check_all(&c, &r, &n, &err), ST_OK);
+        assert_int_equal(c.n_impossible, 0);
+        if (row_above_roof(&r) != cases[i].is_doubted)
+            fail_msg("case %zu: %s", i, r.validity);
+    }
 }
 
 static void a_launch_counts_once(void **state)
@@ -100,8 +164,10 @@ static void a_launch_counts_once(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(impossible_rows_have_failed),
-                                       cmocka_unit_test(a_launch_counts_once)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(impossible_rows_have_failed),
+        cmocka_unit_test(speeds_above_their_roof_are_doubted),
+        cmocka_unit_test(a_launch_counts_once)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
