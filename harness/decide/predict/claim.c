@@ -43,6 +43,10 @@ static const struct {
     {"t/s", SPEED, 1},
     {"tokens/s", SPEED, 1},
     {"tps", SPEED, 1},
+    {"token/s", SPEED, 1},
+    {"tok/sec", SPEED, 1},
+    {"tokens/sec", SPEED, 1},
+    {"tokens per second", SPEED, 1},
     {"GB", SIZE, 1e9},
     {"gb", SIZE, 1e9},
     {"GiB", SIZE, 0x1p30},
@@ -63,6 +67,7 @@ static const struct {
     {"Gbps", BANDWIDTH, 0.125},
     {"threads", THREADS, 1},
     {"thread", THREADS, 1},
+    {"cores", THREADS, 1},
     {"ctx", CONTEXT, 1},
 };
 
@@ -218,6 +223,16 @@ static char *next_part(char **rest)
     return part;
 }
 
+/* What is missing, and which part may have been meant: a CPU has any name. */
+static enum status missing(const struct claim *claim, const char *what, struct err *err)
+{
+    char read[120] = "";
+
+    if (claim->cpu[0])
+        snprintf(read, sizeof read, " ('%s' was read as the CPU)", claim->cpu);
+    return err_set(err, ST_USAGE, "--claim has %s%s", what, read);
+}
+
 enum status claim_parse(struct claim *claim, const char *text, struct err *err)
 {
     char copy[512], *rest = copy, *part;
@@ -234,13 +249,15 @@ enum status claim_parse(struct claim *claim, const char *text, struct err *err)
     if (st)
         return st;
     if (!(claim->tok_per_s > 0))
-        return err_set(err, ST_USAGE,
-                       "--claim has no speed; write it as in \"36.7 tok/s, llama-2-7b, "
-                       "4.1 GB, ryzen 5900x\"");
+        return missing(claim,
+                       "no speed; write it as in \"36.7 tok/s, llama-2-7b, 4.1 GB, "
+                       "ryzen 5900x\"",
+                       err);
     if (!(claim->bytes > 0) && !(claim->model[0] && claim->quant[0]))
-        return err_set(err, ST_USAGE,
-                       "--claim has neither the size of the model (4.1 GB) nor a shape "
-                       "with its quantisation (llama-2-7b:Q4_K_M)");
+        return missing(claim,
+                       "neither the size of the model (4.1 GB) nor a shape with its "
+                       "quantisation (llama-2-7b:Q4_K_M)",
+                       err);
     return ST_OK;
 }
 

@@ -83,7 +83,9 @@ static void claims_are_read_as_people_write_them(void **state)
     assert_int_equal(c.n_threads, 4);
     assert_int_equal(c.ctx, 2048);
 
-    assert_int_equal(claim_parse(&c, "5 tokens/s, 2 GiB", &err), ST_OK);
+    assert_int_equal(claim_parse(&c, "5 tokens per second, 2 GiB, 8 cores", &err),
+                     ST_OK);
+    assert_int_equal(c.n_threads, 8);
     assert_float_equal(c.bytes, 0x1p31, 1);
 
     /* decimal commas, with and without blanks; bits and bytes */
@@ -113,7 +115,10 @@ static void what_is_no_claim_gets_a_sentence(void **state)
         {"0 tok/s, 4 GB", "is no number above 0"},
         {"5 tok/s, 7 tok/s, 4 GB", "'7 tok/s' is given twice"},
         {"5 tok/s, 4 GB, 5 GB", "is given twice"},
-        {"5 tok/s, 4 Gb, 38 cores", "'4 Gb' and '38 cores'"},
+        {"5 tok/s, 4 Gb, 38 sockets", "'4 Gb' and '38 sockets'"},
+        {"5 tok/s, 4 Gb, 51 GB/s", "('4 Gb' was read as the CPU)"},
+        {"5 tok/s, llama-2-7b:Q9, 51 GB/s", "('llama-2-7b:Q9' was read as the CPU)"},
+        {"5 tok/s 4 GB 51 GB/s", "('5 tok/s 4 GB 51 GB/s' was read as the CPU)"},
         {"5 tok/s, 4 GB, 9999999 threads", "more than there can be"},
     };
 
