@@ -50,6 +50,10 @@ struct recommend_params {
  * that it gives up: a limit is not a budget to be spent on any gain. */
 #define RECOMMEND_KL_PRICE 0.05
 
+/* Where quality was not measured, a type that ranks better may cost this share of the
+ * speed. */
+#define RECOMMEND_TYPE_SHARE 0.10
+
 /* What another step of quality costs, or gives. */
 #define RECOMMEND_MAX_STEPS 3
 
@@ -104,6 +108,8 @@ struct recommendation {
     struct recommend_memory memory;
     struct recommend_step steps[RECOMMEND_MAX_STEPS]; /* the fastest first */
     int n_steps;
+    char instead[300];  /* a faster setting that was given up for a better type, as a
+                           step's text; "": none was */
     char answer[1200];  /* a few sentences */
     char why[2000];     /* the evidence */
     int n_excluded;     /* rows left out: disturbed, too large, too slow, ... */
@@ -114,11 +120,12 @@ struct recommendation {
  * or, of what is within RECOMMEND_MAX_REGRET of the fastest, the lesser divergence
  * where quality is known, else the better type (quality_order.h), then the fewer
  * threads. A setting with less divergence replaces it unless that costs more speed than
- * RECOMMEND_KL_PRICE allows. With a floor, the best quality wins of what is known to
- * reach the floor (by the lower end of the 95 % interval), then the speed.
- * A setting is judged at its least measured depth that serves ctx. A row that was
- * disturbed there competes with an estimate from the setting's other depths, else with
- * its own speed, a lower bound, as rec->why states; points above their roof never.
+ * RECOMMEND_KL_PRICE allows; where its divergence is not known, one of a better type
+ * that costs no more than RECOMMEND_TYPE_SHARE. With a floor, the best quality wins of
+ * what is known to reach the floor (by the lower end of the 95 % interval), then the
+ * speed. A setting is judged at its least measured depth that serves ctx. A row that
+ * was disturbed there competes with an estimate from the setting's other depths, else
+ * with its own speed, a lower bound, as rec->why states; points above their roof never.
  * Types of few bits and unknown quality are left out where there is something else.
  * The runner-up has another quantisation of weights or KV cache, where there is one.
  * Errors: ST_CHECK when nothing qualifies (with what came closest), ST_NO_MEMORY. */

@@ -64,7 +64,11 @@ static void write_reason(const struct chooser *c, char *buf, size_t cap)
                         : "(by the order of types)");
     } else if (c->replaced != NO_ROW) {
         text_append(buf, cap,
-                    " A faster setting exists, but its quality loss is too large.");
+                    quality_is_by_type(c)
+                        ? " A faster setting exists, but its type keeps less of a "
+                          "model."
+                        : " A faster setting exists, but its quality loss is too "
+                          "large.");
     }
 }
 
@@ -195,6 +199,18 @@ static void write_step(struct recommend_step *s, const struct chooser *c)
     write_divergence(c, &s->row, s->text, cap);
 }
 
+/* What was given up is as good a choice where its quality suffices. */
+static void write_instead(struct recommendation *rec, const struct chooser *c)
+{
+    const struct row *r = c->rows.v[c->replaced];
+    struct recommend_step s = {.row = *r,
+                               .tok_per_s = c->speed[c->replaced].median,
+                               .from_ctx = c->speed[c->replaced].from_ctx};
+
+    write_step(&s, c);
+    snprintf(rec->instead, sizeof rec->instead, "%s", s.text);
+}
+
 void recommend_write_answer(struct recommendation *rec, const struct chooser *c)
 {
     char *buf = rec->answer;
@@ -210,4 +226,7 @@ void recommend_write_answer(struct recommendation *rec, const struct chooser *c)
     write_quality(c, buf, cap);
     for (int i = 0; i < rec->n_steps; i++)
         write_step(&rec->steps[i], c);
+    rec->instead[0] = '\0';
+    if (quality_is_by_type(c))
+        write_instead(rec, c);
 }

@@ -133,8 +133,12 @@ void quality_drop_few_bits(struct chooser *c);
 /* The candidate with the best quality; NO_ROW: none. */
 size_t quality_best(const struct chooser *c);
 
+/* Whether a faster setting was given up for a better type. */
+bool quality_is_by_type(const struct chooser *c);
+
 /* The candidate whose divergence is enough below the choice's to outweigh its speed;
- * NO_ROW: none. */
+ * where the choice's is not known, the best type within RECOMMEND_TYPE_SHARE of its
+ * speed. NO_ROW: none. */
 size_t quality_worth_more(const struct chooser *c);
 
 /* Speed that the choice must be faster by, as a factor, than one with another

@@ -79,6 +79,12 @@ static void print_recommendation(FILE *f, const struct recommendation *rec)
     if (b->ctx > 0)
         fprintf(f, ", context up to %lld", (long long)row_context(b));
     fputc('\n', f);
+    if (rec->instead[0]) {
+        char text[sizeof rec->instead + 8];
+
+        snprintf(text, sizeof text, "or: %s", rec->instead);
+        print_wrapped(f, text, 2);
+    }
     print_wrapped(f, rec->answer, 2);
     print_steps(f, rec);
     fputs("Evidence:\n", f);
@@ -174,7 +180,7 @@ json_t *recommend_json(const struct recommendation *rec)
 
     return json_pack(
         "{s:o, s:o, s:f, s:o, s:o, s:o, s:o, s:f, s:o, s:b, s:b, s:o, s:o, s:o, s:s, "
-        "s:s, s:i, s:s}",
+        "s:s, s:s, s:i, s:s}",
         "best", row_json(&rec->best), "runner_up",
         second ? row_json(&rec->runner_up) : json_null(), "best_tok_per_s",
         rec->best_tok_per_s, "runner_up_tok_per_s",
@@ -184,8 +190,8 @@ json_t *recommend_json(const struct recommendation *rec)
         json_number(rec->p_best), "regret", rec->regret, "p_floor",
         json_number(rec->p_floor), "by_quality", rec->by_quality, "tie", rec->tie,
         "prefill", prompt_json(&rec->prompt), "memory", memory_json(&rec->memory),
-        "steps", steps_json(rec), "answer", rec->answer, "why", rec->why, "n_excluded",
-        rec->n_excluded, "excluded", rec->excluded);
+        "steps", steps_json(rec), "instead", rec->instead, "answer", rec->answer, "why",
+        rec->why, "n_excluded", rec->n_excluded, "excluded", rec->excluded);
 }
 
 static json_t *answer_json(const struct recommend_answer *a)

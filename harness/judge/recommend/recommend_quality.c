@@ -108,6 +108,26 @@ double quality_price(const struct chooser *c, double kl_more, double kl_less)
     return exp(log_price(c, kl_more - kl_less));
 }
 
+static size_t best_type_near(const struct chooser *c)
+{
+    const struct speed *best = &c->speed[c->best];
+    size_t found = c->best;
+
+    for (size_t i = 0; i < c->rows.n; i++)
+        if (is_candidate(c, i) &&
+            c->speed[i].median >= (1 - RECOMMEND_TYPE_SHARE) * best->median &&
+            c->speed[i].regret - best->regret <= RECOMMEND_TYPE_SHARE &&
+            quality_compare(c, c->rows.v[i], c->rows.v[found]) < 0)
+            found = i;
+    return found != c->best ? found : NO_ROW;
+}
+
+bool quality_is_by_type(const struct chooser *c)
+{
+    return c->replaced != NO_ROW && !has_floor(c) &&
+           !quality_is_known(c, c->rows.v[c->replaced]);
+}
+
 size_t quality_worth_more(const struct chooser *c)
 {
     const struct row *best = c->rows.v[c->best];
@@ -115,7 +135,7 @@ size_t quality_worth_more(const struct chooser *c)
     size_t found = NO_ROW;
 
     if (!quality_is_known(c, best))
-        return NO_ROW;
+        return best_type_near(c);
     for (size_t i = 0; i < c->rows.n; i++) {
         const struct row *r = c->rows.v[i];
 
@@ -191,7 +211,9 @@ static void find_groups(struct groups *g, const struct chooser *c)
     g->n = 0;
     for (size_t i = 0; i < c->rows.n; i++) {
         if (!is_candidate(c, i) ||
-            !row_compare(c->rows.v[i], c->rows.v[c->best], FIELD_COMPUTED))
+            !row_compare(c->rows.v[i], c->rows.v[c->best], FIELD_COMPUTED) ||
+            (quality_is_by_type(c) && /* the headline has it */
+             !row_compare(c->rows.v[i], c->rows.v[c->replaced], FIELD_COMPUTED)))
             continue;
         k = group_of(g, c, c->rows.v[i], k);
         if (k == MAX_GROUPS)

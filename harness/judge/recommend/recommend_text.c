@@ -158,6 +158,13 @@ static void write_replaced(const struct chooser *c, char *why, size_t cap)
                         : "is of a type that keeps less of the model");
         return;
     }
+    if (quality_is_by_type(c)) {
+        text_append(why, cap,
+                    ", but of a type that keeps less of the model: without a measured "
+                    "quality the better type may cost %g %% of the speed.",
+                    100 * RECOMMEND_TYPE_SHARE);
+        return;
+    }
     text_append(why, cap,
                 ", but diverges by %.4f instead of %.4f, which must be worth %s%.0f %% "
                 "(%g %% for each tenth of the limit of %g).",

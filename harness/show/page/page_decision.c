@@ -114,6 +114,11 @@ static void put_answer(FILE *f, const struct recommendation *rec)
     if (rec->best.ctx > 0)
         html_printf(f, ", context up to %lld", (long long)row_context(&rec->best));
     fputs("</p>\n", f);
+    if (rec->instead[0]) {
+        fputs("<p class=\"sub\">or ", f);
+        html_put(f, rec->instead);
+        fputs("</p>\n", f);
+    }
     page_put_figures(f, rec);
     put_paragraph(f, rec->answer);
     put_reasons(f, rec);

@@ -7,7 +7,7 @@ warning_text = ''
 height = 689
 array string[5]
 string[1] = 'zen5-2vcpu, Q4_0'
-string[2] = 'granite-rapids-2vcpu, Q4_0'
+string[2] = 'granite-rapids-2vcpu, Q4_K_M'
 string[3] = 'tokens per second, decoding (more is better)'
 string[4] = 'USD for a million tokens of answers (less is better)'
 
@@ -58,14 +58,14 @@ do for [out in "output_png output_svg"] {
     unset label; unset arrow; unset object
     set label title_text at screen 0.02000, screen 0.94485 left font ",18" textcolor rgb '#000000' noenhanced
     set label subtitle_text at screen 0.02000, screen 0.89550 left font ",12" textcolor rgb '#555555' noenhanced
-    set label '' at screen 0.77943, screen 0.47968 point pt solid(0) ps 1.7*point lw 1.5 lc rgb color(0)
-    set label string[1] at screen 0.79860, screen 0.47968 left font ",14" textcolor rgb ink noenhanced
-    set label '' at screen 0.77943, screen 0.44194 point pt solid(1) ps 1.7*point lw 1.5 lc rgb color(1)
-    set label string[2] at screen 0.79860, screen 0.44194 left font ",14" textcolor rgb ink noenhanced
-    set lmargin at screen 0.03723; set rmargin at screen 0.75527
+    set label '' at screen 0.76497, screen 0.47968 point pt solid(0) ps 1.7*point lw 1.5 lc rgb color(0)
+    set label string[1] at screen 0.78413, screen 0.47968 left font ",14" textcolor rgb ink noenhanced
+    set label '' at screen 0.76497, screen 0.44194 point pt solid(1) ps 1.7*point lw 1.5 lc rgb color(1)
+    set label string[2] at screen 0.78413, screen 0.44194 left font ",14" textcolor rgb ink noenhanced
+    set lmargin at screen 0.03723; set rmargin at screen 0.74080
     set tmargin at screen 0.81422; set bmargin at screen 0.10740
     unset logscale
-    set xrange [0:11.332134]; set yrange [0:5.8410457]
+    set xrange [0:11.332134]; set yrange [0:5.9372193]
     set xtics scale 0.6 noenhanced norotate font ",14" ('0' 0, '2' 2, '4' 4, '6' 6, '8' 8, '10' 10)
     set ytics scale 0.6 noenhanced  font ",14" ('0' 0, '1' 1, '2' 2, '3' 3, '4' 4, '5' 5)
     set border 3; set grid xtics ytics

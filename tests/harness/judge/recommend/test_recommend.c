@@ -29,7 +29,7 @@ static void the_fastest_wins(void **state)
     assert_non_null(strstr(rec.why, "25 % slower"));
 
     /* a higher median with a wide interval is neither faster nor equal */
-    rows[1] = point("Q4_K_M", 53, 2, 0, 4.5);
+    rows[1] = point("MXFP4", 53, 2, 0, 4.5);
     rows[1].tok_per_s_lo = 2;
     assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 0}),
                      ST_OK);
@@ -404,28 +404,28 @@ static void a_preference_has_a_price_limit(void **state)
 {
     const struct recommend_params any = {.ctx = 0};
     struct row rows[] = {with_interval(point("Q4_0", 50, 2, 0, 10.0), 9.95, 10.05),
-                         with_interval(point("Q6_K", 72, 2, 0, 6.0), 4.0, 9.96)};
+                         with_interval(point("Q4_0", 50, 1, 0, 6.0), 4.0, 9.96)};
 
     (void)state;
     assert_int_equal(choose(rows, 2, any), ST_OK);
-    assert_string_equal(rec.best.quant, "Q4_0");
+    assert_int_equal(rec.best.n_threads, 2);
     assert_false(rec.tie);
     assert_true(rec.p_best > 0.95 && rec.p_best < 1 && rec.regret < 0.01);
 
-    rows[1] = with_interval(point("Q6_K", 72, 2, 0, 9.6), 9.2, 10.1); /* 4 % slower */
+    rows[1] = with_interval(point("Q4_0", 50, 1, 0, 9.6), 9.2, 10.1); /* 4 % slower */
     assert_int_equal(choose(rows, 2, any), ST_OK);
-    assert_string_equal(rec.best.quant, "Q4_0");
-    rows[1] = with_interval(point("Q6_K", 72, 2, 0, 9.8), 9.75, 9.85); /* 2 % slower */
+    assert_int_equal(rec.best.n_threads, 2);
+    rows[1] = with_interval(point("Q4_0", 50, 1, 0, 9.8), 9.75, 9.85); /* 2 % slower */
     assert_int_equal(choose(rows, 2, any), ST_OK);
-    assert_string_equal(rec.best.quant, "Q6_K");
+    assert_int_equal(rec.best.n_threads, 1);
     assert_true(rec.tie);
-    rows[1] = with_interval(point("Q6_K", 72, 2, 0, 9.75), 7, 13.6); /* unsure */
+    rows[1] = with_interval(point("Q4_0", 50, 1, 0, 9.75), 7, 13.6); /* unsure */
     assert_int_equal(choose(rows, 2, any), ST_OK);
-    assert_string_equal(rec.best.quant, "Q4_0");
+    assert_int_equal(rec.best.n_threads, 2);
     assert_false(rec.tie);
     rows[1] = with_interval(rows[1], NAN, NAN); /* of unknown spread */
     assert_int_equal(choose(rows, 2, any), ST_OK);
-    assert_string_equal(rec.best.quant, "Q4_0");
+    assert_int_equal(rec.best.n_threads, 2);
 }
 
 static void the_runner_up_is_another_quantisation(void **state)

@@ -22,7 +22,7 @@ static struct row known(const char *quant, int64_t file_bytes, double tps, doubl
 static void above_a_floor_the_best_quality_wins(void **state)
 {
     const struct recommend_params five = {.ctx = 0, .min_tps = 5};
-    struct row rows[] = {point("Q4_0", 50, 2, 0, 10), point("Q4_K_M", 53, 2, 0, 9),
+    struct row rows[] = {point("Q4_0", 50, 2, 0, 10), point("Q4_K_M", 53, 2, 0, 8.9),
                          point("Q6_K", 72, 2, 0, 6), point("Q6_K", 72, 1, 0, 5.5),
                          point("Q8_0", 94, 2, 0, 4)};
 
@@ -42,6 +42,40 @@ static void above_a_floor_the_best_quality_wins(void **state)
     /* without a floor the fastest */
     assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 0}),
                      ST_OK);
+    assert_string_equal(rec.best.quant, "Q4_0");
+}
+
+/* Five per cent of speed are no reason for a type that keeps less; eleven are. */
+static void without_known_quality_the_better_type_may_be_slower(void **state)
+{
+    const struct recommend_params any = {.ctx = 0};
+    struct row rows[] = {point("Q4_0", 50, 2, 0, 10), point("Q4_K_M", 53, 2, 0, 9.5),
+                         point("Q4_K_M", 53, 1, 0, 9.1), point("Q8_0", 94, 2, 0, 6)};
+
+    (void)state;
+    assert_int_equal(choose(rows, 4, any), ST_OK);
+    assert_string_equal(rec.best.quant, "Q4_K_M");
+    assert_int_equal(rec.best.n_threads, 2); /* fewer threads may cost 3 % only */
+    assert_true(rec.by_quality);
+    assert_string_equal(rec.runner_up.quant, "Q4_0");
+    assert_string_equal(rec.instead,
+                        "Q4_0 with 2 threads: 10.0 tok/s, 5 % faster, less "
+                        "quality by type (not measured)");
+    assert_non_null(strstr(rec.answer, "its type keeps less of a model"));
+    assert_non_null(
+        strstr(rec.why, "Q4_0 with 2 threads is 5 % faster, but of a type"));
+
+    rows[1] = point("Q4_K_M", 53, 2, 0, 8.9);
+    rows[2] = point("Q4_K_M", 53, 1, 0, 8.5);
+    assert_int_equal(choose(rows, 4, any), ST_OK);
+    assert_string_equal(rec.best.quant, "Q4_0");
+    assert_string_equal(rec.instead, "");
+
+    /* what was measured decides by its own price */
+    rows[0] = known("Q4_0", 50, 10, 0.003);
+    rows[1] = known("Q4_K_M", 53, 9.5, 0.0029);
+    rows[2] = known("Q4_K_M", 53, 9.1, 0.0029);
+    assert_int_equal(choose(rows, 4, any), ST_OK);
     assert_string_equal(rec.best.quant, "Q4_0");
 }
 
@@ -164,6 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(above_a_floor_the_best_quality_wins),
+        cmocka_unit_test(without_known_quality_the_better_type_may_be_slower),
         cmocka_unit_test(above_a_floor_measured_divergence_comes_before_the_type),
         cmocka_unit_test(a_limit_is_not_a_budget),
         cmocka_unit_test(beyond_the_limit_the_price_goes_on),
