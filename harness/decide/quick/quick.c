@@ -64,6 +64,19 @@ static bool is_valid(const struct row *row)
            !strncmp(row->validity, "disturbed: throttled", 20);
 }
 
+/* The largest share that a verdict names, as 41 in "disturbed: waiting 41 %, others
+ * 3 %"; 100 where it names none. */
+static double disturbed_pct(const char *validity)
+{
+    double most = -1, pct;
+    char percent[2];
+
+    for (const char *p = validity; (p = strchr(p, ' ')) != NULL;)
+        if (sscanf(++p, "%lf %1[%]", &pct, percent) == 2)
+            most = fmax(most, fabs(pct));
+    return most < 0 ? 100 : fmin(most, 100);
+}
+
 static struct quick_launch launch_of(const struct row *row)
 {
     return (struct quick_launch){
@@ -74,6 +87,7 @@ static struct quick_launch launch_of(const struct row *row)
         .steal_pct = isfinite(row->steal_pct) ? row->steal_pct : 0,
         .throttled = row->throttled_pct > 0 ? row->throttled_pct / 100 : 0,
         .is_valid = is_valid(row),
+        .disturbed_pct = is_valid(row) ? 0 : disturbed_pct(row->validity),
     };
 }
 

@@ -10,9 +10,10 @@
 
 /* ---- of one point ---------------------------------------------------------------- */
 
-static double median_of(const struct quick_point *p, bool valid_only, size_t offset)
+/* The median of the undisturbed launches, or the highest where there are none. */
+static double figure_of(const struct quick_point *p, bool valid_only, size_t offset)
 {
-    double v[QUICK_MAX_ROUNDS], scratch[QUICK_MAX_ROUNDS];
+    double v[QUICK_MAX_ROUNDS], scratch[QUICK_MAX_ROUNDS], most = NAN;
     size_t n = 0;
 
     for (int i = 0; i < p->n; i++) {
@@ -21,23 +22,28 @@ static double median_of(const struct quick_point *p, bool valid_only, size_t off
 
         if (isfinite(x) && (p->launch[i].is_valid || !valid_only))
             v[n++] = x;
+        most = fmax(most, x);
     }
-    return n ? stats_median(v, n, scratch) : NAN;
+    return !valid_only ? most : n ? stats_median(v, n, scratch) : NAN;
 }
 
 struct quick_figures quick_figures_of(const struct quick_point *p)
 {
+    double disturbed_pct = 100;
     int n_valid = 0;
 
-    for (int i = 0; i < p->n; i++)
+    for (int i = 0; i < p->n; i++) {
         n_valid += p->launch[i].is_valid;
+        disturbed_pct = fmin(disturbed_pct, p->launch[i].disturbed_pct);
+    }
     return (struct quick_figures){
         .tok_per_s =
-            median_of(p, n_valid > 0, offsetof(struct quick_launch, tok_per_s)),
+            figure_of(p, n_valid > 0, offsetof(struct quick_launch, tok_per_s)),
         .roof_gbps =
-            median_of(p, n_valid > 0, offsetof(struct quick_launch, roof_gbps)),
-        .mbu = median_of(p, n_valid > 0, offsetof(struct quick_launch, mbu)),
+            figure_of(p, n_valid > 0, offsetof(struct quick_launch, roof_gbps)),
+        .mbu = figure_of(p, n_valid > 0, offsetof(struct quick_launch, mbu)),
         .is_disturbed = p->n > 0 && n_valid == 0,
+        .is_bound = p->n > 0 && n_valid == 0 && disturbed_pct >= QUICK_SLIGHT_PCT,
     };
 }
 
@@ -95,13 +101,15 @@ static void find_roof(struct quick_answer *a)
 static void take_measured(struct quick_answer *a, struct quick_model *m,
                           struct curve *share, struct curve *prompt)
 {
-    const double decode = quick_figures_of(&m->decode).tok_per_s;
-    const double prefill = quick_figures_of(&m->prefill).tok_per_s;
+    const struct quick_figures decode = quick_figures_of(&m->decode);
+    const struct quick_figures prefill = quick_figures_of(&m->prefill);
 
-    m->tok_per_s = decode;
-    m->prompt_s = a->n_prompt / prefill;
+    m->tok_per_s = decode.tok_per_s;
+    m->prompt_s = a->n_prompt / prefill.tok_per_s;
+    m->is_bound = decode.is_bound;
+    m->prompt_is_bound = prefill.is_bound;
     if (is_of_memory(a, m)) {
-        m->share = decode * m->work.memory_bytes / (a->roof_gbps * 1e9);
+        m->share = decode.tok_per_s * m->work.memory_bytes / (a->roof_gbps * 1e9);
         put(share, m->work.memory_bytes, m->share);
         if (!m->has_experts)
             put(prompt, (double)m->n_params, m->prompt_s / (double)m->n_params);
@@ -111,14 +119,18 @@ static void take_measured(struct quick_answer *a, struct quick_model *m,
 void quick_conclude(struct quick_answer *a)
 {
     struct curve share = {.n = 0}, prompt = {.n = 0};
+    bool is_bound = false, prompt_is_bound = false;
 
     find_roof(a);
     for (size_t i = 0; i < a->n_models; i++) {
         struct quick_model *m = &a->models[i];
 
         m->tok_per_s = m->prompt_s = m->share = NAN;
+        m->is_bound = m->prompt_is_bound = false;
         if (m->is_measured)
             take_measured(a, m, &share, &prompt);
+        is_bound |= m->is_bound;
+        prompt_is_bound |= m->prompt_is_bound;
     }
     for (size_t i = 0; i < a->n_models; i++) {
         struct quick_model *m = &a->models[i];
@@ -126,6 +138,8 @@ void quick_conclude(struct quick_answer *a)
 
         if (m->is_measured || !m->fits || !is_of_memory(a, m))
             continue;
+        m->is_bound = is_bound;
+        m->prompt_is_bound = prompt_is_bound;
         m->share = at(&share, m->work.memory_bytes);
         if (m->share > 0)
             m->tok_per_s = 1 / token_time_at(&m->work, &roofs, m->share).token_s;

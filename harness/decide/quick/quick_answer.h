@@ -10,7 +10,9 @@
  * token reads: in a small model synchronising threads costs a larger part. A prompt is
  * arithmetic: its time grows with the parameters.
  *
- * A launch that was disturbed counts only if there is no other, and is then reported.
+ * A launch that was disturbed counts only if there is no other. A disturbance slows it
+ * down, so the fastest of such launches is a lower bound, and so is what follows from
+ * it; a disturbance of a few per cent is reported and leaves an estimate.
  *
  * Threading: pure functions.
  */
@@ -31,12 +33,13 @@
 /* One launch of a decode point or of a prefill point. */
 struct quick_launch {
     double tok_per_s;
-    double roof_gbps;  /* probed in this launch; NaN: a prefill point */
-    double mbu;        /* share of that roof; NaN: a prefill point */
-    double others_pct; /* CPU time that other processes took */
-    double steal_pct;  /* and the hypervisor */
-    double throttled;  /* share of the time that a CPU quota stopped the threads */
-    bool is_valid;     /* nothing disturbed it */
+    double roof_gbps;     /* probed in this launch; NaN: a prefill point */
+    double mbu;           /* share of that roof; NaN: a prefill point */
+    double others_pct;    /* CPU time that other processes took */
+    double steal_pct;     /* and the hypervisor */
+    double throttled;     /* share of the time that a CPU quota stopped the threads */
+    bool is_valid;        /* nothing disturbed it */
+    double disturbed_pct; /* the largest share in its verdict; 100: it names none */
 };
 
 /* The launches of one point. */
@@ -45,12 +48,16 @@ struct quick_point {
     int n;
 };
 
-/* Figures of one point: medians of its undisturbed launches, or of all launches if all
- * were disturbed. NaN: no launch. */
+/* Figures of one point: medians of its undisturbed launches, or the highest of all
+ * launches if all were disturbed. NaN: no launch. */
 struct quick_figures {
     double tok_per_s, roof_gbps, mbu;
     bool is_disturbed;
+    bool is_bound; /* disturbed by so much that the figures are lower bounds */
 };
+
+/* A disturbance of less takes about as much from a figure as launches scatter. */
+#define QUICK_SLIGHT_PCT 5
 
 struct quick_model {
     char text[sizeof((struct modelref *)0)->text]; /* as --model takes it */
@@ -67,9 +74,11 @@ struct quick_model {
     int prefill_tokens; /* of a pass that was measured; 0: none yet */
 
     /* quick_conclude() fills in: */
-    double tok_per_s; /* NaN: not known */
-    double prompt_s;  /* n_prompt tokens; NaN: not known */
-    double share;     /* of the roof that is expected or was reached; NaN: none */
+    double tok_per_s;     /* NaN: not known */
+    double prompt_s;      /* n_prompt tokens; NaN: not known */
+    double share;         /* of the roof that is expected or was reached; NaN: none */
+    bool is_bound;        /* tok_per_s is a lower bound */
+    bool prompt_is_bound; /* prompt_s is an upper one */
 };
 
 struct quick_answer {

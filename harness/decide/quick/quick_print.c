@@ -57,9 +57,10 @@ static void print_table(FILE *f, const struct quick_answer *a)
                 cell(decode, sizeof decode, m->tok_per_s),
                 cell(prompt, sizeof prompt, m->prompt_s),
                 isfinite(m->share) ? share : "-",
-                m->is_measured ? "measured"
-                : m->fits      ? "expected"
-                               : "does not fit");
+                !m->fits                            ? "does not fit"
+                : m->is_bound || m->prompt_is_bound ? "at least that fast"
+                : m->is_measured                    ? "measured"
+                                                    : "expected");
     }
 }
 

@@ -18,6 +18,10 @@
 #define MIN_PCT       3.0
 #define MIN_THROTTLED 0.02
 
+/* CPU time of others that more than halves the speed of a pool whose threads wait for
+ * each other, on a few CPUs. */
+#define FAR_PCT 25.0
+
 struct list {
     struct quick_sentence *out;
     int n;
@@ -130,16 +134,22 @@ static const char *subject(const struct quick_answer *a, const struct quick_mode
 
 /* ---- the answer ------------------------------------------------------------------ */
 
+static const char *about(const struct quick_model *m)
+{
+    return m->is_bound ? "at least" : "about";
+}
+
 static void add_measured(struct list *l, const struct quick_answer *a,
                          const struct quick_model *m)
 {
     char who[160];
 
     add_line(l,
-             "%s fits with %d tokens of context and decodes about %s tok/s with %d "
-             "thread%s; a %d-token prompt takes %s.",
-             subject(a, m, who, sizeof who), m->ctx, rounded(m->tok_per_s).text,
-             a->n_threads, plural(a->n_threads, "s"), a->n_prompt,
+             "%s fits with %d tokens of context and decodes %s %s tok/s with %d "
+             "thread%s; a %d-token prompt takes %s%s.",
+             subject(a, m, who, sizeof who), m->ctx, about(m),
+             rounded(m->tok_per_s).text, a->n_threads, plural(a->n_threads, "s"),
+             a->n_prompt, m->prompt_is_bound ? "at most " : "",
              seconds(m->prompt_s).text);
 }
 
@@ -167,13 +177,21 @@ static void add_size_for_speed(struct list *l, const struct quick_answer *a)
             slow = m;
     }
     if (fast && slow)
-        add_line(l, "For %s tok/s take %s model: about %s tok/s are %s (shape of %s).",
-                 want.text, article_and_size(fast).text, rounded(fast->tok_per_s).text,
-                 fast->is_measured ? "measured" : "expected", fast->name);
+        add_line(l, "For %s tok/s take %s model: %s %s tok/s are %s (shape of %s).%s",
+                 want.text, article_and_size(fast).text, about(fast),
+                 rounded(fast->tok_per_s).text,
+                 fast->is_measured ? "measured" : "expected", fast->name,
+                 slow->is_bound ? " A larger one may reach that on a quiet machine."
+                                : "");
     else if (fast)
         add_line(l,
                  "%s tok/s are reached by all sizes that are known and fit, up to %s.",
                  want.text, size_of(fast).text);
+    else if (slow && slow->is_bound)
+        add_line(l,
+                 "Which size reaches %s tok/s is not known: %s model decodes at least "
+                 "%s.",
+                 want.text, article_and_size(slow).text, rounded(slow->tok_per_s).text);
     else if (slow)
         add_line(
             l,
@@ -276,41 +294,60 @@ static void append_who(char *buf, size_t cap, const struct disturbance *d)
     buf[0] = (char)(buf[0] == 's' ? 'S' : 'T');
 }
 
-static void add_disturbance(struct list *l, const struct quick_answer *a)
+/* Figures that a disturbance made: first what to think of them. */
+static void add_doubt(struct list *l, const struct quick_answer *a,
+                      const struct disturbance *d)
 {
-    const struct disturbance d = disturbance_of(a);
+    const double lost = d->others_pct + d->steal_pct;
+    bool is_bound = false;
     char who[160];
 
-    if (d.throttled > MIN_THROTTLED)
+    for (size_t i = 0; i < a->n_models; i++)
+        is_bound |= a->models[i].is_bound || a->models[i].prompt_is_bound;
+    append_who(who, sizeof who, d);
+    if (!is_bound)
+        add_line(l, "%s: figures may be a few per cent too low.", who);
+    else
+        add_line(l,
+                 "%s: figures are lower bounds%s. Measure again when the machine is "
+                 "quiet.",
+                 who, lost >= FAR_PCT ? ", far below what this machine can do" : "");
+}
+
+static void add_disturbance(struct list *l, const struct disturbance *d)
+{
+    char who[160];
+
+    if (d->throttled > MIN_THROTTLED)
         add_line(
             l,
             "The CPU quota stopped the threads for %.0f %% of the time, which is part "
             "of these figures.",
-            100 * d.throttled);
-    append_who(who, sizeof who, &d);
-    if (d.n_without)
-        add_line(l, "%s: figures are too low. Measure again when the machine is quiet.",
-                 who);
-    else if (d.n_disturbed)
+            100 * d->throttled);
+    append_who(who, sizeof who, d);
+    if (!d->n_without && d->n_disturbed)
         add_line(l, "%s in %d of %d measurements, which are left out.", who,
-                 d.n_disturbed, d.n);
-    if (d.roof_hi > 0 && d.roof_lo < ROOF_LOW_SHARE * d.roof_hi)
+                 d->n_disturbed, d->n);
+    if (d->roof_hi > 0 && d->roof_lo < ROOF_LOW_SHARE * d->roof_hi)
         add_line(l,
                  "Memory bandwidth was between %.3g and %.3g GB/s: others use the same "
                  "memory, or the machine changes its speed.",
-                 d.roof_lo, d.roof_hi);
+                 d->roof_lo, d->roof_hi);
 }
 
 int quick_sentences(const struct quick_answer *a, struct quick_sentence *out)
 {
+    const struct disturbance d = disturbance_of(a);
     struct list l = {out, 0};
 
+    if (d.n_without)
+        add_doubt(&l, a, &d);
     for (size_t i = a->n_models; i-- > 0;)
         if (a->models[i].is_measured)
             add_measured(&l, a, &a->models[i]);
     add_size_for_speed(&l, a);
     add_what_does_not_fit(&l, a);
-    add_disturbance(&l, a);
+    add_disturbance(&l, &d);
     return l.n;
 }
 
@@ -324,25 +361,27 @@ static json_t *launches(const struct quick_point *p)
         const struct quick_launch *x = &p->launch[i];
 
         json_array_append_new(
-            array, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "tok_per_s",
+            array, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "tok_per_s",
                              json_number(x->tok_per_s), "roof_gbps",
                              json_number(x->roof_gbps), "mbu", json_number(x->mbu),
                              "others_pct", json_number(x->others_pct), "steal_pct",
                              json_number(x->steal_pct), "throttled",
-                             json_number(x->throttled), "valid", x->is_valid));
+                             json_number(x->throttled), "valid", x->is_valid,
+                             "disturbed_pct", json_number(x->disturbed_pct)));
     }
     return array;
 }
 
 static json_t *model_json(const struct quick_model *m)
 {
-    json_t *o =
-        json_pack("{s:s, s:s, s:I, s:b, s:I, s:i, s:s, s:o, s:o, s:o}", "model",
-                  m->text, "name", m->name, "n_params", (json_int_t)m->n_params, "fits",
-                  m->fits, "needed_bytes", (json_int_t)m->needed_bytes, "ctx", m->ctx,
-                  "figures", m->is_measured ? "measured" : "predicted", "tok_per_s",
-                  json_number(m->tok_per_s), "prompt_s", json_number(m->prompt_s),
-                  "roof_share", json_number(m->share));
+    json_t *o = json_pack(
+        "{s:s, s:s, s:I, s:b, s:I, s:i, s:s, s:o, s:o, s:o, s:b, s:b}", "model",
+        m->text, "name", m->name, "n_params", (json_int_t)m->n_params, "fits", m->fits,
+        "needed_bytes", (json_int_t)m->needed_bytes, "ctx", m->ctx, "figures",
+        m->is_measured ? "measured" : "predicted", "tok_per_s",
+        json_number(m->tok_per_s), "prompt_s", json_number(m->prompt_s), "roof_share",
+        json_number(m->share), "tok_per_s_is_lower_bound", m->is_bound,
+        "prompt_s_is_upper_bound", m->prompt_is_bound);
 
     if (m->is_measured) {
         json_object_set_new(o, "decode", launches(&m->decode));

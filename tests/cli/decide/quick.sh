@@ -8,9 +8,9 @@ export SLMBENCH_CACHE=$WORK/cache
 python=$(command -v python3) || skip "needs python3"
 
 "$BENCH" quick -m nano:Q4_0 --seconds 1 --prompt 64 -t 1 >out 2>err || fail "$(cat err)"
-tr '\n' ' ' <out | grep -qE "A [0-9.]+M model in Q4_0 fits with 2048 tokens of context and decodes about [0-9.]+ tok/s with 1 thread; a 64-token prompt takes [0-9.]+ (m?s|min)\." ||
+tr '\n' ' ' <out | grep -qE "A [0-9.]+M model in Q4_0 fits with 2048 tokens of context and decodes (about|at least) [0-9.]+ tok/s with 1 thread; a 64-token prompt takes (at most )?[0-9.]+ (m?s|min)\." ||
     fail "no sentence: $(cat out)"
-grep -q "^nano .* measured$" out || fail "no table: $(cat out)"
+grep -qE "^nano .* (measured|at least that fast)$" out || fail "no table: $(cat out)"
 [ "$(wc -L <out)" -le 80 ] || fail "wide lines: $(cat out)"
 [ ! -d cache ] || [ -z "$(ls cache)" ] || fail "a model was written: $(ls cache)"
 
@@ -47,6 +47,7 @@ if is_full; then
     wait "${hogs[@]}" 2>/dev/null || true
     tr '\n' ' ' <out | grep -qE "(Somebody else|The hypervisor) took [0-9]+ % of the CPU" ||
         fail "it does not say who disturbed it: $(cat out)"
+    grep -q "decodes at least" out || fail "a busy machine's figures as facts: $(cat out)"
 fi
 
 # ---- refusals
