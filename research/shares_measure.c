@@ -9,9 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/jsonfile.h"
 #include "harness/base/format.h"
 #include "harness/stats/stats.h"
 #include "harness/machine/topology.h"
+#include "harness/measure/kernels/kernel_case.h"
 #include "harness/rows/report_rows.h"
 #include "research/research.h"
 
@@ -69,24 +71,73 @@ static enum status add_rows(struct values *values, const struct result_part *par
 
 /* ---- kernels --------------------------------------------------------------------- */
 
-enum { CELL_OP, CELL_FORMAT, CELL_WEIGHTS, CELL_SHARE, N_CELLS };
+enum {
+    CELL_OP,
+    CELL_FORMAT,
+    CELL_WEIGHTS,
+    CELL_COLUMNS,
+    CELL_READ,
+    CELL_GOPS,
+    N_CELLS
+};
 
-static const char *const cell_names[] = {[CELL_OP] = "op",
-                                         [CELL_FORMAT] = "format",
-                                         [CELL_WEIGHTS] = "weights",
-                                         [CELL_SHARE] = "of_read_roof"};
+static const char *const cell_names[] = {
+    [CELL_OP] = "op",       [CELL_FORMAT] = "format",     [CELL_WEIGHTS] = "weights",
+    [CELL_COLUMNS] = "n_x", [CELL_READ] = "of_read_roof", [CELL_GOPS] = "gops"};
 
-/* One line of kernels.csv: a product with one column, of weights outside the caches. */
-static enum status add_kernel(struct values *values, const struct row *r,
-                              char *const *cell, const char *machine, struct err *err)
+/* kernels.csv: its rows and their cells, [n][N_CELLS]. */
+struct kernels {
+    struct row *rows;
+    size_t n;
+    struct row_extra extra;
+    double peak_gops; /* of vectors, one thread; 0: not timed */
+};
+
+static const char *cell(const struct kernels *k, size_t i, int which)
 {
-    struct share s = {.kind = SHARE_KERNEL, .n_threads = (int)r->n_threads, .n = 1};
+    const char *text = k->extra.cells[i * N_CELLS + (size_t)which];
 
-    if (!cell[CELL_OP] || strcmp(cell[CELL_OP], "gemv_x16") || !cell[CELL_WEIGHTS] ||
-        strcmp(cell[CELL_WEIGHTS], "cold") || !cell[CELL_FORMAT] || !cell[CELL_SHARE])
-        return ST_OK;
-    s.format = kern_format_by_name(cell[CELL_FORMAT]);
-    s.median = strtod(cell[CELL_SHARE], NULL);
+    return text ? text : "";
+}
+
+static bool is_cold(const struct kernels *k, size_t i, const char *op)
+{
+    return !strcmp(cell(k, i, CELL_OP), op) &&
+           !strcmp(cell(k, i, CELL_WEIGHTS), "cold");
+}
+
+/* Tiles have a peak of their own, far above that of vectors. */
+static bool is_by_tiles(const struct row *r)
+{
+    return r->isa == KERN_ISA_amx_int8 || r->isa == KERN_ISA_amx_bf16;
+}
+
+static void find_peak(struct kernels *k)
+{
+    for (size_t i = 0; i < k->n; i++)
+        if (!strcmp(cell(k, i, CELL_OP), "roof") && k->rows[i].n_threads == 1 &&
+            !strcmp(cell(k, i, CELL_FORMAT), "int8") && !is_by_tiles(&k->rows[i]))
+            k->peak_gops = fmax(k->peak_gops, strtod(cell(k, i, CELL_GOPS), NULL));
+}
+
+/* A product of weights outside the caches with one column, as a share of the read
+ * bandwidth; or with many, by vectors, as a share of their peak. */
+static enum status add_kernel(struct values *values, const struct kernels *k, size_t i,
+                              const char *machine, struct err *err)
+{
+    const struct row *r = &k->rows[i];
+    struct share s = {.kind = SHARE_KERNEL,
+                      .format = kern_format_by_name(cell(k, i, CELL_FORMAT)),
+                      .n_threads = (int)r->n_threads,
+                      .n = 1};
+
+    if (is_cold(k, i, "gemv_x16")) {
+        s.median = strtod(cell(k, i, CELL_READ), NULL);
+    } else if (is_cold(k, i, "gemm_x16") && k->peak_gops > 0 && !is_by_tiles(r) &&
+               strtol(cell(k, i, CELL_COLUMNS), NULL, 10) >= KERNEL_MANY_COLUMNS) {
+        s.kind = SHARE_PRODUCT;
+        s.median = strtod(cell(k, i, CELL_GOPS), NULL) / k->peak_gops;
+    }
     snprintf(s.machine, sizeof s.machine, "%s", machine);
     return s.median > 0 && isfinite(s.median) && s.format != KERN_N_FMT &&
                    has_threads(r)
@@ -97,20 +148,51 @@ static enum status add_kernel(struct values *values, const struct row *r,
 static enum status add_kernels(struct values *values, const char *dir,
                                const char *machine, struct err *err)
 {
-    struct row_extra extra = {.names = cell_names, .n = N_CELLS};
-    struct row *rows = NULL;
+    struct kernels k = {.extra = {.names = cell_names, .n = N_CELLS}};
     char path[4096];
-    size_t n = 0;
     enum status st;
 
     snprintf(path, sizeof path, "%s/kernels.csv", dir);
     if (access(path, F_OK))
         return ST_OK;
-    st = row_csv_read_extra(path, &rows, &n, &extra, err);
-    for (size_t i = 0; i < n && st == ST_OK; i++)
-        st = add_kernel(values, &rows[i], extra.cells + i * N_CELLS, machine, err);
-    row_extra_free(&extra, n);
-    free(rows);
+    st = row_csv_read_extra(path, &k.rows, &k.n, &k.extra, err);
+    if (st == ST_OK)
+        find_peak(&k);
+    for (size_t i = 0; i < k.n && st == ST_OK; i++)
+        st = add_kernel(values, &k, i, machine, err);
+    row_extra_free(&k.extra, k.n);
+    free(k.rows);
+    return st;
+}
+
+/* A directory of kernels alone, with the machine.json of their machine. */
+static bool has_kernels_only(const char *dir)
+{
+    char kernels[4096], sweep[4096];
+
+    snprintf(kernels, sizeof kernels, "%s/kernels.csv", dir);
+    snprintf(sweep, sizeof sweep, "%s/sweep.csv", dir);
+    return !access(kernels, F_OK) && access(sweep, F_OK);
+}
+
+static enum status add_kernels_only(struct values *values, const char *dir,
+                                    struct err *err)
+{
+    char path[4096], machine[SHARES_MACHINE_MAX];
+    struct machine_key key;
+    struct jsonfile f;
+    enum status st;
+
+    snprintf(path, sizeof path, "%s/machine.json", dir);
+    st = jsonfile_read(&f, path, MACHINE_JSON_LIMIT, err);
+    if (st)
+        return st;
+    if (machine_key_read(&key, json_member(f.root, "topology")))
+        st = add_kernels(values, dir, share_machine_name(&key, machine, sizeof machine),
+                         err);
+    else
+        st = err_set(err, ST_INPUT, "%s does not describe a machine", path);
+    jsonfile_free(&f);
     return st;
 }
 
@@ -150,7 +232,7 @@ static void summarise(struct share *out, const struct share *v, size_t n,
     out->lo = stats_quantile_sorted(scratch, n, 0.05);
     out->median = stats_quantile_sorted(scratch, n, 0.5);
     out->hi = stats_quantile_sorted(scratch, n, 0.95);
-    if (out->kind != SHARE_KERNEL)
+    if (out->kind < SHARE_KERNEL)
         return;
     out->n = 1;
     out->lo = out->median = out->hi = scratch[n - 1];
@@ -173,7 +255,7 @@ static enum status reduce(struct shares *s, struct values *values, struct err *e
         for (end = i + 1; end < values->n && same_group(&values->v[i], &values->v[end]);
              end++) {
         }
-        if (values->v[i].kind == SHARE_KERNEL || end - i >= MIN_LAUNCHES)
+        if (values->v[i].kind >= SHARE_KERNEL || end - i >= MIN_LAUNCHES)
             summarise(&out[n++], values->v + i, end - i, scratch);
     }
     free(scratch);
@@ -184,8 +266,11 @@ static enum status reduce(struct shares *s, struct values *values, struct err *e
 static enum status add_path(struct values *values, const char *path, struct err *err)
 {
     struct result_set set;
-    enum status st = result_set_open(&set, path, RESULT_BY_RUN, err);
+    enum status st;
 
+    if (has_kernels_only(path))
+        return add_kernels_only(values, path, err);
+    st = result_set_open(&set, path, RESULT_BY_RUN, err);
     for (size_t i = 0; i < set.n_parts && st == ST_OK; i++) {
         const struct result_part *part = &set.parts[i];
         char machine[SHARES_MACHINE_MAX];
@@ -216,9 +301,6 @@ enum status shares_measure(struct shares *s, const char *const *paths, size_t n,
 
 /* ---- writing --------------------------------------------------------------------- */
 
-static const char *const kind_names[] = {
-    [SHARE_DECODE] = "decode", [SHARE_PREFILL] = "prefill", [SHARE_KERNEL] = "kernel"};
-
 /* YAML in single quotes, where nothing but the quote itself is special. */
 static void print_quoted(FILE *f, const char *text)
 {
@@ -235,7 +317,8 @@ void shares_print(FILE *f, const struct shares *s)
 {
     fprintf(f, "# Shares of the read bandwidth (decode) and of the peak of arithmetic "
                "(prefill)\n# that launches reached, as quantiles 0.05, 0.5 and 0.95; "
-               "kernel: a product alone.\n# Made by `bench-research shares`.\n"
+               "kernel: a\n# product with one column alone; product: with many, of the "
+               "peak.\n# Made by `bench-research shares`.\n"
                "shares:\n");
     for (size_t i = 0; i < s->n; i++) {
         const struct share *v = &s->v[i];
@@ -245,8 +328,8 @@ void shares_print(FILE *f, const struct shares *s)
         fprintf(f,
                 ", kind: %s, format: %s, threads: %d, n: %d, lo: %.4f, median: "
                 "%.4f, hi: %.4f}\n",
-                kind_names[v->kind], kern_format_info(v->format)->name, v->n_threads,
-                v->n, v->lo, v->median, v->hi);
+                share_kind_name(v->kind), kern_format_info(v->format)->name,
+                v->n_threads, v->n, v->lo, v->median, v->hi);
     }
 }
 

@@ -172,9 +172,12 @@ static enum status run_grid(const struct settings *s, const struct shares *share
     if (st == ST_OK)
         st = predict_plan(&p, &s->what, c, err);
     if (st == ST_OK && c->is_here) {
+        bool wanted[KERN_N_FMT];
+
         st = measuring_begin(err);
+        predict_formats(wanted, &p);
         if (st == ST_OK)
-            st = candidate_measure(c, predict_streams(&p), err);
+            st = candidate_measure(c, predict_streams(&p), wanted, err);
     }
     if (st == ST_OK) {
         predict_speeds(&p, c, shares);
@@ -221,7 +224,7 @@ static enum status find_machine(struct candidate *c, const struct settings *s,
     if (st == ST_OK && c->is_here) {
         st = measuring_begin(err);
         if (st == ST_OK)
-            st = candidate_measure(c, false, err);
+            st = candidate_measure(c, false, NULL, err);
     }
     return st;
 }

@@ -52,6 +52,21 @@ void result_dir_name(char *name, size_t cap, const char *path)
 
 /* ---- machines -------------------------------------------------------------------- */
 
+/* More is no share: tiles reach some ten at most. */
+#define MAX_PRODUCT_SHARE 100
+
+void result_products_read(double share[KERN_N_FMT], const json_t *probe)
+{
+    const json_t *products = json_object_get(probe, RESULT_PRODUCTS);
+
+    for (int i = 0; i < KERN_N_FMT; i++) {
+        const char *name = kern_format_info((enum kern_format)i)->name;
+        const double v = json_number_value(json_object_get(products, name));
+
+        share[i] = v > 0 && v < MAX_PRODUCT_SHARE ? v : 0;
+    }
+}
+
 /* What threads there are, of the CPUs and the quota. */
 static void find_threads(struct report_machine *m)
 {
@@ -139,6 +154,7 @@ void result_run_describe(struct result_run *run, const json_t *machine)
     run->has_machine =
         machine_key_read(&run->machine, json_object_get(machine, "topology"));
     about_machine(&run->about, machine);
+    result_products_read(run->product_share, json_object_get(machine, "probe"));
     id = hash_add(id, run->utc, strlen(run->utc) + 1);
     id = hash_add(id, run->host, strlen(run->host) + 1);
     id = hash_add(id, &seed, sizeof seed);

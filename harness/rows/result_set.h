@@ -53,6 +53,7 @@ struct result_run {
     bool has_machine;
     struct machine_key machine;
     struct report_machine about;
+    double product_share[KERN_N_FMT]; /* result_products_read() */
     char *dir; /* malloc'ed: the sweep's, with its samples and machine.json; NULL: it
                   was not read from one */
 };
@@ -113,6 +114,11 @@ enum status result_set_add_row(struct result_set *set, const char *path,
 
 /* All of a run but its rows, from its machine.json (foreign text). */
 void result_run_describe(struct result_run *run, const json_t *machine);
+
+/* "products" of a probe in machine.json: the share of the arithmetic peak that products
+ * of a format reach, by its name; 0: not there. */
+#define RESULT_PRODUCTS "products"
+void result_products_read(double share[KERN_N_FMT], const json_t *probe);
 
 /* The last part of a directory's path, which may end in slashes, cut to cap bytes and
  * made harmless. cap >= 8. */

@@ -12,7 +12,7 @@
 #include "harness/rows/order.h"
 
 /* Above its memory roof a result is doubted where it is measured, beyond the scatter of
- * the probe; a model that a cache holds is above it, as the row's detail tells, but not
+ * the probe; a model that a cache holds is above it, as the row's detail has it, but not
  * by this much. A row in which a quota stopped the probe has no roof. */
 #define MAX_OF_ROOF      20
 #define DOUBTED_OF_ROOF  1.25
@@ -23,7 +23,7 @@
  * may differ; this much is another unit. */
 #define MAX_APART 10
 
-/* The same for tokens and their times, which a quota also sets apart: the usual token
+/* For tokens and their times, which a quota also sets apart: the usual token
  * is measured between its stops. */
 #define MAX_TIME_APART 100
 
@@ -98,7 +98,7 @@ static bool check_interval(const struct row *r, char *why, size_t cap)
     return false;
 }
 
-/* Speeds against times: of a token, or of a prompt. */
+/* Compares speeds with the time of a token or prompt. */
 static bool check_times(const struct row *r, char *why, size_t cap)
 {
     const bool is_prompt = r->kind == POINT_PREFILL && r->n_prompt > 0;

@@ -31,8 +31,20 @@ double token_time_layer_s(int n_threads)
     return TOKEN_TIME_LAYER_S + (n_threads > 1 ? TOKEN_TIME_MEET_S : 0);
 }
 
-struct token_time token_time_at(const struct token_work *w, const struct token_roofs *r,
-                                double share)
+struct token_roofs token_roofs_end(const struct token_roofs *r, bool upper)
+{
+    struct token_roofs end = *r;
+
+    end.disk_gbps *= upper ? r->disk_hi > 0 ? r->disk_hi : TOKEN_TIME_LATER_HI
+                     : r->disk_lo > 0 ? r->disk_lo
+                                      : TOKEN_TIME_LATER_LO;
+    return end;
+}
+
+/* not_hidden: part of the shorter of reading and computing that adds to the longer. */
+static struct token_time time_at(const struct token_work *w,
+                                 const struct token_roofs *r, double share,
+                                 double not_hidden)
 {
     const double products_s = seconds(w->memory_bytes, r->read_gbps * share);
     struct token_time t = {.own_s = w->n_layers * w->layer_s};
@@ -52,8 +64,16 @@ struct token_time token_time_at(const struct token_work *w, const struct token_r
                 : w->n_streamed > 0 && w->n_streamed <= w->n_layers
                     ? overlapped(w, products_s, t.disk_s)
                     : longer_s;
+    if (!w->on_demand)
+        t.token_s += not_hidden * fmin(t.compute_s, t.disk_s);
     t.alone_s = t.token_s - longer_s;
     return t;
+}
+
+struct token_time token_time_at(const struct token_work *w, const struct token_roofs *r,
+                                double share)
+{
+    return time_at(w, r, share, TOKEN_TIME_NOT_HIDDEN);
 }
 
 struct token_time token_time_min(const struct token_work *w,
@@ -64,7 +84,7 @@ struct token_time token_time_min(const struct token_work *w,
     whole.n_streamed = 0;
     whole.on_demand = false;
     whole.layer_s = 0;
-    return token_time_at(&whole, r, 1);
+    return time_at(&whole, r, 1, 0);
 }
 
 struct token_time token_time_predict(const struct token_work *w,

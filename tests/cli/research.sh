@@ -102,7 +102,7 @@ grep -q "^| change points (ours) | [89][0-9] %\|^| change points (ours) | 100 %"
 # ---- shares
 examples=("$SRC"/results/examples/*2vcpu*)
 
-"$RESEARCH" shares "${examples[@]}" > shares.yaml
+"$RESEARCH" shares "${examples[@]}" "$SRC"/results/examples/emerald-rapids-kernels > shares.yaml
 cmp shares.yaml "$SRC/configs/shares.yaml" || fail "configs/shares.yaml is not that of the examples"
 refused 2 "shares needs directories" shares
 refused 2 "cannot read nowhere" shares nowhere

@@ -46,9 +46,9 @@ plan -m tinyllama-1.1b:Q8_0 --mem 700M --json >streams.json
 streamed=$(value streamed_bytes streams.json) needed=$(value needed_bytes streams.json)
 [ "$streamed" -gt 400000000 ] && [ "$streamed" -lt 900000000 ] || fail "bytes: $streamed"
 [ "$needed" -le $((700 << 20)) ] || fail "needed: $needed"
-# at 1 GB/s, and the memory is faster
-awk -v b="$streamed" -v s="$(value tok_per_s streams.json)" \
-    'BEGIN { exit !(s * b / 1e9 > 0.99 && s * b / 1e9 < 1.01) }' || fail "speed: $(cat streams.json)"
+# at 1 GB/s, and the memory is faster: 0.3 of its time is not hidden
+awk -v b="$streamed" -v c="$(value compute_s streams.json)" -v s="$(value tok_per_s streams.json)" \
+    'BEGIN { t = s * (b / 1e9 + 0.3 * c); exit !(t > 0.99 && t < 1.01) }' || fail "speed: $(cat streams.json)"
 plan -m tinyllama-1.1b:Q8_0 --mem 700M >out
 grep -q '^  streamed .* read again for every token' out || fail "table: $(cat out)"
 

@@ -13,7 +13,8 @@ static void the_file_is_that_of_the_examples(void **state)
 {
     static const char *const dirs[] = {
         EXAMPLES "granite-rapids-2vcpu", EXAMPLES "granite-rapids-2vcpu-busy",
-        EXAMPLES "zen5-2vcpu", EXAMPLES "zen5-2vcpu-busy"};
+        EXAMPLES "xeon-480mib-2vcpu",    EXAMPLES "zen5-2vcpu",
+        EXAMPLES "zen5-2vcpu-busy",      EXAMPLES "emerald-rapids-kernels"};
     struct shares measured, stored;
     struct err err = ERR_INIT;
     char *printed = NULL;
@@ -22,12 +23,12 @@ static void the_file_is_that_of_the_examples(void **state)
     FILE *f = open_memstream(&printed, &len);
 
     (void)state;
-    assert_int_equal(shares_measure(&measured, dirs, 4, &err), ST_OK);
+    assert_int_equal(shares_measure(&measured, dirs, 6, &err), ST_OK);
     shares_print(f, &measured);
     fclose(f);
     if (len != bytes || memcmp(printed, file, len) != 0)
         fail_msg("configs/shares.yaml is old; `bench-research shares "
-                 "results/examples/*2vcpu*` prints it");
+                 "results/examples/*2vcpu* results/examples/*kernels` prints it");
     assert_int_equal(shares_load(&stored, SLM_SOURCE_DIR "/configs/shares.yaml", &err),
                      ST_OK);
     assert_int_equal(stored.n, measured.n);

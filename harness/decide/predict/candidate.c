@@ -13,6 +13,7 @@
 #include "harness/base/format.h"
 #include "harness/base/program.h"
 #include "harness/machine/probe.h"
+#include "harness/measure/kernels/kernel_peak.h"
 #include "harness/measure/plan/plan.h"
 #include "harness/rows/result_set.h"
 
@@ -156,6 +157,30 @@ static enum status read_roofs(struct candidate *c, const char *path, struct err 
     return st;
 }
 
+/* A disk that launches probed several times has a distribution of its own; each launch
+ * then differs from its probe. */
+#define MIN_PROBES 8
+
+static void take_disk(struct candidate *c)
+{
+    double *v = malloc((c->n_rows + 1) * sizeof *v);
+    struct token_roofs *roofs = &c->roofs;
+    size_t n = 0;
+
+    for (size_t i = 0; v && i < c->n_rows; i++)
+        if (c->rows[i].roof_disk_gbps > 0)
+            v[n++] = c->rows[i].roof_disk_gbps;
+    if (n >= MIN_PROBES) {
+        stats_sort(v, n);
+        roofs->disk_gbps = stats_quantile_sorted(v, n, 0.5);
+        roofs->disk_lo =
+            stats_quantile_sorted(v, n, 0.05) / roofs->disk_gbps * TOKEN_TIME_DISK_LO;
+        roofs->disk_hi =
+            stats_quantile_sorted(v, n, 0.95) / roofs->disk_gbps * TOKEN_TIME_DISK_HI;
+    }
+    free(v);
+}
+
 /* The sweep that the machine.json is of, if there is one. */
 static void read_own_rows(struct candidate *c, const char *path)
 {
@@ -172,6 +197,7 @@ static void read_own_rows(struct candidate *c, const char *path)
         c->rows = set.parts[0].rows;
         c->n_rows = set.parts[0].n;
         set.parts[0].rows = NULL;
+        take_disk(c);
     }
     result_set_free(&set);
 }
@@ -191,6 +217,7 @@ static enum status by_file(struct candidate *c, const struct candidate_params *p
     probe = json_member(f.root, "probe") ? json_member(f.root, "probe") : f.root;
     st = read_roofs(c, p->machine, err);
     c->peak_gops = p->gops > 0 ? p->gops : read_peak(probe, c->n_threads);
+    result_products_read(c->product_share, probe);
     jsonfile_free(&f);
     if (st == ST_OK && !c->topo.mem_available)
         st = need_memory(c, p, err);
@@ -239,7 +266,8 @@ static enum status measure_peak(struct candidate *c, struct err *err)
     return ST_OK;
 }
 
-enum status candidate_measure(struct candidate *c, bool disk_too, struct err *err)
+enum status candidate_measure(struct candidate *c, bool disk_too, const bool *wanted,
+                              struct err *err)
 {
     struct plan *plan = malloc(sizeof *plan);
     const double disk_gbps = c->roofs.disk_gbps, gops = c->peak_gops;
@@ -257,6 +285,8 @@ enum status candidate_measure(struct candidate *c, bool disk_too, struct err *er
     free(plan);
     if (st == ST_OK && !(gops > 0))
         st = measure_peak(c, err);
+    if (st == ST_OK && wanted)
+        st = kernel_product_shares(c->product_share, wanted, &c->topo, err);
     return st;
 }
 

@@ -39,7 +39,9 @@ struct candidate {
     double max_gbps;         /* upper limit of reading: that of a data sheet, else
                                  read_gbps */
     double peak_gops;        /* of n_threads; 0: not known */
-    struct row *rows;        /* malloc'ed [n_rows]: its own sweep; NULL: none */
+    double product_share[KERN_N_FMT]; /* of the peak, by products of a format
+                                         (kernel_peak.h); 0: not known */
+    struct row *rows; /* malloc'ed [n_rows]: its own sweep; NULL: none */
     size_t n_rows;
     struct topology topo; /* memory, limits and last-level cache; all of it where
                              is_here */
@@ -52,9 +54,10 @@ enum status candidate_open(struct candidate *c, const struct candidate_params *p
                            struct err *err);
 
 /* Where is_here: the read bandwidth and the peak of arithmetic with its threads in a
- * second or two, and of a disk where disk_too. Errors: those of plan_measure_roofs().
- */
-enum status candidate_measure(struct candidate *c, bool disk_too, struct err *err);
+ * second or two, of a disk where disk_too, and its products of the formats wanted
+ * (NULL: none). Errors: those of plan_measure_roofs() and kernel_product_shares(). */
+enum status candidate_measure(struct candidate *c, bool disk_too, const bool *wanted,
+                              struct err *err);
 
 void candidate_free(struct candidate *c);
 

@@ -166,6 +166,17 @@ void predictions_free(struct predictions *p)
     p->n = 0;
 }
 
+void predict_formats(bool wanted[KERN_N_FMT], const struct predictions *p)
+{
+    memset(wanted, 0, KERN_N_FMT * sizeof *wanted);
+    for (size_t i = 0; i < p->n; i++) {
+        const enum kern_format format = share_format(p->v[i].quant);
+
+        if (format != KERN_N_FMT)
+            wanted[format] = true;
+    }
+}
+
 bool predict_streams(const struct predictions *p)
 {
     for (size_t i = 0; i < p->n; i++)
@@ -176,13 +187,11 @@ bool predict_streams(const struct predictions *p)
 
 /* ---- speeds ---------------------------------------------------------------------- */
 
-/* Tok/s with that share of the roof of memory, and a disk that is that much faster. */
+/* Tok/s with that share of the roof of memory. */
 static double speed_at(const struct token_work *work, const struct token_roofs *roofs,
-                       double share, double disk)
+                       double share)
 {
-    const struct token_roofs r = {roofs->read_gbps, roofs->disk_gbps * disk};
-
-    return 1 / token_time_at(work, &r, share).token_s;
+    return 1 / token_time_at(work, roofs, share).token_s;
 }
 
 struct range predict_decode(const struct token_work *work,
@@ -192,10 +201,12 @@ struct range predict_decode(const struct token_work *work,
     const double below = hypot(log(share->mid / share->lo), log(roof_lo));
     const double above = hypot(log(share->hi / share->mid), log(roof_hi));
 
-    return (struct range){
-        .lo = speed_at(work, roofs, share->mid * exp(-below), 1 - TOKEN_TIME_BAND),
-        .mid = speed_at(work, roofs, share->mid, 1),
-        .hi = speed_at(work, roofs, share->mid * exp(above), 1 + TOKEN_TIME_BAND)};
+    const struct token_roofs slow = token_roofs_end(roofs, false);
+    const struct token_roofs fast = token_roofs_end(roofs, true);
+
+    return (struct range){.lo = speed_at(work, &slow, share->mid * exp(-below)),
+                          .mid = speed_at(work, roofs, share->mid),
+                          .hi = speed_at(work, &fast, share->mid * exp(above))};
 }
 
 static struct range at_most(struct range v, struct range most)
@@ -256,6 +267,8 @@ static void predict_one(struct prediction *one, const struct candidate *c,
     one->decode = one->prefill = one->ttft_s = no_range;
     if (!has_time(one))
         return;
+    if (want.format != KERN_N_FMT && c->product_share[want.format] > 0)
+        want.product_share = c->product_share[want.format];
     if (c->peak_gops > 0 && shares_expect(shares, &want, &band)) {
         one->prefill = scaled(&band, c->peak_gops * 1e9 / body);
         ceiling = scaled(&band, c->peak_gops * 1e9 / ops);

@@ -89,14 +89,17 @@ enum status predict_plan(struct predictions *out, const struct predict_params *p
 /* Whether any of them reads from a disk. */
 bool predict_streams(const struct predictions *p);
 
+/* Formats of most matrices. */
+void predict_formats(bool wanted[KERN_N_FMT], const struct predictions *p);
+
 /* Fill in the speeds, of a candidate whose roofs are known. */
 void predict_speeds(struct predictions *p, const struct candidate *c,
                     const struct shares *shares);
 
 void predictions_free(struct predictions *p);
 
-/* Speed of decoding with these shares of the roof of memory, each end by itself; with
- * streamed weights the disk may be off by TOKEN_TIME_BAND, too. */
+/* Speed of decoding with these shares of the roof of memory, each end by itself, and
+ * with the disk at the same end of what is expected of it. */
 struct range predict_decode(const struct token_work *work,
                             const struct token_roofs *roofs, double roof_lo,
                             double roof_hi, const struct share_band *share);

@@ -20,7 +20,8 @@ static const char *const kind_names[] = {[CHECK_DECODE] = "decode",
 
 static struct token_work work_of(const struct row *r)
 {
-    const bool streams = r->limiter == LIMITER_DISK && r->disk_bytes_per_token > 0;
+    const bool streams = (r->limiter == LIMITER_DISK || r->n_streamed > 0) &&
+                         r->disk_bytes_per_token > 0 && r->roof_disk_gbps > 0;
 
     return (struct token_work){.memory_bytes = (double)r->bytes_per_token,
                                .streamed_bytes =
@@ -29,22 +30,26 @@ static struct token_work work_of(const struct row *r)
 
 /* False: it cannot be predicted. */
 static bool predict_row(struct check_row *out, const struct row *r, const char *machine,
-                        const struct shares *shares)
+                        const struct result_run *run, const struct shares *shares)
 {
     const bool decodes = r->kind == POINT_DECODE;
-    const struct share_want want = {.kind = decodes ? SHARE_DECODE : SHARE_PREFILL,
-                                    .format = share_format(r->quant),
-                                    .n_threads = (int)r->n_threads,
-                                    .machine = machine,
-                                    .leave_out = true};
+    struct share_want want = {.kind = decodes ? SHARE_DECODE : SHARE_PREFILL,
+                              .format = share_format(r->quant),
+                              .n_threads = (int)r->n_threads,
+                              .machine = machine,
+                              .leave_out = true};
     struct share_band band;
+
+    if (want.format != KERN_N_FMT)
+        want.product_share = run->product_share[want.format];
 
     if (!shares_expect(shares, &want, &band))
         return false;
     out->basis = band.basis;
     if (decodes) {
         const struct token_work work = work_of(r);
-        const struct token_roofs roofs = {r->roof_gbps, r->roof_disk_gbps};
+        const struct token_roofs roofs = {r->roof_gbps, r->roof_disk_gbps,
+                                          TOKEN_TIME_DISK_LO, TOKEN_TIME_DISK_HI};
 
         out->predicted = predict_decode(&work, &roofs, 1, 1, &band);
     } else {
@@ -66,7 +71,8 @@ static bool is_complete(const struct row *r)
 }
 
 static void check_row(struct check *check, const struct row *r, const char *dir,
-                      const char *machine, const struct shares *shares)
+                      const char *machine, const struct result_run *run,
+                      const struct shares *shares)
 {
     struct check_row *out = &check->v[check->n];
 
@@ -84,7 +90,7 @@ static void check_row(struct check *check, const struct row *r, const char *dir,
                 : row_trust(r) == ROW_GOOD ? CHECK_DECODE
                                            : CHECK_DISTURBED;
     snprintf(out->point, sizeof out->point, "%.159s", r->point);
-    if (predict_row(out, r, machine, shares))
+    if (predict_row(out, r, machine, run, shares))
         check->n++;
     else
         check->n_failed++;
@@ -104,7 +110,7 @@ static enum status check_part(struct check *check, const struct result_part *par
         return err_set(err, ST_NO_MEMORY, "no memory to check %zu rows", part->n);
     check->v = grown;
     for (size_t i = 0; i < part->n; i++)
-        check_row(check, &part->rows[i], path, machine, shares);
+        check_row(check, &part->rows[i], path, machine, part->run, shares);
     return ST_OK;
 }
 

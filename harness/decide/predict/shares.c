@@ -16,10 +16,13 @@
 
 /* How logarithms of the shares of different machines scatter where little is known of
  * it, as a standard deviation, with the weight of that many machines. In
- * results/examples the medians of two machines differ by 4 to 12 % of the bandwidth and
- * by 29 to 40 % of the peak, that is with 0.03 to 0.08 and 0.20 to 0.28. */
+ * results/examples the medians of two CPUs differ by 4 to 12 % of the bandwidth and by
+ * 29 to 40 % of the peak, that is with 0.03 to 0.08 and 0.20 to 0.28. */
 static const double usual_sd[] = {[SHARE_DECODE] = 0.08, [SHARE_PREFILL] = 0.28};
 #define USUAL_DF 2
+
+/* For shares of products alone, which prefill comes within 2 to 16 % of. */
+#define OF_PRODUCTS_SD 0.10
 
 /* Scatter for another virtual machine with the same CPU, and for a format that no sweep
  * has measured. */
@@ -55,6 +58,12 @@ enum kern_format share_format(const char *quant)
     return mix != QUANTMIX_N ? quantmix_base(mix) : kern_format_by_name(quant);
 }
 
+/* Tiles multiply many times as fast as vectors, whose peak shares are of. */
+static bool is_by_tiles(const struct row *r)
+{
+    return r->isa == KERN_ISA_amx_int8 || r->isa == KERN_ISA_amx_bf16;
+}
+
 double share_of_row(const struct row *r, enum share_kind *kind)
 {
     const bool decodes = r->kind == POINT_DECODE;
@@ -65,9 +74,11 @@ double share_of_row(const struct row *r, enum share_kind *kind)
         r->limiter == LIMITER_PAGING || r->limiter == LIMITER_DISK ||
         r->limiter == LIMITER_QUOTA || r->limiter == LIMITER_CACHE)
         return NAN;
+    if (decodes && r->n_streamed > 0) /* reading from disk slows it down */
+        return NAN;
     if (decodes && r->bytes_per_token > 0 && r->roof_gbps > 0)
         return r->tok_per_s * (double)r->bytes_per_token / (r->roof_gbps * 1e9);
-    return r->kind == POINT_PREFILL && row_vectors_gops(r) > 0
+    return r->kind == POINT_PREFILL && row_vectors_gops(r) > 0 && !is_by_tiles(r)
                ? r->gops / row_vectors_gops(r)
                : NAN;
 }
@@ -102,11 +113,50 @@ static const struct share *nearest(const struct shares *s, const char *machine,
     return found;
 }
 
+/* The CPU's name in a machine's, or only its maker: "Intel" of "Intel(R) Xeon(R)
+ * Processor; L1d 48K, ..". */
+static size_t kin_length(const char *machine, bool maker)
+{
+    return strcspn(machine, maker ? " (;" : ";");
+}
+
+static bool is_kin(const char *a, const char *b, bool maker)
+{
+    const size_t n = kin_length(a, maker);
+
+    return n > 0 && n == kin_length(b, maker) && !strncmp(a, b, n);
+}
+
+/* Share of the peak of arithmetic that products of that format reach on a machine: its
+ * own, or the mean of CPUs with its name, or of CPUs of its maker; NAN: not known. */
+static double product_of(const struct shares *s, const char *machine,
+                         enum kern_format format)
+{
+    double own = NAN, sum[2] = {0, 0};
+    int n[2] = {0, 0};
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct share *v = &s->v[i];
+
+        if (v->kind != SHARE_PRODUCT || v->format != format)
+            continue;
+        if (!strcmp(v->machine, machine))
+            own = v->median;
+        for (int maker = 0; maker < 2; maker++)
+            if (is_kin(machine, v->machine, maker)) {
+                sum[maker] += v->median;
+                n[maker]++;
+            }
+    }
+    return own > 0 ? own : n[0] ? sum[0] / n[0] : n[1] ? sum[1] / n[1] : NAN;
+}
+
 /* The machine's figure of that format, or of all its formats: the mean of their
- * medians, and all that their quantiles span. False: no figure. */
+ * medians, and all that their quantiles span. of_products: as shares of its products.
+ * False: no figure. */
 static bool of_machine(const struct shares *s, const char *machine,
                        const struct share_want *want, enum kern_format format,
-                       struct log_share *out)
+                       bool of_products, struct log_share *out)
 {
     double lo = INFINITY, hi = -INFINITY, sum = 0;
     int n = 0;
@@ -117,11 +167,14 @@ static bool of_machine(const struct shares *s, const char *machine,
                 ? nearest(s, machine, want->kind, (enum kern_format)f, want->n_threads)
                 : NULL;
 
-        if (!found)
+        const double whole =
+            of_products ? product_of(s, machine, (enum kern_format)f) : 1;
+
+        if (!found || !(whole > 0))
             continue;
-        lo = fmin(lo, log(found->lo));
-        hi = fmax(hi, log(found->hi));
-        sum += log(found->median);
+        lo = fmin(lo, log(found->lo / whole));
+        hi = fmax(hi, log(found->hi / whole));
+        sum += log(found->median / whole);
         n++;
     }
     if (!n)
@@ -181,16 +234,14 @@ static double kernel_ratio(const struct shares *s, const struct share_want *want
 
 /* Variance of medians of m machines whose squared distances from their mean have that
  * sum, moderated by the usual one. */
-static double variance_between(enum share_kind kind, double squares, int m)
+static double variance_between(double usual, double squares, int m)
 {
-    const double usual = usual_sd[kind] * usual_sd[kind];
-
-    return (USUAL_DF * usual + squares) / (USUAL_DF + m - 1);
+    return (USUAL_DF * usual * usual + squares) / (USUAL_DF + m - 1);
 }
 
 /* Mean over machines, and the band around it. */
-static void combine(const struct log_share *v, int m, const struct share_want *want,
-                    enum share_basis basis, double ratio, struct share_band *band)
+static void combine(const struct log_share *v, int m, enum share_basis basis,
+                    double ratio, double usual, struct share_band *band)
 {
     struct log_share mean = {0};
     double squares = 0, between;
@@ -204,7 +255,7 @@ static void combine(const struct log_share *v, int m, const struct share_want *w
         squares += (v[i].mid - mean.mid) * (v[i].mid - mean.mid);
     between = basis == SHARE_SAME_CPU
                   ? SAME_CPU_SD * SAME_CPU_SD
-                  : variance_between(want->kind, squares, m) * (1 + 1.0 / m);
+                  : variance_between(usual, squares, m) * (1 + 1.0 / m);
     if (basis == SHARE_OTHER_FORMATS)
         between += OTHER_FORMAT_SD * OTHER_FORMAT_SD;
     mean.mid += log(ratio);
@@ -221,38 +272,55 @@ static void combine(const struct log_share *v, int m, const struct share_want *w
 
 /* Figures of all machines with this format; KERN_N_FMT: any format. */
 static int collect(const struct shares *s, const struct share_want *want,
-                   enum kern_format format, struct log_share *v)
+                   enum kern_format format, bool of_products, struct log_share *v)
 {
     int m = 0;
 
     for (size_t i = 0; i < s->n && m < MAX_MACHINES; i++)
         if (begins_machine(s, i) && is_wanted(want, s->v[i].machine) &&
-            of_machine(s, s->v[i].machine, want, format, &v[m]))
+            of_machine(s, s->v[i].machine, want, format, of_products, &v[m]))
             m++;
     return m;
+}
+
+/* From other machines, with this format or else with others. whole: what the figures
+ * are shares of, as a share of the roof; 0: the roof itself. */
+static bool expect(const struct shares *s, const struct share_want *want, double whole,
+                   struct share_band *band)
+{
+    const double usual = whole > 0 ? OF_PRODUCTS_SD : usual_sd[want->kind];
+    const double ratio = whole > 0 ? whole : 1;
+    struct log_share v[MAX_MACHINES];
+    int m =
+        want->format != KERN_N_FMT ? collect(s, want, want->format, whole > 0, v) : 0;
+
+    if (m) {
+        combine(v, m, SHARE_SAME_FORMAT, ratio, usual, band);
+        return true;
+    }
+    m = collect(s, want, KERN_N_FMT, whole > 0, v);
+    if (m)
+        combine(v, m, SHARE_OTHER_FORMATS,
+                ratio * (want->kind == SHARE_DECODE ? kernel_ratio(s, want) : 1), usual,
+                band);
+    return m > 0;
 }
 
 bool shares_expect(const struct shares *s, const struct share_want *want,
                    struct share_band *band)
 {
-    struct log_share v[MAX_MACHINES];
-    int m;
+    struct log_share own;
+    double whole = 0;
 
     if (want->format != KERN_N_FMT && !want->leave_out && want->machine[0] &&
-        of_machine(s, want->machine, want, want->format, v)) {
-        combine(v, 1, want, SHARE_SAME_CPU, 1, band);
+        of_machine(s, want->machine, want, want->format, false, &own)) {
+        combine(&own, 1, SHARE_SAME_CPU, 1, 0, band);
         return true;
     }
-    m = want->format != KERN_N_FMT ? collect(s, want, want->format, v) : 0;
-    if (m) {
-        combine(v, m, want, SHARE_SAME_FORMAT, 1, band);
-        return true;
-    }
-    m = collect(s, want, KERN_N_FMT, v);
-    if (m)
-        combine(v, m, want, SHARE_OTHER_FORMATS,
-                want->kind == SHARE_DECODE ? kernel_ratio(s, want) : 1, band);
-    return m > 0;
+    if (want->kind == SHARE_PREFILL && want->format != KERN_N_FMT)
+        whole = want->product_share > 0 ? want->product_share
+                                        : product_of(s, want->machine, want->format);
+    return (whole > 0 && expect(s, want, whole, band)) || expect(s, want, 0, band);
 }
 
 void shares_free(struct shares *s)

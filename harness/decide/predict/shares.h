@@ -14,6 +14,11 @@
  * Kernels timed on weights outside the caches (`bench kernels`, kernels.csv) stand for
  * formats without a sweep: their speed relative to formats with one.
  *
+ * CPUs differ less in how close prefill comes to products of its format alone than in
+ * how close these come to the peak of arithmetic: unpacking takes the units that
+ * multiply in some, and others in others. So prefill is expected at the share of the
+ * machine's own products (kernel_peak.h), or of those of its CPU's next of kin.
+ *
  * Threading: data; pure functions.
  */
 #ifndef SLM_HARNESS_DECIDE_PREDICT_SHARES_H
@@ -31,7 +36,16 @@
 #define SHARES_MACHINE_MAX 200
 #define SHARES_MAX         2000 /* records of one file */
 
-enum share_kind { SHARE_DECODE, SHARE_PREFILL, SHARE_KERNEL, SHARE_N_KINDS };
+/* SHARE_KERNEL: products with one column over the read bandwidth; SHARE_PRODUCT: with
+ * many columns, by vectors, over their int8 peak. */
+enum share_kind {
+    SHARE_DECODE,
+    SHARE_PREFILL,
+    SHARE_KERNEL,
+    SHARE_PRODUCT,
+    SHARE_N_KINDS
+};
+const char *share_kind_name(enum share_kind kind);
 
 /* One machine, format and number of threads. */
 struct share {
@@ -76,7 +90,9 @@ struct share_want {
     enum kern_format format; /* KERN_N_FMT: not known */
     int n_threads;           /* 0: as many as were measured */
     const char *machine;     /* share_machine_name(); "": not known */
-    bool leave_out;          /* as if that machine had not been measured */
+    bool leave_out;          /* as if no sweep had measured that machine */
+    double product_share;    /* of a prefill, that of the machine's own products of
+                                that format, one thread; 0: not known */
 };
 
 enum share_basis {

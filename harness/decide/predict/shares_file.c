@@ -12,13 +12,19 @@
 #include "harness/base/parse.h"
 #include "harness/base/yamlfile.h"
 
-static const char *kind_name(int kind)
+const char *share_kind_name(enum share_kind kind)
 {
     static const char *const names[] = {[SHARE_DECODE] = "decode",
                                         [SHARE_PREFILL] = "prefill",
-                                        [SHARE_KERNEL] = "kernel"};
+                                        [SHARE_KERNEL] = "kernel",
+                                        [SHARE_PRODUCT] = "product"};
 
     return names[kind];
+}
+
+static const char *kind_name(int kind)
+{
+    return share_kind_name((enum share_kind)kind);
 }
 
 static const struct choices choices_kind = {"kinds of shares are", kind_name,

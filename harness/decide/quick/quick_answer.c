@@ -10,7 +10,7 @@
 
 /* ---- of one point ---------------------------------------------------------------- */
 
-/* The median of the undisturbed launches, or the highest where there are none. */
+/* The median of the undisturbed launches, or the highest if all were disturbed. */
 static double figure_of(const struct quick_point *p, bool valid_only, size_t offset)
 {
     double v[QUICK_MAX_ROUNDS], scratch[QUICK_MAX_ROUNDS], most = NAN;

@@ -53,7 +53,7 @@ struct quick_point {
 struct quick_figures {
     double tok_per_s, roof_gbps, mbu;
     bool is_disturbed;
-    bool is_bound; /* disturbed by so much that the figures are lower bounds */
+    bool is_bound; /* a large disturbance: the figures are lower bounds */
 };
 
 /* A disturbance of less takes about as much from a figure as launches scatter. */

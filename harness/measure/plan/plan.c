@@ -154,7 +154,14 @@ void plan_predict(struct plan *plan)
     struct token_work work = plan_work(plan);
 
     work.layer_s = token_time_layer_s(plan->point.setup.n_threads);
+    const struct token_roofs slow = token_roofs_end(&plan->roofs.gbps, false);
+    const struct token_roofs fast = token_roofs_end(&plan->roofs.gbps, true);
+
     plan->time = token_time_predict(&work, &plan->roofs.gbps);
     if (!has_time(plan))
         plan->time.token_s = NAN;
+    plan->tok_per_s_lo =
+        (1 - TOKEN_TIME_BAND) / token_time_predict(&work, &slow).token_s;
+    plan->tok_per_s_hi =
+        (1 + TOKEN_TIME_BAND) / token_time_predict(&work, &fast).token_s;
 }

@@ -48,6 +48,7 @@ struct plan {
     struct plan_roofs roofs;
     struct token_time time; /* token_s NaN: not predicted, as of a model that the
                                last-level cache holds */
+    double tok_per_s_lo, tok_per_s_hi; /* expected between; NaN: not predicted */
 };
 
 /* The worker that plans one model, with any number of settings. */

@@ -54,9 +54,9 @@ static void append_speed(char *buf, size_t cap, const struct plan *plan)
     text_append(buf, cap, ": about ");
     append_number(buf, cap, tok_per_s);
     text_append(buf, cap, " tok/s (");
-    append_number(buf, cap, tok_per_s * (1 - TOKEN_TIME_BAND));
+    append_number(buf, cap, plan->tok_per_s_lo);
     text_append(buf, cap, " to ");
-    append_number(buf, cap, tok_per_s * (1 + TOKEN_TIME_BAND));
+    append_number(buf, cap, plan->tok_per_s_hi);
     text_append(buf, cap, ")");
 }
 
@@ -353,8 +353,9 @@ static json_t *prediction_json(const struct plan *plan)
 
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s}", "tok_per_s",
-        number_json(speed), "tok_per_s_lo", number_json(speed * (1 - TOKEN_TIME_BAND)),
-        "tok_per_s_hi", number_json(speed * (1 + TOKEN_TIME_BAND)), "compute_s",
+        number_json(speed), "tok_per_s_lo",
+        number_json(isnan(speed) ? NAN : plan->tok_per_s_lo), "tok_per_s_hi",
+        number_json(isnan(speed) ? NAN : plan->tok_per_s_hi), "compute_s",
         number_json(plan->time.compute_s), "disk_s", number_json(plan->time.disk_s),
         "roof_gbps", number_json(plan->roofs.gbps.read_gbps), "roof_disk_gbps",
         number_json(plan->roofs.gbps.disk_gbps), "roof_threads", plan->roofs.n_threads,

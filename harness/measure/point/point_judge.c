@@ -33,7 +33,8 @@ static double roof_of(const struct row *row, bool *is_disk)
     const double streamed = fmax(0, (double)row->disk_bytes_per_token);
     const struct token_work work = {.memory_bytes = (double)row->bytes_per_token,
                                     .streamed_bytes = streamed};
-    const struct token_roofs roofs = {row->roof_gbps, row->roof_disk_gbps};
+    const struct token_roofs roofs = {.read_gbps = row->roof_gbps,
+                                      .disk_gbps = row->roof_disk_gbps};
     const struct token_time t = token_time_min(&work, &roofs);
 
     *is_disk = t.disk_s > t.compute_s;

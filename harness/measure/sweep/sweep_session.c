@@ -16,8 +16,10 @@
 #include "harness/machine/cores.h"
 #include "harness/machine/measuring.h"
 #include "harness/machine/sandbox/sandbox.h"
+#include "harness/measure/kernels/kernel_peak.h"
 #include "harness/model/model_names.h"
 #include "harness/rows/quality_rows.h"
+#include "harness/rows/result_set.h"
 #include "kernels/isa.h"
 
 #define PROBE_PASSES     3
@@ -149,6 +151,27 @@ static void on_probe(void *arg, double fraction, const char *what)
     progress_update(arg, fraction, what);
 }
 
+/* How close products come to the peak, for predictions of prompts by other machines'
+ * sweeps, for the formats that most models have. NULL: not measured. */
+static json_t *products_json(const struct topology *topo)
+{
+    static const bool common[KERN_N_FMT] = {
+        [KERN_FMT_q4_0] = true, [KERN_FMT_q8_0] = true, [KERN_FMT_q4_K] = true,
+        [KERN_FMT_q5_K] = true, [KERN_FMT_q6_K] = true, [KERN_FMT_f16] = true};
+    struct err ignored = ERR_INIT;
+    double share[KERN_N_FMT];
+    json_t *products;
+
+    if (kernel_product_shares(share, common, topo, &ignored))
+        return NULL;
+    products = json_object();
+    for (int i = 0; i < KERN_N_FMT; i++)
+        if (share[i] > 0)
+            json_object_set_new(products, kern_format_info((enum kern_format)i)->name,
+                                json_real(share[i]));
+    return products;
+}
+
 /* Also where the probe was interrupted: without machine.json nothing could be
  * resumed. */
 static enum status write_machine(struct sweep_session *x, const struct sweep_request *q,
@@ -184,8 +207,11 @@ static enum status write_machine(struct sweep_session *x, const struct sweep_req
     json_object_set_new(
         machine, "models",
         json_string(x->one_at_a_time ? MODELS_ONE_BY_ONE : MODELS_INTERLEAVED));
-    if (probed)
+    if (probed) {
+        json_object_set_new(json_object_get(machine, "probe"), RESULT_PRODUCTS,
+                            products_json(topo));
         probe_report_free(&report);
+    }
     status = sweep_dir_write_machine(x->dir, machine, err);
     json_decref(machine);
     if (status == ST_OK && why.code == ST_INTERRUPTED)

@@ -102,6 +102,31 @@ assert len(rows) > 100
 assert statistics.median(abs(float(r["predicted"]) / float(r["tok_per_s"]) - 1) for r in rows) <= 0.1
 inside = [float(r["predicted_lo"]) <= float(r["tok_per_s"]) <= float(r["predicted_hi"]) for r in rows]
 assert sum(inside) / len(inside) >= 0.9
+# each machine by the others: prompts, and what is streamed
+rows = list(csv.DictReader(open(sys.argv[1])))
+for sweep in {r["sweep"] for r in rows}:
+    of = [abs(float(r["error"])) for r in rows if r["sweep"] == sweep and r["kind"] == "prefill"]
+    assert statistics.median(of) <= 0.15, (sweep, statistics.median(of))
+xeon = [r for r in rows if r["sweep"] == "xeon-480mib-2vcpu" and r["kind"].startswith("decode")]
+assert any("Q6_K" in r["point"] for r in xeon)
+assert statistics.median(abs(float(r["error"])) for r in xeon) <= 0.08
+assert sum(r["inside"] == "1" for r in xeon) >= 0.9 * len(xeon)
+END
+# A disk that was probed once: four launches of the sweep that followed read 0.98 to 1.68.
+"$BENCH" plan -m yi-1.5-9b:Q6_K --mem 6G --ctx 4096 \
+    --machine "$SRC/results/examples/xeon-480mib-2vcpu/machine.json" --json > plan.json
+python3 - plan.json << 'END' || fail "the range of a disk: $(cat plan.json)"
+import json, sys
+p = json.load(open(sys.argv[1]))["prediction"]
+assert p["tok_per_s_lo"] <= 0.98 and 1.68 <= p["tok_per_s_hi"], p
+END
+# Launches that probed it give the range: narrower than that of one probe.
+"$BENCH" predict -m yi-1.5-9b:Q8_0 --mem 6G --ctx 0 --kv-type f16 --json \
+    --machine "$SRC/results/examples/xeon-480mib-2vcpu/machine.json" > own.json
+python3 - own.json << 'END' || fail "the range of a disk: $(cat own.json)"
+import json, sys
+t = json.load(open(sys.argv[1]))["points"][0]["tok_per_s"]
+assert 0.4 < t["lo"] / t["mid"] < 0.6 and 1.3 < t["hi"] / t["mid"] < 1.9, t
 END
 "$BENCH" predict --check "${examples[@]}" --json | grep -q '"holds": true' || fail "JSON"
 

@@ -46,7 +46,7 @@ if is_full; then
     kill "${hogs[@]}"
     wait "${hogs[@]}" 2>/dev/null || true
     tr '\n' ' ' <out | grep -qE "(Somebody else|The hypervisor) took [0-9]+ % of the CPU" ||
-        fail "it does not say who disturbed it: $(cat out)"
+        fail "who disturbed it: $(cat out)"
     grep -q "decodes at least" out || fail "a busy machine's figures as facts: $(cat out)"
 fi
 

@@ -37,10 +37,13 @@ static void the_longer_one_counts(void **state)
     const struct token_work little = work_of(0.1, 1), much = work_of(1.2, 8);
 
     (void)state;
-    assert_float_equal(token_time_at(&little, &roofs, 1).token_s, 0.15, 1e-12);
+    assert_float_equal(token_time_at(&little, &roofs, 1).token_s, 0.15 + 0.3 * 0.1,
+                       1e-12);
     assert_float_equal(token_time_at(&little, &roofs, 1).disk_s, 0.1, 1e-12);
-    assert_float_equal(token_time_at(&much, &roofs, 1).token_s, 1.2, 1e-12);
-    assert_float_equal(token_time_predict(&much, &roofs).token_s, 1.2, 1e-12);
+    assert_float_equal(token_time_at(&much, &roofs, 1).token_s, 1.2 + 0.3 * 0.15,
+                       1e-12);
+    assert_float_equal(token_time_predict(&much, &roofs).token_s,
+                       1.2 + 0.3 * 0.15 / TOKEN_TIME_USUAL_SHARE, 1e-12);
 }
 
 /* Shares of small models are lower, though products reach the same share: 24 to 48
@@ -86,9 +89,10 @@ static void own_time_overlaps_with_the_disk(void **state)
 
     (void)state;
     w.layer_s = 0.001; /* 10 layers each: 47.5 ms, in which 40 ms are read */
-    assert_float_equal(token_time_at(&w, &roofs, 1).token_s, 0.15 + 0.04, 1e-12);
+    assert_float_equal(token_time_at(&w, &roofs, 1).token_s, 0.15 + 0.04 + 0.3 * 0.16,
+                       1e-12);
     w.streamed_bytes = 0.4e9; /* 100 ms */
-    assert_float_equal(token_time_at(&w, &roofs, 1).token_s, 0.4, 1e-12);
+    assert_float_equal(token_time_at(&w, &roofs, 1).token_s, 0.4 + 0.3 * 0.19, 1e-12);
 }
 
 /* 3 of 40 layers: one of the distances is longer, 14 layers of 52.5 ms; 50 ms of
@@ -100,7 +104,7 @@ static void layers_are_read_one_by_one(void **state)
     struct token_time t = token_time_at(&uneven, &roofs, 1);
 
     (void)state;
-    assert_float_equal(t.token_s, 0.05 + 0.05 + 14 * 0.15 / 40, 1e-12);
+    assert_float_equal(t.token_s, 0.05 + 0.05 + 14 * 0.15 / 40 + 0.3 * 0.15, 1e-12);
     assert_float_equal(t.alone_s, t.token_s - 0.15, 1e-8);
     assert_float_equal(token_time_min(&uneven, &roofs).token_s, 0.15, 1e-12);
     assert_float_equal(token_time_min(&uneven, &roofs).alone_s, 0, 0);
@@ -108,7 +112,7 @@ static void layers_are_read_one_by_one(void **state)
     /* 10 layers each; after the last one a sixth of all is output */
     w.output_bytes = 1e9;
     t = token_time_at(&w, &roofs, 1);
-    assert_float_equal(t.token_s, 3 * 0.0375 + (0.125 / 4 + 0.025), 1e-12);
+    assert_float_equal(t.token_s, 3 * 0.0375 + (0.125 / 4 + 0.025) + 0.3 * 0.15, 1e-12);
 }
 
 /* Nobody knows which experts a token takes before it takes them. */
@@ -120,6 +124,20 @@ static void experts_overlap_with_nothing(void **state)
     w.on_demand = true;
     assert_float_equal(token_time_at(&w, &roofs, 1).token_s, 0.25, 1e-8);
     assert_float_equal(token_time_min(&w, &roofs).token_s, 0.15, 1e-8);
+}
+
+static void a_disk_has_a_range(void **state)
+{
+    const struct token_roofs probed = {.disk_gbps = 2},
+                             known = {.disk_gbps = 2, .disk_lo = 0.5, .disk_hi = 1.5};
+
+    (void)state;
+    assert_float_equal(token_roofs_end(&probed, false).disk_gbps,
+                       2 * TOKEN_TIME_LATER_LO, 1e-12);
+    assert_float_equal(token_roofs_end(&probed, true).disk_gbps,
+                       2 * TOKEN_TIME_LATER_HI, 1e-12);
+    assert_float_equal(token_roofs_end(&known, false).disk_gbps, 1, 1e-12);
+    assert_float_equal(token_roofs_end(&known, true).disk_gbps, 3, 1e-12);
 }
 
 static void an_unknown_roof_is_no_time(void **state)
@@ -141,6 +159,7 @@ int main(void)
         cmocka_unit_test(own_time_overlaps_with_the_disk),
         cmocka_unit_test(layers_are_read_one_by_one),
         cmocka_unit_test(experts_overlap_with_nothing),
+        cmocka_unit_test(a_disk_has_a_range),
         cmocka_unit_test(an_unknown_roof_is_no_time),
     };
 

@@ -119,6 +119,55 @@ static void a_kernel_alone_stands_for_its_format(void **state)
     assert_float_equal(expect(&s, "", KERN_N_FMT, 2, false).mid, 0.8, 1e-9);
 }
 
+static struct share_band expect_prompt(const struct shares *s, const char *machine,
+                                       enum kern_format format, double product_share)
+{
+    const struct share_want want = {.kind = SHARE_PREFILL,
+                                    .format = format,
+                                    .n_threads = 1,
+                                    .machine = machine,
+                                    .leave_out = true,
+                                    .product_share = product_share};
+    struct share_band band = {0};
+
+    assert_true(shares_expect(s, &want, &band));
+    return band;
+}
+
+/* Prefill comes to nine tenths of the products of its machine, whatever these reach. */
+static void prompts_are_expected_from_products(void **state)
+{
+    struct share v[] = {
+        share_of("AMD EPYC; L3 1", SHARE_PREFILL, KERN_FMT_q4_0, 1, 0.54),
+        share_of("AMD EPYC; L3 1", SHARE_PRODUCT, KERN_FMT_q4_0, 1, 0.6),
+        share_of("AMD EPYC; L3 1", SHARE_PRODUCT, KERN_FMT_q6_K, 1, 0.5),
+        share_of("Intel Xeon; L3 2", SHARE_PRODUCT, KERN_FMT_q4_0, 1, 0.4),
+        share_of("Intel Xeon; L3 2", SHARE_PRODUCT, KERN_FMT_q6_K, 1, 0.3)};
+    const struct shares s = {v, 5};
+    struct share_band band = expect_prompt(&s, "Intel Xeon; L3 2", KERN_FMT_q4_0, 0);
+
+    (void)state;
+    assert_float_equal(band.mid, 0.9 * 0.4, 1e-9);
+    assert_int_equal(band.basis, SHARE_SAME_FORMAT);
+    /* what was measured on the machine itself comes first: here by tiles */
+    assert_float_equal(expect_prompt(&s, "Intel Xeon; L3 2", KERN_FMT_q4_0, 2).mid, 1.8,
+                       1e-9);
+    /* a machine of the same name, and one of the same maker */
+    assert_float_equal(expect_prompt(&s, "Intel Xeon; L3 3", KERN_FMT_q4_0, 0).mid,
+                       0.36, 1e-9);
+    assert_float_equal(expect_prompt(&s, "Intel Core; L3 3", KERN_FMT_q4_0, 0).mid,
+                       0.36, 1e-9);
+    /* a format without a sweep, by its products */
+    band = expect_prompt(&s, "Intel Xeon; L3 2", KERN_FMT_q6_K, 0);
+    assert_float_equal(band.mid, 0.9 * 0.3, 1e-9);
+    assert_int_equal(band.basis, SHARE_OTHER_FORMATS);
+    /* of another maker nothing but the peak is known, and less well */
+    assert_float_equal(expect_prompt(&s, "Neoverse; L3 3", KERN_FMT_q4_0, 0).mid, 0.54,
+                       1e-9);
+    assert_true(expect_prompt(&s, "Neoverse; L3 3", KERN_FMT_q4_0, 0).lo / 0.54 <
+                expect_prompt(&s, "Intel Xeon; L3 2", KERN_FMT_q4_0, 0).lo / 0.36);
+}
+
 static void rows_have_shares_of_their_roofs(void **state)
 {
     struct row r;
@@ -133,6 +182,9 @@ static void rows_have_shares_of_their_roofs(void **state)
     r.roof_gbps = 50;
     assert_float_equal(share_of_row(&r, &kind), 0.8, 1e-9);
     assert_int_equal(kind, SHARE_DECODE);
+    r.n_streamed = 3;
+    assert_true(isnan(share_of_row(&r, &kind)));
+    r.n_streamed = 0;
     r.limiter = LIMITER_PAGING;
     assert_true(isnan(share_of_row(&r, &kind)));
     r.limiter = LIMITER_COMPUTE;
@@ -144,6 +196,9 @@ static void rows_have_shares_of_their_roofs(void **state)
     r.roof_gops = 5000; /* of tiles: shares are of the peak of vectors */
     r.roof_vectors_gops = 600;
     assert_float_equal(share_of_row(&r, &kind), 0.5, 1e-9);
+    r.isa = KERN_ISA_amx_int8;
+    assert_true(isnan(share_of_row(&r, &kind)));
+    r.isa = KERN_ISA_avx512vnni;
     r.status = ROW_STATUS_OOM;
     assert_true(isnan(share_of_row(&r, &kind)));
 
@@ -204,6 +259,7 @@ int main(void)
         cmocka_unit_test(a_known_cpu_counts_alone_and_can_be_left_out),
         cmocka_unit_test(the_band_is_that_of_launches_and_machines),
         cmocka_unit_test(a_kernel_alone_stands_for_its_format),
+        cmocka_unit_test(prompts_are_expected_from_products),
         cmocka_unit_test(rows_have_shares_of_their_roofs),
         cmocka_unit_test(broken_files_get_a_sentence),
     };

@@ -58,18 +58,18 @@ static struct quick_answer usual(void)
     return a;
 }
 
-static struct quick_sentence said[QUICK_MAX_SENTENCES];
+static struct quick_sentence printed[QUICK_MAX_SENTENCES];
 
-static int say(struct quick_answer *a)
+static int conclude(struct quick_answer *a)
 {
     quick_conclude(a);
-    return quick_sentences(a, said);
+    return quick_sentences(a, printed);
 }
 
-static bool says(int n, const char *part)
+static bool prints(int n, const char *part)
 {
     for (int i = 0; i < n; i++)
-        if (strstr(said[i].text, part))
+        if (strstr(printed[i].text, part))
             return true;
     return false;
 }
@@ -77,22 +77,23 @@ static bool says(int n, const char *part)
 static void what_was_measured(void **state)
 {
     struct quick_answer a = usual();
-    const int n = say(&a);
+    const int n = conclude(&a);
 
     (void)state;
     assert_int_equal(n, 4);
-    assert_string_equal(said[0].text,
+    assert_string_equal(printed[0].text,
                         "A 9B model in Q4_K_M fits with 4096 tokens of context and "
                         "decodes about 10 tok/s with 2 threads; a 512-token prompt "
                         "takes 9 s.");
-    assert_string_equal(said[1].text,
+    assert_string_equal(printed[1].text,
                         "A 1.1B model in Q4_K_M fits with 4096 tokens of context and "
                         "decodes about 70 tok/s with 2 threads; a 512-token prompt "
                         "takes 1 s.");
-    assert_string_equal(said[2].text, "For 20 tok/s take a 4B model: about 20 tok/s "
-                                      "are expected (shape of some-4b).");
-    assert_string_equal(said[3].text, "A 47B model does not fit: it needs 25.1 GiB of "
-                                      "the 8.00 GiB that there are.");
+    assert_string_equal(printed[2].text, "For 20 tok/s take a 4B model: about 20 tok/s "
+                                         "are expected (shape of some-4b).");
+    assert_string_equal(printed[3].text,
+                        "A 47B model does not fit: it needs 25.1 GiB of "
+                        "the 8.00 GiB that there are.");
 }
 
 /* Between two measured models: the same planner as `bench plan`, with their share. */
@@ -125,14 +126,14 @@ static void a_model_in_the_cache(void **state)
     (void)state;
     models[2].is_measured = false;
     a.llc_bytes = 1 << 30;
-    n = say(&a);
+    n = conclude(&a);
     assert_true(isnan(a.roof_gbps));
     assert_true(isnan(models[1].tok_per_s));
     assert_true(isnan(models[2].tok_per_s));
     assert_float_equal(models[0].tok_per_s, 72, 1e-9);
     assert_int_equal(n, 2);
-    assert_true(says(n, "A 1.1B model in Q4_K_M fits"));
-    assert_true(says(n, "does not fit"));
+    assert_true(prints(n, "A 1.1B model in Q4_K_M fits"));
+    assert_true(prints(n, "does not fit"));
 }
 
 static void wishes(void **state)
@@ -142,21 +143,22 @@ static void wishes(void **state)
 
     (void)state;
     a.want_tok_per_s = 5;
-    n = say(&a);
-    assert_true(
-        says(n, "5 tok/s are reached by all sizes that are known and fit, up to 9B."));
+    n = conclude(&a);
+    assert_true(prints(
+        n, "5 tok/s are reached by all sizes that are known and fit, up to 9B."));
     a.want_tok_per_s = 100;
-    n = say(&a);
-    assert_true(says(n, "No size that is known reaches 100 tok/s here: a 1.1B model "
-                        "decodes about 70."));
+    n = conclude(&a);
+    assert_true(prints(n, "No size that is known reaches 100 tok/s here: a 1.1B model "
+                          "decodes about 70."));
     a.want_tok_per_s = 60;
-    n = say(&a);
-    assert_true(says(n, "For 60 tok/s take a 1.1B model: about 70 tok/s are measured"));
+    n = conclude(&a);
+    assert_true(
+        prints(n, "For 60 tok/s take a 1.1B model: about 70 tok/s are measured"));
     /* a mixture of experts is larger than fast models are, and no answer to that */
     a = usual();
     models[1].has_experts = true;
-    n = say(&a);
-    assert_true(says(n, "take a 1.1B model"));
+    n = conclude(&a);
+    assert_true(prints(n, "take a 1.1B model"));
     assert_true(isnan(models[1].prompt_s));
     assert_true(models[1].tok_per_s > 0);
 }
@@ -168,19 +170,19 @@ static void names(void **state)
 
     (void)state;
     models[2].n_params = 8030000000u;
-    n = say(&a);
-    assert_true(says(n, "An 8B model in Q4_K_M fits"));
+    n = conclude(&a);
+    assert_true(prints(n, "An 8B model in Q4_K_M fits"));
     models[2].is_shape = false;
     a.n_threads = 1;
-    n = say(&a);
-    assert_true(says(n, "large-9b fits with 4096 tokens of context and decodes about "
-                        "10 tok/s with 1 thread;"));
+    n = conclude(&a);
+    assert_true(prints(n, "large-9b fits with 4096 tokens of context and decodes about "
+                          "10 tok/s with 1 thread;"));
     models[0].n_params = 270000000;
-    n = say(&a);
-    assert_true(says(n, "A 270M model"));
+    n = conclude(&a);
+    assert_true(prints(n, "A 270M model"));
     models[0].n_params = 2e9;
-    n = say(&a);
-    assert_true(says(n, "A 2B model"));
+    n = conclude(&a);
+    assert_true(prints(n, "A 2B model"));
 }
 
 static void disturb(struct quick_point *p, int i, double others_pct, double steal_pct)
@@ -200,68 +202,70 @@ static void disturbances(void **state)
     (void)state;
     /* one launch of eight: the other of its point counts */
     disturb(&models[2].decode, 0, 48, 0);
-    n = say(&a);
-    assert_true(says(n, "Somebody else took 48 % of the CPU in 1 of 8 measurements, "
-                        "which are left out."));
+    n = conclude(&a);
+    assert_true(prints(n, "Somebody else took 48 % of the CPU in 1 of 8 measurements, "
+                          "which are left out."));
     assert_float_equal(models[2].tok_per_s, 10.2, 1e-9);
     /* both: there is nothing better */
     disturb(&models[2].decode, 1, 52, 6);
-    n = say(&a);
+    n = conclude(&a);
     assert_string_equal(
-        said[0].text, "Somebody else took 50 % of the CPU and the hypervisor took 3 % "
-                      "of the CPU: figures are lower bounds, far below what this "
-                      "machine can do. Measure again when the machine is quiet.");
+        printed[0].text,
+        "Somebody else took 50 % of the CPU and the hypervisor took 3 % "
+        "of the CPU: figures are lower bounds, far below what this "
+        "machine can do. Measure again when the machine is quiet.");
     assert_float_equal(models[2].tok_per_s, 10.2, 1e-9); /* slowed down least */
-    assert_true(says(n, "A 9B model in Q4_K_M fits with 4096 tokens of context and "
-                        "decodes at least 10 tok/s"));
-    assert_true(says(n, "prompt takes 9 s."));
-    assert_true(says(n, "For 20 tok/s take a 4B model: at least 22 tok/s are expected "
-                        "(shape of some-4b). A larger one may reach that"));
+    assert_true(prints(n, "A 9B model in Q4_K_M fits with 4096 tokens of context and "
+                          "decodes at least 10 tok/s"));
+    assert_true(prints(n, "prompt takes 9 s."));
+    assert_true(prints(n,
+                       "For 20 tok/s take a 4B model: at least 22 tok/s are expected "
+                       "(shape of some-4b). A larger one may reach that"));
     a.want_tok_per_s = 100;
-    n = say(&a);
+    n = conclude(&a);
     assert_true(
-        says(n, "No size that is known reaches 100")); /* the small one is known */
+        prints(n, "No size that is known reaches 100")); /* the small one is known */
     disturb(&models[0].decode, 0, 60, 0);
     disturb(&models[0].decode, 1, 60, 0);
-    n = say(&a);
-    assert_true(says(n,
-                     "Which size reaches 100 tok/s is not known: a 1.1B model decodes "
-                     "at least 70."));
-    assert_false(says(n, "No size"));
+    n = conclude(&a);
+    assert_true(
+        prints(n, "Which size reaches 100 tok/s is not known: a 1.1B model decodes "
+                  "at least 70."));
+    assert_false(prints(n, "No size"));
     /* 3 % is no alarm */
     a = usual();
     for (int i = 0; i < 2; i++)
         disturb(&models[2].decode, i, 3, 0);
-    n = say(&a);
-    assert_string_equal(said[0].text,
+    n = conclude(&a);
+    assert_string_equal(printed[0].text,
                         "Somebody else took 3 % of the CPU: figures may be "
                         "a few per cent too low.");
-    assert_true(says(n, "decodes about 10 tok/s"));
-    assert_false(says(n, "at least"));
+    assert_true(prints(n, "decodes about 10 tok/s"));
+    assert_false(prints(n, "at least"));
     a = usual();
     disturb(&models[0].prefill, 0, 0, 30);
     disturb(&models[0].prefill, 1, 0, 30);
-    n = say(&a);
+    n = conclude(&a);
     assert_true(
-        says(n, "The hypervisor took 30 % of the CPU: figures are lower bounds"));
-    assert_true(says(n, "a 512-token prompt takes at most 1 s."));
+        prints(n, "The hypervisor took 30 % of the CPU: figures are lower bounds"));
+    assert_true(prints(n, "a 512-token prompt takes at most 1 s."));
     a = usual();
     disturb(&models[0].prefill, 0, 0, 0);
-    n = say(&a);
-    assert_true(says(n, "Something disturbed the measurement in 1 of 8"));
+    n = conclude(&a);
+    assert_true(prints(n, "Something disturbed the measurement in 1 of 8"));
     /* bandwidth that comes and goes */
     a = usual();
     models[2].decode.launch[1].roof_gbps = 45;
-    n = say(&a);
-    assert_true(says(n, "Memory bandwidth was between 45 and 59 GB/s"));
+    n = conclude(&a);
+    assert_true(prints(n, "Memory bandwidth was between 45 and 59 GB/s"));
     /* a quota is no disturbance */
     a = usual();
     for (int i = 0; i < 2; i++)
         models[0].decode.launch[i].throttled = models[2].decode.launch[i].throttled =
             .5;
-    n = say(&a);
-    assert_true(says(n, "The CPU quota stopped the threads for 25 % of the time"));
-    assert_false(says(n, "too low") || says(n, "bounds"));
+    n = conclude(&a);
+    assert_true(prints(n, "The CPU quota stopped the threads for 25 % of the time"));
+    assert_false(prints(n, "too low") || prints(n, "bounds"));
 }
 
 static void round_figures(void **state)

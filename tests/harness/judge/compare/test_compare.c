@@ -97,7 +97,7 @@ static struct price price_of(const char *machine, double per_hour, const char *c
 
 static const struct compare_params usual = {.wishes = {.ctx = -1}, .utilisation = 0.5};
 
-static bool says(const struct comparison *c, const char *text)
+static bool prints(const struct comparison *c, const char *text)
 {
     for (int i = 0; i < c->n_changes; i++)
         if (strstr(c->changes[i], text))
@@ -115,8 +115,8 @@ static void floors_of_small_models_have_all_digits(void **state)
     write_machine("slow", &slow, 1, "0.1.0");
     write_machine("fast", &fast, 1, "0.1.0");
     assert_int_equal(compare_two(&c, NULL, 0, usual), ST_OK);
-    assert_true(says(&c, "With a floor above 9800 tok/s only fast qualifies."));
-    assert_true(says(&c, "No machine is known to reach a floor above 11760 tok/s."));
+    assert_true(prints(&c, "With a floor above 9800 tok/s only fast qualifies."));
+    assert_true(prints(&c, "No machine is known to reach a floor above 11760 tok/s."));
     compare_free(&c);
 }
 
@@ -145,13 +145,13 @@ static void prices_are_those_of_a_hand_calculation(void **state)
     assert_true(c.v[0].p_first > 0.999 && c.v[1].p_first < 0.001);
 
     /* the fast one earns 1.2 times 0.36; the slow one may cost 0.54 / 1.2 */
-    assert_true(says(&c, "slow stays first up to a price of 0.45 EUR an hour"));
-    assert_true(says(&c, "fast is first at a price below 0.432 EUR an hour"));
+    assert_true(prints(&c, "slow stays first up to a price of 0.45 EUR an hour"));
+    assert_true(prints(&c, "fast is first at a price below 0.432 EUR an hour"));
     /* floors: lower ends of 9.8 and 11.76 */
-    assert_true(says(&c, "With a floor above 9.8 tok/s slow no longer qualifies, and "
-                         "fast is first."));
-    assert_true(says(&c, "With a floor above 9.8 tok/s only fast qualifies."));
-    assert_true(says(&c, "No machine is known to reach a floor above 11.8 tok/s."));
+    assert_true(prints(&c, "With a floor above 9.8 tok/s slow no longer qualifies, and "
+                           "fast is first."));
+    assert_true(prints(&c, "With a floor above 9.8 tok/s only fast qualifies."));
+    assert_true(prints(&c, "No machine is known to reach a floor above 11.8 tok/s."));
     assert_int_equal(c.n_differs, 1);
     assert_string_equal(c.differs[0], "builds: 0.1.0 (a) (slow), 0.1.0 (b) (fast)");
     compare_free(&c);
@@ -174,14 +174,14 @@ static void a_rank_has_a_probability(void **state)
     assert_int_equal(compare_two(&c, equal, 1, usual), ST_OK);
     assert_float_equal(c.v[0].p_first, 0.5, 0.02);
     assert_float_equal(c.v[0].p_first + c.v[1].p_first, 1, 1e-9);
-    assert_true(says(&c, "More launches: so far"));
+    assert_true(prints(&c, "More launches: so far"));
     assert_true(isnan(c.v[0].cost_in.mid) && isnan(c.v[0].ttft_s.mid));
     compare_free(&c);
 
     assert_int_equal(compare_two(&c, cheaper, 2, usual), ST_OK);
     assert_string_equal(c.v[0].name, "fast");
     assert_true(c.v[0].p_first > 0.999);
-    assert_false(says(&c, "More launches: so far"));
+    assert_false(prints(&c, "More launches: so far"));
     compare_free(&c);
 }
 
@@ -204,7 +204,7 @@ static void disturbed_rows_give_no_probability(void **state)
     assert_string_equal(c.v[0].name, "fast");
     assert_true(c.v[0].speed_is_bound && !c.v[1].speed_is_bound);
     assert_true(isnan(c.v[0].p_first) && isnan(c.v[1].p_first));
-    assert_false(says(&c, "with a probability"));
+    assert_false(prints(&c, "with a probability"));
     f = open_memstream(&text, &size);
     compare_print(f, &c);
     assert_int_equal(fclose(f), 0);
@@ -251,7 +251,7 @@ static void without_prices_speed_counts(void **state)
     compare_free(&c);
     assert_int_equal(compare_two(&c, one, 1, by_cost), ST_OK);
     assert_string_equal(c.v[0].name, "slow");
-    assert_true(says(&c, "fast has no price; it is first at one below 0.432 EUR"));
+    assert_true(prints(&c, "fast has no price; it is first at one below 0.432 EUR"));
     compare_free(&c);
 
     assert_int_equal(compare_two(&c, two, 2, usual), ST_OK);

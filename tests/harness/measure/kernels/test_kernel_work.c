@@ -4,7 +4,10 @@
  */
 #include "tests/support/test.h"
 
+#include <math.h>
+
 #include "harness/measure/kernels/kernel_parts.h"
+#include "harness/measure/kernels/kernel_peak.h"
 
 static uint32_t usable_rows(const struct kern_row **rows, size_t *n)
 {
@@ -176,6 +179,23 @@ static void what_cannot_run_is_said(void **state)
     free(topo);
 }
 
+/* Every CPU has products of this format; how fast they are depends on it. */
+static void products_are_timed_against_the_peak(void **state)
+{
+    static const bool wanted[KERN_N_FMT] = {[KERN_FMT_q8_0] = true};
+    double share[KERN_N_FMT];
+    struct topology *topo = calloc(1, sizeof *topo);
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_non_null(topo);
+    assert_int_equal(topology_read(topo, "", &err), ST_OK);
+    assert_int_equal(kernel_product_shares(share, wanted, topo, &err), ST_OK);
+    assert_true(share[KERN_FMT_q8_0] > 0);
+    assert_true(isnan(share[KERN_FMT_q4_0]));
+    free(topo);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +203,7 @@ int main(void)
         cmocka_unit_test(wrong_rows_are_refused),
         cmocka_unit_test(works_run),
         cmocka_unit_test(what_cannot_run_is_said),
+        cmocka_unit_test(products_are_timed_against_the_peak),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
