@@ -16,29 +16,33 @@
 #include "harness/base/program.h"
 #include "harness/judge/compare/compare.h"
 #include "harness/machine/topology.h"
+#include "harness/rows/result_set.h"
 #include "harness/rows/settings/setting.h"
 
 static const struct opt_usage usage = {
-    .synopsis = "compare PATH... [--prices FILE] [--min-tps X] [--ctx N] [--model M]",
-    .about = "Compares machines by a sweep of each (directories, or the latest rows of "
-             "each machine in a database of `bench history`): the setting that `bench "
-             "recommend` chooses for the same limits, its speed with its 95 % "
-             "interval, the time to the first token, the price of a million tokens "
-             "read and written, a ranking with the probability of being first, and "
-             "what would change it. Prices per hour come from --prices, in the format "
-             "of configs/prices.yaml, whose examples are the default. A machine is "
-             "assumed to write one sequence, during --utilisation of the time. "
-             "Differences in builds and settings are named. With -o cost is drawn "
-             "against speed.\n"
-             "\n"
-             "Exit code 1: no machine has a setting that qualifies.",
-    .example = "bench compare results/a results/b --prices prices.yaml --min-tps 5\n"
+    .synopsis = "compare PATH... [--price NAME=X] [--min-tps X] [--ctx N] [--model M]",
+    .about =
+        "Compares machines by a sweep of each (directories, or the latest rows of "
+        "each machine in a database of `bench history`): the setting that `bench "
+        "recommend` chooses for the same limits, its speed with its 95 % "
+        "interval, the time to the first token, the price of a million tokens "
+        "read and written, a ranking with the probability of being first, and "
+        "what would change it. Prices per hour come from --price, or from --prices "
+        "in the format of configs/prices.yaml; without them machines are ranked by "
+        "speed. A PATH without rows of results is skipped. A machine is "
+        "assumed to write one sequence, during --utilisation of the time. "
+        "Differences in builds and settings are named. With -o cost is drawn "
+        "against speed.\n"
+        "\n"
+        "Exit code 1: no machine has a setting that qualifies.",
+    .example = "bench compare results/a results/b --price a=0.06 --price b=0.08\n"
                "bench compare results/* --utilisation 25% -o charts",
     .no_kernels = true,
 };
 
 struct settings {
     struct compare_params p;
+    struct str_list price;
     const char *mem, *by, *prices, *utilisation, *out;
     bool json, markdown;
 };
@@ -49,7 +53,8 @@ static enum status parse(struct settings *s, int argc, char **argv,
     struct recommend_params *w = &s->p.wishes;
     /* clang-format off */
     const struct opt opts[] = {
-        OPT_STR(0, "prices", &s->prices, "FILE", "prices per hour"),
+        OPT_STRS(0, "price", &s->price, "NAME=X", "price per hour, as zen5=0.06 or zen*=0.06EUR; may be repeated"),
+        OPT_STR(0, "prices", &s->prices, "FILE", "a file of prices per hour"),
         OPT_STR(0, "utilisation", &s->utilisation, "P", "share of the time in which the machine works (default 100%)"),
         OPT_STR(0, "by", &s->by, "WHAT", "cost, speed or ttft (default: cost, if all have prices)"),
         OPT_DOUBLE(0, "min-tps", &w->min_tps, "X", "minimum tokens per second", 0, 1e9),
@@ -108,22 +113,25 @@ static enum status draw(const struct comparison *c, const struct settings *s,
 
 static enum status run(struct settings *s, const struct opt_args *args, struct err *err)
 {
-    char path[4096], from[256];
+    const bool given = s->price.n || s->prices;
+    char from[256];
     struct prices prices = {NULL, 0};
     struct comparison *c = calloc(1, sizeof *c);
-    enum status st;
+    const size_t n = result_paths_keep(args->v, (size_t)args->n);
+    enum status st = c ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory to compare");
 
-    if (!c)
-        return err_set(err, ST_NO_MEMORY, "no memory for a comparison");
-    data_file_find(path, sizeof path, "machines", "prices.yaml");
     snprintf(from, sizeof from, "%.200s",
              s->prices ? format_path(s->prices).text
-                       : "the examples of configs/prices.yaml");
-    st = prices_load(&prices, s->prices ? s->prices : path, err);
+             : given   ? "--price"
+                       : "");
+    if (st == ST_OK && s->prices)
+        st = prices_load(&prices, s->prices, err);
+    if (st == ST_OK && s->price.n)
+        st = prices_give(&prices, (const char *const *)s->price.v, s->price.n, err);
     s->p.prices = &prices;
     s->p.prices_from = from;
     if (st == ST_OK)
-        st = compare_make(c, (const char *const *)args->v, (size_t)args->n, &s->p, err);
+        st = compare_make(c, (const char *const *)args->v, n, &s->p, err);
     if (st == ST_OK && s->json)
         st = cmd_print_json(compare_json(c), 6, err);
     else if (st == ST_OK && s->markdown)
@@ -132,7 +140,8 @@ static enum status run(struct settings *s, const struct opt_args *args, struct e
         compare_print(stdout, c);
     if (st == ST_OK && s->out)
         st = draw(c, s, err);
-    compare_free(c);
+    if (c)
+        compare_free(c);
     free(c);
     prices_free(&prices);
     return st;
@@ -147,5 +156,6 @@ int cmd_compare(int argc, char **argv)
     interrupt_catch();
     if (parse(&s, argc, argv, &args, &err) == ST_OK && !args.help)
         run(&s, &args, &err);
+    free(s.price.v);
     return cmd_end(&err);
 }

@@ -13,6 +13,7 @@
 #include "harness/base/parse.h"
 #include "harness/base/program.h"
 #include "harness/machine/measuring.h"
+#include "harness/rows/result_set.h"
 #include "harness/decide/predict/claim.h"
 #include "harness/decide/predict/predict_check.h"
 
@@ -277,17 +278,18 @@ static enum status run_check(const struct settings *s, const struct shares *shar
                              const struct opt_args *args, int *code, struct err *err)
 {
     const char *const *dirs = (const char *const *)args->v;
+    const size_t n = result_paths_keep(args->v, (size_t)args->n);
     struct check check;
-    enum status st = check_rows(&check, dirs, (size_t)args->n, shares, err);
+    enum status st = check_rows(&check, dirs, n, shares, err);
 
     if (st == ST_OK) {
         *code = !check_holds(&check);
         if (s->json)
-            st = cmd_print_json(check_json(&check, dirs, (size_t)args->n), 6, err);
+            st = cmd_print_json(check_json(&check, dirs, n), 6, err);
         else if (s->csv)
             check_print_csv(stdout, &check);
         else
-            check_print(stdout, &check, dirs, (size_t)args->n);
+            check_print(stdout, &check, dirs, n);
     }
     check_free(&check);
     return st;

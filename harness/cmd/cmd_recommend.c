@@ -19,27 +19,26 @@
 #include "harness/judge/users/users.h"
 
 static const struct opt_usage usage = {
-    .synopsis = "recommend PATH [--min-tps X] [--max-ttft S] [--prompt N] [--ctx N] "
+    .synopsis = "recommend [PATH] [--min-tps X] [--max-ttft S] [--prompt N] [--ctx N] "
                 "[--mem LIMIT] [--model M] [--for TARGET] | --users N [--slo NAME]",
     .about =
         "Chooses, for each model, the quantisation, threads and placement to "
         "deploy from the rows at PATH, and gives the reasons. PATH is a directory "
         "of `bench sweep`, a folder of such directories, a database of `bench "
-        "history` or a CSV; the machine measured last counts if there are several, "
-        "and for each point its latest run. With "
-        "--min-tps or --max-ttft, the best quality wins among the points known to "
-        "reach them (by the lower end of the 95 % interval). Best quality is the "
-        "least divergence in quality.csv (`bench quality -o DIR`), else the "
-        "better type. Without them, the least expected loss against the fastest "
-        "wins; within 3 % of it the better quality wins, then fewer threads. A "
+        "history` or a CSV (default: the newest sweep in results); of several "
+        "machines the one measured last counts. With --min-tps or --max-ttft, the "
+        "best quality wins among the points known to reach them (by the lower end "
+        "of the 95 % interval). Best quality is the least divergence in quality.csv "
+        "(`bench quality -o DIR`), else the better type. Without them, the least "
+        "expected loss against the fastest wins; within 3 % of it (10 % where "
+        "quality was not measured) the better quality wins, then fewer threads. A "
         "point that diverges by more than --max-kl is excluded; one that diverges "
-        "more than another must be 5 % faster for each tenth of that limit. "
-        "Points count if they are finished, at --ctx or deeper, and fit the "
-        "memory limit, CPU quota and affinity. A disturbed point competes with an "
-        "estimate from its setting's other depths, else with its own speed as a "
-        "lower bound. From results of `bench load` it prints how many users each "
-        "server can serve or, with --users, which server can serve N. Exit code "
-        "1: no point, or no server, qualifies.",
+        "more than another must be 5 % faster for each tenth of that limit. Points "
+        "count if they are finished, at --ctx or deeper, and fit the memory limit, "
+        "CPU quota and affinity. A disturbed point competes with an estimate from "
+        "its setting's other depths, else with its own speed as a lower bound. From "
+        "results of `bench load` it prints how many users each server can serve or, "
+        "with --users, which server can serve N. Exit code 1: nothing qualifies.",
     .example =
         "bench recommend results/myhost-20260115T101500Z --ctx 4096 --min-tps 2\n"
         "bench recommend results/myhost-20260115T101500Z --ctx 4096 --for llama.cpp\n"
@@ -189,15 +188,21 @@ int cmd_recommend(int argc, char **argv)
     };
     struct err err = ERR_INIT;
     struct opt_args args;
+    char newest[4096] = "";
 
     if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
         return cmd_end(&err);
-    if (args.n != 1) {
+    if (args.n > 1) {
         err_set(&err, ST_USAGE,
                 "recommend takes one directory, database or CSV with rows, but %d "
                 "arguments were given; see `bench recommend --help`",
                 args.n);
         return cmd_end(&err);
+    }
+    if (!args.n) {
+        if (result_newest(newest, sizeof newest, &err))
+            return cmd_end(&err);
+        fprintf(stderr, "the newest sweep: %s\n", format_path(newest).text);
     }
     if (q.n_sequences && !q.target) {
         err_set(&err, ST_USAGE, "--sequences needs --for with the program to deploy");
@@ -213,6 +218,6 @@ int cmd_recommend(int argc, char **argv)
                                sizeof q.params.mem_limit, &err))
         return cmd_end(&err);
     q.users.model = q.params.model;
-    run(&q, args.v[0], &err);
+    run(&q, args.n ? args.v[0] : newest, &err);
     return cmd_end(&err);
 }

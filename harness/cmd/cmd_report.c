@@ -10,6 +10,7 @@
 
 #include "harness/base/format.h"
 #include "harness/base/options.h"
+#include "harness/rows/result_set.h"
 #include "harness/show/page/page.h"
 #include "harness/rows/settings/setting.h"
 
@@ -73,7 +74,7 @@ int cmd_report(int argc, char **argv)
                              sizeof w->mem_limit, &err))
         return cmd_end(&err);
     p.paths = (const char *const *)args.v;
-    p.n = (size_t)args.n;
+    p.n = result_paths_keep(args.v, (size_t)args.n);
     if (page_make(&p, &bytes, &n_machines, &err) == ST_OK && strcmp(p.out, "-") != 0)
         printf("%s: %s, %zu machine%s\n", format_path(p.out).text,
                format_bytes(size, sizeof size, bytes), n_machines,

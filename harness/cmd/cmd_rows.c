@@ -9,6 +9,7 @@
 
 #include "harness/base/options.h"
 #include "harness/base/textfile.h"
+#include "harness/rows/result_set.h"
 #include "harness/show/export/export.h"
 
 static const struct opt_usage usage = {
@@ -45,12 +46,13 @@ static void write_rows(FILE *f, const void *arg)
 static enum status run(struct request *q, const struct opt_args *args, const char *out,
                        struct err *err)
 {
+    const size_t n = result_paths_keep(args->v, (size_t)args->n);
     enum status st = ST_OK;
 
-    q->sets = calloc((size_t)args->n, sizeof *q->sets);
+    q->sets = calloc(n + 1, sizeof *q->sets);
     if (!q->sets)
         st = err_set(err, ST_NO_MEMORY, "no memory for %d sets of rows", args->n);
-    for (int i = 0; i < args->n && st == ST_OK; i++)
+    for (size_t i = 0; i < n && st == ST_OK; i++)
         st = result_set_open(&q->sets[q->n_sets++], args->v[i], RESULT_BY_RUN, err);
     for (size_t i = 0; i < q->n_sets && st == ST_OK; i++)
         st = path_list_check_output(&q->sets[i].files, out, err);

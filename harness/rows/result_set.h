@@ -105,6 +105,15 @@ enum result_by {
 enum status result_set_open(struct result_set *set, const char *path, enum result_by by,
                             struct err *err);
 
+/* Among several paths, as of a pattern like "results/" with a star, leaves out those that exist and
+ * hold no rows: folders without a sweep, other files; reports them on stderr. Returns how
+ * many of paths[n] are kept, in order; all, where none holds rows. */
+size_t result_paths_keep(char **paths, size_t n);
+
+/* The directory of the sweep that was written last, in the folder of results
+ * (dirs_results_root()). Error: ST_USAGE: there is no sweep. */
+enum status result_newest(char *path, size_t cap, struct err *err);
+
 /* One more run, zeroed, and one more row of the run last added. Errors: ST_NO_MEMORY,
  * ST_INPUT (more than there may be; path is named). */
 enum status result_set_add_run(struct result_set *set, const char *path,

@@ -144,7 +144,7 @@ refused 1 "closest is Q4_0 with 2 threads: 2.45 tok/s at depth 4096" \
 refused 1 "needs 5.00 GiB of 4.00 GiB" recommend "$sweep" --mem 4G --ctx 0
 refused 1 "no decode point of llama" recommend "$sweep" --model llama
 refused 2 "cannot read nowhere" recommend nowhere
-refused 2 "0 arguments" recommend
+refused 2 "no sweep is in results" recommend
 refused 2 "2 arguments" plot a b
 refused 2 "cannot read nowhere" plot nowhere
 

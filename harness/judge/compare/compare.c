@@ -236,7 +236,7 @@ static enum status choose_by(struct comparison *c, const struct compare_params *
                        "prices are in several currencies; give them in one");
     if (c->by == COMPARE_COST && !currency)
         return err_set(err, ST_INPUT,
-                       "no machine has a price, as %s; name it in a file for --prices",
+                       "no machine has a price, as %s; give --price NAME=0.06 an hour",
                        without ? without : "none has a setting");
     return ST_OK;
 }

@@ -121,6 +121,8 @@ static const char *about(const struct comparison *c, char *buf, size_t cap)
                     " Prices are from %s, of machines that work %.3g %% of the time on "
                     "one sequence.",
                     c->prices_from, 100 * c->utilisation);
+    else if (!*c->prices_from)
+        text_append(buf, cap, " No prices were given (--price NAME=0.06).");
     append_doubt(buf, cap, c);
     return buf;
 }

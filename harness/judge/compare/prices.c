@@ -5,7 +5,9 @@
 #include "harness/judge/compare/prices.h"
 
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/base/format.h"
 #include "harness/base/parse.h"
@@ -57,6 +59,49 @@ enum status prices_load(struct prices *prices, const char *path, struct err *err
     if (st == ST_OK)
         prices->v = v;
     return st;
+}
+
+/* "0.06", "0.06EUR": the currency is USD where none is named. */
+static enum status read_price(struct price *p, const char *text, const char *at,
+                              struct err *err)
+{
+    const size_t digits = strspn(at, "0123456789.");
+    char number[32];
+
+    if (digits == 0 || digits >= sizeof number ||
+        strlen(at + digits) >= sizeof p->currency)
+        return err_set(err, ST_USAGE,
+                       "--price: '%.80s' is no NAME=PRICE, as in zen5=0.06 or "
+                       "zen5=0.06EUR",
+                       text);
+    snprintf(number, sizeof number, "%.*s", (int)digits, at);
+    text_harmless(p->currency, sizeof p->currency, at[digits] ? at + digits : "USD");
+    return parse_double(number, "--price", 1e-9, 1e9, &p->per_hour, err);
+}
+
+enum status prices_give(struct prices *prices, const char *const *texts, size_t n,
+                        struct err *err)
+{
+    struct price *v = calloc(prices->n + n + 1, sizeof *v);
+
+    if (!v)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu prices", prices->n + n);
+    for (size_t i = 0; i < n; i++) {
+        const char *equals = strrchr(texts[i], '=');
+
+        if (read_price(&v[i], texts[i], equals ? equals + 1 : "", err)) {
+            free(v);
+            return err->code;
+        }
+        snprintf(v[i].machine, sizeof v[i].machine, "%.*s", (int)(equals - texts[i]),
+                 texts[i]);
+    }
+    if (prices->n)
+        memcpy(v + n, prices->v, prices->n * sizeof *v);
+    free(prices->v);
+    prices->v = v;
+    prices->n += n;
+    return ST_OK;
 }
 
 void prices_free(struct prices *prices)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * prices.h - what machines cost: configs/prices.yaml, or a file of the user
+ * prices.h - what machines cost: a file, or single prices
  *
  * Threading: data.
  */
@@ -27,6 +27,10 @@ struct prices {
 
 /* Errors: those of yaml_load_file(), ST_INPUT. */
 enum status prices_load(struct prices *prices, const char *path, struct err *err);
+/* Prices by texts, "zen5*=0.06" or "zen5*=0.06EUR", before those that there are.
+ * *prices may be zeroed. Errors: ST_USAGE, ST_NO_MEMORY. */
+enum status prices_give(struct prices *prices, const char *const *texts, size_t n,
+                        struct err *err);
 void prices_free(struct prices *prices);
 
 /* The first that fits the name of a directory (its last part); NULL: none does. */

@@ -5,12 +5,37 @@
 . "$SRC/tests/cli/lib.sh"
 machines=("$SRC/results/examples/granite-rapids-2vcpu" "$SRC/results/examples/zen5-2vcpu")
 
-# The examples' prices, and that they are only examples.
-"$BENCH" compare "${machines[@]}" > usual
+# No price is made up: without any, speed ranks.
+"$BENCH" compare "${machines[@]}" > free
+grep -q "USD" free && fail "an invented price: $(cat free)"
+tr -s ' \n' ' ' < free | grep -q "ranked by decode speed. No prices were given (--price NAME=0.06)." ||
+    fail "why by speed: $(cat free)"
+
+# Prices by name; a pattern of results/* also names what is no sweep.
+mkdir -p results/none
+ln -s "${machines[@]}" results
+echo text > results/README.md
+"$BENCH" compare results/* --price 'zen5*=0.1159' --price granite-rapids-2vcpu=0.1008 > usual 2> err
+grep -q "^bench: skipped without rows of results: results/README.md results/none$" err || fail "what is skipped: $(cat err)"
 grep -q "^ 1 zen5-2vcpu " usual || fail "the first: $(cat usual)"
 grep -q "^ 2 granite-rapids-2vcpu " usual || fail "the second: $(cat usual)"
-tr -s ' \n' ' ' < usual | grep -q "Prices are from the examples of configs/prices.yaml" ||
-    fail "whose prices: $(cat usual)"
+tr -s ' \n' ' ' < usual | grep -q "Prices are from --price" || fail "whose prices: $(cat usual)"
+"$BENCH" compare "${machines[@]}" --price 'zen5*=0.1159EUR' --price '*=0.1008EUR' --json |
+    grep -q '"currency": "EUR"' || fail "a currency"
+refused 2 "'zen5' is no NAME=PRICE" compare "${machines[@]}" --price zen5
+refused 2 "cannot read results/absent" compare results/zen5-2vcpu results/absent
+"$BENCH" report results/* -o page.html > out 2> err && grep -q ", 2 machines$" out || fail "a page: $(cat out err)"
+"$BENCH" rows results/* > out 2> err && grep -q skipped err || fail "rows: $(cat err)"
+
+# Without a path, the sweep that was written last.
+rm -r results
+mkdir -p results
+cp -r "${machines[@]}" results
+touch -d yesterday results/zen5-2vcpu/sweep.csv
+"$BENCH" recommend > newest 2> err || fail "$(cat err)"
+grep -q "^the newest sweep: results/granite-rapids-2vcpu$" err || fail "the newest: $(cat err)"
+rm -r results
+refused 2 "no sweep is in results" recommend
 grep -q "^builds: " usual || fail "builds differ: $(cat usual)"
 awk 'length > 79 { print; bad = 1 } END { exit bad }' usual || fail "wider than 79 columns"
 
@@ -61,7 +86,7 @@ for machine in "${machines[@]}"; do
     cp "$machine/sweep.csv" "hosts/${machine##*/}"
 done
 "$BENCH" history add all.db hosts > /dev/null
-"$BENCH" compare all.db > stored
+"$BENCH" compare all.db --price 'zen5*=0.1159' --price granite-rapids-2vcpu=0.1008 > stored
 sed -n '/^  *machine/,/^What would/p' usual > wanted
 sed -n '/^  *machine/,/^What would/p' stored | diff wanted - || fail "from a database: $(cat stored)"
 sed -e 's/"utc": .*/"utc": "2027-01-01T00:00:00Z",/' hosts/zen5-2vcpu/machine.json > later/machine.json
@@ -137,10 +162,11 @@ cp "${machines[0]}"/sweep.csv 'a|b'
 grep -qF '| a\|b | unknown CPU |' odd.md || fail "a name is markup: $(cat odd.md)"
 
 # The chart.
-draws_alone alone "$BENCH" compare "${machines[@]}" -o alone
+prices=(--price 'zen5*=0.1159' --price 'granite*=0.1008')
+draws_alone alone "$BENCH" compare "${machines[@]}" "${prices[@]}" -o alone
 grep -q ">What an answer costs, and how fast it comes<" alone/cost_speed.svg || fail "no title"
 if command -v gnuplot > /dev/null; then
-    "$BENCH" compare "${machines[@]}" -o charts > /dev/null 2> said || fail "$(cat said)"
+    "$BENCH" compare "${machines[@]}" "${prices[@]}" -o charts > /dev/null 2> said || fail "$(cat said)"
     for ending in csv gp svg png; do
         [ -s "charts/cost_speed.$ending" ] || fail "no cost_speed.$ending"
     done
