@@ -153,6 +153,8 @@ static enum status store(const struct opt *o, const char *text, struct err *err)
         return ST_OK;
     case OPT_KIND_DOUBLE:
         return parse_double(text, what, o->min, o->max, o->dst, err);
+    case OPT_KIND_SECONDS:
+        return parse_duration(text, what, o->min, o->max, o->dst, err);
     case OPT_KIND_U64:
         return parse_u64(text, what, o->dst, err);
     case OPT_KIND_BYTES:

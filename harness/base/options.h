@@ -26,15 +26,16 @@
 
 enum opt_kind {
     OPT_KIND_END,
-    OPT_KIND_FLAG,   /* bool */
-    OPT_KIND_STR,    /* const char * */
-    OPT_KIND_INT,    /* int, min..max */
-    OPT_KIND_DOUBLE, /* double, min..max */
-    OPT_KIND_U64,    /* uint64_t */
-    OPT_KIND_BYTES,  /* uint64_t: "6G", "512M", "1.5GiB"; "none" = 0 */
-    OPT_KIND_INTS,   /* struct int_list: "1,2,4" and "1-4" */
-    OPT_KIND_STRS,   /* struct str_list: may be repeated */
-    OPT_KIND_TAKE,   /* whatever a function reads */
+    OPT_KIND_FLAG,    /* bool */
+    OPT_KIND_STR,     /* const char * */
+    OPT_KIND_INT,     /* int, min..max */
+    OPT_KIND_DOUBLE,  /* double, min..max */
+    OPT_KIND_SECONDS, /* double, min..max: "90", "90s", "10m", "1h" */
+    OPT_KIND_U64,     /* uint64_t */
+    OPT_KIND_BYTES,   /* uint64_t: "6G", "512M", "1.5GiB"; "none" = 0 */
+    OPT_KIND_INTS,    /* struct int_list: "1,2,4" and "1-4" */
+    OPT_KIND_STRS,    /* struct str_list: may be repeated */
+    OPT_KIND_TAKE,    /* whatever a function reads */
 };
 
 struct int_list {
@@ -68,6 +69,7 @@ struct opt {
 #define OPT_STR(l, n, d, a, h)           {OPT_KIND_STR, l, n, d, a, h, 0, 0, NULL, 0}
 #define OPT_INT(l, n, d, a, h, lo, hi)   {OPT_KIND_INT, l, n, d, a, h, lo, hi, NULL, 0}
 #define OPT_DOUBLE(l, n, d, a, h, lo, hi) {OPT_KIND_DOUBLE, l, n, d, a, h, lo, hi, NULL, 0}
+#define OPT_SECONDS(l, n, d, a, h, lo, hi) {OPT_KIND_SECONDS, l, n, d, a, h, lo, hi, NULL, 0}
 #define OPT_U64(l, n, d, a, h)           {OPT_KIND_U64, l, n, d, a, h, 0, 0, NULL, 0}
 #define OPT_BYTES(l, n, d, a, h)         {OPT_KIND_BYTES, l, n, d, a, h, 0, 0, NULL, 0}
 #define OPT_INTS(l, n, d, a, h, lo, hi)  {OPT_KIND_INTS, l, n, d, a, h, lo, hi, NULL, 0}

@@ -88,18 +88,18 @@ enum status parse_percent(const char *text, const char *what, double min, double
 enum status parse_duration(const char *text, const char *what, double min_s,
                            double max_s, double *seconds, struct err *err)
 {
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"min", 60}, {"h", 3600}};
     char *rest;
     const double v = strtod(text, &rest);
-    double unit;
+    double unit = 0;
 
-    if (rest == text || isspace((unsigned char)text[0]) || !isfinite(v))
-        return err_set(err, ST_USAGE, "%s: '%s' is not a time; write 90s, 10m or 1h",
-                       what, text);
-    unit = !*rest || !strcmp(rest, "s") ? 1
-           : !strcmp(rest, "m")         ? 60
-           : !strcmp(rest, "h")         ? 3600
-                                        : 0;
-    if (unit == 0)
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (!strcmp(rest, units[i].name))
+            unit = units[i].seconds;
+    if (rest == text || isspace((unsigned char)text[0]) || !isfinite(v) || unit == 0)
         return err_set(err, ST_USAGE, "%s: '%s' is not a time; write 90s, 10m or 1h",
                        what, text);
     if (v * unit < min_s || v * unit > max_s)
@@ -123,6 +123,10 @@ static double suffix_factor(const char *s)
     return ldexp(1, 10 * (int)(p - letters + 1));
 }
 
+/* A number without a unit is bytes, as programs write them; a small one is what people
+ * write for GiB. */
+#define MIN_BARE_BYTES (1 << 20)
+
 enum status parse_bytes(const char *text, const char *what, uint64_t *out,
                         struct err *err)
 {
@@ -140,6 +144,9 @@ enum status parse_bytes(const char *text, const char *what, uint64_t *out,
         return err_set(err, ST_USAGE,
                        "%s: '%s' is not a size; write 512M, 6G, 1.5GiB or none", what,
                        text);
+    if (!*end && bytes < MIN_BARE_BYTES)
+        return err_set(err, ST_USAGE, "%s: '%s' has no unit; write %sG, or %sB", what,
+                       text, text, text);
     *out = (uint64_t)(bytes + 0.5);
     return ST_OK;
 }

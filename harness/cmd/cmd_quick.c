@@ -80,7 +80,7 @@ int cmd_quick(int argc, char **argv)
     /* clang-format off */
     const struct opt opts[] = {
         OPT_STRS('m', "model", &s->models, "MODEL", "model to measure: GGUF file, or SHAPE:QUANT,...; may be repeated"),
-        OPT_DOUBLE(0, "seconds", &s->seconds, "S", "total time, about (default 60); at least one round", 0.5, 3600),
+        OPT_SECONDS(0, "seconds", &s->seconds, "S", "total time, about (default 60); at least one round", 0.5, 3600),
         OPT_DOUBLE(0, "min-tps", &s->want_tok_per_s, "X", "also report the model size that reaches X tok/s (default 20)", 0.01, 1e6),
         OPT_INT(0, "ctx", &s->ctx, "D", "tokens in the KV cache (default 4096)", 0, SETTING_MAX(ctx)),
         OPT_INT(0, "prompt", &s->n_prompt, "N", "length of the prompt (default 512)", 1, SETTING_MAX(prefill)),

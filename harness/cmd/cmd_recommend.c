@@ -25,7 +25,7 @@ static const struct opt_usage usage = {
         "Chooses, for each model, the quantisation, threads and placement to "
         "deploy from the rows at PATH, and gives the reasons. PATH is a directory "
         "of `bench sweep`, a folder of such directories, a database of `bench "
-        "history` or a CSV (default: the newest sweep in results); of several "
+        "history` or a CSV (default: the newest sweep in results); among several "
         "machines the one measured last counts. With --min-tps or --max-ttft, the "
         "best quality wins among the points known to reach them (by the lower end "
         "of the 95 % interval). Best quality is the least divergence in quality.csv "
@@ -152,8 +152,9 @@ int cmd_recommend(int argc, char **argv)
     const struct opt opts[] = {
         OPT_DOUBLE(0, "min-tps", &q.params.min_tps, "X", "minimum tokens per second", 0,
                    1e9),
-        OPT_DOUBLE(0, "max-ttft", &q.params.max_ttft_s, "S",
-                   "maximum seconds to the first token, with the model loaded", 0, 1e9),
+        OPT_SECONDS(0, "max-ttft", &q.params.max_ttft_s, "S",
+                    "maximum seconds to the first token, with the model loaded", 0,
+                    1e9),
         OPT_INT(0, "prompt", &q.params.n_prompt, "N",
                 "length of the prompt (default: the longest measured)", 1, INT_MAX),
         OPT_INT(0, "ctx", &q.params.ctx, "N",

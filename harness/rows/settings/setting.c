@@ -184,7 +184,9 @@ static enum status parse_real(const struct setting *s, const char *text,
         snprintf(number, sizeof number, "%.*s", (int)len - 1, text);
         text = number;
     }
-    if (parse_double(text, what, -HUGE_VAL, HUGE_VAL, &v, err))
+    if (!strcmp(unit_of(s), "seconds")
+            ? parse_duration(text, what, -HUGE_VAL, HUGE_VAL, &v, err)
+            : parse_double(text, what, -HUGE_VAL, HUGE_VAL, &v, err))
         return ST_USAGE;
     if (v < s->min || v > s->max)
         return err_set(err, ST_USAGE, "%s: %g %s are outside %g..%g", what, v, s->unit,

@@ -115,9 +115,13 @@ static void test_bytes(void **state)
         const char *text;
         uint64_t bytes;
     } rows[] = {
-        {"none", 0},          {"1", 1},
-        {"512M", 512u << 20}, {"1.5GiB", (uint64_t)3 << 29},
-        {"4kB", 4096},        {"2g", (uint64_t)2 << 30},
+        {"none", 0},
+        {"1B", 1},
+        {"1048576", 1 << 20},
+        {"512M", 512u << 20},
+        {"1.5GiB", (uint64_t)3 << 29},
+        {"4kB", 4096},
+        {"2g", (uint64_t)2 << 30},
     };
     char buf[32];
 
@@ -129,10 +133,45 @@ static void test_bytes(void **state)
         assert_int_equal(parse_bytes(rows[i].text, "x", &bytes, &err), ST_OK);
         assert_true(bytes == rows[i].bytes);
     }
+    for (int i = 0; i < 2; i++) {
+        struct err err = ERR_INIT;
+        uint64_t bytes;
+
+        assert_int_equal(parse_bytes(i ? "1000" : "6", "--mem", &bytes, &err),
+                         ST_USAGE);
+        assert_string_equal(err.msg,
+                            i ? "--mem: '1000' has no unit; write 1000G, or 1000B"
+                              : "--mem: '6' has no unit; write 6G, or 6B");
+    }
     assert_string_equal(format_bytes(buf, sizeof buf, 0), "0 B");
     assert_string_equal(format_bytes(buf, sizeof buf, 1536), "1.50 KiB");
     assert_string_equal(format_bytes(buf, sizeof buf, (uint64_t)6 << 30), "6.00 GiB");
     assert_string_equal(format_duration(buf, sizeof buf, 65), "1:05 min");
+}
+
+static void test_seconds(void **state)
+{
+    static const struct {
+        const char *text;
+        double seconds;
+    } rows[] = {{"90", 90},    {"90s", 90},  {"1.5m", 90},
+                {"2min", 120}, {"1h", 3600}, {"500ms", 0.5}};
+    static const char *const bad[] = {"", "5y", "m", "5 m", "2h5m", "nan", "1e9"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct err err = ERR_INIT;
+        double v = 0;
+
+        assert_int_equal(parse_duration(rows[i].text, "x", 0, 1e4, &v, &err), ST_OK);
+        assert_true(v == rows[i].seconds);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct err err = ERR_INIT;
+        double v = 0;
+
+        assert_int_equal(parse_duration(bad[i], "x", 0, 1e4, &v, &err), ST_USAGE);
+    }
 }
 
 static void test_percent(void **state)
@@ -170,8 +209,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),  cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_bytes),   cmocka_unit_test(test_percent),
-        cmocka_unit_test(test_suggest),
+        cmocka_unit_test(test_bytes),   cmocka_unit_test(test_seconds),
+        cmocka_unit_test(test_percent), cmocka_unit_test(test_suggest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
