@@ -19,7 +19,7 @@
 
 static const struct opt_usage usage = {
     .synopsis =
-        "predict -m MODEL [--mem LIMIT] [--gbps X | --machine FILE | --cpu NAME]",
+        "predict -m MODEL... [--mem LIMIT] [--gbps X | --machine FILE | --cpu NAME]",
     .about = "Predicts for each quantisation, KV cache and context depth whether a "
              "model fits, its largest context, and decode and prefill speed with the "
              "range of nine of ten launches. The machine is given by its read "
@@ -37,6 +37,7 @@ static const struct opt_usage usage = {
 struct settings {
     struct candidate_params machine;
     struct predict_params what;
+    struct str_list models;
     const char *quants, *kv, *claim, *shares;
     struct int_list ctx;
     bool check, json, csv;
@@ -100,10 +101,11 @@ static enum status parse(struct settings *s, int argc, char **argv,
     struct candidate_params *m = &s->machine;
     /* clang-format off */
     const struct opt opts[] = {
-        OPT_STR('m', "model", &s->what.model, "MODEL", "shape, SHAPE:QUANT, GGUF file or folder"),
-        OPT_STR(0, "quant", &s->quants, "LIST", "quantisations (default: all, or the file's)"),
+        OPT_STRS('m', "model", &s->models, "MODEL", "shape, SHAPE:QUANT, GGUF file or folder; may be repeated"),
+        OPT_STR(0, "quant", &s->quants, "LIST", "quantisations (default: six usual ones, or the file's)"),
+        OPT_FLAG(0, "all", &s->what.all, "all quantisations"),
         OPT_INTS(0, "ctx", &s->ctx, "LIST", "context depths (default 0,4096)", 0, SETTING_MAX(ctx)),
-        OPT_STR(0, "kv-type", &s->kv, "LIST", "KV cache (default f16,q8_0)"),
+        OPT_STR(0, "kv-type", &s->kv, "LIST", "KV cache (default f16; with --all f16,q8_0)"),
         OPT_INT(0, "prompt", &s->what.n_prompt, "N", "length of the prompt (default 512)", 1, 1 << 24),
         OPT_BYTES(0, "mem", &m->mem_bytes, "LIMIT", "memory for everything, as 8G"),
         OPT_INT('t', "threads", &m->n_threads, "N", "threads (default: one per core)", 1, TOPO_MAX_CPUS),
@@ -130,7 +132,7 @@ static enum status check_usage(const struct settings *s, const struct opt_args *
 {
     const int n_machines =
         (s->machine.gbps > 0) + (s->machine.machine != NULL) + (s->machine.cpu != NULL);
-    const int n_wanted = s->check + (s->claim != NULL) + (s->what.model != NULL);
+    const int n_wanted = s->check + (s->claim != NULL) + (s->models.n > 0);
 
     if (n_wanted > 1)
         return err_set(err, ST_USAGE, "give one of --model, --claim and --check");
@@ -160,37 +162,71 @@ static enum status load_shares(struct shares *shares, const char *path, struct e
     return shares_load(shares, path ? path : buf, err);
 }
 
-static enum status run_grid(const struct settings *s, const struct shares *shares,
+/* p[n], of one machine. */
+static enum status print_all(const struct settings *s, const struct predictions *p,
+                             const struct candidate *c, struct err *err)
+{
+    json_t *list = s->json ? json_array() : NULL;
+
+    if (s->csv)
+        predict_print_csv_header(stdout);
+    for (size_t i = 0; i < s->models.n; i++)
+        if (s->json) {
+            json_array_append_new(list, predict_json(&p[i], c));
+        } else if (s->csv) {
+            predict_print_csv(stdout, &p[i]);
+        } else {
+            if (i)
+                putchar('\n');
+            predict_print(stdout, &p[i], c);
+        }
+    if (!s->json)
+        return ST_OK;
+    if (s->models.n > 1)
+        return cmd_print_json(json_pack("{s:o}", "models", list), 6, err);
+    json_t *only = json_incref(json_array_get(list, 0));
+    json_decref(list);
+    return cmd_print_json(only, 6, err);
+}
+
+/* What all of them need of this machine is measured once. */
+static enum status measure_here(struct candidate *c, const struct predictions *p,
+                                size_t n, struct err *err)
+{
+    bool wanted[KERN_N_FMT] = {false}, streams = false;
+    const enum status st = measuring_begin(err);
+
+    for (size_t i = 0; i < n; i++) {
+        predict_formats(wanted, &p[i]);
+        streams |= predict_streams(&p[i]);
+    }
+    return st ? st : candidate_measure(c, streams, wanted, err);
+}
+
+static enum status run_grid(struct settings *s, const struct shares *shares,
                             struct err *err)
 {
+    const size_t n = s->models.n;
     struct candidate *c = calloc(1, sizeof *c);
-    struct predictions p = {NULL, 0, 0};
-    enum status st;
+    struct predictions *p = calloc(n, sizeof *p);
+    enum status st = c && p ? candidate_open(c, &s->machine, err)
+                            : err_set(err, ST_NO_MEMORY, "no memory for a machine");
 
-    if (!c)
-        return err_set(err, ST_NO_MEMORY, "no memory for a machine");
-    st = candidate_open(c, &s->machine, err);
+    for (size_t i = 0; i < n && st == ST_OK; i++) {
+        s->what.model = s->models.v[i];
+        st = predict_plan(&p[i], &s->what, c, err);
+    }
+    if (st == ST_OK && c->is_here)
+        st = measure_here(c, p, n, err);
+    for (size_t i = 0; i < n && st == ST_OK; i++)
+        predict_speeds(&p[i], c, shares);
     if (st == ST_OK)
-        st = predict_plan(&p, &s->what, c, err);
-    if (st == ST_OK && c->is_here) {
-        bool wanted[KERN_N_FMT];
-
-        st = measuring_begin(err);
-        predict_formats(wanted, &p);
-        if (st == ST_OK)
-            st = candidate_measure(c, predict_streams(&p), wanted, err);
-    }
-    if (st == ST_OK) {
-        predict_speeds(&p, c, shares);
-        if (s->json)
-            st = cmd_print_json(predict_json(&p, c), 6, err);
-        else if (s->csv)
-            predict_print_csv(stdout, &p);
-        else
-            predict_print(stdout, &p, c);
-    }
-    predictions_free(&p);
-    candidate_free(c);
+        st = print_all(s, p, c, err);
+    for (size_t i = 0; p && i < n; i++)
+        predictions_free(&p[i]);
+    free(p);
+    if (c)
+        candidate_free(c);
     free(c);
     return st;
 }
@@ -307,7 +343,7 @@ static enum status run(struct settings *s, const struct opt_args *args, int *cod
     if (st == ST_OK)
         st = parse_quants(s, text, quants, err);
     if (st == ST_OK)
-        st = parse_kv(&s->what, s->kv, err);
+        st = parse_kv(&s->what, s->kv ? s->kv : s->what.all ? "f16,q8_0" : "f16", err);
     if (st == ST_OK)
         st = parse_ctx(&s->what, &s->ctx, err);
     if (st == ST_OK)
@@ -323,7 +359,7 @@ static enum status run(struct settings *s, const struct opt_args *args, int *cod
 
 int cmd_predict(int argc, char **argv)
 {
-    struct settings s = {.what = {.n_prompt = 512}, .kv = "f16,q8_0"};
+    struct settings s = {.what = {.n_prompt = 512}};
     struct err err = ERR_INIT;
     struct opt_args args = {.help = false};
     int code = 0;
@@ -331,6 +367,7 @@ int cmd_predict(int argc, char **argv)
     interrupt_catch();
     if (parse(&s, argc, argv, &args, &err) == ST_OK && !args.help)
         run(&s, &args, &code, &err);
+    free(s.models.v);
     free(s.ctx.v);
     return err.code ? cmd_end(&err) : code;
 }

@@ -129,6 +129,13 @@ static bool is_shape(const char *model)
            shape_load(&shape, model, &ignored) == ST_OK;
 }
 
+/* What people publish and deploy. */
+static bool is_usual(enum quantmix mix)
+{
+    return mix == QUANTMIX_Q3_K_M || mix == QUANTMIX_Q4_0 || mix == QUANTMIX_Q4_K_M ||
+           mix == QUANTMIX_Q5_K_M || mix == QUANTMIX_Q6_K || mix == QUANTMIX_Q8_0;
+}
+
 static int compare(const void *x, const void *y)
 {
     const struct prediction *a = x, *b = y;
@@ -147,8 +154,9 @@ enum status predict_plan(struct predictions *out, const struct predict_params *p
 
     *out = (struct predictions){.n_prompt = p->n_prompt};
     if (shape && !p->n_quants)
-        for (int mix = 0; mix < QUANTMIX_N && st == ST_OK; mix++)
-            st = plan_shape(out, p, quantmix_name((enum quantmix)mix), c, err);
+        for (enum quantmix mix = 0; mix < QUANTMIX_N && st == ST_OK; mix++)
+            if (p->all || is_usual(mix))
+                st = plan_shape(out, p, quantmix_name(mix), c, err);
     for (size_t i = 0; i < p->n_quants && st == ST_OK; i++)
         st = shape ? plan_shape(out, p, p->quants[i], c, err)
                    : plan_model(out, p, p->model, p->quants[i], c, err);
@@ -168,7 +176,6 @@ void predictions_free(struct predictions *p)
 
 void predict_formats(bool wanted[KERN_N_FMT], const struct predictions *p)
 {
-    memset(wanted, 0, KERN_N_FMT * sizeof *wanted);
     for (size_t i = 0; i < p->n; i++) {
         const enum kern_format format = share_format(p->v[i].quant);
 

@@ -45,8 +45,10 @@ const char *predict_label_name(enum predict_label label);
 
 struct predict_params {
     const char *model;         /* a shape, a file or a folder; SHAPE:QUANT too */
-    const char *const *quants; /* [n_quants]; n_quants 0: all, or the file's own */
+    const char *const *quants; /* [n_quants]; n_quants 0: usual ones of a shape, or the
+                                  file's own */
     size_t n_quants;
+    bool all; /* all quantisations of a shape instead */
     enum kern_kv kv[KERN_N_KV];
     int n_kv;
     int ctx[PREDICT_MAX_CTX];
@@ -89,7 +91,7 @@ enum status predict_plan(struct predictions *out, const struct predict_params *p
 /* Whether any of them reads from a disk. */
 bool predict_streams(const struct predictions *p);
 
-/* Formats of most matrices. */
+/* Sets those of most matrices. */
 void predict_formats(bool wanted[KERN_N_FMT], const struct predictions *p);
 
 /* Fill in the speeds, of a candidate whose roofs are known. */
@@ -104,8 +106,10 @@ struct range predict_decode(const struct token_work *work,
                             const struct token_roofs *roofs, double roof_lo,
                             double roof_hi, const struct share_band *share);
 
-/* A machine's figures, then a line for each quantisation and KV type. */
+/* A machine's figures, the answer in a sentence, then a line for each quantisation and
+ * KV type. */
 void predict_print(FILE *f, const struct predictions *p, const struct candidate *c);
+void predict_print_csv_header(FILE *f);
 void predict_print_csv(FILE *f, const struct predictions *p);
 /* A cell of CSV in quotes, as in RFC 4180; a text that a spreadsheet would run has an
  * apostrophe before it. */

@@ -185,11 +185,62 @@ static void print_legend(FILE *f, const struct predictions *p)
         fputs("disk?: weights are streamed; --disk-gbps gives the disk's speed.\n", f);
 }
 
+static bool is_in_memory(const struct prediction *one)
+{
+    return one->verdict == PLAN_FITS && !one->too_deep && isfinite(one->decode.mid);
+}
+
+static void append_speed(char *buf, size_t cap, const struct prediction *one,
+                         int n_prompt)
+{
+    text_append(buf, cap, "%s decodes about %.*f tok/s at depth %d", one->quant,
+                one->decode.mid < 1 ? 2 : report_decimals(one->decode.mid),
+                one->decode.mid, one->ctx);
+    if (isfinite(one->ttft_s.mid))
+        text_append(buf, cap, " and reads a prompt of %d tokens in %.*f s", n_prompt,
+                    report_decimals(one->ttft_s.mid), one->ttft_s.mid);
+    text_append(buf, cap, ".");
+}
+
+/* The largest file that memory holds, and the one that most people take. */
+static void print_answer(FILE *f, const struct predictions *p)
+{
+    const struct prediction *usual = NULL, *largest = NULL;
+    char text[500] = "";
+    int deepest = 0;
+
+    for (size_t i = 0; i < p->n; i++)
+        if (!p->v[i].too_deep && p->v[i].ctx > deepest)
+            deepest = p->v[i].ctx;
+    for (size_t i = 0; i < p->n; i++) {
+        const struct prediction *one = &p->v[i];
+
+        if (!is_in_memory(one) || one->ctx != deepest)
+            continue;
+        if (!usual && !strcmp(one->quant, "Q4_K_M"))
+            usual = one;
+        if (!largest || one->need.weight_bytes > largest->need.weight_bytes)
+            largest = one;
+    }
+    if (!largest)
+        text_append(text, sizeof text,
+                    "None of these fits into memory with a context of %d.", deepest);
+    else if (p->n > 1)
+        text_append(text, sizeof text,
+                    "%s is the largest of these that fits into memory with a context "
+                    "of %d. ",
+                    largest->quant, deepest);
+    if (largest)
+        append_speed(text, sizeof text, usual ? usual : largest, p->n_prompt);
+    text_wrap(f, text, 0, 0, LINE_WIDTH, false);
+}
+
 void predict_print(FILE *f, const struct predictions *p, const struct candidate *c)
 {
     if (!p->n)
         return;
     print_machine(f, p, c);
+    print_answer(f, p);
     print_head(f, p);
     for (size_t begin = 0, end; begin < p->n; begin = end) {
         end = line_end(p, begin);
@@ -227,13 +278,17 @@ void predict_print_text(FILE *f, const char *text)
     putc('"', f);
 }
 
-void predict_print_csv(FILE *f, const struct predictions *p)
+void predict_print_csv_header(FILE *f)
 {
     fputs("model,quant,kv_type,ctx,file_bytes,needed_bytes,limit_bytes,verdict,max_ctx,"
           "bytes_per_token,streamed_bytes,tok_per_s,tok_per_s_lo,tok_per_s_hi,label,"
           "n_prompt,prefill_tok_per_s,prefill_tok_per_s_lo,prefill_tok_per_s_hi,"
           "prefill_label,ttft_s,ttft_s_lo,ttft_s_hi\n",
           f);
+}
+
+void predict_print_csv(FILE *f, const struct predictions *p)
+{
     for (size_t i = 0; i < p->n; i++) {
         const struct prediction *one = &p->v[i];
         const struct point_need *need = &one->need;

@@ -6,16 +6,30 @@
 examples=("$SRC"/results/examples/*2vcpu*)
 
 # A machine that is not there: every line, and no figure beyond its memory.
-"$BENCH" predict -m yi-1.5-9b --gbps 38 --gops 700 --mem 6G --disk-gbps 1 > all
+"$BENCH" predict -m yi-1.5-9b --all --gbps 38 --gops 700 --mem 6G --disk-gbps 1 > all
 grep -q "^yi-1.5-9b on a machine that reads 38 GB/s: 6.00 GiB of memory" all ||
     fail "the machine: $(head -2 all)"
 for quant in Q4_0 Q4_K_M IQ2_XXS TQ1_0 Q8_0 F32; do
-    [ "$(grep -c "^$quant " all)" = 2 ] || fail "lines of $quant: $(cat all)"
+    [ "$(grep -cE "^$quant +[0-9]" all)" = 2 ] || fail "lines of $quant: $(cat all)"
 done
 awk 'length > 79 { print; bad = 1 } END { exit bad }' all || fail "wider than 79 columns"
 grep -qE "^Q4_0 .* f16 .*\)c .*\)c$" all || fail "Q4_0 is not calibrated: $(cat all)"
 grep -qE "^IQ2_XXS .*\)e .*\)e$" all || fail "IQ2_XXS is not estimated: $(cat all)"
 grep -qE "^Q6_K .*\)se .*\)se$" all || fail "Q6_K is not streamed: $(cat all)"
+
+# Six usual quantisations and a sentence; several models, each with its own.
+"$BENCH" predict -m yi-1.5-9b --gbps 38 --gops 700 --mem 6G --disk-gbps 1 > usual
+[ "$(sed -n '/^quant/,/^$/p' usual | grep -c "^Q")" = 6 ] || fail "not six: $(cat usual)"
+tr '\n' ' ' < usual | grep -qE "Q4_K_M is the largest of these that fits into memory with a context of 4096. Q4_K_M decodes about [0-9.]+ tok/s at depth 4096 and reads a prompt of 512 tokens in [0-9.]+ s\." ||
+    fail "no sentence: $(cat usual)"
+"$BENCH" predict -m qwen3-4b -m llama-3.2-1b:Q4_0 --gbps 38 --gops 700 --mem 6G > two
+grep -q "^qwen3-4b on" two && grep -q "^llama-3.2-1b on" two || fail "two models: $(cat two)"
+"$BENCH" predict -m qwen3-4b -m llama-3.2-1b:Q4_0 --gbps 38 --mem 6G --csv > two.csv
+[ "$(grep -c ^model, two.csv)" = 1 ] && [ "$(wc -l < two.csv)" = 15 ] || fail "two in a table: $(cat two.csv)"
+"$BENCH" predict -m qwen3-4b -m llama-3.2-1b:Q4_0 --gbps 38 --mem 6G --json | python3 -c '
+import json, sys
+assert [m["points"][0]["model"] for m in json.load(sys.stdin)["models"]] == ["qwen3-4b", "llama-3.2-1b"]' ||
+    fail "two as JSON"
 
 # By hand: Q4_0's bytes of a token and the mean of the shares that two machines reached.
 "$BENCH" predict -m yi-1.5-9b --quant Q4_0 --kv-type f16 --ctx 0 --gbps 38 --gops 700 \
@@ -55,7 +69,7 @@ grep -qE "^Q4_0 .*\)m .*\)m$" measured || fail "not measured: $(cat measured)"
 grep -q "^m: measured on this machine" measured || fail "no legend: $(cat measured)"
 
 # A data sheet, a file, and CSV.
-"$BENCH" predict -m qwen3-4b --quant Q4_K_M,q8_0 --cpu "ryzen 5900x" --mem 16G --csv > sheet.csv
+"$BENCH" predict -m qwen3-4b --quant Q4_K_M,q8_0 --kv-type f16,q8_0 --cpu "ryzen 5900x" --mem 16G --csv > sheet.csv
 [ "$(wc -l < sheet.csv)" = 9 ] || fail "not 2 x 2 x 2 lines: $(cat sheet.csv)"
 head -1 sheet.csv | grep -q "^model,quant,kv_type,ctx,file_bytes," || fail "no header"
 grep -q '^"qwen3-4b",Q8_0,q8_0,4096,.*,fits,.*,estimated,' sheet.csv || fail "$(cat sheet.csv)"
