@@ -308,7 +308,8 @@ static enum status judge_all(struct comparison *c, const struct result_part *row
     if (wishes.ctx < 0)
         wishes.ctx = (int)common(rows, c->n, c->model, POINT_DECODE);
     if (!wishes.n_prompt && common(rows, c->n, c->model, POINT_PREFILL) > 0)
-        wishes.n_prompt = (int)common(rows, c->n, c->model, POINT_PREFILL);
+        wishes.n_prompt = (int)fmax((double)common(rows, c->n, c->model, POINT_PREFILL),
+                                    RECOMMEND_USUAL_PROMPT);
     c->ctx = wishes.ctx;
     c->n_prompt = wishes.n_prompt;
     for (size_t i = 0; i < c->n && st == ST_OK; i++) {

@@ -24,7 +24,8 @@
 struct recommend_params {
     double min_tps;     /* floor of the decode speed; 0: none */
     double max_ttft_s;  /* of the time to first token, model loaded; 0: none */
-    int n_prompt;       /* tokens of the prompt; 0: the longest measured */
+    int n_prompt;       /* tokens of the prompt; 0: the longest measured, or
+                           RECOMMEND_USUAL_PROMPT */
     int ctx;            /* depth that must be served; the measured depths at or above
                            it count; -1: the deepest measured */
     uint64_t mem_limit; /* 0: the rows' own limit */
@@ -37,6 +38,10 @@ struct recommend_params {
                            known one are left out; 0: RECOMMEND_MAX_KL for those with
                            one, unless nothing else qualifies */
 };
+
+/* What people wait for: the first token of a few paragraphs. A sweep measures shorter
+ * prompts, which take less time and have about the same speed. */
+#define RECOMMEND_USUAL_PROMPT 512
 
 /* Default limit of a quantisation's loss, nats. A token's likelihood is then off
  * by a third or so now and then (sqrt(2 KL) is a typical error of its logarithm). */
@@ -110,7 +115,7 @@ struct recommendation {
     int n_steps;
     char instead[300];  /* a faster setting that was given up for a better type, as a
                            step's text; "": none was */
-    char answer[1200];  /* a few sentences */
+    char answer[1400];  /* a few sentences */
     char why[2000];     /* the evidence */
     int n_excluded;     /* rows left out: disturbed, too large, too slow, ... */
     char excluded[400]; /* how many for which reason */

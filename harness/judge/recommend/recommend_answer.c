@@ -5,6 +5,7 @@
 #include "harness/judge/recommend/recommend_choice.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "harness/base/format.h"
 #include "harness/rows/point/point_row.h"
@@ -41,6 +42,40 @@ static void write_speed(const struct recommendation *rec, const struct chooser *
                 : s->from_ctx >= 0           ? "about "
                                              : "",
                 report_decimals(s->median), s->median, (long long)rec->best.ctx);
+}
+
+/* The best of another program at that depth with that quantisation, where a sweep
+ * measured one; NULL: none. */
+static const struct row *other_program(const struct chooser *c)
+{
+    const struct row *best = c->rows.v[c->best], *found = NULL;
+
+    for (size_t i = 0; i < c->rows.n; i++) {
+        const struct row *r = c->rows.v[i];
+
+        if (r->kind == POINT_DECODE && recommend_is_model(c, r) && *r->engine &&
+            strcmp(r->engine, best->engine) != 0 && r->ctx == best->ctx &&
+            !strcmp(r->quant, best->quant) && row_trust(r) == ROW_GOOD &&
+            (!found || r->tok_per_s > found->tok_per_s))
+            found = r;
+    }
+    return found;
+}
+
+/* Whose speed that is: what is deployed may be another program. */
+static void write_program(const struct chooser *c, char *buf, size_t cap)
+{
+    const struct row *best = c->rows.v[c->best], *other = other_program(c);
+
+    text_append(buf, cap, " That is the speed of %s",
+                *best->engine ? best->engine : "slmbench's engine");
+    if (other)
+        text_append(buf, cap, "; %s decodes %.*f tok/s with %lld thread%s",
+                    other->engine, report_decimals(other->tok_per_s), other->tok_per_s,
+                    (long long)other->n_threads, plural(other->n_threads, "s"));
+    else if (!*best->engine)
+        text_append(buf, cap, "; `bench sweep --engine` measures llama.cpp and others");
+    text_append(buf, cap, ".");
 }
 
 /* What it was chosen for. */
@@ -218,6 +253,7 @@ void recommend_write_answer(struct recommendation *rec, const struct chooser *c)
 
     buf[0] = '\0';
     write_speed(rec, c, buf, cap);
+    write_program(c, buf, cap);
     write_reason(c, buf, cap);
     write_floor(rec, buf, cap);
     write_probability(rec, c, buf, cap);

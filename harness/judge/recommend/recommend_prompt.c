@@ -19,17 +19,25 @@ static bool is_prompt(const struct chooser *c, const struct row *r)
            (c->params->max_threads <= 0 || r->n_threads <= c->params->max_threads);
 }
 
+/* The requested one; else the longest measured, and no less than the usual one. */
 int64_t prompt_wanted(const struct chooser *c)
 {
-    int64_t longest = 0;
+    int64_t longest = 0, usual = RECOMMEND_USUAL_PROMPT;
 
     for (size_t i = 0; i < c->rows.n; i++) {
         const struct row *r = c->rows.v[i];
 
-        if (recommend_is_model(c, r) && is_prompt(c, r) && r->n_prompt > longest)
+        if (!recommend_is_model(c, r) || !is_prompt(c, r))
+            continue;
+        if (r->n_prompt > longest)
             longest = r->n_prompt;
+        if (r->model_ctx > 0 && r->model_ctx < usual)
+            usual = r->model_ctx;
     }
-    return c->params->n_prompt > 0 ? c->params->n_prompt : longest;
+    return !longest                  ? 0
+           : c->params->n_prompt > 0 ? c->params->n_prompt
+           : longest > usual         ? longest
+                                     : usual;
 }
 
 /* Whether a prompt of a tokens is a better measure of one of n than one of b is. */

@@ -95,7 +95,8 @@ static struct price price_of(const char *machine, double per_hour, const char *c
     return p;
 }
 
-static const struct compare_params usual = {.wishes = {.ctx = -1}, .utilisation = 0.5};
+static const struct compare_params usual = {.wishes = {.ctx = -1, .n_prompt = 100},
+                                            .utilisation = 0.5};
 
 static bool prints(const struct comparison *c, const char *text)
 {

@@ -95,6 +95,45 @@ static void an_old_table_gives_the_warm_time(void **state)
     assert_null(strstr(rec.answer, "with loading"));
 }
 
+/* Another length than 512 where that is requested or longer, or the model has less. */
+static void the_usual_prompt_has_512_tokens(void **state)
+{
+    struct row rows[] = {point("Q4_0", 50, 2, 0, 9), prefill("Q4_0", 50, 2, 64, 50)};
+
+    (void)state;
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_int_equal(rec.prompt.n_prompt, 512);
+    assert_float_equal(rec.prompt.warm_s, 512.0 / 50, 1e-9);
+    assert_non_null(strstr(rec.answer, "extrapolated from a prompt of 64"));
+    rows[0].model_ctx = rows[1].model_ctx = 256;
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_int_equal(rec.prompt.n_prompt, 256);
+    rows[1].n_prompt = 1024;
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_int_equal(rec.prompt.n_prompt, 1024);
+    assert_int_equal(choose(rows, 1, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_int_equal(rec.prompt.n_prompt, 0);
+}
+
+/* Whose speed it is, and what another program gave. */
+static void the_program_is_named(void **state)
+{
+    struct row rows[] = {point("Q4_0", 50, 2, 0, 9), point("Q4_0", 50, 2, 0, 7)};
+
+    (void)state;
+    assert_int_equal(choose(rows, 1, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_non_null(strstr(rec.answer, "the speed of slmbench's engine; `bench sweep "
+                                       "--engine` measures"));
+    strcpy(rows[1].engine, "llama.cpp");
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_non_null(strstr(rec.answer,
+                           "the speed of slmbench's engine; llama.cpp decodes "
+                           "7.00 tok/s with 2 threads."));
+    rows[1].tok_per_s = rows[1].tok_per_s_lo = rows[1].tok_per_s_hi = 12;
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_non_null(strstr(rec.answer, "That is the speed of llama.cpp."));
+}
+
 static void a_floor_of_latency_needs_evidence(void **state)
 {
     struct row rows[] = {
@@ -103,7 +142,7 @@ static void a_floor_of_latency_needs_evidence(void **state)
         point("Q8_0", 94, 2, 0, 5), prefill("Q8_0", 94, 2, 100, 30),
         point("F16", 160, 2, 0, 3),
     };
-    const struct recommend_params three = {.max_ttft_s = 3};
+    const struct recommend_params three = {.max_ttft_s = 3, .n_prompt = 100};
 
     (void)state;
     assert_int_equal(choose(rows, COUNT(rows), three), ST_OK);
@@ -129,7 +168,8 @@ static void a_floor_of_latency_needs_evidence(void **state)
     rows[6] = point("F16", 160, 2, 0, 3);
 
     assert_int_equal(
-        choose(rows, COUNT(rows), (struct recommend_params){.max_ttft_s = 1}),
+        choose(rows, COUNT(rows),
+               (struct recommend_params){.max_ttft_s = 1, .n_prompt = 100}),
         ST_CHECK);
     assert_non_null(
         strstr(err.msg, "closest is Q4_0: a prompt of 100 tokens takes 2.00 s with 2 "
@@ -409,6 +449,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_prompt_has_threads_and_times_of_its_own),
         cmocka_unit_test(an_old_table_gives_the_warm_time),
+        cmocka_unit_test(the_usual_prompt_has_512_tokens),
+        cmocka_unit_test(the_program_is_named),
         cmocka_unit_test(a_floor_of_latency_needs_evidence),
         cmocka_unit_test(the_probability_of_reaching_a_floor_is_given),
         cmocka_unit_test(memory_is_left_for_more_context),
