@@ -17,11 +17,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
 
-/* Seconds of a point besides its measuring budget, as an initial estimate: process
- * start, probes, and loading at a disk's 1 GB/s. Finished points correct it. */
-#define EST_FIXED_S     3.0
-#define EST_BYTES_PER_S 1e9
-#define EST_PHASE_MAX   0.95 /* of a point's own estimate, until it is done */
+#define EST_PHASE_MAX 0.95 /* of a point's own estimate, until it is done */
 
 /* The last error of a model that was printed, and how many points have ended with the
  * same since. */
@@ -40,7 +36,8 @@ struct sweep {
     double *est_s;    /* [n_points] of a launch */
     double est_total; /* of what is due */
     double est_done, spent_s;
-    size_t n_due, n_finished; /* launches */
+    size_t n_finished;       /* launches */
+    size_t n_round, n_begun; /* launches of this round, and those of them that began */
     uint64_t point_begin_ns;
     size_t point; /* running now */
     char label[200];
@@ -151,12 +148,10 @@ static enum status count(struct sweep *sweep, struct err *err)
     rows = sweep_dir_rows(sweep->dir, &n_rows);
     if (sweep_tally_all(sweep->tally, plan, rows, n_rows, err))
         return err->code;
-    sweep->n_due = sweep->n_finished;
     sweep->est_total = sweep->est_done;
     for (size_t i = 0; i < plan->n_points; i++) {
         const int left = launches_left(sweep, i);
 
-        sweep->n_due += (size_t)left;
         sweep->est_total += left * sweep->est_s[i];
     }
     return ST_OK;
@@ -189,8 +184,9 @@ static enum status run_point(struct sweep *sweep, size_t i, int launch, struct e
     row_init(&row);
     sweep->point = i;
     sweep->point_begin_ns = clock_ns();
-    snprintf(sweep->label, sizeof sweep->label, "%zu of %zu, round %d",
-             sweep->n_finished + 1, sweep->n_due, launch);
+    sweep->n_begun++;
+    snprintf(sweep->label, sizeof sweep->label, "round %d, %zu of %zu", launch,
+             sweep->n_begun, sweep->n_round);
     status = (*p->engine ? engine_run : point_run)(p, sweep->topo, &row, &samples,
                                                    on_progress, sweep, &why);
     if (status == ST_INTERRUPTED || row.status == ROW_STATUS_INTERRUPTED) {
@@ -212,7 +208,7 @@ static enum status run_point(struct sweep *sweep, size_t i, int launch, struct e
         status = count_finished(sweep, i, row_trust(&row) == ROW_FAILED, err);
     progress_end(&sweep->progress);
     if (status == ST_OK && !is_announced(sweep, model_at(sweep->plan, i), &row))
-        sweep_print_row(stdout, &row, sweep->n_finished, sweep->n_due,
+        sweep_print_row(stdout, &row, sweep->n_begun, sweep->n_round,
                         terminal_columns(stdout));
     return status;
 }
@@ -296,12 +292,27 @@ static int next_round(const struct sweep *sweep, size_t first, size_t end)
     return round;
 }
 
+/* What is due of a round is known when it begins; later rounds depend on it. */
+static void begin_round(struct sweep *sweep, size_t first, size_t end, int round)
+{
+    sweep->n_begun = sweep->n_round = 0;
+    for (size_t i = sweep->plan->first[first]; i < sweep->plan->first[end]; i++)
+        sweep->n_round += launch_due(sweep, i) == round;
+    if (round == 1)
+        return;
+    progress_end(&sweep->progress);
+    printf("round %d: %zu launch%s\n", round, sweep->n_round,
+           plural((long long)sweep->n_round, "es"));
+    fflush(stdout);
+}
+
 /* Every point of models [first, end) whose launch of that number is due. */
 static enum status run_round(struct sweep *sweep, size_t first, size_t end, int round,
                              struct err *err)
 {
     enum status status = ST_OK;
 
+    begin_round(sweep, first, end, round);
     sweep_round_order(sweep->plan, sweep->s->base.setup.seed, round, sweep->order);
     for (size_t k = 0; k < sweep->plan->n_points && status == ST_OK; k++) {
         const size_t i = sweep->order[k], m = model_at(sweep->plan, i);
@@ -340,15 +351,8 @@ static void estimate(struct sweep *sweep)
 {
     const struct sweep_plan *plan = sweep->plan;
 
-    for (size_t i = 0; i < plan->n_points; i++) {
-        struct err ignored = ERR_INIT;
-        uint64_t bytes = 0;
-
-        if (modelref_bytes(&plan->points[i].setup.model, &bytes, &ignored))
-            bytes = 0;
-        sweep->est_s[i] =
-            EST_FIXED_S + plan->points[i].budget_s + (double)bytes / EST_BYTES_PER_S;
-    }
+    for (size_t i = 0; i < plan->n_points; i++)
+        sweep->est_s[i] = sweep_launch_s(&plan->points[i], 1);
 }
 
 static enum status begin(struct sweep *sweep, struct err *err)

@@ -291,11 +291,19 @@ json_t *sweep_machine_json(const struct topology *topo,
 enum status sweep_machine_check(const json_t *machine, const struct topology *topo,
                                 const char *dir, struct err *err);
 
-/* The line of a launch that is done, the n_finished-th of n_due: on a terminal of
- * `columns` columns, where it does not fit, several, indented; 0: no terminal, one line
+/* The line of a launch that is done, the n-th of n_round: on a terminal of `columns`
+ * columns, where it does not fit, several, indented; 0: no terminal, one line
  * (sweep_print.c). */
-void sweep_print_row(FILE *f, const struct row *row, size_t n_finished, size_t n_due,
+void sweep_print_row(FILE *f, const struct row *row, size_t n, size_t n_round,
                      int columns);
+
+/* Seconds of a launch, with that share of its measuring budget: process start, probes,
+ * and loading at a disk's 1 GB/s. An initial estimate; finished launches correct it. */
+double sweep_launch_s(const struct point *p, double share);
+
+/* One paragraph: points, launches, the time that they take, and the disk. */
+void sweep_print_effort(FILE *f, const struct sweep_settings *s,
+                        const struct sweep_plan *plan);
 
 /* The points in their order, and the rest of --dry-run. Error: ST_NO_MEMORY. */
 enum status sweep_print_plan(const struct sweep_settings *s,

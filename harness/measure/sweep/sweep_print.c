@@ -10,7 +10,8 @@
 #include "harness/base/format.h"
 #include "harness/rows/report_rows.h"
 
-#define INDENT 4 /* of what does not fit after a point's name */
+#define LINE_WIDTH 79
+#define INDENT     4 /* of what does not fit after a point's name */
 
 /* "24.5 tok/s [23.5, 25.8]", in digits that the interval supports. */
 static void append_speed(char *buf, size_t cap, const struct row *row)
@@ -50,17 +51,17 @@ static void append_result(char *buf, size_t cap, const struct row *row)
         text_append(buf, cap, "; %s", row->detail);
 }
 
-void sweep_print_row(FILE *f, const struct row *row, size_t n_finished, size_t n_due,
+void sweep_print_row(FILE *f, const struct row *row, size_t n, size_t n_round,
                      int columns)
 {
     char head[160] = "", result[768] = "";
 
-    text_append(head, sizeof head, "[%zu/%zu] %-52s ", n_finished, n_due, row->point);
+    text_append(head, sizeof head, "[%zu/%zu] %-52s ", n, n_round, row->point);
     append_result(result, sizeof result, row);
     if (!columns || (int)(strlen(head) + strlen(result)) < columns) {
         fprintf(f, "%s%s\n", head, result);
     } else {
-        fprintf(f, "[%zu/%zu] %s\n%*s", n_finished, n_due, row->point, INDENT, "");
+        fprintf(f, "[%zu/%zu] %s\n%*s", n, n_round, row->point, INDENT, "");
         text_wrap(f, result, INDENT, INDENT, columns - 1, false);
     }
     fflush(f);
@@ -97,6 +98,63 @@ void sweep_print_memory(FILE *f, const struct sweep_settings *s,
         fprintf(f, "memory: all of this machine, %s; --mem sets a limit\n",
                 format_bytes(bytes, sizeof bytes, topo->mem_total));
     }
+    fflush(f);
+}
+
+#define EST_FIXED_S     3.0
+#define EST_BYTES_PER_S 1e9
+
+double sweep_launch_s(const struct point *p, double share)
+{
+    struct err ignored = ERR_INIT;
+    uint64_t bytes = 0;
+
+    if (modelref_bytes(&p->setup.model, &bytes, &ignored))
+        bytes = 0;
+    return EST_FIXED_S + share * p->budget_s + (double)bytes / EST_BYTES_PER_S;
+}
+
+/* Files that are made for the sweep. */
+static uint64_t made_bytes(const struct sweep_plan *plan)
+{
+    uint64_t sum = 0;
+
+    for (size_t m = 0; m < plan->n_models; m++) {
+        const struct modelref *ref = &plan->points[plan->first[m]].setup.model;
+        struct err ignored = ERR_INIT;
+        uint64_t bytes = 0;
+
+        if (plan->first[m] < plan->first[m + 1] && ref->synthetic &&
+            modelref_bytes(ref, &bytes, &ignored) == ST_OK)
+            sum += bytes;
+    }
+    return sum;
+}
+
+void sweep_print_effort(FILE *f, const struct sweep_settings *s,
+                        const struct sweep_plan *plan)
+{
+    const int most = s->max_launches > s->n_launches ? s->max_launches : s->n_launches;
+    const uint64_t made = made_bytes(plan);
+    double min_s = 0, max_s = 0;
+    char least[24], longest[24], size[24], text[300] = "";
+
+    for (size_t i = 0; i < plan->n_points; i++) {
+        min_s += s->n_launches * sweep_launch_s(&plan->points[i], 0);
+        max_s += most * sweep_launch_s(&plan->points[i], 1);
+    }
+    text_append(text, sizeof text, "%zu point%s, %d", plan->n_points,
+                plural(plan->n_points, "s"), s->n_launches);
+    if (most > s->n_launches)
+        text_append(text, sizeof text, " to %d", most);
+    text_append(text, sizeof text, " launch%s each: about %s to %s", plural(most, "es"),
+                format_duration(least, sizeof least, min_s),
+                format_duration(longest, sizeof longest, max_s));
+    if (made)
+        text_append(text, sizeof text, "; model files of %s are made%s",
+                    format_bytes(size, sizeof size, made),
+                    s->keep_models ? "" : ", and removed at the end");
+    text_wrap(f, text, 0, 0, LINE_WIDTH, false);
     fflush(f);
 }
 
@@ -147,12 +205,11 @@ enum status sweep_print_plan(const struct sweep_settings *s,
         }
     }
     free(order);
-    printf("%zu point%s, %d launch%s each", plan->n_points, plural(plan->n_points, "s"),
-           s->n_launches, plural(s->n_launches, "es"));
+    sweep_print_effort(stdout, s, plan);
     if (s->max_launches > s->n_launches)
-        printf(", up to %d while the interval is wider than %g %%", s->max_launches,
-               s->ci_pct);
-    printf(", up to %g s of measuring each, seed %llu\n", s->base.budget_s,
+        printf("up to %d launches while the interval is wider than %g %%; ",
+               s->max_launches, s->ci_pct);
+    printf("up to %g s of measuring each, seed %llu\n", s->base.budget_s,
            (unsigned long long)s->base.setup.seed);
     print_doubts(plan, topo);
     return ST_OK;

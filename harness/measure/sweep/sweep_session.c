@@ -320,6 +320,8 @@ static enum status begin_new(struct sweep_session *x, const struct sweep_request
     status = find_cores(&x->topo, q, err);
     if (status == ST_OK)
         status = plan_again(x, q, err);
+    if (status == ST_OK && !q->dry_run)
+        sweep_print_effort(stdout, &x->settings, &x->plan);
     if (status && x->dir) {
         sweep_dir_discard(x->dir);
         x->dir = NULL;

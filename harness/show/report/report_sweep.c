@@ -119,7 +119,27 @@ static void print_table(FILE *f, const struct row *rows, size_t n,
     report_table(f, rows, n, chosen, n_chosen);
 }
 
-static void print_choice(FILE *f, const struct result_part *part)
+/* What comes next: to look at it, to deploy it, other wishes. */
+static void print_next(FILE *f, const char *dir)
+{
+    static const struct {
+        const char *command, *option, *what;
+    } next[] = {{"report", "", "a page to look at"},
+                {"recommend", " --for llama.cpp", "the command that deploys it"},
+                {"recommend", " --min-tps 8", "other wishes (--help)"}};
+
+    fputs("next:\n", f);
+    for (size_t i = 0; i < sizeof next / sizeof next[0]; i++) {
+        char command[4400] = "";
+
+        text_append(command, sizeof command, "bench %s", next[i].command);
+        shell_word_append(command, sizeof command, dir);
+        text_append(command, sizeof command, "%s", next[i].option);
+        fprintf(f, "  %-42s  %s\n", command, next[i].what);
+    }
+}
+
+static bool print_choice(FILE *f, const struct result_part *part)
 {
     struct recommend_params params = {.ctx = -1};
     struct recommend_answers answers = {.n = 0};
@@ -136,6 +156,7 @@ static void print_choice(FILE *f, const struct result_part *part)
     else
         recommend_print_each(f, &answers);
     recommend_answers_free(&answers);
+    return err.code == ST_OK;
 }
 
 enum status report_sweep(FILE *f, const struct result_part *part, bool one_by_one,
@@ -145,9 +166,10 @@ enum status report_sweep(FILE *f, const struct result_part *part, bool one_by_on
     struct report_rows picked;
     struct failures failures;
     struct err why = ERR_INIT;
+    bool has_choice;
     enum status st;
 
-    print_choice(f, part);
+    has_choice = print_choice(f, part);
     if (one_by_one)
         print_rounds_by_model(f, part->rows, part->n);
     else
@@ -161,5 +183,7 @@ enum status report_sweep(FILE *f, const struct result_part *part, bool one_by_on
         fprintf(f, "%s\n", why.msg);
     fprintf(f, "results: %s\n", format_path(dir).text);
     print_failures(f, &failures);
+    if (has_choice)
+        print_next(f, dir);
     return why.code == ST_INTERRUPTED ? err_set(err, why.code, "%s", why.msg) : st;
 }
