@@ -181,9 +181,9 @@ enum status report_sweep(FILE *f, const struct result_part *part, bool one_by_on
     if (charts && report_charts(dir, NULL, part, &why) && why.code != ST_INTERRUPTED &&
         !(st && why.code == ST_CHECK)) /* a missing figure is printed anyway */
         fprintf(f, "%s\n", why.msg);
-    fprintf(f, "results: %s\n", format_path(dir).text);
-    print_failures(f, &failures);
     if (has_choice)
         print_next(f, dir);
+    fprintf(f, "results: %s\n", format_path(dir).text);
+    print_failures(f, &failures);
     return why.code == ST_INTERRUPTED ? err_set(err, why.code, "%s", why.msg) : st;
 }
