@@ -22,9 +22,11 @@
 
 static const struct opt_usage usage = {
     .synopsis = "sweep -m MODEL... [-c CONFIG] [--mem 6G|none] [-o DIR]",
-    .about = "Measures all combinations of the lists, in rounds. Defaults: "
-             "default.yaml in configs/sweeps. Exit code 1: no point measured; 3: none "
-             "fits; 4: some failed.",
+    .about =
+        "Measures all combinations of the lists, in rounds. Defaults (default.yaml "
+        "in configs/sweeps): all threads, --ctx 0,4096, --prefill 64, 3 launches, "
+        "24 tokens or 6 s each. Exit code 1: no point measured; 3: none fits; 4: "
+        "some failed.",
     .example = "bench sweep -m yi-1.5-9b:Q4_K_M,Q4_0 -m own.gguf --mem 6G\n"
                "bench sweep --resume results/myhost-20250101T120000Z",
     .no_arguments = "models are given by -m, a configuration by -c",
