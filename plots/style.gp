@@ -35,6 +35,7 @@ set border lc rgb grey lw 1
 set grid lc rgb faint lw 1 lt 1
 unset key
 
-# The PNG is 1400 wide, the SVG 1200 and as high as `height`.
-output_png = sprintf("point = 1; set terminal pngcairo size 1400,%.0f font 'DejaVu Sans,15' lw 1.6 noenhanced; set output name.'.png'", height * 1.4 / 1.2)
+# The SVG is 1200 wide and as high as `height`. The PNG is a third larger, since sizes of
+# its fonts are points of 4/3 pixels: a text takes the same share of both pictures.
+output_png = sprintf("point = 1.14; set terminal pngcairo size 1600,%.0f font 'DejaVu Sans,14' lw 1.8 noenhanced; set output name.'.png'", height * 4 / 3)
 output_svg = sprintf("point = 0.55; set terminal svg size 1200,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'", height)

@@ -17,10 +17,10 @@
 #include "harness/base/pathlist.h"
 #include "harness/chart/plot.h"
 
-/* Where charts go, what all of them have below their titles, and the command that
- * redraws them; again NULL: `bench plot DIR`. */
+/* Where charts go, what all of them have below their titles and at the bottom, and the
+ * command that redraws them; again NULL: `bench plot DIR`. */
 struct chart_place {
-    const char *dir, *subtitle, *again;
+    const char *dir, *subtitle, *origin, *again;
 };
 
 /* Lays p out, writes its files in dir and frees it; NULL is a plot without memory. With

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHARACTER  0.62 /* the width of one, on average, in sizes of its font */
 #define HEAD       100.0
 #define WARNING    24.0
 #define RIM        24.0 /* left and right of a file's picture */
@@ -21,23 +20,16 @@
 #define MAX_KEYS   20   /* next to the panels */
 #define KEY_SHARE  0.36 /* of the picture's width, next to the panels */
 #define LEFT_SHARE 0.52
+#define LEFT_MIN   0.2  /* what names on y have in any case */
 #define ROW_NAME   20.0 /* in a page, above a row */
 
 const struct plot_look plot_look_file = {false, 1200, 1, {14, 12, 12, 13, 12, 18},
                                          110,   62};
-const struct plot_look plot_look_page = {
-    true, 370, 0.4, {12.5, 12.5, 11.5, 12.5, 12.5, 12.5}, 70, 36};
-const struct plot_look plot_look_wide = {
-    true, 1100, 0.53, {12.5, 12.5, 11.5, 12.5, 12.5, 12.5}, 110, 36};
-
-double plot_text_width(const char *text, double size)
-{
-    int n = 0;
-
-    for (; *text; text++)
-        n += (*text & 0xc0) != 0x80;
-    return CHARACTER * size * n;
-}
+/* In a page texts are as large as on a phone (page.css), rows' names are bold. */
+const struct plot_look plot_look_page = {true, 370, 0.4, {14, 14, 13, 15.4, 14, 14},
+                                         70,   36};
+const struct plot_look plot_look_wide = {true, 1100, 0.53, {14, 14, 13, 15.4, 14, 14},
+                                         110,  36};
 
 /* ---- ticks ----------------------------------------------------------------------- */
 
@@ -278,31 +270,6 @@ static double left_edge(const struct plot *p, const struct plot_look *look)
     return fmin(room, LEFT_SHARE * look->width);
 }
 
-/* The axis grows until the texts behind its bars are on it. */
-static void make_room(struct plot *p, const struct plot_look *look, int panel)
-{
-    struct plot_panel *a = &p->panel[panel];
-    const double width = a->box.width, longest = a->x.max;
-
-    for (size_t i = 0; i < p->n_layers && a->x.has_room; i++) {
-        const struct plot_layer *l = &p->layer[i];
-
-        if (l->panel != panel || l->form != PLOT_TEXT ||
-            (look->is_page && a->has_lines))
-            continue;
-        for (size_t row = 0; row < plot_rows(p); row++) {
-            const double room = l->dx + 6 +
-                                plot_text_width(plot_cell_text(p, row, l->text),
-                                                look->size[TEXT_LABEL]);
-
-            if (plot_draws(p, l, -1, row))
-                a->x.max = fmax(a->x.max, plot_value(p, row, l->x) * width /
-                                              fmax(width - room, 0.3 * width));
-        }
-    }
-    a->x.max = fmin(a->x.max, 4 * longest);
-}
-
 /* Heights first: how many ticks there are depends on them, on the ticks' texts the
  * panels' left edge, and on their widths whether names are turned. */
 static void lay_out_panels(struct plot *p, const struct plot_look *look, double right)
@@ -315,13 +282,17 @@ static void lay_out_panels(struct plot *p, const struct plot_look *look, double 
         find_ticks(&p->panel[i].y, p->panel[i].box.height, look->apart_y);
     }
     left = left_edge(p, look);
+    if (left > LEFT_MIN * look->width)
+        left = fmin(left, fmax(LEFT_MIN * look->width,
+                               look->width - right - plot_room_for_bars(p, look)));
     for (int i = 0; i < p->n_panels; i++) {
         struct plot_panel *a = &p->panel[i];
         const double extra = look->is_page ? 0 : a->right_room;
 
         a->box.left = left;
         a->box.width = look->width - left - right - extra;
-        make_room(p, look, i);
+        plot_fit_names(p, look, i);
+        plot_make_room(p, look, i);
         find_ticks(&a->x, a->box.width, look->apart_x);
         thin_ticks(a, &a->x, look->size[TEXT_TICK]);
         top += (a->y.title ? look->is_page ? 20 : 28 : 10) + a->top_room;
@@ -535,8 +506,11 @@ static void turn_slopes(struct plot *p, const struct plot_look *look)
 
 void plot_lay_out(struct plot *p, const struct plot_look *look)
 {
-    const double right = lay_out_keys(p, look);
+    double right;
 
+    if (!look->is_page)
+        plot_fit_around(p, look, look->width - 2 * RIM, KEY_ROOM);
+    right = lay_out_keys(p, look);
     lay_out_panels(p, look, right);
     lay_out_foot(p, look);
     turn_slopes(p, look);

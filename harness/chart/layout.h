@@ -5,8 +5,9 @@
  * Model of the world: a picture of a file is 1200 wide and has its title and legend in
  * it; one of a page is a phone's column or the page's width, and its title and legend
  * are HTML around it. In a page the names of rows stand above their bars, so that they
- * have room. Widths of texts are estimated from their characters: nobody knows the
- * fonts of whoever looks at the picture.
+ * have room. Widths of texts are estimated from their characters (texts.c): nobody
+ * knows the fonts of whoever looks at the picture. Texts that are wider than their room
+ * are cut in their middle.
  *
  * Threading: one thread per plot.
  */
@@ -48,9 +49,29 @@ bool plot_is_within(const struct plot_axis *a, double v);
 const char *plot_tick_text(const struct plot_axis *a, const struct plot_tick *t,
                            char buf[40]);
 
-double plot_text_width(const char *text, double size);
 /* Where entry i of the legend begins, and its middle. */
 void plot_key_place(const struct plot *p, size_t i, double *x, double *y);
+
+/* The width of a text of that size. */
+double plot_text_width(const char *text, double size);
+
+/* ---- texts.c: how wide texts are, and texts that are cut to their room --------------
+ *
+ * For layout.c, whose panels have their boxes. */
+
+/* The text, or a copy of the plot's that is cut in its middle, or where it is cut
+ * already, so that it is no wider than room. */
+const char *plot_fit(struct plot *p, const char *text, double room, double size);
+/* The head, notes and legend of a file. */
+void plot_fit_around(struct plot *p, const struct plot_look *look, double room,
+                     double key_room);
+/* The width of a panel in which the widest text behind bars leaves room for these. */
+double plot_room_for_bars(const struct plot *p, const struct plot_look *look);
+/* Names of rows are cut to what is left of their panel, in a page to its width; the
+ * panel's title is cut at the picture's edge. */
+void plot_fit_names(struct plot *p, const struct plot_look *look, int panel);
+/* The axis grows until the texts behind its bars are on it. */
+void plot_make_room(struct plot *p, const struct plot_look *look, int panel);
 
 /* ---- labels.c: texts next to their marks ------------------------------------------
  *

@@ -318,6 +318,53 @@ const char *report_setting_name(const struct report_rows *p, const struct row *r
     return buf;
 }
 
+const char *report_models_text(const struct report_rows *p, char *buf, size_t cap,
+                               size_t n_characters)
+{
+    char model[REPORT_NAME_MAX], before[REPORT_NAME_MAX] = "";
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->n; i++) { /* rows are ordered by it */
+        report_model_name(p->v[i], model, sizeof model);
+        n += i == 0 || strcmp(model, before) != 0;
+        memcpy(before, model, sizeof before);
+    }
+    if (n == 1)
+        text_shorten(buf, cap, before, n_characters);
+    else
+        snprintf(buf, cap, "%zu models", n);
+    return buf;
+}
+
+/* Days are compared as texts. */
+const char *report_origin(const struct row *rows, size_t n, char *buf, size_t cap)
+{
+    const char *first = "", *last = "", *build = "";
+    bool same = true;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct row *r = &rows[i];
+
+        if (*r->utc && (!*first || strcmp(r->utc, first) < 0))
+            first = r->utc;
+        if (strcmp(r->utc, last) > 0)
+            last = r->utc;
+        same &= !*r->build || !*build || !strcmp(r->build, build);
+        build = *r->build ? r->build : build;
+    }
+    buf[0] = '\0';
+    if (!*first)
+        return buf;
+    text_append(buf, cap, "measured %.10s", first);
+    if (strncmp(first, last, 10) != 0)
+        text_append(buf, cap, " to %.10s", last);
+    if (*build)
+        text_append(buf, cap, " by %s%s",
+                    same ? "slmbench " : "several versions of slmbench",
+                    same ? build : "");
+    return buf;
+}
+
 const char *report_setting_label(const struct report_rows *p, const struct row *r,
                                  char *buf, size_t cap)
 {

@@ -81,6 +81,14 @@ bool report_same_line(const struct row *a, const struct row *b);
  * to it anyway. Returns buf. */
 const char *report_model_name(const struct row *r, char *buf, size_t cap);
 
+/* "yi-1.5-9b", at most n_characters of it, or "3 models". Returns buf. */
+const char *report_models_text(const struct report_rows *p, char *buf, size_t cap,
+                               size_t n_characters);
+
+/* "measured 2026-11-23 by slmbench 0.1.0 (792f2ee1a2)", as far as the rows have it; ""
+ * where no row has a date. Returns buf. */
+const char *report_origin(const struct row *rows, size_t n, char *buf, size_t cap);
+
 /* "Q4_K_M", or "yi-1.5-9b Q4_K_M compact" where models and placements differ.
  * Returns buf. */
 const char *report_setting_name(const struct report_rows *p, const struct row *r,

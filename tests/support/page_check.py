@@ -7,113 +7,26 @@
 # Prints a line "PAGE: what is wrong" for each fault, or "PAGE: as it should be"; ends with
 # 1 if there was a fault. One browser shows all pages, one after the other, since starting
 # it takes longer than a page.
-# Speaks the DevTools protocol through two pipes. Checked: nothing is said on the console
+# Checked: nothing is said on the console
 # (a style or script that the page's policy refuses would be), nothing is requested but
 # the page, no dialog opens; no page is wider than a phone; tables sort by figures and by
 # texts, both ways, figures that are missing last; rows are filtered; a row's columns are
 # those of its launches. Writes desktop.png, phone.png and dark.png of the last page into
 # SCREENSHOTS.
-import base64
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
-import time
+
+from browser import SECONDS, Browser, screen, shoot
 
 chromium, shots, pages = sys.argv[1], sys.argv[2], sys.argv[3:]
-SECONDS = 60
-
-
-class Browser:
-    def __init__(self, profile):
-        to_read, self.to = os.pipe()
-        self.read_end, to_write = os.pipe()
-        os.set_inheritable(to_read, True)
-        os.set_inheritable(to_write, True)
-        self.process = subprocess.Popen(
-            ["sh", "-c", 'exec "$@" 3<&%d 4>&%d' % (to_read, to_write), "sh", chromium,
-             "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-             "--hide-scrollbars", "--no-first-run", "--disable-background-networking",
-             "--disable-component-update", "--user-data-dir=" + profile,
-             "--remote-debugging-pipe"],
-            close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        os.close(to_read)
-        os.close(to_write)
-        self.n, self.rest, self.events, self.session = 0, b"", [], None
-
-    def message(self):
-        while b"\0" not in self.rest:
-            piece = os.read(self.read_end, 1 << 20)
-            if not piece:
-                sys.exit("page_check.py: Chromium has ended")
-            self.rest += piece
-        text, self.rest = self.rest.split(b"\0", 1)
-        return json.loads(text)
-
-    def ask(self, method, **params):
-        self.n += 1
-        ask = {"id": self.n, "method": method, "params": params}
-        if self.session:
-            ask["sessionId"] = self.session
-        os.write(self.to, json.dumps(ask).encode() + b"\0")
-        while True:
-            answer = self.message()
-            if answer.get("id") == self.n:
-                if "error" in answer:
-                    sys.exit("page_check.py: %s: %s" % (method, answer["error"]))
-                return answer["result"]
-            self.events.append(answer)
-
-    def wait_for(self, method):
-        end = time.time() + SECONDS
-        while not any(e.get("method") == method for e in self.events):
-            if time.time() > end:
-                sys.exit("page_check.py: no %s" % method)
-            self.events.append(self.message())
-
-    def run(self, script):
-        got = self.ask("Runtime.evaluate", expression=script, returnByValue=True)
-        if "exceptionDetails" in got:
-            sys.exit("page_check.py: %s: %s" % (script, got["exceptionDetails"]))
-        return got["result"].get("value")
-
-    def open(self):
-        """A page of its own, which nothing was said about yet."""
-        self.session, self.events = None, []
-        self.target = self.ask("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.ask("Target.attachToTarget", targetId=self.target,
-                                flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.ask(domain + ".enable")
-
-    def close(self):
-        self.session = None
-        self.ask("Target.closeTarget", targetId=self.target)
-
-    def end(self):
-        self.ask("Browser.close")
-        self.process.wait(SECONDS)
 
 
 def fail(what):
     failures.append(what)
     print("%s: %s" % (page, what), flush=True)
-
-
-def screen(b, width, height, phone):
-    b.ask("Emulation.setDeviceMetricsOverride", width=width, height=height,
-          deviceScaleFactor=2 if phone else 1, mobile=phone)
-
-
-def shoot(b, name):
-    size = b.ask("Page.getLayoutMetrics")["cssContentSize"]
-    clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 12000),
-            "scale": 1}
-    image = b.ask("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
-    with open(os.path.join(shots, name), "wb") as f:
-        f.write(base64.b64decode(image["data"]))
 
 
 def check_width(b, what):
@@ -222,25 +135,25 @@ def check_events(b):
 
 def check_page(b):
     screen(b, 1280, 900, False)
-    b.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
-    b.ask("Page.navigate", url="file://" + os.path.abspath(page))
+    b.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
+    b.send("Page.navigate", url="file://" + os.path.abspath(page))
     b.wait_for("Page.loadEventFired")
     check_width(b, "desktop")
-    shoot(b, "desktop.png")
+    shoot(b, os.path.join(shots, "desktop.png"))
     light = b.run("getComputedStyle(document.body).backgroundColor")
     screen(b, 390, 844, True)
     check_width(b, "phone")
-    shoot(b, "phone.png")
+    shoot(b, os.path.join(shots, "phone.png"))
     b.run('document.querySelector("table.rows td button").click()')
     check_width(b, "phone, columns of a row shown")
     b.run('document.querySelector("table.rows td button").click()')
     screen(b, 1280, 900, False)
-    b.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    b.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
     if b.run("getComputedStyle(document.body).backgroundColor") == light:
         fail("the page is not dark where the reader's system is")
     check_details(b)
     b.run('document.querySelector("table.rows td button").click()')
-    shoot(b, "dark.png")
+    shoot(b, os.path.join(shots, "dark.png"))
     b.run('document.querySelector("table.rows td button").click()')
     check_sorting(b)
     check_filter(b)
@@ -249,7 +162,7 @@ def check_page(b):
 
 failures, page = [], ""
 with tempfile.TemporaryDirectory() as profile:
-    b = Browser(profile)
+    b = Browser(chromium, profile)
     for page in pages:
         signal.alarm(5 * SECONDS)  # a dialog waits for an answer
         n_before = len(failures)

@@ -6,11 +6,13 @@
 # usage: same_charts.py OURS.svg GNUPLOTS.svg
 # Both have the same size and the same texts, with the same anchors, and each text is
 # within FAR of its place in the other; the most distant one is printed. No text of ours
-# leaves the picture.
+# leaves the picture or lies upon another.
 import math
 import re
 import sys
 import xml.etree.ElementTree as tree
+
+from text_boxes import faults_of
 
 FAR = 3.0  # units of a picture that is 1200 wide
 SVG = "{http://www.w3.org/2000/svg}"
@@ -49,12 +51,7 @@ with open(sys.argv[2], encoding="utf-8") as f:  # gnuplot leaves "]]>" in texts 
 failures = []
 if any(abs(a - b) > 1 for a, b in zip(size_of(ours), size_of(theirs))):
     failures.append("sizes: %s and gnuplot's %s" % (size_of(ours), size_of(theirs)))
-for text in ours.iter(SVG + "text"):
-    content, size = "".join(text.itertext()), float(text.get("font-size"))
-    width = 0.55 * size * len(content)
-    x = place_of(text)[0] - {"start": 0, "middle": 0.5, "end": 1}[text.get("text-anchor")] * width
-    if "rotate" not in (text.get("transform") or "") and not 0 <= x <= x + width <= size_of(ours)[0]:
-        failures.append("\"%s\" is from %.0f to %.0f" % (content, x, x + width))
+failures += faults_of(ours)
 left = texts_of(theirs)
 worst = (0, "")
 for content, anchor, (x, y) in texts_of(ours):

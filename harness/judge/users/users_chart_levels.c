@@ -351,9 +351,11 @@ static void add_unknown(char *buf, size_t cap, const struct users *u)
     }
 }
 
-static enum status draw(struct plot *p, const struct chart_place *to, bool *any,
-                        struct err *err)
+enum status users_draw(struct plot *p, const struct chart_place *to, bool *any,
+                       struct err *err)
 {
+    if (p && *to->origin)
+        plot_note(p, to->origin);
     const enum status st = chart_files_draw(p, to->dir, to->again, err);
 
     *any |= st == ST_OK;
@@ -371,13 +373,13 @@ enum status users_draw_levels(const struct users *u, const struct chart_place *t
     snprintf(text, sizeof text, "%s", to->subtitle);
     add_unknown(text, sizeof text, u);
     if (users_has_latencies(u))
-        st = draw(users_latency_plot(u, -1, text), to, any, err);
+        st = users_draw(users_latency_plot(u, -1, text), to, any, err);
     else
         chart_files_remove(to->dir, USERS_LATENCY);
     if (st == ST_OK && has_figures(&steps))
-        st = draw(make(&steps, -1, USERS_LADDER, "Throughput by number of users",
-                       to->subtitle),
-                  to, any, err);
+        st = users_draw(make(&steps, -1, USERS_LADDER, "Throughput by number of users",
+                             to->subtitle),
+                        to, any, err);
     else if (st == ST_OK)
         chart_files_remove(to->dir, USERS_LADDER);
     return st;

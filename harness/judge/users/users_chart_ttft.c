@@ -239,8 +239,7 @@ enum status users_draw_ttft(const struct users *u, const struct chart_place *to,
         text_append(below, sizeof below, "%s%d more numbers of users are not shown",
                     USERS_DOT, lines->n_left_out);
     if (st == ST_OK && lines->n) {
-        st = chart_files_draw(make(lines, below), to->dir, to->again, err);
-        *any |= st == ST_OK;
+        st = users_draw(make(lines, below), to, any, err);
     } else if (st == ST_OK) {
         chart_files_remove(to->dir, USERS_TTFT);
     }

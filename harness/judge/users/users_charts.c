@@ -6,6 +6,7 @@
 
 #include "harness/base/format.h"
 #include "harness/judge/users/users_charts_internal.h"
+#include "harness/rows/report_rows.h"
 
 #define TEXT_CHARACTERS 60   /* of a CPU in the line below the title */
 #define LOG_RATIO       12.0 /* beyond it an axis is logarithmic */
@@ -66,8 +67,12 @@ enum status users_charts(const char *dir, const char *again,
                          const struct result_part *part, bool *any, struct err *err)
 {
     struct users u;
-    char subtitle[400];
-    const struct chart_place to = {.dir = dir, .subtitle = subtitle, .again = again};
+    char subtitle[400], origin[160];
+    const struct chart_place to = {
+        .dir = dir,
+        .subtitle = subtitle,
+        .origin = report_origin(part->rows, part->n, origin, sizeof origin),
+        .again = again};
     enum status st = users_find(&u, part->rows, part->n, err);
 
     if (st == ST_OK && u.n) {

@@ -38,4 +38,9 @@ enum status users_draw_levels(const struct users *u, const struct chart_place *t
 enum status users_draw_ttft(const struct users *u, const struct chart_place *to,
                             const char *from, bool *any, struct err *err);
 
+/* One chart of to->dir, with the place's origin as a note; *any is set if it was drawn.
+ */
+enum status users_draw(struct plot *p, const struct chart_place *to, bool *any,
+                       struct err *err);
+
 #endif

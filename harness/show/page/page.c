@@ -13,6 +13,8 @@
 #include "harness/show/page/page_files.h"
 #include "harness/show/page/page_machine.h"
 
+#define MODEL_CHARACTERS 60 /* of a model in the page's title */
+
 struct page {
     const struct page_params *params;
     struct result_set *sets; /* [params->n], of the paths */
@@ -29,12 +31,23 @@ static void put_hash(FILE *f, const struct page_file *file)
     fputc('\'', f);
 }
 
+/* "yi-1.5-9b on AMD EPYC, 2 CPUs". */
+static void put_subject(FILE *f, const struct page_machine *m)
+{
+    char models[REPORT_NAME_MAX];
+
+    report_models_text(&m->picked, models, sizeof models, MODEL_CHARACTERS);
+    if (m->picked.n)
+        html_printf(f, "%s on ", models);
+    html_put(f, m->title);
+}
+
 static void put_title(FILE *f, const struct page *page)
 {
     if (page->params->title)
         html_put(f, page->params->title);
     else if (page->n == 1)
-        html_put(f, page->v[0].name);
+        put_subject(f, &page->v[0]);
     else
         html_printf(f, "%zu machines", page->n);
 }
@@ -73,7 +86,7 @@ static void put_top(FILE *f, const struct page *page)
         fputs("<nav>\n", f);
         for (size_t i = 0; i < page->n; i++) {
             fprintf(f, "<a href=\"#m%zu\">", i);
-            html_put(f, page->v[i].name);
+            html_put(f, page->v[i].title);
             fputs("</a>\n", f);
         }
         fputs("</nav>\n", f);
@@ -98,7 +111,7 @@ static enum status put_machine(FILE *f, const struct page *page, size_t i,
     fprintf(f, "<section id=\"m%zu\">\n", i);
     if (page->n > 1) {
         fputs("<h2>", f);
-        html_put(f, m->name);
+        html_put(f, m->title);
         fputs("</h2>\n<p class=\"sub\">", f);
         page_put_summary(f, m);
         fputs("</p>\n", f);
@@ -183,6 +196,7 @@ static enum status read_machines(struct page *page, struct err *err)
         if (st == ST_OK)
             st = add_machines(page, set, err);
     }
+    page_name_machines(page->v, page->n);
     return st;
 }
 

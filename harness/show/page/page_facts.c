@@ -242,11 +242,11 @@ void page_put_facts(FILE *f, const struct page_machine *m)
 
 void page_put_summary(FILE *f, const struct page_machine *m)
 {
-    if (*m->machine.cpu_model)
-        html_printf(f, "%s, ", m->machine.cpu_model);
-    if (m->machine.n_cpus > 0)
-        html_printf(f, "%d CPU%s, ", m->machine.n_cpus, plural(m->machine.n_cpus, "s"));
-    html_printf(f, "%zu launch%s of %zu point%s", m->n_rows,
+    char origin[160];
+
+    html_printf(f, "%s, %zu launch%s of %zu point%s", m->name, m->n_rows,
                 plural((long long)m->n_rows, "es"), m->picked.n,
                 plural((long long)m->picked.n, "s"));
+    report_origin(m->rows, m->n_rows, origin, sizeof origin);
+    html_printf(f, "%s%s", *origin ? ", " : "", origin);
 }

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "engine/base/jsonfile.h"
+#include "harness/base/format.h"
+#include "harness/show/page/page.h"
 #include "harness/rows/point/point_row.h"
 #include "harness/rows/order.h"
 
@@ -59,6 +61,30 @@ static void read_facts(struct page_machine *m)
     if (m->run->dir && !jsonfile_load(&file, m->run->dir, "machine.json",
                                       MACHINE_JSON_LIMIT, &ignored))
         m->facts = file.root;
+}
+
+static void name_machine(struct page_machine *m)
+{
+    snprintf(m->title, sizeof m->title, "%s", m->machine.cpu_model);
+    if (*m->title && m->machine.n_cpus > 0)
+        text_append(m->title, sizeof m->title, ", %d CPU%s", m->machine.n_cpus,
+                    plural(m->machine.n_cpus, "s"));
+    if (!*m->title)
+        snprintf(m->title, sizeof m->title, "%s", m->name);
+}
+
+void page_name_machines(struct page_machine *v, size_t n)
+{
+    bool is_again[PAGE_MAX_MACHINES] = {false};
+
+    for (size_t i = 0; i < n; i++)
+        name_machine(&v[i]);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++)
+            is_again[i] |= i != k && !strcmp(v[i].title, v[k].title);
+    for (size_t i = 0; i < n; i++)
+        if (is_again[i] && strcmp(v[i].title, v[i].name) != 0)
+            text_append(v[i].title, sizeof v[i].title, " (%s)", v[i].name);
 }
 
 enum status page_machine_make(struct page_machine *m, const struct result_part *part,

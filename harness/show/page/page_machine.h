@@ -20,7 +20,8 @@
 #include "harness/rows/samples.h"
 
 struct page_machine {
-    const char *name; /* the part's */
+    const char *name; /* the part's: a directory, mostly */
+    char title[240];  /* its CPU, and its name where another machine has the same CPU */
     int number;       /* in the page, from 0 */
     json_t *facts;    /* machine.json, foreign; NULL: none */
     struct report_machine machine;
@@ -46,7 +47,10 @@ const struct row **page_launches(const struct page_machine *m, const struct row 
 
 /* ---- parts of the page ----------------------------------------------------------- */
 
-/* "AMD EPYC, 2 CPUs · memory limit 6 GiB · 60 launches of 18 points". */
+/* Gives all machines of a page their titles. */
+void page_name_machines(struct page_machine *v, size_t n);
+
+/* "zen5-2vcpu, 60 launches of 18 points, measured 2026-11-23 by slmbench 0.1.0". */
 void page_put_summary(FILE *f, const struct page_machine *m);
 
 /* What is recommended, or why nothing is; facts of the machine. */

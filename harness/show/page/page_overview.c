@@ -2,7 +2,8 @@
  *
  * page_overview.c - machines side by side
  *
- * The table has the points that occur, by model, quantisation, settings and depth, and
+ * The table has the points that occur, by model, quantisation, settings, where the
+ * weights are, and depth, and
  * of each the fastest number of threads on each machine; memory limits may differ, as
  * machines do.
  */
@@ -46,7 +47,7 @@ static enum status put_card(FILE *f, const struct page_machine *m, struct err *e
     enum status st;
 
     fprintf(f, "<div class=\"card\">\n<h3><a href=\"#m%d\">", m->number);
-    html_put(f, m->name);
+    html_put(f, m->title);
     fputs("</a></h3>\n<p class=\"sub\">", f);
     page_put_summary(f, m);
     fputs("</p>\n", f);
@@ -99,6 +100,8 @@ static void name_point(char *buf, size_t cap, const struct row *r)
     buf[0] = '\0';
     text_append(buf, cap, "%s%s%s", report_model_name(r, model, sizeof model),
                 *r->quant ? " " : "", r->quant);
+    if (*row_residency_text(r)) /* what is streamed is no neighbour of what is mapped */
+        text_append(buf, cap, " %s", row_residency_text(r));
     row_append_unusual(r, FIELD_NAMED, buf, cap);
     if (r->kind == POINT_PREFILL)
         text_append(buf, cap, ", prefill of %lld", (long long)r->n_prompt);
@@ -150,7 +153,7 @@ static void put_lines(FILE *f, const struct entry *v, size_t n,
 
         for (end = begin; end < n && !strcmp(v[end].name, v[begin].name);)
             end++;
-        fputs("<tr><td>", f);
+        fputs("<tr><td class=\"name\">", f);
         html_put(f, v[begin].name);
         fputs("</td>", f);
         for (size_t k = 0; k < n_machines; k++) {
@@ -169,13 +172,13 @@ static void put_head(FILE *f, const struct page_machine *v, size_t n)
         "<div class=\"card\">\n<h3>The same points on all machines</h3>\n"
         "<p class=\"sub\">Tokens per second with the fastest number of threads; ? is a "
         "disturbed or partial row.</p>\n<div class=\"scroll\"><table class=\"rows\">"
-        "<thead><tr><th><button type=\"button\">point</button></th>",
+        "<thead><tr><th class=\"name\"><button type=\"button\">point</button></th>",
         f);
     for (size_t i = 0; i < n; i++) {
         if (!has_points(&v[i]))
             continue;
         fputs("<th class=\"n\"><button type=\"button\">", f);
-        html_put(f, v[i].name);
+        html_put(f, v[i].title);
         fputs("</button></th>", f);
     }
     fputs("</tr></thead><tbody>\n", f);

@@ -144,16 +144,17 @@ static void put_point(FILE *f, const struct page_machine *m, size_t i)
     char text[REPORT_NAME_MAX];
     const double ttft = row_ttft_warm_s(r);
 
-    fprintf(f, "<tr%s><td><button type=\"button\" aria-expanded=\"false\">",
+    fprintf(f,
+            "<tr%s><td class=\"name\"><button type=\"button\" aria-expanded=\"false\">",
             is_chosen(m, r) ? " class=\"chosen\"" : "");
     html_put(f, report_setting_name(&m->picked, r, text, sizeof text));
     fputs("</button></td>", f);
     point_text(text, sizeof text, r);
-    put_text(f, "", text);
+    put_text(f, "point", text);
+    put_speed(f, r);
     snprintf(text, sizeof text, "%lld", (long long)r->n_threads);
     put_number(f, r->n_threads > 0 ? (double)r->n_threads : NAN,
                r->n_threads > 0 ? text : "", "");
-    put_speed(f, r);
     put_doubt(f, r, &m->picked.launches[i]);
     text[0] = '\0';
     if (r->mbu > 0 && row_trust(r) != ROW_FAILED)
@@ -239,10 +240,10 @@ void page_put_table(FILE *f, const struct page_machine *m)
     static const struct {
         const char *name, *style, *hint;
     } heads[N_COLUMNS] = {
-        {"setting", "", "press it for the command and all columns"},
+        {"setting", "name", "press it for the command and all columns"},
         {"point", "", "what was measured, at which depth or of which prompt"},
-        {"threads", "n", ""},
         {"tok/s", "n", "median over launches, with its 95 % interval"},
+        {"threads", "n", ""},
         {"doubt", "", "what disturbed the measurement"},
         {"of roof", "n", "share of the bandwidth ceiling"},
         {"first token", "n", "the model loaded"},

@@ -56,10 +56,11 @@ static void put_line(FILE *f, const struct users_series *s, const struct users_l
                                       t->tok_per_s.lo / t->n_users,
                                       t->tok_per_s.hi / t->n_users};
 
-    fputs("<tr><td>", f);
+    fputs("<tr><td class=\"name\">", f);
     html_put(f, s->name);
     fputs("</td>", f);
     fprintf(f, "<td class=\"n\">%d</td>", t->n_users);
+    put_figure(f, t->tok_per_s);
     fprintf(f, "<td class=\"%s\">",
             t->verdict == SLO_MISSES      ? "bad"
             : t->verdict == SLO_UNDECIDED ? "warn"
@@ -69,7 +70,6 @@ static void put_line(FILE *f, const struct users_series *s, const struct users_l
                                      : "undecided",
           f);
     fputs("</td>", f);
-    put_figure(f, t->tok_per_s);
     put_figure(f, each);
     put_figure(f, t->ttft_p90_s);
     put_figure(f, t->tpot_p90_ms);
@@ -84,8 +84,8 @@ static void put_table(FILE *f, const struct users *u)
 {
     const bool with_roof = has_roofs(u);
 
-    fputs("<div class=\"scroll\"><table><thead><tr><th>server</th>"
-          "<th class=\"n\">users</th><th>limits</th><th class=\"n\">tok/s</th>"
+    fputs("<div class=\"scroll\"><table><thead><tr><th class=\"name\">server</th>"
+          "<th class=\"n\">users</th><th class=\"n\">tok/s</th><th>limits</th>"
           "<th class=\"n\">of each</th><th class=\"n\">p90 TTFT, s</th>"
           "<th class=\"n\">p90 ms per token</th>",
           f);

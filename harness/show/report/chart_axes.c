@@ -14,6 +14,8 @@
 #define PANEL_GAP 4.0
 /* A roof so far above all figures of a panel that was split off is not in it. */
 #define ROOF_RATIO 5.0
+/* Between crosses one above the other, whose texts stand next to them; pixels. */
+#define CROSS_STEP 17.0
 
 static void include(double *min, double *max, double value)
 {
@@ -122,8 +124,18 @@ static void drop_far_roofs(struct chart *c, int panel, double most)
             c->v[i].other = NAN;
 }
 
-static void find_scale(struct chart *c, int panel, struct chart_scale *s)
+double chart_panel_height(const struct chart *c, int panel)
 {
+    static const double heights[][CHART_MAX_PANELS] = {
+        {487}, {400, 220}, {360, 190, 190}};
+
+    return heights[c->n_panels - 1][panel];
+}
+
+static void find_scale(struct chart *c, int panel, double shrink, struct chart_scale *s)
+{
+    const double step =
+        fmax(0.06, CROSS_STEP / (shrink * chart_panel_height(c, panel)));
     double least = INFINITY, most = -INFINITY, min_end = INFINITY;
 
     for (size_t i = 0; i < c->n; i++) {
@@ -153,7 +165,7 @@ static void find_scale(struct chart *c, int panel, struct chart_scale *s)
     s->min = s->log ? step_below(least / 1.5) : 0;
     s->max = s->log ? most * 1.25 : most * 1.12;
     s->cross = s->log ? s->min * pow(s->max / s->min, 0.04) : 0.04 * s->max;
-    s->cross_step = s->log ? pow(s->max / s->min, 0.06) : 0.06 * s->max;
+    s->cross_step = s->log ? pow(s->max / s->min, step) : step * s->max;
 }
 
 /* A logarithmic axis from below the least quantity to above the largest, with room
@@ -202,7 +214,7 @@ static void place_crosses(struct chart *c, const struct chart_axes *a)
     }
 }
 
-bool chart_find_axes(struct chart *c, struct chart_axes *a)
+bool chart_find_axes(struct chart *c, struct chart_axes *a, double shrink)
 {
     bool any = false;
 
@@ -217,7 +229,7 @@ bool chart_find_axes(struct chart *c, struct chart_axes *a)
     if (!any)
         return false;
     for (int p = 0; p < c->n_panels; p++)
-        find_scale(c, p, &a->y[p]);
+        find_scale(c, p, shrink, &a->y[p]);
     if (c->log_x) {
         find_log_x(c, a);
     } else {

@@ -33,9 +33,13 @@ struct chart_axes {
 /* Set c->panel and c->n_panels: one, unless the chart may be split and is better so. */
 void chart_choose_panels(struct chart *c);
 
-/* After chart_choose_panels(). False when there is no figure to draw. Marks at x = 0 of
+/* The height of a panel of lines, in pixels of a file's picture. */
+double chart_panel_height(const struct chart *c, int panel);
+
+/* After chart_choose_panels(). False when there is no figure to draw. Heights of panels
+ * are shrunk by that factor. Marks at x = 0 of
  * a logarithmic axis are moved, roofs that would press a panel's figures together are
  * taken off, and crosses are put on the lower edge. */
-bool chart_find_axes(struct chart *c, struct chart_axes *a);
+bool chart_find_axes(struct chart *c, struct chart_axes *a, double shrink);
 
 #endif

@@ -13,7 +13,6 @@
 
 /* Names are cut beyond this; the HTML of a page wraps them. */
 #define NAME_CHARACTERS 64
-#define ROW_CHARACTERS  44 /* of a row's name in a page */
 #define HEIGHT          487.0
 #define GIB             ((double)((uint64_t)1 << 30))
 
@@ -159,11 +158,9 @@ static void put_series_keys(struct plot *p, const struct chart *c, const char *b
 static void put_line_panel(struct plot *p, const struct chart *c,
                            const struct chart_axes *a, int panel)
 {
-    static const double heights[][CHART_MAX_PANELS] = {
-        {HEIGHT}, {400, 220}, {360, 190, 190}};
     const struct chart_scale *s = &a->y[panel];
-    struct plot_panel *to = plot_panel(p, heights[c->n_panels - 1][panel], a->x_min,
-                                       a->x_max, s->min, s->max);
+    struct plot_panel *to =
+        plot_panel(p, chart_panel_height(c, panel), a->x_min, a->x_max, s->min, s->max);
     const struct plot_only here = {"panel", panel, panel};
     struct plot_layer l = {.panel = panel,
                            .form = PLOT_LINE,
@@ -176,10 +173,10 @@ static void put_line_panel(struct plot *p, const struct chart *c,
 
     to->x.no_grid = true;
     to->y.is_log = s->log;
-    to->y.title =
-        panel ? "slower series, on an axis of their own"
-              : plot_printf(p, "%s%s", c->y_title ? c->y_title : "tokens per second",
-                            s->log ? " (logarithmic)" : "");
+    to->y.title = plot_printf(p, "%s%s", c->y_title ? c->y_title : "tokens per second",
+                              panel    ? " (slower series)"
+                              : s->log ? " (logarithmic)"
+                                       : "");
     to->x.no_figures = panel + 1 < c->n_panels;
     if (!to->x.no_figures)
         to->x.title = c->x_title;
@@ -261,16 +258,14 @@ static const char *bar_label(struct plot *p, const struct chart *c, struct mark 
 
 /* The panel of rows that are series. */
 static struct plot_panel *put_rows(struct plot *p, const struct chart *c, double height,
-                                   double x_max, bool in_page)
+                                   double x_max)
 {
     struct plot_panel *to = plot_panel(p, height, 0, x_max, c->n_series - 0.5, -0.5);
 
     to->y.has_names = true;
     to->x.has_room = true;
     for (int i = 0; i < c->n_series; i++)
-        plot_tick(p, &to->y, i,
-                  plot_keep(p, series_name(c, i),
-                            in_page ? ROW_CHARACTERS : NAME_CHARACTERS));
+        plot_tick(p, &to->y, i, plot_keep(p, series_name(c, i), NAME_CHARACTERS));
     return to;
 }
 
@@ -320,12 +315,11 @@ static void put_bar_layers(struct plot *p, const struct chart *c, double half)
     put_bar_texts(p, 9);
 }
 
-static void put_bars(struct plot *p, struct chart *c, const struct chart_axes *a,
-                     bool in_page)
+static void put_bars(struct plot *p, struct chart *c, const struct chart_axes *a)
 {
     const struct bar_size size = bar_size(c);
     const struct count n = count_of(c);
-    struct plot_panel *to = put_rows(p, c, size.row, a->y[0].max / 1.12, in_page);
+    struct plot_panel *to = put_rows(p, c, size.row, a->y[0].max / 1.12);
 
     to->x.title = c->x_title;
     put_marks(p, c, bar_label);
@@ -439,7 +433,7 @@ static void put_memory(struct plot *p, struct chart *c, const struct chart_axes 
 {
     const double row = fmin(fmax(452.0 / c->n_series, 24), 70);
     const struct count n = count_of(c);
-    struct plot_panel *to = put_rows(p, c, row, a->y[0].max, in_page);
+    struct plot_panel *to = put_rows(p, c, row, a->y[0].max);
 
     p->keys_below = true;
     to->has_lines = true;
@@ -534,7 +528,8 @@ struct plot *chart_plot(struct chart *c, bool in_page)
     chart_choose_panels(c);
     if (c->bars && !c->extra_name)
         place_bars(c);
-    c->has_figure = chart_find_axes(c, &a);
+    c->has_figure =
+        chart_find_axes(c, &a, in_page ? plot_look_page.shrink : plot_look_file.shrink);
     if (!c->has_figure)
         return NULL;
     p = plot_new(c->name, c->title, c->subtitle);
@@ -547,7 +542,7 @@ struct plot *chart_plot(struct chart *c, bool in_page)
     else if (c->log_x)
         put_pareto(p, c, &a, in_page);
     else if (c->bars)
-        put_bars(p, c, &a, in_page);
+        put_bars(p, c, &a);
     else
         put_lines(p, c, &a);
     return p;

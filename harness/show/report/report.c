@@ -277,37 +277,18 @@ static void append_part(char *buf, size_t cap, const char *text)
 /* Names of models and CPUs are cut beyond this, so that the line fits the picture. */
 #define NAME_CHARACTERS 60
 
-static size_t count_models(const struct report_rows *p)
-{
-    char model[REPORT_NAME_MAX], before[REPORT_NAME_MAX] = "";
-    size_t n = 0;
-
-    for (size_t i = 0; i < p->n; i++) { /* rows are ordered by it */
-        report_model_name(p->v[i], model, sizeof model);
-        n += i == 0 || strcmp(model, before) != 0;
-        memcpy(before, model, sizeof before);
-    }
-    return n;
-}
-
 /* "yi-1.5-9b · AMD EPYC, 2 CPUs · memory limit 6 GiB", as far as it is known and holds
  * for all rows. */
 static void describe(char *buf, size_t cap, const struct report_rows *p,
                      const struct report_machine *machine)
 {
-    const size_t n_models = count_models(p);
     bool same_limit = true;
-    char text[REPORT_NAME_MAX], model[REPORT_NAME_MAX];
+    char text[REPORT_NAME_MAX];
 
     for (size_t i = 0; i < p->n; i++)
         same_limit &= p->v[i]->mem_limit_bytes == p->v[0]->mem_limit_bytes;
-    if (n_models == 1)
-        text_shorten(text, sizeof text, report_model_name(p->v[0], model, sizeof model),
-                     NAME_CHARACTERS);
-    else
-        snprintf(text, sizeof text, "%zu models", n_models);
     buf[0] = '\0';
-    append_part(buf, cap, text);
+    append_part(buf, cap, report_models_text(p, text, sizeof text, NAME_CHARACTERS));
     text_shorten(text, sizeof text, machine->cpu_model, NAME_CHARACTERS);
     if (machine->n_cpus > 0)
         text_append(text, sizeof text, "%s%d CPU%s", text[0] ? ", " : "",
@@ -405,7 +386,7 @@ enum status report_each_plot(const struct report_source *from, bool in_page,
 /* ---- their files ----------------------------------------------------------------- */
 
 struct drawing {
-    const char *dir, *again;
+    const char *dir, *again, *origin;
     bool any; /* chart has a figure */
 };
 
@@ -419,6 +400,8 @@ static enum status draw_one(void *arg, const char *name, struct plot *p,
         return ST_OK;
     }
     d->any = true;
+    if (*d->origin)
+        plot_note(p, d->origin);
     return chart_files_draw(p, d->dir, d->again, err);
 }
 
@@ -429,7 +412,11 @@ enum status report_charts(const char *dir, const char *again,
     struct samples samples = {0};
     const struct report_source from = {&picked, &part->run->about, part->rows, part->n,
                                        &samples};
-    struct drawing d = {.dir = dir, .again = again};
+    char origin[160];
+    struct drawing d = {.dir = dir,
+                        .again = again,
+                        .origin =
+                            report_origin(part->rows, part->n, origin, sizeof origin)};
     enum status st = report_rows_pick(&picked, part->rows, part->n, err);
 
     if (st == ST_OK)

@@ -106,7 +106,7 @@ fi
 # A launch that failed before its model was opened has no quantisation.
 mkdir unopened
 sed '2s/,yi-1.5-9b,Q6_K,/,yi-1.5-9b,,/' "$examples/zen5-2vcpu/sweep.csv" >unopened/sweep.csv
-"$BENCH" report unopened "$examples/zen5-2vcpu" -o - | grep -q '<td>yi-1.5-9b, decode at 4096</td>' ||
+"$BENCH" report unopened "$examples/zen5-2vcpu" -o - | grep -q '<td class="name">yi-1.5-9b mmap, decode at 4096</td>' ||
     fail "a point without a quantisation has another name"
 
 # ---- users of two servers on one machine, beside a sweep of another

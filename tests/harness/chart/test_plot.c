@@ -238,6 +238,50 @@ static void rows_have_room(void **state)
     }
 }
 
+/* Names and texts behind bars that together are wider than the picture. */
+static void long_texts_are_cut(void **state)
+{
+    static const char *const names[] = {
+        "another-Some-Distri\xe2\x80\xa6ix-of-a-friend Q6_K mmap of someone else's",
+        "b"};
+    static const struct plot_look *const looks[] = {&plot_look_file, &plot_look_page};
+    const char *label =
+        "7.16 GiB (charged 6.00 GiB)  pages from disk; oom at some points";
+
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        const struct plot_look *look = looks[k % 2];
+        struct plot *p = plot_new("bars", "", "");
+        const double size = look->size[TEXT_LABEL];
+
+        plot_columns(p, "row,v,label");
+        PLOT_NUMBERS(p, 0, 10);
+        plot_string(p, label);
+        struct plot_panel *a = plot_panel(p, 30, 0, 10, 1.5, -0.5);
+
+        a->has_lines = k >= 2;
+        plot_names(p, &a->y, names, 2);
+        a->x.has_room = true;
+        plot_layer(p, (struct plot_layer){.form = PLOT_TEXT,
+                                          .x = {"v", 0},
+                                          .y = {"row", 0},
+                                          .anchor = PLOT_LEFT,
+                                          .dx = 9,
+                                          .text = "label"});
+        plot_lay_out(p, look);
+        const double behind =
+            look->is_page && a->has_lines ? a->box.left : plot_x(a, 10) + 9;
+        const char *name = a->y.v[0].text;
+
+        assert_true(behind + plot_text_width(plot_cell_text(p, 0, "label"), size) <=
+                    a->box.left + a->box.width);
+        assert_true(plot_text_width(name, look->size[TEXT_ROW]) <
+                    (look->is_page ? a->box.width : a->box.left - 14));
+        assert_ptr_equal(strstr(name, "\xe2\x80\xa6"), strrchr(name, '\xe2'));
+        plot_free(p);
+    }
+}
+
 /* Ticks that would touch are left out. */
 static void ticks_do_not_touch(void **state)
 {
@@ -259,6 +303,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ticks_are_round),
+        cmocka_unit_test(long_texts_are_cut),
         cmocka_unit_test(both_writers_draw_the_rows),
         cmocka_unit_test(lines_do_not_show_through_hollow_marks),
         cmocka_unit_test(a_page_has_classes),

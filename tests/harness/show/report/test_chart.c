@@ -59,7 +59,7 @@ static void add_series(struct chart *c, double at_0, double at_1000)
 static void find_axes(struct chart *c, struct chart_axes *a)
 {
     chart_choose_panels(c);
-    assert_true(chart_find_axes(c, a));
+    assert_true(chart_find_axes(c, a, 1));
 }
 
 /* The ticks of an axis of its plot, laid out for a file: "0 500 1000". */
