@@ -6,7 +6,7 @@
 # usage: picture_check.py CHROMIUM SHOTS FILE...
 # Each FILE but a PNG is drawn at 360, 768 and 1280 pixels, light and dark. Prints a line
 # "FILE, WIDTH px, SCHEME: what is wrong" for each fault, or "FILE: as it should be"; ends
-# with 1 if there was a fault. SHOTS receives a picture of each (- : no pictures).
+# with 1 if there was a fault. SHOTS receives pictures of the pages (- : none).
 # Faults: in a PNG, anything drawn at its edge; in the others a page that scrolls sideways; a text outside its picture, its card or its table
 # cell; two texts one upon the other; at 1280 px a table wider than its card; a table of
 # speeds whose tok/s are off the screen; a text that its background hides.
@@ -185,7 +185,7 @@ def check(b, file):
             screen(b, width, 900, width < 500)
             for fault in b.run(SCRIPT):
                 faults.append("%d px, %s: %s" % (width, scheme, fault))
-            if shots != "-":
+            if shots != "-" and not file.endswith(".svg"):
                 name = os.path.splitext(file)[0].replace("/", "+")
                 shoot(b, os.path.join(shots, "%s-%d-%s.png" % (name, width, scheme)))
     b.close()

@@ -93,5 +93,5 @@ for text in "^fault.svg, 360 px, light: 'above' and 'below' are one upon the oth
 done
 shopt -s nullglob # without gnuplot there is no PNG
 python3 "$SRC/tests/support/picture_check.py" "$chromium" shots */*.svg */*.png page-*.html >shown 2>&1 ||
-    fail "pictures: $(grep -v ": as it should be" shown | head -40)
+    fail "pictures: $(grep -v ": as it should be" shown | head -40)"
 [ "$(grep -c ": as it should be" shown)" -gt 100 ] || fail "few pictures: $(cat shown)"
