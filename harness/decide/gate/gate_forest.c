@@ -362,6 +362,8 @@ static struct plot *make_plot(const struct gate_result *r)
     put_panel(p, r, &x);
     put_layers(p);
     put_keys(p, n_verdict, n_dots, n_beyond, r->mode == GATE_MODE_BASELINE);
+    if (*r->when)
+        plot_note(p, plot_printf(p, "measured %.10s", r->when));
     p->keys_below = true;
     return p;
 }

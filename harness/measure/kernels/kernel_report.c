@@ -248,6 +248,10 @@ enum status kernel_report_make(struct kernel_report *report,
         snprintf(r.title, sizeof r.title, "%s, ", results->cpu_model);
     text_append(r.title, sizeof r.title, "%d CPU%s", results->n_cpus,
                 results->n_cpus == 1 ? "" : "s");
+    if (*results->date)
+        text_append(r.title, sizeof r.title, "  \xc2\xb7  measured %.10s%s%s",
+                    results->date, *results->version ? " by slmbench " : "",
+                    results->version);
     *report = r;
     return ST_OK;
 }

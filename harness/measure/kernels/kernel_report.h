@@ -36,7 +36,7 @@ struct kernel_report {
     struct kernel_line *v; /* by group, format and level; roofs last */
     size_t n;
     int n_groups;    /* without roofs, which have no group (-1) */
-    char title[200]; /* "AMD EPYC, 2 CPUs", for charts */
+    char title[300]; /* "AMD EPYC, 2 CPUs · measured 2026-11-23", for charts */
 };
 
 /* plan: for the skipped cases; NULL: none. Error: ST_NO_MEMORY. */
