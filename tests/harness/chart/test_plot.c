@@ -260,7 +260,9 @@ static void long_texts_are_cut(void **state)
         struct plot_panel *a = plot_panel(p, 30, 0, 10, 1.5, -0.5);
 
         a->has_lines = k >= 2;
-        plot_names(p, &a->y, names, 2);
+        a->y.has_names = true;
+        for (int i = 0; i < 2; i++)
+            plot_tick(p, &a->y, i, names[i]);
         a->x.has_room = true;
         plot_layer(p, (struct plot_layer){.form = PLOT_TEXT,
                                           .x = {"v", 0},
