@@ -4,8 +4,8 @@ data = 'token_run.csv'
 title_text = 'The run: token times, and what disturbed them'
 subtitle_text = 'yi-1.5-9b  ·  Intel(R) Xeon(R) Processor, 2 CPUs  ·  memory limit 6 GiB'
 warning_text = ''
-height = 931
-array string[12]
+height = 952
+array string[13]
 string[1] = 'Q4_0 packed'
 string[2] = 'Q4_K_M packed'
 string[3] = 'Q6_K mmap'
@@ -13,10 +13,11 @@ string[4] = 'CPU time stolen'
 string[5] = 'CPU time of others'
 string[6] = 'page faults and refaults'
 string[7] = 'Each dot is a token, pass or run'
-string[8] = 'time of a token, pass or run, relative to the median of its point (logarithmic)'
-string[9] = 'CPU time that others took, %'
-string[10] = 'minutes since the run began'
-string[11] = 'page faults and refaults per token'
+string[8] = 'measured 2026-11-23 by slmbench 0.1.0 (03d64df13f)'
+string[9] = 'time of a token, pass or run, relative to the median of its point (logarithmic)'
+string[10] = 'CPU time that others took, %'
+string[11] = 'minutes since the run began'
+string[12] = 'page faults and refaults per token'
 
 # SPDX-License-Identifier: MIT
 #
@@ -55,31 +56,33 @@ set border lc rgb grey lw 1
 set grid lc rgb faint lw 1 lt 1
 unset key
 
-# The PNG is 1400 wide, the SVG 1200 and as high as `height`.
-output_png = sprintf("point = 1; set terminal pngcairo size 1400,%.0f font 'DejaVu Sans,15' lw 1.6 noenhanced; set output name.'.png'", height * 1.4 / 1.2)
+# The SVG is 1200 wide and as high as `height`. The PNG is a third larger, since sizes of
+# its fonts are points of 4/3 pixels: a text takes the same share of both pictures.
+output_png = sprintf("point = 1.14; set terminal pngcairo size 1600,%.0f font 'DejaVu Sans,14' lw 1.8 noenhanced; set output name.'.png'", height * 4 / 3)
 output_svg = sprintf("point = 0.55; set terminal svg size 1200,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'", height)
 
 do for [out in "output_png output_svg"] {
     eval value(out)
     set multiplot
     unset label; unset arrow; unset object
-    set label title_text at screen 0.02000, screen 0.95919 left font ",18" textcolor rgb '#000000' noenhanced
-    set label subtitle_text at screen 0.02000, screen 0.92267 left font ",12" textcolor rgb '#555555' noenhanced
-    set label '' at screen 0.03083, screen 0.07958 point pt 7 ps 1.2*point lw 1.5 lc rgb color(0)
-    set label string[1] at screen 0.05000, screen 0.07958 left font ",14" textcolor rgb ink noenhanced
-    set label '' at screen 0.03083, screen 0.05166 point pt 7 ps 1.2*point lw 1.5 lc rgb color(1)
-    set label string[2] at screen 0.05000, screen 0.05166 left font ",14" textcolor rgb ink noenhanced
-    set label '' at screen 0.24110, screen 0.07958 point pt 7 ps 1.2*point lw 1.5 lc rgb color(2)
-    set label string[3] at screen 0.26027, screen 0.07958 left font ",14" textcolor rgb ink noenhanced
-    set object rectangle from screen 0.23027, screen 0.04629 to screen 0.25193, screen 0.05703 fs transparent solid 1 noborder fc rgb bad
-    set label string[4] at screen 0.26027, screen 0.05166 left font ",14" textcolor rgb ink noenhanced
-    set object rectangle from screen 0.44053, screen 0.07421 to screen 0.46220, screen 0.08495 fs transparent solid 1 noborder fc rgb warn
-    set label string[5] at screen 0.47053, screen 0.07958 left font ",14" textcolor rgb ink noenhanced
-    set object rectangle from screen 0.44053, screen 0.04629 to screen 0.46220, screen 0.05703 fs transparent solid 1 noborder fc rgb grey
-    set label string[6] at screen 0.47053, screen 0.05166 left font ",14" textcolor rgb ink noenhanced
-    set label string[7] at screen 0.02000, screen 0.01826 left font ",12" textcolor rgb '#555555' noenhanced
-    set lmargin at screen 0.07340; set rmargin at screen 0.98000
-    set tmargin at screen 0.86253; set bmargin at screen 0.47589
+    set label title_text at screen 0.02000, screen 0.96009 left font ",18" textcolor rgb '#000000' noenhanced
+    set label subtitle_text at screen 0.02000, screen 0.92438 left font ",12" textcolor rgb '#555555' noenhanced
+    set label '' at screen 0.03083, screen 0.09988 point pt 7 ps 1.2*point lw 1.5 lc rgb color(0)
+    set label string[1] at screen 0.05000, screen 0.09988 left font ",14" textcolor rgb ink noenhanced
+    set label '' at screen 0.03083, screen 0.07258 point pt 7 ps 1.2*point lw 1.5 lc rgb color(1)
+    set label string[2] at screen 0.05000, screen 0.07258 left font ",14" textcolor rgb ink noenhanced
+    set label '' at screen 0.21407, screen 0.09988 point pt 7 ps 1.2*point lw 1.5 lc rgb color(2)
+    set label string[3] at screen 0.23324, screen 0.09988 left font ",14" textcolor rgb ink noenhanced
+    set object rectangle from screen 0.20324, screen 0.06732 to screen 0.22490, screen 0.07783 fs transparent solid 1 noborder fc rgb bad
+    set label string[4] at screen 0.23324, screen 0.07258 left font ",14" textcolor rgb ink noenhanced
+    set object rectangle from screen 0.38647, screen 0.09463 to screen 0.40814, screen 0.10514 fs transparent solid 1 noborder fc rgb warn
+    set label string[5] at screen 0.41647, screen 0.09988 left font ",14" textcolor rgb ink noenhanced
+    set object rectangle from screen 0.38647, screen 0.06732 to screen 0.40814, screen 0.07783 fs transparent solid 1 noborder fc rgb grey
+    set label string[6] at screen 0.41647, screen 0.07258 left font ",14" textcolor rgb ink noenhanced
+    set label string[7] at screen 0.02000, screen 0.03991 left font ",12" textcolor rgb '#555555' noenhanced
+    set label string[8] at screen 0.02000, screen 0.01786 left font ",12" textcolor rgb '#555555' noenhanced
+    set lmargin at screen 0.07659; set rmargin at screen 0.98000
+    set tmargin at screen 0.86556; set bmargin at screen 0.48745
     unset logscale
     set logscale y
     set xrange [0:14.964597]; set yrange [0.48347379:2.0683645]
@@ -87,33 +90,33 @@ do for [out in "output_png output_svg"] {
     set ytics scale 0.6 noenhanced  font ",14" ('0.5' 0.5, '1' 1, '2' 2)
     set border 3; set grid noxtics ytics
     set xlabel ''
-    set label string[8] at screen 0.07340, screen 0.87864 left font ",12" textcolor rgb ink noenhanced
+    set label string[9] at screen 0.07659, screen 0.88131 left font ",12" textcolor rgb ink noenhanced
     set arrow from graph 0, first 1 to graph 1, first 1 nohead lw 1 lc rgb grey back
     plot data using (column("series") == 0 && column("kind") == 0 ? column("minutes") : NaN):(column("relative")) with points pt 7 ps 0.55*point lw 1.5 lc rgb color(0) notitle, \
          data using (column("series") == 1 && column("kind") == 0 ? column("minutes") : NaN):(column("relative")) with points pt 7 ps 0.55*point lw 1.5 lc rgb color(1) notitle, \
          data using (column("series") == 2 && column("kind") == 0 ? column("minutes") : NaN):(column("relative")) with points pt 7 ps 0.55*point lw 1.5 lc rgb color(2) notitle
     unset label; unset arrow; unset object
-    set lmargin at screen 0.07340; set rmargin at screen 0.98000
-    set tmargin at screen 0.43722; set bmargin at screen 0.32338
+    set lmargin at screen 0.07659; set rmargin at screen 0.98000
+    set tmargin at screen 0.44964; set bmargin at screen 0.33830
     unset logscale
     set xrange [0:14.964597]; set yrange [0:55.176]
     set xtics scale 0.6 noenhanced norotate font ",14" ('' 0, '' 2, '' 4, '' 6, '' 8, '' 10, '' 12, '' 14)
     set ytics scale 0.6 noenhanced  font ",14" ('0' 0, '20' 20, '40' 40)
     set border 3; set grid noxtics ytics
     set xlabel ''
-    set label string[9] at screen 0.07340, screen 0.45333 left font ",12" textcolor rgb ink noenhanced
+    set label string[10] at screen 0.07659, screen 0.46539 left font ",12" textcolor rgb ink noenhanced
     plot data using (column("kind") == 1 && column("taken") >= 1e-12 ? column("minutes") : NaN):(0):(column("minutes")):(column("end")):(0):(column("taken")) with boxxyerror fs transparent solid 1 noborder lc rgb warn notitle, \
          data using (column("kind") == 1 && column("steal") >= 1e-12 ? column("minutes") : NaN):(0):(column("minutes")):(column("end")):(0):(column("steal")) with boxxyerror fs transparent solid 1 noborder lc rgb bad notitle
     unset label; unset arrow; unset object
-    set lmargin at screen 0.07340; set rmargin at screen 0.98000
-    set tmargin at screen 0.28472; set bmargin at screen 0.17087
+    set lmargin at screen 0.07659; set rmargin at screen 0.98000
+    set tmargin at screen 0.30049; set bmargin at screen 0.18916
     unset logscale
     set xrange [0:14.964597]; set yrange [0:421431.45]
     set xtics scale 0.6 noenhanced norotate font ",14" ('0' 0, '2' 2, '4' 4, '6' 6, '8' 8, '10' 10, '12' 12, '14' 14)
     set ytics scale 0.6 noenhanced  font ",14" ('0' 0, '200000' 200000, '400000' 400000)
     set border 3; set grid noxtics ytics
-    set xlabel string[10]
-    set label string[11] at screen 0.07340, screen 0.30083 left font ",12" textcolor rgb ink noenhanced
+    set xlabel string[11]
+    set label string[12] at screen 0.07659, screen 0.31625 left font ",12" textcolor rgb ink noenhanced
     plot data using (column("kind") == 1 && column("faults") >= 1e-12 ? column("minutes") : NaN):(0):(column("minutes")):(column("end")):(0):(column("faults")) with boxxyerror fs transparent solid 1 noborder lc rgb grey notitle
     unset multiplot
     set output

@@ -4,16 +4,17 @@ data = 'decode_limit.csv'
 title_text = 'Decode speed by memory limit, 2 threads, context depth 0'
 subtitle_text = 'yi-1.5-9b  ·  AMD EPYC, 2 CPUs'
 warning_text = ''
-height = 689
-array string[9]
+height = 710
+array string[10]
 string[1] = 'Q4_K_M auto'
 string[2] = 'Q4_K_M mmap'
 string[3] = 'Q6_K auto'
 string[4] = 'Q6_K mmap'
 string[5] = 'roof: bandwidth / bytes'
 string[6] = 'partial or disturbed'
-string[7] = 'memory limit, GiB'
-string[8] = 'tokens per second (logarithmic)'
+string[7] = 'measured 2026-11-23 by slmbench 0.1.0 (174250a01a-dirty)'
+string[8] = 'memory limit, GiB'
+string[9] = 'tokens per second (logarithmic)'
 
 # SPDX-License-Identifier: MIT
 #
@@ -52,42 +53,44 @@ set border lc rgb grey lw 1
 set grid lc rgb faint lw 1 lt 1
 unset key
 
-# The PNG is 1400 wide, the SVG 1200 and as high as `height`.
-output_png = sprintf("point = 1; set terminal pngcairo size 1400,%.0f font 'DejaVu Sans,15' lw 1.6 noenhanced; set output name.'.png'", height * 1.4 / 1.2)
+# The SVG is 1200 wide and as high as `height`. The PNG is a third larger, since sizes of
+# its fonts are points of 4/3 pixels: a text takes the same share of both pictures.
+output_png = sprintf("point = 1.14; set terminal pngcairo size 1600,%.0f font 'DejaVu Sans,14' lw 1.8 noenhanced; set output name.'.png'", height * 4 / 3)
 output_svg = sprintf("point = 0.55; set terminal svg size 1200,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'", height)
 
 do for [out in "output_png output_svg"] {
     eval value(out)
     set multiplot
     unset label; unset arrow; unset object
-    set label title_text at screen 0.02000, screen 0.94485 left font ",18" textcolor rgb '#000000' noenhanced
-    set label subtitle_text at screen 0.02000, screen 0.89550 left font ",12" textcolor rgb '#555555' noenhanced
-    set arrow from screen 0.79030, screen 0.55515 to screen 0.81197, screen 0.55515 nohead lw 2 lc rgb color(0)
-    set label '' at screen 0.80113, screen 0.55515 point pt solid(0) ps 1.3*point lw 1.5 lc rgb color(0)
-    set label string[1] at screen 0.82030, screen 0.55515 left font ",14" textcolor rgb ink noenhanced
-    set arrow from screen 0.79030, screen 0.51742 to screen 0.81197, screen 0.51742 nohead lw 2 lc rgb color(1)
-    set label '' at screen 0.80113, screen 0.51742 point pt solid(1) ps 1.3*point lw 1.5 lc rgb color(1)
-    set label string[2] at screen 0.82030, screen 0.51742 left font ",14" textcolor rgb ink noenhanced
-    set arrow from screen 0.79030, screen 0.47968 to screen 0.81197, screen 0.47968 nohead lw 2 lc rgb color(2)
-    set label '' at screen 0.80113, screen 0.47968 point pt solid(2) ps 1.3*point lw 1.5 lc rgb color(2)
-    set label string[3] at screen 0.82030, screen 0.47968 left font ",14" textcolor rgb ink noenhanced
-    set arrow from screen 0.79030, screen 0.44194 to screen 0.81197, screen 0.44194 nohead lw 2 lc rgb color(3)
-    set label '' at screen 0.80113, screen 0.44194 point pt solid(3) ps 1.3*point lw 1.5 lc rgb color(3)
-    set label string[4] at screen 0.82030, screen 0.44194 left font ",14" textcolor rgb ink noenhanced
-    set arrow from screen 0.79030, screen 0.40421 to screen 0.81197, screen 0.40421 nohead lw 1.6 dt (9,6) lc rgb grey
-    set label string[5] at screen 0.82030, screen 0.40421 left font ",14" textcolor rgb ink noenhanced
-    set label '' at screen 0.80113, screen 0.36647 point pt hollow(0) ps 1.4*point lw 1.5 lc rgb grey
-    set label string[6] at screen 0.82030, screen 0.36647 left font ",14" textcolor rgb ink noenhanced
-    set lmargin at screen 0.05170; set rmargin at screen 0.77697
-    set tmargin at screen 0.81422; set bmargin at screen 0.10740
+    set label title_text at screen 0.02000, screen 0.94648 left font ",18" textcolor rgb '#000000' noenhanced
+    set label subtitle_text at screen 0.02000, screen 0.89859 left font ",12" textcolor rgb '#555555' noenhanced
+    set arrow from screen 0.81386, screen 0.56831 to screen 0.83552, screen 0.56831 nohead lw 2 lc rgb color(0)
+    set label '' at screen 0.82469, screen 0.56831 point pt solid(0) ps 1.3*point lw 1.5 lc rgb color(0)
+    set label string[1] at screen 0.84386, screen 0.56831 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.81386, screen 0.53169 to screen 0.83552, screen 0.53169 nohead lw 2 lc rgb color(1)
+    set label '' at screen 0.82469, screen 0.53169 point pt solid(1) ps 1.3*point lw 1.5 lc rgb color(1)
+    set label string[2] at screen 0.84386, screen 0.53169 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.81386, screen 0.49507 to screen 0.83552, screen 0.49507 nohead lw 2 lc rgb color(2)
+    set label '' at screen 0.82469, screen 0.49507 point pt solid(2) ps 1.3*point lw 1.5 lc rgb color(2)
+    set label string[3] at screen 0.84386, screen 0.49507 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.81386, screen 0.45845 to screen 0.83552, screen 0.45845 nohead lw 2 lc rgb color(3)
+    set label '' at screen 0.82469, screen 0.45845 point pt solid(3) ps 1.3*point lw 1.5 lc rgb color(3)
+    set label string[4] at screen 0.84386, screen 0.45845 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.81386, screen 0.42183 to screen 0.83552, screen 0.42183 nohead lw 1.6 dt (9,6) lc rgb grey
+    set label string[5] at screen 0.84386, screen 0.42183 left font ",14" textcolor rgb ink noenhanced
+    set label '' at screen 0.82469, screen 0.38521 point pt hollow(0) ps 1.4*point lw 1.5 lc rgb grey
+    set label string[6] at screen 0.84386, screen 0.38521 left font ",14" textcolor rgb ink noenhanced
+    set label string[7] at screen 0.02000, screen 0.02394 left font ",12" textcolor rgb '#555555' noenhanced
+    set lmargin at screen 0.04941; set rmargin at screen 0.80052
+    set tmargin at screen 0.81972; set bmargin at screen 0.13380
     unset logscale
     set logscale y
     set xrange [3.76:7.24]; set yrange [0.1:14.312289]
     set xtics scale 0.6 noenhanced norotate font ",14" ('4' 4, '4.5' 4.5, '5' 5, '5.5' 5.5, '6' 6, '6.5' 6.5, '7' 7)
     set ytics scale 0.6 noenhanced  font ",14" ('0.1' 0.1, '0.2' 0.2, '0.5' 0.5, '1' 1, '2' 2, '5' 5, '10' 10)
     set border 3; set grid noxtics ytics
-    set xlabel string[7]
-    set label string[8] at screen 0.05170, screen 0.83599 left font ",12" textcolor rgb ink noenhanced
+    set xlabel string[8]
+    set label string[9] at screen 0.04941, screen 0.84085 left font ",12" textcolor rgb ink noenhanced
     plot data using (column("series") == 0 && column("panel") == 0 && column("doubtful") == 0 ? column("limit_gib") : NaN):(column("roof_tok_per_s")) with lines lw 1.6 dt (9,6) lc rgb color(0) notitle, \
          data using (column("series") == 1 && column("panel") == 0 && column("doubtful") == 0 ? column("limit_gib") : NaN):(column("roof_tok_per_s")) with lines lw 1.6 dt (9,6) lc rgb color(1) notitle, \
          data using (column("series") == 2 && column("panel") == 0 && column("doubtful") == 0 ? column("limit_gib") : NaN):(column("roof_tok_per_s")) with lines lw 1.6 dt (9,6) lc rgb color(2) notitle, \

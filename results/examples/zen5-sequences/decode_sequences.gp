@@ -4,13 +4,14 @@ data = 'decode_sequences.csv'
 title_text = 'Decode speed of all sequences together, 2 threads, context depth 512'
 subtitle_text = '2 models  ·  Oxide Virtual Turin-like Processor, 2 CPUs  ·  no memory limit'
 warning_text = ''
-height = 689
-array string[6]
+height = 710
+array string[7]
 string[1] = 'tinyllama-1.1b Q4_K_M'
 string[2] = 'yi-1.5-9b Q4_K_M'
 string[3] = 'roof: bandwidth or arithmetic'
-string[4] = 'sequences decoded together'
-string[5] = 'tokens per second (logarithmic)'
+string[4] = 'measured 2026-11-24 by slmbench 0.1.0 (b8f0b718d7-dirty)'
+string[5] = 'sequences decoded together'
+string[6] = 'tokens per second (logarithmic)'
 
 # SPDX-License-Identifier: MIT
 #
@@ -49,34 +50,36 @@ set border lc rgb grey lw 1
 set grid lc rgb faint lw 1 lt 1
 unset key
 
-# The PNG is 1400 wide, the SVG 1200 and as high as `height`.
-output_png = sprintf("point = 1; set terminal pngcairo size 1400,%.0f font 'DejaVu Sans,15' lw 1.6 noenhanced; set output name.'.png'", height * 1.4 / 1.2)
+# The SVG is 1200 wide and as high as `height`. The PNG is a third larger, since sizes of
+# its fonts are points of 4/3 pixels: a text takes the same share of both pictures.
+output_png = sprintf("point = 1.14; set terminal pngcairo size 1600,%.0f font 'DejaVu Sans,14' lw 1.8 noenhanced; set output name.'.png'", height * 4 / 3)
 output_svg = sprintf("point = 0.55; set terminal svg size 1200,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'", height)
 
 do for [out in "output_png output_svg"] {
     eval value(out)
     set multiplot
     unset label; unset arrow; unset object
-    set label title_text at screen 0.02000, screen 0.94485 left font ",18" textcolor rgb '#000000' noenhanced
-    set label subtitle_text at screen 0.02000, screen 0.89550 left font ",12" textcolor rgb '#555555' noenhanced
-    set arrow from screen 0.74690, screen 0.49855 to screen 0.76857, screen 0.49855 nohead lw 2 lc rgb color(0)
-    set label '' at screen 0.75773, screen 0.49855 point pt solid(0) ps 1.3*point lw 1.5 lc rgb color(0)
-    set label string[1] at screen 0.77690, screen 0.49855 left font ",14" textcolor rgb ink noenhanced
-    set arrow from screen 0.74690, screen 0.46081 to screen 0.76857, screen 0.46081 nohead lw 2 lc rgb color(1)
-    set label '' at screen 0.75773, screen 0.46081 point pt solid(1) ps 1.3*point lw 1.5 lc rgb color(1)
-    set label string[2] at screen 0.77690, screen 0.46081 left font ",14" textcolor rgb ink noenhanced
-    set arrow from screen 0.74690, screen 0.42308 to screen 0.76857, screen 0.42308 nohead lw 1.6 dt (9,6) lc rgb grey
-    set label string[3] at screen 0.77690, screen 0.42308 left font ",14" textcolor rgb ink noenhanced
-    set lmargin at screen 0.05170; set rmargin at screen 0.73357
-    set tmargin at screen 0.81422; set bmargin at screen 0.10740
+    set label title_text at screen 0.02000, screen 0.94648 left font ",18" textcolor rgb '#000000' noenhanced
+    set label subtitle_text at screen 0.02000, screen 0.89859 left font ",12" textcolor rgb '#555555' noenhanced
+    set arrow from screen 0.77624, screen 0.51338 to screen 0.79791, screen 0.51338 nohead lw 2 lc rgb color(0)
+    set label '' at screen 0.78708, screen 0.51338 point pt solid(0) ps 1.3*point lw 1.5 lc rgb color(0)
+    set label string[1] at screen 0.80624, screen 0.51338 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.77624, screen 0.47676 to screen 0.79791, screen 0.47676 nohead lw 2 lc rgb color(1)
+    set label '' at screen 0.78708, screen 0.47676 point pt solid(1) ps 1.3*point lw 1.5 lc rgb color(1)
+    set label string[2] at screen 0.80624, screen 0.47676 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.77624, screen 0.44014 to screen 0.79791, screen 0.44014 nohead lw 1.6 dt (9,6) lc rgb grey
+    set label string[3] at screen 0.80624, screen 0.44014 left font ",14" textcolor rgb ink noenhanced
+    set label string[4] at screen 0.02000, screen 0.02394 left font ",12" textcolor rgb '#555555' noenhanced
+    set lmargin at screen 0.05330; set rmargin at screen 0.76291
+    set tmargin at screen 0.81972; set bmargin at screen 0.13380
     unset logscale
     set logscale y
     set xrange [0.44:8.56]; set yrange [5:994.22269]
     set xtics scale 0.6 noenhanced norotate font ",14" ('1' 1, '2' 2, '4' 4, '8' 8)
     set ytics scale 0.6 noenhanced  font ",14" ('5' 5, '10' 10, '20' 20, '50' 50, '100' 100, '200' 200, '500' 500)
     set border 3; set grid noxtics ytics
-    set xlabel string[4]
-    set label string[5] at screen 0.05170, screen 0.83599 left font ",12" textcolor rgb ink noenhanced
+    set xlabel string[5]
+    set label string[6] at screen 0.05330, screen 0.84085 left font ",12" textcolor rgb ink noenhanced
     plot data using (column("series") == 0 && column("panel") == 0 && column("doubtful") == 0 ? column("n_sequences") : NaN):(column("roof_tok_per_s")) with lines lw 1.6 dt (9,6) lc rgb color(0) notitle, \
          data using (column("series") == 1 && column("panel") == 0 && column("doubtful") == 0 ? column("n_sequences") : NaN):(column("roof_tok_per_s")) with lines lw 1.6 dt (9,6) lc rgb color(1) notitle, \
          data using (column("series") == 0 && column("panel") == 0 && column("state") >= 0 && column("state") <= 1 ? column("n_sequences") : NaN):(column("tok_per_s")) with lines lw 2 lc rgb color(0) notitle, \
