@@ -84,7 +84,14 @@ for folder in */; do
 done
 "$BENCH" report zen5-2vcpu granite-rapids-2vcpu yi-9b-6g -o page-three.html >/dev/null
 "$BENCH" report zen5-users-9b zen5-users-1.1b zen5-2vcpu -o page-servers.html >/dev/null
-mkdir shots
+# Charts of other commands, of recorded results.
+mkdir gate shots
+cp "$SRC/tests/fuzz/seeds/gate_json/gate.json" gate/
+"$BENCH" gate --report gate >/dev/null || fail "no chart of a gate"
+"$BENCH" compare zen5-2vcpu granite-rapids-2vcpu --prices "$SRC/configs/prices.yaml" -o costs >/dev/null 2>&1 ||
+    fail "no chart of costs"
+"$BENCH" kernels --from "$SRC/tests/fuzz/seeds/kernel_results/kernels.json" -o kernels >/dev/null ||
+    fail "no chart of kernels"
 # Faults that it has to see: two texts, and a page that is too wide.
 sed 's|<main>|<main><svg width="1300" height="9"></svg>|' page-three.html >wide.html
 python3 "$SRC/tests/support/picture_check.py" "$chromium" - fault.svg wide.html >shown && fail "no fault is seen"
