@@ -120,10 +120,11 @@ has_terminals() {
     return 1
 }
 
-# python_with_yaml: prints the name of a python3 that can read YAML; 1 without
+# python_with_yaml: prints the name of a python3 that can read YAML, which that of the
+# tests, without installed packages, cannot; 1 without
 python_with_yaml() {
     local p
-    for p in python3 /usr/bin/python3; do
+    for p in $(type -ap python3) /usr/bin/python3; do
         ! $p -c 'import yaml' 2>/dev/null || { echo $p; return; }
     done
     return 1

@@ -13,13 +13,16 @@ refuses() {
     [ ! -e no.gguf ] && [ -z "$(find . -name '*.part')" ] || fail "'$*' left a file"
 }
 
-# nmse A B: mean squared difference of two files of floats by the mean square of B
-nmse() {
+# near BOUND A B: whether the mean squared difference of two files of floats is at most this
+# share of the mean square of B; prints it
+near() {
     python3 -c '
 import array, sys
-a, b = (array.array("f", open(p, "rb").read()) for p in sys.argv[1:])
+a, b = (array.array("f", open(p, "rb").read()) for p in sys.argv[2:])
 assert len(a) == len(b) > 0
-print(sum((x - y) ** 2 for x, y in zip(a, b)) / sum(y * y for y in b))' "$1" "$2"
+nmse = sum((x - y) ** 2 for x, y in zip(a, b)) / sum(y * y for y in b)
+print(nmse)
+sys.exit(not nmse <= float(sys.argv[1]))' "$@"
 }
 
 "$BENCH" synth nano F16 -o f16.gguf >out
@@ -38,9 +41,8 @@ for pair in F32:0.0002 F16:0.0001 BF16:0.001 Q8_0:0.003 Q6_K:0.01 Q5_K_M:0.03 \
     "$BENCH" quantize f16.gguf q.gguf "$type" >out 2>err || fail "$type: $(cat err)"
     grep -q "^q.gguf: $type, .* bits per weight, in " out || fail "$type: $(cat out)"
     "$BENCH" logits -m q.gguf --tokens 1,5-20 -o have.f32 >out
-    python3 -c 'import sys; sys.exit(not float(sys.argv[1]) <= float(sys.argv[2]))' \
-        "$(nmse have.f32 want.f32)" "${pair#*:}" ||
-        fail "$type: logits differ by $(nmse have.f32 want.f32), not ${pair#*:}"
+    nmse=$(near "${pair#*:}" have.f32 want.f32) ||
+        fail "$type: logits differ by $nmse, not ${pair#*:}"
 done
 
 # ---- metadata and alignment stay, threads change nothing
@@ -152,8 +154,7 @@ grep -q 'older layout' out && fail "$(cat out)"
 grep -q '^q2_0 .*as it was' out || fail "$(cat out)"
 "$BENCH" logits -m older.gguf --tokens 1,5-20 -o older.f32 >out
 "$BENCH" logits -m today.gguf --tokens 1,5-20 -o today.f32 >out
-python3 -c 'import sys; sys.exit(not float(sys.argv[1]) < 1e-9)' "$(nmse today.f32 older.f32)" ||
-    fail "the layouts' logits differ by $(nmse today.f32 older.f32)"
+nmse=$(near 1e-9 today.f32 older.f32) || fail "the layouts' logits differ by $nmse"
 
 # ---- the plan, exceptions, errors of formats
 "$BENCH" quantize f16.gguf Q4_K_M --dry-run >out

@@ -7,7 +7,18 @@ shared=${SLM_SHARED:-$SRC/../shared}
 tokens=1,71,294,35,133,63,256,233,244,197,110,51,252,17,202,224,314,4,231,139
 more=120,305,55,165,18,14,16,280,7,198,113,219,17,273,116,227,256,286,122,179
 
-folder() { python3 "$SRC/tests/support/models/make_hf_folder.py" "$@"; }
+# job NAME ARGUMENTS...: a function of hf_jobs.py, all in one process; prints what that prints
+mkfifo jobs replies
+python3 "$SRC/tests/support/models/hf_jobs.py" <jobs >replies &
+exec 8>jobs 9<replies
+job() {
+    local reply=
+    printf '%s\0' $# "$@" >&8
+    IFS= read -r -d '' reply <&9 || fail "$*: Python ended"
+    [ "${reply:0:1}" = 0 ] || { echo "${reply:1}" >&2; return 1; }
+    printf %s "${reply:1}"
+}
+folder() { job folder "$@"; }
 # Logits of the 40 tokens of the reference data.
 logits() {
     local out=$1
@@ -16,17 +27,11 @@ logits() {
         fail "logits $*: $(cat err)"
 }
 # near BOUND A B: the error of A against B, as a share of B's power
-near() {
-    python3 - "$@" <<'PY' || fail "$*"
-import array, sys
-a, b = array.array("f"), array.array("f")
-a.frombytes(open(sys.argv[2], "rb").read())
-b.frombytes(open(sys.argv[3], "rb").read())
-error = sum((x - y) ** 2 for x, y in zip(a, b)) / sum(y * y for y in b)
-print("%s: NMSE %.3g" % (sys.argv[2], error))
-sys.exit(len(a) != len(b) or not error <= float(sys.argv[1]))
-PY
-}
+near() { job near "$@" || fail "$*"; }
+# reword FOLDER CODE: its config c changed by a line of Python
+reword() { job reword "$@"; }
+# key FOLDER KEY: a metadata value, or nothing
+key() { job key "$BENCH" "$@"; }
 
 # ---- float weights: the exact mathematics of the model ---------------------------
 for m in llama llama-mqa llama-moe; do
@@ -81,14 +86,14 @@ fi
 for v in gpt-2 llama-spm; do
     file=$shared/golden/tokenizers/ggml-vocab-$v.gguf
     [ -e "$file" ] || { echo "no $file: set SLM_SHARED"; break; }
-    python3 "$SRC/tests/support/models/make_tokenizer_json.py" "$file" llama.f32/tokenizer.json
+    job tokenizer "$file" llama.f32/tokenizer.json
     "$BENCH" tokenize -m "$file" -f "$file.inp" >want.txt
     "$BENCH" tokenize -m llama.f32 -f "$file.inp" >have.txt
     cmp want.txt have.txt || fail "$v: other ids"
 done
 if [ -e llama.f32/tokenizer.json ]; then # patterns that nobody has published
     folder "$SRC/tests/data/models/llama.gguf" patterns
-    python3 "$SRC/tests/support/models/make_tokenizer_json.py" \
+    job tokenizer \
         "$shared/golden/tokenizers/ggml-vocab-gpt-2.gguf" patterns/tokenizer.json
     python3 - <<'PY'
 import json
@@ -108,7 +113,7 @@ rm -f llama.f32/tokenizer.json
 # ---- a folder with its vocabulary tells the story that the file tells ---------------
 stories=$SRC/tests/data/models/stories260K-f32.gguf
 folder "$stories" stories
-python3 "$SRC/tests/support/models/make_tokenizer_json.py" "$stories" stories/tokenizer.json
+job tokenizer "$stories" stories/tokenizer.json
 echo '{"bos_token": "<s>", "eos_token": {"content": "</s>"}, "add_bos_token": true}' \
     >stories/tokenizer_config.json
 "$BENCH" generate -m "$stories" --weights packed -n 60 -p 'The big' >want.txt 2>err
@@ -173,7 +178,7 @@ rm -rf zoo.*
 # ---- Qwen 3.5, against its equations over the folder's own tensors -------------------
 hybrid=1,7,30,2,44,9,9,13,26,5,0,49
 for kind in "" --experts; do
-    python3 "$SRC/tests/support/models/make_qwen35_folder.py" qwen35$kind $hybrid exact $kind
+    job qwen35 qwen35$kind $hybrid exact $kind
     "$BENCH" logits -m qwen35$kind --tokens $hybrid -o a.out >out 2>err || fail "$(cat err)"
     near 1e-6 a.out exact
     "$BENCH" quantize qwen35$kind qwen35.gguf F32 >out 2>err || fail "quantize: $(cat err)"
@@ -196,17 +201,6 @@ for m in lfm2 lfm2moe granitehybrid granitehybrid-moe; do
 done
 
 # ---- the same config in the words of newer folders ----------------------------------
-# reword FOLDER CODE: its config c changed by a line of Python
-reword() { python3 - "$@" <<'PY'
-import json, sys
-c = json.load(open(sys.argv[1] + "/config.json"))
-exec(sys.argv[2])
-json.dump(c, open(sys.argv[1] + "/config.json", "w"))
-PY
-}
-# key FOLDER KEY: a metadata value, or nothing
-key() { "$BENCH" gguf "$1" --json | python3 -c 'import json, sys
-print(json.load(sys.stdin)["metadata"].get(sys.argv[1], ""))' "$2"; }
 for m in stablelm gemma2 gemma3; do
     folder "$SRC/tests/data/models/$m.gguf" $m.f32
     logits $m.old -m $m.f32
@@ -392,4 +386,6 @@ touch broken/pytorch_model.bin
 refused 2 'safetensors' generate -m broken
 refused 2 'cannot be mapped' logits -m llama.f32 --weights mmap --tokens 1 -o x
 refused 2 'is q8_0 already' logits -m "$SRC/tests/data/models/llama.gguf:Q4_0" --tokens 1 -o x
+exec 8>&-
+wait
 rm -rf ./*
