@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What a test of Hugging Face folders asks of Python, in one process for all of it.
+"""What a test of Hugging Face folders needs Python for, in one process for all of it.
 
     hf_jobs.py <jobs >replies
 
@@ -76,9 +76,9 @@ def words(stream):
 
 
 def main():
-    asked = words(sys.stdin.buffer)
-    for n in asked:
-        name, *arguments = [next(asked) for _ in range(int(n))]
+    stream = words(sys.stdin.buffer)
+    for n in stream:
+        name, *arguments = [next(stream) for _ in range(int(n))]
         code, out = 0, io.StringIO()
         with contextlib.redirect_stdout(out):
             try:
