@@ -217,6 +217,12 @@ void stats_series_interval(const double *v, size_t n, double *scratch, double *l
 #define T_STEPS 512 /* of Simpson's rule: an error below 1e-6 from df = 1 on */
 #define T_LARGE 1e4 /* degrees of freedom that are as good as infinitely many */
 
+/* The density of t at 0, times sqrt(df). */
+static double t_density(double df)
+{
+    return exp(lgamma((df + 1) / 2) - lgamma(df / 2) - log(M_PI) / 2);
+}
+
 /* Probability of -t..t. With t = sqrt(df) tan(angle) the density is a power of the
  * cosine. */
 static double t_within(double t, double df)
@@ -229,21 +235,24 @@ static double t_within(double t, double df)
 
         sum += weight * pow(cos(i * step), df - 1);
     }
-    return 2 * sum * step / 3 *
-           exp(lgamma((df + 1) / 2) - lgamma(df / 2) - log(M_PI) / 2);
+    return 2 * sum * step / 3 * t_density(df);
 }
 
+/* The probability grows ever more slowly with t, so Newton's steps from below stay
+ * below. */
 double stats_t_quantile(double df)
 {
-    double lo = 1.9, hi = 13; /* of infinitely many, and of one */
+    double t = 1.9, step = 1; /* 1.96 is that of infinitely many */
 
     df = df < 1 ? 1 : df > T_LARGE ? T_LARGE : df;
-    for (int i = 0; i < 40; i++) {
-        const double mid = (lo + hi) / 2;
+    for (int i = 0; i < 40 && step > 1e-9; i++) {
+        const double slope =
+            2 * t_density(df) / sqrt(df) * pow(1 + t * t / df, -(df + 1) / 2);
 
-        *(t_within(mid, df) < 0.95 ? &lo : &hi) = mid;
+        step = (0.95 - t_within(t, df)) / slope;
+        t += step;
     }
-    return (lo + hi) / 2;
+    return t;
 }
 
 /* At most DRIFT_MAX of v[n], at equal distances. Returns how many. */
