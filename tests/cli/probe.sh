@@ -41,6 +41,6 @@ for wrong in "--threads 0" "--placement moon" "--passes -1" "--bytes lots" "surp
     # shellcheck disable=SC2086
     refused 2 "" probe $wrong --disk none
 done
-refused 2 "a buffer of 1 B is read faster than can be timed" probe --bytes 1 --disk none
+refused 2 "a buffer of 1 B is read faster than can be timed" probe --bytes 1B --disk none
 refused 3 "two buffers of 900 TiB do not fit" probe --bytes 900T --disk none
 [ -z "$(find . -name '.slmbench*')" ] || fail "scratch files were left"

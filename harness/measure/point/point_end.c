@@ -88,18 +88,23 @@ static void doubt_threads(struct point_run *r)
                                 r->row->detail, sizeof r->row->detail);
 }
 
-/* Only the speed is measured, not whether the model was made for this depth. */
+/* Only the speed is measured, not whether the model was made for this depth. A remark
+ * on that speed stays behind this one. */
 static void doubt_depth(struct point_run *r)
 {
     struct row *row = r->row;
     const int64_t depth = row->kind == POINT_PREFILL ? row->n_prompt : row->ctx;
+    char remark[sizeof row->detail];
 
-    if (!*row->detail && row->model_ctx > 0 && depth > row->model_ctx)
-        snprintf(row->detail, sizeof row->detail,
-                 "%s of %lld is beyond the %lld tokens of context that the model was "
-                 "made for",
-                 row->kind == POINT_PREFILL ? "a prompt" : "a depth", (long long)depth,
-                 (long long)row->model_ctx);
+    if (row->model_ctx <= 0 || depth <= row->model_ctx ||
+        (*row->detail && row->status != ROW_STATUS_OK))
+        return;
+    snprintf(remark, sizeof remark, "%s", row->detail);
+    snprintf(row->detail, sizeof row->detail,
+             "%s of %lld is beyond the %lld tokens of context that the model was made "
+             "for%s%.100s",
+             row->kind == POINT_PREFILL ? "a prompt" : "a depth", (long long)depth,
+             (long long)row->model_ctx, *remark ? "; " : "", remark);
 }
 
 /* The point's status by the worker's end. */
