@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * suggest.c - edit distance (Levenshtein 1965), one row of the table at a time
+ * suggest.c - edit distance (Levenshtein 1965) in which two neighbours that changed
+ * places count once (Damerau 1964); two rows of the table at a time
  */
 #include "harness/base/suggest.h"
 
@@ -18,22 +19,22 @@ static int min3(int a, int b, int c)
 static int edit_distance(const char *a, const char *b)
 {
     const int n = (int)strlen(b);
-    int row[MAX_WORD + 1];
+    int above2[MAX_WORD + 1] = {0}, above[MAX_WORD + 1], row[MAX_WORD + 1];
 
     for (int j = 0; j <= n; j++)
-        row[j] = j;
+        above[j] = j;
     for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-
         row[0] = i;
         for (int j = 1; j <= n; j++) {
-            const int above = row[j];
-
-            row[j] = min3(above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
-            diagonal = above;
+            row[j] = min3(above[j] + 1, row[j - 1] + 1,
+                          above[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = min3(row[j], above2[j - 2] + 1, row[j]);
         }
+        memcpy(above2, above, sizeof above2);
+        memcpy(above, row, sizeof above);
     }
-    return row[n];
+    return above[n];
 }
 
 const char *suggest(const char *word, const char *const *names, int n_names)

@@ -202,6 +202,8 @@ static void test_suggest(void **state)
     (void)state;
     assert_string_equal(suggest("swep", names, 3), "sweep");
     assert_string_equal(suggest("tops", names, 3), "topo");
+    assert_string_equal(suggest("sewep", names, 3), "sweep"); /* swapped letters */
+    assert_string_equal(suggest("otpo", names, 3), "topo");
     assert_null(suggest("gate", names, 3));
 }
 
