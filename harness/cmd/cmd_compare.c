@@ -111,6 +111,18 @@ static enum status draw(const struct comparison *c, const struct settings *s,
     return st;
 }
 
+/* A price with a mistyped name would be left out of the ranking unnoticed. */
+static enum status check_prices(const struct comparison *c, const struct settings *s,
+                                struct err *err)
+{
+    const char *names[COMPARE_MAX_MACHINES];
+
+    for (size_t i = 0; i < c->n; i++)
+        names[i] = c->v[i].name;
+    return prices_check_machines((const char *const *)s->price.v, s->price.n, names,
+                                 c->n, err);
+}
+
 static enum status run(struct settings *s, const struct opt_args *args, struct err *err)
 {
     const bool given = s->price.n || s->prices;
@@ -132,6 +144,8 @@ static enum status run(struct settings *s, const struct opt_args *args, struct e
     s->p.prices_from = from;
     if (st == ST_OK)
         st = compare_make(c, (const char *const *)args->v, n, &s->p, err);
+    if (st == ST_OK)
+        st = check_prices(c, s, err);
     if (st == ST_OK && s->json)
         st = cmd_print_json(compare_json(c), 6, err);
     else if (st == ST_OK && s->markdown)

@@ -104,6 +104,29 @@ enum status prices_give(struct prices *prices, const char *const *texts, size_t 
     return ST_OK;
 }
 
+enum status prices_check_machines(const char *const *texts, size_t n,
+                                  const char *const *machines, size_t n_machines,
+                                  struct err *err)
+{
+    char pattern[96], names[400] = "";
+
+    for (size_t k = 0; k < n_machines; k++)
+        text_append(names, sizeof names, "%s%s", k ? ", " : "", machines[k]);
+    for (size_t i = 0; i < n; i++) {
+        size_t k = 0;
+
+        snprintf(pattern, sizeof pattern, "%.*s",
+                 (int)(strrchr(texts[i], '=') - texts[i]), texts[i]);
+        while (k < n_machines && fnmatch(pattern, machines[k], 0))
+            k++;
+        if (k == n_machines)
+            return err_set(err, ST_USAGE,
+                           "--price: no machine here is named '%.80s'; there %s: %s",
+                           pattern, n_machines == 1 ? "is" : "are", names);
+    }
+    return ST_OK;
+}
+
 void prices_free(struct prices *prices)
 {
     free(prices->v);

@@ -31,6 +31,11 @@ enum status prices_load(struct prices *prices, const char *path, struct err *err
  * *prices may be zeroed. Errors: ST_USAGE, ST_NO_MEMORY. */
 enum status prices_give(struct prices *prices, const char *const *texts, size_t n,
                         struct err *err);
+/* Each of the n texts of prices_give() is the price of one of these machines. Errors:
+ * ST_USAGE. */
+enum status prices_check_machines(const char *const *texts, size_t n,
+                                  const char *const *machines, size_t n_machines,
+                                  struct err *err);
 void prices_free(struct prices *prices);
 
 /* The first that fits the name of a directory (its last part); NULL: none does. */

@@ -23,6 +23,7 @@ tr -s ' \n' ' ' < usual | grep -q "Prices are from --price" || fail "whose price
 "$BENCH" compare "${machines[@]}" --price 'zen5*=0.1159EUR' --price '*=0.1008EUR' --json |
     grep -q '"currency": "EUR"' || fail "a currency"
 refused 2 "'zen5' is no NAME=PRICE" compare "${machines[@]}" --price zen5
+refused 2 "no machine here is named 'zen'; there are: zen5" compare "${machines[@]}" --price zen=0.1
 refused 2 "cannot read results/absent" compare results/zen5-2vcpu results/absent
 "$BENCH" report results/* -o page.html > out 2> err && grep -q ", 2 machines$" out || fail "a page: $(cat out err)"
 "$BENCH" rows results/* > out 2> err && grep -q skipped err || fail "rows: $(cat err)"
