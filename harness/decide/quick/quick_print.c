@@ -64,26 +64,29 @@ static void print_table(FILE *f, const struct quick_answer *a)
     }
 }
 
+/* The answer is last: on a terminal of 24 lines the table scrolls away. */
 void quick_print(FILE *f, const struct quick_answer *a)
 {
     struct quick_sentence text[QUICK_MAX_SENTENCES];
     const int n = quick_sentences(a, text);
-    char took[24], end[400] = "";
+    char took[24], legend[400] = "";
 
+    print_table(f, a);
+    text_append(legend, sizeof legend,
+                "needs: memory; tok/s: decoding, at the depth of the context; prompt: "
+                "time to read %d tokens, not predicted for models with experts; roof: "
+                "the share of the memory bandwidth that decoding uses",
+                a->n_prompt);
+    if (isfinite(a->roof_gbps))
+        text_append(legend, sizeof legend, ", of %.3g GB/s", a->roof_gbps);
+    text_append(legend, sizeof legend, ". Measured %d time%s in %s.", a->n_rounds,
+                plural(a->n_rounds, "s"),
+                format_duration(took, sizeof took, a->measured_s));
+    putc('\n', f);
+    text_wrap(f, legend, 0, 0, LINE_WIDTH, false);
     for (int i = 0; i < n; i++) {
         putc('\n', f);
         text_wrap(f, text[i].text, 0, 0, LINE_WIDTH, false);
     }
-    print_table(f, a);
-    text_append(end, sizeof end,
-                "Decoding at the depth of the context; a prompt of %d tokens; roof: "
-                "the share of the bandwidth of memory",
-                a->n_prompt);
-    if (isfinite(a->roof_gbps))
-        text_append(end, sizeof end, ", which is %.3g GB/s", a->roof_gbps);
-    text_append(end, sizeof end, ". %d round%s in %s. For all settings: bench sweep.",
-                a->n_rounds, plural(a->n_rounds, "s"),
-                format_duration(took, sizeof took, a->measured_s));
-    putc('\n', f);
-    text_wrap(f, end, 0, 0, LINE_WIDTH, false);
+    fputs("\nNext, for all settings of a model: bench sweep -m MODEL\n", f);
 }

@@ -11,6 +11,8 @@ python=$(command -v python3) || skip "needs python3"
 tr '\n' ' ' <out | grep -qE "A [0-9.]+M model in Q4_0 fits with 2048 tokens of context and decodes (about|at least) [0-9.]+ tok/s with 1 thread; a 64-token prompt takes (at most )?[0-9.]+ (m?s|min)\." ||
     fail "no sentence: $(cat out)"
 grep -qE "^nano .* (measured|at least that fast)$" out || fail "no table: $(cat out)"
+[ "$(grep -n "fits with 2048 tokens" out | cut -d: -f1)" -gt "$(grep -n "^nano " out | cut -d: -f1)" ] ||
+    fail "the answer is not last: $(cat out)"
 [ "$(wc -L <out)" -le 80 ] || fail "wide lines: $(cat out)"
 [ ! -d cache ] || [ -z "$(ls cache)" ] || fail "a model was written: $(ls cache)"
 
