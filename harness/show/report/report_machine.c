@@ -13,24 +13,25 @@
 #include "kernels/units.h"
 
 #define LABEL_WIDTH 16
-#define LINE_WIDTH  84
+#define LINE_WIDTH  79
 
 static void section(const char *title)
 {
     puts(title);
 }
 
-/* "  label           value" */
+/* "  label           value", the value's further lines below its first. */
 __attribute__((format(printf, 2, 3))) static void line(const char *label,
                                                        const char *fmt, ...)
 {
+    char text[1000];
     va_list ap;
 
     printf("  %-*s ", LABEL_WIDTH, label);
     va_start(ap, fmt);
-    vprintf(fmt, ap);
+    vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    putchar('\n');
+    text_wrap(stdout, text, LABEL_WIDTH + 3, LABEL_WIDTH + 3, LINE_WIDTH, false);
 }
 
 /* text in lines of LINE_WIDTH, the first with a bullet, the rest indented like it. */
