@@ -129,13 +129,14 @@ static void print_file(const struct choose_result *r, const struct choose_file *
                        const struct choose_wish *w, const struct recommendation *rec)
 {
     const struct choose_file *usual = choose_rival(r, f);
-    char size[32];
+    char size[32], text[300] = "";
 
-    printf("  divergence   KL %.6f +- %.6f from %s, the same token in %.1f %%", f->kl,
-           1.96 * f->kl_se, r->quant, f->top1_pct);
+    text_append(text, sizeof text, "KL %.6f +- %.6f from %s, the same token in %.1f %%",
+                f->kl, 1.96 * f->kl_se, r->quant, f->top1_pct);
     if (usual && f->kl > 0)
-        printf("; %s has %.6f", usual->name, usual->kl);
-    putchar('\n');
+        text_append(text, sizeof text, "; %s has %.6f", usual->name, usual->kl);
+    printf("  divergence   ");
+    text_wrap(stdout, text, 15, 15, 79, false);
     if (w->price > 0)
         printf("  price        %.3g per million tokens, at %g an hour\n",
                price_of_million(w->price, rec->best_tok_per_s, 1), w->price);

@@ -8,9 +8,11 @@
 #include "harness/base/format.h"
 #include "harness/decide/choose/choose.h"
 
+#define LINE_WIDTH 79
+
 static void print_file(const struct choose_file *f, const char *kind)
 {
-    printf("%-12s %12llu  %8.6f  %8.6f  ", f->name, (unsigned long long)f->bytes, f->kl,
+    printf("%-10s %11llu  %8.6f  %8.6f  ", f->name, (unsigned long long)f->bytes, f->kl,
            f->kl_se);
     if (isnan(f->promised))
         printf("%8s", "");
@@ -33,9 +35,9 @@ const struct choose_file *choose_rival(const struct choose_result *r,
 
 void choose_print_files(const struct choose_result *r)
 {
-    char took[32];
+    char took[32], legend[400];
 
-    printf("\n%-12s %12s  %8s  %8s  %8s  %6s\n", "file", "bytes", "KL", "+-",
+    printf("\n%-10s %11s  %8s  %8s  %8s  %6s\n", "file", "bytes", "KL", "+-",
            "expected", "same %");
     for (size_t i = 0, u = 0; i < r->n_mixes || u < r->n_usual;) {
         if (i < r->n_mixes &&
@@ -46,16 +48,20 @@ void choose_print_files(const struct choose_result *r)
             char kind[240] = "searched";
 
             if (rival && rival->kl > 0 && mix->kl > 0)
-                snprintf(kind, sizeof kind, "searched: %.0f %% %s KL than %s",
+                snprintf(kind, sizeof kind, "%.0f %% %s %s",
                          100 * fabs(mix->kl / rival->kl - 1),
-                         mix->kl > rival->kl ? "more" : "less", rival->name);
+                         mix->kl > rival->kl ? "above" : "below", rival->name);
             print_file(mix, kind);
         } else {
             print_file(&r->usual[u++], "usual");
         }
     }
-    printf(
-        "\nKL: divergence from the %s model in nats, %zu positions; expected: by the "
-        "search; same: most likely token, %%\nmeasured in %s\n",
-        r->quant, r->n_scored, format_duration(took, sizeof took, r->seconds));
+    snprintf(legend, sizeof legend,
+             "KL: divergence from the %s model in nats, %zu positions, its standard "
+             "error, and what the search expected; same: positions with the same most "
+             "likely token; usual: a mix of types that others use; below, above: KL "
+             "against the usual mix of that size. Measured in %s.",
+             r->quant, r->n_scored, format_duration(took, sizeof took, r->seconds));
+    putchar('\n');
+    text_wrap(stdout, legend, 0, 0, LINE_WIDTH, false);
 }

@@ -105,7 +105,7 @@ rm -rf other
 is_full || exit 0
 all=(choose -m "$model" -o all --mixes 9 --budget 0.2 --launches 1 --no-probe --ctx 200)
 "$BENCH" "${all[@]}" --files-only >out
-awk '/searched: [0-9]+ % less/ { n += $8 >= 15 } END { exit n < 6 }' out ||
+awk '/[0-9]+ % below/ { n += $8 >= 15 } END { exit n < 6 }' out ||
     fail "not 15 % less at six sizes: $(cat out)"
 "$BENCH" "${all[@]}" >first 2>err &
 pid=$!
