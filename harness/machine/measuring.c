@@ -18,6 +18,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/utf8.h"
 #include "harness/base/interrupt.h"
+#include "harness/base/progress.h"
 
 #define AGAIN_US   100000
 #define REMIND_NS  60000000000u
@@ -109,14 +110,14 @@ static const char *describe_holder(int fd, char *buf, size_t cap)
 
 static void print_waiting(int fd, bool again)
 {
-    char who[512];
+    char who[512], text[800];
 
-    fprintf(
-        stderr,
-        "bench: %swaiting for %s, which measures on this machine; both at once would "
-        "disturb each other (Ctrl-C ends waiting, SLMBENCH_LOCK=none measures "
-        "nevertheless)\n",
-        again ? "still " : "", describe_holder(fd, who, sizeof who));
+    snprintf(text, sizeof text,
+             "%swaiting for %s, which measures on this machine; both at once would "
+             "disturb each other (Ctrl-C ends waiting, SLMBENCH_LOCK=none measures "
+             "nevertheless)",
+             again ? "still " : "", describe_holder(fd, who, sizeof who));
+    message_print(text);
 }
 
 enum status measuring_begin(struct err *err)
