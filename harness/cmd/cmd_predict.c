@@ -19,7 +19,8 @@
 
 static const struct opt_usage usage = {
     .synopsis =
-        "predict -m MODEL... [--mem LIMIT] [--gbps X | --machine FILE | --cpu NAME]",
+        "predict -m MODEL... [--machine FILE | --cpu NAME --mem LIMIT | --gbps X --mem "
+        "LIMIT]",
     .about = "Predicts for each quantisation, KV cache and context depth whether a "
              "model fits, its largest context, and decode and prefill speed with the "
              "range of nine of ten launches. The machine is given by its read "
@@ -107,7 +108,7 @@ static enum status parse(struct settings *s, int argc, char **argv,
         OPT_INTS(0, "ctx", &s->ctx, "LIST", "context depths (default 0,4096)", 0, SETTING_MAX(ctx)),
         OPT_STR(0, "kv-type", &s->kv, "LIST", "KV cache (default f16; with --all f16,q8_0)"),
         OPT_INT(0, "prompt", &s->what.n_prompt, "N", "length of the prompt (default 512)", 1, 1 << 24),
-        OPT_BYTES(0, "mem", &m->mem_bytes, "LIMIT", "memory for everything, as 8G"),
+        OPT_BYTES(0, "mem", &m->mem_bytes, "LIMIT", "memory for everything, as 8G; --gbps and --cpu need it"),
         OPT_INT('t', "threads", &m->n_threads, "N", "threads (default: one per core)", 1, TOPO_MAX_CPUS),
         OPT_DOUBLE(0, "gbps", &m->gbps, "X", "read bandwidth, GB/s", 1e-3, 1e6),
         OPT_DOUBLE(0, "gops", &m->gops, "X", "int8 peak of all threads, GOPS", 1e-3, 1e9),

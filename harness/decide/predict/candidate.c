@@ -25,7 +25,9 @@ static enum status need_memory(struct candidate *c, const struct candidate_param
                                struct err *err)
 {
     if (!p->mem_bytes)
-        return err_set(err, ST_USAGE, "give the memory of the machine, as in --mem 8G");
+        return err_set(err, ST_USAGE,
+                       "give the memory of the machine, as in --mem 8G: a bandwidth or "
+                       "a data sheet does not include it");
     c->topo.mem_total = c->topo.mem_available = p->mem_bytes;
     return ST_OK;
 }
