@@ -166,7 +166,7 @@ int cmd_choose(int argc, char **argv)
         OPT_STR(0, "types", &s->types, "LIST", "types to mix (default: q8_0 to q2_K)"),
         OPT_INT(0, "groups", &s->n_groups, "N", "maximum number of groups (default: 64)", 1, CHOOSE_MAX_GROUPS),
         OPT_INT(0, "mixes", &s->n_mixes, "N", "maximum number of files (default: 8)", 1, CHOOSE_MAX_MIXES),
-        OPT_STR(0, "budget", &q.wish.budget, "S", "measure each speed for at most S seconds"),
+        OPT_STR(0, "budget", &q.wish.budget, "S", "measure each launch for at most S seconds"),
         OPT_STR(0, "launches", &q.wish.launches, "N", "launches of each point (default: 3)"),
         OPT_FLAG(0, "no-probe", &q.wish.no_probe, "skip the bandwidth, cache and SMT probes"),
         SESSION_OPT(s->session, threads),

@@ -141,7 +141,7 @@ int cmd_sweep(int argc, char **argv)
         OPT_STR(0, "cache-dir", &q.sweep.cache_dir, "DIR", "where synthetic models are made"),
         OPT_FLAG(0, "no-probe", &q.sweep.no_probe, "skip the bandwidth, cache and SMT probes"),
         OPT_FLAG(0, "no-charts", &q.no_charts, "draw no charts"),
-        OPT_FLAG(0, "dry-run", &q.sweep.dry_run, "print the points in their order, measure nothing"),
+        OPT_FLAG(0, "dry-run", &q.sweep.dry_run, "print the points in their order, measure none"),
         OPT_END
     };
     /* clang-format on */
