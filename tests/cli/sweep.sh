@@ -115,7 +115,7 @@ tr '\n' ' ' <out | grep -qE "2 points, 2 to 4 launches each: about [0-9:.]+ (s|m
     fail "no effort: $(cat out)"
 [ "$(grep -cE '^\[[12]/2\] ' out)" -ge 4 ] && grep -qx "round 2: 2 launches" out || fail "counters: $(cat out)"
 grep -qE "^\[[0-9]+/([3-9]|1[0-9])\] " out && fail "a counter that grows: $(cat out)"
-grep -qE "^  bench recommend wide --for llama.cpp +the command that deploys it$" out || fail "what is next: $(cat out)"
+grep -qx "    bench recommend wide --for slmbench" out || fail "what is next: $(cat out)"
 
 # ---- at a terminal every line fits it, and the star is explained
 cat >terminal.py <<'END'

@@ -180,8 +180,10 @@ static void print_doubts(const struct sweep_plan *plan, const struct topology *t
         }
         if (found && topology_doubts_threads(topo, next,
                                              found->explicit_cpus ? found->cpus : NULL,
-                                             text, sizeof text))
-            printf("note: %s\n", text);
+                                             text, sizeof text)) {
+            printf("note: ");
+            text_wrap(stdout, text, 6, 6, LINE_WIDTH, true);
+        }
     }
 }
 
@@ -207,9 +209,9 @@ enum status sweep_print_plan(const struct sweep_settings *s,
     free(order);
     sweep_print_effort(stdout, s, plan);
     if (s->max_launches > s->n_launches)
-        printf("up to %d launches while the interval is wider than %g %%; ",
+        printf("up to %d launches while the interval is wider than %g %%\n",
                s->max_launches, s->ci_pct);
-    printf("up to %g s of measuring each, seed %llu\n", s->base.budget_s,
+    printf("up to %g s of measuring in each launch, seed %llu\n", s->base.budget_s,
            (unsigned long long)s->base.setup.seed);
     print_doubts(plan, topo);
     return ST_OK;

@@ -124,9 +124,12 @@ static void print_next(FILE *f, const char *dir)
 {
     static const struct {
         const char *command, *option, *what;
-    } next[] = {{"report", "", "a page to look at"},
-                {"recommend", " --for llama.cpp", "the command that deploys it"},
-                {"recommend", " --min-tps 8", "other wishes (--help)"}};
+    } next[] = {
+        {"report", "", "write a page to look at, report.html"},
+        {"recommend", " --for slmbench",
+         "print the command that deploys it (or llama.cpp, ollama, docker, k8s)"},
+        {"recommend", " --min-tps 8",
+         "choose for other wishes (`bench recommend --help`)"}};
 
     fputs("next:\n", f);
     for (size_t i = 0; i < sizeof next / sizeof next[0]; i++) {
@@ -135,7 +138,7 @@ static void print_next(FILE *f, const char *dir)
         text_append(command, sizeof command, "bench %s", next[i].command);
         shell_word_append(command, sizeof command, dir);
         text_append(command, sizeof command, "%s", next[i].option);
-        fprintf(f, "  %-42s  %s\n", command, next[i].what);
+        fprintf(f, "  %s:\n    %s\n", next[i].what, command);
     }
 }
 

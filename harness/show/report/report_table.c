@@ -14,6 +14,8 @@
 #include "harness/base/progress.h"
 #include "harness/rows/report_rows.h"
 
+#define LINE_WIDTH 79
+
 enum { N_COLUMNS = 12, CELL_MAX = 220, INDENT = 4 };
 
 static const char *const headings[N_COLUMNS] = {
@@ -141,7 +143,7 @@ static void print_rows(FILE *f, const struct report_rows *p,
 {
     int width[N_COLUMNS] = {0};
     const int columns = terminal_columns(f);
-    bool any_chosen = false;
+    bool any_chosen = false, any_disturbed = false;
     cells c;
 
     for (size_t i = 0; i < p->n; i++) {
@@ -162,9 +164,17 @@ static void print_rows(FILE *f, const struct report_rows *p,
 
         print_cells(f, is ? '*' : ' ', cell, width, columns);
         any_chosen |= is;
+        any_disturbed |= row_trust(p->v[i]) == ROW_DISTURBED;
     }
     if (any_chosen)
         fputs("* recommended below\n", f);
+    if (any_disturbed)
+        text_wrap(f,
+                  "disturbed: other programs, the hypervisor or the clock changed the "
+                  "speed (waiting: threads that were ready had no CPU; others: CPU "
+                  "time of other processes); measure again on a quiet machine "
+                  "(docs/noise.md)",
+                  0, 0, LINE_WIDTH, false);
 }
 
 void report_table(FILE *f, const struct row *rows, size_t n_rows,
