@@ -30,7 +30,8 @@ static const struct opt_usage usage = {
         "and cold (from memory; one thread and all), gemm with 512 columns, every "
         "format at the best level. Each row is checked before it is timed; rows and "
         "the machine's roofs are interleaved in random order.\n\nDIR receives "
-        "kernels.json, kernels.csv and a roofline chart. --compare tests by rank which rows "
+        "kernels.json, kernels.csv and a roofline chart. --compare tests by rank which "
+        "rows "
         "differ. Exit code 1: a row became slower or fails; 4: no row could be "
         "decided.",
     .example = "bench kernels\n"

@@ -105,9 +105,10 @@ enum result_by {
 enum status result_set_open(struct result_set *set, const char *path, enum result_by by,
                             struct err *err);
 
-/* Among several paths, as of a pattern like "results/" with a star, leaves out those that exist and
- * hold no rows: folders without a sweep, other files; reports them on stderr. Returns how
- * many of paths[n] are kept, in order; all, where none holds rows. */
+/* Among several paths, as of a pattern like "results/" with a star, leaves out those
+ * that exist and hold no rows: folders without a sweep, other files; reports them on
+ * stderr. Returns how many of paths[n] are kept, in order; all, where none holds rows.
+ */
 size_t result_paths_keep(char **paths, size_t n);
 
 /* The directory of the sweep that was written last, in the folder of results

@@ -12,8 +12,8 @@
 #include "harness/rows/order.h"
 
 /* Above its memory roof a result is doubted where it is measured, beyond the scatter of
- * the probe; a model that a cache holds is above it, as the row's detail has it, but not
- * by this much. A row in which a quota stopped the probe has no roof. */
+ * the probe; a model that a cache holds is above it, as the row's detail has it, but
+ * not by this much. A row in which a quota stopped the probe has no roof. */
 #define MAX_OF_ROOF      20
 #define DOUBTED_OF_ROOF  1.25
 #define THROTTLED_PCT    2

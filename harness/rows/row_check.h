@@ -4,8 +4,8 @@
  *
  * A table may have been edited, joined or converted by others. Held against each row
  * are the ranges of its settings (settings.def), its roof, the share of the roof that
- * it has itself, its interval and its times; and against all of them their key: a launch
- * has one point, attempt and time.
+ * it has itself, its interval and its times; and against all of them their key: a
+ * launch has one point, attempt and time.
  *
  * Threading: pure functions.
  */
