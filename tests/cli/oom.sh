@@ -67,7 +67,7 @@ if [ -n "$limit_file" ]; then
     ); }
     long="-m nano:Q4_0 -t 1 -n 4 --ctx 1000000"
 
-    inside topo | grep -qE "^  memory limit +96.0 MiB \($box/$limit_file\)$" || fail "topo"
+    inside topo | tr -s "\n " " " | grep -qF "memory limit 96.0 MiB ($box/$limit_file)" || fail "topo"
     inside topo | grep -qE "^  left of it +[0-9.]+ MiB" || fail "topo shows nothing left"
     code=0
     inside decode $long --all >planned 2>err || code=$?
