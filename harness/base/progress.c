@@ -45,11 +45,12 @@ void message_print(const char *text)
 {
     const int columns = terminal_columns(stderr);
 
+    if (columns <= 0) {
+        fprintf(stderr, "bench: %s\n", text); /* one write: others write there, too */
+        return;
+    }
     fputs("bench: ", stderr);
-    if (columns > 0)
-        text_wrap(stderr, text, 7, 7, columns < 40 ? 40 : columns, true);
-    else
-        fprintf(stderr, "%s\n", text);
+    text_wrap(stderr, text, 7, 7, columns < 40 ? 40 : columns, true);
 }
 
 void progress_begin(struct progress *p, const char *label)
