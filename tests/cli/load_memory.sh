@@ -84,7 +84,7 @@ if [ $code != 3 ]; then
             >out 2>err || fail "packed file under $limit: $(cat err out)"
         bytes=$(field file_bytes) peak=$(field mem_peak_bytes)
         echo "packed file under $limit: $bytes bytes of weights, peak $peak"
-        [ "$peak" -le $((bytes + (45 << 20))) ] || fail "peak $peak for $bytes bytes of weights"
+        [ "$peak" -le $((bytes + (35 << 20))) ] || fail "peak $peak for $bytes bytes of weights"
     done
 fi
 rm -f packed.gguf

@@ -196,6 +196,24 @@ static void the_legend_finds_room(void **state)
     plot_free(p);
 }
 
+/* A panel of two rows with names, and labels behind their values. */
+static struct plot_panel *labelled_rows(struct plot *p, const char *const names[2])
+{
+    struct plot_panel *a = plot_panel(p, 30, 0, 10, 1.5, -0.5);
+
+    a->y.has_names = true;
+    for (int i = 0; i < 2; i++)
+        plot_tick(p, &a->y, i, names[i]);
+    a->x.has_room = true;
+    plot_layer(p, (struct plot_layer){.form = PLOT_TEXT,
+                                      .x = {"v", 0},
+                                      .y = {"row", 0},
+                                      .anchor = PLOT_LEFT,
+                                      .dx = 9,
+                                      .text = "label"});
+    return a;
+}
+
 /* Texts behind bars are on the axis, which grows; names of rows have their room left of
  * them, or in a page above. */
 static void rows_have_room(void **state)
@@ -213,19 +231,9 @@ static void rows_have_room(void **state)
             plot_number(p, 10);
             plot_string(p, "10.0 of something long");
         }
-        struct plot_panel *a = plot_panel(p, 30, 0, 10, 1.5, -0.5);
+        struct plot_panel *a = labelled_rows(p, names);
         const struct plot_box *box = &a->box;
 
-        a->y.has_names = true;
-        for (int i = 0; i < 2; i++)
-            plot_tick(p, &a->y, i, names[i]);
-        a->x.has_room = true;
-        plot_layer(p, (struct plot_layer){.form = PLOT_TEXT,
-                                          .x = {"v", 0},
-                                          .y = {"row", 0},
-                                          .anchor = PLOT_LEFT,
-                                          .dx = 9,
-                                          .text = "label"});
         plot_lay_out(p, looks[k]);
         assert_true(plot_x(a, 10) + 9 + plot_text_width("10.0 of something long", 11) <=
                     box->left + box->width);
@@ -257,19 +265,9 @@ static void long_texts_are_cut(void **state)
         plot_columns(p, "row,v,label");
         PLOT_NUMBERS(p, 0, 10);
         plot_string(p, label);
-        struct plot_panel *a = plot_panel(p, 30, 0, 10, 1.5, -0.5);
+        struct plot_panel *a = labelled_rows(p, names);
 
         a->has_lines = k >= 2;
-        a->y.has_names = true;
-        for (int i = 0; i < 2; i++)
-            plot_tick(p, &a->y, i, names[i]);
-        a->x.has_room = true;
-        plot_layer(p, (struct plot_layer){.form = PLOT_TEXT,
-                                          .x = {"v", 0},
-                                          .y = {"row", 0},
-                                          .anchor = PLOT_LEFT,
-                                          .dx = 9,
-                                          .text = "label"});
         plot_lay_out(p, look);
         const double behind =
             look->is_page && a->has_lines ? a->box.left : plot_x(a, 10) + 9;
