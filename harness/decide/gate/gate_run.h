@@ -80,9 +80,9 @@ void gate_run_close(struct gate_run *run);
 
 /* ---- inside (gate_prepare.c) ----------------------------------------------------- */
 
-/* What each side opens; the model files, of which there is room for both, and the
- * sandbox around them. Errors: placement_cpus()'s, those of the model, ST_NO_MEMORY (too
- * little room), sandbox_create()'s. */
+/* What each side opens; the model files, with room for both, and the
+ * sandbox around them. Errors: placement_cpus()'s, those of the model, ST_NO_MEMORY
+ * (too little room), sandbox_create()'s. */
 enum status gate_run_prepare(struct gate_run *run, struct err *err);
 
 /* ---- inside (gate_rounds.c) ------------------------------------------------------ */
