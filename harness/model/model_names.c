@@ -44,6 +44,12 @@ static uint64_t add_value(uint64_t h, const struct gguf *g, const struct gguf_kv
     return h;
 }
 
+/* A number of JSON, and not 0. */
+static uint64_t known(uint64_t h)
+{
+    return h & INT64_MAX ? h & INT64_MAX : 1;
+}
+
 /* Tensors and values are added up, as their order in a file means nothing. */
 uint64_t model_identity(const struct gguf *g)
 {
@@ -67,8 +73,19 @@ uint64_t model_identity(const struct gguf *g)
             !memcmp(kv->key.data, arch.data, arch.len))
             sum += add_value(HASH_BEGIN, g, kv);
     }
-    sum &= INT64_MAX; /* a number of JSON */
-    return sum ? sum : 1;
+    return known(sum);
+}
+
+uint64_t shape_identity(const struct synth_shape *s)
+{
+    const uint32_t sizes[] = {
+        s->n_layers, s->n_embd,  s->n_ff,        s->n_heads,   s->n_kv_heads,
+        s->head_dim, s->n_vocab, s->n_ctx_train, s->n_experts, s->n_experts_used};
+    uint64_t h = hash_add(HASH_BEGIN, "shape", 5);
+
+    h = hash_add(h, s->name, strlen(s->name) + 1);
+    h = hash_add(h, s->arch, strlen(s->arch));
+    return known(hash_add(h, sizes, sizeof sizes));
 }
 
 /* ---- names ----------------------------------------------------------------------- */
@@ -172,53 +189,51 @@ void model_names_part(struct modelref *const *refs, size_t n)
 /* ---- labels ---------------------------------------------------------------------- */
 
 /* The first with the identity of refs[i]. */
-static size_t first_of(const uint64_t *identity, size_t i)
+static size_t first_of(struct modelref *const *refs, size_t i)
 {
     size_t k = 0;
 
-    while (identity[k] != identity[i])
+    while (refs[k]->identity != refs[i]->identity)
         k++;
     return k;
 }
 
-static void take_shortest(struct modelref *const *refs, const uint64_t *identity,
-                          size_t n, size_t first)
+static void take_shortest(struct modelref *const *refs, size_t n, size_t first)
 {
     const struct modelref *best = refs[first];
 
     for (size_t i = first; i < n; i++)
-        if (identity[i] == identity[first] &&
+        if (refs[i]->identity == refs[first]->identity &&
             strlen(refs[i]->label) < strlen(best->label))
             best = refs[i];
     for (size_t i = first; i < n; i++)
-        if (identity[i] == identity[first] && refs[i] != best)
+        if (refs[i]->identity == refs[first]->identity && refs[i] != best)
             memcpy(refs[i]->label, best->label, sizeof best->label);
 }
 
 /* A label that models of several identities have is replaced by a name, which is one
  * file's alone. */
-static bool is_shared(struct modelref *const *refs, const uint64_t *identity, size_t n,
-                      size_t i)
+static bool is_shared(struct modelref *const *refs, size_t n, size_t i)
 {
     for (size_t k = 0; k < n; k++)
-        if (identity[k] != identity[i] && !strcmp(refs[k]->label, refs[i]->label))
+        if (refs[k]->identity != refs[i]->identity &&
+            !strcmp(refs[k]->label, refs[i]->label))
             return true;
     return false;
 }
 
-void model_labels_choose(struct modelref *const *refs, const uint64_t *identity,
-                         size_t n)
+void model_labels_choose(struct modelref *const *refs, size_t n)
 {
     bool shared[MODELREFS_MAX];
 
     for (size_t i = 0; i < n; i++)
-        if (identity[i] && first_of(identity, i) == i)
-            take_shortest(refs, identity, n, i);
+        if (refs[i]->identity && first_of(refs, i) == i)
+            take_shortest(refs, n, i);
     for (size_t i = 0; i < n; i++)
-        shared[i] = identity[i] && is_shared(refs, identity, n, i);
+        shared[i] = refs[i]->identity && is_shared(refs, n, i);
     for (size_t i = 0; i < n; i++)
         if (shared[i])
-            memcpy(refs[i]->label, refs[first_of(identity, i)]->name,
+            memcpy(refs[i]->label, refs[first_of(refs, i)]->name,
                    sizeof refs[i]->label);
 }
 

@@ -24,6 +24,10 @@
  * general.name counts by its letters and digits, in any case. */
 uint64_t model_identity(const struct gguf *g);
 
+/* Identity of a model that is made of a shape: by its name and sizes. No file has it.
+ */
+uint64_t shape_identity(const struct synth_shape *shape);
+
 /* A name without the quantisation at its end: "m-Q4_K_M" and "m.f16" are "m". Returns
  * out. */
 const char *model_label(char *out, size_t cap, const char *name);
@@ -37,9 +41,8 @@ char *model_absolute(const char *text);
  * distinguish them. A file that is given twice, and a shape, keep theirs. */
 void model_names_part(struct modelref *const *refs, size_t n);
 
-/* One label for all of one identity, and different ones for others. identity[n]; 0: not
- * known, as of a shape: the label stays. Names are parted already. */
-void model_labels_choose(struct modelref *const *refs, const uint64_t *identity,
-                         size_t n);
+/* One label for all of one identity, and different ones for others. Where it is 0, not
+ * known, the label stays. Names are parted already. */
+void model_labels_choose(struct modelref *const *refs, size_t n);
 
 #endif

@@ -216,6 +216,7 @@ static enum status parse_synthetic(struct modelref *ref, const char *colon,
     ref->synthetic = true;
     snprintf(ref->name, sizeof ref->name, "%s", ref->shape.name);
     snprintf(ref->label, sizeof ref->label, "%s", ref->shape.name);
+    ref->identity = shape_identity(&ref->shape);
     /* Most uses need no file: the others call modelref_check_cache(). */
     if (!knows_cache(cache_dir))
         return ST_OK;
@@ -341,6 +342,7 @@ enum status modelref_read_shape(struct modelref *ref, bool in_memory, struct err
     if (st)
         return st;
     ref->shape = named.shape;
+    ref->identity = named.identity;
     ref->mix = named.mix;
     return ST_OK;
 }

@@ -39,8 +39,9 @@ struct modelref {
                                       models has its own (model_names.h) */
     char label[MODELREF_NAME_MAX]; /* the same without a quantisation at its end: what
                                       the files of one model have alike */
-    struct synth_shape shape;      /* synthetic only */
-    enum quantmix mix;             /* synthetic or at_load; else QUANTMIX_N */
+    uint64_t identity;        /* of its content (model_names.h); 0: not known yet */
+    struct synth_shape shape; /* synthetic only */
+    enum quantmix mix;        /* synthetic or at_load; else QUANTMIX_N */
     const struct requant_params *requant; /* at_load, in this process alone: by these
                                              rules, which live longer; or NULL */
 };

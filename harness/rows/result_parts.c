@@ -8,6 +8,7 @@
 
 #include "harness/base/format.h"
 #include "harness/base/progress.h"
+#include "harness/rows/model_rows.h"
 #include "harness/rows/order.h"
 #include "harness/rows/result_set.h"
 
@@ -161,12 +162,30 @@ static int compare_runs(const struct result_run *a, const struct result_run *b)
     return strcmp(a->id, b->id);
 }
 
+/* The part of the point's identity behind the file's name. */
+static const char *settings_of(const struct row *r)
+{
+    const size_t n = strlen(r->model);
+
+    return strncmp(r->point, r->model, n) ? r->point : r->point + n;
+}
+
+/* 0: rows of one point. A model has the same points whatever its files are called. */
+static int compare_points(const struct row *a, const struct row *b)
+{
+    ORDER_BY(strcmp(a->model_id, b->model_id));
+    if (!*a->model_id)
+        return strcmp(a->point, b->point);
+    ORDER_BY(strcmp(a->quant, b->quant));
+    return strcmp(settings_of(a), settings_of(b));
+}
+
 /* Rows of a point next to each other, those of its latest run first. */
 static int by_point(const void *x, const void *y)
 {
     const struct dated *a = x, *b = y;
 
-    ORDER_BY(strcmp(a->row->point, b->row->point));
+    ORDER_BY(compare_points(a->row, b->row));
     ORDER_BY(compare_runs(b->run, a->run));
     ORDER_BY(strcmp(a->row->utc, b->row->utc));
     return (a->row > b->row) - (a->row < b->row);
@@ -179,7 +198,7 @@ static void take_latest(struct result_part *part, struct dated *v, size_t n)
 
     qsort(v, n, sizeof *v, by_point);
     for (size_t i = 0; i < n; i++) {
-        if (!latest || strcmp(latest->row->point, v[i].row->point) != 0)
+        if (!latest || compare_points(latest->row, v[i].row))
             latest = &v[i];
         if (latest->run == v[i].run)
             part->rows[part->n++] = *v[i].row;
@@ -271,6 +290,39 @@ static enum status split_machines(struct result_set *set, const char *path,
     return st;
 }
 
+enum status result_set_join_models(struct result_set *const *sets, size_t n,
+                                   struct err *err)
+{
+    struct row_span *spans = calloc(n + 1, sizeof *spans);
+    enum status st = spans ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory for rows");
+
+    for (size_t i = 0; i < n && spans; i++)
+        spans[i] = (struct row_span){sets[i]->rows, sets[i]->n_rows};
+    if (spans)
+        st = model_rows_join(spans, n, err);
+    free(spans);
+    return st;
+}
+
+enum status result_parts_join_models(struct result_set *sets, size_t n, struct err *err)
+{
+    struct row_span *spans;
+    size_t n_parts = 0, k = 0;
+    enum status st;
+
+    for (size_t i = 0; i < n; i++)
+        n_parts += sets[i].n_parts;
+    spans = calloc(n_parts + 1, sizeof *spans);
+    if (!spans)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu parts", n_parts);
+    for (size_t i = 0; i < n; i++)
+        for (size_t p = 0; p < sets[i].n_parts; p++)
+            spans[k++] = (struct row_span){sets[i].parts[p].rows, sets[i].parts[p].n};
+    st = model_rows_join(spans, n_parts, err);
+    free(spans);
+    return st;
+}
+
 enum status result_set_open(struct result_set *set, const char *path, enum result_by by,
                             struct err *err)
 {
@@ -278,6 +330,8 @@ enum status result_set_open(struct result_set *set, const char *path, enum resul
 
     memset(set, 0, sizeof *set);
     st = result_set_read(set, path, NULL, err);
+    if (st == ST_OK)
+        st = result_set_join_models((struct result_set *const[]){set}, 1, err);
     if (st == ST_OK)
         st = by == RESULT_BY_RUN ? split_runs(set, err)
                                  : split_machines(set, path, by == RESULT_LAST, err);

@@ -16,6 +16,9 @@
  * (roofs.h); and rows of a directory have what its quality.csv knows of them
  * (quality_rows.h).
  *
+ * result_set_open() also gives rows of one model one label (model_rows.h). Whoever
+ * compares the rows of several paths joins them once more.
+ *
  * Threading: one thread per object.
  */
 #ifndef SLM_HARNESS_ROWS_RESULT_SET_H
@@ -90,6 +93,11 @@ enum status result_set_read(struct result_set *set, const char *path,
                             const struct machine_key *here, struct err *err);
 void result_set_free(struct result_set *set);
 
+/* model_rows_join() for all rows of sets[n] that have not been handed out. Error:
+ * ST_NO_MEMORY. */
+enum status result_set_join_models(struct result_set *const *sets, size_t n,
+                                   struct err *err);
+
 enum result_by {
     RESULT_BY_RUN,
     RESULT_BY_MACHINE, /* runs of one profile and host; for each point the rows of the
@@ -104,6 +112,10 @@ enum result_by {
  * rows), ST_USAGE (too many machines). */
 enum status result_set_open(struct result_set *set, const char *path, enum result_by by,
                             struct err *err);
+
+/* model_rows_join() for the parts of several sets together. */
+enum status result_parts_join_models(struct result_set *sets, size_t n,
+                                     struct err *err);
 
 /* Among several paths, as of a pattern like "results/" with a star, leaves out those
  * that exist and hold no rows: folders without a sweep, other files; reports them on

@@ -12,6 +12,7 @@
 
 #include "harness/base/format.h"
 #include "harness/base/program.h"
+#include "harness/rows/model_rows.h"
 #include "harness/rows/order.h"
 
 #define FIELD_HEAD(name_, kind_) \
@@ -84,6 +85,12 @@ bool field_is_text(const struct field *field)
     return field->kind == FIELD_KIND_STR || field->kind == FIELD_KIND_ENUM;
 }
 
+/* Whether two rows are of one model is not in this cell alone. */
+static bool is_identity(const struct field *f)
+{
+    return f->offset == offsetof(struct row, model_id);
+}
+
 /* Empty cells, NaN, come first. */
 static int compare_numbers(double x, double y)
 {
@@ -96,6 +103,8 @@ int row_compare_cell(const struct row *a, const struct row *b, const struct fiel
 {
     const void *x = (const char *)a + f->offset, *y = (const char *)b + f->offset;
 
+    if (is_identity(f))
+        return model_rows_compare(a, b);
     if (f->kind == FIELD_KIND_INT)
         return (*(const int64_t *)x > *(const int64_t *)y) -
                (*(const int64_t *)x < *(const int64_t *)y);

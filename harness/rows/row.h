@@ -83,7 +83,7 @@ const struct field *row_field_of(enum setting_id setting);
  * Texts are ordered by the alphabet, those of closed sets too. */
 int row_compare(const struct row *a, const struct row *b, unsigned is);
 
-/* Compares one column. */
+/* Compares one column; the models of both, where it is model_id (model_rows.h). */
 int row_compare_cell(const struct row *a, const struct row *b, const struct field *f);
 
 /* Appends ", compact, KV q8_0" to buf: columns with all of these bits that have another

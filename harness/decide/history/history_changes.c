@@ -108,6 +108,8 @@ enum status history_changes(const struct history_options *o, struct err *err)
     enum status st = history_path_read(&h, o, o->path, err);
 
     if (st == ST_OK)
+        st = result_set_join_models((struct result_set *const[]){&h}, 1, err);
+    if (st == ST_OK)
         st = series_make(&set, &h, &choice, err);
     if (st == ST_OK && !set.n)
         st = err_set(err, ST_INPUT, "%s has no series%s%s with a value of %s", o->path,

@@ -58,6 +58,19 @@ static void name_sides(struct gate_result *r, const struct history_options *o)
                  o->rows.n > 1 ? " and others" : "");
 }
 
+/* As they are in their files: those that were compared have the labels of others. */
+static enum status add_rows(const struct history_options *o, struct err *err)
+{
+    struct result_set rows = {0};
+    size_t n_new;
+    enum status st = history_rows_read(&rows, o, err);
+
+    if (st == ST_OK)
+        st = history_db_record(o->add_to, &rows, o->commit, &n_new, err);
+    result_set_free(&rows);
+    return st;
+}
+
 static enum status compare(struct gate_result *r, struct result_set *old,
                            struct result_set *fresh,
                            const struct baseline_margins *margins,
@@ -68,7 +81,6 @@ static enum status compare(struct gate_result *r, struct result_set *old,
                                          .only = o->only,
                                          .disturbed = o->disturbed};
     enum status st = history_path_read(old, o, o->path, err);
-    size_t n_new;
 
     if (st == ST_OK)
         st = path_list_add(&old->files, o->add_to, err);
@@ -81,10 +93,12 @@ static enum status compare(struct gate_result *r, struct result_set *old,
     if (st == ST_OK)
         st = gate_outputs_check(&o->outputs, o->out, &fresh->files, err);
     if (st == ST_OK)
+        st = result_set_join_models((struct result_set *const[]){old, fresh}, 2, err);
+    if (st == ST_OK)
         st = baseline_compare(r, old, fresh, &choice, margins, err);
     /* afterwards: what is added is the next comparison's history, not this one's */
     if (st == ST_OK && o->add_to)
-        st = history_db_record(o->add_to, fresh, o->commit, &n_new, err);
+        st = add_rows(o, err);
     return st;
 }
 

@@ -12,6 +12,7 @@
 
 #include "harness/base/format.h"
 #include "harness/stats/stats.h"
+#include "harness/rows/model_rows.h"
 #include "harness/rows/report_rows.h"
 
 #define GIB (1024.0 * 1024 * 1024)
@@ -56,14 +57,9 @@ static enum status find_metric(const struct series_metric **m, const char *colum
 
 /* A series is of one model and setting. Profiles that were not used leave the defaults,
  * for whatever reason. */
-static bool is_identity(const struct field *f)
+static bool is_setting(const struct field *f)
 {
-    return f->is & (FIELD_MODEL | FIELD_SETTING);
-}
-
-static bool is_tuned(const struct row *r)
-{
-    return r->tuning == TUNED_USED;
+    return f->is & (FIELD_MODEL | FIELD_SETTING) && strcmp(f->name, "model_id") != 0;
 }
 
 static void differ(const char *name, const char *there, const char *here, size_t *n,
@@ -73,6 +69,21 @@ static void differ(const char *name, const char *there, const char *here, size_t
         snprintf(why, cap, "its %s is '%.60s', here '%.60s'", name, there, here);
 }
 
+/* Names of two models, with their labels where the names are one. */
+static void differ_in_model(const struct row *there, const struct row *here, size_t *n,
+                            char *why, size_t cap)
+{
+    const bool by_label = !strcmp(there->model, here->model);
+
+    differ("model", by_label ? there->model_label : there->model,
+           by_label ? here->model_label : here->model, n, why, cap);
+}
+
+static bool is_tuned(const struct row *r)
+{
+    return r->tuning == TUNED_USED;
+}
+
 bool series_same_setting(const struct row *there, const struct row *here,
                          size_t *n_differ, char *why, size_t cap)
 {
@@ -80,8 +91,10 @@ bool series_same_setting(const struct row *there, const struct row *here,
     const struct field *f = row_fields(&n_fields);
     char a[ROW_CELL_MAX], b[ROW_CELL_MAX];
 
+    if (model_rows_compare(there, here))
+        differ_in_model(there, here, &n, why, cap);
     for (size_t i = 0; i < n_fields; i++)
-        if (is_identity(&f[i]) && row_compare_cell(there, here, &f[i]))
+        if (is_setting(&f[i]) && row_compare_cell(there, here, &f[i]))
             differ(f[i].name, row_cell(there, &f[i], a, sizeof a),
                    row_cell(here, &f[i], b, sizeof b), &n, why, cap);
     if (is_tuned(there) != is_tuned(here))

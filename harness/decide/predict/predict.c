@@ -11,6 +11,7 @@
 
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
+#include "harness/rows/model_rows.h"
 #include "harness/rows/order.h"
 #include "harness/rows/report_rows.h"
 
@@ -54,6 +55,8 @@ static void take_plan(struct prediction *one, const struct plan *plan)
     one->ctx = plan->point.ctx;
     one->verdict = plan->verdict;
     one->need = plan->need;
+    if (plan->point.setup.model.identity)
+        one->need.identity = plan->point.setup.model.identity;
     one->work = plan_work(plan);
     one->room = plan->room;
     one->too_deep = plan->need.model_ctx > 0 && one->ctx > plan->need.model_ctx;
@@ -307,9 +310,12 @@ static struct range range_of_row(const struct row *r)
 
 static bool is_same_model(const struct prediction *one, const struct row *r)
 {
-    char name[REPORT_NAME_MAX];
+    char name[REPORT_NAME_MAX], id[sizeof r->model_id];
 
-    return !strcmp(report_model_name(r, name, sizeof name), one->model) &&
+    model_id_text(id, sizeof id, one->need.identity);
+    return (*id && *r->model_id
+                ? !strcmp(id, r->model_id)
+                : !strcmp(report_model_name(r, name, sizeof name), one->model)) &&
            !strcmp(r->quant, one->quant) && r->kv_type == (int)one->kv_type &&
            r->residency == one->need.residency;
 }

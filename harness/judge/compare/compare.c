@@ -337,8 +337,11 @@ static enum status read_all(struct result_set *sets, struct result_part *parts,
 {
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < n && st == ST_OK; i++) {
+    for (size_t i = 0; i < n && st == ST_OK; i++)
         st = result_set_open(&sets[i], paths[i], RESULT_BY_MACHINE, err);
+    if (st == ST_OK)
+        st = result_parts_join_models(sets, n, err);
+    for (size_t i = 0; i < n && st == ST_OK; i++)
         for (size_t k = 0; k < sets[i].n_parts && st == ST_OK; k++) {
             if (*n_parts == COMPARE_MAX_MACHINES)
                 st = err_set(err, ST_USAGE, "more than %d machines",
@@ -346,7 +349,6 @@ static enum status read_all(struct result_set *sets, struct result_part *parts,
             else
                 parts[(*n_parts)++] = sets[i].parts[k];
         }
-    }
     return st;
 }
 

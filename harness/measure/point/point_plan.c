@@ -9,6 +9,7 @@
 
 #include "harness/base/format.h"
 #include "harness/machine/memory_reserve.h"
+#include "harness/rows/model_rows.h"
 
 /* ---- plan ------------------------------------------------------------------------ */
 
@@ -48,6 +49,8 @@ void point_plan(struct point_run *r, const struct point_need *need)
         r->anon_bytes + (p->setup.residency == WEIGHTS_MMAP ? need->map_bytes : 0);
     r->fits = planned + RESERVE_OWN_BYTES <= point_room(r);
     snprintf(r->row->quant, sizeof r->row->quant, "%s", need->quant);
+    if (!p->setup.model.identity)
+        row_set_model(r->row, need->identity);
     r->row->n_params = (int64_t)need->n_params;
     r->row->file_bytes = (int64_t)r->weight_bytes;
     r->row->mem_planned_bytes = (int64_t)planned;
@@ -103,6 +106,7 @@ void point_describe(struct point_run *r, const struct point *p)
     row->kind = (int)p->kind;
     snprintf(row->model, sizeof row->model, "%s", p->setup.model.name);
     snprintf(row->model_label, sizeof row->model_label, "%s", p->setup.model.label);
+    row_set_model(row, p->setup.model.identity);
     if (p->setup.model.synthetic)
         snprintf(row->quant, sizeof row->quant, "%s",
                  quantmix_name(p->setup.model.mix));

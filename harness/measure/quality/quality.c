@@ -20,6 +20,7 @@
 #include "harness/base/pathlist.h"
 #include "harness/model/model_names.h"
 #include "harness/measure/quality/quality_job.h"
+#include "harness/rows/model_rows.h"
 #include "harness/rows/quality_rows.h"
 
 #define DISK_SPARE (UINT64_C(64) << 20) /* results, and a margin */
@@ -452,6 +453,7 @@ static enum status make_row(const struct plan *p, const struct quality_job *job,
     r->kind = ROW_QUALITY;
     snprintf(r->model, sizeof r->model, "%s", job->model->ref.name);
     snprintf(r->model_label, sizeof r->model_label, "%s", job->model->ref.label);
+    row_set_model(r, job->model->ref.identity);
     snprintf(r->quant, sizeof r->quant, "%s", job->model->quant);
     set_columns(r, job);
     r->status = ROW_STATUS_OK;

@@ -70,15 +70,12 @@ static void set_name(struct quality_model *m)
 void quality_models_name(struct quality_model *models, size_t n)
 {
     struct modelref *refs[MODELREFS_MAX] = {NULL};
-    uint64_t identity[MODELREFS_MAX];
 
     assert(n <= MODELREFS_MAX);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         refs[i] = &models[i].ref;
-        identity[i] = models[i].identity;
-    }
     model_names_part(refs, n);
-    model_labels_choose(refs, identity, n);
+    model_labels_choose(refs, n);
     for (size_t i = 0; i < n; i++)
         set_name(&models[i]);
 }
@@ -121,7 +118,7 @@ enum status quality_model_read(struct quality_model *m, const char *text,
         m->n_vocab = info.n_vocab;
         m->n_ctx_train = m->max_chunk = info.n_ctx_train;
         m->key = key_of(g, ref.path);
-        m->identity = model_identity(g);
+        m->ref.identity = model_identity(g);
     }
     gguf_close(g);
     return st;

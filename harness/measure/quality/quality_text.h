@@ -31,7 +31,6 @@ struct quality_model {
     int n_vocab, n_ctx_train;
     int max_chunk; /* tokens: n_ctx_train, unless a window makes longer ones possible */
     uint64_t key;  /* of this file as it is now */
-    uint64_t identity; /* model_identity() */
 };
 
 /* From the file's metadata alone; requant as in struct modelref, or NULL. Errors: as

@@ -141,8 +141,7 @@ enum status sweep_settings_from_json(struct sweep_settings *s, const json_t *obj
 
 struct sweep_model {
     struct modelref ref;
-    uint64_t identity; /* model_identity(); 0: not known */
-    int max_ctx;       /* context that it was made for; 0: not known */
+    int max_ctx; /* context that it was made for; 0: not known */
 };
 
 struct sweep_models {

@@ -66,7 +66,7 @@ static enum status look_at(struct sweep_model *model, const struct sweep_setting
     if (st == ST_OK)
         st = planner_make(&planner, plan, &p, topo, &why);
     if (st == ST_OK) {
-        model->identity = plan->need.identity;
+        model->ref.identity = plan->need.identity;
         model->max_ctx = plan->need.model_ctx;
     } else {
         err_set(err, st, "%s",
@@ -82,7 +82,6 @@ enum status sweep_models_look(struct sweep_models *models,
                               const struct topology *topo, struct err *err)
 {
     struct modelref *refs[SWEEP_MAX_MODELS];
-    uint64_t identity[SWEEP_MAX_MODELS];
     enum status st = ST_OK;
 
     for (size_t i = 0; i < models->n && st == ST_OK; i++) {
@@ -91,10 +90,9 @@ enum status sweep_models_look(struct sweep_models *models,
         if (st == ST_OK && s->n_engines)
             st = engine_check_model(&models->v[i].ref, err);
         refs[i] = &models->v[i].ref;
-        identity[i] = models->v[i].identity;
     }
     if (st == ST_OK)
-        model_labels_choose(refs, identity, models->n);
+        model_labels_choose(refs, models->n);
     return st;
 }
 

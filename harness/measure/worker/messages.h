@@ -96,7 +96,7 @@ struct point_need {
                              has none */
     uint64_t token_macs;  /* multiply-adds with matrices for one token */
     uint64_t output_macs; /* those of the output matrix */
-    uint64_t identity;    /* model_identity(); 0: a shape's */
+    uint64_t identity;    /* of the content (model_names.h) */
     int residency;        /* enum weights_residency; AUTO is resolved */
     int n_layers;
     int n_recurrent;         /* of these: have a state, which cannot be taken back */

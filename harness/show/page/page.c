@@ -193,9 +193,11 @@ static enum status read_machines(struct page *page, struct err *err)
         st = result_set_open(set, p->paths[i], RESULT_BY_MACHINE, err);
         if (st == ST_OK)
             st = path_list_check_output(&set->files, p->out, err);
-        if (st == ST_OK)
-            st = add_machines(page, set, err);
     }
+    if (st == ST_OK)
+        st = result_parts_join_models(page->sets, p->n, err);
+    for (size_t i = 0; i < p->n && st == ST_OK; i++)
+        st = add_machines(page, &page->sets[i], err);
     page_name_machines(page->v, page->n);
     return st;
 }

@@ -28,6 +28,41 @@ refused 2 "cannot read results/absent" compare results/zen5-2vcpu results/absent
 "$BENCH" report results/* -o page.html > out 2> err && grep -q ", 2 machines$" out || fail "a page: $(cat out err)"
 "$BENCH" rows results/* > out 2> err && grep -q skipped err || fail "rows: $(cat err)"
 
+# A model is its content: one under two names is compared, two under one name are two.
+# identified FROM TO ID NAME
+identified() {
+    mkdir -p "$2"
+    cp "$1/machine.json" "$2"
+    python3 - "$@" << 'END'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1] + "/sweep.csv")))
+out = csv.DictWriter(open(sys.argv[2] + "/sweep.csv", "w"), list(dict.fromkeys([*rows[0], "model_label", "model_id"])))
+out.writeheader()
+for r in rows:
+    r["point"] = r["point"].replace(r["model"], sys.argv[4], 1)
+    out.writerow({**r, "model": sys.argv[4], "model_label": "", "model_id": sys.argv[3]})
+END
+}
+one=0123456789abcdef another=1123456789abcdef
+identified "${machines[0]}" ids/here $one mine-here
+identified "${machines[1]}" ids/there $one downloaded
+"$BENCH" compare ids/here ids/there > joined 2> err || fail "one model of two names: $(cat err)"
+grep -q "^ 1 there " joined || fail "one model of two names: $(cat joined)"
+"$BENCH" report ids/here ids/there -o page.html > /dev/null
+[ "$(grep -o "<tr><td class=\"name\">mine-here [^<]*" page.html | wc -l)" -gt 0 ] && ! grep -q "class=\"name\">downloaded" page.html ||
+    fail "one model under two names on the page"
+identified "${machines[1]}" ids/there $another mine-here
+refused 2 "mine-here~01234567 and mine-here~11234567 were measured; choose one with --model" compare ids/here ids/there
+# Later sweeps of one machine stand in for earlier ones by content, too; a history continues.
+identified "${machines[1]}" ids/here $one mine-here
+identified "${machines[1]}" ids/there $one downloaded
+sed -i 's/2026-/2027-/' ids/there/sweep.csv ids/there/machine.json
+"$BENCH" recommend ids > joined 2> err || fail "two sweeps of one machine: $(cat err)"
+[ "$(grep -c "^Recommended: downloaded " joined)" = 1 ] && ! grep -q "Recommended: mine" joined || fail "the later sweep: $(cat joined)"
+"$BENCH" history add ids.db ids > /dev/null
+"$BENCH" history changes ids.db --json changes.json > /dev/null
+! grep -q '"model": "mine-here"' changes.json || fail "two series of one model: $(head -c 1500 changes.json)"
+
 # Without a path, the sweep that was written last.
 rm -r results
 mkdir -p results

@@ -98,16 +98,19 @@ static void content_makes_a_model(void **state)
     const uint64_t identity[] = {7, 8, 7, 9};
 
     (void)state;
-    model_labels_choose(refs, identity, 4);
+    for (int i = 0; i < 4; i++)
+        v[i].identity = identity[i];
+    model_labels_choose(refs, 4);
     assert_string_equal(v[0].label, "model-f16"); /* "model" is another's, too */
     assert_string_equal(v[2].label, "model-f16");
     assert_string_equal(v[1].label, "other");
     assert_string_equal(v[3].label, "model-q4_0");
 
     v[3] = of_path("/x/third.gguf");
+    v[3].identity = identity[3];
     for (int i = 0; i < 3; i++)
         model_label(v[i].label, sizeof v[i].label, v[i].name);
-    model_labels_choose(refs, identity, 4);
+    model_labels_choose(refs, 4);
     assert_string_equal(v[0].label, "model");
     assert_string_equal(v[2].label, "model");
     assert_string_equal(v[3].label, "third");

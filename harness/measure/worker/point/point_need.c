@@ -209,6 +209,7 @@ static enum status need_shape(struct point *p, struct point_need *need, bool ima
         status = need_model(p, need, head.g, image, room, err);
     if (status == ST_OK)
         snprintf(need->quant, sizeof need->quant, "%s", quantmix_name(ref->mix));
+    need->identity = ref->identity;
     model_head_close(&head);
     synth_plan_free(plan);
     return status;
