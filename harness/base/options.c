@@ -132,6 +132,21 @@ static enum status append_string(struct str_list *list, const char *text,
     return ST_OK;
 }
 
+/* Whoever names two models means both. Other values may replace those of a script. */
+static enum status check_again(const struct opt *o, const char *before,
+                               const char *text, const char *command, struct err *err)
+{
+    const bool is_model = o->kind == OPT_KIND_STR && !strcmp(o->arg, "MODEL");
+
+    if (!is_model || !before || !strcmp(before, text))
+        return ST_OK;
+    return err_set(
+        err, ST_USAGE,
+        "--%s is given twice, as %.100s and %.100s, and %s takes one; run it "
+        "once for each",
+        o->name, before, text, command);
+}
+
 static enum status store(const struct opt *o, const char *text, struct err *err)
 {
     char what[64];
@@ -183,6 +198,7 @@ struct getopt_table {
     struct option longs[MAX_OPTS + 1];
     char letters[2 * MAX_OPTS + 3];
     const struct opt *opt[MAX_OPTS];
+    const char *given[MAX_OPTS]; /* the value so far; NULL: none */
     int n;
 };
 
@@ -206,15 +222,16 @@ static void table_add(struct getopt_table *t, const struct opt *opts)
     }
 }
 
-static const struct opt *table_find(const struct getopt_table *t, int value)
+/* The index of the option; -1: none. */
+static int table_find(const struct getopt_table *t, int value)
 {
     if (value >= LONG_BASE)
-        return t->opt[value - LONG_BASE];
+        return value - LONG_BASE;
     for (int i = 0; i < t->n; i++) {
         if (t->opt[i]->letter == value)
-            return t->opt[i];
+            return i;
     }
-    return NULL;
+    return -1;
 }
 
 static enum status bad_option(const struct getopt_table *t, const struct opt_usage *u,
@@ -275,8 +292,8 @@ static enum status parse(struct opt_args *args, int argc, char **argv,
         if (value == ':')
             return err_set(err, ST_USAGE, "%s: %s needs a value", argv[0],
                            argv[optind - 1]);
-        const struct opt *o = value == '?' ? NULL : table_find(&t, value);
-        if (!o) {
+        const int at = value == '?' ? -1 : table_find(&t, value);
+        if (at < 0) {
             char letter[3] = {'-', (char)optopt, '\0'};
 
             /* A bad letter inside "-xyz" leaves optind on the word itself. */
@@ -284,9 +301,12 @@ static enum status parse(struct opt_args *args, int argc, char **argv,
                 return bad_option(&t, usage, argv[0], letter, err);
             return bad_option(&t, usage, argv[0], argv[optind - 1], err);
         }
-        const enum status s = store(o, optarg, err);
+        enum status s = check_again(t.opt[at], t.given[at], optarg, argv[0], err);
+        if (s == ST_OK)
+            s = store(t.opt[at], optarg, err);
         if (s != ST_OK)
             return s;
+        t.given[at] = optarg;
     }
     args->v = argv + optind;
     args->n = argc - optind;

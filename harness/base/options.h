@@ -11,7 +11,9 @@
  *     if (opt_parse(&args, argc, argv, opts, &usage, &err)) ...
  *
  * Every command has --help, and --isa-disable=LIST unless it runs no kernel. Options
- * and arguments may be mixed; "--" ends options. Help is wrapped at 80 columns.
+ * and arguments may be mixed; "--" ends options. The last of two values of an option
+ * counts, but two different ones of an OPT_STR with the argument MODEL are refused.
+ * Help is wrapped at 80 columns.
  *
  * Threading: the main thread.
  */

@@ -126,6 +126,7 @@ static double suffix_factor(const char *s)
 /* A number without a unit is bytes, as programs write them; a small one is what people
  * write for GiB. */
 #define MIN_BARE_BYTES (1 << 20)
+#define MAX_BARE_GIB   512 /* a larger one is MiB */
 
 enum status parse_bytes(const char *text, const char *what, uint64_t *out,
                         struct err *err)
@@ -145,8 +146,9 @@ enum status parse_bytes(const char *text, const char *what, uint64_t *out,
                        "%s: '%s' is not a size; write 512M, 6G, 1.5GiB or none", what,
                        text);
     if (!*end && bytes < MIN_BARE_BYTES)
-        return err_set(err, ST_USAGE, "%s: '%s' has no unit; write %sG, or %sB", what,
-                       text, text, text);
+        return err_set(err, ST_USAGE, "%s: '%s' has no unit; write %s%c for %s %ciB",
+                       what, text, text, bytes < MAX_BARE_GIB ? 'G' : 'M', text,
+                       bytes < MAX_BARE_GIB ? 'G' : 'M');
     *out = (uint64_t)(bytes + 0.5);
     return ST_OK;
 }

@@ -7,16 +7,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/format.h"
 #include "harness/base/options.h"
+#include "harness/base/progress.h"
+#include "harness/base/suggest.h"
 #include "harness/rows/row.h"
 
 static const struct opt_usage usage = {
-    .synopsis = "fields [--json | --markdown]",
+    .synopsis = "fields [NAME...] [--json | --markdown]",
     .about = "Lists the columns of sweep.csv, which are also the keys of a row in "
-             "JSON: name, unit and meaning.",
-    .example = "bench fields | grep roof",
+             "JSON: name, unit and meaning; with NAMEs only these.",
+    .example = "bench fields mbu limiter\n"
+               "bench fields | grep roof",
     .no_kernels = true,
-    .no_arguments = "see `bench fields --help`",
 };
 
 static const char *kind_name(enum field_kind kind)
@@ -29,28 +32,79 @@ static const char *kind_name(enum field_kind kind)
     return names[kind];
 }
 
-static void print_text(const struct field *f, size_t n)
+enum { NAME_WIDTH = 22, UNIT_WIDTH = 6, LINE_WIDTH = 79, MAX_NAMES = 256 };
+
+/* The columns that are printed. */
+struct chosen {
+    const struct field *all;
+    size_t n;
+    char *const *names; /* [n_names]; none: all columns */
+    int n_names;
+};
+
+static bool is_chosen(const struct chosen *c, const struct field *f)
 {
+    for (int i = 0; i < c->n_names; i++)
+        if (!strcmp(c->names[i], f->name))
+            return true;
+    return !c->n_names;
+}
+
+static enum status check_names(const struct chosen *c, struct err *err)
+{
+    const char *known[MAX_NAMES];
+    size_t n = 0;
+
+    for (; n < c->n && n < MAX_NAMES; n++)
+        known[n] = c->all[n].name;
+    for (int i = 0; i < c->n_names; i++) {
+        if (row_field(c->names[i]))
+            continue;
+        const char *near = suggest(c->names[i], known, (int)n);
+        return err_set(err, ST_USAGE, "there is no column '%.60s'%s%s%s", c->names[i],
+                       near ? "; did you mean " : "; `bench fields` lists them",
+                       near ? near : "", near ? "?" : "");
+    }
+    return ST_OK;
+}
+
+/* Wrapped on a terminal, and where columns were named. */
+static void print_text(const struct chosen *c)
+{
+    const int left = NAME_WIDTH + UNIT_WIDTH + 6, columns = terminal_columns(stdout);
+    const int width = columns > left + 20 ? columns - 1 : LINE_WIDTH;
     const char *group = "";
 
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(f[i].group, group))
-            printf("%s%s\n", i ? "\n" : "", f[i].group);
-        group = f[i].group;
-        printf("  %-22s  %-6s  %s\n", f[i].name, f[i].unit, f[i].doc);
+    for (size_t i = 0; i < c->n; i++) {
+        const struct field *f = &c->all[i];
+
+        if (!is_chosen(c, f))
+            continue;
+        if (!c->n_names && strcmp(f->group, group))
+            printf("%s%s\n", i ? "\n" : "", f->group);
+        group = f->group;
+        printf("  %-*s  %-*s  ", NAME_WIDTH, f->name, UNIT_WIDTH, f->unit);
+        if (columns || c->n_names)
+            text_wrap(stdout, f->doc, left, left, width, false);
+        else
+            printf("%s\n", f->doc);
     }
 }
 
-static void print_markdown(const struct field *f, size_t n)
+static void print_markdown(const struct chosen *c)
 {
     const char *group = "";
 
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(f[i].group, group))
+    for (size_t i = 0; i < c->n; i++) {
+        const struct field *f = &c->all[i];
+
+        if (!is_chosen(c, f))
+            continue;
+        if (strcmp(f->group, group))
             printf("%s### %s\n\n| column | unit | meaning |\n|---|---|---|\n",
-                   i ? "\n" : "", f[i].group);
-        group = f[i].group;
-        printf("| `%s` | %s | %s |\n", f[i].name, f[i].unit, f[i].doc);
+                   *group ? "\n" : "", f->group);
+        group = f->group;
+        printf("| `%s` | %s | %s |\n", f->name, f->unit, f->doc);
     }
 }
 
@@ -64,15 +118,18 @@ static json_t *values_of(const struct field *f)
     return list;
 }
 
-static enum status print_json(const struct field *f, size_t n, struct err *err)
+static enum status print_json(const struct chosen *c, struct err *err)
 {
+    const struct field *f = c->all;
     json_t *list = json_array();
 
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:o*}", "name", f[i].name,
-                            "group", f[i].group, "type", kind_name(f[i].kind), "unit",
-                            f[i].unit, "doc", f[i].doc, "values", values_of(&f[i])));
+    for (size_t i = 0; i < c->n; i++)
+        if (is_chosen(c, &f[i]))
+            json_array_append_new(
+                list,
+                json_pack("{s:s, s:s, s:s, s:s, s:s, s:o*}", "name", f[i].name, "group",
+                          f[i].group, "type", kind_name(f[i].kind), "unit", f[i].unit,
+                          "doc", f[i].doc, "values", values_of(&f[i])));
     return cmd_print_json(list, 0, err);
 }
 
@@ -85,16 +142,20 @@ int cmd_fields(int argc, char **argv)
         OPT_END};
     struct opt_args args;
     struct err err = ERR_INIT;
-    size_t n;
-    const struct field *f = row_fields(&n);
+    struct chosen c = {.n = 0};
 
     if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
         return cmd_end(&err);
+    c.all = row_fields(&c.n);
+    c.names = args.v;
+    c.n_names = args.n;
+    if (check_names(&c, &err))
+        return cmd_end(&err);
     if (json)
-        return print_json(f, n, &err) ? cmd_end(&err) : 0;
+        return print_json(&c, &err) ? cmd_end(&err) : 0;
     if (markdown)
-        print_markdown(f, n);
+        print_markdown(&c);
     else
-        print_text(f, n);
+        print_text(&c);
     return 0;
 }

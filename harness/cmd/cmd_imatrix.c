@@ -90,7 +90,7 @@ int cmd_imatrix(int argc, char **argv)
     struct calibration c = {.session = {.n_ctx = CALIBRATION_CTX, .n_logits = 1}};
     struct opt_args args;
     const struct opt opts[] = {
-        OPT_STR('m', "model", &c.session.model, "FILE", "the GGUF file"),
+        OPT_STR('m', "model", &c.session.model, "MODEL", "the GGUF file"),
         OPT_STR(0, "text", &c.text, "FILE", "the text, UTF-8; - is standard input"),
         OPT_STR('o', "output", &c.out, "OUT.gguf", "the importance matrix to write"),
         OPT_INT(0, "ctx", &c.session.n_ctx, "N", "tokens of a chunk (default: 512)", 8,

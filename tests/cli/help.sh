@@ -48,7 +48,12 @@ done
 grep -q -- --isa-disable help.generate || fail "generate runs kernels"
 ! grep -q -- --isa-disable help.plot help.fields || fail "plot and fields run none"
 refused 2 "plot has no option --isa-disable" plot --isa-disable avx2 .
-refused 2 "unexpected argument 'surplus'" fields surplus
+
+# Two models of a command that takes one are no model and a forgotten one.
+for command in chat choose decode embed gate generate imatrix logits plan serve tokenize; do
+    refused 2 "--model is given twice, as a.gguf and b.gguf, and $command takes one" $command -m a.gguf -m b.gguf
+done
+refused 2 "--draft is given twice, as a.gguf and b.gguf" generate -m c.gguf --draft a.gguf --draft b.gguf
 
 # ---- bench fields
 "$BENCH" fields >text
@@ -62,4 +67,9 @@ done
 "$BENCH" fields --markdown >markdown
 tail -n "$(wc -l <markdown)" "$SRC/results/README.md" | cmp - markdown ||
     fail "results/README.md is not up to date: append \`bench fields --markdown\`"
-! "$BENCH" fields surplus 2>/dev/null || fail "an argument was accepted"
+refused 2 "there is no column 'surplus'; \`bench fields\` lists them" fields surplus
+refused 2 "there is no column 'mbu_l'; did you mean mbu_lo?" fields mbu mbu_l
+"$BENCH" fields mbu limiter >two
+grep -q '^  mbu ' two && grep -q '^  limiter ' two && [ "$(grep -c '^  [a-z]' two)" = 2 ] && [ "$(wc -L <two)" -le 79 ] ||
+    fail "two columns: $(cat two)"
+! has_terminals || python3 "$SRC/tests/support/at_terminal.py" 80 "$BENCH" fields >wrapped || fail "fields at a terminal: $(cat wrapped)"

@@ -13,7 +13,7 @@
 
 struct values {
     bool json;
-    const char *model;
+    const char *model, *draft;
     int n;
     double temp;
     uint64_t mem;
@@ -31,6 +31,7 @@ static enum status parse(struct values *v, struct opt_args *args, const char *li
     const struct opt opts[] = {
         OPT_FLAG(0, "json", &v->json, "print JSON"),
         OPT_STR('o', "output", &v->model, "FILE", "a file"),
+        OPT_STR(0, "draft", &v->draft, "MODEL", "one model"),
         OPT_INT('n', "tokens", &v->n, "N", "how many", 1, 100),
         OPT_DOUBLE(0, "temp", &v->temp, "T", "temperature", 0, 10),
         OPT_BYTES(0, "mem", &v->mem, "LIMIT", "limit"),
@@ -107,6 +108,23 @@ static void test_errors(void **state)
     expect_usage("test -t ,", "empty list");
     expect_usage("test -t 1,65", "outside 1..64");
     expect_usage("test --isa-disable avx9", "no ISA level 'avx9'");
+    expect_usage("test --draft a --draft b",
+                 "--draft is given twice, as a and b, and test takes one");
+}
+
+static void test_given_twice(void **state)
+{
+    struct values v = {.n = 5};
+    struct opt_args args;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(
+        parse(&v, &args, "test -n 7 -n 8 --draft a --draft=a -o x --output y", &err),
+        ST_OK);
+    assert_int_equal(v.n, 8);
+    assert_string_equal(v.draft, "a");
+    assert_string_equal(v.model, "y");
 }
 
 static void test_bytes(void **state)
@@ -140,8 +158,8 @@ static void test_bytes(void **state)
         assert_int_equal(parse_bytes(i ? "1000" : "6", "--mem", &bytes, &err),
                          ST_USAGE);
         assert_string_equal(err.msg,
-                            i ? "--mem: '1000' has no unit; write 1000G, or 1000B"
-                              : "--mem: '6' has no unit; write 6G, or 6B");
+                            i ? "--mem: '1000' has no unit; write 1000M for 1000 MiB"
+                              : "--mem: '6' has no unit; write 6G for 6 GiB");
     }
     assert_string_equal(format_bytes(buf, sizeof buf, 0), "0 B");
     assert_string_equal(format_bytes(buf, sizeof buf, 1536), "1.50 KiB");
@@ -210,9 +228,10 @@ static void test_suggest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),  cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_bytes),   cmocka_unit_test(test_seconds),
-        cmocka_unit_test(test_percent), cmocka_unit_test(test_suggest),
+        cmocka_unit_test(test_values),      cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_bytes),       cmocka_unit_test(test_seconds),
+        cmocka_unit_test(test_percent),     cmocka_unit_test(test_suggest),
+        cmocka_unit_test(test_given_twice),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
