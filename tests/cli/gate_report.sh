@@ -45,6 +45,12 @@ r["metrics"].append(dict(m, name="another", verdict="pass", effect=dict(m["effec
 json.dump(r, open(p, "w"))
 END
 cp same/gate.json kept.json
+if has_terminals; then
+    code=0
+    python3 "$SRC/tests/support/at_terminal.py" 80 "$BENCH" gate --report same --no-charts >shown || code=$?
+    [ $code = 1 ] && grep -q "^  *A  *B  *better by  *95 % interval  *margin  *verdict" shown ||
+        fail "at a terminal of 80 columns: $code, $(cat shown)"
+fi
 rm same/gate.md same/junit.xml same/annotations.txt
 code=0
 GITHUB_STEP_SUMMARY=$WORK/summary.md

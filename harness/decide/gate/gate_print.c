@@ -5,22 +5,32 @@
 #include "harness/decide/gate/gate_report.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/base/format.h"
+#include "harness/base/progress.h"
 
-/* A line of texts that may be another program's, or from a gate.json of anybody. */
+enum { N_CELLS = 7, CELL_MAX = 200, INDENT = 2 };
+
+/* A line of texts that may be another program's, or from a gate.json of anybody; on a
+ * terminal it is wrapped. */
 __attribute__((format(printf, 2, 3))) static void print_line(FILE *f, const char *fmt,
                                                              ...)
 {
+    const int columns = terminal_columns(f);
     char line[4096], shown[4096];
     va_list ap;
 
     va_start(ap, fmt);
     vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
-    fprintf(f, "%s\n", text_harmless(shown, sizeof shown, line));
+    text_harmless(shown, sizeof shown, line);
+    if (columns)
+        text_wrap(f, shown, 0, 0, columns - 1, false);
+    else
+        fprintf(f, "%s\n", shown);
 }
 
 static void print_side(FILE *f, const char *who, const struct gate_side *s)
@@ -31,60 +41,105 @@ static void print_side(FILE *f, const char *who, const struct gate_side *s)
                    *s->compiler ? ", " : "", s->compiler);
 }
 
-/* Text padded to a width in columns: bytes that continue a character take none. */
-static void print_cell(FILE *f, const char *text, int width, bool right)
+/* Columns of a terminal: bytes that continue a character take none. */
+static int columns_of(const char *text)
 {
-    char shown[1024];
     int columns = 0;
 
-    text = text_harmless(shown, sizeof shown, text);
     for (const char *c = text; *c; c++)
         columns += ((unsigned char)*c & 0xc0) != 0x80;
-    const int pad = width > columns ? width - columns : 0;
-    fprintf(f, "%*s%s%*s", right ? pad : 0, "", text, right ? 0 : pad, "");
+    return columns;
 }
 
-static void print_row(FILE *f, const char *const cell[7], int first)
-{
-    const int width[7] = {first, 14, 14, 11, 20, 8, 13};
+typedef char cells[N_CELLS][CELL_MAX];
 
-    for (int i = 0; i < 7; i++) {
-        if (i == 6)
-            fprintf(f, "  %s", cell[i]);
-        else
-            print_cell(f, cell[i], width[i], i > 0);
+static const char *const headings[N_CELLS] = {
+    "metric", "A", "B", "better by", "95 % interval", "margin", "verdict"};
+
+/* What the table looks like: widths for one line a metric, or for two where a terminal
+ * is too narrow. */
+struct table {
+    int width[N_CELLS], columns;
+    bool two_lines;
+};
+
+static int pad_of(int width, const char *text)
+{
+    const int pad = width - columns_of(text);
+
+    return pad > 0 ? pad : 0;
+}
+
+static void print_row(FILE *f, const struct table *t, const char *const cell[N_CELLS])
+{
+    const int gap = t->two_lines ? 2 : 0; /* which the usual widths have in them */
+
+    if (t->two_lines)
+        text_wrap(f, cell[0], 0, 2 * INDENT, t->columns - 1, false);
+    else
+        fprintf(f, "%s%*s", cell[0], pad_of(t->width[0], cell[0]), "");
+    for (int i = 1; i < N_CELLS - 1; i++)
+        fprintf(f, "%*s%s", gap + pad_of(t->width[i], cell[i]), "", cell[i]);
+    fprintf(f, "  %s\n", cell[N_CELLS - 1]);
+}
+
+static void fill_cells(cells c, const struct gate_metric *m)
+{
+    text_harmless(c[0], CELL_MAX, m->name);
+    gate_value_text(c[1], CELL_MAX, m->a, m->unit);
+    gate_value_text(c[2], CELL_MAX, m->b, m->unit);
+    gate_change_text(c[3], CELL_MAX, m->effect.ratio);
+    if (!*gate_interval_text(c[4], CELL_MAX, &m->effect))
+        snprintf(c[4], CELL_MAX, "too few");
+    snprintf(c[5], CELL_MAX, "%.3g %%", 100 * m->margin);
+    snprintf(c[6], CELL_MAX, "%s", gate_verdict_word(m->verdict));
+}
+
+static void measure(struct table *t, const struct gate_result *r)
+{
+    static const int usual[N_CELLS] = {32, 14, 14, 11, 20, 8, 13};
+    int wide = 0, narrow[N_CELLS];
+    cells c;
+
+    for (int k = 0; k < N_CELLS; k++) {
+        t->width[k] = usual[k];
+        narrow[k] = columns_of(headings[k]);
     }
-    fputc('\n', f);
+    for (size_t i = 0; i < r->n_metrics; i++) {
+        fill_cells(c, &r->metric[i]);
+        for (int k = 0; k < N_CELLS; k++)
+            if (columns_of(c[k]) > narrow[k])
+                narrow[k] = columns_of(c[k]);
+    }
+    if (narrow[0] > t->width[0])
+        t->width[0] = narrow[0];
+    for (int k = 0; k < N_CELLS; k++)
+        wide += t->width[k];
+    t->two_lines = t->columns && wide + 2 >= t->columns;
+    if (t->two_lines)
+        memcpy(t->width, narrow, sizeof narrow);
 }
 
-static void print_metric(FILE *f, const struct gate_metric *m, int first)
+static void print_table(FILE *f, const struct gate_result *r)
 {
-    char a[48], b[48], change[48], interval[96], margin[24];
-    const char *const cell[7] = {
-        m->name,
-        gate_value_text(a, sizeof a, m->a, m->unit),
-        gate_value_text(b, sizeof b, m->b, m->unit),
-        gate_change_text(change, sizeof change, m->effect.ratio),
-        *gate_interval_text(interval, sizeof interval, &m->effect) ? interval
-                                                                   : "too few",
-        margin,
-        gate_verdict_word(m->verdict),
-    };
+    struct table t = {.columns = terminal_columns(f)};
+    cells c;
 
-    snprintf(margin, sizeof margin, "%.3g %%", 100 * m->margin);
-    print_row(f, cell, first);
+    measure(&t, r);
+    print_row(f, &t, headings);
+    for (size_t i = 0; i < r->n_metrics; i++) {
+        const char *cell[N_CELLS];
+
+        fill_cells(c, &r->metric[i]);
+        for (int k = 0; k < N_CELLS; k++)
+            cell[k] = c[k];
+        print_row(f, &t, cell);
+    }
 }
 
 void gate_print(FILE *f, const struct gate_result *r)
 {
-    static const char *const head[7] = {
-        "metric", "A", "B", "better by", "95 % interval", "margin", "verdict"};
     char sentence[1024], time[32], took[256];
-    int first = 32; /* width of the names */
-
-    for (size_t i = 0; i < r->n_metrics; i++)
-        if ((int)strlen(r->metric[i].name) > first)
-            first = (int)strlen(r->metric[i].name);
 
     print_side(f, "A", &r->side[0]);
     print_side(f, "B", &r->side[1]);
@@ -96,9 +151,7 @@ void gate_print(FILE *f, const struct gate_result *r)
                 "result shows what\nthe gate detects, and nothing about B\n",
                 100 * r->injected);
     fputc('\n', f);
-    print_row(f, head, first);
-    for (size_t i = 0; i < r->n_metrics; i++)
-        print_metric(f, &r->metric[i], first);
+    print_table(f, r);
     if (r->mode == GATE_MODE_BASELINE)
         snprintf(took, sizeof took, "%zu new run%s", r->n_launches,
                  r->n_launches == 1 ? "" : "s");
