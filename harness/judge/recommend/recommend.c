@@ -355,6 +355,8 @@ static void hand_over(struct recommendation *rec, const struct chooser *c)
     quality_steps(rec, c);
     rec->p_floor = floor_probability(c, rec);
     rec->has_runner_up = c->runner_up != NO_ROW;
+    if (c->why[c->best] != DISTURBED)
+        rec->n_disturbed = c->n[DISTURBED];
     if (rec->has_runner_up) {
         char why[sizeof rec->no_command];
 

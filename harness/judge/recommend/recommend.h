@@ -99,6 +99,7 @@ struct recommendation {
     char no_command[256]; /* why best has none although its row had; "": it has, or its
                              row had none */
     int has_runner_up;
+    int n_disturbed; /* points that it was not chosen from, as they were disturbed */
     double best_tok_per_s, runner_up_tok_per_s; /* as judged: for a disturbed
                                                    row it may be estimated */
     int64_t best_from_ctx, runner_up_from_ctx;  /* from that depth; -1: measured */

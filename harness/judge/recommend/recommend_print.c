@@ -34,8 +34,8 @@ static void print_wrapped(FILE *f, const char *text, int indent)
 
 const char *recommend_choice_text(const struct row *r, char *buf, size_t cap)
 {
-    char model[REPORT_NAME_MAX], computed[REPORT_NAME_MAX] = "";
-    const bool named = strcmp(report_model_name(r, model, sizeof model), r->model) != 0;
+    char computed[REPORT_NAME_MAX] = "";
+    const bool named = *r->quant && strcasestr(r->model, r->quant);
 
     buf[0] = '\0';
     text_append(buf, cap, "%s%s%s, %lld thread%s", r->model, named ? "" : " ",
@@ -69,6 +69,20 @@ static void print_steps(FILE *f, const struct recommendation *rec)
         print_wrapped(f, rec->steps[i].text, 2);
 }
 
+static void print_runner_up(FILE *f, const struct recommendation *rec)
+{
+    char text[1000] = "Runner-up", choice[600];
+
+    if (rec->n_disturbed)
+        text_append(text, sizeof text, " (without %d disturbed point%s)",
+                    rec->n_disturbed, plural(rec->n_disturbed, "s"));
+    text_append(text, sizeof text, ": %s: %s%.*f tok/s",
+                recommend_choice_text(&rec->runner_up, choice, sizeof choice),
+                rec->runner_up_from_ctx >= 0 ? "about " : "",
+                report_decimals(rec->runner_up_tok_per_s), rec->runner_up_tok_per_s);
+    print_wrapped(f, text, 0);
+}
+
 /* For a person. */
 static void print_recommendation(FILE *f, const struct recommendation *rec)
 {
@@ -89,14 +103,8 @@ static void print_recommendation(FILE *f, const struct recommendation *rec)
     print_steps(f, rec);
     fputs("Evidence:\n", f);
     print_wrapped(f, rec->why, 2);
-    if (rec->has_runner_up) {
-        const struct row *r = &rec->runner_up;
-
-        fputs("Runner-up: ", f);
-        print_choice(f, r);
-        fprintf(f, ": %s%.*f tok/s\n", rec->runner_up_from_ctx >= 0 ? "about " : "",
-                report_decimals(rec->runner_up_tok_per_s), rec->runner_up_tok_per_s);
-    }
+    if (rec->has_runner_up)
+        print_runner_up(f, rec);
     if (rec->excluded[0]) {
         char text[sizeof rec->excluded + 32];
 

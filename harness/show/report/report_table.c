@@ -138,17 +138,90 @@ static bool is_chosen(const struct row *r, const struct row *const *chosen, size
     return false;
 }
 
+/* ---- words ----------------------------------------------------------------------- */
+
+/* A word of a column's cells, and what it means; NULL: any cell of the column. */
+static const struct explained {
+    int column;
+    const char *word, *text;
+} explained[] = {
+    {0, "spread", "a core of its own for each thread"},
+    {0, "compact", "threads on neighbouring cores"},
+    {0, "smt", "both threads of each core"},
+    {0, "packed", "weights in memory, rearranged for the kernels"},
+    {0, "mmap", "weights in the mapped file"},
+    {0, "stream", "what does not fit is read from disk for each token"},
+    {0, "memory", "weights made in memory, without a file"},
+    {4, NULL, "holds the true speed with 95 %"},
+    {5, "of", "how many of the launches count (disturbed and partial ones do not)"},
+    {6, NULL, "share of the speed that memory's bandwidth allows"},
+    {9, NULL, "divergence from the reference model (bench quality)"},
+    {10, "memory", "its bandwidth"},
+    {10, "compute", "arithmetic"},
+    {10, "latency", "instructions that wait for loads or each other"},
+    {10, "synchronisation", "threads that wait for each other"},
+    {10, "paging", "page faults that go to disk"},
+    {10, "disk", "reading streamed weights"},
+    {10, "cache", "the last-level cache's bandwidth"},
+    {10, "quota", "the CPU quota"},
+    {10, "noise", "other load on the machine"},
+};
+enum { N_EXPLAINED = sizeof explained / sizeof explained[0] };
+
+static bool has_word(const char *cell, const char *word)
+{
+    const size_t n = word ? strlen(word) : 0;
+
+    if (!word)
+        return *cell;
+    for (const char *at = cell; (at = strstr(at, word)); at += n)
+        if ((at == cell || at[-1] == ' ') && (!at[n] || at[n] == ' '))
+            return true;
+    return false;
+}
+
+static void find_words(bool occurs[N_EXPLAINED], const cells c)
+{
+    for (int i = 0; i < N_EXPLAINED; i++)
+        occurs[i] |= has_word(c[explained[i].column], explained[i].word);
+}
+
+/* Those that occur, in one paragraph. */
+static void explain_words(FILE *f, const bool occurs[N_EXPLAINED])
+{
+    char text[2048] = "";
+    int before = -1;
+
+    for (int i = 0; i < N_EXPLAINED; i++) {
+        const struct explained *e = &explained[i];
+        const bool with_heading = e->column >= 4 && e->column != before;
+
+        if (!occurs[i])
+            continue;
+        text_append(text, sizeof text, "%s%s%s%s: %s", *text ? "; " : "",
+                    with_heading ? headings[e->column] : "",
+                    with_heading && e->column == 10 ? " " : "",
+                    e->column == 0 || e->column == 10 ? e->word : "", e->text);
+        before = e->column;
+    }
+    if (*text)
+        text_wrap(f, text, 0, 0, LINE_WIDTH, false);
+}
+
+/* ---- the table ------------------------------------------------------------------- */
+
 static void print_rows(FILE *f, const struct report_rows *p,
                        const struct row *const *chosen, size_t n_chosen)
 {
     int width[N_COLUMNS] = {0};
     const int columns = terminal_columns(f);
-    bool any_chosen = false, any_disturbed = false;
+    bool any_chosen = false, any_disturbed = false, occurs[N_EXPLAINED] = {false};
     cells c;
 
     for (size_t i = 0; i < p->n; i++) {
         fill_cells(c, p, i);
         widen(width, (const char(*)[CELL_MAX])c);
+        find_words(occurs, (const char(*)[CELL_MAX])c);
     }
     for (int k = 0; k < N_COLUMNS; k++)
         if (width[k] && (int)strlen(headings[k]) > width[k])
@@ -168,6 +241,7 @@ static void print_rows(FILE *f, const struct report_rows *p,
     }
     if (any_chosen)
         fputs("* recommended below\n", f);
+    explain_words(f, occurs);
     if (any_disturbed)
         text_wrap(f,
                   "disturbed: other programs, the hypervisor or the clock changed the "
