@@ -31,6 +31,8 @@ static const struct opt_usage usage = {
     .no_arguments = "models are given by -m",
 };
 
+#define USUAL_CTX 4096 /* as in a sweep */
+
 struct settings {
     struct point point;
     const char *model, *quant, *cache_dir, *machine;
@@ -47,7 +49,7 @@ static enum status parse(struct settings *s, int argc, char **argv,
         OPT_STR('m', "model", &s->model, "MODEL", "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
         OPT_STR(0, "quant", &s->quant, "QUANT", "predict for weights quantised while loading"),
         model_setup_option(SETTING_mem, setup),
-        OPT_INT(0, "ctx", &s->ctx, "D", "tokens in the KV cache (default 0)", 0, SETTING_MAX(ctx)),
+        OPT_INT(0, "ctx", &s->ctx, "D", "tokens in the KV cache (default: 4096, or the model's context if that is less)", 0, SETTING_MAX(ctx)),
         model_setup_option(SETTING_threads, setup),
         model_setup_option(SETTING_batch, setup),
         model_setup_option(SETTING_weights, setup),
@@ -74,7 +76,7 @@ static enum status parse(struct settings *s, int argc, char **argv,
                      "--weights memory makes a synthetic model, but %s is a file; name "
                      "SHAPE:QUANT instead, or use --weights packed",
                      s->model);
-    s->point.ctx = s->ctx;
+    s->point.ctx = s->ctx < 0 ? USUAL_CTX : s->ctx;
     return st;
 }
 
@@ -97,6 +99,11 @@ static enum status make(struct plan *plan, struct settings *s, struct topology *
     if (!(s->point.setup.given & SETTING_BIT(threads)))
         s->point.setup.n_threads = topo->threads_default;
     st = plan_make(plan, &s->point, topo, err);
+    if (st == ST_OK && s->ctx < 0 && plan->need.model_ctx > 0 &&
+        plan->need.model_ctx < s->point.ctx) {
+        s->point.ctx = plan->need.model_ctx;
+        st = plan_make(plan, &s->point, topo, err);
+    }
     if (st || plan->verdict == PLAN_PAGES || plan->verdict == PLAN_NO_FIT)
         return st;
     st = find_roofs(plan, s, topo, err);
@@ -137,6 +144,7 @@ int cmd_plan(int argc, char **argv)
     }
     interrupt_catch();
     point_init(&s->point);
+    s->ctx = -1;
     if (parse(s, argc, argv, &args, &err) == ST_OK && !args.help)
         run(s, &code, &err);
     free(s);

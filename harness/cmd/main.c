@@ -45,7 +45,7 @@ static void print_help(FILE *f)
           "`bench help COMMAND` explains a command; `bench --version` prints the\n"
           "version. Begin with:\n"
           "  bench quick\n"
-          "  bench sweep -m yi-1.5-9b:Q4_K_M --mem 6G\n"
+          "  bench sweep -m yi-1.5-9b:Q4_K_M\n"
           "\n"
           "exit codes: 0 ok, 1 the check failed, 2 bad usage or input, 3 not possible "
           "on\n"

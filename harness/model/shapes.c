@@ -340,10 +340,12 @@ static enum status unknown_shape(const char *name, struct err *err)
         return ST_NO_MEMORY;
     const char *near = suggest(name, (const char *const *)names.path, (int)names.n);
 
-    if (near)
+    const int n_near = near ? 0 : shape_near(name, list, sizeof list);
+
+    if (near || n_near == 1)
         err_set(err, ST_USAGE, "there is no shape '%.80s'; did you mean '%s'?", name,
-                near);
-    else if (shape_near(name, list, sizeof list))
+                near ? near : list);
+    else if (n_near)
         err_set(err, ST_USAGE,
                 "there is no shape '%.80s'; near it: %s (`bench synth --list` has all)",
                 name, list);

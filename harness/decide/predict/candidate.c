@@ -4,10 +4,12 @@
  */
 #include "harness/decide/predict/candidate.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/base/jsonfile.h"
 #include "harness/base/format.h"
@@ -209,8 +211,14 @@ static enum status by_file(struct candidate *c, const struct candidate_params *p
 {
     struct jsonfile f = {.root = NULL};
     const json_t *probe;
-    enum status st = jsonfile_read(&f, p->machine, MACHINE_JSON_LIMIT, err);
+    enum status st;
 
+    if (access(p->machine, F_OK) && errno == ENOENT)
+        return err_set(err, ST_USAGE,
+                       "--machine: there is no file %.200s; a machine that was not "
+                       "probed is given by --cpu NAME or --gbps X",
+                       format_path(p->machine).text);
+    st = jsonfile_read(&f, p->machine, MACHINE_JSON_LIMIT, err);
     if (st)
         return st;
     snprintf(c->name, sizeof c->name, "the machine of %.100s",

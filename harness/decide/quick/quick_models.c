@@ -128,6 +128,7 @@ static void free_names(char **names, int n)
  * named it, unless no model is left. */
 static enum status add_shapes(struct planning *g, const char *quant, struct err *err)
 {
+    struct synth_shape shape;
     char **names = NULL, text[128];
     int n = 0;
     enum status st = shape_list(&names, &n, err);
@@ -135,6 +136,8 @@ static enum status add_shapes(struct planning *g, const char *quant, struct err 
 
     for (int i = 0; i < n && st == ST_OK; i++) {
         why = (struct err)ERR_INIT;
+        if (!shape_load(&shape, names[i], &why) && *shape.pooling)
+            continue; /* an embedding model decodes nothing */
         snprintf(text, sizeof text, "%s:%s", names[i], quant);
         st = add(g, text, &why);
         if (st == ST_NO_MEMORY || st == ST_INTERRUPTED)

@@ -177,7 +177,9 @@ static void add_size_for_speed(struct list *l, const struct quick_answer *a)
             slow = m;
     }
     if (fast && slow)
-        add_line(l, "For %s tok/s take %s model: %s %s tok/s are %s (shape of %s).%s",
+        add_line(l,
+                 "To decode %s tok/s (--min-tps) take %s model: %s %s are %s (shape of "
+                 "%s).%s",
                  want.text, article_and_size(fast).text, about(fast),
                  rounded(fast->tok_per_s).text,
                  fast->is_measured ? "measured" : "expected", fast->name,

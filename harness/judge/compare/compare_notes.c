@@ -113,15 +113,15 @@ static void note_floors(struct comparison *c)
         return;
     while ((next = next_above(c, at->max_floor)) != NULL) {
         add_change(c,
-                   "With a floor above %s tok/s %s no longer qualifies, and %s is "
+                   "With --min-tps above %s %s no longer qualifies, and %s is "
                    "first.",
                    floor_text(at->max_floor, floor), at->name, next->name);
         at = next;
     }
     if (others_floor(c, at) < at->max_floor / JUST_ABOVE)
-        add_change(c, "With a floor above %s tok/s only %s qualifies.",
+        add_change(c, "With --min-tps above %s only %s qualifies.",
                    floor_text(others_floor(c, at), floor), at->name);
-    add_change(c, "No machine is known to reach a floor above %s tok/s.",
+    add_change(c, "No machine is known to reach more than %s tok/s (--min-tps).",
                floor_text(at->max_floor, floor));
 }
 

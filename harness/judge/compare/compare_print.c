@@ -144,9 +144,9 @@ static void print_head(FILE *f, const struct comparison *c)
     const char *currency = currency_of(c);
 
     fprintf(f, "\n   %-*s %-17s %7s %8s %8s %7s\n", NAME_WIDTH, "", "tok/s", "first",
-            currency, currency, "first");
+            currency, currency, "chance");
     fprintf(f, "   %-*s %-17s %7s %8s %8s %7s\n", NAME_WIDTH, "machine",
-            "(95 % interval)", "token s", "1M in", "1M out", "with");
+            "(95 % interval)", "token s", "1M in", "1M out", "of 1st");
 }
 
 static void print_line(FILE *f, const struct compare_machine *m, size_t place)
@@ -233,7 +233,7 @@ void compare_print_markdown(FILE *f, const struct comparison *c)
     fprintf(
         f,
         "\n\n| | machine | CPU | setting | tok/s (95 %% interval) | first token, s | "
-        "1M in%s%s | 1M out%s%s | first with |\n"
+        "1M in%s%s | 1M out%s%s | chance of 1st |\n"
         "|---|---|---|---|---|---|---|---|---|\n",
         *currency ? ", " : "", currency, *currency ? ", " : "", currency);
     for (size_t i = 0; i < c->n; i++) {

@@ -83,10 +83,9 @@ static void put_source(FILE *f, const struct deploy *d)
              d->rec.best_tok_per_s, (long long)(r->ctx > 0 ? r->ctx : 0));
     if (d->carried)
         text_append(text, sizeof text,
-                    "carried over from %s: settings and speed are those of %s, which "
-                    "measured them; measure what is deployed with `bench sweep "
-                    "--engine`",
-                    source, source);
+                    "carried over from %s (to measure this program: `bench sweep "
+                    "--engine`)",
+                    source);
     else
         text_append(text, sizeof text, "measured with %s%s%s", source,
                     *r->engine_version ? " " : "", r->engine_version);

@@ -152,7 +152,7 @@ static void write_replaced(const struct chooser *c, char *why, size_t cap)
     else
         text_append(why, cap, " %s is about as fast", name);
     if (has_floor(c)) {
-        text_append(why, cap, ", but %s, and both reach the floor.",
+        text_append(why, cap, ", but %s, and both reach --min-tps.",
                     quality_is_known(c, r) && quality_is_known(c, best)
                         ? "diverges more"
                         : "is of a type that keeps less of the model");

@@ -60,6 +60,11 @@ static void append_speed(char *buf, size_t cap, const struct plan *plan)
     text_append(buf, cap, ")");
 }
 
+static void append_depth(char *buf, size_t cap, const struct plan *plan)
+{
+    text_append(buf, cap, " at context depth %d", plan->point.ctx);
+}
+
 /* Beyond what fits: the longest context without streaming. */
 static void append_context(char *buf, size_t cap, const struct plan *plan)
 {
@@ -85,6 +90,7 @@ const char *plan_sentence(const struct plan *plan, char *buf, size_t cap)
         text_append(buf, cap, "fits into ");
         append_bytes(buf, cap, plan->room);
         append_speed(buf, cap, plan);
+        append_depth(buf, cap, plan);
         break;
     case PLAN_STREAMS:
         text_append(buf, cap, need->cache_bytes ? "reads up to " : "streams ");
@@ -92,6 +98,7 @@ const char *plan_sentence(const struct plan *plan, char *buf, size_t cap)
         text_append(buf, cap, " per token within ");
         append_bytes(buf, cap, plan->room);
         append_speed(buf, cap, plan);
+        append_depth(buf, cap, plan);
         append_context(buf, cap, plan);
         break;
     case PLAN_PAGES:
@@ -107,6 +114,7 @@ const char *plan_sentence(const struct plan *plan, char *buf, size_t cap)
         append_bytes(buf, cap, need->anon_bytes + point_need_reserve(need->residency));
         if (need->residency == WEIGHTS_STREAM)
             text_append(buf, cap, " with all layers streamed");
+        append_depth(buf, cap, plan);
         break;
     }
     return buf;
@@ -170,7 +178,7 @@ static void print_weights(FILE *f, const struct plan *plan)
          format_bytes(size, sizeof size, need->weights_memory_bytes - slots),
          "weights: %d of %d layers, and what is in no layer",
          need->n_layers - need->n_streamed, need->n_layers);
-    line(f, "slot", format_bytes(size, sizeof size, slots),
+    line(f, "buffer", format_bytes(size, sizeof size, slots),
          "into which %d layers are streamed, one after another", need->n_streamed);
 }
 
@@ -251,7 +259,7 @@ static void print_time(FILE *f, const struct plan *plan)
     if (t->disk_s > 0) {
         append_time(text, sizeof text, (double)need->streamed_bytes, r->gbps.disk_gbps);
         line(f, "reading", format_time(time, sizeof time, t->disk_s), "%s, %s", text,
-             need->cache_bytes ? "once it is known which experts" : "meanwhile");
+             need->cache_bytes ? "once it is known which experts" : "while computing");
         if (!need->cache_bytes && t->alone_s > 0.01 * t->token_s)
             line(f, "waiting", format_time(time, sizeof time, t->alone_s),
                  "in which the two do not overlap");

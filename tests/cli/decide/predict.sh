@@ -171,4 +171,5 @@ refused 2 "give one of --model" predict -m qwen3-4b --claim "3 tok/s, 4 GB"
 refused 2 "unexpected argument 'x'" predict x -m qwen3-4b
 refused 2 "name directories" predict --check
 refused 2 "cannot read nowhere" predict --check nowhere
+refused 2 "is given by --cpu NAME or --gbps X" predict -m nano:Q4_0 --machine "AMD EPYC 9654"
 refused 2 "Q4_9" predict -m qwen3-4b --quant Q4_9 --gbps 38 --mem 8G

@@ -31,6 +31,7 @@ for m in measured.values():
     assert len(m["decode"]) == len(m["prefill"]) == o["n_rounds"], m
 others = [m for m in o["models"] if m["figures"] == "predicted"]
 assert len(others) >= 10 and all(m["n_params"] > 0 for m in others)
+assert not any("embed" in m["model"] or "bge" in m["model"] for m in others) # these decode nothing
 assert "yi-1.5-9b:Q4_K_M" in [m["model"] for m in others]
 assert any(s.startswith("stories260K-f32 fits with 64 tokens") for s in o["sentences"])
 assert o["machine"]["cpu"]["model"] is not None

@@ -301,6 +301,9 @@ static void unknown_shapes_are_named(void **state)
     assert_int_equal(shape_load(&s, "yi-1.5-9", &err), ST_USAGE);
     assert_non_null(strstr(err.msg, "did you mean 'yi-1.5-9b'?"));
     err_clear(&err);
+    assert_int_equal(shape_load(&s, "tinyllama", &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "did you mean 'tinyllama-1.1b'?"));
+    err_clear(&err);
     assert_int_equal(shape_load(&s, "gpt-5", &err), ST_USAGE);
     assert_non_null(strstr(err.msg, "near it: gpt-oss-20b, gpt2"));
     err_clear(&err);

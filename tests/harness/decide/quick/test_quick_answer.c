@@ -89,8 +89,9 @@ static void what_was_measured(void **state)
                         "A 1.1B model in Q4_K_M fits with 4096 tokens of context and "
                         "decodes about 70 tok/s with 2 threads; a 512-token prompt "
                         "takes 1 s.");
-    assert_string_equal(printed[2].text, "For 20 tok/s take a 4B model: about 20 tok/s "
-                                         "are expected (shape of some-4b).");
+    assert_string_equal(printed[2].text,
+                        "To decode 20 tok/s (--min-tps) take a 4B model: about 20 "
+                        "are expected (shape of some-4b).");
     assert_string_equal(printed[3].text,
                         "A 47B model does not fit: it needs 25.1 GiB of "
                         "the 8.00 GiB that there are.");
@@ -152,8 +153,8 @@ static void wishes(void **state)
                           "decodes about 70."));
     a.want_tok_per_s = 60;
     n = conclude(&a);
-    assert_true(
-        prints(n, "For 60 tok/s take a 1.1B model: about 70 tok/s are measured"));
+    assert_true(prints(
+        n, "To decode 60 tok/s (--min-tps) take a 1.1B model: about 70 are measured"));
     /* a mixture of experts is larger than fast models are, and no answer to that */
     a = usual();
     models[1].has_experts = true;
@@ -218,9 +219,9 @@ static void disturbances(void **state)
     assert_true(prints(n, "A 9B model in Q4_K_M fits with 4096 tokens of context and "
                           "decodes at least 10 tok/s"));
     assert_true(prints(n, "prompt takes 9 s."));
-    assert_true(prints(n,
-                       "For 20 tok/s take a 4B model: at least 22 tok/s are expected "
-                       "(shape of some-4b). A larger one may reach that"));
+    assert_true(prints(
+        n, "To decode 20 tok/s (--min-tps) take a 4B model: at least 22 are expected "
+           "(shape of some-4b). A larger one may reach that"));
     a.want_tok_per_s = 100;
     n = conclude(&a);
     assert_true(

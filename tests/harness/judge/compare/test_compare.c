@@ -116,8 +116,9 @@ static void floors_of_small_models_have_all_digits(void **state)
     write_machine("slow", &slow, 1, "0.1.0");
     write_machine("fast", &fast, 1, "0.1.0");
     assert_int_equal(compare_two(&c, NULL, 0, usual), ST_OK);
-    assert_true(prints(&c, "With a floor above 9800 tok/s only fast qualifies."));
-    assert_true(prints(&c, "No machine is known to reach a floor above 11760 tok/s."));
+    assert_true(prints(&c, "With --min-tps above 9800 only fast qualifies."));
+    assert_true(
+        prints(&c, "No machine is known to reach more than 11760 tok/s (--min-tps)."));
     compare_free(&c);
 }
 
@@ -149,10 +150,11 @@ static void prices_are_those_of_a_hand_calculation(void **state)
     assert_true(prints(&c, "slow stays first up to a price of 0.45 EUR an hour"));
     assert_true(prints(&c, "fast is first at a price below 0.432 EUR an hour"));
     /* floors: lower ends of 9.8 and 11.76 */
-    assert_true(prints(&c, "With a floor above 9.8 tok/s slow no longer qualifies, and "
+    assert_true(prints(&c, "With --min-tps above 9.8 slow no longer qualifies, and "
                            "fast is first."));
-    assert_true(prints(&c, "With a floor above 9.8 tok/s only fast qualifies."));
-    assert_true(prints(&c, "No machine is known to reach a floor above 11.8 tok/s."));
+    assert_true(prints(&c, "With --min-tps above 9.8 only fast qualifies."));
+    assert_true(
+        prints(&c, "No machine is known to reach more than 11.8 tok/s (--min-tps)."));
     assert_int_equal(c.n_differs, 1);
     assert_string_equal(c.differs[0], "builds: 0.1.0 (a) (slow), 0.1.0 (b) (fast)");
     compare_free(&c);

@@ -78,8 +78,8 @@ static void the_sentence_comes_first(void **state)
                        1e-9);
     assert_string_equal(plan_sentence(&p, text, sizeof text),
                         "big:Q6_K streams 2.00 GiB per token within 6.00 GiB: about "
-                        "0.453 tok/s (0.157 to 0.696); without streaming no context "
-                        "fits");
+                        "0.453 tok/s (0.157 to 0.696) at context depth 0; without "
+                        "streaming no context fits");
     FILE *f = open_memstream(&printed, &len);
     plan_print(f, &p);
     fclose(f);
