@@ -45,7 +45,10 @@ waits "$RESEARCH" record-trace trace.txt -m "$model" -t 1
 SLMBENCH_LOCK=none "$BENCH" decode -m "$model" -t 1 -n 2 --budget 0.05 >out 2>err || fail "none: $(cat err)"
 
 # What measures nothing does not wait.
-for command in "topo" "gguf $model" "sweep -m $model --dry-run --no-probe --mem none" "kernels --list"; do
+SLMBENCH_LOCK=none "$BENCH" sweep -m "$model" --threads 1 --ctx 0 --prefill none -n 2 --launches 1 --mem none \
+    --no-probe --no-charts -o begun >out 2>err || fail "a sweep: $(cat err)"
+for command in "topo" "gguf $model" "sweep -m $model --dry-run --mem none" "sweep --resume begun --dry-run" \
+    "kernels --list"; do
     SLMBENCH_LOCK=$WORK/lock timeout 60 "$BENCH" $command >out 2>err || fail "$command: $? $(cat err)"
 done
 

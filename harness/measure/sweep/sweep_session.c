@@ -221,6 +221,21 @@ static enum status write_machine(struct sweep_session *x, const struct sweep_req
 
 /* ---- new, or continued ----------------------------------------------------------- */
 
+/* A plan waits for nobody, and keeps nobody waiting. */
+static enum status find_cores_now(struct topology *topo, struct err *err)
+{
+    enum status st;
+
+    if (!measuring_try()) {
+        printf("which CPUs share a core is not known: another process measures on this "
+               "machine; the sweep may choose other threads\n");
+        return ST_OK;
+    }
+    st = cores_find(topo, CORES_BUDGET_S, err);
+    measuring_end();
+    return st;
+}
+
 /* Placements and threads rest on which CPUs share a core, verdicts on the cache. */
 static enum status find_cores(struct topology *topo, const struct sweep_request *q,
                               struct err *err)
@@ -229,7 +244,9 @@ static enum status find_cores(struct topology *topo, const struct sweep_request 
 
     if (q->no_probe || (q->dry_run && !hides))
         return ST_OK;
-    if (measuring_begin(err) || cores_find(topo, CORES_BUDGET_S, err) || q->dry_run)
+    if (q->dry_run)
+        return find_cores_now(topo, err);
+    if (measuring_begin(err) || cores_find(topo, CORES_BUDGET_S, err))
         return err->code;
     return cache_find(topo, err);
 }
@@ -413,7 +430,7 @@ static enum status begin_again(struct sweep_session *x, const struct sweep_reque
         status = check_cache_dir(x, q, err);
     if (status == ST_OK)
         status = find_cores(&x->topo, q, err);
-    return status ? status : measuring_begin(err);
+    return status || q->dry_run ? status : measuring_begin(err);
 }
 
 enum status sweep_session_run(struct sweep_session *x, const struct sweep_request *q,
