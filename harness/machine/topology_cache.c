@@ -10,6 +10,7 @@
 
 #include "harness/chart/chart_files.h"
 #include "harness/base/format.h"
+#include "harness/base/program.h"
 #include "harness/machine/cache.h"
 
 /* A set twice as large as what is served half is served by a few per cent. */
@@ -223,7 +224,8 @@ static struct plot *make_plot(const struct cache_curve *c, const struct topology
 enum status cache_curve_chart(const struct cache_curve *c, const struct topology *t,
                               const char *dir, struct err *err)
 {
-    char subtitle[200], again[300];
+    char subtitle[200], again[300], now[24];
+    struct plot *p;
 
     snprintf(subtitle, sizeof subtitle, "%s%s%s", t->cpu_model,
              *t->hypervisor ? "  \xc2\xb7  virtual machine" : "",
@@ -231,5 +233,9 @@ enum status cache_curve_chart(const struct cache_curve *c, const struct topology
                  ? "  \xc2\xb7  other programs used the CPUs"
                  : "");
     snprintf(again, sizeof again, "bench topo --measure -o %.250s", dir);
-    return chart_files_draw(make_plot(c, t, subtitle), dir, again, err);
+    p = make_plot(c, t, subtitle);
+    if (p)
+        plot_note(p, plot_printf(p, "measured %.10s by slmbench %s",
+                                 format_now(now, sizeof now), build_version()));
+    return chart_files_draw(p, dir, again, err);
 }

@@ -3,6 +3,7 @@
  * history_chart.c - series over their runs, a panel each
  */
 #include <math.h>
+#include <string.h>
 
 #include "harness/chart/chart_files.h"
 #include "harness/base/format.h"
@@ -151,6 +152,21 @@ static void put_layers(struct plot *p, int panel)
         }
 }
 
+/* Days are compared as texts. */
+static void put_days(struct plot *p, const struct history_line *const *panel, size_t n)
+{
+    const char *first = panel[0]->v[0].utc, *last = first;
+
+    for (size_t i = 0; i < n; i++) {
+        const char *begin = panel[i]->v[0].utc, *end = panel[i]->v[panel[i]->n - 1].utc;
+
+        first = strcmp(begin, first) < 0 ? begin : first;
+        last = strcmp(end, last) > 0 ? end : last;
+    }
+    if (*last)
+        plot_note(p, plot_printf(p, "measured %.10s to %.10s", first, last));
+}
+
 static struct plot *make_plot(const struct history_report *r,
                               const struct history_line *const *panel, size_t n)
 {
@@ -180,6 +196,7 @@ static struct plot *make_plot(const struct history_report *r,
                  kind == 2 ? "a change for the worse, with its commit"
                            : "a change for the better, with its commit",
                  plot_stroke(3 - kind, 1.5, PLOT_SHORT));
+    put_days(p, panel, n);
     return p;
 }
 

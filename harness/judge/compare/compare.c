@@ -352,6 +352,22 @@ static enum status read_all(struct result_set *sets, struct result_part *parts,
     return st;
 }
 
+/* When the chosen rows were measured, and by what. */
+static enum status find_origin(struct comparison *c, struct err *err)
+{
+    struct row *rows = malloc((c->n + 1) * sizeof *rows);
+    size_t n = 0;
+
+    if (!rows)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu rows", c->n);
+    for (size_t i = 0; i < c->n; i++)
+        if (has_setting(&c->v[i]))
+            rows[n++] = c->v[i].rec.best;
+    report_origin(rows, n, c->origin, sizeof c->origin);
+    free(rows);
+    return ST_OK;
+}
+
 static void describe(struct compare_machine *m, const struct result_part *part)
 {
     const struct report_machine *about = &part->run->about;
@@ -382,6 +398,8 @@ static enum status compare_parts(struct comparison *c, struct result_part *parts
         st = choose_by(c, p, err);
     if (st == ST_OK)
         st = rank(c, err);
+    if (st == ST_OK)
+        st = find_origin(c, err);
     if (st == ST_OK)
         compare_note(c);
     return st;

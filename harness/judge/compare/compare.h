@@ -72,6 +72,7 @@ struct comparison {
     double utilisation;
     int64_t ctx, n_prompt;
     char model[256], prices_from[256];
+    char origin[160]; /* report_origin() of the rows that were chosen */
     char changes[COMPARE_MAX_NOTES][300]; /* what would change the ranking */
     int n_changes;
     char differs[COMPARE_MAX_NOTES][400]; /* what is not alike */

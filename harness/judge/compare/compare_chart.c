@@ -5,6 +5,7 @@
 #include "harness/judge/compare/compare.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "harness/chart/chart_files.h"
 #include "harness/base/format.h"
@@ -21,17 +22,36 @@ static const char *chosen_of(const struct row *r, char *buf, size_t cap)
     return buf;
 }
 
-static void put_machine(struct plot *p, const struct compare_machine *m, size_t place)
+/* "AMD EPYC, 2 CPUs"; several with such a CPU have their own names behind it. */
+static const char *machine_of(const struct comparison *c, size_t i, char *buf,
+                              size_t cap)
 {
-    const int color = (int)p->n_keys;
-    char setting[64];
+    const struct compare_machine *m = &c->v[i];
+    bool is_again = false;
 
-    PLOT_NUMBERS(p, (double)place, m->tok_per_s.mid, m->tok_per_s.lo, m->tok_per_s.hi,
+    text_shorten(buf, cap, m->cpu, 34);
+    for (size_t k = 0; k < c->n; k++)
+        is_again |= k != i && is_drawn(&c->v[k]) && !strcmp(c->v[k].cpu, m->cpu);
+    if (is_again)
+        text_append(buf, cap, " (%.30s)", m->name);
+    return buf;
+}
+
+static void put_machine(struct plot *p, const struct comparison *c, size_t i)
+{
+    const struct compare_machine *m = &c->v[i];
+    const int color = (int)p->n_keys;
+    char setting[64], machine[120];
+
+    PLOT_NUMBERS(p, (double)(i + 1), m->tok_per_s.mid, m->tok_per_s.lo, m->tok_per_s.hi,
                  m->cost_out.mid, m->cost_out.lo, m->cost_out.hi, m->p_first);
     plot_string(p, plot_keep(p, m->name, 40));
     plot_string(p, chosen_of(&m->rec.best, setting, sizeof setting));
     plot_number(p, color);
-    plot_key(p, plot_printf(p, "%s, %s", plot_keep(p, m->name, 30), setting),
+    plot_key(p,
+             plot_printf(p, "%s: %s",
+                         plot_keep(p, machine_of(c, i, machine, sizeof machine), 70),
+                         setting),
              plot_marked(color, PLOT_SHAPE, 1.7));
 }
 
@@ -78,7 +98,7 @@ static struct plot *make_plot(const struct comparison *c)
             speed = fmax(speed, c->v[i].tok_per_s.hi);
             cost = fmax(cost, c->v[i].cost_out.hi);
             currency = c->v[i].price.currency;
-            put_machine(p, &c->v[i], i + 1);
+            put_machine(p, c, i);
         }
     struct plot_panel *a = plot_panel(p, 487, 0, 1.15 * speed, 0, 1.15 * cost);
 
@@ -86,6 +106,8 @@ static struct plot *make_plot(const struct comparison *c)
     a->y.title =
         plot_printf(p, "%s for a million tokens of answers (less is better)", currency);
     put_layers(p, (int)p->n_keys);
+    if (*c->origin)
+        plot_note(p, c->origin);
     return p;
 }
 

@@ -4,12 +4,13 @@ data = 'cost_speed.csv'
 title_text = 'What an answer costs, and how fast it comes'
 subtitle_text = 'yi-1.5-9b  ·  context depth 4096  ·  95 % intervals  ·  machines that work 100 % of the time on one sequence'
 warning_text = ''
-height = 689
-array string[5]
-string[1] = 'zen5-2vcpu, Q4_0'
-string[2] = 'granite-rapids-2vcpu, Q4_K_M'
-string[3] = 'tokens per second, decoding (more is better)'
-string[4] = 'USD for a million tokens of answers (less is better)'
+height = 710
+array string[6]
+string[1] = 'AMD EPYC, 2 CPUs: Q4_0'
+string[2] = 'Intel(R) Xeon(R) Processor, 2 CPUs: Q4_K_M'
+string[3] = 'measured 2026-11-23 by several versions of slmbench'
+string[4] = 'tokens per second, decoding (more is better)'
+string[5] = 'USD for a million tokens of answers (less is better)'
 
 # SPDX-License-Identifier: MIT
 #
@@ -48,29 +49,31 @@ set border lc rgb grey lw 1
 set grid lc rgb faint lw 1 lt 1
 unset key
 
-# The PNG is 1400 wide, the SVG 1200 and as high as `height`.
-output_png = sprintf("point = 1; set terminal pngcairo size 1400,%.0f font 'DejaVu Sans,15' lw 1.6 noenhanced; set output name.'.png'", height * 1.4 / 1.2)
+# The SVG is 1200 wide and as high as `height`. The PNG is a third larger, since sizes of
+# its fonts are points of 4/3 pixels: a text takes the same share of both pictures.
+output_png = sprintf("point = 1.14; set terminal pngcairo size 1600,%.0f font 'DejaVu Sans,14' lw 1.8 noenhanced; set output name.'.png'", height * 4 / 3)
 output_svg = sprintf("point = 0.55; set terminal svg size 1200,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'", height)
 
 do for [out in "output_png output_svg"] {
     eval value(out)
     set multiplot
     unset label; unset arrow; unset object
-    set label title_text at screen 0.02000, screen 0.94485 left font ",18" textcolor rgb '#000000' noenhanced
-    set label subtitle_text at screen 0.02000, screen 0.89550 left font ",12" textcolor rgb '#555555' noenhanced
-    set label '' at screen 0.76497, screen 0.47968 point pt solid(0) ps 1.7*point lw 1.5 lc rgb color(0)
-    set label string[1] at screen 0.78413, screen 0.47968 left font ",14" textcolor rgb ink noenhanced
-    set label '' at screen 0.76497, screen 0.44194 point pt solid(1) ps 1.7*point lw 1.5 lc rgb color(1)
-    set label string[2] at screen 0.78413, screen 0.44194 left font ",14" textcolor rgb ink noenhanced
-    set lmargin at screen 0.03723; set rmargin at screen 0.74080
-    set tmargin at screen 0.81422; set bmargin at screen 0.10740
+    set label title_text at screen 0.02000, screen 0.94648 left font ",18" textcolor rgb '#000000' noenhanced
+    set label subtitle_text at screen 0.02000, screen 0.89859 left font ",12" textcolor rgb '#555555' noenhanced
+    set label '' at screen 0.69850, screen 0.49507 point pt solid(0) ps 1.7*point lw 1.5 lc rgb color(0)
+    set label string[1] at screen 0.71767, screen 0.49507 left font ",14" textcolor rgb ink noenhanced
+    set label '' at screen 0.69850, screen 0.45845 point pt solid(1) ps 1.7*point lw 1.5 lc rgb color(1)
+    set label string[2] at screen 0.71767, screen 0.45845 left font ",14" textcolor rgb ink noenhanced
+    set label string[3] at screen 0.02000, screen 0.02394 left font ",12" textcolor rgb '#555555' noenhanced
+    set lmargin at screen 0.03777; set rmargin at screen 0.67434
+    set tmargin at screen 0.81972; set bmargin at screen 0.13380
     unset logscale
     set xrange [0:11.332134]; set yrange [0:5.9372193]
     set xtics scale 0.6 noenhanced norotate font ",14" ('0' 0, '2' 2, '4' 4, '6' 6, '8' 8, '10' 10)
     set ytics scale 0.6 noenhanced  font ",14" ('0' 0, '1' 1, '2' 2, '3' 3, '4' 4, '5' 5)
     set border 3; set grid xtics ytics
-    set xlabel string[3]
-    set label string[4] at screen 0.03723, screen 0.83599 left font ",12" textcolor rgb ink noenhanced
+    set xlabel string[4]
+    set label string[5] at screen 0.03777, screen 0.84085 left font ",12" textcolor rgb ink noenhanced
     plot data using (column("machine") == 0 ? column("lo") : NaN):(column("cost")):(column("hi") - (column("lo"))):(column("cost") - (column("cost"))) with vectors heads size screen 0.003,90 lw 1.4 lc rgb color(0) notitle, \
          data using (column("machine") == 1 ? column("lo") : NaN):(column("cost")):(column("hi") - (column("lo"))):(column("cost") - (column("cost"))) with vectors heads size screen 0.003,90 lw 1.4 lc rgb color(1) notitle, \
          data using (column("machine") == 0 ? column("tok_per_s") : NaN):(column("cost_lo")):(column("tok_per_s") - (column("tok_per_s"))):(column("cost_hi") - (column("cost_lo"))) with vectors heads size screen 0.003,90 lw 1.4 lc rgb color(0) notitle, \
