@@ -70,7 +70,7 @@ head -n 1 out | grep -q 'does not fit into 700 MiB as a mapped file' || fail "mm
 code=0
 plan -m tinyllama-1.1b:Q8_0 --mem 700M --weights packed >out || code=$?
 [ $code = 1 ] || fail "packed: exit $code"
-head -n 1 out | grep -q 'does not fit into 700 MiB: it needs 1.[0-9]* GiB at context depth 2048$' || fail "packed: $(cat out)"
+head -n 2 out | tr '\n' ' ' | grep -q 'does not fit into 700 MiB: it needs 1.[0-9]* GiB at context depth 2048 $' || fail "packed: $(cat out)"
 code=0
 plan -m tinyllama-1.1b:Q8_0 --mem 150M --weights stream >out || code=$?
 [ $code = 1 ] || fail "stream in 150M: exit $code, $(cat out)"
