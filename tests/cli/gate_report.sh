@@ -47,7 +47,7 @@ END
 cp same/gate.json kept.json
 if has_terminals; then
     code=0
-    python3 "$SRC/tests/support/at_terminal.py" 80 "$BENCH" gate --report same --no-charts >shown || code=$?
+    python3 "$SRC/tests/cli/at_terminal.py" 80 "$BENCH" gate --report same --no-charts >shown || code=$?
     [ $code = 1 ] && grep -q "^  *A  *B  *better by  *95 % interval  *margin  *verdict" shown ||
         fail "at a terminal of 80 columns: $code, $(cat shown)"
 fi

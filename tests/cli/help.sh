@@ -72,4 +72,4 @@ refused 2 "there is no column 'mbu_l'; did you mean mbu_lo?" fields mbu mbu_l
 "$BENCH" fields mbu limiter >two
 grep -q '^  mbu ' two && grep -q '^  limiter ' two && [ "$(grep -c '^  [a-z]' two)" = 2 ] && [ "$(wc -L <two)" -le 79 ] ||
     fail "two columns: $(cat two)"
-! has_terminals || python3 "$SRC/tests/support/at_terminal.py" 80 "$BENCH" fields >wrapped || fail "fields at a terminal: $(cat wrapped)"
+! has_terminals || python3 "$SRC/tests/cli/at_terminal.py" 80 "$BENCH" fields >wrapped || fail "fields at a terminal: $(cat wrapped)"

@@ -107,7 +107,7 @@ static void the_sentence_comes_first(void **state)
     assert_string_equal(
         plan_sentence(&p, text, sizeof text),
         "big:Q6_K does not fit into 5.00 GiB: it needs 5.65 GiB with all "
-        "layers streamed");
+        "layers streamed at context depth 0");
 }
 
 static void nothing_is_predicted_without_a_roof(void **state)
