@@ -29,7 +29,7 @@
 
 /* An interval's ends have been rounded, and times. */
 #define ROUNDING   1e-3
-#define ROUNDING_S 1e-3
+#define ROUNDING_S 1e-3 /* of a prompt's; of a token's in ms, so a thousandth of it */
 
 /* A setting's value as settings.def counts it; false: no value, or no range. */
 static bool read_value(const struct row *r, const struct field *f, double *v)
@@ -104,9 +104,10 @@ static bool check_times(const struct row *r, char *why, size_t cap)
     const bool is_prompt = r->kind == POINT_PREFILL && r->n_prompt > 0;
     const double s = is_prompt ? r->ttft_warm_s : r->lat_p50_ms / 1e3;
     const double n = is_prompt ? (double)r->n_prompt : 1;
-    const double apart = r->tok_per_s * (s < ROUNDING_S ? ROUNDING_S : s) / n;
+    const double longest = s + (is_prompt ? ROUNDING_S : ROUNDING_S / 1e3);
 
-    if (!(apart > MAX_TIME_APART || apart < 1.0 / MAX_TIME_APART) ||
+    if (!(r->tok_per_s * s / n > MAX_TIME_APART ||
+          r->tok_per_s * longest / n < 1.0 / MAX_TIME_APART) ||
         (!is_prompt && (r->kind != POINT_DECODE || !row_is_of_one(r))))
         return true;
     snprintf(why, cap, "%.4g tok/s cannot be: a %s takes %.3g s", r->tok_per_s,

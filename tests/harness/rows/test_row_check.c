@@ -93,6 +93,11 @@ static void impossible_rows_have_failed(void **state)
     r.n_sequences = 4; /* a step has several */
     check(&r, NULL);
     r = row(1);
+    r.roof_tok_per_s = r.mbu = NAN;
+    r.tok_per_s = 113.7e3; /* of a tiny model */
+    r.lat_p50_ms = 0.009;
+    check(&r, NULL);
+    r = row(1);
     r.kind = POINT_PREFILL;
     r.n_prompt = 512;
     r.roof_tok_per_s = r.mbu = NAN;
