@@ -29,7 +29,7 @@
 
 /* An interval's ends have been rounded, and times. */
 #define ROUNDING   1e-3
-#define ROUNDING_S 1e-3 /* of a prompt's; of a token's in ms, so a thousandth of it */
+#define ROUNDING_S 1e-3 /* a prompt is in s; a token in ms, so a thousandth of it */
 
 /* A setting's value as settings.def counts it; false: no value, or no range. */
 static bool read_value(const struct row *r, const struct field *f, double *v)
