@@ -24,6 +24,8 @@
 
 static const char *isa_disable_list;
 static bool want_help;
+static opt_show_fn *show_table;
+static void *show_arg;
 
 /* clang-format off */
 static const struct opt isa_opts[] = {
@@ -99,6 +101,17 @@ static const char *program_of(const struct opt_usage *u)
     return u->program ? u->program : "bench";
 }
 
+static void print_verbs(FILE *f, const struct opt_verb *verbs)
+{
+    int width = 0;
+
+    for (const struct opt_verb *v = verbs; v->name; v++)
+        width = (int)strlen(v->name) > width ? (int)strlen(v->name) : width;
+    fputs("\ncommands:\n", f);
+    for (const struct opt_verb *v = verbs; v->name; v++)
+        fprintf(f, "  %-*s  %s\n", width, v->name, v->help);
+}
+
 static void print_help(FILE *f, const struct opt *opts, const struct opt_usage *u)
 {
     int width = widest_left(opts, widest_left(help_opts, 0));
@@ -109,6 +122,8 @@ static void print_help(FILE *f, const struct opt *opts, const struct opt_usage *
     text_wrap(f, u->synopsis, (int)strlen(program_of(u)) + 8, 15, LINE_WIDTH, true);
     fputc('\n', f);
     text_wrap(f, u->about, 0, 0, LINE_WIDTH, false);
+    if (u->verbs)
+        print_verbs(f, u->verbs);
     fputs("\noptions:\n", f);
     print_options(f, opts, width);
     if (!u->no_kernels)
@@ -334,10 +349,36 @@ static void free_lists(const struct opt *opts)
     }
 }
 
+void opt_show_tables(opt_show_fn *show, void *arg)
+{
+    show_table = show;
+    show_arg = arg;
+}
+
+static void show(const struct opt *opts, const struct opt_usage *usage)
+{
+    const struct opt *tables[] = {opts, isa_opts, help_opts};
+    struct opt all[MAX_OPTS + 1];
+    int n = 0;
+
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        for (const struct opt *o = tables[i]; o->kind != OPT_KIND_END; o++)
+            if (n < MAX_OPTS && (o != isa_opts || !usage->no_kernels))
+                all[n++] = *o;
+    all[n] = (struct opt)OPT_END;
+    show_table(show_arg, all, usage);
+}
+
 enum status opt_parse(struct opt_args *args, int argc, char **argv,
                       const struct opt *opts, const struct opt_usage *usage,
                       struct err *err)
 {
+    if (show_table) {
+        *args = (struct opt_args){.help = true};
+        show(opts, usage);
+        return ST_OK;
+    }
+
     const enum status st = parse(args, argc, argv, opts, usage, err);
 
     if (st || args->help)

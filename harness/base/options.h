@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "engine/base/status.h"
+#include "harness/base/choice.h"
 
 enum opt_kind {
     OPT_KIND_END,
@@ -64,19 +65,21 @@ struct opt {
     double min, max;
     opt_take_fn *take; /* OPT_KIND_TAKE */
     int id;
+    const struct choices *choices; /* the values there are, for completion; or NULL */
 };
 
 /* clang-format off */
-#define OPT_FLAG(l, n, d, h)             {OPT_KIND_FLAG, l, n, d, NULL, h, 0, 0, NULL, 0}
-#define OPT_STR(l, n, d, a, h)           {OPT_KIND_STR, l, n, d, a, h, 0, 0, NULL, 0}
-#define OPT_INT(l, n, d, a, h, lo, hi)   {OPT_KIND_INT, l, n, d, a, h, lo, hi, NULL, 0}
-#define OPT_DOUBLE(l, n, d, a, h, lo, hi) {OPT_KIND_DOUBLE, l, n, d, a, h, lo, hi, NULL, 0}
-#define OPT_SECONDS(l, n, d, a, h, lo, hi) {OPT_KIND_SECONDS, l, n, d, a, h, lo, hi, NULL, 0}
-#define OPT_U64(l, n, d, a, h)           {OPT_KIND_U64, l, n, d, a, h, 0, 0, NULL, 0}
-#define OPT_BYTES(l, n, d, a, h)         {OPT_KIND_BYTES, l, n, d, a, h, 0, 0, NULL, 0}
-#define OPT_INTS(l, n, d, a, h, lo, hi)  {OPT_KIND_INTS, l, n, d, a, h, lo, hi, NULL, 0}
-#define OPT_STRS(l, n, d, a, h)          {OPT_KIND_STRS, l, n, d, a, h, 0, 0, NULL, 0}
-#define OPT_END                          {OPT_KIND_END, 0, NULL, NULL, NULL, NULL, 0, 0, NULL, 0}
+#define OPT_FLAG(l, n, d, h)             {OPT_KIND_FLAG, l, n, d, NULL, h, 0, 0, NULL, 0, NULL}
+#define OPT_STR(l, n, d, a, h)           {OPT_KIND_STR, l, n, d, a, h, 0, 0, NULL, 0, NULL}
+#define OPT_INT(l, n, d, a, h, lo, hi)   {OPT_KIND_INT, l, n, d, a, h, lo, hi, NULL, 0, NULL}
+#define OPT_DOUBLE(l, n, d, a, h, lo, hi) {OPT_KIND_DOUBLE, l, n, d, a, h, lo, hi, NULL, 0, NULL}
+#define OPT_SECONDS(l, n, d, a, h, lo, hi) {OPT_KIND_SECONDS, l, n, d, a, h, lo, hi, NULL, 0, NULL}
+#define OPT_U64(l, n, d, a, h)           {OPT_KIND_U64, l, n, d, a, h, 0, 0, NULL, 0, NULL}
+#define OPT_BYTES(l, n, d, a, h)         {OPT_KIND_BYTES, l, n, d, a, h, 0, 0, NULL, 0, NULL}
+#define OPT_INTS(l, n, d, a, h, lo, hi)  {OPT_KIND_INTS, l, n, d, a, h, lo, hi, NULL, 0, NULL}
+#define OPT_STRS(l, n, d, a, h)          {OPT_KIND_STRS, l, n, d, a, h, 0, 0, NULL, 0, NULL}
+#define OPT_CHOICE(l, n, d, a, h, c)     {OPT_KIND_STR, l, n, d, a, h, 0, 0, NULL, 0, c}
+#define OPT_END                          {OPT_KIND_END, 0, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL}
 /* clang-format on */
 
 struct opt_usage {
@@ -88,6 +91,12 @@ struct opt_usage {
     /* The command takes no argument: what its refusal prints after "unexpected argument
      * '...'; ". NULL: it takes some, and checks them itself. */
     const char *no_arguments;
+    const struct opt_verb *verbs; /* the command's own commands, or NULL; the last has no
+                                     name */
+};
+
+struct opt_verb {
+    const char *name, *help;
 };
 
 struct opt_args {
@@ -102,6 +111,13 @@ struct opt_args {
 enum status opt_parse(struct opt_args *args, int argc, char **argv,
                       const struct opt *opts, const struct opt_usage *usage,
                       struct err *err);
+
+/* For manual pages and completion: opt_parse() calls show with the table, --help and the
+ * like included, parses nothing and sets args->help, so that the command ends at once.
+ * show NULL: it parses again. */
+typedef void opt_show_fn(void *arg, const struct opt *opts,
+                         const struct opt_usage *usage);
+void opt_show_tables(opt_show_fn *show, void *arg);
 
 /* The parsers behind the kinds; what names the option or key in messages. */
 enum status parse_bytes(const char *text, const char *what, uint64_t *out,

@@ -85,6 +85,7 @@ static const struct {
     {"traces", "research/traces", NULL},
     {"machines", "configs", NULL},
     {"plots", "plots", "SLMBENCH_PLOTS"},
+    {"shell", "configs/shell", NULL},
 };
 
 #define MAX_DIRS 4

@@ -45,7 +45,7 @@ bool program_find(char *buf, size_t cap, const char *name);
 /* ---- files ----------------------------------------------------------------------
  *
  * kind: "models", "sweeps", "gates", "texts", "traces", "machines" (CPUs, prices and
- * shares), or "plots" */
+ * shares), "plots", or "shell" (completion) */
 
 #define DATA_INSIDE "inside:" /* and then kind/name */
 

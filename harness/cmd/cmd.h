@@ -15,6 +15,7 @@
 #define SLM_HARNESS_CMD_CMD_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "engine/base/status.h"
 #include "harness/base/options.h"
@@ -22,6 +23,21 @@
 #define COMMAND(name, help)  int cmd_##name(int argc, char **argv);
 #define HIDDEN_COMMAND(name) int cmd_##name(int argc, char **argv);
 #include "harness/cmd/commands.def"
+
+/* The subcommands in the order of commands.def; the last has no name. */
+struct command {
+    const char *name;
+    const char *help; /* NULL: hidden */
+    int (*run)(int argc, char **argv);
+};
+extern const struct command commands[];
+
+/* "exit codes: ...", as `bench --help` and bench(1) print it. */
+extern const char exit_codes_help[];
+
+/* Calls show with the options and the usage of a subcommand, which does nothing else.
+ * verb: its own command, or NULL. False: there is no such command, or no table. */
+bool cmd_show(const char *name, const char *verb, opt_show_fn *show, void *arg);
 
 /* Print an object, which is released, on standard output, its numbers with `digits`
  * digits. Errors: ST_IO; ST_NO_MEMORY (object is NULL). */

@@ -154,7 +154,7 @@ int cmd_choose(int argc, char **argv)
         OPT_INT(0, "ctx", &q.wish.ctx, "N", "context depth that is served (default: 2048)", 0, SETTING_MAX(ctx)),
         OPT_STR(0, "tasks", &s->tasks, "FILE", "questions with accepted answers, one JSON object a line"),
         OPT_DOUBLE(0, "price", &q.wish.price, "X", "price of this machine an hour", 0, 1e9),
-        OPT_STR(0, "for", &q.target, "TARGET", "deploy with slmbench (default), llama.cpp, ollama, docker or k8s"),
+        OPT_CHOICE(0, "for", &q.target, "TARGET", "deploy with slmbench (default), llama.cpp, ollama, docker or k8s", &choices_deploy),
         OPT_FLAG(0, "files-only", &q.files_only, "write and measure the files, measure no speed"),
         OPT_BYTES(0, "max-file", &s->max_file, "SIZE", "largest file (default: what memory holds)"),
         OPT_STR(0, "imatrix", &s->imatrix, "FILE", "importance matrix of `bench imatrix`"),

@@ -16,7 +16,7 @@
 
 /* A command of a command: reads o, and may set the exit code. */
 struct verb {
-    const char *name, *help;
+    const char *name;
     struct opt_usage usage;
     const struct opt *opts;
     enum status (*run)(const struct history_options *o, int *code, struct err *err);
@@ -106,7 +106,6 @@ static enum status run_gates(const struct history_options *opt, int *code,
 
 static const struct verb verbs[] = {
     {.name = "add",
-     .help = "add rows of `bench sweep` or `bench decode --json` to a database",
      .run = run_add,
      .opts = add_opts,
      .takes_rows = true,
@@ -123,7 +122,6 @@ static const struct verb verbs[] = {
           .example = "bench history add results.db new",
           .no_kernels = true}},
     {.name = "compare",
-     .help = "check whether new rows are slower than the stored ones",
      .run = run_compare,
      .opts = compare_opts,
      .usage =
@@ -143,7 +141,6 @@ static const struct verb verbs[] = {
           .example = "bench history compare results.db --rows new --margin 5%",
           .no_kernels = true}},
     {.name = "changes",
-     .help = "find the commits at which a series changed",
      .run = run_changes,
      .opts = changes_opts,
      .usage = {.synopsis = "history changes RESULTS [-o DIR]",
@@ -154,7 +151,6 @@ static const struct verb verbs[] = {
                .example = "bench history changes results.db -o history",
                .no_kernels = true}},
     {.name = "gates",
-     .help = "list the stored verdicts of gates",
      .run = run_gates,
      .opts = gates_opts,
      .usage = {.synopsis = "history gates DB [--only TEXT] [--last N]",
@@ -168,20 +164,30 @@ static const struct verb verbs[] = {
 };
 #define N_VERBS ((int)(sizeof verbs / sizeof verbs[0]))
 
-static void print_help(void)
+static enum status print_help(int argc, char **argv, struct err *err)
 {
-    puts("usage: bench history COMMAND\n\n"
-         "Stores the results of many runs and finds what changed over days and "
-         "commits.\n\n"
-         "commands:");
-    for (int i = 0; i < N_VERBS; i++)
-        printf("  %-8s %s\n", verbs[i].name, verbs[i].help);
-    puts("\n`bench history COMMAND --help` lists its options; docs/history.md explains "
-         "all.\n\n"
-         "examples:\n"
-         "  bench history add results.db new\n"
-         "  bench history compare results.db --rows new --margin 5%\n"
-         "  bench history changes results.db -o history");
+    static const struct opt_verb help[] = {
+        {"add", "add rows of `bench sweep` or `bench decode --json` to a database"},
+        {"compare", "check whether new rows are slower than the stored ones"},
+        {"changes", "find the commits at which a series changed"},
+        {"gates", "list the stored verdicts of gates"},
+        {NULL, NULL},
+    };
+    static const struct opt no_opts[] = {OPT_END};
+    static const struct opt_usage usage = {
+        .synopsis = "history COMMAND",
+        .about = "Stores the results of many runs and finds what changed over days and "
+                 "commits. `bench history COMMAND --help` lists a command's options; "
+                 "docs/history.md explains all.",
+        .example = "bench history add results.db new\n"
+                   "bench history compare results.db --rows new --margin 5%\n"
+                   "bench history changes results.db -o history",
+        .no_kernels = true,
+        .verbs = help,
+    };
+    struct opt_args args;
+
+    return opt_parse(&args, argc, argv, no_opts, &usage, err);
 }
 
 static enum status find_verb(const struct verb **verb, const char *name,
@@ -255,10 +261,9 @@ int cmd_history(int argc, char **argv)
     struct err err = ERR_INIT;
     int code = 0;
 
-    if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-        print_help();
-        return 0;
-    }
+    if (argc > 1 && argv[1][0] == '-')
+        return print_help(argc, argv, &err) ? cmd_end(&err) : 0;
+
     enum status st = find_verb(&verb, argc > 1 ? argv[1] : NULL, &err);
     if (st == ST_OK)
         st = run_verb(verb, argc - 1, argv + 1, &code, &err);

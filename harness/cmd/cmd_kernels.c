@@ -280,7 +280,7 @@ int cmd_kernels(int argc, char **argv)
         OPT_INTS('t', "threads", &w->threads, "LIST", "threads of cold rows (default: 1, for gemv also all)", 1, TOPO_MAX_CPUS),
         OPT_STR(0, "prefetch", &w->prefetch, "LIST", "ways to read panels, as T0-4096,off or all (gemv_x16)"),
         OPT_INTS(0, "panels", &w->panels, "LIST", "with --prefetch: interleaved panels (default 1,2,4)", 1, KERN_MAX_INTERLEAVED),
-        OPT_STR(0, "placement", &s.placement, "P", "spread, compact, smt or none (default spread)"),
+        OPT_CHOICE(0, "placement", &s.placement, "P", "spread, compact, smt or none (default spread)", &choices_placement),
         OPT_INT(0, "repetitions", &s.n_repetitions, "N", "repetitions of every row (default 9)", 1, 1000),
         OPT_SECONDS(0, "min-time", &s.min_time_s, "S", "seconds of one repetition (default 0.1)", 0.0001, 60),
         OPT_FLAG(0, "quick", &s.quick, "3 repetitions of 0.02 s: too few to compare"),

@@ -174,9 +174,11 @@ int cmd_recommend(int argc, char **argv)
         OPT_STR(0, "model", &q.params.model, "M", "only this model"),
         OPT_STR(0, "engine", &q.engine, "NAME",
                 "only rows of this program (slmbench: ours)"),
-        OPT_STR(0, "for", &q.target, "TARGET",
-                "print the command or file for slmbench, llama.cpp, ollama, docker or "
-                "k8s"),
+        OPT_CHOICE(
+            0, "for", &q.target, "TARGET",
+            "print the command or file for slmbench, llama.cpp, ollama, docker or "
+            "k8s",
+            &choices_deploy),
         OPT_INT(0, "sequences", &q.n_sequences, "N",
                 "with --for: concurrent answers (default: 1)", 1, SLM_MAX_SEQUENCES),
         OPT_INT(0, "users", &q.users.n_users, "N",

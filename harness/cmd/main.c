@@ -14,18 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct command {
-    const char *name;
-    const char *help; /* NULL: hidden */
-    int (*run)(int argc, char **argv);
-};
-
-static const struct command commands[] = {
-#define COMMAND(name, help)  {#name, help, cmd_##name},
-#define HIDDEN_COMMAND(name) {#name, NULL, cmd_##name},
-#include "harness/cmd/commands.def"
-    {NULL, NULL, NULL},
-};
+#define MAX_COMMANDS 64
 
 static void print_help(FILE *f)
 {
@@ -46,21 +35,19 @@ static void print_help(FILE *f)
           "version. Begin with:\n"
           "  bench quick\n"
           "  bench sweep -m yi-1.5-9b:Q4_K_M\n"
-          "\n"
-          "exit codes: 0 ok, 1 the check failed, 2 bad usage or input, 3 not possible "
-          "on\n"
-          "this machine, 4 inconclusive or done in part, 130 interrupted\n",
+          "\n",
           f);
+    fputs(exit_codes_help, f);
 }
 
 static int unknown_command(const char *name)
 {
     const struct shown_path shown = format_path(name);
-    const char *names[sizeof commands / sizeof commands[0]];
+    const char *names[MAX_COMMANDS];
     int n = 0;
 
     for (const struct command *c = commands; c->name; c++) {
-        if (c->help)
+        if (c->help && n < MAX_COMMANDS)
             names[n++] = c->name;
     }
     const char *near = suggest(name, names, n);

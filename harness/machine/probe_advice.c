@@ -24,8 +24,11 @@ struct list {
 
 static char *next(struct list *l)
 {
-    char *text = l->item[l->n++].text;
+    struct topo_advice *advice = &l->item[l->n++];
+    char *text = advice->text;
 
+    advice->is_drawback = false;
+    advice->mend = NULL;
     text[0] = '\0';
     return text;
 }

@@ -132,6 +132,8 @@ void topology_kinds_text(const struct topology *t, char *buf, size_t cap);
 #define TOPO_MAX_ADVICE 16
 struct topo_advice {
     char text[320];
+    bool is_drawback; /* measurements here are slower or less certain for it */
+    const char *mend; /* the command that mends it, static; NULL: no command does */
 };
 int topology_advice(const struct topology *t, struct topo_advice *advice);
 

@@ -33,7 +33,15 @@ __attribute__((format(printf, 2, 3))) static void add(struct list *l, const char
     va_start(ap, fmt);
     vsnprintf(l->item[l->n].text, sizeof l->item[l->n].text, fmt, ap);
     va_end(ap);
-    l->n++;
+    l->item[l->n].is_drawback = false;
+    l->item[l->n++].mend = NULL;
+}
+
+/* The advice that was added last is about a drawback. */
+static void mark_drawback(struct list *l, const char *mend)
+{
+    l->item[l->n - 1].is_drawback = true;
+    l->item[l->n - 1].mend = mend;
 }
 
 bool topology_is_limited(const struct topology *t)
@@ -179,7 +187,13 @@ static void advise_quota(struct list *l, const struct topology *t)
         add(l,
             "Quota: more than %.0f threads would be stopped for part of every period.",
             up);
+    if (q < 1 - QUOTA_TOLERANCE || up - q > 1e-3)
+        mark_drawback(l, NULL);
 }
+
+/* For the command of a machine whose kernel has transparent huge pages. */
+#define PAGES_COMMAND \
+    "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"
 
 static void advise_pages(struct list *l, const struct topology *t)
 {
@@ -190,12 +204,13 @@ static void advise_pages(struct list *l, const struct topology *t)
         add(l, "Huge pages: 'always' is fine, weights held in memory and the KV cache "
                "get 2 MiB pages.");
     else if (!strcmp(t->thp, "never"))
-        add(l, "Huge pages: switched off, which costs bandwidth; switch on with `echo "
-               "madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled` (on "
-               "the host, for a container).");
+        add(l, "Huge pages: switched off, which costs bandwidth; switch on with "
+               "`" PAGES_COMMAND "` (on the host, for a container).");
     else
         add(l, "Huge pages: this kernel has no transparent ones; reading weights "
                "through 4 KiB pages costs bandwidth.");
+    if (strcmp(t->thp, "madvise") != 0 && strcmp(t->thp, "always") != 0)
+        mark_drawback(l, !strcmp(t->thp, "never") ? PAGES_COMMAND : NULL);
 }
 
 static void advise_memory(struct list *l, const struct topology *t)
@@ -233,14 +248,18 @@ int topology_advice(const struct topology *t, struct topo_advice *advice)
     advise_quota(&l, t);
     advise_memory(&l, t);
     advise_pages(&l, t);
-    if (t->steal_share >= STEAL_WORTH_A_WORD)
+    if (t->steal_share >= STEAL_WORTH_A_WORD) {
         add(&l,
             "Steal: %.1f %% of the CPU time since boot went to other guests of this "
             "host; expect disturbed measurements.",
             100 * t->steal_share);
-    if (t->isa_mask == 1u << KERN_ISA_scalar)
+        mark_drawback(&l, NULL);
+    }
+    if (t->isa_mask == 1u << KERN_ISA_scalar) {
         add(&l,
             "ISA: no vector level is usable; the reference kernels run, and are slow.");
+        mark_drawback(&l, NULL);
+    }
     if (t->n_offline)
         add(&l, "CPUs: %d are switched off and not counted.", t->n_offline);
     return l.n;

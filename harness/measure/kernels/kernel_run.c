@@ -10,6 +10,7 @@
 #include "harness/measure/kernels/kernel_run.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -36,6 +37,13 @@ static enum status find_program(char *path, size_t cap, struct err *err)
                    "google-benchmark is installed (apt-get install libbenchmark-dev, "
                    "then build again)",
                    self_path());
+}
+
+enum status kernel_run_check(struct err *err)
+{
+    char path[PATH_MAX];
+
+    return find_program(path, sizeof path, err);
 }
 
 /* "avx512vnni,avx2": the levels that --isa-disable switched off. */

@@ -16,6 +16,9 @@ struct kernel_run_params {
     const char *placement;
 };
 
+/* Whether bench_kernels is there. Error: ST_UNSUPPORTED (the way out). */
+enum status kernel_run_check(struct err *err);
+
 /* Run the plan's cases; json_fd, an empty regular file, receives google-benchmark's
  * JSON. Shows progress, and on interrupted() lets the child write the finished rows:
  * the file is there then, too. Errors: ST_UNSUPPORTED (no bench_kernels; the way out),

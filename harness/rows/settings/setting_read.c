@@ -56,6 +56,7 @@ size_t setting_options(struct opt *opts, struct setting_request *r, unsigned com
             .dst = is_flag ? (void *)&r->flag[id] : (void *)&r->text[id],
             .arg = sweeps && s->swept ? "LIST" : s->arg,
             .help = r->help[id],
+            .choices = s->choices,
         };
     }
     opts[n] = (struct opt)OPT_END;
@@ -75,7 +76,8 @@ struct opt setting_option(enum setting_id id, opt_take_fn *take, void *dst)
                         .arg = s->arg,
                         .help = help[id],
                         .take = take,
-                        .id = (int)id};
+                        .id = (int)id,
+                        .choices = s->choices};
 }
 
 const char *setting_given(const struct setting_request *r, enum setting_id id)

@@ -28,7 +28,7 @@ BENCH=$place/bin/bench
 "$BENCH" files >list
 [ -s list ] || fail "nothing is inside"
 ! awk '$2 != "inside"' list | grep . || fail "not inside: $(cat list)"
-for kind in models sweeps gates texts plots; do
+for kind in models sweeps gates texts shell plots; do
     folder=$SRC/configs/$kind
     [ $kind != plots ] || folder=$SRC/plots
     for file in "$folder"/*; do
