@@ -20,7 +20,8 @@ static const struct opt_usage usage = {
         "  markdown           a table for a page or an issue (the default)\n"
         "  csv                the columns of sweep.csv\n"
         "  jsonl              a JSON object with these columns per line\n"
-        "  llama-bench-jsonl  the columns and meanings of `llama-bench -o jsonl`\n\n"
+        "  llama-bench-jsonl  the columns and meanings of `llama-bench -o jsonl`\n"
+        "  openmetrics        gauges for Prometheus and node_exporter\n\n"
         "A row is a point with the combined figures of its launches; with --launches "
         "it is one launch as it was stored. `bench fields` explains the columns.",
     .example = "bench rows results/myhost-20260115T101500Z\n"
@@ -74,7 +75,8 @@ int cmd_rows(int argc, char **argv)
     struct request q = {.params = {.format = EXPORT_MARKDOWN}, .err = ERR_INIT};
     const char *format = NULL, *columns = NULL, *out = "-";
     const struct opt opts[] = {
-        OPT_STR('f', "format", &format, "F", "format, see above (default: markdown)"),
+        OPT_CHOICE('f', "format", &format, "F", "format, see above (default: markdown)",
+                   &choices_export),
         OPT_STR(0, "columns", &columns, "A,B", "only these columns of `bench fields`"),
         OPT_FLAG(0, "launches", &q.params.launches, "a row for each launch"),
         OPT_STR('o', "output", &out, "FILE", "output file (default: standard output)"),
@@ -98,6 +100,11 @@ int cmd_rows(int argc, char **argv)
         err_set(&err, ST_USAGE,
                 "--format llama-bench-jsonl has columns of its own, and launches as "
                 "repetitions; leave out --columns and --launches");
+    if (!err.code && q.params.format == EXPORT_OPENMETRICS &&
+        (columns || q.params.launches))
+        err_set(&err, ST_USAGE,
+                "--format openmetrics has figures of its own, of points; leave out "
+                "--columns and --launches");
     if (!err.code)
         run(&q, &args, out, &err);
     for (size_t i = 0; i < q.n_sets; i++)

@@ -51,7 +51,7 @@ if has_terminals; then
     [ $code = 1 ] && grep -q "^  *A  *B  *better by  *95 % interval  *margin  *verdict" shown ||
         fail "at a terminal of 80 columns: $code, $(cat shown)"
 fi
-rm same/gate.md same/junit.xml same/annotations.txt
+rm same/gate.md same/junit.xml same/annotations.txt same/gate.prom
 code=0
 GITHUB_STEP_SUMMARY=$WORK/summary.md
 export GITHUB_STEP_SUMMARY
@@ -63,6 +63,13 @@ head -n 1 summary.md | grep -q "from another step" || fail "the summary of anoth
 tail -n +2 summary.md | cmp - same/gate.md || fail "two summaries"
 [ "$(grep -c '^::error title=' same/annotations.txt)" = 2 ] || fail "annotations: $(cat same/annotations.txt)"
 ! grep -v '^::\(error\|notice\|warning\) title=[^:,]*::' same/annotations.txt || fail "an annotation of several lines"
+
+# ---- metrics, whatever the names; and the board of Grafana has no others
+"$BENCH" rows "$SRC/results/examples/zen5-2vcpu" --format openmetrics >rows.prom
+"$BENCH" rows "$SRC/results/examples/zen5-users-9b" --format openmetrics >load.prom
+python3 "$SRC/tests/cli/decide/openmetrics.py" --board "$SRC/configs/grafana/slmbench.json" \
+    rows.prom load.prom same/gate.prom >checked 2>&1 || fail "$(cat checked)"
+grep -q '^slmbench_gate_change_ratio{.*metric="another"} -0\.1$' same/gate.prom || fail "$(cat same/gate.prom)"
 grep -q '^::error title=a\]\]>b%3A%3A%250A' out || fail "not printed: $(cat out)"
 ! grep -q "$(printf '[\001\033]')" out || fail "the terminal is controlled: $(cat out)"
 ! grep -v '^::\(error\|notice\|warning\) title=' out | grep -qE '^[[:space:]]*::|##\[' ||

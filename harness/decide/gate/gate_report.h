@@ -2,13 +2,14 @@
  *
  * gate_report.h - what a gate found, for people, CI servers and programs
  *
- * Model of the world: one struct gate_result, five forms of it. JSON holds all of it
- * and can be read back, so that the other four can be written again at any time:
+ * Model of the world: one struct gate_result, six forms of it. JSON holds all of it
+ * and can be read back, so that the other five can be written again at any time:
  *
  *   gate.json        everything, the rounds included
  *   gate.md          a summary in Markdown, as GitHub shows it for a job
  *   junit.xml        a test case for each metric
  *   annotations.txt  workflow commands of GitHub Actions, to be printed by a step
+ *   gate.prom        gauges for Prometheus: node_exporter's textfile collector reads it
  *   gate_forest.*    the chart, with its data and script
  *
  * Names and paths come from outside; each form escapes them in its own way.
@@ -28,7 +29,7 @@
 
 /* Paths of the outputs; NULL: none, "-": standard output. */
 struct gate_report_paths {
-    const char *json, *markdown, *junit, *annotations; /* files */
+    const char *json, *markdown, *junit, *annotations, *metrics; /* files */
     const char *chart;                                 /* a directory */
 };
 
@@ -80,6 +81,8 @@ void gate_junit_write(FILE *f, const struct gate_result *r);
 
 /* One line each, the largest loss first; GitHub shows ten of a kind. */
 void gate_annotations_write(FILE *f, const struct gate_result *r);
+
+void gate_metrics_write(FILE *f, const struct gate_result *r);
 
 /* ---- chart (gate_forest.c) ------------------------------------------------------- */
 

@@ -5,7 +5,8 @@
  * Model of the world: a source is a run of a result set, with its samples where it has
  * a directory. A table has a row for each point, with the combined figures of its
  * launches (launches.h), or one for each launch as it was stored. llama-bench's JSON
- * Lines have a line for each point, whose launches are that program's repetitions.
+ * Lines have a line for each point, whose launches are that program's repetitions. A
+ * file of metrics has a sample per point for each figure.
  *
  * Texts of rows are harmless for a terminal; each format escapes them in its own way.
  * Commands are made again of the columns, never those found (point_row.h).
@@ -28,6 +29,7 @@ enum export_format {
     EXPORT_CSV,
     EXPORT_JSONL,
     EXPORT_LLAMA_BENCH_JSONL,
+    EXPORT_OPENMETRICS,
 };
 extern const struct choices choices_export;
 
@@ -60,5 +62,9 @@ enum status export_write(FILE *f, const struct result_set *sets, size_t n_sets,
  * of points that have others. Errors: as export_write(). */
 enum status export_llama_bench(FILE *f, const struct result_part *part,
                                size_t *n_left_out, struct err *err);
+
+/* The format EXPORT_OPENMETRICS of all parts, for export_write(). Errors: as there. */
+enum status export_openmetrics(FILE *f, const struct result_set *sets, size_t n_sets,
+                               struct err *err);
 
 #endif

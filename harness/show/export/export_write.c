@@ -14,14 +14,14 @@
 
 static const char *format_name(int format)
 {
-    static const char *const names[] = {"markdown", "csv", "jsonl",
-                                        "llama-bench-jsonl"};
+    static const char *const names[] = {"markdown", "csv", "jsonl", "llama-bench-jsonl",
+                                        "openmetrics"};
 
     return names[format];
 }
 
 const struct choices choices_export = {
-    .noun = "formats are", .name = format_name, .n = EXPORT_LLAMA_BENCH_JSONL + 1};
+    .noun = "formats are", .name = format_name, .n = EXPORT_OPENMETRICS + 1};
 
 /* One row that is written, and what names it. */
 struct item {
@@ -248,6 +248,8 @@ enum status export_write(FILE *f, const struct result_set *sets, size_t n_sets,
     enum status st = ST_OK;
 
     *n_left_out = 0;
+    if (p->format == EXPORT_OPENMETRICS)
+        return export_openmetrics(f, sets, n_sets, err);
     for (size_t i = 0; i < n_sets; i++)
         n_parts += sets[i].n_parts;
     if (p->format != EXPORT_LLAMA_BENCH_JSONL)

@@ -163,7 +163,7 @@ refused 2 "rows takes directories" rows
 refused 2 "cannot read nowhere" rows nowhere
 refused 2 "did you mean tok_per_s?" rows "$zen" --columns tok_per_S
 refused 2 "there is no column ''" rows "$zen" --columns quant,
-refused 2 "formats are markdown, csv, jsonl or llama-bench-jsonl" rows "$zen" -f xml
+refused 2 "formats are markdown, csv, jsonl, llama-bench-jsonl or openmetrics" rows "$zen" -f xml
 refused 2 "columns of its own" rows "$zen" -f llama-bench-jsonl --launches
 cp "$zen/sweep.csv" hostile/
 refused 2 "sweep.csv" rows hostile -o hostile/sweep.csv
