@@ -12,6 +12,10 @@
 # that asks for: `bench load` says that it is not there. Kernel micro-benchmarks
 # (bench_kernels) are a program of their own, for which Debian has no archive of
 # google-benchmark: `bench kernels` says that it is not there.
+#
+# The same sources, libraries and compiler give the same bytes in any folder: no path of the
+# source or build tree is in the program, which so has no build tree either
+# (ci/package/build --twice compares).
 
 include(CheckCSourceCompiles)
 
@@ -60,5 +64,6 @@ macro(slm_static_link)
   if(NOT SLM_PIE_BY_DEFAULT)
     add_compile_options(-fPIE)
   endif()
+  add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}=. -ffile-prefix-map=${CMAKE_BINARY_DIR}=build)
   add_link_options(-static-pie -Wl,--wrap=dlopen)
 endmacro()
