@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <jansson.h>
 
@@ -183,10 +184,36 @@ static enum status make(const char *shape_name, const char *mix_name,
     return st;
 }
 
+/* SHAPE QUANT, or SHAPE:QUANT as everywhere else; *text owns what is cut. */
+static enum status shape_and_mix(const struct opt_args *args, char **text,
+                                 const char *name[2], struct err *err)
+{
+    const char *colon = args->n == 1 ? strrchr(args->v[0], ':') : NULL;
+
+    if (args->n == 2) {
+        name[0] = args->v[0];
+        name[1] = args->v[1];
+        return ST_OK;
+    }
+    if (colon == NULL || colon == args->v[0] || colon[1] == '\0')
+        return err_set(err, ST_USAGE,
+                       "synth needs SHAPE:QUANT, as yi-1.5-9b:Q4_K_M, or SHAPE QUANT; "
+                       "%d argument%s given; `bench synth --list` shows the shapes",
+                       args->n, args->n == 1 ? " was" : "s were");
+    if (!(*text = strdup(args->v[0])))
+        return err_set(err, ST_NO_MEMORY, "out of memory");
+    (*text)[colon - args->v[0]] = '\0';
+    name[0] = *text;
+    name[1] = *text + (colon - args->v[0]) + 1;
+    return ST_OK;
+}
+
 int cmd_synth(int argc, char **argv)
 {
     struct request r = {.seed = MODELREF_SEED, .router_skew = NAN};
     bool list = false, json = false;
+    const char *name[2] = {NULL, NULL};
+    char *text = NULL;
     const struct opt opts[] = {
         OPT_STR('o', "output", &r.out, "FILE", "the GGUF file to write"),
         OPT_U64(0, "seed", &r.seed, "N", "seed of the weights (default: 1)"),
@@ -198,7 +225,7 @@ int cmd_synth(int argc, char **argv)
         OPT_END,
     };
     const struct opt_usage usage = {
-        .synopsis = "synth SHAPE QUANT -o FILE [--seed N] [--router-skew S] | synth "
+        .synopsis = "synth SHAPE:QUANT -o FILE [--seed N] [--router-skew S] | synth "
                     "--list [--json]",
         .about = "Writes a GGUF file of a real model's shape with random weights, for "
                  "measuring speed and memory; its text is meaningless. QUANT is a mix "
@@ -206,7 +233,7 @@ int cmd_synth(int argc, char **argv)
                  "name from --list or a .yaml file like those in configs/models. "
                  "Routers of mixtures of experts prefer some experts, and tend to take "
                  "the same ones for token after token, as trained routers do.",
-        .example = "bench synth yi-1.5-9b Q4_K_M -o yi.gguf",
+        .example = "bench synth yi-1.5-9b:Q4_K_M -o yi.gguf",
     };
     struct opt_args args;
     struct err err = ERR_INIT;
@@ -220,16 +247,14 @@ int cmd_synth(int argc, char **argv)
         list_all(json, &err);
     else if (json)
         err_set(&err, ST_USAGE, "--json requires --list");
-    else if (args.n != 2)
-        err_set(&err, ST_USAGE,
-                "synth needs a SHAPE and a QUANT, %d argument%s given; `bench synth "
-                "--list` shows the shapes",
-                args.n, args.n == 1 ? " was" : "s were");
+    else if (shape_and_mix(&args, &text, name, &err))
+        ;
     else if (!r.out || !r.out[0])
         err_set(&err, ST_USAGE, "name the output file: -o FILE");
     else {
         interrupt_catch();
-        make(args.v[0], args.v[1], &r, &err);
+        make(name[0], name[1], &r, &err);
     }
+    free(text);
     return cmd_end(&err);
 }

@@ -11,6 +11,9 @@ grep -qF "a.gguf: nano Q4_K_M, 3.7 M parameters, 2.3 MB" out || fail "odd: $(cat
 [ "$(tail -n 1 out)" = "measure it: bench decode -m a.gguf" ] || fail "no next step: $(cat out)"
 "$BENCH" synth "$SRC/configs/models/nano.yaml" q4_k_m -o b.gguf >out
 cmp a.gguf b.gguf
+"$BENCH" synth nano:Q4_K_M -o b.gguf >out # as -m takes it
+cmp a.gguf b.gguf
+refused 2 "synth needs SHAPE:QUANT" synth nano -o b.gguf
 "$BENCH" synth nano Q4_K_M --seed 2 -o b.gguf >out # over an older file
 ! cmp -s a.gguf b.gguf || fail "the seed changes nothing"
 [ "$(head -c 4 a.gguf)" = GGUF ] || fail "no GGUF magic"
