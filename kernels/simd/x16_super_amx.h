@@ -185,43 +185,53 @@ SIMD_INLINE struct amx_super_factors amx_super_factors(const struct x16_super_fo
     return out;
 }
 
-/* sum + pairs times two sums of every row: an operand that is broadcast from memory,
- * which GCC would load apart. */
-SIMD_INLINE vi amx_dot_pair(vi sum, vi pairs, const int16_t *two)
-{
-    __asm__("vpdpwssd %2%{1to16%}, %1, %0"
-            : "+v"(sum)
-            : "v"(pairs), "m"(*(const int16_t(*)[2])two));
-    return sum;
-}
-
-/* acc += what the sums say of n columns, from c on, with one panel; those of upper
- * bytes are in `high`. */
+/* acc += what the sums say of n columns, from c on, with both panels: those in
+ * sums->v[.][at], and those of upper bytes in sums->v[.][1]. What is read of a column
+ * is read once for both panels: loads, not products, fill the time (1.09 to 1.15 times
+ * as fast with 512 columns). */
 SIMD_INLINE void amx_super_add(const struct x16_super_format *f,
-                               const struct amx_super *panel, int32_t (*sums)[16],
-                               int32_t (*high)[16], const struct amx_side *side,
-                               size_t c, const size_t n, vf *acc)
+                               const struct amx_super *panels,
+                               struct amx_super_sums *sums, size_t at,
+                               const struct amx_side *side, size_t c, const size_t n,
+                               struct amx_acc *acc)
 {
-    const struct amx_super_factors by = amx_super_factors(f, panel);
+    struct amx_super_factors by[AMX_PANELS];
 
     SIMD_UNROLL
+    for (size_t p = 0; p < AMX_PANELS; p++)
+        by[p] = amx_super_factors(f, panels + p);
+    SIMD_UNROLL
     for (size_t i = c; i < c + n; i++) {
-        vi sum = v_load(sums[i]);
-        vf v;
+        const vf d = v_set1_f(side->d[0][i]);
+        vi mins[AMX_PANELS] = {v_zero(), v_zero()};
 
-        if (!f->narrow)
-            sum = v_add32(sum, v_sll32(v_load(high[i]), amx_has_digits(f) ? 3 : 8));
-        v = v_mul(by.d, v_to_float(sum));
         if (f->mins) {
             const int16_t *two = side->sums + i * (size_t)f->n_subs;
-            vi mins = v_zero();
 
             SIMD_UNROLL
-            for (int s = 0; s < f->n_subs; s += 2)
-                mins = amx_dot_pair(mins, by.pairs[s / 2], two + s);
-            v = v_fnma(by.dmin, v_to_float(mins), v);
+            for (int s = 0; s < f->n_subs; s += 2) {
+                int32_t both;
+
+                memcpy(&both, two + s, sizeof(both));
+                SIMD_UNROLL
+                for (size_t p = 0; p < AMX_PANELS; p++)
+                    mins[p] = _mm512_dpwssd_epi32(mins[p], by[p].pairs[s / 2],
+                                                  v_set1_32(both));
+            }
         }
-        acc[i] = v_fma(v, v_set1_f(side->d[0][i]), acc[i]);
+        SIMD_UNROLL
+        for (size_t p = 0; p < AMX_PANELS; p++) {
+            vi sum = v_load(sums->v[p][at][i]);
+            vf v;
+
+            if (!f->narrow)
+                sum = v_add32(
+                    sum, v_sll32(v_load(sums->v[p][1][i]), amx_has_digits(f) ? 3 : 8));
+            v = v_mul(by[p].d, v_to_float(sum));
+            if (f->mins)
+                v = v_fnma(by[p].dmin, v_to_float(mins[p]), v);
+            acc->v[p][i] = v_fma(v, d, acc->v[p][i]);
+        }
     }
 }
 
@@ -235,10 +245,7 @@ SIMD_INLINE void amx_super_add_part(const struct x16_super_format *f,
 
     if (at >= t->columns->n_groups)
         return;
-    SIMD_UNROLL
-    for (size_t p = 0; p < AMX_PANELS; p++)
-        amx_super_add(f, t->panels + p, sums->v[p][at - g], sums->v[p][1], t->side + at,
-                      c, n, t->acc[at].v[p]);
+    amx_super_add(f, t->panels, sums, at - g, t->side + at, c, n, t->acc + at);
 }
 
 /* Chunk i of a step's groups, whose quants are at q, times both panels. */
