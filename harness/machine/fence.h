@@ -11,11 +11,12 @@
  *                   capability is left, whoever it is
  *     files         Landlock: nothing can be written, made or removed, and nothing read
  *                   but the files it was to read, /proc, /sys and what programs are
- * made of system calls  seccomp: no network (a server's own connections apart), no
- * other process or program, neither signalled nor placed nor read, no keys, mounts,
- * modules, namespaces or System V IPC; no file's mode, owner, times or attributes are
- * changed; nothing is typed into a terminal; io_uring only where it is requested, since
- * it would go round this list, or one ring that was made before and can only read. They
+ * made of system calls  seccomp: those of fence_calls.def, for the arguments of
+ * fence_args.c. Not among them: the network (a server's own connections apart), other
+ *                   processes and programs, neither signalled nor placed nor read,
+ * keys, mounts, modules, namespaces, System V IPC; a file's mode, owner, times and
+ * attributes; what types into a terminal. io_uring only where it is requested, since it
+ * would go round this list, or one ring that was made before and can only read. Others
  * fail with EPERM, and calls of kernels later than this program with ENOSYS
  *
  * What a kernel does not have (Landlock before 5.13, or switched off) is left out;
@@ -36,14 +37,13 @@ struct fence {
     const char *const *reads; /* [n_reads] files and folders, as they will be opened;
                                  for a folder also what its links lead to */
     size_t n_reads;
-    bool keeps_user;  /* it makes files that are to be its own */
-    bool writes;      /* files of its user, at whose terminal it runs */
-    bool runs_others; /* it starts programs (gnuplot) */
-    bool uses_uring;  /* it may make an io_uring */
-    bool has_ring;    /* it has made one that only reads (stream_ring.h) ... */
-    int ring;         /* ... and may go on using that, by this descriptor */
-    bool serves;      /* it accepts connections ... */
-    int listener;     /* ... of this socket, which listens already */
+    bool keeps_user; /* it makes files that are to be its own */
+    bool writes;     /* files of its user, at whose terminal it runs */
+    bool uses_uring; /* it may make an io_uring */
+    bool has_ring;   /* it has made one that only reads (stream_ring.h) ... */
+    int ring;        /* ... and may go on using that, by this descriptor */
+    bool serves;     /* it accepts connections ... */
+    int listener;    /* ... of this socket, which listens already */
 };
 
 struct fence_state {

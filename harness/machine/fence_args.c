@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * fence_args.c - system calls that are allowed for some of their arguments, and calls
+ * fence_args.c - the arguments that allowed calls (fence_calls.def) may have, and calls
  * that this program does not know
  *
- * A filter of its own: libseccomp's rules, which forbid, cannot say "forbidden but for
- * these values", and it does not know calls that are newer than it is. Values are
- * compared in the low 32 bits, which are all that the kernel looks at for these
- * arguments. Calls of another ABI are the other filter's, which ends the process.
+ * A filter of its own: libseccomp's rules cannot say "one of these values" of an
+ * argument, and ENOSYS for what is newer than it is. Values are compared in the low 32
+ * bits, which are all that the kernel looks at for these arguments. Calls of another
+ * ABI are the other filter's, which ends the process.
  */
 #include <assert.h>
 #include <errno.h>
@@ -43,6 +43,8 @@
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
      CLONE_NEWPID | CLONE_NEWNET)
 
+#define TO_WRITE (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)
+
 /* Whose headers do not go with others. */
 #define MODES_TOO       0x802C542A /* TCGETS2, asm/termbits.h */
 #define KEY_OF_CONSOLE  0x4B47     /* KDSKBENT, linux/kd.h */
@@ -52,7 +54,6 @@
 #define LEASE           1024       /* F_SETLEASE */
 
 enum check {
-    NEVER,   /* the call is forbidden */
     ONE_OF,  /* the argument must be one of the values, */
     NONE_OF, /* none of them, */
     WITHOUT, /* have none of the bits of the value, */
@@ -63,7 +64,6 @@ enum role {
     ALL = 0,
     READER = 1, /* writes nothing, and nobody's terminal is its own */
     WRITER = 2, /* a command at its user's terminal */
-    ALONE = 4,  /* starts no program */
 };
 
 #define MAX_VALUES 12
@@ -83,13 +83,6 @@ struct row {
     {                                                            \
         __VA_ARGS__                                              \
     }
-#define DENY(number, role)         \
-    {                              \
-        number, role, NEVER, 0, 0, \
-        {                          \
-            0                      \
-        }                          \
-    }
 
 static const struct row rows[] = {
     /* signals: to itself, all of its threads included; WRITER: line editing sends one
@@ -99,11 +92,13 @@ static const struct row rows[] = {
     {SYS_tgkill, ALL, ONE_OF, 0, VALUES(SELF)},
     {SYS_rt_sigqueueinfo, ALL, ONE_OF, 0, VALUES(SELF)},
     {SYS_rt_tgsigqueueinfo, ALL, ONE_OF, 0, VALUES(SELF)},
-#ifdef __GLIBC__ /* others send their own signals so */
-    DENY(SYS_tkill, ALL),
-#endif
     {SYS_fcntl, ALL, NONE_OF, 1,
      VALUES(F_SETOWN, 10 /* F_SETSIG */, 15 /* F_SETOWN_EX */, LEASE)},
+/* also where Landlock is missing: nothing is written, made or cut */
+#ifdef SYS_open
+    {SYS_open, READER, WITHOUT, 1, VALUES(TO_WRITE)},
+#endif
+    {SYS_openat, READER, WITHOUT, 2, VALUES(TO_WRITE)},
     /* what other processes run on, how, and with which limits: 0 is the caller */
     {SYS_setpriority, ALL, ONE_OF, 0, VALUES(0)},
     {SYS_setpriority, ALL, ONE_OF, 1, VALUES(0)},
@@ -117,8 +112,6 @@ static const struct row rows[] = {
     {SYS_migrate_pages, ALL, ONE_OF, 0, VALUES(0, SELF)},
     {SYS_move_pages, ALL, ONE_OF, 0, VALUES(0, SELF)},
     {SYS_perf_event_open, ALL, ONE_OF, 1, VALUES(0, SELF)},
-    DENY(SYS_setpgid, ALL),
-    DENY(448 /* process_mrelease */, ALL),
     /* terminals: nothing is typed into one, none is taken over */
     {SYS_ioctl, READER, ONE_OF, 1,
      VALUES(TCGETS, MODES_TOO, TIOCGWINSZ, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX,
@@ -129,20 +122,13 @@ static const struct row rows[] = {
     /* processes and namespaces; LeakSanitizer makes a process */
     {SYS_clone, ALL, WITHOUT, 0, VALUES(NAMESPACES)},
 #ifndef __SANITIZE_ADDRESS__
-    {SYS_clone, ALONE, WITH, 0, VALUES(CLONE_THREAD)},
+    {SYS_clone, ALL, WITH, 0, VALUES(CLONE_THREAD)},
 #endif
-    /* calls that libseccomp may not know by name */
-    DENY(460 /* lsm_set_self_attr */, ALL),
-    DENY(467 /* open_tree_attr */, ALL),
-    DENY(452 /* fchmodat2 */, READER),
-    DENY(463 /* setxattrat */, READER),
-    DENY(466 /* removexattrat */, READER),
-    DENY(469 /* file_setattr */, READER),
 };
 
 /* ---- rows as a program ----------------------------------------------------------- */
 
-#define MAX_CODE 512
+#define MAX_CODE 400
 
 struct code {
     struct sock_filter at[MAX_CODE];
@@ -175,8 +161,7 @@ static void put_check(struct code *c, const struct row *r, uint32_t self)
 {
     const bool one_of = r->check == ONE_OF;
 
-    if (r->check != NEVER)
-        put(c, LOAD, offset_of(r->arg), 0, 0);
+    put(c, LOAD, offset_of(r->arg), 0, 0);
     /* to the return behind all of them, or behind that */
     for (int i = 0; i < r->n && (one_of || r->check == NONE_OF); i++) {
         const uint32_t value = r->value[i] == SELF ? self : r->value[i];
@@ -206,8 +191,7 @@ static void put_row(struct code *c, const struct row *r, uint32_t self)
 
 bool fence_args_enter(const struct fence *fence)
 {
-    const unsigned role = (fence->writes || fence->runs_others ? WRITER : READER) |
-                          (fence->runs_others ? 0u : ALONE);
+    const unsigned role = fence->writes ? WRITER : READER;
     struct code c = {.n = 0};
     struct sock_fprog program = {.filter = c.at};
 

@@ -155,117 +155,81 @@ int fence_rules_enforce(int ruleset)
 
 /* ---- system calls ---------------------------------------------------------------- */
 
-/* By name, since not every architecture has each. */
-static const char *const forbidden[] = {
-    /* network */
-    "socket", "socketpair", "connect", "bind", "listen", "accept", "socketcall",
-/* other processes; LeakSanitizer looks at its own */
-#ifndef __SANITIZE_ADDRESS__
-    "ptrace",
-#endif
-    "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp", "process_madvise",
-    "pidfd_send_signal", "pidfd_open",
-    /* memory, queues and semaphores that others of the user can open */
-    "shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget",
-    "msgsnd", "msgrcv", "msgctl", "ipc", "mq_open", "mq_unlink",
-    /* the system */
-    "mount", "umount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree",
-    "fsopen", "fsmount", "fsconfig", "fspick", "mount_setattr", "unshare", "setns",
-    "swapon", "swapoff", "reboot", "kexec_load", "kexec_file_load", "init_module",
-    "finit_module", "delete_module", "sethostname", "setdomainname", "settimeofday",
-    "clock_settime", "adjtimex", "clock_adjtime", "acct", "quotactl", "syslog", "bpf",
-    "iopl", "ioperm", "quotactl_fd", "vhangup", "fanotify_init", "uselib",
-    "lookup_dcookie", "nfsservctl",
-    /* ways around */
-    "open_by_handle_at", "name_to_handle_at", "userfaultfd", "keyctl", "add_key",
-    "request_key", "personality", "modify_ldt", "vmsplice",
-    /* users */
-    "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups",
-    "setfsuid", "setfsgid", "capset"};
+/* Whose calls these are. */
+enum who {
+    EVERY = 1,
+    SERVER = 2,
+    WRITER = 4,
+    RING = 8,
+    RINGS = 16,
+    SANITIZED = 32,
+};
 
-/* Also where Landlock, which knows no modes, owners, times and attributes, is missing.
- */
-static const char *const forbidden_to_readers[] = {
-    "chmod",       "fchmod",       "fchmodat",     "chown",     "fchown",
-    "lchown",      "fchownat",     "setxattr",     "lsetxattr", "fsetxattr",
-    "removexattr", "lremovexattr", "fremovexattr", "utime",     "utimes",
-    "futimesat",   "utimensat",    "truncate",     "mkdir",     "mkdirat",
-    "rmdir",       "unlink",       "unlinkat",     "rename",    "renameat",
-    "renameat2",   "link",         "linkat",       "symlink",   "symlinkat",
-    "mknod",       "mknodat"};
-
-/* LeakSanitizer makes a process. */
-#ifndef __SANITIZE_ADDRESS__
-static const char *const starting[] = {"execve", "execveat", "fork", "vfork"};
-#else
-static const char *const starting[] = {"execve", "execveat"};
-#endif
+/* By name, since not every architecture has each; a number, where libseccomp may not
+ * know the name. */
+static const struct {
+    const char *name;
+    int number;
+    enum who who;
+} allowed[] = {
+#define FENCE_CALL(name, who)          {#name, -1, who},
+#define FENCE_NEWER(number, name, who) {#name, number, who},
+#include "harness/machine/fence_calls.def"
+};
 
 #define RING_FLAGS 1 /* IORING_ENTER_GETEVENTS */
 
-static bool forbid(scmp_filter_ctx filter, const char *name)
+static unsigned roles_of(const struct fence *fence)
 {
-    const int number = seccomp_syscall_resolve_name(name);
+    unsigned roles = EVERY;
 
-    return number == __NR_SCMP_ERROR ||
-           !seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
+    roles |= fence->serves ? SERVER : 0;
+    roles |= fence->writes ? WRITER : 0;
+    roles |= fence->has_ring && !fence->uses_uring ? RING : 0;
+    roles |= fence->uses_uring ? RINGS : 0;
+#ifdef __SANITIZE_ADDRESS__
+    roles |= SANITIZED;
+#endif
+    return roles;
 }
 
-static bool forbid_all(scmp_filter_ctx filter, const char *const *names, size_t n)
+/* A descriptor is compared in all 64 bits; flags of io_uring_enter() that give it
+ * another meaning (an index of registered rings) are none of those that pass. */
+static bool allow(scmp_filter_ctx filter, int number, enum who who,
+                  const struct fence *fence)
 {
+    if (who == SERVER && number == seccomp_syscall_resolve_name("accept4"))
+        return !seccomp_rule_add(
+            filter, SCMP_ACT_ALLOW, number, 1,
+            SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)fence->listener, 0));
+    if (who == RING)
+        return !seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 2,
+                                 SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)fence->ring, 0),
+                                 SCMP_A3(SCMP_CMP_LE, RING_FLAGS, 0));
+    return !seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
+}
+
+static bool allow_all(scmp_filter_ctx filter, const struct fence *fence)
+{
+    const unsigned roles = roles_of(fence);
     bool ok = true;
 
-    for (size_t i = 0; ok && i < n; i++)
-        ok = forbid(filter, names[i]);
+    for (size_t i = 0; ok && i < sizeof allowed / sizeof *allowed; i++) {
+        const int named = seccomp_syscall_resolve_name(allowed[i].name);
+        const int number = named == __NR_SCMP_ERROR ? allowed[i].number : named;
+
+        if ((allowed[i].who & roles) && number != __NR_SCMP_ERROR)
+            ok = allow(filter, number, allowed[i].who, fence);
+    }
     return ok;
-}
-
-#define FORBID_ALL(filter, names) \
-    forbid_all(filter, names, sizeof(names) / sizeof *(names))
-
-/* io_uring_enter() but for submitting to and waiting for that ring. The descriptor is
- * compared in all 64 bits, and flags that give it another meaning (an index of
- * registered rings) are none of those that pass. */
-static bool forbid_other_rings(scmp_filter_ctx filter, int ring)
-{
-    const int number = seccomp_syscall_resolve_name("io_uring_enter");
-
-    return !seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 1,
-                             SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)ring, 0)) &&
-           !seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 1,
-                             SCMP_A3(SCMP_CMP_GT, RING_FLAGS, 0));
-}
-
-static bool forbid_uring(scmp_filter_ctx filter, const struct fence *fence)
-{
-    return forbid(filter, "io_uring_setup") && forbid(filter, "io_uring_register") &&
-           (fence->has_ring ? forbid_other_rings(filter, fence->ring)
-                            : forbid(filter, "io_uring_enter"));
-}
-
-/* accept4(), but of that socket, compared in all 64 bits. */
-static bool forbid_accept(scmp_filter_ctx filter, const struct fence *fence)
-{
-    const int number = seccomp_syscall_resolve_name("accept4");
-
-    return fence->serves ? !seccomp_rule_add(
-                               filter, SCMP_ACT_ERRNO(EPERM), number, 1,
-                               SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)fence->listener, 0))
-                         : forbid(filter, "accept4");
 }
 
 bool fence_filter_enter(const struct fence *fence)
 {
-    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
-    bool ok = filter && FORBID_ALL(filter, forbidden) && forbid_accept(filter, fence);
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+    const bool ok = filter && allow_all(filter, fence) && !seccomp_load(filter) &&
+                    fence_args_enter(fence);
 
-    if (!fence->runs_others)
-        ok = ok && FORBID_ALL(filter, starting);
-    if (!fence->writes)
-        ok = ok && FORBID_ALL(filter, forbidden_to_readers);
-    if (!fence->uses_uring)
-        ok = ok && forbid_uring(filter, fence);
-    ok = ok && fence_args_enter(fence) && !seccomp_load(filter);
     if (filter)
         seccomp_release(filter);
     return ok;

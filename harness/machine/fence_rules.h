@@ -24,7 +24,8 @@ int fence_rules_enforce(int ruleset);
 /* Whether system calls are filtered from now on. */
 bool fence_filter_enter(const struct fence *fence);
 
-/* Its part that looks at arguments (fence_args.c), which comes first. */
+/* Its part that looks at arguments (fence_args.c), which comes last: of two filters
+ * that refuse a call the later one's error counts, and this has ENOSYS. */
 bool fence_args_enter(const struct fence *fence);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_fence_calls.c - what a fenced process asks of the kernel: refused by the filter,
- * not by the kernel
+ * not by the kernel. And all calls that there are: those of the table are let through,
+ * and none else.
  *
  * Arguments are such that the kernel's own answer would be another one: descriptors and
  * addresses that there are not, and processes of the same user.
@@ -10,11 +11,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
 #include <linux/perf_event.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <seccomp.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -22,6 +28,7 @@
 
 #include "engine/base/thread_pool.h"
 #include "harness/machine/fence.h"
+#include "harness/machine/fence_rules.h"
 
 enum { PARENT = -1000, SELF, THREAD, CPUS }; /* what arguments stand for */
 
@@ -51,6 +58,12 @@ static const struct call calls[] = {
     {"fcntl(F_SETSIG)", SYS_fcntl, {-1, 10, SIGKILL}, DENIED},
     {"fcntl(F_SETOWN_EX)", SYS_fcntl, {-1, 15, 0}, DENIED},
     {"fcntl(F_GETFL)", SYS_fcntl, {-1, F_GETFL, 0}, EBADF, EBADF},
+
+    {"openat to write", SYS_openat, {AT_FDCWD, 0, O_WRONLY}, EPERM, EFAULT},
+    {"openat to make", SYS_openat, {AT_FDCWD, 0, O_CREAT}, EPERM, EFAULT},
+    {"openat to cut", SYS_openat, {AT_FDCWD, 0, O_TRUNC}, EPERM, EFAULT},
+    {"openat to read", SYS_openat, {AT_FDCWD, 0, O_CLOEXEC}, EFAULT, EFAULT},
+    {"openat2", 437, {AT_FDCWD, 0, 0, 0}, DENIED},
 
     {"setpriority(parent)", SYS_setpriority, {0, PARENT, 0}, DENIED},
     {"setpriority(user)", SYS_setpriority, {2, 0, 0}, DENIED},
@@ -89,15 +102,15 @@ static const struct call calls[] = {
     {"fchmodat2", 452, {AT_FDCWD, 0, 0600, 0}, EPERM, NO},
     {"fchown", SYS_fchown, {-1, 0, 0}, EPERM, EBADF},
     {"fchownat", SYS_fchownat, {AT_FDCWD, 0, 0, 0}, EPERM, EFAULT},
-    {"setxattr", SYS_setxattr, {0, 0, 0, 0}, EPERM, EFAULT},
-    {"lsetxattr", SYS_lsetxattr, {0, 0, 0, 0}, EPERM, EFAULT},
-    {"fsetxattr", SYS_fsetxattr, {-1, 0, 0, 0}, EPERM, NO},
-    {"removexattr", SYS_removexattr, {0, 0}, EPERM, EFAULT},
-    {"lremovexattr", SYS_lremovexattr, {0, 0}, EPERM, EFAULT},
-    {"fremovexattr", SYS_fremovexattr, {-1, 0}, EPERM, NO},
-    {"setxattrat", 463, {AT_FDCWD, 0, 0, 0}, EPERM, NO},
-    {"removexattrat", 466, {AT_FDCWD, 0, 0, 0}, EPERM, NO},
-    {"file_setattr", 469, {AT_FDCWD, 0, 0, 0}, EPERM, NO},
+    {"setxattr", SYS_setxattr, {0, 0, 0, 0}, DENIED},
+    {"lsetxattr", SYS_lsetxattr, {0, 0, 0, 0}, DENIED},
+    {"fsetxattr", SYS_fsetxattr, {-1, 0, 0, 0}, DENIED},
+    {"removexattr", SYS_removexattr, {0, 0}, DENIED},
+    {"lremovexattr", SYS_lremovexattr, {0, 0}, DENIED},
+    {"fremovexattr", SYS_fremovexattr, {-1, 0}, DENIED},
+    {"setxattrat", 463, {AT_FDCWD, 0, 0, 0}, DENIED},
+    {"removexattrat", 466, {AT_FDCWD, 0, 0, 0}, DENIED},
+    {"file_setattr", 469, {AT_FDCWD, 0, 0, 0}, DENIED},
     {"utimensat", SYS_utimensat, {AT_FDCWD, 16, 0, 0}, EPERM, EFAULT},
     {"truncate", SYS_truncate, {0, 0}, EPERM, EFAULT},
     {"unlinkat", SYS_unlinkat, {AT_FDCWD, 0, 0}, EPERM, EFAULT},
@@ -105,14 +118,14 @@ static const struct call calls[] = {
     {"renameat2", SYS_renameat2, {AT_FDCWD, 0, AT_FDCWD, 0}, EPERM, EFAULT},
     {"linkat", SYS_linkat, {AT_FDCWD, 0, AT_FDCWD, 0}, EPERM, EFAULT},
     {"symlinkat", SYS_symlinkat, {0, AT_FDCWD, 0}, EPERM, EFAULT},
-    {"mknodat", SYS_mknodat, {AT_FDCWD, 0, 0, 0}, EPERM, NO},
+    {"mknodat", SYS_mknodat, {AT_FDCWD, 0, 0, 0}, DENIED},
 #ifdef SYS_chmod /* older calls, which newer architectures lack */
     {"chmod", SYS_chmod, {0, 0600}, EPERM, EFAULT},
     {"chown", SYS_chown, {0, 0, 0}, EPERM, EFAULT},
     {"lchown", SYS_lchown, {0, 0, 0}, EPERM, EFAULT},
-    {"utime", SYS_utime, {16, 0}, EPERM, EFAULT},
-    {"utimes", SYS_utimes, {16, 0}, EPERM, EFAULT},
-    {"futimesat", SYS_futimesat, {AT_FDCWD, 16, 0}, EPERM, EFAULT},
+    {"utime", SYS_utime, {16, 0}, DENIED},
+    {"utimes", SYS_utimes, {16, 0}, DENIED},
+    {"futimesat", SYS_futimesat, {AT_FDCWD, 16, 0}, DENIED},
     {"unlink", SYS_unlink, {0}, EPERM, EFAULT},
     {"rename", SYS_rename, {0, 0}, EPERM, EFAULT},
 #endif
@@ -307,11 +320,152 @@ static void a_command_that_writes(void **state)
     check(true);
 }
 
+/* ---- every call ------------------------------------------------------------------ */
+
+#ifdef __x86_64__
+/* A filter that was there before answers each call that the fence lets through, so that
+ * none is made; where both refuse, the later one's error counts. */
+enum { LET_THROUGH = 1000, N_NUMBERS = 520, FIRST_LATER = 470 };
+
+enum who { EVERY = 1, SERVER = 2, WRITER = 4, RING = 8, RINGS = 16, SANITIZED = 32 };
+
+static const struct {
+    const char *name;
+    int number;
+    unsigned who;
+} table[] = {
+#define FENCE_CALL(name, who)          {#name, -1, who},
+#define FENCE_NEWER(number, name, who) {#name, number, who},
+#include "harness/machine/fence_calls.def"
+};
+
+/* What puts up the fence, and what tells of it. */
+static const int made[] = {SYS_prctl, SYS_seccomp, SYS_brk,   SYS_mmap,      SYS_munmap,
+                           SYS_write, SYS_getpid,  SYS_futex, SYS_exit_group};
+
+enum { N_MADE = sizeof made / sizeof *made, A_SOCKET = 71, A_RING = 72 };
+
+static bool answer_everything(void)
+{
+    struct sock_filter code[N_MADE + 3] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
+    const struct sock_fprog program = {N_MADE + 3, code};
+
+    for (int i = 0; i < N_MADE; i++)
+        code[1 + i] = (struct sock_filter)BPF_JUMP(
+            BPF_JMP | BPF_JEQ | BPF_K, (unsigned)made[i], (uint8_t)(N_MADE - i), 0);
+    code[N_MADE + 1] =
+        (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | LET_THROUGH);
+    code[N_MADE + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+           !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+/* With arguments that are let through. */
+static int make_call(int number)
+{
+    const long self = getpid();
+    long a = 0, b = 0;
+
+    if (number == SYS_kill || number == SYS_tgkill || number == SYS_rt_sigqueueinfo ||
+        number == SYS_rt_tgsigqueueinfo)
+        a = self;
+    else if (number == SYS_ioprio_set)
+        a = 1;
+    else if (number == SYS_clone)
+        a = CLONE_THREAD;
+    else if (number == SYS_ioctl)
+        b = TCGETS;
+    else if (number == SYS_accept4)
+        a = A_SOCKET;
+    else if (number == SYS_io_uring_enter)
+        a = A_RING;
+    return syscall(number, a, b, 0, 0, 0, 0) < 0 ? errno : 0;
+}
+
+/* Or made by the kernel itself, uretprobe() and uprobe(), past all filters. */
+static bool is_made(int number)
+{
+    if (number == 335 || number == 336)
+        return true;
+    for (int i = 0; i < N_MADE; i++)
+        if (made[i] == number)
+            return true;
+    return false;
+}
+
+static int expected(int number, unsigned roles)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const int named = seccomp_syscall_resolve_name(table[i].name);
+
+        if (number == (named == __NR_SCMP_ERROR ? table[i].number : named) &&
+            (table[i].who & roles))
+            return LET_THROUGH;
+    }
+    return number >= FIRST_LATER || number == 435 /* clone3 */ ? ENOSYS : EPERM;
+}
+
+static void walk(const char *who, struct fence fence, unsigned roles)
+{
+    static int found[N_NUMBERS + 1];
+    int pipe_fd[2], n = N_MADE;
+    pid_t child;
+
+#ifdef __SANITIZE_ADDRESS__
+    roles |= SANITIZED;
+#endif
+    assert_int_equal(pipe(pipe_fd), 0);
+    child = fork();
+    if (!child) {
+        found[N_NUMBERS] = answer_everything() && fence_filter_enter(&fence);
+        for (int i = 0; i < N_NUMBERS; i++)
+            if (!is_made(i))
+                found[i] = make_call(i);
+        _exit(write(pipe_fd[1], found, sizeof found) != sizeof found);
+    }
+    close(pipe_fd[1]);
+    assert_int_equal(read(pipe_fd[0], found, sizeof found), sizeof found);
+    close(pipe_fd[0]);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    if (!found[N_NUMBERS])
+        skip(); /* a kernel without filters */
+    for (int i = 0; i < N_NUMBERS; i++) {
+        if (is_made(i))
+            continue;
+        n += found[i] == LET_THROUGH;
+        if (found[i] != expected(i, roles))
+            fail_msg("%s: call %d: error %d instead of %d", who, i, found[i],
+                     expected(i, roles));
+    }
+    print_message("%s: %d of %d calls\n", who, n, N_NUMBERS);
+}
+
+static void every_call(void **state)
+{
+    (void)state;
+    walk("a reader", (struct fence){0}, EVERY);
+    walk("a reader with a ring", (struct fence){.has_ring = true, .ring = A_RING},
+         EVERY | RING);
+    walk("a server", (struct fence){.serves = true, .listener = A_SOCKET},
+         EVERY | SERVER);
+    walk("a command", (struct fence){.writes = true, .uses_uring = true},
+         EVERY | WRITER | RINGS);
+}
+#else
+static void every_call(void **state)
+{
+    (void)state;
+    skip(); /* numbers are those of x86-64 */
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reader),
         cmocka_unit_test(a_command_that_writes),
+        cmocka_unit_test(every_call),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
