@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * gate_engine.c - turns of other programs
+ * gate_engine.c - a gate's sides that are other programs
+ *
+ * A side is a command as `--engine` takes it (harness/measure/engines/engine.h), its
+ * NAME= left out if need be: llama-bench, llama-server, a template that prints its
+ * figure, a server. Each turn is a point that engine_run() measures: the program is
+ * started, and its samples' lower quartile is the turn's time. What disturbed the point
+ * disturbed the round. Peak memory is judged as of two builds; the time to load is not,
+ * as only servers have one.
  */
-#include "harness/decide/gate/gate_engine.h"
+#include "harness/decide/gate/gate_sides.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,21 +18,26 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
-#include "harness/base/format.h"
 #include "harness/measure/engines/engine.h"
 #include "harness/measure/engines/engine_check.h"
 #include "harness/measure/engines/engine_run.h"
+#include "harness/measure/worker/model_worker.h"
 #include "harness/rows/report_rows.h"
 
 #define MIN_TURN_S 0.2 /* of measuring */
 #define MAX_TURN_S 5
 
-struct gate_engines {
+struct engines {
     struct gate_settings s; /* the gate's, less what other programs do not have */
     char text[2][ENGINE_MAX_TEXT + 1];
     bool prints[2];
     struct row row;
 };
+
+static struct engines *own(const struct gate_run *run)
+{
+    return run->own;
+}
 
 /* ---- which kind ------------------------------------------------------------------ */
 
@@ -38,7 +50,7 @@ static bool has_name(const char *text)
 }
 
 /* As --engine takes it. */
-static enum status name_engine(struct gate_engines *x, int side, const char *program,
+static enum status name_engine(char *out, int side, const char *program,
                                struct err *err)
 {
     char text[2 * ENGINE_MAX_TEXT];
@@ -48,23 +60,27 @@ static enum status name_engine(struct gate_engines *x, int side, const char *pro
              : side            ? "B="
                                : "A=",
              program);
-    return engine_absolute(text, x->text[side], sizeof x->text[side],
-                           side ? "--b" : "--a", err);
+    return engine_absolute(text, out, ENGINE_MAX_TEXT + 1, side ? "--b" : "--a", err);
 }
 
 /* A file is a build of bench unless its help shows that it is llama-bench or
  * llama-server; what is no file is a command if it has more than one word. */
-static bool is_engine(const struct gate_engines *x, int side, const char *program)
+static enum status is_engine(const struct gate_run *run, int side, bool *is,
+                             struct err *err)
 {
+    const char *program = run->program[side];
+    char text[ENGINE_MAX_TEXT + 1];
     struct err why = ERR_INIT;
 
-    if (access(program, F_OK))
-        return has_name(program) || strchr(program, ' ') != NULL;
-    return engine_check(x->text[side], true, &why) == ST_OK;
+    (void)err;
+    *is = name_engine(text, side, program, &why) == ST_OK &&
+          (access(program, F_OK) ? has_name(program) || strchr(program, ' ')
+                                 : engine_check(text, true, &why) == ST_OK);
+    return ST_OK;
 }
 
 /* What other programs do not have is left out, unless somebody wants it. */
-static enum status fit_settings(struct gate_engines *x, struct gate_result *r,
+static enum status fit_settings(struct engines *x, struct gate_result *r,
                                 struct err *err)
 {
     struct gate_settings *s = &x->s;
@@ -88,35 +104,20 @@ static enum status fit_settings(struct gate_engines *x, struct gate_result *r,
     return st || !s->has_b_model ? st : engine_check_model(&s->b_model, err);
 }
 
-enum status gate_engines_open(struct gate_run *run, struct err *err)
+static enum status open_engines(struct gate_run *run, struct err *err)
 {
-    struct gate_engines *x = calloc(1, sizeof *x);
-    bool is[2];
+    struct engines *x = calloc(1, sizeof *x);
 
     if (!x)
         return err_set(err, ST_NO_MEMORY, "no memory for a gate");
-    run->engines = x;
-    for (int side = 0; side < 2; side++) {
-        struct err why = ERR_INIT;
-        const enum status st = name_engine(x, side, run->program[side], &why);
-
-        is[side] = st == ST_OK && is_engine(x, side, run->program[side]);
-    }
-    if (is[0] != is[1])
-        return err_set(
-            err, ST_USAGE,
-            "%s is a build of bench and %s another program, which cannot take "
-            "turns: `bench sweep --engine` measures both, and `bench compare` "
-            "compares them",
-            is[0] ? "B" : "A", is[0] ? "A" : "B");
-    if (!is[0])
-        return ST_OK;
-    run->of_engines = true;
+    run->own = x;
     x->s = *run->s;
     for (int side = 0; side < 2; side++) {
         struct engine e;
-        enum status st = engine_parse(&e, x->text[side], side ? "--b" : "--a", err);
+        enum status st = name_engine(x->text[side], side, run->program[side], err);
 
+        if (st == ST_OK)
+            st = engine_parse(&e, x->text[side], side ? "--b" : "--a", err);
         if (st == ST_OK)
             st = engine_check(x->text[side], true, err);
         if (st)
@@ -125,12 +126,6 @@ enum status gate_engines_open(struct gate_run *run, struct err *err)
     }
     run->s = &x->s;
     return fit_settings(x, run->r, err);
-}
-
-void gate_engines_close(struct gate_run *run)
-{
-    free(run->engines);
-    run->engines = NULL;
 }
 
 /* ---- turns ----------------------------------------------------------------------- */
@@ -148,17 +143,13 @@ static void make_point(const struct gate_run *run, int side, int step, struct po
     *(p->kind == POINT_PREFILL ? &p->n_prompt : &p->ctx) = of->n;
     p->budget_s = fmin(MAX_TURN_S, fmax(MIN_TURN_S, turn_s - 1));
     p->load_budget_s = s->timeout_s;
-    snprintf(p->engine, sizeof p->engine, "%s", run->engines->text[side]);
+    snprintf(p->engine, sizeof p->engine, "%s", own(run)->text[side]);
 }
 
 static void on_phase(void *arg, const char *phase, double fraction)
 {
-    struct gate_run *run = arg;
-
     (void)phase, (void)fraction;
-    progress_update(&run->progress,
-                    (double)(clock_ns() - run->begin_ns) * 1e-9 / run->s->budget_s,
-                    run->doing);
+    gate_run_tick(arg, NULL, 0);
 }
 
 static void describe_side(struct gate_run *run, int side)
@@ -166,17 +157,19 @@ static void describe_side(struct gate_run *run, int side)
     struct gate_side *out = &run->r->side[side];
 
     snprintf(out->name, sizeof out->name, "%s", run->program[side]);
-    snprintf(out->version, sizeof out->version, "%s", run->engines->row.engine_version);
+    snprintf(out->version, sizeof out->version, "%s", own(run)->row.engine_version);
 }
 
-enum status gate_engines_turn(struct gate_run *run, int side, int step, double *seconds,
-                              char *why, size_t cap, struct err *err)
+/* A point that engine_run() measures: the program is started for it. */
+static enum status turn(struct gate_run *run, int side, int step, int n,
+                        struct gate_turn *turn, struct err *err)
 {
-    struct row *row = &run->engines->row;
-    struct model_worker *c = &run->client[side];
+    struct row *row = &own(run)->row;
+    struct gate_charge *c = &run->charge[side];
     struct point_samples samples = {0};
     struct point p;
 
+    (void)n; /* as many as the turn's time holds */
     make_point(run, side, step, &p);
     row_init(row);
     enum status st = engine_run(&p, run->topo, row, &samples, on_phase, run, err);
@@ -188,11 +181,11 @@ enum status gate_engines_turn(struct gate_run *run, int side, int step, double *
                           : err_set(err, ST_INPUT, "%s gave no figure: %s",
                                     side ? "B" : "A", row_failure(row));
     if (st == ST_OK) {
-        *seconds = worker_quartile(samples.ms, samples.n) * 1e-3;
+        turn->seconds = worker_quartile(samples.ms, samples.n) * 1e-3;
         if (side)
-            *seconds /= 1 - run->s->slower;
-        if (row_trust(row) == ROW_DISTURBED && !*why)
-            snprintf(why, cap, "%s",
+            turn->seconds /= 1 - run->s->slower;
+        if (row_trust(row) == ROW_DISTURBED)
+            snprintf(turn->why, sizeof turn->why, "%s",
                      strncmp(row->validity, "disturbed: ", 11) ? row->validity
                                                                : row->validity + 11);
         if (row->mem_peak_bytes > 0 && (uint64_t)row->mem_peak_bytes > c->peak_bytes)
@@ -203,24 +196,30 @@ enum status gate_engines_turn(struct gate_run *run, int side, int step, double *
     return st;
 }
 
-enum status gate_engines_pilot(struct gate_run *run, struct err *err)
+/* A first turn of each step and side, which reads the model into memory. */
+static enum status pilot(struct gate_run *run, struct err *err)
 {
     double turn_s[WORKER_MAX_STEPS] = {0};
 
-    snprintf(run->doing, sizeof run->doing, "first timing");
     for (int side = 0; side < 2; side++)
         for (int step = 0; step < run->plan.n_steps; step++) {
             const uint64_t begin = clock_ns();
-            char why[128] = "";
-            double seconds;
-            const enum status st =
-                gate_engines_turn(run, side, step, &seconds, why, sizeof why, err);
+            struct gate_turn ignored = {.seconds = 0};
+            const enum status st = turn(run, side, step, 1, &ignored, err);
 
             if (st)
                 return st;
             turn_s[step] = fmax(turn_s[step], (double)(clock_ns() - begin) * 1e-9);
         }
-    return gate_plan_fixed(
-        &run->plan, run->s, turn_s,
-        run->s->budget_s - (double)(clock_ns() - run->begin_ns) * 1e-9, err);
+    return gate_plan_fixed(&run->plan, run->s, turn_s,
+                           run->s->budget_s - gate_run_seconds(run), err);
 }
+
+const struct gate_sides gate_engines = {
+    .what = "another program",
+    .is = is_engine,
+    .open = open_engines,
+    .prepare = gate_run_prepare,
+    .pilot = pilot,
+    .turn = turn,
+};

@@ -109,9 +109,7 @@ static enum status prepare_model(struct gate_run *run, struct err *err)
         /* Cached pages were charged to another group. */
         modelref_evict(&run->open[side].setup.model, &stayed, NULL);
     }
-    /* Each turn of another program has a sandbox of its own. */
-    return run->of_engines ? ST_OK
-                           : sandbox_create(&run->sandbox, "", s->setup.mem_limit, err);
+    return ST_OK;
 }
 
 enum status gate_run_prepare(struct gate_run *run, struct err *err)

@@ -12,30 +12,29 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/random.h"
-#include "harness/decide/gate/gate_engine.h"
+#include "harness/decide/gate/gate_sides.h"
+#include "harness/measure/worker/model_worker.h"
 #include "harness/stats/stats.h"
 
-#define PILOT_S        0.05 /* of a step */
-#define PILOT_MAX      50
 #define MIN_TO_DESPAIR 8 /* rounds, before a machine counts as always disturbed */
 
 /* ---- watching -------------------------------------------------------------------- */
 
-static double seconds_so_far(const struct gate_run *run)
+double gate_run_seconds(const struct gate_run *run)
 {
     return (double)(clock_ns() - run->begin_ns) * 1e-9;
 }
 
 bool gate_run_has_time(const struct gate_run *run)
 {
-    return seconds_so_far(run) + run->next_launch_s <= run->s->budget_s;
+    return gate_run_seconds(run) + run->next_launch_s <= run->s->budget_s;
 }
 
 /* How long the next launch may take. Where the machine has become busier than it was
  * when the plan was made, turns get shorter: a slowdown must still be able to show. */
 static void keep_in_budget(struct gate_run *run, double last_s)
 {
-    const double left = run->s->budget_s - seconds_so_far(run);
+    const double left = run->s->budget_s - gate_run_seconds(run);
     const double slower = last_s / run->plan.launch_s;
     const size_t fewest = gate_plan_fewest(&run->s->rule, run->r->n_metrics);
     const size_t n = run->r->n_launches;
@@ -44,16 +43,15 @@ static void keep_in_budget(struct gate_run *run, double last_s)
     run->launches_s += last_s;
     run->next_launch_s =
         fmax(run->plan.launch_s, fmin(last_s, 2 * run->launches_s / (double)n));
-    if (!run->of_engines && slower > 1 && n < fewest &&
+    if (run->sides->can_shorten && slower > 1 && n < fewest &&
         left / last_s < (double)(fewest - n)) {
         gate_plan_shorten(&run->plan, &run->timing, slower, left, fewest - n);
         run->next_launch_s = run->plan.launch_s;
     }
 }
 
-static void on_tick(void *arg, const char *what, double fraction)
+void gate_run_tick(struct gate_run *run, const char *what, double fraction)
 {
-    struct gate_run *run = arg;
     char detail[128];
 
     if (what)
@@ -61,108 +59,23 @@ static void on_tick(void *arg, const char *what, double fraction)
                  100 * fraction);
     else
         snprintf(detail, sizeof detail, "%s", run->doing);
-    progress_update(&run->progress, seconds_so_far(run) / run->s->budget_s, detail);
+    progress_update(&run->progress, gate_run_seconds(run) / run->s->budget_s, detail);
 }
 
 /* ---- launches -------------------------------------------------------------------- */
 
-/* An uncounted turn: it touches pages first, and gives an injected slowdown its usual
- * sample. A prefill that is known to be long needs none. The times of its samples into
- * seconds. */
-static enum status start(struct gate_run *run, int side, double *seconds,
-                         struct err *err)
-{
-    const struct model_worker_params p = {.who = side ? "B" : "A",
-                                          .program = run->program[side],
-                                          .timeout_s = run->s->timeout_s,
-                                          .sandbox = run->sandbox,
-                                          .tick = on_tick,
-                                          .arg = run};
-    int n[WORKER_MAX_STEPS];
-    struct noise noise;
-    enum status st = model_worker_start(&run->client[side], &p, &run->open[side], err);
-
-    for (int i = 0; i < run->plan.n_steps; i++)
-        n[i] = run->plan.step[i].kind != WORKER_PREFILL ||
-               run->timing.sample_s[i] < WORKER_LONG_S;
-    return st ? st
-              : model_worker_sample(&run->client[side], n, run->plan.n_steps, seconds,
-                                    &noise, err);
-}
-
 static void end(struct gate_run *run)
 {
-    for (int side = 0; side < 2; side++)
-        model_worker_close(&run->client[side]);
+    for (int side = 0; side < 2 && run->sides->end; side++)
+        run->sides->end(run, side);
 }
 
-static enum status start_both(struct gate_run *run, double *seconds, struct err *err)
+static enum status start_both(struct gate_run *run, struct err *err)
 {
     const int first = (int)(random_bits(&run->random) & 1);
-    enum status st = start(run, first, seconds, err);
+    enum status st = run->sides->start(run, first, err);
 
-    return st ? st : start(run, !first, seconds, err);
-}
-
-static void describe_sides(struct gate_run *run)
-{
-    for (int side = 0; side < 2; side++) {
-        const struct model_worker *c = &run->client[side];
-        struct gate_side *out = &run->r->side[side];
-
-        snprintf(out->name, sizeof out->name, "%s", run->program[side]);
-        snprintf(out->version, sizeof out->version, "%.*s",
-                 (int)strcspn(c->worker.version, " "), c->worker.version);
-        snprintf(out->commit, sizeof out->commit, "%s", c->worker.commit);
-        snprintf(out->compiler, sizeof out->compiler, "%s", c->worker.compiler);
-    }
-}
-
-/* What a sample of each step takes, on the slower side. */
-static enum status time_samples(struct gate_run *run, const double *about,
-                                double *seconds, struct err *err)
-{
-    int n[WORKER_MAX_STEPS];
-    enum status st = ST_OK;
-
-    for (int i = 0; i < run->plan.n_steps; i++) {
-        const double fitting = ceil(PILOT_S / about[i]);
-
-        n[i] = fitting < PILOT_MAX ? (int)fitting : PILOT_MAX;
-        seconds[i] = 0;
-    }
-    for (int side = 0; side < 2 && st == ST_OK; side++) {
-        double own[WORKER_MAX_STEPS];
-        struct noise noise;
-
-        st = model_worker_sample(&run->client[side], n, run->plan.n_steps, own, &noise,
-                                 err);
-        for (int i = 0; i < run->plan.n_steps && st == ST_OK; i++)
-            seconds[i] = fmax(seconds[i], own[i]);
-    }
-    return st;
-}
-
-/* An uncounted launch, for the page cache; the second launch is timed. */
-static enum status pilot(struct gate_run *run, struct gate_timing *t, struct err *err)
-{
-    double about[WORKER_MAX_STEPS];
-    enum status st;
-
-    snprintf(run->doing, sizeof run->doing, "first timing");
-    st = start_both(run, about, err);
-    if (st == ST_OK) {
-        describe_sides(run);
-        st = time_samples(run, about, t->sample_s, err);
-    }
-    end(run);
-
-    const uint64_t begin = clock_ns();
-    if (st == ST_OK)
-        st = start_both(run, about, err);
-    end(run);
-    t->launch_s = (double)(clock_ns() - begin) * 1e-9;
-    return st;
+    return st ? st : run->sides->start(run, !first, err);
 }
 
 enum status gate_run_open(struct gate_run *run, const struct gate_settings *s,
@@ -181,14 +94,14 @@ enum status gate_run_open(struct gate_run *run, const struct gate_settings *s,
     run->values = calloc(GATE_MAX_METRICS, sizeof *run->values);
     if (!run->values)
         return err_set(err, ST_NO_MEMORY, "no memory for a gate");
-    st = gate_engines_open(run, err);
+    st = gate_sides_find(run, err);
+    if (st == ST_OK)
+        st = run->sides->open(run, err);
     s = run->s;
     if (st == ST_OK)
         st = gate_plan_steps(&run->plan, s, err);
-    for (int side = 0; side < 2 && st == ST_OK && !run->of_engines; side++)
-        st = worker_check_program(side ? "B" : "A", program[side], err);
     if (st == ST_OK)
-        st = gate_run_prepare(run, err);
+        st = run->sides->prepare(run, err);
     if (st)
         return st;
     r->n_metrics = gate_plan_n_metrics(&run->plan, s);
@@ -197,23 +110,21 @@ enum status gate_run_open(struct gate_run *run, const struct gate_settings *s,
     run->begin_ns = clock_ns();
     progress_begin(&run->progress, "gate");
     run->progress.is_bound = true; /* it ends as soon as the verdict is clear */
-    if (run->of_engines)
-        return gate_engines_pilot(run, err);
-    st = pilot(run, &run->timing, err);
-    return st ? st
-              : gate_plan_fit(&run->plan, s, &run->timing,
-                              s->budget_s - seconds_so_far(run), err);
+    snprintf(run->doing, sizeof run->doing, "first timing");
+    return run->sides->pilot(run, err);
 }
 
 void gate_run_close(struct gate_run *run)
 {
     progress_end(&run->progress);
-    end(run);
+    if (run->sides && run->sides->close)
+        run->sides->close(run);
+    free(run->own);
     sandbox_destroy(run->sandbox);
-    gate_engines_close(run);
     if (run->csv >= 0)
         close(run->csv);
     free(run->values);
+    run->own = NULL;
     run->values = NULL;
     run->sandbox = NULL;
     run->csv = -1;
@@ -261,28 +172,19 @@ static void add_noise(struct noise *sum, const struct noise *turn)
 static enum status play_pass(struct gate_run *run, struct round *round, int step,
                              double seconds[4], struct err *err)
 {
-    int n[WORKER_MAX_STEPS] = {0};
+    const int n = run->plan.n_samples[step] / run->plan.n_passes[step];
 
-    n[step] = run->plan.n_samples[step] / run->plan.n_passes[step];
-    for (int turn = 0; turn < 4 && run->of_engines; turn++) {
+    for (int i = 0; i < 4; i++) {
+        struct gate_turn turn = {.seconds = 0};
         const enum status st =
-            gate_engines_turn(run, round->side[turn], step, &seconds[turn], round->why,
-                              sizeof round->why, err);
+            run->sides->turn(run, round->side[i], step, n, &turn, err);
 
         if (st)
             return st;
-    }
-    for (int turn = 0; turn < 4 && !run->of_engines; turn++) {
-        double all[WORKER_MAX_STEPS];
-        struct noise noise;
-        const enum status st = model_worker_sample(&run->client[round->side[turn]], n,
-                                                   run->plan.n_steps, all, &noise, err);
-
-        if (st)
-            return st;
-        on_tick(run, NULL, 0);
-        add_noise(&round->noise, &noise);
-        seconds[turn] = all[step];
+        add_noise(&round->noise, &turn.noise);
+        if (!*round->why)
+            memcpy(round->why, turn.why, sizeof round->why);
+        seconds[i] = turn.seconds;
     }
     return ST_OK;
 }
@@ -326,8 +228,7 @@ static enum status play_round(struct gate_run *run, struct round *round,
     }
     run->n_played++;
     round->disturbed =
-        run->of_engines ? *round->why != '\0'
-                        : noise_disturbed(&round->noise, round->why, sizeof round->why);
+        *round->why || noise_disturbed(&round->noise, round->why, sizeof round->why);
     return ST_OK;
 }
 
@@ -438,10 +339,12 @@ static enum status count_launch(struct gate_run *run, struct err *err)
     size_t at = (size_t)run->plan.n_steps;
 
     for (int side = 0; side < 2; side++) {
-        struct model_worker *c = &run->client[side];
+        struct gate_charge *c = &run->charge[side];
 
+        if (run->sides->charge)
+            run->sides->charge(run, side, c);
         memory[side] = (double)c->peak_bytes / (1 << 20);
-        load[side] = worker_quartile(c->ready.load_s, (size_t)c->ready.n_loads);
+        load[side] = c->load_s;
     }
     if (run->s->memory && memory[0] > 0 && memory[1] > 0) {
         line.value[at] = memory;
@@ -449,24 +352,23 @@ static enum status count_launch(struct gate_run *run, struct err *err)
         count_once(run, at, memory);
     }
     at += run->s->memory;
-    if (run->s->load) {
+    if (run->s->load && load[0] > 0 && load[1] > 0) {
         line.value[at] = load;
         line.log_ratio[at] = log(load[0] / load[1]);
-        count_once(run, at++, load);
+        count_once(run, at, load);
     }
     return gate_rounds_write(run->csv, &line, run->r->metric, run->r->n_metrics, err);
 }
 
 enum status gate_run_launch(struct gate_run *run, struct err *err)
 {
-    const double begin = seconds_so_far(run);
-    double ignored[WORKER_MAX_STEPS];
+    const double begin = gate_run_seconds(run);
     enum status st;
 
     snprintf(run->doing, sizeof run->doing, "launch %zu, %zu fit the budget",
              run->r->n_launches + 1, run->plan.max_launches);
-    run->client[0].peak_bytes = run->client[1].peak_bytes = 0;
-    st = run->of_engines ? ST_OK : start_both(run, ignored, err);
+    memset(run->charge, 0, sizeof run->charge);
+    st = run->sides->start ? start_both(run, err) : ST_OK;
     if (st == ST_OK) {
         for (size_t i = 0; i < run->r->n_metrics; i++) {
             struct gate_series *s = &run->r->metric[i].series;
@@ -480,7 +382,7 @@ enum status gate_run_launch(struct gate_run *run, struct err *err)
     end(run);
     if (st == ST_OK) {
         run->r->n_launches++;
-        keep_in_budget(run, seconds_so_far(run) - begin);
+        keep_in_budget(run, gate_run_seconds(run) - begin);
     }
     return st;
 }
@@ -490,7 +392,7 @@ void gate_run_sum_up(struct gate_run *run)
     struct gate_result *r = run->r;
     double *scratch = malloc(sizeof run->values->v[0]);
 
-    r->seconds = seconds_so_far(run);
+    r->seconds = gate_run_seconds(run);
     disturbances_text(&run->troubles, r->disturbed, sizeof r->disturbed);
     for (size_t i = 0; i < r->n_metrics; i++) {
         struct gate_metric *m = &r->metric[i];

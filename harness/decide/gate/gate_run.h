@@ -11,8 +11,9 @@
  * it has, and then counts what there is. Where more than half of all rounds are
  * disturbed, the machine is always disturbed, and none is repeated any more.
  *
- * Sides that are other programs (gate_engine.h) stay for a turn alone: a launch of
- * theirs is one round of each step, and each turn starts its program.
+ * What the sides are, builds of bench or other programs, is a table of functions:
+ * gate_sides.h. Programs that stay for a turn alone have launches of one round of each
+ * step, and each turn starts its program.
  *
  * Every round goes into rounds.csv at once, in whole lines, whether it counts or not.
  *
@@ -24,7 +25,8 @@
 #include "harness/stats/disturbances.h"
 #include "harness/base/progress.h"
 #include "harness/decide/gate/gate_plan.h"
-#include "harness/measure/worker/model_worker.h"
+#include "harness/machine/sandbox/sandbox.h"
+#include "harness/measure/worker/worker_open.h"
 
 #define GATE_ROUNDS_NAME "rounds.csv"
 #define GATE_ROUNDS_HEADER \
@@ -36,16 +38,24 @@ struct gate_values {
     size_t n[2];
 };
 
+/* What a launch of one side was charged; 0: not known. */
+struct gate_charge {
+    uint64_t peak_bytes;
+    double load_s;
+};
+
+struct gate_sides;
+
 struct gate_run {
     const struct gate_settings *s;
-    bool of_engines; /* both sides are other programs: gate_engine.h */
-    struct gate_engines *engines;
+    const struct gate_sides *sides; /* what both are: gate_sides.h */
+    void *own;                      /* of that kind; malloc'ed */
     struct topology *topo;
     struct gate_result *r; /* its metrics' series grow */
     const char *program[2];
     struct gate_plan plan;
     struct worker_open open[2]; /* of A and B */
-    struct model_worker client[2];
+    struct gate_charge charge[2];
     struct sandbox *sandbox;
     struct gate_values *values; /* [GATE_MAX_METRICS] */
     struct disturbances troubles;
@@ -78,11 +88,17 @@ void gate_run_sum_up(struct gate_run *run);
 
 void gate_run_close(struct gate_run *run);
 
+/* ---- inside: what kinds of sides use --------------------------------------------- */
+
+/* Seconds since the gate began, and its line of progress; what: NULL, or what a side
+ * does, and the share of it that is done. */
+double gate_run_seconds(const struct gate_run *run);
+void gate_run_tick(struct gate_run *run, const char *what, double fraction);
+
 /* ---- inside (gate_prepare.c) ----------------------------------------------------- */
 
-/* What each side opens; the model files, with room for both, and the
- * sandbox around them. Errors: placement_cpus()'s, those of the model, ST_NO_MEMORY
- * (too little room), sandbox_create()'s. */
+/* What each side opens; the model files, with room for both. Errors:
+ * placement_cpus()'s, those of the model, ST_NO_MEMORY (too little room). */
 enum status gate_run_prepare(struct gate_run *run, struct err *err);
 
 /* ---- inside (gate_rounds.c) ------------------------------------------------------ */
