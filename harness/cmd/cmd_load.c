@@ -9,7 +9,7 @@
 
 #include "harness/base/interrupt.h"
 #include "harness/client/client.h"
-#include "harness/serve/load/launch.h"
+#include "harness/measure/engines/launch.h"
 #include "harness/serve/load/load_servers.h"
 #include "harness/machine/measuring.h"
 

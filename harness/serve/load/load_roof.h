@@ -23,7 +23,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "harness/serve/load/launch_place.h"
+#include "harness/measure/engines/launch_place.h"
 #include "harness/machine/probe.h"
 #include "harness/machine/topology.h"
 #include "harness/rows/row.h"

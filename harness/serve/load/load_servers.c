@@ -12,7 +12,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/random.h"
 #include "harness/base/format.h"
-#include "harness/serve/load/launch.h"
+#include "harness/measure/engines/launch.h"
 #include "harness/serve/load/requests.h"
 #include "harness/rows/roofs.h"
 #include "harness/measure/sweep/sweep.h"

@@ -6,7 +6,7 @@
 
 #include "harness/base/format.h"
 #include "harness/base/progress.h"
-#include "harness/serve/load/launch.h"
+#include "harness/measure/engines/launch.h"
 #include "harness/judge/users/users.h"
 
 #define LINE_WIDTH  79

@@ -11,8 +11,8 @@
  *
  * Threading: stateless.
  */
-#ifndef SLM_HARNESS_SERVE_LOAD_LOAD_IDLE_H
-#define SLM_HARNESS_SERVE_LOAD_LOAD_IDLE_H
+#ifndef SLM_HARNESS_MEASURE_ENGINES_LOAD_IDLE_H
+#define SLM_HARNESS_MEASURE_ENGINES_LOAD_IDLE_H
 
 #include <stdbool.h>
 #include <stdint.h>

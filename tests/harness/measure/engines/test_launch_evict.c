@@ -2,7 +2,7 @@
  *
  * test_launch_evict.c - all files of a server's model leave the page cache
  */
-#include "harness/serve/load/launch.h"
+#include "harness/measure/engines/launch.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

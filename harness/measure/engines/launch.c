@@ -2,7 +2,7 @@
  *
  * launch.c - a shell's command
  */
-#include "harness/serve/load/launch.h"
+#include "harness/measure/engines/launch.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
  *
  * Threading: the main thread.
  */
-#ifndef SLM_HARNESS_SERVE_LOAD_LAUNCH_PLACE_H
-#define SLM_HARNESS_SERVE_LOAD_LAUNCH_PLACE_H
+#ifndef SLM_HARNESS_MEASURE_ENGINES_LAUNCH_PLACE_H
+#define SLM_HARNESS_MEASURE_ENGINES_LAUNCH_PLACE_H
 
 #include <sched.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
  *
  * test_load_idle.c - which processes are the server's, and when they idle
  */
-#include "harness/serve/load/load_idle.h"
+#include "harness/measure/engines/load_idle.h"
 
 #include <signal.h>
 #include <sys/wait.h>

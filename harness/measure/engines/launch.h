@@ -10,14 +10,14 @@
  *
  * Threading: one thread.
  */
-#ifndef SLM_HARNESS_SERVE_LOAD_LAUNCH_H
-#define SLM_HARNESS_SERVE_LOAD_LAUNCH_H
+#ifndef SLM_HARNESS_MEASURE_ENGINES_LAUNCH_H
+#define SLM_HARNESS_MEASURE_ENGINES_LAUNCH_H
 
 #include <stdint.h>
 
 #include "engine/base/status.h"
-#include "harness/serve/load/launch_place.h"
-#include "harness/serve/load/load.h"
+#include "harness/measure/engines/launch_place.h"
+#include "harness/rows/row.h"
 #include "harness/machine/child.h"
 #include "harness/machine/sandbox/sandbox.h"
 
