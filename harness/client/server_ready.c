@@ -6,15 +6,19 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/json_read.h"
 #include "harness/base/interrupt.h"
 #include "harness/client/client.h"
 
-#define LOOK_NS 100000000 /* between two questions whether it is ready */
+#define LOOK_NS    100000000 /* between two questions whether it is ready */
+#define MAX_MODELS (256u << 10)
 
 int server_free_port(void)
 {
@@ -72,5 +76,33 @@ enum status server_wait(enum server_state *state, const struct child *child,
             tick(arg, waited_s);
         st = request_health(url, &ready, err);
     }
+    return st;
+}
+
+enum status server_model(char **name, const char *url, const char *key, int *http,
+                         struct err *err)
+{
+    char *text = malloc(MAX_MODELS), whole[600];
+    const char *first = NULL;
+    json_t *list = NULL;
+    enum status st;
+
+    if (!text)
+        return err_set(err, ST_NO_MEMORY, "no memory for a list of models");
+    snprintf(whole, sizeof whole, "%s/v1/models", url);
+    st = load_client_get(whole, key, 10, http, text, MAX_MODELS, err);
+    if (st == ST_OK && *http == 200) {
+        list = json_try(text, strlen(text), (struct json_limit){MAX_MODELS, MAX_MODELS},
+                        JSON_LOSSY);
+        first = json_text(
+            json_object_get(json_array_get(json_object_get(list, "data"), 0), "id"));
+    }
+    if (st == ST_OK) {
+        *name = first ? strdup(first) : NULL;
+        if (first && !*name)
+            st = err_set(err, ST_NO_MEMORY, "no memory for a name");
+    }
+    free(text);
+    json_decref(list);
     return st;
 }

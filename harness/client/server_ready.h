@@ -31,4 +31,10 @@ enum status server_wait(enum server_state *state, const struct child *child,
                         void (*tick)(void *arg, double waited_s), void *arg,
                         struct err *err);
 
+/* The first model of /v1/models, malloc'ed, for free(); NULL: it names none. http: the
+ * status of its answer, 0: nobody answers. Errors: load_client_get()'s, ST_NO_MEMORY.
+ */
+enum status server_model(char **name, const char *url, const char *key, int *http,
+                         struct err *err);
+
 #endif

@@ -26,7 +26,34 @@ static int token_from(uint64_t *state, int n_vocab)
     return first + (int)(random_bits(state) % (uint64_t)(end - first));
 }
 
-char *engine_talk_body(int n_prompt, int n_output, int n_vocab, uint64_t seed)
+/* Common words, each a token of most vocabularies. */
+static void put_words(FILE *f, int n, uint64_t *state)
+{
+    static const char *const words[] = {"the", "of",   "and",  "to",   "in",   "is",
+                                        "it",  "that", "for",  "was",  "on",   "are",
+                                        "as",  "with", "they", "time", "from", "have",
+                                        "or",  "one",  "had",  "by",   "word", "but"};
+
+    fputc('"', f);
+    for (int i = 0; i < n; i++)
+        fprintf(f, "%s%s", i ? " " : "",
+                words[random_bits(state) % (sizeof words / sizeof *words)]);
+    fputc('"', f);
+}
+
+static void put_model(FILE *f, const char *name)
+{
+    json_t *text = json_string(name);
+    char *quoted = text ? json_dumps(text, JSON_ENCODE_ANY) : NULL;
+
+    if (quoted)
+        fprintf(f, "\"model\":%s,", quoted);
+    free(quoted);
+    json_decref(text);
+}
+
+char *engine_talk_body(const struct engine_talk *t, int n_prompt, int n_output,
+                       uint64_t seed)
 {
     char *text = NULL;
     size_t len;
@@ -34,12 +61,20 @@ char *engine_talk_body(int n_prompt, int n_output, int n_vocab, uint64_t seed)
 
     if (!f)
         return NULL;
-    fputs("{\"prompt\":[", f);
-    for (int i = 0; i < n_prompt; i++)
-        fprintf(f, "%s%d", i ? "," : "", token_from(&seed, n_vocab));
+    fputc('{', f);
+    if (t->model)
+        put_model(f, t->model);
+    fputs("\"prompt\":", f);
+    if (t->in_words) {
+        put_words(f, n_prompt, &seed);
+    } else {
+        for (int i = 0; i < n_prompt; i++)
+            fprintf(f, "%c%d", i ? ',' : '[', token_from(&seed, t->n_vocab));
+        fputc(']', f);
+    }
     /* the last three are extensions: vLLM's and llama.cpp's, and twice llama.cpp's */
     fprintf(f,
-            "],\"max_tokens\":%d,\"temperature\":0,\"stream\":true,"
+            ",\"max_tokens\":%d,\"temperature\":0,\"stream\":true,"
             "\"stream_options\":{\"include_usage\":true},\"ignore_eos\":true,"
             "\"cache_prompt\":false,\"timings_per_token\":true}",
             n_output);

@@ -24,7 +24,7 @@ struct talking {
     struct engine_child *c;
     struct engine_talk *t;
     struct child child;
-    char url[64];
+    char url[600];
     uint64_t begin_ns, n_sent;
     int n_prompt, n_output; /* of the requests now */
 };
@@ -55,8 +55,7 @@ static enum status make_body(void *arg, size_t index, char **body, int *n_reques
 
     (void)index;
     *n_requested = x->n_output;
-    *body = engine_talk_body(x->n_prompt, x->n_output, x->t->n_vocab,
-                             x->t->seed + x->n_sent++);
+    *body = engine_talk_body(x->t, x->n_prompt, x->n_output, x->t->seed + x->n_sent++);
     return *body ? ST_OK
                  : err_set(err, ST_NO_MEMORY, "no memory for a prompt of %d tokens",
                            x->n_prompt);
@@ -67,7 +66,7 @@ static enum status make_body(void *arg, size_t index, char **body, int *n_reques
 static enum status send_requests(struct talking *x, struct load_result *r, int n_prompt,
                                  int n_output, int n_requests, struct err *err)
 {
-    char url[96];
+    char url[640];
     const struct load_target target = {
         .url = url, .silence_s = x->t->silence_s, .max_s = x->t->max_s};
     const struct load_work work = {.n_users = 1,
@@ -111,7 +110,7 @@ static void note_counts(struct engine_talk *t, const struct load_record *r)
         snprintf(t->note, sizeof t->note,
                  "%lld of %d tokens of a prompt came from its cache",
                  (long long)r->n_cached, t->n_prompt);
-    else if (r->n_prompt >= 0 &&
+    else if (r->n_prompt >= 0 && !t->in_words &&
              llabs(r->n_prompt - t->n_prompt) > 1 + t->n_prompt / 20)
         snprintf(t->note, sizeof t->note,
                  "it took a prompt of %d tokens for one of %lld", t->n_prompt,
@@ -173,25 +172,41 @@ static enum status measure(struct talking *x, struct err *err)
 
 /* ---- around them ----------------------------------------------------------------- */
 
-static enum status find_version(struct talking *x, struct err *err)
+enum status engine_talk_version(const char *at, char *version, size_t cap,
+                                struct err *err)
 {
     static const char *const paths[] = {"/props", "/version", "/api/version"};
-    struct engine_figures *f = &x->t->figures;
-    char *text = malloc(PROPS_BYTES), url[96];
+    char *text = malloc(PROPS_BYTES), url[640];
     enum status st = ST_OK;
     int http;
 
     if (!text)
         return err_set(err, ST_NO_MEMORY, "no memory for a server's answer");
-    for (size_t i = 0; i < 3 && !*f->version && st == ST_OK; i++) {
-        snprintf(url, sizeof url, "%s%s", x->url, paths[i]);
+    for (size_t i = 0; i < 3 && !*version && st == ST_OK; i++) {
+        snprintf(url, sizeof url, "%s%s", at, paths[i]);
         st = load_client_get(url, NULL, 2, &http, text, PROPS_BYTES, err);
         if (st == ST_OK && http == 200)
-            engine_read_server_version(f->version, sizeof f->version, text,
-                                       strlen(text));
+            engine_read_server_version(version, cap, text, strlen(text));
     }
     free(text);
     return st;
+}
+
+enum status engine_talk_at(struct engine_talk *t, const char *url,
+                           void (*on)(void *arg, double elapsed_s), void *arg,
+                           struct err *err)
+{
+    struct engine_child c = {.tick = on, .arg = arg, .end = ENGINE_ENDED};
+    struct talking x = {.c = &c, .t = t, .child = CHILD_INIT, .begin_ns = clock_ns()};
+
+    snprintf(x.url, sizeof x.url, "%s", url);
+    t->figures.n = 0;
+    t->figures.mean = 0;
+    *t->why = *t->note = '\0';
+    const enum status st = measure(&x, err);
+    return st == ST_OK && c.end == ENGINE_INTERRUPTED
+               ? err_set(err, ST_INTERRUPTED, "interrupted")
+               : st;
 }
 
 static enum status talk(struct talking *x, struct err *err)
@@ -212,7 +227,8 @@ static enum status talk(struct talking *x, struct err *err)
     if (state != SERVER_READY)
         return ST_OK;
     x->t->load_s = (double)(clock_ns() - x->begin_ns) * 1e-9;
-    st = find_version(x, err);
+    st = engine_talk_version(x->url, x->t->figures.version,
+                             sizeof x->t->figures.version, err);
     return st ? st : measure(x, err);
 }
 

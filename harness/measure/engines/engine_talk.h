@@ -28,7 +28,10 @@ struct engine_talk {
     int n_prompt; /* tokens of each prompt, at least 1 */
     int n_output; /* tokens to decode; 1: prefill is measured, and not the decoding */
     int n_requests;
-    int n_vocab; /* of the model; 0: not known */
+    int n_vocab;       /* of the model; 0: not known */
+    const char *model; /* that requests name; NULL: none */
+    bool in_words;     /* the prompt is a text of about as many tokens: the server takes
+                          no token ids */
     uint64_t seed;
     double ready_s;   /* the longest that it may take until it is ready */
     double silence_s; /* without text for so long a request has failed */
@@ -48,9 +51,23 @@ struct engine_talk {
 enum status engine_talk_run(struct engine_child *c, struct engine_talk *t,
                             struct err *err);
 
-/* The body of one request, malloc'ed: tokens of the vocabulary's first half without its
- * first entries, which are controls and bytes. NULL: no memory. */
-char *engine_talk_body(int n_prompt, int n_output, int n_vocab, uint64_t seed);
+/* The requests of *t to a server that is there, at url without a '/' at its end: a
+ * warm-up, then those that count. tick may be NULL. Errors: as above; ST_INTERRUPTED.
+ */
+enum status engine_talk_at(struct engine_talk *t, const char *url,
+                           void (*tick)(void *arg, double elapsed_s), void *arg,
+                           struct err *err);
+
+/* What the server at url is; "": it has no known page for that. Errors:
+ * load_client_get()'s. */
+enum status engine_talk_version(const char *url, char *version, size_t cap,
+                                struct err *err);
+
+/* The body of one request of t, malloc'ed: tokens of the vocabulary's first half
+ * without its first entries, which are controls and bytes; or words. NULL: no memory.
+ */
+char *engine_talk_body(const struct engine_talk *t, int n_prompt, int n_output,
+                       uint64_t seed);
 
 /* The times of tokens in a streamed answer as figures. Pieces that come within a tenth
  * of a token's mean time after another came with it, and share the time of both. Where

@@ -61,7 +61,8 @@ static void make_script(char *buf, size_t cap, const char *command, int port)
     buf[n] = '\0';
 }
 
-static enum status wait_for(const struct launch *l, double wait_s, struct err *err)
+static enum status wait_for(const struct launch *l, double wait_s, const char *longer,
+                            struct err *err)
 {
     char words[STDERR_TAIL_BYTES + 1];
     enum server_state state;
@@ -76,10 +77,8 @@ static enum status wait_for(const struct launch *l, double wait_s, struct err *e
         return err_set(err, ST_IO, "%s ended before it was ready%s%.200s", l->name,
                        *words ? ": " : ", and printed nothing on standard error",
                        words);
-    return err_set(
-        err, ST_IO,
-        "%s is not ready after %.0f s; --start-timeout gives it more%s%.200s", l->name,
-        wait_s, *words ? ": " : "", words);
+    return err_set(err, ST_IO, "%s is not ready after %.0f s; %s gives it more%s%.200s",
+                   l->name, wait_s, longer, *words ? ": " : "", words);
 }
 
 int64_t launch_evict(const char *command)
@@ -110,7 +109,8 @@ static void count_anew(struct launch *l)
 
 enum status launch_start(struct launch *l, const char *text,
                          const struct sandbox_limits *limits, const char *cpus,
-                         double wait_s, const struct topology *topo, struct err *err)
+                         double wait_s, const char *longer, const struct topology *topo,
+                         struct err *err)
 {
     const int port = server_free_port();
     char script[LAUNCH_MAX_TEXT + 64];
@@ -147,7 +147,7 @@ enum status launch_start(struct launch *l, const char *text,
     if (st == ST_OK)
         launch_place_keep(&l->place);
     if (st == ST_OK)
-        st = wait_for(l, wait_s, err);
+        st = wait_for(l, wait_s, longer, err);
     count_anew(l);
     return st;
 }

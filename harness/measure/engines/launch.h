@@ -42,11 +42,12 @@ enum status launch_parse(const char *text, char *name, const char **command,
 
 /* Starts it and waits until it is ready. *l is for launch_stop() in any case. cpus: its
  * CPUs, as "0,2-3"; NULL: launch_place_find()'s. Errors: ST_USAGE, ST_IO (it ended, or
- * is not ready within wait_s; with the tail of its stderr), ST_INTERRUPTED, and the
- * sandbox's. */
+ * is not ready within wait_s, which longer names; with the tail of its stderr),
+ * ST_INTERRUPTED, and the sandbox's. */
 enum status launch_start(struct launch *l, const char *text,
                          const struct sandbox_limits *limits, const char *cpus,
-                         double wait_s, const struct topology *topo, struct err *err);
+                         double wait_s, const char *longer, const struct topology *topo,
+                         struct err *err);
 
 /* All files of the model that -m or --model of the command names leave the page cache:
  * whoever reads them next is charged for them. Returns bytes that stayed; -1: it names
@@ -56,6 +57,13 @@ int64_t launch_evict(const char *command);
 /* The most memory that it was charged, what limits it, pages that it read again since
  * the row before, CPUs that are ours alone, and that it has ended, into the row. */
 void launch_note(struct launch *l, struct row *row);
+
+/* Memory at its peak of the processes of a group, in bytes: anonymous pages and those
+ * of files that they have mapped, without the files of their programs and libraries,
+ * since how much of those is mapped differs between two copies of one file. Pages that
+ * processes share count for each. root: "" or the top of a recorded tree; 0: unknown.
+ */
+uint64_t launch_memory(const char *root, pid_t group);
 
 /* Ends it and frees. */
 void launch_stop(struct launch *l);

@@ -6,14 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/json_read.h"
 #include "harness/base/format.h"
+#include "harness/client/server_ready.h"
 #include "harness/serve/load/load_internal.h"
 
-#define GAIN       1.05 /* throughput that grows less has stopped */
-#define MAX_MODELS (256u << 10)
-#define SHORT      8   /* words of the prompts that calibrate */
-#define LONG       200 /* at most: they fit where the requested prompts do */
+#define GAIN  1.05 /* throughput that grows less has stopped */
+#define SHORT 8    /* words of the prompts that calibrate */
+#define LONG  200  /* at most: they fit where the requested prompts do */
 
 /* ---- the server ------------------------------------------------------------------ */
 
@@ -46,26 +45,18 @@ static enum status make_urls(struct load_run *x, struct err *err)
 /* The name that requests carry: the user's, or the first that the server has. */
 static enum status find_model(struct load_run *x, struct err *err)
 {
-    char *text = malloc(MAX_MODELS), url[600];
-    const char *name = NULL;
-    json_t *list = NULL;
+    char *name = NULL;
     int http;
-    enum status st;
+    enum status st = server_model(&name, x->base, x->target.key, &http, err);
 
-    if (!text)
-        return err_set(err, ST_NO_MEMORY, "no memory for a list of models");
-    snprintf(url, sizeof url, "%s/v1/models", x->base);
-    st = load_client_get(url, x->target.key, 10, &http, text, MAX_MODELS, err);
     if (st == ST_OK && !http)
         st = err_set(err, ST_IO, "no server answers at %s", x->base);
-    if (st == ST_OK && http == 200) {
-        list = json_try(text, strlen(text), (struct json_limit){MAX_MODELS, MAX_MODELS},
-                        JSON_LOSSY);
-        name = json_text(
-            json_object_get(json_array_get(json_object_get(list, "data"), 0), "id"));
+    if (st == ST_OK && x->s->model) {
+        free(name);
+        name = strdup(x->s->model);
+        if (!name)
+            st = err_set(err, ST_NO_MEMORY, "no memory for a name");
     }
-    if (x->s->model)
-        name = x->s->model;
     if (st == ST_OK && !name && (http == 401 || http == 403))
         st = err_set(err, ST_IO,
                      "%s wants an API key (HTTP %d): --api-key-env names the variable "
@@ -75,10 +66,10 @@ static enum status find_model(struct load_run *x, struct err *err)
         st = err_set(err, ST_IO,
                      "%s/v1/models names no model (HTTP %d); name one with --model",
                      x->base, http);
-    if (st == ST_OK && !(x->model = strdup(name)))
-        st = err_set(err, ST_NO_MEMORY, "no memory for a name");
-    free(text);
-    json_decref(list);
+    if (st)
+        free(name);
+    else
+        x->model = name;
     return st;
 }
 

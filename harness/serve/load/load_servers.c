@@ -266,8 +266,8 @@ static enum status start_server(void *arg, struct load_settings *s, struct err *
     const struct load_plan *p = x->plan;
     const struct sandbox_limits limits = {p->mem_limit, p->quota_cpus};
     struct launch *l = x->running;
-    enum status st =
-        launch_start(l, x->text, &limits, p->cpus, p->start_s, x->topo, err);
+    enum status st = launch_start(l, x->text, &limits, p->cpus, p->start_s,
+                                  "--start-timeout", x->topo, err);
 
     s->url = l->url;
     if (st == ST_OK && !p->no_roof) {

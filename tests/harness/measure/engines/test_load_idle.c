@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_load_idle.c - which processes are the server's, and when they idle
+ * test_load_idle.c - which processes are the server's, when they idle, and their memory
  */
 #include "harness/measure/engines/load_idle.h"
 
@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/measure/engines/launch.h"
 #include "tests/support/tree.h"
 
 static void put_process(const char *root, const char *pid, const char *name, int parent,
@@ -41,6 +42,47 @@ static void a_group_and_what_descends_from_it(void **state)
     assert_int_equal(load_idle_group_ns(root, 20), (1500 + 4 * 9) * tick);
     assert_int_equal(load_idle_group_ns(root, 99), 0);
     assert_int_equal(load_idle_group_ns("/no/such/tree", 20), 0);
+    tree_remove(root);
+}
+
+/* A copy of a program maps more or less of its own file: 300 or 200 KiB here. 20 KiB
+ * are its variables, which count, and so does what it maps of a model. */
+static void memory_is_without_the_programs_files(void **state)
+{
+    static const char *const files[] = {"maps", "smaps"};
+    char root[64], path[64], text[1024];
+
+    (void)state;
+    tree_new(root);
+    for (int pid = 20; pid < 23; pid++) {
+        char name[16];
+
+        snprintf(name, sizeof name, "%d", pid);
+        put_process(root, name, "server", 1, pid == 22 ? 22 : 20, 1);
+        snprintf(path, sizeof path, "/proc/%d/status", pid);
+        snprintf(text, sizeof text, "Name:\tserver\nVmPeak:\t99999 kB\nVmHWM:\t%d kB\n",
+                 pid == 20 ? 5280 : 180);
+        tree_put(root, path, text);
+        for (int i = 0; i < 2; i++) {
+            snprintf(path, sizeof path, "/proc/%d/%s", pid, files[i]);
+            snprintf(text, sizeof text,
+                     "400000-440000 r--p 00000000 fe:00 77   /bin/x y\nRss: 100 kB\n"
+                     "Anonymous: 0 kB\n"
+                     "440000-480000 r-xp 00040000 fe:00 77   /bin/x y\nRss: %d kB\n"
+                     "Anonymous: 0 kB\n"
+                     "480000-490000 rw-p 00080000 fe:00 77   /bin/x y\nRss: 20 kB\n"
+                     "Anonymous: 20 kB\n"
+                     "500000-900000 r--p 00000000 fe:00 78   /models/m\nRss: 4000 kB\n"
+                     "Anonymous: 0 kB\n"
+                     "900000-990000 rw-p 00000000 00:00 0\nRss: 1000 kB\n"
+                     "Anonymous: 1000 kB\n",
+                     pid == 20 ? 180 : 80);
+            tree_put(root, path, text);
+        }
+    }
+    assert_int_equal(launch_memory(root, 20), 5000u << 10); /* the second has 0 left */
+    assert_int_equal(launch_memory(root, 99), 0);
+    assert_int_equal(launch_memory("/no/such/tree", 20), 0);
     tree_remove(root);
 }
 
@@ -90,6 +132,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_group_and_what_descends_from_it),
+        cmocka_unit_test(memory_is_without_the_programs_files),
         cmocka_unit_test(a_server_is_waited_for),
     };
 

@@ -158,7 +158,8 @@ static void prompts(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof vocabs / sizeof *vocabs; i++) {
         const int n = vocabs[i] < 64 ? 64 : vocabs[i];
-        char *body = engine_talk_body(50, 9, vocabs[i], 7);
+        char *body =
+            engine_talk_body(&(struct engine_talk){.n_vocab = vocabs[i]}, 50, 9, 7);
         json_t *o = json_loads(body, 0, NULL);
         const json_t *prompt = json_object_get(o, "prompt");
 
@@ -174,7 +175,8 @@ static void prompts(void **state)
         json_decref(o);
         free(body);
     }
-    char *a = engine_talk_body(8, 1, 32000, 1), *b = engine_talk_body(8, 1, 32000, 2);
+    const struct engine_talk t = {.n_vocab = 32000};
+    char *a = engine_talk_body(&t, 8, 1, 1), *b = engine_talk_body(&t, 8, 1, 2);
 
     assert_string_not_equal(a, b);
     free(a);
