@@ -11,31 +11,26 @@
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
+#include "harness/decide/gate/gate_commits.h"
 #include "harness/decide/gate/gate_options.h"
 #include "harness/decide/gate/gate_settings.h"
 #include "harness/decide/history/history_db.h"
 #include "harness/decide/history/history_gates.h"
 
 static const struct opt_usage usage = {
-    .synopsis = "gate --a OLD/bench [--b NEW/bench] [-m MODEL] [--budget 10m]\n"
-                "       bench gate --calibrate [--a PROGRAM] [-m MODEL]\n"
-                "       bench gate --report DIR",
-    .about = "Checks whether build B is slower than build A by more than the margin. "
-             "Both run\n"
-             "interleaved on this machine, launch after launch, until the answer is "
-             "clear or the\n"
-             "budget is spent. Exit code 0 (pass: no slowdown beyond the margin), 1 "
-             "(fail: a\n"
-             "slowdown beyond it), 4 (inconclusive), 2 (wrong input, or a program "
-             "died), 3 (not\n"
-             "possible here), 130 (interrupted; what was measured so far is written). "
-             "docs/gate.md\n"
-             "explains the rule, configs/gates/default.yaml has every setting. See "
-             "also `bench\n"
-             "history`.",
-    .example = "bench gate --a old/bench --b new/bench -m model.gguf --budget 5m\n"
-               "bench gate --a old/llama-bench --b new/llama-bench -m model.gguf\n"
-               "bench gate -m model-q8_0.gguf --b-model model-q4_k_m.gguf",
+    .synopsis = "gate --a OLD/bench [--b NEW/bench] [-m MODEL] [--budget 10m]",
+    .about =
+        "Checks whether B is slower than A by more than the margin. Both run "
+        "interleaved\n"
+        "here until the answer is clear or the budget is spent. Exit code 0 (pass), 1 "
+        "(fail),\n"
+        "4 (inconclusive), 2 (wrong input, or a program died), 3 (not possible here), "
+        "130\n"
+        "(interrupted). Sides and rule: docs/gate.md; settings: "
+        "configs/gates/default.yaml.",
+    .example =
+        "bench gate --a old/llama-bench --b new/llama-bench -m model.gguf\n"
+        "bench gate -m model-q8_0.gguf --b-model model-q4_k_m.gguf --max-kl 0.02",
     .no_arguments = "programs are given by --a and --b, a model by -m",
 };
 
@@ -75,6 +70,52 @@ static enum status judge(enum status (*mode)(const struct gate_options *o,
     return st;
 }
 
+/* A server's command is a side of its own kind, which {port} shows. */
+static enum status take_launches(struct gate_options *o, const char *const launch[2],
+                                 struct err *err)
+{
+    const char **const side[2] = {&o->a, &o->b};
+
+    for (int i = 0; i < 2; i++) {
+        if (!launch[i])
+            continue;
+        if (*side[i])
+            return err_set(err, ST_USAGE, "--%c and --%c-launch exclude each other",
+                           'a' + i, 'a' + i);
+        if (!strstr(launch[i], "{port}") || strstr(launch[i], "{model}"))
+            return err_set(err, ST_USAGE,
+                           "--%c-launch: a server's command has {port} where its port "
+                           "belongs, and names its model itself, as 'llama-server -m "
+                           "model.gguf --port {port}'",
+                           'a' + i);
+        *side[i] = launch[i];
+    }
+    return ST_OK;
+}
+
+/* Commits without a difference need no gate. */
+static enum status compare(const struct gate_options *o, int *code, struct err *err)
+{
+    struct gate_commits *c;
+    enum status st;
+    bool same;
+
+    if (!gate_options_have_commits(o))
+        return judge(gate_ab, o, code, err);
+    c = calloc(1, sizeof *c);
+    if (!c)
+        return err_set(err, ST_NO_MEMORY, "no memory for two commits");
+    st = gate_commits_find(c, o, err);
+    same = st == ST_OK && gate_commits_same(c);
+    if (same)
+        printf("%s and %s have the same files: there is nothing to compare\n",
+               format_path(c->side[0].name).text, c->side[1].name);
+    free(c);
+    if (same)
+        *code = o->codes[0];
+    return st || same ? st : judge(gate_ab, o, code, err);
+}
+
 static enum status run(const struct gate_options *o, int *code, struct err *err)
 {
     if (o->report && (o->calibrate || o->a || o->b))
@@ -92,27 +133,38 @@ static enum status run(const struct gate_options *o, int *code, struct err *err)
         return gate_calibrate(o, err);
     if (o->report)
         return judge(gate_report, o, code, err);
-    if (!o->a && !o->b && !o->b_model)
+    if (gate_options_have_commits(o) && o->calibrate)
+        return err_set(err, ST_USAGE,
+                       "--calibrate compares one program with itself: build it, and "
+                       "name it with --a");
+    if (!o->a && !o->b && !o->b_model && !gate_options_have_commits(o))
         return err_set(err, ST_USAGE,
                        "name two programs with --a OLD/bench and --b NEW/bench, or two "
                        "models with -m and --b-model; `bench history compare` compares "
                        "with stored results");
-    return judge(gate_ab, o, code, err);
+    return compare(o, code, err);
 }
 
 int cmd_gate(int argc, char **argv)
 {
     int codes[3] = {0, 1, 4}, code = 0; /* of pass, fail, inconclusive */
     struct gate_options o = {.codes = codes};
+    const char *launch[2] = {NULL, NULL};
     /* clang-format off */
     const struct opt opts[] = {
         OPT_STR('a', "a", &o.a, "PROGRAM", "old `bench` (default: this one), or a command"),
         OPT_STR('b', "b", &o.b, "PROGRAM", "the new one, of the same kind"),
-        OPT_FLAG(0, "calibrate", &o.calibrate, "compare A with itself to find which slowdowns a budget can detect"),
+        OPT_STR(0, "a-launch", &launch[0], "COMMAND", "A is a server, started with {port}; or --a URL"),
+        OPT_STR(0, "b-launch", &launch[1], "COMMAND", "the same for B"),
+        OPT_STR(0, "build", &o.build, "COMMAND", "--a and --b are commits, each built by it,"),
+        OPT_STR(0, "run", &o.run, "PROGRAM", "... and this is the side, below its tree"),
+        OPT_STR(0, "since", &o.since, "COMMIT", "the working tree against where it left COMMIT"),
+        OPT_FLAG(0, "calibrate", &o.calibrate, "compare A with itself: what can a budget detect?"),
         OPT_STR(0, "report", &o.report, "DIR", "rewrite the reports of a finished gate in DIR"),
         OPT_STR('c', "config", &o.config, "CONFIG", "YAML file, or a name in configs/gates"),
         OPT_STR('m', "model", &o.model, "MODEL", "GGUF file or SHAPE:QUANT"),
         OPT_STR(0, "b-model", &o.b_model, "MODEL", "another model for B: the program with two models"),
+        OPT_STR(0, "max-kl", &o.max_kl, "NATS", "bound of the divergence of its answers"),
         OPT_STR('t', "threads", &o.threads, "LIST", "thread counts"),
         OPT_STR(0, "prefill", &o.prefill, "LIST", "prompt lengths, or none"),
         OPT_STR(0, "ctx", &o.ctx, "LIST", "context depths of decoding, or none"),
@@ -141,6 +193,8 @@ int cmd_gate(int argc, char **argv)
         interrupt_catch();
         if (o.exit_codes)
             st = gate_exit_codes_parse(o.exit_codes, "--exit-codes", codes, &err);
+        if (st == ST_OK)
+            st = take_launches(&o, launch, &err);
         if (st == ST_OK)
             st = run(&o, &code, &err);
     }

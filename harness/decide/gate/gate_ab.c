@@ -12,7 +12,9 @@
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/program.h"
+#include "harness/decide/gate/gate_commits.h"
 #include "harness/decide/gate/gate_options.h"
+#include "harness/decide/gate/gate_quality.h"
 #include "harness/decide/gate/gate_run.h"
 #include "harness/machine/measuring.h"
 
@@ -111,9 +113,52 @@ static void note_quality(struct gate_result *r)
     const size_t n = strlen(r->notes);
 
     snprintf(r->notes + n, sizeof r->notes - n,
-             "%swhether the models answer alike: `bench quality` measures how far they "
-             "diverge",
+             "%swhether the models answer alike: --max-kl judges how far they diverge, "
+             "and `bench quality` measures it in full",
              n ? "; " : "");
+}
+
+/* What was given, and the commit of a program that does not know its own. */
+static void name_commits(struct gate_result *r, const struct gate_commits *c,
+                         const char *run)
+{
+    for (int side = 0; side < 2; side++) {
+        const struct gate_commit *of = &c->side[side];
+        struct gate_side *out = &r->side[side];
+
+        snprintf(out->name, sizeof out->name, "%s of %s", run, of->name);
+        if (!*out->commit || !strcmp(out->commit, "unknown"))
+            snprintf(out->commit, sizeof out->commit, "%.12s", of->id);
+    }
+}
+
+static bool is_launch(const struct gate_options *o)
+{
+    return o->a && strstr(o->a, "{port}") && !strstr(o->a, "{model}");
+}
+
+/* The options that name sides and models, where the result's own names do not repeat
+ * it. */
+static void name_sides(struct gate_result *r, const struct gate_options *o)
+{
+    const char *const given[][2] = {
+        {"--a", o->a},           {"--b", o->b},
+        {"-m", o->model},        {"--b-model", o->b_model},
+        {"--max-kl", o->max_kl}, {"--build", o->build},
+        {"--run", o->run},       {"--since", o->since},
+    };
+
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        const bool is_server = i < 2 && is_launch(o);
+        char option[16];
+
+        if (!given[i][1])
+            continue;
+        snprintf(option, sizeof option, "%s%s", given[i][0],
+                 is_server ? "-launch" : "");
+        shell_word_append(r->sides, sizeof r->sides, option);
+        shell_word_append(r->sides, sizeof r->sides, given[i][1]);
+    }
 }
 
 static void describe(struct gate_result *r, const struct gate_options *o,
@@ -134,6 +179,8 @@ static void describe(struct gate_result *r, const struct gate_options *o,
         snprintf(r->model, sizeof r->model, "%.255s", s->setup.model.text);
     gate_settings_text(s, r->settings, sizeof r->settings);
     name_machine(r, topo);
+    if (o->b_model || gate_options_have_commits(o) || is_launch(o))
+        name_sides(r, o);
     copy(g->config, sizeof g->config, o->config);
     copy(g->threads, sizeof g->threads, o->threads);
     copy(g->prefill, sizeof g->prefill, o->prefill);
@@ -171,12 +218,30 @@ static enum status make_dir(struct gate_run *run, struct err *err)
     return st ? st : gate_rounds_open(&run->csv, run->r->dir, err);
 }
 
-static enum status compare(const struct gate_options *o, struct gate_run *run,
-                           const struct gate_settings *s, struct topology *topo,
-                           struct gate_result *r, struct err *err)
+/* The sides as they are run: programs, or what commits were built into. */
+static enum status find_programs(const struct gate_options *o, struct gate_commits *c,
+                                 const char *program[2], struct err *err)
 {
-    const char *const program[2] = {o->a ? o->a : self_path(),
-                                    o->b ? o->b : self_path()};
+    enum status st = ST_OK;
+
+    program[0] = o->a ? o->a : self_path();
+    program[1] = o->b ? o->b : self_path();
+    if (!gate_options_have_commits(o))
+        return ST_OK;
+    st = gate_commits_find(c, o, err);
+    if (st == ST_OK)
+        st = gate_commits_build(c, o, err);
+    program[0] = c->side[0].program;
+    program[1] = c->side[1].program;
+    return st;
+}
+
+static enum status compare(const struct gate_options *o, struct gate_run *run,
+                           struct gate_commits *commits, const struct gate_settings *s,
+                           struct topology *topo, struct gate_result *r,
+                           struct err *err)
+{
+    const char *program[2];
     bool failed[GATE_MAX_METRICS] = {false};
     struct err why = ERR_INIT;
     enum status st;
@@ -184,10 +249,14 @@ static enum status compare(const struct gate_options *o, struct gate_run *run,
     describe(r, o, s, topo);
     st = choose_dir(o, r, err);
     if (st == ST_OK)
+        st = find_programs(o, commits, program, err);
+    if (st == ST_OK)
         st = measuring_begin(err);
+    if (st == ST_OK && s->max_kl > 0)
+        st = gate_quality(r, s, err);
     if (st == ST_OK)
         st = gate_run_open(run, s, topo, program, r, err);
-    if (st == ST_OK && s->has_b_model)
+    if (st == ST_OK && s->has_b_model && !(s->max_kl > 0))
         note_quality(r);
     if (st == ST_OK)
         st = make_dir(run, err);
@@ -202,7 +271,12 @@ static enum status compare(const struct gate_options *o, struct gate_run *run,
         r->end = GATE_END_INTERRUPTED;
     }
     gate_run_sum_up(run);
-    return judge(r, failed, err);
+    if (gate_options_have_commits(o))
+        name_commits(r, commits, o->run);
+    st = judge(r, failed, err);
+    if (st == ST_OK)
+        gate_quality_judge(r);
+    return st;
 }
 
 enum status gate_ab(const struct gate_options *o, struct gate_result *r,
@@ -210,8 +284,10 @@ enum status gate_ab(const struct gate_options *o, struct gate_result *r,
 {
     struct topology *topo = NULL;
     struct gate_run *run = calloc(1, sizeof *run);
+    struct gate_commits *commits = calloc(1, sizeof *commits);
     struct gate_settings s = {0};
-    enum status st = run ? topology_open(&topo, "", err)
+    enum status st = run && commits
+                         ? topology_open(&topo, "", err)
                          : err_set(err, ST_NO_MEMORY, "no memory for a gate");
 
     if (st == ST_OK)
@@ -222,11 +298,14 @@ enum status gate_ab(const struct gate_options *o, struct gate_result *r,
         st = gate_options_check_outputs(o, &s.b_model, err);
     if (st == ST_OK) {
         memcpy(o->codes, s.exit_code, sizeof s.exit_code);
-        st = compare(o, run, &s, topo, r, err);
+        st = compare(o, run, commits, &s, topo, r, err);
     }
     if (run)
         gate_run_close(run);
+    if (commits)
+        gate_commits_close(commits);
     gate_settings_free(&s);
+    free(commits);
     free(run);
     free(topo);
     return st;

@@ -75,6 +75,17 @@ static const struct member given_members[] = {
     MEMBER_TEXT(gate_given, weights), MEMBER_TEXT(gate_given, mem),
 };
 
+static const struct member sides_member = MEMBER_TEXT(gate_result, sides);
+
+static const struct member divergence_members[] = {
+    MEMBER(NUMBER, gate_divergence, max),
+    MEMBER(NUMBER, gate_divergence, kl),
+    MEMBER(NUMBER, gate_divergence, se),
+    MEMBER(NUMBER, gate_divergence, top1_pct),
+    MEMBER(SIZE, gate_divergence, n_tokens),
+    MEMBER_WORD(gate_divergence, verdict, verdict_words),
+};
+
 static const struct member rule_members[] = {
     MEMBER(NUMBER, gate_rule, margin),
     MEMBER(NUMBER, gate_rule, alpha_fail),
@@ -193,6 +204,18 @@ static bool write_machine(json_t *object, const struct gate_result *r)
             !json_object_set_new(object, "machine", machine_key_json(&r->machine)));
 }
 
+/* What older files do not have: the options of the sides, and the divergence where it
+ * was judged; false: no memory. */
+static bool write_newer(json_t *object, const struct gate_result *r)
+{
+    if (*r->sides && json_object_set_new(object, "sides", text_json(r->sides)))
+        return false;
+    return !(r->divergence.max > 0) ||
+           !json_object_set_new(object, "divergence",
+                                object_json(divergence_members,
+                                            COUNT(divergence_members), &r->divergence));
+}
+
 json_t *gate_json(const struct gate_result *r)
 {
     json_t *object = json_object(), *metrics = json_array();
@@ -207,7 +230,7 @@ json_t *gate_json(const struct gate_result *r)
         !json_object_set_new(object, "sentence",
                              text_json(gate_sentence(r, sentence, sizeof sentence))) &&
         write_members(object, result_members, COUNT(result_members), r) &&
-        write_machine(object, r) &&
+        write_machine(object, r) && write_newer(object, r) &&
         !json_object_set_new(
             object, "options",
             object_json(given_members, COUNT(given_members), &r->given)) &&
@@ -411,6 +434,13 @@ enum status gate_json_parse(struct gate_result *r, const json_t *object,
                          given_members, COUNT(given_members), &read->given);
     if (st == ST_OK)
         st = read_machine(&in, object, read);
+    if (st == ST_OK && json_object_get(object, "sides"))
+        st = read_member(&in, &sides_member, json_object_get(object, "sides"),
+                         read->sides);
+    if (st == ST_OK && json_object_get(object, "divergence"))
+        st = read_object(&in, json_object_get(object, "divergence"), "divergence",
+                         divergence_members, COUNT(divergence_members),
+                         &read->divergence);
     if (st == ST_OK)
         st = read_object(&in, json_object_get(object, "rule"), "rule", rule_members,
                          COUNT(rule_members), &read->rule);

@@ -139,10 +139,14 @@ static void put_advice(FILE *f, const struct gate_result *r, enum gate_verdict v
 
     if (verdict == GATE_PASS || r->mode != GATE_MODE_AB)
         return;
-    add_option(command, sizeof command, "--a", r->side[0].name);
-    add_option(command, sizeof command, "--b", r->side[1].name);
+    if (*r->sides) {
+        text_append(command, sizeof command, "%s", r->sides);
+    } else {
+        add_option(command, sizeof command, "--a", r->side[0].name);
+        add_option(command, sizeof command, "--b", r->side[1].name);
+        add_option(command, sizeof command, "-m", r->model);
+    }
     add_option(command, sizeof command, "-c", r->given.config);
-    add_option(command, sizeof command, "-m", r->model);
     add_option(command, sizeof command, "-t", r->given.threads);
     add_option(command, sizeof command, "--prefill", r->given.prefill);
     add_option(command, sizeof command, "--ctx", r->given.ctx);

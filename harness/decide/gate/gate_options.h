@@ -19,7 +19,9 @@
 #include "harness/model/modelref.h"
 
 struct gate_options {
-    const char *a, *b; /* programs */
+    const char *a, *b;               /* programs; with build: commits */
+    const char *build, *run, *since; /* gate_commits.h */
+    const char *max_kl;              /* gate_quality.h; with b_model */
     bool calibrate;
     const char *report; /* directory of a gate that has run: its outputs again */
 
@@ -36,6 +38,12 @@ struct gate_options {
     int *codes; /* [3] the same, of pass, fail, inconclusive; a mode whose configuration
                    has others puts them here */
 };
+
+/* Whether the sides are commits: gate_commits.h. */
+static inline bool gate_options_have_commits(const struct gate_options *o)
+{
+    return o->build || o->run || o->since;
+}
 
 /* Whether what o has written is none of what it reads: the model, the programs, the
  * configuration. Errors: ST_USAGE, ST_NO_MEMORY. */

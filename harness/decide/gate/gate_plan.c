@@ -81,7 +81,13 @@ void gate_plan_metric(const struct gate_plan *p, const struct gate_settings *s,
         const struct worker_step *step = &p->step[i];
         const char *ending = plural(step->n_threads, "s");
 
-        if (step->kind == WORKER_KERNEL) {
+        if (s->over_http) {
+            snprintf(m->name, sizeof m->name,
+                     step->kind == WORKER_DECODE ? "TPOT, depth %d" : "TTFT, %d tokens",
+                     step->n);
+            snprintf(m->unit, sizeof m->unit, "ms");
+            m->less_is_better = true;
+        } else if (step->kind == WORKER_KERNEL) {
             snprintf(m->name, sizeof m->name, "gemv of %s in the cache, 1 thread",
                      kern_format_info(step->format)->name);
             snprintf(m->unit, sizeof m->unit, "GB/s");
@@ -104,8 +110,11 @@ void gate_plan_metric(const struct gate_plan *p, const struct gate_settings *s,
     }
 }
 
-double gate_plan_speed(const struct worker_step *step, double seconds)
+double gate_plan_speed(const struct gate_settings *s, const struct worker_step *step,
+                       double seconds)
 {
+    if (s->over_http)
+        return seconds * 1e3;
     if (step->kind == WORKER_KERNEL)
         return worker_kernel_bytes(step->format) * 1e-9 / seconds;
     return (step->kind == WORKER_PREFILL ? step->n : 1) / seconds;
@@ -146,13 +155,16 @@ static int max_samples(const struct worker_step *step, double sample_s)
 
 /* Seconds of a round of a step, with the samples that do not count: one of each turn,
  * or, where they are long, one of a side when it goes back to the step's depth. */
-static double round_seconds(const struct gate_plan *p, int i, double sample_s)
+static double round_seconds(const struct gate_plan *p, const struct gate_timing *t,
+                            int i)
 {
+    const double asking_s = t->asking_s[i] > 0 ? t->asking_s[i] : ASKING_S;
     const double ignored = p->step[i].kind == WORKER_PREFILL ? 0
                            : p->n_passes[i] > 1              ? 0.5
                                                              : 1;
 
-    return 4 * (p->n_passes[i] * ASKING_S + (p->n_samples[i] + ignored) * sample_s);
+    return 4 *
+           (p->n_passes[i] * asking_s + (p->n_samples[i] + ignored) * t->sample_s[i]);
 }
 
 /* Samples between the fewest (0) and the most (1). */
@@ -165,8 +177,9 @@ static void set_samples(struct gate_plan *p, const struct gate_timing *t, double
         const int most = max_samples(&p->step[i], sample_s);
 
         p->n_samples[i] = most > least ? least + (int)(share * (most - least)) : least;
-        p->n_passes[i] = sample_s >= WORKER_LONG_S ? p->n_samples[i] : 1;
-        p->round_s[i] = round_seconds(p, i, sample_s);
+        p->n_passes[i] =
+            sample_s >= WORKER_LONG_S && !t->is_undivided ? p->n_samples[i] : 1;
+        p->round_s[i] = round_seconds(p, t, i);
         p->launch_s += (double)p->n_rounds[i] * p->round_s[i];
     }
 }
@@ -239,8 +252,10 @@ void gate_plan_shorten(struct gate_plan *p, struct gate_timing *t, double slower
                        double left_s, size_t wanted)
 {
     t->launch_s *= slower;
-    for (int i = 0; i < p->n_steps; i++)
+    for (int i = 0; i < p->n_steps; i++) {
         t->sample_s[i] *= slower;
+        t->asking_s[i] *= slower;
+    }
     fit(p, t, left_s, wanted, wanted);
 }
 

@@ -33,6 +33,9 @@ struct gate_plan {
 struct gate_timing {
     double launch_s; /* starting both, their warming turns, ending them */
     double sample_s[WORKER_MAX_STEPS];
+    double asking_s[WORKER_MAX_STEPS]; /* of a turn, in addition to its samples; 0: the
+                                          little that a worker takes */
+    bool is_undivided; /* samples of a turn are one request, even if they are long */
 };
 
 /* Steps of the settings; the rest of *p is zeroed. Error: ST_USAGE (none at all, or
@@ -72,6 +75,7 @@ void gate_plan_metric(const struct gate_plan *p, const struct gate_settings *s,
                       size_t i, struct gate_metric *m);
 
 /* The value in the metric's unit of a step's sample time. */
-double gate_plan_speed(const struct worker_step *step, double seconds);
+double gate_plan_speed(const struct gate_settings *s, const struct worker_step *step,
+                       double seconds);
 
 #endif

@@ -142,12 +142,33 @@ static void append_unclear(char *buf, size_t cap, const struct gate_result *r,
                "choose another --margin, or a quieter machine.");
 }
 
+/* The divergence of B's answers, whatever the speeds are. */
+static void append_divergence(char *buf, size_t cap, const struct gate_result *r)
+{
+    const struct gate_divergence *d = &r->divergence;
+
+    append(buf, cap, "%s",
+           d->verdict == GATE_FAIL   ? "B's answers diverge too far from A's: "
+           : d->verdict == GATE_PASS ? "B's answers are within the bound: "
+                                     : "How far B's answers diverge is undecided: ");
+    append(buf, cap,
+           "KL %.4g (+-%.2g) nats in %zu tokens, the bound is %.4g; %.1f %% have the "
+           "same first choice.%s ",
+           d->kl, 1.96 * d->se, d->n_tokens, d->max, d->top1_pct,
+           d->verdict == GATE_UNCLEAR ? " `bench quality` takes more text." : "");
+}
+
 const char *gate_sentence(const struct gate_result *r, char *buf, size_t cap)
 {
     const struct gate_metric *m = gate_worst(r);
 
     buf[0] = '\0';
-    if (!m)
+    if (r->divergence.max > 0)
+        append_divergence(buf, cap, r);
+    /* a failure of the answers alone */
+    if (m && r->verdict == GATE_FAIL && m->verdict != GATE_FAIL)
+        append(buf, cap, "No metric failed.");
+    else if (!m)
         append(buf, cap, "Nothing was measured, so there is no verdict.%s",
                r->end == GATE_END_INTERRUPTED ? " It was interrupted: run it again."
                : r->end == GATE_END_BUDGET    ? " Give it more time with --budget."

@@ -52,6 +52,15 @@ struct gate_given {
     char config[512], threads[128], prefill[128], ctx[128], weights[16], mem[32];
 };
 
+/* How far the answers of B's model diverge from those of A's. */
+struct gate_divergence {
+    double max;    /* the bound, in nats; 0: not judged */
+    double kl, se; /* mean of the tokens, and its standard error */
+    double top1_pct;
+    size_t n_tokens;
+    enum gate_verdict verdict;
+};
+
 struct gate_result {
     enum gate_mode mode;
     enum gate_verdict verdict;
@@ -63,9 +72,12 @@ struct gate_result {
     struct machine_key machine;
     char host[65];
     struct gate_given given;
-    char when[32]; /* ISO 8601, UTC, of its start */
+    char sides[2048]; /* options that name sides and models, as words of a shell; "" in
+                         older files, where both sides are programs */
+    char when[32];    /* ISO 8601, UTC, of its start */
     struct gate_metric metric[GATE_MAX_METRICS];
     size_t n_metrics;
+    struct gate_divergence divergence;
     size_t n_launches, n_rounds, n_interim;
     size_t n_disturbed;  /* rounds left out, by rules fixed beforehand */
     char disturbed[256]; /* what disturbed them, and how often: "" if none were */

@@ -258,8 +258,9 @@ static void count_round(struct gate_run *run, const struct round *round)
             continue;
         s->v[launch][s->n_rounds[launch]++] = log_ratio(round, i);
         for (int turn = 0; turn < 4; turn++)
-            add_value(&run->values[i], round->side[turn],
-                      gate_plan_speed(&run->plan.step[i], round->seconds[i][turn]));
+            add_value(
+                &run->values[i], round->side[turn],
+                gate_plan_speed(run->s, &run->plan.step[i], round->seconds[i][turn]));
     }
     run->r->n_rounds++;
 }

@@ -30,11 +30,13 @@ struct gate_settings {
                                  orders, too, never 0; threads: from the lists */
     struct modelref b_model;  /* B's, where has_b_model: else both have the setup's */
     bool has_b_model;
+    double max_kl; /* of B's answers from A's, in nats: gate_quality.h; 0: not judged */
     struct int_list threads, prefill, ctx;
     struct gate_kernels kernels; /* formats whose gemv is timed, too */
     double budget_s, timeout_s;
     int n_rounds; /* of one launch */
     struct gate_rule rule;
+    bool over_http;    /* both sides are servers: times of a request are judged */
     bool memory, load; /* judge peak memory and load time, too */
     double margin_memory, margin_load;
     double slower;    /* put into B: 0.05 */

@@ -4,7 +4,8 @@
  */
 #include "harness/decide/gate/gate_sides.h"
 
-static const struct gate_sides *const kinds[] = {&gate_engines, &gate_builds};
+static const struct gate_sides *const kinds[] = {&gate_servers, &gate_engines,
+                                                 &gate_builds};
 #define N_KINDS (sizeof kinds / sizeof kinds[0])
 
 static enum status find(const struct gate_run *run, int side,

@@ -23,7 +23,7 @@ struct gate_turn {
 struct gate_sides {
     const char *what; /* "a build of bench" */
     /* Whether turns become shorter where the machine has become busier than it was when
-     * the plan was made; else a turn is as long as it is. */
+     * the plan was made; else its length is fixed. */
     bool can_shorten;
     /* Whether this side of run->program is of this kind. The row without it is that of
      * all others. Error: ST_USAGE (it looks like one, and is wrong). */
@@ -49,6 +49,7 @@ struct gate_sides {
         struct gate_run *run); /* run->own is freed after it; NULL: nothing to do */
 };
 
+extern const struct gate_sides gate_servers; /* gate_servers.c */
 extern const struct gate_sides gate_builds;  /* gate_builds.c */
 extern const struct gate_sides gate_engines; /* gate_engine.c */
 

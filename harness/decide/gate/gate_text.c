@@ -115,6 +115,8 @@ bool gate_stands_alone(const struct gate_result *r)
     const enum gate_verdict verdict =
         r->verdict == GATE_OPEN ? GATE_UNCLEAR : r->verdict;
 
+    if (r->divergence.max > 0)
+        return true; /* no metric shows it */
     for (size_t i = 0; i < r->n_metrics; i++)
         if (gate_metric_verdict(&r->metric[i]) == verdict)
             return false;

@@ -9,6 +9,7 @@
 
 #include <sys/stat.h>
 
+#include "harness/decide/gate/gate_quality.h"
 #include "harness/decide/gate/gate_report.h"
 
 #define MOST 65536
@@ -483,6 +484,54 @@ static void the_sentence_names_the_worst(void **state)
 
 /* ---- chart ----------------------------------------------------------------------- */
 
+/* Their verdict is in the sentence, in JUnit's case of the whole gate, and read back.
+ */
+static void answers_decide_as_well(void **state)
+{
+    static const struct {
+        double kl, se;
+        enum gate_verdict verdict;
+        const char *text, *junit;
+    } cases[] = {
+        {0.05, 0.003, GATE_FAIL, "diverge too far from A's: KL 0.05", "2|1|0|"},
+        {0.005, 0.001, GATE_PASS, "are within the bound", "2|0|0|"},
+        {0.011, 0.001, GATE_UNCLEAR, "is undecided", "2|0|1|"}};
+    struct gate_result *r = fixture_result(), *again = fixture_result();
+    struct err err = ERR_INIT;
+    char expected[64], sentence[1024];
+
+    (void)state;
+    fixture_metric(r, "decode", 1, 0.01, 14);
+    gate_quality_judge(r);
+    assert_int_equal(r->verdict, GATE_PASS);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        r->verdict = GATE_PASS;
+        r->divergence = (struct gate_divergence){
+            .max = 0.01, .kl = cases[i].kl, .se = cases[i].se, .n_tokens = 1016};
+        gate_quality_judge(r);
+        assert_int_equal(r->verdict, cases[i].verdict);
+        gate_sentence(r, sentence, sizeof sentence);
+        assert_non_null(strstr(sentence, cases[i].text));
+        assert_non_null(strstr(
+            sentence, cases[i].verdict == GATE_FAIL ? "No metric failed." : "decode"));
+        snprintf(expected, sizeof expected, "%sdecode", cases[i].junit);
+        check_junit(r, expected);
+
+        json_t *o = gate_json(r);
+        assert_int_equal(gate_json_parse(again, o, "memory", &err), ST_OK);
+        assert_memory_equal(&again->divergence, &r->divergence, sizeof r->divergence);
+        json_object_set_new(json_object_get(o, "divergence"), "kl", json_string("x"));
+        refused(o, "\"kl\" is not a number");
+        json_decref(o);
+    }
+    r->verdict = GATE_FAIL;
+    r->divergence.kl = 0;
+    gate_quality_judge(r);
+    assert_int_equal(r->verdict, GATE_FAIL);
+    fixture_free(r);
+    fixture_free(again);
+}
+
 static void draw(struct gate_result *r, bool is_drawn)
 {
     struct err err = ERR_INIT;
@@ -543,6 +592,7 @@ int main(void)
         cmocka_unit_test(junit_is_well_formed),
         cmocka_unit_test(junit_has_the_verdict_in_any_case),
         cmocka_unit_test(the_sentence_names_the_worst),
+        cmocka_unit_test(answers_decide_as_well),
         cmocka_unit_test(a_forest_is_drawn_of_anything),
     };
 

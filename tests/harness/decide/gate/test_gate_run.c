@@ -115,7 +115,7 @@ static void metrics_follow_from_settings(void **state)
     assert_string_equal(m.unit, "tok/s");
     assert_false(m.less_is_better);
     assert_float_equal(m.margin, 0.02, 1e-12);
-    assert_float_equal(gate_plan_speed(&p.step[2], 0.5), 64, 1e-9);
+    assert_float_equal(gate_plan_speed(&s, &p.step[2], 0.5), 64, 1e-9);
     gate_plan_metric(&p, &s, 3, &m);
     assert_string_equal(m.name, "peak memory");
     assert_true(m.less_is_better);
@@ -140,6 +140,35 @@ static void metrics_follow_from_settings(void **state)
     set(&s, "prefill", "none");
     err_clear(&err);
     assert_int_equal(gate_plan_steps(&p, &s, &err), ST_USAGE);
+    gate_settings_free(&s);
+}
+
+/* A server's samples are of one request, whose own time counts to its turn. */
+static void servers_have_times_and_whole_requests(void **state)
+{
+    const struct gate_timing t = {.launch_s = 1,
+                                  .sample_s = {0.1, 0.1, 0.5},
+                                  .asking_s = {0.3, 0.3, 0.1},
+                                  .is_undivided = true};
+    struct gate_settings s = some_settings();
+    struct gate_metric m;
+    struct gate_plan p;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    s.over_http = true;
+    assert_int_equal(gate_plan_steps(&p, &s, &err), ST_OK);
+    gate_plan_metric(&p, &s, 1, &m);
+    assert_string_equal(m.name, "TPOT, depth 512");
+    assert_string_equal(m.unit, "ms");
+    assert_true(m.less_is_better);
+    gate_plan_metric(&p, &s, 2, &m);
+    assert_string_equal(m.name, "TTFT, 32 tokens");
+    assert_float_equal(gate_plan_speed(&s, &p.step[2], 0.5), 500, 1e-9);
+    assert_int_equal(gate_plan_fit(&p, &s, &t, 590, &err), ST_OK);
+    assert_int_equal(p.n_passes[0], 1);
+    assert_true(p.n_samples[0] > 1);
+    assert_float_equal(p.round_s[0], 4 * (0.3 + 0.1 * (p.n_samples[0] + 1)), 1e-9);
     gate_settings_free(&s);
 }
 
@@ -169,7 +198,8 @@ static void fewest_launches_can_fail(void **state)
 static struct gate_plan fit(const struct gate_settings *s, double decode_s,
                             double prefill_s, double launch_s)
 {
-    const struct gate_timing t = {launch_s, {decode_s, decode_s, prefill_s}};
+    const struct gate_timing t = {.launch_s = launch_s,
+                                  .sample_s = {decode_s, decode_s, prefill_s}};
     struct gate_plan p;
     struct err err = ERR_INIT;
 
@@ -204,7 +234,7 @@ static void turns_are_as_long_as_the_budget_lets_them(void **state)
        singly, and fewer rounds of prefill, which takes the longest */
     s.budget_s = 600;
     set(&s, "ctx", "0");
-    const struct gate_timing slow = {6, {0.17, 1.6}};
+    const struct gate_timing slow = {.launch_s = 6, .sample_s = {0.17, 1.6}};
     struct err err = ERR_INIT;
     assert_int_equal(gate_plan_steps(&p, &s, &err), ST_OK);
     assert_int_equal(gate_plan_fit(&p, &s, &slow, 590, &err), ST_OK);
@@ -219,7 +249,7 @@ static void turns_are_as_long_as_the_budget_lets_them(void **state)
 static void a_budget_too_short_is_refused_with_one_that_does(void **state)
 {
     struct gate_settings s = some_settings();
-    const struct gate_timing t = {6, {0.17, 0.17, 1.6}};
+    const struct gate_timing t = {.launch_s = 6, .sample_s = {0.17, 0.17, 1.6}};
     struct gate_plan p;
     struct err err = ERR_INIT;
     const char *advice;
@@ -239,7 +269,7 @@ static void a_budget_too_short_is_refused_with_one_that_does(void **state)
 static void a_busier_machine_shortens_turns(void **state)
 {
     struct gate_settings s = some_settings();
-    struct gate_timing t = {0.03, {0.0002, 0.0002, 0.002}};
+    struct gate_timing t = {.launch_s = 0.03, .sample_s = {0.0002, 0.0002, 0.002}};
     struct gate_plan p = fit(&s, 0.0002, 0.002, 0.03);
     const double before = p.launch_s;
 
@@ -443,6 +473,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_are_parsed_and_refused),
         cmocka_unit_test(metrics_follow_from_settings),
+        cmocka_unit_test(servers_have_times_and_whole_requests),
         cmocka_unit_test(fewest_launches_can_fail),
         cmocka_unit_test(turns_are_as_long_as_the_budget_lets_them),
         cmocka_unit_test(a_budget_too_short_is_refused_with_one_that_does),
