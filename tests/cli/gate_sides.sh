@@ -10,7 +10,6 @@ export SLMBENCH_CACHE=$WORK/cache
 # One short round of a launch.
 cat >short.yaml <<'END'
 model: nano:Q4_K_M
-threads: [1]
 prefill: [none]
 ctx: [0]
 rounds: 1
@@ -121,7 +120,7 @@ if is_full; then
     model=$SRC/tests/data/models/shakespeare3M-f16.gguf
     "$BENCH" quantize "$model" q2.gguf Q2_K >out || fail "quantize"
     code=0
-    "$BENCH" "${gate[@]}" -m "$model" --b-model q2.gguf --max-kl 0.01 --margin 45 --budget 30s \
+    "$BENCH" "${gate[@]}" -t 1 -m "$model" --b-model q2.gguf --max-kl 0.01 --margin 45 --budget 30s \
         -o answers >out 2>err || code=$?
     [ "$code" = 1 ] || fail "other answers: exit $code: $(cat out err)"
     grep -q "^fail: B's answers diverge too far from A's: KL 0.0" out || fail "answers: $(cat out)"

@@ -184,7 +184,8 @@ static enum status turn(struct gate_run *run, int side, int step, int n,
         turn->seconds = worker_quartile(samples.ms, samples.n) * 1e-3;
         if (side)
             turn->seconds /= 1 - run->s->slower;
-        if (row_trust(row) == ROW_DISTURBED)
+        /* Where only the roof is too low, the times are not. */
+        if (row_trust(row) == ROW_DISTURBED && !row_above_roof(row))
             snprintf(turn->why, sizeof turn->why, "%s",
                      strncmp(row->validity, "disturbed: ", 11) ? row->validity
                                                                : row->validity + 11);

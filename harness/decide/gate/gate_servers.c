@@ -46,6 +46,7 @@ struct servers {
         double load_s;
     } side[2];
     struct engine_talk talk;
+    int n_threads; /* one step for all: a server's threads stand in its command */
 };
 
 static struct server *server(const struct gate_run *run, int side)
@@ -135,14 +136,15 @@ static enum status check_urls(struct gate_run *run, struct err *err)
 
 static enum status fit_settings(struct gate_run *run, struct err *err)
 {
-    struct gate_settings *s = &((struct servers *)run->own)->s;
+    struct servers *x = run->own;
+    struct gate_settings *s = &x->s;
     const bool is_here = server(run, 0)->is_here;
 
     s->over_http = true;
     s->load = s->load && is_here;
     s->memory = s->memory && is_here && !server(run, 0)->is_container &&
                 !server(run, 1)->is_container;
-    s->threads.n = 1;
+    s->threads = (struct int_list){.v = &x->n_threads, .n = 1};
     if (s->kernels.n)
         return err_set(
             err, ST_USAGE,
@@ -181,6 +183,7 @@ static enum status open_servers(struct gate_run *run, struct err *err)
         return err_set(err, ST_NO_MEMORY, "no memory for a gate");
     run->own = x;
     x->s = *run->s;
+    x->n_threads = 1;
     run->s = &x->s;
     x->talk.seed = random_bits(&run->random);
     for (int side = 0; side < 2; side++) {
