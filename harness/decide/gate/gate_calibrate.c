@@ -46,6 +46,7 @@ struct calibrated {
 struct calibration {
     struct calibrated at[N_BUDGETS];
     struct gate_side side;
+    char model[256], settings[256];
     char dir[512];
     double wanted; /* the slowdown that should be seen */
     int advice;    /* the budget that does; -1: none is enough */
@@ -114,6 +115,10 @@ static enum status record(struct calibration *c, struct calibrated *at,
         st = gate_run_launch(run, &why);
     gate_run_sum_up(run);
     c->side = r->side[0];
+    if (*r->model) { /* a server's own */
+        snprintf(c->model, sizeof c->model, "%s", r->model);
+        snprintf(c->settings, sizeof c->settings, "%s", r->settings);
+    }
     gate_run_close(run);
     free(run);
     keep(at, r);
@@ -249,9 +254,10 @@ static void print(const struct calibration *c, const struct gate_settings *s)
     const struct calibrated *any = NULL;
     char text[64];
 
-    printf("%s, %s (%s), against itself\n%s, ", format_path(c->side.name).text,
-           c->side.version, c->side.commit, format_path(s->setup.model.text).text);
-    printf("%s\n\n%-46s", gate_settings_text(s, (char[256]){0}, 256), "budget");
+    printf("%s%s%s%s%s%s, against itself\n", format_path(c->side.name).text,
+           *c->side.version ? ", " : "", c->side.version, *c->side.commit ? " (" : "",
+           c->side.commit, *c->side.commit ? ")" : "");
+    printf("%s, %s\n\n%-46s", format_path(c->model).text, c->settings, "budget");
     for (int i = 0; i < N_BUDGETS; i++) {
         printf(" %12s", format_duration(text, sizeof text, c->at[i].budget_s));
         if (c->at[i].n_launches)
@@ -309,9 +315,8 @@ static json_t *to_json(const struct calibration *c, const struct gate_settings *
         json_array_append_new(budgets, one_json(&c->at[i]));
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:f, s:f, s:o, s:o}", "program", c->side.name, "commit",
-        c->side.commit, "model", s->setup.model.text, "settings",
-        gate_settings_text(s, (char[256]){0}, 256), "margin", s->rule.margin, "wanted",
-        c->wanted, "recommended_budget_s",
+        c->side.commit, "model", c->model, "settings", c->settings, "margin",
+        s->rule.margin, "wanted", c->wanted, "recommended_budget_s",
         c->advice < 0 ? json_null() : json_real(ceil(c->at[c->advice].budget_s)),
         "budgets", budgets);
 }
@@ -358,6 +363,8 @@ static enum status calibrate(struct calibration *c, const struct gate_options *o
     enum status st;
 
     c->wanted = fmax(WORTH, WORTH_X * s->rule.margin);
+    snprintf(c->model, sizeof c->model, "%.255s", s->setup.model.text);
+    gate_settings_text(s, c->settings, sizeof c->settings);
     if (o->out)
         snprintf(c->dir, sizeof c->dir, "%s", o->out);
     else
