@@ -276,6 +276,10 @@ enum status gate_commits_build(struct gate_commits *c, const struct gate_options
     for (int side = 0; side < 2 && st == ST_OK; side++) {
         struct gate_commit *of = &c->side[side];
 
+        if (side && !strcmp(of->id, c->side[0].id)) {
+            memcpy(of->program, c->side[0].program, sizeof of->program);
+            break;
+        }
         st = check_out(of, side, err);
         if (st == ST_OK)
             st = name_program(of, o->run, err);

@@ -23,6 +23,7 @@ struct gate_options {
     const char *build, *run, *since; /* gate_commits.h */
     const char *max_kl;              /* gate_quality.h; with b_model */
     bool calibrate;
+    const char *detect; /* with calibrate: the slowdown that must be found, "5%" */
     const char *report; /* directory of a gate that has run: its outputs again */
 
     /* how it measures; texts, which override the configuration */
