@@ -52,6 +52,7 @@ assert len([x for x in rows if x["metric"] == "peak memory"]) == r["n_launches"]
 assert sum(x["counted"] == "1" for x in steps) == r["n_rounds"]
 assert sum(x["counted"] == "0" for x in steps) == r["n_disturbed"]
 assert r["a"]["commit"] == r["b"]["commit"] != ""
+assert "they are the same program, to the byte" in r["notes"], r["notes"]
 assert [m["margin"] for m in r["metrics"]] == [0.4, 0.4, 0.5], r["metrics"]
 END
 cp out before
@@ -101,23 +102,27 @@ grep -q "^fail: B is worse in [dg]" out || fail "sentence: $(cat out)"
 
 # ---- what it can do here: a table, and the same as JSON
 code=0
-"$BENCH" gate --calibrate -c ./wide.yaml --budget 8s -o can --seed 3 >out 2>err || code=$?
-[ "$code" = 0 ] || grep -q "^bench: --budget 8.0 s is too short to calibrate with" err ||
+"$BENCH" gate --calibrate -c ./wide.yaml --budget 8s --detect 89% -o can --seed 3 >out 2>err || code=$?
+[ "$code" = 0 ] || grep -qE "^bench: (--budget 8.0 s is too short to calibrate with|a budget of 8.0 s holds|--detect)" err ||
     fail "calibrate: exit $code: $(cat out err)"
-if [ "$code" = 0 ]; then
+if [ "$code" = 0 ] || grep -q -- "--detect" err; then
     grep -q "^  decode, depth 8, 1 thread (margin 40 %)" out || fail "table: $(cat out)"
+    grep -q "^In 8.0 s this machine detects" out || fail "no sentence: $(cat out)"
     python3 - <<'END' || fail "calibration.json is wrong"
 import json
 r = json.load(open("can/calibration.json"))
-assert [b["budget_s"] for b in r["budgets"]] == [1, 2, 4]
+assert [b["budget_s"] for b in r["budgets"]] == [2, 4, 8]
+assert r["seconds"] < 5 and r["wanted"] == .89 and r["sentence"].startswith("In 8.0 s this")
+assert [b["n_launches"] for b in r["budgets"]] == sorted(b["n_launches"] for b in r["budgets"])
 for b in r["budgets"]:
-    if not b["why_not"]:
+    if b["n_launches"]:
         assert b["n_false_failures"] <= 0.01 * b["n_gates"], b
         assert b["n_false_failures"] / b["n_gates"] < b["false_failures_at_most"] < 0.02
         assert all(m["smallest_loss_seen"] is None or
                    m["smallest_loss_seen"] > m["margin"] for m in b["metrics"])
 END
 fi
+refused 2 "--detect belongs to --calibrate" gate --a "$BENCH" --detect 5
 refused 2 "compares a program with itself" gate --calibrate --b "$BENCH"
 
 # ---- programs that are none, that have no worker, or one of another protocol, that die

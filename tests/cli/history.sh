@@ -146,6 +146,30 @@ refused 3 "2 stored runs do not say how far runs scatter; add 3 more" \
     history compare h.db --rows tree/12
 refused 2 "no new rows to compare with h.db" history compare h.db
 
+# The first days: the database begins with the first rows, and grows though nothing can
+# be judged yet; each message has from when it can.
+refused 3 "no run is stored yet, so nothing can fail; with 5 stored runs, each of another commit or three hours apart, the next one is judged; the new rows are added to days.db" \
+    history compare days.db --rows tree/10 --add-to days.db
+for day in 11 12 13 14; do
+    refused 3 "add $((15 - day)) more; nothing can fail before there are 5; the new rows are added" \
+        history compare days.db --rows tree/$day --add-to days.db
+done
+run 0 days.db --rows tree/15 --add-to days.db --margin 5%
+"$BENCH" history add days.db tree/1[0-5] | grep -q "0 rows of 6 runs added" || fail "days are not stored"
+
+# One run is one run, however many copies of it are named, and no history of its own.
+cp -r once once2
+cp -r once once3
+run 4 h.db --rows once --rows once2 --rows once3 --markdown copies.md
+grep -q "^1 new run" out && grep -q "2 new rows are again what another row is" copies.md || fail "copies: $(cat out copies.md)"
+run 4 tree --rows tree/49 --markdown own.md --margin 0.1%
+grep -q "The new rows are among the stored ones" own.md || fail "its own history: $(cat own.md)"
+refused 3 "(the new rows are stored already, and are no history of their own)" history compare once --rows once
+
+# A thousandfold speed-up is a wrong figure.
+new fast 945000 946000 947000
+refused 2 "which no change of a program does: check units" history compare h.db --rows fast
+
 refused 2 "history needs a command, add, compare, changes or gates;" history
 refused 2 "there is no \`bench history comapre\`; did you mean \`bench history compare\`?" history comapre h.db
 refused 2 "history needs a command, add, compare, changes or gates, not 'h.db'" history h.db

@@ -82,6 +82,8 @@ static enum status judge(struct gate_result *r, const bool *failed, struct err *
             continue;
         rule.margin = m->margin;
         st = gate_effect(&m->effect, &m->series, &rule, err);
+        if (st == ST_OK)
+            st = gate_check_effect(m, err);
         if (st)
             return st;
         if (r->end != GATE_END_INTERRUPTED)
@@ -108,14 +110,60 @@ static void name_machine(struct gate_result *r, const struct topology *topo)
     gethostname(r->host, sizeof r->host - 1);
 }
 
-static void note_quality(struct gate_result *r)
+static void note(struct gate_result *r, const char *text)
 {
     const size_t n = strlen(r->notes);
 
-    snprintf(r->notes + n, sizeof r->notes - n,
-             "%swhether the models answer alike: --max-kl judges how far they diverge, "
-             "and `bench quality` measures it in full",
-             n ? "; " : "");
+    snprintf(r->notes + n, sizeof r->notes - n, "%s%s", n ? "; " : "", text);
+}
+
+static bool same_bytes(FILE *a, FILE *b)
+{
+    static char piece[2][1 << 16];
+    size_t n[2];
+
+    do {
+        n[0] = fread(piece[0], 1, sizeof piece[0], a);
+        n[1] = fread(piece[1], 1, sizeof piece[1], b);
+        if (n[0] != n[1] || memcmp(piece[0], piece[1], n[0]) != 0)
+            return false;
+    } while (n[0]);
+    return true;
+}
+
+/* Commands whose words after the program are the same, and whose programs are files of
+ * equal bytes. */
+static bool same_program(const char *a, const char *b)
+{
+    const size_t len[2] = {strcspn(a, " "), strcspn(b, " ")};
+    char path[2][4096];
+    bool same = false;
+
+    if (!strcmp(a, b))
+        return true;
+    if (strcmp(a + len[0], b + len[1]) != 0 || len[0] >= sizeof path[0] ||
+        len[1] >= sizeof path[1])
+        return false;
+    snprintf(path[0], sizeof path[0], "%.*s", (int)len[0], a);
+    snprintf(path[1], sizeof path[1], "%.*s", (int)len[1], b);
+    FILE *f[2] = {fopen(path[0], "re"), fopen(path[1], "re")};
+    if (f[0] && f[1])
+        same = same_bytes(f[0], f[1]);
+    for (int i = 0; i < 2; i++)
+        if (f[i])
+            fclose(f[i]);
+    return same;
+}
+
+/* A gate of equal sides is a test of the gate: what is compared by mistake is noticed.
+ */
+static void note_same(struct gate_result *r, const struct gate_options *o,
+                      const char *const program[2])
+{
+    if (!o->b_model && !(r->injected > 0) && same_program(program[0], program[1]))
+        note(r, "a difference of A and B: they are the same program, to the byte");
+    else if (o->b_model && o->model && !strcmp(o->model, o->b_model))
+        note(r, "a difference of A and B: they are the same model");
 }
 
 /* What was given, and the commit of a program that does not know its own. */
@@ -257,7 +305,10 @@ static enum status compare(const struct gate_options *o, struct gate_run *run,
     if (st == ST_OK)
         st = gate_run_open(run, s, topo, program, r, err);
     if (st == ST_OK && s->has_b_model && !(s->max_kl > 0))
-        note_quality(r);
+        note(r, "whether the models answer alike: --max-kl judges how far they "
+                "diverge, and `bench quality` measures it in full");
+    if (st == ST_OK)
+        note_same(r, o, program);
     if (st == ST_OK)
         st = make_dir(run, err);
     if (st)

@@ -158,6 +158,19 @@ static void append_divergence(char *buf, size_t cap, const struct gate_result *r
            d->verdict == GATE_UNCLEAR ? " `bench quality` takes more text." : "");
 }
 
+enum status gate_check_effect(const struct gate_metric *m, struct err *err)
+{
+    char a[64], b[64];
+
+    if (m->less_is_better || !(m->effect.ratio > GATE_MAX_SPEEDUP))
+        return ST_OK;
+    return err_set(err, ST_INPUT,
+                   "%s: B's %s is %.0f times A's %s, which no change of a program "
+                   "does: check units, and what a template captures; nothing is judged",
+                   m->name, gate_value_text(b, sizeof b, m->b, m->unit),
+                   m->effect.ratio, gate_value_text(a, sizeof a, m->a, m->unit));
+}
+
 const char *gate_sentence(const struct gate_result *r, char *buf, size_t cap)
 {
     const struct gate_metric *m = gate_worst(r);

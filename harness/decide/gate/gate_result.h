@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <jansson.h>
 
+#include "engine/base/status.h"
 #include "harness/decide/gate/gate_rule.h"
 #include "harness/machine/machine_key.h"
 
@@ -94,6 +95,12 @@ const char *gate_verdict_word(enum gate_verdict verdict);
 /* The metric that decides the verdict: the slowest failed one, else the one
  * that is furthest from being decided; NULL without metrics. */
 const struct gate_metric *gate_worst(const struct gate_result *r);
+
+/* B cannot be this many times as fast as A: then figures of two kinds were compared. */
+#define GATE_MAX_SPEEDUP 100
+
+/* Whether m's effect can be one. Error: ST_INPUT (a speed beyond that). */
+enum status gate_check_effect(const struct gate_metric *m, struct err *err);
 
 /* The verdict in a sentence or two: effect, interval, probability, and what to do.
  * Returns buf. */

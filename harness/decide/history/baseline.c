@@ -22,6 +22,7 @@ struct past {
     size_t run[BASELINE_MAX_RUNS]; /* indices into the history's */
     char first_utc[24], last_utc[24];
     bool changed; /* the series has a change before them */
+    size_t n_own; /* stored values that are the new ones, and do not count */
 };
 
 struct judging {
@@ -35,6 +36,7 @@ struct judging {
     size_t n_refused;
     char refused[400];                  /* the first of them, and why */
     bool one_session[GATE_MAX_METRICS]; /* of the stored runs */
+    size_t n_own, n_copies;             /* the most of a series */
 };
 
 static double log_speed(const struct series *s, double v)
@@ -54,16 +56,18 @@ static bool is_fresh_run(const struct judging *j, const struct result_run *run)
 
 /* Values of s that are no newer than the first new one, and none of the new ones. Room
  * for all of them is in v. */
-static size_t older_values(struct series_value *v, const struct judging *j,
-                           const struct series *s, const char *first_utc)
+static size_t older_values(struct series_value *v, size_t *n_own,
+                           const struct judging *j, const struct series *s,
+                           const char *first_utc)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < s->n; i++) {
         const struct series_value *value = &s->v[i];
+        const bool own = is_fresh_run(j, &j->old->runs[value->run]);
 
-        if ((*first_utc && strcmp(value->utc, first_utc) > 0) ||
-            is_fresh_run(j, &j->old->runs[value->run]))
+        *n_own += own;
+        if ((*first_utc && strcmp(value->utc, first_utc) > 0) || own)
             continue;
         v[n++] = *value;
     }
@@ -98,7 +102,7 @@ static enum status find_past(struct past *p, const struct judging *j,
     memset(p, 0, sizeof *p);
     if (!v)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu runs", s->n);
-    const size_t n = older_values(v, j, s, first_utc);
+    const size_t n = older_values(v, &p->n_own, j, s, first_utc);
     const size_t skip = n > CHANGE_MAX_POINTS / 4 ? n - CHANGE_MAX_POINTS / 4 : 0;
     line.v = v + skip;
     line.n = n - skip;
@@ -176,6 +180,12 @@ static const struct series *find_series(struct judging *j, const struct series *
     } else if (elsewhere) {
         machine_key_same(&elsewhere->machine, &fresh->machine, why, sizeof why);
         refuse(j, fresh, "no stored run is from this machine: %s", why);
+    } else if (!j->old->n_rows) {
+        refuse(
+            j, fresh,
+            "no run is stored yet, so nothing can fail; with %d stored runs, each of "
+            "another commit or three hours apart, the next one is judged",
+            BASELINE_MIN_RUNS);
     } else {
         refuse(j, fresh, "no stored row has a value of %s", fresh->metric->column);
     }
@@ -191,12 +201,17 @@ static void refuse_thin(struct judging *j, const struct series *fresh,
     if (p->changed && p->n)
         result_run_commit(&j->old->runs[p->run[0]], commit, sizeof commit);
     refuse(j, fresh,
-           "%zu stored run%s%s%s do%s not say how far runs scatter; add %zu more%s",
+           "%zu stored run%s%s%s do%s not say how far runs scatter; add %zu more%s; "
+           "nothing can fail before there are %d%s",
            p->n, p->n == 1 ? "" : "s", *commit ? " since it changed at " : "", commit,
            p->n == 1 ? "es" : "", missing,
            old->n_joined      ? " (runs of a commit within three hours count as one)"
            : old->n_disturbed ? " (disturbed runs do not count without --disturbed)"
-                              : "");
+                              : "",
+           BASELINE_MIN_RUNS,
+           p->n_own ? " (the new rows are stored already, and are no history of their "
+                      "own)"
+                    : "");
 }
 
 /* ---- a metric -------------------------------------------------------------------- */
@@ -301,7 +316,11 @@ static enum status judge_series(struct judging *j, const struct series *fresh,
             GATE_MAX_METRICS);
     rule.margin = margin_of(j, fresh->metric->column);
     fill_metric(&r->metric[at], fresh, &p, &rule, &j->effect[at], &j->n_fresh[at]);
+    if (gate_check_effect(&r->metric[at], err))
+        return err->code;
     j->n_old[at] = p.n;
+    j->n_own = p.n_own > j->n_own ? p.n_own : j->n_own;
+    j->n_copies = fresh->n_copies > j->n_copies ? fresh->n_copies : j->n_copies;
     r->n_metrics++;
     r->n_launches = fmax((double)r->n_launches, (double)j->n_fresh[at]);
     r->n_rounds += j->n_fresh[at];
@@ -343,6 +362,13 @@ static void describe(struct judging *j, const struct series *any)
                     strlen(r->metric[i].name + any->model_len) + 1);
 }
 
+static void add_note(struct gate_result *r, const char *text)
+{
+    const size_t used = strlen(r->notes);
+
+    snprintf(r->notes + used, sizeof r->notes - used, "%s%s", used ? " " : "", text);
+}
+
 static void write_notes(struct judging *j)
 {
     struct gate_result *r = j->r;
@@ -351,15 +377,23 @@ static void write_notes(struct judging *j)
     if (j->n_refused)
         snprintf(r->notes, sizeof r->notes, "%zu series not judged. %s.", j->n_refused,
                  j->refused);
-    const size_t used = strlen(r->notes);
     for (size_t i = 0; i < r->n_metrics; i++)
         one_session |= j->one_session[i];
     if (one_session)
-        snprintf(
-            r->notes + used, sizeof r->notes - used,
-            "%sThe stored runs are from within three hours and do not show how days "
-            "differ; therefore nothing fails.",
-            used ? " " : "");
+        add_note(r, "The stored runs are from within three hours and do not show how "
+                    "days differ; therefore nothing fails.");
+    if (j->n_copies) {
+        char text[120];
+
+        snprintf(text, sizeof text,
+                 "%zu new row%s again what another row is, and "
+                 "%s not count.",
+                 j->n_copies, j->n_copies == 1 ? " is" : "s are",
+                 j->n_copies == 1 ? "does" : "do");
+        add_note(r, text);
+    }
+    if (j->n_own)
+        add_note(r, "The new rows are among the stored ones, and were left out there.");
 }
 
 /* What to do where the verdict is open. */

@@ -2,10 +2,12 @@
  *
  * history_compare.c - `bench history compare`: new rows against stored ones
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "harness/base/dirs.h"
 #include "harness/base/format.h"
@@ -58,17 +60,41 @@ static void name_sides(struct gate_result *r, const struct history_options *o)
                  o->rows.n > 1 ? " and others" : "");
 }
 
-/* As they are in their files: those that were compared have the labels of others. */
-static enum status add_rows(const struct history_options *o, struct err *err)
+/* The database that the rows are added to is not there yet: the first day. */
+static bool begins_here(const struct history_options *o)
+{
+    return o->add_to && !strcmp(o->add_to, o->path) && access(o->path, F_OK) &&
+           errno == ENOENT;
+}
+
+/* Adds the new rows after they were compared, since they are the next comparison's
+ * history and not this one's, and as they are in their files: those that were compared
+ * have the labels of others. Also where there was too little to compare with. judged:
+ * how that ended. */
+static enum status add_rows(const struct result_set *fresh,
+                            const struct history_options *o, enum status judged,
+                            struct err *err)
 {
     struct result_set rows = {0};
+    struct err why = ERR_INIT;
     size_t n_new;
-    enum status st = history_rows_read(&rows, o, err);
+    enum status st;
 
+    if (judged != ST_OK && judged != ST_UNSUPPORTED)
+        return judged;
+    for (size_t i = 0; i < fresh->n_runs; i++)
+        if (!fresh->runs[i].has_machine)
+            return judged;
+    st = history_rows_read(&rows, o, &why);
     if (st == ST_OK)
-        st = history_db_record(o->add_to, &rows, o->commit, &n_new, err);
+        st = history_db_record(o->add_to, &rows, o->commit, &n_new, &why);
     result_set_free(&rows);
-    return st;
+    if (st)
+        *err = why;
+    else if (judged)
+        snprintf(err->msg + strlen(err->msg), sizeof err->msg - strlen(err->msg),
+                 "; the new rows are added to %.100s", format_path(o->add_to).text);
+    return err->code;
 }
 
 static enum status compare(struct gate_result *r, struct result_set *old,
@@ -80,7 +106,7 @@ static enum status compare(struct gate_result *r, struct result_set *old,
                                              o->metrics ? o->metrics : "tok_per_s",
                                          .only = o->only,
                                          .disturbed = o->disturbed};
-    enum status st = history_path_read(old, o, o->path, err);
+    enum status st = begins_here(o) ? ST_OK : history_path_read(old, o, o->path, err);
 
     if (st == ST_OK)
         st = path_list_add(&old->files, o->add_to, err);
@@ -96,10 +122,7 @@ static enum status compare(struct gate_result *r, struct result_set *old,
         st = result_set_join_models((struct result_set *const[]){old, fresh}, 2, err);
     if (st == ST_OK)
         st = baseline_compare(r, old, fresh, &choice, margins, err);
-    /* afterwards: what is added is the next comparison's history, not this one's */
-    if (st == ST_OK && o->add_to)
-        st = add_rows(o, err);
-    return st;
+    return o->add_to ? add_rows(fresh, o, st, err) : st;
 }
 
 /* The verdict belongs to the machine of the new rows, which is one. */

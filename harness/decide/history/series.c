@@ -294,6 +294,25 @@ static void join_sessions(struct series *s, const struct result_set *h, double *
     s->n = n;
 }
 
+/* One measurement counts once, however many copies of its run were named: two launches
+ * do not begin at the same second and end with the same figure. The values of s are in
+ * order. */
+static void drop_copies(struct series *s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        bool is_copy = false;
+
+        for (size_t k = n; k > 0 && !strcmp(s->v[k - 1].utc, s->v[i].utc); k--)
+            is_copy |= s->v[k - 1].v == s->v[i].v;
+        if (!is_copy)
+            s->v[n++] = s->v[i];
+    }
+    s->n_copies = s->n - n;
+    s->n = n;
+}
+
 /* items[n] are of one machine and setting. */
 static enum status fill(struct series *s, const struct result_set *h,
                         const struct item *items, size_t n,
@@ -327,7 +346,9 @@ static enum status fill(struct series *s, const struct result_set *h,
         s->n++;
     }
     qsort(s->v, s->n, sizeof *s->v, compare_values);
-    if (!choice->each_row)
+    if (choice->each_row)
+        drop_copies(s);
+    else
         join_sessions(s, h, scratch);
     name_series(s);
     free(scratch);
