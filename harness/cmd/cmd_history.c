@@ -57,7 +57,7 @@ static const struct opt changes_opts[] = {
     METRIC, ONLY,
     OPT_U64(0, "last", &o.last, "N", "latest runs of a series (default: 500)"),
     DISTURBED, HERE,
-    OPT_STR('o', "output", &o.out, "DIR", "write history.json, history.md and a chart there"),
+    OPT_STR('o', "output", &o.out, "DIR", "write a trend page, Markdown, JSON and a chart there"),
     JSON, MARKDOWN, NO_CHARTS, OPT_END
 };
 

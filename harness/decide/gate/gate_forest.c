@@ -345,7 +345,7 @@ static void put_panel(struct plot *p, const struct gate_result *r,
     plot_across(p, 0, true, 0, true, plot_stroke(PLOT_GREY, 1.2, PLOT_WHOLE));
 }
 
-static struct plot *make_plot(const struct gate_result *r)
+struct plot *gate_forest_plot(const struct gate_result *r)
 {
     const struct range x = find_range(r);
     char title[96], subtitle[1024];
@@ -368,18 +368,24 @@ static struct plot *make_plot(const struct gate_result *r)
     return p;
 }
 
-enum status gate_forest_draw(const struct gate_result *r, const char *dir,
-                             struct err *err)
+bool gate_forest_has_any(const struct gate_result *r)
 {
-    char again[300];
     bool any = false;
 
     for (size_t i = 0; i < r->n_metrics; i++)
         any = any || has_effect(&r->metric[i]);
-    if (!any) {
+    return any;
+}
+
+enum status gate_forest_draw(const struct gate_result *r, const char *dir,
+                             struct err *err)
+{
+    char again[300];
+
+    if (!gate_forest_has_any(r)) {
         chart_files_remove(dir, NAME);
         return ST_OK;
     }
     snprintf(again, sizeof again, "bench gate --report %.200s", dir);
-    return chart_files_draw(make_plot(r), dir, again, err);
+    return chart_files_draw(gate_forest_plot(r), dir, again, err);
 }

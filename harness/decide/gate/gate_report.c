@@ -34,7 +34,9 @@ enum status gate_report_write(const struct gate_result *r,
     } texts[] = {{p->markdown, {gate_markdown_write, r}},
                  {p->junit, {gate_junit_write, r}},
                  {p->annotations, {gate_annotations_write, r}},
-                 {p->metrics, {gate_metrics_write, r}}};
+                 {p->metrics, {gate_metrics_write, r}},
+                 {p->badge, {gate_badge_write, r}},
+                 {p->page, {gate_page_write, r}}};
     enum status st = ST_OK;
 
     if (p->json)
@@ -52,15 +54,26 @@ enum status gate_report_write(const struct gate_result *r,
 static enum status write_dir(const struct gate_result *r, const char *dir, bool chart,
                              struct err *err)
 {
-    char json[4096], markdown[4096], junit[4096], annotations[4096], metrics[4096];
-    const struct gate_report_paths paths = {json,        markdown, junit,
-                                            annotations, metrics,  chart ? dir : NULL};
+    char json[4096], markdown[4096], junit[4096], annotations[4096], metrics[4096],
+        badge[4096], page[4096];
+    const struct gate_report_paths paths = {.json = json,
+                                            .markdown = markdown,
+                                            .junit = junit,
+                                            .annotations = annotations,
+                                            .metrics = metrics,
+                                            .badge = badge,
+                                            .page = page,
+                                            .chart = chart ? dir : NULL};
 
     snprintf(json, sizeof json, "%s/" GATE_JSON_NAME, dir);
     snprintf(markdown, sizeof markdown, "%s/gate.md", dir);
     snprintf(junit, sizeof junit, "%s/junit.xml", dir);
     snprintf(annotations, sizeof annotations, "%s/annotations.txt", dir);
     snprintf(metrics, sizeof metrics, "%s/gate.prom", dir);
+    snprintf(badge, sizeof badge, "%s/badge.svg", dir);
+    newfile_clear(badge);
+    snprintf(page, sizeof page, "%s/gate.html", dir);
+    newfile_clear(page);
     newfile_clear(json);
     newfile_clear(markdown);
     newfile_clear(junit);
@@ -95,11 +108,10 @@ enum status gate_report_all(const struct gate_result *r, const struct gate_outpu
 enum status gate_outputs_check(const struct gate_outputs *o, const char *dir,
                                const struct path_list *inputs, struct err *err)
 {
-    static const char *const names[] = {GATE_JSON_NAME,    "gate.md",
-                                        "junit.xml",       "annotations.txt",
-                                        "gate.prom",       "gate_forest.gp",
-                                        "gate_forest.csv", "gate_forest.svg",
-                                        "gate_forest.png", NULL};
+    static const char *const names[] = {
+        GATE_JSON_NAME,    "gate.md",        "junit.xml",       "annotations.txt",
+        "gate.prom",       "gate_forest.gp", "gate_forest.csv", "gate_forest.svg",
+        "gate_forest.png", "badge.svg",      "gate.html",       NULL};
     const char *const named[] = {o->json, o->markdown, o->junit};
     enum status st = ST_OK;
 

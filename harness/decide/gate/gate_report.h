@@ -2,14 +2,16 @@
  *
  * gate_report.h - what a gate found, for people, CI servers and programs
  *
- * Model of the world: one struct gate_result, six forms of it. JSON holds all of it
- * and can be read back, so that the other five can be written again at any time:
+ * Model of the world: one struct gate_result, eight forms of it. JSON holds all of it
+ * and can be read back, so that the others can be written again at any time:
  *
  *   gate.json        everything, the rounds included
  *   gate.md          a summary in Markdown, as GitHub shows it for a job
  *   junit.xml        a test case for each metric
  *   annotations.txt  workflow commands of GitHub Actions, to be printed by a step
  *   gate.prom        gauges for Prometheus: node_exporter's textfile collector reads it
+ *   gate.html        text and chart in one file that requests nothing
+ *   badge.svg        the verdict as a small picture
  *   gate_forest.*    the chart, with its data and script
  *
  * Names and paths come from outside; each form escapes them in its own way.
@@ -23,14 +25,16 @@
 #include <jansson.h>
 
 #include "harness/base/pathlist.h"
+#include "harness/chart/plot.h"
 #include "harness/decide/gate/gate_result.h"
 
 /* ---- all at once ----------------------------------------------------------------- */
 
 /* Paths of the outputs; NULL: none, "-": standard output. */
 struct gate_report_paths {
-    const char *json, *markdown, *junit, *annotations, *metrics; /* files */
-    const char *chart;                                 /* a directory */
+    const char *json, *markdown, *junit, *annotations, *metrics, *badge,
+        *page;         /* files */
+    const char *chart; /* a directory */
 };
 
 /* Writes what has a path, the chart last. Errors: ST_IO; ST_UNSUPPORTED (the
@@ -77,6 +81,8 @@ enum status gate_json_read(struct gate_result *r, const char *path, struct err *
 /* ---- texts ----------------------------------------------------------------------- */
 
 void gate_markdown_write(FILE *f, const struct gate_result *r);
+void gate_page_write(FILE *f, const struct gate_result *r);  /* HTML */
+void gate_badge_write(FILE *f, const struct gate_result *r); /* SVG */
 void gate_junit_write(FILE *f, const struct gate_result *r);
 
 /* One line each, the largest loss first; GitHub shows ten of a kind. */
@@ -85,6 +91,11 @@ void gate_annotations_write(FILE *f, const struct gate_result *r);
 void gate_metrics_write(FILE *f, const struct gate_result *r);
 
 /* ---- chart (gate_forest.c) ------------------------------------------------------- */
+
+/* Whether a metric has an effect to be drawn; the plot, which is the caller's (NULL: no
+ * memory). */
+bool gate_forest_has_any(const struct gate_result *r);
+struct plot *gate_forest_plot(const struct gate_result *r);
 
 /* gate_forest.csv, .gp, .svg and, with gnuplot, .png into dir; none where no metric has
  * an effect. Errors: those of chart_files_draw(). */

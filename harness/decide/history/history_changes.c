@@ -40,6 +40,11 @@ static enum status write_dir(const struct history_report *r,
         newfile_clear(path);
         st = textfile_write(path, write_page, r, err);
     }
+    snprintf(path, sizeof path, "%s/history.html", o->out);
+    if (st == ST_OK) {
+        newfile_clear(path);
+        st = history_report_page(r, path, err);
+    }
     if (st == ST_OK && !o->outputs.no_charts)
         st = history_report_chart(r, o->out, again, err);
     return st;
@@ -65,13 +70,10 @@ static enum status write_all(const struct history_report *r,
 static enum status check_outputs(const struct result_set *h,
                                  const struct history_options *o, struct err *err)
 {
-    static const char *const names[] = {"history.json",
-                                        "history.md",
-                                        HISTORY_CHART ".csv",
-                                        HISTORY_CHART ".gp",
-                                        HISTORY_CHART ".svg",
-                                        HISTORY_CHART ".png",
-                                        NULL};
+    static const char *const names[] = {"history.json",       "history.md",
+                                        "history.html",       HISTORY_CHART ".csv",
+                                        HISTORY_CHART ".gp",  HISTORY_CHART ".svg",
+                                        HISTORY_CHART ".png", NULL};
     enum status st = path_list_check_output(&h->files, o->outputs.json, err);
 
     if (st == ST_OK)

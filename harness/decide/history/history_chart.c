@@ -13,16 +13,20 @@
 #define MAX_PANELS PLOT_MAX_PANELS
 #define N_TICKS    9 /* commits named below a panel */
 
-/* Series with a change first. */
+/* Series with a change first; without the first `skip` of them. */
 static size_t choose(const struct history_line *panel[MAX_PANELS],
-                     const struct history_report *r)
+                     const struct history_report *r, size_t skip)
 {
     size_t n = 0;
 
     for (int changed = 1; changed >= 0; changed--)
         for (size_t i = 0; i < r->n && n < MAX_PANELS; i++)
-            if (r->v[i].n > 1 && (r->v[i].n_changes > 0) == changed)
-                panel[n++] = &r->v[i];
+            if (r->v[i].n > 1 && (r->v[i].n_changes > 0) == changed) {
+                if (skip)
+                    skip--;
+                else
+                    panel[n++] = &r->v[i];
+            }
     return n;
 }
 
@@ -204,10 +208,20 @@ enum status history_report_chart(const struct history_report *r, const char *dir
                                  const char *again, struct err *err)
 {
     const struct history_line *panel[MAX_PANELS];
-    const size_t n = choose(panel, r);
+    const size_t n = choose(panel, r, 0);
 
     if (n)
         return chart_files_draw(make_plot(r, panel, n), dir, again, err);
     chart_files_remove(dir, HISTORY_CHART);
     return ST_OK;
+}
+
+bool history_report_plot(struct plot **p, const struct history_report *r, size_t part)
+{
+    const struct history_line *panel[MAX_PANELS];
+    const size_t n = choose(panel, r, part * MAX_PANELS);
+
+    if (n)
+        *p = make_plot(r, panel, n);
+    return n > 0;
 }

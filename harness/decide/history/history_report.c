@@ -101,8 +101,8 @@ void history_report_free(struct history_report *r)
 
 /* ---- words ----------------------------------------------------------------------- */
 
-/* "-5.1 % (-5.6 to -4.5)"; a series too short for an interval has none. Returns buf. */
-static const char *size_text(const struct history_change *c, char *buf, size_t cap)
+/* A series too short for an interval has none. */
+const char *history_size_text(const struct history_change *c, char *buf, size_t cap)
 {
     const double percent = 100 * (c->size.ratio - 1);
 
@@ -120,14 +120,14 @@ static const struct result_run *run_at(const struct history_report *r,
     return &r->h->runs[line->v[i].run];
 }
 
-static const char *commit_at(const struct history_report *r,
-                             const struct history_line *line, size_t i, char *buf,
-                             size_t cap)
+const char *history_commit_text(const struct history_report *r,
+                                const struct history_line *line, size_t i, char *buf,
+                                size_t cap)
 {
     return result_run_commit(run_at(r, line, i), buf, cap);
 }
 
-static void print_counts(FILE *f, const struct history_report *r)
+void history_report_counts(FILE *f, const struct history_report *r)
 {
     size_t n_changed = 0;
 
@@ -223,10 +223,10 @@ static void print_line(FILE *f, const struct history_report *r,
         snprintf(values, sizeof values, "%.*f to %.*f", report_decimals(c->at.before),
                  c->at.before, report_decimals(c->at.after), c->at.after);
         fprintf(f, "  %-11s %-11s %-26s %-6s %-7.3f %-16s %s\n",
-                commit_at(r, line, at, first, sizeof first),
-                commit_at(r, line, at - 1, before, sizeof before),
-                size_text(c, size, sizeof size), c->worse ? "worse" : "better", c->at.p,
-                values, line->v[at].utc);
+                history_commit_text(r, line, at, first, sizeof first),
+                history_commit_text(r, line, at - 1, before, sizeof before),
+                history_size_text(c, size, sizeof size), c->worse ? "worse" : "better",
+                c->at.p, values, line->v[at].utc);
     }
     fputc('\n', f);
 }
@@ -237,7 +237,7 @@ void history_report_print(FILE *f, const struct history_report *r)
         if (r->v[i].n_changes)
             print_line(f, r, &r->v[i]);
     print_commits(f, r, false);
-    print_counts(f, r);
+    history_report_counts(f, r);
 }
 
 static void print_cell(FILE *f, const char *text)
@@ -251,7 +251,7 @@ void history_report_markdown(FILE *f, const struct history_report *r)
 {
     char size[64], buf[64];
 
-    print_counts(f, r);
+    history_report_counts(f, r);
     fputc('\n', f);
     print_commits(f, r, true);
     if (!r->n_changes)
@@ -267,10 +267,10 @@ void history_report_markdown(FILE *f, const struct history_report *r)
             const size_t at = c->at.at;
 
             print_cell(f, line->s->name);
-            print_cell(f, commit_at(r, line, at, buf, sizeof buf));
-            print_cell(f, commit_at(r, line, at - 1, buf, sizeof buf));
+            print_cell(f, history_commit_text(r, line, at, buf, sizeof buf));
+            print_cell(f, history_commit_text(r, line, at - 1, buf, sizeof buf));
             fprintf(f, "| %s | %.3f | %.*f | %.*f %s | %s |\n",
-                    size_text(c, size, sizeof size), c->at.p,
+                    history_size_text(c, size, sizeof size), c->at.p,
                     report_decimals(c->at.before), c->at.before,
                     report_decimals(c->at.after), c->at.after, line->s->metric->unit,
                     c->worse ? "worse" : "better");

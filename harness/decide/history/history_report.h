@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * history_report.h - where series have changed, as text, Markdown, JSON and a chart
+ * history_report.h - where series have changed, as text, Markdown, JSON, a chart
+ * and a page
  *
  * Threading: one thread per object.
  */
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <jansson.h>
 
+#include "harness/chart/plot.h"
 #include "harness/stats/ranktest.h"
 #include "harness/decide/history/change.h"
 #include "harness/decide/history/series.h"
@@ -53,9 +55,26 @@ void history_report_free(struct history_report *r);
 /* The changes of one line. Error: ST_NO_MEMORY. */
 enum status history_line_find(struct history_line *line, struct err *err);
 
+/* The counts, and the size of a change as "-5.1 % (-5.6 to -4.5)"; returns buf. */
+void history_report_counts(FILE *f, const struct history_report *r);
+const char *history_size_text(const struct history_change *c, char *buf, size_t cap);
+/* The commit of value i, cut for people. Returns buf. */
+const char *history_commit_text(const struct history_report *r,
+                                const struct history_line *line, size_t i, char *buf,
+                                size_t cap);
+
 void history_report_print(FILE *f, const struct history_report *r);
 void history_report_markdown(FILE *f, const struct history_report *r);
 json_t *history_report_json(const struct history_report *r);
+
+/* The part'th plot of six series each, those with a change first, which is the
+ * caller's; NULL: no memory. False: there are no more. */
+bool history_report_plot(struct plot **p, const struct history_report *r, size_t part);
+
+/* history.html: counts, changes with their commits, and every series, in one file that
+ * requests nothing. Errors: ST_IO, ST_NO_MEMORY. */
+enum status history_report_page(const struct history_report *r, const char *path,
+                                struct err *err);
 
 /* history.csv, .gp, .svg and .png in dir. Errors: those of chart_files_draw(). */
 enum status history_report_chart(const struct history_report *r, const char *dir,

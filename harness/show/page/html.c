@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/base/utf8.h"
+#include "harness/chart/svg.h"
 
 static void put_char(FILE *f, const char *c, int n)
 {
@@ -93,4 +94,58 @@ void html_put_base64(FILE *f, const uint8_t *bytes, size_t n)
         for (int k = 0; k < 4; k++)
             fputc(i + (size_t)k <= n ? digits[v >> (18 - 6 * k) & 63] : '=', f);
     }
+}
+
+void html_put_lines(FILE *f, const char *text)
+{
+    char line[4096];
+
+    for (const char *end; *text; text = end + (*end == '\n')) {
+        end = text + strcspn(text, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)(end - text), text);
+        html_put(f, line);
+        fputc('\n', f);
+    }
+}
+
+void html_begin(FILE *f, const char *title)
+{
+    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+          "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+          "form-action 'none'\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+          "<link rel=\"icon\" href=\"data:,\">\n<title>",
+          f);
+    html_put(f, title);
+    fputs(
+        "</title>\n<style>\nbody { font: 15px/1.5 sans-serif; max-width: 70em; "
+        "margin: 2em auto; padding: 0 1em; color: #222; background: #fff }\n"
+        "table { border-collapse: collapse } td, th { padding: .3em .8em; text-align: "
+        "left; border-bottom: 1px solid #ddd }\n"
+        ".worse { color: #b00020 } div { overflow-x: auto }\n"
+        "</style>\n</head>\n<body>\n<h1>",
+        f);
+    html_put(f, title);
+    fputs("</h1>\n", f);
+}
+
+void html_end(FILE *f, const char *command)
+{
+    fprintf(f, "<p>Written by %s; the page makes no request.</p>\n</body>\n</html>\n",
+            command);
+}
+
+void html_put_plot(FILE *f, struct plot *p)
+{
+    if (p)
+        plot_lay_out(p, &plot_look_file);
+    if (p && !p->is_incomplete) {
+        fputs("<div>\n", f);
+        svg_write(f, p, &plot_look_file);
+        fputs("</div>\n", f);
+    } else {
+        fputs("<p>There was no memory for a picture.</p>\n", f);
+    }
+    plot_free(p);
 }

@@ -6,7 +6,7 @@
  * page that is not a literal of this program goes through these functions: none of it
  * can end the element, the attribute or the string that it stands in.
  *
- * Threading: pure functions.
+ * Threading: pure functions, but for html_put_plot().
  */
 #ifndef SLM_HARNESS_SHOW_PAGE_HTML_H
 #define SLM_HARNESS_SHOW_PAGE_HTML_H
@@ -15,12 +15,25 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "harness/chart/plot.h"
 /* As text, and as an attribute's value within double quotes. Malformed UTF-8 becomes
  * U+FFFD, control characters become blanks. */
 void html_put(FILE *f, const char *text);
 
 /* html_put() of what printf() makes of it, cut after 4000 bytes. */
 void html_printf(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* html_put() of text with several lines, which stay. */
+void html_put_lines(FILE *f, const char *text);
+
+/* A page of its own with a style of its own, without a script, that may request
+ * nothing; html_end() names the command that wrote it. */
+void html_begin(FILE *f, const char *title);
+void html_end(FILE *f, const char *command);
+
+/* A plot with the colours of a file (svg.h), which is freed; NULL: a plot without
+ * memory. */
+void html_put_plot(FILE *f, struct plot *p);
 
 /* As a JSON string with its quotes, in a <script> whose type is application/json: what
  * could end the element or begin a comment in it is \u and its number. */
