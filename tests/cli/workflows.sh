@@ -11,7 +11,7 @@ python=$(python_with_yaml) || skip "no python3-yaml"
 workflows() { "$python" "$SRC/tests/support/workflows.py" "$@"; }
 github=("$SRC/.github/workflows/ci.yml" "$SRC/ci/github/gate.yml" "$SRC/ci/github/nightly.yml"
     "$SRC/.github/workflows/full.yml")
-gitlab=("$SRC/ci/gitlab/gate.yml" "$SRC/ci/gitlab/nightly.yml")
+gitlab=("$SRC/ci/gitlab/gate.yml" "$SRC/ci/gitlab/nightly.yml" "$SRC/templates/gate.yml")
 
 # ---- sound
 workflows check "$BENCH" >out || fail "$(cat out)"
@@ -25,7 +25,7 @@ fi
     fail "not GitLab's schema"
 
 # ---- what is not sound is found: breaks FILE SED-SCRIPT TEXT
-mkdir -p broken/github broken/gitlab
+mkdir -p broken/github broken/gitlab broken/templates
 breaks() {
     local file=broken/$(basename "$(dirname "$1")")/broken.yml
     case $file in broken/workflows/*) file=broken/github/broken.yml ;; esac
@@ -51,4 +51,11 @@ breaks "${gitlab[0]}" 's/paths: \[gate\]/paths: [other]/' "is in no artifact"
 breaks "${gitlab[1]}" 's/bench history changes/bench history change/' "there is no \`bench history change\`"
 breaks "${gitlab[1]}" 's/history compare "$HISTORY" --rows/history compare "$HISTORY" --row/' "history compare has no option --row"
 breaks "${gitlab[1]}" 's/resource_group/resource_groups/' "unknown key 'resource_groups'"
+breaks "${gitlab[2]}" 's/--calibrate/--calibrates/' "gate has no option --calibrates"
+breaks "${gitlab[2]}" 's/RUN: $.*/RUN: x/' "does not use its input 'run'"
+mkdir action
+sed 's/inputs.detect/inputs.detects/' "$SRC/action.yml" >action/action.yml
+workflows check "$BENCH" "$PWD/action/action.yml" >out && fail "action.yml: a wrong input goes unnoticed"
+grep -q "there is no inputs.detects" out && grep -q "'detect' is not described, or not used" out ||
+    fail "a wrong input of action.yml: $(cat out)"
 rm -rf "$WORK"

@@ -4,10 +4,13 @@
 usage: workflows.py check BENCH [FILE...]          (default: every workflow of the tree)
        workflows.py schema SCHEMA.json FILE...     (needs python3-jsonschema)
        workflows.py run FILE JOB CONTEXT.json DIR
+       workflows.py action action.yml CONTEXT.json DIR
 
 `run` runs a job's scripts in DIR as a runner would, with one shell per step (GitHub) or
 one in all (GitLab). Steps that use an action are left out. CONTEXT.json holds what
-expressions may ask for: {"github": {..}, "inputs": {..}, ..}.
+expressions may ask for: {"github": {..}, "inputs": {..}, ..}. `action` runs the steps of
+a composite action, with the files that the runner documents ($GITHUB_OUTPUT and
+$GITHUB_STEP_SUMMARY), and prints its outputs as JSON.
 """
 import glob
 import json
@@ -16,6 +19,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 
 import yaml
 
@@ -38,13 +42,31 @@ GITLAB_JOB = {"image", "stage", "rules", "variables", "cache", "timeout", "tags"
               "allow_failure", "artifacts", "resource_group", "extends"}
 
 
+ACTION_TOP = {"name", "description", "author", "branding", "inputs", "outputs", "runs"}
+
+
+def is_action(path):
+    return os.path.basename(path) == "action.yml"
+
+
 def is_github(path):
     return "github" in path.split(os.sep)[-2] or ".github" in path
+
+
+def with_inputs(spec, body):
+    """A component of GitLab with its inputs' defaults, or their names without one."""
+    inputs = yaml.safe_load(spec)["spec"]["inputs"]
+    for name in set(inputs) - set(re.findall(r"\$\[\[ inputs\.([\w-]+) \]\]", body)):
+        raise SystemExit(f"the component does not use its input '{name}'")
+    return re.sub(r"\$\[\[ inputs\.([\w-]+) \]\]",
+                  lambda m: json.dumps(inputs[m[1]].get("default", m[1])), body)
 
 
 def load(path):
     with open(path) as f:
         text = f.read()
+    if "\n---\n" in text:
+        text = with_inputs(*text.split("\n---\n"))
     # "on" is a boolean in YAML 1.1, and a key to GitHub
     document = yaml.safe_load(text)
     if is_github(path) and True in document:
@@ -147,10 +169,7 @@ class Checker:
         triggers = document.get("on") or {}
         dispatch = (triggers.get("workflow_dispatch") or {}) \
             if isinstance(triggers, dict) else {}
-        for line in re.findall(r"uses: *(.*)", text):
-            if not re.fullmatch(r"[\w-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line):
-                self.say(path, f"'{line}' is not pinned to a commit, with its version "
-                               "behind it")
+        self.pinned(path, text)
         env = set(document.get("env") or {})
         scope = {"inputs": set(dispatch.get("inputs") or {}), "env": env}
         self.expressions(path, json.dumps({k: v for k, v in document.items()
@@ -167,9 +186,11 @@ class Checker:
         needs = {needs} if isinstance(needs, str) else set(needs)
         for missing in needs - set(jobs):
             self.say(where, f"needs the job '{missing}', which is not there")
-        steps = job.get("steps") or []
-        scope = dict(scope, needs=needs, steps=set(),
-                     env=scope["env"] | set(job.get("env") or {}))
+        scope = dict(scope, needs=needs, env=scope["env"] | set(job.get("env") or {}))
+        self.github_steps(where, job.get("steps") or [], scope)
+
+    def github_steps(self, where, steps, scope):
+        scope["steps"] = set()
         for i, step in enumerate(steps):
             at = f"{where}: step {i + 1}"
             self.keys(at, step, GITHUB_STEP)
@@ -186,6 +207,30 @@ class Checker:
                 self.script(at, step["run"])
             if "id" in step:
                 scope["steps"].add(step["id"])
+
+    def pinned(self, path, text):
+        for line in re.findall(r"uses: *(.*)", text):
+            if not re.fullmatch(r"[\w-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line):
+                self.say(path, f"'{line}' is not pinned to a commit, with its version "
+                               "behind it")
+
+    def action(self, path, document, text):
+        self.keys(path, document, ACTION_TOP)
+        self.pinned(path, re.sub(r"(?m)^#.*", "", text))
+        inputs = document.get("inputs") or {}
+        for name, one in inputs.items():
+            self.keys(f"{path}: {name}", one, {"description", "required", "default"})
+        self.problems += [f"{path}: the input '{name}' is not described, or not used"
+                          for name, one in inputs.items()
+                          if "description" not in one or f"inputs.{name} " not in text]
+        scope = {"inputs": set(inputs), "env": set()}
+        steps = document["runs"].get("steps") or []
+        self.github_steps(path, steps, scope)
+        for name, one in (document.get("outputs") or {}).items():
+            self.keys(f"{path}: {name}", one, {"description", "value"})
+            self.expressions(f"{path}: {name}", one["value"], scope)
+        self.problems += [f"{path}: a step lacks 'shell'" for step in steps
+                          if "run" in step and "shell" not in step]
 
     # ---- GitLab
 
@@ -221,13 +266,15 @@ def check(bench, paths):
     checker = Checker(bench)
     if not paths:
         paths = sorted(sum((glob.glob(os.path.join(ROOT, d, "*.y*ml"))
-                            for d in (".github/workflows", "ci/github", "ci/gitlab")),
-                           []))
-        if len(paths) < 5:
+                            for d in (".github/workflows", "ci/github", "ci/gitlab", "templates")),
+                           [os.path.join(ROOT, "action.yml")]))
+        if len(paths) < 7:
             checker.say(ROOT, f"only {len(paths)} workflow files")
     for path in paths:
         document, text = load(path)
-        if is_github(path):
+        if is_action(path):
+            checker.action(path, document, text)
+        elif is_github(path):
             checker.github(path, document, text)
         else:
             checker.gitlab(path, document)
@@ -279,7 +326,11 @@ def run_github(document, job, context, cwd):
     for mapping in (document.get("env") or {}, job.get("env") or {}):
         for key, value in mapping.items():
             env[key] = context["env"][key] = fill_in(value, context)
-    for i, step in enumerate(job["steps"]):
+    return run_steps(job["steps"], context, env, cwd)
+
+
+def run_steps(steps, context, env, cwd):
+    for i, step in enumerate(steps):
         name = step.get("name") or step.get("uses") or f"step {i + 1}"
         wanted = step.get("if", "success()")
         if "always()" not in wanted and "failure()" not in wanted:
@@ -290,13 +341,35 @@ def run_github(document, job, context, cwd):
             continue
         print(f"--- {name}", flush=True)
         own = {k: fill_in(v, context) for k, v in (step.get("env") or {}).items()}
-        code = subprocess.run(["bash", "-e", "-c", step["run"]], cwd=cwd,
-                              env={**env, **own}, stdin=subprocess.DEVNULL).returncode
+        with tempfile.NamedTemporaryFile("r") as put_out:
+            own["GITHUB_OUTPUT"] = put_out.name
+            code = subprocess.run(["bash", "-e", "-c", step["run"]], cwd=cwd,
+                                  env={**env, **own}, stdin=subprocess.DEVNULL).returncode
+            # NAME=VALUE, one a line
+            outputs = dict(line.rstrip("\n").split("=", 1) for line in put_out)
         context["failed"] |= code != 0
         if "id" in step:
-            context["steps"][step["id"]] = {"outcome": "failure" if code else "success"}
+            context["steps"][step["id"]] = {"outcome": "failure" if code else "success",
+                                            "outputs": outputs}
         print(f"--- {name}: exit code {code}", flush=True)
     return 1 if context["failed"] else 0
+
+
+def run_action(path, context, cwd):
+    """Steps of a composite action; what they put out is printed as JSON."""
+    document, _ = load(path)
+    with open(context) as f:
+        context = json.load(f)
+    context.update(failed=False, steps={}, env={})
+    context["github"].update(action_path=os.path.dirname(path), workspace=cwd)
+    given = context.get("inputs", {})
+    context["inputs"] = {name: fill_in(given.get(name, one.get("default", "")), context)
+                         for name, one in document["inputs"].items()}
+    env = dict(os.environ, GITHUB_ACTIONS="true", CI="true", **context["variables"])
+    code = run_steps(document["runs"]["steps"], context, env, cwd)
+    print(json.dumps({name: fill_in(one["value"], context)
+                      for name, one in document["outputs"].items()}))
+    return code
 
 
 def run_gitlab(document, job, context, cwd):
@@ -325,5 +398,7 @@ if __name__ == "__main__":
         sys.exit(check(arguments[0], arguments[1:]))
     elif what == "schema":
         sys.exit(validate(arguments[0], arguments[1:]))
+    elif what == "action":
+        sys.exit(run_action(*map(os.path.abspath, arguments)))
     else:
         sys.exit(run(*arguments[:3], os.path.abspath(arguments[3])))
