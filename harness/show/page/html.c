@@ -123,7 +123,8 @@ void html_begin(FILE *f, const char *title)
         "margin: 2em auto; padding: 0 1em; color: #222; background: #fff }\n"
         "table { border-collapse: collapse } td, th { padding: .3em .8em; text-align: "
         "left; border-bottom: 1px solid #ddd }\n"
-        ".worse { color: #b00020 } div { overflow-x: auto }\n"
+        ".worse { color: #b00020 } div { overflow-x: auto } pre { white-space: "
+        "pre-wrap }\n"
         "</style>\n</head>\n<body>\n<h1>",
         f);
     html_put(f, title);
