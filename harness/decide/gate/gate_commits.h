@@ -35,9 +35,9 @@ enum status gate_commits_find(struct gate_commits *c, const struct gate_options 
 /* Whether both have the same files. */
 bool gate_commits_same(const struct gate_commits *c);
 
-/* Checks out and builds both; equal commits once. *c is for gate_commits_close() in any case. Errors:
- * ST_INPUT (a build that fails, whose last lines are printed on standard error), ST_IO,
- * ST_INTERRUPTED. */
+/* Checks out and builds both; equal commits once. *c is for gate_commits_close() in any
+ * case. Errors: ST_INPUT (a build that fails, whose last lines are printed on standard
+ * error), ST_IO, ST_INTERRUPTED. */
 enum status gate_commits_build(struct gate_commits *c, const struct gate_options *o,
                                struct err *err);
 

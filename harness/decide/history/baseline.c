@@ -36,7 +36,7 @@ struct judging {
     size_t n_refused;
     char refused[400];                  /* the first of them, and why */
     bool one_session[GATE_MAX_METRICS]; /* of the stored runs */
-    size_t n_own, n_copies;             /* the most of a series */
+    size_t n_copies;                    /* the most of a series */
 };
 
 static double log_speed(const struct series *s, double v)
@@ -180,7 +180,7 @@ static const struct series *find_series(struct judging *j, const struct series *
     } else if (elsewhere) {
         machine_key_same(&elsewhere->machine, &fresh->machine, why, sizeof why);
         refuse(j, fresh, "no stored run is from this machine: %s", why);
-    } else if (!j->old->n_rows) {
+    } else if (!j->old->n_runs) {
         refuse(
             j, fresh,
             "no run is stored yet, so nothing can fail; with %d stored runs, each of "
@@ -319,7 +319,6 @@ static enum status judge_series(struct judging *j, const struct series *fresh,
     if (gate_check_effect(&r->metric[at], err))
         return err->code;
     j->n_old[at] = p.n;
-    j->n_own = p.n_own > j->n_own ? p.n_own : j->n_own;
     j->n_copies = fresh->n_copies > j->n_copies ? fresh->n_copies : j->n_copies;
     r->n_metrics++;
     r->n_launches = fmax((double)r->n_launches, (double)j->n_fresh[at]);
@@ -392,8 +391,6 @@ static void write_notes(struct judging *j)
                  j->n_copies == 1 ? "does" : "do");
         add_note(r, text);
     }
-    if (j->n_own)
-        add_note(r, "The new rows are among the stored ones, and were left out there.");
 }
 
 /* What to do where the verdict is open. */

@@ -67,6 +67,20 @@ static bool begins_here(const struct history_options *o)
            errno == ENOENT;
 }
 
+/* Whether each run of fresh is one of old. */
+static bool are_stored(const struct result_set *old, const struct result_set *fresh)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < fresh->n_runs; i++)
+        for (size_t k = 0; k < old->n_runs; k++)
+            if (!strcmp(fresh->runs[i].id, old->runs[k].id)) {
+                n++;
+                break;
+            }
+    return n && n == fresh->n_runs;
+}
+
 /* Adds the new rows after they were compared, since they are the next comparison's
  * history and not this one's, and as they are in their files: those that were compared
  * have the labels of others. Also where there was too little to compare with. judged:
@@ -122,6 +136,10 @@ static enum status compare(struct gate_result *r, struct result_set *old,
         st = result_set_join_models((struct result_set *const[]){old, fresh}, 2, err);
     if (st == ST_OK)
         st = baseline_compare(r, old, fresh, &choice, margins, err);
+    if (st == ST_OK && are_stored(old, fresh))
+        snprintf(r->notes + strlen(r->notes), sizeof r->notes - strlen(r->notes),
+                 "%sThe new rows are among the stored ones, and were left out there.",
+                 *r->notes ? " " : "");
     return o->add_to ? add_rows(fresh, o, st, err) : st;
 }
 

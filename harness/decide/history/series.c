@@ -297,7 +297,7 @@ static void join_sessions(struct series *s, const struct result_set *h, double *
 /* One measurement counts once, however many copies of its run were named: two launches
  * do not begin at the same second and end with the same figure. The values of s are in
  * order. */
-static void drop_copies(struct series *s)
+static void drop_copies(struct series *s, const struct result_set *h)
 {
     size_t n = 0;
 
@@ -305,7 +305,8 @@ static void drop_copies(struct series *s)
         bool is_copy = false;
 
         for (size_t k = n; k > 0 && !strcmp(s->v[k - 1].utc, s->v[i].utc); k--)
-            is_copy |= s->v[k - 1].v == s->v[i].v;
+            is_copy |= s->v[k - 1].v == s->v[i].v &&
+                       !strcmp(h->runs[s->v[k - 1].run].id, h->runs[s->v[i].run].id);
         if (!is_copy)
             s->v[n++] = s->v[i];
     }
@@ -347,7 +348,7 @@ static enum status fill(struct series *s, const struct result_set *h,
     }
     qsort(s->v, s->n, sizeof *s->v, compare_values);
     if (choice->each_row)
-        drop_copies(s);
+        drop_copies(s, h);
     else
         join_sessions(s, h, scratch);
     name_series(s);

@@ -48,7 +48,7 @@ struct series {
     size_t n;
     size_t n_disturbed; /* runs that gave no value for being disturbed */
     size_t n_joined;    /* runs that gave none of their own, as the session has one */
-    size_t n_copies;    /* with each_row: rows that are others again, and do not count */
+    size_t n_copies; /* with each_row: rows that are others again, and do not count */
 };
 
 struct series_set {

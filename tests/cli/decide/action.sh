@@ -48,7 +48,7 @@ jq '.verdict = "fail" | .metrics[0].verdict = "fail" | .metrics[0].name = "decod
     .metrics[0].effect = {ratio: .9, lo: .88, hi: .91, p_fail: .0001, p_pass: 1}' pass.json >fail.json
 
 # ---- what a runner has
-python3 "$SRC/tests/support/github_api.py" port state.json &
+python3 "$SRC/tests/cli/decide/github_api.py" port state.json &
 api=$!
 trap 'kill $api' EXIT
 state() { # MAY-WRITE TOKEN N-OTHER-COMMENTS
