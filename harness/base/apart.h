@@ -3,7 +3,7 @@
  * apart.h - a part of a command's work in a process of its own
  *
  * Model of the world: what reads a model gives up programs and the network for good
- * (harness/machine/fence.h). A command that starts programs afterwards does such work
+ * (harness/machine/fence/fence.h). A command that starts programs afterwards does such work
  * apart: in a child that is a copy of this process, whose result comes back in memory
  * that both have. The child ends with its parent, and gets the interrupts that its
  * parent gets.

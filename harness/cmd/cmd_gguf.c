@@ -17,7 +17,7 @@
 #include "harness/base/newfile.h"
 #include "harness/base/options.h"
 #include "harness/base/suggest.h"
-#include "harness/machine/fence.h"
+#include "harness/machine/fence/fence.h"
 #include "harness/model/gguf_compare.h"
 #include "harness/model/gguf_nearest.h"
 #include "harness/model/gguf_report.h"

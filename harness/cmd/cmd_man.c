@@ -396,11 +396,8 @@ static bool is_any(const char *word, const char *words)
 /* A value that the table or the synopsis calls arg. */
 static void offer_value(const char *typed, const char *arg, const char *command)
 {
-    if (is_any(arg, "MODEL IN")) {
+    if (is_any(arg, "MODEL IN SHAPE:QUANT")) {
         offer_models(typed);
-    } else if (!strcmp(arg, "SHAPE")) {
-        puts("files");
-        offer_files_inside(typed, "models", ".yaml", "", "shape");
     } else if (is_any(arg, "QUANT TYPE")) {
         puts("words");
         offer_quants(typed, "");

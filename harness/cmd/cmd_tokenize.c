@@ -14,7 +14,7 @@
 #include "engine/tokenizer/tokenizer.h"
 #include "harness/base/options.h"
 #include "harness/base/textfile.h"
-#include "harness/machine/fence.h"
+#include "harness/machine/fence/fence.h"
 #include "harness/model/modelref.h"
 
 static void print_ids(const int32_t *ids, size_t n)

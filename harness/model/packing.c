@@ -10,7 +10,7 @@
 #include "engine/pack/pack.h"
 #include "harness/base/format.h"
 #include "harness/base/progress.h"
-#include "harness/machine/fence.h"
+#include "harness/machine/fence/fence.h"
 #include "harness/model/filework.h"
 #include "harness/model/modelref.h"
 

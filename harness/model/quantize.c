@@ -11,7 +11,7 @@
 #include "engine/gguf/gguf_save.h"
 #include "engine/modelfile.h"
 #include "harness/base/progress.h"
-#include "harness/machine/fence.h"
+#include "harness/machine/fence/fence.h"
 #include "harness/model/filework.h"
 #include "harness/model/modelref.h"
 #include "harness/model/quantize_report.h"

@@ -264,7 +264,7 @@ not_run() { # TEXT OPTIONS...
     ! grep -q Traceback err || fail "gate-trials $*: $(cat err)"
 }
 not_run "'fast:3' is not same:N" trials.csv --kinds fast:3
-not_run "--server needs --program" trials.csv --server "-m x"
+not_run "--server needs --program" trials.csv --server="-m x"
 not_run "no/bench is not a program" trials.csv --bench no/bench
 not_run "no/where.csv" no/where.csv --bench "$BENCH" --kinds same:1
 printf 'same,2,pa' >>trials.csv

@@ -10,7 +10,7 @@
 
 #include "engine/engine.h"
 #include "harness/base/format.h"
-#include "harness/machine/fence.h"
+#include "harness/machine/fence/fence.h"
 
 /* What published files are made of and CPUs decode well, the finest first. Two bits
  * need an importance matrix. */

@@ -14,7 +14,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/program.h"
 #include "harness/client/client.h"
-#include "harness/machine/fence.h"
+#include "harness/machine/fence/fence.h"
 #include "harness/machine/measuring.h"
 #include "harness/machine/noise.h"
 #include "harness/machine/probe.h"

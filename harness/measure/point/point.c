@@ -15,7 +15,7 @@
 #include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
 #include "harness/stats/stats.h"
-#include "harness/machine/fence.h"
+#include "harness/machine/fence/fence.h"
 #include "harness/machine/probe.h"
 #include "harness/machine/sandbox/sandbox.h"
 #include "harness/measure/point/point_run.h"

@@ -12,7 +12,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
 #include "harness/machine/cache.h"
-#include "harness/machine/fence.h"
+#include "harness/machine/fence/fence.h"
 #include "harness/machine/topology.h"
 #include "harness/measure/worker/worker_fence.h"
 

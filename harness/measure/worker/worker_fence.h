@@ -8,7 +8,7 @@
 #ifndef SLM_HARNESS_MEASURE_WORKER_WORKER_FENCE_H
 #define SLM_HARNESS_MEASURE_WORKER_WORKER_FENCE_H
 
-#include "harness/machine/fence.h"
+#include "harness/machine/fence/fence.h"
 #include "harness/model/modelref.h"
 
 /* From now on this process reads the model, the file `text` (may be NULL), what comes

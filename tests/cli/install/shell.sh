@@ -32,13 +32,13 @@ offers words add -- history ""
 offers words --commit -- history add results.db --c
 offers words "" -- sweep --threads ""
 offers words models/nano.yaml -- files models/n
-offers words Q4_K_M -- synth nano ""
+offers model nano:Q4_K_M -- synth nano:Q4
 offers words shell/bench.zsh -- files shell/
 offers model tinyllama-1.1b -- sweep -m tiny
 offers model mine -- sweep --model mi
 offers model tinyllama-1.1b:Q4_K_M -- sweep -m tinyllama-1.1b:Q4
 offers model tinyllama-1.1b:Q4_0,Q8_0 -- sweep -m tinyllama-1.1b:Q4_0,
-offers files nano -- synth na
+offers model nano -- synth na
 offers files quick -- sweep -c ""
 offers files "" -- gguf ""
 offers files "" -- nothing ""

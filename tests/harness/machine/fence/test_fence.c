@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 
 #include "engine/weights/stream_ring.h"
-#include "harness/machine/fence.h"
+#include "harness/machine/fence/fence.h"
 
 static char root[64];
 

@@ -3,9 +3,9 @@
  * fence_args.c - the arguments that allowed calls (fence_calls.def) may have, and calls
  * that this program does not know
  *
- * A filter of its own: libseccomp's rules cannot say "one of these values" of an
- * argument, and ENOSYS for what is newer than it is. Values are compared in the low 32
- * bits, which are all that the kernel looks at for these arguments. Calls of another
+ * A filter of its own: libseccomp's rules have no "one of these values" for an
+ * argument, and no ENOSYS for what is newer than it is. Values are compared in the low
+ * 32 bits, which are all that the kernel looks at for these arguments. Calls of another
  * ABI are the other filter's, which ends the process.
  */
 #include <assert.h>
@@ -23,7 +23,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "harness/machine/fence_rules.h"
+#include "harness/machine/fence/fence_rules.h"
 
 #if defined __x86_64__
 #define ARCH AUDIT_ARCH_X86_64

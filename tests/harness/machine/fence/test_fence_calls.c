@@ -27,8 +27,8 @@
 #include <unistd.h>
 
 #include "engine/base/thread_pool.h"
-#include "harness/machine/fence.h"
-#include "harness/machine/fence_rules.h"
+#include "harness/machine/fence/fence.h"
+#include "harness/machine/fence/fence_rules.h"
 
 enum { PARENT = -1000, SELF, THREAD, CPUS }; /* what arguments stand for */
 
@@ -336,10 +336,10 @@ static const struct {
 } table[] = {
 #define FENCE_CALL(name, who)          {#name, -1, who},
 #define FENCE_NEWER(number, name, who) {#name, number, who},
-#include "harness/machine/fence_calls.def"
+#include "harness/machine/fence/fence_calls.def"
 };
 
-/* What puts up the fence, and what tells of it. */
+/* What puts up the fence and reports the results. */
 static const int made[] = {SYS_prctl, SYS_seccomp, SYS_brk,   SYS_mmap,      SYS_munmap,
                            SYS_write, SYS_getpid,  SYS_futex, SYS_exit_group};
 

@@ -2,7 +2,7 @@
  *
  * fence_rules.c - Landlock's paths (kernel: userspace-api/landlock) and seccomp's calls
  */
-#include "harness/machine/fence_rules.h"
+#include "harness/machine/fence/fence_rules.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -174,7 +174,7 @@ static const struct {
 } allowed[] = {
 #define FENCE_CALL(name, who)          {#name, -1, who},
 #define FENCE_NEWER(number, name, who) {#name, number, who},
-#include "harness/machine/fence_calls.def"
+#include "harness/machine/fence/fence_calls.def"
 };
 
 #define RING_FLAGS 1 /* IORING_ENTER_GETEVENTS */

@@ -6,7 +6,7 @@
  * the user changes while there are capabilities for it, and seccomp is last, since it
  * forbids nothing that the others need but is the easiest to get wrong.
  */
-#include "harness/machine/fence.h"
+#include "harness/machine/fence/fence.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "engine/base/invoker.h"
-#include "harness/machine/fence_rules.h"
+#include "harness/machine/fence/fence_rules.h"
 
 #define NOBODY 65534
 

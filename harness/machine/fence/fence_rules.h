@@ -8,7 +8,7 @@
 #ifndef SLM_HARNESS_MACHINE_FENCE_RULES_H
 #define SLM_HARNESS_MACHINE_FENCE_RULES_H
 
-#include "harness/machine/fence.h"
+#include "harness/machine/fence/fence.h"
 
 /* The kernel's Landlock; 0: none. */
 int fence_rules_version(void);
@@ -24,8 +24,8 @@ int fence_rules_enforce(int ruleset);
 /* Whether system calls are filtered from now on. */
 bool fence_filter_enter(const struct fence *fence);
 
-/* Its part that looks at arguments (fence_args.c), which comes last: of two filters
- * that refuse a call the later one's error counts, and this has ENOSYS. */
+/* Its part that looks at arguments (fence_args.c), put up last: where two filters
+ * refuse a call, the later one's error counts, and this has ENOSYS. */
 bool fence_args_enter(const struct fence *fence);
 
 #endif
