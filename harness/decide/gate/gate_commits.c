@@ -237,8 +237,10 @@ static enum status check_out(struct gate_commit *c, int side, struct err *err)
 /* "build/bin/llama-bench -fa 1" with the tree before it. */
 static enum status name_program(struct gate_commit *c, const char *run, struct err *err)
 {
-    if ((size_t)snprintf(c->program, sizeof c->program, "%s/%s", c->tree, run) >=
-        sizeof c->program)
+    const size_t len = strlen(c->tree), room = sizeof c->program - len;
+
+    memcpy(c->program, c->tree, len);
+    if ((size_t)snprintf(c->program + len, room, "/%s", run) >= room)
         return err_set(err, ST_USAGE, "--run: the command is too long");
     return ST_OK;
 }
