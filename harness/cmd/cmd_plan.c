@@ -76,7 +76,7 @@ static enum status parse(struct settings *s, int argc, char **argv,
                      "--weights memory makes a synthetic model, but %s is a file; name "
                      "SHAPE:QUANT instead, or use --weights packed",
                      s->model);
-    s->point.ctx = s->ctx < 0 ? USUAL_CTX : s->ctx;
+    s->point.ctx = s->ctx < 0 ? 0 : s->ctx;
     return st;
 }
 
@@ -99,9 +99,11 @@ static enum status make(struct plan *plan, struct settings *s, struct topology *
     if (!(s->point.setup.given & SETTING_BIT(threads)))
         s->point.setup.n_threads = topo->threads_default;
     st = plan_make(plan, &s->point, topo, err);
-    if (st == ST_OK && s->ctx < 0 && plan->need.model_ctx > 0 &&
-        plan->need.model_ctx < s->point.ctx) {
-        s->point.ctx = plan->need.model_ctx;
+    /* Some models refuse more than they were made for. */
+    if (st == ST_OK && s->ctx < 0) {
+        const int most = plan->need.model_ctx;
+
+        s->point.ctx = most > 0 && most < USUAL_CTX ? most : USUAL_CTX;
         st = plan_make(plan, &s->point, topo, err);
     }
     if (st || plan->verdict == PLAN_PAGES || plan->verdict == PLAN_NO_FIT)
