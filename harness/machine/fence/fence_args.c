@@ -3,7 +3,7 @@
  * fence_args.c - the arguments that allowed calls (fence_calls.def) may have, and calls
  * that this program does not know
  *
- * A filter of its own: libseccomp's rules have no "one of these values" for an
+ * Filters of their own: libseccomp's rules have no "one of these values" for an
  * argument, and no ENOSYS for what is newer than it is. Values are compared in the low
  * 32 bits, which are all that the kernel looks at for these arguments. Calls of another
  * ABI are the other filter's, which ends the process.
@@ -189,24 +189,44 @@ static void put_row(struct code *c, const struct row *r, uint32_t self)
     c->at[begin].jf = (uint8_t)(c->n - begin - 1);
 }
 
+static bool enter(struct code *c)
+{
+    struct sock_fprog program = {.filter = c->at};
+
+    put(c, RETURN, SECCOMP_RET_ALLOW, 0, 0);
+    assert(c->n < MAX_CODE);
+    program.len = c->n;
+    return !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static void begin(struct code *c)
+{
+    c->n = 0;
+    put(c, LOAD, offsetof(struct seccomp_data, arch), 0, 0);
+    put(c, EQUAL, ARCH, 1, 0);
+    put(c, RETURN, SECCOMP_RET_ALLOW, 0, 0);
+}
+
 bool fence_args_enter(const struct fence *fence)
 {
     const unsigned role = fence->writes ? WRITER : READER;
-    struct code c = {.n = 0};
-    struct sock_fprog program = {.filter = c.at};
+    struct code c;
 
-    put(&c, LOAD, offsetof(struct seccomp_data, arch), 0, 0);
-    put(&c, EQUAL, ARCH, 1, 0);
-    put(&c, RETURN, SECCOMP_RET_ALLOW, 0, 0);
+    begin(&c);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if ((rows[i].role & role) == rows[i].role)
+            put_row(&c, &rows[i], (uint32_t)getpid());
+    return enter(&c);
+}
+
+bool fence_later_enter(void)
+{
+    struct code c;
+
+    begin(&c);
     put(&c, LOAD, offsetof(struct seccomp_data, nr), 0, 0);
     put(&c, EQUAL, CLONE3, 1, 0);
     put(&c, REACH, FIRST_UNKNOWN, 0, 1);
     put(&c, RETURN, ERROR(ENOSYS), 0, 0);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if ((rows[i].role & role) == rows[i].role)
-            put_row(&c, &rows[i], (uint32_t)getpid());
-    put(&c, RETURN, SECCOMP_RET_ALLOW, 0, 0);
-    assert(c.n < MAX_CODE);
-    program.len = c.n;
-    return !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    return enter(&c);
 }

@@ -227,8 +227,8 @@ static bool allow_all(scmp_filter_ctx filter, const struct fence *fence)
 bool fence_filter_enter(const struct fence *fence)
 {
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-    const bool ok = filter && allow_all(filter, fence) && !seccomp_load(filter) &&
-                    fence_args_enter(fence);
+    const bool ok = filter && allow_all(filter, fence) && fence_args_enter(fence) &&
+                    !seccomp_load(filter) && fence_later_enter();
 
     if (filter)
         seccomp_release(filter);

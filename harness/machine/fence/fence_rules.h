@@ -24,8 +24,10 @@ int fence_rules_enforce(int ruleset);
 /* Whether system calls are filtered from now on. */
 bool fence_filter_enter(const struct fence *fence);
 
-/* Its part that looks at arguments (fence_args.c), put up last: where two filters
- * refuse a call, the later one's error counts, and this has ENOSYS. */
+/* Its parts that are no lists of calls (fence_args.c). What looks at arguments is put
+ * up before the list. What answers calls of later kernels is put up behind it: where
+ * two filters refuse a call, the later one's error counts, and this has ENOSYS. */
 bool fence_args_enter(const struct fence *fence);
+bool fence_later_enter(void);
 
 #endif
