@@ -118,30 +118,9 @@ grep -qE "^\[[0-9]+/([3-9]|1[0-9])\] " out && fail "a counter that grows: $(cat 
 grep -qx "    bench recommend wide --for slmbench" out || fail "what is next: $(cat out)"
 
 # ---- at a terminal every line fits it, and the star is explained
-cat >terminal.py <<'END'
-import fcntl, os, pty, struct, sys, termios
-columns, (pid, fd) = int(sys.argv[1]), pty.fork()
-if pid == 0:
-    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    os.execv(sys.argv[2], sys.argv[2:])
-text = b""
-while True:
-    try:
-        text += os.read(fd, 4096)
-    except OSError:
-        break
-assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, text.decode()
-# what a line looks like after its redrawings
-text = text.decode().split("Recommended: ")[0]
-lines = [l.split("\r\x1b[K")[-1] for l in text.replace("\r\n", "\n").split("\n")]
-drawn = [l for l in text.replace("\n", "\r\x1b[K").split("\r\x1b[K")]
-wide = [l for l in lines + drawn if len(l.rstrip("\r")) >= columns]
-assert not wide, "\n".join(wide)
-print("\n".join(lines))
-END
 for columns in 80 132; do
     has_terminals || break
-    python3 terminal.py $columns "$BENCH" sweep -c quick --ctx 0,64 -o terminal$columns \
+    WIDE_COMMANDS=1 python3 "$SRC/tests/cli/at_terminal.py" $columns "$BENCH" sweep -c quick --ctx 0,64 -o terminal$columns \
         "${common[@]}" -n 8 >out 2>err || fail "$columns columns: $(cat out err)"
     grep -q "^\[6/6\] nano:Q4_K_M/" out || fail "no line per point: $(cat out)"
     [ $columns -gt 80 ] || grep -q "^    ok [0-9.]* tok/s" out || fail "no second line: $(cat out)"
