@@ -180,8 +180,8 @@ static void check_roof(struct row *row, const struct point_facts *facts)
     snprintf(row->validity, sizeof row->validity, "disturbed: %.0f %% above its roof",
              100 * (share - 1));
     snprintf(row->detail, sizeof row->detail,
-             "above the probed %s by %.0f %%: one of the two figures is wrong",
-             compute ? "peak" : "roof", 100 * (share - 1));
+             "the probed %s and this speed cannot both be right",
+             compute ? "peak" : "roof");
 }
 
 void point_judge(struct row *row, const struct point_samples *samples,
