@@ -8,7 +8,7 @@
 # serial numbers of disks; and dlopen(), which a program without shared libraries could
 # only use with the very glibc that it was built with: harness/cmd/static.c answers in
 # their place. Nor GnuTLS, which libmicrohttpd has for servers that speak TLS, and `bench
-# serve` is none (harness/cmd/static_tls.c); nor libcurl, as Debian has no archives of what
+# serve` is none (the same file); nor libcurl, as Debian has no archives of what
 # that asks for: `bench load` says that it is not there. Kernel micro-benchmarks
 # (bench_kernels) are a program of their own, for which Debian has no archive of
 # google-benchmark: `bench kernels` says that it is not there.
