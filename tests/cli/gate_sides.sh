@@ -42,6 +42,9 @@ else
     refused 2 "A and B are one server" "${gate[@]}" --a "$a" --b "$a/v1/"
     refused 2 "between two machines" "${gate[@]}" --a "$a" --b "http://192.0.2.1:80"
     refused 2 "is there already" "${gate[@]}" --a "$a" --b-launch "$(server b 4)"
+    for own in "--threads 2" "--weights mmap" "--model nano:Q4_0"; do
+        refused 2 "${own% *} and servers exclude each other" "${gate[@]}" --a "$a" --b "$b" $own
+    done
     refused 2 "--mem limits what the gate starts" "${gate[@]}" --a "$a" --b "$b" --mem 1G
     if is_full; then
         code=0

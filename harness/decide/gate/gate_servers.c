@@ -153,6 +153,11 @@ static enum status fit_settings(struct gate_run *run, struct err *err)
         return err_set(err, ST_USAGE,
                        "--b-model and servers exclude each other: the command of each "
                        "server names its model");
+    if (s->of_command)
+        return err_set(err, ST_USAGE,
+                       "%s and servers exclude each other: the command of each server "
+                       "has its own model, threads and weights",
+                       s->of_command);
     if (s->setup.mem_limit && !is_here)
         return err_set(err, ST_USAGE,
                        "--mem limits what the gate starts, and these servers are there "

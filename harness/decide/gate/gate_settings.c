@@ -334,6 +334,10 @@ enum status gate_settings_make(struct gate_settings *s, const struct gate_option
     if (st == ST_OK)
         st = modelref_parse(&s->setup.model, s->model_text, NULL, err);
     s->has_b_model = o->b_model != NULL;
+    s->of_command = o->model     ? "--model"
+                    : o->threads ? "--threads"
+                    : o->weights ? "--weights"
+                                 : NULL;
     if (st == ST_OK && o->max_kl)
         st = o->b_model
                  ? parse_double(o->max_kl, "--max-kl", 1e-9, 100, &s->max_kl, err)

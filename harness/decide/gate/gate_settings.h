@@ -36,8 +36,10 @@ struct gate_settings {
     double budget_s, timeout_s;
     int n_rounds; /* of one launch */
     struct gate_rule rule;
-    bool over_http;    /* both sides are servers: times of a request are judged */
-    bool memory, load; /* judge peak memory and load time, too */
+    const char *of_command; /* "--model": the first option that was given and that the
+                               command of a server has of its own; NULL: none */
+    bool over_http;         /* both sides are servers: times of a request are judged */
+    bool memory, load;      /* judge peak memory and load time, too */
     double margin_memory, margin_load;
     double slower;    /* put into B: 0.05 */
     int exit_code[3]; /* pass, fail, inconclusive */
