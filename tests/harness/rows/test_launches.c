@@ -243,6 +243,28 @@ static void shares_and_latencies_are_combined(void **state)
     report_rows_free(&picked);
 }
 
+/* The launch nearest the median stands for the point, wherever it is in the group, and
+ * a point of one launch is its own row. */
+static void the_nearest_launch_is_found(void **state)
+{
+    static const double speeds[] = {11, 10, 14};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        const struct row rows[] = {a_row(1, speeds[i], "valid"),
+                                   a_row(2, speeds[(i + 1) % 3], "valid"),
+                                   a_row(3, speeds[(i + 2) % 3], "valid")};
+
+        pick(rows, 3);
+        assert_float_equal(picked.v[0]->tok_per_s, 11, 1e-9);
+        assert_int_equal(picked.v[0]->attempt, 1 + (3 - i) % 3);
+        report_rows_free(&picked);
+        pick(rows, 1);
+        assert_ptr_equal(picked.v[0], &rows[0]);
+        report_rows_free(&picked);
+    }
+}
+
 static void launches_that_agree_are_as_sure_as_their_samples(void **state)
 {
     const struct row rows[] = {a_row(1, 10, "valid"), a_row(2, 10, "valid"),
@@ -253,6 +275,48 @@ static void launches_that_agree_are_as_sure_as_their_samples(void **state)
     /* +- 1 % each; the median of three has 1.16 / sqrt(3) of that */
     assert_float_equal(launches_half_width(picked.v[0]), 0.0067, 0.0001);
     report_rows_free(&picked);
+}
+
+/* Half the interval of a point, as a logarithm. */
+static double half_of(const struct row *rows, size_t n)
+{
+    double half;
+
+    pick(rows, n);
+    assert_int_equal(picked.launches[0].n_used, n);
+    half = log(picked.v[0]->tok_per_s_hi / picked.v[0]->tok_per_s_lo) / 2;
+    assert_float_equal(sqrt(picked.v[0]->tok_per_s_hi * picked.v[0]->tok_per_s_lo),
+                       picked.v[0]->tok_per_s, 1e-9);
+    report_rows_free(&picked);
+    return half;
+}
+
+/* The median of n normal values is less certain than their mean, by a known factor. */
+static void more_launches_that_agree_are_surer(void **state)
+{
+    static const double factor[] = {0, 0, 1, 1.160, 1.092, 1.198, 1.135, 1.214, 1.2533};
+    struct row rows[12];
+
+    (void)state;
+    for (int i = 0; i < 12; i++)
+        rows[i] = a_row(i + 1, 10, "valid");
+    for (size_t n = 2; n <= 12; n++)
+        assert_float_equal(
+            half_of(rows, n),
+            log(1.01 / 0.99) / 2 * factor[n < 8 ? n : 8] / sqrt((double)n), 1e-6);
+}
+
+/* Launches that differ by more than their samples do: Student's t of the launches. */
+static void launches_that_differ_decide(void **state)
+{
+    const double d = 0.1, t_of_2 = 4.302653, t_of_1 = 12.706205;
+    const struct row three[] = {a_row(1, 10 * exp(-d), "valid"), a_row(2, 10, "valid"),
+                                a_row(3, 10 * exp(d), "valid")};
+    const struct row two[] = {a_row(1, 10, "valid"), a_row(2, 10 * exp(d), "valid")};
+
+    (void)state;
+    assert_float_equal(half_of(three, 3), t_of_2 * 1.160 / sqrt(3) * d, 1e-5);
+    assert_float_equal(half_of(two, 2), t_of_1 / sqrt(2) * d / sqrt(2), 1e-5);
 }
 
 static void disturbed_launches_count_only_alone(void **state)
@@ -337,7 +401,10 @@ int main(void)
         cmocka_unit_test(the_median_launch_stands_for_the_point),
         cmocka_unit_test(memory_is_of_all_launches),
         cmocka_unit_test(shares_and_latencies_are_combined),
+        cmocka_unit_test(the_nearest_launch_is_found),
         cmocka_unit_test(launches_that_agree_are_as_sure_as_their_samples),
+        cmocka_unit_test(more_launches_that_agree_are_surer),
+        cmocka_unit_test(launches_that_differ_decide),
         cmocka_unit_test(disturbed_launches_count_only_alone),
         cmocka_unit_test(failed_launches_are_the_last_choice),
         cmocka_unit_test(a_single_launch_is_as_sure_as_launches_are),

@@ -31,6 +31,25 @@ static void interim_analyses_ascend_and_the_first_can_fail(void **state)
     assert_int_equal(gate_interim_at(3, 4), GATE_MAX_LAUNCHES);
 }
 
+/* The figures of docs/gate.md. */
+static void the_default_rule_is_the_published_one(void **state)
+{
+    static const size_t at[] = {10, 14, 20, 28, 40, 56, 80};
+    const struct gate_rule rule = gate_rule_default();
+
+    (void)state;
+    assert_true(rule.margin == 0.02);
+    assert_true(rule.alpha_fail == 0.01);
+    assert_true(rule.alpha_pass == 0.05);
+    assert_int_equal(rule.n_interim, 7);
+    for (size_t i = 0; i < 7; i++) {
+        assert_int_equal(gate_interim_at(i, 7), at[i]);
+        assert_int_equal(gate_n_interim(at[i]), i + 1);
+        assert_int_equal(gate_n_interim(at[i] + 1), i < 6 ? i + 2 : 7);
+    }
+    assert_int_equal(gate_interim_at(0, 1), GATE_MAX_LAUNCHES);
+}
+
 /* n launches of two rounds each, of which one is a hair faster. */
 static void fill(struct gate_series *s, size_t n, double log_ratio)
 {
@@ -175,16 +194,80 @@ static void metrics_share_an_interim_analysis(void **state)
     assert_int_equal(verdict, GATE_PASS);
 }
 
+/* A probability that is just the level counts, on both sides. */
+static void the_level_itself_is_enough(void **state)
+{
+    const struct gate_rule rule = {
+        .margin = 0.02, .alpha_fail = 0x1p-6, .alpha_pass = 0x1p-4, .n_interim = 4};
+    const double at[] = {0x1p-8, 0x1p-6}, above[] = {0x1.1p-8, 0x1.1p-6}, one = 1;
+    enum gate_verdict verdict = GATE_UNCLEAR;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    gate_decide(&verdict, &rule, &at[0], &one, 1, NULL, &err);
+    assert_int_equal(verdict, GATE_FAIL);
+    gate_decide(&verdict, &rule, &above[0], &one, 1, NULL, &err);
+    assert_int_equal(verdict, GATE_OPEN);
+    gate_decide(&verdict, &rule, &one, &at[1], 1, NULL, &err);
+    assert_int_equal(verdict, GATE_PASS);
+    gate_decide(&verdict, &rule, &one, &above[1], 1, NULL, &err);
+    assert_int_equal(verdict, GATE_OPEN);
+}
+
+/* One metric of three is enough to fail, and it is the one that is marked. */
+static void the_metric_that_failed_is_marked(void **state)
+{
+    const struct gate_rule rule = gate_rule_default();
+    const double p_fail[3] = {1, 1e-6, 0.5}, p_pass[3] = {1e-6, 1, 1e-6};
+    enum gate_verdict verdict = GATE_UNCLEAR;
+    struct err err = ERR_INIT;
+    bool failed[3] = {true, false, true};
+
+    (void)state;
+    assert_int_equal(gate_decide(&verdict, &rule, p_fail, p_pass, 3, failed, &err),
+                     ST_OK);
+    assert_int_equal(verdict, GATE_FAIL);
+    assert_true(!failed[0] && failed[1] && !failed[2]);
+}
+
+static void each_series_has_its_margin(void **state)
+{
+    const struct gate_rule rule = gate_rule_default();
+    static struct gate_series slower, equal;
+    const struct gate_series *const s[] = {&equal, &slower};
+    const double wide[] = {0.02, 0.1}, swapped[] = {0.1, 0.02};
+    enum gate_verdict verdict = GATE_UNCLEAR;
+    struct err err = ERR_INIT;
+    bool failed[2];
+
+    (void)state;
+    fill(&slower, 20, log(0.95));
+    fill(&equal, 20, 0);
+    assert_int_equal(gate_judge(&verdict, &rule, NULL, s, 2, failed, &err), ST_OK);
+    assert_int_equal(verdict, GATE_FAIL);
+    assert_true(!failed[0] && failed[1]);
+    assert_int_equal(gate_judge(&verdict, &rule, wide, s, 2, failed, &err), ST_OK);
+    assert_int_equal(verdict, GATE_PASS);
+    assert_true(!failed[0] && !failed[1]);
+    assert_int_equal(gate_judge(&verdict, &rule, swapped, s, 2, failed, &err), ST_OK);
+    assert_int_equal(verdict, GATE_FAIL);
+    assert_true(!failed[0] && failed[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(interim_analyses_ascend_and_the_first_can_fail),
+        cmocka_unit_test(the_default_rule_is_the_published_one),
         cmocka_unit_test(one_sign_gives_the_least_probability),
         cmocka_unit_test(a_disturbed_round_does_not_spoil_its_launch),
         cmocka_unit_test(an_effect_has_its_interval),
         cmocka_unit_test(verdict_and_interval_agree),
         cmocka_unit_test(few_launches_have_no_interval),
         cmocka_unit_test(metrics_share_an_interim_analysis),
+        cmocka_unit_test(the_level_itself_is_enough),
+        cmocka_unit_test(the_metric_that_failed_is_marked),
+        cmocka_unit_test(each_series_has_its_margin),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -212,6 +212,141 @@ static void what_is_outside_comes_first(void **state)
     check(&row, &facts, LIMITER_NOISE, "steal 4 %, others 9 %");
 }
 
+/* Every threshold, at its value and just below or above it. */
+static void thresholds_are_where_they_are_described(void **state)
+{
+    struct point_facts facts;
+    struct row row;
+
+    (void)state;
+    make(&row, &facts);
+    facts.bytes_per_sample = 6e9; /* 30 GB/s */
+    row.roof_gbps = 50;
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_MEMORY);
+    row.roof_gbps = 50.1;
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_LATENCY);
+    facts.arith_ms = 100; /* half of a sample */
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_COMPUTE);
+    row.roof_gbps = 50; /* as near as memory */
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_MEMORY);
+    row.roof_gbps = 60;
+    facts.arith_ms = 99;
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_LATENCY);
+    facts.wait_ms = 42; /* a fifth */
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_SYNC);
+    facts.wait_ms = 41.9;
+    facts.product_ms = 105;
+    facts.tokens_per_sample = 16;
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_COMPUTE);
+    facts.product_ms = 104.9;
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_LATENCY);
+
+    row.throttled_pct = 2;
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_LATENCY);
+    row.throttled_pct = 2.01;
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_QUOTA);
+    row.disk_wait_pct = 19.9;
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_QUOTA);
+    row.disk_wait_pct = 20;
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_DISK);
+}
+
+/* Pages of a sample: as many as touched bytes make likely, one at least, and they take
+ * a twentieth of the time. */
+static void paging_needs_pages_and_time(void **state)
+{
+    struct point_facts facts;
+    struct row row;
+
+    (void)state;
+    make(&row, &facts);
+    row.roof_disk_gbps = 0.001; /* 4.1 ms for a page; a twentieth is 10 ms */
+    row.roof_gbps = 60;
+    facts.bytes_per_sample = 4096 / 2e-5 * 3;
+    row.major_faults_per_token = 2.99;
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_LATENCY);
+    row.major_faults_per_token = 3.01;
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_PAGING);
+    row.lat_p50_ms = 300; /* they take less than a twentieth */
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_LATENCY);
+    row.lat_p50_ms = 200;
+    facts.bytes_per_sample = 4096; /* few bytes: one page at least */
+    row.roof_disk_gbps = 0.0001;
+    row.major_faults_per_token = 0.99;
+    point_limit(&row, &facts);
+    assert_int_not_equal(row.limiter, LIMITER_PAGING);
+    row.major_faults_per_token = 1;
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_PAGING);
+    facts.tokens_per_sample = 2; /* a sample's are those of its tokens */
+    row.major_faults_per_token = 0.5;
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_PAGING);
+    row.major_faults_per_token = 0; /* the larger of both counts */
+    row.refaults_per_token = 0.5;
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_PAGING);
+
+    /* from 64 pages on each has the usual wait of 0.1 ms */
+    make(&row, &facts);
+    row.roof_gbps = 60;
+    facts.bytes_per_sample = 1e6;
+    row.roof_disk_gbps = 100;
+    row.lat_p50_ms = 128;
+    row.major_faults_per_token = 63.9;
+    point_limit(&row, &facts);
+    assert_int_not_equal(row.limiter, LIMITER_PAGING);
+    row.major_faults_per_token = 64;
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_PAGING);
+    row.lat_p50_ms = 129;
+    point_limit(&row, &facts);
+    assert_int_not_equal(row.limiter, LIMITER_PAGING);
+    row.major_faults_per_token = 200; /* of a packed model without a limit, too */
+    row.residency = WEIGHTS_PACKED;
+    point_limit(&row, &facts);
+    assert_int_equal(row.limiter, LIMITER_PAGING);
+    row.major_faults_per_token = 0;
+    row.refaults_per_token = 200; /* those are somebody else's */
+    point_limit(&row, &facts);
+    assert_int_not_equal(row.limiter, LIMITER_PAGING);
+}
+
+static void the_disk_is_described(void **state)
+{
+    struct point_facts facts;
+    struct row row;
+
+    (void)state;
+    make(&row, &facts);
+    row.disk_wait_pct = 45;
+    check(&row, &facts, LIMITER_DISK, "45 % waiting for the disk");
+    row.disk_bytes_per_token = 500000000;
+    row.tok_per_s = 5;
+    row.disk_share = 0.9;
+    check(&row, &facts, LIMITER_DISK,
+          "45 % waiting for the disk, which gave 2.5 GB/s, 90 % of what it gives");
+    row.lat_p50_ms = NAN; /* nothing was measured */
+    check(&row, &facts, FIELD_NO_ENUM, "");
+    row.lat_p50_ms = 0;
+    check(&row, &facts, FIELD_NO_ENUM, "");
+}
+
 /* Products of quantised weights at the int8 peak, others at that of f32. */
 static void a_profile_is_evidence(void **state)
 {
@@ -257,6 +392,9 @@ int main(void)
         cmocka_unit_test(no_roof_is_near),
         cmocka_unit_test(nothing_is_guessed),
         cmocka_unit_test(what_is_outside_comes_first),
+        cmocka_unit_test(thresholds_are_where_they_are_described),
+        cmocka_unit_test(paging_needs_pages_and_time),
+        cmocka_unit_test(the_disk_is_described),
         cmocka_unit_test(a_profile_is_evidence),
         cmocka_unit_test(texts),
     };

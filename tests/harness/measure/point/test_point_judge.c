@@ -256,6 +256,31 @@ static void a_quota_stops_few_tokens(void **state)
     assert_float_equal(row.tok_per_s, 1000 / 15., 1e-9);
 }
 
+/* Fewer samples than a block has are one block, and the rest behind the last is left
+ * out. */
+static void a_quota_stops_fewer_tokens_than_a_block(void **state)
+{
+    static double few[] = {60, 60, 180}, more[] = {100, 300, 200, 900, 60};
+    const struct point_facts facts = {.tokens_per_sample = 1, .bytes_per_sample = 1e6};
+    struct noise noise = calm();
+    struct row row;
+
+    (void)state;
+    noise.wall_ns = 2000000000u;
+    noise.n_threads = noise.n_our_cpus = 2;
+    noise.throttled_ns = 1000000000u;
+    row_init(&row);
+    row.cpus_quota = 1;
+    point_judge(&row, &(struct point_samples){few, 3, NULL}, &facts, &noise);
+    assert_float_equal(row.tok_per_s, 10, 1e-9); /* 300 ms for three */
+    row_init(&row);
+    row.cpus_quota = 1;
+    point_judge(&row, &(struct point_samples){more, 5, NULL}, &facts, &noise);
+    /* 600 ms for three, 900 for one: of 200 and 900 ms a token the median */
+    assert_float_equal(row.tok_per_s, 1000 / 550., 1e-9);
+    assert_float_equal(row.lat_p50_ms, 200, 1e-9);
+}
+
 /* A drift is a disturbance if it is large and no accident. */
 static void drifts(void **state)
 {
@@ -304,7 +329,8 @@ static void above_the_roof(void **state)
     row.roof_gbps = 0.02;
     point_judge(&row, &samples, &facts, &noise);
     assert_string_equal(row.validity, "valid");
-    assert_non_null(strstr(row.detail, "last-level cache"));
+    assert_string_equal(row.detail, "above the memory roof: the 5.0 MB of a token fit "
+                                    "the last-level cache");
     assert_int_equal(row.limiter, LIMITER_COMPUTE);
 
     /* a cache may serve a part of what is up to four times as large */
@@ -422,6 +448,7 @@ int main(void)
         cmocka_unit_test(few_samples),
         cmocka_unit_test(limiters),
         cmocka_unit_test(a_quota_stops_few_tokens),
+        cmocka_unit_test(a_quota_stops_fewer_tokens_than_a_block),
         cmocka_unit_test(drifts),
         cmocka_unit_test(above_the_roof),
         cmocka_unit_test(no_samples),
