@@ -82,6 +82,41 @@ static void equals_share_the_credit(void **state)
     assert_int_equal(speed_compare(v, 0, &err), ST_OK);
 }
 
+/* Each side of the median has its own spread. */
+static void a_speed_is_reached_with_a_probability(void **state)
+{
+    struct speed s = {.median = 10, .sigma_lo = 0.1, .sigma_hi = 0.2, .from_ctx = -1};
+
+    (void)state;
+    assert_float_equal(speed_reaches(&s, 10), 0.5, 1e-9);
+    assert_float_equal(speed_reaches(&s, 10 * exp(-0.1)), normal_cdf(1), 1e-9);
+    assert_float_equal(speed_reaches(&s, 10 * exp(0.2)), normal_cdf(-1), 1e-9);
+    assert_float_equal(speed_reaches(&s, 0), 1, 0);
+    s.least = 12; /* it was shown */
+    assert_float_equal(speed_reaches(&s, 12), 1, 0);
+    assert_true(speed_reaches(&s, 12.1) < 0.2);
+    assert_float_equal(speed_lo(&s), 12, 0);
+    s = speed(10, 0);
+    assert_float_equal(speed_reaches(&s, 10), 1, 0);
+    assert_float_equal(speed_reaches(&s, 10.001), 0, 0);
+    assert_float_equal(speed_reaches(&s, 9.999), 1, 0);
+}
+
+static void what_is_left_out_takes_no_part(void **state)
+{
+    struct speed v[] = {speed(10, 0.01), speed(20, 0.01), speed(9, 0.01)};
+
+    (void)state;
+    v[1].out = true;
+    v[1].p_best = v[1].regret = 7; /* nothing is written there */
+    assert_int_equal(speed_compare(v, 3, &err), ST_OK);
+    assert_float_equal(v[0].p_best + v[2].p_best, 1, 1e-9);
+    assert_true(v[0].p_best > 0.999 && v[0].regret < 1e-4);
+    assert_float_equal(v[2].regret, 0.1, 0.001);
+    assert_float_equal(v[1].p_best, 7, 0);
+    assert_float_equal(v[1].regret, 7, 0);
+}
+
 static struct row point(const char *quant, const char *kv, int ctx, double tps)
 {
     struct row r;
@@ -157,6 +192,30 @@ static void other_depths_tell(void **state)
     assert_true(isnan(estimate(rows, 8).median));
 }
 
+/* The median of what others keep: the mean of the middle two where their number is
+ * even. */
+static void others_count_by_their_median(void **state)
+{
+    struct row rows[] = {
+        point("Q4_0", "f16", 0, 20),  point("Q4_0", "f16", 1000, 3),
+        point("Q8_0", "f16", 0, 10),  point("Q8_0", "f16", 1000, 8),
+        point("Q8_0", "f16", 0, 10),  point("Q8_0", "f16", 1000, 9),
+        point("Q8_0", "f16", 0, 100), point("Q8_0", "f16", 1000, 70),
+    };
+    struct speed s;
+
+    (void)state;
+    for (int i = 2; i < 8; i++)
+        rows[i].n_threads = 1 + i / 2;
+    strcpy(rows[1].validity, "disturbed: steal 9 %");
+    s = estimate(rows, 8);
+    assert_float_equal(s.median, 20 * 0.8, 1e-9);
+    assert_float_equal(s.sigma_lo, hypot(SPEED_UNKNOWN_SPREAD, SPEED_ESTIMATE_SPREAD),
+                       1e-12);
+    assert_float_equal(s.sigma_hi, s.sigma_lo, 0);
+    assert_float_equal(estimate(rows, 6).median, 20 * 0.85, 1e-9);
+}
+
 /* Depth slows down, so a deeper row alone is a lower bound. */
 static void a_deeper_row_is_a_lower_bound(void **state)
 {
@@ -176,7 +235,10 @@ int main(void)
         cmocka_unit_test(an_interval_is_met),
         cmocka_unit_test(two_speeds_compare_as_they_should),
         cmocka_unit_test(equals_share_the_credit),
+        cmocka_unit_test(a_speed_is_reached_with_a_probability),
+        cmocka_unit_test(what_is_left_out_takes_no_part),
         cmocka_unit_test(other_depths_tell),
+        cmocka_unit_test(others_count_by_their_median),
         cmocka_unit_test(a_deeper_row_is_a_lower_bound),
     };
 
