@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "engine/base/invoker.h"
+#include "harness/base/hash.h"
 
 static enum status failed(const char *path, struct err *err)
 {
@@ -67,11 +68,26 @@ static enum status split(struct newfile *n, const char *path, struct err *err)
     return n->dir < 0 ? failed(path, err) : ST_OK;
 }
 
-/* A name that nobody else has: another is tried where somebody has it. */
+/* What linkat() gives a name to a file without one by. */
+static const char *proc_path(char *buf, size_t cap, int fd)
+{
+    snprintf(buf, cap, "/proc/self/fd/%d", fd);
+    return buf;
+}
+
+/* Without a name until it is complete, so that not even kill -9 leaves a part of it.
+ * Not every file system has such files; there it is made under a name that nobody else
+ * has, and another is tried where somebody has it. */
 static int create(struct newfile *n)
 {
-    int fd = -1;
+    char path[40];
+    int fd = openat(n->dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0644);
 
+    if (fd >= 0 && !access(proc_path(path, sizeof path, fd), F_OK))
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    fd = -1;
     for (int i = 0; i < 8 && fd < 0; i++) {
         unsigned long long number = 0;
 
@@ -84,6 +100,28 @@ static int create(struct newfile *n)
             return -1;
     }
     return fd;
+}
+
+/* Gives a complete file without a name the one it is to have, or n->part where that is
+ * taken, since a link replaces nothing. n->part depends on the name alone: one that was
+ * killed before the rename leaves it to the next. */
+static bool give_name(struct newfile *n)
+{
+    char path[40], part[sizeof n->part];
+    const char *from = proc_path(path, sizeof path, fileno(n->f));
+
+    if (!linkat(AT_FDCWD, from, n->dir, n->name, AT_SYMLINK_FOLLOW))
+        return true;
+    if (errno != EEXIST)
+        return false;
+    snprintf(part, sizeof part, ".%llx",
+             (unsigned long long)hash_add(HASH_BEGIN, n->name, strlen(n->name)));
+    if (linkat(AT_FDCWD, from, n->dir, part, AT_SYMLINK_FOLLOW) &&
+        (errno != EEXIST || (unlinkat(n->dir, part, 0) && errno != ENOENT) ||
+         linkat(AT_FDCWD, from, n->dir, part, AT_SYMLINK_FOLLOW)))
+        return false;
+    memcpy(n->part, part, sizeof part);
+    return true;
 }
 
 enum status newfile_replace(struct newfile *n, const char *path, struct err *err)
@@ -139,10 +177,10 @@ enum status newfile_commit(struct newfile *n, const char *path, struct err *err)
     bool ok = !ferror(n->f) && !fflush(n->f);
 
     if (n->dir >= 0)
-        ok = ok && !fsync(fileno(n->f));
+        ok = ok && !fsync(fileno(n->f)) && (*n->part || give_name(n));
     ok = !fclose(n->f) && ok;
     n->f = NULL;
-    if (ok && n->dir >= 0)
+    if (ok && n->dir >= 0 && *n->part)
         ok = !renameat(n->dir, n->part, n->dir, n->name);
     if (!ok) {
         const enum status st = failed(path, err);

@@ -3,9 +3,11 @@
  * newfile.h - a small file that appears when it is complete, or not at all
  *
  * Model of the world: results lie in folders that others may have prepared, with links
- * of the names that are going to be written. So a file is made under a name that nobody
- * else has (O_EXCL, O_NOFOLLOW, in the folder's own descriptor), synced, and renamed to
- * the name that it is to have: a link there is replaced, never followed. It belongs to
+ * of the names that are going to be written. So a file is made without a name in the
+ * folder's own descriptor (O_TMPFILE; where the file system has no such files, under a
+ * name that nobody else has: O_EXCL, O_NOFOLLOW), synced, and then given the name that
+ * it is to have: a link there is replaced, never followed. A process that is killed
+ * before that leaves nothing but where there is no O_TMPFILE. It belongs to
  * whoever called sudo (invoker.h). Files of gigabytes are engine/base/outfile.h's.
  *
  * A path that names a device, a pipe or standard output ("-", /dev/stdout, what a shell
@@ -26,7 +28,7 @@ struct newfile {
     FILE *f;       /* to write to */
     int dir;       /* the folder; -1: it is written in place */
     char *name;    /* in the folder */
-    char part[24]; /* its name until it is complete */
+    char part[24]; /* its name until it has that; "": none yet */
 };
 
 /* A path that a user has named. *n is for newfile_commit() or newfile_abort() when it

@@ -6,11 +6,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "engine/base/invoker.h"
+#include "harness/base/hash.h"
 #include "harness/base/newfile.h"
 
 static char root[64];
@@ -77,6 +79,15 @@ static void holds(const char *path, const char *text)
     assert_string_equal(have, text);
 }
 
+static bool has_tmpfile(const char *folder)
+{
+    const int fd = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0644);
+
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
 static void it_appears_when_complete(void **state)
 {
     struct err err = ERR_INIT;
@@ -93,6 +104,43 @@ static void it_appears_when_complete(void **state)
     assert_int_equal(newfile_open(&n, at("/out/b"), &err), ST_OK);
     newfile_abort(&n);
     assert_int_equal(files_in(at("/out")), 1);
+}
+
+/* A process that is killed while it writes leaves nothing, and what one has left that
+ * was killed before its last step is replaced. */
+static void a_killed_writer_leaves_nothing(void **state)
+{
+    struct err err = ERR_INIT;
+    char part[64] = "";
+
+    (void)state;
+    tree_put(root, "/out/a", "old");
+    for (int i = 0; i < 2; i++) {
+        const pid_t pid = test_fork();
+        int status;
+
+        if (!pid) {
+            struct newfile n;
+
+            if (newfile_open(&n, at("/out/a"), &err) || fputs("new", n.f) < 0 ||
+                fflush(n.f))
+                _exit(1);
+            kill(getpid(), SIGKILL);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status));
+    }
+    if (!has_tmpfile(at("/out")))
+        skip();
+    assert_int_equal(files_in(at("/out")), 1);
+    holds(at("/out/a"), "old");
+
+    snprintf(part, sizeof part, "/out/.%llx",
+             (unsigned long long)hash_add(HASH_BEGIN, "a", 1));
+    tree_put(root, part, "left");
+    assert_int_equal(put(at("/out/a"), "new", &err), ST_OK);
+    assert_int_equal(files_in(at("/out")), 1);
+    holds(at("/out/a"), "new");
 }
 
 static void links_are_replaced(void **state)
@@ -244,6 +292,7 @@ int main(void)
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(it_appears_when_complete),
+        TEST(a_killed_writer_leaves_nothing),
         TEST(links_are_replaced),
         TEST(no_file_is_no_place),
         TEST(pipes_and_devices_are_written_to),
