@@ -237,8 +237,9 @@ enum status sweep_check_capacity(const struct sweep_settings *s,
 
 struct sweep_dir;
 
-/* Make path (or results/<host>-<utc> when path is NULL) for a new sweep. Errors:
- * ST_USAGE (a sweep is there already, or runs there), ST_IO. */
+/* Make path (or results/<host>-<utc> when path is NULL) for a new sweep. One that was
+ * killed before it had machine.json, and so any row, is written over. Errors: ST_USAGE
+ * (a sweep is there already, or runs there), ST_IO. */
 enum status sweep_dir_create(struct sweep_dir **dir, const char *path, struct err *err);
 
 /* Open the directory of a sweep that ended early: cut torn lines off, drop

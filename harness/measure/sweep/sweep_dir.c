@@ -230,9 +230,37 @@ static enum status take_lock(struct sweep_dir *dir, struct err *err)
     return ST_OK;
 }
 
+/* Error: ST_USAGE. A sweep that was killed before it had machine.json cannot be resumed
+ * and has no row: it is in nobody's way. */
+static enum status check_unused(const char *dir, struct err *err)
+{
+    char path[600];
+    char *header = NULL;
+    size_t len = 0;
+    struct stat st;
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/sweep.csv", dir);
+    if (stat(path, &st))
+        return ST_OK;
+    f = open_memstream(&header, &len);
+    if (!f)
+        return err_set(err, ST_NO_MEMORY, "no memory for a header line");
+    row_csv_header(f);
+    fclose(f);
+    free(header);
+    snprintf(path, sizeof path, "%s/machine.json", dir);
+    if (S_ISREG(st.st_mode) && (size_t)st.st_size <= len && access(path, F_OK))
+        return ST_OK;
+    return err_set(err, ST_USAGE,
+                   "%s holds a sweep already; continue it with --resume %s, or name "
+                   "another directory",
+                   dir, dir);
+}
+
 enum status sweep_dir_create(struct sweep_dir **out, const char *path, struct err *err)
 {
-    char chosen[512], csv[600];
+    char chosen[512];
     struct sweep_dir *dir;
     enum status status;
     bool is_new;
@@ -243,13 +271,9 @@ enum status sweep_dir_create(struct sweep_dir **out, const char *path, struct er
         snprintf(chosen, sizeof chosen, "%s", path);
     else
         dirs_results(chosen, sizeof chosen, "");
-    snprintf(csv, sizeof csv, "%s/sweep.csv", chosen);
-    if (!access(csv, F_OK))
-        return err_set(
-            err, ST_USAGE,
-            "%s holds a sweep already; continue it with --resume %s, or name "
-            "another directory",
-            chosen, chosen);
+    status = check_unused(chosen, err);
+    if (status)
+        return status;
     is_new = access(chosen, F_OK) != 0;
     status = dirs_make(chosen, err);
     if (status)
@@ -260,7 +284,9 @@ enum status sweep_dir_create(struct sweep_dir **out, const char *path, struct er
     dir->is_new = is_new;
     status = take_lock(dir, err);
     if (status == ST_OK)
-        status = open_file(dir, "sweep.csv", O_RDWR | O_EXCL, &dir->csv, err);
+        status = check_unused(chosen, err); /* by whoever had the lock before */
+    if (status == ST_OK)
+        status = open_file(dir, "sweep.csv", O_RDWR | O_TRUNC, &dir->csv, err);
     if (status == ST_OK)
         status = open_file(dir, SAMPLES_CSV, O_RDWR | O_TRUNC, &dir->samples, err);
     if (status == ST_OK)

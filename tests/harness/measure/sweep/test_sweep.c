@@ -372,8 +372,10 @@ static void resume_repairs(void **state)
 
 static void resume_of_nothing(void **state)
 {
-    struct sweep_dir *dir;
+    const struct point_samples none = {NULL, 0, NULL};
+    struct sweep_dir *dir, *other;
     struct err err = ERR_INIT;
+    struct row row;
     char path[256], csv[300];
 
     (void)state;
@@ -391,7 +393,23 @@ static void resume_of_nothing(void **state)
         fail_msg("%s", err.msg);
     sweep_dir_close(dir);
 
+    /* killed before there was a machine.json: nothing to resume, and nothing in the way
+     */
+    unlink(buf);
+    assert_int_equal(sweep_dir_create(&dir, path, &err), ST_OK);
+    assert_int_equal(sweep_dir_resume(&other, path, &err), ST_USAGE);
+    err_clear(&err);
+    assert_int_equal(sweep_dir_create(&other, path, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "another sweep"));
+    err_clear(&err);
+    make_row(&row, "p1", "ok", "valid");
+    assert_int_equal(sweep_dir_append(dir, &row, &none, &err), ST_OK);
+    sweep_dir_close(dir);
+    assert_int_equal(sweep_dir_create(&dir, path, &err), ST_USAGE); /* a row is kept */
+    err_clear(&err);
+
     /* another version's columns */
+    put(buf, "{}");
     put(csv, "utc,point\n2025,p1\n");
     assert_int_equal(sweep_dir_resume(&dir, path, &err), ST_USAGE);
     assert_non_null(strstr(err.msg, "columns"));
