@@ -101,14 +101,26 @@ static void leave(struct hierarchy *h, const char *root)
     memset(&h->parent, 0, sizeof h->parent);
 }
 
+/* Whoever makes groups removes those of runs that were killed. */
+static void clean_once(const char *root)
+{
+    static bool is_clean;
+
+    if (is_clean || *root)
+        return;
+    is_clean = true;
+    sandbox_clean_leftovers(root);
+}
+
 static enum status make_group(struct hierarchy *h, const struct cgroup_place *place,
                               const char *root, unsigned controllers,
                               char dir[CGROUP_PATH_MAX], struct err *err)
 {
-    enum status st =
-        h->n_live ? group_add_controllers(&h->parent, place, root, controllers, err)
-                  : group_find_parent(&h->parent, place, root, controllers, err);
+    enum status st;
 
+    clean_once(root);
+    st = h->n_live ? group_add_controllers(&h->parent, place, root, controllers, err)
+                   : group_find_parent(&h->parent, place, root, controllers, err);
     if (st)
         return st;
     h->n_live++;

@@ -7,9 +7,10 @@
  * given a memory limit (swap included, so that the limit cannot be walked around), the
  * limit is read back, a child is put into it, and the group is always removed again.
  * Groups left behind by a killed run carry its pid, start time and pid namespace in
- * their name and are removed by sandbox_clean_leftovers() once that process is gone
- * - and not when another process has its number now, or when it lives in another
- * container, whose processes cannot be seen from here.
+ * their name and are removed by sandbox_clean_leftovers(), which the first sandbox of a
+ * process calls, once that process is gone - and not when another process has its
+ * number now, or when it lives in another container, whose processes cannot be seen
+ * from here.
  *
  * Version 2 gives no limits to groups below one that has processes itself: those of
  * our group (this one, and a shell it was started from) are moved into a leaf
