@@ -9,6 +9,7 @@
 #include "harness/machine/noise.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <math.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/base/clock.h"
@@ -48,6 +50,8 @@
 /* /proc/stat counts in ticks of 10 ms and by sampling: less than this says
  * nothing. */
 #define MIN_CPU_NS 50000000u
+/* Waking up takes the machine longer than this, reading two clocks less. */
+#define MIN_SUSPENDED_NS 100000000u
 
 /* ---- reading --------------------------------------------------------------------- */
 
@@ -258,6 +262,26 @@ static void read_recorded_cpus(const char *root, cpu_set_t *cpus)
     free(text);
 }
 
+static int64_t read_clock(clockid_t clock)
+{
+    struct timespec t = {0};
+
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * (int64_t)NS_PER_S + t.tv_nsec;
+}
+
+/* What the clocks say of each other: only suspending sets those apart that count from
+ * boot, and only somebody who sets it the time of day. */
+static void read_clocks(struct noise *n)
+{
+    n->wall_ns = clock_ns();
+
+    const int64_t since_boot = read_clock(CLOCK_BOOTTIME);
+
+    n->suspended_ns = (uint64_t)since_boot - n->wall_ns;
+    n->boot_utc_ns = read_clock(CLOCK_REALTIME) - since_boot;
+}
+
 /* cpus: those to count on; NULL: where our threads may run now. */
 static void read_all(struct noise *n, const char *root, const cpu_set_t *cpus)
 {
@@ -270,7 +294,7 @@ static void read_all(struct noise *n, const char *root, const cpu_set_t *cpus)
             n->wall_ns = (uint64_t)(strtod(text, NULL) * NS_PER_S);
         read_recorded_cpus(root, &n->our_cpus);
     } else {
-        n->wall_ns = clock_ns();
+        read_clocks(n);
         read_self(n);
         read_threads(n, &n->our_cpus);
     }
@@ -315,9 +339,18 @@ static void diff_throttling(struct noise *d, const struct noise *a,
     take_longest(d);
 }
 
+/* The two clocks are read one after the other, so they differ by a little always. */
+static uint64_t slept(const struct noise *a, const struct noise *b)
+{
+    const uint64_t ns = minus(b->suspended_ns, a->suspended_ns);
+
+    return ns > MIN_SUSPENDED_NS ? ns : 0;
+}
+
 void noise_diff(struct noise *out, const struct noise *a, const struct noise *b)
 {
     const bool same = CPU_EQUAL(&a->our_cpus, &b->our_cpus);
+    const double set_ns = (double)(b->boot_utc_ns - a->boot_utc_ns);
     struct noise d = {
         .wall_ns = minus(b->wall_ns, a->wall_ns),
         .steal_ns = minus(b->steal_ns, a->steal_ns),
@@ -329,6 +362,8 @@ void noise_diff(struct noise *out, const struct noise *a, const struct noise *b)
         .n_minor_faults = minus(b->n_minor_faults, a->n_minor_faults),
         .n_refaults = minus(b->n_refaults, a->n_refaults),
         .pressure_ns = minus(b->pressure_ns, a->pressure_ns),
+        .suspended_ns = slept(a, b),
+        .clock_set_s = (int)fmax(INT_MIN, fmin(INT_MAX, round(set_ns / NS_PER_S))),
         .n_cpus = b->n_cpus,
         .our_steal_ns = minus(b->our_steal_ns, a->our_steal_ns),
         .our_busy_ns = minus(b->our_busy_ns, a->our_busy_ns),
@@ -428,6 +463,8 @@ bool noise_verdict(const struct noise *d, double drift, char *buf, int cap)
     struct verdict v = {buf, cap, 0};
 
     snprintf(buf, (size_t)cap, "valid");
+    if (d->suspended_ns)
+        add_cause(&v, "slept %.3g s", (double)d->suspended_ns / NS_PER_S);
     if (steal > MAX_STEAL && d->steal_ns > MIN_CPU_NS)
         add_cause(&v, "steal %.0f %%", steal * 100);
     if (others > (on_ours ? MAX_OTHERS_ON_OURS : MAX_OTHERS) &&

@@ -44,6 +44,9 @@ struct noise {
     uint64_t n_refaults;      /* workingset_refault_file, cgroup or /proc/vmstat */
     uint64_t pressure_ns;     /* PSI memory "some" total; 0 where there is no PSI */
     bool pressure_of_machine; /* and not of our group alone */
+    uint64_t suspended_ns;    /* the machine slept (CLOCK_BOOTTIME's lead) */
+    int64_t boot_utc_ns;      /* of a snapshot: when it was booted, by its clock */
+    int clock_set_s;          /* of a difference: by how much somebody set the clock */
     int n_cpus;
     /* The same on the CPUs that our threads may run on: where they are pinned, or all
      * that are allowed. 0 CPUs: not known. */

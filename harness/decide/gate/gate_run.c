@@ -161,6 +161,7 @@ static void add_noise(struct noise *sum, const struct noise *turn)
     sum->n_throttled += turn->n_throttled;
     sum->n_refaults += turn->n_refaults;
     sum->pressure_ns += turn->pressure_ns;
+    sum->suspended_ns += turn->suspended_ns;
     sum->n_cpus = turn->n_cpus;
     sum->our_steal_ns += turn->our_steal_ns;
     sum->our_busy_ns += turn->our_busy_ns;

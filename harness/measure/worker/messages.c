@@ -167,8 +167,9 @@ static const struct setting_member noise_members[] = {
     COUNTER(our_busy_ns),    COUNTER(busy_ns),       COUNTER(self_ns),
     COUNTER(wait_ns),        COUNTER(n_involuntary), COUNTER(n_major_faults),
     COUNTER(n_minor_faults), COUNTER(throttled_ns),  COUNTER(n_throttled),
-    COUNTER(n_refaults),     COUNTER(pressure_ns),   COUNT(n_cpus),
-    COUNT(n_our_cpus),       COUNT(n_threads),
+    COUNTER(n_refaults),     COUNTER(pressure_ns),   COUNTER(suspended_ns),
+    COUNT(clock_set_s),      COUNT(n_cpus),          COUNT(n_our_cpus),
+    COUNT(n_threads),
 };
 
 json_t *worker_noise_json(const struct noise *noise)

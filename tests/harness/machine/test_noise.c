@@ -100,6 +100,31 @@ static void differences_do_not_wrap(void **state)
     assert_int_equal(b.n_cpus, 4);
 }
 
+/* Clocks that suspending, or somebody's setting them, sets apart. */
+static void clocks_apart(void **state)
+{
+    struct noise now, a, b, d;
+
+    (void)state;
+    noise_read(&now, "");
+    noise_since(&d, &now, "");
+    assert_int_equal(d.suspended_ns, 0);
+    assert_int_equal(d.clock_set_s, 0);
+
+    a = b = now;
+    b.suspended_ns += 90000000000u;
+    b.boot_utc_ns -= 7200000000000;
+    noise_diff(&d, &a, &b);
+    assert_int_equal(d.suspended_ns, 90000000000u);
+    assert_int_equal(d.clock_set_s, -7200);
+    b = a; /* time that passes between two readings */
+    b.suspended_ns += 90000;
+    b.boot_utc_ns += 300000000;
+    noise_diff(&d, &a, &b);
+    assert_int_equal(d.suspended_ns, 0);
+    assert_int_equal(d.clock_set_s, 0);
+}
+
 static void verdict_thresholds(void **state)
 {
     const struct noise quiet = {.wall_ns = 10000000000u,
@@ -124,6 +149,15 @@ static void verdict_thresholds(void **state)
 
     /* a run too short for ticks of 10 ms to say anything */
     d = (struct noise){.wall_ns = 100000000, .busy_ns = 40000000, .n_cpus = 2};
+    assert_true(noise_verdict(&d, 0, text, sizeof text));
+
+    /* the machine slept; the time of day was set, which slows nothing down */
+    d = quiet;
+    d.suspended_ns = 90000000000u;
+    assert_false(noise_verdict(&d, 0, text, sizeof text));
+    assert_string_equal(text, "disturbed: slept 90 s");
+    d = quiet;
+    d.clock_set_s = 3600;
     assert_true(noise_verdict(&d, 0, text, sizeof text));
 
     /* several causes; those that do not fit are left out whole */
@@ -354,6 +388,7 @@ int main(void)
         cmocka_unit_test(v2_counters),
         cmocka_unit_test(missing_files_leave_zeros),
         cmocka_unit_test(differences_do_not_wrap),
+        cmocka_unit_test(clocks_apart),
         cmocka_unit_test(verdict_thresholds),
         cmocka_unit_test(counts_on_the_cpus_used),
         cmocka_unit_test(switches_are_those_of_our_cpus),
