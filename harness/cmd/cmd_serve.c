@@ -47,6 +47,8 @@ int cmd_serve(int argc, char **argv)
         OPT_STR(0, "chat-template", &s.chat_template, "NAME|FILE",
                 "chat template (default: the model's own)"),
         OPT_STR(0, "name", &s.name, "NAME", "the model's name for clients"),
+        OPT_FLAG(0, "any-model", &s.any_model,
+                 "answer requests that name another model, too"),
         OPT_STR(0, "listen", &s.listen, "WHERE",
                 "ADDRESS:PORT, * for all (default: 127.0.0.1:8080)"),
         OPT_INT(0, "port", &s.port, "N", "the port; 0: a free one", 0, 65535),

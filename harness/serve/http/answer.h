@@ -35,6 +35,7 @@ struct answer_model {
     const struct chat_template *chat; /* or NULL: there are no chats */
     const char *why_no_chat;
     const char *name;
+    bool any_model; /* requests may name any model */
     int n_ctx, n_vocab;
     bool embeds;            /* there are vectors, and neither completions nor chats */
     int n_vector;           /* numbers of one */

@@ -42,6 +42,15 @@ struct answer {
 bool answer_refuse_submit(struct refusal *refusal, const struct err *err, bool full,
                           double retry_s);
 
+/* ---- answer_prompt.c: prompts as tokens ------------------------------------------ */
+
+/* Whether the request may name its model so. */
+bool answer_check_model(const struct answer_model *m, const struct api_request *r,
+                        struct refusal *refusal);
+
+/* The tokens of a->request's prompts. */
+bool answer_encode(struct answer *a, struct refusal *refusal);
+
 /* ---- answer_embed.c: vectors of texts -------------------------------------------- */
 
 /* The bytes of its texts' vectors. */

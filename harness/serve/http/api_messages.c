@@ -54,14 +54,19 @@ static bool join_parts(json_t **text, const json_t *parts, struct refusal *refus
     return !ok ? false : *text ? true : no_memory(refusal);
 }
 
-static bool read_content(struct api_request *r, json_t *message, bool may_lack,
-                         struct refusal *refusal)
+/* An assistant may have called tools alone, or have no content (null), which templates
+ * would write as the word None. */
+static bool read_content(struct api_request *r, json_t *message, bool calls_tools,
+                         bool is_answer, struct refusal *refusal)
 {
     const json_t *content = api_member(message, "content");
     json_t *text;
 
-    if (!content && may_lack)
+    if (!content && calls_tools)
         return true;
+    if (!content && is_answer)
+        return !json_object_set_new(message, "content", json_string("")) ||
+               no_memory(refusal);
     if (json_is_array(content)) {
         if (!join_parts(&text, content, refusal))
             return false;
@@ -122,9 +127,14 @@ static bool read_message(struct api_request *r, json_t *message, const char **ro
     calls = api_member(message, "tool_calls");
     if (r->kind == API_CHAT && json_array_size(calls))
         return refuse(refusal, 400, NULL, "messages", "tools are not supported");
+    if (json_is_true(json_object_get(message, "prefix")))
+        return refuse(refusal, 400, "unsupported", "prefix",
+                      "prefix is not supported by this server: an answer has no "
+                      "beginning of the client's");
     parse_arguments(calls);
     return read_role(r, message, role, refusal) &&
-           read_content(r, message, json_array_size(calls) > 0, refusal);
+           read_content(r, message, json_array_size(calls) > 0,
+                        is_role(*role, "assistant"), refusal);
 }
 
 static bool read_messages(struct api_request *r, struct refusal *refusal)

@@ -269,7 +269,6 @@ static bool read_stream(struct api_request *r, struct refusal *refusal)
 static bool read_model(struct api_request *r, struct refusal *refusal)
 {
     const json_t *model = api_member(r->root, "model");
-
     char shown[60];
 
     if (model && (!json_is_string(model) || json_no_number(model)))
@@ -289,8 +288,7 @@ static bool read_all(struct api_request *r, int n_vocab, struct refusal *refusal
     /* As the API has it. */
     r->sampling = sampler_params_default();
     r->sampling.temperature = 1.0f;
-    if (!api_check_unsupported(r, refusal) || !read_model(r, refusal) ||
-        !read_stream(r, refusal) || !read_int(r, "n", 1, (int)most, &r->n, refusal) ||
+    if (!read_stream(r, refusal) || !read_int(r, "n", 1, (int)most, &r->n, refusal) ||
         !read_sampling(r, refusal) || !read_biases(r, n_vocab, refusal) ||
         !read_logprobs(r, refusal) || !read_stops(r, refusal) ||
         !read_length(r, refusal) || !read_format(r, refusal))
@@ -313,7 +311,6 @@ static bool read_embedding(struct api_request *r, int n_vocab, struct refusal *r
     const char *name = format ? json_text(format) : "float";
 
     r->n = 1;
-    r->model = json_text(api_member(r->root, "model"));
     if (!name || (strcmp(name, "float") && strcmp(name, "base64")))
         return refuse(refusal, 400, NULL, "encoding_format",
                       "encoding_format must be \"float\" or \"base64\"");
@@ -335,9 +332,10 @@ bool api_request_read(struct api_request *r, enum api_kind kind, const char *bod
     if (jsonfile_parse(&file, "the body", body, len, limit, JSON_UNIQUE, &err))
         return refuse_err(refusal, &err, NULL);
     r->root = file.root;
-    if (kind == API_TEMPLATE    ? api_read_conversation(r, refusal)
-        : kind == API_EMBEDDING ? read_embedding(r, n_vocab, refusal)
-                                : read_all(r, n_vocab, refusal))
+    if (api_check_fields(r, refusal) && read_model(r, refusal) &&
+        (kind == API_TEMPLATE    ? api_read_conversation(r, refusal)
+         : kind == API_EMBEDDING ? read_embedding(r, n_vocab, refusal)
+                                 : read_all(r, n_vocab, refusal)))
         return true;
     api_request_free(r);
     return false;

@@ -3,9 +3,9 @@
  * api_request.h - the body of /v1/completions, /v1/chat/completions and
  * /v1/embeddings, read
  *
- * Model of the world: a field that this server does not know is ignored, as servers of
- * this API do; one that would change the answer and is not supported is refused, unless
- * its value changes nothing. Every number has a range.
+ * Model of the world: a field that this server does not know is refused by its name,
+ * since a client that sends it expects something; so is one that is not supported,
+ * unless its value changes nothing (api_fields.c). Every number has a range.
  *
  * Threading: data.
  */
@@ -87,7 +87,8 @@ bool api_read_prompts(struct api_request *r, int n_vocab, struct refusal *refusa
 /* "messages" of a chat, and what else its template may look at (api_messages.c). */
 bool api_read_conversation(struct api_request *r, struct refusal *refusal);
 
-/* What would change the answer and is not supported. */
-bool api_check_unsupported(const struct api_request *r, struct refusal *refusal);
+/* Fields that are unknown, or would change the answer and are not supported
+ * (api_fields.c). */
+bool api_check_fields(const struct api_request *r, struct refusal *refusal);
 
 #endif

@@ -173,12 +173,37 @@ static bool check_client(struct exchange *x)
     return true;
 }
 
-static bool is_json(const char *type)
+static bool is_type(const char *type, const char *name)
 {
-    static const char json[] = "application/json";
-    const size_t n = strlen(json);
+    const size_t n = strlen(name);
 
-    return type && !strncasecmp(type, json, n) && strchr("; \t", type[n]);
+    return !strncasecmp(type, name, n) && strchr("; \t", type[n]);
+}
+
+/* Whether a page in a browser may have sent it: a browser names the page's origin, or
+ * where the request comes from, in each request with a body. */
+static bool may_be_browser(const struct exchange *x)
+{
+    static const char *const own[] = {"Origin",         "Referer",
+                                      "Sec-Fetch-Site", "Sec-Fetch-Mode",
+                                      "Sec-Fetch-Dest", "Cookie"};
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (header(x, own[i]))
+            return true;
+    return false;
+}
+
+/* A page may send a body of no type, or as a form, without a request for permission. So
+ * that is read from programs alone: "curl -d" sends JSON as a form. */
+static bool is_json(const struct exchange *x)
+{
+    const char *type = header(x, MHD_HTTP_HEADER_CONTENT_TYPE);
+
+    if (type && is_type(type, "application/json"))
+        return true;
+    return (!type || is_type(type, "application/x-www-form-urlencoded")) &&
+           !may_be_browser(x);
 }
 
 static bool too_large(struct exchange *x)
@@ -196,7 +221,7 @@ static bool check_body(struct exchange *x)
     if (!length && !header(x, MHD_HTTP_HEADER_TRANSFER_ENCODING))
         return refuse(&x->refusal, 411, "length_required", NULL,
                       "the request has no body; it is a JSON object");
-    if (!is_json(header(x, MHD_HTTP_HEADER_CONTENT_TYPE)))
+    if (!is_json(x))
         return refuse(&x->refusal, 415, "unsupported_media_type", NULL,
                       "the header Content-Type must be application/json");
     if (coding && strcasecmp(coding, "identity"))

@@ -107,9 +107,13 @@ enum MHD_Result http_reply(struct exchange *x, int status, const char *type,
 
 enum MHD_Result http_reply_refusal(struct exchange *x)
 {
+    static const char ollama[] = "/api/"; /* its clients read an error as a text */
     struct textbuf body = {.text = NULL};
 
-    refusal_put(&body, &x->refusal);
+    if (!strncmp(x->path, ollama, strlen(ollama)))
+        refusal_put_text(&body, &x->refusal);
+    else
+        refusal_put(&body, &x->refusal);
     textbuf_puts(&body, "\n");
     return http_reply(x, x->refusal.http, "application/json", &body);
 }

@@ -66,3 +66,10 @@ void refusal_put(struct textbuf *out, const struct refusal *r)
     put_or_null(out, r->code);
     textbuf_puts(out, "}}");
 }
+
+void refusal_put_text(struct textbuf *out, const struct refusal *r)
+{
+    textbuf_puts(out, "{\"error\":");
+    textbuf_put_json(out, r->message, strlen(r->message));
+    textbuf_puts(out, "}");
+}

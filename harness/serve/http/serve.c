@@ -232,6 +232,7 @@ static enum status run(struct serving *v, struct err *err)
                                        .chat = v->model.chat,
                                        .why_no_chat = v->model.why_no_chat.msg,
                                        .name = model_name(v),
+                                       .any_model = v->set->any_model,
                                        .n_ctx = info->n_ctx,
                                        .n_vocab = tokenizer_n_vocab(v->model.tok),
                                        .embeds = v->embeds,

@@ -21,7 +21,7 @@ struct serve_settings {
     double max_itl_ms, timeout_s, grace_s;
     enum scheduler_drafts drafts;
     uint64_t max_body, kv_bytes; /* kv_bytes 0: what memory holds */
-    bool no_prefixes, log;
+    bool no_prefixes, any_model, log;
 };
 
 #define SERVE_DEFAULTS                                                           \

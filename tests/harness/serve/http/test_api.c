@@ -79,7 +79,9 @@ static void completion_fields(void **state)
               "\"stream_options\": {\"include_usage\": true}, \"ignore_eos\": "
               "true, \"presence_penalty\": -2, \"frequency_penalty\": 2, "
               "\"user\": {}, \"suffix\": \"\", \"echo\": false, \"best_of\": 1, "
-              "\"unknown\": [1]}",
+              "\"mirostat\": 0, \"typical_p\": 1.0, \"top_n_sigma\": -1, "
+              "\"cache_prompt\": true, \"dry_base\": 1.75, \"store\": false, "
+              "\"metadata\": {\"a\": \"b\"}, \"unknown\": null}",
               &refusal));
     assert_int_equal(r.n_prompts, 2);
     assert_int_equal(r.prompts[0].n_ids, 2);
@@ -210,6 +212,13 @@ static void chat_fields(void **state)
     assert_int_equal(r.max_tokens, 0);
     assert_int_equal(r.n_logprobs, -1);
     api_request_free(&r);
+    /* null of an assistant is an empty text for the template */
+    assert_true(reads(&r, API_CHAT,
+                      "{\"messages\": [{\"role\": \"assistant\", \"content\": "
+                      "null}, {\"role\": \"user\", \"content\": \"a\"}]}",
+                      &refusal));
+    assert_string_equal(part(&r, 0, "content"), "");
+    api_request_free(&r);
     many_system_messages();
 }
 
@@ -264,6 +273,24 @@ static void refusals(void **state)
         {"\"max_tokens\": 1000000000000000000000", "max_tokens"},
         {"\"model\": NaN", "model"},
         {"\"grammar\": \"\\u0000root ::= x\"", "grammar"},
+        {"\"temprature\": 0", "temprature"},
+        {"\"unknown\": false", "unknown"},
+        {"\"messages\": []", "messages"},
+        {"\"max_completion_tokens\": 3", "max_completion_tokens"},
+        {"\"n_predict\": 3", "n_predict"},
+        {"\"typical_p\": 0.9", "typical_p"},
+        {"\"mirostat\": 2", "mirostat"},
+        {"\"xtc_probability\": 0.5", "xtc_probability"},
+        {"\"dry_multiplier\": 0.8", "dry_multiplier"},
+        {"\"top_n_sigma\": 1", "top_n_sigma"},
+        {"\"id_slot\": 0", "id_slot"},
+        {"\"cache_prompt\": false", "cache_prompt"},
+        {"\"skip_special_tokens\": false", "skip_special_tokens"},
+        {"\"store\": true", "store"},
+        {"\"prefix\": \"a\"", "prefix"},
+        {"\"enable_thinking\": false", "enable_thinking"},
+        {"\"stream\": true, \"stream_options\": {\"continuous_usage_stats\": true}",
+         "stream_options"},
         {"\"response_format\": {\"type\": \"text\\u0000\"}", "response_format"},
     };
     static const char *const prompts[] = {
@@ -291,6 +318,15 @@ static void refusals(void **state)
     refused(API_COMPLETION, "{\"prompt\": [\"a\", \"b\"], \"n\": 65}", "n");
     refused(API_COMPLETION, "[1]", "");
     refused(API_COMPLETION, "{\"prompt\": \"a\", \"prompt\": \"b\"}", "");
+    refused(API_EMBEDDING, "{\"input\": \"a\", \"input_type\": \"query\"}",
+            "input_type");
+    refused(API_EMBEDDING, "{\"input\": \"a\", \"model\": 1}", "model");
+    refused(API_TEMPLATE, "{\"messages\": [], \"promt\": 1}", "promt");
+    refused(API_CHAT, "{\"messages\": [], \"prompt\": \"a\"}", "prompt");
+    refused(API_CHAT,
+            "{\"messages\": [{\"role\": \"user\", \"content\": \"a\", "
+            "\"prefix\": true}]}",
+            "prefix");
     refused(API_CHAT, "{}", "messages");
     refused(API_CHAT, "{\"messages\": [1]}", "messages");
     refused(API_CHAT, "{\"messages\": [{\"role\": \"user\"}]}", "messages");
@@ -303,12 +339,12 @@ static void refusals(void **state)
             "messages");
 }
 
-/* What nobody asks for refuses nothing; numbers that are asked for are named. */
+/* Values that nobody reads refuse nothing; numbers that are read are named. */
 static void json_as_it_comes(void **state)
 {
     static const char body[] =
-        "\xef\xbb\xbf{\"created\": 18446744073709551616, \"x\": [NaN, 1e400], "
-        "\"y\": \"\\ud83d\", \"max_tokens\": 8.0, \"prompt\": \"a\\u0000b\"}";
+        "\xef\xbb\xbf{\"user\": 18446744073709551616, \"metadata\": [NaN, 1e400], "
+        "\"prediction\": \"\\ud83d\", \"max_tokens\": 8.0, \"prompt\": \"a\\u0000b\"}";
     struct api_request r;
     struct refusal refusal;
 

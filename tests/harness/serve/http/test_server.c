@@ -21,7 +21,6 @@ static void routes(void **state)
     assert_refused(get("/v1/completions", ""), 405, "GET");
     assert_non_null(strstr(get("/v1/completions", ""), "Allow: POST\r\n"));
     assert_refused(ask(post("/health", JSON, "{}")), 405, "POST");
-    assert_refused(ask(post("/v1/completions", "", "{}")), 415, "application/json");
     assert_refused(
         ask(post("/v1/completions", JSON "Content-Encoding: gzip\r\n", "{}")), 415,
         "gzip");
@@ -31,6 +30,56 @@ static void routes(void **state)
     assert_refused(ask("GET /health HTTP/1.1\r\nHost: evil.example:80\r\n"
                        "Connection: close\r\n\r\n"),
                    403, "evil.example");
+    assert_int_equal(close_server(), false);
+}
+
+#define FORM "Content-Type: application/x-www-form-urlencoded\r\n"
+
+static char *completion_with(const char *headers, const char *body)
+{
+    return ask(post("/v1/completions", headers, body));
+}
+
+/* "curl -d" sends JSON as a form, other programs without a type. A page in a browser
+ * could do that, too, on a server that is open to its machine alone. */
+static void types_of_bodies(void **state)
+{
+    static const char body[] = "{\"prompt\": \"Once\", \"max_tokens\": 1}";
+    static const char *const own[] = {
+        "Origin: http://evil.example\r\n",  "Origin: null\r\n",
+        "Referer: http://evil.example\r\n", "Sec-Fetch-Site: cross-site\r\n",
+        "Sec-Fetch-Mode: no-cors\r\n",      "Cookie: a=b\r\n"};
+    char headers[200];
+
+    (void)state;
+    open_server(60, true);
+    assert_int_equal(status_of(completion_with("", body)), 200);
+    assert_int_equal(status_of(completion_with(FORM, body)), 200);
+    assert_refused(completion_with(FORM, "prompt=Once"), 400, "body");
+    assert_refused(completion_with("Content-Type: text/plain\r\n", body), 415,
+                   "application/json");
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        assert_refused(completion_with(own[i], body), 415, "application/json");
+        snprintf(headers, sizeof headers, FORM "%s", own[i]);
+        assert_refused(completion_with(headers, body), 415, "application/json");
+    }
+    assert_int_equal(status_of(completion_with(JSON "Cookie: a=b\r\n", body)), 200);
+    assert_int_equal(close_server(), false);
+}
+
+/* As Ollama's clients read them. */
+static void errors_as_texts(void **state)
+{
+    json_t *root;
+
+    (void)state;
+    open_server(60, true);
+    root = json_of(get("/api/chat", ""));
+    assert_non_null(
+        strstr(json_string_value(json_object_get(root, "error")), "/api/chat"));
+    json_decref(root);
+    assert_int_equal(status_of(get("/api/tags", "")), 404);
+    assert_refused(get("/apis", ""), 404, "/apis");
     assert_int_equal(close_server(), false);
 }
 
@@ -373,6 +422,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(routes),
+        cmocka_unit_test(types_of_bodies),
+        cmocka_unit_test(errors_as_texts),
         cmocka_unit_test(a_long_name),
         cmocka_unit_test(whole_answers),
         cmocka_unit_test(streams),

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * answer_prompt.c - a request's prompts as tokens
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/json_read.h"
+#include "harness/serve/http/answer_impl.h"
+
+/* A text that is too long even if all its tokens were the longest is not cut into
+ * tokens: that would take a second of the thread that sends everybody's answers. */
+static bool check_bytes(const struct answer *a, size_t bytes, struct refusal *refusal)
+{
+    const struct answer_model *m = a->model;
+
+    if (bytes <= (size_t)m->n_ctx * m->longest_token)
+        return true;
+    return refuse(refusal, 400, "context_length_exceeded",
+                  a->request.kind == API_CHAT ? "messages" : "prompt",
+                  "the prompt has %zu bytes; a context of %d positions has no room for "
+                  "it",
+                  bytes, m->n_ctx);
+}
+
+/* "developer" is the newer name of the system's role, which few templates know. */
+static void rename_developers(const struct answer_model *m, json_t *conversation)
+{
+    json_t *message;
+    size_t i;
+
+    if (chat_template_mentions(m->chat, conversation, "developer"))
+        return;
+    json_array_foreach(json_object_get(conversation, "messages"), i, message)
+    {
+        const char *role = json_text(json_object_get(message, "role"));
+
+        if (role && !strcmp(role, "developer"))
+            json_object_set_new(message, "role", json_string("system"));
+    }
+}
+
+static bool check_chat(const struct answer_model *m, struct refusal *refusal)
+{
+    return m->chat || refuse(refusal, 400, "unsupported", "messages",
+                             "this server has no chats: %s", m->why_no_chat);
+}
+
+bool answer_check_model(const struct answer_model *m, const struct api_request *r,
+                        struct refusal *refusal)
+{
+    return m->any_model || !r->model || !strcmp(r->model, m->name) ||
+           refuse(refusal, 404, "model_not_found", "model",
+                  "there is no model %.100s here, but %s", r->model, m->name);
+}
+
+static bool encode_chat(struct answer *a, struct api_prompt *p, struct refusal *refusal)
+{
+    const struct answer_model *m = a->model;
+    struct err err = ERR_INIT;
+
+    if (!check_chat(m, refusal) || !check_bytes(a, a->request.content_bytes, refusal))
+        return false;
+    rename_developers(m, a->request.conversation);
+    if (chat_encode(m->chat, m->tok, a->request.conversation, &p->ids, &p->n_ids, &err))
+        return refuse_err(refusal, &err, "messages");
+    return true;
+}
+
+bool answer_template(const struct answer_model *m, const char *body, size_t len,
+                     struct textbuf *out, struct refusal *refusal)
+{
+    struct jinja_text prompt;
+    struct err err = ERR_INIT;
+    struct api_request r;
+    bool ok;
+
+    if (!check_chat(m, refusal) ||
+        !api_request_read(&r, API_TEMPLATE, body, len, m->n_vocab, refusal))
+        return false;
+    ok = answer_check_model(m, &r, refusal);
+    if (ok) {
+        rename_developers(m, r.conversation);
+        ok = !chat_render(m->chat, r.conversation, &prompt, &err) ||
+             refuse_err(refusal, &err, "messages");
+    }
+    api_request_free(&r);
+    if (!ok)
+        return false;
+    textbuf_puts(out, "{\"prompt\":");
+    textbuf_put_json(out, prompt.text, prompt.len);
+    textbuf_puts(out, "}\n");
+    jinja_text_free(&prompt);
+    return !out->failed || refuse(refusal, 503, NULL, NULL, "no memory for a prompt");
+}
+
+/* Control tokens that are spelled in a prompt are recognised: who writes a prompt
+ * writes the model's own markers. */
+static bool encode_text(const struct answer *a, struct api_prompt *p,
+                        struct refusal *refusal)
+{
+    const struct tokenizer *tok = a->model->tok;
+    const bool with_bos = tokenizer_adds_bos(tok) || p->len == 0;
+    struct err err = ERR_INIT;
+
+    if (p->ids)
+        return true;
+    if (!check_bytes(a, p->len, refusal))
+        return false;
+    if (tokenizer_encode(tok, p->text, p->len, with_bos, true, &p->ids, &p->n_ids,
+                         &err))
+        return refuse_err(refusal, &err, "prompt");
+    return true;
+}
+
+static bool check_length(const struct answer *a, const struct api_prompt *p,
+                         struct refusal *refusal)
+{
+    if (!p->n_ids)
+        return refuse(refusal, 400, NULL, "prompt", "the prompt has no token");
+    if (p->n_ids >= (size_t)a->model->n_ctx)
+        return refuse(
+            refusal, 400, "context_length_exceeded",
+            a->request.kind == API_CHAT ? "messages" : "prompt",
+            "the prompt has %zu tokens; a context of %d positions has no room "
+            "for it and an answer",
+            p->n_ids, a->model->n_ctx);
+    return true;
+}
+
+bool answer_encode(struct answer *a, struct refusal *refusal)
+{
+    struct api_request *r = &a->request;
+
+    if (r->kind == API_CHAT) {
+        r->prompts = calloc(1, sizeof *r->prompts);
+        if (!r->prompts)
+            return refuse(refusal, 503, NULL, NULL, "no memory for a prompt");
+        r->n_prompts = 1;
+        if (!encode_chat(a, r->prompts, refusal))
+            return false;
+    }
+    for (size_t i = 0; i < r->n_prompts; i++)
+        if ((r->kind == API_COMPLETION && !encode_text(a, &r->prompts[i], refusal)) ||
+            !check_length(a, &r->prompts[i], refusal))
+            return false;
+    return true;
+}
