@@ -98,8 +98,9 @@ enum status session_model(struct modelref *ref, const struct session_params *par
         st = modelref_make_file(ref, NULL, err);
     if (st)
         return st;
-    return params->serves ? worker_fence_server(ref, params->listener, err)
-                          : fence_enter_calls(err);
+    return params->serves
+               ? worker_fence_server(ref, params->also, params->listener, err)
+               : fence_enter_calls(err);
 }
 
 enum status session_inputs(struct path_list *files, struct session_params *params,

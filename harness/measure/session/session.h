@@ -30,7 +30,8 @@ struct session_params {
                     is the whole one, behind which nothing is written and only the
                     model and what runs it are read */
     int listener;
-    bool decodes; /* many tokens: measure prefetch distances */
+    const char *also; /* a file that it reads as well; or NULL */
+    bool decodes;     /* many tokens: measure prefetch distances */
 };
 
 /* The model that params name; a synthetic one is made where its file is missing. From

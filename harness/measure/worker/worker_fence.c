@@ -74,10 +74,10 @@ enum status worker_fence(const struct modelref *model, const char *text,
     return enter(model, text, -1, err);
 }
 
-enum status worker_fence_server(const struct modelref *model, int listener,
-                                struct err *err)
+enum status worker_fence_server(const struct modelref *model, const char *text,
+                                int listener, struct err *err)
 {
-    return enter(model, NULL, listener, err);
+    return enter(model, text, listener, err);
 }
 
 struct stream_ring *worker_ring(void)

@@ -17,9 +17,10 @@
 enum status worker_fence(const struct modelref *model, const char *text,
                          struct err *err);
 
-/* The fence of a process that accepts connections of a socket that listens. */
-enum status worker_fence_server(const struct modelref *model, int listener,
-                                struct err *err);
+/* The fence of a process that accepts connections of a socket that listens. It reads
+ * the model and the file `text` (may be NULL). */
+enum status worker_fence_server(const struct modelref *model, const char *text,
+                                int listener, struct err *err);
 
 struct stream_ring;
 

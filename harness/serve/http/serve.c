@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
@@ -282,6 +283,8 @@ enum status serve(const struct serve_settings *settings, bool *cancelled,
         st = listen_open(&v.at, settings->listen, settings->port, err);
     v.session.serves = true;
     v.session.listener = v.at.fd;
+    if (settings->chat_template && !access(settings->chat_template, R_OK))
+        v.session.also = settings->chat_template; /* else it is a name */
     v.session.mtp = settings->drafts == SCHEDULER_MTP;
     v.session.n_logits = v.session.n_sequences;
     if (settings->drafts != SCHEDULER_PLAIN)

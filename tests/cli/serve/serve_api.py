@@ -298,7 +298,10 @@ def metrics(s):
 def keys():
     with open("keys", "w") as f:
         f.write("# of the test\nabcdefghijklmnop\n")
-    s = Server(model, "--api-key-file", "keys", "--cors", "https://a.example", "--sequences", "1")
+    with open("template", "w") as f:
+        f.write("Q: {{ messages[0].content }}")
+    s = Server(model, "--chat-template", "./template", "--api-key-file", "keys", "--cors",
+               "https://a.example", "--sequences", "1")
     check("with keys" in s.line, s.line)
     for given in (None, "Bearer abcdefghijklmno", "Bearer abcdefghijklmnopq", "abcdefghijklmnop"):
         status, headers, _ = s.ask("GET", "/v1/models", headers={"Authorization": given} if given else {})
@@ -307,6 +310,9 @@ def keys():
     check(s.ask("GET", "/v1/models", headers={**right, "Host": "x.example"})[0] == 200, "a key is enough")
     a = s.post("/v1/completions", {"prompt": "a", "max_tokens": 3}, 200, right)
     check(a["usage"]["completion_tokens"] == 3, a)
+    # a template of a file, which the fence lets through
+    prompt = s.post("/apply-template", {"messages": [{"role": "user", "content": "b"}]}, 200, right)
+    check(prompt == {"prompt": "Q: b"}, prompt)
     # one sequence, and yet its next request begins with what the last one computed
     story = {"prompt": "Once upon a time there was a dog. " * 8, "max_tokens": 3}
     for again in (False, True):
