@@ -298,6 +298,7 @@ enum status chat_template_open(struct chat_template **out, const struct gguf *g,
         return st;
     }
     c->end = find_end(c, tok);
+    chat_find_thinking(c);
     *out = c;
     return ST_OK;
 }
@@ -307,6 +308,7 @@ void chat_template_close(struct chat_template *c)
     if (!c)
         return;
     free(c->name);
+    chat_free_thinking(c);
     chat_free_variants(c);
     json_decref(c->own);
     free(c);

@@ -69,6 +69,24 @@ const char *chat_template_variants(const struct chat_template *c);
 bool chat_template_mentions(const struct chat_template *c, const json_t *conversation,
                             const char *word);
 
+/* Whether the conversation's template has that name of a variable in its code. */
+bool chat_template_uses(const struct chat_template *c, const json_t *conversation,
+                        const char *name);
+
+/* How a model writes its thoughts: begin, thoughts, end, answer, with blanks around.
+ * Markers may be spelled by control tokens. */
+struct chat_thinking {
+    char *begin, *end;
+    char *closing; /* end with its blanks, as it is written behind thoughts */
+    char *answer;  /* before an answer without thoughts; "" or NULL: nothing */
+};
+
+/* NULL: the template shows nothing of thoughts. It belongs to the template. */
+const struct chat_thinking *chat_template_thinking(const struct chat_template *c);
+
+/* Whether the template has opened a block of thoughts at the end of a prompt. */
+bool chat_prompt_thinks(const struct chat_template *c, const struct jinja_text *prompt);
+
 struct chat_abilities chat_template_abilities(const struct chat_template *c);
 
 /* Messages as a conversation that asks for an answer; the caller owns it. NULL: no

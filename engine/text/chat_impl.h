@@ -23,7 +23,8 @@ struct chat_template {
     char *markers;   /* all sources: what user-defined tokens are guarded by */
     json_t *own;     /* bos_token, eos_token, ... */
     const char *bos; /* in own, "" if there is none */
-    int32_t end;     /* what the template writes behind an answer; -1: no token */
+    struct chat_thinking thinking; /* all NULL: none */
+    int32_t end; /* what the template writes behind an answer; -1: no token */
 };
 
 /* Find and compile the programs of chat_template_open(): variants, names, markers. */
@@ -36,6 +37,10 @@ void chat_free_variants(struct chat_template *c);
  */
 enum status chat_pick(const struct chat_variant **v, const struct chat_template *c,
                       const json_t *conversation, struct err *err);
+
+/* Fill c->thinking; and empty it. */
+void chat_find_thinking(struct chat_template *c);
+void chat_free_thinking(struct chat_template *c);
 
 struct chat_named {
     const char *name, *text;

@@ -91,6 +91,9 @@ static bool submit_all(struct answer *a, const struct answer_request *req,
         .stops = r->stops,
         .n_stops = r->n_stops,
         .ignore_end = r->ignore_end,
+        .thinking = a->thinking,
+        .thinks = a->thinks,
+        .max_thought = r->max_thought,
         .grammar = grammar,
         .client = req->client,
         .wake = req->wake,
@@ -226,6 +229,7 @@ static void free_choice(struct choice *c)
     free(c->vectors);
     c->vectors = NULL;
     textbuf_free(&c->text);
+    textbuf_free(&c->thought);
     reply_logprobs_free(&c->logprobs);
 }
 
@@ -267,9 +271,10 @@ static void note_text(struct answer *a, struct choice *c, struct metrics *m)
     c->last_ns = now;
 }
 
-static void put_event(struct answer *a, struct choice *c, const char *text, size_t len)
+/* Thoughts come before the answer, also of one token. */
+static void put_event(struct answer *a, struct choice *c, const struct reply_part *part)
 {
-    reply_event(&a->events, &a->head, (int)(c - a->choices), !c->has_spoken, text, len,
+    reply_event(&a->events, &a->head, (int)(c - a->choices), !c->has_spoken, part,
                 &c->logprobs, c->end);
     c->has_spoken = true;
 }
@@ -296,24 +301,33 @@ static void check_whole(struct answer *a)
            a->n_texts ? "" : ", or with stream true");
 }
 
+static size_t kept_bytes(const struct choice *c)
+{
+    return c->text.len + c->thought.len + reply_logprobs_bytes(&c->logprobs);
+}
+
 static void take_piece(struct answer *a, struct choice *c,
                        const struct completion_piece *piece, struct metrics *m)
 {
-    const size_t before = c->text.len + reply_logprobs_bytes(&c->logprobs);
+    const size_t before = kept_bytes(c);
 
-    if (piece->len)
+    if (piece->len || piece->n_thought)
         note_text(a, c, m);
     if (c->logprobs.wanted)
         reply_logprobs_add(&c->logprobs, a->head.kind, piece, a->model->tok);
     if (!a->head.stream) {
         textbuf_put(&c->text, piece->text, piece->len);
-        const size_t more = c->text.len + reply_logprobs_bytes(&c->logprobs) - before;
+        textbuf_put(&c->thought, piece->thought, piece->n_thought);
+        const size_t more = kept_bytes(c) - before;
 
         a->whole_bytes += more;
         *a->model->whole_bytes += more;
         check_whole(a);
-    } else if (piece->len || c->logprobs.wanted)
-        put_event(a, c, piece->text, piece->len);
+    } else if (piece->len || piece->n_thought || c->logprobs.wanted) {
+        put_event(a, c,
+                  &(struct reply_part){piece->text, piece->len, piece->thought,
+                                       piece->n_thought});
+    }
 }
 
 static void end_choice(struct answer *a, struct choice *c, enum completion_end end)
@@ -326,7 +340,7 @@ static void end_choice(struct answer *a, struct choice *c, enum completion_end e
         refuse(&a->failure, 503, "stopping", NULL,
                "the server has stopped before the answer's end");
     else if (a->head.stream)
-        put_event(a, c, "", 0);
+        put_event(a, c, &(struct reply_part){"", 0, "", 0});
     if (a->n_texts)
         c->vectors = completion_take_vectors(c->c);
     completion_close(c->c);
@@ -371,6 +385,7 @@ static struct reply_usage sum_usage(const struct answer *a)
             u.n_cached += c->n_cached;
         }
         u.n_generated += c->n_generated;
+        u.n_thought += c->n_thought;
         u.n_drafted += c->n_drafted;
         u.n_accepted += c->n_accepted;
     }
@@ -431,8 +446,8 @@ bool answer_whole(struct answer *a, struct textbuf *out, struct refusal *refusal
         return answer_put_vectors(a, out, &usage, refusal);
     reply_begin(out, &a->head);
     for (int i = 0; i < a->n; i++) {
-        reply_choice(out, &a->head, i, &a->choices[i].text, &a->choices[i].logprobs,
-                     a->choices[i].end);
+        reply_choice(out, &a->head, i, &a->choices[i].text, &a->choices[i].thought,
+                     &a->choices[i].logprobs, a->choices[i].end);
         free_choice(&a->choices[i]);
     }
     reply_end(out, &usage);

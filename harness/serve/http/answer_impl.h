@@ -10,7 +10,7 @@
 struct choice {
     struct completion *c; /* NULL: not begun, or read to its end */
     int prompt;
-    struct textbuf text; /* unless it streams */
+    struct textbuf text, thought; /* unless it streams */
     struct reply_logprobs logprobs;
     enum completion_end end;
     struct completion_usage usage;
@@ -33,6 +33,8 @@ struct answer {
     void (*wake)(void *arg);
     void *arg;
     bool has_text;
+    const struct chat_thinking *thinking; /* of a chat whose model thinks, or NULL */
+    bool thinks;                          /* its prompt has begun to */
 
     int n_texts, dimensions; /* of an answer of vectors; n_texts 0: another one */
     bool base64;

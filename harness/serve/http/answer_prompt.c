@@ -54,36 +54,109 @@ bool answer_check_model(const struct answer_model *m, const struct api_request *
                   "there is no model %.100s here, but %s", r->model, m->name);
 }
 
+/* A variable that the template does not look at would be ignored without a word. */
+static bool check_variables(const struct answer_model *m, const struct api_request *r,
+                            struct refusal *refusal)
+{
+    static const char *const own[] = {"messages", "add_generation_prompt", "tools",
+                                      "chat_template"};
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(r->conversation, name, value)
+    {
+        bool is_used = json_is_null(value);
+
+        for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+            is_used |= !strcmp(name, own[i]);
+        if (!is_used && !chat_template_uses(m->chat, r->conversation, name))
+            return refuse(refusal, 400, "unsupported", name,
+                          "%.80s is not supported: the model's chat template has no "
+                          "such variable",
+                          name);
+    }
+    return true;
+}
+
+static bool render_chat(const struct answer_model *m, const struct api_request *r,
+                        struct jinja_text *prompt, struct refusal *refusal)
+{
+    struct err err = ERR_INIT;
+
+    if (!check_variables(m, r, refusal))
+        return false;
+    rename_developers(m, r->conversation);
+    return !chat_render(m->chat, r->conversation, prompt, &err) ||
+           refuse_err(refusal, &err, "messages");
+}
+
+/* Write the end of a block of thoughts behind the prompt that has opened it. */
+static bool close_block(struct jinja_text *prompt, const char *closing,
+                        struct refusal *refusal)
+{
+    const size_t n = strlen(closing);
+    char *more = realloc(prompt->text, prompt->len + n + 1);
+
+    if (!more)
+        return refuse(refusal, 503, NULL, NULL, "no memory for a prompt");
+    memcpy(more + prompt->len, closing, n + 1);
+    prompt->text = more;
+    prompt->len += n;
+    prompt->own[prompt->n_own - 1].end = prompt->len;
+    return true;
+}
+
+/* Whether and how the model thinks. An answer that follows a schema has no thoughts
+ * before it. */
+static bool look_at_thinking(struct answer *a, struct jinja_text *prompt,
+                             struct refusal *refusal)
+{
+    const struct api_request *r = &a->request;
+    const struct chat_thinking *t = chat_template_thinking(a->model->chat);
+
+    if (!t && r->max_thought >= 0)
+        return refuse(refusal, 400, "unsupported",
+                      api_member(r->root, "reasoning_budget") ? "reasoning_budget"
+                                                              : "thinking_budget",
+                      "a budget for thoughts is not supported: the model's chat "
+                      "template has no markers of thoughts");
+    a->thinks = t && chat_prompt_thinks(a->model->chat, prompt);
+    if (a->thinks && (r->format != API_TEXT || r->max_thought == 0)) {
+        a->thinks = false;
+        return close_block(prompt, t->closing, refusal);
+    }
+    a->thinking = r->format == API_TEXT ? t : NULL;
+    return true;
+}
+
 static bool encode_chat(struct answer *a, struct api_prompt *p, struct refusal *refusal)
 {
     const struct answer_model *m = a->model;
     struct err err = ERR_INIT;
+    struct jinja_text prompt;
+    bool ok;
 
-    if (!check_chat(m, refusal) || !check_bytes(a, a->request.content_bytes, refusal))
+    if (!check_chat(m, refusal) || !check_bytes(a, a->request.content_bytes, refusal) ||
+        !render_chat(m, &a->request, &prompt, refusal))
         return false;
-    rename_developers(m, a->request.conversation);
-    if (chat_encode(m->chat, m->tok, a->request.conversation, &p->ids, &p->n_ids, &err))
-        return refuse_err(refusal, &err, "messages");
-    return true;
+    ok = look_at_thinking(a, &prompt, refusal) &&
+         (!chat_tokens(m->chat, m->tok, &prompt, 0, &p->ids, &p->n_ids, &err) ||
+          refuse_err(refusal, &err, "messages"));
+    jinja_text_free(&prompt);
+    return ok;
 }
 
 bool answer_template(const struct answer_model *m, const char *body, size_t len,
                      struct textbuf *out, struct refusal *refusal)
 {
     struct jinja_text prompt;
-    struct err err = ERR_INIT;
     struct api_request r;
     bool ok;
 
     if (!check_chat(m, refusal) ||
         !api_request_read(&r, API_TEMPLATE, body, len, m->n_vocab, refusal))
         return false;
-    ok = answer_check_model(m, &r, refusal);
-    if (ok) {
-        rename_developers(m, r.conversation);
-        ok = !chat_render(m->chat, r.conversation, &prompt, &err) ||
-             refuse_err(refusal, &err, "messages");
-    }
+    ok = answer_check_model(m, &r, refusal) && render_chat(m, &r, &prompt, refusal);
     api_request_free(&r);
     if (!ok)
         return false;

@@ -74,6 +74,8 @@ static const struct field fields[] = {
     {"documents", CT, EMPTY, NULL},
     {"enable_thinking", CT, NEVER, NULL},
     {"reasoning_effort", CT, NEVER, NULL},
+    {"reasoning_budget", CT, MINUS, NULL},
+    {"thinking_budget", CT, MINUS, NULL},
     {"add_generation_prompt", T, YES, NULL},
     {"tools", T, EMPTY, NULL},
 

@@ -228,9 +228,14 @@ static void put_usage(struct textbuf *out, const struct reply_usage *u)
     textbuf_printf(out,
                    "\"usage\":{\"prompt_tokens\":%lld,\"completion_tokens\":%lld,"
                    "\"total_tokens\":%lld,\"prompt_tokens_details\":{\"cached_tokens\":"
-                   "%lld}}",
+                   "%lld}",
                    u->n_prompt, u->n_generated, u->n_prompt + u->n_generated,
                    u->n_cached);
+    if (u->n_thought)
+        textbuf_printf(out,
+                       ",\"completion_tokens_details\":{\"reasoning_tokens\":%lld}",
+                       u->n_thought);
+    textbuf_puts(out, "}");
     if (u->n_drafted) /* as llama.cpp's server has it */
         textbuf_printf(out, ",\"timings\":{\"draft_n\":%lld,\"draft_n_accepted\":%lld}",
                        u->n_drafted, u->n_accepted);
@@ -244,15 +249,19 @@ void reply_begin(struct textbuf *out, const struct reply_head *head)
 }
 
 void reply_choice(struct textbuf *out, const struct reply_head *head, int index,
-                  const struct textbuf *text, const struct reply_logprobs *l,
-                  enum completion_end end)
+                  const struct textbuf *text, const struct textbuf *thought,
+                  const struct reply_logprobs *l, enum completion_end end)
 {
-    out->failed |= text->failed;
+    out->failed |= text->failed | thought->failed;
     textbuf_printf(out, "%s{\"index\":%d,", index ? "," : "", index);
     textbuf_puts(out, head->kind == API_CHAT
                           ? "\"message\":{\"role\":\"assistant\",\"content\":"
                           : "\"text\":");
     textbuf_put_json(out, text->text ? text->text : "", text->len);
+    if (thought->len) {
+        textbuf_puts(out, ",\"reasoning_content\":");
+        textbuf_put_json(out, thought->text, thought->len);
+    }
     textbuf_puts(out, head->kind == API_CHAT ? ",\"refusal\":null}" : "");
     put_logprobs(out, head->kind, l);
     put_reason(out, end);
@@ -267,27 +276,34 @@ void reply_end(struct textbuf *out, const struct reply_usage *usage)
 
 /* ---- a stream -------------------------------------------------------------------- */
 
-static void put_delta(struct textbuf *out, bool first, const char *text, size_t len)
+static void put_delta(struct textbuf *out, bool first, const struct reply_part *part)
 {
+    const bool has_text = part->len || (first && !part->n_thought);
+
     textbuf_printf(out, "\"delta\":{%s", first ? "\"role\":\"assistant\"," : "");
-    textbuf_puts(out, first || len ? "\"content\":" : "");
-    if (first || len)
-        textbuf_put_json(out, text, len);
+    if (part->n_thought) {
+        textbuf_puts(out, "\"reasoning_content\":");
+        textbuf_put_json(out, part->thought, part->n_thought);
+    }
+    if (has_text) {
+        textbuf_puts(out, part->n_thought ? ",\"content\":" : "\"content\":");
+        textbuf_put_json(out, part->text, part->len);
+    }
     textbuf_puts(out, "}");
 }
 
 void reply_event(struct textbuf *out, const struct reply_head *head, int index,
-                 bool first, const char *text, size_t len, struct reply_logprobs *l,
+                 bool first, const struct reply_part *part, struct reply_logprobs *l,
                  enum completion_end end)
 {
     textbuf_puts(out, "data: ");
     put_head(out, head);
     textbuf_printf(out, "{\"index\":%d,", index);
     if (head->kind == API_CHAT) {
-        put_delta(out, first, text, len);
+        put_delta(out, first, part);
     } else {
         textbuf_puts(out, "\"text\":");
-        textbuf_put_json(out, text, len);
+        textbuf_put_json(out, part->text, part->len);
     }
     put_logprobs(out, head->kind, l);
     empty(l);

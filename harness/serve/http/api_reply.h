@@ -34,6 +34,7 @@ struct reply_logprobs {
 
 struct reply_usage {
     long long n_prompt, n_cached, n_generated;
+    long long n_thought;             /* of n_generated, in thoughts */
     long long n_drafted, n_accepted; /* tokens of drafts; 0: none were made */
 };
 
@@ -51,16 +52,24 @@ const char *reply_reason(enum completion_end end);
 
 void reply_begin(struct textbuf *out, const struct reply_head *head);
 void reply_choice(struct textbuf *out, const struct reply_head *head, int index,
-                  const struct textbuf *text, const struct reply_logprobs *l,
-                  enum completion_end end);
+                  const struct textbuf *text, const struct textbuf *thought,
+                  const struct reply_logprobs *l, enum completion_end end);
 void reply_end(struct textbuf *out, const struct reply_usage *usage);
 
 /* ---- a stream -------------------------------------------------------------------- */
 
-/* An event with text[len] of a choice; the first one of a chat's choice has the
+/* Text of a choice, and thoughts before it. */
+struct reply_part {
+    const char *text; /* [len] */
+    size_t len;
+    const char *thought; /* [n_thought] */
+    size_t n_thought;
+};
+
+/* An event with a part of a choice; the first one of a chat's choice has the
  * role. l is emptied. end is COMPLETION_RUNS, or how the choice has ended. */
 void reply_event(struct textbuf *out, const struct reply_head *head, int index,
-                 bool first, const char *text, size_t len, struct reply_logprobs *l,
+                 bool first, const struct reply_part *part, struct reply_logprobs *l,
                  enum completion_end end);
 void reply_usage_event(struct textbuf *out, const struct reply_head *head,
                        const struct reply_usage *usage);

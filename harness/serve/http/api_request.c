@@ -204,6 +204,17 @@ static bool read_max(struct api_request *r, const char *key, struct refusal *ref
     return true;
 }
 
+/* Names of two servers for the tokens that a model may think. */
+static bool read_thinking(struct api_request *r, struct refusal *refusal)
+{
+    r->max_thought = -1;
+    return r->kind != API_CHAT ||
+           (read_int(r, "thinking_budget", -1, SLM_MAX_POSITIONS, &r->max_thought,
+                     refusal) &&
+            read_int(r, "reasoning_budget", -1, SLM_MAX_POSITIONS, &r->max_thought,
+                     refusal));
+}
+
 static bool read_length(struct api_request *r, struct refusal *refusal)
 {
     /* The API's default for completions. */
@@ -291,7 +302,8 @@ static bool read_all(struct api_request *r, int n_vocab, struct refusal *refusal
     if (!read_stream(r, refusal) || !read_int(r, "n", 1, (int)most, &r->n, refusal) ||
         !read_sampling(r, refusal) || !read_biases(r, n_vocab, refusal) ||
         !read_logprobs(r, refusal) || !read_stops(r, refusal) ||
-        !read_length(r, refusal) || !read_format(r, refusal))
+        !read_length(r, refusal) || !read_thinking(r, refusal) ||
+        !read_format(r, refusal))
         return false;
     if (r->kind == API_CHAT)
         return api_read_conversation(r, refusal);

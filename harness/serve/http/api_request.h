@@ -53,6 +53,7 @@ struct api_request {
     int dimensions;       /* of a vector; 0: all */
     json_t *conversation; /* owned, of a chat: the variables of its template */
     size_t content_bytes; /* of its messages' contents */
+    int max_thought;      /* tokens of thoughts; -1: any number */
 
     int n; /* choices of each prompt */
     bool stream, include_usage;

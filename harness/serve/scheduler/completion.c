@@ -15,11 +15,13 @@ enum status completion_send(struct completion *c, const struct completion_piece 
                             struct err *err)
 {
     const size_t top_bytes = (size_t)piece->n_top * sizeof *piece->top;
-    struct stored_piece *p = malloc(sizeof *p + top_bytes + piece->len + 1);
+    struct stored_piece *p =
+        malloc(sizeof *p + top_bytes + piece->len + piece->n_thought + 2);
 
     if (!p)
         return err_set(err, ST_NO_MEMORY, "no memory for the text of a completion");
     *p = (struct stored_piece){.len = piece->len,
+                               .n_thought = piece->n_thought,
                                .begins = piece->begins,
                                .token = piece->token,
                                .logprob = piece->logprob,
@@ -29,6 +31,10 @@ enum status completion_send(struct completion *c, const struct completion_piece 
     if (p->len)
         memcpy(p->text, piece->text, p->len);
     p->text[p->len] = '\0';
+    p->thought = p->text + p->len + 1;
+    if (p->n_thought)
+        memcpy(p->thought, piece->thought, p->n_thought);
+    p->thought[p->n_thought] = '\0';
     pthread_mutex_lock(&c->mu);
     if (c->last)
         c->last->next = p;
@@ -36,6 +42,7 @@ enum status completion_send(struct completion *c, const struct completion_piece 
         c->first = p;
     c->last = p;
     c->usage.n_generated++;
+    c->usage.n_thought = c->n_thought;
     pthread_mutex_unlock(&c->mu);
     c->has_news = true;
     return ST_OK;
@@ -99,6 +106,8 @@ bool completion_read(struct completion *c, struct completion_piece *out)
         return false;
     out->text = p->text;
     out->len = p->len;
+    out->thought = p->thought;
+    out->n_thought = p->n_thought;
     out->begins = p->begins;
     out->token = p->token;
     out->logprob = p->logprob;

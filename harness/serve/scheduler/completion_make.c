@@ -162,6 +162,27 @@ static enum status begin_grammar(struct completion *c, struct scheduler *s,
     return st;
 }
 
+/* Thoughts have buffers of their own, and what closes their block is cut into tokens.
+ */
+static enum status begin_thinking(struct completion *c,
+                                  const struct completion_params *p, struct err *err)
+{
+    const char *closing = p->thinking->closing;
+    enum status st = completion_text_open(&c->thought, NULL, 0, err);
+    size_t n = 0;
+
+    completion_thinking_open(&c->thinking, p->thinking, p->thinks);
+    c->max_thought = p->max_thought;
+    c->split = malloc(2 * (c->cap_bytes + THINKING_MAX_HELD));
+    if (!st && !c->split)
+        st = err_set(err, ST_NO_MEMORY, "no memory for thoughts");
+    if (!st && p->max_thought >= 0)
+        st = tokenizer_encode(c->tok, closing, strlen(closing), false, true,
+                              &c->closing, &n, err);
+    c->n_closing = (int)n;
+    return st;
+}
+
 static struct completion *make_empty(const struct scheduler *s,
                                      const struct completion_params *p)
 {
@@ -207,6 +228,8 @@ enum status completion_make(struct completion **out, struct scheduler *s,
     st = copy(c, p, err);
     if (!st)
         st = completion_text_open(&c->text, p->stops, p->n_stops, err);
+    if (!st && p->thinking)
+        st = begin_thinking(c, p, err);
     if (!st && p->grammar)
         st = begin_grammar(c, s, p->grammar, err);
     if (st)
@@ -228,6 +251,9 @@ void completion_release(struct completion *c)
     }
     free(c->reading);
     completion_text_close(&c->text);
+    completion_text_close(&c->thought);
+    free(c->split);
+    free(c->closing);
     sampler_close(c->sampler);
     sampler_close(c->draft_sampler);
     if (c->state)

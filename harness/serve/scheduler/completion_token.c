@@ -43,7 +43,11 @@ int completion_left(const struct completion *c)
 
 static bool is_end(const struct completion *c, int32_t id)
 {
-    if (c->ignore_end && !c->state)
+    size_t n;
+    const char *text = tokenizer_text(c->tok, id, &n);
+
+    if ((c->ignore_end && !c->state) ||
+        completion_thinking_knows(&c->thinking, text, n))
         return false;
     return tokenizer_is_end(c->tok, id) ||
            (c->chat && chat_is_end(c->chat, c->tok, id));
@@ -95,16 +99,43 @@ enum status completion_begin(struct completion *c, int n_vocab, bool guesses,
     return append_forced(c, err);
 }
 
-/* The text of a token into c->text.out. */
-static enum status add_text(struct completion *c, int32_t id, struct err *err)
+/* A token's bytes as thoughts or text. A control token has no bytes, and may be a
+ * marker's; after the last token nothing is held back. */
+static enum status add_split(struct completion *c, int32_t id, const char *bytes,
+                             size_t n, bool is_last, struct err *err)
 {
-    size_t n = tokenizer_piece(c->tok, id, c->bytes, c->cap_bytes), skip = 0;
+    struct thinking_bytes b = {.thought = c->split,
+                               .answer = c->split + c->cap_bytes + THINKING_MAX_HELD};
+    const bool runs = c->thinking.state == THINKING_RUNS;
+    enum status st;
+    size_t n_spelled;
+    const char *spelled = tokenizer_text(c->tok, id, &n_spelled);
+
+    if (n == 0 && n_spelled <= c->cap_bytes &&
+        completion_thinking_knows(&c->thinking, spelled, n_spelled))
+        completion_thinking_add(&c->thinking, spelled, n_spelled, true, &b);
+    else
+        completion_thinking_add(&c->thinking, bytes, n, false, &b);
+    c->n_thought += runs && c->thinking.state == THINKING_RUNS;
+    if (is_last)
+        completion_thinking_end(&c->thinking, &b);
+    st = completion_text_add(&c->thought, b.thought, b.n_thought, err);
+    return st ? st : completion_text_add(&c->text, b.answer, b.n_answer, err);
+}
+
+/* The text of a token into c->text.out, or c->thought.out. An end has none. */
+static enum status add_text(struct completion *c, int32_t id, bool ends, bool is_last,
+                            struct err *err)
+{
+    size_t n = ends ? 0 : tokenizer_piece(c->tok, id, c->bytes, c->cap_bytes), skip = 0;
 
     assert(n <= c->cap_bytes);
     if (n && c->drops_blank) {
         skip = c->bytes[0] == ' ';
         c->drops_blank = false;
     }
+    if (c->split)
+        return add_split(c, id, c->bytes + skip, n - skip, is_last, err);
     return completion_text_add(&c->text, c->bytes + skip, n - skip, err);
 }
 
@@ -114,20 +145,22 @@ static enum status send_token(struct completion *c, struct completion_piece *pie
 {
     const int32_t id = c->tokens[c->n_sent];
     const bool ends = is_end(c, id), is_last = c->n_sent + 1 == c->n;
+    const bool is_full = c->n_sent + 1 - c->n_prompt == c->n_max;
     enum completion_end end = COMPLETION_RUNS;
     enum status st;
 
     piece->begins = c->text.n_chars;
-    st = ends ? completion_text_add(&c->text, "", 0, err) : add_text(c, id, err);
+    st = add_text(c, id, ends, ends || is_full, err);
     if (st)
         return st;
     if (ends || c->text.stopped ||
         (is_last && c->state && grammar_state_ended(c->state)))
         end = COMPLETION_STOP;
-    else if (c->n_sent + 1 - c->n_prompt == c->n_max)
+    else if (is_full)
         end = COMPLETION_LENGTH;
     if (end) {
         completion_text_end(&c->text);
+        completion_text_end(&c->thought);
         if (c->text.stopped)
             end = COMPLETION_STOP;
     }
@@ -135,6 +168,8 @@ static enum status send_token(struct completion *c, struct completion_piece *pie
     piece->token = id;
     piece->text = c->text.out;
     piece->len = c->text.n_out;
+    piece->thought = c->thought.out;
+    piece->n_thought = c->thought.n_out;
     st = completion_send(c, piece, err);
     if (!st && end)
         completion_finish(c, end, NULL);
@@ -153,6 +188,24 @@ static enum status send_all(struct completion *c, int drawn,
         st = send_token(c, c->n_sent == drawn ? piece : &forced, err);
     }
     return st;
+}
+
+/* Thoughts that have had their tokens end with the marker, as if it had been drawn. */
+static enum status close_thoughts(struct completion *c, struct err *err)
+{
+    enum status st = ST_OK;
+    int n = 0;
+
+    if (c->ending || !c->closing || c->thinking.state != THINKING_RUNS ||
+        c->n_thought < c->max_thought)
+        return ST_OK;
+    for (; !st && n < c->n_closing && completion_left(c) > 0; n++)
+        st = append(c, c->closing[n], err);
+    c->n_closing = 0;
+    pthread_mutex_lock(&c->mu);
+    c->usage.n_forced += n;
+    pthread_mutex_unlock(&c->mu);
+    return st ? st : send_all(c, -1, NULL, err);
 }
 
 static enum status draw(struct completion *c, const float *logits, int n_vocab,
@@ -176,7 +229,9 @@ static enum status draw(struct completion *c, const float *logits, int n_vocab,
             return err_set(err, ST_CHECK, "the grammar allows a token and refuses it");
         st = append_forced(c, err);
     }
-    return st ? st : send_all(c, drawn, &piece, err);
+    if (!st)
+        st = send_all(c, drawn, &piece, err);
+    return st ? st : close_thoughts(c, err);
 }
 
 void completion_step(struct completion *c, const float *logits, int n_vocab,

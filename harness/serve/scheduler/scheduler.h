@@ -101,6 +101,10 @@ struct completion_params {
                          the text continues the prompt's, with every blank */
     bool ignore_end;  /* end tokens do not end it, but for that of a grammar's text: for
                          measuring */
+    const struct chat_thinking *thinking; /* markers, which live longer: thoughts are
+                                             apart from the text; or NULL */
+    bool thinks;             /* the prompt has opened a block of thoughts */
+    int max_thought;         /* tokens of thoughts, then the block is closed; -1: any */
     struct grammar *grammar; /* what the text must be (a reference is taken), or NULL */
     uint64_t client;         /* whose queue it waits in */
     void (*wake)(void *arg); /* there is something to read; called by the scheduler's
@@ -128,6 +132,8 @@ struct completion_top {
 struct completion_piece {
     char *text; /* [len], zero-terminated too; until the next read of this completion */
     size_t len;
+    char *thought; /* [n_thought], as text */
+    size_t n_thought;
     size_t begins; /* characters of the whole text before those of this token, which
                       may come with a later piece */
     int32_t token; /* an end token has a piece, too, whose text was held back */
@@ -142,7 +148,9 @@ struct completion_usage {
     int n_prompt, n_cached;    /* n_cached of n_prompt came from kept prefixes, or from
                                   others that ran */
     int n_generated;           /* tokens, the end token with them */
-    int n_forced;              /* of these, forced by the grammar without a choice */
+    int n_forced;              /* of these, forced by the grammar without a choice, or
+                                  to close a block of thoughts */
+    int n_thought;             /* of these, in a block of thoughts */
     int n_drafted, n_accepted; /* tokens of drafts, and of these accepted */
     int n_preempted;           /* times that it was dropped and computed again */
     double queue_s, prefill_s,

@@ -9,6 +9,7 @@
  * scheduler_draft.c   tokens that completions guess, and what became of them
  * scheduler_embed.c   the same of a scheduler that embeds
  * completion_make.c   a completion from its parameters
+ * completion_thinking.c  thoughts apart from the text
  * completion_choice.c the next token from logits
  * completion_token.c  what a token means: text, ends, forced tokens
  * completion.c        the reader's side
@@ -30,6 +31,7 @@
 
 #include "engine/mtp.h"
 #include "harness/serve/scheduler/completion_text.h"
+#include "harness/serve/scheduler/completion_thinking.h"
 #include "harness/serve/scheduler/fair_queue.h"
 #include "harness/serve/scheduler/mask_worker.h"
 #include "harness/serve/scheduler/scheduler.h"
@@ -38,8 +40,8 @@
 /* A piece that was not read. */
 struct stored_piece {
     struct stored_piece *next;
-    char *text; /* behind top[] */
-    size_t len, begins;
+    char *text, *thought; /* behind top[] */
+    size_t len, n_thought, begins;
     int32_t token;
     float logprob;
     int n_top;
@@ -104,6 +106,13 @@ struct completion {
     struct completion_text text;
     char *bytes; /* of a token */
     size_t cap_bytes;
+    struct completion_thinking thinking;
+    struct completion_text thought;
+    char *split; /* what thinking makes of a token's bytes, twice [cap_bytes] and what
+                    it holds; NULL: there are no thoughts */
+    int n_thought, max_thought; /* tokens of thoughts; -1: any number */
+    int32_t *closing;           /* [n_closing] close the block; NULL: never */
+    int n_closing;
     bool drops_blank; /* of the next bytes */
     struct grammar *grammar;
     struct grammar_state *state; /* NULL: no grammar */
