@@ -2,7 +2,7 @@
  *
  * fuzz_request.c - bodies of requests to `bench serve`
  *
- * The first byte names one of the three kinds. What is read is within its ranges;
+ * The first byte names one of five kinds. What is read is within its ranges;
  * what is refused has a status and a message that is JSON.
  */
 #include <jansson.h>
@@ -47,8 +47,11 @@ static void check_read(const struct api_request *r)
         for (size_t k = 0; k < r->prompts[i].n_ids; k++)
             if (r->prompts[i].ids[k] < 0 || r->prompts[i].ids[k] >= N_VOCAB)
                 fuzz_fail("token %d", (int)r->prompts[i].ids[k]);
-    if (r->kind != API_COMPLETION)
+    if (r->kind == API_CHAT || r->kind == API_TEMPLATE)
         check_conversation(r);
+    if ((r->kind == API_TOKENIZE || r->kind == API_DETOKENIZE) &&
+        (r->n_prompts != 1 || (r->kind == API_TOKENIZE) == (r->prompts->ids != NULL)))
+        fuzz_fail("no text, or no tokens");
 }
 
 static void check_refusal(const struct refusal *refusal)
@@ -65,6 +68,13 @@ static void check_refusal(const struct refusal *refusal)
     textbuf_free(&out);
 }
 
+static enum api_kind kind_of(uint8_t byte)
+{
+    if (byte & 4)
+        return byte & 1 ? API_DETOKENIZE : API_TOKENIZE;
+    return byte & 2 ? API_TEMPLATE : byte & 1 ? API_CHAT : API_COMPLETION;
+}
+
 static void read_body(const uint8_t *data, size_t size)
 {
     struct refusal refusal = {0};
@@ -72,11 +82,8 @@ static void read_body(const uint8_t *data, size_t size)
 
     if (!size)
         return;
-    if (api_request_read(&r,
-                         data[0] & 2   ? API_TEMPLATE
-                         : data[0] & 1 ? API_CHAT
-                                       : API_COMPLETION,
-                         (const char *)data + 1, size - 1, N_VOCAB, &refusal)) {
+    if (api_request_read(&r, kind_of(data[0]), (const char *)data + 1, size - 1,
+                         N_VOCAB, &refusal)) {
         check_read(&r);
         api_request_free(&r);
     } else {
@@ -124,6 +131,10 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
                                         "chat_template_kwargs",
                                         "add_generation_prompt",
                                         "documents",
+                                        "tokens",
+                                        "with_pieces",
+                                        "enable_thinking",
+                                        "reasoning_budget",
                                         NULL};
 
     if (size < 2 || max_size < 3)

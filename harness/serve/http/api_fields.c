@@ -21,7 +21,9 @@ enum {
     T = 1 << API_TEMPLATE,
     CT = C | T, /* the prompt of a chat's body, whatever its answer would be */
     PC = P | CT,
-    ALL = PC | E,
+    TOKENIZE = 1 << API_TOKENIZE,
+    DETOKENIZE = 1 << API_DETOKENIZE,
+    ALL = PC | E | TOKENIZE | DETOKENIZE,
 };
 
 /* Values with which a field changes nothing where it is not read. */
@@ -47,6 +49,11 @@ static const struct field fields[] = {
     {"messages", CT, NEVER, NULL},
     {"prompt", P, NEVER, NULL},
     {"input", E, NEVER, NULL},
+    {"content", TOKENIZE, NEVER, NULL},
+    {"add_special", TOKENIZE, NEVER, NULL},
+    {"parse_special", TOKENIZE, NEVER, NULL},
+    {"with_pieces", TOKENIZE, NEVER, NULL},
+    {"tokens", DETOKENIZE, NEVER, NULL},
     {"encoding_format", E, NEVER, NULL},
     {"dimensions", E, NEVER, NULL},
     {"stream", PC, EMPTY, NULL},

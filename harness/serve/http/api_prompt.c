@@ -48,7 +48,10 @@ static bool read_prompt(struct api_prompt *p, const json_t *value, int n_vocab,
 bool api_read_prompts(struct api_request *r, int n_vocab, struct refusal *refusal)
 {
     const bool embeds = r->kind == API_EMBEDDING;
-    const char *key = embeds ? "input" : "prompt";
+    const char *key = embeds                      ? "input"
+                      : r->kind == API_TOKENIZE   ? "content"
+                      : r->kind == API_DETOKENIZE ? "tokens"
+                                                  : "prompt";
     const size_t most = embeds ? API_MAX_INPUTS : API_MAX_CHOICES;
     const json_t *prompt = api_member(r->root, key);
     const json_t *first = json_array_get(prompt, 0);

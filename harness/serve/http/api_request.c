@@ -331,6 +331,38 @@ static bool read_embedding(struct api_request *r, int n_vocab, struct refusal *r
            api_read_prompts(r, n_vocab, refusal);
 }
 
+/* One text, or the tokens of one. */
+static bool read_tokens(struct api_request *r, int n_vocab, struct refusal *refusal)
+{
+    r->parse_special = true; /* as llama.cpp's server has it */
+    if (!read_bool(r->root, "add_special", &r->add_special, refusal) ||
+        !read_bool(r->root, "parse_special", &r->parse_special, refusal) ||
+        !read_bool(r->root, "with_pieces", &r->with_pieces, refusal) ||
+        !api_read_prompts(r, n_vocab, refusal))
+        return false;
+    if (r->n_prompts == 1 && (r->kind == API_TOKENIZE) == !r->prompts->ids)
+        return true;
+    return r->kind == API_TOKENIZE
+               ? refuse(refusal, 400, NULL, "content", "content must be a text")
+               : refuse(refusal, 400, NULL, "tokens",
+                        "tokens must be an array of tokens");
+}
+
+static bool read_kind(struct api_request *r, int n_vocab, struct refusal *refusal)
+{
+    switch (r->kind) {
+    case API_TEMPLATE:
+        return api_read_conversation(r, refusal);
+    case API_EMBEDDING:
+        return read_embedding(r, n_vocab, refusal);
+    case API_TOKENIZE:
+    case API_DETOKENIZE:
+        return read_tokens(r, n_vocab, refusal);
+    default:
+        return read_all(r, n_vocab, refusal);
+    }
+}
+
 bool api_request_read(struct api_request *r, enum api_kind kind, const char *body,
                       size_t len, int n_vocab, struct refusal *refusal)
 {
@@ -345,9 +377,7 @@ bool api_request_read(struct api_request *r, enum api_kind kind, const char *bod
         return refuse_err(refusal, &err, NULL);
     r->root = file.root;
     if (api_check_fields(r, refusal) && read_model(r, refusal) &&
-        (kind == API_TEMPLATE    ? api_read_conversation(r, refusal)
-         : kind == API_EMBEDDING ? read_embedding(r, n_vocab, refusal)
-                                 : read_all(r, n_vocab, refusal)))
+        read_kind(r, n_vocab, refusal))
         return true;
     api_request_free(r);
     return false;

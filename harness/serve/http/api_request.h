@@ -23,6 +23,8 @@ enum api_kind {
     API_CHAT,
     API_EMBEDDING,
     API_TEMPLATE, /* the prompt of a chat, and no answer */
+    API_TOKENIZE, /* the tokens of a text */
+    API_DETOKENIZE,
 };
 enum api_format { API_TEXT, API_JSON, API_SCHEMA };
 
@@ -49,8 +51,9 @@ struct api_request {
 
     struct api_prompt *prompts; /* [n_prompts], of completions and of vectors */
     size_t n_prompts;
-    bool base64;          /* how vectors are written */
-    int dimensions;       /* of a vector; 0: all */
+    bool add_special, parse_special, with_pieces; /* of API_TOKENIZE */
+    bool base64;                                  /* how vectors are written */
+    int dimensions;                               /* of a vector; 0: all */
     json_t *conversation; /* owned, of a chat: the variables of its template */
     size_t content_bytes; /* of its messages' contents */
     int max_thought;      /* tokens of thoughts; -1: any number */
@@ -82,7 +85,7 @@ void api_request_free(struct api_request *r);
 /* The member, unless it is missing or null. */
 json_t *api_member(const json_t *object, const char *key);
 
-/* "prompt" of completions, or "input" of vectors. */
+/* "prompt" of completions, "input" of vectors, "content" or "tokens" of the others. */
 bool api_read_prompts(struct api_request *r, int n_vocab, struct refusal *refusal);
 
 /* "messages" of a chat, and what else its template may look at (api_messages.c). */

@@ -138,8 +138,8 @@ static bool check_route(struct exchange *x)
     if (x->route == ROUTE_OTHER)
         return refuse(&x->refusal, 404, "unknown_url", NULL,
                       "there is no %.120s here; see /v1/models, /v1/chat/completions, "
-                      "/v1/completions, /v1/embeddings, /apply-template, /health and "
-                      "/metrics",
+                      "/v1/completions, /v1/embeddings, /tokenize, /detokenize, "
+                      "/apply-template, /health and /metrics",
                       x->path);
     if (x->route <= ROUTE_TEMPLATE ? !post : !get)
         return refuse(&x->refusal, 405, "method_not_allowed", NULL,
@@ -329,6 +329,8 @@ static enum MHD_Result answer(struct exchange *x)
     case ROUTE_COMPLETIONS:
     case ROUTE_CHAT:
     case ROUTE_EMBEDDINGS:
+    case ROUTE_TOKENIZE:
+    case ROUTE_DETOKENIZE:
     case ROUTE_TEMPLATE:
         return enqueue(x);
     case ROUTE_MODELS:
@@ -345,7 +347,7 @@ static enum MHD_Result go_on(struct exchange *x)
 {
     if (x->refusal.http)
         return http_reply_refusal(x);
-    if (x->route == ROUTE_TEMPLATE)
+    if (route_is_text(x->route))
         return http_reply(x, MHD_HTTP_OK, "application/json", &x->made.text);
     return x->state == EXCHANGE_STREAMS ? http_reply_stream(x) : http_reply_answer(x);
 }

@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 static const char *const routes[N_ROUTES] = {"/v1/completions", "/v1/chat/completions",
-                                             "/v1/embeddings",  "/apply-template",
+                                             "/v1/embeddings",  "/tokenize",
+                                             "/detokenize",     "/apply-template",
                                              "/v1/models",      "/health",
                                              "/metrics",        "other"};
 

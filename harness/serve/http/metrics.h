@@ -24,6 +24,8 @@ enum metrics_route {
     ROUTE_COMPLETIONS,
     ROUTE_CHAT,
     ROUTE_EMBEDDINGS,
+    ROUTE_TOKENIZE, /* the first one without an answer of the model */
+    ROUTE_DETOKENIZE,
     ROUTE_TEMPLATE, /* the last one with a body */
     ROUTE_MODELS,
     ROUTE_HEALTH,

@@ -30,6 +30,10 @@ static void prepare(struct exchange *x)
     if (x->route == ROUTE_TEMPLATE)
         answer_template(&x->s->model, body, x->body.len, &x->made.text,
                         &x->made.refusal);
+    else if (route_is_text(x->route))
+        answer_tokens(&x->s->model,
+                      x->route == ROUTE_TOKENIZE ? API_TOKENIZE : API_DETOKENIZE, body,
+                      x->body.len, &x->made.text, &x->made.refusal);
     else
         answer_begin(&x->made.answer, &x->s->model, &req, &x->made.refusal);
 }
@@ -105,7 +109,7 @@ static void take(struct server *s, struct exchange *x, double ms)
     if (!x->refusal.http)
         x->state =
             x->answer && answer_streams(x->answer) ? EXCHANGE_STREAMS : EXCHANGE_WAITS;
-    if (x->refusal.http || x->state == EXCHANGE_STREAMS || x->route == ROUTE_TEMPLATE)
+    if (x->refusal.http || x->state == EXCHANGE_STREAMS || route_is_text(x->route))
         exchange_resume(x);
     exchange_advance(x); /* it may have been woken before it had an answer */
 }

@@ -58,7 +58,7 @@ struct exchange {
     struct { /* of the body, by a preparing thread */
         struct refusal refusal;
         struct answer *answer;
-        struct textbuf text; /* ROUTE_TEMPLATE */
+        struct textbuf text; /* route_is_text() */
     } made;
 
     struct exchange *next_awake; /* under the mutex */
@@ -104,6 +104,12 @@ struct server {
     bool preparers_end;
     pthread_cond_t work; /* for preparing threads */
 };
+
+/* What a preparing thread answers itself. */
+static inline bool route_is_text(enum metrics_route route)
+{
+    return route >= ROUTE_TOKENIZE && route <= ROUTE_TEMPLATE;
+}
 
 /* ---- exchange.c: the life of a request ------------------------------------------- */
 

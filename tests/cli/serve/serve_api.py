@@ -144,6 +144,40 @@ def templates(s):
     check(s.ask("GET", "/apply-template")[0] == 405, "GET")
 
 
+def tokens(s):
+    """Texts as tokens and back, as llama.cpp's server has it."""
+    def post(path, status=200, **body):
+        return s.post(path, body, status)
+    text = "Once upon a time"
+    ids = post("/tokenize", content=text)["tokens"]
+    check(ids == [403, 407, 261, 378], ids)
+    check(post("/tokenize", content=text, add_special=True)["tokens"] == [1] + ids, "BOS")
+    check(post("/detokenize", tokens=ids)["content"].lstrip() == text, ids)
+    check(post("/tokenize", content="")["tokens"] == [], "an empty text")
+    # Control tokens that are spelled are found, unless that is switched off.
+    check(post("/tokenize", content="</s>")["tokens"][-1] == 2, "a control token")
+    check(2 not in post("/tokenize", content="</s>", parse_special=False)["tokens"], "a text")
+    check(post("/detokenize", tokens=[1, 403])["content"].startswith("<s>"), "spelled")
+    # Pieces are texts, and bytes where a token is a part of a character.
+    pieces = post("/tokenize", content="a\u20ac", with_pieces=True)["tokens"]
+    whole = b"".join(bytes(p["piece"]) if isinstance(p["piece"], list) else p["piece"].encode()
+                     for p in pieces)
+    check(whole.decode().lstrip() == "a\u20ac", pieces)
+    check([p["id"] for p in pieces] == post("/tokenize", content="a\u20ac")["tokens"], pieces)
+    check(post("/detokenize", tokens=[p["id"] for p in pieces])["content"].lstrip() == "a\u20ac", pieces)
+    for path, body, param in (("/tokenize", {}, "content"), ("/tokenize", {"content": 1}, "content"),
+                              ("/tokenize", {"content": [1, 2]}, "content"),
+                              ("/tokenize", {"content": ["a", "b"]}, "content"),
+                              ("/tokenize", {"content": "a", "tokens": [1]}, "tokens"),
+                              ("/tokenize", {"content": "a", "add_special": 1}, "add_special"),
+                              ("/tokenize", {"content": "a " * 300000}, "content"),
+                              ("/detokenize", {"tokens": "a"}, "tokens"),
+                              ("/detokenize", {"tokens": [[1], [2]]}, "tokens"),
+                              ("/detokenize", {"tokens": [512]}, "tokens")):
+        check(post(path, 400, **body)["error"]["param"] == param, path, str(body)[:80])
+    post("/tokenize", 404, content="a", model="x")
+
+
 def structured(s):
     a = s.chat(max_tokens=300, response_format={"type": "json_object"})
     if a["choices"][0]["finish_reason"] == "stop":
@@ -392,7 +426,7 @@ s = Server(model, "--sequences", "4", "--ctx", "512", "--queue", "16", "--chat-t
            "--max-body", "2M", "--name", "tiny")
 check("Serves tiny on" in s.line and "4 sequences of 512 positions" in s.line, s.line)
 check(s.ask("GET", "/health")[0] == 200, "health")
-for part in (completions, chats, templates, structured, refusals, aborted, together, full, metrics):
+for part in (completions, chats, templates, tokens, structured, refusals, aborted, together, full, metrics):
     part(s)
 check(s.stop() == 0, "stopped with an error:", s.said())
 check(not s.said(), "not quiet:", s.said())
