@@ -22,6 +22,21 @@
 
 #define TEST_DATA SLM_SOURCE_DIR "/tests/data/"
 
+/* cmocka's own takes NAN and INFINITY as equal to anything, and compares floats. */
+static inline void test_float_equal(double a, double b, double epsilon,
+                                    const char *file, int line)
+{
+    const double apart = a > b ? a - b : b - a;
+
+    if (a == b || apart <= epsilon)
+        return;
+    print_error("%.17g is not %.17g within %g\n", a, b, epsilon);
+    _fail(file, line);
+}
+#undef assert_float_equal
+#define assert_float_equal(a, b, epsilon) \
+    test_float_equal((a), (b), (epsilon), __FILE__, __LINE__)
+
 /* A child that ends with this process: a test that fails leaves none behind, for whose
  * output ctest would wait. */
 static inline pid_t test_fork(void)

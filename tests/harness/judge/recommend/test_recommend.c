@@ -167,6 +167,12 @@ static void the_nearest_depth_at_or_above_counts(void **state)
                      ST_OK);
     assert_int_equal(rec.best.ctx, 4096);
 
+    /* the depth itself is deep enough, even where a deeper one was faster */
+    rows[2] = point("Q4_0", 50, 2, 4096, 6.0);
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 1024}),
+                     ST_OK);
+    assert_int_equal(rec.best.ctx, 1024);
+
     /* where the nearer depth did not finish, the deeper one serves */
     rows[1].status = ROW_STATUS_INTERRUPTED;
     assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 1000}),
@@ -307,6 +313,22 @@ static void models_and_kinds_are_kept_apart(void **state)
     assert_int_equal(choose(rows, 0, (struct recommend_params){.ctx = -1}), ST_CHECK);
 }
 
+/* Among several models the one with the fastest setting, whatever its place. */
+static void the_fastest_model_is_taken(void **state)
+{
+    struct row rows[] = {point("Q4_0", 50, 2, 0, 9), point("Q4_0", 50, 2, 0, 5)};
+
+    (void)state;
+    strcpy(rows[0].model, "a");
+    strcpy(rows[1].model, "b");
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_string_equal(rec.best.model, "a");
+    rows[1] = point("Q4_0", 50, 2, 0, 12);
+    strcpy(rows[1].model, "b");
+    assert_int_equal(choose(rows, 2, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_string_equal(rec.best.model, "b");
+}
+
 static void several_sequences_are_no_user(void **state)
 {
     struct row rows[] = {point("Q4_0", 4 * GIB, 2, 0, 10),
@@ -436,6 +458,8 @@ static void the_runner_up_is_another_quantisation(void **state)
     (void)state;
     assert_int_equal(choose(rows, 3, (struct recommend_params){.ctx = 0}), ST_OK);
     assert_string_equal(rec.runner_up.quant, "Q6_K");
+    assert_float_equal(rec.runner_up_tok_per_s, 6, 0);
+    assert_int_equal(rec.runner_up_from_ctx, -1);
     rows[3].kv_type = KERN_KV_q4_0;
     rows[2] = rows[3];
     assert_int_equal(choose(rows, 3, (struct recommend_params){.ctx = 0}), ST_OK);
@@ -461,7 +485,8 @@ static void nothing_overflows(void **state)
     json = recommend_json(&rec);
     assert_non_null(json);
     assert_true(json_is_true(json_object_get(json, "tie")));
-    assert_float_equal(json_real_value(json_object_get(json, "p_best")), rec.p_best, 0);
+    assert_true(isnan(rec.p_best)); /* all are disturbed */
+    assert_true(json_is_null(json_object_get(json, "p_best")));
     assert_float_equal(json_real_value(json_object_get(json, "regret")), rec.regret, 0);
     assert_true(json_is_null(json_object_get(json, "best_from_ctx")));
     json_decref(json);
@@ -514,6 +539,7 @@ int main(void)
         cmocka_unit_test(threads_stay_within_the_machine),
         cmocka_unit_test(too_slow_is_judged_by_the_lower_bound),
         cmocka_unit_test(models_and_kinds_are_kept_apart),
+        cmocka_unit_test(the_fastest_model_is_taken),
         cmocka_unit_test(several_sequences_are_no_user),
         cmocka_unit_test(chunks_are_no_user),
         cmocka_unit_test(rows_without_an_interval_count),
