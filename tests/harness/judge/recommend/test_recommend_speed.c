@@ -216,6 +216,25 @@ static void others_count_by_their_median(void **state)
     assert_float_equal(estimate(rows, 6).median, 20 * 0.85, 1e-9);
 }
 
+/* What quiet rows keep counts more than what disturbed ones do, from farther, too. */
+static void quiet_rows_count_more_than_near_ones(void **state)
+{
+    struct row rows[] = {
+        point("Q4_0", "f16", 0, 20),    point("Q4_0", "f16", 1000, 18),
+        point("Q4_0", "f16", 4000, 3),  point("Q8_0", "f16", 0, 10),
+        point("Q8_0", "f16", 4000, 8),  point("Q8_0", "q8_0", 1000, 8),
+        point("Q8_0", "q8_0", 4000, 6),
+    };
+    struct speed s;
+
+    (void)state;
+    strcpy(rows[2].validity, "disturbed: steal 9 %");
+    strcpy(rows[6].validity, "disturbed: steal 9 %");
+    s = estimate(rows, 7);
+    assert_int_equal(s.from_ctx, 0);
+    assert_float_equal(s.median, 20 * 0.8, 1e-9);
+}
+
 /* Depth slows down, so a deeper row alone is a lower bound. */
 static void a_deeper_row_is_a_lower_bound(void **state)
 {
@@ -239,6 +258,7 @@ int main(void)
         cmocka_unit_test(what_is_left_out_takes_no_part),
         cmocka_unit_test(other_depths_tell),
         cmocka_unit_test(others_count_by_their_median),
+        cmocka_unit_test(quiet_rows_count_more_than_near_ones),
         cmocka_unit_test(a_deeper_row_is_a_lower_bound),
     };
 
