@@ -156,12 +156,66 @@ static void references(void **state)
           "2");
 }
 
+/* Escapes in patterns, in brackets and outside. */
+static void escapes_in_patterns(void **state)
+{
+    static const struct {
+        const char *pattern, *text;
+        bool valid;
+    } cases[] = {
+        {"^[\\\\d_]+$", "12_", true},
+        {"^[\\\\d_]+$", "1a", false},
+        {"^[\\\\w-]+$", "a_1-b", true},
+        {"^[\\\\w-]+$", "a b", false},
+        {"^[^\\\\s]$", "a", true},
+        {"^[^\\\\s]$", " ", false},
+        {"^[a\\\\-z]+$", "a-z", true},
+        {"^[a\\\\-z]+$", "b", false},
+        {"^[\\\\t\\\\]]+$", "\\t]", true},
+        {"^\\\\x41\\\\u0042\\\\.$", "AB.", true},
+        {"^\\\\x41\\\\u0042\\\\.$", "ABC", false},
+        {"^a[\\\\0b]$", "ab", true},
+        {"^a[\\\\0b]$", "a0", false},
+        {"^(?:ab)+$", "abab", true},
+        {"^(?:ab)+$", "aba", false},
+        {"^\\\\D\\\\W\\\\S$", "a b", true},
+        {"^\\\\D\\\\W\\\\S$", "1 b", false},
+        {"^\\\\D\\\\W\\\\S$", "aab", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char schema[128], text[64];
+
+        snprintf(schema, sizeof schema, "{\"type\": \"string\", \"pattern\": \"%s\"}",
+                 cases[i].pattern);
+        snprintf(text, sizeof text, "\"%s\"", cases[i].text);
+        check(schema, text, cases[i].valid);
+    }
+}
+
+/* Percent escapes of references in either case, and notes of a vendor. */
+static void references_with_escapes(void **state)
+{
+    static const char schema[] = "{\"$defs\": {\"a9\": {\"const\": 1}, \"oN\": "
+                                 "{\"const\": 2}}, \"x-note\": [], \"anyOf\": "
+                                 "[{\"$ref\": \"#/$defs/%61%39\"}, "
+                                 "{\"$ref\": \"#/$defs/%6f%4E\"}]}";
+
+    (void)state;
+    takes(schema, "1");
+    takes(schema, "2");
+    refuses(schema, "3");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formats),
         cmocka_unit_test(formats_with_patterns),
         cmocka_unit_test(references),
+        cmocka_unit_test(escapes_in_patterns),
+        cmocka_unit_test(references_with_escapes),
     };
 
     return cmocka_run_group_tests(tests, open_vocab, close_vocab);
