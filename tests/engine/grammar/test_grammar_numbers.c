@@ -219,11 +219,72 @@ static void decimals(void **state)
     assert_true(decimal_parse(&x, "0e99999"));
 }
 
+/* The nearer of two limits counts, whichever keyword it has, and the exclusive one of
+ * two that are equal. */
+static void limits_of_both_kinds(void **state)
+{
+    static const struct {
+        const char *limits, *taken, *refused;
+    } cases[] = {
+        {"\"maximum\": 10, \"exclusiveMaximum\": 5", "4", "5"},
+        {"\"maximum\": 3, \"exclusiveMaximum\": 9", "3", "4"},
+        {"\"maximum\": 5, \"exclusiveMaximum\": 5", "4", "5"},
+        {"\"minimum\": 3, \"exclusiveMinimum\": 5", "6", "5"},
+        {"\"minimum\": 7, \"exclusiveMinimum\": 5", "7", "6"},
+        {"\"minimum\": 5, \"exclusiveMinimum\": 5", "6", "5"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char schema[128];
+
+        snprintf(schema, sizeof schema, "{\"type\": \"integer\", %s}", cases[i].limits);
+        check(schema, cases[i].taken, true);
+        check(schema, cases[i].refused, false);
+    }
+}
+
+/* All of two schemas: the nearer limit of each keyword, in either order. */
+static void limits_of_two_schemas(void **state)
+{
+    static const struct {
+        const char *type, *key;
+        int a, b;
+        const char *taken, *refused;
+    } cases[] = {
+        {"integer", "minimum", 3, 5, "5", "4"},
+        {"integer", "maximum", 3, 5, "3", "4"},
+        {"integer", "exclusiveMinimum", 3, 5, "6", "5"},
+        {"integer", "exclusiveMaximum", 3, 5, "2", "3"},
+        {"string", "minLength", 1, 2, "\"ab\"", "\"a\""},
+        {"string", "maxLength", 1, 2, "\"a\"", "\"ab\""},
+        {"array", "minItems", 1, 2, "[1,1]", "[1]"},
+        {"array", "maxItems", 1, 2, "[1]", "[1,1]"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < 2 * (sizeof cases / sizeof *cases); i++) {
+        const int a = i % 2 ? cases[i / 2].b : cases[i / 2].a;
+        const int b = i % 2 ? cases[i / 2].a : cases[i / 2].b;
+        char schema[160];
+
+        snprintf(schema, sizeof schema,
+                 "{\"allOf\": [{\"type\": \"%s\", \"%s\": %d}, {\"%s\": %d}]}",
+                 cases[i / 2].type, cases[i / 2].key, a, cases[i / 2].key, b);
+        check(schema, cases[i / 2].taken, true);
+        check(schema, cases[i / 2].refused, false);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits), cmocka_unit_test(multiples), cmocka_unit_test(large),
-        cmocka_unit_test(listed), cmocka_unit_test(decimals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(limits),
+                                       cmocka_unit_test(multiples),
+                                       cmocka_unit_test(large),
+                                       cmocka_unit_test(listed),
+                                       cmocka_unit_test(decimals),
+                                       cmocka_unit_test(limits_of_both_kinds),
+                                       cmocka_unit_test(limits_of_two_schemas)};
 
     return cmocka_run_group_tests(tests, open_vocab, close_vocab);
 }
