@@ -55,6 +55,32 @@ static void types_of_other_programs_rank_by_their_bits(void **state)
     assert_true(quality_has_few_bits(&r));
 }
 
+/* Right behind the last type of no fewer bits. */
+static void ranks_by_bits_are_exact(void **state)
+{
+    static const struct {
+        double bits;
+        const char *behind;
+    } cases[] = {{5.0, "Q4_1"},  {5.01, "Q5_0"}, {4.5, "Q4_0"}, {8.5, "Q8_0"},
+                 {8.51, "BF16"}, {20, "F32"},    {32, "F32"}};
+    struct row r = point("Q4_0_8_8", 0, 2, 0, 1);
+
+    (void)state;
+    r.n_params = 80000;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        r.file_bytes = (int64_t)(cases[i].bits * 10000);
+        if (quality_rank(&r) != rank(cases[i].behind) + 1)
+            fail_msg("%g bits: rank %d, not behind %s (%d)", cases[i].bits,
+                     quality_rank(&r), cases[i].behind, rank(cases[i].behind));
+    }
+    r.file_bytes = 33 * 10000; /* more than any */
+    assert_int_equal(quality_rank(&r), 0);
+    r.file_bytes = 4 * 10000;
+    assert_false(quality_has_few_bits(&r));
+    r.file_bytes--;
+    assert_true(quality_has_few_bits(&r));
+}
+
 static void a_kv_cache_of_few_bits_is_a_loss(void **state)
 {
     struct row r = point("F16", 160, 2, 0, 1);
@@ -92,6 +118,7 @@ int main(void)
         cmocka_unit_test(every_type_has_its_rank),
         cmocka_unit_test(known_orders_hold),
         cmocka_unit_test(types_of_other_programs_rank_by_their_bits),
+        cmocka_unit_test(ranks_by_bits_are_exact),
         cmocka_unit_test(a_kv_cache_of_few_bits_is_a_loss),
         cmocka_unit_test(types_below_four_bits_are_few_bits),
     };

@@ -353,6 +353,7 @@ static void each_model_has_its_answer(void **state)
 
     assert_int_equal(recommend_each(&a, rows, 3, &small, &err), ST_OK);
     assert_int_equal(a.n, 1);
+    assert_string_equal(a.v[0].model, "small");
     json = recommend_json_each(&a);
     assert_non_null(json_object_get(json, "best"));
     json_decref(json);
@@ -362,6 +363,23 @@ static void each_model_has_its_answer(void **state)
     recommend_answers_free(&a);
     err_clear(&err);
     assert_int_equal(recommend_each(&a, rows, 0, &any, &err), ST_CHECK);
+    recommend_answers_free(&a);
+}
+
+/* Rows of one model are one answer, wherever they are. */
+static void a_model_is_answered_once(void **state)
+{
+    struct row rows[] = {point("Q4_0", 50, 2, 0, 4.0), point("Q4_0", 9, 2, 0, 9.0),
+                         point("Q8_0", 90, 2, 0, 2.0)};
+    const struct recommend_params any = {.ctx = 0};
+    struct recommend_answers a;
+
+    (void)state;
+    err_clear(&err);
+    strcpy(rows[1].model, "big");
+    assert_int_equal(recommend_each(&a, rows, 3, &any, &err), ST_OK);
+    assert_int_equal(a.n, 2);
+    assert_string_equal(a.v[1].rec.runner_up.quant, "Q8_0");
     recommend_answers_free(&a);
 }
 
@@ -457,6 +475,7 @@ int main(void)
         cmocka_unit_test(steps_are_on_the_frontier),
         cmocka_unit_test(unknown_quality_is_said),
         cmocka_unit_test(each_model_has_its_answer),
+        cmocka_unit_test(a_model_is_answered_once),
         cmocka_unit_test(too_many_models_are_refused),
         cmocka_unit_test(json_carries_all_of_it),
         cmocka_unit_test(a_quota_is_a_machine),
