@@ -95,6 +95,25 @@ static void an_old_table_gives_the_warm_time(void **state)
     assert_null(strstr(rec.answer, "with loading"));
 }
 
+/* The next longer prompt counts, though it was slower than a shorter one; and one of
+ * few passes where there is no other. */
+static void the_nearest_length_counts(void **state)
+{
+    struct row rows[] = {point("Q4_0", 50, 2, 0, 8), prefill("Q4_0", 50, 1, 128, 40),
+                         prefill("Q4_0", 50, 2, 512, 30)};
+
+    (void)state;
+    assert_int_equal(choose(rows, 3, (struct recommend_params){.n_prompt = 200}),
+                     ST_OK);
+    assert_int_equal(rec.prompt.n_measured, 512);
+    assert_float_equal(rec.prompt.warm_s, 200 / 30., 1e-9);
+    rows[2].status = ROW_STATUS_PARTIAL;
+    assert_int_equal(choose(rows, 3, (struct recommend_params){.n_prompt = 200}),
+                     ST_OK);
+    assert_int_equal(rec.prompt.n_measured, 512);
+    assert_float_equal(rec.prompt.warm_max_s, 200 / (30 * exp(-1.96 * 0.1)), 1e-9);
+}
+
 /* Another length than 512 where that is requested or longer, or the model has less. */
 static void the_usual_prompt_has_512_tokens(void **state)
 {
@@ -467,6 +486,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_prompt_has_threads_and_times_of_its_own),
         cmocka_unit_test(an_old_table_gives_the_warm_time),
+        cmocka_unit_test(the_nearest_length_counts),
         cmocka_unit_test(the_usual_prompt_has_512_tokens),
         cmocka_unit_test(the_program_is_named),
         cmocka_unit_test(a_floor_of_latency_needs_evidence),
