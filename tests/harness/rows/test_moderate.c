@@ -100,10 +100,42 @@ static void little_is_known_of_little(void **state)
     assert_float_equal(v.df, 2, 0);
 }
 
+/* By the same formulas in Python, with digamma and trigamma from 40 on. */
+static void prior_is_exact(void **state)
+{
+    static const struct {
+        struct variance v[12];
+        size_t n;
+        double df, var;
+    } cases[] = {
+        {{{0.5, 2}, {1, 2}, {2, 2}, {8, 2}, {0.25, 2}, {20, 2}},
+         6,
+         2.59424337465,
+         2.13703763061},
+        {{{0.5, 3}, {1, 3}, {2, 3}, {8, 3}, {0.25, 3}, {20, 3}, {0.1, 3}, {60, 3}},
+         8,
+         1.13402693512,
+         0.95613313643},
+        {{{0.5, 14}, {1, 14}, {2, 14}, {8, 14}, {1, 5}, {3, 5}, {7, 0}},
+         7, /* the last one has one value: nothing is known of its variance */
+         3.73440908723,
+         1.43103827992},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct variance_prior p = variance_prior_fit(cases[i].v, cases[i].n);
+
+        assert_float_equal(p.df, cases[i].df, 1e-8);
+        assert_float_equal(p.var, cases[i].var, 1e-8);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prior_is_found),
+        cmocka_unit_test(prior_is_exact),
         cmocka_unit_test(groups_lean_on_the_prior),
         cmocka_unit_test(little_is_known_of_little),
     };
