@@ -194,6 +194,24 @@ static void escapes_in_patterns(void **state)
     }
 }
 
+/* One pattern with several limits of length is several automata. */
+static void a_pattern_with_several_lengths(void **state)
+{
+    static const char schema[] =
+        "{\"type\": \"array\", \"prefixItems\": ["
+        "{\"type\": \"string\", \"pattern\": \"^a*$\", \"maxLength\": 2}, "
+        "{\"type\": \"string\", \"pattern\": \"^a*$\", \"maxLength\": 3}, "
+        "{\"type\": \"string\", \"pattern\": \"^a*$\", \"maxLength\": 3, "
+        "\"minLength\": 1}], \"minItems\": 3, \"items\": false}";
+
+    (void)state;
+    takes(schema, "[\"aa\",\"aaa\",\"a\"]");
+    takes(schema, "[\"\",\"\",\"aaa\"]");
+    refuses(schema, "[\"aaa\",\"aaa\",\"a\"]");
+    refuses(schema, "[\"aa\",\"aaaa\",\"a\"]");
+    refuses(schema, "[\"aa\",\"aaa\",\"\"]");
+}
+
 /* Percent escapes of references in either case, and notes of a vendor. */
 static void references_with_escapes(void **state)
 {
@@ -216,6 +234,7 @@ int main(void)
         cmocka_unit_test(references),
         cmocka_unit_test(escapes_in_patterns),
         cmocka_unit_test(references_with_escapes),
+        cmocka_unit_test(a_pattern_with_several_lengths),
     };
 
     return cmocka_run_group_tests(tests, open_vocab, close_vocab);

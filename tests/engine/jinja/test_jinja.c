@@ -429,6 +429,8 @@ static void expect_own(const char *template, const char *want)
 static void knows_what_is_the_templates_own(void **state)
 {
     (void)state;
+    expect_own("{{ (name ~ '\\nb') | indent(2) }}", "...\n  b");
+    expect_own("{{ ('b\\n' ~ name) | indent(2) }}", "b\n  ...");
     expect_own("<a>{{ name }}</a>", "<a>...</a>");
     expect_own("{{ bos_token ~ '[' ~ name ~ ']' }}", "<s>[...]");
     expect_own("{{ ('<' + name + '>').replace('>', '!') }}", "<...!");

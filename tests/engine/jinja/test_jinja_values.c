@@ -134,6 +134,7 @@ static void what_is_refused(void **state)
     static const struct gives cases[] = {
         {"{{ range() }}", "'range' takes 1 to 3 values, and there are 0"},
         {"{{ range(1, 2, 3, 4) }}", "'range' takes 1 to 3 values, and there are 4"},
+        {"{{ 'a' | replace(old='x') }}", "takes 2 to 3 values, and there are 1"},
         {"{{ 'a'.rsplit(' ', 1, 2) }}",
          "'rsplit' takes 0 to 2 values, and there are 3"},
         {"{{ 'a b'.split(' ', 'x') }}", "an integer belongs where there is a str"},
