@@ -404,6 +404,14 @@ static void speculation_is_reported(void **state)
                            "2.25), and shows no difference in speed on the text free "
                            "(95 % interval 0.95 to 1.37)."));
     assert_null(strstr(rec.why, "other"));
+    rows[3].n_threads =
+        2; /* the number of threads is the choice's, the setting is not */
+    rows[3].kv_type = KERN_KV_q8_0;
+    rows[2].n_threads = 1;
+    assert_int_equal(choose(rows, 5, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_non_null(strstr(rec.why, "on the text copy (95 % interval 2.00 to 2.25)."));
+    rows[3].n_threads = 1;
+    rows[2].n_threads = 2;
     rows[1].spec_accept = 0;
     assert_int_equal(choose(rows, 5, (struct recommend_params){.ctx = 0}), ST_OK);
     assert_non_null(strstr(rec.why, "has no draft token accepted on the text copy"));

@@ -326,6 +326,22 @@ static void steps_are_on_the_frontier(void **state)
     assert_string_equal(rec.steps[2].row.quant, "Q5_K_M");
 }
 
+/* Steps are in order of speed, whatever the order of the rows. */
+static void steps_are_in_order(void **state)
+{
+    struct row rows[] = {point("Q4_0", 50, 2, 0, 10), point("Q8_0", 94, 2, 0, 5),
+                         point("Q5_K_M", 60, 2, 0, 7), point("Q6_K", 72, 2, 0, 6)};
+
+    (void)state;
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 0}),
+                     ST_OK);
+    assert_string_equal(rec.best.quant, "Q4_0");
+    assert_int_equal(rec.n_steps, 3);
+    assert_string_equal(rec.steps[0].row.quant, "Q5_K_M");
+    assert_string_equal(rec.steps[1].row.quant, "Q6_K");
+    assert_string_equal(rec.steps[2].row.quant, "Q8_0");
+}
+
 /* What was not measured is said, and where to measure it. */
 static void unknown_quality_is_said(void **state)
 {
@@ -379,9 +395,15 @@ static void each_model_has_its_answer(void **state)
     recommend_answers_free(&a);
 
     assert_int_equal(recommend_each(&a, rows, 3, &never, &err), ST_CHECK);
+    assert_non_null(strstr(err.msg, "of 3 models: big: "));
+    recommend_answers_free(&a);
+    err_clear(&err);
+    assert_int_equal(recommend_each(&a, rows, 1, &never, &err), ST_CHECK);
+    assert_non_null(strstr(err.msg, "4.00 tok/s"));
     recommend_answers_free(&a);
     err_clear(&err);
     assert_int_equal(recommend_each(&a, rows, 0, &any, &err), ST_CHECK);
+    assert_non_null(strstr(err.msg, "no decode point was measured"));
     recommend_answers_free(&a);
 }
 
@@ -493,6 +515,7 @@ int main(void)
         cmocka_unit_test(the_probability_of_reaching_a_floor_is_given),
         cmocka_unit_test(memory_is_left_for_more_context),
         cmocka_unit_test(steps_are_on_the_frontier),
+        cmocka_unit_test(steps_are_in_order),
         cmocka_unit_test(unknown_quality_is_said),
         cmocka_unit_test(each_model_has_its_answer),
         cmocka_unit_test(a_model_is_answered_once),
