@@ -17,14 +17,19 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/utf8.h"
+#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
 
 #define AGAIN_US   100000
 #define REMIND_NS  60000000000u
 #define COMMAND_AT 100 /* characters of a command that are shown */
+#define NO_LOCK    "no file can be locked"
 
 static int lock_fd = -1;
+
+/* Why this process measures without the lock; NULL: it has it, or does not measure. */
+static const char *without;
 
 /* An existing file of another user is opened without O_CREAT, which kernels refuse in
  * folders that everybody may write to. */
@@ -81,6 +86,36 @@ static long holder(int fd)
     return pid;
 }
 
+/* The parent of a process; 0: not known. */
+static long parent_of(long pid)
+{
+    char path[40], text[512] = "";
+    const char *end;
+    long parent = 0;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    f = fopen(path, "re");
+    if (f) {
+        text[fread(text, 1, sizeof text - 1, f)] = '\0';
+        fclose(f);
+    }
+    end = strrchr(text, ')'); /* of its name, which may hold blanks */
+    return end && sscanf(end + 1, " %*c %ld", &parent) == 1 ? parent : 0;
+}
+
+/* Whether the holder has started this process, as a sweep starts the programs that it
+ * measures: it waits for our end, and we would wait for its. */
+static bool is_part_of_holder(int fd)
+{
+    const long pid = holder(fd);
+    long p = getppid();
+
+    for (int i = 0; pid && p > 1 && p != pid && i < 64; i++)
+        p = parent_of(p);
+    return pid > 1 && p == pid;
+}
+
 /* "process 123 (bench sweep -c ..)". */
 static const char *describe_holder(int fd, char *buf, size_t cap)
 {
@@ -120,6 +155,13 @@ static void print_waiting(int fd, bool again)
     message_print(text);
 }
 
+static const char *why_without(void)
+{
+    const char *own = getenv("SLMBENCH_LOCK");
+
+    return own && !strcmp(own, "none") ? "SLMBENCH_LOCK=none" : NO_LOCK;
+}
+
 enum status measuring_begin(struct err *err)
 {
     uint64_t printed_ns = 0;
@@ -128,8 +170,12 @@ enum status measuring_begin(struct err *err)
     if (lock_fd >= 0)
         return ST_OK;
     fd = open_any();
+    without = fd >= 0 ? NULL : why_without();
     while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
-        if (errno != EWOULDBLOCK && errno != EINTR) {
+        const bool is_held = errno == EWOULDBLOCK;
+
+        if ((!is_held && errno != EINTR) || (is_held && is_part_of_holder(fd))) {
+            without = is_held ? NULL : NO_LOCK;
             close(fd);
             return ST_OK;
         }
@@ -162,8 +208,15 @@ bool measuring_try(void)
     return true;
 }
 
+void measuring_remark(char *text, size_t cap)
+{
+    if (without)
+        text_append(text, cap, "%swithout the lock: %s", *text ? "; " : "", without);
+}
+
 void measuring_end(void)
 {
+    without = NULL;
     if (lock_fd >= 0)
         close(lock_fd);
     lock_fd = -1;

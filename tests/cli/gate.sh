@@ -213,6 +213,8 @@ wait $pid || code=$?
 [ "$code" = 130 ] || fail "interrupted: exit $code: $(cat stopped.out stopped.err)"
 gone
 grep -q "^inconclusive: Interrupted after" stopped.out || fail "$(cat stopped.out)"
+tr '\n' ' ' <stopped.out | tr -s ' ' | grep -q "at the same time (without the lock: SLMBENCH_LOCK=none)" ||
+    fail "the lock that it did not take is not reported: $(cat stopped.out)"
 python3 - <<'END' || fail "gate.json of an interrupted gate"
 import json
 r = json.load(open("stopped/gate.json"))

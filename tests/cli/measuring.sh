@@ -42,6 +42,9 @@ waits "$BENCH" gate --b "$BENCH" -m "$model" --budget 10s -o gate
 waits "$BENCH" gate -m "$model" --calibrate --budget 60s -o calibrated
 waits "$RESEARCH" record-trace trace.txt -m "$model" -t 1
 [ ! -e "$(dirname "$BENCH")/bench_kernels" ] || waits "$BENCH" kernels --formats q8_0 --ops gemv --weights hot -o k
+waits "$BENCH" quick
+"$BENCH" load http://127.0.0.1:1 >out 2>err || true
+grep -q "built without libcurl" err || waits "$BENCH" load http://127.0.0.1:1 --users 1 -o users
 SLMBENCH_LOCK=none "$BENCH" decode -m "$model" -t 1 -n 2 --budget 0.05 >out 2>err || fail "none: $(cat err)"
 
 # What measures nothing does not wait.
@@ -51,6 +54,17 @@ for command in "topo" "gguf $model" "sweep -m $model --dry-run --mem none" "swee
     "kernels --list"; do
     SLMBENCH_LOCK=$WORK/lock timeout 60 "$BENCH" $command >out 2>err || fail "$command: $? $(cat err)"
 done
+
+# A program that the holder itself starts does not wait for it; rows without the lock report
+# that.
+own=("$BENCH" decode -m "$model" -t 1 -n 2 --budget 0.05 --mem none --json)
+again="again=$BENCH decode -m {model} -t {threads} -n {n} --budget 0.05 --mem none --json => tok_per_s"
+SLMBENCH_LOCK=$WORK/own timeout 60 "${own[@]}" --engine "$again" >out 2>err ||
+    fail "a bench that bench measures: $? $(cat out err)"
+SLMBENCH_LOCK=$WORK/own "${own[@]}" >out 2>err || fail "$? $(cat err)"
+! grep -q "without the lock" out || fail "it had the lock: $(cat out)"
+SLMBENCH_LOCK=none "${own[@]}" >out 2>err || fail "$? $(cat err)"
+grep -q '"detail": ".*without the lock: SLMBENCH_LOCK=none"' out || fail "not reported: $(cat out)"
 
 # The next one goes on when the one before has ended, however that was.
 : >err

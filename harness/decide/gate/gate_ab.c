@@ -166,6 +166,16 @@ static void note_same(struct gate_result *r, const struct gate_options *o,
         note(r, "a difference of A and B: they are the same model");
 }
 
+static void note_lock(struct gate_result *r)
+{
+    char why[80] = "", text[120];
+
+    measuring_remark(why, sizeof why);
+    snprintf(text, sizeof text, "measurements of others at the same time (%s)", why);
+    if (*why)
+        note(r, text);
+}
+
 /* What was given, and the commit of a program that does not know its own. */
 static void name_commits(struct gate_result *r, const struct gate_commits *c,
                          const char *run)
@@ -309,6 +319,8 @@ static enum status compare(const struct gate_options *o, struct gate_run *run,
                 "diverge, and `bench quality` measures it in full");
     if (st == ST_OK)
         note_same(r, o, program);
+    if (st == ST_OK)
+        note_lock(r);
     if (st == ST_OK)
         st = make_dir(run, err);
     if (st)

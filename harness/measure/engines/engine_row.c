@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "harness/base/format.h"
+#include "harness/machine/measuring.h"
 #include "harness/stats/stats.h"
 
 /* ---- before ---------------------------------------------------------------------- */
@@ -324,4 +325,5 @@ void engine_row_conclude(struct engine_run *x)
     if (!*row->detail && !r->fits)
         snprintf(row->detail, sizeof row->detail,
                  "does not fit: paged from disk, including the reads while loading");
+    measuring_remark(row->detail, sizeof row->detail);
 }

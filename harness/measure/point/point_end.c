@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "harness/base/format.h"
+#include "harness/machine/measuring.h"
 #include "harness/machine/memory_reserve.h"
 
 static void judge_killed(struct point_run *r, int signal)
@@ -187,4 +188,6 @@ void point_conclude(struct point_run *r)
         report_no_fit(r);
     doubt_threads(r);
     doubt_depth(r);
+    if (row->status == ROW_STATUS_OK || row->status == ROW_STATUS_PARTIAL)
+        measuring_remark(row->detail, sizeof row->detail);
 }

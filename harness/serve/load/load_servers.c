@@ -12,6 +12,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/random.h"
 #include "harness/base/format.h"
+#include "harness/machine/measuring.h"
 #include "harness/measure/engines/launch.h"
 #include "harness/serve/load/requests.h"
 #include "harness/rows/roofs.h"
@@ -175,6 +176,8 @@ static enum status on_row(void *arg, struct row *row,
         if (x->plan->quota_cpus > 0)
             row->cpus_quota = x->plan->quota_cpus;
     }
+    if (row->status == ROW_STATUS_OK || row->status == ROW_STATUS_PARTIAL)
+        measuring_remark(row->detail, sizeof row->detail);
     note_command(row, x);
     roof_mark(row, x->out->rows, x->out->n_rows);
     st = add_rows(x->out, row, 1, err);

@@ -168,6 +168,7 @@ serve ttft=1 gap=1
 import json, sys
 r, = json.load(open(sys.argv[1]))["rows"]
 assert (r["roof_gbps"] or 0) > 0 or "the CPUs were not idle" in r["detail"], r
+assert r["detail"].endswith("without the lock: SLMBENCH_LOCK=none"), r
 END
 
 # ---- times of each request, failed ones too; charts, also drawn again

@@ -116,6 +116,59 @@ static void none_and_the_impossible_do_not_wait(void **state)
     close(complaints);
 }
 
+static const char *remark(void)
+{
+    static char text[120];
+
+    snprintf(text, sizeof text, "2 samples");
+    measuring_remark(text, sizeof text);
+    return text;
+}
+
+static void measuring_without_the_lock_is_reported(void **state)
+{
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_string_equal(remark(), "2 samples");
+    assert_int_equal(measuring_begin(&err), ST_OK);
+    assert_string_equal(remark(), "2 samples");
+    measuring_end();
+    setenv("SLMBENCH_LOCK", "none", 1);
+    assert_int_equal(measuring_begin(&err), ST_OK);
+    assert_string_equal(remark(), "2 samples; without the lock: SLMBENCH_LOCK=none");
+    setenv("SLMBENCH_LOCK", "/nowhere/lock", 1);
+    assert_int_equal(measuring_begin(&err), ST_OK);
+    assert_string_equal(remark(), "2 samples; without the lock: no file can be locked");
+    measuring_end();
+    assert_string_equal(remark(), "2 samples");
+}
+
+/* A sweep waits for the program that it measures, which may be a bench. */
+static void what_the_holder_starts_does_not_wait(void **state)
+{
+    struct err err = ERR_INIT;
+    int status;
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(measuring_begin(&err), ST_OK);
+    pid = test_fork();
+    if (!pid) {
+        const pid_t between = fork(); /* a shell */
+
+        if (!between) {
+            alarm(30);
+            measuring_end(); /* as exec() does to the descriptor */
+            _exit(measuring_begin(&err) || strcmp(remark(), "2 samples") ? 1 : 0);
+        }
+        waitpid(between, &status, 0);
+        _exit(status ? 1 : 0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 /* A link that somebody has put there is not followed. */
 static void links_are_not_followed(void **state)
 {
@@ -135,6 +188,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_second_waits_and_says_for_whom),
         TEST(none_and_the_impossible_do_not_wait),
+        TEST(measuring_without_the_lock_is_reported),
+        TEST(what_the_holder_starts_does_not_wait),
         TEST(links_are_not_followed),
     };
 
