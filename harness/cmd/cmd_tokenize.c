@@ -59,7 +59,7 @@ static enum status load_tokenizer(struct tokenizer **t, const char *model,
     if (!st)
         st = modelref_make_file(&ref, NULL, err);
     if (!st)
-        st = fence_enter_calls(err);
+        st = fence_enter_calls(-1, err);
     if (!st)
         st = modelref_open(&ref, &g, err);
     if (st)

@@ -78,7 +78,7 @@ static enum status open_model(struct gguf **g, const struct packing_job *job,
     if (!st)
         st = modelref_make_file(&ref, NULL, err);
     if (!st)
-        st = fence_enter_calls(err);
+        st = fence_enter_calls(-1, err);
     return st ? st : modelref_open(&ref, g, err);
 }
 
@@ -88,7 +88,7 @@ enum status packing_run(const struct packing_job *job, struct err *err)
     enum status st;
 
     if (!job->out) {
-        st = fence_enter_calls(err);
+        st = fence_enter_calls(-1, err);
         return st ? st : verify_file(job->model, err);
     }
     st = open_model(&g, job, err);

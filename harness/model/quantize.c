@@ -127,7 +127,7 @@ static enum status prepare(struct work *w, struct err *err)
     w->params.requantise = true;
     w->params.measures = job->rmse ? w->measures : NULL;
     if (!st)
-        st = fence_enter_calls(err);
+        st = fence_enter_calls(-1, err);
     /* Opened twice: the second one describes the result. */
     if (!st)
         st = modelfile_open(&w->from, job->in, NULL, err);

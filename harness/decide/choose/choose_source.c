@@ -10,7 +10,7 @@
 
 #include "engine/engine.h"
 #include "harness/base/format.h"
-#include "harness/machine/fence/fence.h"
+#include "harness/model/model_fence.h"
 
 /* What published files are made of and CPUs decode well, the finest first. Two bits
  * need an importance matrix. */
@@ -295,7 +295,7 @@ enum status choose_open(struct choose *c, struct err *err)
     if (!st)
         st = read_types(c, err);
     if (!st)
-        st = fence_enter_calls(err);
+        st = model_fence_enter(err);
     if (!st)
         st = modelref_open(&c->ref, &c->source, err);
     if (!st)

@@ -142,9 +142,9 @@ out:
     return st;
 }
 
-enum status fence_enter_calls(struct err *err)
+enum status fence_enter_calls(int ring, struct err *err)
 {
-    static const struct fence fence = {.uses_uring = true, .writes = true};
+    const struct fence fence = {.writes = true, .has_ring = ring >= 0, .ring = ring};
     static bool entered;
 
     if (entered)

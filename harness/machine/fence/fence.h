@@ -15,8 +15,8 @@
  * fence_args.c. Not among them: the network (a server's own connections apart), other
  *                   processes and programs, neither signalled nor placed nor read,
  * keys, mounts, modules, namespaces, System V IPC; a file's mode, owner, times and
- * attributes; what types into a terminal. io_uring only where it is requested, since it
- * would go round this list, or one ring that was made before and can only read. Others
+ * attributes; what types into a terminal. No io_uring, which would go round this list,
+ * but one that was made before and can only read. Others
  * fail with EPERM, and calls of kernels later than this program with ENOSYS
  *
  * What a kernel does not have (Landlock before 5.13, or switched off) is left out;
@@ -39,8 +39,7 @@ struct fence {
     size_t n_reads;
     bool keeps_user; /* it makes files that are to be its own */
     bool writes;     /* files of its user, at whose terminal it runs */
-    bool uses_uring; /* it may make an io_uring */
-    bool has_ring;   /* it has made one that only reads (stream_ring.h) ... */
+    bool has_ring;   /* it has made an io_uring that only reads (stream_ring.h) ... */
     int ring;        /* ... and may go on using that, by this descriptor */
     bool serves;     /* it accepts connections ... */
     int listener;    /* ... of this socket, which listens already */
@@ -64,7 +63,8 @@ const char *fence_missing(char *buf, size_t cap);
 
 /* The part that also suits a command which reads a model and writes files of its own:
  * no_new_privs and the filter of system calls, which lets modes and owners of files and
- * modes of the terminal be changed. Errors: as fence_enter(). */
-enum status fence_enter_calls(struct err *err);
+ * modes of the terminal be changed. ring: the descriptor of an io_uring as in struct
+ * fence, or -1. The first call counts. Errors: as fence_enter(). */
+enum status fence_enter_calls(int ring, struct err *err);
 
 #endif

@@ -161,8 +161,7 @@ enum who {
     SERVER = 2,
     WRITER = 4,
     RING = 8,
-    RINGS = 16,
-    SANITIZED = 32,
+    SANITIZED = 16,
 };
 
 /* By name, since not every architecture has each; a number, where libseccomp may not
@@ -185,8 +184,7 @@ static unsigned roles_of(const struct fence *fence)
 
     roles |= fence->serves ? SERVER : 0;
     roles |= fence->writes ? WRITER : 0;
-    roles |= fence->has_ring && !fence->uses_uring ? RING : 0;
-    roles |= fence->uses_uring ? RINGS : 0;
+    roles |= fence->has_ring ? RING : 0;
 #ifdef __SANITIZE_ADDRESS__
     roles |= SANITIZED;
 #endif

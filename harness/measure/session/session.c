@@ -12,9 +12,9 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
 #include "harness/machine/cache.h"
-#include "harness/machine/fence/fence.h"
 #include "harness/machine/topology.h"
 #include "harness/measure/worker/worker_fence.h"
+#include "harness/model/model_fence.h"
 
 static int on_preload(void *progress, size_t done, size_t total)
 {
@@ -100,7 +100,7 @@ enum status session_model(struct modelref *ref, const struct session_params *par
         return st;
     return params->serves
                ? worker_fence_server(ref, params->also, params->listener, err)
-               : fence_enter_calls(err);
+               : model_fence_enter(err);
 }
 
 enum status session_inputs(struct path_list *files, struct session_params *params,
@@ -161,7 +161,7 @@ static void fill_params(struct opening *o)
     o->p.n_sequences = a->n_sequences;
     o->p.paged = a->paged;
     o->p.n_pool = a->n_pool;
-    o->p.ring = a->serves ? worker_ring() : NULL;
+    o->p.ring = model_ring();
     if (topology_doubts_threads(&o->topo, slm_params_threads(&o->p), o->p.cpus, doubt,
                                 sizeof doubt))
         fprintf(stderr, "bench: %s\n", doubt);

@@ -37,7 +37,7 @@ struct session_params {
 /* The model that params name; a synthetic one is made where its file is missing. From
  * then on the process can start no other program and use no network (fence.h). Errors:
  * those of modelref_parse(), modelref_set_quant(), modelref_make_file() and
- * fence_enter_calls(), or worker_fence_server(). */
+ * model_fence_enter(), or worker_fence_server(). */
 enum status session_model(struct modelref *ref, const struct session_params *params,
                           struct err *err);
 

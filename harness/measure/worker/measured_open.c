@@ -9,7 +9,7 @@
 #include "engine/base/random.h"
 #include "engine/synth/synth.h"
 #include "harness/machine/memory_reserve.h"
-#include "harness/measure/worker/worker_fence.h"
+#include "harness/model/model_fence.h"
 #include "kernels/isa.h"
 
 void measured_init(struct measured *m, uint64_t seed)
@@ -72,7 +72,7 @@ enum status measured_open(struct measured *m, const struct model_setup *setup,
         p.image_rewrite = true;
         p.name = setup->model.text;
     } else {
-        p.ring = worker_ring();
+        p.ring = model_ring();
     }
     if (st == ST_OK)
         st = slm_open(&m->m, &p, err);

@@ -5,8 +5,8 @@
 #include "harness/measure/worker/worker_fence.h"
 
 #include "engine/hf/hf.h"
-#include "engine/weights/stream_ring.h"
 #include "harness/base/program.h"
+#include "harness/model/model_fence.h"
 
 /* A folder is read as one: what a download has left in it may be links. */
 static enum status add_model(struct path_list *reads, const struct modelref *model,
@@ -27,17 +27,6 @@ static enum status add_data(struct path_list *reads, struct err *err)
     return st;
 }
 
-static struct stream_ring *ring;
-
-/* Made while it may be; without it weights are read by threads. */
-static void make_ring(void)
-{
-    struct err ignored = ERR_INIT;
-
-    if (!ring && stream_ring_make(&ring, &ignored))
-        ring = NULL;
-}
-
 static enum status enter(const struct modelref *model, const char *also, int listener,
                          struct err *err)
 {
@@ -54,12 +43,10 @@ static enum status enter(const struct modelref *model, const char *also, int lis
     if (!st)
         st = add_data(&reads, err);
     if (!st)
-        make_ring();
-    if (!st)
         st = fence_enter(&(struct fence){.reads = (const char *const *)reads.path,
                                          .n_reads = reads.n,
-                                         .has_ring = ring != NULL,
-                                         .ring = ring ? stream_ring_fd(ring) : -1,
+                                         .has_ring = model_ring_fd() >= 0,
+                                         .ring = model_ring_fd(),
                                          .serves = listener >= 0,
                                          .listener = listener},
                          &state, err);
@@ -78,9 +65,4 @@ enum status worker_fence_server(const struct modelref *model, const char *text,
                                 int listener, struct err *err)
 {
     return enter(model, text, listener, err);
-}
-
-struct stream_ring *worker_ring(void)
-{
-    return ring;
 }

@@ -22,10 +22,4 @@ enum status worker_fence(const struct modelref *model, const char *text,
 enum status worker_fence_server(const struct modelref *model, const char *text,
                                 int listener, struct err *err);
 
-struct stream_ring;
-
-/* The ring that the fence lets through, for the model that is open; NULL: no fence, or
- * no io_uring here. */
-struct stream_ring *worker_ring(void);
-
 #endif
