@@ -121,6 +121,17 @@ static bool take_quantity(struct claim *claim, double v, enum quantity of)
     return false;
 }
 
+/* A text of the claim; an error where it is given already. */
+static void take_text(char *to, size_t cap, const char *text, const char *part,
+                      struct err *err)
+{
+    if (*to)
+        err_set(err, ST_USAGE, "--claim: '%.60s' is a second one, after '%s'", part,
+                to);
+    else
+        snprintf(to, cap, "%s", text);
+}
+
 /* A number with a unit behind it, with a decimal point or comma. False: it is none, or
  * an error. */
 static bool take_number(struct claim *claim, const char *part, struct err *err)
@@ -150,6 +161,9 @@ static bool take_number(struct claim *claim, const char *part, struct err *err)
     v = strtod(number, &end);
     if (*end || !(v > 0) || !isfinite(v))
         err_set(err, ST_USAGE, "--claim: '%.30s' is no number above 0", number);
+    else if ((of == THREADS || of == CONTEXT) && v != floor(v))
+        err_set(err, ST_USAGE, "--claim: '%.30s %.20s' is no whole number", number,
+                part);
     else if (!take_quantity(claim, v * factor, of))
         err_set(err, ST_USAGE,
                 "--claim: '%.30s %.20s' is given twice, or more than there can be",
@@ -157,12 +171,13 @@ static bool take_number(struct claim *claim, const char *part, struct err *err)
     return !err->code;
 }
 
-/* "Llama 2 7B" is llama-2-7b. */
-static bool take_model(struct claim *claim, const char *part)
+/* "Llama 2 7B" is llama-2-7b. False: it is no model, or an error. */
+static bool take_model(struct claim *claim, const char *part, struct err *err)
 {
     struct synth_shape shape;
     struct err ignored = ERR_INIT;
     char name[sizeof claim->model];
+    enum quantmix mix = QUANTMIX_N;
     char *colon;
     size_t n = 0;
 
@@ -171,17 +186,17 @@ static bool take_model(struct claim *claim, const char *part)
     name[n] = '\0';
     colon = strchr(name, ':');
     if (colon) {
-        const enum quantmix mix = quantmix_by_name(colon + 1);
-
+        mix = quantmix_by_name(colon + 1);
         if (mix == QUANTMIX_N)
             return false;
         *colon = '\0';
-        snprintf(claim->quant, sizeof claim->quant, "%s", quantmix_name(mix));
     }
     if (strchr(name, '/') || shape_load(&shape, name, &ignored))
         return false;
-    snprintf(claim->model, sizeof claim->model, "%s", shape.name);
-    return true;
+    take_text(claim->model, sizeof claim->model, shape.name, part, err);
+    if (colon && !err->code)
+        take_text(claim->quant, sizeof claim->quant, quantmix_name(mix), part, err);
+    return !err->code;
 }
 
 static enum status take_part(struct claim *claim, const char *part, struct err *err)
@@ -190,11 +205,11 @@ static enum status take_part(struct claim *claim, const char *part, struct err *
 
     if (take_number(claim, part, err) || err->code)
         return err->code;
-    if (take_model(claim, part))
-        return ST_OK;
+    if (take_model(claim, part, err) || err->code)
+        return err->code;
     if (mix != QUANTMIX_N) {
-        snprintf(claim->quant, sizeof claim->quant, "%s", quantmix_name(mix));
-        return ST_OK;
+        take_text(claim->quant, sizeof claim->quant, quantmix_name(mix), part, err);
+        return err->code;
     }
     if (claim->cpu[0])
         return err_set(

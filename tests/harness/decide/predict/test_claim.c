@@ -120,6 +120,12 @@ static void what_is_no_claim_gets_a_sentence(void **state)
         {"5 tok/s, llama-2-7b:Q9, 51 GB/s", "('llama-2-7b:Q9' was read as the CPU)"},
         {"5 tok/s 4 GB 51 GB/s", "('5 tok/s 4 GB 51 GB/s' was read as the CPU)"},
         {"5 tok/s, 4 GB, 9999999 threads", "more than there can be"},
+        {"5 tok/s, 4 GB, 2.5 threads", "'2.5 threads' is no whole number"},
+        {"5 tok/s, 4 GB, 0.5 threads, 4 threads", "is no whole number"},
+        {"5 tok/s, 4 GB, 2048,5 ctx", "is no whole number"},
+        {"5 tok/s, llama-2-7b:Q4_0, Q8_0", "'Q8_0' is a second one, after 'Q4_0'"},
+        {"5 tok/s, Q4_0, Q4_0, 4 GB", "is a second one"},
+        {"5 tok/s, llama-2-7b, qwen3-4b, 4 GB", "'qwen3-4b' is a second one"},
     };
 
     (void)state;
