@@ -64,6 +64,7 @@ void doctor_examine(struct doctor *d, const struct topology *topo, const char *r
                     const char *dir)
 {
     d->n = 0;
+    d->has_fence = false;
     add_advice(d, topo);
     doctor_check_isa(d, topo);
     doctor_check_governor(d, topo, root);
@@ -72,7 +73,7 @@ void doctor_examine(struct doctor *d, const struct topology *topo, const char *r
     doctor_check_energy(d, root);
     if (*root)
         return;
-    doctor_check_fence(d);
+    doctor_check_fence(d, dir);
     doctor_check_disk(d, dir);
     doctor_check_programs(d);
     doctor_check_quiet(d);
@@ -120,6 +121,32 @@ static json_t *text_or_null(const char *text)
     return s ? s : json_null();
 }
 
+/* A figure that is known. */
+static json_t *known(int n, bool is_known)
+{
+    return is_known ? json_integer(n) : json_null();
+}
+
+static json_t *fence_json(const struct doctor_fence *f)
+{
+    const int *n = f->n_allowed;
+    json_t *calls =
+        json_pack("{s:o, s:o, s:o, s:o}", "kernel", known(f->n_calls, f->n_calls),
+                  "reader", known(n[DOCTOR_READER], n[DOCTOR_READER]), "server",
+                  known(n[DOCTOR_SERVER], n[DOCTOR_SERVER]), "command",
+                  known(n[DOCTOR_COMMAND], n[DOCTOR_COMMAND]));
+
+    return json_pack("{s:o, s:i, s:b, s:b, s:b, s:b, s:b, s:s, s:o}", "system_calls",
+                     calls, "landlock", f->landlock, "seccomp", f->filtered,
+                     "other_files", f->other_files, "no_new_privs", f->no_new_privs,
+                     "capabilities", f->capabilities, "terminal", f->terminal,
+                     "io_uring",
+                     f->other_rings ? "any"
+                     : f->ring      ? "reads"
+                                    : "none",
+                     "uid", known(f->uid, f->uid >= 0));
+}
+
 json_t *doctor_json(const struct doctor *d)
 {
     json_t *checks = json_array();
@@ -132,6 +159,7 @@ json_t *doctor_json(const struct doctor *d)
                                                 text_or_null(c->found), "mend",
                                                 text_or_null(c->mend)));
     }
-    return json_pack("{s:s,s:o}", "verdict", doctor_n_partly(d) ? "partly" : "fine",
-                     "checks", checks);
+    return json_pack("{s:s,s:o,s:o}", "verdict", doctor_n_partly(d) ? "partly" : "fine",
+                     "checks", checks, "fence",
+                     d->has_fence ? fence_json(&d->fence) : json_null());
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * doctor_here.c - checks of the living machine: fence, disk, programs, neighbours
+ * doctor_here.c - checks of the living machine: disk, programs, neighbours
  */
 #include "harness/decide/doctor/doctor_internal.h"
 
@@ -14,7 +14,6 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/program.h"
 #include "harness/client/client.h"
-#include "harness/machine/fence/fence.h"
 #include "harness/machine/measuring.h"
 #include "harness/machine/noise.h"
 #include "harness/machine/probe.h"
@@ -24,20 +23,6 @@
 /* A model of 9 billion parameters in Q4_K_M, and the results. */
 #define ROOM_BYTES ((uint64_t)6 << 30)
 #define QUIET_MS   1200
-
-void doctor_check_fence(struct doctor *d)
-{
-    char missing[80];
-
-    if (*fence_missing(missing, sizeof missing))
-        doctor_add(d, "Fence", DOCTOR_PARTLY,
-                   "this kernel lacks %s: a process that reads a model gives up less "
-                   "than elsewhere. Open models that you trust.",
-                   missing);
-    else
-        doctor_add(d, "Fence", DOCTOR_FINE,
-                   "Landlock and seccomp restrict the process that reads a model.");
-}
 
 static void check_room(struct doctor *d, const char *dir)
 {

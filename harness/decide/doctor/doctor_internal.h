@@ -22,8 +22,12 @@ void doctor_check_energy(struct doctor *d, const char *root);
 void doctor_check_container(struct doctor *d, const char *root);
 void doctor_check_limits(struct doctor *d, const char *root);
 
+/* doctor_fence.c: the fence, entered by children that look at themselves. dir: that of
+ * doctor_examine(). */
+void doctor_look_at_fence(struct doctor_fence *f, const char *dir);
+void doctor_check_fence(struct doctor *d, const char *dir);
+
 /* doctor_here.c: what only the living machine shows. */
-void doctor_check_fence(struct doctor *d);
 void doctor_check_disk(struct doctor *d, const char *dir);
 void doctor_check_programs(struct doctor *d);
 void doctor_check_quiet(struct doctor *d);

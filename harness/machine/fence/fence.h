@@ -61,6 +61,11 @@ enum status fence_enter(const struct fence *fence, struct fence_state *state,
 /* What this kernel lacks for a whole fence, in words; "" nothing. Returns buf. */
 const char *fence_missing(char *buf, size_t cap);
 
+/* How many system calls this kernel has. Those that are later than Linux 5.0 are made
+ * for it, with arguments that each of them refuses: in a child, which a filter around
+ * this process may end. */
+int fence_n_calls(void);
+
 /* The part that also suits a command which reads a model and writes files of its own:
  * no_new_privs and the filter of system calls, which lets modes and owners of files and
  * modes of the terminal be changed. ring: the descriptor of an io_uring as in struct

@@ -69,7 +69,7 @@ command -v python3 >/dev/null || skip "JSON: no python3"
 python3 - <<'END' || fail "$(cat json)"
 import json
 d = json.load(open("json"))
-assert d["verdict"] == "partly" and len(d["checks"]) > 8
+assert d["verdict"] == "partly" and len(d["checks"]) > 8 and d["fence"] is None
 for c in d["checks"]:
     assert set(c) == {"name", "state", "found", "mend"} and c["found"] and c["state"] in ("fine", "note", "partly")
 pages = [c for c in d["checks"] if c["name"] == "Huge pages"]
@@ -80,9 +80,22 @@ END
 code=0
 SLMBENCH_LOCK=none "$BENCH" doctor --disk . >out 2>err || code=$?
 [ $code = 0 ] || [ $code = 4 ] || fail "here: exit code $code: $(cat err)"
-for name in Threads ISA "Memory limits" "CPU quotas" Fence "Disk room" "Disk speed" Charts Servers Kernels Quiet; do
+for name in Threads ISA "Memory limits" "CPU quotas" Fence "System calls" "Disk room" "Disk speed" Charts Servers Kernels Quiet; do
     grep -qE "^(fine|note|partly) +$name " out || fail "no check of $name: $(cat out)"
 done
+awk '/^[a-z]/ { on = $1 == "fine" && /^fine +(Fence|System calls) / } on' out >fence
+[ "$(wc -l <fence)" -le 4 ] || fail "the fence takes more lines: $(cat fence)"
+SLMBENCH_LOCK=none "$BENCH" doctor --disk . --json >json || [ $? = 4 ] || fail "JSON here"
+python3 - <<'END' || fail "$(cat json)"
+import json, os
+f = json.load(open("json"))["fence"]
+n = f["system_calls"]
+assert f["no_new_privs"] and not f["capabilities"], f
+assert f["uid"] == os.getuid() or os.getuid() == 0, f
+if f["seccomp"] and n["reader"]:
+    assert 100 < n["reader"] < n["server"] < n["command"] < (n["kernel"] or 1000), n
+    assert not f["terminal"] and f["io_uring"] in ("none", "reads"), f
+END
 ! compgen -G '.slmbench-probe*' || fail "the disk probe left a file"
 PATH=/nowhere "$BENCH" doctor --disk nowhere >out 2>err || [ $? = 4 ] || fail "$(cat err)"
 has note Charts "to mend it: sudo apt-get install gnuplot-nox"
