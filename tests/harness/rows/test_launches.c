@@ -310,13 +310,16 @@ static void more_launches_that_agree_are_surer(void **state)
 static void launches_that_differ_decide(void **state)
 {
     const double d = 0.1, t_of_2 = 4.302653, t_of_1 = 12.706205;
-    const struct row three[] = {a_row(1, 10 * exp(-d), "valid"), a_row(2, 10, "valid"),
-                                a_row(3, 10 * exp(d), "valid")};
+    struct row three[] = {a_row(1, 10 * exp(-d), "valid"), a_row(2, 10, "valid"),
+                          a_row(3, 10 * exp(d), "valid")};
     const struct row two[] = {a_row(1, 10, "valid"), a_row(2, 10 * exp(d), "valid")};
 
     (void)state;
     assert_float_equal(half_of(three, 3), t_of_2 * 1.160 / sqrt(3) * d, 1e-5);
     assert_float_equal(half_of(two, 2), t_of_1 / sqrt(2) * d / sqrt(2), 1e-5);
+    for (int i = 0; i < 3; i++) /* what has no interval of its own adds nothing */
+        three[i].tok_per_s_lo = three[i].tok_per_s_hi = NAN;
+    assert_float_equal(half_of(three, 3), t_of_2 * 1.160 / sqrt(3) * d, 1e-5);
 }
 
 static void disturbed_launches_count_only_alone(void **state)
