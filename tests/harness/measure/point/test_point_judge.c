@@ -330,8 +330,8 @@ static void above_the_roof(void **state)
     judge(&row, &noise, 24.8); /* within the tolerance */
     assert_string_equal(row.validity, "valid");
     judge(&row, &noise, 20);
-    assert_non_null(strstr(row.validity, "above its roof"));
-    assert_non_null(strstr(row.detail, "25 %"));
+    assert_string_equal(row.validity, "disturbed: 25 % above its roof");
+    assert_non_null(strstr(row.detail, "the probed roof"));
 
     row_init(&row);
     row.bytes_per_token = 5000000;
