@@ -270,7 +270,7 @@ static int64_t read_clock(clockid_t clock)
     return (int64_t)t.tv_sec * (int64_t)NS_PER_S + t.tv_nsec;
 }
 
-/* What the clocks say of each other: only suspending sets those apart that count from
+/* How the clocks differ: only suspending sets those apart that count from
  * boot, and only somebody who sets it the time of day. */
 static void read_clocks(struct noise *n)
 {

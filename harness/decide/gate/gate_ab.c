@@ -168,7 +168,7 @@ static void note_same(struct gate_result *r, const struct gate_options *o,
 
 static void note_lock(struct gate_result *r)
 {
-    char why[80] = "", text[120];
+    char why[80] = "", text[160];
 
     measuring_remark(why, sizeof why);
     snprintf(text, sizeof text, "measurements of others at the same time (%s)", why);

@@ -40,7 +40,7 @@ struct fence {
     bool keeps_user; /* it makes files that are to be its own */
     bool writes;     /* files of its user, at whose terminal it runs */
     bool has_ring;   /* it has made an io_uring that only reads (stream_ring.h) ... */
-    int ring;        /* ... and may go on using that, by this descriptor */
+    int ring;        /* ... and may keep using that, by this descriptor */
     bool serves;     /* it accepts connections ... */
     int listener;    /* ... of this socket, which listens already */
 };

@@ -151,7 +151,7 @@ static void fill_noise(struct row *row, const struct noise *noise, double n_toke
     noise_verdict(&own, is_significant ? drift->drift : 0, verdict, sizeof verdict);
     if (noise->clock_set_s)
         snprintf(row->detail, sizeof row->detail,
-                 "the machine's clock was set by %+d s meanwhile: times of rows before "
+                 "the machine's clock was set by %+d s during it: times of rows before "
                  "and after are of two clocks",
                  noise->clock_set_s);
     snprintf(row->validity, sizeof row->validity, "%s", verdict);
