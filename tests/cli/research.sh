@@ -114,3 +114,58 @@ for command in "" gates histories coverage shares record-trace; do
     [ "$(wc -l <help)" -le 45 ] && ! grep -q '.\{81\}' help || fail "$command --help is too large"
 done
 rm -rf "$WORK"
+
+# ---- research/mutate: which mutants a text has, scores of stored rows, what is refused
+python3 -B - "$SRC/research" <<'END' || fail "mutants of a text"
+import sys
+sys.path.insert(0, sys.argv[1])
+from mutants import mutants_of
+text = """#define LIMIT 7
+struct pair { int v[3]; };
+static int f(const int *a, int n)
+{
+    int sum = 0;
+
+    assert(n < 3); /* n < 4 */
+    if (n > 1 && a[0] != '+')
+        sum -= 2;
+    puts("a < b");
+    return sum;
+}
+"""
+got = [(m.kind, m.before, m.after) for m in mutants_of(text)]
+assert got == [
+    ("constant", "0", "1"), ("condition", "if (n > 1 && a[0] != '+')", "if (!(n > 1 && a[0] != '+'))"),
+    ("relation", ">", ">="), ("relation", ">", "<="), ("constant", "1", "2"), ("constant", "1", "0"),
+    ("logic", "&&", "||"), ("constant", "0", "1"), ("relation", "!=", "=="),
+    ("statement", "sum -= 2;", ";"), ("sign", "-=", "+="), ("constant", "2", "3"), ("constant", "2", "1"),
+    ("statement", 'puts("a < b");', ";")], got
+for m in mutants_of(text):
+    assert text[m.at:m.at + len(m.before)] == m.before, m
+END
+cat >mutants.csv <<'END'
+file,source,line,column,kind,before,after,result,test,seconds
+a.c,1,1,1,word,true,false,killed,test_a,1.0
+a.c,1,2,1,word,true,false,survived,,1.0
+a.c,1,3,1,word,true,false,timeout,test_a,9.0
+a.c,1,2,1,word,true,false,killed,test_a,1.0
+a.c,1,4,1,word,true,false,same code,,1.0
+a.c,1,5,1,word,true,false,survived,,1.0
+END
+python3 -B "$SRC/research/mutate" mutants.csv --table >table
+grep -qx "| a.c | 5 | 3 | 1 | 1 | 1 | 0 | 75 % |" table || fail "scores: $(cat table)"
+not_mutated() { # TEXT OPTIONS...
+    local text=$1
+    shift
+    ! python3 -B "$SRC/research/mutate" "$@" >table 2>err || fail "mutate $* ran"
+    grep -qF -- "$text" err || fail "mutate $* does not print '$text': $(cat err)"
+    ! grep -q Traceback err || fail "mutate $*: $(cat err)"
+}
+not_mutated "nothing.c is not a C file of" new.csv nothing.c
+not_mutated "name its tests with --tests" new.csv "$SRC/engine/base/status.c"
+not_mutated "tests/ has no test that is called test_nothing" new.csv "$SRC/engine/base/status.c" --tests test_nothing
+not_mutated "--sample 0 is not a number from 1 on" new.csv --sample 0
+not_mutated "nowhere.a is not a file" new.csv --kernels nowhere.a
+not_mutated "new.csv has no rows of mutants" new.csv --table
+printf 'a.c,1,7' >>mutants.csv
+not_mutated "line 8 is not a whole row" mutants.csv --table
