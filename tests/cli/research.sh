@@ -113,7 +113,6 @@ for command in "" gates histories coverage shares record-trace; do
     grep -q "^usage: bench-research " help || fail "$command --help: $(cat help)"
     [ "$(wc -l <help)" -le 45 ] && ! grep -q '.\{81\}' help || fail "$command --help is too large"
 done
-rm -rf "$WORK"
 
 # ---- research/mutate: which mutants a text has, scores of stored rows, what is refused
 python3 -B - "$SRC/research" <<'END' || fail "mutants of a text"
@@ -169,3 +168,4 @@ not_mutated "nowhere.a is not a file" new.csv --kernels nowhere.a
 not_mutated "new.csv has no rows of mutants" new.csv --table
 printf 'a.c,1,7' >>mutants.csv
 not_mutated "line 8 is not a whole row" mutants.csv --table
+rm -rf "$WORK"
