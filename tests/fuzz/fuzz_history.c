@@ -1,115 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * fuzz_history.c - histories: SQLite databases, tables of several runs, single rows
+ * fuzz_history.c - histories: tables of several runs, single rows, changed databases
  *
- * What begins as an SQLite database is read as it is; a first byte below 32 makes one
- * of this program's databases, changed by SQL that the rest of the input chooses; all
- * else is a CSV or the JSON of a row. Databases are also written to.
+ * A first byte below 32 makes one of this program's databases, changed by SQL that the
+ * rest of the input chooses, which is also written to; all else is a CSV or the JSON of
+ * a row. Files that are databases are fuzz_database.c's.
  */
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/decide/history/history_db.h"
-#include "harness/decide/history/history_gates.h"
-#include "harness/rows/result_db.h"
-#include "harness/rows/result_set.h"
-#include "harness/rows/settings/setting.h"
 #include "tests/fuzz/support/bytes.h"
+#include "tests/fuzz/support/history.h"
 #include "tests/fuzz/support/mutate.h"
-#include "tests/fuzz/support/oracle.h"
 
 #define MAX_BYTES (1 << 20)
-
-/* ---- reading --------------------------------------------------------------------- */
-
-static void read_any(const char *path)
-{
-    struct result_set h = {.n_rows = 0};
-    struct err err = ERR_INIT;
-
-    if (fuzz_accepted(result_set_read(&h, path, NULL, &err), &err))
-        for (size_t i = 0; i < h.n_rows; i++)
-            if (h.run_of[i] >= h.n_runs)
-                fuzz_fail("row %zu is of no run", i);
-    result_set_free(&h);
-}
-
-static void read_gates(const char *path)
-{
-    struct history_gates gates;
-    struct err err = ERR_INIT;
-
-    if (fuzz_accepted(history_gates_read(&gates, path, &err), &err)) {
-        char *text = NULL;
-        size_t n = 0;
-        FILE *f = open_memstream(&text, &n);
-
-        if (!f)
-            fuzz_fail("no memory for a list");
-        history_gates_print(f, &gates, NULL, 0);
-        fclose(f);
-        free(text);
-        json_decref(history_gates_json(&gates, NULL, 0));
-    }
-    history_gates_free(&gates);
-}
-
-/* Two rows of one machine. */
-static void make_history(struct result_set *h)
-{
-    struct result_run *run;
-    struct err err = ERR_INIT;
-    struct row r;
-
-    row_init(&r);
-    memcpy(r.utc, "2026-01-01T00:00:00Z", 21);
-    memcpy(r.point, "m/decode/t2", 12);
-    r.kind = POINT_DECODE;
-    r.status = ROW_STATUS_OK;
-    memcpy(r.model, "m", 2);
-    if (!fuzz_accepted(result_set_add_run(h, "made", &run, &err), &err))
-        fuzz_fail("no memory for a run");
-    memcpy(run->id, "run", 4);
-    memcpy(run->utc, r.utc, sizeof run->utc);
-    run->has_machine = true;
-    for (int i = 0; i < MACHINE_N_FIELDS; i++)
-        memcpy(run->machine.text[i], "x", 2);
-    for (int attempt = 1; attempt <= 2; attempt++) {
-        r.attempt = attempt;
-        if (!fuzz_accepted(result_set_add_row(h, "made", &r, &err), &err))
-            fuzz_fail("no memory for a row");
-    }
-}
-
-/* A gate of one measure. */
-static void write_gate(const char *path)
-{
-    struct gate_result *r = calloc(1, sizeof *r);
-    struct err err = ERR_INIT;
-
-    if (!r)
-        fuzz_fail("no memory for a gate");
-    memcpy(r->when, "2026-01-01T00:00:00Z", 21);
-    memcpy(r->metric[0].name, "decode", 7);
-    r->metric[0].a = r->metric[0].b = r->metric[0].effect.ratio = 1;
-    r->n_metrics = 1;
-    fuzz_accepted(history_gates_add(path, r, NULL, &err), &err);
-    free(r);
-}
-
-static void write_to(const char *path)
-{
-    struct result_set h = {.n_rows = 0};
-    struct err err = ERR_INIT;
-    size_t n_new;
-
-    make_history(&h);
-    fuzz_accepted(history_db_record(path, &h, NULL, &n_new, &err), &err);
-    result_set_free(&h);
-    write_gate(path);
-}
 
 /* ---- databases made -------------------------------------------------------------- */
 
@@ -198,7 +104,7 @@ static const char *sound_database(void)
 
     if (!path[0]) {
         snprintf(path, sizeof path, "%s", fuzz_path("sound.db"));
-        write_to(path);
+        history_write_to(path);
     }
     return path;
 }
@@ -238,26 +144,20 @@ static void read_history(const uint8_t *data, size_t size)
     if (data[0] < 32) {
         bytes_u8(&b);
         path = make_database(&b);
-    } else if (result_db_is(size > 16 ? (const char *)data : "")) {
-        path = fuzz_file("h.db", data, size);
     } else {
-        read_any(fuzz_file("h.csv", data, size));
+        history_read_any(fuzz_file("h.csv", data, size));
         return;
     }
-    read_any(path);
-    read_gates(path);
-    write_to(path);
+    history_read_any(path);
+    history_read_gates(path);
+    history_write_to(path);
     unlink(fuzz_path("h.db-journal"));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    /* SQLite's cache; a row of a few KB takes a dozen bytes in a database. */
-    static const struct fuzz_bound bound = {
-        .cpu_s = 2, .cpu_s_per_byte = 4e-6, .bytes = 32u << 20, .bytes_per_byte = 512};
-
     sound_database();
-    return fuzz_run(read_history, data, size, &bound);
+    return fuzz_run(read_history, data, size, HISTORY_BOUND);
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
@@ -266,7 +166,6 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
     static const char *const words[] = {"run",    "run_utc", "machine", "point", "kind",
                                         "decode", "ok",      "attempt", "1",     NULL};
 
-    return size && data[0] >= 32 && data[0] != 'S'
-               ? mutate_text(data, size, max_size, seed, words)
-               : LLVMFuzzerMutate(data, size, max_size);
+    return size && data[0] >= 32 ? mutate_text(data, size, max_size, seed, words)
+                                 : LLVMFuzzerMutate(data, size, max_size);
 }

@@ -65,7 +65,7 @@ def own_writing(scratch):
             f.write(b"".join(read(EXAMPLE + name).splitlines(True)[:4 if name[0] == "s"
                                                                    else None]))
     bench(scratch, "history", "add", "h.db", "sweep")
-    put("history", "h.db", read(scratch + "/h.db"))
+    put("database", "h.db", read(scratch + "/h.db"))
     table = read(scratch + "/sweep/sweep.csv")
     put("csv", "sweep.csv", table)
     put("history", "sweep.csv", table)
@@ -85,6 +85,12 @@ def tables_of_runs():
         "r2,2026-01-02T00:00:00Z,c,v,gcc,h,m,p,decode,ok,1,6\n")
     put("history", "row.json", {"kind": "decode", "status": "ok", "model": "m", "point": "p",
                                 "tok_s": 1.5, "threads": 2})
+
+
+def claims():
+    put("claim", "sizes", "36.7 tok/s, 4.1 GB, ryzen 5900x, 8 threads")
+    put("claim", "shape", "Llama 2 7B:Q4_K_M, 12,5 t/s, 51 Gb/s, 2048 ctx")
+    put("claim", "both", "5 tokens per second,qwen3-4b,1.5 GiB,38 GB/s")
 
 
 def config(kind, **more):
@@ -296,6 +302,7 @@ def main():
     packed_file()
     layouts()
     tables_of_runs()
+    claims()
     configs()
     tokenizers()
     chosen_by_bytes()
