@@ -179,7 +179,7 @@ assert r["speed"] > 5 and r["p"] < 0.05' || fail "--json"
     --weights hot -o three --no-charts >out 2>err &
 pid=$!
 for _ in $(seq 600); do
-    [ -z "$(ls -A three 2>/dev/null)" ] || break
+    [ ! -d three ] || break
     sleep 0.05
 done
 sleep 0.5

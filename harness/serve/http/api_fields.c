@@ -61,6 +61,7 @@ static const struct field fields[] = {
     {"max_tokens", PC, NEVER, NULL},
     {"max_completion_tokens", CT, NEVER, "max_tokens"},
     {"ignore_eos", PC, EMPTY, NULL},
+    {"cache_prompt", PC, YES, NULL},
     {"n", PC, ONE, NULL},
     {"best_of", PC, ONE, "n"},
     {"stop", PC, NEVER, NULL},
@@ -162,10 +163,9 @@ static const struct field fields[] = {
     {"post_sampling_probs", 0, EMPTY, NULL},
     {"t_max_predict_ms", 0, MINUS, NULL},
     {"id_slot", 0, SLOT, NULL},
-    {"cache_prompt", 0, YES, "the server's option --no-prefixes"},
     {"return_tokens", 0, EMPTY, NULL},
     {"return_progress", 0, EMPTY, NULL},
-    {"timings_per_token", 0, EMPTY, NULL},
+    {"timings_per_token", 0, ANY, NULL}, /* more about an answer, and none of it */
     {"response_fields", 0, EMPTY, NULL},
     {"lora", 0, EMPTY, NULL},
 };

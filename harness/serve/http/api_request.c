@@ -219,10 +219,12 @@ static bool read_length(struct api_request *r, struct refusal *refusal)
 {
     /* The API's default for completions. */
     r->max_tokens = r->kind == API_COMPLETION ? 16 : 0;
+    r->uses_prefixes = true;
     return read_max(r, "max_tokens", refusal) &&
            (r->kind == API_COMPLETION ||
             read_max(r, "max_completion_tokens", refusal)) &&
-           read_bool(r->root, "ignore_eos", &r->ignore_end, refusal);
+           read_bool(r->root, "ignore_eos", &r->ignore_end, refusal) &&
+           read_bool(r->root, "cache_prompt", &r->uses_prefixes, refusal);
 }
 
 static bool read_schema(struct api_request *r, const json_t *schema,

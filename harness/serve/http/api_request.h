@@ -69,7 +69,7 @@ struct api_request {
     int n_logprobs; /* -1: none */
     const char *stops[COMPLETION_MAX_STOPS];
     int n_stops;
-    bool ignore_end;
+    bool ignore_end, uses_prefixes;
     enum api_format format;
     char *schema; /* owned, of API_SCHEMA: JSON */
 };

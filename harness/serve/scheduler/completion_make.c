@@ -198,6 +198,7 @@ static struct completion *make_empty(const struct scheduler *s,
     c->frequency_penalty = p->frequency_penalty;
     c->n_logprobs = p->n_logprobs;
     c->ignore_end = p->ignore_end;
+    c->computes_all = p->computes_all;
     c->client = p->client;
     c->n_max = max_tokens(s, p);
     c->wake = p->wake;

@@ -101,6 +101,8 @@ struct completion_params {
                          the text continues the prompt's, with every blank */
     bool ignore_end;  /* end tokens do not end it, but for that of a grammar's text: for
                          measuring */
+    bool computes_all; /* no part of its prompt comes from kept prefixes, nor from
+                          others that run: for measuring */
     const struct chat_thinking *thinking; /* markers, which live longer: thoughts are
                                              apart from the text; or NULL */
     bool thinks;             /* the prompt has opened a block of thoughts */

@@ -164,7 +164,10 @@ static bool admit(struct scheduler *s, struct completion *c)
     struct slm *m = s->params.m;
 
     c->seq = free_sequence(s);
-    c->n_done = slm_prefix_take(m, c->seq, c->tokens, c->n);
+    /* One that was dropped continues behind what it had computed itself. */
+    c->n_done = c->computes_all && !c->admitted_ns
+                    ? 0
+                    : slm_prefix_take(m, c->seq, c->tokens, c->n);
     if (s->n_running && !s->params.embeds && !has_room(s, c)) {
         slm_seq_truncate(m, c->seq, 0);
         c->seq = -1;

@@ -71,7 +71,7 @@ struct completion {
     float presence_penalty, frequency_penalty;
     struct completion_bias *biases;
     int n_biases, n_logprobs;
-    bool ignore_end;
+    bool ignore_end, computes_all;
     uint64_t client;
     int n_prompt, n_max; /* tokens that may be generated, >= 1 */
     void (*wake)(void *arg);

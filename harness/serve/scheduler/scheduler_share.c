@@ -49,7 +49,7 @@ bool scheduler_share(struct scheduler *s, struct completion *c)
     const struct completion *from = NULL;
     int now = c->n_done, soon = 0; /* positions that another one has, or will have */
 
-    if (!s->params.keep_prefixes || !slm_keeps_prefixes(s->params.m))
+    if (!s->params.keep_prefixes || !slm_keeps_prefixes(s->params.m) || c->computes_all)
         return false;
     for (int seq = 0; seq < s->n_sequences; seq++) {
         const struct completion *other = s->running[seq];

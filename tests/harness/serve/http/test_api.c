@@ -80,13 +80,14 @@ static void completion_fields(void **state)
               "true, \"presence_penalty\": -2, \"frequency_penalty\": 2, "
               "\"user\": {}, \"suffix\": \"\", \"echo\": false, \"best_of\": 1, "
               "\"mirostat\": 0, \"typical_p\": 1.0, \"top_n_sigma\": -1, "
-              "\"cache_prompt\": true, \"dry_base\": 1.75, \"store\": false, "
+              "\"cache_prompt\": false, \"dry_base\": 1.75, \"store\": false, "
               "\"metadata\": {\"a\": \"b\"}, \"unknown\": null}",
               &refusal));
     assert_int_equal(r.n_prompts, 2);
     assert_int_equal(r.prompts[0].n_ids, 2);
     assert_int_equal(r.prompts[1].ids[0], 499);
     assert_int_equal(r.n, 3);
+    assert_false(r.uses_prefixes);
     assert_int_equal(r.n_biases, 2);
     assert_int_equal(r.biases[1].id, 499);
     assert_true(r.biases[1].bias == 2.5f);
@@ -284,7 +285,7 @@ static void refusals(void **state)
         {"\"dry_multiplier\": 0.8", "dry_multiplier"},
         {"\"top_n_sigma\": 1", "top_n_sigma"},
         {"\"id_slot\": 0", "id_slot"},
-        {"\"cache_prompt\": false", "cache_prompt"},
+        {"\"cache_prompt\": 0", "cache_prompt"},
         {"\"skip_special_tokens\": false", "skip_special_tokens"},
         {"\"store\": true", "store"},
         {"\"prefix\": \"a\"", "prefix"},

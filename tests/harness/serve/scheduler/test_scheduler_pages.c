@@ -134,6 +134,7 @@ struct talk {
     struct completion *c;
     int32_t tokens[N_CTX];
     int n, turn;
+    bool computes_all;
     int n_cached[3], n_prompt[3];
     struct completion *over[3]; /* one cannot be closed by its own wake() */
 };
@@ -160,9 +161,40 @@ static void next_turn(void *arg)
     talk->n += 20;
     struct completion_params p = served_params(talk->tokens, talk->n, 50);
 
+    p.computes_all = talk->computes_all;
     p.wake = next_turn;
     p.arg = talk;
     talk->c = served_submit(talk->s, &p);
+}
+
+/* Every token is computed where that is requested, though the prompt is kept. */
+static void turns_compute_all_where_requested(void **state)
+{
+    struct talk talk = {.n = 400, .computes_all = true};
+    struct completion_params p = served_params(talk.tokens, 400, 50);
+    struct scheduler_stats stats;
+    struct served d;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    served_open(&d, &SERVED_PLAIN, 2, N_CTX, 0);
+    talk.s = served_scheduler(&d, 4, true);
+    served_prompt(talk.tokens, 400, 3);
+    p.wake = next_turn;
+    p.arg = &talk;
+    talk.c = served_submit(talk.s, &p);
+    if (scheduler_run(talk.s, &err))
+        fail_msg("%s", err.msg);
+    assert_int_equal(talk.turn, 3);
+    for (int turn = 0; turn < 3; turn++) {
+        assert_int_equal(talk.n_cached[turn], 0);
+        completion_close(talk.over[turn]);
+    }
+    scheduler_read_stats(talk.s, &stats);
+    assert_int_equal(stats.n_cached, 0);
+    assert_int_equal(stats.n_step_tokens, 400 + 470 + 540 + 3 * 49);
+    scheduler_close(talk.s);
+    served_close(&d);
 }
 
 /* A turn computes its own tokens, and the last one generated, which nobody had needed.
@@ -409,6 +441,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dropped_and_computed_again),
         cmocka_unit_test(one_fills_all_pages),
+        cmocka_unit_test(turns_compute_all_where_requested),
         cmocka_unit_test(turns_compute_what_is_new),
         cmocka_unit_test(windows),
         cmocka_unit_test(states),
