@@ -2,9 +2,11 @@
  *
  * api_fields.c - the fields that a request may have, and those that are refused by name
  *
- * A field that nobody reads is a misunderstanding: the client expects something of it.
- * So it is refused, unless it is listed here as one that changes no answer, or its
- * value stands for "not used".
+ * A known field that is not read is a misunderstanding: the client expects something of
+ * it. So it is refused, unless it is listed here as one that changes no answer, or its
+ * value stands for "not used". A name that resembles a listed one is misspelled, and is
+ * refused, too. Others are what clients and gateways add for themselves, and are left
+ * alone.
  *
  * Sources: OpenAI's API reference; the READMEs of llama.cpp's server and vLLM's list
  * of extra parameters, for names and for the values that change nothing.
@@ -12,7 +14,10 @@
 #include <string.h>
 
 #include "engine/base/json_read.h"
+#include "harness/base/suggest.h"
 #include "harness/serve/http/api_request.h"
+
+#define MIN_MISSPELLED 4 /* letters */
 
 enum {
     P = 1 << API_COMPLETION,
@@ -108,6 +113,10 @@ static const struct field fields[] = {
     {"suffix", 0, EMPTY, NULL},
     {"echo", 0, EMPTY, NULL},
     {"verbosity", 0, EMPTY, NULL},
+
+    /* Others' APIs. */
+    {"prefix", 0, EMPTY, NULL},
+    {"input_type", 0, EMPTY, NULL},
 
     /* vLLM and its relatives. */
     {"guided_json", 0, EMPTY, "response_format"},
@@ -227,10 +236,23 @@ static bool unsupported(const char *name, const char *instead, struct refusal *r
                   instead ? "; use " : "", instead ? instead : "");
 }
 
+/* The field that a misspelled one stands for, or NULL. Short names resemble many. */
+static const char *misspelled(const char *name)
+{
+    const char *names[sizeof fields / sizeof *fields];
+
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        names[i] = fields[i].name;
+    return strlen(name) < MIN_MISSPELLED
+               ? NULL
+               : suggest(name, names, sizeof names / sizeof *names);
+}
+
 static bool check_field(enum api_kind kind, const char *name, const json_t *value,
                         struct refusal *refusal)
 {
     const struct field *f;
+    const char *meant;
 
     if (json_is_null(value))
         return true;
@@ -239,11 +261,16 @@ static bool check_field(enum api_kind kind, const char *name, const json_t *valu
         return true;
     if (f && !f->read_by)
         return unsupported(name, f->instead, refusal);
+    if (!f) {
+        meant = misspelled(name);
+        return !meant ||
+               refuse(refusal, 400, "unknown_parameter", name,
+                      "there is no field %.80s; did you mean %s?", name, meant);
+    }
     return refuse(refusal, 400, "unknown_parameter", name,
                   "a request of this kind has no field %.80s%s%s; null leaves a field "
                   "out",
-                  name, f && f->instead ? ", use " : "",
-                  f && f->instead ? f->instead : "");
+                  name, f->instead ? ", use " : "", f->instead ? f->instead : "");
 }
 
 static bool check_modalities(const json_t *root, struct refusal *refusal)

@@ -70,19 +70,19 @@ static void completion_fields(void **state)
     assert_true(r.sampling.temperature == 1.0f && r.sampling.top_p == 1.0f);
     assert_false(r.has_seed || r.stream || r.ignore_end);
     api_request_free(&r);
-    assert_true(
-        reads(&r, API_COMPLETION,
-              "{\"prompt\": [[1, 2], [499]], \"n\": 3, \"max_tokens\": 7, "
-              "\"temperature\": 0.5, \"top_p\": 0.9, \"top_k\": -1, \"min_p\": "
-              "0.1, \"seed\": -5, \"logprobs\": 0, \"stop\": [\"x\", \"yy\"], "
-              "\"logit_bias\": {\"7\": -100, \"499\": 2.5}, \"stream\": true, "
-              "\"stream_options\": {\"include_usage\": true}, \"ignore_eos\": "
-              "true, \"presence_penalty\": -2, \"frequency_penalty\": 2, "
-              "\"user\": {}, \"suffix\": \"\", \"echo\": false, \"best_of\": 1, "
-              "\"mirostat\": 0, \"typical_p\": 1.0, \"top_n_sigma\": -1, "
-              "\"cache_prompt\": false, \"dry_base\": 1.75, \"store\": false, "
-              "\"metadata\": {\"a\": \"b\"}, \"unknown\": null}",
-              &refusal));
+    assert_true(reads(
+        &r, API_COMPLETION,
+        "{\"prompt\": [[1, 2], [499]], \"n\": 3, \"max_tokens\": 7, "
+        "\"temperature\": 0.5, \"top_p\": 0.9, \"top_k\": -1, \"min_p\": "
+        "0.1, \"seed\": -5, \"logprobs\": 0, \"stop\": [\"x\", \"yy\"], "
+        "\"logit_bias\": {\"7\": -100, \"499\": 2.5}, \"stream\": true, "
+        "\"stream_options\": {\"include_usage\": true}, \"ignore_eos\": "
+        "true, \"presence_penalty\": -2, \"frequency_penalty\": 2, "
+        "\"user\": {}, \"suffix\": \"\", \"echo\": false, \"best_of\": 1, "
+        "\"mirostat\": 0, \"typical_p\": 1.0, \"top_n_sigma\": -1, "
+        "\"cache_prompt\": false, \"dry_base\": 1.75, \"store\": false, "
+        "\"metadata\": {\"a\": \"b\"}, \"unknown\": null, \"trace\": {}, \"x\": 1e30}",
+        &refusal));
     assert_int_equal(r.n_prompts, 2);
     assert_int_equal(r.prompts[0].n_ids, 2);
     assert_int_equal(r.prompts[1].ids[0], 499);
@@ -275,7 +275,7 @@ static void refusals(void **state)
         {"\"model\": NaN", "model"},
         {"\"grammar\": \"\\u0000root ::= x\"", "grammar"},
         {"\"temprature\": 0", "temprature"},
-        {"\"unknown\": false", "unknown"},
+        {"\"max_token\": 3", "max_token"},
         {"\"messages\": []", "messages"},
         {"\"max_completion_tokens\": 3", "max_completion_tokens"},
         {"\"n_predict\": 3", "n_predict"},
