@@ -4,6 +4,7 @@
  * refused, and which bytes are the template's own
  */
 #include "engine/jinja/jinja.h"
+#include "tests/engine/jinja/jinja_check.h"
 
 #include <stdbool.h>
 
@@ -27,38 +28,11 @@ static json_t *variables(void)
 
 static enum status run(const char *template, struct jinja_text *out, struct err *err)
 {
-    json_t *own = json_pack("{s:s}", "bos_token", "<s>"), *input = variables();
-    struct jinja *j = NULL;
-    enum status st = jinja_compile(&j, template, strlen(template), err);
-
-    if (!st)
-        st = jinja_render(j, own, input, 0, out, err);
-    jinja_free(j);
-    json_decref(own);
-    json_decref(input);
-    return st;
+    return jinja_run(template, json_pack("{s:s}", "bos_token", "<s>"), variables(), out,
+                     err);
 }
 
-struct gives {
-    const char *template, *text;
-};
-
-static void expect(const struct gives *cases, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        struct err err = ERR_INIT;
-        struct jinja_text out;
-
-        if (run(cases[i].template, &out, &err))
-            fail_msg("%s: %s", cases[i].template, err.msg);
-        if (strcmp(out.text, cases[i].text))
-            fail_msg("%s: \"%s\", expected \"%s\"", cases[i].template, out.text,
-                     cases[i].text);
-        jinja_text_free(&out);
-    }
-}
-
-#define EXPECT(cases) expect(cases, sizeof cases / sizeof cases[0])
+#define EXPECT(cases) jinja_expect(run, cases, sizeof cases / sizeof cases[0])
 
 /* Results are Python's, by hand. */
 static void expressions(void **state)

@@ -167,25 +167,33 @@ static void next_turn(void *arg)
     talk->c = served_submit(talk->s, &p);
 }
 
+/* Three turns, the first of 400 tokens; *d is open afterwards. */
+static void run_talk(struct talk *talk, struct served *d)
+{
+    struct completion_params p = served_params(talk->tokens, talk->n, 50);
+    struct err err = ERR_INIT;
+
+    served_open(d, &SERVED_PLAIN, 2, N_CTX, 0);
+    talk->s = served_scheduler(d, 4, true);
+    served_prompt(talk->tokens, talk->n, 3);
+    p.computes_all = talk->computes_all;
+    p.wake = next_turn;
+    p.arg = talk;
+    talk->c = served_submit(talk->s, &p);
+    if (scheduler_run(talk->s, &err))
+        fail_msg("%s", err.msg);
+    assert_int_equal(talk->turn, 3);
+}
+
 /* Every token is computed where that is requested, though the prompt is kept. */
 static void turns_compute_all_where_requested(void **state)
 {
     struct talk talk = {.n = 400, .computes_all = true};
-    struct completion_params p = served_params(talk.tokens, 400, 50);
     struct scheduler_stats stats;
     struct served d;
-    struct err err = ERR_INIT;
 
     (void)state;
-    served_open(&d, &SERVED_PLAIN, 2, N_CTX, 0);
-    talk.s = served_scheduler(&d, 4, true);
-    served_prompt(talk.tokens, 400, 3);
-    p.wake = next_turn;
-    p.arg = &talk;
-    talk.c = served_submit(talk.s, &p);
-    if (scheduler_run(talk.s, &err))
-        fail_msg("%s", err.msg);
-    assert_int_equal(talk.turn, 3);
+    run_talk(&talk, &d);
     for (int turn = 0; turn < 3; turn++) {
         assert_int_equal(talk.n_cached[turn], 0);
         completion_close(talk.over[turn]);
@@ -202,21 +210,12 @@ static void turns_compute_all_where_requested(void **state)
 static void turns_compute_what_is_new(void **state)
 {
     struct talk talk = {.n = 400};
-    struct completion_params p = served_params(talk.tokens, 400, 50);
     struct scheduler_stats stats;
     struct served d;
     struct err err = ERR_INIT;
 
     (void)state;
-    served_open(&d, &SERVED_PLAIN, 2, N_CTX, 0);
-    talk.s = served_scheduler(&d, 4, true);
-    served_prompt(talk.tokens, 400, 3);
-    p.wake = next_turn;
-    p.arg = &talk;
-    talk.c = served_submit(talk.s, &p);
-    if (scheduler_run(talk.s, &err))
-        fail_msg("%s", err.msg);
-    assert_int_equal(talk.turn, 3);
+    run_talk(&talk, &d);
     assert_int_equal(talk.n_cached[0], 0);
     assert_int_equal(talk.n_prompt[1], 470);
     assert_int_equal(talk.n_cached[1], 449);
