@@ -2,7 +2,7 @@
  *
  * fuzz_request.c - bodies of requests to `bench serve`
  *
- * The first byte names one of five kinds. What is read is within its ranges;
+ * The first byte names one of eight kinds. What is read is within its ranges;
  * what is refused has a status and a message that is JSON.
  */
 #include <jansson.h>
@@ -70,6 +70,8 @@ static void check_refusal(const struct refusal *refusal)
 
 static enum api_kind kind_of(uint8_t byte)
 {
+    if (byte & 8)
+        return byte & 2 ? API_RESPONSES : byte & 1 ? API_COUNT : API_MESSAGES;
     if (byte & 4)
         return byte & 1 ? API_DETOKENIZE : API_TOKENIZE;
     return byte & 2 ? API_TEMPLATE : byte & 1 ? API_CHAT : API_COMPLETION;
@@ -128,6 +130,12 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
                                         "tool",
                                         "developer",
                                         "chat_template",
+                                        "tool_use",
+                                        "tool_result",
+                                        "thinking",
+                                        "input",
+                                        "function_call",
+                                        "output",
                                         "chat_template_kwargs",
                                         "add_generation_prompt",
                                         "documents",

@@ -122,18 +122,32 @@ static bool submit_all(struct answer *a, const struct answer_request *req,
     return true;
 }
 
+static const char *id_prefix(const struct api_request *r)
+{
+    return r->form == &reply_messages    ? "msg"
+           : r->form == &reply_responses ? "resp"
+           : r->kind == API_CHAT         ? "chatcmpl"
+                                         : "cmpl";
+}
+
 static void make_head(struct answer *a)
 {
-    const struct api_request *r = &a->request;
+    struct api_request *r = &a->request;
+
+    a->echo = r->echo;
+    r->echo = NULL;
 
     a->head = (struct reply_head){.kind = r->kind,
                                   .stream = r->stream,
                                   .usage_follows = r->stream && r->include_usage,
                                   .created = (long long)time(NULL),
-                                  .model = a->model->name};
-    snprintf(a->head.id, sizeof a->head.id, "%s-%016llx",
-             r->kind == API_CHAT ? "chatcmpl" : "cmpl",
-             (unsigned long long)random_number());
+                                  .model = a->model->name,
+                                  .form = r->form,
+                                  .echo = a->echo,
+                                  .n_prompt =
+                                      r->n_prompts ? (long long)r->prompts->n_ids : 0};
+    snprintf(a->head.id, sizeof a->head.id, "%s%c%016llx", id_prefix(r),
+             r->form ? '_' : '-', (unsigned long long)random_number());
 }
 
 /* What no time to wait would change. */
@@ -229,6 +243,8 @@ static void free_choice(struct choice *c)
     c->c = NULL;
     free(c->vectors);
     c->vectors = NULL;
+    free(c->stop);
+    c->stop = NULL;
     textbuf_free(&c->text);
     textbuf_free(&c->thought);
     reply_logprobs_free(&c->logprobs);
@@ -253,6 +269,8 @@ void answer_close(struct answer *a)
     __atomic_sub_fetch(a->model->schema_bytes, a->schema_bytes, __ATOMIC_RELAXED);
     free(a->choices);
     textbuf_free(&a->events);
+    reply_blocks_free(&a->blocks);
+    free(a->echo);
     api_request_free(&a->request);
     free(a);
 }
@@ -275,6 +293,10 @@ static void note_text(struct answer *a, struct choice *c, struct metrics *m)
 /* Thoughts come before the answer, also of one token. */
 static void put_event(struct answer *a, struct choice *c, const struct reply_part *part)
 {
+    if (a->head.form) {
+        a->head.form->part(&a->events, &a->head, &a->blocks, part);
+        return;
+    }
     reply_event(&a->events, &a->head, (int)(c - a->choices), !c->has_spoken, part,
                 &c->logprobs, c->end);
     c->has_spoken = true;
@@ -335,6 +357,8 @@ static void end_choice(struct answer *a, struct choice *c, enum completion_end e
 {
     c->end = end;
     completion_read_usage(c->c, &c->usage);
+    if (a->head.form && completion_stop(c->c))
+        c->stop = strdup(completion_stop(c->c));
     if (end == COMPLETION_FAILED)
         refuse(&a->failure, 500, "failed", NULL, "%s", completion_error(c->c));
     else if (end == COMPLETION_ABORTED)
@@ -390,13 +414,37 @@ static struct reply_usage sum_usage(const struct answer *a)
         u.n_drafted += c->n_drafted;
         u.n_accepted += c->n_accepted;
     }
+    if (a->n == 1) {
+        u.prefill_s = a->choices->usage.prefill_s;
+        u.decode_s = a->choices->usage.decode_s;
+    }
     return u;
+}
+
+/* Of an answer with a form, which has one choice. */
+static struct reply_ending ending(const struct answer *a)
+{
+    return (struct reply_ending){a->choices->end, a->choices->stop, sum_usage(a)};
+}
+
+static void end_form(struct answer *a)
+{
+    const struct reply_ending e = ending(a);
+
+    if (a->failure.http)
+        a->head.form->fail(&a->events, &a->head, &a->blocks, &a->failure);
+    else
+        a->head.form->finish(&a->events, &a->head, &a->blocks, &e);
 }
 
 static void end_stream(struct answer *a)
 {
     const struct reply_usage usage = sum_usage(a);
 
+    if (a->head.form) {
+        end_form(a);
+        return;
+    }
     if (a->failure.http) {
         reply_error_event(&a->events, &a->failure);
         return;
@@ -445,6 +493,14 @@ bool answer_whole(struct answer *a, struct textbuf *out, struct refusal *refusal
     }
     if (a->n_texts)
         return answer_put_vectors(a, out, &usage, refusal);
+    if (a->head.form) {
+        const struct reply_ending e = ending(a);
+
+        a->head.form->whole(out, &a->head, &a->choices->text, &a->choices->thought, &e);
+        free_choice(a->choices);
+        return !out->failed ||
+               refuse(refusal, 503, NULL, NULL, "no memory for the answer");
+    }
     reply_begin(out, &a->head);
     for (int i = 0; i < a->n; i++) {
         reply_choice(out, &a->head, i, &a->choices[i].text, &a->choices[i].thought,

@@ -8,8 +8,8 @@
  * that what a client does not take stands here, where its size is seen, and not in the
  * scheduler.
  *
- * Threading: answer_begin(), answer_template() and answer_tokens() may be called by any
- * thread, and an answer that was begun belongs to the server's.
+ * Threading: answer_begin(), answer_template(), answer_count() and answer_tokens() may
+ * be called by any thread, and an answer that was begun belongs to the server's.
  */
 #ifndef SLM_HARNESS_SERVE_HTTP_ANSWER_H
 #define SLM_HARNESS_SERVE_HTTP_ANSWER_H
@@ -67,6 +67,10 @@ bool answer_begin(struct answer **a, const struct answer_model *model,
 /* The prompt of a chat's body as {"prompt": text}, without an answer. */
 bool answer_template(const struct answer_model *model, const char *body, size_t len,
                      struct textbuf *out, struct refusal *refusal);
+
+/* The tokens of the prompt of a body of /v1/messages as {"input_tokens": n}. */
+bool answer_count(const struct answer_model *model, const char *body, size_t len,
+                  struct textbuf *out, struct refusal *refusal);
 
 /* Of API_TOKENIZE and API_DETOKENIZE: {"tokens": [...]} and {"content": text}. */
 bool answer_tokens(const struct answer_model *model, enum api_kind kind,

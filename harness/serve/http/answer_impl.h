@@ -6,6 +6,7 @@
 #define SLM_HARNESS_SERVE_HTTP_ANSWER_IMPL_H
 
 #include "harness/serve/http/answer.h"
+#include "harness/serve/http/reply_form.h"
 
 struct choice {
     struct completion *c; /* NULL: not begun, or read to its end */
@@ -13,6 +14,7 @@ struct choice {
     struct textbuf text, thought; /* unless it streams */
     struct reply_logprobs logprobs;
     enum completion_end end;
+    char *stop; /* owned, the stop string that ended it, of head.form; or NULL */
     struct completion_usage usage;
     bool has_spoken;  /* an event was written */
     uint64_t last_ns; /* of its last text; 0: none yet */
@@ -26,7 +28,9 @@ struct answer {
     struct choice *choices; /* [n] */
     int n, n_open, n_each;  /* n_each: choices of one prompt */
     struct textbuf events;
-    struct refusal failure; /* of a completion */
+    struct reply_blocks blocks; /* of a stream with head.form */
+    char *echo;                 /* owned, head.echo */
+    struct refusal failure;     /* of a completion */
     uint64_t begin_ns;
     uint64_t schema_bytes; /* of its grammar */
     uint64_t whole_bytes;  /* of its choices, if it does not stream */

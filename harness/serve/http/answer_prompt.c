@@ -114,7 +114,7 @@ static bool look_at_thinking(struct answer *a, struct jinja_text *prompt,
     const struct api_request *r = &a->request;
     const struct chat_thinking *t = chat_template_thinking(a->model->chat);
 
-    if (!t && r->max_thought >= 0)
+    if (!t && r->max_thought > 0)
         return refuse(refusal, 400, "unsupported",
                       api_member(r->root, "reasoning_budget") ? "reasoning_budget"
                                                               : "thinking_budget",
@@ -165,6 +165,24 @@ bool answer_template(const struct answer_model *m, const char *body, size_t len,
     textbuf_puts(out, "}\n");
     jinja_text_free(&prompt);
     return !out->failed || refuse(refusal, 503, NULL, NULL, "no memory for a prompt");
+}
+
+bool answer_count(const struct answer_model *m, const char *body, size_t len,
+                  struct textbuf *out, struct refusal *refusal)
+{
+    struct answer a = {.model = m};
+    bool ok;
+
+    if (m->embeds)
+        return refuse(refusal, 404, "unsupported", NULL, "%s has no chats", m->name);
+    if (!api_request_read(&a.request, API_COUNT, body, len, m->n_vocab, refusal))
+        return false;
+    ok = answer_check_model(m, &a.request, refusal) && answer_encode(&a, refusal);
+    if (ok)
+        textbuf_printf(out, "{\"input_tokens\":%zu}\n", a.request.prompts->n_ids);
+    api_request_free(&a.request);
+    return ok && (!out->failed ||
+                  refuse(refusal, 503, NULL, NULL, "no memory for an answer"));
 }
 
 /* Control tokens that are spelled in a prompt are recognised: who writes a prompt

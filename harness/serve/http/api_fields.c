@@ -8,8 +8,9 @@
  * refused, too. Others are what clients and gateways add for themselves, and are left
  * alone.
  *
- * Sources: OpenAI's API reference; the READMEs of llama.cpp's server and vLLM's list
- * of extra parameters, for names and for the values that change nothing.
+ * Sources: OpenAI's and Anthropic's API references; the READMEs of llama.cpp's server
+ * and vLLM's list of extra parameters, for names and for the values that change
+ * nothing.
  */
 #include <string.h>
 
@@ -28,7 +29,11 @@ enum {
     PC = P | CT,
     TOKENIZE = 1 << API_TOKENIZE,
     DETOKENIZE = 1 << API_DETOKENIZE,
-    ALL = PC | E | TOKENIZE | DETOKENIZE,
+    M = 1 << API_MESSAGES,
+    N = 1 << API_COUNT,
+    MN = M | N,
+    R = 1 << API_RESPONSES,
+    ALL = PC | E | TOKENIZE | DETOKENIZE | MN | R,
 };
 
 /* Values with which a field changes nothing where it is not read. */
@@ -51,9 +56,9 @@ struct field {
 
 static const struct field fields[] = {
     {"model", ALL, NEVER, NULL},
-    {"messages", CT, NEVER, NULL},
+    {"messages", CT | MN, NEVER, NULL},
     {"prompt", P, NEVER, NULL},
-    {"input", E, NEVER, NULL},
+    {"input", E | R, NEVER, NULL},
     {"content", TOKENIZE, NEVER, NULL},
     {"add_special", TOKENIZE, NEVER, NULL},
     {"parse_special", TOKENIZE, NEVER, NULL},
@@ -61,9 +66,9 @@ static const struct field fields[] = {
     {"tokens", DETOKENIZE, NEVER, NULL},
     {"encoding_format", E, NEVER, NULL},
     {"dimensions", E, NEVER, NULL},
-    {"stream", PC, EMPTY, NULL},
+    {"stream", PC | MN | R, EMPTY, NULL},
     {"stream_options", PC, EMPTY, NULL},
-    {"max_tokens", PC, NEVER, NULL},
+    {"max_tokens", PC | MN, NEVER, NULL},
     {"max_completion_tokens", CT, NEVER, "max_tokens"},
     {"ignore_eos", PC, EMPTY, NULL},
     {"cache_prompt", PC, YES, NULL},
@@ -71,9 +76,9 @@ static const struct field fields[] = {
     {"best_of", PC, ONE, "n"},
     {"stop", PC, NEVER, NULL},
     {"seed", PC, NEVER, NULL},
-    {"temperature", PC, NEVER, NULL},
-    {"top_p", PC, NEVER, NULL},
-    {"top_k", PC, NEVER, NULL},
+    {"temperature", PC | MN | R, NEVER, NULL},
+    {"top_p", PC | MN | R, NEVER, NULL},
+    {"top_k", PC | MN, NEVER, NULL},
     {"min_p", PC, NEVER, NULL},
     {"logit_bias", PC, EMPTY, NULL},
     {"presence_penalty", PC, EMPTY, NULL},
@@ -90,7 +95,16 @@ static const struct field fields[] = {
     {"reasoning_budget", CT, MINUS, NULL},
     {"thinking_budget", CT, MINUS, NULL},
     {"add_generation_prompt", T, YES, NULL},
-    {"tools", T, EMPTY, NULL},
+    {"tools", T | MN | R, EMPTY, NULL},
+    {"system", MN, NEVER, "messages"},
+    {"stop_sequences", MN, NEVER, "stop"},
+    {"thinking", MN, EMPTY, "reasoning_budget"},
+    {"output_config", MN, EMPTY, "response_format"},
+    {"instructions", R, NEVER, "messages"},
+    {"max_output_tokens", R, NEVER, "max_tokens"},
+    {"reasoning", R, EMPTY, "reasoning_effort"},
+    {"text", R, EMPTY, "response_format"},
+    {"truncation", R, NEVER, NULL},
 
     /* What a service keeps, bills or routes by. */
     {"user", 0, ANY, NULL},
@@ -105,7 +119,7 @@ static const struct field fields[] = {
     {"parallel_tool_calls", 0, ANY, NULL}, /* of an answer that calls no tools */
 
     /* OpenAI's API. */
-    {"tool_choice", T, EMPTY, NULL},
+    {"tool_choice", T | MN | R, EMPTY, NULL},
     {"functions", 0, EMPTY, NULL},
     {"function_call", 0, EMPTY, NULL},
     {"audio", 0, EMPTY, NULL},
@@ -113,6 +127,16 @@ static const struct field fields[] = {
     {"suffix", 0, EMPTY, NULL},
     {"echo", 0, EMPTY, NULL},
     {"verbosity", 0, EMPTY, NULL},
+    {"previous_response_id", 0, NEVER, "input with the whole conversation"},
+    {"conversation", 0, NEVER, "input with the whole conversation"},
+    {"background", 0, EMPTY, NULL},
+    {"include", 0, EMPTY, NULL},
+    {"max_tool_calls", 0, NEVER, NULL},
+
+    /* Anthropic's API. */
+    {"container", 0, EMPTY, NULL},
+    {"context_management", 0, EMPTY, NULL},
+    {"mcp_servers", 0, EMPTY, NULL},
 
     /* Others' APIs. */
     {"prefix", 0, EMPTY, NULL},

@@ -223,6 +223,33 @@ static void put_reason(struct textbuf *out, enum completion_end end)
         textbuf_printf(out, ",\"finish_reason\":\"%s\"}", reply_reason(end));
 }
 
+/* "prompt_n":N,"prompt_ms":T,"prompt_per_second":S */
+static void put_pace(struct textbuf *out, const char *name, long long n, double seconds)
+{
+    textbuf_printf(out, "\"%s_n\":%lld,\"%s_ms\":%.3f,\"%s_per_second\":%.3f", name, n,
+                   name, 1e3 * seconds, name, seconds > 0 ? (double)n / seconds : 0.0);
+}
+
+/* As llama.cpp's server has them. */
+static void put_timings(struct textbuf *out, const struct reply_usage *u)
+{
+    const bool has_times = u->prefill_s > 0;
+
+    if (!has_times && !u->n_drafted)
+        return;
+    textbuf_puts(out, ",\"timings\":{");
+    if (has_times) {
+        textbuf_printf(out, "\"cache_n\":%lld,", u->n_cached);
+        put_pace(out, "prompt", u->n_prompt - u->n_cached, u->prefill_s);
+        textbuf_puts(out, ",");
+        put_pace(out, "predicted", u->n_generated, u->decode_s);
+    }
+    if (u->n_drafted)
+        textbuf_printf(out, "%s\"draft_n\":%lld,\"draft_n_accepted\":%lld",
+                       has_times ? "," : "", u->n_drafted, u->n_accepted);
+    textbuf_puts(out, "}");
+}
+
 static void put_usage(struct textbuf *out, const struct reply_usage *u)
 {
     textbuf_printf(out,
@@ -236,9 +263,7 @@ static void put_usage(struct textbuf *out, const struct reply_usage *u)
                        ",\"completion_tokens_details\":{\"reasoning_tokens\":%lld}",
                        u->n_thought);
     textbuf_puts(out, "}");
-    if (u->n_drafted) /* as llama.cpp's server has it */
-        textbuf_printf(out, ",\"timings\":{\"draft_n\":%lld,\"draft_n_accepted\":%lld}",
-                       u->n_drafted, u->n_accepted);
+    put_timings(out, u);
 }
 
 /* ---- a whole answer -------------------------------------------------------------- */

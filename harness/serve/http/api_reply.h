@@ -21,6 +21,9 @@ struct reply_head {
     char id[40];
     long long created; /* Unix time */
     const char *model;
+    const struct reply_form *form; /* of a chat in another API's words, or NULL */
+    const char *echo;              /* for the form, or NULL */
+    long long n_prompt;            /* tokens */
 };
 
 /* Log-probabilities of tokens, as JSON that grows. */
@@ -36,6 +39,7 @@ struct reply_usage {
     long long n_prompt, n_cached, n_generated;
     long long n_thought;             /* of n_generated, in thoughts */
     long long n_drafted, n_accepted; /* tokens of drafts; 0: none were made */
+    double prefill_s, decode_s;      /* of an answer with one choice; else 0 */
 };
 
 /* Adds a token that was read. */

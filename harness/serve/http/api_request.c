@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "engine/base/jsonfile.h"
+#include "harness/serve/http/reply_form.h"
+#include "harness/serve/http/translate.h"
 
 json_t *api_member(const json_t *object, const char *key)
 {
@@ -350,6 +352,25 @@ static bool read_tokens(struct api_request *r, int n_vocab, struct refusal *refu
                         "tokens must be an array of tokens");
 }
 
+/* Another API's body becomes a chat's, which is read in its place. */
+static bool translate(struct api_request *r, struct refusal *refusal)
+{
+    const bool is_count = r->kind == API_COUNT;
+    json_t *chat;
+
+    if (r->kind != API_MESSAGES && r->kind != API_RESPONSES && !is_count)
+        return true;
+    r->form = r->kind == API_RESPONSES ? &reply_responses : &reply_messages;
+    chat = r->kind == API_RESPONSES ? translate_responses(r->root, &r->echo, refusal)
+                                    : translate_messages(r->root, is_count, refusal);
+    if (!chat)
+        return false;
+    json_decref(r->root);
+    r->root = chat;
+    r->kind = API_CHAT;
+    return true;
+}
+
 static bool read_kind(struct api_request *r, int n_vocab, struct refusal *refusal)
 {
     switch (r->kind) {
@@ -378,8 +399,8 @@ bool api_request_read(struct api_request *r, enum api_kind kind, const char *bod
     if (jsonfile_parse(&file, "the body", body, len, limit, JSON_UNIQUE, &err))
         return refuse_err(refusal, &err, NULL);
     r->root = file.root;
-    if (api_check_fields(r, refusal) && read_model(r, refusal) &&
-        read_kind(r, n_vocab, refusal))
+    if (api_check_fields(r, refusal) && translate(r, refusal) &&
+        read_model(r, refusal) && read_kind(r, n_vocab, refusal))
         return true;
     api_request_free(r);
     return false;
@@ -393,6 +414,7 @@ void api_request_free(struct api_request *r)
     json_decref(r->conversation);
     free(r->biases);
     free(r->schema);
+    free(r->echo);
     json_decref(r->root);
     *r = (struct api_request){.root = NULL};
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * api_request.h - the body of /v1/completions, /v1/chat/completions and
- * /v1/embeddings, read
+ * api_request.h - the bodies of requests, read
  *
  * Model of the world: a field that this server does not know is refused by its name,
  * since a client that sends it expects something; so is one that is not supported,
@@ -25,6 +24,9 @@ enum api_kind {
     API_TEMPLATE, /* the prompt of a chat, and no answer */
     API_TOKENIZE, /* the tokens of a text */
     API_DETOKENIZE,
+    API_MESSAGES,  /* these three are read as API_CHAT (translate.h): Anthropic's, */
+    API_RESPONSES, /* OpenAI's newer API, */
+    API_COUNT,     /* and how many tokens a prompt of API_MESSAGES has */
 };
 enum api_format { API_TEXT, API_JSON, API_SCHEMA };
 
@@ -46,8 +48,10 @@ struct api_prompt {
 
 struct api_request {
     enum api_kind kind;
-    json_t *root;      /* owned */
-    const char *model; /* in root, or NULL */
+    json_t *root;                  /* owned */
+    const char *model;             /* in root, or NULL */
+    const struct reply_form *form; /* of its answer; NULL: that of its kind */
+    char *echo; /* owned, what the form repeats of the request, or NULL */
 
     struct api_prompt *prompts; /* [n_prompts], of completions and of vectors */
     size_t n_prompts;

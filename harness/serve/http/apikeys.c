@@ -95,23 +95,27 @@ static bool is_equal(const unsigned char *a, const unsigned char *b)
     return !differ;
 }
 
-int apikeys_find(const struct apikeys *k, const char *header)
+int apikeys_find_bare(const struct apikeys *k, const char *key)
 {
-    static const char scheme[] = "Bearer ";
     unsigned char given[APIKEYS_MAX_CHAR + 1] = {0};
+    const size_t len = key ? strlen(key) : 0;
     int found = -1;
-    size_t len;
 
-    if (!header || strncasecmp(header, scheme, strlen(scheme)))
-        return -1;
-    header += strlen(scheme);
-    header += strspn(header, " ");
-    len = strlen(header);
     if (!len || len > APIKEYS_MAX_CHAR)
         return -1;
-    memcpy(given, header, len);
+    memcpy(given, key, len);
     for (int i = 0; i < k->n; i++)
         if (is_equal(given, k->key[i]))
             found = i;
     return found;
+}
+
+int apikeys_find(const struct apikeys *k, const char *header)
+{
+    static const char scheme[] = "Bearer ";
+
+    if (!header || strncasecmp(header, scheme, strlen(scheme)))
+        return -1;
+    header += strlen(scheme);
+    return apikeys_find_bare(k, header + strspn(header, " "));
 }

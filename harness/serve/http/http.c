@@ -138,8 +138,9 @@ static bool check_route(struct exchange *x)
     if (x->route == ROUTE_OTHER)
         return refuse(&x->refusal, 404, "unknown_url", NULL,
                       "there is no %.120s here; see /v1/models, /v1/chat/completions, "
-                      "/v1/completions, /v1/embeddings, /tokenize, /detokenize, "
-                      "/apply-template, /health and /metrics",
+                      "/v1/completions, /v1/responses, /v1/messages, "
+                      "/v1/messages/count_tokens, /v1/embeddings, /tokenize, "
+                      "/detokenize, /apply-template, /health and /metrics",
                       x->path);
     if (x->route <= ROUTE_TEMPLATE ? !post : !get)
         return refuse(&x->refusal, 405, "method_not_allowed", NULL,
@@ -165,10 +166,13 @@ static bool check_client(struct exchange *x)
     }
     if (x->route == ROUTE_HEALTH)
         return true;
-    key = apikeys_find(p->keys, header(x, MHD_HTTP_HEADER_AUTHORIZATION));
+    key = header(x, MHD_HTTP_HEADER_AUTHORIZATION)
+              ? apikeys_find(p->keys, header(x, MHD_HTTP_HEADER_AUTHORIZATION))
+              : apikeys_find_bare(p->keys, header(x, "X-Api-Key"));
     if (key < 0)
         return refuse(&x->refusal, 401, "invalid_api_key", NULL,
-                      "the header Authorization has no valid key: Bearer KEY");
+                      "the header Authorization has no valid key: Bearer KEY (or "
+                      "X-Api-Key: KEY)");
     x->client_key = (uint64_t)key;
     return true;
 }
@@ -328,9 +332,12 @@ static enum MHD_Result answer(struct exchange *x)
     switch (x->route) {
     case ROUTE_COMPLETIONS:
     case ROUTE_CHAT:
+    case ROUTE_MESSAGES:
+    case ROUTE_RESPONSES:
     case ROUTE_EMBEDDINGS:
     case ROUTE_TOKENIZE:
     case ROUTE_DETOKENIZE:
+    case ROUTE_COUNT:
     case ROUTE_TEMPLATE:
         return enqueue(x);
     case ROUTE_MODELS:

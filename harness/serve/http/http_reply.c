@@ -112,6 +112,8 @@ enum MHD_Result http_reply_refusal(struct exchange *x)
 
     if (!strncmp(x->path, ollama, strlen(ollama)))
         refusal_put_text(&body, &x->refusal);
+    else if (x->route == ROUTE_MESSAGES || x->route == ROUTE_COUNT)
+        refusal_put_typed(&body, &x->refusal);
     else
         refusal_put(&body, &x->refusal);
     textbuf_puts(&body, "\n");

@@ -10,11 +10,19 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static const char *const routes[N_ROUTES] = {"/v1/completions", "/v1/chat/completions",
-                                             "/v1/embeddings",  "/tokenize",
-                                             "/detokenize",     "/apply-template",
-                                             "/v1/models",      "/health",
-                                             "/metrics",        "other"};
+static const char *const routes[N_ROUTES] = {"/v1/completions",
+                                             "/v1/chat/completions",
+                                             "/v1/messages",
+                                             "/v1/responses",
+                                             "/v1/embeddings",
+                                             "/tokenize",
+                                             "/detokenize",
+                                             "/v1/messages/count_tokens",
+                                             "/apply-template",
+                                             "/v1/models",
+                                             "/health",
+                                             "/metrics",
+                                             "other"};
 
 /* Seconds. A step takes from under a millisecond to some seconds, a long answer
  * minutes. */

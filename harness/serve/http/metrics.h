@@ -23,9 +23,12 @@ struct histogram {
 enum metrics_route {
     ROUTE_COMPLETIONS,
     ROUTE_CHAT,
+    ROUTE_MESSAGES,
+    ROUTE_RESPONSES,
     ROUTE_EMBEDDINGS,
     ROUTE_TOKENIZE, /* the first one without an answer of the model */
     ROUTE_DETOKENIZE,
+    ROUTE_COUNT,
     ROUTE_TEMPLATE, /* the last one with a body */
     ROUTE_MODELS,
     ROUTE_HEALTH,

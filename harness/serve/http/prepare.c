@@ -15,11 +15,14 @@
 
 static void prepare(struct exchange *x)
 {
+    static const enum api_kind kinds[] = {
+        [ROUTE_COMPLETIONS] = API_COMPLETION, [ROUTE_CHAT] = API_CHAT,
+        [ROUTE_MESSAGES] = API_MESSAGES,      [ROUTE_RESPONSES] = API_RESPONSES,
+        [ROUTE_EMBEDDINGS] = API_EMBEDDING,   [ROUTE_TOKENIZE] = API_TOKENIZE,
+        [ROUTE_DETOKENIZE] = API_DETOKENIZE,  [ROUTE_COUNT] = API_COUNT,
+        [ROUTE_TEMPLATE] = API_TEMPLATE};
     const char *body = x->body.text ? x->body.text : "";
-    const struct answer_request req = {.kind = x->route == ROUTE_CHAT ? API_CHAT
-                                               : x->route == ROUTE_EMBEDDINGS
-                                                   ? API_EMBEDDING
-                                                   : API_COMPLETION,
+    const struct answer_request req = {.kind = kinds[x->route],
                                        .body = body,
                                        .len = x->body.len,
                                        .client = x->client_key,
@@ -30,10 +33,11 @@ static void prepare(struct exchange *x)
     if (x->route == ROUTE_TEMPLATE)
         answer_template(&x->s->model, body, x->body.len, &x->made.text,
                         &x->made.refusal);
+    else if (x->route == ROUTE_COUNT)
+        answer_count(&x->s->model, body, x->body.len, &x->made.text, &x->made.refusal);
     else if (route_is_text(x->route))
-        answer_tokens(&x->s->model,
-                      x->route == ROUTE_TOKENIZE ? API_TOKENIZE : API_DETOKENIZE, body,
-                      x->body.len, &x->made.text, &x->made.refusal);
+        answer_tokens(&x->s->model, kinds[x->route], body, x->body.len, &x->made.text,
+                      &x->made.refusal);
     else
         answer_begin(&x->made.answer, &x->s->model, &req, &x->made.refusal);
 }

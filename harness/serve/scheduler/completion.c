@@ -137,6 +137,11 @@ float *completion_take_vectors(struct completion *c)
     return vectors;
 }
 
+const char *completion_stop(const struct completion *c)
+{
+    return c->text.stopped ? c->text.stops[c->text.stop] : NULL;
+}
+
 const char *completion_error(struct completion *c)
 {
     const char *msg;

@@ -91,16 +91,19 @@ static enum status reserve(struct completion_text *t, size_t n, struct err *err)
     return ST_OK;
 }
 
-/* Whether held[] ends with a stop string; *len is the longest one's length. */
-static bool ends_with_stop(const struct completion_text *t, size_t *len)
+/* Whether held[] ends with a stop string; *len is the longest one's length, t->stop
+ * which one it is. */
+static bool ends_with_stop(struct completion_text *t, size_t *len)
 {
     *len = 0;
     for (int i = 0; i < t->n_stops; i++) {
         const size_t n = t->stop_len[i];
 
         if (n <= t->n_held && n > *len &&
-            !memcmp(t->held + t->n_held - n, t->stops[i], n))
+            !memcmp(t->held + t->n_held - n, t->stops[i], n)) {
             *len = n;
+            t->stop = i;
+        }
     }
     return *len > 0;
 }

@@ -30,6 +30,7 @@ struct completion_text {
     int n_pending;
     size_t n_chars; /* of the whole text, what is held back with it */
     bool stopped;
+    int stop; /* that stopped it */
     char *out; /* [n_out] given out last */
     size_t n_out, cap;
 };

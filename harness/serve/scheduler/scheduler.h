@@ -215,6 +215,11 @@ float *completion_take_vectors(struct completion *c);
 /* COMPLETION_RUNS until every piece has been read. */
 enum completion_end completion_end(struct completion *c);
 const char *completion_error(struct completion *c); /* of COMPLETION_FAILED */
+
+/* The stop string that has ended it, until completion_close(); NULL: none has. Once
+ * completion_end() is not COMPLETION_RUNS. */
+const char *completion_stop(const struct completion *c);
+
 void completion_read_usage(struct completion *c, struct completion_usage *out);
 
 /* Cancels it if it still runs, and frees it. After return wake is not called; so it

@@ -45,6 +45,16 @@ const form = { type: "json_schema", json_schema: { name: "pet", strict: true, sc
 const formed = await client.chat.completions.create({ ...chat, max_tokens: 100, response_format: form });
 assert.ok(["cat", "dog"].includes(JSON.parse(formed.choices[0].message.content).pet));
 
+// The newer API, whole and as a stream, from the same model.
+const request = { model, input: messages, temperature: 0, max_output_tokens: 24 };
+const response = await client.responses.create(request);
+assert.equal(response.output_text, whole.choices[0].message.content);
+assert.equal(response.status, "incomplete");
+const done = await client.responses.stream(request).finalResponse();
+assert.equal(done.output_text, response.output_text);
+assert.equal(done.usage.output_tokens, 24);
+await assert.rejects(client.responses.create({ ...request, previous_response_id: "resp_1" }), OpenAI.BadRequestError);
+
 // Aborted in the middle: the client is told, and the server goes on.
 const endless = await client.chat.completions.create({ ...chat, max_tokens: 400, stream: true, ignore_eos: true });
 let n = 0;
@@ -58,4 +68,4 @@ assert.equal(again.choices[0].message.content, whole.choices[0].message.content)
 // Errors are the client's own classes.
 await assert.rejects(client.chat.completions.create({ ...chat, temperature: 9 }), OpenAI.BadRequestError);
 await assert.rejects(client.chat.completions.create({ ...chat, model: "x" }), OpenAI.NotFoundError);
-console.log("the openai package: models, chat, stream, completion, schema, abort, errors");
+console.log("the openai package: models, chat, stream, completion, schema, responses, abort, errors");

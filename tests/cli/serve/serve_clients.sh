@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: MIT
-# bench serve: OpenAI's client for Node. `npm install openai` in a folder, and that as
-# OPENAI_NODE; ci/full does so where there is npm and a network.
+# bench serve: clients that are published as packages for Node. `npm install` them in a
+# folder, and that as NODE_CLIENTS; ci/full does so where there is npm and a network.
 . "$SRC/tests/cli/lib.sh"
 command -v node >/dev/null || skip "no node"
-modules=${OPENAI_NODE:-}
+packages="openai @anthropic-ai/sdk ai @ai-sdk/openai-compatible @langchain/openai @langchain/core ollama"
+modules=${NODE_CLIENTS:-}
 if [ -z "$modules" ] && [ -n "${SLM_TEST_LONG:-}" ] && command -v npm >/dev/null; then
     mkdir packages
-    (cd packages && timeout 120 npm install --silent --no-fund --no-audit openai) >npm.txt 2>&1 &&
+    # shellcheck disable=SC2086 # words
+    (cd packages && timeout 180 npm install --silent --no-fund --no-audit $packages) >npm.txt 2>&1 &&
         modules=$PWD/packages
 fi
-[ -d "${modules:-/nonexistent}/node_modules/openai" ] ||
-    skip "no npm package openai: install it in a folder and name that as OPENAI_NODE"
+for package in $packages; do
+    [ -d "${modules:-/nonexistent}/node_modules/$package" ] ||
+        skip "no npm package $package: install it in a folder and name that as NODE_CLIENTS"
+done
 
 mkdir client
 ln -s "$(realpath "$modules/node_modules")" client/node_modules
-cp "$SRC/tests/cli/serve/openai.mjs" client/
+cp "$SRC"/tests/cli/serve/*.mjs client/
 "$BENCH" serve -m "$SRC/tests/data/models/stories260K-f32.gguf" --port 0 --name tiny \
     --chat-template zephyr >out 2>err &
 server=$!
@@ -24,7 +28,9 @@ for _ in $(seq 300); do
 done
 url=$(sed -n 's/.* on \(http:[^,]*\),.*/\1/p' out)
 [ -n "$url" ] || fail "no first line: $(cat err)"
-node client/openai.mjs "$url/v1" >said 2>&1 || fail "$(cat said)"
+for client in client/*.mjs; do
+    node "$client" "$url/v1" >>said 2>&1 || fail "$(cat said)"
+done
 kill -TERM $server
 wait $server || fail "stopped with $?: $(cat err)"
 trap - EXIT

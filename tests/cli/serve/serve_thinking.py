@@ -99,10 +99,11 @@ def variables(s):
 def no_thoughts(s):
     """A template without thoughts has none of the variables."""
     for name, value in (("enable_thinking", False), ("reasoning_effort", "low"),
-                        ("reasoning_budget", 5), ("thinking_budget", 0)):
+                        ("reasoning_budget", 5), ("thinking_budget", 1)):
         error = s.chat(400, **{name: value})["error"]
         check(error["param"] == name and error["code"] == "unsupported", error)
-    check("reasoning_content" not in message(s.chat(max_tokens=5, reasoning_budget=-1)), "thoughts")
+    for budget in (-1, 0):
+        check("reasoning_content" not in message(s.chat(max_tokens=5, reasoning_budget=budget)), budget)
 
 
 with open("template", "w") as f:

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * translate.c - the parts of a chat that other APIs' bodies become
+ */
+#include "harness/serve/http/translate.h"
+
+#include "harness/serve/http/api_request.h"
+
+bool translate_no_memory(struct refusal *refusal)
+{
+    return refuse(refusal, 503, NULL, NULL, "no memory for the request");
+}
+
+bool translate_set(json_t *object, const char *key, json_t *value)
+{
+    return !json_object_set_new(object, key, value);
+}
+
+bool translate_copy(json_t *to, const char *key, const json_t *from, const char *name)
+{
+    json_t *value = api_member(from, name);
+
+    return !value || !json_object_set(to, key, value);
+}
+
+json_t *translate_add(json_t *messages, const char *role, json_t *content)
+{
+    json_t *message = json_object();
+    const bool ok = translate_set(message, "role", json_string(role)) &
+                    translate_set(message, "content", content);
+
+    if (!ok) {
+        json_decref(message);
+        return NULL;
+    }
+    return json_array_append_new(messages, message) ? NULL : message;
+}
+
+bool translate_add_tool(json_t *tools, const json_t *tool, const char *schema)
+{
+    json_t *function = json_object(), *made = json_object();
+    const bool ok = translate_copy(function, "name", tool, "name") &
+                    translate_copy(function, "description", tool, "description") &
+                    translate_copy(function, "parameters", tool, schema) &
+                    translate_copy(function, "strict", tool, "strict") &
+                    translate_set(made, "type", json_string("function"));
+
+    if (!translate_set(made, "function", function) || !ok) {
+        json_decref(made);
+        return false;
+    }
+    return !json_array_append_new(tools, made);
+}
+
+bool translate_add_call(json_t *message, const json_t *id, const json_t *name,
+                        json_t *arguments)
+{
+    json_t *calls = json_object_get(message, "tool_calls");
+    json_t *function = json_object(), *call = json_object();
+    bool ok = calls || translate_set(message, "tool_calls", calls = json_array());
+
+    ok &= !json_object_set(function, "name", (json_t *)name) &
+          translate_set(function, "arguments", arguments) &
+          !json_object_set(call, "id", (json_t *)id) &
+          translate_set(call, "type", json_string("function"));
+    ok &= translate_set(call, "function", function);
+    if (!ok) {
+        json_decref(call);
+        return false;
+    }
+    return !json_array_append_new(calls, call);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_translate.c - bodies of /v1/messages and /v1/responses as chats, with tools
+ */
+#include "tests/support/test.h"
+
+#include <stdlib.h>
+
+#include "harness/serve/http/translate.h"
+
+/* A body with ' for ". */
+static json_t *read_body(const char *text)
+{
+    char *quoted = strdup(text);
+    json_t *body;
+
+    for (char *c = quoted; *c; c++)
+        if (*c == '\'')
+            *c = '"';
+    body = json_loads(quoted, 0, NULL);
+    free(quoted);
+    assert_non_null(body);
+    return body;
+}
+
+static json_t *translate(bool responses, const char *text, struct refusal *refusal)
+{
+    json_t *body = read_body(text), *chat;
+    char *echo = NULL;
+
+    *refusal = (struct refusal){0};
+    chat = responses ? translate_responses(body, &echo, refusal)
+                     : translate_messages(body, false, refusal);
+    assert_true(!chat == (refusal->http != 0));
+    free(echo);
+    json_decref(body);
+    return chat;
+}
+
+/* The chat's member is as wanted. */
+static void becomes(bool responses, const char *text, const char *member,
+                    const char *wanted)
+{
+    struct refusal refusal;
+    json_t *chat = translate(responses, text, &refusal), *expected = read_body(wanted);
+    char *got;
+
+    if (!chat)
+        fail_msg("%s: %s", text, refusal.message);
+    got = json_dumps(json_object_get(chat, member), JSON_ENCODE_ANY);
+    if (!json_equal(json_object_get(chat, member), expected))
+        fail_msg("%s: %s is %s", text, member, got ? got : "missing");
+    free(got);
+    json_decref(expected);
+    json_decref(chat);
+}
+
+static void refused(bool responses, const char *text, const char *word)
+{
+    struct refusal refusal;
+
+    assert_null(translate(responses, text, &refusal));
+    assert_int_equal(refusal.http, 400);
+    if (!strstr(refusal.message, word))
+        fail_msg("%s: %s", text, refusal.message);
+}
+
+#define MESSAGES(list) "{'max_tokens': 5, 'messages': [" list "]}"
+#define CALLS                                                                    \
+    "'tool_calls': [{'id': 'a1', 'type': 'function', 'function': {'name': 'f', " \
+    "'arguments': '{\\'x\\':1}'}}]"
+
+/* ' inside of a text of JSON, which read_body() leaves to the reader. */
+#define ARGUMENTS "{\\'x\\':1}"
+
+static void tools_of_messages(void **state)
+{
+    (void)state;
+    becomes(
+        false,
+        MESSAGES("{'role': 'assistant', 'content': [{'type': 'tool_use', 'id': 'a1', "
+                 "'name': 'f', 'input': {'x': 1}}]}"),
+        "messages", "[{'role': 'assistant', 'content': null, " CALLS "}]");
+    becomes(
+        false,
+        MESSAGES("{'role': 'assistant', 'content': [{'type': 'thinking', 'thinking': "
+                 "'hm', 'signature': 's'}, {'type': 'text', 'text': 'b'}, {'type': "
+                 "'tool_use', 'id': 'a1', 'name': 'f', 'input': {'x': 1}}]}"),
+        "messages",
+        "[{'role': 'assistant', 'reasoning_content': 'hm', 'content': [{'type': "
+        "'text', 'text': 'b'}], " CALLS "}]");
+
+    /* What tools have answered comes before what the user says beside it. */
+    becomes(
+        false,
+        MESSAGES("{'role': 'user', 'content': [{'type': 'text', 'text': 'b'}, "
+                 "{'type': 'tool_result', 'tool_use_id': 'a1', 'content': 'r'}, "
+                 "{'type': 'tool_result', 'tool_use_id': 'a2'}]}"),
+        "messages",
+        "[{'role': 'tool', 'content': 'r', 'tool_call_id': 'a1'}, {'role': 'tool', "
+        "'content': '', 'tool_call_id': 'a2'}, {'role': 'user', 'content': [{'type': "
+        "'text', 'text': 'b'}]}]");
+    becomes(false,
+            "{'max_tokens': 5, 'messages': [], 'tools': [{'name': 'f', 'description': "
+            "'d', 'input_schema': {'type': 'object'}, 'cache_control': {}}]}",
+            "tools",
+            "[{'type': 'function', 'function': {'name': 'f', 'description': 'd', "
+            "'parameters': {'type': 'object'}}}]");
+    refused(false, MESSAGES("{'role': 'assistant', 'content': [{'type': 'tool_use'}]}"),
+            "tool_use");
+    refused(false, MESSAGES("{'role': 'tool', 'content': 'a'}"), "user or assistant");
+    refused(false, "{'messages': []}", "max_tokens");
+}
+
+static void choices_of_messages(void **state)
+{
+    static const char *const choices[][2] = {
+        {"{'type': 'auto'}", "'auto'"},
+        {"{'type': 'any'}", "'required'"},
+        {"{'type': 'none'}", "'none'"},
+        {"{'type': 'tool', 'name': 'f'}",
+         "{'type': 'function', 'function': {'name': 'f'}}"}};
+    char body[200], wanted[100];
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct refusal refusal;
+        json_t *chat, *expected;
+
+        snprintf(body, sizeof body,
+                 "{'max_tokens': 5, 'messages': [], 'tool_choice': %s}", choices[i][0]);
+        snprintf(wanted, sizeof wanted, "[%s]", choices[i][1]);
+        chat = translate(false, body, &refusal);
+        expected = read_body(wanted);
+        assert_true(json_equal(json_object_get(chat, "tool_choice"),
+                               json_array_get(expected, 0)));
+        assert_null(json_object_get(chat, "parallel_tool_calls"));
+        json_decref(expected);
+        json_decref(chat);
+    }
+    becomes(false,
+            "{'max_tokens': 5, 'messages': [], 'output_config': {'format': {'type': "
+            "'json_schema', 'schema': {}}}}",
+            "response_format", "{'type': 'json_schema', 'schema': {}}");
+    refused(false, "{'max_tokens': 5, 'messages': [], 'tool_choice': 'auto'}",
+            "tool_choice");
+    refused(false,
+            "{'max_tokens': 5, 'messages': [], 'output_config': {'effort': 'a'}}",
+            "effort");
+    refused(false, "{'max_tokens': 5, 'messages': [], 'thinking': true}", "thinking");
+}
+
+static void tools_of_responses(void **state)
+{
+    (void)state;
+    becomes(
+        true,
+        "{'input': [{'type': 'reasoning', 'summary': [], 'content': [{'type': "
+        "'reasoning_text', 'text': 'hm'}]}, {'role': 'assistant', 'content': [{'type': "
+        "'output_text', 'text': 'b'}]}, {'type': 'function_call', 'call_id': 'a1', "
+        "'name': 'f', 'arguments': '" ARGUMENTS "'}, {'type': 'function_call_output', "
+        "'call_id': 'a1', 'output': 'r'}]}",
+        "messages",
+        "[{'role': 'assistant', 'reasoning_content': 'hm', 'content': [{'type': "
+        "'text', 'text': 'b'}], " CALLS "}, {'role': 'tool', 'content': 'r', "
+        "'tool_call_id': 'a1'}]");
+    /* Calls in a row are of one message. */
+    becomes(
+        true,
+        "{'input': [{'type': 'function_call', 'call_id': '1', 'name': 'f', "
+        "'arguments': 'x'}, {'type': 'function_call', 'call_id': '2', 'name': 'g', "
+        "'arguments': 'y'}], 'instructions': 'i'}",
+        "messages",
+        "[{'role': 'system', 'content': 'i'}, {'role': 'assistant', 'content': null, "
+        "'tool_calls': [{'id': '1', 'type': 'function', 'function': {'name': 'f', "
+        "'arguments': 'x'}}, {'id': '2', 'type': 'function', 'function': {'name': "
+        "'g', 'arguments': 'y'}}]}]");
+    becomes(
+        true,
+        "{'input': 'a', 'tools': [{'type': 'function', 'name': 'f', 'strict': true, "
+        "'parameters': {'type': 'object'}}]}",
+        "tools",
+        "[{'type': 'function', 'function': {'name': 'f', 'strict': true, "
+        "'parameters': {'type': 'object'}}}]");
+    becomes(true, "{'input': 'a', 'tool_choice': {'type': 'function', 'name': 'f'}}",
+            "tool_choice", "{'type': 'function', 'function': {'name': 'f'}}");
+    refused(true, "{'input': [{'type': 'function_call_output'}]}", "call_id");
+    refused(true, "{'input': [{'type': 'item_reference', 'id': 'a'}]}",
+            "item_reference");
+    refused(true, "{'input': 'a', 'tools': [{'type': 'web_search'}]}", "web_search");
+    refused(true, "{'input': 'a', 'tools': {}}", "array");
+    refused(true, "{}", "input");
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {cmocka_unit_test(tools_of_messages),
+                                              cmocka_unit_test(choices_of_messages),
+                                              cmocka_unit_test(tools_of_responses)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
