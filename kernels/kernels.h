@@ -239,6 +239,13 @@ typedef void kern_xielu_fn(float *x, size_t n, float pos, float neg, float beta)
  * (Gemma 2: arXiv 2408.00118) */
 typedef void kern_softcap_fn(float *x, size_t n, float cap);
 
+/* hadamard: each of the blocks of x[n] times H / sqrt(block), in place, where H is the
+ * Hadamard matrix of Sylvester's order and a block the largest power of two that
+ * divides n, at most KERN_MAX_HADAMARD. It is its own inverse. The same bits at every
+ * level. */
+#define KERN_MAX_HADAMARD 256
+typedef void kern_hadamard_fn(float *x, size_t n);
+
 /* add: y[i] += x[i]. */
 typedef void kern_add_fn(float *y, const float *x, size_t n);
 

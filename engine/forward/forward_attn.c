@@ -19,6 +19,12 @@
  * than the model has ever seen. As in Xiao et al. 2023 (arXiv 2309.17453) they stay
  * right in front of the window: a query is rotated a second time for them, by the
  * position n_sinks + n_recent - 1, which it has within the cache.
+ *
+ * Keys and values of quantised caches are multiplied by a Hadamard matrix before they
+ * are rounded, as in QuaRot (Ashkboos et al. 2024, arXiv 2404.00456): the few elements
+ * that are far larger than the others of their block, and would leave these no bits,
+ * are spread over the head. Products of queries and keys are the same if both are, and
+ * the mix of values is what its own inverse, the same matrix, makes of it.
  */
 #include "engine/forward/forward_impl.h"
 
@@ -224,6 +230,12 @@ static void turn(const struct forward *f, const struct layer *y, float *v,
         normalise(f, v, d, norm, head);
 }
 
+void fwd_spread(const struct forward *f, float *v, size_t d)
+{
+    if (f->spreads)
+        f->kern.hadamard(v, d);
+}
+
 /* Rotated key and value of token j into the cache, for one head. */
 static void store(struct forward *f, const struct fwd_part *p, int layer, int head,
                   size_t j)
@@ -242,6 +254,8 @@ static void store(struct forward *f, const struct fwd_part *p, int layer, int he
     if (y->v_norm.w)
         fwd_norm(f, v, v, &y->v_norm, d);
     turn(f, y, k, &y->k_norm, head, j);
+    fwd_spread(f, k, d);
+    fwd_spread(f, v, d);
     kvcache_store(f->kv, &f->kern, p->seq, y->cached, head, (size_t)f->pos[j], k, v);
 }
 
@@ -279,6 +293,7 @@ static void gather(struct forward *f, struct fwd_thread *me, int layer, int head
         turn(f, y, dst, &y->q_norm, (int)q,
              for_sinks && has_gap(&view, (size_t)f->pos[token]) ? (size_t)f->n_batch
                                                                 : token);
+        fwd_spread(f, dst, d);
         scale_by(dst, d, m->attn_scale * temperature(f, f->pos[token]));
         if (me->query_q8)
             f->kern.quantize_act[KERN_ACT_q8_32](
@@ -418,6 +433,7 @@ static void finish(struct forward *f, struct fwd_thread *me, int layer, int head
 
         memcpy(dst, me->mix + i * value_dim, d * sizeof *dst);
         scale_by(dst, d, 1.0f / me->sum[i]);
+        fwd_spread(f, dst, d);
         fwd_gate_head(f, y, (size_t)head * group + i % group, j + i / group, dst);
     }
 }

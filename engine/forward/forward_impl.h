@@ -117,6 +117,7 @@ struct forward {
     kern_attn_mix_keys_fn *mix_keys_tiles[KERN_N_KV];
     struct slm_tuning tuning;
     enum kern_kv kv_type;
+    bool spreads; /* keys and values before they are rounded (forward_attn.c) */
     int n_batch, n_threads, n_queries, n_splits_max;
     size_t act_k[KERN_N_ACT];        /* longest column in a layout; 0: not in use */
     size_t act_bytes[KERN_N_ACT];    /* of all columns of the widest stage */
@@ -534,6 +535,9 @@ void fwd_find_tiles(struct forward *f);
 
 /* Divide attention of the current pass: items and splits. */
 void fwd_plan_attention(struct forward *f);
+
+/* Multiply a head v[d] by a Hadamard matrix, where the cache has it so, or back. */
+void fwd_spread(const struct forward *f, float *v, size_t d);
 
 /* Scale the result out[head_dim] of head q of token j by its gate. */
 void fwd_gate_head(const struct forward *f, const struct layer *y, size_t q, size_t j,

@@ -75,6 +75,7 @@ static void measure(struct forward *f, const struct model *m, enum kern_kv kv_ty
 
     f->m = m;
     f->kv_type = kv_type;
+    f->spreads = kern_kv_is_quantised(kv_type) && !m->latent.kv_rank;
     f->n_batch = n_batch;
     f->n_threads = n_threads;
     f->n_queries = group > ATTN_QUERIES ? group : ATTN_QUERIES;

@@ -57,6 +57,7 @@ void fwd_join_splits(const struct forward *f, const struct layer *y, size_t toke
         }
         for (size_t i = 0; i < d; i++)
             dst[i] *= 1.0f / sum;
+        fwd_spread(f, dst, d);
     }
 }
 

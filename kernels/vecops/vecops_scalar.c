@@ -10,6 +10,7 @@
 #include "kernels/half.h"
 #include "kernels/kernels.h"
 #include "kernels/vecops/gelu.h"
+#include "kernels/vecops/hadamard.h"
 
 void kern_rmsnorm__scalar(float *y, const float *x, const float *w, size_t n, float eps)
 {
@@ -107,6 +108,11 @@ void kern_softcap__scalar(float *x, size_t n, float cap)
 {
     for (size_t i = 0; i < n; i++)
         x[i] = cap * tanhf(x[i] / cap);
+}
+
+void kern_hadamard__scalar(float *x, size_t n)
+{
+    hadamard_blocks(x, n);
 }
 
 void kern_add_scaled__scalar(float *y, const float *x, float a, size_t n)

@@ -10,6 +10,7 @@
 
 #include "kernels/kernels.h"
 #include "kernels/vecops/gelu.h"
+#include "kernels/vecops/hadamard.h"
 #include "kernels/vecops/vec_float.h"
 
 /* n values, and zeros. */
@@ -223,4 +224,9 @@ void KERN_LEVEL_NAME(softcap)(float *x, size_t n, float cap)
         v_store_f(x + i, cap_all(v_load_f(x + i), cap));
     if (i < n)
         store_end(x + i, cap_all(load_end(x + i, n - i), cap), n - i);
+}
+
+void KERN_LEVEL_NAME(hadamard)(float *x, size_t n)
+{
+    hadamard_blocks(x, n);
 }

@@ -475,6 +475,55 @@ static void softcap(void **state)
     }
 }
 
+/* Signs of the matrix: the parity of the bits that row and column have in common. */
+static double hadamard_at(const float *values, size_t block, size_t row)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < block; i++)
+        sum += __builtin_parityll(row & i) ? -(double)values[i] : (double)values[i];
+    return sum / sqrt((double)block);
+}
+
+static void hadamard_once(const struct kern_row *row, const float *values, size_t n,
+                          size_t block)
+{
+    float *x = floats(n), *scalar = floats(n);
+
+    memcpy(x, values, n * sizeof *x);
+    memcpy(scalar, values, n * sizeof *x);
+    row->fn.hadamard(x, n);
+    kern_best(KERN_OP_hadamard, -1, 1u << KERN_ISA_scalar)->fn.hadamard(scalar, n);
+    assert_memory_equal(x, scalar, n * sizeof *x);
+    for (size_t i = 0; i < n; i++)
+        check(row->name, i, x[i],
+              hadamard_at(values + i / block * block, block, i % block),
+              8 * EPS * 100 * sqrt((double)block));
+    row->fn.hadamard(x, n);
+    for (size_t i = 0; i < n; i++)
+        check(row->name, i, x[i], (double)values[i], 16 * EPS * 100);
+    free_floats(x, n);
+    free_floats(scalar, n);
+}
+
+static void hadamard(void **state)
+{
+    static const struct {
+        size_t n, block;
+    } sizes[] = {{1, 1},     {2, 2},    {48, 16}, {64, 64},   {80, 16},   {96, 32},
+                 {128, 128}, {192, 64}, {3, 1},   {256, 256}, {512, 256}, {576, 64}};
+    uint64_t seed = 15;
+    size_t at = 0;
+    float values[1000];
+
+    (void)state;
+    for (const struct kern_row *row; (row = next_row(KERN_OP_hadamard, &at));)
+        for (size_t l = 0; l < sizeof sizes / sizeof *sizes; l++) {
+            fill(values, sizes[l].n, 100, &seed);
+            hadamard_once(row, values, sizes[l].n, sizes[l].block);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -490,6 +539,7 @@ int main(void)
         cmocka_unit_test(gelu),
         cmocka_unit_test(relu_squared_and_xielu),
         cmocka_unit_test(softcap),
+        cmocka_unit_test(hadamard),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

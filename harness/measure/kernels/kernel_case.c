@@ -342,6 +342,7 @@ static int usual_n(enum kern_op op)
     case KERN_OP_rope:
     case KERN_OP_rope_neox:
     case KERN_OP_l2norm:
+    case KERN_OP_hadamard:
         return HEAD_DIM;
     case KERN_OP_delta_rule:
     case KERN_OP_ssm_scan:

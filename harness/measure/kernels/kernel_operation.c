@@ -148,12 +148,15 @@ static void vector_work(enum kern_op op, double *columns, double *ops)
     *columns = 3;
     *ops = 4;
     if (op == KERN_OP_attn_weigh || op == KERN_OP_gelu || op == KERN_OP_softcap ||
-        op == KERN_OP_l2norm || op == KERN_OP_relu_squared || op == KERN_OP_xielu)
+        op == KERN_OP_l2norm || op == KERN_OP_relu_squared || op == KERN_OP_xielu ||
+        op == KERN_OP_hadamard)
         *columns = 2;
     else if (op == KERN_OP_layernorm)
         *columns = 4;
     if (op == KERN_OP_rope || op == KERN_OP_rope_neox)
         *ops = 3;
+    else if (op == KERN_OP_hadamard)
+        *ops = 8; /* log2 of a head's length, and the scale */
     else if (op == KERN_OP_add)
         *ops = 1;
     else if (op == KERN_OP_add_scaled)
@@ -331,6 +334,9 @@ void parts_other_run(const struct operation_call *o)
         break;
     case KERN_OP_softcap:
         row->fn.softcap(out, o->n, 50.0f);
+        break;
+    case KERN_OP_hadamard:
+        row->fn.hadamard(out, o->n);
         break;
     case KERN_OP_add:
         row->fn.add(out, o->a, o->n);
