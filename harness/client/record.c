@@ -198,11 +198,7 @@ static bool take_event(void *arg, const char *data, size_t len)
 void load_reply_begin(struct load_reply *p, struct load_record *r)
 {
     sse_free(&p->sse);
-    p->r = r;
-    p->now_ns = p->text_ns = p->n_bytes = 0;
-    p->is_events = p->is_done = p->is_over = p->has_ended = false;
-    p->n_counted = 0;
-    p->n_plain = 0;
+    *p = (struct load_reply){.r = r};
 }
 
 void load_reply_free(struct load_reply *p)

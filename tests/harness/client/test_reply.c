@@ -333,6 +333,22 @@ static void pieces_of_several_tokens(void **state)
     assert_int_equal(record.gap_tokens[3], 1);
 }
 
+/* A user's replies come one after another: what was read of one is not the next one's.
+ */
+static void each_reply_is_the_first(void **state)
+{
+    char header[1024];
+
+    (void)state;
+    snprintf(header, sizeof header, "X-Long: %01000d", 0);
+    for (int i = 0; i < 1000; i++) {
+        read_reply(HEADER, TYPE, PIECE DONE, 1000);
+        assert_string_equal(record.why, "");
+        assert_int_equal(record.end, LOAD_OK);
+        assert_true(load_reply_header(reply, header, strlen(header)));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +365,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sizes_are_bounded, begin, end),
         cmocka_unit_test_setup_teardown(wrong_counts, begin, end),
         cmocka_unit_test_setup_teardown(pieces_of_several_tokens, begin, end),
+        cmocka_unit_test_setup_teardown(each_reply_is_the_first, begin, end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
