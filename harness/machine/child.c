@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,8 +20,15 @@
 
 #define LINE_MAX_ (1u << 20)
 
-/* Shells give descriptors of their user's below. */
-#define INHERITED_MAX 256
+/* What Linux before 5.11 has no call for: shells give descriptors of their user's
+ * below. */
+#define INHERITED_MAX 1024
+
+/* Of the kernel's interface, which older distributions lack. */
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+#define CLOEXEC_RANGE (1u << 2)
 
 /* ---- starting -------------------------------------------------------------------- */
 
@@ -51,13 +59,15 @@ static void offer_foreign(void)
     close(fd);
 }
 
-/* A process of ours that reads a model has no terminal, which it could type into or
- * set; nor one that it has by another descriptor than the usual ones. */
-static void leave_terminals(void)
+/* A process of ours that reads a model has the usual descriptors and no other: neither
+ * a terminal, which it could type into, nor a file or a connection of whoever started
+ * this program. */
+static void leave_others(void)
 {
+    if (!syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, CLOEXEC_RANGE))
+        return;
     for (int fd = STDERR_FILENO + 1; fd < INHERITED_MAX; fd++)
-        if (isatty(fd))
-            close(fd);
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
 /* In the child, between fork() and exec(): only async-signal-safe calls. */
@@ -87,8 +97,8 @@ static _Noreturn void become(const struct child_params *p, const struct ends *e)
     if (read(e->go[0], &byte, 1) == 1 && in >= 0 && out >= 0 &&
         dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
         (e->error_tail < 0 || dup2(e->error_tail, STDERR_FILENO) >= 0)) {
-        if (p->talk)
-            leave_terminals();
+        if (p->talk && !p->foreign)
+            leave_others();
         execv(p->program, p->argv);
         perror("it cannot be run");
     }

@@ -225,12 +225,40 @@ static void no_terminal(void **state)
     close(terminal);
 }
 
+/* Nor a file of whoever started us, which it could write to behind the fence. */
+static void no_other_file(void **state)
+{
+    const int file = open("/dev/null", O_WRONLY);
+    const int low = fcntl(file, F_DUPFD, 11), high = fcntl(file, F_DUPFD, 300);
+    char script[200], lines[64] = "";
+    struct child c;
+    struct pollfd pfd = {.events = POLLIN};
+
+    (void)state;
+    assert_true(low >= 0 && high >= 0);
+    snprintf(script, sizeof script,
+             "test -e /proc/$$/fd/%d && echo low; test -e /proc/$$/fd/%d && echo high; "
+             "echo none",
+             low, high);
+    start(&c, script);
+    pfd.fd = c.out;
+    do
+        assert_int_equal(poll(&pfd, 1, 60000), 1);
+    while (child_read_lines(&c, add_line, lines));
+    assert_int_equal(child_reap(&c, PATIENCE_NS, NULL, NULL), 0);
+    child_close(&c);
+    close(low);
+    close(high);
+    close(file);
+    assert_string_equal(lines, "none;");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_the_end), cmocka_unit_test(says_nothing_or_little),
-        cmocka_unit_test(left_behind), cmocka_unit_test(foreign_ends_whole),
-        cmocka_unit_test(no_terminal)};
+        cmocka_unit_test(left_behind),   cmocka_unit_test(foreign_ends_whole),
+        cmocka_unit_test(no_terminal),   cmocka_unit_test(no_other_file)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
