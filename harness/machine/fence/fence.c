@@ -151,6 +151,8 @@ enum status fence_enter_calls(int ring, struct err *err)
         return ST_OK;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         return err_set_errno(err, ST_IO, "cannot give up new privileges");
+    if (fence_rules_enter_apart(err))
+        return err->code;
     fence_filter_enter(&fence); /* a kernel without filters has none */
     entered = true;
     return ST_OK;

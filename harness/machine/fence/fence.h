@@ -67,9 +67,10 @@ const char *fence_missing(char *buf, size_t cap);
 int fence_n_calls(void);
 
 /* The part that also suits a command which reads a model and writes files of its own:
- * no_new_privs and the filter of system calls, which lets modes and owners of files and
- * modes of the terminal be changed. ring: the descriptor of an io_uring as in struct
- * fence, or -1. The first call counts. Errors: as fence_enter(). */
+ * no_new_privs, no look into other processes (by Landlock), and the filter of system
+ * calls, which lets modes and owners of files and modes of the terminal be changed.
+ * ring: the descriptor of an io_uring as in struct fence, or -1. The first call counts.
+ * Errors: as fence_enter(). */
 enum status fence_enter_calls(int ring, struct err *err);
 
 #endif

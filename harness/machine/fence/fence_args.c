@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <termios.h>
 #include <unistd.h>
@@ -52,6 +53,7 @@
 #define OWNER_OF_FILE   0x8901     /* FIOSETOWN */
 #define OWNER_OF_SOCKET 0x8902     /* SIOCSPGRP */
 #define LEASE           1024       /* F_SETLEASE */
+#define NAME_OF_MEMORY  0x53564d41 /* PR_SET_VMA, linux/prctl.h of 5.17 */
 
 enum check {
     ONE_OF,  /* the argument must be one of the values, */
@@ -112,6 +114,16 @@ static const struct row rows[] = {
     {SYS_migrate_pages, ALL, ONE_OF, 0, VALUES(0, SELF)},
     {SYS_move_pages, ALL, ONE_OF, 0, VALUES(0, SELF)},
     {SYS_perf_event_open, ALL, ONE_OF, 1, VALUES(0, SELF)},
+    /* ... which with that flag is a descriptor, of a group of processes */
+    {SYS_perf_event_open, ALL, WITHOUT, 4, VALUES(PERF_FLAG_PID_CGROUP)},
+    /* of itself; what is not here has others share a core with it, or trace it */
+    {SYS_prctl, ALL, ONE_OF, 0,
+     VALUES(PR_SET_NAME, PR_GET_NAME, NAME_OF_MEMORY, PR_SET_DUMPABLE, PR_GET_DUMPABLE,
+            PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_SET_SECCOMP, PR_GET_SECCOMP,
+            PR_SET_THP_DISABLE, PR_GET_THP_DISABLE, PR_SET_PDEATHSIG)},
+    /* a socket that listened, and was shut down, would be connected by what it sends */
+    {SYS_sendto, ALL, WITHOUT, 3, VALUES(MSG_FASTOPEN)},
+    {SYS_sendmsg, ALL, WITHOUT, 2, VALUES(MSG_FASTOPEN)},
     /* terminals: nothing is typed into one, none is taken over */
     {SYS_ioctl, READER, ONE_OF, 1,
      VALUES(TCGETS, MODES_TOO, TIOCGWINSZ, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX,
@@ -128,7 +140,7 @@ static const struct row rows[] = {
 
 /* ---- rows as a program ----------------------------------------------------------- */
 
-#define MAX_CODE 400
+#define MAX_CODE 600
 
 struct code {
     struct sock_filter at[MAX_CODE];

@@ -22,8 +22,10 @@
 #define SYS_landlock_add_rule       445
 #define SYS_landlock_restrict_self  446
 #endif
+#define ACCESS_EXECUTE    (UINT64_C(1) << 0)
 #define ACCESS_READ_FILE  (UINT64_C(1) << 2)
 #define ACCESS_READ_DIR   (UINT64_C(1) << 3)
+#define ACCESS_REFER      (UINT64_C(1) << 13) /* version 2: links between folders */
 #define RULE_PATH_BENEATH 1
 #define ASK_VERSION       1u
 
@@ -152,6 +154,31 @@ enum status fence_rules_make(const struct fence *fence, int *ruleset, int *versi
 int fence_rules_enforce(int ruleset)
 {
     return (int)syscall(SYS_landlock_restrict_self, ruleset, 0);
+}
+
+/* Whoever is restricted in anything may not look into a process that is not: neither
+ * read nor write its memory in /proc, whatever the files' modes are. */
+enum status fence_rules_enter_apart(struct err *err)
+{
+    const int known = fence_rules_version();
+    const uint64_t refer = known > 1 ? ACCESS_REFER : 0;
+    const struct ruleset_attr attr = {ACCESS_EXECUTE | refer};
+    enum status status = ST_OK;
+    int ruleset, top;
+
+    if (known < 1)
+        return ST_OK;
+    ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
+    top = open("/", O_PATH | O_CLOEXEC);
+    if (ruleset >= 0 && top >= 0 && refer)
+        status = add_rule(ruleset, top, "/", refer, err);
+    if (!status && (ruleset < 0 || fence_rules_enforce(ruleset)))
+        status = err_set_errno(err, ST_IO, "cannot keep away from other processes");
+    if (top >= 0)
+        close(top);
+    if (ruleset >= 0)
+        close(ruleset);
+    return status;
 }
 
 /* ---- system calls ---------------------------------------------------------------- */

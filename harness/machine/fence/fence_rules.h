@@ -21,6 +21,10 @@ enum status fence_rules_make(const struct fence *fence, int *ruleset, int *versi
 /* 0, or -1 and errno. */
 int fence_rules_enforce(int ruleset);
 
+/* For a process that keeps its files: it leaves other processes alone, and runs no
+ * file. Without Landlock nothing changes. Error: ST_IO. */
+enum status fence_rules_enter_apart(struct err *err);
+
 /* Whether system calls are filtered from now on. */
 bool fence_filter_enter(const struct fence *fence);
 

@@ -20,6 +20,7 @@
 
 #include "engine/weights/stream_ring.h"
 #include "harness/machine/fence/fence.h"
+#include "harness/machine/fence/fence_rules.h"
 
 static char root[64];
 
@@ -267,6 +268,7 @@ struct found_server {
     bool seccomp;
     int accepted, received; /* errno; bytes of an echo, or -errno */
     int other, plain, socket, listens, connects; /* errno */
+    int sends[2]; /* of a socket that was shut down, to one that listens */
 };
 
 /* A socket that listens, and a connection to it that waits; both are the caller's. */
@@ -289,6 +291,23 @@ static int error_of(int result)
     return result < 0 ? errno : 0;
 }
 
+/* A socket that no longer listens can be connected again: TCP Fast Open does so without
+ * connect(). */
+static void try_fast_open(struct found_server *f, int listener, int other)
+{
+    struct sockaddr_in a;
+    socklen_t len = sizeof a;
+    struct iovec text = {"out", 3};
+    struct msghdr m = {
+        .msg_name = &a, .msg_namelen = sizeof a, .msg_iov = &text, .msg_iovlen = 1};
+
+    getsockname(other, (struct sockaddr *)&a, &len);
+    shutdown(listener, SHUT_RDWR);
+    f->sends[0] = error_of(
+        (int)sendto(listener, "out", 3, MSG_FASTOPEN, (struct sockaddr *)&a, sizeof a));
+    f->sends[1] = error_of((int)sendmsg(listener, &m, MSG_FASTOPEN));
+}
+
 static void try_server(struct found_server *f, int listener, int client, int other)
 {
     struct sockaddr_in a = {.sin_family = AF_INET};
@@ -304,6 +323,7 @@ static void try_server(struct found_server *f, int listener, int client, int oth
     f->socket = error_of(socket(AF_INET, SOCK_STREAM, 0));
     f->listens = error_of(listen(other, 1));
     f->connects = error_of(connect(client, (struct sockaddr *)&a, sizeof a));
+    try_fast_open(f, listener, other);
 }
 
 static void a_server_accepts_at_its_socket_alone(void **state)
@@ -340,6 +360,53 @@ static void a_server_accepts_at_its_socket_alone(void **state)
     assert_int_equal(f.socket, EPERM);
     assert_int_equal(f.listens, EPERM);
     assert_int_equal(f.connects, EPERM);
+    assert_int_equal(f.sends[0], EPERM);
+    assert_int_equal(f.sends[1], EPERM);
+}
+
+/* ---- a command's own files, and nobody's memory ---------------------------------- */
+
+struct found_command {
+    enum status status;
+    int own, moved, memory; /* errno */
+};
+
+static void try_command(struct found_command *f, pid_t parent)
+{
+    char path[64];
+
+    f->own = try_open(in_root("/made"), O_RDWR | O_CREAT);
+    f->moved = error_of(rename(in_root("/made"), in_root("/folder/made")));
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)parent);
+    f->memory = try_open(path, O_RDWR);
+}
+
+static void a_command_leaves_other_processes_alone(void **state)
+{
+    struct found_command f = {.status = ST_IO};
+    struct err err = ERR_INIT;
+    const pid_t parent = getpid();
+    int pipe_fd[2];
+
+    (void)state;
+    assert_int_equal(pipe(pipe_fd), 0);
+    if (!fork()) {
+        f.status = fence_enter_calls(-1, &err);
+        if (!f.status)
+            try_command(&f, parent);
+        _exit(write(pipe_fd[1], &f, sizeof f) != sizeof f);
+    }
+    close(pipe_fd[1]);
+    assert_int_equal(read(pipe_fd[0], &f, sizeof f), sizeof f);
+    close(pipe_fd[0]);
+    assert_int_not_equal(wait(NULL), -1);
+    assert_int_equal(f.status, ST_OK);
+    assert_int_equal(f.own, 0);
+    if (!fence_rules_version())
+        skip();
+    if (fence_rules_version() > 1)
+        assert_int_equal(f.moved, 0);
+    assert_int_equal(f.memory, EACCES);
 }
 
 /* ---- a ring that was made before ------------------------------------------------- */
@@ -492,6 +559,7 @@ int main(void)
         TEST(root_becomes_who_called_sudo),
         TEST(root_stays_where_nobody_may_read),
         TEST(a_server_accepts_at_its_socket_alone),
+        TEST(a_command_leaves_other_processes_alone),
         TEST(ring_only_reads),
         TEST(ring_of_a_command_only_reads),
     };

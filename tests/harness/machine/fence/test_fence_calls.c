@@ -34,7 +34,7 @@ enum { PARENT = -1000, SELF, THREAD, CPUS }; /* what arguments stand for */
 
 struct call {
     const char *what;
-    long number, arg[4];
+    long number, arg[5];
     int error, of_writer; /* expected: errno; 0: it is done; -1: it is not tried */
 };
 
@@ -81,6 +81,14 @@ static const struct call calls[] = {
     {"move_pages(parent)", SYS_move_pages, {PARENT, 0, 0, 0}, DENIED},
     {"perf_event_open(parent)", SYS_perf_event_open, {0, PARENT, -1, -1}, DENIED},
     {"perf_event_open(self)", SYS_perf_event_open, {0, 0, -1, -1}, EFAULT, EFAULT},
+    {"perf_event_open(group)",
+     SYS_perf_event_open,
+     {0, 0, 0, -1, PERF_FLAG_PID_CGROUP},
+     DENIED},
+    {"prctl(PR_SCHED_CORE)", SYS_prctl, {62, 2 /* share to */, PARENT, 0, 0}, DENIED},
+    {"prctl(PR_SET_PTRACER)", SYS_prctl, {0x59616d61, PARENT}, DENIED},
+    {"prctl(PR_SET_MM)", SYS_prctl, {PR_SET_MM, 1, 0, 0, 0}, DENIED},
+    {"prctl(PR_GET_SECCOMP)", SYS_prctl, {PR_GET_SECCOMP}, 0, 0},
 
     {"TIOCSTI", SYS_ioctl, {-1, TIOCSTI, 0}, DENIED},
     {"TIOCSTI, high bits", SYS_ioctl, {-1, TIOCSTI | 1L << 32, 0}, DENIED},
@@ -182,12 +190,13 @@ static long meaning(long arg, const cpu_set_t *cpus)
 static int try_call(const struct call *c)
 {
     cpu_set_t cpus;
-    long arg[4];
+    long arg[5];
 
     sched_getaffinity(0, sizeof cpus, &cpus);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         arg[i] = meaning(c->arg[i], &cpus);
-    return syscall(c->number, arg[0], arg[1], arg[2], arg[3], 0, 0) < 0 ? errno : 0;
+    return syscall(c->number, arg[0], arg[1], arg[2], arg[3], arg[4], 0) < 0 ? errno
+                                                                             : 0;
 }
 
 static int try_clone(long flags)
