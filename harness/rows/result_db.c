@@ -51,6 +51,11 @@ enum status result_db_fail(sqlite3 *db, const char *path, struct err *err)
         code == SQLITE_TOOBIG)
         return err_set(err, ST_INPUT,
                        "%s is not a complete database of results: %.200s", path, text);
+    if (code == SQLITE_CONSTRAINT)
+        return err_set(err, ST_INPUT,
+                       "%s: its tables have constraints that are not of `bench history "
+                       "add` (%.200s); add the rows to a new database",
+                       path, text);
     if (code == SQLITE_NOMEM)
         return err_set(
             err, ST_NO_MEMORY,

@@ -124,7 +124,9 @@ enum status history_db_machine(sqlite3 *db, const char *path,
     machine_id(machine, id);
     if (!profile)
         st = err_set(err, ST_NO_MEMORY, "no memory for a machine's profile");
-    else if (sqlite3_prepare_v2(db, "INSERT OR IGNORE INTO machines VALUES (?, ?, ?)",
+    else if (sqlite3_prepare_v2(db,
+                                "INSERT OR ABORT INTO machines VALUES (?, ?, ?) ON "
+                                "CONFLICT (machine) DO NOTHING",
                                 -1, &s, NULL) != SQLITE_OK)
         st = result_db_fail(db, path, err);
     if (st == ST_OK) {
@@ -155,9 +157,11 @@ static void bind_run(sqlite3_stmt *s, const struct result_run *run, const char *
         sqlite3_bind_null(s, MACHINE);
 }
 
+/* What is there already is a row of the same key. A stranger's constraint is neither a
+ * reason to leave a row out nor, with ON CONFLICT REPLACE, to delete others. */
 static sqlite3_stmt *prepare_insert(sqlite3 *db)
 {
-    char sql[SQL_MAX] = "INSERT OR IGNORE INTO rows (", marks[1024] = "";
+    char sql[SQL_MAX] = "INSERT OR ABORT INTO rows (", marks[1024] = "";
     size_t n, used = 0;
     const struct field *f = row_fields(&n);
     sqlite3_stmt *s = NULL;
@@ -170,7 +174,8 @@ static sqlite3_stmt *prepare_insert(sqlite3 *db)
                "");
         used += (size_t)snprintf(marks + used, sizeof marks - used, i ? ", ?" : "?");
     }
-    append(sql, ") VALUES (", marks, ")");
+    append(sql, ") VALUES (", marks,
+           ") ON CONFLICT (run, point, attempt, utc) DO NOTHING");
     return sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK ? s : NULL;
 }
 
@@ -218,11 +223,12 @@ static enum status check_plain(sqlite3 *db, const char *path, struct err *err)
                 "NOT NULL) + "
                 "(SELECT count(*) FROM sqlite_schema AS s, pragma_index_list(s.name) "
                 "AS l LEFT JOIN pragma_index_xinfo(l.name) AS x WHERE s.name IN "
-                "('rows', 'machines', 'gates') AND (l.partial OR x.cid = -2))") == 0)
+                "('rows', 'machines', 'gates') AND (l.partial OR x.cid = -2 OR "
+                "(l.\"unique\" AND x.key AND x.coll <> 'BINARY')))") == 0)
         return ST_OK;
     return err_set(err, ST_INPUT,
-                   "%s: its tables have defaults, or indexes of expressions, that are "
-                   "not of `bench history add`; add the rows to a new database",
+                   "%s: its tables have defaults, indexes of expressions or keys that "
+                   "are not of `bench history add`; add the rows to a new database",
                    path);
 }
 

@@ -166,14 +166,14 @@ static enum status make_table(sqlite3 *db, const char *path, struct err *err)
 
 static sqlite3_stmt *prepare_insert(sqlite3 *db)
 {
-    char sql[SQL_MAX] = "INSERT OR IGNORE INTO gates (";
+    char sql[SQL_MAX] = "INSERT OR ABORT INTO gates (";
     sqlite3_stmt *s = NULL;
 
     for (size_t i = 0; i < N_COLUMNS; i++)
         append(sql, i ? ", " : "", history_gate_columns[i].name, "");
     for (size_t i = 0; i < N_COLUMNS; i++)
         append(sql, i ? ", " : ") VALUES (", "?", "");
-    append(sql, ")", "", "");
+    append(sql, ") ON CONFLICT (gate, measure) DO NOTHING", "", "");
     return sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK ? s : NULL;
 }
 
