@@ -302,6 +302,14 @@ static void put_event(struct answer *a, struct choice *c, const struct reply_par
     c->has_spoken = true;
 }
 
+bool answer_fits(uint64_t n_bytes, struct refusal *refusal)
+{
+    return n_bytes <= ANSWER_MAX_BYTES ||
+           refuse(refusal, 400, "answer_too_large", NULL,
+                  "the answer has become larger than %d MiB; send a smaller request",
+                  (int)(ANSWER_MAX_BYTES >> 20));
+}
+
 /* An answer that does not stream is kept until its last choice has ended. */
 static void check_whole(struct answer *a)
 {

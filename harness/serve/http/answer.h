@@ -22,9 +22,9 @@ struct answer;
 /* Limit of the schemas of all answers together; more are refused. */
 #define ANSWERS_MAX_SCHEMA_BYTES ((uint64_t)128 << 20)
 
-/* Limits of the text and log-probabilities of an answer that does not stream, and of
- * all such answers together. One that grows beyond that fails: a stream has no such
- * limit. */
+/* Limits of the text and log-probabilities of an answer that does not stream, or of
+ * its tokens or prompt, and of all such answers together until they were sent. One that
+ * grows beyond that fails: a stream has no such limit. */
 #define ANSWER_MAX_BYTES  ((uint64_t)12 << 20)
 #define ANSWERS_MAX_BYTES ((uint64_t)128 << 20)
 
@@ -41,7 +41,7 @@ struct answer_model {
     int n_vector;           /* numbers of one */
     size_t longest_token;   /* bytes */
     uint64_t *schema_bytes; /* atomic: memory of all answers' schemas */
-    uint64_t *whole_bytes;  /* of all answers that do not stream */
+    uint64_t *whole_bytes;  /* of all answers that do not stream; the server's thread */
 };
 
 struct answer_request {

@@ -164,7 +164,8 @@ bool answer_template(const struct answer_model *m, const char *body, size_t len,
     textbuf_put_json(out, prompt.text, prompt.len);
     textbuf_puts(out, "}\n");
     jinja_text_free(&prompt);
-    return !out->failed || refuse(refusal, 503, NULL, NULL, "no memory for a prompt");
+    return answer_fits(out->len, refusal) &&
+           (!out->failed || refuse(refusal, 503, NULL, NULL, "no memory for a prompt"));
 }
 
 bool answer_count(const struct answer_model *m, const char *body, size_t len,

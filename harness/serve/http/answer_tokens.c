@@ -69,7 +69,7 @@ static bool put_tokens(const struct answer_model *m, const struct api_request *r
                                  "content has more than %d tokens", API_MAX_VALUES);
     }
     textbuf_puts(out, "{\"tokens\":[");
-    for (size_t i = 0; i < n_ids; i++) {
+    for (size_t i = 0; i < n_ids && out->len <= ANSWER_MAX_BYTES; i++) {
         textbuf_printf(out, r->with_pieces ? "%s{\"id\":%d,\"piece\":" : "%s%d",
                        i ? "," : "", (int)ids[i]);
         if (r->with_pieces) {
@@ -85,24 +85,29 @@ static bool put_tokens(const struct answer_model *m, const struct api_request *r
     return true;
 }
 
-static void put_content(const struct answer_model *m, const struct api_request *r,
-                        char *bytes, struct textbuf *out)
+static bool put_content(const struct answer_model *m, const struct api_request *r,
+                        char *bytes, struct textbuf *out, struct refusal *refusal)
 {
     struct textbuf text = {.text = NULL};
     const char *spelled;
+    bool ok;
 
     textbuf_put(&text, "", 0);
-    for (size_t i = 0; i < r->prompts->n_ids; i++) {
+    for (size_t i = 0; i < r->prompts->n_ids && text.len <= ANSWER_MAX_BYTES; i++) {
         const size_t n =
             token_bytes(m->tok, r->prompts->ids[i], bytes, m->longest_token, &spelled);
 
         textbuf_put(&text, spelled ? spelled : bytes, n);
     }
-    textbuf_puts(out, "{\"content\":");
-    textbuf_put_json(out, text.text ? text.text : "", text.len);
-    textbuf_puts(out, "}\n");
+    ok = answer_fits(text.len, refusal);
+    if (ok) {
+        textbuf_puts(out, "{\"content\":");
+        textbuf_put_json(out, text.text ? text.text : "", text.len);
+        textbuf_puts(out, "}\n");
+    }
     out->failed |= text.failed;
     textbuf_free(&text);
+    return ok;
 }
 
 bool answer_tokens(const struct answer_model *m, enum api_kind kind, const char *body,
@@ -117,7 +122,7 @@ bool answer_tokens(const struct answer_model *m, enum api_kind kind, const char 
         if (ok && kind == API_TOKENIZE)
             ok = put_tokens(m, &r, bytes, out, refusal);
         else if (ok)
-            put_content(m, &r, bytes, out);
+            ok = put_content(m, &r, bytes, out, refusal);
         api_request_free(&r);
     } else {
         ok = false;
@@ -125,5 +130,5 @@ bool answer_tokens(const struct answer_model *m, enum api_kind kind, const char 
     free(bytes);
     if (ok && out->failed)
         ok = refuse(refusal, 503, NULL, NULL, "no memory for an answer");
-    return ok;
+    return ok && answer_fits(out->len, refusal);
 }

@@ -74,7 +74,8 @@ void exchange_free(struct exchange *x)
     forget_awake(x);
     remove_pending(x);
     x->s->metrics.n_requests--;
-    x->s->has_served |= x->route < ROUTE_TEMPLATE;
+    x->s->metrics.whole_bytes -= x->text_bytes;
+    x->s->has_served |= x->route <= ROUTE_TEMPLATE;
     exchange_drop_body(x);
     free(x);
 }

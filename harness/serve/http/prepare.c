@@ -92,6 +92,25 @@ static struct exchange *next_pending(const struct server *s)
     return next;
 }
 
+/* A client that does not take its answers makes them stay here. */
+static void keep_text(struct exchange *x)
+{
+    uint64_t *whole_bytes = &x->s->metrics.whole_bytes;
+
+    if (!x->refusal.http && *whole_bytes + x->made.text.cap <= ANSWERS_MAX_BYTES) {
+        x->text_bytes = x->made.text.cap;
+        *whole_bytes += x->text_bytes;
+        return;
+    }
+    textbuf_free(&x->made.text);
+    if (x->refusal.http)
+        return;
+    x->refusal.retry_after_s = 1;
+    refuse(
+        &x->refusal, 503, "overloaded", NULL,
+        "the answers to all requests take too much memory at this moment; try again");
+}
+
 /* A client that has left while its request was prepared is forgotten here. */
 static void take(struct server *s, struct exchange *x, double ms)
 {
@@ -102,6 +121,8 @@ static void take(struct server *s, struct exchange *x, double ms)
     x->answer = x->made.answer;
     x->made.answer = NULL;
     x->refusal = x->made.refusal;
+    if (route_is_text(x->route))
+        keep_text(x);
     if (x->cut) { /* its answer is closed with it, or here */
         answer_close(x->answer);
         x->answer = NULL;

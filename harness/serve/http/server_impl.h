@@ -60,6 +60,7 @@ struct exchange {
         struct answer *answer;
         struct textbuf text; /* route_is_text() */
     } made;
+    uint64_t text_bytes; /* of made.text, wherever it is until it was sent */
 
     struct exchange *next_awake; /* under the mutex */
     bool awake;                  /* it is in the list */

@@ -37,6 +37,7 @@ struct fixture {
 static struct fixture f;
 static const char *model_name = "stories";
 static int max_connections = 300;
+static uint64_t max_body = 100000;
 static double keep_alive_s = 60;
 
 /* ---- server ---------------------------------------------------------------------- */
@@ -79,7 +80,7 @@ static inline void open_server(double timeout_s, bool ready)
     const struct server_params params = {.at = &f.at,
                                          .name = model_name,
                                          .keys = f.keys,
-                                         .max_body = 100000,
+                                         .max_body = max_body,
                                          .timeout_s = timeout_s,
                                          .grace_s = 600,
                                          .keep_alive_s = keep_alive_s,

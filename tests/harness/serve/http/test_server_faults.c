@@ -309,6 +309,50 @@ static void slow_readers(void **state)
     close_server();
 }
 
+/* A reply has begun; nothing of it is read. */
+static void wait_for_byte(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    assert_int_equal(poll(&p, 1, WAIT_S * 1000), 1);
+}
+
+/* Tokens are many times as large as their text. Who does not take them is no reason to
+ * keep more and more of them. */
+static void texts_that_nobody_takes(void **state)
+{
+    enum { N = 24, BYTES = 262000 };
+    static const char bytes[] = "\nslm_answer_bytes ";
+    static char request[BYTES + 256];
+    const int small = 4096;
+    int fd[N], n;
+
+    (void)state;
+    max_body = BYTES + 100;
+    open_server(60, true);
+    n = snprintf(request, sizeof request,
+                 "POST /tokenize HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                 "Content-Length: %d\r\n\r\n{\"with_pieces\":true,\"content\":\"",
+                 BYTES + 33);
+    memset(request + n, 'x', BYTES);
+    strcpy(request + n + BYTES, "\"}");
+    for (int i = 0; i < N; i++) {
+        fd[i] = dial();
+        setsockopt(fd[i], SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+        say(fd[i], request);
+        wait_for_byte(fd[i]);
+    }
+    assert_refused(ask(request), 503, "too much memory");
+    assert_true(metric(bytes) > 100 << 20);
+    assert_true(metric(bytes) <= 128 << 20);
+    for (int i = 0; i < N; i++)
+        close(fd[i]);
+    wait_metric(bytes, 0);
+    assert_int_equal(status_of(ask(request)), 200);
+    close_server();
+    max_body = 100000;
+}
+
 static void requests_that_do_not_come(void **state)
 {
     int body, header, idle;
@@ -403,6 +447,7 @@ int main(void)
         cmocka_unit_test(requests_that_wait_are_small),
         cmocka_unit_test(clients_that_vanish),
         cmocka_unit_test(slow_readers),
+        cmocka_unit_test(texts_that_nobody_takes),
         cmocka_unit_test(requests_that_do_not_come),
         cmocka_unit_test(pipelined),
         cmocka_unit_test(ambiguous_requests),
