@@ -80,8 +80,10 @@ void *http_begin(void *server, const char *uri, struct MHD_Connection *connectio
 {
     struct exchange *x = exchange_new(server, connection);
 
-    if (x)
-        x->has_zero = strstr(uri, "%00") != NULL; /* it would end the path below */
+    if (!x)
+        return NULL;
+    x->has_zero = strstr(uri, "%00") != NULL; /* it would end the path below */
+    x->uri_bytes = strlen(uri);
     return x;
 }
 
@@ -250,7 +252,7 @@ static enum MHD_Result look_at_headers(struct exchange *x, const char *url,
     snprintf(x->method, sizeof x->method, "%s", method);
     snprintf(x->path, sizeof x->path, "%s", url);
     x->route = find_route(url);
-    if (!http_check_framing(x, version))
+    if (!http_check_framing(x, method, version))
         return http_reply_refusal(x);
     if (is_preflight(x))
         return MHD_YES;

@@ -43,6 +43,7 @@ struct exchange {
     bool is_preparing;         /* body and made belong to a preparing thread; */
     bool is_gone;              /* and libmicrohttpd has forgotten the request by now */
     bool has_zero;             /* the path, as %00 */
+    size_t uri_bytes;          /* of the path and its query, as they came */
     bool closes;               /* the connection, with the reply */
     uint64_t begin_ns, end_ns; /* end_ns: all that it is answered with was there */
     uint64_t sent_ns;          /* a stream has sent something, or begun */
@@ -184,8 +185,9 @@ void http_connection(void *server, struct MHD_Connection *connection, void **con
 
 /* ---- http_framing.c -------------------------------------------------------------- */
 
-/* Whether the request, whose headers are there, can be read in one way only. */
-bool http_check_framing(struct exchange *x, const char *version);
+/* Whether the request, whose headers are there, can be read in one way only. Where a
+ * part of it is not seen, its connection ends with the reply. */
+bool http_check_framing(struct exchange *x, const char *method, const char *version);
 
 /* ---- http_reply.c ---------------------------------------------------------------- */
 

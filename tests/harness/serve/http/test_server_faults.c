@@ -416,6 +416,8 @@ static void ambiguous_requests(void **state)
         "GET /health HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n",
         "GET /health%00x HTTP/1.1\r\nHost: localhost\r\n\r\n",
         "GET /health HTTP/1.1\r\nHost: localhost\r\n(x): y\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: localhost\r\nX: y\rContent-Length: 53\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: localhost\r\nX: y\x7f\r\n\r\n",
     };
 
     (void)state;
@@ -436,6 +438,44 @@ static void ambiguous_requests(void **state)
     close_server();
 }
 
+/* What libmicrohttpd does not show of them, a proxy in front may see: nothing behind
+ * them is a request. */
+static void nothing_follows_what_is_not_seen(void **state)
+{
+#define HIDDEN(header) \
+    "GET /health HTTP/1.1\r\nHost: localhost\r\n" header "\r\n" GET_IT
+#define CHUNKED(body) \
+    POST_IT "Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n" body GET_IT
+    static const char *const requests[] = {
+        HIDDEN("Content-Length:\r\n 48\r\n"),
+        HIDDEN("X: y\r\nContent-Length: \r\n\t48\r\n"),
+        HIDDEN("X: y\nContent-Length: 0\n"),
+        HIDDEN("X: y\r\n\n"),
+        HIDDEN("X:y\r\n"),
+        CHUNKED("f;a\n{\"prompt\": \"a\"}\r\n0\r\n\r\n"),
+        CHUNKED("f\n{\"prompt\": \"a\"}\n0\n\n"),
+        CHUNKED("f;a=\"\r\n{\"prompt\": \"a\"}\r\n0\r\n\r\n"),
+    };
+    static const char zero[] =
+        "GET /health HTTP/1.1\r\nHost: localhost\r\nX: y\0z\r\n\r\n" GET_IT;
+
+    (void)state;
+    open_server(60, true);
+    for (size_t i = 0; i <= sizeof requests / sizeof *requests; i++) {
+        const bool last = i == sizeof requests / sizeof *requests;
+        const char *text = last ? zero : requests[i], *reply;
+        const size_t n = last ? sizeof zero - 1 : strlen(text);
+        const int fd = dial();
+
+        assert_int_equal(send(fd, text, n, MSG_NOSIGNAL), n);
+        reply = hear(fd, NULL, 0);
+        if (!status_of(reply) || strstr(reply + 1, "HTTP/1.1"))
+            fail_msg("%s: %s", text, reply);
+        close(fd);
+    }
+    close_server();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -451,6 +491,7 @@ int main(void)
         cmocka_unit_test(requests_that_do_not_come),
         cmocka_unit_test(pipelined),
         cmocka_unit_test(ambiguous_requests),
+        cmocka_unit_test(nothing_follows_what_is_not_seen),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
