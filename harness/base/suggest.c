@@ -47,8 +47,10 @@ const char *suggest(const char *word, const char *const *names, int n_names)
         return NULL;
     limit = limit < 1 ? 1 : limit > 3 ? 3 : limit;
     for (int i = 0; i < n_names; i++) {
-        if (strlen(names[i]) > MAX_WORD)
-            continue;
+        const size_t n = strlen(names[i]);
+
+        if (n > MAX_WORD || n > len + (size_t)limit || len > n + (size_t)limit)
+            continue; /* as many letters at least have changed */
         const int d = edit_distance(word, names[i]);
         if (d <= limit) {
             limit = d - 1;

@@ -20,6 +20,9 @@
 
 #define MIN_MISSPELLED 4 /* letters */
 
+/* Each of them is compared with all that are known. */
+#define MAX_UNKNOWN 64
+
 enum {
     P = 1 << API_COMPLETION,
     C = 1 << API_CHAT,
@@ -273,7 +276,7 @@ static const char *misspelled(const char *name)
 }
 
 static bool check_field(enum api_kind kind, const char *name, const json_t *value,
-                        struct refusal *refusal)
+                        int *n_unknown, struct refusal *refusal)
 {
     const struct field *f;
     const char *meant;
@@ -285,6 +288,10 @@ static bool check_field(enum api_kind kind, const char *name, const json_t *valu
         return true;
     if (f && !f->read_by)
         return unsupported(name, f->instead, refusal);
+    if (!f && ++*n_unknown > MAX_UNKNOWN)
+        return refuse(refusal, 400, "unknown_parameter", name,
+                      "there are more than %d fields that this server does not know",
+                      MAX_UNKNOWN);
     if (!f) {
         meant = misspelled(name);
         return !meant ||
@@ -342,10 +349,11 @@ bool api_check_fields(const struct api_request *r, struct refusal *refusal)
 {
     const char *name;
     json_t *value;
+    int n_unknown = 0;
 
     json_object_foreach(r->root, name, value)
     {
-        if (!check_field(r->kind, name, value, refusal))
+        if (!check_field(r->kind, name, value, &n_unknown, refusal))
             return false;
     }
     return check_best_of(r->root, refusal) && check_modalities(r->root, refusal) &&

@@ -95,8 +95,22 @@ static bool read_role(const struct api_request *r, json_t *message, const char *
                   *role && is_role(*role, "tool") ? "; tools are not supported" : "");
 }
 
-/* {"function": {"arguments": "{...}"}}: the object that the text is. */
-static void parse_arguments(json_t *calls)
+/* Members, elements and what they are in. */
+static size_t count_values(json_t *value)
+{
+    size_t n = 1, i;
+    const char *key;
+    json_t *member;
+
+    json_array_foreach(value, i, member) n += count_values(member);
+    json_object_foreach(value, key, member) n += count_values(member);
+    return n;
+}
+
+/* {"function": {"arguments": "{...}"}}: the object that the text is. All of them may
+ * have as many values as the body. */
+static bool parse_arguments(struct api_request *r, json_t *calls,
+                            struct refusal *refusal)
 {
     json_t *call, *function, *object;
     size_t i;
@@ -111,10 +125,16 @@ static void parse_arguments(json_t *calls)
             continue;
         object = json_try(json_string_value(text), json_string_length(text),
                           (struct json_limit){SIZE_MAX, API_MAX_VALUES}, 0);
+        r->n_arguments += count_values(object);
         if (json_is_object(object))
             json_object_set(function, "arguments", object);
         json_decref(object);
+        if (r->n_arguments > API_MAX_VALUES)
+            return refuse(refusal, 400, NULL, "messages",
+                          "the arguments of the tool calls have more than %d values",
+                          API_MAX_VALUES);
     }
+    return true;
 }
 
 static bool read_message(struct api_request *r, json_t *message, const char **role,
@@ -131,8 +151,7 @@ static bool read_message(struct api_request *r, json_t *message, const char **ro
         return refuse(refusal, 400, "unsupported", "prefix",
                       "prefix is not supported by this server: an answer has no "
                       "beginning of the client's");
-    parse_arguments(calls);
-    return read_role(r, message, role, refusal) &&
+    return parse_arguments(r, calls, refusal) && read_role(r, message, role, refusal) &&
            read_content(r, message, json_array_size(calls) > 0,
                         is_role(*role, "assistant"), refusal);
 }

@@ -60,6 +60,7 @@ struct api_request {
     int dimensions;                               /* of a vector; 0: all */
     json_t *conversation; /* owned, of a chat: the variables of its template */
     size_t content_bytes; /* of its messages' contents */
+    size_t n_arguments;   /* JSON values of its tool calls' arguments */
     int max_thought;      /* tokens of thoughts; -1: any number */
 
     int n; /* choices of each prompt */

@@ -287,7 +287,7 @@ static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t n
         too_large(x);
     if (!x->refusal.http)
         check_bodies(x, n);
-    if (x->refusal.http || x->route > ROUTE_TEMPLATE) {
+    if (x->refusal.http || x->route > ROUTE_TEMPLATE || is_preflight(x)) {
         exchange_drop_body(x);
         x->n_dropped += n;
         return x->n_dropped > SERVER_MAX_DROPPED ? MHD_NO : MHD_YES;

@@ -38,6 +38,7 @@ static struct fixture f;
 static const char *model_name = "stories";
 static int max_connections = 300;
 static uint64_t max_body = 100000;
+static const char *cors;
 static double keep_alive_s = 60;
 
 /* ---- server ---------------------------------------------------------------------- */
@@ -80,6 +81,7 @@ static inline void open_server(double timeout_s, bool ready)
     const struct server_params params = {.at = &f.at,
                                          .name = model_name,
                                          .keys = f.keys,
+                                         .cors = cors,
                                          .max_body = max_body,
                                          .timeout_s = timeout_s,
                                          .grace_s = 600,

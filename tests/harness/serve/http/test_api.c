@@ -33,6 +33,50 @@ static void refused(enum api_kind kind, const char *body, const char *param)
     assert_true(strlen(refusal.message) > 10);
 }
 
+/* Names that nobody knows are compared with all others: a few are left alone. */
+static void many_unknown_fields(void **state)
+{
+    char body[4000];
+    struct api_request r;
+    struct refusal refusal;
+
+    (void)state;
+    for (int n = 64; n <= 65; n++) {
+        int at = snprintf(body, sizeof body, "{\"prompt\": \"a\"");
+
+        for (int i = 0; i < n; i++)
+            at += snprintf(body + at, sizeof body - (size_t)at, ", \"zzqqxx%d\": 1", i);
+        snprintf(body + at, sizeof body - (size_t)at, "}");
+        if (n == 64) {
+            assert_true(reads(&r, API_COMPLETION, body, &refusal));
+            api_request_free(&r);
+        } else {
+            refused(API_COMPLETION, body, "zzqqxx64");
+        }
+    }
+}
+
+/* As many values in all as a body has, however many calls they are in. */
+static void arguments_are_bounded_together(void **state)
+{
+    enum { CALLS = 4, VALUES = 70000 };
+    char *body = malloc((size_t)CALLS * (VALUES * 2 + 100) + 200);
+    char *at = body;
+
+    (void)state;
+    at += sprintf(at, "{\"messages\": [{\"role\": \"assistant\", \"tool_calls\": [");
+    for (int i = 0; i < CALLS; i++) {
+        at += sprintf(at, "%s{\"function\": {\"arguments\": \"{\\\"a\\\": [",
+                      i ? "," : "");
+        for (int k = 0; k < VALUES; k++)
+            at += sprintf(at, "1%s", k + 1 < VALUES ? "," : "");
+        at += sprintf(at, "]}\"}}");
+    }
+    sprintf(at, "]}, {\"role\": \"user\", \"content\": \"b\"}]}");
+    refused(API_TEMPLATE, body, "messages");
+    free(body);
+}
+
 /* A schema beside the type: so llama.cpp's server has it. */
 static void schemas_beside_the_type(void)
 {
@@ -417,9 +461,14 @@ static void json_of_texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(completion_fields), cmocka_unit_test(chat_fields),
-        cmocka_unit_test(template_fields),   cmocka_unit_test(refusals),
-        cmocka_unit_test(json_as_it_comes),  cmocka_unit_test(damaged),
+        cmocka_unit_test(many_unknown_fields),
+        cmocka_unit_test(arguments_are_bounded_together),
+        cmocka_unit_test(completion_fields),
+        cmocka_unit_test(chat_fields),
+        cmocka_unit_test(template_fields),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(json_as_it_comes),
+        cmocka_unit_test(damaged),
         cmocka_unit_test(json_of_texts),
     };
 

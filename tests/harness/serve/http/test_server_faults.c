@@ -353,6 +353,33 @@ static void texts_that_nobody_takes(void **state)
     max_body = 100000;
 }
 
+/* A browser asks for permission before it has a key. */
+static void a_body_of_nobody_is_dropped(void **state)
+{
+    enum { BYTES = 90000 };
+    static char body[BYTES];
+    int fd;
+
+    (void)state;
+    cors = "*";
+    open_server(60, true);
+    fd = dial();
+    say(fd, "OPTIONS /tokenize HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+            "Content-Length: 90000\r\n\r\n");
+    memset(body, 'x', sizeof body);
+    assert_int_equal(send(fd, body, BYTES - 1, MSG_NOSIGNAL), BYTES - 1);
+    wait_metric("\nslm_http_requests ", 2);
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(metric("\nslm_http_body_bytes "), 0);
+        usleep(1000);
+    }
+    say(fd, "x");
+    assert_int_equal(status_of(hear(fd, NULL, 0)), 204);
+    close(fd);
+    close_server();
+    cors = NULL;
+}
+
 static void requests_that_do_not_come(void **state)
 {
     int body, header, idle;
@@ -488,6 +515,7 @@ int main(void)
         cmocka_unit_test(clients_that_vanish),
         cmocka_unit_test(slow_readers),
         cmocka_unit_test(texts_that_nobody_takes),
+        cmocka_unit_test(a_body_of_nobody_is_dropped),
         cmocka_unit_test(requests_that_do_not_come),
         cmocka_unit_test(pipelined),
         cmocka_unit_test(ambiguous_requests),
