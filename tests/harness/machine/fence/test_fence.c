@@ -368,15 +368,21 @@ static void a_server_accepts_at_its_socket_alone(void **state)
 
 struct found_command {
     enum status status;
-    int own, moved, memory; /* errno */
+    int own, moved, named, memory; /* errno */
 };
 
 static void try_command(struct found_command *f, pid_t parent)
 {
+    const int unnamed = open(in_root("/folder"), O_TMPFILE | O_RDWR, 0600);
     char path[64];
 
     f->own = try_open(in_root("/made"), O_RDWR | O_CREAT);
     f->moved = error_of(rename(in_root("/made"), in_root("/folder/made")));
+    if (unnamed >= 0) { /* not every file system has such files */
+        snprintf(path, sizeof path, "/proc/self/fd/%d", unnamed);
+        f->named = error_of(linkat(AT_FDCWD, path, AT_FDCWD, in_root("/folder/named"),
+                                   AT_SYMLINK_FOLLOW));
+    }
     snprintf(path, sizeof path, "/proc/%d/mem", (int)parent);
     f->memory = try_open(path, O_RDWR);
 }
@@ -406,6 +412,7 @@ static void a_command_leaves_other_processes_alone(void **state)
         skip();
     if (fence_rules_version() > 1)
         assert_int_equal(f.moved, 0);
+    assert_int_equal(f.named, 0); /* an output that has no name until it is whole */
     assert_int_equal(f.memory, EACCES);
 }
 
