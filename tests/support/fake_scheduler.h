@@ -247,6 +247,12 @@ float *completion_take_vectors(struct completion *c)
     return NULL;
 }
 
+const char *completion_stop(const struct completion *c)
+{
+    (void)c;
+    return NULL;
+}
+
 const char *completion_error(struct completion *c)
 {
     (void)c;

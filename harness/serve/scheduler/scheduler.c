@@ -183,16 +183,17 @@ void scheduler_close(struct scheduler *s)
 
 /* ---- requests -------------------------------------------------------------------- */
 
-/* Seconds until a place is free in a full queue: one that runs ends. */
-static double expected_s(const struct scheduler *s)
+/* Seconds until there are n_places more in a full queue: as many that run end. */
+static double expected_s(const struct scheduler *s, int n_places)
 {
     const int n_running = s->stats.n_running;
+    double one_s = UNKNOWN_S;
 
-    if (n_running == 0)
-        return UNKNOWN_S;
-    if (s->mean_s > 0)
-        return s->mean_s / n_running;
-    return s->soonest_s > 0 ? s->soonest_s : UNKNOWN_S;
+    if (n_running > 0 && s->mean_s > 0)
+        one_s = s->mean_s / n_running;
+    else if (n_running > 0 && s->soonest_s > 0)
+        one_s = s->soonest_s;
+    return n_places * one_s;
 }
 
 /* How many may wait, and one more of this client come, with mu held. */
@@ -223,7 +224,7 @@ static enum status check_place(struct scheduler *s, uint64_t client, bool *full,
     if (!*full)
         return ST_OK;
     s->stats.n_refused++;
-    *retry_after_s = s->stops ? 0 : expected_s(s);
+    *retry_after_s = s->stops ? 0 : expected_s(s, s->n_waiting - room + 1);
     return s->stops ? err_set(err, ST_UNSUPPORTED, "the server stops")
                     : err_set(err, ST_UNSUPPORTED,
                               "%d requests wait; try again in about %.0f s",

@@ -100,6 +100,39 @@ static void when_a_place_is_expected(void **state)
     scheduler_close(s);
 }
 
+/* The first client has its part of the queue, two others have the rest of it: it waits
+ * for three that end, somebody else for one. */
+static void ask_for_two_clients(void *arg)
+{
+    struct scheduler *s = arg;
+    struct completion *none = NULL;
+
+    if (s->stats.n_steps > 0)
+        return;
+    assert_int_equal(s->n_waiting, 16);
+    s->mean_s = 6;
+    assert_true(fabs(ask(s, 1, &none) - 6) < 1e-9);
+    assert_true(fabs(ask(s, 4, &none) - 2) < 1e-9);
+    scheduler_stop(s, true);
+}
+
+static void whose_place_is_expected(void **state)
+{
+    struct scheduler *s = served_scheduler(&model, 16, false);
+    struct completion *c[19];
+    struct err err = ERR_INIT;
+
+    (void)state;
+    for (int i = 0; i < 19; i++)
+        assert_false(ask(s, i < 17 ? 1 : (uint64_t)(i - 15), &c[i]) > 0);
+    slm_set_eval_hook(model.m, ask_for_two_clients, s);
+    assert_int_equal(scheduler_run(s, &err), ST_OK);
+    slm_set_eval_hook(model.m, NULL, NULL);
+    for (int i = 0; i < 19; i++)
+        completion_close(c[i]);
+    scheduler_close(s);
+}
+
 /* Three answers of 30, 10 and 20 tokens, begun in one step: which of them ends first is
  * known after each. */
 struct remaining {
@@ -340,6 +373,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(others_find_a_place),
         cmocka_unit_test(when_a_place_is_expected),
+        cmocka_unit_test(whose_place_is_expected),
         cmocka_unit_test(which_ends_first),
         cmocka_unit_test(how_long_they_take),
         cmocka_unit_test(models_that_do_not_fit),
