@@ -142,7 +142,7 @@ def pipelined(n=40):
     c = dial()
     c.sendall(post({"prompt": "a", "max_tokens": 2}) * n)
     got = b""
-    while got.count(b"HTTP/1.1 200") < n or not got.endswith(b"}}}\n"):
+    while got.count(b"HTTP/1.1 200") < n or not got.endswith(b"}}\n"):
         more = c.recv(65536)
         check(more, "ended after", got.count(b"HTTP/1.1 200"), "answers")
         got += more
