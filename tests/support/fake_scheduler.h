@@ -24,6 +24,7 @@ static struct {
     atomic_int pace_us;  /* between tokens of all */
     atomic_int most;     /* completions at once; more are refused */
     atomic_int fill;     /* bytes of a token's text; 0: "w<i> " */
+    atomic_int letter;   /* which; 0: "x" */
     atomic_int fails_at; /* this token ends its completion by an error; 0: none */
     atomic_int n_alive;  /* completions that are not closed */
     atomic_int n_submitted;
@@ -215,7 +216,7 @@ bool completion_read(struct completion *c, struct completion_piece *out)
             out->top[i] =
                 (struct completion_top){c->n_read + i, -(float)(c->n_read + i)};
         if (fake.fill) {
-            memset(c->text, 'x', (size_t)fake.fill);
+            memset(c->text, fake.letter ? fake.letter : 'x', (size_t)fake.fill);
             c->text[fake.fill] = '\0';
         } else {
             snprintf(c->text, 64, "w%d ", c->n_read);

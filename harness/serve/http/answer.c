@@ -491,16 +491,9 @@ struct textbuf *answer_events(struct answer *a)
     return &a->events;
 }
 
-bool answer_whole(struct answer *a, struct textbuf *out, struct refusal *refusal)
+static bool put_choices(struct answer *a, struct textbuf *out,
+                        const struct reply_usage *usage, struct refusal *refusal)
 {
-    const struct reply_usage usage = sum_usage(a);
-
-    if (a->failure.http) {
-        *refusal = a->failure;
-        return false;
-    }
-    if (a->n_texts)
-        return answer_put_vectors(a, out, &usage, refusal);
     if (a->head.form) {
         const struct reply_ending e = ending(a);
 
@@ -515,8 +508,23 @@ bool answer_whole(struct answer *a, struct textbuf *out, struct refusal *refusal
                      &a->choices[i].logprobs, a->choices[i].end);
         free_choice(&a->choices[i]);
     }
-    reply_end(out, &usage);
+    reply_end(out, usage);
     return !out->failed || refuse(refusal, 503, NULL, NULL, "no memory for the answer");
+}
+
+bool answer_whole(struct answer *a, struct textbuf *out, struct refusal *refusal)
+{
+    const struct reply_usage usage = sum_usage(a);
+    bool ok;
+
+    if (a->failure.http) {
+        *refusal = a->failure;
+        return false;
+    }
+    ok = a->n_texts ? answer_put_vectors(a, out, &usage, refusal)
+                    : put_choices(a, out, &usage, refusal);
+    free_choices(a); /* *out is counted from here on */
+    return ok;
 }
 
 void answer_read_facts(const struct answer *a, struct answer_facts *out)

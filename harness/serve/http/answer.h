@@ -90,7 +90,7 @@ bool answer_ended(const struct answer *a);
 struct textbuf *answer_events(struct answer *a);
 
 /* The whole of one that has ended and does not stream, once: its parts are given up as
- * they are written. False: it failed. */
+ * they are written, and count no longer. False: it failed. */
 bool answer_whole(struct answer *a, struct textbuf *out, struct refusal *refusal);
 
 /* For the log, once it has ended. */

@@ -27,6 +27,12 @@ struct exchange *exchange_new(struct server *s, struct MHD_Connection *connectio
     return x;
 }
 
+void exchange_keep(struct exchange *x, uint64_t n_bytes)
+{
+    x->kept_bytes += n_bytes;
+    x->s->metrics.whole_bytes += n_bytes;
+}
+
 void exchange_add_body(struct exchange *x, const char *bytes, size_t n)
 {
     const size_t before = x->body.len;
@@ -74,7 +80,7 @@ void exchange_free(struct exchange *x)
     forget_awake(x);
     remove_pending(x);
     x->s->metrics.n_requests--;
-    x->s->metrics.whole_bytes -= x->text_bytes;
+    x->s->metrics.whole_bytes -= x->kept_bytes;
     x->s->has_served |= x->route <= ROUTE_TEMPLATE;
     exchange_drop_body(x);
     free(x);

@@ -158,7 +158,10 @@ enum MHD_Result http_reply_answer(struct exchange *x)
 {
     struct textbuf body = {.text = NULL};
 
-    if (answer_whole(x->answer, &body, &x->refusal))
+    const bool ok = answer_whole(x->answer, &body, &x->refusal);
+
+    exchange_keep(x, body.cap);
+    if (ok)
         return http_reply(x, MHD_HTTP_OK, "application/json", &body);
     textbuf_free(&body);
     return http_reply_refusal(x);

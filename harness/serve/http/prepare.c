@@ -95,11 +95,10 @@ static struct exchange *next_pending(const struct server *s)
 /* A client that does not take its answers makes them stay here. */
 static void keep_text(struct exchange *x)
 {
-    uint64_t *whole_bytes = &x->s->metrics.whole_bytes;
+    const uint64_t bytes = x->made.text.cap, kept = x->s->metrics.whole_bytes;
 
-    if (!x->refusal.http && *whole_bytes + x->made.text.cap <= ANSWERS_MAX_BYTES) {
-        x->text_bytes = x->made.text.cap;
-        *whole_bytes += x->text_bytes;
+    if (!x->refusal.http && kept + bytes <= ANSWERS_MAX_BYTES) {
+        exchange_keep(x, bytes);
         return;
     }
     textbuf_free(&x->made.text);

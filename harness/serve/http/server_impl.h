@@ -61,7 +61,7 @@ struct exchange {
         struct answer *answer;
         struct textbuf text; /* route_is_text() */
     } made;
-    uint64_t text_bytes; /* of made.text, wherever it is until it was sent */
+    uint64_t kept_bytes; /* of a whole answer, wherever it is until it was sent */
 
     struct exchange *next_awake; /* under the mutex */
     bool awake;                  /* it is in the list */
@@ -119,6 +119,9 @@ struct exchange *exchange_new(struct server *s, struct MHD_Connection *connectio
 
 /* Its completions are cancelled, if they still run. */
 void exchange_free(struct exchange *x);
+
+/* Counts bytes of its whole answer, until it was sent. */
+void exchange_keep(struct exchange *x, uint64_t n_bytes);
 
 /* Adds to the body; and it is needed no more. */
 void exchange_add_body(struct exchange *x, const char *bytes, size_t n);

@@ -353,6 +353,27 @@ static void texts_that_nobody_takes(void **state)
     max_body = 100000;
 }
 
+/* An answer counts as what it is while it is sent: its JSON. */
+static void answers_count_until_they_are_sent(void **state)
+{
+    enum { LETTERS = 20000, TOKENS = 250 };
+    static const char bytes[] = "\nslm_answer_bytes ";
+    int fd;
+
+    (void)state;
+    open_server(60, true);
+    fake.fill = LETTERS;
+    fake.letter = '\x01'; /* six letters of JSON */
+    fd = dial();
+    say(fd, post("/v1/completions", JSON, "{\"prompt\": \"a\", \"max_tokens\": 250}"));
+    wait_for_byte(fd);
+    assert_true(metric(bytes) >= (long)LETTERS * TOKENS * 6);
+    close(fd);
+    wait_metric(bytes, 0);
+    fake.fill = fake.letter = 0;
+    close_server();
+}
+
 /* A browser asks for permission before it has a key. */
 static void a_body_of_nobody_is_dropped(void **state)
 {
@@ -515,6 +536,7 @@ int main(void)
         cmocka_unit_test(clients_that_vanish),
         cmocka_unit_test(slow_readers),
         cmocka_unit_test(texts_that_nobody_takes),
+        cmocka_unit_test(answers_count_until_they_are_sent),
         cmocka_unit_test(a_body_of_nobody_is_dropped),
         cmocka_unit_test(requests_that_do_not_come),
         cmocka_unit_test(pipelined),
