@@ -102,22 +102,28 @@ static const struct {
     {"{'allOf':[{'type':'string'}]}", "{'allOf':[{'type':'null'}]}", false},
 };
 
+/* Next to oneOf, which changes how the alternatives are built, and nothing else. */
+static const char *const next_to[] = {
+    "", ",'type':['null','boolean','object','array','string','number']"};
+
 /* 'oneOf' of the two alternatives, in this order. */
 static void check(const char *x, const char *y, bool apart)
 {
-    char schema[1600];
-    struct grammar *g = NULL;
-    struct err err = ERR_INIT;
-    enum status st;
+    for (size_t i = 0; i < sizeof next_to / sizeof *next_to; i++) {
+        char schema[1600];
+        struct grammar *g = NULL;
+        struct err err = ERR_INIT;
+        enum status st;
 
-    snprintf(schema, sizeof schema, "{'oneOf':[%s,%s]}", x, y);
-    to_json(schema);
-    st = grammar_from_schema(&g, schema, strlen(schema), &err);
-    grammar_unref(g);
-    if (st != (apart ? ST_OK : ST_INPUT))
-        fail_msg("%s: %s", schema, st ? err.msg : "accepted");
-    if (st && !strstr(err.msg, "alternatives 0 and 1"))
-        fail_msg("%s: %s", schema, err.msg);
+        snprintf(schema, sizeof schema, "{'oneOf':[%s,%s]%s}", x, y, next_to[i]);
+        to_json(schema);
+        st = grammar_from_schema(&g, schema, strlen(schema), &err);
+        grammar_unref(g);
+        if (st != (apart ? ST_OK : ST_INPUT))
+            fail_msg("%s: %s", schema, st ? err.msg : "accepted");
+        if (st && !strstr(err.msg, "alternatives 0 and 1"))
+            fail_msg("%s: %s", schema, err.msg);
+    }
 }
 
 static void two(void **state)
@@ -181,6 +187,24 @@ static void within_members(void **state)
     }
 }
 
+/* Alternatives within alternatives, up to four levels. */
+static void within_alternatives(void **state)
+{
+    (void)state;
+    for (int depth = 1; depth <= 6; depth++) {
+        char x[200] = "{'type':'null'}";
+
+        for (int i = 0; i < depth; i++) {
+            char inner[200];
+
+            snprintf(inner, sizeof inner, "%.199s", x);
+            snprintf(x, sizeof x, "{'%s':[%.170s]}", i % 2 ? "oneOf" : "anyOf", inner);
+        }
+        check(x, "{'type':'string'}", depth <= 4);
+        check("{'type':'string'}", x, depth <= 4);
+    }
+}
+
 /* References are followed, up to 16 of them. */
 static void by_reference(void **state)
 {
@@ -225,8 +249,10 @@ static void both_are_taken(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(two), cmocka_unit_test(several),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(two),
+                                       cmocka_unit_test(several),
                                        cmocka_unit_test(within_members),
+                                       cmocka_unit_test(within_alternatives),
                                        cmocka_unit_test(by_reference),
                                        cmocka_unit_test(both_are_taken)};
 

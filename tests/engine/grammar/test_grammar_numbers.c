@@ -276,6 +276,28 @@ static void limits_of_two_schemas(void **state)
     }
 }
 
+/* A number that must be whole, too, is an integer, whichever schema comes first. */
+static void types_of_two_schemas(void **state)
+{
+    static const char *const schemas[] = {
+        "{\"allOf\":[{\"type\":\"number\"},{\"type\":\"integer\"}]}",
+        "{\"allOf\":[{\"type\":\"integer\"},{\"type\":\"number\"}]}",
+        "{\"allOf\":[{\"type\":[\"number\",\"null\"]},{\"type\":[\"integer\","
+        "\"string\"]}]}",
+        "{\"allOf\":[{\"type\":[\"integer\",\"string\"]},{\"type\":[\"null\","
+        "\"number\"]}]}"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++) {
+        check(schemas[i], "12", true);
+        check(schemas[i], "1.5", false);
+        check(schemas[i], "null", false);
+        check(schemas[i], "\"a\"", false);
+    }
+    check("{\"allOf\":[{\"type\":\"number\"},{\"type\":[\"number\",\"null\"]}]}", "1.5",
+          true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(limits),
@@ -284,7 +306,8 @@ int main(void)
                                        cmocka_unit_test(listed),
                                        cmocka_unit_test(decimals),
                                        cmocka_unit_test(limits_of_both_kinds),
-                                       cmocka_unit_test(limits_of_two_schemas)};
+                                       cmocka_unit_test(limits_of_two_schemas),
+                                       cmocka_unit_test(types_of_two_schemas)};
 
     return cmocka_run_group_tests(tests, open_vocab, close_vocab);
 }
