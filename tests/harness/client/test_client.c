@@ -25,12 +25,22 @@
 static struct {
     int fd;
     char url[64];
+    pthread_mutex_t mutex; /* of the three that follow, which tests change */
     int drops_every;    /* of the requests that come, this one gets no reply; 0: none */
     const char *begin;  /* of each reply; NULL: WHOLE */
     const char *repeat; /* without an end behind it, if not NULL */
     atomic_int n_read, n_dropped;
     atomic_long n_sent;
-} server;
+} server = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static void set_server(int drops_every, const char *begin, const char *repeat)
+{
+    pthread_mutex_lock(&server.mutex);
+    server.drops_every = drops_every;
+    server.begin = begin;
+    server.repeat = repeat;
+    pthread_mutex_unlock(&server.mutex);
+}
 
 /* A request is one read to its last byte, '}'. */
 static bool read_request(int fd)
@@ -56,16 +66,21 @@ static void *serve_one(void *arg)
 
     while (read_request(fd)) {
         const int n = ++server.n_read;
-        const char *reply = server.begin ? server.begin : WHOLE;
+        const char *reply, *repeat;
+        int drops_every;
 
-        if (server.drops_every && n % server.drops_every == 0) {
+        pthread_mutex_lock(&server.mutex);
+        reply = server.begin ? server.begin : WHOLE;
+        repeat = server.repeat;
+        drops_every = server.drops_every;
+        pthread_mutex_unlock(&server.mutex);
+        if (drops_every && n % drops_every == 0) {
             server.n_dropped++;
             break;
         }
         send(fd, reply, strlen(reply), MSG_NOSIGNAL);
-        while (server.repeat &&
-               send(fd, server.repeat, strlen(server.repeat), MSG_NOSIGNAL) > 0)
-            server.n_sent += (long)strlen(server.repeat);
+        while (repeat && send(fd, repeat, strlen(repeat), MSG_NOSIGNAL) > 0)
+            server.n_sent += (long)strlen(repeat);
     }
     close(fd);
     return NULL;
@@ -142,12 +157,11 @@ static void what_is_sent_again_is_counted(void **state)
     (void)state;
     if (load_client_check(&(struct err)ERR_INIT))
         skip();
-    server.begin = server.repeat = NULL;
-    server.drops_every = 0;
+    set_server(0, NULL, NULL);
     run(&r, 1, 6);
     assert_int_equal(n_ended(&r, LOAD_OK, ""), 6);
     load_result_free(&r);
-    server.drops_every = 4;
+    set_server(4, NULL, NULL);
     run(&r, 1, 10);
     assert_int_equal(server.n_dropped, 3);
     assert_int_equal(server.n_read, 13);
@@ -156,7 +170,7 @@ static void what_is_sent_again_is_counted(void **state)
         n_again += r.records[i].n_again;
     assert_int_equal(n_again, 3);
     load_result_free(&r);
-    server.drops_every = 1; /* also on connections that are new */
+    set_server(1, NULL, NULL); /* also on connections that are new */
     run(&r, 1, 3);
     assert_int_equal(n_ended(&r, LOAD_FAILED, ""), 3);
     load_result_free(&r);
@@ -176,15 +190,13 @@ static void headers_have_an_end(void **state)
     (void)state;
     if (load_client_check(&(struct err)ERR_INIT))
         skip();
-    server.drops_every = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct load_result r;
         struct err err = ERR_INIT;
         char text[100];
         int status;
 
-        server.begin = cases[i].begin;
-        server.repeat = cases[i].repeat;
+        set_server(0, cases[i].begin, cases[i].repeat);
         run(&r, 1, 1);
         if (r.records[0].end != LOAD_FAILED ||
             !strstr(r.records[0].why, "header")) /* our words, or libcurl's own limit */

@@ -44,9 +44,10 @@ static uint64_t now(void)
     return bytes;
 }
 
-/* Pages of memory are written by code that AddressSanitizer does not watch, and mapped
- * behind its back: what it keeps of either would count, too. */
-__attribute__((no_sanitize("address"))) static void touch(volatile char *p, size_t size)
+/* Pages of memory are written by code that sanitizers do not watch, and mapped behind
+ * their back: what they keep for either would count, too. */
+__attribute__((no_sanitize("address"), no_sanitize("thread"))) static void
+touch(volatile char *p, size_t size)
 {
     for (size_t i = 0; i < size; i += 4096)
         p[i] = 1;
