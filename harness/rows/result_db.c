@@ -32,6 +32,9 @@ bool result_db_is(const char *start)
     return !strncmp(start, "SQLite format 3", 15);
 }
 
+/* The last lock was refused since the file system has no locks, as some NFS mounts. */
+static bool lacks_locks;
+
 /* ---- errors, and statements ------------------------------------------------------ */
 
 enum status result_db_fail(sqlite3 *db, const char *path, struct err *err)
@@ -66,6 +69,11 @@ enum status result_db_fail(sqlite3 *db, const char *path, struct err *err)
         return err_set(err, ST_IO, "%s: the disk is full, so nothing was added", path);
     if (code == SQLITE_READONLY)
         return err_set(err, ST_PERMISSION, "%s cannot be written: %.200s", path, text);
+    if (code == SQLITE_BUSY && lacks_locks)
+        return err_set(err, ST_IO,
+                       "%s: its file system has no locks, without which two programs "
+                       "could damage it; use a local disk",
+                       path);
     if (code == SQLITE_BUSY)
         return err_set(err, ST_IO,
                        "%s: another program has kept it locked for %d s; try again",
@@ -156,6 +164,9 @@ static int on_steps(void *ignored)
 static int on_busy(void *ignored, int n)
 {
     (void)ignored;
+    lacks_locks = errno == ENOLCK; /* SQLite takes it for a lock that somebody holds */
+    if (lacks_locks)
+        return 0;
     sqlite3_sleep(BUSY_LOOK_MS);
     return n < BUSY_MS / BUSY_LOOK_MS && !interrupted();
 }

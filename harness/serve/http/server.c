@@ -220,12 +220,24 @@ static int timeout_ms(struct server *s)
     return sweeps || ms < SWEEP_MS ? (int)ms : -1;
 }
 
+/* epoll_pwait() lets a signal in only if it has to wait, which it never has while there
+ * are events all the time. */
+static void let_signals_in(const sigset_t *unblocked)
+{
+    sigset_t blocked;
+
+    pthread_sigmask(SIG_SETMASK, unblocked, &blocked);
+    pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+}
+
 static void wait_for_events(struct server *s, const sigset_t *unblocked)
 {
     struct epoll_event events[MAX_EVENTS];
     const int n = epoll_pwait(s->epoll, events, MAX_EVENTS, timeout_ms(s), unblocked);
     uint64_t ignored;
 
+    if (n > 0)
+        let_signals_in(unblocked);
     for (int i = 0; i < n; i++) {
         if (events[i].data.ptr == s->daemon)
             continue;
