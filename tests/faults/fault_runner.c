@@ -6,15 +6,18 @@
  *
  * The N-th call of KIND, made by the program or by any process that it starts, fails
  * with FAULT (a name such as ENOSPC) or transfers half of its bytes (short); with N+
- * all calls from the N-th on do. KIND "none" lets everything succeed and counts. REPORT
- * becomes a JSON object: how the program ended, what was made to fail, the number of
- * calls of each kind, the processes, and those that were left behind, which it ends.
+ * all calls from the N-th on do. KIND "none" lets everything succeed and counts, and
+ * FAULT is a file that becomes a list of the calls: kind, process, caller, call, a line
+ * each. REPORT becomes a JSON object: how the program ended, what was made to fail, the
+ * number of calls of each kind, the processes, and those that were left behind, which
+ * it ends.
  *
  * Calls stop at a seccomp filter and are changed through ptrace, so nothing that libc
  * does internally is missed, and a program that fences itself is followed, too. Calls
  * of the dynamic loader are left alone: before main() there is nobody to report a
- * failure. So are writes to standard error, which is where failures are reported, and
- * brk(), whose failure malloc() of glibc 2.36 does not survive itself.
+ * failure. So are those of other programs that it starts, writes to standard error,
+ * which is where failures are reported, and brk(), whose failure malloc() of glibc 2.36
+ * does not survive itself.
  *
  * Ends with 0 if REPORT was written, 77 if this machine does not allow it.
  */
@@ -22,7 +25,6 @@
 
 #if defined(__x86_64__)
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/sched.h>
@@ -33,6 +35,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -46,107 +49,16 @@
 #define MAX_TASKS  4096
 #define PATIENCE_S 3.0 /* for what the program has left to end by itself */
 
-/* ---- calls ----------------------------------------------------------------------- */
-
-enum kind {
-    OPEN,
-    READ,
-    WRITE,
-    FSYNC,
-    RENAME,
-    UNLINK,
-    MKDIR,
-    TRUNCATE,
-    MAP,
-    FORK,
-    THREAD,
-    EXEC,
-    PIPE,
-    STAT,
-    LIST,
-    LOCK,
-    GROUP,
-    RING,
-    N_KINDS,
-    NONE = N_KINDS
-};
-
-static const char *const kind_names[] = {
-    "open",  "read",     "write", "fsync", "rename", "unlink",
-    "mkdir", "truncate", "mmap",  "fork",  "thread", "exec",
-    "pipe",  "stat",     "list",  "lock",  "cgroup", "io_uring"};
-
-enum object { NO_OBJECT, FD, PATH, PATH_AT };
-
-static const struct call {
-    int no;
-    enum kind kind;
-    enum object object;
-    const char *name;
-} calls[] = {
-    {SYS_open, OPEN, PATH, "open"},
-    {SYS_openat, OPEN, PATH_AT, "openat"},
-    {SYS_creat, OPEN, PATH, "creat"},
-    {SYS_read, READ, FD, "read"},
-    {SYS_pread64, READ, FD, "pread"},
-    {SYS_readv, READ, FD, "readv"},
-    {SYS_write, WRITE, FD, "write"},
-    {SYS_pwrite64, WRITE, FD, "pwrite"},
-    {SYS_writev, WRITE, FD, "writev"},
-    {SYS_copy_file_range, WRITE, FD, "copy_file_range"},
-    {SYS_sendfile, WRITE, FD, "sendfile"},
-    {SYS_fsync, FSYNC, FD, "fsync"},
-    {SYS_fdatasync, FSYNC, FD, "fdatasync"},
-    {SYS_rename, RENAME, PATH, "rename"},
-    {SYS_renameat, RENAME, PATH_AT, "renameat"},
-    {SYS_renameat2, RENAME, PATH_AT, "renameat2"},
-    {SYS_link, RENAME, PATH, "link"},
-    {SYS_linkat, RENAME, PATH_AT, "linkat"},
-    {SYS_unlink, UNLINK, PATH, "unlink"},
-    {SYS_unlinkat, UNLINK, PATH_AT, "unlinkat"},
-    {SYS_rmdir, UNLINK, PATH, "rmdir"},
-    {SYS_mkdir, MKDIR, PATH, "mkdir"},
-    {SYS_mkdirat, MKDIR, PATH_AT, "mkdirat"},
-    {SYS_ftruncate, TRUNCATE, FD, "ftruncate"},
-    {SYS_fallocate, TRUNCATE, FD, "fallocate"},
-    {SYS_mmap, MAP, NO_OBJECT, "mmap"},
-    {SYS_mremap, MAP, NO_OBJECT, "mremap"},
-    {SYS_fork, FORK, NO_OBJECT, "fork"},
-    {SYS_vfork, FORK, NO_OBJECT, "vfork"},
-    {SYS_clone, FORK, NO_OBJECT, "clone"},
-    {SYS_clone3, FORK, NO_OBJECT, "clone3"},
-    {SYS_execve, EXEC, PATH, "execve"},
-    {SYS_pipe, PIPE, NO_OBJECT, "pipe"},
-    {SYS_pipe2, PIPE, NO_OBJECT, "pipe2"},
-    {SYS_eventfd2, PIPE, NO_OBJECT, "eventfd2"},
-    {SYS_memfd_create, PIPE, NO_OBJECT, "memfd_create"},
-    {SYS_stat, STAT, PATH, "stat"},
-    {SYS_fstat, STAT, FD, "fstat"},
-    {SYS_newfstatat, STAT, PATH_AT, "newfstatat"},
-    {SYS_statx, STAT, PATH_AT, "statx"},
-    {SYS_getdents64, LIST, FD, "getdents64"},
-    {SYS_flock, LOCK, FD, "flock"},
-    {425, RING, NO_OBJECT, "io_uring_setup"},
-    {426, RING, FD, "io_uring_enter"},
-    {427, RING, FD, "io_uring_register"},
-};
-
-#define N_CALLS (sizeof calls / sizeof *calls)
-
-static const struct {
-    const char *name;
-    int value;
-} faults[] = {{"short", 0},       {"EIO", EIO},       {"ENOSPC", ENOSPC},
-              {"EMFILE", EMFILE}, {"ENOMEM", ENOMEM}, {"EINTR", EINTR},
-              {"EAGAIN", EAGAIN}, {"EACCES", EACCES}, {"EBUSY", EBUSY},
-              {"EPERM", EPERM},   {"ENOLCK", ENOLCK}, {"EROFS", EROFS}};
+#include "tests/faults/fault_calls.h"
 
 /* ---- the run --------------------------------------------------------------------- */
 
 struct task {
     pid_t tid;
     uintptr_t loader_begin, loader_end;
-    bool is_new; /* its first stop is still to come */
+    uintptr_t code_begin, code_end; /* of the program itself */
+    int process;                    /* of the order in which they began */
+    bool is_new;                    /* its first stop is still to come */
 };
 
 static struct {
@@ -156,7 +68,8 @@ static struct {
     bool all_after;
     long count[N_KINDS];
     long n_failed;
-    char where[400];
+    char where[400], program[400];
+    FILE *trace; /* of a run that counts */
     struct task tasks[MAX_TASKS];
     int n_tasks;
     pid_t pids[MAX_TASKS];
@@ -185,21 +98,43 @@ static void forget(pid_t tid)
             run.tasks[i] = run.tasks[--run.n_tasks];
 }
 
-/* After exec(): where the dynamic loader is. */
+/* Whether a task runs the program; others that it starts, as gnuplot, are left alone.
+ */
+static bool runs_program(pid_t tid)
+{
+    char path[64], exe[400];
+    ssize_t n;
+
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)tid);
+    n = readlink(path, exe, sizeof exe - 1);
+    exe[n > 0 ? n : 0] = '\0';
+    if (!run.program[0])
+        snprintf(run.program, sizeof run.program, "%s", exe);
+    return !strcmp(exe, run.program);
+}
+
+/* After exec(): where the dynamic loader and the program's code are. */
 static void find_loader(struct task *t)
 {
-    char path[64], line[512];
+    char path[64], line[512], mode[8];
     unsigned long begin, end;
     FILE *f;
 
     snprintf(path, sizeof path, "/proc/%d/maps", (int)t->tid);
-    t->loader_begin = t->loader_end = 0;
+    t->loader_begin = t->loader_end = t->code_end = 0;
+    if (!runs_program(t->tid))
+        return;
     f = fopen(path, "re");
     while (f && fgets(line, sizeof line, f))
-        if (strstr(line, "/ld-") && sscanf(line, "%lx-%lx", &begin, &end) == 2) {
+        if (sscanf(line, "%lx-%lx %7s", &begin, &end, mode) != 3) {
+            continue;
+        } else if (strstr(line, "/ld-")) {
             if (!t->loader_begin)
                 t->loader_begin = begin;
             t->loader_end = end;
+        } else if (mode[2] == 'x' && !t->code_end) {
+            t->code_begin = begin;
+            t->code_end = end;
         }
     if (f)
         fclose(f);
@@ -255,6 +190,15 @@ static enum kind kind_of(pid_t tid, const struct call *c,
         if (process_vm_readv(tid, &to, 1, &from, 1, 0) != sizeof flags)
             flags = 0;
     }
+    if (c->no == SYS_epoll_ctl && r->rsi != EPOLL_CTL_ADD)
+        return NONE; /* what is there can be changed and removed */
+    if (c->no == SYS_fcntl) {
+        const unsigned how = (unsigned)r->rsi;
+
+        if (how == F_DUPFD || how == F_DUPFD_CLOEXEC)
+            return DUPLICATE;
+        return how == F_SETLK || how == F_SETLKW || how == F_OFD_SETLK ? LOCK : NONE;
+    }
     if ((c->no == SYS_clone || c->no == SYS_clone3) && (flags & CLONE_THREAD))
         return THREAD;
     if (c->kind == WRITE && r->rdi == STDERR_FILENO)
@@ -277,6 +221,23 @@ static void make_fail(pid_t tid, const struct call *c, struct user_regs_struct *
     ptrace(PTRACE_SETREGS, tid, NULL, r);
 }
 
+/* Where the program made a call, as far as its stack shows that: an offset in it. */
+static unsigned long caller_of(const struct task *t, const struct user_regs_struct *r)
+{
+    uintptr_t words[128];
+    struct iovec to = {words, sizeof words}, from = {(void *)r->rsp, sizeof words};
+    ssize_t n = process_vm_readv(t->tid, &to, 1, &from, 1, 0);
+
+    if (n < 0) {
+        to.iov_len = from.iov_len = 4096 - r->rsp % 4096;
+        n = process_vm_readv(t->tid, &to, 1, &from, 1, 0);
+    }
+    for (ssize_t i = 0; i < n / (ssize_t)sizeof *words; i++)
+        if (words[i] >= t->code_begin && words[i] < t->code_end)
+            return words[i] - t->code_begin;
+    return 0;
+}
+
 static void on_call(struct task *t)
 {
     struct user_regs_struct r;
@@ -296,6 +257,9 @@ static void on_call(struct task *t)
     if (kind == NONE)
         return;
     run.count[kind]++;
+    if (run.trace)
+        fprintf(run.trace, "%s\t%d %lx %s(%s)\n", kind_names[kind], t->process,
+                caller_of(t, &r), c->name, object);
     if (kind != run.kind ||
         (run.count[kind] != run.at && (!run.all_after || run.count[kind] < run.at)))
         return;
@@ -315,6 +279,9 @@ static void on_new(struct task *parent, bool is_process)
     if (t) {
         t->loader_begin = parent->loader_begin;
         t->loader_end = parent->loader_end;
+        t->code_begin = parent->code_begin;
+        t->code_end = parent->code_end;
+        t->process = is_process ? run.n_pids : parent->process;
     }
     if (is_process && run.n_pids < MAX_TASKS)
         run.pids[run.n_pids++] = (pid_t)tid;
@@ -479,12 +446,14 @@ static bool read_fault(char **argv)
     run.kind = OPEN;
     while (run.kind < N_KINDS && strcmp(argv[0], kind_names[run.kind]))
         run.kind++;
+    if (run.kind == NONE) {
+        run.trace = strcmp(argv[0], "none") ? NULL : fopen(argv[1], "we");
+        return run.trace;
+    }
     while (i < sizeof faults / sizeof *faults && strcmp(argv[1], faults[i].name))
         i++;
     run.at = strtol(argv[2], &end, 10);
     run.all_after = *end == '+';
-    if (run.kind == NONE)
-        return !strcmp(argv[0], "none");
     if (i < sizeof faults / sizeof *faults)
         run.fault = faults[i].value;
     return i < sizeof faults / sizeof *faults && run.at > 0;

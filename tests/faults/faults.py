@@ -2,24 +2,34 @@
 #
 # faults.py - every system call that matters fails once, in short runs of bench
 #
-# usage: faults.py RUNNER BENCH SRC WORK [--positions P] [--commands A,B]
-#                  [--kinds A,B] [--faults A,B]
+# usage: faults.py RUNNER BENCH SRC WORK [--positions P|every|distinct] [--commands A,B]
+#                  [--kinds A,B] [--faults A,B] [--seconds S] [--once]
 #
-# Each command runs once to count its calls of each kind; then once for each fault of a
+# Each command runs once to list its calls of each kind; then once for each fault of a
 # kind at P of its calls, spread evenly from the first to the last, and again with all
-# later ones failing, too, as on a full disk. However it ends, it must end as the project
+# later ones failing, too, as on a full disk. Every: at each call. Distinct: calls that
+# are made at the same place about the same thing, by the first process or by those that
+# it starts, are alike, and the first and the last of them fail. However it ends, it must end as the project
 # promises: an exit code that is documented, at most one sentence more than an
 # undisturbed run prints, one where the code is 2 or 3, no signal, no hang, no row of a
-# table lost, and no process, group or temporary file left behind. Prints a table of
-# outcomes and every broken promise; ends with 1 if there is one.
+# table lost or twice, and no process, group or temporary file left behind. A server
+# answers others as if nothing had failed, and when one call has failed it answers again
+# or ends. Prints a table of outcomes and every broken promise; ends with 1 if there is
+# one. With --seconds the runs are in random order and none begins later than that.
 import argparse
 import collections
 import csv
 import json
 import os
+import random
+import re
 import shutil
+import sqlite3
 import subprocess
 import sys
+import time
+
+from serving import KEY, Serving
 
 FAULTS = {
     "open": ["EMFILE", "EIO", "ENOMEM"],
@@ -40,6 +50,22 @@ FAULTS = {
     "lock": ["ENOLCK", "EINTR"],
     "cgroup": ["EBUSY", "EACCES", "ENOSPC", "EIO"],
     "io_uring": ["ENOMEM", "EPERM", "EINTR"],
+    "socket": ["EMFILE", "ENOBUFS"],
+    "accept": ["EMFILE", "ECONNABORTED", "EINTR", "ENOBUFS"],
+    "receive": ["ECONNRESET", "EINTR", "short"],
+    "send": ["EPIPE", "ECONNRESET", "EINTR", "short"],
+    "poll": ["EINTR", "ENOMEM"],
+    "watch": ["ENOMEM", "ENOSPC"],
+    "wait": ["EINTR"],
+    "protect": ["ENOMEM"],
+    "place": ["EPERM", "EINVAL"],
+    "fence": ["EPERM", "EINVAL"],
+    "duplicate": ["EMFILE"],
+    "attributes": ["EPERM", "EROFS"],
+    "random": ["ENOSYS", "EINTR"],
+    "sleep": ["EINTR"],
+    "timer": ["EAGAIN"],
+    "perf": ["EACCES", "EMFILE"],
 }
 CODES = {0, 1, 2, 3, 4, 130}
 LIMIT_S = 60
@@ -57,8 +83,20 @@ COMMANDS = {  # name: (what its folder holds beforehand, arguments)
     "recommend": ("sweep", "recommend sw"),
     "plot": ("sweep", "plot sw"),
     "history": ("sweep", "history add results.db sw"),
-    "gate": ("", f"gate --a BENCH --b BENCH {TINY} --mem 512M --budget 4s --no-charts -o gate"),
+    "again": ("sweep database", "history add results.db sw"),
+    "compare": ("sweep nights", "history compare results.db --rows sw --margin 50%"),
+    "changes": ("sweep nights", "history changes results.db"),
+    "rows": ("sweep", "rows sw"),
+    "report": ("sweep", "report sw -o page.html"),
+    "gguf": ("", "gguf m.gguf"),
+    "tokenize": ("text", "tokenize -m m.gguf -f t.txt"),
+    "generate": ("", "generate -m m.gguf -t 1 -n 8 -p Once"),
+    "serve": ("keys", "serve -m m.gguf -t 1 --ctx 128 --sequences 2 --port 0 --api-key-file keys"),
+    "gate": ("", f"gate --a BENCH --b BENCH {TINY} --mem 512M --budget SECONDSs --no-charts -o gate"),
 }
+# What they print and write is the same each time they end with 0.
+EXACT = {"quantize", "pack", "recommend", "rows", "compare", "changes", "gguf", "tokenize", "generate"}
+OUTPUTS = ("out.gguf", "page.html")
 
 
 class Faults:
@@ -67,10 +105,14 @@ class Faults:
         self.folder = os.path.join(args.work, "run")
         self.env = dict(os.environ, SLMBENCH_LOCK="none", SLMBENCH_PROGRESS="none",
                         SLMBENCH_CACHE=os.path.join(args.work, "cache"),
+                        SLMBENCH_LLC="64M", SLMBENCH_PROBE="rough",
                         TMPDIR=os.path.join(args.work, "run", "tmp"), LC_ALL="C")
         self.outcomes = collections.Counter()
         self.broken = []
         self.rows = 0  # that the table holds before the command
+        self.begin = time.monotonic()
+        self.left_out = 0
+        self.budget_s = 3  # of a gate
 
     def bench(self, *arguments):
         subprocess.run([self.args.bench, *arguments], cwd=self.folder, env=self.env,
@@ -91,6 +133,12 @@ class Faults:
                 f.write("Once upon a time there was a little girl. " * 40)
             if "sweep" in what:
                 self.bench(*SWEEP)
+            with open(os.path.join(self.folder, "keys"), "w") as f:
+                f.write(f"{KEY}\n")
+            if "nights" in what:
+                self.add_nights(6)
+            if "database" in what:
+                self.bench("history", "add", "results.db", "sw")
             if "part" in what:
                 path = os.path.join(self.folder, "sw", "sweep.csv")
                 lines = open(path).readlines()
@@ -98,6 +146,21 @@ class Faults:
             shutil.copytree(self.folder, made)
         self.before = self.files()
         self.rows = self.table()[0]
+        self.stored = self.database()[0]
+
+    def add_nights(self, n):
+        """The same sweep of n earlier days in the database."""
+        path = os.path.join(self.folder, "sw", "machine.json")
+        with open(path) as f:
+            text = f.read()
+        machine = json.loads(text)
+        for i in range(n):
+            machine["utc"] = f"2026-03-{i + 1:02}T00:00:00Z"
+            with open(path, "w") as f:
+                json.dump(machine, f)
+            self.bench("history", "add", "results.db", "sw")
+        with open(path, "w") as f:
+            f.write(text)
 
     def files(self):
         return {os.path.relpath(os.path.join(d, f), self.folder)
@@ -112,26 +175,72 @@ class Faults:
             rows = list(csv.reader(f))
         if any(len(r) != len(rows[0]) for r in rows):
             return len(rows) - 1, "sweep.csv has rows of different lengths"
+        keys = [r[:rows[0].index("attempt") + 1] for r in rows] if rows else []
+        if len({tuple(k) for k in keys}) != len(keys):
+            return len(rows) - 1, "sweep.csv has a row twice"
         return max(len(rows) - 1, 0), None
 
-    def run(self, arguments, kind="none", fault="none", at="0"):
-        path = os.path.join(self.args.work, "report.json")
+    def database(self):
+        """Rows of the database, as the next who opens it finds them, and what is wrong."""
+        path = os.path.join(self.folder, "results.db")
+        copy = os.path.join(self.args.work, "copy")
+        for end in ("", "-journal"):
+            if os.path.exists(copy + end):
+                os.unlink(copy + end)
+            if os.path.exists(path + end):
+                shutil.copy(path + end, copy + end)
+        if not os.path.exists(copy):
+            return 0, None
+        db = sqlite3.connect(copy)
+        try:
+            state = db.execute("PRAGMA integrity_check").fetchone()[0]
+            tables = {r[0] for r in db.execute("SELECT name FROM sqlite_schema")}
+            rows = db.execute("SELECT run, point, attempt FROM rows").fetchall() if "rows" in tables else []
+        finally:
+            db.close()
+        if state != "ok":
+            return len(rows), f"results.db: {state}"
+        return len(rows), "results.db has a row twice" if len(set(rows)) != len(rows) else None
+
+    def outputs(self):
+        """What a command that ended with 0 has printed and written."""
+        found = []
+        for path in (os.path.join(self.args.work, "out"), *(os.path.join(self.folder, n) for n in OUTPUTS)):
+            if os.path.exists(path):
+                with open(path, "rb") as f:
+                    found.append(hash(f.read()))
+        return found
+
+    def run(self, arguments, kind="none", fault="trace", at="0"):
+        path, trace, out, err = (os.path.join(self.args.work, n) for n in ("report.json", "trace", "out", "err"))
         if os.path.exists(path):
             os.unlink(path)
-        with open(os.path.join(self.args.work, "out"), "w") as out, \
-                open(os.path.join(self.args.work, "err"), "w") as err:
-            code = subprocess.run([self.args.runner, path, str(LIMIT_S), kind, fault, at,
-                                   "--", self.args.bench, *arguments],
-                                  cwd=self.folder, env=self.env, stdout=out, stderr=err,
-                                  stdin=subprocess.DEVNULL).returncode
+        with open(out, "w") as o, open(err, "w") as e:
+            runner = subprocess.Popen([self.args.runner, path, str(LIMIT_S), kind,
+                                       trace if kind == "none" else fault, at, "--", self.args.bench, *arguments],
+                                      cwd=self.folder, env=self.env, stdout=o, stderr=e, stdin=subprocess.DEVNULL)
+        wrong = self.serving.run(runner, out, 0.5 if at.endswith("+") else 10) if self.serving else []
+        code = runner.wait()
         if code == 77:
             print("skipped: this machine does not allow ptrace")
             sys.exit(77)
         with open(path) as f:
             report = json.load(f)
-        with open(os.path.join(self.args.work, "err"), errors="replace") as f:
-            report["said"] = [line.strip() for line in f if line.startswith("bench: ")]
+        with open(err, errors="replace") as f:
+            report["stderr"] = [line.strip() for line in f if line.startswith("bench: ")
+                                and not line.startswith("bench: stops when ")]  # after SIGTERM
+        report["wrong"] = wrong
         return report
+
+    def calls(self):
+        """Calls of the run that counted, a list for each kind; alike ones are equal."""
+        found = collections.defaultdict(list)
+        with open(os.path.join(self.args.work, "trace"), errors="replace") as f:
+            for line in f:
+                kind, _, call = line.rstrip("\n").partition("\t")
+                process, _, call = call.partition(" ")
+                found[kind].append((process == "0", re.sub(r"[0-9]+(?=[^(]*\)$)", "N", call)))
+        return found
 
     def groups(self, pids):
         """The memory groups that these processes have made."""
@@ -147,10 +256,10 @@ class Faults:
             yield f"died of signal {report['signal']}"
         elif report["code"] not in CODES:
             yield f"exit code {report['code']}"
-        if report["code"] in (2, 3) and not report["said"]:
+        if report["code"] in (2, 3) and not report["stderr"]:
             yield f"exit code {report['code']} without a sentence"
-        if len(report["said"]) > usual + 1:
-            yield f"{len(report['said'])} sentences: {' | '.join(report['said'])}"
+        if len(report["stderr"]) > usual + 1:
+            yield f"{len(report['stderr'])} sentences: {' | '.join(report['stderr'])}"
         if report["left"]:
             yield f"{report['left']} processes left behind"
         groups = self.groups(report["pids"])
@@ -174,32 +283,78 @@ class Faults:
             yield f"{self.rows - rows} rows lost"
         if wrong:
             yield wrong
+        stored, wrong = self.database()
+        if wrong or stored < self.stored:
+            yield wrong or f"{self.stored - stored} rows lost from the database"
+        yield from report["wrong"]
+        if self.serving and not for_ever and not report["code"] and not report["timed_out"] \
+                and not self.serving.is_served_again:
+            yield "it serves nobody any more: " + self.serving.failed[-1]
+        if report["code"] == 0 and self.name in EXACT and self.outputs() != self.usual:
+            yield "exit code 0, and another result"
+        yield from self.afterwards(report)
 
-    def positions(self, count):
-        n = min(self.args.positions, count)
+    def afterwards(self, report):
+        """The same work once more, without faults: what was begun is finished, each row once."""
+        if not report["code"] or self.name not in ("sweep", "resume", "history"):
+            return
+        if self.name == "history":
+            self.bench(*COMMANDS["history"][1].split())
+            n, wrong = self.database()
+        else:
+            begun = os.path.exists(os.path.join(self.folder, "sw", "machine.json"))
+            subprocess.run([self.args.bench, *(["sweep", "--resume", "sw"] if begun else SWEEP)], cwd=self.folder,
+                           env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            n, wrong = self.table()
+        if wrong or n != self.all_rows:
+            yield f"afterwards: {wrong or f'{n} rows, not {self.all_rows}'}"
+
+    def positions(self, calls):
+        count = len(calls)
+        if self.args.positions == "every":
+            return range(1, count + 1)
+        if self.args.positions == "distinct":
+            at = collections.defaultdict(list)
+            for i, call in enumerate(calls, 1):
+                at[call].append(i)
+            return sorted({i for alike in at.values() for i in (alike[0], alike[-1])})
+        n = min(int(self.args.positions), count)
         if n < 2:
             return [1][:count]
         return sorted({1 + round((count - 1) * i / (n - 1)) for i in range(n)})
 
     def command(self, name):
         what, arguments = COMMANDS[name]
-        arguments = arguments.replace("BENCH", self.args.bench).split()
+        arguments = arguments.replace("BENCH", self.args.bench).replace("SECONDS", str(self.budget_s)).split()
+        self.name = name
+        self.serving = Serving() if name == "serve" else None
         self.prepare(what)
         plain = self.run(arguments)
-        usual = len(plain["said"])
-        if plain["code"] not in (0, 1, 4) or plain["left"]:
+        if plain["code"] == 2 and re.search(r"a budget of .* holds \d+ launches", " ".join(plain["stderr"])):
+            self.budget_s *= 2  # how long a launch takes is the machine's business
+            self.command(name)
+            return
+        calls = self.calls()
+        usual = len(plain["stderr"])
+        self.usual = self.outputs()
+        self.all_rows = self.database()[0] if name == "history" else self.table()[0]
+        if plain["code"] not in (0, 1, 4) or plain["left"] or plain["wrong"] or \
+                (self.serving and self.serving.failed):
             print(f"{name}: not undisturbed: {plain}")
             sys.exit(77 if plain["code"] == 3 else 1)
-        for kind in self.args.kinds:
-            for fault in FAULTS[kind]:
-                if self.args.faults and fault not in self.args.faults:
-                    continue
-                for at in self.positions(plain["count"][kind]):
-                    self.one(name, what, arguments, kind, fault, str(at), usual)
-                    if fault != "EINTR":  # which for ever is no end of anything
-                        self.one(name, what, arguments, kind, fault, f"{at}+", usual)
+        plan = [(kind, fault, f"{at}{more}") for kind in self.args.kinds for fault in FAULTS[kind]
+                if not self.args.faults or fault in self.args.faults
+                for at in self.positions(calls[kind])
+                for more in ("", "+") if not more or fault != "EINTR" and not self.args.once]  # for ever: no end of anything
+        if self.args.seconds:
+            random.Random(1).shuffle(plan)
+        for kind, fault, at in plan:
+            self.one(name, what, arguments, kind, fault, at, usual)
 
     def one(self, name, what, arguments, kind, fault, at, usual):
+        if self.args.seconds and time.monotonic() - self.begin > self.args.seconds:
+            self.left_out += 1
+            return
         self.prepare(what)
         report = self.run(arguments, kind, fault, at)
         if not report["failed"]:
@@ -209,8 +364,8 @@ class Faults:
         self.outcomes[name, kind, fault, end] += 1
         for promise in self.promises(report, usual, at.endswith("+")):
             line = f"{name}: {kind} {fault} {at} {report['where']}: {promise}"
-            if report["said"]:
-                line += f" [{report['said'][-1]}]"
+            if report["stderr"]:
+                line += f" [{report['stderr'][-1]}]"
             self.broken.append(line)
             print("BROKEN", line, flush=True)
 
@@ -222,7 +377,8 @@ class Faults:
         print(f"{'command':10} {'call':9} {'fault':7}", *(f"{e:>9}" for e in ends))
         for key in sorted(rows):
             print("{:10} {:9} {:7}".format(*key), *(f"{rows[key][e] or '':>9}" for e in ends))
-        print(f"{sum(self.outcomes.values())} faults, {len(self.broken)} broken promises")
+        print(f"{sum(self.outcomes.values())} faults, {len(self.broken)} broken promises"
+              + (f", {self.left_out} faults left out for lack of time" if self.left_out else ""))
 
 
 def main():
@@ -232,11 +388,15 @@ def main():
     p = argparse.ArgumentParser()
     for name in ("runner", "bench", "src", "work"):
         p.add_argument(name)
-    p.add_argument("--positions", type=int, default=40)
+    p.add_argument("--positions", default="40", help="a number, every or distinct")
+    p.add_argument("--seconds", type=float, default=0)
+    p.add_argument("--once", action="store_true", help="no later call fails, too")
     p.add_argument("--commands", type=listed, default=list(COMMANDS))
     p.add_argument("--kinds", type=listed, default=list(FAULTS))
     p.add_argument("--faults", type=listed, default=[])
-    faults = Faults(p.parse_args())
+    args = p.parse_args()
+    args.runner, args.bench, args.src, args.work = map(os.path.abspath, (args.runner, args.bench, args.src, args.work))
+    faults = Faults(args)
     os.makedirs(faults.args.work, exist_ok=True)
     for name in faults.args.commands:
         faults.command(name)
