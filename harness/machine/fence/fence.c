@@ -106,9 +106,11 @@ static void drop_capabilities(struct fence_state *state)
 
 const char *fence_missing(char *buf, size_t cap)
 {
-    snprintf(buf, cap, "%s%s%s", fence_rules_version() ? "" : "Landlock (Linux 5.13)",
-             fence_rules_version() || prctl(PR_GET_SECCOMP) >= 0 ? "" : " and ",
-             prctl(PR_GET_SECCOMP) >= 0 ? "" : "seccomp filters");
+    const bool landlock = fence_rules_version() > 0;
+    const bool seccomp = prctl(PR_GET_SECCOMP) >= 0;
+
+    snprintf(buf, cap, "%s%s%s", landlock ? "" : "Landlock (Linux 5.13)",
+             landlock || seccomp ? "" : " and ", seccomp ? "" : "seccomp filters");
     return buf;
 }
 
