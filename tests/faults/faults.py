@@ -3,7 +3,8 @@
 # faults.py - every system call that matters fails once, in short runs of bench
 #
 # usage: faults.py RUNNER BENCH SRC WORK [--positions P|every|distinct] [--commands A,B]
-#                  [--kinds A,B] [--faults A,B] [--seconds S] [--once]
+#                  [--kinds A,B] [--faults A,B] [--seconds S] [--skip N]
+#                  [--once]
 #
 # Each command runs once to list its calls of each kind; then once for each fault of a
 # kind at P of its calls, spread evenly from the first to the last, and again with all
@@ -94,9 +95,11 @@ COMMANDS = {  # name: (what its folder holds beforehand, arguments)
     "serve": ("keys", "serve -m m.gguf -t 1 --ctx 128 --sequences 2 --port 0 --api-key-file keys"),
     "gate": ("", f"gate --a BENCH --b BENCH {TINY} --mem 512M --budget SECONDSs --no-charts -o gate"),
 }
-# What they print and write is the same each time they end with 0.
+# What they write, or print where they write no file, is the same each time they end with 0.
 EXACT = {"quantize", "pack", "recommend", "rows", "compare", "changes", "gguf", "tokenize", "generate"}
 OUTPUTS = ("out.gguf", "page.html")
+
+NO_FAILURES = ("bench: stops when ", "bench: note: ")  # after SIGTERM; about this kernel
 
 
 class Faults:
@@ -166,8 +169,8 @@ class Faults:
         return {os.path.relpath(os.path.join(d, f), self.folder)
                 for d, _, names in os.walk(self.folder) for f in names}
 
-    def table(self):
-        """Rows of sweep.csv, and what is wrong with it."""
+    def table(self, only=None):
+        """Rows of sweep.csv, or those of one status, and what is wrong with it."""
         path = os.path.join(self.folder, "sw", "sweep.csv")
         if not os.path.exists(path):
             return 0, None
@@ -178,7 +181,8 @@ class Faults:
         keys = [r[:rows[0].index("attempt") + 1] for r in rows] if rows else []
         if len({tuple(k) for k in keys}) != len(keys):
             return len(rows) - 1, "sweep.csv has a row twice"
-        return max(len(rows) - 1, 0), None
+        kept = [r for r in rows[1:] if not only or r[rows[0].index("status")] == only]
+        return len(kept), None
 
     def database(self):
         """Rows of the database, as the next who opens it finds them, and what is wrong."""
@@ -203,12 +207,12 @@ class Faults:
         return len(rows), "results.db has a row twice" if len(set(rows)) != len(rows) else None
 
     def outputs(self):
-        """What a command that ended with 0 has printed and written."""
+        """What a command that ended with 0 has written, or printed."""
+        written = [p for p in (os.path.join(self.folder, n) for n in OUTPUTS) if os.path.exists(p)]
         found = []
-        for path in (os.path.join(self.args.work, "out"), *(os.path.join(self.folder, n) for n in OUTPUTS)):
-            if os.path.exists(path):
-                with open(path, "rb") as f:
-                    found.append(hash(f.read()))
+        for path in written or [os.path.join(self.args.work, "out")]:
+            with open(path, "rb") as f:
+                found.append(hash(f.read()))
         return found
 
     def run(self, arguments, kind="none", fault="trace", at="0"):
@@ -228,7 +232,7 @@ class Faults:
             report = json.load(f)
         with open(err, errors="replace") as f:
             report["stderr"] = [line.strip() for line in f if line.startswith("bench: ")
-                                and not line.startswith("bench: stops when ")]  # after SIGTERM
+                                and not line.startswith(NO_FAILURES)]
         report["wrong"] = wrong
         return report
 
@@ -305,7 +309,7 @@ class Faults:
             begun = os.path.exists(os.path.join(self.folder, "sw", "machine.json"))
             subprocess.run([self.args.bench, *(["sweep", "--resume", "sw"] if begun else SWEEP)], cwd=self.folder,
                            env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            n, wrong = self.table()
+            n, wrong = self.table(only="ok")
         if wrong or n != self.all_rows:
             yield f"afterwards: {wrong or f'{n} rows, not {self.all_rows}'}"
 
@@ -348,7 +352,7 @@ class Faults:
                 for more in ("", "+") if not more or fault != "EINTR" and not self.args.once]  # for ever: no end of anything
         if self.args.seconds:
             random.Random(1).shuffle(plan)
-        for kind, fault, at in plan:
+        for kind, fault, at in plan[self.args.skip:]:
             self.one(name, what, arguments, kind, fault, at, usual)
 
     def one(self, name, what, arguments, kind, fault, at, usual):
@@ -390,6 +394,7 @@ def main():
         p.add_argument(name)
     p.add_argument("--positions", default="40", help="a number, every or distinct")
     p.add_argument("--seconds", type=float, default=0)
+    p.add_argument("--skip", type=int, default=0, help="runs of each command that an earlier slice has made")
     p.add_argument("--once", action="store_true", help="no later call fails, too")
     p.add_argument("--commands", type=listed, default=list(COMMANDS))
     p.add_argument("--kinds", type=listed, default=list(FAULTS))
