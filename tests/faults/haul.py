@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: MIT
+#
+# haul.py - long work, and what grows with it
+#
+# usage: haul.py BENCH HAUL SRC WORK [--minutes M] [--opens N] [--launches N] [--parts A,B]
+#
+# decode: one open model answers for M minutes. open: a model is opened, answers and is
+# closed N times in one process, in four ways. serve: clients of several kinds for M
+# minutes, all the time but for a moment in each sixtieth of it, when the idle server is
+# looked at. sweep: nano points, as many launches as a sweep of 12 hours makes. Memory,
+# descriptors, threads, files of TMPDIR and memory groups are read some sixty times and
+# written to WORK/curve.csv. Between the second fifth and the last one nothing may grow,
+# answers are the same from the first to the last, and every row is there once. Prints a
+# line for each part; ends with 1 if a promise is broken.
+import argparse
+import collections
+import csv
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli", "serve"))
+from server import Server  # noqa: E402
+
+N_SAMPLES = 60
+FIELDS = ["part", "seconds", "work", "rss_kib", "descriptors", "threads", "files", "groups"]
+MAX_GROWTH = 0.01     # of memory, from the second fifth to the last
+SLACK_KIB = 64
+ROW_KIB = 4           # a sweep keeps its rows: for each launch
+BASE = 12 * 3600 / 15  # launches of a sweep of 12 hours, of 10 s and a load of 5 s each
+
+
+def tree(pid):
+    """The process and what it has started."""
+    found = [pid]
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/children") as f:
+                for child in f.read().split():
+                    found += tree(int(child))
+    except OSError:
+        pass
+    return found
+
+
+def usage(pids):
+    """Resident KiB, descriptors and threads of processes."""
+    total = collections.Counter()
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/status") as f:
+                state = dict(line.split(":", 1) for line in f)
+            n = len(os.listdir(f"/proc/{pid}/fd"))
+        except OSError:
+            continue
+        if "VmRSS" in state:
+            total.update(rss=int(state["VmRSS"].split()[0]), fds=n, threads=int(state["Threads"]))
+    return total["rss"], total["fds"], total["threads"]
+
+
+class Haul:
+    def __init__(self, args):
+        self.args = args
+        self.tmp = os.path.join(args.work, "tmp")
+        self.model = os.path.join(args.src, "tests/data/models/stories260K-f32.gguf")
+        self.broken, self.n_wrong = [], 0
+        os.makedirs(self.tmp, exist_ok=True)
+        os.environ.update(TMPDIR=self.tmp, SLMBENCH_LOCK="none", SLMBENCH_PROGRESS="none", BENCH=args.bench,
+                          SLMBENCH_CACHE=os.path.join(args.work, "cache"), LC_ALL="C",
+                          GLIBC_TUNABLES="glibc.malloc.tcache_count=0")
+        os.chdir(args.work)
+        self.csv = open("curve.csv", "w", newline="")
+        self.writer = csv.writer(self.csv, lineterminator="\n")
+        self.writer.writerow(FIELDS)
+
+    def groups(self):
+        own = tuple(f"slmbench.{pid}." for pid in self.pids)
+        return sum(n.startswith(own) for _, names, _ in os.walk("/sys/fs/cgroup") for n in names)
+
+    def begin(self, part, pid):
+        self.part, self.pids, self.start, self.curve = part, {pid}, time.monotonic(), []
+
+    def sample(self, pids, work):
+        self.pids.update(pids)
+        rss, fds, threads = usage(pids)
+        if rss < 1000:
+            return  # it has just begun or ended
+        self.add(round(time.monotonic() - self.start, 3), work, rss, fds, threads)
+
+    def add(self, seconds, work, rss, fds, threads):
+        files = sum(len(names) for _, _, names in os.walk(self.tmp))
+        self.curve.append((self.part, seconds, work, rss, fds, threads, files, self.groups()))
+        self.writer.writerow(self.curve[-1])
+        self.csv.flush()
+
+    def breaks(self, *words):
+        self.n_wrong += 1
+        self.broken.append(" ".join(map(str, words)))
+        print("BROKEN", self.part + ":", *words, flush=True)
+
+    def judge(self, unit, row_kib=0.0):
+        """Compares the last fifth of the curve with the second one; prints a line."""
+        n = len(self.curve)
+        if n < 5:
+            self.breaks(f"only {n} samples")
+            return
+        early, late = self.curve[n // 5:2 * n // 5], self.curve[-(n // 5):]
+
+        def median(rows, column):
+            return statistics.median(r[FIELDS.index(column)] for r in rows)
+        before, after = median(early, "rss_kib"), median(late, "rss_kib")
+        rows = row_kib * (median(late, "work") - median(early, "work"))
+        if after > before * (1 + MAX_GROWTH) + SLACK_KIB + rows:
+            self.breaks(f"memory grew from {before:.0f} to {after:.0f} KiB")
+        for column in ("descriptors", "threads", "files", "groups"):
+            if max(r[FIELDS.index(column)] for r in late) > max(r[FIELDS.index(column)] for r in early):
+                self.breaks(f"more {column}: {median(early, column)}, then {median(late, column)}")
+        left = os.listdir(self.tmp)
+        if left or self.groups():
+            self.breaks(f"{self.groups()} groups and files are left: {left[:4]}")
+        first, last = self.curve[0], self.curve[-1]
+        rates = [(b[2] - a[2]) / max(b[1] - a[1], 1e-9) for a, b in
+                 ((early[0], self.curve[2 * n // 5]), (self.curve[-(n // 5) - 1], last))]
+        print(f"{self.part:7} {last[1]:7.0f} s {last[2]:9} {unit:9} RSS {first[3]} KiB first, "
+              f"{before:.0f} early, {after:.0f} late, {max(r[3] for r in self.curve)} at most; descriptors "
+              f"{last[4]}, threads {last[5]}; {rates[0]:.1f} {unit}/s early, {rates[1]:.1f} late", flush=True)
+
+    def follow(self, part, unit, arguments, seconds, work, row_kib):
+        """Runs it to its end and samples it; work() is what it has done so far."""
+        with open("out", "w") as out, open("err", "w") as err:
+            child = subprocess.Popen(arguments, stdout=out, stderr=err, stdin=subprocess.DEVNULL)
+        self.begin(part, child.pid)
+        try:
+            while child.poll() is None:
+                pids = tree(child.pid)
+                self.pids.update(pids)
+                self.sample([child.pid], work())
+                time.sleep(max(seconds / N_SAMPLES, 0.01))
+        finally:
+            child.kill()
+        if child.returncode:
+            self.breaks(f"ended with {child.returncode}: {open('err').read()[-300:]}")
+        self.judge(unit, row_kib)
+
+    def engine(self, part, unit, amount, every):
+        """Runs haul, which reads its own use where nothing is under way."""
+        with open("out", "w") as out, open("err", "w") as err:
+            child = subprocess.Popen([self.args.haul, part, self.model, str(amount), str(every)], stdout=out,
+                                     stderr=err, stdin=subprocess.DEVNULL)
+        self.begin(part, child.pid)
+        code = child.wait()
+        with open("out") as f:
+            for line in f:
+                seconds, work, rss, fds, threads = line.split()
+                self.add(float(seconds), int(work), int(rss), int(fds), int(threads))
+        if code:
+            self.breaks(f"ended with {code}: {open('err').read()[-300:]}")
+        self.judge(unit)
+
+    def decode(self):
+        seconds = 60 * self.args.minutes
+        self.engine("decode", "tokens", seconds, seconds / N_SAMPLES)
+
+    def open(self):
+        self.engine("open", "models", self.args.opens, 0)
+
+    def sweep(self):
+        shutil.rmtree("sw", ignore_errors=True)
+        each = max(1, round(self.args.launches / 4))
+        line = (f"sweep -m nano:Q4_0 -m nano:Q8_0 --threads 1 --ctx 0,16 --prefill none -n 2 --budget 0.01"
+                f" --no-charts --no-probe --repeats 0 --launches {each} --max-launches {each} -o sw")
+
+        def rows():
+            try:
+                with open("sw/sweep.csv") as f:
+                    return max(0, sum(1 for _ in f) - 1)
+            except OSError:
+                return 0
+        self.follow("sweep", "launches", [self.args.bench, *line.split()], 0.1 * 4 * each, rows, ROW_KIB)
+        with open("sw/sweep.csv", newline="") as f:
+            keys = [(r["point"], r["attempt"]) for r in csv.DictReader(f)]
+        if len(keys) != 4 * each or len(set(keys)) != len(keys):
+            self.breaks(f"{len(keys)} rows, {len(set(keys))} different, not {4 * each}")
+
+    # ---- a server at full load -----------------------------------------------------------
+
+    KINDS = [  # each is sent by a client of its own
+        ("/v1/completions", {"prompt": "Once upon a time", "max_tokens": 40, "temperature": 0}),
+        ("/v1/completions", {"prompt": "The dog ran to", "max_tokens": 60, "temperature": 0, "stream": True}),
+        ("/v1/completions", {"prompt": "a " * 150, "max_tokens": 8, "temperature": 0, "cache_prompt": False}),
+        ("/v1/completions", {"prompt": ["One day", "Lily"], "n": 2, "seed": 7, "max_tokens": 20}),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "Say it"}], "max_tokens": 30,
+                                  "temperature": 0, "response_format": {"type": "json_object"}}),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}], "max_tokens": 300,
+                                  "stream": True, "ignore_eos": True}),  # leaves after its first bytes
+    ]
+
+    def client(self, server, path, body, end):
+        connection = server.connect()
+        is_checked = body.get("temperature") == 0
+        while time.monotonic() < end:
+            try:
+                connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+                reply = connection.getresponse()
+                if body.get("ignore_eos"):
+                    reply.read(64)
+                    connection.close()
+                    connection = server.connect()
+                    text = None
+                else:
+                    text = reply.read().decode()
+            except OSError as why:
+                self.breaks(path, why)
+                return
+            if reply.status != 200:
+                self.breaks(path, reply.status, text)
+                return
+            self.done += 1
+            if is_checked:
+                got = self.text_of(text)
+                if self.known.setdefault(json.dumps(body), got) != got:
+                    self.breaks(f"another answer to {str(body)[:80]}: {got[:200]}")
+                    return
+        connection.close()
+
+    @staticmethod
+    def text_of(text):
+        events = [e[6:] for e in text.split("\n\n") if e.startswith("data: {")] or [text]
+        choices = [c for e in events for c in json.loads(e)["choices"]]
+        return "".join(c.get("text") or (c.get("delta") or c.get("message") or {}).get("content") or ""
+                       for c in choices)
+
+    def serve(self):
+        server = Server(self.model, "--sequences", "4", "--ctx", "512", "--chat-template", "zephyr")
+        self.begin("serve", server.child.pid)
+        self.known, self.done, self.n_wrong = {}, 0, 0
+        each = max(60 * self.args.minutes / N_SAMPLES, 0.05)
+        for _ in range(N_SAMPLES if self.args.minutes * 60 >= N_SAMPLES * 0.05 else 10):
+            end = time.monotonic() + each
+            clients = [threading.Thread(target=self.client, args=(server, path, body, end))
+                       for path, body in self.KINDS]
+            [c.start() for c in clients]
+            [c.join() for c in clients]
+            server.wait_until("idle", lambda: self.is_idle(server))
+            self.sample(tree(server.child.pid), self.done)
+            if self.n_wrong:
+                break
+        code = server.stop(signal.SIGTERM)
+        if code or server.said():
+            self.breaks(f"the server ended with {code}: {server.said()[-300:]}")
+        self.judge("requests")
+
+    @staticmethod
+    def is_idle(server):
+        m = server.metrics()
+        return not m["slm_requests_running"] and not m["slm_requests_waiting"] and m["slm_http_connections"] == 1
+
+
+def main():
+    p = argparse.ArgumentParser()
+    for name in ("bench", "haul", "src", "work"):
+        p.add_argument(name)
+    p.add_argument("--minutes", type=float, default=60, help="for decode, and for serve")
+    p.add_argument("--opens", type=int, default=500)
+    p.add_argument("--launches", type=int, default=BASE)
+    p.add_argument("--parts", type=lambda text: text.split(","), default=["open", "sweep", "decode", "serve"])
+    args = p.parse_args()
+    os.makedirs(args.work, exist_ok=True)
+    args.bench, args.haul, args.src, args.work = map(os.path.abspath, (args.bench, args.haul, args.src, args.work))
+    haul = Haul(args)
+    for part in args.parts:
+        getattr(haul, part)()
+    sys.exit(1 if haul.broken else 0)
+
+
+main()
