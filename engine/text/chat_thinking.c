@@ -179,7 +179,7 @@ void chat_free_thinking(struct chat_template *c)
     free(c->thinking.end);
     free(c->thinking.closing);
     free(c->thinking.answer);
-    c->thinking = (struct chat_thinking){NULL};
+    c->thinking = (struct chat_thinking){.begin = NULL};
 }
 
 const struct chat_thinking *chat_template_thinking(const struct chat_template *c)
