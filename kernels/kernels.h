@@ -197,6 +197,16 @@ typedef void kern_gemm_x16_fn(size_t n_panels, size_t k, const void *w, size_t n
                               const void *x, size_t x_stride, float *y, size_t y_stride,
                               struct kern_prefetch prefetch);
 
+/* gemm_int8, gemm_x16_int8: gemm and gemm_x16 with less exact weights, of a quantised
+ * format. They first turn 256 weights of a row into a float d times integers of -127 ..
+ * 127, where d is the largest magnitude of the 256 divided by 127. A weight is then off
+ * by at most KERN_INT8_OFF * d; of magnitudes below 2^-112 all are 0. Columns are
+ * q8_256 for every format, and k is a multiple of 256. Few columns are multiplied
+ * faster by gemm, which turns no weights. */
+#define KERN_INT8_OFF 0.752
+typedef kern_gemm_fn kern_gemm_int8_fn;
+typedef kern_gemm_x16_fn kern_gemm_x16_int8_fn;
+
 /* rmsnorm: y[i] = x[i] * w[i] / sqrt(mean(x^2) + eps). y may be x. */
 typedef void kern_rmsnorm_fn(float *y, const float *x, const float *w, size_t n,
                              float eps);
@@ -421,7 +431,8 @@ const struct kern_row *kern_best(enum kern_op op, int what, uint32_t isa_mask);
 
 /* The variants an engine calls: one pointer per operation and what it exists per, as in
  * set.gemv[format], set.attn_dot[kv], set.rmsnorm. pack, unpack, gemv_x16 and gemm_x16
- * are NULL, all four, where a format or the level has no panels. */
+ * are NULL, all four, where a format or the level has no panels; gemm_int8 and
+ * gemm_x16_int8 where it has none. */
 struct kern_set {
     uint32_t isa_mask;
 #define KERN_SET_FMT [KERN_N_FMT]
@@ -433,8 +444,8 @@ struct kern_set {
 };
 
 /* Fill *set with the best variants among isa_mask (isa_usable() for "what this
- * machine can"). Every pointer but those of panels is set: each operation has a scalar
- * row, which a test asserts. */
+ * machine can"). Every pointer but those of panels and of int8 is set: each operation
+ * has a scalar row, which a test asserts. */
 void kern_select(struct kern_set *set, uint32_t isa_mask);
 
 #endif

@@ -199,9 +199,7 @@ SIMD_INLINE void kq_gemv_affine(size_t n_rows, size_t k, const void *w, size_t w
 }
 
 /* Of a format whose rows() is kq_gemv_affine() or alike. */
-#define KQ_KERNELS(name, format)                                                    \
-    X16_KERNELS(name, format, X16_SUPER, x16_super_few, x16_super_few_max(&format), \
-                x16_super_few_cols, rows, x16_super_columns, x16_super_tile_panel)
+#define KQ_KERNELS(name, format) X16_SUPER_ROW_KERNELS(name, format, rows)
 #else
 #define KQ_ROWS                  0
 #define KQ_KERNELS(name, format) X16_SUPER_KERNELS(name, format)

@@ -266,8 +266,7 @@ SIMD_INLINE void rows(const struct x16_super_format *f, size_t n_rows, size_t k,
     }
 }
 
-X16_KERNELS(q6_K, format, X16_SUPER, x16_super_few, x16_super_few_max(&format),
-            x16_super_few_cols, rows, x16_super_columns, x16_super_tile_panel)
+X16_SUPER_ROW_KERNELS(q6_K, format, rows)
 #else
 X16_SUPER_KERNELS(q6_K, format)
 #endif

@@ -198,6 +198,27 @@ SIMD_INLINE vi v_max32(vi a, vi b)
     return MM(max_epi32)(a, b);
 }
 
+/* Unsigned bytes; 16-bit lanes. */
+SIMD_INLINE vi v_min_u8(vi a, vi b)
+{
+    return MM(min_epu8)(a, b);
+}
+
+SIMD_INLINE vi v_max_u8(vi a, vi b)
+{
+    return MM(max_epu8)(a, b);
+}
+
+SIMD_INLINE vi v_add16(vi a, vi b)
+{
+    return MM(add_epi16)(a, b);
+}
+
+SIMD_INLINE vi v_mul16(vi a, vi b)
+{
+    return MM(mullo_epi16)(a, b);
+}
+
 /* Byte i of every lane in all bytes of the lane. */
 SIMD_INLINE vi v_lane_byte(vi v, int i)
 {
@@ -361,6 +382,33 @@ SIMD_INLINE vf v_set1_f(float v)
 SIMD_INLINE vf v_mul(vf a, vf b)
 {
     return MM(mul_ps)(a, b);
+}
+
+SIMD_INLINE vf v_add(vf a, vf b)
+{
+    return MM(add_ps)(a, b);
+}
+
+SIMD_INLINE vf v_div(vf a, vf b)
+{
+    return MM(div_ps)(a, b);
+}
+
+/* The larger; b where one is not a number. */
+SIMD_INLINE vf v_max_f(vf a, vf b)
+{
+    return MM(max_ps)(a, b);
+}
+
+SIMD_INLINE vf v_abs_f(vf a)
+{
+    return v_float_bits(v_and((vi)a, v_set1_32(0x7fffffff)));
+}
+
+/* To the nearest integer; INT_MIN where that does not fit. */
+SIMD_INLINE vi v_round(vf a)
+{
+    return MM(cvtps_epi32)(a);
 }
 
 SIMD_INLINE vf v_fma(vf a, vf b, vf c)

@@ -69,8 +69,8 @@ SIMD_INLINE void x16_block_few_cols(const struct x16_block_format *f, size_t n_p
     }
 }
 
-/* Defines pack, unpack, gemv_x16, gemm_x16, gemv and gemm of a format for this level;
- * of tiles gemm_x16 and gemm. */
+/* Defines pack, unpack, gemv_x16, gemm_x16, gemv and gemm of a format for this level,
+ * and where there are such gemm_int8 and gemm_x16_int8; of tiles gemm_x16 and gemm. */
 #if V_AMX
 #define X16_BLOCK_KERNELS(name, format)                                         \
     AMX_KERNELS(name, format, x16_block_elems(&format),                         \
@@ -80,8 +80,8 @@ SIMD_INLINE void x16_block_few_cols(const struct x16_block_format *f, size_t n_p
 #define X16_BLOCK_KERNELS(name, format)                                         \
     X16_KERNELS(name, format, x16_block_elems(&format), x16_block_few, X16_FEW, \
                 x16_block_few_cols, x16_block_rows, x16_block_prepare,          \
-                x16_block_tile_panel)
-
+                x16_block_tile_panel)                                           \
+    X16_INT8_KERNELS(name, format, x16_block_elems(&format), x16_block_int8, 32)
 #endif
 
 #endif

@@ -6,6 +6,7 @@
 #define SLM_KERNELS_SIMD_X16_BLOCK_TILE_H
 
 #include "kernels/simd/x16_block_few.h"
+#include "kernels/simd/x16_int8.h"
 #include "kernels/simd/x16_pairs.h"
 
 /* ---- many columns: a slice of some blocks is unpacked once for all -----------------
@@ -286,5 +287,66 @@ SIMD_INLINE void x16_block_tile_panel(const struct x16_block_format *f,
             x16_store_columns(y, y_stride, acc[s * V_TILE_PANELS + p], n_cols,
                               p * X16_ROWS, s, n_rows, from != 0);
 }
+
+#if V_INT8
+/* Eight blocks of a panel or of rows, requantised: see x16_int8_fn. */
+SIMD_INLINE void x16_block_int8(const struct x16_block_format *f, const uint8_t *panel,
+                                const struct x16_rows *rows, size_t k, size_t at,
+                                size_t from, size_t to, struct kern_prefetch prefetch,
+                                uint8_t *w, float *d)
+{
+    const size_t parts = x16_block_parts(f), n_blocks = k / X16_BLOCK / parts;
+    const size_t n = X16_BATCH / parts, b = at / X16_BLOCK / parts;
+    const size_t body_bytes = x16_body_bytes(&f->layout);
+    const size_t scale_bytes = x16_scale_bytes(&f->layout);
+    const int sums = x16_block_sums(f);
+    uint8_t body_buffer[X16_BATCH * 2 * X16_BLOCK * X16_ROWS]
+        __attribute__((aligned(64)));
+    uint8_t scale_buffer[X16_BATCH * 4 * X16_ROWS] __attribute__((aligned(64)));
+    const uint8_t *body[X16_BATCH], *block_scales[X16_BATCH];
+
+    for (size_t i = 0; i < n; i++) {
+        if (rows != NULL) {
+            body[i] = body_buffer + i * body_bytes;
+            block_scales[i] = scale_buffer + i * scale_bytes;
+            x16_interleave(&f->layout, *rows, (b + i) * f->layout.block_bytes,
+                           body_buffer + i * body_bytes,
+                           scale_buffer + i * scale_bytes);
+            continue;
+        }
+        body[i] = x16_body_of(&f->layout, panel, n_blocks, b + i);
+        block_scales[i] = x16_scales_of(&f->layout, panel, b + i);
+        if (prefetch.distance != 0)
+            x16_prefetch_next(&f->layout, panel, n_blocks, from / X16_BLOCK / parts,
+                              to / X16_BLOCK / parts, b + i, n, prefetch.hint);
+    }
+    for (size_t s = 0; s < X16_SLICES; s++) {
+        vi weights[X16_INT8_FOURS];
+        vf factor[16], offset[16];
+
+        for (size_t i = 0; i < X16_BATCH; i++) {
+            const uint8_t *from_body =
+                body[i / parts] + x16_part_body(f, i % parts) + s * X16_SLICE_BYTES;
+            const uint8_t *from_scales = block_scales[i / parts] +
+                                         x16_part_scales(f, i % parts) +
+                                         s * V_LANES * f->layout.scale_bytes;
+            const struct x16_sink sink = {.tile = weights + 8 * i};
+            vf m;
+
+            SIMD_UNROLL
+            for (int step = 0; step < f->steps; step++)
+                f->weights(from_body, step, x16_tile_emit, sink);
+            f->scales(from_body, from_scales, &factor[(size_t)sums * i], &m);
+            if (f->halves)
+                factor[2 * i + 1] = m;
+            else if (f->has_m)
+                offset[i] = m;
+        }
+        x16_requantise(weights, X16_BATCH * sums, f->bias, factor,
+                       f->has_m ? offset : NULL,
+                       w + s * X16_INT8_FOURS * X16_SLICE_BYTES, d + s * V_LANES);
+    }
+}
+#endif
 
 #endif

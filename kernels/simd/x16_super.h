@@ -75,16 +75,19 @@ SIMD_INLINE size_t x16_super_few_max(const struct x16_super_format *f)
     return f->light ? X16_FEW : 4;
 }
 
-/* Defines pack, unpack, gemv_x16, gemm_x16, gemv and gemm of a format for this level;
- * of tiles gemm_x16 and gemm. */
+/* Defines pack, unpack, gemv_x16, gemm_x16, gemv and gemm of a format for this level,
+ * and where there are such gemm_int8 and gemm_x16_int8; of tiles gemm_x16 and gemm. */
 #if V_AMX
 #define X16_SUPER_KERNELS(name, format) \
     AMX_KERNELS(name, format, X16_SUPER, AMX_CHUNK, amx_super_sides, amx_super_panels)
 #else
-#define X16_SUPER_KERNELS(name, format)                                             \
-    X16_KERNELS(name, format, X16_SUPER, x16_super_few, x16_super_few_max(&format), \
-                x16_super_few_cols, x16_super_rows, x16_super_columns,              \
-                x16_super_tile_panel)
+/* rows_fn: one column times rows in file order. */
+#define X16_SUPER_ROW_KERNELS(name, format, rows_fn)                                  \
+    X16_KERNELS(name, format, X16_SUPER, x16_super_few, x16_super_few_max(&format),   \
+                x16_super_few_cols, rows_fn, x16_super_columns, x16_super_tile_panel) \
+    X16_INT8_KERNELS(name, format, X16_SUPER, x16_super_int8, 16)
+#define X16_SUPER_KERNELS(name, format) \
+    X16_SUPER_ROW_KERNELS(name, format, x16_super_rows)
 #endif
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef SLM_KERNELS_SIMD_X16_SUPER_TILE_H
 #define SLM_KERNELS_SIMD_X16_SUPER_TILE_H
 
+#include "kernels/simd/x16_int8.h"
 #include "kernels/simd/x16_pairs.h"
 #include "kernels/simd/x16_super_few.h"
 
@@ -357,5 +358,61 @@ SIMD_INLINE void x16_super_tile_panel(const struct x16_super_format *f,
             x16_store_columns(y, y_stride, acc[s * V_TILE_PANELS + p], n_cols,
                               p * X16_ROWS, s, n_rows, from != 0);
 }
+
+#if V_INT8
+/* A slice of a super-block, requantised: see x16_int8_fn. */
+SIMD_INLINE void x16_super_requantise(const struct x16_super_format *f,
+                                      const uint8_t *body, const uint8_t *block_scales,
+                                      uint8_t *to, float *d)
+{
+    const int n_subs = x16_tile_subs(f);
+    vi w[X16_INT8_FOURS];
+    const struct x16_sink sink = {.tile = w};
+    struct x16_scales sc;
+    vf factor[16], offset[16];
+
+    f->scales(body, block_scales, &sc);
+    x16_factors(f, n_subs, false, &sc, factor);
+    if (f->mins) {
+        SIMD_UNROLL
+        for (int s = 0; s < n_subs; s++) {
+            const vi two = sc.pairs[s / 4 * 2 + s % 2];
+            const vi min = s % 4 < 2 ? v_sll32(two, 16) : two;
+
+            offset[s] = v_fnma(sc.dmin, v_to_float(v_sra32(min, 16)), v_zero_f());
+        }
+    }
+    SIMD_UNROLL_64
+    for (int step = 0; step < f->steps; step++)
+        f->weights(body, step, x16_tile_emit, sink);
+    x16_requantise(w, n_subs, f->bias, factor, f->mins ? offset : NULL, to, d);
+}
+
+SIMD_INLINE void x16_super_int8(const struct x16_super_format *f, const uint8_t *panel,
+                                const struct x16_rows *rows, size_t k, size_t at,
+                                size_t from, size_t to, struct kern_prefetch prefetch,
+                                uint8_t *w, float *d)
+{
+    const size_t n_blocks = k / X16_SUPER, b = at / X16_SUPER;
+    uint8_t body_buffer[X16_SUPER * X16_ROWS] __attribute__((aligned(64)));
+    uint8_t scale_buffer[4 * X16_ROWS] __attribute__((aligned(64)));
+    const uint8_t *body = body_buffer, *block_scales = scale_buffer;
+
+    if (rows != NULL) {
+        x16_interleave(&f->layout, *rows, b * f->layout.block_bytes, body_buffer,
+                       scale_buffer);
+    } else {
+        body = x16_body_of(&f->layout, panel, n_blocks, b);
+        block_scales = x16_scales_of(&f->layout, panel, b);
+        if (prefetch.distance != 0)
+            x16_prefetch_next(&f->layout, panel, n_blocks, from / X16_SUPER,
+                              to / X16_SUPER, b, 1, KERN_PREFETCH_T1);
+    }
+    for (size_t s = 0; s < X16_SLICES; s++)
+        x16_super_requantise(f, body + s * X16_SLICE_BYTES,
+                             block_scales + s * V_LANES * f->layout.scale_bytes,
+                             w + s * X16_INT8_FOURS * X16_SLICE_BYTES, d + s * V_LANES);
+}
+#endif
 
 #endif

@@ -19,24 +19,9 @@ SIMD_INLINE vf v_load_f(const float *p)
     return MM(loadu_ps)(p);
 }
 
-SIMD_INLINE vf v_add(vf a, vf b)
-{
-    return MM(add_ps)(a, b);
-}
-
 SIMD_INLINE vf v_sub(vf a, vf b)
 {
     return MM(sub_ps)(a, b);
-}
-
-SIMD_INLINE vf v_div(vf a, vf b)
-{
-    return MM(div_ps)(a, b);
-}
-
-SIMD_INLINE vf v_max_f(vf a, vf b)
-{
-    return MM(max_ps)(a, b);
 }
 
 #ifdef KERN_LEVEL_avx512

@@ -13,14 +13,16 @@ static bool is_per_format(int op)
 {
     return op == KERN_OP_quantize || op == KERN_OP_dequantize || op == KERN_OP_gemv ||
            op == KERN_OP_gemm || op == KERN_OP_pack || op == KERN_OP_unpack ||
-           op == KERN_OP_gemv_x16 || op == KERN_OP_gemm_x16;
+           op == KERN_OP_gemv_x16 || op == KERN_OP_gemm_x16 ||
+           op == KERN_OP_gemm_int8 || op == KERN_OP_gemm_x16_int8;
 }
 
-/* Panels are made at vector levels only. */
-static bool is_of_panels(int op)
+/* Panels are made at vector levels only, int8 sums at some of them. */
+static bool is_of_vectors(int op)
 {
     return op == KERN_OP_pack || op == KERN_OP_unpack || op == KERN_OP_gemv_x16 ||
-           op == KERN_OP_gemm_x16;
+           op == KERN_OP_gemm_x16 || op == KERN_OP_gemm_int8 ||
+           op == KERN_OP_gemm_x16_int8;
 }
 
 static bool is_per_kv(int op)
@@ -54,7 +56,7 @@ static void every_operation_has_a_scalar_row(void **state)
     for (int op = 0; op < KERN_N_OP; op++) {
         int what, end;
 
-        if (is_of_panels(op))
+        if (is_of_vectors(op))
             continue;
         for (span_of(op, &what, &end); what < end; what++)
             if (kern_best((enum kern_op)op, what, SCALAR) == NULL)
@@ -193,25 +195,19 @@ static void entries_are_the_whole_list(void **state)
             assert_int_equal(built >> entries[i].isa & 1, 0);
 }
 
-/* Of the products of a quantised format every vector level has every row, also those
- * that this build's architecture cannot compile. */
-static void no_format_lacks_a_level(void **state)
+/* Every quantised format has these rows, also those that this build's architecture
+ * cannot compile. */
+static void expect_rows(const enum kern_op *ops, size_t n_ops,
+                        const enum kern_isa *levels, size_t n_levels)
 {
-    static const enum kern_op ops[] = {KERN_OP_gemv,     KERN_OP_gemm,
-                                       KERN_OP_pack,     KERN_OP_unpack,
-                                       KERN_OP_gemv_x16, KERN_OP_gemm_x16};
-    static const enum kern_isa levels[] = {KERN_ISA_avx2,   KERN_ISA_avxvnni,
-                                           KERN_ISA_avx512, KERN_ISA_avx512vnni,
-                                           KERN_ISA_neon,   KERN_ISA_neon_i8mm};
     size_t n;
     const struct kern_entry *entries = kern_entries(&n);
 
-    (void)state;
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
         if (kern_format_info((enum kern_format)fmt)->block_elems == 1)
             continue; /* floats: float_work_has_a_row_per_register_width() */
-        for (size_t o = 0; o < sizeof(ops) / sizeof(ops[0]); o++)
-            for (size_t l = 0; l < sizeof(levels) / sizeof(levels[0]); l++) {
+        for (size_t o = 0; o < n_ops; o++)
+            for (size_t l = 0; l < n_levels; l++) {
                 size_t i = 0;
 
                 while (i < n && (entries[i].op != ops[o] || entries[i].what != fmt ||
@@ -223,6 +219,25 @@ static void no_format_lacks_a_level(void **state)
                              isa_name(levels[l]));
             }
     }
+}
+
+/* Of the products of a quantised format every vector level has every row; of int8 sums
+ * those that KERN_SIMD_ROWS() gives. */
+static void no_format_lacks_a_level(void **state)
+{
+    static const enum kern_op ops[] = {KERN_OP_gemv,     KERN_OP_gemm,
+                                       KERN_OP_pack,     KERN_OP_unpack,
+                                       KERN_OP_gemv_x16, KERN_OP_gemm_x16};
+    static const enum kern_isa levels[] = {KERN_ISA_avx2,   KERN_ISA_avxvnni,
+                                           KERN_ISA_avx512, KERN_ISA_avx512vnni,
+                                           KERN_ISA_neon,   KERN_ISA_neon_i8mm};
+    static const enum kern_op int8_ops[] = {KERN_OP_gemm_int8, KERN_OP_gemm_x16_int8};
+    static const enum kern_isa int8_levels[] = {KERN_ISA_avxvnni, KERN_ISA_avx512vnni};
+
+    (void)state;
+    expect_rows(ops, sizeof(ops) / sizeof(ops[0]), levels,
+                sizeof(levels) / sizeof(levels[0]));
+    expect_rows(int8_ops, 2, int8_levels, 2);
 }
 
 static void best_is_the_highest_level_of_the_mask(void **state)
@@ -243,11 +258,11 @@ static void best_is_the_highest_level_of_the_mask(void **state)
 }
 
 /* One pointer after another: struct kern_set is a mask and function pointers. Those
- * of panels are set all three or not at all. */
+ * of panels are set all three or not at all, and so are both of int8 sums. */
 static void assert_complete(const struct kern_set *set)
 {
     const char *panels = (const char *)set->pack,
-               *after = (const char *)(set->gemm_x16 + KERN_N_FMT);
+               *after = (const char *)(set->gemm_x16_int8 + KERN_N_FMT);
     const size_t n =
         (sizeof(*set) - offsetof(struct kern_set, quantize)) / sizeof(kern_gemv_fn *);
     const char *at = (const char *)set->quantize;
@@ -262,6 +277,7 @@ static void assert_complete(const struct kern_set *set)
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
         assert_true((set->pack[fmt] == NULL) == (set->gemv_x16[fmt] == NULL));
         assert_true((set->pack[fmt] == NULL) == (set->gemm_x16[fmt] == NULL));
+        assert_true((set->gemm_int8[fmt] == NULL) == (set->gemm_x16_int8[fmt] == NULL));
     }
 }
 

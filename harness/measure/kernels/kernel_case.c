@@ -22,14 +22,13 @@
 #define COUNT(a)    (sizeof(a) / sizeof(a)[0])
 
 static const struct kernel_product products[] = {
-    {KERN_OP_gemv, false, false},
-    {KERN_OP_gemm, true, false},
-    {KERN_OP_gemv_x16, false, true},
-    {KERN_OP_gemm_x16, true, true},
+    {KERN_OP_gemv, false, false, false},    {KERN_OP_gemm, true, false, false},
+    {KERN_OP_gemv_x16, false, true, false}, {KERN_OP_gemm_x16, true, true, false},
+    {KERN_OP_gemm_int8, true, false, true}, {KERN_OP_gemm_x16_int8, true, true, true},
 };
 
-/* 2..8: tokens checked at once in speculative decoding; 64, 512: prefill. */
-static const int columns[] = {2, 3, 4, 5, 6, 8, 64, 512};
+/* 2..8: tokens checked at once in speculative decoding; 64, 128, 512: prefill. */
+static const int columns[] = {2, 3, 4, 5, 6, 8, 64, 128, 512};
 
 /* clang-format off */
 #define DISTANCES(hint, n)                                               \
@@ -48,6 +47,12 @@ const struct kernel_product *kernel_product(enum kern_op op)
         if (products[i].op == op)
             return &products[i];
     return NULL;
+}
+
+enum kern_act kernel_product_act(const struct kernel_product *p,
+                                 enum kern_format format)
+{
+    return p->requantises ? KERN_ACT_q8_256 : kern_format_info(format)->act;
 }
 
 const int *kernel_columns(size_t *n)

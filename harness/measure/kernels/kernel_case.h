@@ -59,10 +59,15 @@ struct kernel_product {
     enum kern_op op;
     bool has_columns; /* takes n_cols */
     bool packed;      /* weights are panels of KERN_PANEL_ROWS rows */
+    bool requantises; /* weights become bytes first (kern_gemm_int8_fn) */
 };
 
 /* NULL when op is none. */
 const struct kernel_product *kernel_product(enum kern_op op);
+
+/* The layout that such a product of a format takes its columns in. */
+enum kern_act kernel_product_act(const struct kernel_product *p,
+                                 enum kern_format format);
 
 /* The numbers of columns that products with columns are timed with, ascending. */
 const int *kernel_columns(size_t *n);

@@ -398,6 +398,8 @@ void parts_other_run(const struct operation_call *o)
     case KERN_OP_gemm:
     case KERN_OP_gemv_x16:
     case KERN_OP_gemm_x16:
+    case KERN_OP_gemm_int8:
+    case KERN_OP_gemm_x16_int8:
     case KERN_N_OP:
         break; /* products are not opened here */
     }

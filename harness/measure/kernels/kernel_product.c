@@ -3,7 +3,8 @@
  * kernel_product.c - weights, activations, and whether a product of them is right
  *
  * The oracle multiplies dequantised weights with dequantised activations in double
- * precision, so its tolerance covers only the rounding of the float sums.
+ * precision, so its tolerance covers only the rounding of the float sums, and of
+ * weights where they are requantised.
  */
 #include "harness/measure/kernels/kernel_parts.h"
 
@@ -117,6 +118,15 @@ void parts_product(const struct product_call *p, const void *w, size_t begin,
                             p->x->data, p->x->stride, p->y + begin, p->y_stride,
                             p->prefetch);
         break;
+    case KERN_OP_gemm_int8:
+        p->row->fn.gemm_int8(end - begin, p->k, first, p->w_stride, p->n_x, p->x->data,
+                             p->x->stride, p->y + begin, p->y_stride);
+        break;
+    case KERN_OP_gemm_x16_int8:
+        p->row->fn.gemm_x16_int8((end - begin) / KERN_PANEL_ROWS, p->k, first, p->n_x,
+                                 p->x->data, p->x->stride, p->y + begin, p->y_stride,
+                                 p->prefetch);
+        break;
     default:
         assert(!"an operation that kernel_product() has must be called here");
     }
@@ -140,8 +150,25 @@ static double act_value(enum kern_act act, const uint8_t *column, size_t k, size
     return NAN; /* never right: a new layout needs its line above */
 }
 
+/* How far products of requantised weights may be off besides. */
+static double requantised_off(const float *plain, const double *x, size_t k)
+{
+    double off = 0;
+
+    for (size_t b = 0; b < k; b += 256) {
+        double largest = 0, sum = 0;
+
+        for (size_t e = b; e < b + 256; e++) {
+            largest = fmax(largest, fabs((double)plain[e]));
+            sum += fabs(x[e]);
+        }
+        off += KERN_INT8_OFF * largest / 127 * sum;
+    }
+    return off;
+}
+
 /* Row i against column j; k roundings of 2^-24 each at most. */
-static bool is_right(const float *plain, const double *x, size_t k, float y)
+static bool is_right(const float *plain, const double *x, size_t k, float y, double off)
 {
     double dot = 0, terms = 0;
 
@@ -151,7 +178,7 @@ static bool is_right(const float *plain, const double *x, size_t k, float y)
         dot += term;
         terms += fabs(term);
     }
-    return fabs(y - dot) <= terms * (double)k * 0x1p-24;
+    return fabs(y - dot) <= terms * (double)k * 0x1p-24 + off;
 }
 
 static bool all_right(const struct product_call *p, enum kern_act act, size_t n_rows,
@@ -162,12 +189,18 @@ static bool all_right(const struct product_call *p, enum kern_act act, size_t n_
     for (size_t j = 0; j < p->n_x; j++) {
         for (size_t e = 0; e < p->k; e++)
             x[e] = act_value(act, p->x->data + j * p->x->stride, p->k, e);
-        for (size_t i = 0; i < n_rows; i++)
-            if (!is_right(plain + i * p->k, x, p->k, p->y[j * p->y_stride + i])) {
+        for (size_t i = 0; i < n_rows; i++) {
+            const float *w = plain + i * p->k;
+            const double off = kernel_product(p->row->op)->requantises
+                                   ? requantised_off(w, x, p->k)
+                                   : 0;
+
+            if (!is_right(w, x, p->k, p->y[j * p->y_stride + i], off)) {
                 *bad_row = i;
                 *bad_column = j;
                 return false;
             }
+        }
     }
     return true;
 }
@@ -176,7 +209,7 @@ enum status parts_check_product(const struct kern_row *row, size_t n_x,
                                 double *weight_ns, struct err *err)
 {
     const enum kern_format format = (enum kern_format)row->what;
-    const enum kern_act act = kern_format_info(format)->act;
+    const enum kern_act act = kernel_product_act(kernel_product(row->op), format);
     const bool packed = kernel_product(row->op)->packed;
     const size_t n_rows = packed ? 3 * KERN_PANEL_ROWS : CHECK_ROWS;
     void *w = parts_weights(format, n_rows * CHECK_K);

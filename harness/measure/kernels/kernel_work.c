@@ -99,7 +99,8 @@ static enum status open_product(struct kernel_work *w, const struct kernel_case 
     w->matrix_bytes = w->n_rows * w->call.w_stride;
     w->n_matrices = 1;
     if (!w->call.y ||
-        !parts_columns(&w->x, kern_format_info(format)->act, KERNEL_COLS, n_x))
+        !parts_columns(&w->x, kernel_product_act(kernel_product(row->op), format),
+                       KERNEL_COLS, n_x))
         return no_memory(c, err);
     if (w->cold) {
         st = fixture_cold(w->fixture, format, packed, &w->w, err);
