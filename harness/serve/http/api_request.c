@@ -105,7 +105,9 @@ static bool read_bias(struct api_request *r, const char *key, const json_t *valu
     char *end;
     const long id = strtol(key, &end, 10);
 
-    if (key[0] < '0' || key[0] > '9' || *end || id >= n_vocab)
+    /* "05" would be a second key of token 5 */
+    if (key[0] < '0' || key[0] > '9' || (key[0] == '0' && key[1]) || *end ||
+        id >= n_vocab)
         return refuse(refusal, 400, NULL, "logit_bias",
                       "logit_bias: \"%.20s\" is no token; they are 0 to %d", key,
                       n_vocab - 1);

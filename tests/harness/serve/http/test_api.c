@@ -287,6 +287,7 @@ static void refusals(void **state)
         {"\"logit_bias\": []", "logit_bias"},
         {"\"logit_bias\": {\"500\": 1}", "logit_bias"},
         {"\"logit_bias\": {\"+1\": 1}", "logit_bias"},
+        {"\"logit_bias\": {\"05\": 1, \"5\": -1}", "logit_bias"},
         {"\"logit_bias\": {\"99999999999999999999\": 1}", "logit_bias"},
         {"\"logit_bias\": {\"1\": 101}", "logit_bias"},
         {"\"stream\": \"yes\"", "stream"},
