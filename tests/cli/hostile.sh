@@ -134,6 +134,7 @@ is_harmless() {
 }
 is_harmless 0 "$BENCH" gguf "$bad.gguf"
 is_harmless 0 "$BENCH" gguf "$bad.gguf" --json
+is_harmless 0 "$BENCH" plan -m "$bad.gguf"
 is_harmless 0 "$BENCH" quantize "$bad.gguf" "$bad.q8.gguf" Q8_0
 is_harmless 0 "$BENCH" synth nano Q4_0 -o "$bad.nano.gguf"
 is_harmless 0 "$BENCH" imatrix -m "$bad.gguf" --text "$bad.txt" -o "$bad.im" --ctx 64 --chunks 2

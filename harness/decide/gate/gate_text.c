@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "harness/base/format.h"
 #include "harness/decide/gate/gate_report.h"
 
 #define NONE "\xe2\x80\x93" /* en dash */
@@ -53,11 +54,14 @@ const char *gate_interval_text(char *buf, size_t cap, const struct gate_effect *
 const char *gate_value_text(char *buf, size_t cap, double value, const char *unit)
 {
     const double size = fabs(value);
+    char shown[64]; /* a stored gate may be of somebody else */
+
+    text_harmless(shown, sizeof shown, unit);
 
     if (!isfinite(value))
         snprintf(buf, cap, NONE);
     else if (size != 0 && size < 0.1)
-        snprintf(buf, cap, "%.3g %s", value, unit);
+        snprintf(buf, cap, "%.3g %s", value, shown);
     else
         snprintf(buf, cap, "%.*f %s",
                  size < 1     ? 4
@@ -65,7 +69,7 @@ const char *gate_value_text(char *buf, size_t cap, double value, const char *uni
                  : size < 100 ? 2
                  : size < 1e4 ? 1
                               : 0,
-                 value, unit);
+                 value, shown);
     return buf;
 }
 

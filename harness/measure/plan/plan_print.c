@@ -84,7 +84,7 @@ const char *plan_sentence(const struct plan *plan, char *buf, size_t cap)
     const struct point_need *need = &plan->need;
 
     *buf = '\0';
-    text_append(buf, cap, "%s ", plan->point.setup.model.text);
+    text_append(buf, cap, "%s ", format_path(plan->point.setup.model.text).text);
     switch (plan->verdict) {
     case PLAN_FITS:
         text_append(buf, cap, "fits into ");

@@ -401,6 +401,17 @@ static void check_junit(const struct gate_result *r, const char *expected)
     unlink("test_gate_report.xml");
 }
 
+/* That of a stored gate is text of whoever stored it. */
+static void a_unit_is_harmless(void **state)
+{
+    char text[100];
+
+    (void)state;
+    assert_string_equal(gate_value_text(text, sizeof text, 2, "tok/s"), "2.000 tok/s");
+    assert_string_equal(gate_value_text(text, sizeof text, 2, "\x1b[2J\n::x"),
+                        "2.000 \\x1b[2J\\x0a::x");
+}
+
 static void junit_is_well_formed(void **state)
 {
     struct gate_result *r = hostile_result();
@@ -589,6 +600,7 @@ int main(void)
         cmocka_unit_test(markdown_begins_with_the_verdict),
         cmocka_unit_test(a_pass_has_no_advice),
         cmocka_unit_test(annotations_are_one_command_a_line),
+        cmocka_unit_test(a_unit_is_harmless),
         cmocka_unit_test(junit_is_well_formed),
         cmocka_unit_test(junit_has_the_verdict_in_any_case),
         cmocka_unit_test(the_sentence_names_the_worst),
