@@ -18,10 +18,11 @@
 #define MATCH_STEPS    100000u /* of one match */
 #define MATCH_HEAP_KIB 16384u
 #define MAX_TOK_PER_S  1e9
+#define MIN_TOK_PER_S  1e-9 /* whose time is a number, too */
 
 static bool is_speed(double v)
 {
-    return isfinite(v) && v > 0 && v <= MAX_TOK_PER_S;
+    return v >= MIN_TOK_PER_S && v <= MAX_TOK_PER_S;
 }
 
 /* ---- JSON ------------------------------------------------------------------------ */

@@ -350,6 +350,7 @@ static void cut_outputs(void **state)
 static void figures_of_others(void **state)
 {
     static const char text[] = "warm 3\nspeed: 12.5 tok/s\nspeed: 13 tok/s\n";
+    static const char slow[] = "speed: 1e-320 tok/s\n";
     static const char json[] = "log\n{\"runs\": [{\"tps\": [1, 2.5]}, {\"tps\": 7}]}";
     static struct engine_figures f;
 
@@ -365,6 +366,10 @@ static void figures_of_others(void **state)
     assert_int_equal(engine_read_regex(&f, text, strlen(text), "none ([0-9]+)", &err),
                      ST_INPUT);
     clear();
+    assert_int_equal(
+        engine_read_regex(&f, slow, strlen(slow), "^speed: ([-0-9.e]+)", &err),
+        ST_INPUT);
+    err_clear(&err);
     assert_int_equal(engine_read_regex(&f, text, strlen(text), "(speed)", &err),
                      ST_INPUT);
     clear(); /* as many steps as there are parts of it */
