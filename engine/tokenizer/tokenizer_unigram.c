@@ -28,6 +28,9 @@
 #define MAX_BYTES    256
 #define UNKNOWN_COST 10.0 /* below the worst score */
 
+/* No sum of scores is infinite: each position has a way to it. */
+#define MAX_SCORE 1e30
+
 struct unigram {
     struct sorted tokens; /* plain ones */
     double *score;        /* [n_vocab] */
@@ -201,6 +204,7 @@ static enum status load_scores(struct tokenizer *t, const struct gguf *g,
         if (kv && (!gguf_elem_f64(kv, (uint64_t)id, &score[id]) || isnan(score[id])))
             return err_set(err, ST_INPUT, "%s: entry %" PRId32 " of %s is not a number",
                            gguf_path(g), id, TOKENIZER_KEY_SCORES);
+        score[id] = fmin(fmax(score[id], -MAX_SCORE), MAX_SCORE);
     }
     return ST_OK;
 }

@@ -5,6 +5,8 @@
  */
 #include "tests/support/tokenizer_check.h"
 
+#include <math.h>
+
 #include "engine/base/utf8.h"
 
 #define STORIES TEST_DATA "models/stories260K-f32.gguf"
@@ -39,6 +41,7 @@ struct options {
     uint32_t bos;          /* 0: no such key */
     int add_space;         /* -1: no such key */
     float bad_score;       /* of token 5, if not 0 */
+    float same_score;      /* of all plain tokens, if not 0 */
     const char *byte_text; /* instead of "<0x02>" */
     const char *model;
     const char *arch;          /* NULL: no such key */
@@ -52,8 +55,13 @@ static struct entry entry_at(int id, char *buf, const struct options *o)
 
     if (id < 3)
         return first[id];
-    if (id >= 259)
-        return small[id - 259];
+    if (id >= 259) {
+        struct entry e = small[id - 259];
+
+        if (e.type == 1 && (o->same_score < 0 || o->same_score > 0))
+            e.score = o->same_score;
+        return e;
+    }
     sprintf(buf, "<0x%02X>", (unsigned)(id - 3));
     return (struct entry){id == 5 && o->byte_text ? o->byte_text : buf,
                           id == 5 ? o->bad_score : 0, 6};
@@ -323,6 +331,22 @@ static void long_text(void **state)
     tokenizer_close(t);
 }
 
+/* A way through the text is found whatever its score is. */
+static void unigrams_of_any_score(void **state)
+{
+    static const float scores[] = {-INFINITY, -3e38f, -1, 3e38f, INFINITY};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof scores / sizeof *scores; i++) {
+        struct tokenizer *t =
+            open_small(&(struct options){.model = "t5", .same_score = scores[i]});
+
+        IDS(t, "aba", scores[i] < 0 ? "264" : "260 261 260");
+        IDS(t, "bb", scores[i] < 0 ? "265" : "261 261");
+        tokenizer_close(t);
+    }
+}
+
 static void refuses(struct options o, enum status want, const char *fragment)
 {
     struct build b = vocab(&o);
@@ -426,17 +450,12 @@ static void vectors_phi_3(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(joins_by_score),
-        cmocka_unit_test(joins_by_merges),
-        cmocka_unit_test(special_tokens),
-        cmocka_unit_test(pieces_and_ids),
-        cmocka_unit_test(round_trip),
-        cmocka_unit_test(stories_vectors),
-        cmocka_unit_test(long_text),
-        cmocka_unit_test(wrong_metadata),
-        cmocka_unit_test(stream_whole_characters),
-        cmocka_unit_test(printable),
-        cmocka_unit_test(vectors_llama_spm),
+        cmocka_unit_test(joins_by_score), cmocka_unit_test(joins_by_merges),
+        cmocka_unit_test(special_tokens), cmocka_unit_test(pieces_and_ids),
+        cmocka_unit_test(round_trip),     cmocka_unit_test(stories_vectors),
+        cmocka_unit_test(long_text),      cmocka_unit_test(unigrams_of_any_score),
+        cmocka_unit_test(wrong_metadata), cmocka_unit_test(stream_whole_characters),
+        cmocka_unit_test(printable),      cmocka_unit_test(vectors_llama_spm),
         cmocka_unit_test(vectors_phi_3),
     };
 
