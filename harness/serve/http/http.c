@@ -82,7 +82,7 @@ void *http_begin(void *server, const char *uri, struct MHD_Connection *connectio
 
     if (!x)
         return NULL;
-    x->has_zero = strstr(uri, "%00") != NULL; /* it would end the path below */
+    x->has_bad_path = strchr(uri, ' ') || strstr(uri, "%00"); /* ends the path */
     x->uri_bytes = strlen(uri);
     return x;
 }

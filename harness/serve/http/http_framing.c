@@ -46,7 +46,6 @@ static enum MHD_Result look_at(void *framing, enum MHD_ValueKind kind, const cha
                                const char *value)
 {
     struct framing *f = framing;
-    const char *text = value ? value : "";
 
     (void)kind;
     f->n_bytes += strlen(name) + strlen(": \r\n") + strlen(text);
@@ -55,12 +54,10 @@ static enum MHD_Result look_at(void *framing, enum MHD_ValueKind kind, const cha
     } else if (!is_plain(text)) {
         f->wrong = "a header has a control character";
     } else if (!strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH)) {
-        f->n_lengths++;
-        if (!*text || text[strspn(text, "0123456789")])
-            f->wrong = "Content-Length is no number";
+        f->n_lengths++; /* it is a number, or libmicrohttpd has refused it */
     } else if (!strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING)) {
         f->n_codings++;
-        if (strcasecmp(text, "chunked"))
+        if (strcasecmp(value, "chunked"))
             f->wrong = "Transfer-Encoding is something else than chunked";
     } else if (!strcasecmp(name, MHD_HTTP_HEADER_HOST)) {
         f->n_hosts++;
@@ -79,6 +76,7 @@ static bool is_as_seen(const struct exchange *x, size_t n_bytes)
 
 bool http_check_framing(struct exchange *x, const char *method, const char *version)
 {
+    const bool is_old = !strcmp(version, MHD_HTTP_VERSION_1_0);
     struct framing f = {.wrong = NULL};
 
     f.n_bytes = strlen(method) + x->uri_bytes + strlen(version) + strlen("  \r\n\r\n");
@@ -86,12 +84,14 @@ bool http_check_framing(struct exchange *x, const char *method, const char *vers
     x->closes = f.n_codings || !is_as_seen(x, f.n_bytes);
     if (f.n_lengths + f.n_codings > 1)
         f.wrong = "there are several of Content-Length and Transfer-Encoding";
-    else if (f.n_codings && !strcmp(version, MHD_HTTP_VERSION_1_0))
+    else if (f.n_codings && is_old)
         f.wrong = "HTTP/1.0 has no Transfer-Encoding";
     else if (f.n_hosts > 1)
         f.wrong = "there are several Host headers";
-    else if (x->has_zero)
-        f.wrong = "the path has a zero";
+    else if (!f.n_hosts && !is_old)
+        f.wrong = "there is no Host header";
+    else if (x->has_bad_path)
+        f.wrong = "the path has a blank or a zero";
     if (!f.wrong)
         return true;
     x->closes = true;

@@ -23,6 +23,10 @@
 #define MAX_EVENTS 64
 #define KEPT_BYTES (128 << 10)
 
+/* What this makes libmicrohttpd 0.9 refuse, http_framing.c refuses: its own reply to a
+ * request without Host has its header twice. In 1.0 lines must end in CR LF. */
+#define IS_STRICT (MHD_VERSION >= 0x01000000)
+
 /* What connections have at the end to take answers that are there. */
 #define LAST_NS (5 * SECOND_NS)
 
@@ -298,7 +302,7 @@ static enum status add_to_epoll(struct server *s, int fd, void *what, struct err
     return ST_OK;
 }
 
-static enum status start_daemon(struct server *s, struct err *err)
+enum status server_start_daemon(struct server *s, struct err *err)
 {
     const struct server_params *p = &s->params;
     const union MHD_DaemonInfo *info;
@@ -311,7 +315,8 @@ static enum status start_daemon(struct server *s, struct err *err)
         MHD_OPTION_NOTIFY_COMPLETED, http_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
         http_connection, s, MHD_OPTION_CONNECTION_LIMIT, (unsigned)p->n_connections,
         MHD_OPTION_CONNECTION_TIMEOUT, timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)SERVER_MAX_HEADER, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        (size_t)SERVER_MAX_HEADER, MHD_OPTION_STRICT_FOR_CLIENT, IS_STRICT,
+        MHD_OPTION_END);
     info = s->daemon ? MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (!info)
         return err_set(err, ST_IO, "libmicrohttpd cannot serve at %s", p->at->text);
@@ -349,7 +354,7 @@ enum status server_open(struct server **s, const struct server_params *params,
              ? err_set_errno(err, ST_IO, "cannot wait for connections")
              : add_to_epoll(new, new->event, new, err);
     if (!st)
-        st = start_daemon(new, err);
+        st = server_start_daemon(new, err);
     if (!st && !prepare_open(new))
         st = err_set_errno(err, ST_NO_MEMORY, "cannot start a thread for requests");
     if (!st && (errno = pthread_create(&new->thread, NULL, serve, new))) {

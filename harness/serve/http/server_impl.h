@@ -42,7 +42,7 @@ struct exchange {
     bool suspended, seen, cut, is_pending;
     bool is_preparing;         /* body and made belong to a preparing thread; */
     bool is_gone;              /* and libmicrohttpd has forgotten the request by now */
-    bool has_zero;             /* the path, as %00 */
+    bool has_bad_path;         /* a blank, or a zero as %00 */
     size_t uri_bytes;          /* of the path and its query, as they came */
     bool closes;               /* the connection, with the reply */
     uint64_t begin_ns, end_ns; /* end_ns: all that it is answered with was there */
@@ -165,6 +165,9 @@ void prepare_close(struct server *s);
 
 /* Wakes the server's thread. */
 void server_notify(struct server *s);
+
+/* libmicrohttpd, without a thread, and in s->epoll. Errors: ST_IO. */
+enum status server_start_daemon(struct server *s, struct err *err);
 
 /* ---- server_accept.c: connections ------------------------------------------------ */
 

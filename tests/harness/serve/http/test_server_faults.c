@@ -466,6 +466,10 @@ static void ambiguous_requests(void **state)
         "GET /health HTTP/1.1\r\nHost: localhost\r\n(x): y\r\n\r\n",
         "GET /health HTTP/1.1\r\nHost: localhost\r\nX: y\rContent-Length: 53\r\n\r\n",
         "GET /health HTTP/1.1\r\nHost: localhost\r\nX: y\x7f\r\n\r\n",
+        "GET /health HTTP/1.1\r\n\r\n",
+        "POST /v1/completions HTTP/1.1\r\nExpect: 100-continue\r\n" JSON
+        "Content-Length: 15\r\n\r\n{\"prompt\": \"a\"}",
+        "GET /health x HTTP/1.1\r\nHost: localhost\r\n\r\n",
     };
 
     (void)state;
