@@ -51,7 +51,9 @@ static void read_reply(const uint8_t *data, size_t size)
     reply(&whole, data, size, size + 1);
     reply(&parts, data, size, 7);
     if (whole.end != parts.end || whole.n_pieces != parts.n_pieces ||
-        whole.n_tokens != parts.n_tokens || strcmp(whole.why, parts.why))
+        whole.n_tokens != parts.n_tokens || whole.n_prompt != parts.n_prompt ||
+        whole.n_cached != parts.n_cached || whole.http_status != parts.http_status ||
+        strcmp(whole.why, parts.why))
         fuzz_fail("in parts it says '%s', whole '%s'", parts.why, whole.why);
     load_record_free(&whole);
     load_record_free(&parts);
