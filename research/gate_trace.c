@@ -186,26 +186,20 @@ enum status gate_trace_read(struct gate_trace *t, const char *path, struct err *
     *t = (struct gate_trace){.n = 0};
     if (st)
         return st;
-    char *whole = realloc(text, len + 1);
-    if (!whole) {
-        free(text);
-        return err_set(err, ST_NO_MEMORY, "no memory for %.500s", path);
-    }
-    whole[len] = '\0';
     set_name(t, path);
     const size_t n_header = strlen(GATE_ROUNDS_HEADER);
-    const bool rounds = !strncmp(whole, GATE_ROUNDS_HEADER, n_header);
-    if (strlen(whole) < len)
+    const bool rounds = !strncmp(text, GATE_ROUNDS_HEADER, n_header);
+    if (strlen(text) < len)
         st = err_set(err, ST_INPUT, "%.400s is not a text of turns", path);
     else
-        st = rounds ? read_rounds(t, whole + n_header, path, err)
-                    : read_lines(t, whole, path, err);
+        st = rounds ? read_rounds(t, text + n_header, path, err)
+                    : read_lines(t, text, path, err);
     if (st == ST_OK && t->n < GATE_TRACE_MIN)
         st = err_set(err, ST_INPUT,
                      "%.500s has %zu turns, and a trace is at least %d; "
                      "`bench-research record-trace FILE -m MODEL` records one",
                      path, t->n, GATE_TRACE_MIN);
-    free(whole);
+    free(text);
     if (st)
         gate_trace_free(t);
     return st;
