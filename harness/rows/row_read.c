@@ -35,6 +35,7 @@ struct csv {
     size_t max_rows;
     char *cell[CSV_MAX_COLUMNS];
     size_t n_cells;
+    bool has_zero; /* a cell of the record, which would end there */
 };
 
 /* Cut one cell out at csv->pos. Returns the character that ended it: ',' or
@@ -51,6 +52,7 @@ static char next_cell(struct csv *csv)
     for (; src < end; src++) {
         if (*src == '\n')
             csv->next_line++;
+        csv->has_zero |= !*src;
         if (*src == '"') {
             if (quoted && src + 1 < end && src[1] == '"')
                 *dst++ = *src++;
@@ -80,6 +82,7 @@ static bool next_record(struct csv *csv)
         char ended;
 
         csv->n_cells = 0;
+        csv->has_zero = false;
         csv->line = csv->next_line;
         if (csv->pos >= csv->len)
             return false;
@@ -219,6 +222,9 @@ static enum status read_rows(struct csv *csv, struct row **rows, size_t *n_rows,
     if (status == ST_OK && extra)
         match_extra(csv, extra, extra_at);
     while (status == ST_OK && next_record(csv)) {
+        if (csv->has_zero)
+            return err_set(err, ST_INPUT, "%s:%zu: a cell has a zero byte", csv->path,
+                           csv->line);
         if (csv->n_cells != n_columns)
             return err_set(err, ST_INPUT, "%s:%zu: %zu cells, the header has %zu",
                            csv->path, csv->line, csv->n_cells, n_columns);

@@ -111,6 +111,28 @@ static void bad_cells_are_named(void **state)
     assert_int_equal(row_csv_read("/nowhere/x.csv", &rows, &n, &err), ST_IO);
 }
 
+/* Zeros are what a disk leaves after a loss of power: a cell would end there. */
+static void zeros_within_lines_are_refused(void **state)
+{
+    static const char within[] = "ctx,model\n12\0"
+                                 "8,a\n",
+                      after[] = "ctx\n12\n\0\0";
+    struct row *rows = NULL;
+    size_t n = 0;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    put(within, sizeof within - 1);
+    assert_int_equal(row_csv_read(path, &rows, &n, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, ":2: a cell has a zero byte"));
+    err_clear(&err);
+    put(after, sizeof after - 1); /* behind the last whole line, as a torn one */
+    assert_int_equal(row_csv_read(path, &rows, &n, &err), ST_OK);
+    assert_int_equal(n, 1);
+    assert_int_equal(rows[0].ctx, 12);
+    free(rows);
+}
+
 /* A cell of somebody else's table is printed later: it must not control a terminal, nor
  * be a workflow command of GitHub, nor reorder the text around it. */
 static void texts_of_others_are_made_harmless(void **state)
@@ -240,6 +262,7 @@ int main(void)
         cmocka_unit_test(torn_at_every_byte),
         cmocka_unit_test(no_table_is_cut),
         cmocka_unit_test(bad_cells_are_named),
+        cmocka_unit_test(zeros_within_lines_are_refused),
         cmocka_unit_test(texts_of_others_are_made_harmless),
         cmocka_unit_test(a_long_text_is_cut_between_characters),
         cmocka_unit_test(formulas_are_disarmed_and_come_back),
