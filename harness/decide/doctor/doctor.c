@@ -69,7 +69,7 @@ void doctor_examine(struct doctor *d, const struct topology *topo, const char *r
     doctor_check_isa(d, topo);
     doctor_check_governor(d, topo, root);
     doctor_check_container(d, root);
-    doctor_check_limits(d, root);
+    doctor_check_limits(d, topo, root);
     doctor_check_energy(d, root);
     if (*root)
         return;

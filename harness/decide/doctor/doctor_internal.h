@@ -20,7 +20,7 @@ void doctor_check_governor(struct doctor *d, const struct topology *t,
                            const char *root);
 void doctor_check_energy(struct doctor *d, const char *root);
 void doctor_check_container(struct doctor *d, const char *root);
-void doctor_check_limits(struct doctor *d, const char *root);
+void doctor_check_limits(struct doctor *d, const struct topology *t, const char *root);
 
 /* doctor_fence.c: the fence, entered by children that look at themselves. dir: that of
  * doctor_examine(). */

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/format.h"
 #include "harness/base/sysfile.h"
@@ -106,28 +107,40 @@ void doctor_check_container(struct doctor *d, const char *root)
     }
 }
 
+/* The first command that a message names, as `command`. */
+static bool take_command(const char *text, char *buf, size_t cap)
+{
+    const char *begin = strchr(text, '`');
+    const char *end = begin ? strchr(begin + 1, '`') : NULL;
+
+    if (!end)
+        return false;
+    snprintf(buf, cap, "%.*s", (int)(end - begin - 1), begin + 1);
+    return true;
+}
+
 /* The kind of limit can be set; or why not, with the ways out. */
 static void add_limit(struct doctor *d, const char *name, const char *fine,
                       enum status st, const struct err *err)
 {
-    static const char delegate[] = "systemd-run --user --scope -p Delegate=yes";
+    char command[sizeof d->check[0].mend] = "sudo bench ...";
 
     if (st == ST_OK) {
         doctor_add(d, name, DOCTOR_FINE, "%s", fine);
         return;
     }
     struct doctor_check *c = doctor_add(d, name, DOCTOR_PARTLY, "%s.", err->msg);
-    if (st == ST_PERMISSION)
-        doctor_set_mend(c, strstr(err->msg, delegate) ? delegate : "sudo bench ...");
+    if (st == ST_PERMISSION &&
+        (take_command(err->msg, command, sizeof command) || geteuid()))
+        doctor_set_mend(c, command);
 }
 
-void doctor_check_limits(struct doctor *d, const char *root)
+static void check_memory(struct doctor *d, const char *root)
 {
-    const struct sandbox_limits quota = {.quota_cpus = 1};
     struct err err = ERR_INIT, why = ERR_INIT;
     uint64_t own = 0;
     char size[24];
-    enum status st = sandbox_check(root, 0, &err);
+    const enum status st = sandbox_check(root, 0, &err);
 
     if (st == ST_PERMISSION && sandbox_own_limit(root, &own, &why) == ST_OK)
         doctor_add(d, "Memory limits", DOCTOR_NOTE,
@@ -137,8 +150,28 @@ void doctor_check_limits(struct doctor *d, const char *root)
     else
         add_limit(d, "Memory limits",
                   "`bench sweep --mem 6G` and the like can limit memory.", st, &err);
-    err_clear(&err);
-    st = sandbox_check_with(root, &quota, &err);
-    add_limit(d, "CPU quotas", "`--cpus-quota 1.5` and the like can limit CPU time.",
-              st, &err);
+}
+
+/* Less than a quota that is in force: the same one needs no group. */
+static void check_quota(struct doctor *d, const struct topology *t, const char *root)
+{
+    const double own = t->quota_cpus;
+    const struct sandbox_limits quota = {.quota_cpus = own > 0 ? own / 2 : 1};
+    struct err err = ERR_INIT;
+    const enum status st = sandbox_check_with(root, &quota, &err);
+
+    if (st == ST_PERMISSION && own > 0)
+        doctor_add(d, "CPU quotas", DOCTOR_NOTE,
+                   "no group can be made here; the quota that is in force, %.4g CPU%s, "
+                   "holds for every point.",
+                   own, own > 1 ? "s" : "");
+    else
+        add_limit(d, "CPU quotas",
+                  "`--cpus-quota 1.5` and the like can limit CPU time.", st, &err);
+}
+
+void doctor_check_limits(struct doctor *d, const struct topology *t, const char *root)
+{
+    check_memory(d, root);
+    check_quota(d, t, root);
 }

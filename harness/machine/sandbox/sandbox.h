@@ -60,8 +60,8 @@ struct sandbox_usage {
 };
 
 /* root "" for the real machine. Where no group may be made, but the limit of our own is
- * limit_bytes, it is sandbox_adopt()'s. Errors: ST_PERMISSION with the way out (run
- * under systemd-run --user --scope -p Delegate=yes, as root, or with --mem none),
+ * limit_bytes, it is sandbox_adopt()'s. Errors: ST_PERMISSION with the reason (whose
+ * group it is, a controller that it is not given, a read-only mount) and the way out,
  * ST_UNSUPPORTED (no memory controller; names where it looked), ST_USAGE (a limit
  * larger than the machine's own or than a group's around it, or below 16 MiB). */
 enum status sandbox_create(struct sandbox **s, const char *root, uint64_t limit_bytes,

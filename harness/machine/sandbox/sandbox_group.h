@@ -79,7 +79,7 @@ enum status group_add_controllers(struct group_parent *parent,
                                   const struct cgroup_place *place, const char *root,
                                   unsigned controllers, struct err *err);
 
-/* Undo what group_find_parent() changed. */
+/* Undo what group_find_parent() changed; the real root keeps passing controllers on. */
 void group_release_parent(const struct group_parent *parent, const char *root);
 
 #endif

@@ -163,29 +163,68 @@ static bool find_v1(struct group_parent *parent, const struct cgroup_place *plac
     return may_write(root, parent->dir, NULL);
 }
 
-static enum status refuse(const struct cgroup_place *place, unsigned controllers,
-                          struct err *err)
+/* Those that the group is not given: the ones above it do not pass them on. */
+static unsigned not_given(const char *root, const char *dir, unsigned controllers)
 {
+    unsigned missing = 0;
+
+    for (unsigned bit = 1; bit <= controllers; bit <<= 1)
+        if (controllers & bit && !lists(root, dir, "cgroup.controllers", bit))
+            missing |= bit;
+    /* nor its name: the file cannot be read */
+    return lists(root, dir, "cgroup.controllers", 0) ? missing : 0;
+}
+
+static bool is_read_only(const char *root, const char *dir)
+{
+    return !may_write(root, dir, NULL) && errno == EROFS;
+}
+
+/* Another user, or another group around us, where that would help. */
+static const char *way_out(const struct cgroup_place *place, const char *root,
+                           unsigned missing)
+{
+    if (is_read_only(root, place->dir))
+        return "it is mounted read-only; run the container with --privileged";
+    if (place->version == 1)
+        return "run this as root (in a container: --privileged)";
+    if (missing && !geteuid())
+        return "run this under `systemd-run --scope -p Delegate=yes`";
+    if (missing)
+        return "run this as root under `systemd-run --scope -p Delegate=yes`, or have "
+               "root give it to users (`systemctl edit user@.service`, Delegate=cpu "
+               "memory pids)";
+    return "run this under `systemd-run --user --scope -p Delegate=yes`, as root (in a "
+           "container: --privileged)";
+}
+
+static enum status refuse(const struct cgroup_place *place, const char *root,
+                          unsigned controllers, struct err *err)
+{
+    static const char *const not_here[] = {
+        [0] = "",
+        [GROUP_MEMORY] = ", which is not given the memory controller",
+        [GROUP_CPU] = ", which is not given the CPU controller",
+        [GROUP_MEMORY | GROUP_CPU] = ", which is not given the memory and CPU "
+                                     "controllers",
+    };
     const bool quota = !(controllers & GROUP_MEMORY);
     const char *what = quota ? "cgroup with a CPU quota"
                        : controllers & GROUP_CPU
                            ? "cgroup with memory limit and CPU quota"
                            : "memory cgroup";
-    const char *none = quota ? "without one (--cpus-quota none)"
+    const char *none = quota ? "or without one (--cpus-quota none)"
                              : "with the limit that the container has (--mem "
                                "container), or without one (--mem none)";
+    char dir[CGROUP_PATH_MAX];
+    unsigned missing;
 
-    if (place->version == 2)
-        return err_set(
-            err, ST_PERMISSION,
-            "may not make a %s in %.160s; run this under `systemd-run --user "
-            "--scope -p Delegate=yes`, as root (in a container: "
-            "--privileged), %s%s",
-            what, place->dir, quota ? "or " : "", none);
-    return err_set(err, ST_PERMISSION,
-                   "may not make a %s in %.160s; run this as root (in a container: "
-                   "--privileged), %s%s",
-                   what, place->dir, quota ? "or " : "", none);
+    snprintf(dir, sizeof dir, "%s", place->dir);
+    if (is_leaf(dir))
+        cgroup_parent(place, dir);
+    missing = place->version == 2 ? not_given(root, dir, controllers) : 0;
+    return err_set(err, ST_PERMISSION, "may not make a %s in %.160s%s; %s, %s", what,
+                   place->dir, not_here[missing], way_out(place, root, missing), none);
 }
 
 enum status group_find_parent(struct group_parent *parent,
@@ -197,7 +236,7 @@ enum status group_find_parent(struct group_parent *parent,
     if (place->version == 2 ? find_v2(parent, place, root, controllers)
                             : find_v1(parent, place, root))
         return ST_OK;
-    return refuse(place, controllers, err);
+    return refuse(place, root, controllers, err);
 }
 
 enum status group_add_controllers(struct group_parent *parent,
@@ -209,7 +248,7 @@ enum status group_add_controllers(struct group_parent *parent,
     if (place->version == 2 && missing && !passes_on(root, parent->dir, missing) &&
         (!could_pass_on(root, parent->dir, missing) ||
          enable(root, parent->dir, missing)))
-        return refuse(place, missing, err);
+        return refuse(place, root, missing, err);
     parent->controllers |= missing;
     return ST_OK;
 }

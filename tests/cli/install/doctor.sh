@@ -41,6 +41,15 @@ has note Energy "no energy counters"
 grep -q '^All [0-9]* checks are fine' out || fail "no verdict: $(cat out)"
 ! grep -qE '^[a-z]+ +(Fence|Disk|Quiet)' out || fail "a record has no disk: $(cat out)"
 
+# the group above has the CPU controller, and does not pass it on
+echo memory cpu >"${group%/*}/cgroup.controllers"
+echo memory | tee "$group/cgroup.controllers" >"$group/cgroup.subtree_control"
+doctor 4 --root smt-laptop
+has fine "Memory limits" "can limit memory"
+has partly "CPU quotas" "which is not given the CPU controller"
+has partly "CPU quotas" "systemd-run --scope -p Delegate=yes"
+echo memory cpu | tee "$group/cgroup.controllers" >"$group/cgroup.subtree_control"
+
 echo powersave >$cpufreq/scaling_governor
 echo docker >smt-laptop/.dockerenv
 doctor 4 --root smt-laptop
@@ -62,6 +71,15 @@ doctor 4 --root container-1.5cpu
 has partly Quota "1.5 is not a whole number of CPUs"
 has partly "Huge pages" "echo madvise | sudo tee"
 [ "$(grep -c madvise out)" = 1 ] || fail "the command stands there twice: $(cat out)"
+has note "CPU quotas" "no group can be made here; the quota that is in force, 1.5 CPUs, holds for every point"
+# a quota in force of less than one CPU is no drawback of the quotas that can be set
+group=container-1.5cpu/sys/fs/cgroup
+touch "$group/cgroup.procs"
+echo "50000 100000" >"$group/cpu.max"
+echo memory cpu | tee "$group/cgroup.controllers" >"$group/cgroup.subtree_control"
+doctor 4 --root container-1.5cpu
+has fine "CPU quotas" "can limit CPU time"
+make container-1.5cpu
 
 # ---- JSON
 command -v python3 >/dev/null || skip "JSON: no python3"

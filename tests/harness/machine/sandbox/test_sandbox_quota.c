@@ -75,7 +75,8 @@ static void v2_quota_comes_later(void **state)
     sandbox_destroy(memory);
 }
 
-/* Where the CPU controller is not given to us, nothing is made. */
+/* Where the CPU controller is not given to us, nothing is made, and what helps is
+ * named: being root does not, nor another group of the same user's. */
 static void v2_without_the_cpu_controller(void **state)
 {
     const struct sandbox_limits limits = {512 * MIB, 1}, quota = {0, 1};
@@ -87,6 +88,10 @@ static void v2_without_the_cpu_controller(void **state)
     v2_group("/sys/fs/cgroup/user/me", "memory\n", "", "4321\n");
     assert_int_equal(sandbox_create_with(&s, root, &limits, &err), ST_PERMISSION);
     assert_non_null(strstr(err.msg, "memory limit and CPU quota"));
+    assert_non_null(
+        strstr(err.msg, "user/me, which is not given the CPU controller; "));
+    assert_non_null(strstr(err.msg, "`systemd-run --scope -p Delegate=yes`"));
+    assert_null(strstr(err.msg, "--user"));
     err_clear(&err);
     assert_int_equal(sandbox_create_with(&s, root, &quota, &err), ST_PERMISSION);
     assert_non_null(strstr(err.msg, "--cpus-quota none"));
