@@ -299,6 +299,7 @@ enum status chat_template_open(struct chat_template **out, const struct gguf *g,
     }
     c->end = find_end(c, tok);
     chat_find_thinking(c);
+    chat_find_calls(c, tok);
     *out = c;
     return ST_OK;
 }
@@ -309,6 +310,7 @@ void chat_template_close(struct chat_template *c)
         return;
     free(c->name);
     chat_free_thinking(c);
+    chat_free_calls(c);
     chat_free_variants(c);
     json_decref(c->own);
     free(c);

@@ -23,6 +23,7 @@
 
 #include "engine/base/status.h"
 #include "engine/gguf/gguf.h"
+#include "engine/grammar/call_form.h"
 #include "engine/jinja/jinja.h"
 #include "engine/tokenizer/tokenizer.h"
 
@@ -86,6 +87,21 @@ const struct chat_thinking *chat_template_thinking(const struct chat_template *c
 
 /* Whether the template has opened a block of thoughts at the end of a prompt. */
 bool chat_prompt_thinks(const struct chat_template *c, const struct jinja_text *prompt);
+
+/* How a model calls tools, by what its template renders of calls. */
+struct chat_calls {
+    struct call_form form;
+    char *think_begin,
+        *think_end;  /* markers of thoughts, as bytes of a form; or NULL */
+    const char *why; /* there is no form, static: "it has no marker before a call" */
+};
+
+/* It belongs to the template. */
+const struct chat_calls *chat_template_calls(const struct chat_template *c);
+
+/* Write the calls of earlier answers as the template expects them: arguments as an
+ * object or a text, and a content where there is none. */
+void chat_prepare_calls(const struct chat_template *c, json_t *conversation);
 
 struct chat_abilities chat_template_abilities(const struct chat_template *c);
 

@@ -25,6 +25,10 @@ struct chat_template {
     const char *bos; /* in own, "" if there is none */
     struct chat_thinking thinking; /* all NULL: none */
     int32_t end; /* what the template writes behind an answer; -1: no token */
+
+    struct chat_calls calls;
+    bool text_arguments; /* of calls, for the template */
+    int calls_content;   /* next to calls: 0 "", 1 null, 2 none */
 };
 
 /* Find and compile the programs of chat_template_open(): variants, names, markers. */
@@ -41,6 +45,10 @@ enum status chat_pick(const struct chat_variant **v, const struct chat_template 
 /* Fill c->thinking; and empty it. */
 void chat_find_thinking(struct chat_template *c);
 void chat_free_thinking(struct chat_template *c);
+
+/* Fill c->calls; and empty it. */
+void chat_find_calls(struct chat_template *c, const struct tokenizer *tok);
+void chat_free_calls(struct chat_template *c);
 
 struct chat_named {
     const char *name, *text;
