@@ -64,7 +64,10 @@ static uint32_t add_node(struct automaton *a, struct node node)
 
 enum status automaton_init(struct automaton *a, struct err *err)
 {
-    *a = (struct automaton){.err = err, .max_nodes = AUTOMATON_NODES};
+    *a = (struct automaton){.err = err,
+                            .max_nodes = AUTOMATON_NODES,
+                            .max_edges = AUTOMATON_EDGES,
+                            .max_rules = AUTOMATON_RULES};
     add_node(a, (struct node){.kind = NODE_END_OF_RULE});
     add_node(a, (struct node){.kind = NODE_BYTES});
     return a->st;
@@ -78,10 +81,34 @@ void automaton_free(struct automaton *a)
     free(a->need);
 }
 
+static void *copy_array(const void *from, size_t bytes)
+{
+    void *p = malloc(bytes + 1);
+
+    if (p && bytes)
+        memcpy(p, from, bytes);
+    return p;
+}
+
+enum status automaton_copy(struct automaton *to, const struct automaton *a)
+{
+    *to = *a;
+    to->nodes = copy_array(a->nodes, a->n_nodes * sizeof *a->nodes);
+    to->edges = copy_array(a->edges, a->n_edges * sizeof *a->edges);
+    to->rules = copy_array(a->rules, a->n_rules * sizeof *a->rules);
+    to->need = copy_array(a->need, a->n_nodes * sizeof *a->need);
+    to->cap_nodes = a->n_nodes;
+    to->cap_edges = a->n_edges;
+    to->cap_rules = a->n_rules;
+    if (!to->nodes || !to->edges || !to->rules || !to->need)
+        to->st = ST_NO_MEMORY;
+    return to->st;
+}
+
 static uint32_t add_edges(struct automaton *a, enum node_kind kind,
                           const struct edge *edges, uint32_t n)
 {
-    if (!grow(a, (void **)&a->edges, a->n_edges, n, &a->cap_edges, AUTOMATON_EDGES,
+    if (!grow(a, (void **)&a->edges, a->n_edges, n, &a->cap_edges, a->max_edges,
               sizeof *a->edges))
         return NODE_DEAD;
     if (n > 0)
@@ -116,7 +143,7 @@ uint32_t build_open(struct automaton *a, uint32_t n)
     const uint32_t node = add_edges(a, NODE_SPLIT, &dead, 1);
 
     for (uint32_t i = 1; i < n && !a->st; i++) {
-        if (!grow(a, (void **)&a->edges, a->n_edges, 1, &a->cap_edges, AUTOMATON_EDGES,
+        if (!grow(a, (void **)&a->edges, a->n_edges, 1, &a->cap_edges, a->max_edges,
                   sizeof *a->edges))
             break;
         a->edges[a->n_edges++] = dead;
@@ -198,9 +225,17 @@ uint32_t build_repeat(struct automaton *a, uint32_t body, uint32_t min, uint32_t
                .kind = NODE_REPEAT, .at = body, .n = to, .min = min, .max = max});
 }
 
+uint32_t build_lazy(struct automaton *a, uint32_t tool, uint16_t need, uint32_t to)
+{
+    if (to == NODE_DEAD)
+        return to;
+    return add_node(a,
+                    (struct node){.kind = NODE_LAZY, .at = tool, .n = to, .min = need});
+}
+
 uint32_t build_rule(struct automaton *a)
 {
-    if (!grow(a, (void **)&a->rules, a->n_rules, 1, &a->cap_rules, AUTOMATON_RULES,
+    if (!grow(a, (void **)&a->rules, a->n_rules, 1, &a->cap_rules, a->max_rules,
               sizeof *a->rules))
         return 0;
     a->rules[a->n_rules] = (struct rule){.start = NODE_DEAD};

@@ -31,7 +31,16 @@
 #define MAX_NEST         256 /* calls inside of brackets, one in the other */
 #define NEVER            UINT16_MAX
 
-enum node_kind { NODE_BYTES, NODE_SPLIT, NODE_CALL, NODE_REPEAT, NODE_END_OF_RULE };
+/* NODE_LAZY becomes a NODE_SPLIT when a text first comes there (lazy.c): the arguments
+ * of a tool, which most texts never call. */
+enum node_kind {
+    NODE_BYTES,
+    NODE_SPLIT,
+    NODE_CALL,
+    NODE_REPEAT,
+    NODE_END_OF_RULE,
+    NODE_LAZY
+};
 
 /* The first two nodes of every automaton. */
 #define NODE_POP  0u /* the only NODE_END_OF_RULE */
@@ -40,10 +49,11 @@ enum node_kind { NODE_BYTES, NODE_SPLIT, NODE_CALL, NODE_REPEAT, NODE_END_OF_RUL
 struct node {
     uint8_t kind;
     uint8_t nest; /* NODE_CALL: brackets around the call within its rule */
-    uint32_t at;  /* first edge; CALL: the rule; REPEAT: the body, which ends in POP */
-    uint32_t n;   /* number of edges; CALL, REPEAT: the node that follows */
+    uint32_t at;  /* first edge; CALL: the rule; REPEAT: the body, which ends in POP;
+                     LAZY: the number of the tool */
+    uint32_t n;   /* number of edges; CALL, REPEAT, LAZY: the node that follows */
     uint32_t min, max; /* REPEAT; CALL: of the repetition that the rule begins with,
-                          where max > 0 */
+                          where max > 0; LAZY: min is what the body needs */
 };
 
 struct edge {
@@ -72,7 +82,11 @@ struct automaton {
     uint8_t max_nest;  /* of all calls */
     uint16_t max_need; /* of all nodes that lead to an end */
 
-    uint32_t max_nodes; /* AUTOMATON_NODES or less */
+    uint32_t max_nodes; /* AUTOMATON_NODES or less, in automaton_init() */
+    uint32_t max_edges, max_rules;
+    const char *raw; /* what closes a string that is written as it is: build_chars()
+                        makes no escapes, and not its first byte. NULL: JSON's strings
+                      */
     enum status st;
     struct err *err;
 };
@@ -112,8 +126,22 @@ struct text {
 };
 uint32_t build_texts(struct automaton *a, struct text *texts, size_t n, uint32_t to);
 
+/* The body of a tool that is built later, whose way to its end takes `need`. */
+uint32_t build_lazy(struct automaton *a, uint32_t tool, uint16_t need, uint32_t to);
+
 /* The start of a whole text and what automaton.h says is computed at the end. Errors:
  * a->st; ST_INPUT where a rule calls itself before a byte, or no text ends. */
 enum status automaton_finish(struct automaton *a, uint32_t start);
+
+/* As automaton_finish() for what was built behind n_nodes and n_rules, which nothing
+ * before calls but by NODE_LAZY; its bytes are of the classes that there are. */
+enum status automaton_extend(struct automaton *a, uint32_t n_nodes, uint32_t n_rules);
+
+/* Bytes that b distinguishes are distinguished by a as well; limits of nesting are
+ * those of both. */
+void automaton_join(struct automaton *a, const struct automaton *b);
+
+/* A copy that can be extended. Error: ST_NO_MEMORY, also in to->st. */
+enum status automaton_copy(struct automaton *to, const struct automaton *a);
 
 #endif

@@ -8,10 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void set_classes(struct automaton *a, const bool *begins)
+{
+    int n = 0;
+
+    for (int byte = 0; byte < 256; byte++) {
+        if (begins[byte])
+            a->byte_of[n++] = (uint8_t)byte;
+        a->class_of[byte] = (uint8_t)(n - 1);
+    }
+    a->n_classes = n;
+}
+
 static void find_classes(struct automaton *a)
 {
     bool begins[257] = {true};
-    int n = 0;
 
     for (uint32_t i = 0; i < a->n_nodes; i++) {
         const struct node *node = &a->nodes[i];
@@ -23,12 +34,21 @@ static void find_classes(struct automaton *a)
             begins[a->edges[k].hi + 1] = true;
         }
     }
-    for (int byte = 0; byte < 256; byte++) {
-        if (begins[byte])
-            a->byte_of[n++] = (uint8_t)byte;
-        a->class_of[byte] = (uint8_t)(n - 1);
-    }
-    a->n_classes = n;
+    set_classes(a, begins);
+}
+
+void automaton_join(struct automaton *a, const struct automaton *b)
+{
+    bool begins[257] = {true};
+
+    for (int byte = 1; byte < 256; byte++)
+        begins[byte] = a->class_of[byte] != a->class_of[byte - 1] ||
+                       b->class_of[byte] != b->class_of[byte - 1];
+    set_classes(a, begins);
+    if (b->max_nest > a->max_nest)
+        a->max_nest = b->max_nest;
+    if (b->max_need > a->max_need)
+        a->max_need = b->max_need;
 }
 
 /* ---- ranks ----------------------------------------------------------------------- */
@@ -92,7 +112,7 @@ static void push_calls(struct search *s, uint32_t rule)
         } else if (node->kind == NODE_SPLIT) {
             for (uint32_t k = node->at; k < node->at + node->n; k++)
                 push(s, a->edges[k].to);
-        } else if (node->kind == NODE_REPEAT) {
+        } else if (node->kind == NODE_REPEAT) { /* NODE_LAZY is in no rule */
             push(s, node->at);
             /* A call may say how often the rule's first repetition is taken. */
             push(s, node->n);
@@ -104,13 +124,15 @@ static void push_calls(struct search *s, uint32_t rule)
     free(calls);
 }
 
-/* Ranks by the order in which the search leaves the rules: callees first. */
-static void rank_rules(struct search *s)
+/* Ranks by the order in which the search leaves the rules: callees first. Those before
+ * `from` have theirs. */
+static void rank_rules(struct search *s, uint32_t from)
 {
     struct automaton *a = s->a;
-    uint16_t n_left = 0;
+    uint16_t n_left = (uint16_t)from;
 
-    for (uint32_t first = 0; first < a->n_rules && !a->st; first++) {
+    memset(s->state, 2, from);
+    for (uint32_t first = from; first < a->n_rules && !a->st; first++) {
         push(s, first);
         while (s->n > 0 && !a->st) {
             const uint32_t top = s->stack[--s->n], rule = top & ~MARK;
@@ -131,7 +153,7 @@ static void rank_rules(struct search *s)
     }
 }
 
-static void find_ranks(struct automaton *a)
+static void find_ranks(struct automaton *a, uint32_t from)
 {
     struct search s = {.a = a,
                        .seen = calloc(a->n_nodes, sizeof(uint32_t)),
@@ -141,7 +163,7 @@ static void find_ranks(struct automaton *a)
         automaton_fail(a, ST_NO_MEMORY, "cannot allocate the order of %u rules",
                        a->n_rules);
     else
-        rank_rules(&s);
+        rank_rules(&s, from);
     free(s.seen);
     free(s.state);
     free(s.stack);
@@ -175,6 +197,8 @@ static uint16_t need_of(const struct automaton *a, uint32_t id)
         return body == NEVER ? NEVER
                              : larger((uint16_t)(body + node->nest), a->need[node->n]);
     }
+    case NODE_LAZY:
+        return larger((uint16_t)node->min, a->need[node->n]);
     case NODE_REPEAT:
         need = a->need[node->n];
         return node->min > 0 ? larger(need, a->need[node->at]) : need;
@@ -182,42 +206,46 @@ static uint16_t need_of(const struct automaton *a, uint32_t id)
     return NEVER;
 }
 
-/* Who is asked again when a node's need has fallen: before[from[id]] .. [from[id+1]].
- */
+/* Which nodes are computed again when a node's need has fallen: before[from[i]] ..
+ * [from[i + 1]], of nodes from `first` on, numbered from there. */
 struct reverse {
+    uint32_t first;
     uint32_t *from, *before, *work;
     bool *waits;
 };
+
+static void note_next(struct reverse *r, uint32_t id, uint32_t next, bool count)
+{
+    if (next < r->first)
+        return;
+    next -= r->first;
+    if (count)
+        r->from[next + 1]++;
+    else
+        r->before[--r->from[next + 1]] = id - r->first;
+}
 
 static void each_next(const struct automaton *a, uint32_t id, struct reverse *r,
                       bool count)
 {
     const struct node *node = &a->nodes[id];
-    uint32_t next[2], n = 0;
 
     if (node->kind == NODE_BYTES || node->kind == NODE_SPLIT) {
-        for (uint32_t k = node->at; k < node->at + node->n; k++) {
-            if (count)
-                r->from[a->edges[k].to + 1]++;
-            else
-                r->before[--r->from[a->edges[k].to + 1]] = id;
-        }
-    } else if (node->kind == NODE_CALL || node->kind == NODE_REPEAT) {
-        next[n++] = node->n;
-        next[n++] = node->kind == NODE_CALL ? a->rules[node->at].start : node->at;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        if (count)
-            r->from[next[i] + 1]++;
-        else
-            r->before[--r->from[next[i] + 1]] = id;
+        for (uint32_t k = node->at; k < node->at + node->n; k++)
+            note_next(r, id, a->edges[k].to, count);
+    } else if (node->kind != NODE_END_OF_RULE) {
+        note_next(r, id, node->n, count);
+        if (node->kind != NODE_LAZY)
+            note_next(r, id,
+                      node->kind == NODE_CALL ? a->rules[node->at].start : node->at,
+                      count);
     }
 }
 
 /* Falls from "never" to what is true; each node waits in the queue once at a time. */
 static void let_fall(struct automaton *a, struct reverse *r)
 {
-    const uint32_t n = a->n_nodes;
+    const uint32_t n = a->n_nodes - r->first;
     uint32_t head = 0, waiting = n;
 
     for (uint32_t i = 0; i < n; i++) {
@@ -225,17 +253,17 @@ static void let_fall(struct automaton *a, struct reverse *r)
         r->waits[i] = true;
     }
     while (waiting > 0) {
-        const uint32_t id = r->work[head];
+        const uint32_t i = r->work[head], id = i + r->first;
 
         head = (head + 1) % n;
         waiting--;
-        r->waits[id] = false;
+        r->waits[i] = false;
         const uint16_t need = need_of(a, id);
 
         if (need >= a->need[id])
             continue;
         a->need[id] = need;
-        for (uint32_t k = r->from[id]; k < r->from[id + 1]; k++) {
+        for (uint32_t k = r->from[i]; k < r->from[i + 1]; k++) {
             const uint32_t prev = r->before[k];
 
             if (!r->waits[prev]) {
@@ -246,31 +274,34 @@ static void let_fall(struct automaton *a, struct reverse *r)
     }
 }
 
-static void find_needs(struct automaton *a)
+static void find_needs(struct automaton *a, uint32_t first)
 {
-    const uint32_t n = a->n_nodes;
+    const uint32_t n = a->n_nodes - first;
     const size_t n_links = (size_t)a->n_edges + 2 * (size_t)n;
-    struct reverse r = {.from = calloc((size_t)n + 2, sizeof(uint32_t)),
-                        .before = calloc(n_links, sizeof(uint32_t)),
-                        .work = calloc(n, sizeof(uint32_t)),
-                        .waits = calloc(n, sizeof(bool))};
+    struct reverse r = {.first = first,
+                        .from = calloc((size_t)n + 2, sizeof(uint32_t)),
+                        .before = calloc(n_links + 1, sizeof(uint32_t)),
+                        .work = calloc((size_t)n + 1, sizeof(uint32_t)),
+                        .waits = calloc((size_t)n + 1, sizeof(bool))};
+    uint16_t *need = realloc(a->need, a->n_nodes * sizeof *a->need);
 
-    a->need = malloc(n * sizeof *a->need);
-    if (!r.from || !r.before || !r.work || !r.waits || !a->need) {
+    if (need)
+        a->need = need;
+    if (!r.from || !r.before || !r.work || !r.waits || !need) {
         automaton_fail(a, ST_NO_MEMORY, "cannot allocate a grammar of %u nodes", n);
     } else {
         for (uint32_t i = 0; i < n; i++)
-            each_next(a, i, &r, true);
+            each_next(a, i + first, &r, true);
         for (uint32_t i = 1; i <= n; i++)
             r.from[i] += r.from[i - 1];
         const uint32_t n_before = r.from[n];
 
-        /* Filling takes from[id + 1] down to where node id's begin. */
+        /* Filling takes from[i + 1] down to where node i's begin. */
         for (uint32_t i = 0; i < n; i++)
-            each_next(a, i, &r, false);
+            each_next(a, i + first, &r, false);
         memmove(r.from, r.from + 1, n * sizeof *r.from);
         r.from[n] = n_before;
-        memset(a->need, 0xff, n * sizeof *a->need);
+        memset(a->need + first, 0xff, n * sizeof *a->need);
         let_fall(a, &r);
     }
     free(r.from);
@@ -279,22 +310,33 @@ static void find_needs(struct automaton *a)
     free(r.waits);
 }
 
+/* The most that nodes and calls from `first` on need. */
+static void find_limits(struct automaton *a, uint32_t first)
+{
+    for (uint32_t i = first; i < a->n_nodes && !a->st; i++) {
+        if (a->nodes[i].kind == NODE_CALL && a->nodes[i].nest > a->max_nest)
+            a->max_nest = a->nodes[i].nest;
+        if (a->need[i] != NEVER && a->need[i] > a->max_need)
+            a->max_need = a->need[i];
+    }
+}
+
+enum status automaton_extend(struct automaton *a, uint32_t n_nodes, uint32_t n_rules)
+{
+    if (!a->st)
+        find_ranks(a, n_rules);
+    if (!a->st)
+        find_needs(a, n_nodes);
+    find_limits(a, n_nodes);
+    return a->st;
+}
+
 enum status automaton_finish(struct automaton *a, uint32_t start)
 {
     if (a->st)
         return a->st;
     find_classes(a);
-    for (uint32_t i = 0; i < a->n_nodes; i++) {
-        if (a->nodes[i].kind == NODE_CALL && a->nodes[i].nest > a->max_nest)
-            a->max_nest = a->nodes[i].nest;
-    }
-    find_ranks(a);
-    if (!a->st)
-        find_needs(a);
-    for (uint32_t i = 0; i < a->n_nodes && !a->st; i++) {
-        if (a->need[i] != NEVER && a->need[i] > a->max_need)
-            a->max_need = a->need[i];
-    }
+    automaton_extend(a, 0, 0);
     if (!a->st && a->need[start] == NEVER)
         automaton_fail(a, ST_INPUT,
                        "no text is valid under the schema: something that it requires "

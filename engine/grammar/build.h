@@ -11,6 +11,7 @@
 
 #include "engine/base/json_read.h"
 #include "engine/grammar/automaton.h"
+#include "engine/grammar/call_form.h"
 
 #define NO_RULE UINT32_MAX
 
@@ -27,6 +28,7 @@ struct known_pattern {
     size_t len;
     const char *also;
     uint32_t min, max, rule;
+    const char *raw; /* the automaton's */
 };
 
 struct build {
@@ -45,7 +47,11 @@ struct build {
     uint64_t pattern_work;    /* steps of making all patterns deterministic */
     uint32_t string, any;     /* rules, NO_RULE: not there yet */
     uint32_t number, integer; /* the same */
+    uint32_t raw;             /* the same: a string up to what closes it (calls.c) */
+    bool python;              /* True, False, None */
 };
+
+void build_free(struct build *b);
 
 /* Unicode characters lo .. hi. */
 struct char_range {
@@ -79,6 +85,9 @@ uint32_t build_any_object(struct build *b, uint8_t nest, uint32_t to);
 
 /* The text of b->root's schema. Errors are in b->a. */
 uint32_t build_schema_text(struct build *b, uint32_t to);
+
+/* The rules of schemas that were called. */
+void build_called(struct build *b);
 
 /* Valid values of one schema, within b->path. */
 uint32_t build_schema(struct build *b, const json_t *schema, uint8_t nest, uint32_t to);
@@ -146,6 +155,38 @@ uint32_t build_array_type(struct build *b, const json_t *schema, uint8_t nest,
 uint32_t build_string_type(struct build *b, const json_t *schema, uint32_t to);
 uint32_t build_number_type(struct build *b, const json_t *schema, bool integer,
                            uint32_t to);
+
+/* ---- call_arguments.c, call_texts.c: calls of tools ------------------------------ */
+
+/* The arguments that a tool's schema, b->root, allows, as a form writes them. */
+uint32_t build_arguments(struct build *b, const struct call_form *form, uint32_t to);
+
+/* enum call_types of a parameter of b->root. */
+unsigned build_parameter_types(struct build *b, const char *key);
+
+/* A string of a schema without quotes, with what closes it, b->a->raw. */
+uint32_t build_raw_string(struct build *b, const json_t *schema, uint32_t to);
+
+/* Any text in UTF-8 up to the first `close`, with it. */
+uint32_t build_raw_until(struct automaton *a, const char *close, uint32_t to);
+
+/* A text of a form, whose holes are filled. */
+uint32_t build_form_text(struct automaton *a, const char *text, uint32_t to);
+
+/* What a text is before its calls begin, with blanks or thoughts first. */
+struct call_start {
+    const char *think_begin, *think_end; /* NULL: there are no thoughts */
+    bool thinks;                         /* the prompt has opened them */
+    const char *trigger;                 /* [n_trigger] */
+    size_t n_trigger;
+    bool anywhere;
+    bool text;      /* a text may be all there is */
+    uint32_t calls; /* behind the trigger; NODE_DEAD: no call may begin */
+};
+uint32_t build_call_start(struct automaton *a, const struct call_start *s);
+
+/* true, false, null, as they are written. */
+struct text build_word(const struct build *b, const char *word);
 
 /* The type that a format is about. */
 unsigned schema_format_about(const json_t *format);

@@ -136,12 +136,47 @@ static bool holds(const struct char_range *ranges, size_t n, uint32_t c)
     return false;
 }
 
+/* Characters as they are, without the one that may end a text. */
+static uint32_t raw_chars(struct automaton *a, const struct char_range *ranges,
+                          size_t n, uint32_t to)
+{
+    static const char more[] = "\t\n\"\\";
+    const uint8_t closing = (uint8_t)*a->raw;
+    struct edge_list list = {0};
+    uint32_t n_edges;
+
+    for (size_t i = 0; i < n && !a->st; i++)
+        add_plain(a, &list, ranges[i], to);
+    for (const char *c = more; *c && !a->st; c++)
+        if (holds(ranges, n, (uint32_t)*c))
+            add(a, &list, (uint8_t)*c, (uint8_t)*c, to);
+    n_edges = list.n;
+    for (uint32_t i = 0; i < n_edges && !a->st; i++) {
+        const struct edge e = list.v[i];
+
+        if (closing < e.lo || closing > e.hi)
+            continue;
+        if (closing < e.hi)
+            add(a, &list, (uint8_t)(closing + 1), e.hi, e.to);
+        list.v[i].hi = (uint8_t)(closing - 1);
+        if (e.lo == closing) /* nothing is left of it */
+            list.v[i] = list.v[--list.n];
+        break;
+    }
+    const uint32_t node = list.n ? build_bytes(a, list.v, list.n) : NODE_DEAD;
+
+    free(list.v);
+    return node;
+}
+
 uint32_t build_chars(struct automaton *a, const struct char_range *ranges, size_t n,
                      uint32_t to)
 {
     struct edge_list list = {0};
     uint32_t escapes[33], n_escapes = 0;
 
+    if (a->raw)
+        return raw_chars(a, ranges, n, to);
     for (size_t i = 0; i < n && !a->st; i++)
         add_plain(a, &list, ranges[i], to);
     for (uint32_t c = 1; c <= '\\' && !a->st; c++) {

@@ -14,7 +14,7 @@
 #define SCHEMA_BYTES  ((size_t)256 << 10)
 #define SCHEMA_VALUES ((size_t)32 << 10)
 
-static void build_free(struct build *b)
+void build_free(struct build *b)
 {
     for (size_t i = 0; i < b->n_schemas; i++)
         free(b->schemas[i].path);
@@ -32,7 +32,8 @@ static enum status make(struct grammar **out, json_t *schema, const char *text,
                       .string = NO_RULE,
                       .any = NO_RULE,
                       .number = NO_RULE,
-                      .integer = NO_RULE};
+                      .integer = NO_RULE,
+                      .raw = NO_RULE};
     enum status st;
 
     if (!g)
@@ -95,7 +96,7 @@ size_t grammar_bytes(const struct grammar *g)
 {
     const struct automaton *a = &g->a;
 
-    return sizeof *g + g->len + a->cap_nodes * sizeof *a->nodes +
+    return sizeof *g + g->len + g->tool_bytes + a->cap_nodes * sizeof *a->nodes +
            a->cap_edges * sizeof *a->edges + a->cap_rules * sizeof *a->rules +
            (a->need ? a->n_nodes * sizeof *a->need : 0);
 }
@@ -105,6 +106,12 @@ void grammar_unref(struct grammar *g)
     if (!g || __atomic_sub_fetch(&g->n_refs, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     automaton_free(&g->a);
+    for (size_t i = 0; i < g->n_tools; i++) {
+        free(g->tools[i].name);
+        free(g->tools[i].schema);
+    }
+    free(g->tools);
+    call_form_free(&g->form);
     free(g->text);
     free(g);
 }

@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "engine/base/status.h"
+#include "engine/grammar/call_form.h"
 #include "engine/tokenizer/tokenizer.h"
 
 struct grammar;
@@ -67,6 +68,43 @@ enum status grammar_json(struct grammar **g, struct err *err);
 enum status grammar_from_schema(struct grammar **g, const char *text, size_t len,
                                 struct err *err);
 
+/* A tool that a model may call; schema[len] is of its arguments, an object. */
+struct grammar_tool {
+    const char *name, *schema;
+    size_t len;
+};
+
+enum grammar_choice {
+    GRAMMAR_AUTO,    /* a text, calls, or calls behind a text */
+    GRAMMAR_NONE,    /* a text in which no call begins */
+    GRAMMAR_REQUIRED /* calls alone */
+};
+
+struct grammar_calls {
+    const struct call_form *form;
+    const struct grammar_tool *tools; /* [n_tools] */
+    size_t n_tools;
+    enum grammar_choice choice;
+    bool parallel;                       /* several calls, where the form has them */
+    const char *think_begin, *think_end; /* thoughts that may come first; NULL: none */
+    bool thinks;                         /* they have begun */
+};
+
+#define GRAMMAR_MAX_TOOLS 1024
+
+/* Answers that may call tools, as a form writes them; each call's arguments are valid
+ * under its tool's schema, which may have what grammar_from_schema() takes. An
+ * object has declared members only, unless its schema has additionalProperties that are
+ * not false. All schemas are checked here; what is made of one is made when a
+ * text first comes to its tool's name. Texts are bytes as call_form.h has them, with
+ * control tokens. Nothing is kept of c. Errors: as grammar_from_schema(); messages name
+ * the tool. */
+enum status grammar_from_calls(struct grammar **g, const struct grammar_calls *c,
+                               struct err *err);
+
+/* Types of a tool's parameter in such a grammar, for call_reader_open(). */
+unsigned grammar_parameter_types(const void *g, const char *name, const char *key);
+
 /* Another owner; NULL stays NULL. */
 struct grammar *grammar_ref(struct grammar *g);
 void grammar_unref(struct grammar *g);
@@ -91,8 +129,9 @@ enum status grammar_state_copy(struct grammar_state **copy,
 /* Bit i of mask[GRAMMAR_MASK_WORDS(n_vocab)]: token i may come next. End tokens have
  * their bits where the text may end, and where nothing can go on: the vocabulary has no
  * token for a byte that the text needs, or memory is lacking. So at least one bit is
- * set, if the vocabulary has an end token. */
-void grammar_state_mask(struct grammar_state *s, uint32_t *mask);
+ * set, if the vocabulary has an end token. True: every token that is no padding may
+ * come, so that there is nothing to mask. */
+bool grammar_state_mask(struct grammar_state *s, uint32_t *mask);
 
 /* Token id is the next one. False: it may not be, and nothing changes. */
 bool grammar_state_accept(struct grammar_state *s, int32_t id);

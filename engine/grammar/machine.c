@@ -81,13 +81,20 @@ static bool make_tables(struct machine *m)
     return !m->failed;
 }
 
-size_t machine_bytes(const struct machine *m)
+static size_t step_bytes(const struct machine *m)
 {
-    return sizeof *m + m->mask_bytes + m->cap_frames * sizeof *m->frames +
+    return sizeof *m + m->cap_frames * sizeof *m->frames +
            m->cap_links * sizeof *m->links + m->cap_configs * sizeof *m->configs +
            m->cap_positions *
                (sizeof *m->positions + (size_t)m->a->n_classes * sizeof *m->steps) +
            (m->frame_table.n_slots + m->position_table.n_slots) * sizeof(uint32_t);
+}
+
+size_t machine_bytes(const struct machine *m)
+{
+    return step_bytes(m) + m->mask_bytes +
+           m->own.cap_nodes * (sizeof *m->own.nodes + sizeof *m->own.need) +
+           m->own.cap_edges * sizeof *m->own.edges;
 }
 
 /* ---- making room ----------------------------------------------------------------- */
@@ -168,7 +175,7 @@ static void forget(struct machine *m)
 void machine_make_room(struct machine *m)
 {
     if (m->failed || m->mask_bytes > m->max_mask_bytes ||
-        machine_bytes(m) - m->mask_bytes > m->max_step_bytes)
+        step_bytes(m) > m->max_step_bytes)
         forget(m);
 }
 
@@ -331,6 +338,8 @@ static void machine_free(struct machine *m)
     free(m->marked);
     free(m->returns);
     pthread_mutex_destroy(&m->lock);
+    if (m->a == &m->own)
+        automaton_free(&m->own);
     grammar_unref(m->g);
     free(m);
 }
@@ -352,6 +361,10 @@ static struct machine *new_machine(struct grammar *g, const struct grammar_vocab
     }
     m->g = grammar_ref(g);
     m->a = &g->a;
+    if (g->n_tools) {
+        m->a = &m->own;
+        lazy_open(m);
+    }
     m->v = v;
     m->max_mask_bytes = MAX_MASK_BYTES;
     m->max_step_bytes = MAX_STEP_BYTES;
@@ -360,7 +373,7 @@ static struct machine *new_machine(struct grammar *g, const struct grammar_vocab
     m->words = calloc(GRAMMAR_MASK_WORDS(v->n_vocab), sizeof *m->words);
     m->marked = calloc(GRAMMAR_MASK_WORDS(v->n_vocab), sizeof *m->marked);
     m->returns = malloc((v->n_nodes + 1) * sizeof *m->returns);
-    if (!m->words || !m->marked || !m->returns || !make_tables(m)) {
+    if (m->own.st || !m->words || !m->marked || !m->returns || !make_tables(m)) {
         machine_free(m);
         err_set(err, ST_NO_MEMORY, "cannot allocate the masks of %d tokens",
                 v->n_vocab);
@@ -378,7 +391,7 @@ static void forget_idle(struct grammar_vocab *v)
         struct machine *m = *at;
 
         if (m->n_users == 0 &&
-            (machine_bytes(m) > MAX_IDLE_BYTES || ++n_idle > MAX_IDLE)) {
+            (m->is_full || machine_bytes(m) > MAX_IDLE_BYTES || ++n_idle > MAX_IDLE)) {
             *at = m->next;
             machine_free(m);
         } else {
@@ -393,7 +406,7 @@ enum status machine_take(struct machine **out, struct grammar *g,
     struct machine **at = &v->machines, *m;
 
     pthread_mutex_lock(&v->lock);
-    while (*at && !same_grammar((*at)->g, g))
+    while (*at && ((*at)->is_full || !same_grammar((*at)->g, g)))
         at = &(*at)->next;
     m = *at;
     if (m)

@@ -26,13 +26,30 @@
 #include "engine/grammar/automaton.h"
 #include "engine/grammar/vocab.h"
 
+/* A tool whose arguments are built when a text first comes to them. */
+struct lazy_tool {
+    char *name, *schema; /* [len] */
+    size_t len;
+    uint16_t need; /* brackets */
+};
+
 struct grammar {
     struct automaton a;
     uint32_t start, start_blank; /* the second: a blank may come first */
-    char *text;                  /* the schema, zero-terminated; NULL: any object */
+    char *text; /* the schema, zero-terminated, or what else distinguishes the
+                   grammar from others; NULL: any object */
     size_t len;
-    int n_refs; /* atomic */
+    struct lazy_tool *tools; /* [n_tools] */
+    size_t n_tools, tool_bytes;
+    struct call_form form; /* of the tools' parameters; the other texts are NULL */
+    int n_refs;            /* atomic */
 };
+
+/* The arguments of a tool's schema in an automaton, with `to` behind them; rules are
+ * the numbers of rules that are shared, of build.h. The start; errors are in a. */
+enum { SHARED_STRING, SHARED_ANY, SHARED_NUMBER, SHARED_INTEGER, SHARED_RAW, N_SHARED };
+uint32_t lazy_build(struct automaton *a, const struct lazy_tool *tool,
+                    const struct call_form *form, uint32_t *shared, uint32_t to);
 
 #define FRAME_BASE 0u /* whoever called */
 #define FRAME_ROOT 1u /* the text */
@@ -65,6 +82,7 @@ struct token_set {
     uint32_t n_ids;
     uint32_t *returns; /* [n_returns] nodes of the tree at which the call returns */
     uint32_t n_returns;
+    bool all;      /* every token of the tree */
     uint64_t work; /* that it took: nodes of the tree, and configurations */
 };
 
@@ -100,7 +118,10 @@ struct seen {
 struct machine {
     struct machine *next; /* in the vocabulary's list */
     struct grammar *g;
-    const struct automaton *a;
+    const struct automaton *a; /* the grammar's, or own */
+    struct automaton own;      /* of a grammar with tools: it grows */
+    uint32_t shared[N_SHARED];
+    bool is_full; /* own has grown so much that new states get another machine */
     const struct grammar_vocab *v;
     int n_users; /* states; under the vocabulary's lock */
     pthread_mutex_t lock;
@@ -141,6 +162,12 @@ enum status machine_take(struct machine **m, struct grammar *g, struct grammar_v
 void machine_leave(struct machine *m, struct grammar_vocab *v);
 void machine_free_all(struct grammar_vocab *v);
 size_t machine_bytes(const struct machine *m);
+
+/* Begin with a copy of the grammar's automaton, own. Errors are in own.st. */
+void lazy_open(struct machine *m);
+
+/* NODE_LAZY becomes NODE_SPLIT. False: it cannot; m->failed, or the text ends there. */
+bool machine_expand(struct machine *m, uint32_t node);
 
 /* Before an operation: forget what is remembered where it is too much. Positions of the
  * states that use the machine are kept, under other numbers. */

@@ -337,6 +337,9 @@ static void follow(struct machine *m)
 
     while (m->n_work > 0 && !m->failed) {
         const struct config c = m->work[--m->n_work];
+
+        if (a->nodes[c.node].kind == NODE_LAZY && !machine_expand(m, c.node))
+            continue;
         const struct node *node = &a->nodes[c.node];
 
         switch ((enum node_kind)node->kind) {
@@ -358,6 +361,8 @@ static void follow(struct machine *m)
             break;
         case NODE_END_OF_RULE:
             leave_frame(m, c.frame);
+            break;
+        case NODE_LAZY:
             break;
         }
     }

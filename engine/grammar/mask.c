@@ -174,6 +174,8 @@ static struct token_set *take_words(struct machine *m, uint32_t n_returns)
     bool ok = t != NULL;
 
     if (ok)
+        t->all = n_ids == m->v->n_tokens;
+    if (ok)
         ok = n_ids < n_words(m) ? list_words(m, t, n_ids) : copy_words(m, t);
     ok = ok && copy_returns(m, t, n_returns);
     empty_words(m);

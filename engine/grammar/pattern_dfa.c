@@ -354,7 +354,8 @@ static uint32_t put_states(struct dfa *d, uint32_t min, uint32_t max)
     struct automaton *a = d->b->a;
     const bool counts = min > 0 || max != NO_LIMIT;
     const uint64_t n_counts = !counts ? 1 : (max != NO_LIMIT ? max : min) + (uint64_t)1;
-    const uint32_t quote = build_text(a, "\"", 1, NODE_POP);
+    const char *close = a->raw ? a->raw : "\"";
+    const uint32_t quote = build_text(a, close, strlen(close), NODE_POP);
     uint32_t *open, start = NODE_DEAD;
 
     if (n_counts * d->n_states > MAX_COUNTS) {
@@ -420,6 +421,7 @@ static uint32_t pattern_rule(struct build *b, const struct parsed *x,
     uint32_t shortest = 0, longest = NO_LIMIT, rule = NO_RULE, other = NODE_DEAD;
 
     automaton_init(&d.a, &err);
+    d.a.raw = b->a->raw;
     d.a.max_nodes = MAX_NODES;
     uint32_t start = build_part(&x->p, &d.a, x->first, NODE_POP);
 
@@ -472,6 +474,13 @@ static uint32_t parse_and_build(struct build *b, const char *text, size_t len,
     return rule;
 }
 
+static uint32_t call_pattern(struct automaton *a, uint32_t rule, uint32_t to)
+{
+    const uint32_t call = build_call(a, rule, 0, to);
+
+    return a->raw ? call : build_text(a, "\"", 1, call);
+}
+
 uint32_t build_pattern(struct build *b, const char *text, size_t len, const char *also,
                        uint32_t min, uint32_t max, uint32_t to)
 {
@@ -479,8 +488,8 @@ uint32_t build_pattern(struct build *b, const char *text, size_t len, const char
         const struct known_pattern *k = &b->patterns[i];
 
         if (k->len == len && k->also == also && k->min == min && k->max == max &&
-            !memcmp(k->text, text, len))
-            return build_text(b->a, "\"", 1, build_call(b->a, k->rule, 0, to));
+            k->raw == b->a->raw && !memcmp(k->text, text, len))
+            return call_pattern(b->a, k->rule, to);
     }
     const uint32_t rule = parse_and_build(b, text, len, also, min, max);
 
@@ -494,7 +503,12 @@ uint32_t build_pattern(struct build *b, const char *text, size_t len, const char
         return NODE_DEAD;
     }
     b->patterns = more;
-    b->patterns[b->n_patterns++] = (struct known_pattern){
-        .text = text, .len = len, .also = also, .min = min, .max = max, .rule = rule};
-    return build_text(b->a, "\"", 1, build_call(b->a, rule, 0, to));
+    b->patterns[b->n_patterns++] = (struct known_pattern){.text = text,
+                                                          .len = len,
+                                                          .also = also,
+                                                          .min = min,
+                                                          .max = max,
+                                                          .rule = rule,
+                                                          .raw = b->a->raw};
+    return call_pattern(b->a, rule, to);
 }

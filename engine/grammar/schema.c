@@ -239,11 +239,11 @@ static uint32_t by_type(struct build *b, const json_t *schema, uint8_t nest,
     if (types & (TYPE_NUMBER | TYPE_INTEGER))
         ways[n++] = build_number_type(b, schema, !(types & TYPE_NUMBER), to);
     if (types & TYPE_BOOLEAN) {
-        words[n_words++] = (struct text){"true", 4};
-        words[n_words++] = (struct text){"false", 5};
+        words[n_words++] = build_word(b, "true");
+        words[n_words++] = build_word(b, "false");
     }
     if (types & TYPE_NULL)
-        words[n_words++] = (struct text){"null", 4};
+        words[n_words++] = build_word(b, "null");
     if (n_words)
         ways[n++] = build_texts(b->a, words, n_words, to);
     return b->a->st ? NODE_DEAD : build_split(b->a, ways, n);
@@ -315,6 +315,12 @@ uint32_t build_schema_text(struct build *b, uint32_t to)
     b->path_len = 1;
     const uint32_t start = build_schema(b, b->root, 0, to);
 
+    build_called(b);
+    return start;
+}
+
+void build_called(struct build *b)
+{
     for (; b->n_built < b->n_schemas && !b->a->st; b->n_built++) {
         const struct schema_rule rule = b->schemas[b->n_built];
 
@@ -325,5 +331,4 @@ uint32_t build_schema_text(struct build *b, uint32_t to)
         if (!b->a->st)
             b->a->rules[rule.rule].start = body;
     }
-    return start;
 }

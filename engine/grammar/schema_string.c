@@ -106,7 +106,10 @@ static const char *find_format(struct build *b, const json_t *format)
     return NULL;
 }
 
-uint32_t build_string_type(struct build *b, const json_t *schema, uint32_t to)
+/* A string by the keywords of its schema; free makes one of any characters. */
+static uint32_t string_type(struct build *b, const json_t *schema, uint32_t to,
+                            uint32_t (*free_string)(struct build *b, uint32_t min,
+                                                    uint32_t max, uint32_t to))
 {
     const json_t *pattern = json_object_get(schema, "pattern");
     const json_t *format = json_object_get(schema, "format");
@@ -128,5 +131,34 @@ uint32_t build_string_type(struct build *b, const json_t *schema, uint32_t to)
                              known, min, max, to);
     if (known)
         return build_pattern(b, known, strlen(known), NULL, min, max, to);
-    return build_string(b, min, max, to);
+    return free_string(b, min, max, to);
+}
+
+uint32_t build_string_type(struct build *b, const json_t *schema, uint32_t to)
+{
+    return string_type(b, schema, to, build_string);
+}
+
+/* A text with limits has not the first byte of what closes it; one without may. */
+static uint32_t free_raw(struct build *b, uint32_t min, uint32_t max, uint32_t to)
+{
+    static const struct char_range all = {0, CHAR_MAX_CODE};
+    struct automaton *a = b->a;
+
+    if (min > 0 || max != NO_LIMIT)
+        return build_repeat(a, build_chars(a, &all, 1, NODE_POP), min, max,
+                            build_text(a, a->raw, strlen(a->raw), to));
+    if (b->raw == NO_RULE) {
+        b->raw = build_rule(a);
+        const uint32_t start = build_raw_until(a, a->raw, NODE_POP);
+
+        if (!a->st)
+            a->rules[b->raw].start = start;
+    }
+    return build_call(a, b->raw, 0, to);
+}
+
+uint32_t build_raw_string(struct build *b, const json_t *schema, uint32_t to)
+{
+    return string_type(b, schema, to, free_raw);
 }

@@ -116,17 +116,18 @@ static const struct token_set *next_tokens(struct grammar_state *s, bool *ends)
     return t;
 }
 
-void grammar_state_mask(struct grammar_state *s, uint32_t *mask)
+bool grammar_state_mask(struct grammar_state *s, uint32_t *mask)
 {
     const size_t n = GRAMMAR_MASK_WORDS(s->v->n_vocab);
     const struct token_set *t = NULL;
-    bool ends = s->ended;
+    bool ends = s->ended, all;
 
     pthread_mutex_lock(&s->m->lock);
     if (!s->ended) {
         machine_make_room(s->m);
         t = next_tokens(s, &ends);
     }
+    all = t && t->all && ends;
     if (t && t->words)
         memcpy(mask, t->words, n * sizeof *mask);
     else
@@ -136,6 +137,7 @@ void grammar_state_mask(struct grammar_state *s, uint32_t *mask)
     pthread_mutex_unlock(&s->m->lock);
     for (int i = 0; i < s->v->n_ends && ends; i++)
         set_bit(mask, s->v->end[i]);
+    return all;
 }
 
 /* The position after a token's bytes, or POSITION_DEAD. */

@@ -6,6 +6,8 @@
  */
 #include "engine/grammar/build.h"
 
+#include <string.h>
+
 #define MAX_BLANKS   40 /* of a line's indentation */
 #define MAX_TABS     16
 #define MAX_INTEGER  18 /* digits: whatever reads it can hold it in 64 bits */
@@ -167,6 +169,16 @@ uint32_t build_number(struct build *b, uint32_t to)
     return build_call(a, b->number, 0, to);
 }
 
+/* ---- words ----------------------------------------------------------------------- */
+
+struct text build_word(const struct build *b, const char *word)
+{
+    const char *const python = *word == 't' ? "True" : *word == 'f' ? "False" : "None";
+    const char *const text = b->python ? python : word;
+
+    return (struct text){text, strlen(text)};
+}
+
 /* ---- any value ------------------------------------------------------------------- */
 
 uint32_t build_any_object(struct build *b, uint8_t nest, uint32_t to)
@@ -198,7 +210,8 @@ uint32_t build_any(struct build *b, uint8_t nest, uint32_t to)
 
     if (b->any == NO_RULE) {
         b->any = build_rule(a);
-        struct text words[] = {{"true", 4}, {"false", 5}, {"null", 4}};
+        struct text words[] = {build_word(b, "true"), build_word(b, "false"),
+                               build_word(b, "null")};
         const uint32_t ways[] = {
             build_any_object(b, 0, NODE_POP), any_array(b, NODE_POP),
             build_string(b, 0, NO_LIMIT, NODE_POP), build_number(b, NODE_POP),

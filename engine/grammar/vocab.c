@@ -10,6 +10,19 @@
 
 #include "engine/grammar/machine.h"
 
+/* A control token; no grammar but those with calls allows these bytes. */
+static size_t read_control(const struct tokenizer *tok, int32_t id, char *piece)
+{
+    size_t len;
+    const char *spelled = tokenizer_text(tok, id, &len);
+
+    if (!len || len + 2 > TOKEN_MAX_BYTES || memchr(spelled, CALL_CONTROL, len))
+        return 0;
+    piece[0] = piece[len + 1] = CALL_CONTROL;
+    memcpy(piece + 1, spelled, len);
+    return len + 2;
+}
+
 /* The bytes of all tokens. */
 static enum status read_pieces(struct grammar_vocab *v, const struct tokenizer *tok,
                                struct err *err)
@@ -23,6 +36,10 @@ static enum status read_pieces(struct grammar_vocab *v, const struct tokenizer *
     for (int32_t id = 0; id < v->n_vocab; id++) {
         size_t len = tokenizer_piece(tok, id, piece, sizeof piece);
 
+        if (len && len <= sizeof piece && memchr(piece, CALL_CONTROL, len))
+            len = 0; /* no text has it, and it marks: */
+        else if (!len && tokenizer_is_special(tok, id))
+            len = read_control(tok, id, piece); /* as texts with calls have it */
         if (tokenizer_is_end(tok, id)) {
             if (v->n_ends < MAX_END_TOKENS)
                 v->end[v->n_ends++] = id;

@@ -41,7 +41,8 @@ struct grammar_vocab {
     uint32_t n_longer[TOKEN_MAX_BYTES + 2]; /* tokens of more bytes than that */
     char *text;                             /* bytes of all tokens */
     uint32_t *at; /* [n_vocab + 1] token i is text[at[i]] .. text[at[i + 1]]; empty for
-                     tokens that are no text */
+                     tokens that are no text. A control token is as call_form.h has
+                     it */
     int32_t end[MAX_END_TOKENS];
     int n_ends;
     uint32_t max_bytes;    /* of a token */

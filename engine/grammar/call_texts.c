@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * call_texts.c - texts before, around and within calls of tools: free ones up to a
+ * marker, and those of a form
+ *
+ * A free text is searched for its marker as it is written, byte by byte (Knuth, Morris
+ * and Pratt), so that the marker is found however tokens cut it.
+ */
+#include "engine/grammar/build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_MARKER 512
+#define MAX_BLANKS 8 /* before a call that must come */
+
+/* ---- markers --------------------------------------------------------------------- */
+
+struct marker {
+    const char *s;
+    size_t n;
+    size_t back[MAX_MARKER + 1]; /* where to continue after s[.. i) did not */
+};
+
+static bool read_marker(struct automaton *a, struct marker *m, const char *s, size_t n)
+{
+    size_t k = 0;
+
+    *m = (struct marker){.s = s, .n = n};
+    if (n > MAX_MARKER) {
+        automaton_fail(a, ST_INPUT, "a marker of a tool's call has more than %d bytes",
+                       MAX_MARKER);
+        return false;
+    }
+    for (size_t i = 1; i < n; i++) {
+        while (k && s[i] != s[k])
+            k = m->back[k];
+        k += s[i] == s[k];
+        m->back[i + 1] = k;
+    }
+    return true;
+}
+
+/* How much of the marker a text ends with, where it ended with i bytes before. */
+static size_t next_of(const struct marker *m, size_t i, char ch)
+{
+    if (!m->n)
+        return 0;
+    while (i && (i == m->n || m->s[i] != ch))
+        i = m->back[i];
+    return i + (m->s[i] == ch);
+}
+
+/* Bytes 0 .. 255 and where each leads. */
+static uint32_t all_bytes(struct automaton *a, const uint32_t *to)
+{
+    struct edge edges[256];
+    uint32_t n = 0;
+
+    for (int byte = 0; byte < 256; byte++) {
+        if (to[byte] == NODE_DEAD)
+            continue;
+        if (n && edges[n - 1].to == to[byte] && edges[n - 1].hi + 1 == byte)
+            edges[n - 1].hi = (uint8_t)byte;
+        else
+            edges[n++] = (struct edge){(uint8_t)byte, (uint8_t)byte, to[byte]};
+    }
+    return n ? build_bytes(a, edges, n) : NODE_DEAD;
+}
+
+/* Nodes of a free text: at[i] where it ends with i bytes of the marker, and `to` behind
+ * the whole. ends: it may end anywhere. */
+static void free_text(struct automaton *a, const struct marker *m, bool ends,
+                      uint32_t to, uint32_t *at)
+{
+    const size_t n = m->n ? m->n : 1;
+
+    for (size_t i = 0; i < n; i++)
+        at[i] = build_open(a, 2);
+    for (size_t i = 0; i < n && !a->st; i++) {
+        uint32_t next[256];
+
+        for (int byte = 0; byte < 256; byte++) {
+            const size_t k = next_of(m, i, (char)byte);
+
+            next[byte] = m->n && k == m->n ? to : at[k];
+        }
+        build_close(a, at[i], 0, all_bytes(a, next));
+        if (ends)
+            build_close(a, at[i], 1, NODE_POP);
+    }
+}
+
+/* ---- UTF-8 up to a marker -------------------------------------------------------- */
+
+/* Which bytes may follow in a character, and how many still do: Unicode, table 3-7. */
+static const struct {
+    uint8_t lo, hi, next;
+} continues[] = {
+    {0, 0, 0},       {0x80, 0xbf, 0}, {0x80, 0xbf, 1}, {0x80, 0xbf, 2},
+    {0xa0, 0xbf, 1}, {0x80, 0x9f, 1}, {0x90, 0xbf, 2}, {0x80, 0x8f, 2},
+};
+enum { N_INSIDE = 8, NO_BYTE = 255 };
+
+/* Where in a character the text is after a byte. */
+static uint8_t inside_after(uint8_t inside, uint8_t byte)
+{
+    if (inside)
+        return byte >= continues[inside].lo && byte <= continues[inside].hi
+                   ? continues[inside].next
+                   : NO_BYTE;
+    if (byte < 0x80)
+        return byte >= 0x20 || byte == '\n' || byte == '\t' ? 0 : NO_BYTE;
+    return byte < 0xc2    ? NO_BYTE
+           : byte < 0xe0  ? 1
+           : byte == 0xe0 ? 4
+           : byte == 0xed ? 5
+           : byte < 0xf0  ? 2
+           : byte == 0xf0 ? 6
+           : byte < 0xf4  ? 3
+           : byte == 0xf4 ? 7
+                          : NO_BYTE;
+}
+
+uint32_t build_raw_until(struct automaton *a, const char *close, uint32_t to)
+{
+    struct marker m;
+    uint32_t *at, start;
+
+    if (!read_marker(a, &m, close, strlen(close)))
+        return NODE_DEAD;
+    at = malloc(m.n * N_INSIDE * sizeof *at);
+    if (!at) {
+        automaton_fail(a, ST_NO_MEMORY, "cannot allocate a marker of %zu bytes", m.n);
+        return NODE_DEAD;
+    }
+    for (size_t i = 0; i < m.n * N_INSIDE; i++)
+        at[i] = build_open(a, 1);
+    for (size_t i = 0; i < m.n * N_INSIDE && !a->st; i++) {
+        uint32_t next[256];
+
+        for (int byte = 0; byte < 256; byte++) {
+            const size_t k = next_of(&m, i / N_INSIDE, (char)byte);
+            const uint8_t in = inside_after(i % N_INSIDE, (uint8_t)byte);
+            /* a control token has no UTF-8, but closes what is whole */
+            const bool marks =
+                k > 0 && (uint8_t)byte == (uint8_t)CALL_CONTROL && i % N_INSIDE == 0;
+
+            next[byte] = k == m.n && (in == 0 || marks) ? to
+                         : k == m.n                     ? NODE_DEAD
+                         : in != NO_BYTE                ? at[k * N_INSIDE + in]
+                         : marks                        ? at[k * N_INSIDE]
+                                                        : NODE_DEAD;
+        }
+        build_close(a, at[i], 0, all_bytes(a, next));
+    }
+    start = at[0];
+    free(at);
+    return a->st ? NODE_DEAD : start;
+}
+
+/* ---- texts of a form ------------------------------------------------------------- */
+
+static const struct edge digits[] = {{'0', '9', 0}};
+static const struct edge letters[] = {{'0', '9', 0}, {'A', 'Z', 0}, {'a', 'z', 0}};
+
+static uint32_t one_of(struct automaton *a, const struct edge *ranges, uint32_t n,
+                       uint32_t to)
+{
+    struct edge edges[3];
+
+    for (uint32_t i = 0; i < n; i++)
+        edges[i] = (struct edge){ranges[i].lo, ranges[i].hi, to};
+    return build_bytes(a, edges, n);
+}
+
+uint32_t build_form_text(struct automaton *a, const char *text, uint32_t to)
+{
+    for (size_t i = strlen(text); i-- > 0 && to != NODE_DEAD;) {
+        if (text[i] == CALL_HOLE_ID) {
+            for (int k = 0; k < CALL_ID_CHARS; k++)
+                to = one_of(a, letters, 3, to);
+        } else if (text[i] == CALL_HOLE_NUMBER) {
+            const uint32_t end = to;
+
+            to = one_of(a, digits, 1, end);
+            to = one_of(a, digits, 1, build_either(a, to, end));
+            to = one_of(a, digits, 1, build_either(a, to, end));
+        } else {
+            to = build_text(a, text + i, 1, to);
+        }
+    }
+    return a->st ? NODE_DEAD : to;
+}
+
+/* ---- what comes before calls ----------------------------------------------------- */
+
+static bool is_blank(int byte)
+{
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+struct start {
+    struct automaton *a;
+    const struct call_start *s;
+    struct marker trigger, begin, end;
+    uint32_t free[MAX_MARKER]; /* by bytes of the trigger */
+};
+
+/* A text from its beginning on: blanks, then thoughts (NODE_DEAD: none), a call, or
+ * what is neither. */
+static uint32_t text_start(struct start *x, uint32_t thoughts)
+{
+    const size_t n = thoughts == NODE_DEAD ? 1 : x->begin.n;
+    const char *begin = x->begin.s;
+    uint32_t at[MAX_MARKER] = {NODE_DEAD};
+    size_t k = 0; /* bytes of the trigger that begin[.. i) ends with */
+
+    for (size_t i = 0; i < n; i++)
+        at[i] = build_open(x->a, 2);
+    for (size_t i = 0; i < n && !x->a->st; i++) {
+        uint32_t next[256];
+
+        for (int byte = 0; byte < 256; byte++) {
+            const size_t j = next_of(&x->trigger, k, (char)byte);
+
+            if (thoughts != NODE_DEAD && (char)byte == begin[i])
+                next[byte] = i + 1 < n ? at[i + 1] : thoughts;
+            else if (i == 0 && is_blank(byte))
+                next[byte] = at[0];
+            else if (!x->s->anywhere && i == 0 && (char)byte == *x->s->trigger)
+                next[byte] = x->s->calls;
+            else
+                next[byte] =
+                    x->trigger.n && j == x->trigger.n ? x->s->calls : x->free[j];
+        }
+        build_close(x->a, at[i], 0, all_bytes(x->a, next));
+        build_close(x->a, at[i], 1, NODE_POP);
+        if (thoughts != NODE_DEAD)
+            k = next_of(&x->trigger, k, begin[i]);
+    }
+    return at[0];
+}
+
+/* Calls and nothing else, behind a few blanks. */
+static uint32_t calls_start(struct start *x)
+{
+    static const struct edge blanks[] = {{'\t', '\r', NODE_POP}, {' ', ' ', NODE_POP}};
+    const uint32_t calls =
+        build_text(x->a, x->s->trigger, x->s->n_trigger, x->s->calls);
+
+    return build_repeat(x->a, build_bytes(x->a, blanks, 2), 0, MAX_BLANKS, calls);
+}
+
+static uint32_t build_start(struct start *x)
+{
+    const struct call_start *s = x->s;
+    struct automaton *a = x->a;
+    uint32_t inside[MAX_MARKER] = {NODE_DEAD}, behind, start;
+
+    if (!read_marker(a, &x->trigger, s->trigger, s->anywhere ? s->n_trigger : 0))
+        return NODE_DEAD;
+    if (s->think_end &&
+        (!read_marker(a, &x->begin, s->think_begin, strlen(s->think_begin)) ||
+         !read_marker(a, &x->end, s->think_end, strlen(s->think_end))))
+        return NODE_DEAD;
+    if (s->text)
+        free_text(a, &x->trigger, true, s->calls, x->free);
+    behind = s->text ? text_start(x, NODE_DEAD) : calls_start(x);
+    if (!s->think_end || !x->end.n || !x->begin.n)
+        return behind;
+    free_text(a, &x->end, s->text, behind, inside);
+    if (s->thinks)
+        return inside[0];
+    if (s->text)
+        return text_start(x, inside[0]);
+    start = build_text(a, s->think_begin, x->begin.n, inside[0]);
+    return build_either(a, start, behind);
+}
+
+uint32_t build_call_start(struct automaton *a, const struct call_start *s)
+{
+    struct start *x = calloc(1, sizeof *x);
+    uint32_t start;
+
+    if (!x) {
+        automaton_fail(a, ST_NO_MEMORY, "cannot allocate the markers of calls");
+        return NODE_DEAD;
+    }
+    x->a = a;
+    x->s = s;
+    start = build_start(x);
+    free(x);
+    return a->st ? NODE_DEAD : start;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_calls.c - answers that may call tools: what the masks allow is read as calls of
+ * those tools, with arguments that are valid under their schemas
+ */
+#include "tests/support/call_check.h"
+
+/* Random answers of every form that must call; most are complete. */
+static void calls_are_valid(void **state)
+{
+    struct grammar_vocab *v = grammar_vocabulary(false);
+    int n_complete = 0, n_several = 0;
+
+    (void)state;
+    for (int f = 0; f < N_FORMS; f++) {
+        for (int parallel = 0; parallel < 2; parallel++) {
+            const struct grammar_calls c = {.form = forms[f],
+                                            .tools = tools,
+                                            .n_tools = N_TOOLS,
+                                            .choice = GRAMMAR_REQUIRED,
+                                            .parallel = parallel};
+            struct grammar *g = grammar_with(&c);
+
+            for (uint64_t seed = 1; seed <= 15; seed++) {
+                bool complete;
+                char text[64];
+                int n;
+
+                write_answer(g, v, seed * 77, 700, &complete);
+                n = check_answer(g, forms[f], tools, N_TOOLS, complete, text,
+                                 sizeof text);
+                assert_string_equal(text, "");
+                assert_true(n >= complete);
+                assert_true(n <= 1 || (parallel && forms[f]->mid));
+                n_complete += complete;
+                n_several += n > 1;
+            }
+            grammar_unref(g);
+        }
+    }
+    print_message("%d of %d complete, %d with several calls\n", n_complete,
+                  N_FORMS * 30, n_several);
+    assert_true(n_complete > N_FORMS * 27);
+    assert_true(n_several > 10);
+    grammar_vocab_close(v);
+}
+
+/* ---- texts ----------------------------------------------------------------------- */
+
+/* The text byte by byte; false where it is refused. */
+static bool takes(struct grammar_state *s, const char *text)
+{
+    n_answer = 0;
+    for (; *text; text++) {
+        const int32_t id = *text == '\n' ? 3 + '\n' : GRAMMAR_ASCII + *text - 0x20;
+
+        if (!accept(s, id))
+            return false;
+    }
+    return true;
+}
+
+static bool ends(struct grammar_state *s)
+{
+    return grammar_state_accept(s, GRAMMAR_END);
+}
+
+enum { REFUSED, TAKEN, COMPLETE };
+static int taken(const struct grammar_calls *c, struct grammar_vocab *v,
+                 const char *text)
+{
+    struct grammar *g = grammar_with(c);
+    struct grammar_state *s = NULL;
+    struct err err = ERR_INIT;
+    int result;
+
+    assert_int_equal(grammar_state_open(&s, g, v, &err), ST_OK);
+    result = !takes(s, text) ? REFUSED : ends(s) ? COMPLETE : TAKEN;
+    grammar_state_close(s);
+    grammar_unref(g);
+    return result;
+}
+
+/* What may be written with which choice. */
+static void choices(void **state)
+{
+    static const char call[] =
+        "<call>\n{\"name\": \"now\", \"arguments\": {}}\n</call>";
+    static const char two[] =
+        "<call>\n{\"name\": \"now\", \"arguments\": {}}\n</call>\n"
+        "<call>\n{\"name\": \"now\", \"arguments\": {}}\n</call>";
+    struct grammar_vocab *v = grammar_vocabulary(false);
+    struct grammar_calls c = {
+        .form = &tags, .tools = tools, .n_tools = N_TOOLS, .parallel = true};
+    char text[300];
+
+    (void)state;
+    c.choice = GRAMMAR_AUTO;
+    assert_int_equal(taken(&c, v, ""), COMPLETE);
+    assert_int_equal(taken(&c, v, "Hello <call"), COMPLETE);
+    assert_int_equal(taken(&c, v, "Hello <call>"), TAKEN);
+    assert_int_equal(taken(&c, v, "Hello <call> "), REFUSED);
+    assert_int_equal(taken(&c, v, "<<call>\n{\"name\": \"got"), REFUSED);
+    snprintf(text, sizeof text, "<ca<call %s", call);
+    assert_int_equal(taken(&c, v, text), COMPLETE);
+    assert_int_equal(taken(&c, v, two), COMPLETE);
+    snprintf(text, sizeof text, "%s Hello", call);
+    assert_int_equal(taken(&c, v, text), REFUSED);
+    c.parallel = false;
+    assert_int_equal(taken(&c, v, call), COMPLETE);
+    assert_int_equal(taken(&c, v, two), REFUSED);
+    c.choice = GRAMMAR_REQUIRED;
+    c.parallel = true;
+    assert_int_equal(taken(&c, v, ""), TAKEN);
+    assert_int_equal(taken(&c, v, "H"), REFUSED);
+    snprintf(text, sizeof text, "\n\n%s", two);
+    assert_int_equal(taken(&c, v, text), COMPLETE);
+    c.choice = GRAMMAR_NONE;
+    assert_int_equal(taken(&c, v, "Hello <call, <ca"), COMPLETE);
+    assert_int_equal(taken(&c, v, "Hello <call>"), REFUSED);
+
+    /* without a marker only the beginning of an answer is a call's */
+    c.form = &bare;
+    assert_int_equal(taken(&c, v, " ["), REFUSED);
+    assert_int_equal(taken(&c, v, "a ["), COMPLETE);
+    c.choice = GRAMMAR_AUTO;
+    assert_int_equal(taken(&c, v, "a [ x"), COMPLETE);
+    assert_int_equal(taken(&c, v, " [ x"), REFUSED);
+    assert_int_equal(taken(&c, v,
+                           "[{\"name\": \"now\", \"arguments\": {}, \"id\": "
+                           "\"abcdefgh\"}]"),
+                     REFUSED);
+    assert_int_equal(taken(&c, v,
+                           "[{\"name\": \"now\", \"arguments\": {}, \"id\": "
+                           "\"abcdefgh1\"}]"),
+                     COMPLETE);
+    grammar_vocab_close(v);
+}
+
+static void thoughts(void **state)
+{
+    static const char call[] =
+        "<call>\n{\"name\": \"now\", \"arguments\": {}}\n</call>";
+    struct grammar_vocab *v = grammar_vocabulary(false);
+    struct grammar_calls c = {.form = &tags,
+                              .tools = tools,
+                              .n_tools = N_TOOLS,
+                              .choice = GRAMMAR_REQUIRED,
+                              .think_begin = "<cog>",
+                              .think_end = "</cog>"};
+    char text[300];
+
+    (void)state;
+    snprintf(text, sizeof text, "<cog>a <call> b</cog>\n\n%s", call);
+    assert_int_equal(taken(&c, v, text), COMPLETE);
+    assert_int_equal(taken(&c, v, call), COMPLETE);
+    assert_int_equal(taken(&c, v, "<cog>a"), TAKEN);
+    assert_int_equal(taken(&c, v, "<cog>a</cog>b"), REFUSED);
+    c.choice = GRAMMAR_AUTO;
+    snprintf(text, sizeof text, "\n<cog>a <call> b</cog>text %s", call);
+    assert_int_equal(taken(&c, v, text), COMPLETE);
+    assert_int_equal(taken(&c, v, "<cog>a <call> b</cog><call>b"), REFUSED);
+    assert_int_equal(taken(&c, v, "<co<call>b"), REFUSED);
+    assert_int_equal(taken(&c, v, "a<cog>a <call>b"), REFUSED);
+    c.thinks = true;
+    assert_int_equal(taken(&c, v, "a <call> b</co</cog>text"), COMPLETE);
+    assert_int_equal(taken(&c, v, "a <call> b</cog><call>b"), REFUSED);
+    grammar_vocab_close(v);
+}
+
+/* A control token is a marker, and its spelling is none. */
+static void control_tokens(void **state)
+{
+    struct grammar_vocab *v = grammar_vocabulary(false);
+    const struct grammar_calls c = {
+        .form = &marked, .tools = tools, .n_tools = N_TOOLS, .choice = GRAMMAR_AUTO};
+    struct grammar *g = grammar_with(&c);
+    struct grammar_state *s = NULL;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(taken(&c, v, "<s>a"), COMPLETE);
+    assert_int_equal(grammar_state_open(&s, g, v, &err), ST_OK);
+    assert_true(takes(s, "a"));
+    assert_true(accept(s, 1));
+    assert_false(accept(s, GRAMMAR_ASCII + 'a' - 0x20));
+    assert_false(accept(s, 3 + 0xff)); /* the byte that marks is no token's */
+    assert_true(takes(s, "now:{}"));
+    assert_true(ends(s));
+    grammar_state_close(s);
+    grammar_unref(g);
+    grammar_vocab_close(v);
+}
+
+/* ---- refusals -------------------------------------------------------------------- */
+
+static void refuses(const struct call_form *form, const char *name, const char *schema,
+                    const char *words)
+{
+    const struct grammar_tool tool = {name, schema, strlen(schema)};
+    const struct grammar_calls c = {
+        .form = form, .tools = &tool, .n_tools = 1, .choice = GRAMMAR_AUTO};
+    struct grammar *g = NULL;
+    struct err err = ERR_INIT;
+
+    assert_int_equal(grammar_from_calls(&g, &c, &err), ST_INPUT);
+    if (!strstr(err.msg, words))
+        fail_msg("%s", err.msg);
+}
+
+static void refusals(void **state)
+{
+    const struct grammar_tool twins[] = {{"a", "", 0}, {"b", "", 0}, {"a", "", 0}};
+    const struct grammar_calls c = {
+        .form = &tags, .tools = twins, .n_tools = 3, .choice = GRAMMAR_AUTO};
+    struct grammar *g = NULL;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    refuses(&tags, "a b", "{}", "letters");
+    refuses(&tags, "", "{}", "letters");
+    refuses(&tags, "f", "[]", "");
+    refuses(&tags, "f", "{\"type\": \"array\"}", "tool f");
+    refuses(&tags, "f", "{\"properties\": {\"a\": {\"not\": {}}}}", "tool f");
+    refuses(&xml, "f", "{\"properties\": {\"a<b\": {}}}", "tool f");
+    refuses(&xml, "f", "{\"properties\": {}, \"required\": [\"a\"]}", "required");
+    refuses(&xml, "f", "{\"anyOf\": [{\"type\": \"object\"}, {\"type\": \"object\"}]}",
+            "tool f");
+    assert_int_equal(grammar_from_calls(&g, &c, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "two tools"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_are_valid), cmocka_unit_test(choices),
+        cmocka_unit_test(thoughts),        cmocka_unit_test(control_tokens),
+        cmocka_unit_test(refusals),
+
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

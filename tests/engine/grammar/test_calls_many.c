@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_calls_many.c - 200 tools with a megabyte of schemas: only what is called is
+ * built, and what beginning and masks cost
+ */
+#include "engine/base/clock.h"
+#include "tests/support/call_check.h"
+
+#define VOCABULARIES SLM_SOURCE_DIR "/../shared/golden/tokenizers/"
+
+/* ---- many tools ------------------------------------------------------------------ */
+
+enum { N_MANY = 200, MANY_BYTES = 5300 };
+static char many_names[N_MANY][40], many_schemas[N_MANY][2 * MANY_BYTES];
+static struct grammar_tool many[N_MANY];
+
+static void make_many(void)
+{
+    for (int i = 0; i < N_MANY; i++) {
+        char *s = many_schemas[i];
+        size_t n = 0;
+
+        snprintf(many_names[i], sizeof many_names[i], "service_%d_do_thing_%d", i % 7,
+                 i);
+        n += (size_t)sprintf(s + n, "{\"type\":\"object\",\"properties\":{");
+        for (int k = 0; n < MANY_BYTES; k++)
+            n += (size_t)sprintf(
+                s + n,
+                "%s\"parameter_%d_%d\":{\"description\":\"what it is for, in "
+                "some words\",%s}",
+                k ? "," : "", i, k,
+                k % 4 == 0   ? "\"type\":\"string\""
+                : k % 4 == 1 ? "\"enum\":[\"alpha\",\"beta\",\"gamma\"]"
+                : k % 4 == 2 ? "\"type\":\"array\",\"items\":{\"type\":\"object\","
+                               "\"properties\":{\"x\":{\"type\":\"integer\"},\"y\":{"
+                               "\"type\":\"string\",\"format\":\"date\"}}}"
+                             : "\"type\":[\"number\",\"null\"],\"minimum\":0");
+        sprintf(s + n, "},\"required\":[\"parameter_%d_0\",\"parameter_%d_1\"]}", i, i);
+        many[i] = (struct grammar_tool){many_names[i], s, strlen(s)};
+    }
+}
+
+static double seconds_since(uint64_t ns)
+{
+    return (double)(clock_ns() - ns) * 1e-9;
+}
+
+/* Only tools that are called are built, and their answers are valid. */
+static void many_tools(void **state)
+{
+    const struct grammar_calls c = {
+        .form = &tags, .tools = many, .n_tools = N_MANY, .choice = GRAMMAR_REQUIRED};
+    struct grammar_vocab *v = grammar_vocabulary(false);
+    struct grammar *g;
+    size_t bytes = 0;
+
+    (void)state;
+    make_many();
+    for (int i = 0; i < N_MANY; i++)
+        bytes += many[i].len;
+    assert_true(bytes > 1 << 20);
+    g = grammar_with(&c);
+    assert_true(grammar_bytes(g) < 4 << 20);
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        bool complete;
+
+        write_answer(g, v, seed, 3000, &complete);
+        check_answer(g, &tags, many, N_MANY, complete, NULL, 0);
+    }
+    assert_in_range(v->machines->own.n_nodes, 100, 150000);
+    grammar_unref(g);
+    grammar_vocab_close(v);
+}
+
+/* ---- published vocabularies ------------------------------------------------------ */
+
+/* Masks of a text that may turn into a call at any token, and the longest of the calls
+ * that follow; the first ones are walks through the vocabulary. */
+static void print_costs(struct grammar *g, struct grammar_vocab *v)
+{
+    enum { N = 5000 };
+    uint32_t *mask = calloc(GRAMMAR_MASK_WORDS(v->n_vocab), sizeof *mask);
+    struct grammar_state *s = NULL;
+    struct err err = ERR_INIT;
+    uint64_t seed = 9, first_ns, ns;
+    int n_all = 0;
+
+    assert_int_equal(grammar_state_open(&s, g, v, &err), ST_OK);
+    first_ns = clock_ns();
+    grammar_state_mask(s, mask);
+    first_ns = clock_ns() - first_ns;
+    ns = clock_ns();
+    for (int i = 0; i < N; i++) {
+        int32_t id = (int32_t)(test_random(&seed) % (uint64_t)v->n_vocab);
+
+        n_all += grammar_state_mask(s, mask);
+        if (id != end_token(v))
+            grammar_state_accept(s, id);
+    }
+    ns = clock_ns() - ns;
+    print_message("text: first mask %.1f ms, then %.1f us a token; %d of %d need no "
+                  "mask\n",
+                  (double)first_ns * 1e-6, (double)ns * 1e-3 / N, n_all, (int)N);
+    grammar_state_close(s);
+    free(mask);
+}
+
+/* 1,000 answers of each vocabulary among 200 tools, half of JSON and half of XML; how
+ * long the beginning and masks take. */
+static void published_vocabularies(void **state)
+{
+    static const char *const names[] = {"ggml-vocab-qwen2.gguf",
+                                        "ggml-vocab-llama-spm.gguf"};
+    const uint64_t n_seeds = 1000;
+
+    (void)state;
+    if (!getenv("SLM_TEST_LONG"))
+        skip();
+    make_many();
+    for (int i = 0; i < 2; i++) {
+        struct gguf *file;
+        struct tokenizer *tok;
+        struct grammar_vocab *v;
+        struct err err = ERR_INIT;
+        char path[512];
+        int n_complete = 0, n_calls = 0;
+
+        snprintf(path, sizeof path, "%s%s", VOCABULARIES, names[i]);
+        if (gguf_open(&file, path, &err)) {
+            print_message("skipped: %s\n", err.msg);
+            skip();
+        }
+        assert_int_equal(tokenizer_open(&tok, file, &err), ST_OK);
+        assert_int_equal(grammar_vocab_open(&v, tok, &err), ST_OK);
+        for (int f = 0; f < 2; f++) {
+            struct grammar_calls c = {.form = f ? &xml : &tags,
+                                      .tools = many,
+                                      .n_tools = N_MANY,
+                                      .choice = GRAMMAR_REQUIRED,
+                                      .parallel = true};
+            const uint64_t begin = clock_ns();
+            struct grammar *g = grammar_with(&c);
+            const double begin_s = seconds_since(begin);
+            uint64_t answers_ns = clock_ns();
+
+            for (uint64_t seed = 1; seed <= n_seeds / 2; seed++) {
+                bool complete;
+
+                write_answer(g, v, seed, 3000, &complete);
+                n_calls += check_answer(g, c.form, many, N_MANY, complete, NULL, 0);
+                n_complete += complete;
+            }
+            print_message("%s, %s: grammar %.0f ms, answers %.1f s\n", names[i],
+                          f ? "XML" : "JSON", begin_s * 1e3, seconds_since(answers_ns));
+            assert_true(begin_s < 1.0);
+            grammar_unref(g);
+            c.choice = GRAMMAR_AUTO;
+            g = grammar_with(&c);
+            print_costs(g, v);
+            grammar_unref(g);
+        }
+        print_message("%s: %d of %d complete, %d calls, all valid\n", names[i],
+                      n_complete, (int)n_seeds, n_calls);
+        grammar_vocab_close(v);
+        tokenizer_close(tok);
+        gguf_close(file);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(many_tools),
+        cmocka_unit_test(published_vocabularies),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

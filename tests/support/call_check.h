@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * call_check.h - forms of calls, tools, and random answers that may call them, read and
+ * held against the tools' schemas
+ */
+#ifndef SLM_TESTS_CALL_CHECK_H
+#define SLM_TESTS_CALL_CHECK_H
+
+#include "tests/support/grammar_check.h"
+#include "tests/support/schema_check.h"
+
+#include "engine/grammar/machine.h"
+
+/* ---- forms and tools ------------------------------------------------------------- */
+
+static struct call_form tags = {.begin = "<call>\n{\"name\": \"",
+                                .n_trigger = 6,
+                                .anywhere = true,
+                                .sep = "\", \"arguments\": ",
+                                .mid = "}\n</call>\n<call>\n{\"name\": \"",
+                                .end = "}\n</call>"};
+/* no marker, ids, and a number */
+static struct call_form bare = {.begin = "[{\"name\": \"",
+                                .n_trigger = 1,
+                                .sep = "\", \"arguments\": ",
+                                .mid =
+                                    ", \"id\": \"\x01\"}, {\"n\": \x02, \"name\": \"",
+                                .end = ", \"id\": \"\x01\"}]"};
+/* marked by control tokens: <s> is one of this vocabulary's */
+static struct call_form marked = {.begin = "\xff<s>\xff",
+                                  .n_trigger = 5,
+                                  .anywhere = true,
+                                  .sep = ":",
+                                  .mid = "\xff<s>\xff",
+                                  .end = ""};
+static struct call_form xml = {.begin = "<call><function=",
+                               .n_trigger = 6,
+                               .anywhere = true,
+                               .sep = "",
+                               .mid = ">\n</function></call><call><function=",
+                               .end = ">\n</function></call>",
+                               .parameters = true,
+                               .open = ">\n<parameter=",
+                               .join = "",
+                               .value = {">\n", ">\n"},
+                               .close = {"\n</parameter", "\n</parameter"}};
+static struct call_form typed = {.begin = "<call><name>",
+                                 .n_trigger = 6,
+                                 .anywhere = true,
+                                 .sep = "</name>",
+                                 .end = "</call>",
+                                 .parameters = true,
+                                 .open = "<arg key=",
+                                 .join = "",
+                                 .value = {" string>", " json>"},
+                                 .close = {"</arg>", "</arg>"}};
+static struct call_form python = {.begin = "<py>[",
+                                  .n_trigger = 4,
+                                  .anywhere = true,
+                                  .sep = "(",
+                                  .mid = "), ",
+                                  .end = ")]</py>",
+                                  .parameters = true,
+                                  .python = true,
+                                  .open = "",
+                                  .join = ", ",
+                                  .value = {"='", "="},
+                                  .close = {"'", ""}};
+static struct call_form quotes = {.begin = "<py>",
+                                  .n_trigger = 4,
+                                  .anywhere = true,
+                                  .sep = "(",
+                                  .end = ")</py>",
+                                  .parameters = true,
+                                  .quotes = true,
+                                  .open = "",
+                                  .join = ", ",
+                                  .value = {"=\"", "="},
+                                  .close = {"\"", ""}};
+static struct call_form *const forms[] = {&tags,  &bare,   &marked, &xml,
+                                          &typed, &python, &quotes};
+enum { N_FORMS = sizeof forms / sizeof *forms };
+
+#define TOOL(name, schema)              \
+    {                                   \
+        name, schema, sizeof schema - 1 \
+    }
+static const struct grammar_tool tools[] = {
+    TOOL("now", "{}"),
+    TOOL("no_parameters", "{\"type\": \"object\", \"properties\": {}}"),
+    {"nothing_at_all", "", 0},
+    TOOL("get", "{\"type\": \"object\", \"properties\": {\"city\": {\"type\": "
+                "\"string\", \"description\": \"a city\"}, \"days\": {\"type\": "
+                "\"integer\", \"minimum\": 1, \"maximum\": 14}}, \"required\": "
+                "[\"city\"]}"),
+    TOOL("get_more", "{\"type\": \"object\", \"properties\": {\"kind\": {\"enum\": "
+                     "[\"red\", \"green\"]}, \"when\": {\"type\": \"string\", "
+                     "\"format\": \"date\"}, \"code\": {\"type\": \"string\", "
+                     "\"pattern\": \"^[a-z]{2,3}$\"}, \"note\": {\"type\": "
+                     "[\"string\", \"null\"]}}, \"required\": [\"kind\", \"when\", "
+                     "\"code\", \"note\"]}"),
+    TOOL("get-all", "{\"type\": \"object\", \"properties\": {\"on\": {\"type\": "
+                    "\"boolean\"}, \"list\": {\"type\": \"array\", \"items\": "
+                    "{\"type\": \"string\", \"maxLength\": 3}, \"maxItems\": 2}, "
+                    "\"deep\": {\"$ref\": \"#/$defs/x\"}, \"either\": {\"anyOf\": "
+                    "[{\"type\": \"string\", \"minLength\": 1, \"maxLength\": 5}, "
+                    "{\"type\": \"null\"}]}, \"any\": {\"type\": [\"number\", "
+                    "\"null\"]}}, \"required\": [\"on\", \"deep\"], \"$defs\": "
+                    "{\"x\": {\"type\": \"object\", \"properties\": {\"x\": "
+                    "{\"type\": \"integer\"}}, \"required\": [\"x\"], "
+                    "\"additionalProperties\": false}}}"),
+};
+enum { N_TOOLS = sizeof tools / sizeof *tools };
+
+static inline struct grammar *grammar_with(const struct grammar_calls *c)
+{
+    struct grammar *g = NULL;
+    struct err err = ERR_INIT;
+
+    if (grammar_from_calls(&g, c, &err))
+        fail_msg("%s", err.msg);
+    return g;
+}
+
+/* ---- answers --------------------------------------------------------------------- */
+
+enum { MAX_ANSWER = 1 << 16 };
+static char answer[MAX_ANSWER];
+static size_t n_answer;
+
+static inline bool accept(struct grammar_state *s, int32_t id)
+{
+    const uint32_t begin = s->v->at[id], end = s->v->at[id + 1];
+
+    if (!grammar_state_accept(s, id))
+        return false;
+    assert_true(n_answer + end - begin < MAX_ANSWER);
+    memcpy(answer + n_answer, s->v->text + begin, end - begin);
+    n_answer += end - begin;
+    return true;
+}
+
+static inline int32_t end_token(const struct grammar_vocab *v)
+{
+    assert_true(v->n_ends > 0);
+    return v->end[0];
+}
+
+/* Tokens at random among those allowed, short ones more often as the text grows so that
+ * it ends; *complete: by an end. */
+static inline void write_answer(struct grammar *g, struct grammar_vocab *v,
+                                uint64_t seed, int max_tokens, bool *complete)
+{
+    uint32_t *mask = calloc(GRAMMAR_MASK_WORDS(v->n_vocab), sizeof *mask);
+    int32_t *allowed = malloc((size_t)v->n_vocab * sizeof *allowed);
+    struct grammar_state *s = NULL;
+    struct err err = ERR_INIT;
+
+    assert_int_equal(grammar_state_open(&s, g, v, &err), ST_OK);
+    n_answer = 0;
+    *complete = false;
+    for (int i = 0; i < max_tokens && !*complete; i++) {
+        int n = 0;
+
+        grammar_state_mask(s, mask);
+        for (int32_t id = 0; id < v->n_vocab; id++)
+            if (mask[id / 32] >> id % 32 & 1)
+                allowed[n++] = id;
+        assert_true(n > 0);
+        const int32_t end = end_token(v);
+        const bool may_end = mask[end / 32] >> end % 32 & 1;
+        int32_t id = allowed[test_random(&seed) % (uint64_t)n];
+
+        /* what closes something comes seldom among many tokens */
+        for (int k = 0; k < n && i > 40; k++) {
+            const char *text = v->text + v->at[allowed[k]];
+            const uint32_t len = v->at[allowed[k] + 1] - v->at[allowed[k]];
+
+            if (len == 1 && strchr("\"\n<'])}", *text) && test_random(&seed) % 3 == 0) {
+                id = allowed[k];
+                break;
+            }
+        }
+        if (may_end && (test_random(&seed) % 4 == 0 || i > 60))
+            id = end;
+        assert_true(accept(s, id));
+        *complete = id == end || grammar_state_ended(s);
+    }
+    grammar_state_close(s);
+    free(mask);
+    free(allowed);
+}
+
+/* The schema under which the arguments of a tool are valid. */
+static inline const char *schema_of(const struct grammar_tool *list, size_t n,
+                                    const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(list[i].name, name))
+            return list[i].len ? list[i].schema : "{}";
+    return NULL;
+}
+
+/* What the answer is read as: text, and how many calls, all valid. */
+static inline int check_answer(const struct grammar *g, const struct call_form *form,
+                               const struct grammar_tool *list, size_t n_list,
+                               bool complete, char *text, size_t cap)
+{
+    struct call_reader r;
+    struct err err = ERR_INIT;
+    const char *at, *end;
+    int n = 0;
+
+    call_reader_open(&r, form, grammar_parameter_types, g);
+    assert_int_equal(call_reader_add(&r, answer, n_answer, &err), ST_OK);
+    assert_int_equal(call_reader_end(&r, &err), ST_OK);
+    if (text) {
+        assert_true(r.text.n < cap);
+        if (r.text.n)
+            memcpy(text, r.text.s, r.text.n);
+        text[r.text.n] = '\0';
+    }
+    assert_int_not_equal(r.state, CALL_BROKEN);
+    if (complete && r.n_calls && !call_reader_is_whole(&r))
+        fail_msg("not whole: %.*s", (int)n_answer, answer);
+    at = r.calls.s;
+    end = r.calls.s + r.calls.n;
+    while (at < end) {
+        char name[CALL_MAX_NAME + 1];
+        const char *arguments = memchr(at, CALL_ARGUMENTS, (size_t)(end - at));
+        const char *schema, *next;
+
+        assert_int_equal(*at, CALL_NAME);
+        if (!arguments)
+            break; /* cut off */
+        snprintf(name, sizeof name, "%.*s", (int)(arguments - at - 1), at + 1);
+        schema = schema_of(list, n_list, name);
+        if (!schema)
+            fail_msg("no tool %s: %.*s", name, (int)n_answer, answer);
+        arguments++;
+        next = memchr(arguments, CALL_NAME, (size_t)(end - arguments));
+        next = next ? next : end;
+        if ((complete || next < end) &&
+            !schema_text_valid(schema, arguments, (size_t)(next - arguments)))
+            fail_msg("%s: %.*s, of %.*s", name, (int)(next - arguments), arguments,
+                     (int)n_answer, answer);
+        at = next;
+        n++;
+    }
+    call_reader_close(&r);
+    return n;
+}
+
+#endif
