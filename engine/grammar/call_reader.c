@@ -160,7 +160,6 @@ static void begin_arguments(struct call_reader *r)
     r->opened = r->form->parameters;
     r->depth = 0;
     r->in_string = r->escaped = r->in_word = false;
-    reader_put(r, &r->calls, (const char[]){CALL_ARGUMENTS}, 1);
     if (r->form->parameters) {
         reader_put_call(r, "{");
         reader_begin_next(r);
@@ -175,6 +174,7 @@ static void end_name(struct call_reader *r)
     r->n_calls++;
     reader_put(r, &r->calls, (const char[]){CALL_NAME}, 1);
     reader_put(r, &r->calls, r->name, r->n_name);
+    reader_put(r, &r->calls, (const char[]){CALL_ARGUMENTS}, 1);
     reader_begin_literal(r, CALL_SEPARATES, r->form->sep);
 }
 

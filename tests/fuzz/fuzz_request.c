@@ -29,7 +29,8 @@ static void check_conversation(const struct api_request *r)
                       !json_array_size(json_object_get(m, "tool_calls"))))
             fuzz_fail("message %zu has no role or no text", i);
     }
-    if (!i || (r->kind == API_CHAT && strcmp(role, "user") != 0))
+    if (!i ||
+        (r->kind == API_CHAT && strcmp(role, "user") != 0 && strcmp(role, "tool") != 0))
         fuzz_fail("a chat without a question");
     if (json_object_get(r->conversation, "chat_template") &&
         !json_is_string(json_object_get(r->conversation, "chat_template")))
@@ -122,6 +123,11 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
                                         "json_schema",
                                         "schema",
                                         "tools",
+                                        "tool_choice",
+                                        "parallel_tool_calls",
+                                        "tool_call_id",
+                                        "parameters",
+                                        "required",
                                         "echo",
                                         "response_format",
                                         "tool_calls",

@@ -26,12 +26,33 @@ static uint64_t random_number(void)
 
 /* ---- beginning ------------------------------------------------------------------- */
 
-static bool make_grammar(const struct api_request *r, struct grammar **g,
+static enum status make_calls(const struct answer *a, struct grammar **g,
+                              struct err *err)
+{
+    const struct api_tools *t = &a->request.tools;
+    const struct grammar_calls c = {
+        .form = &a->calls->form,
+        .tools = t->named ? t->named : t->v,
+        .n_tools = t->named ? 1 : t->n,
+        .choice = t->choice,
+        .parallel = t->parallel && !t->named,
+        .think_begin = a->thinking ? a->calls->think_begin : NULL,
+        .think_end = a->thinking ? a->calls->think_end : NULL,
+        .thinks = a->thinks,
+    };
+
+    return grammar_from_calls(g, &c, err);
+}
+
+static bool make_grammar(const struct answer *a, struct grammar **g,
                          struct refusal *refusal)
 {
+    const struct api_request *r = &a->request;
     struct err err = ERR_INIT;
     enum status st = ST_OK;
 
+    if (a->calls)
+        return !make_calls(a, g, &err) || refuse_err(refusal, &err, "tools");
     if (r->format == API_JSON)
         st = grammar_json(g, &err);
     if (r->format == API_SCHEMA)
@@ -95,6 +116,7 @@ static bool submit_all(struct answer *a, const struct answer_request *req,
         .thinking = a->thinking,
         .thinks = a->thinks,
         .max_thought = r->max_thought,
+        .calls = a->calls ? &a->calls->form : NULL,
         .grammar = grammar,
         .client = req->client,
         .wake = req->wake,
@@ -109,6 +131,7 @@ static bool submit_all(struct answer *a, const struct answer_request *req,
 
         a->choices[i].prompt = i / r->n;
         a->choices[i].logprobs.wanted = r->n_logprobs >= 0;
+        a->choices[i].calls.seed = random_number();
         params.prompt = p->ids;
         params.n_prompt = p->n_ids;
         params.begins_text = r->kind == API_CHAT || (p->text && !p->len);
@@ -197,7 +220,7 @@ static bool begin(struct answer *a, const struct answer_request *req,
         api_request_free(r);
         return ok;
     }
-    if (!answer_encode(a, refusal) || !make_grammar(r, &grammar, refusal))
+    if (!answer_encode(a, refusal) || !make_grammar(a, &grammar, refusal))
         return false;
     if (!keep_schema(a, grammar, refusal)) {
         grammar_unref(grammar);
@@ -247,6 +270,7 @@ static void free_choice(struct choice *c)
     c->stop = NULL;
     textbuf_free(&c->text);
     textbuf_free(&c->thought);
+    textbuf_free(&c->calls.list);
     reply_logprobs_free(&c->logprobs);
 }
 
@@ -298,7 +322,7 @@ static void put_event(struct answer *a, struct choice *c, const struct reply_par
         return;
     }
     reply_event(&a->events, &a->head, (int)(c - a->choices), !c->has_spoken, part,
-                &c->logprobs, c->end);
+                &c->calls, &c->logprobs, c->end);
     c->has_spoken = true;
 }
 
@@ -334,7 +358,8 @@ static void check_whole(struct answer *a)
 
 static size_t kept_bytes(const struct choice *c)
 {
-    return c->text.len + c->thought.len + reply_logprobs_bytes(&c->logprobs);
+    return c->text.len + c->thought.len + c->calls.list.len +
+           reply_logprobs_bytes(&c->logprobs);
 }
 
 static void take_piece(struct answer *a, struct choice *c,
@@ -342,22 +367,23 @@ static void take_piece(struct answer *a, struct choice *c,
 {
     const size_t before = kept_bytes(c);
 
-    if (piece->len || piece->n_thought)
+    if (piece->len || piece->n_thought || piece->n_call)
         note_text(a, c, m);
     if (c->logprobs.wanted)
         reply_logprobs_add(&c->logprobs, a->head.kind, piece, a->model->tok);
     if (!a->head.stream) {
         textbuf_put(&c->text, piece->text, piece->len);
         textbuf_put(&c->thought, piece->thought, piece->n_thought);
+        reply_calls_add(&c->calls, piece->call, piece->n_call);
         const size_t more = kept_bytes(c) - before;
 
         a->whole_bytes += more;
         *a->model->whole_bytes += more;
         check_whole(a);
-    } else if (piece->len || piece->n_thought || c->logprobs.wanted) {
+    } else if (piece->len || piece->n_thought || piece->n_call || c->logprobs.wanted) {
         put_event(a, c,
                   &(struct reply_part){piece->text, piece->len, piece->thought,
-                                       piece->n_thought});
+                                       piece->n_thought, piece->call, piece->n_call});
     }
 }
 
@@ -373,7 +399,7 @@ static void end_choice(struct answer *a, struct choice *c, enum completion_end e
         refuse(&a->failure, 503, "stopping", NULL,
                "the server has stopped before the answer's end");
     else if (a->head.stream)
-        put_event(a, c, &(struct reply_part){"", 0, "", 0});
+        put_event(a, c, &(struct reply_part){.text = ""});
     if (a->n_texts)
         c->vectors = completion_take_vectors(c->c);
     completion_close(c->c);
@@ -505,7 +531,7 @@ static bool put_choices(struct answer *a, struct textbuf *out,
     reply_begin(out, &a->head);
     for (int i = 0; i < a->n; i++) {
         reply_choice(out, &a->head, i, &a->choices[i].text, &a->choices[i].thought,
-                     &a->choices[i].logprobs, a->choices[i].end);
+                     &a->choices[i].calls, &a->choices[i].logprobs, a->choices[i].end);
         free_choice(&a->choices[i]);
     }
     reply_end(out, usage);
@@ -531,13 +557,13 @@ void answer_read_facts(const struct answer *a, struct answer_facts *out)
 {
     const struct reply_usage u = sum_usage(a);
 
-    *out =
-        (struct answer_facts){.n_prompt = u.n_prompt,
-                              .n_cached = u.n_cached,
-                              .n_generated = u.n_generated,
-                              .reason = a->failure.http ? "failed"
-                                        : a->n_open     ? "left"
-                                                    : reply_reason(a->choices[0].end)};
+    *out = (struct answer_facts){
+        .n_prompt = u.n_prompt,
+        .n_cached = u.n_cached,
+        .n_generated = u.n_generated,
+        .reason = a->failure.http ? "failed"
+                  : a->n_open     ? "left"
+                              : reply_reason(&a->choices[0].calls, a->choices[0].end)};
     for (int i = 0; i < a->n; i++)
         if (a->choices[i].usage.queue_s > out->queue_s)
             out->queue_s = a->choices[i].usage.queue_s;

@@ -12,6 +12,7 @@ struct choice {
     struct completion *c; /* NULL: not begun, or read to its end */
     int prompt;
     struct textbuf text, thought; /* unless it streams */
+    struct reply_calls calls;
     struct reply_logprobs logprobs;
     enum completion_end end;
     char *stop; /* owned, the stop string that ended it, of head.form; or NULL */
@@ -39,6 +40,7 @@ struct answer {
     bool has_text;
     const struct chat_thinking *thinking; /* of a chat whose model thinks, or NULL */
     bool thinks;                          /* its prompt has begun to */
+    const struct chat_calls *calls;       /* of a chat with tools, or NULL */
 
     int n_texts, dimensions; /* of an answer of vectors; n_texts 0: another one */
     bool base64;

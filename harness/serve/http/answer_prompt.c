@@ -86,6 +86,7 @@ static bool render_chat(const struct answer_model *m, const struct api_request *
     if (!check_variables(m, r, refusal))
         return false;
     rename_developers(m, r->conversation);
+    chat_prepare_calls(m->chat, r->conversation);
     return !chat_render(m->chat, r->conversation, prompt, &err) ||
            refuse_err(refusal, &err, "messages");
 }
@@ -129,6 +130,23 @@ static bool look_at_thinking(struct answer *a, struct jinja_text *prompt,
     return true;
 }
 
+/* Whether the answer's calls can be held to their schemas. */
+static bool check_tools(struct answer *a, struct refusal *refusal)
+{
+    const struct chat_calls *calls = chat_template_calls(a->model->chat);
+    const struct api_tools *t = &a->request.tools;
+
+    if (!t->n ||
+        (t->choice == GRAMMAR_NONE && (calls->why || a->request.format != API_TEXT)))
+        return true;
+    if (calls->why)
+        return refuse(refusal, 400, "unsupported", "tools",
+                      "tools are not supported for this model's chat template: %s",
+                      calls->why);
+    a->calls = calls;
+    return true;
+}
+
 static bool encode_chat(struct answer *a, struct api_prompt *p, struct refusal *refusal)
 {
     const struct answer_model *m = a->model;
@@ -137,7 +155,7 @@ static bool encode_chat(struct answer *a, struct api_prompt *p, struct refusal *
     bool ok;
 
     if (!check_chat(m, refusal) || !check_bytes(a, a->request.content_bytes, refusal) ||
-        !render_chat(m, &a->request, &prompt, refusal))
+        !check_tools(a, refusal) || !render_chat(m, &a->request, &prompt, refusal))
         return false;
     ok = look_at_thinking(a, &prompt, refusal) &&
          (!chat_tokens(m->chat, m->tok, &prompt, 0, &p->ids, &p->n_ids, &err) ||

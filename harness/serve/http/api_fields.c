@@ -98,7 +98,9 @@ static const struct field fields[] = {
     {"reasoning_budget", CT, MINUS, NULL},
     {"thinking_budget", CT, MINUS, NULL},
     {"add_generation_prompt", T, YES, NULL},
-    {"tools", T | MN | R, EMPTY, NULL},
+    {"tools", CT | MN | R, EMPTY, NULL},
+    {"tool_choice", CT | MN | R, EMPTY, NULL},
+    {"parallel_tool_calls", CT | R, ANY, NULL},
     {"system", MN, NEVER, "messages"},
     {"stop_sequences", MN, NEVER, "stop"},
     {"thinking", MN, EMPTY, "reasoning_budget"},
@@ -119,12 +121,10 @@ static const struct field fields[] = {
     {"prompt_cache_retention", 0, ANY, NULL},
     {"request_id", 0, ANY, NULL},
     {"prediction", 0, ANY, NULL}, /* a draft: it changes how long an answer takes */
-    {"parallel_tool_calls", 0, ANY, NULL}, /* of an answer that calls no tools */
 
     /* OpenAI's API. */
-    {"tool_choice", T | MN | R, EMPTY, NULL},
-    {"functions", 0, EMPTY, NULL},
-    {"function_call", 0, EMPTY, NULL},
+    {"functions", 0, EMPTY, "tools"},
+    {"function_call", 0, EMPTY, "tool_choice"},
     {"audio", 0, EMPTY, NULL},
     {"web_search_options", 0, EMPTY, NULL},
     {"suffix", 0, EMPTY, NULL},

@@ -3,8 +3,7 @@
  * api_messages.c - a chat's messages and variables, as its template gets them
  *
  * The template decides what they mean; here their types are checked. Parts of type text
- * become one text, arguments of tool calls the object that their text is, as most
- * templates expect them.
+ * become one text.
  */
 #include <string.h>
 
@@ -82,59 +81,44 @@ static bool is_role(const char *role, const char *name)
     return !strcmp(role, name);
 }
 
-static bool read_role(const struct api_request *r, json_t *message, const char **role,
-                      struct refusal *refusal)
+static bool read_role(json_t *message, const char **role, struct refusal *refusal)
 {
     *role = json_text(api_member(message, "role"));
     if (*role && (is_role(*role, "system") || is_role(*role, "developer") ||
                   is_role(*role, "user") || is_role(*role, "assistant") ||
-                  (r->kind == API_TEMPLATE && is_role(*role, "tool"))))
+                  is_role(*role, "tool")))
         return true;
     return refuse(refusal, 400, NULL, "messages",
-                  "a message's role must be system, developer, user or assistant%s",
-                  *role && is_role(*role, "tool") ? "; tools are not supported" : "");
+                  "a message's role must be system, developer, user, assistant or "
+                  "tool");
 }
 
-/* Members, elements and what they are in. */
-static size_t count_values(json_t *value)
+/* Values that a text of JSON has at most. */
+static size_t count_values(const char *text)
 {
-    size_t n = 1, i;
-    const char *key;
-    json_t *member;
+    size_t n = 1;
 
-    json_array_foreach(value, i, member) n += count_values(member);
-    json_object_foreach(value, key, member) n += count_values(member);
+    for (; (text = strpbrk(text, ",[{")); text++)
+        n++;
     return n;
 }
 
-/* {"function": {"arguments": "{...}"}}: the object that the text is. All of them may
- * have as many values as the body. */
-static bool parse_arguments(struct api_request *r, json_t *calls,
+/* {"function": {"arguments": "{...}"}}: a template may want the object that the text is.
+ * All of them may have as many values as the body. */
+static bool bound_arguments(struct api_request *r, const json_t *calls,
                             struct refusal *refusal)
 {
-    json_t *call, *function, *object;
-    size_t i;
+    for (size_t i = 0; i < json_array_size(calls); i++) {
+        const json_t *function = api_member(json_array_get(calls, i), "function");
+        const json_t *arguments = api_member(function, "arguments");
 
-    json_array_foreach(calls, i, call)
-    {
-        const json_t *text;
-
-        function = json_object_get(call, "function");
-        text = json_object_get(function, "arguments");
-        if (!json_is_string(text))
-            continue;
-        object = json_try(json_string_value(text), json_string_length(text),
-                          (struct json_limit){SIZE_MAX, API_MAX_VALUES}, 0);
-        r->n_arguments += count_values(object);
-        if (json_is_object(object))
-            json_object_set(function, "arguments", object);
-        json_decref(object);
-        if (r->n_arguments > API_MAX_VALUES)
-            return refuse(refusal, 400, NULL, "messages",
-                          "the arguments of the tool calls have more than %d values",
-                          API_MAX_VALUES);
+        if (json_is_string(arguments))
+            r->n_arguments += count_values(json_string_value(arguments));
     }
-    return true;
+    return r->n_arguments <= API_MAX_VALUES ||
+           refuse(refusal, 400, NULL, "messages",
+                  "the arguments of the tool calls have more than %d values",
+                  API_MAX_VALUES);
 }
 
 static bool read_message(struct api_request *r, json_t *message, const char **role,
@@ -145,13 +129,12 @@ static bool read_message(struct api_request *r, json_t *message, const char **ro
     if (!json_is_object(message))
         return refuse(refusal, 400, NULL, "messages", "a message must be an object");
     calls = api_member(message, "tool_calls");
-    if (r->kind == API_CHAT && json_array_size(calls))
-        return refuse(refusal, 400, NULL, "messages", "tools are not supported");
     if (json_is_true(json_object_get(message, "prefix")))
         return refuse(refusal, 400, "unsupported", "prefix",
                       "prefix is not supported by this server: an answer has no "
                       "beginning of the client's");
-    return parse_arguments(r, calls, refusal) && read_role(r, message, role, refusal) &&
+    return (r->kind == API_TEMPLATE || api_check_calls(message, refusal)) &&
+           bound_arguments(r, calls, refusal) && read_role(message, role, refusal) &&
            read_content(r, message, json_array_size(calls) > 0,
                         is_role(*role, "assistant"), refusal);
 }
@@ -169,9 +152,12 @@ static bool read_messages(struct api_request *r, struct refusal *refusal)
     for (size_t i = 0; i < n; i++)
         if (!read_message(r, json_array_get(list, i), &role, refusal))
             return false;
-    if (r->kind == API_CHAT && !is_role(role, "user"))
+    if (r->kind == API_CHAT && !is_role(role, "user") && !is_role(role, "tool"))
         return refuse(refusal, 400, NULL, "messages",
-                      "the last message must be a user's: it is what is answered");
+                      "the last message must be a user's or a tool's: it is what is "
+                      "answered");
+    if (r->kind == API_CHAT && !api_check_results(list, refusal))
+        return false;
     json_object_set(r->conversation, "messages", list);
     return true;
 }

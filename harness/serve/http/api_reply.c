@@ -12,9 +12,9 @@
 /* Longest token whose text is given; the others are cut. */
 #define MAX_TOKEN 1024
 
-const char *reply_reason(enum completion_end end)
+const char *reply_reason(const struct reply_calls *calls, enum completion_end end)
 {
-    return end == COMPLETION_STOP ? "stop" : "length";
+    return end != COMPLETION_STOP ? "length" : calls->n ? "tool_calls" : "stop";
 }
 
 /* ---- log-probabilities ----------------------------------------------------------- */
@@ -215,12 +215,13 @@ static void put_head(struct textbuf *out, const struct reply_head *head)
     textbuf_puts(out, ",\"choices\":[");
 }
 
-static void put_reason(struct textbuf *out, enum completion_end end)
+static void put_reason(struct textbuf *out, const struct reply_calls *calls,
+                       enum completion_end end)
 {
     if (end == COMPLETION_RUNS)
         textbuf_puts(out, ",\"finish_reason\":null}");
     else
-        textbuf_printf(out, ",\"finish_reason\":\"%s\"}", reply_reason(end));
+        textbuf_printf(out, ",\"finish_reason\":\"%s\"}", reply_reason(calls, end));
 }
 
 /* "prompt_n":N,"prompt_ms":T,"prompt_per_second":S */
@@ -275,21 +276,27 @@ void reply_begin(struct textbuf *out, const struct reply_head *head)
 
 void reply_choice(struct textbuf *out, const struct reply_head *head, int index,
                   const struct textbuf *text, const struct textbuf *thought,
-                  const struct reply_logprobs *l, enum completion_end end)
+                  const struct reply_calls *calls, const struct reply_logprobs *l,
+                  enum completion_end end)
 {
-    out->failed |= text->failed | thought->failed;
+    out->failed |= text->failed | thought->failed | calls->list.failed;
     textbuf_printf(out, "%s{\"index\":%d,", index ? "," : "", index);
     textbuf_puts(out, head->kind == API_CHAT
                           ? "\"message\":{\"role\":\"assistant\",\"content\":"
                           : "\"text\":");
-    textbuf_put_json(out, text->text ? text->text : "", text->len);
+    if (calls->n && !text->len)
+        textbuf_puts(out, "null");
+    else
+        textbuf_put_json(out, text->text ? text->text : "", text->len);
+    if (calls->n)
+        reply_calls_put(out, calls);
     if (thought->len) {
         textbuf_puts(out, ",\"reasoning_content\":");
         textbuf_put_json(out, thought->text, thought->len);
     }
     textbuf_puts(out, head->kind == API_CHAT ? ",\"refusal\":null}" : "");
     put_logprobs(out, head->kind, l);
-    put_reason(out, end);
+    put_reason(out, calls, end);
 }
 
 void reply_end(struct textbuf *out, const struct reply_usage *usage)
@@ -301,9 +308,11 @@ void reply_end(struct textbuf *out, const struct reply_usage *usage)
 
 /* ---- a stream -------------------------------------------------------------------- */
 
-static void put_delta(struct textbuf *out, bool first, const struct reply_part *part)
+static void put_delta(struct textbuf *out, bool first, const struct reply_part *part,
+                      struct reply_calls *calls)
 {
-    const bool has_text = part->len || (first && !part->n_thought);
+    const bool has_text = part->len || (first && !part->n_thought && !part->n_call);
+    const char *comma = part->n_thought || has_text ? "," : "";
 
     textbuf_printf(out, "\"delta\":{%s", first ? "\"role\":\"assistant\"," : "");
     if (part->n_thought) {
@@ -314,25 +323,31 @@ static void put_delta(struct textbuf *out, bool first, const struct reply_part *
         textbuf_puts(out, part->n_thought ? ",\"content\":" : "\"content\":");
         textbuf_put_json(out, part->text, part->len);
     }
+    if (part->n_call) {
+        textbuf_printf(out, "%s%s\"tool_calls\":[", comma,
+                       first && !*comma ? "\"content\":null," : "");
+        reply_calls_deltas(out, calls, part->call, part->n_call);
+        textbuf_puts(out, "]");
+    }
     textbuf_puts(out, "}");
 }
 
 void reply_event(struct textbuf *out, const struct reply_head *head, int index,
-                 bool first, const struct reply_part *part, struct reply_logprobs *l,
-                 enum completion_end end)
+                 bool first, const struct reply_part *part, struct reply_calls *calls,
+                 struct reply_logprobs *l, enum completion_end end)
 {
     textbuf_puts(out, "data: ");
     put_head(out, head);
     textbuf_printf(out, "{\"index\":%d,", index);
     if (head->kind == API_CHAT) {
-        put_delta(out, first, part);
+        put_delta(out, first, part, calls);
     } else {
         textbuf_puts(out, "\"text\":");
         textbuf_put_json(out, part->text, part->len);
     }
     put_logprobs(out, head->kind, l);
     empty(l);
-    put_reason(out, end);
+    put_reason(out, calls, end);
     textbuf_puts(out, head->usage_follows ? "],\"usage\":null}\n\n" : "]}\n\n");
 }
 

@@ -49,15 +49,34 @@ void reply_logprobs_add(struct reply_logprobs *l, enum api_kind kind,
 void reply_logprobs_free(struct reply_logprobs *l);
 size_t reply_logprobs_bytes(const struct reply_logprobs *l);
 
-/* "stop" or "length". */
-const char *reply_reason(enum completion_end end);
+/* Calls of tools, as pieces have them. */
+struct reply_calls {
+    struct textbuf list; /* what was written of the JSON array of a whole answer */
+    uint64_t seed;       /* of their ids */
+    int n;
+    bool in_name;
+};
+
+/* Adds bytes of a piece to a whole answer. */
+void reply_calls_add(struct reply_calls *c, const char *bytes, size_t n);
+
+/* What was added, as the member tool_calls of a message, with a comma before it. */
+void reply_calls_put(struct textbuf *out, const struct reply_calls *c);
+
+/* Bytes of a piece as elements of a delta's tool_calls. */
+void reply_calls_deltas(struct textbuf *out, struct reply_calls *c, const char *bytes,
+                        size_t n);
+
+/* "stop", "tool_calls" or "length". */
+const char *reply_reason(const struct reply_calls *calls, enum completion_end end);
 
 /* ---- a whole answer: begin, a choice for each, end ------------------------------- */
 
 void reply_begin(struct textbuf *out, const struct reply_head *head);
 void reply_choice(struct textbuf *out, const struct reply_head *head, int index,
                   const struct textbuf *text, const struct textbuf *thought,
-                  const struct reply_logprobs *l, enum completion_end end);
+                  const struct reply_calls *calls, const struct reply_logprobs *l,
+                  enum completion_end end);
 void reply_end(struct textbuf *out, const struct reply_usage *usage);
 
 /* ---- a stream -------------------------------------------------------------------- */
@@ -68,13 +87,15 @@ struct reply_part {
     size_t len;
     const char *thought; /* [n_thought] */
     size_t n_thought;
+    const char *call; /* [n_call] */
+    size_t n_call;
 };
 
 /* An event with a part of a choice; the first one of a chat's choice has the
  * role. l is emptied. end is COMPLETION_RUNS, or how the choice has ended. */
 void reply_event(struct textbuf *out, const struct reply_head *head, int index,
-                 bool first, const struct reply_part *part, struct reply_logprobs *l,
-                 enum completion_end end);
+                 bool first, const struct reply_part *part, struct reply_calls *calls,
+                 struct reply_logprobs *l, enum completion_end end);
 void reply_usage_event(struct textbuf *out, const struct reply_head *head,
                        const struct reply_usage *usage);
 void reply_error_event(struct textbuf *out, const struct refusal *r);

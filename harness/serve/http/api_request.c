@@ -312,7 +312,7 @@ static bool read_all(struct api_request *r, int n_vocab, struct refusal *refusal
         !read_format(r, refusal))
         return false;
     if (r->kind == API_CHAT)
-        return api_read_conversation(r, refusal);
+        return api_read_tools(r, refusal) && api_read_conversation(r, refusal);
     if (!api_read_prompts(r, n_vocab, refusal))
         return false;
     if (r->n_prompts * (size_t)r->n > most)
@@ -416,6 +416,7 @@ void api_request_free(struct api_request *r)
     json_decref(r->conversation);
     free(r->biases);
     free(r->schema);
+    api_free_tools(&r->tools);
     free(r->echo);
     json_decref(r->root);
     *r = (struct api_request){.root = NULL};

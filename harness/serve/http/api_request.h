@@ -46,6 +46,15 @@ struct api_prompt {
     size_t n_ids;
 };
 
+/* Tools of a chat. Names are in the request's root, schemas owned. */
+struct api_tools {
+    struct grammar_tool *v; /* [n] */
+    size_t n;
+    enum grammar_choice choice;       /* GRAMMAR_NONE without tools */
+    const struct grammar_tool *named; /* the one to be called, or NULL: any */
+    bool parallel;
+};
+
 struct api_request {
     enum api_kind kind;
     json_t *root;                  /* owned */
@@ -76,6 +85,7 @@ struct api_request {
     int n_stops;
     bool ignore_end, uses_prefixes;
     enum api_format format;
+    struct api_tools tools;
     char *schema; /* owned, of API_SCHEMA: JSON */
 };
 
@@ -95,6 +105,15 @@ bool api_read_prompts(struct api_request *r, int n_vocab, struct refusal *refusa
 
 /* "messages" of a chat, and what else its template may look at (api_messages.c). */
 bool api_read_conversation(struct api_request *r, struct refusal *refusal);
+
+/* "tools", "tool_choice", "parallel_tool_calls", after the others (api_tools.c). */
+bool api_read_tools(struct api_request *r, struct refusal *refusal);
+void api_free_tools(struct api_tools *t);
+
+/* The calls of an assistant's message; and that each is answered by a message of the
+ * role tool right behind it, which answers one. Messages have roles. */
+bool api_check_calls(const json_t *message, struct refusal *refusal);
+bool api_check_results(const json_t *messages, struct refusal *refusal);
 
 /* Fields that are unknown, or would change the answer and are not supported
  * (api_fields.c). */

@@ -15,13 +15,14 @@ enum status completion_send(struct completion *c, const struct completion_piece 
                             struct err *err)
 {
     const size_t top_bytes = (size_t)piece->n_top * sizeof *piece->top;
-    struct stored_piece *p =
-        malloc(sizeof *p + top_bytes + piece->len + piece->n_thought + 2);
+    struct stored_piece *p = malloc(sizeof *p + top_bytes + piece->len +
+                                    piece->n_thought + piece->n_call + 3);
 
     if (!p)
         return err_set(err, ST_NO_MEMORY, "no memory for the text of a completion");
     *p = (struct stored_piece){.len = piece->len,
                                .n_thought = piece->n_thought,
+                               .n_call = piece->n_call,
                                .begins = piece->begins,
                                .token = piece->token,
                                .logprob = piece->logprob,
@@ -35,6 +36,10 @@ enum status completion_send(struct completion *c, const struct completion_piece 
     if (p->n_thought)
         memcpy(p->thought, piece->thought, p->n_thought);
     p->thought[p->n_thought] = '\0';
+    p->call = p->thought + p->n_thought + 1;
+    if (p->n_call)
+        memcpy(p->call, piece->call, p->n_call);
+    p->call[p->n_call] = '\0';
     pthread_mutex_lock(&c->mu);
     if (c->last)
         c->last->next = p;
@@ -108,6 +113,8 @@ bool completion_read(struct completion *c, struct completion_piece *out)
     out->len = p->len;
     out->thought = p->thought;
     out->n_thought = p->n_thought;
+    out->call = p->call;
+    out->n_call = p->n_call;
     out->begins = p->begins;
     out->token = p->token;
     out->logprob = p->logprob;

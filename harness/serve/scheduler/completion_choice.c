@@ -51,7 +51,12 @@ static void mask_chat_ends(struct completion *c)
 
 static bool changes_logits(const struct completion *c)
 {
-    return c->n_biases || c->n_counts || c->state;
+    return c->n_biases || c->n_counts || (c->state && !c->mask.all);
+}
+
+static bool is_allowed(const struct completion *c, int32_t id)
+{
+    return !c->state || (c->mask.mask[id / 32] >> id % 32 & 1);
 }
 
 static const float *change_logits(const struct completion *c, const float *logits,
@@ -63,7 +68,7 @@ static const float *change_logits(const struct completion *c, const float *logit
     for (int i = 0; i < c->n_counts; i++)
         out[c->counts[i].id] -=
             c->presence_penalty + (float)c->counts[i].n * c->frequency_penalty;
-    if (c->state)
+    if (c->state && !c->mask.all)
         for (int i = 0; i < n_vocab; i++)
             if (!(c->mask.mask[i / 32] >> i % 32 & 1))
                 out[i] = -INFINITY;
@@ -128,6 +133,10 @@ bool completion_choose(struct completion *c, const float *logits, int n_vocab,
         changes_logits(c) ? change_logits(c, logits, n_vocab, scratch) : logits;
 
     *id = sampler_next(c->sampler, changed);
+    if (c->mask.all && !is_allowed(c, *id)) { /* padding, which is no text */
+        c->mask.all = false;
+        *id = sampler_next(c->sampler, change_logits(c, logits, n_vocab, scratch));
+    }
     piece->token = *id;
     piece->logprob = 0;
     piece->n_top = 0;
@@ -138,5 +147,5 @@ bool completion_choose(struct completion *c, const float *logits, int n_vocab,
         if (c->n_logprobs > 0)
             find_top(logits, n_vocab, c->n_logprobs, all, piece);
     }
-    return !c->state || (c->mask.mask[*id / 32] >> *id % 32 & 1);
+    return is_allowed(c, *id);
 }

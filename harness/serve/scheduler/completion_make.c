@@ -11,6 +11,9 @@
 
 #define MAX_BIAS 1e9F
 
+/* Bytes of a control token's spelling, with what marks it. */
+enum { MAX_CONTROL = 256 };
+
 static enum status check_prompt(const struct scheduler *s,
                                 const struct completion_params *p, struct err *err)
 {
@@ -154,6 +157,8 @@ static enum status begin_grammar(struct completion *c, struct scheduler *s,
     if (st)
         return st;
     c->grammar = grammar_ref(g);
+    if (c->calls)
+        call_reader_open(&c->reader, c->calls, grammar_parameter_types, g);
     c->mask.mask = calloc(GRAMMAR_MASK_WORDS(s->n_vocab), sizeof *c->mask.mask);
     if (!c->mask.mask)
         return err_set(err, ST_NO_MEMORY, "no memory for the mask of a grammar");
@@ -204,7 +209,8 @@ static struct completion *make_empty(const struct scheduler *s,
     c->wake = p->wake;
     c->arg = p->arg;
     c->seq = -1;
-    c->cap_bytes = s->max_bytes;
+    c->calls = p->calls;
+    c->cap_bytes = s->max_bytes < MAX_CONTROL ? MAX_CONTROL : s->max_bytes;
     c->drops_blank = p->begins_text && tokenizer_adds_space(c->tok);
     c->submitted_ns = clock_ns();
     c->usage.n_prompt = (int)p->n_prompt;
@@ -253,6 +259,7 @@ void completion_release(struct completion *c)
     free(c->reading);
     completion_text_close(&c->text);
     completion_text_close(&c->thought);
+    call_reader_close(&c->reader);
     free(c->split);
     free(c->closing);
     sampler_close(c->sampler);

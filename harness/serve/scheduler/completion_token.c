@@ -4,6 +4,7 @@
  */
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/base/clock.h"
 #include "engine/text/chat.h"
@@ -99,6 +100,35 @@ enum status completion_begin(struct completion *c, int n_vocab, bool guesses,
     return append_forced(c, err);
 }
 
+/* Bytes of the answer as text, or as calls. */
+static enum status add_answer(struct completion *c, const char *bytes, size_t n,
+                              bool is_last, struct err *err)
+{
+    struct call_reader *r = &c->reader;
+    enum status st = ST_OK;
+
+    if (!c->calls)
+        return completion_text_add(&c->text, bytes, n, err);
+    st = call_reader_add(r, bytes, n, err);
+    if (!st && is_last)
+        st = call_reader_end(r, err);
+    return st ? st : completion_text_add(&c->text, r->text.s, r->text.n, err);
+}
+
+/* A control token has no text, and may be part of a call's markers. */
+static size_t spell_control(const struct completion *c, int32_t id)
+{
+    size_t n;
+    const char *text = tokenizer_text(c->tok, id, &n);
+
+    if (!c->calls || !tokenizer_is_special(c->tok, id) || n + 2 > c->cap_bytes ||
+        c->thinking.state == THINKING_RUNS)
+        return 0;
+    c->bytes[0] = c->bytes[n + 1] = CALL_CONTROL;
+    memcpy(c->bytes + 1, text, n);
+    return n + 2;
+}
+
 /* A token's bytes as thoughts or text. A control token has no bytes, and may be a
  * marker's; after the last token nothing is held back. */
 static enum status add_split(struct completion *c, int32_t id, const char *bytes,
@@ -111,7 +141,7 @@ static enum status add_split(struct completion *c, int32_t id, const char *bytes
     size_t n_spelled;
     const char *spelled = tokenizer_text(c->tok, id, &n_spelled);
 
-    if (n == 0 && n_spelled <= c->cap_bytes &&
+    if ((n == 0 || *bytes == CALL_CONTROL) && n_spelled <= c->cap_bytes &&
         completion_thinking_knows(&c->thinking, spelled, n_spelled))
         completion_thinking_add(&c->thinking, spelled, n_spelled, true, &b);
     else
@@ -120,7 +150,7 @@ static enum status add_split(struct completion *c, int32_t id, const char *bytes
     if (is_last)
         completion_thinking_end(&c->thinking, &b);
     st = completion_text_add(&c->thought, b.thought, b.n_thought, err);
-    return st ? st : completion_text_add(&c->text, b.answer, b.n_answer, err);
+    return st ? st : add_answer(c, b.answer, b.n_answer, is_last, err);
 }
 
 /* The text of a token into c->text.out, or c->thought.out. An end has none. */
@@ -129,6 +159,8 @@ static enum status add_text(struct completion *c, int32_t id, bool ends, bool is
 {
     size_t n = ends ? 0 : tokenizer_piece(c->tok, id, c->bytes, c->cap_bytes), skip = 0;
 
+    if (!n && !ends)
+        n = spell_control(c, id);
     assert(n <= c->cap_bytes);
     if (n && c->drops_blank) {
         skip = c->bytes[0] == ' ';
@@ -136,7 +168,7 @@ static enum status add_text(struct completion *c, int32_t id, bool ends, bool is
     }
     if (c->split)
         return add_split(c, id, c->bytes + skip, n - skip, is_last, err);
-    return completion_text_add(&c->text, c->bytes + skip, n - skip, err);
+    return add_answer(c, c->bytes + skip, n - skip, is_last, err);
 }
 
 /* The token at c->n_sent goes to the reader; piece has its log-probabilities. */
@@ -170,6 +202,8 @@ static enum status send_token(struct completion *c, struct completion_piece *pie
     piece->len = c->text.n_out;
     piece->thought = c->thought.out;
     piece->n_thought = c->thought.n_out;
+    piece->call = c->reader.calls.s;
+    piece->n_call = c->calls ? c->reader.calls.n : 0;
     st = completion_send(c, piece, err);
     if (!st && end)
         completion_finish(c, end, NULL);
@@ -199,8 +233,11 @@ static enum status close_thoughts(struct completion *c, struct err *err)
     if (c->ending || !c->closing || c->thinking.state != THINKING_RUNS ||
         c->n_thought < c->max_thought)
         return ST_OK;
-    for (; !st && n < c->n_closing && completion_left(c) > 0; n++)
+    for (; !st && n < c->n_closing && completion_left(c) > 0; n++) {
+        if (c->state && !grammar_state_accept(c->state, c->closing[n]))
+            return err_set(err, ST_CHECK, "the grammar refuses the end of thoughts");
         st = append(c, c->closing[n], err);
+    }
     c->n_closing = 0;
     pthread_mutex_lock(&c->mu);
     c->usage.n_forced += n;

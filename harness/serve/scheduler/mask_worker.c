@@ -23,7 +23,7 @@ static void compute(struct mask_worker *w, struct mask_job *job)
 {
     job->stage = MASK_BEGUN;
     pthread_mutex_unlock(&w->mu);
-    grammar_state_mask(job->state, job->mask);
+    job->all = grammar_state_mask(job->state, job->mask);
     pthread_mutex_lock(&w->mu);
     job->stage = MASK_DONE;
     pthread_cond_broadcast(&w->done);

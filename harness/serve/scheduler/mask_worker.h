@@ -20,6 +20,7 @@
 struct mask_job {
     struct grammar_state *state;
     uint32_t *mask; /* [GRAMMAR_MASK_WORDS(n_vocab)] */
+    bool all;       /* grammar_state_mask()'s */
     enum { MASK_WAITS, MASK_BEGUN, MASK_DONE } stage; /* the worker's */
 };
 

@@ -105,8 +105,11 @@ struct completion_params {
                           others that run: for measuring */
     const struct chat_thinking *thinking; /* markers, which live longer: thoughts are
                                              apart from the text; or NULL */
-    bool thinks;             /* the prompt has opened a block of thoughts */
-    int max_thought;         /* tokens of thoughts, then the block is closed; -1: any */
+    bool thinks;     /* the prompt has opened a block of thoughts */
+    int max_thought; /* tokens of thoughts, then the block is closed; -1: any */
+    const struct call_form *calls; /* how it calls tools, which lives longer: calls are
+                                      apart from the text, and grammar is one of
+                                      grammar_from_calls(); or NULL */
     struct grammar *grammar; /* what the text must be (a reference is taken), or NULL */
     uint64_t client;         /* whose queue it waits in */
     void (*wake)(void *arg); /* there is something to read; called by the scheduler's
@@ -136,6 +139,9 @@ struct completion_piece {
     size_t len;
     char *thought; /* [n_thought], as text */
     size_t n_thought;
+    char *call; /* [n_call], as text: CALL_NAME, a name, CALL_ARGUMENTS, arguments, or
+                   what continues that (call_form.h) */
+    size_t n_call;
     size_t begins; /* characters of the whole text before those of this token, which
                       may come with a later piece */
     int32_t token; /* an end token has a piece, too, whose text was held back */

@@ -40,8 +40,8 @@
 /* A piece that was not read. */
 struct stored_piece {
     struct stored_piece *next;
-    char *text, *thought; /* behind top[] */
-    size_t len, n_thought, begins;
+    char *text, *thought, *call; /* behind top[] */
+    size_t len, n_thought, n_call, begins;
     int32_t token;
     float logprob;
     int n_top;
@@ -113,6 +113,8 @@ struct completion {
     int n_thought, max_thought; /* tokens of thoughts; -1: any number */
     int32_t *closing;           /* [n_closing] close the block; NULL: never */
     int n_closing;
+    const struct call_form *calls; /* NULL: it calls no tools */
+    struct call_reader reader;
     bool drops_blank; /* of the next bytes */
     struct grammar *grammar;
     struct grammar_state *state; /* NULL: no grammar */

@@ -263,7 +263,7 @@ static void draw_one(struct scheduler *s, int i, int thread)
     c->n_before = c->n;
     do {
         if (row && c->state)
-            grammar_state_mask(c->state, c->mask.mask);
+            c->mask.all = grammar_state_mask(c->state, c->mask.mask);
         completion_step(c,
                         slm_batch_logits(s->params.m, s->drawing_part[i], (size_t)row),
                         s->n_vocab, s->scratch + (size_t)thread * (size_t)s->n_vocab);

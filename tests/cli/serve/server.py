@@ -35,7 +35,7 @@ def check_events(path, events):
                 check(("role" in c["delta"]) == (c["index"] not in begun), e)
             begun.add(c["index"])
             if c["finish_reason"] is not None:
-                check(c["finish_reason"] in ("stop", "length"), e)
+                check(c["finish_reason"] in ("stop", "length", "tool_calls"), e)
                 ended.add(c["index"])
     check(begun and begun == ended, "without an end:", begun - ended)
 

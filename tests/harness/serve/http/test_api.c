@@ -187,7 +187,7 @@ static void many_system_messages(void)
     api_request_free(&r);
 }
 
-/* Only /apply-template takes tools; their arguments are objects for the template. */
+/* /apply-template takes messages that a chat refuses: a call without an id. */
 static void template_fields(void **state)
 {
     static const char body[] =
@@ -208,7 +208,7 @@ static void template_fields(void **state)
         json_object_get(json_array_get(json_object_get(r.conversation, "messages"), 1),
                         "tool_calls"),
         0);
-    assert_true(json_is_object(
+    assert_true(json_is_string(
         json_object_get(json_object_get(call, "function"), "arguments")));
     assert_true(json_is_false(json_object_get(r.conversation, "enable_thinking")));
     assert_true(json_is_true(json_object_get(r.conversation, "add_generation_prompt")));
@@ -216,6 +216,60 @@ static void template_fields(void **state)
     assert_string_equal(part(&r, -1, "own"), "v");
     assert_string_equal(part(&r, -1, "chat_template"), "rag");
     assert_string_equal(part(&r, 2, "content"), "3");
+    api_request_free(&r);
+}
+
+#define TOOLS                                                                    \
+    "\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\"}}, "    \
+    "{\"type\": \"function\", \"function\": {\"name\": \"g\", \"parameters\": {" \
+    "\"type\": \"object\"}}}]"
+#define ASK "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], "
+
+static void tool_fields(void **state)
+{
+    static const struct {
+        const char *body;
+        size_t n;
+        enum grammar_choice choice;
+        const char *named;
+        bool parallel;
+    } reads_as[] = {
+        {ASK "\"tools\": []}", 0, GRAMMAR_NONE, NULL, true},
+        {ASK TOOLS "}", 2, GRAMMAR_AUTO, NULL, true},
+        {ASK TOOLS ", \"tool_choice\": \"auto\", \"parallel_tool_calls\": false}", 2,
+         GRAMMAR_AUTO, NULL, false},
+        {ASK TOOLS ", \"tool_choice\": \"none\"}", 2, GRAMMAR_NONE, NULL, true},
+        {ASK TOOLS ", \"tool_choice\": \"required\"}", 2, GRAMMAR_REQUIRED, NULL, true},
+        {ASK TOOLS ", \"tool_choice\": {\"type\": \"function\", \"function\": "
+                   "{\"name\": \"g\"}}}",
+         2, GRAMMAR_REQUIRED, "g", true},
+    };
+    struct api_request r;
+    struct refusal refusal;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof reads_as / sizeof *reads_as; i++) {
+        assert_true(reads(&r, API_CHAT, reads_as[i].body, &refusal));
+        assert_int_equal(r.tools.n, reads_as[i].n);
+        assert_int_equal(r.tools.choice, reads_as[i].choice);
+        assert_int_equal(r.tools.parallel, reads_as[i].parallel);
+        assert_int_equal(r.tools.named != NULL, reads_as[i].named != NULL);
+        if (r.tools.n) {
+            assert_string_equal(r.tools.v[0].schema, "");
+            assert_string_equal(r.tools.v[1].schema, "{\"type\":\"object\"}");
+        }
+        if (r.tools.named)
+            assert_string_equal(r.tools.named->name, reads_as[i].named);
+        api_request_free(&r);
+    }
+    /* a result has the name of its call's tool */
+    assert_true(reads(&r, API_CHAT,
+                      "{\"messages\": [{\"role\": \"assistant\", \"tool_calls\": "
+                      "[{\"id\": \"i\", \"function\": {\"name\": \"f\", "
+                      "\"arguments\": \"{}\"}}]}, {\"role\": \"tool\", "
+                      "\"tool_call_id\": \"i\", \"content\": \"3\"}]}",
+                      &refusal));
+    assert_string_equal(part(&r, 1, "name"), "f");
     api_request_free(&r);
 }
 
@@ -465,6 +519,7 @@ int main(void)
         cmocka_unit_test(many_unknown_fields),
         cmocka_unit_test(arguments_are_bounded_together),
         cmocka_unit_test(completion_fields),
+        cmocka_unit_test(tool_fields),
         cmocka_unit_test(chat_fields),
         cmocka_unit_test(template_fields),
         cmocka_unit_test(refusals),

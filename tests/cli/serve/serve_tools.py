@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: MIT
+#
+# serve_tools.py - calls of tools as a client of `bench serve` gets them
+#
+# The model writes stories and has never called anything: what it writes is what the
+# grammar leaves it.
+import json
+import sys
+
+from server import Server, check
+
+model = sys.argv[1]
+# JSON between tags, and XML whose strings are as they are; none of calls.
+HEAD = """{% for t in tools or [] %}{{ t.function.name }} {% endfor %}{% for m in messages %}
+{{ m.role }}: {{ m.content }}"""
+TAIL = """{% endfor %}{% if add_generation_prompt %}
+assistant: {% endif %}"""
+TAGS = HEAD + """{% for c in m.tool_calls or [] %}<call>
+{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}
+</call>{% endfor %}""" + TAIL
+XML = HEAD + """{% for c in m.tool_calls or [] %}<call>{{ c.function.name }}
+{% for k, v in c.function.arguments | items %}<arg>{{ k }}</arg><value>{{ v if v is string else v | tojson
+}}</value>{% endfor %}</call>{% endfor %}""" + TAIL
+THINKS = TAGS.replace("assistant: {% endif %}", "assistant: <think>\n{% endif %}").replace(
+    "{{ m.content }}", "{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n\n"
+    "{% endif %}{{ m.content }}")
+
+TOOLS = [
+    {"type": "function", "function": {"name": "now"}},
+    {"type": "function", "function": {
+        "name": "weather", "description": "of a city", "strict": True, "parameters": {
+            "type": "object", "additionalProperties": False, "required": ["city", "days"],
+            "properties": {"city": {"enum": ["Oslo", "Rome"]},
+                           "days": {"type": "integer", "minimum": 1, "maximum": 9}}}}},
+]
+TALK = [{"role": "user", "content": "Once upon a time"}]
+
+
+def named(name):
+    return {"type": "function", "function": {"name": name}}
+
+
+def is_valid(call):
+    function = call["function"]
+    arguments = json.loads(function["arguments"])
+    check(call["type"] == "function" and len(call["id"]) == 9, call)
+    if function["name"] == "now":
+        return arguments == {}
+    return (function["name"] == "weather" and sorted(arguments) == ["city", "days"] and
+            arguments["city"] in ("Oslo", "Rome") and 1 <= arguments["days"] <= 9)
+
+
+def joined(events):
+    """A stream's choice as a message, its deltas as clients join them."""
+    text, calls, reason = "", [], None
+    for e in events:
+        for c in e["choices"]:
+            delta = c["delta"]
+            text += delta.get("content") or ""
+            reason = c["finish_reason"] or reason
+            check(delta.get("tool_calls", True), "an event without a call:", e)
+            for d in delta.get("tool_calls", ()):
+                check(d["index"] in (len(calls) - 1, len(calls)), events)
+                if d["index"] == len(calls):
+                    check(d["id"] and d["function"]["name"] and d["type"] == "function", d)
+                    calls.append(d)
+                else:
+                    check("id" not in d and "name" not in d["function"], d)
+                    calls[-1]["function"]["arguments"] += d["function"]["arguments"]
+    return text, calls, reason
+
+
+def without_ids(calls):
+    return [c["function"] for c in calls]
+
+
+def required(s):
+    for seed in range(4):
+        fields = dict(messages=TALK, tools=TOOLS, tool_choice="required", seed=seed, temperature=1,
+                      parallel_tool_calls=False, max_tokens=200)
+        c = s.chat(**fields)["choices"][0]
+        calls = c["message"]["tool_calls"]
+        check(c["finish_reason"] == "tool_calls" and c["message"]["content"] is None, c)
+        check(len(calls) == 1 and is_valid(calls[0]), c)
+        text, streamed, reason = joined(s.stream("/v1/chat/completions", **fields))
+        check(not text and reason == "tool_calls", text, reason)
+        check(without_ids(streamed) == without_ids(calls), streamed, calls)
+    two = s.chat(messages=TALK, tools=TOOLS, tool_choice="required", n=2, max_tokens=200,
+                 parallel_tool_calls=False, seed=1)
+    ids = [c["message"]["tool_calls"][0]["id"] for c in two["choices"]]
+    check(ids[0] != ids[1], ids)
+    # As many calls as there are tokens; what is cut is a beginning.
+    c = s.chat(messages=TALK, tools=TOOLS, tool_choice="required", max_tokens=200, seed=3)
+    check(all(is_valid(x) for x in c["choices"][0]["message"]["tool_calls"][:-1]), c)
+
+
+def one_by_name(s):
+    for name in ("now", "weather"):
+        c = s.chat(messages=TALK, tools=TOOLS, tool_choice=named(name), max_tokens=200,
+                   logprobs=True)
+        choice = c["choices"][0]
+        calls = choice["message"]["tool_calls"]
+        check(len(calls) == 1 and calls[0]["function"]["name"] == name and is_valid(calls[0]), c)
+        check(len(choice["logprobs"]["content"]) == c["usage"]["completion_tokens"], c)
+    # Any number of tokens: what is there begins the whole.
+    for most in range(1, c["usage"]["completion_tokens"] + 1):
+        cut = s.chat(messages=TALK, tools=TOOLS, tool_choice=named("weather"), max_tokens=most,
+                     temperature=0)["choices"][0]
+        for call in cut["message"].get("tool_calls", ()):
+            check(call["function"]["name"] == "weather", cut)
+        check(cut["finish_reason"] in ("length", "tool_calls"), cut)
+
+
+def text_or_none(s):
+    """The model begins no call by itself, so its text is what it would be."""
+    plain = s.chat(messages=TALK, max_tokens=20, temperature=0, tools=TOOLS, tool_choice="none")
+    auto = s.chat(messages=TALK, max_tokens=20, temperature=0, tools=TOOLS)
+    check(plain["choices"][0]["message"] == auto["choices"][0]["message"], plain, auto)
+    check("tool_calls" not in auto["choices"][0]["message"], auto)
+    check(auto["choices"][0]["finish_reason"] == "length", auto)
+    text, calls, _ = joined(s.stream("/v1/chat/completions", messages=TALK, max_tokens=20,
+                                     temperature=0, tools=TOOLS))
+    check(text == auto["choices"][0]["message"]["content"] and not calls, text, calls)
+    # The marker written by force of a bias: with auto a call follows, with none nothing.
+    ids = s.post("/tokenize", {"content": "<", "add_special": False})["tokens"]
+    bias = {str(ids[-1]): 100}
+    c = s.chat(messages=TALK, max_tokens=60, tools=TOOLS, tool_choice="none", logit_bias=bias)
+    check("tool_calls" not in c["choices"][0]["message"], c)
+    form = {"type": "json_schema", "json_schema": {"schema": {"enum": ["cat", "dog"]}}}
+    c = s.chat(messages=TALK, tools=TOOLS, tool_choice="none", response_format=form)
+    check(json.loads(c["choices"][0]["message"]["content"]) in ("cat", "dog"), c)
+
+
+def results(s):
+    """A loop of calls and results; the template writes both."""
+    talk = list(TALK)
+    for _ in range(2):
+        message = s.chat(messages=talk, tools=TOOLS, tool_choice="required", max_tokens=200,
+                         parallel_tool_calls=False)["choices"][0]["message"]
+        talk += [message, {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"],
+                           "content": "{\"temp\": 3}"}]
+    prompt = s.post("/apply-template", {"messages": talk, "tools": TOOLS})["prompt"]
+    check(prompt.count("<call>") == 2 and prompt.count("tool: {\"temp\": 3}") == 2, prompt)
+    check(s.chat(messages=talk, tools=TOOLS, max_tokens=5), talk)
+    check(s.chat(messages=talk, max_tokens=5), talk)
+    call = message["tool_calls"][0]
+    bad = [[*TALK, message, {"role": "tool", "tool_call_id": "other", "content": ""}],
+           [*TALK, message, {"role": "tool", "content": ""}],
+           [*TALK, message, *TALK], [*TALK, message],
+           [*TALK, {"role": "tool", "tool_call_id": call["id"], "content": ""}],
+           [*TALK, {"role": "assistant", "tool_calls": [{"id": "a"}]}, *TALK],
+           [*TALK, {"role": "assistant", "tool_calls": {}}, *TALK]]
+    for messages in bad:
+        check(s.chat(400, messages=messages, tools=TOOLS)["error"]["param"] == "messages",
+              messages)
+
+
+def refusals(s):
+    form = {"type": "json_object"}
+    for fields, param in (
+            ({"tools": {}}, "tools"), ({"tools": [{}]}, "tools"),
+            ({"tools": [{"type": "web_search"}]}, "tools"),
+            ({"tools": [{"type": "function", "function": {}}]}, "tools"),
+            ({"tools": [TOOLS[0], TOOLS[0]]}, "tools"),
+            ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools"),
+            ({"tools": [{"type": "function", "function": {
+                "name": "a", "parameters": {"not": {}}}}]}, "tools"),
+            ({"tools": TOOLS, "tool_choice": "some"}, "tool_choice"),
+            ({"tools": TOOLS, "tool_choice": named("other")}, "tool_choice"),
+            ({"tool_choice": "required"}, "tool_choice"),
+            ({"tools": TOOLS, "parallel_tool_calls": 1}, "parallel_tool_calls"),
+            ({"tools": TOOLS, "response_format": form}, "response_format"),
+            ({"functions": [{"name": "a"}]}, "functions"),
+            ({"function_call": {"name": "a"}}, "function_call")):
+        error = s.chat(400, **fields)["error"]
+        check(error["param"] == param, fields, error)
+    check("use tools" in s.chat(400, functions=[{"name": "a"}])["error"]["message"], "instead")
+
+
+def thoughts(s):
+    """Thoughts come first, then the call."""
+    c = s.chat(messages=TALK, tools=TOOLS, tool_choice=named("weather"), max_tokens=300,
+               reasoning_budget=8)["choices"][0]
+    check(c["message"]["reasoning_content"] and is_valid(c["message"]["tool_calls"][0]), c)
+    c = s.chat(messages=TALK, tools=TOOLS, max_tokens=30)["choices"][0]
+    check("tool_calls" not in c["message"] and c["message"]["reasoning_content"], c)
+
+
+def no_form(s):
+    """A template without calls: tools are refused, and not ignored."""
+    for fields in ({}, {"tool_choice": "required"}):
+        error = s.chat(400, messages=TALK, tools=TOOLS, **fields)["error"]
+        check(error["param"] == "tools" and error["code"] == "unsupported", error)
+
+
+for template, drafts, tests in (
+        (TAGS, "off", (required, one_by_name, text_or_none, results, refusals)),
+        (XML, "lookup", (required, one_by_name, text_or_none)),
+        (THINKS, "off", (thoughts,)), (None, "off", (no_form,))):
+    if template:
+        with open("template", "w") as f:
+            f.write(template)
+    s = Server(model, "--sequences", "2", "--ctx", "512", "--chat-template",
+               "./template" if template else "zephyr", "--speculate", drafts)
+    for test in tests:
+        test(s)
+    check(s.stop() == 0, "stopped with an error")
