@@ -17,6 +17,8 @@
 #define SCHEMA_BYTES  ((size_t)256 << 10) /* of one tool */
 #define SCHEMA_VALUES ((size_t)32 << 10)
 #define ALL_BYTES     ((size_t)4 << 20)
+#define ALL_NODES     (1 << 22) /* made and thrown away, so that checking takes a second \
+                                 */
 
 static enum status no_memory(struct err *err)
 {
@@ -71,7 +73,8 @@ static enum status read_tool(struct lazy_tool *t, const struct grammar_tool *too
 
 /* Build it in an automaton that is thrown away; classes of bytes stay in join. */
 static enum status check_tool(struct lazy_tool *t, const struct call_form *form,
-                              struct automaton *join, bool *joined, struct err *err)
+                              struct automaton *join, bool *joined,
+                              struct lazy_work *work, struct err *err)
 {
     uint32_t shared[N_SHARED];
     struct automaton a;
@@ -81,7 +84,7 @@ static enum status check_tool(struct lazy_tool *t, const struct call_form *form,
     for (int i = 0; i < N_SHARED; i++)
         shared[i] = NO_RULE;
     if (!automaton_init(&a, &why))
-        start = lazy_build(&a, t, form, shared, NODE_POP);
+        start = lazy_build(&a, t, form, shared, work, NODE_POP);
     if (!automaton_finish(&a, start)) {
         t->need = a.need[start];
         if (*joined)
@@ -92,6 +95,12 @@ static enum status check_tool(struct lazy_tool *t, const struct call_form *form,
         join->max_nest = a.max_nest > join->max_nest ? a.max_nest : join->max_nest;
         join->max_need = a.max_need > join->max_need ? a.max_need : join->max_need;
     }
+    work->nodes += a.n_nodes;
+    if (!a.st && work->nodes > ALL_NODES)
+        automaton_fail(&a, ST_INPUT,
+                       "the schemas of all tools are too large together: they would "
+                       "have more than %d nodes",
+                       ALL_NODES);
     if (a.st)
         err_set(err, a.st, "tool %s: %s", t->name, why.msg);
     automaton_free(&a);
@@ -118,6 +127,7 @@ static enum status read_tools(struct grammar *g, const struct grammar_calls *c,
                               struct automaton *join, struct err *err)
 {
     size_t bytes = 0;
+    struct lazy_work work = {0, 0, 0};
     bool joined = false;
     enum status st = ST_OK;
 
@@ -141,7 +151,7 @@ static enum status read_tools(struct grammar *g, const struct grammar_calls *c,
                            ALL_BYTES >> 20);
         st = read_tool(&g->tools[g->n_tools++], &c->tools[i], err);
         if (!st)
-            st = check_tool(&g->tools[i], &g->form, join, &joined, err);
+            st = check_tool(&g->tools[i], &g->form, join, &joined, &work, err);
     }
     if (st)
         return st;

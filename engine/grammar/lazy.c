@@ -18,6 +18,9 @@
 #define MAX_EDGES (4 * AUTOMATON_EDGES)
 #define MAX_RULES ((uint32_t)60000) /* ranks have 16 bits */
 
+/* All tools of a request together may take the work of that many schemas. */
+#define WORK_OF_ALL 8
+
 void lazy_open(struct machine *m)
 {
     automaton_copy(&m->own, &m->g->a);
@@ -30,7 +33,8 @@ void lazy_open(struct machine *m)
 }
 
 uint32_t lazy_build(struct automaton *a, const struct lazy_tool *tool,
-                    const struct call_form *form, uint32_t *shared, uint32_t to)
+                    const struct call_form *form, uint32_t *shared,
+                    struct lazy_work *work, uint32_t to)
 {
     const struct json_limit limit = {SIZE_MAX, SIZE_MAX};
     json_t *schema = json_try(tool->schema, tool->len, limit, 0);
@@ -40,13 +44,17 @@ uint32_t lazy_build(struct automaton *a, const struct lazy_tool *tool,
                       .any = shared[SHARED_ANY],
                       .number = shared[SHARED_NUMBER],
                       .integer = shared[SHARED_INTEGER],
-                      .raw = shared[SHARED_RAW]};
+                      .raw = shared[SHARED_RAW],
+                      .pattern_work = work->patterns / WORK_OF_ALL,
+                      .merge_work = work->merging / WORK_OF_ALL};
     uint32_t start = NODE_DEAD;
 
     if (schema)
         start = build_arguments(&b, form, to);
     else
         automaton_fail(a, ST_NO_MEMORY, "cannot read the schema again");
+    work->patterns += b.pattern_work - work->patterns / WORK_OF_ALL;
+    work->merging += b.merge_work - work->merging / WORK_OF_ALL;
     shared[SHARED_STRING] = b.string;
     shared[SHARED_ANY] = b.any;
     shared[SHARED_NUMBER] = b.number;
@@ -63,10 +71,11 @@ bool machine_expand(struct machine *m, uint32_t id)
     const uint32_t n_nodes = a->n_nodes, n_rules = a->n_rules;
     const struct node lazy = a->nodes[id];
     struct err err = ERR_INIT;
+    struct lazy_work work = {0, 0, 0};
     uint32_t start, split;
 
     a->err = &err;
-    start = lazy_build(a, &m->g->tools[lazy.at], &m->g->form, m->shared, lazy.n);
+    start = lazy_build(a, &m->g->tools[lazy.at], &m->g->form, m->shared, &work, lazy.n);
     split = build_open(a, 1);
     build_close(a, split, 0, start);
     automaton_extend(a, n_nodes, n_rules);

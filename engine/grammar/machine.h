@@ -45,11 +45,19 @@ struct grammar {
     int n_refs;            /* atomic */
 };
 
+/* What building all tools of a request has taken: steps of patterns, of merging
+ * schemas, and nodes. */
+struct lazy_work {
+    uint64_t patterns, merging, nodes;
+};
+
 /* The arguments of a tool's schema in an automaton, with `to` behind them; rules are
- * the numbers of rules that are shared, of build.h. The start; errors are in a. */
+ * the numbers of rules that are shared, of build.h; work is added to, and limited. The
+ * start; errors are in a. */
 enum { SHARED_STRING, SHARED_ANY, SHARED_NUMBER, SHARED_INTEGER, SHARED_RAW, N_SHARED };
 uint32_t lazy_build(struct automaton *a, const struct lazy_tool *tool,
-                    const struct call_form *form, uint32_t *shared, uint32_t to);
+                    const struct call_form *form, uint32_t *shared,
+                    struct lazy_work *work, uint32_t to);
 
 #define FRAME_BASE 0u /* whoever called */
 #define FRAME_ROOT 1u /* the text */

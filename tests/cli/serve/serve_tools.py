@@ -28,7 +28,7 @@ THINKS = TAGS.replace("assistant: {% endif %}", "assistant: <think>\n{% endif %}
 TOOLS = [
     {"type": "function", "function": {"name": "now"}},
     {"type": "function", "function": {
-        "name": "weather", "description": "of a city", "strict": True, "parameters": {
+        "name": "weather", "description": "the weather in a city", "strict": True, "parameters": {
             "type": "object", "additionalProperties": False, "required": ["city", "days"],
             "properties": {"city": {"enum": ["Oslo", "Rome"]},
                            "days": {"type": "integer", "minimum": 1, "maximum": 9}}}}},

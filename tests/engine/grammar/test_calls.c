@@ -230,12 +230,38 @@ static void refusals(void **state)
     assert_non_null(strstr(err.msg, "two tools"));
 }
 
+/* Small schemas of large automata: as many as one request may have are too many. */
+static void work_is_bounded(void **state)
+{
+    static const char schema[] =
+        "{\"properties\": {\"a\": {\"type\": \"string\", \"pattern\": "
+        "\"^[ab]*c$\", \"maxLength\": 9000}}}";
+    static char names[GRAMMAR_MAX_TOOLS][16];
+    static struct grammar_tool list[GRAMMAR_MAX_TOOLS];
+    struct grammar_calls c = {.form = &tags,
+                              .tools = list,
+                              .n_tools = GRAMMAR_MAX_TOOLS,
+                              .choice = GRAMMAR_AUTO};
+    struct grammar *g = NULL;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    for (int i = 0; i < GRAMMAR_MAX_TOOLS; i++) {
+        sprintf(names[i], "tool_%d", i);
+        list[i] = (struct grammar_tool){names[i], schema, sizeof schema - 1};
+    }
+    assert_int_equal(grammar_from_calls(&g, &c, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "together"));
+    c.n_tools = 10;
+    grammar_unref(grammar_with(&c));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_are_valid), cmocka_unit_test(choices),
         cmocka_unit_test(thoughts),        cmocka_unit_test(control_tokens),
-        cmocka_unit_test(refusals),
+        cmocka_unit_test(refusals),        cmocka_unit_test(work_is_bounded),
 
     };
 
