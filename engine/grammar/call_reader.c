@@ -275,27 +275,22 @@ static void text_byte(struct call_reader *r, char ch)
 static void next_byte(struct call_reader *r, char ch)
 {
     const struct call_form *f = r->form;
+    const bool parameter = call_match_byte(&r->next[0], ch);
+    const bool call = call_match_byte(&r->next[1], ch);
+    const bool ends = call_match_byte(&r->next[2], ch);
 
-    if (call_match_byte(&r->next[0], ch)) {
-        if (r->next[0].text == f->join && *f->open) {
-            r->next[0] = call_match_of(f->open);
-        } else {
-            begin_key(r);
-            return;
-        }
-    }
-    if (call_match_byte(&r->next[1], ch)) {
+    if (parameter && r->next[0].text == f->join && *f->open) {
+        r->next[0] = call_match_of(f->open);
+    } else if (parameter) {
+        begin_key(r);
+    } else if (call) {
         close_arguments(r);
         begin_name(r);
-        return;
-    }
-    if (call_match_byte(&r->next[2], ch)) {
+    } else if (ends) {
         close_arguments(r);
         r->state = CALL_OVER;
         r->next[2].alive = false;
-    }
-    if (!r->next[0].alive && !r->next[1].alive && !r->next[2].alive &&
-        r->state != CALL_OVER) {
+    } else if (!r->next[0].alive && !r->next[1].alive && !r->next[2].alive) {
         /* A key that begins at once, as in {key: ...} */
         if (f->parameters && !*f->open && !r->n_parameters) {
             begin_key(r);
@@ -317,6 +312,17 @@ static void over_byte(struct call_reader *r, char ch)
 
 static void name_byte(struct call_reader *r, char ch)
 {
+    /* What precedes another name may be what the end begins with. */
+    if (!r->n_name && r->next[2].alive) {
+        const bool ends = call_match_byte(&r->next[2], ch);
+
+        if (r->next[2].alive) {
+            r->state = ends ? CALL_OVER : CALL_NEXT;
+            r->next[0].alive = r->next[1].alive = false;
+            r->next[2].alive = !ends;
+            return;
+        }
+    }
     if (call_is_name(ch) && r->n_name < CALL_MAX_NAME) {
         r->name[r->n_name++] = ch;
         return;

@@ -188,6 +188,22 @@ static const struct family {
      {"\"", ""},
      true,
      false},
+    /* a call a line: what is between calls begins their end */
+    {LIST EACH "{% if m.tool_calls %}<py>{% for c in m.tool_calls %}"
+               "{{ c.function.name }}(" PARAMETERS(
+                   "{{ k }}={{ v | tojson }}") "){{ '\n' }}"
+                                               "{% endfor %}!</py>{% endif %}" DONE,
+     "<py>",
+     "(",
+     ")\n",
+     ")\n!</py>",
+     4,
+     "",
+     ", ",
+     {"=\"", "="},
+     {"\"", ""},
+     true,
+     false},
     /* keys without quotes, strings with their own */
     {CALLS("<|call>call:{{ c.function.name ~ '{' }}" PARAMETERS(
          "{{ k }}:{% if v is string %}<|\"|>{{ v }}<|\"|>{% else %}{{ v | tojson }}"
@@ -376,7 +392,11 @@ static void calls_are_read(void **state)
           true);
     reads(8, "<py>f(a=\"x, b\\\")\", b=[\"(\"])</py>", "",
           CALL("{\"a\": \"x, b\\\")\", \"b\": [\"(\"]}"), true);
-    reads(9, "<|call>call:f{a:<|\"|>x}<|\"|>, b:1}<call|>", "",
+    reads(9, "<py>f(a=1)\ng()\n!</py>", "",
+          CALL("{\"a\": 1}") "\x01"
+                             "g\x02{}",
+          true);
+    reads(10, "<|call>call:f{a:<|\"|>x}<|\"|>, b:1}<call|>", "",
           CALL("{\"a\": \"x}\", \"b\": 1}"), true);
 }
 
@@ -412,7 +432,7 @@ static void calls_are_prepared(void **state)
 
 /* Forms of 132 templates, and those whose tools are listed and whose form is not
  * found. */
-enum { N_FORMS = 33 };
+enum { N_FORMS = 34 };
 static const struct {
     const char *name, *begin;
     bool parameters;
