@@ -4,7 +4,8 @@
  *
  * The input is a schema. Texts are written token by token where the masks allow; the
  * input decides the tokens, too. What is promised: some token is always allowed, what
- * is allowed is accepted, and a text that has ended is JSON.
+ * is allowed is accepted, and a text that has ended is JSON. The schema is a tool's,
+ * too, in two forms: what is written is read as calls whose arguments are JSON.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -79,12 +80,14 @@ static int32_t choose(const uint32_t *mask, uint64_t *seed)
     fuzz_fail("no token may follow");
 }
 
-static void write_text(struct grammar_state *s, const struct tokenizer *tok,
-                       uint64_t *seed)
+enum { MAX_TEXT = 2048 };
+
+/* Bytes of a text; whether it has ended by itself is the state's. */
+static size_t write_any(struct grammar_state *s, const struct tokenizer *tok,
+                        uint64_t *seed, char *text)
 {
     uint32_t mask[(N_VOCAB + 31) / 32];
     int32_t forced[16];
-    char text[2048];
     size_t len = 0;
 
     for (int i = 0; i < 100 && !grammar_state_ended(s); i++) {
@@ -100,12 +103,101 @@ static void write_text(struct grammar_state *s, const struct tokenizer *tok,
             break;
         len += tokenizer_piece(tok, id, text + len, 16);
     }
+    return len;
+}
+
+static void write_text(struct grammar_state *s, const struct tokenizer *tok,
+                       uint64_t *seed)
+{
+    char text[MAX_TEXT];
+    const size_t len = write_any(s, tok, seed, text);
+
     if (grammar_state_ended(s)) {
         json_t *value = json_loadb(text, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 
         if (!value)
             fuzz_fail("a text that has ended is no JSON: %.*s", (int)len, text);
         json_decref(value);
+    }
+}
+
+/* ---- the schema of a tool -------------------------------------------------------- */
+
+static struct call_form forms[] = {{.begin = "{\"name\": \"",
+                                    .n_trigger = 1,
+                                    .sep = "\": ",
+                                    .mid = "}{\"name\": \"",
+                                    .end = "}"},
+                                   {.begin = "<c>",
+                                    .n_trigger = 3,
+                                    .anywhere = true,
+                                    .sep = "",
+                                    .end = "</c>",
+                                    .parameters = true,
+                                    .open = "<p>",
+                                    .join = "",
+                                    .value = {"=", "="},
+                                    .close = {"</p>", "</p>"}}};
+
+/* Each call's arguments but for one that was cut off are JSON. */
+static void check_calls(const struct grammar *g, const struct call_form *form,
+                        const char *text, size_t len, bool ended)
+{
+    struct call_reader r;
+    struct err err = ERR_INIT;
+    const char *at, *end, *next;
+
+    call_reader_open(&r, form, grammar_parameter_types, g);
+    if (call_reader_add(&r, text, len, &err) || r.state == CALL_BROKEN ||
+        (ended && !call_reader_is_whole(&r)))
+        fuzz_fail("a call is not read: %.*s", (int)len, text);
+    at = r.calls.s;
+    end = r.calls.s + r.calls.n;
+    for (; at < end; at = next) {
+        json_t *value;
+
+        at = memchr(at, CALL_ARGUMENTS, (size_t)(end - at));
+        if (!at)
+            fuzz_fail("a name without arguments");
+        at++;
+        next = memchr(at, CALL_NAME, (size_t)(end - at));
+        if (!next && !ended)
+            break;
+        next = next ? next : end;
+        value =
+            json_loadb(at, (size_t)(next - at), JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+        if (!json_is_object(value))
+            fuzz_fail("arguments are no object: %.*s", (int)len, text);
+        json_decref(value);
+    }
+    call_reader_close(&r);
+}
+
+static void call_tool(struct grammar_vocab *v, const struct tokenizer *tok,
+                      const uint8_t *data, size_t size, uint64_t *seed)
+{
+    const struct grammar_tool tool = {"aaa", (const char *)data, size};
+
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        const struct grammar_calls c = {.form = &forms[i],
+                                        .tools = &tool,
+                                        .n_tools = 1,
+                                        .choice = GRAMMAR_REQUIRED,
+                                        .parallel = true};
+        struct err err = ERR_INIT;
+        struct grammar_state *s;
+        struct grammar *g;
+        char text[MAX_TEXT];
+        size_t len;
+
+        if (!fuzz_accepted(grammar_from_calls(&g, &c, &err), &err))
+            continue;
+        if (grammar_state_open(&s, g, v, &err))
+            fuzz_fail("no state: %s", err.msg);
+        len = write_any(s, tok, seed, text);
+        check_calls(g, &forms[i], text, len, grammar_state_ended(s));
+        grammar_state_close(s);
+        grammar_unref(g);
     }
 }
 
@@ -131,6 +223,8 @@ static void read_schema(const uint8_t *data, size_t size)
         write_text(s, tok, &seed);
         grammar_state_close(s);
     }
+    if (size)
+        call_tool(v, tok, data, size, &seed);
     grammar_vocab_close(v);
     grammar_unref(g);
 }
