@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "harness/serve/http/api_request.h"
+#include "harness/serve/api/api_request.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 

@@ -318,7 +318,7 @@ static void note_text(struct answer *a, struct choice *c, struct metrics *m)
 static void put_event(struct answer *a, struct choice *c, const struct reply_part *part)
 {
     if (a->head.form) {
-        a->head.form->part(&a->events, &a->head, &a->blocks, part);
+        a->head.form->part(&a->events, &a->head, &a->blocks, part, &c->calls);
         return;
     }
     reply_event(&a->events, &a->head, (int)(c - a->choices), !c->has_spoken, part,
@@ -374,7 +374,10 @@ static void take_piece(struct answer *a, struct choice *c,
     if (!a->head.stream) {
         textbuf_put(&c->text, piece->text, piece->len);
         textbuf_put(&c->thought, piece->thought, piece->n_thought);
-        reply_calls_add(&c->calls, piece->call, piece->n_call);
+        if (a->head.form)
+            reply_calls_keep(&c->calls, piece->call, piece->n_call);
+        else
+            reply_calls_add(&c->calls, piece->call, piece->n_call);
         const size_t more = kept_bytes(c) - before;
 
         a->whole_bytes += more;
@@ -458,7 +461,8 @@ static struct reply_usage sum_usage(const struct answer *a)
 /* Of an answer with a form, which has one choice. */
 static struct reply_ending ending(const struct answer *a)
 {
-    return (struct reply_ending){a->choices->end, a->choices->stop, sum_usage(a)};
+    return (struct reply_ending){a->choices->end, a->choices->stop, &a->choices->calls,
+                                 sum_usage(a)};
 }
 
 static void end_form(struct answer *a)

@@ -14,7 +14,7 @@
 #ifndef SLM_HARNESS_SERVE_HTTP_ANSWER_H
 #define SLM_HARNESS_SERVE_HTTP_ANSWER_H
 
-#include "harness/serve/http/api_reply.h"
+#include "harness/serve/api/api_reply.h"
 #include "harness/serve/http/metrics.h"
 
 struct answer;

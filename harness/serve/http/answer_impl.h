@@ -6,7 +6,7 @@
 #define SLM_HARNESS_SERVE_HTTP_ANSWER_IMPL_H
 
 #include "harness/serve/http/answer.h"
-#include "harness/serve/http/reply_form.h"
+#include "harness/serve/api/reply_form.h"
 
 struct choice {
     struct completion *c; /* NULL: not begun, or read to its end */

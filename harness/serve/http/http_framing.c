@@ -46,6 +46,7 @@ static enum MHD_Result look_at(void *framing, enum MHD_ValueKind kind, const cha
                                const char *value)
 {
     struct framing *f = framing;
+    const char *text = value ? value : "";
 
     (void)kind;
     f->n_bytes += strlen(name) + strlen(": \r\n") + strlen(text);
@@ -57,7 +58,7 @@ static enum MHD_Result look_at(void *framing, enum MHD_ValueKind kind, const cha
         f->n_lengths++; /* it is a number, or libmicrohttpd has refused it */
     } else if (!strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING)) {
         f->n_codings++;
-        if (strcasecmp(value, "chunked"))
+        if (strcasecmp(text, "chunked"))
             f->wrong = "Transfer-Encoding is something else than chunked";
     } else if (!strcasecmp(name, MHD_HTTP_HEADER_HOST)) {
         f->n_hosts++;

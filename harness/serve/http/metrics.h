@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "harness/serve/scheduler/scheduler.h"
-#include "harness/serve/http/textbuf.h"
+#include "harness/serve/api/textbuf.h"
 
 #define METRICS_BUCKETS 16
 

@@ -2,7 +2,7 @@
 //
 // anthropic.mjs - what programs that use Anthropic's client for Node get from `bench serve`
 //
-// usage: node anthropic.mjs http://HOST:PORT/v1, beside a node_modules with
+// usage: node anthropic.mjs http://HOST:PORT/v1, next to a node_modules with
 // `@anthropic-ai/sdk`
 import assert from "node:assert/strict";
 import Anthropic from "@anthropic-ai/sdk";
@@ -29,7 +29,7 @@ assert.equal(final.usage.output_tokens, 24);
 const count = await client.messages.countTokens({ model: "tiny", messages });
 assert.equal(count.input_tokens, whole.usage.input_tokens + whole.usage.cache_read_input_tokens);
 
-// Aborted in the middle; the server goes on.
+// Aborted in the middle; the server answers others.
 const endless = await client.messages.create({ ...body, max_tokens: 400, stream: true });
 let n = 0;
 for await (const event of endless) {

@@ -3,7 +3,7 @@
 // others.mjs - `bench serve` by clients that are built on OpenAI's API: the packages ai
 // (with @ai-sdk/openai-compatible), @langchain/openai and ollama
 //
-// usage: node others.mjs http://HOST:PORT/v1, beside a node_modules with them
+// usage: node others.mjs http://HOST:PORT/v1, next to a node_modules with them
 import assert from "node:assert/strict";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { ChatOpenAI } from "@langchain/openai";

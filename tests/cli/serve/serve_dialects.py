@@ -15,7 +15,7 @@ THINKS = ("{% for m in messages %}{{ m.content }}{% endfor %}"
 
 
 def events(s, path, body):
-    """[(name, data)] of a stream, each of which says its name twice."""
+    """[(name, data)] of a stream; each event has its name twice."""
     status, headers, text = s.ask("POST", path, {"stream": True, **body})
     check(status == 200 and headers["Content-Type"].startswith("text/event-stream"), text)
     got = []
@@ -205,12 +205,85 @@ def thoughts(s):
     check(s.post("/v1/responses", {"input": again, "max_output_tokens": 2})["output"], "again")
 
 
+# ---- tools ---------------------------------------------------------------------------
+
+WEATHER = {"type": "object", "additionalProperties": False, "required": ["city"],
+           "properties": {"city": {"enum": ["Oslo", "Rome"]}}}
+
+
+def tools_of_messages(s):
+    body = {"max_tokens": 100, "messages": TALK, "temperature": 0,
+            "tools": [{"name": "now", "input_schema": {"type": "object"}},
+                      {"name": "weather", "input_schema": WEATHER}],
+            "tool_choice": {"type": "tool", "name": "weather"}}
+    whole = s.post("/v1/messages", body)
+    use = whole["content"][0]
+    check(len(whole["content"]) == 1 and use["type"] == "tool_use" and use["name"] == "weather" and
+          use["input"]["city"] in ("Oslo", "Rome") and use["id"], whole)
+    check(whole["stop_reason"] == "tool_use", whole)
+    got = events(s, "/v1/messages", body)
+    start = [d for n, d in got if n == "content_block_start"]
+    check(len(start) == 1 and start[0]["content_block"]["name"] == "weather" and
+          start[0]["content_block"]["input"] == {}, got)
+    text = "".join(d["delta"]["partial_json"] for n, d in got if n == "content_block_delta")
+    check(json.loads(text) == use["input"], text, use)
+    check(got[-2][1]["delta"]["stop_reason"] == "tool_use", got[-2])
+    # One that is cut is an object all the same.
+    cut = s.post("/v1/messages", {**body, "max_tokens": whole["usage"]["output_tokens"] - 2})
+    check(cut["stop_reason"] == "max_tokens" and
+          all(b["input"] in ({}, use["input"]) for b in cut["content"] if b["type"] == "tool_use"), cut)
+    # The next turn has what the tool answered.
+    more = {**body, "tool_choice": {"type": "auto"}, "max_tokens": 5, "messages": [
+        *TALK, {"role": "assistant", "content": whole["content"]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": use["id"],
+                                      "content": [{"type": "text", "text": "rain"}]}]}]}
+    check(s.post("/v1/messages", more)["content"][0]["type"] == "text", "the next turn")
+    more["messages"][-1]["content"][0]["tool_use_id"] = "another"
+    s.post("/v1/messages", more, 400)
+    check(s.post("/v1/messages/count_tokens", {k: body[k] for k in ("messages", "tools")})
+          ["input_tokens"] > s.post("/v1/messages/count_tokens", {"messages": TALK})["input_tokens"],
+          "tools are in the prompt")
+
+
+def tools_of_responses(s):
+    body = {"max_output_tokens": 100, "input": TALK[0]["content"], "temperature": 0,
+            "tools": [{"type": "function", "name": "now"},
+                      {"type": "function", "name": "weather", "parameters": WEATHER, "strict": True}],
+            "tool_choice": {"type": "function", "name": "weather"}}
+    whole = s.post("/v1/responses", body)
+    call = whole["output"][0]
+    check(len(whole["output"]) == 1 and call["type"] == "function_call" and
+          call["name"] == "weather" and call["call_id"] and call["status"] == "completed" and
+          json.loads(call["arguments"])["city"] in ("Oslo", "Rome"), whole)
+    check(whole["status"] == "completed" and whole["tools"] == body["tools"], whole)
+    got = events(s, "/v1/responses", body)
+    check([n for n, _ in got if not n.endswith(".delta")] ==
+          ["response.created", "response.in_progress", "response.output_item.added",
+           "response.function_call_arguments.done", "response.output_item.done",
+           "response.completed"], got)
+    text = "".join(d["delta"] for n, d in got if n.endswith("arguments.delta"))
+    check(text == call["arguments"] == got[-3][1]["arguments"], text, call)
+    last = got[-1][1]["response"]["output"]
+    check([(c["name"], c["arguments"]) for c in last] == [("weather", text)] and
+          last[0] == got[-2][1]["item"], last)
+    again = [*TALK, *whole["output"],
+             {"type": "function_call_output", "call_id": call["call_id"], "output": "rain"}]
+    check(s.post("/v1/responses", {**body, "input": again, "tool_choice": "auto",
+                                   "max_output_tokens": 5})["output"][0]["type"] == "message", "turn")
+
+
 with open("template", "w") as f:
     f.write(THINKS)
+with open("tools", "w") as f:
+    f.write("{% for t in tools or [] %}{{ t.function.name }} {% endfor %}{% for m in messages %}"
+            "{{ m.role }}: {{ m.content }}{% for c in m.tool_calls or [] %}<call>\n"
+            '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}'
+            "\n</call>{% endfor %}{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}")
 with open("keys", "w") as f:
     f.write("a-key-of-some-length\n")
 for options, tests in ((("--chat-template", "zephyr"), (messages, message_errors, responses)),
-                       (("--chat-template", "./template"), (thoughts,))):
+                       (("--chat-template", "./template"), (thoughts,)),
+                       (("--chat-template", "./tools"), (tools_of_messages, tools_of_responses))):
     s = Server(model, "--sequences", "2", "--ctx", "512", "--name", "tiny", *options)
     s.name = "tiny"
     for test in tests:

@@ -102,7 +102,7 @@ static void when_a_place_is_expected(void **state)
 
 /* The first client has its part of the queue, two others have the rest of it: it waits
  * for three that end, somebody else for one. */
-static void ask_for_two_clients(void *arg)
+static void request_for_two_clients(void *arg)
 {
     struct scheduler *s = arg;
     struct completion *none = NULL;
@@ -125,7 +125,7 @@ static void whose_place_is_expected(void **state)
     (void)state;
     for (int i = 0; i < 19; i++)
         assert_false(ask(s, i < 17 ? 1 : (uint64_t)(i - 15), &c[i]) > 0);
-    slm_set_eval_hook(model.m, ask_for_two_clients, s);
+    slm_set_eval_hook(model.m, request_for_two_clients, s);
     assert_int_equal(scheduler_run(s, &err), ST_OK);
     slm_set_eval_hook(model.m, NULL, NULL);
     for (int i = 0; i < 19; i++)

@@ -7,7 +7,8 @@
  */
 #include <string.h>
 
-#include "harness/serve/http/reply_form.h"
+#include "engine/base/json_read.h"
+#include "harness/serve/api/reply_form.h"
 
 static void put_text(struct textbuf *out, const char *text)
 {
@@ -25,9 +26,10 @@ static void put_usage(struct textbuf *out, const struct reply_usage *u)
 static void put_reason(struct textbuf *out, const struct reply_ending *e)
 {
     textbuf_printf(out, "\"stop_reason\":\"%s\",\"stop_sequence\":",
-                   e->stop                     ? "stop_sequence"
-                   : e->end == COMPLETION_STOP ? "end_turn"
-                                               : "max_tokens");
+                   e->stop                                    ? "stop_sequence"
+                   : e->end == COMPLETION_STOP && e->calls->n ? "tool_use"
+                   : e->end == COMPLETION_STOP                ? "end_turn"
+                                                              : "max_tokens");
     if (e->stop)
         put_text(out, e->stop);
     else
@@ -44,7 +46,48 @@ static void put_head(struct textbuf *out, const struct reply_head *head)
     textbuf_puts(out, ",\"content\":[");
 }
 
+static void begin_call(struct textbuf *out, const struct reply_blocks *b)
+{
+    textbuf_printf(out, "{\"type\":\"tool_use\",\"id\":\"%s\",\"name\":", b->id);
+    put_text(out, b->name);
+    textbuf_puts(out, ",\"input\":");
+}
+
 /* ---- a whole answer -------------------------------------------------------------- */
+
+static bool is_object(const char *text, size_t len)
+{
+    json_t *value =
+        json_try(text, len, (struct json_limit){SIZE_MAX, API_MAX_VALUES}, 0);
+    const bool is = json_is_object(value);
+
+    json_decref(value);
+    return is;
+}
+
+/* An input is an object: one that was cut has no members. */
+static void put_calls(struct textbuf *out, const struct reply_calls *all, bool some)
+{
+    struct reply_calls calls = {.seed = all->seed};
+    struct reply_blocks b = {.n = 0};
+    const char *bytes = all->list.text;
+    size_t left = all->list.len;
+    struct reply_call_part name, input;
+
+    while (reply_calls_next(&bytes, &left, &name)) {
+        reply_blocks_name(&b, &calls, &name);
+        if (!left || *bytes == CALL_NAME || !reply_calls_next(&bytes, &left, &input))
+            input = (struct reply_call_part){.text = ""};
+        textbuf_puts(out, some ? "," : "");
+        begin_call(out, &b);
+        if (is_object(input.text, input.len))
+            textbuf_put(out, input.text, input.len);
+        else
+            textbuf_puts(out, "{}");
+        textbuf_puts(out, "}");
+        some = true;
+    }
+}
 
 static void whole(struct textbuf *out, const struct reply_head *head,
                   const struct textbuf *text, const struct textbuf *thought,
@@ -57,12 +100,13 @@ static void whole(struct textbuf *out, const struct reply_head *head,
         textbuf_put_json(out, thought->text, thought->len);
         textbuf_puts(out, ",\"signature\":\"\"}");
     }
-    if (text->len || !thought->len) {
+    if (text->len || (!thought->len && !ending->calls->list.len)) {
         textbuf_puts(out, thought->len ? ",{\"type\":\"text\",\"text\":"
                                        : "{\"type\":\"text\",\"text\":");
         textbuf_put_json(out, text->text ? text->text : "", text->len);
         textbuf_puts(out, "}");
     }
+    put_calls(out, ending->calls, text->len || thought->len);
     textbuf_puts(out, "],");
     put_reason(out, ending);
     textbuf_puts(out, ",");
@@ -127,12 +171,49 @@ static void put_delta(struct textbuf *out, struct reply_blocks *b,
     textbuf_puts(out, "}}\n\n");
 }
 
-static void part(struct textbuf *out, const struct reply_head *head,
-                 struct reply_blocks *b, const struct reply_part *p)
+static void open_call(struct textbuf *out, struct reply_blocks *b,
+                      struct reply_calls *calls, const struct reply_call_part *name)
 {
+    close_block(out, b);
+    reply_blocks_name(b, calls, name);
+    b->open = BLOCK_CALL;
+    textbuf_printf(out,
+                   "event: content_block_start\ndata: {\"type\":"
+                   "\"content_block_start\",\"index\":%d,\"content_block\":",
+                   b->n);
+    begin_call(out, b);
+    textbuf_puts(out, "{}}}\n\n");
+}
+
+static void put_input(struct textbuf *out, const struct reply_blocks *b,
+                      const struct reply_call_part *more)
+{
+    textbuf_printf(out,
+                   "event: content_block_delta\ndata: {\"type\":"
+                   "\"content_block_delta\",\"index\":%d,\"delta\":{\"type\":"
+                   "\"input_json_delta\",\"partial_json\":",
+                   b->n);
+    textbuf_put_json(out, more->text, more->len);
+    textbuf_puts(out, "}}\n\n");
+}
+
+static void part(struct textbuf *out, const struct reply_head *head,
+                 struct reply_blocks *b, const struct reply_part *p,
+                 struct reply_calls *calls)
+{
+    const char *bytes = p->call;
+    size_t left = p->n_call;
+    struct reply_call_part call;
+
     begin(out, head, b);
     put_delta(out, b, BLOCK_THOUGHT, p->thought, p->n_thought);
     put_delta(out, b, BLOCK_TEXT, p->text, p->len);
+    while (reply_calls_next(&bytes, &left, &call)) {
+        if (call.begins)
+            open_call(out, b, calls, &call);
+        else
+            put_input(out, b, &call);
+    }
 }
 
 static void finish(struct textbuf *out, const struct reply_head *head,

@@ -7,8 +7,8 @@
  *
  * Threading: data.
  */
-#ifndef SLM_HARNESS_SERVE_HTTP_TEXTBUF_H
-#define SLM_HARNESS_SERVE_HTTP_TEXTBUF_H
+#ifndef SLM_HARNESS_SERVE_API_TEXTBUF_H
+#define SLM_HARNESS_SERVE_API_TEXTBUF_H
 
 #include <stdbool.h>
 #include <stddef.h>

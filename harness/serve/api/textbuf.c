@@ -2,7 +2,7 @@
  *
  * textbuf.c - a growing text, JSON strings and numbers in it
  */
-#include "harness/serve/http/textbuf.h"
+#include "harness/serve/api/textbuf.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  *
  * api_reply.c - JSON of answers, written as it comes
  */
-#include "harness/serve/http/api_reply.h"
+#include "harness/serve/api/api_reply.h"
 
 #include <stdio.h>
 #include <string.h>

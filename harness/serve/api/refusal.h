@@ -4,13 +4,13 @@
  *
  * Threading: data.
  */
-#ifndef SLM_HARNESS_SERVE_HTTP_REFUSAL_H
-#define SLM_HARNESS_SERVE_HTTP_REFUSAL_H
+#ifndef SLM_HARNESS_SERVE_API_REFUSAL_H
+#define SLM_HARNESS_SERVE_API_REFUSAL_H
 
 #include <stdbool.h>
 
 #include "engine/base/status.h"
-#include "harness/serve/http/textbuf.h"
+#include "harness/serve/api/textbuf.h"
 
 struct refusal {
     int http;         /* status; 0: not refused */

@@ -2,9 +2,9 @@
  *
  * translate.c - the parts of a chat that other APIs' bodies become
  */
-#include "harness/serve/http/translate.h"
+#include "harness/serve/api/translate.h"
 
-#include "harness/serve/http/api_request.h"
+#include "harness/serve/api/api_request.h"
 
 bool translate_no_memory(struct refusal *refusal)
 {

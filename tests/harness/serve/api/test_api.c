@@ -6,7 +6,7 @@
 #include "tests/support/test.h"
 
 #include "engine/base/random.h"
-#include "harness/serve/http/api_request.h"
+#include "harness/serve/api/api_request.h"
 
 #define N_VOCAB 500
 

@@ -16,7 +16,7 @@
 
 #include "engine/base/json_read.h"
 #include "harness/base/suggest.h"
-#include "harness/serve/http/api_request.h"
+#include "harness/serve/api/api_request.h"
 
 #define MIN_MISSPELLED 4 /* letters */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "engine/base/json_read.h"
-#include "harness/serve/http/api_request.h"
+#include "harness/serve/api/api_request.h"
 
 static bool no_memory(struct refusal *refusal)
 {
@@ -103,8 +103,8 @@ static size_t count_values(const char *text)
     return n;
 }
 
-/* {"function": {"arguments": "{...}"}}: a template may want the object that the text is.
- * All of them may have as many values as the body. */
+/* {"function": {"arguments": "{...}"}}: a template may want the object that the text
+ * is. All of them may have as many values as the body. */
 static bool bound_arguments(struct api_request *r, const json_t *calls,
                             struct refusal *refusal)
 {

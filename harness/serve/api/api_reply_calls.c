@@ -7,20 +7,18 @@
 #include <string.h>
 
 #include "engine/base/random.h"
-#include "engine/grammar/call_form.h"
-#include "harness/serve/http/api_reply.h"
+#include "harness/serve/api/api_reply.h"
 
 /* Nine letters and digits: what the strictest of templates takes (Mistral's). */
-static void put_id(struct textbuf *out, const struct reply_calls *c)
+void reply_calls_id(const struct reply_calls *c, int i, char id[CALL_ID_CHARS + 1])
 {
     static const char letters[] =
         "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    uint64_t state = c->seed + (uint64_t)c->n, bits = random_bits(&state);
-    char id[CALL_ID_CHARS + 1] = "";
+    uint64_t state = c->seed + (uint64_t)i, bits = random_bits(&state);
 
-    for (int i = 0; i < CALL_ID_CHARS; i++, bits /= 62)
-        id[i] = letters[bits % 62];
-    textbuf_puts(out, id);
+    for (int k = 0; k < CALL_ID_CHARS; k++, bits /= 62)
+        id[k] = letters[bits % 62];
+    id[CALL_ID_CHARS] = '\0';
 }
 
 /* Bytes up to the next call, name or arguments. */
@@ -47,9 +45,11 @@ static void put_inside(struct textbuf *out, const char *bytes, size_t n)
 
 static void begin_call(struct textbuf *out, struct reply_calls *c)
 {
-    textbuf_puts(out, "\"id\":\"");
-    put_id(out, c);
-    textbuf_puts(out, "\",\"type\":\"function\",\"function\":{\"name\":\"");
+    char id[CALL_ID_CHARS + 1];
+
+    reply_calls_id(c, c->n, id);
+    textbuf_printf(out, "\"id\":\"%s\",\"type\":\"function\",\"function\":{\"name\":\"",
+                   id);
     c->n++;
     c->in_name = true;
 }
@@ -76,6 +76,14 @@ void reply_calls_add(struct reply_calls *c, const char *bytes, size_t n)
     }
 }
 
+void reply_calls_keep(struct reply_calls *c, const char *bytes, size_t n)
+{
+    if (n)
+        textbuf_put(&c->list, bytes, n);
+    for (size_t i = 0; i < n; i++)
+        c->n += bytes[i] == CALL_NAME;
+}
+
 void reply_calls_put(struct textbuf *out, const struct reply_calls *c)
 {
     textbuf_puts(out, ",\"tool_calls\":[");
@@ -84,33 +92,36 @@ void reply_calls_put(struct textbuf *out, const struct reply_calls *c)
 }
 
 /* A name comes whole: its reader gives it where it ends. */
+bool reply_calls_next(const char **bytes, size_t *n, struct reply_call_part *part)
+{
+    while (*n) {
+        const char first = **bytes;
+        const size_t mark = first == CALL_NAME || first == CALL_ARGUMENTS;
+
+        *part = (struct reply_call_part){first == CALL_NAME, *bytes + mark,
+                                         run(*bytes + mark, *n - mark)};
+        *bytes += mark + part->len;
+        *n -= mark + part->len;
+        if (part->begins || part->len)
+            return true;
+    }
+    return false;
+}
+
 void reply_calls_deltas(struct textbuf *out, struct reply_calls *c, const char *bytes,
                         size_t n)
 {
-    bool some = false;
+    struct reply_call_part p;
 
-    while (n) {
-        const bool begins = *bytes == CALL_NAME;
-        size_t more;
-
-        if (begins || *bytes == CALL_ARGUMENTS) {
-            bytes++;
-            n--;
-        }
-        more = run(bytes, n);
-        if (!begins && !more)
-            continue;
+    for (bool some = false; reply_calls_next(&bytes, &n, &p); some = true) {
         textbuf_printf(out, "%s{\"index\":%d,", some ? "," : "",
-                       begins ? c->n : c->n - 1);
-        if (begins)
+                       p.begins ? c->n : c->n - 1);
+        if (p.begins)
             begin_call(out, c);
         else
             textbuf_puts(out, "\"function\":{\"arguments\":\"");
-        put_inside(out, bytes, more);
-        textbuf_puts(out, begins ? "\",\"arguments\":\"\"}}" : "\"}}");
-        c->in_name = begins;
-        some = true;
-        bytes += more;
-        n -= more;
+        put_inside(out, p.text, p.len);
+        textbuf_puts(out, p.begins ? "\",\"arguments\":\"\"}}" : "\"}}");
+        c->in_name = p.begins;
     }
 }

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "harness/serve/http/reply_form.h"
+#include "harness/serve/api/reply_form.h"
 
 static void put_text(struct textbuf *out, const char *text)
 {
@@ -59,7 +59,19 @@ static void put_ending(struct textbuf *out, const struct reply_ending *e)
 
 static const char *prefix_of(enum reply_block kind)
 {
-    return kind == BLOCK_THOUGHT ? "rs" : "msg";
+    return kind == BLOCK_THOUGHT ? "rs" : kind == BLOCK_CALL ? "fc" : "msg";
+}
+
+/* An item of a call, up to its arguments. */
+static void begin_call(struct textbuf *out, const struct reply_head *head,
+                       const struct reply_blocks *b, const char *status)
+{
+    textbuf_printf(out,
+                   "{\"id\":\"fc_%s_%d\",\"status\":\"%s\",\"type\":\"function_call\","
+                   "\"call_id\":\"%s\",\"name\":",
+                   head->id, b->n, status, b->id);
+    put_text(out, b->name);
+    textbuf_puts(out, ",\"arguments\":");
 }
 
 static void put_part(struct textbuf *out, enum reply_block kind, const char *text,
@@ -93,6 +105,29 @@ static void put_item(struct textbuf *out, const struct reply_head *head,
     textbuf_puts(out, "]}");
 }
 
+/* Arguments that were cut are given as far as they came. */
+static void put_calls(struct textbuf *out, const struct reply_head *head, int n,
+                      const struct reply_ending *e)
+{
+    struct reply_calls calls = {.seed = e->calls->seed};
+    struct reply_blocks b = {.n = n};
+    const char *bytes = e->calls->list.text;
+    size_t left = e->calls->list.len;
+    struct reply_call_part name, arguments;
+
+    while (reply_calls_next(&bytes, &left, &name)) {
+        reply_blocks_name(&b, &calls, &name);
+        if (!left || *bytes == CALL_NAME ||
+            !reply_calls_next(&bytes, &left, &arguments))
+            arguments = (struct reply_call_part){.text = ""};
+        textbuf_puts(out, b.n ? "," : "");
+        begin_call(out, head, &b, left ? "completed" : status_of(e));
+        textbuf_put_json(out, arguments.text, arguments.len);
+        textbuf_puts(out, "}");
+        b.n++;
+    }
+}
+
 static void whole(struct textbuf *out, const struct reply_head *head,
                   const struct textbuf *text, const struct textbuf *thought,
                   const struct reply_ending *ending)
@@ -105,10 +140,11 @@ static void whole(struct textbuf *out, const struct reply_head *head,
     if (thought->len)
         put_item(out, head, BLOCK_THOUGHT, n++, thought->text, thought->len,
                  "completed");
-    if (text->len || !n) {
+    if (text->len || (!n && !ending->calls->list.len)) {
         textbuf_puts(out, n ? "," : "");
-        put_item(out, head, BLOCK_TEXT, n, text->text, text->len, status_of(ending));
+        put_item(out, head, BLOCK_TEXT, n++, text->text, text->len, status_of(ending));
     }
+    put_calls(out, head, n, ending);
     put_ending(out, ending);
     textbuf_puts(out, "\n");
 }
@@ -163,13 +199,33 @@ static void put_part_event(struct textbuf *out, const struct reply_head *head,
     end_event(out);
 }
 
-static void close_block(struct textbuf *out, const struct reply_head *head,
-                        struct reply_blocks *b, const char *status)
+/* The item of the open block, whole. */
+static void put_open(struct textbuf *out, const struct reply_head *head,
+                     const struct reply_blocks *b, const char *status)
+{
+    if (b->open != BLOCK_CALL) {
+        put_item(out, head, b->open, b->n, b->text.text, b->text.len, status);
+        return;
+    }
+    begin_call(out, head, b, status);
+    textbuf_put_json(out, b->text.text ? b->text.text : "", b->text.len);
+    textbuf_puts(out, "}");
+}
+
+static void put_done(struct textbuf *out, const struct reply_head *head,
+                     struct reply_blocks *b)
 {
     const bool thinks = b->open == BLOCK_THOUGHT;
 
-    if (!b->open)
+    if (b->open == BLOCK_CALL) {
+        begin_event(out, b, "response.function_call_arguments.done");
+        textbuf_printf(out,
+                       "\"item_id\":\"fc_%s_%d\",\"output_index\":%d,\"arguments\":",
+                       head->id, b->n, b->n);
+        textbuf_put_json(out, b->text.text ? b->text.text : "", b->text.len);
+        end_event(out);
         return;
+    }
     begin_event(out, b,
                 thinks ? "response.reasoning_text.done" : "response.output_text.done");
     put_place(out, head, b, b->open);
@@ -177,12 +233,20 @@ static void close_block(struct textbuf *out, const struct reply_head *head,
     textbuf_put_json(out, b->text.text ? b->text.text : "", b->text.len);
     end_event(out);
     put_part_event(out, head, b, "response.content_part.done");
+}
+
+static void close_block(struct textbuf *out, const struct reply_head *head,
+                        struct reply_blocks *b, const char *status)
+{
+    if (!b->open)
+        return;
+    put_done(out, head, b);
     begin_event(out, b, "response.output_item.done");
     textbuf_printf(out, "\"output_index\":%d,\"item\":", b->n);
-    put_item(out, head, b->open, b->n, b->text.text, b->text.len, status);
+    put_open(out, head, b, status);
     end_event(out);
     textbuf_puts(&b->done, b->n ? "," : "");
-    put_item(&b->done, head, b->open, b->n, b->text.text, b->text.len, status);
+    put_open(&b->done, head, b, status);
     out->failed |= b->text.failed | b->done.failed;
     textbuf_clear(&b->text);
     b->open = BLOCK_NONE;
@@ -222,12 +286,49 @@ static void put_delta(struct textbuf *out, const struct reply_head *head,
     end_event(out);
 }
 
-static void part(struct textbuf *out, const struct reply_head *head,
-                 struct reply_blocks *b, const struct reply_part *p)
+static void open_call(struct textbuf *out, const struct reply_head *head,
+                      struct reply_blocks *b, struct reply_calls *calls,
+                      const struct reply_call_part *name)
 {
+    close_block(out, head, b, "completed");
+    reply_blocks_name(b, calls, name);
+    b->open = BLOCK_CALL;
+    begin_event(out, b, "response.output_item.added");
+    textbuf_printf(out, "\"output_index\":%d,\"item\":", b->n);
+    begin_call(out, head, b, "in_progress");
+    textbuf_puts(out, "\"\"}");
+    end_event(out);
+}
+
+static void put_arguments(struct textbuf *out, const struct reply_head *head,
+                          struct reply_blocks *b, const struct reply_call_part *more)
+{
+    textbuf_put(&b->text, more->text, more->len);
+    begin_event(out, b, "response.function_call_arguments.delta");
+    textbuf_printf(out,
+                   "\"item_id\":\"fc_%s_%d\",\"output_index\":%d,\"delta\":", head->id,
+                   b->n, b->n);
+    textbuf_put_json(out, more->text, more->len);
+    end_event(out);
+}
+
+static void part(struct textbuf *out, const struct reply_head *head,
+                 struct reply_blocks *b, const struct reply_part *p,
+                 struct reply_calls *calls)
+{
+    const char *bytes = p->call;
+    size_t left = p->n_call;
+    struct reply_call_part call;
+
     begin(out, head, b);
     put_delta(out, head, b, BLOCK_THOUGHT, p->thought, p->n_thought);
     put_delta(out, head, b, BLOCK_TEXT, p->text, p->len);
+    while (reply_calls_next(&bytes, &left, &call)) {
+        if (call.begins)
+            open_call(out, head, b, calls, &call);
+        else
+            put_arguments(out, head, b, &call);
+    }
 }
 
 static void finish(struct textbuf *out, const struct reply_head *head,
@@ -261,9 +362,3 @@ static void fail(struct textbuf *out, const struct reply_head *head,
 }
 
 const struct reply_form reply_responses = {whole, part, finish, fail};
-
-void reply_blocks_free(struct reply_blocks *b)
-{
-    textbuf_free(&b->text);
-    textbuf_free(&b->done);
-}

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "engine/base/json_read.h"
-#include "harness/serve/http/api_request.h"
-#include "harness/serve/http/translate.h"
+#include "harness/serve/api/api_request.h"
+#include "harness/serve/api/translate.h"
 
 static bool is_type(const json_t *block, const char *type)
 {
@@ -41,8 +41,8 @@ static bool add_use(json_t *message, const json_t *block, struct refusal *refusa
     return ok || translate_no_memory(refusal);
 }
 
-static bool add_said(json_t *message, json_t *parts, json_t *block,
-                     struct refusal *refusal)
+static bool add_block(json_t *message, json_t *parts, json_t *block,
+                      struct refusal *refusal)
 {
     if (is_type(block, "tool_use"))
         return add_use(message, block, refusal);
@@ -65,7 +65,7 @@ static bool add_assistant(json_t *messages, json_t *content, struct refusal *ref
         return translate_no_memory(refusal);
     json_array_foreach(content, i, block)
     {
-        if (!add_said(message, parts, block, refusal))
+        if (!add_block(message, parts, block, refusal))
             return false;
     }
     if (!json_array_size(parts) && json_object_get(message, "tool_calls"))
@@ -75,7 +75,7 @@ static bool add_assistant(json_t *messages, json_t *content, struct refusal *ref
 
 /* ---- what a user says, and what tools have answered ------------------------------ */
 
-/* The tool's message, before what the user says beside it. */
+/* The tool's message, before what the user says with it. */
 static bool add_result(json_t *messages, json_t *block, struct refusal *refusal)
 {
     json_t *id = api_member(block, "tool_use_id"), *message;

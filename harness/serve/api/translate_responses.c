@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "engine/base/json_read.h"
-#include "harness/serve/http/api_request.h"
-#include "harness/serve/http/translate.h"
+#include "harness/serve/api/api_request.h"
+#include "harness/serve/api/translate.h"
 
 static bool is_type(const json_t *item, const char *type)
 {

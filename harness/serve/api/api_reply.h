@@ -6,13 +6,14 @@
  * Source: OpenAI's API reference (completions, chat completions); the WHATWG's HTML
  * standard, server-sent events.
  */
-#ifndef SLM_HARNESS_SERVE_HTTP_API_REPLY_H
-#define SLM_HARNESS_SERVE_HTTP_API_REPLY_H
+#ifndef SLM_HARNESS_SERVE_API_API_REPLY_H
+#define SLM_HARNESS_SERVE_API_API_REPLY_H
 
+#include "engine/grammar/call_form.h"
 #include "engine/tokenizer/tokenizer.h"
-#include "harness/serve/http/api_request.h"
+#include "harness/serve/api/api_request.h"
 #include "harness/serve/scheduler/scheduler.h"
-#include "harness/serve/http/textbuf.h"
+#include "harness/serve/api/textbuf.h"
 
 /* What all objects of one answer begin with. */
 struct reply_head {
@@ -59,6 +60,20 @@ struct reply_calls {
 
 /* Adds bytes of a piece to a whole answer. */
 void reply_calls_add(struct reply_calls *c, const char *bytes, size_t n);
+
+/* The next part of a piece's bytes: a call's name, whole, or some of its arguments. */
+struct reply_call_part {
+    bool begins; /* a call, by its name */
+    const char *text;
+    size_t len;
+};
+bool reply_calls_next(const char **bytes, size_t *n, struct reply_call_part *part);
+
+/* The id of call number i. */
+void reply_calls_id(const struct reply_calls *c, int i, char id[CALL_ID_CHARS + 1]);
+
+/* Keeps the bytes themselves, for an answer in another API's words. */
+void reply_calls_keep(struct reply_calls *c, const char *bytes, size_t n);
 
 /* What was added, as the member tool_calls of a message, with a comma before it. */
 void reply_calls_put(struct textbuf *out, const struct reply_calls *c);

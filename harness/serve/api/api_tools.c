@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "engine/base/json_read.h"
-#include "harness/serve/http/api_request.h"
+#include "harness/serve/api/api_request.h"
 
 static bool no_memory(struct refusal *refusal)
 {

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "harness/serve/http/translate.h"
+#include "harness/serve/api/translate.h"
 
 /* A body with ' for ". */
 static json_t *read_body(const char *text)
@@ -90,7 +90,7 @@ static void tools_of_messages(void **state)
         "[{'role': 'assistant', 'reasoning_content': 'hm', 'content': [{'type': "
         "'text', 'text': 'b'}], " CALLS "}]");
 
-    /* What tools have answered comes before what the user says beside it. */
+    /* What tools have answered comes before what the user says with it. */
     becomes(
         false,
         MESSAGES("{'role': 'user', 'content': [{'type': 'text', 'text': 'b'}, "

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "engine/base/json_read.h"
-#include "harness/serve/http/api_request.h"
+#include "harness/serve/api/api_request.h"
 
 static bool read_ids(struct api_prompt *p, const json_t *list, int n_vocab,
                      const char *key, struct refusal *refusal)

@@ -2,15 +2,15 @@
  *
  * api_request.c - fields of a request, each with its type and range
  */
-#include "harness/serve/http/api_request.h"
+#include "harness/serve/api/api_request.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/jsonfile.h"
-#include "harness/serve/http/reply_form.h"
-#include "harness/serve/http/translate.h"
+#include "harness/serve/api/reply_form.h"
+#include "harness/serve/api/translate.h"
 
 json_t *api_member(const json_t *object, const char *key)
 {

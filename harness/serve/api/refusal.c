@@ -2,7 +2,7 @@
  *
  * refusal.c - an error as HTTP and JSON
  */
-#include "harness/serve/http/refusal.h"
+#include "harness/serve/api/refusal.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -8,13 +8,13 @@
  *
  * Threading: data.
  */
-#ifndef SLM_HARNESS_SERVE_HTTP_API_REQUEST_H
-#define SLM_HARNESS_SERVE_HTTP_API_REQUEST_H
+#ifndef SLM_HARNESS_SERVE_API_API_REQUEST_H
+#define SLM_HARNESS_SERVE_API_API_REQUEST_H
 
 #include <jansson.h>
 
 #include "engine/text/chat.h"
-#include "harness/serve/http/refusal.h"
+#include "harness/serve/api/refusal.h"
 #include "harness/serve/scheduler/scheduler.h"
 
 enum api_kind {

@@ -11,12 +11,12 @@
  * Sources: the API references of Anthropic (messages, count tokens) and of OpenAI
  * (responses).
  */
-#ifndef SLM_HARNESS_SERVE_HTTP_TRANSLATE_H
-#define SLM_HARNESS_SERVE_HTTP_TRANSLATE_H
+#ifndef SLM_HARNESS_SERVE_API_TRANSLATE_H
+#define SLM_HARNESS_SERVE_API_TRANSLATE_H
 
 #include <jansson.h>
 
-#include "harness/serve/http/refusal.h"
+#include "harness/serve/api/refusal.h"
 
 /* The chat that a body of /v1/messages says, a new reference, or NULL: *refusal has
  * the reason. An answer needs max_tokens, a count of tokens does not. */
