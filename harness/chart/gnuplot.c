@@ -62,11 +62,14 @@ void gnuplot_write_table(FILE *f, const struct plot *p)
 
 /* In single quotes nothing but the quote itself is special. It becomes U+2019: gnuplot
  * takes a doubled one for the end of the text where that comes first, or behind
- * another. is_format: "%" is written twice for one. */
+ * another. A blank comes into "]]>", which no text of XML may have and gnuplot does not
+ * escape. is_format: "%" is written twice for one. */
 static void put_quoted(FILE *f, const char *s, bool is_format)
 {
     fputc('\'', f);
-    for (; *s; s++) {
+    for (int n_closing = 0; *s; n_closing = *s++ == ']' ? n_closing + 1 : 0) {
+        if (*s == '>' && n_closing > 1)
+            fputc(' ', f);
         if (*s == '\'')
             fputs("\xe2\x80\x99", f);
         else

@@ -125,6 +125,10 @@ static void both_writers_draw_the_rows(void **state)
     assert_non_null(strstr(picture, "s `id` a &#60;title&#62; \\n</text>"));
     assert_int_equal(strncmp(picture, "<svg xmlns=", 11), 0);
     assert_null(strstr(picture, "class="));
+    free(script);
+    p->title = "a]]>b]>]]]>"; /* gnuplot writes it into XML */
+    script = written(write_script, p);
+    assert_non_null(strstr(script, "title_text = 'a]] >b]>]]] >'\n"));
     free(table);
     free(script);
     free(picture);
