@@ -31,6 +31,16 @@ static void take_line(void *arg, const char *line, size_t len)
     take(arg, "\n", 1);
 }
 
+/* What has no end of a line yet counts, too: there may never be one. */
+static void check_rest(struct engine_child *c, const struct child *child)
+{
+    size_t n;
+
+    child_rest(child, &n);
+    if (c->n_output + n + 2 > ENGINE_MAX_OUTPUT)
+        c->end = ENGINE_TALKS;
+}
+
 /* Until its end, or the reason to end it. */
 static void wait_for(struct engine_child *c, struct child *child)
 {
@@ -41,8 +51,10 @@ static void wait_for(struct engine_child *c, struct child *child)
         struct pollfd pfd = {.fd = is_open ? child->out : -1, .events = POLLIN};
 
         poll(&pfd, 1, TICK_MS);
-        if (pfd.revents)
+        if (pfd.revents) {
             is_open = child_read_lines(child, take_line, c);
+            check_rest(c, child);
+        }
         c->wall_s = (double)(clock_ns() - begin) * 1e-9;
         if (interrupted())
             c->end = ENGINE_INTERRUPTED;

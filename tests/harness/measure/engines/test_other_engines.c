@@ -8,6 +8,7 @@
 #include <math.h>
 #include <sys/stat.h>
 
+#include "harness/measure/engines/engine_child.h"
 #include "harness/measure/engines/engine.h"
 #include "harness/measure/engines/engine_command.h"
 #include "harness/measure/engines/engine_output.h"
@@ -347,6 +348,27 @@ static void cut_outputs(void **state)
     }
 }
 
+/* Lines, or one without an end: more than there may be ends it at once. */
+static void who_prints_too_much_is_ended(void **state)
+{
+    static const char *const scripts[] = {"cat /dev/zero", "exec yes"};
+    char name[] = "sh", option[] = "-c";
+
+    (void)state;
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        char *argv[] = {name, option, (char *)(uintptr_t)scripts[i], NULL};
+        struct engine_child c = {
+            .params = {.program = "/bin/sh", .argv = argv, .foreign = true},
+            .limit_s = 10};
+
+        clear();
+        assert_int_equal(engine_child_run(&c, &err), ST_OK);
+        assert_int_equal(c.end, ENGINE_TALKS);
+        assert_true(c.wall_s < c.limit_s / 2);
+        engine_child_free(&c);
+    }
+}
+
 static void figures_of_others(void **state)
 {
     static const char text[] = "warm 3\nspeed: 12.5 tok/s\nspeed: 13 tok/s\n";
@@ -425,6 +447,7 @@ int main(void)
         cmocka_unit_test(figures_of_llama_bench),
         cmocka_unit_test(wrong_outputs),
         cmocka_unit_test(cut_outputs),
+        cmocka_unit_test(who_prints_too_much_is_ended),
         cmocka_unit_test(figures_of_others),
         cmocka_unit_test(points_and_models),
     };
