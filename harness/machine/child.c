@@ -24,7 +24,7 @@
  * below. */
 #define INHERITED_MAX 1024
 
-/* Of the kernel's interface, which older distributions lack. */
+/* The kernel's, which headers of older distributions lack. */
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif

@@ -50,7 +50,7 @@ struct answer {
 bool answer_refuse_submit(struct refusal *refusal, const struct err *err, bool full,
                           double retry_s);
 
-/* Whether a whole answer of so many bytes is one that may be sent. */
+/* Whether a whole answer may have n_bytes. */
 bool answer_fits(uint64_t n_bytes, struct refusal *refusal);
 
 /* ---- answer_prompt.c: prompts as tokens ------------------------------------------ */

@@ -309,6 +309,27 @@ static void slow_readers(void **state)
     close_server();
 }
 
+#define receive hear
+
+static void send_text(int fd, const char *text)
+{
+    const size_t n = strlen(text);
+
+    assert_int_equal(send(fd, text, n, MSG_NOSIGNAL), n);
+}
+
+/* The whole reply to a request of its own connection. */
+static const char *reply_to(const char *text)
+{
+    const int fd = dial();
+    const char *reply;
+
+    send_text(fd, text);
+    reply = receive(fd, NULL, 0);
+    close(fd);
+    return reply;
+}
+
 /* A reply has begun; nothing of it is read. */
 static void wait_for_byte(int fd)
 {
@@ -339,16 +360,16 @@ static void texts_that_nobody_takes(void **state)
     for (int i = 0; i < N; i++) {
         fd[i] = dial();
         setsockopt(fd[i], SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
-        say(fd[i], request);
+        send_text(fd[i], request);
         wait_for_byte(fd[i]);
     }
-    assert_refused(ask(request), 503, "too much memory");
+    assert_refused(reply_to(request), 503, "too much memory");
     assert_true(metric(bytes) > 100 << 20);
     assert_true(metric(bytes) <= 128 << 20);
     for (int i = 0; i < N; i++)
         close(fd[i]);
     wait_metric(bytes, 0);
-    assert_int_equal(status_of(ask(request)), 200);
+    assert_int_equal(status_of(reply_to(request)), 200);
     close_server();
     max_body = 100000;
 }
@@ -365,7 +386,8 @@ static void answers_count_until_they_are_sent(void **state)
     fake.fill = LETTERS;
     fake.letter = '\x01'; /* six letters of JSON */
     fd = dial();
-    say(fd, post("/v1/completions", JSON, "{\"prompt\": \"a\", \"max_tokens\": 250}"));
+    send_text(
+        fd, post("/v1/completions", JSON, "{\"prompt\": \"a\", \"max_tokens\": 250}"));
     wait_for_byte(fd);
     assert_true(metric(bytes) >= (long)LETTERS * TOKENS * 6);
     close(fd);
@@ -374,7 +396,7 @@ static void answers_count_until_they_are_sent(void **state)
     close_server();
 }
 
-/* A browser asks for permission before it has a key. */
+/* A browser needs permission before it has a key. */
 static void a_body_of_nobody_is_dropped(void **state)
 {
     enum { BYTES = 90000 };
@@ -385,8 +407,9 @@ static void a_body_of_nobody_is_dropped(void **state)
     cors = "*";
     open_server(60, true);
     fd = dial();
-    say(fd, "OPTIONS /tokenize HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-            "Content-Length: 90000\r\n\r\n");
+    send_text(fd,
+              "OPTIONS /tokenize HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+              "Content-Length: 90000\r\n\r\n");
     memset(body, 'x', sizeof body);
     assert_int_equal(send(fd, body, BYTES - 1, MSG_NOSIGNAL), BYTES - 1);
     wait_metric("\nslm_http_requests ", 2);
@@ -394,8 +417,8 @@ static void a_body_of_nobody_is_dropped(void **state)
         assert_int_equal(metric("\nslm_http_body_bytes "), 0);
         usleep(1000);
     }
-    say(fd, "x");
-    assert_int_equal(status_of(hear(fd, NULL, 0)), 204);
+    send_text(fd, "x");
+    assert_int_equal(status_of(receive(fd, NULL, 0)), 204);
     close(fd);
     close_server();
     cors = NULL;
@@ -480,7 +503,7 @@ static void ambiguous_requests(void **state)
         const char *reply;
 
         snprintf(text, sizeof text, "%s%s", requests[i], GET_IT);
-        say(fd, text);
+        send_text(fd, text);
         reply = hear(fd, NULL, 0);
         if (status_of(reply) != 400 || strstr(reply + 1, "HTTP/1.1"))
             fail_msg("%s: %s", text, reply);
@@ -520,7 +543,7 @@ static void nothing_follows_what_is_not_seen(void **state)
         const int fd = dial();
 
         assert_int_equal(send(fd, text, n, MSG_NOSIGNAL), n);
-        reply = hear(fd, NULL, 0);
+        reply = receive(fd, NULL, 0);
         if (!status_of(reply) || strstr(reply + 1, "HTTP/1.1"))
             fail_msg("%s: %s", text, reply);
         close(fd);
