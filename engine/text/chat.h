@@ -100,7 +100,7 @@ struct chat_calls {
 const struct chat_calls *chat_template_calls(const struct chat_template *c);
 
 /* Write the calls of earlier answers as the template expects them: arguments as an
- * object or a text, and a content where there is none. */
+ * object or a text, and a content where they have no text. */
 void chat_prepare_calls(const struct chat_template *c, json_t *conversation);
 
 struct chat_abilities chat_template_abilities(const struct chat_template *c);

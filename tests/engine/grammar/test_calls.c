@@ -3,7 +3,7 @@
  * test_calls.c - answers that may call tools: what the masks allow is read as calls of
  * those tools, with arguments that are valid under their schemas
  */
-#include "tests/support/call_check.h"
+#include "tests/engine/grammar/call_check.h"
 
 /* Random answers of every form that must call; most are complete. */
 static void calls_are_valid(void **state)

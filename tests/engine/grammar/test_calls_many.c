@@ -4,7 +4,7 @@
  * built, and what beginning and masks cost
  */
 #include "engine/base/clock.h"
-#include "tests/support/call_check.h"
+#include "tests/engine/grammar/call_check.h"
 
 #define VOCABULARIES SLM_SOURCE_DIR "/../shared/golden/tokenizers/"
 

@@ -146,49 +146,65 @@ static inline int32_t end_token(const struct grammar_vocab *v)
     return v->end[0];
 }
 
-/* Tokens at random among those allowed, short ones more often as the text grows so that
- * it ends; *complete: by an end. */
+/* A token of a mask, from a random one on. */
+static inline int32_t choose(const uint32_t *mask, int32_t n_vocab, uint64_t *seed)
+{
+    const int32_t first = (int32_t)(test_random(seed) % (uint64_t)n_vocab);
+
+    for (int32_t i = 0; i < n_vocab; i++) {
+        const int32_t id = (first + i) % n_vocab;
+
+        if (mask[id / 32] >> id % 32 & 1)
+            return id;
+    }
+    fail_msg("no token may come");
+    return -1;
+}
+
+/* Tokens that close something, which come seldom among many. */
+static inline int list_closing(const struct grammar_vocab *v, int32_t *ids, int cap)
+{
+    int n = 0;
+
+    for (int32_t id = 0; id < v->n_vocab && n < cap; id++)
+        if (v->at[id + 1] - v->at[id] == 1 && strchr("\"\n<'])}", v->text[v->at[id]]))
+            ids[n++] = id;
+    return n;
+}
+
+/* Tokens at random among those allowed; what closes comes more often behind the first
+ * ones, so that the text ends. *complete: it did. */
 static inline void write_answer(struct grammar *g, struct grammar_vocab *v,
                                 uint64_t seed, int max_tokens, bool *complete)
 {
     uint32_t *mask = calloc(GRAMMAR_MASK_WORDS(v->n_vocab), sizeof *mask);
-    int32_t *allowed = malloc((size_t)v->n_vocab * sizeof *allowed);
+    const int32_t end = end_token(v);
     struct grammar_state *s = NULL;
     struct err err = ERR_INIT;
+    int32_t closing[64];
+    const int n_closing = list_closing(v, closing, 64);
 
     assert_int_equal(grammar_state_open(&s, g, v, &err), ST_OK);
     n_answer = 0;
     *complete = false;
     for (int i = 0; i < max_tokens && !*complete; i++) {
-        int n = 0;
+        int32_t id;
 
         grammar_state_mask(s, mask);
-        for (int32_t id = 0; id < v->n_vocab; id++)
-            if (mask[id / 32] >> id % 32 & 1)
-                allowed[n++] = id;
-        assert_true(n > 0);
-        const int32_t end = end_token(v);
-        const bool may_end = mask[end / 32] >> end % 32 & 1;
-        int32_t id = allowed[test_random(&seed) % (uint64_t)n];
-
-        /* what closes something comes seldom among many tokens */
-        for (int k = 0; k < n && i > 40; k++) {
-            const char *text = v->text + v->at[allowed[k]];
-            const uint32_t len = v->at[allowed[k] + 1] - v->at[allowed[k]];
-
-            if (len == 1 && strchr("\"\n<'])}", *text) && test_random(&seed) % 3 == 0) {
-                id = allowed[k];
+        id = choose(mask, v->n_vocab, &seed);
+        for (int k = 0; k < n_closing && i > 40; k++)
+            if (mask[closing[k] / 32] >> closing[k] % 32 & 1 &&
+                test_random(&seed) % 3 == 0) {
+                id = closing[k];
                 break;
             }
-        }
-        if (may_end && (test_random(&seed) % 4 == 0 || i > 60))
+        if (mask[end / 32] >> end % 32 & 1 && (test_random(&seed) % 4 == 0 || i > 150))
             id = end;
         assert_true(accept(s, id));
         *complete = id == end || grammar_state_ended(s);
     }
     grammar_state_close(s);
     free(mask);
-    free(allowed);
 }
 
 /* The schema under which the arguments of a tool are valid. */
