@@ -82,9 +82,9 @@ bool machine_expand(struct machine *m, uint32_t id)
     a->err = NULL;
     if (a->n_nodes > MAX_NODES / 2 || a->n_edges > MAX_EDGES / 2 ||
         a->n_rules > MAX_RULES / 2)
-        m->is_full = true;
+        __atomic_store_n(&m->is_full, true, __ATOMIC_RELAXED);
     if (a->st) { /* no text continues there, in this machine */
-        m->is_full = true;
+        __atomic_store_n(&m->is_full, true, __ATOMIC_RELAXED);
         a->st = ST_OK;
         a->n_nodes = n_nodes;
         a->n_rules = n_rules;

@@ -382,6 +382,12 @@ static struct machine *new_machine(struct grammar *g, const struct grammar_vocab
     return m;
 }
 
+/* Its states may be extending it. */
+static bool is_full(const struct machine *m)
+{
+    return __atomic_load_n(&m->is_full, __ATOMIC_RELAXED);
+}
+
 /* Forget idle machines that are large, or were last used longest ago. */
 static void forget_idle(struct grammar_vocab *v)
 {
@@ -391,7 +397,7 @@ static void forget_idle(struct grammar_vocab *v)
         struct machine *m = *at;
 
         if (m->n_users == 0 &&
-            (m->is_full || machine_bytes(m) > MAX_IDLE_BYTES || ++n_idle > MAX_IDLE)) {
+            (is_full(m) || machine_bytes(m) > MAX_IDLE_BYTES || ++n_idle > MAX_IDLE)) {
             *at = m->next;
             machine_free(m);
         } else {
@@ -406,7 +412,7 @@ enum status machine_take(struct machine **out, struct grammar *g,
     struct machine **at = &v->machines, *m;
 
     pthread_mutex_lock(&v->lock);
-    while (*at && ((*at)->is_full || !same_grammar((*at)->g, g)))
+    while (*at && (is_full(*at) || !same_grammar((*at)->g, g)))
         at = &(*at)->next;
     m = *at;
     if (m)

@@ -129,7 +129,7 @@ struct machine {
     const struct automaton *a; /* the grammar's, or own */
     struct automaton own;      /* of a grammar with tools: it grows */
     uint32_t shared[N_SHARED];
-    bool is_full; /* own has grown: new states get another machine */
+    bool is_full; /* atomic; own has grown: new states get another machine */
     const struct grammar_vocab *v;
     int n_users; /* states; under the vocabulary's lock */
     pthread_mutex_t lock;
