@@ -21,6 +21,9 @@ TAGS = HEAD + """{% for c in m.tool_calls or [] %}<call>
 XML = HEAD + """{% for c in m.tool_calls or [] %}<call>{{ c.function.name }}
 {% for k, v in c.function.arguments | items %}<arg>{{ k }}</arg><value>{{ v if v is string else v | tojson
 }}</value>{% endfor %}</call>{% endfor %}""" + TAIL
+# A control token of the model's vocabulary marks calls.
+CONTROL = HEAD + """{% for c in m.tool_calls or [] %}<s>{{ c.function.name }}:{{ c.function.arguments | tojson }}
+{% endfor %}""" + TAIL
 THINKS = TAGS.replace("assistant: {% endif %}", "assistant: <think>\n{% endif %}").replace(
     "{{ m.content }}", "{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n\n"
     "{% endif %}{{ m.content }}")
@@ -186,6 +189,19 @@ def thoughts(s):
     check("tool_calls" not in c["message"] and c["message"]["reasoning_content"], c)
 
 
+def marked(s):
+    """The marker, which a bias makes the likeliest token, begins a call, or cannot come."""
+    fields = dict(messages=TALK, max_tokens=80, logit_bias={"1": 100}, tools=TOOLS,
+                  parallel_tool_calls=False)
+    c = s.chat(**fields)["choices"][0]
+    check(c["finish_reason"] == "tool_calls" and is_valid(c["message"]["tool_calls"][0]), c)
+    text, streamed, reason = joined(s.stream("/v1/chat/completions", **fields))
+    check((text, reason) == ("", "tool_calls"), text, reason)
+    check(without_ids(streamed) == without_ids(c["message"]["tool_calls"]), streamed, c)
+    c = s.chat(**fields, tool_choice="none")["choices"][0]
+    check("tool_calls" not in c["message"] and len(c["message"]["content"]) > 20, c)
+
+
 def no_form(s):
     """A template without calls: tools are refused, and not ignored."""
     for fields in ({}, {"tool_choice": "required"}):
@@ -196,7 +212,7 @@ def no_form(s):
 for template, drafts, tests in (
         (TAGS, "off", (required, one_by_name, text_or_none, results, refusals)),
         (XML, "lookup", (required, one_by_name, text_or_none)),
-        (THINKS, "off", (thoughts,)), (None, "off", (no_form,))):
+        (CONTROL, "off", (marked,)), (THINKS, "off", (thoughts,)), (None, "off", (no_form,))):
     if template:
         with open("template", "w") as f:
             f.write(template)
