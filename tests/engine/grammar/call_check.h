@@ -161,43 +161,58 @@ static inline int32_t choose(const uint32_t *mask, int32_t n_vocab, uint64_t *se
     return -1;
 }
 
-/* Tokens that close something, which come seldom among many. */
-static inline int list_closing(const struct grammar_vocab *v, int32_t *ids, int cap)
+/* The token of each byte; -1: none. */
+static inline void list_bytes(const struct grammar_vocab *v, int32_t *ids)
 {
-    int n = 0;
-
-    for (int32_t id = 0; id < v->n_vocab && n < cap; id++)
-        if (v->at[id + 1] - v->at[id] == 1 && strchr("\"\n<'])}", v->text[v->at[id]]))
-            ids[n++] = id;
-    return n;
+    memset(ids, 0xff, 256 * sizeof *ids);
+    for (int32_t id = 0; id < v->n_vocab; id++)
+        if (v->at[id + 1] - v->at[id] == 1)
+            ids[(uint8_t)v->text[v->at[id]]] = id;
 }
 
-/* Tokens at random among those allowed; what closes comes more often behind the first
- * ones, so that the text ends. *complete: it did. */
-static inline void write_answer(struct grammar *g, struct grammar_vocab *v,
-                                uint64_t seed, int max_tokens, bool *complete)
+/* A text byte by byte, as far as it may come. */
+static inline bool write_bytes(struct grammar_state *s, const int32_t *ids,
+                               const char *text)
 {
+    size_t n = 0;
+
+    while (text[n] && ids[(uint8_t)text[n]] >= 0 && accept(s, ids[(uint8_t)text[n]]))
+        n++;
+    return n > 0;
+}
+
+/* Tokens at random among those allowed; behind the first ones what closes something
+ * comes more often, so that the text ends. *complete: it did. */
+static inline void write_answer(struct grammar *g, const struct call_form *form,
+                                struct grammar_vocab *v, uint64_t seed, int max_tokens,
+                                bool *complete)
+{
+    static const char *const closing[] = {"\"", "\n", "<", "'", "]", ")", "}"};
     uint32_t *mask = calloc(GRAMMAR_MASK_WORDS(v->n_vocab), sizeof *mask);
     const int32_t end = end_token(v);
     struct grammar_state *s = NULL;
     struct err err = ERR_INIT;
-    int32_t closing[64];
-    const int n_closing = list_closing(v, closing, 64);
+    int32_t bytes[256];
 
+    list_bytes(v, bytes);
     assert_int_equal(grammar_state_open(&s, g, v, &err), ST_OK);
     n_answer = 0;
     *complete = false;
     for (int i = 0; i < max_tokens && !*complete; i++) {
         int32_t id;
 
+        if (i > 40 && test_random(&seed) % 2) {
+            const char *text = form->parameters && test_random(&seed) % 2
+                                   ? form->close[CALL_STRING]
+                                   : closing[test_random(&seed) % 7];
+
+            if (write_bytes(s, bytes, text)) {
+                *complete = grammar_state_ended(s);
+                continue;
+            }
+        }
         grammar_state_mask(s, mask);
         id = choose(mask, v->n_vocab, &seed);
-        for (int k = 0; k < n_closing && i > 40; k++)
-            if (mask[closing[k] / 32] >> closing[k] % 32 & 1 &&
-                test_random(&seed) % 3 == 0) {
-                id = closing[k];
-                break;
-            }
         if (mask[end / 32] >> end % 32 & 1 && (test_random(&seed) % 4 == 0 || i > 150))
             id = end;
         assert_true(accept(s, id));

@@ -26,7 +26,7 @@ static void calls_are_valid(void **state)
                 char text[64];
                 int n;
 
-                write_answer(g, v, seed * 77, 700, &complete);
+                write_answer(g, forms[f], v, seed * 77, 700, &complete);
                 n = check_answer(g, forms[f], tools, N_TOOLS, complete, text,
                                  sizeof text);
                 assert_string_equal(text, "");
