@@ -19,7 +19,7 @@ void load_result_free(struct load_result *r)
 double client_pause_s(const struct load_record *r)
 {
     if (r->end == LOAD_OK)
-        return 0;
+        return r->pause_s;
     return r->is_refusal && r->retry_after > 0 ? fmin(r->retry_after, LOAD_PAUSE_MAX_S)
                                                : LOAD_PAUSE_S;
 }
@@ -178,7 +178,8 @@ static enum status run_loop(struct client *c, struct err *err)
                 c->work->progress(c->work->progress_arg, c->n_ended,
                                   (double)(now - c->r->begin_ns) * 1e-9);
         }
-        st = start_due(c, clock_ns(), err);
+        st = c->failed.code ? err_set(err, c->failed.code, "%s", c->failed.msg)
+                            : start_due(c, clock_ns(), err);
         if (st == ST_OK)
             st = look(c, err);
     }
@@ -265,6 +266,7 @@ enum status load_client_run(struct load_result *r, const struct load_target *tar
                        .work = work,
                        .r = r,
                        .n_wanted = work->n_wanted,
+                       .failed = ERR_INIT,
                        .beat_fd = -1,
                        .due_fd = -1};
     enum status st;
@@ -279,6 +281,8 @@ enum status load_client_run(struct load_result *r, const struct load_target *tar
 
         r->begin_ns = c.checked_ns = clock_ns();
         c.beat_ns = r->begin_ns + HEARTBEAT_NS;
+        for (size_t i = 0; i < c.n_slots && work->first_s; i++)
+            c.slots[i]->resume_ns = r->begin_ns + (uint64_t)(work->first_s[i] * 1e9);
         set_timer(c.beat_fd, c.beat_ns, HEARTBEAT_NS);
         st = run_loop(&c, err);
         r->wall_s = (double)(clock_ns() - r->begin_ns) * 1e-9;

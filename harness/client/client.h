@@ -14,8 +14,9 @@
  * piece of text that comes at any time. It takes real-time priority where it may (as
  * root): the server may keep all CPUs busy.
  *
- * A user whose request has failed waits LOAD_PAUSE_S, or the time in Retry-After up to
- * LOAD_PAUSE_MAX_S. Redirects are not followed and proxies not used.
+ * A user may pause after an answer. One whose request has failed waits LOAD_PAUSE_S, or
+ * the time in Retry-After up to LOAD_PAUSE_MAX_S. Redirects are not followed and
+ * proxies not used.
  *
  * Without libcurl every function returns ST_UNSUPPORTED.
  *
@@ -45,19 +46,29 @@ struct load_target {
     double max_s;     /* and after so long in all; 0: no limit */
 };
 
-/* The body of request number index, malloc'ed, and the maximum of tokens that it
- * requests. */
-typedef enum status load_body_fn(void *arg, size_t index, char **body, int *n_requested,
-                                 struct err *err);
+/* The body of a user's request r->index, malloc'ed. Sets r->n_requested, the maximum of
+ * tokens that it requests, and where it belongs to a conversation r->turn and
+ * r->n_known. Users of a closed loop are 0..n_users - 1. */
+typedef enum status load_body_fn(void *arg, size_t user, struct load_record *r,
+                                 char **body, struct err *err);
+
+/* The user's request has ended, with this answer; returns how long the user waits until
+ * the next, where it did not fail. Errors: ST_NO_MEMORY. */
+typedef enum status load_answered_fn(void *arg, size_t user,
+                                     const struct load_record *r,
+                                     const struct answer *answer, double *pause_s,
+                                     struct err *err);
 
 struct load_work {
-    int n_users;        /* closed loop, 1..LOAD_MAX_USERS; 0: open loop */
-    const double *at_s; /* open loop: [n_at] ascending, from the beginning */
-    size_t n_at;        /* n_wanted at least: those behind keep the load up */
-    size_t n_wanted;    /* requests that count */
-    double limit_s;     /* closed loop: those sent later do not count; 0: no limit */
+    int n_users;           /* closed loop, 1..LOAD_MAX_USERS; 0: open loop */
+    const double *at_s;    /* open loop: [n_at] ascending, from the beginning */
+    size_t n_at;           /* n_wanted at least: those behind keep the load up */
+    size_t n_wanted;       /* requests that count */
+    double limit_s;        /* closed loop: those sent later do not count; 0: no limit */
+    const double *first_s; /* closed loop: [n_users] when each begins; NULL: at once */
     load_body_fn *body;
-    void *body_arg;
+    load_answered_fn *answered; /* NULL: answers are not kept */
+    void *body_arg;             /* of both */
     void (*progress)(void *arg, size_t n_ended, double seconds); /* may be NULL */
     void *progress_arg;
 };

@@ -15,6 +15,9 @@
 
 struct slot {
     struct client *client;
+    size_t user; /* its number among the slots */
+    bool has_sent;
+    struct answer answer;
     CURL *easy;
     struct curl_slist *headers;
     char *body;
@@ -37,6 +40,7 @@ struct client {
     size_t n_wanted;           /* less than requested if time was short */
     size_t n_failed_in_row;
     bool any_ok;
+    struct err failed; /* of work->answered */
     int beat_fd, due_fd;
     uint64_t beat_ns, due_ns, checked_ns;
     float *late_ms;

@@ -41,16 +41,16 @@ static size_t send_body(char *out, size_t size, size_t n, void *arg)
     return now;
 }
 
-/* libcurl sends a request again where a connection that was kept ends before the reply.
- * Servers close connections between two requests; this one may have been read, too. */
-static int send_again(void *arg, curl_off_t offset, int origin)
+/* libcurl would send a request again whose connection ends before the reply. Most
+ * clients would not, and the server may have read it: it has failed. A connection that
+ * the server closed before is not used again. */
+static int fail_instead(void *arg, curl_off_t offset, int origin)
 {
     struct slot *s = arg;
 
-    (void)origin;
-    s->n_sent = (size_t)offset;
-    s->record.n_again++;
-    return CURL_SEEKFUNC_OK;
+    (void)offset, (void)origin;
+    load_record_fail(&s->record, "the server closed the connection without an answer");
+    return CURL_SEEKFUNC_FAIL;
 }
 
 static bool set_body(struct slot *s)
@@ -59,7 +59,7 @@ static bool set_body(struct slot *s)
     return !curl_easy_setopt(s->easy, CURLOPT_POST, 1L) &&
            !curl_easy_setopt(s->easy, CURLOPT_READFUNCTION, send_body) &&
            !curl_easy_setopt(s->easy, CURLOPT_READDATA, s) &&
-           !curl_easy_setopt(s->easy, CURLOPT_SEEKFUNCTION, send_again) &&
+           !curl_easy_setopt(s->easy, CURLOPT_SEEKFUNCTION, fail_instead) &&
            !curl_easy_setopt(s->easy, CURLOPT_SEEKDATA, s) &&
            !curl_easy_setopt(s->easy, CURLOPT_POSTFIELDSIZE_LARGE,
                              (curl_off_t)strlen(s->body));
@@ -109,15 +109,22 @@ enum status client_start(struct client *c, struct slot *s, uint64_t scheduled_ns
 
     free(s->body);
     s->body = NULL;
-    s->record = (struct load_record){
-        .index = c->n_started, .n_prompt = -1, .n_tokens = -1, .n_cached = -1};
-    st = c->work->body(c->work->body_arg, s->record.index, &s->body,
-                       &s->record.n_requested, err);
+    s->record = (struct load_record){.index = c->n_started,
+                                     .is_first = !s->has_sent,
+                                     .n_known = -1,
+                                     .n_prompt = -1,
+                                     .n_tokens = -1,
+                                     .n_cached = -1,
+                                     .n_reasoning = -1};
+    st = c->work->body(c->work->body_arg, s->user, &s->record, &s->body, err);
     if (st == ST_OK)
         st = renew(s, c->target->url, err);
     if (st)
         return st;
     load_reply_begin(&s->reply, &s->record);
+    answer_free(&s->answer);
+    s->reply.answer = c->work->answered ? &s->answer : NULL;
+    s->has_sent = true;
     s->error_text[0] = '\0';
     if (!make_headers(s, c->target->key) ||
         curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, s->headers) || !set_body(s))
@@ -151,6 +158,9 @@ static void put_away(struct client *c, struct slot *s)
 
 static void pause_user(struct client *c, struct slot *s, uint64_t now)
 {
+    if (c->work->answered && !c->failed.code)
+        c->work->answered(c->work->body_arg, s->user, &s->record, &s->answer,
+                          &s->record.pause_s, &c->failed);
     s->resume_ns = now + (uint64_t)(client_pause_s(&s->record) * 1e9);
     c->any_ok |= s->record.end == LOAD_OK;
     c->n_failed_in_row = s->record.end == LOAD_OK ? 0 : c->n_failed_in_row + 1;
@@ -217,6 +227,7 @@ enum status client_add_slot(struct client *c, struct err *err)
     if (!s)
         return err_set(err, ST_NO_MEMORY, "no memory for a connection");
     s->client = c;
+    s->user = c->n_slots;
     c->slots[c->n_slots++] = s;
     return ST_OK;
 }
@@ -244,6 +255,7 @@ void client_free_slots(struct client *c)
         curl_easy_cleanup(s->easy);
         curl_slist_free_all(s->headers);
         load_reply_free(&s->reply);
+        answer_free(&s->answer);
         free(s->body);
         free(s);
     }

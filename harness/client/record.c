@@ -68,6 +68,8 @@ static void take_usage(struct load_record *r, const json_t *event)
     take_count(usage, "completion_tokens", &r->n_tokens);
     take_count(json_object_get(usage, "prompt_tokens_details"), "cached_tokens",
                &r->n_cached);
+    take_count(json_object_get(usage, "completion_tokens_details"), "reasoning_tokens",
+               &r->n_reasoning);
 }
 
 static bool is_text(const json_t *v)
@@ -75,16 +77,34 @@ static bool is_text(const json_t *v)
     return json_string_length(v) && !json_no_number(v);
 }
 
-/* Whether a choice has text: a chat's, its reasoning's (llama-server and older vLLM,
- * then Ollama and vLLM), or of a completion. */
-static bool has_text(const json_t *choice)
+static bool is_visible(const json_t *v)
+{
+    const char *text = is_text(v) ? json_string_value(v) : "";
+
+    return text[strspn(text, " \t\r\n")] != '\0';
+}
+
+enum piece { NO_PIECE, THOUGHT, BLANK, VISIBLE, CALL };
+
+/* What a choice has: text of a chat or of a completion, a part of a call of a tool, or
+ * a thought (llama-server and older vLLM, then Ollama and vLLM). */
+static enum piece piece_of(const json_t *choice)
 {
     const json_t *delta = json_object_get(choice, "delta");
+    const json_t *content = json_object_get(delta, "content");
+    const json_t *text = json_object_get(choice, "text");
+    const json_t *calls = json_object_get(delta, "tool_calls");
+    const json_t *call = json_object_get(json_array_get(calls, 0), "function");
 
-    return is_text(json_object_get(delta, "content")) ||
-           is_text(json_object_get(delta, "reasoning_content")) ||
-           is_text(json_object_get(delta, "reasoning")) ||
-           is_text(json_object_get(choice, "text"));
+    if (is_text(json_object_get(call, "name")) ||
+        is_text(json_object_get(call, "arguments")))
+        return CALL;
+    if (is_visible(content) || is_visible(text))
+        return VISIBLE;
+    if (is_text(json_object_get(delta, "reasoning_content")) ||
+        is_text(json_object_get(delta, "reasoning")))
+        return THOUGHT;
+    return is_text(content) || is_text(text) ? BLANK : NO_PIECE;
 }
 
 static bool grow_gaps(struct load_record *r)
@@ -121,7 +141,7 @@ static int tokens_of_piece(const struct load_reply *p)
     return n > 1 ? (int)n : 1;
 }
 
-static void take_piece(struct load_reply *p)
+static void take_piece(struct load_reply *p, enum piece is)
 {
     struct load_record *r = p->r;
     const int n_tokens = tokens_of_piece(p);
@@ -139,6 +159,10 @@ static void take_piece(struct load_reply *p)
     }
     r->first_ns = r->n_pieces ? r->first_ns : p->now_ns;
     r->last_ns = p->text_ns = p->now_ns;
+    if (is >= VISIBLE && !r->visible_ns)
+        r->visible_ns = p->now_ns;
+    r->n_thoughts += is == THOUGHT;
+    r->has_calls |= is == CALL;
     r->n_pieces++;
     p->n_counted = r->n_counted;
 }
@@ -158,6 +182,7 @@ static bool take_event(void *arg, const char *data, size_t len)
     struct load_reply *p = arg;
     struct load_record *r = p->r;
     const json_t *choices, *choice, *error;
+    enum piece piece;
     json_t *event;
 
     if (p->is_done)
@@ -186,8 +211,11 @@ static bool take_event(void *arg, const char *data, size_t len)
     take_usage(r, event);
     choices = json_object_get(event, "choices");
     choice = json_array_get(choices, 0);
-    if (has_text(choice))
-        take_piece(p);
+    piece = piece_of(choice);
+    if (piece != NO_PIECE)
+        take_piece(p, piece);
+    if (p->answer && !answer_add(p->answer, json_object_get(choice, "delta")))
+        load_record_fail(r, "no memory for the answer");
     p->is_over |= is_text(json_object_get(choice, "finish_reason"));
     json_decref(event);
     return r->end != LOAD_FAILED;
@@ -348,8 +376,9 @@ void load_reply_end(struct load_reply *p, uint64_t now_ns)
     p->has_ended = true;
     if (r->end == LOAD_RUNNING && r->http_status == 200 && p->is_events)
         sse_end(&p->sse, take_event, p);
-    if (r->n_pieces && !r->n_tokens)
-        r->n_tokens = -1; /* no count of a text */
+    r->has_too_many = r->n_tokens > r->n_requested && r->n_tokens > r->n_pieces;
+    if (r->has_too_many || (r->n_pieces && !r->n_tokens))
+        r->n_tokens = -1; /* no count of this text */
     if (r->end != LOAD_RUNNING)
         return;
     if (r->http_status != 200)

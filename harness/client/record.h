@@ -3,11 +3,12 @@
  * record.h - what happened to one request, and the reply that shows it
  *
  * Model of the world: times are clock_ns() of this machine, taken when bytes of the
- * reply are handed to us. A piece is an event with text that is not empty; a server
- * usually sends a token in each, but need not: its `usage` reports how many tokens
- * there were, and the number of pieces is kept next to it. Nothing that a server sends
- * is trusted: sizes, numbers and the form of each event are checked, and what is wrong
- * with a reply is one sentence in its record.
+ * reply are handed to us. A piece is an event with text that is not empty, also of
+ * thoughts or of a call of a tool; it is visible where it is no thought and not blank.
+ * A server usually sends a token in each, but need not: its `usage` reports how many
+ * tokens there were, and the number of pieces is kept next to it. Nothing that a server
+ * sends is trusted: sizes, numbers and the form of each event are checked, and what is
+ * wrong with a reply is one sentence in its record.
  *
  * Threading: data; one thread per reply.
  */
@@ -18,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/client/answer.h"
 #include "harness/client/sse.h"
 
 enum load_end {
@@ -29,24 +31,33 @@ enum load_end {
 
 struct load_record {
     size_t index;          /* in the order of starting */
+    bool is_first;         /* of its user */
+    int turn;              /* of its conversation, from 1; 0: it has none */
     uint64_t scheduled_ns; /* when it was due: the clock of open-loop latencies */
     uint64_t sent_ns;      /* handed to libcurl, connecting included */
     uint64_t first_ns, last_ns, done_ns; /* first and last piece, end; 0: never */
+    uint64_t visible_ns;                 /* first visible piece; 0: never */
     int n_requested;                     /* maximum of tokens requested */
-    int n_again; /* times that it was sent again, as its connection had ended */
-    int n_pieces;
+    int n_pieces, n_thoughts;            /* n_thoughts: those of thoughts */
     float *gap_ms;   /* [n_pieces - 1] between pieces; malloc'ed, or NULL */
     int *gap_tokens; /* [n_pieces - 1] tokens of the piece that ends it; malloc'ed */
     size_t gap_cap;
     int n_first_tokens; /* in the first piece; 1 if the server does not report it */
     int64_t n_counted; /* tokens so far, by llama-server's `timings`; 0: not reported */
-    int64_t n_prompt, n_tokens, n_cached; /* by `usage`; -1: not reported */
+    int64_t n_prompt, n_tokens, n_cached; /* by `usage`; -1: not reported, or not
+                                             believed */
+    int64_t n_known; /* tokens of its prompt that the server has had, by our count; -1:
+                        unknown */
+    int64_t n_reasoning; /* tokens of thoughts, by `usage`; -1: not reported */
+    bool has_calls;      /* of tools */
+    bool has_too_many;   /* `usage` had more tokens than were requested, or came */
     enum load_end end;
     int http_status;    /* 0: none came */
     bool is_refusal;    /* 429 or 503: the server is full */
     bool is_late;       /* failed as it took too long */
     bool is_empty;      /* failed as a whole answer without text */
     double retry_after; /* s, with a refusal; 0: not sent */
+    double pause_s;     /* of its user after it */
     char why[200];      /* of LOAD_FAILED, one clause */
 };
 
@@ -80,11 +91,12 @@ struct load_reply {
     uint64_t now_ns;  /* of the bytes that are being read */
     uint64_t text_ns; /* of the last piece; who sends the request sets it to then */
     uint64_t n_bytes, n_header_bytes;
-    int64_t n_counted; /* of r, at the last piece */
-    bool is_events;    /* by its Content-Type */
-    bool is_done;      /* "[DONE]" came */
-    bool is_over;      /* an answer with the reason of its end */
-    bool has_ended;    /* no byte follows */
+    struct answer *answer; /* that keeps its text and calls; NULL: nothing does */
+    int64_t n_counted;     /* of r, at the last piece */
+    bool is_events;        /* by its Content-Type */
+    bool is_done;          /* "[DONE]" came */
+    bool is_over;          /* an answer with the reason of its end */
+    bool has_ended;        /* no byte follows */
     char plain[LOAD_PLAIN_MAX_BYTES];
     size_t n_plain;
 };

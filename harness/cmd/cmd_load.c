@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/interrupt.h"
+#include "harness/base/parse.h"
 #include "harness/client/client.h"
 #include "harness/measure/engines/launch.h"
 #include "harness/serve/load/load_servers.h"
@@ -31,7 +32,7 @@ static const struct opt_usage usage = {
 
 struct request {
     struct load_plan plan;
-    const char *prompt, *output, *slo;
+    const char *prompt, *output, *slo, *sessions, *rate;
     bool json;
 };
 
@@ -69,10 +70,15 @@ static enum status check_together(const struct load_plan *p, struct err *err)
                                     : "--cpus-quota");
     if (p->n_rounds > 1 && !p->launches.n)
         return err_set(err, ST_USAGE, "--rounds repeats servers that --launch starts");
-    if (s->rate > 0 && (s->users.n || s->open_loop))
+    if ((s->rate > 0 || s->speed > 0) && (s->users.n || s->open_loop))
         return err_set(err, ST_USAGE,
                        "--rate is an open loop alone: leave out --users and "
                        "--open-loop, or --rate");
+    if (*s->sessions.text &&
+        (s->rate > 0 || s->speed > 0 || s->open_loop || s->completions))
+        return err_set(err, ST_USAGE,
+                       "--sessions are chats of users in a closed loop: leave out "
+                       "--rate, --open-loop and --completions");
     if (!s->file && s->prompt.kind != LOAD_LOGNORMAL &&
         s->n_prefix + LOAD_UNIQUE_WORDS > s->prompt.b && s->n_prefix)
         return err_set(err, ST_USAGE,
@@ -89,6 +95,11 @@ static enum status check(struct request *q, struct err *err)
 
     if (st == ST_OK)
         st = load_dist_parse(&p->s.output, q->output, "--output", err);
+    if (st == ST_OK && q->rate)
+        st = parse_double(q->rate + (*q->rate == 'x'), "--rate", 1e-4, 1e4,
+                          *q->rate == 'x' ? &p->s.speed : &p->s.rate, err);
+    if (st == ST_OK && q->sessions)
+        st = session_settings_parse(&p->s.sessions, q->sessions, err);
     if (st == ST_OK)
         st = slo_parse(&p->s.slo, q->slo, err);
     if (st == ST_OK)
@@ -166,12 +177,14 @@ int cmd_load(int argc, char **argv)
         OPT_INT(0, "requests", &s->n_requests, "N", "measured requests per load level (default 60)", 5, 100000),
         OPT_SECONDS(0, "level-time", &s->level_s, "S", "send for at most S seconds per load level (300)", 0.1, 86400),
         OPT_FLAG(0, "open-loop", &s->open_loop, "then send at 50, 70 and 90 % of the capacity's rate"),
-        OPT_DOUBLE(0, "rate", &s->rate, "R", "only an open loop of R requests per second", 1e-4, 1e4),
+        OPT_STR(0, "rate", &q.rate, "R", "only an open loop: requests per second, or a trace's x1"),
         OPT_STR(0, "prompt", &q.prompt, "TOKENS", "prompt: 512 (default), 100-900, lognormal:400:0.8"),
         OPT_STR(0, "output", &q.output, "TOKENS", "longest answer, as for --prompt (default 128)"),
-        OPT_STR(0, "prompts", &s->file, "FILE", "JSONL with prompts and answer lengths, as ShareGPT's"),
+        OPT_STR(0, "sessions", &q.sessions, "SPEC", "conversations, as turns=5,think=10,next=64"),
+        OPT_STR(0, "prompts", &s->file, "FILE", "prompts and answer lengths (ShareGPT) or a trace"),
         OPT_INT(0, "prefix", &s->n_prefix, "TOKENS", "length of a prefix shared by all prompts (default 0)", 0, LOAD_MAX_TOKENS),
         OPT_FLAG(0, "ignore-eos", &s->ignore_eos, "request answers of full length (llama.cpp, vLLM)"),
+        OPT_STR(0, "body", &s->fields, "JSON", "an object whose members all requests have, too"),
         OPT_FLAG(0, "completions", &s->completions, "use /v1/completions"),
         OPT_STR(0, "model", &s->model, "NAME", "model name in requests (default: the server's first)"),
         OPT_STR(0, "api-key-env", &s->key_env, "VAR", "environment variable with the API key"),

@@ -41,23 +41,28 @@ static bool read_count(const char *at, char end, int64_t *v, const char **next)
     return stop > at && *stop == end && !errno && *v >= 0;
 }
 
-/* The cells behind the index. Times of tokens are above 0 and never empty. */
+/* The cells behind the index. Times of tokens are above 0 and never empty; those of
+ * requests may be empty, and what files of earlier versions do not have is. */
 static bool read_cells(double *v, int n, const char *at)
 {
     for (int i = 0; i < n; i++) {
-        const char end = i + 1 < n ? ',' : '\0';
-        char *stop;
+        char *stop = (char *)at;
 
-        v[i] = *at == end && n > 1 ? NAN : strtod(at, &stop);
-        if (*at == end && n > 1)
-            stop = (char *)at;
-        else if (stop == at || !isfinite(v[i]) || v[i] < 0 || (n == 1 && !(v[i] > 0)))
+        v[i] = NAN;
+        if (!at && i < REQUEST_VISIBLE_S)
             return false;
-        if (*stop != end)
+        if (!at)
+            continue;
+        if (n == 1 || (*at != ',' && *at)) {
+            v[i] = strtod(at, &stop);
+            if (stop == at || !(v[i] >= 0) || (n == 1 && !(v[i] > 0 && isfinite(v[i]))))
+                return false;
+        }
+        if (*stop != ',' && *stop)
             return false;
-        at = stop + 1;
+        at = *stop ? stop + 1 : NULL;
     }
-    return true;
+    return !at;
 }
 
 /* The zero-terminated text of a line; false where it is none. A point with a comma is

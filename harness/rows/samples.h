@@ -23,14 +23,18 @@
 #define SAMPLES_MAX_BYTES (1 << 30)
 
 /* Requests that count: a failed one has no times, an answer of one token no TPOT; what
- * the server does not report about its cache is empty, too. */
-#define REQUESTS_CSV    "requests.csv"
-#define REQUESTS_HEADER "point,attempt,index,ttft_s,tpot_ms,e2e_s,cached_tokens\n"
+ * the server does not report about its cache is empty, too. An answer without a visible
+ * token has one at inf; in files of earlier versions the column is missing (NAN). */
+#define REQUESTS_CSV "requests.csv"
+#define REQUESTS_HEADER \
+    "point,attempt,index,ttft_s,tpot_ms,e2e_s,cached_tokens,visible_s,turn\n"
 enum {
     REQUEST_TTFT_S,
     REQUEST_TPOT_MS,
     REQUEST_E2E_S,
     REQUEST_CACHED_TOKENS,
+    REQUEST_VISIBLE_S,
+    REQUEST_TURN, /* of its conversation, from 1 */
     REQUEST_CELLS
 };
 

@@ -10,22 +10,24 @@
  *   gap=MS         from token to token (2)
  *   slow=MS,EVERY  each EVERY-th gap is of MS instead
  *   stall=AT,LONG  from AT to AT + LONG ms after the start nothing is sent at all
- *   slots=N        so many answers at once; further requests wait (512)
+ *   slots=N        answers at once; further requests wait (512)
  *   cached=N       tokens of each prompt that usage calls cached
- *   remember=1     or the words that an earlier prompt began with, where they are more
+ *   remember=1     or the words that earlier messages began with, where they are more
  *   name=NAME      of the model, which requests must say then (slow)
+ *   metrics=1      /metrics has counters as vLLM's
  *   key=KEY        that requests must have
  *   port=N         instead of a free one
  *   extra=N        tokens that usage counts too many
+ *   think=N        tokens at the beginning of each answer that are thoughts
  *   quiet=N        so many tokens at the beginning of each answer have no text
  *   fault=NAME     hang, stop, close, json, event, long, redirect, busy, error, html,
  *                  endless, empty, ping (no text any more, only what keeps the
  *                  connection alive), linger (the body does not end), exit (of the
- *                  server); every=N: for each N-th request (1); forget: a connection's
- *                  second request closes it
+ *                  server); every=N: for each N-th request (1); drop: a connection's
+ *                  second request closes it; forget: each answer does
  * LOG_FILE gets a line for each answer that was sent whole: the X-Request-Id, and in
  * nanoseconds of CLOCK_MONOTONIC when the request was there and when each token was
- * handed to the kernel.
+ * handed to the kernel; with remember=1 the id ends with /turn/prompt tokens/cached.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -60,21 +62,24 @@ struct connection {
     size_t n_request; /* bytes of the request that is answered */
     char id[64];
     const char *fault;
-    int n_tokens, n_prompt, n_cached;
+    int n_tokens, n_prompt, n_cached, turn; /* its number in a conversation */
     uint64_t arrived, due;
     uint64_t sent[MAX_TOKENS];
     int n_sent;
     bool has_answered; /* a request of it, with tokens */
+    bool calls;        /* a tool, as the request requires it */
 };
 
 static struct connection connections[MAX_CONNECTIONS];
 static double ttft_ms = 5, gap_ms = 2, slow_ms, stall_at, stall_long;
-static int slow_every, n_slots = 512, n_cached, n_extra, n_quiet, fault_every = 1,
-                       n_busy;
-static int port;
+static int slow_every, n_slots = 512, n_cached, n_extra, n_quiet, n_think,
+                       fault_every = 1, n_busy, remembers, counts, port;
 static unsigned long n_requests;
 static const char *fault = "", *name, *api_key;
-static bool remembers;
+static struct {
+    long prompt, cached, output, n;
+    double ttft_s;
+} sums;
 static char *seen[MAX_PROMPTS];
 static size_t n_seen;
 static uint64_t begin;
@@ -196,12 +201,13 @@ static bool fails_at_once(struct connection *c)
     return true;
 }
 
-/* Words that the prompt begins with and one before it did, too; it is remembered. */
+/* Words that the messages begin with and those of one before did, too; they are
+ * remembered. */
 static int words_known(const char *request)
 {
-    const char *at = strstr(request, "\"content\":\"");
-    const char *prompt = at ? at + 11 : "";
-    const size_t len = strcspn(prompt, "\"");
+    const char *at = strstr(request, "\"messages\":[");
+    const char *end = at ? strstr(at, "}]") : NULL, *prompt = end ? at : "";
+    const size_t len = end ? (size_t)(end - at) : 0;
     int most = 0;
 
     for (size_t i = 0; i < n_seen; i++) {
@@ -224,6 +230,19 @@ static bool is_about_model(struct connection *c)
 
     if (api_key && !strstr(c->in, api_key)) {
         put_plain(c, "401 Unauthorized", "", "{\"error\":{\"message\":\"no key\"}}");
+        return true;
+    }
+    if (counts && !strncmp(c->in, "GET /metrics", 12)) {
+        snprintf(text, sizeof text,
+                 "# TYPE vllm:generation_tokens counter\n"
+                 "vllm:prompt_tokens_total{model=\"a } b\",e=\"0\"} %ld\n"
+                 "vllm:prompt_tokens_total{model=\"c\"} 0\n"
+                 "vllm:prefix_cache_hits_total %ld\nvllm:generation_tokens_total %ld\n"
+                 "vllm:time_to_first_token_seconds_bucket{le=\"1\"} 5\n"
+                 "vllm:time_to_first_token_seconds_sum %.6f\n"
+                 "vllm:time_to_first_token_seconds_count %ld\n",
+                 sums.prompt, sums.cached, sums.output, sums.ttft_s, sums.n);
+        put_plain(c, "200 OK", "", text);
         return true;
     }
     if (!strncmp(c->in, "GET ", 4)) {
@@ -253,6 +272,10 @@ static void answer(struct connection *c)
     c->n_prompt = 1;
     for (size_t i = 0; i < c->n_request; i++)
         c->n_prompt += c->in[i] == ' ';
+    c->calls = strstr(c->in, "\"tool_choice\":\"required\"") != NULL;
+    c->turn = 1;
+    for (const char *at = c->in; (at = strstr(at, "\"role\":\"assistant\"")); at++)
+        c->turn++;
     if (is_about_model(c)) {
         next_request(c);
         return;
@@ -260,7 +283,7 @@ static void answer(struct connection *c)
     c->n_cached = remembers ? words_known(c->in) : 0;
     if (c->n_cached < n_cached)
         c->n_cached = n_cached;
-    if (c->has_answered && !strcmp(fault, "forget")) {
+    if (c->has_answered && !strcmp(fault, "drop")) {
         leave(c);
         return;
     }
@@ -306,10 +329,20 @@ static void end_answer(struct connection *c)
     snprintf(text, sizeof text,
              "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":%d,"
              "\"completion_tokens\":%d,\"prompt_tokens_details\":{\"cached_tokens\":%d}"
-             "}}\n\ndata: [DONE]\n\n",
-             c->n_prompt, c->n_sent + n_extra, c->n_cached);
+             ",\"completion_tokens_details\":{\"reasoning_tokens\":%d}}}\n\n"
+             "data: [DONE]\n\n",
+             c->n_prompt, c->n_sent + n_extra, c->n_cached,
+             n_think < c->n_sent ? n_think : c->n_sent);
     put_chunk(c, text);
-    fprintf(log_file, "%s %llu", c->id, (unsigned long long)c->arrived);
+    sums.prompt += c->n_prompt;
+    sums.cached += c->n_cached;
+    sums.output += c->n_sent;
+    sums.ttft_s += (double)(c->sent[0] - c->arrived) * 1e-9;
+    sums.n++;
+    fputs(c->id, log_file);
+    if (remembers)
+        fprintf(log_file, "/%d/%d/%d", c->turn, c->n_prompt, c->n_cached);
+    fprintf(log_file, " %llu", (unsigned long long)c->arrived);
     for (int i = 0; i < c->n_sent; i++)
         fprintf(log_file, " %llu", (unsigned long long)c->sent[i]);
     putc('\n', log_file);
@@ -320,8 +353,13 @@ static void end_answer(struct connection *c)
         c->state = SILENT;
         return;
     }
+    if (!strcmp(c->fault, "forget")) /* the end of both is one packet */
+        setsockopt(c->fd, IPPROTO_TCP, TCP_CORK, &(int){1}, sizeof(int));
     puts_to(c, "0\r\n\r\n");
-    next_request(c);
+    if (strcmp(c->fault, "forget"))
+        next_request(c);
+    else
+        leave(c);
 }
 
 /* Faults within the stream, at its third token. True: the answer ends with it. */
@@ -357,6 +395,23 @@ static bool fails_here(struct connection *c)
     return true;
 }
 
+/* A token without text, a thought, a part of a required call, or text. */
+static void put_delta(struct connection *c)
+{
+    char text[200];
+
+    snprintf(
+        text, sizeof text, "data: {\"choices\":[{\"delta\":{%s}}]}\n\n",
+        c->n_sent < n_quiet   ? "\"content\":\"\""
+        : c->n_sent < n_think ? "\"reasoning_content\":\" hm\""
+        : !c->calls           ? "\"content\":\" word\""
+        : c->n_sent == n_think
+            ? "\"tool_calls\":[{\"index\":0,\"id\":\"call_1\",\"type\":\"function\","
+              "\"function\":{\"name\":\"look_up\",\"arguments\":\"\"}}]"
+            : "\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\" \"}}]");
+    put_chunk(c, text);
+}
+
 static void send_token(struct connection *c)
 {
     const bool first = c->n_sent == 0;
@@ -376,10 +431,7 @@ static void send_token(struct connection *c)
     if (strcmp(c->fault, "event") != 0) {
         if (c->n_sent < MAX_TOKENS)
             c->sent[c->n_sent] = clock_ns();
-        put_chunk(
-            c, c->n_sent < n_quiet
-                   ? "data: {\"choices\":[{\"delta\":{\"content\":\"\"}}]}\n\n"
-                   : "data: {\"choices\":[{\"delta\":{\"content\":\" word\"}}]}\n\n");
+        put_delta(c);
     }
     if (c->n_sent < MAX_TOKENS - 1 || !endless)
         c->n_sent++;
@@ -469,45 +521,49 @@ static void serve(int listener)
 
 static void set(const char *text)
 {
-    const char *v = strchr(text, '=');
-    const char *comma = v ? strchr(v, ',') : NULL;
-    const double second = comma ? atof(comma + 1) : 0;
+    static const struct {
+        const char *key;
+        enum { NUMBER, NUMBERS, EVERY, COUNT, TEXT } is;
+        void *v, *second; /* behind a comma, a count where it is EVERY */
+    } keys[] = {
+        {"ttft=", NUMBER, &ttft_ms, NULL},
+        {"gap=", NUMBER, &gap_ms, NULL},
+        {"slow=", EVERY, &slow_ms, &slow_every},
+        {"stall=", NUMBERS, &stall_at, &stall_long},
+        {"slots=", COUNT, &n_slots, NULL},
+        {"cached=", COUNT, &n_cached, NULL},
+        {"remember=", COUNT, &remembers, NULL},
+        {"metrics=", COUNT, &counts, NULL},
+        {"name=", TEXT, &name, NULL},
+        {"key=", TEXT, &api_key, NULL},
+        {"extra=", COUNT, &n_extra, NULL},
+        {"think=", COUNT, &n_think, NULL},
+        {"quiet=", COUNT, &n_quiet, NULL},
+        {"fault=", TEXT, &fault, NULL},
+        {"port=", COUNT, &port, NULL},
+        {"every=", COUNT, &fault_every, NULL},
+    };
 
-    v = v ? v + 1 : "";
-    if (!strncmp(text, "ttft=", 5)) {
-        ttft_ms = atof(v);
-    } else if (!strncmp(text, "gap=", 4)) {
-        gap_ms = atof(v);
-    } else if (!strncmp(text, "slow=", 5)) {
-        slow_ms = atof(v);
-        slow_every = (int)second;
-    } else if (!strncmp(text, "stall=", 6)) {
-        stall_at = atof(v);
-        stall_long = second;
-    } else if (!strncmp(text, "slots=", 6)) {
-        n_slots = atoi(v);
-    } else if (!strncmp(text, "cached=", 7)) {
-        n_cached = atoi(v);
-    } else if (!strncmp(text, "remember=", 9)) {
-        remembers = atoi(v);
-    } else if (!strncmp(text, "name=", 5)) {
-        name = v;
-    } else if (!strncmp(text, "key=", 4)) {
-        api_key = v;
-    } else if (!strncmp(text, "extra=", 6)) {
-        n_extra = atoi(v);
-    } else if (!strncmp(text, "quiet=", 6)) {
-        n_quiet = atoi(v);
-    } else if (!strncmp(text, "fault=", 6)) {
-        fault = v;
-    } else if (!strncmp(text, "port=", 5)) {
-        port = atoi(v);
-    } else if (!strncmp(text, "every=", 6)) {
-        fault_every = atoi(v);
-    } else {
-        fprintf(stderr, "slow_server: what is '%s'?\n", text);
-        exit(2);
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const size_t n = strlen(keys[i].key);
+        const char *comma = strchr(text, ',');
+
+        if (strncmp(text, keys[i].key, n))
+            continue;
+        if (keys[i].is == TEXT)
+            *(const char **)keys[i].v = text + n;
+        else if (keys[i].is == COUNT)
+            *(int *)keys[i].v = atoi(text + n);
+        else
+            *(double *)keys[i].v = atof(text + n);
+        if (keys[i].is == EVERY && comma)
+            *(int *)keys[i].second = atoi(comma + 1);
+        if (keys[i].is == NUMBERS && comma)
+            *(double *)keys[i].second = atof(comma + 1);
+        return;
     }
+    fprintf(stderr, "slow_server: what is '%s'?\n", text);
+    exit(2);
 }
 
 int main(int argc, char **argv)

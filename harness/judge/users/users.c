@@ -24,6 +24,17 @@ bool users_doubts_little(const struct row *row)
            fabs(row->little - 1) > LITTLE_SLACK + ends;
 }
 
+/* Rows of versions before visible tokens were measured. */
+static bool knows_visible(const struct row *row)
+{
+    return row->n_invisible >= 0;
+}
+
+double users_ttft_p90_s(const struct row *row)
+{
+    return knows_visible(row) ? row->ttft_visible_p90_s : row->ttft_p90_s;
+}
+
 /* ---- series ---------------------------------------------------------------------- */
 
 /* Where the requests went: the name of --launch, or the address. */
@@ -34,15 +45,22 @@ static const char *server_of(const struct row *row)
     return *row->engine ? row->engine : slashes ? slashes + 3 : row->server_url;
 }
 
+bool users_same_requests(const struct row *a, const struct row *b)
+{
+    return !strcmp(a->prompt_lengths, b->prompt_lengths) &&
+           !strcmp(a->output_lengths, b->output_lengths) &&
+           !strcmp(a->sessions, b->sessions) &&
+           !strcmp(a->request_fields, b->request_fields) && !strcmp(a->slo, b->slo) &&
+           a->prefix_tokens == b->prefix_tokens;
+}
+
 bool users_is_of(const struct users_series *s, const struct row *row)
 {
     const struct row *own = s->first;
 
     return row->kind == ROW_LOAD && row->load_mode == LOAD_MODE_CLOSED &&
            !strcmp(server_of(row), server_of(own)) && !strcmp(row->model, own->model) &&
-           !strcmp(row->prompt_lengths, own->prompt_lengths) &&
-           !strcmp(row->output_lengths, own->output_lengths) &&
-           !strcmp(row->slo, own->slo) && row->prefix_tokens == own->prefix_tokens;
+           users_same_requests(row, own);
 }
 
 static struct users_series *series_of(struct users *u, const struct row *row)
@@ -64,37 +82,50 @@ static struct users_series *series_of(struct users *u, const struct row *row)
     return s;
 }
 
+/* Appends a setting if any other series of the server has another value of it. */
+static void append_if_varied(struct users *u, size_t i, size_t offset, const char *text)
+{
+    const char *own = (const char *)u->v[i].first + offset;
+    struct users_series *s = &u->v[i];
+    bool is_varied = false;
+
+    for (size_t k = 0; k < u->n; k++)
+        is_varied |= !strcmp(server_of(u->v[k].first), server_of(s->first)) &&
+                     strcmp((const char *)u->v[k].first + offset, own) != 0;
+    if (is_varied)
+        text_append(s->name, sizeof s->name, ", %s", text);
+}
+
 /* Names series of one server by the settings in which any of them differ. */
 static void name_series(struct users *u)
 {
     for (size_t i = 0; i < u->n; i++) {
         const struct row *own = u->v[i].first;
-        bool model = false, lengths = false, slo = false, prefix = false;
+        bool lengths = false, prefix = false;
+        char *name = u->v[i].name;
+        const size_t cap = sizeof u->v[i].name;
 
         for (size_t k = 0; k < u->n; k++) {
             const struct row *r = u->v[k].first;
 
             if (strcmp(server_of(r), server_of(own)))
                 continue;
-            model |= strcmp(r->model, own->model) != 0;
-            slo |= strcmp(r->slo, own->slo) != 0;
             prefix |= r->prefix_tokens != own->prefix_tokens;
             lengths |= strcmp(r->prompt_lengths, own->prompt_lengths) ||
                        strcmp(r->output_lengths, own->output_lengths);
         }
-        char *name = u->v[i].name;
-        const size_t cap = sizeof u->v[i].name;
-
         snprintf(name, cap, "%s", server_of(own));
-        if (model)
-            text_append(name, cap, ", %s", own->model);
+        append_if_varied(u, i, offsetof(struct row, model), own->model);
         if (lengths)
             text_append(name, cap, ", %s + %s tokens", own->prompt_lengths,
                         own->output_lengths);
         if (prefix)
             text_append(name, cap, ", prefix %lld", (long long)own->prefix_tokens);
-        if (slo)
-            text_append(name, cap, ", %s", own->slo);
+        append_if_varied(u, i, offsetof(struct row, sessions),
+                         *own->sessions ? own->sessions : "single requests");
+        append_if_varied(u, i, offsetof(struct row, request_fields),
+                         *own->request_fields ? own->request_fields : "{}");
+        append_if_varied(u, i, offsetof(struct row, slo), own->slo);
     }
 }
 
@@ -163,9 +194,12 @@ static void fill_level(struct users_level *s, const struct row **rows, size_t n)
     static const struct figure tok = {offsetof(struct row, tok_per_s),
                                       offsetof(struct row, tok_per_s_lo),
                                       offsetof(struct row, tok_per_s_hi)};
-    static const struct figure ttft = {offsetof(struct row, ttft_p90_s),
-                                       offsetof(struct row, ttft_p90_s_lo),
-                                       offsetof(struct row, ttft_p90_s_hi)};
+    static const struct figure ttft[2] = {
+        {offsetof(struct row, ttft_p90_s), offsetof(struct row, ttft_p90_s_lo),
+         offsetof(struct row, ttft_p90_s_hi)},
+        {offsetof(struct row, ttft_visible_p90_s),
+         offsetof(struct row, ttft_visible_p90_s_lo),
+         offsetof(struct row, ttft_visible_p90_s_hi)}};
     static const struct figure tpot = {offsetof(struct row, tpot_p90_ms),
                                        offsetof(struct row, tpot_p90_ms_lo),
                                        offsetof(struct row, tpot_p90_ms_hi)};
@@ -196,7 +230,7 @@ static void fill_level(struct users_level *s, const struct row **rows, size_t n)
             rows[s->n_rows++] = rows[i];
     s->row = rows[s->n_rows - 1];
     s->tok_per_s = combine(rows, s->n_rows, &tok);
-    s->ttft_p90_s = combine(rows, s->n_rows, &ttft);
+    s->ttft_p90_s = combine(rows, s->n_rows, &ttft[knows_visible(s->row)]);
     s->tpot_p90_ms = combine(rows, s->n_rows, &tpot);
     s->roof_gbps = combine(rows, s->n_rows, &roof);
 }

@@ -85,6 +85,13 @@ void users_describe(const struct users *u, char *buf, size_t cap);
 /* Whether the row belongs to the series. */
 bool users_is_of(const struct users_series *s, const struct row *row);
 
+/* The 90th percentile of the time to the first visible token; in rows of versions
+ * before that was measured, to the first token. */
+double users_ttft_p90_s(const struct row *row);
+
+/* Whether both were sent the same kind of requests, and judged by the same limits. */
+bool users_same_requests(const struct row *a, const struct row *b);
+
 /* Whether requests a second times their mean time is not the number in flight, beyond
  * what the ends of the window can do. A row with failed requests is not checked. */
 bool users_doubts_little(const struct row *row);

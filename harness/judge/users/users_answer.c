@@ -140,10 +140,7 @@ static size_t find_best(const struct users *u)
 
 static bool is_alike(const struct users_series *a, const struct users_series *b)
 {
-    return !strcmp(a->first->slo, b->first->slo) &&
-           !strcmp(a->first->prompt_lengths, b->first->prompt_lengths) &&
-           !strcmp(a->first->output_lengths, b->first->output_lengths) &&
-           a->first->prefix_tokens == b->first->prefix_tokens;
+    return users_same_requests(a->first, b->first);
 }
 
 static void append_capacity(const struct users_series *s, bool is_first, char *buf,

@@ -67,7 +67,10 @@ static enum status add_line(struct lines *lines, const struct samples *requests,
             if (!take(&taken, own))
                 continue;
             for (size_t k = 0; k < own->n; k++) {
-                const double v = own->ms[k * REQUEST_CELLS + REQUEST_TTFT_S];
+                const double *cells = own->ms + k * REQUEST_CELLS;
+                const double v = isnan(cells[REQUEST_VISIBLE_S])
+                                     ? cells[REQUEST_TTFT_S]
+                                     : cells[REQUEST_VISIBLE_S];
 
                 if (!fill)
                     n += isfinite(v) != 0;

@@ -21,7 +21,9 @@ static void judge(struct row *r, const struct launch_samples *requests,
     for (size_t i = 0; i < requests->n; i++) {
         const double *cells = &requests->ms[i * REQUEST_CELLS];
         const double ttft = cells[REQUEST_TTFT_S], tpot = cells[REQUEST_TPOT_MS];
-        const bool first = ttft <= slo->ttft_s; /* not of a NaN */
+        const double visible = cells[REQUEST_VISIBLE_S];
+        const bool first =
+            (isnan(visible) ? ttft : visible) <= slo->ttft_s; /* not of a NaN */
         const bool each = isfinite(tpot) ? tpot <= slo->tpot_ms : isfinite(ttft);
 
         r->n_ttft_met += first;

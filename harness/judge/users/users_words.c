@@ -35,7 +35,7 @@ static bool same_model(const struct row *a, const struct row *b)
 void users_describe(const struct users *u, char *buf, size_t cap)
 {
     const struct row *first = u->v[0].first;
-    bool one_model = *first->model, same_lengths = true;
+    bool one_model = *first->model, same_lengths = true, same_sessions = true;
     char model[sizeof first->model], text[200];
     const char *name;
     const size_t len = model_of(first, &name);
@@ -43,6 +43,7 @@ void users_describe(const struct users *u, char *buf, size_t cap)
     for (size_t i = 1; i < u->n; i++) {
         const struct row *r = u->v[i].first;
 
+        same_sessions &= !strcmp(r->sessions, first->sessions);
         one_model &= same_model(r, first);
         same_lengths &= !strcmp(r->prompt_lengths, first->prompt_lengths) &&
                         !strcmp(r->output_lengths, first->output_lengths);
@@ -56,4 +57,6 @@ void users_describe(const struct users *u, char *buf, size_t cap)
         text_append(buf, cap, "%sprompts %s, answers %s tokens",
                     one_model ? USERS_DOT : "", first->prompt_lengths,
                     first->output_lengths);
+    if (same_sessions && *first->sessions)
+        text_append(buf, cap, USERS_DOT "conversations %s", first->sessions);
 }

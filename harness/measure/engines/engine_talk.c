@@ -48,13 +48,13 @@ static void on_progress(void *arg, size_t n_ended, double seconds)
     tick(arg);
 }
 
-static enum status make_body(void *arg, size_t index, char **body, int *n_requested,
+static enum status make_body(void *arg, size_t user, struct load_record *r, char **body,
                              struct err *err)
 {
     struct talking *x = arg;
 
-    (void)index;
-    *n_requested = x->n_output;
+    (void)user;
+    r->n_requested = x->n_output;
     *body = engine_talk_body(x->t, x->n_prompt, x->n_output, x->t->seed + x->n_sent++);
     return *body ? ST_OK
                  : err_set(err, ST_NO_MEMORY, "no memory for a prompt of %d tokens",

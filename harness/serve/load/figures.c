@@ -25,6 +25,12 @@ static double ttft_of(const struct load_record *r)
     return since(r, r->first_ns);
 }
 
+/* For the SLO: an answer that shows nothing keeps its reader waiting. */
+static double visible_of(const struct load_record *r)
+{
+    return r->visible_ns ? since(r, r->visible_ns) : INFINITY;
+}
+
 static double e2e_of(const struct load_record *r)
 {
     return since(r, r->last_ns);
@@ -50,6 +56,8 @@ void load_request_cells(const struct load_record *r, double cells[REQUEST_CELLS]
     cells[REQUEST_TTFT_S] = finite_or_nan(ttft_of(r));
     cells[REQUEST_TPOT_MS] = finite_or_nan(tpot_of(r));
     cells[REQUEST_E2E_S] = finite_or_nan(e2e_of(r));
+    cells[REQUEST_VISIBLE_S] = r->end == LOAD_OK ? visible_of(r) : NAN;
+    cells[REQUEST_TURN] = r->turn ? r->turn : NAN;
     cells[REQUEST_CACHED_TOKENS] = r->n_cached >= 0 ? (double)r->n_cached : NAN;
 }
 
@@ -93,6 +101,38 @@ static double sent_late_ms(struct work *w)
         w->a[i] = (double)(w->v[i].sent_ns - w->v[i].scheduled_ns) * 1e-6;
     stats_sort(w->a, w->n);
     return stats_quantile_sorted(w->a, w->n, 0.99);
+}
+
+/* NAN where it is no first turn, or no later one. */
+static double turn1_of(const struct load_record *r)
+{
+    return r->turn == 1 ? ttft_of(r) : NAN;
+}
+
+static double later_of(const struct load_record *r)
+{
+    return r->turn > 1 ? ttft_of(r) : NAN;
+}
+
+/* What the server had of prompts, by its own count and by ours; requests that have
+ * both, or, where the server has none, ours. */
+static void prefixes(struct load_figures *f, const struct work *w)
+{
+    double prompt = 0, cached = 0, counted = 0, known = 0;
+
+    for (size_t i = 0; i < w->n; i++) {
+        const struct load_record *r = &w->v[i];
+        const bool is_counted = r->n_known >= 0 || !r->turn;
+
+        if (r->end != LOAD_OK || r->n_prompt <= 0 || !is_counted)
+            continue;
+        prompt += r->n_cached >= 0 ? (double)r->n_prompt : 0;
+        cached += r->n_cached >= 0 ? (double)r->n_cached : 0;
+        counted += r->n_known >= 0 ? (double)r->n_prompt : 0;
+        known += r->n_known >= 0 ? fmin((double)r->n_known, (double)r->n_prompt) : 0;
+    }
+    f->prefix_hit = prompt > 0 ? cached / prompt : NAN;
+    f->prefix_known = counted > 0 ? known / counted : NAN;
 }
 
 static bool is_cached(const struct load_record *r, double cold_tokens)
@@ -262,6 +302,32 @@ static void throughput(struct load_figures *f, const struct load_result *r,
         throughput_of_window(f, r, w, from, to, mean_s);
 }
 
+/* Whether requests pile up, from how many were in flight when each that counts was due:
+ * their trend (Theil and Sen's slope) is what comes beyond what is answered. */
+static void backlog(struct load_figures *f, const struct load_result *r, struct work *w)
+{
+    double *done = malloc((r->n + 1) * sizeof *done);
+    const size_t first = (size_t)(w->v - r->records);
+    size_t n_done = 0;
+    struct stats_drift trend;
+
+    f->backlog = f->backlog_p = NAN;
+    if (!done)
+        return;
+    for (size_t i = 0; i < r->n; i++)
+        done[i] = (double)r->records[i].done_ns;
+    stats_sort(done, r->n);
+    for (size_t i = 0; i < w->n; i++) {
+        while (n_done < r->n && done[n_done] <= (double)w->v[i].scheduled_ns)
+            n_done++;
+        w->a[i] = (double)(first + i + 1) - (double)n_done; /* itself included */
+    }
+    free(done);
+    stats_drift_test(&trend, w->a, w->n, w->scratch);
+    f->backlog = trend.drift * stats_median(w->a, w->n, w->scratch) / (double)w->n;
+    f->backlog_p = trend.p;
+}
+
 /* ---- counts ---------------------------------------------------------------------- */
 
 static void add_reported(int64_t *sum, int64_t v)
@@ -273,7 +339,7 @@ static void add_reported(int64_t *sum, int64_t v)
 static void count(struct load_figures *f, const struct work *w, const struct slo *slo,
                   double cold_tokens)
 {
-    size_t n_ok = 0, n_tokens = 0;
+    size_t n_ok = 0, n_tokens = 0, n_thoughts = 0;
 
     f->prompt_tokens = f->tokens = f->cached_tokens = -1;
     for (size_t i = 0; i < w->n; i++) {
@@ -285,7 +351,7 @@ static void count(struct load_figures *f, const struct work *w, const struct slo
         if (r->end == LOAD_FAILED && !f->why)
             f->why = r->why;
         if (slo) {
-            first = ttft_of(r) <= slo->ttft_s;
+            first = visible_of(r) <= slo->ttft_s;
             each = isnan(tpot) || tpot <= slo->tpot_ms;
             f->n_ttft_met += first;
             f->n_tpot_met += each;
@@ -300,8 +366,13 @@ static void count(struct load_figures *f, const struct work *w, const struct slo
         add_reported(&f->cached_tokens, r->n_cached);
         f->pieces += r->n_pieces;
         f->n_cached += is_cached(r, cold_tokens);
+        f->n_too_many += r->has_too_many;
+        f->n_calls += r->has_calls;
+        f->n_invisible += !r->visible_ns;
+        n_thoughts += (size_t)(r->n_reasoning >= 0 ? r->n_reasoning : r->n_thoughts);
     }
     f->output_mean = n_ok ? (double)n_tokens / (double)n_ok : NAN;
+    f->reasoning_mean = n_ok ? (double)n_thoughts / (double)n_ok : NAN;
     f->prompt_mean =
         n_ok && f->prompt_tokens >= 0 ? (double)f->prompt_tokens / (double)n_ok : NAN;
 }
@@ -315,6 +386,8 @@ static size_t warm_up(struct load_figures *f, const struct load_result *r, int n
     size_t first = (size_t)n_users, n = 0;
     struct stats_drift drift;
 
+    for (size_t i = first; i < r->n && n_users; i++) /* some begin later */
+        first = r->records[i].is_first ? i + 1 : first;
     f->settled = true;
     if (first * 2 > r->n)
         first = r->n / 2;
@@ -353,7 +426,14 @@ enum status load_figures_make(struct load_figures *f, const struct load_result *
         throughput(f, r, &w, n_users);
         if (!n_users && w.n)
             f->sent_late_ms = sent_late_ms(&w);
+        f->backlog = f->backlog_p = NAN;
+        if (!n_users && w.n)
+            backlog(f, r, &w);
         f->ttft_s = of_each(&w, ttft_of);
+        f->visible_s = of_each(&w, visible_of);
+        f->turn1_s = of_each(&w, turn1_of);
+        f->later_s = of_each(&w, later_of);
+        prefixes(f, &w);
         f->tpot_ms = of_each(&w, tpot_of);
         f->e2e_s = of_each(&w, e2e_of);
         f->ttft_cold_s = median_ttft(&w, cold_tokens, false);

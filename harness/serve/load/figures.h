@@ -4,7 +4,7 @@
  *
  * Model of the world (docs/serving.md has the definitions): every time is counted from
  * when a request was due, which in a closed loop is when it was sent.
- *   TTFT  to the first piece of text that is not empty
+ *   TTFT  to the first piece of text that is not empty, also of a thought
  *   ITL   each gap between two pieces
  *   TPOT  (E2E - TTFT) / (n - 1), n tokens by the server's usage
  *   E2E   to the last piece
@@ -31,8 +31,10 @@ struct load_figures {
     size_t n, n_failed, n_warm_up; /* n: that count, failed ones included */
     bool settled;                  /* MSER-5 found an end of the warm-up */
     double sent_late_ms; /* how late they were sent: 99th percentile; 0: no open loop */
-    double drift, drift_p; /* of the end-to-end times (stats_drift_test()) */
-    double window_s;       /* from the first that counts to the last that was sent */
+    double backlog, backlog_p; /* of an open loop: growth of the requests in flight, a
+                                  share of those that came, and as drift_p; NAN */
+    double drift, drift_p;     /* of the end-to-end times (stats_drift_test()) */
+    double window_s;  /* from the first that counts to the last that was sent */
     double tok_per_s; /* of all users: tokens that came in the window; where that is
                          short compared with a request, the tokens of the users'
                          requests over their mean time */
@@ -42,11 +44,16 @@ struct load_figures {
     double in_flight;                  /* mean number of requests in the window */
     double little; /* requests a second times their mean time over in_flight: about 1;
                       NAN: the window is short */
-    struct load_three ttft_s, tpot_ms, itl_ms, e2e_s;
-    double ttft_cold_s, ttft_cached_s; /* medians of cold and of cached prompts; NAN */
-    size_t n_cached;                   /* requests with a cached prompt */
+    struct load_three ttft_s, visible_s, tpot_ms, itl_ms, e2e_s;
+    struct load_three turn1_s, later_s; /* TTFT of first turns, of later ones */
+    double prefix_hit, prefix_known;    /* shares of prompts; NAN: not known */
+    double ttft_cold_s, ttft_cached_s;  /* medians of cold and of cached prompts; NAN */
+    size_t n_cached;                    /* requests with a cached prompt */
+    size_t n_invisible;                 /* answers without a visible piece */
+    size_t n_calls;                     /* answers with calls of tools */
+    size_t n_too_many;                  /* answers whose `usage` is not believed */
     int64_t prompt_tokens, tokens, pieces, cached_tokens; /* sums; -1: never reported */
-    double prompt_mean, output_mean;
+    double prompt_mean, output_mean, reasoning_mean;
     size_t n_ttft_met, n_tpot_met, n_met; /* of the SLO: each, and both */
     enum row_slo_verdict verdict;
     const char *why; /* of the first failure; within the records; NULL: none */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/json_read.h"
 #include "harness/base/format.h"
 #include "harness/client/server_ready.h"
 #include "harness/serve/load/load_internal.h"
@@ -283,6 +284,7 @@ enum status load_run(struct load_answer *a, const struct load_settings *s,
 {
     struct load_run *x = calloc(1, sizeof *x);
     struct load_texts *texts = NULL;
+    json_t *fields = NULL;
     enum status st;
 
     memset(a, 0, sizeof *a);
@@ -297,13 +299,24 @@ enum status load_run(struct load_answer *a, const struct load_settings *s,
                            .fn = fn,
                            .arg = arg};
     st = load_client_check(err);
+    if (st == ST_OK && s->fields)
+        st = json_read(&fields, "--body", s->fields, strlen(s->fields),
+                       (struct json_limit){1 << 20, 10000}, JSON_UNIQUE, err);
+    if (st == ST_OK && fields && !json_is_object(fields))
+        st = err_set(err, ST_USAGE, "--body: %.60s is no JSON object", s->fields);
     if (st == ST_OK && s->file)
         st = load_texts_read(&texts, s->file, err);
+    if (st == ST_OK && s->speed > 0)
+        x->own.rate = s->speed * load_texts_rate(texts);
+    if (st == ST_OK && s->speed > 0 && !(x->own.rate > 0))
+        st = err_set(err, ST_USAGE, "--rate x%g: %s has no times", s->speed,
+                     s->file ? s->file : "without --prompts FILE there");
     x->prompts = (struct load_prompts){.prompt = s->prompt,
                                        .output = s->output,
                                        .n_prefix = s->n_prefix,
                                        .is_chat = !s->completions,
                                        .ignore_eos = s->ignore_eos,
+                                       .fields = fields,
                                        .seed = s->seed,
                                        .salt = s->salt,
                                        .tokens_per_word = 1,
@@ -315,6 +328,7 @@ enum status load_run(struct load_answer *a, const struct load_settings *s,
         st = run_all(x, err);
     progress_end(&x->progress);
     load_texts_free(texts);
+    json_decref(fields);
     free(x->cells);
     free(x->model);
     free(x);

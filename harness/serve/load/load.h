@@ -25,6 +25,7 @@
 #include "harness/serve/load/figures.h"
 #include "harness/serve/load/load_roof.h"
 #include "harness/serve/load/prompts.h"
+#include "harness/serve/load/sessions.h"
 #include "harness/machine/noise.h"
 #include "harness/rows/row.h"
 #include "harness/measure/sweep/sweep.h"
@@ -52,6 +53,8 @@ struct load_settings {
     const char *model;   /* NULL: the first of /v1/models */
     const char *file;    /* of prompts; NULL: words */
     struct load_dist prompt, output;
+    struct session_settings sessions;
+    const char *fields; /* a JSON object whose members all requests have; NULL: none */
     int n_prefix;
     bool completions; /* /v1/completions instead of chat */
     bool ignore_eos;
@@ -62,6 +65,7 @@ struct load_settings {
     double level_s;         /* no request that counts is sent later in a level */
     bool open_loop;         /* after the capacity */
     double rate;            /* > 0: an open loop at this rate alone */
+    double speed;           /* > 0: at this many times the rate of the file's times */
     double capacity;        /* > 0: open loops at shares of this rate alone */
     double silence_s;       /* of a request, after which it has failed */
     double max_late_ms;     /* of the client, 99th percentile */

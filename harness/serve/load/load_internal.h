@@ -10,6 +10,7 @@
 #include "harness/base/progress.h"
 #include "harness/client/client.h"
 #include "harness/serve/load/load.h"
+#include "harness/serve/load/server_counts.h"
 
 struct load_run {
     struct load_answer *a;
@@ -29,6 +30,7 @@ struct load_run {
     double limit_s;
     double *cells; /* [n_cells][REQUEST_CELLS] of all tries of a level; malloc'ed */
     size_t n_cells;
+    bool no_metrics; /* the server has no /metrics */
 };
 
 /* The server is there from now on, its model is known, and how many tokens it makes of

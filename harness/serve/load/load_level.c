@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "harness/base/format.h"
+#include "harness/base/hash.h"
 #include "harness/stats/stats.h"
 #include "harness/serve/load/load_internal.h"
+#include "harness/judge/users/users.h"
 
 #define MORE 3 /* times as many requests where a level was undecided */
 #define LONGER                                                             \
@@ -74,11 +76,24 @@ static void describe_lengths(const struct load_run *x, struct row *row)
     text_harmless(row->output_lengths, sizeof row->output_lengths, text);
 }
 
+/* What else the requests are, as "/" and digits; "" for single chats. */
+static void kind_of(const struct row *row, char *buf, size_t cap)
+{
+    uint64_t h = HASH_BEGIN;
+
+    h = hash_add(h, row->sessions, strlen(row->sessions) + 1);
+    h = hash_add(h, row->request_fields, strlen(row->request_fields) + 1);
+    buf[0] = '\0';
+    if (*row->sessions || *row->request_fields)
+        snprintf(buf, cap, "/%08x", (unsigned)(h ^ h >> 32));
+}
+
 /* share of the capacity's rate; 0: none was requested. */
 static void describe(const struct load_run *x, int n_users, double rate, double share,
                      struct row *row)
 {
     const struct load_settings *s = x->s;
+    char kind[16];
 
     row_init(row);
     format_now(row->utc, sizeof row->utc);
@@ -90,6 +105,9 @@ static void describe(const struct load_run *x, int n_users, double rate, double 
     text_harmless(row->server_url, sizeof row->server_url, x->base);
     describe_lengths(x, row);
     row->prefix_tokens = s->n_prefix;
+    text_harmless(row->request_fields, sizeof row->request_fields,
+                  s->fields ? s->fields : "");
+    snprintf(row->sessions, sizeof row->sessions, "%s", s->sessions.text);
     snprintf(row->engine, sizeof row->engine, "%s", s->name ? s->name : "");
     snprintf(row->slo, sizeof row->slo, "%s", s->slo.name);
     row->load_mode = n_users ? LOAD_MODE_CLOSED : LOAD_MODE_OPEN;
@@ -97,16 +115,19 @@ static void describe(const struct load_run *x, int n_users, double rate, double 
         row->n_users = n_users;
     else
         row->rate_asked = rate;
+    if (!n_users && load_texts_rate(x->prompts.texts) > 0)
+        snprintf(row->arrivals, sizeof row->arrivals, "trace");
     if (share > 0)
         row->capacity_pct = 100 * share;
+    kind_of(row, kind, sizeof kind);
     if (n_users)
-        snprintf(row->point, sizeof row->point, "load/%s%s%.20s/p%.12s/o%.12s/u%d",
+        snprintf(row->point, sizeof row->point, "load/%s%s%.20s/p%.12s/o%.12s%s/u%hu",
                  row->engine, *row->engine ? "/" : "", row->model, row->prompt_lengths,
-                 row->output_lengths, n_users);
+                 row->output_lengths, kind, (unsigned short)n_users);
     else
-        snprintf(row->point, sizeof row->point, "load/%s%s%.20s/p%.12s/o%.12s/r%.4g",
+        snprintf(row->point, sizeof row->point, "load/%s%s%.20s/p%.12s/o%.12s%s/r%.4g",
                  row->engine, *row->engine ? "/" : "", row->model, row->prompt_lengths,
-                 row->output_lengths, rate);
+                 row->output_lengths, kind, rate);
     for (char *at = row->point; (at = strchr(at, '"')); at++)
         *at = '\''; /* tables that know no quotes within quotes hold it */
 }
@@ -163,7 +184,7 @@ static double p90_of(const struct load_run *x, int cell)
 
         if (!isfinite(cells[REQUEST_TTFT_S]))
             v[n++] = INFINITY;
-        else if (isfinite(cells[cell]))
+        else if (!isnan(cells[cell]))
             v[n++] = cells[cell];
     }
     if (v) {
@@ -186,27 +207,57 @@ static void read_roof(struct load_run *x, void (*read)(struct load_roof *))
     read(x->s->roof);
 }
 
+/* What the server has counted so far. Error: ST_NO_MEMORY. */
+static enum status read_counts(struct load_run *x, struct server_counts *c,
+                               struct err *err)
+{
+    char url[sizeof x->base + 16], *text = NULL;
+    int http = 0;
+    enum status st = ST_OK;
+
+    server_counts_read(c, "");
+    if (x->no_metrics)
+        return ST_OK;
+    text = malloc(SERVER_COUNTS_MAX_BYTES);
+    if (!text)
+        return err_set(err, ST_NO_MEMORY, "no memory for the server's counters");
+    snprintf(url, sizeof url, "%s/metrics", x->base);
+    st = load_client_get(url, x->target.key, 5, &http, text, SERVER_COUNTS_MAX_BYTES,
+                         err);
+    x->no_metrics = http != 200;
+    if (st == ST_OK && http == 200)
+        server_counts_read(c, text);
+    free(text);
+    return st;
+}
+
 static enum status measure(struct load_run *x, struct load_level *level,
                            const struct load_work *work, struct err *err)
 {
     struct load_samples samples = {0};
     struct noise before, noise;
+    struct server_counts counted, counts;
     struct load_figures f;
     struct load_result r;
     enum status st;
 
     read_roof(x, load_roof_before);
+    st = read_counts(x, &counted, err);
     noise_read(&before, "");
-    st = load_client_run(&r, &x->target, work, err);
+    if (st == ST_OK)
+        st = load_client_run(&r, &x->target, work, err);
     if (st)
         return st;
     noise_since(&noise, &before, "");
+    st = read_counts(x, &counts, err);
     read_roof(x, load_roof_after);
     x->prompts.n_before += r.n_started;
-    st = load_figures_make(&f, &r, work->n_users, &x->s->slo,
-                           load_prompts_cold(&x->prompts), err);
+    if (st == ST_OK)
+        st = load_figures_make(&f, &r, work->n_users, &x->s->slo,
+                               load_prompts_cold(&x->prompts), err);
     if (st == ST_OK) {
         load_row_fill(&level->row, x->s, &f, &r, &noise);
+        server_counts_fill(&level->row, &counted, &counts);
         if (x->s->roof)
             load_roof_note(x->s->roof, &level->row);
         add_up(level, &f);
@@ -217,7 +268,7 @@ static enum status measure(struct load_run *x, struct load_level *level,
     }
     if (st == ST_OK)
         st = keep_cells(x, &samples, err);
-    level->ttft_p90_s = p90_of(x, REQUEST_TTFT_S);
+    level->ttft_p90_s = p90_of(x, REQUEST_VISIBLE_S);
     level->tpot_p90_ms = p90_of(x, REQUEST_TPOT_MS);
     if (st == ST_OK && x->fn)
         st = x->fn(x->arg, &level->row, &samples, err);
@@ -249,6 +300,7 @@ static bool is_of_level(const struct load_run *x, const struct row *known,
     if (known->status != ROW_STATUS_OK || known->kind != ROW_LOAD ||
         known->load_mode != row->load_mode || strcmp(known->engine, row->engine) != 0 ||
         strcmp(known->slo, row->slo) != 0 ||
+        strcmp(known->sessions, row->sessions) != 0 ||
         strcmp(known->prompt_lengths, row->prompt_lengths) != 0 ||
         strcmp(known->output_lengths, row->output_lengths) != 0 ||
         (x->model && strcmp(known->model, row->model) != 0))
@@ -291,7 +343,7 @@ static int take_known(const struct load_run *x, struct load_level *level)
     if (last) {
         level->row = *last;
         level->verdict = (enum row_slo_verdict)last->slo_verdict;
-        level->ttft_p90_s = last->ttft_p90_s;
+        level->ttft_p90_s = users_ttft_p90_s(last);
         level->tpot_p90_ms = last->tpot_p90_ms;
     }
     return n_tries;
@@ -318,19 +370,29 @@ static enum status try_users(struct load_run *x, struct load_level *level, int t
 {
     const int n_users = level->n_users;
     const size_t n = (size_t)x->s->n_requests * (try > 1 ? MORE : 1);
-    const struct load_work work = {.n_users = n_users,
-                                   .n_wanted =
-                                       n + 2 * (size_t)n_users, /* and warm-up */
-                                   .limit_s = x->s->level_s,
-                                   .body = load_prompts_body,
-                                   .body_arg = &x->prompts,
-                                   .progress = on_progress,
-                                   .progress_arg = x};
+    double first_s[LOAD_MAX_USERS];
+    struct sessions *sessions = NULL;
+    struct load_work work = {.n_users = n_users,
+                             .n_wanted = n + 2 * (size_t)n_users, /* and warm-up */
+                             .limit_s = x->s->level_s,
+                             .body = load_prompts_body,
+                             .body_arg = &x->prompts,
+                             .progress = on_progress,
+                             .progress_arg = x};
     char what[40];
-    const enum status st = load_connect(x, err);
+    enum status st = load_connect(x, err);
 
+    if (st == ST_OK && *x->s->sessions.text)
+        st = sessions_begin(&sessions, &x->s->sessions, &x->prompts, n_users, first_s,
+                            err);
     if (st)
         return st;
+    if (sessions) {
+        work.first_s = first_s;
+        work.body = sessions_body;
+        work.answered = sessions_answered;
+        work.body_arg = sessions;
+    }
     describe(x, n_users, 0, 0, &level->row);
     level->row.attempt += try - 1;
     x->n_wanted = work.n_wanted;
@@ -338,7 +400,9 @@ static enum status try_users(struct load_run *x, struct load_level *level, int t
     snprintf(what, sizeof what, "%d user%s%s", n_users, plural(n_users, "s"),
              try > 1 ? ", again" : "");
     begin_progress(x, what);
-    return measure(x, level, &work, err);
+    st = measure(x, level, &work, err);
+    sessions_end(sessions);
+    return st;
 }
 
 enum status load_level_users(struct load_run *x, int n_users, struct load_level **out,
@@ -380,7 +444,11 @@ static enum status open_loop(struct load_run *x, struct load_level *level, doubl
                           : err_set(err, ST_NO_MEMORY, "no memory for %zu times", n_at);
 
     if (st == ST_OK) {
-        load_poisson(at_s, n_at, rate, x->s->seed + (uint64_t)(share * 100));
+        x->prompts.n_skip = x->prompts.n_before;
+        if (load_texts_rate(x->prompts.texts) > 0)
+            load_texts_times(x->prompts.texts, at_s, n_at, rate);
+        else
+            load_poisson(at_s, n_at, rate, x->s->seed + (uint64_t)(share * 100));
         describe(x, 0, rate, share, &level->row);
         x->n_wanted = n;
         x->limit_s = 0;

@@ -91,6 +91,7 @@ static const char *cell(char *buf, size_t cap, double v, int decimals)
 static void print_level(FILE *f, const struct load_level *s)
 {
     const struct row *r = &s->row;
+    const bool is_old = r->n_invisible < 0; /* of a version without visible tokens */
     char load[32], cells[7][24];
 
     if (s->n_users)
@@ -99,8 +100,9 @@ static void print_level(FILE *f, const struct load_level *s)
         snprintf(load, sizeof load, "%.3g/s", r->rate_asked);
     fprintf(f, "%8s %5lld %8s %8s %8s %8s %8s %8s %7s  %s\n", load,
             (long long)r->n_requests, cell(cells[0], sizeof cells[0], r->tok_per_s, 1),
-            cell(cells[1], sizeof cells[1], r->ttft_p50_s, 3),
-            cell(cells[2], sizeof cells[2], r->ttft_p90_s, 3),
+            cell(cells[1], sizeof cells[1],
+                 is_old ? r->ttft_p50_s : r->ttft_visible_p50_s, 3),
+            cell(cells[2], sizeof cells[2], users_ttft_p90_s(r), 3),
             cell(cells[3], sizeof cells[3], r->tpot_p50_ms, 1),
             cell(cells[4], sizeof cells[4], r->tpot_p90_ms, 1),
             cell(cells[5], sizeof cells[5], r->itl_p99_ms, 1),
@@ -108,22 +110,54 @@ static void print_level(FILE *f, const struct load_level *s)
             row_slo_verdict_text(r));
 }
 
+/* What the traffic was, where the table has no column for it. */
+static void append_traffic(char *text, size_t cap, const struct row *r)
+{
+    if (r->reasoning_tokens >= 0.05) {
+        text_append(text, cap, "%.0f of %.0f tokens of an answer are thoughts",
+                    r->reasoning_tokens, r->output_tokens);
+        if (isfinite(r->ttft_p50_s))
+            text_append(text, cap, ", the first token comes after %.3g s (p50)",
+                        r->ttft_p50_s);
+    }
+    if (*r->sessions)
+        text_append(text, cap,
+                    "%sTTFT of first turns %.3g s, of later ones %.3g s (p50)",
+                    *text ? "; " : "", r->ttft_turn1_p50_s, r->ttft_later_p50_s);
+    if (isfinite(r->prefix_known_pct) && isfinite(r->prefix_hit_pct))
+        text_append(
+            text, cap,
+            "%s%.0f %% of the prompts' tokens were cached, and %.0f %% had been "
+            "there before",
+            *text ? "; " : "", r->prefix_hit_pct, r->prefix_known_pct);
+}
+
 static void print_remarks(FILE *f, const struct load_answer *a)
 {
     for (size_t i = 0; i < a->n_levels; i++) {
         const struct row *r = &a->level[i].row;
-        char load[32], text[400] = "";
+        char load[32], text[800] = "";
 
-        if (!strcmp(r->validity, "valid") && !*r->detail)
+        char traffic[300] = "";
+
+        append_traffic(traffic, sizeof traffic, r);
+        if (!strcmp(r->validity, "valid") && !*r->detail && !*traffic)
             continue;
         if (a->level[i].n_users)
             snprintf(load, sizeof load, "%d user%s", a->level[i].n_users,
                      plural(a->level[i].n_users, "s"));
         else
             snprintf(load, sizeof load, "%.3g requests a second", r->rate_asked);
-        text_append(text, sizeof text, "%s: %s%s%s", load,
-                    strcmp(r->validity, "valid") ? r->validity : "",
-                    strcmp(r->validity, "valid") && *r->detail ? "; " : "", r->detail);
+        text_append(text, sizeof text, "%s: ", load);
+        const char *const parts[] = {
+            traffic, strcmp(r->validity, "valid") ? r->validity : "", r->detail};
+        const char *between = "";
+
+        for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
+            if (*parts[k]) {
+                text_append(text, sizeof text, "%s%s", between, parts[k]);
+                between = "; ";
+            }
         text_wrap(f, text, 0, 2, LINE_WIDTH, false);
     }
 }

@@ -77,6 +77,14 @@ static void note_command(struct row *row, const struct run *x)
                 s->slo.name, text);
     load_dist_text(&s->output, text, sizeof text);
     text_append(buf, cap, " --output %s", text);
+    if (*s->sessions.text) {
+        text_append(buf, cap, " --sessions");
+        shell_word_append(buf, cap, s->sessions.text);
+    }
+    if (s->fields) {
+        text_append(buf, cap, " --body");
+        shell_word_append(buf, cap, s->fields);
+    }
     if (s->file) {
         text_append(buf, cap, " --prompts");
         shell_word_append(buf, cap, s->file);

@@ -4,7 +4,6 @@
  */
 #include "harness/serve/load/prompts.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,12 +24,15 @@ static const char *const words[64] = {
     "who",  "web",  "also", "now",
 };
 
+#define MAX_SECONDS 86400.0
+#define GOLDEN      UINT64_C(0x9e3779b97f4a7c15)
+
 #define WORD_BYTES 3.984 /* of one of them, on average, and the blank behind it */
 
 /* ---- distributions --------------------------------------------------------------- */
 
-enum status load_dist_parse(struct load_dist *d, const char *text, const char *what,
-                            struct err *err)
+/* False: no distribution of numbers from least to most. */
+static bool parse(struct load_dist *d, const char *text, double least, double most)
 {
     char *end;
     double a = 0, b = 0;
@@ -47,16 +49,34 @@ enum status load_dist_parse(struct load_dist *d, const char *text, const char *w
             b = strtod(end + 1, &end);
         }
     }
-    if (end == text || *end || !(a >= 1 && a <= LOAD_MAX_TOKENS) ||
+    if (end == text || *end || !(a >= least && a <= most) ||
         (kind == LOAD_LOGNORMAL && !(b >= 0 && b <= 4)) ||
-        (kind != LOAD_LOGNORMAL && !(b >= a && b <= LOAD_MAX_TOKENS)))
-        return err_set(
-            err, ST_USAGE,
-            "%s: '%s' is no number of tokens: 512, 100-900 (any of them), or "
-            "lognormal:MEDIAN:SIGMA, up to %d",
-            what, text, LOAD_MAX_TOKENS);
+        (kind != LOAD_LOGNORMAL && !(b >= a && b <= most)))
+        return false;
     *d = (struct load_dist){kind, a, b};
-    return ST_OK;
+    return true;
+}
+
+enum status load_dist_parse(struct load_dist *d, const char *text, const char *what,
+                            struct err *err)
+{
+    if (parse(d, text, 1, LOAD_MAX_TOKENS))
+        return ST_OK;
+    return err_set(err, ST_USAGE,
+                   "%s: '%s' is no number of tokens: 512, 100-900 (any of them), or "
+                   "lognormal:MEDIAN:SIGMA, up to %d",
+                   what, text, LOAD_MAX_TOKENS);
+}
+
+enum status load_dist_parse_s(struct load_dist *d, const char *text, const char *what,
+                              struct err *err)
+{
+    if (parse(d, text, 0, MAX_SECONDS))
+        return ST_OK;
+    return err_set(err, ST_USAGE,
+                   "%s: '%s' is no number of seconds: 10, 5-20 (any of them), or "
+                   "lognormal:MEDIAN:SIGMA, up to %g",
+                   what, text, MAX_SECONDS);
 }
 
 const char *load_dist_text(const struct load_dist *d, char *buf, size_t cap)
@@ -76,6 +96,12 @@ static double uniform(uint64_t *state)
     return ((double)(random_bits(state) >> 11) + 0.5) * 0x1p-53;
 }
 
+static double lognormal(const struct load_dist *d, uint64_t *state)
+{
+    return d->a *
+           exp(d->b * sqrt(-2 * log(uniform(state))) * cos(2 * M_PI * uniform(state)));
+}
+
 int load_dist_draw(const struct load_dist *d, uint64_t *state)
 {
     double v = d->a;
@@ -83,9 +109,17 @@ int load_dist_draw(const struct load_dist *d, uint64_t *state)
     if (d->kind == LOAD_UNIFORM)
         v = floor(d->a + uniform(state) * (d->b - d->a + 1));
     else if (d->kind == LOAD_LOGNORMAL)
-        v = round(d->a * exp(d->b * sqrt(-2 * log(uniform(state))) *
-                             cos(2 * M_PI * uniform(state))));
+        v = round(lognormal(d, state));
     return v < 1 ? 1 : v > LOAD_MAX_TOKENS ? LOAD_MAX_TOKENS : (int)v;
+}
+
+double load_dist_draw_s(const struct load_dist *d, uint64_t *state)
+{
+    const double v = d->kind == LOAD_LOGNORMAL ? lognormal(d, state)
+                     : d->kind == LOAD_UNIFORM ? d->a + uniform(state) * (d->b - d->a)
+                                               : d->a;
+
+    return fmin(v, MAX_SECONDS);
 }
 
 /* ---- texts ----------------------------------------------------------------------- */
@@ -143,46 +177,96 @@ static char *make_prompt(const struct load_prompts *p, const char *text, int n_t
     return prompt;
 }
 
-static json_t *make_object(const struct load_prompts *p, const char *prompt,
-                           int n_requested)
+/* A prompt of n_tokens whose blocks, but for the last that may be cut, are those of any
+ * other prompt of this level with the same identities. */
+static char *make_of_blocks(const struct load_prompts *p, const struct load_text *text,
+                            size_t lap)
 {
-    json_t *o = p->is_chat
-                    ? json_pack("{s:s?, s:[{s:s, s:s}]}", "model", p->model, "messages",
-                                "role", "user", "content", prompt)
-                    : json_pack("{s:s?, s:s}", "model", p->model, "prompt", prompt);
+    const int n = (int)fmax(1, words_of(p, text->n_prompt - p->n_overhead));
+    const int n_each = (int)fmax(1, words_of(p, TRACE_BLOCK));
+    char *prompt = malloc(8 * (size_t)n), *at = prompt;
+
+    for (int i = 0; prompt && i < n; i += n_each) {
+        const size_t k = (size_t)(i / n_each);
+        const uint64_t block = text->block[k < text->n_blocks ? k : text->n_blocks - 1];
+        uint64_t state = p->seed ^ p->salt ^ (p->n_skip + lap + 1) * GOLDEN;
+
+        state = random_bits(&state) ^ block * UINT64_C(0xd1342543de82ef95);
+        add_words(&at, n - i < n_each ? n - i : n_each, &state);
+    }
+    if (prompt)
+        at[-1] = '\0';
+    return prompt;
+}
+
+char *load_prompts_first(const struct load_prompts *p, size_t index,
+                         struct load_record *r)
+{
+    uint64_t state = p->seed ^ (p->n_before + index + 1) * UINT64_C(0xd1342543de82ef95);
+    const int n_prompt = load_dist_draw(&p->prompt, &state);
+    const size_t line = p->n_before - p->n_skip + index;
+    const struct load_text text =
+        p->texts ? load_text_at(p->texts, line) : (struct load_text){.prompt = NULL};
+
+    r->n_requested = load_dist_draw(&p->output, &state);
+    if (text.n_output)
+        r->n_requested = text.n_output;
+    else if (text.answer_bytes)
+        r->n_requested = tokens_of_bytes(p, text.answer_bytes);
+    if (text.n_blocks) {
+        r->n_known = (int64_t)fmin((double)text.n_known * TRACE_BLOCK, text.n_prompt);
+        return make_of_blocks(p, &text, line / load_texts_count(p->texts));
+    }
+    if (p->n_prefix)
+        r->n_known = p->n_prefix + p->n_known;
+    return make_prompt(p, text.prompt, text.n_prompt ? text.n_prompt : n_prompt,
+                       &state);
+}
+
+char *load_prompts_words(const struct load_prompts *p, int n_tokens, uint64_t *state)
+{
+    const int n = (int)fmax(1, words_of(p, n_tokens));
+    char *text = malloc(8 * (size_t)n), *at = text;
+
+    if (!text)
+        return NULL;
+    add_words(&at, n, state);
+    at[-1] = '\0';
+    return text;
+}
+
+json_t *load_prompts_request(const struct load_prompts *p, json_t *prompt,
+                             int n_requested)
+{
+    json_t *o = json_pack("{s:s?, s:o}", "model", p->model,
+                          p->is_chat ? "messages" : "prompt", prompt);
 
     if (!o || json_object_set_new(o, "max_tokens", json_integer(n_requested)) ||
         json_object_set_new(o, "stream", json_true()) ||
         json_object_set_new(o, "stream_options",
                             json_pack("{s:b}", "include_usage", 1)) ||
         json_object_set_new(o, "temperature", json_real(1)) ||
-        (p->ignore_eos && json_object_set_new(o, "ignore_eos", json_true()))) {
+        (p->ignore_eos && json_object_set_new(o, "ignore_eos", json_true())) ||
+        (p->fields && json_object_update(o, p->fields))) {
         json_decref(o);
         return NULL;
     }
     return o;
 }
 
-enum status load_prompts_body(void *prompts, size_t index, char **body,
-                              int *n_requested, struct err *err)
+enum status load_prompts_body(void *prompts, size_t user, struct load_record *r,
+                              char **body, struct err *err)
 {
     const struct load_prompts *p = prompts;
-    uint64_t state = p->seed ^ (p->n_before + index + 1) * UINT64_C(0xd1342543de82ef95);
-    const int n_prompt = load_dist_draw(&p->prompt, &state);
-    int n_output = load_dist_draw(&p->output, &state);
-    const struct load_text text = p->texts ? load_text_at(p->texts, p->n_before + index)
-                                           : (struct load_text){.prompt = NULL};
-    char *prompt = make_prompt(p, text.prompt, n_prompt, &state);
-    json_t *o;
+    char *prompt = load_prompts_first(p, r->index, r);
+    json_t *text = !prompt ? NULL
+                   : p->is_chat
+                       ? json_pack("[{s:s, s:s}]", "role", "user", "content", prompt)
+                       : json_string(prompt);
+    json_t *o = load_prompts_request(p, text, r->n_requested);
 
-    if (text.n_output)
-        n_output = text.n_output;
-    else if (text.answer_bytes)
-        n_output = tokens_of_bytes(p, text.answer_bytes);
-    o = prompt ? make_object(p, prompt, n_output) : NULL;
-
+    (void)user;
     *body = o ? json_dumps(o, JSON_COMPACT) : NULL;
-    *n_requested = n_output;
     free(prompt);
     json_decref(o);
     return *body ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory for a prompt");

@@ -19,7 +19,7 @@
 static char *make_text(const struct row *row, const double *v, size_t n, off_t before,
                        bool is_torn, size_t *len)
 {
-    static const int decimals[REQUEST_CELLS] = {6, 4, 6, 0};
+    static const int decimals[REQUEST_CELLS] = {6, 4, 6, 0, 6, 0};
     char *text = NULL;
     FILE *f = open_memstream(&text, len);
 
@@ -36,7 +36,7 @@ static char *make_text(const struct row *row, const double *v, size_t n, off_t b
             const double cell = v[i * REQUEST_CELLS + (size_t)k];
 
             fputc(',', f);
-            if (isfinite(cell))
+            if (!isnan(cell))
                 fprintf(f, "%.*f", decimals[k], cell);
         }
         fputc('\n', f);

@@ -4,6 +4,7 @@
  */
 #include "harness/serve/load/texts.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,14 +17,9 @@
 #define MAX_LINE  (1u << 20) /* a value takes a hundred bytes of memory */
 #define MAX_TEXTS 1000000
 
-struct line {
-    char *prompt; /* malloc'ed */
-    int n_output;
-    size_t answer_bytes;
-};
-
 struct load_texts {
-    struct line *v; /* [n] */
+    struct load_text *v; /* [n]; their prompts and blocks are malloc'ed */
+    bool is_azure;       /* its header came */
     size_t n, cap;
     size_t n_long; /* those with an answer's length */
 };
@@ -40,17 +36,34 @@ size_t load_texts_count_lengths(const struct load_texts *t)
 
 struct load_text load_text_at(const struct load_texts *t, size_t i)
 {
-    const struct line *l = &t->v[i % t->n];
+    return t->v[i % t->n];
+}
 
-    return (struct load_text){l->prompt, l->n_output, l->answer_bytes};
+double load_texts_rate(const struct load_texts *t)
+{
+    return t && isfinite(t->v[0].at_s)
+               ? (double)(t->n - 1) / (t->v[t->n - 1].at_s - t->v[0].at_s)
+               : 0;
+}
+
+void load_texts_times(const struct load_texts *t, double *at_s, size_t n, double rate)
+{
+    const double scale = load_texts_rate(t) / rate;
+    const double lap_s = (double)t->n / rate; /* the mean gap behind the last line */
+
+    for (size_t i = 0; i < n; i++)
+        at_s[i] =
+            (t->v[i % t->n].at_s - t->v[0].at_s) * scale + (double)(i / t->n) * lap_s;
 }
 
 void load_texts_free(struct load_texts *t)
 {
     if (!t)
         return;
-    for (size_t i = 0; i < t->n; i++)
-        free(t->v[i].prompt);
+    for (size_t i = 0; i < t->n; i++) {
+        free((char *)t->v[i].prompt);
+        free(t->v[i].block);
+    }
     free(t->v);
     free(t);
 }
@@ -108,9 +121,8 @@ static bool first_turn(const json_t *turns, const char *who, const char *what,
         else if (text && prompt && speaker == MODEL)
             answer = text;
     }
-    if (prompt)
-        *out = (struct load_text){.prompt = prompt,
-                                  .answer_bytes = answer ? strlen(answer) : 0};
+    out->prompt = prompt;
+    out->answer_bytes = answer ? strlen(answer) : 0;
     return prompt != NULL;
 }
 
@@ -122,26 +134,52 @@ static bool find_prompt(const json_t *o, struct load_text *out, bool *is_known)
     const json_t *conversations = json_object_get(o, "conversations");
 
     *is_known = json_is_array(messages) || json_is_array(conversations);
+    if (out->n_prompt)
+        return true;
     if (json_text(prompt) && json_string_length(prompt)) {
-        *out = (struct load_text){.prompt = json_text(prompt)};
+        out->prompt = json_text(prompt);
         return true;
     }
     return first_turn(messages, "role", "content", out) ||
            first_turn(conversations, "from", "value", out);
 }
 
+/* Takes its blocks. */
 static bool add(struct load_texts *t, const struct load_text *text)
 {
-    struct line *more = array_grow(t->v, t->n, &t->cap, sizeof *more);
-    char *prompt;
+    struct load_text *more = array_grow(t->v, t->n, &t->cap, sizeof *more);
+    char *prompt = text->prompt ? strdup(text->prompt) : NULL;
 
     if (more)
         t->v = more;
-    if (!more || !(prompt = strdup(text->prompt)))
+    if (!more || (text->prompt && !prompt)) {
+        free(prompt);
         return false;
-    t->v[t->n++] = (struct line){prompt, text->n_output, text->answer_bytes};
+    }
+    t->v[t->n] = *text;
+    t->v[t->n++].prompt = prompt;
     t->n_long += text->n_output > 0 || text->answer_bytes > 0;
     return true;
+}
+
+static enum status keep(struct load_texts *t, const char *path,
+                        const struct load_text *text, struct err *err)
+{
+    return add(t, text) ? ST_OK
+                        : err_set(err, ST_NO_MEMORY, "no memory for the prompts of %s",
+                                  format_path(path).text);
+}
+
+static enum status read_azure(struct load_texts *t, const char *path, size_t number,
+                              const char *line, size_t len, struct err *err)
+{
+    struct load_text text = {.at_s = NAN, .number = number};
+    struct err why = ERR_INIT;
+
+    if (trace_read_azure(&text, line, len, &why))
+        return err_set(err, ST_INPUT, "%s, line %zu: %s", format_path(path).text,
+                       number, why.msg);
+    return keep(t, path, &text, err);
 }
 
 /* A conversation without a person's text has no prompt and is skipped: ShareGPT's file
@@ -152,16 +190,19 @@ static enum status read_line(struct load_texts *t, const char *path, size_t numb
     json_t *o = json_try(line, len, (struct json_limit){MAX_LINE, MAX_LINE}, 0);
     const json_t *output = json_object_get(o, "max_tokens");
     int64_t n_output = 0;
-    struct load_text text = {.prompt = NULL};
+    struct load_text text = {.at_s = NAN, .number = number};
     bool is_known;
-    enum status st = ST_OK;
+    struct err why = ERR_INIT;
+    enum status st = trace_read_object(&text, o, &why);
 
-    if (!find_prompt(o, &text, &is_known)) {
+    if (st) {
+        err_set(err, st, "%s, line %zu: %s", format_path(path).text, number, why.msg);
+    } else if (!find_prompt(o, &text, &is_known)) {
         if (!is_known)
             st = err_set(
                 err, ST_INPUT,
                 "%s, line %zu: no JSON object of at most 1 MiB with a \"prompt\", "
-                "\"messages\" or \"conversations\"",
+                "\"messages\" or \"conversations\", nor a line of a trace",
                 format_path(path).text, number);
     } else if (output && !json_is_null(output) &&
                (!json_whole(output, &n_output) || n_output < 1 ||
@@ -169,11 +210,12 @@ static enum status read_line(struct load_texts *t, const char *path, size_t numb
         st = err_set(err, ST_INPUT, "%s, line %zu: max_tokens is not 1..%d",
                      format_path(path).text, number, LOAD_MAX_TOKENS);
     } else {
-        text.n_output = (int)n_output;
-        if (!add(t, &text))
-            st = err_set(err, ST_NO_MEMORY, "no memory for the prompts of %s",
-                         format_path(path).text);
+        if (n_output)
+            text.n_output = (int)n_output;
+        st = keep(t, path, &text, err);
     }
+    if (st)
+        free(text.block);
     json_decref(o);
     return st;
 }
@@ -198,6 +240,7 @@ enum status load_texts_read(struct load_texts **out, const char *path, struct er
     size_t len, number = 1;
     const char *line;
     char *text = NULL;
+    struct err why = ERR_INIT;
     enum status st = t ? infile_read(&text, &len, path, MAX_BYTES, err)
                        : err_set(err, ST_NO_MEMORY, "no memory for prompts");
 
@@ -206,12 +249,16 @@ enum status load_texts_read(struct load_texts **out, const char *path, struct er
         const char *end = memchr(line, '\n', (size_t)(text + len - line));
         const size_t n = (size_t)((end ? end : text + len) - line);
 
-        if (!is_blank(line, n) && t->n < MAX_TEXTS)
-            st = read_line(t, path, number, line, n, err);
+        if (number == 1 && trace_is_header(line, n))
+            t->is_azure = true;
+        else if (!is_blank(line, n) && t->n < MAX_TEXTS)
+            st = (t->is_azure ? read_azure : read_line)(t, path, number, line, n, err);
         line += n + 1;
     }
     if (st == ST_OK && !t->n)
         st = err_set(err, ST_INPUT, "%s has no prompt", format_path(path).text);
+    if (st == ST_OK && trace_sort(t->v, t->n, &why))
+        st = err_set(err, why.code, "%s: %s", format_path(path).text, why.msg);
     free(text);
     if (st == ST_OK)
         *out = t;

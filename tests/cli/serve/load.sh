@@ -93,9 +93,14 @@ for fault in stop:"the connection ended after 3 pieces" short:"before the answer
 done
 serve ttft=1 gap=1 extra=5
 load --users 1 --requests 10 --output 4 --json || fail "$(cat err)"
-grep -q '"output_tokens": 9' out && grep -q '"output_pieces": 4' out || fail "usage: $(cat out)"
+grep -q '"output_tokens": 4' out && grep -q '"output_pieces": 4' out || fail "usage is believed: $(cat out)"
+grep -q "[0-9]* of [0-9]* answers had more tokens by the server's usage than were requested" out || fail "$(cat out)"
 
-# Connections that are closed without a word are opened again, however often that is.
+# A request that is read and dropped has failed; connections that were closed before are
+# opened again, however often that is.
+serve ttft=1 gap=1 fault=drop
+load --users 2 --requests 10 --output 4 --json || fail "$(cat err)"
+grep -q "requests failed: the server closed the connection without an answer" out || fail "dropped: $(cat out)"
 serve ttft=1 gap=1 fault=forget
 load --users 2 --requests 40 --output 4 --json || fail "$(cat err)"
 grep -q '"n_failed": 0' out || fail "closed connections are failures: $(cat out)"

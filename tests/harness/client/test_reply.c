@@ -112,6 +112,89 @@ static void thoughts_are_text(void **state)
     }
 }
 
+/* The first token may be a thought, and what is visible comes later; a blank is
+ * neither.
+ */
+static void thoughts_are_not_visible(void **state)
+{
+#define DELTA(text) "data: {\"choices\":[{\"delta\":{" text "}}]}\n\n"
+    static const struct {
+        const char *body;
+        int n_thoughts, visible_at; /* piece, from 0; -1: none */
+    } cases[] = {
+        {DELTA("\"reasoning\":\"a\"") DELTA("\"reasoning_content\":\"b\"") PIECE DONE,
+         2, 2},
+        {DELTA("\"content\":\"\\n\"") PIECE DONE, 0, 1},
+        {DELTA("\"reasoning\":\"a\"") DELTA("\"content\":\" \"") DONE, 1, -1},
+        {DELTA("\"reasoning\":\"a\"")
+             DELTA("\"tool_calls\":[{\"index\":0,\"function\":{\"name\":\"f\"}}]") DONE,
+         1, 1},
+        {PIECE DONE, 0, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint64_t at;
+
+        read_reply(HEADER, TYPE, cases[i].body, 1);
+        assert_string_equal(record.why, "");
+        assert_int_equal(record.n_thoughts, cases[i].n_thoughts);
+        assert_int_equal(record.has_calls, i == 3);
+        at = record.first_ns;
+        for (int k = 0; k < cases[i].visible_at; k++)
+            at += (uint64_t)(record.gap_ms[k] * 1e6F);
+        assert_true(record.visible_ns == (cases[i].visible_at < 0 ? 0 : at));
+    }
+}
+
+/* More tokens than were requested, and than came, are not believed. */
+static void usage_has_a_limit(void **state)
+{
+    (void)state;
+    read_reply(HEADER, TYPE,
+               PIECE "data: {\"usage\":{\"completion_tokens\":9}}\n\n" DONE, 7);
+    assert_true(record.n_tokens == -1 && record.has_too_many);
+    assert_int_equal(load_record_tokens(&record), 1);
+    read_reply(HEADER, TYPE,
+               PIECE "data: {\"usage\":{\"completion_tokens\":8}}\n\n" DONE, 7);
+    assert_true(record.n_tokens == 8 && !record.has_too_many);
+}
+
+/* What the next turn sends back: text and calls in pieces, no thoughts. */
+static void an_answer_is_a_message(void **state)
+{
+    static const char body[] = DELTA("\"reasoning_content\":\"hm\"")
+        DELTA("\"content\":\"a \\\"\"") DELTA("\"content\":\"b\"") DELTA(
+            "\"tool_calls\":[{\"index\":0,\"id\":\"c0\",\"function\":{\"name\":\"f\","
+            "\"arguments\":\"{\"}},{\"index\":1,\"id\":\"c1\",\"function\":{\"name\":"
+            "\"g\"}}]")
+            DELTA("\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"}\"}},"
+                  "{\"index\":99}]") DONE;
+    struct answer answer = {.n_calls = 0};
+    json_t *message;
+    char *text;
+
+    (void)state;
+    load_record_free(&record);
+    record = (struct load_record){.n_requested = 8};
+    load_reply_begin(reply, &record);
+    reply->answer = &answer;
+    load_reply_header(reply, HEADER, strlen(HEADER));
+    load_reply_header(reply, TYPE, strlen(TYPE));
+    assert_true(load_reply_feed(reply, body, strlen(body), 1));
+    message = answer_message(&answer);
+    text = json_dumps(message, JSON_COMPACT);
+    assert_string_equal(
+        text,
+        "{\"role\":\"assistant\",\"content\":\"a \\\"b\",\"tool_calls\":["
+        "{\"id\":\"c0\",\"type\":\"function\",\"function\":{\"name\":\"f\","
+        "\"arguments\":\"{}\"}},{\"id\":\"c1\",\"type\":\"function\",\"function\":"
+        "{\"name\":\"g\",\"arguments\":\"{}\"}}]}");
+    free(text);
+    json_decref(message);
+    answer_free(&answer);
+}
+
 /* Some servers write out what there is not. */
 static void no_error_is_none(void **state)
 {
@@ -355,6 +438,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(text_may_be_a_zero, begin, end),
         cmocka_unit_test_setup_teardown(pieces_end_anywhere, begin, end),
         cmocka_unit_test_setup_teardown(thoughts_are_text, begin, end),
+        cmocka_unit_test_setup_teardown(thoughts_are_not_visible, begin, end),
+        cmocka_unit_test_setup_teardown(usage_has_a_limit, begin, end),
+        cmocka_unit_test_setup_teardown(an_answer_is_a_message, begin, end),
         cmocka_unit_test_setup_teardown(no_error_is_none, begin, end),
         cmocka_unit_test_setup_teardown(healthy_streams, begin, end),
         cmocka_unit_test_setup_teardown(errors_by_name, begin, end),

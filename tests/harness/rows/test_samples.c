@@ -112,9 +112,9 @@ static void requests(void **state)
 {
     static const char text[] = REQUESTS_HEADER "a,1,0,0.5,20,1.5,\n"
                                                "a,1,1,,,,7\n"
-                                               "a,1,2,0.25,,0.25,0\n"
-                                               "a,1,3,0.25,1,1\n" /* too few */
-                                               "a,1,3,0.25,1,1,1,1\n"
+                                               "a,1,2,0.25,,0.25,0,inf,3\n"
+                                               "a,1,3,0.25,1,1\n"         /* too few */
+                                               "a,1,3,0.25,1,1,1,1,1,1\n" /* too many */
                                                "a,1,3,nan,1,1,1\n"
                                                "a,1,3,-1,1,1,1\n"
                                                "b,1,0,9,9,9,9\n"
@@ -140,6 +140,10 @@ static void requests(void **state)
     assert_true(isnan(l->ms[REQUEST_CELLS + REQUEST_TTFT_S]));
     assert_true(l->ms[REQUEST_CELLS + REQUEST_CACHED_TOKENS] == 7);
     assert_true(l->ms[2 * REQUEST_CELLS + REQUEST_CACHED_TOKENS] == 0);
+    /* files of earlier versions have no more columns */
+    assert_true(isnan(l->ms[REQUEST_VISIBLE_S]) && isnan(l->ms[REQUEST_TURN]));
+    assert_true(isinf(l->ms[2 * REQUEST_CELLS + REQUEST_VISIBLE_S]));
+    assert_true(l->ms[2 * REQUEST_CELLS + REQUEST_TURN] == 3);
     assert_int_equal(find(&s, "b", 1)->n, 1);
     assert_true(find(&s, "b", 1)->ms[REQUEST_TTFT_S] == 8);
     samples_free(&s);

@@ -472,6 +472,8 @@ static void other_limits(void **state)
     for (int i = 0; i < N; i++) {
         cells[i][REQUEST_TTFT_S] = i < 2 ? NAN : i < 7 ? 1.5 : 0.5;
         cells[i][REQUEST_TPOT_MS] = i < 2 || i == N - 1 ? NAN : 40;
+        cells[i][REQUEST_VISIBLE_S] =
+            i < 20 ? NAN : 0.7; /* of earlier versions: none */
     }
     snprintf(rows[0].point, sizeof rows[0].point, "%s", point);
     snprintf(rows[1].point, sizeof rows[1].point, "load/u2"); /* no times */
@@ -485,6 +487,11 @@ static void other_limits(void **state)
     assert_int_equal(rows[0].n_tpot_met, N - 2);
     assert_int_equal(rows[0].slo_verdict, slo_judge_both(N - 7, N - 2, N));
     assert_true(fabs(rows[0].slo_met_pct - 100.0 * (N - 7) / N) < 1e-9);
+    cells[N - 1][REQUEST_VISIBLE_S] = INFINITY; /* thoughts alone */
+    cells[N - 2][REQUEST_VISIBLE_S] = 1.5;
+    snprintf(rows[0].slo, sizeof rows[0].slo, "reading");
+    users_set_slo(rows, &n, &requests, &slo);
+    assert_int_equal(rows[0].n_ttft_met, N - 9);
     assert_string_equal(rows[1].engine, "c");
     assert_int_equal(rows[1].n_ttft_met, 60);
     assert_int_equal(rows[2].kind, POINT_DECODE);

@@ -243,6 +243,86 @@ static void cold_and_cached_are_kept_apart(void **state)
     free_run(&r);
 }
 
+/* Thoughts are first tokens, but not what the limits are about. */
+static void limits_are_of_visible_tokens(void **state)
+{
+    const struct slo slo = {.name = "", .ttft_s = TTFT_S + 0.1, .tpot_ms = 1000};
+    struct load_result r = make_run(1, 61);
+    struct err err = ERR_INIT;
+    struct load_figures f;
+
+    (void)state;
+    for (size_t i = 0; i < r.n; i++) {
+        r.records[i].n_reasoning = 20;
+        r.records[i].visible_ns =
+            r.records[i].first_ns + (i % 2 ? 50000000 : 200000000);
+    }
+    r.records[60].visible_ns = 0;
+    assert_int_equal(load_figures_make(&f, &r, 1, &slo, 20, &err), ST_OK);
+    assert_int_equal(f.n_ttft_met, f.n / 2);
+    assert_true(f.n_invisible == 1 && f.n_failed == 0 && f.reasoning_mean == 20);
+    assert_true(fabs(f.ttft_s.p90.value - TTFT_S) < 1e-6);
+    assert_true(fabs(f.visible_s.p90.value - TTFT_S - 0.2) < 1e-6);
+    free_run(&r);
+}
+
+/* Conversations of two turns; 110 of the second one's 128 tokens were there before. */
+static void turns_are_kept_apart(void **state)
+{
+    struct load_result r = make_run(1, 80);
+    struct load_figures f;
+    double cells[REQUEST_CELLS];
+
+    (void)state;
+    for (size_t i = 0; i < r.n; i++) {
+        r.records[i].is_first = i == 4; /* a user that begins late */
+        r.records[i].turn = (int)(i % 2) + 1;
+        r.records[i].n_known = i % 2 ? 110 : 0;
+        r.records[i].n_cached = i % 2 ? 100 : 4;
+        r.records[i].first_ns -= i % 2 ? 400000000 : 0;
+    }
+    f = figures_of(&r, 1);
+    assert_int_equal(f.n_warm_up, 5);
+    assert_true(fabs(f.turn1_s.p90.value - TTFT_S) < 1e-6);
+    assert_true(fabs(f.later_s.p90.value - (TTFT_S - 0.4)) < 1e-6);
+    assert_true(fabs(f.prefix_hit - 52.0 / 128) < 0.01);
+    assert_true(fabs(f.prefix_known - 55.0 / 128) < 0.01);
+    load_request_cells(&r.records[7], cells);
+    assert_true(cells[REQUEST_TURN] == 2);
+    r.records[20].n_known = -1; /* nobody counted them */
+    f = figures_of(&r, 1);
+    assert_true(fabs(f.prefix_known - 55.0 / 128) < 0.02);
+    free_run(&r);
+}
+
+/* Requests come every 10 ms; the server answers each in 50 ms, or one every 12.5 ms. */
+static void a_backlog_is_seen(void **state)
+{
+    (void)state;
+    for (int slow = 0; slow <= 1; slow++) {
+        struct load_result r = {.n = 300};
+        struct load_figures f;
+
+        r.records = calloc(r.n, sizeof *r.records);
+        assert_non_null(r.records);
+        for (size_t i = 0; i < r.n; i++) {
+            const double due_s = (double)i * 0.01;
+            const double done_s = slow ? (double)i * 0.0125 : due_s;
+
+            r.records[i] = make_record(due_s, 1);
+            r.records[i].first_ns = r.records[i].last_ns = r.records[i].done_ns =
+                ns_of(done_s + 0.05);
+        }
+        r.end_ns = r.records[r.n - 1].sent_ns;
+        f = figures_of(&r, 0);
+        if (slow)
+            assert_true(fabs(f.backlog - 0.2) < 0.02 && f.backlog_p < 0.01);
+        else
+            assert_true(fabs(f.backlog) < 0.02);
+        free_run(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +334,9 @@ int main(void)
         cmocka_unit_test(gaps_of_failures_have_no_end),
         cmocka_unit_test(pieces_of_failures_are_not_throughput),
         cmocka_unit_test(cold_and_cached_are_kept_apart),
+        cmocka_unit_test(limits_are_of_visible_tokens),
+        cmocka_unit_test(turns_are_kept_apart),
+        cmocka_unit_test(a_backlog_is_seen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

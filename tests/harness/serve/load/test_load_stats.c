@@ -9,6 +9,7 @@
 #include "harness/stats/stats.h"
 #include "harness/serve/load/load_stats.h"
 #include "harness/serve/load/prompts.h"
+#include "harness/serve/load/server_counts.h"
 
 static uint64_t seed = 7;
 
@@ -241,6 +242,17 @@ static int words_in(const char *body)
     return n;
 }
 
+static enum status body_of(struct load_prompts *p, size_t index, char **body,
+                           int *n_requested)
+{
+    struct load_record r = {.index = index};
+    struct err err = ERR_INIT;
+    const enum status st = load_prompts_body(p, 0, &r, body, &err);
+
+    *n_requested = r.n_requested;
+    return st;
+}
+
 static void prompts_differ_and_share_their_prefix(void **state)
 {
     struct load_prompts p = {.prompt = {LOAD_FIXED, 100, 100},
@@ -250,7 +262,6 @@ static void prompts_differ_and_share_their_prefix(void **state)
                              .model = "m",
                              .seed = 3,
                              .tokens_per_word = 1};
-    struct err err = ERR_INIT;
     char *body[50], *again;
     int n_requested;
 
@@ -259,7 +270,7 @@ static void prompts_differ_and_share_their_prefix(void **state)
         const char *text;
         size_t n = 0;
 
-        assert_int_equal(load_prompts_body(&p, i, &body[i], &n_requested, &err), ST_OK);
+        assert_int_equal(body_of(&p, i, &body[i], &n_requested), ST_OK);
         assert_in_range(n_requested, 5, 9);
         assert_int_equal(words_in(body[i]), 100);
         for (size_t k = 0; k < i; k++)
@@ -269,7 +280,7 @@ static void prompts_differ_and_share_their_prefix(void **state)
             words += text[n] == ' ';
         assert_memory_equal(text, strstr(body[0], "\"content\":\""), n);
     }
-    assert_int_equal(load_prompts_body(&p, 7, &again, &n_requested, &err), ST_OK);
+    assert_int_equal(body_of(&p, 7, &again, &n_requested), ST_OK);
     assert_string_equal(again, body[7]);
     free(again);
     for (size_t i = 0; i < 50; i++)
@@ -278,7 +289,7 @@ static void prompts_differ_and_share_their_prefix(void **state)
     /* Two tokens a word, and 20 for the server's template. */
     p.n_prefix = 0;
     assert_true(load_prompts_calibrate(&p, 19, 58, 211, 442));
-    assert_int_equal(load_prompts_body(&p, 0, &again, &n_requested, &err), ST_OK);
+    assert_int_equal(body_of(&p, 0, &again, &n_requested), ST_OK);
     assert_int_equal(words_in(again), 40);
     free(again);
     /* Chance may give the short prompt fewer tokens than its words have on average. */
@@ -298,7 +309,6 @@ static void runs_share_no_prompt(void **state)
                              .model = "m",
                              .seed = 3,
                              .tokens_per_word = 1};
-    struct err err = ERR_INIT;
 
     (void)state;
     for (p.n_prefix = 0; p.n_prefix <= 30; p.n_prefix += 30)
@@ -308,8 +318,7 @@ static void runs_share_no_prompt(void **state)
 
             for (int k = 0; k < 2; k++) {
                 p.salt = k ? UINT64_C(0x123456789abcdef) : 0;
-                assert_int_equal(
-                    load_prompts_body(&p, i, &body[k], &n_requested[k], &err), ST_OK);
+                assert_int_equal(body_of(&p, i, &body[k], &n_requested[k]), ST_OK);
             }
             assert_int_equal(n_requested[0], n_requested[1]);
             assert_int_equal(words_in(body[0]), words_in(body[1]));
@@ -332,6 +341,47 @@ static void cold_prompts(void **state)
     assert_true(load_prompts_cold(&p) == 25 + 150);
 }
 
+/* Counters of all kinds of servers; labels are added up, and other lines are nothing.
+ */
+static void counters_of_servers(void **state)
+{
+    static const char *const texts[] = {
+        "# HELP x\nslm_prompt_tokens_total 10\nslm_cached_tokens_total 4\n"
+        "slm_generated_tokens_total 7\nslm_time_to_first_token_seconds_sum 3\n"
+        "slm_time_to_first_token_seconds_count 2\n",
+        "vllm:prompt_tokens_total{m=\"a}\\\" \"} 4.0 1700000000\n"
+        "vllm:prompt_tokens_total{m=\"b\"} 6.0\nvllm:prefix_cache_hits_total{m=\"b\"} "
+        "4\n"
+        "vllm:prefix_cache_queries_total 9\nvllm:generation_tokens_total 7\n"
+        "vllm:time_to_first_token_seconds_sum 3\n"
+        "vllm:time_to_first_token_seconds_count 2",
+    };
+    struct server_counts zero, c;
+    struct row row;
+
+    (void)state;
+    server_counts_read(&zero, "");
+    assert_true(isnan(zero.v[COUNT_PROMPT]));
+    for (int i = 0; i < N_COUNTS; i++)
+        zero.v[i] = 0;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        server_counts_read(&c, texts[i]);
+        row_init(&row);
+        server_counts_fill(&row, &zero, &c);
+        assert_int_equal(row.server_prompt_tokens, 10);
+        assert_int_equal(row.server_cached_tokens, 4);
+        assert_int_equal(row.server_output_tokens, 7);
+        assert_int_equal(row.server_preemptions, FIELD_NO_INT);
+        assert_true(row.server_ttft_s == 1.5);
+    }
+    server_counts_fill(&row, &c, &zero); /* it was started again */
+    assert_int_equal(row.server_prompt_tokens, FIELD_NO_INT);
+    server_counts_read(&c,
+                       "llamacpp:prompt_tokens_total 5e300\nslm_prompt_tokens_total{"
+                       "\nslm_generated_tokens_total -1\nx 1\nslm_prompt_tokens_");
+    assert_true(isnan(c.v[COUNT_PROMPT]) && isnan(c.v[COUNT_OUTPUT]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +399,7 @@ int main(void)
         cmocka_unit_test(prompts_differ_and_share_their_prefix),
         cmocka_unit_test(runs_share_no_prompt),
         cmocka_unit_test(cold_prompts),
+        cmocka_unit_test(counters_of_servers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

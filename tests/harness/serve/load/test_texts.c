@@ -4,6 +4,7 @@
  */
 #include "tests/support/test.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -136,15 +137,103 @@ static void answers_become_lengths(void **state)
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < 4; i++) {
             char *body;
-            int n_requested;
+            struct load_record r = {.index = i};
 
             p.tokens_per_word = k + 1;
-            assert_int_equal(load_prompts_body(&p, i, &body, &n_requested, &err),
-                             ST_OK);
-            assert_int_equal(n_requested, expected[k][i]);
+            assert_int_equal(load_prompts_body(&p, 0, &r, &body, &err), ST_OK);
+            assert_int_equal(r.n_requested, expected[k][i]);
             assert_non_null(strstr(body, " q\""));
             free(body);
         }
+    load_texts_free(p.texts);
+}
+
+/* Traces in the public forms: when, how long, and what prompts share. */
+static void traces_have_times(void **state)
+{
+    static const char *const files[] = {
+        "{\"timestamp\":1000,\"input_length\":600,\"output_length\":5,\"hash_ids\":[1,"
+        "2]}\n"
+        "{\"timestamp\":3000,\"input_length\":1100,\"output_length\":0,\"hash_ids\":[1,"
+        "2,4]}\n"
+        "{\"timestamp\":2000,\"input_length\":700,\"output_length\":9,\"hash_ids\":[1,"
+        "3]}\n",
+        "TIMESTAMP,ContextTokens,GeneratedTokens\r\n"
+        "2023-11-16 23:59:59.5000000,600,5\r\n2023-11-17 00:00:01.5,1100,0\r\n"
+        "2023-11-17 00:00:00.5,700,9\r\n",
+        "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 "
+        "00:00:00.009930+00:00,600,5\n"
+        "2024-05-10 "
+        "00:00:02.009930+00:00,1100,0\n2024-05-10T00:00:01.009930+00:00,700,9",
+        "{\"at\":0.5,\"prompt_tokens\":600,\"max_tokens\":5}\n"
+        "{\"at\":2.5,\"prompt_tokens\":1100,\"max_tokens\":1}\n"
+        "{\"at\":1.5,\"prompt_tokens\":700,\"max_tokens\":9}\n",
+    };
+    static const int n_prompt[] = {600, 700, 1100}, n_output[] = {5, 9, 1};
+    static const size_t n_known[] = {0, 1, 2};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        struct load_texts *t;
+        struct err err = ERR_INIT;
+        double at_s[7];
+
+        if (read_texts(&t, files[i], &err))
+            fail_msg("%zu: %s", i, err.msg);
+        assert_true(load_texts_count(t) == 3 && load_texts_count_lengths(t) == 3);
+        assert_true(fabs(load_texts_rate(t) - 1) < 1e-6);
+        for (size_t k = 0; k < 3; k++) {
+            const struct load_text text = load_text_at(t, k + 3);
+
+            assert_int_equal(text.n_prompt, n_prompt[k]);
+            assert_int_equal(text.n_output, n_output[k]);
+            assert_int_equal(text.n_known, i ? 0 : n_known[k]);
+        }
+        load_texts_times(t, at_s, 7, 2); /* twice as fast, from the beginning again */
+        for (size_t k = 0; k < 7; k++)
+            assert_true(fabs(at_s[k] - 0.5 * (double)k) < 1e-6);
+        load_texts_free(t);
+    }
+}
+
+/* Equal blocks are equal texts, whose first tokens a cache knows; others differ, and so
+ * do those of another run, another level and another lap. */
+static void blocks_are_shared(void **state)
+{
+    static const char file[] = "{\"timestamp\":0,\"input_length\":700,\"output_"
+                               "length\":5,\"hash_ids\":[1,2]}\n"
+                               "{\"timestamp\":9,\"input_length\":800,\"output_"
+                               "length\":5,\"hash_ids\":[1,3]}\n";
+    struct load_prompts p = {.prompt = {LOAD_FIXED, 9, 9},
+                             .output = {LOAD_FIXED, 9, 9},
+                             .seed = 3,
+                             .tokens_per_word = 1};
+    struct err err = ERR_INIT;
+    struct load_record r = {.n_known = -1};
+    char *text[5];
+    size_t n_words = 0, n = 0;
+
+    (void)state;
+    assert_int_equal(read_texts(&p.texts, file, &err), ST_OK);
+    for (size_t i = 0; i < 3; i++)
+        assert_non_null(text[i] = load_prompts_first(&p, i, &r));
+    assert_int_equal(r.n_known, 0); /* of the first line */
+    p.salt = 7;
+    text[3] = load_prompts_first(&p, 1, &r);
+    assert_true(r.n_known == 512 && r.n_requested == 5);
+    p.salt = 0;
+    p.n_before = p.n_skip = 10;
+    text[4] = load_prompts_first(&p, 1, &r);
+    for (size_t i = 0; text[1][i]; i++)
+        n_words += text[1][i] == ' ';
+    assert_int_equal(n_words + 1, 800);
+    for (n_words = 0; text[0][n] == text[1][n]; n++)
+        n_words += text[0][n] == ' ';
+    assert_in_range(n_words, 512, 514);
+    for (size_t i = 2; i < 5; i++)
+        assert_true(strncmp(text[i], text[1], 40) != 0);
+    for (size_t i = 0; i < 5; i++)
+        free(text[i]);
     load_texts_free(p.texts);
 }
 
@@ -158,6 +247,15 @@ static void wrong_lines_are_named(void **state)
         {"[{\"prompt\":\"an array\"}]", "line 1: no JSON object"},
         {"{\"prompt\":\"p\"}\n{\"prompt\":", "line 2: no JSON object"},
         {"{\"prompt\":\"\xff\"}", "line 1: no JSON object"}, /* no UTF-8 */
+        {"{\"timestamp\":1,\"input_length\":-1}", "line 1: input_length is not 0"},
+        {"{\"input_length\":1,\"hash_ids\":[1.5]}", "line 1: hash_ids"},
+        {"{\"at\":1,\"prompt\":\"p\"}\n{\"prompt\":\"p\"}",
+         "1 of 2 lines have no time"},
+        {"{\"at\":1,\"prompt\":\"p\"}", "the same time"},
+        {"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 23:59:59,1",
+         "line 2: no time"},
+        {"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 23:59:59,1,2,3",
+         "line 2: no"},
         {"{\"prompt\":\"\"}", "line 1: no JSON object"},
         {"{\"prompt\":7}", "line 1: no JSON object"},
         {"{\"conversations\":[{\"from\":\"system\",\"value\":\"s\"}]}",
@@ -194,6 +292,8 @@ int main(void)
         cmocka_unit_test(prompts_are_found),
         cmocka_unit_test(answers_are_found),
         cmocka_unit_test(answers_become_lengths),
+        cmocka_unit_test(traces_have_times),
+        cmocka_unit_test(blocks_are_shared),
         cmocka_unit_test(wrong_lines_are_named),
     };
 

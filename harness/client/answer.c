@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * answer.c - deltas as a message
+ */
+#include "harness/client/answer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/json_read.h"
+
+/* Appends a string; anything else is nothing. */
+static bool append(struct answer_text *t, const json_t *v)
+{
+    const char *text = json_no_number(v) ? NULL : json_string_value(v);
+    const size_t n = text ? json_string_length(v) : 0;
+
+    if (n && t->n + n > t->cap) {
+        const size_t cap = 2 * (t->n + n);
+        char *more = realloc(t->v, cap);
+
+        if (!more)
+            return false;
+        t->v = more;
+        t->cap = cap;
+    }
+    if (n)
+        memcpy(t->v + t->n, text, n);
+    t->n += n;
+    return true;
+}
+
+static void keep(char *buf, size_t cap, const json_t *v)
+{
+    if (json_text(v) && json_string_length(v))
+        snprintf(buf, cap, "%s", json_text(v));
+}
+
+/* A part of the call with its index; without one, of the last call. */
+static bool add_call(struct answer *a, const json_t *part)
+{
+    const json_t *function = json_object_get(part, "function");
+    int64_t index = (int64_t)a->n_calls - (a->n_calls > 0);
+
+    json_whole(json_object_get(part, "index"), &index);
+    if (index < 0 || index >= ANSWER_MAX_CALLS)
+        return true;
+    if ((size_t)index >= a->n_calls)
+        a->n_calls = (size_t)index + 1;
+    keep(a->call[index].id, sizeof a->call[index].id, json_object_get(part, "id"));
+    keep(a->call[index].name, sizeof a->call[index].name,
+         json_object_get(function, "name"));
+    return append(&a->call[index].arguments, json_object_get(function, "arguments"));
+}
+
+bool answer_add(struct answer *a, const json_t *delta)
+{
+    const json_t *calls = json_object_get(delta, "tool_calls");
+    bool ok = append(&a->text, json_object_get(delta, "content"));
+
+    for (size_t i = 0; i < json_array_size(calls) && ok; i++)
+        ok = add_call(a, json_array_get(calls, i));
+    return ok;
+}
+
+json_t *answer_message(const struct answer *a)
+{
+    json_t *message = json_pack("{s:s, s:s%}", "role", "assistant", "content",
+                                a->text.v ? a->text.v : "", a->text.n);
+    json_t *calls = a->n_calls ? json_array() : NULL;
+    bool ok = message && (calls || !a->n_calls);
+
+    for (size_t i = 0; i < a->n_calls && ok; i++) {
+        const struct answer_call *c = &a->call[i];
+
+        ok = !json_array_append_new(
+            calls, json_pack("{s:s, s:s, s:{s:s, s:s%}}", "id", c->id, "type",
+                             "function", "function", "name", c->name, "arguments",
+                             c->arguments.v ? c->arguments.v : "{}",
+                             c->arguments.v ? c->arguments.n : (size_t)2));
+    }
+    if (calls && (!ok || json_object_set(message, "tool_calls", calls)))
+        ok = false;
+    json_decref(calls);
+    if (ok)
+        return message;
+    json_decref(message);
+    return NULL;
+}
+
+void answer_free(struct answer *a)
+{
+    free(a->text.v);
+    for (size_t i = 0; i < a->n_calls; i++)
+        free(a->call[i].arguments.v);
+    memset(a, 0, sizeof *a);
+}

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# bench load: thinking, conversations, tools, traces, a server that cannot keep up, and
+# what it counts itself. Counts are exact, times have lower ends only: how close they are is
+# load_truth.sh's.
+. "$SRC/tests/cli/serve/lib.sh"
+row() { "$python" -c "
+import json
+rows = json.load(open('out'))['rows']
+r = rows[-1]
+$1" || fail "$1: $(cat out)"; }
+
+# ---- thoughts are no answer: the SLO is judged by the first visible token
+serve ttft=5 gap=5 think=6 metrics=1
+load --users 2 --requests 70 --output 10 --slo 0.03s/500ms --json -o dir || fail "$(cat err)"
+row "
+assert r['reasoning_tokens'] == 6 and r['output_tokens'] == 10 and r['n_invisible'] == 0
+assert r['ttft_visible_p50_s'] - r['ttft_p50_s'] > 0.025 and r['n_ttft_met'] == 0
+assert r['ttft_visible_p90_s_lo'] <= r['ttft_visible_p90_s'] and r['slo_verdict'] == 'misses'
+assert r['server_output_tokens'] >= 10 * r['n_requests'] and r['server_cached_tokens'] == 0
+assert r['server_prompt_tokens'] / r['server_output_tokens'] > 3 and r['server_ttft_s'] >= 0.005
+assert r['goodput_per_s'] == 0 < r['goodput_per_s_hi'] < r['req_per_s'] / 5"
+head -1 dir/requests.csv | grep -qx "point,attempt,index,ttft_s,tpot_ms,e2e_s,cached_tokens,visible_s,turn" || fail "$(head -1 dir/requests.csv)"
+"$BENCH" recommend dir --users 2 --slo 0.03s/500ms >out 2>err && fail "other limits count thoughts: $(cat out)"
+load --users 1 --requests 30 --output 10 --slo 60s/1000ms || fail "$(cat err)"
+tr '\n' ' ' <out | tr -s ' ' | grep -q "1 user: 6 of 10 tokens of an answer are thoughts, the first token comes after 0.0" ||
+    fail "no word of thoughts: $(cat out)"
+load --users 1 --requests 30 --output 5 --slo 60s/1000ms --json || fail "$(cat err)"
+row "
+assert r['n_invisible'] == r['n_requests'] and r['n_failed'] == r['n_ttft_met'] == 0
+assert r['slo_verdict'] == 'misses' and 'no visible token' in r['detail']
+assert r['ttft_visible_p50_s'] is None and r['ttft_p50_s'] > 0"
+
+# ---- conversations: histories grow by the server's answers, users think
+serve ttft=2 gap=0.3 remember=1
+load --users 4 --requests 80 --prompt 60 --output 8 --sessions turns=4,think=0.01-0.03,next=12 --json -o talk ||
+    fail "$(cat err)"
+row "
+assert r['sessions'] == 'turns=4,think=0.01-0.03,next=12' and r['n_failed'] == 0 and r['prompt_tokens'] > 80
+assert r['ttft_turn1_p50_s'] >= 0.002 and r['ttft_later_p90_s'] >= 0.002
+assert r['ttft_later_p90_s_lo'] <= r['ttft_later_p90_s']
+assert 20 < r['prefix_hit_pct'] < r['prefix_known_pct'] < 90
+assert r['in_flight'] < 2.5 and 0.8 < r['little'] < 1.2, (r['in_flight'], r['little'])"
+"$python" - <<'END' || fail "conversations: $(head -5 log)"
+import csv
+requests = list(csv.DictReader(open("talk/requests.csv")))
+turns = [int(t["turn"]) for t in requests]
+assert set(turns) == {1, 2, 3, 4} and all(turns.count(t) >= len(turns) / 8 for t in range(1, 5)), turns
+sent = [line.split()[0].split("/")[1:] for line in open("log") if "/" in line]
+of = {t: {int(p) for turn, p, _ in sent if int(turn) == t} for t in range(1, 5)}
+for t in 2, 3, 4:  # each turn has 8 words of an answer and 12 of its own more
+    assert {p - q for p in of[t] for q in of[t - 1]} & {19, 20}, of
+assert all(abs(int(p) - int(c) - 20) <= 25 for turn, p, c in sent[20:] if turn != "1"), sent
+END
+grep -q "/p60/o8/[0-9a-f]\{8\}/u4," talk/sweep.csv || fail "the point does not differ from that of single requests"
+"$BENCH" report talk -o talk.html >out 2>err || fail "report: $(cat err)"
+load --users 4 --requests 80 --prompt 60 --output 8 --sessions turns=4,think=0.01-0.03,next=12 -o talk --resume || fail "$(cat err)"
+tr '\n' ' ' <out | tr -s ' ' | grep -qE "TTFT of first turns [0-9.]+ s, of later ones [0-9.]+ s \(p50\); [0-9]+ % of the prompts' tokens were cached, and [0-9]+ %" ||
+    fail "no word of conversations: $(cat out)"
+refused 2 "rows of other settings" load "$url" --no-roof --prompt 40 --max-late 1000 --users 4 --requests 80 --output 8 -o talk --resume
+refused 2 "turns=N is needed" load "$url" --sessions think=5
+refused 2 "--sessions are chats" load "$url" --sessions turns=3 --rate 5
+
+# ---- tools: required calls, and their results at once
+serve ttft=1 gap=0.2 think=2 remember=1
+load --users 2 --requests 40 --output 6 --sessions turns=3,think=0.02,tools=100 --body '{"reasoning_effort":"low"}' --json ||
+    fail "$(cat err)"
+row "
+assert r['n_failed'] == 0 and r['reasoning_tokens'] == 2 and r['n_invisible'] == 0
+assert abs(r['n_tool_calls'] / r['n_requests'] - 2 / 3) < 0.2, r['n_tool_calls']
+assert '--sessions turns=3,think=0.02,tools=100' in r['command'] and 'reasoning_effort' in r['command']"
+refused 2 "--body: [7] is no JSON object" load "$url" --body "[7]"
+
+# ---- traces: lengths, times and shared blocks of the public forms
+"$python" - <<'END'
+import datetime, json
+with open("mooncake.jsonl", "w") as f:
+    for i in range(60):  # every second request continues what the one before began
+        json.dump({"timestamp": 20 * i, "input_length": 700 + 100 * (i % 2), "output_length": 2 + i % 3,
+                   "hash_ids": [7 * (i // 2), 7 * (i // 2) + 1 + i % 2]}, f)
+        f.write("\n")
+with open("azure.csv", "w") as f:
+    f.write("TIMESTAMP,ContextTokens,GeneratedTokens\n")
+    for i in range(40):
+        t = datetime.datetime(2023, 11, 16, 23, 59, 59) + datetime.timedelta(milliseconds=40 * i)
+        f.write(f"{t.isoformat(' ')}0,{100 + i},3\r\n" if i % 2 else f"{t.isoformat(' ')}+00:00,{100 + i},3\n")
+END
+serve ttft=1 gap=0.2 remember=1
+load --prompts mooncake.jsonl --rate x1 --requests 60 --json || fail "$(cat err)"
+row "
+assert r['arrivals'] == 'trace' and '--rate 50 ' in r['command'] and r['n_requests'] == 60
+assert r['output_tokens'] == 3 and abs(r['prompt_tokens'] / 750 - 1) < 0.03, r['prompt_tokens']
+assert abs(r['prefix_known_pct'] - 100 * 512 / 1500) < 0.5 and abs(r['prefix_hit_pct'] / r['prefix_known_pct'] - 1) < 0.05"
+load --prompts azure.csv --rate x2 --requests 40 --json || fail "$(cat err)"
+row "
+assert r['arrivals'] == 'trace' and '--rate 50 ' in r['command']
+assert abs(r['prompt_tokens'] - 119.5) < 3 and r['output_tokens'] == 3 and r['prefix_known_pct'] is None"
+"$python" - <<'END' || fail "the times of a trace: $(tail -3 log)"
+lines = [line.split() for line in open("log") if "/" in line][-400:]
+lines = [(int(l[0].split("/")[0].split("-")[1]), int(l[1])) for l in lines if int(l[0].split("/")[2]) < 300]
+at = {i: t for i, t in lines[-40:]}  # the last run's
+for i in range(40):
+    assert (at[i] - at[0]) * 1e-9 > 0.02 * i - 0.1, (i, at[i] - at[0])
+END
+load --prompts azure.csv --users 1 --requests 5 --json || fail "$(cat err)"
+row "assert r['load_mode'] == 'closed' and not r['arrivals']"
+echo '{"prompt":"a"}' >p
+refused 2 "has no times" load "$url" --prompts p --rate x1 --prompt 40
