@@ -42,6 +42,7 @@
 struct load_target {
     const char *url;  /* where requests go: http://host:port/v1/chat/completions */
     const char *key;  /* "Authorization: Bearer"; NULL: none */
+    bool is_vector;   /* replies are embeddings, not streams */
     double silence_s; /* without text for so long, a request has failed */
     double max_s;     /* and after so long in all; 0: no limit */
 };

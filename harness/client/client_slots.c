@@ -65,7 +65,7 @@ static bool set_body(struct slot *s)
                              (curl_off_t)strlen(s->body));
 }
 
-static bool make_headers(struct slot *s, const char *key)
+static bool make_headers(struct slot *s, const char *key, bool is_vector)
 {
     char id[64];
 
@@ -73,7 +73,8 @@ static bool make_headers(struct slot *s, const char *key)
     curl_slist_free_all(s->headers);
     s->headers = NULL;
     return client_add_line(&s->headers, "Content-Type: application/json") &&
-           client_add_line(&s->headers, "Accept: text/event-stream") &&
+           client_add_line(&s->headers, is_vector ? "Accept: application/json"
+                                                  : "Accept: text/event-stream") &&
            client_add_line(&s->headers, "Expect:") &&
            client_add_line(&s->headers, id) && client_add_key(&s->headers, key);
 }
@@ -122,11 +123,12 @@ enum status client_start(struct client *c, struct slot *s, uint64_t scheduled_ns
     if (st)
         return st;
     load_reply_begin(&s->reply, &s->record);
+    s->reply.is_vector = c->target->is_vector;
     answer_free(&s->answer);
     s->reply.answer = c->work->answered ? &s->answer : NULL;
     s->has_sent = true;
     s->error_text[0] = '\0';
-    if (!make_headers(s, c->target->key) ||
+    if (!make_headers(s, c->target->key, c->target->is_vector) ||
         curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, s->headers) || !set_body(s))
         return err_set(err, ST_NO_MEMORY, "no memory for a request");
     s->record.sent_ns = s->reply.text_ns = clock_ns();

@@ -225,13 +225,16 @@ static bool take_event(void *arg, const char *data, size_t len)
 
 void load_reply_begin(struct load_reply *p, struct load_record *r)
 {
-    sse_free(&p->sse);
+    load_reply_free(p);
     *p = (struct load_reply){.r = r};
 }
 
 void load_reply_free(struct load_reply *p)
 {
     sse_free(&p->sse);
+    free(p->whole);
+    p->whole = NULL;
+    p->n_whole = p->whole_cap = 0;
 }
 
 static bool begins_with(const char *line, size_t len, const char *name)
@@ -295,6 +298,50 @@ static void keep_plain(struct load_reply *p, const char *bytes, size_t len)
     p->n_plain += len;
 }
 
+static bool keep_whole(struct load_reply *p, const char *bytes, size_t len)
+{
+    if (p->n_whole + len > LOAD_VECTOR_MAX_BYTES) {
+        load_record_fail(p->r, "the embedding is longer than %u MiB",
+                         LOAD_VECTOR_MAX_BYTES >> 20);
+        return false;
+    }
+    if (p->n_whole + len > p->whole_cap) {
+        const size_t cap = 2 * (p->n_whole + len);
+        char *more = realloc(p->whole, cap);
+
+        if (!more) {
+            load_record_fail(p->r, "no memory for an embedding");
+            return false;
+        }
+        p->whole = more;
+        p->whole_cap = cap;
+    }
+    memcpy(p->whole + p->n_whole, bytes, len);
+    p->n_whole += len;
+    return true;
+}
+
+/* An embedding is a piece, which came whole, and its tokens are those of the prompt. */
+static void take_vector(struct load_reply *p)
+{
+    struct load_record *r = p->r;
+    const struct json_limit limit = {LOAD_VECTOR_MAX_BYTES, 200000};
+    json_t *o = json_try(p->whole ? p->whole : "", p->n_whole, limit, JSON_LOSSY);
+    const json_t *data = json_object_get(o, "data");
+    const json_t *v = json_object_get(json_array_get(data, 0), "embedding");
+
+    if (!json_array_size(v) && !json_string_length(v)) {
+        load_record_fail(r, "the reply has no embedding");
+    } else {
+        take_usage(r, o);
+        r->n_tokens = r->n_prompt;
+        r->n_pieces = 1;
+        r->first_ns = r->visible_ns = r->last_ns = p->now_ns;
+        r->end = LOAD_OK;
+    }
+    json_decref(o);
+}
+
 bool load_reply_feed(struct load_reply *p, const char *bytes, size_t len,
                      uint64_t now_ns)
 {
@@ -305,6 +352,8 @@ bool load_reply_feed(struct load_reply *p, const char *bytes, size_t len,
                          LOAD_REPLY_MAX_BYTES >> 20);
         return false;
     }
+    if (p->is_vector && p->r->http_status == 200)
+        return keep_whole(p, bytes, len);
     if (!p->is_events || p->r->http_status != 200) {
         keep_plain(p, bytes, len);
         return true;
@@ -383,6 +432,8 @@ void load_reply_end(struct load_reply *p, uint64_t now_ns)
         return;
     if (r->http_status != 200)
         note_status(p);
+    else if (p->is_vector)
+        take_vector(p);
     else if (!p->is_events) {
         append_body(p, error_text, sizeof error_text);
         load_record_fail(r, "the reply is no stream of events (text/event-stream)%s",

@@ -85,6 +85,9 @@ void load_record_fail(struct load_record *r, const char *fmt, ...)
 
 #define LOAD_PLAIN_MAX_BYTES (16u << 10)
 
+/* Bytes of an embedding; each of its numbers may take 25. */
+#define LOAD_VECTOR_MAX_BYTES (4u << 20)
+
 struct load_reply {
     struct load_record *r;
     struct sse sse;
@@ -94,9 +97,12 @@ struct load_reply {
     struct answer *answer; /* that keeps its text and calls; NULL: nothing does */
     int64_t n_counted;     /* of r, at the last piece */
     bool is_events;        /* by its Content-Type */
-    bool is_done;          /* "[DONE]" came */
-    bool is_over;          /* an answer with the reason of its end */
-    bool has_ended;        /* no byte follows */
+    bool is_vector;        /* the reply is to be an embedding, one JSON object */
+    char *whole;           /* [n_whole] of it; malloc'ed */
+    size_t n_whole, whole_cap;
+    bool is_done;   /* "[DONE]" came */
+    bool is_over;   /* an answer with the reason of its end */
+    bool has_ended; /* no byte follows */
     char plain[LOAD_PLAIN_MAX_BYTES];
     size_t n_plain;
 };

@@ -74,6 +74,10 @@ static enum status check_together(const struct load_plan *p, struct err *err)
         return err_set(err, ST_USAGE,
                        "--rate is an open loop alone: leave out --users and "
                        "--open-loop, or --rate");
+    if (s->embeddings && (s->completions || *s->sessions.text))
+        return err_set(err, ST_USAGE,
+                       "--embeddings are requests of their own: leave out %s",
+                       s->completions ? "--completions" : "--sessions");
     if (*s->sessions.text &&
         (s->rate > 0 || s->speed > 0 || s->open_loop || s->completions))
         return err_set(err, ST_USAGE,
@@ -186,6 +190,7 @@ int cmd_load(int argc, char **argv)
         OPT_FLAG(0, "ignore-eos", &s->ignore_eos, "request answers of full length (llama.cpp, vLLM)"),
         OPT_STR(0, "body", &s->fields, "JSON", "an object whose members all requests have, too"),
         OPT_FLAG(0, "completions", &s->completions, "use /v1/completions"),
+        OPT_FLAG(0, "embeddings", &s->embeddings, "use /v1/embeddings"),
         OPT_STR(0, "model", &s->model, "NAME", "model name in requests (default: the server's first)"),
         OPT_STR(0, "api-key-env", &s->key_env, "VAR", "environment variable with the API key"),
         OPT_SECONDS(0, "timeout", &s->silence_s, "S", "a request fails after S seconds without text (120)", 0.1, 86400),

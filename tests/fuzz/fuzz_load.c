@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * fuzz_load.c - what a server replies, in one piece and in several; files of prompts
+ * and traces; counters
  *
  * A reply says the same however its bytes are divided.
  */
@@ -8,17 +9,21 @@
 #include <string.h>
 
 #include "harness/client/record.h"
+#include "harness/serve/load/server_counts.h"
 #include "harness/serve/load/texts.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 
 /* The first line is the header's, the rest the body, `step` bytes at a time. */
-static void reply(struct load_record *r, const uint8_t *data, size_t size, size_t step)
+static void reply(struct load_record *r, const uint8_t *data, size_t size, size_t step,
+                  bool is_vector)
 {
     const char *text = (const char *)data;
     const char *end = size ? memchr(text, '\n', size) : NULL;
     const size_t head = end ? (size_t)(end + 1 - text) : 0;
     struct load_reply *p = calloc(1, sizeof *p);
+    struct answer answer = {.n_calls = 0};
+    json_t *message;
     static const char status[] = "HTTP/1.1 200 OK",
                       type[] = "Content-Type: text/event-stream";
 
@@ -27,6 +32,8 @@ static void reply(struct load_record *r, const uint8_t *data, size_t size, size_
     *r = (struct load_record){
         .n_requested = 100, .n_prompt = -1, .n_tokens = -1, .n_cached = -1};
     load_reply_begin(p, r);
+    p->is_vector = is_vector;
+    p->answer = &answer;
     load_reply_header(p, status, sizeof status - 1);
     load_reply_header(p, type, sizeof type - 1);
     load_reply_header(p, text, head);
@@ -38,8 +45,41 @@ static void reply(struct load_record *r, const uint8_t *data, size_t size, size_
         fuzz_fail("a reply has neither ended well nor a reason");
     if (r->end == LOAD_OK && (r->n_pieces < 1 || r->n_pieces > LOAD_PIECES_MAX(100)))
         fuzz_fail("%d pieces", r->n_pieces);
+    message = answer_message(&answer);
+    if (!message)
+        fuzz_fail("an answer is no message");
+    json_decref(message);
+    answer_free(&answer);
     load_reply_free(p);
     free(p);
+}
+
+static void read_times(const struct load_texts *texts)
+{
+    double at_s[8];
+
+    if (!(load_texts_rate(texts) > 0))
+        return;
+    load_texts_times(texts, at_s, 8, 1);
+    for (int i = 0; i < 8; i++)
+        if (!(at_s[i] >= (i ? at_s[i - 1] : 0)) || at_s[i] > 8e6)
+            fuzz_fail("request %d of a trace is due at %g", i, at_s[i]);
+}
+
+static void read_counts(const uint8_t *data, size_t size)
+{
+    char *text = malloc(size + 1);
+    struct server_counts c;
+
+    if (!text)
+        return;
+    memcpy(text, data, size);
+    text[size] = '\0';
+    server_counts_read(&c, text);
+    for (int i = 0; i < N_COUNTS; i++)
+        if (c.v[i] < 0)
+            fuzz_fail("a counter is %g", c.v[i]);
+    free(text);
 }
 
 static void read_reply(const uint8_t *data, size_t size)
@@ -48,8 +88,10 @@ static void read_reply(const uint8_t *data, size_t size)
     struct load_texts *texts;
     struct err err = ERR_INIT;
 
-    reply(&whole, data, size, size + 1);
-    reply(&parts, data, size, 7);
+    const bool is_vector = size && data[size - 1] == '}';
+
+    reply(&whole, data, size, size + 1, is_vector);
+    reply(&parts, data, size, 7, is_vector);
     if (whole.end != parts.end || whole.n_pieces != parts.n_pieces ||
         whole.n_tokens != parts.n_tokens || whole.n_prompt != parts.n_prompt ||
         whole.n_cached != parts.n_cached || whole.http_status != parts.http_status ||
@@ -57,14 +99,17 @@ static void read_reply(const uint8_t *data, size_t size)
         fuzz_fail("in parts it says '%s', whole '%s'", parts.why, whole.why);
     load_record_free(&whole);
     load_record_free(&parts);
+    read_counts(data, size);
     if (fuzz_accepted(load_texts_read(&texts, fuzz_file("p.jsonl", data, size), &err),
                       &err)) {
         const struct load_text text = load_text_at(texts, 1);
 
-        if (!load_texts_count(texts) || !*text.prompt || text.n_output < 0 ||
+        if (!load_texts_count(texts) || !(text.prompt ? *text.prompt : text.n_prompt) ||
+            text.n_known > text.n_blocks || text.n_output < 0 ||
             text.n_output > LOAD_MAX_TOKENS || text.answer_bytes > size ||
             load_texts_count_lengths(texts) > load_texts_count(texts))
             fuzz_fail("a file of prompts without one");
+        read_times(texts);
         load_texts_free(texts);
     }
 }
@@ -97,6 +142,15 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
                                         "role",
                                         "assistant",
                                         "max_tokens",
+                                        "timestamp",
+                                        "input_length",
+                                        "hash_ids",
+                                        "tool_calls",
+                                        "function",
+                                        "arguments",
+                                        "embedding",
+                                        "TIMESTAMP,ContextTokens,GeneratedTokens",
+                                        "slm_prompt_tokens_total",
                                         "Retry-After: 7",
                                         "prompt_tokens",
                                         "completion_tokens",

@@ -49,7 +49,7 @@ bool users_same_requests(const struct row *a, const struct row *b)
 {
     return !strcmp(a->prompt_lengths, b->prompt_lengths) &&
            !strcmp(a->output_lengths, b->output_lengths) &&
-           !strcmp(a->sessions, b->sessions) &&
+           !strcmp(a->sessions, b->sessions) && !strcmp(a->api, b->api) &&
            !strcmp(a->request_fields, b->request_fields) && !strcmp(a->slo, b->slo) &&
            a->prefix_tokens == b->prefix_tokens;
 }
@@ -121,6 +121,8 @@ static void name_series(struct users *u)
                         own->output_lengths);
         if (prefix)
             text_append(name, cap, ", prefix %lld", (long long)own->prefix_tokens);
+        append_if_varied(u, i, offsetof(struct row, api),
+                         *own->api ? own->api : "chats");
         append_if_varied(u, i, offsetof(struct row, sessions),
                          *own->sessions ? own->sessions : "single requests");
         append_if_varied(u, i, offsetof(struct row, request_fields),

@@ -36,14 +36,16 @@ static double e2e_of(const struct load_record *r)
     return since(r, r->last_ns);
 }
 
-/* NAN: an answer of one token has none. */
+/* NAN: an answer of one token, or in one piece, has none. */
 static double tpot_of(const struct load_record *r)
 {
     const int64_t n = load_record_tokens(r);
 
     if (r->end != LOAD_OK)
         return INFINITY;
-    return n > 1 ? (double)(r->last_ns - r->first_ns) * 1e-6 / (double)(n - 1) : NAN;
+    return n > 1 && r->n_pieces > 1
+               ? (double)(r->last_ns - r->first_ns) * 1e-6 / (double)(n - 1)
+               : NAN;
 }
 
 static double finite_or_nan(double v)

@@ -31,10 +31,13 @@ static enum status make_urls(struct load_run *x, struct err *err)
                        "'%s' is no address of a server, as http://127.0.0.1:8080", url);
     snprintf(x->base, sizeof x->base, "%.*s", (int)n, url);
     snprintf(x->url, sizeof x->url, "%s/v1/%s", x->base,
-             x->s->completions ? "completions" : "chat/completions");
+             x->s->embeddings    ? "embeddings"
+             : x->s->completions ? "completions"
+                                 : "chat/completions");
     x->target =
         (struct load_target){.url = x->url,
                              .key = x->s->key_env ? getenv(x->s->key_env) : NULL,
+                             .is_vector = x->s->embeddings,
                              .silence_s = x->s->silence_s};
     if (x->s->key_env && (!x->target.key || strlen(x->target.key) > 500 ||
                           strpbrk(x->target.key, "\r\n")))
@@ -308,13 +311,19 @@ enum status load_run(struct load_answer *a, const struct load_settings *s,
         st = load_texts_read(&texts, s->file, err);
     if (st == ST_OK && s->speed > 0)
         x->own.rate = s->speed * load_texts_rate(texts);
+    if (st == ST_OK && x->own.rate > 0 && !(x->own.rate >= 1e-4 && x->own.rate <= 1e4))
+        st = err_set(err, ST_USAGE,
+                     "--rate: %.3g requests a second are not 0.0001 to 10000",
+                     x->own.rate);
     if (st == ST_OK && s->speed > 0 && !(x->own.rate > 0))
         st = err_set(err, ST_USAGE, "--rate x%g: %s has no times", s->speed,
                      s->file ? s->file : "without --prompts FILE there");
     x->prompts = (struct load_prompts){.prompt = s->prompt,
                                        .output = s->output,
                                        .n_prefix = s->n_prefix,
-                                       .is_chat = !s->completions,
+                                       .api = s->embeddings    ? LOAD_EMBEDDINGS
+                                              : s->completions ? LOAD_COMPLETIONS
+                                                               : LOAD_CHAT,
                                        .ignore_eos = s->ignore_eos,
                                        .fields = fields,
                                        .seed = s->seed,

@@ -56,7 +56,7 @@ struct load_settings {
     struct session_settings sessions;
     const char *fields; /* a JSON object whose members all requests have; NULL: none */
     int n_prefix;
-    bool completions; /* /v1/completions instead of chat */
+    bool completions, embeddings; /* instead of chats */
     bool ignore_eos;
     struct slo slo;
     struct int_list users; /* these levels alone; empty: ladder and capacity */

@@ -83,8 +83,9 @@ static void kind_of(const struct row *row, char *buf, size_t cap)
 
     h = hash_add(h, row->sessions, strlen(row->sessions) + 1);
     h = hash_add(h, row->request_fields, strlen(row->request_fields) + 1);
+    h = hash_add(h, row->api, strlen(row->api));
     buf[0] = '\0';
-    if (*row->sessions || *row->request_fields)
+    if (*row->sessions || *row->request_fields || *row->api)
         snprintf(buf, cap, "/%08x", (unsigned)(h ^ h >> 32));
 }
 
@@ -105,6 +106,8 @@ static void describe(const struct load_run *x, int n_users, double rate, double 
     text_harmless(row->server_url, sizeof row->server_url, x->base);
     describe_lengths(x, row);
     row->prefix_tokens = s->n_prefix;
+    if (x->prompts.api == LOAD_EMBEDDINGS)
+        snprintf(row->api, sizeof row->api, "embeddings");
     text_harmless(row->request_fields, sizeof row->request_fields,
                   s->fields ? s->fields : "");
     snprintf(row->sessions, sizeof row->sessions, "%s", s->sessions.text);
@@ -301,6 +304,7 @@ static bool is_of_level(const struct load_run *x, const struct row *known,
         known->load_mode != row->load_mode || strcmp(known->engine, row->engine) != 0 ||
         strcmp(known->slo, row->slo) != 0 ||
         strcmp(known->sessions, row->sessions) != 0 ||
+        strcmp(known->api, row->api) != 0 ||
         strcmp(known->prompt_lengths, row->prompt_lengths) != 0 ||
         strcmp(known->output_lengths, row->output_lengths) != 0 ||
         (x->model && strcmp(known->model, row->model) != 0))

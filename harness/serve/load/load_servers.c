@@ -92,7 +92,9 @@ static void note_command(struct row *row, const struct run *x)
     if (s->n_prefix)
         text_append(buf, cap, " --prefix %d", s->n_prefix);
     text_append(buf, cap, "%s%s", s->ignore_eos ? " --ignore-eos" : "",
-                s->completions ? " --completions" : "");
+                s->embeddings    ? " --embeddings"
+                : s->completions ? " --completions"
+                                 : "");
     if (s->model) {
         text_append(buf, cap, " --model");
         shell_word_append(buf, cap, s->model);

@@ -238,9 +238,12 @@ char *load_prompts_words(const struct load_prompts *p, int n_tokens, uint64_t *s
 json_t *load_prompts_request(const struct load_prompts *p, json_t *prompt,
                              int n_requested)
 {
-    json_t *o = json_pack("{s:s?, s:o}", "model", p->model,
-                          p->is_chat ? "messages" : "prompt", prompt);
+    static const char *const keys[] = {"messages", "prompt", "input"};
+    json_t *o = json_pack("{s:s?, s:o}", "model", p->model, keys[p->api], prompt);
 
+    if (p->api == LOAD_EMBEDDINGS && o &&
+        (!p->fields || !json_object_update(o, p->fields)))
+        return o;
     if (!o || json_object_set_new(o, "max_tokens", json_integer(n_requested)) ||
         json_object_set_new(o, "stream", json_true()) ||
         json_object_set_new(o, "stream_options",
@@ -260,12 +263,14 @@ enum status load_prompts_body(void *prompts, size_t user, struct load_record *r,
     const struct load_prompts *p = prompts;
     char *prompt = load_prompts_first(p, r->index, r);
     json_t *text = !prompt ? NULL
-                   : p->is_chat
+                   : p->api == LOAD_CHAT
                        ? json_pack("[{s:s, s:s}]", "role", "user", "content", prompt)
                        : json_string(prompt);
     json_t *o = load_prompts_request(p, text, r->n_requested);
 
     (void)user;
+    if (p->api == LOAD_EMBEDDINGS)
+        r->n_requested = LOAD_MAX_TOKENS; /* its tokens are those of the prompt */
     *body = o ? json_dumps(o, JSON_COMPACT) : NULL;
     free(prompt);
     json_decref(o);

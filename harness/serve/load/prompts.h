@@ -26,6 +26,8 @@
 #define LOAD_MAX_TOKENS   131072
 #define LOAD_UNIQUE_WORDS 11 /* of six bits each */
 
+enum load_api { LOAD_CHAT, LOAD_COMPLETIONS, LOAD_EMBEDDINGS };
+
 enum load_dist_kind { LOAD_FIXED, LOAD_UNIFORM, LOAD_LOGNORMAL };
 
 struct load_dist {
@@ -51,7 +53,7 @@ struct load_texts; /* of a file */
 struct load_prompts {
     struct load_dist prompt, output; /* tokens */
     int n_prefix;                    /* tokens that all requests begin with */
-    bool is_chat;                    /* /v1/chat/completions; else /v1/completions */
+    enum load_api api;
     bool ignore_eos; /* request whole outputs, by an extension of llama.cpp and vLLM */
     const char *model;
     json_t *fields; /* that requests have, too; NULL: none */

@@ -107,3 +107,46 @@ load --prompts azure.csv --users 1 --requests 5 --json || fail "$(cat err)"
 row "assert r['load_mode'] == 'closed' and not r['arrivals']"
 echo '{"prompt":"a"}' >p
 refused 2 "has no times" load "$url" --prompts p --rate x1 --prompt 40
+
+# ---- embeddings: a vector is a token that comes at once, and tokens are those of prompts
+cat >vectors.py <<'END'
+import itertools, json, time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+class Handler(BaseHTTPRequestHandler):
+    protocol_version, wbufsize = "HTTP/1.1", 1 << 16
+    numbers = itertools.count(1)
+    def log_message(self, *a): pass
+    def reply(self, o):
+        text = json.dumps(o).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+    def do_GET(self): self.reply({"data": [{"id": "v"}]})
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        assert self.path == "/v1/embeddings" and set(body) == {"model", "input"}, body
+        number = next(self.numbers)
+        time.sleep(0.01)
+        n = len(body["input"].split()) + 2
+        data = [{"embedding": [0.25] * 384}] if number % 10 or number < 20 else []
+        self.reply({"object": "list", "data": data, "usage": {"prompt_tokens": n, "total_tokens": n}})
+server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+open("port", "w").write(str(server.server_port))
+server.serve_forever()
+END
+kill "$server" && wait "$server" 2>/dev/null || true
+rm -f port
+"$python" vectors.py 2>vectors.err &
+server=$!
+while [ ! -s port ]; do sleep 0.05; done
+url=http://127.0.0.1:$(cat port)
+load --embeddings --users 2 --requests 60 --json || fail "$(cat err) $(cat vectors.err)"
+row "
+assert r['api'] == 'embeddings' and abs(r['output_tokens'] - 40) < 2 and r['output_tokens'] == r['prompt_tokens']
+assert r['ttft_p50_s'] == r['e2e_p50_s'] == r['ttft_visible_p50_s'] >= 0.01 and r['tpot_p50_ms'] is None
+assert 4 <= r['n_failed'] <= 8 and 'has no embedding' in r['detail']
+assert '--embeddings' in r['command'] and r['tok_per_s'] > 20 * r['req_per_s']"
+refused 2 "--embeddings are requests of their own" load "$url" --embeddings --completions
+rm -rf "$WORK"

@@ -195,6 +195,37 @@ static void an_answer_is_a_message(void **state)
     answer_free(&answer);
 }
 
+/* An embedding is one piece, with the prompt's tokens; it need not be a stream. */
+static void vectors_are_whole(void **state)
+{
+    static const struct {
+        const char *body, *error;
+    } cases[] = {
+        {"{\"data\":[{\"embedding\":[1,2]}],\"usage\":{\"prompt_tokens\":7}}", ""},
+        {"{\"data\":[{\"embedding\":\"AAAA\"}],\"usage\":{\"prompt_tokens\":7}}", ""},
+        {"{\"data\":[{\"embedding\":[]}]}", "no embedding"},
+        {"{\"data\":[{\"embedding\":[1,2]", "no embedding"},
+        {"", "no embedding"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        load_record_free(&record);
+        record =
+            (struct load_record){.n_requested = 99, .n_prompt = -1, .n_tokens = -1};
+        load_reply_begin(reply, &record);
+        reply->is_vector = true;
+        load_reply_header(reply, HEADER, strlen(HEADER));
+        for (const char *at = cases[i].body; *at; at++)
+            assert_true(load_reply_feed(reply, at, 1, 5));
+        load_reply_end(reply, 6);
+        assert_int_equal(record.end, *cases[i].error ? LOAD_FAILED : LOAD_OK);
+        assert_non_null(strstr(record.why, cases[i].error));
+        assert_int_equal(record.n_tokens, *cases[i].error ? -1 : 7);
+        assert_true(record.visible_ns == (*cases[i].error ? 0 : 5));
+    }
+}
+
 /* Some servers write out what there is not. */
 static void no_error_is_none(void **state)
 {
@@ -440,6 +471,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(thoughts_are_text, begin, end),
         cmocka_unit_test_setup_teardown(thoughts_are_not_visible, begin, end),
         cmocka_unit_test_setup_teardown(usage_has_a_limit, begin, end),
+        cmocka_unit_test_setup_teardown(vectors_are_whole, begin, end),
         cmocka_unit_test_setup_teardown(an_answer_is_a_message, begin, end),
         cmocka_unit_test_setup_teardown(no_error_is_none, begin, end),
         cmocka_unit_test_setup_teardown(healthy_streams, begin, end),

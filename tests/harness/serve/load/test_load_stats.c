@@ -258,7 +258,7 @@ static void prompts_differ_and_share_their_prefix(void **state)
     struct load_prompts p = {.prompt = {LOAD_FIXED, 100, 100},
                              .output = {LOAD_UNIFORM, 5, 9},
                              .n_prefix = 40,
-                             .is_chat = true,
+                             .api = LOAD_CHAT,
                              .model = "m",
                              .seed = 3,
                              .tokens_per_word = 1};
@@ -305,7 +305,7 @@ static void runs_share_no_prompt(void **state)
 {
     struct load_prompts p = {.prompt = {LOAD_UNIFORM, 60, 100},
                              .output = {LOAD_UNIFORM, 5, 9},
-                             .is_chat = true,
+                             .api = LOAD_CHAT,
                              .model = "m",
                              .seed = 3,
                              .tokens_per_word = 1};

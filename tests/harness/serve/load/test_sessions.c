@@ -13,7 +13,7 @@ enum { N_USERS = 40 };
 
 static struct load_prompts prompts = {.prompt = {LOAD_FIXED, 30, 30},
                                       .output = {LOAD_FIXED, 8, 8},
-                                      .is_chat = true,
+                                      .api = LOAD_CHAT,
                                       .model = "m",
                                       .seed = 5,
                                       .salt = 9,

@@ -114,7 +114,7 @@ static void answers_become_lengths(void **state)
     static const int expected[2][4] = {{5, 100, 30, 1}, {5, 201, 30, 1}};
     struct load_prompts p = {.prompt = {LOAD_FIXED, 100, 100},
                              .output = {LOAD_FIXED, 30, 30},
-                             .is_chat = true,
+                             .api = LOAD_CHAT,
                              .model = "m",
                              .seed = 3};
     struct err err;
