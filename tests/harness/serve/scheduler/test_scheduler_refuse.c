@@ -299,6 +299,32 @@ static void windows_have_no_end(void **state)
     slm_close(windows.m);
 }
 
+/* A token's attention at one position costs two products with each head's vector in
+ * each layer, as a share of all matrices; nothing where a window bounds it. */
+static void what_depth_costs(void **state)
+{
+    const struct slm_info *info = slm_info(model.m);
+    struct slm_params p = synth_image_params(&model.image, 2, SLM_PAGE, 64);
+    struct served windows = model;
+    struct scheduler *s = served_scheduler(&model, 4, false);
+
+    (void)state;
+    assert_float_equal(s->depth_cost,
+                       2.0 * info->n_layers * info->n_heads * info->head_dim /
+                           (double)info->weight_token_macs,
+                       1e-12);
+    assert_true(s->depth_cost > 0);
+    scheduler_close(s);
+    p.n_sequences = 2;
+    p.kv_window = 100;
+    p.n_back = 64;
+    windows.m = open_model(&p);
+    s = served_scheduler(&windows, 4, false);
+    assert_float_equal(s->depth_cost, 0, 0);
+    scheduler_close(s);
+    slm_close(windows.m);
+}
+
 /* Steps are as long as the model was tuned for, but have a token of everybody. */
 static void tuned_batches(void **state)
 {
@@ -378,6 +404,7 @@ int main(void)
         cmocka_unit_test(how_long_they_take),
         cmocka_unit_test(models_that_do_not_fit),
         cmocka_unit_test(windows_have_no_end),
+        cmocka_unit_test(what_depth_costs),
         cmocka_unit_test(tuned_batches),
         cmocka_unit_test(cancelled_for_good),
         cmocka_unit_test(closed_while_it_waits),
