@@ -435,7 +435,8 @@ enum status thread_pool_start(struct thread_pool **pool, int n_threads, const in
                        n_threads, THREAD_POOL_MAX);
     mask = current_mask(&mask_bytes);
     if (!mask)
-        return err_set_errno(err, ST_NO_MEMORY, "cannot read the affinity mask");
+        return err_set_errno(err, errno == ENOMEM ? ST_NO_MEMORY : ST_IO,
+                             "cannot read the affinity mask");
     st = check_cpus(cpus, n_threads, mask, mask_bytes, err);
     if (st)
         goto out;

@@ -16,7 +16,8 @@ struct ended {
         int n_wakes_over, n_read; /* wakes after its end; tokens */
         int i;
     } one[N_REQUESTS];
-    int n_running, n_put_back, n_waiting; /* when it was stopped */
+    int n_running, n_put_back, n_waiting; /* when it was stopped, */
+    uint64_t n_steps;                     /* in this step; 0: before the first one */
 };
 
 static void wake(void *arg)
@@ -66,6 +67,7 @@ static void check_all(struct ended *e, enum completion_end end, const char *why)
     assert_int_equal(stats.n_cancelled, end == COMPLETION_ABORTED ? N_REQUESTS : 0);
     assert_int_equal(stats.n_failed, end == COMPLETION_FAILED ? N_REQUESTS : 0);
     assert_int_equal(stats.n_completed, 0);
+    assert_int_equal(stats.n_steps, e->n_steps); /* nothing more is computed */
     for (int i = 0; i < N_REQUESTS; i++) {
         struct completion_usage usage;
 
@@ -96,6 +98,7 @@ static void stop_after_a_drop(void *arg)
     e->n_running = e->s->n_running;
     e->n_put_back = e->s->n_put_back;
     e->n_waiting = e->s->n_waiting;
+    e->n_steps = e->s->stats.n_steps + 1;
     scheduler_stop(e->s, false);
 }
 
