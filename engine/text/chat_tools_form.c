@@ -117,7 +117,7 @@ size_t calls_marker_len(const char *s)
     if (*s == '<') /* a tag with the name in it */
         return strlen(s) > 3 ? strlen(s) : 0;
     if (*s == '[') {
-        size_t n = strspn(s + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+        size_t n = strspn(s + 1, "/ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
 
         return n > 1 && s[n + 1] == ']' ? n + 2 : 0;
     }

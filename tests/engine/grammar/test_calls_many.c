@@ -77,6 +77,41 @@ static void many_tools(void **state)
     grammar_vocab_close(v);
 }
 
+/* Where there is no room for a tool's arguments, no text follows its name; and the next
+ * answer has a machine with room. */
+static void no_room(void **state)
+{
+    static const char name[] = "<call>\n{\"name\": \"service_0_do_thing_0\", "
+                               "\"arguments\": ";
+    const struct grammar_calls c = {
+        .form = &tags, .tools = many, .n_tools = N_MANY, .choice = GRAMMAR_REQUIRED};
+    struct grammar_vocab *v = grammar_vocabulary(false);
+    uint32_t mask[GRAMMAR_MASK_WORDS(GRAMMAR_VOCAB)];
+    struct grammar *g = grammar_with(&c);
+    struct grammar_state *full = NULL, *s = NULL;
+    struct err err = ERR_INIT;
+    int32_t bytes[256];
+
+    (void)state;
+    list_bytes(v, bytes);
+    assert_int_equal(grammar_state_open(&full, g, v, &err), ST_OK);
+    full->m->own.max_nodes = full->m->own.n_nodes + 10;
+    n_answer = 0;
+    assert_true(write_bytes(full, bytes, name));
+    assert_false(write_bytes(full, bytes, "{"));
+    assert_false(grammar_state_mask(full, mask));
+    for (int32_t id = 0; id < GRAMMAR_VOCAB; id++)
+        assert_int_equal(mask[id / 32] >> id % 32 & 1, id == GRAMMAR_END);
+    assert_int_equal(grammar_state_open(&s, g, v, &err), ST_OK);
+    assert_ptr_not_equal(s->m, full->m);
+    assert_true(write_bytes(s, bytes, name));
+    assert_true(write_bytes(s, bytes, "{"));
+    grammar_state_close(full);
+    grammar_state_close(s);
+    grammar_unref(g);
+    grammar_vocab_close(v);
+}
+
 /* ---- published vocabularies ------------------------------------------------------ */
 
 /* Masks of a text that may turn into a call at any token, and the longest of the calls
@@ -175,6 +210,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_tools),
+        cmocka_unit_test(no_room),
         cmocka_unit_test(published_vocabularies),
     };
 
