@@ -46,8 +46,8 @@ def texts_of(root):
 
 
 ours = tree.parse(sys.argv[1]).getroot()
-with open(sys.argv[2], encoding="utf-8") as f:  # gnuplot leaves "]]>" in texts as it is
-    theirs = tree.fromstring(f.read().replace("]]>", "]]&gt;").encode())
+with open(sys.argv[2], encoding="utf-8") as f:  # gnuplot is given a blank in "]]>"
+    theirs = tree.fromstring(f.read().replace("]] >", "]]&gt;").encode())
 failures = []
 if any(abs(a - b) > 1 for a, b in zip(size_of(ours), size_of(theirs))):
     failures.append("sizes: %s and gnuplot's %s" % (size_of(ours), size_of(theirs)))

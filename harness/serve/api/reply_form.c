@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * reply_form.c - what a stream of blocks has said
+ * reply_form.c - the blocks of a stream so far
  */
 #include "harness/serve/api/reply_form.h"
 

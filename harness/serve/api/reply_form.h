@@ -3,7 +3,7 @@
  * reply_form.h - answers of a chat in the words of other APIs
  *
  * Model of the world: an answer has one choice, whose thoughts, text and calls are
- * blocks, one after another. A stream says of each when it begins and ends, and what comes between.
+ * blocks, one after another. Events of a stream begin and end each.
  *
  * Threading: data.
  * Sources: the API references of Anthropic (messages, streaming messages) and of OpenAI
@@ -16,7 +16,7 @@
 
 enum reply_block { BLOCK_NONE, BLOCK_THOUGHT, BLOCK_TEXT, BLOCK_CALL };
 
-/* What a stream has said so far. */
+/* The blocks of a stream so far. */
 struct reply_blocks {
     enum reply_block open;
     int n;               /* blocks that have ended */

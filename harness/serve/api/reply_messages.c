@@ -2,8 +2,8 @@
  *
  * reply_messages.c - answers in the words of Anthropic's Messages API
  *
- * What came from kept prompts is no part of input_tokens; how much that is, the end of
- * a stream says, since its beginning does not know.
+ * Tokens from kept prompts are no part of input_tokens. Their number is known when the
+ * answer ends, so a stream begins with all of the prompt's.
  */
 #include <string.h>
 

@@ -2,10 +2,10 @@
  *
  * translate.h - bodies of Anthropic's Messages and OpenAI's Responses API as chats
  *
- * Model of the world: both APIs say with other words what a chat's body says. Their
- * bodies become one, which api_request.c then reads with its types and ranges; what
- * cannot be said as a chat is refused by its name. Errors so name the chat's field,
- * where it has another name than the body's.
+ * Model of the world: both APIs have other names for what a chat's body has. Their
+ * bodies become one, which api_request.c then reads with its types and ranges; what no
+ * chat has is refused by its name. So errors name the chat's field, where it has
+ * another name than the body's.
  *
  * Threading: data.
  * Sources: the API references of Anthropic (messages, count tokens) and of OpenAI
@@ -18,12 +18,12 @@
 
 #include "harness/serve/api/refusal.h"
 
-/* The chat that a body of /v1/messages says, a new reference, or NULL: *refusal has
- * the reason. An answer needs max_tokens, a count of tokens does not. */
+/* The chat for a body of /v1/messages, a new reference, or NULL: *refusal has the
+ * reason. An answer needs max_tokens, a count of tokens does not. */
 json_t *translate_messages(json_t *body, bool is_count, struct refusal *refusal);
 
-/* The same of /v1/responses. *echo is what a response repeats of its request: members
- * without braces, malloc'ed. */
+/* The chat for a body of /v1/responses. *echo is what a response repeats of its
+ * request: members without braces, malloc'ed. */
 json_t *translate_responses(json_t *body, char **echo, struct refusal *refusal);
 
 /* ---- for translate_*.c ----------------------------------------------------------- */

@@ -22,7 +22,7 @@ static json_t *as_content(json_t *content)
     return content ? json_incref(content) : json_string("");
 }
 
-/* ---- what an assistant has said -------------------------------------------------- */
+/* ---- an assistant's messages ---------------------------------------------------- */
 
 static bool add_use(json_t *message, const json_t *block, struct refusal *refusal)
 {
@@ -73,9 +73,9 @@ static bool add_assistant(json_t *messages, json_t *content, struct refusal *ref
     return true;
 }
 
-/* ---- what a user says, and what tools have answered ------------------------------ */
+/* ---- messages of users and tools ------------------------------------------------- */
 
-/* The tool's message, before what the user says with it. */
+/* The tool's message, before the user's own text. */
 static bool add_result(json_t *messages, json_t *block, struct refusal *refusal)
 {
     json_t *id = api_member(block, "tool_use_id"), *message;
@@ -195,17 +195,17 @@ static json_t *choice_of(const json_t *choice)
 static bool add_choice(json_t *chat, const json_t *body, struct refusal *refusal)
 {
     const json_t *choice = api_member(body, "tool_choice");
-    json_t *said = choice ? choice_of(choice) : NULL;
+    json_t *chosen = choice ? choice_of(choice) : NULL;
     const bool is_single =
         json_is_true(api_member(choice, "disable_parallel_tool_use"));
 
     if (!choice)
         return true;
-    if (!said)
+    if (!chosen)
         return refuse(refusal, 400, NULL, "tool_choice",
                       "tool_choice must be an object of type auto, any, none, or tool "
                       "with a name");
-    return (translate_set(chat, "tool_choice", said) &&
+    return (translate_set(chat, "tool_choice", chosen) &&
             (!is_single || translate_set(chat, "parallel_tool_calls", json_false()))) ||
            translate_no_memory(refusal);
 }

@@ -458,7 +458,7 @@ static struct reply_usage sum_usage(const struct answer *a)
     return u;
 }
 
-/* Of an answer with a form, which has one choice. */
+/* An answer with a form has one choice. */
 static struct reply_ending ending(const struct answer *a)
 {
     return (struct reply_ending){a->choices->end, a->choices->stop, &a->choices->calls,

@@ -29,7 +29,7 @@ void apikeys_free(struct apikeys *k); /* may be NULL */
  * The time it takes does not depend on how much of a key is right. */
 int apikeys_find(const struct apikeys *k, const char *header);
 
-/* The same of a key alone. */
+/* As apikeys_find(), for a key without a scheme. */
 int apikeys_find_bare(const struct apikeys *k, const char *key);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// anthropic.mjs - what programs that use Anthropic's client for Node get from `bench serve`
+// anthropic.mjs - Anthropic's client for Node with `bench serve`
 //
 // usage: node anthropic.mjs http://HOST:PORT/v1, next to a node_modules with
 // `@anthropic-ai/sdk`

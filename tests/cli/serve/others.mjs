@@ -29,8 +29,8 @@ let streamed = "";
 for await (const piece of await chat.stream(prompt)) streamed += piece.content;
 assert.equal(streamed, text);
 
-// Ollama's own API is another one: its client says where this server's is.
+// Ollama's own API is another one: the error names this server's.
 const ollama = new Ollama({ host: baseURL.replace(/\/v1$/, "") });
 await assert.rejects(ollama.chat({ model: "tiny", messages: [{ role: "user", content: prompt }] }),
   /\/v1\/chat\/completions/);
-console.log("the ai and @langchain/openai packages: chat, stream; ollama: told what there is");
+console.log("the ai and @langchain/openai packages: chat, stream; ollama: an error with the paths");

@@ -59,7 +59,7 @@ def messages(s):
     check(got[-2][1]["delta"] == {"stop_reason": "max_tokens", "stop_sequence": None} and
           got[-2][1]["usage"]["output_tokens"] == 20, got[-2])
 
-    # The stop string that came is said; so is an end without any.
+    # The stop string that ended it is reported; so is an end without one.
     words = text.split()
     for stream in (False, True):
         stops = {**body, "stop_sequences": ["never this", words[3]]}
@@ -72,7 +72,7 @@ def messages(s):
     a = s.post("/v1/messages", {**body, "output_config": form, "max_tokens": 60})
     check(json.loads(a["content"][0]["text"]) in ("cat", "dog") and a["stop_reason"] == "end_turn", a)
 
-    # Blocks and a system's text become what a chat's messages say.
+    # Blocks and a system's text become a chat's messages.
     blocks = {**body, "system": [{"type": "text", "text": "Be ", "cache_control": {}},
                                  {"type": "text", "text": "kind."}],
               "messages": [{"role": "user", "content": [{"type": "text", "text": "Hello "},
@@ -144,7 +144,7 @@ def responses(s):
           last["usage"]["output_tokens"] == 20 and last["status"] == "incomplete", last)
     check(last["output"][0] == got[-2][1]["item"], got[-2:])
 
-    # Items and instructions become what a chat's messages say.
+    # Items and instructions become a chat's messages.
     items = {**body, "instructions": "Be kind.", "input": [
         {"role": "user", "content": [{"type": "input_text", "text": "Hello "},
                                      {"type": "input_text", "text": "you"}]},
@@ -190,14 +190,14 @@ def thoughts(s):
     # A response of thoughts alone: there was no budget.
     got = events(s, "/v1/responses", {"input": "Once upon a time", "max_output_tokens": 20,
                                       "temperature": 0})
-    said = "".join(d["delta"] for n, d in got if n == "response.reasoning_text.delta")
+    streamed = "".join(d["delta"] for n, d in got if n == "response.reasoning_text.delta")
     last = got[-1][1]["response"]
-    check(len(said) > 20 and [i["type"] for i in last["output"]] == ["reasoning"] and
-          last["output"][0]["content"][0]["text"] == said, last)
+    check(len(streamed) > 20 and [i["type"] for i in last["output"]] == ["reasoning"] and
+          last["output"][0]["content"][0]["text"] == streamed, last)
     check(last["usage"]["output_tokens_details"]["reasoning_tokens"] == 20, last)
     whole = s.post("/v1/responses", {"input": "Once upon a time", "max_output_tokens": 20,
                                      "temperature": 0})
-    check(whole["output"][0]["content"][0]["text"] == said, whole)
+    check(whole["output"][0]["content"][0]["text"] == streamed, whole)
 
     # It comes again with the next turn.
     again = [{"role": "user", "content": "a"}, *whole["output"],

@@ -90,7 +90,7 @@ static void tools_of_messages(void **state)
         "[{'role': 'assistant', 'reasoning_content': 'hm', 'content': [{'type': "
         "'text', 'text': 'b'}], " CALLS "}]");
 
-    /* What tools have answered comes before what the user says with it. */
+    /* Results of tools come before the user's text. */
     becomes(
         false,
         MESSAGES("{'role': 'user', 'content': [{'type': 'text', 'text': 'b'}, "
