@@ -187,9 +187,10 @@ static enum status open_sequences(struct slm *m, struct err *err)
     m->again = calloc((size_t)m->info.n_batch, sizeof *m->again);
     if (!m->seqs || !m->logits_at || !m->again)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu sequences", n);
-    if (m->kv.pages && !m->kv.shape.n_window_layers && !m->kv.shape.n_states &&
-        !m->kv.shape.n_recent)
-        st = prefix_open(&m->prefixes, m->kv.pages, err);
+    if (m->kv.shape.n_checkpoints || (m->kv.pages && !m->kv.shape.n_window_layers &&
+                                      !m->kv.shape.n_states && !m->kv.shape.n_recent))
+        st = prefix_open(&m->prefixes, m->kv.pages, m->kv.shape.n_checkpoints,
+                         m->info.n_ctx, err);
     for (size_t i = 0; !st && i < n; i++)
         st = rewind_open(&m->seqs[i].rewind, &m->kv, (int)i, m->info.n_ctx, err);
     return st;
@@ -398,8 +399,10 @@ void engine_run_again(struct slm *m, int seq)
         int n = left < m->pass_tokens ? left : m->pass_tokens;
 
         n = n < m->info.n_ctx - at ? n : m->info.n_ctx - at;
-        engine_run_pass(
-            m, &(struct forward_part){seq, s->rewind.tokens + at, n, pos, 0, 0}, 1);
+        const struct forward_part part = {
+            .seq = seq, .tokens = s->rewind.tokens + at, .n = n, .n_past = pos};
+
+        engine_run_pass(m, &part, 1);
         pos += n;
     }
 }
@@ -410,7 +413,11 @@ struct forward_part engine_part_again(struct slm *m, int seq, const int32_t *tok
                                       int n, int n_logits, int32_t *buffer, int *room)
 {
     struct sequence *s = &m->seqs[seq];
-    struct forward_part part = {seq, tokens, n, s->n_past, n_logits, 0};
+    struct forward_part part = {.seq = seq,
+                                .tokens = tokens,
+                                .n = n,
+                                .n_past = s->n_past,
+                                .n_logits = n_logits};
     const int n_again = s->n_past - (int)engine_begin_of(m, seq);
 
     if (!n_again || n_again > *room || m->info.kv_window) {

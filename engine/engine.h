@@ -90,11 +90,14 @@ struct slm_params {
                       is: what it begins with can be kept then */
     size_t n_pool; /* with pages: positions of all sequences together, for which the KV
                       cache has room; 0: n_ctx of each */
-    int kv_window; /* a token sees the last positions only, this many with
-                      itself, and the first n_sinks: the KV cache holds these
-                      (and n_back more), and a sequence has no end. Layers with a
-                      sliding window as long or shorter keep theirs. 0: it sees
-                      all n_ctx */
+    int n_checkpoints; /* of sequences that can be kept at a time, of models that need
+                          them to keep what sequences begin with: layers have a window
+                          or states; not with a kv_window. 0: none */
+    int kv_window;     /* a token sees the last positions only, this many with
+                          itself, and the first n_sinks: the KV cache holds these
+                          (and n_back more), and a sequence has no end. Layers with a
+                          sliding window as long or shorter keep theirs. 0: it sees
+                          all n_ctx */
     int n_sinks;
     enum kern_kv kv_type; /* what the KV cache holds: KERN_KV_f16, ... */
     int n_batch;          /* most tokens in one pass of prefill; 0:
@@ -129,6 +132,8 @@ struct slm_info {
     int n_ctx, n_batch, n_logits; /* as opened */
     int n_sequences;              /* as opened */
     int n_seq_pages;              /* that a sequence may take at most; 0: none */
+    int n_checkpoints;            /* as opened; 0 of models that need none */
+    uint64_t checkpoint_bytes;    /* of each, a part of kv_bytes; 0: no checkpoints */
     int n_back;                   /* as opened */
     int kv_window, n_sinks;       /* as opened; without a kv_window no sinks */
     int n_nextn;                  /* layers in the file that predict further tokens */
@@ -159,7 +164,7 @@ struct slm_info {
     int n_window;             /* positions of the sliding window; 0: none */
     int n_window_layers;    /* layers with a sliding window, unless kv_window is less */
     uint64_t kv_bytes;      /* KV cache as allocated: layers with a window keep it and
-                               n_back positions more */
+                               n_back positions more; with states and checkpoints */
     uint64_t kv_more_bytes; /* that one more position than n_ctx adds to it */
     uint64_t scratch_bytes; /* activations, logits, norm weights as allocated */
     int n_streamed;         /* layers that are read again for each pass; 0: none */
@@ -410,19 +415,38 @@ size_t slm_batch_pages(const struct slm *m, const struct slm_part *parts, int n_
  *
  * Pages of a sequence can be kept when it ends, so that a later one that begins with
  * the same tokens need not compute them again. They take room that sequences may need:
- * forget them then, those used longest ago first. Only with pages, and of models whose
- * layers keep all positions; the others have windows, or states of the sequence's end
- * alone. */
+ * forget them then, those used longest ago first. Only with pages, or checkpoints.
+ *
+ * Models whose layers have windows or states continue a text only from a checkpoint,
+ * and the model has n_checkpoints. One is kept when a sequence ends and at the
+ * positions that slm_prefix_mark() names; if there are more, those go that save least
+ * (kv/prefix.h). */
 
 bool slm_keeps_prefixes(const struct slm *m);
 
-/* Keep the pages of a sequence, whose tokens are tokens[slm_seq_n_past()]. It may be
- * continued or truncated. */
+/* Keep the pages of a sequence, whose tokens are tokens[slm_seq_n_past()], and a
+ * checkpoint of its end. It may be continued or truncated. */
 void slm_prefix_keep(struct slm *m, int seq, const int32_t *tokens);
+
+/* Why a checkpoint is wanted: texts may be continued there, known ones are in different
+ * ways, or it is a while since the last one. */
+enum slm_mark { SLM_MARK_END, SLM_MARK_BRANCH, SLM_MARK_INTERVAL };
+
+#define SLM_MAX_MARKS 3
+
+/* Keep a checkpoint when the next slm_batch() brings the sequence to n_past, which is
+ * more than it has: at most SLM_MAX_MARKS before each. Not if it would save less than
+ * the others, or fewer tokens than its place is worth. Without checkpoints nothing is
+ * kept. */
+void slm_prefix_mark(struct slm *m, int seq, int n_past, enum slm_mark why);
 
 /* Give an empty sequence the positions that are known of tokens[n], fewer than n so
  * that one is left to compute; how many. */
 int slm_prefix_take(struct slm *m, int seq, const int32_t *tokens, int n);
+
+/* How many slm_prefix_take() would give, of a model with checkpoints, and how many of
+ * the tokens are known: from the one to the other they are computed again. */
+int slm_prefix_look(const struct slm *m, const int32_t *tokens, int n, int *n_common);
 
 /* Forget pages until n_free are free, or nothing is kept. */
 void slm_prefix_forget(struct slm *m, size_t n_free);
@@ -430,6 +454,9 @@ void slm_prefix_forget(struct slm *m, size_t n_free);
 /* Pages that are kept, and those of them that no sequence has, too: what could become
  * free. n_own may be NULL, which spares looking at all of them. */
 void slm_prefix_pages(const struct slm *m, size_t *n, size_t *n_own);
+
+/* Checkpoints that are kept. */
+size_t slm_prefix_checkpoints(const struct slm *m);
 
 /* Fill positions slm_n_past() .. n_past-1 with seeded random keys and values of
  * a realistic size, to reach a context depth of at most n_ctx without computing it; in

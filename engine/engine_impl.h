@@ -10,9 +10,19 @@
 #include "engine/kv/prefix.h"
 #include "engine/kv/rewind.h"
 
+/* Where a checkpoint is to be kept, and its place while the pass runs. */
+struct prefix_mark {
+    int n_past;
+    enum slm_mark why;
+    int place;
+};
+
 struct sequence {
     int n_past;
     struct rewind rewind;
+    struct prefix_mark marks[SLM_MAX_MARKS]; /* [n_marks] by position, of the next
+                                                pass */
+    int n_marks;
 };
 
 struct slm {
@@ -59,6 +69,11 @@ void engine_run_again(struct slm *m, int seq);
  * much room and n more; *room becomes less by what the part has besides tokens[n]. */
 struct forward_part engine_part_again(struct slm *m, int seq, const int32_t *tokens,
                                       int n, int n_logits, int32_t *buffer, int *room);
+
+/* Places for the checkpoints that the part comes to, which its pass fills; after it
+ * they are kept, or given back if it has failed. */
+void engine_place_marks(struct slm *m, struct forward_part *part);
+void engine_keep_marks(struct slm *m, int seq, bool ok);
 
 /* Have room for all parts of a batch, or for none: ST_NO_MEMORY. */
 enum status engine_reserve(struct slm *m, const struct slm_part *parts, int n_parts,

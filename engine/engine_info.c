@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "engine/kv/checkpoint.h"
 #include "engine/quantize/quantmix.h"
 
 struct slm_params slm_params_default(void)
@@ -96,6 +97,8 @@ struct kvcache_shape info_kv_shape(const struct model *m, const struct slm_param
      * encoder, whose texts are in the cache for one pass. */
     if (m->is_encoder || (shape.n_recent && shape.n_recent < shape.window))
         shape.n_window_layers = shape.window = 0;
+    if (!m->is_encoder && !shape.n_recent && (shape.n_window_layers || shape.n_states))
+        shape.n_checkpoints = p->n_checkpoints;
     return shape;
 }
 
@@ -212,6 +215,9 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
                        "a KV cache of the first %d and the last %d positions: 0 to %d "
                        "are possible",
                        p->n_sinks, p->kv_window, SLM_MAX_WINDOW);
+    if (p->n_checkpoints < 0)
+        return err_set(err, ST_USAGE, "%d checkpoints are not possible",
+                       p->n_checkpoints);
     if (p->n_sequences < 0 || p->n_sequences > SLM_MAX_SEQUENCES)
         return err_set(err, ST_USAGE, "%d sequences: between 1 and %d are possible",
                        p->n_sequences, SLM_MAX_SEQUENCES);
@@ -253,6 +259,9 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
                        info->n_ctx);
     info->kv_more_bytes = kvcache_more_bytes(&shape, info->n_ctx);
     info->n_seq_pages = (int)kvcache_sequence_pages(&shape, info->n_ctx);
+    info->n_checkpoints = shape.n_checkpoints;
+    info->checkpoint_bytes =
+        shape.n_checkpoints ? checkpoint_bytes(&shape, info->n_ctx) : 0;
     info->scratch_bytes = m->vector_bytes + m->derived_bytes +
                           forward_bytes(m, info->kv_type, info->n_batch, info->n_logits,
                                         info->n_sequences, n_threads);

@@ -53,10 +53,11 @@ static uint64_t n_rows(int n_sequences)
 uint64_t mtp_bytes(const struct model *m, const struct slm_params *p,
                    const struct slm_info *info)
 {
-    const struct kvcache_shape shape = info_kv_shape(m, p, info->n_back);
+    struct kvcache_shape shape = info_kv_shape(m, p, info->n_back);
     const uint64_t row = ((uint64_t)m->n_embd + 15) / 16 * 64 + sizeof(int32_t);
     uint64_t kv = 0;
 
+    shape.n_checkpoints = 0;
     kvcache_bytes(&kv, &shape, info->n_ctx);
     return kv + m->vector_bytes + row * n_rows(info->n_sequences) +
            forward_bytes(m, info->kv_type, info->n_batch, info->n_sequences,
@@ -95,8 +96,9 @@ enum status mtp_open(struct mtp **out, struct slm *m, const struct slm_params *p
         return err_set(err, ST_NO_MEMORY, "no memory to predict further tokens");
     st = model_load_nextn(&t->model, m->g, m->w, err);
     if (!st) {
-        const struct kvcache_shape shape = info_kv_shape(t->model, p, m->info.n_back);
+        struct kvcache_shape shape = info_kv_shape(t->model, p, m->info.n_back);
 
+        shape.n_checkpoints = 0;
         st = kvcache_open(&t->kv, &shape, m->info.n_ctx, err);
     }
     if (!st)
@@ -209,9 +211,12 @@ static bool evaluate(struct slm *m, int seq, int n_left)
         n = n < m->info.n_batch ? n : m->info.n_batch;
         if (!reserve(m, seq, n))
             return false;
-        run(m, s->hidden + (size_t)at * t->stride,
-            &(struct forward_part){seq, s->tokens + at, n, s->n_pairs - s->base, 0, 0},
-            1);
+        const struct forward_part part = {.seq = seq,
+                                          .tokens = s->tokens + at,
+                                          .n = n,
+                                          .n_past = s->n_pairs - s->base};
+
+        run(m, s->hidden + (size_t)at * t->stride, &part, 1);
         s->n_pairs += n;
     }
     return true;
@@ -308,7 +313,11 @@ static void add_part(struct mtp *t, int seq, const float *rows, const int32_t *t
     memcpy(t->rows + *n_rows * t->stride, rows,
            (size_t)n * t->stride * sizeof *t->rows);
     t->parts[(*n_parts)++] =
-        (struct forward_part){seq, tokens, n, s->n_pairs + s->guess - s->base, 1, 0};
+        (struct forward_part){.seq = seq,
+                              .tokens = tokens,
+                              .n = n,
+                              .n_past = s->n_pairs + s->guess - s->base,
+                              .n_logits = 1};
     *n_rows += (size_t)n;
 }
 

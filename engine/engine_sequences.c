@@ -172,6 +172,7 @@ static void make_pass(struct slm *m, const struct slm_part *parts, int n_parts,
     for (int i = 0; i < n_parts; i++) {
         pass[i] = engine_part_again(m, parts[i].seq, parts[i].tokens, parts[i].n,
                                     n_logits_of(&parts[i]), buffer, &room);
+        engine_place_marks(m, &pass[i]);
         buffer += parts[i].n + pass[i].n_again;
     }
 }
@@ -187,6 +188,14 @@ static void run(struct slm *m, const struct forward_part *pass, int n_parts)
     engine_run_pass(m, pass, n_parts);
 }
 
+/* The batch is none. */
+static void forget_marks(struct slm *m, const struct slm_part *parts, int n_parts)
+{
+    for (int i = 0; i < n_parts; i++)
+        if (parts[i].seq >= 0 && parts[i].seq < m->info.n_sequences)
+            m->seqs[parts[i].seq].n_marks = 0;
+}
+
 enum status slm_batch(struct slm *m, const struct slm_part *parts, int n_parts,
                       struct err *err)
 {
@@ -197,8 +206,10 @@ enum status slm_batch(struct slm *m, const struct slm_part *parts, int n_parts,
         st = check_batch(m, parts, n_parts, err);
     if (!st)
         st = engine_reserve(m, parts, n_parts, err);
-    if (st)
+    if (st) {
+        forget_marks(m, parts, n_parts);
         return st;
+    }
     make_pass(m, parts, n_parts, pass);
     if (!weights_check(m->w, NULL))
         run(m, pass, n_parts);
@@ -206,6 +217,7 @@ enum status slm_batch(struct slm *m, const struct slm_part *parts, int n_parts,
     for (int i = 0; i < n_parts; i++) {
         struct sequence *s = &m->seqs[parts[i].seq];
 
+        engine_keep_marks(m, parts[i].seq, !st);
         if (!st) {
             s->n_past += parts[i].n;
             continue;

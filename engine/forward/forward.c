@@ -520,7 +520,7 @@ static void take_part(struct forward *f, const struct forward_part *part)
     f->parts[at] = (struct fwd_part){.seq = part->seq,
                                      .first = first,
                                      .n = (size_t)part->n,
-                                     .n_again = (size_t)part->n_again,
+                                     .part = *part,
                                      .pos = (size_t)part->n_past};
     f->n += part->n;
 }

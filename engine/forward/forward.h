@@ -45,6 +45,14 @@ enum status forward_open(struct forward **f, const struct model *m, struct kvcac
                          int n_logits, struct err *err);
 void forward_close(struct forward *f);
 
+/* Behind n of a part's tokens the states are copied, [n_states][state_floats]. */
+struct forward_save {
+    int n;
+    float *states;
+};
+
+#define FORWARD_MAX_SAVES 3
+
 /* What a pass computes of one sequence. */
 struct forward_part {
     int seq;               /* number in the cache; each once in a pass */
@@ -53,6 +61,8 @@ struct forward_part {
     int n_logits; /* of the last ones, 0..n */
     int n_again;  /* of the first ones, < n: the states behind them are copied as by
                      kvcache_save_states(); 0: none are */
+    int n_saves;  /* ascending, where layers keep states */
+    struct forward_save saves[FORWARD_MAX_SAVES];
 };
 
 /* Take up to n_batch tokens through the model. Tokens and positions have been checked,

@@ -84,7 +84,7 @@ struct fwd_part {
     int seq;
     size_t first, n;                  /* its tokens among all of the pass */
     size_t pos;                       /* of the first */
-    size_t n_again;                   /* tokens before the states are copied; or 0 */
+    struct forward_part part;         /* with what copies are made of states */
     size_t store_at[2], attend_at[2]; /* its first work items of these kinds, by the
                                          kind of the layer */
 };

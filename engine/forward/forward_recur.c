@@ -83,26 +83,54 @@ static size_t splits_of(const struct forward *f)
     return parts;
 }
 
-/* Copy the states of a run's heads, for a return to behind its last token. */
+/* Where the i-th copy of a part's states has those of a layer, and the tokens of the
+ * part before it; NULL: there is no such copy. */
+static float *copy_of(const struct forward *f, const struct fwd_part *p,
+                      const struct layer *y, int i, size_t *n)
+{
+    const struct forward_part *part = &p->part;
+
+    *n = (size_t)part->n_again;
+    if (i == part->n_saves)
+        return part->n_again
+                   ? kvcache_state(f->kv, p->seq, f->kv->shape.n_states + y->state)
+                   : NULL;
+    *n = (size_t)part->saves[i].n;
+    return part->saves[i].states + (size_t)y->state * f->kv->shape.state_floats;
+}
+
+/* Copy the states of a run's heads behind its last token. */
 static void save_heads(const struct forward *f, const struct recur_run *r)
 {
     const struct recur_sizes *s = &f->m->recur;
     const size_t d = (size_t)s->key_dim * (size_t)s->value_dim;
-    const size_t to_copy = (size_t)f->kv->shape.n_states * f->kv->shape.state_floats;
+    const float *past = recur_past(f, r->p, r->y);
 
-    for (size_t i = 0; i < r->n_heads; i++) {
-        float *state = recur_state(f, r->p, r->y, r->first_head + i * r->step);
+    for (int c = 0; c <= r->p->part.n_saves; c++) {
+        size_t n;
+        float *copy = copy_of(f, r->p, r->y, c, &n);
 
-        memcpy(state + to_copy, state, d * sizeof *state);
+        for (size_t i = 0; copy && n == r->from + r->n && i < r->n_heads; i++) {
+            const float *state =
+                recur_state(f, r->p, r->y, r->first_head + i * r->step);
+
+            memcpy(copy + (state - past), state, d * sizeof *state);
+        }
     }
 }
 
 /* Tokens of the run that begins at `from`: it ends where states are copied. */
 static size_t run_length(const struct fwd_part *p, size_t from)
 {
-    const size_t end = from < p->n_again ? p->n_again : p->n;
+    const struct forward_part *part = &p->part;
+    size_t end = from + RECUR_TOKENS < p->n ? from + RECUR_TOKENS : p->n;
 
-    return end - from < RECUR_TOKENS ? end - from : RECUR_TOKENS;
+    if (from < (size_t)part->n_again && (size_t)part->n_again < end)
+        end = (size_t)part->n_again;
+    for (int i = 0; i < part->n_saves; i++)
+        if (from < (size_t)part->saves[i].n && (size_t)part->saves[i].n < end)
+            end = (size_t)part->saves[i].n;
+    return end - from;
 }
 
 /* Heads begin .. end-1 of a group's. */
@@ -132,8 +160,7 @@ static void run_heads(struct forward *f, struct fwd_thread *me,
             delta_run(f, me, &r);
         else
             ssm_run(f, me, &r);
-        if (p->n_again && from + n == p->n_again)
-            save_heads(f, &r);
+        save_heads(f, &r);
     }
     fwd_count(me, SLM_OP_ATTENTION, KERN_N_FMT, (end - begin) * 2 * d * sizeof(float),
               (end - begin) * n_macs * d * p->n);
@@ -176,12 +203,14 @@ static void copy_inputs(struct forward *f, const struct fwd_part *p,
 static void keep_inputs(struct forward *f, const struct fwd_part *p,
                         const struct layer *y)
 {
-    const size_t to_copy = (size_t)f->kv->shape.n_states * f->kv->shape.state_floats;
-    float *past = recur_past(f, p, y);
+    for (int c = 0; c <= p->part.n_saves; c++) {
+        size_t n;
+        float *copy = copy_of(f, p, y, c, &n);
 
-    if (p->n_again)
-        copy_inputs(f, p, y, p->n_again, past + to_copy);
-    copy_inputs(f, p, y, p->n, past);
+        if (copy)
+            copy_inputs(f, p, y, n, copy);
+    }
+    copy_inputs(f, p, y, p->n, recur_past(f, p, y));
 }
 
 void fwd_recurrent(struct forward *f, struct fwd_thread *me, const struct layer *y)

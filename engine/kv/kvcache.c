@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/base/random.h"
+#include "engine/kv/checkpoint.h"
 #include "kernels/half.h"
 
 enum {
@@ -132,12 +133,15 @@ static bool panels_bytes(uint64_t *bytes, const struct kvcache_shape *shape, int
 
 int kvcache_bytes(uint64_t *bytes, const struct kvcache_shape *shape, int n_ctx)
 {
-    uint64_t panels;
+    uint64_t panels, kept;
 
     if (!panels_bytes(&panels, shape, n_ctx) ||
-        kvcache_state_bytes(shape) > SIZE_MAX / 8 / sequences(shape))
+        kvcache_state_bytes(shape) > SIZE_MAX / 8 / sequences(shape) ||
+        __builtin_mul_overflow((uint64_t)shape->n_checkpoints,
+                               checkpoint_bytes(shape, n_ctx), &kept) ||
+        kept > SIZE_MAX / 4)
         return 0;
-    *bytes = panels + 2 * sequences(shape) * kvcache_state_bytes(shape);
+    *bytes = panels + 2 * sequences(shape) * kvcache_state_bytes(shape) + kept;
     return 1;
 }
 
@@ -194,6 +198,10 @@ enum status kvcache_open(struct kvcache *kv, const struct kvcache_shape *shape,
         st = mem_alloc(&new.states,
                        (size_t)(2 * sequences(shape) * kvcache_state_bytes(shape)),
                        MEM_PAGES_2M, "states of recurrent layers", err);
+    if (!st && shape->n_checkpoints)
+        st = mem_alloc(&new.kept,
+                       (size_t)shape->n_checkpoints * checkpoint_bytes(shape, n_ctx),
+                       MEM_PAGES_2M, "checkpoints of sequences", err);
     if (!st && kvcache_sequence_pages(shape, n_ctx) > 0)
         st = kvpages_open(&new.pages, new.n_pool / KVCACHE_PAGE, shape->n_sequences,
                           new.n_slots, err);
@@ -208,27 +216,9 @@ void kvcache_close(struct kvcache *kv)
 {
     mem_free(&kv->mem);
     mem_free(&kv->states);
+    mem_free(&kv->kept);
     kvpages_close(kv->pages);
     kv->pages = NULL;
-}
-
-/* ---- states ---------------------------------------------------------------------- */
-
-void kvcache_save_states(struct kvcache *kv, int seq)
-{
-    memcpy(kvcache_state(kv, seq, kv->shape.n_states), kvcache_state(kv, seq, 0),
-           kvcache_state_bytes(&kv->shape));
-}
-
-void kvcache_restore_states(struct kvcache *kv, int seq)
-{
-    memcpy(kvcache_state(kv, seq, 0), kvcache_state(kv, seq, kv->shape.n_states),
-           kvcache_state_bytes(&kv->shape));
-}
-
-void kvcache_clear_states(struct kvcache *kv, int seq)
-{
-    memset(kvcache_state(kv, seq, 0), 0, kvcache_state_bytes(&kv->shape));
 }
 
 /* ---- room of several sequences --------------------------------------------------- */
@@ -325,38 +315,6 @@ void kvcache_cut(struct kvcache *kv, int seq, size_t n_past)
     /* A ring has no positions that are given up for good. */
     if (kv->pages && (n_past == 0 || kv->shape.n_recent == 0))
         kvpages_cut(kv->pages, seq, (n_past + KVCACHE_PAGE - 1) / KVCACHE_PAGE);
-}
-
-/* Rings, or states, are one after another. */
-static void copy_ring(struct kvcache *kv, int from, int to, int layer, int head)
-{
-    const struct kvcache_heads *h = kvcache_heads(kv, layer);
-    const size_t panels = kv->n_ring / KVCACHE_PANEL;
-    unsigned char *keys = kvcache_head(kv, layer, head);
-    unsigned char *values =
-        keys + kvcache_places(kv, layer) / KVCACHE_PANEL * h->key_bytes;
-
-    memcpy(keys + (size_t)to * panels * h->key_bytes,
-           keys + (size_t)from * panels * h->key_bytes, panels * h->key_bytes);
-    memcpy(values + (size_t)to * panels * h->value_bytes,
-           values + (size_t)from * panels * h->value_bytes, panels * h->value_bytes);
-}
-
-void kvcache_fork(struct kvcache *kv, int from, int to, size_t n_past)
-{
-    const size_t seen = n_past < kv->n_slots ? n_past : kv->n_slots;
-
-    if (kv->pages) {
-        kvpages_cut(kv->pages, to, 0);
-        for (size_t i = 0; i * KVCACHE_PAGE < seen; i++)
-            kvpages_share(kv->pages, to, i, *kvpages_entry(kv->pages, from, i));
-    }
-    for (int layer = kvcache_n_whole(kv); layer < kv->shape.n_layers; layer++)
-        for (int head = 0; head < kvcache_heads(kv, layer)->n; head++)
-            copy_ring(kv, from, to, layer, head);
-    if (kv->shape.n_states)
-        memcpy(kvcache_state(kv, to, 0), kvcache_state(kv, from, 0),
-               2 * kvcache_state_bytes(&kv->shape));
 }
 
 /* ---- writing --------------------------------------------------------------------- */

@@ -76,6 +76,7 @@ struct kvcache_shape {
                       a window; 0: as if all were as long as possible */
     int n_states;  /* layers with a state of fixed size instead; or 0 */
     size_t state_floats; /* of each */
+    int n_checkpoints;   /* that can be kept: checkpoint.h; or 0 */
 };
 
 /* The heads of a layer. */
@@ -99,6 +100,7 @@ struct kvcache {
                               and layers with a window neither */
     struct kvcache_heads heads[2]; /* of layers without a window, and with one */
     struct mem states;             /* [n_sequences]{states, copy}; zeros at first */
+    struct mem kept;               /* [n_checkpoints] */
 };
 
 /* Elements of a key and a value as stored. */
@@ -106,7 +108,8 @@ size_t kvcache_key_dim(enum kern_kv type, int head_dim);
 size_t kvcache_value_dim(enum kern_kv type, int head_dim);
 
 /* Bytes of a cache of n_ctx positions of each sequence, rounded up to whole panels or
- * pages, and of states with their copy; false when they exceed the address space. */
+ * pages, of states with their copy, and of checkpoints; false when they exceed the
+ * address space. */
 int kvcache_bytes(uint64_t *bytes, const struct kvcache_shape *shape, int n_ctx);
 
 /* Bytes of all states of a sequence, without the copy. */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/kv/checkpoint.h"
+
 enum status rewind_open(struct rewind *r, const struct kvcache *kv, int seq, int n_ctx,
                         struct err *err)
 {
@@ -18,7 +20,8 @@ enum status rewind_open(struct rewind *r, const struct kvcache *kv, int seq, int
         r->n_ring = (int)kv->n_ring;
     if (endless)
         r->n_recent = (int)(kv->n_slots - kv->n_kept);
-    if (kv->shape.n_states == 0 && r->n_ring == 0 && r->n_recent == 0)
+    if (kv->shape.n_states == 0 && r->n_ring == 0 && r->n_recent == 0 &&
+        kv->shape.n_checkpoints == 0)
         return ST_OK;
     r->tokens = calloc((size_t)n_ctx, sizeof *r->tokens);
     return r->tokens ? ST_OK
@@ -35,10 +38,11 @@ void rewind_close(struct rewind *r)
  * n_kept are no part of one. */
 static int min_with_windows(const struct rewind *r, const struct kvcache *kv)
 {
-    const int own = r->end - r->n_ring, other = r->end - r->n_recent;
+    const int lost = r->n_ring ? r->end - r->n_ring : 0;
+    const int own = lost > r->begin ? lost : r->begin, other = r->end - r->n_recent;
     int least = 0;
 
-    if (r->n_ring && own > 0)
+    if (own > 0)
         least = own + kv->shape.window - 1;
     if (r->n_recent && other > (int)kv->n_kept &&
         other + kv->shape.n_recent - 1 > least)
@@ -102,7 +106,7 @@ int rewind_to(struct rewind *r, struct kvcache *kv, int n_past)
         r->at = r->end = 0;
     }
     if (r->at == 0)
-        r->known = 0;
+        r->known = r->begin = 0;
     return r->at;
 }
 
@@ -138,6 +142,31 @@ void rewind_forget(struct rewind *r)
     r->saved_at = 0;
 }
 
+int rewind_kept(const struct rewind *r, const struct kvcache *kv, int n_past)
+{
+    const bool copied = kv->shape.n_states && r->saved_at <= n_past;
+    const int n = r->at == n_past ? n_past : copied ? r->saved_at : 0;
+
+    return rewind_has_window(r, kv, n) ? n : 0;
+}
+
+const float *rewind_states(const struct rewind *r, const struct kvcache *kv, int n_past)
+{
+    if (kv->shape.n_states == 0)
+        return NULL;
+    return kvcache_state(kv, r->seq, r->at == n_past ? 0 : kv->shape.n_states);
+}
+
+void rewind_load(struct rewind *r, struct kvcache *kv, int place, const int32_t *tokens,
+                 int n_past)
+{
+    memcpy(r->tokens, tokens, (size_t)n_past * sizeof *tokens);
+    r->begin = (int)checkpoint_load(kv, place, r->seq, (size_t)n_past);
+    r->at = r->end = n_past;
+    r->known = r->saved_at = 0;
+    r->single = false;
+}
+
 void rewind_fill(struct rewind *r, struct kvcache *kv, int n_past, bool kept)
 {
     /* whole panels were written */
@@ -147,6 +176,7 @@ void rewind_fill(struct rewind *r, struct kvcache *kv, int n_past, bool kept)
         return;
     r->at = n_past;
     r->end = kept && r->end > end ? r->end : end;
+    r->begin = kept ? r->begin : 0;
     r->single = false;
     save(r, kv);
 }

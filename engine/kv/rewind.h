@@ -37,7 +37,8 @@ struct rewind {
     int n_ring;   /* positions of a ring of layers with a window; 0: none, or it holds
                      them all */
     int n_recent; /* positions of a ring of the other layers; 0: none */
-    int end;      /* rings hold those before this one */
+    int end;      /* rings hold those before this one, */
+    int begin;    /* and none before this one */
     int at;       /* positions that the states have absorbed */
     int saved_at; /* the same of their copy */
     bool single;  /* the last pass had one token */
@@ -70,6 +71,19 @@ void rewind_pass(struct rewind *r, struct kvcache *kv, const int32_t *tokens, in
 /* The pass failed, and what it copied may be wrong: a return begins from the beginning.
  * Only where all tokens are known. */
 void rewind_forget(struct rewind *r);
+
+/* The last position of a sequence of n_past whose states and window are there: those of
+ * the end, or the copy of the states; 0: none. */
+int rewind_kept(const struct rewind *r, const struct kvcache *kv, int n_past);
+
+/* The states of such a position; NULL: no layer keeps any. */
+const float *rewind_states(const struct rewind *r, const struct kvcache *kv,
+                           int n_past);
+
+/* Give an empty sequence tokens[n_past], with the checkpoint of that position. Only
+ * with checkpoints in the cache, and with room for the tokens. */
+void rewind_load(struct rewind *r, struct kvcache *kv, int place, const int32_t *tokens,
+                 int n_past);
 
 /* What kvcache_fork() means for the tokens. */
 void rewind_fork(struct rewind *to, const struct rewind *from);

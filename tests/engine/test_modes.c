@@ -221,6 +221,7 @@ static bool keeps_prefixes(size_t arch)
     struct slm *m;
 
     p.n_sequences = 2;
+    p.n_checkpoints = 2;
     if (slm_open(&m, &p, &err))
         return false;
     const bool keeps = slm_keeps_prefixes(m);

@@ -161,6 +161,7 @@ static void fill_params(struct opening *o)
     o->p.n_sequences = a->n_sequences;
     o->p.paged = a->paged;
     o->p.n_pool = a->n_pool;
+    o->p.n_checkpoints = a->n_checkpoints;
     o->p.ring = model_ring();
     if (topology_doubts_threads(&o->topo, slm_params_threads(&o->p), o->p.cpus, doubt,
                                 sizeof doubt))

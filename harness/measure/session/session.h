@@ -26,6 +26,7 @@ struct session_params {
     bool mtp;                         /* the same */
     bool paged;
     size_t n_pool;
+    int n_checkpoints;
     bool serves; /* it accepts connections of `listener`, which listens: then the fence
                     is the whole one, behind which nothing is written and only the
                     model and what runs it are read */

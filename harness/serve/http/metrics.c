@@ -151,6 +151,9 @@ static void put_scheduler(struct textbuf *out, const struct scheduler_stats *s)
         {"slm_kv_pages", "Pages of the KV cache.", (double)s->n_pages},
         {"slm_kv_pages_free", "Pages without content.", (double)s->n_pages_free},
         {"slm_kv_pages_kept", "Pages that keep prefixes.", (double)s->n_pages_kept},
+        {"slm_checkpoints", "Checkpoints that can be kept.", s->n_checkpoints},
+        {"slm_checkpoints_kept", "Checkpoints that keep prefixes.",
+         (double)s->n_checkpoints_kept},
     };
 
     for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)

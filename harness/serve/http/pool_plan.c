@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * pool_plan.c - the largest pool of pages that memory holds, by bisection
+ * pool_plan.c - the largest pool of pages that memory holds, and the most checkpoints,
+ * by bisection
  */
 #include "harness/serve/http/pool_plan.h"
 
@@ -78,6 +79,57 @@ static size_t find_max(struct search *s, size_t least, size_t most)
     return least;
 }
 
+/* Checkpoints that are worth their memory, next to as many pages as sequences may have.
+ */
+static int wanted_checkpoints(const struct search *s, size_t n_pages)
+{
+    struct err ignored = ERR_INIT;
+    struct slm_params params = s->params;
+    struct slm_info info;
+    size_t n;
+
+    params.residency = WEIGHTS_MMAP;
+    params.n_pool = n_pages * SLM_PAGE;
+    params.n_checkpoints = 1;
+    if (slm_plan(&info, s->g, &params, &ignored) || info.n_checkpoints == 0)
+        return 0;
+    n = (size_t)(info.kv_bytes / info.checkpoint_bytes) - 1;
+    if (info.n_seq_pages)
+        n = n < n_pages ? n : n_pages;
+    return n > POOL_MIN_CHECKPOINTS ? (int)n : POOL_MIN_CHECKPOINTS;
+}
+
+/* The most of them that fit next to that many pages. */
+static int find_checkpoints(struct search *s, size_t n_pages, int most)
+{
+    int fewest = 0;
+
+    for (int n = most; n > fewest; n = fewest + (most - fewest + 1) / 2) {
+        s->params.n_checkpoints = n;
+        if (is_possible(s, n_pages))
+            fewest = n;
+        else
+            most = n - 1;
+    }
+    return fewest;
+}
+
+/* Sets the search's checkpoints; the pages that there are then, of n_pages. */
+static size_t add_checkpoints(struct search *s, size_t least, size_t n_pages,
+                              size_t n_all)
+{
+    const int most = wanted_checkpoints(s, n_all);
+    const size_t rest = n_pages - n_pages / 4;
+    int n = find_checkpoints(s, n_pages, most);
+
+    if (n < POOL_MIN_CHECKPOINTS && n < most) {
+        n_pages = rest > least ? rest : least;
+        n = find_checkpoints(s, n_pages, POOL_MIN_CHECKPOINTS);
+    }
+    s->params.n_checkpoints = n;
+    return find_max(s, n_pages, n_all);
+}
+
 enum status pool_plan_make(struct pool_plan *plan, const struct gguf *g,
                            const struct slm_params *params, uint64_t kv_bytes,
                            struct err *err)
@@ -87,8 +139,10 @@ enum status pool_plan_make(struct pool_plan *plan, const struct gguf *g,
     char needs[24], has[24];
     size_t of_one, n_pages;
     struct slm_info all, info;
-    enum status st = plan_all(&all, &s, err);
+    enum status st;
 
+    s.params.n_checkpoints = 0;
+    st = plan_all(&all, &s, err);
     if (st)
         return st;
     /* Models with windows alone have no pages, and any number of them does. */
@@ -104,11 +158,14 @@ enum status pool_plan_make(struct pool_plan *plan, const struct gguf *g,
     if (st)
         return st;
     n_pages = find_max(&s, of_one + n - 1, n * of_one);
+    if (params->n_checkpoints)
+        n_pages = add_checkpoints(&s, of_one + n - 1, n_pages, n * of_one);
     st = plan_pages(&info, &s, n_pages, err);
     if (st)
         return st;
     *plan = (struct pool_plan){.n_pool = n_pages * SLM_PAGE,
                                .n_max = n * of_one * SLM_PAGE,
+                               .n_checkpoints = info.n_checkpoints,
                                .kv_bytes = info.kv_bytes,
                                .max_bytes = all.kv_bytes,
                                .weights_bytes = held_bytes(&info),

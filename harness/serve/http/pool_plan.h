@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * pool_plan.h - how many positions all sequences of a server have together
+ * pool_plan.h - how many positions all sequences of a server have together, and how
+ * many checkpoints of earlier ones are kept
  *
  * Threading: none.
  */
@@ -9,9 +10,13 @@
 
 #include "engine/engine.h"
 
+/* A conversation or two with places to continue from. */
+#define POOL_MIN_CHECKPOINTS 6
+
 struct pool_plan {
     size_t n_pool, n_max; /* positions; n_max: all that sequences may have */
-    uint64_t kv_bytes, max_bytes;
+    int n_checkpoints;
+    uint64_t kv_bytes, max_bytes; /* max_bytes: with n_max positions */
     uint64_t weights_bytes, scratch_bytes;
     uint64_t memory_bytes; /* that all of it is planned in */
 };
@@ -20,6 +25,10 @@ struct pool_plan {
  * kv_window a ring), with which the weights are held as they are with the smallest one,
  * which has room for one such sequence and a page of each other; the smallest where
  * even that does not fit. kv_bytes, unless it is 0, is a limit of the KV cache.
+ * Models that keep what sequences begin with by checkpoints get some, unless
+ * params->n_checkpoints is 0: as many as take the memory of all sequences' cache, but
+ * one for a page at most. For the first POOL_MIN_CHECKPOINTS the pool gives up to a
+ * quarter of its pages, where there is no other memory.
  * params->n_ctx and n_sequences are set. Errors: slm_plan()'s; ST_NO_MEMORY (kv_bytes
  * is less than the smallest pool takes). */
 enum status pool_plan_make(struct pool_plan *plan, const struct gguf *g,

@@ -125,6 +125,7 @@ static enum status plan(struct serving *v, struct err *err)
     params.paged = v->session.paged;
     params.n_logits = v->session.n_logits;
     params.mtp = v->session.mtp;
+    params.n_checkpoints = !v->set->no_prefixes; /* how many is planned */
     st = modelref_open(&v->model.ref, &g, err);
     if (!st)
         st = pool_plan_make(&v->plan, g, &params, v->set->kv_bytes, err);
@@ -132,6 +133,7 @@ static enum status plan(struct serving *v, struct err *err)
     free(topo);
     if (!st)
         v->session.n_pool = v->plan.n_pool;
+    v->session.n_checkpoints = v->plan.n_checkpoints;
     return st;
 }
 
@@ -182,7 +184,7 @@ static enum status start_scheduler(struct serving *v, struct err *err)
 static void print_ready(const struct serving *v)
 {
     const struct slm_info *info = slm_info(v->model.m);
-    char kv[24], most[24];
+    char kv[24], most[24], kept[24];
 
     format_bytes(kv, sizeof kv, info->kv_bytes);
     printf("Serves %s on http://%s, %d sequence%s of %d positions, KV cache %s",
@@ -191,6 +193,11 @@ static void print_ready(const struct serving *v)
     if (!v->embeds && v->plan.n_pool < v->plan.n_max)
         printf(" for %zu positions together (for all, it would take %s)",
                v->plan.n_pool, format_bytes(most, sizeof most, v->plan.max_bytes));
+    if (info->n_checkpoints)
+        printf(", %s of it for %d checkpoints",
+               format_bytes(kept, sizeof kept,
+                            (uint64_t)info->n_checkpoints * info->checkpoint_bytes),
+               info->n_checkpoints);
     if (v->embeds)
         printf(", vectors of %d numbers", info->n_vector);
     if (v->set->drafts != SCHEDULER_PLAIN)

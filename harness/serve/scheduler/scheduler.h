@@ -174,8 +174,8 @@ struct scheduler_stats { /* counters since the start, gauges now */
                            tried, as all before them were accepted; accepted */
     double busy_s;                                                  /* in steps */
     double batch_s; /* of these in slm_batch() */
-    int n_waiting, n_running, n_sequences;
-    size_t n_pages, n_pages_free, n_pages_kept;
+    int n_waiting, n_running, n_sequences, n_checkpoints;
+    size_t n_pages, n_pages_free, n_pages_kept, n_checkpoints_kept;
 };
 
 /* Errors: ST_NO_MEMORY, ST_USAGE. */

@@ -107,6 +107,8 @@ void scheduler_count(struct scheduler *s)
     s->stats.n_sequences = s->n_sequences;
     slm_pages(s->params.m, &s->stats.n_pages, &s->stats.n_pages_free);
     slm_prefix_pages(s->params.m, &s->stats.n_pages_kept, NULL);
+    s->stats.n_checkpoints = slm_info(s->params.m)->n_checkpoints;
+    s->stats.n_checkpoints_kept = slm_prefix_checkpoints(s->params.m);
 }
 
 /* ---- sequences ------------------------------------------------------------------- */
@@ -164,6 +166,7 @@ static bool admit(struct scheduler *s, struct completion *c)
     struct slm *m = s->params.m;
 
     c->seq = free_sequence(s);
+    slm_prefix_look(m, c->tokens, c->n, &c->n_branch);
     /* One that was dropped continues behind what it had computed itself. */
     c->n_done = c->computes_all && !c->admitted_ns
                     ? 0

@@ -5,6 +5,7 @@
  * scheduler.c         opened, closed, stopped; requests taken in; the loop
  * scheduler_admit.c   who gets a sequence, who is dropped, what is kept of a sequence
  * scheduler_share.c   what those that run have in common
+ * scheduler_mark.c    where they keep checkpoints
  * scheduler_step.c    what a step computes, and its tokens
  * scheduler_draft.c   tokens that completions guess, and what became of them
  * scheduler_embed.c   the same of a scheduler that embeds
@@ -90,6 +91,8 @@ struct completion {
     bool planned;  /* it has its part of the step */
     int n_prefill; /* tokens[n_prefill] count as a prompt: what there was when it got
                       its sequence */
+    int n_branch;  /* of its tokens, how many a known text or one that runs begins
+                      with; 0: unknown */
     int seq;       /* -1: none */
     struct sampler *sampler;      /* NULL until it has had a sequence */
     int32_t draft[SPECULATE_MAX]; /* [n_draft], guesses of tokens[n], ..., which the
@@ -264,9 +267,24 @@ void scheduler_count(struct scheduler *s);
 
 /* ---- scheduler_share.c ----------------------------------------------------------- */
 
+/* Fewer tokens are computed at once with the rest. */
+#define SCHEDULER_MIN_SHARED 32
+
+/* How many tokens both begin with, at most `most`. */
+int scheduler_common(const struct completion *a, const struct completion *b, int most);
+
 /* If another one that runs has computed more of what c begins with, c has it, too.
  * True: another one is about to, so c should wait. */
 bool scheduler_share(struct scheduler *s, struct completion *c);
+
+/* ---- scheduler_mark.c ------------------------------------------------------------ */
+
+/* Ask for checkpoints where the parts that are planned come to one, of models that need
+ * them: also where other prompts that wait part from one. */
+void scheduler_mark(struct scheduler *s);
+
+/* Where the one before the end of a prompt is; 0: nowhere. */
+int scheduler_prompt_mark(const struct completion *c);
 
 /* ---- scheduler_draft.c ----------------------------------------------------------- */
 

@@ -390,6 +390,7 @@ enum status scheduler_step(struct scheduler *s, struct err *err)
     assert(s->n_parts > 0);
     draft_s = scheduler_make_drafts(s);
     list_drawing(s);
+    scheduler_mark(s);
     st = slm_batch(s->params.m, s->parts, s->n_parts, err);
     batch_ns = clock_ns();
     if (st) {

@@ -277,6 +277,59 @@ static void check_going_back(const struct entry *e)
     slm_close(m);
 }
 
+/* Tokens from .. to-1 of a sequence, the logits from token `at` on to out. */
+static void eval_part(struct slm *m, const struct entry *e, int seq, int from, int to,
+                      int at, float *out)
+{
+    const struct slm_part part = {seq, e->tokens + from, to - from, SLM_LOGITS_ALL};
+    struct err err = ERR_INIT;
+
+    if (slm_batch(m, &part, 1, &err))
+        fail_msg("%s, with checkpoints: %s", e->name, err.msg);
+    for (int i = at; i < to; i++)
+        memcpy(out + (size_t)(i - at) * e->n_vocab,
+               slm_batch_logits(m, 0, (size_t)(i - from)), e->n_vocab * sizeof *out);
+}
+
+/* A second sequence continues where the first one passed, within a pass, as near to the
+ * exact logits; or where a pass of it ended, and then gives the bits that the first one
+ * gives behind that. */
+static void check_checkpoints(const struct entry *e)
+{
+    enum { AT = 33 };
+    const size_t n = (size_t)(N_TOKENS - AT) * e->n_vocab;
+    struct slm_params p = params_of(e, 2);
+    float *first = malloc(n * sizeof *first), *second = malloc(n * sizeof *second);
+
+    p.n_sequences = 4; /* pages that are kept, too */
+    p.n_checkpoints = 4;
+    assert_true(first && second);
+    for (int whole = 0; whole < 2; whole++) {
+        struct slm *m = open_model(&p);
+
+        if (slm_info(m)->n_checkpoints == 0) {
+            slm_close(m);
+            break;
+        }
+        slm_prefix_mark(m, 0, AT, SLM_MARK_END);
+        eval_part(m, e, 0, 0, whole ? N_TOKENS : AT, whole ? AT : N_TOKENS, first);
+        assert_int_equal(slm_prefix_take(m, 1, e->tokens, N_TOKENS), AT);
+        eval_part(m, e, 1, AT, N_TOKENS, AT, second);
+        if (whole) { /* of a part of the tokens: no average of all */
+            const double off = nmse(first, e->exact + (size_t)AT * e->n_vocab, n);
+            const double bound = off > e->bound ? off : e->bound;
+
+            compare(e, second, AT, N_TOKENS - AT, 1.5 * bound, "behind a checkpoint");
+        } else {
+            eval_part(m, e, 0, AT, N_TOKENS, AT, first);
+            assert_memory_equal(first, second, n * sizeof *first);
+        }
+        slm_close(m);
+    }
+    free(first);
+    free(second);
+}
+
 /* ---- the tests ------------------------------------------------------------------- */
 
 static void all_residencies(void **state)
@@ -315,12 +368,19 @@ static void going_back(void **state)
     check_all(check_going_back);
 }
 
+static void checkpoints(void **state)
+{
+    (void)state;
+    check_all(check_checkpoints);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_residencies),   cmocka_unit_test(token_bytes),
         cmocka_unit_test(streamed),          cmocka_unit_test(kv_types),
         cmocka_unit_test(several_sequences), cmocka_unit_test(going_back),
+        cmocka_unit_test(checkpoints),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@ static int open_all(void **state)
         text_c[i] = 20000 + i;
     }
     return kvpages_open(&pages, N_PAGES, 2, N_TOKENS, &err) ||
-           prefix_open(&cache, pages, &err);
+           prefix_open(&cache, pages, 0, N_TOKENS, &err);
 }
 
 static int close_all(void **state)

@@ -2,6 +2,7 @@
  *
  * test_pool_plan.c - room for all that sequences may have, or for what memory holds
  */
+#include "tests/support/kept_shapes.h"
 #include "tests/support/synth_file.h"
 #include "tests/support/synth_image.h"
 
@@ -99,12 +100,67 @@ static void room_beside_streamed_weights(void **state)
     unlink(path);
 }
 
+/* Checkpoints take as much memory as the sequences, or less where there is less; for
+ * the first of them the pool gives some of its pages. Models that need none get none.
+ */
+static void room_for_checkpoints(void **state)
+{
+    (void)state;
+    for (int kind = -1; kind < N_KEPT_SHAPES; kind++) {
+        const struct synth_shape shape =
+            kind < 0 ? small_plain : kept_shape((enum kept_shape)kind);
+        struct synth_image x = synth_image_make(&shape, QUANTMIX_F32, 5);
+        struct slm_params p = synth_image_params(&x, 1, 700, 64);
+        struct pool_plan none, all;
+        struct slm_info info;
+        struct err err = ERR_INIT;
+
+        p.n_sequences = 4;
+        p.paged = true;
+        p.memory_bytes = UINT64_C(1) << 30;
+        none = plan_of(&x, &p, 0);
+        assert_int_equal(none.n_checkpoints, 0);
+        p.n_checkpoints = 1;
+        all = plan_of(&x, &p, 0);
+        assert_int_equal(slm_plan(&info, x.g, &p, &err), ST_OK);
+        assert_int_equal(all.n_pool, none.n_pool);
+        assert_int_equal(all.max_bytes, none.max_bytes);
+        assert_int_equal(all.kv_bytes - none.kv_bytes,
+                         (uint64_t)all.n_checkpoints * info.checkpoint_bytes);
+        if (kind < 0)
+            assert_int_equal(all.n_checkpoints, 0);
+        else if (all.n_checkpoints > POOL_MIN_CHECKPOINTS)
+            assert_true(all.kv_bytes <= 2 * none.kv_bytes);
+        else
+            assert_int_equal(all.n_checkpoints, POOL_MIN_CHECKPOINTS);
+        for (uint64_t limit = all.kv_bytes; kind >= 0; limit -= limit / 7) {
+            struct pool_plan some;
+
+            if (pool_plan_make(&some, x.g, &p, limit, &err))
+                break;
+            assert_true(some.kv_bytes <= limit);
+            assert_true(some.n_checkpoints <= all.n_checkpoints);
+            p.n_checkpoints = 0;
+            none = plan_of(&x, &p, limit);
+            p.n_checkpoints = 1;
+            assert_true(some.n_pool <= none.n_pool &&
+                        (some.n_pool == none.n_pool ||
+                         some.n_checkpoints <= POOL_MIN_CHECKPOINTS));
+            assert_true(some.n_pool >= 6 * SLM_PAGE ||
+                        !kept_has_pages((enum kept_shape)kind));
+            assert_true(4 * some.n_pool >= 3 * none.n_pool);
+        }
+        synth_image_drop(&x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(room_for_all),
         cmocka_unit_test(room_within_a_limit),
         cmocka_unit_test(room_beside_streamed_weights),
+        cmocka_unit_test(room_for_checkpoints),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

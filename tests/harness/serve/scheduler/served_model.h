@@ -34,6 +34,9 @@ static const struct synth_shape SERVED_PLAIN = {.name = "plain",
                                                 .rope_base = 10000,
                                                 .norm_eps = 1e-5F};
 
+/* Checkpoints of all models that need some, from here on. */
+static int served_checkpoints;
+
 /* With n_ctx positions, n_pages pages (0: enough for all). */
 static inline void served_open(struct served *d, const struct synth_shape *shape,
                                int n_sequences, int n_ctx, int n_pages)
@@ -46,6 +49,7 @@ static inline void served_open(struct served *d, const struct synth_shape *shape
     d->alone = open_model(&p);
     p.n_sequences = n_sequences;
     p.n_pool = (size_t)n_pages * SLM_PAGE;
+    p.n_checkpoints = served_checkpoints;
     d->m = open_model(&p);
     if (tokenizer_open(&d->tok, slm_gguf(d->m), &err))
         fail_msg("%s", err.msg);
@@ -195,6 +199,7 @@ static inline void served_check_idle(struct served *d)
     slm_prefix_forget(d->m, n);
     slm_pages(d->m, &n, &n_free);
     assert_int_equal(n_free, n);
+    assert_true(n == 0 || slm_prefix_checkpoints(d->m) == 0);
 }
 
 #endif

@@ -48,6 +48,7 @@ static void open_served(struct served *d, const struct setting *set)
     p.n_sequences = N_SEQUENCES;
     p.n_logits = N_SEQUENCES + SCHEDULER_MAX_DRAFTED;
     p.n_pool = (size_t)set->n_pages * SLM_PAGE;
+    p.n_checkpoints = set->alike ? 4 : 0;
     p.mtp = set->drafts == SCHEDULER_MTP;
     if (slm_open(&d->m, &p, &err) ||
         weights_preload(slm_weights(d->m), slm_thread_pool(d->m), NULL, NULL, &err) ||

@@ -3,6 +3,7 @@
  * test_scheduler_random.c - clients in threads of their own that submit, read, and go
  */
 #include "tests/harness/serve/scheduler/served_model.h"
+#include "tests/support/kept_shapes.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -151,7 +152,7 @@ static void *run_clients(void *arg)
     return NULL;
 }
 
-static void check_clients(bool keeps)
+static void check_clients(const struct synth_shape *shape, bool keeps)
 {
     struct clients all = {.s = NULL};
     struct scheduler_stats stats;
@@ -161,7 +162,7 @@ static void check_clients(bool keeps)
     int n_wakes = 0;
     uint64_t n_submitted = 0, n_refused = 0, n_complete = 0, n_gone = 0;
 
-    served_open(&d, &SERVED_PLAIN, 3, N_CTX, 3);
+    served_open(&d, shape, 3, N_CTX, 3);
     all.s = served_scheduler(&d, 6, keeps);
     for (uint64_t i = 0; i < N_CLIENTS; i++) {
         all.k[i] = (struct client){.s = all.s, .id = i, .random = i + 10};
@@ -197,20 +198,38 @@ static void check_clients(bool keeps)
 static void prefixes_are_kept(void **state)
 {
     (void)state;
-    check_clients(true);
+    check_clients(&SERVED_PLAIN, true);
 }
 
 static void nothing_is_kept(void **state)
 {
     (void)state;
-    check_clients(false);
+    check_clients(&SERVED_PLAIN, false);
+}
+
+/* Some pages, and windows or states; or windows alone. */
+static void checkpoints_are_kept(void **state)
+{
+    static const enum kept_shape kinds[] = {KEPT_WINDOWS, KEPT_DELTA, KEPT_ALL_WINDOWS};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct synth_shape shape = kept_shape(kinds[i]);
+
+        shape.n_vocab = SERVED_VOCAB;
+        shape.n_ctx_train = SERVED_MAX;
+        served_checkpoints = 4;
+        served_drafts = i == 1 ? SCHEDULER_LOOKUP : SCHEDULER_PLAIN;
+        check_clients(&shape, true);
+    }
+    served_drafts = SCHEDULER_PLAIN;
 }
 
 static void all_draft(void **state)
 {
     (void)state;
     served_drafts = SCHEDULER_LOOKUP;
-    check_clients(true);
+    check_clients(&SERVED_PLAIN, true);
 }
 
 int main(void)
@@ -218,6 +237,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prefixes_are_kept),
         cmocka_unit_test(nothing_is_kept),
+        cmocka_unit_test(checkpoints_are_kept),
         cmocka_unit_test(all_draft),
     };
 
