@@ -71,8 +71,9 @@ FAULTS = {
 CODES = {0, 1, 2, 3, 4, 130}
 LIMIT_S = 60
 
+LAUNCHES = 2
 SWEEP = ("sweep -m m.gguf --threads 1 --ctx 0,16 --prefill none -n 4 --no-charts"
-         " --no-probe --repeats 0 --launches 2 --max-launches 2 -o sw").split()
+         " --no-probe --repeats 0 --launches {0} --max-launches {0} -o sw").format(LAUNCHES).split()
 TINY = "-m m.gguf --threads 1 --prefill none --ctx 0"
 COMMANDS = {  # name: (what its folder holds beforehand, arguments)
     "decode": ("", "decode -m m.gguf -t 1 -n 8 --mem 512M --budget 0.2"),
@@ -182,8 +183,11 @@ class Faults:
         keys = [r[:rows[0].index("attempt") + 1] for r in rows] if rows else []
         if len({tuple(k) for k in keys}) != len(keys):
             return len(rows) - 1, "sweep.csv has a row twice"
-        kept = [r for r in rows[1:] if not only or r[rows[0].index("status")] == only]
-        return len(kept), None
+        if only:  # a point that ended with the same error twice is not tried again
+            status, point = rows[0].index("status"), rows[0].index("point")
+            failed = collections.Counter(r[point] for r in rows[1:] if r[status] == "error")
+            return sum(r[status] == only for r in rows[1:]) + sum(LAUNCHES for n in failed.values() if n > 1), None
+        return max(len(rows) - 1, 0), None
 
     def database(self):
         """Rows of the database, as the next who opens it finds them, and what is wrong."""

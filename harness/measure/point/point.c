@@ -361,7 +361,6 @@ static enum status run(struct point_run *r, struct err *err)
     bool goes_on = false;
     enum status status;
 
-    point_describe(r, &asked); /* an error has a row, too */
     if (asked.setup.residency == WEIGHTS_MEMORY && !asked.setup.model.synthetic)
         return err_set(err, ST_USAGE,
                        "weights in memory are those of a synthetic model; %s is a file "
@@ -422,6 +421,7 @@ enum status point_run_begin(struct point_run **out, const struct point *p,
     snprintf(r->phase, sizeof r->phase, "open");
     r->facts.tokens_per_sample =
         p->kind == POINT_PREFILL ? p->n_prompt : p->n_sequences;
+    point_describe(r, p); /* an error has a row, too */
     return interrupted() ? err_set(err, ST_INTERRUPTED, "interrupted")
                          : refresh_memory(r, topo, err);
 }

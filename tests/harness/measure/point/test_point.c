@@ -4,6 +4,9 @@
  */
 #include "tests/support/test.h"
 
+#include <sys/resource.h>
+
+#include "harness/measure/point/point_measure.h"
 #include "harness/measure/point/point_options.h"
 
 static struct topology *topo; /* eight CPUs, four recommended */
@@ -233,6 +236,35 @@ static void json_round_trip(void **state)
     json_decref(object);
 }
 
+/* Whatever keeps a point from being measured, its row names it: here no file can be
+ * opened, so the machine's memory is unknown. */
+static void an_error_has_a_row(void **state)
+{
+    struct point p;
+    struct row row;
+    struct point_samples samples = {0};
+    struct err err = ERR_INIT;
+    struct rlimit limit, none;
+    char id[96];
+
+    (void)state;
+    sample_point(&p);
+    point_id(&p, id, sizeof id);
+    row_init(&row);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const enum status st = point_run(&p, topo, &row, &samples, NULL, NULL, &err);
+
+    setrlimit(RLIMIT_NOFILE, &limit);
+    assert_int_not_equal(st, ST_OK);
+    assert_true(strlen(err.msg) > 0);
+    assert_string_equal(row.point, id);
+    assert_string_equal(row.model, "nano");
+    point_samples_free(&samples);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +272,7 @@ int main(void)
         cmocka_unit_test(command_round_trip),
         cmocka_unit_test(options_are_checked),
         cmocka_unit_test(json_round_trip),
+        cmocka_unit_test(an_error_has_a_row),
     };
 
     topo = calloc(1, sizeof *topo);
