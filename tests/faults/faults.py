@@ -155,17 +155,18 @@ class Faults:
 
     def add_nights(self, n):
         """The same sweep of n earlier days in the database."""
-        path = os.path.join(self.folder, "sw", "machine.json")
-        with open(path) as f:
-            text = f.read()
-        machine = json.loads(text)
-        for i in range(n):
-            machine["utc"] = f"2026-03-{i + 1:02}T00:00:00Z"
-            with open(path, "w") as f:
-                json.dump(machine, f)
-            self.bench("history", "add", "results.db", "sw")
-        with open(path, "w") as f:
-            f.write(text)
+        texts = {}
+        for name in ("machine.json", "sweep.csv"):
+            with open(os.path.join(self.folder, "sw", name)) as f:
+                texts[name] = f.read()
+        for i in range(n + 1):
+            for name, text in texts.items():
+                if i < n:
+                    text = re.sub(r"\b20\d\d-\d\d-\d\dT[0-9:]*Z", f"2026-03-{i + 1:02}T00:00:00Z", text)
+                with open(os.path.join(self.folder, "sw", name), "w") as f:
+                    f.write(text)
+            if i < n:
+                self.bench("history", "add", "results.db", "sw")
 
     def files(self):
         return {os.path.relpath(os.path.join(d, f), self.folder)
