@@ -17,8 +17,9 @@
 #define SCHEMA_BYTES  ((size_t)256 << 10) /* of one tool */
 #define SCHEMA_VALUES ((size_t)32 << 10)
 #define ALL_BYTES     ((size_t)4 << 20)
-#define ALL_NODES     (1 << 22) /* made and thrown away, so that checking takes a second \
-                                 */
+#define ALL_NODES                                                      \
+    (1 << 22) /* made and thrown away, so that checking takes a second \
+               */
 
 static enum status no_memory(struct err *err)
 {
