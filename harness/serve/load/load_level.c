@@ -94,7 +94,7 @@ static void describe(const struct load_run *x, int n_users, double rate, double 
                      struct row *row)
 {
     const struct load_settings *s = x->s;
-    char kind[16];
+    char kind[16]; /* nine characters */
 
     row_init(row);
     format_now(row->utc, sizeof row->utc);
@@ -124,12 +124,14 @@ static void describe(const struct load_run *x, int n_users, double rate, double 
         row->capacity_pct = 100 * share;
     kind_of(row, kind, sizeof kind);
     if (n_users)
-        snprintf(row->point, sizeof row->point, "load/%s%s%.20s/p%.12s/o%.12s%s/u%hu",
-                 row->engine, *row->engine ? "/" : "", row->model, row->prompt_lengths,
+        snprintf(row->point, sizeof row->point,
+                 "load/%s%s%.20s/p%.12s/o%.12s%.10s/u%hu", row->engine,
+                 *row->engine ? "/" : "", row->model, row->prompt_lengths,
                  row->output_lengths, kind, (unsigned short)n_users);
     else
-        snprintf(row->point, sizeof row->point, "load/%s%s%.20s/p%.12s/o%.12s%s/r%.4g",
-                 row->engine, *row->engine ? "/" : "", row->model, row->prompt_lengths,
+        snprintf(row->point, sizeof row->point,
+                 "load/%s%s%.20s/p%.12s/o%.12s%.10s/r%.4g", row->engine,
+                 *row->engine ? "/" : "", row->model, row->prompt_lengths,
                  row->output_lengths, kind, rate);
     for (char *at = row->point; (at = strchr(at, '"')); at++)
         *at = '\''; /* tables that know no quotes within quotes hold it */
