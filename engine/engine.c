@@ -228,7 +228,7 @@ enum status slm_open(struct slm **m, const struct slm_params *p, struct err *err
         st = open_sequences(new, err);
     if (!st)
         st = forward_open(&new->forward, new->model, &new->kv, new->pool, p->isa_mask,
-                          info->n_batch, info->n_logits, err);
+                          p->prefill_sums, info->n_batch, info->n_logits, err);
     if (!st && (info->n_streamed || info->cache_bytes))
         forward_set_weights(new->forward, new->w);
     if (!st && p->mtp)

@@ -30,6 +30,7 @@
 #include "engine/base/status.h"
 #include "engine/base/thread_pool.h"
 #include "engine/forward/profile.h"
+#include "engine/forward/sums.h"
 #include "engine/forward/tuning.h"
 #include "engine/gguf/gguf.h"
 #include "engine/text/sampler.h"
@@ -99,15 +100,17 @@ struct slm_params {
                           sliding window as long or shorter keep theirs. 0: it sees
                           all n_ctx */
     int n_sinks;
-    enum kern_kv kv_type; /* what the KV cache holds: KERN_KV_f16, ... */
-    int n_batch;          /* most tokens in one pass of prefill; 0:
-                             SLM_DEFAULT_BATCH */
-    int n_logits;         /* most tokens with logits from one slm_eval(); 0: n_batch */
-    int n_back;           /* positions that slm_truncate() may take off without tokens
-                             running again where layers have a window, at least
-                             n_batch; 0: SLM_DEFAULT_BACK */
-    bool mtp; /* open the layer that predicts the token after the next, too: mtp.h.
-                 ST_UNSUPPORTED: the file has none */
+    enum kern_kv kv_type;       /* what the KV cache holds: KERN_KV_f16, ... */
+    enum slm_sums prefill_sums; /* of products with many tokens: sums.h.
+                                   ST_UNSUPPORTED: no level in isa_mask has int8 sums */
+    int n_batch;                /* most tokens in one pass of prefill; 0:
+                                   SLM_DEFAULT_BATCH */
+    int n_logits; /* most tokens with logits from one slm_eval(); 0: n_batch */
+    int n_back;   /* positions that slm_truncate() may take off without tokens
+                     running again where layers have a window, at least
+                     n_batch; 0: SLM_DEFAULT_BACK */
+    bool mtp;     /* open the layer that predicts the token after the next, too: mtp.h.
+                     ST_UNSUPPORTED: the file has none */
     struct slm_tuning tuning;
 };
 

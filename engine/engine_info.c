@@ -218,6 +218,11 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
     if (p->n_checkpoints < 0)
         return err_set(err, ST_USAGE, "%d checkpoints are not possible",
                        p->n_checkpoints);
+    if (p->prefill_sums == SLM_SUMS_INT8 &&
+        !kern_best(KERN_OP_gemm_x16_int8, KERN_FMT_q8_0, p->isa_mask))
+        return err_set(err, ST_UNSUPPORTED,
+                       "int8 sums in prefill need AVX-VNNI or AVX512-VNNI, which this "
+                       "machine lacks, or which are switched off");
     if (p->n_sequences < 0 || p->n_sequences > SLM_MAX_SEQUENCES)
         return err_set(err, ST_USAGE, "%d sequences: between 1 and %d are possible",
                        p->n_sequences, SLM_MAX_SEQUENCES);
@@ -262,9 +267,10 @@ static enum status describe_use(struct slm_info *info, const struct model *m,
     info->n_checkpoints = shape.n_checkpoints;
     info->checkpoint_bytes =
         shape.n_checkpoints ? checkpoint_bytes(&shape, info->n_ctx) : 0;
-    info->scratch_bytes = m->vector_bytes + m->derived_bytes +
-                          forward_bytes(m, info->kv_type, info->n_batch, info->n_logits,
-                                        info->n_sequences, n_threads);
+    info->scratch_bytes =
+        m->vector_bytes + m->derived_bytes +
+        forward_bytes(m, p->prefill_sums, info->kv_type, info->n_batch, info->n_logits,
+                      info->n_sequences, n_threads);
     return ST_OK;
 }
 

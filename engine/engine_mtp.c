@@ -60,8 +60,8 @@ uint64_t mtp_bytes(const struct model *m, const struct slm_params *p,
     shape.n_checkpoints = 0;
     kvcache_bytes(&kv, &shape, info->n_ctx);
     return kv + m->vector_bytes + row * n_rows(info->n_sequences) +
-           forward_bytes(m, info->kv_type, info->n_batch, info->n_sequences,
-                         info->n_sequences, slm_params_threads(p));
+           forward_bytes(m, p->prefill_sums, info->kv_type, info->n_batch,
+                         info->n_sequences, info->n_sequences, slm_params_threads(p));
 }
 
 static enum status make_tables(struct mtp *t, int n_sequences, struct err *err)
@@ -103,7 +103,7 @@ enum status mtp_open(struct mtp **out, struct slm *m, const struct slm_params *p
     }
     if (!st)
         st = forward_open(&t->forward, t->model, &t->kv, m->pool, p->isa_mask,
-                          m->info.n_batch, m->info.n_sequences, err);
+                          p->prefill_sums, m->info.n_batch, m->info.n_sequences, err);
     if (!st)
         st = make_tables(t, m->info.n_sequences, err);
     if (st)

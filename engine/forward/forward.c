@@ -132,6 +132,9 @@ void forward_tune(struct forward *f, const struct slm_tuning *tuning)
             (several->gemm_x16[fmt] ? several : &all)->gemm_x16[fmt];
         f->tiles[fmt] = (struct fwd_tiles){f->tiles_from[fmt], tiles.gemm[fmt],
                                            tiles.gemm_x16[fmt]};
+        f->int8[fmt] =
+            (struct fwd_tiles){all.gemm_x16_int8[fmt] ? SUMS_INT8_COLUMNS : TILES_NEVER,
+                               all.gemm_int8[fmt], all.gemm_x16_int8[fmt]};
         if (tuning->isa_mask_prefill[fmt] &&
             !(tuning->isa_mask_prefill[fmt] & TUNING_TILE_LEVELS))
             f->tiles[fmt].from = TILES_NEVER;
@@ -213,7 +216,7 @@ static void join_hidden(struct forward *f, struct fwd_thread *me)
 {
     const struct matrix *w = &f->m->eh_proj;
     const struct columns c = fwd_prepare_few(f, me, f->eh, pad16(w->k), (size_t)f->n,
-                                             w->k, NULL, act_bit(w));
+                                             w->k, NULL, act_bit(f, w));
     struct fwd_rows rows = fwd_rows_of(f, w->n_rows);
 
     for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);)
@@ -232,7 +235,7 @@ void fwd_project(struct forward *f, struct fwd_thread *me, const float *src,
     size_t total = 0;
 
     for (size_t i = 0; i < n_targets; i++) {
-        act_mask |= act_bit(target[i].w);
+        act_mask |= act_bit(f, target[i].w);
         total += pad_rows(target[i].w->n_rows);
         /* A fused tensor counts once. */
         if (f->hook && target[i].w->n_rows &&
@@ -325,8 +328,8 @@ static void project_back(struct forward *f, struct fwd_thread *me,
     if (f->hook)
         fwd_hook_rows(f, me, w, src, pad16(w->k), (size_t)f->n, norm);
 
-    const struct columns c =
-        fwd_prepare_few(f, me, src, pad16(w->k), (size_t)f->n, w->k, norm, act_bit(w));
+    const struct columns c = fwd_prepare_few(f, me, src, pad16(w->k), (size_t)f->n,
+                                             w->k, norm, act_bit(f, w));
 
     fwd_add_product(f, me, SLM_OP_ATTN_OUT, w, y->bo, &y->attn_post_norm, NULL, &c);
 }
@@ -379,7 +382,7 @@ static void output(struct forward *f, struct fwd_thread *me)
 
     const struct columns c =
         fwd_prepare_few(f, me, x, stride, (size_t)f->n_logits, n_embd, &m->output_norm,
-                        act_bit(&m->output));
+                        act_bit(f, &m->output));
     struct fwd_rows rows = fwd_rows_of(f, m->output.n_rows);
 
     for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {

@@ -28,6 +28,7 @@
 #include "engine/base/status.h"
 #include "engine/base/thread_pool.h"
 #include "engine/forward/profile.h"
+#include "engine/forward/sums.h"
 #include "engine/forward/tuning.h"
 #include "engine/kv/kvcache.h"
 
@@ -36,13 +37,14 @@ struct forward;
 /* Bytes that forward_open() allocates for a batch size (1..FORWARD_MAX_BATCH), a cache
  * of n_sequences and a pool of n_threads. */
 #define FORWARD_MAX_BATCH 65536
-uint64_t forward_bytes(const struct model *m, enum kern_kv kv_type, int n_batch,
-                       int n_logits, int n_sequences, int n_threads);
+uint64_t forward_bytes(const struct model *m, enum slm_sums sums, enum kern_kv kv_type,
+                       int n_batch, int n_logits, int n_sequences, int n_threads);
 
 /* The model, the cache and the pool must outlive it. Error: ST_NO_MEMORY. */
 enum status forward_open(struct forward **f, const struct model *m, struct kvcache *kv,
-                         struct thread_pool *pool, uint32_t isa_mask, int n_batch,
-                         int n_logits, struct err *err);
+                         struct thread_pool *pool, uint32_t isa_mask,
+                         enum slm_sums sums, int n_batch, int n_logits,
+                         struct err *err);
 void forward_close(struct forward *f);
 
 /* Behind n of a part's tokens the states are copied, [n_states][state_floats]. */

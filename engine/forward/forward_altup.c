@@ -126,7 +126,7 @@ void fwd_streams_low(struct forward *f, struct fwd_thread *me, const struct laye
         fwd_hook_rows(f, me, w, f->low, pad16(w->k), (size_t)f->n, NULL);
 
     const struct columns c = fwd_prepare_few(f, me, f->low, pad16(w->k), (size_t)f->n,
-                                             w->k, NULL, act_bit(w));
+                                             w->k, NULL, act_bit(f, w));
 
     multiply(f, me, SLM_OP_ATTN_OUT, w, &c);
     for (size_t j; (j = thread_pool_next(f->pool, 1)) < (size_t)f->n;) {
@@ -205,12 +205,12 @@ static void project(struct forward *f, struct fwd_thread *me, const struct matri
 {
     const size_t stride = pad16((size_t)f->m->n_embd), n = (size_t)f->n;
     const struct columns c =
-        fwd_prepare_few(f, me, src, stride, n, w->k, NULL, act_bit(w));
+        fwd_prepare_few(f, me, src, stride, n, w->k, NULL, act_bit(f, w));
     struct fwd_rows rows = fwd_rows_of(f, w->n_rows);
 
     for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
-        fwd_product(f, w, (size_t)i - 1, begin, end, n, columns_at(&c, w->act, 0),
-                    c.stride[w->act], dst + begin, stride);
+        fwd_columns_product(f, w, (size_t)i - 1, begin, end, n, &c, 0, dst + begin,
+                            stride);
         fwd_count_product(me, SLM_OP_EMBED, w, end - begin, n);
     }
     fwd_lap(me, SLM_OP_EMBED, w->fmt);

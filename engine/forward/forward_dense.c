@@ -72,7 +72,7 @@ void fwd_expand(struct forward *f, struct fwd_thread *me, const struct layer *y)
 
     const struct columns c =
         fwd_prepare_few(f, me, f->x, pad16(n_embd), n, n_embd, norm,
-                        act_bit(&y->up) | (gated ? act_bit(&y->gate) : 0));
+                        act_bit(f, &y->up) | (gated ? act_bit(f, &y->gate) : 0));
     struct fwd_rows rows = fwd_rows_of(f, n_ff);
 
     for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
@@ -104,7 +104,7 @@ void fwd_contract(struct forward *f, struct fwd_thread *me, const struct layer *
         fwd_hook_rows(f, me, &y->down, f->gate, pad16(n_ff), (size_t)f->n, norm);
 
     const struct columns c = fwd_prepare_few(f, me, f->gate, pad16(n_ff), (size_t)f->n,
-                                             n_ff, norm, act_bit(&y->down));
+                                             n_ff, norm, act_bit(f, &y->down));
 
     fwd_add_product(f, me, SLM_OP_DOWN, &y->down, y->b_down, &y->ffn_post_norm,
                     y->per_layer.out.n_rows ? NULL : y->out_scale, &c);

@@ -227,7 +227,7 @@ static void fetch(struct forward *f, struct fwd_thread *me, const struct layer *
 static struct columns line_up(struct forward *f, struct fwd_thread *me,
                               const struct layer *y, const struct columns *tokens)
 {
-    const uint32_t act_mask = act_bit(&y->gate) | act_bit(&y->up);
+    const uint32_t act_mask = act_bit(f, &y->gate) | act_bit(f, &y->up);
     const size_t n_pairs = tokens->n * (size_t)f->m->n_experts_used;
     struct columns c = *tokens;
 
@@ -263,10 +263,8 @@ static void expand(struct forward *f, struct fwd_thread *me, const struct layer 
     float *up = gated ? f->up + i * stride + begin : gate;
 
     if (gated)
-        fwd_product(f, &y->gate, s, begin, end, n, columns_at(c, y->gate.act, i),
-                    c->stride[y->gate.act], gate, stride);
-    fwd_product(f, &y->up, s, begin, end, n, columns_at(c, y->up.act, i),
-                c->stride[y->up.act], up, stride);
+        fwd_columns_product(f, &y->gate, s, begin, end, n, c, i, gate, stride);
+    fwd_columns_product(f, &y->up, s, begin, end, n, c, i, up, stride);
     for (size_t j = 0; j < n; j++) {
         if (y->b_gate)
             f->kern.add(gate + j * stride, y->b_gate + s * n_ff + begin, end - begin);
@@ -290,10 +288,9 @@ static void expand_shared(struct forward *f, struct fwd_thread *me,
     float *gate = f->shared_gate + begin, *up = gated ? f->shared_up + begin : gate;
 
     if (gated)
-        fwd_product(f, &y->shared_gate, 0, begin, end, c->n, c->x[y->shared_gate.act],
-                    c->stride[y->shared_gate.act], gate, stride);
-    fwd_product(f, &y->shared_up, 0, begin, end, c->n, c->x[y->shared_up.act],
-                c->stride[y->shared_up.act], up, stride);
+        fwd_columns_product(f, &y->shared_gate, 0, begin, end, c->n, c, 0, gate,
+                            stride);
+    fwd_columns_product(f, &y->shared_up, 0, begin, end, c->n, c, 0, up, stride);
     for (size_t j = 0; j < c->n; j++)
         fwd_activate(f, y, gate + j * stride, gated ? up + j * stride : NULL,
                      end - begin);
@@ -347,7 +344,7 @@ static void expand_apart(struct forward *f, struct fwd_thread *me,
     }
     const struct columns c =
         fwd_prepare_few(f, me, f->x, pad16(n_embd), (size_t)f->n, n_embd, &y->ffn_norm,
-                        act_bit(&y->shared_gate) | act_bit(&y->shared_up));
+                        act_bit(f, &y->shared_gate) | act_bit(f, &y->shared_up));
     struct fwd_rows rows = fwd_rows_of(f, n_rows);
 
     for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);)
@@ -369,9 +366,8 @@ static void contract(struct forward *f, struct fwd_thread *me, const struct laye
     for (size_t i = (size_t)me->first[expert]; i < last; i += n_cols) {
         const size_t n = last - i < n_cols ? last - i : n_cols;
 
-        fwd_product(f, &y->down, (size_t)expert, begin, end, n,
-                    columns_at(c, y->down.act, i), c->stride[y->down.act], part,
-                    n_rows);
+        fwd_columns_product(f, &y->down, (size_t)expert, begin, end, n, c, i, part,
+                            n_rows);
         for (size_t j = 0; j < n; j++) {
             const int pair = me->pair[i + j];
             float *x = sum + (size_t)(pair / f->m->n_experts_used) * stride + begin;
@@ -425,12 +421,12 @@ static void add_shared(struct forward *f, struct fwd_thread *me, const struct la
 
     const struct columns c =
         fwd_prepare(f, me, f->shared_gate, pad16(n_ff), (size_t)f->n, n_ff, NULL,
-                    act_bit(&y->shared_down));
+                    act_bit(f, &y->shared_down));
     struct fwd_rows rows = fwd_rows_of(f, y->shared_down.n_rows);
 
     for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
-        fwd_product(f, &y->shared_down, 0, begin, end, c.n, c.x[y->shared_down.act],
-                    c.stride[y->shared_down.act], f->y + begin, stride);
+        fwd_columns_product(f, &y->shared_down, 0, begin, end, c.n, &c, 0, f->y + begin,
+                            stride);
         for (size_t j = 0; !f->m->experts_apart && j < c.n; j++)
             f->kern.add_scaled(f->x + j * stride + begin, f->y + j * stride + begin,
                                shared_share(f, y, j), end - begin);
@@ -475,7 +471,7 @@ static void route_by(struct forward *f, struct fwd_thread *me, const struct laye
 {
     const size_t n_embd = (size_t)f->m->n_embd;
     const struct columns tokens = fwd_prepare(f, me, f->x, pad16(n_embd), (size_t)f->n,
-                                              n_embd, norm, act_bit(&y->router));
+                                              n_embd, norm, act_bit(f, &y->router));
 
     route(f, me, y, &tokens);
 }
@@ -514,11 +510,12 @@ void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y
     const size_t n = (size_t)f->n, n_embd = (size_t)f->m->n_embd;
     const size_t n_ff = y->down.k;
     const bool shared = f->m->n_ff_shared > 0, apart = f->m->experts_apart;
-    uint32_t act_mask = act_bit(&y->router) | act_bit(&y->gate) | act_bit(&y->up);
+    uint32_t act_mask =
+        act_bit(f, &y->router) | act_bit(f, &y->gate) | act_bit(f, &y->up);
 
     if (shared)
-        act_mask |= act_bit(&y->shared_router) | act_bit(&y->shared_gate) |
-                    act_bit(&y->shared_up);
+        act_mask |= act_bit(f, &y->shared_router) | act_bit(f, &y->shared_gate) |
+                    act_bit(f, &y->shared_up);
     if (apart) {
         expand_apart(f, me, y);
         route_by(f, me, y, &y->router_norm);
@@ -541,7 +538,7 @@ void fwd_experts(struct forward *f, struct fwd_thread *me, const struct layer *y
         fwd_hook_pairs(f, me, &y->down, NULL);
     const struct columns c =
         fwd_prepare(f, me, f->gate, pad16(n_ff), n * (size_t)f->m->n_experts_used, n_ff,
-                    NULL, act_bit(&y->down));
+                    NULL, act_bit(f, &y->down));
 
     fwd_wait(f, me, y, RESIDENCY_DOWN);
     contract_all(f, me, y, &c);

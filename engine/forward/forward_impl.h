@@ -110,12 +110,15 @@ struct forward {
         kern_gemm_fn *gemm;
         kern_gemm_x16_fn *gemm_x16;
     } tiles[KERN_N_FMT];
+    /* And with int8 sums (sums.h), columns in q8_256. */
+    struct fwd_tiles int8[KERN_N_FMT];
     size_t tiles_from[KERN_N_FMT]; /* TILES_NEVER also for formats not in the model */
     /* Attention of TUNING_TILE_QUERIES queries and more over latents, likewise. */
     kern_attn_dot_fn *dot_tiles[KERN_N_KV];
     kern_attn_mix_fn *mix_tiles[KERN_N_KV];
     kern_attn_mix_keys_fn *mix_keys_tiles[KERN_N_KV];
     struct slm_tuning tuning;
+    enum slm_sums prefill_sums;
     enum kern_kv kv_type;
     bool spreads; /* keys and values before they are rounded (forward_attn.c) */
     int n_batch, n_threads, n_queries, n_splits_max;
@@ -218,9 +221,26 @@ static inline const void *columns_at(const struct columns *c, enum kern_act act,
     return c->x[act] + i * c->stride[act];
 }
 
-static inline uint32_t act_bit(const struct matrix *w)
+/* Whether products of w with many columns have int8 sums. */
+static inline bool fwd_sums_int8(const struct forward *f, const struct matrix *w)
 {
-    return w->n_rows ? 1u << w->act : 0;
+    return f->prefill_sums == SLM_SUMS_INT8 && w->act != KERN_ACT_f32 &&
+           w->k % SUMS_INT8_K == 0;
+}
+
+/* The layouts that n columns of w are wanted in. */
+static inline uint32_t fwd_layouts(const struct forward *f, const struct matrix *w,
+                                   size_t n)
+{
+    if (!w->n_rows)
+        return 0;
+    return 1u << w->act |
+           (n >= SUMS_INT8_COLUMNS && fwd_sums_int8(f, w) ? 1u << KERN_ACT_q8_256 : 0);
+}
+
+static inline uint32_t act_bit(const struct forward *f, const struct matrix *w)
+{
+    return fwd_layouts(f, w, (size_t)f->n);
 }
 
 /* ---- the profile: only a comparison where there is none -------------------------- */
@@ -419,6 +439,12 @@ void fwd_project(struct forward *f, struct fwd_thread *me, const float *src,
 void fwd_product(const struct forward *f, const struct matrix *w, size_t s,
                  size_t begin, size_t end, size_t n, const void *x, size_t x_stride,
                  float *y, size_t y_stride);
+
+/* The same times columns j to j + n - 1 of c, with sums as the model was opened with.
+ */
+void fwd_columns_product(const struct forward *f, const struct matrix *w, size_t s,
+                         size_t begin, size_t end, size_t n, const struct columns *c,
+                         size_t j, float *y, size_t y_stride);
 
 /* The same n rows of one slice, as part of op: counted. */
 static inline void fwd_count_product(struct fwd_thread *me, enum slm_op op,

@@ -40,19 +40,26 @@ static float *carve_floats(struct carver *c, size_t n_rows, size_t n)
 
 static void count_columns(struct forward *f, const struct matrix *w, size_t n_cols)
 {
-    if (w->n_rows == 0)
-        return;
-    f->act_k[w->act] = max_size(f->act_k[w->act], w->k);
-    f->act_bytes[w->act] =
-        max_size(f->act_bytes[w->act], n_cols * kern_act_bytes(w->act, w->k));
+    const uint32_t layouts = fwd_layouts(f, w, n_cols);
+
+    for (int a = 0; a < KERN_N_ACT; a++)
+        if (layouts & 1u << a) {
+            const size_t bytes = n_cols * kern_act_bytes((enum kern_act)a, w->k);
+
+            f->act_k[a] = max_size(f->act_k[a], w->k);
+            f->act_bytes[a] = max_size(f->act_bytes[a], bytes);
+        }
 }
 
 /* Experts' inputs are copied in sorted order, except for a single token. */
 static void count_routed(struct forward *f, const struct matrix *w, size_t n_cols)
 {
-    if (f->n_batch > 1)
-        f->routed_bytes[w->act] =
-            max_size(f->routed_bytes[w->act], n_cols * kern_act_bytes(w->act, w->k));
+    const uint32_t layouts = f->n_batch > 1 ? fwd_layouts(f, w, n_cols) : 0;
+
+    for (int a = 0; a < KERN_N_ACT; a++)
+        if (layouts & 1u << a)
+            f->routed_bytes[a] = max_size(
+                f->routed_bytes[a], n_cols * kern_act_bytes((enum kern_act)a, w->k));
 }
 
 static int fewest_kv_heads(const struct model *m)
@@ -66,14 +73,15 @@ static int fewest_kv_heads(const struct model *m)
 }
 
 /* Everything determined by the model, the batch and the pool. */
-static void measure(struct forward *f, const struct model *m, enum kern_kv kv_type,
-                    int n_batch, int n_sequences, int n_threads)
+static void measure(struct forward *f, const struct model *m, enum slm_sums sums,
+                    enum kern_kv kv_type, int n_batch, int n_sequences, int n_threads)
 {
     const int group = m->n_heads / fewest_kv_heads(m);
     const size_t n = (size_t)n_batch;
     const size_t n_used = m->n_experts ? (size_t)m->n_experts_used : 1;
 
     f->m = m;
+    f->prefill_sums = sums;
     f->kv_type = kv_type;
     f->spreads = kern_kv_is_quantised(kv_type) && !m->latent.kv_rank;
     f->n_batch = n_batch;
@@ -376,20 +384,20 @@ static uint64_t logits_bytes(const struct model *m, int n_logits)
                : (uint64_t)n_logits * pad16((size_t)m->n_vocab) * sizeof(float);
 }
 
-uint64_t forward_bytes(const struct model *m, enum kern_kv kv_type, int n_batch,
-                       int n_logits, int n_sequences, int n_threads)
+uint64_t forward_bytes(const struct model *m, enum slm_sums sums, enum kern_kv kv_type,
+                       int n_batch, int n_logits, int n_sequences, int n_threads)
 {
     struct forward f = {0};
     struct carver c = {0};
 
-    measure(&f, m, kv_type, n_batch, n_sequences, n_threads);
+    measure(&f, m, sums, kv_type, n_batch, n_sequences, n_threads);
     carve_shared(&f, &c);
     return c.used + logits_bytes(m, n_logits);
 }
 
 enum status forward_open(struct forward **f, const struct model *m, struct kvcache *kv,
-                         struct thread_pool *pool, uint32_t isa_mask, int n_batch,
-                         int n_logits, struct err *err)
+                         struct thread_pool *pool, uint32_t isa_mask,
+                         enum slm_sums sums, int n_batch, int n_logits, struct err *err)
 {
     const int n_threads = thread_pool_capacity(pool);
     const struct slm_tuning tuning = slm_tuning_default();
@@ -399,7 +407,7 @@ enum status forward_open(struct forward **f, const struct model *m, struct kvcac
 
     if (!new)
         return err_set(err, ST_NO_MEMORY, "no memory for a forward pass");
-    measure(new, m, kv->shape.type, n_batch, kvcache_n_sequences(kv), n_threads);
+    measure(new, m, sums, kv->shape.type, n_batch, kvcache_n_sequences(kv), n_threads);
     carve_shared(new, &c);
     new->kv = kv;
     new->pool = pool;

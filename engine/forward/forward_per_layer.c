@@ -28,7 +28,7 @@ static void multiply(struct forward *f, struct fwd_thread *me, const struct laye
         fwd_hook_rows(f, me, w, f->x, pad16(n_embd), n, NULL);
 
     const struct columns c =
-        fwd_prepare_few(f, me, f->x, pad16(n_embd), n, n_embd, NULL, act_bit(w));
+        fwd_prepare_few(f, me, f->x, pad16(n_embd), n, n_embd, NULL, act_bit(f, w));
     struct fwd_rows rows = fwd_rows_of(f, w->n_rows);
 
     for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);) {
@@ -92,7 +92,7 @@ void fwd_per_layer(struct forward *f, struct fwd_thread *me, const struct layer 
         fwd_hook_rows(f, me, &p->out, f->gate, stride, (size_t)f->n, NULL);
 
     const struct columns c = fwd_prepare_few(f, me, f->gate, stride, (size_t)f->n, d,
-                                             NULL, act_bit(&p->out));
+                                             NULL, act_bit(f, &p->out));
 
     if (f->m->n_streams == 0)
         fwd_add_product(f, me, SLM_OP_DOWN, &p->out, NULL, &p->norm, y->out_scale, &c);

@@ -68,7 +68,7 @@ static void multiply(struct forward *f, struct fwd_thread *me, const struct matr
         fwd_hook_rows(f, me, w, src, pad16(w->k), (size_t)f->n_parts, NULL);
 
     const struct columns c = fwd_prepare(f, me, src, pad16(w->k), (size_t)f->n_parts,
-                                         w->k, NULL, act_bit(w));
+                                         w->k, NULL, act_bit(f, w));
     struct fwd_rows rows = fwd_rows_of(f, w->n_rows);
 
     for (size_t begin, end; fwd_next_rows(f, me, &rows, &begin, &end);)

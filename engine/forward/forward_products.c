@@ -179,13 +179,12 @@ static void scale_rows(float scale, size_t n_rows, size_t n, float *y, size_t y_
             y[j * y_stride + i] *= scale;
 }
 
+/* many: the kernels for n columns where that is not one. */
 static void multiply(const struct forward *f, const struct matrix *w, size_t s,
-                     size_t begin, size_t end, size_t n, const void *x, size_t x_stride,
-                     float *y, size_t y_stride)
+                     size_t begin, size_t end, size_t n, const struct fwd_tiles *many,
+                     const void *x, size_t x_stride, float *y, size_t y_stride)
 {
     const size_t in_panels = end < w->panel_rows ? end : w->panel_rows;
-    const struct fwd_tiles *tiles = &f->tiles[w->fmt];
-    const bool by_tiles = n >= tiles->from;
 
     if (begin < in_panels) {
         const size_t n_panels = (in_panels - begin) / KERN_PANEL_ROWS;
@@ -195,9 +194,8 @@ static void multiply(const struct forward *f, const struct matrix *w, size_t s,
             f->kern.gemv_x16[w->fmt](n_panels, w->k, panels, x, y,
                                      f->tuning.prefetch[w->fmt]);
         else
-            (by_tiles ? tiles->gemm_x16 : f->kern.gemm_x16[w->fmt])(
-                n_panels, w->k, panels, n, x, x_stride, y, y_stride,
-                f->tuning.prefetch[w->fmt]);
+            many->gemm_x16(n_panels, w->k, panels, n, x, x_stride, y, y_stride,
+                           f->tuning.prefetch[w->fmt]);
         y += in_panels - begin;
         begin = in_panels;
     }
@@ -208,25 +206,49 @@ static void multiply(const struct forward *f, const struct matrix *w, size_t s,
     if (n == 1)
         f->kern.gemv[w->fmt](end - begin, w->k, rows, w->row_bytes, x, y);
     else
-        (by_tiles ? tiles->gemm : f->kern.gemm[w->fmt])(
-            end - begin, w->k, rows, w->row_bytes, n, x, x_stride, y, y_stride);
+        many->gemm(end - begin, w->k, rows, w->row_bytes, n, x, x_stride, y, y_stride);
+}
+
+static void product(const struct forward *f, const struct matrix *w, size_t s,
+                    size_t begin, size_t end, size_t n, const struct fwd_tiles *many,
+                    const void *x, size_t x_stride, float *y, size_t y_stride)
+{
+    multiply(f, w, s, begin, end, n, many, x, x_stride, y, y_stride);
+    if (w->scale)
+        scale_rows(matrix_scale(w, s), end - begin, n, y, y_stride);
 }
 
 void fwd_product(const struct forward *f, const struct matrix *w, size_t s,
                  size_t begin, size_t end, size_t n, const void *x, size_t x_stride,
                  float *y, size_t y_stride)
 {
-    multiply(f, w, s, begin, end, n, x, x_stride, y, y_stride);
-    if (w->scale)
-        scale_rows(matrix_scale(w, s), end - begin, n, y, y_stride);
+    const struct fwd_tiles *tiles = &f->tiles[w->fmt];
+    const struct fwd_tiles vectors = {0, f->kern.gemm[w->fmt],
+                                      f->kern.gemm_x16[w->fmt]};
+
+    product(f, w, s, begin, end, n, n >= tiles->from ? tiles : &vectors, x, x_stride, y,
+            y_stride);
+}
+
+void fwd_columns_product(const struct forward *f, const struct matrix *w, size_t s,
+                         size_t begin, size_t end, size_t n, const struct columns *c,
+                         size_t j, float *y, size_t y_stride)
+{
+    const struct fwd_tiles *int8 = &f->int8[w->fmt];
+
+    if (n >= int8->from && fwd_sums_int8(f, w))
+        product(f, w, s, begin, end, n, int8, columns_at(c, KERN_ACT_q8_256, j),
+                c->stride[KERN_ACT_q8_256], y, y_stride);
+    else
+        fwd_product(f, w, s, begin, end, n, columns_at(c, w->act, j), c->stride[w->act],
+                    y, y_stride);
 }
 
 void fwd_biased_product(const struct forward *f, struct fwd_thread *me, enum slm_op op,
                         const struct matrix *w, const float *bias, size_t begin,
                         size_t end, const struct columns *c, float *y, size_t y_stride)
 {
-    fwd_product(f, w, 0, begin, end, c->n, c->x[w->act], c->stride[w->act], y + begin,
-                y_stride);
+    fwd_columns_product(f, w, 0, begin, end, c->n, c, 0, y + begin, y_stride);
     for (size_t j = 0; bias && j < c->n; j++)
         f->kern.add(y + j * y_stride + begin, bias + begin, end - begin);
     fwd_count_product(me, op, w, end - begin, c->n);

@@ -250,7 +250,7 @@ void fwd_recurrent_out(struct forward *f, struct fwd_thread *me, const struct la
         fwd_hook_rows(f, me, w, f->mixed, stride, n, norm);
 
     const struct columns c =
-        fwd_prepare_few(f, me, f->mixed, stride, n, w->k, norm, act_bit(w));
+        fwd_prepare_few(f, me, f->mixed, stride, n, w->k, norm, act_bit(f, w));
 
     fwd_add_product(f, me, SLM_OP_ATTN_OUT, w, NULL, &y->attn_post_norm, NULL, &c);
 }
