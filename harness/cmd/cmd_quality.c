@@ -23,10 +23,11 @@ static const struct opt_usage usage = {
         "quality -m MODEL... [--reference MODEL] [--text FILE] [--ctx N] [-o DIR]",
     .about =
         "Measures how well each model predicts a text: perplexity with its standard "
-        "error. If there are several models, KV cache types or windows, one is the "
+        "error. If there are several models, KV cache types, windows or sums, one is "
+        "the "
         "reference: --reference, else the F32, F16 or BF16 model, else the largest, "
         "with "
-        "F16 keys and values of all positions. Against it, "
+        "F16 keys and values of all positions and exact sums. Against it, "
         "at every position: Kullback-Leibler divergence (mean, median, 99th "
         "percentile) and how often both rank the same token first. The text is cut "
         "into chunks of --ctx tokens; the second half of each is scored. Chunks longer "
@@ -42,6 +43,7 @@ static const struct opt_usage usage = {
         "bench quality -m model-f16.gguf:Q4_K_M,Q8_0 --reference model-f16.gguf\n"
         "bench quality -m model.gguf --kv-type f16,bf16,q8_0,q4_0\n"
         "bench quality -m model.gguf --ctx 4096 --kv-window 512,1024,2048\n"
+        "bench quality -m model.gguf --prefill-sums exact,int8\n"
         "bench quality -m q4.gguf --reference f16.gguf --text book.txt --chunks 50",
 };
 
@@ -155,6 +157,7 @@ int cmd_quality(int argc, char **argv)
         OPT_INT(0, "chunks", &q.settings.n_chunks, "N", "maximum number of chunks (default: all)", 1, INT_MAX),
         OPT_STR(0, "kv-type", &q.values[QUALITY_KV_TYPE], "LIST", "KV cache types: f16 (default), bf16, q8_0, q4_0"),
         OPT_STR(0, "kv-window", &q.values[QUALITY_KV_WINDOW], "LIST", "KV cache of the first 4 and last N positions; 0: all (default)"),
+        OPT_STR(0, "prefill-sums", &q.values[QUALITY_PREFILL_SUMS], "LIST", "sums in prefill: exact (default), int8"),
         SESSION_OPT(*session, threads),
         SESSION_OPT_PLACE(*session),
         SESSION_OPT(*session, batch),

@@ -66,7 +66,7 @@ int cmd_serve(int argc, char **argv)
                    "longest step while answers are streamed; 0: any (default: 500)", 0,
                    1e6),
         OPT_FLAG(0, "no-prefixes", &s.no_prefixes,
-                 "do not keep prompts for later requests that begin alike"),
+                 "do not keep what prompts begin with"),
         OPT_STR(0, "speculate", &speculate, "HOW",
                 "drafts where they pay: lookup, mtp (the model's own layer) or off "
                 "(default)"),

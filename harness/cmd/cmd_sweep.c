@@ -27,8 +27,7 @@ static const struct opt_usage usage = {
         "in configs/sweeps): all threads, --ctx 0,4096, --prefill 64, 3 launches, "
         "24 tokens or 6 s each. Exit code 1: no point measured; 3: none fits; 4: "
         "some failed.",
-    .example = "bench sweep -m yi-1.5-9b:Q4_K_M,Q4_0 -m own.gguf --mem 6G\n"
-               "bench sweep --resume results/myhost-20250101T120000Z",
+    .example = "bench sweep -m yi-1.5-9b:Q4_K_M,Q4_0 -m own.gguf --mem 6G",
     .no_arguments = "models are given by -m, a configuration by -c",
 };
 

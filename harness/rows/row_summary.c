@@ -230,6 +230,8 @@ static void put_context(struct lines *l, const struct row *r)
     if (r->kv_window > 0)
         text_append(t, sizeof t, ", of the last %lld positions",
                     (long long)r->kv_window);
+    if (r->prefill_sums == SLM_SUMS_INT8)
+        text_append(t, sizeof t, "; int8 sums in prefill");
     if (r->n_sequences > 1)
         text_append(t, sizeof t, "; %lld sequences", (long long)r->n_sequences);
     if (r->n_shared > 0)

@@ -157,6 +157,17 @@ grep -q "^command .* --kv-window 100" window || fail "command: $(cat window)"
 "$BENCH" decode -m nano:Q4_K_M -t $threads --ctx 300 --ctx-prefill --kv-window 64 -n 4 --all >window
 [ "$(value window status)" = ok ] || fail "window, prefill: $(cat window)"
 
+# ---- int8 sums, where the CPU has them
+code=0
+"$BENCH" decode -m nano:Q4_K_M -t $threads --prefill 64 -n 3 --prefill-sums int8 --all >sums 2>err || code=$?
+if [ "$code" = 0 ]; then
+    [ "$(value sums prefill_sums)" = int8 ] || fail "sums: $(cat sums)"
+    [[ $(value sums point) = */sums-int8 ]] || fail "identity: $(cat sums)"
+    grep -q "^command .* --prefill-sums int8" sums || fail "command: $(cat sums)"
+else
+    grep -q "int8 sums in prefill need AVX-VNNI" sums err || fail "exit $code: $(cat sums err)"
+fi
+
 # ---- the profile adds up to the mean token, and names every operation
 "$BENCH" decode -m nano:Q4_K_M -t $threads -n 12 --profile >profile
 sed -n '/^Where the time/,$p' profile | grep -q "gate, up" || fail "no profile: $(cat profile)"

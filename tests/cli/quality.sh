@@ -56,6 +56,17 @@ while read -r window perplexity reference; do
     holds "$perplexity < 20" && [ -z "$reference" ] || fail "$window: $(cat rows)"
 done <rows
 
+# ---- int8 sums diverge a little, and are named
+if "$BENCH" quality -m "$model:Q4_K_M" --ctx 128 --chunks 4 --prefill-sums exact,int8 \
+    --cache-dir other-cache -o sums >out 2>err; then
+    [ "$(column sums/quality.csv prefill_sums | tr '\n' ' ')" = " int8 " ] || fail "sums: $(cat sums/quality.csv)"
+    read -r none kl <<<"$(column sums/quality.csv kl_mean | tr '\n' ' ')"
+    holds "$none == 0 && $kl > 1e-6 && $kl < 0.01"
+    grep -q -- "--prefill-sums int8" sums/quality.csv || fail "command: $(cat sums/quality.csv)"
+else
+    grep -q "int8 sums in prefill need AVX-VNNI or AVX512-VNNI" err || fail "exit $?: $(cat err)"
+fi
+
 # ---- a copy diverges by nothing, keys and values of fewer bits by more
 cp "$model" copy-f16.gguf
 common=(--reference "$model" --chunks 12 --kv-type f16,bf16,q8_0,q4_0)
@@ -146,6 +157,7 @@ refuse "no-such.gguf" -m no-such.gguf
 refuse "vocabulary" -m "$model" -m "$models/llama.gguf"
 refuse "kv-type" -m "$model" --kv-type q9
 refuse "kv-window" -m "$model" --kv-window none
+refuse "sums are exact or int8" -m "$model" --prefill-sums fast
 refuse "8 to 256 tokens" -m "$model" --ctx 1024 --kv-window 0,100
 refuse "at most 252" -m "$model" --kv-window 253
 refuse "unexpected argument 'surplus'" -m "$model" surplus

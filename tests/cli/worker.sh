@@ -14,7 +14,7 @@ open=${open//$'\n'/}
 for command in worker turn; do
     printf '%s\n{"take": [3, 2, 1]}\n{"take": [1, 0, 0]}\n' "$open" | "$BENCH" $command >out ||
         fail "exit $?: $(cat out)"
-    head -n 1 out | grep -q '^{"turn":1,"opens":\["kv_window"\],"worker":1,"version":"[^"]*","commit":' ||
+    head -n 1 out | grep -q '^{"turn":1,"opens":\["kv_window","prefill_sums"\],"worker":1,"version":"[^"]*","commit":' ||
         fail "greeting of $command: $(head -n 1 out)"
     grep -q '^{"ready":{"load_s":\[[0-9.e-]*\],"quant":"Q4_0",' out || fail "not ready: $(cat out)"
     t='[0-9][0-9.e-]*'

@@ -148,6 +148,7 @@ static const struct {
     {"quant", "quantisations", "not known"},
     {"kv_type", "types of KV cache", "not known"},
     {"kv_window", "windows of the KV cache", "not known"},
+    {"prefill_sums", "sums in prefill", "exact"},
     {"residency", "ways to hold weights", "not known"},
     {"placement", "placements", "not known"},
     {"pages", "pages", "not known"},

@@ -116,11 +116,19 @@ static int kv_rank(const struct row *r)
                                         : 0;
 }
 
+/* int8 sums add .00005 to .00016 to a divergence (docs/quality.md): with them, weights
+ * in Q8_0 are between Q8_0 and Q6_K. */
+static int sums_rank(const struct row *r)
+{
+    return r->prefill_sums == SLM_SUMS_INT8 ? rank_of(QUANTMIX_Q6_K) : 0;
+}
+
 int quality_rank(const struct row *r)
 {
-    const int weights = weights_rank(r), kv = kv_rank(r);
+    const int weights = weights_rank(r), kv = kv_rank(r), sums = sums_rank(r);
+    const int most = weights > kv ? weights : kv;
 
-    return weights > kv ? weights : kv;
+    return most > sums ? most : sums;
 }
 
 bool quality_has_few_bits(const struct row *r)

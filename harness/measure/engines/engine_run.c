@@ -50,6 +50,7 @@ enum status engine_check_point(const struct point *p, struct err *err)
     const char *unknown = p->kind == POINT_SPECULATE             ? "--speculate"
                           : p->profile                           ? "--profile"
                           : p->setup.kv_window                   ? "--kv-window"
+                          : p->setup.prefill_sums                ? "--prefill-sums"
                           : p->setup.residency == WEIGHTS_MEMORY ? "--weights memory"
                                                                  : NULL;
 

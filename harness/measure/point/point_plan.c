@@ -115,6 +115,8 @@ void point_describe(struct point_run *r, const struct point *p)
         row->n_threads_prefill = p->setup.n_threads_prefill;
     if (p->setup.kv_window)
         row->kv_window = p->setup.kv_window;
+    if (p->setup.prefill_sums == SLM_SUMS_INT8)
+        row->prefill_sums = SLM_SUMS_INT8;
     if (p->setup.quota_hundredths)
         row->cpus_quota = model_setup_quota(&p->setup);
     row->placement =

@@ -145,6 +145,7 @@ static enum status read_text(struct plan *p, struct err *err)
 const enum setting_id quality_settings[QUALITY_N_SETTINGS] = {
     [QUALITY_KV_TYPE] = SETTING_kv_type,
     [QUALITY_KV_WINDOW] = SETTING_kv_window,
+    [QUALITY_PREFILL_SUMS] = SETTING_prefill_sums,
 };
 
 static const char *kv_name(const struct quality_job *job)
@@ -152,7 +153,12 @@ static const char *kv_name(const struct quality_job *job)
     return choices_kv.name(job->value[QUALITY_KV_TYPE]);
 }
 
-/* "f16", or "f16-w512" with a window. */
+static const char *sums_name(const struct quality_job *job)
+{
+    return choices_prefill_sums.name(job->value[QUALITY_PREFILL_SUMS]);
+}
+
+/* "f16", "f16-w512" with a window, "f16-int8" with such sums. */
 static const char *name_values(const struct quality_job *job, char *buf, size_t cap)
 {
     const int window = job->value[QUALITY_KV_WINDOW];
@@ -160,6 +166,8 @@ static const char *name_values(const struct quality_job *job, char *buf, size_t 
     snprintf(buf, cap, "%s", kv_name(job));
     if (window)
         text_append(buf, cap, "-w%d", window);
+    if (job->value[QUALITY_PREFILL_SUMS])
+        text_append(buf, cap, "-%s", sums_name(job));
     return buf;
 }
 
@@ -168,6 +176,8 @@ static void set_columns(struct row *r, const struct quality_job *job)
     row_set_text(r, row_field_of(SETTING_kv_type), kv_name(job));
     if (job->value[QUALITY_KV_WINDOW])
         r->kv_window = job->value[QUALITY_KV_WINDOW];
+    if (job->value[QUALITY_PREFILL_SUMS])
+        r->prefill_sums = job->value[QUALITY_PREFILL_SUMS];
 }
 
 static void add_job(struct plan *p, size_t model, const int value[QUALITY_N_SETTINGS])
@@ -195,7 +205,9 @@ static enum status make_jobs(struct plan *p, struct err *err)
 {
     const struct int_list *types = &p->s->values[QUALITY_KV_TYPE];
     const struct int_list *windows = &p->s->values[QUALITY_KV_WINDOW];
-    const size_t n_ways = types->n * windows->n, most = p->n_models * n_ways + 1;
+    const struct int_list *sums = &p->s->values[QUALITY_PREFILL_SUMS];
+    const size_t n_ways = types->n * windows->n * sums->n;
+    const size_t most = p->n_models * n_ways + 1;
     int usual[QUALITY_N_SETTINGS];
 
     p->jobs = calloc(most, sizeof *p->jobs);
@@ -208,8 +220,9 @@ static enum status make_jobs(struct plan *p, struct err *err)
     for (size_t i = 0; i < p->n_given; i++)
         for (size_t k = 0; k < n_ways; k++) {
             const int value[QUALITY_N_SETTINGS] = {
-                [QUALITY_KV_TYPE] = types->v[k / windows->n],
-                [QUALITY_KV_WINDOW] = windows->v[k % windows->n]};
+                [QUALITY_KV_TYPE] = types->v[k / sums->n / windows->n],
+                [QUALITY_KV_WINDOW] = windows->v[k / sums->n % windows->n],
+                [QUALITY_PREFILL_SUMS] = sums->v[k % sums->n]};
 
             if (i != p->reference || memcmp(value, usual, sizeof value) != 0)
                 add_job(p, i, value);
@@ -240,11 +253,13 @@ static enum status open_scores(struct plan *p, size_t i, struct err *err)
 {
     struct quality_job *job = &p->jobs[i];
     uint64_t key = add_key(add_key(HASH_BEGIN, job->model->key), p->text.key);
-    char path[PATH_MAX], values[16];
+    char path[PATH_MAX], values[32];
 
     key = add_key(key, (uint64_t)job->value[QUALITY_KV_TYPE]);
     if (job->value[QUALITY_KV_WINDOW])
         key = add_key(key, (uint64_t)job->value[QUALITY_KV_WINDOW]);
+    if (job->value[QUALITY_PREFILL_SUMS])
+        key = hash_add(key, sums_name(job), strlen(sums_name(job)));
     key = add_key(key, has_reference(p) ? p->models[p->reference].key : 0);
     snprintf(path, sizeof path, "%.3000s/quality/%.100s-%s-%016llx.scores", p->s->out,
              file_part(job->model->name), name_values(job, values, sizeof values),
@@ -410,6 +425,8 @@ static void make_command(const struct plan *p, const struct quality_job *job,
     shell_word_append(r->command, cap, kv_name(job));
     if (job->value[QUALITY_KV_WINDOW])
         text_append(r->command, cap, " --kv-window %d", job->value[QUALITY_KV_WINDOW]);
+    if (job->value[QUALITY_PREFILL_SUMS])
+        text_append(r->command, cap, " --prefill-sums %s", sums_name(job));
 }
 
 static void fill_figures(const struct plan *p, const struct quality_summary *s,
@@ -440,7 +457,7 @@ static enum status make_row(const struct plan *p, const struct quality_job *job,
                             struct row *r, struct err *err)
 {
     struct quality_summary sum;
-    char values[16];
+    char values[32];
     const enum status st = summarise(job, &sum, err);
 
     if (st)

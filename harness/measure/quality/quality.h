@@ -3,8 +3,9 @@
  * quality.h - quality loss of a quantisation: perplexity, and divergence from a
  * reference
  *
- * Model of the world: a *job* is a model with a type of KV cache and a window of it;
- * one of the models, with F16 keys and values of all positions, is the reference. Its
+ * Model of the world: a *job* is a model with a type of KV cache, a window of it and
+ * sums in prefill; one of the models, with F16 keys and values of all positions and
+ * exact sums, is the reference. Its
  * predictions are computed once and kept in a file (quality_score.h describes its
  * precision) from which every job reads the chunk that it has just computed, so memory
  * holds one model and a few rows, however long the text and large the reference: two

@@ -18,7 +18,7 @@
 
 /* The settings that models are scored with each value of: they decide what is computed.
  * The reference has their defaults. */
-enum { QUALITY_KV_TYPE, QUALITY_KV_WINDOW, QUALITY_N_SETTINGS };
+enum { QUALITY_KV_TYPE, QUALITY_KV_WINDOW, QUALITY_PREFILL_SUMS, QUALITY_N_SETTINGS };
 extern const enum setting_id quality_settings[QUALITY_N_SETTINGS];
 
 struct quality_job {

@@ -62,7 +62,8 @@ enum status session_open(struct slm **m, const struct session_params *params,
         OPT_STR(0, "quant", &(s).quant, "QUANT",               \
                 "quantise F32, F16 or BF16 weights while loading")
 #define SESSION_OPT(s, name) model_setup_option(SETTING_##name, &(s).setup)
-#define SESSION_OPT_HOLD(s)  SESSION_OPT(s, kv_type), SESSION_OPT(s, weights)
+#define SESSION_OPT_HOLD(s) \
+    SESSION_OPT(s, kv_type), SESSION_OPT(s, weights), SESSION_OPT(s, prefill_sums)
 #define SESSION_OPT_PLACE(s)                                         \
     SESSION_OPT(s, placement), OPT_STR(0, "cpus", &(s).cpus, "LIST", \
                                        "pin the threads to these CPUs, in this order")

@@ -161,9 +161,9 @@ static enum status add_threads(struct making *m, const struct sweep_settings *s,
 /* Whether it is a setting of this program that another one does not have. */
 static bool is_only_ours(const struct point *p, enum setting_id id)
 {
-    return *p->engine &&
-           (id == SETTING_weights || id == SETTING_kv_window ||
-            id == SETTING_sequences || id == SETTING_shared || id == SETTING_chunk);
+    return *p->engine && (id == SETTING_weights || id == SETTING_kv_window ||
+                          id == SETTING_prefill_sums || id == SETTING_sequences ||
+                          id == SETTING_shared || id == SETTING_chunk);
 }
 
 /* Every value of each setting that all points are measured with, from id on; the last
@@ -202,6 +202,7 @@ static enum status add_engines(struct making *m, const struct sweep_settings *s,
         s->n_engines ? engine_check_model(&base.setup.model, err) : ST_OK;
 
     base.setup.kv_window = 0;
+    base.setup.prefill_sums = SLM_SUMS_EXACT;
     base.setup.residency = WEIGHTS_AUTO;
     for (int i = 0; i < s->n_engines && status == ST_OK; i++) {
         snprintf(base.engine, sizeof base.engine, "%s", s->engines[i]);

@@ -85,6 +85,7 @@ struct slm_params model_setup_params(const struct model_setup *s, uint64_t memor
     p.n_batch = s->n_batch;
     p.kv_type = s->kv_type;
     p.kv_window = s->kv_window;
+    p.prefill_sums = s->prefill_sums;
     return p;
 }
 
@@ -94,9 +95,10 @@ const char *model_setup_text(const struct model_setup *s, char *buf, size_t cap)
 
     if (s->kv_window)
         snprintf(window, sizeof window, " of the last %d positions", s->kv_window);
-    snprintf(buf, cap, "weights %s, KV cache %s%s, placement %s, batch %d",
+    snprintf(buf, cap, "weights %s, KV cache %s%s, placement %s, batch %d%s",
              weights_residency_name(s->residency), choices_kv.name((int)s->kv_type),
-             window, placement_name(s->placement), s->n_batch);
+             window, placement_name(s->placement), s->n_batch,
+             s->prefill_sums == SLM_SUMS_INT8 ? ", int8 sums in prefill" : "");
     return buf;
 }
 

@@ -24,6 +24,7 @@ struct model_setup {
     enum weights_residency residency;
     enum kern_kv kv_type;
     int kv_window; /* positions that a token sees besides the first ones; 0: all */
+    enum slm_sums prefill_sums;
     int n_threads;
     int n_threads_prefill; /* of passes of several tokens; 0: the same */
     enum placement placement;

@@ -36,6 +36,14 @@ static const char *tuned_name(int state)
     return names[state];
 }
 
+static const char *sums_name(int sums)
+{
+    static const char *const names[SLM_N_SUMS] = {"exact", "int8"};
+
+    return names[sums];
+}
+
+const struct choices choices_prefill_sums = {"sums are", sums_name, SLM_N_SUMS};
 const struct choices choices_tuned = {"states are", tuned_name, TUNED_SLOWER + 1};
 
 const struct setting *setting_row(enum setting_id id)

@@ -38,7 +38,8 @@ enum point_kind { POINT_DECODE, POINT_PREFILL, POINT_SPECULATE };
 /* The column `tuning`: whether a row used a profile of `bench tune`, a command of
  * earlier versions. Today's rows are TUNED_NOT. */
 enum tuned_state { TUNED_NOT, TUNED_USED, TUNED_MISSING, TUNED_STALE, TUNED_SLOWER };
-extern const struct choices choices_tuned; /* "default", "tuned", ... */
+extern const struct choices choices_prefill_sums; /* enum slm_sums */
+extern const struct choices choices_tuned;        /* "default", "tuned", ... */
 
 /* SETTING_threads and so on: rows of the table. */
 enum setting_id {

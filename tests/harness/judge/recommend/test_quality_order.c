@@ -97,6 +97,19 @@ static void a_kv_cache_of_few_bits_is_a_loss(void **state)
     assert_int_equal(quality_rank(&r), rank("Q2_K"));
 }
 
+static void int8_sums_are_a_loss(void **state)
+{
+    struct row r = point("Q8_0", 85, 2, 0, 1);
+
+    (void)state;
+    r.prefill_sums = SLM_SUMS_EXACT;
+    assert_int_equal(quality_rank(&r), rank("Q8_0"));
+    r.prefill_sums = SLM_SUMS_INT8;
+    assert_int_equal(quality_rank(&r), rank("Q6_K"));
+    strcpy(r.quant, "Q4_K_M");
+    assert_int_equal(quality_rank(&r), rank("Q4_K_M"));
+}
+
 static void types_below_four_bits_are_few_bits(void **state)
 {
     static const char *const few[] = {"Q3_K_L", "IQ3_M", "Q2_K", "IQ1_S", "TQ2_0"};
@@ -120,6 +133,7 @@ int main(void)
         cmocka_unit_test(types_of_other_programs_rank_by_their_bits),
         cmocka_unit_test(ranks_by_bits_are_exact),
         cmocka_unit_test(a_kv_cache_of_few_bits_is_a_loss),
+        cmocka_unit_test(int8_sums_are_a_loss),
         cmocka_unit_test(types_below_four_bits_are_few_bits),
     };
 

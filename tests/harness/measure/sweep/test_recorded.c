@@ -85,6 +85,7 @@ static void points_travel_whole(void **state)
         assert_int_equal(back.ctx_prefill, p.ctx_prefill);
         assert_int_equal(back.setup.kv_type, p.setup.kv_type);
         assert_int_equal(back.setup.kv_window, p.setup.kv_window);
+        assert_int_equal(back.setup.prefill_sums, p.setup.prefill_sums);
         assert_int_equal(back.n_sequences, p.n_sequences);
         assert_int_equal(back.n_shared, p.n_shared);
         assert_int_equal(back.n_chunk, p.n_chunk);
@@ -112,7 +113,8 @@ static const char *const sweeps[] = {
     "{\"models\": [\"nano:Q4_0\", \"nano:Q8_0\"], \"threads\": [1, 2],"
     " \"threads_prefill\": [3], \"ctx\": [0, 64], \"prefill\": [16],"
     " \"placements\": [\"compact\", \"none\"], \"weights\": [\"packed\", \"mmap\"],"
-    " \"kv_type\": [\"q8_0\", \"f16\"], \"kv_window\": [0],"
+    " \"kv_type\": [\"q8_0\", \"f16\"], \"kv_window\": [0], \"prefill_sums\": "
+    "[\"exact\"],"
     " \"sequences\": [1], \"shared\": [0], \"chunk\": [0],"
     " \"speculate\": [\"copy\"],"
     " \"mem_limit\": 1073741824, \"cpus_quota\": [0], \"tokens\": 9, \"passes\": 8, "
