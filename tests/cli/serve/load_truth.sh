@@ -3,8 +3,8 @@
 #
 # bench load: every figure within 2 % or 2 ms of what the server did by its own clock,
 # for constant, bimodal and stalled answers, thoughts, conversations, tools and a trace,
-# closed loop and open. Timed, so with
-# SLM_TEST_LONG=1 (ci/full) alone, and judged only where the client was not late.
+# closed loop and open. Timed, so with SLM_TEST_LONG=1 (ci/full) alone, and judged only
+# where the client was not late.
 . "$SRC/tests/cli/lib.sh"
 [ -n "${SLM_TEST_LONG:-}" ] || skip "timed: SLM_TEST_LONG=1 runs it"
 python=$(command -v python3) || skip "needs python3"
@@ -74,8 +74,10 @@ if row["sessions"]:
         for q in 50, 90:
             compare(f"ttft_{name}_p{q}_s", quantile(values, q / 100), 1e3)
     compare("prefix_hit_pct", 100 * sum(i[2] for i in turns) / sum(i[1] for i in turns))
-    # each later turn has twelve new words, eleven spaces between them
-    compare("prefix_known_pct", 100 * sum(i[1] - 11 for i in turns if i[0] > 1) / sum(i[1] for i in turns))
+    # Each later turn has twelve new words, eleven spaces between them; behind thoughts also
+    # the answer is new, whose call's arguments are four spaces.
+    new = 15 if n_thoughts else 11
+    compare("prefix_known_pct", 100 * sum(i[1] - new for i in turns if i[0] > 1) / sum(i[1] for i in turns))
     if row["n_tool_calls"] is not None:
         compare("n_tool_calls", sum(i[0] < 3 for i in turns))
 if row["arrivals"] == "trace":
