@@ -32,7 +32,7 @@ N_SAMPLES = 60
 FIELDS = ["part", "seconds", "work", "rss_kib", "descriptors", "threads", "files", "groups"]
 MAX_GROWTH = 0.01     # of memory, from the second fifth to the last
 SLACK_KIB = 64
-ROW_KIB = 4           # a sweep keeps its rows: for each launch
+ROW_KIB = 9           # a sweep holds its rows, 4.5 KiB each; a list that is doubled leaves as much
 BASE = 12 * 3600 / 15  # launches of a sweep of 12 hours, of 10 s and a load of 5 s each
 
 
