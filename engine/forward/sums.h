@@ -14,7 +14,7 @@
 enum slm_sums { SLM_SUMS_EXACT, SLM_SUMS_INT8, SLM_N_SUMS };
 
 /* Fewer columns are multiplied faster, or as fast, without requantising. */
-#define SUMS_INT8_COLUMNS 32
+#define SUMS_INT8_COLUMNS 64
 
 /* Matrices whose rows are no multiple of this stay exact. */
 #define SUMS_INT8_K 256
