@@ -307,6 +307,15 @@ enum status grammar_from_schema(struct grammar **g, const char *text, size_t len
     return ST_OK;
 }
 
+enum status grammar_from_calls(struct grammar **g, const struct grammar_calls *c,
+                               struct err *err)
+{
+    (void)c;
+    (void)err;
+    *g = &fake_grammar;
+    return ST_OK;
+}
+
 void grammar_unref(struct grammar *g)
 {
     (void)g;
