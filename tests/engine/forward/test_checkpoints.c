@@ -5,7 +5,7 @@
  * whole
  */
 #include "tests/engine/forward/sequences.h"
-#include "tests/support/kept_shapes.h"
+#include "tests/support/models/kept_shapes.h"
 
 enum { N_TEXTS = FEWER / 20, N_CHECKPOINTS = 6 };
 

@@ -2,7 +2,7 @@
  *
  * test_pool_plan.c - room for all that sequences may have, or for what memory holds
  */
-#include "tests/support/kept_shapes.h"
+#include "tests/support/models/kept_shapes.h"
 #include "tests/support/synth_file.h"
 #include "tests/support/synth_image.h"
 

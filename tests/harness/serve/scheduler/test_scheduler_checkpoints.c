@@ -5,7 +5,7 @@
  * together, sequences that are dropped
  */
 #include "tests/harness/serve/scheduler/served_check.h"
-#include "tests/support/kept_shapes.h"
+#include "tests/support/models/kept_shapes.h"
 
 enum { N_CTX = 1000, TAIL = 16 /* of a prompt, before which a checkpoint is */ };
 

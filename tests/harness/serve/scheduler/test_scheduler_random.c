@@ -3,7 +3,7 @@
  * test_scheduler_random.c - clients in threads of their own that submit, read, and go
  */
 #include "tests/harness/serve/scheduler/served_model.h"
-#include "tests/support/kept_shapes.h"
+#include "tests/support/models/kept_shapes.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
