@@ -124,6 +124,11 @@ static void append_traffic(char *text, size_t cap, const struct row *r)
         text_append(text, cap,
                     "%sTTFT of first turns %.3g s, of later ones %.3g s (p50)",
                     *text ? "; " : "", r->ttft_turn1_p50_s, r->ttft_later_p50_s);
+    if (r->load_mode == LOAD_MODE_OPEN && isfinite(r->goodput_per_s))
+        text_append(text, cap,
+                    "%sgoodput %.3g requests a second [%.3g, %.3g], of %.3g that came",
+                    *text ? "; " : "", r->goodput_per_s, r->goodput_per_s_lo,
+                    r->goodput_per_s_hi, r->req_per_s);
     if (isfinite(r->prefix_known_pct) && isfinite(r->prefix_hit_pct))
         text_append(
             text, cap,

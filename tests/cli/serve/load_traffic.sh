@@ -103,6 +103,9 @@ at = {i: t for i, t in lines[-40:]}  # the last run's
 for i in range(40):
     assert (at[i] - at[0]) * 1e-9 > 0.02 * i - 0.1, (i, at[i] - at[0])
 END
+load --prompts azure.csv --rate x2 --requests 40 || fail "$(cat err)"
+tr '\n' ' ' <out | tr -s ' ' | grep -qE "50 requests a second: goodput [0-9.]+ requests a second \[[0-9.]+, [0-9.]+\], of [0-9.]+ that came" ||
+    fail "no goodput: $(cat out)"
 load --prompts azure.csv --users 1 --requests 5 --json || fail "$(cat err)"
 row "assert r['load_mode'] == 'closed' and not r['arrivals']"
 echo '{"prompt":"a"}' >p
