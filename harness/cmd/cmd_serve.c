@@ -12,9 +12,10 @@
 
 static const struct opt_usage usage = {
     .synopsis = "serve -m MODEL [--listen ADDRESS:PORT] [--sequences N] [--ctx N]",
-    .about = "Serves OpenAI's API (/v1/chat/completions and /v1/completions, whole "
-             "answers or streams) to several users at once. /v1/models, /health and "
-             "/metrics (Prometheus) report its state. An embedding model serves "
+    .about = "Serves OpenAI's API (/v1/chat/completions, /v1/responses and "
+             "/v1/completions) and Anthropic's (/v1/messages), whole answers or "
+             "streams, to several users at once. /v1/models, /health and /metrics "
+             "(Prometheus) report its state. An embedding model serves "
              "/v1/embeddings instead. Prints one line when it is ready. SIGINT and "
              "SIGTERM let running requests finish; a second signal ends them.",
     .example = "bench serve -m model.gguf --sequences 4 --ctx 4096\n"
