@@ -159,7 +159,7 @@ static bool take_number(struct claim *claim, const char *part, struct err *err)
     if (number[whole] == ',')
         number[whole] = '.';
     v = strtod(number, &end);
-    if (*end || !(v > 0) || !isfinite(v))
+    if (*end || !(v > 0)) /* so few digits are finite */
         err_set(err, ST_USAGE, "--claim: '%.30s' is no number above 0", number);
     else if ((of == THREADS || of == CONTEXT) && v != floor(v))
         err_set(err, ST_USAGE, "--claim: '%.30s %.20s' is no whole number", number,

@@ -77,6 +77,11 @@ static void test_refused(void **state)
     refuse("{\"prompt\": \"a\", \"answers\": [\"\"]}", "a list of texts");
     refuse("{\"prompt\": \"a\", \"answers\": [\"b\"], \"max_tokens\": 0}",
            "a number from 1 to");
+    refuse("{\"prompt\": \"a\", \"answers\": [\"b\"], \"max_tokens\": 1000001}",
+           "a number from 1 to 1000000");
+    refuse("{\"prompt\": \"a\", \"answers\": [\"b\"], \"max_tokens\": \"9\"}",
+           "a number from 1 to");
+    refuse("{\"answers\": [\"a\"]}", "the text 'prompt'");
     refuse("{\"prompt\": \"a\", \"schema\": {\"type\": \"x\"}}", "the type 'x'");
 }
 

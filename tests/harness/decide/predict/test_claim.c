@@ -123,6 +123,9 @@ static void what_is_no_claim_gets_a_sentence(void **state)
         {"5 tok/s, 4 GB, 2.5 threads", "'2.5 threads' is no whole number"},
         {"5 tok/s, 4 GB, 0.5 threads, 4 threads", "is no whole number"},
         {"5 tok/s, 4 GB, 2048,5 ctx", "is no whole number"},
+        {"5 tok/s, 4 GB, 4 threads, 2 threads", "'2 threads' is given twice"},
+        {"5 tok/s, 4 GB, 2048 ctx, 4096 ctx", "'4096 ctx' is given twice"},
+        {"5 tok/s, 4 GB, 99999999999 ctx", "more than there can be"},
         {"5 tok/s, llama-2-7b:Q4_0, Q8_0", "'Q8_0' is a second one, after 'Q4_0'"},
         {"5 tok/s, Q4_0, Q4_0, 4 GB", "is a second one"},
         {"5 tok/s, llama-2-7b, qwen3-4b, 4 GB", "'qwen3-4b' is a second one"},
@@ -137,6 +140,24 @@ static void what_is_no_claim_gets_a_sentence(void **state)
         if (!strstr(err.msg, cases[i].says))
             fail_msg("'%s' does not say '%s'", err.msg, cases[i].says);
     }
+}
+
+static void long_claims_are_refused(void **state)
+{
+    char text[513];
+    struct claim c;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    memset(text, ' ', sizeof text - 1);
+    memcpy(text, "5 tok/s, 4 GB", 13);
+    text[512] = '\0';
+    assert_int_equal(claim_parse(&c, text, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "--claim is longer than 511 characters"));
+    err_clear(&err);
+    text[511] = '\0';
+    assert_int_equal(claim_parse(&c, text, &err), ST_OK);
+    assert_true(c.tok_per_s == 5 && c.bytes == 4e9);
 }
 
 static struct claim_answer judge(double tok_per_s, double llc_bytes)
@@ -177,6 +198,7 @@ static void claims_are_judged_by_bandwidth(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(long_claims_are_refused),
         cmocka_unit_test(cpus_are_found_by_their_words),
         cmocka_unit_test(few_threads_read_less),
         cmocka_unit_test(claims_are_read_as_people_write_them),

@@ -231,6 +231,40 @@ static void disturbed_rows_give_no_probability(void **state)
     compare_free(&c);
 }
 
+/* --price NAME=PRICE. */
+static void prices_given_are_read(void **state)
+{
+    static const char *const bad[] = {"zen5",
+                                      "zen5=",
+                                      "zen5=EUR",
+                                      "=x",
+                                      "a=1 EURO PER HOUR",
+                                      "a=0.000000000000000000000000000001"};
+    static const char *const good[] = {"a=0.06", "b=c=7EUR"};
+    static const char *const machines[] = {"a", "b=c"}, *const one[] = {"a"};
+    struct prices prices = {NULL, 0};
+
+    (void)state;
+    err_clear(&err);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(prices_give(&prices, &bad[i], 1, &err), ST_USAGE);
+        assert_non_null(strstr(err.msg, "is no NAME=PRICE"));
+        assert_int_equal(prices.n, 0);
+        err_clear(&err);
+    }
+    assert_int_equal(prices_give(&prices, good, 1, &err), ST_OK);
+    assert_int_equal(prices_give(&prices, good + 1, 1, &err), ST_OK);
+    assert_int_equal(prices.n, 2);
+    assert_string_equal(prices.v[0].machine, "b=c");
+    assert_string_equal(prices.v[0].currency, "EUR");
+    assert_true(prices.v[0].per_hour == 7);
+    assert_string_equal(prices.v[1].currency, "USD");
+    prices_free(&prices);
+    assert_int_equal(prices_check_machines(good, 2, machines, 2, &err), ST_OK);
+    assert_int_equal(prices_check_machines(good, 2, one, 1, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "no machine here is named 'b=c'; there is: a"));
+}
+
 static void without_prices_speed_counts(void **state)
 {
     const struct price one[] = {price_of("slow", 0.36, "EUR")};
@@ -382,6 +416,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(floors_of_small_models_have_all_digits),
         cmocka_unit_test(prices_are_those_of_a_hand_calculation),
+        cmocka_unit_test(prices_given_are_read),
         cmocka_unit_test(a_rank_has_a_probability),
         cmocka_unit_test(disturbed_rows_give_no_probability),
         cmocka_unit_test(without_prices_speed_counts),
