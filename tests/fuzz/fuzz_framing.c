@@ -18,7 +18,7 @@
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 
-#define MAX_TURNS 2000 /* of libmicrohttpd, without anything to read or write */
+#define MAX_TURNS 200 /* of libmicrohttpd, without anything to read or write */
 
 /* ---- a server without threads ---------------------------------------------------- */
 
@@ -268,7 +268,9 @@ static void serve(const uint8_t *data, size_t size)
     if (head.whole && head.ambiguous && (a.n > 1 || (a.n == 1 && a.status < 400)))
         fuzz_fail("an ambiguous request is answered with %d, %d replies", a.status,
                   a.n);
-    if (a.n != b.n || a.status != b.status)
+    /* which refusal is the first, one for its size or another, depends on how it comes
+     */
+    if (a.n != b.n || (a.status != b.status && (a.status < 400 || b.status < 400)))
         fuzz_fail("whole it is answered with %d, %d replies, in parts with %d, %d",
                   a.status, a.n, b.status, b.n);
     free(whole.bytes);

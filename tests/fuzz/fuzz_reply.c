@@ -77,10 +77,10 @@ static void *serve(void *arg)
 static enum status body(void *arg, size_t index, char **text, int *n_requested,
                         struct err *err)
 {
-    (void)arg, (void)index, (void)err;
+    (void)arg, (void)index;
     *text = strdup("{\"prompt\":\"a\"}");
     *n_requested = N_REQUESTED;
-    return ST_OK;
+    return *text ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory for a body");
 }
 
 static struct load_record exchange(const uint8_t *data, size_t size, size_t step)
@@ -92,14 +92,21 @@ static struct load_record exchange(const uint8_t *data, size_t size, size_t step
     struct err err = ERR_INIT;
     pthread_t thread;
 
+    if (server.fd < 0)
+        open_server();
     server.data = data;
     server.size = size;
     server.step = step;
     if (pthread_create(&thread, NULL, serve, NULL))
         fuzz_fail("no thread");
     if (!fuzz_accepted(load_client_run(&result, &target, &work, &err), &err) ||
-        result.n != 1)
+        result.n != 1) {
+        shutdown(server.fd, SHUT_RDWR); /* it waits for a client */
+        pthread_join(thread, NULL);
+        close(server.fd);
+        server.fd = -1;
         fuzz_fail("the client does not run");
+    }
     pthread_join(thread, NULL);
     r = result.records[0];
     load_result_free(&result);

@@ -35,6 +35,8 @@ static void use_vocabulary(const struct gguf_kvs *k, const char *text, size_t le
 
     gguf_put_head(&head, 0, k);
     gguf_put_padding(&head);
+    if (head.failed)
+        fuzz_fail("no memory for a file");
     image = image_copy(head.data, head.n);
     if (!fuzz_accepted(gguf_parse(&g, image, head.n, "fuzz", &err), &err))
         fuzz_fail("our own writing is refused");

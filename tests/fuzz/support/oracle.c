@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <setjmp.h>
 #include <sanitizer/allocator_interface.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -18,18 +19,30 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/fuzz/support/allocations.h"
+
+/* Without a sanitizer (research/branches) memory is not counted. */
+#pragma weak __sanitizer_install_malloc_and_free_hooks
+#pragma weak __sanitizer_get_allocated_size
+
 static struct {
     atomic_bool on;
     atomic_llong bytes; /* allocated since the reader was called */
     long long max_bytes;
+    bool lacks_memory;
     size_t input_bytes;
     const struct fuzz_bound *bound;
 } now;
+
+/* Without memory a target's own promises cannot hold: it is left here. */
+static jmp_buf without_memory;
 
 _Noreturn void fuzz_fail(const char *fmt, ...)
 {
     va_list ap;
 
+    if (now.lacks_memory)
+        longjmp(without_memory, 1);
     now.on = false;
     fputs("fuzz: ", stderr);
     va_start(ap, fmt);
@@ -89,6 +102,26 @@ static int free_descriptor(void)
     return fd;
 }
 
+/* Reads it with one allocation after the other failing: the first ones, and then as
+ * many as there is time for, further and further apart. */
+static void run_without_memory(fuzz_reader *read, const uint8_t *data, size_t size)
+{
+    const double end = cpu_seconds() + 2;
+    size_t n;
+
+    allocations_fail_at(SIZE_MAX);
+    read(data, size);
+    n = allocations_fail_at(0);
+    for (size_t which = 1; which <= n && cpu_seconds() < end; which += 1 + which / 64) {
+        allocations_fail_at(which);
+        now.lacks_memory = true;
+        if (!setjmp(without_memory))
+            read(data, size);
+        now.lacks_memory = false;
+    }
+    allocations_fail_at(0);
+}
+
 int fuzz_run(fuzz_reader *read, const uint8_t *data, size_t size,
              const struct fuzz_bound *bound)
 {
@@ -96,7 +129,8 @@ int fuzz_run(fuzz_reader *read, const uint8_t *data, size_t size,
     int n_slow = 0, n_leaks = 0, tries = 0;
     double took, limit;
 
-    if (!hooked && !__sanitizer_install_malloc_and_free_hooks(allocated, freed))
+    if (!hooked && __sanitizer_install_malloc_and_free_hooks &&
+        !__sanitizer_install_malloc_and_free_hooks(allocated, freed))
         fuzz_fail("the sanitizer takes no more allocation hooks");
     hooked = true;
     do {
@@ -120,14 +154,20 @@ int fuzz_run(fuzz_reader *read, const uint8_t *data, size_t size,
                   now.input_bytes, took, limit);
     if (n_leaks == tries)
         fuzz_fail("a file is left open");
+    if (getenv("FUZZ_FAIL_ALLOCATIONS"))
+        run_without_memory(read, data, size);
     return 0;
 }
 
 bool fuzz_accepted(enum status st, struct err *err)
 {
+    const bool lacks_memory = now.lacks_memory;
+
+    now.lacks_memory = false; /* what is promised here holds without memory, too */
     if (st == ST_OK) {
         if (err->code != ST_OK || err->msg[0])
             fuzz_fail("success with the message '%s'", err->msg);
+        now.lacks_memory = lacks_memory;
         return true;
     }
     if (err->code != st)
@@ -137,6 +177,7 @@ bool fuzz_accepted(enum status st, struct err *err)
     for (const char *c = err->msg; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             fuzz_fail("a message with the control character %d", *c);
+    now.lacks_memory = lacks_memory;
     err_clear(err);
     return false;
 }
