@@ -3,7 +3,8 @@
  * weights_mmap.c - weights in the page cache, through a mapping of the file
  *
  * Preloading starts readahead of AHEAD bytes after the piece that is being mapped, so
- * that reading and mapping overlap. It leaves out what tokens need a row of each
+ * that reading and mapping overlap. One thread reads for all: the pages are spread over
+ * the NUMA nodes of all threads. It leaves out what tokens need a row of each
  * (residency_is_rows()).
  */
 #include "engine/weights/weights_impl.h"
@@ -11,6 +12,8 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "engine/base/nodes.h"
 
 #define PIECE ((size_t)4 << 20)
 #define AHEAD ((size_t)32 << 20)
@@ -92,9 +95,9 @@ static enum status preload(struct weights *w, struct thread_pool *pool,
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *image = (char *)(uintptr_t)gguf_image(w->g);
+    const bool spread = nodes_spread_begin(nodes_of_threads(pool));
     enum status st = ST_OK;
 
-    (void)pool;
     for (size_t at = w->begin / page * page, end; !st && at < w->end; at = end) {
         const size_t rows = next_rows(w, at, page, &end);
 
@@ -102,6 +105,8 @@ static enum status preload(struct weights *w, struct thread_pool *pool,
             (void)madvise(image + rows, end - rows, MADV_RANDOM);
         st = load_run(w, at, rows, page, progress, arg, err);
     }
+    if (spread)
+        nodes_spread_end();
     return st;
 }
 

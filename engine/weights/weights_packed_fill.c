@@ -36,6 +36,7 @@
 #include <unistd.h>
 
 #include "engine/base/fileread.h"
+#include "engine/base/nodes.h"
 #include "engine/gguf/gguf_panels.h"
 #include "engine/weights/weights_copy.h"
 
@@ -362,6 +363,8 @@ static enum status preload(struct weights *w, struct thread_pool *pool,
                                   "%s was left half rewritten when its loading was "
                                   "interrupted; make the image again",
                                   gguf_path(p->g));
+    if (p->mem.map_base)
+        nodes_spread_memory(p->mem.map_base, p->mem.mapped, nodes_of_threads(pool));
     if (is_copy(p)) {
         const enum status st = copy_file(p, pool, progress, arg, err);
 

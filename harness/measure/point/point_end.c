@@ -13,6 +13,9 @@
 #include "harness/machine/measuring.h"
 #include "harness/machine/memory_reserve.h"
 
+/* Two nodes have half of the weights each, more nodes less. */
+#define MANY_ON_ONE_PCT 75
+
 static void judge_killed(struct point_run *r, int signal)
 {
     char limit[24], need[24], at[40] = "where the machine has no more";
@@ -87,6 +90,50 @@ static void doubt_threads(struct point_run *r)
         topology_doubts_threads(r->topo, p->setup.n_threads,
                                 p->setup.explicit_cpus ? p->setup.cpus : NULL,
                                 r->row->detail, sizeof r->row->detail);
+}
+
+/* The NUMA nodes that the point's threads are pinned to. */
+static int count_nodes(const struct point_run *r)
+{
+    const struct model_setup *setup = &r->settings.setup;
+    bool seen[TOPO_MAX_CPUS] = {false};
+    int n = 0;
+
+    for (int i = 0; setup->explicit_cpus && i < setup->n_threads; i++)
+        for (int k = 0; k < r->topo->n_cpus; k++) {
+            const struct topo_cpu *c = &r->topo->cpu[k];
+
+            if (c->os_id != setup->cpus[i] || seen[c->node])
+                continue;
+            seen[c->node] = true;
+            n++;
+        }
+    return n;
+}
+
+/* Most of the weights on one node, and threads on several: what one node's memory gives
+ * limits all of them. A file that was cached stays where it was read to. */
+static void doubt_nodes(struct point_run *r)
+{
+    const int n_nodes = count_nodes(r);
+    struct row *row = r->row;
+    int node, share, end;
+
+    if (r->topo->n_nodes < 2)
+        row->mem_nodes[0] = '\0';
+    if (n_nodes < 2 ||
+        (row->status != ROW_STATUS_OK && row->status != ROW_STATUS_PARTIAL))
+        return;
+    for (const char *at = row->mem_nodes;
+         sscanf(at, "%d:%d%n", &node, &share, &end) == 2; at += end)
+        if (share >= MANY_ON_ONE_PCT)
+            text_append(row->detail, sizeof row->detail,
+                        "%s%d %% of the weights lie on NUMA node %d, and the threads "
+                        "run on %d nodes%s",
+                        *row->detail ? "; " : "", share, node, n_nodes,
+                        r->settings.setup.residency == WEIGHTS_MMAP
+                            ? ": a file that was cached stays where it is"
+                            : "");
 }
 
 /* Only the speed is measured, not whether the model was made for this depth. A remark
@@ -187,6 +234,7 @@ void point_conclude(struct point_run *r)
         (row->status == ROW_STATUS_OK || row->status == ROW_STATUS_PARTIAL))
         report_no_fit(r);
     doubt_threads(r);
+    doubt_nodes(r);
     doubt_depth(r);
     if (row->status == ROW_STATUS_OK || row->status == ROW_STATUS_PARTIAL)
         measuring_remark(row->detail, sizeof row->detail);

@@ -162,7 +162,7 @@ void point_facts_from_json(struct point_facts *facts, const json_t *object);
     COLUMN(kv_type) COLUMN(kv_bytes) COLUMN(kv_bytes_per_token) COLUMN(pages) \
     COLUMN(isa) COLUMN(unused_units) COLUMN(prefetch) COLUMN(load_s) \
     COLUMN(bytes_per_token) COLUMN(mem_planned_bytes) COLUMN(mem_resident_bytes) \
-    COLUMN(reclaimed_bytes) COLUMN(roof_gbps) COLUMN(roof_gbps_lo) \
+    COLUMN(reclaimed_bytes) COLUMN(mem_nodes) COLUMN(roof_gbps) COLUMN(roof_gbps_lo) \
     COLUMN(roof_gbps_hi) COLUMN(roof_gops) COLUMN(roof_gops_lo) COLUMN(roof_gops_hi) \
     COLUMN(roof_vectors_gops) COLUMN(step_plain_ms) COLUMN(disk_way) \
     COLUMN(disk_wait_pct) COLUMN(disk_bytes_per_token) COLUMN(expert_hit_rate) \

@@ -109,6 +109,19 @@ fi
     [ "$(sed -n 's/^ *"cpus_allowed": \([0-9]*\).*/\1/p' one-cpu.topo)" = 1 ] || fail "not one CPU: $(cat one-cpu.topo)"
 )
 
+# ---- two NUMA nodes described where there is one: the row has where the weights lie, and a
+# remark where threads of both read them; ci/machines has two nodes
+if [ "$(echo /sys/devices/system/node/node[0-9]*)" = /sys/devices/system/node/node0 ] && [ "$(threads_for 2)" = 2 ]; then
+    nodes="package:2 [NUMANode(memory=$((4 << 30)))] core:$((n_cpus / 2)) pu:1"
+    for cpus in "spread 2" "spread 1"; do
+        HWLOC_SYNTHETIC=$nodes bounded decode -m nano.gguf -t ${cpus#* } --placement ${cpus% *} -n 8 --budget 2 --all \
+            >out 2>err || fail "two nodes: $(cat err)"
+        grep -qE '^mem_nodes +0:100$' out || fail "two nodes: $(cat out)"
+        [ "$(grep -cE '^detail.* 100 % of the weights lie on NUMA node 0, and the threads run on 2 nodes' out)" = \
+            $((${cpus#* } - 1)) ] || fail "two nodes, $cpus: $(cat out)"
+    done
+fi
+
 # ---- a virtual machine that says nothing of hyperthreads; four caches are more than half
 # of its memory
 export -f fail bounded described described_as cpus one

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/nodes.h"
 #include "harness/base/format.h"
 #include "harness/measure/worker/prefetch.h"
 #include "harness/measure/worker/point/point_worker.h"
@@ -20,6 +21,20 @@ void point_note_plan(struct point_worker *c, const struct slm_info *info)
     if (c->p->kind == POINT_DECODE)
         c->row.bytes_per_token =
             (int64_t)(point_step_bytes(c->p, info) / c->p->n_sequences);
+}
+
+/* The parent knows how many nodes there are: a process behind the fence has no hwloc.
+ */
+static void note_nodes(struct row *row, const void *memory, size_t bytes)
+{
+    size_t n_on[NODES_MAX];
+    const size_t n = bytes ? nodes_of_memory(memory, bytes, n_on) : 0;
+
+    for (int i = 0; n && i < NODES_MAX; i++)
+        if (n_on[i])
+            text_append(row->mem_nodes, sizeof row->mem_nodes, "%s%d:%.0f",
+                        row->mem_nodes[0] ? " " : "", i,
+                        100 * (double)n_on[i] / (double)n);
 }
 
 void point_note_model(struct point_worker *c)
@@ -38,13 +53,13 @@ void point_note_model(struct point_worker *c)
         row->mem_planned_bytes =
             (int64_t)(c->image_bytes + info->kv_bytes + info->scratch_bytes);
     }
-    if (c->p->setup.residency != WEIGHTS_MMAP) {
-        size_t bytes;
-        const void *memory = weights_memory(slm_weights(c->model), &bytes);
+    size_t bytes;
+    const void *memory = weights_memory(slm_weights(c->model), &bytes);
 
-        if (bytes && mem_huge_bytes(memory, bytes) >= bytes / 2)
-            row->pages = MEM_PAGES_2M;
-    }
+    if (c->p->setup.residency != WEIGHTS_MMAP && bytes &&
+        mem_huge_bytes(memory, bytes) >= bytes / 2)
+        row->pages = MEM_PAGES_2M;
+    note_nodes(row, memory, bytes);
     row->isa = row_enum_value(&choices_isa, measured_isa());
     units_text(c->topo.unused_units, row->unused_units, sizeof row->unused_units);
     row->load_s = c->load_s;
