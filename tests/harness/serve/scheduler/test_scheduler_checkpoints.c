@@ -210,7 +210,7 @@ static void alike_and_together(void **state)
  * computed, and nothing is lost. */
 static void more_conversations_than_checkpoints(void **state)
 {
-    enum { N = 5, N_TURNS = 4, N_ANSWER = 20 };
+    enum { N = 5, N_TURNS = 3, N_ANSWER = 20 };
     static struct served_text t;
     static int32_t tokens[N][N_CTX];
 
