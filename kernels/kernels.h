@@ -200,7 +200,7 @@ typedef void kern_gemm_x16_fn(size_t n_panels, size_t k, const void *w, size_t n
 /* gemm_int8, gemm_x16_int8: gemm and gemm_x16 with less exact weights, of a quantised
  * format. They first turn 256 weights of a row into a float d times integers of -127 ..
  * 127, where d is the largest magnitude of the 256 divided by 127. A weight is then off
- * by at most KERN_INT8_OFF * d; of magnitudes below 2^-112 all are 0. Columns are
+ * by at most KERN_INT8_OFF * d; magnitudes below 2^-112 are all 0. Columns are
  * q8_256 for every format, and k is a multiple of 256. Few columns are multiplied
  * faster by gemm, which turns no weights. */
 #define KERN_INT8_OFF 0.752

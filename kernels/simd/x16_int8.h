@@ -23,7 +23,7 @@
  * make the weights unsigned, which the dot instruction wants; the columns' sums take
  * them off. Range of a sum: 256 * 255 * 127 < 2^23.
  *
- * Formats say how they unpack in x16_super_int8() and x16_block_int8(). Without a dot
+ * Formats unpack as they define in x16_super_int8() and x16_block_int8(). Without a dot
  * instruction that gives 32-bit sums this does not pay: V_INT8.
  */
 #ifndef SLM_KERNELS_SIMD_X16_INT8_H
@@ -57,14 +57,14 @@ struct x16_int8_columns {
 };
 
 /* Requantises 256 weights of 16 rows, from `at` on: four of each row after four, slice
- * by slice, to w; d of each row. Of a panel (rows NULL), whose next weights between
- * from and to it prefetches, or of rows in file order. */
+ * by slice, to w; each row's float to d. They are in a panel (rows NULL), whose next
+ * weights between from and to it prefetches, or in rows in file order. */
 typedef void x16_int8_fn(const uint8_t *panel, const struct x16_rows *rows, size_t k,
                          size_t at, size_t from, size_t to,
                          struct kern_prefetch prefetch, uint8_t *w, float *d);
 
 /* The least and the largest byte of every lane. */
-SIMD_INLINE vi x16_lane_least(vi v)
+SIMD_INLINE vi x16_lane_min(vi v)
 {
     v = v_min_u8(v, v_srl32(v, 16));
     v = v_min_u8(v, v_srl32(v, 8));
@@ -101,8 +101,8 @@ SIMD_INLINE vf x16_int8_largest(const vi *w, const int n_subs, const int bias,
             least = v_min_u8(least, w[s * per_sub + t]);
             most = v_max_u8(most, w[s * per_sub + t]);
         }
-        low = v_mul(v_to_float(v_sub32(x16_lane_least(least), v_set1_32(bias))),
-                    factor[s]);
+        low =
+            v_mul(v_to_float(v_sub32(x16_lane_min(least), v_set1_32(bias))), factor[s]);
         high = v_mul(v_to_float(v_sub32(x16_lane_largest(most), v_set1_32(bias))),
                      factor[s]);
         if (offset != NULL) {
@@ -159,8 +159,8 @@ SIMD_INLINE size_t x16_int8_padded(size_t n_cols)
     return (n_cols + X16_INT8_GROUP - 1) / X16_INT8_GROUP * X16_INT8_GROUP;
 }
 
-/* Values from `from` to `to` of n_cols q8_256 columns. order: of every n_order (16 or
- * 32) values, or NULL. */
+/* Values from `from` to `to` of n_cols q8_256 columns. order: that of each n_order (16
+ * or 32) values, or NULL. */
 SIMD_INLINE void x16_int8_prepare(const uint8_t *order, const int n_order, size_t k,
                                   size_t from, size_t to, size_t n_cols, const char *x,
                                   size_t x_stride, struct x16_int8_columns *out)

@@ -238,7 +238,7 @@ static void not_a_number_stays(void **state)
         kern_best(KERN_OP_gemm_int8, KERN_FMT_q8_0, isa_usable());
     const struct shape s = {.n_rows = 1, .k = 256};
     const size_t block_bytes = kern_format_bytes(KERN_FMT_q8_0, 32);
-    const uint16_t bad[] = {0x7c00, 0x7e00}; /* infinity, NaN: of one block of eight */
+    const uint16_t bad[] = {0x7c00, 0x7e00}; /* infinity, NaN: one block in eight */
     uint64_t seed = 4;
 
     (void)state;

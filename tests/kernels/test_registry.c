@@ -221,8 +221,8 @@ static void expect_rows(const enum kern_op *ops, size_t n_ops,
     }
 }
 
-/* Of the products of a quantised format every vector level has every row; of int8 sums
- * those that KERN_SIMD_ROWS() gives. */
+/* Every vector level has every row of a quantised format's products; for int8 sums it
+ * has those that KERN_SIMD_ROWS() gives. */
 static void no_format_lacks_a_level(void **state)
 {
     static const enum kern_op ops[] = {KERN_OP_gemv,     KERN_OP_gemm,
