@@ -153,7 +153,7 @@ static void every_row_has_its_cases(void **state)
             assert_int_equal(seen[e].ways, p->packed ? 2 * n_ways : 0);
         }
         if (p && p->has_columns)
-            assert_int_equal(seen[e].cold, 2 * 8);
+            assert_int_equal(seen[e].cold, 2 * 9);
     }
     free(seen);
     free(cases);
