@@ -13,8 +13,8 @@
 
 #include "kernels/kernels.h"
 
-static inline void hadamard_step(float *restrict to, const float *restrict from,
-                                 size_t half)
+static inline __attribute__((always_inline)) void
+hadamard_step(float *restrict to, const float *restrict from, size_t half)
 {
     for (size_t i = 0; i < half; i++) {
         to[i] = from[2 * i] + from[2 * i + 1];
@@ -30,27 +30,41 @@ static inline size_t hadamard_block(size_t n)
     return block < KERN_MAX_HADAMARD ? block : KERN_MAX_HADAMARD;
 }
 
+static inline __attribute__((always_inline)) void hadamard_one(float *x, size_t block)
+{
+    const float scale = 1.0f / sqrtf((float)block);
+    float other[KERN_MAX_HADAMARD];
+    size_t done = 1;
+
+    for (; 2 * done < block; done *= 4) {
+        hadamard_step(other, x, block / 2);
+        hadamard_step(x, other, block / 2);
+    }
+    if (done < block)
+        hadamard_step(other, x, block / 2);
+    for (size_t i = 0; i < block; i++)
+        x[i] = scale * (done < block ? other[i] : x[i]);
+}
+
+/* Heads are mostly of these lengths, which the compiler then knows. */
 static inline void hadamard_blocks(float *x, size_t n)
 {
     const size_t block = hadamard_block(n);
-    const float scale = 1.0f / sqrtf((float)block);
-    float other[KERN_MAX_HADAMARD];
 
-    for (float *at = x; at < x + n; at += block) {
-        size_t done = 1;
-
-        for (; 2 * done < block; done *= 4) {
-            hadamard_step(other, at, block / 2);
-            hadamard_step(at, other, block / 2);
+    for (float *at = x; at < x + n; at += block)
+        switch (block) {
+        case 64:
+            hadamard_one(at, 64);
+            break;
+        case 128:
+            hadamard_one(at, 128);
+            break;
+        case 256:
+            hadamard_one(at, 256);
+            break;
+        default:
+            hadamard_one(at, block);
         }
-        if (done < block) {
-            hadamard_step(other, at, block / 2);
-            for (size_t i = 0; i < block; i++)
-                at[i] = other[i];
-        }
-        for (size_t i = 0; i < block; i++)
-            at[i] *= scale;
-    }
 }
 
 #endif
