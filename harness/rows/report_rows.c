@@ -143,11 +143,12 @@ bool report_same_line(const struct row *a, const struct row *b)
 }
 
 /* An empty cell is that of a point which failed before its value was known, or a number
- * or name that is not printed at its default. */
+ * or name that is not printed at its default, or stands for a value. */
 static bool differs(const struct report_rows *p, const struct field *f)
 {
-    const bool empty_counts = f->kind != FIELD_KIND_ENUM && f->is_set &&
-                              setting_row(f->setting)->shown == SETTING_SHOWN_IF_SET;
+    const bool empty_counts =
+        f->empty || (f->kind != FIELD_KIND_ENUM && f->is_set &&
+                     setting_row(f->setting)->shown == SETTING_SHOWN_IF_SET);
     const struct row *known = NULL;
     char text[ROW_CELL_MAX];
 

@@ -322,6 +322,24 @@ static void the_frontier_is_what_nothing_beats(void **state)
     free(c);
 }
 
+/* Sums that are exact have an empty cell, and are told apart from others. */
+static void sums_are_named(void **state)
+{
+    struct row rows[] = {known("Q8_0", 0, 2, NAN), known("Q8_0", 0, 3, NAN)};
+    struct report_rows p;
+    struct err err = ERR_INIT;
+    char name[REPORT_NAME_MAX];
+
+    (void)state;
+    rows[1].prefill_sums = SLM_SUMS_INT8;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(report_rows_pick(&p, rows, 2, &err), ST_OK);
+        report_setting_name(&p, &rows[i], name, sizeof name);
+        assert_string_equal(name, i ? "Q8_0 sums int8" : "Q8_0 sums exact");
+        report_rows_free(&p);
+    }
+}
+
 /* Files that are named after their quantisation do not say it twice. */
 static void files_are_named_once(void **state)
 {
@@ -397,6 +415,7 @@ int main(void)
         cmocka_unit_test(steps_have_two_roofs),
         cmocka_unit_test(chunks_are_an_axis),
         cmocka_unit_test(the_frontier_is_what_nothing_beats),
+        cmocka_unit_test(sums_are_named),
         cmocka_unit_test(files_are_named_once),
         cmocka_unit_test(speculation_is_bars_by_text),
     };
