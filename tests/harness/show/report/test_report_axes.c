@@ -322,7 +322,7 @@ static void the_frontier_is_what_nothing_beats(void **state)
     free(c);
 }
 
-/* Sums that are exact have an empty cell, and are told apart from others. */
+/* Exact sums have an empty cell, and a name all the same. */
 static void sums_are_named(void **state)
 {
     struct row rows[] = {known("Q8_0", 0, 2, NAN), known("Q8_0", 0, 3, NAN)};
