@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "harness/decide/gate/gate_result.h"
+#include "harness/decide/gate/gate_report.h"
 
 /* A name that ends or begins something in each form that it is written in. */
 #define FIXTURE_HOSTILE "a]]>b::%0A\"<&|`'\n::error::x,y:*_\x01\x1b[31m\xff@me<b>"
@@ -46,8 +47,7 @@ static inline struct gate_metric *fixture_metric(struct gate_result *r,
     m->a = 12.5;
     m->b = 12.5 * ratio;
     fixture_series(m, ratio, sigma, n_launches, r->n_metrics);
-    assert_int_equal(gate_effect(&m->effect, &m->series, &r->rule, &err),
-                     ST_OK);
+    assert_int_equal(gate_effect(&m->effect, &m->series, &r->rule, &err), ST_OK);
     m->verdict = m->effect.p_fail < 0.001  ? GATE_FAIL
                  : m->effect.p_pass < 0.01 ? GATE_PASS
                                            : GATE_UNCLEAR;
@@ -80,6 +80,65 @@ static inline struct gate_result *fixture_result(void)
 
 static inline void fixture_free(struct gate_result *r)
 {
+    free(r);
+}
+
+/* What write() writes, as a string. */
+static inline const char *text_of(void (*write)(FILE *, const struct gate_result *),
+                                  const struct gate_result *r)
+{
+    static char text[65536];
+    FILE *f = fmemopen(text, sizeof text, "w");
+
+    assert_non_null(f);
+    write(f, r);
+    fclose(f);
+    return text;
+}
+
+/* Every member set to something, among it what is hard to write. */
+static inline struct gate_result *hostile_result(void)
+{
+    struct gate_result *r = fixture_result();
+    struct gate_metric *m;
+
+    r->verdict = GATE_FAIL;
+    r->end = GATE_END_INTERIM;
+    r->mode = GATE_MODE_AB;
+    m = fixture_metric(r, FIXTURE_HOSTILE, 0.93, 0.01, 14);
+    m->less_is_better = true;
+    assert_int_equal(m->verdict, GATE_FAIL);
+    fixture_metric(r, "decode", 1.0 / 3 + 0.67, 0.01, 20);
+    m = fixture_metric(r, "load time", 0.98, 0.3, 10);
+    assert_int_equal(m->verdict, GATE_UNCLEAR);
+    m = fixture_metric(r, "nothing", 0.98, 0.01, 2);
+    m->verdict = GATE_OPEN;
+    m->a = m->b = m->effect.ratio = m->effect.lo = m->effect.hi = NAN;
+    m->series.n_rounds[1] = 0;
+    snprintf(r->model, sizeof r->model, "%s", "m|o<d>el\xff\n");
+    snprintf(r->settings, sizeof r->settings, "%s", "]]>&amp;");
+    snprintf(r->cpu, sizeof r->cpu, "CPU \"x\" @ 2 GHz");
+    snprintf(r->side[1].name, sizeof r->side[1].name, "b'; rm -rf $HOME; '");
+    r->n_disturbed = 3;
+    snprintf(r->disturbed, sizeof r->disturbed, "steal 2, throttling 1");
+    r->injected = 0.05;
+    snprintf(r->given.prefill, sizeof r->given.prefill, "128,512");
+    snprintf(r->given.ctx, sizeof r->given.ctx, "none; ls");
+    snprintf(r->given.weights, sizeof r->given.weights, "packed");
+    return r;
+}
+
+/* The result is refused, with a message that has the text, and leaves no trace. */
+static inline void refused(const json_t *object, const char *text)
+{
+    struct gate_result *r = calloc(1, sizeof *r), zero;
+    struct err err = ERR_INIT;
+
+    memset(&zero, 0, sizeof zero);
+    assert_int_equal(gate_json_parse(r, object, "that.json", &err), ST_INPUT);
+    if (!strstr(err.msg, text) || !strstr(err.msg, "that.json"))
+        fail_msg("\"%s\" does not say \"%s\"", err.msg, text);
+    assert_memory_equal(r, &zero, sizeof zero);
     free(r);
 }
 

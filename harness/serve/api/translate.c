@@ -4,6 +4,9 @@
  */
 #include "harness/serve/api/translate.h"
 
+#include <string.h>
+
+#include "engine/base/json_read.h"
 #include "harness/serve/api/api_request.h"
 
 bool translate_no_memory(struct refusal *refusal)
@@ -36,7 +39,7 @@ json_t *translate_add(json_t *messages, const char *role, json_t *content)
     return json_array_append_new(messages, message) ? NULL : message;
 }
 
-bool translate_add_tool(json_t *tools, const json_t *tool, const char *schema)
+static bool add_tool(json_t *tools, const json_t *tool, const char *schema)
 {
     json_t *function = json_object(), *made = json_object();
     const bool ok = translate_copy(function, "name", tool, "name") &
@@ -50,6 +53,34 @@ bool translate_add_tool(json_t *tools, const json_t *tool, const char *schema)
         return false;
     }
     return !json_array_append_new(tools, made);
+}
+
+bool translate_tools(json_t *chat, const json_t *body, const struct translate_tool *how,
+                     struct refusal *refusal)
+{
+    json_t *list = api_member(body, "tools"), *tools, *tool;
+    size_t i;
+
+    if (!list)
+        return true;
+    if (!json_is_array(list))
+        return refuse(refusal, 400, NULL, "tools", "tools must be an array");
+    if (!translate_set(chat, "tools", tools = json_array()))
+        return translate_no_memory(refusal);
+    json_array_foreach(list, i, tool)
+    {
+        const char *type = json_text(api_member(tool, "type"));
+
+        type = type ? type : how->default_type;
+        if (strcmp(type, how->type) != 0)
+            return refuse(refusal, 400, "unsupported", "tools",
+                          "a tool of type %.60s is not supported: this server runs no "
+                          "tools of its own",
+                          type);
+        if (!add_tool(tools, tool, how->schema))
+            return translate_no_memory(refusal);
+    }
+    return true;
 }
 
 bool translate_add_call(json_t *message, const json_t *id, const json_t *name,

@@ -39,8 +39,15 @@ bool translate_copy(json_t *to, const char *key, const json_t *from, const char 
  * message, or NULL: no memory. */
 json_t *translate_add(json_t *messages, const char *role, json_t *content);
 
-/* A tool as a chat has it, {"type": "function", "function": {...}}. */
-bool translate_add_tool(json_t *tools, const json_t *tool, const char *schema);
+/* How an API writes a tool: its type, what a tool without one is of, and where its
+ * schema is. */
+struct translate_tool {
+    const char *type, *default_type, *schema;
+};
+
+/* The tools of a body as the chat has them: {"type": "function", "function": {...}}. */
+bool translate_tools(json_t *chat, const json_t *body, const struct translate_tool *how,
+                     struct refusal *refusal);
 
 /* A call of the message's tool_calls; arguments is a new reference to a text. */
 bool translate_add_call(json_t *message, const json_t *id, const json_t *name,

@@ -151,31 +151,7 @@ static bool add_messages(json_t *chat, const json_t *body, struct refusal *refus
 
 /* ---- tools ----------------------------------------------------------------------- */
 
-static bool add_tools(json_t *chat, const json_t *body, struct refusal *refusal)
-{
-    json_t *list = api_member(body, "tools"), *tools, *tool;
-    size_t i;
-
-    if (!list)
-        return true;
-    if (!json_is_array(list))
-        return refuse(refusal, 400, NULL, "tools", "tools must be an array");
-    if (!translate_set(chat, "tools", tools = json_array()))
-        return translate_no_memory(refusal);
-    json_array_foreach(list, i, tool)
-    {
-        const char *type = json_text(api_member(tool, "type"));
-
-        if (type && strcmp(type, "custom"))
-            return refuse(refusal, 400, "unsupported", "tools",
-                          "a tool of type %.60s is not supported: this server runs no "
-                          "tools of its own",
-                          type);
-        if (!translate_add_tool(tools, tool, "input_schema"))
-            return translate_no_memory(refusal);
-    }
-    return true;
-}
+static const struct translate_tool tools = {"custom", "custom", "input_schema"};
 
 /* A chat's tool_choice: a word, or the tool. */
 static json_t *choice_of(const json_t *choice)
@@ -259,7 +235,8 @@ static bool add_all(json_t *chat, json_t *body, struct refusal *refusal)
 
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         ok &= translate_copy(chat, same[i], body, same[i]);
-    return ok ? add_messages(chat, body, refusal) && add_tools(chat, body, refusal) &&
+    return ok ? add_messages(chat, body, refusal) &&
+                    translate_tools(chat, body, &tools, refusal) &&
                     add_choice(chat, body, refusal) &&
                     add_thinking(chat, body, refusal) && add_format(chat, body, refusal)
               : translate_no_memory(refusal);

@@ -160,31 +160,7 @@ static bool add_input(json_t *chat, const json_t *body, struct refusal *refusal)
 
 /* ---- tools and the answer's form ------------------------------------------------- */
 
-static bool add_tools(json_t *chat, const json_t *body, struct refusal *refusal)
-{
-    json_t *list = api_member(body, "tools"), *tools, *tool;
-    size_t i;
-
-    if (!list)
-        return true;
-    if (!json_is_array(list))
-        return refuse(refusal, 400, NULL, "tools", "tools must be an array");
-    if (!translate_set(chat, "tools", tools = json_array()))
-        return translate_no_memory(refusal);
-    json_array_foreach(list, i, tool)
-    {
-        const char *type = json_text(api_member(tool, "type"));
-
-        if (!type || strcmp(type, "function"))
-            return refuse(refusal, 400, "unsupported", "tools",
-                          "a tool of type %.60s is not supported: this server runs no "
-                          "tools of its own",
-                          type ? type : "(none)");
-        if (!translate_add_tool(tools, tool, "parameters"))
-            return translate_no_memory(refusal);
-    }
-    return true;
-}
+static const struct translate_tool tools = {"function", "(none)", "parameters"};
 
 static bool add_choice(json_t *chat, const json_t *body, struct refusal *refusal)
 {
@@ -247,8 +223,8 @@ static bool add_all(json_t *chat, json_t *body, struct refusal *refusal)
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         ok &= translate_copy(chat, same[i][0], body, same[i][1]);
     return ok ? check_truncation(body, refusal) && add_input(chat, body, refusal) &&
-                    add_tools(chat, body, refusal) && add_choice(chat, body, refusal) &&
-                    add_format(chat, body, refusal)
+                    translate_tools(chat, body, &tools, refusal) &&
+                    add_choice(chat, body, refusal) && add_format(chat, body, refusal)
               : translate_no_memory(refusal);
 }
 

@@ -125,4 +125,20 @@ static inline void check_alone(struct world *w, const struct text *t, int n,
     }
 }
 
+/* Positions that a text has in common with one of the others. */
+static inline int longest_common(const struct text *kept, int n_kept,
+                                 const struct text *t)
+{
+    int longest = 0;
+
+    for (int i = 0; i < n_kept; i++) {
+        int n = 0;
+
+        while (n < t->n && n < kept[i].n && kept[i].tokens[n] == t->tokens[n])
+            n++;
+        longest = n > longest ? n : longest;
+    }
+    return longest;
+}
+
 #endif

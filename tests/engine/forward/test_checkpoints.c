@@ -80,21 +80,6 @@ static void logits_are_the_same_bits(void **state)
         check_bits((enum kept_shape)kind);
 }
 
-/* Positions that a text has in common with one of the others. */
-static int longest_common(const struct text *kept, int n_kept, const struct text *t)
-{
-    int longest = 0;
-
-    for (int i = 0; i < n_kept; i++) {
-        int n = 0;
-
-        while (n < t->n && n < kept[i].n && kept[i].tokens[n] == t->tokens[n])
-            n++;
-        longest = n > longest ? n : longest;
-    }
-    return longest;
-}
-
 /* One that begins as an earlier one does, up to a random place. */
 static struct text next_text(struct world *w, const struct text *kept, int n_kept)
 {

@@ -7,21 +7,6 @@
 
 enum { N_TEXTS = FEWER / 5 };
 
-/* Positions that a text has in common with one of the others. */
-static int most_common(const struct text *kept, int n_kept, const struct text *t)
-{
-    int most = 0;
-
-    for (int i = 0; i < n_kept; i++) {
-        int n = 0;
-
-        while (n < t->n && n < kept[i].n && kept[i].tokens[n] == t->tokens[n])
-            n++;
-        most = n > most ? n : most;
-    }
-    return most;
-}
-
 /* One that begins as an earlier one does, up to a random place. */
 static struct text next_text(struct world *w, const struct text *kept, int n_kept)
 {
@@ -87,7 +72,7 @@ static void prefixes_are_kept(void **state)
         assert_int_equal(slm_info(w->m)->n_seq_pages, k ? 3 : 100);
         for (int i = 0; i < N_TEXTS; i++) {
             const struct text t = next_text(w, kept, i);
-            const int most = most_common(kept, i, &t);
+            const int most = longest_common(kept, i, &t);
             const int taken = slm_prefix_take(w->m, seq, t.tokens, t.n);
             size_t before;
 

@@ -7,25 +7,8 @@
  */
 #include "tests/support/gate_fixture.h"
 
-#include <sys/stat.h>
-
 #include "harness/decide/gate/gate_quality.h"
 #include "harness/decide/gate/gate_report.h"
-
-#define MOST 65536
-
-/* What write() writes, as a string. */
-static const char *text_of(void (*write)(FILE *, const struct gate_result *),
-                           const struct gate_result *r)
-{
-    static char text[MOST];
-    FILE *f = fmemopen(text, sizeof text, "w");
-
-    assert_non_null(f);
-    write(f, r);
-    fclose(f);
-    return text;
-}
 
 static size_t occurrences(const char *text, const char *what)
 {
@@ -38,193 +21,7 @@ static size_t occurrences(const char *text, const char *what)
     return n;
 }
 
-/* Every member set to something, among it what is hard to write. */
-static struct gate_result *hostile_result(void)
-{
-    struct gate_result *r = fixture_result();
-    struct gate_metric *m;
-
-    r->verdict = GATE_FAIL;
-    r->end = GATE_END_INTERIM;
-    r->mode = GATE_MODE_AB;
-    m = fixture_metric(r, FIXTURE_HOSTILE, 0.93, 0.01, 14);
-    m->less_is_better = true;
-    assert_int_equal(m->verdict, GATE_FAIL);
-    fixture_metric(r, "decode", 1.0 / 3 + 0.67, 0.01, 20);
-    m = fixture_metric(r, "load time", 0.98, 0.3, 10);
-    assert_int_equal(m->verdict, GATE_UNCLEAR);
-    m = fixture_metric(r, "nothing", 0.98, 0.01, 2);
-    m->verdict = GATE_OPEN;
-    m->a = m->b = m->effect.ratio = m->effect.lo = m->effect.hi = NAN;
-    m->series.n_rounds[1] = 0;
-    snprintf(r->model, sizeof r->model, "%s", "m|o<d>el\xff\n");
-    snprintf(r->settings, sizeof r->settings, "%s", "]]>&amp;");
-    snprintf(r->cpu, sizeof r->cpu, "CPU \"x\" @ 2 GHz");
-    snprintf(r->side[1].name, sizeof r->side[1].name, "b'; rm -rf $HOME; '");
-    r->n_disturbed = 3;
-    snprintf(r->disturbed, sizeof r->disturbed, "steal 2, throttling 1");
-    r->injected = 0.05;
-    snprintf(r->given.prefill, sizeof r->given.prefill, "128,512");
-    snprintf(r->given.ctx, sizeof r->given.ctx, "none; ls");
-    snprintf(r->given.weights, sizeof r->given.weights, "packed");
-    return r;
-}
-
-/* ---- JSON ------------------------------------------------------------------------ */
-
-static void same_number(double a, double b)
-{
-    assert_true(isnan(a) ? isnan(b) : !memcmp(&a, &b, sizeof a));
-}
-
-static void same_metric(const struct gate_metric *a, const struct gate_metric *b)
-{
-    assert_string_equal(a->unit, b->unit);
-    assert_int_equal(a->less_is_better, b->less_is_better);
-    assert_int_equal(a->verdict, b->verdict);
-    assert_int_equal(a->n_launches, b->n_launches);
-    assert_int_equal(a->n_rounds, b->n_rounds);
-    same_number(a->a, b->a);
-    same_number(a->b, b->b);
-    same_number(a->effect.ratio, b->effect.ratio);
-    same_number(a->effect.lo, b->effect.lo);
-    same_number(a->effect.hi, b->effect.hi);
-    same_number(a->effect.p_fail, b->effect.p_fail);
-    same_number(a->effect.p_pass, b->effect.p_pass);
-    assert_int_equal(a->series.n_launches, b->series.n_launches);
-    for (size_t l = 0; l < a->series.n_launches; l++) {
-        assert_int_equal(a->series.n_rounds[l], b->series.n_rounds[l]);
-        for (size_t k = 0; k < a->series.n_rounds[l]; k++)
-            same_number(a->series.v[l][k], b->series.v[l][k]);
-    }
-}
-
-static void json_is_read_back_to_the_last_bit(void **state)
-{
-    struct gate_result *r = hostile_result(), *back = calloc(1, sizeof *back);
-    struct err err = ERR_INIT;
-    const char path[] = "test_gate_report.json";
-    const struct gate_report_paths paths = {.json = path};
-
-    (void)state;
-    assert_non_null(back);
-    assert_int_equal(gate_report_write(r, &paths, &err), ST_OK);
-    assert_int_equal(gate_json_read(back, path, &err), ST_OK);
-    unlink(path);
-    assert_int_equal(back->verdict, r->verdict);
-    assert_int_equal(back->end, r->end);
-    assert_int_equal(back->mode, r->mode);
-    assert_string_equal(back->when, r->when);
-    assert_string_equal(back->cpu, r->cpu);
-    assert_string_equal(back->model, "m|o<d>el\\xff\\x0a"); /* no text that JSON has */
-    assert_string_equal(back->settings, r->settings);
-    assert_string_equal(back->disturbed, r->disturbed);
-    assert_string_equal(back->side[0].commit, r->side[0].commit);
-    assert_string_equal(back->side[0].compiler, r->side[0].compiler);
-    assert_string_equal(back->side[1].name, r->side[1].name);
-    same_number(back->rule.alpha_pass, r->rule.alpha_pass);
-    same_number(back->seconds, r->seconds);
-    same_number(back->injected, r->injected);
-    assert_memory_equal(&back->given, &r->given, sizeof back->given);
-    assert_int_equal(back->n_disturbed, 3);
-    assert_int_equal(back->n_metrics, r->n_metrics);
-    for (size_t i = 0; i < r->n_metrics; i++)
-        same_metric(&r->metric[i], &back->metric[i]);
-    /* Once more: what was read writes the same. */
-    json_t *first = gate_json(back), *second;
-    struct gate_result *again = calloc(1, sizeof *again);
-    assert_int_equal(gate_json_parse(again, first, "memory", &err), ST_OK);
-    second = gate_json(again);
-    assert_true(json_equal(first, second));
-    json_decref(first);
-    json_decref(second);
-    fixture_free(again);
-    fixture_free(back);
-    fixture_free(r);
-}
-
-/* The result is refused, with a message that has the text, and leaves no trace. */
-static void refused(const json_t *object, const char *text)
-{
-    struct gate_result *r = calloc(1, sizeof *r), zero;
-    struct err err = ERR_INIT;
-
-    memset(&zero, 0, sizeof zero);
-    assert_int_equal(gate_json_parse(r, object, "that.json", &err), ST_INPUT);
-    if (!strstr(err.msg, text) || !strstr(err.msg, "that.json"))
-        fail_msg("\"%s\" does not say \"%s\"", err.msg, text);
-    assert_memory_equal(r, &zero, sizeof zero);
-    free(r);
-}
-
-static json_t *first_metric(json_t *object)
-{
-    return json_array_get(json_object_get(object, "metrics"), 0);
-}
-
-static void json_of_another_kind_is_refused(void **state)
-{
-    struct gate_result *r = hostile_result();
-    json_t *whole = gate_json(r), *o, *many = json_array();
-    const char *key;
-    json_t *value;
-
-    (void)state;
-    refused(many, "not the result of a gate");
-    json_object_foreach(whole, key, value)
-    { /* every member is needed but two: older files have no options */
-        if (!strcmp(key, "sentence"))
-            continue;
-        o = json_deep_copy(whole);
-        json_object_del(o, key);
-        if (strcmp(key, "options") != 0)
-            refused(o, strcmp(key, "version") ? key : "version 1");
-        json_object_set_new(o, key, json_pack("[[[[]]]]"));
-        refused(o, "that.json");
-        json_decref(o);
-    }
-    o = json_deep_copy(whole);
-    json_object_set_new(o, "version", json_integer(2));
-    refused(o, "is of version 2");
-    json_object_set_new(o, "version", json_integer(1));
-    json_object_set_new(o, "verdict", json_string("perhaps"));
-    refused(o, "\"verdict\"");
-    json_object_set_new(o, "verdict", json_string("pass"));
-    json_object_set_new(o, "n_rounds", json_integer(-1));
-    refused(o, "\"n_rounds\"");
-    json_object_set_new(o, "n_rounds", json_integer(1));
-    for (size_t i = 0; i <= GATE_MAX_LAUNCHES; i++)
-        json_array_append_new(many, json_array());
-    json_object_set(first_metric(o), "log_ratios", many);
-    refused(o, "81 elements, more than the 80");
-    json_object_set_new(first_metric(o), "log_ratios",
-                        json_pack("[[i,i,i,i,i,i,i,i,i]]", 1, 2, 3, 4, 5, 6, 7, 8, 9));
-    refused(o, "9 elements, more than the 8");
-    json_object_set_new(first_metric(o), "log_ratios", json_pack("[[s]]", "1"));
-    refused(o, "not a number");
-    json_decref(o);
-    json_decref(many);
-    json_decref(whole);
-    fixture_free(r);
-}
-
 /* ---- texts ----------------------------------------------------------------------- */
-
-/* A pipe that never speaks and a device without end are refused at once. */
-static void json_is_a_regular_file(void **state)
-{
-    struct gate_result r = {.n_metrics = 0};
-    struct err err = ERR_INIT;
-    const char path[] = "test_gate_report.pipe";
-
-    (void)state;
-    unlink(path);
-    assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(gate_json_read(&r, path, &err), ST_INPUT);
-    unlink(path);
-    err_clear(&err);
-    assert_int_equal(gate_json_read(&r, "/dev/zero", &err), ST_INPUT);
-}
 
 static void words_have_as_many_digits_as_they_need(void **state)
 {
@@ -593,9 +390,6 @@ static void a_forest_is_drawn_of_anything(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(json_is_read_back_to_the_last_bit),
-        cmocka_unit_test(json_of_another_kind_is_refused),
-        cmocka_unit_test(json_is_a_regular_file),
         cmocka_unit_test(words_have_as_many_digits_as_they_need),
         cmocka_unit_test(markdown_begins_with_the_verdict),
         cmocka_unit_test(a_pass_has_no_advice),
