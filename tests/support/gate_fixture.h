@@ -129,7 +129,7 @@ static inline struct gate_result *hostile_result(void)
 }
 
 /* The result is refused, with a message that has the text, and leaves no trace. */
-static inline void refused(const json_t *object, const char *text)
+static inline void fixture_refused(const json_t *object, const char *text)
 {
     struct gate_result *r = calloc(1, sizeof *r), zero;
     struct err err = ERR_INIT;

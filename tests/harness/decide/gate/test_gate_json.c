@@ -92,7 +92,7 @@ static void json_of_another_kind_is_refused(void **state)
     json_t *value;
 
     (void)state;
-    refused(many, "not the result of a gate");
+    fixture_refused(many, "not the result of a gate");
     json_object_foreach(whole, key, value)
     { /* every member is needed but two: older files have no options */
         if (!strcmp(key, "sentence"))
@@ -100,30 +100,30 @@ static void json_of_another_kind_is_refused(void **state)
         o = json_deep_copy(whole);
         json_object_del(o, key);
         if (strcmp(key, "options") != 0)
-            refused(o, strcmp(key, "version") ? key : "version 1");
+            fixture_refused(o, strcmp(key, "version") ? key : "version 1");
         json_object_set_new(o, key, json_pack("[[[[]]]]"));
-        refused(o, "that.json");
+        fixture_refused(o, "that.json");
         json_decref(o);
     }
     o = json_deep_copy(whole);
     json_object_set_new(o, "version", json_integer(2));
-    refused(o, "is of version 2");
+    fixture_refused(o, "is of version 2");
     json_object_set_new(o, "version", json_integer(1));
     json_object_set_new(o, "verdict", json_string("perhaps"));
-    refused(o, "\"verdict\"");
+    fixture_refused(o, "\"verdict\"");
     json_object_set_new(o, "verdict", json_string("pass"));
     json_object_set_new(o, "n_rounds", json_integer(-1));
-    refused(o, "\"n_rounds\"");
+    fixture_refused(o, "\"n_rounds\"");
     json_object_set_new(o, "n_rounds", json_integer(1));
     for (size_t i = 0; i <= GATE_MAX_LAUNCHES; i++)
         json_array_append_new(many, json_array());
     json_object_set(first_metric(o), "log_ratios", many);
-    refused(o, "81 elements, more than the 80");
+    fixture_refused(o, "81 elements, more than the 80");
     json_object_set_new(first_metric(o), "log_ratios",
                         json_pack("[[i,i,i,i,i,i,i,i,i]]", 1, 2, 3, 4, 5, 6, 7, 8, 9));
-    refused(o, "9 elements, more than the 8");
+    fixture_refused(o, "9 elements, more than the 8");
     json_object_set_new(first_metric(o), "log_ratios", json_pack("[[s]]", "1"));
-    refused(o, "not a number");
+    fixture_refused(o, "not a number");
     json_decref(o);
     json_decref(many);
     json_decref(whole);

@@ -329,7 +329,7 @@ static void answers_decide_as_well(void **state)
         assert_int_equal(gate_json_parse(again, o, "memory", &err), ST_OK);
         assert_memory_equal(&again->divergence, &r->divergence, sizeof r->divergence);
         json_object_set_new(json_object_get(o, "divergence"), "kl", json_string("x"));
-        refused(o, "\"kl\" is not a number");
+        fixture_refused(o, "\"kl\" is not a number");
         json_decref(o);
     }
     r->verdict = GATE_FAIL;
