@@ -120,6 +120,7 @@ static inline struct gate_result *hostile_result(void)
     snprintf(r->cpu, sizeof r->cpu, "CPU \"x\" @ 2 GHz");
     snprintf(r->side[1].name, sizeof r->side[1].name, "b'; rm -rf $HOME; '");
     r->n_disturbed = 3;
+    r->n_again = 7;
     snprintf(r->disturbed, sizeof r->disturbed, "steal 2, throttling 1");
     r->injected = 0.05;
     snprintf(r->given.prefill, sizeof r->given.prefill, "128,512");

@@ -218,6 +218,7 @@ static enum status pilot(struct gate_run *run, struct err *err)
 
 const struct gate_sides gate_engines = {
     .what = "another program",
+    .has_long_turns = true,
     .is = is_engine,
     .open = open_engines,
     .prepare = gate_run_prepare,

@@ -76,6 +76,7 @@ static const struct member given_members[] = {
 };
 
 static const struct member sides_member = MEMBER_TEXT(gate_result, sides);
+static const struct member again_member = MEMBER(SIZE, gate_result, n_again);
 
 static const struct member divergence_members[] = {
     MEMBER(NUMBER, gate_divergence, max),
@@ -204,11 +205,13 @@ static bool write_machine(json_t *object, const struct gate_result *r)
             !json_object_set_new(object, "machine", machine_key_json(&r->machine)));
 }
 
-/* What older files do not have: the options of the sides, and the divergence where it
- * was judged; false: no memory. */
+/* What older files do not have: the options of the sides, turns that were played again,
+ * and the divergence where it was judged; false: no memory. */
 static bool write_newer(json_t *object, const struct gate_result *r)
 {
     if (*r->sides && json_object_set_new(object, "sides", text_json(r->sides)))
+        return false;
+    if (json_object_set_new(object, "n_again", json_integer((json_int_t)r->n_again)))
         return false;
     return !(r->divergence.max > 0) ||
            !json_object_set_new(object, "divergence",
@@ -437,6 +440,9 @@ enum status gate_json_parse(struct gate_result *r, const json_t *object,
     if (st == ST_OK && json_object_get(object, "sides"))
         st = read_member(&in, &sides_member, json_object_get(object, "sides"),
                          read->sides);
+    if (st == ST_OK && json_object_get(object, "n_again"))
+        st = read_member(&in, &again_member, json_object_get(object, "n_again"),
+                         &read->n_again);
     if (st == ST_OK && json_object_get(object, "divergence"))
         st = read_object(&in, json_object_get(object, "divergence"), "divergence",
                          divergence_members, COUNT(divergence_members),

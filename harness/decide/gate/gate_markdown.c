@@ -102,6 +102,9 @@ static void put_facts(FILE *f, const struct gate_result *r)
                  plural(r->n_disturbed, "s"), r->disturbed);
     else
         snprintf(text, sizeof text, "no round");
+    if (r->n_again)
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "; %zu turn%s played again", r->n_again, plural(r->n_again, "s"));
     put_fact(f, "disturbed", text);
     put_fact(f, "begun", r->when);
     if (*r->notes)

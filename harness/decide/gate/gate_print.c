@@ -162,6 +162,9 @@ void gate_print(FILE *f, const struct gate_result *r)
     if (r->n_disturbed)
         text_append(took, sizeof took, "; %zu disturbed round%s left out",
                     r->n_disturbed, plural(r->n_disturbed, "s"));
+    if (r->n_again)
+        text_append(took, sizeof took, "; %zu disturbed turn%s played again",
+                    r->n_again, plural(r->n_again, "s"));
     fputc('\n', f);
     print_line(f, "%s%s%s%s", took, *r->disturbed ? " (" : "", r->disturbed,
                *r->disturbed ? ")" : "");

@@ -81,6 +81,7 @@ struct gate_result {
     struct gate_divergence divergence;
     size_t n_launches, n_rounds, n_interim;
     size_t n_disturbed;  /* rounds left out, by rules fixed beforehand */
+    size_t n_again;      /* disturbed turns that were played again */
     char disturbed[256]; /* what disturbed them, and how often: "" if none were */
     double seconds, budget_s;
     char dir[512];    /* where its files are; "": it has none */

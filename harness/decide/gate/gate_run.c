@@ -8,15 +8,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/base/clock.h"
 #include "engine/base/random.h"
+#include "harness/base/interrupt.h"
 #include "harness/decide/gate/gate_sides.h"
 #include "harness/measure/worker/model_worker.h"
 #include "harness/stats/stats.h"
 
 #define MIN_TO_DESPAIR 8 /* rounds, before a machine counts as always disturbed */
+#define MAX_AGAIN      4 /* times that a turn is played again */
+#define LOOK_NS \
+    50000000 /* how long the machine is looked at; several ticks of its counters */
+#define MAX_LOOKS    40
+#define MAX_RESTLESS 2 /* waits in vain in a row, before nothing is waited for */
 
 /* ---- watching -------------------------------------------------------------------- */
 
@@ -62,6 +69,24 @@ void gate_run_tick(struct gate_run *run, const char *what, double fraction)
     progress_update(&run->progress, gate_run_seconds(run) / run->s->budget_s, detail);
 }
 
+/* Until nobody else computes; false if that took more than two seconds. */
+static bool wait_for_calm(struct gate_run *run)
+{
+    char why[128];
+
+    for (int i = 0; i < MAX_LOOKS && !interrupted(); i++) {
+        struct noise noise;
+
+        gate_run_tick(run, NULL, 0);
+        noise_read(&noise, "");
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+        noise_since(&noise, &noise, "");
+        if (!noise_disturbed(&noise, why, sizeof why))
+            return true;
+    }
+    return false;
+}
+
 /* ---- launches -------------------------------------------------------------------- */
 
 static void end(struct gate_run *run)
@@ -90,6 +115,7 @@ enum status gate_run_open(struct gate_run *run, const struct gate_settings *s,
     run->program[0] = program[0];
     run->program[1] = program[1];
     run->csv = -1;
+    run->calm = wait_for_calm;
     run->random = s->setup.seed;
     run->values = calloc(GATE_MAX_METRICS, sizeof *run->values);
     if (!run->values)
@@ -169,6 +195,31 @@ static void add_noise(struct noise *sum, const struct noise *turn)
     sum->n_threads = larger(sum->n_threads, turn->n_threads);
 }
 
+/* A turn; a long one until it was not disturbed: on a busy machine hardly any round of
+ * four long turns is undisturbed as a whole, and many a turn is. Where the machine does
+ * not become calm, nothing is gained by waiting. */
+static enum status play_turn(struct gate_run *run, int side, int step, int n,
+                             struct gate_turn *turn, struct err *err)
+{
+    for (int left = MAX_AGAIN;; left--) {
+        *turn = (struct gate_turn){.seconds = 0};
+        const enum status st = run->sides->turn(run, side, step, n, turn, err);
+
+        if (st || !run->sides->has_long_turns)
+            return st;
+        if (!*turn->why)
+            noise_disturbed(&turn->noise, turn->why, sizeof turn->why);
+        if (!*turn->why || !left || run->n_restless >= MAX_RESTLESS)
+            return ST_OK;
+        if (!run->calm(run)) {
+            run->n_restless++;
+            return ST_OK;
+        }
+        run->n_restless = 0;
+        run->r->n_again++;
+    }
+}
+
 /* One pass of a step's four turns, its samples' quartiles into seconds. */
 static enum status play_pass(struct gate_run *run, struct round *round, int step,
                              double seconds[4], struct err *err)
@@ -176,9 +227,8 @@ static enum status play_pass(struct gate_run *run, struct round *round, int step
     const int n = run->plan.n_samples[step] / run->plan.n_passes[step];
 
     for (int i = 0; i < 4; i++) {
-        struct gate_turn turn = {.seconds = 0};
-        const enum status st =
-            run->sides->turn(run, round->side[i], step, n, &turn, err);
+        struct gate_turn turn;
+        const enum status st = play_turn(run, round->side[i], step, n, &turn, err);
 
         if (st)
             return st;

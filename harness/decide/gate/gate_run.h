@@ -8,7 +8,8 @@
  * a turn of both that does not count; then come its rounds. A round that was disturbed
  * (noise_disturbed(): by what happened during any of its four turns, never by
  * the time they took) is left out and played again; a launch repeats as many rounds as
- * it has, and then counts what there is. Where more than half of all rounds are
+ * it has, and then counts what there is. Long turns are played again by themselves,
+ * each as soon as nobody else computes. Where more than half of all rounds are
  * disturbed, the machine is always disturbed, and none is repeated any more.
  *
  * What the sides are, builds of bench or other programs, is a table of functions:
@@ -60,7 +61,10 @@ struct gate_run {
     struct gate_values *values; /* [GATE_MAX_METRICS] */
     struct disturbances troubles;
     size_t n_played; /* rounds, disturbed ones, too */
-    int csv;         /* rounds.csv; -1: none */
+    /* Waits until nobody else computes; false: in vain. */
+    bool (*calm)(struct gate_run *run);
+    size_t n_restless; /* waits in vain, in a row */
+    int csv;           /* rounds.csv; -1: none */
     uint64_t random, begin_ns;
     struct gate_timing timing;        /* from which the plan was made */
     double launches_s, next_launch_s; /* all so far; the next, as expected */

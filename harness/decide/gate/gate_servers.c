@@ -473,6 +473,7 @@ static enum status pilot(struct gate_run *run, struct err *err)
 const struct gate_sides gate_servers = {
     .what = "a server",
     .can_shorten = true,
+    .has_long_turns = true,
     .is = is_server,
     .open = open_servers,
     .prepare = prepare,

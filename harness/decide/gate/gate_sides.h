@@ -25,6 +25,9 @@ struct gate_sides {
     /* Whether turns become shorter where the machine has become busier than it was when
      * the plan was made; else its length is fixed. */
     bool can_shorten;
+    /* Whether a turn takes long enough for what disturbed it to show in counters with
+     * ticks of 10 ms: such a turn is played again at once, with its round. */
+    bool has_long_turns;
     /* Whether this side of run->program is of this kind. The row without it is that of
      * all others. Error: ST_USAGE (it looks like one, and is wrong). */
     enum status (*is)(const struct gate_run *run, int side, bool *is, struct err *err);

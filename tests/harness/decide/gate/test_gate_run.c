@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "harness/decide/gate/gate_run.h"
+#include "harness/decide/gate/gate_sides.h"
 
 static struct topology two_cpus(void)
 {
@@ -468,6 +469,100 @@ static void rounds_are_whole_lines(void **state)
     rmdir(dir);
 }
 
+/* ---- turns ----------------------------------------------------------------------- */
+
+static int n_turns, n_disturbed; /* played; disturbed from the second one on */
+
+static enum status some_turn(struct gate_run *run, int side, int step, int n,
+                             struct gate_turn *turn, struct err *err)
+{
+    const bool is_disturbed = n_turns >= 1 && n_turns <= n_disturbed;
+
+    (void)run, (void)side, (void)step, (void)n, (void)err;
+    turn->seconds = is_disturbed ? 8 : 2;
+    if (is_disturbed)
+        snprintf(turn->why, sizeof turn->why, "others 50 %%");
+    n_turns++;
+    return ST_OK;
+}
+
+static bool is_calm, has_waited;
+
+static bool some_calm(struct gate_run *run)
+{
+    (void)run;
+    has_waited = true;
+    return is_calm;
+}
+
+/* A launch of one round, whose turns from the second one on are disturbed. */
+static void play(bool has_long_turns, int disturbed, struct gate_result *r)
+{
+    const struct gate_sides sides = {.turn = some_turn,
+                                     .has_long_turns = has_long_turns};
+    const struct gate_settings s = {.budget_s = 600};
+    struct gate_run run = {
+        .s = &s, .sides = &sides, .r = r, .csv = -1, .calm = some_calm};
+    char dir[] = "/tmp/test_gate_run.XXXXXX", path[64];
+    struct err err = ERR_INIT;
+
+    assert_non_null(mkdtemp(dir));
+    assert_int_equal(gate_rounds_open(&run.csv, dir, &err), ST_OK);
+    assert_non_null(run.values = calloc(1, sizeof *run.values));
+    run.plan = (struct gate_plan){.n_steps = 1,
+                                  .step = {{.kind = WORKER_DECODE, .n_threads = 1}},
+                                  .n_samples = {1},
+                                  .n_passes = {1},
+                                  .n_rounds = {1},
+                                  .launch_s = 1};
+    memset(r, 0, sizeof *r);
+    r->n_metrics = 1;
+    n_turns = 0;
+    n_disturbed = disturbed;
+    progress_begin(&run.progress, "gate");
+    assert_int_equal(gate_run_launch(&run, &err), ST_OK);
+    gate_run_sum_up(&run);
+    gate_run_close(&run);
+    snprintf(path, sizeof path, "%s/" GATE_ROUNDS_NAME, dir);
+    unlink(path);
+    rmdir(dir);
+}
+
+static void long_turns_are_played_again_one_by_one(void **state)
+{
+    struct gate_result *r = calloc(1, sizeof *r);
+
+    (void)state;
+    assert_non_null(r);
+    is_calm = true;
+    play(true, 3, r);
+    assert_int_equal(n_turns, 7);
+    assert_int_equal(r->n_again, 3);
+    assert_int_equal(r->n_disturbed, 0);
+    assert_float_equal(r->metric[0].series.v[0][0], 0, 1e-12);
+
+    /* short ones with their round, as what disturbed one may show in the next */
+    play(false, 3, r);
+    assert_int_equal(n_turns, 8);
+    assert_int_equal(r->n_again, 0);
+    assert_int_equal(r->n_disturbed, 1);
+    assert_string_equal(r->disturbed, "others in 1");
+
+    /* a turn that stays disturbed disturbs the round */
+    play(true, 5, r);
+    assert_int_equal(n_turns, 12);
+    assert_int_equal(r->n_again, 4);
+    assert_int_equal(r->n_disturbed, 1);
+
+    /* where it does not become calm, waiting ends */
+    is_calm = false;
+    play(true, 20, r);
+    assert_int_equal(n_turns, 8);
+    assert_int_equal(r->n_again, 0);
+    assert_true(has_waited);
+    free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -483,6 +578,7 @@ int main(void)
         cmocka_unit_test(later_settings_are_optional),
         cmocka_unit_test(what_is_not_sensible_is_refused),
         cmocka_unit_test(rounds_are_whole_lines),
+        cmocka_unit_test(long_turns_are_played_again_one_by_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
