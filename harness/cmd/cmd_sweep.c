@@ -16,7 +16,7 @@
 #include "harness/decide/history/history_options.h"
 #include "harness/measure/sweep/sweep_session.h"
 #include "harness/rows/result_set.h"
-#include "harness/show/report/report_sweep.h"
+#include "harness/show/report/report.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 

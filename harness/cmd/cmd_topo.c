@@ -13,7 +13,7 @@
 #include "harness/machine/cache.h"
 #include "harness/machine/cores.h"
 #include "harness/machine/measuring.h"
-#include "harness/show/report/report_machine.h"
+#include "harness/show/report/report.h"
 
 #define MEASURE_BUDGET_S 5
 

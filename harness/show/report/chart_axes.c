@@ -2,7 +2,7 @@
  *
  * chart_axes.c - ranges and panels of a chart
  */
-#include "harness/show/report/chart_axes.h"
+#include "harness/show/report/report_chart.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,14 +2,13 @@
  *
  * chart_plot.c - a chart of rows as a plot: lines with roofs, bars, memory, a frontier
  */
-#include "harness/show/report/chart_plot.h"
+#include "harness/show/report/report_chart.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "harness/base/format.h"
 #include "harness/chart/layout.h"
-#include "harness/show/report/chart_axes.h"
 
 /* Names are cut beyond this; the HTML of a page wraps them. */
 #define NAME_CHARACTERS 64

@@ -11,12 +11,8 @@
 
 #include "harness/base/format.h"
 #include "harness/chart/chart_files.h"
-#include "harness/show/report/chart_plot.h"
-#include "harness/show/report/report_context.h"
-#include "harness/show/report/report_pareto.h"
-#include "harness/show/report/report_settings.h"
-#include "harness/show/report/report_speculation.h"
-#include "harness/show/report/report_token_charts.h"
+#include "harness/show/report/report_chart.h"
+#include "harness/show/report/report_tokens.h"
 #include "harness/rows/report_rows.h"
 
 #define GIB ((double)((uint64_t)1 << 30))
@@ -306,7 +302,7 @@ static void describe(char *buf, size_t cap, const struct report_rows *p,
 static const struct {
     const char *name, *x_name, *y_name, *other_name, *x_title;
     bool bars, log_x;
-    enum status (*fill)(struct chart *c, const struct report_rows *p, struct err *err);
+    report_fill_fn *fill;
 } charts[] = {
     {"decode_threads", "n_threads", "tok_per_s", "roof_tok_per_s", "threads", false,
      false, fill_threads},

@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdbool.h>
 
 #include "engine/base/status.h"
 #include "harness/chart/plot.h"
@@ -19,6 +20,8 @@
 #include "harness/rows/result_set.h"
 #include "harness/rows/row.h"
 #include "harness/rows/samples.h"
+#include "harness/machine/cores.h"
+#include "harness/machine/topology.h"
 
 /* Draw every chart that the rows of the part can fill into dir, as its files
  * (chart_files.h). again: the command that redraws them; NULL: `bench plot DIR`.
@@ -52,5 +55,22 @@ enum status report_each_plot(const struct report_source *from, bool in_page,
  * too narrow two; the points of chosen[n_chosen] are marked with a star. */
 void report_table(FILE *f, const struct row *rows, size_t n_rows,
                   const struct row *const *chosen, size_t n_chosen);
+
+/* Prints a machine as it matters for running a model on standard output. map: which
+ * CPUs share a core, as measured; NULL: they were not compared, with measured because
+ * there is one. dir: where the curve of the caches is; "": nowhere. */
+void report_machine(const struct topology *t, const struct cores_map *map,
+                    bool measured, const char *dir);
+
+/* What a sweep prints when it ends: table, recommendation, rounds in which the machine
+ * was slower, charts, and what could not be measured. That some of it cannot be made
+ * does not make the rows worth less.
+ * The part is of one directory, where charts are drawn (where wanted). one_by_one:
+ * models were measured one after the other, so that rounds are of one model each.
+ * Errors, after all has been printed: where no point has a figure, ST_NO_MEMORY
+ * (nothing fits) or ST_CHECK; ST_PARTIAL where some ended by an error; ST_INTERRUPTED,
+ * while charts were drawn. */
+enum status report_sweep(FILE *f, const struct result_part *part, bool one_by_one,
+                         bool charts, struct err *err);
 
 #endif

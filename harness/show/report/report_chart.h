@@ -2,7 +2,7 @@
  *
  * report_chart.h - from marks to a chart's files
  *
- * Model of the world: a chart is a list of marks and a few words. chart_plot.h makes it
+ * Model of the world: a chart is a list of marks and a few words. chart_plot() makes it
  * a plot, for a page or as files (chart_files.h) in the sweep's directory.
  *
  * Threading: one thread.
@@ -15,6 +15,7 @@
 
 #include "engine/base/status.h"
 #include "harness/rows/report_rows.h"
+#include "harness/chart/plot.h"
 
 #define CHART_MAX_SERIES 64
 #define CHART_MAX_PANELS 3
@@ -57,7 +58,7 @@ struct chart {
     int n_groups;
     bool bars;      /* x is a position, y begins at 0 and is never logarithmic */
     bool log_x;     /* x is a quantity >= 0, and marks have labels */
-    bool may_split; /* into panels, see chart_axes.h */
+    bool may_split; /* into panels, see chart_choose_panels() */
     int panel[CHART_MAX_SERIES], n_panels;
     int max_threads; /* that the machine has for this process; 0: not known */
     bool has_figure; /* set by chart_plot() */
@@ -87,5 +88,82 @@ double chart_next_x(const struct chart *c, double x);
 const char *chart_roof(const struct chart *c);
 
 void chart_free(struct chart *c);
+
+/* ---- what charts show ------------------------------------------------------------ */
+
+/* Adds the marks of a chart. Error: ST_NO_MEMORY. */
+typedef enum status report_fill_fn(struct chart *c, const struct report_rows *p,
+                                   struct err *err);
+
+/* Bars per setting and text, at the thread count that decodes the text fastest; no
+ * marks where no point is of kind speculate. */
+report_fill_fn report_fill_speculation;
+
+/* A series per setting, at the number of threads that is recommended for it (with at
+ * most c->max_threads); other is the roof of an undisturbed machine (roof_best());
+ * a setting that pages has none. */
+report_fill_fn report_fill_context;
+
+/* mark.group of report_fill_pareto(). */
+enum { PARETO_FITS, PARETO_TOO_LARGE };
+
+/* One mark per setting whose divergence is known (quality_rows_join_dir()): x that, y
+ * its speed, other the same where it is on the frontier, note its label. */
+report_fill_fn report_fill_pareto;
+
+/* Charts along a setting: each at the number of threads and the depth at which that
+ * setting has the most values; no marks where it has fewer than two.
+ *
+ * Decode speed by memory limit: a line for each quantisation and each way to hold
+ * weights that was requested; with auto, points of one line may differ in what was
+ * chosen. */
+report_fill_fn report_fill_limit;
+
+/* Decode speed by number of sequences, with the roof of an undisturbed machine
+ * (roof_best()): the speed of all together and of each, and the size of the KV cache. A
+ * line for each setting, and for each number of tokens that sequences begin with. */
+report_fill_fn report_fill_sequences, report_fill_each, report_fill_kv;
+
+/* Steps that read a prompt in chunks, by tokens of a chunk: the time that each
+ * sequence waits for its token, with that of a step without a chunk and the least that
+ * the roofs allow; and the tokens per second of the prompt. */
+report_fill_fn report_fill_step, report_fill_chunk;
+
+/* ---- drawing it ------------------------------------------------------------------ */
+
+/* Finds panels and axes of c. NULL: there is no figure to draw, or
+ * (c->has_figure) no memory. in_page: texts are short, so that they fit a phone. */
+struct plot *chart_plot(struct chart *c, bool in_page);
+
+/* Ranges are computed and not left to a writer, because points without a figure have to
+ * be put somewhere: on the lower edge, one above the other. Series that are far slower
+ * than the others would make the axis logarithmic and press both into a band of it, so
+ * they get a *panel*: axes of their own below, with the same x. The first panel has the
+ * fastest series. */
+
+struct chart_scale {
+    double min, max;
+    bool log;
+    double cross, cross_step; /* first cross, and the next above it */
+};
+
+struct chart_axes {
+    double x_min, x_max;
+    double zero_x; /* where x = 0 stands on a logarithmic axis; NAN: nowhere */
+    double gap_x;  /* where that axis is broken between 0 and the rest; or NAN */
+    struct chart_scale y[CHART_MAX_PANELS];
+};
+
+/* Set c->panel and c->n_panels: one, unless the chart may be split and is better so. */
+void chart_choose_panels(struct chart *c);
+
+/* The height of a panel of lines, in pixels of a file's picture. */
+double chart_panel_height(const struct chart *c, int panel);
+
+/* After chart_choose_panels(). False when there is no figure to draw. Heights of panels
+ * are shrunk by that factor. Marks at x = 0 of
+ * a logarithmic axis are moved, roofs that would press a panel's figures together are
+ * taken off, and crosses are put on the lower edge. */
+bool chart_find_axes(struct chart *c, struct chart_axes *a, double shrink);
 
 #endif

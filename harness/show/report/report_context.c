@@ -6,7 +6,7 @@
  * memory would look like a property of the model, so each setting has one bandwidth:
  * the best comparable one of the sweep.
  */
-#include "harness/show/report/report_context.h"
+#include "harness/show/report/report_chart.h"
 
 #include <stdio.h>
 #include <stdlib.h>

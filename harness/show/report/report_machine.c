@@ -2,7 +2,7 @@
  *
  * report_machine.c - a machine as it matters for running a model, in sections
  */
-#include "harness/show/report/report_machine.h"
+#include "harness/show/report/report.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
  * compared: each reference is a series with a frontier of its own. What does not fit
  * its memory limit is shown on the lower edge and is on no frontier.
  */
-#include "harness/show/report/report_pareto.h"
+#include "harness/show/report/report_chart.h"
 
 #include <math.h>
 #include <stdio.h>

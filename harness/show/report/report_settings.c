@@ -3,7 +3,7 @@
  * report_settings.c - decode speed against the memory limit, the number of sequences,
  *                     and the chunk of a prompt read with them
  */
-#include "harness/show/report/report_settings.h"
+#include "harness/show/report/report_chart.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  *
  * report_speculation.c - speed-up of speculative decoding, by setting and text
  */
-#include "harness/show/report/report_speculation.h"
+#include "harness/show/report/report_chart.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,14 +2,13 @@
  *
  * report_sweep.c - what a sweep prints when it ends
  */
-#include "harness/show/report/report_sweep.h"
+#include "harness/show/report/report.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "harness/base/format.h"
 #include "harness/judge/recommend/recommend.h"
-#include "harness/show/report/report.h"
 #include "harness/rows/report_rows.h"
 #include "harness/rows/rounds.h"
 

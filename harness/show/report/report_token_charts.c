@@ -2,14 +2,13 @@
  *
  * report_token_charts.c - charts of samples
  */
-#include "harness/show/report/report_token_charts.h"
+#include "harness/show/report/report_tokens.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/format.h"
-#include "harness/show/report/report_tokens.h"
 #include "harness/stats/stats.h"
 
 /* Names in a legend are cut beyond this. */

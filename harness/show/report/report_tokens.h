@@ -19,6 +19,7 @@
 #include "harness/show/report/report_chart.h"
 #include "harness/rows/report_rows.h"
 #include "harness/rows/samples.h"
+#include "harness/show/report/report.h"
 
 /* Token times of a setting's fastest number of threads at its least depth. */
 struct token_series {
@@ -68,5 +69,13 @@ enum status token_run_find(struct token_run *run, const struct report_rows *p,
                            const struct row *rows, size_t n_rows,
                            const struct samples *samples, struct err *err);
 void token_run_free(struct token_run *run);
+
+#define TOKEN_TIMES "token_times"
+#define TOKEN_RUN   "token_run"
+
+/* As report_each_plot(): both. Their times are those of samples. */
+enum status report_each_token_plot(const struct report_source *from,
+                                   const char *subtitle, report_plot_fn *use, void *arg,
+                                   struct err *err);
 
 #endif

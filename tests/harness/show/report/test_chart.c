@@ -11,11 +11,7 @@
 #include "harness/base/format.h"
 #include "harness/chart/chart_files.h"
 #include "harness/chart/layout.h"
-#include "harness/show/report/chart_axes.h"
-#include "harness/show/report/chart_plot.h"
 #include "harness/show/report/report_chart.h"
-#include "harness/show/report/report_context.h"
-#include "harness/show/report/report_pareto.h"
 #include "harness/rows/report_rows.h"
 
 static struct chart *new_chart(void)

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "harness/judge/recommend/recommend.h"
-#include "harness/show/report/chart_plot.h"
+#include "harness/show/report/report_chart.h"
 #include "harness/show/report/report.h"
 
 #define SWEEP TEST_DATA "sweeps/yi-9b-6g"

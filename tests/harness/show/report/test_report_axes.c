@@ -7,9 +7,7 @@
 
 #include <math.h>
 
-#include "harness/show/report/report_settings.h"
-#include "harness/show/report/report_pareto.h"
-#include "harness/show/report/report_speculation.h"
+#include "harness/show/report/report_chart.h"
 
 static struct row limited(const char *quant, int gib, int ctx, double tps,
                           enum weights_residency asked, enum weights_residency chosen)

@@ -5,7 +5,7 @@
 #include "tests/support/recommend_rows.h"
 #include "tests/support/test.h"
 
-#include "harness/show/report/report_sweep.h"
+#include "harness/show/report/report.h"
 
 enum { N_POINTS = 10, N_ROUNDS = 3 };
 
