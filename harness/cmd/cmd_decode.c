@@ -14,8 +14,7 @@
 #include "harness/machine/sandbox/sandbox.h"
 #include "harness/machine/cache.h"
 #include "harness/machine/measuring.h"
-#include "harness/measure/point/point_options.h"
-#include "harness/measure/point/point_profile_print.h"
+#include "harness/measure/point/point_measure.h"
 #include "harness/rows/row_summary.h"
 
 struct watch {

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "harness/stats/stats.h"
-#include "harness/measure/point/point_limiter.h"
 #include "harness/rows/token_time.h"
 
 /* A drift is one if so few series without a trend have the like. */

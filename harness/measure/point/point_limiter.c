@@ -24,7 +24,7 @@
  *
  * Where what is known leaves the limiter open, there is neither a name nor evidence.
  */
-#include "harness/measure/point/point_limiter.h"
+#include "harness/measure/point/point_measure.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -19,9 +19,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <jansson.h>
+#include <stdio.h>
 
 #include "engine/base/status.h"
 #include "harness/measure/worker/messages.h"
+#include "harness/machine/topology.h"
+#include "harness/rows/point/point.h"
+#include "harness/measure/worker/point_profile.h"
+#include "harness/rows/row.h"
 
 /* Fewer samples than these are `partial` where the time budget ended the point:
  * too few for an interval of the median (decode), or for any spread (prefill). */
@@ -54,5 +59,26 @@ enum status point_run(const struct point *p, const struct topology *topo,
  * noise may be NULL (the worker was killed before it reported any). */
 void point_judge(struct row *row, const struct point_samples *samples,
                  const struct point_facts *facts, const struct noise *noise);
+
+/* What limits the speed of a point, and the evidence: fills in the columns limiter and
+ * limiter_why from the other columns and facts; both
+ * stay empty where too little is known. */
+void point_limit(struct row *row, const struct point_facts *facts);
+
+/* ---- a point from the command line ----------------------------------------------- */
+
+struct point_options {
+    struct point point;
+    bool json, all; /* how the row is printed; neither: what people need of it */
+    bool help;      /* --help was printed: nothing to do */
+};
+
+/* Parse argv (argv[0] is the command's name). Errors: ST_USAGE, and those of
+ * modelref_parse(). */
+enum status point_options_parse(struct point_options *o, int argc, char **argv,
+                                const struct topology *topo, struct err *err);
+
+/* Prints a token's time by operation, as a table. row: the point's. */
+void point_profile_print(FILE *f, const struct point_profile *p, const struct row *row);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * point_options.c - the options of `bench decode`
  */
-#include "harness/measure/point/point_options.h"
+#include "harness/measure/point/point_measure.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * point_profile_print.c - a token's time by operation, as a table
  */
-#include "harness/measure/point/point_profile_print.h"
+#include "harness/measure/point/point_measure.h"
 
 static void print_line(FILE *f, const struct point_profile *p, const char *op,
                        const char *weights, double work_ms, double wait_ms)

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "harness/measure/point/point_limiter.h"
+#include "harness/measure/point/point_measure.h"
 #include "harness/measure/worker/point_profile.h"
 
 /* Samples of 200 ms that read 5 GB of a roof of 30 GB/s, and compute for 24 ms. */

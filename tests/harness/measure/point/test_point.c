@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 
 #include "harness/measure/point/point_measure.h"
-#include "harness/measure/point/point_options.h"
 
 static struct topology *topo; /* eight CPUs, four recommended */
 

@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "harness/measure/point/point_measure.h"
-#include "harness/measure/point/point_options.h"
 
 /* ---- judging --------------------------------------------------------------------- */
 
