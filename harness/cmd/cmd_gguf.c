@@ -18,8 +18,6 @@
 #include "harness/base/options.h"
 #include "harness/base/suggest.h"
 #include "harness/machine/fence/fence.h"
-#include "harness/model/gguf_compare.h"
-#include "harness/model/gguf_nearest.h"
 #include "harness/model/gguf_report.h"
 #include "harness/model/modelref.h"
 

@@ -7,7 +7,7 @@
 #include "engine/base/thread_pool.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
-#include "harness/model/packing.h"
+#include "harness/model/filework.h"
 
 static const struct opt_usage usage = {
     .synopsis = "pack MODEL -o FILE [--verify]\n"

@@ -9,7 +9,7 @@
 #include "engine/base/thread_pool.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/options.h"
-#include "harness/model/quantize.h"
+#include "harness/model/filework.h"
 
 static const struct opt_usage usage = {
     .synopsis = "quantize IN OUT TYPE [--imatrix FILE] [--tensor-type PATTERN=TYPE]... "

@@ -2,7 +2,7 @@
  *
  * gguf_compare.c - two files' weights side by side, piece by piece
  */
-#include "harness/model/gguf_compare.h"
+#include "harness/model/gguf_report.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -16,7 +16,6 @@
 #include "engine/gguf/census.h"
 #include "engine/gguf/gguf_panels.h"
 #include "harness/base/textfile.h"
-#include "harness/model/gguf_nearest.h"
 
 #define SHOWN_ELEMS 16
 

@@ -3,7 +3,7 @@
  * gguf_nearest.c - what a file of an unknown architecture has in common with a known
  * one
  */
-#include "harness/model/gguf_nearest.h"
+#include "harness/model/gguf_report.h"
 
 #include <stdio.h>
 #include <stdlib.h>

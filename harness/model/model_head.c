@@ -2,7 +2,7 @@
  *
  * model_head.c - metadata and table of tensors, without the data
  */
-#include "harness/model/model_head.h"
+#include "harness/model/modelref.h"
 
 #include <string.h>
 #include <sys/mman.h>

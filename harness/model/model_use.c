@@ -2,7 +2,7 @@
  *
  * model_use.c - synthetic model files that several processes share
  */
-#include "harness/model/model_use.h"
+#include "harness/model/modelref.h"
 
 #include <fcntl.h>
 #include <stddef.h>

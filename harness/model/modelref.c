@@ -23,7 +23,6 @@
 #include "harness/base/suggest.h"
 #include "harness/machine/sandbox/sandbox.h"
 #include "harness/model/model_names.h"
-#include "harness/model/model_use.h"
 
 #define MAX_TRIES 3 /* to make a file that others remove */
 

@@ -147,4 +147,30 @@ enum status shape_list(char ***names, int *n, struct err *err);
  * (llama3:8b, Qwen/Qwen2.5-7B-Instruct), with commas between; returns how many. */
 int shape_near(const char *name, char *near, size_t cap);
 
+/* ---- a shape's metadata and table of tensors, for planning, without its weights ---- */
+
+struct model_head {
+    struct gguf *g;
+    void *image; /* of a shape: address space for all of it, in which only the head has
+                    pages; the data of its tensors are zeros */
+    uint64_t bytes;
+};
+
+/* The plan of a synthetic model with that name. Errors: ST_NO_MEMORY (no address space
+ * for it), gguf_parse()'s. */
+enum status model_head_of_plan(struct model_head *h, const struct synth_plan *plan,
+                               const char *name, struct err *err);
+
+void model_head_close(struct model_head *h);
+
+/* ---- synthetic model files that several processes share -------------------------- */
+
+/* Marks the file as used by this process: it holds a shared lock on it until it ends,
+ * and one that wants to remove the file needs the lock for itself. False: it is not there, or somebody is
+ * removing it. */
+bool model_use(const char *path);
+
+/* Removes the file unless another process uses it; whether it is gone. */
+bool model_remove_unused(const char *path);
+
 #endif

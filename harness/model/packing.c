@@ -2,7 +2,7 @@
  *
  * packing.c - a packed file made of a model, or verified
  */
-#include "harness/model/packing.h"
+#include "harness/model/filework.h"
 
 #include <stdio.h>
 
@@ -11,7 +11,6 @@
 #include "harness/base/format.h"
 #include "harness/base/progress.h"
 #include "harness/machine/fence/fence.h"
-#include "harness/model/filework.h"
 #include "harness/model/modelref.h"
 
 static double seconds_since(uint64_t begin_ns)

@@ -2,7 +2,7 @@
  *
  * quantize.c - a model file in another quantisation
  */
-#include "harness/model/quantize.h"
+#include "harness/model/filework.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +12,7 @@
 #include "engine/modelfile.h"
 #include "harness/base/progress.h"
 #include "harness/machine/fence/fence.h"
-#include "harness/model/filework.h"
 #include "harness/model/modelref.h"
-#include "harness/model/quantize_report.h"
 
 struct work {
     const struct quantize_job *job;

@@ -2,7 +2,7 @@
  *
  * quantize_report.c - plan and result of quantising as text
  */
-#include "harness/model/quantize_report.h"
+#include "harness/model/filework.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,7 +4,7 @@
  */
 #include "tests/support/tree_root.h"
 
-#include "harness/model/memory_watch.h"
+#include "harness/model/memory_relief.h"
 
 #define MIB UINT64_C(1048576)
 #define S   UINT64_C(1000000000)

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/model/model_use.h"
+#include "harness/model/modelref.h"
 
 static char root[64], path[80];
 

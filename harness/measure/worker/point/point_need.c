@@ -8,7 +8,7 @@
 #include "harness/machine/memory_reserve.h"
 #include "harness/measure/worker/point/point_answers.h"
 #include "harness/measure/worker/point/point_worker.h"
-#include "harness/model/model_head.h"
+#include "harness/model/modelref.h"
 #include "harness/model/model_names.h"
 
 /* ---- finding it ------------------------------------------------------------------ */
