@@ -16,9 +16,8 @@
 #include "harness/base/options.h"
 #include "harness/base/suggest.h"
 #include "harness/measure/session/conversation.h"
+#include "harness/measure/session/generate.h"
 #include "harness/measure/session/lineedit.h"
-#include "harness/measure/session/sampling.h"
-#include "harness/measure/session/speculation.h"
 
 /* Positions, unless the user sets them or the model has fewer. */
 #define DEFAULT_CTX 4096

@@ -19,7 +19,7 @@
 #include "harness/base/options.h"
 #include "harness/measure/kernels/kernel_compare.h"
 #include "harness/measure/kernels/kernel_report.h"
-#include "harness/measure/kernels/kernel_run.h"
+#include "harness/measure/kernels/kernel_plan.h"
 
 static const struct opt_usage usage = {
     .synopsis = "kernels [options] | --from FILE | --compare OLD NEW",

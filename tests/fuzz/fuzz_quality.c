@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "harness/measure/quality/quality_store.h"
+#include "harness/measure/quality/quality_job.h"
 #include "tests/fuzz/support/bytes.h"
 #include "tests/fuzz/support/oracle.h"
 

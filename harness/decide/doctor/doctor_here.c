@@ -17,7 +17,7 @@
 #include "harness/machine/measuring.h"
 #include "harness/machine/noise.h"
 #include "harness/machine/probe.h"
-#include "harness/measure/kernels/kernel_run.h"
+#include "harness/measure/kernels/kernel_plan.h"
 
 #define DISK_BYTES ((uint64_t)128 << 20)
 /* A model of 9 billion parameters in Q4_K_M, and the results. */

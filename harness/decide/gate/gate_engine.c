@@ -19,7 +19,6 @@
 
 #include "engine/base/clock.h"
 #include "harness/measure/engines/engine.h"
-#include "harness/measure/engines/engine_check.h"
 #include "harness/measure/engines/engine_run.h"
 #include "harness/measure/worker/model_worker.h"
 #include "harness/rows/report_rows.h"

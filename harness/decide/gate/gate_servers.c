@@ -28,7 +28,6 @@
 #include "harness/client/server_ready.h"
 #include "harness/measure/engines/engine_talk.h"
 #include "harness/measure/engines/launch.h"
-#include "harness/measure/engines/load_idle.h"
 #include "harness/measure/worker/model_worker.h"
 
 #define PILOT_TOKENS 8

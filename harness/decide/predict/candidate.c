@@ -15,7 +15,7 @@
 #include "harness/base/format.h"
 #include "harness/base/program.h"
 #include "harness/machine/probe.h"
-#include "harness/measure/kernels/kernel_peak.h"
+#include "harness/measure/kernels/kernel_work.h"
 #include "harness/measure/plan/plan.h"
 #include "harness/rows/result_set.h"
 

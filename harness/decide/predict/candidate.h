@@ -40,7 +40,7 @@ struct candidate {
                                  read_gbps */
     double peak_gops;        /* of n_threads; 0: not known */
     double product_share[KERN_N_FMT]; /* of the peak, by products of a format
-                                         (kernel_peak.h); 0: not known */
+                                         (kernel_work.h); 0: not known */
     struct row *rows; /* malloc'ed [n_rows]: its own sweep; NULL: none */
     size_t n_rows;
     struct topology topo; /* memory, limits and last-level cache; all of it where

@@ -17,7 +17,7 @@
  * CPUs differ less in how close prefill comes to products of its format alone than in
  * how close these come to the peak of arithmetic: unpacking takes the units that
  * multiply in some, and others in others. So prefill is expected at the share of the
- * machine's own products (kernel_peak.h), or of those of its CPU's next of kin.
+ * machine's own products (kernel_work.h), or of those of its CPU's next of kin.
  *
  * Threading: data; pure functions.
  */

@@ -2,7 +2,7 @@
  *
  * engine_check.c - a program is found and identified
  */
-#include "harness/measure/engines/engine_check.h"
+#include "harness/measure/engines/engine_run.h"
 
 #include <limits.h>
 #include <stdint.h>

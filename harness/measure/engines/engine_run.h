@@ -18,7 +18,10 @@
 #ifndef SLM_HARNESS_MEASURE_ENGINES_ENGINE_RUN_H
 #define SLM_HARNESS_MEASURE_ENGINES_ENGINE_RUN_H
 
+#include <stdbool.h>
+
 #include "harness/measure/point/point_measure.h"
+#include "engine/base/status.h"
 
 /* point_run(), by the program of p->engine. Errors: also ST_USAGE (no such text of an
  * engine, a setting that only this program has, a model that is no single file of
@@ -32,5 +35,11 @@ enum status engine_check_model(const struct modelref *model, struct err *err);
 
 /* Whether p has only settings that another program knows. Error: ST_USAGE. */
 enum status engine_check_point(const struct point *p, struct err *err);
+
+/* text: as engine_parse() takes it. Its program is there and can be run. One without
+ * {model} is started, where start_it, for its --help, which shows whether it is
+ * llama-bench or llama-server. Errors: engine_parse()'s, engine_find()'s, ST_INPUT (it
+ * is neither, or does not end), ST_INTERRUPTED. */
+enum status engine_check(const char *text, bool start_it, struct err *err);
 
 #endif

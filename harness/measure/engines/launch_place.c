@@ -2,7 +2,7 @@
  *
  * launch_place.c - words of a command, and CPUs apart
  */
-#include "harness/measure/engines/launch_place.h"
+#include "harness/measure/engines/launch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  * load_idle.c - CPU time of a server's processes
  */
-#include "harness/measure/engines/load_idle.h"
+#include "harness/measure/engines/launch.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * Interleaving opens a case many times, so data that are slow to make are made once and
  * kept, except the content of the cold buffer, which depends on the format.
  */
-#include "harness/measure/kernels/kernel_fixture.h"
+#include "harness/measure/kernels/kernel_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

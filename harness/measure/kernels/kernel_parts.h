@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #include "harness/measure/kernels/kernel_work.h"
+#include "engine/base/thread_pool.h"
+#include "harness/machine/probe.h"
 
 /* Zeroed, on a 64-byte boundary; release with free(). NULL: no memory. */
 void *parts_alloc(size_t bytes);
@@ -69,5 +71,28 @@ void parts_other_close(struct operation_call *o);
 
 /* Whether one call gives the result of the scalar row. Errors as above. */
 enum status parts_check_other(const struct kern_row *row, struct err *err);
+
+/* ---- the inside of a fixture: cold weights, patterns, threads, roofs ------------- */
+
+/* Rows of KERNEL_COLS weights that are quantised; larger matrices repeat them. */
+#define FIXTURE_PATTERN_ROWS 64
+
+/* A pool of the case's size, pinned as in the fixture. */
+enum status fixture_pool(struct thread_pool **pool,
+                         const struct kernel_fixture *fixture, int n_threads,
+                         struct err *err);
+
+/* FIXTURE_PATTERN_ROWS rows of a format, kept; packed: in panels. NULL: no memory. */
+const void *fixture_pattern(struct kernel_fixture *fixture, enum kern_format format,
+                            bool packed);
+
+/* The cold buffer, filled with a format's pattern; format KERN_N_FMT: with any
+ * pattern. */
+enum status fixture_cold(struct kernel_fixture *fixture, enum kern_format format,
+                         bool packed, const uint8_t **base, struct err *err);
+
+/* As parts_check_*(), once per row and number of columns; *weight_ns of a product. */
+enum status fixture_check(struct kernel_fixture *fixture, const struct kern_row *row,
+                          size_t n_x, double *weight_ns, struct err *err);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * kernel_peak.c - products timed in turns with the peak of arithmetic
  */
-#include "harness/measure/kernels/kernel_peak.h"
+#include "harness/measure/kernels/kernel_work.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,6 @@
 #include "engine/base/clock.h"
 #include "engine/base/thread_pool.h"
 #include "harness/machine/probe.h"
-#include "harness/measure/kernels/kernel_work.h"
 #include "harness/stats/stats.h"
 #include "kernels/isa.h"
 

@@ -7,7 +7,7 @@
  * fails. It has its own process group, so that this process handles Ctrl-C: it sends
  * SIGTERM once, and the child writes the finished repetitions.
  */
-#include "harness/measure/kernels/kernel_run.h"
+#include "harness/measure/kernels/kernel_plan.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -9,7 +9,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/forward/tuning.h"
-#include "harness/measure/kernels/kernel_fixture.h"
+#include "harness/measure/kernels/kernel_parts.h"
 #include "kernels/probe/evict.h"
 
 #define BATCH_NS  2e6 /* of calls between two wakings of the pool, about */

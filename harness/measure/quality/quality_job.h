@@ -8,10 +8,11 @@
 #define SLM_HARNESS_MEASURE_QUALITY_QUALITY_JOB_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "harness/base/progress.h"
 #include "harness/measure/quality/quality_score.h"
-#include "harness/measure/quality/quality_store.h"
 #include "harness/measure/quality/quality_text.h"
 #include "harness/measure/session/session.h"
 #include "harness/rows/settings/setting.h"
@@ -48,5 +49,40 @@ enum status quality_job_score(struct quality_job *job, struct err *err);
 
 /* Whole chunks of rows there are. */
 size_t quality_job_chunks_of_rows(const struct quality_job *job);
+
+/* ---- a file of equal records that survives the end of its writer ----------------- */
+
+/* A header that identifies the records (a key and their
+ * size), then records, each followed by a checksum. A record is there when all of it
+ * is: opening the file cuts off the incomplete record of a killed writer. A
+ * file with another key or size belongs to other data and is replaced. */
+
+struct quality_store;
+
+/* Open or make the file at path; its directory must exist. Errors: ST_USAGE (another
+ * run has it open), ST_IO, ST_NO_MEMORY. */
+enum status quality_store_open(struct quality_store **s, const char *path, uint64_t key,
+                               size_t record_bytes, struct err *err);
+void quality_store_close(struct quality_store *s);
+
+const char *quality_store_path(const struct quality_store *s);
+
+/* Whole records there are. */
+size_t quality_store_n(const struct quality_store *s);
+
+/* Bytes of a file of n records. */
+uint64_t quality_store_bytes(size_t record_bytes, size_t n);
+
+/* One more record [record_bytes]. Error: ST_IO (a full disk, for example); the file
+ * then ends with the record before. */
+enum status quality_store_append(struct quality_store *s, const void *record,
+                                 struct err *err);
+
+/* Record i < quality_store_n(). Errors: ST_IO, ST_INPUT (its checksum is wrong). */
+enum status quality_store_read(struct quality_store *s, size_t i, void *record,
+                               struct err *err);
+
+/* Keep the first n. Error: ST_IO. */
+enum status quality_store_cut(struct quality_store *s, size_t n, struct err *err);
 
 #endif

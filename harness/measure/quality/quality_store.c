@@ -5,7 +5,7 @@
  * Little-endian machines only, as everything here that reads GGUF. Nothing is
  * synced: after a loss of power checksums find what did not reach the disk.
  */
-#include "harness/measure/quality/quality_store.h"
+#include "harness/measure/quality/quality_job.h"
 
 #include <errno.h>
 #include <fcntl.h>

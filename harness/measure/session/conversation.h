@@ -71,4 +71,8 @@ void conversation_reset(struct conversation *c);
 void conversation_read_stats(const struct conversation *c,
                              struct conversation_stats *out);
 
+/* "acceptance by position: 83 %, 61 %; 1.35 times the speed of plain decoding" on a
+ * line of standard error; nothing where no token was drafted. */
+void speculation_print(const struct speculate_stats *s);
+
 #endif

@@ -15,7 +15,7 @@
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/machine/noise.h"
-#include "harness/measure/session/speculation.h"
+#include "harness/measure/session/conversation.h"
 #include "harness/measure/session/textmodel.h"
 #include "harness/measure/session/textout.h"
 

@@ -2,7 +2,7 @@
  *
  * speculation.c - acceptance and gain in words
  */
-#include "harness/measure/session/speculation.h"
+#include "harness/measure/session/conversation.h"
 
 #include <stdio.h>
 

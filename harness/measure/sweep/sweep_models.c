@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 
-#include "harness/measure/engines/engine_check.h"
 #include "harness/measure/engines/engine_run.h"
 #include "harness/model/model_names.h"
 #include "harness/measure/plan/plan.h"

@@ -16,7 +16,7 @@
 #include "harness/machine/cores.h"
 #include "harness/machine/measuring.h"
 #include "harness/machine/sandbox/sandbox.h"
-#include "harness/measure/kernels/kernel_peak.h"
+#include "harness/measure/kernels/kernel_work.h"
 #include "harness/model/model_names.h"
 #include "harness/rows/quality_rows.h"
 #include "harness/rows/result_set.h"

@@ -11,7 +11,7 @@
  * are sent. A row around which memory gave clearly less than at others, or less at one
  * end than at the other, is disturbed (harness/rows/roofs.h).
  *
- * It waits until the server idles (load_idle.h). Where it does not, or memory is short,
+ * It waits until the server idles (launch.h). Where it does not, or memory is short,
  * there is no figure, and the row has the reason.
  *
  * Threading: one thread, which has threads of its own while it reads.
@@ -23,7 +23,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "harness/measure/engines/launch_place.h"
+#include "harness/measure/engines/launch.h"
 #include "harness/machine/probe.h"
 #include "harness/machine/topology.h"
 #include "harness/rows/row.h"

@@ -2,7 +2,7 @@
  *
  * test_launch_place.c - words of a server's command, and CPUs apart
  */
-#include "harness/measure/engines/launch_place.h"
+#include "harness/measure/engines/launch.h"
 
 #include "tests/support/test.h"
 

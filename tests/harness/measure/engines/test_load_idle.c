@@ -2,13 +2,12 @@
  *
  * test_load_idle.c - which processes are the server's, when they idle, and their memory
  */
-#include "harness/measure/engines/load_idle.h"
+#include "harness/measure/engines/launch.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/measure/engines/launch.h"
 #include "tests/support/tree.h"
 
 static void put_process(const char *root, const char *pid, const char *name, int parent,

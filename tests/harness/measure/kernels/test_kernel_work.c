@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "harness/measure/kernels/kernel_parts.h"
-#include "harness/measure/kernels/kernel_peak.h"
+#include "harness/measure/kernels/kernel_work.h"
 
 static uint32_t usable_rows(const struct kern_row **rows, size_t *n)
 {

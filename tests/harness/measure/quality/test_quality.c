@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "harness/measure/quality/quality_score.h"
-#include "harness/measure/quality/quality_store.h"
+#include "harness/measure/quality/quality_job.h"
 #include "harness/measure/quality/quality_text.h"
 #include "harness/rows/quality_rows.h"
 
