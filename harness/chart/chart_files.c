@@ -22,7 +22,6 @@
 #include "harness/base/program.h"
 #include "harness/base/progress.h"
 #include "harness/base/textfile.h"
-#include "harness/chart/gnuplot.h"
 #include "harness/chart/svg.h"
 
 #define STYLE_MAX_BYTES ((size_t)1 << 20)

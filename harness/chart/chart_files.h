@@ -43,4 +43,18 @@ enum status chart_files_check(const struct path_list *inputs, const char *dir,
 /* Removes the files of an earlier run. */
 void chart_files_remove(const char *dir, const char *name);
 
+/* ---- as CSV and as a gnuplot script that reads it -------------------------------- */
+
+/* The script is whole: texts, the style (plots/style.gp: colours, marks, fonts,
+ * terminals), and what is drawn. `gnuplot NAME.gp` in its folder draws NAME.png and
+ * NAME.svg again, also after an edit of either file. */
+
+/* p is laid out for a file. style: the text of plots/style.gp. Errors: ST_NO_MEMORY.
+ * Failed writes are left in f. */
+enum status gnuplot_write(FILE *f, const struct plot *p, const char *style,
+                          struct err *err);
+
+/* The table, with a line of names. */
+void gnuplot_write_table(FILE *f, const struct plot *p);
+
 #endif

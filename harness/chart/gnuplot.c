@@ -6,7 +6,7 @@
  * written as numbers. Texts of others are in one array before anything else, in quotes
  * in which nothing is special.
  */
-#include "harness/chart/gnuplot.h"
+#include "harness/chart/chart_files.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * bars, texts), by default for all rows, in a colour of its own or in one for each
  * value of a column. What no row stands for (a limit, a band) is a guide. A legend and
  * notes are below or next to the panels. Where everything stands is computed (layout.h)
- * and not given; two writers draw the result: gnuplot.h as a script that reads the
+ * and not given; two writers draw the result: gnuplot.c as a script that reads the
  * table as CSV, svg.h as SVG, for files and for pages.
  *
  * Lengths are pixels of a picture that is 1200 wide. Texts are copied. Without memory a

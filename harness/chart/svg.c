@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-#include "harness/chart/svg_parts.h"
-
 #define TICK 6.3 /* gnuplot's, of scale 0.6 */
 
 /* ---- axes ------------------------------------------------------------------------ */

@@ -20,4 +20,42 @@
 /* p is laid out for that look. Failed writes are left in f. */
 void svg_write(FILE *f, const struct plot *p, const struct plot_look *look);
 
+/* ---- its parts: texts, lines, areas and marks, with colours or with classes ------ */
+
+/* Two more colours of texts in files. */
+enum { SVG_BLACK = -20, SVG_DIM };
+
+struct svg {
+    FILE *f;
+    const struct plot *p;
+    const struct plot_look *look;
+};
+
+struct svg_text {
+    double x, y; /* the middle of its height */
+    enum plot_kind kind;
+    enum plot_anchor anchor;
+    double rotate;
+    int color;
+};
+
+extern const struct plot_style svg_frame, svg_grid;
+
+void svg_begin(const struct svg *s);
+void svg_put_escaped(FILE *f, const char *text);
+void svg_text(const struct svg *s, const struct svg_text *at, const char *text);
+
+void svg_line(const struct svg *s, double x1, double y1, double x2, double y2,
+              const struct plot_style *style);
+void svg_box(const struct svg *s, double x1, double y1, double x2, double y2,
+             const struct plot_style *style);
+void svg_mark(const struct svg *s, double x, double y, const struct plot_style *style);
+double svg_mark_radius(const struct svg *s, const struct plot_style *style);
+
+/* The rest of an element "<path d=\"...\"" */
+void svg_end_line(const struct svg *s, const struct plot_style *style);
+void svg_end_line_width(const struct svg *s, const struct plot_style *style,
+                        double width);
+void svg_end_area(const struct svg *s, const struct plot_style *style);
+
 #endif

@@ -2,7 +2,7 @@
  *
  * svg_parts.c - texts, lines, areas and marks as SVG
  */
-#include "harness/chart/svg_parts.h"
+#include "harness/chart/svg.h"
 
 #include <math.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 #include "harness/machine/cache.h"
 #include "harness/machine/measuring.h"
 #include "harness/measure/point/point_measure.h"
-#include "harness/rows/row_summary.h"
+#include "harness/rows/row.h"
 
 struct watch {
     struct progress progress;

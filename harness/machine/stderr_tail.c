@@ -2,7 +2,7 @@
  *
  * stderr_tail.c - a pipe, a thread, a ring
  */
-#include "harness/machine/stderr_tail.h"
+#include "harness/machine/child.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "harness/rows/moderate.h"
 #include "harness/stats/stats.h"
 #include "harness/rows/order.h"
 #include "harness/rows/report_rows.h"

@@ -6,7 +6,7 @@
  * one minute of the machine. Launches of a point differ by more than the samples of one
  * launch show, so a point's figure is the median of its launches' medians, and its 95 %
  * interval comes from how launches scatter: Student's t on the logarithm, with a
- * variance moderated by that of all points of the same kind (moderate.h), since three
+ * variance moderated by that of all points of the same kind (below), since three
  * launches of one point alone show little. It is never narrower than the launches' own
  * intervals make it. A point with a single launch is judged by the scatter of the
  * others', where enough is known of it. Disturbed launches count only where there is no
@@ -52,5 +52,35 @@ void launches_free(struct launches *v, size_t n);
 
 /* Half the width of the interval of tok_per_s, relative to it; INFINITY: none. */
 double launches_half_width(const struct row *r);
+
+/* ---- variances of small groups, moderated by those of all groups ----------------- */
+
+/* Many groups of a few normal values each. The true variances of
+ * the groups are draws of a scaled inverse chi-squared distribution (the prior), which
+ * is estimated from all sample variances. The variance of a group is then the mean of
+ * its own and the prior's, weighted by their degrees of freedom. Where groups scatter
+ * alike, the prior has many degrees of freedom, and a group of three values is judged
+ * by the scatter of all; where they do not, it has few, and each group keeps its own.
+ * Smyth 2004, "Linear models and empirical Bayes methods for assessing differential
+ * expression". */
+
+/* A sample variance and its degrees of freedom; df 0: none, whatever var is. */
+struct variance {
+    double var, df;
+};
+
+struct variance_prior {
+    double var;    /* typical variance */
+    double df;     /* how much it is worth; 0: nothing is known; INFINITY: all groups
+                      scatter alike */
+    double sum_df; /* of the groups that it was estimated from: no more is known */
+};
+
+/* The prior of v[n]. */
+struct variance_prior variance_prior_fit(const struct variance *v, size_t n);
+
+/* A group's variance with the prior taken into account; df 0: neither is known. */
+struct variance variance_moderate(const struct variance_prior *prior,
+                                  struct variance own);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * moderate.c - variances of small groups, moderated by those of all groups
  */
-#include "harness/rows/moderate.h"
+#include "harness/rows/launches.h"
 
 #include <math.h>
 

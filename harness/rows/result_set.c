@@ -19,7 +19,6 @@
 #include "harness/rows/result_db.h"
 #include "harness/rows/result_set_impl.h"
 #include "harness/rows/roofs.h"
-#include "harness/rows/row_check.h"
 
 #define MAX_DEPTH 8
 

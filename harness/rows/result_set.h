@@ -12,7 +12,7 @@
  *
  * Whatever they were read from, rows of a run stand next to each other, in the order in
  * which they were read; rows that cannot be count as failed, copies are left out
- * (row_check.h), and a line on stderr reports it; low roofs within a run are marked
+ * (row_check.c), and a line on stderr reports it; low roofs within a run are marked
  * (roofs.h); and rows of a directory have what its quality.csv knows of them
  * (quality_rows.h).
  *

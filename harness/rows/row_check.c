@@ -2,7 +2,7 @@
  *
  * row_check.c - rows held against settings.def, their roofs and each other
  */
-#include "harness/rows/row_check.h"
+#include "harness/rows/result_set_impl.h"
 
 #include <math.h>
 #include <stdio.h>

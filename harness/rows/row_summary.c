@@ -2,7 +2,7 @@
  *
  * row_summary.c - a row in one sentence, and in groups of lines
  */
-#include "harness/rows/row_summary.h"
+#include "harness/rows/row.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  *
  * disturbances.c - counting disturbed rounds by what disturbed them
  */
-#include "harness/stats/disturbances.h"
+#include "harness/stats/stats.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdbool.h>
 
 /* For fewer samples even the range holds the median with less than 95 % probability:
  * it misses it with 2 * 2^-n. */
@@ -94,5 +95,24 @@ double stats_binomial(size_t k, size_t n, double p);
 /* Upper end of the one-sided 95 % interval of a probability that k of n events were
  * seen of (Clopper and Pearson 1934). n >= 1 */
 double stats_binomial_upper(size_t k, size_t n);
+
+/* ---- what has disturbed the rounds of a comparison, how often -------------------- */
+
+/* A disturbed round is left out and measured again. Where there is no time left for
+ * that it counts, and the counts here show it. */
+
+#define DISTURBANCES_MAX 8
+
+struct disturbances {
+    char name[DISTURBANCES_MAX][24]; /* "steal" */
+    size_t n[DISTURBANCES_MAX];
+    size_t n_rounds, n_counted; /* disturbed rounds; those that were counted anyhow */
+};
+
+/* Counts what disturbed a round, "steal 4 %, waiting 12 %" (noise_disturbed()). */
+void disturbances_add(struct disturbances *d, const char *why, bool counted);
+
+/* "steal in 3, waiting in 2; 4 of these rounds were counted, ..." Returns buf. */
+const char *disturbances_text(const struct disturbances *d, char *buf, size_t cap);
 
 #endif

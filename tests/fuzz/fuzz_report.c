@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/chart/gnuplot.h"
+#include "harness/chart/chart_files.h"
 #include "harness/chart/svg.h"
 #include "harness/rows/quality_rows.h"
 #include "harness/rows/report_rows.h"

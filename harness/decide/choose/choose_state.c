@@ -2,7 +2,7 @@
  *
  * choose_state.c - choose.json: settings and finished steps
  */
-#include "harness/decide/choose/choose_state.h"
+#include "harness/decide/choose/choose_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
 #include "harness/decide/choose/choose.h"
-#include "harness/decide/choose/choose_state.h"
+#include "harness/decide/choose/choose_impl.h"
 #include "harness/decide/choose/tasks.h"
 #include "harness/measure/session/textmodel.h"
 #include "harness/model/model_names.h"

@@ -4,7 +4,7 @@
  *
  * The program is compared with itself with the turns of a gate of the whole budget, for
  * half of its time; gates of the budget, of half and of a quarter of it are then drawn
- * from these launches (gate_resample.h). A gate of less time has shorter turns and
+ * from these launches (gate_resample.c). A gate of less time has shorter turns and
  * more launches, so it detects as much or more.
  */
 #include <math.h>
@@ -22,7 +22,7 @@
 #include "harness/base/textfile.h"
 #include "harness/decide/gate/gate_commits.h"
 #include "harness/decide/gate/gate_options.h"
-#include "harness/decide/gate/gate_resample.h"
+#include "harness/decide/gate/gate_rule.h"
 #include "harness/decide/gate/gate_run.h"
 #include "harness/machine/measuring.h"
 

@@ -2,7 +2,7 @@
  *
  * gate_resample.c - recorded launches, drawn again
  */
-#include "harness/decide/gate/gate_resample.h"
+#include "harness/decide/gate/gate_rule.h"
 
 #include <assert.h>
 #include <math.h>

@@ -23,7 +23,7 @@
 #ifndef SLM_HARNESS_DECIDE_GATE_GATE_RUN_H
 #define SLM_HARNESS_DECIDE_GATE_GATE_RUN_H
 
-#include "harness/stats/disturbances.h"
+#include "harness/stats/stats.h"
 #include "harness/base/progress.h"
 #include "harness/decide/gate/gate_plan.h"
 #include "harness/machine/sandbox/sandbox.h"

@@ -7,7 +7,7 @@
 
 #include "harness/base/format.h"
 #include "harness/decide/history/history_db.h"
-#include "harness/decide/history/history_rows.h"
+#include "harness/decide/history/history_options.h"
 #include "harness/machine/topology.h"
 
 /* This machine's profile. */

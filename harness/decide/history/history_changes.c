@@ -9,7 +9,7 @@
 #include "harness/base/newfile.h"
 #include "harness/base/textfile.h"
 #include "harness/decide/history/history_report.h"
-#include "harness/decide/history/history_rows.h"
+#include "harness/decide/history/history_options.h"
 #include "harness/decide/history/series.h"
 
 #define LAST_RUNS 500

@@ -15,7 +15,7 @@
 #include "harness/decide/history/baseline.h"
 #include "harness/decide/history/history_db.h"
 #include "harness/decide/history/history_gates.h"
-#include "harness/decide/history/history_rows.h"
+#include "harness/decide/history/history_options.h"
 
 /* Margin and probabilities, and exit codes, from --config and the options. */
 static enum status read_rule(struct gate_rule *rule, struct baseline_margins *margins,

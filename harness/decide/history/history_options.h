@@ -16,6 +16,7 @@
 #include "engine/base/status.h"
 #include "harness/base/options.h"
 #include "harness/decide/gate/gate_report.h"
+#include "harness/rows/result_set.h"
 
 struct history_options {
     const char *path;     /* the history: database, directory, or CSV of many runs */
@@ -59,5 +60,15 @@ enum status history_changes(const struct history_options *o, struct err *err);
 /* The gates of o->path, printed, and as JSON with o->json. Errors: those of
  * history_gates_read(), ST_INPUT (no gate). */
 enum status history_list_gates(const struct history_options *o, struct err *err);
+
+/* o->rows, into h (zeroed before). Errors: result_set_read()'s; ST_USAGE
+ * (nothing is named). */
+enum status history_rows_read(struct result_set *h, const struct history_options *o,
+                              struct err *err);
+
+/* One history, or what one of o->rows names; with o->here rows that name no machine are
+ * this one's. Errors: result_set_read()'s. */
+enum status history_path_read(struct result_set *h, const struct history_options *o,
+                              const char *path, struct err *err);
 
 #endif

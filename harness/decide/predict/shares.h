@@ -9,7 +9,7 @@
  * lie between. What another machine will reach is expected at the mean of the machines'
  * medians (of logarithms), in a band of two parts: how launches of one machine scatter,
  * and how medians of machines do. Few machines show little of the second, so its
- * variance is moderated by a usual one, as in moderate.h.
+ * variance is moderated by a usual one, as in launches.h.
  *
  * Kernels timed on weights outside the caches (`bench kernels`, kernels.csv) stand for
  * formats without a sweep: their speed relative to formats with one.

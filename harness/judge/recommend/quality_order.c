@@ -12,7 +12,7 @@
  *   - a type that is good only with an importance matrix comes after one of about the
  * same divergence that needs none: a file does not show how it was made
  */
-#include "harness/judge/recommend/quality_order.h"
+#include "harness/judge/recommend/recommend_choice.h"
 
 #include <math.h>
 

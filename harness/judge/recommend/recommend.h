@@ -124,7 +124,7 @@ struct recommendation {
 
 /* Choose among rows the least expected regret (recommend_speed.h: how sure speeds are),
  * or, of what is within RECOMMEND_MAX_REGRET of the fastest, the lesser divergence
- * where quality is known, else the better type (quality_order.h), then the fewer
+ * where quality is known, else the better type (quality_order.c), then the fewer
  * threads. A setting with less divergence replaces it unless that costs more speed than
  * RECOMMEND_KL_PRICE allows; where its divergence is not known, one of a better type
  * that costs no more than RECOMMEND_TYPE_SHARE. With a floor, the best quality wins of

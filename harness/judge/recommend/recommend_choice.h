@@ -13,10 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "harness/judge/recommend/quality_order.h"
 #include "harness/judge/recommend/recommend.h"
 #include "harness/judge/recommend/recommend_speed.h"
 #include "harness/rows/report_rows.h"
+#include "engine/quantize/quantmix.h"
 
 /* Why a point does not qualify, in the order of the checks: a point that fails a later
  * check came closer. */
@@ -191,5 +191,17 @@ enum status recommend_write_nothing(const struct chooser *c, struct err *err);
  * where it was not measured, or only disturbed. */
 void recommend_add_speculation(const struct report_rows *p, const struct row *setting,
                                char *buf, size_t cap);
+
+/* ---- types by what they keep of a model, where that was not measured ------------- */
+
+/* Ranks are 0 (keeps everything) .. QUALITY_N_RANKS - 1 (not known). */
+#define QUALITY_N_RANKS (QUANTMIX_N + 1)
+
+/* Rank of the row's weights and KV cache together. */
+int quality_rank(const struct row *r);
+
+/* Whether most weights have fewer than 4 bits. Such types lose too much quality to be
+ * chosen for speed alone. */
+bool quality_has_few_bits(const struct row *r);
 
 #endif

@@ -13,7 +13,7 @@
 #include "harness/base/progress.h"
 #include "harness/machine/cache.h"
 #include "harness/machine/topology.h"
-#include "harness/measure/worker/worker_fence.h"
+#include "harness/measure/worker/worker.h"
 #include "harness/model/model_fence.h"
 
 static int on_preload(void *progress, size_t done, size_t total)

@@ -2,7 +2,7 @@
  *
  * prefetch.c - settings of software prefetch as text
  */
-#include "harness/measure/worker/prefetch.h"
+#include "harness/measure/worker/worker.h"
 
 #include <stdio.h>
 

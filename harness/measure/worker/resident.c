@@ -2,7 +2,7 @@
  *
  * resident.c - memory of this process that must stay resident
  */
-#include "harness/measure/worker/resident.h"
+#include "harness/measure/worker/worker.h"
 
 #include <stdlib.h>
 

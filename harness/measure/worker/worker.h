@@ -15,9 +15,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "engine/base/status.h"
 #include "harness/machine/noise.h"
+#include "harness/machine/fence/fence.h"
+#include "harness/model/modelref.h"
+#include "engine/engine.h"
 
 /* One kind of request. */
 struct worker_task {
@@ -59,5 +63,32 @@ void worker_heartbeat(struct worker_reports *r);
 
 /* The noise of all samples, and the samples that were not sent yet. */
 void worker_end_samples(struct worker_reports *r);
+
+/* ---- it gives up what a model's files could abuse, before it opens them ---------- */
+
+/* From now on this process reads the model, the file `text` (may be NULL), what comes
+ * with the program, and nothing else (fence.h). The first model is the only one: later
+ * calls do nothing. Errors: fence_enter()'s, modelref_files()'s. */
+enum status worker_fence(const struct modelref *model, const char *text,
+                         struct err *err);
+
+/* The fence of a process that accepts connections of a socket that listens. It reads
+ * the model and the file `text` (may be NULL). */
+enum status worker_fence_server(const struct modelref *model, const char *text,
+                                int listener, struct err *err);
+
+/* ---- an open model, and memory --------------------------------------------------- */
+
+/* Hint, distance in bytes (or "off") and interleaved panels of each format for which
+ * they matter: "q4_K T0 4096 x4; q6_K off x1", without a comma as it goes into a CSV
+ * that people cut at commas; "" where there is no such format. */
+const char *prefetch_of_model(const struct slm *m, char *buf, size_t cap);
+
+/* Memory of this process that must stay resident: anonymous pages (huge ones included)
+ * and page tables, which cannot be dropped and read again; what was swapped out is
+ * counted, too. By /proc/self/status below root ("": this machine). Shared memory is left out: a file in memory is mapped
+ * as that. Some kernels are off by a few dozen pages for each CPU. False: the kernel
+ * does not report it (before Linux 4.5). */
+bool resident_read(const char *root, uint64_t *bytes);
 
 #endif

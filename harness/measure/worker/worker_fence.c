@@ -2,7 +2,7 @@
  *
  * worker_fence.c - a worker gives up what a model's files could abuse
  */
-#include "harness/measure/worker/worker_fence.h"
+#include "harness/measure/worker/worker.h"
 
 #include "engine/hf/hf.h"
 #include "harness/base/program.h"

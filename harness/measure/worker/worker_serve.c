@@ -17,7 +17,6 @@
 #include "harness/measure/worker/measured.h"
 #include "harness/measure/worker/worker_open.h"
 #include "harness/measure/worker/worker.h"
-#include "harness/measure/worker/worker_fence.h"
 #include "kernels/isa.h"
 
 #define LOADS_NS 20000000 /* no further load begins after this */

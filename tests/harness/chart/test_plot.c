@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "harness/chart/gnuplot.h"
+#include "harness/chart/chart_files.h"
 #include "harness/chart/layout.h"
 #include "harness/chart/svg.h"
 #include "tests/support/test.h"

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "engine/base/random.h"
-#include "harness/rows/moderate.h"
+#include "harness/rows/launches.h"
 
 enum { N_GROUPS = 400 };
 

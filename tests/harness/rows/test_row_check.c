@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "harness/rows/report_rows.h"
-#include "harness/rows/row_check.h"
+#include "harness/rows/result_set_impl.h"
 
 static struct row row(int n)
 {

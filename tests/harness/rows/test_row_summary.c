@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "harness/rows/row_summary.h"
+#include "harness/rows/row.h"
 
 #define EXAMPLE SLM_SOURCE_DIR "/results/examples/granite-rapids-2vcpu/sweep.csv"
 

@@ -4,7 +4,7 @@
  */
 #include "tests/support/test.h"
 
-#include "harness/stats/disturbances.h"
+#include "harness/stats/stats.h"
 
 static void they_are_counted_by_name(void **state)
 {

@@ -3,7 +3,7 @@
  * point_answers.h - a worker's answers to requests about a point
  *
  * Each takes a struct point_request as JSON (messages.h), gives up what the process
- * does not need for the point's files (worker_fence.h), and sends its answer. Errors:
+ * does not need for the point's files (worker.h), and sends its answer. Errors:
  * of opening the model, of the fence, of texts that do not fit the model, and whatever
  * stops the measurement.
  *

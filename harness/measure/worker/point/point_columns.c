@@ -10,7 +10,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/nodes.h"
 #include "harness/base/format.h"
-#include "harness/measure/worker/prefetch.h"
+#include "harness/measure/worker/worker.h"
 #include "harness/measure/worker/point/point_worker.h"
 #include "kernels/units.h"
 

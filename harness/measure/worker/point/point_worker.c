@@ -15,8 +15,7 @@
 #include "harness/measure/worker/point/point_answers.h"
 #include "harness/measure/worker/point/point_worker.h"
 #include "harness/measure/worker/point_profile.h"
-#include "harness/measure/worker/resident.h"
-#include "harness/measure/worker/worker_fence.h"
+#include "harness/measure/worker/worker.h"
 #include "kernels/isa.h"
 
 #define PRELOAD_SHARE  0.8  /* of the limit, where a model does not fit it */

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "harness/decide/gate/gate_resample.h"
+#include "harness/decide/gate/gate_rule.h"
 
 #define N_GATES 400
 

@@ -4,7 +4,7 @@
  */
 #include "tests/support/test.h"
 
-#include "harness/judge/recommend/quality_order.h"
+#include "harness/judge/recommend/recommend_choice.h"
 #include "tests/support/recommend_rows.h"
 
 static int rank(const char *quant)

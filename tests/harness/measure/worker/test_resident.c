@@ -2,7 +2,7 @@
  *
  * test_resident.c - memory that must stay resident: recorded, and of this process
  */
-#include "harness/measure/worker/resident.h"
+#include "harness/measure/worker/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
