@@ -19,7 +19,6 @@
 #ifndef SLM_HARNESS_BASE_NEWFILE_H
 #define SLM_HARNESS_BASE_NEWFILE_H
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "engine/base/status.h"

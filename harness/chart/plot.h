@@ -21,8 +21,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "engine/base/status.h"
-
 #define PLOT_COLORS      7 /* then they come round, with other marks */
 #define PLOT_MAX_PANELS  6
 #define PLOT_MAX_COLUMNS 24

@@ -4,7 +4,6 @@
  */
 #include "harness/cmd/cmd.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -13,7 +13,6 @@
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/parse.h"
-#include "harness/base/program.h"
 #include "harness/judge/compare/compare.h"
 #include "harness/machine/topology.h"
 #include "harness/rows/result_set.h"

@@ -4,7 +4,6 @@
  */
 #include "harness/machine/probe.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 #include "harness/base/format.h"

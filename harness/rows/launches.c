@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "harness/stats/stats.h"
-#include "harness/rows/order.h"
 #include "harness/rows/report_rows.h"
 
 /* Standard deviations from the middle of a normal distribution to the ends of a 95 %

@@ -5,7 +5,6 @@
 #include "harness/rows/row.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "harness/base/format.h"

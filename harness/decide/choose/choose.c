@@ -11,7 +11,6 @@
 
 #include "harness/base/format.h"
 #include "harness/base/hash.h"
-#include "harness/base/pathlist.h"
 #include "harness/measure/quality/quality_text.h"
 
 /* Mixes that people download, the largest first: the sizes that are searched for, and

@@ -4,7 +4,6 @@
  */
 #include "harness/decide/choose/choose_impl.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

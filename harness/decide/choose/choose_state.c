@@ -4,7 +4,6 @@
  */
 #include "harness/decide/choose/choose_impl.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 
 #include "engine/base/jsonfile.h"
 #include "harness/base/dirs.h"
-#include "harness/base/format.h"
 #include "harness/base/textfile.h"
 #include "harness/decide/choose/choose.h"
 

@@ -14,7 +14,6 @@
 #include "harness/decide/choose/choose_impl.h"
 #include "harness/decide/choose/tasks.h"
 #include "harness/measure/session/textmodel.h"
-#include "harness/model/model_names.h"
 #include "harness/stats/stats.h"
 
 struct answering {

@@ -6,7 +6,6 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The best mix of the groups so far whose bytes above the lightest are in a slot. */
 struct state {

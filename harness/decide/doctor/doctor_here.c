@@ -5,8 +5,6 @@
 #include "harness/decide/doctor/doctor_internal.h"
 
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/statvfs.h>
 #include <time.h>
 

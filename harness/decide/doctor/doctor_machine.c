@@ -4,7 +4,6 @@
  */
 #include "harness/decide/doctor/doctor_internal.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

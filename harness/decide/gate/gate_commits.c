@@ -6,12 +6,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/base/dirs.h"
 #include "harness/base/format.h"
 #include "harness/base/progress.h"
 #include "harness/measure/engines/engine_child.h"

@@ -2,7 +2,6 @@
  *
  * gate_markdown.c - a gate's result as a page of GitHub's Markdown
  */
-#include <math.h>
 #include <string.h>
 
 #include "engine/base/utf8.h"

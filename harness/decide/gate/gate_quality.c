@@ -4,8 +4,6 @@
  */
 #include "harness/decide/gate/gate_quality.h"
 
-#include <stdio.h>
-
 #include "harness/base/apart.h"
 #include "harness/measure/quality/quality.h"
 

@@ -11,7 +11,6 @@
 #define SLM_HARNESS_DECIDE_GATE_GATE_RESULT_H
 
 #include <stdio.h>
-#include <jansson.h>
 
 #include "engine/base/status.h"
 #include "harness/decide/gate/gate_rule.h"

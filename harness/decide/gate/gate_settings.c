@@ -18,7 +18,6 @@
 #include "harness/base/yamlfile.h"
 #include "harness/decide/gate/gate_options.h"
 #include "harness/rows/settings/setting.h"
-#include "harness/measure/sweep/sweep.h"
 
 /* ---- keys of a gate alone -------------------------------------------------------- */
 

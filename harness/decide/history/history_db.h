@@ -15,7 +15,6 @@
 #ifndef SLM_HARNESS_DECIDE_HISTORY_HISTORY_DB_H
 #define SLM_HARNESS_DECIDE_HISTORY_HISTORY_DB_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "engine/base/status.h"

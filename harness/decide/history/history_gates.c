@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "harness/base/array.h"
-#include "harness/base/format.h"
 #include "harness/base/hash.h"
 #include "harness/decide/history/history_db_impl.h"
 

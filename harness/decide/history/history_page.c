@@ -2,7 +2,6 @@
  *
  * history_page.c - the trend page: change points and series, as one HTML file
  */
-#include "harness/base/format.h"
 #include "harness/base/textfile.h"
 #include "harness/decide/history/history_report.h"
 #include "harness/show/page/html.h"

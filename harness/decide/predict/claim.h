@@ -14,7 +14,6 @@
 #ifndef SLM_HARNESS_DECIDE_PREDICT_CLAIM_H
 #define SLM_HARNESS_DECIDE_PREDICT_CLAIM_H
 
-#include <stdio.h>
 #include <jansson.h>
 
 #include "harness/decide/predict/predict.h"

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/rows/model_rows.h"
 #include "harness/rows/order.h"

@@ -10,7 +10,6 @@
 
 #include "harness/base/choice.h"
 #include "harness/base/format.h"
-#include "harness/rows/point/point.h"
 #include "harness/rows/report_rows.h"
 #include "harness/rows/result_set.h"
 

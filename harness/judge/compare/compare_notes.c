@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "harness/base/format.h"
-#include "harness/rows/report_rows.h"
 
 /* A first place that is less probable is not sure. */
 #define SURE 0.95

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/rows/point/point.h"
 #include "harness/rows/report_rows.h"
 
 /* Adds a name unless it is there. Names are few, so the order is kept by moving them.

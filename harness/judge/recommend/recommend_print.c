@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "engine/weights/weights.h"
 #include "harness/base/format.h"
 #include "harness/base/json_number.h"
 #include "harness/rows/report_rows.h"

@@ -10,7 +10,6 @@
 
 #include "harness/base/format.h"
 #include "harness/stats/stats.h"
-#include "harness/rows/order.h"
 
 #define LITTLE_SLACK 0.05 /* besides what the ends of the window can do */
 

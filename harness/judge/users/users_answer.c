@@ -3,7 +3,6 @@
  * users_answer.c - what servers carry, in sentences
  */
 #include <math.h>
-#include <string.h>
 
 #include "harness/base/format.h"
 #include "harness/base/json_number.h"

@@ -4,7 +4,6 @@
  * the ladder
  */
 #include <math.h>
-#include <string.h>
 
 #include "harness/base/format.h"
 #include "harness/judge/users/users_charts_internal.h"

@@ -7,7 +7,6 @@
 #ifndef SLM_HARNESS_MEASURE_ENGINES_ENGINE_CHILD_H
 #define SLM_HARNESS_MEASURE_ENGINES_ENGINE_CHILD_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/resource.h>
 

@@ -10,9 +10,7 @@
 #ifndef SLM_HARNESS_MEASURE_ENGINES_ENGINE_OUTPUT_H
 #define SLM_HARNESS_MEASURE_ENGINES_ENGINE_OUTPUT_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "engine/base/status.h"
 

@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 
 #include "harness/base/format.h"
-#include "harness/stats/stats.h"
 #include "harness/client/client.h"
 #include "harness/client/server_ready.h"
 #include "harness/measure/engines/engine_child.h"

@@ -5,7 +5,6 @@
 #include "harness/measure/engines/launch.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/format.h"
 #include "harness/chart/chart_files.h"
 #include "harness/measure/kernels/kernel_report.h"
 

@@ -5,7 +5,6 @@
 #include "harness/measure/point/point_run.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "harness/base/format.h"
 #include "harness/machine/memory_reserve.h"

@@ -7,7 +7,6 @@
 #ifndef SLM_HARNESS_MEASURE_QUALITY_QUALITY_JOB_H
 #define SLM_HARNESS_MEASURE_QUALITY_QUALITY_JOB_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

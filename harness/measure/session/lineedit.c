@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <histedit.h>
 #include <langinfo.h>
-#include <limits.h>
 #include <locale.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
-#include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
 
 #define EST_PHASE_MAX 0.95 /* of a point's own estimate, until it is done */

@@ -5,7 +5,6 @@
 #include "harness/measure/sweep/sweep.h"
 
 #include "harness/base/program.h"
-#include "harness/base/yamlfile.h"
 #include "harness/rows/settings/setting.h"
 
 struct origin {

@@ -12,7 +12,6 @@
 #include "harness/base/dirs.h"
 #include "harness/base/newfile.h"
 #include "harness/base/textfile.h"
-#include "harness/rows/report_rows.h"
 #include "harness/rows/result_set.h"
 #include "harness/rows/roofs.h"
 #include "harness/rows/samples.h"

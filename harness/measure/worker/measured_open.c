@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 
-#include "engine/base/random.h"
 #include "engine/synth/synth.h"
 #include "harness/machine/memory_reserve.h"
 #include "harness/model/model_fence.h"

@@ -16,7 +16,6 @@
 #include <stddef.h>
 #include <jansson.h>
 
-#include "engine/base/status.h"
 #include "engine/forward/profile.h"
 
 struct point_profile_row {

@@ -16,7 +16,6 @@
 #include "engine/base/json_read.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
-#include "harness/base/options.h"
 #include "harness/base/parse.h"
 
 #define TICK_MS     200

@@ -4,7 +4,6 @@
  */
 #include <stdio.h>
 
-#include "engine/base/clock.h"
 #include "harness/measure/kernels/kernel_work.h"
 #include "harness/measure/worker/worker_open.h"
 #include "kernels/isa.h"

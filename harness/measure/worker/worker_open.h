@@ -19,7 +19,6 @@
 #ifndef SLM_HARNESS_MEASURE_WORKER_WORKER_OPEN_H
 #define SLM_HARNESS_MEASURE_WORKER_WORKER_OPEN_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <jansson.h>
 

@@ -4,9 +4,6 @@
  */
 #include "harness/show/export/export.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "harness/base/format.h"
 #include "harness/base/textfile.h"
 #include "harness/rows/point/point_row.h"

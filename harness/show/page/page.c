@@ -5,9 +5,7 @@
 #include "harness/show/page/page.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "harness/base/format.h"
 #include "harness/base/textfile.h"
 #include "harness/show/page/html.h"
 #include "harness/show/page/page_files.h"

@@ -4,8 +4,6 @@
  */
 #include "harness/show/page/page_machine.h"
 
-#include <math.h>
-
 #include "harness/base/format.h"
 #include "harness/show/page/html.h"
 

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/jsonfile.h"
 #include "harness/base/format.h"
 #include "harness/machine/topology.h"
 #include "harness/show/page/html.h"

@@ -7,7 +7,6 @@
  * of each the fastest number of threads on each machine; memory limits may differ, as
  * machines do.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

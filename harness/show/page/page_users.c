@@ -3,10 +3,7 @@
  * page_users.c - what servers carry: the answer, throughput against latency, each level
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "harness/base/format.h"
 #include "harness/show/page/html.h"
 #include "harness/show/page/page_machine.h"
 #include "harness/judge/users/users.h"

@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "harness/base/format.h"
 #include "harness/judge/recommend/recommend.h"

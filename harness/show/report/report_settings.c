@@ -12,7 +12,6 @@
 
 #include "harness/base/format.h"
 #include "harness/rows/order.h"
-#include "harness/rows/roofs.h"
 
 #define MIB (1024.0 * 1024)
 #define GIB (1024 * MIB)

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/base/format.h"
-
 static bool is_point(const struct row *r)
 {
     return r->kind == POINT_SPECULATE && r->spec_text[0];

@@ -6,10 +6,8 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "engine/weights/weights.h"
 #include "harness/base/format.h"
 #include "harness/base/progress.h"
 #include "harness/rows/report_rows.h"
