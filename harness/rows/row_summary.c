@@ -15,51 +15,61 @@
 
 /* ---- figures --------------------------------------------------------------------- */
 
+/* A part of a sentence, by value. */
+struct part {
+    char text[80];
+};
+
 static double half_of(double lo, double hi)
 {
     return (hi - lo) / 2;
 }
 
 /* A figure in the digits that [lo, hi] supports; three where there is no interval. */
-static void append_figure(char *buf, size_t cap, double v, double lo, double hi)
+static struct part figure_in(double v, double lo, double hi)
 {
     const double half = half_of(lo, hi);
-    char figure[40];
+    struct part p;
 
-    text_append(
-        buf, cap, "%s",
-        format_measured(figure, sizeof figure, v, half > 0 ? half : fabs(v) / 10, 4));
+    format_measured(p.text, sizeof p.text, v, half > 0 ? half : fabs(v) / 10, 4);
+    return p;
 }
 
-/* ", 95 % interval 23.5 to 25.8", with other words before it; nothing without one. */
-static void append_interval(char *buf, size_t cap, const char *before, double lo,
-                            double hi)
+static struct part figure(double v)
 {
-    if (!isfinite(lo) || !isfinite(hi))
-        return;
-    text_append(buf, cap, "%s", before);
-    append_figure(buf, cap, lo, lo, hi);
-    text_append(buf, cap, " to ");
-    append_figure(buf, cap, hi, lo, hi);
+    return figure_in(v, NAN, NAN);
+}
+
+/* ", 95 % interval 23.5 to 25.8", with other words around it; "" without one. */
+static struct part interval(const char *before, double lo, double hi, const char *after)
+{
+    struct part p = {""};
+
+    if (isfinite(lo) && isfinite(hi))
+        snprintf(p.text, sizeof p.text, "%s%s to %s%s", before,
+                 figure_in(lo, lo, hi).text, figure_in(hi, lo, hi).text, after);
+    return p;
 }
 
 /* Bytes next to a bandwidth: in its powers of ten, three digits. */
-static void append_decimal_bytes(char *buf, size_t cap, double bytes)
+static struct part decimal_bytes(double bytes)
 {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+    struct part p;
     int u = 0;
 
     for (; bytes >= 1000 && u < 4; u++)
         bytes /= 1000;
-    append_figure(buf, cap, bytes, NAN, NAN);
-    text_append(buf, cap, " %s", units[u]);
+    snprintf(p.text, sizeof p.text, "%s %s", figure(bytes).text, units[u]);
+    return p;
 }
 
-static void append_bytes(char *buf, size_t cap, int64_t bytes)
+static struct part bytes_of(int64_t bytes)
 {
-    char size[24];
+    struct part p;
 
-    text_append(buf, cap, "%s", format_bytes(size, sizeof size, (uint64_t)bytes));
+    format_bytes(p.text, sizeof p.text, (uint64_t)bytes);
+    return p;
 }
 
 static bool has_figure(const struct row *r)
@@ -69,15 +79,6 @@ static bool has_figure(const struct row *r)
 }
 
 /* ---- the headline ---------------------------------------------------------------- */
-
-/* The memory that a row is judged by and what it is called; 0: not known. */
-static int64_t memory_of(const struct row *r, const char **what)
-{
-    *what = r->mem_resident_bytes > 0 ? "resident" : "charged";
-    return r->mem_resident_bytes > 0 ? r->mem_resident_bytes
-           : r->mem_peak_bytes > 0   ? r->mem_peak_bytes
-                                     : 0;
-}
 
 static const char *why_no_figure(const struct row *r)
 {
@@ -95,13 +96,10 @@ static const char *why_no_figure(const struct row *r)
 
 static void append_first_token(const struct row *r, char *buf, size_t cap)
 {
-    append_figure(buf, cap, r->ttft_warm_s, r->ttft_s_lo, r->ttft_s_hi);
-    text_append(buf, cap, " s to the first token");
-    if (r->ttft_s > 0) {
-        text_append(buf, cap, " (");
-        append_figure(buf, cap, r->ttft_s, NAN, NAN);
-        text_append(buf, cap, " s with loading the model)");
-    }
+    text_append(buf, cap, "%s s to the first token",
+                figure_in(r->ttft_warm_s, r->ttft_s_lo, r->ttft_s_hi).text);
+    if (r->ttft_s > 0)
+        text_append(buf, cap, " (%s s with loading the model)", figure(r->ttft_s).text);
 }
 
 static void append_share(const struct row *r, char *buf, size_t cap)
@@ -115,36 +113,28 @@ static void append_share(const struct row *r, char *buf, size_t cap)
 
 const char *row_headline(const struct row *r, char *buf, size_t cap)
 {
-    const char *what;
-    const int64_t memory = memory_of(r, &what);
-
     buf[0] = '\0';
     if (!has_figure(r)) {
         text_append(buf, cap, "No figure: %s", why_no_figure(r));
         return buf;
     }
-    append_figure(buf, cap, r->tok_per_s, r->tok_per_s_lo, r->tok_per_s_hi);
-    text_append(buf, cap, " tok/s");
-    append_interval(buf, cap, " (", r->tok_per_s_lo, r->tok_per_s_hi);
-    text_append(buf, cap, "%s", isfinite(r->tok_per_s_lo) ? ")" : "");
+    text_append(buf, cap, "%s tok/s%s",
+                figure_in(r->tok_per_s, r->tok_per_s_lo, r->tok_per_s_hi).text,
+                interval(" (", r->tok_per_s_lo, r->tok_per_s_hi, ")").text);
     if (r->ttft_warm_s > 0) {
         text_append(buf, cap, ", ");
         append_first_token(r, buf, cap);
     }
-    if (r->spec_speedup > 0) {
-        text_append(buf, cap, ", ");
-        append_figure(buf, cap, r->spec_speedup, r->spec_speedup_lo,
-                      r->spec_speedup_hi);
-        text_append(buf, cap, " times plain decoding");
-        append_interval(buf, cap, " (", r->spec_speedup_lo, r->spec_speedup_hi);
-        text_append(buf, cap, "%s", isfinite(r->spec_speedup_lo) ? ")" : "");
-    }
+    if (r->spec_speedup > 0)
+        text_append(
+            buf, cap, ", %s times plain decoding%s",
+            figure_in(r->spec_speedup, r->spec_speedup_lo, r->spec_speedup_hi).text,
+            interval(" (", r->spec_speedup_lo, r->spec_speedup_hi, ")").text);
     append_share(r, buf, cap);
-    if (memory) {
-        text_append(buf, cap, ", ");
-        append_bytes(buf, cap, memory);
-        text_append(buf, cap, " %s", what);
-    }
+    if (r->mem_resident_bytes > 0)
+        text_append(buf, cap, ", %s resident", bytes_of(r->mem_resident_bytes).text);
+    else if (r->mem_peak_bytes > 0)
+        text_append(buf, cap, ", %s charged", bytes_of(r->mem_peak_bytes).text);
     if (r->status == ROW_STATUS_PARTIAL)
         text_append(buf, cap, ", partial: %lld sample%s", (long long)r->n_samples,
                     plural(r->n_samples, "s"));
@@ -160,136 +150,119 @@ const char *row_headline(const struct row *r, char *buf, size_t cap)
 struct lines {
     FILE *f;
     const char *group; /* not printed yet; NULL: it is */
+    char text[1024];   /* of the next line */
 };
 
-static void begin_group(struct lines *l, const char *group)
-{
-    l->group = group;
-}
+/* Adds to the text of the next line. */
+#define ADD(l, ...) text_append((l)->text, sizeof(l)->text, __VA_ARGS__)
 
-/* One line of the group; nothing where there is no text. */
-static void put(struct lines *l, const char *label, const char *text)
+/* The line of the group with the text that was added; nothing where there is none. */
+static void put(struct lines *l, const char *label)
 {
-    if (!*text)
+    if (!*l->text)
         return;
     if (l->group)
         fprintf(l->f, "\n%s\n", l->group);
     l->group = NULL;
     fprintf(l->f, "  %-*s  ", LABEL_WIDTH, label);
-    text_wrap(l->f, text, TEXT_COLUMN, TEXT_COLUMN, LINE_WIDTH, false);
+    text_wrap(l->f, l->text, TEXT_COLUMN, TEXT_COLUMN, LINE_WIDTH, false);
+    l->text[0] = '\0';
 }
 
-typedef char text_buf[1024];
+static void put_text(struct lines *l, const char *label, const char *text)
+{
+    ADD(l, "%s", text);
+    put(l, label);
+}
 
 static void put_model(struct lines *l, const struct row *r)
 {
-    text_buf t = "";
+    const bool is_billion = r->n_params >= 1000000000;
 
-    text_append(t, sizeof t, "%s%s%s", r->model, *r->quant ? " " : "", r->quant);
+    ADD(l, "%s%s%s", r->model, *r->quant ? " " : "", r->quant);
     if (r->n_params > 0)
-        text_append(t, sizeof t, ", %.3g %s parameters",
-                    (double)r->n_params * (r->n_params >= 1000000000 ? 1e-9 : 1e-6),
-                    r->n_params >= 1000000000 ? "billion" : "million");
-    if (r->file_bytes > 0) {
-        text_append(t, sizeof t, ", ");
-        append_bytes(t, sizeof t, r->file_bytes);
-    }
-    put(l, "model", t);
+        ADD(l, ", %.3g %s parameters", (double)r->n_params * (is_billion ? 1e-9 : 1e-6),
+            is_billion ? "billion" : "million");
+    if (r->file_bytes > 0)
+        ADD(l, ", %s", bytes_of(r->file_bytes).text);
+    put(l, "model");
 }
 
 static void put_threads(struct lines *l, const struct row *r)
 {
-    text_buf t = "";
-
     if (r->n_threads > 0)
-        text_append(t, sizeof t, "%lld", (long long)r->n_threads);
+        ADD(l, "%lld", (long long)r->n_threads);
     if (*row_placement_text(r))
-        text_append(t, sizeof t, ", placement %s", row_placement_text(r));
+        ADD(l, ", placement %s", row_placement_text(r));
     if (*r->cpus)
-        text_append(t, sizeof t, ", CPU%s %s", strpbrk(r->cpus, ",-") ? "s" : "",
-                    r->cpus);
+        ADD(l, ", CPU%s %s", strpbrk(r->cpus, ",-") ? "s" : "", r->cpus);
     if (r->n_threads_prefill > 0)
-        text_append(t, sizeof t, "; %lld for prefill", (long long)r->n_threads_prefill);
-    put(l, "threads", t);
+        ADD(l, "; %lld for prefill", (long long)r->n_threads_prefill);
+    put(l, "threads");
 }
 
 static void put_context(struct lines *l, const struct row *r)
 {
-    text_buf t = "";
-
     if (r->kind == POINT_PREFILL && r->n_prompt > 0)
-        text_append(t, sizeof t, "prompt of %lld token%s", (long long)r->n_prompt,
-                    plural(r->n_prompt, "s"));
+        ADD(l, "prompt of %lld token%s", (long long)r->n_prompt,
+            plural(r->n_prompt, "s"));
     else if (r->ctx != FIELD_NO_INT)
-        text_append(t, sizeof t, "depth %lld%s%s", (long long)r->ctx,
-                    r->ctx > 0 && *row_ctx_fill_text(r) ? ", filled: " : "",
-                    r->ctx > 0 ? row_ctx_fill_text(r) : "");
+        ADD(l, "depth %lld%s%s", (long long)r->ctx,
+            r->ctx > 0 && *row_ctx_fill_text(r) ? ", filled: " : "",
+            r->ctx > 0 ? row_ctx_fill_text(r) : "");
     if (*row_kv_type_text(r))
-        text_append(t, sizeof t, "%sKV cache %s", *t ? "; " : "", row_kv_type_text(r));
+        ADD(l, "%sKV cache %s", *l->text ? "; " : "", row_kv_type_text(r));
     if (r->kv_window > 0)
-        text_append(t, sizeof t, ", of the last %lld positions",
-                    (long long)r->kv_window);
+        ADD(l, ", of the last %lld positions", (long long)r->kv_window);
     if (r->prefill_sums == SLM_SUMS_INT8)
-        text_append(t, sizeof t, "; int8 sums in prefill");
+        ADD(l, "; int8 sums in prefill");
     if (r->n_sequences > 1)
-        text_append(t, sizeof t, "; %lld sequences", (long long)r->n_sequences);
+        ADD(l, "; %lld sequences", (long long)r->n_sequences);
     if (r->n_shared > 0)
-        text_append(t, sizeof t, ", the first %lld positions in common",
-                    (long long)r->n_shared);
+        ADD(l, ", the first %lld positions in common", (long long)r->n_shared);
     if (r->n_chunk > 0)
-        text_append(t, sizeof t,
-                    "; at the same time a prompt in chunks of %lld token%s",
-                    (long long)r->n_chunk, plural(r->n_chunk, "s"));
-    put(l, "context", t);
+        ADD(l, "; at the same time a prompt in chunks of %lld token%s",
+            (long long)r->n_chunk, plural(r->n_chunk, "s"));
+    put(l, "context");
 }
 
 static void print_setting(struct lines *l, const struct row *r)
 {
     const char *pages = row_pages_text(r), *tuning = row_tuning_text(r);
-    text_buf t = "";
 
-    begin_group(l, "Setting");
+    l->group = "Setting";
     if (*r->engine)
-        text_append(t, sizeof t, "%s%s%s", r->engine, *r->engine_version ? ", " : "",
-                    r->engine_version);
-    put(l, "engine", t);
-    t[0] = '\0';
+        ADD(l, "%s%s%s", r->engine, *r->engine_version ? ", " : "", r->engine_version);
+    put(l, "engine");
     put_model(l, r);
     put_threads(l, r);
     put_context(l, r);
-    put(l, "text", r->spec_text);
-    text_append(t, sizeof t, "%s", row_residency_text(r));
+    put_text(l, "text", r->spec_text);
+    ADD(l, "%s", row_residency_text(r));
     if (r->n_streamed > 0)
-        text_append(t, sizeof t, " of %lld layers from disk", (long long)r->n_streamed);
+        ADD(l, " of %lld layers from disk", (long long)r->n_streamed);
     if (*pages)
-        text_append(t, sizeof t, ", pages of %s",
-                    !strcmp(pages, "2m")   ? "2 MiB"
-                    : !strcmp(pages, "4k") ? "4 KiB"
-                                           : pages);
-    put(l, "weights", t);
-    put(l, "kernels", row_isa_text(r));
-    put(l, "profile", strcmp(tuning, "default") ? tuning : "");
+        ADD(l, ", pages of %s",
+            !strcmp(pages, "2m")   ? "2 MiB"
+            : !strcmp(pages, "4k") ? "4 KiB"
+                                   : pages);
+    put(l, "weights");
+    put_text(l, "kernels", row_isa_text(r));
+    put_text(l, "profile", strcmp(tuning, "default") ? tuning : "");
 }
 
 static void put_speed(struct lines *l, const struct row *r)
 {
-    text_buf t = "";
+    const double n = (double)r->n_sequences;
 
-    append_figure(t, sizeof t, r->tok_per_s, r->tok_per_s_lo, r->tok_per_s_hi);
-    text_append(t, sizeof t, " tok/s");
-    append_interval(t, sizeof t, ", 95 % interval ", r->tok_per_s_lo, r->tok_per_s_hi);
+    ADD(l, "%s tok/s%s", figure_in(r->tok_per_s, r->tok_per_s_lo, r->tok_per_s_hi).text,
+        interval(", 95 % interval ", r->tok_per_s_lo, r->tok_per_s_hi, "").text);
     if (r->n_samples > 0)
-        text_append(t, sizeof t, ", %lld sample%s", (long long)r->n_samples,
-                    plural(r->n_samples, "s"));
-    if (r->n_sequences > 1) {
-        const double n = (double)r->n_sequences;
-
-        text_append(t, sizeof t, "; ");
-        append_figure(t, sizeof t, r->tok_per_s / n, r->tok_per_s_lo / n,
-                      r->tok_per_s_hi / n);
-        text_append(t, sizeof t, " for each sequence");
-    }
-    put(l, *row_kind_text(r) ? row_kind_text(r) : "speed", t);
+        ADD(l, ", %lld sample%s", (long long)r->n_samples, plural(r->n_samples, "s"));
+    if (r->n_sequences > 1)
+        ADD(l, "; %s for each sequence",
+            figure_in(r->tok_per_s / n, r->tok_per_s_lo / n, r->tok_per_s_hi / n).text);
+    put(l, *row_kind_text(r) ? row_kind_text(r) : "speed");
 }
 
 static void put_latency(struct lines *l, const struct row *r)
@@ -301,239 +274,170 @@ static void put_latency(struct lines *l, const struct row *r)
     } parts[] = {{"", r->lat_p50_ms},
                  {"; 95 of 100 within ", r->lat_p95_ms},
                  {", 99 of 100 within ", r->lat_p99_ms}};
-    text_buf t = "";
 
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if (parts[i].ms > 0) {
-            text_append(t, sizeof t, "%s", parts[i].before);
-            append_figure(t, sizeof t, parts[i].ms, 0, 2 * half * parts[i].ms);
-            text_append(t, sizeof t, " ms");
-        }
-    put(l,
-        r->kind == POINT_PREFILL               ? "per pass"
-        : r->kind == POINT_SPECULATE           ? "per run"
-        : r->n_sequences > 1 || r->n_chunk > 0 ? "per step"
-                                               : "per token",
-        t);
+        if (parts[i].ms > 0)
+            ADD(l, "%s%s ms", parts[i].before,
+                figure_in(parts[i].ms, 0, 2 * half * parts[i].ms).text);
+    put(l, r->kind == POINT_PREFILL               ? "per pass"
+           : r->kind == POINT_SPECULATE           ? "per run"
+           : r->n_sequences > 1 || r->n_chunk > 0 ? "per step"
+                                                  : "per token");
 }
 
 static void put_chunk(struct lines *l, const struct row *r)
 {
-    text_buf t = "";
-
-    if (r->step_plain_ms > 0) {
-        append_figure(t, sizeof t, r->step_plain_ms, NAN, NAN);
-        text_append(t, sizeof t,
-                    " ms per step, so that the chunk makes it %.3g times as long",
-                    r->lat_p50_ms / r->step_plain_ms);
-    }
-    put(l, "without it", t);
-    t[0] = '\0';
-    if (r->chunk_tok_per_s > 0) {
-        append_figure(t, sizeof t, r->chunk_tok_per_s, NAN, NAN);
-        text_append(t, sizeof t, " tok/s of the prompt at the same time");
-    }
-    put(l, "chunks", t);
+    if (r->step_plain_ms > 0)
+        ADD(l, "%s ms per step, so that the chunk makes it %.3g times as long",
+            figure(r->step_plain_ms).text, r->lat_p50_ms / r->step_plain_ms);
+    put(l, "without it");
+    if (r->chunk_tok_per_s > 0)
+        ADD(l, "%s tok/s of the prompt at the same time",
+            figure(r->chunk_tok_per_s).text);
+    put(l, "chunks");
 }
 
 static void put_speculation(struct lines *l, const struct row *r)
 {
-    text_buf t = "";
-
     if (!(r->spec_speedup > 0))
         return;
-    text_append(t, sizeof t, "the same text at ");
-    append_figure(t, sizeof t, r->spec_plain_tok_per_s, NAN, NAN);
-    text_append(t, sizeof t, " tok/s");
-    put(l, "plain", t);
-    t[0] = '\0';
+    ADD(l, "the same text at %s tok/s", figure(r->spec_plain_tok_per_s).text);
+    put(l, "plain");
     if (isfinite(r->spec_accept))
-        text_append(t, sizeof t, "%.0f %% of the draft tokens accepted, ",
-                    100 * r->spec_accept);
-    text_append(t, sizeof t, "%.2f tokens per pass", r->spec_tokens_per_pass);
-    put(l, "drafts", t);
+        ADD(l, "%.0f %% of the draft tokens accepted, ", 100 * r->spec_accept);
+    ADD(l, "%.2f tokens per pass", r->spec_tokens_per_pass);
+    put(l, "drafts");
 }
 
 static void print_speed(struct lines *l, const struct row *r)
 {
-    text_buf t = "";
-
-    begin_group(l, "Speed");
+    l->group = "Speed";
     put_speed(l, r);
     put_latency(l, r);
     put_chunk(l, r);
     put_speculation(l, r);
     if (r->ttft_warm_s > 0)
-        append_first_token(r, t, sizeof t);
-    put(l, "first token", t);
-    t[0] = '\0';
-    if (r->load_s > 0) {
-        append_figure(t, sizeof t, r->load_s, NAN, NAN);
-        text_append(t, sizeof t, " s");
-    }
-    put(l, "loading", t);
-    t[0] = '\0';
+        append_first_token(r, l->text, sizeof l->text);
+    put(l, "first token");
+    if (r->load_s > 0)
+        ADD(l, "%s s", figure(r->load_s).text);
+    put(l, "loading");
     if (r->joules_per_token > 0)
-        text_append(t, sizeof t, "%.3g J per token, of the whole package",
-                    r->joules_per_token);
-    put(l, "energy", t);
+        ADD(l, "%.3g J per token, of the whole package", r->joules_per_token);
+    put(l, "energy");
 }
 
 static void put_bandwidth(struct lines *l, const struct row *r)
 {
-    text_buf t = "";
-
     if (!(r->roof_gbps > 0))
         return;
-    append_figure(t, sizeof t, r->roof_gbps, r->roof_gbps_lo, r->roof_gbps_hi);
-    text_append(t, sizeof t, " GB/s");
-    append_interval(t, sizeof t, " (", r->roof_gbps_lo, r->roof_gbps_hi);
-    text_append(t, sizeof t, "%s, probed in this run",
-                isfinite(r->roof_gbps_lo) ? ")" : "");
-    put(l, "bandwidth", t);
-    t[0] = '\0';
+    ADD(l, "%s GB/s%s, probed in this run",
+        figure_in(r->roof_gbps, r->roof_gbps_lo, r->roof_gbps_hi).text,
+        interval(" (", r->roof_gbps_lo, r->roof_gbps_hi, ")").text);
+    put(l, "bandwidth");
     if (r->roof_tok_per_s > 0 && r->bytes_per_token > 0) {
-        text_append(t, sizeof t, "at most ");
-        append_figure(t, sizeof t, r->roof_tok_per_s, NAN, NAN);
-        text_append(t, sizeof t, " tok/s%s a token reads ",
-                    row_arithmetic_is_roof(r) ? " by arithmetic;" : ", as");
-        append_decimal_bytes(t, sizeof t, (double)r->bytes_per_token);
+        ADD(l, "at most %s tok/s%s a token reads %s", figure(r->roof_tok_per_s).text,
+            row_arithmetic_is_roof(r) ? " by arithmetic;" : ", as",
+            decimal_bytes((double)r->bytes_per_token).text);
+        if (r->disk_bytes_per_token > 0)
+            ADD(l, ", %s of it from disk",
+                decimal_bytes((double)r->disk_bytes_per_token).text);
     }
-    if (*t && r->disk_bytes_per_token > 0) {
-        text_append(t, sizeof t, ", ");
-        append_decimal_bytes(t, sizeof t, (double)r->disk_bytes_per_token);
-        text_append(t, sizeof t, " of it from disk");
-    }
-    put(l, "roof", t);
+    put(l, "roof");
 }
 
 static void put_disk(struct lines *l, const struct row *r)
 {
-    text_buf t = "";
-
     if (r->roof_disk_gbps > 0)
-        text_append(t, sizeof t, "%.2f GB/s", r->roof_disk_gbps);
+        ADD(l, "%.2f GB/s", r->roof_disk_gbps);
     if (r->disk_share > 0)
-        text_append(t, sizeof t, ", of which %.0f %% were read", 100 * r->disk_share);
+        ADD(l, ", of which %.0f %% were read", 100 * r->disk_share);
     if (*r->disk_way)
-        text_append(t, sizeof t, "%s%s", *t ? " by " : "read by ", r->disk_way);
-    put(l, "disk", t);
-    t[0] = '\0';
+        ADD(l, "%s%s", *l->text ? " by " : "read by ", r->disk_way);
+    put(l, "disk");
     if (isfinite(r->expert_hit_rate))
-        text_append(t, sizeof t, "%.0f %% of those that were chosen were in memory",
-                    100 * r->expert_hit_rate);
-    put(l, "experts", t);
+        ADD(l, "%.0f %% of those that were chosen were in memory",
+            100 * r->expert_hit_rate);
+    put(l, "experts");
 }
 
 static void print_roof(struct lines *l, const struct row *r)
 {
-    text_buf t = "";
-
-    begin_group(l, "The roof");
+    l->group = "The roof";
     put_bandwidth(l, r);
-    if (r->mbu > 0) {
-        text_append(t, sizeof t, "%.0f %%", 100 * r->mbu);
-        append_interval(t, sizeof t, ", 95 % interval ", 100 * r->mbu_lo,
-                        100 * r->mbu_hi);
-        text_append(t, sizeof t, "%s", isfinite(r->mbu_lo) ? " %" : "");
-    }
-    put(l, "reached", t);
-    t[0] = '\0';
-    if (r->gops > 0) {
-        append_figure(t, sizeof t, r->gops, NAN, NAN);
-        if (r->roof_gops > 0) {
-            text_append(t, sizeof t, " of ");
-            append_figure(t, sizeof t, r->roof_gops, r->roof_gops_lo, r->roof_gops_hi);
-        }
-        text_append(t, sizeof t, " GOPS");
-    }
-    put(l, "arithmetic", t);
-    t[0] = '\0';
+    if (r->mbu > 0)
+        ADD(l, "%.0f %%%s", 100 * r->mbu,
+            interval(", 95 % interval ", 100 * r->mbu_lo, 100 * r->mbu_hi, " %").text);
+    put(l, "reached");
+    if (r->gops > 0 && r->roof_gops > 0)
+        ADD(l, "%s of %s GOPS", figure(r->gops).text,
+            figure_in(r->roof_gops, r->roof_gops_lo, r->roof_gops_hi).text);
+    else if (r->gops > 0)
+        ADD(l, "%s GOPS", figure(r->gops).text);
+    put(l, "arithmetic");
     if (r->roof_gops > 0 && r->unused_units[0])
-        text_append(t, sizeof t, "%s: no kernel here uses them", r->unused_units);
-    put(l, "other units", t);
-    t[0] = '\0';
+        ADD(l, "%s: no kernel here uses them", r->unused_units);
+    put(l, "other units");
     put_disk(l, r);
     if (*row_limiter_text(r)) /* rows of older versions have evidence for no name */
-        text_append(t, sizeof t, "%s%s%s", row_limiter_text(r),
-                    *r->limiter_why ? ": " : "", r->limiter_why);
-    put(l, "limited by", t);
+        ADD(l, "%s%s%s", row_limiter_text(r), *r->limiter_why ? ": " : "",
+            r->limiter_why);
+    put(l, "limited by");
 }
 
 static void print_memory(struct lines *l, const struct row *r)
 {
-    text_buf t = "";
-
-    begin_group(l, "Memory");
-    if (r->mem_resident_bytes > 0) {
-        append_bytes(t, sizeof t, r->mem_resident_bytes);
-        text_append(t, sizeof t, " must stay in memory");
-    }
-    put(l, "resident", t);
-    t[0] = '\0';
-    if (r->mem_peak_bytes > 0) {
-        append_bytes(t, sizeof t, r->mem_peak_bytes);
-        text_append(t, sizeof t, " at most, page cache included");
-    }
-    if (r->mem_enforced_bytes > 0) {
-        text_append(t, sizeof t, "%sa limit of ", t[0] ? ", of " : "");
-        append_bytes(t, sizeof t, r->mem_enforced_bytes);
-    }
-    put(l, "charged", t);
-    t[0] = '\0';
+    l->group = "Memory";
+    if (r->mem_resident_bytes > 0)
+        ADD(l, "%s must stay in memory", bytes_of(r->mem_resident_bytes).text);
+    put(l, "resident");
+    if (r->mem_peak_bytes > 0)
+        ADD(l, "%s at most, page cache included", bytes_of(r->mem_peak_bytes).text);
+    if (r->mem_enforced_bytes > 0)
+        ADD(l, "%sa limit of %s", *l->text ? ", of " : "",
+            bytes_of(r->mem_enforced_bytes).text);
+    put(l, "charged");
     if (r->mem_planned_bytes > 0)
-        append_bytes(t, sizeof t, r->mem_planned_bytes);
-    put(l, "planned", t);
-    t[0] = '\0';
+        ADD(l, "%s", bytes_of(r->mem_planned_bytes).text);
+    put(l, "planned");
     if (r->kv_bytes_per_token > 0) {
-        append_bytes(t, sizeof t, r->kv_bytes_per_token);
-        text_append(t, sizeof t, " per position");
-        if (r->n_sequences > 1 && r->kv_bytes > 0) {
-            text_append(t, sizeof t, ", ");
-            append_bytes(t, sizeof t, r->kv_bytes);
-            text_append(t, sizeof t, " for all sequences");
-        }
+        ADD(l, "%s per position", bytes_of(r->kv_bytes_per_token).text);
+        if (r->n_sequences > 1 && r->kv_bytes > 0)
+            ADD(l, ", %s for all sequences", bytes_of(r->kv_bytes).text);
         if (r->model_ctx > 0)
-            text_append(t, sizeof t, "; the model was made for %lld",
-                        (long long)r->model_ctx);
+            ADD(l, "; the model was made for %lld", (long long)r->model_ctx);
     }
-    put(l, "KV cache", t);
+    put(l, "KV cache");
 }
 
 static void print_disturbances(struct lines *l, const struct row *r)
 {
-    text_buf t = "";
-
-    begin_group(l, "Disturbances");
-    put(l, "verdict", strcmp(r->validity, "valid") ? r->validity : "none that counts");
+    l->group = "Disturbances";
+    put_text(l, "verdict",
+             strcmp(r->validity, "valid") ? r->validity : "none that counts");
     if (isfinite(r->others_pct))
-        text_append(t, sizeof t, "%.1f %% of it took other processes", r->others_pct);
+        ADD(l, "%.1f %% of it took other processes", r->others_pct);
     if (isfinite(r->steal_pct))
-        text_append(t, sizeof t, "%s%.1f %% the hypervisor", *t ? ", " : "",
-                    r->steal_pct);
-    put(l, "CPU time", t);
-    t[0] = '\0';
+        ADD(l, "%s%.1f %% the hypervisor", *l->text ? ", " : "", r->steal_pct);
+    put(l, "CPU time");
     if (r->involuntary != FIELD_NO_INT)
-        text_append(t, sizeof t, "%lld time%s", (long long)r->involuntary,
-                    plural(r->involuntary, "s"));
+        ADD(l, "%lld time%s", (long long)r->involuntary, plural(r->involuntary, "s"));
     if (r->throttled_ms > 0)
-        text_append(t, sizeof t, "; %.1f ms stopped by the CPU quota", r->throttled_ms);
-    put(l, "switched out", t);
-    t[0] = '\0';
+        ADD(l, "; %.1f ms stopped by the CPU quota", r->throttled_ms);
+    put(l, "switched out");
     if (r->major_faults_per_token > 0 || r->refaults_per_token > 0)
-        text_append(t, sizeof t, "per token %.3g page faults and %.3g pages read again",
-                    r->major_faults_per_token, r->refaults_per_token);
-    put(l, "paging", t);
-    t[0] = '\0';
+        ADD(l, "per token %.3g page faults and %.3g pages read again",
+            r->major_faults_per_token, r->refaults_per_token);
+    put(l, "paging");
     if (isfinite(r->drift_pct))
-        text_append(t, sizeof t, "%+.1f %% over the run", r->drift_pct);
-    put(l, "drift", t);
+        ADD(l, "%+.1f %% over the run", r->drift_pct);
+    put(l, "drift");
 }
 
 void row_print_summary(FILE *f, const struct row *r)
 {
     struct lines l = {.f = f};
-    text_buf headline;
+    char headline[1024];
 
     row_headline(r, headline, sizeof headline);
     text_wrap(f, headline, 0, 2, LINE_WIDTH, false);
