@@ -81,6 +81,22 @@ const char *format_duration(char *buf, size_t cap, double seconds)
     return buf;
 }
 
+struct shown_figure bytes_text(uint64_t bytes)
+{
+    struct shown_figure shown;
+
+    format_bytes(shown.text, sizeof shown.text, bytes);
+    return shown;
+}
+
+struct shown_figure duration_text(double seconds)
+{
+    struct shown_figure shown;
+
+    format_duration(shown.text, sizeof shown.text, seconds);
+    return shown;
+}
+
 const char *format_measured(char *buf, size_t cap, double v, double half,
                             int max_decimals)
 {

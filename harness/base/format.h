@@ -35,6 +35,13 @@ const char *format_bytes(char *buf, size_t cap, uint64_t bytes);
 /* "2.4 s", "1:05 min", "1 h 12 min"; returns buf. */
 const char *format_duration(char *buf, size_t cap, double seconds);
 
+/* The same as values, for the arguments of a call: bytes_text(n).text. */
+struct shown_figure {
+    char text[24];
+};
+struct shown_figure bytes_text(uint64_t bytes);
+struct shown_figure duration_text(double seconds);
+
 /* The present in UTC, "2026-11-27T13:05:00Z"; returns buf. */
 const char *format_now(char *buf, size_t cap);
 

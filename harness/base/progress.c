@@ -70,13 +70,11 @@ static void time_left(char *buf, size_t cap, const struct progress *p, uint64_t 
                       double fraction)
 {
     const double elapsed_s = (double)(now_ns - p->part_ns) * 1e-9;
-    char duration[32];
 
     buf[0] = '\0';
     if (fraction > 0.02 && elapsed_s > 1)
         snprintf(buf, cap, ", %s%s left", p->is_bound ? "at most " : "",
-                 format_duration(duration, sizeof duration,
-                                 elapsed_s / fraction * (1 - fraction)));
+                 duration_text(elapsed_s / fraction * (1 - fraction)).text);
 }
 
 static void draw(struct progress *p, double fraction, const char *left,

@@ -28,15 +28,13 @@ static void print_result(const struct calibration *c, const struct imatrix *im,
                          const struct calibration_result *r)
 {
     size_t unseen = 0;
-    char took[32];
 
     for (size_t i = 0; i < imatrix_n_entries(im); i++)
         for (uint64_t s = 0; s < imatrix_entry_at(im, i)->n_slices; s++)
             unseen += !(imatrix_entry_at(im, i)->counts[s] > 0);
     printf("%s: %zu matrices, %zu chunk%s of %zu tokens in %s",
            format_path(c->out).text, imatrix_n_entries(im), r->done,
-           r->done == 1 ? "" : "s", r->text.ctx,
-           format_duration(took, sizeof took, r->seconds));
+           r->done == 1 ? "" : "s", r->text.ctx, duration_text(r->seconds).text);
     if (imatrix_n_chunks(im) > r->done)
         printf(", %u with those of --in", imatrix_n_chunks(im));
     printf("\n");

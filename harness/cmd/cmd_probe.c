@@ -60,11 +60,10 @@ static const char *interval(char *buf, size_t cap, const struct stats *s)
 
 static void print_read(const struct probe_report *r, const struct topology *topo)
 {
-    char size[32], huge[32], interval_text[32];
+    char interval_text[32];
     bool any_missing = false;
 
-    printf("Read bandwidth, GB/s, buffer %s\n",
-           format_bytes(size, sizeof size, r->read[0].bytes));
+    printf("Read bandwidth, GB/s, buffer %s\n", bytes_text(r->read[0].bytes).text);
     printf("  threads  pages    median   95 %% interval   in 2 MiB pages\n");
     for (int i = 0; i < r->n_read_rows; i++) {
         const struct probe_read_row *row = &r->read[i];
@@ -73,7 +72,7 @@ static void print_read(const struct probe_report *r, const struct topology *topo
                row->pages == MEM_PAGES_2M ? "2 MiB" : "4 KiB", row->gbps.median,
                interval(interval_text, sizeof interval_text, &row->gbps));
         if (row->pages == MEM_PAGES_2M) {
-            printf("   %s", format_bytes(huge, sizeof huge, row->huge_bytes));
+            printf("   %s", bytes_text(row->huge_bytes).text);
             any_missing |= row->huge_bytes < row->bytes / 100 * 95;
         }
         printf("\n");
@@ -140,20 +139,17 @@ static enum status check_bytes(uint64_t bytes, const struct topology *topo,
                                struct err *err)
 {
     const uint64_t most = topology_usable_bytes(topo, 0) / 2;
-    char want[24], have[24];
 
     if (bytes && bytes < MIN_BYTES)
         return err_set(err, ST_USAGE,
                        "--bytes: a buffer of %s is read faster than can be timed; the "
                        "minimum is %s",
-                       format_bytes(want, sizeof want, bytes),
-                       format_bytes(have, sizeof have, MIN_BYTES));
+                       bytes_text(bytes).text, bytes_text(MIN_BYTES).text);
     if (!most || bytes <= most)
         return ST_OK;
     return err_set(err, ST_NO_MEMORY,
                    "--bytes: two buffers of %s do not fit; memory holds two of %s",
-                   format_bytes(want, sizeof want, bytes),
-                   format_bytes(have, sizeof have, most));
+                   bytes_text(bytes).text, bytes_text(most).text);
 }
 
 static enum status measure(struct probe_report *report, const struct topology *topo,

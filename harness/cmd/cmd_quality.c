@@ -75,8 +75,6 @@ static void print_next(const struct request *q)
 
 static void print_text(const struct request *q, const struct quality_report *r)
 {
-    char size[32];
-
     printf("%s: %zu chunk%s of %d tokens, %zu positions scored%s%s\n\n",
            format_path(r->text).text, r->n_chunks, r->n_chunks == 1 ? "" : "s", r->ctx,
            r->n_scored, *r->rows[0].reference ? "; reference " : "",
@@ -85,7 +83,7 @@ static void print_text(const struct request *q, const struct quality_report *r)
     printf("\nresults: %s/" QUALITY_CSV "\n", format_path(q->settings.out).text);
     if (*r->reference_path)
         printf("predictions of the reference: %s, kept in %s\n",
-               format_bytes(size, sizeof size, r->reference_bytes),
+               bytes_text(r->reference_bytes).text,
                format_path(r->reference_path).text);
     print_next(q);
 }

@@ -60,7 +60,6 @@ int cmd_report(int argc, char **argv)
     struct err err = ERR_INIT;
     struct opt_args args;
     size_t bytes = 0, n_machines = 0;
-    char size[32];
 
     if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
         return cmd_end(&err);
@@ -78,7 +77,6 @@ int cmd_report(int argc, char **argv)
     p.n = result_paths_keep(args.v, (size_t)args.n);
     if (page_make(&p, &bytes, &n_machines, &err) == ST_OK && strcmp(p.out, "-") != 0)
         printf("%s: %s, %zu machine%s\n", format_path(p.out).text,
-               format_bytes(size, sizeof size, bytes), n_machines,
-               plural((long long)n_machines, "s"));
+               bytes_text(bytes).text, n_machines, plural((long long)n_machines, "s"));
     return cmd_end(&err);
 }

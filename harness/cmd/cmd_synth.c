@@ -132,15 +132,15 @@ static void print_made(const struct synth_plan *plan, const char *path,
                        const char *shape, const char *mix, double seconds, bool embeds)
 {
     const double size = (double)synth_plan_bytes(plan) * 1e-9;
-    char params[16], took[32], use[4 * 4096 + 48] = "";
+    char params[16], use[4 * 4096 + 48] = "";
 
     printf("%s: %s %s, %s parameters, ", format_path(path).text, shape, mix,
            format_params(params, sizeof params, synth_plan_params(plan)));
     if (size < 0.1)
         printf("%.1f MB\n", size * 1e3);
     else
-        printf("%.2f GB in %s (%.2f GB/s)\n", size,
-               format_duration(took, sizeof took, seconds), size / seconds);
+        printf("%.2f GB in %s (%.2f GB/s)\n", size, duration_text(seconds).text,
+               size / seconds);
     snprintf(use, sizeof use, "bench %s -m", embeds ? "embed" : "decode");
     shell_word_append(use, sizeof use, path);
     printf("measure it: %s%s\n", use, embeds ? " -f TEXTS" : "");

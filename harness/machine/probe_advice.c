@@ -87,7 +87,7 @@ static void advise_decode(struct list *l, const struct probe_report *r,
                     plural(few->n_threads, "s"), few->n_threads == 1 ? "s" : "");
     if (room && (double)room < EXAMPLE_BYTES)
         text_append(text, TEXT_CAP, " Here it does not fit: there is room for %s.",
-                    format_bytes(size, sizeof size, room));
+                    bytes_text(room).text);
 }
 
 static void advise_prefill(struct list *l, const struct probe_report *r)

@@ -49,7 +49,6 @@ struct disk {
 static enum status open_file(struct disk *d, uint64_t max_bytes, struct err *err)
 {
     const uint64_t request = d->way.request_bytes;
-    char least[24];
     struct stat sb;
 
     d->fd = open(d->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -67,15 +66,14 @@ static enum status open_file(struct disk *d, uint64_t max_bytes, struct err *err
         return err_set(err, ST_INPUT,
                        "%s has %lld bytes, too few for the disk probe, which reads "
                        "blocks of %s; name a larger file or a directory",
-                       d->path, (long long)sb.st_size,
-                       format_bytes(least, sizeof least, request));
+                       d->path, (long long)sb.st_size, bytes_text(request).text);
     return ST_OK;
 }
 
 /* A file without a name: removed at once, so that not even kill -9 leaves it. */
 static enum status make_file(struct disk *d, uint64_t max_bytes, struct err *err)
 {
-    char name[4096], need[32], have[32];
+    char name[4096];
     struct statfs fs;
 
     if (statfs(d->path, &fs))
@@ -88,8 +86,8 @@ static enum status make_file(struct disk *d, uint64_t max_bytes, struct err *err
         return err_set(err, ST_NO_MEMORY,
                        "the disk probe needs %s in %s and there are %s free; choose "
                        "another directory with --disk DIR or --disk none",
-                       format_bytes(need, sizeof need, d->bytes + RESERVE_BYTES),
-                       d->path, format_bytes(have, sizeof have, free_bytes));
+                       bytes_text(d->bytes + RESERVE_BYTES).text, d->path,
+                       bytes_text(free_bytes).text);
     if (snprintf(name, sizeof name, "%s/.slmbench-probe-XXXXXX", d->path) >=
         (int)sizeof name)
         return err_set(err, ST_USAGE,
@@ -125,7 +123,6 @@ static enum status start_ring(struct disk *d, struct err *err)
 {
     const size_t bytes = (size_t)d->way.depth * d->way.request_bytes;
     const int rc = io_uring_queue_init((unsigned)d->way.depth, &d->ring, 0);
-    char size[24];
 
     if (rc < 0)
         return err_set(err, ST_UNSUPPORTED,
@@ -135,8 +132,7 @@ static enum status start_ring(struct disk *d, struct err *err)
     d->has_ring = true;
     if (mem_alloc(&d->mem, bytes, MEM_PAGES_2M, "disk buffers", NULL))
         return err_set(err, ST_NO_MEMORY, "no memory for %d disk buffers of %s",
-                       d->way.depth,
-                       format_bytes(size, sizeof size, d->way.request_bytes));
+                       d->way.depth, bytes_text(d->way.request_bytes).text);
     d->buffers = d->mem.base;
 
     uint64_t x = 0x2545f4914f6cdd1du;

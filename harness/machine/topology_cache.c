@@ -77,10 +77,8 @@ static void append_share(char *buf, size_t cap, const struct topology *t)
 
 const char *topology_cache_text(const struct topology *t, char *buf, size_t cap)
 {
-    char size[32];
-
     snprintf(buf, cap, "%s reported, ",
-             t->llc_bytes ? format_bytes(size, sizeof size, t->llc_bytes) : "no size");
+             t->llc_bytes ? bytes_text(t->llc_bytes).text : "no size");
     if (!t->llc_all.bytes) {
         text_append(buf, cap, "not measured");
         return buf;

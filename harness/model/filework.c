@@ -27,10 +27,10 @@ enum status filework_pool(struct thread_pool **pool, int n_threads, struct err *
 
 bool filework_progress(void *bar, uint64_t done, uint64_t total)
 {
-    char detail[64], a[32], b[32];
+    char detail[64];
 
-    snprintf(detail, sizeof detail, "%s of %s", format_bytes(a, sizeof a, done),
-             format_bytes(b, sizeof b, total));
+    snprintf(detail, sizeof detail, "%s of %s", bytes_text(done).text,
+             bytes_text(total).text);
     progress_update(bar, (double)done / (double)total, detail);
     return interrupted();
 }

@@ -153,8 +153,6 @@ static void print_tensor(const struct gguf_tensor *t, const struct gguf *ref,
 
 static void print_formats(const struct sums *by_format)
 {
-    char size[32];
-
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
         const struct sums *s = &by_format[fmt];
 
@@ -162,8 +160,7 @@ static void print_formats(const struct sums *by_format)
             continue;
         printf("%-8s %4" PRIu64 " tensor%s %10s ",
                kern_format_info((enum kern_format)fmt)->name, s->n_tensors,
-               s->n_tensors == 1 ? " " : "s",
-               format_bytes(size, sizeof size, s->bytes));
+               s->n_tensors == 1 ? " " : "s", bytes_text(s->bytes).text);
         print_error(s);
     }
 }

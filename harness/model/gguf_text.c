@@ -145,7 +145,7 @@ static const char *count_text(char *buf, size_t cap, uint64_t n)
 
 static void print_types(const struct census *c)
 {
-    char a[32], b[32], type[24];
+    char a[32], type[24];
 
     printf("\n  %-10s  %8s  %10s  %10s\n", "type", "tensors", "weights", "bytes");
     for (int i = 0; i < c->n_types; i++) {
@@ -154,7 +154,7 @@ static void print_types(const struct census *c)
         printf("  %-10s  %8" PRIu64 "  %10s  %10s\n",
                type_name(t->ggml_id, type, sizeof type), t->n_tensors,
                count_text(a, sizeof a, t->n_elems),
-               t->bytes ? format_bytes(b, sizeof b, t->bytes) : "?");
+               t->bytes ? bytes_text(t->bytes).text : "?");
     }
 }
 
@@ -208,8 +208,7 @@ static void print_summary(const struct gguf *g)
     census_take(&c, g);
     printf("%s\n", format_path(gguf_path(g)).text);
     printf("  %-20s GGUF version %" PRIu32 ", %s, alignment %" PRIu32 "\n", "format",
-           gguf_version(g), format_bytes(text, sizeof text, gguf_image_bytes(g)),
-           gguf_alignment(g));
+           gguf_version(g), bytes_text(gguf_image_bytes(g)).text, gguf_alignment(g));
     print_packed(g);
     print_str_line(g, "architecture", "general.architecture");
     print_str_line(g, "name", "general.name");
@@ -219,11 +218,11 @@ static void print_summary(const struct gguf *g)
     if (gguf_n_tensors(g) == 0)
         return;
     printf("  %-20s %s", "weights", count_text(text, sizeof text, c.n_params));
-    printf(" in %s", format_bytes(text, sizeof text, c.bytes));
+    printf(" in %s", bytes_text(c.bytes).text);
     if (c.bytes)
         printf(", %.2f bits each", 8.0 * (double)c.bytes / n_sized(&c));
     printf("\n  %-20s %s (%" PRIu64 " bytes)", "read per token",
-           format_bytes(text, sizeof text, c.token_bytes), c.token_bytes);
+           bytes_text(c.token_bytes).text, c.token_bytes);
     if (c.n_experts)
         printf(", with %" PRIu64 " of %" PRIu64 " experts", c.n_experts_used,
                c.n_experts);
@@ -233,7 +232,7 @@ static void print_summary(const struct gguf *g)
         fputs(", an encoder without an output matrix (`bench embed`)", stdout);
     if (c.unread_bytes)
         printf("\n  %-20s %s of layers that %s", "not read",
-               format_bytes(text, sizeof text, c.unread_bytes),
+               bytes_text(c.unread_bytes).text,
                c.n_layers_own_kv == UINT64_MAX ? "predict further tokens"
                                                : "share keys and values of others");
     putchar('\n');

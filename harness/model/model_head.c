@@ -14,7 +14,6 @@ enum status model_head_of_plan(struct model_head *h, const struct synth_plan *pl
 {
     const uint64_t bytes = synth_plan_bytes(plan);
     struct model_head out = {.bytes = bytes};
-    char size[24];
     size_t n;
     const void *head = synth_plan_header(plan, &n);
     enum status st;
@@ -23,7 +22,7 @@ enum status model_head_of_plan(struct model_head *h, const struct synth_plan *pl
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (out.image == MAP_FAILED)
         return err_set_errno(err, ST_NO_MEMORY, "no address space of %s to plan %s in",
-                             format_bytes(size, sizeof size, bytes), name);
+                             bytes_text(bytes).text, name);
     memcpy(out.image, head, n);
     st = gguf_parse(&out.g, out.image, bytes, name, err);
     if (st)

@@ -25,7 +25,7 @@ static enum status write_file(const struct packing_job *job, const struct gguf *
     struct thread_pool *pool = NULL;
     struct pack_result r;
     struct progress bar;
-    char bytes[32], panels[32];
+    char bytes[32];
     enum status st = filework_pool(&pool, job->n_threads, err);
 
     if (st)
@@ -36,10 +36,8 @@ static enum status write_file(const struct packing_job *job, const struct gguf *
     thread_pool_stop(pool);
     if (!st)
         printf("%s: %s, %zu of %zu tensors in panels (%s), in %.1f s\n",
-               format_path(job->out).text, format_bytes(bytes, sizeof bytes, r.bytes),
-               r.n_in_panels, r.n_tensors,
-               format_bytes(panels, sizeof panels, r.panel_bytes),
-               seconds_since(begin));
+               format_path(job->out).text, bytes_text(r.bytes).text, r.n_in_panels,
+               r.n_tensors, bytes_text(r.panel_bytes).text, seconds_since(begin));
     return st;
 }
 
@@ -60,8 +58,8 @@ static enum status verify_file(const char *path, struct err *err)
     gguf_close(g);
     if (!st)
         printf("%s: all checksums match, %zu tensors in %s, in %.1f s\n",
-               format_path(path).text, r.n_tensors,
-               format_bytes(bytes, sizeof bytes, r.bytes), seconds_since(begin));
+               format_path(path).text, r.n_tensors, bytes_text(r.bytes).text,
+               seconds_since(begin));
     return st;
 }
 

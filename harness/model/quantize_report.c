@@ -187,7 +187,6 @@ static void print_formats(const struct gguf *made, const struct requant_params *
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
         uint64_t bytes = 0;
         size_t n = 0;
-        char size[32];
 
         for (size_t i = 0; i < gguf_n_tensors(made); i++) {
             const struct gguf_tensor *t = gguf_tensor_at(made, i);
@@ -199,7 +198,7 @@ static void print_formats(const struct gguf *made, const struct requant_params *
             continue;
         printf("  %-8s %4zu tensor%s %10s",
                kern_format_info((enum kern_format)fmt)->name, n, n == 1 ? " " : "s",
-               format_bytes(size, sizeof size, bytes));
+               bytes_text(bytes).text);
         if (p->measures)
             print_measure(&p->measures[fmt], p->imatrix != NULL);
         else
@@ -213,16 +212,14 @@ void quantize_print_result(const char *out, const struct gguf *from,
 {
     const double elems = (double)total_elems(made);
     const uint64_t bytes = gguf_image_bytes(made);
-    char before[32], after[32], took[32];
 
     printf("%s: %s%s, %s from %s, %.2f bits per weight",
            out ? format_path(out).text : "would be", quantmix_name(p->mix),
-           p->pure ? " (one format)" : "", format_bytes(after, sizeof after, bytes),
-           format_bytes(before, sizeof before, gguf_image_bytes(from)),
-           8.0 * (double)bytes / elems);
+           p->pure ? " (one format)" : "", bytes_text(bytes).text,
+           bytes_text(gguf_image_bytes(from)).text, 8.0 * (double)bytes / elems);
     if (out)
-        printf(", in %s (%.1f M weights/s)",
-               format_duration(took, sizeof took, seconds), elems / seconds * 1e-6);
+        printf(", in %s (%.1f M weights/s)", duration_text(seconds).text,
+               elems / seconds * 1e-6);
     printf("\n");
     print_formats(made, p);
 }

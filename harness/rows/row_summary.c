@@ -64,14 +64,6 @@ static struct part decimal_bytes(double bytes)
     return p;
 }
 
-static struct part bytes_of(int64_t bytes)
-{
-    struct part p;
-
-    format_bytes(p.text, sizeof p.text, (uint64_t)bytes);
-    return p;
-}
-
 static bool has_figure(const struct row *r)
 {
     return r->tok_per_s > 0 &&
@@ -132,9 +124,11 @@ const char *row_headline(const struct row *r, char *buf, size_t cap)
             interval(" (", r->spec_speedup_lo, r->spec_speedup_hi, ")").text);
     append_share(r, buf, cap);
     if (r->mem_resident_bytes > 0)
-        text_append(buf, cap, ", %s resident", bytes_of(r->mem_resident_bytes).text);
+        text_append(buf, cap, ", %s resident",
+                    bytes_text((uint64_t)r->mem_resident_bytes).text);
     else if (r->mem_peak_bytes > 0)
-        text_append(buf, cap, ", %s charged", bytes_of(r->mem_peak_bytes).text);
+        text_append(buf, cap, ", %s charged",
+                    bytes_text((uint64_t)r->mem_peak_bytes).text);
     if (r->status == ROW_STATUS_PARTIAL)
         text_append(buf, cap, ", partial: %lld sample%s", (long long)r->n_samples,
                     plural(r->n_samples, "s"));
@@ -184,7 +178,7 @@ static void put_model(struct lines *l, const struct row *r)
         ADD(l, ", %.3g %s parameters", (double)r->n_params * (is_billion ? 1e-9 : 1e-6),
             is_billion ? "billion" : "million");
     if (r->file_bytes > 0)
-        ADD(l, ", %s", bytes_of(r->file_bytes).text);
+        ADD(l, ", %s", bytes_text((uint64_t)r->file_bytes).text);
     put(l, "model");
 }
 
@@ -389,21 +383,23 @@ static void print_memory(struct lines *l, const struct row *r)
 {
     l->group = "Memory";
     if (r->mem_resident_bytes > 0)
-        ADD(l, "%s must stay in memory", bytes_of(r->mem_resident_bytes).text);
+        ADD(l, "%s must stay in memory",
+            bytes_text((uint64_t)r->mem_resident_bytes).text);
     put(l, "resident");
     if (r->mem_peak_bytes > 0)
-        ADD(l, "%s at most, page cache included", bytes_of(r->mem_peak_bytes).text);
+        ADD(l, "%s at most, page cache included",
+            bytes_text((uint64_t)r->mem_peak_bytes).text);
     if (r->mem_enforced_bytes > 0)
         ADD(l, "%sa limit of %s", *l->text ? ", of " : "",
-            bytes_of(r->mem_enforced_bytes).text);
+            bytes_text((uint64_t)r->mem_enforced_bytes).text);
     put(l, "charged");
     if (r->mem_planned_bytes > 0)
-        ADD(l, "%s", bytes_of(r->mem_planned_bytes).text);
+        ADD(l, "%s", bytes_text((uint64_t)r->mem_planned_bytes).text);
     put(l, "planned");
     if (r->kv_bytes_per_token > 0) {
-        ADD(l, "%s per position", bytes_of(r->kv_bytes_per_token).text);
+        ADD(l, "%s per position", bytes_text((uint64_t)r->kv_bytes_per_token).text);
         if (r->n_sequences > 1 && r->kv_bytes > 0)
-            ADD(l, ", %s for all sequences", bytes_of(r->kv_bytes).text);
+            ADD(l, ", %s for all sequences", bytes_text((uint64_t)r->kv_bytes).text);
         if (r->model_ctx > 0)
             ADD(l, "; the model was made for %lld", (long long)r->model_ctx);
     }

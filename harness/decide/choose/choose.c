@@ -180,7 +180,6 @@ static enum status find_wanted(struct choose *c, struct sizes *w, struct err *er
     const struct mix_table table = {c->n_groups, c->n_types, c->option};
     const uint64_t min = c->fixed_bytes + mix_min_bytes(&table);
     const uint64_t own = gguf_image_bytes(c->source);
-    char least[32], most[32];
 
     *w = (struct sizes){.max = own};
     if (c->s->max_file && c->s->max_file < own)
@@ -191,8 +190,8 @@ static enum status find_wanted(struct choose *c, struct sizes *w, struct err *er
             "%s does not fit %s of memory: its smallest mix of these types needs "
             "%s; take --mem of that size, a smaller --ctx, smaller types "
             "with --types, or a smaller model",
-            c->ref.name, format_bytes(most, sizeof most, c->s->room),
-            format_bytes(least, sizeof least, min + c->s->others));
+            c->ref.name, bytes_text(c->s->room).text,
+            bytes_text(min + c->s->others).text);
     if (c->s->room && c->s->room - c->s->others < w->max)
         w->max = c->s->room - c->s->others;
     if (min > w->max)
@@ -200,8 +199,7 @@ static enum status find_wanted(struct choose *c, struct sizes *w, struct err *er
                        "no mix of these types is as small as %s: the smallest file of "
                        "%s has %s; raise the limit to that, add smaller types with "
                        "--types, or take a smaller model",
-                       format_bytes(most, sizeof most, w->max), c->ref.name,
-                       format_bytes(least, sizeof least, min));
+                       bytes_text(w->max).text, c->ref.name, bytes_text(min).text);
     for (size_t i = 0; i < sizeof usual_mixes / sizeof usual_mixes[0]; i++) {
         const struct choose_recipe recipe = {.mix = usual_mixes[i]};
         struct gguf *made = NULL;

@@ -76,9 +76,9 @@ static void print_memory(const struct recommendation *rec)
 
     if (needed <= 0)
         return;
-    printf("  memory       %s", format_bytes(text, sizeof text, (uint64_t)needed));
+    printf("  memory       %s", bytes_text((uint64_t)needed).text);
     if (limit > 0)
-        printf(" of %s", format_bytes(text, sizeof text, (uint64_t)limit));
+        printf(" of %s", bytes_text((uint64_t)limit).text);
     putchar('\n');
 }
 
@@ -129,7 +129,7 @@ static void print_file(const struct choose_result *r, const struct choose_file *
                        const struct choose_wish *w, const struct recommendation *rec)
 {
     const struct choose_file *usual = choose_rival(r, f);
-    char size[32], text[300] = "";
+    char text[300] = "";
 
     text_append(text, sizeof text, "KL %.6f +- %.6f from %s, the same token in %.1f %%",
                 f->kl, 1.96 * f->kl_se, r->quant, f->top1_pct);
@@ -141,7 +141,7 @@ static void print_file(const struct choose_result *r, const struct choose_file *
         printf("  price        %.3g per million tokens, at %g an hour\n",
                price_of_million(w->price, rec->best_tok_per_s, 1), w->price);
     printf("  file         %s, %s\n", format_path(f->path).text,
-           format_bytes(size, sizeof size, f->bytes));
+           bytes_text(f->bytes).text);
 }
 
 static enum status print_decision(const struct choose_result *r, const struct deploy *d,

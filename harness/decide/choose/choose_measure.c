@@ -250,7 +250,7 @@ static void print_step(const struct choose *c, const struct choose_file *f)
 
     printf("%zu of %zu  %s: KL %.6f", c->n_done, c->n_steps, f->name, f->kl);
     if (c->n_spent && c->n_done < c->n_steps)
-        printf(" (%s left)", format_duration(text, sizeof text, left));
+        printf(" (%s left)", duration_text(left).text);
     putchar('\n');
     fflush(stdout);
 }

@@ -35,7 +35,7 @@ const struct choose_file *choose_rival(const struct choose_result *r,
 
 void choose_print_files(const struct choose_result *r)
 {
-    char took[32], legend[400];
+    char legend[400];
 
     printf("\n%-10s %11s  %8s  %8s  %8s  %6s\n", "file", "bytes", "KL", "+-",
            "expected", "same %");
@@ -61,7 +61,7 @@ void choose_print_files(const struct choose_result *r)
              "error, and what the search expected; same: positions with the same most "
              "likely token; usual: a mix of types that others use; below, above: KL "
              "against the usual mix of that size. Measured in %s.",
-             r->quant, r->n_scored, format_duration(took, sizeof took, r->seconds));
+             r->quant, r->n_scored, duration_text(r->seconds).text);
     putchar('\n');
     text_wrap(stdout, legend, 0, 0, LINE_WIDTH, false);
 }

@@ -138,14 +138,13 @@ static void check_memory(struct doctor *d, const char *root)
 {
     struct err err = ERR_INIT, why = ERR_INIT;
     uint64_t own = 0;
-    char size[24];
     const enum status st = sandbox_check(root, 0, &err);
 
     if (st == ST_PERMISSION && sandbox_own_limit(root, &own, &why) == ST_OK)
         doctor_add(d, "Memory limits", DOCTOR_NOTE,
                    "no group can be made here; the limit that is in force, %s, is "
                    "used with --mem container.",
-                   format_bytes(size, sizeof size, own));
+                   bytes_text(own).text);
     else
         add_limit(d, "Memory limits",
                   "`bench sweep --mem 6G` and the like can limit memory.", st, &err);

@@ -120,7 +120,7 @@ static enum status record(struct calibration *c, struct gate_run *run,
             "--budget %s is too short to calibrate with: half of it held %zu launches "
             "of this model, and %d are needed; give it --budget %.0fs, or a smaller "
             "model",
-            format_duration(text, sizeof text, s->budget_s), r->n_launches, MIN_RECORD,
+            duration_text(s->budget_s).text, r->n_launches, MIN_RECORD,
             ceil(s->budget_s * (MIN_RECORD + 1) / (double)(r->n_launches + 1)));
     return ST_OK;
 }
@@ -281,11 +281,10 @@ static void print(const struct calibration *c, const struct gate_settings *s)
     printf("%s%s%s%s%s%s, against itself: %zu launches in %s\n",
            format_path(c->side.name).text, *c->side.version ? ", " : "",
            c->side.version, *c->side.commit ? " (" : "", c->side.commit,
-           *c->side.commit ? ")" : "", c->n_launches,
-           format_duration(text, sizeof text, c->seconds));
+           *c->side.commit ? ")" : "", c->n_launches, duration_text(c->seconds).text);
     printf("%s, %s\n\n%-46s", format_path(c->model).text, c->settings, "budget");
     for (int i = 0; i < N_BUDGETS; i++)
-        printf(" %12s", format_duration(text, sizeof text, c->at[i].budget_s));
+        printf(" %12s", duration_text(c->at[i].budget_s).text);
     putchar('\n');
     print_line("launches", c, put_launches, 0);
     print_line("equal builds fail", c, put_false, 0);

@@ -69,7 +69,7 @@ static void put_side(FILE *f, const char *what, const struct gate_side *s)
 
 static void put_facts(FILE *f, const struct gate_result *r)
 {
-    char text[600], took[32], budget[32];
+    char text[600];
 
     fputs("| | |\n|:--|:--|\n", f);
     put_fact(f, "machine", r->cpu);
@@ -90,11 +90,10 @@ static void put_facts(FILE *f, const struct gate_result *r)
                  "%zu round%s of %zu launch%s, %zu interim analys%s, in %s",
                  r->n_rounds, plural(r->n_rounds, "s"), r->n_launches,
                  plural(r->n_launches, "es"), r->n_interim,
-                 r->n_interim == 1 ? "is" : "es",
-                 format_duration(took, sizeof took, r->seconds));
+                 r->n_interim == 1 ? "is" : "es", duration_text(r->seconds).text);
     if (r->budget_s > 0)
         snprintf(text + strlen(text), sizeof text - strlen(text), " of %s",
-                 format_duration(budget, sizeof budget, r->budget_s));
+                 duration_text(r->budget_s).text);
     put_fact(f, "measured", text);
     if (r->n_disturbed)
         snprintf(text, sizeof text, "%zu round%s left out: %s", r->n_disturbed,

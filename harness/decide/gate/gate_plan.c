@@ -277,8 +277,8 @@ static enum status count_launches(struct gate_plan *p, const struct gate_setting
                    "a budget of %s holds %zu launches of this model, and a slowdown "
                    "shows after %zu at the earliest: give it --budget %.0fm, or a "
                    "smaller model, or a shorter prefill",
-                   format_duration(text, sizeof text, s->budget_s), p->max_launches,
-                   fewest, ceil(p->need_s / 60));
+                   duration_text(s->budget_s).text, p->max_launches, fewest,
+                   ceil(p->need_s / 60));
 }
 
 enum status gate_plan_fit(struct gate_plan *p, const struct gate_settings *s,

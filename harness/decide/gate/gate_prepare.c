@@ -60,15 +60,13 @@ static enum status check_room(const struct gate_run *run, const uint64_t bytes[2
 {
     const struct gate_settings *s = run->s;
     const uint64_t room = topology_model_bytes(run->topo, s->setup.mem_limit);
-    char need[24], have[24];
 
     if (s->setup.residency != WEIGHTS_PACKED || bytes[0] + bytes[1] <= room)
         return ST_OK;
     return err_set(err, ST_NO_MEMORY,
                    "packed weights of both programs take %s, and there are %s; "
                    "--weights mmap has them in memory once",
-                   format_bytes(need, sizeof need, bytes[0] + bytes[1]),
-                   format_bytes(have, sizeof have, room));
+                   bytes_text(bytes[0] + bytes[1]).text, bytes_text(room).text);
 }
 
 static enum status make_files(const struct gate_run *run, struct err *err)

@@ -139,7 +139,7 @@ static void print_table(FILE *f, const struct gate_result *r)
 
 void gate_print(FILE *f, const struct gate_result *r)
 {
-    char sentence[1024], time[32], took[256];
+    char sentence[1024], took[256];
 
     print_side(f, "A", &r->side[0]);
     print_side(f, "B", &r->side[1]);
@@ -158,7 +158,7 @@ void gate_print(FILE *f, const struct gate_result *r)
     else
         snprintf(took, sizeof took, "%zu launch%s, %zu round%s in %s", r->n_launches,
                  plural(r->n_launches, "es"), r->n_rounds, plural(r->n_rounds, "s"),
-                 format_duration(time, sizeof time, r->seconds));
+                 duration_text(r->seconds).text);
     if (r->n_disturbed)
         text_append(took, sizeof took, "; %zu disturbed round%s left out",
                     r->n_disturbed, plural(r->n_disturbed, "s"));

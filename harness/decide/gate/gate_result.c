@@ -110,14 +110,13 @@ static void append_pass(char *buf, size_t cap, const struct gate_result *r,
 static void append_unclear(char *buf, size_t cap, const struct gate_result *r,
                            const struct gate_metric *m)
 {
-    char effect[200], time[32];
+    char effect[200];
 
     if (r->end == GATE_END_INTERRUPTED)
         append(buf, cap, "Interrupted after %zu round%s, so there is no verdict; ",
                r->n_rounds, plural(r->n_rounds, "s"));
     else if (r->end == GATE_END_BUDGET)
-        append(buf, cap, "Undecided within %s; ",
-               format_duration(time, sizeof time, r->budget_s));
+        append(buf, cap, "Undecided within %s; ", duration_text(r->budget_s).text);
     else if (r->mode == GATE_MODE_BASELINE)
         append(buf, cap, "Undecided after %zu new run%s; ", r->n_launches,
                r->n_launches == 1 ? "" : "s");

@@ -384,12 +384,12 @@ void gate_settings_free(struct gate_settings *s)
 
 const char *gate_settings_text(const struct gate_settings *s, char *buf, size_t cap)
 {
-    char how[160], limit[24];
+    char how[160];
 
     model_setup_text(&s->setup, how, sizeof how);
     if (s->setup.mem_limit)
         snprintf(buf, cap, "%s, both within %s", how,
-                 format_bytes(limit, sizeof limit, s->setup.mem_limit));
+                 bytes_text(s->setup.mem_limit).text);
     else
         snprintf(buf, cap, "%s", how);
     return buf;

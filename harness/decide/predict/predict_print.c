@@ -117,8 +117,7 @@ static void print_line(FILE *f, const struct predictions *p, size_t begin, size_
     const struct prediction *one = &p->v[begin];
     char text[64];
 
-    fprintf(f, "%-7s %9s %-4s", one->quant,
-            format_bytes(text, sizeof text, one->need.weight_bytes),
+    fprintf(f, "%-7s %9s %-4s", one->quant, bytes_text(one->need.weight_bytes).text,
             choices_kv.name((int)one->kv_type));
     print_max_context(f, one);
     print_prompt(f, one);
@@ -133,7 +132,7 @@ static void print_machine(FILE *f, const struct predictions *p,
     char text[1200] = "", room[24];
 
     text_append(text, sizeof text, "%s on %s: %s of memory", p->v[0].model, c->name,
-                format_bytes(room, sizeof room, p->v[0].room));
+                bytes_text(p->v[0].room).text);
     if (c->n_threads)
         text_append(text, sizeof text, ", %d thread%s", c->n_threads,
                     plural(c->n_threads, "s"));

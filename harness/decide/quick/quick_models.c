@@ -181,13 +181,12 @@ static struct quick_model *find_large(const struct planning *g)
 static enum status choose(struct planning *g, struct err *err)
 {
     struct quick_model *small = find(g, SMALL), *large = find_large(g);
-    char size[24];
 
     if (!large)
         return err_set(err, ST_NO_MEMORY,
                        "no model of the shapes that are known fits into %s with %d "
                        "tokens of context",
-                       format_bytes(size, sizeof size, g->room), g->s->ctx);
+                       bytes_text(g->room).text, g->s->ctx);
     large->is_measured = true;
     if (small && small->fits && small->n_params < large->n_params)
         small->is_measured = true;
@@ -198,15 +197,15 @@ static enum status choose(struct planning *g, struct err *err)
 static enum status add_named(struct planning *g, struct err *err)
 {
     enum status st = ST_OK;
-    char needs[24], room[24];
+    char room[24];
 
     for (size_t i = 0; i < g->s->models.n && st == ST_OK; i++) {
         st = add(g, g->s->models.v[i], err);
         if (st == ST_OK && !g->models[g->n - 1].fits)
-            st = err_set(
-                err, ST_NO_MEMORY, "%s does not fit into %s of memory: it needs %s",
-                g->s->models.v[i], format_bytes(room, sizeof room, g->room),
-                format_bytes(needs, sizeof needs, g->models[g->n - 1].needed_bytes));
+            st = err_set(err, ST_NO_MEMORY,
+                         "%s does not fit into %s of memory: it needs %s",
+                         g->s->models.v[i], bytes_text(g->room).text,
+                         bytes_text(g->models[g->n - 1].needed_bytes).text);
         if (st == ST_OK)
             g->models[g->n - 1].is_measured = true;
     }

@@ -12,7 +12,7 @@
 
 void quick_print_machine(FILE *f, const struct topology *topo)
 {
-    char text[600] = "", size[24];
+    char text[600] = "";
 
     text_append(text, sizeof text, "%s, %d core%s, %d CPU%s allowed",
                 *topo->cpu_model ? topo->cpu_model : "This machine",
@@ -21,10 +21,10 @@ void quick_print_machine(FILE *f, const struct topology *topo)
     if (topo->quota_cpus > 0)
         text_append(text, sizeof text, " with a quota of %.4g", topo->quota_cpus);
     text_append(text, sizeof text, ", %s of memory available",
-                format_bytes(size, sizeof size, topology_usable_bytes(topo, 0)));
+                bytes_text(topology_usable_bytes(topo, 0)).text);
     if (topology_is_limited(topo))
         text_append(text, sizeof text, " within a limit of %s",
-                    format_bytes(size, sizeof size, topo->mem_limit));
+                    bytes_text(topo->mem_limit).text);
     text_append(text, sizeof text, ".");
     if (*topo->smt_measured)
         text_append(text, sizeof text, " %s", topo->smt_measured);
@@ -42,7 +42,7 @@ static const char *cell(char *buf, size_t cap, double v)
 
 static void print_table(FILE *f, const struct quick_answer *a)
 {
-    char decode[24], prompt[24], share[24], needs[24];
+    char decode[24], prompt[24], share[24];
 
     fprintf(f, "\n%-22s %9s %8s %10s %6s  %s\n", "model", "needs", "tok/s", "prompt, s",
             "roof", "figures");
@@ -52,15 +52,14 @@ static void print_table(FILE *f, const struct quick_answer *a)
         if (!m->is_measured && m->fits && !isfinite(m->tok_per_s))
             continue;
         snprintf(share, sizeof share, "%.0f %%", 100 * m->share);
-        fprintf(f, "%-22.22s %9s %8s %10s %6s  %s\n", m->name,
-                format_bytes(needs, sizeof needs, m->needed_bytes),
-                cell(decode, sizeof decode, m->tok_per_s),
-                cell(prompt, sizeof prompt, m->prompt_s),
-                isfinite(m->share) ? share : "-",
-                !m->fits                            ? "does not fit"
-                : m->is_bound || m->prompt_is_bound ? "at least that fast"
-                : m->is_measured                    ? "measured"
-                                                    : "expected");
+        fprintf(
+            f, "%-22.22s %9s %8s %10s %6s  %s\n", m->name,
+            bytes_text(m->needed_bytes).text, cell(decode, sizeof decode, m->tok_per_s),
+            cell(prompt, sizeof prompt, m->prompt_s), isfinite(m->share) ? share : "-",
+            !m->fits                            ? "does not fit"
+            : m->is_bound || m->prompt_is_bound ? "at least that fast"
+            : m->is_measured                    ? "measured"
+                                                : "expected");
     }
 }
 
@@ -69,7 +68,7 @@ void quick_print(FILE *f, const struct quick_answer *a)
 {
     struct quick_sentence text[QUICK_MAX_SENTENCES];
     const int n = quick_sentences(a, text);
-    char took[24], legend[400] = "";
+    char legend[400] = "";
 
     print_table(f, a);
     text_append(legend, sizeof legend,
@@ -80,8 +79,7 @@ void quick_print(FILE *f, const struct quick_answer *a)
     if (isfinite(a->roof_gbps))
         text_append(legend, sizeof legend, ", of %.3g GB/s", a->roof_gbps);
     text_append(legend, sizeof legend, ". Measured %d time%s in %s.", a->n_rounds,
-                plural(a->n_rounds, "s"),
-                format_duration(took, sizeof took, a->measured_s));
+                plural(a->n_rounds, "s"), duration_text(a->measured_s).text);
     putc('\n', f);
     text_wrap(f, legend, 0, 0, LINE_WIDTH, false);
     for (int i = 0; i < n; i++) {

@@ -203,7 +203,7 @@ static void add_size_for_speed(struct list *l, const struct quick_answer *a)
 
 static void add_what_does_not_fit(struct list *l, const struct quick_answer *a)
 {
-    char needed[24], room[24];
+    char room[24];
 
     for (size_t i = 0; i < a->n_models; i++) {
         const struct quick_model *m = &a->models[i];
@@ -211,9 +211,8 @@ static void add_what_does_not_fit(struct list *l, const struct quick_answer *a)
         if (m->fits || m->has_experts || !m->is_shape)
             continue;
         add_line(l, "%s model does not fit: it needs %s of the %s that there are.",
-                 article_and_size(m).text,
-                 format_bytes(needed, sizeof needed, m->needed_bytes),
-                 format_bytes(room, sizeof room, a->room));
+                 article_and_size(m).text, bytes_text(m->needed_bytes).text,
+                 bytes_text(a->room).text);
         l->out[l->n - 1].text[0] = 'A';
         return;
     }

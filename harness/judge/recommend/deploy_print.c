@@ -118,25 +118,22 @@ static void put_together(FILE *f, const struct deploy *d)
 static void put_needed(const struct deploy *d, char *text, size_t cap)
 {
     const int64_t bytes = row_needed_bytes(&d->rec.best);
-    char needed[24];
 
     if (d->n_sequences > 1 && d->needed_bytes)
         text_append(text, cap, "%d sequences of %d positions need about %s; ",
-                    d->n_sequences, d->ctx,
-                    format_bytes(needed, sizeof needed, d->needed_bytes));
+                    d->n_sequences, d->ctx, bytes_text(d->needed_bytes).text);
     else if (bytes > 0)
-        text_append(text, cap, "it needed %s; ",
-                    format_bytes(needed, sizeof needed, (uint64_t)bytes));
+        text_append(text, cap, "it needed %s; ", bytes_text((uint64_t)bytes).text);
 }
 
 static void put_memory(FILE *f, const struct deploy *d)
 {
-    char limit[24], text[400] = "";
+    char text[400] = "";
 
     put_needed(d, text, sizeof text);
     if (d->mem_limit)
         text_append(text, sizeof text, "memory limit %s",
-                    format_bytes(limit, sizeof limit, d->mem_limit));
+                    bytes_text(d->mem_limit).text);
     else
         text_append(text, sizeof text, "no memory limit is known");
     if (d->is_short)

@@ -170,13 +170,12 @@ static void write_prompt(const struct recommend_prompt *p, char *buf, size_t cap
 static void write_memory(const struct recommendation *rec, char *buf, size_t cap)
 {
     const struct recommend_memory *m = &rec->memory;
-    char left[32], limit[32];
 
     if (m->left_bytes >= 0)
         text_append(buf, cap, " At this depth %s%s of %s of memory are left.",
                     m->is_lower_bound ? "at least " : "",
-                    format_bytes(left, sizeof left, (uint64_t)m->left_bytes),
-                    format_bytes(limit, sizeof limit, (uint64_t)m->limit_bytes));
+                    bytes_text((uint64_t)m->left_bytes).text,
+                    bytes_text((uint64_t)m->limit_bytes).text);
     if (m->max_ctx > 0)
         text_append(buf, cap, " The largest context is %lld tokens, %s.",
                     (long long)m->max_ctx,

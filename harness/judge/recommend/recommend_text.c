@@ -46,7 +46,7 @@ static void write_memory(const struct chooser *c, const struct row *r, char *why
 {
     const uint64_t limit = recommend_limit(c, r);
     const uint64_t needed = (uint64_t)row_needed_bytes(r);
-    char bytes[32], most[32];
+    char bytes[32];
 
     if (!needed)
         return;
@@ -57,8 +57,7 @@ static void write_memory(const struct chooser *c, const struct row *r, char *why
         text_append(why, cap, "; its memory peaked at %s, page cache included", bytes);
     if (limit)
         text_append(why, cap, ", %s the limit of %s%s",
-                    needed <= limit ? "within" : "more than",
-                    format_bytes(most, sizeof most, limit),
+                    needed <= limit ? "within" : "more than", bytes_text(limit).text,
                     needed <= limit                ? ""
                     : r->limiter == LIMITER_PAGING ? ", so it pages from disk"
                                                    : ", so it may page from disk");
@@ -350,11 +349,10 @@ static void write_large(const struct chooser *c, const struct row *r, char *text
 {
     const int64_t least = memory_min_limit(r);
     const bool charged = least == r->mem_peak_bytes && !(r->mem_resident_bytes > 0);
-    char need[32], limit[32];
 
     text_append(text, cap, "it needs %s%s of %s%s", charged ? "up to " : "",
-                format_bytes(need, sizeof need, (uint64_t)least),
-                format_bytes(limit, sizeof limit, recommend_limit(c, r)),
+                bytes_text((uint64_t)least).text,
+                bytes_text(recommend_limit(c, r)).text,
                 charged ? " (as charged, page cache included)" : "");
 }
 

@@ -56,16 +56,12 @@ void engine_row_fails(struct engine_run *x, const char *why)
 
 static void note_oom(struct engine_run *x)
 {
-    char limit[24];
-
     x->r->row->status = ROW_STATUS_OOM;
     snprintf(x->r->row->detail, sizeof x->r->row->detail,
              "%s was killed for memory%s%s: give more with --mem, or take a smaller "
              "model",
              x->e.name, x->r->usage.limit_bytes ? " at the limit of " : "",
-             x->r->usage.limit_bytes
-                 ? format_bytes(limit, sizeof limit, x->r->usage.limit_bytes)
-                 : "");
+             x->r->usage.limit_bytes ? bytes_text(x->r->usage.limit_bytes).text : "");
 }
 
 static void note_code(struct engine_run *x, const struct engine_child *c)

@@ -38,9 +38,7 @@ static void append_number(char *buf, size_t cap, double v)
 
 static void append_bytes(char *buf, size_t cap, uint64_t bytes)
 {
-    char size[24];
-
-    text_append(buf, cap, "%s", format_bytes(size, sizeof size, bytes));
+    text_append(buf, cap, "%s", bytes_text(bytes).text);
 }
 
 /* ---- the sentence ---------------------------------------------------------------- */
@@ -144,24 +142,22 @@ static void print_weights(FILE *f, const struct plan *plan)
 {
     const struct point_need *need = &plan->need;
     const uint64_t slots = (uint64_t)need->n_slots * need->slot_bytes;
-    char size[24];
 
     if (need->residency == WEIGHTS_MMAP) {
-        line(f, "weights", format_bytes(size, sizeof size, need->weight_bytes),
+        line(f, "weights", bytes_text(need->weight_bytes).text,
              "mapped: page cache, which can be given back");
         return;
     }
     if (need->cache_bytes) {
         line(f, "resident",
-             format_bytes(size, sizeof size,
-                          need->weights_memory_bytes - need->cache_bytes),
+             bytes_text(need->weights_memory_bytes - need->cache_bytes).text,
              "weights that all tokens need");
-        line(f, "experts", format_bytes(size, sizeof size, need->cache_bytes),
+        line(f, "experts", bytes_text(need->cache_bytes).text,
              "those that are used most; the others are read when they are chosen");
         return;
     }
     if (!need->n_streamed) {
-        line(f, "weights", format_bytes(size, sizeof size, need->weights_memory_bytes),
+        line(f, "weights", bytes_text(need->weights_memory_bytes).text,
              plan->verdict == PLAN_NO_FIT && need->residency == WEIGHTS_STREAM
                  ? "with all of %d layers streamed"
                  : "resident: all of %d layers",
@@ -169,16 +165,14 @@ static void print_weights(FILE *f, const struct plan *plan)
         if (need->residency == WEIGHTS_STREAM &&
             need->weight_bytes > need->weights_memory_bytes)
             line(f, "on disk",
-                 format_bytes(size, sizeof size,
-                              need->weight_bytes - need->weights_memory_bytes),
+                 bytes_text(need->weight_bytes - need->weights_memory_bytes).text,
                  "embeddings, a token reads one row of them");
         return;
     }
-    line(f, "resident",
-         format_bytes(size, sizeof size, need->weights_memory_bytes - slots),
+    line(f, "resident", bytes_text(need->weights_memory_bytes - slots).text,
          "weights: %d of %d layers, and what is in no layer",
          need->n_layers - need->n_streamed, need->n_layers);
-    line(f, "buffer", format_bytes(size, sizeof size, slots),
+    line(f, "buffer", bytes_text(slots).text,
          "into which %d layers are streamed, one after another", need->n_streamed);
 }
 
@@ -187,38 +181,34 @@ static void print_memory(FILE *f, const struct plan *plan)
     const struct point_need *need = &plan->need;
     const uint64_t reserve = RESERVE_OWN_BYTES + RESERVE_SPARE_BYTES;
     const uint64_t used = need->anon_bytes + reserve;
-    char size[24];
 
     fprintf(f, "\nMemory\n");
     print_weights(f, plan);
-    line(f, "KV cache", format_bytes(size, sizeof size, need->kv_bytes),
-         "%d position%s, %s", need->n_ctx, plural(need->n_ctx, "s"),
+    line(f, "KV cache", bytes_text(need->kv_bytes).text, "%d position%s, %s",
+         need->n_ctx, plural(need->n_ctx, "s"),
          choices_kv.name((int)plan->point.setup.kv_type));
-    line(f, "scratch", format_bytes(size, sizeof size, need->scratch_bytes),
+    line(f, "scratch", bytes_text(need->scratch_bytes).text,
          "activations, logits and norms");
-    line(f, "reserve", format_bytes(size, sizeof size, reserve),
-         "the process, page tables, readahead");
-    line(f, "limit", format_bytes(size, sizeof size, plan->room), "%s",
-         plan->room_from);
+    line(f, "reserve", bytes_text(reserve).text, "the process, page tables, readahead");
+    line(f, "limit", bytes_text(plan->room).text, "%s", plan->room_from);
     if (used <= plan->room)
-        line(f, "left", format_bytes(size, sizeof size, plan->room - used), "%s", "");
+        line(f, "left", bytes_text(plan->room - used).text, "%s", "");
 }
 
 static void print_disk(FILE *f, const struct plan *plan)
 {
     const struct point_need *need = &plan->need;
-    char size[24];
 
     if (plan->verdict != PLAN_STREAMS)
         return;
     fprintf(f, "\nDisk\n");
-    line(f, "streamed", format_bytes(size, sizeof size, need->streamed_bytes),
+    line(f, "streamed", bytes_text(need->streamed_bytes).text,
          need->cache_bytes
              ? "of experts for a token, if all are equally popular: less "
                "where some are not"
              : "read again for every token, or for every pass of a prompt");
     if (need->disk_bytes)
-        line(f, "left there", format_bytes(size, sizeof size, need->disk_bytes),
+        line(f, "left there", bytes_text(need->disk_bytes).text,
              "embeddings, a token needs one row of them");
 }
 

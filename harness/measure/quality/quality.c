@@ -295,7 +295,6 @@ static enum status check_disk(const struct plan *p, const char *dir, struct err 
     const size_t row = quality_row_bytes((size_t)m->n_vocab);
     const uint64_t need = quality_store_bytes(row, per_chunk * p->text.n_chunks);
     const uint64_t have = quality_store_bytes(row, quality_store_n(p->rows));
-    char need_text[32], free_text[32];
     struct statvfs fs;
 
     if (need <= have || statvfs(dir, &fs))
@@ -306,8 +305,8 @@ static enum status check_disk(const struct plan *p, const char *dir, struct err 
     return err_set(err, ST_NO_MEMORY,
                    "the predictions of %s need %s, and %s has %s free; take fewer "
                    "chunks with --chunks, or another directory with --cache-dir",
-                   m->name, format_bytes(need_text, sizeof need_text, need - have), dir,
-                   format_bytes(free_text, sizeof free_text, free_bytes));
+                   m->name, bytes_text(need - have).text, dir,
+                   bytes_text(free_bytes).text);
 }
 
 /* Only where a score is missing that needs them. */

@@ -27,7 +27,6 @@ static enum status preload(struct slm *m, const struct topology *topo, struct er
 {
     const struct slm_info *info = slm_info(m);
     struct progress progress;
-    char size[24];
     enum status st;
 
     if (info->residency != WEIGHTS_STREAM &&
@@ -47,14 +46,13 @@ static enum status preload(struct slm *m, const struct topology *topo, struct er
         fprintf(stderr,
                 "bench: memory does not hold all experts: those that are not among the "
                 "%s in use are read from disk when they are chosen\n",
-                format_bytes(size, sizeof size, info->cache_bytes));
+                bytes_text(info->cache_bytes).text);
     else if (info->n_streamed)
         fprintf(
             stderr,
             "bench: memory does not hold all of the model: %d of %d layers (%s) are "
             "read from disk for every token\n",
-            info->n_streamed, info->n_layers,
-            format_bytes(size, sizeof size, info->streamed_bytes));
+            info->n_streamed, info->n_layers, bytes_text(info->streamed_bytes).text);
     progress_begin(&progress, "loading");
     st =
         weights_preload(slm_weights(m), slm_thread_pool(m), on_preload, &progress, err);

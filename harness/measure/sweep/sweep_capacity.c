@@ -111,7 +111,7 @@ static enum status check_disk(const struct sweep_settings *s,
 {
     struct to_make make = {0};
     uint64_t available, need;
-    char a[24], b[24], instead[300];
+    char instead[300];
 
     if (add_up(&make, plan, err))
         return err->code;
@@ -130,9 +130,8 @@ static enum status check_disk(const struct sweep_settings *s,
     return err_set(
         err, ST_NO_MEMORY,
         "needs %s free for %s at %s, %s are: try %s%s--cache-dir on another disk",
-        format_bytes(a, sizeof a, need + DISK_SPARE), make.where->text,
-        make.where->path, format_bytes(b, sizeof b, available), instead,
-        *instead ? ", or " : "");
+        bytes_text(need + DISK_SPARE).text, make.where->text, make.where->path,
+        bytes_text(available).text, instead, *instead ? ", or " : "");
 }
 
 static enum status check_memory(const struct sweep_settings *s,
@@ -142,7 +141,7 @@ static enum status check_memory(const struct sweep_settings *s,
     const struct modelref *ref = &plan->points[0].setup.model;
     const uint64_t available = topology_usable_bytes(topo, 0);
     const uint64_t most = sweep_max_memory(s);
-    char limit[24], have[24], instead[300] = "";
+    char limit[24], instead[300] = "";
 
     /* The limit that is in force here anyway is planned with point by point. */
     if (most <= available || most == topo->mem_limit)
@@ -152,8 +151,7 @@ static enum status check_memory(const struct sweep_settings *s,
     return err_set(err, ST_NO_MEMORY,
                    "a sandbox of %s does not fit into the %s of memory that are "
                    "available: try --mem %lluM %s",
-                   format_bytes(limit, sizeof limit, most),
-                   format_bytes(have, sizeof have, available),
+                   bytes_text(most).text, bytes_text(available).text,
                    (unsigned long long)((available / 10 * 9) >> 20), instead);
 }
 

@@ -34,8 +34,6 @@ static void append_speed(char *buf, size_t cap, const struct row *row)
 /* What came out. */
 static void append_result(char *buf, size_t cap, const struct row *row)
 {
-    char size[24];
-
     text_append(buf, cap, "%s", row_status_text(row));
     append_speed(buf, cap, row);
     if (row->mbu > 0)
@@ -44,7 +42,7 @@ static void append_result(char *buf, size_t cap, const struct row *row)
         text_append(buf, cap, ", limited by %s", row_limiter_text(row));
     if (row_needed_bytes(row) > 0)
         text_append(buf, cap, ", memory %s",
-                    format_bytes(size, sizeof size, (uint64_t)row_needed_bytes(row)));
+                    bytes_text((uint64_t)row_needed_bytes(row)).text);
     if (*row->validity && strncmp(row->validity, "valid", 5))
         text_append(buf, cap, ", %s", row->validity);
     if (*row->detail)
@@ -71,32 +69,30 @@ void sweep_print_row(FILE *f, const struct row *row, size_t n, size_t n_round,
 
 static void append_limits(char *buf, size_t cap, const struct sweep_settings *s)
 {
-    char size[24];
-
     for (int i = 0; i < s->n_mem_limits; i++)
         text_append(buf, cap, "%s%s",
                     i == 0                     ? ""
                     : i + 1 == s->n_mem_limits ? " and "
                                                : ", ",
-                    s->mem_limits[i] ? format_bytes(size, sizeof size, s->mem_limits[i])
+                    s->mem_limits[i] ? bytes_text(s->mem_limits[i]).text
                                      : "without a limit");
 }
 
 void sweep_print_memory(FILE *f, const struct sweep_settings *s,
                         const struct topology *topo)
 {
-    char bytes[24], text[512] = "";
+    char text[512] = "";
 
     if (sweep_max_memory(s)) {
         append_limits(text, sizeof text, s);
         fprintf(f, "memory limit of each point: %s\n", text);
     } else if (topology_is_limited(topo)) {
-        fprintf(
-            f, "memory: the limit that is in force here, %s (%s); --mem sets less\n",
-            format_bytes(bytes, sizeof bytes, topo->mem_limit), topo->mem_limit_source);
+        fprintf(f,
+                "memory: the limit that is in force here, %s (%s); --mem sets less\n",
+                bytes_text(topo->mem_limit).text, topo->mem_limit_source);
     } else {
         fprintf(f, "memory: all of this machine, %s; --mem sets a limit\n",
-                format_bytes(bytes, sizeof bytes, topo->mem_total));
+                bytes_text(topo->mem_total).text);
     }
     fflush(f);
 }
@@ -137,7 +133,7 @@ void sweep_print_effort(FILE *f, const struct sweep_settings *s,
     const int most = s->max_launches > s->n_launches ? s->max_launches : s->n_launches;
     const uint64_t made = made_bytes(plan);
     double min_s = 0, max_s = 0;
-    char least[24], longest[24], size[24], text[300] = "";
+    char text[300] = "";
 
     for (size_t i = 0; i < plan->n_points; i++) {
         min_s += s->n_launches * sweep_launch_s(&plan->points[i], 0);
@@ -148,11 +144,10 @@ void sweep_print_effort(FILE *f, const struct sweep_settings *s,
     if (most > s->n_launches)
         text_append(text, sizeof text, " to %d", most);
     text_append(text, sizeof text, " launch%s each: about %s to %s", plural(most, "es"),
-                format_duration(least, sizeof least, min_s),
-                format_duration(longest, sizeof longest, max_s));
+                duration_text(min_s).text, duration_text(max_s).text);
     if (made)
         text_append(text, sizeof text, "; model files of %s are made%s",
-                    format_bytes(size, sizeof size, made),
+                    bytes_text(made).text,
                     s->keep_models ? "" : ", and removed at the end");
     text_wrap(f, text, 0, 0, LINE_WIDTH, false);
     fflush(f);

@@ -38,7 +38,7 @@ static void put_speed(FILE *f, const struct recommendation *rec)
 void page_put_figures(FILE *f, const struct recommendation *rec)
 {
     const struct row *b = &rec->best;
-    char figure[48], what[128], size[32];
+    char figure[48], what[128];
 
     fputs("<ul class=\"figures\">\n", f);
     put_speed(f, rec);
@@ -58,7 +58,7 @@ void page_put_figures(FILE *f, const struct recommendation *rec)
                  (double)rec->memory.left_bytes / (1 << 30));
         snprintf(what, sizeof what, "%sleft of %s",
                  rec->memory.is_lower_bound ? "at least " : "",
-                 format_bytes(size, sizeof size, (uint64_t)rec->memory.limit_bytes));
+                 bytes_text((uint64_t)rec->memory.limit_bytes).text);
         put_figure(f, figure, "GiB", what);
     }
     fputs("</ul>\n", f);

@@ -130,11 +130,10 @@ static void print_caches(const struct topology *t)
     section("Caches");
     for (int i = 0; i < t->n_caches; i++) {
         const struct topo_cache *c = &t->cache[i];
-        char label[40], size[32];
+        char label[40];
 
         snprintf(label, sizeof label, "L%d %s", c->level, c->type);
-        line(label, "%d x %s", c->n_instances,
-             format_bytes(size, sizeof size, c->bytes));
+        line(label, "%d x %s", c->n_instances, bytes_text(c->bytes).text);
     }
     if (!t->n_caches)
         line("unknown", "not reported by this machine");
@@ -168,22 +167,18 @@ static void print_isa(const struct topology *t)
 
 static void print_memory(const struct topology *t)
 {
-    char size[32];
-
     section("Memory");
-    line("total", "%s", format_bytes(size, sizeof size, t->mem_total));
-    line("available", "%s", format_bytes(size, sizeof size, t->mem_available));
-    line("NUMA nodes", "%d, with %s", t->n_nodes,
-         format_bytes(size, sizeof size, t->mem_hwloc));
-    line("swap", "%s",
-         t->swap_total ? format_bytes(size, sizeof size, t->swap_total) : "none");
+    line("total", "%s", bytes_text(t->mem_total).text);
+    line("available", "%s", bytes_text(t->mem_available).text);
+    line("NUMA nodes", "%d, with %s", t->n_nodes, bytes_text(t->mem_hwloc).text);
+    line("swap", "%s", t->swap_total ? bytes_text(t->swap_total).text : "none");
     line("huge pages", "transparent: %s; reserved: %llu of 2 MiB, %llu free", t->thp,
          (unsigned long long)t->huge_2m_total, (unsigned long long)t->huge_2m_free);
 }
 
 static void print_limits(const struct topology *t)
 {
-    char list[4096], size[32];
+    char list[4096];
 
     section("Limits of this process");
     line("CPUs allowed", "%d (%s) on %d core%s", t->n_allowed,
@@ -194,13 +189,12 @@ static void print_limits(const struct topology *t)
     else
         line("CPU quota", "none");
     if (t->mem_limit)
-        line("memory limit", "%s (%s)", format_bytes(size, sizeof size, t->mem_limit),
+        line("memory limit", "%s (%s)", bytes_text(t->mem_limit).text,
              t->mem_limit_source);
     else
         line("memory limit", "none");
     if (t->mem_left)
-        line("left of it", "%s (%s)", format_bytes(size, sizeof size, t->mem_left),
-             t->mem_left_source);
+        line("left of it", "%s (%s)", bytes_text(t->mem_left).text, t->mem_left_source);
     if (t->cgroup_version)
         line("cgroups", "version %d", t->cgroup_version);
     else
