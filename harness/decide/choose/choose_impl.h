@@ -97,7 +97,6 @@ enum kern_format choose_format(const struct choose *c, const struct gguf_tensor 
 /* "q4_K"; "as it is". */
 const char *choose_type_name(const struct choose *c, size_t k);
 
-/* ---- choose_importance.c --------------------------------------------------------- */
 
 /* The importance matrix of s->calibration, in s->out; path is its name. One that is
  * there is kept. Errors: those of calibrate(). */

@@ -7,10 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/engine.h"
 #include "harness/base/format.h"
 #include "harness/model/model_fence.h"
+#include "harness/base/dirs.h"
+#include "harness/measure/quality/quality_text.h"
+#include "harness/measure/session/calibration.h"
 
 /* What published files are made of and CPUs decode well, the finest first. Two bits
  * need an importance matrix. */
@@ -314,4 +318,42 @@ void choose_close(struct choose *c)
     free(c->kl);
     gguf_close(c->source);
     imatrix_free(c->imatrix);
+}
+
+/* ---- the importance matrix ------------------------------------------------------- */
+
+#define CHUNKS 100 /* more change little */
+
+/* Only a whole matrix gets its name. */
+enum status choose_importance(char *path, size_t cap, const struct choose_settings *s,
+                              struct err *err)
+{
+    char part[3100];
+    struct calibration c = {
+        .session = s->session, .text = s->calibration, .out = part, .n_chunks = CHUNKS};
+    struct calibration_result r;
+    struct quality_model m;
+    struct imatrix *im = NULL;
+    enum status st = quality_model_read(&m, s->model, NULL, err);
+
+    snprintf(path, cap, "%.3000s/imatrix.gguf", s->out);
+    snprintf(part, sizeof part, "%.3000s/imatrix-part.gguf", s->out);
+    if (!st)
+        st = dirs_make(s->out, err);
+    if (st || !access(path, F_OK))
+        return st;
+    c.session.model = s->model;
+    c.session.n_logits = 1;
+    c.session.n_ctx = m.n_ctx_train && m.n_ctx_train < CALIBRATION_CTX
+                          ? m.n_ctx_train
+                          : CALIBRATION_CTX;
+    st = calibrate(&im, &r, &c, err);
+    if (!st && rename(part, path))
+        st = err_set_errno(err, ST_IO, "cannot rename %s", part);
+    if (!st)
+        printf("importance matrix: %zu chunks of %s\n", r.done,
+               format_path(s->calibration).text);
+    imatrix_free(im);
+    unlink(part);
+    return st;
 }

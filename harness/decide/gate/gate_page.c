@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * gate_page.c - a gate's result as one HTML file
+ * gate_page.c - a gate's result as one HTML file; a badge
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/decide/gate/gate_report.h"
 #include "harness/show/page/html.h"
@@ -27,4 +28,40 @@ void gate_page_write(FILE *f, const struct gate_result *r)
     if (gate_forest_has_any(r))
         html_put_plot(f, gate_forest_plot(r));
     html_end(f, "bench gate");
+}
+
+/* ---- the verdict as a small picture, for the top of a README --------------------- */
+
+#define LABEL     "speed"
+#define CHARACTER 6.6 /* width of one, of 11 pixels' Verdana or DejaVu Sans */
+#define PADDING   10
+
+/* "pass, -0.3 %": digits, points and signs only, besides the word. */
+void gate_badge_write(FILE *f, const struct gate_result *r)
+{
+    const struct gate_metric *worst = gate_worst(r);
+    const double left = CHARACTER * strlen(LABEL) + PADDING;
+    char text[64], change[48] = "";
+
+    if (worst)
+        gate_change_text(change, sizeof change, worst->effect.ratio);
+    snprintf(text, sizeof text, "%s%s%s", gate_verdict_word(r->verdict),
+             *change && worst->effect.ratio > 0 ? ", " : "",
+             *change && worst->effect.ratio > 0 ? change : "");
+    const double right = CHARACTER * (double)strlen(text) + PADDING;
+
+    fprintf(f,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"20\" "
+            "role=\"img\" aria-label=\"%s: %s\">\n"
+            "<rect width=\"%.0f\" height=\"20\" rx=\"3\" fill=\"#555\"/>\n"
+            "<rect x=\"%.0f\" width=\"%.0f\" height=\"20\" rx=\"3\" fill=\"%s\"/>\n"
+            "<g fill=\"#fff\" text-anchor=\"middle\" font-size=\"11\" "
+            "font-family=\"Verdana,DejaVu Sans,sans-serif\">\n"
+            "<text x=\"%.1f\" y=\"14\">%s</text>\n"
+            "<text x=\"%.1f\" y=\"14\">%s</text>\n</g>\n</svg>\n",
+            left + right, LABEL, text, left + right, left, right,
+            r->verdict == GATE_FAIL   ? "#b00020"
+            : r->verdict == GATE_PASS ? "#2a7d2e"
+                                      : "#8a6d00",
+            left / 2, LABEL, left + right / 2, text);
 }

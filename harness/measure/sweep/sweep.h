@@ -97,7 +97,7 @@ enum status sweep_config_load(struct sweep_settings *s, const char *name,
                               const struct topology *topo, struct err *err);
 
 /* What speculate points decode, with commas between; "none": no such points
- * (sweep_texts.c). */
+ * (sweep_models.c). */
 enum status sweep_set_texts(struct sweep_settings *s, const char *text,
                             const char *what, struct err *err);
 
