@@ -97,7 +97,6 @@ enum kern_format choose_format(const struct choose *c, const struct gguf_tensor 
 /* "q4_K"; "as it is". */
 const char *choose_type_name(const struct choose *c, size_t k);
 
-
 /* The importance matrix of s->calibration, in s->out; path is its name. One that is
  * there is kept. Errors: those of calibrate(). */
 enum status choose_importance(char *path, size_t cap, const struct choose_settings *s,
