@@ -349,9 +349,7 @@ json_t *history_report_json(const struct history_report *r)
 
 static void put_cell(FILE *f, const char *text)
 {
-    fputs("<td>", f);
-    html_put(f, text);
-    fputs("</td>", f);
+    html_put_in(f, "<td>", text, "</td>");
 }
 
 static void put_changes(FILE *f, const struct history_report *r)

@@ -28,38 +28,22 @@ static bool is_predicted(const struct plan *plan)
 }
 
 /* Three digits. */
-static void append_number(char *buf, size_t cap, double v)
+static struct shown_figure number(double v)
 {
-    char figure[32];
+    struct shown_figure shown;
 
-    text_append(buf, cap, "%s",
-                format_measured(figure, sizeof figure, v, fabs(v) / 10, 4));
-}
-
-static void append_bytes(char *buf, size_t cap, uint64_t bytes)
-{
-    text_append(buf, cap, "%s", bytes_text(bytes).text);
+    format_measured(shown.text, sizeof shown.text, v, fabs(v) / 10, 4);
+    return shown;
 }
 
 /* ---- the sentence ---------------------------------------------------------------- */
 
 static void append_speed(char *buf, size_t cap, const struct plan *plan)
 {
-    const double tok_per_s = 1 / plan->time.token_s;
-
-    if (!is_predicted(plan))
-        return;
-    text_append(buf, cap, ": about ");
-    append_number(buf, cap, tok_per_s);
-    text_append(buf, cap, " tok/s (");
-    append_number(buf, cap, plan->tok_per_s_lo);
-    text_append(buf, cap, " to ");
-    append_number(buf, cap, plan->tok_per_s_hi);
-    text_append(buf, cap, ")");
-}
-
-static void append_depth(char *buf, size_t cap, const struct plan *plan)
-{
+    if (is_predicted(plan))
+        text_append(buf, cap, ": about %s tok/s (%s to %s)",
+                    number(1 / plan->time.token_s).text,
+                    number(plan->tok_per_s_lo).text, number(plan->tok_per_s_hi).text);
     text_append(buf, cap, " at context depth %d", plan->point.ctx);
 }
 
@@ -68,7 +52,7 @@ static void append_context(char *buf, size_t cap, const struct plan *plan)
 {
     const struct point_need *need = &plan->need;
 
-    if (plan->verdict == PLAN_FITS || need->residency == WEIGHTS_MEMORY)
+    if (need->residency == WEIGHTS_MEMORY)
         return;
     if (need->packed_ctx > 0)
         text_append(buf, cap, "; without streaming a context of up to %d tokens fits",
@@ -80,39 +64,35 @@ static void append_context(char *buf, size_t cap, const struct plan *plan)
 const char *plan_sentence(const struct plan *plan, char *buf, size_t cap)
 {
     const struct point_need *need = &plan->need;
+    const struct shown_figure room = bytes_text(plan->room);
 
     *buf = '\0';
     text_append(buf, cap, "%s ", format_path(plan->point.setup.model.text).text);
     switch (plan->verdict) {
     case PLAN_FITS:
-        text_append(buf, cap, "fits into ");
-        append_bytes(buf, cap, plan->room);
+        text_append(buf, cap, "fits into %s", room.text);
         append_speed(buf, cap, plan);
-        append_depth(buf, cap, plan);
         break;
     case PLAN_STREAMS:
-        text_append(buf, cap, need->cache_bytes ? "reads up to " : "streams ");
-        append_bytes(buf, cap, need->streamed_bytes);
-        text_append(buf, cap, " per token within ");
-        append_bytes(buf, cap, plan->room);
+        text_append(buf, cap, "%s%s per token within %s",
+                    need->cache_bytes ? "reads up to " : "streams ",
+                    bytes_text(need->streamed_bytes).text, room.text);
         append_speed(buf, cap, plan);
-        append_depth(buf, cap, plan);
         append_context(buf, cap, plan);
         break;
     case PLAN_PAGES:
-        text_append(buf, cap, "does not fit into ");
-        append_bytes(buf, cap, plan->room);
         text_append(buf, cap,
-                    " as a mapped file: most of it is read again for every token");
+                    "does not fit into %s as a mapped file: most of it is read again "
+                    "for every token",
+                    room.text);
         break;
     case PLAN_NO_FIT:
-        text_append(buf, cap, "does not fit into ");
-        append_bytes(buf, cap, plan->room);
-        text_append(buf, cap, ": it needs ");
-        append_bytes(buf, cap, need->anon_bytes + point_need_reserve(need->residency));
-        if (need->residency == WEIGHTS_STREAM)
-            text_append(buf, cap, " with all layers streamed");
-        append_depth(buf, cap, plan);
+        text_append(
+            buf, cap, "does not fit into %s: it needs %s%s at context depth %d",
+            room.text,
+            bytes_text(need->anon_bytes + point_need_reserve(need->residency)).text,
+            need->residency == WEIGHTS_STREAM ? " with all layers streamed" : "",
+            plan->point.ctx);
         break;
     }
     return buf;
@@ -213,20 +193,13 @@ static void print_disk(FILE *f, const struct plan *plan)
 }
 
 /* "412 ms" */
-static const char *format_time(char *buf, size_t cap, double s)
+static struct shown_figure time_text(double s)
 {
-    *buf = '\0';
-    append_number(buf, cap, s < 1 ? s * 1e3 : s);
-    text_append(buf, cap, s < 1 ? " ms" : " s");
-    return buf;
-}
+    struct shown_figure shown;
 
-static void append_time(char *buf, size_t cap, double bytes, double gbps)
-{
-    append_number(buf, cap, bytes * 1e-9);
-    text_append(buf, cap, " GB at ");
-    append_number(buf, cap, gbps);
-    text_append(buf, cap, " GB/s");
+    snprintf(shown.text, sizeof shown.text, "%s %s", number(s < 1 ? s * 1e3 : s).text,
+             s < 1 ? "ms" : "s");
+    return shown;
 }
 
 static void print_time(FILE *f, const struct plan *plan)
@@ -234,40 +207,39 @@ static void print_time(FILE *f, const struct plan *plan)
     const struct point_need *need = &plan->need;
     const struct plan_roofs *r = &plan->roofs;
     const struct token_time *t = &plan->time;
-    char text[200] = "", time[24], own[24], size[24];
+    const struct shown_figure size = bytes_text(plan->cache.bytes);
 
     if (!(r->gbps.read_gbps > 0))
         return;
     fprintf(f, "\nTime of a token\n");
-    append_time(text, sizeof text, (double)need->token_bytes, r->gbps.read_gbps);
-    line(f, "computing", format_time(time, sizeof time, t->compute_s),
-         "%s, at the usual %.0f %% of that bandwidth (%d thread%s), and %s between the "
-         "products of %d layers",
-         text, 100 * TOKEN_TIME_USUAL_SHARE, r->n_threads, plural(r->n_threads, "s"),
-         format_time(own, sizeof own, t->own_s), need->n_layers);
-    text[0] = '\0';
+    line(f, "computing", time_text(t->compute_s).text,
+         "%s GB at %s GB/s, at the usual %.0f %% of that bandwidth (%d thread%s), and "
+         "%s between the products of %d layers",
+         number((double)need->token_bytes * 1e-9).text, number(r->gbps.read_gbps).text,
+         100 * TOKEN_TIME_USUAL_SHARE, r->n_threads, plural(r->n_threads, "s"),
+         time_text(t->own_s).text, need->n_layers);
     if (t->disk_s > 0) {
-        append_time(text, sizeof text, (double)need->streamed_bytes, r->gbps.disk_gbps);
-        line(f, "reading", format_time(time, sizeof time, t->disk_s), "%s, %s", text,
+        line(f, "reading", time_text(t->disk_s).text, "%s GB at %s GB/s, %s",
+             number((double)need->streamed_bytes * 1e-9).text,
+             number(r->gbps.disk_gbps).text,
              need->cache_bytes ? "once it is known which experts" : "while computing");
         if (!need->cache_bytes && t->alone_s > 0.01 * t->token_s)
-            line(f, "waiting", format_time(time, sizeof time, t->alone_s),
+            line(f, "waiting", time_text(t->alone_s).text,
                  "in which the two do not overlap");
     } else if (*r->disk_why_not) {
         line(f, "reading", "unknown", "%s", r->disk_why_not);
     }
     line(f, "roofs", "", "%s", r->from);
-    format_bytes(size, sizeof size, plan->cache.bytes);
     if (plan_cached(plan) == TOPO_CACHED)
         line(f, "but", "",
              "the last-level cache (%s) holds half or more of what a token reads, and "
              "is faster than memory: no speed is predicted",
-             size);
+             size.text);
     else if (plan_cached(plan) == TOPO_CACHED_PARTLY)
         line(f, "but", "",
              "the last-level cache (%s) holds a part of what a token reads: it can be "
              "faster",
-             size);
+             size.text);
 }
 
 /* The least acceptance rate of first guesses from which drafts of one token gain what
@@ -289,19 +261,18 @@ static void print_drafts(FILE *f, const struct plan *plan)
 {
     const struct point_need *need = &plan->need;
     const double rate = min_acceptance(need);
-    char size[24];
+    const struct shown_figure size = bytes_text(need->nextn_bytes);
 
     if (!need->nextn_bytes || !need->token_bytes)
         return;
     fprintf(f, "\nDrafts\n");
-    format_bytes(size, sizeof size, need->nextn_bytes);
     if (rate < 1)
-        line(f, "own layer", size,
+        line(f, "own layer", size.text,
              "read for each token that the model's own layer guesses: --speculate mtp "
              "pays where more than %.0f %% of first guesses are right",
              100 * rate);
     else
-        line(f, "own layer", size,
+        line(f, "own layer", size.text,
              "read for each token that the model's own layer guesses: too much for "
              "--speculate mtp to pay");
 }

@@ -49,6 +49,13 @@ void html_put(FILE *f, const char *text)
     }
 }
 
+void html_put_in(FILE *f, const char *before, const char *text, const char *after)
+{
+    fputs(before, f);
+    html_put(f, text);
+    fputs(after, f);
+}
+
 void html_printf(FILE *f, const char *fmt, ...)
 {
     char text[4000];

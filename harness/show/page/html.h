@@ -19,6 +19,8 @@
 /* As text, and as an attribute's value within double quotes. Malformed UTF-8 becomes
  * U+FFFD, control characters become blanks. */
 void html_put(FILE *f, const char *text);
+/* The same between two texts that are HTML. */
+void html_put_in(FILE *f, const char *before, const char *text, const char *after);
 
 /* html_put() of what printf() makes of it, cut after 4000 bytes. */
 void html_printf(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -108,9 +108,7 @@ static enum status put_machine(FILE *f, const struct page *page, size_t i,
 
     fprintf(f, "<section id=\"m%zu\">\n", i);
     if (page->n > 1) {
-        fputs("<h2>", f);
-        html_put(f, m->title);
-        fputs("</h2>\n<p class=\"sub\">", f);
+        html_put_in(f, "<h2>", m->title, "</h2>\n<p class=\"sub\">");
         page_put_summary(f, m);
         fputs("</p>\n", f);
     }

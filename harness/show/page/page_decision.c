@@ -10,13 +10,9 @@
 /* One large figure and what it is. */
 static void put_figure(FILE *f, const char *figure, const char *unit, const char *what)
 {
-    fputs("<li><b>", f);
-    html_put(f, figure);
-    fputs(" <small>", f);
+    html_put_in(f, "<li><b>", figure, " <small>");
     html_put(f, unit);
-    fputs("</small></b><span>", f);
-    html_put(f, what);
-    fputs("</span></li>\n", f);
+    html_put_in(f, "</small></b><span>", what, "</span></li>\n");
 }
 
 static void put_speed(FILE *f, const struct recommendation *rec)
@@ -66,9 +62,7 @@ void page_put_figures(FILE *f, const struct recommendation *rec)
 
 static void put_paragraph(FILE *f, const char *text)
 {
-    fputs("<p>", f);
-    html_put(f, text);
-    fputs("</p>\n", f);
+    html_put_in(f, "<p>", text, "</p>\n");
 }
 
 static void put_reasons(FILE *f, const struct recommendation *rec)
@@ -78,9 +72,7 @@ static void put_reasons(FILE *f, const struct recommendation *rec)
     if (rec->n_steps) {
         fputs("<h3>Quality against speed</h3>\n<ul>\n", f);
         for (int i = 0; i < rec->n_steps; i++) {
-            fputs("<li>", f);
-            html_put(f, rec->steps[i].text);
-            fputs("</li>\n", f);
+            html_put_in(f, "<li>", rec->steps[i].text, "</li>\n");
         }
         fputs("</ul>\n", f);
     }
@@ -94,11 +86,8 @@ static void put_reasons(FILE *f, const struct recommendation *rec)
                     rec->runner_up_tok_per_s);
         fputs("</p>\n", f);
     }
-    if (rec->excluded[0]) {
-        fputs("<p class=\"dim\">Left out: ", f);
-        html_put(f, rec->excluded);
-        fputs(".</p>\n", f);
-    }
+    if (rec->excluded[0])
+        html_put_in(f, "<p class=\"dim\">Left out: ", rec->excluded, ".</p>\n");
 }
 
 static void put_answer(FILE *f, const struct recommendation *rec)
@@ -112,22 +101,18 @@ static void put_answer(FILE *f, const struct recommendation *rec)
     if (rec->best.ctx > 0)
         html_printf(f, ", context up to %lld", (long long)row_context(&rec->best));
     fputs("</p>\n", f);
-    if (rec->instead[0]) {
-        fputs("<p class=\"sub\">or ", f);
-        html_put(f, rec->instead);
-        fputs("</p>\n", f);
-    }
+    if (rec->instead[0])
+        html_put_in(f, "<p class=\"sub\">or ", rec->instead, "</p>\n");
     page_put_figures(f, rec);
     put_paragraph(f, rec->answer);
     put_reasons(f, rec);
     if (rec->best.command[0]) {
-        fputs("<h3>Measure it again</h3>\n<code class=\"command\">", f);
-        html_put(f, rec->best.command);
-        fputs("</code>\n", f);
+        html_put_in(f, "<h3>Measure it again</h3>\n<code class=\"command\">",
+                    rec->best.command, "</code>\n");
     } else if (rec->no_command[0]) {
-        fputs("<p class=\"dim\">No command measures it again: ", f);
-        html_put(f, rec->no_command);
-        fputs(".</p>\n", f);
+        html_put_in(f,
+                    "<p class=\"dim\">No command measures it again: ", rec->no_command,
+                    ".</p>\n");
     }
     fputs("</div>\n", f);
 }

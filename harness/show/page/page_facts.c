@@ -201,9 +201,7 @@ static void put_advice(FILE *f, const struct page_machine *m)
     fputs("<details><summary>Advice about this machine</summary>\n<ul>\n", f);
     json_array_foreach(advice, i, one) if (i < MAX_ADVICE)
     {
-        fputs("<li>", f);
-        html_put(f, text_of(one, text, sizeof text));
-        fputs("</li>\n", f);
+        html_put_in(f, "<li>", text_of(one, text, sizeof text), "</li>\n");
     }
     fputs("</ul></details>\n", f);
 }

@@ -31,9 +31,8 @@ static enum status put_carried(FILE *f, const struct page_machine *m, bool *any,
     if (st == ST_OK && u.n) {
         *any = true;
         users_answer(&u, text, sizeof text);
-        fputs("<div class=\"decision\">\n<p class=\"choice\">", f);
-        html_put(f, text);
-        fputs("</p>\n</div>\n", f);
+        html_put_in(f, "<div class=\"decision\">\n<p class=\"choice\">", text,
+                    "</p>\n</div>\n");
     }
     users_free(&u);
     return st;
@@ -56,9 +55,8 @@ static enum status put_card(FILE *f, const struct page_machine *m, struct err *e
         if (a->none.code)
             continue;
         any = true;
-        fputs("<div class=\"decision\">\n<p class=\"choice\">", f);
-        html_put(f, recommend_choice_text(&a->rec.best, text, sizeof text));
-        fputs("</p>\n", f);
+        html_put_in(f, "<div class=\"decision\">\n<p class=\"choice\">",
+                    recommend_choice_text(&a->rec.best, text, sizeof text), "</p>\n");
         page_put_figures(f, &a->rec);
         fputs("</div>\n", f);
     }
@@ -131,9 +129,8 @@ static void put_cell(FILE *f, const struct row *r)
         fprintf(f, "%.9g", r->tok_per_s);
     fputs("\">", f);
     if (trust == ROW_FAILED) {
-        fputs("<span class=\"dim\">", f);
-        html_put(f, r ? row_failure(r) : "\xe2\x80\x93");
-        fputs("</span></td>", f);
+        html_put_in(f, "<span class=\"dim\">", r ? row_failure(r) : "\xe2\x80\x93",
+                    "</span></td>");
         return;
     }
     html_printf(f, "%.*f", digits, r->tok_per_s);
@@ -152,9 +149,7 @@ static void put_lines(FILE *f, const struct entry *v, size_t n,
 
         for (end = begin; end < n && !strcmp(v[end].name, v[begin].name);)
             end++;
-        fputs("<tr><td class=\"name\">", f);
-        html_put(f, v[begin].name);
-        fputs("</td>", f);
+        html_put_in(f, "<tr><td class=\"name\">", v[begin].name, "</td>");
         for (size_t k = 0; k < n_machines; k++) {
             while (at < end && v[at].machine < (int)k)
                 at++;
@@ -176,9 +171,8 @@ static void put_head(FILE *f, const struct page_machine *v, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (!has_points(&v[i]))
             continue;
-        fputs("<th class=\"n\"><button type=\"button\">", f);
-        html_put(f, v[i].title);
-        fputs("</button></th>", f);
+        html_put_in(f, "<th class=\"n\"><button type=\"button\">", v[i].title,
+                    "</button></th>");
     }
     fputs("</tr></thead><tbody>\n", f);
 }

@@ -25,11 +25,8 @@ static void put_number(FILE *f, double v, const char *text, const char *small)
         fprintf(f, "%.9g", v);
     fputs("\">", f);
     html_put(f, text);
-    if (*small) {
-        fputs("<small>", f);
-        html_put(f, small);
-        fputs("</small>", f);
-    }
+    if (*small)
+        html_put_in(f, "<small>", small, "</small>");
     fputs("</td>", f);
 }
 
@@ -120,15 +117,10 @@ static void put_detail(FILE *f, const struct page_machine *m, size_t i)
 
     fprintf(f, "<tr class=\"detail\"><td colspan=\"%d\"><div class=\"inner\">",
             N_COLUMNS);
-    if (*r->detail) {
-        fputs("<p>", f);
-        html_put(f, r->detail);
-        fputs("</p>", f);
-    }
+    if (*r->detail)
+        html_put_in(f, "<p>", r->detail, "</p>");
     if (*r->command) {
-        fputs("<code class=\"command\">", f);
-        html_put(f, r->command);
-        fputs("</code>", f);
+        html_put_in(f, "<code class=\"command\">", r->command, "</code>");
     } else {
         fputs("<p class=\"dim\">No command measures it again.</p>", f);
     }

@@ -53,9 +53,7 @@ static void put_line(FILE *f, const struct users_series *s, const struct users_l
                                       t->tok_per_s.lo / t->n_users,
                                       t->tok_per_s.hi / t->n_users};
 
-    fputs("<tr><td class=\"name\">", f);
-    html_put(f, s->name);
-    fputs("</td>", f);
+    html_put_in(f, "<tr><td class=\"name\">", s->name, "</td>");
     fprintf(f, "<td class=\"n\">%d</td>", t->n_users);
     put_figure(f, t->tok_per_s);
     fprintf(f, "<td class=\"%s\">",
@@ -72,9 +70,7 @@ static void put_line(FILE *f, const struct users_series *s, const struct users_l
     put_figure(f, t->tpot_p90_ms);
     if (with_roof)
         put_figure(f, t->roof_gbps);
-    fputs("<td class=\"doubt\">", f);
-    html_put(f, doubt_of(t));
-    fputs("</td></tr>\n", f);
+    html_put_in(f, "<td class=\"doubt\">", doubt_of(t), "</td></tr>\n");
 }
 
 static void put_table(FILE *f, const struct users *u)
