@@ -15,40 +15,33 @@
 
 /* ---- words ----------------------------------------------------------------------- */
 
-static void append_number(char *buf, size_t cap, double v)
-{
-    text_append(buf, cap, "%.*f", report_decimals(v), v);
-}
+struct cell {
+    char text[48];
+};
 
 /* "8.15 (7.85-8.30)"; "-": not known. */
-static const char *figure_text(struct compare_figure v, bool range, char *buf,
-                               size_t cap)
+static struct cell figure_cell(struct compare_figure v, bool range)
 {
-    *buf = '\0';
-    if (!isfinite(v.mid)) {
-        text_append(buf, cap, "-");
-        return buf;
-    }
-    append_number(buf, cap, v.mid);
-    if (range) {
-        text_append(buf, cap, " (");
-        append_number(buf, cap, v.lo);
-        text_append(buf, cap, "-");
-        append_number(buf, cap, v.hi);
-        text_append(buf, cap, ")");
-    }
-    return buf;
+    struct cell c = {"-"};
+
+    if (isfinite(v.mid))
+        snprintf(c.text, sizeof c.text, "%.*f", report_decimals(v.mid), v.mid);
+    if (isfinite(v.mid) && range)
+        text_append(c.text, sizeof c.text, " (%.*f-%.*f)", report_decimals(v.lo), v.lo,
+                    report_decimals(v.hi), v.hi);
+    return c;
 }
 
 /* The speed in a table; "at least 8.15" of disturbed rows. */
-static const char *speed_text(const struct compare_machine *m, char *buf, size_t cap)
+static struct cell speed_cell(const struct compare_machine *m)
 {
-    *buf = '\0';
+    struct cell c;
+
     if (!m->speed_is_bound)
-        return figure_text(m->tok_per_s, true, buf, cap);
-    text_append(buf, cap, "at least ");
-    append_number(buf, cap, m->tok_per_s.mid);
-    return buf;
+        return figure_cell(m->tok_per_s, true);
+    snprintf(c.text, sizeof c.text, "at least %.*f", report_decimals(m->tok_per_s.mid),
+             m->tok_per_s.mid);
+    return c;
 }
 
 /* "Q4_0, 2 threads"; with another program's name, and a quota of the sandbox */
@@ -65,18 +58,19 @@ static const char *chosen_text(const struct compare_machine *m, char *buf, size_
     return buf;
 }
 
-static const char *percent_text(const struct compare_machine *m, char *buf, size_t cap)
+static struct cell chance_cell(const struct compare_machine *m)
 {
+    struct cell c = {"-"};
+
     if (!(m->score > 0) || isnan(m->p_first))
-        snprintf(buf, cap, "-");
-    else if (m->p_first > 0.999)
-        snprintf(buf, cap, ">99.9 %%");
-    else if (m->p_first < 0.001)
-        snprintf(buf, cap, "<0.1 %%");
-    else
-        snprintf(buf, cap, "%.*f %%", m->p_first > 0.995 || m->p_first < 0.005,
-                 100 * m->p_first);
-    return buf;
+        return c;
+    if (m->p_first > 0.999)
+        return (struct cell){">99.9 %"};
+    if (m->p_first < 0.001)
+        return (struct cell){"<0.1 %"};
+    snprintf(c.text, sizeof c.text, "%.*f %%", m->p_first > 0.995 || m->p_first < 0.005,
+             100 * m->p_first);
+    return c;
 }
 
 static const char *by_text(enum compare_by by)
@@ -151,7 +145,7 @@ static void print_head(FILE *f, const struct comparison *c)
 
 static void print_line(FILE *f, const struct compare_machine *m, size_t place)
 {
-    char name[96], speed[48], ttft[24], in[24], out[24], p[24];
+    char name[96];
 
     text_shorten(name, sizeof name, m->name, NAME_WIDTH);
     if (m->none.code) {
@@ -162,12 +156,9 @@ static void print_line(FILE *f, const struct compare_machine *m, size_t place)
         fprintf(f, "%2zu ", place);
     else
         fputs("   ", f);
-    fprintf(f, "%-*s %-17s %7s %8s %8s %7s\n", NAME_WIDTH, name,
-            speed_text(m, speed, sizeof speed),
-            figure_text(m->ttft_s, false, ttft, sizeof ttft),
-            figure_text(m->cost_in, false, in, sizeof in),
-            figure_text(m->cost_out, false, out, sizeof out),
-            percent_text(m, p, sizeof p));
+    fprintf(f, "%-*s %-17s %7s %8s %8s %7s\n", NAME_WIDTH, name, speed_cell(m).text,
+            figure_cell(m->ttft_s, false).text, figure_cell(m->cost_in, false).text,
+            figure_cell(m->cost_out, false).text, chance_cell(m).text);
 }
 
 static void print_machine(FILE *f, const struct compare_machine *m)
@@ -253,11 +244,9 @@ void compare_print_markdown(FILE *f, const struct comparison *c)
             continue;
         }
         markdown_put(f, chosen_text(m, text, sizeof text));
-        fprintf(f, " | %s", speed_text(m, text, sizeof text));
-        fprintf(f, " | %s", figure_text(m->ttft_s, true, text, sizeof text));
-        fprintf(f, " | %s", figure_text(m->cost_in, true, text, sizeof text));
-        fprintf(f, " | %s", figure_text(m->cost_out, true, text, sizeof text));
-        fprintf(f, " | %s |\n", percent_text(m, text, sizeof text));
+        fprintf(f, " | %s | %s | %s | %s | %s |\n", speed_cell(m).text,
+                figure_cell(m->ttft_s, true).text, figure_cell(m->cost_in, true).text,
+                figure_cell(m->cost_out, true).text, chance_cell(m).text);
     }
     if (c->n_changes)
         fputs("\nWhat would change it:\n\n", f);
