@@ -115,11 +115,9 @@ static enum status prepare(struct work *w, struct err *err)
     if (!st)
         st = parse_rules(w, err);
     if (!st && job->imatrix) {
-        const char *slash = strrchr(job->imatrix, '/');
-
         st = imatrix_read(&w->imatrix, job->imatrix, err);
         w->params.imatrix = w->imatrix;
-        w->params.imatrix_name = slash ? slash + 1 : job->imatrix;
+        w->params.imatrix_name = basename(job->imatrix);
     }
     w->params.keep_output = job->keep_output;
     w->params.requantise = true;

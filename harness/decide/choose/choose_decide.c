@@ -20,8 +20,7 @@ static const struct choose_file *file_of(const struct choose_result *r,
                                          const struct row *row)
 {
     for (size_t i = 0; i < r->n_mixes; i++) {
-        const char *slash = strrchr(r->mixes[i].path, '/');
-        const char *name = slash ? slash + 1 : r->mixes[i].path;
+        const char *name = basename(r->mixes[i].path);
         const size_t n = strlen(row->model);
 
         if (!strncmp(name, row->model, n) && (!name[n] || !strcmp(name + n, ".gguf")))

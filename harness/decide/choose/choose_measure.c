@@ -60,13 +60,6 @@ static enum status make_rules(struct rules *r, const struct choose *c,
     return ST_OK;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-
-    return slash ? slash + 1 : path;
-}
-
 /* rules is for free_rules() in any case. */
 static enum status set_params(struct requant_params *p, struct rules *rules,
                               const struct choose *c,
@@ -78,7 +71,8 @@ static enum status set_params(struct requant_params *p, struct rules *rules,
     *p = (struct requant_params){.mix = recipe->mix,
                                  .requantise = true,
                                  .imatrix = c->imatrix,
-                                 .imatrix_name = base_name(c->s->imatrix)};
+                                 .imatrix_name =
+                                     c->s->imatrix ? basename(c->s->imatrix) : NULL};
     if (!recipe->type)
         return ST_OK;
     st = make_rules(rules, c, recipe->type, err);

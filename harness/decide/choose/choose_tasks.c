@@ -245,11 +245,8 @@ static enum status answer_all(struct choose_score *score, struct choose_state *s
 /* A name for the file as it is now. */
 static void name_model(char *name, size_t cap, const struct choose_file *f)
 {
-    const char *slash = strrchr(f->path, '/');
-
     snprintf(name, cap, "%.200s of %llu bytes, KL %.9f",
-             format_path(slash ? slash + 1 : f->path).text,
-             (unsigned long long)f->bytes, f->kl);
+             format_path(basename(f->path)).text, (unsigned long long)f->bytes, f->kl);
 }
 
 enum status choose_answer(struct choose_score *score, const struct choose_file *f,

@@ -32,17 +32,10 @@ static bool is_ik(const struct deploy *d)
     return !strncmp(d->source, "ik", 2);
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 /* The folder of the file into buf, which is returned. */
 static const char *folder(const char *path, char *buf, size_t cap)
 {
-    const char *name = base_name(path);
+    const char *name = basename(path);
 
     snprintf(buf, cap, "%.*s", name > path + 1 ? (int)(name - path - 1) : 1,
              name > path ? path : ".");
@@ -364,7 +357,7 @@ static enum status print_docker(FILE *f, const struct deploy *d, struct err *err
     put_option(f, "--mount", mount);
     put_option(f, "--publish", "127.0.0.1:" PORT ":" PORT);
     fputs(" \\\n  " IMAGE, f);
-    snprintf(inside, sizeof inside, MOUNTED "/%s", base_name(d->model));
+    snprintf(inside, sizeof inside, MOUNTED "/%s", basename(d->model));
     put_server(f, d, inside, "0.0.0.0");
     return ST_OK;
 }
@@ -445,7 +438,7 @@ static void put_container(FILE *f, const struct deploy *d)
     fputs("        - name: llama-server\n", f);
     put_string(f, "          image: ", IMAGE);
     fputs("          args:\n            - \"--model\"\n", f);
-    snprintf(inside, sizeof inside, MOUNTED "/%s", base_name(d->model));
+    snprintf(inside, sizeof inside, MOUNTED "/%s", basename(d->model));
     put_argument(f, inside);
     for (size_t i = 0; i < n; i++) {
         put_string(f, "            - ", pair[i].option);

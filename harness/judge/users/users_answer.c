@@ -325,10 +325,9 @@ enum status users_recommend(FILE *f, json_t **json, const struct users_wish *q,
 static size_t model_of(const struct row *r, const char **name)
 {
     static const char end[] = ".gguf";
-    const char *slash = strrchr(r->model, '/');
     size_t len;
 
-    *name = slash ? slash + 1 : r->model;
+    *name = basename(r->model);
     len = strlen(*name);
     if (len > strlen(end) && !strcmp(*name + len - strlen(end), end))
         len -= strlen(end);

@@ -124,19 +124,12 @@ static bool retreat_into_leaf(struct group_parent *parent, const char *root,
     return false;
 }
 
-static const char *name_in(const char *dir)
-{
-    const char *slash = strrchr(dir, '/');
-
-    return slash ? slash + 1 : dir;
-}
-
 static bool is_leaf(const char *dir)
 {
     struct maker maker;
     bool is_self = false;
 
-    return group_parse(name_in(dir), &maker, &is_self) && is_self;
+    return group_parse(basename(dir), &maker, &is_self) && is_self;
 }
 
 static bool find_v2(struct group_parent *parent, const struct cgroup_place *place,
@@ -265,7 +258,7 @@ static bool has_others(const struct group_parent *parent, const char *root)
         bool is_self;
 
         others = group_parse(e->d_name, &maker, &is_self) &&
-                 strcmp(e->d_name, name_in(parent->self_leaf)) != 0;
+                 strcmp(e->d_name, basename(parent->self_leaf)) != 0;
     }
     if (d)
         closedir(d);

@@ -240,14 +240,6 @@ static uint64_t add_key(uint64_t h, uint64_t key)
     return hash_add(h, &key, sizeof key);
 }
 
-/* A name may have folders. */
-static const char *file_part(const char *name)
-{
-    const char *const slash = strrchr(name, '/');
-
-    return slash ? slash + 1 : name;
-}
-
 /* <out>/quality/<model>-<kv>-<key>.scores */
 static enum status open_scores(struct plan *p, size_t i, struct err *err)
 {
@@ -262,7 +254,7 @@ static enum status open_scores(struct plan *p, size_t i, struct err *err)
         key = hash_add(key, sums_name(job), strlen(sums_name(job)));
     key = add_key(key, has_reference(p) ? p->models[p->reference].key : 0);
     snprintf(path, sizeof path, "%.3000s/quality/%.100s-%s-%016llx.scores", p->s->out,
-             file_part(job->model->name), name_values(job, values, sizeof values),
+             basename(job->model->name), name_values(job, values, sizeof values),
              (unsigned long long)key);
     return quality_store_open(
         &job->scores, path, key,
@@ -322,7 +314,7 @@ static enum status open_rows(struct plan *p, struct err *err)
         needed |= !is_complete(&p->jobs[i]);
     if (!needed || !has_reference(p))
         return ST_OK;
-    snprintf(file, sizeof file, "quality/%.100s-%016llx.ref", file_part(m->name),
+    snprintf(file, sizeof file, "quality/%.100s-%016llx.ref", basename(m->name),
              (unsigned long long)key);
     st = modelref_cache_path(p->rows_path, sizeof p->rows_path, p->s->cache_dir, file,
                              err);

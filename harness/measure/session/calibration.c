@@ -10,13 +10,6 @@
 #include "engine/base/clock.h"
 #include "harness/base/textfile.h"
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 /* ---- input ----------------------------------------------------------------------- */
 
 static enum status read_tokens(const struct calibration *c, struct slm *m,
@@ -129,7 +122,7 @@ static enum status collect(const struct calibration *c, struct slm *m,
     if (!st && r->done == 0)
         st = err_set(err, ST_INTERRUPTED, "interrupted");
     if (!st)
-        st = imatrix_add_dataset(im, base_name(c->text), err);
+        st = imatrix_add_dataset(im, basename(c->text), err);
     if (st)
         return st;
     imatrix_add_chunks(im, (uint32_t)r->done);

@@ -116,10 +116,9 @@ enum status point_set_text(struct point *p, const char *text, struct err *err)
 
 void point_text_name(const struct point *p, char *buf, size_t cap)
 {
-    const char *slash = strrchr(p->text, '/');
     char *dot;
 
-    snprintf(buf, cap, "%s", slash ? slash + 1 : p->text);
+    snprintf(buf, cap, "%s", basename(p->text));
     dot = strrchr(buf, '.');
     if (dot && dot > buf)
         *dot = '\0';
@@ -179,14 +178,12 @@ static void id_model(const struct point *p, char *buf, size_t cap)
 /* A text of our own by its name, one of the user's by a part of it and a hash. */
 static void id_text(const struct point *p, char *buf, size_t cap)
 {
-    const char *slash = strrchr(p->text, '/');
-    const char *name = slash ? slash + 1 : p->text;
-
+    const char *name = basename(p->text);
     char shown[64];
 
     text_append(buf, cap, "text-");
     put_start(buf, cap, text_harmless(shown, sizeof shown, name), 12);
-    if (slash || strlen(name) > 12)
+    if (name != p->text || strlen(name) > 12)
         text_append(buf, cap, "~%08x", text_hash(p->text));
 }
 
