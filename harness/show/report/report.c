@@ -16,11 +16,6 @@
 
 #define GIB ((double)((uint64_t)1 << 30))
 
-static enum status no_memory(struct err *err)
-{
-    return err_set(err, ST_NO_MEMORY, "no memory for the marks of a chart");
-}
-
 /* ---- threads --------------------------------------------------------------------- */
 
 static int compare_counts(const void *a, const void *b)
@@ -63,8 +58,7 @@ static bool are_bars(struct chart *c, const struct report_rows *p)
     return c->n_groups == 1 && c->n_series > 1;
 }
 
-static enum status fill_threads(struct chart *c, const struct report_rows *p,
-                                struct err *err)
+static void fill_threads(struct chart *c, const struct report_rows *p)
 {
     int64_t depth_of_all = -1;
 
@@ -82,8 +76,6 @@ static enum status fill_threads(struct chart *c, const struct report_rows *p,
             if (r->kind != POINT_DECODE || r->ctx != depth)
                 continue;
             struct mark *m = chart_mark(c);
-            if (!m)
-                return no_memory(err);
             m->series = series;
             m->x = (double)r->n_threads;
             mark_set_speed(m, r);
@@ -100,13 +92,11 @@ static enum status fill_threads(struct chart *c, const struct report_rows *p,
     if (are_bars(c, p))
         c->n = 0;
     c->n_groups = 0;
-    return ST_OK;
 }
 
 /* ---- decode speed of settings with as many threads ------------------------------- */
 
-static enum status fill_decode(struct chart *c, const struct report_rows *p,
-                               struct err *err)
+static void fill_decode(struct chart *c, const struct report_rows *p)
 {
     for (size_t begin = 0, end; begin < p->n; begin = end) {
         end = report_setting_end(p, begin);
@@ -117,8 +107,6 @@ static enum status fill_decode(struct chart *c, const struct report_rows *p,
             if (p->v[i]->kind != POINT_DECODE || p->v[i]->ctx != depth)
                 continue;
             struct mark *m = chart_mark(c);
-            if (!m)
-                return no_memory(err);
             m->series = series;
             mark_set_speed(m, p->v[i]);
             m->other = NAN;
@@ -129,7 +117,6 @@ static enum status fill_decode(struct chart *c, const struct report_rows *p,
     snprintf(c->title, sizeof c->title,
              "Decode speed with %s, at each setting's least context depth",
              c->group[0]);
-    return ST_OK;
 }
 
 /* ---- prefill speed --------------------------------------------------------------- */
@@ -145,8 +132,7 @@ static int64_t longest_prompt(const struct report_rows *p, size_t begin, size_t 
     return longest;
 }
 
-static enum status fill_prefill(struct chart *c, const struct report_rows *p,
-                                struct err *err)
+static void fill_prefill(struct chart *c, const struct report_rows *p)
 {
     int64_t counts[CHART_MAX_SERIES], prompt_of_all = -1;
 
@@ -167,8 +153,6 @@ static enum status fill_prefill(struct chart *c, const struct report_rows *p,
                     r->n_threads != counts[k])
                     continue;
                 struct mark *m = chart_mark(c);
-                if (!m)
-                    return no_memory(err);
                 m->series = series;
                 m->group = k;
                 mark_set_speed(m, r);
@@ -182,7 +166,6 @@ static enum status fill_prefill(struct chart *c, const struct report_rows *p,
     else
         snprintf(c->title, sizeof c->title,
                  "Prefill speed, at each setting's longest prompt");
-    return ST_OK;
 }
 
 /* ---- memory ---------------------------------------------------------------------- */
@@ -231,8 +214,7 @@ static void mark_memory(struct mark *m, const struct report_rows *p, size_t begi
              failure && any_good ? " at some points" : "");
 }
 
-static enum status fill_memory(struct chart *c, const struct report_rows *p,
-                               struct err *err)
+static void fill_memory(struct chart *c, const struct report_rows *p)
 {
     bool any_limit = false, any_resident = false;
 
@@ -246,8 +228,6 @@ static enum status fill_memory(struct chart *c, const struct report_rows *p,
         if (series < 0)
             continue;
         struct mark *m = chart_mark(c);
-        if (!m)
-            return no_memory(err);
         m->series = series;
         m->x = series;
         mark_memory(m, p, begin, end);
@@ -258,7 +238,6 @@ static enum status fill_memory(struct chart *c, const struct report_rows *p,
     snprintf(c->title, sizeof c->title, "Memory %s%s",
              any_resident ? "that must stay resident" : "charged",
              any_limit ? ", and its limit" : "");
-    return ST_OK;
 }
 
 /* ---- all of them ----------------------------------------------------------------- */
@@ -333,10 +312,10 @@ static const struct {
 static enum status use_chart(struct chart *c, bool in_page, report_plot_fn *use,
                              void *arg, struct err *err)
 {
-    struct plot *p = chart_plot(c, in_page);
+    struct plot *p = c->is_incomplete ? NULL : chart_plot(c, in_page);
 
-    if (c->has_figure && !p)
-        return no_memory(err);
+    if (c->is_incomplete || (c->has_figure && !p))
+        return err_set(err, ST_NO_MEMORY, "no memory for the marks of a chart");
     if (p && in_page && c->n_left_out)
         plot_note(p, plot_printf(p, "%d more setting%s not shown", c->n_left_out,
                                  c->n_left_out == 1 ? " is" : "s are"));
@@ -351,7 +330,7 @@ enum status report_each_plot(const struct report_source *from, bool in_page,
     enum status st = ST_OK;
 
     if (!c)
-        return no_memory(err);
+        return err_set(err, ST_NO_MEMORY, "no memory for a chart");
     describe(subtitle, sizeof subtitle, from->points, from->machine);
     for (size_t i = 0; i < sizeof charts / sizeof charts[0] && st == ST_OK; i++) {
         *c = (struct chart){.name = charts[i].name,
@@ -364,14 +343,13 @@ enum status report_each_plot(const struct report_source *from, bool in_page,
                             .may_split = !charts[i].bars && !charts[i].log_x,
                             .max_threads = from->machine->max_threads};
         snprintf(c->subtitle, sizeof c->subtitle, "%s", subtitle);
-        st = charts[i].fill(c, from->points, err);
+        charts[i].fill(c, from->points);
         if (c->n_left_out) {
             snprintf(text, sizeof text, "%d more setting%s not shown", c->n_left_out,
                      plural(c->n_left_out, "s"));
             append_part(c->subtitle, sizeof c->subtitle, text);
         }
-        if (st == ST_OK)
-            st = use_chart(c, in_page, use, arg, err);
+        st = use_chart(c, in_page, use, arg, err);
         chart_free(c);
     }
     free(c);

@@ -19,12 +19,13 @@
 
 struct mark *chart_mark(struct chart *c)
 {
-    struct mark *v = array_grow(c->v, c->n, &c->cap, sizeof *v), *m;
+    struct mark *v = array_grow(c->v, c->n, &c->cap, sizeof *v), *m = &c->spare;
 
-    if (!v)
-        return NULL;
-    c->v = v;
-    m = &c->v[c->n++];
+    c->is_incomplete |= !v;
+    if (v) {
+        c->v = v;
+        m = &v[c->n++];
+    }
     memset(m, 0, sizeof *m);
     m->y = m->lo = m->hi = m->other = m->extra = m->limit = NAN;
     return m;

@@ -60,13 +60,16 @@ struct chart {
     bool log_x;     /* x is a quantity >= 0, and marks have labels */
     bool may_split; /* into panels, see chart_choose_panels() */
     int panel[CHART_MAX_SERIES], n_panels;
-    int max_threads; /* that the machine has for this process; 0: not known */
-    bool has_figure; /* set by chart_plot() */
-    struct mark *v;  /* malloc'ed */
+    int max_threads;    /* that the machine has for this process; 0: not known */
+    bool has_figure;    /* set by chart_plot() */
+    bool is_incomplete; /* there was no memory for what it should have */
+    struct mark spare;
+    struct mark *v; /* malloc'ed */
     size_t n, cap;
 };
 
-/* A new mark, zeroed but for its NaNs; NULL when there is no memory. */
+/* A new mark, zeroed but for its NaNs. Without memory the chart is incomplete, and the
+ * mark is none of its. */
 struct mark *chart_mark(struct chart *c);
 
 /* The next series, named after the row's setting; -1 when the chart is full: then it is
@@ -91,9 +94,8 @@ void chart_free(struct chart *c);
 
 /* ---- what charts show ------------------------------------------------------------ */
 
-/* Adds the marks of a chart. Error: ST_NO_MEMORY. */
-typedef enum status report_fill_fn(struct chart *c, const struct report_rows *p,
-                                   struct err *err);
+/* Adds the marks of a chart, which is incomplete without memory. */
+typedef void report_fill_fn(struct chart *c, const struct report_rows *p);
 
 /* Bars per setting and text, at the thread count that decodes the text fastest; no
  * marks where no point is of kind speculate. */

@@ -14,11 +14,6 @@
 #include "harness/base/format.h"
 #include "harness/judge/recommend/recommend.h"
 
-static enum status no_memory(struct err *err)
-{
-    return err_set(err, ST_NO_MEMORY, "no memory for the marks of a chart");
-}
-
 /* ---- threads --------------------------------------------------------------------- */
 
 /* What is recommended: for each model, and of one setting by itself. */
@@ -29,8 +24,9 @@ struct advice {
     struct recommendation *one;
 };
 
-static enum status advice_make(struct advice *a, const struct chart *c,
-                               const struct report_rows *p, struct err *err)
+/* False: no memory. */
+static bool advice_make(struct advice *a, const struct chart *c,
+                        const struct report_rows *p)
 {
     struct err none = ERR_INIT;
 
@@ -38,11 +34,11 @@ static enum status advice_make(struct advice *a, const struct chart *c,
     a->rows = malloc((p->n + 1) * sizeof *a->rows);
     a->one = malloc(sizeof *a->one);
     if (!a->rows || !a->one)
-        return no_memory(err);
+        return false;
     for (size_t i = 0; i < p->n; i++)
         a->rows[i] = *p->v[i];
     recommend_each(&a->each, a->rows, p->n, &a->params, &none);
-    return none.code == ST_NO_MEMORY ? no_memory(err) : ST_OK;
+    return none.code != ST_NO_MEMORY;
 }
 
 static void advice_free(struct advice *a)
@@ -84,30 +80,15 @@ static int64_t advised_threads(struct advice *a, const struct report_rows *p,
 
 /* ---- marks ----------------------------------------------------------------------- */
 
-static enum status add_mark(struct chart *c, const struct report_rows *p,
-                            const struct row *r, int series, struct err *err)
+static void add_mark(struct chart *c, const struct report_rows *p, const struct row *r,
+                     int series)
 {
     struct mark *m = chart_mark(c);
 
-    if (!m)
-        return no_memory(err);
     m->series = series;
     m->x = (double)r->ctx;
     mark_set_speed(m, r);
     mark_set_best_roof(m, r, p);
-    return ST_OK;
-}
-
-static enum status add_setting(struct chart *c, const struct report_rows *p,
-                               size_t begin, size_t end, int64_t n_threads, int series,
-                               struct err *err)
-{
-    enum status st = ST_OK;
-
-    for (size_t i = begin; i < end && st == ST_OK; i++)
-        if (p->v[i]->kind == POINT_DECODE && p->v[i]->n_threads == n_threads)
-            st = add_mark(c, p, p->v[i], series, err);
-    return st;
 }
 
 static void name_threads(struct chart *c, const int64_t *threads, bool all_alike)
@@ -130,14 +111,12 @@ static void name_threads(struct chart *c, const int64_t *threads, bool all_alike
     }
 }
 
-static enum status fill(struct chart *c, const struct report_rows *p, struct advice *a,
-                        struct err *err)
+static void fill(struct chart *c, const struct report_rows *p, struct advice *a)
 {
     int64_t threads[CHART_MAX_SERIES];
     bool all_alike = true;
-    enum status st = ST_OK;
 
-    for (size_t begin = 0, end; begin < p->n && st == ST_OK; begin = end) {
+    for (size_t begin = 0, end; begin < p->n; begin = end) {
         end = report_setting_end(p, begin);
         const int64_t n = advised_threads(a, p, begin, end);
         const int series = n < 0 ? -1 : chart_add_series(c, p, p->v[begin]);
@@ -146,20 +125,20 @@ static enum status fill(struct chart *c, const struct report_rows *p, struct adv
             continue;
         threads[series] = n;
         all_alike &= n == threads[0];
-        st = add_setting(c, p, begin, end, n, series, err);
+        for (size_t i = begin; i < end; i++)
+            if (p->v[i]->kind == POINT_DECODE && p->v[i]->n_threads == n)
+                add_mark(c, p, p->v[i], series);
     }
     name_threads(c, threads, all_alike);
-    return st;
 }
 
-enum status report_fill_context(struct chart *c, const struct report_rows *p,
-                                struct err *err)
+void report_fill_context(struct chart *c, const struct report_rows *p)
 {
     struct advice a;
-    enum status st = advice_make(&a, c, p, err);
 
-    if (st == ST_OK)
-        st = fill(c, p, &a, err);
+    if (advice_make(&a, c, p))
+        fill(c, p, &a);
+    else
+        c->is_incomplete = true;
     advice_free(&a);
-    return st;
 }

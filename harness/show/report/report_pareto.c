@@ -144,8 +144,7 @@ static void set_aside(struct mark *m, const struct row *r, const char *label)
              report_decimals(r->tok_per_s), r->tok_per_s);
 }
 
-static enum status add_point(struct chart *c, const struct report_rows *p,
-                             const struct row *r, struct err *err)
+static void add_point(struct chart *c, const struct report_rows *p, const struct row *r)
 {
     const int series = series_of(c, r);
     char label[REPORT_NAME_MAX];
@@ -153,11 +152,9 @@ static enum status add_point(struct chart *c, const struct report_rows *p,
 
     if (series < 0) {
         c->n_left_out++;
-        return ST_OK;
+        return;
     }
     m = chart_mark(c);
-    if (!m)
-        return err_set(err, ST_NO_MEMORY, "no memory for the marks of a chart");
     mark_set_speed(m, r);
     m->series = series;
     m->x = r->kl_mean;
@@ -169,25 +166,21 @@ static enum status add_point(struct chart *c, const struct report_rows *p,
         snprintf(m->note, sizeof m->note, "%.30s %s", label, row_status_text(r));
     else if (!fits(r))
         set_aside(m, r, label);
-    return ST_OK;
 }
 
-enum status report_fill_pareto(struct chart *c, const struct report_rows *p,
-                               struct err *err)
+void report_fill_pareto(struct chart *c, const struct report_rows *p)
 {
     const int64_t depth = depth_of_all(p);
-    enum status st = ST_OK;
 
-    for (size_t begin = 0, end; begin < p->n && st == ST_OK; begin = end) {
+    for (size_t begin = 0, end; begin < p->n; begin = end) {
         end = report_setting_end(p, begin);
         const struct row *r = report_fastest_at(p, begin, end, depth);
 
         if (r && has_divergence(r))
-            st = add_point(c, p, r, err);
+            add_point(c, p, r);
     }
     mark_frontier(c);
     snprintf(c->title, sizeof c->title,
              "Decode speed against divergence from the reference, context depth %lld",
              (long long)depth);
-    return st;
 }

@@ -16,11 +16,6 @@
 #define MIB (1024.0 * 1024)
 #define GIB (1024 * MIB)
 
-static enum status no_memory(struct err *err)
-{
-    return err_set(err, ST_NO_MEMORY, "no memory for the marks of a chart");
-}
-
 /* ---- where a chart is drawn ------------------------------------------------------ */
 
 /* A row's value of the setting that is the axis; 0: it has no place in the chart. */
@@ -68,33 +63,32 @@ static int by_place(const void *x, const void *y)
     return order_ints(a->value, b->value);
 }
 
-/* A point of the threads and depth with the most values into *at; NULL: no point has
- * two. */
-static enum status choose_place(const struct row **at, const struct report_rows *p,
-                                value_fn *value_of, struct err *err)
+/* A point of the threads and depth with the most values; NULL: no point has two. */
+static const struct row *choose_place(struct chart *c, const struct report_rows *p,
+                                      value_fn *value_of)
 {
+    const struct row *at = NULL;
     struct place *v = malloc((p->n + 1) * sizeof *v);
     size_t n = 0, n_best = 1, n_values = 0;
 
-    if (!v)
-        return no_memory(err);
-    for (size_t i = 0; i < p->n; i++)
+    c->is_incomplete |= !v;
+    for (size_t i = 0; v && i < p->n; i++)
         if (value_of(p->v[i]) > 0)
             v[n++] = (struct place){p->v[i], value_of(p->v[i])};
-    qsort(v, n, sizeof *v, by_place);
-    *at = NULL;
+    if (n)
+        qsort(v, n, sizeof *v, by_place);
     for (size_t i = 0; i < n; i++) {
         if (!i || !same_place(v[i - 1].row, v[i].row))
             n_values = 1;
         else
             n_values += v[i - 1].value != v[i].value;
         if (n_values > n_best) {
-            *at = v[i].row;
+            at = v[i].row;
             n_best = n_values;
         }
     }
     free(v);
-    return ST_OK;
+    return at;
 }
 
 /* The line that is called as r's would be; a new one; -1: the chart is full. */
@@ -111,30 +105,27 @@ static int series_of(struct chart *c, const struct report_rows *p, const struct 
 
 /* ---- the memory limit ------------------------------------------------------------ */
 
-static enum status add_limit(struct chart *c, const struct row *r, int series,
-                             double unit, struct err *err)
+static void add_limit(struct chart *c, const struct row *r, int series, double unit)
 {
     struct mark *m = chart_mark(c);
 
-    if (!m)
-        return no_memory(err);
     m->series = series;
     m->x = (double)r->mem_limit_bytes / unit;
     mark_set_speed(m, r);
     if (r->limiter == LIMITER_PAGING)
         m->other = NAN; /* the disk bounds it */
-    return ST_OK;
 }
 
-/* Rows as they were requested: what auto chose is no other line. */
-static enum status pick_chosen(struct report_rows *p, struct row **rows,
-                               const struct report_rows *from, struct err *err)
+/* Rows as they were requested: what auto chose is no other line. False: no memory. */
+static bool pick_chosen(struct report_rows *p, struct row **rows,
+                        const struct report_rows *from)
 {
+    struct err none = ERR_INIT;
     size_t n = 0;
 
     *rows = malloc((from->n + 1) * sizeof **rows);
     if (!*rows)
-        return no_memory(err);
+        return false;
     for (size_t i = 0; i < from->n; i++) {
         if (!limit_of(from->v[i]))
             continue;
@@ -143,18 +134,16 @@ static enum status pick_chosen(struct report_rows *p, struct row **rows,
             (*rows)[n].residency = (*rows)[n].weights_asked;
         n++;
     }
-    return report_rows_pick(p, *rows, n, err);
+    return !report_rows_pick(p, *rows, n, &none);
 }
 
-static enum status fill_limit(struct chart *c, const struct report_rows *p,
-                              struct err *err)
+static void fill_limit(struct chart *c, const struct report_rows *p)
 {
-    const struct row *place = NULL;
+    const struct row *place = choose_place(c, p, limit_of);
     double unit = MIB; /* where all are below 1 GiB */
-    enum status st = choose_place(&place, p, limit_of, err);
 
-    if (st || !place)
-        return st;
+    if (!place)
+        return;
     for (size_t i = 0; i < p->n; i++)
         if ((double)p->v[i]->mem_limit_bytes >= GIB)
             unit = GIB;
@@ -162,34 +151,32 @@ static enum status fill_limit(struct chart *c, const struct report_rows *p,
         c->x_name = "limit_mib";
         c->x_title = "memory limit, MiB";
     }
-    for (size_t i = 0; i < p->n && st == ST_OK; i++) {
+    for (size_t i = 0; i < p->n; i++) {
         const struct row *r = p->v[i];
         const int series = same_place(r, place) ? series_of(c, p, r) : -1;
 
         if (series >= 0)
-            st = add_limit(c, r, series, unit, err);
+            add_limit(c, r, series, unit);
     }
     snprintf(c->title, sizeof c->title,
              "Decode speed by memory limit, %lld thread%s, context depth %lld",
              (long long)place->n_threads, plural(place->n_threads, "s"),
              (long long)place->ctx);
-    return st;
 }
 
-enum status report_fill_limit(struct chart *c, const struct report_rows *p,
-                              struct err *err)
+void report_fill_limit(struct chart *c, const struct report_rows *p)
 {
     struct report_rows chosen = {.v = NULL};
     struct row *rows = NULL;
-    enum status st = pick_chosen(&chosen, &rows, p, err);
 
-    if (st == ST_OK) {
+    if (pick_chosen(&chosen, &rows, p)) {
         report_rows_ignore(&chosen, "mem_limit_bytes");
-        st = fill_limit(c, &chosen, err);
+        fill_limit(c, &chosen);
         report_rows_free(&chosen);
+    } else {
+        c->is_incomplete = true;
     }
     free(rows);
-    return st;
 }
 
 /* ---- sequences, and a prompt read with them -------------------------------------- */
@@ -280,15 +267,14 @@ static int by_series(const void *x, const void *y)
     return order_ints((int64_t)a->x, (int64_t)b->x);
 }
 
-static enum status fill_along(struct chart *c, const struct report_rows *all,
-                              const struct along *along, struct err *err)
+static void fill_along(struct chart *c, const struct report_rows *all,
+                       const struct along *along)
 {
     struct report_rows rows = *all; /* its names are without the setting */
-    const struct row *place = NULL;
-    enum status st = choose_place(&place, all, along->value_of, err);
+    const struct row *place = choose_place(c, all, along->value_of);
 
-    if (st || !place)
-        return st;
+    if (!place)
+        return;
     report_rows_ignore(&rows, along->column);
     for (size_t i = 0; i < all->n; i++) {
         const struct row *r = all->v[i];
@@ -298,12 +284,10 @@ static enum status fill_along(struct chart *c, const struct report_rows *all,
         if (value <= 0 || !same_place(r, place))
             continue;
         m = chart_mark(c);
-        if (!m)
-            return no_memory(err);
         /* a line without a mark has no name in the legend */
         m->series = along->set(m, all, r) ? series_of(c, &rows, r) : -1;
         m->x = (double)(value - 1 + along->first);
-        if (m->series < 0)
+        if (m->series < 0 && !c->is_incomplete)
             c->n--;
     }
     if (c->n)
@@ -311,42 +295,37 @@ static enum status fill_along(struct chart *c, const struct report_rows *all,
     snprintf(c->title, sizeof c->title, "%s, %lld thread%s, context depth %lld",
              along->title, (long long)place->n_threads, plural(place->n_threads, "s"),
              (long long)place->ctx);
-    return ST_OK;
 }
 
-enum status report_fill_sequences(struct chart *c, const struct report_rows *p,
-                                  struct err *err)
+void report_fill_sequences(struct chart *c, const struct report_rows *p)
 {
     static const struct along along = {"Decode speed of all sequences together",
                                        "n_sequences", sequences_of, 1, set_all};
 
     c->roof = BOTH_ROOFS;
-    return fill_along(c, p, &along, err);
+    fill_along(c, p, &along);
 }
 
-enum status report_fill_each(struct chart *c, const struct report_rows *p,
-                             struct err *err)
+void report_fill_each(struct chart *c, const struct report_rows *p)
 {
     static const struct along along = {"Decode speed of each sequence", "n_sequences",
                                        sequences_of, 1, set_each};
 
     c->roof = BOTH_ROOFS;
-    return fill_along(c, p, &along, err);
+    fill_along(c, p, &along);
 }
 
-enum status report_fill_kv(struct chart *c, const struct report_rows *p,
-                           struct err *err)
+void report_fill_kv(struct chart *c, const struct report_rows *p)
 {
     static const struct along along = {"KV cache", "n_sequences", sequences_of, 1,
                                        set_kv};
 
     c->y_title = "KV cache, MiB";
     c->unit = "MiB";
-    return fill_along(c, p, &along, err);
+    fill_along(c, p, &along);
 }
 
-enum status report_fill_step(struct chart *c, const struct report_rows *p,
-                             struct err *err)
+void report_fill_step(struct chart *c, const struct report_rows *p)
 {
     static const struct along along = {"Time of a step while a prompt is read",
                                        "n_chunk", chunk_of, 0, set_step};
@@ -354,15 +333,14 @@ enum status report_fill_step(struct chart *c, const struct report_rows *p,
     c->y_title = "ms per step";
     c->unit = "ms";
     c->roof = BOTH_ROOFS;
-    return fill_along(c, p, &along, err);
+    fill_along(c, p, &along);
 }
 
-enum status report_fill_chunk(struct chart *c, const struct report_rows *p,
-                              struct err *err)
+void report_fill_chunk(struct chart *c, const struct report_rows *p)
 {
     static const struct along along = {"Prefill speed while decoding", "n_chunk",
                                        chunk_of, 0, set_prompt};
 
     c->roof = BOTH_ROOFS;
-    return fill_along(c, p, &along, err);
+    fill_along(c, p, &along);
 }

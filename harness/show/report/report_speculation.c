@@ -43,19 +43,16 @@ static const struct row *best_of(const struct report_rows *p, size_t begin, size
     return best;
 }
 
-static enum status add_bar(struct chart *c, const struct row *r, int series, int group,
-                           struct err *err)
+static void add_bar(struct chart *c, const struct row *r, int series, int group)
 {
     struct mark *m = chart_mark(c);
 
-    if (!m)
-        return err_set(err, ST_NO_MEMORY, "no memory for the marks of a chart");
     mark_set_speed(m, r);
     m->series = series;
     m->group = group;
     m->other = m->lo = m->hi = NAN;
     if (m->state == MARK_CROSS)
-        return ST_OK;
+        return;
     m->y = r->spec_speedup;
     m->lo = r->spec_speedup_lo;
     m->hi = r->spec_speedup_hi;
@@ -63,31 +60,26 @@ static enum status add_bar(struct chart *c, const struct row *r, int series, int
         snprintf(m->note, sizeof m->note, "%.0f %% accepted", 100 * r->spec_accept);
     else
         snprintf(m->note, sizeof m->note, "no draft");
-    return ST_OK;
 }
 
-enum status report_fill_speculation(struct chart *c, const struct report_rows *p,
-                                    struct err *err)
+void report_fill_speculation(struct chart *c, const struct report_rows *p)
 {
-    enum status st = ST_OK;
-
     for (size_t i = 0; i < p->n; i++)
         if (is_point(p->v[i]))
             group_of(c, p->v[i]);
-    for (size_t begin = 0, end; begin < p->n && st == ST_OK; begin = end) {
+    for (size_t begin = 0, end; begin < p->n; begin = end) {
         int series = -1;
 
         end = report_setting_end(p, begin);
-        for (int k = 0; k < c->n_groups && st == ST_OK; k++) {
+        for (int k = 0; k < c->n_groups; k++) {
             const struct row *r = best_of(p, begin, end, c->group[k]);
 
             if (r && series < 0 && (series = chart_add_series(c, p, r)) < 0)
                 break;
             if (r)
-                st = add_bar(c, r, series, k, err);
+                add_bar(c, r, series, k);
         }
     }
     snprintf(c->title, sizeof c->title,
              "Speculative decoding (prompt lookup) against plain decoding, by text");
-    return st;
 }
