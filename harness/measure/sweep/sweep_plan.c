@@ -20,23 +20,10 @@ struct making {
     struct strtab known; /* of ids */
     size_t cap;          /* of plan.points */
     int max_ctx;         /* depths of the model's points are no deeper; 0: any */
+    struct err *err;     /* of the first failure, after which nothing is added */
 };
 
-static enum status begin(struct making *m, struct err *err)
-{
-    m->ids = malloc(SWEEP_MAX_POINTS * sizeof *m->ids);
-    return m->ids
-               ? strtab_init(&m->known, SWEEP_MAX_POINTS, err)
-               : err_set(err, ST_NO_MEMORY, "no memory for the identities of points");
-}
-
-static void end(struct making *m)
-{
-    strtab_free(&m->known);
-    free(m->ids);
-}
-
-static enum status add(struct making *m, const struct point *p, struct err *err)
+static void add(struct making *m, const struct point *p)
 {
     const uint32_t n = (uint32_t)m->plan.n_points;
     char id[sizeof *m->ids];
@@ -44,30 +31,32 @@ static enum status add(struct making *m, const struct point *p, struct err *err)
 
     point_id(p, id, sizeof id);
     if (strtab_find(&m->known, id, strlen(id)) != STRTAB_NONE)
-        return ST_OK;
-    if (m->plan.n_points == SWEEP_MAX_POINTS)
-        return err_set(err, ST_USAGE,
-                       "the settings make more than %d points, the maximum of a sweep: "
-                       "leave out values of a list, or measure the models one by one",
-                       SWEEP_MAX_POINTS);
+        return;
+    if (m->plan.n_points == SWEEP_MAX_POINTS) {
+        err_set(m->err, ST_USAGE,
+                "the settings make more than %d points, the maximum of a sweep: leave "
+                "out values of a list, or measure the models one by one",
+                SWEEP_MAX_POINTS);
+        return;
+    }
     grown = array_grow(m->plan.points, n, &m->cap, sizeof *grown);
-    if (!grown)
-        return err_set(err, ST_NO_MEMORY, "no memory for %u points", n + 1);
+    if (!grown) {
+        err_set(m->err, ST_NO_MEMORY, "no memory for %u points", n + 1);
+        return;
+    }
     m->plan.points = grown;
     memcpy(m->ids[n], id, sizeof id);
     strtab_put(&m->known, m->ids[n], (uint32_t)strlen(id), n);
     m->plan.points[m->plan.n_points++] = *p;
-    return ST_OK;
 }
 
 /* Every context depth with one thread count, and all that is alike. */
-static enum status add_depths(struct making *m, const struct sweep_settings *s,
-                              const struct point *base, struct err *err)
+static void add_depths(struct making *m, const struct sweep_settings *s,
+                       const struct point *base)
 {
     const struct int_list *depths = &s->list[SETTING_ctx];
-    enum status status = ST_OK;
 
-    for (size_t i = 0; i < depths->n && status == ST_OK; i++) {
+    for (size_t i = 0; i < depths->n && !m->err->code; i++) {
         struct point p = *base;
 
         p.kind = POINT_DECODE;
@@ -78,21 +67,18 @@ static enum status add_depths(struct making *m, const struct sweep_settings *s,
             p.n_shared = 0; /* nobody shares */
         if (p.n_shared > p.ctx)
             continue;
-        status = point_check_sequences(&p, err);
-        if (status == ST_OK)
-            status = add(m, &p, err);
+        if (point_check_sequences(&p, m->err) == ST_OK)
+            add(m, &p);
     }
-    return status;
 }
 
 /* Every prompt length. */
-static enum status add_prompts(struct making *m, const struct sweep_settings *s,
-                               const struct point *base, struct err *err)
+static void add_prompts(struct making *m, const struct sweep_settings *s,
+                        const struct point *base)
 {
     const struct int_list *lengths = &s->list[SETTING_prefill];
-    enum status status = ST_OK;
 
-    for (size_t i = 0; i < lengths->n && status == ST_OK; i++) {
+    for (size_t i = 0; i < lengths->n && !m->err->code; i++) {
         struct point p = *base;
 
         p.kind = POINT_PREFILL;
@@ -101,18 +87,15 @@ static enum status add_prompts(struct making *m, const struct sweep_settings *s,
         p.n_prompt = lengths->v[i];
         p.n_tokens = s->n_passes;
         p.ctx_prefill = false;
-        status = add(m, &p, err);
+        add(m, &p);
     }
-    return status;
 }
 
 /* Every text; its depth is that of its prompt. */
-static enum status add_texts(struct making *m, const struct sweep_settings *s,
-                             const struct point *base, struct err *err)
+static void add_texts(struct making *m, const struct sweep_settings *s,
+                      const struct point *base)
 {
-    enum status status = ST_OK;
-
-    for (int i = 0; i < s->n_texts && status == ST_OK; i++) {
+    for (int i = 0; i < s->n_texts && !m->err->code; i++) {
         struct point p = *base;
 
         p.kind = POINT_SPECULATE;
@@ -120,9 +103,8 @@ static enum status add_texts(struct making *m, const struct sweep_settings *s,
         p.n_shared = p.n_chunk = 0;
         snprintf(p.text, sizeof p.text, "%s", s->texts[i]);
         p.n_tokens = s->n_passes;
-        status = add(m, &p, err);
+        add(m, &p);
     }
-    return status;
 }
 
 /* Another program by a template, which measures decoding only. */
@@ -135,27 +117,25 @@ static bool is_template(const struct point *p)
            engine_prints(&e);
 }
 
-static enum status add_threads(struct making *m, const struct sweep_settings *s,
-                               const struct point *base, struct err *err)
+static void add_threads(struct making *m, const struct sweep_settings *s,
+                        const struct point *base)
 {
     const struct int_list *decode = &s->list[SETTING_threads];
     const struct int_list *prefill = &s->list[SETTING_threads_prefill];
     struct point p = *base;
-    enum status status = ST_OK;
 
     if (!prefill->n)
         prefill = decode;
-    for (size_t i = 0; i < decode->n && status == ST_OK; i++) {
+    for (size_t i = 0; i < decode->n; i++) {
         p.setup.n_threads = decode->v[i];
-        status = add_depths(m, s, &p, err);
-        if (status == ST_OK && !*p.engine)
-            status = add_texts(m, s, &p, err);
+        add_depths(m, s, &p);
+        if (!*p.engine)
+            add_texts(m, s, &p);
     }
-    for (size_t i = 0; i < prefill->n && status == ST_OK && !is_template(&p); i++) {
+    for (size_t i = 0; i < prefill->n && !is_template(&p); i++) {
         p.setup.n_threads = prefill->v[i];
-        status = add_prompts(m, s, &p, err);
+        add_prompts(m, s, &p);
     }
-    return status;
 }
 
 /* Whether it is a setting of this program that another one does not have. */
@@ -168,59 +148,52 @@ static bool is_only_ours(const struct point *p, enum setting_id id)
 
 /* Every value of each setting that all points are measured with, from id on; the last
  * of them varies first. */
-static enum status add_each(struct making *m, const struct sweep_settings *s,
-                            const struct point *base, enum setting_id id,
-                            struct err *err)
+static void add_each(struct making *m, const struct sweep_settings *s,
+                     const struct point *base, enum setting_id id)
 {
     struct point p = *base;
-    enum status status = ST_OK;
 
     while (id < SETTING_N &&
            (setting_row(id)->swept != SETTING_EACH || is_only_ours(base, id)))
         id++;
     if (id == SETTING_N)
-        return add_threads(m, s, base, err);
-    if (id == SETTING_mem) {
-        for (int i = 0; i < s->n_mem_limits && status == ST_OK; i++) {
-            p.setup.mem_limit = s->mem_limits[i];
-            status = add_each(m, s, &p, id + 1, err);
-        }
-        return status;
+        add_threads(m, s, base);
+    for (int i = 0; id == SETTING_mem && i < s->n_mem_limits && !m->err->code; i++) {
+        p.setup.mem_limit = s->mem_limits[i];
+        add_each(m, s, &p, id + 1);
     }
-    for (size_t i = 0; i < s->list[id].n && status == ST_OK; i++) {
+    if (id == SETTING_N || id == SETTING_mem)
+        return;
+    for (size_t i = 0; i < s->list[id].n && !m->err->code; i++) {
         *(int *)point_field(&p, id, NULL) = s->list[id].v[i];
-        status = add_each(m, s, &p, id + 1, err);
+        add_each(m, s, &p, id + 1);
     }
-    return status;
 }
 
 /* The same points by other programs, as far as these can measure them. */
-static enum status add_engines(struct making *m, const struct sweep_settings *s,
-                               struct point base, struct err *err)
+static void add_engines(struct making *m, const struct sweep_settings *s,
+                        struct point base)
 {
-    enum status status =
-        s->n_engines ? engine_check_model(&base.setup.model, err) : ST_OK;
-
+    if (m->err->code || !s->n_engines || engine_check_model(&base.setup.model, m->err))
+        return;
     base.setup.kv_window = 0;
     base.setup.prefill_sums = SLM_SUMS_EXACT;
     base.setup.residency = WEIGHTS_AUTO;
-    for (int i = 0; i < s->n_engines && status == ST_OK; i++) {
+    for (int i = 0; i < s->n_engines && !m->err->code; i++) {
         snprintf(base.engine, sizeof base.engine, "%s", s->engines[i]);
-        status = add_each(m, s, &base, 0, err);
+        add_each(m, s, &base, 0);
     }
-    return status;
 }
 
-static enum status add_model(struct making *m, const struct sweep_settings *s,
-                             const struct sweep_model *model, struct err *err)
+static void add_model(struct making *m, const struct sweep_settings *s,
+                      const struct sweep_model *model)
 {
     struct point base = s->base;
-    enum status status;
 
     base.setup.model = model->ref;
     m->max_ctx = s->ctx_usual ? model->max_ctx : 0;
-    status = add_each(m, s, &base, 0, err);
-    return status ? status : add_engines(m, s, base, err);
+    add_each(m, s, &base, 0);
+    add_engines(m, s, base);
 }
 
 static enum status no_points(const struct sweep_settings *s, struct err *err)
@@ -240,13 +213,18 @@ static enum status no_points(const struct sweep_settings *s, struct err *err)
 enum status sweep_plan_of(struct sweep_plan *plan, const struct sweep_settings *s,
                           const struct sweep_models *models, struct err *err)
 {
-    struct making m = {.plan = {.points = NULL, .n_models = s->n_models}};
+    struct making m = {.plan = {.points = NULL, .n_models = s->n_models},
+                       .ids = malloc(SWEEP_MAX_POINTS * sizeof *m.ids),
+                       .err = err};
     struct sweep_plan *out = &m.plan;
-    enum status status = begin(&m, err);
+    enum status status =
+        m.ids ? strtab_init(&m.known, SWEEP_MAX_POINTS, err)
+              : err_set(err, ST_NO_MEMORY, "no memory for the identities of points");
 
     for (size_t i = 0; i < s->n_models && status == ST_OK; i++) {
         out->first[i] = out->n_points;
-        status = add_model(&m, s, &models->v[i], err);
+        add_model(&m, s, &models->v[i]);
+        status = err->code;
         /* the same wherever the sweep's seed is used */
         uint64_t seed = s->base.setup.seed + i * 0x632be59bd9b4e019u;
 
@@ -257,7 +235,8 @@ enum status sweep_plan_of(struct sweep_plan *plan, const struct sweep_settings *
     out->first[s->n_models] = out->n_points;
     if (status == ST_OK && !out->n_points)
         status = no_points(s, err);
-    end(&m);
+    strtab_free(&m.known);
+    free(m.ids);
     if (status)
         free(out->points);
     else
