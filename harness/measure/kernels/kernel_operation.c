@@ -214,41 +214,24 @@ static bool open_scan(struct operation_call *o)
     return true;
 }
 
-/* One token, n channels: a has the inputs of N_TAPS tokens, blocks their addresses. */
+/* One token, n channels: a has the inputs of N_TAPS tokens, blocks their addresses. The
+ * products of a short convolution are their first factors again: b ends with ones. */
 static bool open_convolution(struct operation_call *o)
 {
-    const size_t n = o->n;
+    const size_t n = o->n, n_ones = o->row->op == KERN_OP_short_conv ? n : 0;
     const float **rows;
 
     o->out_is_floats = true;
-    o->cost = (struct kernel_cost){(double)((2 * N_TAPS + 1) * n) * sizeof(float),
-                                   2.0 * N_TAPS * (double)n, 0};
-    if (!alloc_all(o, n * sizeof(float), N_TAPS * n, N_TAPS * n) ||
+    o->cost = (struct kernel_cost){(double)((2 * N_TAPS + 1) * n + 3 * n_ones) *
+                                       sizeof(float),
+                                   2.0 * N_TAPS * (double)n + 2.0 * (double)n_ones, 0};
+    if (!alloc_all(o, n * sizeof(float), N_TAPS * n, N_TAPS * n + n_ones) ||
         !(o->blocks = parts_alloc(N_TAPS * sizeof *rows)))
         return false;
     rows = o->blocks;
     for (size_t t = 0; t < N_TAPS; t++)
         rows[t] = o->a + t * n;
-    return true;
-}
-
-/* A short convolution with products, which are their first factors again: b ends with
- * ones. */
-static bool open_short_convolution(struct operation_call *o)
-{
-    const size_t n = o->n;
-    float **rows;
-
-    o->out_is_floats = true;
-    o->cost = (struct kernel_cost){(double)((2 * N_TAPS + 4) * n) * sizeof(float),
-                                   (2.0 * N_TAPS + 2) * (double)n, 0};
-    if (!alloc_all(o, n * sizeof(float), N_TAPS * n, (N_TAPS + 1) * n) ||
-        !(o->blocks = parts_alloc(N_TAPS * sizeof *rows)))
-        return false;
-    rows = o->blocks;
-    for (size_t t = 0; t < N_TAPS; t++)
-        rows[t] = o->a + t * n;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n_ones; i++)
         o->b[N_TAPS * n + i] = 1.0f;
     return true;
 }
@@ -273,10 +256,8 @@ bool parts_other_open(struct operation_call *o, const struct kern_row *row, size
         ok = open_attention(o);
         break;
     case KERN_OP_conv_silu:
-        ok = open_convolution(o);
-        break;
     case KERN_OP_short_conv:
-        ok = open_short_convolution(o);
+        ok = open_convolution(o);
         break;
     case KERN_OP_delta_rule:
     case KERN_OP_ssm_scan:

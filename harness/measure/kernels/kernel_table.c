@@ -43,32 +43,30 @@ static const char *label_of(const struct kernel_line *l, char *buf, size_t cap)
     return buf;
 }
 
-static int row_of(struct grid *g, const char *label)
+/* The index of name in names[*n], texts of `size` bytes, where it is added if it is
+ * new; max: the list is full. */
+static int index_of(char *names, size_t size, int *n, int max, const char *name)
 {
     int i = 0;
 
-    while (i < g->n_rows && strcmp(g->row[i], label) != 0)
+    while (i < *n && strcmp(names + size * (size_t)i, name) != 0)
         i++;
-    if (i == g->n_rows && i < MAX_ROWS)
-        snprintf(g->row[g->n_rows++], sizeof g->row[0], "%s", label);
+    if (i == *n && i < max)
+        snprintf(names + size * (size_t)(*n)++, size, "%s", name);
     return i;
 }
 
 static int column_of(struct grid *g, const char *heading)
 {
-    int i = 0;
-
-    while (i < g->n_columns && strcmp(g->column[i], heading) != 0)
-        i++;
-    if (i == g->n_columns && i < MAX_COLUMNS)
-        snprintf(g->column[g->n_columns++], sizeof g->column[0], "%s", heading);
-    return i;
+    return index_of(g->column[0], sizeof g->column[0], &g->n_columns, MAX_COLUMNS,
+                    heading);
 }
 
 static void put(struct grid *g, const char *heading, const struct kernel_line *l)
 {
     char label[24];
-    const int row = row_of(g, label_of(l, label, sizeof label));
+    const int row = index_of(g->row[0], sizeof g->row[0], &g->n_rows, MAX_ROWS,
+                             label_of(l, label, sizeof label));
     const int column = column_of(g, heading);
 
     if (row < MAX_ROWS && column < MAX_COLUMNS)
