@@ -399,20 +399,17 @@ static void make_command(const struct plan *p, const struct quality_job *job,
                          struct row *r)
 {
     const size_t cap = sizeof r->command;
-    char number[32];
 
     snprintf(r->command, cap, "bench quality -m");
     shell_word_append(r->command, cap, job->model->ref.text);
     if (has_reference(p)) {
-        strncat(r->command, " --reference", cap - strlen(r->command) - 1);
+        text_append(r->command, cap, " --reference");
         shell_word_append(r->command, cap, p->models[p->reference].ref.text);
     }
-    strncat(r->command, " --text", cap - strlen(r->command) - 1);
+    text_append(r->command, cap, " --text");
     shell_word_append(r->command, cap, p->text.path);
-    snprintf(number, sizeof number, " --ctx %d", p->text.ctx);
-    strncat(r->command, number, cap - strlen(r->command) - 1);
-    snprintf(number, sizeof number, " --chunks %zu --kv-type", p->text.n_chunks);
-    strncat(r->command, number, cap - strlen(r->command) - 1);
+    text_append(r->command, cap, " --ctx %d --chunks %zu --kv-type", p->text.ctx,
+                p->text.n_chunks);
     shell_word_append(r->command, cap, kv_name(job));
     if (job->value[QUALITY_KV_WINDOW])
         text_append(r->command, cap, " --kv-window %d", job->value[QUALITY_KV_WINDOW]);
@@ -529,6 +526,8 @@ static enum status check_output(const struct quality_settings *s, struct err *er
 enum status quality_run(struct quality_report *report, const struct quality_settings *s,
                         struct err *err)
 {
+    static enum status (*const steps[])(struct plan * p, struct err * err) = {
+        read_models, read_text, make_jobs, open_all_scores, open_rows, run_jobs};
     struct plan *p = calloc(1, sizeof *p);
     enum status st;
 
@@ -536,18 +535,8 @@ enum status quality_run(struct quality_report *report, const struct quality_sett
         return err_set(err, ST_NO_MEMORY, "no memory for a plan");
     p->s = s;
     st = check_output(s, err);
-    if (st == ST_OK)
-        st = read_models(p, err);
-    if (st == ST_OK)
-        st = read_text(p, err);
-    if (st == ST_OK)
-        st = make_jobs(p, err);
-    if (st == ST_OK)
-        st = open_all_scores(p, err);
-    if (st == ST_OK)
-        st = open_rows(p, err);
-    if (st == ST_OK)
-        st = run_jobs(p, err);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && st == ST_OK; i++)
+        st = steps[i](p, err);
     if (st == ST_OK)
         st = make_report(p, report, err);
     for (size_t i = 0; i < p->n_jobs; i++)
