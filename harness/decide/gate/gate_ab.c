@@ -111,9 +111,7 @@ static void name_machine(struct gate_result *r, const struct topology *topo)
 
 static void note(struct gate_result *r, const char *text)
 {
-    const size_t n = strlen(r->notes);
-
-    snprintf(r->notes + n, sizeof r->notes - n, "%s%s", n ? "; " : "", text);
+    text_append(r->notes, sizeof r->notes, "%s%s", *r->notes ? "; " : "", text);
 }
 
 static bool same_bytes(FILE *a, FILE *b)

@@ -92,8 +92,7 @@ static void put_facts(FILE *f, const struct gate_result *r)
                  plural(r->n_launches, "es"), r->n_interim,
                  r->n_interim == 1 ? "is" : "es", duration_text(r->seconds).text);
     if (r->budget_s > 0)
-        snprintf(text + strlen(text), sizeof text - strlen(text), " of %s",
-                 duration_text(r->budget_s).text);
+        text_append(text, sizeof text, " of %s", duration_text(r->budget_s).text);
     put_fact(f, "measured", text);
     if (r->n_disturbed)
         snprintf(text, sizeof text, "%zu round%s left out: %s", r->n_disturbed,

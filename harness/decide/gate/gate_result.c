@@ -5,7 +5,6 @@
 #include "harness/decide/gate/gate_result.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,18 +45,6 @@ const struct gate_metric *gate_worst(const struct gate_result *r)
     return worst;
 }
 
-/* Appends to buf. */
-__attribute__((format(printf, 3, 4))) static void append(char *buf, size_t cap,
-                                                         const char *format, ...)
-{
-    const size_t used = strlen(buf);
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(buf + used, cap - used, format, args);
-    va_end(args);
-}
-
 static size_t n_others(const struct gate_result *r, enum gate_verdict verdict)
 {
     size_t n = 0;
@@ -70,7 +57,7 @@ static size_t n_others(const struct gate_result *r, enum gate_verdict verdict)
 static void append_others(char *buf, size_t cap, size_t n, const char *what)
 {
     if (n)
-        append(buf, cap, " %zu more metric%s %s.", n, n == 1 ? "" : "s", what);
+        text_append(buf, cap, " %zu more metric%s %s.", n, n == 1 ? "" : "s", what);
 }
 
 static void append_fail(char *buf, size_t cap, const struct gate_result *r,
@@ -79,15 +66,15 @@ static void append_fail(char *buf, size_t cap, const struct gate_result *r,
     const char *a = r->side[0].commit, *b = r->side[1].commit;
     char effect[200];
 
-    append(buf, cap, "B is worse in %s: %s, beyond the margin of %.3g %%.", m->name,
-           gate_effect_text(effect, sizeof effect, m), 100 * m->margin);
+    text_append(buf, cap, "B is worse in %s: %s, beyond the margin of %.3g %%.",
+                m->name, gate_effect_text(effect, sizeof effect, m), 100 * m->margin);
     append_others(buf, cap, n_others(r, GATE_FAIL), "failed, too");
     if (r->injected > 0)
         return;
     if (a[0] && b[0] && strcmp(a, b) != 0)
-        append(buf, cap, " Look at the changes from %s to %s.", a, b);
+        text_append(buf, cap, " Look at the changes from %s to %s.", a, b);
     else
-        append(buf, cap, " Look at the changes between the two.");
+        text_append(buf, cap, " Look at the changes between the two.");
 }
 
 static void append_pass(char *buf, size_t cap, const struct gate_result *r,
@@ -100,7 +87,7 @@ static void append_pass(char *buf, size_t cap, const struct gate_result *r,
         alike = alike && r->metric[i].margin == m->margin;
     snprintf(margin, sizeof margin, alike ? "the margin of %.3g %%" : "its margin",
              100 * m->margin);
-    append(
+    text_append(
         buf, cap,
         "No metric regressed by more than %s; the closest of %zu metric%s is %s, %s.",
         margin, r->n_metrics, r->n_metrics == 1 ? "" : "s", m->name,
@@ -113,31 +100,33 @@ static void append_unclear(char *buf, size_t cap, const struct gate_result *r,
     char effect[200];
 
     if (r->end == GATE_END_INTERRUPTED)
-        append(buf, cap, "Interrupted after %zu round%s, so there is no verdict; ",
-               r->n_rounds, plural(r->n_rounds, "s"));
+        text_append(buf, cap, "Interrupted after %zu round%s, so there is no verdict; ",
+                    r->n_rounds, plural(r->n_rounds, "s"));
     else if (r->end == GATE_END_BUDGET)
-        append(buf, cap, "Undecided within %s; ", duration_text(r->budget_s).text);
+        text_append(buf, cap, "Undecided within %s; ", duration_text(r->budget_s).text);
     else if (r->mode == GATE_MODE_BASELINE)
-        append(buf, cap, "Undecided after %zu new run%s; ", r->n_launches,
-               r->n_launches == 1 ? "" : "s");
+        text_append(buf, cap, "Undecided after %zu new run%s; ", r->n_launches,
+                    r->n_launches == 1 ? "" : "s");
     else
-        append(buf, cap, "Undecided after %zu launch%s; ", r->n_launches,
-               plural(r->n_launches, "es"));
-    append(buf, cap, "%s: %s (failing / passing), margin %.3g %%.", m->name,
-           gate_effect_text(effect, sizeof effect, m), 100 * m->margin);
+        text_append(buf, cap, "Undecided after %zu launch%s; ", r->n_launches,
+                    plural(r->n_launches, "es"));
+    text_append(buf, cap, "%s: %s (failing / passing), margin %.3g %%.", m->name,
+                gate_effect_text(effect, sizeof effect, m), 100 * m->margin);
     append_others(buf, cap, n_others(r, GATE_UNCLEAR),
                   n_others(r, GATE_UNCLEAR) == 1 ? "is undecided, too"
                                                  : "are undecided, too");
     if (r->end == GATE_END_INTERRUPTED)
-        append(buf, cap, " Run it again to its end.");
+        text_append(buf, cap, " Run it again to its end.");
     else if (*r->advice)
-        append(buf, cap, " %s", r->advice);
+        text_append(buf, cap, " %s", r->advice);
     else if (r->end == GATE_END_BUDGET)
-        append(buf, cap, " Give it more time with --budget, or a quieter machine.");
+        text_append(buf, cap,
+                    " Give it more time with --budget, or a quieter machine.");
     else
-        append(buf, cap,
-               " The change is about as large as the margin, or the machine too noisy: "
-               "choose another --margin, or a quieter machine.");
+        text_append(
+            buf, cap,
+            " The change is about as large as the margin, or the machine too noisy: "
+            "choose another --margin, or a quieter machine.");
 }
 
 /* The divergence of B's answers, whatever the speeds are. */
@@ -145,15 +134,17 @@ static void append_divergence(char *buf, size_t cap, const struct gate_result *r
 {
     const struct gate_divergence *d = &r->divergence;
 
-    append(buf, cap, "%s",
-           d->verdict == GATE_FAIL   ? "B's answers diverge too far from A's: "
-           : d->verdict == GATE_PASS ? "B's answers are within the bound: "
-                                     : "How far B's answers diverge is undecided: ");
-    append(buf, cap,
-           "KL %.4g (+-%.2g) nats in %zu tokens, the bound is %.4g; %.1f %% have the "
-           "same first choice.%s ",
-           d->kl, 1.96 * d->se, d->n_tokens, d->max, d->top1_pct,
-           d->verdict == GATE_UNCLEAR ? " `bench quality` takes more text." : "");
+    text_append(buf, cap, "%s",
+                d->verdict == GATE_FAIL ? "B's answers diverge too far from A's: "
+                : d->verdict == GATE_PASS
+                    ? "B's answers are within the bound: "
+                    : "How far B's answers diverge is undecided: ");
+    text_append(
+        buf, cap,
+        "KL %.4g (+-%.2g) nats in %zu tokens, the bound is %.4g; %.1f %% have the "
+        "same first choice.%s ",
+        d->kl, 1.96 * d->se, d->n_tokens, d->max, d->top1_pct,
+        d->verdict == GATE_UNCLEAR ? " `bench quality` takes more text." : "");
 }
 
 enum status gate_check_effect(const struct gate_metric *m, struct err *err)
@@ -178,12 +169,13 @@ const char *gate_sentence(const struct gate_result *r, char *buf, size_t cap)
         append_divergence(buf, cap, r);
     /* a failure of the answers alone */
     if (m && r->verdict == GATE_FAIL && m->verdict != GATE_FAIL)
-        append(buf, cap, "No metric failed.");
+        text_append(buf, cap, "No metric failed.");
     else if (!m)
-        append(buf, cap, "Nothing was measured, so there is no verdict.%s",
-               r->end == GATE_END_INTERRUPTED ? " It was interrupted: run it again."
-               : r->end == GATE_END_BUDGET    ? " Give it more time with --budget."
-                                              : "");
+        text_append(buf, cap, "Nothing was measured, so there is no verdict.%s",
+                    r->end == GATE_END_INTERRUPTED
+                        ? " It was interrupted: run it again."
+                    : r->end == GATE_END_BUDGET ? " Give it more time with --budget."
+                                                : "");
     else if (r->verdict == GATE_FAIL)
         append_fail(buf, cap, r, m);
     else if (r->verdict == GATE_PASS)
@@ -191,6 +183,7 @@ const char *gate_sentence(const struct gate_result *r, char *buf, size_t cap)
     else
         append_unclear(buf, cap, r, m);
     if (r->injected > 0)
-        append(buf, cap, " B was slowed by %.3g %% on purpose.", 100 * r->injected);
+        text_append(buf, cap, " B was slowed by %.3g %% on purpose.",
+                    100 * r->injected);
     return buf;
 }

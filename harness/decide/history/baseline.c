@@ -363,9 +363,7 @@ static void describe(struct judging *j, const struct series *any)
 
 static void add_note(struct gate_result *r, const char *text)
 {
-    const size_t used = strlen(r->notes);
-
-    snprintf(r->notes + used, sizeof r->notes - used, "%s%s", used ? " " : "", text);
+    text_append(r->notes, sizeof r->notes, "%s%s", *r->notes ? " " : "", text);
 }
 
 static void write_notes(struct judging *j)

@@ -39,14 +39,11 @@ static enum status find_metric(const struct series_metric **m, const char *colum
     char all[256] = "";
 
     for (size_t i = 0; i < N_METRICS; i++) {
-        const size_t used = strlen(all);
-
         if (!strcmp(metrics[i].column, column)) {
             *m = &metrics[i];
             return ST_OK;
         }
-        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "",
-                 metrics[i].column);
+        text_append(all, sizeof all, "%s%s", i ? ", " : "", metrics[i].column);
     }
     return err_set(err, ST_USAGE,
                    "'%.40s' is no column that can be judged; these are: %s", column,

@@ -13,6 +13,7 @@
  * A child is moved from our group into the new one, for which the kernel wants
  * write access to cgroup.procs of the nearest group around both: the parent itself.
  */
+#include "harness/base/format.h"
 #include "harness/machine/sandbox/sandbox_group.h"
 
 #include <dirent.h>
@@ -40,13 +41,11 @@ static const char *list_controllers(unsigned controllers, char sign, char *buf,
     static const char *const names[] = {
         [CGROUP_MEMORY] = "memory", [CGROUP_CPU] = "cpu"};
     const char before[2] = {sign, '\0'};
-    size_t n = 0;
 
     *buf = '\0';
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (controllers >> i & 1 && n < cap)
-            n += (size_t)snprintf(buf + n, cap - n, "%s%s%s", n ? " " : "", before,
-                                  names[i]);
+        if (controllers >> i & 1)
+            text_append(buf, cap, "%s%s%s", *buf ? " " : "", before, names[i]);
     return buf;
 }
 

@@ -151,16 +151,14 @@ static void print_line(FILE *f, const char *label, const char *level,
                        char cells[][CELL_CAPACITY], int n_cells, int width)
 {
     char line[LINE_WIDTH * 2];
-    int used = snprintf(line, sizeof line, "  %-*s", LABEL_WIDTH, label);
+    size_t used;
 
+    snprintf(line, sizeof line, "  %-*s", LABEL_WIDTH, label);
     if (level)
-        used += snprintf(line + used, sizeof line - (size_t)used, " %-*s", LEVEL_WIDTH,
-                         level);
-
+        text_append(line, sizeof line, " %-*s", LEVEL_WIDTH, level);
     for (int i = 0; i < n_cells; i++)
-        used +=
-            snprintf(line + used, sizeof line - (size_t)used, " %*s", width, cells[i]);
-    while (used > 0 && line[used - 1] == ' ')
+        text_append(line, sizeof line, " %*s", width, cells[i]);
+    for (used = strlen(line); used > 0 && line[used - 1] == ' ';)
         line[--used] = '\0';
     fprintf(f, "%s\n", line);
 }

@@ -4,35 +4,27 @@
  */
 #include "harness/measure/worker/worker.h"
 
-#include <stdio.h>
-
-static const char *prefetch_text(struct kern_prefetch prefetch, char *buf, size_t cap)
-{
-    if (prefetch.distance)
-        snprintf(buf, cap, "%s %u", kern_prefetch_hint_name(prefetch.hint),
-                 (unsigned)prefetch.distance);
-    else
-        snprintf(buf, cap, "off");
-    return buf;
-}
+#include "harness/base/format.h"
 
 const char *prefetch_of_model(const struct slm *m, char *buf, size_t cap)
 {
     struct slm_tuning tuning;
-    size_t n = 0;
 
     slm_get_tuning(m, &tuning);
     *buf = '\0';
     for (int i = 0; i < KERN_N_FMT; i++) {
         const enum kern_format fmt = (enum kern_format)i;
-        char one[24];
+        const struct kern_prefetch p = tuning.prefetch[fmt];
 
-        if (slm_prefetches(m, fmt) && n < cap)
-            n += (size_t)snprintf(
-                buf + n, cap - n, "%s%s %s x%u", n ? "; " : "",
-                kern_format_info(fmt)->name,
-                prefetch_text(tuning.prefetch[fmt], one, sizeof one),
-                (unsigned)kern_panels_interleaved(tuning.prefetch[fmt]));
+        if (!slm_prefetches(m, fmt))
+            continue;
+        text_append(buf, cap, "%s%s ", *buf ? "; " : "", kern_format_info(fmt)->name);
+        if (p.distance)
+            text_append(buf, cap, "%s %u", kern_prefetch_hint_name(p.hint),
+                        (unsigned)p.distance);
+        else
+            text_append(buf, cap, "off");
+        text_append(buf, cap, " x%u", (unsigned)kern_panels_interleaved(p));
     }
     return buf;
 }
