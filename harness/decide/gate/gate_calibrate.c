@@ -176,9 +176,41 @@ static const char *percent(char *buf, size_t cap, double share)
     return buf;
 }
 
-static void print_line(const char *label, const struct calibration *c,
-                       void (*cell)(char *buf, size_t cap, const struct calibration *c,
-                                    const struct calibrated *at, size_t metric),
+/* What a line of the table has for each budget. */
+enum line { LAUNCHES, FAILED, FAILED_BOUND, PASSED, MEAN_TIME, LEAST_LOSS };
+
+static void put_cell(char *buf, size_t cap, const struct calibration *c,
+                     const struct calibrated *at, enum line line, size_t metric)
+{
+    const struct gate_chances *alike = &at->alike;
+
+    switch (line) {
+    case LAUNCHES:
+        snprintf(buf, cap, "%zu", at->n_launches);
+        break;
+    case FAILED:
+        snprintf(buf, cap, "%.2f %%",
+                 100 * (double)alike->n_failed / (double)alike->n_gates);
+        break;
+    case FAILED_BOUND:
+        snprintf(buf, cap, "%.2f %%",
+                 100 * stats_binomial_upper(alike->n_failed, alike->n_gates));
+        break;
+    case PASSED:
+        percent(buf, cap, share_passed(at));
+        break;
+    case MEAN_TIME:
+        format_duration(buf, cap,
+                        c->seconds +
+                            c->launch_s * (alike->launches - (double)c->n_launches));
+        break;
+    case LEAST_LOSS:
+        percent(buf, cap, at->least[metric]);
+        break;
+    }
+}
+
+static void print_line(const char *label, const struct calibration *c, enum line line,
                        size_t metric)
 {
     printf("%-46s", label);
@@ -186,56 +218,10 @@ static void print_line(const char *label, const struct calibration *c,
         char text[32] = "-";
 
         if (c->at[i].n_launches)
-            cell(text, sizeof text, c, &c->at[i], metric);
+            put_cell(text, sizeof text, c, &c->at[i], line, metric);
         printf(" %12s", text);
     }
     putchar('\n');
-}
-
-static void put_launches(char *buf, size_t cap, const struct calibration *c,
-                         const struct calibrated *at, size_t m)
-{
-    (void)c, (void)m;
-    snprintf(buf, cap, "%zu", at->n_launches);
-}
-
-static void put_false(char *buf, size_t cap, const struct calibration *c,
-                      const struct calibrated *at, size_t m)
-{
-    (void)c, (void)m;
-    snprintf(buf, cap, "%.2f %%",
-             100 * (double)at->alike.n_failed / (double)at->alike.n_gates);
-}
-
-static void put_bound(char *buf, size_t cap, const struct calibration *c,
-                      const struct calibrated *at, size_t m)
-{
-    (void)c, (void)m;
-    snprintf(buf, cap, "%.2f %%",
-             100 * stats_binomial_upper(at->alike.n_failed, at->alike.n_gates));
-}
-
-static void put_passed(char *buf, size_t cap, const struct calibration *c,
-                       const struct calibrated *at, size_t m)
-{
-    (void)c, (void)m;
-    percent(buf, cap, share_passed(at));
-}
-
-static void put_mean(char *buf, size_t cap, const struct calibration *c,
-                     const struct calibrated *at, size_t m)
-{
-    (void)m;
-    format_duration(buf, cap,
-                    c->seconds +
-                        c->launch_s * (at->alike.launches - (double)c->n_launches));
-}
-
-static void put_min(char *buf, size_t cap, const struct calibration *c,
-                    const struct calibrated *at, size_t m)
-{
-    (void)c;
-    percent(buf, cap, at->least[m]);
 }
 
 /* What a gate of the whole budget does here. */
@@ -276,8 +262,6 @@ static void print_advice(const struct calibration *c, const struct gate_rule *ru
 
 static void print(const struct calibration *c, const struct gate_settings *s)
 {
-    char text[64];
-
     printf("%s%s%s%s%s%s, against itself: %zu launches in %s\n",
            format_path(c->side.name).text, *c->side.version ? ", " : "",
            c->side.version, *c->side.commit ? " (" : "", c->side.commit,
@@ -286,18 +270,18 @@ static void print(const struct calibration *c, const struct gate_settings *s)
     for (int i = 0; i < N_BUDGETS; i++)
         printf(" %12s", duration_text(c->at[i].budget_s).text);
     putchar('\n');
-    print_line("launches", c, put_launches, 0);
-    print_line("equal builds fail", c, put_false, 0);
-    print_line("  at most (95 % bound)", c, put_bound, 0);
-    print_line("equal builds pass", c, put_passed, 0);
-    print_line("  after, on average", c, put_mean, 0);
+    print_line("launches", c, LAUNCHES, 0);
+    print_line("equal builds fail", c, FAILED, 0);
+    print_line("  at most (95 % bound)", c, FAILED_BOUND, 0);
+    print_line("equal builds pass", c, PASSED, 0);
+    print_line("  after, on average", c, MEAN_TIME, 0);
     printf("\nsmallest loss that fails with a probability of 95 %%\n");
     for (size_t m = 0; m < c->record.n_metrics; m++) {
         char label[160];
 
         snprintf(label, sizeof label, "  %s (margin %.3g %%)", c->metric[m].name,
                  100 * c->metric[m].margin);
-        print_line(label, c, put_min, m);
+        print_line(label, c, LEAST_LOSS, m);
     }
     print_advice(c, &s->rule);
     printf("results: %s\n", format_path(c->dir).text);
