@@ -58,14 +58,14 @@ void cores_judge(struct cores_pair *p, const double *ratio, int n, uint64_t seed
         p->verdict = CORES_TWO;
 }
 
+static const char *const verdicts[] = {
+    [CORES_UNDECIDED] = "undecided",
+    [CORES_ONE] = "one core",
+    [CORES_TWO] = "two cores",
+};
+
 void cores_pair_text(const struct cores_pair *p, char *buf, size_t cap)
 {
-    static const char *const verdicts[] = {
-        [CORES_UNDECIDED] = "undecided",
-        [CORES_ONE] = "one core",
-        [CORES_TWO] = "two cores",
-    };
-
     if (p->n_rounds < CORES_MIN_ROUNDS)
         snprintf(buf, cap,
                  "CPUs %d and %d: undecided, only %d of %d rounds were undisturbed",
@@ -262,11 +262,6 @@ enum status cores_sort(struct cores_map *map, const int *cpus, int n, double bud
 
 json_t *cores_json(const struct cores_map *map)
 {
-    static const char *const verdicts[] = {
-        [CORES_UNDECIDED] = "undecided",
-        [CORES_ONE] = "one core",
-        [CORES_TWO] = "two cores",
-    };
     json_t *cpus = json_array(), *pairs = json_array();
 
     for (int i = 0; i < map->n_cpus; i++)
