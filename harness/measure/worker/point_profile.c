@@ -93,31 +93,17 @@ static double arith_ms(const struct point_profile *p,
     return peak > 0 ? 2 * row->macs / (peak * 1e6) : 0;
 }
 
-double point_profile_wait_ms(const struct point_profile *p)
+void point_profile_facts(const struct point_profile *p, struct point_facts *facts)
 {
-    double sum = 0;
+    facts->profile_ms = p->sample_ms;
+    facts->wait_ms = facts->product_ms = facts->arith_ms = 0;
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const struct point_profile_row *row = &p->rows[i];
 
-    for (size_t i = 0; i < p->n_rows; i++)
-        sum += p->rows[i].wait_ms;
-    return sum;
-}
-
-double point_profile_product_ms(const struct point_profile *p)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < p->n_rows; i++)
-        sum += p->rows[i].macs > 0 ? p->rows[i].work_ms : 0;
-    return sum;
-}
-
-double point_profile_arith_ms(const struct point_profile *p)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < p->n_rows; i++)
-        sum += arith_ms(p, &p->rows[i]);
-    return sum;
+        facts->wait_ms += row->wait_ms;
+        facts->product_ms += row->macs > 0 ? row->work_ms : 0;
+        facts->arith_ms += arith_ms(p, row);
+    }
 }
 
 double point_profile_roof_ms(const struct point_profile *p,

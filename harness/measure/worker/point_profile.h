@@ -17,6 +17,7 @@
 #include <jansson.h>
 
 #include "engine/forward/profile.h"
+#include "harness/measure/worker/messages.h"
 
 struct point_profile_row {
     char op[24], weights[12]; /* weights "": without weights */
@@ -47,10 +48,8 @@ double point_profile_roof_ms(const struct point_profile *p,
                              const struct point_profile_row *row, double roof_gbps,
                              const char **bound);
 
-/* Milliseconds of a sample: at barriers; working at operations that multiply, unpacking
- * included; and what its multiply-adds take at the peaks. */
-double point_profile_wait_ms(const struct point_profile *p);
-double point_profile_product_ms(const struct point_profile *p);
-double point_profile_arith_ms(const struct point_profile *p);
+/* Milliseconds of a sample: all of it; at barriers; working at operations that multiply,
+ * unpacking included; and what its multiply-adds take at the peaks. */
+void point_profile_facts(const struct point_profile *p, struct point_facts *facts);
 
 #endif

@@ -249,10 +249,7 @@ static enum status account(struct point_worker *c, struct err *err)
     if (from && p) {
         slm_profile_read(c->model, from);
         point_profile_make(p, from, n, ms / (double)n, c->int8_gops, c->f32_gops);
-        c->facts.profile_ms = p->sample_ms;
-        c->facts.wait_ms = point_profile_wait_ms(p);
-        c->facts.product_ms = point_profile_product_ms(p);
-        c->facts.arith_ms = point_profile_arith_ms(p);
+        point_profile_facts(p, &c->facts);
         if (c->p->profile)
             worker_send(json_pack("{s:o}", "profile", point_profile_json(p)));
     } else {
