@@ -52,13 +52,8 @@ static void advice_free(struct advice *a)
  * at its least depth; -1: it has no decode point. */
 static int64_t fastest_threads(const struct report_rows *p, size_t begin, size_t end)
 {
-    int64_t depth = -1;
-
-    for (size_t i = begin; i < end; i++)
-        if (p->v[i]->kind == POINT_DECODE && p->v[i]->ctx >= 0 &&
-            (depth < 0 || p->v[i]->ctx < depth))
-            depth = p->v[i]->ctx;
-    const struct row *best = report_fastest_at(p, begin, end, depth);
+    const struct row *best =
+        report_fastest_at(p, begin, end, report_min_depth(p, begin, end));
 
     return best ? best->n_threads : -1;
 }
