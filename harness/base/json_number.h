@@ -17,4 +17,12 @@ static inline json_t *json_number(double v)
     return isfinite(v) ? json_real(v) : json_null();
 }
 
+/* A new JSON text; null for "" and for what is not UTF-8. */
+static inline json_t *json_text_or_null(const char *text)
+{
+    json_t *s = *text ? json_string(text) : NULL;
+
+    return s ? s : json_null();
+}
+
 #endif

@@ -7,19 +7,13 @@
  */
 #include "harness/machine/topology.h"
 
+#include "harness/base/json_number.h"
 #include "kernels/units.h"
 #include "kernels/isa.h"
 
 static json_t *bytes_or_null(uint64_t bytes)
 {
     return bytes ? json_integer((json_int_t)bytes) : json_null();
-}
-
-static json_t *text_or_null(const char *text)
-{
-    json_t *s = text[0] ? json_string(text) : NULL;
-
-    return s ? s : json_null(); /* also where it is not UTF-8 */
 }
 
 static json_t *cpus_json(const struct topology *t)
@@ -59,7 +53,7 @@ static json_t *isa_json(const struct topology *t)
 
     for (int i = 0; i < KERN_N_ISA; i++) {
         json_t *level = json_pack("{s:b,s:o}", "usable", (int)(t->isa_mask >> i & 1u),
-                                  "why_not", text_or_null(t->isa_missing[i]));
+                                  "why_not", json_text_or_null(t->isa_missing[i]));
 
         json_object_set_new(levels, isa_name((enum kern_isa)i), level);
     }
@@ -132,11 +126,12 @@ static json_t *cpu_json(const struct topology *t)
 
     return json_pack(
         "{s:o,s:o,s:o,s:i,s:i,s:i,s:i,s:i,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "model",
-        text_or_null(t->cpu_model), "vendor", text_or_null(t->cpu_vendor), "hypervisor",
-        text_or_null(t->hypervisor), "cpus", t->n_cpus, "cpus_offline", t->n_offline,
-        "cores", t->n_cores, "packages", t->n_packages, "nodes", t->n_nodes, "smt",
-        smt[t->smt], "smt_measured", text_or_null(t->smt_measured), "isa", isa_json(t),
-        "unused_units", unused_units_json(t), "caches", caches_json(t), "llc_bytes",
+        json_text_or_null(t->cpu_model), "vendor", json_text_or_null(t->cpu_vendor),
+        "hypervisor", json_text_or_null(t->hypervisor), "cpus", t->n_cpus,
+        "cpus_offline", t->n_offline, "cores", t->n_cores, "packages", t->n_packages,
+        "nodes", t->n_nodes, "smt", smt[t->smt], "smt_measured",
+        json_text_or_null(t->smt_measured), "isa", isa_json(t), "unused_units",
+        unused_units_json(t), "caches", caches_json(t), "llc_bytes",
         bytes_or_null(t->llc_bytes), "llc_measured", llc_json(t), "list", cpus_json(t));
 }
 
@@ -146,11 +141,11 @@ static json_t *limits_json(const struct topology *t)
         "{s:i,s:i,s:i,s:o,s:o,s:i,s:o,s:o,s:o,s:o}", "cpus_allowed", t->n_allowed,
         "cores_allowed", t->n_allowed_cores, "cores_fast", t->n_fast_cores, "cpu_quota",
         t->quota_cpus > 0 ? json_real(t->quota_cpus) : json_null(), "cpu_quota_source",
-        text_or_null(t->quota_source), "cgroup_version", t->cgroup_version,
+        json_text_or_null(t->quota_source), "cgroup_version", t->cgroup_version,
         "memory_bytes", bytes_or_null(t->mem_limit), "memory_source",
-        text_or_null(t->mem_limit_source), "memory_left_bytes",
+        json_text_or_null(t->mem_limit_source), "memory_left_bytes",
         bytes_or_null(t->mem_left), "memory_left_source",
-        text_or_null(t->mem_left_source));
+        json_text_or_null(t->mem_left_source));
 }
 
 static json_t *memory_json(const struct topology *t)
@@ -159,7 +154,7 @@ static json_t *memory_json(const struct topology *t)
         "{s:I,s:I,s:I,s:I,s:o,s:I,s:I,s:I}", "total_bytes", (json_int_t)t->mem_total,
         "available_bytes", (json_int_t)t->mem_available, "hwloc_bytes",
         (json_int_t)t->mem_hwloc, "swap_bytes", (json_int_t)t->swap_total,
-        "transparent_huge_pages", text_or_null(t->thp), "huge_2m_total",
+        "transparent_huge_pages", json_text_or_null(t->thp), "huge_2m_total",
         (json_int_t)t->huge_2m_total, "huge_2m_free", (json_int_t)t->huge_2m_free,
         "model_bytes", (json_int_t)topology_model_bytes(t, 0));
 }
@@ -171,7 +166,7 @@ static json_t *advice_json(const struct topology *t)
     json_t *list = json_array();
 
     for (int i = 0; i < n; i++)
-        json_array_append_new(list, text_or_null(advice[i].text));
+        json_array_append_new(list, json_text_or_null(advice[i].text));
     return list;
 }
 
@@ -179,7 +174,7 @@ json_t *topology_json(const struct topology *t)
 {
     return json_pack("{s:o,s:o,s:o,s:o,s:f,s:i,s:s,s:o}", "cpu", cpu_json(t), "limits",
                      limits_json(t), "memory", memory_json(t), "kernel",
-                     text_or_null(t->kernel), "steal_share", t->steal_share,
+                     json_text_or_null(t->kernel), "steal_share", t->steal_share,
                      "threads_default", t->threads_default, "threads_why",
                      t->threads_why, "advice", advice_json(t));
 }

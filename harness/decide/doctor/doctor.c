@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/base/format.h"
+#include "harness/base/json_number.h"
 
 #define NAME_WIDTH 14
 #define LINE_WIDTH 79
@@ -114,13 +115,6 @@ void doctor_print(const struct doctor *d)
         printf("\nAll %d checks are fine.\n", d->n);
 }
 
-static json_t *text_or_null(const char *text)
-{
-    json_t *s = text[0] ? json_string(text) : NULL;
-
-    return s ? s : json_null();
-}
-
 /* A figure that is known. */
 static json_t *known(int n, bool is_known)
 {
@@ -156,8 +150,8 @@ json_t *doctor_json(const struct doctor *d)
 
         json_array_append_new(checks, json_pack("{s:s,s:s,s:o,s:o}", "name", c->name,
                                                 "state", states[c->state], "found",
-                                                text_or_null(c->found), "mend",
-                                                text_or_null(c->mend)));
+                                                json_text_or_null(c->found), "mend",
+                                                json_text_or_null(c->mend)));
     }
     return json_pack("{s:s,s:o,s:o}", "verdict", doctor_n_partly(d) ? "partly" : "fine",
                      "checks", checks, "fence",

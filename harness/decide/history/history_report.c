@@ -281,20 +281,14 @@ void history_report_markdown(FILE *f, const struct history_report *r)
 
 /* ---- JSON ------------------------------------------------------------------------ */
 
-static json_t *text(const char *s)
-{
-    json_t *value = *s ? json_string(s) : NULL;
-
-    return value ? value : json_null();
-}
-
 static json_t *run_json(const struct history_report *r, const struct history_line *line,
                         size_t i)
 {
     const struct result_run *run = run_at(r, line, i);
 
-    return json_pack("{s:o, s:o, s:o}", "run", text(run->id), "commit",
-                     text(run->commit), "utc", text(line->v[i].utc));
+    return json_pack("{s:o, s:o, s:o}", "run", json_text_or_null(run->id), "commit",
+                     json_text_or_null(run->commit), "utc",
+                     json_text_or_null(line->v[i].utc));
 }
 
 static json_t *change_json(const struct history_report *r,
@@ -327,13 +321,15 @@ static json_t *line_json(const struct history_report *r,
     for (size_t i = 0; i < line->n_changes; i++)
         json_array_append_new(changes, change_json(r, line, &line->change[i]));
     machine_key_name(&line->s->machine, machine, sizeof machine);
-    return json_pack(
-        "{s:o, s:o, s:s, s:s, s:b, s:o, s:o, s:I, s:o, s:o}", "name",
-        text(line->s->name), "machine", text(line->s->has_machine ? machine : ""),
-        "column", line->s->metric->column, "unit", line->s->metric->unit,
-        "less_is_better", (int)line->s->metric->less_is_better, "model",
-        text(line->s->like.model), "quant", text(line->s->like.quant), "disturbed_runs",
-        (json_int_t)line->s->n_disturbed, "changes", changes, "values", values);
+    return json_pack("{s:o, s:o, s:s, s:s, s:b, s:o, s:o, s:I, s:o, s:o}", "name",
+                     json_text_or_null(line->s->name), "machine",
+                     json_text_or_null(line->s->has_machine ? machine : ""), "column",
+                     line->s->metric->column, "unit", line->s->metric->unit,
+                     "less_is_better", (int)line->s->metric->less_is_better, "model",
+                     json_text_or_null(line->s->like.model), "quant",
+                     json_text_or_null(line->s->like.quant), "disturbed_runs",
+                     (json_int_t)line->s->n_disturbed, "changes", changes, "values",
+                     values);
 }
 
 json_t *history_report_json(const struct history_report *r)

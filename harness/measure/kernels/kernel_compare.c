@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/json_number.h"
 #include "harness/stats/stats.h"
 #include "harness/measure/kernels/kernel_case.h"
 
@@ -380,11 +381,6 @@ void kernel_compare_print(FILE *f, const struct kernel_comparison *c)
         fprintf(f, "  %zu only now\n", c->n_only_new);
 }
 
-static json_t *number_or_null(double v)
-{
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
 json_t *kernel_compare_json(const struct kernel_comparison *c)
 {
     json_t *rows = json_array(), *warnings = json_array();
@@ -393,16 +389,16 @@ json_t *kernel_compare_json(const struct kernel_comparison *c)
         const struct kernel_change *row = &c->v[i];
 
         json_array_append_new(
-            rows, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:I, s:I}",
-                            "name", row->old->name, "verdict",
-                            row->is_roof ? "roof" : verdict_names[row->verdict],
-                            "old_ns", number_or_null(row->old_ns), "new_ns",
-                            number_or_null(row->new_ns), "speed",
-                            number_or_null(row->speed.ratio), "speed_lo",
-                            number_or_null(row->speed.lo), "speed_hi",
-                            number_or_null(row->speed.hi), "roof_speed",
-                            number_or_null(row->roof), "p", row->p, "n_old",
-                            (json_int_t)row->old->n, "n_new", (json_int_t)row->new->n));
+            rows,
+            json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:I, s:I}", "name",
+                      row->old->name, "verdict",
+                      row->is_roof ? "roof" : verdict_names[row->verdict], "old_ns",
+                      json_number(row->old_ns), "new_ns", json_number(row->new_ns),
+                      "speed", json_number(row->speed.ratio), "speed_lo",
+                      json_number(row->speed.lo), "speed_hi",
+                      json_number(row->speed.hi), "roof_speed", json_number(row->roof),
+                      "p", row->p, "n_old", (json_int_t)row->old->n, "n_new",
+                      (json_int_t)row->new->n));
     }
     for (int i = 0; i < c->n_warnings; i++)
         json_array_append_new(warnings, json_string(c->warning[i]));
