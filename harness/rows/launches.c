@@ -14,21 +14,9 @@
  * interval. */
 #define Z_95 1.96
 
-/* A figure and the ends of its interval. */
-struct figure {
-    size_t mid, lo, hi; /* offsets in struct row */
-};
-
-static const struct figure figures[] = {
-    {offsetof(struct row, tok_per_s), offsetof(struct row, tok_per_s_lo),
-     offsetof(struct row, tok_per_s_hi)},
-    {offsetof(struct row, spec_speedup), offsetof(struct row, spec_speedup_lo),
-     offsetof(struct row, spec_speedup_hi)},
-    {offsetof(struct row, mbu), offsetof(struct row, mbu_lo),
-     offsetof(struct row, mbu_hi)},
-    {offsetof(struct row, ttft_s), offsetof(struct row, ttft_s_lo),
-     offsetof(struct row, ttft_s_hi)},
-};
+static const struct row_figure figures[] = {ROW_FIGURE(tok_per_s),
+                                            ROW_FIGURE(spec_speedup), ROW_FIGURE(mbu),
+                                            ROW_FIGURE(ttft_s)};
 #define N_FIGURES (sizeof figures / sizeof figures[0])
 
 /* Without an interval: the median of the launches that have them. */
@@ -41,11 +29,6 @@ static const size_t plain[] = {
 
 /* Points of a few samples, which page from disk, scatter more than others. */
 enum trust_class { CLASS_GOOD, CLASS_PARTIAL, N_CLASSES };
-
-static double get(const struct row *r, size_t offset)
-{
-    return *(const double *)((const char *)r + offset);
-}
 
 static void set(struct row *r, size_t offset, double v)
 {
@@ -75,22 +58,22 @@ struct scatter {
 };
 
 /* Width of a launch's interval as a standard deviation of the logarithm; 0: none. */
-static double own_sigma(const struct row *r, const struct figure *f)
+static double own_sigma(const struct row *r, const struct row_figure *f)
 {
-    const double lo = get(r, f->lo), hi = get(r, f->hi);
+    const double lo = row_at(r, f->lo), hi = row_at(r, f->hi);
 
     return lo > 0 && hi > lo ? log(hi / lo) / (2 * Z_95) : 0;
 }
 
 /* scratch: [2 n]. */
 static struct scatter scatter_of(const struct row *const *v, size_t n,
-                                 const struct figure *f, double *scratch)
+                                 const struct row_figure *f, double *scratch)
 {
     struct scatter s = {.is_known = true};
     double mean = 0, squares = 0;
 
     for (size_t i = 0; i < n; i++) {
-        const double x = get(v[i], f->mid);
+        const double x = row_at(v[i], f->mid);
 
         s.is_known &= x > 0 && isfinite(x);
         scratch[i] = s.is_known ? log(x) : 0;
@@ -141,10 +124,10 @@ static double half_width(const struct scatter *s, size_t n,
 
 /* The ends of a single launch's own interval, which need not lie alike, stay where they
  * are farther out. */
-static void set_figure(struct row *r, const struct figure *f, double median,
+static void set_figure(struct row *r, const struct row_figure *f, double median,
                        double half, bool is_single)
 {
-    const double lo = get(r, f->lo), hi = get(r, f->hi);
+    const double lo = row_at(r, f->lo), hi = row_at(r, f->hi);
 
     if (!is_single)
         set(r, f->mid, exp(median));
@@ -239,8 +222,8 @@ static void set_plain(struct row *r, const struct row *const *v, size_t n,
         size_t m = 0;
 
         for (size_t i = 0; i < n; i++)
-            if (isfinite(get(v[i], plain[k])))
-                scratch[m++] = get(v[i], plain[k]);
+            if (isfinite(row_at(v[i], plain[k])))
+                scratch[m++] = row_at(v[i], plain[k]);
         if (m)
             set(r, plain[k], stats_median(scratch, m, scratch + n));
     }

@@ -31,6 +31,22 @@ struct row {
 #include "harness/rows/fields.def"
 };
 
+/* A figure and the ends of its interval, as offsets in struct row. */
+struct row_figure {
+    size_t mid, lo, hi;
+};
+#define ROW_FIGURE(name)                                             \
+    {                                                                \
+        offsetof(struct row, name), offsetof(struct row, name##_lo), \
+            offsetof(struct row, name##_hi)                          \
+    }
+
+/* The figure at an offset. */
+static inline double row_at(const struct row *r, size_t offset)
+{
+    return *(const double *)((const char *)r + offset);
+}
+
 /* row_status_text(r) and so on: the text of a column of a closed set; "": empty. */
 #define FIELD_ENUM(name, choices, ...)                               \
     static inline const char *row_##name##_text(const struct row *r) \

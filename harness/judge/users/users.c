@@ -157,17 +157,8 @@ static int by_users(const void *x, const void *y)
     return a->n_users - b->n_users;
 }
 
-struct figure {
-    size_t v, lo, hi; /* offsets in struct row */
-};
-
-static double get(const struct row *r, size_t offset)
-{
-    return *(const double *)((const char *)r + offset);
-}
-
 static struct users_figure combine(const struct row *const *rows, size_t n,
-                                   const struct figure *f)
+                                   const struct row_figure *f)
 {
     double v[USERS_MAX_ROUNDS], scratch[USERS_MAX_ROUNDS];
     struct users_figure out = {NAN, NAN, NAN};
@@ -175,12 +166,12 @@ static struct users_figure combine(const struct row *const *rows, size_t n,
     bool is_open = false; /* an interval without an upper end */
 
     for (size_t i = 0; i < n; i++) {
-        if (!isfinite(get(rows[i], f->v)))
+        if (!isfinite(row_at(rows[i], f->mid)))
             continue;
-        v[n_known++] = get(rows[i], f->v);
-        out.lo = fmin(out.lo, get(rows[i], f->lo)); /* passes over a NaN */
-        out.hi = fmax(out.hi, get(rows[i], f->hi));
-        is_open |= !isfinite(get(rows[i], f->hi));
+        v[n_known++] = row_at(rows[i], f->mid);
+        out.lo = fmin(out.lo, row_at(rows[i], f->lo)); /* passes over a NaN */
+        out.hi = fmax(out.hi, row_at(rows[i], f->hi));
+        is_open |= !isfinite(row_at(rows[i], f->hi));
     }
     if (is_open)
         out.hi = NAN;
@@ -192,21 +183,11 @@ static struct users_figure combine(const struct row *const *rows, size_t n,
 /* rows[n] are those of the level that count, in their order. */
 static void fill_level(struct users_level *s, const struct row **rows, size_t n)
 {
-    static const struct figure tok = {offsetof(struct row, tok_per_s),
-                                      offsetof(struct row, tok_per_s_lo),
-                                      offsetof(struct row, tok_per_s_hi)};
-    static const struct figure ttft[2] = {
-        {offsetof(struct row, ttft_p90_s), offsetof(struct row, ttft_p90_s_lo),
-         offsetof(struct row, ttft_p90_s_hi)},
-        {offsetof(struct row, ttft_visible_p90_s),
-         offsetof(struct row, ttft_visible_p90_s_lo),
-         offsetof(struct row, ttft_visible_p90_s_hi)}};
-    static const struct figure tpot = {offsetof(struct row, tpot_p90_ms),
-                                       offsetof(struct row, tpot_p90_ms_lo),
-                                       offsetof(struct row, tpot_p90_ms_hi)};
-    static const struct figure roof = {offsetof(struct row, roof_gbps),
-                                       offsetof(struct row, roof_gbps_lo),
-                                       offsetof(struct row, roof_gbps_hi)};
+    static const struct row_figure tok = ROW_FIGURE(tok_per_s);
+    static const struct row_figure ttft[2] = {ROW_FIGURE(ttft_p90_s),
+                                              ROW_FIGURE(ttft_visible_p90_s)};
+    static const struct row_figure tpot = ROW_FIGURE(tpot_p90_ms);
+    static const struct row_figure roof = ROW_FIGURE(roof_gbps);
     bool is_counted = true;
     size_t n_good = 0;
 
