@@ -116,6 +116,14 @@ const char *format_measured(char *buf, size_t cap, double v, double half,
     return buf;
 }
 
+struct shown_figure number_text(double v)
+{
+    struct shown_figure shown;
+
+    format_measured(shown.text, sizeof shown.text, v, fabs(v) / 10, 4);
+    return shown;
+}
+
 void format_cpus(char *buf, size_t cap, const int *cpus, int n)
 {
     buf[0] = '\0';

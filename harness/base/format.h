@@ -42,6 +42,9 @@ struct shown_figure {
 struct shown_figure bytes_text(uint64_t bytes);
 struct shown_figure duration_text(double seconds);
 
+/* A figure without an interval, in three digits. */
+struct shown_figure number_text(double v);
+
 /* The present in UTC, "2026-11-27T13:05:00Z"; returns buf. */
 const char *format_now(char *buf, size_t cap);
 

@@ -34,15 +34,6 @@ static char *next(struct list *l)
 
 #define TEXT_CAP sizeof((struct topo_advice *)0)->text
 
-/* Three digits. */
-static void append_number(char *text, double v)
-{
-    char figure[32];
-
-    text_append(text, TEXT_CAP, "%s",
-                format_measured(figure, sizeof figure, v, v / 10, 4));
-}
-
 static const struct probe_read_row *fastest(const struct probe_report *r)
 {
     const struct probe_read_row *best = &r->read[0];
@@ -71,17 +62,15 @@ static void advise_decode(struct list *l, const struct probe_report *r,
 {
     const struct probe_read_row *best = fastest(r), *few = cheapest(r, best);
     const uint64_t room = topology_model_bytes(topo, 0);
-    char *text = next(l), size[24];
+    char *text = next(l);
 
     text_append(text, TEXT_CAP,
-                "Decode: a model of 5.3 GB (9 billion parameters as "
-                "Q4_K_M) decodes at most ");
-    append_number(text, best->gbps.median * 1e9 / EXAMPLE_BYTES);
-    text_append(text, TEXT_CAP,
-                " tok/s with %d thread%s, as each token reads all of it, at ",
-                best->n_threads, plural(best->n_threads, "s"));
-    append_number(text, best->gbps.median);
-    text_append(text, TEXT_CAP, " GB/s from memory.");
+                "Decode: a model of 5.3 GB (9 billion parameters as Q4_K_M) decodes at "
+                "most %s tok/s with %d thread%s, as each token reads all of it, at %s "
+                "GB/s from memory.",
+                number_text(best->gbps.median * 1e9 / EXAMPLE_BYTES).text,
+                best->n_threads, plural(best->n_threads, "s"),
+                number_text(best->gbps.median).text);
     if (few != best)
         text_append(text, TEXT_CAP, " %d thread%s read%s as fast.", few->n_threads,
                     plural(few->n_threads, "s"), few->n_threads == 1 ? "s" : "");
@@ -93,16 +82,14 @@ static void advise_decode(struct list *l, const struct probe_report *r,
 static void advise_prefill(struct list *l, const struct probe_report *r)
 {
     const double gops = r->int8_gops[r->n_peak_threads > 1].median;
-    char *text = next(l);
 
-    text_append(text, TEXT_CAP,
-                "Prefill: a prompt of %d tokens of a model of 9 billion "
-                "parameters takes at least ",
-                EXAMPLE_PROMPT);
-    append_number(text, 2 * EXAMPLE_PARAMS * EXAMPLE_PROMPT / (gops * 1e9));
-    text_append(text, TEXT_CAP, " s: two operations per parameter and token, at ");
-    append_number(text, gops);
-    text_append(text, TEXT_CAP, " GOPS in int8 with %d thread%s.", r->n_peak_threads,
+    text_append(next(l), TEXT_CAP,
+                "Prefill: a prompt of %d tokens of a model of 9 billion parameters "
+                "takes at least %s s: two operations per parameter and token, at %s "
+                "GOPS in int8 with %d thread%s.",
+                EXAMPLE_PROMPT,
+                number_text(2 * EXAMPLE_PARAMS * EXAMPLE_PROMPT / (gops * 1e9)).text,
+                number_text(gops).text, r->n_peak_threads,
                 plural(r->n_peak_threads, "s"));
 }
 
@@ -121,15 +108,13 @@ static void advise_units(struct list *l, const struct topology *topo)
 
 static void advise_disk(struct list *l, const struct probe_report *r)
 {
-    char *text = next(l);
-
-    text_append(text, TEXT_CAP, "Disk: reading 5.3 GB takes at least ");
-    append_number(text, EXAMPLE_BYTES / (r->disk_gbps.median * 1e9));
-    text_append(text, TEXT_CAP, " s, at ");
-    append_number(text, r->disk_gbps.median);
-    text_append(text, TEXT_CAP,
-                " GB/s: once when such a model is loaded, and up to once "
-                "per token where it does not fit memory.");
+    text_append(
+        next(l), TEXT_CAP,
+        "Disk: reading 5.3 GB takes at least %s s, at %s GB/s: once when such a "
+        "model is loaded, and up to once per token where it does not fit "
+        "memory.",
+        number_text(EXAMPLE_BYTES / (r->disk_gbps.median * 1e9)).text,
+        number_text(r->disk_gbps.median).text);
 }
 
 int probe_advice(const struct probe_report *r, const struct topology *topo,

@@ -35,11 +35,6 @@ static struct part figure_in(double v, double lo, double hi)
     return p;
 }
 
-static struct part figure(double v)
-{
-    return figure_in(v, NAN, NAN);
-}
-
 /* ", 95 % interval 23.5 to 25.8", with other words around it; "" without one. */
 static struct part interval(const char *before, double lo, double hi, const char *after)
 {
@@ -60,7 +55,7 @@ static struct part decimal_bytes(double bytes)
 
     for (; bytes >= 1000 && u < 4; u++)
         bytes /= 1000;
-    snprintf(p.text, sizeof p.text, "%s %s", figure(bytes).text, units[u]);
+    snprintf(p.text, sizeof p.text, "%s %s", number_text(bytes).text, units[u]);
     return p;
 }
 
@@ -91,7 +86,8 @@ static void append_first_token(const struct row *r, char *buf, size_t cap)
     text_append(buf, cap, "%s s to the first token",
                 figure_in(r->ttft_warm_s, r->ttft_s_lo, r->ttft_s_hi).text);
     if (r->ttft_s > 0)
-        text_append(buf, cap, " (%s s with loading the model)", figure(r->ttft_s).text);
+        text_append(buf, cap, " (%s s with loading the model)",
+                    number_text(r->ttft_s).text);
 }
 
 static void append_share(const struct row *r, char *buf, size_t cap)
@@ -283,11 +279,11 @@ static void put_chunk(struct lines *l, const struct row *r)
 {
     if (r->step_plain_ms > 0)
         ADD(l, "%s ms per step, so that the chunk makes it %.3g times as long",
-            figure(r->step_plain_ms).text, r->lat_p50_ms / r->step_plain_ms);
+            number_text(r->step_plain_ms).text, r->lat_p50_ms / r->step_plain_ms);
     put(l, "without it");
     if (r->chunk_tok_per_s > 0)
         ADD(l, "%s tok/s of the prompt at the same time",
-            figure(r->chunk_tok_per_s).text);
+            number_text(r->chunk_tok_per_s).text);
     put(l, "chunks");
 }
 
@@ -295,7 +291,7 @@ static void put_speculation(struct lines *l, const struct row *r)
 {
     if (!(r->spec_speedup > 0))
         return;
-    ADD(l, "the same text at %s tok/s", figure(r->spec_plain_tok_per_s).text);
+    ADD(l, "the same text at %s tok/s", number_text(r->spec_plain_tok_per_s).text);
     put(l, "plain");
     if (isfinite(r->spec_accept))
         ADD(l, "%.0f %% of the draft tokens accepted, ", 100 * r->spec_accept);
@@ -314,7 +310,7 @@ static void print_speed(struct lines *l, const struct row *r)
         append_first_token(r, l->text, sizeof l->text);
     put(l, "first token");
     if (r->load_s > 0)
-        ADD(l, "%s s", figure(r->load_s).text);
+        ADD(l, "%s s", number_text(r->load_s).text);
     put(l, "loading");
     if (r->joules_per_token > 0)
         ADD(l, "%.3g J per token, of the whole package", r->joules_per_token);
@@ -330,7 +326,8 @@ static void put_bandwidth(struct lines *l, const struct row *r)
         interval(" (", r->roof_gbps_lo, r->roof_gbps_hi, ")").text);
     put(l, "bandwidth");
     if (r->roof_tok_per_s > 0 && r->bytes_per_token > 0) {
-        ADD(l, "at most %s tok/s%s a token reads %s", figure(r->roof_tok_per_s).text,
+        ADD(l, "at most %s tok/s%s a token reads %s",
+            number_text(r->roof_tok_per_s).text,
             row_arithmetic_is_roof(r) ? " by arithmetic;" : ", as",
             decimal_bytes((double)r->bytes_per_token).text);
         if (r->disk_bytes_per_token > 0)
@@ -364,10 +361,10 @@ static void print_roof(struct lines *l, const struct row *r)
             interval(", 95 % interval ", 100 * r->mbu_lo, 100 * r->mbu_hi, " %").text);
     put(l, "reached");
     if (r->gops > 0 && r->roof_gops > 0)
-        ADD(l, "%s of %s GOPS", figure(r->gops).text,
+        ADD(l, "%s of %s GOPS", number_text(r->gops).text,
             figure_in(r->roof_gops, r->roof_gops_lo, r->roof_gops_hi).text);
     else if (r->gops > 0)
-        ADD(l, "%s GOPS", figure(r->gops).text);
+        ADD(l, "%s GOPS", number_text(r->gops).text);
     put(l, "arithmetic");
     if (r->roof_gops > 0 && r->unused_units[0])
         ADD(l, "%s: no kernel here uses them", r->unused_units);

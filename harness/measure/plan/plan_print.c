@@ -27,23 +27,15 @@ static bool is_predicted(const struct plan *plan)
     return plan->time.token_s > 0;
 }
 
-/* Three digits. */
-static struct shown_figure number(double v)
-{
-    struct shown_figure shown;
-
-    format_measured(shown.text, sizeof shown.text, v, fabs(v) / 10, 4);
-    return shown;
-}
-
 /* ---- the sentence ---------------------------------------------------------------- */
 
 static void append_speed(char *buf, size_t cap, const struct plan *plan)
 {
     if (is_predicted(plan))
         text_append(buf, cap, ": about %s tok/s (%s to %s)",
-                    number(1 / plan->time.token_s).text,
-                    number(plan->tok_per_s_lo).text, number(plan->tok_per_s_hi).text);
+                    number_text(1 / plan->time.token_s).text,
+                    number_text(plan->tok_per_s_lo).text,
+                    number_text(plan->tok_per_s_hi).text);
     text_append(buf, cap, " at context depth %d", plan->point.ctx);
 }
 
@@ -197,8 +189,8 @@ static struct shown_figure time_text(double s)
 {
     struct shown_figure shown;
 
-    snprintf(shown.text, sizeof shown.text, "%s %s", number(s < 1 ? s * 1e3 : s).text,
-             s < 1 ? "ms" : "s");
+    snprintf(shown.text, sizeof shown.text, "%s %s",
+             number_text(s < 1 ? s * 1e3 : s).text, s < 1 ? "ms" : "s");
     return shown;
 }
 
@@ -215,13 +207,14 @@ static void print_time(FILE *f, const struct plan *plan)
     line(f, "computing", time_text(t->compute_s).text,
          "%s GB at %s GB/s, at the usual %.0f %% of that bandwidth (%d thread%s), and "
          "%s between the products of %d layers",
-         number((double)need->token_bytes * 1e-9).text, number(r->gbps.read_gbps).text,
-         100 * TOKEN_TIME_USUAL_SHARE, r->n_threads, plural(r->n_threads, "s"),
-         time_text(t->own_s).text, need->n_layers);
+         number_text((double)need->token_bytes * 1e-9).text,
+         number_text(r->gbps.read_gbps).text, 100 * TOKEN_TIME_USUAL_SHARE,
+         r->n_threads, plural(r->n_threads, "s"), time_text(t->own_s).text,
+         need->n_layers);
     if (t->disk_s > 0) {
         line(f, "reading", time_text(t->disk_s).text, "%s GB at %s GB/s, %s",
-             number((double)need->streamed_bytes * 1e-9).text,
-             number(r->gbps.disk_gbps).text,
+             number_text((double)need->streamed_bytes * 1e-9).text,
+             number_text(r->gbps.disk_gbps).text,
              need->cache_bytes ? "once it is known which experts" : "while computing");
         if (!need->cache_bytes && t->alone_s > 0.01 * t->token_s)
             line(f, "waiting", time_text(t->alone_s).text,
