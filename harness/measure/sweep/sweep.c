@@ -128,12 +128,6 @@ static int launch_due(const struct sweep *sweep, size_t i)
     return is_given_up(sweep, i) ? 0 : sweep_tally_due(&sweep->tally[i], sweep->s);
 }
 
-/* Launches that point i still needs, at least. */
-static int launches_left(const struct sweep *sweep, size_t i)
-{
-    return launch_due(sweep, i) ? sweep_tally_left(&sweep->tally[i], sweep->s) : 0;
-}
-
 /* What is due as it is known now: rows of disturbed launches and intervals that are too
  * wide make it more. */
 static enum status count(struct sweep *sweep, struct err *err)
@@ -148,24 +142,11 @@ static enum status count(struct sweep *sweep, struct err *err)
     if (sweep_tally_all(sweep->tally, plan, rows, n_rows, err))
         return err->code;
     sweep->est_total = sweep->est_done;
-    for (size_t i = 0; i < plan->n_points; i++) {
-        const int left = launches_left(sweep, i);
-
-        sweep->est_total += left * sweep->est_s[i];
-    }
+    for (size_t i = 0; i < plan->n_points; i++)
+        if (launch_due(sweep, i)) /* and what it needs after that, at least */
+            sweep->est_total +=
+                sweep_tally_left(&sweep->tally[i], sweep->s) * sweep->est_s[i];
     return ST_OK;
-}
-
-/* A launch of point i is done, and what is due is known anew before it is said: its row
- * may be disturbed, or its interval too wide, and then there is another; it may also
- * show that the roofs of rows before it were too low, which are disturbed then. The
- * last one is called so when no point has another. */
-static enum status count_finished(struct sweep *sweep, size_t i, bool failed,
-                                  struct err *err)
-{
-    sweep->n_errors[i] += failed;
-    sweep->n_finished++;
-    return count(sweep, err);
 }
 
 /* Measure and append. What went wrong with the point is in its row; an error
@@ -203,8 +184,13 @@ static enum status run_point(struct sweep *sweep, size_t i, int launch, struct e
     point_samples_free(&samples);
     sweep->est_done += sweep->est_s[i];
     sweep->spent_s += (double)(clock_ns() - sweep->point_begin_ns) * 1e-9;
+    sweep->n_errors[i] += row_trust(&row) == ROW_FAILED;
+    sweep->n_finished++;
+    /* What is due is known anew before it is printed: its row may be disturbed, or its
+     * interval too wide, and then there is another; it may also show that the roofs of
+     * rows before it were too low, which are disturbed then. */
     if (status == ST_OK)
-        status = count_finished(sweep, i, row_trust(&row) == ROW_FAILED, err);
+        status = count(sweep, err);
     progress_end(&sweep->progress);
     if (status == ST_OK && !is_announced(sweep, model_at(sweep->plan, i), &row))
         sweep_print_row(stdout, &row, sweep->n_begun, sweep->n_round,
@@ -214,24 +200,20 @@ static enum status run_point(struct sweep *sweep, size_t i, int launch, struct e
 
 /* ---- one model ------------------------------------------------------------------- */
 
-static bool exists(const char *path)
+/* When it is first needed: makes the file if it is missing, and marks it as used either
+ * way: another sweep must not remove it. A failure is an error of every point of the
+ * model, which point_run() reports; only an interrupt ends the sweep. */
+static enum status prepare_model(struct sweep *sweep, size_t m, struct err *err)
 {
-    return access(path, F_OK) == 0;
-}
-
-/* Makes the file if it is missing, and marks it as used either way: another sweep must
- * not remove it. A failure is an error of every point of the model,
- * which point_run() reports; only an interrupt ends the sweep. */
-static enum status make_model(struct sweep *sweep, const struct modelref *ref,
-                              struct err *err)
-{
+    const struct modelref *ref = model_of(sweep, m);
     struct err why = ERR_INIT;
     bool made;
     enum status status;
 
-    if (!ref->synthetic)
+    if (sweep->is_prepared[m] || !ref->synthetic)
         return ST_OK;
-    if (!exists(ref->path) && !sweep->s->keep_models) {
+    sweep->is_prepared[m] = true;
+    if (access(ref->path, F_OK) && !sweep->s->keep_models) {
         status = sweep_dir_will_make(sweep->dir, ref->path, err);
         if (status)
             return status;
@@ -257,15 +239,6 @@ static void remove_model(struct sweep *sweep, const struct modelref *ref)
     progress_end(&sweep->progress);
     printf("%s stays: another bench uses it\n", format_path(ref->path).text);
     fflush(stdout);
-}
-
-/* Files are made when they are first needed. */
-static enum status prepare_model(struct sweep *sweep, size_t m, struct err *err)
-{
-    if (sweep->is_prepared[m])
-        return ST_OK;
-    sweep->is_prepared[m] = true;
-    return make_model(sweep, model_of(sweep, m), err);
 }
 
 static void remove_models(struct sweep *sweep, size_t first, size_t end)
@@ -346,14 +319,6 @@ static enum status run_models(struct sweep *sweep, size_t first, size_t end,
 
 /* ---- all ------------------------------------------------------------------------- */
 
-static void estimate(struct sweep *sweep)
-{
-    const struct sweep_plan *plan = sweep->plan;
-
-    for (size_t i = 0; i < plan->n_points; i++)
-        sweep->est_s[i] = sweep_launch_s(&plan->points[i], 1);
-}
-
 static enum status begin(struct sweep *sweep, struct err *err)
 {
     const size_t n = sweep->plan->n_points;
@@ -367,7 +332,8 @@ static enum status begin(struct sweep *sweep, struct err *err)
     if (!sweep->errors || !sweep->est_s || !sweep->tally || !sweep->order ||
         !sweep->n_errors || !sweep->is_prepared)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu points", n);
-    estimate(sweep);
+    for (size_t i = 0; i < n; i++)
+        sweep->est_s[i] = sweep_launch_s(&sweep->plan->points[i], 1);
     return ST_OK;
 }
 
