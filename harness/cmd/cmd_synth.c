@@ -49,14 +49,6 @@ static const enum quantmix shown[] = {
 };
 enum { N_SHOWN = sizeof shown / sizeof shown[0] };
 
-static void print_heading(void)
-{
-    printf("%-16s %7s", "SHAPE", "params");
-    for (int i = 0; i < N_SHOWN; i++)
-        printf(" %6s", quantmix_name(shown[i]));
-    printf("\n");
-}
-
 static void print_listed(const struct listed *l)
 {
     char params[16];
@@ -89,7 +81,10 @@ static json_t *listed_json(const struct listed *l)
 
 static void print_table(const struct listed *all, int n)
 {
-    print_heading();
+    printf("%-16s %7s", "SHAPE", "params");
+    for (int i = 0; i < N_SHOWN; i++)
+        printf(" %6s", quantmix_name(shown[i]));
+    printf("\n");
     for (int i = 0; i < n; i++)
         print_listed(&all[i]);
     printf("\nFile sizes in GB. F32 (twice F16) and BF16 (as F16) work, too.\n");

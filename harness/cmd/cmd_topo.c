@@ -42,13 +42,6 @@ static enum status measure_cores(struct cores_map **map, struct topology *t,
     return st;
 }
 
-/* Without waiting: a description is wanted of a machine that measures, too, and the
- * reported size is in it then. */
-static enum status find_cache(struct topology *t, struct err *err)
-{
-    return measuring_try() ? cache_find(t, err) : ST_OK;
-}
-
 /* The curve of the caches in dir, which is made; "": none. */
 static enum status draw_cache(const struct topology *t, const char *dir,
                               struct err *err)
@@ -79,8 +72,10 @@ static enum status measure(struct topology *t, const struct wanted *w,
 
     if (st == ST_OK && w->measured && t->n_allowed > 1)
         st = measure_cores(map, t, err);
-    if (st == ST_OK && !*w->root)
-        st = find_cache(t, err);
+    /* Without waiting: a description is wanted of a machine that measures, too, and the
+     * reported size is in it then. */
+    if (st == ST_OK && !*w->root && measuring_try())
+        st = cache_find(t, err);
     return st ? st : draw_cache(t, w->dir, err);
 }
 

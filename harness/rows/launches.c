@@ -200,12 +200,6 @@ static int64_t largest(const struct launch_group *g, size_t offset)
     return most;
 }
 
-static void set_memory(struct row *r, const struct launch_group *g)
-{
-    r->mem_peak_bytes = largest(g, offsetof(struct row, mem_peak_bytes));
-    r->mem_resident_bytes = largest(g, offsetof(struct row, mem_resident_bytes));
-}
-
 /* Whether another launch had more than the first one. */
 static bool is_memory_combined(const struct launch_group *g)
 {
@@ -257,7 +251,8 @@ static enum status combine(struct combining *c, size_t i, struct err *err)
     if (used > 1)
         *out->own = *nearest(g->v, used,
                              scatter_of(g->v, used, &figures[0], c->scratch).median);
-    set_memory(out->own, g);
+    out->own->mem_peak_bytes = largest(g, offsetof(struct row, mem_peak_bytes));
+    out->own->mem_resident_bytes = largest(g, offsetof(struct row, mem_resident_bytes));
     if (is_combined(c, i))
         set_plain(out->own, g->v, used, c->scratch);
     for (size_t k = 0; k < N_FIGURES && is_combined(c, i); k++) {

@@ -200,13 +200,6 @@ static enum status open_model(struct answering *a, struct session_params *params
                              err);
 }
 
-static void close_model(struct answering *a)
-{
-    sampler_close(a->sampler);
-    grammar_vocab_close(a->vocab);
-    textmodel_close(&a->model);
-}
-
 /* Those that are not answered yet; the model is opened for the first of them. */
 static enum status answer_all(struct choose_score *score, struct choose_state *state,
                               struct answering *a, struct session_params *params,
@@ -237,16 +230,11 @@ static enum status answer_all(struct choose_score *score, struct choose_state *s
         progress_update(&bar, (double)(i + 1) / (double)a->tasks->n, step);
     }
     progress_end(&bar);
-    close_model(a);
+    sampler_close(a->sampler);
+    grammar_vocab_close(a->vocab);
+    textmodel_close(&a->model);
     score->n = a->tasks->n;
     return st;
-}
-
-/* A name for the file as it is now. */
-static void name_model(char *name, size_t cap, const struct choose_file *f)
-{
-    snprintf(name, cap, "%.200s of %llu bytes, KL %.9f",
-             format_path(basename(f->path)).text, (unsigned long long)f->bytes, f->kl);
 }
 
 enum status choose_answer(struct choose_score *score, const struct choose_file *f,
@@ -261,7 +249,9 @@ enum status choose_answer(struct choose_score *score, const struct choose_file *
 
     snprintf(key, sizeof key, "%016llx", (unsigned long long)tasks.key);
     snprintf(dir, sizeof dir, "%.3000s/tasks-%s", s->out, key);
-    name_model(name, sizeof name, f);
+    /* the file as it is now */
+    snprintf(name, sizeof name, "%.200s of %llu bytes, KL %.9f",
+             format_path(basename(f->path)).text, (unsigned long long)f->bytes, f->kl);
     params.model = f->path;
     params.n_logits = 1;
     if (!st)

@@ -51,11 +51,6 @@ uint64_t mix_min_bytes(const struct mix_table *t)
     return sum;
 }
 
-static size_t slot_of(const struct search *s, uint64_t bytes)
-{
-    return (size_t)(bytes * s->n_slots / (s->spare + 1));
-}
-
 static bool is_better(const struct state *a, const struct state *b)
 {
     return b->loss < 0 || a->loss < b->loss ||
@@ -85,7 +80,7 @@ static void add_group(struct search *s, size_t g)
 
             if (to.bytes > s->spare)
                 continue;
-            slot = slot_of(s, to.bytes);
+            slot = (size_t)(to.bytes * s->n_slots / (s->spare + 1));
             if (is_better(&to, &s->next[slot])) {
                 s->next[slot] = to;
                 steps[slot] = (struct step){.from = (uint16_t)i, .type = (uint8_t)k};

@@ -34,13 +34,6 @@ static void add_step(struct gate_plan *p, enum worker_step_kind kind, int n_thre
     p->n_steps++;
 }
 
-static void add_kernel(struct gate_plan *p, enum kern_format format)
-{
-    add_step(p, WORKER_KERNEL, 1, 0);
-    if (p->n_steps <= WORKER_MAX_STEPS)
-        p->step[p->n_steps - 1].format = format;
-}
-
 enum status gate_plan_steps(struct gate_plan *p, const struct gate_settings *s,
                             struct err *err)
 {
@@ -51,8 +44,11 @@ enum status gate_plan_steps(struct gate_plan *p, const struct gate_settings *s,
         for (size_t i = 0; i < s->prefill.n; i++)
             add_step(p, WORKER_PREFILL, s->threads.v[t], s->prefill.v[i]);
     }
-    for (size_t i = 0; i < s->kernels.n; i++)
-        add_kernel(p, s->kernels.v[i]);
+    for (size_t i = 0; i < s->kernels.n; i++) {
+        add_step(p, WORKER_KERNEL, 1, 0);
+        if (p->n_steps <= WORKER_MAX_STEPS)
+            p->step[p->n_steps - 1].format = s->kernels.v[i];
+    }
     if (!p->n_steps)
         return err_set(err, ST_USAGE,
                        "nothing to measure: neither context depths (ctx) nor prompt "

@@ -52,14 +52,6 @@ static enum status find_rows(struct result_set *fresh, const struct history_opti
                                             : history_rows_read(fresh, o, err);
 }
 
-static void name_sides(struct gate_result *r, const struct history_options *o)
-{
-    snprintf(r->side[0].name, sizeof r->side[0].name, "%s", o->path);
-    if (o->rows.n)
-        snprintf(r->side[1].name, sizeof r->side[1].name, "%.480s%s", o->rows.v[0],
-                 o->rows.n > 1 ? " and others" : "");
-}
-
 /* The database that the rows are added to is not there yet: the first day. */
 static bool begins_here(const struct history_options *o)
 {
@@ -170,7 +162,10 @@ enum status history_compare(const struct history_options *o, struct gate_result 
         st = err_set(err, ST_USAGE, "--output: the name of the directory is too long");
     if (st == ST_OK)
         st = compare(r, &old, &fresh, &margins, o, err);
-    name_sides(r, o);
+    snprintf(r->side[0].name, sizeof r->side[0].name, "%s", o->path);
+    if (o->rows.n)
+        snprintf(r->side[1].name, sizeof r->side[1].name, "%.480s%s", o->rows.v[0],
+                 o->rows.n > 1 ? " and others" : "");
     r->seconds = difftime(time(NULL), now);
     if (st == ST_OK && o->add_to)
         st = add_verdict(r, &fresh, o, err);

@@ -117,13 +117,6 @@ static enum status add(struct planning *g, const char *text, struct err *err)
     return ST_OK;
 }
 
-static void free_names(char **names, int n)
-{
-    for (int i = 0; i < n; i++)
-        free(names[i]);
-    free(names);
-}
-
 /* All shapes in one quantisation. One that cannot be planned is left out, as nobody has
  * named it, unless no model is left. */
 static enum status add_shapes(struct planning *g, const char *quant, struct err *err)
@@ -147,7 +140,9 @@ static enum status add_shapes(struct planning *g, const char *quant, struct err 
     }
     if (st == ST_OK && !g->n && why.code)
         st = err_set(err, why.code, "%s", why.msg);
-    free_names(names, n);
+    for (int i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
     return st;
 }
 

@@ -141,18 +141,12 @@ static void put_memory(FILE *f, const struct deploy *d)
 }
 
 /* Words of a command, a line for each option. */
-static void put_word(FILE *f, const char *word)
+static void put_option(FILE *f, const char *option, const char *value)
 {
     char text[2100] = "";
 
-    shell_word_append(text, sizeof text, word);
-    fputs(text, f);
-}
-
-static void put_option(FILE *f, const char *option, const char *value)
-{
-    fprintf(f, " \\\n  %s", option);
-    put_word(f, value);
+    shell_word_append(text, sizeof text, value);
+    fprintf(f, " \\\n  %s%s", option, text);
 }
 
 static void put_count(FILE *f, const char *option, int n)

@@ -482,22 +482,6 @@ static char *answer_text(const struct conversation *c)
     return text;
 }
 
-static void add_up(struct conversation_stats *s)
-{
-    s->all_prefill += s->n_prefill;
-    s->all_decode += s->n_decode;
-    s->all_prefill_ns += s->prefill_ns;
-    s->all_decode_ns += s->decode_ns;
-}
-
-/* Forgets the question. */
-static void take_back(struct conversation *c, const struct reading *r)
-{
-    forget(c, c->n - 1, c->n);
-    if (slm_n_past(c->model->m) > r->n_past)
-        cut_back(c, r->n_past);
-}
-
 /* The context holds the prompt and the answer as it was generated. */
 static enum status remember_text(struct conversation *c, const struct reading *r,
                                  struct err *err)
@@ -530,7 +514,9 @@ static enum status read_and_answer(struct conversation *c, struct reading *r,
         st = prefill(c, r, err);
     if (st || interrupted()) {
         *end = CONVERSATION_STOPPED;
-        take_back(c, r);
+        forget(c, c->n - 1, c->n);
+        if (slm_n_past(c->model->m) > r->n_past)
+            cut_back(c, r->n_past);
         return st;
     }
     forget_context(c);
@@ -556,7 +542,10 @@ enum status conversation_answer(struct conversation *c, const char *question,
         speculate_read_stats(c->speculator, &c->speculated);
     if (!st)
         st = read_and_answer(c, &r, end, n_dropped, err);
-    add_up(&c->stats);
+    c->stats.all_prefill += c->stats.n_prefill;
+    c->stats.all_decode += c->stats.n_decode;
+    c->stats.all_prefill_ns += c->stats.prefill_ns;
+    c->stats.all_decode_ns += c->stats.decode_ns;
     reading_free(&r);
     return st;
 }

@@ -81,20 +81,15 @@ static int read_char(EditLine *el, wchar_t *out)
     }
 }
 
-/* Characters of more than one byte are those of the locale; where it knows none, as in
- * most containers, they are UTF-8. */
-static void choose_locale(void)
-{
-    setlocale(LC_CTYPE, "");
-    if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
-        setlocale(LC_CTYPE, "C.UTF-8");
-}
-
 static bool open_editor(struct lineedit *l)
 {
     HistEvent event;
 
-    choose_locale();
+    /* Characters of more than one byte are those of the locale; where it knows none, as
+     * in most containers, they are UTF-8. */
+    setlocale(LC_CTYPE, "");
+    if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+        setlocale(LC_CTYPE, "C.UTF-8");
     l->el = el_init("bench", stdin, stderr, stderr);
     l->history = history_init();
     if (!l->el || !l->history)

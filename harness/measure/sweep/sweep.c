@@ -241,13 +241,6 @@ static void remove_model(struct sweep *sweep, const struct modelref *ref)
     fflush(stdout);
 }
 
-static void remove_models(struct sweep *sweep, size_t first, size_t end)
-{
-    for (size_t m = first; m < end && !sweep->s->keep_models; m++)
-        if (sweep->plan->first[m] < sweep->plan->first[m + 1])
-            remove_model(sweep, model_of(sweep, m));
-}
-
 /* ---- rounds ---------------------------------------------------------------------- */
 
 /* The least launch that is due of models [first, end); 0: none. */
@@ -312,8 +305,11 @@ static enum status run_models(struct sweep *sweep, size_t first, size_t end,
     progress_end(&sweep->progress);
     for (size_t m = first; m < end; m++)
         print_announced(sweep, m);
-    if (status != ST_INTERRUPTED)
-        remove_models(sweep, first, end);
+    if (status == ST_INTERRUPTED || sweep->s->keep_models)
+        return status;
+    for (size_t m = first; m < end; m++)
+        if (sweep->plan->first[m] < sweep->plan->first[m + 1])
+            remove_model(sweep, model_of(sweep, m));
     return status;
 }
 

@@ -185,17 +185,6 @@ static void add_engines(struct making *m, const struct sweep_settings *s,
     }
 }
 
-static void add_model(struct making *m, const struct sweep_settings *s,
-                      const struct sweep_model *model)
-{
-    struct point base = s->base;
-
-    base.setup.model = model->ref;
-    m->max_ctx = s->ctx_usual ? model->max_ctx : 0;
-    add_each(m, s, &base, 0);
-    add_engines(m, s, base);
-}
-
 static enum status no_points(const struct sweep_settings *s, struct err *err)
 {
     const struct int_list *shared = &s->list[SETTING_shared];
@@ -222,8 +211,13 @@ enum status sweep_plan_of(struct sweep_plan *plan, const struct sweep_settings *
               : err_set(err, ST_NO_MEMORY, "no memory for the identities of points");
 
     for (size_t i = 0; i < s->n_models && status == ST_OK; i++) {
+        struct point base = s->base;
+
         out->first[i] = out->n_points;
-        add_model(&m, s, &models->v[i]);
+        base.setup.model = models->v[i].ref;
+        m.max_ctx = s->ctx_usual ? models->v[i].max_ctx : 0;
+        add_each(&m, s, &base, 0);
+        add_engines(&m, s, base);
         status = err->code;
         /* the same wherever the sweep's seed is used */
         uint64_t seed = s->base.setup.seed + i * 0x632be59bd9b4e019u;

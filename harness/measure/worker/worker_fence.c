@@ -8,14 +8,6 @@
 #include "harness/base/program.h"
 #include "harness/model/model_fence.h"
 
-/* A folder is read as one: what a download has left in it may be links. */
-static enum status add_model(struct path_list *reads, const struct modelref *model,
-                             struct err *err)
-{
-    return hf_is_folder(model->path) ? path_list_add(reads, model->path, err)
-                                     : modelref_files(model, reads, err);
-}
-
 /* Shapes of synthetic models, and test prompts. */
 static enum status add_data(struct path_list *reads, struct err *err)
 {
@@ -37,7 +29,9 @@ static enum status enter(const struct modelref *model, const char *also, int lis
 
     if (fenced)
         return ST_OK;
-    st = add_model(&reads, model, err);
+    /* A folder is read as one: what a download has left in it may be links. */
+    st = hf_is_folder(model->path) ? path_list_add(&reads, model->path, err)
+                                   : modelref_files(model, &reads, err);
     if (!st)
         st = path_list_add(&reads, also, err);
     if (!st)

@@ -124,12 +124,6 @@ void point_text_name(const struct point *p, char *buf, size_t cap)
         *dot = '\0';
 }
 
-/* NAME of the program that is measured; "": this one. */
-static void engine_name(const struct point *p, char *buf, size_t cap)
-{
-    snprintf(buf, cap, "%.*s", (int)strcspn(p->engine, "="), p->engine);
-}
-
 /* FNV-1a: keeps identities apart where a long name has to be cut. */
 static uint32_t text_hash(const char *text)
 {
@@ -228,7 +222,7 @@ static void id_part(const struct point *p, enum setting_id id, char *buf, size_t
     char text[40] = "";
 
     if (id == SETTING_engines)
-        engine_name(p, text, sizeof text);
+        snprintf(text, sizeof text, "%.*s", (int)strcspn(p->engine, "="), p->engine);
     text_append(buf, cap, "%s%s", s->id,
                 has_value ? setting_text(id, field_of(p, id), text, sizeof text)
                           : text);

@@ -201,14 +201,6 @@ static enum status put_json_item(FILE *f, const struct export_params *p,
 
 /* ---- all ------------------------------------------------------------------------- */
 
-static void put_head(FILE *f, const struct export_params *p, bool sources)
-{
-    if (p->format == EXPORT_MARKDOWN)
-        put_markdown_head(f, p, sources);
-    else if (p->format == EXPORT_CSV)
-        put_csv_head(f, p, sources);
-}
-
 static enum status put_item(FILE *f, const struct export_params *p,
                             const struct item *item, struct err *err)
 {
@@ -252,8 +244,10 @@ enum status export_write(FILE *f, const struct result_set *sets, size_t n_sets,
         return export_openmetrics(f, sets, n_sets, err);
     for (size_t i = 0; i < n_sets; i++)
         n_parts += sets[i].n_parts;
-    if (p->format != EXPORT_LLAMA_BENCH_JSONL)
-        put_head(f, p, n_parts > 1);
+    if (p->format == EXPORT_MARKDOWN)
+        put_markdown_head(f, p, n_parts > 1);
+    else if (p->format == EXPORT_CSV)
+        put_csv_head(f, p, n_parts > 1);
     for (size_t i = 0; i < n_sets; i++)
         for (size_t k = 0; k < sets[i].n_parts && st == ST_OK; k++) {
             const struct result_part *part = &sets[i].parts[k];

@@ -75,17 +75,6 @@ static int64_t advised_threads(struct advice *a, const struct report_rows *p,
 
 /* ---- marks ----------------------------------------------------------------------- */
 
-static void add_mark(struct chart *c, const struct report_rows *p, const struct row *r,
-                     int series)
-{
-    struct mark *m = chart_mark(c);
-
-    m->series = series;
-    m->x = (double)r->ctx;
-    mark_set_speed(m, r);
-    mark_set_best_roof(m, r, p);
-}
-
 static void name_threads(struct chart *c, const int64_t *threads, bool all_alike)
 {
     if (all_alike && c->n_series) {
@@ -121,8 +110,14 @@ static void fill(struct chart *c, const struct report_rows *p, struct advice *a)
         threads[series] = n;
         all_alike &= n == threads[0];
         for (size_t i = begin; i < end; i++)
-            if (p->v[i]->kind == POINT_DECODE && p->v[i]->n_threads == n)
-                add_mark(c, p, p->v[i], series);
+            if (p->v[i]->kind == POINT_DECODE && p->v[i]->n_threads == n) {
+                struct mark *m = chart_mark(c);
+
+                m->series = series;
+                m->x = (double)p->v[i]->ctx;
+                mark_set_speed(m, p->v[i]);
+                mark_set_best_roof(m, p->v[i], p);
+            }
     }
     name_threads(c, threads, all_alike);
 }

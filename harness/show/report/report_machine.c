@@ -243,21 +243,17 @@ static void print_pairs(const struct cores_map *map)
     }
 }
 
-static void print_one_cpu(void)
-{
-    putchar('\n');
-    section("Cores, measured");
-    bullet("This process may run on one CPU: there are no two to compare.");
-}
-
 void report_machine(const struct topology *t, const struct cores_map *map,
                     bool measured, const char *dir)
 {
     print_all(t);
-    if (map)
+    if (map) {
         print_pairs(map);
-    else if (measured)
-        print_one_cpu();
+    } else if (measured) {
+        putchar('\n');
+        section("Cores, measured");
+        bullet("This process may run on one CPU: there are no two to compare.");
+    }
     if (*dir)
         printf("\nThe bandwidth by working set is in %s: cache.csv and its chart\n",
                format_path(dir).text);

@@ -125,14 +125,6 @@ static int compare(const void *x, const void *y)
     return (a->x > b->x) - (a->x < b->x);
 }
 
-static void mark_frontier(struct chart *c)
-{
-    for (size_t i = 0; i < c->n; i++)
-        c->v[i].other = on_frontier(c, &c->v[i]) ? c->v[i].y : NAN;
-    if (c->n > 0) /* v may be NULL else */
-        qsort(c->v, c->n, sizeof *c->v, compare);
-}
-
 /* A setting that pages from disk would compress the axis for all others: its mark is
  * below them, with its figure as text. */
 static void set_aside(struct mark *m, const struct row *r, const char *label)
@@ -179,7 +171,10 @@ void report_fill_pareto(struct chart *c, const struct report_rows *p)
         if (r && has_divergence(r))
             add_point(c, p, r);
     }
-    mark_frontier(c);
+    for (size_t i = 0; i < c->n; i++)
+        c->v[i].other = on_frontier(c, &c->v[i]) ? c->v[i].y : NAN;
+    if (c->n > 0) /* v may be NULL else */
+        qsort(c->v, c->n, sizeof *c->v, compare);
     snprintf(c->title, sizeof c->title,
              "Decode speed against divergence from the reference, context depth %lld",
              (long long)depth);

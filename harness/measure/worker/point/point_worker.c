@@ -267,17 +267,6 @@ static void close_model(struct point_worker *c)
     c->model = NULL;
 }
 
-/* The file's pages are charged to the group; together with the probe's buffer they
- * would be a peak that the point itself never reaches. */
-static void make_room(struct point_worker *c)
-{
-    uint64_t stayed;
-
-    close_model(c);
-    if (c->p->setup.mem_limit)
-        modelref_evict(&c->p->setup.model, &stayed, NULL);
-}
-
 /* What is to be loaded, and how large it is. */
 static enum status prepare(struct point_worker *c, struct err *err)
 {
@@ -349,8 +338,15 @@ static enum status run(struct point_worker *c, struct err *err)
     if (has_account(c) && (status = account(c, err)))
         return status;
     worker_report_phase(&c->reports, "probe", 1);
-    if (!c->fits)
-        make_room(c);
+    if (!c->fits) {
+        /* The file's pages are charged to the group; together with the probe's buffer
+         * they would be a peak that the point itself never reaches. */
+        uint64_t stayed;
+
+        close_model(c);
+        if (c->p->setup.mem_limit)
+            modelref_evict(&c->p->setup.model, &stayed, NULL);
+    }
     status = point_probe_roof(c, c->fits, err);
     point_report(c);
     return status;
