@@ -25,21 +25,16 @@
 
 /* ---- sockets, cores, caches: hwloc ----------------------------------------------- */
 
-/* The x86 component would bind this thread to every CPU in turn, and knows nothing of a
- * recorded tree. A hwloc that was built for another CPU does not have it, and refuses
- * to leave it out. */
-static void leave_out_x86(hwloc_topology_t hw)
-{
-    hwloc_topology_set_components(hw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
-}
-
 static hwloc_topology_t load_hwloc(void)
 {
     hwloc_topology_t hw = NULL;
 
     if (hwloc_topology_init(&hw))
         return NULL;
-    leave_out_x86(hw);
+    /* The x86 component would bind this thread to every CPU in turn, and knows nothing
+     * of a recorded tree. A hwloc that was built for another CPU does not have it, and
+     * refuses to leave it out. */
+    hwloc_topology_set_components(hw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
     if (hwloc_topology_set_icache_types_filter(hw, HWLOC_TYPE_FILTER_KEEP_ALL) ||
         hwloc_topology_set_flags(hw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) ||
         hwloc_topology_load(hw)) {
@@ -127,14 +122,6 @@ static void number_siblings(struct topology *t)
         if (t->cpu[i].sibling)
             t->smt = TOPO_SMT_SHOWN;
     }
-}
-
-/* Arm's server cores have one thread each; there is nothing to hide. */
-static void suspect_siblings(struct topology *t)
-{
-    if (t->smt == TOPO_SMT_NONE && t->hypervisor[0] &&
-        strcmp(t->cpu_vendor, "Arm") != 0)
-        t->smt = TOPO_SMT_HIDDEN;
 }
 
 static void add_cache(struct topology *t, hwloc_obj_t c)
@@ -442,7 +429,10 @@ static void read_allowed(struct topology *t, const char *root, const char *cpuse
     for (int i = 0; i < t->n_cpus; i++)
         t->n_allowed += t->cpu[i].allowed;
     number_siblings(t);
-    suspect_siblings(t);
+    /* Arm's server cores have one thread each; there is nothing to hide. */
+    if (t->smt == TOPO_SMT_NONE && t->hypervisor[0] &&
+        strcmp(t->cpu_vendor, "Arm") != 0)
+        t->smt = TOPO_SMT_HIDDEN;
     topology_read_kinds(t, root);
     count_allowed_cores(t);
 }

@@ -156,15 +156,6 @@ static double share_passed(const struct calibrated *at)
     return (double)at->alike.n_passed / (double)at->alike.n_gates;
 }
 
-static void choose(struct calibration *c)
-{
-    c->advice = -1;
-    for (int i = N_BUDGETS - 1; i >= 0; i--)
-        if (c->at[i].n_launches && c->at[i].worst <= c->wanted &&
-            share_passed(&c->at[i]) >= SURELY)
-            c->advice = i;
-}
-
 /* ---- printing -------------------------------------------------------------------- */
 
 static const char *percent(char *buf, size_t cap, double share)
@@ -383,7 +374,11 @@ static enum status calibrate(struct calibration *c, const struct gate_options *o
     }
     if (st)
         return st;
-    choose(c);
+    c->advice = -1;
+    for (int i = N_BUDGETS - 1; i >= 0; i--)
+        if (c->at[i].n_launches && c->at[i].worst <= c->wanted &&
+            share_passed(&c->at[i]) >= SURELY)
+            c->advice = i;
     write_sentence(c);
     print(c, s);
     snprintf(path, sizeof path, "%s/calibration.json", c->dir);

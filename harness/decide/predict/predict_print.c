@@ -24,10 +24,10 @@ static const char *verdict_text(const struct prediction *one)
     return one->too_deep ? "beyond the model's context" : verdicts[one->verdict];
 }
 
-/* Two digits, as many as a range supports. */
-static void append_end(char *buf, size_t cap, double v)
+/* Of two digits, as many as a range supports. */
+static int decimals(double v)
 {
-    text_append(buf, cap, "%.*f", v >= 10 ? 0 : v >= 1 ? 1 : 2, v);
+    return v >= 10 ? 0 : v >= 1 ? 1 : 2;
 }
 
 /* ---- table ----------------------------------------------------------------------- */
@@ -51,14 +51,11 @@ static const char *cell(const struct prediction *one, char *buf, size_t cap)
         text_append(buf, cap, "%s", one->verdict == PLAN_PAGES ? "pages" : "disk?");
     if (*buf)
         return buf;
-    text_append(buf, cap, "%.*f (",
+    text_append(buf, cap, "%.*f (%.*f-%.*f)%s%c",
                 one->decode.mid < 1 ? 2 : report_decimals(one->decode.mid),
-                one->decode.mid);
-    append_end(buf, cap, one->decode.lo);
-    text_append(buf, cap, "-");
-    append_end(buf, cap, one->decode.hi);
-    text_append(buf, cap, ")%s%c", one->verdict == PLAN_STREAMS ? "s" : "",
-                marks[one->decode_label]);
+                one->decode.mid, decimals(one->decode.lo), one->decode.lo,
+                decimals(one->decode.hi), one->decode.hi,
+                one->verdict == PLAN_STREAMS ? "s" : "", marks[one->decode_label]);
     return buf;
 }
 
@@ -66,26 +63,6 @@ static bool same_line(const struct prediction *a, const struct prediction *b)
 {
     return !strcmp(a->quant, b->quant) && !strcmp(a->model, b->model) &&
            a->kv_type == b->kv_type && a->need.weight_bytes == b->need.weight_bytes;
-}
-
-/* The largest context that memory holds without streaming. */
-static void print_max_context(FILE *f, const struct prediction *one)
-{
-    char text[24] = "none";
-
-    if (one->need.packed_ctx > 0)
-        snprintf(text, sizeof text, "%d", one->need.packed_ctx);
-    fprintf(f, " %8s", text);
-}
-
-static void print_prompt(FILE *f, const struct prediction *one)
-{
-    char text[24] = "-";
-
-    if (isfinite(one->ttft_s.mid))
-        snprintf(text, sizeof text, "%.*f s", report_decimals(one->ttft_s.mid),
-                 one->ttft_s.mid);
-    fprintf(f, " %8s", text);
 }
 
 /* Depths of one line, [begin, end). */
@@ -115,12 +92,16 @@ static void print_head(FILE *f, const struct predictions *p)
 static void print_line(FILE *f, const struct predictions *p, size_t begin, size_t end)
 {
     const struct prediction *one = &p->v[begin];
-    char text[64];
+    char text[64], context[24] = "none", prompt[24] = "-";
 
-    fprintf(f, "%-7s %9s %-4s", one->quant, bytes_text(one->need.weight_bytes).text,
-            choices_kv.name((int)one->kv_type));
-    print_max_context(f, one);
-    print_prompt(f, one);
+    if (one->need.packed_ctx > 0) /* the largest that memory holds without streaming */
+        snprintf(context, sizeof context, "%d", one->need.packed_ctx);
+    if (isfinite(one->ttft_s.mid))
+        snprintf(prompt, sizeof prompt, "%.*f s", report_decimals(one->ttft_s.mid),
+                 one->ttft_s.mid);
+    fprintf(f, "%-7s %9s %-4s %8s %8s", one->quant,
+            bytes_text(one->need.weight_bytes).text, choices_kv.name((int)one->kv_type),
+            context, prompt);
     for (size_t i = begin; i < end; i++)
         fprintf(f, " %*s", CELL_WIDTH, cell(&p->v[i], text, sizeof text));
     putc('\n', f);
@@ -129,7 +110,7 @@ static void print_line(FILE *f, const struct predictions *p, size_t begin, size_
 static void print_machine(FILE *f, const struct predictions *p,
                           const struct candidate *c)
 {
-    char text[1200] = "", room[24];
+    char text[1200] = "";
 
     text_append(text, sizeof text, "%s on %s: %s of memory", p->v[0].model, c->name,
                 bytes_text(p->v[0].room).text);

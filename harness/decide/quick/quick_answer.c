@@ -89,15 +89,6 @@ static bool is_of_memory(const struct quick_answer *a, const struct quick_model 
     return m->work.memory_bytes > (double)a->llc_bytes;
 }
 
-/* The roof of all, from the models that read most: the largest has no other. */
-static void find_roof(struct quick_answer *a)
-{
-    a->roof_gbps = NAN;
-    for (size_t i = a->n_models; i-- > 0 && isnan(a->roof_gbps);)
-        if (a->models[i].is_measured && is_of_memory(a, &a->models[i]))
-            a->roof_gbps = quick_figures_of(&a->models[i].decode).roof_gbps;
-}
-
 static void take_measured(struct quick_answer *a, struct quick_model *m,
                           struct curve *share, struct curve *prompt)
 {
@@ -121,7 +112,11 @@ void quick_conclude(struct quick_answer *a)
     struct curve share = {.n = 0}, prompt = {.n = 0};
     bool is_bound = false, prompt_is_bound = false;
 
-    find_roof(a);
+    /* The roof of all, from the models that read most: the largest has no other. */
+    a->roof_gbps = NAN;
+    for (size_t i = a->n_models; i-- > 0 && isnan(a->roof_gbps);)
+        if (a->models[i].is_measured && is_of_memory(a, &a->models[i]))
+            a->roof_gbps = quick_figures_of(&a->models[i].decode).roof_gbps;
     for (size_t i = 0; i < a->n_models; i++) {
         struct quick_model *m = &a->models[i];
 

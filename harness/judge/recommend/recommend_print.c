@@ -60,14 +60,6 @@ static void print_choice(FILE *f, const struct row *r)
     fputs(recommend_choice_text(r, text, sizeof text), f);
 }
 
-static void print_steps(FILE *f, const struct recommendation *rec)
-{
-    if (rec->n_steps)
-        fputs("Quality against speed:\n", f);
-    for (int i = 0; i < rec->n_steps; i++)
-        print_wrapped(f, rec->steps[i].text, 2);
-}
-
 static void print_runner_up(FILE *f, const struct recommendation *rec)
 {
     char text[1000] = "Runner-up", choice[600];
@@ -99,7 +91,10 @@ static void print_recommendation(FILE *f, const struct recommendation *rec)
         print_wrapped(f, text, 2);
     }
     print_wrapped(f, rec->answer, 2);
-    print_steps(f, rec);
+    if (rec->n_steps)
+        fputs("Quality against speed:\n", f);
+    for (int i = 0; i < rec->n_steps; i++)
+        print_wrapped(f, rec->steps[i].text, 2);
     fputs("Evidence:\n", f);
     print_wrapped(f, rec->why, 2);
     if (rec->has_runner_up)

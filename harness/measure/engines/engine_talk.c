@@ -96,14 +96,6 @@ static double prefill_s(const struct load_record *r)
     return (double)((r->first_ns ? r->first_ns : r->done_ns) - r->sent_ns) * 1e-9;
 }
 
-static void read_prefill(struct engine_talk *t, const struct load_result *r)
-{
-    for (size_t i = 0; i < r->n && t->figures.n < ENGINE_MAX_SAMPLES; i++)
-        if (prefill_s(&r->records[i]) > 0)
-            t->figures.tok_per_s[t->figures.n++] =
-                t->n_prompt / prefill_s(&r->records[i]);
-}
-
 static void note_counts(struct engine_talk *t, const struct load_record *r)
 {
     if (r->n_cached > 0 && r->n_cached * 10 > t->n_prompt && t->n_prompt > 1)
@@ -161,9 +153,12 @@ static enum status measure(struct talking *x, struct err *err)
         return st;
     if (take_answers(x, &r)) {
         note_counts(t, &r.records[0]);
-        if (t->n_output == 1)
-            read_prefill(t, &r);
-        else if (engine_read_stream(&t->figures, &r.records[0], &why))
+        if (t->n_output == 1) {
+            for (size_t i = 0; i < r.n && t->figures.n < ENGINE_MAX_SAMPLES; i++)
+                if (prefill_s(&r.records[i]) > 0)
+                    t->figures.tok_per_s[t->figures.n++] =
+                        t->n_prompt / prefill_s(&r.records[i]);
+        } else if (engine_read_stream(&t->figures, &r.records[0], &why))
             snprintf(t->why, sizeof t->why, "%.190s", why.msg);
     }
     load_result_free(&r);

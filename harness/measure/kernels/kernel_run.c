@@ -58,13 +58,6 @@ static void disabled_levels(char *list, size_t cap)
                         isa_name((enum kern_isa)isa));
 }
 
-static void thread_list(char *list, size_t cap, const struct kernel_plan *plan)
-{
-    list[0] = '\0';
-    for (int i = 0; i < plan->n_threads; i++)
-        text_append(list, cap, "%s%d", i ? "," : "", plan->threads[i]);
-}
-
 /* A child that has ended before it read them all is judged by its end. */
 static void write_cases(struct child *c, const struct kernel_plan *plan)
 {
@@ -94,7 +87,9 @@ static enum status start(struct child *c, const struct kernel_run_params *p,
     if (find_program(program, sizeof program, err))
         return err->code;
     disabled_levels(levels, sizeof levels);
-    thread_list(threads, sizeof threads, p->plan);
+    threads[0] = '\0';
+    for (int i = 0; i < p->plan->n_threads; i++)
+        text_append(threads, sizeof threads, "%s%d", i ? "," : "", p->plan->threads[i]);
     snprintf(arg[n++], sizeof arg[0], "%s", program);
     snprintf(arg[n++], sizeof arg[0], "--cases=/proc/self/fd/0");
     snprintf(arg[n++], sizeof arg[0], "--threads=%s", threads);

@@ -117,13 +117,6 @@ static double step_below(double v)
     return v >= 5 * decade ? 5 * decade : v >= 2 * decade ? 2 * decade : decade;
 }
 
-static void drop_far_roofs(struct chart *c, int panel, double most)
-{
-    for (size_t i = 0; i < c->n; i++)
-        if (c->panel[c->v[i].series] == panel && c->v[i].other > ROOF_RATIO * most)
-            c->v[i].other = NAN;
-}
-
 double chart_panel_height(const struct chart *c, int panel)
 {
     static const double heights[][CHART_MAX_PANELS] = {
@@ -147,8 +140,11 @@ static void find_scale(struct chart *c, int panel, double shrink, struct chart_s
         include(&min_end, &most, m->lo);
         include(&min_end, &most, m->hi);
     }
-    if (c->n_panels > 1)
-        drop_far_roofs(c, panel, most);
+    if (c->n_panels > 1) {
+        for (size_t i = 0; i < c->n; i++)
+            if (c->panel[c->v[i].series] == panel && c->v[i].other > ROOF_RATIO * most)
+                c->v[i].other = NAN;
+    }
     for (size_t i = 0; i < c->n; i++) {
         if (c->panel[c->v[i].series] != panel)
             continue;

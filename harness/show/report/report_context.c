@@ -41,13 +41,6 @@ static bool advice_make(struct advice *a, const struct chart *c,
     return none.code != ST_NO_MEMORY;
 }
 
-static void advice_free(struct advice *a)
-{
-    recommend_answers_free(&a->each);
-    free(a->one);
-    free(a->rows);
-}
-
 /* Threads of a setting for which nothing can be recommended: those that decode fastest
  * at its least depth; -1: it has no decode point. */
 static int64_t fastest_threads(const struct report_rows *p, size_t begin, size_t end)
@@ -130,5 +123,7 @@ void report_fill_context(struct chart *c, const struct report_rows *p)
         fill(c, p, &a);
     else
         c->is_incomplete = true;
-    advice_free(&a);
+    recommend_answers_free(&a.each);
+    free(a.one);
+    free(a.rows);
 }
