@@ -16,7 +16,6 @@
 #include "harness/base/pathlist.h"
 #include "harness/machine/measuring.h"
 #include "harness/base/options.h"
-#include "harness/measure/kernels/kernel_compare.h"
 #include "harness/measure/kernels/kernel_report.h"
 #include "harness/measure/kernels/kernel_plan.h"
 

@@ -14,7 +14,7 @@
 #include "harness/base/options.h"
 #include "harness/decide/history/history_db.h"
 #include "harness/decide/history/history_options.h"
-#include "harness/measure/sweep/sweep_session.h"
+#include "harness/measure/sweep/sweep.h"
 #include "harness/rows/result_set.h"
 #include "harness/show/report/report.h"
 

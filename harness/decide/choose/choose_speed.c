@@ -11,7 +11,7 @@
 #include "harness/decide/choose/choose.h"
 #include "harness/machine/sandbox/sandbox.h"
 #include "harness/measure/plan/plan.h"
-#include "harness/measure/sweep/sweep_session.h"
+#include "harness/measure/sweep/sweep.h"
 
 /* ---- memory ---------------------------------------------------------------------- */
 

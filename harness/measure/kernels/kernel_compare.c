@@ -3,7 +3,7 @@
  * kernel_compare.c - the test of every row, and the verdict
  */
 #include "harness/base/format.h"
-#include "harness/measure/kernels/kernel_compare.h"
+#include "harness/measure/kernels/kernel_report.h"
 
 #include <math.h>
 #include <stdarg.h>

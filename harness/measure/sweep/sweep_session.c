@@ -3,7 +3,7 @@
  * sweep_session.c - a sweep from its request to its last row: settings, checks, the
  * directory, the machine
  */
-#include "harness/measure/sweep/sweep_session.h"
+#include "harness/measure/sweep/sweep.h"
 
 #include <stdlib.h>
 #include <string.h>

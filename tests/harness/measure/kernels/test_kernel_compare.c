@@ -10,7 +10,7 @@
 #include <math.h>
 #include <sys/stat.h>
 
-#include "harness/measure/kernels/kernel_compare.h"
+#include "harness/measure/kernels/kernel_report.h"
 
 #define N_ROWS 40
 
