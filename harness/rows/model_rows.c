@@ -29,28 +29,18 @@ void row_set_model(struct row *row, uint64_t identity)
 
 int model_rows_compare(const struct row *a, const struct row *b)
 {
-    char x[REPORT_NAME_MAX], y[REPORT_NAME_MAX];
-
-    ORDER_BY(
-        strcmp(report_model_name(a, x, sizeof x), report_model_name(b, y, sizeof y)));
+    ORDER_BY(report_compare_models(a, b));
     ORDER_BY(strcmp(a->model_id, b->model_id));
     return *a->model_id ? 0 : strcmp(a->model, b->model);
 }
 
 /* ---- joining --------------------------------------------------------------------- */
 
-static int compare_labels(const struct row *a, const struct row *b)
-{
-    char x[REPORT_NAME_MAX], y[REPORT_NAME_MAX];
-
-    return strcmp(report_model_name(a, x, sizeof x), report_model_name(b, y, sizeof y));
-}
-
 static int by_label(const void *x, const void *y)
 {
     const struct row *a = *(struct row *const *)x, *b = *(struct row *const *)y;
 
-    ORDER_BY(compare_labels(a, b));
+    ORDER_BY(report_compare_models(a, b));
     return strcmp(a->model_id, b->model_id);
 }
 
@@ -58,19 +48,18 @@ static int by_label(const void *x, const void *y)
 static int by_id(const void *x, const void *y)
 {
     const struct row *a = *(struct row *const *)x, *b = *(struct row *const *)y;
-    char of_a[REPORT_NAME_MAX], of_b[REPORT_NAME_MAX];
 
     ORDER_BY(strcmp(a->model_id, b->model_id));
-    ORDER_BY(order_ints((int64_t)strlen(report_model_name(a, of_a, sizeof of_a)),
-                        (int64_t)strlen(report_model_name(b, of_b, sizeof of_b))));
-    return strcmp(of_a, of_b);
+    ORDER_BY(order_ints((int64_t)strlen(report_model_name(a).text),
+                        (int64_t)strlen(report_model_name(b).text)));
+    return report_compare_models(a, b);
 }
 
 static size_t label_end(struct row *const *v, size_t begin, size_t n)
 {
     size_t end = begin;
 
-    while (end < n && !compare_labels(v[end], v[begin]))
+    while (end < n && !report_compare_models(v[end], v[begin]))
         end++;
     return end;
 }
@@ -114,19 +103,18 @@ static void adopt(struct row **v, size_t n)
 
 static void distinguish(struct row **v, size_t n)
 {
-    char label[REPORT_NAME_MAX], with_id[REPORT_NAME_MAX + ID_SHOWN + 2];
+    char with_id[REPORT_NAME_MAX + ID_SHOWN + 2];
 
     for (size_t i = n_without_id(v, n); is_shared(v, n) && i < n; i++) {
         snprintf(with_id, sizeof with_id, "%.200s~%.*s",
-                 report_model_name(v[i], label, sizeof label), ID_SHOWN,
-                 v[i]->model_id);
+                 report_model_name(v[i]).text, ID_SHOWN, v[i]->model_id);
         set_label(v[i], with_id);
     }
 }
 
 static void join(struct row **v, size_t n)
 {
-    char label[REPORT_NAME_MAX];
+    struct report_name label;
 
     qsort(v, n, sizeof *v, by_label);
     for (size_t begin = 0, end; begin < n; begin = end) {
@@ -136,9 +124,9 @@ static void join(struct row **v, size_t n)
     qsort(v, n, sizeof *v, by_id);
     for (size_t i = 0; i < n; i++) {
         if (i == 0 || strcmp(v[i]->model_id, v[i - 1]->model_id) != 0)
-            report_model_name(v[i], label, sizeof label);
+            label = report_model_name(v[i]);
         if (*v[i]->model_id)
-            set_label(v[i], label);
+            set_label(v[i], label.text);
     }
     qsort(v, n, sizeof *v, by_label);
     for (size_t begin = 0, end; begin < n; begin = end) {

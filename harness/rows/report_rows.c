@@ -10,7 +10,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "harness/base/format.h"
 #include "harness/rows/order.h"
 #include "harness/rows/settings/setting.h"
 
@@ -54,27 +53,25 @@ const char *row_failure(const struct row *r)
     return r->status == FIELD_NO_ENUM ? "no figure" : row_status_text(r);
 }
 
-const char *report_model_name(const struct row *r, char *buf, size_t cap)
+struct report_name report_model_name(const struct row *r)
 {
-    const size_t len = strlen(r->model), n = strlen(r->quant);
-    const char *end = r->model + len - n;
+    const bool has_label = *r->model_label;
+    const char *name = has_label ? r->model_label : r->model;
+    const size_t len = strlen(name), n = strlen(r->quant);
+    const char *end = name + len - n;
+    struct report_name shown;
     size_t keep = len;
 
-    if (r->model_label[0]) {
-        snprintf(buf, cap, "%s", r->model_label);
-        return buf;
-    }
-    if (n && len > n + 1 && !strcasecmp(end, r->quant) && strchr("-._:", end[-1]))
+    if (!has_label && n && len > n + 1 && !strcasecmp(end, r->quant) &&
+        strchr("-._:", end[-1]))
         keep = len - n - 1;
-    snprintf(buf, cap, "%.*s", (int)keep, r->model);
-    return buf;
+    snprintf(shown.text, sizeof shown.text, "%.*s", (int)keep, name);
+    return shown;
 }
 
-static int compare_models(const struct row *a, const struct row *b)
+int report_compare_models(const struct row *a, const struct row *b)
 {
-    char x[REPORT_NAME_MAX], y[REPORT_NAME_MAX];
-
-    return strcmp(report_model_name(a, x, sizeof x), report_model_name(b, y, sizeof y));
+    return strcmp(report_model_name(a).text, report_model_name(b).text);
 }
 
 static int compare_settings(const struct row *a, const struct row *b)
@@ -82,7 +79,7 @@ static int compare_settings(const struct row *a, const struct row *b)
     size_t n;
     const struct field *f = row_fields(&n);
 
-    ORDER_BY(compare_models(a, b));
+    ORDER_BY(report_compare_models(a, b));
     ORDER_BY(order_ints(a->file_bytes, b->file_bytes));
     ORDER_BY(strcmp(a->quant, b->quant));
     ORDER_BY(strcmp(a->model, b->model));
@@ -169,10 +166,10 @@ static unsigned differences(const struct report_rows *p)
     const struct field *f = row_fields(&n);
 
     for (size_t i = 1; i < p->n; i++) {
-        varies |= compare_models(p->v[0], p->v[i]) ? VARIES_MODEL : 0u;
+        varies |= report_compare_models(p->v[0], p->v[i]) ? VARIES_MODEL : 0u;
         varies |=
             p->v[0]->mem_limit_bytes != p->v[i]->mem_limit_bytes ? VARIES_LIMIT : 0u;
-        varies |= !compare_models(p->v[i - 1], p->v[i]) &&
+        varies |= !report_compare_models(p->v[i - 1], p->v[i]) &&
                           !strcmp(p->v[i - 1]->quant, p->v[i]->quant) &&
                           strcmp(p->v[i - 1]->model, p->v[i]->model) != 0
                       ? VARIES_FILE
@@ -306,15 +303,14 @@ const struct row *report_fastest_at(const struct report_rows *p, size_t begin,
 const char *report_setting_name(const struct report_rows *p, const struct row *r,
                                 char *buf, size_t cap)
 {
-    char label[REPORT_NAME_MAX], model[REPORT_NAME_MAX];
+    char label[REPORT_NAME_MAX];
     const bool with_file = p->varies & VARIES_FILE;
     const bool with_model = r->quant[0] && (with_file || p->varies & VARIES_MODEL);
 
-    report_model_name(r, model, sizeof model);
     snprintf(buf, cap, "%s%s%s",
              !with_model ? ""
              : with_file ? r->model
-                         : model,
+                         : report_model_name(r).text,
              with_model ? " " : "", report_setting_label(p, r, label, sizeof label));
     return buf;
 }
@@ -322,16 +318,12 @@ const char *report_setting_name(const struct report_rows *p, const struct row *r
 const char *report_models_text(const struct report_rows *p, char *buf, size_t cap,
                                size_t n_characters)
 {
-    char model[REPORT_NAME_MAX], before[REPORT_NAME_MAX] = "";
     size_t n = 0;
 
-    for (size_t i = 0; i < p->n; i++) { /* rows are ordered by it */
-        report_model_name(p->v[i], model, sizeof model);
-        n += i == 0 || strcmp(model, before) != 0;
-        memcpy(before, model, sizeof before);
-    }
+    for (size_t i = 0; i < p->n; i++) /* rows are ordered by it */
+        n += i == 0 || report_compare_models(p->v[i], p->v[i - 1]) != 0;
     if (n == 1)
-        text_shorten(buf, cap, before, n_characters);
+        text_shorten(buf, cap, report_model_name(p->v[0]).text, n_characters);
     else
         snprintf(buf, cap, "%zu models", n);
     return buf;
@@ -400,4 +392,12 @@ const char *report_setting_label(const struct report_rows *p, const struct row *
 int report_decimals(double v)
 {
     return v >= 100 ? 0 : v >= 10 ? 1 : v >= 1 ? 2 : 3;
+}
+
+struct shown_figure report_figure(double v)
+{
+    struct shown_figure shown;
+
+    snprintf(shown.text, sizeof shown.text, "%.*f", report_decimals(v), v);
+    return shown;
 }

@@ -18,6 +18,7 @@
 #include <stddef.h>
 
 #include "engine/base/status.h"
+#include "harness/base/format.h"
 #include "harness/rows/launches.h"
 #include "harness/rows/row.h"
 
@@ -76,10 +77,17 @@ bool report_same_setting(const struct row *a, const struct row *b);
  * stand next to each other in report_rows. */
 bool report_same_line(const struct row *a, const struct row *b);
 
+struct report_name {
+    char text[REPORT_NAME_MAX];
+};
+
 /* The model's label; in rows of versions without that column its name, for files called
  * "m-Q4_K_M" or "m.q4_k_m" just "m" where that is their quantisation, which stands next
- * to it anyway. Returns buf. */
-const char *report_model_name(const struct row *r, char *buf, size_t cap);
+ * to it anyway. */
+struct report_name report_model_name(const struct row *r);
+
+/* The order of these names. */
+int report_compare_models(const struct row *a, const struct row *b);
 
 /* "yi-1.5-9b", at most n_characters of it, or "3 models". Returns buf. */
 const char *report_models_text(const struct report_rows *p, char *buf, size_t cap,
@@ -114,5 +122,8 @@ size_t report_setting_end(const struct report_rows *p, size_t begin);
 /* Decimals that show three digits or all before the point; the same within a range
  * of ten, so that a column lines up. */
 int report_decimals(double v);
+
+/* A figure with these decimals. */
+struct shown_figure report_figure(double v);
 
 #endif

@@ -66,7 +66,7 @@ static void show(const struct row *rows, size_t n)
     for (size_t i = 0; i < p.n && i < 64; i++) {
         check_shown(report_setting_name(&p, p.v[i], name, sizeof name));
         check_shown(report_setting_label(&p, p.v[i], name, sizeof name));
-        check_shown(report_model_name(p.v[i], name, sizeof name));
+        check_shown(report_model_name(p.v[i]).text);
         check_shown(row_failure(p.v[i]));
         row_trust(p.v[i]);
         row_ttft_warm_s(p.v[i]);

@@ -309,12 +309,12 @@ static struct range range_of_row(const struct row *r)
 
 static bool is_same_model(const struct prediction *one, const struct row *r)
 {
-    char name[REPORT_NAME_MAX], id[sizeof r->model_id];
+    char id[sizeof r->model_id];
 
     model_id_text(id, sizeof id, one->need.identity);
     return (*id && *r->model_id
                 ? !strcmp(id, r->model_id)
-                : !strcmp(report_model_name(r, name, sizeof name), one->model)) &&
+                : !strcmp(report_model_name(r).text, one->model)) &&
            !strcmp(r->quant, one->quant) && r->kv_type == (int)one->kv_type &&
            r->residency == one->need.residency;
 }

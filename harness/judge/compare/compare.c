@@ -33,10 +33,7 @@ const struct choices choices_compare_by = {"machines are compared by", by_name,
 
 static bool is_of_model(const struct row *r, const char *model)
 {
-    char name[REPORT_NAME_MAX];
-
-    return !strcmp(report_model_name(r, name, sizeof name), model) ||
-           !strcmp(r->model, model);
+    return !strcmp(report_model_name(r).text, model) || !strcmp(r->model, model);
 }
 
 /* The deepest context of one sequence, or longest prompt, that a machine has finished.
@@ -76,22 +73,19 @@ static int64_t common(const struct result_part *m, size_t n, const char *model,
 static enum status find_model(struct comparison *c, const struct result_part *m,
                               size_t n, const struct compare_params *p, struct err *err)
 {
-    char name[REPORT_NAME_MAX];
-
     snprintf(c->model, sizeof c->model, "%s", p->wishes.model ? p->wishes.model : "");
     for (size_t i = 0; i < n && !p->wishes.model; i++)
         for (size_t k = 0; k < m[i].n; k++) {
-            const struct row *r = &m[i].rows[k];
+            const struct report_name name = report_model_name(&m[i].rows[k]);
 
-            if (r->kind != POINT_DECODE)
+            if (m[i].rows[k].kind != POINT_DECODE)
                 continue;
-            report_model_name(r, name, sizeof name);
             if (!c->model[0])
-                snprintf(c->model, sizeof c->model, "%.255s", name);
-            else if (strcmp(c->model, name) != 0)
+                snprintf(c->model, sizeof c->model, "%.255s", name.text);
+            else if (strcmp(c->model, name.text) != 0)
                 return err_set(err, ST_INPUT,
                                "%.80s and %.80s were measured; choose one with --model",
-                               c->model, name);
+                               c->model, name.text);
         }
     return ST_OK;
 }

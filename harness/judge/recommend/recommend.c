@@ -46,10 +46,8 @@ double row_hi(const struct row *r)
 
 bool recommend_is_model(const struct chooser *c, const struct row *r)
 {
-    char name[REPORT_NAME_MAX];
-
     return !c->model || !strcmp(c->model, r->model) ||
-           !strcmp(c->model, report_model_name(r, name, sizeof name));
+           !strcmp(c->model, report_model_name(r).text);
 }
 
 /* What one user gets. */
@@ -390,8 +388,8 @@ static void take_one_model(struct chooser *c)
             fastest = i;
     if (c->model || fastest == NO_ROW)
         return;
-    c->model =
-        report_model_name(c->rows.v[fastest], c->model_name, sizeof c->model_name);
+    c->model_name = report_model_name(c->rows.v[fastest]);
+    c->model = c->model_name.text;
     judge_for(c);
 }
 

@@ -52,7 +52,7 @@ struct chooser {
     struct speed *speed; /* [rows.n], of those that qualify or were disturbed */
     double *scratch;     /* [rows.n] */
     const char *model;   /* NULL: any */
-    char model_name[REPORT_NAME_MAX];
+    struct report_name model_name;
     int64_t ctx;      /* the requested depth, resolved */
     int64_t n_prompt; /* the requested prompt, resolved; 0: none was measured */
     double max_kl;    /* INFINITY: any */

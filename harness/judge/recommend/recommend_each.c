@@ -18,7 +18,7 @@ static enum status add_model(struct recommend_answers *a, const struct row *r,
     char name[sizeof a->v->model];
     size_t k = a->n;
 
-    report_model_name(r, name, sizeof name);
+    snprintf(name, sizeof name, "%.255s", report_model_name(r).text);
     for (size_t i = 0; i < a->n; i++)
         if (!strcmp(a->v[i].model, name))
             return ST_OK;

@@ -85,13 +85,6 @@ static const struct row *undisturbed_at(const struct report_rows *p, size_t i,
     return NULL;
 }
 
-static bool same_model(const struct row *a, const struct row *b)
-{
-    char x[REPORT_NAME_MAX], y[REPORT_NAME_MAX];
-
-    return !strcmp(report_model_name(a, x, sizeof x),
-                   report_model_name(b, y, sizeof y));
-}
 
 static int compare_doubles(const void *x, const void *y)
 {
@@ -105,7 +98,7 @@ static int compare_doubles(const void *x, const void *y)
 static bool is_like(const struct row *at, const struct row *r, int64_t ctx)
 {
     return at->ctx == ctx && at->kind == r->kind && !limits_itself(at) &&
-           same_model(at, r);
+           !report_compare_models(at, r);
 }
 
 /* Median, over settings like that of r, of the speed at depth `to` over the speed at

@@ -77,10 +77,7 @@ static void put_figures(FILE *f, const struct row *r)
     const int digits = report_decimals(r->tok_per_s);
     char text[64] = "";
 
-    if (has_figure)
-        snprintf(text, sizeof text, "%.*f", digits, r->tok_per_s);
-    put_cell(f, text);
-    text[0] = '\0';
+    put_cell(f, has_figure ? report_figure(r->tok_per_s).text : "");
     if (has_figure && r->tok_per_s_lo > 0 && r->tok_per_s_hi > 0)
         snprintf(text, sizeof text, "%.*f to %.*f", digits, r->tok_per_s_lo, digits,
                  r->tok_per_s_hi);
@@ -91,8 +88,7 @@ static void put_figures(FILE *f, const struct row *r)
     put_cell(f, text);
     text[0] = '\0';
     if (has_figure && row_ttft_warm_s(r) > 0)
-        snprintf(text, sizeof text, "%.*f s", report_decimals(row_ttft_warm_s(r)),
-                 row_ttft_warm_s(r));
+        snprintf(text, sizeof text, "%s s", report_figure(row_ttft_warm_s(r)).text);
     put_cell(f, text);
 }
 
@@ -102,7 +98,7 @@ static void put_markdown(FILE *f, const struct item *item)
     const struct row *r = item->row;
     char text[ROW_CELL_MAX];
 
-    put_cell(f, report_model_name(r, text, sizeof text));
+    put_cell(f, report_model_name(r).text);
     put_cell(f, report_setting_label(item->points, r, text, sizeof text));
     point_text(text, sizeof text, r);
     put_cell(f, text);

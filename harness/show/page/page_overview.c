@@ -92,11 +92,9 @@ struct entry {
 
 static void name_point(char *buf, size_t cap, const struct row *r)
 {
-    char model[REPORT_NAME_MAX];
-
     buf[0] = '\0';
-    text_append(buf, cap, "%s%s%s", report_model_name(r, model, sizeof model),
-                *r->quant ? " " : "", r->quant);
+    text_append(buf, cap, "%s%s%s", report_model_name(r).text, *r->quant ? " " : "",
+                r->quant);
     if (*row_residency_text(r)) /* what is streamed is no neighbour of what is mapped */
         text_append(buf, cap, " %s", row_residency_text(r));
     row_append_unusual(r, FIELD_NAMED, buf, cap);
@@ -121,7 +119,6 @@ static int by_name(const void *x, const void *y)
 
 static void put_cell(FILE *f, const struct row *r)
 {
-    const int digits = r ? report_decimals(r->tok_per_s) : 0;
     const enum row_trust trust = r ? row_trust(r) : ROW_FAILED;
 
     fputs("<td class=\"n\" data-v=\"", f);
@@ -133,7 +130,7 @@ static void put_cell(FILE *f, const struct row *r)
                     "</span></td>");
         return;
     }
-    html_printf(f, "%.*f", digits, r->tok_per_s);
+    fputs(report_figure(r->tok_per_s).text, f);
     fputs(trust == ROW_GOOD ? "<small>" : " <span class=\"warn\">?</span><small>", f);
     html_printf(f, "%lld thread%s", (long long)r->n_threads, plural(r->n_threads, "s"));
     if (r->mbu > 0)

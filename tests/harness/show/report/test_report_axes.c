@@ -365,9 +365,9 @@ static void files_are_named_once(void **state)
     assert_string_equal(name, "other Q4_0");
     report_rows_free(&p);
     strcpy(rows[1].model, "-Q4_0"); /* nothing would be left */
-    assert_string_equal(report_model_name(&rows[1], name, sizeof name), "-Q4_0");
+    assert_string_equal(report_model_name(&rows[1]).text, "-Q4_0");
     strcpy(rows[1].model, "xQ4_0"); /* part of a word */
-    assert_string_equal(report_model_name(&rows[1], name, sizeof name), "xQ4_0");
+    assert_string_equal(report_model_name(&rows[1]).text, "xQ4_0");
 }
 
 static struct row drafted(const char *quant, const char *text, int threads, double tps,
