@@ -220,10 +220,10 @@ static void print_line(FILE *f, const struct history_report *r,
     for (size_t i = 0; i < line->n_changes; i++) {
         const struct history_change *c = &line->change[i];
         const size_t at = c->at.at;
-        char values[48];
+        char values[60];
 
-        snprintf(values, sizeof values, "%.*f to %.*f", report_decimals(c->at.before),
-                 c->at.before, report_decimals(c->at.after), c->at.after);
+        snprintf(values, sizeof values, "%s to %s", report_figure(c->at.before).text,
+                 report_figure(c->at.after).text);
         fprintf(f, "  %-11s %-11s %-26s %-6s %-7.3f %-16s %s\n",
                 history_commit_text(r, line, at, first, sizeof first),
                 history_commit_text(r, line, at - 1, before, sizeof before),
@@ -271,11 +271,10 @@ void history_report_markdown(FILE *f, const struct history_report *r)
             print_cell(f, line->s->name);
             print_cell(f, history_commit_text(r, line, at, buf, sizeof buf));
             print_cell(f, history_commit_text(r, line, at - 1, buf, sizeof buf));
-            fprintf(f, "| %s | %.3f | %.*f | %.*f %s | %s |\n",
+            fprintf(f, "| %s | %.3f | %s | %s %s | %s |\n",
                     history_size_text(c, size, sizeof size), c->at.p,
-                    report_decimals(c->at.before), c->at.before,
-                    report_decimals(c->at.after), c->at.after, line->s->metric->unit,
-                    c->worse ? "worse" : "better");
+                    report_figure(c->at.before).text, report_figure(c->at.after).text,
+                    line->s->metric->unit, c->worse ? "worse" : "better");
         }
 }
 

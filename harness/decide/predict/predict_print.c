@@ -92,13 +92,12 @@ static void print_head(FILE *f, const struct predictions *p)
 static void print_line(FILE *f, const struct predictions *p, size_t begin, size_t end)
 {
     const struct prediction *one = &p->v[begin];
-    char text[64], context[24] = "none", prompt[24] = "-";
+    char text[64], context[24] = "none", prompt[32] = "-";
 
     if (one->need.packed_ctx > 0) /* the largest that memory holds without streaming */
         snprintf(context, sizeof context, "%d", one->need.packed_ctx);
     if (isfinite(one->ttft_s.mid))
-        snprintf(prompt, sizeof prompt, "%.*f s", report_decimals(one->ttft_s.mid),
-                 one->ttft_s.mid);
+        snprintf(prompt, sizeof prompt, "%s s", report_figure(one->ttft_s.mid).text);
     fprintf(f, "%-7s %9s %-4s %8s %8s", one->quant,
             bytes_text(one->need.weight_bytes).text, choices_kv.name((int)one->kv_type),
             context, prompt);
@@ -177,8 +176,8 @@ static void append_speed(char *buf, size_t cap, const struct prediction *one,
                 one->decode.mid < 1 ? 2 : report_decimals(one->decode.mid),
                 one->decode.mid, one->ctx);
     if (isfinite(one->ttft_s.mid))
-        text_append(buf, cap, " and reads a prompt of %d tokens in %.*f s", n_prompt,
-                    report_decimals(one->ttft_s.mid), one->ttft_s.mid);
+        text_append(buf, cap, " and reads a prompt of %d tokens in %s s", n_prompt,
+                    report_figure(one->ttft_s.mid).text);
     text_append(buf, cap, ".");
 }
 

@@ -25,10 +25,10 @@ static struct cell figure_cell(struct compare_figure v, bool range)
     struct cell c = {"-"};
 
     if (isfinite(v.mid))
-        snprintf(c.text, sizeof c.text, "%.*f", report_decimals(v.mid), v.mid);
+        snprintf(c.text, sizeof c.text, "%s", report_figure(v.mid).text);
     if (isfinite(v.mid) && range)
-        text_append(c.text, sizeof c.text, " (%.*f-%.*f)", report_decimals(v.lo), v.lo,
-                    report_decimals(v.hi), v.hi);
+        text_append(c.text, sizeof c.text, " (%s-%s)", report_figure(v.lo).text,
+                    report_figure(v.hi).text);
     return c;
 }
 
@@ -39,8 +39,8 @@ static struct cell speed_cell(const struct compare_machine *m)
 
     if (!m->speed_is_bound)
         return figure_cell(m->tok_per_s, true);
-    snprintf(c.text, sizeof c.text, "at least %.*f", report_decimals(m->tok_per_s.mid),
-             m->tok_per_s.mid);
+    snprintf(c.text, sizeof c.text, "at least %s",
+             report_figure(m->tok_per_s.mid).text);
     return c;
 }
 

@@ -67,12 +67,12 @@ static void put_source(FILE *f, const struct deploy *d)
 {
     const struct row *r = &d->rec.best;
     const char *source = *d->source ? d->source : "slmbench";
-    const int digits = report_decimals(d->rec.best_tok_per_s);
     char text[700];
 
-    snprintf(text, sizeof text, "%s %s: %s%.*f tok/s at a context depth of %lld, ",
-             r->model, r->quant, d->rec.best_from_ctx >= 0 ? "about " : "", digits,
-             d->rec.best_tok_per_s, (long long)(r->ctx > 0 ? r->ctx : 0));
+    snprintf(text, sizeof text, "%s %s: %s%s tok/s at a context depth of %lld, ",
+             r->model, r->quant, d->rec.best_from_ctx >= 0 ? "about " : "",
+             report_figure(d->rec.best_tok_per_s).text,
+             (long long)(r->ctx > 0 ? r->ctx : 0));
     if (d->carried)
         text_append(text, sizeof text,
                     "carried over from %s (to measure this program: `bench sweep "
@@ -96,10 +96,10 @@ static void put_together(FILE *f, const struct deploy *d)
         return;
     if (all > 0)
         snprintf(text, sizeof text,
-                 "%d sequences decoded %s%.*f tok/s together there, %.*f each; `bench "
+                 "%d sequences decoded %s%s tok/s together there, %s each; `bench "
                  "load URL` measures how many users it can serve",
                  d->n_sequences, d->together_is_lower_bound ? "at least " : "",
-                 report_decimals(all), all, report_decimals(each), each);
+                 report_figure(all).text, report_figure(each).text);
     else
         snprintf(text, sizeof text,
                  "that is one sequence, and %d together were not measured: `bench load "

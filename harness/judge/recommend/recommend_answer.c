@@ -37,11 +37,11 @@ static void write_speed(const struct recommendation *rec, const struct chooser *
 {
     const struct speed *s = &c->speed[c->best];
 
-    text_append(buf, cap, "It decodes %s%.*f tok/s at context depth %lld.",
+    text_append(buf, cap, "It decodes %s%s tok/s at context depth %lld.",
                 c->why[c->best] == DISTURBED ? "at least "
                 : s->from_ctx >= 0           ? "about "
                                              : "",
-                report_decimals(s->median), s->median, (long long)rec->best.ctx);
+                report_figure(s->median).text, (long long)rec->best.ctx);
 }
 
 /* The best of another program at that depth with that quantisation, where a sweep
@@ -70,8 +70,8 @@ static void write_program(const struct chooser *c, char *buf, size_t cap)
     text_append(buf, cap, " That is the speed of %s",
                 *best->engine ? best->engine : "slmbench's engine");
     if (other)
-        text_append(buf, cap, "; %s decodes %.*f tok/s with %lld thread%s",
-                    other->engine, report_decimals(other->tok_per_s), other->tok_per_s,
+        text_append(buf, cap, "; %s decodes %s tok/s with %lld thread%s",
+                    other->engine, report_figure(other->tok_per_s).text,
                     (long long)other->n_threads, plural(other->n_threads, "s"));
     else if (!*best->engine)
         text_append(buf, cap, "; `bench sweep --engine` measures llama.cpp and others");
@@ -150,15 +150,15 @@ static void write_prompt(const struct recommend_prompt *p, char *buf, size_t cap
     if (!p->n_prompt)
         return;
     text_append(buf, cap,
-                " A prompt of %lld tokens takes %s%.*f s until the first token",
+                " A prompt of %lld tokens takes %s%s s until the first token",
                 (long long)p->n_prompt, p->n_measured != p->n_prompt ? "about " : "",
-                report_decimals(p->warm_s), p->warm_s);
+                report_figure(p->warm_s).text);
     if (isfinite(p->cold_s))
-        text_append(buf, cap, ", %.*f s with loading the model",
-                    report_decimals(p->cold_s), p->cold_s);
-    text_append(buf, cap, " (prefill with %lld thread%s: %.*f tok/s",
-                (long long)p->n_threads, p->n_threads == 1 ? "" : "s",
-                report_decimals(p->tok_per_s), p->tok_per_s);
+        text_append(buf, cap, ", %s s with loading the model",
+                    report_figure(p->cold_s).text);
+    text_append(buf, cap, " (prefill with %lld thread%s: %s tok/s",
+                (long long)p->n_threads, plural(p->n_threads, "s"),
+                report_figure(p->tok_per_s).text);
     if (p->n_measured != p->n_prompt)
         text_append(buf, cap, ", %s from a prompt of %lld",
                     p->n_measured < p->n_prompt ? "extrapolated" : "estimated",
@@ -226,10 +226,10 @@ static void write_step(struct recommend_step *s, const struct chooser *c)
     const size_t cap = sizeof s->text;
 
     s->text[0] = '\0';
-    recommend_name(c, &s->row, s->text, cap);
-    text_append(s->text, cap, ": %s%.*f tok/s, %.0f %% %s",
-                s->from_ctx >= 0 ? "about " : "", report_decimals(s->tok_per_s),
-                s->tok_per_s, 100 * fabs(1 - share), share < 1 ? "slower" : "faster");
+    text_append(s->text, cap, "%s: %s%s tok/s, %.0f %% %s",
+                recommend_name(c, &s->row).text, s->from_ctx >= 0 ? "about " : "",
+                report_figure(s->tok_per_s).text, 100 * fabs(1 - share),
+                share < 1 ? "slower" : "faster");
     write_divergence(c, &s->row, s->text, cap);
 }
 

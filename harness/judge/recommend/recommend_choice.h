@@ -110,8 +110,10 @@ static inline bool has_floor(const struct chooser *c)
 bool recommend_is_equal(const struct chooser *c, size_t i);
 
 /* "Q4_0 with 2 threads". */
-void recommend_name(const struct chooser *c, const struct row *r, char *buf,
-                    size_t cap);
+struct recommend_name {
+    char text[REPORT_NAME_MAX + 32];
+};
+struct recommend_name recommend_name(const struct chooser *c, const struct row *r);
 
 /* ---- recommend_quality.c --------------------------------------------------------- */
 

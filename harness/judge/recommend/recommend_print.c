@@ -67,10 +67,10 @@ static void print_runner_up(FILE *f, const struct recommendation *rec)
     if (rec->n_disturbed)
         text_append(text, sizeof text, " (without %d disturbed point%s)",
                     rec->n_disturbed, plural(rec->n_disturbed, "s"));
-    text_append(text, sizeof text, ": %s: %s%.*f tok/s",
+    text_append(text, sizeof text, ": %s: %s%s tok/s",
                 recommend_choice_text(&rec->runner_up, choice, sizeof choice),
                 rec->runner_up_from_ctx >= 0 ? "about " : "",
-                report_decimals(rec->runner_up_tok_per_s), rec->runner_up_tok_per_s);
+                report_figure(rec->runner_up_tok_per_s).text);
     print_wrapped(f, text, 0);
 }
 

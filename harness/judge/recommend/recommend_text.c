@@ -27,11 +27,14 @@ static const char *const reason_text[N_REASONS] = {
     [DISTURBED] = "disturbed",
 };
 
-void recommend_name(const struct chooser *c, const struct row *r, char *buf, size_t cap)
+struct recommend_name recommend_name(const struct chooser *c, const struct row *r)
 {
-    report_setting_name(&c->rows, r, buf, cap);
-    text_append(buf, cap, " with %lld thread%s", (long long)r->n_threads,
-                r->n_threads == 1 ? "" : "s");
+    struct recommend_name name;
+
+    report_setting_name(&c->rows, r, name.text, sizeof name.text);
+    text_append(name.text, sizeof name.text, " with %lld thread%s",
+                (long long)r->n_threads, plural(r->n_threads, "s"));
+    return name;
 }
 
 static const char *disturbed_by(const struct row *r)
@@ -68,27 +71,25 @@ static void write_speed(const struct chooser *c, char *why, size_t cap)
     const struct row *r = c->rows.v[c->best];
     const struct speed *s = &c->speed[c->best];
     const int digits = report_decimals(s->median);
-    char name[REPORT_NAME_MAX + 32];
 
-    recommend_name(c, r, name, sizeof name);
     if (s->from_ctx >= 0)
         text_append(
             why, cap,
             "%s decodes about %.*f tok/s at context depth %lld, estimated from depth "
             "%lld (95 %% interval %.*f to %.*f)",
-            name, digits, s->median, (long long)r->ctx, (long long)s->from_ctx, digits,
-            speed_lo(s), digits, speed_hi(s));
+            recommend_name(c, r).text, digits, s->median, (long long)r->ctx,
+            (long long)s->from_ctx, digits, speed_lo(s), digits, speed_hi(s));
     else if (r->tok_per_s_lo > 0 && r->tok_per_s_hi > 0)
         text_append(
             why, cap,
             "%s decodes %.*f tok/s at context depth %lld (95 %% interval %.*f to "
             "%.*f)",
-            name, digits, s->median, (long long)r->ctx, digits, row_lo(r), digits,
-            row_hi(r));
+            recommend_name(c, r).text, digits, s->median, (long long)r->ctx, digits,
+            row_lo(r), digits, row_hi(r));
     else
         text_append(why, cap,
-                    "%s decodes %.*f tok/s at context depth %lld (no interval)", name,
-                    digits, s->median, (long long)r->ctx);
+                    "%s decodes %.*f tok/s at context depth %lld (no interval)",
+                    recommend_name(c, r).text, digits, s->median, (long long)r->ctx);
     if (r->mbu > 0 && s->from_ctx < 0)
         text_append(why, cap, ", %.0f %% of its roof", 100 * r->mbu);
     write_memory(c, r, why, cap);
@@ -117,10 +118,9 @@ static void write_doubts(const struct chooser *c, char *why, size_t cap)
     if (c->speed[c->best].from_ctx >= 0)
         text_append(
             why, cap,
-            " Careful: its row at depth %lld was disturbed (%s) and shows only %.*f "
+            " Careful: its row at depth %lld was disturbed (%s) and shows only %s "
             "tok/s; measure again on a quiet machine.",
-            (long long)r->ctx, disturbed_by(r), report_decimals(r->tok_per_s),
-            r->tok_per_s);
+            (long long)r->ctx, disturbed_by(r), report_figure(r->tok_per_s).text);
     else if (row_trust(r) == ROW_DISTURBED)
         text_append(
             why, cap, " Careful: %s (%s); measure again on a quiet machine.",
@@ -143,13 +143,12 @@ static void write_replaced(const struct chooser *c, char *why, size_t cap)
     const struct row *r = c->rows.v[c->replaced], *best = c->rows.v[c->best];
     const double more = c->speed[c->replaced].median / c->speed[c->best].median - 1;
     const double price = 100 * (quality_price(c, r->kl_mean, best->kl_mean) - 1);
-    char name[REPORT_NAME_MAX + 32];
 
-    recommend_name(c, r, name, sizeof name);
+    text_append(why, cap, " %s is ", recommend_name(c, r).text);
     if (more >= 0.005)
-        text_append(why, cap, " %s is %.0f %% faster", name, 100 * more);
+        text_append(why, cap, "%.0f %% faster", 100 * more);
     else
-        text_append(why, cap, " %s is about as fast", name);
+        text_append(why, cap, "about as fast");
     if (has_floor(c)) {
         text_append(why, cap, ", but %s, and both reach --min-tps.",
                     quality_is_known(c, r) && quality_is_known(c, best)
@@ -190,16 +189,14 @@ static void write_tie(const struct chooser *c, char *why, size_t cap)
 {
     const struct row *best = c->rows.v[c->best], *top = c->rows.v[c->top];
     const double limit_pct = 100 * RECOMMEND_MAX_REGRET;
-    char name[REPORT_NAME_MAX + 32];
 
     if (c->n_equals == 2 || best != top) {
         const size_t other = best_equal(c);
 
-        recommend_name(c, c->rows.v[other], name, sizeof name);
-        text_append(why, cap, " Tie: %s (%s%.*f tok/s) is within %g %%", name,
+        text_append(why, cap, " Tie: %s (%s%s tok/s) is within %g %%",
+                    recommend_name(c, c->rows.v[other]).text,
                     c->speed[other].from_ctx >= 0 ? "about " : "",
-                    report_decimals(c->speed[other].median), c->speed[other].median,
-                    limit_pct);
+                    report_figure(c->speed[other].median).text, limit_pct);
     } else {
         text_append(why, cap, " Tie: %d others are within %g %%", c->n_equals - 1,
                     limit_pct);
@@ -228,19 +225,17 @@ static void write_runner_up(const struct chooser *c, char *why, size_t cap)
     const struct speed *s = &c->speed[c->runner_up];
     const double share = s->median / c->speed[c->best].median;
     const int digits = report_decimals(s->median);
-    char name[REPORT_NAME_MAX + 32];
 
-    recommend_name(c, r, name, sizeof name);
+    text_append(why, cap, " %s ", recommend_name(c, r).text);
     if (share <= 1)
-        text_append(why, cap, " %s is %.0f %% slower", name, 100 * (1 - share));
+        text_append(why, cap, "is %.0f %% slower", 100 * (1 - share));
     else if (c->speed[c->runner_up].out)
-        text_append(why, cap, " %s is %.0f %% faster", name, 100 * (share - 1));
+        text_append(why, cap, "is %.0f %% faster", 100 * (share - 1));
     else
-        text_append(
-            why, cap,
-            " %s has a median %.0f %% higher, but may be slower (95 %% interval %.*f "
-            "to %.*f)",
-            name, 100 * (share - 1), digits, speed_lo(s), digits, speed_hi(s));
+        text_append(why, cap,
+                    "has a median %.0f %% higher, but may be slower (95 %% interval "
+                    "%.*f to %.*f)",
+                    100 * (share - 1), digits, speed_lo(s), digits, speed_hi(s));
     if (isfinite(r->kl_mean))
         text_append(why, cap, " (KL %.4f)", r->kl_mean);
     if (s->from_ctx >= 0)
@@ -336,11 +331,11 @@ static void write_late(const struct chooser *c, char *text, size_t cap)
     else
         text_append(
             text, cap,
-            "a prompt of %lld tokens takes %.*f s with %lld thread%s (shown: at "
-            "most %.*f), more than %g",
-            (long long)p->n_prompt, report_decimals(p->warm_s), p->warm_s,
-            (long long)p->n_threads, p->n_threads == 1 ? "" : "s",
-            report_decimals(p->warm_max_s), p->warm_max_s, c->params->max_ttft_s);
+            "a prompt of %lld tokens takes %s s with %lld thread%s (shown: at "
+            "most %s), more than %g",
+            (long long)p->n_prompt, report_figure(p->warm_s).text,
+            (long long)p->n_threads, plural(p->n_threads, "s"),
+            report_figure(p->warm_max_s).text, c->params->max_ttft_s);
 }
 
 /* What was charged is the most that it may need. */
@@ -383,7 +378,7 @@ enum status recommend_write_nothing(const struct chooser *c, struct err *err)
     if (why == TOO_LATE) /* of a setting, whatever its threads for decode */
         report_setting_name(&c->rows, c->rows.v[c->earliest_row], name, sizeof name);
     else
-        recommend_name(c, r, name, sizeof name);
+        memcpy(name, recommend_name(c, r).text, sizeof name);
     if (why == TOO_SHALLOW && r->model_ctx > 0 && r->model_ctx < c->ctx &&
         !(r->kv_window > 0))
         text_append(text, sizeof text,
@@ -417,10 +412,9 @@ enum status recommend_write_nothing(const struct chooser *c, struct err *err)
                     c->params->max_threads);
     else
         text_append(text, sizeof text,
-                    "%.*f tok/s at depth %lld (shown: at least %.*f), below %g",
-                    report_decimals(r->tok_per_s), r->tok_per_s, (long long)r->ctx,
-                    report_decimals(lowest_speed(r)), lowest_speed(r),
-                    c->params->min_tps);
+                    "%s tok/s at depth %lld (shown: at least %s), below %g",
+                    report_figure(r->tok_per_s).text, (long long)r->ctx,
+                    report_figure(lowest_speed(r)).text, c->params->min_tps);
     return err_set(err, ST_CHECK,
                    "no measured setting qualifies; the closest is %.150s: %s", name,
                    text);

@@ -39,11 +39,9 @@ void page_put_figures(FILE *f, const struct recommendation *rec)
     fputs("<ul class=\"figures\">\n", f);
     put_speed(f, rec);
     if (rec->prompt.n_prompt) {
-        snprintf(figure, sizeof figure, "%.*f", report_decimals(rec->prompt.warm_s),
-                 rec->prompt.warm_s);
         snprintf(what, sizeof what, "to the first token of %lld",
                  (long long)rec->prompt.n_prompt);
-        put_figure(f, figure, "s", what);
+        put_figure(f, report_figure(rec->prompt.warm_s).text, "s", what);
     }
     if (b->mbu > 0) {
         snprintf(figure, sizeof figure, "%.0f", 100 * b->mbu);
@@ -81,9 +79,8 @@ static void put_reasons(FILE *f, const struct recommendation *rec)
     if (rec->has_runner_up) {
         fputs("<p>Runner-up: ", f);
         html_put(f, recommend_choice_text(&rec->runner_up, text, sizeof text));
-        html_printf(f, ": %s%.*f tok/s.", rec->runner_up_from_ctx >= 0 ? "about " : "",
-                    report_decimals(rec->runner_up_tok_per_s),
-                    rec->runner_up_tok_per_s);
+        html_printf(f, ": %s%s tok/s.", rec->runner_up_from_ctx >= 0 ? "about " : "",
+                    report_figure(rec->runner_up_tok_per_s).text);
         fputs("</p>\n", f);
     }
     if (rec->excluded[0])

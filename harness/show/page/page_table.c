@@ -40,14 +40,14 @@ static void put_text(FILE *f, const char *style, const char *text)
 static void put_speed(FILE *f, const struct row *r)
 {
     const int digits = report_decimals(r->tok_per_s);
-    char text[64] = "", interval[64] = "";
+    const bool known = row_trust(r) != ROW_FAILED;
+    char interval[64] = "";
 
-    if (row_trust(r) != ROW_FAILED)
-        snprintf(text, sizeof text, "%.*f", digits, r->tok_per_s);
-    if (row_trust(r) != ROW_FAILED && r->tok_per_s_lo > 0 && r->tok_per_s_hi > 0)
+    if (known && r->tok_per_s_lo > 0 && r->tok_per_s_hi > 0)
         snprintf(interval, sizeof interval, "%.*f to %.*f", digits, r->tok_per_s_lo,
                  digits, r->tok_per_s_hi);
-    put_number(f, *text ? r->tok_per_s : NAN, text, interval);
+    put_number(f, known ? r->tok_per_s : NAN,
+               known ? report_figure(r->tok_per_s).text : "", interval);
 }
 
 static void put_memory(FILE *f, const struct row *r)
@@ -154,7 +154,7 @@ static void put_point(FILE *f, const struct page_machine *m, size_t i)
     put_number(f, *text ? r->mbu : NAN, text, "");
     text[0] = '\0';
     if (ttft > 0 && row_trust(r) != ROW_FAILED)
-        snprintf(text, sizeof text, "%.*f s", report_decimals(ttft), ttft);
+        snprintf(text, sizeof text, "%s s", report_figure(ttft).text);
     put_number(f, *text ? ttft : NAN, text, "");
     put_memory(f, r);
     put_text(f, "", row_trust(r) == ROW_FAILED ? "" : row_limiter_text(r));

@@ -14,7 +14,7 @@ static void put_figure(FILE *f, struct users_figure v)
 {
     fputs("<td class=\"n\">", f);
     if (isfinite(v.v))
-        html_printf(f, "%.*f", report_decimals(v.v), v.v);
+        fputs(report_figure(v.v).text, f);
     else
         fputs("\xe2\x80\x93", f);
     if (isfinite(v.lo) && isfinite(v.hi)) {

@@ -252,7 +252,7 @@ static const char *bar_label(struct plot *p, const struct chart *c, struct mark 
     if (m->state == MARK_CROSS)
         return *m->note ? m->note : "no figure";
     return is_speedup(c) ? plot_printf(p, "%.2f   %s", m->y, m->note)
-                         : plot_printf(p, "%.*f", report_decimals(m->y), m->y);
+                         : plot_printf(p, "%s", report_figure(m->y).text);
 }
 
 /* The panel of rows that are series. */

@@ -132,8 +132,8 @@ static void set_aside(struct mark *m, const struct row *r, const char *label)
     m->group = PARETO_TOO_LARGE;
     m->state = MARK_CROSS;
     m->y = m->lo = m->hi = NAN;
-    snprintf(m->note, sizeof m->note, "%.24s %.*f tok/s", label,
-             report_decimals(r->tok_per_s), r->tok_per_s);
+    snprintf(m->note, sizeof m->note, "%.24s %s tok/s", label,
+             report_figure(r->tok_per_s).text);
 }
 
 static void add_point(struct chart *c, const struct report_rows *p, const struct row *r)
