@@ -12,66 +12,42 @@
 
 /* ---- two figures of each level --------------------------------------------------- */
 
-/* A figure that one of the two parts of a chart shows; NAN: none. */
-typedef struct users_figure figure_fn(const struct users_level *s);
-
-static struct users_figure ttft_of(const struct users_level *s)
-{
-    return s->ttft_p90_s;
-}
-
-static struct users_figure tpot_of(const struct users_level *s)
-{
-    return s->tpot_p90_ms;
-}
-
-static struct users_figure all_of(const struct users_level *s)
-{
-    return s->tok_per_s;
-}
-
-static struct users_figure each_of(const struct users_level *s)
-{
-    const struct users_figure *f = &s->tok_per_s;
-
-    return (struct users_figure){f->v / s->n_users, f->lo / s->n_users,
-                                 f->hi / s->n_users};
-}
-
-static double speed_of(const struct users_level *s)
-{
-    return s->tok_per_s.v;
-}
-
-static double users_of(const struct users_level *s)
-{
-    return s->n_users;
-}
-
 struct two {
     const struct users *u;
-    double (*x)(const struct users_level *s);
-    figure_fn *y[2];
     const char *x_title, *y_title[2];
-    bool has_limits; /* the SLO's, and numbers of users at marks */
+    bool has_limits; /* the SLO's, and numbers of users at marks: not the ladder */
 };
 
-static const struct two latency = {.x = speed_of,
-                                   .y = {ttft_of, tpot_of},
-                                   .x_title =
+static const struct two latency = {.x_title =
                                        "tokens per second, of all users together",
                                    .y_title = {"p90 TTFT, s", "p90 ms per token"},
                                    .has_limits = true};
-static const struct two ladder = {.x = users_of,
-                                  .y = {all_of, each_of},
-                                  .x_title = "users",
+static const struct two ladder = {.x_title = "users",
                                   .y_title = {"tok/s of all users", "tok/s of each"}};
+
+static double x_of(const struct two *t, const struct users_level *s)
+{
+    return t->has_limits ? s->tok_per_s.v : s->n_users;
+}
+
+/* NAN: none. */
+static struct users_figure y_of(const struct two *t, int part,
+                                const struct users_level *s)
+{
+    const struct users_figure *all = &s->tok_per_s;
+
+    if (t->has_limits)
+        return part ? s->tpot_p90_ms : s->ttft_p90_s;
+    return !part ? *all
+                 : (struct users_figure){all->v / s->n_users, all->lo / s->n_users,
+                                         all->hi / s->n_users};
+}
 
 static bool has_figures(const struct two *t)
 {
     for (size_t i = 0; i < t->u->n; i++)
         for (size_t k = 0; k < t->u->v[i].n; k++)
-            if (isfinite(t->y[0](&t->u->v[i].level[k]).v))
+            if (isfinite(y_of(t, 0, &t->u->v[i].level[k]).v))
                 return true;
     return false;
 }
@@ -96,9 +72,9 @@ static void put_level(struct plot *p, const struct two *t, size_t series,
 {
     plot_number(p, (double)series);
     plot_string(p, plot_printf(p, "%d", s->n_users));
-    plot_number(p, t->x(s));
-    put_figure(p, t->y[0](s));
-    put_figure(p, t->y[1](s));
+    plot_number(p, x_of(t, s));
+    put_figure(p, y_of(t, 0, s));
+    put_figure(p, y_of(t, 1, s));
     PLOT_NUMBERS(p, s->is_doubtful, s->doubts_little);
     for (int i = 0; i < 4; i++)
         plot_number(p, NAN); /* places of labels */
@@ -129,7 +105,7 @@ static struct users_range y_range(const struct two *t, int part)
 
     for (size_t i = 0; i < t->u->n; i++)
         for (size_t k = 0; k < t->u->v[i].n; k++) {
-            const struct users_figure y = t->y[part](&t->u->v[i].level[k]);
+            const struct users_figure y = y_of(t, part, &t->u->v[i].level[k]);
 
             users_range_widen(&r, y.v);
             if (y.lo > 0 || !t->has_limits) /* of a logarithmic axis */
@@ -147,7 +123,7 @@ static struct users_range x_range(const struct two *t)
 
     for (size_t i = 0; i < t->u->n; i++)
         for (size_t k = 0; k < t->u->v[i].n; k++)
-            users_range_widen(&x, t->x(&t->u->v[i].level[k]));
+            users_range_widen(&x, x_of(t, &t->u->v[i].level[k]));
     if (t->has_limits)
         return users_range_with_room(x, true);
     x.log = x.max / x.min > 8;
