@@ -51,7 +51,7 @@ static void put_metrics(FILE *f, const struct gate_result *r, enum gate_verdict 
 
     for (;;) {
         const struct gate_metric *m = NULL;
-        char title[200], effect[200];
+        char title[200];
         size_t at = 0;
 
         for (size_t i = 0; i < r->n_metrics; i++)
@@ -64,7 +64,7 @@ static void put_metrics(FILE *f, const struct gate_result *r, enum gate_verdict 
             return;
         reported[at] = true;
         snprintf(title, sizeof title, "%s: %s", m->name, gate_verdict_word(verdict));
-        put_line(f, verdict, title, gate_effect_text(effect, sizeof effect, m));
+        put_line(f, verdict, title, gate_effect_text(m).text);
     }
 }
 

@@ -169,13 +169,11 @@ static void put_texts(struct plot *p, const struct gate_metric *m, size_t line)
 {
     const struct plot_at y = {(double)line, false};
     const enum gate_verdict verdict = gate_metric_verdict(m);
-    char text[80];
+    const struct gate_text interval = gate_interval_text(&m->effect);
 
-    put_text(p, CHANGE, y, 0, PLOT_INK,
-             gate_change_text(text, sizeof text, m->effect.ratio));
-    gate_interval_text(text, sizeof text, &m->effect);
+    put_text(p, CHANGE, y, 0, PLOT_INK, gate_change_text(m->effect.ratio).text);
     put_text(p, INTERVAL, y, 0, PLOT_INK,
-             text[0]         ? text
+             *interval.text  ? interval.text
              : has_effect(m) ? "no interval"
                              : "not measured");
     put_text(p, MARGIN, y, 0, PLOT_INK, plot_printf(p, "%+g %%", -100 * m->margin));

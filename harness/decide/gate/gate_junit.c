@@ -107,13 +107,10 @@ static void put_case(FILE *f, const char *name, double seconds,
 
 static const char *metric_message(char *buf, size_t cap, const struct gate_metric *m)
 {
-    char effect[200], a[64], b[64];
-
     snprintf(buf, cap, "%s: %s, margin %.3g %%; A %s, B %s",
-             gate_verdict_word(gate_metric_verdict(m)),
-             gate_effect_text(effect, sizeof effect, m), 100 * m->margin,
-             gate_value_text(a, sizeof a, m->a, m->unit),
-             gate_value_text(b, sizeof b, m->b, m->unit));
+             gate_verdict_word(gate_metric_verdict(m)), gate_effect_text(m).text,
+             100 * m->margin, gate_value_text(m->a, m->unit).text,
+             gate_value_text(m->b, m->unit).text);
     return buf;
 }
 

@@ -14,20 +14,18 @@ static const char *const signs[] = {"\xe2\x9d\x94", "\xe2\x9c\x85", "\xe2\x9d\x8
 static void put_metric(FILE *f, const struct gate_metric *m)
 {
     const enum gate_verdict verdict = gate_metric_verdict(m);
-    char a[64], b[64], change[48], interval[80], margin[48], p[80];
+    const struct gate_text interval = gate_interval_text(&m->effect);
 
     fputs("| ", f);
     markdown_put(f, m->name);
     fputs(" | ", f);
-    markdown_put(f, gate_value_text(a, sizeof a, m->a, m->unit));
+    markdown_put(f, gate_value_text(m->a, m->unit).text);
     fputs(" | ", f);
-    markdown_put(f, gate_value_text(b, sizeof b, m->b, m->unit));
-    gate_change_text(change, sizeof change, m->effect.ratio);
-    gate_interval_text(interval, sizeof interval, &m->effect);
-    gate_change_text(margin, sizeof margin, 1 - m->margin);
-    fprintf(f, " | **%s**%s%s | %s | %s | %s %s |\n", change, interval[0] ? "<br>" : "",
-            interval, margin, gate_p_text(p, sizeof p, m), signs[verdict],
-            gate_verdict_word(verdict));
+    markdown_put(f, gate_value_text(m->b, m->unit).text);
+    fprintf(f, " | **%s**%s%s | %s | %s | %s %s |\n",
+            gate_change_text(m->effect.ratio).text, *interval.text ? "<br>" : "",
+            interval.text, gate_change_text(1 - m->margin).text, gate_p_text(m).text,
+            signs[verdict], gate_verdict_word(verdict));
 }
 
 static void put_table(FILE *f, const struct gate_result *r)

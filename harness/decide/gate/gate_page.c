@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/format.h"
 #include "harness/decide/gate/gate_report.h"
 #include "harness/show/page/html.h"
 
@@ -41,13 +42,12 @@ void gate_badge_write(FILE *f, const struct gate_result *r)
 {
     const struct gate_metric *worst = gate_worst(r);
     const double left = CHARACTER * strlen(LABEL) + PADDING;
-    char text[64], change[48] = "";
+    char text[64];
 
-    if (worst)
-        gate_change_text(change, sizeof change, worst->effect.ratio);
-    snprintf(text, sizeof text, "%s%s%s", gate_verdict_word(r->verdict),
-             *change && worst->effect.ratio > 0 ? ", " : "",
-             *change && worst->effect.ratio > 0 ? change : "");
+    snprintf(text, sizeof text, "%s", gate_verdict_word(r->verdict));
+    if (worst && worst->effect.ratio > 0)
+        text_append(text, sizeof text, ", %s",
+                    gate_change_text(worst->effect.ratio).text);
     const double right = CHARACTER * (double)strlen(text) + PADDING;
 
     fprintf(f,

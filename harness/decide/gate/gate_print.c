@@ -85,12 +85,13 @@ static void print_row(FILE *f, const struct table *t, const char *const cell[N_C
 
 static void fill_cells(cells c, const struct gate_metric *m)
 {
+    const struct gate_text interval = gate_interval_text(&m->effect);
     text_harmless(c[0], CELL_MAX, m->name);
-    gate_value_text(c[1], CELL_MAX, m->a, m->unit);
-    gate_value_text(c[2], CELL_MAX, m->b, m->unit);
-    gate_change_text(c[3], CELL_MAX, m->effect.ratio);
-    if (!*gate_interval_text(c[4], CELL_MAX, &m->effect))
-        snprintf(c[4], CELL_MAX, "too few");
+    snprintf(c[1], CELL_MAX, "%s", gate_value_text(m->a, m->unit).text);
+    snprintf(c[2], CELL_MAX, "%s", gate_value_text(m->b, m->unit).text);
+    snprintf(c[3], CELL_MAX, "%s", gate_change_text(m->effect.ratio).text);
+    snprintf(c[4], CELL_MAX, "%s",
+             *interval.text ? interval.text : "too few");
     snprintf(c[5], CELL_MAX, "%.3g %%", 100 * m->margin);
     snprintf(c[6], CELL_MAX, "%s", gate_verdict_word(m->verdict));
 }

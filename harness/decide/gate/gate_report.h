@@ -104,16 +104,20 @@ enum status gate_forest_draw(const struct gate_result *r, const char *dir,
 
 /* ---- words that they share ------------------------------------------------------- */
 
-/* "-4.8 %" for a ratio of 0.952; an en dash for NAN. Returns buf. */
-const char *gate_change_text(char *buf, size_t cap, double ratio);
+struct gate_text {
+    char text[200];
+};
+
+/* "-4.8 %" for a ratio of 0.952; an en dash for NAN. */
+struct gate_text gate_change_text(double ratio);
 /* "-5.9 to -3.7 %"; "" without an interval. */
-const char *gate_interval_text(char *buf, size_t cap, const struct gate_effect *e);
+struct gate_text gate_interval_text(const struct gate_effect *e);
 /* "12.34 tok/s" */
-const char *gate_value_text(char *buf, size_t cap, double value, const char *unit);
+struct gate_text gate_value_text(double value, const char *unit);
 /* The probability behind the verdict; both, "0.21 / 0.08", where undecided. */
-const char *gate_p_text(char *buf, size_t cap, const struct gate_metric *m);
+struct gate_text gate_p_text(const struct gate_metric *m);
 /* "-4.8 % (-5.9 to -3.7 %), p = 0.0004" */
-const char *gate_effect_text(char *buf, size_t cap, const struct gate_metric *m);
+struct gate_text gate_effect_text(const struct gate_metric *m);
 
 /* GATE_UNCLEAR for what was never decided. */
 enum gate_verdict gate_metric_verdict(const struct gate_metric *m);

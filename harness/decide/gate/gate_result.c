@@ -64,10 +64,9 @@ static void append_fail(char *buf, size_t cap, const struct gate_result *r,
                         const struct gate_metric *m)
 {
     const char *a = r->side[0].commit, *b = r->side[1].commit;
-    char effect[200];
 
     text_append(buf, cap, "B is worse in %s: %s, beyond the margin of %.3g %%.",
-                m->name, gate_effect_text(effect, sizeof effect, m), 100 * m->margin);
+                m->name, gate_effect_text(m).text, 100 * m->margin);
     append_others(buf, cap, n_others(r, GATE_FAIL), "failed, too");
     if (r->injected > 0)
         return;
@@ -80,7 +79,7 @@ static void append_fail(char *buf, size_t cap, const struct gate_result *r,
 static void append_pass(char *buf, size_t cap, const struct gate_result *r,
                         const struct gate_metric *m)
 {
-    char effect[200], margin[48];
+    char margin[48];
     bool alike = true;
 
     for (size_t i = 0; i < r->n_metrics; i++)
@@ -91,14 +90,12 @@ static void append_pass(char *buf, size_t cap, const struct gate_result *r,
         buf, cap,
         "No metric regressed by more than %s; the closest of %zu metric%s is %s, %s.",
         margin, r->n_metrics, r->n_metrics == 1 ? "" : "s", m->name,
-        gate_effect_text(effect, sizeof effect, m));
+        gate_effect_text(m).text);
 }
 
 static void append_unclear(char *buf, size_t cap, const struct gate_result *r,
                            const struct gate_metric *m)
 {
-    char effect[200];
-
     if (r->end == GATE_END_INTERRUPTED)
         text_append(buf, cap, "Interrupted after %zu round%s, so there is no verdict; ",
                     r->n_rounds, plural(r->n_rounds, "s"));
@@ -111,7 +108,7 @@ static void append_unclear(char *buf, size_t cap, const struct gate_result *r,
         text_append(buf, cap, "Undecided after %zu launch%s; ", r->n_launches,
                     plural(r->n_launches, "es"));
     text_append(buf, cap, "%s: %s (failing / passing), margin %.3g %%.", m->name,
-                gate_effect_text(effect, sizeof effect, m), 100 * m->margin);
+                gate_effect_text(m).text, 100 * m->margin);
     append_others(buf, cap, n_others(r, GATE_UNCLEAR),
                   n_others(r, GATE_UNCLEAR) == 1 ? "is undecided, too"
                                                  : "are undecided, too");
@@ -149,15 +146,13 @@ static void append_divergence(char *buf, size_t cap, const struct gate_result *r
 
 enum status gate_check_effect(const struct gate_metric *m, struct err *err)
 {
-    char a[64], b[64];
-
     if (m->less_is_better || !(m->effect.ratio > GATE_MAX_SPEEDUP))
         return ST_OK;
     return err_set(err, ST_INPUT,
                    "%s: B's %s is %.0f times A's %s, which no change of a program "
                    "does: check units, and what a template captures; nothing is judged",
-                   m->name, gate_value_text(b, sizeof b, m->b, m->unit),
-                   m->effect.ratio, gate_value_text(a, sizeof a, m->a, m->unit));
+                   m->name, gate_value_text(m->b, m->unit).text, m->effect.ratio,
+                   gate_value_text(m->a, m->unit).text);
 }
 
 const char *gate_sentence(const struct gate_result *r, char *buf, size_t cap)

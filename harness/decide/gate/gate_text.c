@@ -18,95 +18,96 @@ static int decimals(double percent)
     return size < 0.995 ? 2 : size < 99.5 ? 1 : 0;
 }
 
-static void percent_text(char *buf, size_t cap, double ratio)
+#define ADD(shown, ...) text_append((shown).text, sizeof(shown).text, __VA_ARGS__)
+
+static void add_percent(struct gate_text *shown, double ratio)
 {
     const double percent = 100 * (ratio - 1);
 
     if (fabs(percent) < 0.005)
-        snprintf(buf, cap, "0.00");
+        ADD(*shown, "0.00");
     else
-        snprintf(buf, cap, "%+.*f", decimals(percent), percent);
+        ADD(*shown, "%+.*f", decimals(percent), percent);
 }
 
-const char *gate_change_text(char *buf, size_t cap, double ratio)
+struct gate_text gate_change_text(double ratio)
 {
-    char text[32];
+    struct gate_text shown = {""};
 
     if (isfinite(ratio))
-        percent_text(text, sizeof text, ratio);
-    snprintf(buf, cap, isfinite(ratio) ? "%s %%" : NONE, text);
-    return buf;
+        add_percent(&shown, ratio);
+    ADD(shown, isfinite(ratio) ? " %%" : NONE);
+    return shown;
 }
 
-const char *gate_interval_text(char *buf, size_t cap, const struct gate_effect *e)
+struct gate_text gate_interval_text(const struct gate_effect *e)
 {
-    char lo[32], hi[32];
+    struct gate_text shown = {""};
 
-    buf[0] = '\0';
     if (!isfinite(e->lo) || !isfinite(e->hi))
-        return buf;
-    percent_text(lo, sizeof lo, e->lo);
-    percent_text(hi, sizeof hi, e->hi);
-    snprintf(buf, cap, "%s to %s %%", lo, hi);
-    return buf;
+        return shown;
+    add_percent(&shown, e->lo);
+    ADD(shown, " to ");
+    add_percent(&shown, e->hi);
+    ADD(shown, " %%");
+    return shown;
 }
 
-const char *gate_value_text(char *buf, size_t cap, double value, const char *unit)
+struct gate_text gate_value_text(double value, const char *unit)
 {
     const double size = fabs(value);
-    char shown[64]; /* a stored gate may be of somebody else */
+    char of[64]; /* a stored gate may be of somebody else */
+    struct gate_text shown = {""};
 
-    text_harmless(shown, sizeof shown, unit);
-
+    text_harmless(of, sizeof of, unit);
     if (!isfinite(value))
-        snprintf(buf, cap, NONE);
+        ADD(shown, NONE);
     else if (size != 0 && size < 0.1)
-        snprintf(buf, cap, "%.3g %s", value, shown);
+        ADD(shown, "%.3g %s", value, of);
     else
-        snprintf(buf, cap, "%.*f %s",
-                 size < 1     ? 4
-                 : size < 10  ? 3
-                 : size < 100 ? 2
-                 : size < 1e4 ? 1
-                              : 0,
-                 value, shown);
-    return buf;
+        ADD(shown, "%.*f %s",
+            size < 1     ? 4
+            : size < 10  ? 3
+            : size < 100 ? 2
+            : size < 1e4 ? 1
+                         : 0,
+            value, of);
+    return shown;
 }
 
-static void probability_text(char *buf, size_t cap, double p)
+static void add_probability(struct gate_text *shown, double p)
 {
     if (!isfinite(p))
-        snprintf(buf, cap, NONE);
+        ADD(*shown, NONE);
     else if (p >= 0.0005)
-        snprintf(buf, cap, "%.*f", p >= 0.1 ? 2 : p >= 0.01 ? 3 : 4, p);
+        ADD(*shown, "%.*f", p >= 0.1 ? 2 : p >= 0.01 ? 3 : 4, p);
     else
-        snprintf(buf, cap, "%.1e", p);
+        ADD(*shown, "%.1e", p);
 }
 
-const char *gate_p_text(char *buf, size_t cap, const struct gate_metric *m)
+struct gate_text gate_p_text(const struct gate_metric *m)
 {
     const enum gate_verdict verdict = gate_metric_verdict(m);
-    char fail[32], pass[32];
+    struct gate_text shown = {""};
 
-    probability_text(fail, sizeof fail, m->effect.p_fail);
-    probability_text(pass, sizeof pass, m->effect.p_pass);
+    if (verdict != GATE_PASS)
+        add_probability(&shown, m->effect.p_fail);
     if (verdict == GATE_UNCLEAR)
-        snprintf(buf, cap, "%s / %s", fail, pass);
-    else
-        snprintf(buf, cap, "%s", verdict == GATE_FAIL ? fail : pass);
-    return buf;
+        ADD(shown, " / ");
+    if (verdict != GATE_FAIL)
+        add_probability(&shown, m->effect.p_pass);
+    return shown;
 }
 
-const char *gate_effect_text(char *buf, size_t cap, const struct gate_metric *m)
+struct gate_text gate_effect_text(const struct gate_metric *m)
 {
-    char change[48], interval[80], p[80];
+    const struct gate_text interval = gate_interval_text(&m->effect);
+    struct gate_text shown = gate_change_text(m->effect.ratio);
 
-    gate_change_text(change, sizeof change, m->effect.ratio);
-    gate_interval_text(interval, sizeof interval, &m->effect);
-    gate_p_text(p, sizeof p, m);
-    snprintf(buf, cap, "%s%s%s%s, p = %s", change, interval[0] ? " (" : "", interval,
-             interval[0] ? ")" : "", p);
-    return buf;
+    if (*interval.text)
+        ADD(shown, " (%s)", interval.text);
+    ADD(shown, ", p = %s", gate_p_text(m).text);
+    return shown;
 }
 
 enum gate_verdict gate_metric_verdict(const struct gate_metric *m)

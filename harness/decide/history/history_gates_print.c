@@ -75,13 +75,12 @@ static void print_measure(FILE *f, const struct history_gate *g)
 {
     const struct gate_effect effect = {
         .ratio = g->ratio, .lo = g->ratio_lo, .hi = g->ratio_hi};
-    char a[48], b[48], change[32], interval[64];
+    struct gate_text a = gate_value_text(g->a, "");
 
-    gate_value_text(a, sizeof a, g->a, "");
-    fprintf(f, "  %-32s %12s to %-14s %9s  %-18s %s\n", g->measure, text_squeeze(a),
-            gate_value_text(b, sizeof b, g->b, g->unit),
-            gate_change_text(change, sizeof change, g->ratio),
-            gate_interval_text(interval, sizeof interval, &effect), g->measure_verdict);
+    fprintf(f, "  %-32s %12s to %-14s %9s  %-18s %s\n", g->measure,
+            text_squeeze(a.text), gate_value_text(g->b, g->unit).text,
+            gate_change_text(g->ratio).text, gate_interval_text(&effect).text,
+            g->measure_verdict);
 }
 
 static void print_gate(void *arg, const struct history_gate *g, size_t n)
