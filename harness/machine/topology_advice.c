@@ -215,21 +215,17 @@ static void advise_pages(struct list *l, const struct topology *t)
 
 static void advise_memory(struct list *l, const struct topology *t)
 {
-    char most[32], usable[32], total[32], seen[32];
-    format_bytes(most, sizeof most, topology_model_bytes(t, 0));
-    format_bytes(usable, sizeof usable, topology_usable_bytes(t, 0));
     add(l, "Models: weights and KV cache of up to %s together fit into the %s %s.",
-        most, usable,
+        bytes_text(topology_model_bytes(t, 0)).text,
+        bytes_text(topology_usable_bytes(t, 0)).text,
         !topology_is_limited(t)      ? "available"
         : t->mem_left < t->mem_limit ? "that the memory limit leaves"
                                      : "of the memory limit");
-    format_bytes(total, sizeof total, t->mem_total);
-    format_bytes(seen, sizeof seen, t->mem_hwloc);
     if (t->mem_hwloc && t->mem_hwloc < t->mem_total / 10 * 9)
         add(l,
             "Memory: the NUMA nodes account for %s of %s; the rest was plugged in "
             "later. The kernel's total is used.",
-            seen, total);
+            bytes_text(t->mem_hwloc).text, bytes_text(t->mem_total).text);
     if (t->n_nodes > 1)
         add(l,
             "NUMA: memory is split over %d nodes; placement 'spread' uses the "

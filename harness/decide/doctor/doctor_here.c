@@ -25,21 +25,19 @@
 static void check_room(struct doctor *d, const char *dir)
 {
     struct statvfs fs;
-    char size[24];
 
     if (statvfs(dir, &fs))
         return;
     const uint64_t left = (uint64_t)fs.f_bavail * fs.f_frsize;
-    format_bytes(size, sizeof size, left);
     if (left < ROOM_BYTES)
         doctor_set_mend(doctor_add(d, "Disk room", DOCTOR_PARTLY,
                                    "%s are free in '%s', and a model of 9 billion "
                                    "parameters takes 5 to 6 GB.",
-                                   size, format_path(dir).text),
+                                   bytes_text(left).text, format_path(dir).text),
                         "bench ... --cache-dir DIR -o DIR, on a larger disk");
     else
-        doctor_add(d, "Disk room", DOCTOR_FINE, "%s are free in '%s'.", size,
-                   format_path(dir).text);
+        doctor_add(d, "Disk room", DOCTOR_FINE, "%s are free in '%s'.",
+                   bytes_text(left).text, format_path(dir).text);
 }
 
 void doctor_check_disk(struct doctor *d, const char *dir)

@@ -199,17 +199,14 @@ static void take_memory(struct deploy *d, const struct recommend_params *params)
  * full; others need room for all. */
 static enum status check_memory(struct deploy *d, struct err *err)
 {
-    char needed[24], limit[24];
-
     if (d->n_sequences == 1 || !d->needed_bytes || d->needed_bytes <= d->mem_limit)
         return ST_OK;
-    format_bytes(needed, sizeof needed, d->needed_bytes);
-    format_bytes(limit, sizeof limit, d->mem_limit);
     if (d->target != DEPLOY_SLMBENCH)
         return err_set(err, ST_CHECK,
                        "%d sequences of %d positions need %s, more than the limit of "
                        "%s; choose fewer --sequences or a smaller --ctx",
-                       d->n_sequences, d->ctx, needed, limit);
+                       d->n_sequences, d->ctx, bytes_text(d->needed_bytes).text,
+                       bytes_text(d->mem_limit).text);
     d->is_short = true;
     return ST_OK;
 }

@@ -49,15 +49,14 @@ static void write_memory(const struct chooser *c, const struct row *r, char *why
 {
     const uint64_t limit = recommend_limit(c, r);
     const uint64_t needed = (uint64_t)row_needed_bytes(r);
-    char bytes[32];
 
     if (!needed)
         return;
-    format_bytes(bytes, sizeof bytes, needed);
     if (r->mem_resident_bytes > 0)
-        text_append(why, cap, "; it needs %s of memory", bytes);
+        text_append(why, cap, "; it needs %s of memory", bytes_text(needed).text);
     else
-        text_append(why, cap, "; its memory peaked at %s, page cache included", bytes);
+        text_append(why, cap, "; its memory peaked at %s, page cache included",
+                    bytes_text(needed).text);
     if (limit)
         text_append(why, cap, ", %s the limit of %s%s",
                     needed <= limit ? "within" : "more than", bytes_text(limit).text,

@@ -18,18 +18,17 @@
 
 static void judge_killed(struct point_run *r, int signal)
 {
-    char limit[24], need[24], at[40] = "where the machine has no more";
+    char at[60] = "where the machine has no more";
 
     if (worker_client_was_oom(&r->worker, &r->usage)) {
         r->row->status = ROW_STATUS_OOM;
-        format_bytes(limit, sizeof limit, r->usage.limit_bytes);
-        format_bytes(need, sizeof need, r->anon_bytes + RESERVE_OWN_BYTES);
         if (r->usage.limit_bytes)
-            snprintf(at, sizeof at, "at the limit of %s", limit);
+            snprintf(at, sizeof at, "at the limit of %s",
+                     bytes_text(r->usage.limit_bytes).text);
         snprintf(r->row->detail, sizeof r->row->detail,
                  "killed for memory in phase '%s', %s; planned were %s that cannot be "
                  "paged out: %s, or take a smaller model",
-                 r->phase, at, need,
+                 r->phase, at, bytes_text(r->anon_bytes + RESERVE_OWN_BYTES).text,
                  r->settings.setup.mem_limit ? "give more with --mem"
                  : r->usage.limit_bytes      ? "raise that limit"
                                              : "free some");
@@ -69,16 +68,12 @@ static void judge_completed(struct point_run *r)
 /* A point that runs although it does not fit gets a note. */
 static void report_no_fit(struct point_run *r)
 {
-    char have[24], want[24];
-
-    format_bytes(want, sizeof want,
-                 (uint64_t)r->row->mem_planned_bytes + RESERVE_OWN_BYTES);
-    format_bytes(have, sizeof have, point_room(r));
     snprintf(
         r->row->detail, sizeof r->row->detail,
         "does not fit: %s of weights, KV cache and scratch in %s; %zu sample%s while "
         "paging from disk",
-        want, have, r->samples.n, r->samples.n == 1 ? "" : "s");
+        bytes_text((uint64_t)r->row->mem_planned_bytes + RESERVE_OWN_BYTES).text,
+        bytes_text(point_room(r)).text, r->samples.n, plural(r->samples.n, "s"));
 }
 
 /* More threads than CPUs are measured as requested, with a note. */

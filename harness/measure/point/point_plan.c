@@ -21,16 +21,15 @@ uint64_t point_room(const struct point_run *r)
 static const char *available_text(const struct point_run *r, char *buf, size_t cap)
 {
     const uint64_t room = point_room(r);
-    char have[24];
+    const struct shown_figure have = bytes_text(room);
 
-    format_bytes(have, sizeof have, room);
     if (room == r->settings.setup.mem_limit)
-        snprintf(buf, cap, "the limit is %s", have);
+        snprintf(buf, cap, "the limit is %s", have.text);
     else if (topology_is_limited(r->topo))
         snprintf(buf, cap, "the memory limit in force leaves %s (see `bench topo`)",
-                 have);
+                 have.text);
     else
-        snprintf(buf, cap, "available are %s", have);
+        snprintf(buf, cap, "available are %s", have.text);
     return buf;
 }
 
@@ -78,14 +77,14 @@ bool point_may_try(struct point_run *r)
         [WEIGHTS_STREAM] = "KV cache, process and weights with all layers streamed",
         [WEIGHTS_MEMORY] = "weights, KV cache and process"};
     const uint64_t bytes = r->anon_bytes + point_need_reserve((int)p->setup.residency);
-    char need[24], have[96];
+    char have[96];
 
     if (p->force || bytes <= point_room(r))
         return true;
-    format_bytes(need, sizeof need, bytes);
     r->row->status = ROW_STATUS_NO_FIT;
     snprintf(r->row->detail, sizeof r->row->detail, "does not fit: needs %s for %s, %s",
-             need, needed[p->setup.residency], available_text(r, have, sizeof have));
+             bytes_text(bytes).text, needed[p->setup.residency],
+             available_text(r, have, sizeof have));
     return false;
 }
 

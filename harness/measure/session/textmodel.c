@@ -69,15 +69,12 @@ enum status textmodel_look(struct textmodel *t, const struct session_params *par
 static void print_reclaimed(void *arg, const struct memory_relief *r)
 {
     const struct slm_info *info = slm_info(r->m);
-    char given[24], read[24];
 
     (void)arg;
-    format_bytes(given, sizeof given, r->bytes);
-    format_bytes(read, sizeof read, info->streamed_bytes);
     fprintf(stderr,
             "bench: memory is lacking, so %s of weights were given back; about %s are "
             "read from disk for every token from now on\n",
-            given, read);
+            bytes_text(r->bytes).text, bytes_text(info->streamed_bytes).text);
 }
 
 enum status textmodel_open(struct textmodel *t, const struct session_params *params,

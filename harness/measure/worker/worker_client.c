@@ -64,20 +64,19 @@ bool worker_client_was_oom(const struct worker_client *c, struct sandbox_usage *
 static void describe_end(const struct worker_client *c, char *buf, size_t cap)
 {
     struct sandbox_usage used;
-    char limit[24];
     const bool oom = worker_client_was_oom(c, &used);
+    const struct shown_figure limit = bytes_text(used.limit_bytes);
 
-    format_bytes(limit, sizeof limit, used.limit_bytes);
     if (oom && c->p.sandbox && !sandbox_is_adopted(c->p.sandbox))
         snprintf(buf, cap,
                  "was killed for memory, at the limit of %s for both; give "
                  "them more with --mem",
-                 limit);
+                 limit.text);
     else if (oom && used.limit_bytes)
         snprintf(buf, cap,
                  "was killed for memory, at the limit of %s that is in force here "
                  "(`bench topo`); raise it, or take a smaller model",
-                 limit);
+                 limit.text);
     else if (oom)
         snprintf(buf, cap,
                  "was killed because the machine has too little memory; take a smaller "

@@ -77,15 +77,14 @@ void point_note_stream(struct point_worker *c)
                           ? (double)(clock_ns() - c->measure_begin_ns) * 1e-6
                           : c->sum_ms + c->woken_ms;
     struct slm_stream s;
-    char size[24];
 
     if (!slm_stream_read(c->model, &s))
         return;
     c->facts.stream_request_bytes = (double)s.request_bytes;
     c->facts.stream_depth = s.depth;
-    format_bytes(size, sizeof size, s.request_bytes);
     snprintf(c->row.disk_way, sizeof c->row.disk_way, "%s, %s, %d of %s", s.backend,
-             s.direct ? "direct" : "page cache", s.depth, size);
+             s.direct ? "direct" : "page cache", s.depth,
+             bytes_text(s.request_bytes).text);
     if (!(n > 0))
         return;
     c->row.disk_wait_pct =
