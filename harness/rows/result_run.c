@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/format.h"
 #include "harness/base/hash.h"
 #include "harness/rows/result_set_impl.h"
 
@@ -33,10 +32,13 @@ void result_run_set(struct result_run *run, size_t column, const char *text)
     text_harmless((char *)run + texts[column].offset, texts[column].cap, text);
 }
 
-const char *result_run_commit(const struct result_run *run, char *buf, size_t cap)
+struct shown_figure result_run_commit(const struct result_run *run)
 {
-    snprintf(buf, cap, "%.*s", COMMIT_SHOWN, *run->commit ? run->commit : "?");
-    return buf;
+    struct shown_figure shown;
+
+    snprintf(shown.text, sizeof shown.text, "%.*s", COMMIT_SHOWN,
+             *run->commit ? run->commit : "?");
+    return shown;
 }
 
 void result_dir_name(char *name, size_t cap, const char *path)

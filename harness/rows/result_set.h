@@ -29,6 +29,7 @@
 
 #include "engine/base/json_read.h"
 #include "engine/base/status.h"
+#include "harness/base/format.h"
 #include "harness/base/pathlist.h"
 #include "harness/machine/machine_key.h"
 #include "harness/rows/row.h"
@@ -146,9 +147,8 @@ void result_products_read(double share[KERN_N_FMT], const json_t *probe);
  * made harmless. cap >= 8. */
 void result_dir_name(char *name, size_t cap, const char *path);
 
-/* The start of the commit, as `git log --oneline` has it; "?" where it is not known.
- * Returns buf. */
-const char *result_run_commit(const struct result_run *run, char *buf, size_t cap);
+/* The start of the commit, as `git log --oneline` has it; "?" where it is not known. */
+struct shown_figure result_run_commit(const struct result_run *run);
 
 /* Columns that name the run of a row, in a database and in tables made of one:
  * name, and where in struct result_run the text is. The first is the run's id. */

@@ -133,7 +133,7 @@ static void a_change_has_commit_size_and_direction(void **state)
     struct history_report r;
     struct series_set set;
     struct result_set h;
-    char *text = NULL, commit[32];
+    char *text = NULL;
     size_t len;
     FILE *f;
 
@@ -151,8 +151,7 @@ static void a_change_has_commit_size_and_direction(void **state)
         assert_true(fabs(c->size.ratio - ratio) < 0.01);
         assert_int_equal(c->worse, i == 0); /* less time to load is better */
         assert_string_equal(
-            result_run_commit(&h.runs[r.v[i].v[25].run], commit, sizeof commit),
-            "c|25");
+            result_run_commit(&h.runs[r.v[i].v[25].run]).text, "c|25");
     }
     f = open_memstream(&text, &len);
     history_report_markdown(f, &r);

@@ -196,15 +196,15 @@ static void refuse_thin(struct judging *j, const struct series *fresh,
                         const struct series *old, const struct past *p)
 {
     const size_t missing = BASELINE_MIN_RUNS - p->n;
-    char commit[32] = "";
+    struct shown_figure commit = {""};
 
     if (p->changed && p->n)
-        result_run_commit(&j->old->runs[p->run[0]], commit, sizeof commit);
+        commit = result_run_commit(&j->old->runs[p->run[0]]);
     refuse(j, fresh,
            "%zu stored run%s%s%s do%s not say how far runs scatter; add %zu more%s; "
            "nothing can fail before there are %d%s",
-           p->n, p->n == 1 ? "" : "s", *commit ? " since it changed at " : "", commit,
-           p->n == 1 ? "es" : "", missing,
+           p->n, p->n == 1 ? "" : "s", *commit.text ? " since it changed at " : "",
+           commit.text, p->n == 1 ? "es" : "", missing,
            old->n_joined      ? " (runs of a commit within three hours count as one)"
            : old->n_disturbed ? " (disturbed runs do not count without --disturbed)"
                               : "",
@@ -276,10 +276,8 @@ static void fill_metric(struct gate_metric *m, const struct series *fresh,
 
 static void describe_side(struct gate_side *side, const struct result_run *run)
 {
-    char commit[32];
-
     snprintf(side->commit, sizeof side->commit, "%s",
-             *run->commit ? result_run_commit(run, commit, sizeof commit) : "");
+             *run->commit ? result_run_commit(run).text : "");
     snprintf(side->version, sizeof side->version, "%s", run->version);
     snprintf(side->compiler, sizeof side->compiler, "%s", run->compiler);
 }
@@ -299,7 +297,6 @@ static enum status judge_series(struct judging *j, const struct series *fresh,
     const struct series *old = find_series(j, fresh);
     struct gate_rule rule = r->rule;
     struct past p;
-    char commit[32];
 
     if (!old)
         return ST_OK;
@@ -325,8 +322,7 @@ static enum status judge_series(struct judging *j, const struct series *fresh,
     r->n_rounds += j->n_fresh[at];
     if (!*j->since)
         snprintf(j->since, sizeof j->since, "%s, %.10s",
-                 result_run_commit(&j->old->runs[p.run[0]], commit, sizeof commit),
-                 p.first_utc);
+                 result_run_commit(&j->old->runs[p.run[0]]).text, p.first_utc);
     describe_side(&r->side[0], &j->old->runs[p.run[p.n - 1]]);
     j->one_session[at] =
         series_seconds(p.last_utc) - series_seconds(p.first_utc) < SERIES_SESSION_S;

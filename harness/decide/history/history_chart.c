@@ -63,20 +63,20 @@ static void put_series(struct plot *p, const struct history_report *r,
         const struct history_change *c = change_at(line, i);
         const bool is_left = (double)i > 0.6 * (double)(line->n - 1);
         const char *label = "";
-        char commit[32];
+        const struct shown_figure commit = result_run_commit(run);
 
-        result_run_commit(run, commit, sizeof commit);
         if (c) {
             level = c->at.after;
             nth++;
-            label = plot_printf(p, "%s %+.1f %%", commit, 100 * (c->size.ratio - 1));
+            label =
+                plot_printf(p, "%s %+.1f %%", commit.text, 100 * (c->size.ratio - 1));
         }
         PLOT_NUMBERS(p, (double)index, (double)i, line->v[i].v, level,
                      !c         ? 0
                      : c->worse ? 2
                                 : 1);
         plot_string(p, label);
-        plot_string(p, commit);
+        plot_string(p, commit.text);
         plot_string(p, line->v[i].utc);
         plot_number(p, nth);
         /* labels of neighbouring changes stand on two lines */
@@ -94,7 +94,6 @@ static void put_panel(struct plot *p, const struct history_report *r,
     const size_t step = (line->n + N_TICKS - 1) / N_TICKS;
     const int panel = p->n_panels;
     double lo = INFINITY, hi = 0;
-    char commit[32];
 
     for (size_t i = 0; i < line->n; i++) {
         lo = fmin(lo, line->v[i].v);
@@ -109,9 +108,8 @@ static void put_panel(struct plot *p, const struct history_report *r,
         p, "%s, %s%s", line->s->name, line->s->metric->unit,
         from > 0 ? plot_printf(p, "   (the axis begins at %.4g)", from) : "");
     for (size_t i = 0; i < line->n; i += step)
-        plot_tick(
-            p, &a->x, (double)i,
-            result_run_commit(&r->h->runs[line->v[i].run], commit, sizeof commit));
+        plot_tick(p, &a->x, (double)i,
+                  result_run_commit(&r->h->runs[line->v[i].run]).text);
     if (from > 0)
         plot_break(p, panel, false, 0.05);
 }

@@ -103,17 +103,20 @@ void history_report_free(struct history_report *r)
 
 /* ---- words ----------------------------------------------------------------------- */
 
-/* A series too short for an interval has none. */
-const char *history_size_text(const struct history_change *c, char *buf, size_t cap)
+/* "-5.1 % (-5.6 to -4.5)"; a series too short for an interval has none. */
+static struct size_text {
+    char text[64];
+} size_text(const struct history_change *c)
 {
     const double percent = 100 * (c->size.ratio - 1);
+    struct size_text shown;
 
     if (c->size.lo > 0 && isfinite(c->size.hi))
-        snprintf(buf, cap, "%+.1f %% (%+.1f to %+.1f)", percent, 100 * (c->size.lo - 1),
-                 100 * (c->size.hi - 1));
+        snprintf(shown.text, sizeof shown.text, "%+.1f %% (%+.1f to %+.1f)", percent,
+                 100 * (c->size.lo - 1), 100 * (c->size.hi - 1));
     else
-        snprintf(buf, cap, "%+.1f %%", percent);
-    return buf;
+        snprintf(shown.text, sizeof shown.text, "%+.1f %%", percent);
+    return shown;
 }
 
 static const struct result_run *run_at(const struct history_report *r,
@@ -122,11 +125,11 @@ static const struct result_run *run_at(const struct history_report *r,
     return &r->h->runs[line->v[i].run];
 }
 
-const char *history_commit_text(const struct history_report *r,
-                                const struct history_line *line, size_t i, char *buf,
-                                size_t cap)
+/* Of value i, cut for people. */
+static struct shown_figure commit_text(const struct history_report *r,
+                                       const struct history_line *line, size_t i)
 {
-    return result_run_commit(run_at(r, line, i), buf, cap);
+    return result_run_commit(run_at(r, line, i));
 }
 
 void history_report_counts(FILE *f, const struct history_report *r)
@@ -187,19 +190,17 @@ static void print_commits(FILE *f, const struct history_report *r, bool markdown
     for (size_t i = 0; i < r->n; i++)
         for (size_t k = 0; k < r->v[i].n_changes; k++) {
             const struct result_run *run = run_at(r, &r->v[i], r->v[i].change[k].at.at);
-            char commit[32];
 
             if (!*run->commit || !is_first(r, i, k))
                 continue;
             const struct commit_changes all = gather(r, run->commit);
             if (all.n < 2)
                 continue;
-            result_run_commit(run, commit, sizeof commit);
             if (markdown) {
                 fputs("- ", f);
-                markdown_put(f, commit);
+                markdown_put(f, result_run_commit(run).text);
             } else {
-                fputs(commit, f);
+                fputs(result_run_commit(run).text, f);
             }
             fprintf(f, " changed %zu series, by %+.1f to %+.1f %%: %zu worse.\n", all.n,
                     100 * (all.least - 1), 100 * (all.most - 1), all.n_worse);
@@ -209,7 +210,7 @@ static void print_commits(FILE *f, const struct history_report *r, bool markdown
 static void print_line(FILE *f, const struct history_report *r,
                        const struct history_line *line)
 {
-    char machine[256], first[32], before[32], size[64];
+    char machine[256];
 
     fprintf(f, "%s\n", line->s->name);
     if (line->s->has_machine)
@@ -225,10 +226,9 @@ static void print_line(FILE *f, const struct history_report *r,
         snprintf(values, sizeof values, "%s to %s", report_figure(c->at.before).text,
                  report_figure(c->at.after).text);
         fprintf(f, "  %-11s %-11s %-26s %-6s %-7.3f %-16s %s\n",
-                history_commit_text(r, line, at, first, sizeof first),
-                history_commit_text(r, line, at - 1, before, sizeof before),
-                history_size_text(c, size, sizeof size), c->worse ? "worse" : "better",
-                c->at.p, values, line->v[at].utc);
+                commit_text(r, line, at).text, commit_text(r, line, at - 1).text,
+                size_text(c).text, c->worse ? "worse" : "better", c->at.p, values,
+                line->v[at].utc);
     }
     fputc('\n', f);
 }
@@ -251,8 +251,6 @@ static void print_cell(FILE *f, const char *text)
 
 void history_report_markdown(FILE *f, const struct history_report *r)
 {
-    char size[64], buf[64];
-
     history_report_counts(f, r);
     fputc('\n', f);
     print_commits(f, r, true);
@@ -269,10 +267,9 @@ void history_report_markdown(FILE *f, const struct history_report *r)
             const size_t at = c->at.at;
 
             print_cell(f, line->s->name);
-            print_cell(f, history_commit_text(r, line, at, buf, sizeof buf));
-            print_cell(f, history_commit_text(r, line, at - 1, buf, sizeof buf));
-            fprintf(f, "| %s | %.3f | %s | %s %s | %s |\n",
-                    history_size_text(c, size, sizeof size), c->at.p,
+            print_cell(f, commit_text(r, line, at).text);
+            print_cell(f, commit_text(r, line, at - 1).text);
+            fprintf(f, "| %s | %.3f | %s | %s %s | %s |\n", size_text(c).text, c->at.p,
                     report_figure(c->at.before).text, report_figure(c->at.after).text,
                     line->s->metric->unit, c->worse ? "worse" : "better");
         }
@@ -349,7 +346,7 @@ static void put_cell(FILE *f, const char *text)
 
 static void put_changes(FILE *f, const struct history_report *r)
 {
-    char text[256], before[32], size[64];
+    char machine[256];
 
     fputs(
         "<div><table>\n<tr><th>series</th><th>machine</th><th>commit</th><th>last "
@@ -364,13 +361,13 @@ static void put_changes(FILE *f, const struct history_report *r)
             fputs(c->worse ? "<tr class=\"worse\">" : "<tr>", f);
             put_cell(f, line->s->name);
             put_cell(f, line->s->has_machine
-                            ? machine_key_name(&line->s->machine, text, sizeof text)
+                            ? machine_key_name(&line->s->machine, machine,
+                                               sizeof machine)
                             : "");
-            put_cell(f, history_commit_text(r, line, at, text, sizeof text));
-            put_cell(f, history_commit_text(r, line, at - 1, before, sizeof before));
+            put_cell(f, commit_text(r, line, at).text);
+            put_cell(f, commit_text(r, line, at - 1).text);
             fputs("<td>", f);
-            html_printf(f, "%s, %s", history_size_text(c, size, sizeof size),
-                        c->worse ? "worse" : "better");
+            html_printf(f, "%s, %s", size_text(c).text, c->worse ? "worse" : "better");
             fprintf(f, "</td><td>%.3f</td>", c->at.p);
             put_cell(f, line->v[at].utc);
             fputs("</tr>\n", f);

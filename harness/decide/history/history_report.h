@@ -55,13 +55,7 @@ void history_report_free(struct history_report *r);
 /* The changes of one line. Error: ST_NO_MEMORY. */
 enum status history_line_find(struct history_line *line, struct err *err);
 
-/* The counts, and the size of a change as "-5.1 % (-5.6 to -4.5)"; returns buf. */
 void history_report_counts(FILE *f, const struct history_report *r);
-const char *history_size_text(const struct history_change *c, char *buf, size_t cap);
-/* The commit of value i, cut for people. Returns buf. */
-const char *history_commit_text(const struct history_report *r,
-                                const struct history_line *line, size_t i, char *buf,
-                                size_t cap);
 
 void history_report_print(FILE *f, const struct history_report *r);
 void history_report_markdown(FILE *f, const struct history_report *r);
