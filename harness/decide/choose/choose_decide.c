@@ -32,11 +32,10 @@ static const struct choose_file *file_of(const struct choose_result *r,
 /* The probability that the decision is right, and in what. */
 static void print_choice(const struct recommendation *rec, const struct choose_wish *w)
 {
-    char text[RECOMMEND_CHOICE_MAX];
     const bool has_floor = w->min_tps > 0 || w->max_ttft_s > 0;
     const double p = has_floor ? rec->p_floor : rec->p_best;
 
-    printf("\nDecision: %s\n  ", recommend_choice_text(&rec->best, text, sizeof text));
+    printf("\nDecision: %s\n  ", recommend_choice(&rec->best).text);
     if (row_trust(&rec->best) == ROW_DISTURBED)
         printf("other programs ran while it was measured, so it may be faster\n  ");
     if (p > 0.999)

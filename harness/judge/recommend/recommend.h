@@ -138,10 +138,13 @@ struct recommendation {
 enum status recommend(struct recommendation *rec, const struct row *rows, size_t n_rows,
                       const struct recommend_params *params, struct err *err);
 
+struct recommend_choice {
+    char text[512];
+};
+
 /* "yi-1.5-9b Q4_0, 2 threads, weights packed": the settings of a choice, but the
- * default placement. Returns buf. */
-#define RECOMMEND_CHOICE_MAX 512
-const char *recommend_choice_text(const struct row *r, char *buf, size_t cap);
+ * default placement. */
+struct recommend_choice recommend_choice(const struct row *r);
 
 /* An object; docs/recommend.md lists its members. NULL: no memory. */
 json_t *recommend_json(const struct recommendation *rec);

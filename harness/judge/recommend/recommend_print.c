@@ -12,31 +12,19 @@
 
 #define WIDTH 78 /* of a text for a terminal */
 
-/* Text wrapped at WIDTH, every line indented. */
-static void print_wrapped(FILE *f, const char *text, int indent)
+static void print_indented(FILE *f, const char *text)
 {
-    int column = 0;
-
-    while (*text) {
-        const size_t len = strcspn(text, " ");
-
-        if (column && column + 1 + (int)len > WIDTH - indent) {
-            fputc('\n', f);
-            column = 0;
-        }
-        fprintf(f, "%*s%.*s", column ? 1 : indent, column ? " " : "", (int)len, text);
-        column += (int)len + (column > 0);
-        text += len + strspn(text + len, " ");
-    }
-    fputc('\n', f);
+    fputs("  ", f);
+    text_wrap(f, text, 2, 2, WIDTH, false);
 }
 
-const char *recommend_choice_text(const struct row *r, char *buf, size_t cap)
+struct recommend_choice recommend_choice(const struct row *r)
 {
-    char computed[REPORT_NAME_MAX] = "";
+    struct recommend_choice shown = {""};
+    char *buf = shown.text, computed[REPORT_NAME_MAX] = "";
+    const size_t cap = sizeof shown.text;
     const bool named = *r->quant && strcasestr(r->model, r->quant);
 
-    buf[0] = '\0';
     text_append(buf, cap, "%s%s%s, %lld thread%s", r->model, named ? "" : " ",
                 named ? "" : r->quant, (long long)r->n_threads,
                 plural(r->n_threads, "s"));
@@ -50,28 +38,21 @@ const char *recommend_choice_text(const struct row *r, char *buf, size_t cap)
         text_append(buf, cap, ", CPU quota %g", r->cpus_quota);
     row_append_unusual(r, FIELD_COMPUTED, computed, sizeof computed);
     text_append(buf, cap, "%s", computed);
-    return buf;
-}
-
-static void print_choice(FILE *f, const struct row *r)
-{
-    char text[RECOMMEND_CHOICE_MAX];
-
-    fputs(recommend_choice_text(r, text, sizeof text), f);
+    return shown;
 }
 
 static void print_runner_up(FILE *f, const struct recommendation *rec)
 {
-    char text[1000] = "Runner-up", choice[600];
+    char text[1000] = "Runner-up";
 
     if (rec->n_disturbed)
         text_append(text, sizeof text, " (without %d disturbed point%s)",
                     rec->n_disturbed, plural(rec->n_disturbed, "s"));
     text_append(text, sizeof text, ": %s: %s%s tok/s",
-                recommend_choice_text(&rec->runner_up, choice, sizeof choice),
+                recommend_choice(&rec->runner_up).text,
                 rec->runner_up_from_ctx >= 0 ? "about " : "",
                 report_figure(rec->runner_up_tok_per_s).text);
-    print_wrapped(f, text, 0);
+    text_wrap(f, text, 0, 0, WIDTH, false);
 }
 
 /* For a person. */
@@ -79,8 +60,7 @@ static void print_recommendation(FILE *f, const struct recommendation *rec)
 {
     const struct row *b = &rec->best;
 
-    fputs("Recommended: ", f);
-    print_choice(f, b);
+    fprintf(f, "Recommended: %s", recommend_choice(b).text);
     if (b->ctx > 0)
         fprintf(f, ", context up to %lld", (long long)row_context(b));
     fputc('\n', f);
@@ -88,22 +68,22 @@ static void print_recommendation(FILE *f, const struct recommendation *rec)
         char text[sizeof rec->instead + 8];
 
         snprintf(text, sizeof text, "or: %s", rec->instead);
-        print_wrapped(f, text, 2);
+        print_indented(f, text);
     }
-    print_wrapped(f, rec->answer, 2);
+    print_indented(f, rec->answer);
     if (rec->n_steps)
         fputs("Quality against speed:\n", f);
     for (int i = 0; i < rec->n_steps; i++)
-        print_wrapped(f, rec->steps[i].text, 2);
+        print_indented(f, rec->steps[i].text);
     fputs("Evidence:\n", f);
-    print_wrapped(f, rec->why, 2);
+    print_indented(f, rec->why);
     if (rec->has_runner_up)
         print_runner_up(f, rec);
     if (rec->excluded[0]) {
         char text[sizeof rec->excluded + 32];
 
         snprintf(text, sizeof text, "Left out: %s.", rec->excluded);
-        print_wrapped(f, text, 0);
+        text_wrap(f, text, 0, 0, WIDTH, false);
     }
     if (b->command[0])
         fprintf(f, "Measure it again:\n  %s\n", b->command);

@@ -65,21 +65,18 @@ static void put_paragraph(FILE *f, const char *text)
 
 static void put_reasons(FILE *f, const struct recommendation *rec)
 {
-    char text[RECOMMEND_CHOICE_MAX];
-
     if (rec->n_steps) {
         fputs("<h3>Quality against speed</h3>\n<ul>\n", f);
-        for (int i = 0; i < rec->n_steps; i++) {
+        for (int i = 0; i < rec->n_steps; i++)
             html_put_in(f, "<li>", rec->steps[i].text, "</li>\n");
-        }
         fputs("</ul>\n", f);
     }
     fputs("<h3>Evidence</h3>\n", f);
     put_paragraph(f, rec->why);
     if (rec->has_runner_up) {
         fputs("<p>Runner-up: ", f);
-        html_put(f, recommend_choice_text(&rec->runner_up, text, sizeof text));
-        html_printf(f, ": %s%s tok/s.", rec->runner_up_from_ctx >= 0 ? "about " : "",
+        html_printf(f, "%s: %s%s tok/s.", recommend_choice(&rec->runner_up).text,
+                    rec->runner_up_from_ctx >= 0 ? "about " : "",
                     report_figure(rec->runner_up_tok_per_s).text);
         fputs("</p>\n", f);
     }
@@ -89,12 +86,10 @@ static void put_reasons(FILE *f, const struct recommendation *rec)
 
 static void put_answer(FILE *f, const struct recommendation *rec)
 {
-    char text[RECOMMEND_CHOICE_MAX];
-
     fputs("<div class=\"decision\">\n<p class=\"label\">Recommended</p>\n"
           "<p class=\"choice\">",
           f);
-    html_put(f, recommend_choice_text(&rec->best, text, sizeof text));
+    html_put(f, recommend_choice(&rec->best).text);
     if (rec->best.ctx > 0)
         html_printf(f, ", context up to %lld", (long long)row_context(&rec->best));
     fputs("</p>\n", f);

@@ -40,7 +40,6 @@ static enum status put_carried(FILE *f, const struct page_machine *m, bool *any,
 
 static enum status put_card(FILE *f, const struct page_machine *m, struct err *err)
 {
-    char text[RECOMMEND_CHOICE_MAX];
     bool any = false;
     enum status st;
 
@@ -56,7 +55,7 @@ static enum status put_card(FILE *f, const struct page_machine *m, struct err *e
             continue;
         any = true;
         html_put_in(f, "<div class=\"decision\">\n<p class=\"choice\">",
-                    recommend_choice_text(&a->rec.best, text, sizeof text), "</p>\n");
+                    recommend_choice(&a->rec.best).text, "</p>\n");
         page_put_figures(f, &a->rec);
         fputs("</div>\n", f);
     }
