@@ -14,12 +14,13 @@
 #include "harness/decide/gate/gate_settings.h"
 #include "harness/decide/history/history_options.h"
 
-/* A command of a command: reads o, and may set the exit code. */
+/* A command of a command, which reads o. */
 struct verb {
     const char *name;
     struct opt_usage usage;
     const struct opt *opts;
-    enum status (*run)(const struct history_options *o, int *code, struct err *err);
+    /* NULL: compare, which sets the exit code, too */
+    enum status (*run)(const struct history_options *o, struct err *err);
     bool takes_rows; /* as further arguments */
 };
 
@@ -68,45 +69,23 @@ static const struct opt gates_opts[] = {
 };
 /* clang-format on */
 
-static enum status run_add(const struct history_options *opt, int *code,
-                           struct err *err)
-{
-    (void)code;
-    return history_add(opt, err);
-}
-
-static enum status run_compare(const struct history_options *opt, int *code,
-                               struct err *err)
+static enum status run_compare(int *code, struct err *err)
 {
     struct gate_result *r = calloc(1, sizeof *r);
-    enum status st = r ? history_compare(opt, r, err)
+    enum status st = r ? history_compare(&o, r, err)
                        : err_set(err, ST_NO_MEMORY, "no memory for a result");
 
     if (st == ST_OK)
-        st = gate_report_all(r, &opt->outputs, err);
+        st = gate_report_all(r, &o.outputs, err);
     if (st == ST_OK)
-        *code = gate_exit_code(r, opt->codes);
+        *code = gate_exit_code(r, o.codes);
     free(r);
     return st;
 }
 
-static enum status run_changes(const struct history_options *opt, int *code,
-                               struct err *err)
-{
-    (void)code;
-    return history_changes(opt, err);
-}
-
-static enum status run_gates(const struct history_options *opt, int *code,
-                             struct err *err)
-{
-    (void)code;
-    return history_list_gates(opt, err);
-}
-
 static const struct verb verbs[] = {
     {.name = "add",
-     .run = run_add,
+     .run = history_add,
      .opts = add_opts,
      .takes_rows = true,
      .usage =
@@ -122,7 +101,6 @@ static const struct verb verbs[] = {
           .example = "bench history add results.db new",
           .no_kernels = true}},
     {.name = "compare",
-     .run = run_compare,
      .opts = compare_opts,
      .usage =
          {.synopsis = "history compare RESULTS --rows NEW",
@@ -141,7 +119,7 @@ static const struct verb verbs[] = {
           .example = "bench history compare results.db --rows new --margin 5%",
           .no_kernels = true}},
     {.name = "changes",
-     .run = run_changes,
+     .run = history_changes,
      .opts = changes_opts,
      .usage = {.synopsis = "history changes RESULTS [-o DIR]",
                .about = "Finds the change points of every series in RESULTS (a "
@@ -151,7 +129,7 @@ static const struct verb verbs[] = {
                .example = "bench history changes results.db -o history",
                .no_kernels = true}},
     {.name = "gates",
-     .run = run_gates,
+     .run = history_list_gates,
      .opts = gates_opts,
      .usage = {.synopsis = "history gates DB [--only TEXT] [--last N]",
                .about = "Lists the gates in DB, the oldest first: those of `bench gate "
@@ -252,7 +230,7 @@ static enum status run_verb(const struct verb *verb, int argc, char **argv, int 
     if (st)
         return st;
     interrupt_catch();
-    return verb->run(&o, code, err);
+    return verb->run ? verb->run(&o, err) : run_compare(code, err);
 }
 
 int cmd_history(int argc, char **argv)
