@@ -18,13 +18,15 @@
 #include "harness/model/modelref.h"
 
 /* "8.83 B", "3.7 M" */
-static const char *format_params(char *buf, size_t cap, uint64_t n)
+static struct shown_figure params_text(uint64_t n)
 {
+    struct shown_figure shown;
+
     if (n >= 1000000000)
-        snprintf(buf, cap, "%.2f B", (double)n * 1e-9);
+        snprintf(shown.text, sizeof shown.text, "%.2f B", (double)n * 1e-9);
     else
-        snprintf(buf, cap, "%.1f M", (double)n * 1e-6);
-    return buf;
+        snprintf(shown.text, sizeof shown.text, "%.1f M", (double)n * 1e-6);
+    return shown;
 }
 
 /* ---- --list ---------------------------------------------------------------------- */
@@ -51,9 +53,7 @@ enum { N_SHOWN = sizeof shown / sizeof shown[0] };
 
 static void print_listed(const struct listed *l)
 {
-    char params[16];
-
-    printf("%-16s %7s", l->shape.name, format_params(params, sizeof params, l->params));
+    printf("%-16s %7s", l->shape.name, params_text(l->params).text);
     for (int i = 0; i < N_SHOWN; i++) {
         const double size = (double)l->bytes[shown[i]] * 1e-9;
 
@@ -127,10 +127,10 @@ static void print_made(const struct synth_plan *plan, const char *path,
                        const char *shape, const char *mix, double seconds, bool embeds)
 {
     const double size = (double)synth_plan_bytes(plan) * 1e-9;
-    char params[16], use[4 * 4096 + 48] = "";
+    char use[4 * 4096 + 48] = "";
 
     printf("%s: %s %s, %s parameters, ", format_path(path).text, shape, mix,
-           format_params(params, sizeof params, synth_plan_params(plan)));
+           params_text(synth_plan_params(plan)).text);
     if (size < 0.1)
         printf("%.1f MB\n", size * 1e3);
     else

@@ -24,6 +24,7 @@
 #include <stdint.h>
 #include <jansson.h>
 
+#include "harness/base/format.h"
 #include "harness/model/modelref.h"
 #include "harness/rows/token_time.h"
 
@@ -110,8 +111,8 @@ struct quick_sentence {
 int quick_sentences(const struct quick_answer *a, struct quick_sentence *out);
 
 /* A round figure, in steps of about a tenth: 10, 11, 12, .. 15, 16, 18,
- * 20, 22, 25, 30, .. Into buf, which is returned. */
-const char *quick_round(char *buf, size_t cap, double v);
+ * 20, 22, 25, 30, .. */
+struct shown_figure quick_round(double v);
 
 /* Figures, launches and sentences. */
 json_t *quick_json(const struct quick_answer *a);

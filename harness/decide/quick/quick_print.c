@@ -31,18 +31,14 @@ void quick_print_machine(FILE *f, const struct topology *topo)
     text_wrap(f, text, 0, 0, LINE_WIDTH, true);
 }
 
-static const char *cell(char *buf, size_t cap, double v)
+static struct shown_figure cell(double v)
 {
-    if (isfinite(v))
-        format_measured(buf, cap, v, fabs(v) / 10, 4);
-    else
-        snprintf(buf, cap, "-");
-    return buf;
+    return isfinite(v) ? number_text(v) : (struct shown_figure){"-"};
 }
 
 static void print_table(FILE *f, const struct quick_answer *a)
 {
-    char decode[24], prompt[24], share[24];
+    char share[24];
 
     fprintf(f, "\n%-22s %9s %8s %10s %6s  %s\n", "model", "needs", "tok/s", "prompt, s",
             "roof", "figures");
@@ -54,8 +50,8 @@ static void print_table(FILE *f, const struct quick_answer *a)
         snprintf(share, sizeof share, "%.0f %%", 100 * m->share);
         fprintf(
             f, "%-22.22s %9s %8s %10s %6s  %s\n", m->name,
-            bytes_text(m->needed_bytes).text, cell(decode, sizeof decode, m->tok_per_s),
-            cell(prompt, sizeof prompt, m->prompt_s), isfinite(m->share) ? share : "-",
+            bytes_text(m->needed_bytes).text, cell(m->tok_per_s).text,
+            cell(m->prompt_s).text, isfinite(m->share) ? share : "-",
             !m->fits                            ? "does not fit"
             : m->is_bound || m->prompt_is_bound ? "at least that fast"
             : m->is_measured                    ? "measured"

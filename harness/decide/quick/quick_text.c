@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/base/format.h"
 #include "harness/base/json_number.h"
 #include "harness/rows/roofs.h"
 
@@ -42,50 +41,36 @@ __attribute__((format(printf, 2, 3))) static void add_line(struct list *l,
 
 /* ---- round figures --------------------------------------------------------------- */
 
-const char *quick_round(char *buf, size_t cap, double v)
+struct shown_figure quick_round(double v)
 {
     static const double steps[] = {1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2, 2.2, 2.5,
                                    3, 3.5, 4,   4.5, 5,   5.5, 6,   7,   8, 9,   10};
     const size_t n = sizeof steps / sizeof steps[0];
+    struct shown_figure shown = {"0"};
     double power, best = steps[0];
 
-    if (!(v > 0) || !isfinite(v)) {
-        snprintf(buf, cap, "0");
-        return buf;
-    }
+    if (!(v > 0) || !isfinite(v))
+        return shown;
     power = pow(10, floor(log10(v)));
     for (size_t i = 1; i < n; i++)
         if (fabs(steps[i] - v / power) < fabs(best - v / power))
             best = steps[i];
-    snprintf(buf, cap, "%.2g", best * power);
-    if (best * power >= 99.5)
-        snprintf(buf, cap, "%.0f", best * power);
-    return buf;
+    snprintf(shown.text, sizeof shown.text, best * power >= 99.5 ? "%.0f" : "%.2g",
+             best * power);
+    return shown;
 }
 
 struct figure {
     char text[32];
 };
 
-static struct figure rounded(double v)
-{
-    struct figure f;
-
-    quick_round(f.text, sizeof f.text, v);
-    return f;
-}
-
 /* "40 ms", "9 s", "2.5 min" */
 static struct figure seconds(double s)
 {
+    const double in_unit = s < 0.2 ? s * 1e3 : s < 100 ? s : s / 60;
     struct figure f;
-    char number[24];
 
-    snprintf(f.text, sizeof f.text, "%s %s",
-             quick_round(number, sizeof number,
-                         s < 0.2   ? s * 1e3
-                         : s < 100 ? s
-                                   : s / 60),
+    snprintf(f.text, sizeof f.text, "%s %s", quick_round(in_unit).text,
              s < 0.2   ? "ms"
              : s < 100 ? "s"
                        : "min");
@@ -148,7 +133,7 @@ static void add_measured(struct list *l, const struct quick_answer *a,
              "%s fits with %d tokens of context and decodes %s %s tok/s with %d "
              "thread%s; a %d-token prompt takes %s%s.",
              subject(a, m, who, sizeof who), m->ctx, about(m),
-             rounded(m->tok_per_s).text, a->n_threads, plural(a->n_threads, "s"),
+             quick_round(m->tok_per_s).text, a->n_threads, plural(a->n_threads, "s"),
              a->n_prompt, m->prompt_is_bound ? "at most " : "",
              seconds(m->prompt_s).text);
 }
@@ -163,7 +148,7 @@ static bool is_fast(const struct quick_answer *a, const struct quick_model *m)
 static void add_size_for_speed(struct list *l, const struct quick_answer *a)
 {
     const struct quick_model *fast = NULL, *slow = NULL;
-    const struct figure want = rounded(a->want_tok_per_s);
+    const struct shown_figure want = quick_round(a->want_tok_per_s);
 
     for (size_t i = 0; i < a->n_models; i++) {
         const struct quick_model *m = &a->models[i];
@@ -181,7 +166,7 @@ static void add_size_for_speed(struct list *l, const struct quick_answer *a)
                  "To decode %s tok/s (--min-tps) take %s model: %s %s are %s (shape of "
                  "%s).%s",
                  want.text, article_and_size(fast).text, about(fast),
-                 rounded(fast->tok_per_s).text,
+                 quick_round(fast->tok_per_s).text,
                  fast->is_measured ? "measured" : "expected", fast->name,
                  slow->is_bound ? " A larger one may reach that on a quiet machine."
                                 : "");
@@ -193,18 +178,17 @@ static void add_size_for_speed(struct list *l, const struct quick_answer *a)
         add_line(l,
                  "Which size reaches %s tok/s is not known: %s model decodes at least "
                  "%s.",
-                 want.text, article_and_size(slow).text, rounded(slow->tok_per_s).text);
+                 want.text, article_and_size(slow).text,
+                 quick_round(slow->tok_per_s).text);
     else if (slow)
         add_line(
             l,
             "No size that is known reaches %s tok/s here: %s model decodes about %s.",
-            want.text, article_and_size(slow).text, rounded(slow->tok_per_s).text);
+            want.text, article_and_size(slow).text, quick_round(slow->tok_per_s).text);
 }
 
 static void add_what_does_not_fit(struct list *l, const struct quick_answer *a)
 {
-    char room[24];
-
     for (size_t i = 0; i < a->n_models; i++) {
         const struct quick_model *m = &a->models[i];
 
