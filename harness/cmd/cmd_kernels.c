@@ -84,12 +84,10 @@ static enum status compare(const struct settings *s, char **paths, int *code,
 
 static void print_plan(const struct kernel_plan *plan)
 {
-    char name[KERNEL_NAME_MAX];
-
     for (size_t i = 0; i < plan->n_run; i++)
-        printf("%s\n", kernel_case_name(&plan->run[i], name));
+        printf("%s\n", kernel_case_name(&plan->run[i]).text);
     for (size_t i = 0; i < plan->n_skip; i++)
-        printf("%s  skipped: %s\n", kernel_case_name(&plan->skip[i].c, name),
+        printf("%s  skipped: %s\n", kernel_case_name(&plan->skip[i].c).text,
                plan->skip[i].reason);
 }
 

@@ -182,8 +182,7 @@ bool register_cases(const Settings &settings, const topology *topo)
         return false;
     }
     for (const kernel_case *c = cases; c < cases + n_cases; c++) {
-        char buf[KERNEL_NAME_MAX];
-        const std::string name = kernel_case_name(c, buf);
+        const std::string name = kernel_case_name(c).text;
 
         if (is_usable(*c) && (settings.cases_file.empty() || only.count(name) != 0))
             benchmark::RegisterBenchmark(name.c_str(), bench_case, *c, name)

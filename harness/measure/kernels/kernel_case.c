@@ -74,44 +74,36 @@ bool kernel_case_is_roof(const struct kernel_case *c)
 
 /* ---- names ----------------------------------------------------------------------- */
 
-const char *kernel_prefetch_name(struct kern_prefetch prefetch, char *buf, size_t cap)
+struct kernel_name kernel_prefetch_name(struct kern_prefetch prefetch)
 {
+    struct kernel_name name = {"off"};
+
     if (prefetch.distance)
-        snprintf(buf, cap, "%s-%u", kern_prefetch_hint_name(prefetch.hint),
-                 (unsigned)prefetch.distance);
-    else
-        snprintf(buf, cap, "off");
-    return buf;
+        snprintf(name.text, sizeof name.text, "%s-%u",
+                 kern_prefetch_hint_name(prefetch.hint), (unsigned)prefetch.distance);
+    return name;
 }
 
-static void append_key(char *name, const char *key, int value)
-{
-    text_append(name, KERNEL_NAME_MAX, "/%s:%d", key, value);
-}
+#define ADD(...) text_append(name.text, sizeof name.text, __VA_ARGS__)
 
-const char *kernel_case_name(const struct kernel_case *c, char name[KERNEL_NAME_MAX])
+struct kernel_name kernel_case_name(const struct kernel_case *c)
 {
-    snprintf(name, KERNEL_NAME_MAX, "%s%s%s/%s", c->op, c->what[0] ? "/" : "", c->what,
-             c->isa);
-    if (c->rows) {
-        append_key(name, "rows", c->rows);
-        append_key(name, "cols", c->cols);
-    }
+    struct kernel_name name = {""};
+
+    ADD("%s%s%s/%s", c->op, c->what[0] ? "/" : "", c->what, c->isa);
+    if (c->rows)
+        ADD("/rows:%d/cols:%d", c->rows, c->cols);
     if (c->n_x != 1)
-        append_key(name, "n_x", c->n_x);
+        ADD("/n_x:%d", c->n_x);
     if (c->n)
-        append_key(name, "n", c->n);
+        ADD("/n:%d", c->n);
     if (c->cache != KERNEL_ANY_CACHE)
-        strcat(name, c->cache == KERNEL_COLD ? "/cold" : "/hot");
-    if (c->prefetch.n_panels) {
-        char prefetch[24];
-
-        text_append(name, KERNEL_NAME_MAX, "/prefetch:%s",
-                    kernel_prefetch_name(c->prefetch, prefetch, sizeof prefetch));
-        append_key(name, "panels", (int)c->prefetch.n_panels);
-    }
+        ADD("%s", c->cache == KERNEL_COLD ? "/cold" : "/hot");
+    if (c->prefetch.n_panels)
+        ADD("/prefetch:%s/panels:%d", kernel_prefetch_name(c->prefetch).text,
+            (int)c->prefetch.n_panels);
     if (c->n_threads != 1)
-        append_key(name, "threads", c->n_threads);
+        ADD("/threads:%d", c->n_threads);
     return name;
 }
 

@@ -77,11 +77,14 @@ const int *kernel_columns(size_t *n);
  * panels. */
 const struct kern_prefetch *kernel_prefetches(size_t *n);
 
-/* "T0-4096" or "off", without the panels, into buf, which is returned. */
-const char *kernel_prefetch_name(struct kern_prefetch prefetch, char *buf, size_t cap);
+struct kernel_name {
+    char text[KERNEL_NAME_MAX];
+};
 
-/* The case's name into name, which is returned. */
-const char *kernel_case_name(const struct kernel_case *c, char name[KERNEL_NAME_MAX]);
+/* "T0-4096" or "off", without the panels. */
+struct kernel_name kernel_prefetch_name(struct kern_prefetch prefetch);
+
+struct kernel_name kernel_case_name(const struct kernel_case *c);
 
 /* False, with *c untouched, when name is not built as above. */
 bool kernel_case_parse(struct kernel_case *c, const char *name);

@@ -68,7 +68,7 @@ static bool find_axes(struct axes *a, const struct kernel_report *r)
 static void put_points(struct plot *p, const struct kernel_report *r,
                        struct names *groups, struct names *levels)
 {
-    char group[64], name[KERNEL_NAME_MAX];
+    char group[64];
 
     plot_columns(p, "group,level,ops_per_byte,gops,name");
     for (size_t i = 0; i < r->n; i++) {
@@ -80,7 +80,7 @@ static void put_points(struct plot *p, const struct kernel_report *r,
                      name_index(groups, kernel_group_name(group, sizeof group, &l->c)),
                      name_index(levels, l->c.isa), l->gops.median / l->gbps.median,
                      l->gops.median);
-        plot_string(p, kernel_case_name(&l->c, name));
+        plot_string(p, kernel_case_name(&l->c).text);
     }
 }
 

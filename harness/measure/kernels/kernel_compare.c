@@ -49,11 +49,10 @@ static __attribute__((format(printf, 2, 3))) void warn(struct kernel_comparison 
 static const struct kernel_result *roof_row(const struct kernel_results *r,
                                             const struct kernel_case *roof)
 {
-    char name[KERNEL_NAME_MAX];
     struct kernel_case other;
 
     if (strcmp(roof->what, "read") != 0)
-        return kernel_results_find(r, kernel_case_name(roof, name));
+        return kernel_results_find(r, kernel_case_name(roof).text);
     for (size_t i = 0; i < r->n; i++)
         if (kernel_case_parse(&other, r->v[i].name) && kernel_case_is_roof(&other) &&
             !strcmp(other.what, "read") && other.n_threads == roof->n_threads)

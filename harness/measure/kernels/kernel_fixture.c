@@ -23,7 +23,7 @@ struct checked {
 };
 
 struct known_roof {
-    char name[KERNEL_NAME_MAX];
+    struct kernel_name name;
     double value;
 };
 
@@ -226,11 +226,10 @@ double kernel_fixture_roof(struct kernel_fixture *fixture,
     struct err err = ERR_INIT;
     struct kernel_work *work;
     double value[N_PASSES], scratch[N_PASSES];
-    char name[KERNEL_NAME_MAX];
+    const struct kernel_name name = kernel_case_name(roof);
 
-    kernel_case_name(roof, name);
     for (size_t i = 0; i < fixture->n_roofs; i++)
-        if (!strcmp(fixture->roofs[i].name, name))
+        if (!strcmp(fixture->roofs[i].name.text, name.text))
             return fixture->roofs[i].value;
     if (kernel_work_open(&work, fixture, roof, &err))
         return 0;
@@ -249,7 +248,7 @@ double kernel_fixture_roof(struct kernel_fixture *fixture,
     struct known_roof *r =
         grow((void **)&fixture->roofs, &fixture->n_roofs, sizeof *fixture->roofs);
     if (r) {
-        memcpy(r->name, name, sizeof r->name);
+        r->name = name;
         r->value = median;
     }
     return median;

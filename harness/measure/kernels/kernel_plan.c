@@ -57,7 +57,7 @@ static enum status check_prefetch(const struct kernel_wish *w, struct err *err)
     size_t n;
     const struct kern_prefetch *known = kernel_prefetches(&n);
     const char *words[64] = {"all"};
-    char name[64][24];
+    struct kernel_name name[64];
     size_t n_words = 1;
     uint64_t mask;
 
@@ -68,8 +68,11 @@ static enum status check_prefetch(const struct kernel_wish *w, struct err *err)
         if (w->panels.v[i] == 3)
             return err_set(err, ST_USAGE,
                            "--panels: 3 is not one of the timed numbers: 1, 2, 4");
-    for (size_t i = 0; i < n && known[i].n_panels == known[0].n_panels; i++, n_words++)
-        words[n_words] = kernel_prefetch_name(known[i], name[n_words], sizeof name[0]);
+    for (size_t i = 0; i < n && known[i].n_panels == known[0].n_panels; i++) {
+        name[n_words] = kernel_prefetch_name(known[i]);
+        words[n_words] = name[n_words].text;
+        n_words++;
+    }
     return parse_words(w->prefetch, "--prefetch", words, (int)n_words, &mask, err);
 }
 
@@ -160,14 +163,11 @@ static bool has_word(const char *text, const char *word)
 
 static bool wants_prefetch(const struct kernel_wish *w, const struct kernel_case *c)
 {
-    char name[24];
-
     if (!c->prefetch.n_panels)
         return !w->prefetch;
     return w->prefetch &&
            (has_word(w->prefetch, "all") ||
-            has_word(w->prefetch,
-                     kernel_prefetch_name(c->prefetch, name, sizeof name))) &&
+            has_word(w->prefetch, kernel_prefetch_name(c->prefetch).text)) &&
            (!w->panels.n || has_int(&w->panels, (int)c->prefetch.n_panels, 0));
 }
 
@@ -201,11 +201,10 @@ static bool wants(const struct kernel_wish *w, const struct words *words,
 
 static bool is_planned(const struct kernel_plan *plan, const struct kernel_case *c)
 {
-    char name[KERNEL_NAME_MAX], other[KERNEL_NAME_MAX];
+    const struct kernel_name name = kernel_case_name(c);
 
-    kernel_case_name(c, name);
     for (size_t i = 0; i < plan->n_run; i++)
-        if (!strcmp(kernel_case_name(&plan->run[i], other), name))
+        if (!strcmp(kernel_case_name(&plan->run[i]).text, name.text))
             return true;
     return false;
 }
@@ -278,12 +277,10 @@ static void set_threads(struct kernel_plan *plan, const struct kernel_wish *wish
 
 static enum status nothing_to_run(const struct kernel_plan *plan, struct err *err)
 {
-    char name[KERNEL_NAME_MAX];
-
     if (plan->n_skip)
         return err_set(err, ST_UNSUPPORTED,
                        "nothing of this can run here; level of %s: %s",
-                       kernel_case_name(&plan->skip[0].c, name), plan->skip[0].reason);
+                       kernel_case_name(&plan->skip[0].c).text, plan->skip[0].reason);
     return err_set(
         err, ST_USAGE,
         "there is no such row: the formats, operations, levels and columns requested "

@@ -10,6 +10,7 @@
 
 #include "harness/base/format.h"
 #include "harness/base/newfile.h"
+#include "harness/rows/order.h"
 
 /* ---- roofs ----------------------------------------------------------------------- */
 
@@ -134,43 +135,32 @@ static int what_place(const char *what)
 static int compare_prefetch(const struct kern_prefetch *x,
                             const struct kern_prefetch *y)
 {
-    int d = (int)x->n_panels - (int)y->n_panels;
-
-    if (!d)
-        d = (x->distance > 0) - (y->distance > 0);
-    if (!d)
-        d = (int)x->hint - (int)y->hint;
-    return d ? d : (x->distance > y->distance) - (x->distance < y->distance);
+    ORDER_BY((int)x->n_panels - (int)y->n_panels);
+    ORDER_BY((x->distance > 0) - (y->distance > 0));
+    ORDER_BY((int)x->hint - (int)y->hint);
+    return order_ints(x->distance, y->distance);
 }
 
 static int compare_groups(const struct kernel_case *x, const struct kernel_case *y)
 {
-    int d = op_place(x->op) - op_place(y->op);
-
-    if (!d)
-        d = strcmp(x->op, y->op);
-    if (!d)
-        d = (x->n_x > y->n_x) - (x->n_x < y->n_x);
-    if (!d)
-        d = (int)x->cache - (int)y->cache;
-    if (!d)
-        d = x->n_threads - y->n_threads;
-    return d ? d : compare_prefetch(&x->prefetch, &y->prefetch);
+    ORDER_BY(op_place(x->op) - op_place(y->op));
+    ORDER_BY(strcmp(x->op, y->op));
+    ORDER_BY(order_ints(x->n_x, y->n_x));
+    ORDER_BY((int)x->cache - (int)y->cache);
+    ORDER_BY(x->n_threads - y->n_threads);
+    return compare_prefetch(&x->prefetch, &y->prefetch);
 }
 
 static int compare_lines(const void *a, const void *b)
 {
     const struct kernel_case *x = &((const struct kernel_line *)a)->c;
     const struct kernel_case *y = &((const struct kernel_line *)b)->c;
-    int d = compare_groups(x, y);
 
-    if (!d)
-        d = what_place(x->what) - what_place(y->what);
-    if (!d)
-        d = strcmp(x->what, y->what);
-    if (!d)
-        d = isa_place(x->isa) - isa_place(y->isa);
-    return d ? d : strcmp(x->isa, y->isa);
+    ORDER_BY(compare_groups(x, y));
+    ORDER_BY(what_place(x->what) - what_place(y->what));
+    ORDER_BY(strcmp(x->what, y->what));
+    ORDER_BY(isa_place(x->isa) - isa_place(y->isa));
+    return strcmp(x->isa, y->isa);
 }
 
 /* Vector operations have no format: they are one group, whose rows are operations. */
@@ -195,25 +185,20 @@ static void number_groups(struct kernel_report *r)
 
 const char *kernel_group_name(char *buf, size_t cap, const struct kernel_case *c)
 {
-    char columns[32] = "", threads[32] = "", prefetch[48] = "", name[24];
-
-    if (!c->what[0]) {
-        snprintf(buf, cap, "vector operations");
+    snprintf(buf, cap, "%s", c->what[0] ? c->op : "vector operations");
+    if (!c->what[0])
         return buf;
-    }
     if (c->n_x != 1)
-        snprintf(columns, sizeof columns, " %d", c->n_x);
+        text_append(buf, cap, " %d", c->n_x);
+    if (c->cache == KERNEL_HOT)
+        text_append(buf, cap, " hot");
+    else if (c->cache == KERNEL_COLD && c->n_x < KERNEL_MANY_COLUMNS)
+        text_append(buf, cap, " cold");
     if (c->n_threads != 1)
-        snprintf(threads, sizeof threads, ", %d threads", c->n_threads);
+        text_append(buf, cap, ", %d threads", c->n_threads);
     if (c->prefetch.n_panels)
-        snprintf(prefetch, sizeof prefetch, ", %s x%u",
-                 kernel_prefetch_name(c->prefetch, name, sizeof name),
-                 (unsigned)c->prefetch.n_panels);
-    snprintf(buf, cap, "%s%s%s%s%s", c->op, columns,
-             c->cache == KERNEL_HOT                                    ? " hot"
-             : c->cache == KERNEL_COLD && c->n_x < KERNEL_MANY_COLUMNS ? " cold"
-                                                                       : "",
-             threads, prefetch);
+        text_append(buf, cap, ", %s x%u", kernel_prefetch_name(c->prefetch).text,
+                    (unsigned)c->prefetch.n_panels);
     return buf;
 }
 
@@ -289,8 +274,6 @@ static void write_stats(FILE *f, const struct stats *s)
 /* The command that measures the line again. */
 static void write_command(FILE *f, const struct kernel_line *l)
 {
-    char name[24];
-
     if (kernel_case_is_roof(&l->c)) {
         fprintf(f, ",bench probe --threads %d", l->c.n_threads);
         return;
@@ -306,16 +289,15 @@ static void write_command(FILE *f, const struct kernel_line *l)
         fprintf(f, " --threads %d", l->c.n_threads);
     if (l->c.prefetch.n_panels)
         fprintf(f, " --prefetch %s --panels %u",
-                kernel_prefetch_name(l->c.prefetch, name, sizeof name),
+                kernel_prefetch_name(l->c.prefetch).text,
                 (unsigned)l->c.prefetch.n_panels);
 }
 
 static void write_line(FILE *f, const struct kernel_line *l)
 {
     static const char *const states[] = {"ok", "wrong", "failed", "stopped", "skipped"};
-    char name[KERNEL_NAME_MAX], word[24];
 
-    fprintf(f, "%s,%s,%s,%s", kernel_case_name(&l->c, name), l->c.op, l->c.what,
+    fprintf(f, "%s,%s,%s,%s", kernel_case_name(&l->c).text, l->c.op, l->c.what,
             l->c.isa);
     fprintf(f, ",%d,%d,%d,%d,%s,%d", l->c.rows, l->c.cols, l->c.n, l->c.n_x,
             l->c.cache == KERNEL_HOT    ? "hot"
@@ -323,7 +305,7 @@ static void write_line(FILE *f, const struct kernel_line *l)
                                         : "",
             l->c.n_threads);
     if (l->c.prefetch.n_panels)
-        fprintf(f, ",%s,%u", kernel_prefetch_name(l->c.prefetch, word, sizeof word),
+        fprintf(f, ",%s,%u", kernel_prefetch_name(l->c.prefetch).text,
                 (unsigned)l->c.prefetch.n_panels);
     else
         fprintf(f, ",,");

@@ -64,9 +64,9 @@ static void write_cases(struct child *c, const struct kernel_plan *plan)
     struct err ignored = ERR_INIT;
 
     for (size_t i = 0; i < plan->n_run; i++) {
-        char name[KERNEL_NAME_MAX], line[KERNEL_NAME_MAX + 1];
+        char line[KERNEL_NAME_MAX + 1];
 
-        snprintf(line, sizeof line, "%s\n", kernel_case_name(&plan->run[i], name));
+        snprintf(line, sizeof line, "%s\n", kernel_case_name(&plan->run[i]).text);
         if (child_write(c, line, &ignored))
             break;
     }
@@ -126,14 +126,14 @@ struct tally {
 static void count_line(void *arg, const char *text, size_t len)
 {
     struct tally *t = arg;
-    char name[KERNEL_NAME_MAX], line[256], *end;
+    char line[256], *end;
     double seconds;
 
     snprintf(line, sizeof line, "%.*s", (int)len, text);
     seconds = strtod(line, &end);
 
     for (size_t i = 0; i < t->p->plan->n_run; i++) {
-        if (strcmp(kernel_case_name(&t->p->plan->run[i], name), end + (*end == ' ')))
+        if (strcmp(kernel_case_name(&t->p->plan->run[i]).text, end + (*end == ' ')))
             continue;
         if ((t->n_done[i] || seconds >= 0.8 * t->p->min_time_s) &&
             t->n_done[i] < t->p->n_repetitions) {

@@ -32,11 +32,8 @@ struct grid {
 /* The format or the operation; for ways to read panels, the way. */
 static const char *label_of(const struct kernel_line *l, char *buf, size_t cap)
 {
-    char name[16];
-
     if (l->c.prefetch.n_panels)
-        snprintf(buf, cap, "%s x%u",
-                 kernel_prefetch_name(l->c.prefetch, name, sizeof name),
+        snprintf(buf, cap, "%s x%u", kernel_prefetch_name(l->c.prefetch).text,
                  (unsigned)l->c.prefetch.n_panels);
     else
         snprintf(buf, cap, "%s", l->c.what[0] ? l->c.what : l->c.op);
@@ -331,7 +328,6 @@ static void print_impossible(FILE *f, const struct kernel_report *r)
 
 static void print_absent(FILE *f, const struct kernel_report *r)
 {
-    char name[KERNEL_NAME_MAX];
     size_t n_stopped = 0;
 
     for (size_t i = 0; i < r->n; i++) {
@@ -343,7 +339,7 @@ static void print_absent(FILE *f, const struct kernel_report *r)
                     l->c.isa, l->reason);
         if (l->state == LINE_WRONG || l->state == LINE_FAILED)
             fprintf(f, "\n%s: %s: %s\n", l->state == LINE_WRONG ? "WRONG" : "Failed",
-                    kernel_case_name(&l->c, name), l->reason);
+                    kernel_case_name(&l->c).text, l->reason);
         n_stopped += l->state == LINE_STOPPED;
     }
     if (n_stopped)

@@ -51,9 +51,7 @@ struct kernel_work {
 
 static enum status no_memory(const struct kernel_case *c, struct err *err)
 {
-    char name[KERNEL_NAME_MAX];
-
-    return err_set(err, ST_NO_MEMORY, "no memory for %s", kernel_case_name(c, name));
+    return err_set(err, ST_NO_MEMORY, "no memory for %s", kernel_case_name(c).text);
 }
 
 /* ---- products -------------------------------------------------------------------- */
