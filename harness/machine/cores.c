@@ -18,13 +18,6 @@
 
 /* ---- one pair -------------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 void cores_judge(struct cores_pair *p, const double *ratio, int n, uint64_t seed)
 {
     static const double half_alpha = 0.025;
@@ -45,7 +38,7 @@ void cores_judge(struct cores_pair *p, const double *ratio, int n, uint64_t seed
         n_one += median[i] < CORES_ONE_BELOW;
         n_two += median[i] > CORES_TWO_ABOVE;
     }
-    qsort(median, N_RESAMPLES, sizeof median[0], by_value);
+    stats_sort(median, N_RESAMPLES);
     p->lo = stats_quantile_sorted(median, N_RESAMPLES, half_alpha);
     p->hi = stats_quantile_sorted(median, N_RESAMPLES, 1 - half_alpha);
     /* One more resample might always have disagreed. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/base/random.h"
+#include "harness/stats/stats.h"
 
 /* Standard deviations from the median of a normal distribution to the ends of a
  * 95 % interval. */
@@ -85,14 +86,6 @@ static const struct row *undisturbed_at(const struct report_rows *p, size_t i,
     return NULL;
 }
 
-
-static int compare_doubles(const void *x, const void *y)
-{
-    const double a = *(const double *)x, b = *(const double *)y;
-
-    return (a > b) - (a < b);
-}
-
 /* Whether it is a row of the model and kind of r at that depth, without a limit of its
  * own. */
 static bool is_like(const struct row *at, const struct row *r, int64_t ctx)
@@ -119,10 +112,7 @@ static double median_share(const struct report_rows *p, const struct row *r,
         if (before)
             scratch[n++] = at->tok_per_s / before->tok_per_s;
     }
-    if (!n)
-        return 0;
-    qsort(scratch, n, sizeof *scratch, compare_doubles);
-    return (scratch[(n - 1) / 2] + scratch[n / 2]) / 2;
+    return stats_median(scratch, n, scratch);
 }
 
 /* For a depth `to` at which all settings were disturbed: the largest such ratio of any
