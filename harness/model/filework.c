@@ -75,7 +75,6 @@ static enum status verify_file(const char *path, struct err *err)
     struct pack_result r;
     struct progress bar;
     struct gguf *g;
-    char bytes[32];
     enum status st = gguf_open(&g, path, err);
 
     if (st)

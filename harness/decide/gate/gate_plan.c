@@ -266,9 +266,6 @@ static enum status count_launches(struct gate_plan *p, const struct gate_setting
         (s->budget_s - left_s + (double)fewest * p->launch_s) / (1 - SPARE) * 1.1;
     if (HOPE * p->max_launches >= fewest)
         return ST_OK;
-
-    char text[32];
-
     return err_set(err, ST_USAGE,
                    "a budget of %s holds %zu launches of this model, and a slowdown "
                    "shows after %zu at the earliest: give it --budget %.0fm, or a "
