@@ -53,7 +53,6 @@ static enum status write_file(const struct packing_job *job, const struct gguf *
     struct thread_pool *pool = NULL;
     struct pack_result r;
     struct progress bar;
-    char bytes[32];
     enum status st = filework_pool(&pool, job->n_threads, err);
 
     if (st)

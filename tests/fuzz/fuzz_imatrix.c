@@ -79,7 +79,7 @@ static void make_gguf(struct gguf_bytes *out, struct bytes *b)
     gguf_kv_u32(&k, "imatrix.chunk_size", (uint32_t)bytes_number(b));
     gguf_kv_array(&k, "imatrix.datasets", GGUF_STRING, n_texts);
     for (uint32_t i = 0; i < n_texts; i++)
-        gguf_put_str(&k.bytes, bytes_text(b, name, 8));
+        gguf_put_str(&k.bytes, bytes_word(b, name, 8));
     gguf_put_head(out, n, &k);
     for (uint32_t i = 0; i < n; i++) {
         const bool sums = i % 2 == 0;

@@ -51,7 +51,7 @@ static const char *token(struct bytes *b, char *buf, size_t cap)
     if (how < 0xc0)
         snprintf(buf, cap, "%s%s", bytes_of(b, pieces, 20), bytes_of(b, pieces, 20));
     else
-        bytes_text(b, buf, 12);
+        bytes_word(b, buf, 12);
     return buf;
 }
 

@@ -70,7 +70,6 @@ static void print_memory(const struct recommendation *rec)
 {
     const int64_t needed = row_needed_bytes(&rec->best);
     const int64_t limit = rec->best.mem_limit_bytes;
-    char text[32];
 
     if (needed <= 0)
         return;

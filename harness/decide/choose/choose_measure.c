@@ -240,7 +240,6 @@ static void print_step(const struct choose *c, const struct choose_file *f)
     const double left =
         c->n_spent ? c->spent_s / (double)c->n_spent * (double)(c->n_steps - c->n_done)
                    : 0;
-    char text[32];
 
     printf("%zu of %zu  %s: KL %.6f", c->n_done, c->n_steps, f->name, f->kl);
     if (c->n_spent && c->n_done < c->n_steps)

@@ -91,7 +91,6 @@ static enum status record(struct calibration *c, struct gate_run *run,
 {
     const char *const both[2] = {program, program};
     struct err why = ERR_INIT;
-    char text[32];
     enum status st;
 
     r->rule = s->rule;

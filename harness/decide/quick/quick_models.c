@@ -192,7 +192,6 @@ static enum status choose(struct planning *g, struct err *err)
 static enum status add_named(struct planning *g, struct err *err)
 {
     enum status st = ST_OK;
-    char room[24];
 
     for (size_t i = 0; i < g->s->models.n && st == ST_OK; i++) {
         st = add(g, g->s->models.v[i], err);

@@ -141,7 +141,7 @@ static enum status check_memory(const struct sweep_settings *s,
     const struct modelref *ref = &plan->points[0].setup.model;
     const uint64_t available = topology_usable_bytes(topo, 0);
     const uint64_t most = sweep_max_memory(s);
-    char limit[24], instead[300] = "";
+    char instead[300] = "";
 
     /* The limit that is in force here anyway is planned with point by point. */
     if (most <= available || most == topo->mem_limit)

@@ -92,7 +92,7 @@ static inline const char *bytes_of(struct bytes *b, const char *const *texts, si
 }
 
 /* A text of up to cap - 1 bytes of any kind but zero; returns buf. */
-static inline char *bytes_text(struct bytes *b, char *buf, size_t cap)
+static inline char *bytes_word(struct bytes *b, char *buf, size_t cap)
 {
     const size_t n = bytes_below(b, (uint32_t)cap);
 
