@@ -108,7 +108,7 @@ size_t history_gates_print(FILE *f, const struct history_gates *gates, const cha
 
 /* ---- for programs ---------------------------------------------------------------- */
 
-static json_t *row_json(const struct history_gate *g)
+static json_t *effect_json(const struct history_gate *g)
 {
     json_t *object = json_object();
 
@@ -129,7 +129,7 @@ static json_t *row_json(const struct history_gate *g)
 static void append_gate(void *arg, const struct history_gate *g, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(arg, row_json(&g[i]));
+        json_array_append_new(arg, effect_json(&g[i]));
 }
 
 json_t *history_gates_json(const struct history_gates *gates, const char *only,
