@@ -45,6 +45,9 @@ enum reason {
 
 #define NO_ROW SIZE_MAX
 
+/* Ranks of quality are 0 (keeps everything) .. QUALITY_N_RANKS - 1 (not known). */
+#define QUALITY_N_RANKS (QUANTMIX_N + 1)
+
 struct chooser {
     const struct recommend_params *params;
     struct report_rows rows;
@@ -195,9 +198,6 @@ void recommend_add_speculation(const struct report_rows *p, const struct row *se
                                char *buf, size_t cap);
 
 /* ---- types by what they keep of a model, where that was not measured ------------- */
-
-/* Ranks are 0 (keeps everything) .. QUALITY_N_RANKS - 1 (not known). */
-#define QUALITY_N_RANKS (QUANTMIX_N + 1)
 
 /* Rank of the row's weights and KV cache together. */
 int quality_rank(const struct row *r);
