@@ -26,10 +26,10 @@ static double half_of(double lo, double hi)
 }
 
 /* A figure in the digits that [lo, hi] supports; three where there is no interval. */
-static struct part figure_in(double v, double lo, double hi)
+static struct shown_figure figure_in(double v, double lo, double hi)
 {
     const double half = half_of(lo, hi);
-    struct part p;
+    struct shown_figure p;
 
     format_measured(p.text, sizeof p.text, v, half > 0 ? half : fabs(v) / 10, 4);
     return p;

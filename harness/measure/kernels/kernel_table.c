@@ -33,7 +33,7 @@ struct grid {
 static const char *label_of(const struct kernel_line *l, char *buf, size_t cap)
 {
     if (l->c.prefetch.n_panels)
-        snprintf(buf, cap, "%s x%u", kernel_prefetch_name(l->c.prefetch).text,
+        snprintf(buf, cap, "%.15s x%u", kernel_prefetch_name(l->c.prefetch).text,
                  (unsigned)l->c.prefetch.n_panels);
     else
         snprintf(buf, cap, "%s", l->c.what[0] ? l->c.what : l->c.op);

@@ -132,7 +132,7 @@ static void set_aside(struct mark *m, const struct row *r, const char *label)
     m->group = PARETO_TOO_LARGE;
     m->state = MARK_CROSS;
     m->y = m->lo = m->hi = NAN;
-    snprintf(m->note, sizeof m->note, "%.24s %s tok/s", label,
+    snprintf(m->note, sizeof m->note, "%.24s %.12s tok/s", label,
              report_figure(r->tok_per_s).text);
 }
 
