@@ -189,7 +189,7 @@ static struct shown_figure time_text(double s)
 {
     struct shown_figure shown;
 
-    snprintf(shown.text, sizeof shown.text, "%s %s",
+    snprintf(shown.text, sizeof shown.text, "%.20s %s",
              number_text(s < 1 ? s * 1e3 : s).text, s < 1 ? "ms" : "s");
     return shown;
 }
