@@ -42,7 +42,8 @@ const char *hf_folder_name(const char *dir, size_t *len)
 
     if (n <= strlen("models--") || memcmp(repository, "models--", strlen("models--")))
         return name;
-    for (*len = 0; *len < n && memcmp(repository + n - *len - 2, "--", 2);)
+    /* ends at that of "models--" */
+    for (*len = 0; memcmp(repository + n - *len - 2, "--", 2) != 0;)
         ++*len;
     return repository + n - *len;
 }

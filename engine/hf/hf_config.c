@@ -6,6 +6,7 @@
  */
 #include "engine/hf/hf_impl.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,9 +218,10 @@ static enum status find_arch(struct hf_config *c, struct err *err)
         return ST_UNSUPPORTED;
     if (c->arch)
         return ST_OK;
-    for (size_t i = 0; i < hf_n_archs && used < sizeof known; i++)
+    for (size_t i = 0; i < hf_n_archs; i++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
                                  i ? ", " : "", hf_archs[i].model_type);
+    assert(used < sizeof known); /* or the table of kinds has outgrown it */
     if (!type)
         return err_set(err, ST_INPUT, "%s has no model_type; is it a language model's?",
                        c->file.path);
