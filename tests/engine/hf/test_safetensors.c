@@ -88,7 +88,9 @@ static void wrong_headers_get_a_sentence(void **state)
         {"{\"a\":" T("F32", "[4294967296,4294967296]", "[0,4]") "}", "63 bits"},
         {"{\"a\":" T("F32", "[4611686018427387904]", "[0,4]") "}",
          "bytes, and its shape"},
+        {"{\"a\":" T("F32", "[4611686018427387904,3]", "[0,4]") "}", "63 bits"},
         {"{\"a\":" T("F32", "[1]", "[0]") "}", "no data_offsets"},
+        {"{\"a\":" T("F32", "[1]", "[0,\"4\"]") "}", "no data_offsets"},
         {"{\"a\":" T("F32", "[1]", "[4,0]") "}", "no data_offsets"},
         {"{\"a\":" T("F32", "[1]", "[-4,0]") "}", "no data_offsets"},
         {"{\"a\":" T("F32", "[5]", "[0,20]") "}",
@@ -154,6 +156,46 @@ static void lengths_are_checked(void **state)
         assert_int_equal(safetensors_parse(&s, bytes, 10, "test.safetensors", &err),
                          ST_INPUT);
     }
+}
+
+/* {"0": value, "1": value, ...} behind `before`, to be freed. */
+static char *many(const char *before, unsigned n, const char *value)
+{
+    char *text = malloc(strlen(before) + n * (strlen(value) + 16) + 8);
+    size_t used = (size_t)sprintf(text, "%s{", before);
+
+    for (unsigned i = 0; i < n; i++) {
+        used += (size_t)sprintf(text + used, "%s\"%u\":", i ? "," : "", i);
+        used += (size_t)sprintf(text + used, value, i);
+    }
+    strcpy(text + used, "}");
+    return text;
+}
+
+/* Tensors without elements may begin where others do, in any order. */
+static void many_tensors_are_read_and_too_many_refused(void **state)
+{
+    char *some = many("", 300, T("F32", "[0]", "[0,0]"));
+    char *too_many = many("", 100001, "1");
+    char *whole = malloc(strlen(some) + 200);
+    struct safetensors *s = NULL;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    some[strlen(some) - 1] = '\0';
+    sprintf(whole, "%s,%s,%s}", some, "\"a\":" T("F32", "[1]", "[0,4]"),
+            "\"0a\":" T("F32", "[0]", "[0,0]"));
+    assert_int_equal(parse(whole, 4, &s, &err), ST_OK);
+    assert_int_equal(safetensors_count(s), 302);
+    assert_string_equal(safetensors_at(s, 301)->name, "a");
+    safetensors_close(s);
+    s = NULL;
+    assert_int_equal(parse(too_many, 0, &s, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "lists more than 100000 tensors"));
+    assert_null(s);
+    free(some);
+    free(too_many);
+    free(whole);
 }
 
 /* Cut anywhere, and with any byte of the header turned, it is read or refused. */
@@ -232,6 +274,11 @@ static void indexes_cannot_lie_or_escape(void **state)
         {INDEX("\"..\"", "\"2.st\""), "not the name of a file"},
         {INDEX("\"x/1.st\"", "\"2.st\""), "not the name of a file"},
         {INDEX("7", "\"2.st\""), "not the name of a file"},
+        {INDEX("\"\"", "\"2.st\""), "not the name of a file"},
+        {INDEX("\"a\\u001f\"", "\"2.st\""), "not the name of a file"},
+        {INDEX("\"a\\u007f\"", "\"2.st\""), "not the name of a file"},
+        {INDEX("\"1.st\"", "\"short.st\""), "short.st has "},
+        {INDEX("\"1.st\"", "\"lie.st\""), "promises a header of "},
         {INDEX("\"1.st\"", "\"1.st\""), "none of the files has it"},
         {INDEX("\"2.st\"", "\"1.st\""), "but it is in"},
         {INDEX("\"1.st\"", "\"3.st\""), "cannot open"},
@@ -248,6 +295,8 @@ static void indexes_cannot_lie_or_escape(void **state)
     assert_non_null(strstr(err.msg, "no weights"));
     write_shard(dir, "1.st", "{\"a\":" T("F32", "[2]", "[4,12]") "}");
     write_shard(dir, "2.st", "{\"b\":" T("F16", "[8]", "[0,16]") "}");
+    write_text(dir, "short.st", "{}");
+    write_text(dir, "lie.st", "12345678{}");
     write_shard(dir, "4.st", "{\"a\":" T("F16", "[8]", "[0,16]") "}");
     snprintf(path, sizeof path, "%s/dir", dir);
     assert_int_equal(mkdir(path, 0700), 0);
@@ -258,6 +307,14 @@ static void indexes_cannot_lie_or_escape(void **state)
         if (!strstr(err.msg, cases[i].says))
             fail_msg("'%s' does not say '%s'", err.msg, cases[i].says);
     }
+    char *index = many("{\"weight_map\":", 4097, "\"%u.st\"");
+
+    strcat(index, "}");
+    write_text(dir, "model.safetensors.index.json", index);
+    free(index);
+    err_clear(&err);
+    assert_int_equal(safetensors_open(&s, dir, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "names 4097 files; 1 to 4096 are possible"));
     write_text(dir, "model.safetensors.index.json", INDEX("\"1.st\"", "\"2.st\""));
     err_clear(&err);
     if (safetensors_open(&s, dir, &err))
@@ -269,11 +326,11 @@ static void indexes_cannot_lie_or_escape(void **state)
     assert_memory_equal(got, "\x06\x07\x08\x09", 4);
     safetensors_close(s);
 
-    static const char *const files[] = {"1.st", "2.st", "4.st",
-                                        "model.safetensors.index.json"};
+    static const char *const files[] = {
+        "1.st", "2.st", "4.st", "short.st", "lie.st", "model.safetensors.index.json"};
 
     rmdir(path);
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         snprintf(path, sizeof path, "%s/%s", dir, files[i]);
         unlink(path);
     }
@@ -287,6 +344,7 @@ int main(void)
         cmocka_unit_test(wrong_headers_get_a_sentence),
         cmocka_unit_test(depth_is_limited),
         cmocka_unit_test(lengths_are_checked),
+        cmocka_unit_test(many_tensors_are_read_and_too_many_refused),
         cmocka_unit_test(damage_is_survived),
         cmocka_unit_test(indexes_cannot_lie_or_escape),
     };
