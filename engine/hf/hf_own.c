@@ -185,8 +185,6 @@ enum status hf_own_put_merges(struct gguf_kvs *k, const struct hf_vocab *v,
     json_t *merges = json_member(v->model, "merges"), *one;
     size_t n = 0, i;
 
-    if (!json_is_array(merges))
-        return err_set(err, ST_INPUT, "%s has no model.merges", v->file.path);
     json_array_foreach(merges, i, one) n += !hf_is_version(one);
     gguf_kv_array(k, TOKENIZER_KEY_PAIRS, GGUF_U32, 2 * n);
     json_array_foreach(merges, i, one)

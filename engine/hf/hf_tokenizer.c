@@ -252,7 +252,7 @@ static void put_tokens(struct gguf_kvs *k, const struct hf_vocab *v)
 
 /* ---- merges ---------------------------------------------------------------------- */
 
-/* A merge, "a b" or ["a", "b"], in the form "a b". */
+/* A merge, "a b" or ["a", "b"], in the form "a b"; is_no_merge() has not found it. */
 static bool spell_merge(const json_t *merge, char *out, size_t cap)
 {
     const char *both = json_text(merge);
@@ -262,8 +262,7 @@ static bool spell_merge(const json_t *merge, char *out, size_t cap)
 
     if (both)
         n = snprintf(out, cap, "%s", both);
-    else if (left && right && json_array_size(merge) == 2 && !strchr(left, ' ') &&
-             !strchr(right, ' '))
+    else if (left && right && json_array_size(merge) == 2)
         n = snprintf(out, cap, "%s %s", left, right);
     else
         return false;
@@ -411,13 +410,8 @@ static bool merges_cross_blanks(const struct hf_vocab *v)
 
     json_array_foreach(json_member(v->model, "merges"), i, one)
     {
-        const char *gap;
-
-        if (is_no_merge(one) || !spell_merge(one, spelt, sizeof spelt))
-            continue;
-        gap = strchr(spelt, ' ');
-        if (strstr(spelt + 1, "\xe2\x96\x81") > spelt + 1 ||
-            (gap && !strncmp(gap + 1, "\xe2\x96\x81", 3)))
+        if (!is_no_merge(one) && spell_merge(one, spelt, sizeof spelt) &&
+            strstr(spelt + 1, "\xe2\x96\x81"))
             return true;
     }
     return false;
