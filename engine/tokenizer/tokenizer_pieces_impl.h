@@ -8,7 +8,7 @@
 #include "engine/tokenizer/tokenizer_pieces.h"
 #include "engine/tokenizer/tokenizer_regex.h"
 
-#define PIECES_MAX_STEPS 32
+#define PIECES_MAX_STEPS 34
 #define PIECES_MAX_TEXT  256 /* bytes of a text that is looked for or put in */
 
 enum piece_kind {

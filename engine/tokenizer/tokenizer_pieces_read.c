@@ -2,6 +2,7 @@
  *
  * tokenizer_pieces_read.c - steps from JSON
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "engine/tokenizer/tokenizer_pieces_impl.h"
 
 #define MAX_DEPTH 8
+#define MAX_MADE  3 /* steps of one of the file's: Metaspace's */
 
 /* Words, as Unicode's Annex 18 has them, and what is neither word nor blank; spelled
  * for PCRE2. */
@@ -66,18 +68,12 @@ static bool is_punctuation(uint32_t c)
 
 /* ---- adding ---------------------------------------------------------------------- */
 
-/* NULL: too many; *s is copied. */
+/* *s is copied; read_steps() has made sure that there is room. */
 static struct piece_step *add(struct reading *r, const struct piece_step *s)
 {
-    if (r->p->n_steps == PIECES_MAX_STEPS)
-        return NULL;
+    assert(r->p->n_steps < PIECES_MAX_STEPS);
     r->p->steps[r->p->n_steps] = *s;
     return &r->p->steps[r->p->n_steps++];
-}
-
-static enum status add_step(struct reading *r, const char *type, struct piece_step s)
-{
-    return add(r, &s) ? ST_OK : unsupported(r, type);
 }
 
 /* A step with a text of one character, or a few. */
@@ -87,29 +83,26 @@ static bool add_text(struct reading *r, struct piece_step s, const char *text)
     if (!s.n || s.n >= sizeof s.text)
         return false;
     memcpy(s.text, text, s.n);
-    return add(r, &s) != NULL;
+    add(r, &s);
+    return true;
 }
 
-static enum status add_class(struct reading *r, const char *type,
-                             bool (*class)(uint32_t), enum piece_behavior behavior)
+static enum status add_class(struct reading *r, bool (*class)(uint32_t),
+                             enum piece_behavior behavior)
 {
-    return add_step(r, type,
-                    (struct piece_step){
-                        .kind = PIECE_CUT_CLASS, .behavior = behavior, .class = class});
+    add(r, &(struct piece_step){
+               .kind = PIECE_CUT_CLASS, .behavior = behavior, .class = class});
+    return ST_OK;
 }
 
 /* A pattern as PCRE2 spells it. */
-static enum status add_regex(struct reading *r, const char *type, struct piece_step s,
-                             const char *regex, bool foreign)
+static enum status add_regex(struct reading *r, struct piece_step s, const char *regex,
+                             bool foreign)
 {
-    struct piece_step *to;
-
     s.kind = PIECE_CUT_REGEX;
-    to = add(r, &s);
-    if (!to)
-        return unsupported(r, type);
     r->p->foreign |= foreign;
-    return regex_open(&to->regex, regex, strlen(regex), foreign, r->path, r->err);
+    return regex_open(&add(r, &s)->regex, regex, strlen(regex), foreign, r->path,
+                      r->err);
 }
 
 /* ---- steps of the file ----------------------------------------------------------- */
@@ -141,9 +134,8 @@ static enum status split(struct reading *r, const char *type, const json_t *from
         !read_behavior(json_member(from, "behavior"), &s.behavior))
         return unsupported(r, type);
     if (regex)
-        return regex_spell(regex, spelt, sizeof spelt)
-                   ? add_regex(r, type, s, spelt, true)
-                   : unsupported(r, type);
+        return regex_spell(regex, spelt, sizeof spelt) ? add_regex(r, s, spelt, true)
+                                                       : unsupported(r, type);
     return add_text(r, s, text) ? ST_OK : unsupported(r, type);
 }
 
@@ -168,50 +160,52 @@ static enum status metaspace(struct reading *r, const char *type, const json_t *
                                    .first_only = is(scheme, "first")};
     const struct piece_step cut = {.kind = PIECE_CUT_TEXT, .behavior = PIECE_WITH_NEXT};
 
-    if (!add_text(r, (struct piece_step){.kind = PIECE_REPLACE}, rep) ||
-        (adds && !add_text(r, put, rep)) || (cuts && !add_text(r, cut, rep)))
+    if (!add_text(r, (struct piece_step){.kind = PIECE_REPLACE}, rep))
         return unsupported(r, type);
+    if (adds)
+        add_text(r, put, rep);
+    if (cuts)
+        add_text(r, cut, rep);
     return ST_OK;
 }
 
 /* Each makes a piece up to twice as long, so there is one. */
 static enum status byte_level(struct reading *r, const char *type, const json_t *from)
 {
-    const struct piece_step put = {.kind = PIECE_PREFIX}, bytes = {.kind = PIECE_BYTES};
     enum status st = ST_OK;
 
     for (int i = 0; i < r->p->n_steps; i++)
         if (r->p->steps[i].kind == PIECE_BYTES)
             return unsupported(r, type);
-    if (!json_is_false(json_member(from, "add_prefix_space")) && !add_text(r, put, " "))
-        return unsupported(r, type);
+    if (!json_is_false(json_member(from, "add_prefix_space")))
+        add_text(r, (struct piece_step){.kind = PIECE_PREFIX}, " ");
     if (!json_is_false(json_member(from, "use_regex")))
-        st = add_regex(r, type, (struct piece_step){.behavior = PIECE_ISOLATED},
+        st = add_regex(r, (struct piece_step){.behavior = PIECE_ISOLATED},
                        pre_tokenizer_gpt2(), false);
-    return st ? st : add_step(r, type, bytes);
+    add(r, &(struct piece_step){.kind = PIECE_BYTES});
+    return st;
 }
 
 static enum status bert(struct reading *r, const char *type, const json_t *from)
 {
-    const enum status st = add_class(r, type, unicode_is_blank, PIECE_REMOVED);
-
-    (void)from;
-    return st ? st : add_class(r, type, is_punctuation, PIECE_ISOLATED);
+    (void)type, (void)from;
+    add_class(r, unicode_is_blank, PIECE_REMOVED);
+    return add_class(r, is_punctuation, PIECE_ISOLATED);
 }
 
 static enum status whitespace(struct reading *r, const char *type, const json_t *from)
 {
     const struct piece_step s = {.behavior = PIECE_REMOVED, .invert = true};
 
-    (void)from;
-    return add_regex(r, type, s, WORDS, false);
+    (void)type, (void)from;
+    return add_regex(r, s, WORDS, false);
 }
 
 static enum status whitespace_split(struct reading *r, const char *type,
                                     const json_t *from)
 {
-    (void)from;
-    return add_class(r, type, unicode_is_blank, PIECE_REMOVED);
+    (void)type, (void)from;
+    return add_class(r, unicode_is_blank, PIECE_REMOVED);
 }
 
 static enum status punctuation(struct reading *r, const char *type, const json_t *from)
@@ -219,13 +213,14 @@ static enum status punctuation(struct reading *r, const char *type, const json_t
     enum piece_behavior behavior = PIECE_ISOLATED;
 
     return read_behavior(json_member(from, "behavior"), &behavior)
-               ? add_class(r, type, is_punctuation, behavior)
+               ? add_class(r, is_punctuation, behavior)
                : unsupported(r, type);
 }
 
 static enum status digits(struct reading *r, const char *type, const json_t *from)
 {
-    return add_class(r, type, is_number,
+    (void)type;
+    return add_class(r, is_number,
                      json_is_true(json_member(from, "individual_digits"))
                          ? PIECE_ISOLATED
                          : PIECE_CONTIGUOUS);
@@ -233,10 +228,9 @@ static enum status digits(struct reading *r, const char *type, const json_t *fro
 
 static enum status scripts(struct reading *r, const char *type, const json_t *from)
 {
-    (void)from;
-    return add_step(
-        r, type,
-        (struct piece_step){.kind = PIECE_CUT_SCRIPT, .behavior = PIECE_ISOLATED});
+    (void)type, (void)from;
+    add(r, &(struct piece_step){.kind = PIECE_CUT_SCRIPT, .behavior = PIECE_ISOLATED});
+    return ST_OK;
 }
 
 static enum status fixed_length(struct reading *r, const char *type, const json_t *from)
@@ -246,10 +240,10 @@ static enum status fixed_length(struct reading *r, const char *type, const json_
     if (json_member(from, "length") &&
         (!json_whole(json_member(from, "length"), &length) || length < 1))
         return unsupported(r, type);
-    return add_step(r, type,
-                    (struct piece_step){.kind = PIECE_CUT_LENGTH,
-                                        .behavior = PIECE_ISOLATED,
-                                        .length = (size_t)length});
+    add(r, &(struct piece_step){.kind = PIECE_CUT_LENGTH,
+                                .behavior = PIECE_ISOLATED,
+                                .length = (size_t)length});
+    return ST_OK;
 }
 
 static const struct {
@@ -276,7 +270,7 @@ static enum status read_steps(struct reading *r, const json_t *from, int depth)
     json_t *one;
     size_t i;
 
-    if (!type || depth > MAX_DEPTH)
+    if (!type || depth > MAX_DEPTH || r->p->n_steps > PIECES_MAX_STEPS - MAX_MADE)
         return unsupported(r, type ? type : "(none)");
     if (!strcmp(type, "Sequence")) {
         json_array_foreach(json_member(from, "pretokenizers"), i, one)

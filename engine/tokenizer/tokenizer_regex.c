@@ -406,7 +406,7 @@ enum status regex_next(struct regex_search *s, const struct regex *r, const char
         const size_t to = pcre2_get_ovector_pointer(s->match)[1];
 
         /* \K may move the beginning behind the end. */
-        if (from < place->at || to < from || to > len)
+        if (from < place->at || to < from)
             return err_set(
                 s->err, ST_INPUT,
                 "a pattern by which the model's tokenizer cuts texts finds a match "

@@ -405,10 +405,9 @@ static enum status load_charsmap(struct tokenizer *t, const struct gguf *g,
                                  struct err *err)
 {
     const struct gguf_kv *kv = gguf_kv_find(g, "tokenizer.ggml.precompiled_charsmap");
-    const uint64_t n = kv && kv->type == GGUF_ARRAY ? kv->n : 0;
+    const uint64_t n = kv ? kv->n : 0;
     bool strips = n > 0;
 
-    gguf_get_bool(g, "tokenizer.ggml.remove_extra_whitespaces", &strips);
     if (t->algo != &tokenizer_unigram)
         return ST_OK;
     if (kv && (kv->type != GGUF_ARRAY ||
@@ -416,10 +415,10 @@ static enum status load_charsmap(struct tokenizer *t, const struct gguf *g,
         return err_set(err, ST_INPUT,
                        "%s: tokenizer.ggml.precompiled_charsmap is not a list of bytes",
                        gguf_path(g));
-    if (!n && !strips)
-        return ST_OK;
-    return normalizer_open_charsmap(&t->norm, n ? kv->data : NULL, (size_t)n, strips,
-                                    gguf_path(g), err);
+    gguf_get_bool(g, "tokenizer.ggml.remove_extra_whitespaces", &strips);
+    return n || strips ? normalizer_open_charsmap(&t->norm, kv ? kv->data : NULL,
+                                                  (size_t)n, strips, gguf_path(g), err)
+                       : ST_OK;
 }
 
 /* A token that the normaliser would change is looked for as it is spelled, before. */
