@@ -45,8 +45,6 @@ static enum status open_regular(int *fd, size_t *bytes, const char *path,
             name);
     else if (st.st_size == 0)
         status = err_set(err, ST_INPUT, "%s is empty, not a GGUF file", name);
-    else if ((uint64_t)st.st_size > PTRDIFF_MAX)
-        status = err_set(err, ST_INPUT, "%s is larger than the address space", name);
     if (status) {
         close(f);
         return status;
@@ -134,8 +132,7 @@ enum status gguf_assemble(struct gguf **out, void *head, size_t bytes, const cha
     if (!g || !(g->path = strdup(name))) {
         free(g);
         free(head);
-        if (source->close)
-            source->close(source->arg);
+        source->close(source->arg);
         return err_set(err, ST_NO_MEMORY,
                        "cannot allocate memory for a file's description");
     }
@@ -180,8 +177,7 @@ void gguf_close(struct gguf *g)
     }
     if (g->source.read) {
         free((void *)(uintptr_t)g->image);
-        if (g->source.close)
-            g->source.close(g->source.arg);
+        g->source.close(g->source.arg);
     }
     free(g->path);
     free(g);

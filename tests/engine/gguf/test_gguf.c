@@ -329,6 +329,7 @@ static struct build one_tensor(const char *name, uint32_t type, uint32_t n_dims,
 static void wrong_headers(void **state)
 {
     struct build b;
+    struct gguf *g = NULL;
 
     (void)state;
     b = raw("GG");
@@ -341,7 +342,10 @@ static void wrong_headers(void **state)
     expect(&b, "git lfs pull");
     b = raw("<!DOCTYPE html><html>");
     expect(&b, "web page");
+    b = header(0, 0, 0);
+    expect(&b, "version 0");
     b = header(1, 0, 0);
+    assert_int_equal(gguf_parse(&g, b.data, b.n, "it", NULL), ST_INPUT);
     expect(&b, "version 1");
     b = header(4, 0, 0);
     expect(&b, "version 4");
@@ -459,6 +463,8 @@ static void wrong_tensors(void **state)
     expect(&b, "beyond the end");
     b = one_tensor("w", F32, 1, (uint64_t[]){8}, UINT64_MAX - 31);
     expect(&b, "beyond the end");
+    b = one_tensor("w", F32, 1, (uint64_t[]){1024}, UINT64_MAX - 1023);
+    expect(&b, "beyond the end");
     b = one_tensor("w", UNKNOWN, 1, (uint64_t[]){8}, 512);
     expect(&b, "beyond the end");
 
@@ -480,6 +486,7 @@ static void version_2_and_empty_lists(void **state)
     struct build b = header(2, 0, 0);
     struct err err = ERR_INIT;
     struct gguf *g;
+    double real;
 
     (void)state;
     assert_int_equal(gguf_parse(&g, b.data, b.n, "empty", &err), ST_OK);
@@ -487,6 +494,7 @@ static void version_2_and_empty_lists(void **state)
     assert_int_equal(gguf_n_kvs(g), 0);
     assert_int_equal(gguf_n_tensors(g), 0);
     assert_null(gguf_kv_find(g, "x"));
+    assert_false(gguf_get_f64(g, "x", &real));
     assert_null(gguf_tensor_find(g, "x"));
     assert_true(gguf_data_offset(g) <= b.n);
     gguf_close(g);
@@ -562,6 +570,7 @@ static void type_table(void **state)
     assert_null(gguf_ggml_name(4));
     assert_false(gguf_ggml_block(4, &elems, &bytes));
     assert_string_equal(gguf_type_name(GGUF_STRING), "string");
+    assert_string_equal(gguf_type_name((enum gguf_type)99), "unknown");
 }
 
 int main(void)
