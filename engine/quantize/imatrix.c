@@ -54,7 +54,8 @@ const struct imatrix_entry *imatrix_find(const struct imatrix *im, const char *n
 }
 
 /* Room for one more of n pointers, and for its name in their index, which is rebuilt
- * when it is full: name() is that of pointer i. */
+ * when it is full: name() is that of pointer i. Files are too small for STRTAB_NONE
+ * names. */
 static enum status grow(void ***array, struct imatrix_names *names, size_t n,
                         const char *(*name)(void *const *array, size_t i),
                         struct err *err)
@@ -66,8 +67,6 @@ static enum status grow(void ***array, struct imatrix_names *names, size_t n,
 
     if (n < names->cap)
         return ST_OK;
-    if (cap >= STRTAB_NONE)
-        return err_set(err, ST_INPUT, "an importance matrix of more than %zu names", n);
     grown = realloc(*array, cap * sizeof **array);
     if (!grown)
         return err_set(err, ST_NO_MEMORY, "no memory for an importance matrix");

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "engine/gguf/gguf.h"
+#include "engine/gguf/gguf_put.h"
 #include "engine/quantize/imatrix.h"
 
 #define FILE_NAME "/tmp/test_imatrix.XXXXXX"
@@ -125,6 +125,21 @@ static void entries_of_another_shape_are_refused(void **state)
     assert_int_equal(imatrix_entry(im, &e, "blk.0.attn_q.weight", 7, 1, &err),
                      ST_INPUT);
     assert_non_null(strstr(err.msg, "another model"));
+    err_clear(&err);
+    assert_int_equal(imatrix_entry(im, &e, "blk.0.ffn_up_exps.weight", 3, 3, &err),
+                     ST_INPUT);
+    assert_non_null(strstr(err.msg, "3 columns and 2 slices for "
+                                    "blk.0.ffn_up_exps.weight, the model 3 and 3"));
+    err_clear(&err);
+    assert_int_equal(
+        imatrix_entry(im, &e, "large", UINT64_C(1) << 40, UINT64_C(1) << 40, &err),
+        ST_NO_MEMORY);
+    assert_null(imatrix_find(im, "large"));
+    const struct imatrix_entry *two = imatrix_find(im, "blk.0.ffn_up_exps.weight");
+
+    assert_true(imatrix_fits(two, 3, 2));
+    assert_false(imatrix_fits(two, 3, 1));
+    assert_false(imatrix_fits(two, 6, 2));
     imatrix_free(im);
 }
 
@@ -235,6 +250,153 @@ static void other_files_are_refused(void **state)
     assert_int_equal(imatrix_read(&im, "/nowhere/at/all", &err), ST_IO);
 }
 
+/* ---- lies in either form --------------------------------------------------------- */
+
+/* A sum of n elements in slices, the count of each, and a list called datasets. */
+struct lie {
+    const char *name, *count_name;
+    uint64_t n_cols, n_slices, n_counts;
+    uint32_t sum_type, count_type;
+    float sum, count;
+    const char *says; /* NULL: read */
+};
+
+static void write_lie(const char *path, const struct lie *l, const char *dataset)
+{
+    struct gguf_kvs k = {.n = 0};
+    struct gguf_bytes b = {.n = 0};
+    const uint64_t sums[2] = {l->n_cols, l->n_slices}, counts[2] = {1, l->n_counts};
+
+    gguf_kv_str(&k, "general.type", "imatrix");
+    if (dataset) {
+        gguf_kv_array(&k, "imatrix.datasets", GGUF_STRING, 1);
+        gguf_put_str(&k.bytes, dataset);
+    } else {
+        gguf_kv_array(&k, "imatrix.datasets", GGUF_U32, 1);
+        gguf_put_u32(&k.bytes, 1);
+    }
+    gguf_put_head(&b, 2, &k);
+    gguf_put_tensor(&b, l->name, 2, sums, l->sum_type, 0);
+    gguf_put_tensor(&b, l->count_name, 2, counts, l->count_type, 64);
+    gguf_put_padding(&b);
+    for (int i = 0; i < 16; i++)
+        gguf_put_f32(&b, i == 1 ? l->sum : 1);
+    for (int i = 0; i < 16; i++)
+        gguf_put_f32(&b, i == 1 ? l->count : 1);
+    write_file(path, b.data, b.n);
+    free(b.data);
+    free(k.bytes.data);
+}
+
+static void lies_are_refused(void **state)
+{
+    static char long_name[1100];
+    const struct lie lies[] = {
+        {"a.in_sum2", "a.counts", 4, 2, 2, 0, 0, 1, 1, NULL},
+        {"a.in_sum2", "b.counts", 4, 2, 2, 0, 0, 1, 1, "sums and counts do not match"},
+        {"a.in_sum2", "a.counts", 4, 2, 3, 0, 0, 1, 1, "sums and counts do not match"},
+        {"a.in_sum2", "a.counts", 4, 2, 2, 1, 0, 1, 1, "sums and counts do not match"},
+        {"a.in_sum2", "a.counts", 4, 2, 2, 0, 1, 1, 1, "sums and counts do not match"},
+        {"a.in_sum2", "a.counts", 4, 2, 2, 0, 0, 1, -1, "a count is no number"},
+        {"a.in_sum2", "a.counts", 4, 2, 2, 0, 0, 1, INFINITY, "a count is no number"},
+        {"a.in_sum2", "a.counts", 4, 2, 2, 0, 0, INFINITY, 1, "a sum of squares is"},
+        {".in_sum2", "a.counts", 4, 2, 2, 0, 0, 1, 1, "it has no entries"},
+        {"a.weight", "a.counts", 4, 2, 2, 0, 0, 1, 1, "it has no entries"},
+        {long_name, "a.counts", 4, 2, 2, 0, 0, 1, 1, "a name is too long"},
+    };
+    char path[] = FILE_NAME;
+
+    (void)state;
+    memset(long_name, 'a', 1080);
+    strcpy(long_name + 1080, ".in_sum2");
+    temporary(path);
+    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+        struct imatrix *im = NULL;
+        struct err err = ERR_INIT;
+
+        write_lie(path, &lies[i], "text");
+        if (!lies[i].says) {
+            assert_int_equal(imatrix_read(&im, path, &err), ST_OK);
+            assert_string_equal(imatrix_dataset(im, 0), "text");
+            imatrix_free(im);
+            continue;
+        }
+        if (imatrix_read(&im, path, &err) != ST_INPUT ||
+            !strstr(err.msg, lies[i].says) || !strstr(err.msg, path))
+            fail_msg("'%s', not '%s'", err.msg, lies[i].says);
+        assert_null(im);
+    }
+    /* Names of texts that are none do not count, and long ones are cut. */
+    for (int i = 0; i < 2; i++) {
+        struct imatrix *im = NULL;
+        struct err err = ERR_INIT;
+
+        write_lie(path, &lies[0], i ? long_name : NULL);
+        assert_int_equal(imatrix_read(&im, path, &err), ST_OK);
+        assert_int_equal(imatrix_n_datasets(im), i);
+        if (i)
+            assert_int_equal(strlen(imatrix_dataset(im, 0)), 1000);
+        imatrix_free(im);
+    }
+    unlink(path);
+}
+
+static void lies_of_the_older_form_are_refused(void **state)
+{
+    static const struct {
+        int32_t n_entries, len, n_calls, n_values;
+        float value;
+        const char *says;
+    } cases[] = {
+        {0, 1, 1, 1, 1, "it is neither GGUF nor the older binary form"},
+        {1 << 21, 1, 1, 1, 1, "it is neither GGUF nor the older binary form"},
+        {1, 0, 1, 1, 1, "an entry is cut short"},
+        {1, 1024, 1, 1, 1, "an entry is cut short"},
+        {1, 1, -1, 1, 1, "an entry is cut short"},
+        {1, 1, 1, 0, 1, "an entry is cut short"},
+        {1, 1, 1, 10000, 1, "an entry is cut short, or larger than the file"},
+        {1, 1, 1, 1, -1, "a value is missing, negative or no number"},
+        {1, 1, 1, 1, INFINITY, "a value is missing, negative or no number"},
+        {3, 1, 1, 1, -1, "a value is missing, negative or no number"},
+        {2, 1, 1, 1, 1, "two entries have one name"},
+    };
+    char path[] = FILE_NAME;
+
+    (void)state;
+    temporary(path);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct imatrix *im = NULL;
+        struct err err = ERR_INIT;
+        unsigned char b[100];
+        size_t n = 0;
+
+        PUT(cases[i].n_entries);
+        for (int k = 0; k < 2; k++) {
+            PUT(cases[i].len);
+            b[n++] = 'a';
+            PUT(cases[i].n_calls);
+            PUT(cases[i].n_values);
+            PUT(cases[i].value);
+        }
+        write_file(path, b, n);
+        if (imatrix_read(&im, path, &err) != ST_INPUT ||
+            !strstr(err.msg, cases[i].says) || !strstr(err.msg, path))
+            fail_msg("'%s', not '%s'", err.msg, cases[i].says);
+        assert_null(im);
+    }
+    unlink(path);
+}
+
+static void what_cannot_be_written_is_refused(void **state)
+{
+    struct imatrix *im = example();
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(imatrix_write(im, "/nowhere/at/all", &err), ST_IO);
+    imatrix_free(im);
+}
+
 /* Each name would be compared with all before it: minutes for what is read in a second.
  */
 static void many_names_are_read(void **state)
@@ -283,6 +445,9 @@ int main(void)
         cmocka_unit_test(the_older_form_is_read),
         cmocka_unit_test(damaged_files_are_refused),
         cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(lies_are_refused),
+        cmocka_unit_test(lies_of_the_older_form_are_refused),
+        cmocka_unit_test(what_cannot_be_written_is_refused),
         cmocka_unit_test(many_names_are_read),
     };
 
