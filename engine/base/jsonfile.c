@@ -21,11 +21,11 @@ enum status jsonfile_parse(struct jsonfile *f, const char *path, const char *tex
     enum status st;
 
     snprintf(f->path, sizeof f->path, "%s", path);
+    f->root = NULL;
     if (len >= strlen(lfs) && !memcmp(text, lfs, strlen(lfs)))
         return err_set(
             err, ST_INPUT,
             "%s is a Git LFS pointer; fetch the file itself with `git lfs pull`", path);
-    f->root = NULL;
     st = json_read(&f->root, f->path, text, len, limit, flags, err);
     if (st == ST_OK && !json_is_object(f->root)) {
         jsonfile_free(f);

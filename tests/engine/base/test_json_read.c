@@ -78,8 +78,10 @@ static void no_numbers(void **state)
                                        "1e400",
                                        "-1e400",
                                        "1.5E+999",
+                                       "1e+9999",
+                                       "1.5e9999",
                                        "1e99999999999999999999"};
-    char digits[600] = "", many[2000] = "";
+    char digits[600] = "", many[2000] = "", shown[8];
 
     (void)state;
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
@@ -103,13 +105,17 @@ static void no_numbers(void **state)
     }
     memset(digits, '9', 400);
     memset(many, '1', 1500);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         const char *text = i ? many : digits;
+
+        if (i == 2) /* a real one, too */
+            strcpy(many + 1500, ".5");
         json_t *x, *root = read_one(text, &x);
 
         assert_string_equal(json_no_number(x), text);
         json_decref(root);
     }
+    assert_string_equal(json_shown(shown, sizeof shown, NULL), "missing");
 }
 
 static void texts(void **state)
@@ -175,7 +181,17 @@ static void what_is_no_json(void **state)
                                       "[- 1]",
                                       "NaN",
                                       "[.5]",
+                                      "[1.e9999]",
+                                      "[1.5.5e9999]",
+                                      "[-.5e9999]",
+                                      "[-e9999]",
+                                      "[01.5e9999]",
+                                      "[1e+9999-]",
+                                      "[1e9999e1]",
                                       "[\"\\u\"]",
+                                      "[\"\\u00g0\"]",
+                                      "[\"\\u00G0\"]",
+                                      "[\"\\u00:0\"]",
                                       "[\"\\ud8\"]",
                                       "[000000000000000000000000001]",
                                       "\xef\xbb",
@@ -188,6 +204,12 @@ static void what_is_no_json(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (json_try(bad[i], strlen(bad[i]), small, JSON_LOSSY))
             fail_msg("%s was read", bad[i]);
+    /* an exponent without digits, behind a number that is too large */
+    char many[420];
+
+    sprintf(many, "[%0400d.0e]", 1);
+    memset(many + 1, '9', 400);
+    assert_null(json_try(many, strlen(many), small, JSON_LOSSY));
 }
 
 /* No byte is read behind the end, however a text ends. */

@@ -46,6 +46,34 @@ static void values_are_counted(void **state)
     }
 }
 
+static void what_is_no_object_is_refused(void **state)
+{
+    static const char *const cases[][2] = {
+        {"[]", "some.json holds no JSON object"},
+        {"version https://git-lfs.github.com/spec/v1\n",
+         "some.json is a Git LFS pointer; fetch the file itself"},
+    };
+    char dir[5000], *text = NULL;
+    struct jsonfile f;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        err_clear(&err);
+        assert_int_equal(parse(cases[i][0], &err), ST_INPUT);
+        assert_non_null(strstr(err.msg, cases[i][1]));
+    }
+    memset(dir, 'd', sizeof dir - 1);
+    dir[sizeof dir - 1] = '\0';
+    err_clear(&err);
+    assert_int_equal(jsonfile_load(&f, dir, "a.json", small, &err), ST_USAGE);
+    assert_string_equal(err.msg, "the path of a.json is longer than 4095 bytes");
+    err_clear(&err);
+    assert_int_equal(jsonfile_read_text(&text, dir, "a.txt", 10, &err), ST_USAGE);
+    assert_null(text);
+    assert_false(jsonfile_exists(dir, "a.txt"));
+}
+
 /* No text is read behind its end, however it ends. */
 static void cut_texts_are_counted(void **state)
 {
@@ -107,6 +135,7 @@ int main(void)
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, make_root, remove_root)
     const struct CMUnitTest tests[] = {
         TEST(values_are_counted),
+        TEST(what_is_no_object_is_refused),
         TEST(cut_texts_are_counted),
         TEST(only_regular_files_are_read),
     };
