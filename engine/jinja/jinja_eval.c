@@ -217,8 +217,13 @@ static void spread(struct run *r, struct arg_list *l, const struct jv *v, int st
     }
     if (v->kind != JV_DICT)
         jinja_run_fail(r, "'**' needs a dict, and there is a %s", jv_kind_name(v));
-    for (size_t i = 0; i < v->dict->n; i++)
-        jv_set(r, l->named.dict, v->dict->v[i].key, v->dict->v[i].value);
+    for (size_t i = 0; i < v->dict->n; i++) {
+        const struct jv *key = &v->dict->v[i].key;
+
+        if (key->kind != JV_STRING)
+            jinja_run_fail(r, "a %s is no name of a value", jv_kind_name(key));
+        jv_set(r, l->named.dict, *key, v->dict->v[i].value);
+    }
 }
 
 static void eval_args(struct run *r, struct arg_list *l, const struct node *n)

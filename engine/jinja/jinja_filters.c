@@ -2,6 +2,8 @@
  *
  * jinja_filters.c - filters of texts and single values; those of lists: jinja_lists.c
  */
+#include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +135,7 @@ FILTER(filter_indent)
     method = jinja_method_of(r, v, "splitlines", 10);
     lines = jinja_call_value(r, &method, &(struct args){.n = 0});
     /* A line that ends the text is followed by an empty one. */
-    if (!v->s.n || v->s.p[v->s.n - 1] == '\n' || v->s.p[v->s.n - 1] == '\r')
+    if (!v->s.n || v->s.p[v->s.n - 1] == '\n')
         jv_append(&r->arena, lines.list, jinja_string_slice(v, v->s.n, v->s.n));
     for (size_t i = 0, end = 0; i < lines.list->n; i++) {
         if (i)
@@ -220,17 +222,20 @@ FILTER(filter_urlencode)
 
 /* ---- numbers --------------------------------------------------------------------- */
 
-/* The number that a whole text is, in C's and Python's common form. */
-static bool read_number(const struct jv *v, double *f)
+/* The number that a whole text is, in C's and Python's common form; text: without
+ * underscores, "" for what is a number already. */
+static bool read_number(const struct jv *v, char text[64], double *f)
 {
-    char text[64], *end;
+    char *end;
     size_t n = 0;
+
+    text[0] = '\0';
 
     if (jv_is_number(v)) {
         *f = jv_number(v);
         return true;
     }
-    if (v->kind != JV_STRING || v->s.n >= sizeof text)
+    if (v->kind != JV_STRING || v->s.n >= 64)
         return false;
     for (size_t i = 0; i < v->s.n; i++)
         if (v->s.p[i] != '_')
@@ -239,41 +244,45 @@ static bool read_number(const struct jv *v, double *f)
     *f = strtod(text, &end);
     if (end == text)
         return false;
-    while (*end == ' ' || *end == '\n')
+    while (isspace((unsigned char)*end))
         end++;
     return !*end && !strpbrk(text, "xX");
 }
 
 FILTER(filter_int)
 {
+    char text[64];
     double f;
 
     if (v->kind == JV_INT)
         return *v;
     if (v->kind == JV_UNDEFINED)
         jinja_fail_undefined(r, v);
-    if (!read_number(v, &f) || !(fabs(f) < 9e18)) {
+    if (!read_number(v, text, &f) || isnan(f)) {
         const struct jv *otherwise = jinja_arg(a, 0, "default");
 
         return otherwise ? *otherwise : jv_int(0);
     }
-    if (v->kind == JV_STRING && v->s.n < 24 && !memchr(v->s.p, '.', v->s.n) &&
-        !memchr(v->s.p, 'e', v->s.n)) {
-        char text[24] = "";
+    if (*text && fabs(f) < 1e19 && !strpbrk(text, ".eE")) {
+        errno = 0;
+        const long long i = strtoll(text, NULL, 10);
 
-        memcpy(text, v->s.p, v->s.n);
-        return jv_int(strtoll(text, NULL, 10));
+        if (!errno)
+            return jv_int(i);
     }
+    if (!(fabs(f) < 9e18))
+        jinja_run_fail(r, "an integer is too large for 64 bits");
     return jv_int((int64_t)f);
 }
 
 FILTER(filter_float)
 {
+    char text[64];
     double f;
 
     if (v->kind == JV_UNDEFINED)
         jinja_fail_undefined(r, v);
-    if (read_number(v, &f))
+    if (read_number(v, text, &f))
         return jv_float(f);
     const struct jv *otherwise = jinja_arg(a, 0, "default");
     return otherwise ? *otherwise : jv_float(0);
@@ -281,31 +290,50 @@ FILTER(filter_float)
 
 FILTER(filter_abs)
 {
+    const struct jv zero = jv_int(0);
+
     (void)a;
     if (!jv_is_number(v))
         jinja_run_fail(r, "'abs' needs a number, and there is a %s", jv_kind_name(v));
     if (v->kind == JV_FLOAT)
         return jv_float(fabs(v->f));
-    return jv_int(v->kind == JV_BOOL              ? v->b
-                  : v->i < 0 && v->i != INT64_MIN ? -v->i
-                                                  : v->i);
+    return jinja_binary(r, jv_number(v) < 0 ? OP_SUBTRACT : OP_ADD, &zero, v);
 }
 
-/* Halves go to the even neighbour, as in Python. */
+#define MAX_PLACES 323 /* further ones are zeros */
+
+/* Halves of what the number is exactly go to the even neighbour, as in Python. */
+static double rounded(double f, int64_t places)
+{
+    const double scale = pow(10, (double)-places);
+    char text[MAX_PLACES + 400];
+
+    if (places < 0)
+        return nearbyint(f / scale) * scale;
+    snprintf(text, sizeof text, "%.*f",
+             (int)(places < MAX_PLACES ? places : MAX_PLACES), f);
+    return strtod(text, NULL);
+}
+
 FILTER(filter_round)
 {
     const int64_t places = jinja_arg_int(r, a, 0, "precision", 0);
-    const struct jv *method = jinja_arg_string(r, "round", a, 1, "method");
+    const struct jv *method = jinja_arg_string(r, "round", a, 1, "method"),
+                    zero = jv_int(0);
     const double scale = pow(10, (double)places);
-    double f;
 
     if (!jv_is_number(v))
         jinja_run_fail(r, "'round' needs a number, and there is a %s", jv_kind_name(v));
-    f = jv_number(v) * scale;
-    f = !method || jinja_string_is(method, "common") ? nearbyint(f)
-        : jinja_string_is(method, "ceil")            ? ceil(f)
-                                                     : floor(f);
-    return jv_float(f / scale);
+    if (method && jinja_string_is(method, "ceil"))
+        return jv_float(ceil(jv_number(v) * scale) / scale);
+    if (method && jinja_string_is(method, "floor"))
+        return jv_float(floor(jv_number(v) * scale) / scale);
+    if (method && !jinja_string_is(method, "common"))
+        jinja_run_fail(r, "'round' has the methods common, ceil and floor");
+    if (v->kind == JV_FLOAT)
+        return jv_float(rounded(v->f, places));
+    return places < 0 ? jv_int((int64_t)rounded(jv_number(v), places))
+                      : jinja_binary(r, OP_ADD, &zero, v);
 }
 
 /* ---- others ---------------------------------------------------------------------- */
@@ -350,7 +378,8 @@ FILTER(filter_attr)
 
     if (!name)
         jinja_run_fail(r, "'attr' needs a name");
-    return jinja_get_attribute(r, v, name->s.p, name->s.n);
+    return v->kind == JV_DICT ? jinja_method_of(r, v, name->s.p, name->s.n)
+                              : jinja_get_attribute(r, v, name->s.p, name->s.n);
 }
 
 FILTER(filter_tojson)

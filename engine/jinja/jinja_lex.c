@@ -323,12 +323,14 @@ static const char *put_digits(struct lexer *l, struct digits *d, const char *p)
 
 static void lex_number(struct lexer *l)
 {
+    /* in x.0.1 they are two indexes */
+    const bool is_index = l->token.kind == TOKEN_OPERATOR && *l->token.p == '.';
     struct digits d = {.text = "", .n = 0};
     const char *p = put_digits(l, &d, l->p);
     bool is_float = false;
     char *stop;
 
-    if (p < l->end && *p == '.' && is_digit_at(l, p + 1)) {
+    if (!is_index && p < l->end && *p == '.' && is_digit_at(l, p + 1)) {
         is_float = true;
         put_char(l, &d, '.');
         p = put_digits(l, &d, p + 1);

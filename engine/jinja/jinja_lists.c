@@ -242,11 +242,13 @@ FILTER(filter_batch)
     return list;
 }
 
-/* n lists, the first ones longer by one where they cannot be equal. */
+/* n lists, the first ones longer by one where they cannot be equal; the others get
+ * fill_with, even where they can. */
 FILTER(filter_slice)
 {
     const struct jv_list *l = jv_iterate(r, v);
     const int64_t n = jinja_arg_int(r, a, 0, "slices", 1);
+    const struct jv *fill = jinja_arg(a, 1, "fill_with");
     struct jv list = jv_list(&r->arena, 0);
     size_t at = 0;
 
@@ -260,6 +262,8 @@ FILTER(filter_slice)
         jinja_run_work(r, each + 1);
         for (size_t k = 0; k < each; k++)
             jv_append(&r->arena, part.list, l->v[at++]);
+        if (fill && fill->kind != JV_NONE && (size_t)i >= l->n % (size_t)n)
+            jv_append(&r->arena, part.list, *fill);
         jv_append(&r->arena, list.list, part);
     }
     return list;
@@ -290,9 +294,7 @@ FILTER(filter_sum)
 {
     const struct jv_list *l = jv_iterate(r, v);
     const struct jv *start = jinja_arg(a, 1, "start");
-    bool is_whole = !start || start->kind == JV_INT;
-    int64_t i = is_whole && start ? start->i : 0;
-    double f = start && jv_is_number(start) ? jv_number(start) : 0;
+    struct jv sum = start ? *start : jv_int(0);
 
     for (size_t k = 0; k < l->n; k++) {
         const struct jv one = member(r, &l->v[k], jinja_arg(a, 0, "attribute"));
@@ -301,13 +303,9 @@ FILTER(filter_sum)
         if (!jv_is_number(&one))
             jinja_run_fail(r, "'sum' needs numbers, and there is a %s",
                            jv_kind_name(&one));
-        is_whole &= one.kind != JV_FLOAT;
-        f += jv_number(&one);
-        if (is_whole &&
-            __builtin_add_overflow(i, one.kind == JV_INT ? one.i : one.b, &i))
-            jinja_run_fail(r, "an integer is too large for 64 bits");
+        sum = jinja_binary(r, OP_ADD, &sum, &one);
     }
-    return is_whole ? jv_int(i) : jv_float(f);
+    return sum;
 }
 
 /* ---- map, select, reject --------------------------------------------------------- */

@@ -144,10 +144,7 @@ static struct jv split_words(struct run *r, const struct jv *s, int64_t most)
         int len;
 
         if (most-- == 0) {
-            const struct jv rest = jinja_string_slice(s, at, s->s.n);
-
-            jv_append(&r->arena, list.list,
-                      jinja_string_strip(r, &rest, NULL, false, true));
+            jv_append(&r->arena, list.list, jinja_string_slice(s, at, s->s.n));
             break;
         }
         while (end < s->s.n &&

@@ -77,15 +77,15 @@ bool jinja_string_mark(const struct jv *s, size_t i)
 void jinja_put_float(struct builder *b, double f, bool input)
 {
     char text[40], digits[40];
-    int precision = 1, exponent;
+    int precision = 0, exponent;
 
     if (!isfinite(f)) {
         jinja_put_cstr(b, isnan(f) ? "nan" : f > 0 ? "inf" : "-inf", input);
         return;
     }
     do
-        snprintf(digits, sizeof digits, "%.*e", precision - 1, f);
-    while (strtod(digits, NULL) != f && ++precision <= 17);
+        snprintf(digits, sizeof digits, "%.*e", precision++, f);
+    while (strtod(digits, NULL) != f); /* 17 at most */
     exponent = atoi(strchr(digits, 'e') + 1);
     if (exponent < -4 || exponent >= 16) {
         /* "1e+16", "1.5e-05": two digits of exponent at least, as %e has them */
@@ -275,8 +275,7 @@ size_t jinja_string_find(const struct jv *s, size_t from, const struct jv *what)
 
 bool jinja_string_is(const struct jv *s, const char *text)
 {
-    return s->kind == JV_STRING && s->s.n == strlen(text) &&
-           !memcmp(s->s.p, text, s->s.n);
+    return s->s.n == strlen(text) && !memcmp(s->s.p, text, s->s.n);
 }
 
 static bool strips(const char *p, int len, unsigned code, const struct jv *chars)
@@ -340,7 +339,7 @@ struct jv jinja_string_replace(struct run *r, const struct jv *s, const struct j
             at += (size_t)len;
         }
     }
-    if (!at && !b.n)
+    if (!at) /* nothing is replaced */
         return *s;
     part = jinja_string_slice(s, at, s->s.n);
     jinja_put_string(&b, &part);

@@ -93,32 +93,31 @@ TEST(is_same)
     return jv_equal(r, v, b);
 }
 
-static int64_t remainder_of(struct run *r, const struct jv *v, int64_t by)
+static int64_t remainder_of(struct run *r, const struct jv *v, struct jv by)
 {
-    if (v->kind != JV_INT)
-        jinja_run_fail(r, "an integer belongs where there is a %s", jv_kind_name(v));
-    if (by == 0)
+    if (v->kind != JV_INT || by.kind != JV_INT)
+        jinja_run_fail(r, "an integer belongs where there is a %s",
+                       jv_kind_name(v->kind != JV_INT ? v : &by));
+    if (by.i == 0)
         jinja_run_fail(r, "a division by zero");
-    return by == -1 ? 0 : v->i % by;
+    return by.i == -1 ? 0 : v->i % by.i;
 }
 
 TEST(is_odd)
 {
     (void)a;
-    return remainder_of(r, v, 2) != 0;
+    return remainder_of(r, v, jv_int(2)) != 0;
 }
 
 TEST(is_even)
 {
     (void)a;
-    return remainder_of(r, v, 2) == 0;
+    return remainder_of(r, v, jv_int(2)) == 0;
 }
 
 TEST(is_divisible)
 {
-    const struct jv *by = other(r, "divisibleby", a);
-
-    return by->kind == JV_INT && remainder_of(r, v, by->i) == 0;
+    return remainder_of(r, v, *other(r, "divisibleby", a)) == 0;
 }
 
 static bool has_case(struct run *r, const struct jv *v, const char *method)

@@ -79,8 +79,7 @@ void jv_set(struct run *r, struct jv_dict *d, struct jv key, struct jv value)
 {
     struct jv *there;
 
-    if (key.kind == JV_LIST || key.kind == JV_DICT)
-        jinja_run_fail(r, "a %s cannot be a key", jv_kind_name(&key));
+    jv_need_key(r, &key);
     there = (struct jv *)jv_get(r, d, &key);
     if (there) {
         *there = value;
@@ -226,7 +225,7 @@ int jv_compare(struct run *r, const struct jv *a, const struct jv *b)
         jinja_run_work(r, n / 64);
         return order ? order : (a->s.n > b->s.n) - (a->s.n < b->s.n);
     }
-    if (a->kind == JV_LIST && b->kind == JV_LIST)
+    if (a->kind == JV_LIST && b->kind == JV_LIST && a->is_tuple == b->is_tuple)
         return compare_lists(r, a->list, b->list);
     jinja_run_fail(r, "%s and %s have no order", jv_kind_name(a), jv_kind_name(b));
 }

@@ -123,7 +123,7 @@ static void what_is_refused(void **state)
         {"{{ 1 is eq }}", "the test 'equalto' needs one value"},
         {"{{ 1 < 'a' }}", "have no order"},
         {"{{ [1] < ['a'] }}", "have no order"},
-        {"{{ {[]: 1} }}", "a list cannot be a key"},
+        {"{{ {[]: 1} }}", "a list is no key of a dict"},
     };
 
     (void)state;
